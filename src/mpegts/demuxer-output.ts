@@ -1,0 +1,37 @@
+/**
+ * What leaves the demuxer: programs and PES units, in the order they were completed.
+ *
+ * @module
+ */
+import type { Program, Track } from './track.ts'
+
+/**
+ * A whole PES packet that kept its TS packets (notes: "PES-atomic"). Released when complete, so units of
+ * different tracks never interleave.
+ */
+export interface PesUnit {
+  readonly track: Track
+  /** Whole TS packets of this PID, each chunk n x 188 bytes; views into the input, to be copied by whoever keeps them. */
+  readonly chunks: readonly Buffer[]
+  /** Sum of the chunks' lengths. */
+  readonly sizeBytes: number
+  /** Presentation time, 90 kHz, unwrapped past 33 bits: only a jump in the source makes it go back. */
+  readonly ptsTicks: number
+  /** Decoding time, same scale; equals `ptsTicks` where the PES has none. */
+  readonly dtsTicks: number
+  /** A decoder can start here. For audio always true. */
+  readonly randomAccess: boolean
+  /** Bytes of it were lost or damaged on the way. */
+  readonly damaged: boolean
+}
+
+/**
+ * - `program`: tracks appeared, vanished or changed; describes all units that follow. Sent again when the
+ *   bitstream parameters of a track become known or change; `layoutChanged` is true where PIDs, stream types, codec or the picture size
+ *   differ from the program before, so that a player needs a DISCONTINUITY.
+ * - `packets`: TS packets that belong to no PES but must be kept (PCR-only packets of the PCR PID).
+ */
+export type DemuxerOutput =
+  | { readonly type: 'program'; readonly program: Program; readonly layoutChanged: boolean }
+  | { readonly type: 'unit'; readonly unit: PesUnit }
+  | { readonly type: 'packets'; readonly pid: number; readonly chunks: readonly Buffer[] }

@@ -1,0 +1,65 @@
+/**
+ * The face of the SRT layer to whoever uses it: what an accept hook sees and answers, what a sink receives.
+ *
+ * @module
+ */
+
+/** Why a connection ended: the peer said SHUTDOWN, it fell silent, or we closed it. */
+export type CloseReason = 'shutdown' | 'timeout' | 'closed'
+
+/** A caller that passed the cookie and waits for an answer. */
+export interface ConnectionRequest {
+  readonly remoteAddress: string
+  readonly remotePort: number
+  /** StreamID extension as sent, at most 512 bytes; empty where the caller sent none. Holds credentials: never log it. */
+  readonly streamId: string
+  /** For example `1.5.1`. */
+  readonly peerVersion: string
+}
+
+export type AcceptDecision = { readonly sink: PayloadSink } | { readonly reject: number }
+
+/** Takes what a connection delivers. All calls come synchronously from the receiving socket; none may throw. */
+export interface PayloadSink {
+  /** The connection stands; called once, before any payload. */
+  open(connection: SrtConnection): void
+  /** Payload of one data packet, in sequence. The buffer is the sink's to keep. */
+  push(payload: Buffer): void
+  /** This many data packets were given up before the next payload (too-late packet drop, draft 4.6). */
+  gap(lostPackets: number): void
+  /** Last call. */
+  end(reason: CloseReason): void
+}
+
+/** An accepted connection. */
+export interface SrtConnection {
+  readonly remoteAddress: string
+  readonly remotePort: number
+  readonly peerVersion: string
+  /** Receive latency that both sides agreed on. */
+  readonly latencyMs: number
+  /** Microseconds (of `Clock.nowUs`) when the peer was last heard. */
+  readonly lastHeardUs: number
+  stats(): SrtStats
+  /** Sends SHUTDOWN and forgets the connection; the sink's `end('closed')` runs before this returns. */
+  close(): void
+}
+
+/** Counters since the connection stood, with libsrt's names (`SRT_TRACEBSTATS`) in camel case. */
+export interface SrtStats {
+  readonly msRtt: number
+  readonly pktRecvTotal: number
+  readonly byteRecvTotal: number
+  /** Found missing on arrival of a later packet, whether repaired or not. */
+  readonly pktRcvLossTotal: number
+  /** Retransmitted packets that arrived. */
+  readonly pktRcvRetransTotal: number
+  /** Given up: too late. */
+  readonly pktRcvDropTotal: number
+  /** Arrived after it had been given up. */
+  readonly pktRcvBelatedTotal: number
+  readonly pktRcvDuplicateTotal: number
+  readonly pktRcvUndecryptTotal: number
+  readonly mbpsRecvRate: number
+  readonly msRcvTsbPdDelay: number
+}

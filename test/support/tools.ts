@@ -1,0 +1,34 @@
+/**
+ * Tests against real peers need programs that not every machine has. Absent, the test is skipped with a message;
+ * where `CI=true` it fails, so that a skipped test never counts as a passed one.
+ *
+ * @module
+ */
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+interface Test {
+  skip(message: string): unknown
+  fail(message: string): unknown
+}
+
+/** Whether all programs are on the PATH; skips or fails `t` where one is not. Leave the test when it answers false. */
+export function requireTool(t: Test, ...names: string[]): boolean {
+  const missing = names.filter((name) => !isOnPath(name))
+  if (missing.length === 0) return true
+  const message = `needs ${missing.join(', ')}, which is not installed`
+  if (process.env['CI'] === 'true') t.fail(message)
+  else t.skip(message)
+  return false
+}
+
+function isOnPath(name: string): boolean {
+  return (process.env['PATH'] ?? '').split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, name), constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
