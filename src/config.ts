@@ -1,0 +1,248 @@
+/**
+ * Every setting, declared once: type, default, bounds, and through its path the name in the environment
+ * (`srt.port` -> `SRT_PORT`) and as a flag (`--srt-port`). The README table is made from it.
+ *
+ * @module
+ */
+import { parseArgs } from 'node:util'
+import { Type, type Static, type TSchema } from 'typebox'
+import { Value } from 'typebox/value'
+import { MillraceError } from './errors.ts'
+
+const port = (preset: number, description: string) =>
+  Type.Integer({ minimum: 0, maximum: 65_535, default: preset, description })
+
+const secret = (description: string) => Type.String({ minLength: 1, description })
+
+/** The library's options are of this shape; the environment and the flags fill the same one. */
+export const Config = Type.Object({
+  hmacSecret: secret('signs API requests and webhooks; `millrace keygen` makes one'),
+  jwtSecret: secret('signs stream keys; `millrace keygen` makes one'),
+  http: Type.Object({
+    host: Type.String({ default: '0.0.0.0', description: 'address the HTTP server listens on' }),
+    port: port(8080, 'TCP port of the API and of playback; 0 takes a free one'),
+  }),
+  srt: Type.Object({
+    host: Type.String({ default: '0.0.0.0', description: 'address the SRT listener binds' }),
+    port: port(10_080, 'UDP port for all encoders; 0 takes a free one'),
+    latencyMs: Type.Integer({
+      minimum: 20,
+      maximum: 8000,
+      default: 120,
+      description: 'least time SRT may take to repair a loss; an encoder may ask for more',
+    }),
+  }),
+  public: Type.Object({
+    host: Type.String({
+      default: '',
+      description: "host in the SRT URL; empty: this machine's first address",
+    }),
+    url: Type.String({
+      default: '',
+      pattern: '^(https?://.+)?$',
+      description:
+        'base of playlist URLs, an http or https URL; empty: `http://PUBLIC_HOST:HTTP_PORT`',
+    }),
+  }),
+  hls: Type.Object({
+    segmentSec: Type.Number({
+      minimum: 0.5,
+      maximum: 60,
+      default: 2,
+      description: 'least length of a segment; it ends at the next key frame',
+    }),
+    maxSegmentSec: Type.Integer({
+      minimum: 1,
+      maximum: 60,
+      default: 10,
+      description: 'a group of pictures that outlasts it is cut between key frames',
+    }),
+    playlistSegments: Type.Integer({
+      minimum: 3,
+      maximum: 1000,
+      default: 6,
+      description: 'segments a playlist lists at least',
+    }),
+    lingerSec: Type.Integer({
+      minimum: 0,
+      maximum: 86_400,
+      default: 60,
+      description: 'how long a stopped stream can still be fetched',
+    }),
+  }),
+  reconnectGraceSec: Type.Integer({
+    minimum: 0,
+    maximum: 86_400,
+    default: 120,
+    description: 'how long a stream waits for a lost encoder before it stops',
+  }),
+  cache: Type.Object({
+    maxMib: Type.Integer({
+      minimum: 16,
+      maximum: 1_048_576,
+      default: 512,
+      description: 'memory for segments of all streams; when it is full, the windows shrink',
+    }),
+  }),
+  logLevel: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
+    default: 'info',
+    description: 'least severity that is logged',
+  }),
+})
+
+export type Config = Static<typeof Config>
+
+/** `Config` as a caller writes it: what is left out takes its default. */
+export type Options = {
+  readonly [Key in keyof Config as Key extends RequiredKey ? Key : never]: string
+} & {
+  readonly [
+    Key in keyof Config as Key extends RequiredKey ? never : Key
+  ]?: Config[Key] extends object ? Partial<Config[Key]> : Config[Key]
+}
+
+type RequiredKey = 'hmacSecret' | 'jwtSecret'
+
+/** One leaf of the schema and its names. */
+export interface Setting {
+  readonly path: readonly string[]
+  /** Name in the environment. */
+  readonly env: string
+  /** Name as a flag, without the dashes. */
+  readonly flag: string
+  readonly schema: TSchema & LeafKeywords
+}
+
+interface LeafKeywords {
+  readonly type?: string
+  readonly enum?: readonly string[]
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly default?: string | number
+  readonly description?: string
+}
+
+/** All settings in the order of the schema. */
+export const SETTINGS: readonly Setting[] = leaves(Config, [])
+
+function leaves(schema: TSchema, path: readonly string[]): Setting[] {
+  const properties = (schema as { properties?: Record<string, TSchema> }).properties
+  if (properties !== undefined) {
+    return Object.entries(properties).flatMap(([key, child]) => leaves(child, [...path, key]))
+  }
+  const words = path.flatMap((key) => key.split(/(?=[A-Z])/)).map((word) => word.toLowerCase())
+  return [{ path, env: words.join('_').toUpperCase(), flag: words.join('-'), schema }]
+}
+
+/**
+ * Completes options with the defaults.
+ *
+ * @throws {MillraceError} `CONFIG_INVALID` that names the setting, its value (never a secret) and what it takes
+ */
+export function completeOptions(options: Options): Config {
+  const config: Record<string, unknown> = {}
+  for (const setting of SETTINGS) {
+    const value = read(options, setting.path) ?? setting.schema.default
+    if (!Value.Check(setting.schema, value)) throw invalid(setting, value)
+    write(config, setting.path, value)
+  }
+  const complete = config as Config
+  if (complete.hls.maxSegmentSec < complete.hls.segmentSec) {
+    throw new MillraceError('CONFIG_INVALID', {
+      message: `HLS_MAX_SEGMENT_SEC is ${complete.hls.maxSegmentSec}: expected at least HLS_SEGMENT_SEC, ${complete.hls.segmentSec}`,
+    })
+  }
+  return complete
+}
+
+/**
+ * Options from the environment and, above it, from flags. An empty variable counts as not set.
+ *
+ * @param flags  values by flag name, see `parseFlags`
+ */
+export function readOptions(
+  env: Readonly<Record<string, string | undefined>>,
+  flags: Readonly<Record<string, string | undefined>>,
+): Partial<Options> {
+  const options: Record<string, unknown> = {}
+  for (const { env: name, flag, path, schema } of SETTINGS) {
+    const text = flags[flag] ?? (env[name] === '' ? undefined : env[name])
+    if (text !== undefined) write(options, path, fromText(text, schema))
+  }
+  return options
+}
+
+/** Splits arguments into flags of this module's names, flags of `own`, and what stands alone. */
+export function parseFlags(args: readonly string[], own: Record<string, { type: 'boolean' }> = {}) {
+  const settings = Object.fromEntries(
+    SETTINGS.map(({ flag }) => [flag, { type: 'string' as const }]),
+  )
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: { ...settings, ...own },
+    allowPositionals: true,
+  })
+  return { values: values as Record<string, string | undefined>, positionals }
+}
+
+/** Sentences about what works but should not stay as it is. */
+export function configWarnings(config: Config): string[] {
+  return (['hmacSecret', 'jwtSecret'] as const)
+    .filter((key) => config[key].length < 32)
+    .map(
+      (key) =>
+        `${envName([key])} has fewer than 32 characters; \`millrace keygen\` makes a good one`,
+    )
+}
+
+/** The table of the README, in Markdown. */
+export function configTable(): string {
+  const rows = SETTINGS.map(({ env, schema }) => {
+    const preset = schema.default === undefined ? '(required)' : String(schema.default)
+    return `| \`${env}\` | ${preset === '' ? '(none)' : preset} | ${allowed(schema)} | ${schema.description} |`
+  })
+  return ['| setting | default | takes | meaning |', '|---|---|---|---|', ...rows].join('\n')
+}
+
+function envName(path: readonly string[]): string {
+  return (
+    SETTINGS.find((setting) => setting.path.join('.') === path.join('.'))?.env ?? path.join('.')
+  )
+}
+
+function fromText(text: string, schema: LeafKeywords): unknown {
+  const isNumber = schema.type === 'integer' || schema.type === 'number'
+  return isNumber && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text
+}
+
+function invalid(setting: Setting, value: unknown): MillraceError {
+  const { env, schema } = setting
+  const isSecret = schema.default === undefined
+  const found =
+    value === undefined ? 'is not set' : isSecret ? 'is empty' : `is ${JSON.stringify(value)}`
+  const advice = isSecret ? '; `millrace keygen` prints a good one' : ''
+  return new MillraceError('CONFIG_INVALID', {
+    message: `${env} ${found}: expected ${allowed(schema)}${advice}`,
+  })
+}
+
+function allowed(schema: LeafKeywords): string {
+  if (schema.enum !== undefined) return `one of ${schema.enum.join(', ')}`
+  if (schema.type === 'integer') return `a whole number from ${schema.minimum} to ${schema.maximum}`
+  if (schema.type === 'number') return `a number from ${schema.minimum} to ${schema.maximum}`
+  return schema.default === undefined ? 'a secret of at least 32 characters' : 'text'
+}
+
+function read(object: object, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) => (value as Record<string, unknown> | undefined)?.[key],
+    object,
+  )
+}
+
+function write(object: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  const [key, ...rest] = path
+  if (key === undefined) return
+  if (rest.length === 0) object[key] = value
+  else write((object[key] ??= {}) as Record<string, unknown>, rest, value)
+}

@@ -1,0 +1,14 @@
+/**
+ * Structured logs: one JSON line for each thing that happened to a stream, none per packet or request at `info`.
+ *
+ * @module
+ */
+import { pino, type DestinationStream, type Logger } from 'pino'
+
+export type { Logger }
+
+/** @param destination  where lines go; standard output where left out */
+export function createLogger(level: string, destination?: DestinationStream): Logger {
+  const options = { level, base: { name: 'millrace' } }
+  return destination === undefined ? pino(options) : pino(options, destination)
+}
