@@ -65,6 +65,7 @@ const REFUSALS = {
   SRT_REJECTED: { message: 'the SRT peer refused the connection' },
   SRT_TIMEOUT: { message: 'the SRT peer did not answer' },
   SRT_CLOSED: { message: 'the SRT connection is closed' },
+  USAGE: { message: 'the command line is not one that millrace understands' },
   CONFIG_INVALID: { message: 'a setting has a value it cannot take' },
   ADDRESS_IN_USE: { message: 'the address is in use' },
 } as const satisfies Record<string, Refusal>

@@ -1,1 +1,18 @@
-export const a: number = 1
+/**
+ * Millrace as a library: `createServer`, and the types of what it hands out.
+ *
+ * @module
+ */
+export { createServer, type CloseOptions, type Server, type ServerOptions } from './server.ts'
+export { MillraceError, RejectCode, type ErrorCode } from './errors.ts'
+export type { StartedStream, StartRequest } from './http/types.ts'
+export type { Segment } from './hls/segment.ts'
+export type { LiveStream, StreamEvents, StreamFile } from './stream/live-stream.ts'
+export type {
+  PublisherReport,
+  StreamReport,
+  StreamTotals,
+  TrackReport,
+  Warning,
+} from './stream/report.ts'
+export type { StopReason, StreamState } from './stream/state.ts'

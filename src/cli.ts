@@ -1,0 +1,169 @@
+#!/usr/bin/env node
+/**
+ * The command line: argv and environment -> one of the commands below.
+ *
+ * @module
+ */
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { text } from 'node:stream/consumers'
+import { sign } from './auth/signature.ts'
+import { parseFlags, readOptions, SETTINGS, type Options } from './config.ts'
+import { MillraceError } from './errors.ts'
+import { publish } from './publisher/publisher.ts'
+import { createServer, type Server } from './server.ts'
+
+const USAGE = `millrace takes live streams over SRT and serves them as HLS, from memory
+
+  millrace serve               the service; needs HMAC_SECRET and JWT_SECRET
+  millrace demo                the service with a built-in encoder and a page that plays it
+  millrace publish FILE URL    publishes an MPEG-TS file in real time to an SRT URL; --loop for ever
+  millrace sign [BODY]         LT-SIGNATURE of a request body, given or from standard input
+  millrace keygen              a random secret for HMAC_SECRET or JWT_SECRET
+
+Settings come from the environment or, above it, from flags:
+${SETTINGS.map(({ env, flag }) => `  --${flag.padEnd(24)} ${env}`).join('\n')}
+`
+
+/** How long after their ENDLIST playlists stay up, so that players learn of the end. */
+const DRAIN_MS = 2500
+
+/** A wrong use of the command line, as opposed to something that failed. */
+const EXIT_USAGE = 2
+
+async function main([command, ...args]: readonly string[]): Promise<void> {
+  switch (command) {
+    case 'serve':
+      return serve(args)
+    case 'demo':
+      return demo(args)
+    case 'publish':
+      return publishFile(args)
+    case 'sign':
+      return printSignature(args)
+    case 'keygen':
+      return print(randomBytes(32).toString('hex'))
+    case '--version':
+    case '-v':
+      return print(await version())
+    case 'help':
+    case '--help':
+    case '-h':
+      return print(USAGE)
+    default:
+      throw new MillraceError('USAGE', {
+        message: `${command === undefined ? 'no command' : `unknown command "${command}"`}\n\n${USAGE}`,
+      })
+  }
+}
+
+async function serve(args: readonly string[]): Promise<void> {
+  const server = await createServer(requiredOptions(args))
+  await stopSignal()
+  await server.close({ drainMs: DRAIN_MS })
+}
+
+async function demo(args: readonly string[]): Promise<void> {
+  const server = await createDemoServer(readOptions(process.env, parseFlags(args).values))
+  const { streamKey } = await server.startStream({ streamId: 'demo' })
+  const stop = new AbortController()
+  const encoder = publish({
+    file: new URL('../fixtures/demo.mpegts', import.meta.url),
+    url: `srt://127.0.0.1:${server.srtPort}?streamid=${streamKey}`,
+    loop: true,
+    signal: stop.signal,
+  })
+  print(
+    `\n  Watch the demo:  http://127.0.0.1:${server.httpPort}/watch/demo\n  Stop it:         Ctrl-C\n`,
+  )
+  await Promise.race([stopSignal(), encoder])
+  stop.abort()
+  await encoder
+  await server.close()
+}
+
+/** A port nobody asked for by name may be another one when it is taken: the demo shall just run. */
+async function createDemoServer({ http, srt, ...options }: Partial<Options>): Promise<Server> {
+  const start = (httpPort: number, srtPort: number) =>
+    createServer({
+      ...options,
+      hmacSecret: randomBytes(32).toString('hex'),
+      jwtSecret: randomBytes(32).toString('hex'),
+      http: { host: '127.0.0.1', ...http, port: httpPort },
+      srt: { host: '127.0.0.1', ...srt, port: srtPort },
+      logLevel: options.logLevel ?? 'warn',
+    })
+  try {
+    return await start(http?.port ?? 8080, srt?.port ?? 0)
+  } catch (error) {
+    const isTaken = error instanceof MillraceError && error.code === 'ADDRESS_IN_USE'
+    if (!isTaken || http?.port !== undefined) throw error
+    return start(0, srt?.port ?? 0)
+  }
+}
+
+async function publishFile(args: readonly string[]): Promise<void> {
+  const { values, positionals } = parseFlags(args, { loop: { type: 'boolean' } })
+  const [file, url] = positionals
+  if (file === undefined || url === undefined || positionals.length > 2) {
+    throw new MillraceError('USAGE', { message: 'expected: millrace publish FILE URL [--loop]' })
+  }
+  const stop = new AbortController()
+  void stopSignal().then(() => stop.abort())
+  await publish({
+    file,
+    url,
+    loop: values['loop'] !== undefined,
+    signal: stop.signal,
+    onEvent: report,
+  })
+}
+
+async function printSignature(args: readonly string[]): Promise<void> {
+  const { values, positionals } = parseFlags(args)
+  const { hmacSecret } = readOptions(process.env, values)
+  if (hmacSecret === undefined) {
+    throw new MillraceError('CONFIG_INVALID', {
+      message: 'HMAC_SECRET is not set: it signs the body',
+    })
+  }
+  const [body] = positionals
+  print(sign(Buffer.from(body ?? (await text(process.stdin))), hmacSecret))
+}
+
+function requiredOptions(args: readonly string[]): Options {
+  // Missing secrets are refused by `createServer`, with a sentence that says how to make them.
+  return readOptions(process.env, parseFlags(args).values) as Options
+}
+
+/** Settles at the first SIGINT or SIGTERM; a second one ends the process at once. */
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+  })
+}
+
+async function version(): Promise<string> {
+  const file = await readFile(new URL('../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(file) as { version: string }).version
+}
+
+function report(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  const isUsage =
+    (error instanceof MillraceError && ['USAGE', 'CONFIG_INVALID'].includes(error.code)) ||
+    (error instanceof TypeError &&
+      'code' in error &&
+      String(error.code).startsWith('ERR_PARSE_ARGS'))
+  report(
+    `millrace: ${isUsage || error instanceof MillraceError ? (error as Error).message : String((error as Error).stack)}`,
+  )
+  process.exitCode = isUsage ? EXIT_USAGE : 1
+})

@@ -1,0 +1,115 @@
+/**
+ * Whether an encoder may publish, and where its payloads go: the accept hook of the SRT listener.
+ *
+ * @module
+ */
+import { verifyStreamKey } from './auth/stream-key.ts'
+import type { Clock } from './clock.ts'
+import { MillraceError } from './errors.ts'
+import type { AcceptDecision, ConnectionRequest, PayloadSink, SrtConnection } from './srt/types.ts'
+import type { LiveStream } from './stream/live-stream.ts'
+import type { Encoder, Publication } from './stream/publication.ts'
+import type { StreamRegistry } from './stream/registry.ts'
+
+/** An encoder that was silent for this long gives way to a newcomer with a valid key. */
+const TAKEOVER_AFTER_US = 1_000_000
+
+/** How often a newcomer looks whether the encoder before it still speaks. */
+const TAKEOVER_POLL_MS = 50
+
+/** What an encoder says within this time of the newcomer's arrival may have been on its way before it died. */
+const IN_FLIGHT_US = 200_000
+
+export interface IngestOptions {
+  readonly registry: StreamRegistry
+  readonly jwtSecret: string
+  readonly clock: Clock
+  /** Waits; ends early, by rejecting, when the signal aborts. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<unknown>
+  /** A refusal; `stream` is the one that was meant, if it exists. */
+  readonly onRejected: (
+    request: ConnectionRequest,
+    error: MillraceError,
+    stream: LiveStream | undefined,
+  ) => void
+}
+
+/** @returns the accept hook: every failure is a reject code, none throws but for programmer errors */
+export function createIngest(options: IngestOptions) {
+  const { registry, jwtSecret, clock } = options
+
+  return async (request: ConnectionRequest, signal: AbortSignal): Promise<AcceptDecision> => {
+    let stream: LiveStream | undefined
+    try {
+      const key = await verifyStreamKey(request.streamId, {
+        secret: jwtSecret,
+        now: new Date(clock.wallMs()),
+      })
+      stream = registry.find(key.streamId)
+      if (stream === undefined || stream.status === 'STOPPED') {
+        throw new MillraceError('STREAM_NOT_FOUND')
+      }
+      await waitForTurn(stream, signal)
+      return { sink: createSink(stream, request) }
+    } catch (error) {
+      if (!(error instanceof MillraceError)) throw error
+      options.onRejected(request, error, stream)
+      return { reject: error.rejectCode }
+    }
+  }
+
+  /** Returns once no encoder publishes the stream, or the one that does is taken for dead. */
+  async function waitForTurn(stream: LiveStream, signal: AbortSignal): Promise<void> {
+    const arrivedUs = clock.nowUs()
+    for (;;) {
+      const heardUs = stream.encoder?.lastHeardUs
+      if (heardUs === undefined || clock.nowUs() - heardUs >= TAKEOVER_AFTER_US) return
+      if (heardUs - arrivedUs > IN_FLIGHT_US || signal.aborted)
+        throw new MillraceError('STREAM_BUSY')
+      await options.sleep(TAKEOVER_POLL_MS, signal).catch(() => undefined)
+    }
+  }
+
+  function createSink(stream: LiveStream, request: ConnectionRequest): PayloadSink {
+    let publication: Publication | undefined
+    return {
+      open: (connection) => {
+        const encoder = asEncoder(connection)
+        if (stream.status === 'STOPPED' || isBusy(stream)) {
+          options.onRejected(request, new MillraceError('STREAM_BUSY'), stream)
+          encoder.close()
+        } else publication = stream.publish(encoder)
+      },
+      push: (payload) => publication?.push(payload),
+      gap: (lostPackets) => publication?.gap(lostPackets),
+      end: (reason) => publication?.end(reason === 'closed' ? 'stopped' : reason),
+    }
+  }
+
+  /** Somebody else connected between the decision and the connection. */
+  function isBusy(stream: LiveStream): boolean {
+    const heardUs = stream.encoder?.lastHeardUs
+    return heardUs !== undefined && clock.nowUs() - heardUs < TAKEOVER_AFTER_US
+  }
+}
+
+function asEncoder(connection: SrtConnection): Encoder {
+  return {
+    get lastHeardUs() {
+      return connection.lastHeardUs
+    },
+    report: () => {
+      const stats = connection.stats()
+      return {
+        remote: `${connection.remoteAddress}:${connection.remotePort}`,
+        rttMs: stats.msRtt,
+        bitrateBps: Math.round(stats.mbpsRecvRate * 1e6),
+        packetsReceived: stats.pktRecvTotal,
+        packetsLost: stats.pktRcvLossTotal,
+        packetsRetransmitted: stats.pktRcvRetransTotal,
+        packetsDropped: stats.pktRcvDropTotal,
+      }
+    },
+    close: () => connection.close(),
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * What happens to a stream, told twice: one log line, and one webhook to each of the stream's URLs.
+ *
+ * @module
+ */
+import type { MillraceError } from './errors.ts'
+import type { Logger } from './logger.ts'
+import type { ConnectionRequest } from './srt/types.ts'
+import type { LiveStream } from './stream/live-stream.ts'
+import type { WebhookDispatcher } from './webhook/dispatcher.ts'
+import type { WebhookType } from './webhook/event.ts'
+
+export interface Notifier {
+  /** Follows a stream from its start to its end. */
+  follow(stream: LiveStream): void
+  /** A key was issued. */
+  ready(stream: LiveStream, key: { srtUrl: string; streamKey: string; expiresAt: Date }): void
+  rejected(request: ConnectionRequest, error: MillraceError, stream: LiveStream | undefined): void
+}
+
+export function createNotifier(
+  logger: Logger,
+  webhooks: WebhookDispatcher,
+  playlistUrl: (streamId: string) => string,
+): Notifier {
+  const send = (stream: LiveStream, type: WebhookType, data: object) =>
+    webhooks.send(stream.webhookUrls, { type, streamId: stream.id, status: stream.status, data })
+
+  return {
+    follow(stream) {
+      const log = logger.child({ stream_id: stream.id })
+      log.info('stream started')
+      stream.on('publish', (encoder) => {
+        const { remote } = encoder.report()
+        log.info({ remote }, 'encoder connected')
+      })
+      stream.on('live', () => {
+        const { tracks } = stream.report()
+        log.info({ tracks: tracks.map((track) => track.codecString ?? track.codec) }, 'stream live')
+        send(stream, 'stream.live', {
+          playlist_url: playlistUrl(stream.id),
+          tracks: tracks.map(snake),
+        })
+      })
+      stream.on('interrupted', ({ reason }) => {
+        log.info({ reason }, 'encoder gone')
+        send(stream, 'stream.interrupted', { reason, totals: snake(stream.report().totals) })
+      })
+      stream.on('warning', ({ code, message }) => log.warn({ code }, message))
+      stream.on('end', ({ reason }) => {
+        const totals = snake(stream.report().totals)
+        log.info({ reason, ...totals }, 'stream stopped')
+        send(stream, 'stream.stopped', { reason, totals })
+      })
+    },
+
+    ready(stream, { srtUrl, streamKey, expiresAt }) {
+      logger.info({ stream_id: stream.id, expires_at: expiresAt }, 'stream key issued')
+      send(stream, 'stream.ready', {
+        srt_url: srtUrl,
+        stream_key: streamKey,
+        expires_at: expiresAt.toISOString(),
+      })
+    },
+
+    rejected(request, error, stream) {
+      const remote = `${request.remoteAddress}:${request.remotePort}`
+      const reason = error.message
+      logger.warn(
+        { stream_id: stream?.id, remote, code: error.code, srt_reject: error.rejectCode },
+        `encoder rejected: ${reason}`,
+      )
+      if (stream !== undefined) send(stream, 'stream.rejected', { remote, reason })
+    },
+  }
+}
+
+/** The same fields under the names of the wire: `segmentBytes` -> `segment_bytes`. */
+function snake(fields: object): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([key, value]) => [
+      key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      value,
+    ]),
+  )
+}

@@ -1,0 +1,228 @@
+/**
+ * The service put together: SRT listener -> streams -> HTTP, with keys, webhooks and a life cycle.
+ *
+ * @module
+ */
+import { randomBytes } from 'node:crypto'
+import { EventEmitter } from 'node:events'
+import { networkInterfaces } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import { issueStreamKey } from './auth/stream-key.ts'
+import { systemClock } from './clock.ts'
+import { completeOptions, configWarnings, type Config, type Options } from './config.ts'
+import { MillraceError } from './errors.ts'
+import { SegmentCache } from './hls/segment-cache.ts'
+import { buildApp } from './http/app.ts'
+import type { PlaybackSource, StartedStream, StartRequest, StreamControl } from './http/types.ts'
+import { createIngest } from './ingest.ts'
+import { createLogger, type Logger } from './logger.ts'
+import { createNotifier, type Notifier } from './notifications.ts'
+import { createListener, type Listener } from './srt/listener.ts'
+import type { LiveStream } from './stream/live-stream.ts'
+import { StreamRegistry } from './stream/registry.ts'
+import type { StreamReport } from './stream/report.ts'
+import { createWebhookDispatcher, type WebhookDispatcher } from './webhook/dispatcher.ts'
+
+/** How often streams are told that time has passed. */
+const TICK_MS = 250
+
+/** How long `close` waits for the webhooks that tell of the end. */
+const WEBHOOK_FLUSH_MS = 1500
+
+export interface ServerOptions extends Options {
+  /** Where log lines go; by default JSON on standard output from `logLevel` on. */
+  readonly logger?: Logger
+}
+
+export interface CloseOptions {
+  /** How long playlists can still be fetched after their ENDLIST, so that players learn of the end; default 0. */
+  readonly drainMs?: number
+}
+
+/**
+ * Starts the service.
+ *
+ * @throws {MillraceError} `CONFIG_INVALID`, or `ADDRESS_IN_USE` naming the address; nothing is left running
+ */
+export async function createServer(options: ServerOptions): Promise<Server> {
+  const config = completeOptions(options)
+  const logger = options.logger ?? createLogger(config.logLevel)
+  for (const warning of configWarnings(config)) logger.warn(warning)
+  const server = new Server(config, logger)
+  try {
+    await server.listen()
+  } catch (error) {
+    await server.close()
+    throw error
+  }
+  return server
+}
+
+/**
+ * A running service. Questions: `status`, `findStream`, `httpUrl`, `srtPort`. Commands: `startStream`,
+ * `stopStream`, `close`. Event `stream`: a stream was started; follow it by its own events.
+ */
+export class Server
+  extends EventEmitter<{ stream: [stream: LiveStream] }>
+  implements StreamControl, PlaybackSource
+{
+  readonly #config: Config
+  readonly #logger: Logger
+  readonly #registry: StreamRegistry
+  readonly #webhooks: WebhookDispatcher
+  readonly #notifier: Notifier
+  readonly #app: FastifyInstance
+  #listener: Listener | undefined
+  #ticker: NodeJS.Timeout | undefined
+  #closing: Promise<void> | undefined
+
+  /** Use `createServer`. */
+  constructor(config: Config, logger: Logger) {
+    super()
+    this.#config = config
+    this.#logger = logger
+    this.#registry = new StreamRegistry({
+      ...config.hls,
+      reconnectGraceSec: config.reconnectGraceSec,
+      clock: systemClock,
+      cache: new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 }),
+      createEpoch: () => randomBytes(6).toString('hex'),
+    })
+    this.#webhooks = createWebhookDispatcher({ hmacSecret: config.hmacSecret, logger })
+    this.#notifier = createNotifier(logger, this.#webhooks, (id) => this.#playlistUrl(id))
+    this.#registry.on('stream', (stream) => {
+      this.#notifier.follow(stream)
+      this.emit('stream', stream)
+    })
+    this.#app = buildApp({ control: this, playback: this, hmacSecret: config.hmacSecret, logger })
+  }
+
+  /** UDP port of the SRT listener. */
+  get srtPort(): number {
+    return this.#listener?.address().port ?? this.#config.srt.port
+  }
+
+  /** TCP port of the HTTP server. */
+  get httpPort(): number {
+    return this.#app.addresses()[0]?.port ?? this.#config.http.port
+  }
+
+  /** Base of this server's public URLs, without a slash at its end. */
+  get publicUrl(): string {
+    const { url } = this.#config.public
+    return url === '' ? `http://${this.#publicHost}:${this.httpPort}` : url.replace(/\/+$/, '')
+  }
+
+  /** Opens the SRT and HTTP ports. */
+  async listen(): Promise<void> {
+    const { srt, http, jwtSecret } = this.#config
+    this.#listener = await createListener({
+      host: srt.host,
+      port: srt.port,
+      latencyMs: srt.latencyMs,
+      accept: createIngest({
+        registry: this.#registry,
+        jwtSecret,
+        clock: systemClock,
+        sleep: (ms, signal) => sleep(ms, undefined, { signal }),
+        onRejected: (...refusal) => this.#notifier.rejected(...refusal),
+      }),
+      onWarning: (message) => this.#logger.warn(message),
+    })
+    await this.#app.listen({ host: http.host, port: http.port }).catch((cause: unknown) => {
+      throw isAddressInUse(cause)
+        ? new MillraceError('ADDRESS_IN_USE', {
+            message: `HTTP port ${http.port} on ${http.host} is in use: choose another HTTP_PORT`,
+            cause,
+          })
+        : cause
+    })
+    this.#ticker = setInterval(() => this.#registry.tick(), TICK_MS)
+    this.#logger.info({ http: this.publicUrl, srt_port: this.srtPort }, 'listening')
+  }
+
+  async startStream({ streamId, webhookUrls }: StartRequest): Promise<StartedStream> {
+    if (this.#closing !== undefined) throw new MillraceError('SHUTTING_DOWN')
+    const { streamKey, expiresAt } = await issueStreamKey({
+      streamId,
+      secret: this.#config.jwtSecret,
+      now: new Date(systemClock.wallMs()),
+    })
+    const stream = this.#registry.start(streamId)
+    stream.renewKey(expiresAt.getTime())
+    if (webhookUrls !== undefined) stream.webhookUrls = webhookUrls
+    const srtUrl = `srt://${this.#publicHost}:${this.srtPort}?streamid=${streamKey}`
+    this.#notifier.ready(stream, { srtUrl, streamKey, expiresAt })
+    const playlistUrl = this.#playlistUrl(streamId)
+    return { streamId, status: stream.status, srtUrl, streamKey, expiresAt, playlistUrl }
+  }
+
+  async stopStream(streamId: string): Promise<StreamReport & { playlistUrl: string }> {
+    this.#stream(streamId).stop('api')
+    return this.status(streamId)
+  }
+
+  status(streamId: string): StreamReport & { playlistUrl: string } {
+    return { ...this.#stream(streamId).report(), playlistUrl: this.#playlistUrl(streamId) }
+  }
+
+  findStream(streamId: string): LiveStream | undefined {
+    return this.#registry.find(streamId)
+  }
+
+  /** Ends all streams and closes all ports; what was started is gone when it settles. */
+  close(options: CloseOptions = {}): Promise<void> {
+    this.#closing ??= this.#shutDown(options.drainMs ?? 0)
+    return this.#closing
+  }
+
+  async #shutDown(drainMs: number): Promise<void> {
+    const hadStreams = [...this.#registry].some((stream) => stream.status !== 'STOPPED')
+    this.#registry.stopAll('shutdown')
+    await this.#listener?.close()
+    await Promise.all([
+      this.#webhooks.close({ timeoutMs: WEBHOOK_FLUSH_MS }),
+      hadStreams ? sleep(drainMs) : undefined,
+    ])
+    clearInterval(this.#ticker)
+    await this.#app.close()
+    for (const stream of this.#registry) stream.discard()
+    this.#logger.info('closed')
+  }
+
+  get #publicHost(): string {
+    const {
+      public: { host },
+      srt,
+    } = this.#config
+    if (host !== '') return host
+    return isWildcard(srt.host) ? firstAddress() : srt.host
+  }
+
+  #playlistUrl(streamId: string): string {
+    return `${this.publicUrl}/video/${streamId}/playlist.m3u8`
+  }
+
+  #stream(streamId: string): LiveStream {
+    const stream = this.#registry.find(streamId)
+    if (stream === undefined) throw new MillraceError('STREAM_NOT_FOUND')
+    return stream
+  }
+}
+
+function isWildcard(host: string): boolean {
+  return host === '0.0.0.0' || host === '::'
+}
+
+/** The first address by which others reach this machine, as a URL writes it. */
+function firstAddress(): string {
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
+  return (
+    addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1'
+  )
+}
+
+function isAddressInUse(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
+}

@@ -1,0 +1,260 @@
+/**
+ * A stream from start to stop: demuxed units in, segments and playlists out, through as many encoder connections as
+ * it takes. States are in `state.ts`.
+ *
+ * @module
+ */
+import { EventEmitter } from 'node:events'
+import type { Clock } from '../clock.ts'
+import { LivePlaylist, type RenderedPlaylist } from '../hls/live-playlist.ts'
+import type { SegmentCache } from '../hls/segment-cache.ts'
+import type { Segment } from '../hls/segment.ts'
+import { Segmenter, type SegmenterOutput } from '../hls/segmenter.ts'
+import type { DemuxerOutput } from '../mpegts/demuxer-output.ts'
+import type { Track } from '../mpegts/track.ts'
+import { Publication, type Encoder, type LeaveReason } from './publication.ts'
+import { reportTrack, type StreamReport, type Warning } from './report.ts'
+import type { StopReason, StreamState } from './state.ts'
+
+/** Events of a stream, in the words of the library. */
+export interface StreamEvents {
+  /** A segment was cut; its bytes are shared with the cache and not to be changed. */
+  segment: [segment: Segment]
+  /** An encoder connected. */
+  publish: [encoder: Encoder]
+  /** The playlist can be played and grows; again after every interruption. */
+  live: []
+  /** The encoder is gone; the playlist waits for it. */
+  interrupted: [event: { reason: LeaveReason }]
+  /** A condition of the source that an operator should mend; once for each condition. */
+  warning: [warning: Warning]
+  /** The stream is over. Last event. */
+  end: [event: { reason: StopReason }]
+}
+
+export interface LiveStreamOptions {
+  readonly clock: Clock
+  readonly cache: SegmentCache
+  /** Names this start of the stream in its segment URIs. */
+  readonly epoch: string
+  readonly segmentSec: number
+  readonly maxSegmentSec: number
+  readonly playlistSegments: number
+  readonly lingerSec: number
+  readonly reconnectGraceSec: number
+}
+
+/** A file of a stream as playback serves it. */
+export interface StreamFile {
+  readonly kind: 'media-playlist' | 'multivariant-playlist' | 'segment'
+  /** Shared by all readers; not to be changed. */
+  readonly bytes: Buffer
+  /** Changes whenever the bytes do. */
+  readonly version: string
+  readonly targetDurationSec: number
+}
+
+/** Without a PAT for this long, an encoder does not send what it should. */
+const NO_PAT_AFTER_US = 5_000_000
+
+/**
+ * Commands: `renewKey`, `publish`, `stop`; `tick` now and then (4 times a second is plenty) lets time pass.
+ * Questions: `status`, `live`, `file`, `report`. What happens is told by events.
+ */
+export class LiveStream extends EventEmitter<StreamEvents> {
+  readonly id: string
+  /** Where status updates of this stream go. */
+  webhookUrls: readonly string[] = []
+
+  readonly #options: LiveStreamOptions
+  readonly #segmenter: Segmenter
+  readonly #playlist: LivePlaylist
+  readonly #startedAtMs: number
+  readonly #warnings = new Map<string, Warning>()
+  #state: StreamState = 'READY'
+  #keyExpiresAtMs = 0
+  #publication: Publication | undefined
+  #tracks: readonly Track[] = []
+  #liveSinceMs: number | undefined
+  #interruptedAtUs = 0
+  #stoppedAtUs = 0
+  #publishers = 0
+  #segments = 0
+  #segmentBytes = 0
+  #durationSec = 0
+
+  constructor(id: string, options: LiveStreamOptions) {
+    super()
+    this.id = id
+    this.#options = options
+    this.#startedAtMs = options.clock.wallMs()
+    this.#segmenter = new Segmenter(options)
+    this.#playlist = new LivePlaylist(options)
+  }
+
+  get status(): StreamState {
+    return this.#state
+  }
+
+  get live(): boolean {
+    return this.#liveSinceMs !== undefined
+  }
+
+  /** The encoder connected now, if any. */
+  get encoder(): Encoder | undefined {
+    return this.#publication?.encoder
+  }
+
+  /** Nothing of it can be asked for any more: stopped, and its linger is over. */
+  get forgotten(): boolean {
+    const { clock, lingerSec } = this.#options
+    return this.#state === 'STOPPED' && clock.nowUs() - this.#stoppedAtUs >= lingerSec * 1e6
+  }
+
+  /** A key was issued for this stream. */
+  renewKey(expiresAtMs: number): void {
+    this.#keyExpiresAtMs = Math.max(this.#keyExpiresAtMs, expiresAtMs)
+  }
+
+  /** Connects an encoder; one connected before is replaced. The stream must not be stopped. */
+  publish(encoder: Encoder): Publication {
+    this.#dismiss('replaced')
+    const publication = new Publication(encoder, this.#options.clock.nowUs(), {
+      outputs: (outputs) => this.#consume(outputs),
+      left: (publication, reason) => this.#left(publication, reason),
+    })
+    this.#publication = publication
+    this.#publishers++
+    this.#state = 'STREAMING'
+    this.emit('publish', encoder)
+    return publication
+  }
+
+  /** Ends the stream: the encoder is disconnected, the playlist ends, files stay for the linger. */
+  stop(reason: StopReason): void {
+    if (this.#state === 'STOPPED') return
+    this.#state = 'STOPPED'
+    this.#dismiss('stopped')
+    this.#take(this.#segmenter.end(this.#options.clock.wallMs()))
+    this.#playlist.end()
+    this.#liveSinceMs = undefined
+    this.#stoppedAtUs = this.#options.clock.nowUs()
+    this.emit('end', { reason })
+  }
+
+  /** Lets time pass: grace, key expiry, warnings about silence, retention of old segments. */
+  tick(): void {
+    const { clock, reconnectGraceSec } = this.#options
+    const nowUs = clock.nowUs()
+    if (this.#state === 'INTERRUPTED' && nowUs - this.#interruptedAtUs >= reconnectGraceSec * 1e6) {
+      this.stop('grace-expired')
+    } else if (this.#state === 'READY' && clock.wallMs() >= this.#keyExpiresAtMs) {
+      this.stop('key-expired')
+    }
+    this.#watchProgram(nowUs)
+  }
+
+  /** Releases the memory of its segments. */
+  discard(): void {
+    this.#playlist.discard()
+  }
+
+  /** A file by its name in the URL; undefined where there is none (yet, or any more). */
+  file(name: string): StreamFile | undefined {
+    if (this.forgotten) return undefined
+    const targetDurationSec = this.#playlist.targetDurationSec
+    const playlist = (kind: StreamFile['kind'], rendered: RenderedPlaylist | undefined) =>
+      rendered && { kind, ...rendered, targetDurationSec }
+    if (name === 'playlist.m3u8') return playlist('media-playlist', this.#playlist.media())
+    if (name === 'master.m3u8')
+      return playlist('multivariant-playlist', this.#playlist.multivariant())
+    const bytes = this.#playlist.segment(name)
+    return bytes && { kind: 'segment', bytes, version: name, targetDurationSec }
+  }
+
+  report(): StreamReport {
+    const publisher = this.encoder?.report()
+    return {
+      streamId: this.id,
+      status: this.#state,
+      live: this.live,
+      startedAt: new Date(this.#startedAtMs),
+      ...(this.#liveSinceMs === undefined ? {} : { liveSince: new Date(this.#liveSinceMs) }),
+      ...(publisher === undefined ? {} : { publisher }),
+      tracks: this.#tracks.map(reportTrack),
+      totals: {
+        segments: this.#segments,
+        segmentBytes: this.#segmentBytes,
+        durationSec: this.#durationSec,
+        publishers: this.#publishers,
+      },
+      warnings: [...this.#warnings.values()],
+    }
+  }
+
+  #consume(outputs: readonly DemuxerOutput[]): void {
+    const wallMs = this.#options.clock.wallMs()
+    for (const output of outputs) {
+      if (output.type === 'program') this.#tracks = output.program.tracks
+      this.#take(this.#segmenter.push(output, wallMs))
+    }
+  }
+
+  #take(outputs: readonly SegmenterOutput[]): void {
+    for (const output of outputs) {
+      if (output.type === 'segment') this.#addSegment(output.segment)
+      else this.#warn(output)
+    }
+  }
+
+  #addSegment(segment: Segment): void {
+    const { clock } = this.#options
+    this.#playlist.append(segment, clock.nowUs() / 1000)
+    this.#segments++
+    this.#segmentBytes += segment.bytes.length
+    this.#durationSec += segment.durationSec
+    this.emit('segment', segment)
+    if (this.#state === 'STREAMING' && !this.live) {
+      this.#liveSinceMs = clock.wallMs()
+      this.emit('live')
+    }
+  }
+
+  #warn({ code, message }: Warning): void {
+    if (this.#warnings.has(code)) return
+    const warning = { code, message }
+    this.#warnings.set(code, warning)
+    this.emit('warning', warning)
+  }
+
+  #watchProgram(nowUs: number): void {
+    if (this.#publication === undefined) return
+    if (this.#publication.hasProgram) this.#warnings.delete('NO_PAT')
+    else if (nowUs - this.#publication.openedUs >= NO_PAT_AFTER_US) {
+      this.#warn({
+        code: 'NO_PAT',
+        message: 'no PAT and PMT for 5 s: the encoder must send MPEG-TS (ffmpeg: -f mpegts)',
+      })
+    }
+  }
+
+  /** Ends the current publication and closes its connection. */
+  #dismiss(reason: LeaveReason): void {
+    const publication = this.#publication
+    publication?.end(reason)
+    publication?.encoder.close()
+  }
+
+  #left(publication: Publication, reason: LeaveReason): void {
+    if (this.#publication !== publication) return
+    const { clock } = this.#options
+    this.#publication = undefined
+    // What was cut from the flushed rest still belongs to the time before the interruption.
+    this.#take(this.#segmenter.discontinuity(clock.wallMs()))
+    this.#liveSinceMs = undefined
+    if (this.#state !== 'STREAMING' || reason === 'replaced') return
+    this.#state = 'INTERRUPTED'
+    this.#interruptedAtUs = clock.nowUs()
+    this.emit('interrupted', { reason })
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * The rules of the house that no compiler knows: who may import whom, and who may touch clock, chance and sockets.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+
+const SRC = fileURLToPath(new URL('../src', import.meta.url))
+
+/** Room -> rooms (or single files) of ours that it may import. A room may always import itself. */
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  binary: [],
+  'clock.ts': [],
+  'errors.ts': [],
+  'logger.ts': [],
+  'config.ts': ['errors.ts'],
+  srt: ['binary', 'errors.ts', 'clock.ts'],
+  codec: ['binary', 'errors.ts'],
+  mpegts: ['binary', 'codec', 'errors.ts'],
+  hls: ['binary', 'mpegts', 'codec', 'errors.ts'],
+  auth: ['errors.ts', 'clock.ts'],
+  stream: ['mpegts', 'hls', 'errors.ts', 'clock.ts', 'logger.ts'],
+  webhook: ['auth', 'stream', 'clock.ts', 'logger.ts', 'errors.ts'],
+  http: ['stream', 'hls', 'auth', 'errors.ts', 'config.ts', 'logger.ts'],
+  // Publishing a file joins SRT and MPEG-TS the other way round; it serves no one but the command line.
+  publisher: ['srt', 'mpegts', 'binary', 'errors.ts', 'clock.ts'],
+  // The top of the house: files that see both ends.
+  'ingest.ts': ['srt', 'stream', 'auth', 'clock.ts', 'errors.ts'],
+  'notifications.ts': ['srt', 'stream', 'webhook', 'logger.ts', 'errors.ts'],
+  'server.ts': ['*'],
+  'index.ts': ['*'],
+  'cli.ts': ['server.ts', 'config.ts', 'errors.ts', 'auth', 'publisher'],
+}
+
+/** Only types may cross these borders: whoever needs more than the shape is in the wrong room. */
+const TYPES_ONLY = [
+  ['hls', 'mpegts'],
+  ['webhook', 'stream'],
+  ['http', 'config.ts'],
+  ['notifications.ts', 'srt'],
+  ['ingest.ts', 'srt'],
+]
+
+/** Who may read a clock, set a timer, throw dice, open a socket or see the environment. */
+const IMPURE = {
+  'Date.now|performance.now|process.hrtime': ['clock.ts'],
+  'setTimeout|setInterval|setImmediate': [
+    'clock.ts',
+    'server.ts',
+    'srt/listener.ts',
+    'srt/caller.ts',
+    'webhook/dispatcher.ts',
+    'publisher/',
+  ],
+  'Math.random|randomBytes|randomInt|randomUUID': [
+    'server.ts',
+    'cli.ts',
+    'srt/listener.ts',
+    'srt/caller.ts',
+    'auth/stream-key.ts',
+    'webhook/',
+  ],
+  'node:dgram': ['srt/listener.ts', 'srt/caller.ts', 'srt/socket.ts'],
+  'node:fs': ['cli.ts', 'http/', 'publisher/'],
+  'process.env': ['cli.ts'],
+}
+
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => ({ file, source: readFileSync(join(SRC, file), 'utf8') }))
+
+t.test('imports go the way the data flows, and only where the table lets them', async (t) => {
+  for (const { file, source } of files) {
+    for (const { target, typesOnly } of ownImports(file, source)) {
+      const [from, to] = [roomOf(file), roomOf(target)]
+      if (from === to) continue
+      const allowed = MAY_IMPORT[from]
+      if (allowed === undefined) t.fail(`${from} stands in no room of the table`)
+      else if (!allowed.includes('*') && !allowed.includes(to)) {
+        t.fail(`${file} imports ${target}: ${from} may import ${allowed.join(', ') || 'nothing'}`)
+      }
+      if (!typesOnly && TYPES_ONLY.some(([a, b]) => a === from && b === to)) {
+        t.fail(`${file} imports more than types of ${target}`)
+      }
+    }
+  }
+  t.ok(files.length > 10, 'there is something to look at')
+})
+
+t.test('clocks, timers, chance, sockets, files and the environment have owners', async (t) => {
+  for (const [pattern, owners] of Object.entries(IMPURE)) {
+    for (const { file, source } of files) {
+      if (owners.some((owner) => file.startsWith(owner))) continue
+      const used = withoutComments(source).match(new RegExp(pattern.replaceAll('.', '\\.')))
+      if (used !== null) t.fail(`${file} uses ${used[0]}, which belongs to ${owners.join(', ')}`)
+    }
+  }
+  t.ok(files.some(({ file }) => file === 'clock.ts'))
+})
+
+t.test('no file is a drawer', async (t) => {
+  const drawers = files.filter(({ file }) =>
+    /(^|\/)(utils?|common|helpers?|misc)(\.ts|\/)/.test(file),
+  )
+  t.strictSame(drawers, [])
+})
+
+function ownImports(file: string, source: string) {
+  const pattern = /^(?:import|export)\s+(type\s+)?[^'"`;]*?from\s+'(\.[^']+)'/gm
+  return [...source.matchAll(pattern)].map(([statement, type, path]) => ({
+    target: relative('.', normalize(join(dirname(file), path!))),
+    typesOnly: type !== undefined || /\{\s*(type\s+\w+(\s+as\s+\w+)?\s*,?\s*)+\}/.test(statement),
+  }))
+}
+
+function roomOf(file: string): string {
+  return file.includes('/') ? file.slice(0, file.indexOf('/')) : file
+}
+
+function withoutComments(source: string): string {
+  return source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '')
+}
