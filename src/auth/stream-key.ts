@@ -1,0 +1,124 @@
+/**
+ * Stream keys: `mode=publish,rid=<stream_id>,token=<jwt>`, what an encoder sends as its SRT StreamID.
+ *
+ * The token is a JWT (RFC 7519) signed with HS256 and bound to one stream by its claim `stream_id`.
+ *
+ * @module
+ */
+import { randomBytes } from 'node:crypto'
+import { SignJWT, errors, jwtVerify } from 'jose'
+import { MillraceError } from '../errors.ts'
+
+export const STREAM_KEY_LIFETIME_SEC = 2 * 60 * 60
+
+/** What the StreamID extension of SRT can carry (draft-sharabayko-srt 3.2.1.3). */
+const MAX_STREAM_KEY_BYTES = 512
+
+export interface StreamKey {
+  /** A credential: never log it. At most 512 bytes for a stream id of 128 characters. */
+  readonly streamKey: string
+  /** On a whole second, as the claim `exp` is. */
+  readonly expiresAt: Date
+}
+
+/**
+ * Makes a stream key that is valid for two hours from `now`. No two are alike; older ones stay valid.
+ *
+ * @param options.streamId  already checked: no comma, at most 128 characters
+ * @param options.secret  `JWT_SECRET`
+ */
+export async function issueStreamKey(options: {
+  readonly streamId: string
+  readonly secret: string
+  readonly now: Date
+}): Promise<StreamKey> {
+  const issuedAtSec = Math.floor(options.now.getTime() / 1000)
+  const expiresAtSec = issuedAtSec + STREAM_KEY_LIFETIME_SEC
+  const token = await new SignJWT({ stream_id: options.streamId })
+    .setProtectedHeader({ alg: 'HS256' })
+    // 96 random bits: a UUID would take a key with the longest stream id past 512 bytes.
+    .setJti(randomBytes(12).toString('base64url'))
+    .setIssuedAt(issuedAtSec)
+    .setExpirationTime(expiresAtSec)
+    .sign(new TextEncoder().encode(options.secret))
+  return {
+    streamKey: `mode=publish,rid=${options.streamId},token=${token}`,
+    expiresAt: new Date(expiresAtSec * 1000),
+  }
+}
+
+/**
+ * Checks a StreamID as an encoder sent it.
+ *
+ * @param text  untrusted
+ * @param options.secret  `JWT_SECRET`
+ * @throws {MillraceError} `STREAM_KEY_MALFORMED`, `STREAM_KEY_INVALID`, `STREAM_KEY_EXPIRED` or `STREAM_KEY_MISMATCH`;
+ *   no message holds any of `text`
+ */
+export async function verifyStreamKey(
+  text: string,
+  options: { readonly secret: string; readonly now: Date },
+): Promise<{ readonly streamId: string }> {
+  const { rid, token } = parseStreamKey(text)
+  const claims = await verifyToken(token, options)
+  if (claims['stream_id'] !== rid) throw new MillraceError('STREAM_KEY_MISMATCH')
+  return { streamId: rid }
+}
+
+async function verifyToken(
+  token: string,
+  options: { readonly secret: string; readonly now: Date },
+): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    const { payload } = await jwtVerify(token, new TextEncoder().encode(options.secret), {
+      algorithms: ['HS256'],
+      requiredClaims: ['stream_id', 'exp'],
+      currentDate: options.now,
+    })
+    return payload
+  } catch (error) {
+    // No `cause`: it would carry the claims into whatever logs the refusal.
+    throw new MillraceError(
+      error instanceof errors.JWTExpired ? 'STREAM_KEY_EXPIRED' : 'STREAM_KEY_INVALID',
+    )
+  }
+}
+
+/** Reads the key=value pairs: any order, unknown keys ignored, no key twice. */
+function parseStreamKey(text: string): { readonly rid: string; readonly token: string } {
+  if (Buffer.byteLength(text) > MAX_STREAM_KEY_BYTES) {
+    throw malformed(`it is longer than ${MAX_STREAM_KEY_BYTES} bytes`)
+  }
+  const pairs = new Map<string, string>()
+  for (const pair of decoded(text).split(',')) {
+    const equals = pair.indexOf('=')
+    if (equals < 1) throw malformed('a part is not key=value')
+    const key = pair.slice(0, equals)
+    if (pairs.has(key)) throw malformed('a key stands twice')
+    pairs.set(key, pair.slice(equals + 1))
+  }
+  if (pairs.get('mode') !== 'publish') throw malformed('mode is not publish')
+  const rid = pairs.get('rid')
+  const token = pairs.get('token')
+  if (!rid) throw malformed('rid is missing')
+  if (!token) throw malformed('token is missing')
+  return { rid, token }
+}
+
+/**
+ * Percent-encoded as a whole, a key holds no `=`: that is what a caller puts on the wire when its user encoded the URL
+ * and it does not decode what it was given (libsrt's URL parser does not; ffmpeg's does).
+ */
+function decoded(text: string): string {
+  if (text.includes('=')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw malformed('its percent-encoding is broken')
+  }
+}
+
+function malformed(what: string): MillraceError {
+  const message = `a stream key reads mode=publish,rid=<stream_id>,token=<jwt>: ${what}`
+  return new MillraceError('STREAM_KEY_MALFORMED', { message })
+}

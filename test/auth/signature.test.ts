@@ -1,0 +1,56 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import { sign, verify } from '../../src/auth/signature.ts'
+
+// RFC 4231 section 4.3, test case 2.
+const SECRET = 'Jefe'
+const BODY = Buffer.from('what do ya want for nothing?')
+const SIGNATURE = '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843'
+
+t.test('signs as RFC 4231 test case 2 says, in lower case', async (t) => {
+  t.equal(sign(BODY, SECRET), SIGNATURE)
+})
+
+t.test('accepts the digits in either case (RFC 4648 section 8)', async (t) => {
+  t.ok(verify(BODY, SIGNATURE, SECRET))
+  t.ok(verify(BODY, SIGNATURE.toUpperCase(), SECRET))
+})
+
+t.test(
+  'a body that differs in whitespace alone does not match (interface.md, rule 1)',
+  async (t) => {
+    const body = Buffer.from('{"stream_id":"demo"}')
+    t.notOk(verify(Buffer.from('{"stream_id": "demo"}'), sign(body, SECRET), SECRET))
+    t.notOk(verify(body, sign(body, SECRET), 'another secret'))
+  },
+)
+
+t.test('malformed hexadecimal is a mismatch, never an exception', async (t) => {
+  const malformed = [
+    '',
+    ' ',
+    SIGNATURE.slice(0, 62),
+    `${SIGNATURE}00`,
+    ` ${SIGNATURE}`,
+    `${SIGNATURE}\n`,
+    `0x${SIGNATURE}`,
+    `${SIGNATURE}, ${SIGNATURE}`,
+    SIGNATURE.replace('5', 'g'),
+    '\u{1d7d3}'.repeat(64),
+  ]
+  for (const signature of malformed) {
+    t.notOk(verify(BODY, signature, SECRET), JSON.stringify(signature))
+  }
+})
+
+t.test('of random bodies each verifies with its own signature and no other', async () => {
+  fc.assert(
+    fc.property(fc.uint8Array(), fc.uint8Array(), fc.string({ minLength: 1 }), (a, b, secret) => {
+      const signature = sign(a, secret)
+      return (
+        verify(a, signature, secret) &&
+        verify(b, signature, secret) === (Buffer.compare(a, b) === 0)
+      )
+    }),
+  )
+})

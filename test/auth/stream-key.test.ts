@@ -1,0 +1,211 @@
+import { createHmac } from 'node:crypto'
+import * as fc from 'fast-check'
+import t from 'tap'
+import { issueStreamKey, verifyStreamKey } from '../../src/auth/stream-key.ts'
+import { MillraceError, RejectCode } from '../../src/errors.ts'
+import type { ErrorCode } from '../../src/errors.ts'
+
+const SECRET = '0123456789abcdef0123456789abcdef'
+const NOW = new Date('2026-03-01T12:00:00.700Z')
+const NOW_SEC = 1772366400
+
+/** A JWT made by hand (RFC 7515 section 3.3), to say what a library of ours would refuse to say. */
+function jwt(header: object, claims: object, secret = SECRET): string {
+  const signed = `${encode(header)}.${encode(claims)}`
+  return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`
+}
+
+function encode(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}
+
+function claimsOf(streamKey: string): Record<string, unknown> {
+  const payload = streamKey.split('token=')[1]?.split('.')[1] ?? ''
+  return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, unknown>
+}
+
+async function refusal(text: string, now = NOW): Promise<MillraceError | undefined> {
+  try {
+    await verifyStreamKey(text, { secret: SECRET, now })
+    return undefined
+  } catch (error) {
+    if (error instanceof MillraceError) return error
+    throw error
+  }
+}
+
+async function codeOf(text: string, now = NOW): Promise<ErrorCode | undefined> {
+  return (await refusal(text, now))?.code
+}
+
+const HS256 = { alg: 'HS256' }
+const CLAIMS = { stream_id: 'demo', exp: NOW_SEC + 60 }
+const TOKEN = jwt(HS256, CLAIMS)
+
+t.test('an issued key reads mode, rid, token and expires after two hours', async (t) => {
+  const { streamKey, expiresAt } = await issueStreamKey({
+    streamId: 'demo',
+    secret: SECRET,
+    now: NOW,
+  })
+  t.match(streamKey, /^mode=publish,rid=demo,token=[\w-]+\.[\w-]+\.[\w-]+$/)
+  t.equal(expiresAt.toISOString(), '2026-03-01T14:00:00.000Z')
+  t.match(claimsOf(streamKey), { stream_id: 'demo', iat: NOW_SEC, exp: NOW_SEC + 7200 })
+  t.same(await verifyStreamKey(streamKey, { secret: SECRET, now: NOW }), { streamId: 'demo' })
+})
+
+t.test('each start yields another token, and the older ones stay valid', async (t) => {
+  const first = await issueStreamKey({ streamId: 'demo', secret: SECRET, now: NOW })
+  const second = await issueStreamKey({ streamId: 'demo', secret: SECRET, now: NOW })
+  t.not(first.streamKey, second.streamKey)
+  for (const { streamKey } of [first, second, first]) t.equal(await codeOf(streamKey), undefined)
+})
+
+t.test('the key of the longest stream id fits the 512 bytes of a StreamID', async (t) => {
+  const streamId = '~'.repeat(128)
+  const { streamKey } = await issueStreamKey({ streamId, secret: SECRET, now: NOW })
+  t.ok(streamKey.length <= 512, `${streamKey.length} bytes`)
+  t.equal(await codeOf(streamKey), undefined)
+})
+
+t.test('a token is valid to the last second before exp and expired from then on', async (t) => {
+  const { streamKey, expiresAt } = await issueStreamKey({
+    streamId: 'demo',
+    secret: SECRET,
+    now: NOW,
+  })
+  t.equal(await codeOf(streamKey, new Date(expiresAt.getTime() - 1)), undefined)
+  t.equal(await codeOf(streamKey, expiresAt), 'STREAM_KEY_EXPIRED')
+  t.match(await refusal(streamKey, new Date(expiresAt.getTime() + 1)), {
+    message: 'Token expired',
+    rejectCode: RejectCode.BADSECRET,
+  })
+})
+
+t.test('a token signed with HS256 by another implementation is accepted', async (t) => {
+  // Header with typ, claims in another order: what jsonwebtoken or PyJWT write.
+  const token = jwt({ typ: 'JWT', alg: 'HS256' }, { exp: NOW_SEC + 1, stream_id: 'demo' })
+  t.equal(await codeOf(`mode=publish,rid=demo,token=${token}`), undefined)
+})
+
+t.test('the pairs may stand in any order, and unknown keys are ignored', async (t) => {
+  t.equal(await codeOf(`token=${TOKEN},x-encoder=obs=30,rid=demo,mode=publish`), undefined)
+})
+
+t.test('a key percent-encoded as a whole is read all the same', async (t) => {
+  const key = `mode=publish,rid=demo,token=${TOKEN}`
+  t.equal(await codeOf(encodeURIComponent(key)), undefined)
+  t.equal(await codeOf(new URLSearchParams({ '': key }).toString().slice(1)), undefined)
+})
+
+t.test('malformed keys are refused with 1010 and a sentence that says why', async (t) => {
+  const refused: Record<string, string | RegExp> = {
+    '': /not key=value/,
+    demo: /not key=value/,
+    ',': /not key=value/,
+    [`mode=publish,rid=demo,token=${TOKEN},`]: /not key=value/,
+    [`mode=publish,=x,rid=demo,token=${TOKEN}`]: /not key=value/,
+    [`rid=demo,token=${TOKEN}`]: /mode is not publish/,
+    [`mode=request,rid=demo,token=${TOKEN}`]: /mode is not publish/,
+    [`MODE=publish,rid=demo,token=${TOKEN}`]: /mode is not publish/,
+    [`mode=publish,token=${TOKEN}`]: /rid is missing/,
+    [`mode=publish,rid=,token=${TOKEN}`]: /rid is missing/,
+    'mode=publish,rid=demo': /token is missing/,
+    'mode=publish,rid=demo,token=': /token is missing/,
+    [`mode=publish,rid=demo,rid=demo,token=${TOKEN}`]: /twice/,
+    [`mode=publish,rid=demo,token=${TOKEN},token=${TOKEN}`]: /twice/,
+    [`mode=publish,rid=demo,token=${TOKEN},a=1,a=2`]: /twice/,
+    [`mode=publish,rid=demo,token=${TOKEN},pad=${'x'.repeat(512)}`]: /longer than 512 bytes/,
+    'mode%3Dpublish%2': /percent-encoding/,
+  }
+  for (const [text, message] of Object.entries(refused)) {
+    const error = await refusal(text)
+    t.match(error, { code: 'STREAM_KEY_MALFORMED', message, rejectCode: 1010 }, text.slice(0, 60))
+  }
+})
+
+t.test('an invalid token is refused with 1010', async (t) => {
+  const [header, payload, signature] = TOKEN.split('.') as [string, string, string]
+  const unsigned = jwt({ alg: 'none' }, CLAIMS).replace(/[^.]*$/, '')
+  const sha512 = createHmac('sha512', SECRET)
+  const hs512 = jwt({ alg: 'HS512' }, CLAIMS).replace(/\.[^.]*$/, '')
+  const tokens: Record<string, string> = {
+    'foreign secret': jwt(HS256, CLAIMS, 'another secret'),
+    'tampered signature': `${header}.${payload}.${signature.replace(/^./, (c) => (c === 'A' ? 'B' : 'A'))}`,
+    'tampered claims': `${header}.${jwt(HS256, { ...CLAIMS, exp: NOW_SEC + 9999 }).split('.')[1]}.${signature}`,
+    'alg none without signature': unsigned,
+    'alg none with signature': jwt({ alg: 'none' }, CLAIMS),
+    'HS512, properly signed': `${hs512}.${sha512.update(hs512).digest('base64url')}`,
+    'RS256 named, signed with HMAC': jwt({ alg: 'RS256' }, CLAIMS),
+    'critical extension': jwt({ alg: 'HS256', crit: ['x'], x: 1 }, CLAIMS),
+    'no exp': jwt(HS256, { stream_id: 'demo' }),
+    'exp a string': jwt(HS256, { ...CLAIMS, exp: String(NOW_SEC + 60) }),
+    'no stream_id': jwt(HS256, { exp: NOW_SEC + 60 }),
+    'not a JWT': 'abc',
+    'three empty parts': '..',
+  }
+  for (const [what, token] of Object.entries(tokens)) {
+    const error = await refusal(`mode=publish,rid=demo,token=${token}`)
+    t.match(error, { code: 'STREAM_KEY_INVALID', rejectCode: 1010 }, what)
+  }
+})
+
+t.test('a token of another stream is a mismatch', async (t) => {
+  t.match(await refusal(`mode=publish,rid=other,token=${TOKEN}`), {
+    code: 'STREAM_KEY_MISMATCH',
+    rejectCode: 1010,
+  })
+  const numeric = jwt(HS256, { ...CLAIMS, stream_id: 7 })
+  t.equal(await codeOf(`mode=publish,rid=7,token=${numeric}`), 'STREAM_KEY_MISMATCH')
+})
+
+t.test('no refusal tells the token, the secret or the claims', async (t) => {
+  const expired = jwt(HS256, { stream_id: 'demo', exp: 1 })
+  for (const token of [TOKEN, expired, `${TOKEN}x`]) {
+    const error = await refusal(`mode=publish,rid=other,token=${token}`)
+    const told = `${error?.message} ${error?.stack} ${JSON.stringify(error)} ${String(error?.cause)}`
+    t.notOk(told.includes(token.slice(0, 20)))
+    t.notOk(told.includes(token.slice(-20)))
+    t.notOk(told.includes(SECRET))
+  }
+})
+
+t.test('whatever is sent is refused as a MillraceError with 1010', async () => {
+  const words = fc.constantFrom(
+    'mode',
+    'rid',
+    'token',
+    'publish',
+    '=',
+    ',',
+    '%',
+    '%3D',
+    'demo',
+    TOKEN,
+    '\0',
+    '.',
+  )
+  const texts = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.array(words).map((parts) => parts.join('')),
+  )
+  await fc.assert(
+    fc.asyncProperty(texts, async (text) => {
+      const error = await refusal(text)
+      return error === undefined ? text.includes(TOKEN) : error.rejectCode === RejectCode.BADSECRET
+    }),
+    { numRuns: 500 },
+  )
+})
+
+t.test('any stream id of the allowed characters comes back from its key', async () => {
+  const letters = 'ABCxyz059._~-'.split('')
+  const streamIds = fc.string({ unit: fc.constantFrom(...letters), minLength: 1, maxLength: 128 })
+  await fc.assert(
+    fc.asyncProperty(streamIds, async (streamId) => {
+      const { streamKey } = await issueStreamKey({ streamId, secret: SECRET, now: NOW })
+      return (await verifyStreamKey(streamKey, { secret: SECRET, now: NOW })).streamId === streamId
+    }),
+    { numRuns: 50 },
+  )
+})
