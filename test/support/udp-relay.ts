@@ -1,0 +1,216 @@
+/**
+ * A bad network on loopback, between two real peers: a client sends to the relay's port, the relay to the target,
+ * and back. Fates come from a seed (`impairment.ts`); only the moment of delivery depends on the machine.
+ *
+ *   client ─► relay.port ─[forward]──► one socket per client ─► target
+ *   client ◄─ relay.port ◄─[backward]─ one socket per client ◄─ target
+ *
+ * @module
+ */
+import { createSocket, type Socket } from 'node:dgram'
+import { Impairment, type LinkCounters, type LinkOptions } from './impairment.ts'
+
+const LOOPBACK = '127.0.0.1'
+const SOCKET_BUFFER_BYTES = 4 * 1024 * 1024
+const MAX_CLIENTS = 1024
+
+export type Direction = 'forward' | 'backward'
+
+export interface RelayOptions {
+  /** UDP port on 127.0.0.1 that the relay stands in front of. */
+  readonly targetPort: number
+  /** The n-th client (from 0) gets the fates of `seed + n`. */
+  readonly seed?: number
+  /** What happens on the way from the clients to the target. */
+  readonly forward?: LinkOptions
+  /** What happens on the way back. */
+  readonly backward?: LinkOptions
+  /** Sees every datagram as it arrives at the relay, before its fate. */
+  readonly tap?: (direction: Direction, datagram: Buffer) => void
+}
+
+/** Sums over all clients of one direction. `blackholed` datagrams count nowhere else. */
+export interface DirectionCounters extends LinkCounters {
+  blackholed: number
+}
+
+export interface UdpRelay {
+  /** What clients send to, on 127.0.0.1. */
+  readonly port: number
+  counters(direction: Direction): DirectionCounters
+  /** From now on the target sees every client at a new source port, as behind a NAT that forgot them. */
+  rebind(): void
+  /** Swallows what arrives in either direction for this long; a second call replaces what is left of the first. */
+  blackhole(durationMs: number): void
+  /** Also drops what is still under way. */
+  close(): Promise<void>
+}
+
+/** Starts a relay on a free port. */
+export function startRelay(options: RelayOptions): UdpRelay {
+  return new Relay(options)
+}
+
+interface Client {
+  readonly port: number
+  readonly links: Readonly<Record<Direction, Link>>
+  upstream: Socket
+}
+
+class Relay implements UdpRelay {
+  readonly port: number
+  readonly #front = openSocket()
+  readonly #options: RelayOptions
+  readonly #clients = new Map<number, Client>()
+  readonly #delayLine = new DelayLine()
+  readonly #blackholed = { forward: 0, backward: 0 }
+  #darkUntilMs = 0
+
+  constructor(options: RelayOptions) {
+    this.port = this.#front.address().port
+    this.#options = options
+    this.#front.on('message', (datagram, { port }) => {
+      const client = this.#clients.get(port) ?? this.#admit(port)
+      if (client === undefined) return
+      this.#carry('forward', client, datagram, (bytes) =>
+        client.upstream.send(bytes, options.targetPort, LOOPBACK),
+      )
+    })
+  }
+
+  counters(direction: Direction): DirectionCounters {
+    const sum = { ...new Impairment(0).counters, blackholed: this.#blackholed[direction] }
+    for (const { links } of this.#clients.values()) {
+      const { counters } = links[direction].impairment
+      for (const name of Object.keys(counters) as (keyof LinkCounters)[]) {
+        sum[name] += counters[name]
+      }
+    }
+    return sum
+  }
+
+  rebind(): void {
+    for (const client of this.#clients.values()) {
+      client.upstream.close()
+      client.upstream = openSocket()
+      this.#returnTo(client)
+    }
+  }
+
+  blackhole(durationMs: number): void {
+    this.#darkUntilMs = performance.now() + durationMs
+  }
+
+  async close(): Promise<void> {
+    this.#delayLine.clear()
+    const sockets = [this.#front, ...Array.from(this.#clients.values(), ({ upstream }) => upstream)]
+    await Promise.all(sockets.map((socket) => new Promise<void>((done) => socket.close(done))))
+  }
+
+  #admit(port: number): Client | undefined {
+    if (this.#clients.size === MAX_CLIENTS) return undefined
+    const { forward, backward } = this.#options
+    const seed = (this.#options.seed ?? 1) + this.#clients.size
+    const links = {
+      forward: new Link(new Impairment(seed, forward)),
+      // Another sequence than forward's, and the same in every run.
+      backward: new Link(new Impairment(~seed, backward)),
+    }
+    const client: Client = { port, links, upstream: openSocket() }
+    this.#returnTo(client)
+    this.#clients.set(port, client)
+    return client
+  }
+
+  #returnTo(client: Client): void {
+    client.upstream.on('message', (datagram, { port }) => {
+      if (port !== this.#options.targetPort) return
+      this.#carry('backward', client, datagram, (bytes) =>
+        this.#front.send(bytes, client.port, LOOPBACK),
+      )
+    })
+  }
+
+  #carry(
+    direction: Direction,
+    client: Client,
+    datagram: Buffer,
+    send: (datagram: Buffer) => void,
+  ): void {
+    this.#options.tap?.(direction, datagram)
+    const nowMs = performance.now()
+    if (nowMs < this.#darkUntilMs) {
+      this.#blackholed[direction]++
+      return
+    }
+    for (const { dueMs, bytes } of client.links[direction].push(datagram, nowMs)) {
+      if (dueMs <= nowMs && this.#delayLine.isEmpty) send(bytes)
+      else this.#delayLine.push(dueMs, () => send(bytes))
+    }
+  }
+}
+
+/** One direction of one client: fates turned into moments of delivery. */
+class Link {
+  readonly impairment: Impairment
+  #lastDueMs = 0
+
+  constructor(impairment: Impairment) {
+    this.impairment = impairment
+  }
+
+  push(datagram: Buffer, nowMs: number): { dueMs: number; bytes: Buffer }[] {
+    return this.impairment.push(datagram).map(({ delayMs, ordered, datagram: bytes }) => {
+      if (!ordered) return { dueMs: nowMs + delayMs, bytes }
+      this.#lastDueMs = Math.max(nowMs + delayMs, this.#lastDueMs)
+      return { dueMs: this.#lastDueMs, bytes }
+    })
+  }
+}
+
+/** Runs actions at their millisecond, in the order pushed within one; a single timer while any is pending. */
+class DelayLine {
+  readonly #slots = new Map<number, (() => void)[]>()
+  #nextSlot = 0
+  #timer: NodeJS.Timeout | undefined
+
+  get isEmpty(): boolean {
+    return this.#slots.size === 0
+  }
+
+  push(dueMs: number, action: () => void): void {
+    if (this.isEmpty) this.#nextSlot = Math.floor(performance.now())
+    const slot = Math.max(Math.ceil(dueMs), this.#nextSlot)
+    const actions = this.#slots.get(slot)
+    if (actions === undefined) this.#slots.set(slot, [action])
+    else actions.push(action)
+    this.#timer ??= setTimeout(() => this.#turn(), 1)
+  }
+
+  clear(): void {
+    this.#slots.clear()
+    clearTimeout(this.#timer)
+  }
+
+  #turn(): void {
+    this.#timer = undefined
+    for (const nowMs = performance.now(); this.#nextSlot <= nowMs; this.#nextSlot++) {
+      for (const action of this.#slots.get(this.#nextSlot) ?? []) action()
+      this.#slots.delete(this.#nextSlot)
+    }
+    if (!this.isEmpty) this.#timer = setTimeout(() => this.#turn(), 1)
+  }
+}
+
+/** A socket that is bound when this returns. */
+function openSocket(): Socket {
+  const socket = createSocket({
+    type: 'udp4',
+    recvBufferSize: SOCKET_BUFFER_BYTES,
+    // Every address here is a literal; answering at once makes `bind` and each `send` synchronous.
+    lookup: (hostname, _options, callback) => callback(null, hostname, 4),
+  })
+  // Loopback reports a closed port as an error; to the peers it is loss like any other.
+  socket.on('error', () => undefined)
+  return socket.bind(0, LOOPBACK)
+}
