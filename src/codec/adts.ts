@@ -1,0 +1,36 @@
+/**
+ * AAC in ADTS (ISO/IEC 13818-7 6.2, ISO/IEC 14496-3 1.A.2.2).
+ *
+ *   | syncword FFF 12 | ID 1 | layer 00 2 | protection_absent 1 | profile 2 | sampling frequency index 4 | private 1 |
+ *   | channels 3 | original 1 | home 1 | copyright 2 | frame length 13 | buffer fullness 11 | blocks 2 |
+ *
+ * @module
+ */
+import type { AudioFrameHeader } from './audio-frame.ts'
+
+/** Sampling frequency index (ISO/IEC 14496-3 Table 1.18). */
+const SAMPLE_RATES = [
+  96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000,
+  7_350,
+] as const
+
+const HEADER_BYTES = 7
+
+/**
+ * Decodes an ADTS header. HE-AAC that announces itself as plain AAC of half the rate (implicit SBR signalling) is
+ * reported as announced: only its payload tells.
+ */
+export function decodeAdtsHeader(bytes: Buffer, at: number): AudioFrameHeader | undefined {
+  if (at + HEADER_BYTES > bytes.length) return undefined
+  if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return undefined
+  const objectType = (bytes[at + 2]! >> 6) + 1
+  const sampleRate = SAMPLE_RATES[(bytes[at + 2]! >> 2) & 0x0f]
+  const channelConfiguration = ((bytes[at + 2]! & 1) << 2) | (bytes[at + 3]! >> 6)
+  const sizeBytes = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5)
+  if (sampleRate === undefined || sizeBytes <= HEADER_BYTES) return undefined
+
+  const parameters = { codecString: `mp4a.40.${objectType}`, sampleRate }
+  if (channelConfiguration === 0) return { codec: 'aac', sizeBytes, parameters } // told by a PCE
+  const channels = channelConfiguration === 7 ? 8 : channelConfiguration
+  return { codec: 'aac', sizeBytes, parameters: { ...parameters, channels } }
+}

@@ -1,0 +1,76 @@
+/**
+ * Byte stream format of H.264 and H.265 (Annex B of both): NAL units behind start codes.
+ *
+ *   | 00 | 00 | 01 | header (1 byte in H.264, 2 in H.265) | payload … |
+ *
+ * An access unit is walked in the pieces it arrived in; a start code or a header may lie across two of them.
+ *
+ * @module
+ */
+
+/**
+ * Walks the NAL units of an access unit and gathers the first bytes of those of interest. Stop iterating at the first
+ * coded slice: everything one asks before decoding stands before it, and the rest need not be read.
+ *
+ * @param chunks  the access unit, in any pieces
+ * @param bytesWanted  how many bytes to gather of a NAL unit, by its first byte; 0 passes over it
+ * @returns copies of the heads, header included; shorter than wanted where the NAL unit is
+ */
+export function* nalHeads(
+  chunks: Iterable<Uint8Array>,
+  bytesWanted: (header: number) => number,
+): Generator<Buffer, void, undefined> {
+  let zeros = 0
+  let atHeader = false
+  let wanted = 0
+  let head: number[] = []
+  for (const chunk of chunks) {
+    for (let i = 0; i < chunk.length; i++) {
+      const byte = chunk[i]!
+      if (byte === 1 && zeros >= 2) {
+        if (head.length > 0) yield withoutTrailingZeros(head)
+        head = []
+        wanted = 0
+        zeros = 0
+        atHeader = true
+        continue
+      }
+      zeros = byte === 0 ? zeros + 1 : 0
+      if (atHeader) {
+        wanted = bytesWanted(byte)
+        atHeader = false
+      }
+      if (head.length === wanted) continue
+      head.push(byte)
+      if (head.length === wanted) {
+        yield Buffer.from(head)
+        head = []
+        wanted = 0
+      }
+    }
+  }
+  if (head.length > 0) yield withoutTrailingZeros(head)
+}
+
+/** A NAL unit never ends in a zero byte (H.264 7.4.1); those found there belong to the next start code. */
+function withoutTrailingZeros(bytes: number[]): Buffer {
+  let end = bytes.length
+  while (end > 0 && bytes[end - 1] === 0) end--
+  return Buffer.from(bytes.slice(0, end))
+}
+
+/** Takes out the emulation prevention bytes: the 03 of every 00 00 03 (H.264 7.3.1, H.265 7.3.1.1). */
+export function unescapeNal(nal: Uint8Array): Buffer {
+  const bytes = Buffer.allocUnsafe(nal.length)
+  let length = 0
+  let zeros = 0
+  for (const byte of nal) {
+    if (byte === 3 && zeros >= 2) {
+      zeros = 0
+      continue
+    }
+    zeros = byte === 0 ? zeros + 1 : 0
+    bytes[length++] = byte
+  }
+  return bytes.subarray(0, length)
+}

@@ -1,0 +1,125 @@
+/**
+ * H.264 sequence parameter set: profile, level, picture size and frame rate (ITU-T H.264 7.3.2.1.1, Annex E).
+ *
+ * @module
+ */
+import { BitReader } from '../binary/bit-reader.ts'
+import { unescapeNal } from './annex-b.ts'
+import { frameRateOf, isPictureSize, type VideoParameters } from './video-parameters.ts'
+
+/** `profile_idc` of the profiles that carry `chroma_format_idc` and scaling lists (7.3.2.1.1). */
+const HIGH_PROFILES = new Set([44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244])
+
+/** Table E-1, Extended_SAR: the sample aspect ratio follows as two numbers. */
+const EXTENDED_SAR = 255
+
+/** 7.4.2.1.1: at most 255 frames in a picture order count cycle. */
+const MAX_ORDER_COUNT_CYCLE = 255
+
+/**
+ * Decodes a sequence parameter set.
+ *
+ * @param nal  the NAL unit with its header, emulation prevention bytes still in it
+ * @returns undefined where it is truncated or holds impossible values
+ */
+export function decodeH264Sps(nal: Buffer): VideoParameters | undefined {
+  const reader = new BitReader(unescapeNal(nal.subarray(1)))
+  const profile = reader.readBits(8)
+  const constraints = reader.readBits(8)
+  const level = reader.readBits(8)
+  reader.readUe() // seq_parameter_set_id
+
+  const chroma = HIGH_PROFILES.has(profile) ? readHighProfileFields(reader) : YUV_420
+  reader.readUe() // log2_max_frame_num_minus4
+  if (!skipPictureOrderCount(reader)) return undefined
+  reader.readUe() // max_num_ref_frames
+  reader.skipBits(1) // gaps_in_frame_num_value_allowed_flag
+
+  const widthInMacroblocks = reader.readUe() + 1
+  const heightInMapUnits = reader.readUe() + 1
+  const frameMacroblocksOnly = reader.readFlag()
+  if (!frameMacroblocksOnly) reader.skipBits(1) // mb_adaptive_frame_field_flag
+  reader.skipBits(1) // direct_8x8_inference_flag
+  const crop = reader.readFlag() ? readFour(reader) : NO_CROP
+
+  // 7.4.2.1.1: a map unit is two macroblocks high where fields are coded, and so is the cropping unit.
+  const fieldFactor = frameMacroblocksOnly ? 1 : 2
+  const width = widthInMacroblocks * 16 - (crop[0] + crop[1]) * chroma.cropUnitX
+  const height =
+    heightInMapUnits * fieldFactor * 16 - (crop[2] + crop[3]) * chroma.cropUnitY * fieldFactor
+  if (reader.overrun || !isPictureSize(width, height)) return undefined
+
+  const codecString = `avc1.${Buffer.from([profile, constraints, level]).toString('hex')}`
+  const frameRate = reader.readFlag() ? readFrameRate(reader) : undefined
+  return { codecString, width, height, ...(frameRate === undefined ? {} : { frameRate }) }
+}
+
+/** Samples that one step of a cropping offset stands for (Table 6-1, 7-19 to 7-22). */
+interface Chroma {
+  readonly cropUnitX: number
+  readonly cropUnitY: number
+}
+
+const YUV_420: Chroma = { cropUnitX: 2, cropUnitY: 2 }
+const YUV_422: Chroma = { cropUnitX: 2, cropUnitY: 1 }
+const MONOCHROME_OR_444: Chroma = { cropUnitX: 1, cropUnitY: 1 }
+
+const NO_CROP = [0, 0, 0, 0] as const
+
+function readHighProfileFields(reader: BitReader): Chroma {
+  const chromaFormat = reader.readUe()
+  if (chromaFormat === 3) reader.skipBits(1) // separate_colour_plane_flag
+  reader.readUe() // bit_depth_luma_minus8
+  reader.readUe() // bit_depth_chroma_minus8
+  reader.skipBits(1) // qpprime_y_zero_transform_bypass_flag
+  if (reader.readFlag()) skipScalingMatrix(reader, chromaFormat === 3 ? 12 : 8)
+  return chromaFormat === 1 ? YUV_420 : chromaFormat === 2 ? YUV_422 : MONOCHROME_OR_444
+}
+
+/** 7.3.2.1.1.1: a list ends early once its next scale becomes 0. */
+function skipScalingMatrix(reader: BitReader, lists: number): void {
+  for (let list = 0; list < lists; list++) {
+    if (!reader.readFlag()) continue
+    const size = list < 6 ? 16 : 64
+    let scale = 8
+    for (let i = 0; i < size && scale !== 0; i++) scale = (scale + reader.readSe()) & 0xff
+  }
+}
+
+/** @returns false where the cycle is longer than the standard allows */
+function skipPictureOrderCount(reader: BitReader): boolean {
+  const type = reader.readUe()
+  if (type === 0) reader.readUe() // log2_max_pic_order_cnt_lsb_minus4
+  if (type !== 1) return true
+  reader.skipBits(1) // delta_pic_order_always_zero_flag
+  reader.readSe() // offset_for_non_ref_pic
+  reader.readSe() // offset_for_top_to_bottom_field
+  const cycle = reader.readUe()
+  if (cycle > MAX_ORDER_COUNT_CYCLE) return false
+  for (let i = 0; i < cycle; i++) reader.readSe()
+  return true
+}
+
+/** left, right, top, bottom */
+function readFour(reader: BitReader): readonly [number, number, number, number] {
+  return [reader.readUe(), reader.readUe(), reader.readUe(), reader.readUe()]
+}
+
+/** VUI parameters up to the timing information (E.1.1). */
+function readFrameRate(reader: BitReader): number | undefined {
+  if (reader.readFlag() && reader.readBits(8) === EXTENDED_SAR) reader.skipBits(32)
+  if (reader.readFlag()) reader.skipBits(1) // overscan_appropriate_flag
+  if (reader.readFlag()) {
+    reader.skipBits(4) // video_format, video_full_range_flag
+    if (reader.readFlag()) reader.skipBits(24) // colour description
+  }
+  if (reader.readFlag()) {
+    reader.readUe() // chroma_sample_loc_type_top_field
+    reader.readUe() // chroma_sample_loc_type_bottom_field
+  }
+  if (!reader.readFlag()) return undefined
+  const unitsInTick = reader.readBits(32)
+  const timeScale = reader.readBits(32)
+  // E.2.1: a tick is a field, whether or not fields are coded.
+  return reader.overrun ? undefined : frameRateOf(timeScale, 2 * unitsInTick)
+}

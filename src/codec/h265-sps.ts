@@ -1,0 +1,127 @@
+/**
+ * H.265 sequence parameter set: codec string, picture size and frame rate (ITU-T H.265 7.3.2.2, Annex E).
+ *
+ * @module
+ */
+import { BitReader } from '../binary/bit-reader.ts'
+import { unescapeNal } from './annex-b.ts'
+import { readH265CodecString } from './h265-profile.ts'
+import { skipShortTermReferenceSets } from './h265-reference-sets.ts'
+import { frameRateOf, isPictureSize, type VideoParameters } from './video-parameters.ts'
+
+/** Table E-1, EXTENDED_SAR: the sample aspect ratio follows as two numbers. */
+const EXTENDED_SAR = 255
+
+/** 7.4.3.2.1: at most 32 long-term reference pictures. */
+const MAX_LONG_TERM_PICTURES = 32
+
+/** SubWidthC and SubHeightC by `chroma_format_idc` (Table 6-1). */
+const CHROMA_SUBSAMPLING = [
+  [1, 1],
+  [2, 2],
+  [2, 1],
+  [1, 1],
+] as const
+
+/**
+ * Decodes a sequence parameter set of the base layer.
+ *
+ * @param nal  the NAL unit with its header, emulation prevention bytes still in it
+ * @returns undefined where it is truncated before the picture size or holds impossible values
+ */
+export function decodeH265Sps(nal: Buffer): VideoParameters | undefined {
+  const reader = new BitReader(unescapeNal(nal.subarray(2)))
+  reader.skipBits(4) // sps_video_parameter_set_id
+  const maxSubLayersMinus1 = reader.readBits(3)
+  reader.skipBits(1) // sps_temporal_id_nesting_flag
+  const codecString = readH265CodecString(reader, maxSubLayersMinus1)
+  reader.readUe() // sps_seq_parameter_set_id
+
+  const chromaFormat = reader.readUe()
+  const subsampling = CHROMA_SUBSAMPLING[chromaFormat]
+  if (chromaFormat === 3) reader.skipBits(1) // separate_colour_plane_flag
+  let width = reader.readUe()
+  let height = reader.readUe()
+  if (subsampling === undefined) return undefined
+  if (reader.readFlag()) {
+    width -= (reader.readUe() + reader.readUe()) * subsampling[0]
+    height -= (reader.readUe() + reader.readUe()) * subsampling[1]
+  }
+  if (reader.overrun || !isPictureSize(width, height)) return undefined
+
+  const frameRate = readFrameRate(reader, maxSubLayersMinus1)
+  return { codecString, width, height, ...(frameRate === undefined ? {} : { frameRate }) }
+}
+
+/** The rest of the set up to the timing information of its VUI parameters (E.2.1). */
+function readFrameRate(reader: BitReader, maxSubLayersMinus1: number): number | undefined {
+  if (!skipToVui(reader, maxSubLayersMinus1)) return undefined
+  if (!reader.readFlag()) return undefined // vui_parameters_present_flag
+
+  if (reader.readFlag() && reader.readBits(8) === EXTENDED_SAR) reader.skipBits(32)
+  if (reader.readFlag()) reader.skipBits(1) // overscan_appropriate_flag
+  if (reader.readFlag()) {
+    reader.skipBits(4) // video_format, video_full_range_flag
+    if (reader.readFlag()) reader.skipBits(24) // colour description
+  }
+  if (reader.readFlag()) {
+    reader.readUe() // chroma_sample_loc_type_top_field
+    reader.readUe() // chroma_sample_loc_type_bottom_field
+  }
+  reader.skipBits(3) // neutral_chroma_indication_flag, field_seq_flag, frame_field_info_present_flag
+  if (reader.readFlag()) for (let side = 0; side < 4; side++) reader.readUe() // default window
+  return reader.readFlag() ? readTiming(reader) : undefined
+}
+
+/** @returns frames a second of `num_units_in_tick` and `time_scale`, 32 bits each */
+export function readTiming(reader: BitReader): number | undefined {
+  const unitsInTick = reader.readBits(32)
+  const timeScale = reader.readBits(32)
+  return reader.overrun ? undefined : frameRateOf(timeScale, unitsInTick)
+}
+
+/** @returns false where the set cannot be followed that far */
+function skipToVui(reader: BitReader, maxSubLayersMinus1: number): boolean {
+  reader.readUe() // bit_depth_luma_minus8
+  reader.readUe() // bit_depth_chroma_minus8
+  const orderCountBits = reader.readUe() + 4
+  skipSubLayerOrdering(reader, maxSubLayersMinus1)
+  for (let size = 0; size < 6; size++) reader.readUe() // coding and transform block sizes and depths
+  if (reader.readFlag() && reader.readFlag()) skipScalingLists(reader)
+  reader.skipBits(2) // amp_enabled_flag, sample_adaptive_offset_enabled_flag
+  if (reader.readFlag()) {
+    reader.skipBits(8) // PCM bit depths
+    reader.readUe() // log2_min_pcm_luma_coding_block_size_minus3
+    reader.readUe() // log2_diff_max_min_pcm_luma_coding_block_size
+    reader.skipBits(1) // pcm_loop_filter_disabled_flag
+  }
+  if (!skipShortTermReferenceSets(reader)) return false
+  if (reader.readFlag()) {
+    const longTermPictures = reader.readUe()
+    if (longTermPictures > MAX_LONG_TERM_PICTURES) return false
+    reader.skipBits(longTermPictures * (orderCountBits + 1))
+  }
+  reader.skipBits(2) // sps_temporal_mvp_enabled_flag, strong_intra_smoothing_enabled_flag
+  return !reader.overrun
+}
+
+/** Written for every sub-layer or for the highest alone; the same loop stands in VPS and SPS. */
+export function skipSubLayerOrdering(reader: BitReader, maxSubLayersMinus1: number): void {
+  const layers = reader.readFlag() ? maxSubLayersMinus1 + 1 : 1
+  for (let i = 0; i < layers * 3; i++) reader.readUe()
+}
+
+/** scaling_list_data (7.3.4): sizes 4x4 to 32x32, six matrices each, but two of 32x32. */
+function skipScalingLists(reader: BitReader): void {
+  for (let size = 0; size < 4; size++) {
+    for (let matrix = 0; matrix < 6; matrix += size === 3 ? 3 : 1) {
+      if (!reader.readFlag()) {
+        reader.readUe() // scaling_list_pred_matrix_id_delta
+        continue
+      }
+      if (size > 1) reader.readSe() // scaling_list_dc_coef_minus8
+      const coefficients = Math.min(64, 1 << (4 + 2 * size))
+      for (let i = 0; i < coefficients; i++) reader.readSe()
+    }
+  }
+}

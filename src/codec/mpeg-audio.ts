@@ -1,0 +1,67 @@
+/**
+ * MPEG audio layers I to III (ISO/IEC 11172-3 2.4.1.3, ISO/IEC 13818-3 2.4.1.3, and the rates below them of MPEG 2.5).
+ *
+ *   | syncword FFE 11 | version 2 | layer 2 | protection 1 | bit rate 4 | sampling frequency 2 | padding 1 | private 1 |
+ *   | mode 2 | mode extension 2 | copyright 1 | original 1 | emphasis 2 |
+ *
+ * @module
+ */
+import type { AudioFrameHeader } from './audio-frame.ts'
+
+const HEADER_BYTES = 4
+
+/** Version field: 0 MPEG 2.5, 1 reserved, 2 MPEG 2, 3 MPEG 1. */
+const MPEG_1 = 3
+const RESERVED_VERSION = 1
+
+/** Of MPEG 1 by sampling frequency index; MPEG 2 has half, MPEG 2.5 a quarter. */
+const SAMPLE_RATES = [44_100, 48_000, 32_000] as const
+const RATE_DIVISORS = [4, 1, 2, 1] as const
+
+/** kbit/s by bit rate index, from 1: index 0 means free format, whose frame length no header tells. */
+const BIT_RATES_MPEG_1 = {
+  1: [32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
+  2: [32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
+  3: [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
+} as const
+const BIT_RATES_MPEG_2 = {
+  1: [32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256],
+  2: [8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+  3: [8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+} as const
+
+/** `mode` 3 is one channel; stereo, joint stereo and dual channel are two. */
+const SINGLE_CHANNEL = 3
+
+export function decodeMpegAudioHeader(bytes: Buffer, at: number): AudioFrameHeader | undefined {
+  if (at + HEADER_BYTES > bytes.length) return undefined
+  if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xe0) !== 0xe0) return undefined
+  const version = (bytes[at + 1]! >> 3) & 3
+  const layerBits = (bytes[at + 1]! >> 1) & 3
+  const baseRate = SAMPLE_RATES[(bytes[at + 2]! >> 2) & 3]
+  if (version === RESERVED_VERSION || layerBits === 0 || baseRate === undefined) return undefined
+
+  const layer = (4 - layerBits) as 1 | 2 | 3
+  const bitRates = version === MPEG_1 ? BIT_RATES_MPEG_1 : BIT_RATES_MPEG_2
+  const kbps = bitRates[layer][(bytes[at + 2]! >> 4) - 1]
+  if (kbps === undefined) return undefined
+
+  const sampleRate = baseRate / RATE_DIVISORS[version]!
+  const padding = (bytes[at + 2]! >> 1) & 1
+  return {
+    codec: layer === 3 ? 'mp3' : 'mp2',
+    sizeBytes: frameBytes(layer, version === MPEG_1, (kbps * 1000) / sampleRate, padding),
+    parameters: {
+      codecString: `mp4a.40.${31 + layer}`, // object types 32 to 34 (ISO/IEC 14496-3 Table 1.17)
+      sampleRate,
+      channels: bytes[at + 3]! >> 6 === SINGLE_CHANNEL ? 1 : 2,
+    },
+  }
+}
+
+/** 11172-3 2.4.3.1: layer I counts slots of 4 bytes; layer III of MPEG 2 has half the samples a frame. */
+function frameBytes(layer: 1 | 2 | 3, mpeg1: boolean, bitsPerSample: number, padding: number) {
+  if (layer === 1) return (Math.floor(12 * bitsPerSample) + padding) * 4
+  const samples = layer === 3 && !mpeg1 ? 576 : 1152
+  return Math.floor((samples / 8) * bitsPerSample) + padding
+}
