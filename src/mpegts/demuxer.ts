@@ -1,0 +1,315 @@
+/**
+ * From the bytes of a transport stream to the PES units of one program (ISO/IEC 13818-1 2.4).
+ *
+ * ```
+ * bytes ─► PacketSync ─► PID ─┬─► SectionAssembler ─► ProgramSelector ─► which PIDs are carried
+ *                             └─► PesAssembler ─► ElementaryStream ─► unit
+ * ```
+ *
+ * @module
+ */
+import { crc32Mpeg2 } from '../binary/crc32.ts'
+import { Continuity } from './continuity.ts'
+import type { DemuxerOutput } from './demuxer-output.ts'
+import { DemuxerStats } from './demuxer-stats.ts'
+import { ElementaryStream } from './elementary-stream.ts'
+import { isSameLayout } from './layout.ts'
+import {
+  hasTransportError,
+  isScrambled,
+  isUnitStart,
+  NULL_PID,
+  PACKET_BYTES,
+  PAT_PID,
+  payloadOffset,
+  readPid,
+} from './packet.ts'
+import { PacketSync, type PacketRun } from './packet-sync.ts'
+import { decodePat, PAT_TABLE_ID } from './pat.ts'
+import { PMT_TABLE_ID, type ProgramMap } from './pmt.ts'
+import { ProgramSelector } from './program-selector.ts'
+import { decodeSection, SectionAssembler } from './section.ts'
+import { describeTrack, isCarriedInPes } from './stream-type.ts'
+import { Timeline } from './timeline.ts'
+import type { Program } from './track.ts'
+
+/** Bytes of transport packets held in open PES packets; a frame of 4K video at 80 Mbit/s has 2 MB. */
+const MAX_OPEN_BYTES = 8 * 1024 * 1024
+
+/** Transport packets that an encoder puts into one SRT packet: 7 x 188 = 1316 bytes fit a usual MTU. */
+const PACKETS_PER_PAYLOAD = 7
+
+/** Lost packets that a continuity counter of 4 bits may not notice. */
+const COUNTER_CYCLE = 16
+
+/** Where the packets of a PID go; to neither where it carries nothing but a PCR. */
+interface Route {
+  readonly continuity: Continuity
+  readonly sections?: SectionAssembler
+  readonly stream?: ElementaryStream
+}
+
+/**
+ * `push` bytes as they arrive, `gap` where some are missing before the next push, `end` once after the last. Nothing
+ * that arrives throws: what cannot be used is dropped and counted in `stats`.
+ *
+ * Pushed buffers are kept, not copied, until the units that have packets in them are complete; units are views into
+ * them.
+ */
+export class Demuxer {
+  readonly #stats = new DemuxerStats()
+  readonly #sync = new PacketSync(this.#stats)
+  readonly #selector = new ProgramSelector()
+  readonly #timeline = new Timeline()
+  /** By PID. */
+  #routes = new Map<number, Route>()
+  /** Tracks of the program by PID. */
+  #streams = new Map<number, ElementaryStream>()
+  /** Those with an open PES that began under the program before: it still leaves under that one. */
+  #predating = new Set<ElementaryStream>()
+  #program: Program | undefined
+  /** The program last put out. */
+  #announced: Program | undefined
+  #openBytes = 0
+
+  constructor() {
+    this.#updateRoutes()
+  }
+
+  get stats(): Readonly<DemuxerStats> {
+    return this.#stats
+  }
+
+  /** The program being carried; undefined until a PAT and a PMT were seen. */
+  get program(): Program | undefined {
+    return this.#program
+  }
+
+  /** @param bytes  any length, beginning anywhere; not to be changed afterwards */
+  push(bytes: Buffer): DemuxerOutput[] {
+    const outputs: DemuxerOutput[] = []
+    for (const run of this.#sync.push(bytes)) this.#demuxRun(run, outputs)
+    return outputs
+  }
+
+  /**
+   * Bytes were lost before the next push: the rest of a packet with them. Continuity counters find what is damaged as
+   * long as they cannot have come round; beyond that every open PES is.
+   *
+   * @param lostPackets  SRT data packets
+   */
+  gap(lostPackets: number): void {
+    this.#sync.reset()
+    if (lostPackets * PACKETS_PER_PAYLOAD < COUNTER_CYCLE) return
+    for (const { sections, stream } of this.#routes.values()) {
+      sections?.reset()
+      stream?.pes.handleLoss()
+    }
+  }
+
+  /** @returns what was still open; a PES that lacks bytes of its told length is damaged */
+  end(): DemuxerOutput[] {
+    const outputs: DemuxerOutput[] = []
+    for (const run of this.#sync.end()) this.#demuxRun(run, outputs)
+    for (const stream of this.#streams.values()) {
+      if (stream.pes.lacksBytes) stream.pes.handleLoss()
+      if (stream.pes.open) this.#release(stream, outputs)
+    }
+    this.#announce(outputs)
+    return outputs
+  }
+
+  #demuxRun({ bytes, start, end, stride }: PacketRun, outputs: DemuxerOutput[]): void {
+    for (let at = start; at < end; at += stride) this.#demuxPacket(bytes, at, outputs)
+  }
+
+  #demuxPacket(bytes: Buffer, at: number, outputs: DemuxerOutput[]): void {
+    const stats = this.#stats
+    stats.packets++
+    if (hasTransportError(bytes, at)) {
+      stats.transportErrors++
+      return
+    }
+    const pid = readPid(bytes, at)
+    const route = this.#routes.get(pid)
+    if (route === undefined) {
+      if (pid === NULL_PID) stats.nullPackets++
+      else stats.unusedPackets++
+      return
+    }
+    if (isScrambled(bytes, at)) {
+      stats.scrambledPackets++
+      return
+    }
+    const payloadAt = payloadOffset(bytes, at)
+    if (payloadAt === undefined) {
+      stats.malformedPackets++
+      return
+    }
+    if (payloadAt === at + PACKET_BYTES) {
+      this.#handleEmptyPacket(pid, route.stream, bytes, at, outputs)
+      return
+    }
+    const verdict = route.continuity.check(bytes, at, payloadAt)
+    if (verdict === 'duplicate') {
+      stats.duplicatePackets++
+      return
+    }
+    if (verdict === 'lost') {
+      stats.continuityErrors++
+      route.sections?.reset()
+      route.stream?.pes.handleLoss()
+    }
+    if (route.stream !== undefined) this.#pushPes(route.stream, bytes, at, payloadAt, outputs)
+    else if (route.sections !== undefined) {
+      const payload = bytes.subarray(payloadAt, at + PACKET_BYTES)
+      const sections = route.sections.push(payload, isUnitStart(bytes, at))
+      for (const section of sections) this.#handleSection(pid, section, outputs)
+    } else stats.unusedPackets++
+  }
+
+  /** An adaptation field alone, sent for its PCR; within a PES it stays in its place. */
+  #handleEmptyPacket(
+    pid: number,
+    stream: ElementaryStream | undefined,
+    bytes: Buffer,
+    at: number,
+    outputs: DemuxerOutput[],
+  ): void {
+    const end = at + PACKET_BYTES
+    if (stream?.pes.open === true) {
+      stream.pes.append(bytes, at, end)
+      this.#countOpenBytes(stream)
+    } else if (pid === this.#program?.pcrPid) {
+      outputs.push({ type: 'packets', pid, chunks: [bytes.subarray(at, end)] })
+    } else this.#stats.unusedPackets++
+  }
+
+  #pushPes(
+    stream: ElementaryStream,
+    bytes: Buffer,
+    at: number,
+    payloadAt: number,
+    outputs: DemuxerOutput[],
+  ): void {
+    const { pes } = stream
+    let complete = false
+    if (isUnitStart(bytes, at)) {
+      if (pes.open) this.#release(stream, outputs)
+      complete = pes.start(bytes, at, payloadAt)
+      if (!pes.open) {
+        this.#stats.malformedPes++
+        return
+      }
+    } else if (pes.open) {
+      complete = pes.append(bytes, at, payloadAt)
+    } else {
+      this.#stats.orphanPackets++
+      pes.handleOrphan()
+      return
+    }
+    this.#countOpenBytes(stream)
+    if (complete && pes.open) this.#release(stream, outputs)
+  }
+
+  /** One more packet is held in the open PES of `stream`. */
+  #countOpenBytes({ pes }: ElementaryStream): void {
+    this.#openBytes += PACKET_BYTES
+    if (this.#openBytes <= MAX_OPEN_BYTES) return
+    this.#openBytes -= pes.sizeBytes
+    pes.take()
+    this.#stats.oversizedPes++
+  }
+
+  #release(stream: ElementaryStream, outputs: DemuxerOutput[]): void {
+    const trackBefore = stream.track
+    this.#openBytes -= stream.pes.sizeBytes
+    const unit = stream.takeUnit()
+    const predating = this.#predating.delete(stream)
+    if (stream.track !== trackBefore) this.#updateProgram()
+    if (!predating || stream.track !== trackBefore) this.#announce(outputs)
+    if (unit !== undefined) outputs.push({ type: 'unit', unit })
+    if (this.#predating.size === 0) this.#announce(outputs)
+  }
+
+  #handleSection(pid: number, section: Buffer, outputs: DemuxerOutput[]): void {
+    const fields = decodeSection(section)
+    if (fields === undefined) return
+    if (crc32Mpeg2(section) !== 0) {
+      this.#stats.psiCrcErrors++
+      return
+    }
+    // A PAT of several sections lists more than 253 programs; a PMT has one (2.4.4.9).
+    if (!fields.current || fields.sectionNumber !== 0) return
+    if (pid === PAT_PID && fields.tableId === PAT_TABLE_ID) {
+      this.#stats.patSections++
+      if (this.#selector.handlePat(decodePat(fields.body))) this.#updateRoutes()
+    } else if (pid !== PAT_PID && fields.tableId === PMT_TABLE_ID) {
+      this.#stats.pmtSections++
+      const map = this.#selector.handlePmt(pid, fields.extension, fields.body)
+      if (map !== undefined) this.#carry(map, outputs)
+    }
+  }
+
+  /** Makes this the program that is carried. Streams that go on keep their open PES; the others are flushed. */
+  #carry(map: ProgramMap, outputs: DemuxerOutput[]): void {
+    const streams = new Map<number, ElementaryStream>()
+    for (const entry of map.streams) {
+      const track = describeTrack(entry)
+      const known = this.#streams.get(track.pid)
+      const goesOn = known?.goesOnAs(track) === true
+      streams.set(
+        track.pid,
+        goesOn ? known : new ElementaryStream(track, this.#timeline, this.#stats),
+      )
+    }
+    for (const [pid, stream] of this.#streams) {
+      if (streams.get(pid) !== stream && stream.pes.open) this.#release(stream, outputs)
+    }
+    this.#streams = streams
+    this.#predating = new Set([...streams.values()].filter(({ pes }) => pes.open))
+    this.#program = { programNumber: map.programNumber, pcrPid: map.pcrPid, tracks: [] }
+    this.#updateProgram()
+    this.#updateRoutes()
+    if (this.#predating.size === 0) this.#announce(outputs)
+  }
+
+  #updateProgram(): void {
+    if (this.#program === undefined) return
+    const tracks = [...this.#streams.values()].map(({ track }) => track)
+    this.#program = { ...this.#program, tracks }
+  }
+
+  #announce(outputs: DemuxerOutput[]): void {
+    const program = this.#program
+    if (program === undefined || program === this.#announced) return
+    const layoutChanged = this.#announced !== undefined && !isSameLayout(this.#announced, program)
+    this.#announced = program
+    outputs.push({ type: 'program', program, layoutChanged })
+  }
+
+  /** Tables come before streams: a PID that claims to be both is a table. */
+  #updateRoutes(): void {
+    const before = this.#routes
+    const routes = new Map<number, Route>()
+    for (const pid of [PAT_PID, ...this.#selector.mapPids]) {
+      const known = before.get(pid)
+      routes.set(
+        pid,
+        known?.sections === undefined
+          ? { continuity: new Continuity(), sections: new SectionAssembler() }
+          : known,
+      )
+    }
+    for (const [pid, stream] of this.#streams) {
+      if (routes.has(pid) || !isCarriedInPes(stream.track.streamType)) continue
+      const known = before.get(pid)
+      routes.set(pid, known?.stream === stream ? known : { continuity: new Continuity(), stream })
+    }
+    const pcrPid = this.#program?.pcrPid ?? NULL_PID
+    if (pcrPid !== NULL_PID && !routes.has(pcrPid)) {
+      routes.set(pcrPid, { continuity: new Continuity() })
+    }
+    this.#routes = routes
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * Descriptors of an elementary stream (ISO/IEC 13818-1 2.6).
+ *
+ *   | tag 8 | length 8 | data … | repeated
+ *
+ * @module
+ */
+
+export const DescriptorTag = {
+  REGISTRATION: 0x05,
+  ISO_639_LANGUAGE: 0x0a,
+  /** ETSI EN 300 468 Annex D. */
+  AC3: 0x6a,
+  ENHANCED_AC3: 0x7a,
+} as const
+
+/** @returns data of the first descriptor with this tag: a view; undefined where there is none, or not all of it */
+export function findDescriptor(descriptors: Buffer, tag: number): Buffer | undefined {
+  let at = 0
+  while (at + 2 <= descriptors.length) {
+    const end = at + 2 + descriptors[at + 1]!
+    if (end > descriptors.length) return undefined
+    if (descriptors[at] === tag) return descriptors.subarray(at + 2, end)
+    at = end
+  }
+  return undefined
+}
+
+/** @returns the four characters of the registration descriptor (2.6.8), for example `AC-3` */
+export function findRegistration(descriptors: Buffer): string | undefined {
+  return findDescriptor(descriptors, DescriptorTag.REGISTRATION)?.toString('latin1', 0, 4)
+}
+
+/** @returns the first ISO 639 code of the language descriptor (2.6.18), for example `eng` */
+export function findLanguage(descriptors: Buffer): string | undefined {
+  const code = findDescriptor(descriptors, DescriptorTag.ISO_639_LANGUAGE)?.toString('latin1', 0, 3)
+  return code !== undefined && /^[a-z]{3}$/i.test(code) ? code.toLowerCase() : undefined
+}

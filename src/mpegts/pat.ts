@@ -1,0 +1,32 @@
+/**
+ * Program association table: where each program's map is found (ISO/IEC 13818-1 2.4.4.3).
+ *
+ *   | program number 16 | reserved 3 | PID of its program map 13 | … repeated
+ *
+ * @module
+ */
+import { FIRST_FREE_PID, NULL_PID } from './packet.ts'
+
+export const PAT_TABLE_ID = 0x00
+
+const ENTRY_BYTES = 4
+
+/** Program number 0 names the network information table, which is no program. */
+const NETWORK = 0
+
+export interface ProgramAssociation {
+  readonly programNumber: number
+  readonly mapPid: number
+}
+
+/** @param body  of a section; entries with a reserved PID are left out */
+export function decodePat(body: Buffer): ProgramAssociation[] {
+  const programs: ProgramAssociation[] = []
+  for (let at = 0; at + ENTRY_BYTES <= body.length; at += ENTRY_BYTES) {
+    const programNumber = body.readUInt16BE(at)
+    const mapPid = body.readUInt16BE(at + 2) & 0x1fff
+    if (programNumber === NETWORK || mapPid < FIRST_FREE_PID || mapPid === NULL_PID) continue
+    programs.push({ programNumber, mapPid })
+  }
+  return programs
+}

@@ -1,0 +1,110 @@
+/**
+ * Gathers the transport packets of one PID into PES packets (ISO/IEC 13818-1 2.4.3.6).
+ *
+ * @module
+ */
+import { PACKET_BYTES } from './packet.ts'
+import { isPesStart, PES_PREFIX_BYTES, readPesSize } from './pes.ts'
+
+/** A PES packet as its whole transport packets. */
+export interface RawPes {
+  /** Runs of neighbouring packets, each n x 188 bytes: views into what was pushed. */
+  readonly chunks: readonly Buffer[]
+  readonly sizeBytes: number
+  readonly damaged: boolean
+}
+
+/**
+ * `start` with a packet that has the unit start indicator, `append` with those that follow, `take` what is gathered:
+ * before the next `start`, and when `append` or `start` says that the PES is complete.
+ *
+ * The unit start indicator ends a PES in any case; its length field does so earlier, but only as long as it proves
+ * true: once payload follows a PES that had all its bytes, the lengths of this PID are not asked any more.
+ */
+export class PesAssembler {
+  #open = false
+  #damaged = false
+  #chunks: Buffer[] = []
+  #sizeBytes = 0
+  /** Neighbouring packets that are not a chunk yet. */
+  #run: Buffer | undefined
+  #runStart = 0
+  #runEnd = 0
+  /** Payload bytes still to come; never reached where the length is not told. */
+  #missingBytes = Infinity
+  #lengthsTrusted = true
+  #endedByLength = false
+
+  get open(): boolean {
+    return this.#open
+  }
+
+  /** The open PES has told its length, and not all of it came. */
+  get lacksBytes(): boolean {
+    return this.#open && Number.isFinite(this.#missingBytes)
+  }
+
+  /** Bytes of transport packets held. */
+  get sizeBytes(): number {
+    return this.#sizeBytes
+  }
+
+  /**
+   * Opens a PES; call `take` before.
+   *
+   * @returns whether it is complete already; false also where the payload begins no PES, which `open` tells
+   */
+  start(bytes: Buffer, at: number, payloadAt: number): boolean {
+    const payloadBytes = at + PACKET_BYTES - payloadAt
+    // A start code cut by the packet's end cannot be checked before the whole header is read.
+    if (payloadBytes >= 3 && !isPesStart(bytes, payloadAt)) return false
+    const sizeBytes = payloadBytes < PES_PREFIX_BYTES ? undefined : readPesSize(bytes, payloadAt)
+    this.#missingBytes = this.#lengthsTrusted ? (sizeBytes ?? Infinity) : Infinity
+    this.#open = true
+    return this.append(bytes, at, payloadAt)
+  }
+
+  /** @returns whether the PES is complete */
+  append(bytes: Buffer, at: number, payloadAt: number): boolean {
+    if (this.#run === bytes && this.#runEnd === at) {
+      this.#runEnd += PACKET_BYTES
+    } else {
+      this.#closeRun()
+      this.#run = bytes
+      this.#runStart = at
+      this.#runEnd = at + PACKET_BYTES
+    }
+    this.#sizeBytes += PACKET_BYTES
+    this.#missingBytes -= at + PACKET_BYTES - payloadAt
+    this.#endedByLength = this.#missingBytes <= 0
+    return this.#endedByLength
+  }
+
+  /** Packets of this PID were lost: of the open PES, or the start of the next one. */
+  handleLoss(): void {
+    this.#damaged = this.#open
+    this.#endedByLength = false
+  }
+
+  /** Payload arrived while no PES is open. */
+  handleOrphan(): void {
+    if (this.#endedByLength) this.#lengthsTrusted = false
+  }
+
+  /** @returns the open PES, which is closed by this */
+  take(): RawPes {
+    this.#closeRun()
+    const pes = { chunks: this.#chunks, sizeBytes: this.#sizeBytes, damaged: this.#damaged }
+    this.#open = false
+    this.#damaged = false
+    this.#chunks = []
+    this.#sizeBytes = 0
+    return pes
+  }
+
+  #closeRun(): void {
+    if (this.#run === undefined) return
+    this.#chunks.push(this.#run.subarray(this.#runStart, this.#runEnd))
+    this.#run = undefined
+  }
+}

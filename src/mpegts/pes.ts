@@ -1,0 +1,118 @@
+/**
+ * PES packets (ISO/IEC 13818-1 2.4.3.6): the header, and the bytes behind it as they lie in transport packets.
+ *
+ *   | 000001 24 | stream id 8 | PES packet length 16 |
+ *   | 10 2 | flags 6 | PTS and DTS present 2 | flags 6 | header data length 8 | PTS 40 | DTS 40 | … | payload …
+ *
+ * A timestamp is 33 bits in 40: | 001x 4 | 32-30 3 | 1 | 29-15 15 | 1 | 14-0 15 | 1 |
+ *
+ * @module
+ */
+import { PACKET_BYTES, payloadOffset } from './packet.ts'
+
+/** Start code, stream id and length. */
+export const PES_PREFIX_BYTES = 6
+
+/** Prefix, flags and header data length. */
+const FIXED_HEADER_BYTES = 9
+const MAX_HEADER_BYTES = FIXED_HEADER_BYTES + 255
+
+/** Stream ids whose payload follows the length at once (Table 2-21, Table 2-22). */
+const HEADERLESS_STREAM_IDS = new Set([
+  0xbc, // program_stream_map
+  0xbe, // padding_stream
+  0xbf, // private_stream_2
+  0xf0, // ECM
+  0xf1, // EMM
+  0xf2, // DSM-CC
+  0xf8, // H.222.1 type E
+  0xff, // program_stream_directory
+])
+
+export interface PesHeader {
+  /** Where the payload begins. */
+  readonly sizeBytes: number
+  /** As sent, 33 bits of 90 kHz. */
+  readonly ptsTicks?: number
+  /** As sent; given only with a PTS. */
+  readonly dtsTicks?: number
+}
+
+export function isPesStart(bytes: Buffer, at: number): boolean {
+  return bytes[at] === 0 && bytes[at + 1] === 0 && bytes[at + 2] === 1
+}
+
+/** @returns bytes of the whole PES packet as its length field tells it; undefined where that is 0, "not told" */
+export function readPesSize(bytes: Buffer, at: number): number | undefined {
+  const length = bytes.readUInt16BE(at + 4)
+  return length === 0 ? undefined : PES_PREFIX_BYTES + length
+}
+
+/** @returns undefined where the header is not whole or not one */
+export function decodePesHeader(bytes: Buffer): PesHeader | undefined {
+  if (bytes.length < PES_PREFIX_BYTES || !isPesStart(bytes, 0)) return undefined
+  if (HEADERLESS_STREAM_IDS.has(bytes[3]!)) return { sizeBytes: PES_PREFIX_BYTES }
+  if (bytes.length < FIXED_HEADER_BYTES || (bytes[6]! & 0xc0) !== 0x80) return undefined
+  const dataBytes = bytes[8]!
+  const sizeBytes = FIXED_HEADER_BYTES + dataBytes
+  if (bytes.length < sizeBytes) return undefined
+  const hasPts = (bytes[7]! & 0x80) !== 0 && dataBytes >= 5
+  const hasDts = hasPts && (bytes[7]! & 0x40) !== 0 && dataBytes >= 10
+  return {
+    sizeBytes,
+    ...(hasPts ? { ptsTicks: readTimestamp(bytes, FIXED_HEADER_BYTES) } : {}),
+    ...(hasDts ? { dtsTicks: readTimestamp(bytes, FIXED_HEADER_BYTES + 5) } : {}),
+  }
+}
+
+function readTimestamp(bytes: Buffer, at: number): number {
+  // Multiplied, for bitwise operators end at 32 bits.
+  return (
+    ((bytes[at]! >> 1) & 0x07) * 2 ** 30 +
+    ((bytes.readUInt16BE(at + 1) >> 1) << 15) +
+    (bytes.readUInt16BE(at + 3) >> 1)
+  )
+}
+
+/** The payload of each packet, in order. */
+function* payloads(chunks: readonly Buffer[]): Generator<Buffer, void, undefined> {
+  for (const chunk of chunks) {
+    for (let at = 0; at < chunk.length; at += PACKET_BYTES) {
+      const begin = payloadOffset(chunk, at) ?? at + PACKET_BYTES
+      if (begin < at + PACKET_BYTES) yield chunk.subarray(begin, at + PACKET_BYTES)
+    }
+  }
+}
+
+/**
+ * Decodes the header of a PES packet wherever the packet borders fall in it.
+ *
+ * @param chunks  the PES as whole transport packets
+ */
+export function findPesHeader(chunks: readonly Buffer[]): PesHeader | undefined {
+  const gathered: Buffer[] = []
+  let length = 0
+  for (const payload of payloads(chunks)) {
+    gathered.push(payload)
+    length += payload.length
+    const header = decodePesHeader(gathered.length === 1 ? payload : Buffer.concat(gathered))
+    if (header !== undefined || length >= MAX_HEADER_BYTES) return header
+  }
+  return undefined
+}
+
+/**
+ * The elementary stream bytes of a PES packet, in the pieces the transport packets cut them into: views.
+ *
+ * @param headerBytes  of the PES header
+ */
+export function* elementaryBytes(
+  chunks: readonly Buffer[],
+  headerBytes: number,
+): Generator<Buffer, void, undefined> {
+  let skip = headerBytes
+  for (const payload of payloads(chunks)) {
+    if (skip < payload.length) yield skip === 0 ? payload : payload.subarray(skip)
+    skip = Math.max(0, skip - payload.length)
+  }
+}
