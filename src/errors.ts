@@ -48,6 +48,8 @@ const REFUSALS = {
   BODY_INVALID: { http: 400, message: 'the request body is not what this call takes' },
   STREAM_NOT_FOUND: { http: 404, srt: RejectCode.BADSECRET, message: 'no such stream' },
   FILE_NOT_FOUND: { http: 404, message: 'no such file' },
+  RANGE_NOT_SATISFIABLE: { http: 416, message: 'the range lies outside the file' },
+  REQUEST_MALFORMED: { http: 400, message: 'the HTTP request is malformed' },
   ROUTE_NOT_FOUND: { http: 404, message: 'no such route' },
   INTERNAL: { http: 500, message: 'internal error' },
   SHUTTING_DOWN: { http: 503, srt: RejectCode.CLOSE, message: 'the server is shutting down' },

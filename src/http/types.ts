@@ -3,13 +3,14 @@
  *
  * @module
  */
+import type { StreamReport } from '../stream/report.ts'
 import type { StreamState } from '../stream/state.ts'
 
 /** The three calls of the API, in the library's own words. All throw `MillraceError`. */
 export interface StreamControl {
   startStream(request: StartRequest): Promise<StartedStream>
-  stopStream(streamId: string): Promise<StreamReport>
-  status(streamId: string): StreamReport
+  stopStream(streamId: string): Promise<StreamRecord>
+  status(streamId: string): StreamRecord
 }
 
 export interface StartRequest {
@@ -29,48 +30,7 @@ export interface StartedStream {
 }
 
 /** What `status` and `stop-stream` tell of a stream. */
-export interface StreamReport {
-  readonly streamId: string
-  readonly status: StreamState
-  /** The playlist can be played and an encoder feeds it. */
-  readonly live: boolean
-  readonly startedAt: Date
-  readonly liveSince?: Date
-  readonly publisher?: PublisherReport
-  readonly tracks: readonly TrackReport[]
-  readonly playlistUrl: string
-  readonly warnings: readonly Warning[]
-}
-
-export interface PublisherReport {
-  /** `address:port` */
-  readonly remote: string
-  readonly rttMs: number
-  readonly bitrateBps: number
-  readonly packetsReceived: number
-  readonly packetsLost: number
-  readonly packetsRetransmitted: number
-  readonly packetsDropped: number
-}
-
-export interface TrackReport {
-  readonly pid: number
-  readonly kind: 'video' | 'audio' | 'data'
-  readonly codec: string
-  readonly codecString?: string
-  readonly width?: number
-  readonly height?: number
-  readonly frameRate?: number
-  readonly sampleRate?: number
-  readonly channels?: number
-  readonly language?: string
-}
-
-export interface Warning {
-  /** Stable, upper case, for example `NO_PAT`. */
-  readonly code: string
-  readonly message: string
-}
+export type StreamRecord = StreamReport & { readonly playlistUrl: string }
 
 /** Where playback finds streams. */
 export interface PlaybackSource {

@@ -1,0 +1,62 @@
+/**
+ * The signed API: start, stop and status of a stream.
+ *
+ * @module
+ */
+import {
+  TypeBoxValidatorCompiler,
+  type FastifyPluginAsyncTypebox,
+} from '@fastify/type-provider-typebox'
+import { StartStreamBody, StreamBody, formatBodyError } from './schema.ts'
+import { requireSignature } from './signature-hook.ts'
+import type { StreamControl, StreamRecord } from './types.ts'
+
+export interface ApiOptions {
+  readonly control: StreamControl
+  readonly hmacSecret: string
+}
+
+/** To be registered with the prefix `/api`. */
+export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, { control, hmacSecret }) => {
+  requireSignature(app, hmacSecret)
+  app.setValidatorCompiler(TypeBoxValidatorCompiler)
+  app.setSchemaErrorFormatter(formatBodyError)
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.header('cache-control', 'no-store')
+  })
+
+  app.post('/start-stream', { schema: { body: StartStreamBody } }, async ({ body }) => {
+    const { stream_id: streamId, webhook_urls: webhookUrls } = body
+    const request = webhookUrls === undefined ? { streamId } : { streamId, webhookUrls }
+    return success(await control.startStream(request))
+  })
+
+  app.post('/stop-stream', { schema: { body: StreamBody } }, async ({ body }) =>
+    success(record(await control.stopStream(body.stream_id))),
+  )
+
+  app.get('/status', { schema: { body: StreamBody }, exposeHeadRoute: false }, async ({ body }) =>
+    success(record(control.status(body.stream_id))),
+  )
+}
+
+/** Fields that a record always has on the wire, known or not. */
+function record(report: StreamRecord): object {
+  return { ...report, liveSince: report.liveSince ?? null, publisher: report.publisher ?? null }
+}
+
+function success(data: object): object {
+  return { success: true, data: onTheWire(data) }
+}
+
+/** The same value with the wire's names: `playlistUrl` -> `playlist_url`. Dates turn to ISO 8601 in JSON. */
+function onTheWire(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(onTheWire)
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, field]) => [
+      key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      onTheWire(field),
+    ]),
+  )
+}

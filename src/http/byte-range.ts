@@ -1,0 +1,29 @@
+/**
+ * The Range header with one range of bytes (RFC 9110 section 14.1.2): `bytes=0-99`, `bytes=100-`, `bytes=-100`.
+ *
+ * @module
+ */
+
+/** Both ends inclusive, within the file. */
+export interface ByteRange {
+  readonly first: number
+  readonly last: number
+}
+
+/**
+ * @param header  as sent
+ * @param sizeBytes  of the file
+ * @returns undefined where the header is to be ignored: other units, several ranges, not a range at all
+ */
+export function parseByteRange(
+  header: string,
+  sizeBytes: number,
+): ByteRange | 'unsatisfiable' | undefined {
+  const match = /^bytes=(\d*)-(\d*)$/i.exec(header)
+  if (match === null || header.endsWith('=-')) return undefined
+  const [from, to] = [match[1]!, match[2]!]
+  const first = from === '' ? Math.max(0, sizeBytes - Number(to)) : Number(from)
+  const last = from === '' || to === '' ? sizeBytes - 1 : Number(to)
+  if (from !== '' && last < first && to !== '') return undefined
+  return first < sizeBytes ? { first, last: Math.min(last, sizeBytes - 1) } : 'unsatisfiable'
+}

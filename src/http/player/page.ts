@@ -1,0 +1,36 @@
+/**
+ * The markup of the player page. All paths are relative, so the page also works below a prefix of a reverse proxy.
+ *
+ * @module
+ */
+
+/** @param streamId  escaped here, though its rules leave nothing to escape */
+export function playerPage(streamId: string): string {
+  const id = escapeHtml(streamId)
+  const path = escapeHtml(encodeURIComponent(streamId))
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${id} · Millrace</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="assets/player.css">
+<script src="assets/hls.min.js" defer></script>
+<script src="assets/player.js" defer></script>
+</head>
+<body data-playlist="../video/${path}/master.m3u8" data-state="${path}/state">
+<header><h1>${id}</h1><span id="badge" hidden>live</span></header>
+<main>
+<video playsinline autoplay muted controls></video>
+<p id="notice" role="status">Looking for the stream …</p>
+<button id="unmute" type="button" hidden>Unmute</button>
+</main>
+</body>
+</html>
+`
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}

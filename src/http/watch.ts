@@ -1,0 +1,66 @@
+/**
+ * A page that plays a stream, or says what it waits for: `/watch/{stream_id}`.
+ *
+ * @module
+ */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { FastifyPluginAsync } from 'fastify'
+import { Check } from 'typebox/value'
+import { MillraceError } from '../errors.ts'
+import { playerPage } from './player/page.ts'
+import { playerScript } from './player/script.ts'
+import { playerStyle } from './player/style.ts'
+import { StreamId } from './schema.ts'
+import type { PlaybackSource } from './types.ts'
+
+export interface WatchOptions {
+  readonly source: PlaybackSource
+}
+
+// hls.js runs its demuxer in a worker made of a blob, and hands its pictures over as one.
+const CONTENT_SECURITY_POLICY =
+  "default-src 'self'; worker-src 'self' blob:; media-src 'self' blob:; img-src 'self' data:; " +
+  "object-src 'none'; base-uri 'none'; form-action 'none'"
+
+/** To be registered with the prefix `/watch`, beside playback with the prefix `/video`. */
+export const watch: FastifyPluginAsync<WatchOptions> = async (app, { source }) => {
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.headers({
+      'content-security-policy': CONTENT_SECURITY_POLICY,
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+    })
+  })
+
+  for (const { name, type, content } of assets()) {
+    app.get(`/assets/${name}`, (_request, reply) => {
+      reply.type(type).header('cache-control', 'public, max-age=600').send(content)
+    })
+  }
+
+  app.get<{ Params: { stream_id: string } }>('/:stream_id', ({ params }, reply) => {
+    if (!Check(StreamId, params.stream_id)) throw new MillraceError('STREAM_NOT_FOUND')
+    reply
+      .type('text/html; charset=utf-8')
+      .header('cache-control', 'no-cache')
+      .send(playerPage(params.stream_id))
+  })
+
+  app.get<{ Params: { stream_id: string } }>('/:stream_id/state', ({ params }, reply) => {
+    reply.header('cache-control', 'no-store')
+    const stream = source.findStream(params.stream_id)
+    if (stream === undefined) throw new MillraceError('STREAM_NOT_FOUND')
+    reply.send({ success: true, data: { status: stream.status, live: stream.live } })
+  })
+}
+
+/** Read once, at start. */
+function assets() {
+  const hls = createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js')
+  return [
+    { name: 'hls.min.js', type: 'text/javascript; charset=utf-8', content: readFileSync(hls) },
+    { name: 'player.js', type: 'text/javascript; charset=utf-8', content: playerScript },
+    { name: 'player.css', type: 'text/css; charset=utf-8', content: playerStyle },
+  ]
+}

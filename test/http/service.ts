@@ -1,0 +1,186 @@
+/**
+ * The application over real HTTP on a free port of the loopback, with an in-memory service behind it, and clients
+ * that can say what `fetch` would not: GET with a body, the same header twice, half a request.
+ *
+ * @module
+ */
+import { request, type OutgoingHttpHeaders } from 'node:http'
+import { connect } from 'node:net'
+import { pino } from 'pino'
+import { sign } from '../../src/auth/signature.ts'
+import { MillraceError } from '../../src/errors.ts'
+import { buildApp } from '../../src/http/app.ts'
+import type {
+  MediaFile,
+  PlayableStream,
+  PlaybackSource,
+  StartRequest,
+  StreamControl,
+  StreamRecord,
+} from '../../src/http/types.ts'
+import type { StreamState } from '../../src/stream/state.ts'
+
+export const SECRET = 'a secret of at least 32 characters'
+
+interface Test {
+  teardown(close: () => Promise<unknown>): unknown
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Buffer
+}
+
+/** A stream whose files are what the test put there. */
+export class MemoryStream implements PlayableStream {
+  status: StreamState = 'READY'
+  live = false
+  readonly files = new Map<string, MediaFile>()
+
+  file(name: string): MediaFile | undefined {
+    return this.files.get(name)
+  }
+}
+
+/** Starts, stops and reports streams as the contract says, without an encoder. */
+export class MemoryService implements StreamControl, PlaybackSource {
+  readonly streams = new Map<string, MemoryStream>()
+  readonly started: StartRequest[] = []
+  readonly asked: string[] = []
+
+  async startStream(start: StartRequest) {
+    this.started.push(start)
+    const stream = new MemoryStream()
+    this.streams.set(start.streamId, stream)
+    return {
+      streamId: start.streamId,
+      status: stream.status,
+      srtUrl: `srt://127.0.0.1:10080?streamid=mode=publish,rid=${start.streamId},token=t`,
+      streamKey: `mode=publish,rid=${start.streamId},token=t`,
+      expiresAt: new Date('2026-03-01T14:00:00Z'),
+      playlistUrl: `http://127.0.0.1:8080/video/${start.streamId}/playlist.m3u8`,
+    }
+  }
+
+  async stopStream(streamId: string): Promise<StreamRecord> {
+    this.#find(streamId).status = 'STOPPED'
+    return this.status(streamId)
+  }
+
+  status(streamId: string): StreamRecord {
+    const { status, live } = this.#find(streamId)
+    const publisher = {
+      remote: '127.0.0.1:50000',
+      rttMs: 1.5,
+      bitrateBps: 5_000_000,
+      packetsReceived: 10,
+      packetsLost: 2,
+      packetsRetransmitted: 1,
+      packetsDropped: 1,
+    }
+    return {
+      streamId,
+      status,
+      live,
+      startedAt: new Date('2026-03-01T12:00:00Z'),
+      ...(live ? { liveSince: new Date('2026-03-01T12:01:00Z'), publisher } : {}),
+      tracks: live ? [{ pid: 256, kind: 'video', codec: 'h264', codecString: 'avc1.64001f' }] : [],
+      totals: { segments: 0, segmentBytes: 0, durationSec: 0, publishers: 0 },
+      warnings: [{ code: 'NO_PAT', message: 'no PAT for 5 s' }],
+      playlistUrl: `http://127.0.0.1:8080/video/${streamId}/playlist.m3u8`,
+    }
+  }
+
+  findStream(streamId: string): MemoryStream | undefined {
+    this.asked.push(streamId)
+    return this.streams.get(streamId)
+  }
+
+  #find(streamId: string): MemoryStream {
+    const stream = this.streams.get(streamId)
+    if (stream === undefined) throw new MillraceError('STREAM_NOT_FOUND')
+    return stream
+  }
+}
+
+export interface TestApp {
+  readonly service: MemoryService
+  readonly url: string
+  readonly port: number
+  /** Every line that was logged. */
+  readonly log: string[]
+}
+
+/** Starts the application; it ends with the test. */
+export async function startApp(t: Test, service = new MemoryService()): Promise<TestApp> {
+  const log: string[] = []
+  const logger = pino({ level: 'trace' }, { write: (line: string) => void log.push(line) })
+  const app = buildApp({ control: service, playback: service, hmacSecret: SECRET, logger })
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  t.teardown(() => app.close())
+  return { service, url, port: Number(new URL(url).port), log }
+}
+
+/** One request on a connection of its own. `path` goes out as it stands, `../` and all. */
+export function call(
+  { port }: { readonly port: number },
+  method: string,
+  path: string,
+  options: { headers?: OutgoingHttpHeaders; body?: string | Buffer } = {},
+): Promise<Reply> {
+  const { headers = {}, body } = options
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ host: '127.0.0.1', port, method, path, agent: false, headers })
+    outgoing.on('error', reject)
+    outgoing.on('response', (incoming) => {
+      const chunks: Buffer[] = []
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+      incoming.on('error', reject)
+      incoming.on('end', () => {
+        const { statusCode = 0 } = incoming
+        resolve({ status: statusCode, headers: incoming.headers, body: Buffer.concat(chunks) })
+      })
+    })
+    if (body !== undefined && headers['transfer-encoding'] === undefined) {
+      outgoing.setHeader('content-length', Buffer.byteLength(body))
+    }
+    outgoing.end(body)
+  })
+}
+
+/** A call of the API with a right signature and content type; `headers` replace or add. */
+export function signedCall(
+  app: { readonly port: number },
+  method: string,
+  path: string,
+  body: string | Buffer | object,
+  headers: OutgoingHttpHeaders = {},
+): Promise<Reply> {
+  const bytes = Buffer.from(
+    typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
+  )
+  return call(app, method, path, {
+    headers: {
+      'content-type': 'application/json',
+      'lt-signature': sign(bytes, SECRET),
+      ...headers,
+    },
+    body: bytes,
+  })
+}
+
+/** Bytes on a bare connection, and all that comes back until the server closes it. */
+export function speak({ port }: { readonly port: number }, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(text))
+    let answer = ''
+    socket.on('data', (chunk) => (answer += chunk.toString()))
+    socket.on('error', reject)
+    socket.on('close', () => resolve(answer))
+  })
+}
+
+export function json(reply: Reply): Record<string, unknown> {
+  return JSON.parse(reply.body.toString()) as Record<string, unknown>
+}
