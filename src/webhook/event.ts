@@ -1,0 +1,36 @@
+/**
+ * What a webhook says: one JSON object for each thing that happened to a stream.
+ *
+ * @module
+ */
+import type { StreamState } from '../stream/state.ts'
+
+export type WebhookType =
+  'stream.ready' | 'stream.live' | 'stream.interrupted' | 'stream.stopped' | 'stream.rejected'
+
+export interface WebhookEvent {
+  readonly type: WebhookType
+  readonly streamId: string
+  readonly status: StreamState
+  /** JSON, under the names of the wire (`playlist_url`). Of `stream.ready` it holds a credential. */
+  readonly data: object
+}
+
+/**
+ * The body as it is signed and sent, the same bytes to every URL and at every try.
+ *
+ * @param id  unique; a receiver that knows it already has met this event before
+ */
+export function encodeEvent(event: WebhookEvent, id: string, createdAt: Date): Buffer {
+  const { type, streamId, status, data } = event
+  return Buffer.from(
+    JSON.stringify({
+      id,
+      type,
+      created_at: createdAt.toISOString(),
+      stream_id: streamId,
+      status,
+      data,
+    }),
+  )
+}
