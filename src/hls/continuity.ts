@@ -1,0 +1,37 @@
+/**
+ * Continuity counters of the outgoing stream, our own on every PID: inserted PSI, dropped PIDs and loss on the way in
+ * leave no mark, and the counters run on from segment to segment, as RFC 8216bis 3 asks.
+ *
+ * @module
+ */
+
+export const TS_PACKET_BYTES = 188
+
+const PID_COUNT = 0x2000
+const PAYLOAD_FLAG = 0x10
+
+export class ContinuityCounters {
+  /** Counter of the last packet with payload of each PID. */
+  readonly #last = new Uint8Array(PID_COUNT).fill(0x0f)
+
+  /**
+   * Renumbers packets in place (ISO/IEC 13818-1 2.4.3.3): one up for each packet with payload, repeated where there
+   * is only an adaptation field.
+   *
+   *   0                   1                   2                   3
+   *  | sync byte 0x47    |E|S|P|        PID (13)          |TSC|AFC| counter |
+   *
+   * @param from  offset of a packet in `bytes`
+   * @param to  offset behind the last packet
+   */
+  renumber(bytes: Buffer, from: number, to: number): void {
+    const last = this.#last
+    for (let offset = from; offset < to; offset += TS_PACKET_BYTES) {
+      const pid = ((bytes[offset + 1]! & 0x1f) << 8) | bytes[offset + 2]!
+      const flags = bytes[offset + 3]!
+      const counter = (flags & PAYLOAD_FLAG) === 0 ? last[pid]! : (last[pid]! + 1) & 0x0f
+      last[pid] = counter
+      bytes[offset + 3] = (flags & 0xf0) | counter
+    }
+  }
+}

@@ -1,0 +1,30 @@
+/**
+ * A media segment (RFC 8216 3): a stretch of transport stream that a player fetches as one file.
+ *
+ * @module
+ */
+import type { Track } from '../mpegts/track.ts'
+
+export interface Segment {
+  /** Random name of this start of the stream: no cache ever serves an older stream's bytes. */
+  readonly epoch: string
+  /** 0 for the first of an epoch, then one more for each. */
+  readonly mediaSequence: number
+  /** `{epoch}-{mediaSequence}.ts`, unique in the process. */
+  readonly uri: string
+  /** n x 188 bytes: PAT, PMT, then whole PES packets. Shared by all readers; not to be changed. */
+  readonly bytes: Buffer
+  /** From the media's own timestamps, never from a clock. */
+  readonly durationSec: number
+  /** EXT-X-TARGETDURATION: the same for every segment of an epoch; `durationSec` rounds to at most this. */
+  readonly targetDurationSec: number
+  /** When its first sample was captured, as far as the server can tell: milliseconds since 1970. */
+  readonly programDateTimeMs: number
+  /** Timestamps, tracks or formats do not continue those of the segment before. */
+  readonly discontinuity: boolean
+  /** Every picture in it can be decoded from its own bytes. */
+  readonly independent: boolean
+  /** What it carries, video first, with the parameters known at its end. */
+  readonly tracks: readonly Track[]
+  readonly videoFrames: number
+}

@@ -1,0 +1,306 @@
+/**
+ * Cuts demuxed units into segments: whole PES packets with the timestamps they came with, a random access point first.
+ *
+ * @module
+ */
+import type { DemuxerOutput, PesUnit } from '../mpegts/demuxer-output.ts'
+import type { Program } from '../mpegts/track.ts'
+import { leftOutTracks, listTracks, selectTracks, type CarriedTracks } from './carried-tracks.ts'
+import { ContinuityCounters } from './continuity.ts'
+import { HeldAudio } from './held-audio.ts'
+import { OpenSegment } from './open-segment.ts'
+import { encodePsi, PSI_BYTES } from './psi-writer.ts'
+import { SegmentBuffer } from './segment-buffer.ts'
+import type { Segment } from './segment.ts'
+import * as warnings from './source-warning.ts'
+import type { SourceWarning } from './source-warning.ts'
+import { TargetDuration } from './target-duration.ts'
+import { Timeline, TICKS_PER_SEC } from './timeline.ts'
+
+export interface SegmenterOptions {
+  /** Names this start of the stream in segment URIs; never given before. */
+  readonly epoch: string
+  /** A segment ends at the first random access point after this. */
+  readonly segmentSec: number
+  /** EXT-X-TARGETDURATION is at most this, whatever the encoder's GOP; a whole number. */
+  readonly maxSegmentSec: number
+  /** A segment that would grow larger is cut; 64 MiB unless told. */
+  readonly maxSegmentBytes?: number
+}
+
+/** Each code of a warning comes once. */
+export type SegmenterOutput =
+  | { readonly type: 'segment'; readonly segment: Segment }
+  | ({ readonly type: 'warning' } & SourceWarning)
+
+/** Units that reached no segment, and seams; counted since the segmenter was made. */
+export interface SegmenterStats {
+  /** Damaged audio and damaged key frames, which a decoder had better not see. */
+  readonly damagedUnits: number
+  /** Units of the reference track before a random access point. */
+  readonly unitsBeforeStart: number
+  /** Audio units whose time fitted to no picture. */
+  readonly strayAudioUnits: number
+  /** Units for which a segment had no room. */
+  readonly oversizeUnits: number
+  /** Segments cut inside a GOP. */
+  readonly forcedCuts: number
+  readonly discontinuities: number
+}
+
+const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
+
+/** A GOP that is a little shorter than a segment should be makes a segment: a frame less, or rounded timestamps. */
+const EARLY_CUT_FRACTION = 0.1
+
+/** No segment is called shorter, whatever its timestamps say; it bounds how many make up a playlist. */
+const LEAST_SEGMENT_TICKS = 0.01 * TICKS_PER_SEC
+
+/** Audio this far ahead of the last picture still belongs to it when the time line ends. */
+const CLOSING_AUDIO_TICKS = 1 * TICKS_PER_SEC
+
+/** Room asked for ahead, in sizes of the segment before. */
+const EXPECTED_GROWTH = 1.15
+
+const NOTHING: readonly SegmenterOutput[] = []
+
+/**
+ * `push` what the demuxer puts out; `discontinuity` when the encoder went away, `end` when it will not come back. Each
+ * takes the wall clock of that moment, in milliseconds since 1970, and returns what it completed.
+ *
+ * The reference track is the video, or the audio where there is no video. Nothing leaves before its first random
+ * access point, and every discontinuity starts at one again.
+ */
+export class Segmenter {
+  readonly #epoch: string
+  readonly #segmentTicks: number
+  readonly #maxSegmentBytes: number
+  readonly #target: TargetDuration
+  readonly #continuity = new ContinuityCounters()
+  readonly #heldAudio = new HeldAudio()
+  readonly #warned = new Set<string>()
+  readonly #stats = {
+    damagedUnits: 0,
+    unitsBeforeStart: 0,
+    oversizeUnits: 0,
+    forcedCuts: 0,
+    discontinuities: 0,
+  }
+  #outputs: SegmenterOutput[] = []
+  #wallMs = 0
+  #carried: CarriedTracks = { programNumber: 0, pcrPid: 0 }
+  #psi: Buffer = Buffer.alloc(0)
+  #psiVersion = 0
+  #open: OpenSegment | undefined
+  #expectedBytes = 0
+  /** Decoding time of the first unit since a random access point is awaited. */
+  #awaitedSinceTicks: number | undefined
+  // Of the next segment to close:
+  #mediaSequence = 0
+  #programDateTimeMs = 0
+  #discontinuity = false
+
+  constructor(options: SegmenterOptions) {
+    const { epoch, segmentSec, maxSegmentSec } = options
+    if (!(segmentSec > 0 && segmentSec <= maxSegmentSec && Number.isInteger(maxSegmentSec))) {
+      throw new RangeError(
+        `segmentSec is ${segmentSec} and maxSegmentSec ${maxSegmentSec}: expected 0 < segmentSec <= maxSegmentSec, the latter a whole number`,
+      )
+    }
+    this.#epoch = epoch
+    this.#segmentTicks = segmentSec * TICKS_PER_SEC
+    this.#maxSegmentBytes = options.maxSegmentBytes ?? DEFAULT_MAX_SEGMENT_BYTES
+    this.#target = new TargetDuration(segmentSec, maxSegmentSec)
+  }
+
+  get stats(): SegmenterStats {
+    return { ...this.#stats, strayAudioUnits: this.#heldAudio.dropped }
+  }
+
+  /** Copies what it keeps of the output's chunks. */
+  push(output: DemuxerOutput, wallMs: number): readonly SegmenterOutput[] {
+    this.#wallMs = wallMs
+    if (output.type === 'unit') this.#pushUnit(output.unit)
+    else if (output.type === 'program') this.#setProgram(output.program, output.layoutChanged)
+    else if (output.pid === this.#carried.pcrPid) this.#pushPackets(output.chunks)
+    return this.#takeOutputs()
+  }
+
+  /** The encoder went away: what is open is closed, and whatever comes next is on another time line. */
+  discontinuity(wallMs: number): readonly SegmenterOutput[] {
+    this.#wallMs = wallMs
+    this.#closeTimeline()
+    this.#heldAudio.retain(() => false)
+    return this.#takeOutputs()
+  }
+
+  /** The stream is over; last call. */
+  end(wallMs: number): readonly SegmenterOutput[] {
+    return this.discontinuity(wallMs)
+  }
+
+  #setProgram(program: Program, layoutChanged: boolean): void {
+    if (layoutChanged) this.#closeTimeline()
+    const carried = selectTracks(program)
+    const { video, audio } = carried
+    this.#carried = carried
+    this.#heldAudio.retain(({ track }) => video !== undefined && track.pid === audio?.pid)
+    if (!encodePsi(carried, this.#psiVersion).equals(this.#psi)) {
+      this.#psiVersion = (this.#psiVersion + 1) & 31
+      this.#psi = encodePsi(carried, this.#psiVersion)
+    }
+    const leftOut = leftOutTracks(program, carried)
+    if (leftOut.length > 0) this.#warn(warnings.tracksLeftOut(leftOut))
+  }
+
+  #pushPackets(chunks: readonly Buffer[]): void {
+    const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
+    if (this.#open !== undefined && this.#hasRoom(this.#open, sizeBytes)) this.#open.append(chunks)
+  }
+
+  #pushUnit(unit: PesUnit): void {
+    const { video, audio } = this.#carried
+    const { pid } = unit.track
+    if (pid !== video?.pid && pid !== audio?.pid) return
+    if (unit.damaged && unit.randomAccess) this.#stats.damagedUnits++
+    else if (unit.sizeBytes + PSI_BYTES > this.#maxSegmentBytes) this.#stats.oversizeUnits++
+    else if (pid === (video ?? audio)?.pid) this.#pushReference(unit)
+    else this.#pushAudio(unit)
+  }
+
+  #pushAudio(unit: PesUnit): void {
+    this.#heldAudio.push(unit)
+    if (this.#open !== undefined) this.#placeAudio(this.#open, this.#open.timeline.latestTicks)
+    this.#heldAudio.keep()
+  }
+
+  #pushReference(unit: PesUnit): void {
+    if (this.#open?.timeline.breaksAt(unit, this.#target.limitTicks) === true) {
+      this.#warn(warnings.timestampJump())
+      this.#closeTimeline()
+    }
+    const open = this.#open === undefined ? this.#begin(unit) : this.#cutIfDue(this.#open, unit)
+    if (open === undefined) return
+    open.appendReference(unit, this.#target.sec * TICKS_PER_SEC)
+    this.#placeAudio(open, open.timeline.latestTicks)
+  }
+
+  /** Starts a time line, if a decoder can start at this unit. */
+  #begin(unit: PesUnit): OpenSegment | undefined {
+    if (!unit.randomAccess) {
+      this.#stats.unitsBeforeStart++
+      this.#awaitedSinceTicks ??= unit.dtsTicks
+      if (unit.dtsTicks - this.#awaitedSinceTicks > this.#target.limitTicks) {
+        this.#warn(warnings.noKeyFrame())
+      }
+      return undefined
+    }
+    this.#awaitedSinceTicks = undefined
+    const timeline = new Timeline(unit)
+    this.#heldAudio.retain(({ ptsTicks }) => timeline.isNear(ptsTicks))
+    // The wall clock may have been set back, and media may run ahead of it: two segments never claim the same time.
+    this.#programDateTimeMs = Math.max(this.#wallMs, this.#programDateTimeMs)
+    this.#discontinuity = this.#mediaSequence > 0
+    if (this.#discontinuity) this.#stats.discontinuities++
+    return this.#openSegment(timeline, unit.ptsTicks, true)
+  }
+
+  /** @returns the segment into which the unit goes */
+  #cutIfDue(open: OpenSegment, unit: PesUnit): OpenSegment {
+    const { timeline } = open
+    const ticks = timeline.timeOf(unit)
+    let current = open
+    while (ticks - current.startTicks > this.#target.limitTicks) current = this.#split(current)
+
+    const isLongEnough = ticks - current.startTicks >= this.#segmentTicks * (1 - EARLY_CUT_FRACTION)
+    const isDue = unit.randomAccess && (isLongEnough || !current.randomAccess)
+    if (!isDue && this.#hasRoom(current, unit.sizeBytes)) return current
+    if (!isDue) {
+      this.#stats.forcedCuts++
+      this.#warn(warnings.segmentTooLarge(this.#maxSegmentBytes))
+    }
+    this.#placeAudio(current, ticks - 1)
+    this.#close(current, ticks)
+    return this.#openSegment(timeline, ticks, unit.randomAccess)
+  }
+
+  /** Cuts a segment whose GOP does not end in time; what lies behind the cut starts the next one. */
+  #split(open: OpenSegment): OpenSegment {
+    const next = this.#openSegment(open.timeline, open.splitTicks, false)
+    open.splitInto(next)
+    this.#close(open, next.startTicks)
+    this.#stats.forcedCuts++
+    this.#warn(warnings.gopTooLong(this.#target.sec))
+    return next
+  }
+
+  #openSegment(timeline: Timeline, startTicks: number, randomAccess: boolean): OpenSegment {
+    const buffer = new SegmentBuffer(this.#continuity, this.#expectedBytes)
+    buffer.append([this.#psi])
+    this.#open = new OpenSegment(timeline, startTicks, { randomAccess, buffer })
+    return this.#open
+  }
+
+  /** @param untilTicks  audio after that is left for later */
+  #placeAudio(open: OpenSegment, untilTicks: number): void {
+    for (;;) {
+      const unit = this.#heldAudio.take(open.timeline, untilTicks)
+      if (unit === undefined) return
+      if (this.#hasRoom(open, unit.sizeBytes)) open.append(unit.chunks)
+      else this.#stats.oversizeUnits++
+    }
+  }
+
+  #hasRoom(open: OpenSegment, sizeBytes: number): boolean {
+    return open.sizeBytes + sizeBytes <= this.#maxSegmentBytes
+  }
+
+  #closeTimeline(): void {
+    const open = this.#open
+    if (open === undefined) return
+    this.#placeAudio(open, open.timeline.latestTicks + CLOSING_AUDIO_TICKS)
+    this.#close(open, open.timeline.endTicks)
+    this.#open = undefined
+  }
+
+  #close(open: OpenSegment, endTicks: number): void {
+    const durationTicks = Math.min(
+      Math.max(endTicks - open.startTicks, LEAST_SEGMENT_TICKS),
+      this.#target.limitTicks,
+    )
+    const durationSec = durationTicks / TICKS_PER_SEC
+    this.#target.fix(durationSec)
+    const bytes = open.finish()
+    this.#expectedBytes = Math.ceil(bytes.length * EXPECTED_GROWTH)
+    const segment: Segment = {
+      epoch: this.#epoch,
+      mediaSequence: this.#mediaSequence,
+      uri: `${this.#epoch}-${this.#mediaSequence}.ts`,
+      bytes,
+      durationSec,
+      targetDurationSec: this.#target.sec,
+      programDateTimeMs: this.#programDateTimeMs,
+      discontinuity: this.#discontinuity,
+      independent: open.independent,
+      tracks: listTracks(this.#carried),
+      videoFrames: this.#carried.video === undefined ? 0 : open.units,
+    }
+    this.#mediaSequence++
+    this.#programDateTimeMs += durationSec * 1000
+    this.#discontinuity = false
+    this.#outputs.push({ type: 'segment', segment })
+  }
+
+  #warn(warning: SourceWarning): void {
+    if (this.#warned.has(warning.code)) return
+    this.#warned.add(warning.code)
+    this.#outputs.push({ type: 'warning', ...warning })
+  }
+
+  #takeOutputs(): readonly SegmenterOutput[] {
+    if (this.#outputs.length === 0) return NOTHING
+    const outputs = this.#outputs
+    this.#outputs = []
+    return outputs
+  }
+}

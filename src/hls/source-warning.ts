@@ -1,0 +1,54 @@
+/**
+ * What the segmenter has to say of a source, in words for whoever runs the encoder.
+ *
+ * @module
+ */
+import type { Track } from '../mpegts/track.ts'
+
+export interface SourceWarning {
+  /** Stable, upper case. */
+  readonly code: string
+  /** What is wrong, and what to set in the encoder. */
+  readonly message: string
+}
+
+export function gopTooLong(targetSec: number): SourceWarning {
+  return {
+    code: 'GOP_TOO_LONG',
+    message: `key frames come further apart than ${targetSec} s: segments are cut between them, where no player can start; set a key frame interval of at most ${targetSec} s in the encoder`,
+  }
+}
+
+export function segmentTooLarge(maxBytes: number): SourceWarning {
+  return {
+    code: 'SEGMENT_TOO_LARGE',
+    message: `a segment would hold more than ${maxBytes} bytes: lower the bitrate or the key frame interval of the encoder`,
+  }
+}
+
+export function noKeyFrame(): SourceWarning {
+  return {
+    code: 'NO_KEY_FRAME',
+    message:
+      'pictures arrive, but no whole key frame at which a player could start: set a key frame interval in the encoder (intra refresh is none)',
+  }
+}
+
+export function timestampJump(): SourceWarning {
+  return {
+    code: 'TIMESTAMP_JUMP',
+    message:
+      'timestamps jumped: the encoder set its clock anew, or nothing of it arrived for longer than a segment lasts',
+  }
+}
+
+export function tracksLeftOut(tracks: readonly Track[]): SourceWarning {
+  const names = tracks.map(
+    ({ pid, codec, kind, streamType }) =>
+      `PID ${pid} (${codec === 'unknown' ? kind : codec}, stream type 0x${streamType.toString(16).padStart(2, '0')})`,
+  )
+  return {
+    code: 'TRACKS_LEFT_OUT',
+    message: `not carried: ${names.join(', ')}; one video track (H.264, H.265) and one audio track (AAC, MP3, MP2) are`,
+  }
+}
