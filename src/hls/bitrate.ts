@@ -1,0 +1,48 @@
+/**
+ * Measured BANDWIDTH and AVERAGE-BANDWIDTH of a media playlist (RFC 8216bis 4.4.6.2).
+ *
+ * @module
+ */
+
+interface Sample {
+  readonly sizeBytes: number
+  readonly durationSec: number
+}
+
+export class BitrateMeter {
+  /** Newest segments, of at most one and a half target durations. */
+  #recent: Sample[] = []
+  #peakBps = 0
+  #totalBytes = 0
+  #totalSec = 0
+
+  /**
+   * The largest rate so far of any run of segments that lasts between half and one and a half target durations; of all
+   * there was where no run did.
+   */
+  get peakBps(): number {
+    return this.#peakBps === 0 ? this.averageBps : this.#peakBps
+  }
+
+  get averageBps(): number {
+    return this.#totalSec === 0 ? 0 : (this.#totalBytes * 8) / this.#totalSec
+  }
+
+  /** The next segment. */
+  add(sample: Sample, targetDurationSec: number): void {
+    this.#totalBytes += sample.sizeBytes
+    this.#totalSec += sample.durationSec
+    this.#recent.push(sample)
+    let bytes = 0
+    let sec = 0
+    for (let index = this.#recent.length - 1; index >= 0; index--) {
+      bytes += this.#recent[index]!.sizeBytes
+      sec += this.#recent[index]!.durationSec
+      if (sec > 1.5 * targetDurationSec) {
+        this.#recent = this.#recent.slice(index + 1)
+        return
+      }
+      if (sec >= 0.5 * targetDurationSec) this.#peakBps = Math.max(this.#peakBps, (bytes * 8) / sec)
+    }
+  }
+}

@@ -1,0 +1,16 @@
+/**
+ * `millrace/hls`: demuxed MPEG-TS in, segments and playlists out.
+ *
+ * @module
+ */
+export { LivePlaylist, type LivePlaylistOptions, type RenderedPlaylist } from './live-playlist.ts'
+export { formatMediaPlaylist, formatMultivariantPlaylist } from './playlist-format.ts'
+export type { MediaPlaylist, MultivariantPlaylist, PlaylistSegment, Variant } from './playlist.ts'
+export { SegmentCache, type SegmentCacheStats, type SegmentOwner } from './segment-cache.ts'
+export type { Segment } from './segment.ts'
+export {
+  Segmenter,
+  type SegmenterOptions,
+  type SegmenterOutput,
+  type SegmenterStats,
+} from './segmenter.ts'

@@ -1,0 +1,57 @@
+/**
+ * Playlists as text (RFC 8216bis 4).
+ *
+ * @module
+ */
+import type { MediaPlaylist, MultivariantPlaylist, PlaylistSegment, Variant } from './playlist.ts'
+
+/** The least that knows a decimal EXTINF (RFC 8216bis 8); nothing else here asks for more. */
+const MEDIA_PLAYLIST_VERSION = 3
+
+/** A tick of 90 kHz is 0.00001 s. */
+const DURATION_DECIMALS = 5
+
+export function formatMediaPlaylist(playlist: MediaPlaylist): string {
+  const lines = [
+    '#EXTM3U',
+    `#EXT-X-VERSION:${MEDIA_PLAYLIST_VERSION}`,
+    `#EXT-X-TARGETDURATION:${playlist.targetDurationSec}`,
+    `#EXT-X-MEDIA-SEQUENCE:${playlist.mediaSequence}`,
+    `#EXT-X-DISCONTINUITY-SEQUENCE:${playlist.discontinuitySequence}`,
+  ]
+  if (playlist.independentSegments) lines.push('#EXT-X-INDEPENDENT-SEGMENTS')
+  for (const segment of playlist.segments) lines.push(...formatSegment(segment))
+  if (playlist.ended) lines.push('#EXT-X-ENDLIST')
+  return `${lines.join('\n')}\n`
+}
+
+export function formatMultivariantPlaylist(playlist: MultivariantPlaylist): string {
+  const lines = ['#EXTM3U', ...playlist.variants.flatMap(formatVariant)]
+  return `${lines.join('\n')}\n`
+}
+
+function formatSegment(segment: PlaylistSegment): string[] {
+  const lines = [
+    `#EXT-X-PROGRAM-DATE-TIME:${new Date(segment.programDateTimeMs).toISOString()}`,
+    `#EXTINF:${segment.durationSec.toFixed(DURATION_DECIMALS)},`,
+    segment.uri,
+  ]
+  if (segment.gap) lines.unshift('#EXT-X-GAP')
+  if (segment.discontinuity) lines.unshift('#EXT-X-DISCONTINUITY')
+  return lines
+}
+
+function formatVariant(variant: Variant): string[] {
+  const { resolution, frameRate } = variant
+  const attributes = [
+    `BANDWIDTH=${Math.ceil(variant.peakBps)}`,
+    `AVERAGE-BANDWIDTH=${Math.ceil(variant.averageBps)}`,
+  ]
+  if (variant.codecs.length > 0) attributes.push(`CODECS="${variant.codecs.join(',')}"`)
+  if (resolution !== undefined) {
+    attributes.push(`RESOLUTION=${resolution.width}x${resolution.height}`)
+  }
+  if (frameRate !== undefined) attributes.push(`FRAME-RATE=${frameRate.toFixed(3)}`)
+  attributes.push('CLOSED-CAPTIONS=NONE')
+  return [`#EXT-X-STREAM-INF:${attributes.join(',')}`, variant.uri]
+}

@@ -1,0 +1,51 @@
+/**
+ * Playlists as data (RFC 8216bis 4.4). `playlist-format.ts` makes them text.
+ *
+ * @module
+ */
+
+export interface MediaPlaylist {
+  /** EXT-X-TARGETDURATION */
+  readonly targetDurationSec: number
+  /** EXT-X-MEDIA-SEQUENCE, of the first segment listed. */
+  readonly mediaSequence: number
+  /** EXT-X-DISCONTINUITY-SEQUENCE: how many EXT-X-DISCONTINUITY have left the playlist. */
+  readonly discontinuitySequence: number
+  /** EXT-X-INDEPENDENT-SEGMENTS */
+  readonly independentSegments: boolean
+  /** EXT-X-ENDLIST */
+  readonly ended: boolean
+  readonly segments: readonly PlaylistSegment[]
+}
+
+export interface PlaylistSegment {
+  readonly uri: string
+  /** EXTINF */
+  readonly durationSec: number
+  /** EXT-X-PROGRAM-DATE-TIME, milliseconds since 1970. */
+  readonly programDateTimeMs: number
+  /** EXT-X-DISCONTINUITY */
+  readonly discontinuity: boolean
+  /** EXT-X-GAP: the media is missing and the URI not to be loaded. */
+  readonly gap: boolean
+}
+
+export interface MultivariantPlaylist {
+  readonly variants: readonly Variant[]
+}
+
+/** EXT-X-STREAM-INF */
+export interface Variant {
+  /** Of its media playlist. */
+  readonly uri: string
+  /** BANDWIDTH: peak, bits a second. */
+  readonly peakBps: number
+  /** AVERAGE-BANDWIDTH, bits a second. */
+  readonly averageBps: number
+  /** CODECS, RFC 6381; empty where no bitstream has told yet. */
+  readonly codecs: readonly string[]
+  /** RESOLUTION */
+  readonly resolution?: { readonly width: number; readonly height: number }
+  /** FRAME-RATE */
+  readonly frameRate?: number
+}

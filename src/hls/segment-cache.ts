@@ -1,0 +1,132 @@
+/**
+ * The only owner of segment bytes, shared by all streams, within one bound of memory.
+ *
+ * What a playlist lists, and what is owed after it left the playlist (RFC 8216 6.2.2), is never evicted. Since a
+ * segment is owed for about as long as it was listed, all segments listed together may take only a part of the memory:
+ * beyond it, the playlists with the most bytes are asked to list less.
+ *
+ * @module
+ */
+import { LRUCache } from 'lru-cache'
+
+/** A playlist whose segments are in the cache. */
+export interface SegmentOwner {
+  /** Takes the oldest segment out of the playlist and retires it; false where the playlist cannot spare it. */
+  shrink(nowMs: number): boolean
+}
+
+export interface SegmentCacheStats {
+  readonly maxBytes: number
+  readonly bytes: number
+  readonly listedBytes: number
+  readonly segments: number
+  /** Segments for which there was no room. */
+  readonly refused: number
+}
+
+interface Entry {
+  readonly owner: SegmentOwner
+  readonly bytes: Buffer
+  /** From then on nobody is owed the segment; infinite while it is listed. */
+  owedUntilMs: number
+}
+
+/**
+ * A window of three segments, the least there may be, is owed for four more: 3/7 of the memory held is listed. A
+ * longer window lists more of it.
+ */
+const LISTED_SHARE = 0.4
+
+/** Times are milliseconds of one clock that never goes back. */
+export class SegmentCache {
+  readonly #entries: LRUCache<string, Entry>
+  readonly #listedBytes = new Map<SegmentOwner, number>()
+  #totalListedBytes = 0
+  #refused = 0
+
+  constructor({ maxBytes }: { readonly maxBytes: number }) {
+    this.#entries = new LRUCache({
+      maxSize: maxBytes,
+      sizeCalculation: ({ bytes }) => bytes.length,
+    })
+  }
+
+  get stats(): SegmentCacheStats {
+    return {
+      maxBytes: this.#entries.maxSize,
+      bytes: this.#entries.calculatedSize,
+      listedBytes: this.#totalListedBytes,
+      segments: this.#entries.size,
+      refused: this.#refused,
+    }
+  }
+
+  /**
+   * A segment that its owner's playlist lists from now on.
+   *
+   * @param uri  unique in the process: it names the epoch of its stream
+   * @returns false where there is no room for it
+   */
+  put(
+    owner: SegmentOwner,
+    uri: string,
+    { bytes, nowMs }: { bytes: Buffer; nowMs: number },
+  ): boolean {
+    this.#dropWhatIsNotOwed(nowMs)
+    // Never let lru-cache make the room: it would evict what is listed.
+    if (this.#entries.calculatedSize + bytes.length > this.#entries.maxSize) {
+      this.#refused++
+      return false
+    }
+    this.#entries.set(uri, { owner, bytes, owedUntilMs: Infinity })
+    this.#addListed(owner, bytes.length)
+    this.#askToShrink(nowMs)
+    return true
+  }
+
+  get(owner: SegmentOwner, uri: string): Buffer | undefined {
+    const entry = this.#entries.get(uri)
+    return entry?.owner === owner ? entry.bytes : undefined
+  }
+
+  /** The owner's playlist does not list the segment any more. */
+  retire(owner: SegmentOwner, uri: string, owedUntilMs: number): void {
+    const entry = this.#entries.peek(uri)
+    if (entry?.owner !== owner || entry.owedUntilMs !== Infinity) return
+    entry.owedUntilMs = owedUntilMs
+    this.#addListed(owner, -entry.bytes.length)
+  }
+
+  /** Drops all segments of an owner, owed or not. */
+  discard(owner: SegmentOwner): void {
+    this.#addListed(owner, -(this.#listedBytes.get(owner) ?? 0))
+    this.#listedBytes.delete(owner)
+    this.#dropWhere((entry) => entry.owner === owner)
+  }
+
+  #dropWhatIsNotOwed(nowMs: number): void {
+    this.#dropWhere(({ owedUntilMs }) => owedUntilMs <= nowMs)
+  }
+
+  #dropWhere(condition: (entry: Entry) => boolean): void {
+    const doomed = Array.from(this.#entries.entries()).filter(([, entry]) => condition(entry))
+    for (const [uri] of doomed) this.#entries.delete(uri)
+  }
+
+  #addListed(owner: SegmentOwner, bytes: number): void {
+    this.#totalListedBytes += bytes
+    this.#listedBytes.set(owner, (this.#listedBytes.get(owner) ?? 0) + bytes)
+  }
+
+  /** The largest window gives first, as far as it can. */
+  #askToShrink(nowMs: number): void {
+    const budgetBytes = this.#entries.maxSize * LISTED_SHARE
+    if (this.#totalListedBytes <= budgetBytes) return
+    const largestFirst = [...this.#listedBytes].toSorted(([, a], [, b]) => b - a)
+    for (const [owner] of largestFirst) {
+      while (this.#totalListedBytes > budgetBytes) {
+        if (!owner.shrink(nowMs)) break
+      }
+    }
+  }
+}
