@@ -1,0 +1,411 @@
+import { connect } from 'node:net'
+import cors from '@fastify/cors'
+import * as fc from 'fast-check'
+import Fastify from 'fastify'
+import t from 'tap'
+import { playback } from '../../src/http/playback.ts'
+import type { MediaFile } from '../../src/http/types.ts'
+import { call, json, MemoryService, MemoryStream, speak, startApp } from './service.ts'
+
+const PLAYLIST = Buffer.from('#EXTM3U\n#EXT-X-TARGETDURATION:5\n')
+const SEGMENT = Buffer.from(Uint8Array.from({ length: 188 * 1000 }, (_, index) => index % 251))
+
+const FILES: Record<string, MediaFile> = {
+  'playlist.m3u8': {
+    kind: 'media-playlist',
+    bytes: PLAYLIST,
+    version: 'a1-7',
+    targetDurationSec: 5,
+  },
+  'master.m3u8': {
+    kind: 'multivariant-playlist',
+    bytes: PLAYLIST,
+    version: 'a1-m1',
+    targetDurationSec: 5,
+  },
+  'a1-7.ts': { kind: 'segment', bytes: SEGMENT, version: 'a1-7', targetDurationSec: 5 },
+}
+
+/** A service with the stream `demo` that has a playlist and a segment. */
+function playing(): MemoryService {
+  const service = new MemoryService()
+  const stream = new MemoryStream()
+  stream.status = 'STREAMING'
+  stream.live = true
+  for (const [name, file] of Object.entries(FILES)) stream.files.set(name, file)
+  service.streams.set('demo', stream)
+  return service
+}
+
+const CORS = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'Age, Content-Length, Content-Range, Date, ETag',
+}
+
+t.test('playlists and segments come with their type, lifetime, ETag and CORS', async (t) => {
+  const app = await startApp(t, playing())
+  const expected = {
+    'playlist.m3u8': ['application/vnd.apple.mpegurl', 'public, max-age=2', '"a1-7"'],
+    'master.m3u8': ['application/vnd.apple.mpegurl', 'public, max-age=5', '"a1-m1"'],
+    'a1-7.ts': ['video/mp2t', 'public, max-age=30, immutable', '"a1-7"'],
+  }
+  for (const [name, [type, caching, etag]] of Object.entries(expected)) {
+    const reply = await call(app, 'GET', `/video/demo/${name}`)
+    t.equal(reply.status, 200)
+    t.match(reply.headers, {
+      'content-type': type,
+      'cache-control': caching,
+      etag,
+      'content-length': String(FILES[name]!.bytes.length),
+      date: /GMT$/,
+      ...CORS,
+    })
+    t.ok(reply.body.equals(FILES[name]!.bytes), name)
+  }
+})
+
+t.test('HEAD answers with the headers of GET and no body (RFC 9110 section 9.3.2)', async (t) => {
+  const app = await startApp(t, playing())
+  for (const name of Object.keys(FILES)) {
+    const path = `/video/demo/${name}`
+    const [get, head] = [await call(app, 'GET', path), await call(app, 'HEAD', path)]
+    t.equal(head.status, 200)
+    t.equal(head.body.length, 0)
+    t.strictSame({ ...head.headers, date: '' }, { ...get.headers, date: '' })
+  }
+  const ranged = await call(app, 'HEAD', '/video/demo/a1-7.ts', { headers: { range: 'bytes=0-1' } })
+  t.equal(ranged.status, 200, 'Range counts for GET alone (section 14.2)')
+  const unknown = await call(app, 'HEAD', '/video/other/playlist.m3u8')
+  t.equal(unknown.status, 404)
+  t.equal(unknown.body.length, 0)
+})
+
+t.test(
+  'a known ETag is answered 304, an older one in full (RFC 9110 section 13.1.2)',
+  async (t) => {
+    const app = await startApp(t, playing())
+    const ask = (file: string, etag: string) =>
+      call(app, 'GET', `/video/demo/${file}`, { headers: { 'if-none-match': etag } })
+    for (const etag of ['"a1-7"', 'W/"a1-7"', '"x", "a1-7"', '*']) {
+      for (const file of ['playlist.m3u8', 'a1-7.ts']) {
+        const reply = await ask(file, etag)
+        t.equal(reply.status, 304, `${file} ${etag}`)
+        t.equal(reply.body.length, 0)
+        t.match(reply.headers, { etag: '"a1-7"', 'cache-control': /^public/, ...CORS })
+        t.notOk(reply.headers['content-type'])
+      }
+    }
+    for (const etag of ['"a1-6"', 'a1-7', '', '""', '"a1-7']) {
+      t.equal((await ask('playlist.m3u8', etag)).status, 200, etag)
+    }
+  },
+)
+
+t.test('a changed playlist is a new version at once', async (t) => {
+  const service = playing()
+  const app = await startApp(t, service)
+  const bytes = Buffer.from('#EXTM3U\n#EXT-X-ENDLIST\n')
+  const file: MediaFile = { kind: 'media-playlist', bytes, version: 'a1-8', targetDurationSec: 5 }
+  service.streams.get('demo')!.files.set('playlist.m3u8', file)
+  const reply = await call(app, 'GET', '/video/demo/playlist.m3u8', {
+    headers: { 'if-none-match': '"a1-7"' },
+  })
+  t.equal(reply.status, 200)
+  t.ok(reply.body.equals(bytes))
+})
+
+t.test('one range of a segment is answered 206 (RFC 9110 section 14.2)', async (t) => {
+  const app = await startApp(t, playing())
+  const size = SEGMENT.length
+  const ask = (range: string, headers = {}) =>
+    call(app, 'GET', '/video/demo/a1-7.ts', { headers: { range, ...headers } })
+  const ranges: [string, number, number][] = [
+    ['bytes=0-0', 0, 0],
+    ['bytes=0-187', 0, 187],
+    ['bytes=188-', 188, size - 1],
+    ['bytes=-188', size - 188, size - 1],
+    [`bytes=0-${size * 2}`, 0, size - 1],
+    [`bytes=-${size * 2}`, 0, size - 1],
+    [`bytes=${size - 1}-${size - 1}`, size - 1, size - 1],
+    ['BYTES=5-6', 5, 6],
+  ]
+  for (const [range, first, last] of ranges) {
+    const reply = await ask(range)
+    t.equal(reply.status, 206, range)
+    t.equal(reply.headers['content-range'], `bytes ${first}-${last}/${size}`)
+    t.match(reply.headers, {
+      'content-type': 'video/mp2t',
+      etag: '"a1-7"',
+      'accept-ranges': 'bytes',
+    })
+    t.ok(reply.body.equals(SEGMENT.subarray(first, last + 1)))
+  }
+  for (const range of [
+    `bytes=${size}-`,
+    `bytes=${size}-${size + 5}`,
+    'bytes=-0',
+    `bytes=${'9'.repeat(400)}-`,
+  ]) {
+    const reply = await ask(range)
+    t.equal(reply.status, 416, range.slice(0, 30))
+    t.equal(reply.headers['content-range'], `bytes */${size}`)
+    t.match(json(reply), { success: false, code: 'RANGE_NOT_SATISFIABLE' })
+  }
+  for (const range of [
+    'bytes=0-1,4-5',
+    'bytes=5-4',
+    'bytes=-',
+    'bytes=a-b',
+    'items=0-1',
+    'bytes',
+    '',
+  ]) {
+    const reply = await ask(range)
+    t.equal(reply.status, 200, range)
+    t.equal(reply.body.length, size)
+  }
+  t.equal((await ask('bytes=0-1', { 'if-range': '"a1-7"' })).status, 206)
+  t.equal((await ask('bytes=0-1', { 'if-range': '"a1-6"' })).status, 200)
+  t.equal((await ask('bytes=0-1', { 'if-range': 'W/"a1-7"' })).status, 200, 'compared strongly')
+})
+
+t.test('a playlist is sent whole, whatever range is asked for', async (t) => {
+  const app = await startApp(t, playing())
+  const reply = await call(app, 'GET', '/video/demo/playlist.m3u8', {
+    headers: { range: 'bytes=0-3' },
+  })
+  t.equal(reply.status, 200)
+  t.ok(reply.body.equals(PLAYLIST))
+})
+
+t.test('a stream without a playlist yet asks to come again; what is gone is gone', async (t) => {
+  const service = playing()
+  const ready = new MemoryStream()
+  service.streams.set('ready', ready)
+  const app = await startApp(t, service)
+  const early = await call(app, 'GET', '/video/ready/playlist.m3u8')
+  t.equal(early.status, 404)
+  t.match(early.headers, { 'retry-after': '1', 'cache-control': 'public, max-age=1', ...CORS })
+  t.match(json(early), { code: 'FILE_NOT_FOUND', error: 'the stream has no playlist yet' })
+
+  ready.status = 'STOPPED'
+  const stopped = await call(app, 'GET', '/video/ready/playlist.m3u8')
+  t.equal(stopped.status, 404)
+  t.notOk(stopped.headers['retry-after'], 'it will never have one')
+
+  const absent = await call(app, 'GET', '/video/demo/a1-1.ts')
+  t.equal(absent.status, 404)
+  t.notOk(absent.headers['retry-after'])
+  t.match(absent.headers, { 'cache-control': 'public, max-age=1', ...CORS })
+  t.strictSame(json(absent), { success: false, error: 'no such file', code: 'FILE_NOT_FOUND' })
+
+  const unknown = await call(app, 'GET', '/video/other/playlist.m3u8')
+  t.equal(unknown.status, 404)
+  t.match(unknown.headers, { 'content-type': /^application\/json/, ...CORS })
+  t.strictSame(json(unknown), { success: false, error: 'no such stream', code: 'STREAM_NOT_FOUND' })
+})
+
+t.test('paths that try to leave their place are refused and reach no stream', async (t) => {
+  const app = await startApp(t, playing())
+  const paths = [
+    '/video/../api/status',
+    '/video/demo/../../etc/passwd',
+    '/video/demo/..%2f..%2fetc%2fpasswd',
+    '/video/demo/%2e%2e',
+    '/video/demo/..',
+    '/video/demo/.',
+    '/video/%2e%2e/playlist.m3u8',
+    '/video/demo%2fplaylist.m3u8',
+    '/video/demo%2f/playlist.m3u8',
+    '/video/demo/%2fplaylist.m3u8',
+    '/video/demo/playlist.m3u8%00.ts',
+    '/video/demo%00/playlist.m3u8',
+    '/video/demo/playlist.m3u8/',
+    '/video/demo//playlist.m3u8',
+    '/video//playlist.m3u8',
+    '/video/demo/',
+    '/video/demo',
+    '/video/',
+    '/video/demo/a\\b.ts',
+    '/video/demo/%ff.ts',
+    '/video/demo/__proto__',
+    '/video/__proto__/playlist.m3u8',
+    `/video/${'x'.repeat(129)}/playlist.m3u8`,
+    `/video/${'x'.repeat(500)}/playlist.m3u8`,
+    `/video/${'x'.repeat(5000)}/playlist.m3u8`,
+    `/video/demo/${'x'.repeat(5000)}.ts`,
+  ]
+  for (const path of paths) {
+    const reply = await call(app, 'GET', path)
+    t.ok([400, 404].includes(reply.status), `${reply.status} ${path.slice(0, 60)}`)
+    t.match(json(reply), { success: false, error: /./, code: /_/ })
+  }
+  t.notOk(
+    app.service.asked.some((id) => /[^\w-]/.test(id)),
+    'no odd id reached the service',
+  )
+  t.strictSame(app.log, [])
+})
+
+t.test('query and headers that mean nothing here change nothing', async (t) => {
+  const app = await startApp(t, playing())
+  const path = '/video/demo/playlist.m3u8'
+  t.equal((await call(app, 'GET', `${path}?_=1&x=%zz`)).status, 200)
+  for (const type of ['application/json', 'text/plain']) {
+    const headers = { 'content-type': type }
+    t.equal((await call(app, 'GET', path, { headers })).status, 200, type)
+    t.equal((await call(app, 'GET', path, { headers, body: '{' })).status, 200, `${type}, a body`)
+  }
+})
+
+t.test(
+  'a preflight is answered for every origin (Fetch standard, CORS-preflight fetch)',
+  async (t) => {
+    const app = await startApp(t, playing())
+    const reply = await call(app, 'OPTIONS', '/video/demo/a1-7.ts', {
+      headers: {
+        origin: 'https://example.com',
+        'access-control-request-method': 'GET',
+        'access-control-request-headers': 'range',
+      },
+    })
+    t.equal(reply.status, 204)
+    t.match(reply.headers, {
+      'access-control-allow-origin': '*',
+      'access-control-allow-methods': 'GET, HEAD',
+      'access-control-allow-headers': /Range/,
+    })
+  },
+)
+
+t.test('methods that playback does not know are 404', async (t) => {
+  const app = await startApp(t, playing())
+  for (const method of ['POST', 'PUT', 'DELETE']) {
+    const reply = await call(app, method, '/video/demo/playlist.m3u8', { body: '{}' })
+    t.equal(reply.status, 404)
+    t.match(json(reply), { code: 'ROUTE_NOT_FOUND' })
+  }
+})
+
+t.test(
+  'one connection carries one reply after another, full, partial, empty and refused',
+  async (t) => {
+    const app = await startApp(t, playing())
+    const get = (path: string, more = '') =>
+      `GET /video/demo/${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
+    const answer = await speak(
+      app,
+      get('playlist.m3u8') +
+        get('playlist.m3u8', 'If-None-Match: "a1-7"\r\n') +
+        get('a1-7.ts', 'Range: bytes=0-9\r\n') +
+        get('gone.ts') +
+        get('playlist.m3u8').replace('GET', 'HEAD') +
+        get('a1-7.ts', 'Connection: close\r\n'),
+    )
+    const statuses = [...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
+    t.strictSame(statuses, ['200', '304', '206', '404', '200', '200'])
+  },
+)
+
+t.test('a viewer that leaves in the middle of a segment does no harm', async (t) => {
+  const service = playing()
+  const bytes = Buffer.alloc(32 << 20)
+  const file: MediaFile = { kind: 'segment', bytes, version: 'big', targetDurationSec: 5 }
+  service.streams.get('demo')!.files.set('big.ts', file)
+  const app = await startApp(t, service)
+  await new Promise<void>((resolve) => {
+    const socket = connect(app.port, '127.0.0.1', () => {
+      socket.write('GET /video/demo/big.ts HTTP/1.1\r\nHost: x\r\n\r\n')
+    })
+    socket.once('data', () => socket.resetAndDestroy())
+    socket.on('close', () => resolve())
+  })
+  t.equal((await call(app, 'GET', '/video/demo/playlist.m3u8')).status, 200)
+  t.strictSame(app.log, [])
+})
+
+t.test('a source that throws is a logged 500 without a word about it', async (t) => {
+  const service = playing()
+  service.findStream = () => {
+    throw new Error('secret detail')
+  }
+  const app = await startApp(t, service)
+  const reply = await call(app, 'GET', '/video/demo/playlist.m3u8')
+  t.equal(reply.status, 500)
+  t.strictSame(json(reply), { success: false, error: 'internal error', code: 'INTERNAL' })
+  t.equal(app.log.length, 1)
+})
+
+t.test(
+  'the plugin works alone, in an application that has CORS and hooks of its own',
+  async (t) => {
+    const app = Fastify()
+    await app.register(cors, { origin: 'https://example.com' })
+    app.addHook('preHandler', async (request, reply) => {
+      if (request.url.includes('secret')) await reply.code(401).send({ no: true })
+    })
+    await app.register(playback, { prefix: '/live', source: playing() })
+    await app.listen({ host: '127.0.0.1', port: 0 })
+    t.teardown(() => app.close())
+    const port = Number(new URL(app.listeningOrigin).port)
+    const reply = await call({ port }, 'GET', '/live/demo/playlist.m3u8')
+    t.equal(reply.status, 200)
+    t.match(reply.headers, { etag: '"a1-7"', ...CORS })
+    t.equal((await call({ port }, 'GET', '/live/demo/playlist.m3u8?secret')).status, 401)
+    const absent = await call({ port }, 'GET', '/live/other/playlist.m3u8')
+    t.match(json(absent), { success: false, code: 'STREAM_NOT_FOUND' })
+  },
+)
+
+t.test('while the server closes, open connections still get their file', async (t) => {
+  const service = playing()
+  const app = Fastify({ return503OnClosing: false })
+  await app.register(playback, { prefix: '/video', source: service })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const port = Number(new URL(app.listeningOrigin).port)
+  const request = 'GET /video/demo/playlist.m3u8 HTTP/1.1\r\nHost: x\r\n\r\n'
+  let answer = ''
+  await new Promise<void>((resolve) => {
+    // Half a request keeps the connection from being idle when the server begins to close.
+    const socket = connect(port, '127.0.0.1', () => socket.write(request + request.slice(0, 20)))
+    socket.once('data', () => {
+      void app.close()
+      socket.write(request.slice(20))
+    })
+    socket.on('data', (chunk) => (answer += chunk.toString()))
+    socket.on('close', () => resolve())
+  })
+  t.equal(answer.match(/HTTP\/1\.1 200 OK/g)?.length, 2)
+  t.match(answer, /Connection: close/)
+})
+
+t.test('whatever the path, the reply is JSON or a file, and never 500', async (t) => {
+  const app = await startApp(t, playing())
+  const part = fc.oneof(
+    fc.constantFrom(
+      'demo',
+      'playlist.m3u8',
+      'a1-7.ts',
+      '..',
+      '.',
+      '%2e',
+      '%2F',
+      '%00',
+      '%zz',
+      '?',
+      '',
+    ),
+    fc.webPath({ size: 'small' }),
+    fc.string({ unit: fc.constantFrom('a', '.', '/', '%', '~', ';', ':', '*', "'") }),
+  )
+  const paths = fc.array(part, { maxLength: 5 }).map((parts) => `/video/${parts.join('/')}`)
+  await fc.assert(
+    fc.asyncProperty(paths, async (path) => {
+      const reply = await call(app, 'GET', path)
+      if (reply.status === 200) return true
+      return [400, 404, 414].includes(reply.status) && json(reply)['success'] === false
+    }),
+    { numRuns: 200 },
+  )
+  t.strictSame(app.log, [])
+})

@@ -1,0 +1,95 @@
+/**
+ * A real HTTP server that takes webhooks and can be told to be slow, broken, elsewhere or silent.
+ *
+ * @module
+ */
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+interface Test {
+  teardown(close: () => Promise<unknown>): unknown
+}
+
+export interface ReceivedWebhook {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  /** Exactly the bytes that came, as `LT-SIGNATURE` covers them. */
+  readonly bytes: Buffer
+  readonly event: {
+    readonly id: string
+    readonly type: string
+    readonly created_at: string
+    readonly stream_id: string
+    readonly status: string
+    // What the tests look into with t.match.
+    readonly data: Record<string, any>
+  }
+}
+
+export interface WebhookReceiver {
+  readonly url: string
+  /** All that came so far, in order, also what was answered with a failure. */
+  readonly received: readonly ReceivedWebhook[]
+  /** The next one that was not yet handed out by this call. */
+  next(): Promise<ReceivedWebhook>
+  /** Answers from now on; by default 204. A reply that is left open is an answer that never comes. */
+  answer: (reply: ServerResponse, webhook: ReceivedWebhook) => void
+  close(): Promise<void>
+}
+
+/** Listens on a free port of the loopback until the test ends. */
+export async function startWebhookReceiver(t: Test, port = 0): Promise<WebhookReceiver> {
+  const received: ReceivedWebhook[] = []
+  const waiting: ((webhook: ReceivedWebhook) => void)[] = []
+  let handedOut = 0
+
+  const server = createServer((request, reply) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const bytes = Buffer.concat(chunks)
+      const { method = '', url: path = '', headers } = request
+      const event = JSON.parse(bytes.toString()) as ReceivedWebhook['event']
+      const webhook = { method, path, headers, bytes, event }
+      received.push(webhook)
+      receiver.answer(reply, webhook)
+      const first = waiting.shift()
+      if (first !== undefined) {
+        handedOut++
+        first(webhook)
+      }
+    })
+  })
+
+  const receiver: WebhookReceiver = {
+    url: '',
+    received,
+    next: () => {
+      const webhook = received[handedOut]
+      if (webhook === undefined) return new Promise((resolve) => waiting.push(resolve))
+      handedOut++
+      return Promise.resolve(webhook)
+    },
+    answer: (reply) => reply.writeHead(204).end(),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  t.teardown(() => receiver.close())
+  return Object.assign(receiver, {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+  })
+}
+
+/** The first event of a type that came so far. */
+export function findEvent(
+  { received }: WebhookReceiver,
+  type: string,
+): ReceivedWebhook['event'] | undefined {
+  return received.find(({ event }) => event.type === type)?.event
+}

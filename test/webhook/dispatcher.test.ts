@@ -1,0 +1,362 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pino } from 'pino'
+import t from 'tap'
+import { verify } from '../../src/auth/signature.ts'
+import { createWebhookDispatcher } from '../../src/webhook/dispatcher.ts'
+import type { WebhookEvent } from '../../src/webhook/event.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+const SECRET = 'a secret of at least 32 characters'
+const START_MS = Date.parse('2026-03-01T12:00:00Z')
+const TRY_TIMEOUT_MS = 5000
+
+/** Time that stands still until it is told to go on. */
+class FakeTime {
+  #nowMs = 0
+  readonly #sleeps = new Set<{ delayMs: number; endMs: number; wake: () => void }>()
+  #changed: () => void = () => undefined
+
+  readonly clock = {
+    nowUs: () => this.#nowMs * 1000,
+    wallMs: () => START_MS + this.#nowMs,
+  }
+
+  readonly sleep = (delayMs: number, signal: AbortSignal): Promise<void> =>
+    new Promise((resolve, reject) => {
+      signal.throwIfAborted()
+      const sleep = { delayMs, endMs: this.#nowMs + delayMs, wake: resolve }
+      this.#sleeps.add(sleep)
+      signal.addEventListener('abort', () => {
+        this.#sleeps.delete(sleep)
+        reject(new Error('aborted'))
+      })
+      this.#changed()
+    })
+
+  /** Waits until somebody sleeps for this long. */
+  async asleep(delayMs: number): Promise<void> {
+    while (![...this.#sleeps].some((sleep) => sleep.delayMs === delayMs)) {
+      await new Promise<void>((resolve) => (this.#changed = resolve))
+    }
+  }
+
+  /** Waits until somebody sleeps for this long, and lets the time pass. */
+  async pass(delayMs: number): Promise<void> {
+    await this.asleep(delayMs)
+    this.jump(delayMs)
+  }
+
+  jump(delayMs: number): void {
+    this.#nowMs += delayMs
+    for (const sleep of this.#sleeps) {
+      if (sleep.endMs > this.#nowMs) continue
+      this.#sleeps.delete(sleep)
+      sleep.wake()
+    }
+  }
+}
+
+function start(options: { fetch?: typeof fetch } = {}) {
+  const time = new FakeTime()
+  const log: string[] = []
+  const logger = pino({ level: 'debug' }, { write: (line: string) => void log.push(line) })
+  const { clock, sleep } = time
+  const dispatcher = createWebhookDispatcher({
+    hmacSecret: SECRET,
+    logger,
+    clock,
+    sleep,
+    ...options,
+  })
+  return { dispatcher, time, log }
+}
+
+function event(streamId: string, type: WebhookEvent['type'] = 'stream.live'): WebhookEvent {
+  return { type, streamId, status: 'STREAMING', data: { playlist_url: 'http://x/playlist.m3u8' } }
+}
+
+/** Lets sockets do their work until the claim holds; the time of the test stands still. */
+async function until(claim: () => boolean): Promise<void> {
+  while (!claim()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** A URL on which nobody listens. */
+async function deadUrl(): Promise<string> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return `http://127.0.0.1:${port}/hook`
+}
+
+t.test('an event is a signed POST of JSON', async (t) => {
+  const receiver = await startWebhookReceiver(t)
+  const { dispatcher } = start()
+  dispatcher.send([`${receiver.url}?token=x`], event('demo'))
+  const { method, path, headers, bytes, event: body } = await receiver.next()
+  t.equal(method, 'POST')
+  t.equal(path, '/hook?token=x')
+  t.equal(headers['content-type'], 'application/json')
+  t.ok(verify(bytes, String(headers['lt-signature']), SECRET), 'over the exact bytes')
+  t.strictSame(Object.keys(body), ['id', 'type', 'created_at', 'stream_id', 'status', 'data'])
+  t.match(body, {
+    id: /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    type: 'stream.live',
+    created_at: '2026-03-01T12:00:00.000Z',
+    stream_id: 'demo',
+    status: 'STREAMING',
+    data: { playlist_url: 'http://x/playlist.m3u8' },
+  })
+  await dispatcher.close({ timeoutMs: 1 })
+  t.match(dispatcher.stats(), { delivered: 1, failed: 0, dropped: 0, pending: 0 })
+})
+
+t.test('each URL gets every event once, in order, under one id', async (t) => {
+  const receivers = [await startWebhookReceiver(t), await startWebhookReceiver(t)]
+  const { dispatcher } = start()
+  const ids = ['a', 'b', 'c', 'd', 'e']
+  for (const id of ids)
+    dispatcher.send(
+      receivers.map(({ url }) => url),
+      event(id),
+    )
+  await dispatcher.close({ timeoutMs: 1000 })
+  const [first, second] = receivers.map(({ received }) => received.map((webhook) => webhook.event))
+  t.strictSame(
+    first?.map(({ stream_id: id }) => id),
+    ids,
+  )
+  t.strictSame(second, first)
+  t.equal(new Set(first?.map(({ id }) => id)).size, ids.length)
+})
+
+t.test(
+  'what is not answered 2xx comes again after 1, 2, 4 … 60 s with the same bytes',
+  async (t) => {
+    const receiver = await startWebhookReceiver(t)
+    const answers = [500, 404, 400, 429, 503, 199 + 1]
+    receiver.answer = (reply) => reply.writeHead(answers.shift()!).end()
+    const { dispatcher, time, log } = start()
+    dispatcher.send([receiver.url], event('demo'))
+    for (const delaySec of [1, 2, 4, 8, 16]) await time.pass(delaySec * 1000)
+    await dispatcher.close({ timeoutMs: 1000 })
+    t.equal(receiver.received.length, 6)
+    for (const { bytes } of receiver.received) t.ok(bytes.equals(receiver.received[0]!.bytes))
+    t.match(dispatcher.stats(), { delivered: 1, failed: 5, dropped: 0 })
+    t.match(
+      log.map((line) => JSON.parse(line) as object),
+      [{ level: 20, failure: 'answered 500', stream_id: 'demo', type: 'stream.live' }],
+    )
+  },
+)
+
+t.test('after ten minutes an event is dropped, and the next one has its turn', async (t) => {
+  const { dispatcher, time, log } = start()
+  const url = await deadUrl()
+  dispatcher.send([url], event('first'))
+  for (const delaySec of [1, 2, 4, 8, 16, 32]) await time.pass(delaySec * 1000)
+  for (let tries = 8; tries < 15; tries++) await time.pass(60_000)
+  dispatcher.send([url], event('second'))
+  await time.asleep(60_000)
+  t.match(dispatcher.stats(), { failed: 14, dropped: 0, pending: 2 }, 'after 483 s')
+
+  // The try after 543 s is the last: the next would come after 603 s. Then the second event starts with 1 s.
+  await time.pass(60_000)
+  await time.asleep(1000)
+  t.match(dispatcher.stats(), { failed: 16, dropped: 1, pending: 1 })
+  t.match(JSON.parse(log.find((line) => line.includes('webhook dropped'))!), {
+    level: 40,
+    failure: 'ECONNREFUSED',
+    stream_id: 'first',
+    webhook: new URL(url).origin,
+  })
+})
+
+t.test('a receiver that comes back gets what waited, in order', async (t) => {
+  const url = await deadUrl()
+  const { dispatcher, time } = start()
+  for (const id of ['a', 'b', 'c']) dispatcher.send([url], event(id))
+  await time.pass(1000)
+  await time.asleep(2000)
+  const receiver = await startWebhookReceiver(t, Number(new URL(url).port))
+  await time.pass(2000)
+  for (const id of ['a', 'b', 'c']) t.equal((await receiver.next()).event.stream_id, id)
+  await dispatcher.close({ timeoutMs: 1000 })
+  t.match(dispatcher.stats(), { delivered: 3, failed: 2, pending: 0 })
+})
+
+t.test('a URL that never answers is tried again after 5 s and delays no other', async (t) => {
+  const silent = await startWebhookReceiver(t)
+  silent.answer = () => undefined
+  const prompt = await startWebhookReceiver(t)
+  const { dispatcher, time, log } = start()
+  for (const id of ['a', 'b', 'c']) dispatcher.send([silent.url, prompt.url], event(id))
+  for (const id of ['a', 'b', 'c']) t.equal((await prompt.next()).event.stream_id, id)
+  t.equal((await silent.next()).event.stream_id, 'a')
+  await until(() => dispatcher.stats().delivered === 3)
+
+  await time.pass(TRY_TIMEOUT_MS)
+  await time.pass(1000)
+  t.equal((await silent.next()).event.stream_id, 'a')
+  t.match(JSON.parse(log[0]!), { failure: 'no answer within 5000 ms' })
+  t.equal(prompt.received.length, 3)
+
+  silent.answer = (reply) => reply.writeHead(204).end()
+  await time.pass(TRY_TIMEOUT_MS)
+  await time.pass(2000)
+  for (const id of ['a', 'b', 'c']) t.equal((await silent.next()).event.stream_id, id)
+  await dispatcher.close({ timeoutMs: 1000 })
+})
+
+t.test('a redirect is a failure and is not followed', async (t) => {
+  const target = await startWebhookReceiver(t)
+  const receiver = await startWebhookReceiver(t)
+  const statuses = [301, 302, 303, 307, 308]
+  const answers = [...statuses, 204]
+  receiver.answer = (reply) => reply.writeHead(answers.shift()!, { location: target.url }).end()
+  const { dispatcher, time, log } = start()
+  dispatcher.send([receiver.url], event('demo'))
+  for (const delaySec of [1, 2, 4, 8, 16]) await time.pass(delaySec * 1000)
+  await dispatcher.close({ timeoutMs: 1000 })
+  t.equal(target.received.length, 0)
+  t.match(dispatcher.stats(), { delivered: 1, failed: 5 })
+  t.match(
+    log.map((line) => JSON.parse(line) as object),
+    statuses.map((status) => ({ failure: `answered ${status}` })),
+  )
+})
+
+t.test('an answer without end is delivered by its status and cut off', async (t) => {
+  const receiver = await startWebhookReceiver(t)
+  const cutOff = new Promise<void>((resolve) => {
+    receiver.answer = (reply) => {
+      reply.writeHead(200)
+      const pour = () => {
+        while (reply.write(Buffer.alloc(65_536)));
+      }
+      reply.on('drain', pour).on('close', resolve)
+      pour()
+    }
+  })
+  const { dispatcher } = start()
+  dispatcher.send([receiver.url], event('demo'))
+  await cutOff
+  await dispatcher.close({ timeoutMs: 1000 })
+  t.match(dispatcher.stats(), { delivered: 1, failed: 0 })
+})
+
+t.test('of a URL that is down 256 events wait, the rest is dropped and counted', async (t) => {
+  const url = await deadUrl()
+  const { dispatcher, time } = start()
+  for (let index = 0; index < 300; index++) dispatcher.send([url], event(`s${index}`))
+  t.match(dispatcher.stats(), { dropped: 44, pending: 256 })
+  await time.asleep(1000)
+
+  const receiver = await startWebhookReceiver(t, Number(new URL(url).port))
+  await dispatcher.close({ timeoutMs: 1000 })
+  t.strictSame(
+    receiver.received.map((webhook) => webhook.event.stream_id),
+    Array.from({ length: 256 }, (_, index) => `s${index}`),
+  )
+  t.match(dispatcher.stats(), { delivered: 256, dropped: 44, pending: 0 })
+})
+
+t.test('stream.rejected is sent once in 10 s a stream, other events always', async (t) => {
+  const receiver = await startWebhookReceiver(t)
+  const { dispatcher, time } = start()
+  const send = (id: string, type: WebhookEvent['type']) =>
+    dispatcher.send([receiver.url], event(id, type))
+  send('a', 'stream.rejected')
+  send('a', 'stream.rejected')
+  send('b', 'stream.rejected')
+  send('a', 'stream.live')
+  send('a', 'stream.live')
+  await until(() => dispatcher.stats().pending === 0)
+  time.jump(9999)
+  send('a', 'stream.rejected')
+  t.equal(dispatcher.stats().pending, 0)
+  time.jump(1)
+  send('a', 'stream.rejected')
+  send('b', 'stream.rejected')
+  send('b', 'stream.rejected')
+  await dispatcher.close({ timeoutMs: 1000 })
+  const told = receiver.received.map(({ event: { stream_id: id, type } }) => `${id} ${type}`)
+  t.strictSame(
+    told.filter((line) => line.endsWith('rejected')),
+    ['a stream.rejected', 'b stream.rejected', 'a stream.rejected', 'b stream.rejected'],
+  )
+  t.equal(told.length, 6)
+  t.match(dispatcher.stats(), { suppressed: 3 })
+})
+
+t.test('a refusal that nobody hears does not silence the next', async (t) => {
+  const receiver = await startWebhookReceiver(t)
+  const { dispatcher } = start()
+  dispatcher.send([], event('demo', 'stream.rejected'))
+  dispatcher.send([receiver.url], event('demo', 'stream.rejected'))
+  t.equal((await receiver.next()).event.type, 'stream.rejected')
+  t.match(dispatcher.stats(), { suppressed: 0 })
+  await dispatcher.close({ timeoutMs: 1000 })
+})
+
+t.test('close gives what is pending one try and cuts off what takes too long', async (t) => {
+  const prompt = await startWebhookReceiver(t)
+  const silent = await startWebhookReceiver(t)
+  silent.answer = () => undefined
+  const dead = await deadUrl()
+  const { dispatcher, time } = start()
+  dispatcher.send([prompt.url, silent.url, dead], event('a'))
+  dispatcher.send([prompt.url, silent.url, dead], event('b'))
+  await silent.next()
+  await time.asleep(1000)
+
+  const closed = dispatcher.close({ timeoutMs: 1500 })
+  dispatcher.send([prompt.url], event('too late'))
+  await until(() => dispatcher.stats().delivered === 2 && dispatcher.stats().dropped === 3)
+  await time.pass(1500)
+  await closed
+  t.strictSame(
+    prompt.received.map((webhook) => webhook.event.stream_id),
+    ['a', 'b'],
+  )
+  // Two for the dead URL after a second try, two for the silent one, one that came too late.
+  t.match(dispatcher.stats(), { delivered: 2, dropped: 5, pending: 0 })
+})
+
+t.test('close of an idle dispatcher settles at once', async (t) => {
+  const { dispatcher } = start()
+  await dispatcher.close({ timeoutMs: 60_000 })
+  t.match(dispatcher.stats(), { delivered: 0, failed: 0, dropped: 0, suppressed: 0, pending: 0 })
+})
+
+t.test('no log line tells the path of a URL, the secret, or what was sent', async (t) => {
+  const receiver = await startWebhookReceiver(t)
+  receiver.answer = (reply) => reply.writeHead(500).end('answer text')
+  const { dispatcher, log } = start()
+  dispatcher.send([`${receiver.url}/hush?token=hush`], {
+    ...event('demo', 'stream.ready'),
+    data: { stream_key: 'hush' },
+  })
+  await receiver.next()
+  await dispatcher.close({ timeoutMs: 1000 })
+  t.match(log.join(''), /webhook dropped/)
+  t.notMatch(log.join(''), /hush|answer text|a secret/)
+})
+
+t.test('many URLs may wait at a time without a warning from Node', async (t) => {
+  const warnings: string[] = []
+  const onWarning = ({ name }: Error) => void warnings.push(name)
+  process.on('warning', onWarning)
+  t.teardown(() => process.off('warning', onWarning))
+  const dead = await deadUrl()
+  const logger = pino({ level: 'silent' })
+  // With the timers of Node itself, which add a listener for each wait.
+  const dispatcher = createWebhookDispatcher({ hmacSecret: SECRET, logger })
+  const urls = Array.from({ length: 30 }, (_, index) => `${dead}/${index}`)
+  dispatcher.send(urls, event('demo'))
+  await until(() => dispatcher.stats().failed === 30)
+  await dispatcher.close({ timeoutMs: 1000 })
+  t.strictSame(warnings, [])
+  t.match(dispatcher.stats(), { failed: 60, dropped: 30 })
+})
