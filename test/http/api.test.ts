@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { sign } from '../../src/auth/signature.ts'
-import { call, json, MemoryService, SECRET, signedCall, speak, startApp } from './service.ts'
-import type { Reply } from './service.ts'
+import { call, json, MemoryService, SECRET, signedCall, speak, startApp } from './memory-service.ts'
+import type { Reply } from './memory-service.ts'
 
 const ROUTES = [
   ['POST', '/api/start-stream'],

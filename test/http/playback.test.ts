@@ -5,7 +5,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import { playback } from '../../src/http/playback.ts'
 import type { MediaFile } from '../../src/http/types.ts'
-import { call, json, MemoryService, MemoryStream, speak, startApp } from './service.ts'
+import { call, json, MemoryService, MemoryStream, speak, startApp } from './memory-service.ts'
 
 const PLAYLIST = Buffer.from('#EXTM3U\n#EXT-X-TARGETDURATION:5\n')
 const SEGMENT = Buffer.from(Uint8Array.from({ length: 188 * 1000 }, (_, index) => index % 251))

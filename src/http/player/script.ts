@@ -36,7 +36,8 @@ async function look() {
   badge.hidden = !live
   notice.textContent = live ? failure : NOTICES[status]
   notice.hidden = notice.textContent === ''
-  document.body.classList.toggle('playing', stopPlayer !== undefined)
+  video.controls = stopPlayer !== undefined
+  document.body.classList.toggle('playing', video.controls)
   setTimeout(look, stopPlayer === undefined ? WAITING_POLL_MS : PLAYING_POLL_MS)
 }
 

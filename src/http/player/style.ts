@@ -19,7 +19,7 @@ video { width: 100%; max-width: 80rem; max-height: calc(100vh - 6rem); aspect-ra
 #notice { position: absolute; top: 50%; left: 50%; transform: translate(-50%, -50%); width: max-content;
   max-width: calc(100% - 4rem); padding: .5rem 1rem; border-radius: .5rem; background: rgb(15 16 19 / .85);
   color: var(--quiet); text-align: center; pointer-events: none; }
-.playing #notice { top: 3rem; }
+.playing #notice { top: 4rem; }
 #unmute { position: absolute; top: 2rem; right: 2rem; padding: .5rem 1rem; border: 0; border-radius: .5rem;
   background: var(--text); color: #0f1013; font: inherit; font-weight: 600; cursor: pointer; }
 [hidden] { display: none !important; }

@@ -1,0 +1,162 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Script } from 'node:vm'
+import t from 'tap'
+import { playerPage } from '../../src/http/player/page.ts'
+import { playerScript } from '../../src/http/player/script.ts'
+import { openPage } from '../support/browser.ts'
+import { requireTool } from '../support/tools.ts'
+import { until } from '../support/until.ts'
+import { call, json, MemoryService, MemoryStream, startApp } from './memory-service.ts'
+
+t.test('the page of any well-formed id is HTML that loads from its own origin alone', async (t) => {
+  const app = await startApp(t)
+  for (const id of ['demo', 'A-z_0.9~', 'assets', 'x'.repeat(128)]) {
+    const page = await call(app, 'GET', `/watch/${id}`)
+    t.equal(page.status, 200)
+    t.match(page.headers, {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': /^default-src 'self'; /,
+      'x-content-type-options': 'nosniff',
+    })
+    const html = page.body.toString()
+    t.match(html, `<h1>${id}</h1>`)
+    t.match(html, `data-playlist="../video/${id}/master.m3u8"`)
+    t.match(html, `data-state="${id}/state"`)
+    t.notMatch(html, /https?:|<script>|<style>| on\w+=| style=/)
+  }
+})
+
+t.test('ids that no stream can have get no page', async (t) => {
+  const app = await startApp(t)
+  for (const id of ['..', '.demo', 'a%20b', '%3Cscript%3E', 'a%2fb', 'x'.repeat(129), '%00', '']) {
+    for (const path of [`/watch/${id}`, `/watch/${id}/state`]) {
+      const reply = await call(app, 'GET', path)
+      t.equal(reply.status, 404, path)
+      t.match(json(reply), { success: false, code: /NOT_FOUND$/ })
+    }
+  }
+})
+
+t.test('what stands in the page is escaped', async (t) => {
+  const html = playerPage(`"><script>alert('&')</script>`)
+  t.notMatch(html, /<script>|alert\('&'\)/)
+  t.match(html, '&#60;script&#62;alert(&#39;&#38;&#39;)&#60;/script&#62;')
+})
+
+t.test('everything the page names is there', async (t) => {
+  const app = await startApp(t)
+  const html = (await call(app, 'GET', '/watch/demo')).body.toString()
+  const assets = [...html.matchAll(/(?:src|href)="(assets\/[^"]+)"/g)].map(([, path]) => path)
+  t.strictSame(assets, ['assets/player.css', 'assets/hls.min.js', 'assets/player.js'])
+  for (const path of assets) {
+    const reply = await call(app, 'GET', `/watch/${path}`)
+    t.equal(reply.status, 200)
+    t.match(reply.headers['content-type'], path!.endsWith('.css') ? 'text/css' : 'text/javascript')
+    t.match(reply.headers['cache-control'], /^public, max-age=\d+$/)
+  }
+  const hls = await call(app, 'GET', '/watch/assets/hls.min.js')
+  t.ok(hls.body.equals(readFileSync('node_modules/hls.js/dist/hls.min.js')))
+  t.doesNotThrow(() => new Script(playerScript))
+  t.equal((await call(app, 'GET', '/watch/assets/other.js')).status, 404)
+})
+
+t.test('the state of a stream is public, and nothing else of it', async (t) => {
+  const service = new MemoryService()
+  const app = await startApp(t, service)
+  t.equal((await call(app, 'GET', '/watch/demo/state')).status, 404)
+  service.streams.set(
+    'demo',
+    Object.assign(new MemoryStream(), { status: 'STREAMING', live: true }),
+  )
+  const reply = await call(app, 'GET', '/watch/demo/state')
+  t.equal(reply.headers['cache-control'], 'no-store')
+  t.strictSame(json(reply), { success: true, data: { status: 'STREAMING', live: true } })
+})
+
+t.test('in a browser the page waits, plays, and says what happened', async (t) => {
+  if (!requireTool(t, 'chromium', 'ffmpeg')) return
+  const service = new MemoryService()
+  const app = await startApp(t, service)
+  const { page, errors } = await openPage(t, `${app.url}/watch/demo`)
+  const refused: string[] = []
+  page.on('console', (message) => {
+    if (/Content Security Policy/.test(message.text())) refused.push(message.text())
+  })
+  const says = (words: string) => page.waitForSelector(`#notice:has-text("${words}")`)
+
+  await says('There is no stream of this name')
+  const stream = new MemoryStream()
+  service.streams.set('demo', stream)
+  await says('Waiting for the encoder to connect')
+  stream.status = 'STREAMING'
+  await says('Waiting for the first pictures')
+
+  addMedia(stream)
+  stream.live = true
+  const plays = 'document.querySelector("video").currentTime > 1'
+  await until('the picture moves', () => page.evaluate<boolean>(plays))
+  t.ok(await page.isVisible('#badge'))
+  t.notOk(await page.isVisible('#notice'))
+  t.equal(await page.evaluate('document.querySelector("video").videoWidth'), 320)
+
+  t.ok(await page.evaluate('document.querySelector("video").muted'), 'plays by itself, so muted')
+  await page.click('#unmute')
+  t.notOk(await page.evaluate('document.querySelector("video").muted'))
+  await page.waitForSelector('#unmute', { state: 'hidden' })
+
+  Object.assign(stream, { status: 'INTERRUPTED', live: false })
+  await says('The encoder is gone')
+  t.notOk(await page.isVisible('#badge'))
+  stream.status = 'STOPPED'
+  await says('The stream is over')
+  service.streams.delete('demo')
+  await says('There is no stream of this name')
+
+  // The same id anew: the page that is still open plays it.
+  const again = Object.assign(new MemoryStream(), { status: 'STREAMING', live: true })
+  addMedia(again)
+  service.streams.set('demo', again)
+  await until('the new picture moves', () => page.evaluate<boolean>(plays))
+  t.strictSame(errors, [])
+  t.strictSame(refused, [], 'the content security policy refuses nothing')
+})
+
+/** Eight seconds of pictures and sound as ffmpeg cuts them, under a playlist that does not end. */
+function addMedia(stream: MemoryStream): void {
+  const folder = mkdtempSync(join(tmpdir(), 'watch-'))
+  const sources = ['testsrc2=size=320x180:rate=25', 'sine=sample_rate=48000']
+  execFileSync('ffmpeg', [
+    ...['-v', 'error', ...sources.flatMap((source) => ['-f', 'lavfi', '-i', source]), '-t', '8'],
+    ...[
+      '-c:v',
+      'libx264',
+      '-preset',
+      'ultrafast',
+      '-pix_fmt',
+      'yuv420p',
+      '-g',
+      '25',
+      '-c:a',
+      'aac',
+    ],
+    ...['-f', 'hls', '-hls_time', '1', '-hls_list_size', '0', join(folder, 'playlist.m3u8')],
+  ])
+  for (const name of readdirSync(folder)) {
+    const bytes = readFileSync(join(folder, name))
+    const kind = name.endsWith('.ts') ? ('segment' as const) : ('media-playlist' as const)
+    const live =
+      kind === 'segment' ? bytes : Buffer.from(bytes.toString().replace(/#EXT-X-ENDLIST\s*/, ''))
+    stream.files.set(name, { kind, bytes: live, version: name, targetDurationSec: 1 })
+  }
+  const master = Buffer.from('#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=2000000\nplaylist.m3u8\n')
+  stream.files.set('master.m3u8', {
+    kind: 'multivariant-playlist',
+    bytes: master,
+    version: 'master',
+    targetDurationSec: 1,
+  })
+  rmSync(folder, { recursive: true })
+}
