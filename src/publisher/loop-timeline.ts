@@ -1,0 +1,107 @@
+/**
+ * Makes a clip that is sent again and again one stream without a seam: times go on where the last pass ended, and
+ * continuity counters go on counting (ISO/IEC 13818-1 2.4.3.3).
+ *
+ * A pass lasts from the first DTS of the video to its last, and one frame; so the pictures keep their rhythm across the
+ * seam, though sound that outlasts them overlaps itself there. Where it does so by more than a moment, it is the measure.
+ *
+ * @module
+ */
+import { unwrapTimestamp33 } from '../binary/timestamp-33.ts'
+import { PACKET_BYTES, payloadOffset, readContinuityCounter, readPid } from '../mpegts/packet.ts'
+import { movePcr, movePesTimes, readPesTimes, TIME_MODULUS } from './packet-times.ts'
+
+/** A track may outlast the video by this much: a few frames of sound, as most files have. */
+const MAX_OVERHANG_TICKS = 45_000
+
+/** How long a pass lasts that holds a single frame. */
+const LONE_FRAME_TICKS = 90_000 / 25
+
+interface PidState {
+  /** Counter last sent. */
+  counter: number
+  /** What this pass adds to the counters; undefined before its first packet. */
+  counterShift: number | undefined
+  /** DTS of this pass, unwrapped; undefined where it has none. */
+  span: Span | undefined
+}
+
+interface Span {
+  readonly isVideo: boolean
+  readonly firstTicks: number
+  lastTicks: number
+  /** Between the last two. */
+  stepTicks: number
+}
+
+/** `push` every packet in order; `rewind` before the first packet of each further pass. */
+export class LoopTimeline {
+  readonly #pids = new Map<number, PidState>()
+  #shiftTicks = 0
+
+  /** Rewrites the packet at `at` in place. */
+  push(bytes: Buffer, at: number): void {
+    const pid = readPid(bytes, at)
+    const state = this.#pids.get(pid)
+    if (state === undefined) {
+      const counter = readContinuityCounter(bytes, at)
+      const first: PidState = { counter, counterShift: 0, span: undefined }
+      this.#pids.set(pid, first)
+      measure(first, bytes, at)
+    } else {
+      measure(state, bytes, at)
+      count(state, bytes, at)
+    }
+    if (this.#shiftTicks > 0) {
+      movePcr(bytes, at, this.#shiftTicks)
+      movePesTimes(bytes, at, this.#shiftTicks)
+    }
+  }
+
+  rewind(): void {
+    this.#shiftTicks = (this.#shiftTicks + this.#passTicks()) % TIME_MODULUS
+    for (const state of this.#pids.values()) {
+      state.counterShift = undefined
+      state.span = undefined
+    }
+  }
+
+  #passTicks(): number {
+    const spans = [...this.#pids.values()].flatMap(({ span }) => span ?? [])
+    const video = spans.find(({ isVideo }) => isVideo) ?? spans[0]
+    let ticks = video === undefined ? 0 : lengthTicks(video)
+    for (const span of spans) {
+      if (span.lastTicks - span.firstTicks > ticks + MAX_OVERHANG_TICKS) ticks = lengthTicks(span)
+    }
+    return ticks > 0 ? ticks : LONE_FRAME_TICKS
+  }
+}
+
+function lengthTicks({ firstTicks, lastTicks, stepTicks }: Span): number {
+  return lastTicks - firstTicks + stepTicks
+}
+
+function measure(state: PidState, bytes: Buffer, at: number): void {
+  const times = readPesTimes(bytes, at)
+  if (times === undefined) return
+  if (state.span === undefined) {
+    const { isVideo, dtsTicks } = times
+    state.span = { isVideo, firstTicks: dtsTicks, lastTicks: dtsTicks, stepTicks: 0 }
+  } else {
+    const ticks = unwrapTimestamp33(times.dtsTicks, state.span.lastTicks)
+    state.span.stepTicks = ticks - state.span.lastTicks
+    state.span.lastTicks = ticks
+  }
+}
+
+/** One number is added to all counters of a pass, so that losses and duplicates in the file stay what they are. */
+function count(state: PidState, bytes: Buffer, at: number): void {
+  const counter = readContinuityCounter(bytes, at)
+  if (state.counterShift === undefined) {
+    // 2.4.3.3: a packet without payload repeats the counter of the one before.
+    const step = payloadOffset(bytes, at) === at + PACKET_BYTES ? 0 : 1
+    state.counterShift = state.counter + step - counter
+  }
+  state.counter = (counter + state.counterShift) & 0x0f
+  bytes[at + 3] = (bytes[at + 3]! & 0xf0) | state.counter
+}

@@ -1,0 +1,161 @@
+/**
+ * Turns the bytes of a transport stream into datagrams with the moment at which each shall be sent, so that a file
+ * arrives as from a live encoder. No IO, no clock.
+ *
+ *   bytes ─► packets ─► timeline across passes ─► seven to a datagram ─► due by PCR
+ *
+ * The clock is the PCR of one PID, or, where nothing has a PCR, the DTS of one. What stands between two readings is spread
+ * evenly, so a datagram leaves this stage when the reading behind it was seen.
+ *
+ * @module
+ */
+import { unwrapTimestamp33 } from '../binary/timestamp-33.ts'
+import { MillraceError } from '../errors.ts'
+import { DemuxerStats } from '../mpegts/demuxer-stats.ts'
+import { PACKET_BYTES, readPid } from '../mpegts/packet.ts'
+import { PacketSync, type PacketRun } from '../mpegts/packet-sync.ts'
+import { LoopTimeline } from './loop-timeline.ts'
+import { readPcr, readPesTimes } from './packet-times.ts'
+
+/** Seven packets, 1316 bytes: what fits an Ethernet frame behind the headers of SRT, UDP and IP. */
+const PACKETS_PER_DATAGRAM = 7
+const DATAGRAM_BYTES = PACKETS_PER_DATAGRAM * PACKET_BYTES
+
+/** Datagrams that may wait for a clock reading: 10 MiB, a few key frames of 4K video. */
+const MAX_WAITING = 8192
+
+/** A clock that advances more between two readings has jumped. */
+const MAX_STEP_TICKS = 10 * 90_000
+
+const US_PER_TICK = 1000 / 90
+
+export interface Datagram {
+  /** 1 to 7 whole packets; nobody else holds the buffer. */
+  readonly payload: Buffer
+  /** Microseconds since the first clock reading; never goes back. */
+  readonly dueUs: number
+}
+
+/** Which PID tells the time, and how. */
+interface ClockSource {
+  readonly kind: 'pcr' | 'dts'
+  readonly pid: number
+}
+
+interface Reading {
+  /** Number of the packet that carries it. */
+  readonly packet: number
+  /** Unwrapped, 90 kHz. */
+  readonly ticks: number
+  /** Its place on the time line of `dueUs`. */
+  readonly us: number
+}
+
+/** `push` bytes as they come, `rewind` where the file starts over, `end` after the last. */
+export class PacedStream {
+  readonly #timeline = new LoopTimeline()
+  readonly #sync = new PacketSync(new DemuxerStats())
+  #packets = 0
+  #filling = Buffer.allocUnsafe(DATAGRAM_BYTES)
+  #filledBytes = 0
+  /** Complete, in order, waiting for a clock reading; the last packet of the first has the number `#firstDue`. */
+  #waiting: Buffer[] = []
+  #firstDue = PACKETS_PER_DATAGRAM - 1
+  #source: ClockSource | undefined
+  #reading: Reading | undefined
+  /** Between the last two readings. */
+  #usPerPacket = 0
+
+  /** Packets pushed so far, in all passes. */
+  get packets(): number {
+    return this.#packets
+  }
+
+  /**
+   * @param bytes  any piece of the file; not kept
+   * @throws {MillraceError} `MEDIA_INVALID` where neither PCR nor DTS tells the time for 10 MiB
+   */
+  push(bytes: Buffer): Datagram[] {
+    return this.#take(this.#sync.push(bytes))
+  }
+
+  /** The next bytes are the beginning of the file again. */
+  rewind(): Datagram[] {
+    const datagrams = this.#take(this.#sync.end())
+    this.#timeline.rewind()
+    return datagrams
+  }
+
+  end(): Datagram[] {
+    const datagrams = this.#take(this.#sync.end())
+    if (this.#filledBytes > 0) this.#waiting.push(this.#filling.subarray(0, this.#filledBytes))
+    return [...datagrams, ...this.#release()]
+  }
+
+  #take(runs: readonly PacketRun[]): Datagram[] {
+    const datagrams: Datagram[] = []
+    for (const { bytes, start, end, stride } of runs) {
+      for (let at = start; at < end; at += stride) {
+        bytes.copy(this.#filling, this.#filledBytes, at, at + PACKET_BYTES)
+        this.#timeline.push(this.#filling, this.#filledBytes)
+        const ticks = this.#readClock(this.#filling, this.#filledBytes)
+        if (ticks !== undefined) datagrams.push(...this.#advance(ticks))
+        this.#packets++
+        this.#filledBytes += PACKET_BYTES
+        if (this.#filledBytes === DATAGRAM_BYTES) this.#complete()
+      }
+    }
+    return datagrams
+  }
+
+  #complete(): void {
+    if (this.#waiting.length === MAX_WAITING) {
+      throw new MillraceError('MEDIA_INVALID', {
+        message: 'the file cannot be paced: for 10 MiB no PCR and no DTS tells its time',
+      })
+    }
+    this.#waiting.push(this.#filling)
+    this.#filling = Buffer.allocUnsafe(DATAGRAM_BYTES)
+    this.#filledBytes = 0
+  }
+
+  #readClock(bytes: Buffer, at: number): number | undefined {
+    const pid = readPid(bytes, at)
+    const pcr = readPcr(bytes, at)
+    if (pcr !== undefined && this.#source?.kind !== 'pcr') {
+      this.#source = { kind: 'pcr', pid }
+      // Another clock than the DTS before: it goes on from here.
+      if (this.#reading !== undefined) this.#reading = { ...this.#reading, ticks: pcr }
+    }
+    if (this.#source?.kind === 'pcr') return pid === this.#source.pid ? pcr : undefined
+    const dts = readPesTimes(bytes, at)?.dtsTicks
+    if (dts !== undefined) this.#source ??= { kind: 'dts', pid }
+    return pid === this.#source?.pid ? dts : undefined
+  }
+
+  /** A clock reading arrived with the packet under way: what stands before it becomes due. */
+  #advance(clockTicks: number): Datagram[] {
+    const last = this.#reading ?? { packet: 0, ticks: clockTicks, us: 0 }
+    const ticks = unwrapTimestamp33(clockTicks, last.ticks)
+    const packets = this.#packets - last.packet
+    const step = ticks - last.ticks
+    if (step >= 0 && step <= MAX_STEP_TICKS && packets > 0) {
+      this.#usPerPacket = (step * US_PER_TICK) / packets
+    }
+    const datagrams = this.#release()
+    this.#reading = { packet: this.#packets, ticks, us: last.us + packets * this.#usPerPacket }
+    return datagrams
+  }
+
+  /** Everything that waits, at the rate of the last two readings. */
+  #release(): Datagram[] {
+    const { packet, us } = this.#reading ?? { packet: 0, us: 0 }
+    const datagrams = this.#waiting.map((payload, index) => {
+      const number = this.#firstDue + index * PACKETS_PER_DATAGRAM
+      return { payload, dueUs: us + (number - packet) * this.#usPerPacket }
+    })
+    this.#firstDue += this.#waiting.length * PACKETS_PER_DATAGRAM
+    this.#waiting = []
+    return datagrams
+  }
+}

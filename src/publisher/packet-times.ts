@@ -1,0 +1,88 @@
+/**
+ * The times a transport packet carries, read and moved where they stand: PCR in the adaptation field
+ * (ISO/IEC 13818-1 2.4.3.5), PTS and DTS in a PES header (2.4.3.7).
+ *
+ *   PCR  | base 33, 90 kHz | reserved 6 | extension 9, 27 MHz |
+ *   PTS  | 001x 4 | 32-30 3 | 1 | 29-15 15 | 1 | 14-0 15 | 1 |
+ *
+ * A PES header cut by the border of a packet, which no muxer of today writes, is left alone.
+ *
+ * @module
+ */
+import { isUnitStart, PACKET_BYTES, payloadOffset } from '../mpegts/packet.ts'
+import { decodePesHeader } from '../mpegts/pes.ts'
+
+/** All times are 33 bits of 90 kHz. */
+export const TIME_MODULUS = 2 ** 33
+
+const ADAPTATION_FIELD = 0x20
+const PCR_FLAG = 0x10
+/** Flags and PCR. */
+const ADAPTATION_BYTES_WITH_PCR = 7
+
+const PES_HEADER_LEAST_BYTES = 9
+const TIMESTAMP_BYTES = 5
+
+export interface PesTimes {
+  /** The stream id is one of a video stream (Table 2-22). */
+  readonly isVideo: boolean
+  readonly ptsTicks: number
+  /** Equals `ptsTicks` where the PES has none. */
+  readonly dtsTicks: number
+}
+
+/** @returns the base of the packet's PCR in 90 kHz, undefined where it has none */
+export function readPcr(bytes: Buffer, at: number): number | undefined {
+  if (!hasPcr(bytes, at)) return undefined
+  return bytes.readUInt32BE(at + 6) * 2 + (bytes[at + 10]! >> 7)
+}
+
+/** Adds to the packet's PCR, where it has one. */
+export function movePcr(bytes: Buffer, at: number, ticks: number): void {
+  const base = readPcr(bytes, at)
+  if (base === undefined) return
+  const moved = (base + ticks) % TIME_MODULUS
+  bytes.writeUInt32BE(Math.floor(moved / 2), at + 6)
+  bytes[at + 10] = (bytes[at + 10]! & 0x7f) | ((moved % 2) << 7)
+}
+
+/** @returns the times of the PES packet that begins in this packet; undefined where none does, or without a PTS */
+export function readPesTimes(bytes: Buffer, at: number): PesTimes | undefined {
+  const start = pesOffset(bytes, at)
+  if (start === undefined) return undefined
+  const { ptsTicks, dtsTicks } = decodePesHeader(bytes.subarray(start, at + PACKET_BYTES)) ?? {}
+  if (ptsTicks === undefined) return undefined
+  const isVideo = (bytes[start + 3]! & 0xf0) === 0xe0
+  return { isVideo, ptsTicks, dtsTicks: dtsTicks ?? ptsTicks }
+}
+
+/** Adds to the PTS and DTS of the PES packet that begins in this packet, where it has them. */
+export function movePesTimes(bytes: Buffer, at: number, ticks: number): void {
+  const start = pesOffset(bytes, at)
+  if (start === undefined) return
+  const { ptsTicks, dtsTicks } = decodePesHeader(bytes.subarray(start, at + PACKET_BYTES)) ?? {}
+  const ptsAt = start + PES_HEADER_LEAST_BYTES
+  if (ptsTicks !== undefined) writeTimestamp(bytes, ptsAt, ptsTicks + ticks)
+  if (dtsTicks !== undefined) writeTimestamp(bytes, ptsAt + TIMESTAMP_BYTES, dtsTicks + ticks)
+}
+
+function hasPcr(bytes: Buffer, at: number): boolean {
+  return (
+    (bytes[at + 3]! & ADAPTATION_FIELD) !== 0 &&
+    bytes[at + 4]! >= ADAPTATION_BYTES_WITH_PCR &&
+    (bytes[at + 5]! & PCR_FLAG) !== 0
+  )
+}
+
+function pesOffset(bytes: Buffer, at: number): number | undefined {
+  return isUnitStart(bytes, at) ? payloadOffset(bytes, at) : undefined
+}
+
+/** Keeps the four bits in front, which tell a PTS from a DTS. */
+function writeTimestamp(bytes: Buffer, at: number, ticks: number): void {
+  const wrapped = ticks % TIME_MODULUS
+  const high = Math.floor(wrapped / 2 ** 30)
+  bytes[at] = (bytes[at]! & 0xf0) | (high << 1) | 1
+  bytes.writeUInt16BE((((wrapped / 2 ** 15) & 0x7fff) << 1) | 1, at + 1)
+  bytes.writeUInt16BE(((wrapped & 0x7fff) << 1) | 1, at + 3)
+}

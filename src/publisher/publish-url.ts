@@ -1,0 +1,100 @@
+/**
+ * The URL an encoder is given: `srt://host:port?streamid=…&latency=ms`.
+ *
+ * A stream key stands in it as it is, with its commas and equals signs, or percent-encoded; both are read alike.
+ *
+ * @module
+ */
+import { MillraceError } from '../errors.ts'
+
+export interface PublishTarget {
+  /** Name or address; an IPv6 address without its brackets. */
+  readonly host: string
+  readonly port: number
+  /** Holds credentials. */
+  readonly streamId: string
+  readonly latencyMs: number
+}
+
+const DEFAULT_LATENCY_MS = 120
+/** The handshake has 16 bits for it (draft-sharabayko-srt 3.2.1.1). */
+const MAX_LATENCY_MS = 65_535
+/** draft-sharabayko-srt 3.2.1.3. */
+const MAX_STREAM_ID_BYTES = 512
+
+const SHAPE = 'srt://host:port?streamid=mode=publish,rid=…,token=…&latency=120'
+
+/**
+ * @throws {MillraceError} `CONFIG_INVALID` that says what is wrong, without the stream key
+ */
+export function parsePublishUrl(url: string): PublishTarget {
+  // A StreamID may hold a number sign, which would end the query of other URLs.
+  const queryAt = url.indexOf('?')
+  const base = queryAt === -1 ? url : url.slice(0, queryAt)
+  const parameters = parseQuery(queryAt === -1 ? '' : url.slice(queryAt + 1))
+  const mode = parameters.get('mode') ?? 'caller'
+  if (mode !== 'caller') throw invalid('mode can only be caller: publishing means to call')
+  return {
+    ...parseAuthority(base),
+    streamId: checkedStreamId(parameters.get('streamid') ?? ''),
+    latencyMs: checkedLatency(parameters.get('latency')),
+  }
+}
+
+function parseAuthority(base: string): { host: string; port: number } {
+  const parsed = URL.canParse(base) ? new URL(base) : undefined
+  if (parsed?.protocol !== 'srt:') throw invalid('it begins with srt://')
+  if (parsed.hostname === '') throw invalid('the host is missing')
+  if (parsed.port === '' || parsed.port === '0') throw invalid('the port is missing')
+  if (parsed.username !== '' || !['', '/'].includes(parsed.pathname)) {
+    throw invalid('nothing stands between the port and the question mark')
+  }
+  return { host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(parsed.port) }
+}
+
+/** Not `URLSearchParams`, which takes a plus sign for a space. */
+function parseQuery(query: string): Map<string, string> {
+  const parameters = new Map<string, string>()
+  for (const pair of query.split('&').filter((each) => each !== '')) {
+    const equalsAt = pair.indexOf('=')
+    const name = equalsAt === -1 ? pair : pair.slice(0, equalsAt)
+    if (!['streamid', 'latency', 'mode'].includes(name)) {
+      throw invalid('the parameters it may have are streamid, latency and mode')
+    }
+    if (parameters.has(name)) throw invalid(`${name} stands in it twice`)
+    parameters.set(name, decode(name, equalsAt === -1 ? '' : pair.slice(equalsAt + 1)))
+  }
+  return parameters
+}
+
+function decode(name: string, text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch (cause) {
+    throw invalid(`${name} has a percent sign that encodes nothing`, cause)
+  }
+}
+
+function checkedStreamId(streamId: string): string {
+  const sizeBytes = Buffer.byteLength(streamId)
+  if (sizeBytes > MAX_STREAM_ID_BYTES) {
+    throw invalid(`streamid has ${sizeBytes} bytes, SRT carries at most ${MAX_STREAM_ID_BYTES}`)
+  }
+  return streamId
+}
+
+function checkedLatency(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_LATENCY_MS
+  const latencyMs = /^\d+$/.test(text) ? Number(text) : Infinity
+  if (latencyMs > MAX_LATENCY_MS) {
+    throw invalid(`latency is a whole number of milliseconds up to ${MAX_LATENCY_MS}`)
+  }
+  return latencyMs
+}
+
+function invalid(reason: string, cause?: unknown): MillraceError {
+  return new MillraceError('CONFIG_INVALID', {
+    message: `the SRT URL is not one to publish to: ${reason}; expected ${SHAPE}`,
+    cause,
+  })
+}

@@ -1,0 +1,172 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as fc from 'fast-check'
+import t from 'tap'
+import { Demuxer, type PesUnit } from '../../src/mpegts/index.ts'
+import { PacedStream, type Datagram } from '../../src/publisher/paced-stream.ts'
+import { readPcr } from '../../src/publisher/packet-times.ts'
+import { countMedia, decodeErrors } from '../support/media.ts'
+import { requireTool } from '../support/tools.ts'
+
+const fixture = (name: string) =>
+  readFileSync(new URL(`../../fixtures/${name}.mpegts`, import.meta.url))
+const DEMO = fixture('demo')
+/** Its 33-bit times wrap. */
+const WRAP = fixture('h264-aac-wrap')
+/** What fills a datagram. */
+const DATAGRAM_BYTES = 7 * 188
+
+/** The whole of `file`, so many times over. */
+function play(file: Buffer, passes = 1): Datagram[] {
+  const stream = new PacedStream()
+  const datagrams = stream.push(file)
+  for (let pass = 1; pass < passes; pass++) datagrams.push(...stream.rewind(), ...stream.push(file))
+  return [...datagrams, ...stream.end()]
+}
+
+const packetsOf = (bytes: Buffer) =>
+  Array.from({ length: Math.floor(bytes.length / 188) }, (_, index) =>
+    bytes.subarray(index * 188, (index + 1) * 188),
+  )
+const pidOf = (packet: Buffer) => packet.readUInt16BE(1) & 0x1fff
+const bytesOf = (datagrams: readonly Datagram[]) =>
+  Buffer.concat(datagrams.map(({ payload }) => payload))
+
+/** What a demuxer finds in it, and that it found nothing to complain of. */
+function demux(t: { equal(a: unknown, b: unknown, message: string): unknown }, bytes: Buffer) {
+  const demuxer = new Demuxer()
+  const units = [...demuxer.push(bytes), ...demuxer.end()].flatMap((output) =>
+    output.type === 'unit' ? [output.unit] : [],
+  )
+  t.equal(demuxer.stats.continuityErrors, 0, 'no continuity error')
+  t.equal(demuxer.stats.duplicatePackets, 0, 'no packet twice')
+  return units
+}
+
+function steps(units: readonly PesUnit[], kind: 'video' | 'audio'): number[] {
+  const times = units.filter(({ track }) => track.kind === kind).map(({ dtsTicks }) => dtsTicks)
+  return times.slice(1).map((ticks, index) => ticks - times[index]!)
+}
+
+t.test('one pass hands on the file as it is, seven packets to a datagram', async (t) => {
+  const datagrams = play(DEMO)
+  t.ok(bytesOf(datagrams).equals(DEMO))
+  t.ok(datagrams.slice(0, -1).every(({ payload }) => payload.length === DATAGRAM_BYTES))
+  t.equal(datagrams.at(-1)!.payload.length % 188, 0)
+})
+
+t.test(
+  'datagrams are due in order, evenly, and a pass lasts as long as its PCR says',
+  async (t) => {
+    const due = play(DEMO, 2).map(({ dueUs }) => dueUs)
+    t.ok(due.every((us, index) => index === 0 || us >= due[index - 1]!))
+    t.ok(due[0]! < 10e3)
+    t.ok(Math.abs(due.at(-1)! - 16e6) < 100e3, `two passes of 8 s end at ${due.at(-1)! / 1e6} s`)
+    const perSecond = Array.from({ length: 16 }, () => 0)
+    for (const us of due) perSecond[Math.min(Math.floor(us / 1e6), 15)]!++
+    t.ok(Math.max(...perSecond) < 1.3 * (due.length / 16), perSecond.join())
+  },
+)
+
+t.test('a loop goes on without a seam in times and counters', async (t) => {
+  for (const [name, file] of Object.entries({ demo: DEMO, wrap: WRAP })) {
+    const once = demux(t, bytesOf(play(file)))
+    const units = demux(t, bytesOf(play(file, 3)))
+    t.equal(units.length, 3 * once.length, name)
+    t.same(new Set(steps(units, 'video')), new Set([3000]), 'pictures keep their rhythm')
+    const audio = steps(units, 'audio')
+    t.ok(Math.max(...audio) < 31_000, 'sound does not pause for longer than a PES lasts')
+    // The sound of the other clip is 2.7 ms longer than its picture and the PES grid.
+    t.ok(Math.min(...audio) > (file === DEMO ? 0 : -300), 'and goes on')
+  }
+})
+
+t.test('without video, and where sound outlasts it by far, the sound is the measure', async (t) => {
+  const onlyAudio = fixture('mp3')
+  const audio = steps(demux(t, bytesOf(play(onlyAudio, 3))), 'audio')
+  t.ok(Math.min(...audio) > 0 && Math.max(...audio) < 31_000, audio.join())
+
+  // The picture ends after 2 s of 8.
+  const packets = packetsOf(DEMO)
+  const file = Buffer.concat(
+    packets.filter((packet, index) => index < packets.length / 4 || pidOf(packet) !== 0x100),
+  )
+  const long = steps(demux(t, bytesOf(play(file, 2))), 'audio')
+  t.ok(Math.min(...long) > 0 && Math.max(...long) < 31_000, long.join())
+})
+
+t.test('the PCR goes on across the seam', async (t) => {
+  const bytes = bytesOf(play(DEMO, 3))
+  const clock = []
+  for (let at = 0; at < bytes.length; at += 188) clock.push(readPcr(bytes, at) ?? [])
+  const times = clock.flat()
+  const gaps = times.slice(1).map((ticks, index) => ticks - times[index]!)
+  t.ok(
+    Math.min(...gaps) > 0 && Math.max(...gaps) <= 9000,
+    'never back, and no more than 100 ms ahead',
+  )
+})
+
+t.test('ffmpeg decodes across the seam in silence', async (t) => {
+  if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'loop.mpegts')
+  writeFileSync(file, bytesOf(play(DEMO, 3)))
+  t.equal(await decodeErrors(file), '')
+  t.match(await countMedia(file), { videoFrames: 3 * 240, audioFrames: 3 * 375 })
+})
+
+t.test('it matters not how the file is cut into pieces', async () => {
+  const part = DEMO.subarray(0, 100 * 188)
+  const whole = play(part)
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 4000 }), { maxLength: 20 }), (sizes) => {
+      const stream = new PacedStream()
+      const datagrams: Datagram[] = []
+      let at = 0
+      for (const size of sizes) {
+        datagrams.push(...stream.push(part.subarray(at, at + size)))
+        at += size
+      }
+      datagrams.push(...stream.push(part.subarray(at)), ...stream.end())
+      return JSON.stringify(datagrams) === JSON.stringify(whole)
+    }),
+    { numRuns: 30 },
+  )
+})
+
+t.test('without a PCR the DTS paces', async (t) => {
+  const file = Buffer.from(DEMO)
+  for (let at = 0; at < file.length; at += 188) {
+    if (readPcr(file, at) !== undefined) file[at + 5]! &= ~0x10
+  }
+  const due = play(file, 2).map(({ dueUs }) => dueUs)
+  t.ok(due.every((us, index) => index === 0 || us >= due[index - 1]!))
+  t.ok(Math.abs(due.at(-1)! - 16e6) < 200e3, `two passes of 8 s end at ${due.at(-1)! / 1e6} s`)
+})
+
+t.test('a clock that jumps is followed at the rate it had', async (t) => {
+  const seconds = (datagrams: Datagram[]) => datagrams.at(-1)!.dueUs / 1e6
+  const both = seconds(play(Buffer.concat([DEMO, WRAP])))
+  const apart = seconds(play(DEMO)) + seconds(play(WRAP))
+  t.ok(Math.abs(both - apart) < 0.2, `${both} s together, ${apart} s apart`)
+})
+
+t.test('what is no transport stream makes no datagrams', async (t) => {
+  t.same(play(Buffer.alloc(0)), [])
+  t.same(play(Buffer.from('a text that nobody should publish'.repeat(1000))), [])
+})
+
+t.test('a stream without any time is refused before it fills the memory', async (t) => {
+  const nulls = Buffer.alloc(188 * 7 * 100, 0xff)
+  for (let at = 0; at < nulls.length; at += 188) nulls.set([0x47, 0x1f, 0xff, 0x10], at)
+  const stream = new PacedStream()
+  t.throws(
+    () => {
+      for (let round = 0; round < 100; round++) stream.push(nulls)
+    },
+    { name: 'MillraceError', code: 'MEDIA_INVALID', message: /no PCR and no DTS/ },
+  )
+})

@@ -1,0 +1,70 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import { parsePublishUrl } from '../../src/publisher/publish-url.ts'
+
+const KEY = 'mode=publish,rid=demo,token=eyJhbGciOiJIUzI1NiJ9.e30.a-b_c'
+
+t.test(
+  'reads the URL as the API and the webhooks give it (interface.md, SRT publish URL)',
+  async (t) => {
+    t.same(parsePublishUrl(`srt://stream.example.com:10080?streamid=${KEY}`), {
+      host: 'stream.example.com',
+      port: 10_080,
+      streamId: KEY,
+      latencyMs: 120,
+    })
+  },
+)
+
+t.test('takes a latency, in milliseconds, before or behind the stream key', async (t) => {
+  t.equal(parsePublishUrl(`srt://a:1?latency=400&streamid=${KEY}`).latencyMs, 400)
+  t.equal(parsePublishUrl(`srt://a:1?streamid=${KEY}&latency=0`).latencyMs, 0)
+  t.equal(parsePublishUrl(`srt://a:1?streamid=${KEY}&mode=caller`).streamId, KEY)
+})
+
+t.test('a stream key may be percent-encoded or stand as it is', async (t) => {
+  const read = (text: string) => parsePublishUrl(`srt://a:1?streamid=${text}`).streamId
+  t.equal(read(encodeURIComponent(KEY)), KEY)
+  t.equal(read('#!::r=live/a,m=publish'), '#!::r=live/a,m=publish')
+  t.equal(read('a+b=c==,d?e'), 'a+b=c==,d?e')
+  t.equal(parsePublishUrl('srt://a:1').streamId, '')
+  fc.assert(
+    fc.property(fc.string({ maxLength: 100, unit: 'grapheme-composite' }), (text) => {
+      fc.pre(Buffer.byteLength(text) <= 512)
+      return read(encodeURIComponent(text)) === text
+    }),
+  )
+})
+
+t.test('takes addresses of both families', async (t) => {
+  t.match(parsePublishUrl('srt://127.0.0.1:9000'), { host: '127.0.0.1', port: 9000 })
+  t.match(parsePublishUrl('srt://[::1]:9000/?streamid=x'), { host: '::1', port: 9000 })
+})
+
+t.test('says what is wrong and what was expected, and never the stream key', async (t) => {
+  const wrong: Record<string, RegExp> = {
+    '': /srt:\/\//,
+    'http://a:1?streamid=SECRET': /begins with srt/,
+    'srt://a?streamid=SECRET': /port is missing/,
+    'srt://a:0?streamid=SECRET': /port is missing/,
+    'srt://a:70000?streamid=SECRET': /srt:\/\/host:port/,
+    'srt://:1?streamid=SECRET': /srt:\/\/host:port/,
+    'srt://a:1/live?streamid=SECRET': /nothing stands between/,
+    'srt://SECRET@a:1': /nothing stands between/,
+    'srt://a:1?streamid=SECRET%zz': /streamid has a percent sign/,
+    'srt://a:1?streamid=SECRET&streamid=SECRET': /streamid stands in it twice/,
+    'srt://a:1?streamid=SECRET&pkt_size=1316': /streamid, latency and mode/,
+    'srt://a:1?streamid=SECRET&mode=listener': /mode can only be caller/,
+    'srt://a:1?streamid=SECRET&latency=2s': /whole number of milliseconds/,
+    'srt://a:1?streamid=SECRET&latency=65536': /up to 65535/,
+    [`srt://a:1?streamid=${'SECRET'.repeat(100)}`]: /600 bytes, SRT carries at most 512/,
+  }
+  for (const [url, message] of Object.entries(wrong)) {
+    t.throws(() => parsePublishUrl(url), { name: 'MillraceError', code: 'CONFIG_INVALID', message })
+    try {
+      parsePublishUrl(url)
+    } catch (error) {
+      t.notMatch((error as Error).message, /SECRET/)
+    }
+  }
+})

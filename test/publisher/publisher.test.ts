@@ -1,0 +1,206 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import type { Clock } from '../../src/clock.ts'
+import { RejectCode } from '../../src/errors.ts'
+import { publish, type PublishOptions } from '../../src/publisher/publisher.ts'
+import { createListener, type AcceptDecision, type SrtConnection } from '../../src/srt/index.ts'
+import { start } from '../support/process.ts'
+import { requireTool } from '../support/tools.ts'
+import { until } from '../support/until.ts'
+
+const DEMO = new URL('../../fixtures/demo.mpegts', import.meta.url)
+const demo = await readFile(DEMO)
+/** The first second or so: whole packets. */
+const CLIP = demo.subarray(0, 188 * 500)
+
+/** Eight times as fast as the real one, so that a clip of 8 s is published in one. */
+const HASTY: Clock = {
+  nowUs: () => performance.now() * 8000,
+  wallMs: () => Date.now(),
+}
+
+interface Test {
+  teardown(close: () => unknown): unknown
+}
+
+interface Station {
+  readonly port: number
+  readonly url: string
+  /** All payload of all connections, in order. */
+  bytes(): Buffer
+  readonly streamIds: string[]
+  readonly connections: SrtConnection[]
+  readonly ends: string[]
+}
+
+/** A listener that keeps what it gets; `decide` may refuse the n-th caller, counted from 1. */
+async function openStation(
+  t: Test,
+  decide?: (caller: number) => number | undefined,
+): Promise<Station> {
+  const payloads: Buffer[] = []
+  const streamIds: string[] = []
+  const connections: SrtConnection[] = []
+  const ends: string[] = []
+  const listener = await createListener({
+    host: '127.0.0.1',
+    port: 0,
+    latencyMs: 120,
+    accept: async ({ streamId }): Promise<AcceptDecision> => {
+      streamIds.push(streamId)
+      const reject = decide?.(streamIds.length)
+      if (reject !== undefined) return { reject }
+      return {
+        sink: {
+          open: (connection) => connections.push(connection),
+          push: (payload) => payloads.push(payload),
+          gap: () => undefined,
+          end: (reason) => ends.push(reason),
+        },
+      }
+    },
+  })
+  t.teardown(() => listener.close())
+  const { port } = listener.address()
+  return {
+    port,
+    url: `srt://127.0.0.1:${port}?streamid=mode=publish,rid=demo,token=SECRET&latency=200`,
+    bytes: () => Buffer.concat(payloads),
+    streamIds,
+    connections,
+    ends,
+  }
+}
+
+/** Publishes until the end or the test's. */
+function launch(t: Test, options: PublishOptions) {
+  const stop = new AbortController()
+  t.teardown(() => stop.abort())
+  const events: string[] = []
+  const done = publish({
+    clock: HASTY,
+    signal: stop.signal,
+    onEvent: (sentence) => events.push(sentence),
+    ...options,
+  })
+  // Looked at later; until then nobody shall call it unhandled.
+  done.catch(() => undefined)
+  return { done, events, stop: () => stop.abort() }
+}
+
+t.test('a file arrives whole, in order, and the listener is told goodbye', async (t) => {
+  const station = await openStation(t)
+  const { done, events } = launch(t, { file: DEMO, url: station.url })
+  const report = await done
+  await until('the end', () => station.ends.length === 1)
+  t.ok(station.bytes().equals(demo))
+  t.same(station.ends, ['shutdown'])
+  t.same(station.streamIds, ['mode=publish,rid=demo,token=SECRET'])
+  t.match(report, { connections: 1, datagrams: Math.ceil(demo.length / 1316), dropped: 0 })
+  t.same(events, [`publishing to 127.0.0.1:${station.port}`])
+})
+
+t.test('it takes as long as the clip says', async (t) => {
+  const station = await openStation(t)
+  let nowUs = 0
+  // A clock that only moves when it is asked: the least that 8 s of clip can take is 8 s of it.
+  const clock: Clock = { nowUs: () => (nowUs += 2000), wallMs: () => 0 }
+  await launch(t, { file: demo, url: station.url, clock }).done
+  t.ok(nowUs > 7.8e6, `${nowUs / 1e6} s on its clock`)
+})
+
+t.test('a loop goes on until the signal, which ends it cleanly', async (t) => {
+  const station = await openStation(t)
+  const { done, stop } = launch(t, { file: CLIP, url: station.url, loop: true })
+  await until('two passes', () => station.bytes().length > 2 * CLIP.length)
+  stop()
+  await done
+  await until('the end', () => station.ends.length === 1)
+  t.same(station.ends, ['shutdown'])
+  t.ok(station.bytes().subarray(0, CLIP.length).equals(CLIP))
+  t.equal(station.bytes().length % 188, 0)
+})
+
+t.test('a refusal is final and names its code', async (t) => {
+  const station = await openStation(t, () => RejectCode.BADSECRET)
+  const { done } = launch(t, { file: CLIP, url: station.url })
+  await t.rejects(done, { name: 'MillraceError', code: 'SRT_REJECTED', message: /1010/ })
+  t.equal(station.streamIds.length, 1)
+  await t.rejects(done, { message: /^(?!.*SECRET\b(?!\)))/ })
+})
+
+t.test('with retry, a refused call is made again', async (t) => {
+  const station = await openStation(t, (caller) => (caller === 1 ? RejectCode.CONFLICT : undefined))
+  const { done, events } = launch(t, { file: CLIP, url: station.url, retry: true })
+  await done
+  await until('everything', () => station.bytes().equals(CLIP))
+  t.equal(station.streamIds.length, 2)
+  t.match(events, [/2409.*again in 1 s/, /publishing to/])
+})
+
+t.test('a lost connection is called again and the file goes on where it was', async (t) => {
+  const station = await openStation(t)
+  const { done, events } = launch(t, { file: CLIP, url: station.url, loop: true })
+  await until('some packets', () => station.bytes().length > 188 * 100)
+  const before = station.bytes().length
+  station.connections[0]!.close()
+  await until('a second connection', () => station.connections.length === 2)
+  await until('more packets', () => station.bytes().length > before + CLIP.length)
+  t.match(events, [/publishing/, /lost \(shutdown\); calling again in 1 s/, /publishing/])
+  t.notMatch(events.join(), /SECRET/)
+  void done
+})
+
+t.test('nobody there: it says so, and with a signal it stops calling', async (t) => {
+  const closed = await openStation(t)
+  const silent = `srt://127.0.0.1:${closed.port === 65_535 ? 1 : closed.port + 1}`
+  await t.rejects(launch(t, { file: CLIP, url: silent }).done, {
+    code: 'SRT_TIMEOUT',
+    message: /127\.0\.0\.1/,
+  })
+  const { done, stop } = launch(t, { file: CLIP, url: silent, retry: true })
+  stop()
+  t.match(await done, { connections: 0, datagrams: 0 })
+})
+
+t.test('a file that cannot be published is refused before anyone is called', async (t) => {
+  const station = await openStation(t)
+  const folder = await mkdtemp(join(tmpdir(), 'millrace-'))
+  t.teardown(() => rm(folder, { recursive: true }))
+  const text = join(folder, 'notes.txt')
+  await writeFile(text, 'no transport stream '.repeat(100_000))
+  const wrong = [
+    { file: join(folder, 'absent.mpegts'), message: /cannot be read: ENOENT/ },
+    { file: folder, message: /cannot be read: EISDIR/ },
+    { file: text, message: /no MPEG transport stream: no packets in its first \d+ bytes/ },
+    { file: Buffer.alloc(0), message: /no packets in its first 0 bytes/ },
+  ]
+  for (const { file, message } of wrong) {
+    for (const loop of [false, true]) {
+      await t.rejects(launch(t, { file, url: station.url, loop }).done, {
+        code: 'MEDIA_INVALID',
+        message,
+      })
+    }
+  }
+  t.equal(station.streamIds.length, 0)
+})
+
+t.test('libsrt takes every byte', async (t) => {
+  if (!requireTool(t, 'srt-live-transmit')) return
+  const holder = await openStation(t)
+  const folder = await mkdtemp(join(tmpdir(), 'millrace-'))
+  t.teardown(() => rm(folder, { recursive: true }))
+  const port = holder.port === 65_535 ? 20_000 : holder.port + 1
+  const output = join(folder, 'received.mpegts')
+  const receiver = start(t, 'srt-live-transmit', [
+    '-quiet',
+    `srt://127.0.0.1:${port}?mode=listener`,
+    `file://${output}`,
+  ])
+  await launch(t, { file: DEMO, url: `srt://127.0.0.1:${port}?streamid=x`, retry: true }).done
+  await receiver.exit
+  t.ok((await readFile(output)).equals(demo))
+})
