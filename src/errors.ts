@@ -69,6 +69,7 @@ const REFUSALS = {
   SRT_CLOSED: { message: 'the SRT connection is closed' },
   USAGE: { message: 'the command line is not one that millrace understands' },
   CONFIG_INVALID: { message: 'a setting has a value it cannot take' },
+  MEDIA_INVALID: { message: 'the file is no MPEG transport stream that can be published' },
   ADDRESS_IN_USE: { message: 'the address is in use' },
 } as const satisfies Record<string, Refusal>
 
