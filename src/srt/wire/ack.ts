@@ -1,0 +1,74 @@
+/**
+ * Acknowledgement (draft-sharabayko-srt 3.2.4). Its length tells how much it says: 4 bytes the light ACK, 16 the
+ * small one, 28 the full one.
+ *
+ *   | next expected sequence number | RTT (us) | RTT variance (us) | free buffer (packets) |
+ *   | receiving rate (packets/s) | link capacity (packets/s) | receiving rate (bytes/s) |
+ *
+ * @module
+ */
+import { MAX_SEQUENCE_NUMBER } from '../../binary/sequence-number.ts'
+import { HEADER_BYTES } from './packet.ts'
+
+export const LIGHT_ACK_BYTES = 4
+export const FULL_ACK_BYTES = 28
+
+/** What a small or full ACK says beyond the light one. */
+export interface AckReport {
+  readonly rttUs: number
+  readonly rttVarianceUs: number
+  /** Packets that the receiver has room for: the sender's flow window. */
+  readonly freePackets: number
+}
+
+export interface Ack {
+  /** First sequence number that has not arrived. */
+  readonly nextExpected: number
+  readonly report?: AckReport
+}
+
+/** How fast the receiver receives, in the last three fields of a full ACK. */
+export interface ReceivingRate {
+  readonly packetsPerSec: number
+  readonly bytesPerSec: number
+}
+
+/** Live mode takes no decision from it; libsrt starts from the same figure. */
+const LINK_CAPACITY_PACKETS_PER_SEC = 1000
+
+/** @returns undefined where the length is none of an ACK's */
+export function decodeAck(datagram: Buffer): Ack | undefined {
+  const bytes = datagram.length - HEADER_BYTES
+  if (bytes < LIGHT_ACK_BYTES || bytes % 4 !== 0) return undefined
+  const nextExpected = datagram.readUInt32BE(HEADER_BYTES) & MAX_SEQUENCE_NUMBER
+  if (bytes < 16) return { nextExpected }
+  return {
+    nextExpected,
+    report: {
+      rttUs: datagram.readUInt32BE(HEADER_BYTES + 4),
+      rttVarianceUs: datagram.readUInt32BE(HEADER_BYTES + 8),
+      freePackets: datagram.readUInt32BE(HEADER_BYTES + 12),
+    },
+  }
+}
+
+/** Writes the information field of a light ACK behind the header. */
+export function writeLightAck(datagram: Buffer, nextExpected: number): void {
+  datagram.writeInt32BE(nextExpected, HEADER_BYTES)
+}
+
+/** Writes the information field of a full ACK behind the header. */
+export function writeFullAck(
+  datagram: Buffer,
+  nextExpected: number,
+  report: AckReport,
+  rate: ReceivingRate,
+): void {
+  datagram.writeInt32BE(nextExpected, HEADER_BYTES)
+  datagram.writeUInt32BE(report.rttUs >>> 0, HEADER_BYTES + 4)
+  datagram.writeUInt32BE(report.rttVarianceUs >>> 0, HEADER_BYTES + 8)
+  datagram.writeUInt32BE(report.freePackets, HEADER_BYTES + 12)
+  datagram.writeUInt32BE(rate.packetsPerSec >>> 0, HEADER_BYTES + 16)
+  datagram.writeUInt32BE(LINK_CAPACITY_PACKETS_PER_SEC, HEADER_BYTES + 20)
+  datagram.writeUInt32BE(rate.bytesPerSec >>> 0, HEADER_BYTES + 24)
+}

@@ -1,0 +1,19 @@
+/**
+ * The sender gave these packets up and will never send them again (DROPREQ, draft-sharabayko-srt 3.2.9).
+ *
+ *   | first sequence number | last sequence number |
+ *
+ * @module
+ */
+import { sequenceDistance } from '../../binary/sequence-number.ts'
+import type { LossRange } from './loss-list.ts'
+import { HEADER_BYTES } from './packet.ts'
+
+/** @returns undefined where the datagram is too short, or the range ends before it begins */
+export function decodeDropRequest(datagram: Buffer): LossRange | undefined {
+  if (datagram.length < HEADER_BYTES + 8) return undefined
+  const first = datagram.readInt32BE(HEADER_BYTES)
+  const last = datagram.readInt32BE(HEADER_BYTES + 4)
+  if (first < 0 || last < 0 || sequenceDistance(first, last) < 0) return undefined
+  return { first, last }
+}

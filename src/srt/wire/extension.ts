@@ -1,0 +1,172 @@
+/**
+ * Extension blocks behind the handshake of a conclusion (draft-sharabayko-srt 3.2.1.1 to 3.2.1.4).
+ *
+ *   |   extension type   | length (4-byte words) |
+ *   |               contents                     |
+ *
+ * HSREQ and HSRSP:
+ *
+ *   |   0x00   |  major   |  minor   |  patch    |
+ *   |                  flags                     |
+ *   |  receiver delay (ms) | sender delay (ms)   |
+ *
+ * Text (StreamID, CONGESTION, FILTER) is padded with zeros to whole words, and the bytes of each word are reversed.
+ *
+ * @module
+ */
+import { HANDSHAKE_BYTES } from './handshake.ts'
+import { HEADER_BYTES } from './packet.ts'
+
+export const ExtensionType = {
+  HSREQ: 1,
+  HSRSP: 2,
+  KMREQ: 3,
+  KMRSP: 4,
+  STREAM_ID: 5,
+  CONGESTION: 6,
+  FILTER: 7,
+  GROUP: 8,
+} as const
+
+/** Flags of HSREQ and HSRSP (draft Table 6; FILTER_CAPABLE is libsrt's, srtcore/handshake.h). */
+export const HsFlag = {
+  TSBPD_SENDER: 0x01,
+  TSBPD_RECEIVER: 0x02,
+  CRYPT: 0x04,
+  TLPKTDROP: 0x08,
+  PERIODIC_NAK: 0x10,
+  RETRANSMIT_FLAG: 0x20,
+  STREAM: 0x40,
+  FILTER_CAPABLE: 0x80,
+} as const
+
+/** What a live endpoint with everything on announces; libsrt's does too, encrypted or not. */
+export const LIVE_FLAGS = 0xbf
+
+/** The version we speak as: that of the libsrt whose behaviour we follow. */
+export const SRT_VERSION = 0x010501
+
+export const MAX_STREAM_ID_BYTES = 512
+const MAX_CONGESTION_BYTES = 16
+const MAX_FILTER_BYTES = 64
+
+const HS_EXTENSION_BYTES = 12
+const MAX_BLOCKS = 16
+
+/** HSREQ or HSRSP. */
+export interface HsExtension {
+  /** `major << 16 | minor << 8 | patch` */
+  readonly srtVersion: number
+  readonly flags: number
+  /** Latency that the sender of the packet wants as a receiver. */
+  readonly receiverDelayMs: number
+  /** Latency that the sender of the packet wants its peer to have. */
+  readonly senderDelayMs: number
+}
+
+export interface Extensions {
+  /** HSREQ on a request, HSRSP on an answer. */
+  readonly hs?: HsExtension
+  readonly streamId?: string
+  readonly congestion?: string
+  /** Configuration of a packet filter as it lay in the block: an answer repeats it to the byte. */
+  readonly filter?: Buffer
+  /** KMREQ on a request, KMRSP on an answer. */
+  readonly keyMaterial?: Buffer
+  /** The caller is a member of a group (bonding). */
+  readonly group?: true
+}
+
+/**
+ * Walks the blocks behind a handshake.
+ *
+ * @returns undefined where a block overruns the datagram, is repeated, has the wrong size, or bytes remain; unknown
+ *   types are skipped
+ */
+export function decodeExtensions(datagram: Buffer): Extensions | undefined {
+  const blocks = splitBlocks(datagram)
+  if (blocks === undefined) return undefined
+  const hs = blocks.get(ExtensionType.HSREQ) ?? blocks.get(ExtensionType.HSRSP)
+  const streamId = blocks.get(ExtensionType.STREAM_ID)
+  const congestion = blocks.get(ExtensionType.CONGESTION)
+  const filter = blocks.get(ExtensionType.FILTER)
+  const keyMaterial = blocks.get(ExtensionType.KMREQ) ?? blocks.get(ExtensionType.KMRSP)
+  if (hs !== undefined && hs.length !== HS_EXTENSION_BYTES) return undefined
+  if (streamId !== undefined && streamId.length > MAX_STREAM_ID_BYTES) return undefined
+  if (congestion !== undefined && congestion.length > MAX_CONGESTION_BYTES) return undefined
+  if (filter !== undefined && filter.length > MAX_FILTER_BYTES) return undefined
+  return {
+    ...(hs && { hs: decodeHsExtension(hs) }),
+    ...(streamId && { streamId: decodeText(streamId) }),
+    ...(congestion && { congestion: decodeText(congestion) }),
+    ...(filter && { filter }),
+    ...(keyMaterial && { keyMaterial }),
+    ...(blocks.has(ExtensionType.GROUP) && { group: true }),
+  }
+}
+
+/** @returns contents by type */
+function splitBlocks(datagram: Buffer): Map<number, Buffer> | undefined {
+  const blocks = new Map<number, Buffer>()
+  let offset = HEADER_BYTES + HANDSHAKE_BYTES
+  while (offset < datagram.length) {
+    if (blocks.size === MAX_BLOCKS || datagram.length - offset < 4) return undefined
+    const type = datagram.readUInt16BE(offset)
+    const end = offset + 4 + datagram.readUInt16BE(offset + 2) * 4
+    if (end > datagram.length || blocks.has(type)) return undefined
+    blocks.set(type, datagram.subarray(offset + 4, end))
+    offset = end
+  }
+  return blocks
+}
+
+function decodeHsExtension(contents: Buffer): HsExtension {
+  return {
+    srtVersion: contents.readUInt32BE(0),
+    flags: contents.readUInt32BE(4),
+    receiverDelayMs: contents.readUInt16BE(8),
+    senderDelayMs: contents.readUInt16BE(10),
+  }
+}
+
+function decodeText(contents: Buffer): string {
+  const bytes = Buffer.from(contents).swap32()
+  let end = bytes.length
+  while (end > 0 && bytes[end - 1] === 0) end--
+  return bytes.toString('utf8', 0, end)
+}
+
+/** @returns an HSREQ or HSRSP block */
+export function encodeHsExtension(
+  type: typeof ExtensionType.HSREQ | typeof ExtensionType.HSRSP,
+  hs: HsExtension,
+): Buffer {
+  const contents = Buffer.allocUnsafe(HS_EXTENSION_BYTES)
+  contents.writeUInt32BE(hs.srtVersion, 0)
+  contents.writeUInt32BE(hs.flags, 4)
+  contents.writeUInt16BE(hs.receiverDelayMs, 8)
+  contents.writeUInt16BE(hs.senderDelayMs, 10)
+  return encodeBlock(type, contents)
+}
+
+/** @returns a StreamID block */
+export function encodeStreamIdExtension(streamId: string): Buffer {
+  const bytes = Buffer.from(streamId)
+  const padded = Buffer.alloc(Math.ceil(bytes.length / 4) * 4)
+  padded.set(bytes)
+  return encodeBlock(ExtensionType.STREAM_ID, padded.swap32())
+}
+
+/** @param contents  whole words */
+export function encodeBlock(type: number, contents: Buffer): Buffer {
+  const block = Buffer.allocUnsafe(4 + contents.length)
+  block.writeUInt16BE(type, 0)
+  block.writeUInt16BE(contents.length / 4, 2)
+  block.set(contents, 4)
+  return block
+}
+
+/** `0x010501` as `1.5.1`. */
+export function formatSrtVersion(srtVersion: number): string {
+  return `${srtVersion >>> 16}.${(srtVersion >>> 8) & 0xff}.${srtVersion & 0xff}`
+}

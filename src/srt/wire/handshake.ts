@@ -1,0 +1,96 @@
+/**
+ * The handshake's control information field (draft-sharabayko-srt 3.2.1); extension blocks follow it.
+ *
+ *   |                            version                            |   0
+ *   |       encryption field        |        extension field        |   4
+ *   |                initial packet sequence number                 |   8
+ *   |          maximum transmission unit (with IP header)           |  12
+ *   |               maximum flow window (packets)                   |  16
+ *   |                        handshake type                         |  20
+ *   |                         SRT socket id                         |  24
+ *   |                          SYN cookie                           |  28
+ *   |                    peer IP address (16 bytes)                 |  32
+ *
+ * @module
+ */
+import { ControlType, HEADER_BYTES, writeControlHeader } from './packet.ts'
+import { encodePeerAddress } from './peer-address.ts'
+
+/** Information field without extensions. */
+export const HANDSHAKE_BYTES = 48
+
+export const HandshakeType = {
+  WAVEAHAND: 0,
+  INDUCTION: 1,
+  CONCLUSION: -1,
+  AGREEMENT: -2,
+  DONE: -3,
+} as const
+
+/** Extension field of a listener's induction: "I speak version 5" (4.3.1.1). */
+export const SRT_MAGIC = 0x4a17
+
+/** Extension field of a caller's induction: a datagram socket, in the words of UDT. */
+export const UDT_DATAGRAM = 2
+
+/** Extension field of a conclusion: which kinds of block follow. */
+export const ExtensionFlag = { HSREQ: 1, KMREQ: 2, CONFIG: 4 } as const
+
+/** Of all packets but a caller's induction, which says 4. */
+export const HANDSHAKE_VERSION = 5
+
+export interface Handshake {
+  readonly version: number
+  /** Key length in 8 bytes, advisory: 0, 2, 3 or 4. */
+  readonly encryptionField: number
+  readonly extensionField: number
+  readonly initialSequenceNumber: number
+  readonly mtuBytes: number
+  readonly flowWindowPackets: number
+  /** A `HandshakeType`, or a reject code from 1000 on. */
+  readonly type: number
+  readonly socketId: number
+  /** i32; compared, never computed with. */
+  readonly cookie: number
+}
+
+/** @returns undefined where the datagram is too short */
+export function decodeHandshake(datagram: Buffer): Handshake | undefined {
+  if (datagram.length < HEADER_BYTES + HANDSHAKE_BYTES) return undefined
+  return {
+    version: datagram.readUInt32BE(HEADER_BYTES),
+    encryptionField: datagram.readUInt16BE(HEADER_BYTES + 4),
+    extensionField: datagram.readUInt16BE(HEADER_BYTES + 6),
+    initialSequenceNumber: datagram.readUInt32BE(HEADER_BYTES + 8),
+    mtuBytes: datagram.readUInt32BE(HEADER_BYTES + 12),
+    flowWindowPackets: datagram.readUInt32BE(HEADER_BYTES + 16),
+    type: datagram.readInt32BE(HEADER_BYTES + 20),
+    socketId: datagram.readInt32BE(HEADER_BYTES + 24),
+    cookie: datagram.readInt32BE(HEADER_BYTES + 28),
+  }
+}
+
+/**
+ * @param packet.socketId  whose handshake this is for; 0 where a caller looks for a listener
+ * @param packet.peerAddress  where the datagram goes; informative, so decoding leaves it out
+ * @param packet.blocks  extension blocks, see extension.ts
+ * @returns a whole datagram
+ */
+export function encodeHandshake(
+  handshake: Handshake,
+  packet: { socketId: number; timestampUs: number; peerAddress: string; blocks?: Buffer[] },
+): Buffer {
+  const field = Buffer.alloc(HEADER_BYTES + HANDSHAKE_BYTES)
+  writeControlHeader(field, { type: ControlType.HANDSHAKE, information: 0, ...packet })
+  field.writeUInt32BE(handshake.version, HEADER_BYTES)
+  field.writeUInt16BE(handshake.encryptionField, HEADER_BYTES + 4)
+  field.writeUInt16BE(handshake.extensionField, HEADER_BYTES + 6)
+  field.writeUInt32BE(handshake.initialSequenceNumber, HEADER_BYTES + 8)
+  field.writeUInt32BE(handshake.mtuBytes, HEADER_BYTES + 12)
+  field.writeUInt32BE(handshake.flowWindowPackets, HEADER_BYTES + 16)
+  field.writeInt32BE(handshake.type, HEADER_BYTES + 20)
+  field.writeInt32BE(handshake.socketId, HEADER_BYTES + 24)
+  field.writeInt32BE(handshake.cookie, HEADER_BYTES + 28)
+  field.set(encodePeerAddress(packet.peerAddress), HEADER_BYTES + 32)
+  return Buffer.concat([field, ...(packet.blocks ?? [])])
+}

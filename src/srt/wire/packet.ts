@@ -1,0 +1,133 @@
+/**
+ * The 16-byte header that opens every SRT datagram (draft-sharabayko-srt 3). All fields are big-endian.
+ *
+ *    0                   1                   2                   3
+ *    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+ *   +-+-------------------------------------------------------------+
+ *   |0|                 packet sequence number                      |  data (3.1)
+ *   +---+-+---+-+---------------------------------------------------+
+ *   |P P|O|K K|R|                message number                     |
+ *   +---+-+---+-+---------------------------------------------------+
+ *
+ *   +-+-----------------------------+-------------------------------+
+ *   |1|        control type         |            subtype            |  control (3.2)
+ *   +-+-----------------------------+-------------------------------+
+ *   |                   type-specific information                   |
+ *   +---------------------------------------------------------------+
+ *
+ *   |                        timestamp (us)                         |  both
+ *   +---------------------------------------------------------------+
+ *   |                    destination socket id                      |
+ *   +---------------------------------------------------------------+
+ *
+ * The hot path reads fields where they lie and builds no object; every reader expects at least `HEADER_BYTES`.
+ *
+ * @module
+ */
+
+export const HEADER_BYTES = 16
+
+/** Maximum transmission unit that both sides start from: an Ethernet frame's worth, IP and UDP headers included. */
+export const DEFAULT_MTU_BYTES = 1500
+
+/** IPv4 and UDP headers, which the MTU counts too. */
+const IP_UDP_HEADER_BYTES = 28
+
+/** The longest datagram that fits the MTU. */
+export const MAX_DATAGRAM_BYTES = DEFAULT_MTU_BYTES - IP_UDP_HEADER_BYTES
+
+/** The longest payload of a data packet, and control information field of a control packet. */
+export const MAX_PAYLOAD_BYTES = MAX_DATAGRAM_BYTES - HEADER_BYTES
+
+/** Control types (draft Table 1). */
+export const ControlType = {
+  HANDSHAKE: 0,
+  KEEPALIVE: 1,
+  ACK: 2,
+  NAK: 3,
+  CONGESTION_WARNING: 4,
+  SHUTDOWN: 5,
+  ACKACK: 6,
+  DROPREQ: 7,
+  PEER_ERROR: 8,
+  USER_DEFINED: 0x7fff,
+} as const
+
+export type ControlType = (typeof ControlType)[keyof typeof ControlType]
+
+/** Second header word of a data packet that holds a whole message (PP = 11), in clear, sent for the first time. */
+const SOLO_PACKET = 0xc0000000
+
+const RETRANSMITTED = 0x04000000
+const MESSAGE_NUMBER = 0x03ffffff
+
+export function isControl(datagram: Buffer): boolean {
+  return datagram.readInt8(0) < 0
+}
+
+/** A `ControlType`, or a number that is none. */
+export function controlType(datagram: Buffer): number {
+  return datagram.readUInt16BE(0) & 0x7fff
+}
+
+/** ACK number of ACK and ACKACK, message number of DROPREQ, extension field of the handshake. */
+export function typeSpecificInformation(datagram: Buffer): number {
+  return datagram.readUInt32BE(4)
+}
+
+/** Microseconds of the sender's clock since it opened its socket, modulo 2^32. */
+export function timestampUs(datagram: Buffer): number {
+  return datagram.readUInt32BE(8)
+}
+
+/** 0 on a handshake that looks for a listener; negative ids are nobody's. */
+export function destinationSocketId(datagram: Buffer): number {
+  return datagram.readInt32BE(12)
+}
+
+/** Of a data packet. */
+export function sequenceNumber(datagram: Buffer): number {
+  return datagram.readInt32BE(0)
+}
+
+/** Of a data packet; 0 on packets of a packet filter (FEC), which carry no message. */
+export function messageNumber(datagram: Buffer): number {
+  return datagram.readInt32BE(4) & MESSAGE_NUMBER
+}
+
+/** KK of a data packet: 0 in clear, 1 the even key, 2 the odd key. */
+export function encryptionKeyFlag(datagram: Buffer): number {
+  return (datagram.readInt32BE(4) >> 27) & 3
+}
+
+/** R of a data packet. */
+export function isRetransmitted(datagram: Buffer): boolean {
+  return (datagram.readInt32BE(4) & RETRANSMITTED) !== 0
+}
+
+/** Sets R of a data packet. */
+export function markRetransmitted(datagram: Buffer): void {
+  datagram.writeInt32BE(datagram.readInt32BE(4) | RETRANSMITTED, 4)
+}
+
+/** @param header.timestampUs  reduced modulo 2^32 here */
+export function writeControlHeader(
+  datagram: Buffer,
+  header: { type: ControlType; information: number; timestampUs: number; socketId: number },
+): void {
+  datagram.writeUInt32BE((0x80000000 | (header.type << 16)) >>> 0, 0)
+  datagram.writeUInt32BE(header.information >>> 0, 4)
+  datagram.writeUInt32BE(header.timestampUs >>> 0, 8)
+  datagram.writeInt32BE(header.socketId, 12)
+}
+
+/** @param header.timestampUs  reduced modulo 2^32 here */
+export function writeDataHeader(
+  datagram: Buffer,
+  header: { sequence: number; message: number; timestampUs: number; socketId: number },
+): void {
+  datagram.writeInt32BE(header.sequence, 0)
+  datagram.writeUInt32BE((SOLO_PACKET | header.message) >>> 0, 4)
+  datagram.writeUInt32BE(header.timestampUs >>> 0, 8)
+  datagram.writeInt32BE(header.socketId, 12)
+}
