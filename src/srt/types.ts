@@ -49,6 +49,7 @@ export interface SrtConnection {
 export interface SrtStats {
   readonly msRtt: number
   readonly pktRecvTotal: number
+  /** Payload, with duplicates and retransmissions. */
   readonly byteRecvTotal: number
   /** Found missing on arrival of a later packet, whether repaired or not. */
   readonly pktRcvLossTotal: number
@@ -62,4 +63,44 @@ export interface SrtStats {
   readonly pktRcvUndecryptTotal: number
   readonly mbpsRecvRate: number
   readonly msRcvTsbPdDelay: number
+}
+
+/** Counters of what a caller sent, with libsrt's names in camel case. */
+export interface SenderStats {
+  readonly msRtt: number
+  /** With retransmissions. */
+  readonly pktSentTotal: number
+  /** Payload, with retransmissions. */
+  readonly byteSentTotal: number
+  readonly pktRetransTotal: number
+  /** Asked for again by the peer. */
+  readonly pktSndLossTotal: number
+  /** Given up: too late. */
+  readonly pktSndDropTotal: number
+  /** Not taken, because the send buffer was full. */
+  readonly pktSndRefusedTotal: number
+  /** Sent and not acknowledged. */
+  readonly pktFlightSize: number
+  /** In the send buffer. */
+  readonly pktSndBuf: number
+}
+
+/** What happened at a listener's socket, since it was opened. */
+export interface ListenerStats {
+  readonly inductions: number
+  readonly accepted: number
+  /** Repeated handshakes of callers that were answered before, or wait for their answer. */
+  readonly duplicateHandshakes: number
+  /** By reject code on the wire. */
+  readonly rejects: Readonly<Record<number, number>>
+  /** Answers to a cookie that was issued to somebody else, or never. */
+  readonly badCookies: number
+  /** Datagrams that cannot be read: too short, too long, lengths that contradict each other. */
+  readonly malformed: number
+  /** Datagrams for a socket id that nobody has. */
+  readonly unknownSocketIds: number
+  /** Datagrams for a connection, from another address than its peer's. */
+  readonly wrongSources: number
+  /** Connections closed because their sink threw. */
+  readonly failures: number
 }

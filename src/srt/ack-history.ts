@@ -1,0 +1,35 @@
+/**
+ * Full ACKs on their way, by number, until their ACKACK comes back (draft-sharabayko-srt 3.2.4, 3.2.5 and 4.10).
+ *
+ * @module
+ */
+
+/** At one ACK in 10 ms, round trips up to 2.5 s are told apart. */
+const CAPACITY = 256
+
+const MAX_ACK_NUMBER = 0xffffffff
+
+export class AckHistory {
+  readonly #numbers = new Uint32Array(CAPACITY)
+  readonly #positions = new Int32Array(CAPACITY)
+  readonly #sentUs = new Float64Array(CAPACITY)
+  #lastNumber = 0
+
+  /** @returns the number of the ACK that tells of this position; from 1 on, never 0 */
+  record(position: number, nowUs: number): number {
+    this.#lastNumber = this.#lastNumber === MAX_ACK_NUMBER ? 1 : this.#lastNumber + 1
+    const slot = this.#lastNumber % CAPACITY
+    this.#numbers[slot] = this.#lastNumber
+    this.#positions[slot] = position
+    this.#sentUs[slot] = nowUs
+    return this.#lastNumber
+  }
+
+  /** @returns what the ACK of this number told and when; undefined where none waits: too old, repeated, made up */
+  settle(ackNumber: number): { position: number; sentUs: number } | undefined {
+    const slot = ackNumber % CAPACITY
+    if (ackNumber === 0 || this.#numbers[slot] !== ackNumber) return undefined
+    this.#numbers[slot] = 0
+    return { position: this.#positions[slot]!, sentUs: this.#sentUs[slot]! }
+  }
+}

@@ -1,0 +1,258 @@
+/**
+ * One established connection (draft-sharabayko-srt 4): datagrams of one peer in; payloads, answers and the end out.
+ *
+ * Calling order: `open` once; then `handleDatagram`, `send` and `tick` as they come, until `closed`. `tick` is due every
+ * 10 ms while `busy`, and every 250 ms otherwise. What reaches the network leaves through `ConnectionOptions.send`.
+ *
+ * @module
+ */
+import { Receiver } from './receiver.ts'
+import { RttEstimator } from './rtt.ts'
+import { Sender } from './sender.ts'
+import { KEEPALIVE_US } from './timers.ts'
+import { Transmitter } from './transmitter.ts'
+import type { TsbpdOptions } from './tsbpd.ts'
+import type { CloseReason, PayloadSink, SenderStats, SrtConnection, SrtStats } from './types.ts'
+import { decodeAck } from './wire/ack.ts'
+import { decodeDropRequest } from './wire/drop-request.ts'
+import { decodeLossList } from './wire/loss-list.ts'
+import { ControlType, controlType, isControl, typeSpecificInformation } from './wire/packet.ts'
+
+/** A lost SHUTDOWN leaves the peer talking to nobody until it gives up. */
+const SHUTDOWN_COPIES = 3
+
+export interface ConnectionOptions {
+  readonly peerSocketId: number
+  readonly remoteAddress: string
+  readonly remotePort: number
+  readonly peerVersion: string
+  /** Of both directions (libsrt answers a handshake with the caller's own). */
+  readonly initialSequenceNumber: number
+  readonly delivery: TsbpdOptions
+  readonly receiveBufferPackets: number
+  /** A peer that says nothing for this long is gone. */
+  readonly idleTimeoutUs: number
+  /** Our timestamps read `startTimestampUs` at `startUs`. */
+  readonly startUs: number
+  readonly startTimestampUs: number
+  readonly nowUs: number
+  /** Where this side sends data as well. */
+  readonly sending?: {
+    readonly bufferPackets: number
+    readonly peerWindowPackets: number
+    readonly peerLatencyUs: number
+    readonly maxBandwidthBps: number
+  }
+  readonly sink: PayloadSink
+  /** Takes a datagram for the peer away. */
+  readonly send: (datagram: Buffer) => void
+  /** The peer sent a control packet that cannot be read. */
+  readonly onMalformed: () => void
+  /** Something threw that must not: the sink, or this code. The connection is closed then. */
+  readonly onFailure: (error: unknown) => void
+}
+
+export class Connection implements SrtConnection {
+  readonly remoteAddress: string
+  readonly remotePort: number
+  readonly peerVersion: string
+  readonly latencyMs: number
+  readonly #options: ConnectionOptions
+  readonly #transmitter: Transmitter
+  readonly #receiver: Receiver
+  readonly #sender: Sender | undefined
+  readonly #rtt = new RttEstimator()
+  /** Time of the latest input. */
+  #nowUs: number
+  #lastHeardUs: number
+  #closed = false
+
+  constructor(options: ConnectionOptions) {
+    const { nowUs, initialSequenceNumber, sink } = options
+    this.#options = options
+    this.remoteAddress = options.remoteAddress
+    this.remotePort = options.remotePort
+    this.peerVersion = options.peerVersion
+    this.latencyMs = options.delivery.latencyUs / 1000
+    this.#nowUs = nowUs
+    this.#lastHeardUs = nowUs
+    this.#transmitter = new Transmitter(options)
+    const both = { initialSequenceNumber, rtt: this.#rtt, transmitter: this.#transmitter }
+    this.#receiver = new Receiver({
+      ...both,
+      delivery: options.delivery,
+      bufferPackets: options.receiveBufferPackets,
+      sink,
+      nowUs,
+    })
+    if (options.sending) this.#sender = new Sender({ ...both, ...options.sending })
+  }
+
+  get lastHeardUs(): number {
+    return this.#lastHeardUs
+  }
+
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** Data is under way in either direction. */
+  get busy(): boolean {
+    return !this.#closed && (this.#receiver.busy || this.#sender?.busy === true)
+  }
+
+  /** Nothing of ours is on its way any more. */
+  get drained(): boolean {
+    return this.#sender?.busy !== true
+  }
+
+  /** Tells the sink. */
+  open(): void {
+    try {
+      this.#options.sink.open(this)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  /** @param datagram  of this peer, with a whole header; payloads handed to the sink are views into it */
+  handleDatagram(datagram: Buffer, nowUs: number): void {
+    if (this.#closed) return
+    this.#nowUs = nowUs
+    this.#lastHeardUs = nowUs
+    try {
+      if (isControl(datagram)) this.#handleControl(datagram, nowUs)
+      else this.#receiver.handleData(datagram, nowUs)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #handleControl(datagram: Buffer, nowUs: number): void {
+    const information = typeSpecificInformation(datagram)
+    switch (controlType(datagram)) {
+      case ControlType.ACK: {
+        const ack = decodeAck(datagram)
+        if (ack === undefined) this.#options.onMalformed()
+        else this.#sender?.handleAck(ack, information, nowUs)
+        break
+      }
+      case ControlType.ACKACK:
+        this.#receiver.handleAckAck(information, nowUs)
+        break
+      case ControlType.NAK: {
+        const ranges = decodeLossList(datagram)
+        if (ranges === undefined) this.#options.onMalformed()
+        else this.#sender?.handleNak(ranges, nowUs)
+        break
+      }
+      case ControlType.DROPREQ: {
+        const range = decodeDropRequest(datagram)
+        if (range === undefined) this.#options.onMalformed()
+        else this.#receiver.handleDropRequest(range)
+        break
+      }
+      case ControlType.SHUTDOWN:
+        this.#end('shutdown')
+        break
+      default:
+      // KEEPALIVE has said all by coming; the rest is not for live data.
+    }
+  }
+
+  /**
+   * Takes a payload for the peer.
+   *
+   * @returns false where it could not be taken: the send buffer is full, or the connection is closed
+   */
+  send(payload: Buffer, nowUs: number): boolean {
+    if (this.#closed || this.#sender === undefined) return false
+    this.#nowUs = nowUs
+    return this.#sender.push(payload, nowUs)
+  }
+
+  tick(nowUs: number): void {
+    if (this.#closed) return
+    this.#nowUs = nowUs
+    try {
+      this.#tick(nowUs)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #tick(nowUs: number): void {
+    if (nowUs - this.#lastHeardUs >= this.#options.idleTimeoutUs) {
+      this.#end('timeout')
+      return
+    }
+    this.#receiver.tick(nowUs)
+    if (this.#closed) return
+    this.#sender?.tick(nowUs)
+    if (nowUs - this.#transmitter.lastSentUs >= KEEPALIVE_US) {
+      this.#transmitter.sendControl(ControlType.KEEPALIVE, 0, undefined, nowUs)
+    }
+  }
+
+  close(): void {
+    this.#end('closed')
+  }
+
+  /** The peer's last words still count; ours end it at once. */
+  #end(reason: CloseReason): void {
+    if (this.#closed) return
+    if (reason !== 'closed') this.#receiver.flush()
+    if (this.#closed) return
+    this.#closed = true
+    this.#receiver.stop()
+    if (reason !== 'shutdown') {
+      for (let i = 0; i < SHUTDOWN_COPIES; i++) {
+        this.#transmitter.sendControl(ControlType.SHUTDOWN, 0, undefined, this.#nowUs)
+      }
+    }
+    try {
+      this.#options.sink.end(reason)
+    } catch (error) {
+      this.#options.onFailure(error)
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#options.onFailure(error)
+    this.#end('closed')
+  }
+
+  stats(): SrtStats {
+    const { counters, bytesPerSec } = this.#receiver
+    return {
+      msRtt: this.#rtt.rttUs / 1000,
+      pktRecvTotal: counters.packets,
+      byteRecvTotal: counters.bytes,
+      pktRcvLossTotal: counters.lost,
+      pktRcvRetransTotal: counters.retransmitted,
+      pktRcvDropTotal: counters.dropped,
+      pktRcvBelatedTotal: counters.belated,
+      pktRcvDuplicateTotal: counters.duplicate,
+      pktRcvUndecryptTotal: counters.undecryptable,
+      mbpsRecvRate: (bytesPerSec * 8) / 1e6,
+      msRcvTsbPdDelay: this.latencyMs,
+    }
+  }
+
+  /** What was sent; undefined on a side that only receives. */
+  senderStats(): SenderStats | undefined {
+    if (this.#sender === undefined) return undefined
+    const { counters, flightPackets, keptPackets } = this.#sender
+    return {
+      msRtt: this.#rtt.rttUs / 1000,
+      pktSentTotal: counters.packets,
+      byteSentTotal: counters.bytes,
+      pktRetransTotal: counters.retransmitted,
+      pktSndLossTotal: counters.lost,
+      pktSndDropTotal: counters.dropped,
+      pktSndRefusedTotal: counters.refused,
+      pktFlightSize: flightPackets,
+      pktSndBuf: keptPackets,
+    }
+  }
+}

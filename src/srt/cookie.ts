@@ -1,0 +1,67 @@
+/**
+ * SYN cookies (draft-sharabayko-srt 4.3.1.1): a listener keeps nothing about a caller until the caller has shown that it
+ * receives what is sent to its address.
+ *
+ * libsrt hashes address and minute without a secret, so anybody can compute the cookie of any address. Ours are keyed
+ * with a secret that rotates, and bound to the caller's socket id as well.
+ *
+ * @module
+ */
+import { createHmac } from 'node:crypto'
+
+/** A cookie is good for one to two of these; a caller gives up after 3 s. */
+const ROTATION_US = 30_000_000
+
+const SECRET_BYTES = 32
+
+/** Who asks: source address and port of the datagram, and the socket id it names. */
+export interface CookieOwner {
+  readonly address: string
+  readonly port: number
+  readonly socketId: number
+}
+
+export class CookieIssuer {
+  readonly #random: (bytes: number) => Buffer
+  #current: Buffer
+  #previous: Buffer
+  #rotatedUs: number
+
+  constructor(random: (bytes: number) => Buffer, nowUs: number) {
+    this.#random = random
+    this.#current = random(SECRET_BYTES)
+    this.#previous = this.#current
+    this.#rotatedUs = nowUs
+  }
+
+  /** @returns i32 */
+  issue(owner: CookieOwner, nowUs: number): number {
+    this.#rotate(nowUs)
+    return computeCookie(this.#current, owner)
+  }
+
+  /** Whether `cookie` was issued to `owner` lately. */
+  verify(cookie: number, owner: CookieOwner, nowUs: number): boolean {
+    this.#rotate(nowUs)
+    return (
+      cookie === computeCookie(this.#current, owner) ||
+      cookie === computeCookie(this.#previous, owner)
+    )
+  }
+
+  #rotate(nowUs: number): void {
+    const elapsedUs = nowUs - this.#rotatedUs
+    if (elapsedUs < ROTATION_US) return
+    const next = this.#random(SECRET_BYTES)
+    this.#previous = elapsedUs < 2 * ROTATION_US ? this.#current : next
+    this.#current = next
+    this.#rotatedUs = nowUs
+  }
+}
+
+function computeCookie(secret: Buffer, { address, port, socketId }: CookieOwner): number {
+  return createHmac('sha256', secret)
+    .update(`${address} ${port} ${socketId}`)
+    .digest()
+    .readInt32BE()
+}

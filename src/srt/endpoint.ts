@@ -1,0 +1,175 @@
+/**
+ * A listening socket without the socket: sorts datagrams to handshakes and connections, and keeps them all in time.
+ *
+ * Inputs: `handleDatagram`, `decide` for each attempt the host was asked about, `tick` every 10 ms while `busy`, `close`.
+ *
+ * @module
+ */
+import { Connection } from './connection.ts'
+import { HandshakeResponder, type Attempt } from './handshake-responder.ts'
+import type { Terms } from './negotiation.ts'
+import { SocketTable } from './socket-table.ts'
+import { IDLE_CHECK_US, STALL_US } from './timers.ts'
+import type { AcceptDecision, ListenerStats, PayloadSink } from './types.ts'
+import {
+  ControlType,
+  controlType,
+  destinationSocketId,
+  HEADER_BYTES,
+  isControl,
+  MAX_DATAGRAM_BYTES,
+} from './wire/packet.ts'
+
+export interface EndpointOptions extends Terms {
+  readonly receiveBufferPackets: number
+  readonly idleTimeoutUs: number
+  /** How long the host may think about a caller. */
+  readonly acceptTimeoutUs: number
+  readonly random: (bytes: number) => Buffer
+  readonly nowUs: number
+  readonly host: EndpointHost
+}
+
+/** Whoever owns the socket. */
+export interface EndpointHost {
+  transmit(datagram: Buffer, port: number, address: string): void
+  /** A caller waits for `Endpoint.decide`. */
+  request(attempt: Attempt): void
+  /** The attempt is over without a decision; one that still comes has no effect. */
+  expire(attempt: Attempt): void
+  /** A sink threw, or this code did; the connection is closed. */
+  fail(error: unknown): void
+}
+
+export class Endpoint {
+  readonly #options: EndpointOptions
+  readonly #host: EndpointHost
+  readonly #responder: HandshakeResponder
+  readonly #connections: SocketTable<Connection>
+  /** Those with data under way; the others are looked at less often. */
+  readonly #active = new Set<Connection>()
+  readonly #counters = { malformed: 0, unknownSocketIds: 0, wrongSources: 0, failures: 0 }
+  #tickedUs: number
+  #stalled = false
+  #idleCheckUs: number
+
+  constructor(options: EndpointOptions) {
+    this.#options = options
+    this.#host = options.host
+    this.#connections = new SocketTable(options.random)
+    this.#tickedUs = options.nowUs
+    this.#idleCheckUs = options.nowUs
+    this.#responder = new HandshakeResponder({
+      ...options,
+      host: {
+        transmit: (datagram, port, address) => this.#host.transmit(datagram, port, address),
+        request: (attempt) => this.#host.request(attempt),
+        expire: (attempt) => this.#host.expire(attempt),
+        connect: (attempt, sink, nowUs) => this.#connect(attempt, sink, nowUs),
+        forget: (localSocketId) => this.#connections.delete(localSocketId),
+      },
+    })
+  }
+
+  /** There is something that a tick may move. */
+  get busy(): boolean {
+    return this.#responder.busy
+  }
+
+  get connectionCount(): number {
+    return this.#responder.connections.filter(({ closed }) => !closed).length
+  }
+
+  get stats(): ListenerStats {
+    const { rejects, malformed, ...handshakes } = this.#responder.counters
+    return {
+      ...handshakes,
+      ...this.#counters,
+      rejects: { ...rejects },
+      malformed: malformed + this.#counters.malformed,
+    }
+  }
+
+  /** @param datagram  the endpoint's to keep; payloads handed to sinks are views into it */
+  handleDatagram(datagram: Buffer, port: number, address: string, nowUs: number): void {
+    if (datagram.length < HEADER_BYTES || datagram.length > MAX_DATAGRAM_BYTES) {
+      this.#counters.malformed++
+      return
+    }
+    const socketId = destinationSocketId(datagram)
+    if (socketId === 0) {
+      if (isControl(datagram) && controlType(datagram) === ControlType.HANDSHAKE) {
+        this.#responder.handleDatagram(datagram, port, address, nowUs)
+      } else this.#counters.malformed++
+      return
+    }
+    const connection = this.#connections.get(socketId)
+    if (connection === undefined) {
+      this.#counters.unknownSocketIds++
+    } else if (connection.remotePort !== port || connection.remoteAddress !== address) {
+      this.#counters.wrongSources++
+    } else {
+      connection.handleDatagram(datagram, nowUs)
+      if (connection.busy) this.#active.add(connection)
+    }
+  }
+
+  /** The host's word on an attempt. */
+  decide(attempt: Attempt, decision: AcceptDecision, nowUs: number): void {
+    this.#responder.decide(attempt, decision, nowUs)
+  }
+
+  #connect(attempt: Attempt, sink: PayloadSink, nowUs: number) {
+    const { remoteAddress, remotePort, handshake } = attempt
+    const localSocketId = this.#connections.allocate()
+    const connection = new Connection({
+      remoteAddress,
+      remotePort,
+      peerVersion: attempt.peerVersion,
+      peerSocketId: handshake.socketId,
+      initialSequenceNumber: handshake.initialSequenceNumber,
+      delivery: {
+        handshakeTimestampUs: attempt.timestampUs,
+        handshakeArrivedUs: attempt.arrivedUs,
+        latencyUs: attempt.agreement.latencyMs * 1000,
+      },
+      receiveBufferPackets: this.#options.receiveBufferPackets,
+      idleTimeoutUs: this.#options.idleTimeoutUs,
+      startUs: attempt.arrivedUs,
+      startTimestampUs: 0,
+      nowUs,
+      sink,
+      send: (datagram) => this.#host.transmit(datagram, remotePort, remoteAddress),
+      onMalformed: () => this.#counters.malformed++,
+      onFailure: (error) => {
+        this.#counters.failures++
+        this.#host.fail(error)
+      },
+    })
+    this.#connections.set(localSocketId, connection)
+    return { localSocketId, connection }
+  }
+
+  tick(nowUs: number): void {
+    // After a stall, what peers sent meanwhile waits in the socket: it is read before anything is called late or lost.
+    this.#stalled = !this.#stalled && nowUs - this.#tickedUs > STALL_US
+    this.#tickedUs = nowUs
+    if (this.#stalled) return
+    for (const connection of this.#active) {
+      connection.tick(nowUs)
+      if (!connection.busy) this.#active.delete(connection)
+    }
+    if (nowUs < this.#idleCheckUs) return
+    this.#idleCheckUs = nowUs + IDLE_CHECK_US
+    for (const connection of this.#responder.connections) {
+      if (!this.#active.has(connection)) connection.tick(nowUs)
+    }
+    this.#responder.sweep(nowUs)
+  }
+
+  /** Sends SHUTDOWN to every peer, ends every sink, and turns newcomers away. */
+  close(nowUs: number): void {
+    this.#responder.close(nowUs)
+    for (const connection of this.#responder.connections) connection.close()
+  }
+}

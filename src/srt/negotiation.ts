@@ -1,0 +1,64 @@
+/**
+ * What a caller's CONCLUSION asks for, and what a live ingest can agree to (draft-sharabayko-srt 4.3.1.2, 4.4).
+ *
+ * @module
+ */
+import { RejectCode } from '../errors.ts'
+import { MAX_SEQUENCE_NUMBER } from '../binary/sequence-number.ts'
+import { type Extensions, HsFlag } from './wire/extension.ts'
+import type { Handshake } from './wire/handshake.ts'
+import { DEFAULT_MTU_BYTES, HEADER_BYTES } from './wire/packet.ts'
+
+/** Peers before 1.3 speak handshake version 4 at best. */
+const OLDEST_SRT_VERSION = 0x010300
+
+/** Headers and a little payload; libsrt would take 32 and underflow (srt#3359). */
+const MIN_MTU_BYTES = 28 + HEADER_BYTES + 32
+
+/** What this side wants. */
+export interface Terms {
+  readonly latencyMs: number
+  /** Longest latency that a peer may ask of us. */
+  readonly maxLatencyMs: number
+}
+
+/** What both sides keep to. */
+export interface Agreement {
+  /** The caller's; `major << 16 | minor << 8 | patch`. */
+  readonly srtVersion: number
+  /** Of data that the caller sends. */
+  readonly latencyMs: number
+  /** Of data that the caller receives. */
+  readonly peerLatencyMs: number
+  readonly mtuBytes: number
+}
+
+/** @returns what holds from now on, or the code to reject with */
+export function negotiate(
+  handshake: Handshake,
+  { hs, congestion, keyMaterial, group }: Extensions,
+  terms: Terms,
+): Agreement | { readonly reject: RejectCode } {
+  if (handshake.version !== 5) return { reject: RejectCode.VERSION }
+  if (!isSane(handshake) || hs === undefined || hs.flags === 0) return { reject: RejectCode.ROGUE }
+  if (hs.srtVersion < OLDEST_SRT_VERSION) return { reject: RejectCode.VERSION }
+  if (group) return { reject: RejectCode.GROUP }
+  if ((hs.flags & HsFlag.STREAM) !== 0) return { reject: RejectCode.MESSAGEAPI }
+  if (congestion !== undefined && congestion !== 'live') return { reject: RejectCode.CONGESTION }
+  if (keyMaterial !== undefined) return { reject: RejectCode.UNSECURE }
+  return {
+    srtVersion: hs.srtVersion,
+    latencyMs: Math.min(Math.max(terms.latencyMs, hs.senderDelayMs), terms.maxLatencyMs),
+    peerLatencyMs: hs.receiverDelayMs,
+    mtuBytes: Math.min(handshake.mtuBytes, DEFAULT_MTU_BYTES),
+  }
+}
+
+function isSane(handshake: Handshake): boolean {
+  return (
+    handshake.initialSequenceNumber < MAX_SEQUENCE_NUMBER &&
+    handshake.mtuBytes >= MIN_MTU_BYTES &&
+    handshake.flowWindowPackets >= 2 &&
+    handshake.socketId > 0
+  )
+}

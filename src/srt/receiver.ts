@@ -1,0 +1,326 @@
+/**
+ * The receiving half of a connection: datagrams in any order become payloads in sequence; what is missing is asked for
+ * (draft-sharabayko-srt 4.8), and given up once it would come too late (4.6).
+ *
+ *          delivered         missing      held    missing    held
+ *   ───────────────────────┬───────────┬────────┬─────────┬────────┬─────►  sequence numbers
+ *                        #next      #heldFrom                    #end
+ *
+ * Payloads in order are handed on at once, so the position up to which everything is delivered, the position that ACKs
+ * tell, and the first missing packet are one and the same: `#next`. Where nothing is missing, `#next === #end`.
+ *
+ * Inputs: `handleData`, `handleAckAck`, `handleDropRequest`, and `tick` every 10 ms while `busy`. Then `flush` or `stop`.
+ *
+ * @module
+ */
+import { addToSequence, sequenceDistance } from '../binary/sequence-number.ts'
+import { AckHistory } from './ack-history.ts'
+import { RateMeter } from './rate-meter.ts'
+import { ReceiveBuffer } from './receive-buffer.ts'
+import type { RttEstimator } from './rtt.ts'
+import { MIN_NAK_INTERVAL_US } from './timers.ts'
+import type { Transmitter } from './transmitter.ts'
+import { DeliveryClock, type TsbpdOptions } from './tsbpd.ts'
+import type { PayloadSink } from './types.ts'
+import { FULL_ACK_BYTES, LIGHT_ACK_BYTES, writeFullAck, writeLightAck } from './wire/ack.ts'
+import { encodeLossList, MAX_LOSS_RANGES, type LossRange } from './wire/loss-list.ts'
+import {
+  ControlType,
+  encryptionKeyFlag,
+  HEADER_BYTES,
+  isRetransmitted,
+  messageNumber,
+  sequenceNumber,
+  timestampUs,
+} from './wire/packet.ts'
+
+/** A light ACK after so many packets without a full one (draft 3.2.4). */
+const LIGHT_ACK_PACKETS = 64
+
+/** Ranges given up lately, remembered to tell a belated packet from a duplicate. */
+const MAX_GIVEN_UP_RANGES = 16
+
+export interface ReceiverOptions {
+  readonly initialSequenceNumber: number
+  readonly delivery: TsbpdOptions
+  /** How far a packet may be ahead of a missing one; announced to the sender as its window. */
+  readonly bufferPackets: number
+  readonly rtt: RttEstimator
+  readonly transmitter: Transmitter
+  readonly sink: Pick<PayloadSink, 'push' | 'gap'>
+  readonly nowUs: number
+}
+
+/** Counters since the beginning; see `SrtStats` for their meaning. */
+export class ReceiverCounters {
+  packets = 0
+  bytes = 0
+  lost = 0
+  retransmitted = 0
+  dropped = 0
+  belated = 0
+  duplicate = 0
+  undecryptable = 0
+  /** Packets of a packet filter, set aside. */
+  filter = 0
+  /** Too far ahead of a missing packet to be kept. */
+  overflow = 0
+}
+
+export class Receiver {
+  readonly counters = new ReceiverCounters()
+  readonly #buffer: ReceiveBuffer
+  readonly #deliveryClock: DeliveryClock
+  readonly #rtt: RttEstimator
+  readonly #transmitter: Transmitter
+  readonly #sink: Pick<PayloadSink, 'push' | 'gap'>
+  readonly #rate: RateMeter
+  readonly #acks = new AckHistory()
+  readonly #givenUp: LossRange[] = []
+
+  /** First sequence number that is not delivered. */
+  #next: number
+  /** One beyond the highest that arrived. */
+  #end: number
+  /** First that waits in the buffer; has a meaning where `#next !== #end`. */
+  #heldFrom: number
+
+  /** Position of the last ACK of either kind, of the last full one, and of the last that the peer confirmed. */
+  #lightAcked: number
+  #acked: number
+  #confirmed: number
+  #ackedUs = 0
+  #packetsSinceAck = 0
+  #nakDueUs = 0
+  #stopped = false
+
+  constructor(options: ReceiverOptions) {
+    this.#buffer = new ReceiveBuffer(options.bufferPackets)
+    this.#deliveryClock = new DeliveryClock(options.delivery)
+    this.#rtt = options.rtt
+    this.#transmitter = options.transmitter
+    this.#sink = options.sink
+    this.#rate = new RateMeter(options.nowUs)
+    const first = options.initialSequenceNumber
+    this.#next = this.#end = this.#heldFrom = first
+    this.#lightAcked = this.#acked = this.#confirmed = first
+  }
+
+  get bytesPerSec(): number {
+    return this.#rate.bytesPerSec
+  }
+
+  /** Something is missing, or an ACK is not confirmed: the next tick may have work. */
+  get busy(): boolean {
+    return this.#next !== this.#end || this.#next !== this.#confirmed
+  }
+
+  /** Takes a data packet. */
+  handleData(datagram: Buffer, nowUs: number): void {
+    // A filter packet bears the sequence number of the data packet before it and must not take its place.
+    if (messageNumber(datagram) === 0) {
+      this.counters.filter++
+      return
+    }
+    if (encryptionKeyFlag(datagram) !== 0) {
+      this.counters.undecryptable++
+      return
+    }
+    this.counters.packets++
+    this.counters.bytes += datagram.length - HEADER_BYTES
+    if (isRetransmitted(datagram)) this.counters.retransmitted++
+
+    const sequence = sequenceNumber(datagram)
+    const deliveryUs = this.#deliveryClock.deliveryUs(timestampUs(datagram), nowUs)
+    const payload = datagram.subarray(HEADER_BYTES)
+    if (sequence === this.#next && this.#next === this.#end) {
+      this.#next = this.#end = addToSequence(sequence, 1)
+      this.#sink.push(payload)
+    } else {
+      this.#handleUnordered(sequence, payload, deliveryUs, nowUs)
+    }
+    if (++this.#packetsSinceAck % LIGHT_ACK_PACKETS === 0) this.#sendLightAck(nowUs)
+  }
+
+  #handleUnordered(sequence: number, payload: Buffer, deliveryUs: number, nowUs: number): void {
+    if (sequenceDistance(this.#next, sequence) >= this.#buffer.maxCapacity) {
+      this.#dropTooLate(nowUs)
+      if (!this.#isWithinReach(sequence)) return
+    }
+    const offset = sequenceDistance(this.#next, sequence)
+    if (offset < 0) {
+      this.#countStale(sequence)
+      return
+    }
+    const ahead = sequenceDistance(this.#end, sequence)
+    if (ahead < 0 && this.#buffer.has(sequence)) {
+      this.counters.duplicate++
+      return
+    }
+    const missing = this.#next !== this.#end
+    if (ahead >= 0) {
+      if (ahead > 0) this.#reportLoss(this.#end, addToSequence(sequence, -1), nowUs)
+      this.#end = addToSequence(sequence, 1)
+    }
+    if (offset === 0) {
+      this.#next = addToSequence(sequence, 1)
+      if (!this.#stopped) this.#sink.push(payload)
+      this.#deliverHeld()
+      return
+    }
+    this.#buffer.reserve(this.#next, sequenceDistance(this.#next, this.#end))
+    this.#buffer.put(sequence, payload, deliveryUs)
+    if (!missing || sequenceDistance(sequence, this.#heldFrom) > 0) this.#heldFrom = sequence
+  }
+
+  /** Whether the buffer can take the packet, once what blocks it is late. With nothing to wait for, anything new can. */
+  #isWithinReach(sequence: number): boolean {
+    if (sequenceDistance(this.#next, sequence) < this.#buffer.maxCapacity) return true
+    if (this.#next !== this.#end) {
+      this.counters.overflow++
+      return false
+    }
+    // The sender went on after an outage. libsrt ends the connection here (srt#2093).
+    this.counters.lost += sequenceDistance(this.#next, sequence)
+    this.#end = sequence
+    this.#giveUpTo(sequence)
+    return true
+  }
+
+  #countStale(sequence: number): void {
+    const givenUp = this.#givenUp.some(
+      ({ first, last }) =>
+        sequenceDistance(first, sequence) >= 0 && sequenceDistance(sequence, last) >= 0,
+    )
+    if (givenUp) this.counters.belated++
+    else this.counters.duplicate++
+  }
+
+  /** Hands on what follows without a gap, and finds what is held after the next one. */
+  #deliverHeld(): void {
+    while (this.#next !== this.#end) {
+      const payload = this.#buffer.take(this.#next)
+      if (payload === undefined) break
+      this.#next = addToSequence(this.#next, 1)
+      this.#sink.push(payload)
+    }
+    if (this.#next === this.#end || sequenceDistance(this.#next, this.#heldFrom) >= 0) return
+    this.#heldFrom = this.#next
+    while (!this.#buffer.has(this.#heldFrom)) this.#heldFrom = addToSequence(this.#heldFrom, 1)
+  }
+
+  /** Too-late packet drop (4.6): a gap is given up when the packet behind it is due. */
+  #dropTooLate(nowUs: number): void {
+    while (this.#next !== this.#end && this.#buffer.deliveryUs(this.#heldFrom) <= nowUs) {
+      this.#giveUpTo(this.#heldFrom)
+    }
+  }
+
+  #giveUpTo(sequence: number): void {
+    const lostPackets = sequenceDistance(this.#next, sequence)
+    this.counters.dropped += lostPackets
+    this.#givenUp.push({ first: this.#next, last: addToSequence(sequence, -1) })
+    if (this.#givenUp.length > MAX_GIVEN_UP_RANGES) this.#givenUp.shift()
+    this.#next = sequence
+    this.#sink.gap(lostPackets)
+    this.#deliverHeld()
+  }
+
+  /** The sender will not send these again: if they are what we wait for, we need not wait. */
+  handleDropRequest({ first, last }: LossRange): void {
+    const coversNext =
+      sequenceDistance(first, this.#next) >= 0 && sequenceDistance(this.#next, last) >= 0
+    // A range that begins further on is asked for again by the next NAK, and answered again, when its turn has come.
+    if (this.#next === this.#end || !coversNext) return
+    const beyond = addToSequence(last, 1)
+    this.#giveUpTo(sequenceDistance(beyond, this.#heldFrom) > 0 ? beyond : this.#heldFrom)
+  }
+
+  handleAckAck(ackNumber: number, nowUs: number): void {
+    const ack = this.#acks.settle(ackNumber)
+    if (ack === undefined) return
+    this.#rtt.sample(nowUs - ack.sentUs)
+    if (sequenceDistance(this.#confirmed, ack.position) > 0) this.#confirmed = ack.position
+  }
+
+  tick(nowUs: number): void {
+    this.#rate.tick(this.counters, nowUs)
+    this.#dropTooLate(nowUs)
+    if (this.#stopped) return
+    this.#acknowledge(nowUs)
+    this.#repeatLossReport(nowUs)
+  }
+
+  /** A full ACK where the position moved; again, where its ACKACK should have come by now (libsrt; 3.2.4). */
+  #acknowledge(nowUs: number): void {
+    if (this.#next === this.#confirmed) return
+    if (this.#next === this.#acked && nowUs - this.#ackedUs < this.#rtt.answerUs) return
+    this.#acked = this.#next
+    this.#ackedUs = nowUs
+    this.#packetsSinceAck = 0
+    const number = this.#acks.record(this.#next, nowUs)
+    const datagram = this.#transmitter.createControl(ControlType.ACK, number, FULL_ACK_BYTES, nowUs)
+    // Everything before the position is handed on, so the whole buffer is free for what comes after it.
+    const freePackets = this.#buffer.maxCapacity
+    const { rttUs, varianceUs: rttVarianceUs } = this.#rtt
+    writeFullAck(datagram, this.#next, { rttUs, rttVarianceUs, freePackets }, this.#rate)
+    this.#transmitter.send(datagram, nowUs)
+  }
+
+  #sendLightAck(nowUs: number): void {
+    if (this.#next === this.#lightAcked) return
+    this.#lightAcked = this.#next
+    const datagram = this.#transmitter.createControl(ControlType.ACK, 0, LIGHT_ACK_BYTES, nowUs)
+    writeLightAck(datagram, this.#next)
+    this.#transmitter.send(datagram, nowUs)
+  }
+
+  /** The immediate NAK (4.8.2): only the new gap. */
+  #reportLoss(first: number, last: number, nowUs: number): void {
+    if (this.#next === this.#end) this.#nakDueUs = nowUs + this.#nakIntervalUs
+    this.counters.lost += sequenceDistance(first, last) + 1
+    this.#sendNak([{ first, last }], nowUs)
+  }
+
+  /** The periodic NAK (4.8.2): everything missing, as far as it fits. */
+  #repeatLossReport(nowUs: number): void {
+    if (this.#next === this.#end || nowUs < this.#nakDueUs) return
+    this.#sendNak(this.#missingRanges(), nowUs)
+    this.#nakDueUs = nowUs + this.#nakIntervalUs
+  }
+
+  get #nakIntervalUs(): number {
+    return Math.max(this.#rtt.answerUs / 2, MIN_NAK_INTERVAL_US)
+  }
+
+  #sendNak(ranges: readonly LossRange[], nowUs: number): void {
+    this.#transmitter.sendControl(ControlType.NAK, 0, encodeLossList(ranges), nowUs)
+  }
+
+  #missingRanges(): LossRange[] {
+    const ranges: LossRange[] = []
+    let first = this.#next
+    let sequence = this.#heldFrom
+    while (sequence !== this.#end && ranges.length < MAX_LOSS_RANGES) {
+      ranges.push({ first, last: addToSequence(sequence, -1) })
+      while (sequence !== this.#end && this.#buffer.has(sequence))
+        sequence = addToSequence(sequence, 1)
+      first = sequence
+      while (sequence !== this.#end && !this.#buffer.has(sequence))
+        sequence = addToSequence(sequence, 1)
+    }
+    return ranges
+  }
+
+  /** Hands on all that is held, over every gap: nothing more will come. */
+  flush(): void {
+    while (this.#next !== this.#end) this.#giveUpTo(this.#heldFrom)
+  }
+
+  /** Lets go of everything; the sink hears nothing more. May be called from within the sink. */
+  stop(): void {
+    this.#stopped = true
+    this.#next = this.#end
+    this.#buffer.clear()
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * Connections by socket id. The low bits of an id say where its connection stands, so a look-up is one array read.
+ *
+ * Ids are random, in [1, 2^30 - 1]: who cannot see the traffic cannot guess one, and bit 30 would mark a group (bonding).
+ *
+ * @module
+ */
+
+const INITIAL_CAPACITY = 64
+
+export const MAX_SOCKET_ID = 0x3fffffff
+
+export class SocketTable<Socket> {
+  readonly #random: (bytes: number) => Buffer
+  #ids = new Int32Array(INITIAL_CAPACITY)
+  #sockets: (Socket | undefined)[] = Array.from({ length: INITIAL_CAPACITY })
+  #size = 0
+
+  constructor(random: (bytes: number) => Buffer) {
+    this.#random = random
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  get(id: number): Socket | undefined {
+    const slot = id & (this.#ids.length - 1)
+    return this.#ids[slot] === id ? this.#sockets[slot] : undefined
+  }
+
+  /** @returns a new id; no other gets it until `delete` */
+  allocate(): number {
+    // At most half full, a random id finds a free slot at the second try on average.
+    if (this.#size * 2 >= this.#ids.length) this.#grow()
+    for (;;) {
+      const id = this.#random(4).readUInt32BE() & MAX_SOCKET_ID
+      const slot = id & (this.#ids.length - 1)
+      if (id === 0 || this.#ids[slot] !== 0) continue
+      this.#ids[slot] = id
+      this.#size++
+      return id
+    }
+  }
+
+  /** @param id  allocated before */
+  set(id: number, socket: Socket): void {
+    this.#sockets[id & (this.#ids.length - 1)] = socket
+  }
+
+  delete(id: number): void {
+    const slot = id & (this.#ids.length - 1)
+    if (id === 0 || this.#ids[slot] !== id) return
+    this.#ids[slot] = 0
+    this.#sockets[slot] = undefined
+    this.#size--
+  }
+
+  /** Two ids that share no slot share none in a larger table. */
+  #grow(): void {
+    const ids = this.#ids
+    const sockets = this.#sockets
+    this.#ids = new Int32Array(ids.length * 2)
+    this.#sockets = Array.from({ length: ids.length * 2 })
+    ids.forEach((id, slot) => {
+      if (id === 0) return
+      this.#ids[id & (this.#ids.length - 1)] = id
+      this.#sockets[id & (this.#ids.length - 1)] = sockets[slot]
+    })
+  }
+}
