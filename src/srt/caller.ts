@@ -1,0 +1,169 @@
+/**
+ * Calls an SRT listener and sends to it: a `Call` with a socket, a clock and a timer.
+ *
+ * @module
+ */
+import { randomBytes } from 'node:crypto'
+import type { Socket } from 'node:dgram'
+import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
+import { systemClock, type Clock } from '../clock.ts'
+import { MAX_SEQUENCE_NUMBER } from '../binary/sequence-number.ts'
+import { Call } from './call.ts'
+import { MAX_SOCKET_ID } from './socket-table.ts'
+import { openSocket } from './socket.ts'
+import { TICK_MS } from './timers.ts'
+import type { CloseReason, SenderStats } from './types.ts'
+import { MAX_STREAM_ID_BYTES } from './wire/extension.ts'
+import { MAX_PAYLOAD_BYTES } from './wire/packet.ts'
+
+export interface ConnectOptions {
+  readonly host: string
+  readonly port: number
+  /** At most 512 bytes. */
+  readonly streamId?: string
+  /** Latency in milliseconds, in both directions; the listener may ask for more. Default 120. */
+  readonly latencyMs?: number
+  /** Latency of what is sent, where it differs. */
+  readonly peerLatencyMs?: number
+  /** Of the first packet; random by default. */
+  readonly initialSequenceNumber?: number
+  /** Where the 32-bit timestamps begin; default 0. */
+  readonly startTimestampUs?: number
+  /** Packets kept until the listener has them; default 8192. */
+  readonly sendBufferPackets?: number
+  /** Bits a second that bursts and retransmissions may take; by default a gigabit. */
+  readonly maxBandwidthBps?: number
+  /** Default 3000. */
+  readonly connectTimeoutMs?: number
+  /** A listener silent for this long is gone; default 5000. */
+  readonly idleTimeoutMs?: number
+  /** Gives the attempt up; a connection that stands is not affected. */
+  readonly signal?: AbortSignal
+  readonly clock?: Clock
+  readonly random?: (bytes: number) => Buffer
+}
+
+/**
+ * Calls a listener.
+ *
+ * @throws {MillraceError} `SRT_REJECTED`, naming the code; `SRT_TIMEOUT` where nobody answers
+ * @throws the signal's reason where it aborts first
+ */
+export async function connect(options: ConnectOptions): Promise<Caller> {
+  const { streamId = '', signal } = options
+  if (Buffer.byteLength(streamId) > MAX_STREAM_ID_BYTES) {
+    throw new RangeError(`a stream id takes at most ${MAX_STREAM_ID_BYTES} bytes`)
+  }
+  signal?.throwIfAborted()
+  const { address } = await lookup(options.host)
+  const socket = openSocket(address)
+  try {
+    // A connected socket sends cheaper, and hears nobody else.
+    const connected = once(socket, 'connect')
+    socket.connect(options.port, address)
+    await connected
+    signal?.throwIfAborted()
+  } catch (error) {
+    socket.close()
+    throw error
+  }
+  return new Promise((resolve, reject) => {
+    void new Caller(socket, address, options, { connected: resolve, refused: reject })
+  })
+}
+
+/** Who waits for the handshake. */
+interface Outcome {
+  connected(caller: Caller): void
+  refused(reason: unknown): void
+}
+
+/** A connection to a listener. */
+export class Caller {
+  /** Settles when the connection is over; never rejects. */
+  readonly closed: Promise<CloseReason>
+  readonly #clock: Clock
+  readonly #socket: Socket
+  readonly #call: Call
+  readonly #ticker: NodeJS.Timeout
+
+  /** Use `connect`. */
+  constructor(socket: Socket, address: string, options: ConnectOptions, outcome: Outcome) {
+    const { clock = systemClock, random = randomBytes, latencyMs = 120, signal } = options
+    this.#clock = clock
+    this.#socket = socket
+    let settleClosed: (reason: CloseReason) => void
+    this.closed = new Promise((resolve) => {
+      settleClosed = resolve
+    })
+    const refuse = (reason: unknown) => {
+      signal?.removeEventListener('abort', abort)
+      this.#release()
+      outcome.refused(reason)
+    }
+    const abort = () => refuse(signal?.reason)
+    signal?.addEventListener('abort', abort)
+    this.#call = new Call({
+      remoteAddress: address,
+      remotePort: options.port,
+      socketId: 1 + (random(4).readUInt32BE() % MAX_SOCKET_ID),
+      streamId: options.streamId ?? '',
+      latencyMs,
+      peerLatencyMs: options.peerLatencyMs ?? latencyMs,
+      initialSequenceNumber:
+        options.initialSequenceNumber ?? random(4).readUInt32BE() % MAX_SEQUENCE_NUMBER,
+      startTimestampUs: options.startTimestampUs ?? 0,
+      sendBufferPackets: options.sendBufferPackets ?? 8192,
+      maxBandwidthBps: options.maxBandwidthBps ?? 1e9,
+      connectTimeoutUs: (options.connectTimeoutMs ?? 3000) * 1000,
+      idleTimeoutUs: (options.idleTimeoutMs ?? 5000) * 1000,
+      host: {
+        transmit: (datagram) => socket.send(datagram),
+        connected: () => {
+          signal?.removeEventListener('abort', abort)
+          outcome.connected(this)
+        },
+        refused: refuse,
+        ended: (reason) => {
+          this.#release()
+          settleClosed(reason)
+        },
+      },
+    })
+    socket.on('message', (datagram) => this.#call.handleDatagram(datagram, clock.nowUs()))
+    // Nobody listens at the moment (ECONNREFUSED): the time-outs of handshake and connection say when that is final.
+    socket.on('error', () => {})
+    this.#ticker = setInterval(() => this.#call.tick(clock.nowUs()), TICK_MS)
+    this.#call.start(clock.nowUs())
+  }
+
+  /**
+   * Sends a payload of at most 1456 bytes, best n x 188; it is copied.
+   *
+   * @returns false where it was not taken: the send buffer is full, or the connection is over
+   */
+  send(payload: Buffer): boolean {
+    if (payload.length > MAX_PAYLOAD_BYTES) {
+      throw new RangeError(
+        `a payload of ${payload.length} bytes does not fit a packet: at most ${MAX_PAYLOAD_BYTES}`,
+      )
+    }
+    return this.#call.send(payload, this.#clock.nowUs())
+  }
+
+  stats(): SenderStats {
+    return this.#call.stats()
+  }
+
+  /** Waits until the listener has what was sent, or would not want it any more, and says goodbye. */
+  async close(): Promise<void> {
+    this.#call.close()
+    await this.closed
+  }
+
+  #release(): void {
+    clearInterval(this.#ticker)
+    this.#socket.close()
+  }
+}

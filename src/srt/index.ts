@@ -1,0 +1,17 @@
+/**
+ * SRT for live ingest, in pure TypeScript: `createListener` accepts callers, `connect` calls a listener.
+ *
+ * @module
+ */
+export { Caller, connect, type ConnectOptions } from './caller.ts'
+export { createListener, Listener, type ListenerOptions } from './listener.ts'
+export type {
+  AcceptDecision,
+  CloseReason,
+  ConnectionRequest,
+  ListenerStats,
+  PayloadSink,
+  SenderStats,
+  SrtConnection,
+  SrtStats,
+} from './types.ts'

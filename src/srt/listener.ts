@@ -1,0 +1,156 @@
+/**
+ * Accepts SRT callers on one UDP port: an `Endpoint` with a socket, a clock and a timer.
+ *
+ * @module
+ */
+import { randomBytes } from 'node:crypto'
+import type { Socket } from 'node:dgram'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { systemClock, type Clock } from '../clock.ts'
+import { MillraceError, RejectCode } from '../errors.ts'
+import { Endpoint } from './endpoint.ts'
+import type { Attempt } from './handshake-responder.ts'
+import { enlargeReceiveBuffer, openSocket } from './socket.ts'
+import { TICK_MS } from './timers.ts'
+import type { AcceptDecision, ConnectionRequest, ListenerStats } from './types.ts'
+
+export interface ListenerOptions {
+  /** Numeric address; `::` takes IPv4 as well. */
+  readonly host: string
+  /** 0 for any that is free. */
+  readonly port: number
+  /** Receive latency where the caller asks for less (milliseconds). */
+  readonly latencyMs: number
+  /** Receive latency where the caller asks for more; default 8000. */
+  readonly maxLatencyMs?: number
+  /** Packets held behind a missing one, per connection, and the window announced to senders; default 16384. */
+  readonly receiveBufferPackets?: number
+  /** An encoder silent for this long is gone; default 5000. */
+  readonly idleTimeoutMs?: number
+  /** How long `accept` may take; callers give up after 3000, default 2500. */
+  readonly acceptTimeoutMs?: number
+  /**
+   * Decides about a caller. What it throws rejects the caller: a `MillraceError` with its own reject code.
+   *
+   * @param signal  aborted when an answer comes too late
+   */
+  readonly accept: (request: ConnectionRequest, signal: AbortSignal) => Promise<AcceptDecision>
+  readonly clock?: Clock
+  /** Random bytes for secrets and socket ids. */
+  readonly random?: (bytes: number) => Buffer
+  /** Takes sentences for the operator; they hold no secrets. */
+  readonly onWarning?: (message: string) => void
+}
+
+/** @throws {MillraceError} `ADDRESS_IN_USE` */
+export async function createListener(options: ListenerOptions): Promise<Listener> {
+  const socket = openSocket(options.host)
+  try {
+    const listening = once(socket, 'listening')
+    socket.bind(options.port, options.host)
+    await listening
+  } catch (cause) {
+    socket.close()
+    if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw cause
+    throw new MillraceError('ADDRESS_IN_USE', {
+      message: `UDP port ${options.port} on ${options.host} is in use: choose another port for SRT`,
+      cause,
+    })
+  }
+  return new Listener(socket, options)
+}
+
+/** A listening port. `close` ends every connection; their sinks hear `end('closed')`. */
+export class Listener {
+  readonly #options: ListenerOptions
+  readonly #clock: Clock
+  readonly #socket: Socket
+  readonly #endpoint: Endpoint
+  readonly #undecided = new Map<Attempt, AbortController>()
+  #ticker: NodeJS.Timeout | undefined
+  #closing: Promise<void> | undefined
+
+  /** Use `createListener`. */
+  constructor(socket: Socket, options: ListenerOptions) {
+    this.#socket = socket
+    this.#options = options
+    this.#clock = options.clock ?? systemClock
+    this.#endpoint = new Endpoint({
+      latencyMs: options.latencyMs,
+      maxLatencyMs: options.maxLatencyMs ?? 8000,
+      receiveBufferPackets: options.receiveBufferPackets ?? 16_384,
+      idleTimeoutUs: (options.idleTimeoutMs ?? 5000) * 1000,
+      acceptTimeoutUs: (options.acceptTimeoutMs ?? 2500) * 1000,
+      random: options.random ?? randomBytes,
+      nowUs: this.#clock.nowUs(),
+      host: {
+        transmit: (datagram, port, address) => socket.send(datagram, port, address),
+        request: (attempt) => void this.#decide(attempt),
+        expire: (attempt) => this.#undecided.get(attempt)?.abort(),
+        fail: (error) =>
+          this.#warn(`an SRT connection was closed: its sink threw ${String(error)}`),
+      },
+    })
+    socket.on('message', (datagram, { address, port }) => {
+      this.#endpoint.handleDatagram(datagram, port, address, this.#clock.nowUs())
+      if (this.#endpoint.busy) this.#ticker ??= setInterval(() => this.#tick(), TICK_MS)
+    })
+    socket.on('error', (error) => this.#warn(`SRT socket: ${error.message}`))
+    const warning = enlargeReceiveBuffer(socket)
+    if (warning !== undefined) this.#warn(warning)
+  }
+
+  address(): AddressInfo {
+    return this.#socket.address()
+  }
+
+  get connectionCount(): number {
+    return this.#endpoint.connectionCount
+  }
+
+  stats(): ListenerStats {
+    return this.#endpoint.stats
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#shutDown()
+    return this.#closing
+  }
+
+  async #shutDown(): Promise<void> {
+    clearInterval(this.#ticker)
+    this.#endpoint.close(this.#clock.nowUs())
+    this.#socket.close()
+    await once(this.#socket, 'close')
+  }
+
+  async #decide(attempt: Attempt): Promise<void> {
+    const controller = new AbortController()
+    this.#undecided.set(attempt, controller)
+    const decision = await this.#ask(attempt, controller.signal)
+    this.#undecided.delete(attempt)
+    this.#endpoint.decide(attempt, decision, this.#clock.nowUs())
+  }
+
+  async #ask(attempt: Attempt, signal: AbortSignal): Promise<AcceptDecision> {
+    try {
+      return await this.#options.accept(attempt, signal)
+    } catch (error) {
+      if (error instanceof MillraceError) return { reject: error.rejectCode }
+      this.#warn(`an SRT caller was rejected, because the accept hook threw ${String(error)}`)
+      return { reject: RejectCode.INTERNAL }
+    }
+  }
+
+  #tick(): void {
+    this.#endpoint.tick(this.#clock.nowUs())
+    if (this.#endpoint.busy) return
+    clearInterval(this.#ticker)
+    this.#ticker = undefined
+  }
+
+  #warn(message: string): void {
+    this.#options.onWarning?.(message)
+  }
+}
