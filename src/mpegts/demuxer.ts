@@ -100,21 +100,20 @@ export class Demuxer {
    */
   gap(lostPackets: number): void {
     this.#sync.reset()
-    if (lostPackets * PACKETS_PER_PAYLOAD < COUNTER_CYCLE) return
+    const countersTell = lostPackets * PACKETS_PER_PAYLOAD < COUNTER_CYCLE
     for (const { sections, stream } of this.#routes.values()) {
+      stream?.pes.handleGap()
+      if (countersTell) continue
       sections?.reset()
       stream?.pes.handleLoss()
     }
   }
 
-  /** @returns what was still open; a PES that lacks bytes of its told length is damaged */
+  /** @returns what was still open; a PES that lacks bytes, as far as one can tell, is damaged */
   end(): DemuxerOutput[] {
     const outputs: DemuxerOutput[] = []
     for (const run of this.#sync.end()) this.#demuxRun(run, outputs)
-    for (const stream of this.#streams.values()) {
-      if (stream.pes.lacksBytes) stream.pes.handleLoss()
-      if (stream.pes.open) this.#release(stream, outputs)
-    }
+    for (const stream of this.#streams.values()) this.#flush(stream, outputs)
     this.#announce(outputs)
     return outputs
   }
@@ -176,12 +175,11 @@ export class Demuxer {
     at: number,
     outputs: DemuxerOutput[],
   ): void {
-    const end = at + PACKET_BYTES
     if (stream?.pes.open === true) {
-      stream.pes.append(bytes, at, end)
+      stream.pes.appendEmpty(bytes, at)
       this.#countOpenBytes(stream)
     } else if (pid === this.#program?.pcrPid) {
-      outputs.push({ type: 'packets', pid, chunks: [bytes.subarray(at, end)] })
+      outputs.push({ type: 'packets', pid, chunks: [bytes.subarray(at, at + PACKET_BYTES)] })
     } else this.#stats.unusedPackets++
   }
 
@@ -219,6 +217,13 @@ export class Demuxer {
     this.#openBytes -= pes.sizeBytes
     pes.take()
     this.#stats.oversizedPes++
+  }
+
+  /** Releases what is open, though its end was not seen. */
+  #flush(stream: ElementaryStream, outputs: DemuxerOutput[]): void {
+    if (!stream.pes.open) return
+    if (stream.pes.truncated) stream.pes.handleLoss()
+    this.#release(stream, outputs)
   }
 
   #release(stream: ElementaryStream, outputs: DemuxerOutput[]): void {
@@ -264,7 +269,7 @@ export class Demuxer {
       )
     }
     for (const [pid, stream] of this.#streams) {
-      if (streams.get(pid) !== stream && stream.pes.open) this.#release(stream, outputs)
+      if (streams.get(pid) !== stream) this.#flush(stream, outputs)
     }
     this.#streams = streams
     this.#predating = new Set([...streams.values()].filter(({ pes }) => pes.open))

@@ -26,6 +26,7 @@ export class PesAssembler {
   #damaged = false
   #chunks: Buffer[] = []
   #sizeBytes = 0
+  #sizeBytesAtGap: number | undefined
   /** Neighbouring packets that are not a chunk yet. */
   #run: Buffer | undefined
   #runStart = 0
@@ -39,9 +40,10 @@ export class PesAssembler {
     return this.#open
   }
 
-  /** The open PES has told its length, and not all of it came. */
-  get lacksBytes(): boolean {
-    return this.#open && Number.isFinite(this.#missingBytes)
+  /** Were the open PES to end now, it would lack bytes: of its told length, or such as a gap may have swallowed. */
+  get truncated(): boolean {
+    const lengthTold = Number.isFinite(this.#missingBytes)
+    return this.#open && (lengthTold || this.#sizeBytes === this.#sizeBytesAtGap)
   }
 
   /** Bytes of transport packets held. */
@@ -80,10 +82,22 @@ export class PesAssembler {
     return this.#endedByLength
   }
 
+  /** Keeps a packet without payload in its place; it says nothing of what a gap may have swallowed. */
+  appendEmpty(bytes: Buffer, at: number): void {
+    const nothingSinceGap = this.#sizeBytes === this.#sizeBytesAtGap
+    this.append(bytes, at, at + PACKET_BYTES)
+    if (nothingSinceGap) this.#sizeBytesAtGap = this.#sizeBytes
+  }
+
   /** Packets of this PID were lost: of the open PES, or the start of the next one. */
   handleLoss(): void {
     this.#damaged = this.#open
     this.#endedByLength = false
+  }
+
+  /** Packets were lost, of whatever PID; if of this one, the next packet tells. */
+  handleGap(): void {
+    this.#sizeBytesAtGap = this.#sizeBytes
   }
 
   /** Payload arrived while no PES is open. */
@@ -99,6 +113,7 @@ export class PesAssembler {
     this.#damaged = false
     this.#chunks = []
     this.#sizeBytes = 0
+    this.#sizeBytesAtGap = undefined
     return pes
   }
 
