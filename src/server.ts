@@ -5,6 +5,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
@@ -105,7 +106,9 @@ export class Server
 
   /** TCP port of the HTTP server. */
   get httpPort(): number {
-    return this.#app.addresses()[0]?.port ?? this.#config.http.port
+    // It listens on a port, never on a pipe, which would have no `AddressInfo`.
+    const [address] = this.#app.addresses() as AddressInfo[]
+    return address?.port ?? this.#config.http.port
   }
 
   /** Base of this server's public URLs, without a slash at its end. */

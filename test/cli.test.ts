@@ -1,0 +1,92 @@
+import { createHmac } from 'node:crypto'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+
+const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url))
+const SECRETS = { HMAC_SECRET: 'h'.repeat(32), JWT_SECRET: 'j'.repeat(32) }
+
+function millrace(args: readonly string[], env: Record<string, string> = {}, input = '') {
+  const { HMAC_SECRET: _, JWT_SECRET: __, ...clean } = process.env
+  const result = spawnSync(process.execPath, [CLI, ...args], {
+    env: { ...clean, ...env },
+    encoding: 'utf8',
+    input,
+    timeout: 20_000,
+  })
+  return { exit: result.status, out: result.stdout, err: result.stderr }
+}
+
+t.test('keygen prints 32 random bytes in hexadecimal', async (t) => {
+  const [first, second] = [millrace(['keygen']), millrace(['keygen'])]
+  t.match(first, { exit: 0, out: /^[0-9a-f]{64}\n$/ })
+  t.not(first.out, second.out)
+})
+
+t.test(
+  'sign prints the LT-SIGNATURE of an argument or of standard input, to the byte',
+  async (t) => {
+    const body = '{"stream_id": "studio"}\n'
+    const signature = createHmac('sha256', SECRETS.HMAC_SECRET).update(body).digest('hex')
+    t.equal(millrace(['sign', body], SECRETS).out, `${signature}\n`)
+    t.equal(millrace(['sign'], SECRETS, body).out, `${signature}\n`)
+    t.match(millrace(['sign', body]), { exit: 2, err: /HMAC_SECRET is not set/ })
+  },
+)
+
+t.test('serve without a secret, or with a bad setting, exits 2 and says what to do', async (t) => {
+  t.match(millrace(['serve']), { exit: 2, err: /HMAC_SECRET is not set: .*millrace keygen/ })
+  t.match(millrace(['serve'], { ...SECRETS, HTTP_PORT: '99999' }), {
+    exit: 2,
+    err: /HTTP_PORT is 99999: expected a whole number from 0 to 65535/,
+  })
+  t.match(millrace(['serve', '--srt-latency', '5'], SECRETS), { exit: 2, err: /--srt-latency/ })
+  t.match(millrace([]), { exit: 2, err: /no command/ })
+  t.match(millrace(['sevre']), { exit: 2, err: /unknown command "sevre"/ })
+})
+
+t.test('serve on a port in use exits 1 and names the setting', async (t) => {
+  const tcp = createServer()
+  tcp.listen(0, '127.0.0.1')
+  const udp = createSocket('udp4')
+  udp.bind(0, '127.0.0.1')
+  await Promise.all([once(tcp, 'listening'), once(udp, 'listening')])
+  t.teardown(() => (tcp.close(), udp.close()))
+  const env = {
+    ...SECRETS,
+    HTTP_HOST: '127.0.0.1',
+    SRT_HOST: '127.0.0.1',
+    HTTP_PORT: '0',
+    SRT_PORT: '0',
+  }
+  const httpPort = String((tcp.address() as AddressInfo).port)
+  const srtPort = String(udp.address().port)
+  t.match(millrace(['serve'], { ...env, HTTP_PORT: httpPort }), {
+    exit: 1,
+    err: new RegExp(`${httpPort}.*HTTP_PORT`),
+  })
+  t.match(millrace(['serve'], { ...env, SRT_PORT: srtPort }), {
+    exit: 1,
+    err: new RegExp(`${srtPort}.*SRT_PORT`),
+  })
+})
+
+t.test('publish says what is wrong with its file or its URL', async (t) => {
+  t.match(millrace(['publish', 'clip.mpegts']), { exit: 2, err: /millrace publish FILE URL/ })
+  t.match(millrace(['publish', CLI, 'http://127.0.0.1/']), { exit: /[12]/, err: /srt:\/\// })
+  t.match(millrace(['publish', '/nowhere.mpegts', 'srt://127.0.0.1:1']), {
+    exit: /[12]/,
+    err: /nowhere/,
+  })
+})
+
+t.test('--help and --version answer on standard output', async (t) => {
+  t.match(millrace(['--help']), {
+    exit: 0,
+    out: /millrace serve[\s\S]*--hls-linger-sec\s+HLS_LINGER_SEC/,
+  })
+  t.match(millrace(['--version']), { exit: 0, out: /^\d+\.\d+\.\d+\n$/ })
+})

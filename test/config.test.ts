@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import {
+  completeOptions,
+  configTable,
+  configWarnings,
+  parseFlags,
+  readOptions,
+  SETTINGS,
+  type Options,
+} from '../src/config.ts'
+
+const SECRETS = { hmacSecret: 'h'.repeat(32), jwtSecret: 'j'.repeat(32) }
+
+t.test('defaults are those of the README table, which is made from the schema', async (t) => {
+  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+  t.ok(readme.includes(configTable()), `README.md must hold this table:\n${configTable()}`)
+  const config = completeOptions(SECRETS)
+  t.match(config, {
+    http: { port: 8080 },
+    srt: { port: 10_080, latencyMs: 120 },
+    cache: { maxMib: 512 },
+  })
+})
+
+t.test('names in the environment and as flags come from the path', async (t) => {
+  const names = SETTINGS.map(({ env, flag }) => `${env} ${flag}`)
+  t.ok(names.includes('HLS_MAX_SEGMENT_SEC hls-max-segment-sec'))
+  t.ok(names.includes('RECONNECT_GRACE_SEC reconnect-grace-sec'))
+  t.ok(names.includes('PUBLIC_URL public-url'))
+})
+
+t.test('a flag wins over the environment, and an empty variable counts as not set', async (t) => {
+  const { values } = parseFlags(['--srt-port', '7000', '--hls-segment-sec=1.5'])
+  const env = { SRT_PORT: '6000', HTTP_PORT: '', HMAC_SECRET: SECRETS.hmacSecret, JWT_SECRET: 'x' }
+  const config = completeOptions(readOptions(env, values) as Options)
+  t.match(config, {
+    srt: { port: 7000 },
+    http: { port: 8080 },
+    hls: { segmentSec: 1.5 },
+    jwtSecret: 'x',
+  })
+})
+
+t.test('a bad value stops the start with the name, the value and what is allowed', async (t) => {
+  const refused = (env: Record<string, string>) => () =>
+    completeOptions({ ...SECRETS, ...readOptions(env, {}) } as Options)
+  t.throws(refused({ HTTP_PORT: 'eighty' }), {
+    code: 'CONFIG_INVALID',
+    message: 'HTTP_PORT is "eighty": expected a whole number from 0 to 65535',
+  })
+  t.throws(refused({ SRT_PORT: '70000' }), {
+    message: /^SRT_PORT is 70000: expected a whole number/,
+  })
+  t.throws(refused({ SRT_LATENCY_MS: '12.5' }), { message: /^SRT_LATENCY_MS is 12.5/ })
+  t.throws(refused({ LOG_LEVEL: 'loud' }), {
+    message: /^LOG_LEVEL is "loud": expected one of fatal, error/,
+  })
+  t.throws(refused({ PUBLIC_URL: 'example.org' }), { message: /^PUBLIC_URL is "example.org"/ })
+  t.throws(refused({ HLS_SEGMENT_SEC: '12', HLS_MAX_SEGMENT_SEC: '8' }), {
+    message: 'HLS_MAX_SEGMENT_SEC is 8: expected at least HLS_SEGMENT_SEC, 12',
+  })
+})
+
+t.test(
+  'a missing secret is refused with the way to make one, and no secret is ever printed',
+  async (t) => {
+    const without = (key: 'hmacSecret' | 'jwtSecret') => () =>
+      completeOptions({ ...SECRETS, [key]: undefined } as unknown as Options)
+    t.throws(without('hmacSecret'), { message: /^HMAC_SECRET is not set: .*millrace keygen/ })
+    t.throws(without('jwtSecret'), { message: /^JWT_SECRET is not set: .*millrace keygen/ })
+    t.throws(() => completeOptions({ ...SECRETS, hmacSecret: '' }), {
+      message: /^HMAC_SECRET is empty/,
+    })
+    t.throws(
+      () => completeOptions({ ...SECRETS, hmacSecret: 4711 } as unknown as Options),
+      (error: Error) => t.notMatch(error.message, /4711/),
+    )
+  },
+)
+
+t.test('a secret under 32 characters warns', async (t) => {
+  t.strictSame(configWarnings(completeOptions(SECRETS)), [])
+  const [warning] = configWarnings(completeOptions({ ...SECRETS, jwtSecret: 'short' }))
+  t.match(warning, /^JWT_SECRET has fewer than 32 characters/)
+  t.notMatch(warning, /short/)
+})
+
+t.test('an unknown flag is refused by name', async (t) => {
+  t.throws(() => parseFlags(['--http-prot', '80']), { message: /--http-prot/ })
+})

@@ -1,0 +1,45 @@
+/**
+ * What a stranger does first: `npm run demo`, and look.
+ */
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { openPage, playback, watchStalls } from '../support/browser.ts'
+import { start } from '../support/process.ts'
+import { requireTool } from '../support/tools.ts'
+import { until } from '../support/until.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+t.test(
+  'the demo prints a URL whose page plays picture and sound',
+  { timeout: 120_000 },
+  async (t) => {
+    if (!requireTool(t, 'chromium')) return
+    const demo = start(t, process.execPath, ['dist/cli.js', 'demo', '--http-port', '0'], {
+      cwd: ROOT,
+    })
+    const [url] = await until('a URL', () => /http:\/\/\S+\/watch\/\S+/.exec(demo.output()))
+    const { page, errors } = await openPage(t, url)
+    const now = () => playback(page)
+    await until('the picture moves', async () => (await now()).currentTimeSec > 0.5, {
+      timeoutMs: 40_000,
+    })
+    await watchStalls(page)
+    const before = await now()
+    await until(
+      '15 s were played',
+      async () => (await now()).currentTimeSec >= before.currentTimeSec + 15,
+      {
+        timeoutMs: 60_000,
+      },
+    )
+    const after = await now()
+    t.match(after, { width: 640, height: 360, paused: false, error: null })
+    t.equal(after.stalls, 0, 'without a stall')
+    t.ok(after.audioDecodedBytes > before.audioDecodedBytes, 'sound was decoded')
+    t.ok(after.framesDecoded > before.framesDecoded + 15 * 25, 'and pictures')
+    t.strictSame(errors, [])
+    demo.kill('SIGINT')
+    t.equal(await demo.exit, 0, 'Ctrl-C ends it cleanly')
+  },
+)

@@ -1,0 +1,166 @@
+/**
+ * Real encoders publish for a while with the URL that a webhook brought; a viewer keeps everything; other people's
+ * tools judge what came out against what the encoder wrote to a file at the same time.
+ */
+import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { countMedia, decodeErrors } from '../support/media.ts'
+import { start } from '../support/process.ts'
+import { checkPlaylists } from '../support/playlist-rules.ts'
+import { startService } from '../support/service.ts'
+import { requireTool } from '../support/tools.ts'
+import { until } from '../support/until.ts'
+import { record } from '../support/viewer.ts'
+import { findEvent, startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+/** 60 s is what a person watches before believing it; `E2E_SECONDS` shortens it at the desk. */
+const SECONDS = Number(process.env['E2E_SECONDS'] ?? 60)
+
+const PICTURE = ['-f', 'lavfi', '-i', 'testsrc2=size=320x180:rate=30']
+const TONE = ['-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=48000']
+const X264 = '-c:v libx264 -preset ultrafast -tune zerolatency -g 60 -pix_fmt yuv420p'.split(' ')
+const X265 =
+  '-c:v libx265 -preset ultrafast -x265-params keyint=60:open-gop=0:log-level=none -pix_fmt yuv420p'.split(
+    ' ',
+  )
+
+/** ffmpeg in real time that writes the same packets to `file` and to `target`. */
+function ffmpeg(codec: readonly string[], file: string, target: string): string[] {
+  return [
+    ...['-v', 'error', '-re', ...PICTURE, '-re', ...TONE, '-t', String(SECONDS)],
+    ...['-map', '0:v', '-map', '1:a', ...codec, '-c:a', 'aac', '-b:a', '128k'],
+    ...['-f', 'tee', `[f=mpegts]${file}|[f=mpegts]${target}`],
+  ]
+}
+
+interface Encoder {
+  readonly name: string
+  readonly tools: readonly string[]
+  /** A shell command line that publishes to `$URL` and keeps the same bytes in `$FILE`. */
+  readonly command: (file: string, url: string) => [string, string[]]
+}
+
+const ENCODERS: readonly Encoder[] = [
+  {
+    name: 'ffmpeg, x264 and AAC',
+    tools: [],
+    command: (file, url) => ['ffmpeg', ffmpeg(X264, file, url)],
+  },
+  {
+    name: 'ffmpeg, x265 and AAC',
+    tools: [],
+    command: (file, url) => ['ffmpeg', ffmpeg(X265, file, url)],
+  },
+  {
+    name: 'srt-live-transmit',
+    tools: ['srt-live-transmit'],
+    command: (file, url) => {
+      const encoder = ['ffmpeg', ...ffmpeg(X264, file, 'pipe:1')].map(quote).join(' ')
+      return ['sh', ['-c', `${encoder} | srt-live-transmit -q file://con ${quote(url)}`]]
+    },
+  },
+  {
+    name: 'GStreamer srtsink',
+    tools: ['gst-launch-1.0'],
+    command: (file, url) => {
+      const [address, streamKey] = url.split('?streamid=') as [string, string]
+      const frames = SECONDS * 30
+      const buffers = Math.round((SECONDS * 48_000) / 1024)
+      const pipeline = [
+        `mpegtsmux name=mux alignment=7 ! tee name=t`,
+        `t. ! queue ! filesink location=${file}`,
+        `t. ! queue ! srtsink uri=${address} streamid="${streamKey}" wait-for-connection=true`,
+        `videotestsrc is-live=true num-buffers=${frames} ! video/x-raw,width=320,height=180,framerate=30/1`,
+        `! x264enc speed-preset=ultrafast tune=zerolatency key-int-max=60 ! h264parse config-interval=-1 ! queue ! mux.`,
+        `audiotestsrc is-live=true samplesperbuffer=1024 num-buffers=${buffers} ! audio/x-raw,rate=48000,channels=2`,
+        `! avenc_aac ! aacparse ! queue ! mux.`,
+      ]
+      return ['sh', ['-c', `gst-launch-1.0 -q -e ${pipeline.join(' ')}`]]
+    },
+  },
+]
+
+t.jobs = ENCODERS.length
+t.setTimeout((SECONDS + 90) * 1000)
+
+for (const encoder of ENCODERS) {
+  t.test(`${encoder.name}: every frame and byte arrives`, { buffered: true }, async (t) => {
+    if (!requireTool(t, 'ffmpeg', 'ffprobe', ...encoder.tools)) return
+    const { api } = await startService(t)
+    const hooks = await startWebhookReceiver(t)
+    const folder = t.testdir()
+    const source = join(folder, 'source.mpegts')
+    await api('POST', '/api/start-stream', { stream_id: 'studio', webhook_urls: [hooks.url] })
+    const ready = await until('the webhook stream.ready', () => findEvent(hooks, 'stream.ready'))
+
+    const { playlist_url: playlistUrl } = (await api('GET', '/api/status', { stream_id: 'studio' }))
+      .body.data
+    const stopViewing = new AbortController()
+    t.teardown(() => stopViewing.abort())
+    const viewer = record(playlistUrl, stopViewing.signal)
+    const [command, args] = encoder.command(source, ready.data['srt_url'])
+    const program = start(t, command, args)
+    t.equal(await program.exit, 0, `the encoder is content: ${program.output()}`)
+    await until('the encoder is gone', async () => {
+      const { body } = await api('GET', '/api/status', { stream_id: 'studio' })
+      return body.data['status'] === 'INTERRUPTED'
+    })
+    await api('POST', '/api/stop-stream', { stream_id: 'studio' })
+    const recording = await viewer
+
+    t.strictSame(recording.failures, [], 'all that was listed could be fetched')
+    t.strictSame(checkPlaylists(recording.playlists), [], 'no rule of RFC 8216 was broken')
+    const received = join(folder, 'received.mpegts')
+    writeFileSync(received, Buffer.concat([...recording.segments.values()]))
+    t.equal(await decodeErrors(received), '', 'decodes in silence')
+    t.strictSame(
+      await countMedia(received),
+      await countMedia(source),
+      'nothing lost, nothing added',
+    )
+    for (const [uri, bytes] of recording.segments) {
+      const why = await segmentFault(bytes)
+      if (why !== undefined) t.fail(`${uri}: ${why}`)
+    }
+    t.ok(
+      recording.segments.size >= Math.floor(SECONDS / 2.5),
+      `${recording.segments.size} segments`,
+    )
+    t.strictSame(
+      hooks.received.map(({ event }) => event.type),
+      ['stream.ready', 'stream.live', 'stream.interrupted', 'stream.stopped'],
+    )
+  })
+}
+
+/** What is wrong with a segment, in the eyes of ffprobe and of ISO/IEC 13818-1 2.4.3. */
+async function segmentFault(bytes: Buffer): Promise<string | undefined> {
+  if (bytes.length === 0 || bytes.length % 188 !== 0) return `${bytes.length} bytes`
+  const pid = (packet: number) => bytes.readUInt16BE(packet * 188 + 1) & 0x1fff
+  const pmtPid = bytes.readUInt16BE(5 + 8 + 2) & 0x1fff
+  if (pid(0) !== 0) return 'does not begin with a PAT'
+  if (pid(1) !== pmtPid) return 'has no PMT behind its PAT'
+  const first = await firstVideoPacket(bytes)
+  return first.startsWith('K') ? undefined : `its first picture has the flags "${first}"`
+}
+
+function firstVideoPacket(bytes: Buffer): Promise<string> {
+  const args =
+    '-v error -select_streams v -show_entries packet=flags -of csv=p=0 -read_intervals %+#1 -f mpegts -'
+  return new Promise((resolve, reject) => {
+    const probe = spawn('ffprobe', args.split(' '), { stdio: ['pipe', 'pipe', 'inherit'] })
+    let output = ''
+    probe.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    probe.on('error', reject)
+    probe.on('close', () => resolve(output.trim()))
+    // It stops reading once it knows.
+    probe.stdin.on('error', () => undefined)
+    probe.stdin.end(bytes)
+  })
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}

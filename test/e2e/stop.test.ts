@@ -1,0 +1,129 @@
+/**
+ * The end of a stream: by the API, by time, by a signal to the process.
+ */
+import { randomBytes } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { verify } from '../../src/auth/signature.ts'
+import { connect } from '../../src/srt/index.ts'
+import { publish } from '../../src/publisher/publisher.ts'
+import { start } from '../support/process.ts'
+import { signedCall, startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+import { segmentUris } from '../support/viewer.ts'
+import { findEvent, startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+const DEMO = new URL('../../fixtures/demo.mpegts', import.meta.url)
+const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
+
+t.test(
+  'stop-stream disconnects, ends the playlist, tells, and after the linger forgets',
+  async (t) => {
+    const { server, api, url, hmacSecret } = await startService(t, {
+      hls: { lingerSec: 2, segmentSec: 1 },
+    })
+    const hooks = await startWebhookReceiver(t)
+    await api('POST', '/api/start-stream', { stream_id: 'studio', webhook_urls: [hooks.url] })
+    const ready = await until('stream.ready', () => findEvent(hooks, 'stream.ready'))
+    const stopEncoder = new AbortController()
+    t.teardown(() => stopEncoder.abort())
+    const encoder = publish({
+      file: DEMO,
+      url: ready.data['srt_url'],
+      loop: true,
+      signal: stopEncoder.signal,
+    })
+    await until('stream.live', () => findEvent(hooks, 'stream.live'))
+    const playlistUrl = `${url}/video/studio/playlist.m3u8`
+    t.notMatch(await text(playlistUrl), /ENDLIST/)
+
+    const stopped = await api('POST', '/api/stop-stream', { stream_id: 'studio' })
+    t.match(stopped, {
+      status: 200,
+      body: { success: true, data: { status: 'STOPPED', live: false } },
+    })
+    t.match(await text(playlistUrl), /#EXT-X-ENDLIST\n$/)
+    stopEncoder.abort()
+    await encoder
+    await until('stream.stopped', () => findEvent(hooks, 'stream.stopped'))
+    t.strictSame(
+      hooks.received.map(({ event }) => event.type),
+      ['stream.ready', 'stream.live', 'stream.stopped'],
+    )
+    for (const { bytes, headers } of hooks.received) {
+      t.ok(verify(bytes, String(headers['lt-signature']), hmacSecret), 'the webhook is genuine')
+    }
+    const again = await api('POST', '/api/stop-stream', { stream_id: 'studio' })
+    t.equal(again.status, 200, 'stopping a stopped stream is fine')
+
+    const [uri] = segmentUris(await text(playlistUrl))
+    await until('the linger is over', async () => (await fetch(playlistUrl)).status === 404)
+    t.equal((await fetch(new URL(uri!, playlistUrl))).status, 404, 'its segments are gone too')
+    t.equal((await api('GET', '/api/status', { stream_id: 'studio' })).status, 404)
+    t.equal(server.findStream('studio'), undefined)
+  },
+)
+
+t.test('a lost encoder that does not come back ends the stream after the grace', async (t) => {
+  const { server } = await startService(t, { reconnectGraceSec: 1 })
+  const { streamKey } = await server.startStream({ streamId: 'studio' })
+  const ended = new Promise((resolve) => server.findStream('studio')!.once('end', resolve))
+  const caller = await connect({ host: '127.0.0.1', port: server.srtPort, streamId: streamKey })
+  await caller.close()
+  t.strictSame(await ended, { reason: 'grace-expired' })
+  const { status } = await server.startStream({ streamId: 'studio' })
+  t.equal(status, 'READY', 'starting the id again begins a new stream')
+})
+
+t.test(
+  'SIGTERM: exit 0, the encoder is told, ENDLIST is written, no unhandled rejection',
+  async (t) => {
+    const env = {
+      HMAC_SECRET: randomBytes(32).toString('hex'),
+      JWT_SECRET: randomBytes(32).toString('hex'),
+      HTTP_HOST: '127.0.0.1',
+      HTTP_PORT: '0',
+      SRT_HOST: '127.0.0.1',
+      SRT_PORT: '0',
+      HLS_SEGMENT_SEC: '1',
+    }
+    const service = start(t, process.execPath, [CLI, 'serve'], { env })
+    const listening = await until('the service listens', () =>
+      /"http":"([^"]+)"/.exec(service.output()),
+    )
+    const url = listening[1]!
+    const { body } = await signedCall(
+      `${url}/api/start-stream`,
+      'POST',
+      { stream_id: 'studio' },
+      env.HMAC_SECRET,
+    )
+    const stopEncoder = new AbortController()
+    t.teardown(() => stopEncoder.abort())
+    const events: string[] = []
+    const encoder = publish({
+      file: DEMO,
+      url: body.data['srt_url'],
+      loop: true,
+      signal: stopEncoder.signal,
+      onEvent: (event) => events.push(event),
+    })
+    const playlistUrl = `${url}/video/studio/playlist.m3u8`
+    await until('the playlist', async () => (await fetch(playlistUrl)).ok)
+    service.kill('SIGTERM')
+    await until('ENDLIST', async () => (await text(playlistUrl)).includes('#EXT-X-ENDLIST'))
+    t.equal(await service.exit, 0)
+    stopEncoder.abort()
+    await encoder.catch(() => undefined)
+    t.notMatch(service.output(), /unhandled|Error:/i)
+    t.notMatch(
+      service.output(),
+      new RegExp(`${env.HMAC_SECRET}|${env.JWT_SECRET}|token=`),
+      'no secret in the log',
+    )
+  },
+)
+
+async function text(url: string): Promise<string> {
+  return (await fetch(url)).text()
+}

@@ -1,0 +1,136 @@
+/**
+ * Stream keys as a real SRT caller meets them (interface.md, Layer 2): each bad one is 1010 on the wire, which libsrt
+ * puts into words as its bad-secret text.
+ */
+import { randomBytes } from 'node:crypto'
+import { SignJWT } from 'jose'
+import t from 'tap'
+import { issueStreamKey } from '../../src/auth/stream-key.ts'
+import { connect } from '../../src/srt/index.ts'
+import { start } from '../support/process.ts'
+import { startService, type TestService } from '../support/service.ts'
+import { requireTool } from '../support/tools.ts'
+import { until } from '../support/until.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+const HOUR_MS = 3_600_000
+
+/** Every way for a key to be bad -> the reason that the webhook gives, where there is a stream to tell. */
+async function badKeys(service: TestService) {
+  const key = async (streamId: string, secret = service.jwtSecret, now = new Date()) =>
+    (await issueStreamKey({ streamId, secret, now })).streamKey
+  const good = await key('studio')
+  const token = good.slice(good.indexOf('token=') + 6)
+  const [header, claims, signature] = token.split('.') as [string, string, string]
+  const flipped = signature.startsWith('A') ? `B${signature.slice(1)}` : `A${signature.slice(1)}`
+  const withoutExpiry = await new SignJWT({ stream_id: 'studio' })
+    .setProtectedHeader({ alg: 'HS256' })
+    .sign(new TextEncoder().encode(service.jwtSecret))
+  const unsigned = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${claims}.`
+  return {
+    expired: await key('studio', service.jwtSecret, new Date(Date.now() - 2.01 * HOUR_MS)),
+    'tampered signature': `mode=publish,rid=studio,token=${header}.${claims}.${flipped}`,
+    'tampered claims': `mode=publish,rid=studio,token=${header}.${claims.slice(0, -2)}AA.${signature}`,
+    'foreign secret': await key('studio', randomBytes(32).toString('hex')),
+    'rid of another stream': good.replace('rid=studio', 'rid=other'),
+    'unknown stream': await key('never-started'),
+    'no token': 'mode=publish,rid=studio',
+    'no rid': `mode=publish,token=${token}`,
+    'mode=request': good.replace('mode=publish', 'mode=request'),
+    'token without expiry': `mode=publish,rid=studio,token=${withoutExpiry}`,
+    'alg none': `mode=publish,rid=studio,token=${unsigned}`,
+    garbage: '\u0001%%%,,,===!!',
+    empty: '',
+  }
+}
+
+t.test('srt-live-transmit is refused with the bad-secret text for every bad key', async (t) => {
+  if (!requireTool(t, 'srt-live-transmit')) return
+  const service = await startService(t)
+  for (const id of ['studio', 'other']) {
+    await service.api('POST', '/api/start-stream', { stream_id: id })
+  }
+  for (const [what, streamKey] of Object.entries(await badKeys(service))) {
+    const query = streamKey === '' ? '' : `?streamid=${streamKey}`
+    const url = `srt://127.0.0.1:${service.server.srtPort}${query}`
+    const caller = start(t, 'srt-live-transmit', [
+      '-a',
+      'no',
+      '-loglevel',
+      'error',
+      'file:///dev/zero',
+      url,
+    ])
+    const text = await until(
+      `${what}: the refusal`,
+      () => /reject.*|ERROR.*/i.exec(caller.output())?.[0],
+    )
+    await until(`${what}: the reason`, () => /incorrect passphrase/i.test(caller.output()), {
+      timeoutMs: 5000,
+    }).catch(() => t.fail(`${what}: ${text}\n${caller.output()}`))
+    caller.kill()
+    await caller.exit
+  }
+  const { body } = await service.api('GET', '/api/status', { stream_id: 'studio' })
+  t.equal(body.data['status'], 'READY', 'nobody got in')
+})
+
+t.test('our own caller names 1010, and the stream hears why', async (t) => {
+  const service = await startService(t)
+  const hooks = await startWebhookReceiver(t)
+  for (const id of ['studio', 'other']) {
+    await service.api('POST', '/api/start-stream', { stream_id: id, webhook_urls: [hooks.url] })
+  }
+  const port = service.server.srtPort
+  for (const [what, streamId] of Object.entries(await badKeys(service))) {
+    await t.rejects(
+      connect({ host: '127.0.0.1', port, streamId }),
+      { code: 'SRT_REJECTED', message: /1010/ },
+      what,
+    )
+  }
+})
+
+t.test(
+  'a key may be used again while it is valid, and an older one stays valid after a new start',
+  async (t) => {
+    const service = await startService(t)
+    const first = await service.server.startStream({ streamId: 'studio' })
+    const second = await service.server.startStream({ streamId: 'studio' })
+    t.not(first.streamKey, second.streamKey, 'a new start brings a new key')
+    for (const { streamKey } of [first, second, first]) {
+      const caller = await connect({
+        host: '127.0.0.1',
+        port: service.server.srtPort,
+        streamId: streamKey,
+      })
+      await caller.close()
+      await until(
+        'the encoder is gone',
+        () => service.server.status('studio').status === 'INTERRUPTED',
+      )
+    }
+    t.pass('three connections with two keys')
+  },
+)
+
+t.test('a second encoder is refused with 2409 while the first sends', async (t) => {
+  const { server } = await startService(t)
+  const { streamKey } = await server.startStream({ streamId: 'studio' })
+  const options = { host: '127.0.0.1', port: server.srtPort, streamId: streamKey }
+  const first = await connect(options)
+  t.teardown(() => first.close())
+  const sending = setInterval(() => first.send(Buffer.alloc(1316, 0x47)), 10)
+  t.teardown(() => clearInterval(sending))
+  await t.rejects(connect(options), { code: 'SRT_REJECTED', message: /2409/ })
+  t.equal(server.status('studio').status, 'STREAMING', 'the first goes on')
+})
+
+t.test('a stopped stream takes no encoder', async (t) => {
+  const { server } = await startService(t)
+  const { streamKey } = await server.startStream({ streamId: 'studio' })
+  await server.stopStream('studio')
+  await t.rejects(connect({ host: '127.0.0.1', port: server.srtPort, streamId: streamKey }), {
+    message: /1010/,
+  })
+})

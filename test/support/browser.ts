@@ -1,0 +1,72 @@
+/**
+ * A real browser on a real player page.
+ *
+ * @module
+ */
+import { chromium, type Browser, type Page } from 'playwright-core'
+
+interface Test {
+  teardown(close: () => Promise<unknown>): unknown
+}
+
+const FLAGS = [
+  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  '--autoplay-policy=no-user-gesture-required',
+]
+
+/** Opens a page in headless Chromium that closes with the test. Errors of the page end up in `errors`. */
+export async function openPage(t: Test, url: string): Promise<{ page: Page; errors: string[] }> {
+  const browser: Browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    headless: true,
+    args: FLAGS,
+  })
+  t.teardown(() => browser.close())
+  const page = await browser.newPage()
+  const errors: string[] = []
+  page.on('pageerror', (error) => errors.push(error.message))
+  await page.goto(url)
+  return { page, errors }
+}
+
+export interface Playback {
+  readonly currentTimeSec: number
+  readonly width: number
+  readonly height: number
+  readonly paused: boolean
+  readonly ended: boolean
+  /** Bytes of sound that were decoded so far. */
+  readonly audioDecodedBytes: number
+  /** Pictures that were decoded so far. */
+  readonly framesDecoded: number
+  /** How often the picture stood still for want of data (`waiting` events after the first `playing`). */
+  readonly stalls: number
+  readonly error: string | null
+}
+
+/** Counts stalls from now on; call once, when the picture moves. */
+export async function watchStalls(page: Page): Promise<void> {
+  await page.evaluate(`{
+    const video = document.querySelector('video')
+    video.stalls = 0
+    video.addEventListener('waiting', () => video.stalls++)
+  }`)
+}
+
+export async function playback(page: Page): Promise<Playback> {
+  return page.evaluate(`(() => {
+    const video = document.querySelector('video')
+    return {
+      currentTimeSec: video.currentTime,
+      width: video.videoWidth,
+      height: video.videoHeight,
+      paused: video.paused,
+      ended: video.ended,
+      audioDecodedBytes: video.webkitAudioDecodedByteCount,
+      framesDecoded: video.getVideoPlaybackQuality().totalVideoFrames,
+      stalls: video.stalls ?? 0,
+      error: video.error && video.error.message,
+    }
+  })()`)
+}

@@ -1,0 +1,44 @@
+/**
+ * Programs that a test starts, and that end with it whatever happens.
+ *
+ * @module
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+
+interface Test {
+  teardown(close: () => unknown): unknown
+}
+
+export interface Program {
+  readonly child: ChildProcess
+  /** All it wrote so far, standard output and standard error in one. */
+  readonly output: () => string
+  /** Exit code, or the signal that ended it. */
+  readonly exit: Promise<number | NodeJS.Signals>
+  kill(signal?: NodeJS.Signals): void
+}
+
+export function start(
+  t: Test,
+  command: string,
+  args: readonly string[],
+  { env = {}, cwd }: { env?: Record<string, string>; cwd?: string } = {},
+): Program {
+  const child = spawn(command, args, {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(cwd === undefined ? {} : { cwd }),
+  })
+  const chunks: string[] = []
+  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk.toString()))
+  const exit = once(child, 'exit').then(
+    ([code, signal]: unknown[]) => (code ?? signal) as number | NodeJS.Signals,
+  )
+  t.teardown(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    await exit
+  })
+  return { child, output: () => chunks.join(''), exit, kill: (signal) => void child.kill(signal) }
+}

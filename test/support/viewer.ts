@@ -1,0 +1,50 @@
+/**
+ * A viewer that keeps all it sees: every version of a playlist and every segment that any of them named.
+ *
+ * @module
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface Recording {
+  /** Every different text of the media playlist, in order of appearance. */
+  readonly playlists: string[]
+  /** Segments by URI, in the order in which they were listed. */
+  readonly segments: Map<string, Buffer>
+  /** What could not be fetched although a playlist named it. */
+  readonly failures: string[]
+}
+
+/**
+ * Follows a media playlist until its ENDLIST or the signal.
+ *
+ * @param playlistUrl  as the API or a webhook gave it; 404 is taken for «not yet» until the first success
+ */
+export async function record(playlistUrl: string, signal: AbortSignal): Promise<Recording> {
+  const recording: Recording = { playlists: [], segments: new Map(), failures: [] }
+  while (!signal.aborted) {
+    const reply = await fetch(playlistUrl)
+    const text = await reply.text()
+    if (reply.ok && text !== recording.playlists.at(-1)) {
+      recording.playlists.push(text)
+      await fetchNew(new URL(playlistUrl), text, recording)
+    } else if (!reply.ok && recording.playlists.length > 0) {
+      recording.failures.push(`${reply.status} ${playlistUrl}`)
+    }
+    if (text.includes('#EXT-X-ENDLIST')) break
+    await sleep(200, undefined, { signal }).catch(() => undefined)
+  }
+  return recording
+}
+
+async function fetchNew(base: URL, playlist: string, recording: Recording): Promise<void> {
+  for (const uri of segmentUris(playlist)) {
+    if (recording.segments.has(uri)) continue
+    const reply = await fetch(new URL(uri, base))
+    if (reply.ok) recording.segments.set(uri, Buffer.from(await reply.arrayBuffer()))
+    else recording.failures.push(`${reply.status} ${uri}`)
+  }
+}
+
+export function segmentUris(playlist: string): string[] {
+  return playlist.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+}
