@@ -1,0 +1,83 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import { nalHeads, unescapeNal } from '../../src/codec/annex-b.ts'
+import { BitWriter, byteStream, nalUnit, pieces } from './nal-builder.ts'
+
+const all = () => 100
+
+t.test('NAL units stand between start codes of three or four bytes (H.264 B.1)', async (t) => {
+  const nals = [Buffer.from([0x67, 1, 2]), Buffer.from([0x68, 3]), Buffer.from([0x65, 0, 0, 3, 1])]
+  t.strictSame([...nalHeads([byteStream(...nals)], all)], nals)
+  t.strictSame([...nalHeads([Buffer.from([1, 2, 3, 0, 0])], all)], [])
+})
+
+t.test('only the bytes asked for are gathered, by NAL header', async (t) => {
+  const stream = byteStream(Buffer.from([7, 1, 2, 3]), Buffer.from([8, 1]), Buffer.from([5, 9, 9]))
+  const wanted = (header: number) => (header === 7 ? 2 : header === 5 ? 3 : 0)
+  t.strictSame([...nalHeads([stream], wanted)], [Buffer.from([7, 1]), Buffer.from([5, 9, 9])])
+})
+
+t.test('nothing is read past the NAL unit at which one stops', async (t) => {
+  const read: number[] = []
+  function* source() {
+    for (const [index, chunk] of pieces(byteStream(Buffer.alloc(50, 5)), 10).entries()) {
+      read.push(index)
+      yield chunk
+    }
+  }
+  for (const head of nalHeads(source(), () => 3)) {
+    t.equal(head.length, 3)
+    break
+  }
+  t.strictSame(read, [0])
+})
+
+t.test('the walk is the same however the access unit is cut', async () => {
+  const byte = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(0, 1, 3) }, fc.nat(255))
+  fc.assert(
+    fc.property(fc.array(byte, { maxLength: 200 }), fc.integer({ min: 1, max: 9 }), (raw, size) => {
+      const bytes = Buffer.from(raw)
+      const found = [...nalHeads(pieces(bytes, size), all)].map((nal) => nal.toString('hex'))
+      return JSON.stringify(found) === JSON.stringify(splitWhole(bytes))
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+t.test('emulation prevention bytes are taken out, and no others (H.264 7.4.1)', async (t) => {
+  t.strictSame(
+    unescapeNal(Buffer.from([0x67, 0, 0, 3, 0, 0, 3, 1, 3, 0, 3])),
+    Buffer.from([0x67, 0, 0, 0, 0, 1, 3, 0, 3]),
+  )
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(0, 1, 2, 3, 4)), (raw) => {
+      const writer = new BitWriter()
+      for (const byte of raw) writer.u(8, byte)
+      const stop = 0x80
+      return unescapeNal(nalUnit([], writer)).equals(Buffer.from([...raw, stop]))
+    }),
+  )
+})
+
+/** The same in one piece, as the standard words it. */
+function splitWhole(bytes: Buffer): string[] {
+  const parts: string[] = []
+  const startCode = Buffer.from([0, 0, 1])
+  for (let at = bytes.indexOf(startCode); at !== -1;) {
+    const next = bytes.indexOf(startCode, at + 3)
+    const nal = bytes.subarray(at + 3, next === -1 ? undefined : next)
+    if (nal.length > 0) {
+      const gathered = nal.subarray(0, 100)
+      const trimmed = nal.length >= 100 ? gathered : withoutTrailingZeros(gathered)
+      parts.push(trimmed.toString('hex'))
+    }
+    at = next
+  }
+  return parts
+}
+
+function withoutTrailingZeros(bytes: Buffer): Buffer {
+  let end = bytes.length
+  while (end > 0 && bytes[end - 1] === 0) end--
+  return bytes.subarray(0, end)
+}

@@ -1,0 +1,76 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import { inspectH265AccessUnit } from '../../src/codec/h265.ts'
+import { decodeH265Sps } from '../../src/codec/h265-sps.ts'
+import { decodeH265VpsFrameRate } from '../../src/codec/h265-vps.ts'
+import { byteStream, pieces } from './nal-builder.ts'
+
+// Encoder settings, the set it wrote, what ffprobe says of the stream; the codec strings as ISO/IEC 14496-15 E.3 has them.
+// prettier-ignore
+const ENCODED = [
+  ['x265 1080p50 main', '42010101600000030090000003000003007ba003c0801107cb965654a4c2f0168080000003008000001904', 'hvc1.1.6.L123.90', 1920, 1080, 50],
+  ['x265 10 bit 4:2:2, temporal layers, scaling lists, colours, cropped', '4201020408000003009d0800000300003c0000b00d880f9c93b659598acd249caf016a0202020800001f480003a98040', 'hvc1.4.10.L60.9D.8', 426, 242, 30_000 / 1001],
+  ['x265 4K main 10, high tier, HRD', '420101222000000300900000030000030099a001e020021c4d965654a4c2f0168080000003008000001e304e4c3f00002faf0800017d7844', 'hvc1.2.4.H153.90', 3840, 2160, 60],
+  ['x265 4:4:4, eight B-frames', '4201010408000003009e0800000300003c9003240f2cb3b1524995e02d010000030001000003001908', 'hvc1.4.10.L60.9E.8', 200, 120, 25],
+  ['x265 interlaced', '42010101600000030040000003000003003ca0192079659d8a924caf016868000003000800000300c840', 'hvc1.1.6.L60.40', 200, 120, 25],
+] as const
+
+for (const [name, hex, codecString, width, height, frameRate] of ENCODED) {
+  t.test(`sequence parameter set of ${name}`, async (t) => {
+    const nal = Buffer.from(hex, 'hex')
+    t.strictSame(decodeH265Sps(nal), { codecString, width, height, frameRate })
+    const sized = { codecString, width, height }
+    for (let length = 0; length < nal.length; length++) {
+      const cut = decodeH265Sps(nal.subarray(0, length))
+      if (cut !== undefined) t.match(cut, sized, `no wrong answer from ${length} bytes`)
+    }
+  })
+}
+
+t.test('the video parameter set may tell the frame rate (7.3.2.1)', async (t) => {
+  const told = '40010c01ffff01600000030090000003000003003c95940c000003000400000300cba0'
+  t.equal(decodeH265VpsFrameRate(Buffer.from(told, 'hex')), 50)
+  const silent = '40010c02ffff0408000003009d0800000300003c00009598acc048'
+  t.equal(decodeH265VpsFrameRate(Buffer.from(silent, 'hex')), undefined)
+})
+
+t.test('no bytes make the decoders throw', async () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 100 }), fc.nat(60), (bytes, keep) => {
+      const start = Buffer.from(ENCODED[1][1], 'hex').subarray(0, keep)
+      decodeH265Sps(Buffer.concat([start, bytes]))
+      decodeH265VpsFrameRate(Buffer.concat([start, bytes]))
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+const nal = (type: number, ...payload: number[]): Buffer => Buffer.from([type << 1, 1, ...payload])
+const vps = Buffer.from('40010c01ffff', 'hex')
+const sps = Buffer.from(ENCODED[0][1], 'hex')
+const first = 0x80
+
+t.test('random access points are IRAP pictures: IDR, CRA, BLA (7.4.2.2)', async (t) => {
+  for (let type = 0; type < 32; type++) {
+    const bytes = byteStream(nal(35, 0x50), vps, sps, nal(type, first, 1, 2, 3))
+    const expected = type >= 16 && type <= 21
+    for (const length of [1, 2, 5, bytes.length]) {
+      const { randomAccess } = inspectH265AccessUnit(pieces(bytes, length))
+      if (randomAccess !== expected) t.fail(`NAL type ${type} in pieces of ${length}`)
+    }
+  }
+  t.test('but not a later slice of one, nor one behind another picture', async (t) => {
+    t.notOk(inspectH265AccessUnit([byteStream(nal(19, 0x40))]).randomAccess)
+    t.notOk(inspectH265AccessUnit([byteStream(nal(1, first), nal(19, first))]).randomAccess)
+  })
+  t.test('nor one of another layer', async (t) => {
+    const otherLayer = Buffer.from([19 << 1, (1 << 3) | 1, first])
+    t.notOk(inspectH265AccessUnit([byteStream(otherLayer)]).randomAccess)
+    t.ok(inspectH265AccessUnit([byteStream(otherLayer, nal(19, first))]).randomAccess)
+  })
+})
+
+t.test('parameter sets come along', async (t) => {
+  const unit = [byteStream(vps, sps, nal(19, first))]
+  t.match(inspectH265AccessUnit(unit), { vps, sps, randomAccess: true })
+})
