@@ -57,6 +57,11 @@ export class OpenSegment {
     return this.randomAccess && !this.#leadingPictures
   }
 
+  /** Holds a boundary at which it can be cut. */
+  get isSplittable(): boolean {
+    return this.#split.ticks > this.startTicks
+  }
+
   /** Time of the boundary at which `splitInto` cuts. */
   get splitTicks(): number {
     return this.#split.ticks

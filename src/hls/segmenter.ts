@@ -209,9 +209,7 @@ export class Segmenter {
   #cutIfDue(open: OpenSegment, unit: PesUnit): OpenSegment {
     const { timeline } = open
     const ticks = timeline.timeOf(unit)
-    let current = open
-    while (ticks - current.startTicks > this.#target.limitTicks) current = this.#split(current)
-
+    const current = this.#splitUpTo(open, ticks)
     const isLongEnough = ticks - current.startTicks >= this.#segmentTicks * (1 - EARLY_CUT_FRACTION)
     const isDue = unit.randomAccess && (isLongEnough || !current.randomAccess)
     if (!isDue && this.#hasRoom(current, unit.sizeBytes)) return current
@@ -224,14 +222,22 @@ export class Segmenter {
     return this.#openSegment(timeline, ticks, unit.randomAccess)
   }
 
-  /** Cuts a segment whose GOP does not end in time; what lies behind the cut starts the next one. */
-  #split(open: OpenSegment): OpenSegment {
-    const next = this.#openSegment(open.timeline, open.splitTicks, false)
-    open.splitInto(next)
-    this.#close(open, next.startTicks)
-    this.#stats.forcedCuts++
-    this.#warn(warnings.gopTooLong(this.#target.sec))
-    return next
+  /**
+   * Cuts a segment that would have to last too long to end at `ticks`; what lies behind the cut starts the next one.
+   *
+   * @returns the segment that is open then
+   */
+  #splitUpTo(open: OpenSegment, ticks: number): OpenSegment {
+    let current = open
+    while (ticks - current.startTicks > this.#target.limitTicks && current.isSplittable) {
+      const next = this.#openSegment(current.timeline, current.splitTicks, false)
+      current.splitInto(next)
+      this.#close(current, next.startTicks)
+      this.#stats.forcedCuts++
+      this.#warn(warnings.gopTooLong(this.#target.sec))
+      current = next
+    }
+    return current
   }
 
   #openSegment(timeline: Timeline, startTicks: number, randomAccess: boolean): OpenSegment {
@@ -256,10 +262,11 @@ export class Segmenter {
   }
 
   #closeTimeline(): void {
-    const open = this.#open
-    if (open === undefined) return
-    this.#placeAudio(open, open.timeline.latestTicks + CLOSING_AUDIO_TICKS)
-    this.#close(open, open.timeline.endTicks)
+    if (this.#open === undefined) return
+    const { latestTicks, endTicks } = this.#open.timeline
+    const open = this.#splitUpTo(this.#open, endTicks)
+    this.#placeAudio(open, latestTicks + CLOSING_AUDIO_TICKS)
+    this.#close(open, endTicks)
     this.#open = undefined
   }
 
