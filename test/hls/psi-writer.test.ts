@@ -1,0 +1,49 @@
+import t from 'tap'
+import type { CarriedTracks } from '../../src/hls/carried-tracks.ts'
+import { encodePsi } from '../../src/hls/psi-writer.ts'
+import { readPackets, readPat, readPmt, readSection } from '../support/ts-reader.ts'
+import { AUDIO, VIDEO } from './source.ts'
+
+const CARRIED: CarriedTracks = { programNumber: 7, pcrPid: 256, video: VIDEO, audio: AUDIO }
+const descriptor = (tag: number, ...body: number[]) => Buffer.from([tag, body.length, ...body])
+
+t.test(
+  'is the very PSI that ffmpeg writes for the same program (ISO/IEC 13818-1 2.4.4)',
+  async (t) => {
+    // Captured from ffmpeg 5.1: H.264 and AAC, -f mpegts.
+    const [pat, pmt] = readPackets(encodePsi({ ...CARRIED, programNumber: 1 }, 0)).map(readSection)
+    t.equal(pat!.toString('hex'), '00b00d0001c100000001f0002ab104b2')
+    t.equal(pmt!.toString('hex'), '02b0170001c10000e100f0001be100f0000fe101f0002f44b99b')
+  },
+)
+
+t.test('one packet each, one program, the tracks that are carried', async (t) => {
+  const packets = readPackets(encodePsi(CARRIED, 5))
+  t.equal(packets.length, 2)
+  t.same(readPat(packets[0]!), [{ programNumber: 7, pmtPid: 0x1000 }])
+  t.same(readPmt(packets[1]!), {
+    version: 5,
+    pcrPid: 256,
+    streams: [
+      { streamType: 0x1b, pid: 256, descriptors: '' },
+      { streamType: 0x0f, pid: 257, descriptors: '' },
+    ],
+  })
+})
+
+t.test('keeps the descriptors that a player acts on, if they fit', async (t) => {
+  const language = descriptor(0x0a, ...Buffer.from('eng'), 0)
+  const registration = descriptor(0x05, ...Buffer.from('HEVC'))
+  const withDescriptors = (...descriptors: Buffer[]) =>
+    readPmt(
+      readPackets(
+        encodePsi({ ...CARRIED, audio: { ...AUDIO, descriptors: Buffer.concat(descriptors) } }, 0),
+      )[1]!,
+    ).streams[1]!.descriptors
+  t.equal(
+    withDescriptors(descriptor(0x52, 1), language, descriptor(0x28, 1, 2, 3, 4), registration),
+    Buffer.concat([language, registration]).toString('hex'),
+  )
+  t.equal(withDescriptors(language, Buffer.from([0x05, 200, 1])), language.toString('hex'))
+  t.equal(withDescriptors(descriptor(0x0a, ...Array<number>(180).fill(1))), '', 'one packet is all')
+})

@@ -1,0 +1,104 @@
+/**
+ * A checker that never complains proves nothing: each rule is broken once.
+ */
+import t from 'tap'
+import { PlaylistRules } from './playlist-rules.ts'
+
+interface Line {
+  readonly msn: number
+  readonly sec?: string
+  readonly seam?: boolean
+  readonly atSec?: number
+}
+
+function playlist(lines: readonly Line[], head: Record<string, string | number> = {}): string {
+  const tags = {
+    'EXT-X-VERSION': 3,
+    'EXT-X-TARGETDURATION': 2,
+    'EXT-X-MEDIA-SEQUENCE': lines[0]?.msn ?? 0,
+    'EXT-X-DISCONTINUITY-SEQUENCE': 0,
+    ...head,
+  }
+  return [
+    '#EXTM3U',
+    ...Object.entries(tags).map(([name, value]) => `#${name}:${value}`),
+    ...lines.flatMap(({ msn, sec = '2.000', seam = false, atSec = msn * 2 }) => [
+      ...(seam ? ['#EXT-X-DISCONTINUITY'] : []),
+      `#EXT-X-PROGRAM-DATE-TIME:${new Date(atSec * 1000).toISOString()}`,
+      `#EXTINF:${sec},`,
+      `a-${msn}.ts`,
+    ]),
+    '',
+  ].join('\n')
+}
+
+const from = (msn: number, count: number): Line[] =>
+  Array.from({ length: count }, (_, index) => ({ msn: msn + index }))
+
+const rulesBroken = (...versions: string[]): string[] => {
+  const rules = new PlaylistRules()
+  return versions.flatMap((text) => rules.check(text)).map((broken) => broken.split(':')[0]!)
+}
+
+t.test('is content with a playlist that rolls, meets a seam and ends', async (t) => {
+  const seam = { msn: 4, seam: true, atSec: 30 }
+  const after = [
+    { msn: 5, atSec: 32 },
+    { msn: 6, atSec: 34 },
+    { msn: 7, atSec: 36 },
+  ]
+  t.same(
+    rulesBroken(
+      playlist(from(0, 3)),
+      playlist(from(1, 3)),
+      playlist([...from(2, 2), seam]),
+      playlist([seam, ...after.slice(0, 2)]),
+      playlist(after, { 'EXT-X-DISCONTINUITY-SEQUENCE': 1 }),
+      `${playlist(after, { 'EXT-X-DISCONTINUITY-SEQUENCE': 1 })}#EXT-X-ENDLIST\n`,
+    ),
+    [],
+  )
+})
+
+t.test('names the rule that one version breaks', async (t) => {
+  const sound = playlist(from(0, 3))
+  const cases: [rule: string, text: string][] = [
+    ['1', sound.replace('#EXTM3U\n', '')],
+    ['1', sound.replace('#EXTINF', '#EXT-X-STREAM-INF:BANDWIDTH=1\n#EXTINF')],
+    ['2', playlist(from(0, 3), { 'EXT-X-VERSION': 6 })],
+    ['3', playlist(from(0, 3), { 'EXT-X-TARGETDURATION': '2.5' })],
+    ['4', playlist([{ msn: 0, sec: '2.500' }])],
+    ['6', sound.replace(/#EXT-X-DISCONTINUITY-SEQUENCE:0\n/, '')],
+    ['7', playlist(from(0, 3), { 'EXT-X-PLAYLIST-TYPE': 'EVENT' })],
+    ['11', playlist([{ msn: 0 }, { msn: 1, atSec: 3 }])],
+    ['12', playlist([{ msn: 0 }, { msn: 1, atSec: 1, seam: true }])],
+    ['16', `#EXTM3U\n#EXT-X-ENDLIST\n${sound.replace('#EXTM3U\n', '')}`],
+  ]
+  for (const [rule, text] of cases) t.ok(rulesBroken(text).includes(rule), `rule ${rule}`)
+})
+
+t.test('names the rule that a change breaks', async (t) => {
+  const ended = `${playlist(from(0, 3))}#EXT-X-ENDLIST\n`
+  const cases: [rule: string, before: string, after: string][] = [
+    ['3', playlist(from(0, 3)), playlist(from(0, 4), { 'EXT-X-TARGETDURATION': 3 })],
+    ['5', playlist(from(1, 3)), playlist(from(0, 4))],
+    ['5', playlist(from(0, 3)), playlist([...from(0, 2), { msn: 2, sec: '1.000' }])],
+    ['5', playlist(from(0, 3)), playlist(from(0, 2))],
+    ['6', playlist([{ msn: 0, seam: true }, ...from(1, 3)]), playlist(from(1, 4))],
+    ['8', playlist(from(0, 3)), playlist(from(2, 2))],
+    ['16', ended, playlist(from(0, 3))],
+    ['16', ended, `${playlist(from(0, 4))}#EXT-X-ENDLIST\n`],
+  ]
+  for (const [rule, before, after] of cases) {
+    t.ok(rulesBroken(before, after).includes(rule), `rule ${rule}`)
+  }
+})
+
+t.test('names a segment that comes too late', async (t) => {
+  const rules = new PlaylistRules()
+  t.same(rules.check(playlist(from(0, 3)), 1000), [])
+  t.same(rules.check(playlist(from(0, 4)), 4000), [])
+  t.same(rules.check(playlist(from(0, 5)), 7001), [
+    '9: a new segment came after 3001 ms, target 2 s',
+  ])
+})

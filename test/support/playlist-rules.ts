@@ -1,0 +1,194 @@
+/**
+ * The rules that a live media playlist has to keep from one version to the next (RFC 8216bis 4.4 and 6.2), without
+ * those of low latency. Fed every version of a playlist in order, it says which rule each one breaks.
+ *
+ * @module
+ */
+
+interface ListedSegment {
+  readonly uri: string
+  /** As written: a segment's duration never changes, not even in its last decimal. */
+  readonly duration: string
+  readonly discontinuity: boolean
+  readonly gap: boolean
+  readonly dateTime: string | undefined
+}
+
+interface ListedPlaylist {
+  readonly tags: readonly { name: string; value: string }[]
+  readonly targetSec: number
+  readonly mediaSequence: number
+  readonly discontinuitySequence: number
+  readonly ended: boolean
+  readonly segments: readonly ListedSegment[]
+}
+
+const MULTIVARIANT_TAGS = new Set(['EXT-X-STREAM-INF', 'EXT-X-MEDIA', 'EXT-X-I-FRAME-STREAM-INF'])
+
+/** The smallest EXT-X-VERSION that knows each tag (RFC 8216bis 8). */
+const VERSION_OF_TAG: Readonly<Record<string, number>> = { 'EXT-X-BYTERANGE': 4, 'EXT-X-MAP': 6 }
+
+/** What a millisecond of PROGRAM-DATE-TIME and a decimal of EXTINF may hide. */
+const ROUNDING_SEC = 0.002
+
+/** `check` each version once, in order. */
+export class PlaylistRules {
+  #previous: ListedPlaylist | undefined
+  #grewAtMs: number | undefined
+
+  /**
+   * @param nowMs  when the version was published; without it nothing is said of rule 9
+   * @returns the rules it breaks, numbered as in the checklist; empty where it keeps all
+   */
+  check(text: string, nowMs?: number): string[] {
+    const playlist = parse(text)
+    const broken = [...checkSyntax(text, playlist), ...checkSegments(playlist)]
+    if (this.#previous !== undefined) broken.push(...checkChange(this.#previous, playlist))
+    broken.push(...this.#checkPace(playlist, nowMs))
+    this.#previous = playlist
+    return broken
+  }
+
+  #checkPace(playlist: ListedPlaylist, nowMs: number | undefined): string[] {
+    const previous = this.#previous
+    const grew = previous === undefined || nextSequence(playlist) > nextSequence(previous)
+    if (!grew || nowMs === undefined) return []
+    const waitedMs = nowMs - (this.#grewAtMs ?? nowMs)
+    this.#grewAtMs = nowMs
+    return check(
+      [waitedMs <= 1500 * playlist.targetSec],
+      `9: a new segment came after ${waitedMs} ms, target ${playlist.targetSec} s`,
+    )
+  }
+}
+
+function checkSyntax(text: string, { tags, segments }: ListedPlaylist): string[] {
+  const names = tags.map(({ name }) => name)
+  const count = (name: string) => names.filter((other) => other === name).length
+  const target = tags.find(({ name }) => name === 'EXT-X-TARGETDURATION')?.value ?? ''
+  const version = Number(tags.find(({ name }) => name === 'EXT-X-VERSION')?.value ?? 1)
+  const needed = Math.max(
+    segments.some(({ duration }) => duration.includes('.')) ? 3 : 1,
+    ...names.map((name) => VERSION_OF_TAG[name] ?? 1),
+  )
+  const firstSegment = names.indexOf('EXTINF')
+  const sequenceAt = names.indexOf('EXT-X-DISCONTINUITY-SEQUENCE')
+  return [
+    ...check([text.startsWith('#EXTM3U\n')], '1: does not start with #EXTM3U'),
+    ...check([!names.some((name) => MULTIVARIANT_TAGS.has(name))], '1: multivariant tags'),
+    ...check([version === needed], `2: version ${version} where ${needed} is needed`),
+    ...check(
+      [count('EXT-X-TARGETDURATION') === 1, /^\d+$/.test(target)],
+      '3: not one TARGETDURATION, a whole number',
+    ),
+    ...check([count('EXT-X-MEDIA-SEQUENCE') === 1], '5: not one MEDIA-SEQUENCE'),
+    ...check(
+      [sequenceAt >= 0, firstSegment < 0 || sequenceAt < firstSegment],
+      '6: no DISCONTINUITY-SEQUENCE before the first segment',
+    ),
+    ...check([count('EXT-X-PLAYLIST-TYPE') === 0], '7: PLAYLIST-TYPE in a live playlist'),
+    ...check(
+      [count('EXT-X-ENDLIST') <= 1, !names.slice(0, -1).includes('EXT-X-ENDLIST')],
+      '16: ENDLIST is not the last line',
+    ),
+  ]
+}
+
+function checkSegments({ segments, targetSec }: ListedPlaylist): string[] {
+  return segments.flatMap((segment, index) => {
+    const before = segments[index - 1]
+    const gapSec = before === undefined ? 0 : startSec(segment) - endSec(before)
+    return [
+      ...check(
+        [Math.round(Number(segment.duration)) <= targetSec, Number(segment.duration) > 0],
+        `4: ${segment.uri} lasts ${segment.duration} s, target ${targetSec} s`,
+      ),
+      ...check([segment.dateTime !== undefined], `12: ${segment.uri} has no PROGRAM-DATE-TIME`),
+      ...check(
+        [segment.discontinuity || Math.abs(gapSec) <= ROUNDING_SEC],
+        `11: ${segment.uri} starts ${gapSec} s after the end before it, without DISCONTINUITY`,
+      ),
+      ...check([gapSec >= -ROUNDING_SEC], `12: ${segment.uri} overlaps the one before`),
+    ]
+  })
+}
+
+function checkChange(before: ListedPlaylist, after: ListedPlaylist): string[] {
+  const removed = after.mediaSequence - before.mediaSequence
+  const gone = before.segments.slice(0, Math.max(0, removed))
+  const seams = gone.filter(({ discontinuity }) => discontinuity).length
+  const kept = before.segments.slice(Math.max(0, removed))
+  const totalSec = after.segments.reduce((sum, { duration }) => sum + Number(duration), 0)
+  return [
+    ...check([after.targetSec === before.targetSec], '3: TARGETDURATION changed'),
+    ...check([removed >= 0], '5: MEDIA-SEQUENCE went back'),
+    ...kept.flatMap((segment, index) => {
+      const now = after.segments[index]
+      return check(
+        [now !== undefined && JSON.stringify(now) === JSON.stringify(segment)],
+        `5: ${segment.uri} was ${JSON.stringify(segment)} and is ${JSON.stringify(now)}`,
+      )
+    }),
+    ...check(
+      [after.discontinuitySequence === before.discontinuitySequence + seams],
+      `6: DISCONTINUITY-SEQUENCE went from ${before.discontinuitySequence} to ${after.discontinuitySequence} as ${seams} DISCONTINUITY left`,
+    ),
+    ...check(
+      [removed === 0 || after.ended || totalSec >= 3 * after.targetSec - ROUNDING_SEC],
+      `8: segments left, and only ${totalSec} s remain`,
+    ),
+    ...check([!before.ended || after.ended], '16: ENDLIST was taken back'),
+    ...check(
+      [!before.ended || nextSequence(after) === nextSequence(before)],
+      '16: a segment was added after ENDLIST',
+    ),
+  ]
+}
+
+function check(conditions: readonly boolean[], broken: string): string[] {
+  return conditions.every(Boolean) ? [] : [broken]
+}
+
+function nextSequence({ mediaSequence, segments }: ListedPlaylist): number {
+  return mediaSequence + segments.length
+}
+
+function startSec({ dateTime }: ListedSegment): number {
+  return Date.parse(dateTime ?? '') / 1000
+}
+
+function endSec(segment: ListedSegment): number {
+  return startSec(segment) + Number(segment.duration)
+}
+
+function parse(text: string): ListedPlaylist {
+  const tags: { name: string; value: string }[] = []
+  const segments: ListedSegment[] = []
+  let own = new Map<string, string>()
+  for (const line of text.split('\n').filter((text) => text !== '')) {
+    if (line.startsWith('#')) {
+      const [, name = '', value = ''] = /^#([^:]+):?(.*)$/.exec(line) ?? []
+      tags.push({ name, value })
+      own.set(name, value)
+      continue
+    }
+    segments.push({
+      uri: line,
+      duration: (own.get('EXTINF') ?? '').replace(/,.*$/, ''),
+      discontinuity: own.has('EXT-X-DISCONTINUITY'),
+      gap: own.has('EXT-X-GAP'),
+      dateTime: own.get('EXT-X-PROGRAM-DATE-TIME'),
+    })
+    own = new Map()
+  }
+  const number = (wanted: string) =>
+    Number(tags.find(({ name }) => name === wanted)?.value ?? Number.NaN)
+  return {
+    tags,
+    segments,
+    targetSec: number('EXT-X-TARGETDURATION'),
+    mediaSequence: number('EXT-X-MEDIA-SEQUENCE'),
+    discontinuitySequence: number('EXT-X-DISCONTINUITY-SEQUENCE'),
+    ended: tags.some(({ name }) => name === 'EXT-X-ENDLIST'),
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * Reads transport stream packets back, knowing nothing of how they were made.
+ *
+ * @module
+ */
+
+const PACKET_BYTES = 188
+
+export interface TsPacket {
+  readonly pid: number
+  readonly unitStart: boolean
+  readonly counter: number
+  readonly hasPayload: boolean
+  /** Behind header and adaptation field. */
+  readonly payload: Buffer
+}
+
+/** @throws where a packet does not begin with the sync byte, or the length is no multiple of 188 */
+export function readPackets(bytes: Buffer): TsPacket[] {
+  if (bytes.length % PACKET_BYTES !== 0) throw new Error(`${bytes.length} bytes are not n x 188`)
+  return Array.from({ length: bytes.length / PACKET_BYTES }, (_, index) =>
+    readPacket(bytes.subarray(index * PACKET_BYTES, (index + 1) * PACKET_BYTES)),
+  )
+}
+
+/** PTS of each PES packet of a PID, 33 bits. */
+export function readPtsTicks(packets: readonly TsPacket[], pid: number): number[] {
+  return packets
+    .filter((packet) => packet.pid === pid && packet.unitStart)
+    .map(({ payload }) => readTimestamp(payload.subarray(9, 14)))
+}
+
+/** What is wrong with the continuity counters over all packets; empty where nothing is. */
+export function continuityFaults(packets: readonly TsPacket[]): string[] {
+  const last = new Map<number, number>()
+  return packets.flatMap(({ pid, counter, hasPayload }, index) => {
+    const before = last.get(pid)
+    last.set(pid, counter)
+    if (before === undefined) return []
+    const expected = hasPayload ? (before + 1) & 15 : before
+    return counter === expected ? [] : [`packet ${index}, PID ${pid}: ${counter}, not ${expected}`]
+  })
+}
+
+/** Section of a packet that holds all of it, with its CRC. */
+export function readSection({ payload }: TsPacket): Buffer {
+  const start = 1 + payload[0]!
+  return payload.subarray(start, start + 3 + (payload.readUInt16BE(start + 1) & 0x0fff))
+}
+
+export interface ProgramAssociation {
+  readonly programNumber: number
+  readonly pmtPid: number
+}
+
+export function readPat(packet: TsPacket): ProgramAssociation[] {
+  const entries = readSection(packet).subarray(8, -4)
+  return Array.from({ length: entries.length / 4 }, (_, index) => ({
+    programNumber: entries.readUInt16BE(index * 4),
+    pmtPid: entries.readUInt16BE(index * 4 + 2) & 0x1fff,
+  }))
+}
+
+export interface ProgramMap {
+  readonly version: number
+  readonly pcrPid: number
+  readonly streams: { streamType: number; pid: number; descriptors: string }[]
+}
+
+export function readPmt(packet: TsPacket): ProgramMap {
+  const section = readSection(packet)
+  const streams: ProgramMap['streams'] = []
+  for (let at = 12 + (section.readUInt16BE(10) & 0x0fff); at < section.length - 4;) {
+    const end = at + 5 + (section.readUInt16BE(at + 3) & 0x0fff)
+    streams.push({
+      streamType: section[at]!,
+      pid: section.readUInt16BE(at + 1) & 0x1fff,
+      descriptors: section.toString('hex', at + 5, end),
+    })
+    at = end
+  }
+  return {
+    version: (section[5]! >> 1) & 31,
+    pcrPid: section.readUInt16BE(8) & 0x1fff,
+    streams,
+  }
+}
+
+function readPacket(bytes: Buffer): TsPacket {
+  if (bytes[0] !== 0x47) throw new Error(`a packet begins with ${bytes[0]}, not with the sync byte`)
+  const control = bytes[3]! & 0x30
+  const start = (control & 0x20) === 0 ? 4 : 5 + bytes[4]!
+  return {
+    pid: bytes.readUInt16BE(1) & 0x1fff,
+    unitStart: (bytes[1]! & 0x40) !== 0,
+    counter: bytes[3]! & 15,
+    hasPayload: (control & 0x10) !== 0,
+    payload: bytes.subarray((control & 0x10) === 0 ? PACKET_BYTES : start),
+  }
+}
+
+function readTimestamp(bytes: Buffer): number {
+  const high = (bytes[0]! >> 1) & 7
+  const middle = bytes.readUInt16BE(1) >> 1
+  const low = bytes.readUInt16BE(3) >> 1
+  return high * 2 ** 30 + middle * 2 ** 15 + low
+}

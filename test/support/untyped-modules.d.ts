@@ -1,0 +1,48 @@
+/** The parts that tests use of modules that come without types. */
+
+declare module 'm3u8-parser' {
+  export class Parser {
+    manifest: {
+      readonly segments?: readonly {
+        readonly uri: string
+        readonly duration: number
+        readonly timeline: number
+        readonly discontinuity?: boolean
+        readonly programDateTime?: number
+      }[]
+      readonly playlists?: readonly {
+        readonly uri: string
+        readonly attributes: Readonly<Record<string, unknown>>
+      }[]
+      readonly targetDuration?: number
+      readonly mediaSequence?: number
+      readonly discontinuitySequence?: number
+      readonly independentSegments?: boolean
+      readonly endList?: boolean
+    }
+    push(text: string): void
+    end(): void
+    on(event: 'warn' | 'info', listener: (event: { readonly message: string }) => void): void
+  }
+}
+
+declare module 'mux.js/lib/tools/ts-inspector.js' {
+  interface InspectedTrack {
+    readonly type: 'video' | 'audio'
+    readonly pts: number
+    readonly dts: number
+    readonly ptsTime: number
+    readonly dtsTime: number
+  }
+  const inspector: {
+    inspect(
+      bytes: Uint8Array,
+      baseTimestamp?: number,
+    ): {
+      readonly video?: readonly InspectedTrack[]
+      readonly audio?: readonly InspectedTrack[]
+      readonly firstKeyFrame?: InspectedTrack
+    } | null
+  }
+  export default inspector
+}
