@@ -24,6 +24,7 @@ export class Timeline {
   audioTicks: number | undefined
 
   #latestTicks: number
+  #lastShownTicks: number
   #reorderTicks: number
   #frames = 0
   /** How long each of the newest frames lasted, a ring. */
@@ -32,6 +33,7 @@ export class Timeline {
   constructor(first: PesUnit) {
     this.startTicks = first.ptsTicks
     this.#latestTicks = first.ptsTicks
+    this.#lastShownTicks = first.ptsTicks
     this.#reorderTicks = first.ptsTicks - first.dtsTicks
   }
 
@@ -40,10 +42,10 @@ export class Timeline {
     return this.#latestTicks
   }
 
-  /** Where the run ends if nothing follows: the newest unit lasts as long as most did. */
+  /** Where the run ends if nothing follows: the unit shown last lasts as long as most did. */
   get endTicks(): number {
     const sorted = this.#frameTicks.toSorted((a, b) => a - b)
-    return this.#latestTicks + (sorted[sorted.length >> 1] ?? USUAL_FRAME_TICKS)
+    return this.#lastShownTicks + (sorted[sorted.length >> 1] ?? USUAL_FRAME_TICKS)
   }
 
   /**
@@ -69,6 +71,7 @@ export class Timeline {
   /** Goes on to the next reference unit. */
   advance(unit: PesUnit): void {
     const ticks = this.timeOf(unit)
+    this.#lastShownTicks = Math.max(this.#lastShownTicks, unit.ptsTicks)
     if (unit.randomAccess) this.#reorderTicks = unit.ptsTicks - unit.dtsTicks
     if (ticks <= this.#latestTicks) return
     this.#frameTicks[this.#frames++ % FRAMES_REMEMBERED] = ticks - this.#latestTicks
