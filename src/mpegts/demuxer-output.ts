@@ -15,20 +15,27 @@ export interface PesUnit {
   readonly chunks: readonly Buffer[]
   /** Sum of the chunks' lengths. */
   readonly sizeBytes: number
-  /** Presentation time, 90 kHz, unwrapped past 33 bits: only a jump in the source makes it go back. */
+  /**
+   * Presentation time, 90 kHz, unwrapped past 33 bits: only a jump in the source makes it go back. Negative for units
+   * that lie before the first one across a wrap. A PES without PTS has the time of the unit before it.
+   */
   readonly ptsTicks: number
   /** Decoding time, same scale; equals `ptsTicks` where the PES has none. */
   readonly dtsTicks: number
-  /** A decoder can start here. For audio always true. */
+  /**
+   * A decoder can start here: for H.264 an IDR picture or an I picture with an exact recovery point, for H.265 an IRAP
+   * picture, CRA included. For all but video always true.
+   */
   readonly randomAccess: boolean
   /** Bytes of it were lost or damaged on the way. */
   readonly damaged: boolean
 }
 
 /**
- * - `program`: tracks appeared, vanished or changed; describes all units that follow. Sent again when the
- *   bitstream parameters of a track become known or change; `layoutChanged` is true where PIDs, stream types, codec or the picture size
- *   differ from the program before, so that a player needs a DISCONTINUITY.
+ * - `program`: tracks appeared, vanished or changed; describes all units that follow. Sent again when the bitstream
+ *   parameters of a track become known or change. `layoutChanged` is true where PIDs, stream types, codec, picture
+ *   size, sample rate or channels differ from the program before, so that a player needs a DISCONTINUITY; what becomes
+ *   known for the first time is no change, and neither is the first program of a demuxer.
  * - `packets`: TS packets that belong to no PES but must be kept (PCR-only packets of the PCR PID).
  */
 export type DemuxerOutput =

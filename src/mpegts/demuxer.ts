@@ -9,7 +9,6 @@
  * @module
  */
 import { crc32Mpeg2 } from '../binary/crc32.ts'
-import { Continuity } from './continuity.ts'
 import type { DemuxerOutput } from './demuxer-output.ts'
 import { DemuxerStats } from './demuxer-stats.ts'
 import { ElementaryStream } from './elementary-stream.ts'
@@ -28,8 +27,9 @@ import { PacketSync, type PacketRun } from './packet-sync.ts'
 import { decodePat, PAT_TABLE_ID } from './pat.ts'
 import { PMT_TABLE_ID, type ProgramMap } from './pmt.ts'
 import { ProgramSelector } from './program-selector.ts'
-import { decodeSection, SectionAssembler } from './section.ts'
-import { describeTrack, isCarriedInPes } from './stream-type.ts'
+import { layRoutes, type Route } from './route.ts'
+import { decodeSection } from './section.ts'
+import { describeTrack } from './stream-type.ts'
 import { Timeline } from './timeline.ts'
 import type { Program } from './track.ts'
 
@@ -41,13 +41,6 @@ const PACKETS_PER_PAYLOAD = 7
 
 /** Lost packets that a continuity counter of 4 bits may not notice. */
 const COUNTER_CYCLE = 16
-
-/** Where the packets of a PID go; to neither where it carries nothing but a PCR. */
-interface Route {
-  readonly continuity: Continuity
-  readonly sections?: SectionAssembler
-  readonly stream?: ElementaryStream
-}
 
 /**
  * `push` bytes as they arrive, `gap` where some are missing before the next push, `end` once after the last. Nothing
@@ -293,28 +286,11 @@ export class Demuxer {
     outputs.push({ type: 'program', program, layoutChanged })
   }
 
-  /** Tables come before streams: a PID that claims to be both is a table. */
   #updateRoutes(): void {
-    const before = this.#routes
-    const routes = new Map<number, Route>()
-    for (const pid of [PAT_PID, ...this.#selector.mapPids]) {
-      const known = before.get(pid)
-      routes.set(
-        pid,
-        known?.sections === undefined
-          ? { continuity: new Continuity(), sections: new SectionAssembler() }
-          : known,
-      )
-    }
-    for (const [pid, stream] of this.#streams) {
-      if (routes.has(pid) || !isCarriedInPes(stream.track.streamType)) continue
-      const known = before.get(pid)
-      routes.set(pid, known?.stream === stream ? known : { continuity: new Continuity(), stream })
-    }
-    const pcrPid = this.#program?.pcrPid ?? NULL_PID
-    if (pcrPid !== NULL_PID && !routes.has(pcrPid)) {
-      routes.set(pcrPid, { continuity: new Continuity() })
-    }
-    this.#routes = routes
+    this.#routes = layRoutes(this.#routes, {
+      mapPids: this.#selector.mapPids,
+      streams: this.#streams,
+      pcrPid: this.#program?.pcrPid ?? NULL_PID,
+    })
   }
 }
