@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { countMedia, decodeErrors } from '../support/media.ts'
 import { start } from '../support/process.ts'
-import { checkPlaylists } from '../support/playlist-rules.ts'
+import { checkPlaylists } from '../support/check-playlists.ts'
 import { startService } from '../support/service.ts'
 import { requireTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
@@ -35,6 +35,11 @@ function ffmpeg(codec: readonly string[], file: string, target: string): string[
   ]
 }
 
+/** Unless told to linger, libsrt closes before it has sent its last packets. */
+function lingering(url: string): string {
+  return `${url}&linger=2`
+}
+
 interface Encoder {
   readonly name: string
   readonly tools: readonly string[]
@@ -46,19 +51,26 @@ const ENCODERS: readonly Encoder[] = [
   {
     name: 'ffmpeg, x264 and AAC',
     tools: [],
-    command: (file, url) => ['ffmpeg', ffmpeg(X264, file, url)],
+    command: (file, url) => ['ffmpeg', ffmpeg(X264, file, lingering(url))],
   },
   {
     name: 'ffmpeg, x265 and AAC',
     tools: [],
-    command: (file, url) => ['ffmpeg', ffmpeg(X265, file, url)],
+    command: (file, url) => ['ffmpeg', ffmpeg(X265, file, lingering(url))],
   },
   {
     name: 'srt-live-transmit',
     tools: ['srt-live-transmit'],
+    // It reads its input in whole chunks and never notices the end of it: null packets push out what is left.
     command: (file, url) => {
       const encoder = ['ffmpeg', ...ffmpeg(X264, file, 'pipe:1')].map(quote).join(' ')
-      return ['sh', ['-c', `${encoder} | srt-live-transmit -q file://con ${quote(url)}`]]
+      writeFileSync(`${file}.nulls`, nullPackets(140))
+      const script = `
+        mkfifo ${file}.fifo
+        srt-live-transmit -q -chunk:1316 file://con ${quote(url)} < ${file}.fifo & transmit=$!
+        { ${encoder}; cat ${file}.nulls; sleep 1; } > ${file}.fifo
+        kill $transmit; wait $transmit; true`
+      return ['sh', ['-c', script]]
     },
   },
   {
@@ -75,7 +87,7 @@ const ENCODERS: readonly Encoder[] = [
         `videotestsrc is-live=true num-buffers=${frames} ! video/x-raw,width=320,height=180,framerate=30/1`,
         `! x264enc speed-preset=ultrafast tune=zerolatency key-int-max=60 ! h264parse config-interval=-1 ! queue ! mux.`,
         `audiotestsrc is-live=true samplesperbuffer=1024 num-buffers=${buffers} ! audio/x-raw,rate=48000,channels=2`,
-        `! avenc_aac ! aacparse ! queue ! mux.`,
+        `! voaacenc ! aacparse ! queue ! mux.`,
       ]
       return ['sh', ['-c', `gst-launch-1.0 -q -e ${pipeline.join(' ')}`]]
     },
@@ -159,6 +171,12 @@ function firstVideoPacket(bytes: Buffer): Promise<string> {
     probe.stdin.on('error', () => undefined)
     probe.stdin.end(bytes)
   })
+}
+
+function nullPackets(count: number): Buffer {
+  const packet = Buffer.alloc(188, 0xff)
+  packet.writeUInt32BE(0x471fff10)
+  return Buffer.concat(Array.from({ length: count }, () => packet))
 }
 
 function quote(text: string): string {

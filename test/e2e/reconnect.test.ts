@@ -3,7 +3,7 @@
  */
 import t from 'tap'
 import { openPage, playback, watchStalls } from '../support/browser.ts'
-import { checkPlaylists } from '../support/playlist-rules.ts'
+import { checkPlaylists } from '../support/check-playlists.ts'
 import { start, type Program } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 import { requireTool } from '../support/tools.ts'

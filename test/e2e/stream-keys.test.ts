@@ -58,7 +58,7 @@ t.test('srt-live-transmit is refused with the bad-secret text for every bad key'
       'no',
       '-loglevel',
       'error',
-      'file:///dev/zero',
+      'file://con',
       url,
     ])
     const text = await until(
