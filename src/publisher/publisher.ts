@@ -99,6 +99,8 @@ class Publisher {
         }
       }
     }
+    // libsrt hands a payload on when its latency is over, and forgets what it holds when it hears SHUTDOWN.
+    await sleep(this.#target.latencyMs + LONGEST_NAP_MS, undefined, { signal })
   }
 
   report(): PublishReport {
