@@ -218,8 +218,9 @@ function fromText(text: string, schema: LeafKeywords): unknown {
 function invalid(setting: Setting, value: unknown): MillraceError {
   const { env, schema } = setting
   const isSecret = schema.default === undefined
+  const secretFound = value === '' ? 'is empty' : 'is no text'
   const found =
-    value === undefined ? 'is not set' : isSecret ? 'is empty' : `is ${JSON.stringify(value)}`
+    value === undefined ? 'is not set' : isSecret ? secretFound : `is ${JSON.stringify(value)}`
   const advice = isSecret ? '; `millrace keygen` prints a good one' : ''
   return new MillraceError('CONFIG_INVALID', {
     message: `${env} ${found}: expected ${allowed(schema)}${advice}`,

@@ -132,15 +132,10 @@ export class Server
         onRejected: (...refusal) => this.#notifier.rejected(...refusal),
       }),
       onWarning: (message) => this.#logger.warn(message),
-    })
-    await this.#app.listen({ host: http.host, port: http.port }).catch((cause: unknown) => {
-      throw isAddressInUse(cause)
-        ? new MillraceError('ADDRESS_IN_USE', {
-            message: `HTTP port ${http.port} on ${http.host} is in use: choose another HTTP_PORT`,
-            cause,
-          })
-        : cause
-    })
+    }).catch(explainPort('SRT_PORT', srt))
+    await this.#app
+      .listen({ host: http.host, port: http.port })
+      .catch(explainPort('HTTP_PORT', http))
     this.#ticker = setInterval(() => this.#registry.tick(), TICK_MS)
     this.#logger.info({ http: this.publicUrl, srt_port: this.srtPort }, 'listening')
   }
@@ -226,6 +221,14 @@ function firstAddress(): string {
   )
 }
 
-function isAddressInUse(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
+/** Says of a port in use which setting chooses another. */
+function explainPort(setting: string, { host, port }: { host: string; port: number }) {
+  return (cause: unknown): never => {
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+    if (code !== 'EADDRINUSE' && code !== 'ADDRESS_IN_USE') throw cause
+    throw new MillraceError('ADDRESS_IN_USE', {
+      message: `port ${port} on ${host} is in use: choose another ${setting}`,
+      cause,
+    })
+  }
 }

@@ -52,6 +52,7 @@ const IMPURE = {
     'srt/caller.ts',
     'webhook/dispatcher.ts',
     'publisher/',
+    'http/',
   ],
   'Math.random|randomBytes|randomInt|randomUUID': [
     'server.ts',

@@ -53,22 +53,13 @@ t.test('srt-live-transmit is refused with the bad-secret text for every bad key'
   for (const [what, streamKey] of Object.entries(await badKeys(service))) {
     const query = streamKey === '' ? '' : `?streamid=${streamKey}`
     const url = `srt://127.0.0.1:${service.server.srtPort}${query}`
-    const caller = start(t, 'srt-live-transmit', [
-      '-a',
-      'no',
-      '-loglevel',
-      'error',
-      'file://con',
-      url,
-    ])
-    const text = await until(
-      `${what}: the refusal`,
-      () => /reject.*|ERROR.*/i.exec(caller.output())?.[0],
+    const args = ['-a', 'no', '-loglevel', 'warn', url, 'file://con']
+    const caller = start(t, 'srt-live-transmit', args)
+    const text = await until(`${what}: the refusal`, () =>
+      /REJECT reported.*/.exec(caller.output()),
     )
-    await until(`${what}: the reason`, () => /incorrect passphrase/i.test(caller.output()), {
-      timeoutMs: 5000,
-    }).catch(() => t.fail(`${what}: ${text}\n${caller.output()}`))
-    caller.kill()
+    t.match(text[0], /Incorrect passphrase/, what)
+    caller.kill('SIGKILL')
     await caller.exit
   }
   const { body } = await service.api('GET', '/api/status', { stream_id: 'studio' })

@@ -212,6 +212,26 @@ t.test('a GOP that outlasts TARGETDURATION is cut between access units', async (
   }
 })
 
+t.test('where the next key frame would come too late, it cuts at the one before', async (t) => {
+  const cases: [framesPerGop: number, segmentSec: number, maxSegmentSec: number, sec: number][] = [
+    [45, 2, 2, 1.5],
+    [120, 10, 10, 8],
+  ]
+  for (const [framesPerGop, segmentSec, maxSegmentSec, sec] of cases) {
+    const clip = videoClip({ frames: 480, framesPerGop, reorderFrames: 2 })
+    const { segments, warnings } = run([...clip, END], { segmentSec, maxSegmentSec })
+    const wholeOnes = segments.slice(0, -1)
+    t.ok(
+      wholeOnes.every(({ durationSec }) => Math.abs(durationSec - sec) < 0.001),
+      `${durations(segments)}`,
+    )
+    t.ok(segments.every(({ independent }) => independent))
+    t.same(warnings, [])
+    const sent = clip.flatMap((output) => (output.type === 'unit' ? output.unit : []))
+    t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(sent))
+  }
+})
+
 t.test('a GOP a little over TARGETDURATION stays whole', async (t) => {
   const short = pictures({ frames: 60, framesPerGop: 60 })
   const longer = pictures({ fromTicks: CLIP_START_TICKS + 2 * SEC, frames: 74, framesPerGop: 74 })
@@ -531,20 +551,25 @@ t.test('timestamps pass the wrap of 33 bits without a seam', async (t) => {
 })
 
 t.test('a segment with leading pictures is not independent', async (t) => {
-  const closed = pictures({ frames: 60, framesPerGop: 60, reorderFrames: 1 })
-  const from = CLIP_START_TICKS + 60 * 3000
-  const open = pictures({ fromTicks: from, frames: 60, framesPerGop: 60, reorderFrames: 1 })
-  const key = picture(from, { key: true, reorderTicks: 3 * 3000 })
-  const leading = { ...open[1]!, ptsTicks: from + 2 * 3000 }
-  const { segments } = run([
-    program(programOf(VIDEO)),
-    ...[...closed, key, leading, ...open.slice(2)].map(unit),
-    END,
-  ])
-  t.same(
-    segments.map(({ independent }) => independent),
-    [true, false],
-  )
+  // The second key frame comes in time, or so early that it is cut at only when the third is too late.
+  for (const [frames, options] of [
+    [60, {}],
+    [45, { maxSegmentSec: 2 }],
+  ] as const) {
+    const from = CLIP_START_TICKS + frames * 3000
+    const closed = pictures({ frames, framesPerGop: frames, reorderFrames: 1 })
+    const rest = pictures({ fromTicks: from, frames: 60, framesPerGop: 60, reorderFrames: 1 })
+    const key = picture(from, { key: true, reorderTicks: 3 * 3000 })
+    const leading = { ...rest[1]!, ptsTicks: from + 2 * 3000 }
+    const { segments } = run(
+      [program(programOf(VIDEO)), ...[...closed, key, leading, ...rest.slice(2)].map(unit), END],
+      options,
+    )
+    t.same(
+      segments.map(({ independent }) => independent),
+      [true, false],
+    )
+  }
 })
 
 t.test('a segment never holds more bytes than allowed', async (t) => {

@@ -1,6 +1,8 @@
+import { connect } from 'node:net'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { sign } from '../../src/auth/signature.ts'
+import { MillraceError } from '../../src/errors.ts'
 import { call, json, MemoryService, SECRET, signedCall, speak, startApp } from './memory-service.ts'
 import type { Reply } from './memory-service.ts'
 
@@ -354,6 +356,18 @@ t.test('a failure of our own is logged, and told without a word about it', async
   })
 })
 
+t.test('an error that no HTTP client was meant to meet is an internal one', async (t) => {
+  class Misplaced extends MemoryService {
+    override status(): never {
+      throw new MillraceError('STREAM_KEY_EXPIRED')
+    }
+  }
+  const app = await startApp(t, new Misplaced())
+  const reply = await signedCall(app, 'GET', '/api/status', BODY)
+  t.match(told(reply), refusal(500, 'INTERNAL', 'internal error'))
+  t.match(JSON.parse(app.log[0]!), { err: { message: 'Token expired' } })
+})
+
 t.test('requests leave no line in the log, and no key or signature', async (t) => {
   const app = await startApp(t)
   await signedCall(app, 'POST', '/api/start-stream', BODY)
@@ -366,7 +380,6 @@ t.test('a client that leaves in the middle of its body does no harm', async (t) 
   const app = await startApp(t)
   const head =
     'POST /api/start-stream HTTP/1.1\r\nHost: x\r\nLT-SIGNATURE: 00\r\nContent-Length: 99\r\n\r\n{'
-  const { connect } = await import('node:net')
   await new Promise<void>((resolve) => {
     const socket = connect(app.port, '127.0.0.1', () => socket.end(head))
     socket.on('close', () => resolve())

@@ -110,6 +110,7 @@ export interface TestApp {
   readonly port: number
   /** Every line that was logged. */
   readonly log: string[]
+  close(): Promise<void>
 }
 
 /** Starts the application; it ends with the test. */
@@ -119,7 +120,7 @@ export async function startApp(t: Test, service = new MemoryService()): Promise<
   const app = buildApp({ control: service, playback: service, hmacSecret: SECRET, logger })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(() => app.close())
-  return { service, url, port: Number(new URL(url).port), log }
+  return { service, url, port: Number(new URL(url).port), log, close: () => app.close() }
 }
 
 /** One request on a connection of its own. `path` goes out as it stands, `../` and all. */

@@ -64,6 +64,14 @@ t.test('playlists and segments come with their type, lifetime, ETag and CORS', a
   }
 })
 
+t.test('the longest stream id is played like any other', async (t) => {
+  const service = playing()
+  const id = 'x'.repeat(128)
+  service.streams.set(id, service.streams.get('demo')!)
+  const app = await startApp(t, service)
+  t.equal((await call(app, 'GET', `/video/${id}/playlist.m3u8`)).status, 200)
+})
+
 t.test('HEAD answers with the headers of GET and no body (RFC 9110 section 9.3.2)', async (t) => {
   const app = await startApp(t, playing())
   for (const name of Object.keys(FILES)) {
@@ -336,6 +344,17 @@ t.test('a source that throws is a logged 500 without a word about it', async (t)
   t.equal(app.log.length, 1)
 })
 
+t.test('a file that cannot be described in headers is a logged 500', async (t) => {
+  const service = playing()
+  const file: MediaFile = { ...FILES['playlist.m3u8']!, version: 'a\nb' }
+  service.streams.get('demo')!.files.set('playlist.m3u8', file)
+  const app = await startApp(t, service)
+  const reply = await call(app, 'GET', '/video/demo/playlist.m3u8')
+  t.equal(reply.status, 500)
+  t.strictSame(json(reply), { success: false, error: 'internal error', code: 'INTERNAL' })
+  t.equal(app.log.length, 1)
+})
+
 t.test(
   'the plugin works alone, in an application that has CORS and hooks of its own',
   async (t) => {
@@ -358,16 +377,14 @@ t.test(
 )
 
 t.test('while the server closes, open connections still get their file', async (t) => {
-  const service = playing()
-  const app = Fastify({ return503OnClosing: false })
-  await app.register(playback, { prefix: '/video', source: service })
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  const port = Number(new URL(app.listeningOrigin).port)
+  const app = await startApp(t, playing())
   const request = 'GET /video/demo/playlist.m3u8 HTTP/1.1\r\nHost: x\r\n\r\n'
   let answer = ''
   await new Promise<void>((resolve) => {
     // Half a request keeps the connection from being idle when the server begins to close.
-    const socket = connect(port, '127.0.0.1', () => socket.write(request + request.slice(0, 20)))
+    const socket = connect(app.port, '127.0.0.1', () =>
+      socket.write(request + request.slice(0, 20)),
+    )
     socket.once('data', () => {
       void app.close()
       socket.write(request.slice(20))
