@@ -31,6 +31,8 @@ export function buildApp({ control, playback, hmacSecret, logger }: AppOptions):
   // Without a logger of its own Fastify makes no child logger for each request.
   const app = Fastify({
     requestTimeout: REQUEST_TIMEOUT_MS,
+    // Node exchanges the two where this one, 60 s by default, is the longer.
+    http: { headersTimeout: REQUEST_TIMEOUT_MS },
     connectionTimeout: IDLE_TIMEOUT_MS,
     keepAliveTimeout: IDLE_TIMEOUT_MS,
     // Players still fetch the ENDLIST while the server closes.

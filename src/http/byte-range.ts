@@ -19,11 +19,10 @@ export function parseByteRange(
   header: string,
   sizeBytes: number,
 ): ByteRange | 'unsatisfiable' | undefined {
-  const match = /^bytes=(\d*)-(\d*)$/i.exec(header)
-  if (match === null || header.endsWith('=-')) return undefined
-  const [from, to] = [match[1]!, match[2]!]
+  const [, from = '', to = ''] = /^bytes=(\d*)-(\d*)$/i.exec(header) ?? []
+  if (from === '' && to === '') return undefined
   const first = from === '' ? Math.max(0, sizeBytes - Number(to)) : Number(from)
-  const last = from === '' || to === '' ? sizeBytes - 1 : Number(to)
-  if (from !== '' && last < first && to !== '') return undefined
+  const last = from === '' || to === '' ? Infinity : Number(to)
+  if (last < first) return undefined
   return first < sizeBytes ? { first, last: Math.min(last, sizeBytes - 1) } : 'unsatisfiable'
 }

@@ -43,7 +43,8 @@ export function clientErrorHandler(error: NodeJS.ErrnoException, socket: Socket)
         `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
     )
   }
-  socket.destroy()
+  // What is still on its way, perhaps a segment, goes out first.
+  socket.destroySoon()
 }
 
 const CLIENT_ERROR_STATUS: Readonly<Record<string, number>> = {
