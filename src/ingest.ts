@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { verifyStreamKey } from './auth/stream-key.ts'
+import { parseStreamKey, verifyStreamKey } from './auth/stream-key.ts'
 import type { Clock } from './clock.ts'
 import { MillraceError } from './errors.ts'
 import type { AcceptDecision, ConnectionRequest, PayloadSink, SrtConnection } from './srt/types.ts'
@@ -41,11 +41,9 @@ export function createIngest(options: IngestOptions) {
   return async (request: ConnectionRequest, signal: AbortSignal): Promise<AcceptDecision> => {
     let stream: LiveStream | undefined
     try {
-      const key = await verifyStreamKey(request.streamId, {
-        secret: jwtSecret,
-        now: new Date(clock.wallMs()),
-      })
-      stream = registry.find(key.streamId)
+      // Found before the key is believed, so that a refusal is told to the stream it was meant for.
+      stream = registry.find(parseStreamKey(request.streamId).rid)
+      await verifyStreamKey(request.streamId, { secret: jwtSecret, now: new Date(clock.wallMs()) })
       if (stream === undefined || stream.status === 'STOPPED') {
         throw new MillraceError('STREAM_NOT_FOUND')
       }

@@ -84,8 +84,12 @@ async function verifyToken(
   }
 }
 
-/** Reads the key=value pairs: any order, unknown keys ignored, no key twice. */
-function parseStreamKey(text: string): { readonly rid: string; readonly token: string } {
+/**
+ * Reads the key=value pairs: any order, unknown keys ignored, no key twice. Nothing of it is believed yet.
+ *
+ * @throws {MillraceError} `STREAM_KEY_MALFORMED`
+ */
+export function parseStreamKey(text: string): { readonly rid: string; readonly token: string } {
   if (Buffer.byteLength(text) > MAX_STREAM_KEY_BYTES) {
     throw malformed(`it is longer than ${MAX_STREAM_KEY_BYTES} bytes`)
   }

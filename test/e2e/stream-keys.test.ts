@@ -11,7 +11,7 @@ import { start } from '../support/process.ts'
 import { startService, type TestService } from '../support/service.ts'
 import { requireTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
-import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+import { findEvent, startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -80,6 +80,9 @@ t.test('our own caller names 1010, and the stream hears why', async (t) => {
       what,
     )
   }
+  const told = await until('the webhook stream.rejected', () => findEvent(hooks, 'stream.rejected'))
+  t.match(told, { stream_id: 'studio', status: 'READY', data: { reason: 'Token expired' } })
+  t.match(told.data['remote'], /^127\.0\.0\.1:\d+$/)
 })
 
 t.test(
