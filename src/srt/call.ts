@@ -18,7 +18,6 @@ import {
   encodeHsExtension,
   encodeStreamIdExtension,
   ExtensionType,
-  formatSrtVersion,
   LIVE_FLAGS,
   SRT_VERSION,
 } from './wire/extension.ts'
@@ -161,7 +160,7 @@ export class Call {
     this.#connection = new Connection({
       remoteAddress: options.remoteAddress,
       remotePort: options.remotePort,
-      peerVersion: formatSrtVersion(hs.srtVersion),
+      peerSrtVersion: hs.srtVersion,
       peerSocketId: answer.socketId,
       initialSequenceNumber: options.initialSequenceNumber,
       delivery: {
@@ -203,9 +202,9 @@ export class Call {
     return this.#state === 'connected' && this.#connection!.send(payload, nowUs)
   }
 
-  /** Of a call that is or was connected. */
-  stats(): SenderStats {
-    return this.#connection!.senderStats()!
+  /** @returns undefined before the connection stands */
+  stats(): SenderStats | undefined {
+    return this.#connection?.senderStats()
   }
 
   tick(nowUs: number): void {

@@ -153,7 +153,7 @@ export class Caller {
   }
 
   stats(): SenderStats {
-    return this.#call.stats()
+    return this.#call.stats()!
   }
 
   /** Waits until the listener has what was sent, or would not want it any more, and says goodbye. */

@@ -15,17 +15,22 @@ import type { TsbpdOptions } from './tsbpd.ts'
 import type { CloseReason, PayloadSink, SenderStats, SrtConnection, SrtStats } from './types.ts'
 import { decodeAck } from './wire/ack.ts'
 import { decodeDropRequest } from './wire/drop-request.ts'
+import { formatSrtVersion } from './wire/extension.ts'
 import { decodeLossList } from './wire/loss-list.ts'
 import { ControlType, controlType, isControl, typeSpecificInformation } from './wire/packet.ts'
 
 /** A lost SHUTDOWN leaves the peer talking to nobody until it gives up. */
 const SHUTDOWN_COPIES = 3
 
+/** From this version on, libsrt sends a packet again at most once per round trip, however often it is asked. */
+const RESENDS_ONCE_PER_RTT = 0x010500
+
 export interface ConnectionOptions {
   readonly peerSocketId: number
   readonly remoteAddress: string
   readonly remotePort: number
-  readonly peerVersion: string
+  /** `major << 16 | minor << 8 | patch` */
+  readonly peerSrtVersion: number
   /** Of both directions (libsrt answers a handshake with the caller's own). */
   readonly initialSequenceNumber: number
   readonly delivery: TsbpdOptions
@@ -72,7 +77,7 @@ export class Connection implements SrtConnection {
     this.#options = options
     this.remoteAddress = options.remoteAddress
     this.remotePort = options.remotePort
-    this.peerVersion = options.peerVersion
+    this.peerVersion = formatSrtVersion(options.peerSrtVersion)
     this.latencyMs = options.delivery.latencyUs / 1000
     this.#nowUs = nowUs
     this.#lastHeardUs = nowUs
@@ -82,6 +87,7 @@ export class Connection implements SrtConnection {
       ...both,
       delivery: options.delivery,
       bufferPackets: options.receiveBufferPackets,
+      eagerNak: options.peerSrtVersion >= RESENDS_ONCE_PER_RTT,
       sink,
       nowUs,
     })

@@ -125,7 +125,7 @@ export class Endpoint {
     const connection = new Connection({
       remoteAddress,
       remotePort,
-      peerVersion: attempt.peerVersion,
+      peerSrtVersion: attempt.agreement.srtVersion,
       peerSocketId: handshake.socketId,
       initialSequenceNumber: handshake.initialSequenceNumber,
       delivery: {

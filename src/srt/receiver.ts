@@ -45,6 +45,8 @@ export interface ReceiverOptions {
   readonly delivery: TsbpdOptions
   /** How far a packet may be ahead of a missing one; announced to the sender as its window. */
   readonly bufferPackets: number
+  /** The sender does not send a packet twice because it was asked for twice: asking often makes up for lost NAKs. */
+  readonly eagerNak: boolean
   readonly rtt: RttEstimator
   readonly transmitter: Transmitter
   readonly sink: Pick<PayloadSink, 'push' | 'gap'>
@@ -71,6 +73,7 @@ export class Receiver {
   readonly counters = new ReceiverCounters()
   readonly #buffer: ReceiveBuffer
   readonly #deliveryClock: DeliveryClock
+  readonly #eagerNak: boolean
   readonly #rtt: RttEstimator
   readonly #transmitter: Transmitter
   readonly #sink: Pick<PayloadSink, 'push' | 'gap'>
@@ -97,6 +100,7 @@ export class Receiver {
   constructor(options: ReceiverOptions) {
     this.#buffer = new ReceiveBuffer(options.bufferPackets)
     this.#deliveryClock = new DeliveryClock(options.delivery)
+    this.#eagerNak = options.eagerNak
     this.#rtt = options.rtt
     this.#transmitter = options.transmitter
     this.#sink = options.sink
@@ -289,8 +293,11 @@ export class Receiver {
     this.#nakDueUs = nowUs + this.#nakIntervalUs
   }
 
+  /** 4.8.2 has half an answer's time. Asking at the lower bound left 0 instead of 1.4e-4 at 10 % loss, RTT 100 ms, 500 ms. */
   get #nakIntervalUs(): number {
-    return Math.max(this.#rtt.answerUs / 2, MIN_NAK_INTERVAL_US)
+    return this.#eagerNak
+      ? MIN_NAK_INTERVAL_US
+      : Math.max(this.#rtt.answerUs / 2, MIN_NAK_INTERVAL_US)
   }
 
   #sendNak(ranges: readonly LossRange[], nowUs: number): void {

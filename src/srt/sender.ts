@@ -20,6 +20,9 @@ import { ControlType, HEADER_BYTES, markRetransmitted, writeDataHeader } from '.
 const MIN_KEEP_US = 1_000_000
 const KEEP_MARGIN_US = 20_000
 
+/** On top of an answer's time, for the ticks of both sides (libsrt's retransmission timeout has the same). */
+const TAIL_MARGIN_US = 30_000
+
 export interface SenderOptions {
   readonly initialSequenceNumber: number
   /** Packets kept until acknowledged. */
@@ -53,6 +56,8 @@ export class Sender {
   readonly #requested = new Set<number>()
   #peerWindowPackets: number
   #messageNumber = 1
+  /** When the latest data packet left. */
+  #sentUs = 0
 
   constructor(options: SenderOptions) {
     this.#buffer = new SendBuffer(options.initialSequenceNumber, options.bufferPackets)
@@ -144,7 +149,15 @@ export class Sender {
 
   tick(nowUs: number): void {
     this.#dropTooLate(nowUs)
+    this.#requestTail(nowUs)
     this.#transmit(nowUs)
+  }
+
+  /** A loss at the end shows to nobody, unless something follows: the last packet, once more. */
+  #requestTail(nowUs: number): void {
+    const quietUs = nowUs - this.#sentUs
+    if (this.#buffer.flightPackets === 0 || quietUs < this.#rtt.answerUs + TAIL_MARGIN_US) return
+    this.#requested.add(addToSequence(this.#buffer.unsent, -1))
   }
 
   /** 4.6: what the peer would drop on arrival is not worth sending. */
@@ -178,6 +191,7 @@ export class Sender {
   #send(datagram: Buffer, nowUs: number): void {
     this.counters.packets++
     this.counters.bytes += datagram.length - HEADER_BYTES
+    this.#sentUs = nowUs
     this.#pacer.sent(datagram.length, nowUs)
     this.#transmitter.send(datagram, nowUs)
   }
