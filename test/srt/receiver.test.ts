@@ -1,0 +1,459 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import { addToSequence, sequenceDistance } from '../../src/binary/sequence-number.ts'
+import { Receiver } from '../../src/srt/receiver.ts'
+import { RttEstimator } from '../../src/srt/rtt.ts'
+import { Transmitter } from '../../src/srt/transmitter.ts'
+import { decodeAck } from '../../src/srt/wire/ack.ts'
+import { decodeLossList, type LossRange } from '../../src/srt/wire/loss-list.ts'
+import {
+  ControlType,
+  controlType,
+  HEADER_BYTES,
+  markRetransmitted,
+  typeSpecificInformation,
+  writeDataHeader,
+} from '../../src/srt/wire/packet.ts'
+
+const LATENCY_US = 120_000
+/** One way; handshake and data alike. */
+const TRANSIT_US = 20_000
+const TICK_US = 10_000
+
+interface Options {
+  first?: number
+  bufferPackets?: number
+  eagerNak?: boolean
+  startTimestampUs?: number
+}
+
+/** A receiver whose handshake left its peer at 0; a log of what the sink hears and of what is answered. */
+function createReceiver(options: Options = {}) {
+  const first = options.first ?? 0
+  const startTimestampUs = options.startTimestampUs ?? 0
+  const heard: (number | string)[] = []
+  const answers: Buffer[] = []
+  const rtt = new RttEstimator()
+  const receiver = new Receiver({
+    initialSequenceNumber: first,
+    delivery: {
+      handshakeTimestampUs: startTimestampUs,
+      handshakeArrivedUs: TRANSIT_US,
+      latencyUs: LATENCY_US,
+    },
+    bufferPackets: options.bufferPackets ?? 1024,
+    eagerNak: options.eagerNak ?? true,
+    rtt,
+    transmitter: new Transmitter({
+      peerSocketId: 1,
+      startUs: 0,
+      startTimestampUs: 0,
+      nowUs: 0,
+      send: (datagram) => answers.push(datagram),
+    }),
+    sink: {
+      push: (payload) => heard.push(payload.readUInt32BE()),
+      gap: (lostPackets) => heard.push(`gap ${lostPackets}`),
+    },
+    nowUs: 0,
+  })
+  return {
+    receiver,
+    rtt,
+    heard,
+    /** The n-th packet (from 0), sent at `sentUs`, arrives. */
+    arrive(number: number, sentUs = number * 1000, arrivedUs = sentUs + TRANSIT_US): void {
+      const datagram = dataPacket(addToSequence(first, number), number, startTimestampUs + sentUs)
+      receiver.handleData(datagram, arrivedUs)
+    },
+    /** What was answered since the last call, by control type. */
+    take(type: number): Buffer[] {
+      const taken = answers.filter((datagram) => controlType(datagram) === type)
+      answers.splice(0, answers.length, ...answers.filter((datagram) => !taken.includes(datagram)))
+      return taken
+    },
+  }
+}
+
+function dataPacket(sequence: number, number: number, timestampUs: number): Buffer {
+  const datagram = Buffer.alloc(HEADER_BYTES + 4)
+  writeDataHeader(datagram, { sequence, message: 1, timestampUs, socketId: 2 })
+  datagram.writeUInt32BE(number, HEADER_BYTES)
+  return datagram
+}
+
+const range = (first: number, last = first): LossRange => ({ first, last })
+const lossesOf = (naks: Buffer[]) => naks.map((nak) => decodeLossList(nak))
+
+t.test('packets in order are handed on at once', async (t) => {
+  const { receiver, arrive, heard } = createReceiver()
+  for (let number = 0; number < 5; number++) arrive(number)
+  t.strictSame(heard, [0, 1, 2, 3, 4])
+  t.match(receiver.counters, { packets: 5, bytes: 20, lost: 0 })
+})
+
+t.test('what comes early waits for what is missing', async (t) => {
+  const { receiver, arrive, heard } = createReceiver()
+  for (const number of [0, 2, 3, 5]) arrive(number)
+  t.strictSame(heard, [0])
+  arrive(1, 1000, 40_000)
+  t.strictSame(heard, [0, 1, 2, 3])
+  arrive(4, 4000, 41_000)
+  t.strictSame(heard, [0, 1, 2, 3, 4, 5])
+  t.match(receiver.counters, { lost: 2, dropped: 0, duplicate: 0 })
+})
+
+t.test('a gap is reported at once, and only the new one (4.8.2)', async (t) => {
+  const { arrive, take } = createReceiver()
+  arrive(0)
+  arrive(3)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(1, 2)]])
+  arrive(5)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(4)]])
+})
+
+t.test('what stays missing is reported again, all of it (4.8.2)', async (t) => {
+  const { receiver, arrive, take } = createReceiver()
+  for (const number of [0, 3, 5]) arrive(number, 0, 25_000)
+  take(ControlType.NAK)
+  receiver.tick(30_000)
+  t.strictSame(take(ControlType.NAK), [], 'not before its time')
+  receiver.tick(45_000)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(1, 2), range(4)]])
+  receiver.tick(55_000)
+  t.strictSame(take(ControlType.NAK), [])
+  arrive(1, 0, 60_000)
+  receiver.tick(65_000)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(2), range(4)]])
+})
+
+t.test('peers that answer every request anew are asked less often', async (t) => {
+  const { receiver, rtt, arrive, take } = createReceiver({ eagerNak: false })
+  rtt.adopt(60_000, 5000)
+  for (const number of [0, 2]) arrive(number, 0, 20_000)
+  take(ControlType.NAK)
+  // Half of RTT + 4 x variance later.
+  receiver.tick(60_000 - 1)
+  t.strictSame(take(ControlType.NAK), [])
+  receiver.tick(60_000)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(1)]])
+})
+
+t.test('a report names as many gaps as fit a datagram', async (t) => {
+  const { receiver, arrive, take } = createReceiver()
+  for (let number = 0; number < 1000; number += 2) arrive(number, 0, 20_000)
+  take(ControlType.NAK)
+  receiver.tick(60_000)
+  const [nak, ...more] = take(ControlType.NAK)
+  t.strictSame(more, [])
+  t.strictSame(decodeLossList(nak!)![0], range(1))
+  t.equal(decodeLossList(nak!)!.length, 182)
+})
+
+t.test('a gap is given up when the packet behind it is due (4.6)', async (t) => {
+  const { receiver, arrive, heard, take } = createReceiver()
+  arrive(0)
+  arrive(3, 50_000)
+  const dueUs = 50_000 + TRANSIT_US + LATENCY_US
+  receiver.tick(dueUs - 1)
+  t.strictSame(heard, [0])
+  receiver.tick(dueUs)
+  t.strictSame(heard, [0, 'gap 2', 3])
+  t.equal(decodeAck(take(ControlType.ACK).at(-1)!)?.nextExpected, 4, 'the ACK skips it too')
+  take(ControlType.NAK)
+  receiver.tick(dueUs + 100_000)
+  t.strictSame(take(ControlType.NAK), [], 'nobody asks for it any more')
+  arrive(1, 1000, dueUs + 100_000)
+  t.strictSame(heard, [0, 'gap 2', 3])
+  t.match(receiver.counters, { dropped: 2, belated: 1, duplicate: 0 })
+})
+
+t.test('a gap without anything behind it waits', async (t) => {
+  const { receiver, arrive, heard } = createReceiver()
+  arrive(0)
+  receiver.tick(60_000_000)
+  arrive(1, 60_000_000)
+  t.strictSame(heard, [0, 1])
+})
+
+t.test('a timestamp of tomorrow holds nothing up for longer than the latency', async (t) => {
+  const { receiver, arrive, heard } = createReceiver()
+  arrive(0)
+  arrive(2, 20 * 60e6, 50_000)
+  receiver.tick(50_000 + LATENCY_US)
+  t.strictSame(heard, [0, 'gap 1', 2])
+})
+
+t.test('times go on where the timestamp wraps', async (t) => {
+  const { receiver, arrive, heard } = createReceiver({ startTimestampUs: 2 ** 32 - 30_000 })
+  arrive(0, 10_000)
+  arrive(2, 50_000)
+  receiver.tick(50_000 + TRANSIT_US + LATENCY_US - 1)
+  t.strictSame(heard, [0])
+  receiver.tick(50_000 + TRANSIT_US + LATENCY_US)
+  t.strictSame(heard, [0, 'gap 1', 2])
+})
+
+t.test('sequence numbers go on where they wrap', async (t) => {
+  const { arrive, heard, take } = createReceiver({ first: 0x7ffffffe })
+  for (const number of [0, 3]) arrive(number)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(0x7fffffff, 0)]])
+  for (const number of [2, 1]) arrive(number, 0, 30_000)
+  t.strictSame(heard, [0, 1, 2, 3])
+})
+
+t.test('copies are counted, not handed on', async (t) => {
+  const { receiver, arrive, heard } = createReceiver()
+  for (const number of [0, 0, 2, 2, 1, 1]) arrive(number, 0, 20_000)
+  t.strictSame(heard, [0, 1, 2])
+  t.match(receiver.counters, { packets: 6, duplicate: 3, belated: 0 })
+})
+
+t.test('packets of a packet filter are set aside before they take a place', async (t) => {
+  const { receiver, heard, arrive } = createReceiver()
+  arrive(0)
+  const fec = dataPacket(1, 99, 0)
+  fec.writeUInt32BE(0xc0000000, 4)
+  receiver.handleData(fec, 20_000)
+  arrive(1)
+  t.strictSame(heard, [0, 1])
+  t.match(receiver.counters, { packets: 2, filter: 1 })
+})
+
+t.test('encrypted packets of a connection in clear are counted drops', async (t) => {
+  const { receiver, heard } = createReceiver()
+  const encrypted = dataPacket(0, 0, 0)
+  encrypted.writeUInt32BE(0xc8000001, 4)
+  receiver.handleData(encrypted, 20_000)
+  t.strictSame(heard, [])
+  t.equal(receiver.counters.undecryptable, 1)
+})
+
+t.test('retransmissions are counted', async (t) => {
+  const { receiver } = createReceiver()
+  const again = dataPacket(0, 0, 0)
+  markRetransmitted(again)
+  receiver.handleData(again, 20_000)
+  t.equal(receiver.counters.retransmitted, 1)
+})
+
+t.test('a full ACK at the next tick tells position, RTT and room (3.2.4)', async (t) => {
+  const { receiver, arrive, take } = createReceiver({ bufferPackets: 1000 })
+  for (const number of [0, 1, 3]) arrive(number)
+  receiver.tick(TRANSIT_US + TICK_US)
+  const [ack, ...more] = take(ControlType.ACK)
+  t.strictSame(more, [])
+  t.equal(typeSpecificInformation(ack!), 1)
+  t.strictSame(decodeAck(ack!), {
+    nextExpected: 2,
+    report: { rttUs: 100_000, rttVarianceUs: 50_000, freePackets: 1024 },
+  })
+})
+
+t.test('an unmoved position is told again only where its ACKACK fails to come', async (t) => {
+  const { receiver, rtt, arrive, take } = createReceiver()
+  arrive(0, 0, 0)
+  receiver.tick(10_000)
+  t.equal(take(ControlType.ACK).length, 1)
+  t.ok(receiver.busy)
+  receiver.tick(20_000)
+  t.equal(take(ControlType.ACK).length, 0, 'the ACKACK may be on its way')
+  receiver.tick(10_000 + rtt.answerUs)
+  const [again] = take(ControlType.ACK)
+  t.equal(typeSpecificInformation(again!), 2)
+  receiver.handleAckAck(2, 10_000 + rtt.answerUs + 8000)
+  t.notOk(receiver.busy)
+  receiver.tick(10_000_000)
+  t.equal(take(ControlType.ACK).length, 0)
+})
+
+t.test('the first ACKACK sets the RTT, later ones smooth it (4.10; libsrt)', async (t) => {
+  const { receiver, rtt, arrive } = createReceiver()
+  arrive(0)
+  receiver.tick(30_000)
+  receiver.handleAckAck(7, 31_000)
+  t.equal(rtt.rttUs, 100_000, 'an ACKACK that nobody asked for says nothing')
+  receiver.handleAckAck(1, 38_000)
+  t.strictSame([rtt.rttUs, rtt.varianceUs], [8000, 4000])
+  receiver.handleAckAck(1, 90_000)
+  t.strictSame([rtt.rttUs, rtt.varianceUs], [8000, 4000], 'nor does one that is repeated')
+  arrive(1)
+  receiver.tick(100_000)
+  receiver.handleAckAck(2, 116_000)
+  t.strictSame([rtt.rttUs, rtt.varianceUs], [9000, 5000])
+})
+
+t.test('a light ACK after 64 packets without a full one (3.2.4)', async (t) => {
+  const { receiver, arrive, take } = createReceiver()
+  for (let number = 0; number < 130; number++) arrive(number, 0, 20_000)
+  const acks = take(ControlType.ACK)
+  t.strictSame(acks.map(typeSpecificInformation), [0, 0])
+  t.strictSame(acks.map(decodeAck), [{ nextExpected: 64 }, { nextExpected: 128 }])
+  receiver.tick(30_000)
+  t.equal(decodeAck(take(ControlType.ACK)[0]!)?.nextExpected, 130)
+})
+
+t.test('a drop request releases the gap it covers (3.2.9)', async (t) => {
+  const { receiver, arrive, heard } = createReceiver()
+  for (const number of [0, 4, 6]) arrive(number)
+  receiver.handleDropRequest({ first: 1, last: 2 })
+  t.strictSame(heard, [0, 'gap 2'])
+  receiver.handleDropRequest({ first: 2, last: 1000 })
+  t.strictSame(heard, [0, 'gap 2', 'gap 1', 4], 'no further than to what is here')
+  receiver.handleDropRequest({ first: 6, last: 9 })
+  receiver.handleDropRequest({ first: 0x40000000, last: 0x7fffffff })
+  t.strictSame(heard.length, 4, 'ranges elsewhere change nothing')
+  arrive(5, 0, 30_000)
+  t.strictSame(heard.slice(4), [5, 6])
+})
+
+t.test('a packet too far ahead of a missing one is not kept', async (t) => {
+  const { receiver, arrive, heard } = createReceiver({ bufferPackets: 64 })
+  arrive(0)
+  arrive(2, 0, 20_000)
+  arrive(65, 0, 20_000)
+  t.match(receiver.counters, { overflow: 1, lost: 1 })
+  arrive(64, 0, 20_000)
+  arrive(1, 0, 20_000)
+  t.strictSame(heard, [0, 1, 2])
+})
+
+t.test('too far ahead of a gap that is late: the gap goes', async (t) => {
+  const { receiver, arrive, heard } = createReceiver({ bufferPackets: 64 })
+  arrive(0)
+  arrive(2, 0, 20_000)
+  arrive(66, 200_000)
+  t.strictSame(heard, [0, 'gap 1', 2])
+  t.equal(receiver.counters.overflow, 0)
+})
+
+t.test(
+  'a jump with nothing missing before it starts over there (libsrt disconnects)',
+  async (t) => {
+    const { receiver, arrive, heard, take } = createReceiver({ bufferPackets: 64 })
+    arrive(0)
+    arrive(5_000_001, 30_000)
+    arrive(5_000_002, 31_000)
+    t.strictSame(heard, [0, 'gap 5000000', 5_000_001, 5_000_002])
+    t.match(receiver.counters, { lost: 5_000_000, dropped: 5_000_000 })
+    t.strictSame(take(ControlType.NAK), [], 'there is nothing to ask for')
+  },
+)
+
+t.test('the end hands on what is held', async (t) => {
+  const { receiver, arrive, heard } = createReceiver()
+  for (const number of [0, 2, 3, 6]) arrive(number)
+  receiver.flush()
+  t.strictSame(heard, [0, 'gap 1', 2, 3, 'gap 2', 6])
+})
+
+t.test('agrees with a receiver that is too simple to be wrong', async (t) => {
+  const capacity = 64
+  const step = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ ahead: fc.integer({ min: -8, max: 12 }) }) },
+    { weight: 1, arbitrary: fc.record({ ahead: fc.integer({ min: -200, max: 200 }) }) },
+    { weight: 1, arbitrary: fc.record({ waitUs: fc.integer({ min: 0, max: 60_000 }) }) },
+  )
+  const starts = fc.constantFrom(0, 0x7ffffff0, 0x3fffffff, 12345)
+  fc.assert(
+    fc.property(starts, fc.array(step, { maxLength: 300 }), (first, steps) => {
+      const { receiver, arrive, heard, take } = createReceiver({ first, bufferPackets: capacity })
+      const model = new NaiveReceiver(capacity)
+      let nowUs = TRANSIT_US
+      let newest = 0
+      for (const one of steps) {
+        if ('waitUs' in one) {
+          nowUs += one.waitUs
+          receiver.tick(nowUs)
+          model.dropTooLate(nowUs)
+        } else {
+          nowUs += 500
+          const number = Math.max(0, newest + one.ahead)
+          const sentUs = nowUs - TRANSIT_US - 1000
+          arrive(number, sentUs, nowUs)
+          model.arrive(number, sentUs + TRANSIT_US + LATENCY_US, nowUs)
+          newest = Math.max(newest, model.end)
+        }
+        const { dropped, duplicate, belated, overflow } = receiver.counters
+        t.strictSame(
+          { dropped, stale: duplicate + belated, overflow },
+          { dropped: model.dropped, stale: model.stale, overflow: model.overflow },
+        )
+      }
+      t.strictSame(heard, model.heard)
+
+      take(ControlType.NAK)
+      receiver.tick(nowUs)
+      model.dropTooLate(nowUs)
+      receiver.tick(nowUs + 20_000)
+      model.dropTooLate(nowUs + 20_000)
+      const reported = (lossesOf(take(ControlType.NAK)).at(-1) ?? []).flatMap(
+        ({ first: a, last }) =>
+          Array.from({ length: sequenceDistance(a, last) + 1 }, (_, i) =>
+            sequenceDistance(first, addToSequence(a, i)),
+          ),
+      )
+      t.strictSame(reported, model.missing())
+    }),
+    { numRuns: 300 },
+  )
+})
+
+/** By a map and by counting, with numbers that never wrap. */
+class NaiveReceiver {
+  readonly heard: (number | string)[] = []
+  dropped = 0
+  stale = 0
+  overflow = 0
+  next = 0
+  end = 0
+  readonly #held = new Map<number, number>()
+  readonly #capacity: number
+
+  constructor(capacity: number) {
+    this.#capacity = capacity
+  }
+
+  arrive(number: number, dueUs: number, nowUs: number): void {
+    if (number - this.next >= this.#capacity) {
+      this.dropTooLate(nowUs)
+      if (number - this.next >= this.#capacity && this.#held.size > 0) {
+        this.overflow++
+        return
+      }
+      if (number - this.next >= this.#capacity) this.#skipTo(number)
+    }
+    if (number < this.next || this.#held.has(number)) {
+      this.stale++
+      return
+    }
+    this.#held.set(number, dueUs)
+    this.end = Math.max(this.end, number + 1)
+    this.#deliver()
+  }
+
+  dropTooLate(nowUs: number): void {
+    for (;;) {
+      const [number, dueUs] = [...this.#held].toSorted(([a], [b]) => a - b)[0] ?? []
+      if (number === undefined || dueUs! > nowUs) return
+      this.#skipTo(number)
+      this.#deliver()
+    }
+  }
+
+  missing(): number[] {
+    const numbers = []
+    for (let n = this.next; n < this.end; n++) if (!this.#held.has(n)) numbers.push(n)
+    return numbers
+  }
+
+  #skipTo(number: number): void {
+    this.heard.push(`gap ${number - this.next}`)
+    this.dropped += number - this.next
+    this.next = number
+  }
+
+  #deliver(): void {
+    while (this.#held.delete(this.next)) this.heard.push(this.next++)
+  }
+}

@@ -1,0 +1,189 @@
+/**
+ * Two machines over a bad network, from seeds.
+ */
+import t from 'tap'
+import type { LinkOptions } from '../support/impairment.ts'
+import { createRandom } from '../support/random.ts'
+import { simulate, type SimulationOptions } from './simulator.ts'
+
+/** Seeds of the random links below that once failed, and why. */
+const ONCE_FAILING_SEEDS: readonly number[] = []
+
+t.test('a perfect link loses nothing and repeats nothing', async (t) => {
+  const { pushed, gaps, end, violations, sender, receiver } = simulate({
+    seed: 1,
+    link: { delayMs: 20 },
+    latencyMs: 120,
+    packets: 2000,
+    intervalUs: 1000,
+  })
+  t.strictSame(
+    { pushed, gaps, end, violations },
+    {
+      pushed: 2000,
+      gaps: 0,
+      end: 'shutdown',
+      violations: [],
+    },
+  )
+  t.match(sender, { pktSentTotal: 2000, pktRetransTotal: 0, msRtt: 40, pktSndBuf: 0 })
+  t.match(receiver, { pktRcvLossTotal: 0, pktRcvDuplicateTotal: 0, byteRecvTotal: 2000 * 1316 })
+})
+
+t.test('10 % loss, 50 ms, reordering and duplication: every packet, in order', async (t) => {
+  const outcome = simulate({
+    seed: 2026,
+    link: { loss: 0.1, delayMs: 50, jitterMs: 5, reorder: 0.02, duplicate: 0.02 },
+    latencyMs: 500,
+    packets: 10_000,
+    intervalUs: 2000,
+  })
+  t.match(outcome, { pushed: 10_000, gaps: 0, end: 'shutdown', violations: [] })
+  t.ok(outcome.receiver!.pktRcvLossTotal > 900, 'the link was bad')
+})
+
+t.test(
+  '5 % loss, RTT 100 ms, latency 500 ms: fewer than one packet in 100,000 is lost',
+  async (t) => {
+    let lost = 0
+    for (let seed = 1; seed <= 20; seed++) {
+      const { gaps, violations } = simulate({
+        seed,
+        link: { loss: 0.05, delayMs: 50 },
+        latencyMs: 500,
+        packets: 5000,
+        intervalUs: 1300,
+      })
+      t.strictSame(violations, [], `seed ${seed}`)
+      lost += gaps
+    }
+    t.equal(lost, 0)
+  },
+)
+
+t.test('bursts of losses are made good', async (t) => {
+  const { pushed, gaps, violations, receiver } = simulate({
+    seed: 5,
+    link: { burst: { enter: 0.004, leave: 0.2 }, delayMs: 50 },
+    latencyMs: 800,
+    packets: 10_000,
+    intervalUs: 1300,
+  })
+  t.strictSame({ pushed, gaps, violations }, { pushed: 10_000, gaps: 0, violations: [] })
+  t.ok(receiver!.pktRcvLossTotal > 100)
+})
+
+t.test('sequence number and timestamp wrap under loss', async (t) => {
+  const { pushed, gaps, end, violations } = simulate({
+    seed: 3,
+    link: { loss: 0.05, delayMs: 30, jitterMs: 10, reorder: 0.01 },
+    latencyMs: 600,
+    packets: 5000,
+    intervalUs: 2000,
+    initialSequenceNumber: 0x7fffffff - 2500,
+    startTimestampUs: 2 ** 32 - 5_000_000,
+  })
+  t.strictSame(
+    { pushed, gaps, end, violations },
+    {
+      pushed: 5000,
+      gaps: 0,
+      end: 'shutdown',
+      violations: [],
+    },
+  )
+})
+
+t.test('a link that hardly carries anything: what is late is given up and counted', async (t) => {
+  const { pushed, gaps, violations, receiver, sender } = simulate({
+    seed: 8,
+    link: { loss: 0.3, delayMs: 150, jitterMs: 50 },
+    latencyMs: 300,
+    packets: 5000,
+    intervalUs: 2000,
+  })
+  t.strictSame(violations, [])
+  t.ok(gaps > 0)
+  t.equal(receiver!.pktRcvDropTotal, gaps)
+  t.ok(pushed + gaps <= 5000 && pushed + gaps > 4950, `${pushed} + ${gaps}, and a tail`)
+  t.ok(sender!.pktRetransTotal < 4 * receiver!.pktRcvLossTotal, 'retransmissions are bounded')
+})
+
+t.test('connects at 600 ms RTT with first and third handshake lost either way', async (t) => {
+  const { pushed, gaps, violations } = simulate({
+    seed: 4,
+    link: { delayMs: 300, dropHandshakes: [1, 3] },
+    latencyMs: 1200,
+    packets: 500,
+    intervalUs: 2000,
+  })
+  t.strictSame({ pushed, gaps, violations }, { pushed: 500, gaps: 0, violations: [] })
+})
+
+t.test('ACKs are few: one in 10 ms at most, none for what is confirmed', async (t) => {
+  const busy = simulate({
+    seed: 1,
+    link: { delayMs: 5 },
+    latencyMs: 120,
+    packets: 5000,
+    intervalUs: 1000,
+  })
+  t.ok(busy.datagrams.toCaller <= 505 + 5, `${busy.datagrams.toCaller} in 5 s`)
+  const slow = simulate({
+    seed: 1,
+    link: { delayMs: 5 },
+    latencyMs: 120,
+    packets: 20,
+    intervalUs: 500_000,
+  })
+  // Two answers to the handshake, an ACK for each packet.
+  t.ok(slow.datagrams.toCaller <= 22 + 20, `${slow.datagrams.toCaller} for 20 packets in 10 s`)
+})
+
+t.test('the same seed is the same hour', async (t) => {
+  const once = simulate(randomLink(11))
+  t.strictSame(simulate(randomLink(11)), once)
+})
+
+t.test('on any link: in order, once, and every packet delivered or counted', async (t) => {
+  let delivered = 0
+  for (const seed of [...ONCE_FAILING_SEEDS, ...Array.from({ length: 300 }, (_, i) => i + 1)]) {
+    const options = randomLink(seed)
+    const { violations, pushed, gaps, receiver, end } = simulate(options)
+    const unconnected = violations.length === 1 && violations[0]!.startsWith('no SRT peer answered')
+    if (unconnected) continue
+    delivered += pushed
+    const ok =
+      violations.length === 0 &&
+      end !== undefined &&
+      pushed + gaps <= options.packets &&
+      receiver!.pktRcvDropTotal === gaps
+    if (!ok) t.fail(`seed ${seed}`, { violations, pushed, gaps, end })
+  }
+  t.ok(delivered > 300 * 400, `${delivered} packets delivered`)
+})
+
+/** Anything from a cable to a train in a tunnel. */
+function randomLink(seed: number): SimulationOptions {
+  const random = createRandom(seed * 7919)
+  const upTo = (limit: number) => (random.chance(0.3) ? 0 : random.next() * limit)
+  const burst = random.chance(0.3) ? { enter: 0.01, leave: 0.1 + random.next() * 0.5 } : undefined
+  const link: LinkOptions = {
+    loss: upTo(0.2),
+    delayMs: upTo(200),
+    jitterMs: upTo(60),
+    reorder: upTo(0.1),
+    reorderMs: 1 + upTo(50),
+    duplicate: upTo(0.1),
+    ...(burst && { burst }),
+  }
+  return {
+    seed,
+    link,
+    latencyMs: 20 + random.below(1000),
+    packets: 600,
+    intervalUs: 200 + random.below(5000),
+    initialSequenceNumber: random.chance(0.5) ? 0x7fffffff - random.below(600) : random.below(1e9),
+    startTimestampUs: random.chance(0.5) ? 2 ** 32 - random.below(3e6) : 0,
+  }
+}

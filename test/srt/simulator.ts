@@ -1,0 +1,259 @@
+/**
+ * A caller and a listener, a bad network between them, and no time but what is counted here: an hour of SRT in
+ * milliseconds, and the same hour again from the same seed.
+ *
+ * @module
+ */
+import { Call } from '../../src/srt/call.ts'
+import { Endpoint } from '../../src/srt/endpoint.ts'
+import type { SenderStats, SrtConnection, SrtStats } from '../../src/srt/types.ts'
+import { decodeAck } from '../../src/srt/wire/ack.ts'
+import { decodeLossList } from '../../src/srt/wire/loss-list.ts'
+import { ControlType, controlType, isControl, sequenceNumber } from '../../src/srt/wire/packet.ts'
+import { sequenceDistance } from '../../src/binary/sequence-number.ts'
+import { Impairment, type LinkOptions } from '../support/impairment.ts'
+import { createRandom } from '../support/random.ts'
+
+export interface SimulationOptions {
+  readonly seed: number
+  /** Of both directions. */
+  readonly link: LinkOptions
+  readonly latencyMs: number
+  readonly packets: number
+  /** Between two packets. */
+  readonly intervalUs: number
+  readonly initialSequenceNumber?: number
+  readonly startTimestampUs?: number
+}
+
+export interface Outcome {
+  /** What the sink was told, in runs: so many payloads in order, or so many given up. */
+  readonly pushed: number
+  readonly gaps: number
+  readonly end: string | undefined
+  /** Everything that must never happen, and did. */
+  readonly violations: readonly string[]
+  /** Undefined where the handshake never ended. */
+  readonly sender: SenderStats | undefined
+  readonly receiver: SrtStats | undefined
+  readonly datagrams: { readonly toListener: number; readonly toCaller: number }
+}
+
+const TICK_US = 10_000
+const CALLER = { address: '192.0.2.1', port: 40_000 }
+
+/** Sends so many numbered packets over the link, closes, and waits for the end. */
+export function simulate(options: SimulationOptions): Outcome {
+  const violations: string[] = []
+  const timeline = new Timeline()
+  const { bytes } = createRandom(options.seed)
+  const forward = new Wire(timeline, new Impairment(options.seed, options.link))
+  const backward = new Wire(timeline, new Impairment(~options.seed, options.link))
+
+  let position = 0
+  let pushed = 0
+  let gaps = 0
+  let end: string | undefined
+  let connection: SrtConnection | undefined
+  const sink = {
+    open: (opened: SrtConnection) => (connection = opened),
+    push: (payload: Buffer) => {
+      const number = payload.readUInt32BE()
+      if (number !== position) violations.push(`packet ${number} where ${position} was due`)
+      if (end !== undefined) violations.push('a payload after the end')
+      position = number + 1
+      pushed++
+    },
+    gap: (lostPackets: number) => {
+      if (lostPackets < 1) violations.push(`a gap of ${lostPackets}`)
+      position += lostPackets
+      gaps += lostPackets
+    },
+    end: (reason: string) => {
+      if (end !== undefined) violations.push('a second end')
+      end = reason
+    },
+  }
+
+  const endpoint: Endpoint = new Endpoint({
+    latencyMs: options.latencyMs,
+    maxLatencyMs: 8000,
+    receiveBufferPackets: 8192,
+    idleTimeoutUs: 5_000_000,
+    acceptTimeoutUs: 2_500_000,
+    random: bytes,
+    nowUs: 0,
+    host: {
+      transmit: (datagram) => {
+        violations.push(...claims(datagram, highest))
+        backward.carry(datagram, (copy) => call.handleDatagram(copy, timeline.nowUs))
+      },
+      request: (attempt) =>
+        timeline.at(5000, () => endpoint.decide(attempt, { sink }, timeline.nowUs)),
+      expire: () => {},
+      fail: (error) => violations.push(String(error)),
+    },
+  })
+
+  /** The newest sequence number that reached the listener. */
+  let highest: number | undefined
+  const arrive = (datagram: Buffer) => {
+    if (!isControl(datagram)) {
+      const sequence = sequenceNumber(datagram)
+      if (highest === undefined || sequenceDistance(highest, sequence) > 0) highest = sequence
+    }
+    endpoint.handleDatagram(datagram, CALLER.port, CALLER.address, timeline.nowUs)
+  }
+
+  let sent = 0
+  let over = false
+  const sendNext = () => {
+    if (over) return
+    if (sent === options.packets) {
+      call.close()
+      return
+    }
+    const payload = Buffer.alloc(1316)
+    payload.writeUInt32BE(sent)
+    if (!call.send(payload, timeline.nowUs)) violations.push('the send buffer is full')
+    sent++
+    timeline.at(options.intervalUs, sendNext)
+  }
+  const call = new Call({
+    remoteAddress: '192.0.2.2',
+    remotePort: 10_080,
+    socketId: 77,
+    streamId: 'seeded',
+    latencyMs: options.latencyMs,
+    peerLatencyMs: options.latencyMs,
+    initialSequenceNumber: options.initialSequenceNumber ?? 0,
+    startTimestampUs: options.startTimestampUs ?? 0,
+    sendBufferPackets: 8192,
+    maxBandwidthBps: 1e9,
+    connectTimeoutUs: 3_000_000,
+    idleTimeoutUs: 5_000_000,
+    host: {
+      // Nobody changes a datagram that is on its way, but for the mark of a retransmission: the wire takes a copy.
+      transmit: (datagram) => forward.carry(Buffer.from(datagram), arrive),
+      connected: sendNext,
+      refused: (error) => {
+        over = true
+        violations.push(error.message)
+      },
+      ended: () => (over = true),
+    },
+  })
+
+  call.start(0)
+  const tick = () => {
+    call.tick(timeline.nowUs)
+    endpoint.tick(timeline.nowUs)
+    if (!over || endpoint.busy) timeline.at(TICK_US, tick)
+  }
+  tick()
+  const limitUs = options.packets * options.intervalUs + 30_000_000
+  timeline.run(limitUs)
+  if (timeline.nowUs > limitUs) violations.push('it never ends')
+  if (position > sent) violations.push(`${position} accounted for, ${sent} sent`)
+
+  return {
+    pushed,
+    gaps,
+    end,
+    violations,
+    sender: call.stats(),
+    receiver: connection?.stats(),
+    datagrams: { toListener: forward.carried, toCaller: backward.carried },
+  }
+}
+
+/** What an ACK or a NAK claims beyond what has arrived: libsrt breaks the connection over either. */
+function claims(datagram: Buffer, highest: number | undefined): string[] {
+  if (!isControl(datagram) || highest === undefined) return []
+  const type = controlType(datagram)
+  if (type === ControlType.ACK) {
+    const { nextExpected } = decodeAck(datagram)!
+    return sequenceDistance(highest, nextExpected) > 1 ? ['an ACK beyond what was received'] : []
+  }
+  if (type !== ControlType.NAK) return []
+  const ranges = decodeLossList(datagram)
+  if (ranges === undefined) return ['a NAK that cannot be read']
+  return ranges.some(({ last }) => sequenceDistance(last, highest) <= 0)
+    ? ['a NAK above what was received']
+    : []
+}
+
+/** One direction of the link. */
+class Wire {
+  readonly #timeline: Timeline
+  readonly #impairment: Impairment
+  #lastDueUs = 0
+  carried = 0
+
+  constructor(timeline: Timeline, impairment: Impairment) {
+    this.#timeline = timeline
+    this.#impairment = impairment
+  }
+
+  carry(datagram: Buffer, deliver: (datagram: Buffer) => void): void {
+    this.carried++
+    for (const { delayMs, ordered, datagram: copy } of this.#impairment.push(datagram)) {
+      const { nowUs } = this.#timeline
+      let dueUs = nowUs + delayMs * 1000
+      if (ordered) dueUs = this.#lastDueUs = Math.max(dueUs, this.#lastDueUs)
+      this.#timeline.at(dueUs - nowUs, () => deliver(copy))
+    }
+  }
+}
+
+/** What is to happen, in order of time; what is due at one moment happens in the order it was asked for. */
+class Timeline {
+  nowUs = 0
+  /** A binary heap by time, then by number. */
+  readonly #heap: { atUs: number; number: number; action: () => void }[] = []
+  #number = 0
+
+  at(delayUs: number, action: () => void): void {
+    const heap = this.#heap
+    const event = { atUs: this.nowUs + delayUs, number: this.#number++, action }
+    let index = heap.push(event) - 1
+    while (index > 0) {
+      const parent = (index - 1) >> 1
+      if (!isBefore(event, heap[parent]!)) break
+      heap[index] = heap[parent]!
+      index = parent
+    }
+    heap[index] = event
+  }
+
+  /** Until nothing is left to happen, or it is later than `limitUs`. */
+  run(limitUs: number): void {
+    while (this.#heap.length > 0 && this.nowUs <= limitUs) {
+      const { atUs, action } = this.#take()
+      this.nowUs = atUs
+      action()
+    }
+  }
+
+  #take() {
+    const heap = this.#heap
+    const first = heap[0]!
+    const moved = heap.pop()!
+    if (heap.length === 0) return first
+    let index = 0
+    for (;;) {
+      let child = index * 2 + 1
+      if (child >= heap.length) break
+      if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child++
+      if (!isBefore(heap[child]!, moved)) break
+      heap[index] = heap[child]!
+      index = child
+    }
+    heap[index] = moved
+    return first
+  }
+}
+
+function isBefore(a: { atUs: number; number: number }, b: { atUs: number; number: number }) {
+  return a.atUs < b.atUs || (a.atUs === b.atUs && a.number < b.number)
+}

@@ -1,0 +1,78 @@
+import t from 'tap'
+import { Pacer } from '../../src/srt/pacer.ts'
+import { RateMeter } from '../../src/srt/rate-meter.ts'
+import { RttEstimator } from '../../src/srt/rtt.ts'
+import { DeliveryClock } from '../../src/srt/tsbpd.ts'
+
+t.test('RTT begins at 100 ms, and the first sample stands for itself (4.10; libsrt)', async (t) => {
+  const rtt = new RttEstimator()
+  t.strictSame([rtt.rttUs, rtt.varianceUs, rtt.answerUs], [100_000, 50_000, 300_000])
+  rtt.sample(1000)
+  t.strictSame([rtt.rttUs, rtt.varianceUs], [1000, 500])
+  rtt.sample(1800)
+  // The variance is moved before the mean: 500 + (800 - 500) / 4, then 1000 + 800 / 8.
+  t.strictSame([rtt.rttUs, rtt.varianceUs, rtt.answerUs], [1100, 575, 3400])
+})
+
+t.test('what the peer measured is taken over, and smoothed from there', async (t) => {
+  const rtt = new RttEstimator()
+  rtt.adopt(8000, 4000)
+  rtt.sample(16_000)
+  t.strictSame([rtt.rttUs, rtt.varianceUs], [9000, 5000])
+})
+
+t.test("a packet is due its latency after its sender's clock says so (4.5.1)", async (t) => {
+  const clock = new DeliveryClock({
+    handshakeTimestampUs: 3_000_000,
+    handshakeArrivedUs: 10_000_000,
+    latencyUs: 120_000,
+  })
+  t.equal(clock.deliveryUs(3_000_000, 10_000_000), 10_120_000)
+  t.equal(clock.deliveryUs(4_000_000, 15_000_000), 11_120_000, 'late or not')
+})
+
+t.test('delivery times go on through two wraps of the timestamp (4.5.1.2)', async (t) => {
+  const clock = new DeliveryClock({
+    handshakeTimestampUs: 0,
+    handshakeArrivedUs: 50_000,
+    latencyUs: 100_000,
+  })
+  const minuteUs = 60e6
+  for (let minute = 1; minute < 150; minute++) {
+    const sentUs = minute * minuteUs
+    t.equal(clock.deliveryUs(sentUs % 2 ** 32, sentUs + 50_000), sentUs + 150_000)
+  }
+})
+
+t.test('a delivery time is never far in the future', async (t) => {
+  const clock = new DeliveryClock({
+    handshakeTimestampUs: 0,
+    handshakeArrivedUs: 0,
+    latencyUs: 100_000,
+  })
+  t.equal(clock.deliveryUs(3_000_000, 1_000_000), 3_100_000, '2 s ahead: a jittery path')
+  t.equal(clock.deliveryUs(3_000_001, 1_000_000), 1_100_000, 'more: a broken clock')
+})
+
+t.test('a pacer lets 10 ms worth of data go ahead, headers counted (5.1)', async (t) => {
+  const pacer = new Pacer(8_000_000)
+  pacer.sent(4972, 0)
+  t.ok(pacer.maySend(0), '5 ms are spent')
+  pacer.sent(4972, 0)
+  t.notOk(pacer.maySend(0), '10 ms are')
+  t.ok(pacer.maySend(1))
+  pacer.sent(972, 60_000)
+  t.ok(pacer.maySend(60_000), 'silence saves nothing up')
+  pacer.sent(8972, 60_000)
+  t.notOk(pacer.maySend(60_000))
+})
+
+t.test('a rate is that of the last whole second', async (t) => {
+  const rate = new RateMeter(0)
+  rate.tick({ packets: 500, bytes: 50_000 }, 500_000)
+  t.equal(rate.bytesPerSec, 0)
+  rate.tick({ packets: 1000, bytes: 100_000 }, 1_000_000)
+  t.strictSame([rate.packetsPerSec, rate.bytesPerSec], [1000, 100_000])
+  rate.tick({ packets: 1000, bytes: 100_000 }, 2_250_000)
+  t.strictSame([rate.packetsPerSec, rate.bytesPerSec], [0, 0])
+})
