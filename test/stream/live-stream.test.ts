@@ -1,0 +1,207 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { SegmentCache } from '../../src/hls/segment-cache.ts'
+import { LiveStream } from '../../src/stream/live-stream.ts'
+import type { Encoder } from '../../src/stream/publication.ts'
+import { StreamRegistry } from '../../src/stream/registry.ts'
+
+/** H.264 with a key frame each second and AAC, 8 s. */
+const CLIP = readFileSync(new URL('../../fixtures/demo.mpegts', import.meta.url))
+
+const SEC = 1_000_000
+
+function fakeClock() {
+  let nowUs = 0
+  return {
+    nowUs: () => nowUs,
+    wallMs: () => Date.UTC(2026, 0, 1) + nowUs / 1000,
+    advanceSec: (sec: number) => void (nowUs += sec * SEC),
+  }
+}
+
+function fakeEncoder(): Encoder & { closed: boolean } {
+  return {
+    closed: false,
+    lastHeardUs: 0,
+    report: () => ({
+      remote: '192.0.2.1:5000',
+      rttMs: 1,
+      bitrateBps: 0,
+      packetsReceived: 0,
+      packetsLost: 0,
+      packetsRetransmitted: 0,
+      packetsDropped: 0,
+    }),
+    close() {
+      this.closed = true
+    },
+  }
+}
+
+function setUp() {
+  const clock = fakeClock()
+  const options = {
+    clock,
+    cache: new SegmentCache({ maxBytes: 64 * 1024 * 1024 }),
+    segmentSec: 1,
+    maxSegmentSec: 10,
+    playlistSegments: 3,
+    lingerSec: 60,
+    reconnectGraceSec: 120,
+  }
+  const stream = new LiveStream('studio', { ...options, epoch: 'e' })
+  const events: string[] = []
+  stream.on('publish', () => events.push('publish'))
+  stream.on('live', () => events.push('live'))
+  stream.on('interrupted', ({ reason }) => events.push(`interrupted: ${reason}`))
+  stream.on('warning', ({ code }) => events.push(`warning: ${code}`))
+  stream.on('end', ({ reason }) => events.push(`end: ${reason}`))
+  return { clock, options, stream, events }
+}
+
+const playlist = (stream: LiveStream) => stream.file('playlist.m3u8')?.bytes.toString()
+
+t.test(
+  'READY -> STREAMING -> live with the first segment -> INTERRUPTED -> STREAMING',
+  async (t) => {
+    const { stream, events, clock } = setUp()
+    stream.renewKey(clock.wallMs() + 7_200_000)
+    t.equal(stream.status, 'READY')
+    t.equal(playlist(stream), undefined, 'no playlist yet')
+    const first = stream.publish(fakeEncoder())
+    t.match(stream, { status: 'STREAMING', live: false })
+    first.push(CLIP)
+    t.equal(stream.live, true)
+    t.match(stream.report(), {
+      status: 'STREAMING',
+      publisher: { remote: '192.0.2.1:5000' },
+      tracks: [{ codec: 'h264', width: 640, height: 360 }, { codec: 'aac' }],
+    })
+    first.end('timeout')
+    t.match(stream, { status: 'INTERRUPTED', live: false, encoder: undefined })
+    t.ok(playlist(stream), 'the playlist stays')
+    t.equal(stream.report().totals.durationSec, 8, 'what had begun was flushed')
+
+    const second = stream.publish(fakeEncoder())
+    second.push(CLIP)
+    t.match(stream, { status: 'STREAMING', live: true })
+    t.match(playlist(stream), /#EXT-X-MEDIA-SEQUENCE:[1-9]/, 'numbers go on')
+    t.strictSame(events, ['publish', 'live', 'interrupted: timeout', 'publish', 'live'])
+  },
+)
+
+t.test('a lost encoder has the grace to come back, then the stream stops', async (t) => {
+  const { stream, events, clock } = setUp()
+  const publication = stream.publish(fakeEncoder())
+  publication.push(CLIP)
+  publication.end('shutdown')
+  clock.advanceSec(119.9)
+  stream.tick()
+  t.equal(stream.status, 'INTERRUPTED')
+  clock.advanceSec(0.1)
+  stream.tick()
+  t.equal(stream.status, 'STOPPED')
+  t.match(playlist(stream), /#EXT-X-ENDLIST\n$/)
+  t.equal(events.at(-1), 'end: grace-expired')
+})
+
+t.test('READY stops when its last key expires, STREAMING does not', async (t) => {
+  const { stream, events, clock } = setUp()
+  stream.renewKey(clock.wallMs() + 10_000)
+  stream.renewKey(clock.wallMs() + 5000)
+  clock.advanceSec(9.9)
+  stream.tick()
+  t.equal(stream.status, 'READY', 'the later key counts')
+  clock.advanceSec(0.2)
+  stream.tick()
+  t.strictSame(events, ['end: key-expired'])
+
+  const other = setUp()
+  other.stream.renewKey(other.clock.wallMs() + 10_000)
+  other.stream.publish(fakeEncoder())
+  other.clock.advanceSec(20)
+  other.stream.tick()
+  t.equal(other.stream.status, 'STREAMING')
+})
+
+t.test(
+  'another encoder replaces the first, and what the first still sends counts for nothing',
+  async (t) => {
+    const { stream, events } = setUp()
+    const old = fakeEncoder()
+    const first = stream.publish(old)
+    first.push(CLIP.subarray(0, CLIP.length / 2))
+    const second = stream.publish(fakeEncoder())
+    t.equal(old.closed, true)
+    const { segments } = stream.report().totals
+    first.push(CLIP)
+    first.end('closed' as 'stopped')
+    t.match(stream, { status: 'STREAMING' }, 'the end of the old one ends nothing')
+    t.equal(stream.report().totals.segments, segments)
+    second.push(CLIP)
+    t.match(playlist(stream), /#EXT-X-DISCONTINUITY-SEQUENCE:1/)
+    t.strictSame(events, ['publish', 'live', 'publish', 'live'])
+  },
+)
+
+t.test(
+  'stop disconnects, flushes, ends the playlist, and the linger ends everything',
+  async (t) => {
+    const { stream, events, clock } = setUp()
+    const encoder = fakeEncoder()
+    const uris: string[] = []
+    stream.on('segment', ({ uri }) => uris.push(uri))
+    stream.publish(encoder).push(CLIP)
+    stream.stop('api')
+    stream.stop('api')
+    t.equal(encoder.closed, true)
+    t.match(stream, { status: 'STOPPED', live: false, forgotten: false })
+    t.match(playlist(stream), /#EXT-X-ENDLIST\n$/)
+    t.strictSame(events, ['publish', 'live', 'end: api'], 'one end, and no interruption')
+    clock.advanceSec(59.9)
+    t.ok(stream.file(uris.at(-1)!), 'still there for those who watch')
+    clock.advanceSec(0.2)
+    t.equal(stream.forgotten, true)
+    t.equal(stream.file(uris.at(-1)!), undefined)
+    t.equal(playlist(stream), undefined)
+  },
+)
+
+t.test('5 s without a PAT is a warning, which a PAT takes back', async (t) => {
+  const { stream, events, clock } = setUp()
+  const publication = stream.publish(fakeEncoder())
+  publication.push(Buffer.alloc(188 * 7, 0x55))
+  clock.advanceSec(4.9)
+  stream.tick()
+  t.strictSame(stream.report().warnings, [])
+  clock.advanceSec(0.2)
+  stream.tick()
+  stream.tick()
+  t.match(stream.report().warnings, [{ code: 'NO_PAT', message: /MPEG-TS/ }])
+  t.strictSame(events, ['publish', 'warning: NO_PAT'], 'told once')
+  publication.push(CLIP)
+  stream.tick()
+  t.notMatch(stream.report().warnings, [{ code: 'NO_PAT' }])
+})
+
+t.test('a registry starts, finds and forgets', async (t) => {
+  const { options, clock } = setUp()
+  let epochs = 0
+  const registry = new StreamRegistry({ ...options, createEpoch: () => `e${epochs++}` })
+  const first = registry.start('studio')
+  first.renewKey(clock.wallMs() + 1000)
+  t.equal(registry.start('studio'), first, 'a running stream goes on')
+  t.equal(registry.find('studio'), first)
+  t.equal(registry.find('nobody'), undefined)
+  first.publish(fakeEncoder()).push(CLIP)
+  first.stop('api')
+  const second = registry.start('studio')
+  t.not(second, first, 'a stopped one begins anew')
+  t.equal(epochs, 2, 'under another epoch')
+  t.equal(options.cache.stats.bytes, 0, 'what it held is free again')
+  second.stop('api')
+  clock.advanceSec(61)
+  t.equal(registry.find('studio'), undefined)
+  registry.tick()
+  t.strictSame([...registry], [], 'nothing is left of it')
+})
