@@ -1,0 +1,37 @@
+/**
+ * The ingest bench as a table.
+ *
+ * @module
+ */
+import { formatTable } from '../support/table.ts'
+import type { IngestResult } from './measure.ts'
+
+const COLUMNS = [
+  { title: 'receiver' },
+  { title: 'packets/s' },
+  { title: 'CPU %', decimals: 1 },
+  { title: 'CPU µs/packet', decimals: 2 },
+  { title: 'RSS MB' },
+  { title: 'kernel drops' },
+  { title: 'lost' },
+  { title: 'dropped' },
+  { title: 'sent again' },
+  { title: 'senders CPU %' },
+]
+
+/** Lost: found missing by the receiver, repaired or not. Dropped: given up on either side. */
+export function formatIngest(results: readonly IngestResult[]): string {
+  const rows = results.map((result) => [
+    result.receiver,
+    result.packetsPerSec,
+    result.cpuLoad * 100,
+    result.cpuUsPerPacket,
+    result.rssBytes / 1e6,
+    result.kernelDrops,
+    result.lost,
+    result.dropped + result.senderDropped,
+    result.retransmissions,
+    result.senderCpuLoad * 100,
+  ])
+  return formatTable(COLUMNS, rows)
+}

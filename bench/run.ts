@@ -1,0 +1,77 @@
+/**
+ * The system benches: reads the flags, measures, prints.
+ *
+ * @module
+ */
+import { parseArgs } from 'node:util'
+import { measureHttp } from './http/measure.ts'
+import { formatHttp } from './http/report.ts'
+import { availableReceivers, measureIngest } from './ingest/measure.ts'
+import { formatIngest } from './ingest/report.ts'
+
+/** Name -> default, least, most: a bench ends by itself and harms nobody. */
+const FLAGS = {
+  mbit: [5, 1, 100],
+  seconds: [10, 1, 300],
+  rounds: [3, 1, 20],
+  connections: [16, 1, 1000],
+  publishers: [20, 1, 500],
+  senders: [1, 1, 8],
+} as const
+
+const USAGE = `usage: npm run bench -- [http | ingest] [--flag number …]
+
+  http     a playlist and a segment of a live stream, delivered by Millrace and by nginx
+           --mbit, --connections, --seconds (of a run), --rounds
+  ingest   live streams received by Millrace, srt-live-transmit and ffmpeg
+           --publishers, --mbit (each), --seconds, --senders (processes that publish)
+`
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: Object.fromEntries(
+      Object.keys(FLAGS).map((name) => [name, { type: 'string' as const }]),
+    ),
+  })
+  const flag = (name: keyof typeof FLAGS): number => {
+    const [preset, least, most] = FLAGS[name]
+    const value = Number(values[name] ?? preset)
+    if (value >= least && value <= most) return value
+    throw new RangeError(`--${name} takes a number from ${least} to ${most}\n\n${USAGE}`)
+  }
+  const [bench = 'http'] = positionals
+  if (bench === 'http') {
+    const load = {
+      bitsPerSecond: flag('mbit') * 1e6,
+      connections: flag('connections'),
+      seconds: flag('seconds'),
+      rounds: flag('rounds'),
+    }
+    print(`HTTP: one live stream of ${flag('mbit')} Mbit/s, ${load.connections} connections`)
+    print(formatHttp(await measureHttp(load)))
+  } else if (bench === 'ingest') {
+    const load = {
+      publishers: flag('publishers'),
+      bitsPerSecond: flag('mbit') * 1e6,
+      seconds: flag('seconds'),
+      senders: flag('senders'),
+    }
+    print(`Ingest: ${load.publishers} publishers of ${flag('mbit')} Mbit/s, ${load.seconds} s`)
+    const results = []
+    for (const name of availableReceivers()) results.push(await measureIngest(name, load))
+    print(formatIngest(results))
+  } else throw new RangeError(USAGE)
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+main().then(
+  () => process.exit(),
+  (error: unknown) => {
+    process.stderr.write(`${error instanceof RangeError ? error.message : String(error)}\n`)
+    process.exit(1)
+  },
+)

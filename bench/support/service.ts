@@ -1,0 +1,81 @@
+/**
+ * The service as a user runs it: the built command line in a process of its own.
+ *
+ * @module
+ */
+import type { ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { createInterface } from 'node:readline'
+import { signedCall } from '../../test/support/service.ts'
+import { startProgram, stopProgram } from './programs.ts'
+
+export interface Service {
+  readonly pid: number
+  readonly httpUrl: string
+  readonly srtPort: number
+  /** Starts a stream. @returns the URL to publish to */
+  start(streamId: string): Promise<string>
+  status(streamId: string): Promise<StreamStatus>
+  stop(): Promise<void>
+}
+
+export interface StreamStatus {
+  readonly live: boolean
+  readonly publisher?: {
+    readonly packets_received: number
+    readonly packets_lost: number
+    readonly packets_dropped: number
+  }
+}
+
+/** Starts it on free ports of the loopback. */
+export async function startService(): Promise<Service> {
+  const hmacSecret = randomBytes(32).toString('hex')
+  const child = startProgram(process.execPath, ['dist/cli.js', 'serve'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: {
+      ...process.env,
+      HMAC_SECRET: hmacSecret,
+      JWT_SECRET: randomBytes(32).toString('hex'),
+      HTTP_HOST: '127.0.0.1',
+      HTTP_PORT: '0',
+      SRT_HOST: '127.0.0.1',
+      SRT_PORT: '0',
+      PUBLIC_HOST: '127.0.0.1',
+    },
+  })
+  const { http: httpUrl, srt_port: srtPort } = await listening(child)
+  const call = async (method: 'GET' | 'POST', path: string, streamId: string) => {
+    const reply = await signedCall(httpUrl + path, method, { stream_id: streamId }, hmacSecret)
+    if (!reply.body.success) throw new Error(`${path}: ${reply.body.error}`)
+    return reply.body.data
+  }
+  return {
+    pid: child.pid!,
+    httpUrl,
+    srtPort,
+    start: async (streamId) =>
+      (await call('POST', '/api/start-stream', streamId))['srt_url'] as string,
+    status: async (streamId) =>
+      (await call('GET', '/api/status', streamId)) as unknown as StreamStatus,
+    stop: () => stopProgram(child),
+  }
+}
+
+interface ListeningLine {
+  readonly msg: string
+  readonly http: string
+  readonly srt_port: number
+}
+
+/** Waits for the log line that names the ports. */
+async function listening(child: ChildProcess): Promise<ListeningLine> {
+  for await (const line of createInterface({ input: child.stdout! })) {
+    const entry = JSON.parse(line) as ListeningLine
+    if (entry.msg !== 'listening') continue
+    // What follows is not read, and must not fill the pipe.
+    child.stdout!.resume()
+    return entry
+  }
+  throw new Error('the service ended before it listened; is it built? npm run build')
+}

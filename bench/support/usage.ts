@@ -1,0 +1,61 @@
+/**
+ * What the kernel says of processes and sockets. Linux only: elsewhere the answers are NaN, a dash in the tables.
+ *
+ * @module
+ */
+import { readFileSync } from 'node:fs'
+
+/** USER_HZ: the same for all programs, whatever the kernel ticks at. */
+const TICKS_PER_SEC = 100
+
+export interface Usage {
+  /** Of all threads since the start, user and system. */
+  readonly cpuSec: number
+  readonly rssBytes: number
+}
+
+/** Sum over the processes. */
+export function usageOf(pids: readonly number[]): Usage {
+  return {
+    cpuSec: pids.reduce((sum, pid) => sum + readCpuSec(pid), 0),
+    rssBytes: pids.reduce((sum, pid) => sum + readRssBytes(pid), 0),
+  }
+}
+
+/** The processes that `pid` started and that still run. */
+export function childrenOf(pid: number): number[] {
+  return read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number)
+}
+
+/** Datagrams the kernel dropped at UDP sockets bound to these ports, because their receive buffers were full. */
+export function kernelDrops(ports: readonly number[]): number {
+  const sockets = ['/proc/net/udp', '/proc/net/udp6'].flatMap((table) =>
+    read(table)
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim().split(/\s+/)),
+  )
+  return sockets
+    .filter(([, local]) => ports.includes(Number.parseInt(local?.split(':')[1] ?? '', 16)))
+    .reduce((sum, fields) => sum + Number(fields.at(-1)), 0)
+}
+
+/** Fields 14 and 15 of proc(5) stat; the second may hold spaces, so counting starts behind it. */
+function readCpuSec(pid: number): number {
+  const stat = read(`/proc/${pid}/stat`)
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SEC
+}
+
+function readRssBytes(pid: number): number {
+  const kib = /^VmRSS:\s+(\d+) kB/m.exec(read(`/proc/${pid}/status`))?.[1]
+  return Number(kib) * 1024
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}

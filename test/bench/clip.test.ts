@@ -1,0 +1,30 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { clipOf } from '../../bench/support/clip.ts'
+import { Demuxer } from '../../src/mpegts/index.ts'
+import { countMedia, decodeErrors } from '../support/media.ts'
+import { requireTool } from '../support/tools.ts'
+
+t.test('a clip of the benches has the rate asked for and breaks no rule', async (t) => {
+  for (const megabits of [2, 5, 40]) {
+    const clip = clipOf(megabits * 1e6)
+    const rate = (clip.length * 8) / 8 / 1e6
+    t.ok(Math.abs(rate / megabits - 1) < 0.05, `${rate} Mbit/s`)
+    const demuxer = new Demuxer()
+    demuxer.push(clip)
+    demuxer.end()
+    t.match(demuxer.stats, { continuityErrors: 0, skippedBytes: 0, damagedUnits: 0 })
+  }
+})
+
+t.test('decoders skip the filler', async (t) => {
+  if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'clip.mpegts')
+  writeFileSync(file, clipOf(5e6))
+  t.equal(await decodeErrors(file), '')
+  t.match(await countMedia(file), { videoFrames: 240, audioFrames: 375 })
+})
