@@ -36,7 +36,7 @@ export interface WebhookStats {
 }
 
 export interface WebhookDispatcher {
-  /** Queues an event for each URL and returns at once. URLs must be valid; each stands for itself. */
+  /** Queues an event for each different URL and returns at once. What is no http URL counts as one that never answers. */
   send(urls: readonly string[], event: WebhookEvent): void
   stats(): WebhookStats
   /**
@@ -117,7 +117,7 @@ class Dispatcher implements WebhookDispatcher {
       signature: sign(body, this.#hmacSecret),
       createdUs: this.#clock.nowUs(),
     }
-    for (const url of urls) this.#enqueue(url, delivery)
+    for (const url of new Set(urls)) this.#enqueue(url, delivery)
   }
 
   stats(): WebhookStats {
@@ -229,7 +229,8 @@ class Dispatcher implements WebhookDispatcher {
 
   #log(url: string, { type, streamId }: Delivery): Logger {
     // The path and the query of a webhook URL are often secret.
-    return this.#logger.child({ webhook: new URL(url).origin, type, stream_id: streamId })
+    const webhook = URL.canParse(url) ? new URL(url).origin : 'not a URL'
+    return this.#logger.child({ webhook, type, stream_id: streamId })
   }
 }
 

@@ -1,11 +1,12 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { execFile } from 'node:child_process'
+import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { Script } from 'node:vm'
 import t from 'tap'
 import { playerPage } from '../../src/http/player/page.ts'
 import { playerScript } from '../../src/http/player/script.ts'
+import type { MediaFile } from '../../src/http/types.ts'
 import { openPage } from '../support/browser.ts'
 import { requireTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
@@ -94,7 +95,8 @@ t.test('in a browser the page waits, plays, and says what happened', async (t) =
   stream.status = 'STREAMING'
   await says('Waiting for the first pictures')
 
-  addMedia(stream)
+  const media = await makeMedia(t.testdir())
+  for (const [name, file] of media) stream.files.set(name, file)
   stream.live = true
   const plays = 'document.querySelector("video").currentTime > 1'
   await until('the picture moves', () => page.evaluate<boolean>(plays))
@@ -117,7 +119,7 @@ t.test('in a browser the page waits, plays, and says what happened', async (t) =
 
   // The same id anew: the page that is still open plays it.
   const again = Object.assign(new MemoryStream(), { status: 'STREAMING', live: true })
-  addMedia(again)
+  for (const [name, file] of media) again.files.set(name, file)
   service.streams.set('demo', again)
   await until('the new picture moves', () => page.evaluate<boolean>(plays))
   t.strictSame(errors, [])
@@ -125,10 +127,9 @@ t.test('in a browser the page waits, plays, and says what happened', async (t) =
 })
 
 /** Eight seconds of pictures and sound as ffmpeg cuts them, under a playlist that does not end. */
-function addMedia(stream: MemoryStream): void {
-  const folder = mkdtempSync(join(tmpdir(), 'watch-'))
+async function makeMedia(folder: string): Promise<Map<string, MediaFile>> {
   const sources = ['testsrc2=size=320x180:rate=25', 'sine=sample_rate=48000']
-  execFileSync('ffmpeg', [
+  await promisify(execFile)('ffmpeg', [
     ...['-v', 'error', ...sources.flatMap((source) => ['-f', 'lavfi', '-i', source]), '-t', '8'],
     ...[
       '-c:v',
@@ -144,19 +145,22 @@ function addMedia(stream: MemoryStream): void {
     ],
     ...['-f', 'hls', '-hls_time', '1', '-hls_list_size', '0', join(folder, 'playlist.m3u8')],
   ])
-  for (const name of readdirSync(folder)) {
+  const media = readdirSync(folder).map((name): [string, MediaFile] => {
     const bytes = readFileSync(join(folder, name))
-    const kind = name.endsWith('.ts') ? ('segment' as const) : ('media-playlist' as const)
-    const live =
-      kind === 'segment' ? bytes : Buffer.from(bytes.toString().replace(/#EXT-X-ENDLIST\s*/, ''))
-    stream.files.set(name, { kind, bytes: live, version: name, targetDurationSec: 1 })
-  }
+    if (name.endsWith('.ts'))
+      return [name, { kind: 'segment', bytes, version: name, targetDurationSec: 1 }]
+    const endless = bytes.toString().replace(/#EXT-X-ENDLIST\s*/, '')
+    return [
+      name,
+      { kind: 'media-playlist', bytes: Buffer.from(endless), version: name, targetDurationSec: 1 },
+    ]
+  })
   const master = Buffer.from('#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=2000000\nplaylist.m3u8\n')
-  stream.files.set('master.m3u8', {
+  const file: MediaFile = {
     kind: 'multivariant-playlist',
     bytes: master,
-    version: 'master',
+    version: 'm',
     targetDurationSec: 1,
-  })
-  rmSync(folder, { recursive: true })
+  }
+  return new Map([...media, ['master.m3u8', file]])
 }
