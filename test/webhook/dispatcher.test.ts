@@ -131,6 +131,23 @@ t.test('each URL gets every event once, in order, under one id', async (t) => {
   t.equal(new Set(first?.map(({ id }) => id)).size, ids.length)
 })
 
+t.test('a URL that is listed twice gets an event once', async (t) => {
+  const receiver = await startWebhookReceiver(t)
+  const { dispatcher } = start()
+  dispatcher.send([receiver.url, receiver.url], event('demo'))
+  await dispatcher.close({ timeoutMs: 1000 })
+  t.equal(receiver.received.length, 1)
+})
+
+t.test('what is no URL fails like one that is down, and takes nothing with it', async (t) => {
+  const receiver = await startWebhookReceiver(t)
+  const { dispatcher } = start()
+  dispatcher.send(['', 'hush', 'ftp://127.0.0.1/', receiver.url], event('demo'))
+  await dispatcher.close({ timeoutMs: 1000 })
+  t.equal(receiver.received.length, 1)
+  t.match(dispatcher.stats(), { delivered: 1, dropped: 3, pending: 0 })
+})
+
 t.test(
   'what is not answered 2xx comes again after 1, 2, 4 … 60 s with the same bytes',
   async (t) => {
