@@ -6,11 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import t from 'tap'
-import type { Clock } from '../../src/clock.ts'
+import { systemClock, type Clock } from '../../src/clock.ts'
 import { RejectCode } from '../../src/errors.ts'
 import { publish, type PublishOptions } from '../../src/publisher/publisher.ts'
 import { createListener, type AcceptDecision, type SrtConnection } from '../../src/srt/index.ts'
 import { requireTool } from '../support/tools.ts'
+import { startRelay } from '../support/udp-relay.ts'
 import { until } from '../support/until.ts'
 
 const DEMO = new URL('../../fixtures/demo.mpegts', import.meta.url)
@@ -36,6 +37,8 @@ interface Station {
   readonly streamIds: string[]
   readonly connections: SrtConnection[]
   readonly ends: string[]
+  /** Packets given up, each time some were. */
+  readonly gaps: number[]
 }
 
 /** A listener that keeps what it gets; `decide` may refuse the n-th caller, counted from 1. */
@@ -47,6 +50,7 @@ async function openStation(
   const streamIds: string[] = []
   const connections: SrtConnection[] = []
   const ends: string[] = []
+  const gaps: number[] = []
   const listener = await createListener({
     host: '127.0.0.1',
     port: 0,
@@ -59,7 +63,7 @@ async function openStation(
         sink: {
           open: (connection) => connections.push(connection),
           push: (payload) => payloads.push(payload),
-          gap: () => undefined,
+          gap: (lostPackets) => gaps.push(lostPackets),
           end: (reason) => ends.push(reason),
         },
       }
@@ -74,6 +78,7 @@ async function openStation(
     streamIds,
     connections,
     ends,
+    gaps,
   }
 }
 
@@ -197,6 +202,25 @@ t.test('a file that cannot be published is refused before anyone is called', asy
     }
   }
   t.equal(station.streamIds.length, 0)
+})
+
+t.test('every byte arrives in order through a bad network', async (t) => {
+  const station = await openStation(t)
+  const link = { loss: 0.1, delayMs: 50, reorder: 0.02, duplicate: 0.01 }
+  const relay = startRelay({
+    targetPort: station.port,
+    seed: 10,
+    forward: link,
+    backward: link,
+  })
+  t.teardown(() => relay.close())
+  const url = `srt://127.0.0.1:${relay.port}?streamid=x&latency=500`
+  // Retransmissions take real time, so the clip does too.
+  await launch(t, { file: demo.subarray(0, 188 * 2000), url, clock: systemClock }).done
+  await until('the end', () => station.ends.length === 1)
+  t.ok(station.bytes().equals(demo.subarray(0, 188 * 2000)))
+  t.same(station.gaps, [])
+  t.ok(relay.counters('forward').lost > 20, 'although many datagrams were lost')
 })
 
 t.test('libsrt takes every byte', async (t) => {
