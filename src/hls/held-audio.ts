@@ -98,5 +98,5 @@ function isInStep(unit: PesUnit, timeline: Timeline, untilTicks: number): boolea
   const oldestTicks =
     audioTicks === undefined ? startTicks - LEAD_TICKS : audioTicks - MOST_STEP_BACK_TICKS
   const { ptsTicks } = unit
-  return ptsTicks <= untilTicks && ptsTicks >= oldestTicks && timeline.isNear(ptsTicks)
+  return ptsTicks <= untilTicks && ptsTicks >= oldestTicks
 }

@@ -13,6 +13,8 @@ interface Boundary {
   readonly ticks: number
   /** Units of the reference track before it. */
   readonly units: number
+  /** A decoder can start here. */
+  readonly randomAccess: boolean
 }
 
 /** `append…` while it is filled, `splitInto` at most once, then `finish`. */
@@ -23,8 +25,10 @@ export class OpenSegment {
   readonly randomAccess: boolean
   readonly #buffer: SegmentBuffer
   #units = 0
-  #leadingPictures = false
-  /** Where it is cut if its GOP does not end in time. */
+  /** A picture is shown before the first one, or before the one at `#split`. */
+  #leadsStart = false
+  #leadsSplit = false
+  /** Where it is best cut if it cannot end in time. */
   #split: Boundary
   /** The unit with the latest time. */
   #newest: Boundary
@@ -39,7 +43,7 @@ export class OpenSegment {
     this.startTicks = startTicks
     this.randomAccess = randomAccess
     this.#buffer = buffer
-    this.#newest = { offset: buffer.length, ticks: startTicks, units: 0 }
+    this.#newest = { offset: buffer.length, ticks: startTicks, units: 0, randomAccess }
     this.#split = this.#newest
   }
 
@@ -54,17 +58,12 @@ export class OpenSegment {
 
   /** Every picture can be decoded: it starts at a random access point, and nothing later is shown before that. */
   get independent(): boolean {
-    return this.randomAccess && !this.#leadingPictures
+    return this.randomAccess && !this.#leadsStart
   }
 
-  /** Holds a boundary at which it can be cut. */
-  get isSplittable(): boolean {
-    return this.#split.ticks > this.startTicks
-  }
-
-  /** Time of the boundary at which `splitInto` cuts. */
-  get splitTicks(): number {
-    return this.#split.ticks
+  /** The boundary at which `splitInto` cuts: the newest key frame, else a unit of some length on; undefined: none. */
+  get split(): Boundary | undefined {
+    return this.#split.ticks > this.startTicks ? this.#split : undefined
   }
 
   append(chunks: readonly Buffer[]): void {
@@ -73,40 +72,49 @@ export class OpenSegment {
 
   /**
    * @param unit  of the reference track
-   * @param pieceTicks  if it must be split, then at the first unit this far into the segment, else at the newest
+   * @param pieceTicks  without a key frame inside, it is best cut at the first unit that is this far into it
    */
   appendReference(unit: PesUnit, pieceTicks: number): void {
     const ticks = this.timeline.timeOf(unit)
+    if (unit.ptsTicks < this.startTicks) this.#leadsStart = true
+    if (unit.ptsTicks < this.#split.ticks) this.#leadsSplit = true
     if (ticks > this.#newest.ticks) {
-      this.#newest = { offset: this.sizeBytes, ticks, units: this.#units }
-      if (this.#split.ticks - this.startTicks < pieceTicks) this.#split = this.#newest
+      const { sizeBytes: offset, units } = this
+      this.#newest = { offset, ticks, units, randomAccess: unit.randomAccess }
+      const isShort = this.#split.ticks - this.startTicks < pieceTicks
+      if (unit.randomAccess || (isShort && !this.#hasKeyInside)) {
+        this.#split = this.#newest
+        this.#leadsSplit = false
+      }
     }
-    if (unit.ptsTicks < this.startTicks) this.#leadingPictures = true
     this.#units++
     this.timeline.advance(unit)
     this.append(unit.chunks)
   }
 
-  /** Moves everything from the boundary at `splitTicks` on to the segment that follows. */
+  /** Moves everything from the boundary at `split` on to the segment that follows. */
   splitInto(next: OpenSegment): void {
     const { offset, units } = this.#split
-    const moved = next.sizeBytes - offset
     if (this.#newest.offset > offset) {
-      const { ticks } = this.#newest
       next.#newest = {
-        offset: this.#newest.offset + moved,
-        ticks,
+        ...this.#newest,
+        offset: this.#newest.offset - offset + next.sizeBytes,
         units: this.#newest.units - units,
       }
       next.#split = next.#newest
     }
-    this.#buffer.moveTail(offset, next.#buffer)
     next.#units = this.#units - units
+    next.#leadsStart = this.#leadsSplit
     this.#units = units
+    this.#buffer.moveTail(offset, next.#buffer)
   }
 
   /** Its bytes, for good. */
   finish(): Buffer {
     return this.#buffer.finish()
+  }
+
+  get #hasKeyInside(): boolean {
+    return this.split?.randomAccess === true
   }
 }

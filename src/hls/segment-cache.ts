@@ -32,8 +32,8 @@ interface Entry {
 }
 
 /**
- * A window of three segments, the least there may be, is owed for four more: 3/7 of the memory held is listed. A
- * longer window lists more of it.
+ * A segment is owed for its own duration and that of the playlist. So of a window of three segments, the least there may
+ * be, three are in the list and four are owed, and this part of the memory is enough; a longer window needs less.
  */
 const LISTED_SHARE = 0.4
 
@@ -72,6 +72,8 @@ export class SegmentCache {
     uri: string,
     { bytes, nowMs }: { bytes: Buffer; nowMs: number },
   ): boolean {
+    if (this.#entries.has(uri))
+      throw new Error(`${uri} is in the cache already: expected a URI of its own`)
     this.#dropWhatIsNotOwed(nowMs)
     // Never let lru-cache make the room: it would evict what is listed.
     if (this.#entries.calculatedSize + bytes.length > this.#entries.maxSize) {

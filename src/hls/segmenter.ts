@@ -223,19 +223,22 @@ export class Segmenter {
   }
 
   /**
-   * Cuts a segment that would have to last too long to end at `ticks`; what lies behind the cut starts the next one.
+   * Cuts a segment that would last too long if it ended at `ticks`; what lies behind the cut starts the next one.
    *
    * @returns the segment that is open then
    */
   #splitUpTo(open: OpenSegment, ticks: number): OpenSegment {
     let current = open
-    while (ticks - current.startTicks > this.#target.limitTicks && current.isSplittable) {
-      const next = this.#openSegment(current.timeline, current.splitTicks, false)
+    while (ticks - current.startTicks > this.#target.limitTicks) {
+      const { split } = current
+      if (split === undefined) break
+      const next = this.#openSegment(current.timeline, split.ticks, split.randomAccess)
       current.splitInto(next)
-      this.#close(current, next.startTicks)
+      this.#close(current, split.ticks)
+      current = next
+      if (split.randomAccess) continue
       this.#stats.forcedCuts++
       this.#warn(warnings.gopTooLong(this.#target.sec))
-      current = next
     }
     return current
   }
@@ -262,6 +265,7 @@ export class Segmenter {
   }
 
   #closeTimeline(): void {
+    this.#awaitedSinceTicks = undefined
     if (this.#open === undefined) return
     const { latestTicks, endTicks } = this.#open.timeline
     const open = this.#splitUpTo(this.#open, endTicks)

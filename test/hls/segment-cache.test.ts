@@ -21,6 +21,7 @@ t.test('keeps what is owed until its time, and releases it then', async (t) => {
   const cache = new SegmentCache({ maxBytes: 1000 })
   cache.put(STUBBORN, 'a-0.ts', { bytes: bytes(100), nowMs: 0 })
   cache.retire(STUBBORN, 'a-0.ts', 5000)
+  cache.retire(STUBBORN, 'a-0.ts', 1)
   cache.put(STUBBORN, 'a-1.ts', { bytes: bytes(100), nowMs: 4999 })
   t.match(cache.stats, { bytes: 200, listedBytes: 100, segments: 2 })
   cache.put(STUBBORN, 'a-2.ts', { bytes: bytes(100), nowMs: 5000 })
@@ -38,6 +39,12 @@ t.test('refuses what has no room, and evicts nothing for it', async (t) => {
   t.ok(cache.put(STUBBORN, 'a-2.ts', { bytes: bytes(1), nowMs: 1000 }))
   t.notOk(cache.put(STUBBORN, 'a-3.ts', { bytes: bytes(2000), nowMs: 1000 }))
   t.match(cache.stats, { bytes: 501, segments: 2, refused: 2 })
+})
+
+t.test('a URI that is taken is a mistake of whoever named the epoch', async (t) => {
+  const cache = new SegmentCache({ maxBytes: 1000 })
+  cache.put(STUBBORN, 'a-0.ts', { bytes: bytes(1), nowMs: 0 })
+  t.throws(() => cache.put(STUBBORN, 'a-0.ts', { bytes: bytes(1), nowMs: 0 }), /a-0.ts/)
 })
 
 t.test('asks the owner of most bytes to list less, as far as it can', async (t) => {

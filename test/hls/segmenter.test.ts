@@ -212,6 +212,21 @@ t.test('a GOP that outlasts TARGETDURATION is cut between access units', async (
   }
 })
 
+t.test('the first key frame after a cut inside a GOP starts a segment', async (t) => {
+  const gops = [60, 78, 42, 60]
+  const video = gops.flatMap((frames, index) => {
+    const before = gops.slice(0, index).reduce((sum, count) => sum + count, 0)
+    const fromTicks = CLIP_START_TICKS + before * 3000
+    return pictures({ fromTicks, frames, framesPerGop: frames })
+  })
+  const { segments } = run([program(programOf(VIDEO)), ...video.map(unit), END])
+  t.same(durations(segments), [2, 2, 0.6, 1.4, 2])
+  t.same(
+    segments.map(({ independent }) => independent),
+    [true, true, false, true, true],
+  )
+})
+
 t.test('where the next key frame would come too late, it cuts at the one before', async (t) => {
   const cases: [framesPerGop: number, segmentSec: number, maxSegmentSec: number, sec: number][] = [
     [45, 2, 2, 1.5],
@@ -282,6 +297,22 @@ t.test('says that no key frame comes', async (t) => {
   t.same(segments, [])
   t.same(warnings, ['NO_KEY_FRAME'])
 })
+
+t.test(
+  'an encoder that leaves before its first key frame is not blamed for the next',
+  async (t) => {
+    const early = pictures({ frames: 60, framesPerGop: 60 }).slice(1)
+    const { warnings } = run([
+      program(programOf(VIDEO)),
+      ...early.map(unit),
+      { type: 'discontinuity' },
+      unit(picture(CLIP_START_TICKS + 1000 * SEC)),
+      unit(picture(CLIP_START_TICKS + 1000 * SEC + 3000, { key: true })),
+      END,
+    ])
+    t.same(warnings, [])
+  },
+)
 
 t.test('without video it starts at the first sound and cuts on sound', async (t) => {
   const audio = sounds(CLIP_START_TICKS, 50)
