@@ -3,7 +3,7 @@ import t from 'tap'
 import { inspectH265AccessUnit } from '../../src/codec/h265.ts'
 import { decodeH265Sps } from '../../src/codec/h265-sps.ts'
 import { decodeH265VpsFrameRate } from '../../src/codec/h265-vps.ts'
-import { byteStream, pieces } from './nal-builder.ts'
+import { BitWriter, byteStream, nalUnit, pieces } from './nal-builder.ts'
 
 // Encoder settings, the set it wrote, what ffprobe says of the stream; the codec strings as ISO/IEC 14496-15 E.3 has them.
 // prettier-ignore
@@ -26,6 +26,26 @@ for (const [name, hex, codecString, width, height, frameRate] of ENCODED) {
     }
   })
 }
+
+t.test('reference picture sets told by their difference from the one before (7.3.7)', async (t) => {
+  const bits = new BitWriter().u(4, 0).u(3, 0).u(1, 1)
+  bits.u(8, 1).u(32, 0x60000000).u(24, 0x900000).u(24, 0).u(8, 93) // profile, tier, level
+  bits.ue(0).ue(1).ue(640).ue(480).u(1, 0) // ids, 4:2:0, size, no cropping
+  bits.ue(0).ue(0).ue(4).u(1, 1).ue(4).ue(2).ue(0) // bit depths, order count, sub-layer ordering
+  for (const size of [0, 3, 0, 3, 0, 0]) bits.ue(size)
+  bits.u(1, 0).u(2, 0).u(1, 0) // no scaling lists, AMP, SAO, PCM
+  bits.ue(3)
+  bits.ue(2).ue(1).ue(0).u(1, 1).ue(0).u(1, 1).ue(0).u(1, 1) // three pictures
+  bits.u(1, 1).u(1, 0).ue(0).u(1, 1).u(2, 0b01).u(2, 0b00).u(1, 1) // used, kept for later, dropped, used
+  bits.u(1, 1).u(1, 0).ue(0).u(4, 0b1111) // so three again, and the current one
+  bits
+    .u(1, 1)
+    .ue(2)
+    .u(8 * 2, 0)
+    .u(2, 0) // long-term pictures
+  bits.u(2, 0).u(1, 1).u(4, 0).u(3, 0).u(1, 0).u(1, 1).u(32, 1).u(32, 30).u(8, 0xff) // VUI
+  t.equal(decodeH265Sps(nalUnit([66, 1], bits))?.frameRate, 30)
+})
 
 t.test('the video parameter set may tell the frame rate (7.3.2.1)', async (t) => {
   const told = '40010c01ffff01600000030090000003000003003c95940c000003000400000300cba0'

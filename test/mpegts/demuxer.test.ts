@@ -339,16 +339,23 @@ t.test('PAT and PMT (2.4.4)', async (t) => {
     )
   })
 
-  t.test('a section with a wrong checksum, or announced for later, does not count', async (t) => {
-    const broken = Buffer.from(pmtSection(1, 0x100, [VIDEO]))
-    broken[13]! ^= 0x20
-    const later = pmtSection(1, 0x100, [VIDEO], { current: false })
-    const demuxer = new Demuxer()
-    const ts = new TsBuilder().sections(0, pat).sections(0x1000, broken).sections(0x1000, later)
-    t.strictSame(demux(ts.bytes, undefined, demuxer), [])
-    t.equal(demuxer.stats.psiCrcErrors, 1)
-    t.equal(demuxer.program, undefined)
-  })
+  t.test(
+    'a section with a wrong checksum, announced for later, or not the first does not count',
+    async (t) => {
+      const broken = Buffer.from(pmtSection(1, 0x100, [VIDEO]))
+      broken[13]! ^= 0x20
+      const later = pmtSection(1, 0x100, [VIDEO], { current: false })
+      const second = pmtSection(1, 0x100, [VIDEO], { sectionNumber: 1 })
+      const demuxer = new Demuxer()
+      const ts = new TsBuilder()
+        .sections(0, pat)
+        .sections(0x1000, broken)
+        .sections(0x1000, later, second)
+      t.strictSame(demux(ts.bytes, undefined, demuxer), [])
+      t.equal(demuxer.stats.psiCrcErrors, 1)
+      t.equal(demuxer.program, undefined)
+    },
+  )
 
   t.test('a section that lost a packet is given up', async (t) => {
     const long = pmtSection(1, 0x100, [{ ...VIDEO, descriptors: padding(400) }])
@@ -375,6 +382,9 @@ t.test('PAT and PMT (2.4.4)', async (t) => {
       [0x1000, 0x101],
     )
     t.equal(unitsOf(outputs).length, 1)
+
+    const ts = new TsBuilder().program(streams).sections(0x1000, pmtSection(1, 0x100, [AUDIO]))
+    t.strictSame(summary(demux(ts.bytes)), ['program', 'program changed'])
   })
 })
 
@@ -430,6 +440,18 @@ t.test('a program that changes while it is carried', async (t) => {
       'video 6000',
       'program changed',
       'audio 9000',
+      'video 9000',
+    ])
+  })
+
+  t.test('a packet lost around the change is missed all the same', async (t) => {
+    const ts = start().sections(0x1000, pmt(VIDEO, AUDIO))
+    const { packets } = ts.unit(0x100, videoPes(3, 9000))
+    t.strictSame(summary(demux(Buffer.concat(packets.toSpliced(7, 1)))), [
+      'program',
+      'video 3000',
+      'video 6000 damaged',
+      'program changed',
       'video 9000',
     ])
   })
@@ -567,6 +589,15 @@ t.test('what the network may send', async (t) => {
     const next = { pid: 0x100, payload: videoPes(2, 6000, 100), unitStart: true, counter: 3 }
     demuxer.push(tsPacket(next))
     t.strictSame(summary(demuxer.end()), ['video 6000'])
+  })
+
+  t.test('the limit is on what is open, not on what went by', async (t) => {
+    const demuxer = new Demuxer()
+    demuxer.push(new TsBuilder().program([VIDEO]).bytes)
+    const frames = new TsBuilder()
+    for (let i = 0; i < 16; i++) frames.unit(0x100, videoPes(i, 3000, 184 * 1000 - 20))
+    for (let turn = 0; turn < 5; turn++) demuxer.push(frames.bytes)
+    t.match(demuxer.stats, { oversizedPes: 0, units: 79, damagedUnits: 0 })
   })
 
   t.test('a payload that begins no PES is dropped up to the next start', async (t) => {
