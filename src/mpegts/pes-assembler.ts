@@ -58,6 +58,7 @@ export class PesAssembler {
    */
   start(bytes: Buffer, at: number, payloadAt: number): boolean {
     const payloadBytes = at + PACKET_BYTES - payloadAt
+    this.#endedByLength = false
     // A start code cut by the packet's end cannot be checked before the whole header is read.
     if (payloadBytes >= 3 && !isPesStart(bytes, payloadAt)) return false
     const sizeBytes = payloadBytes < PES_PREFIX_BYTES ? undefined : readPesSize(bytes, payloadAt)

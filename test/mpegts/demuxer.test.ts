@@ -78,6 +78,13 @@ t.test('a lost PES start does not make true lengths suspect', async (t) => {
   t.equal(demuxer.stats.orphanPackets, 2)
 })
 
+t.test('nor does a payload that begins no PES', async (t) => {
+  const demuxer = new Demuxer()
+  const ts = new TsBuilder().program(BOTH).unit(0x101, audioPes(1, 3000))
+  ts.unit(0x101, Buffer.alloc(500, 7)).unit(0x101, audioPes(2, 6000))
+  t.strictSame(summary(demuxer.push(ts.bytes)), ['program', 'audio 3000', 'audio 6000'])
+})
+
 t.test('chunks are views of runs of neighbouring packets', async (t) => {
   const bytes = new TsBuilder()
     .program(BOTH)
