@@ -238,7 +238,7 @@ t.test('where the next key frame would come too late, it cuts at the one before'
     const wholeOnes = segments.slice(0, -1)
     t.ok(
       wholeOnes.every(({ durationSec }) => Math.abs(durationSec - sec) < 0.001),
-      `${durations(segments)}`,
+      durations(segments).join(' '),
     )
     t.ok(segments.every(({ independent }) => independent))
     t.same(warnings, [])
