@@ -210,14 +210,14 @@ export class Call {
   tick(nowUs: number): void {
     if (this.#connection !== undefined) {
       this.#connection.tick(nowUs)
-      if (this.#state === 'closing' && this.#connection.drained) this.#connection.close()
+      if (this.#state === 'closing' && this.#connection.isDone(nowUs)) this.#connection.close()
     } else if (this.#state === 'induction' || this.#state === 'conclusion') {
       if (nowUs - this.#startedUs >= this.#options.connectTimeoutUs) this.#timeOut()
       else if (nowUs - this.#requestedUs >= HANDSHAKE_RETRY_US) this.#request(nowUs)
     }
   }
 
-  /** Ends the connection once what was taken is acknowledged, or too late after a second or the peer's latency. */
+  /** Ends the connection once the peer has what was taken and has played it, or it is too late for that. */
   close(): void {
     if (this.#state === 'connected') this.#state = 'closing'
   }

@@ -156,7 +156,10 @@ export class Caller {
     return this.#call.stats()!
   }
 
-  /** Waits until the listener has what was sent, or would not want it any more, and says goodbye. */
+  /**
+   * Says goodbye once the listener has what was sent, or would not want it any more. Takes the connection's latency, and a
+   * second at most where the listener does not answer.
+   */
   async close(): Promise<void> {
     this.#call.close()
     await this.closed

@@ -107,9 +107,9 @@ export class Connection implements SrtConnection {
     return !this.#closed && (this.#receiver.busy || this.#sender?.busy === true)
   }
 
-  /** Nothing of ours is on its way any more. */
-  get drained(): boolean {
-    return this.#sender?.busy !== true
+  /** The peer has what was sent, or would not want it any more; nothing is lost by closing. */
+  isDone(nowUs: number): boolean {
+    return this.#sender === undefined || this.#sender.isDone(nowUs)
   }
 
   /** Tells the sink. */

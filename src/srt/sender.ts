@@ -18,7 +18,7 @@ import { ControlType, HEADER_BYTES, markRetransmitted, writeDataHeader } from '.
 
 /** A packet is kept for the peer's latency, but for this long at least, and a little more (libsrt, srtcore/core.cpp). */
 const MIN_KEEP_US = 1_000_000
-const KEEP_MARGIN_US = 20_000
+const MARGIN_US = 20_000
 
 /** On top of an answer's time, for the ticks of both sides (libsrt's retransmission timeout has the same). */
 const TAIL_MARGIN_US = 30_000
@@ -51,11 +51,12 @@ export class Sender {
   readonly #pacer: Pacer
   readonly #rtt: RttEstimator
   readonly #transmitter: Transmitter
-  readonly #keepUs: number
+  readonly #peerLatencyUs: number
   /** Sequence numbers that the peer has asked for, in the order it asked. */
   readonly #requested = new Set<number>()
   #peerWindowPackets: number
   #messageNumber = 1
+  #pushedUs = -Infinity
   /** When the latest data packet left. */
   #sentUs = 0
 
@@ -64,13 +65,22 @@ export class Sender {
     this.#pacer = new Pacer(options.maxBandwidthBps)
     this.#rtt = options.rtt
     this.#transmitter = options.transmitter
-    this.#keepUs = Math.max(options.peerLatencyUs, MIN_KEEP_US) + KEEP_MARGIN_US
+    this.#peerLatencyUs = options.peerLatencyUs
     this.#peerWindowPackets = options.peerWindowPackets
   }
 
   /** Something is kept: not sent, or not acknowledged. */
   get busy(): boolean {
     return !this.#buffer.isEmpty
+  }
+
+  /**
+   * Nothing is left to do, and the peer has had the time to play what it has: libsrt discards on SHUTDOWN what it still
+   * holds back for its latency.
+   */
+  isDone(nowUs: number): boolean {
+    const playedUs = this.#pushedUs + this.#rtt.rttUs + this.#peerLatencyUs + MARGIN_US
+    return !this.busy && nowUs >= playedUs
   }
 
   get flightPackets(): number {
@@ -101,6 +111,7 @@ export class Sender {
     datagram.set(payload, HEADER_BYTES)
     this.#messageNumber = nextMessageNumber(this.#messageNumber)
     this.#buffer.push(datagram, nowUs)
+    this.#pushedUs = nowUs
     this.#transmit(nowUs)
     return true
   }
@@ -162,7 +173,8 @@ export class Sender {
 
   /** 4.6: what the peer would drop on arrival is not worth sending. */
   #dropTooLate(nowUs: number): void {
-    const first = this.#buffer.firstQueuedAfter(nowUs - this.#keepUs)
+    const keepUs = Math.max(this.#peerLatencyUs, MIN_KEEP_US) + MARGIN_US
+    const first = this.#buffer.firstQueuedAfter(nowUs - keepUs)
     this.counters.dropped += sequenceDistance(this.#buffer.first, first)
     this.#buffer.releaseUntil(first)
   }

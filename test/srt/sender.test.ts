@@ -259,6 +259,16 @@ t.test('the last packet leaves again until somebody has heard of it', async (t) 
   t.strictSame(takeSequences(), [])
 })
 
+t.test('it is done when the peer has everything and has had the time to play it', async (t) => {
+  const { sender, push } = createSender({ peerLatencyMs: 300 })
+  t.ok(sender.isDone(0))
+  push('a', 1_000_000)
+  t.notOk(sender.isDone(9_000_000), 'not acknowledged')
+  sender.handleAck(ack(1, 8192, 20_000), 1, 1_030_000)
+  t.notOk(sender.isDone(1_339_000))
+  t.ok(sender.isDone(1_340_000), 'RTT, latency, and a little more')
+})
+
 t.test('losses leave before what is new', async (t) => {
   const { sender, push, takeSequences } = createSender({ maxBandwidthBps: 1_000_000 })
   for (let i = 0; i < 4; i++) push('x'.repeat(1000), 0)
