@@ -1,0 +1,262 @@
+/**
+ * Foreign peers, from Debian: ffmpeg (libsrt with GnuTLS), srt-live-transmit (libsrt with OpenSSL), GStreamer.
+ */
+import { createSocket } from 'node:dgram'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import {
+  connect,
+  createListener,
+  type ConnectionRequest,
+  type SrtConnection,
+  type SrtStats,
+} from '../../src/srt/index.ts'
+import { isControl, messageNumber } from '../../src/srt/wire/packet.ts'
+import { countMedia, decodeErrors } from '../support/media.ts'
+import { start, type Program } from '../support/process.ts'
+import { requireTool } from '../support/tools.ts'
+import { startRelay, type Direction } from '../support/udp-relay.ts'
+import { until } from '../support/until.ts'
+
+const HOST = '127.0.0.1'
+/** 8 s of 0.8 Mbit/s. */
+const CLIP = fileURLToPath(new URL('../../fixtures/demo.mpegts', import.meta.url))
+const DATAGRAM_BYTES = 7 * 188
+
+/** A listener that takes one stream and keeps it. */
+async function receive(t: Test, latencyMs = 120) {
+  const requests: ConnectionRequest[] = []
+  const payloads: Buffer[] = []
+  const heard = {
+    connection: undefined as SrtConnection | undefined,
+    gaps: 0,
+    end: undefined as string | undefined,
+  }
+  const listener = await createListener({
+    host: HOST,
+    port: 0,
+    latencyMs,
+    accept: async (request) => {
+      requests.push(request)
+      return {
+        sink: {
+          open: (connection) => (heard.connection = connection),
+          push: (payload) => payloads.push(payload),
+          gap: (lostPackets) => (heard.gaps += lostPackets),
+          end: (reason) => (heard.end = reason),
+        },
+      }
+    },
+  })
+  t.teardown(() => listener.close())
+  return {
+    port: listener.address().port,
+    requests,
+    heard,
+    bytes: () => Buffer.concat(payloads),
+    stats: (): SrtStats => heard.connection!.stats(),
+    connected: () => until('a connection', () => heard.connection),
+    ended: () => until('the end of the stream', () => heard.end),
+  }
+}
+
+/** A UDP port that nobody uses at the moment. */
+async function freePort(): Promise<number> {
+  const socket = createSocket('udp4')
+  await new Promise<void>((done) => void socket.bind(0, HOST, done))
+  const { port } = socket.address()
+  await new Promise<void>((done) => void socket.close(done))
+  return port
+}
+
+/** srt-live-transmit, from a UDP port to `url`. */
+async function startTransmitter(t: Test, url: string) {
+  const udpPort = await freePort()
+  const program = start(t, 'srt-live-transmit', [`udp://${HOST}:${udpPort}`, url])
+  return { program, udpPort }
+}
+
+/** Sends the clip to where srt-live-transmit listens, twice as fast as it plays. */
+async function play(t: Test, udpPort: number, clip: Buffer): Promise<void> {
+  const socket = createSocket('udp4')
+  t.teardown(() => void socket.close())
+  for (let at = 0; at < clip.length; at += DATAGRAM_BYTES) {
+    socket.send(clip.subarray(at, at + DATAGRAM_BYTES), udpPort, HOST)
+    if (at % (16 * DATAGRAM_BYTES) === 0) await sleep(100)
+  }
+}
+
+/** Publishes the clip by srt-live-transmit, over what `query` asks for. */
+async function transmit(
+  t: Test,
+  query: string,
+  { latencyMs, via }: { latencyMs?: number; via?: (port: number) => number } = {},
+) {
+  const received = await receive(t, latencyMs)
+  const port = via?.(received.port) ?? received.port
+  const { program, udpPort } = await startTransmitter(t, `srt://${HOST}:${port}?${query}`)
+  await received.connected()
+  const clip = readFileSync(CLIP)
+  await play(t, udpPort, clip)
+  return {
+    ...received,
+    clip,
+    /** Waits for so many bytes, and ends it. */
+    finish: async (bytes: number) => {
+      await until(`${bytes} bytes`, () => received.bytes().length >= bytes)
+      program.kill('SIGINT')
+      await received.ended()
+      return received.bytes()
+    },
+  }
+}
+
+t.test('ffmpeg publishes: every frame arrives', async (t) => {
+  if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
+  const { port, requests, heard, bytes, stats, ended } = await receive(t)
+  const streamId = 'mode=publish,rid=demo,token=a.b.c'
+  const url = `srt://${HOST}:${port}?streamid=${streamId}&latency=350000&linger=2`
+  const ffmpeg = start(t, 'ffmpeg', `-v error -re -i ${CLIP} -c copy -f mpegts ${url}`.split(' '))
+  t.equal(await ffmpeg.exit, 0, ffmpeg.output())
+  await ended()
+  t.match(requests, [{ remoteAddress: HOST, streamId, peerVersion: /^1\.[45]\.\d$/ }])
+  t.match(heard, { connection: { latencyMs: 350 }, gaps: 0, end: 'shutdown' })
+  t.match(stats(), { pktRcvDropTotal: 0, pktRcvDuplicateTotal: 0, msRcvTsbPdDelay: 350 })
+  const file = join(t.testdir(), 'received.mpegts')
+  writeFileSync(file, bytes())
+  t.strictSame(await countMedia(file), await countMedia(CLIP))
+  t.equal(await decodeErrors(file), '')
+})
+
+t.test('GStreamer publishes: every byte that it sends arrives', async (t) => {
+  if (!requireTool(t, 'gst-launch-1.0')) return
+  const { port, requests, heard, bytes, ended } = await receive(t)
+  const sink = `srtsink uri=srt://${HOST}:${port}?streamid=hello latency=200`
+  const pipeline = `-q filesrc location=${CLIP} ! tsparse set-timestamps=true ! ${sink}`
+  const gst = start(t, 'gst-launch-1.0', pipeline.split(' '))
+  t.equal(await gst.exit, 0, gst.output())
+  await ended()
+  t.match(requests, [{ streamId: 'hello' }])
+  t.match(heard, { connection: { latencyMs: 200 }, gaps: 0, end: 'shutdown' })
+  // srtsink closes without waiting for its last packets to be acknowledged.
+  const received = bytes()
+  const clip = readFileSync(CLIP)
+  t.ok(received.equals(clip.subarray(0, received.length)))
+  t.ok(received.length > clip.length - 100_000)
+})
+
+t.test('srt-live-transmit publishes: every byte arrives', async (t) => {
+  if (!requireTool(t, 'srt-live-transmit')) return
+  const { clip, finish, requests, heard, stats } = await transmit(t, 'streamid=#!::r=a,m=publish')
+  t.ok((await finish(clip.length)).equals(clip))
+  t.match(requests, [{ streamId: '#!::r=a,m=publish' }])
+  t.match(heard, { connection: { latencyMs: 120 }, gaps: 0, end: 'shutdown' })
+  t.match(stats(), { pktRcvDropTotal: 0, pktRcvDuplicateTotal: 0 })
+})
+
+t.test('a caller with a packet filter: FEC packets take nobody’s place', async (t) => {
+  if (!requireTool(t, 'srt-live-transmit')) return
+  let filterPackets = 0
+  const via = (targetPort: number) => {
+    const tap = (direction: Direction, datagram: Buffer) => {
+      if (direction === 'backward' || isControl(datagram)) return
+      if (messageNumber(datagram) === 0) filterPackets++
+    }
+    const relay = startRelay({ targetPort, tap })
+    t.teardown(() => relay.close())
+    return relay.port
+  }
+  const query = 'packetfilter=fec,cols:10,rows:5'
+  const { clip, finish, heard, stats } = await transmit(t, query, { via })
+  t.ok((await finish(clip.length)).equals(clip))
+  t.ok(filterPackets > 100, `${filterPackets} packets of the filter`)
+  t.equal(heard.gaps, 0)
+  t.match(stats(), { pktRecvTotal: Math.ceil(clip.length / DATAGRAM_BYTES) })
+})
+
+t.test('srt-live-transmit over a bad link: every byte arrives', async (t) => {
+  if (!requireTool(t, 'srt-live-transmit')) return
+  const link = { loss: 0.05, delayMs: 20, jitterMs: 5, reorder: 0.01, duplicate: 0.01 }
+  const via = (targetPort: number) => {
+    const relay = startRelay({ targetPort, seed: 3, forward: link, backward: link })
+    t.teardown(() => relay.close())
+    return relay.port
+  }
+  const { clip, finish, stats } = await transmit(t, 'latency=1500', { latencyMs: 1500, via })
+  // A loss of the very last packets shows to nobody: libsrt sends nothing after them.
+  const received = await finish(clip.length - 3 * DATAGRAM_BYTES)
+  t.ok(received.equals(clip.subarray(0, received.length)))
+  t.ok(stats().pktRcvLossTotal > 10, 'the link was bad')
+})
+
+t.test('srt-live-transmit reads each reject as it is meant', async (t) => {
+  if (!requireTool(t, 'srt-live-transmit')) return
+  for (const [query, code, text] of [
+    ['streamid=x', 1010, 'Incorrect passphrase'],
+    ['streamid=x', 2409, 'Application-defined rejection reason'],
+    ['streamid=x', 1007, 'Socket is being closed'],
+    ['passphrase=0123456789', 1011, 'Password required or unexpected'],
+    ['transtype=file', 1012, 'MessageAPI'],
+  ] as const) {
+    const listener = await createListener({
+      host: HOST,
+      port: 0,
+      latencyMs: 120,
+      accept: async () => ({ reject: code }),
+    })
+    t.teardown(() => listener.close())
+    const url = `srt://${HOST}:${listener.address().port}?${query}`
+    const { program } = await startTransmitter(t, url)
+    await until(`"${text}" from srt-live-transmit`, () => program.output().includes(text))
+    t.ok(listener.stats().rejects[code], `${code}: ${text}`)
+    program.kill('SIGINT')
+    await program.exit
+  }
+})
+
+/** Calls a foreign listener as soon as it is there, and plays the clip to it. */
+async function callAndPlay(port: number, program: Program): Promise<Buffer> {
+  const caller = await connect({ host: HOST, port, latencyMs: 300, connectTimeoutMs: 15_000 })
+  const clip = readFileSync(CLIP)
+  for (let at = 0; at < clip.length; at += DATAGRAM_BYTES) {
+    caller.send(clip.subarray(at, at + DATAGRAM_BYTES))
+    if (at % (16 * DATAGRAM_BYTES) === 0) await sleep(100)
+  }
+  await caller.close()
+  await program.exit
+  return clip
+}
+
+t.test('our caller publishes to srt-live-transmit: every byte arrives', async (t) => {
+  if (!requireTool(t, 'srt-live-transmit')) return
+  const port = await freePort()
+  const program = start(t, 'srt-live-transmit', ['-q', '-a:no', `srt://:${port}`, 'file://con'])
+  const chunks: Buffer[] = []
+  program.child.stdout!.on('data', (chunk: Buffer) => chunks.push(chunk))
+  const clip = await callAndPlay(port, program)
+  t.ok(Buffer.concat(chunks).equals(clip))
+})
+
+t.test('our caller publishes to ffmpeg: every frame arrives', async (t) => {
+  if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
+  const port = await freePort()
+  const file = join(t.testdir(), 'received.mpegts')
+  const url = `srt://${HOST}:${port}?mode=listener`
+  const program = start(t, 'ffmpeg', `-v error -i ${url} -c copy -f mpegts ${file}`.split(' '))
+  await callAndPlay(port, program)
+  const { videoFrames, audioFrames } = await countMedia(CLIP)
+  t.match(await countMedia(file), { videoFrames, audioFrames })
+})
+
+t.test('a listener that wants a passphrase turns our caller away with 1011', async (t) => {
+  if (!requireTool(t, 'srt-live-transmit')) return
+  const port = await freePort()
+  start(t, 'srt-live-transmit', [`srt://:${port}?passphrase=0123456789`, 'file://con'])
+  await t.rejects(connect({ host: HOST, port, connectTimeoutMs: 15_000 }), {
+    code: 'SRT_REJECTED',
+    message: /1011 \(UNSECURE\)/,
+  })
+})

@@ -1,0 +1,302 @@
+/**
+ * Our caller and our listener over real sockets.
+ */
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { MillraceError } from '../../src/errors.ts'
+import {
+  connect,
+  createListener,
+  type AcceptDecision,
+  type CloseReason,
+  type ConnectionRequest,
+  type ListenerOptions,
+  type SrtConnection,
+} from '../../src/srt/index.ts'
+import { startRelay } from '../support/udp-relay.ts'
+
+const HOST = '127.0.0.1'
+
+/** A sink that keeps everything, and says when it has heard the end. */
+class Recording {
+  readonly payloads: Buffer[] = []
+  readonly ended: Promise<CloseReason>
+  connection: SrtConnection | undefined
+  gaps = 0
+  #settle: ((reason: CloseReason) => void) | undefined
+
+  constructor() {
+    this.ended = new Promise((resolve) => (this.#settle = resolve))
+  }
+
+  open(connection: SrtConnection): void {
+    this.connection = connection
+  }
+
+  push(payload: Buffer): void {
+    this.payloads.push(payload)
+  }
+
+  gap(lostPackets: number): void {
+    this.gaps += lostPackets
+  }
+
+  end(reason: CloseReason): void {
+    this.#settle?.(reason)
+  }
+}
+
+async function listen(t: Test, options: Partial<ListenerOptions> = {}) {
+  const recordings: Recording[] = []
+  const listener = await createListener({
+    host: HOST,
+    port: 0,
+    latencyMs: 120,
+    accept: async () => {
+      recordings.push(new Recording())
+      return { sink: recordings.at(-1)! }
+    },
+    ...options,
+  })
+  t.teardown(() => listener.close())
+  return { listener, recordings, port: listener.address().port }
+}
+
+const numbered = (number: number) => {
+  const payload = Buffer.alloc(1316, number & 0xff)
+  payload.writeUInt32BE(number)
+  return payload
+}
+
+t.test('what a caller sends arrives, whole and in order, and the end is told', async (t) => {
+  const requests: ConnectionRequest[] = []
+  const recording = new Recording()
+  const { listener, port } = await listen(t, {
+    accept: async (request) => {
+      requests.push(request)
+      return { sink: recording }
+    },
+  })
+  const streamId = 'mode=publish,rid=demo,token=x'
+  const caller = await connect({ host: 'localhost', port, streamId, latencyMs: 300 })
+  t.match(requests, [{ remoteAddress: HOST, streamId, peerVersion: '1.5.1' }])
+  t.match(recording.connection, { latencyMs: 300, remoteAddress: HOST })
+  t.equal(listener.connectionCount, 1)
+
+  const sizes = [1316, 1456, 1, 188, 1316]
+  for (const [number, size] of sizes.entries()) t.ok(caller.send(Buffer.alloc(size, number)))
+  await caller.close()
+  t.equal(await caller.closed, 'closed')
+  t.equal(await recording.ended, 'shutdown')
+  t.strictSame(
+    recording.payloads.map((payload) => [payload.length, payload[0]]),
+    sizes.map((size, number) => [size, number]),
+  )
+  t.match(caller.stats(), { pktSentTotal: 5, byteSentTotal: 4277, pktSndBuf: 0 })
+  t.match(recording.connection!.stats(), { pktRecvTotal: 5, byteRecvTotal: 4277 })
+  t.equal(listener.connectionCount, 0)
+  t.notOk(caller.send(Buffer.alloc(1)), 'over is over')
+})
+
+t.test('sequence numbers and timestamps wrap in the middle of a stream', async (t) => {
+  const { recordings, port } = await listen(t)
+  const caller = await connect({
+    host: HOST,
+    port,
+    initialSequenceNumber: 0x7fffffff - 50,
+    startTimestampUs: 2 ** 32 - 100_000,
+  })
+  for (let number = 0; number < 200; number++) {
+    caller.send(numbered(number))
+    if (number % 20 === 0) await sleep(20)
+  }
+  await caller.close()
+  await recordings[0]!.ended
+  t.strictSame(
+    recordings[0]!.payloads.map((payload) => payload.readUInt32BE()),
+    Array.from({ length: 200 }, (_, number) => number),
+  )
+})
+
+t.test('several callers share a port', async (t) => {
+  const { listener, recordings, port } = await listen(t)
+  const callers = await Promise.all(Array.from({ length: 10 }, () => connect({ host: HOST, port })))
+  t.equal(listener.connectionCount, 10)
+  for (let number = 0; number < 50; number++) {
+    for (const caller of callers) caller.send(numbered(number))
+  }
+  await Promise.all(callers.map((caller) => caller.close()))
+  await Promise.all(recordings.map(({ ended }) => ended))
+  t.ok(recordings.every(({ payloads }) => payloads.length === 50))
+  t.match(listener.stats(), { accepted: 10, inductions: 10, malformed: 0 })
+})
+
+t.test('IPv6, and IPv4 on a dual-stack port', async (t) => {
+  const probe = createSocket('udp6')
+  const hasIpv6 = await new Promise((resolve) => {
+    probe.on('error', () => resolve(false))
+    probe.bind(0, '::1', () => resolve(true))
+  })
+  probe.close()
+  if (hasIpv6 !== true) {
+    t.pass('skipped', { skip: 'needs IPv6' })
+    return
+  }
+  const { recordings, port } = await listen(t, { host: '::' })
+  for (const host of ['::1', HOST]) {
+    const caller = await connect({ host, port })
+    caller.send(Buffer.from(host))
+    await caller.close()
+  }
+  await Promise.all(recordings.map(({ ended }) => ended))
+  t.strictSame(
+    recordings.map(({ payloads }) => payloads.join()),
+    ['::1', HOST],
+  )
+})
+
+t.test('a caller that is turned away learns the number and its name', async (t) => {
+  const refusals: [() => AcceptDecision, RegExp][] = [
+    [() => ({ reject: 1010 }), /1010 \(BADSECRET\)/],
+    [() => ({ reject: 2404 }), /2404$/],
+    [
+      () => {
+        throw new MillraceError('STREAM_BUSY')
+      },
+      /2409 \(CONFLICT\)/,
+    ],
+    [
+      () => {
+        throw new Error('a bug')
+      },
+      /1006 \(INTERNAL\)/,
+    ],
+  ]
+  for (const [decide, message] of refusals) {
+    const warnings: string[] = []
+    const { port, listener } = await listen(t, {
+      accept: async () => decide(),
+      onWarning: (warning) => warnings.push(warning),
+    })
+    await t.rejects(connect({ host: HOST, port }), { code: 'SRT_REJECTED', message })
+    t.equal(listener.connectionCount, 0)
+    const bugs = warnings.filter((warning) => warning.includes('a bug')).length
+    t.equal(bugs, message.source.startsWith('1006') ? 1 : 0)
+  }
+})
+
+t.test('nobody there: SRT_TIMEOUT names address and time', async (t) => {
+  const silent = createSocket('udp4').bind(0, HOST)
+  await once(silent, 'listening')
+  t.teardown(() => void silent.close())
+  const { port } = silent.address()
+  await t.rejects(connect({ host: HOST, port, connectTimeoutMs: 300 }), {
+    code: 'SRT_TIMEOUT',
+    message: `no SRT peer answered at ${HOST}:${port} within 0.3 s`,
+  })
+})
+
+t.test('an attempt can be given up', async (t) => {
+  const { port } = await listen(t, { accept: () => new Promise(() => {}) })
+  const controller = new AbortController()
+  const attempt = connect({ host: HOST, port, signal: controller.signal })
+  setTimeout(() => controller.abort(new Error('enough')), 50)
+  await t.rejects(attempt, { message: 'enough' })
+  await t.rejects(connect({ host: HOST, port, signal: controller.signal }), { message: 'enough' })
+})
+
+t.test('an accept hook that takes too long hears of it', async (t) => {
+  let aborted: Promise<unknown> | undefined
+  const { port } = await listen(t, {
+    acceptTimeoutMs: 100,
+    accept: (_request, signal) => {
+      aborted = once(signal, 'abort')
+      return new Promise(() => {})
+    },
+  })
+  await t.rejects(connect({ host: HOST, port }), { message: /1016 \(TIMEOUT\)/ })
+  await aborted
+})
+
+t.test('a port that is taken is named', async (t) => {
+  const { port } = await listen(t)
+  await t.rejects(
+    createListener({ host: HOST, port, latencyMs: 120, accept: async () => ({ reject: 1000 }) }),
+    {
+      code: 'ADDRESS_IN_USE',
+      message: new RegExp(`UDP port ${port} on ${HOST} is in use`),
+    },
+  )
+})
+
+t.test('closing the listener ends its connections, and the port is free again', async (t) => {
+  const { listener, recordings, port } = await listen(t)
+  const caller = await connect({ host: HOST, port })
+  await Promise.all([listener.close(), listener.close()])
+  t.equal(await recordings[0]!.ended, 'closed')
+  t.equal(await caller.closed, 'shutdown')
+  const again = await listen(t, { port })
+  t.equal(again.port, port)
+})
+
+t.test('a caller whose listener vanished gives up after its idle time', async (t) => {
+  const { port } = await listen(t)
+  const relay = startRelay({ targetPort: port })
+  t.teardown(() => relay.close())
+  const caller = await connect({ host: HOST, port: relay.port, idleTimeoutMs: 300 })
+  relay.blackhole(60_000)
+  t.equal(await caller.closed, 'timeout')
+  await caller.close()
+})
+
+t.test('programmer errors are told at once', async (t) => {
+  const { port } = await listen(t)
+  await t.rejects(connect({ host: HOST, port, streamId: 'x'.repeat(513) }), {
+    message: 'a stream id takes at most 512 bytes',
+  })
+  const caller = await connect({ host: HOST, port })
+  t.throws(() => caller.send(Buffer.alloc(1457)), {
+    message: 'a payload of 1457 bytes does not fit a packet: at most 1456',
+  })
+  await caller.close()
+})
+
+t.test('noise on the port harms nobody', async (t) => {
+  const { listener, recordings, port } = await listen(t)
+  const caller = await connect({ host: HOST, port })
+  const noisy: Socket = createSocket('udp4')
+  t.teardown(() => void noisy.close())
+  for (let length = 0; length < 1500; length += 7) {
+    noisy.send(Buffer.alloc(length, length), port, HOST)
+    caller.send(numbered(length))
+  }
+  await caller.close()
+  await recordings[0]!.ended
+  t.equal(recordings[0]!.payloads.length, Math.ceil(1500 / 7))
+  const { malformed, unknownSocketIds } = listener.stats()
+  t.ok(malformed + unknownSocketIds > 0)
+})
+
+t.test('10 % loss, 50 ms, reordering and duplication through real sockets', async (t) => {
+  // The simulator proves it at 500 ms; a machine that does other things besides gets time for them.
+  const latencyMs = 1500
+  const { recordings, port } = await listen(t, { latencyMs })
+  const link = { loss: 0.1, delayMs: 50, jitterMs: 5, reorder: 0.02, duplicate: 0.02 }
+  const relay = startRelay({ targetPort: port, seed: 7, forward: link, backward: link })
+  t.teardown(() => relay.close())
+  const caller = await connect({ host: HOST, port: relay.port, latencyMs })
+  const packets = 1000
+  for (let number = 0; number < packets; number++) {
+    caller.send(numbered(number))
+    if (number % 5 === 0) await sleep(10)
+  }
+  await caller.close()
+  await recordings[0]!.ended
+  t.strictSame(
+    recordings[0]!.payloads.map((payload) => payload.readUInt32BE()),
+    Array.from({ length: packets }, (_, number) => number),
+  )
+  t.ok(recordings[0]!.connection!.stats().pktRcvLossTotal > packets / 20, 'the link was bad')
+})
