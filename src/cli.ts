@@ -7,6 +7,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
+import { inspect } from 'node:util'
 import { sign } from './auth/signature.ts'
 import { parseFlags, readOptions, SETTINGS, type Options } from './config.ts'
 import { MillraceError } from './errors.ts'
@@ -156,14 +157,18 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-main(process.argv.slice(2)).catch((error: unknown) => {
-  const isUsage =
-    (error instanceof MillraceError && ['USAGE', 'CONFIG_INVALID'].includes(error.code)) ||
-    (error instanceof TypeError &&
-      'code' in error &&
-      String(error.code).startsWith('ERR_PARSE_ARGS'))
-  report(
-    `millrace: ${isUsage || error instanceof MillraceError ? (error as Error).message : String((error as Error).stack)}`,
+/** Whether whoever typed the command can mend it by typing another. */
+function isMistake(error: unknown): boolean {
+  if (!(error instanceof Error && 'code' in error)) return false
+  const code = String(error.code)
+  return (
+    ['USAGE', 'CONFIG_INVALID', 'MEDIA_INVALID'].includes(code) || code.startsWith('ERR_PARSE_ARGS')
   )
-  process.exitCode = isUsage ? EXIT_USAGE : 1
+}
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  const isExpected = error instanceof MillraceError || isMistake(error)
+  const sentence = isExpected ? (error as Error).message : inspect(error)
+  report(`millrace: ${sentence}`)
+  process.exitCode = isMistake(error) ? EXIT_USAGE : 1
 })

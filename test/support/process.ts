@@ -28,6 +28,8 @@ export function start(
   const child = spawn(command, args, {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own, so that what a shell started ends with the shell.
+    detached: true,
     ...(cwd === undefined ? {} : { cwd }),
   })
   const chunks: string[] = []
@@ -36,9 +38,16 @@ export function start(
   const exit = once(child, 'exit').then(
     ([code, signal]: unknown[]) => (code ?? signal) as number | NodeJS.Signals,
   )
+  const kill = (signal: NodeJS.Signals = 'SIGTERM'): void => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, signal)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
+  }
   t.teardown(async () => {
-    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    kill('SIGKILL')
     await exit
   })
-  return { child, output: () => chunks.join(''), exit, kill: (signal) => void child.kill(signal) }
+  return { child, output: () => chunks.join(''), exit, kill }
 }
