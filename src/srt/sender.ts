@@ -20,8 +20,8 @@ import { ControlType, HEADER_BYTES, markRetransmitted, writeDataHeader } from '.
 const MIN_KEEP_US = 1_000_000
 const MARGIN_US = 20_000
 
-/** On top of an answer's time, for the ticks of both sides (libsrt's retransmission timeout has the same). */
-const TAIL_MARGIN_US = 30_000
+/** On top of an answer's time: the receiver's acknowledgement may wait, and both sides' ticks are coarse. */
+const TAIL_MARGIN_US = 60_000
 
 export interface SenderOptions {
   readonly initialSequenceNumber: number

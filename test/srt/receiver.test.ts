@@ -159,6 +159,7 @@ t.test('a gap is given up when the packet behind it is due (4.6)', async (t) => 
   t.strictSame(heard, [0])
   receiver.tick(dueUs)
   t.strictSame(heard, [0, 'gap 2', 3])
+  receiver.tick(dueUs + 30_000)
   t.equal(decodeAck(take(ControlType.ACK).at(-1)!)?.nextExpected, 4, 'the ACK skips it too')
   take(ControlType.NAK)
   receiver.tick(dueUs + 100_000)
@@ -248,6 +249,22 @@ t.test('a full ACK at the next tick tells position, RTT and room (3.2.4)', async
     nextExpected: 2,
     report: { rttUs: 100_000, rttVarianceUs: 50_000, freePackets: 1024 },
   })
+})
+
+t.test('a few packets wait for more, but not for long', async (t) => {
+  const { receiver, arrive, take } = createReceiver()
+  const ackAt = (nowUs: number) => {
+    receiver.tick(nowUs)
+    return take(ControlType.ACK).length
+  }
+  arrive(0, 0, 0)
+  t.equal(ackAt(10_000), 1, 'the first is acknowledged at once: it measures the RTT')
+  for (let number = 1; number < 16; number++) arrive(number, 0, 11_000)
+  t.equal(ackAt(20_000), 0)
+  arrive(16, 0, 21_000)
+  t.equal(ackAt(30_000), 1, '16 packets')
+  arrive(17, 0, 31_000)
+  t.strictSame([40_000, 50_000, 60_000].map(ackAt), [0, 0, 1], 'the third tick')
 })
 
 t.test('an unmoved position is told again only where its ACKACK fails to come', async (t) => {

@@ -120,7 +120,7 @@ t.test('connects at 600 ms RTT with first and third handshake lost either way', 
   t.strictSame({ pushed, gaps, violations }, { pushed: 500, gaps: 0, violations: [] })
 })
 
-t.test('ACKs are few: one in 10 ms at most, none for what is confirmed', async (t) => {
+t.test('ACKs are few: one for 16 packets or 30 ms, none for what is confirmed', async (t) => {
   const busy = simulate({
     seed: 1,
     link: { delayMs: 5 },
@@ -128,7 +128,8 @@ t.test('ACKs are few: one in 10 ms at most, none for what is confirmed', async (
     packets: 5000,
     intervalUs: 1000,
   })
-  t.ok(busy.datagrams.toCaller <= 505 + 5, `${busy.datagrams.toCaller} in 5 s`)
+  // A tick after 16 ms is one after 20 ms.
+  t.ok(busy.datagrams.toCaller <= 250 + 10, `${busy.datagrams.toCaller} in 5 s`)
   const slow = simulate({
     seed: 1,
     link: { delayMs: 5 },
