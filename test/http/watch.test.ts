@@ -97,7 +97,14 @@ t.test('in a browser the page waits, plays, and says what happened', async (t) =
 
   const media = await makeMedia(t.testdir())
   for (const [name, file] of media) stream.files.set(name, file)
+  stream.files.set('playlist.m3u8', firstSegmentOnly(media.get('playlist.m3u8')!))
   stream.live = true
+  const isLoaded = 'document.querySelector("video").buffered.length > 0'
+  await until('the first segment is loaded', () => page.evaluate<boolean>(isLoaded))
+  t.ok(await page.evaluate('document.querySelector("video").paused'), 'one segment is too thin ice')
+  await says('Waiting for the first pictures')
+
+  stream.files.set('playlist.m3u8', media.get('playlist.m3u8')!)
   const plays = 'document.querySelector("video").currentTime > 1'
   await until('the picture moves', () => page.evaluate<boolean>(plays))
   t.ok(await page.isVisible('#badge'))
@@ -163,4 +170,11 @@ async function makeMedia(folder: string): Promise<Map<string, MediaFile>> {
     targetDurationSec: 1,
   }
   return new Map([...media, ['master.m3u8', file]])
+}
+
+/** The playlist as it was when there was no more than one segment. */
+function firstSegmentOnly(playlist: MediaFile): MediaFile {
+  const text = playlist.bytes.toString()
+  const end = text.indexOf('.ts\n') + '.ts\n'.length
+  return { ...playlist, bytes: Buffer.from(text.slice(0, end)), version: 'first' }
 }

@@ -22,7 +22,7 @@ export function playerPage(streamId: string): string {
 <body data-playlist="../video/${path}/master.m3u8" data-state="${path}/state">
 <header><h1>${id}</h1><span id="badge" hidden>live</span></header>
 <main>
-<video playsinline autoplay muted></video>
+<video playsinline muted></video>
 <p id="notice" role="status">Looking for the stream …</p>
 <button id="unmute" type="button" hidden>Unmute</button>
 </main>

@@ -9,6 +9,8 @@ export const playerScript = `'use strict'
 
 const WAITING_POLL_MS = 1000
 const PLAYING_POLL_MS = 2000
+// With fewer segments in hand the player would run dry before the next one is listed (RFC 8216 section 6.3.3).
+const START_SEGMENTS = 3
 const { playlist, state } = document.body.dataset
 const [video, notice, badge, unmute] = ['video', '#notice', '#badge', '#unmute'].map((selector) =>
   document.querySelector(selector),
@@ -25,6 +27,8 @@ const NOTICES = {
 
 /** Undefined while nothing plays. */
 let stopPlayer
+/** Whether it has shown a picture. */
+let shown = false
 /** Why the last player gave up, until one plays. */
 let failure = ''
 
@@ -34,8 +38,8 @@ async function look() {
   if (status === 'READY' || status === 'UNKNOWN') endPlayer()
   if (live && stopPlayer === undefined) startPlayer()
   badge.hidden = !live
-  notice.textContent = live ? failure : NOTICES[status]
-  notice.hidden = notice.textContent === ''
+  notice.textContent = live ? failure || NOTICES.STREAMING : NOTICES[status]
+  notice.hidden = live && shown
   video.controls = stopPlayer !== undefined
   document.body.classList.toggle('playing', video.controls)
   setTimeout(look, stopPlayer === undefined ? WAITING_POLL_MS : PLAYING_POLL_MS)
@@ -56,6 +60,9 @@ function startPlayer() {
     hls.on(Hls.Events.ERROR, (_event, { fatal, details }) => {
       if (fatal) giveUp(details)
     })
+    hls.on(Hls.Events.LEVEL_LOADED, (_event, { details }) => {
+      if (!shown && (details.fragments.length >= START_SEGMENTS || !details.live)) play()
+    })
     hls.loadSource(playlist)
     hls.attachMedia(video)
     stopPlayer = () => hls.destroy()
@@ -65,17 +72,22 @@ function startPlayer() {
       video.removeAttribute('src')
       video.load()
     }
+    play()
   } else {
     failure = 'This browser cannot play HLS.'
-    return
   }
-  // Refused where the browser lets nothing play by itself; the controls are there for that.
-  video.play().catch(() => {})
+}
+
+function play() {
+  video.play().catch(({ name }) => {
+    if (name === 'NotAllowedError') failure = 'Press play to watch.'
+  })
 }
 
 function endPlayer() {
   stopPlayer?.()
   stopPlayer = undefined
+  shown = false
   unmute.hidden = true
 }
 
@@ -90,6 +102,8 @@ function offerSound() {
 }
 
 video.addEventListener('playing', () => {
+  shown = true
+  notice.hidden = true
   failure = ''
   offerSound()
 })
