@@ -4,6 +4,7 @@
  * @module
  */
 import type { MillraceError } from './errors.ts'
+import { onTheWire } from './http/wire-names.ts'
 import type { Logger } from './logger.ts'
 import type { ConnectionRequest } from './srt/types.ts'
 import type { LiveStream } from './stream/live-stream.ts'
@@ -39,17 +40,17 @@ export function createNotifier(
         log.info({ tracks: tracks.map((track) => track.codecString ?? track.codec) }, 'stream live')
         send(stream, 'stream.live', {
           playlist_url: playlistUrl(stream.id),
-          tracks: tracks.map(snake),
+          tracks: onTheWire(tracks),
         })
       })
       stream.on('interrupted', ({ reason }) => {
         log.info({ reason }, 'encoder gone')
-        send(stream, 'stream.interrupted', { reason, totals: snake(stream.report().totals) })
+        send(stream, 'stream.interrupted', { reason, totals: onTheWire(stream.report().totals) })
       })
       stream.on('warning', ({ code, message }) => log.warn({ code }, message))
       stream.on('end', ({ reason }) => {
-        const totals = snake(stream.report().totals)
-        log.info({ reason, ...totals }, 'stream stopped')
+        const totals = onTheWire(stream.report().totals)
+        log.info({ reason, totals }, 'stream stopped')
         send(stream, 'stream.stopped', { reason, totals })
       })
     },
@@ -73,14 +74,4 @@ export function createNotifier(
       if (stream !== undefined) send(stream, 'stream.rejected', { remote, reason })
     },
   }
-}
-
-/** The same fields under the names of the wire: `segmentBytes` -> `segment_bytes`. */
-function snake(fields: object): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(fields).map(([key, value]) => [
-      key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-      value,
-    ]),
-  )
 }

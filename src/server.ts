@@ -9,12 +9,14 @@ import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { Value } from 'typebox/value'
 import { issueStreamKey } from './auth/stream-key.ts'
 import { systemClock } from './clock.ts'
 import { completeOptions, configWarnings, type Config, type Options } from './config.ts'
 import { MillraceError } from './errors.ts'
 import { SegmentCache } from './hls/segment-cache.ts'
 import { buildApp } from './http/app.ts'
+import { formatBodyError, StartStreamBody } from './http/schema.ts'
 import type { PlaybackSource, StartedStream, StartRequest, StreamControl } from './http/types.ts'
 import { createIngest } from './ingest.ts'
 import { createLogger, type Logger } from './logger.ts'
@@ -140,8 +142,10 @@ export class Server
     this.#logger.info({ http: this.publicUrl, srt_port: this.srtPort }, 'listening')
   }
 
+  /** @throws {MillraceError} `BODY_INVALID` for an id or URLs that the API would not take, `SHUTTING_DOWN` */
   async startStream({ streamId, webhookUrls }: StartRequest): Promise<StartedStream> {
     if (this.#closing !== undefined) throw new MillraceError('SHUTTING_DOWN')
+    checkStartRequest({ streamId, webhookUrls })
     const { streamKey, expiresAt } = await issueStreamKey({
       streamId,
       secret: this.#config.jwtSecret,
@@ -207,6 +211,14 @@ export class Server
     if (stream === undefined) throw new MillraceError('STREAM_NOT_FOUND')
     return stream
   }
+}
+
+/** The library takes what the API takes. */
+function checkStartRequest({ streamId, webhookUrls }: StartRequest): void {
+  const body = { stream_id: streamId, ...(webhookUrls && { webhook_urls: webhookUrls }) }
+  const errors = Value.Errors(StartStreamBody, body)
+  if (errors.length === 0) return
+  throw new MillraceError('BODY_INVALID', { message: formatBodyError(errors).message })
 }
 
 function isWildcard(host: string): boolean {

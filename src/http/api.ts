@@ -10,6 +10,7 @@ import {
 import { StartStreamBody, StreamBody, formatBodyError } from './schema.ts'
 import { requireSignature } from './signature-hook.ts'
 import type { StreamControl, StreamRecord } from './types.ts'
+import { onTheWire } from './wire-names.ts'
 
 export interface ApiOptions {
   readonly control: StreamControl
@@ -47,16 +48,4 @@ function record(report: StreamRecord): object {
 
 function success(data: object): object {
   return { success: true, data: onTheWire(data) }
-}
-
-/** The same value with the wire's names: `playlistUrl` -> `playlist_url`. Dates turn to ISO 8601 in JSON. */
-function onTheWire(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(onTheWire)
-  if (typeof value !== 'object' || value === null || value instanceof Date) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([key, field]) => [
-      key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-      onTheWire(field),
-    ]),
-  )
 }

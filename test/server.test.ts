@@ -1,0 +1,56 @@
+import { connect } from 'node:net'
+import t from 'tap'
+import { startService } from './support/service.ts'
+
+t.test('startStream takes what the API takes, and says what that is', async (t) => {
+  const { server } = await startService(t)
+  await t.rejects(server.startStream({ streamId: 'a,b' }), {
+    code: 'BODY_INVALID',
+    message: /^stream_id must be 1 to 128 characters/,
+  })
+  await t.rejects(server.startStream({ streamId: 'a', webhookUrls: ['ftp://example.org'] }), {
+    code: 'BODY_INVALID',
+    message: /^webhook_urls must be/,
+  })
+  t.throws(() => server.status('a'), { code: 'STREAM_NOT_FOUND' }, 'nothing was started')
+})
+
+t.test(
+  'URLs name the ports that were free, the public host, and the public URL where set',
+  async (t) => {
+    const { server } = await startService(t)
+    const { srtUrl, playlistUrl, streamKey } = await server.startStream({ streamId: 'studio' })
+    t.equal(srtUrl, `srt://127.0.0.1:${server.srtPort}?streamid=${streamKey}`)
+    t.equal(playlistUrl, `http://127.0.0.1:${server.httpPort}/video/studio/playlist.m3u8`)
+
+    const behindProxy = await startService(t, { public: { url: 'https://live.example.org/' } })
+    const started = await behindProxy.server.startStream({ streamId: 'studio' })
+    t.equal(started.playlistUrl, 'https://live.example.org/video/studio/playlist.m3u8')
+  },
+)
+
+t.test('close ends what was started, twice is once, and nothing starts after it', async (t) => {
+  const { server } = await startService(t)
+  await server.startStream({ streamId: 'studio' })
+  const ended = new Promise((resolve) => server.findStream('studio')!.once('end', resolve))
+  const { httpPort } = server
+  await Promise.all([server.close(), server.close()])
+  t.strictSame(await ended, { reason: 'shutdown' })
+  await t.rejects(server.startStream({ streamId: 'other' }), { code: 'SHUTTING_DOWN' })
+  const refused = new Promise((resolve) =>
+    connect(httpPort, '127.0.0.1').once('error', (error) => resolve('code' in error && error.code)),
+  )
+  t.equal(await refused, 'ECONNREFUSED')
+})
+
+t.test('a start that fails leaves nothing behind', async (t) => {
+  const { server } = await startService(t)
+  const { httpPort, srtPort } = server
+  await t.rejects(startService(t, { http: { port: httpPort } }), {
+    code: 'ADDRESS_IN_USE',
+    message: `port ${httpPort} on 127.0.0.1 is in use: choose another HTTP_PORT`,
+  })
+  await t.rejects(startService(t, { srt: { port: srtPort } }), {
+    message: /choose another SRT_PORT/,
+  })
+})
