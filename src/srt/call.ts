@@ -103,7 +103,7 @@ export class Call {
 
   #handleHandshake(datagram: Buffer, nowUs: number): void {
     const answer = decodeHandshake(datagram)
-    if (answer === undefined) return
+    if (answer === undefined || this.#state === 'over') return
     if (answer.type >= RejectCode.UNKNOWN) this.#refuse(describeReject(answer.type))
     else if (this.#state === 'induction' && answer.type === HandshakeType.INDUCTION) {
       if (answer.version !== HANDSHAKE_VERSION || answer.extensionField !== SRT_MAGIC) {

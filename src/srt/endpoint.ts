@@ -92,7 +92,8 @@ export class Endpoint {
 
   /** @param datagram  the endpoint's to keep; payloads handed to sinks are views into it */
   handleDatagram(datagram: Buffer, port: number, address: string, nowUs: number): void {
-    if (datagram.length < HEADER_BYTES || datagram.length > MAX_DATAGRAM_BYTES) {
+    // Port 0 can be forged and not be answered: the socket would throw.
+    if (datagram.length < HEADER_BYTES || datagram.length > MAX_DATAGRAM_BYTES || port === 0) {
       this.#counters.malformed++
       return
     }

@@ -191,8 +191,9 @@ export class HandshakeResponder {
   /** Nothing while the host decides; nothing once the connection is over, so that no late packet brings it back. */
   #repeatAnswer(key: string, peer: Peer): void {
     const accepted = this.#accepted.get(key)
-    const answer = accepted?.connection.closed ? undefined : (accepted ?? this.#refused.get(key))
-    if (answer !== undefined) this.#send(peer, answer.answer)
+    if (accepted?.connection.closed) return
+    const answer = (accepted ?? this.#refused.get(key))?.answer
+    if (answer !== undefined) this.#send(peer, answer)
   }
 
   /** The host's word on an attempt. */

@@ -134,8 +134,12 @@ export class Listener {
   }
 
   async #ask(attempt: Attempt, signal: AbortSignal): Promise<AcceptDecision> {
+    const { remoteAddress, remotePort, streamId, peerVersion } = attempt
     try {
-      return await this.#options.accept(attempt, signal)
+      return await this.#options.accept(
+        { remoteAddress, remotePort, streamId, peerVersion },
+        signal,
+      )
     } catch (error) {
       if (error instanceof MillraceError) return { reject: error.rejectCode }
       this.#warn(`an SRT caller was rejected, because the accept hook threw ${String(error)}`)

@@ -10,29 +10,15 @@
 const INITIAL_CAPACITY = 1024
 
 export class ReceiveBuffer {
-  readonly #maxCapacity: number
   #payloads: (Buffer | undefined)[] = []
   #deliveryUs = new Float64Array(0)
   #mask = -1
 
-  /** @param maxPackets  rounded up to a power of two */
-  constructor(maxPackets: number) {
-    this.#maxCapacity = 2 ** Math.ceil(Math.log2(maxPackets))
-  }
-
-  get maxCapacity(): number {
-    return this.#maxCapacity
-  }
-
-  /**
-   * Makes room for `span` consecutive sequence numbers from `first` on; what is stored stays.
-   *
-   * @param span  at most `maxCapacity`
-   */
+  /** Makes room for `span` consecutive sequence numbers from `first` on; what is stored stays. */
   reserve(first: number, span: number): void {
     const capacity = this.#payloads.length
     if (span <= capacity) return
-    let size = Math.max(capacity, Math.min(INITIAL_CAPACITY, this.#maxCapacity))
+    let size = Math.max(capacity, INITIAL_CAPACITY)
     while (size < span) size *= 2
     const payloads = Array.from<Buffer | undefined>({ length: size })
     const deliveryUs = new Float64Array(size)

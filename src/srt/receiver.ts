@@ -78,6 +78,7 @@ export class ReceiverCounters {
 
 export class Receiver {
   readonly counters = new ReceiverCounters()
+  readonly #windowPackets: number
   readonly #buffer: ReceiveBuffer
   readonly #deliveryClock: DeliveryClock
   readonly #eagerNak: boolean
@@ -105,7 +106,8 @@ export class Receiver {
   #stopped = false
 
   constructor(options: ReceiverOptions) {
-    this.#buffer = new ReceiveBuffer(options.bufferPackets)
+    this.#windowPackets = options.bufferPackets
+    this.#buffer = new ReceiveBuffer()
     this.#deliveryClock = new DeliveryClock(options.delivery)
     this.#eagerNak = options.eagerNak
     this.#rtt = options.rtt
@@ -154,7 +156,7 @@ export class Receiver {
   }
 
   #handleUnordered(sequence: number, payload: Buffer, deliveryUs: number, nowUs: number): void {
-    if (sequenceDistance(this.#next, sequence) >= this.#buffer.maxCapacity) {
+    if (sequenceDistance(this.#next, sequence) >= this.#windowPackets) {
       this.#dropTooLate(nowUs)
       if (!this.#isWithinReach(sequence)) return
     }
@@ -186,7 +188,7 @@ export class Receiver {
 
   /** Whether the buffer can take the packet, once what blocks it is late. With nothing to wait for, anything new can. */
   #isWithinReach(sequence: number): boolean {
-    if (sequenceDistance(this.#next, sequence) < this.#buffer.maxCapacity) return true
+    if (sequenceDistance(this.#next, sequence) < this.#windowPackets) return true
     if (this.#next !== this.#end) {
       this.counters.overflow++
       return false
@@ -274,8 +276,8 @@ export class Receiver {
     this.#packetsSinceAck = 0
     const number = this.#acks.record(this.#next, nowUs)
     const datagram = this.#transmitter.createControl(ControlType.ACK, number, FULL_ACK_BYTES, nowUs)
-    // Everything before the position is handed on, so the whole buffer is free for what comes after it.
-    const freePackets = this.#buffer.maxCapacity
+    // What is behind the position is handed on: all of the window lies before it.
+    const freePackets = this.#windowPackets
     const { rttUs, varianceUs: rttVarianceUs } = this.#rtt
     writeFullAck(datagram, this.#next, { rttUs, rttVarianceUs, freePackets }, this.#rate)
     this.#transmitter.send(datagram, nowUs)

@@ -552,11 +552,12 @@ t.test('datagrams that are none are counted drops', async (t) => {
   const { endpoint, send } = createEndpoint()
   for (let length = 0; length < 16; length++) t.strictSame(send(Buffer.alloc(length)), [])
   t.strictSame(send(Buffer.alloc(1473)), [])
+  t.strictSame(send(encode(INDUCTION), 0, 0), [], 'port 0 cannot be answered')
   t.strictSame(send(encode(INDUCTION).subarray(0, 63)), [])
   t.strictSame(send(control(ControlType.KEEPALIVE, 0)), [])
   t.strictSame(send(dataPacket(0, 1)), [])
   t.strictSame(send(encode({ ...CONCLUSION, type: HandshakeType.WAVEAHAND })), [])
-  t.equal(endpoint.stats.malformed, 21)
+  t.equal(endpoint.stats.malformed, 22)
 })
 
 t.test('control packets that cannot be read are counted, and change nothing', async (t) => {
