@@ -206,8 +206,8 @@ export class Connection implements SrtConnection {
 
   /** The peer's last words still count; ours end it at once. */
   #end(reason: CloseReason): void {
-    if (this.#closed) return
     if (reason !== 'closed') this.#receiver.flush()
+    // Closed before, or by the sink just now.
     if (this.#closed) return
     this.#closed = true
     this.#receiver.stop()

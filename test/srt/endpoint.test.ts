@@ -200,7 +200,8 @@ t.test('the host is asked once, and answers when it can (4.3.1.2)', async (t) =>
   const { endpoint, conclude, asked, take } = createEndpoint()
   const { sink, heard } = createSink()
   const streamId = 'mode=publish,rid=demo,token=x'
-  t.strictSame(conclude({}, [hsBlock(), encodeStreamIdExtension(streamId)]), [])
+  const blocks = [hsBlock(), encodeStreamIdExtension(streamId)]
+  t.strictSame(conclude({}, blocks, 1_000_000), [])
   t.strictSame(conclude(), [], 'a repetition waits too')
   t.equal(asked.length, 1)
   t.match(asked[0], {
@@ -209,7 +210,7 @@ t.test('the host is asked once, and answers when it can (4.3.1.2)', async (t) =>
     streamId,
     peerVersion: '1.5.1',
   })
-  endpoint.decide(asked[0]!, { sink }, 250_000)
+  endpoint.decide(asked[0]!, { sink }, 1_250_000)
   const [answer, ...more] = take()
   t.strictSame(more, [])
   t.strictSame(heard, ['open'])
@@ -300,6 +301,7 @@ t.test('what a live ingest cannot agree to is rejected with the right number', a
     ['no flags', 1004, {}, [hsBlock({ ...HS, flags: 0 })]],
     ['an impossible sequence number', 1004, { initialSequenceNumber: 0x7fffffff }, [hsBlock()]],
     ['an MTU that holds nothing', 1004, { mtuBytes: 75 }, [hsBlock()]],
+    ['no socket id', 1004, { socketId: 0 }, [hsBlock()]],
     ['no flow window', 1004, { flowWindowPackets: 1 }, [hsBlock()]],
     ['a negative socket id', 1004, { socketId: -5 }, [hsBlock()]],
     ['SRT 1.2', 1008, {}, [hsBlock({ ...HS, srtVersion: 0x010205 })]],
@@ -321,13 +323,19 @@ t.test('what a live ingest cannot agree to is rejected with the right number', a
   }
 })
 
-t.test('live congestion control and missing flags of old hardware are welcome', async (t) => {
-  const { conclude, asked } = createEndpoint()
-  const live = encodeBlock(ExtensionType.CONGESTION, Buffer.from('evil'))
-  const flags = HsFlag.TSBPD_SENDER | HsFlag.TSBPD_RECEIVER
-  conclude({}, [live, hsBlock({ ...HS, srtVersion: 0x010300, flags })])
-  t.equal(asked.length, 1)
-})
+t.test(
+  'live congestion control, missing flags and small windows of old hardware are welcome',
+  async (t) => {
+    const { conclude, asked } = createEndpoint()
+    const live = encodeBlock(ExtensionType.CONGESTION, Buffer.from('evil'))
+    const flags = HsFlag.TSBPD_SENDER | HsFlag.TSBPD_RECEIVER
+    const small = { mtuBytes: 76, flowWindowPackets: 2 }
+    conclude(small, [live, hsBlock({ ...HS, srtVersion: 0x010300, flags })])
+    t.equal(asked[0]?.agreement.mtuBytes, 76)
+    conclude({ socketId: 2, mtuBytes: 9000 })
+    t.equal(asked[1]?.agreement.mtuBytes, 1500, 'no more than we can take')
+  },
+)
 
 t.test('handshake version 4 is told off in both its languages', async (t) => {
   const { conclude } = createEndpoint()
@@ -350,12 +358,13 @@ t.test('a packet filter is repeated to the byte', async (t) => {
 t.test('a host that thinks too long is spared the answer', async (t) => {
   const { endpoint, conclude, asked, expired, waitUntil } = createEndpoint()
   const { sink, heard } = createSink()
-  conclude()
+  conclude({}, [hsBlock()], 1_000_000)
   t.ok(endpoint.busy)
-  const answers = waitUntil(2_760_000)
+  t.strictSame(waitUntil(3_490_000, 1_000_000), [])
+  const answers = waitUntil(3_760_000, 3_500_000)
   t.equal(rejectOf(answers), RejectCode.TIMEOUT)
   t.strictSame(expired, asked)
-  endpoint.decide(asked[0]!, { sink }, 2_800_000)
+  endpoint.decide(asked[0]!, { sink }, 3_800_000)
   t.strictSame(heard, [])
   t.equal(endpoint.connectionCount, 0)
 })
@@ -475,6 +484,29 @@ t.test('a sink may close its connection from within', async (t) => {
   }
 })
 
+t.test('a sink that closes on the last words of its peer hears one end', async (t) => {
+  const harness = createEndpoint()
+  const { sink, heard } = createSink()
+  const gap = (lostPackets: number) => {
+    sink.gap(lostPackets)
+    sink.connection?.close()
+  }
+  harness.conclude()
+  harness.endpoint.decide(harness.asked[0]!, { sink: { ...sink, open: sink.open, gap } }, 0)
+  const { socketId } = decodeHandshake(harness.take()[0]!)!
+  harness.send(dataPacket(socketId, FIRST + 1))
+  harness.send(control(ControlType.SHUTDOWN, socketId))
+  t.strictSame(heard, ['open', 'gap 1', 'end closed'])
+})
+
+t.test('the smallest and the largest datagram are read', async (t) => {
+  const { endpoint, send, id, heard } = connect()
+  send(control(ControlType.KEEPALIVE, id, 0))
+  send(dataPacket(id, FIRST, 'x'.repeat(1456)))
+  t.equal(heard[1]?.length, 1456)
+  t.equal(endpoint.stats.malformed, 0)
+})
+
 t.test('a sink that throws loses its connection, and nobody else theirs', async (t) => {
   for (const moment of ['open', 'push', 'gap', 'end'] as const) {
     const harness = connect()
@@ -504,7 +536,9 @@ t.test('what is closed stays closed, until its identity is free again', async (t
   sink.connection?.close()
   take()
   t.strictSame(conclude(), [], 'a late repetition brings nothing back')
-  waitUntil(TOMBSTONE_US + 600_000)
+  waitUntil(2_000_000)
+  t.strictSame(conclude({}, [hsBlock()], 2_000_000), [])
+  waitUntil(TOMBSTONE_US + 600_000, 2_000_000)
   t.notOk(endpoint.busy)
   conclude({}, [hsBlock()], 4_000_000)
   t.equal(asked.length, 2)

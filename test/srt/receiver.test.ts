@@ -359,6 +359,15 @@ t.test(
   },
 )
 
+t.test('thousands of packets wait for one, through the wrap', async (t) => {
+  const { arrive, heard } = createReceiver({ first: 0x7fffffff - 700, bufferPackets: 4096 })
+  const numbers = Array.from({ length: 3000 }, (_, i) => i)
+  for (const number of numbers.slice(1)) arrive(number, 0, 20_000)
+  t.strictSame(heard, [])
+  arrive(0, 0, 30_000)
+  t.strictSame(heard, numbers)
+})
+
 t.test('the end hands on what is held', async (t) => {
   const { receiver, arrive, heard } = createReceiver()
   for (const number of [0, 2, 3, 6]) arrive(number)

@@ -80,8 +80,8 @@ t.test('payloads leave at once, numbered and stamped (3.1)', async (t) => {
   ])
 })
 
-t.test('message numbers begin at 1', async (t) => {
-  const messages: number[] = []
+t.test('messages are counted from 1, and time from where it is told to begin', async (t) => {
+  const messages: [number, number][] = []
   const sender = new Sender({
     initialSequenceNumber: 0,
     bufferPackets: 8,
@@ -91,15 +91,18 @@ t.test('message numbers begin at 1', async (t) => {
     rtt: new RttEstimator(),
     transmitter: new Transmitter({
       peerSocketId: 1,
-      startUs: 0,
-      startTimestampUs: 0,
-      nowUs: 0,
-      send: (datagram) => messages.push(messageNumber(datagram)),
+      startUs: 1000,
+      startTimestampUs: 2 ** 32 - 500,
+      nowUs: 1000,
+      send: (datagram) => messages.push([messageNumber(datagram), timestampUs(datagram)]),
     }),
   })
-  sender.push(Buffer.alloc(1), 0)
-  sender.push(Buffer.alloc(1), 0)
-  t.strictSame(messages, [1, 2])
+  sender.push(Buffer.alloc(1), 1200)
+  sender.push(Buffer.alloc(1), 1700)
+  t.strictSame(messages, [
+    [1, 2 ** 32 - 300],
+    [2, 200],
+  ])
 })
 
 t.test('the payload may be reused by whoever handed it in', async (t) => {
