@@ -16,7 +16,10 @@ import { Publication, type Encoder, type LeaveReason } from './publication.ts'
 import { reportTrack, type StreamReport, type Warning } from './report.ts'
 import type { StopReason, StreamState } from './state.ts'
 
-/** Events of a stream, in the words of the library. */
+/**
+ * Events of a stream, in the words of the library. Each is told once the command or payload that caused it is done with,
+ * in the order in which things happened: a listener may command the stream, and one that throws leaves it whole.
+ */
 export interface StreamEvents {
   /** A segment was cut; its bytes are shared with the cache and not to be changed. */
   segment: [segment: Segment]
@@ -71,6 +74,10 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   readonly #playlist: LivePlaylist
   readonly #startedAtMs: number
   readonly #warnings = new Map<string, Warning>()
+  /** What happened and is not told yet. */
+  readonly #untold: (() => void)[] = []
+  /** A command is being carried out, or told of. */
+  #active = false
   #state: StreamState = 'READY'
   #keyExpiresAtMs = 0
   #publication: Publication | undefined
@@ -118,28 +125,33 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   /** Connects an encoder; one connected before is replaced. The stream must not be stopped. */
   publish(encoder: Encoder): Publication {
-    this.#dismiss('replaced')
-    const publication = new Publication(encoder, this.#options.clock.nowUs(), {
-      outputs: (outputs) => this.#consume(outputs),
-      left: (publication, reason) => this.#left(publication, reason),
+    return this.#command(() => {
+      this.#dismiss('replaced')
+      const publication = new Publication(encoder, this.#options.clock.nowUs(), {
+        outputs: (outputs) => this.#command(() => this.#consume(outputs)),
+        left: (...leave) => this.#command(() => this.#left(...leave)),
+      })
+      this.#publication = publication
+      this.#publishers++
+      this.#state = 'STREAMING'
+      this.#untold.push(() => this.emit('publish', encoder))
+      return publication
     })
-    this.#publication = publication
-    this.#publishers++
-    this.#state = 'STREAMING'
-    this.emit('publish', encoder)
-    return publication
   }
 
   /** Ends the stream: the encoder is disconnected, the playlist ends, files stay for the linger. */
   stop(reason: StopReason): void {
     if (this.#state === 'STOPPED') return
-    this.#state = 'STOPPED'
-    this.#dismiss('stopped')
-    this.#take(this.#segmenter.end(this.#options.clock.wallMs()))
-    this.#playlist.end()
-    this.#liveSinceMs = undefined
-    this.#stoppedAtUs = this.#options.clock.nowUs()
-    this.emit('end', { reason })
+    this.#command(() => {
+      const { clock } = this.#options
+      this.#state = 'STOPPED'
+      this.#stoppedAtUs = clock.nowUs()
+      this.#dismiss('stopped')
+      this.#take(this.#segmenter.end(clock.wallMs()))
+      this.#playlist.end()
+      this.#liveSinceMs = undefined
+      this.#untold.push(() => this.emit('end', { reason }))
+    })
   }
 
   /** Lets time pass: grace, key expiry, warnings about silence, retention of old segments. */
@@ -151,7 +163,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     } else if (this.#state === 'READY' && clock.wallMs() >= this.#keyExpiresAtMs) {
       this.stop('key-expired')
     }
-    this.#watchProgram(nowUs)
+    this.#command(() => this.#watchProgram(nowUs))
   }
 
   /** Releases the memory of its segments. */
@@ -213,10 +225,10 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     this.#segments++
     this.#segmentBytes += segment.bytes.length
     this.#durationSec += segment.durationSec
-    this.emit('segment', segment)
+    this.#untold.push(() => this.emit('segment', segment))
     if (this.#state === 'STREAMING' && !this.live) {
       this.#liveSinceMs = clock.wallMs()
-      this.emit('live')
+      this.#untold.push(() => this.emit('live'))
     }
   }
 
@@ -224,7 +236,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     if (this.#warnings.has(code)) return
     const warning = { code, message }
     this.#warnings.set(code, warning)
-    this.emit('warning', warning)
+    this.#untold.push(() => this.emit('warning', warning))
   }
 
   #watchProgram(nowUs: number): void {
@@ -245,16 +257,35 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     publication?.encoder.close()
   }
 
-  #left(publication: Publication, reason: LeaveReason): void {
+  #left(publication: Publication, reason: LeaveReason, rest: readonly DemuxerOutput[]): void {
     if (this.#publication !== publication) return
     const { clock } = this.#options
-    this.#publication = undefined
-    // What was cut from the flushed rest still belongs to the time before the interruption.
+    const interrupted = this.#state === 'STREAMING' && reason !== 'replaced'
+    if (interrupted) {
+      this.#state = 'INTERRUPTED'
+      this.#interruptedAtUs = clock.nowUs()
+    }
+    // What is cut from the rest still belongs to the time before the interruption.
+    this.#consume(rest)
     this.#take(this.#segmenter.discontinuity(clock.wallMs()))
+    this.#publication = undefined
     this.#liveSinceMs = undefined
-    if (this.#state !== 'STREAMING' || reason === 'replaced') return
-    this.#state = 'INTERRUPTED'
-    this.#interruptedAtUs = clock.nowUs()
-    this.emit('interrupted', { reason })
+    if (interrupted) this.#untold.push(() => this.emit('interrupted', { reason }))
+  }
+
+  /** Carries out `work`, then tells what happened: not before, since a listener may give commands of its own. */
+  #command<Result>(work: () => Result): Result {
+    if (this.#active) return work()
+    this.#active = true
+    try {
+      return work()
+    } finally {
+      try {
+        for (let tell = this.#untold.shift(); tell !== undefined; tell = this.#untold.shift())
+          tell()
+      } finally {
+        this.#active = false
+      }
+    }
   }
 }

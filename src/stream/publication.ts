@@ -22,7 +22,8 @@ export type LeaveReason = 'shutdown' | 'timeout' | 'replaced' | 'stopped'
 /** What a publication tells its stream. */
 export interface PublicationListener {
   outputs(outputs: readonly DemuxerOutput[]): void
-  left(publication: Publication, reason: LeaveReason): void
+  /** @param rest  what the encoder had begun */
+  left(publication: Publication, reason: LeaveReason, rest: readonly DemuxerOutput[]): void
 }
 
 /** `push` and `gap` while it lasts, then `end` once; later calls do nothing. */
@@ -58,7 +59,6 @@ export class Publication {
   end(reason: LeaveReason): void {
     if (this.#ended) return
     this.#ended = true
-    this.#listener.outputs(this.#demuxer.end())
-    this.#listener.left(this, reason)
+    this.#listener.left(this, reason, this.#demuxer.end())
   }
 }

@@ -44,7 +44,8 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
       stream.tick()
       if (!stream.forgotten) continue
       stream.discard()
-      this.#streams.delete(id)
+      // Whoever heard of its end may have started the id anew.
+      if (this.#streams.get(id) === stream) this.#streams.delete(id)
     }
   }
 

@@ -90,6 +90,15 @@ t.test(
   },
 )
 
+t.test('an encoder that leaves before its first segment was cut never was live', async (t) => {
+  const { stream, events } = setUp()
+  const publication = stream.publish(fakeEncoder())
+  publication.push(CLIP.subarray(0, CLIP.length / 20))
+  publication.end('shutdown')
+  t.match(playlist(stream), /e-0\.ts/, 'what it sent can be fetched')
+  t.strictSame(events, ['publish', 'interrupted: shutdown'])
+})
+
 t.test('a lost encoder has the grace to come back, then the stream stops', async (t) => {
   const { stream, events, clock } = setUp()
   const publication = stream.publish(fakeEncoder())
@@ -167,6 +176,41 @@ t.test(
   },
 )
 
+t.test('a listener may stop the stream: no segment comes after the end', async (t) => {
+  const { stream, events } = setUp()
+  stream.on('segment', ({ mediaSequence }) => {
+    if (mediaSequence === 1) stream.stop('api')
+  })
+  const second: number[] = []
+  stream.on('segment', ({ mediaSequence }) => second.push(mediaSequence))
+  stream.publish(fakeEncoder()).push(CLIP)
+  t.equal(events.at(-1), 'end: api', 'the last event')
+  t.strictSame(
+    second,
+    second.map((_, index) => index),
+    'each listener hears of all segments, in order',
+  )
+  const listed = playlist(stream)!.match(/^e-.*$/gm)
+  t.equal(listed?.at(-1), `e-${second.at(-1)}.ts`)
+  t.equal(stream.report().totals.segments, second.length)
+})
+
+t.test('a listener that throws leaves the stream whole, and the rest is told', async (t) => {
+  const { stream, events, clock } = setUp()
+  const encoder = fakeEncoder()
+  stream.publish(encoder).push(CLIP)
+  stream.once('segment', () => {
+    throw new Error('bucket is full')
+  })
+  t.throws(() => stream.stop('api'), /bucket is full/)
+  t.equal(encoder.closed, true)
+  t.match(stream, { status: 'STOPPED', live: false, forgotten: false })
+  t.match(playlist(stream), /#EXT-X-ENDLIST\n$/)
+  clock.advanceSec(0.25)
+  stream.tick()
+  t.equal(events.at(-1), 'end: api')
+})
+
 t.test('5 s without a PAT is a warning, which a PAT takes back', async (t) => {
   const { stream, events, clock } = setUp()
   const publication = stream.publish(fakeEncoder())
@@ -204,4 +248,14 @@ t.test('a registry starts, finds and forgets', async (t) => {
   t.equal(registry.find('studio'), undefined)
   registry.tick()
   t.strictSame([...registry], [], 'nothing is left of it')
+})
+
+t.test('an id that is started anew as its stream ends is not forgotten with it', async (t) => {
+  const { options, clock } = setUp()
+  const registry = new StreamRegistry({ ...options, lingerSec: 0, createEpoch: () => 'e' })
+  const first = registry.start('studio')
+  first.on('end', () => registry.start('studio').renewKey(clock.wallMs() + 1000))
+  registry.tick()
+  t.match(first, { status: 'STOPPED', forgotten: true })
+  t.match(registry.find('studio'), { status: 'READY' })
 })
