@@ -185,9 +185,11 @@ class Dispatcher implements WebhookDispatcher {
         return
       }
       this.#stats.failed++
-      this.#log(url, delivery).debug({ failure }, 'webhook failed')
       const nextAgeUs = this.#clock.nowUs() + retryMs * 1000 - delivery.createdUs
       if (lastTry || nextAgeUs > RETRY_FOR_US) return this.#drop(url, delivery, failure)
+      // Whoever waits for a webhook finds the reason at once, and finds it once.
+      const level = retryMs === FIRST_RETRY_MS ? 'warn' : 'debug'
+      this.#log(url, delivery)[level]({ failure }, 'webhook failed, to be tried again')
       await this.#sleep(retryMs, this.#closing.signal).catch(() => undefined)
     }
   }

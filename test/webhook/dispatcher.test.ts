@@ -161,9 +161,12 @@ t.test(
     t.equal(receiver.received.length, 6)
     for (const { bytes } of receiver.received) t.ok(bytes.equals(receiver.received[0]!.bytes))
     t.match(dispatcher.stats(), { delivered: 1, failed: 5, dropped: 0 })
-    t.match(
-      log.map((line) => JSON.parse(line) as object),
-      [{ level: 20, failure: 'answered 500', stream_id: 'demo', type: 'stream.live' }],
+    const lines = log.map((line) => JSON.parse(line) as { level: number })
+    t.match(lines[0], { failure: 'answered 500', stream_id: 'demo', type: 'stream.live' })
+    t.strictSame(
+      lines.map(({ level }) => level),
+      [40, 20, 20, 20, 20],
+      'a warning at the first failure only',
     )
   },
 )
