@@ -3,6 +3,7 @@
  */
 import t from 'tap'
 import { Call, type CallOptions } from '../../src/srt/call.ts'
+import { writeFullAck } from '../../src/srt/wire/ack.ts'
 import {
   decodeExtensions,
   encodeHsExtension,
@@ -254,6 +255,27 @@ t.test('keeps what it sends for the latency that the listener answered with', as
   t.strictSame(late.told, ['ended closed'], 'given up after a second without an ACK')
   const goodbyes = late.take().filter((datagram) => isControl(datagram))
   t.strictSame(goodbyes.map(controlType).slice(-3), [5, 5, 5])
+})
+
+t.test('says goodbye when the listener has played what it has', async (t) => {
+  const { call, told } = connect()
+  call.send(Buffer.from('x'), 10_000)
+  call.close()
+  const ack = Buffer.alloc(HEADER_BYTES + 28)
+  writeControlHeader(ack, {
+    type: ControlType.ACK,
+    information: 1,
+    timestampUs: 0,
+    socketId: CALLER_ID,
+  })
+  const report = { rttUs: 80_000, rttVarianceUs: 1000, freePackets: 8192 }
+  writeFullAck(ack, FIRST + 1, report, { packetsPerSec: 0, bytesPerSec: 0 })
+  call.handleDatagram(ack, 90_000)
+  call.tick(609_000)
+  t.strictSame(told, [])
+  // 500 ms of latency that the listener asked for, the RTT, and a little more.
+  call.tick(610_000)
+  t.strictSame(told, ['ended closed'])
 })
 
 t.test('the end comes once: SHUTDOWN, silence, or our own', async (t) => {

@@ -166,7 +166,7 @@ t.test('a StreamID shorter than its words is padded (draft 3.2.1.3)', async (t) 
   t.equal(decodeExtensions(behindHandshake(block))?.streamId, 'abc')
 })
 
-t.test('a StreamID of 512 bytes of any text survives; a longer one is malformed', async (t) => {
+t.test('texts of full length survive; a longer one is malformed', async (t) => {
   const text = fc.string({ unit: 'grapheme', maxLength: 120 })
   fc.assert(
     fc.property(text, (streamId) => {
@@ -176,6 +176,10 @@ t.test('a StreamID of 512 bytes of any text survives; a longer one is malformed'
       )
     }),
   )
+  const filter = Buffer.concat([hex('00070010'), Buffer.alloc(64)])
+  t.equal(decodeExtensions(behindHandshake(filter))?.filter?.length, 64)
+  const congestion = Buffer.concat([hex('00060004'), Buffer.alloc(16)])
+  t.equal(decodeExtensions(behindHandshake(congestion))?.congestion, '')
   const longest = encodeStreamIdExtension('x'.repeat(512))
   t.equal(decodeExtensions(behindHandshake(longest))?.streamId?.length, 512)
   t.equal(decodeExtensions(behindHandshake(encodeStreamIdExtension('x'.repeat(513)))), undefined)
@@ -242,10 +246,18 @@ t.test('loss lists: singles and ranges (draft appendix A)', async (t) => {
     { first: 7, last: 7 },
     { first: 10, last: 11 },
     { first: 0x7fffffff, last: 2 },
+    { first: 0, last: 0 },
   ]
-  const encoded = hex('00000007 8000000a 0000000b ffffffff 00000002')
+  const encoded = hex('00000007 8000000a 0000000b ffffffff 00000002 00000000')
   t.strictSame(encodeLossList(ranges), encoded)
   t.strictSame(decodeLossList(behindHeader(encoded)), ranges)
+})
+
+t.test('a range that finds room for one word only waits for the next report', async (t) => {
+  const single = (sequence: number) => ({ first: sequence, last: sequence })
+  const singles = Array.from({ length: 363 }, (_, number) => single(number * 2))
+  const ranges = [...singles, { first: 1000, last: 1001 }, single(2000)]
+  t.strictSame(decodeLossList(behindHeader(encodeLossList(ranges))), singles)
 })
 
 t.test('loss lists that cannot be meant are malformed', async (t) => {
@@ -280,9 +292,12 @@ t.test(
   async (t) => {
     const range = hex('7ffffffe 00000003')
     t.strictSame(decodeDropRequest(behindHeader(range)), { first: 0x7ffffffe, last: 3 })
+    const single = hex('00000000 00000000')
+    t.strictSame(decodeDropRequest(behindHeader(single)), { first: 0, last: 0 })
     t.equal(decodeDropRequest(behindHeader(range.subarray(0, 7))), undefined)
     t.equal(decodeDropRequest(behindHeader(hex('00000004 00000003'))), undefined)
-    t.equal(decodeDropRequest(behindHeader(hex('80000004 00000003'))), undefined)
+    t.equal(decodeDropRequest(behindHeader(hex('80000004 80000005'))), undefined)
+    t.equal(decodeDropRequest(behindHeader(hex('00000004 80000005'))), undefined)
   },
 )
 
