@@ -31,6 +31,13 @@ interface Entry {
   owedUntilMs: number
 }
 
+/** What one owner has in the cache. */
+interface Holding {
+  /** Oldest first: owners retire in this order, so what is owed no more stands in front. */
+  readonly uris: Set<string>
+  listedBytes: number
+}
+
 /**
  * A segment is owed for its own duration and that of the playlist. So of a window of three segments, the least there may
  * be, three are in the list and four are owed, and this part of the memory is enough; a longer window needs less.
@@ -40,7 +47,7 @@ const LISTED_SHARE = 0.4
 /** Times are milliseconds of one clock that never goes back. */
 export class SegmentCache {
   readonly #entries: LRUCache<string, Entry>
-  readonly #listedBytes = new Map<SegmentOwner, number>()
+  readonly #holdings = new Map<SegmentOwner, Holding>()
   #totalListedBytes = 0
   #refused = 0
 
@@ -74,14 +81,20 @@ export class SegmentCache {
   ): boolean {
     if (this.#entries.has(uri))
       throw new Error(`${uri} is in the cache already: expected a URI of its own`)
-    this.#dropWhatIsNotOwed(nowMs)
+    const holding = this.#holdings.get(owner) ?? { uris: new Set(), listedBytes: 0 }
+    this.#release(holding, nowMs)
+    if (!this.#hasRoom(bytes.length)) {
+      for (const other of this.#holdings.values()) this.#release(other, nowMs)
+    }
     // Never let lru-cache make the room: it would evict what is listed.
-    if (this.#entries.calculatedSize + bytes.length > this.#entries.maxSize) {
+    if (!this.#hasRoom(bytes.length)) {
       this.#refused++
       return false
     }
     this.#entries.set(uri, { owner, bytes, owedUntilMs: Infinity })
-    this.#addListed(owner, bytes.length)
+    this.#holdings.set(owner, holding)
+    holding.uris.add(uri)
+    this.#addListed(holding, bytes.length)
     this.#askToShrink(nowMs)
     return true
   }
@@ -91,40 +104,50 @@ export class SegmentCache {
     return entry?.owner === owner ? entry.bytes : undefined
   }
 
-  /** The owner's playlist does not list the segment any more. */
+  /** The owner's playlist does not list the segment any more; the oldest that it lists leaves first. */
   retire(owner: SegmentOwner, uri: string, owedUntilMs: number): void {
     const entry = this.#entries.peek(uri)
-    if (entry?.owner !== owner || entry.owedUntilMs !== Infinity) return
+    const holding = this.#holdings.get(owner)
+    if (holding === undefined || entry?.owner !== owner || entry.owedUntilMs !== Infinity) return
     entry.owedUntilMs = owedUntilMs
-    this.#addListed(owner, -entry.bytes.length)
+    this.#addListed(holding, -entry.bytes.length)
   }
 
   /** Drops all segments of an owner, owed or not. */
   discard(owner: SegmentOwner): void {
-    this.#addListed(owner, -(this.#listedBytes.get(owner) ?? 0))
-    this.#listedBytes.delete(owner)
-    this.#dropWhere((entry) => entry.owner === owner)
+    const holding = this.#holdings.get(owner)
+    if (holding === undefined) return
+    for (const uri of holding.uris) this.#entries.delete(uri)
+    this.#addListed(holding, -holding.listedBytes)
+    this.#holdings.delete(owner)
   }
 
-  #dropWhatIsNotOwed(nowMs: number): void {
-    this.#dropWhere(({ owedUntilMs }) => owedUntilMs <= nowMs)
+  #hasRoom(sizeBytes: number): boolean {
+    return this.#entries.calculatedSize + sizeBytes <= this.#entries.maxSize
   }
 
-  #dropWhere(condition: (entry: Entry) => boolean): void {
-    const doomed = Array.from(this.#entries.entries()).filter(([, entry]) => condition(entry))
-    for (const [uri] of doomed) this.#entries.delete(uri)
+  /** Drops what nobody is owed any more. */
+  #release({ uris }: Holding, nowMs: number): void {
+    for (const uri of uris) {
+      const entry = this.#entries.peek(uri)
+      if (entry !== undefined && entry.owedUntilMs > nowMs) return
+      this.#entries.delete(uri)
+      uris.delete(uri)
+    }
   }
 
-  #addListed(owner: SegmentOwner, bytes: number): void {
+  #addListed(holding: Holding, bytes: number): void {
+    holding.listedBytes += bytes
     this.#totalListedBytes += bytes
-    this.#listedBytes.set(owner, (this.#listedBytes.get(owner) ?? 0) + bytes)
   }
 
   /** The largest window gives first, as far as it can. */
   #askToShrink(nowMs: number): void {
     const budgetBytes = this.#entries.maxSize * LISTED_SHARE
     if (this.#totalListedBytes <= budgetBytes) return
-    const largestFirst = [...this.#listedBytes].toSorted(([, a], [, b]) => b - a)
+    const largestFirst = [...this.#holdings].toSorted(
+      ([, a], [, b]) => b.listedBytes - a.listedBytes,
+    )
     for (const [owner] of largestFirst) {
       while (this.#totalListedBytes > budgetBytes) {
         if (!owner.shrink(nowMs)) break

@@ -41,6 +41,19 @@ t.test('refuses what has no room, and evicts nothing for it', async (t) => {
   t.match(cache.stats, { bytes: 501, segments: 2, refused: 2 })
 })
 
+t.test('what one owner is owed no more makes room for another', async (t) => {
+  const cache = new SegmentCache({ maxBytes: 1000 })
+  const idle: SegmentOwner = { shrink: () => false }
+  for (const [n, owedUntilMs] of [1000, 1000, 3000].entries()) {
+    cache.put(idle, `a-${n}.ts`, { bytes: bytes(300), nowMs: 0 })
+    cache.retire(idle, `a-${n}.ts`, owedUntilMs)
+  }
+  t.notOk(cache.put(STUBBORN, 'b-0.ts', { bytes: bytes(300), nowMs: 999 }))
+  t.ok(cache.put(STUBBORN, 'b-0.ts', { bytes: bytes(300), nowMs: 1000 }))
+  t.ok(cache.get(idle, 'a-2.ts'), 'still owed')
+  t.match(cache.stats, { bytes: 600, segments: 2, listedBytes: 300 })
+})
+
 t.test('a URI that is taken is a mistake of whoever named the epoch', async (t) => {
   const cache = new SegmentCache({ maxBytes: 1000 })
   cache.put(STUBBORN, 'a-0.ts', { bytes: bytes(1), nowMs: 0 })
