@@ -83,7 +83,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   #publication: Publication | undefined
   #tracks: readonly Track[] = []
   #liveSinceMs: number | undefined
-  #interruptedAtUs = 0
+  /** When the encoder was lost, or a key issued after that. */
+  #waitingSinceUs = 0
   #stoppedAtUs = 0
   #publishers = 0
   #segments = 0
@@ -118,9 +119,10 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     return this.#state === 'STOPPED' && clock.nowUs() - this.#stoppedAtUs >= lingerSec * 1e6
   }
 
-  /** A key was issued for this stream. */
+  /** A key was issued for this stream; whoever asked for it has the whole grace to bring an encoder back. */
   renewKey(expiresAtMs: number): void {
     this.#keyExpiresAtMs = Math.max(this.#keyExpiresAtMs, expiresAtMs)
+    this.#waitingSinceUs = this.#options.clock.nowUs()
   }
 
   /** Connects an encoder; one connected before is replaced. The stream must not be stopped. */
@@ -158,7 +160,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   tick(): void {
     const { clock, reconnectGraceSec } = this.#options
     const nowUs = clock.nowUs()
-    if (this.#state === 'INTERRUPTED' && nowUs - this.#interruptedAtUs >= reconnectGraceSec * 1e6) {
+    if (this.#state === 'INTERRUPTED' && nowUs - this.#waitingSinceUs >= reconnectGraceSec * 1e6) {
       this.stop('grace-expired')
     } else if (this.#state === 'READY' && clock.wallMs() >= this.#keyExpiresAtMs) {
       this.stop('key-expired')
@@ -263,7 +265,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     const interrupted = this.#state === 'STREAMING' && reason !== 'replaced'
     if (interrupted) {
       this.#state = 'INTERRUPTED'
-      this.#interruptedAtUs = clock.nowUs()
+      this.#waitingSinceUs = clock.nowUs()
     }
     // What is cut from the rest still belongs to the time before the interruption.
     this.#consume(rest)

@@ -114,6 +114,19 @@ t.test('a lost encoder has the grace to come back, then the stream stops', async
   t.equal(events.at(-1), 'end: grace-expired')
 })
 
+t.test('a key issued while the encoder is gone starts the grace anew', async (t) => {
+  const { stream, clock } = setUp()
+  stream.publish(fakeEncoder()).end('shutdown')
+  clock.advanceSec(119)
+  stream.renewKey(clock.wallMs() + 7_200_000)
+  clock.advanceSec(119.9)
+  stream.tick()
+  t.equal(stream.status, 'INTERRUPTED')
+  clock.advanceSec(0.2)
+  stream.tick()
+  t.equal(stream.status, 'STOPPED')
+})
+
 t.test('READY stops when its last key expires, STREAMING does not', async (t) => {
   const { stream, events, clock } = setUp()
   stream.renewKey(clock.wallMs() + 10_000)
