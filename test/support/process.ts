@@ -23,18 +23,22 @@ export function start(
   t: Test,
   command: string,
   args: readonly string[],
-  { env = {}, cwd }: { env?: Record<string, string>; cwd?: string } = {},
+  {
+    env = {},
+    cwd,
+    stdin = 'ignore',
+  }: { env?: Record<string, string>; cwd?: string; stdin?: 'ignore' | 'pipe' } = {},
 ): Program {
   const child = spawn(command, args, {
     env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [stdin, 'pipe', 'pipe'],
     // A group of its own, so that what a shell started ends with the shell.
     detached: true,
     ...(cwd === undefined ? {} : { cwd }),
   })
   const chunks: string[] = []
-  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk.toString()))
+  child.stdout!.on('data', (chunk: Buffer) => chunks.push(chunk.toString()))
+  child.stderr!.on('data', (chunk: Buffer) => chunks.push(chunk.toString()))
   const exit = once(child, 'exit').then(
     ([code, signal]: unknown[]) => (code ?? signal) as number | NodeJS.Signals,
   )

@@ -202,3 +202,34 @@ t.test('libsrt to libsrt through loss, bursts and reordering loses nothing', asy
   const { lost, lostInBurst } = relay.counters('forward')
   t.ok(lost > 50 && lostInBurst > 20, 'although many datagrams were lost')
 })
+
+t.test('IPv6 as well', async (t) => {
+  const target = createSocket('udp6').bind(0, '::1')
+  const client = createSocket('udp6').bind(0, '::1')
+  t.teardown(() => [target, client].map((socket) => socket.close()))
+  await Promise.all([once(target, 'listening'), once(client, 'listening')])
+  target.on('message', (datagram, { port }) => target.send(datagram, port, '::1'))
+  const relay = openRelay(t, { targetPort: target.address().port, host: '::1' })
+  client.send('there and back', relay.port, '::1')
+  t.equal(String((await once(client, 'message'))[0]), 'there and back')
+})
+
+t.test('what is altered goes on changed, or not at all', async (t) => {
+  const target = await openPeer(t, { echo: true })
+  const client = await openPeer(t)
+  const seen: string[] = []
+  const relay = openRelay(t, {
+    targetPort: target.port,
+    tap: (direction, datagram) => void seen.push(`${direction} ${String(datagram)}`),
+    alter: (_direction, datagram) => {
+      datagram[0]!++
+      return datagram.toString() !== 'c'
+    },
+  })
+  for (const text of ['a', 'b', 'g']) client.send(text, relay.port)
+  await until('what is let through', () => client.arrivals.length > 0)
+  t.same(texts(client), ['i'], 'a came back as b and was stopped as c, b was stopped at once')
+  t.same(seen, ['forward a', 'forward b', 'forward g', 'backward b', 'backward h'])
+  t.equal(relay.counters('forward').received, 2)
+  t.equal(relay.counters('backward').received, 1)
+})

@@ -8,17 +8,22 @@
  * @module
  */
 import { createSocket, type Socket } from 'node:dgram'
+import { isIPv6 } from 'node:net'
 import { Impairment, type LinkCounters, type LinkOptions } from './impairment.ts'
 
-const LOOPBACK = '127.0.0.1'
+/** The loopback addresses. */
+export type Loopback = '127.0.0.1' | '::1'
+
 const SOCKET_BUFFER_BYTES = 4 * 1024 * 1024
 const MAX_CLIENTS = 1024
 
 export type Direction = 'forward' | 'backward'
 
 export interface RelayOptions {
-  /** UDP port on 127.0.0.1 that the relay stands in front of. */
+  /** UDP port on `host` that the relay stands in front of. */
   readonly targetPort: number
+  /** Where target, relay and clients are; 127.0.0.1 by default. */
+  readonly host?: Loopback
   /** The n-th client (from 0) gets the fates of `seed + n`. */
   readonly seed?: number
   /** What happens on the way from the clients to the target. */
@@ -27,6 +32,8 @@ export interface RelayOptions {
   readonly backward?: LinkOptions
   /** Sees every datagram as it arrives at the relay, before its fate. */
   readonly tap?: (direction: Direction, datagram: Buffer) => void
+  /** Changes a datagram in place behind the tap; one that it answers `false` to goes no further and counts nowhere. */
+  readonly alter?: (direction: Direction, datagram: Buffer) => boolean
 }
 
 /** Sums over all clients of one direction. `blackholed` datagrams count nowhere else. */
@@ -35,7 +42,7 @@ export interface DirectionCounters extends LinkCounters {
 }
 
 export interface UdpRelay {
-  /** What clients send to, on 127.0.0.1. */
+  /** What clients send to, on the relay's host. */
   readonly port: number
   counters(direction: Direction): DirectionCounters
   /** From now on the target sees every client at a new source port, as behind a NAT that forgot them. */
@@ -59,7 +66,8 @@ interface Client {
 
 class Relay implements UdpRelay {
   readonly port: number
-  readonly #front = openSocket()
+  readonly #host: Loopback
+  readonly #front: Socket
   readonly #options: RelayOptions
   readonly #clients = new Map<number, Client>()
   readonly #delayLine = new DelayLine()
@@ -67,13 +75,15 @@ class Relay implements UdpRelay {
   #darkUntilMs = 0
 
   constructor(options: RelayOptions) {
+    this.#host = options.host ?? '127.0.0.1'
+    this.#front = openSocket(this.#host)
     this.port = this.#front.address().port
     this.#options = options
     this.#front.on('message', (datagram, { port }) => {
       const client = this.#clients.get(port) ?? this.#admit(port)
       if (client === undefined) return
       this.#carry('forward', client, datagram, (bytes) =>
-        client.upstream.send(bytes, options.targetPort, LOOPBACK),
+        client.upstream.send(bytes, options.targetPort, this.#host),
       )
     })
   }
@@ -92,7 +102,7 @@ class Relay implements UdpRelay {
   rebind(): void {
     for (const client of this.#clients.values()) {
       client.upstream.close()
-      client.upstream = openSocket()
+      client.upstream = openSocket(this.#host)
       this.#returnTo(client)
     }
   }
@@ -116,7 +126,7 @@ class Relay implements UdpRelay {
       // Another sequence than forward's, and the same in every run.
       backward: new Link(new Impairment(~seed, backward)),
     }
-    const client: Client = { port, links, upstream: openSocket() }
+    const client: Client = { port, links, upstream: openSocket(this.#host) }
     this.#returnTo(client)
     this.#clients.set(port, client)
     return client
@@ -126,7 +136,7 @@ class Relay implements UdpRelay {
     client.upstream.on('message', (datagram, { port }) => {
       if (port !== this.#options.targetPort) return
       this.#carry('backward', client, datagram, (bytes) =>
-        this.#front.send(bytes, client.port, LOOPBACK),
+        this.#front.send(bytes, client.port, this.#host),
       )
     })
   }
@@ -138,6 +148,7 @@ class Relay implements UdpRelay {
     send: (datagram: Buffer) => void,
   ): void {
     this.#options.tap?.(direction, datagram)
+    if (this.#options.alter?.(direction, datagram) === false) return
     const nowMs = performance.now()
     if (nowMs < this.#darkUntilMs) {
       this.#blackholed[direction]++
@@ -203,14 +214,15 @@ class DelayLine {
 }
 
 /** A socket that is bound when this returns. */
-function openSocket(): Socket {
+function openSocket(host: Loopback): Socket {
+  const family = isIPv6(host) ? 6 : 4
   const socket = createSocket({
-    type: 'udp4',
+    type: `udp${family}`,
     recvBufferSize: SOCKET_BUFFER_BYTES,
     // Every address here is a literal; answering at once makes `bind` and each `send` synchronous.
-    lookup: (hostname, _options, callback) => callback(null, hostname, 4),
+    lookup: (hostname, _options, callback) => callback(null, hostname, family),
   })
   // Loopback reports a closed port as an error; to the peers it is loss like any other.
   socket.on('error', () => undefined)
-  return socket.bind(0, LOOPBACK)
+  return socket.bind(0, host)
 }
