@@ -20,8 +20,13 @@ const AUDIO_CODECS: ReadonlySet<Codec> = new Set(['aac', 'mp3', 'mp2'])
 /** ISO/IEC 13818-1 2.4.4.9: a program without a clock. */
 const NO_PCR_PID = 0x1fff
 
-export function selectTracks(program: Program): CarriedTracks {
-  const { programNumber, pcrPid, tracks } = program
+/** @param silentPids  of tracks that are passed over, since nothing comes of them */
+export function selectTracks(
+  program: Program,
+  silentPids: ReadonlySet<number> = new Set(),
+): CarriedTracks {
+  const { programNumber, pcrPid } = program
+  const tracks = program.tracks.filter(({ pid }) => !silentPids.has(pid))
   const video = tracks.find(({ codec }) => VIDEO_CODECS.has(codec))
   const audio = tracks.find(({ codec }) => AUDIO_CODECS.has(codec))
   const carried = { programNumber, pcrPid, ...(video && { video }), ...(audio && { audio }) }
@@ -31,6 +36,11 @@ export function selectTracks(program: Program): CarriedTracks {
 
 export function leftOutTracks(program: Program, { video, audio }: CarriedTracks): Track[] {
   return program.tracks.filter((track) => track !== video && track !== audio)
+}
+
+/** Whether both carry the same tracks, whatever is known of them. */
+export function isSameSelection(a: CarriedTracks, b: CarriedTracks): boolean {
+  return a.video?.pid === b.video?.pid && a.audio?.pid === b.audio?.pid
 }
 
 /** The carried tracks, video first. */

@@ -61,6 +61,14 @@ export class HeldAudio {
     while (this.#isFull) this.#drop()
   }
 
+  /** @returns what waits for pictures that will not come, with chunks of its own; call after `keep` */
+  release(): PesUnit[] {
+    const units = this.#units
+    this.#units = []
+    this.#sizeBytes = 0
+    return units
+  }
+
   /** Drops the units that fail the condition. */
   retain(condition: (unit: PesUnit) => boolean): void {
     const units = this.#units.filter(condition)

@@ -5,7 +5,13 @@
  */
 import type { DemuxerOutput, PesUnit } from '../mpegts/demuxer-output.ts'
 import type { Program } from '../mpegts/track.ts'
-import { leftOutTracks, listTracks, selectTracks, type CarriedTracks } from './carried-tracks.ts'
+import {
+  isSameSelection,
+  leftOutTracks,
+  listTracks,
+  selectTracks,
+  type CarriedTracks,
+} from './carried-tracks.ts'
 import { ContinuityCounters } from './continuity.ts'
 import { HeldAudio } from './held-audio.ts'
 import { OpenSegment } from './open-segment.ts'
@@ -16,6 +22,7 @@ import * as warnings from './source-warning.ts'
 import type { SourceWarning } from './source-warning.ts'
 import { TargetDuration } from './target-duration.ts'
 import { Timeline, TICKS_PER_SEC } from './timeline.ts'
+import { TrackSelection } from './track-selection.ts'
 
 export interface SegmenterOptions {
   /** Names this start of the stream in segment URIs; never given before. */
@@ -69,7 +76,8 @@ const NOTHING: readonly SegmenterOutput[] = []
  * takes the wall clock of that moment, in milliseconds since 1970, and returns what it completed.
  *
  * The reference track is the video, or the audio where there is no video. Nothing leaves before its first random
- * access point, and every discontinuity starts at one again.
+ * access point, and every discontinuity starts at one again. A track that stays silent is left out, with a discontinuity,
+ * until it is heard.
  */
 export class Segmenter {
   readonly #epoch: string
@@ -88,7 +96,8 @@ export class Segmenter {
   }
   #outputs: SegmenterOutput[] = []
   #wallMs = 0
-  #carried: CarriedTracks = { programNumber: 0, pcrPid: 0 }
+  readonly #selection = new TrackSelection()
+  #carried: CarriedTracks = this.#selection.wanted
   #psi: Buffer = Buffer.alloc(0)
   #psiVersion = 0
   #open: OpenSegment | undefined
@@ -131,6 +140,7 @@ export class Segmenter {
     this.#wallMs = wallMs
     this.#closeTimeline()
     this.#heldAudio.retain(() => false)
+    this.#selection.reset()
     return this.#takeOutputs()
   }
 
@@ -141,16 +151,19 @@ export class Segmenter {
 
   #setProgram(program: Program, layoutChanged: boolean): void {
     if (layoutChanged) this.#closeTimeline()
-    const carried = selectTracks(program)
+    this.#selection.setProgram(program)
+    this.#carry(this.#selection.wanted)
+    const leftOut = leftOutTracks(program, selectTracks(program))
+    if (leftOut.length > 0) this.#warn(warnings.tracksLeftOut(leftOut))
+  }
+
+  #carry(carried: CarriedTracks): void {
     const { video, audio } = carried
     this.#carried = carried
     this.#heldAudio.retain(({ track }) => video !== undefined && track.pid === audio?.pid)
-    if (!encodePsi(carried, this.#psiVersion).equals(this.#psi)) {
-      this.#psiVersion = (this.#psiVersion + 1) & 31
-      this.#psi = encodePsi(carried, this.#psiVersion)
-    }
-    const leftOut = leftOutTracks(program, carried)
-    if (leftOut.length > 0) this.#warn(warnings.tracksLeftOut(leftOut))
+    if (encodePsi(carried, this.#psiVersion).equals(this.#psi)) return
+    this.#psiVersion = (this.#psiVersion + 1) & 31
+    this.#psi = encodePsi(carried, this.#psiVersion)
   }
 
   #pushPackets(chunks: readonly Buffer[]): void {
@@ -159,6 +172,12 @@ export class Segmenter {
   }
 
   #pushUnit(unit: PesUnit): void {
+    const silent = this.#selection.hear(
+      unit,
+      this.#open === undefined ? 0 : this.#target.limitTicks,
+    )
+    if (silent !== undefined) this.#warn(warnings.trackSilent(silent))
+    this.#adoptSelection(unit)
     const { video, audio } = this.#carried
     const { pid } = unit.track
     if (pid !== video?.pid && pid !== audio?.pid) return
@@ -166,6 +185,18 @@ export class Segmenter {
     else if (unit.sizeBytes + PSI_BYTES > this.#maxSegmentBytes) this.#stats.oversizeUnits++
     else if (pid === (video ?? audio)?.pid) this.#pushReference(unit)
     else this.#pushAudio(unit)
+  }
+
+  /** Carries the tracks that are wanted by now, if they can be joined at this unit. */
+  #adoptSelection(unit: PesUnit): void {
+    const { wanted } = this.#selection
+    const reference = wanted.video ?? wanted.audio
+    if (isSameSelection(wanted, this.#carried) || unit.track.pid !== reference?.pid) return
+    if (!unit.randomAccess || unit.damaged) return
+    this.#closeTimeline()
+    const waiting = wanted.video === undefined ? this.#heldAudio.release() : []
+    this.#carry(wanted)
+    for (const sound of waiting) this.#pushReference(sound)
   }
 
   #pushAudio(unit: PesUnit): void {

@@ -42,6 +42,13 @@ export function timestampJump(): SourceWarning {
   }
 }
 
+export function trackSilent({ kind, pid }: Track): SourceWarning {
+  return {
+    code: 'TRACK_SILENT',
+    message: `nothing comes of the ${kind} track that the encoder announces on PID ${pid}, and the stream goes on without it: check the ${kind} source of the encoder, or take the track out of its output`,
+  }
+}
+
 export function tracksLeftOut(tracks: readonly Track[]): SourceWarning {
   const names = tracks.map(
     ({ pid, codec, kind, streamType }) =>

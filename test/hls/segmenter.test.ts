@@ -396,14 +396,84 @@ t.test('sound with a time that fits nowhere holds nothing up', async (t) => {
 
 t.test('sound without pictures is held within bounds', async (t) => {
   const start = [AUDIO_VIDEO, unit(picture(CLIP_START_TICKS, { key: true }))]
-  const endless = sounds(CLIP_START_TICKS, 3000)
-  const { segments, segmenter } = run([...start, ...endless.map(unit), END], {
+  const many = Array.from({ length: 3000 }, (_, index) => sound(CLIP_START_TICKS + index * 100))
+  const { segments, segmenter } = run([...start, ...many.map(unit), END], {
     maxSegmentBytes: 20_000,
   })
   t.equal(segments.length, 1)
   t.ok(segments[0]!.bytes.length <= 20_000)
   const { strayAudioUnits, oversizeUnits } = segmenter.stats
   t.ok(strayAudioUnits + oversizeUnits > 2000, 'what has no place is dropped and counted')
+})
+
+t.test('goes on without a video track that never sends', async (t) => {
+  const audio = sounds(CLIP_START_TICKS, 60)
+  const { segments, warnings } = run([AUDIO_VIDEO, ...audio.map(unit), END])
+  t.same(warnings, ['TRACK_SILENT'])
+  t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio), 'no sound is lost meanwhile')
+  t.match(segments[0], { tracks: [AUDIO], discontinuity: false, mediaSequence: 0 })
+  t.same(
+    readPmt(readPackets(segments[0]!.bytes)[1]!).streams.map(({ pid }) => pid),
+    [AUDIO.pid],
+    'players must not wait for it',
+  )
+  const patient = sounds(CLIP_START_TICKS, 29)
+  t.same(run([AUDIO_VIDEO, ...patient.map(unit), END]).segments, [], 'it is waited for for 5 s')
+})
+
+t.test('goes on without an audio track that never sends', async (t) => {
+  const video = pictures({ frames: 420, framesPerGop: 60, reorderFrames: 2 })
+  const late = sounds(CLIP_START_TICKS + 9 * SEC, 24)
+  const units = interleave({ units: video }, { units: late, delayTicks: 20_000 })
+  const { segments, warnings } = run([AUDIO_VIDEO, ...units.map(unit), END])
+  t.same(warnings, ['TRACK_SILENT'])
+  t.same(
+    segments.map(({ tracks, discontinuity }) => [tracks.length, discontinuity]),
+    [
+      [2, false],
+      [2, false],
+      [2, false],
+      [1, true],
+      [1, false],
+      [2, true],
+      [2, false],
+    ],
+    'from the next key frame on, and so it comes back',
+  )
+  t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(video), 'no picture is lost')
+})
+
+t.test('goes on without video that stops, and with it when it comes back', async (t) => {
+  const before = pictures({ frames: 90, framesPerGop: 60 })
+  const fromTicks = CLIP_START_TICKS + 20 * SEC
+  const after = pictures({ fromTicks, frames: 180, framesPerGop: 60 }).slice(30)
+  const audio = sounds(CLIP_START_TICKS, 150)
+  const units = interleave({ units: [...before, ...after] }, { units: audio, delayTicks: 20_000 })
+  const { segments, warnings } = run([AUDIO_VIDEO, ...units.map(unit), END])
+  t.same(warnings, ['TRACK_SILENT'])
+  const seams = segments.filter(({ discontinuity }) => discontinuity)
+  t.same(
+    seams.map(({ tracks }) => tracks),
+    [[AUDIO], [VIDEO, AUDIO]],
+  )
+  t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio), 'no sound is lost')
+  const shown = [...before, ...after.slice(30)]
+  t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(shown), 'it comes back with a key frame')
+})
+
+t.test('an encoder that comes back has all its tracks awaited anew', async (t) => {
+  const video = pictures({ frames: 60, framesPerGop: 60 })
+  const audio = sounds(CLIP_START_TICKS, 12)
+  const { segments } = run([
+    AUDIO_VIDEO,
+    ...sounds(CLIP_START_TICKS, 40).map(unit),
+    { type: 'discontinuity' },
+    AUDIO_VIDEO,
+    ...interleave({ units: video }, { units: audio, delayTicks: 20_000 }).map(unit),
+    END,
+  ])
+  t.match(segments.at(-1), { tracks: [VIDEO, AUDIO], discontinuity: true, videoFrames: 60 })
+  t.equal(segments.filter(({ discontinuity }) => discontinuity).length, 1)
 })
 
 t.test('a jump of the timestamps is a discontinuity, and starts at a key frame', async (t) => {
