@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
-import type { AddressInfo } from 'node:net'
+import { isIPv6, type AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
@@ -193,13 +193,12 @@ export class Server
     this.#logger.info('closed')
   }
 
+  /** As a URL writes it. */
   get #publicHost(): string {
-    const {
-      public: { host },
-      srt,
-    } = this.#config
-    if (host !== '') return host
-    return isWildcard(srt.host) ? firstAddress() : srt.host
+    const { srt } = this.#config
+    const boundHost = isWildcard(srt.host) ? firstAddress() : srt.host
+    const host = this.#config.public.host || boundHost
+    return isIPv6(host) ? `[${host}]` : host
   }
 
   #playlistUrl(streamId: string): string {
@@ -225,7 +224,7 @@ function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
 }
 
-/** The first address by which others reach this machine, as a URL writes it. */
+/** The first address by which others reach this machine. */
 function firstAddress(): string {
   const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
   return (

@@ -26,6 +26,10 @@ t.test(
     const behindProxy = await startService(t, { public: { url: 'https://live.example.org/' } })
     const started = await behindProxy.server.startStream({ streamId: 'studio' })
     t.equal(started.playlistUrl, 'https://live.example.org/video/studio/playlist.m3u8')
+
+    const overIPv6 = await startService(t, { public: { host: '::1' }, srt: { host: '::1' } })
+    const { srtUrl: url } = await overIPv6.server.startStream({ streamId: 'studio' })
+    t.match(url, `srt://[::1]:${overIPv6.server.srtPort}?streamid=mode=publish,`)
   },
 )
 
