@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { connect, type Caller } from '../../src/srt/index.ts'
+import { connect, type Caller, type ConnectOptions } from '../../src/srt/index.ts'
 import { start } from '../support/process.ts'
 import type { Loopback } from '../support/udp-relay.ts'
 import { until } from '../support/until.ts'
@@ -74,7 +74,7 @@ export const PUBLISHERS = {
     },
   },
   'our caller': {
-    start: (t, call) => callOurselves(t, call),
+    start: (t, call) => publishWith(t, call),
   },
 } as const satisfies Record<string, Publisher>
 
@@ -99,7 +99,8 @@ export function run(t: Test, commandLine: string): Publication {
   }
 }
 
-function callOurselves(t: Test, call: Call): Publication {
+/** Our own caller. */
+export function publishWith(t: Test, call: ConnectOptions): Publication {
   let caller: Caller | undefined
   let refusal = ''
   const ended = new AbortController()

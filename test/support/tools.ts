@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Test } from 'tap'
 
@@ -12,7 +12,21 @@ type Verdicts = Pick<Test, 'pass' | 'fail'>
 
 /** Whether all programs are on the PATH; skips or fails `t` where one is not. Leave the test when it answers false. */
 export function requireTool(t: Verdicts, ...names: string[]): boolean {
-  const missing = names.filter((name) => !isOnPath(name))
+  return requireNothingOf(
+    t,
+    names.filter((name) => !isOnPath(name)),
+  )
+}
+
+/** The same for files, such as the headers of a library. */
+export function requireFile(t: Verdicts, ...paths: string[]): boolean {
+  return requireNothingOf(
+    t,
+    paths.filter((path) => !existsSync(path)),
+  )
+}
+
+function requireNothingOf(t: Verdicts, missing: readonly string[]): boolean {
   if (missing.length === 0) return true
   const message = `needs ${missing.join(', ')}, which is not installed`
   if (process.env['CI'] === 'true') t.fail(message)
