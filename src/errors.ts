@@ -63,6 +63,15 @@ const REFUSALS = {
     srt: RejectCode.BADSECRET,
     message: 'the token was issued for another stream_id than rid',
   },
+  PASSPHRASE_WRONG: { srt: RejectCode.BADSECRET, message: 'the passphrase is another one' },
+  ENCRYPTION_MISSING: {
+    srt: RejectCode.UNSECURE,
+    message: 'the encoder does not encrypt, but must: set its passphrase',
+  },
+  ENCRYPTION_UNEXPECTED: {
+    srt: RejectCode.UNSECURE,
+    message: 'the encoder encrypts, but no passphrase is set for it here',
+  },
   STREAM_BUSY: { srt: RejectCode.CONFLICT, message: 'another encoder is publishing this stream' },
   SRT_REJECTED: { message: 'the SRT peer refused the connection' },
   SRT_TIMEOUT: { message: 'the SRT peer did not answer' },

@@ -11,10 +11,12 @@
  */
 import { MillraceError, RejectCode } from '../errors.ts'
 import { Connection } from './connection.ts'
+import type { Encryption } from './encryption.ts'
 import { HANDSHAKE_RETRY_US } from './timers.ts'
 import type { CloseReason, SenderStats } from './types.ts'
 import {
   decodeExtensions,
+  encodeBlock,
   encodeHsExtension,
   encodeStreamIdExtension,
   ExtensionType,
@@ -31,6 +33,7 @@ import {
   UDT_DATAGRAM,
   type Handshake,
 } from './wire/handshake.ts'
+import { decodeKmState, KmState } from './wire/key-material.ts'
 import {
   ControlType,
   controlType,
@@ -61,6 +64,8 @@ export interface CallOptions {
   readonly maxBandwidthBps: number
   readonly connectTimeoutUs: number
   readonly idleTimeoutUs: number
+  /** Made for this call alone, where it is to be encrypted. */
+  readonly encryption?: Encryption
   readonly host: CallHost
 }
 
@@ -121,13 +126,16 @@ export class Call {
   #request(nowUs: number): void {
     const { host, remoteAddress, startTimestampUs, ...options } = this.#options
     const induction = this.#state === 'induction'
+    const { encryption } = options
     const hasStreamId = options.streamId !== ''
     const request: Handshake = {
       version: induction ? INDUCTION_VERSION : HANDSHAKE_VERSION,
-      encryptionField: 0,
+      encryptionField: induction || encryption === undefined ? 0 : encryption.keyBytes / 8,
       extensionField: induction
         ? UDT_DATAGRAM
-        : ExtensionFlag.HSREQ | (hasStreamId ? ExtensionFlag.CONFIG : 0),
+        : ExtensionFlag.HSREQ |
+          (encryption === undefined ? 0 : ExtensionFlag.KMREQ) |
+          (hasStreamId ? ExtensionFlag.CONFIG : 0),
       initialSequenceNumber: options.initialSequenceNumber,
       mtuBytes: DEFAULT_MTU_BYTES,
       flowWindowPackets: RECEIVE_BUFFER_PACKETS,
@@ -142,21 +150,28 @@ export class Call {
       senderDelayMs: options.peerLatencyMs,
     })
     const streamId = hasStreamId ? [encodeStreamIdExtension(options.streamId)] : []
+    const keyRequest =
+      encryption === undefined ? [] : [encodeBlock(ExtensionType.KMREQ, encryption.keyMaterial)]
     this.#requestedUs = nowUs
     host.transmit(
       encodeHandshake(request, {
         socketId: 0,
         timestampUs: startTimestampUs + nowUs - this.#startedUs,
         peerAddress: remoteAddress,
-        blocks: induction ? [] : [hsRequest, ...streamId],
+        blocks: induction ? [] : [hsRequest, ...streamId, ...keyRequest],
       }),
     )
   }
 
   #conclude(datagram: Buffer, answer: Handshake, nowUs: number): void {
     const options = this.#options
-    const hs = decodeExtensions(datagram)?.hs
+    const { hs, keyMaterial } = decodeExtensions(datagram) ?? {}
     if (hs === undefined || answer.initialSequenceNumber !== options.initialSequenceNumber) return
+    const disagreement = options.encryption && describeDisagreement(options.encryption, keyMaterial)
+    if (disagreement !== undefined) {
+      this.#refuse(disagreement)
+      return
+    }
     this.#connection = new Connection({
       remoteAddress: options.remoteAddress,
       remotePort: options.remotePort,
@@ -178,6 +193,7 @@ export class Call {
         peerWindowPackets: answer.flowWindowPackets,
         peerLatencyUs: hs.receiverDelayMs * 1000,
         maxBandwidthBps: options.maxBandwidthBps,
+        ...(options.encryption && { encryption: options.encryption }),
       },
       sink: {
         open: () => options.host.connected(),
@@ -236,6 +252,17 @@ export class Call {
     this.#state = 'over'
     tell()
   }
+}
+
+/** A listener may let a caller in whose encryption it does not share (libsrt: `enforcedencryption=0`). */
+function describeDisagreement(
+  { keyMaterial }: Encryption,
+  answer: Buffer | undefined,
+): string | undefined {
+  if (answer?.equals(keyMaterial) === true) return undefined
+  return answer !== undefined && decodeKmState(answer) === KmState.BAD_SECRET
+    ? 'the SRT peer has another passphrase'
+    : 'the SRT peer does not agree to encrypt'
 }
 
 function describeReject(code: number): string {

@@ -10,11 +10,14 @@ import { once } from 'node:events'
 import { systemClock, type Clock } from '../clock.ts'
 import { MAX_SEQUENCE_NUMBER } from '../binary/sequence-number.ts'
 import { Call } from './call.ts'
+import { Encryption } from './encryption.ts'
+import { deriveKey } from './key-encryption.ts'
 import { MAX_SOCKET_ID } from './socket-table.ts'
 import { openSocket } from './socket.ts'
 import { TICK_MS } from './timers.ts'
 import type { CloseReason, SenderStats } from './types.ts'
 import { MAX_STREAM_ID_BYTES } from './wire/extension.ts'
+import { isKeyBytes, SALT_BYTES, type KeyBytes } from './wire/key-material.ts'
 import { MAX_PAYLOAD_BYTES } from './wire/packet.ts'
 
 export interface ConnectOptions {
@@ -34,6 +37,14 @@ export interface ConnectOptions {
   readonly sendBufferPackets?: number
   /** Bits a second that bursts and retransmissions may take; by default a gigabit. */
   readonly maxBandwidthBps?: number
+  /** Encrypts what is sent, with 10 to 80 bytes that the listener knows too. */
+  readonly passphrase?: string
+  /** Of the AES keys; default 16. */
+  readonly keyLengthBytes?: KeyBytes
+  /** Packets after which the key is changed for another; default 2^24. */
+  readonly kmRefreshPackets?: number
+  /** How many packets before its first use the next key is told, less than half of `kmRefreshPackets`; default 2^12. */
+  readonly kmPreannouncePackets?: number
   /** Default 3000. */
   readonly connectTimeoutMs?: number
   /** A listener silent for this long is gone; default 5000. */
@@ -48,6 +59,7 @@ export interface ConnectOptions {
  * Calls a listener.
  *
  * @throws {MillraceError} `SRT_REJECTED`, naming the code; `SRT_TIMEOUT` where nobody answers
+ * @throws {RangeError} for an option that SRT cannot take
  * @throws the signal's reason where it aborts first
  */
 export async function connect(options: ConnectOptions): Promise<Caller> {
@@ -55,6 +67,7 @@ export async function connect(options: ConnectOptions): Promise<Caller> {
   if (Buffer.byteLength(streamId) > MAX_STREAM_ID_BYTES) {
     throw new RangeError(`a stream id takes at most ${MAX_STREAM_ID_BYTES} bytes`)
   }
+  const encryption = await createEncryption(options)
   signal?.throwIfAborted()
   const { address } = await lookup(options.host)
   const socket = openSocket(address)
@@ -69,7 +82,28 @@ export async function connect(options: ConnectOptions): Promise<Caller> {
     throw error
   }
   return new Promise((resolve, reject) => {
-    void new Caller(socket, address, options, { connected: resolve, refused: reject })
+    void new Caller(
+      socket,
+      address,
+      { ...options, encryption },
+      { connected: resolve, refused: reject },
+    )
+  })
+}
+
+async function createEncryption(options: ConnectOptions): Promise<Encryption | undefined> {
+  const { passphrase, keyLengthBytes = 16, random = randomBytes } = options
+  const { kmRefreshPackets = 2 ** 24, kmPreannouncePackets = 2 ** 12 } = options
+  if (passphrase === undefined) return undefined
+  if (!isKeyBytes(keyLengthBytes)) throw new RangeError('an AES key has 16, 24 or 32 bytes')
+  if (!(kmPreannouncePackets >= 1 && kmPreannouncePackets * 2 < kmRefreshPackets)) {
+    throw new RangeError('a key is told 1 packet ahead at least, and less than half its packets')
+  }
+  return new Encryption({
+    keyEncryptionKey: await deriveKey(passphrase, random(SALT_BYTES), keyLengthBytes),
+    refreshPackets: kmRefreshPackets,
+    preannouncePackets: kmPreannouncePackets,
+    random,
   })
 }
 
@@ -89,7 +123,12 @@ export class Caller {
   readonly #ticker: NodeJS.Timeout
 
   /** Use `connect`. */
-  constructor(socket: Socket, address: string, options: ConnectOptions, outcome: Outcome) {
+  constructor(
+    socket: Socket,
+    address: string,
+    options: ConnectOptions & { readonly encryption: Encryption | undefined },
+    outcome: Outcome,
+  ) {
     const { clock = systemClock, random = randomBytes, latencyMs = 120, signal } = options
     this.#clock = clock
     this.#socket = socket
@@ -118,6 +157,7 @@ export class Caller {
       maxBandwidthBps: options.maxBandwidthBps ?? 1e9,
       connectTimeoutUs: (options.connectTimeoutMs ?? 3000) * 1000,
       idleTimeoutUs: (options.idleTimeoutMs ?? 5000) * 1000,
+      ...(options.encryption && { encryption: options.encryption }),
       host: {
         transmit: (datagram) => socket.send(datagram),
         connected: () => {

@@ -6,6 +6,8 @@
  *
  * @module
  */
+import type { Decryption } from './decryption.ts'
+import type { Encryption } from './encryption.ts'
 import { Receiver } from './receiver.ts'
 import { RttEstimator } from './rtt.ts'
 import { Sender } from './sender.ts'
@@ -15,9 +17,16 @@ import type { TsbpdOptions } from './tsbpd.ts'
 import type { CloseReason, PayloadSink, SenderStats, SrtConnection, SrtStats } from './types.ts'
 import { decodeAck } from './wire/ack.ts'
 import { decodeDropRequest } from './wire/drop-request.ts'
-import { formatSrtVersion } from './wire/extension.ts'
+import { ExtensionType, formatSrtVersion } from './wire/extension.ts'
 import { decodeLossList } from './wire/loss-list.ts'
-import { ControlType, controlType, isControl, typeSpecificInformation } from './wire/packet.ts'
+import {
+  ControlType,
+  controlSubtype,
+  controlType,
+  HEADER_BYTES,
+  isControl,
+  typeSpecificInformation,
+} from './wire/packet.ts'
 
 /** A lost SHUTDOWN leaves the peer talking to nobody until it gives up. */
 const SHUTDOWN_COPIES = 3
@@ -41,12 +50,15 @@ export interface ConnectionOptions {
   readonly startUs: number
   readonly startTimestampUs: number
   readonly nowUs: number
+  /** Where the peer encrypts what it sends. */
+  readonly decryption?: Decryption
   /** Where this side sends data as well. */
   readonly sending?: {
     readonly bufferPackets: number
     readonly peerWindowPackets: number
     readonly peerLatencyUs: number
     readonly maxBandwidthBps: number
+    readonly encryption?: Encryption
   }
   readonly sink: PayloadSink
   /** Takes a datagram for the peer away. */
@@ -88,6 +100,7 @@ export class Connection implements SrtConnection {
       delivery: options.delivery,
       bufferPackets: options.receiveBufferPackets,
       eagerNak: options.peerSrtVersion >= RESENDS_ONCE_PER_RTT,
+      ...(options.decryption && { decryption: options.decryption }),
       sink,
       nowUs,
     })
@@ -158,11 +171,32 @@ export class Connection implements SrtConnection {
         else this.#receiver.handleDropRequest(range)
         break
       }
+      case ControlType.USER_DEFINED:
+        this.#handleExtension(datagram, nowUs)
+        break
       case ControlType.SHUTDOWN:
         this.#end('shutdown')
         break
       default:
       // KEEPALIVE has said all by coming; the rest is not for live data.
+    }
+  }
+
+  #handleExtension(datagram: Buffer, nowUs: number): void {
+    const contents = datagram.subarray(HEADER_BYTES)
+    const { decryption, sending } = this.#options
+    switch (controlSubtype(datagram)) {
+      case ExtensionType.KMREQ:
+        // A refusal would be taken for the end of encryption; the peer repeats what is not answered.
+        if (decryption?.refresh(contents, nowUs) === true) {
+          this.#transmitter.sendExtension(ExtensionType.KMRSP, contents, nowUs)
+        } else this.#options.onMalformed()
+        break
+      case ExtensionType.KMRSP:
+        sending?.encryption?.handleResponse(contents)
+        break
+      default:
+      // Handshake extensions of version 4 (libsrt before 1.3).
     }
   }
 

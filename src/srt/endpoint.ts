@@ -6,11 +6,16 @@
  * @module
  */
 import { Connection } from './connection.ts'
-import { HandshakeResponder, type Attempt } from './handshake-responder.ts'
+import {
+  HandshakeResponder,
+  type Acceptance,
+  type Attempt,
+  type Verdict,
+} from './handshake-responder.ts'
 import type { Terms } from './negotiation.ts'
 import { SocketTable } from './socket-table.ts'
 import { IDLE_CHECK_US, STALL_US } from './timers.ts'
-import type { AcceptDecision, ListenerStats, PayloadSink } from './types.ts'
+import type { ListenerStats } from './types.ts'
 import {
   ControlType,
   controlType,
@@ -65,7 +70,7 @@ export class Endpoint {
         transmit: (datagram, port, address) => this.#host.transmit(datagram, port, address),
         request: (attempt) => this.#host.request(attempt),
         expire: (attempt) => this.#host.expire(attempt),
-        connect: (attempt, sink, nowUs) => this.#connect(attempt, sink, nowUs),
+        connect: (attempt, acceptance, nowUs) => this.#connect(attempt, acceptance, nowUs),
         forget: (localSocketId) => this.#connections.delete(localSocketId),
       },
     })
@@ -116,11 +121,11 @@ export class Endpoint {
   }
 
   /** The host's word on an attempt. */
-  decide(attempt: Attempt, decision: AcceptDecision, nowUs: number): void {
-    this.#responder.decide(attempt, decision, nowUs)
+  decide(attempt: Attempt, verdict: Verdict, nowUs: number): void {
+    this.#responder.decide(attempt, verdict, nowUs)
   }
 
-  #connect(attempt: Attempt, sink: PayloadSink, nowUs: number) {
+  #connect(attempt: Attempt, acceptance: Acceptance, nowUs: number) {
     const { remoteAddress, remotePort, handshake } = attempt
     const localSocketId = this.#connections.allocate()
     const connection = new Connection({
@@ -139,7 +144,7 @@ export class Endpoint {
       startUs: attempt.arrivedUs,
       startTimestampUs: 0,
       nowUs,
-      sink,
+      ...acceptance,
       send: (datagram) => this.#host.transmit(datagram, remotePort, remoteAddress),
       onMalformed: () => this.#counters.malformed++,
       onFailure: (error) => {

@@ -12,9 +12,10 @@
 import { RejectCode } from '../errors.ts'
 import type { Connection } from './connection.ts'
 import { CookieIssuer, type CookieOwner } from './cookie.ts'
+import type { Decryption } from './decryption.ts'
 import { negotiate, type Agreement, type Terms } from './negotiation.ts'
 import { TOMBSTONE_US } from './timers.ts'
-import type { AcceptDecision, ConnectionRequest, PayloadSink } from './types.ts'
+import type { ConnectionRequest, PayloadSink } from './types.ts'
 import {
   decodeExtensions,
   encodeBlock,
@@ -59,12 +60,21 @@ export interface ResponderHost {
   /** Makes the connection, known by `localSocketId` from now on. */
   connect(
     attempt: Attempt,
-    sink: PayloadSink,
+    acceptance: Acceptance,
     nowUs: number,
   ): { localSocketId: number; connection: Connection }
   /** The connection ended long enough ago for its socket id to be given away. */
   forget(localSocketId: number): void
 }
+
+/** Where an accepted caller's payloads go; `decryption` if and only if it encrypts them. */
+export interface Acceptance {
+  readonly sink: PayloadSink
+  readonly decryption?: Decryption
+}
+
+/** The host's last word: accepted, with keys in hand, or a reject code. */
+export type Verdict = Acceptance | { readonly reject: number }
 
 /** Who shook hands. */
 interface Peer {
@@ -197,16 +207,16 @@ export class HandshakeResponder {
   }
 
   /** The host's word on an attempt. */
-  decide(attempt: Attempt, decision: AcceptDecision, nowUs: number): void {
+  decide(attempt: Attempt, verdict: Verdict, nowUs: number): void {
     const key = keyOf(attempt)
     if (this.#pending.get(key) !== attempt) return
     this.#pending.delete(key)
-    if ('reject' in decision) {
-      this.#refuse(attempt, decision.reject, nowUs)
+    if ('reject' in verdict) {
+      this.#refuse(attempt, verdict.reject, nowUs)
       return
     }
     this.counters.accepted++
-    const { localSocketId, connection } = this.#host.connect(attempt, decision.sink, nowUs)
+    const { localSocketId, connection } = this.#host.connect(attempt, verdict, nowUs)
     const answer = this.#encodeAcceptance(attempt, localSocketId, nowUs)
     this.#accepted.set(key, { answer, localSocketId, connection, expiresUs: Infinity })
     this.#send(attempt, answer)
@@ -215,6 +225,7 @@ export class HandshakeResponder {
 
   #encodeAcceptance(attempt: Attempt, localSocketId: number, nowUs: number): Buffer {
     const { handshake, agreement, filter } = attempt
+    const { keyMaterial } = agreement
     const hsResponse = encodeHsExtension(ExtensionType.HSRSP, {
       srtVersion: SRT_VERSION,
       flags: LIVE_FLAGS,
@@ -224,14 +235,21 @@ export class HandshakeResponder {
     const answer: Handshake = {
       ...handshake,
       encryptionField: 0,
-      extensionField: ExtensionFlag.HSREQ | (filter === undefined ? 0 : ExtensionFlag.CONFIG),
+      extensionField:
+        ExtensionFlag.HSREQ |
+        (keyMaterial === undefined ? 0 : ExtensionFlag.KMREQ) |
+        (filter === undefined ? 0 : ExtensionFlag.CONFIG),
       mtuBytes: agreement.mtuBytes,
       flowWindowPackets: this.#options.receiveBufferPackets,
       socketId: localSocketId,
     }
     // A caller with a packet filter wants to read of it in the answer; its packets are set aside on arrival.
-    const blocks = filter === undefined ? [] : [encodeBlock(ExtensionType.FILTER, filter)]
-    return encodeAnswer(attempt, answer, nowUs - attempt.arrivedUs, [hsResponse, ...blocks])
+    const filterBlock = filter === undefined ? [] : [encodeBlock(ExtensionType.FILTER, filter)]
+    // 3.2.2: whoever agrees repeats what it read.
+    const keyBlock =
+      keyMaterial === undefined ? [] : [encodeBlock(ExtensionType.KMRSP, keyMaterial.message)]
+    const blocks = [hsResponse, ...filterBlock, ...keyBlock]
+    return encodeAnswer(attempt, answer, nowUs - attempt.arrivedUs, blocks)
   }
 
   #refuse(peer: Peer, code: number, nowUs: number): void {

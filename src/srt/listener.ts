@@ -10,7 +10,9 @@ import type { AddressInfo } from 'node:net'
 import { systemClock, type Clock } from '../clock.ts'
 import { MillraceError, RejectCode } from '../errors.ts'
 import { Endpoint } from './endpoint.ts'
-import type { Attempt } from './handshake-responder.ts'
+import type { Attempt, Verdict } from './handshake-responder.ts'
+import { agreeOnKeys } from './key-agreement.ts'
+import { checkPassphrase, KeyDeriver } from './key-encryption.ts'
 import { enlargeReceiveBuffer, openSocket } from './socket.ts'
 import { TICK_MS } from './timers.ts'
 import type { AcceptDecision, ConnectionRequest, ListenerStats } from './types.ts'
@@ -28,6 +30,8 @@ export interface ListenerOptions {
   readonly receiveBufferPackets?: number
   /** An encoder silent for this long is gone; default 5000. */
   readonly idleTimeoutMs?: number
+  /** What callers must encrypt with, 10 to 80 bytes, unless `accept` names another; by default they must not encrypt. */
+  readonly passphrase?: string
   /** How long `accept` may take; callers give up after 3000, default 2500. */
   readonly acceptTimeoutMs?: number
   /**
@@ -43,8 +47,12 @@ export interface ListenerOptions {
   readonly onWarning?: (message: string) => void
 }
 
-/** @throws {MillraceError} `ADDRESS_IN_USE` */
+/**
+ * @throws {MillraceError} `ADDRESS_IN_USE`
+ * @throws {RangeError} where the passphrase is none
+ */
 export async function createListener(options: ListenerOptions): Promise<Listener> {
+  if (options.passphrase !== undefined) checkPassphrase(options.passphrase)
   const socket = openSocket(options.host)
   try {
     const listening = once(socket, 'listening')
@@ -68,6 +76,7 @@ export class Listener {
   readonly #socket: Socket
   readonly #endpoint: Endpoint
   readonly #undecided = new Map<Attempt, AbortController>()
+  readonly #keyDeriver = new KeyDeriver()
   #ticker: NodeJS.Timeout | undefined
   #closing: Promise<void> | undefined
 
@@ -128,23 +137,34 @@ export class Listener {
   async #decide(attempt: Attempt): Promise<void> {
     const controller = new AbortController()
     this.#undecided.set(attempt, controller)
-    const decision = await this.#ask(attempt, controller.signal)
+    const { signal } = controller
+    const verdict = await this.#judge(attempt, signal).catch((error) => this.#reject(error, signal))
     this.#undecided.delete(attempt)
-    this.#endpoint.decide(attempt, decision, this.#clock.nowUs())
+    this.#endpoint.decide(attempt, verdict, this.#clock.nowUs())
   }
 
-  async #ask(attempt: Attempt, signal: AbortSignal): Promise<AcceptDecision> {
+  /** Asks the accept hook, and then whether the caller encrypts as that hook wants. */
+  async #judge(attempt: Attempt, signal: AbortSignal): Promise<Verdict> {
     const { remoteAddress, remotePort, streamId, peerVersion } = attempt
+    const request = { remoteAddress, remotePort, streamId, peerVersion }
+    const decision = await this.#options.accept(request, signal)
+    if ('reject' in decision) return decision
+    const { sink, passphrase = this.#options.passphrase, onRefused } = decision
     try {
-      return await this.#options.accept(
-        { remoteAddress, remotePort, streamId, peerVersion },
-        signal,
-      )
+      const decryption = await agreeOnKeys(attempt, passphrase, this.#keyDeriver, signal)
+      return { sink, ...(decryption && { decryption }) }
     } catch (error) {
-      if (error instanceof MillraceError) return { reject: error.rejectCode }
-      this.#warn(`an SRT caller was rejected, because the accept hook threw ${String(error)}`)
-      return { reject: RejectCode.INTERNAL }
+      if (error instanceof MillraceError) onRefused?.(error)
+      throw error
     }
+  }
+
+  #reject(error: unknown, signal: AbortSignal): Verdict {
+    if (error instanceof MillraceError) return { reject: error.rejectCode }
+    // Too late: the caller has had its answer.
+    if (signal.aborted) return { reject: RejectCode.TIMEOUT }
+    this.#warn(`an SRT caller was rejected, because the accept hook threw ${String(error)}`)
+    return { reject: RejectCode.INTERNAL }
   }
 
   #tick(): void {

@@ -7,6 +7,7 @@ import { RejectCode } from '../errors.ts'
 import { MAX_SEQUENCE_NUMBER } from '../binary/sequence-number.ts'
 import { type Extensions, HsFlag } from './wire/extension.ts'
 import type { Handshake } from './wire/handshake.ts'
+import { decodeKeyMaterial, KmCipher, type KeyMaterial } from './wire/key-material.ts'
 import { DEFAULT_MTU_BYTES, HEADER_BYTES } from './wire/packet.ts'
 
 /** Peers before 1.3 speak handshake version 4 at best. */
@@ -31,12 +32,14 @@ export interface Agreement {
   /** Of data that the caller receives. */
   readonly peerLatencyMs: number
   readonly mtuBytes: number
+  /** Where the caller wants to encrypt. */
+  readonly keyMaterial: KeyMaterial | undefined
 }
 
 /** @returns what holds from now on, or the code to reject with */
 export function negotiate(
   handshake: Handshake,
-  { hs, congestion, keyMaterial, group }: Extensions,
+  { hs, congestion, keyMaterial: message, group }: Extensions,
   terms: Terms,
 ): Agreement | { readonly reject: RejectCode } {
   if (handshake.version !== 5) return { reject: RejectCode.VERSION }
@@ -45,12 +48,18 @@ export function negotiate(
   if (group) return { reject: RejectCode.GROUP }
   if ((hs.flags & HsFlag.STREAM) !== 0) return { reject: RejectCode.MESSAGEAPI }
   if (congestion !== undefined && congestion !== 'live') return { reject: RejectCode.CONGESTION }
-  if (keyMaterial !== undefined) return { reject: RejectCode.UNSECURE }
+  const keyMaterial = message && decodeKeyMaterial(message)
+  if (message !== undefined && keyMaterial === undefined) return { reject: RejectCode.ROGUE }
+  // GCM came with libsrt 1.5.2 and changed its wire format with 1.5.4.
+  if (keyMaterial !== undefined && keyMaterial.cipher !== KmCipher.AES_CTR) {
+    return { reject: RejectCode.CRYPTO }
+  }
   return {
     srtVersion: hs.srtVersion,
     latencyMs: Math.min(Math.max(terms.latencyMs, hs.senderDelayMs), terms.maxLatencyMs),
     peerLatencyMs: hs.receiverDelayMs,
     mtuBytes: Math.min(handshake.mtuBytes, DEFAULT_MTU_BYTES),
+    keyMaterial,
   }
 }
 

@@ -15,6 +15,7 @@
  */
 import { addToSequence, sequenceDistance } from '../binary/sequence-number.ts'
 import { AckHistory } from './ack-history.ts'
+import type { Decryption } from './decryption.ts'
 import { RateMeter } from './rate-meter.ts'
 import { ReceiveBuffer } from './receive-buffer.ts'
 import type { RttEstimator } from './rtt.ts'
@@ -54,6 +55,8 @@ export interface ReceiverOptions {
   readonly bufferPackets: number
   /** The sender does not send a packet twice because it was asked for twice: asking often makes up for lost NAKs. */
   readonly eagerNak: boolean
+  /** Where the connection is encrypted. */
+  readonly decryption?: Decryption
   readonly rtt: RttEstimator
   readonly transmitter: Transmitter
   readonly sink: Pick<PayloadSink, 'push' | 'gap'>
@@ -82,6 +85,7 @@ export class Receiver {
   readonly #buffer: ReceiveBuffer
   readonly #deliveryClock: DeliveryClock
   readonly #eagerNak: boolean
+  readonly #decryption: Decryption | undefined
   readonly #rtt: RttEstimator
   readonly #transmitter: Transmitter
   readonly #sink: Pick<PayloadSink, 'push' | 'gap'>
@@ -110,6 +114,7 @@ export class Receiver {
     this.#buffer = new ReceiveBuffer()
     this.#deliveryClock = new DeliveryClock(options.delivery)
     this.#eagerNak = options.eagerNak
+    this.#decryption = options.decryption
     this.#rtt = options.rtt
     this.#transmitter = options.transmitter
     this.#sink = options.sink
@@ -135,7 +140,8 @@ export class Receiver {
       this.counters.filter++
       return
     }
-    if (encryptionKeyFlag(datagram) !== 0) {
+    // Nothing is known of it but a number that anybody could have written; if it was sent, it is missed and asked for.
+    if (!this.#isReadable(datagram)) {
       this.counters.undecryptable++
       return
     }
@@ -153,6 +159,12 @@ export class Receiver {
       this.#handleUnordered(sequence, payload, deliveryUs, nowUs)
     }
     if (++this.#packetsSinceAck % LIGHT_ACK_PACKETS === 0) this.#sendLightAck(nowUs)
+  }
+
+  /** Decrypts what is encrypted. A clear packet in an encrypted connection is somebody else's. */
+  #isReadable(datagram: Buffer): boolean {
+    if (this.#decryption === undefined) return encryptionKeyFlag(datagram) === 0
+    return this.#decryption.open(datagram)
   }
 
   #handleUnordered(sequence: number, payload: Buffer, deliveryUs: number, nowUs: number): void {

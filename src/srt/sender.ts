@@ -8,11 +8,13 @@
  */
 import { nextMessageNumber } from '../binary/message-number.ts'
 import { addToSequence, sequenceDistance } from '../binary/sequence-number.ts'
+import type { Encryption } from './encryption.ts'
 import { Pacer } from './pacer.ts'
 import type { RttEstimator } from './rtt.ts'
 import { SendBuffer } from './send-buffer.ts'
 import type { Transmitter } from './transmitter.ts'
 import type { Ack } from './wire/ack.ts'
+import { ExtensionType } from './wire/extension.ts'
 import type { LossRange } from './wire/loss-list.ts'
 import { ControlType, HEADER_BYTES, markRetransmitted, writeDataHeader } from './wire/packet.ts'
 
@@ -31,6 +33,8 @@ export interface SenderOptions {
   readonly peerWindowPackets: number
   readonly peerLatencyUs: number
   readonly maxBandwidthBps: number
+  /** Where the connection is encrypted. */
+  readonly encryption?: Encryption
   readonly rtt: RttEstimator
   readonly transmitter: Transmitter
 }
@@ -52,6 +56,7 @@ export class Sender {
   readonly #rtt: RttEstimator
   readonly #transmitter: Transmitter
   readonly #peerLatencyUs: number
+  readonly #encryption: Encryption | undefined
   /** Sequence numbers that the peer has asked for, in the order it asked. */
   readonly #requested = new Set<number>()
   #peerWindowPackets: number
@@ -66,6 +71,7 @@ export class Sender {
     this.#rtt = options.rtt
     this.#transmitter = options.transmitter
     this.#peerLatencyUs = options.peerLatencyUs
+    this.#encryption = options.encryption
     this.#peerWindowPackets = options.peerWindowPackets
   }
 
@@ -109,6 +115,8 @@ export class Sender {
       socketId: this.#transmitter.peerSocketId,
     })
     datagram.set(payload, HEADER_BYTES)
+    // Sealed once: what is sent again keeps its key, whichever is in use by then.
+    this.#encryption?.seal(datagram)
     this.#messageNumber = nextMessageNumber(this.#messageNumber)
     this.#buffer.push(datagram, nowUs)
     this.#pushedUs = nowUs
@@ -162,6 +170,12 @@ export class Sender {
     this.#dropTooLate(nowUs)
     this.#requestTail(nowUs)
     this.#transmit(nowUs)
+    this.#tellKeys(nowUs)
+  }
+
+  #tellKeys(nowUs: number): void {
+    const message = this.#encryption?.request(nowUs, this.#rtt.rttUs)
+    if (message !== undefined) this.#transmitter.sendExtension(ExtensionType.KMREQ, message, nowUs)
   }
 
   /** A loss at the end shows to nobody, unless something follows: the last packet, once more. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { HEADER_BYTES, writeControlHeader, type ControlType } from './wire/packet.ts'
+import { ControlType, HEADER_BYTES, writeControlHeader } from './wire/packet.ts'
 
 export interface TransmitterOptions {
   readonly peerSocketId: number
@@ -51,6 +51,20 @@ export class Transmitter {
       socketId: this.peerSocketId,
     })
     return datagram
+  }
+
+  /** Sends an extension while data flows: a control packet of its own (draft 3.2). */
+  sendExtension(subtype: number, contents: Buffer, nowUs: number): void {
+    const datagram = Buffer.allocUnsafe(HEADER_BYTES + contents.length)
+    writeControlHeader(datagram, {
+      type: ControlType.USER_DEFINED,
+      subtype,
+      information: 0,
+      timestampUs: this.timestampUs(nowUs),
+      socketId: this.peerSocketId,
+    })
+    datagram.set(contents, HEADER_BYTES)
+    this.send(datagram, nowUs)
   }
 
   /** Sends a control packet, padded where it has no contents. */

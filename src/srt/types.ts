@@ -4,6 +4,8 @@
  * @module
  */
 
+import type { MillraceError } from '../errors.ts'
+
 /** Why a connection ended: the peer said SHUTDOWN, it fell silent, or we closed it. */
 export type CloseReason = 'shutdown' | 'timeout' | 'closed'
 
@@ -17,7 +19,15 @@ export interface ConnectionRequest {
   readonly peerVersion: string
 }
 
-export type AcceptDecision = { readonly sink: PayloadSink } | { readonly reject: number }
+export type AcceptDecision =
+  | {
+      readonly sink: PayloadSink
+      /** What the caller must encrypt with, 10 to 80 bytes; by default what the listener asks of all. */
+      readonly passphrase?: string
+      /** The caller was turned away nevertheless, and the sink will hear nothing: its encryption is not what is asked. */
+      readonly onRefused?: (error: MillraceError) => void
+    }
+  | { readonly reject: number }
 
 /** Takes what a connection delivers. All calls come synchronously from the receiving socket; none may throw. */
 export interface PayloadSink {
@@ -60,6 +70,7 @@ export interface SrtStats {
   /** Arrived after it had been given up. */
   readonly pktRcvBelatedTotal: number
   readonly pktRcvDuplicateTotal: number
+  /** In clear where encryption was agreed on, encrypted where it was not, or with a key that the peer never told. */
   readonly pktRcvUndecryptTotal: number
   readonly mbpsRecvRate: number
   readonly msRcvTsbPdDelay: number

@@ -301,6 +301,8 @@ t.test('a number that does not reject is not sent as a reject', async (t) => {
 
 t.test('what a live ingest cannot agree to is rejected with the right number', async (t) => {
   const noise = Buffer.alloc(56)
+  const gcm = Buffer.alloc(56)
+  gcm.write('12202901000000000401020000000404', 'hex')
   const cases: [string, number, Partial<Handshake>, Buffer[]][] = [
     ['no HSREQ', 1004, {}, []],
     ['no flags', 1004, {}, [hsBlock({ ...HS, flags: 0 })]],
@@ -310,7 +312,8 @@ t.test('what a live ingest cannot agree to is rejected with the right number', a
     ['no flow window', 1004, { flowWindowPackets: 1 }, [hsBlock()]],
     ['a negative socket id', 1004, { socketId: -5 }, [hsBlock()]],
     ['SRT 1.2', 1008, {}, [hsBlock({ ...HS, srtVersion: 0x010205 })]],
-    ['encryption', 1011, {}, [hsBlock(), encodeBlock(ExtensionType.KMREQ, noise)]],
+    ['keys that are none', 1004, {}, [hsBlock(), encodeBlock(ExtensionType.KMREQ, noise)]],
+    ['AES-GCM', 1017, {}, [hsBlock(), encodeBlock(ExtensionType.KMREQ, gcm)]],
     ['stream mode', 1012, {}, [hsBlock({ ...HS, flags: LIVE_FLAGS | HsFlag.STREAM })]],
     [
       'file congestion control',

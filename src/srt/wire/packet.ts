@@ -70,6 +70,11 @@ export function controlType(datagram: Buffer): number {
   return datagram.readUInt16BE(0) & 0x7fff
 }
 
+/** Of a `USER_DEFINED` packet: the extension it carries. */
+export function controlSubtype(datagram: Buffer): number {
+  return datagram.readUInt16BE(2)
+}
+
 /** ACK number of ACK and ACKACK, message number of DROPREQ, extension field of the handshake. */
 export function typeSpecificInformation(datagram: Buffer): number {
   return datagram.readUInt32BE(4)
@@ -110,12 +115,24 @@ export function markRetransmitted(datagram: Buffer): void {
   datagram.writeInt32BE(datagram.readInt32BE(4) | RETRANSMITTED, 4)
 }
 
+/** Sets KK of a data packet that was in clear. */
+export function markEncrypted(datagram: Buffer, keyFlag: 1 | 2): void {
+  datagram.writeInt32BE(datagram.readInt32BE(4) | (keyFlag << 27), 4)
+}
+
 /** @param header.timestampUs  reduced modulo 2^32 here */
 export function writeControlHeader(
   datagram: Buffer,
-  header: { type: ControlType; information: number; timestampUs: number; socketId: number },
+  header: {
+    type: ControlType
+    subtype?: number
+    information: number
+    timestampUs: number
+    socketId: number
+  },
 ): void {
-  datagram.writeUInt32BE((0x80000000 | (header.type << 16)) >>> 0, 0)
+  datagram.writeUInt16BE(0x8000 | header.type, 0)
+  datagram.writeUInt16BE(header.subtype ?? 0, 2)
   datagram.writeUInt32BE(header.information >>> 0, 4)
   datagram.writeUInt32BE(header.timestampUs >>> 0, 8)
   datagram.writeInt32BE(header.socketId, 12)

@@ -1,0 +1,121 @@
+/**
+ * Key material: the contents of KMREQ, and of a KMRSP that agrees to it (draft-sharabayko-srt 3.2.2). It travels in a
+ * block of the handshake and, while data flows, as a control packet of its own.
+ *
+ *   |0|V=1|PT=2|   signature 0x2029    | reserved |KK |   0
+ *   |           KEK index (0: the passphrase)         |   4
+ *   |   cipher   |    auth    |     SE     | reserved |   8
+ *   |        reserved         | salt / 4   |  key / 4 |  12
+ *   |                salt (16 bytes)                  |  16
+ *   |    wrapped keys: 8 bytes, and each key's own    |  32
+ *
+ * A KMRSP that refuses is one word instead: a `KmState`, little-endian (libsrt; the draft says nothing of the order).
+ *
+ * @module
+ */
+
+/** KK of key material: which keys it holds. Of two, the even one comes first. */
+export const KeyFlag = { EVEN: 1, ODD: 2, BOTH: 3 } as const
+
+export type KeyFlag = (typeof KeyFlag)[keyof typeof KeyFlag]
+
+/** The lengths that AES knows. */
+export type KeyBytes = 16 | 24 | 32
+
+/** How payloads are encrypted. Others than these two do not occur. */
+export const KmCipher = { AES_CTR: 2, AES_GCM: 4 } as const
+
+/** Why a KMRSP refuses (libsrt, srtcore/srt.h). */
+export const KmState = {
+  UNSECURED: 0,
+  SECURING: 1,
+  SECURED: 2,
+  NO_SECRET: 3,
+  BAD_SECRET: 4,
+  BAD_CRYPTO_MODE: 5,
+} as const
+
+export const SALT_BYTES = 16
+
+const VERSION_AND_TYPE = 0x12
+const SIGNATURE = 0x2029
+/** Stream encapsulation: SRT live. */
+const LIVE_SRT = 2
+const FIXED_BYTES = 32
+/** What RFC 3394 adds to what it wraps. */
+const WRAP_BYTES = 8
+
+export interface KeyMaterial {
+  readonly keys: KeyFlag
+  readonly cipher: number
+  readonly keyBytes: KeyBytes
+  readonly salt: Buffer
+  /** One key or two, under the key that the passphrase makes. */
+  readonly wrappedKeys: Buffer
+  /** All of it as it came: what a KMRSP repeats to the byte. */
+  readonly message: Buffer
+}
+
+/**
+ * @param message  a block's contents, or a control packet's information field
+ * @returns views into the message; undefined unless every field is one that can be and the length is exactly theirs
+ */
+export function decodeKeyMaterial(message: Buffer): KeyMaterial | undefined {
+  if (message.length < FIXED_BYTES) return undefined
+  const keys = message[3]! & 3
+  const cipher = message[8]!
+  const saltBytes = message[14]! * 4
+  const keyBytes = message[15]! * 4
+  const valid =
+    message[0] === VERSION_AND_TYPE &&
+    message.readUInt16BE(1) === SIGNATURE &&
+    isKeyFlag(keys) &&
+    message.readUInt32BE(4) === 0 &&
+    message[10] === LIVE_SRT &&
+    saltBytes === SALT_BYTES &&
+    isKeyBytes(keyBytes) &&
+    message.length === FIXED_BYTES + WRAP_BYTES + countKeys(keys) * keyBytes
+  if (!valid) return undefined
+  return {
+    keys,
+    cipher,
+    keyBytes,
+    salt: message.subarray(16, 16 + SALT_BYTES),
+    wrappedKeys: message.subarray(FIXED_BYTES),
+    message,
+  }
+}
+
+/** @returns the contents of a KMREQ for AES-CTR */
+export function encodeKeyMaterial(
+  material: Pick<KeyMaterial, 'keys' | 'keyBytes' | 'salt' | 'wrappedKeys'>,
+): Buffer {
+  const message = Buffer.alloc(FIXED_BYTES + material.wrappedKeys.length)
+  message[0] = VERSION_AND_TYPE
+  message.writeUInt16BE(SIGNATURE, 1)
+  message[3] = material.keys
+  message[8] = KmCipher.AES_CTR
+  message[10] = LIVE_SRT
+  message[14] = SALT_BYTES / 4
+  message[15] = material.keyBytes / 4
+  message.set(material.salt, 16)
+  message.set(material.wrappedKeys, FIXED_BYTES)
+  return message
+}
+
+/** @returns the state that a refusing KMRSP tells; undefined where it is none */
+export function decodeKmState(message: Buffer): number | undefined {
+  return message.length === 4 ? message.readUInt32LE(0) : undefined
+}
+
+export function countKeys(keys: KeyFlag): number {
+  return keys === KeyFlag.BOTH ? 2 : 1
+}
+
+export function isKeyBytes(bytes: number): bytes is KeyBytes {
+  return bytes === 16 || bytes === 24 || bytes === 32
+}
+
+function isKeyFlag(keys: number): keys is KeyFlag {
+  return keys !== 0
+}
