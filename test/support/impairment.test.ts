@@ -50,6 +50,13 @@ t.test('a perfect link hands on every datagram as it came, at once', async (t) =
   t.match(link.counters, { received: 100, forwarded: 100, lost: 0, lostInBurst: 0, corrupted: 0 })
 })
 
+t.test('a link that spares handshakes loses only the others', async (t) => {
+  const link = new Impairment(1, { loss: 1, sparesHandshakes: true })
+  t.equal(link.push(HANDSHAKE).length, 1)
+  t.equal(link.push(Buffer.alloc(64)).length, 0)
+  t.match(link.counters, { forwarded: 1, lost: 1 })
+})
+
 t.test('the same seed brings the same fates, another seed others', async (t) => {
   const options: LinkOptions = {
     loss: 0.1,

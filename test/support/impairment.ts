@@ -27,6 +27,8 @@ export interface LinkOptions {
   readonly corrupt?: number
   /** Which SRT handshakes of this direction never arrive: 1 is the first. */
   readonly dropHandshakes?: readonly number[]
+  /** SRT handshakes are not lost by chance: the link turns bad when the connection stands. */
+  readonly sparesHandshakes?: boolean
 }
 
 /** Datagrams by what became of them; `received` = `forwarded` - `duplicated` + the losses. */
@@ -72,7 +74,8 @@ export class Impairment {
 
   push(datagram: Buffer): Delivery[] {
     const { loss = 0, burst, delayMs = 0, jitterMs = 0, reorderMs = 10 } = this.#options
-    const { reorder = 0, duplicate = 0, corrupt = 0, dropHandshakes = [] } = this.#options
+    const { reorder = 0, duplicate = 0, corrupt = 0 } = this.#options
+    const { dropHandshakes = [], sparesHandshakes = false } = this.#options
     const counters = this.counters
     counters.received++
 
@@ -87,11 +90,12 @@ export class Impairment {
     const flippedBit = this.#random.below(Math.max(datagram.length * 8, 1))
     const delay = delayMs + this.#random.next() * jitterMs
 
-    if (isHandshake(datagram) && dropHandshakes.includes(++this.#handshakes)) {
+    const handshake = isHandshake(datagram)
+    if (handshake && dropHandshakes.includes(++this.#handshakes)) {
       counters.handshakesDropped++
       return []
     }
-    if (burstLost || lost) {
+    if ((burstLost || lost) && !(handshake && sparesHandshakes)) {
       counters[burstLost ? 'lostInBurst' : 'lost']++
       return []
     }
