@@ -27,7 +27,7 @@ export type DecodeAudioFrameHeader = (bytes: Buffer, at: number) => AudioFrameHe
 
 /**
  * Finds the first frame of a stretch of audio that may begin within one. Sync words also occur in payload, so a header
- * counts only if another one stands where its frame ends, as far as the bytes reach.
+ * counts only if one of the same format stands where its frame ends, or if its frame is the whole stretch.
  */
 export function findAudioFrame(
   bytes: Buffer,
@@ -36,10 +36,17 @@ export function findAudioFrame(
   for (let at = 0; at < bytes.length; at++) {
     const header = decode(bytes, at)
     if (header === undefined) continue
-    const next = at + header.sizeBytes
-    if (next === bytes.length || decode(bytes, next) !== undefined) return header
-    // At the start of the stretch nothing came before that could have imitated a header.
-    if (at === 0 && next > bytes.length) return header
+    if (at === 0 && header.sizeBytes === bytes.length) return header
+    const next = decode(bytes, at + header.sizeBytes)
+    if (next !== undefined && isSameFormat(header, next)) return header
   }
   return undefined
+}
+
+/** Channels may differ: E-AC-3 adds some of them in frames of their own. */
+function isSameFormat(a: AudioFrameHeader, b: AudioFrameHeader): boolean {
+  return (
+    a.parameters.codecString === b.parameters.codecString &&
+    a.parameters.sampleRate === b.parameters.sampleRate
+  )
 }
