@@ -52,6 +52,6 @@ function formatVariant(variant: Variant): string[] {
     attributes.push(`RESOLUTION=${resolution.width}x${resolution.height}`)
   }
   if (frameRate !== undefined) attributes.push(`FRAME-RATE=${frameRate.toFixed(3)}`)
-  attributes.push('CLOSED-CAPTIONS=NONE')
+  // No CLOSED-CAPTIONS=NONE: pictures may hold some, and hls.js drops them where the playlist denies it.
   return [`#EXT-X-STREAM-INF:${attributes.join(',')}`, variant.uri]
 }
