@@ -12,6 +12,7 @@
 import { MillraceError, RejectCode } from '../errors.ts'
 import { Connection } from './connection.ts'
 import type { Encryption } from './encryption.ts'
+import { StallDetector } from './stall.ts'
 import { HANDSHAKE_RETRY_US } from './timers.ts'
 import type { CloseReason, SenderStats } from './types.ts'
 import {
@@ -81,6 +82,7 @@ export class Call {
   readonly #options: CallOptions
   #state: 'idle' | 'induction' | 'conclusion' | 'connected' | 'closing' | 'over' = 'idle'
   #connection: Connection | undefined
+  #stalls: StallDetector | undefined
   #startedUs = 0
   #requestedUs = 0
   #cookie = 0
@@ -91,6 +93,7 @@ export class Call {
 
   start(nowUs: number): void {
     this.#startedUs = nowUs
+    this.#stalls = new StallDetector(nowUs)
     this.#state = 'induction'
     this.#request(nowUs)
   }
@@ -224,6 +227,7 @@ export class Call {
   }
 
   tick(nowUs: number): void {
+    if (this.#stalls?.shouldSkip(nowUs)) return
     if (this.#connection !== undefined) {
       this.#connection.tick(nowUs)
       if (this.#state === 'closing' && this.#connection.isDone(nowUs)) this.#connection.close()

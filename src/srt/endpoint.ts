@@ -14,7 +14,8 @@ import {
 } from './handshake-responder.ts'
 import type { Terms } from './negotiation.ts'
 import { SocketTable } from './socket-table.ts'
-import { IDLE_CHECK_US, STALL_US } from './timers.ts'
+import { StallDetector } from './stall.ts'
+import { IDLE_CHECK_US } from './timers.ts'
 import type { ListenerStats } from './types.ts'
 import {
   ControlType,
@@ -54,15 +55,14 @@ export class Endpoint {
   /** Those with data under way; the others are looked at less often. */
   readonly #active = new Set<Connection>()
   readonly #counters = { malformed: 0, unknownSocketIds: 0, wrongSources: 0, failures: 0 }
-  #tickedUs: number
-  #stalled = false
+  readonly #stalls: StallDetector
   #idleCheckUs: number
 
   constructor(options: EndpointOptions) {
     this.#options = options
     this.#host = options.host
     this.#connections = new SocketTable(options.random)
-    this.#tickedUs = options.nowUs
+    this.#stalls = new StallDetector(options.nowUs)
     this.#idleCheckUs = options.nowUs
     this.#responder = new HandshakeResponder({
       ...options,
@@ -157,10 +157,7 @@ export class Endpoint {
   }
 
   tick(nowUs: number): void {
-    // After a stall, what peers sent meanwhile waits in the socket: it is read before anything is called late or lost.
-    this.#stalled = !this.#stalled && nowUs - this.#tickedUs > STALL_US
-    this.#tickedUs = nowUs
-    if (this.#stalled) return
+    if (this.#stalls.shouldSkip(nowUs)) return
     for (const connection of this.#active) {
       connection.tick(nowUs)
       if (!connection.busy) this.#active.delete(connection)

@@ -22,6 +22,3 @@ export const MIN_NAK_INTERVAL_US = 20_000
 
 /** How long the identity of a closed connection stays taken, so that no late packet brings it back. */
 export const TOMBSTONE_US = 3_000_000
-
-/** A tick that comes this long after the one before it finds the socket full of what has not been read yet. */
-export const STALL_US = 100_000
