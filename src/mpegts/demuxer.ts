@@ -170,7 +170,7 @@ export class Demuxer {
   ): void {
     if (stream?.pes.open === true) {
       stream.pes.appendEmpty(bytes, at)
-      this.#countOpenBytes(stream)
+      this.#countOpenBytes()
     } else if (pid === this.#program?.pcrPid) {
       outputs.push({ type: 'packets', pid, chunks: [bytes.subarray(at, at + PACKET_BYTES)] })
     } else this.#stats.unusedPackets++
@@ -199,14 +199,17 @@ export class Demuxer {
       pes.handleOrphan()
       return
     }
-    this.#countOpenBytes(stream)
+    this.#countOpenBytes()
     if (complete && pes.open) this.#release(stream, outputs)
   }
 
-  /** One more packet is held in the open PES of `stream`. */
-  #countOpenBytes({ pes }: ElementaryStream): void {
+  /** One more packet is held. If that is too much, the largest PES is dropped: the one that does not end. */
+  #countOpenBytes(): void {
     this.#openBytes += PACKET_BYTES
     if (this.#openBytes <= MAX_OPEN_BYTES) return
+    const { pes } = [...this.#streams.values()].reduce((a, b) =>
+      a.pes.sizeBytes >= b.pes.sizeBytes ? a : b,
+    )
     this.#openBytes -= pes.sizeBytes
     pes.take()
     this.#stats.oversizedPes++

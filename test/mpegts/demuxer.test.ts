@@ -598,6 +598,19 @@ t.test('what the network may send', async (t) => {
     t.strictSame(summary(demuxer.end()), ['video 6000'])
   })
 
+  t.test('a PES that never ends costs no other track anything', async (t) => {
+    const data = { pid: 0x102, streamType: 0x15 }
+    const ts = new TsBuilder().program([VIDEO, data])
+    ts.unit(0x102, pesPacket(Buffer.alloc(10), { ptsTicks: 0, streamId: 0xbd, length: 'none' }))
+    const room = Math.floor((8 * 1024 * 1024) / 188) - 20
+    for (let i = 0; i < room; i++) ts.packet({ pid: 0x102, payload: Buffer.alloc(184) })
+    for (let i = 0; i < 10; i++) ts.unit(0x100, videoPes(i, 3000 * i, 184 * 40))
+    const demuxer = new Demuxer()
+    const pictures = unitsOf(demuxer.push(ts.bytes), 0x100)
+    t.equal(pictures.length, 9, 'all but the one that is open')
+    t.match(demuxer.stats, { oversizedPes: 1, damagedUnits: 0 })
+  })
+
   t.test('the limit is on what is open, not on what went by', async (t) => {
     const demuxer = new Demuxer()
     demuxer.push(new TsBuilder().program([VIDEO]).bytes)
