@@ -29,7 +29,7 @@ export interface StreamEvents {
   live: []
   /** The encoder is gone; the playlist waits for it. */
   interrupted: [event: { reason: LeaveReason }]
-  /** A condition of the source that an operator should mend; once for each condition. */
+  /** A condition of the source that an operator should mend; told when it begins. */
   warning: [warning: Warning]
   /** The stream is over. Last event. */
   end: [event: { reason: StopReason }]
@@ -57,8 +57,8 @@ export interface StreamFile {
   readonly targetDurationSec: number
 }
 
-/** Without a PAT for this long, an encoder does not send what it should. */
-const NO_PAT_AFTER_US = 5_000_000
+/** Without PAT and PMT, or without media for this long, an encoder does not send what it should. */
+const SILENT_AFTER_US = 5_000_000
 
 /**
  * Commands: `renewKey`, `publish`, `stop`; `tick` now and then (4 times a second is plenty) lets time pass.
@@ -82,6 +82,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   #keyExpiresAtMs = 0
   #publication: Publication | undefined
   #tracks: readonly Track[] = []
+  /** When a picture or sound arrived last. */
+  #mediaAtUs = 0
   #liveSinceMs: number | undefined
   /** When the encoder was lost, or a key issued after that. */
   #waitingSinceUs = 0
@@ -165,7 +167,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     } else if (this.#state === 'READY' && clock.wallMs() >= this.#keyExpiresAtMs) {
       this.stop('key-expired')
     }
-    this.#command(() => this.#watchProgram(nowUs))
+    this.#command(() => this.#watchSource(nowUs))
   }
 
   /** Releases the memory of its segments. */
@@ -207,9 +209,13 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   }
 
   #consume(outputs: readonly DemuxerOutput[]): void {
-    const wallMs = this.#options.clock.wallMs()
+    const { clock } = this.#options
+    const wallMs = clock.wallMs()
     for (const output of outputs) {
       if (output.type === 'program') this.#tracks = output.program.tracks
+      else if (output.type === 'unit' && output.unit.track.kind !== 'data') {
+        this.#mediaAtUs = clock.nowUs()
+      }
       this.#take(this.#segmenter.push(output, wallMs))
     }
   }
@@ -241,10 +247,20 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     this.#untold.push(() => this.emit('warning', warning))
   }
 
-  #watchProgram(nowUs: number): void {
-    if (this.#publication === undefined) return
-    if (this.#publication.hasProgram) this.#warnings.delete('NO_PAT')
-    else if (nowUs - this.#publication.openedUs >= NO_PAT_AFTER_US) {
+  #watchSource(nowUs: number): void {
+    const publication = this.#publication
+    if (publication === undefined) return
+    const mediaSinceUs = Math.max(publication.openedUs, this.#mediaAtUs)
+    if (nowUs - mediaSinceUs < SILENT_AFTER_US) this.#warnings.delete('NO_MEDIA')
+    else if (publication.hasProgram) {
+      this.#warn({
+        code: 'NO_MEDIA',
+        message:
+          'PAT and PMT, but no picture and no sound for 5 s: the encoder is paused, or it scrambles what it sends',
+      })
+    }
+    if (publication.hasProgram) this.#warnings.delete('NO_PAT')
+    else if (nowUs - publication.openedUs >= SILENT_AFTER_US) {
       this.#warn({
         code: 'NO_PAT',
         message: 'no PAT and PMT for 5 s: the encoder must send MPEG-TS (ffmpeg: -f mpegts)',

@@ -4,6 +4,7 @@ import { SegmentCache } from '../../src/hls/segment-cache.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
 import type { Encoder } from '../../src/stream/publication.ts'
 import { StreamRegistry } from '../../src/stream/registry.ts'
+import { TsBuilder } from '../mpegts/ts-builder.ts'
 
 /** H.264 with a key frame each second and AAC, 8 s. */
 const CLIP = readFileSync(new URL('../../fixtures/demo.mpegts', import.meta.url))
@@ -239,6 +240,31 @@ t.test('5 s without a PAT is a warning, which a PAT takes back', async (t) => {
   publication.push(CLIP)
   stream.tick()
   t.notMatch(stream.report().warnings, [{ code: 'NO_PAT' }])
+})
+
+t.test('5 s without a picture or sound is a warning, which either takes back', async (t) => {
+  const { stream, events, clock } = setUp()
+  const publication = stream.publish(fakeEncoder())
+  const tables = new TsBuilder().program([{ pid: 0x100, streamType: 0x1b }]).bytes
+  const run = (sec: number) => {
+    clock.advanceSec(sec)
+    stream.tick()
+  }
+  for (let turn = 0; turn < 5; turn++) publication.push(tables)
+  run(4.9)
+  t.strictSame(stream.report().warnings, [])
+  run(0.2)
+  run(0.2)
+  t.match(stream.report().warnings, [{ code: 'NO_MEDIA', message: /no picture and no sound/ }])
+  publication.push(CLIP)
+  run(0.2)
+  t.strictSame(stream.report().warnings, [])
+  run(5)
+  t.match(stream.report().warnings, [{ code: 'NO_MEDIA' }], 'also in mid-stream')
+  t.strictSame(
+    events.filter((event) => event.startsWith('warning')),
+    ['warning: NO_MEDIA', 'warning: NO_MEDIA'],
+  )
 })
 
 t.test('a registry starts, finds and forgets', async (t) => {
