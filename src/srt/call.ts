@@ -207,6 +207,7 @@ export class Call {
       },
       send: (sent) => options.host.transmit(sent),
       onMalformed: () => {},
+      onExcess: () => {},
       // No sink of somebody else's could throw; what does is our own mistake and shall be seen.
       onFailure: (error) => {
         throw error

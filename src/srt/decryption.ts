@@ -8,6 +8,7 @@
  */
 import { unwrapKeys, type KeyEncryptionKey } from './key-encryption.ts'
 import { Keystream } from './keystream.ts'
+import { TokenBucket } from './token-bucket.ts'
 import {
   countKeys,
   decodeKeyMaterial,
@@ -17,9 +18,8 @@ import {
 } from './wire/key-material.ts'
 import { encryptionKeyFlag, HEADER_BYTES, isRetransmitted, sequenceNumber } from './wire/packet.ts'
 
-/** Key material that is looked at: as many tries as libsrt makes in a row, and as many a second after that. */
-const REQUESTS_AT_ONCE = 10
-const REQUEST_EVERY_US = 100_000
+/** Key material that is looked at, a second: as many tries as libsrt makes in a row. */
+const REQUESTS_PER_SEC = 10
 
 export class Decryption {
   readonly #keyEncryptionKey: KeyEncryptionKey
@@ -29,13 +29,12 @@ export class Decryption {
   #message: Buffer
   /** What gave those before: a copy of it that comes late must not bring them back. */
   #previousMessage: Buffer | undefined
-  #requestsLeft = REQUESTS_AT_ONCE
-  #refilledUs: number
+  readonly #requests: TokenBucket
 
   private constructor(kek: KeyEncryptionKey, message: Buffer, nowUs: number) {
     this.#keyEncryptionKey = kek
     this.#message = message
-    this.#refilledUs = nowUs
+    this.#requests = new TokenBucket(REQUESTS_PER_SEC, nowUs)
   }
 
   /**
@@ -81,7 +80,7 @@ export class Decryption {
    * @returns whether to agree by repeating it; if not, nothing has changed
    */
   refresh(message: Buffer, nowUs: number): boolean {
-    if (!this.#mayTry(nowUs)) return false
+    if (!this.#requests.take(nowUs)) return false
     if (message.equals(this.#message)) return true
     if (this.#previousMessage?.equals(message)) return false
     const material = decodeKeyMaterial(message)
@@ -94,13 +93,5 @@ export class Decryption {
     this.#previousMessage = this.#message
     this.#message = message
     return true
-  }
-
-  /** A token bucket. */
-  #mayTry(nowUs: number): boolean {
-    const refill = Math.floor((nowUs - this.#refilledUs) / REQUEST_EVERY_US)
-    this.#requestsLeft = Math.min(REQUESTS_AT_ONCE, this.#requestsLeft + refill)
-    this.#refilledUs += refill * REQUEST_EVERY_US
-    return this.#requestsLeft > 0 && this.#requestsLeft-- > 0
   }
 }

@@ -54,7 +54,13 @@ export class Endpoint {
   readonly #connections: SocketTable<Connection>
   /** Those with data under way; the others are looked at less often. */
   readonly #active = new Set<Connection>()
-  readonly #counters = { malformed: 0, unknownSocketIds: 0, wrongSources: 0, failures: 0 }
+  readonly #counters = {
+    malformed: 0,
+    unknownSocketIds: 0,
+    wrongSources: 0,
+    controlPacketsDropped: 0,
+    failures: 0,
+  }
   readonly #stalls: StallDetector
   #idleCheckUs: number
 
@@ -147,6 +153,7 @@ export class Endpoint {
       ...acceptance,
       send: (datagram) => this.#host.transmit(datagram, remotePort, remoteAddress),
       onMalformed: () => this.#counters.malformed++,
+      onExcess: () => this.#counters.controlPacketsDropped++,
       onFailure: (error) => {
         this.#counters.failures++
         this.#host.fail(error)

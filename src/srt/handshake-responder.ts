@@ -13,7 +13,9 @@ import { RejectCode } from '../errors.ts'
 import type { Connection } from './connection.ts'
 import { CookieIssuer, type CookieOwner } from './cookie.ts'
 import type { Decryption } from './decryption.ts'
+import { InductionLimiter } from './induction-limiter.ts'
 import { negotiate, type Agreement, type Terms } from './negotiation.ts'
+import { networkOf } from './source-network.ts'
 import { TOMBSTONE_US } from './timers.ts'
 import type { ConnectionRequest, PayloadSink } from './types.ts'
 import {
@@ -38,6 +40,9 @@ import { ControlType, HEADER_BYTES, timestampUs, writeControlHeader } from './wi
 
 /** Callers that wait for the host's decision at one time. */
 const MAX_PENDING = 256
+
+/** And of those, callers from one network: others find room beside them. */
+const MAX_PENDING_PER_NETWORK = 128
 
 /** Refusals remembered for callers that repeat themselves. */
 const MAX_REFUSALS = 1024
@@ -109,6 +114,7 @@ interface Refused {
 export class HandshakeResponder {
   readonly counters = {
     inductions: 0,
+    inductionsDropped: 0,
     accepted: 0,
     duplicateHandshakes: 0,
     badCookies: 0,
@@ -118,6 +124,7 @@ export class HandshakeResponder {
   readonly #options: ResponderOptions
   readonly #host: ResponderHost
   readonly #cookies: CookieIssuer
+  readonly #inductions: InductionLimiter
   readonly #pending = new Map<string, Attempt>()
   readonly #accepted = new Map<string, Accepted>()
   /** Oldest first. */
@@ -128,6 +135,7 @@ export class HandshakeResponder {
     this.#options = options
     this.#host = options.host
     this.#cookies = new CookieIssuer(options.random, options.nowUs)
+    this.#inductions = new InductionLimiter(options.nowUs)
   }
 
   /** Attempts and refusals wait for their time to pass. */
@@ -152,6 +160,10 @@ export class HandshakeResponder {
   /** The answer is no longer than the request, so that nobody can be flooded through us. */
   #answerInduction(peer: Peer, nowUs: number): void {
     this.counters.inductions++
+    if (!this.#inductions.admit(peer.remoteAddress, nowUs)) {
+      this.counters.inductionsDropped++
+      return
+    }
     const answer: Handshake = {
       ...peer.handshake,
       version: HANDSHAKE_VERSION,
@@ -182,7 +194,7 @@ export class HandshakeResponder {
     const agreement = negotiate(peer.handshake, extensions, this.#options)
     if ('reject' in agreement) this.#refuse(peer, agreement.reject, nowUs)
     else if (this.#closed) this.#refuse(peer, RejectCode.CLOSE, nowUs)
-    else if (this.#pending.size === MAX_PENDING) this.#refuse(peer, RejectCode.BACKLOG, nowUs)
+    else if (!this.#hasRoomFor(peer)) this.#refuse(peer, RejectCode.BACKLOG, nowUs)
     else {
       const attempt: Attempt = {
         ...peer,
@@ -196,6 +208,16 @@ export class HandshakeResponder {
       this.#pending.set(key, attempt)
       this.#host.request(attempt)
     }
+  }
+
+  #hasRoomFor({ remoteAddress }: Peer): boolean {
+    if (this.#pending.size < MAX_PENDING_PER_NETWORK) return true
+    if (this.#pending.size === MAX_PENDING) return false
+    const network = networkOf(remoteAddress)
+    const neighbours = [...this.#pending.values()].filter(
+      (attempt) => networkOf(attempt.remoteAddress) === network,
+    )
+    return neighbours.length < MAX_PENDING_PER_NETWORK
   }
 
   /** Nothing while the host decides; nothing once the connection is over, so that no late packet brings it back. */

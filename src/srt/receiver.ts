@@ -20,6 +20,7 @@ import { RateMeter } from './rate-meter.ts'
 import { ReceiveBuffer } from './receive-buffer.ts'
 import type { RttEstimator } from './rtt.ts'
 import { MIN_NAK_INTERVAL_US } from './timers.ts'
+import { TokenBucket } from './token-bucket.ts'
 import type { Transmitter } from './transmitter.ts'
 import { DeliveryClock, type TsbpdOptions } from './tsbpd.ts'
 import type { PayloadSink } from './types.ts'
@@ -44,6 +45,13 @@ const LIGHT_ACK_PACKETS = 64
  */
 const ACK_PACKETS = 16
 const ACK_DELAY_US = 25_000
+
+/**
+ * What NAKs may take of the way back: a tenth of what arrives, or this much (bytes a second). The worst that 10 % loss asks
+ * for stays below; a sender that leaves out every other number of tiny packets would get more back than it sends.
+ */
+const NAK_SHARE = 0.1
+const MIN_NAK_BYTES_PER_SEC = 64_000
 
 /** Ranges given up lately, remembered to tell a belated packet from a duplicate. */
 const MAX_GIVEN_UP_RANGES = 16
@@ -77,6 +85,8 @@ export class ReceiverCounters {
   filter = 0
   /** Too far ahead of a missing packet to be kept. */
   overflow = 0
+  /** Loss reports not sent, because they would take too much of the way back. */
+  withheldReports = 0
 }
 
 export class Receiver {
@@ -91,6 +101,7 @@ export class Receiver {
   readonly #sink: Pick<PayloadSink, 'push' | 'gap'>
   readonly #rate: RateMeter
   readonly #acks = new AckHistory()
+  readonly #nakBudget: TokenBucket
   readonly #givenUp: LossRange[] = []
 
   /** First sequence number that is not delivered. */
@@ -119,6 +130,7 @@ export class Receiver {
     this.#transmitter = options.transmitter
     this.#sink = options.sink
     this.#rate = new RateMeter(options.nowUs)
+    this.#nakBudget = new TokenBucket(MIN_NAK_BYTES_PER_SEC, options.nowUs)
     const first = options.initialSequenceNumber
     this.#next = this.#end = this.#heldFrom = first
     this.#lightAcked = this.#acked = this.#confirmed = first
@@ -270,6 +282,7 @@ export class Receiver {
 
   tick(nowUs: number): void {
     this.#rate.tick(this.counters, nowUs)
+    this.#nakBudget.perSec = Math.max(MIN_NAK_BYTES_PER_SEC, this.bytesPerSec * NAK_SHARE)
     this.#dropTooLate(nowUs)
     if (this.#stopped) return
     this.#acknowledge(nowUs)
@@ -325,7 +338,10 @@ export class Receiver {
   }
 
   #sendNak(ranges: readonly LossRange[], nowUs: number): void {
-    this.#transmitter.sendControl(ControlType.NAK, 0, encodeLossList(ranges), nowUs)
+    const list = encodeLossList(ranges)
+    if (this.#nakBudget.take(nowUs, HEADER_BYTES + list.length)) {
+      this.#transmitter.sendControl(ControlType.NAK, 0, list, nowUs)
+    } else this.counters.withheldReports++
   }
 
   #missingRanges(): LossRange[] {

@@ -99,6 +99,8 @@ export interface SenderStats {
 /** What happened at a listener's socket, since it was opened. */
 export interface ListenerStats {
   readonly inductions: number
+  /** Of those, left without an answer: too many in a second, from one network or in all. */
+  readonly inductionsDropped: number
   readonly accepted: number
   /** Repeated handshakes of callers that were answered before, or wait for their answer. */
   readonly duplicateHandshakes: number
@@ -112,6 +114,8 @@ export interface ListenerStats {
   readonly unknownSocketIds: number
   /** Datagrams for a connection, from another address than its peer's. */
   readonly wrongSources: number
+  /** Control packets of connections that send too many of them. */
+  readonly controlPacketsDropped: number
   /** Connections closed because their sink threw. */
   readonly failures: number
 }

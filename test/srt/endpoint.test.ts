@@ -81,13 +81,13 @@ function createEndpoint() {
       fail: (error) => failures.push(error),
     },
   })
-  const send = (datagram: Buffer, nowUs = 0, port = PORT, address = ADDRESS) => {
+  const send = (datagram: Buffer, nowUs = 0, port = PORT, address = ADDRESS): Buffer[] => {
     endpoint.handleDatagram(datagram, port, address, nowUs)
     return sent.splice(0).map((one) => one.datagram)
   }
   /** @returns the cookie for a caller at this place */
-  const induce = (handshake = INDUCTION, nowUs = 0, port = PORT) => {
-    const [answer] = send(encode(handshake), nowUs, port)
+  const induce = (handshake = INDUCTION, nowUs = 0, port = PORT, address = ADDRESS) => {
+    const [answer] = send(encode(handshake), nowUs, port, address)
     return decodeHandshake(answer!)!.cookie
   }
   return {
@@ -99,10 +99,15 @@ function createEndpoint() {
     induce,
     take: () => sent.splice(0).map(({ datagram }) => datagram),
     /** A conclusion with a good cookie. */
-    conclude(handshake: Partial<Handshake> = {}, blocks = [hsBlock()], nowUs = 0): Buffer[] {
+    conclude(
+      handshake: Partial<Handshake> = {},
+      blocks = [hsBlock()],
+      nowUs = 0,
+      address = ADDRESS,
+    ): Buffer[] {
       const conclusion = { ...CONCLUSION, ...handshake }
-      const cookie = induce({ ...INDUCTION, socketId: conclusion.socketId }, nowUs)
-      return send(encode({ ...conclusion, cookie }, blocks), nowUs)
+      const cookie = induce({ ...INDUCTION, socketId: conclusion.socketId }, nowUs, PORT, address)
+      return send(encode({ ...conclusion, cookie }, blocks), nowUs, PORT, address)
     },
     /** Turns ticks of 10 ms until then. */
     waitUntil(nowUs: number, fromUs = 0): Buffer[] {
@@ -202,7 +207,7 @@ t.test('the host is asked once, and answers when it can (4.3.1.2)', async (t) =>
   const streamId = 'mode=publish,rid=demo,token=x'
   const blocks = [hsBlock(), encodeStreamIdExtension(streamId)]
   t.strictSame(conclude({}, blocks, 1_000_000), [])
-  t.strictSame(conclude(), [], 'a repetition waits too')
+  t.strictSame(conclude({}, blocks, 1_250_000), [], 'a repetition waits too')
   t.equal(asked.length, 1)
   t.match(asked[0], {
     remoteAddress: ADDRESS,
@@ -379,19 +384,59 @@ t.test('a host that thinks too long is spared the answer', async (t) => {
 
 t.test('callers that wait for the host are bounded', async (t) => {
   const { conclude, asked, endpoint } = createEndpoint()
-  for (let socketId = 1; socketId <= 256; socketId++) t.strictSame(conclude({ socketId }), [])
-  t.equal(rejectOf(conclude({ socketId: 300 })), RejectCode.BACKLOG)
+  const concludeFrom = (address: string, socketId: number) =>
+    conclude({ socketId }, [hsBlock()], 0, address)
+  for (let id = 1; id <= 128; id++) t.strictSame(concludeFrom(`192.0.2.${id}`, id), [])
+  t.equal(rejectOf(concludeFrom('192.0.2.1', 200)), RejectCode.BACKLOG, 'half for one network')
+  for (let id = 1; id <= 128; id++) t.strictSame(concludeFrom(`2001:db8:0:${id}::1`, id), [])
+  t.equal(rejectOf(concludeFrom('198.51.100.1', 300)), RejectCode.BACKLOG)
   endpoint.decide(asked[0]!, { reject: 1010 }, 0)
-  t.strictSame(conclude({ socketId: 301 }), [], 'one went, one more may come')
+  t.strictSame(concludeFrom('198.51.100.1', 301), [], 'one went, one more may come')
 })
 
 t.test('refusals that are remembered are bounded', async (t) => {
   const { conclude, send } = createEndpoint()
-  for (let socketId = 1; socketId <= 1100; socketId++) conclude({ socketId }, [])
-  const repeated = conclude({ socketId: 1 }, [hsBlock()])
+  for (let socketId = 1; socketId <= 1100; socketId++) conclude({ socketId }, [], socketId * 1000)
+  const repeated = conclude({ socketId: 1 }, [hsBlock()], 1_101_000)
   t.strictSame(repeated, [], 'the oldest is forgotten, and judged anew')
-  t.equal(rejectOf(conclude({ socketId: 1100 }, [hsBlock()])), RejectCode.ROGUE)
+  t.equal(rejectOf(conclude({ socketId: 1100 }, [hsBlock()], 1_102_000)), RejectCode.ROGUE)
   t.strictSame(send(Buffer.alloc(3)), [])
+})
+
+t.test('a network gets 1000 inductions a second answered, and the others theirs', async (t) => {
+  const { endpoint, send } = createEndpoint()
+  const answered = (count: number, nowUs: number, address: string) => {
+    let answers = 0
+    for (let i = 0; i < count; i++) answers += send(encode(INDUCTION), nowUs, PORT, address).length
+    return answers
+  }
+  t.equal(answered(3000, 0, ADDRESS), 1000)
+  t.equal(answered(10, 0, '192.0.2.200'), 0, 'a neighbour')
+  t.equal(answered(10, 0, '198.51.100.1'), 10)
+  t.equal(answered(10, 100_000, ADDRESS), 10, 'what is left of one second is there the next')
+  t.match(endpoint.stats, { inductions: 3030, inductionsDropped: 2010 })
+})
+
+t.test('5000 inductions a second are answered in all, whatever their sources say', async (t) => {
+  const { endpoint, send } = createEndpoint()
+  let answers = 0
+  for (let i = 0; i < 20_000; i++) {
+    answers += send(encode(INDUCTION), 0, PORT, `10.${i >> 8}.${i & 255}.1`).length
+  }
+  t.equal(answers, 5000)
+  t.equal(endpoint.stats.inductionsDropped, 15_000)
+  t.equal(send(encode(INDUCTION), 1000, PORT, ADDRESS).length, 1)
+})
+
+t.test('a connection is heard 2000 control packets a second; its data goes on', async (t) => {
+  const { endpoint, send, id, heard } = connect()
+  for (let i = 0; i < 3000; i++) send(control(ControlType.KEEPALIVE, id))
+  send(control(ControlType.SHUTDOWN, id))
+  send(dataPacket(id, FIRST))
+  t.strictSame(heard, ['open', 'data'])
+  t.equal(endpoint.stats.controlPacketsDropped, 1001)
+  send(control(ControlType.SHUTDOWN, id), 1000)
+  t.strictSame(heard, ['open', 'data', 'end shutdown'])
 })
 
 t.test('payloads reach the sink; SHUTDOWN ends it, with all that was held', async (t) => {

@@ -150,6 +150,17 @@ t.test('a report names as many gaps as fit a datagram', async (t) => {
   t.equal(decodeLossList(nak!)!.length, 182)
 })
 
+t.test('reports take no more than 64 kB/s, or a tenth of what arrives', async (t) => {
+  const { receiver, arrive, take } = createReceiver({ bufferPackets: 100_000 })
+  // A NAK of 20 bytes for each packet of 20.
+  for (let number = 1; number < 10_000; number += 2) arrive(number, 0)
+  t.equal(take(ControlType.NAK).length, 64_000 / 20)
+  t.equal(receiver.counters.withheldReports, 1800)
+  t.equal(receiver.counters.lost, 5000, 'what is not reported is counted all the same')
+  receiver.tick(100_000)
+  t.equal(take(ControlType.NAK).length, 1, 'and asked for when there is room')
+})
+
 t.test('a gap is given up when the packet behind it is due (4.6)', async (t) => {
   const { receiver, arrive, heard, take } = createReceiver()
   arrive(0)
