@@ -11,6 +11,9 @@ import { MOST_STEP_BACK_TICKS, TICKS_PER_SEC, type Timeline } from './timeline.t
 const MOST_UNITS = 128
 const MOST_BYTES = 1024 * 1024
 
+/** So many units far from the pictures, one after the other, are no accident. */
+const FAR_UNITS_IN_A_ROW = 50
+
 /** Sound this long before the first picture is kept: it goes on into it, since a PES packet holds about as much. */
 const LEAD_TICKS = 0.25 * TICKS_PER_SEC
 
@@ -20,10 +23,16 @@ export class HeldAudio {
   #sizeBytes = 0
   #borrowed = false
   #dropped = 0
+  #farInARow = 0
 
   /** Units that belonged to no segment: before the first picture, or with a time that fits nowhere. */
   get dropped(): number {
     return this.#dropped
+  }
+
+  /** The sound keeps another time than the pictures: none of it finds its place. */
+  get outOfStep(): boolean {
+    return this.#farInARow >= FAR_UNITS_IN_A_ROW
   }
 
   /** Borrows the unit's chunks until `keep`. */
@@ -39,12 +48,15 @@ export class HeldAudio {
       if (!isInStep(unit, timeline, untilTicks)) {
         const stray = this.#isStray(unit, timeline, untilTicks)
         if (!stray && !this.#isFull) return undefined
-        if (stray || !timeline.isNear(unit.ptsTicks)) {
+        const isNear = timeline.isNear(unit.ptsTicks)
+        if (stray || !isNear) {
           this.#drop()
+          if (!isNear) this.#farInARow++
           continue
         }
       }
       this.#shift()
+      this.#farInARow = 0
       timeline.audioTicks = unit.ptsTicks
       return unit
     }

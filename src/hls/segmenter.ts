@@ -203,6 +203,7 @@ export class Segmenter {
     this.#heldAudio.push(unit)
     if (this.#open !== undefined) this.#placeAudio(this.#open, this.#open.timeline.latestTicks)
     this.#heldAudio.keep()
+    if (this.#heldAudio.outOfStep) this.#warn(warnings.audioOutOfStep())
   }
 
   #pushReference(unit: PesUnit): void {

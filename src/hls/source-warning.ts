@@ -42,6 +42,14 @@ export function timestampJump(): SourceWarning {
   }
 }
 
+export function audioOutOfStep(): SourceWarning {
+  return {
+    code: 'AUDIO_OUT_OF_STEP',
+    message:
+      'the timestamps of the sound fit to no picture, so that it is left out: sound and picture must come of one clock, restart the encoder',
+  }
+}
+
 export function trackSilent({ kind, pid }: Track): SourceWarning {
   return {
     code: 'TRACK_SILENT',

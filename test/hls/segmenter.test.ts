@@ -394,6 +394,20 @@ t.test('sound with a time that fits nowhere holds nothing up', async (t) => {
   t.equal(segmenter.stats.strayAudioUnits, 2)
 })
 
+t.test('sound that keeps another time than the pictures is left out, with a warning', async (t) => {
+  const video = pictures({ frames: 1800, framesPerGop: 60 })
+  for (const skewSec of [1000, -1000, 15, -9]) {
+    const audio = sounds(CLIP_START_TICKS, 340)
+    const skewed = audio.map((value) => ({ ...value, ptsTicks: value.ptsTicks + skewSec * SEC }))
+    const units = interleave({ units: video }, { units: skewed })
+    const { warnings, segments } = run([AUDIO_VIDEO, ...units.map(unit), END])
+    const isLeftOut = Math.abs(skewSec) === 1000
+    t.same(warnings, isLeftOut ? ['AUDIO_OUT_OF_STEP'] : [], `${skewSec} s`)
+    t.equal(timesOf(segments, AUDIO.pid).flat().length > 0, !isLeftOut)
+    t.equal(segments.length, 30)
+  }
+})
+
 t.test('sound without pictures is held within bounds', async (t) => {
   const start = [AUDIO_VIDEO, unit(picture(CLIP_START_TICKS, { key: true }))]
   const many = Array.from({ length: 3000 }, (_, index) => sound(CLIP_START_TICKS + index * 100))
