@@ -200,7 +200,7 @@ export class Connection implements SrtConnection {
     switch (controlSubtype(datagram)) {
       case ExtensionType.KMREQ:
         // A refusal would be taken for the end of encryption; the peer repeats what is not answered.
-        if (decryption?.refresh(contents, nowUs) === true) {
+        if (decryption?.refresh(contents, this.#receiver.end, nowUs) === true) {
           this.#transmitter.sendExtension(ExtensionType.KMRSP, contents, nowUs)
         } else this.#options.onMalformed()
         break

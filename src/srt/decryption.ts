@@ -2,10 +2,16 @@
  * The receiving side of an encrypted connection (draft-sharabayko-srt 6.1.6, 6.2.2): two keys, of which each packet
  * names one, and key material that replaces them while data flows.
  *
- * Around a change of keys both are in use, since a packet that is sent again keeps the key it was sent with.
+ * Around a change of keys both are in use, since a packet that is sent again keeps the key it was sent with. Where keys
+ * change often and the latency is long, even one that was replaced is: the flag alone does not tell it from the next.
+ *
+ *   even          odd           even, another one
+ *   ─────────────┬─────────────┬─────────────────►  sequence numbers
+ *                     ▲ key material: what is even and older than this, is under the old key
  *
  * @module
  */
+import { sequenceDistance } from '../binary/sequence-number.ts'
 import { unwrapKeys, type KeyEncryptionKey } from './key-encryption.ts'
 import { Keystream } from './keystream.ts'
 import { TokenBucket } from './token-bucket.ts'
@@ -21,10 +27,40 @@ import { encryptionKeyFlag, HEADER_BYTES, isRetransmitted, sequenceNumber } from
 /** Key material that is looked at, a second: as many tries as libsrt makes in a row. */
 const REQUESTS_PER_SEC = 10
 
+/** So far behind the others no packet comes; comparing sequence numbers has an end. */
+const MAX_LATE_PACKETS = 2 ** 24
+
+/** The keys that one flag has stood for. */
+class KeySlot {
+  #key: Buffer | undefined
+  #current: Keystream | undefined
+  #previous: Keystream | undefined
+  /** Packets before this one are under the previous key. */
+  #changedAt = 0
+
+  /** @param nextSequence  no packet from this number on has been sent under an older key */
+  put(key: Buffer, salt: Buffer, nextSequence: number): void {
+    if (this.#key?.equals(key) === true) return
+    this.#key = key
+    this.#previous = this.#current
+    this.#current = new Keystream(key, salt)
+    this.#changedAt = nextSequence
+  }
+
+  /** @returns undefined where nobody has told the key */
+  find(sequence: number): Keystream | undefined {
+    if (this.#previous === undefined) return this.#current
+    const ahead = sequenceDistance(this.#changedAt, sequence)
+    if (ahead < 0) return this.#previous
+    if (ahead > MAX_LATE_PACKETS) this.#previous = undefined
+    return this.#current
+  }
+}
+
 export class Decryption {
   readonly #keyEncryptionKey: KeyEncryptionKey
-  #even: Keystream | undefined
-  #odd: Keystream | undefined
+  readonly #even = new KeySlot()
+  readonly #odd = new KeySlot()
   /** What gave the keys: a repetition of it needs no work. */
   #message: Buffer
   /** What gave those before: a copy of it that comes late must not bring them back. */
@@ -47,15 +83,16 @@ export class Decryption {
     nowUs: number,
   ): Decryption | undefined {
     const decryption = new Decryption(kek, material.message, nowUs)
-    return decryption.#adopt(material) ? decryption : undefined
+    return decryption.#adopt(material, 0) ? decryption : undefined
   }
 
-  #adopt({ keys, keyBytes, wrappedKeys }: KeyMaterial): boolean {
+  #adopt({ keys, keyBytes, wrappedKeys }: KeyMaterial, nextSequence: number): boolean {
     const unwrapped = unwrapKeys(this.#keyEncryptionKey, wrappedKeys)
     if (unwrapped?.length !== countKeys(keys) * keyBytes) return false
     const { salt } = this.#keyEncryptionKey
-    if (keys !== KeyFlag.ODD) this.#even = new Keystream(unwrapped.subarray(0, keyBytes), salt)
-    if (keys !== KeyFlag.EVEN) this.#odd = new Keystream(unwrapped.subarray(-keyBytes), salt)
+    const [even, odd] = [unwrapped.subarray(0, keyBytes), unwrapped.subarray(-keyBytes)]
+    if (keys !== KeyFlag.ODD) this.#even.put(even, salt, nextSequence)
+    if (keys !== KeyFlag.EVEN) this.#odd.put(odd, salt, nextSequence)
     return true
   }
 
@@ -66,20 +103,21 @@ export class Decryption {
    */
   open(datagram: Buffer): boolean {
     const flag = encryptionKeyFlag(datagram)
-    const keystream =
-      flag === KeyFlag.EVEN ? this.#even : flag === KeyFlag.ODD ? this.#odd : undefined
+    const slot = flag === KeyFlag.EVEN ? this.#even : flag === KeyFlag.ODD ? this.#odd : undefined
+    const sequence = sequenceNumber(datagram)
+    const keystream = slot?.find(sequence)
     if (keystream === undefined) return false
-    const payload = datagram.subarray(HEADER_BYTES)
-    keystream.apply(payload, sequenceNumber(datagram), isRetransmitted(datagram))
+    keystream.apply(datagram.subarray(HEADER_BYTES), sequence, isRetransmitted(datagram))
     return true
   }
 
   /**
    * Takes the keys of a KMREQ that comes while data flows. The salt stays the connection's, so no key has to be derived.
    *
+   * @param nextSequence  one beyond the highest that arrived: a key is told before it is used
    * @returns whether to agree by repeating it; if not, nothing has changed
    */
-  refresh(message: Buffer, nowUs: number): boolean {
+  refresh(message: Buffer, nextSequence: number, nowUs: number): boolean {
     if (!this.#requests.take(nowUs)) return false
     if (message.equals(this.#message)) return true
     if (this.#previousMessage?.equals(message)) return false
@@ -89,7 +127,7 @@ export class Decryption {
       material?.cipher === KmCipher.AES_CTR &&
       material.keyBytes === key.length &&
       material.salt.equals(salt)
-    if (!fits || !this.#adopt(material)) return false
+    if (!fits || !this.#adopt(material, nextSequence)) return false
     this.#previousMessage = this.#message
     this.#message = message
     return true

@@ -140,6 +140,11 @@ export class Receiver {
     return this.#rate.bytesPerSec
   }
 
+  /** One beyond the highest sequence number that arrived. */
+  get end(): number {
+    return this.#end
+  }
+
   /** Something is missing, or an ACK is not confirmed: the next tick may have work. */
   get busy(): boolean {
     return this.#next !== this.#end || this.#next !== this.#confirmed

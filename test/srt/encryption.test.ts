@@ -239,7 +239,7 @@ t.test('what libsrt encrypted is decrypted: OpenSSL, AES-256, either key', async
   const odd = Buffer.from(TRANSMIT.oddPacket)
   t.notOk(decryption.open(odd), 'the odd key is not known yet')
   t.strictSame(odd, TRANSMIT.oddPacket, 'and the packet as it was')
-  t.ok(decryption.refresh(TRANSMIT.refresh, 0))
+  t.ok(decryption.refresh(TRANSMIT.refresh, 0x660ff87d, 0))
   for (const [packet, payload] of [
     [TRANSMIT.oddPacket, TRANSMIT.oddPayload],
     [TRANSMIT.packet, TRANSMIT.payload],
@@ -316,9 +316,9 @@ async function createRefresher() {
       wrappedKeys: wrapKeys(kek, bytes),
     })
   /** Whether a packet under that key can be read. */
-  const reads = (flag: 1 | 2, key: Buffer) => {
+  const reads = (flag: 1 | 2, key: Buffer, sequence = 9) => {
     const payload = Buffer.alloc(100, 0x47)
-    const datagram = dataPacket(9, cipherPacket(key, material.salt, 9, payload))
+    const datagram = dataPacket(sequence, cipherPacket(key, material.salt, sequence, payload))
     datagram[4]! |= flag << 3
     return decryption.open(datagram) && datagram.subarray(16).equals(payload)
   }
@@ -330,28 +330,44 @@ const [A, B, C] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte)) as [Buffer, Bu
 t.test('keys change while data flows; one alone, or both (6.1.6)', async (t) => {
   const { decryption, message, reads } = await createRefresher()
   const first = message(KeyFlag.BOTH, Buffer.concat([A, B]))
-  t.ok(decryption.refresh(first, 0))
+  t.ok(decryption.refresh(first, 0, 0))
   t.ok(reads(1, A) && reads(2, B))
-  t.ok(decryption.refresh(first, 0), 'again, and nothing changes')
+  t.ok(decryption.refresh(first, 0, 0), 'again, and nothing changes')
   t.ok(reads(1, A) && reads(2, B))
-  t.ok(decryption.refresh(message(KeyFlag.EVEN, C), 0))
+  t.ok(decryption.refresh(message(KeyFlag.EVEN, C), 0, 0))
   t.ok(reads(1, C) && reads(2, B), 'the other stays')
-  t.ok(decryption.refresh(message(KeyFlag.ODD, A), 0))
+  t.ok(decryption.refresh(message(KeyFlag.ODD, A), 0, 0))
   t.ok(reads(1, C) && reads(2, A))
 })
 
 t.test('key material that comes late does not bring the old key back', async (t) => {
   const { decryption, message, reads } = await createRefresher()
   const older = message(KeyFlag.BOTH, Buffer.concat([A, B]))
-  t.ok(decryption.refresh(older, 0))
-  t.ok(decryption.refresh(message(KeyFlag.BOTH, Buffer.concat([C, B])), 0))
-  t.notOk(decryption.refresh(older, 0))
+  t.ok(decryption.refresh(older, 0, 0))
+  t.ok(decryption.refresh(message(KeyFlag.BOTH, Buffer.concat([C, B])), 0, 0))
+  t.notOk(decryption.refresh(older, 0, 0))
   t.ok(reads(1, C) && reads(2, B))
+})
+
+t.test('what was sent under a key that has been replaced is read when it comes late', async (t) => {
+  for (const changedAt of [2000, 5]) {
+    const { decryption, message, reads } = await createRefresher()
+    t.ok(decryption.refresh(message(KeyFlag.BOTH, Buffer.concat([A, B])), 0, 0))
+    t.ok(decryption.refresh(message(KeyFlag.BOTH, Buffer.concat([C, B])), changedAt, 0))
+    const before = addToSequence(changedAt, -1)
+    const longBefore = addToSequence(changedAt, -1000)
+    t.ok(reads(1, A, before) && reads(1, A, longBefore))
+    t.ok(reads(1, C, changedAt) && reads(1, C, changedAt + 5000))
+    t.notOk(reads(1, A, changedAt), 'no key is used for two times')
+    t.ok(reads(2, B, before) && reads(2, B, changedAt), 'the other stays')
+    t.ok(reads(1, C, changedAt + 2 ** 24 + 1))
+    t.ok(reads(1, C, before), 'nothing comes as late as that')
+  }
 })
 
 t.test('a refresh that fails changes nothing (CVE-2026-55869)', async (t) => {
   const { decryption, message, reads } = await createRefresher()
-  t.ok(decryption.refresh(message(KeyFlag.BOTH, Buffer.concat([A, B])), 0))
+  t.ok(decryption.refresh(message(KeyFlag.BOTH, Buffer.concat([A, B])), 0, 0))
   const good = message(KeyFlag.BOTH, Buffer.concat([C, C]))
   const bend = (at: number, value: number) => {
     const bent = Buffer.from(good)
@@ -374,7 +390,7 @@ t.test('a refresh that fails changes nothing (CVE-2026-55869)', async (t) => {
     ['a refusal', hex('04000000')],
   ]
   failing.forEach(([name, bad], index) => {
-    t.notOk(decryption.refresh(bad, index * 1e6), name)
+    t.notOk(decryption.refresh(bad, 0, index * 1e6), name)
     if (!(reads(1, A) && reads(2, B))) t.fail(`${name} changed a key`)
   })
 })
@@ -384,7 +400,7 @@ t.test('key material is looked at ten times in a row, then ten times a second', 
   const answered = (nowUs: number, requests: number) => {
     let count = 0
     for (let i = 0; i < requests; i++) {
-      if (decryption.refresh(TRANSMIT.request, nowUs)) count++
+      if (decryption.refresh(TRANSMIT.request, 0, nowUs)) count++
     }
     return count
   }
@@ -412,6 +428,7 @@ async function createPair(refreshPackets: number, preannouncePackets: number, ke
   return {
     encryption,
     decryption,
+    sent: () => sequence,
     /** Seals so many packets; @returns their key flags, once they have been read */
     send(t: Test, packets: number): number[] {
       return Array.from({ length: packets }, () => {
@@ -432,7 +449,7 @@ const flags = (list: number[]) => [...new Set(list)].join()
 
 t.test('a sender changes keys at its time, once the peer has agreed (6.1.6)', async (t) => {
   for (const keyBytes of [16, 24, 32]) {
-    const { encryption, decryption, send } = await createPair(100, 20, keyBytes)
+    const { encryption, decryption, send, sent } = await createPair(100, 20, keyBytes)
     t.equal(encryption.keyBytes, keyBytes)
     t.equal(flags(send(t, 79)), '1')
     for (let round = 0; round < 4; round++) {
@@ -441,7 +458,7 @@ t.test('a sender changes keys at its time, once the peer has agreed (6.1.6)', as
       t.equal(flags(send(t, 1)), current)
       const request = encryption.request(0, 0)!
       t.equal(decodeKeyMaterial(request)!.keys, KeyFlag.BOTH)
-      t.ok(decryption.refresh(request, round * 1e6))
+      t.ok(decryption.refresh(request, sent(), round * 1e6))
       encryption.handleResponse(request)
       t.equal(encryption.request(1e6, 0), undefined, 'agreed')
       t.equal(flags(send(t, 20)), current, 'the peer knows, and it is not time yet')
@@ -451,7 +468,7 @@ t.test('a sender changes keys at its time, once the peer has agreed (6.1.6)', as
 })
 
 t.test('a peer that does not agree is asked ten times, and keeps its key', async (t) => {
-  const { encryption, decryption, send } = await createPair(100, 20)
+  const { encryption, decryption, send, sent } = await createPair(100, 20)
   send(t, 80)
   const rttUs = 20_000
   const requests: Buffer[] = []
@@ -466,7 +483,7 @@ t.test('a peer that does not agree is asked ten times, and keeps its key', async
   encryption.handleResponse(requests[0]!)
   t.equal(flags(send(t, 1)), '1', 'an answer to what was given up')
   const again = encryption.request(2e6, rttUs)!
-  t.ok(decryption.refresh(again, 2e6))
+  t.ok(decryption.refresh(again, sent(), 2e6))
   encryption.handleResponse(again)
   t.equal(flags(send(t, 1)), '2', 'asked again later, it agrees, and it is high time')
 })

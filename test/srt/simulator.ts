@@ -5,11 +5,20 @@
  * @module
  */
 import { Call } from '../../src/srt/call.ts'
+import { Decryption } from '../../src/srt/decryption.ts'
+import { Encryption } from '../../src/srt/encryption.ts'
 import { Endpoint } from '../../src/srt/endpoint.ts'
+import type { KeyEncryptionKey } from '../../src/srt/key-encryption.ts'
 import type { SenderStats, SrtConnection, SrtStats } from '../../src/srt/types.ts'
 import { decodeAck } from '../../src/srt/wire/ack.ts'
 import { decodeLossList } from '../../src/srt/wire/loss-list.ts'
-import { ControlType, controlType, isControl, sequenceNumber } from '../../src/srt/wire/packet.ts'
+import {
+  ControlType,
+  controlType,
+  encryptionKeyFlag,
+  isControl,
+  sequenceNumber,
+} from '../../src/srt/wire/packet.ts'
 import { sequenceDistance } from '../../src/binary/sequence-number.ts'
 import { Impairment, type LinkOptions } from '../support/impairment.ts'
 import { createRandom } from '../support/random.ts'
@@ -24,6 +33,12 @@ export interface SimulationOptions {
   readonly intervalUs: number
   readonly initialSequenceNumber?: number
   readonly startTimestampUs?: number
+  /** Encrypts; the listener has what the caller's passphrase makes, derived beforehand. */
+  readonly encryption?: {
+    readonly keyEncryptionKey: KeyEncryptionKey
+    readonly refreshPackets: number
+    readonly preannouncePackets: number
+  }
 }
 
 export interface Outcome {
@@ -37,6 +52,8 @@ export interface Outcome {
   readonly sender: SenderStats | undefined
   readonly receiver: SrtStats | undefined
   readonly datagrams: { readonly toListener: number; readonly toCaller: number }
+  /** Under each key, by the KK of the packet: in clear, even, odd, both; with retransmissions. */
+  readonly packetsByKey: readonly number[]
 }
 
 const TICK_US = 10_000
@@ -89,17 +106,25 @@ export function simulate(options: SimulationOptions): Outcome {
         backward.carry(datagram, (copy) => call.handleDatagram(copy, timeline.nowUs))
       },
       request: (attempt) =>
-        timeline.at(5000, () => endpoint.decide(attempt, { sink }, timeline.nowUs)),
+        timeline.at(5000, () => {
+          const { keyMaterial } = attempt.agreement
+          const kek = options.encryption?.keyEncryptionKey
+          const decryption =
+            keyMaterial && kek && Decryption.unlock(kek, keyMaterial, timeline.nowUs)
+          endpoint.decide(attempt, { sink, ...(decryption && { decryption }) }, timeline.nowUs)
+        }),
       expire: () => {},
       fail: (error) => violations.push(String(error)),
     },
   })
 
+  const packetsByKey = [0, 0, 0, 0]
   /** The newest sequence number that reached the listener. */
   let highest: number | undefined
   const arrive = (datagram: Buffer) => {
     if (!isControl(datagram)) {
       const sequence = sequenceNumber(datagram)
+      packetsByKey[encryptionKeyFlag(datagram)]!++
       if (highest === undefined || sequenceDistance(highest, sequence) > 0) highest = sequence
     }
     endpoint.handleDatagram(datagram, CALLER.port, CALLER.address, timeline.nowUs)
@@ -132,6 +157,9 @@ export function simulate(options: SimulationOptions): Outcome {
     maxBandwidthBps: 1e9,
     connectTimeoutUs: 3_000_000,
     idleTimeoutUs: 5_000_000,
+    ...(options.encryption && {
+      encryption: new Encryption({ ...options.encryption, random: bytes }),
+    }),
     host: {
       // Nobody changes a datagram that is on its way, but for the mark of a retransmission: the wire takes a copy.
       transmit: (datagram) => forward.carry(Buffer.from(datagram), arrive),
@@ -163,6 +191,7 @@ export function simulate(options: SimulationOptions): Outcome {
     violations,
     sender: call.stats(),
     receiver: connection?.stats(),
+    packetsByKey,
     datagrams: { toListener: forward.carried, toCaller: backward.carried },
   }
 }
@@ -201,7 +230,8 @@ class Wire {
       const { nowUs } = this.#timeline
       let dueUs = nowUs + delayMs * 1000
       if (ordered) dueUs = this.#lastDueUs = Math.max(dueUs, this.#lastDueUs)
-      this.#timeline.at(dueUs - nowUs, () => deliver(copy))
+      // A socket hands out a buffer for each, which the receiver may write to.
+      this.#timeline.at(dueUs - nowUs, () => deliver(Buffer.from(copy)))
     }
   }
 }
