@@ -14,7 +14,7 @@
  *
  * @param chunks  the access unit, in any pieces
  * @param bytesWanted  how many bytes to gather of a NAL unit, by its first byte; 0 passes over it
- * @returns copies of the heads, header included; shorter than wanted where the NAL unit is
+ * @returns copies of the heads, header included; shorter than wanted where the NAL unit is, never empty
  */
 export function* nalHeads(
   chunks: Iterable<Uint8Array>,
@@ -28,7 +28,8 @@ export function* nalHeads(
     for (let i = 0; i < chunk.length; i++) {
       const byte = chunk[i]!
       if (byte === 1 && zeros >= 2) {
-        if (head.length > 0) yield withoutTrailingZeros(head)
+        const nal = withoutTrailingZeros(head)
+        if (nal.length > 0) yield nal
         head = []
         wanted = 0
         zeros = 0
@@ -49,7 +50,8 @@ export function* nalHeads(
       }
     }
   }
-  if (head.length > 0) yield withoutTrailingZeros(head)
+  const nal = withoutTrailingZeros(head)
+  if (nal.length > 0) yield nal
 }
 
 /** A NAL unit never ends in a zero byte (H.264 7.4.1); those found there belong to the next start code. */
