@@ -5,13 +5,11 @@
  */
 import { BitReader } from '../binary/bit-reader.ts'
 import { unescapeNal } from './annex-b.ts'
-import { frameRateOf, isPictureSize, type VideoParameters } from './video-parameters.ts'
+import { isPictureSize, type VideoParameters } from './video-parameters.ts'
+import { readFrameRate, skipPictureDescription } from './vui.ts'
 
 /** `profile_idc` of the profiles that carry `chroma_format_idc` and scaling lists (7.3.2.1.1). */
 const HIGH_PROFILES = new Set([44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244])
-
-/** Table E-1, Extended_SAR: the sample aspect ratio follows as two numbers. */
-const EXTENDED_SAR = 255
 
 /** 7.4.2.1.1: at most 255 frames in a picture order count cycle. */
 const MAX_ORDER_COUNT_CYCLE = 255
@@ -50,7 +48,7 @@ export function decodeH264Sps(nal: Buffer): VideoParameters | undefined {
   if (reader.overrun || !isPictureSize(width, height)) return undefined
 
   const codecString = `avc1.${Buffer.from([profile, constraints, level]).toString('hex')}`
-  const frameRate = reader.readFlag() ? readFrameRate(reader) : undefined
+  const frameRate = reader.readFlag() ? readVui(reader) : undefined
   return { codecString, width, height, ...(frameRate === undefined ? {} : { frameRate }) }
 }
 
@@ -105,21 +103,8 @@ function readFour(reader: BitReader): readonly [number, number, number, number] 
   return [reader.readUe(), reader.readUe(), reader.readUe(), reader.readUe()]
 }
 
-/** VUI parameters up to the timing information (E.1.1). */
-function readFrameRate(reader: BitReader): number | undefined {
-  if (reader.readFlag() && reader.readBits(8) === EXTENDED_SAR) reader.skipBits(32)
-  if (reader.readFlag()) reader.skipBits(1) // overscan_appropriate_flag
-  if (reader.readFlag()) {
-    reader.skipBits(4) // video_format, video_full_range_flag
-    if (reader.readFlag()) reader.skipBits(24) // colour description
-  }
-  if (reader.readFlag()) {
-    reader.readUe() // chroma_sample_loc_type_top_field
-    reader.readUe() // chroma_sample_loc_type_bottom_field
-  }
-  if (!reader.readFlag()) return undefined
-  const unitsInTick = reader.readBits(32)
-  const timeScale = reader.readBits(32)
-  // E.2.1: a tick is a field, whether or not fields are coded.
-  return reader.overrun ? undefined : frameRateOf(timeScale, 2 * unitsInTick)
+/** E.1.1 up to the timing information, of which a tick is a field (E.2.1). */
+function readVui(reader: BitReader): number | undefined {
+  skipPictureDescription(reader)
+  return reader.readFlag() ? readFrameRate(reader, 2) : undefined
 }

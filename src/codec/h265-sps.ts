@@ -7,10 +7,8 @@ import { BitReader } from '../binary/bit-reader.ts'
 import { unescapeNal } from './annex-b.ts'
 import { readH265CodecString } from './h265-profile.ts'
 import { skipShortTermReferenceSets } from './h265-reference-sets.ts'
-import { frameRateOf, isPictureSize, type VideoParameters } from './video-parameters.ts'
-
-/** Table E-1, EXTENDED_SAR: the sample aspect ratio follows as two numbers. */
-const EXTENDED_SAR = 255
+import { isPictureSize, type VideoParameters } from './video-parameters.ts'
+import { readFrameRate, skipPictureDescription } from './vui.ts'
 
 /** 7.4.3.2.1: at most 32 long-term reference pictures. */
 const MAX_LONG_TERM_PICTURES = 32
@@ -49,35 +47,18 @@ export function decodeH265Sps(nal: Buffer): VideoParameters | undefined {
   }
   if (reader.overrun || !isPictureSize(width, height)) return undefined
 
-  const frameRate = readFrameRate(reader, maxSubLayersMinus1)
+  const frameRate = readVui(reader, maxSubLayersMinus1)
   return { codecString, width, height, ...(frameRate === undefined ? {} : { frameRate }) }
 }
 
 /** The rest of the set up to the timing information of its VUI parameters (E.2.1). */
-function readFrameRate(reader: BitReader, maxSubLayersMinus1: number): number | undefined {
+function readVui(reader: BitReader, maxSubLayersMinus1: number): number | undefined {
   if (!skipToVui(reader, maxSubLayersMinus1)) return undefined
   if (!reader.readFlag()) return undefined // vui_parameters_present_flag
-
-  if (reader.readFlag() && reader.readBits(8) === EXTENDED_SAR) reader.skipBits(32)
-  if (reader.readFlag()) reader.skipBits(1) // overscan_appropriate_flag
-  if (reader.readFlag()) {
-    reader.skipBits(4) // video_format, video_full_range_flag
-    if (reader.readFlag()) reader.skipBits(24) // colour description
-  }
-  if (reader.readFlag()) {
-    reader.readUe() // chroma_sample_loc_type_top_field
-    reader.readUe() // chroma_sample_loc_type_bottom_field
-  }
+  skipPictureDescription(reader)
   reader.skipBits(3) // neutral_chroma_indication_flag, field_seq_flag, frame_field_info_present_flag
   if (reader.readFlag()) for (let side = 0; side < 4; side++) reader.readUe() // default window
-  return reader.readFlag() ? readTiming(reader) : undefined
-}
-
-/** @returns frames a second of `num_units_in_tick` and `time_scale`, 32 bits each */
-export function readTiming(reader: BitReader): number | undefined {
-  const unitsInTick = reader.readBits(32)
-  const timeScale = reader.readBits(32)
-  return reader.overrun ? undefined : frameRateOf(timeScale, unitsInTick)
+  return reader.readFlag() ? readFrameRate(reader, 1) : undefined
 }
 
 /** @returns false where the set cannot be followed that far */

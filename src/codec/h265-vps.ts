@@ -6,7 +6,8 @@
 import { BitReader } from '../binary/bit-reader.ts'
 import { unescapeNal } from './annex-b.ts'
 import { readH265CodecString } from './h265-profile.ts'
-import { readTiming, skipSubLayerOrdering } from './h265-sps.ts'
+import { skipSubLayerOrdering } from './h265-sps.ts'
+import { readFrameRate } from './vui.ts'
 
 /** 7.4.3.1: at most 1024 layer sets. */
 const MAX_LAYER_SETS_MINUS1 = 1023
@@ -26,5 +27,5 @@ export function decodeH265VpsFrameRate(nal: Buffer): number | undefined {
   const layerSetsMinus1 = reader.readUe()
   if (layerSetsMinus1 > MAX_LAYER_SETS_MINUS1) return undefined
   reader.skipBits(layerSetsMinus1 * (maxLayerId + 1)) // layer_id_included_flag
-  return reader.readFlag() ? readTiming(reader) : undefined
+  return reader.readFlag() ? readFrameRate(reader, 1) : undefined
 }

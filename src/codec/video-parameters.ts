@@ -16,9 +16,3 @@ const MAX_PICTURE_SIDE = 33_776
 export function isPictureSize(width: number, height: number): boolean {
   return width > 0 && height > 0 && width <= MAX_PICTURE_SIDE && height <= MAX_PICTURE_SIDE
 }
-
-/** @returns frames a second of a clock that ticks `timeScale` times a second; undefined where it makes no sense */
-export function frameRateOf(timeScale: number, ticksPerFrame: number): number | undefined {
-  const frameRate = timeScale / ticksPerFrame
-  return frameRate > 0 && frameRate <= 1000 ? frameRate : undefined
-}
