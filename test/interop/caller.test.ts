@@ -3,11 +3,12 @@
  * so each of these takes that long more than the stream.
  */
 import t from 'tap'
+import { encryptionKeyFlag, isControl } from '../../src/srt/wire/packet.ts'
 import { requireTool } from '../support/tools.ts'
 import { startRelay } from '../support/udp-relay.ts'
-import { publishWith } from './publishers.ts'
+import { connectOptions, publishWith, type CallEncryption } from './publishers.ts'
 import { listen, RECEIVERS, type Receiver } from './receivers.ts'
-import { play } from './reception.ts'
+import { difference, play } from './reception.ts'
 
 /** 3 s of 2.1 Mbit/s. */
 const PACKETS = 600
@@ -17,6 +18,8 @@ interface Cell {
   /** In both directions. */
   readonly lossPercent: number
   readonly rttMs: number
+  /** Encrypted with a key of so many bytes, and a new one every 300 packets. */
+  readonly keyBytes?: CallEncryption['keyBytes']
   /** The first packet lies shortly before the end of both counters (draft-sharabayko-srt 3). */
   readonly wraps?: boolean
 }
@@ -30,7 +33,16 @@ const CELLS: readonly Cell[] = [
   { receiver: 'ffmpeg', lossPercent: 5, rttMs: 100, wraps: true },
   { receiver: 'GStreamer', lossPercent: 10, rttMs: 1 },
   { receiver: 'GStreamer', lossPercent: 1, rttMs: 100 },
+  { receiver: 'srt-live-transmit', lossPercent: 0, rttMs: 1, keyBytes: 16 },
+  { receiver: 'srt-live-transmit', lossPercent: 5, rttMs: 100, keyBytes: 32 },
+  { receiver: 'ffmpeg', lossPercent: 10, rttMs: 1, keyBytes: 24 },
+  { receiver: 'ffmpeg', lossPercent: 1, rttMs: 100, keyBytes: 32 },
+  { receiver: 'GStreamer', lossPercent: 5, rttMs: 1, keyBytes: 16 },
 ]
+
+const PASSPHRASE = 'what-both-sides-know'
+
+const REFRESH = [300, 140] as const
 
 const BEFORE_WRAP = {
   initialSequenceNumber: 2 ** 31 - 200,
@@ -39,15 +51,17 @@ const BEFORE_WRAP = {
 
 t.jobs = 8
 
-for (const [index, { receiver, lossPercent, rttMs, wraps = false }] of CELLS.entries()) {
-  const title = `to ${receiver}, loss ${lossPercent} %, RTT ${rttMs} ms`
+for (const [index, { receiver, lossPercent, rttMs, keyBytes, wraps = false }] of CELLS.entries()) {
+  const security = keyBytes === undefined ? 'clear' : `AES-${keyBytes * 8} rekeyed`
+  const title = `to ${receiver}, ${security}, loss ${lossPercent} %, RTT ${rttMs} ms`
   t.test(
     `${title}${wraps ? ', across the ends of the counters' : ''}: every byte arrives`,
     { buffered: true },
     async (t) => {
       const peer: Receiver = RECEIVERS[receiver]
       if (!requireTool(t, peer.tool)) return
-      const listener = await listen(t, peer)
+      const listener = await listen(t, peer, keyBytes && `passphrase=${PASSPHRASE}`)
+      const keyFlags = new Set<number>()
       // These programs stop listening when they have accepted: if their answer is lost, nobody repeats it.
       const link = { loss: lossPercent / 100, delayMs: rttMs / 2, sparesHandshakes: true }
       const relay = startRelay({
@@ -55,17 +69,24 @@ for (const [index, { receiver, lossPercent, rttMs, wraps = false }] of CELLS.ent
         seed: index,
         forward: link,
         backward: link,
+        tap: (direction, datagram) => {
+          if (direction === 'forward' && !isControl(datagram)) {
+            keyFlags.add(encryptionKeyFlag(datagram))
+          }
+        },
       })
       t.teardown(() => relay.close())
       const publication = publishWith(t, {
         host: '127.0.0.1',
         port: relay.port,
         latencyMs: 8 * rttMs + 1000,
-        ...(wraps ? BEFORE_WRAP : {}),
+        ...(wraps && BEFORE_WRAP),
+        ...(keyBytes && connectOptions({ passphrase: PASSPHRASE, keyBytes, refresh: REFRESH })),
       })
       const stream = await play(publication, PACKETS, (bytes) => listener.bytes().length >= bytes)
-      t.ok(listener.bytes().subarray(0, stream.length).equals(stream))
+      t.equal(difference(listener.bytes(), stream), '')
       t.equal(publication.output(), '')
+      t.strictSame(keyFlags, new Set(keyBytes === undefined ? [0] : [1, 2]))
       if (lossPercent > 0) t.ok(relay.counters('forward').lost > 0)
     },
   )

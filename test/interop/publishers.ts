@@ -20,6 +20,15 @@ export interface Call {
   readonly host: Loopback
   readonly port: number
   readonly latencyMs: number
+  readonly encryption?: CallEncryption
+}
+
+export interface CallEncryption {
+  /** Of letters that a URL holds as they are: srt-live-transmit decodes no percent signs. */
+  readonly passphrase: string
+  readonly keyBytes: 16 | 24 | 32
+  /** Packets under one key, and how many before its first use the next one is told; libsrt's defaults where unset. */
+  readonly refresh?: readonly [packets: number, preannounced: number]
 }
 
 export interface Publication {
@@ -58,7 +67,7 @@ export const PUBLISHERS = {
   'srt-live-transmit': {
     tool: 'srt-live-transmit',
     start: (t, call) => {
-      const url = urlOf(call, { latency: call.latencyMs, conntimeo: CONNECT_TIMEOUT_MS })
+      const url = libsrtUrl(call)
       const publication = run(t, `srt-live-transmit -v -chunk:${PAYLOAD_BYTES} file://con ${url}`)
       const connected = () => publication.output().includes('SRT target connected')
       // It throws its input away until it has heard the answer.
@@ -68,22 +77,37 @@ export const PUBLISHERS = {
   GStreamer: {
     tool: 'gst-launch-1.0',
     start: (t, call) => {
-      const url = urlOf(call, { latency: call.latencyMs, conntimeo: CONNECT_TIMEOUT_MS })
+      const url = libsrtUrl(call)
       const source = `fdsrc fd=0 blocksize=${PAYLOAD_BYTES}`
       return run(t, `gst-launch-1.0 -q ${source} ! srtsink uri=${url} sync=false`)
     },
   },
   'our caller': {
-    start: (t, call) => publishWith(t, call),
+    start: (t, { encryption, ...call }) =>
+      publishWith(t, { ...call, ...(encryption && connectOptions(encryption)) }),
   },
 } as const satisfies Record<string, Publisher>
 
 export type PublisherName = keyof typeof PUBLISHERS
 
-function urlOf({ host, port }: Call, query: Record<string, string | number>): string {
+function urlOf({ host, port, encryption }: Call, query: Record<string, string | number>): string {
   const address = host === '::1' ? '[::1]' : host
-  const pairs = Object.entries(query).map(([name, value]) => `${name}=${value}`)
+  const all = { ...query, ...(encryption && encryptionQuery(encryption)) }
+  const pairs = Object.entries(all).map(([name, value]) => `${name}=${value}`)
   return `srt://${address}:${port}?${pairs.join('&')}`
+}
+
+function libsrtUrl(call: Call): string {
+  return urlOf(call, { latency: call.latencyMs, conntimeo: CONNECT_TIMEOUT_MS })
+}
+
+/** As all programs over libsrt name these in a URL. */
+function encryptionQuery({ passphrase, keyBytes, refresh }: CallEncryption) {
+  return {
+    passphrase,
+    pbkeylen: keyBytes,
+    ...(refresh && { kmrefreshrate: refresh[0], kmpreannounce: refresh[1] }),
+  }
 }
 
 /** A program that waits with its input until it is connected. */
@@ -96,6 +120,14 @@ export function run(t: Test, commandLine: string): Publication {
     ready: async () => undefined,
     write: (payload) => void program.child.stdin!.write(payload),
     output: program.output,
+  }
+}
+
+export function connectOptions({ passphrase, keyBytes, refresh }: CallEncryption) {
+  return {
+    passphrase,
+    keyLengthBytes: keyBytes,
+    ...(refresh && { kmRefreshPackets: refresh[0], kmPreannouncePackets: refresh[1] }),
   }
 }
 
@@ -118,7 +150,7 @@ export function publishWith(t: Test, call: ConnectOptions): Publication {
   return {
     ready: async () => void (caller = await connected),
     write: (payload) => {
-      if (!caller!.send(payload)) refusal ||= 'a payload was not taken'
+      if (caller?.send(payload) !== true) refusal ||= 'a payload was not taken'
     },
     output: () => refusal,
   }

@@ -22,11 +22,13 @@ export interface Reception {
 
 export interface ReceptionOptions extends Omit<RelayOptions, 'targetPort'> {
   readonly latencyMs: number
+  /** What callers must encrypt with; unset for no encryption. */
+  readonly passphrase?: string
 }
 
 /** A listener that keeps what it gets. */
 export async function receive(t: Test, options: ReceptionOptions): Promise<Reception> {
-  const { host = '127.0.0.1', latencyMs } = options
+  const { host = '127.0.0.1', latencyMs, passphrase } = options
   const payloads: Buffer[] = []
   const connections: SrtConnection[] = []
   let gaps = 0
@@ -34,6 +36,7 @@ export async function receive(t: Test, options: ReceptionOptions): Promise<Recep
     host,
     port: 0,
     latencyMs: 120,
+    ...(passphrase !== undefined && { passphrase }),
     accept: async () => ({
       sink: {
         open: (connection) => connections.push(connection),
@@ -82,4 +85,15 @@ export async function play(
   }
   await until(`${stream.length} bytes`, complete, { everyMs: 50, timeoutMs: 30_000 })
   return stream
+}
+
+/** @returns empty where `received` begins with all of the stream, and else which of its packets are not where they belong */
+export function difference(received: Buffer, stream: Buffer): string {
+  if (received.subarray(0, stream.length).equals(stream)) return ''
+  const packets = stream.length / PAYLOAD_BYTES
+  const missing = Array.from({ length: packets }, (_, packet) => packet).filter(
+    (packet) =>
+      !received.includes(stream.subarray(packet * PAYLOAD_BYTES, (packet + 1) * PAYLOAD_BYTES)),
+  )
+  return missing.length > 0 ? `without packets ${missing.join(', ')} of ${packets}` : 'out of order'
 }
