@@ -61,15 +61,15 @@ export class Decryption {
   readonly #keyEncryptionKey: KeyEncryptionKey
   readonly #even = new KeySlot()
   readonly #odd = new KeySlot()
-  /** What gave the keys: a repetition of it needs no work. */
-  #message: Buffer
-  /** What gave those before: a copy of it that comes late must not bring them back. */
-  #previousMessage: Buffer | undefined
+  /** The keys as they came: a repetition needs no work. */
+  #wrappedKeys: Buffer
+  /** Those before them: a copy that comes late must not bring them back. */
+  #previousWrappedKeys: Buffer | undefined
   readonly #requests: TokenBucket
 
-  private constructor(kek: KeyEncryptionKey, message: Buffer, nowUs: number) {
+  private constructor(kek: KeyEncryptionKey, wrappedKeys: Buffer, nowUs: number) {
     this.#keyEncryptionKey = kek
-    this.#message = message
+    this.#wrappedKeys = wrappedKeys
     this.#requests = new TokenBucket(REQUESTS_PER_SEC, nowUs)
   }
 
@@ -82,7 +82,7 @@ export class Decryption {
     material: KeyMaterial,
     nowUs: number,
   ): Decryption | undefined {
-    const decryption = new Decryption(kek, material.message, nowUs)
+    const decryption = new Decryption(kek, material.wrappedKeys, nowUs)
     return decryption.#adopt(material, 0) ? decryption : undefined
   }
 
@@ -119,17 +119,19 @@ export class Decryption {
    */
   refresh(message: Buffer, nextSequence: number, nowUs: number): boolean {
     if (!this.#requests.take(nowUs)) return false
-    if (message.equals(this.#message)) return true
-    if (this.#previousMessage?.equals(message)) return false
     const material = decodeKeyMaterial(message)
     const { key, salt } = this.#keyEncryptionKey
     const fits =
       material?.cipher === KmCipher.AES_CTR &&
       material.keyBytes === key.length &&
       material.salt.equals(salt)
-    if (!fits || !this.#adopt(material, nextSequence)) return false
-    this.#previousMessage = this.#message
-    this.#message = message
+    if (!fits) return false
+    const { wrappedKeys } = material
+    if (wrappedKeys.equals(this.#wrappedKeys)) return true
+    if (this.#previousWrappedKeys?.equals(wrappedKeys) === true) return false
+    if (!this.#adopt(material, nextSequence)) return false
+    this.#previousWrappedKeys = this.#wrappedKeys
+    this.#wrappedKeys = wrappedKeys
     return true
   }
 }

@@ -109,6 +109,7 @@ t.test('key material of any other length, or with any field that cannot be, is n
       [3, 0, 'no key'],
       [3, good[3] === 3 ? 1 : 3, 'another number of keys'],
       [7, 1, 'key index'],
+      [9, 1, 'authentication, which CTR has not'],
       [10, 1, 'stream encapsulation'],
       [14, 3, 'short salt'],
       [14, 0, 'no salt'],
@@ -346,6 +347,9 @@ t.test('key material that comes late does not bring the old key back', async (t)
   t.ok(decryption.refresh(older, 0, 0))
   t.ok(decryption.refresh(message(KeyFlag.BOTH, Buffer.concat([C, B])), 0, 0))
   t.notOk(decryption.refresh(older, 0, 0))
+  const reserved = Buffer.from(older)
+  reserved[12] = 1
+  t.notOk(decryption.refresh(reserved, 0, 0), 'nor with another header')
   t.ok(reads(1, C) && reads(2, B))
 })
 

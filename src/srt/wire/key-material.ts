@@ -71,6 +71,7 @@ export function decodeKeyMaterial(message: Buffer): KeyMaterial | undefined {
     message.readUInt16BE(1) === SIGNATURE &&
     isKeyFlag(keys) &&
     message.readUInt32BE(4) === 0 &&
+    message[9] === (cipher === KmCipher.AES_GCM ? 1 : 0) &&
     message[10] === LIVE_SRT &&
     saltBytes === SALT_BYTES &&
     isKeyBytes(keyBytes) &&
