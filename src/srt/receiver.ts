@@ -187,7 +187,8 @@ export class Receiver {
   #handleUnordered(sequence: number, payload: Buffer, deliveryUs: number, nowUs: number): void {
     if (sequenceDistance(this.#next, sequence) >= this.#windowPackets) {
       this.#dropTooLate(nowUs)
-      if (!this.#isWithinReach(sequence)) return
+      // A sink that hears what was held may end it all.
+      if (this.#stopped || !this.#isWithinReach(sequence)) return
     }
     const offset = sequenceDistance(this.#next, sequence)
     if (offset < 0) {

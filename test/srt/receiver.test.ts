@@ -28,7 +28,7 @@ interface Options {
 }
 
 /** A receiver whose handshake left its peer at 0; a log of what the sink hears and of what is answered. */
-function createReceiver(options: Options = {}) {
+function createReceiver(options: Options = {}, onPush: (number: number) => void = () => {}) {
   const first = options.first ?? 0
   const startTimestampUs = options.startTimestampUs ?? 0
   const heard: (number | string)[] = []
@@ -52,7 +52,10 @@ function createReceiver(options: Options = {}) {
       send: (datagram) => answers.push(datagram),
     }),
     sink: {
-      push: (payload) => heard.push(payload.readUInt32BE()),
+      push: (payload) => {
+        heard.push(payload.readUInt32BE())
+        onPush(payload.readUInt32BE())
+      },
       gap: (lostPackets) => heard.push(`gap ${lostPackets}`),
     },
     nowUs: 0,
@@ -346,6 +349,16 @@ t.test('a packet too far ahead of a missing one is not kept', async (t) => {
   arrive(64, 0, 20_000)
   arrive(1, 0, 20_000)
   t.strictSame(heard, [0, 1, 2])
+})
+
+t.test('a sink that ends it while a late gap goes hears nothing more', async (t) => {
+  const { receiver, arrive, heard } = createReceiver({ bufferPackets: 64 }, (number) => {
+    if (number === 2) receiver.stop()
+  })
+  arrive(0)
+  arrive(2, 0, 20_000)
+  arrive(100, 200_000)
+  t.strictSame(heard, [0, 'gap 1', 2])
 })
 
 t.test('too far ahead of a gap that is late: the gap goes', async (t) => {
