@@ -150,9 +150,10 @@ export class Segmenter {
   }
 
   #setProgram(program: Program, layoutChanged: boolean): void {
-    if (layoutChanged) this.#closeTimeline()
     this.#selection.setProgram(program)
-    this.#carry(this.#selection.wanted)
+    const { wanted } = this.#selection
+    if (layoutChanged || !isSameSelection(wanted, this.#carried)) this.#closeTimeline()
+    this.#carry(wanted)
     const leftOut = leftOutTracks(program, selectTracks(program))
     if (leftOut.length > 0) this.#warn(warnings.tracksLeftOut(leftOut))
   }

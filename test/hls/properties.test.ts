@@ -84,6 +84,7 @@ t.test('any sequence of units makes playlists and segments in order', async (t) 
       const rules = new PlaylistRules()
       const times = { video: 100 * SEC, audio: 100 * SEC, wallMs: 1e12, nowMs: 0 }
       const all: Buffer[] = []
+      let carried: string | undefined
 
       const check = (outputs: readonly SegmenterOutput[]) => {
         for (const output of outputs) {
@@ -93,7 +94,13 @@ t.test('any sequence of units makes playlists and segments in order', async (t) 
           const packets = readPackets(segment.bytes)
           const [association] = readPat(packets[0]!)
           if (packets[1]!.pid !== association!.pmtPid) throw new Error('no PMT behind the PAT')
-          readPmt(packets[1]!)
+          const pids = readPmt(packets[1]!)
+            .streams.map(({ pid }) => pid)
+            .join()
+          if (!segment.discontinuity && carried !== undefined && pids !== carried) {
+            throw new Error(`tracks ${carried} became ${pids} without a discontinuity`)
+          }
+          carried = pids
           all.push(segment.bytes)
           times.nowMs += segment.durationSec * 1000
           playlist.append(segment, times.nowMs)

@@ -475,6 +475,23 @@ t.test('goes on without video that stops, and with it when it comes back', async
   t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(shown), 'it comes back with a key frame')
 })
 
+t.test('video that starts late is a discontinuity, told by the program or not', async (t) => {
+  const audio = sounds(CLIP_START_TICKS, 90)
+  const late = pictures({ fromTicks: CLIP_START_TICKS + 9 * SEC, frames: 150, framesPerGop: 60 })
+  const unknown = program(programOf({ ...VIDEO, parameters: undefined }, AUDIO))
+  const video = late.slice(50)
+  const units = interleave({ units: video }, { units: audio, delayTicks: 20_000 })
+  const key = video.find(({ randomAccess }) => randomAccess)!
+  const outputs = units.flatMap((value) =>
+    value === key ? [AUDIO_VIDEO, unit(value)] : [unit(value)],
+  )
+  const { segments } = run([unknown, ...outputs, END])
+  const [first, ...others] = segments.filter(({ tracks }) => tracks.length === 2)
+  t.match(first, { tracks: [VIDEO, AUDIO], discontinuity: true, independent: true })
+  t.notOk(others.some(({ discontinuity }) => discontinuity))
+  t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(video.slice(video.indexOf(key))))
+})
+
 t.test('an encoder that comes back has all its tracks awaited anew', async (t) => {
   const video = pictures({ frames: 60, framesPerGop: 60 })
   const audio = sounds(CLIP_START_TICKS, 12)
