@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Clock } from './clock.ts'
 import type { MillraceError } from './errors.ts'
 import { onTheWire } from './http/wire-names.ts'
 import type { Logger } from './logger.ts'
@@ -19,11 +20,15 @@ export interface Notifier {
   rejected(request: ConnectionRequest, error: MillraceError, stream: LiveStream | undefined): void
 }
 
+/** Encoders that are refused call again, some of them at once: they shall not fill a disk with it. */
+const REFUSAL_LINES_PER_SEC = 5
+
 export function createNotifier(
   logger: Logger,
   webhooks: WebhookDispatcher,
-  playlistUrl: (streamId: string) => string,
+  { clock, playlistUrl }: { clock: Clock; playlistUrl: (streamId: string) => string },
 ): Notifier {
+  const refusals = { secondUs: -Infinity, lines: 0, unlogged: 0 }
   const send = (stream: LiveStream, type: WebhookType, data: object) =>
     webhooks.send(stream.webhookUrls, { type, streamId: stream.id, status: stream.status, data })
 
@@ -67,10 +72,24 @@ export function createNotifier(
     rejected(request, error, stream) {
       const remote = `${request.remoteAddress}:${request.remotePort}`
       const reason = error.message
-      logger.warn(
-        { stream_id: stream?.id, remote, code: error.code, srt_reject: error.rejectCode },
-        `encoder rejected: ${reason}`,
-      )
+      if (clock.nowUs() - refusals.secondUs >= 1e6) {
+        refusals.secondUs = clock.nowUs()
+        refusals.lines = 0
+      }
+      if (refusals.lines < REFUSAL_LINES_PER_SEC) {
+        refusals.lines++
+        logger.warn(
+          {
+            stream_id: stream?.id,
+            remote,
+            code: error.code,
+            srt_reject: error.rejectCode,
+            ...(refusals.unlogged > 0 && { unlogged: refusals.unlogged }),
+          },
+          `encoder rejected: ${reason}`,
+        )
+        refusals.unlogged = 0
+      } else refusals.unlogged++
       if (stream !== undefined) send(stream, 'stream.rejected', { remote, reason })
     },
   }

@@ -93,7 +93,10 @@ export class Server
       createEpoch: () => randomBytes(6).toString('hex'),
     })
     this.#webhooks = createWebhookDispatcher({ hmacSecret: config.hmacSecret, logger })
-    this.#notifier = createNotifier(logger, this.#webhooks, (id) => this.#playlistUrl(id))
+    this.#notifier = createNotifier(logger, this.#webhooks, {
+      clock: systemClock,
+      playlistUrl: (id) => this.#playlistUrl(id),
+    })
     this.#registry.on('stream', (stream) => {
       this.#notifier.follow(stream)
       this.emit('stream', stream)

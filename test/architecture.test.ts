@@ -27,7 +27,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   publisher: ['srt', 'mpegts', 'binary', 'errors.ts', 'clock.ts'],
   // The top of the house: files that see both ends.
   'ingest.ts': ['srt', 'stream', 'auth', 'clock.ts', 'errors.ts'],
-  'notifications.ts': ['srt', 'stream', 'webhook', 'http', 'logger.ts', 'errors.ts'],
+  'notifications.ts': ['srt', 'stream', 'webhook', 'http', 'clock.ts', 'logger.ts', 'errors.ts'],
   'server.ts': ['*'],
   'index.ts': ['*'],
   'cli.ts': ['server.ts', 'config.ts', 'errors.ts', 'auth', 'publisher'],
