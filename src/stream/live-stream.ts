@@ -68,6 +68,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   readonly id: string
   /** Where status updates of this stream go. */
   webhookUrls: readonly string[] = []
+  /** What its encoders must encrypt with, where it has a passphrase of its own. A secret: no report holds it. */
+  passphrase: string | undefined
 
   readonly #options: LiveStreamOptions
   readonly #segmenter: Segmenter
@@ -158,7 +160,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     })
   }
 
-  /** Lets time pass: grace, key expiry, warnings about silence, retention of old segments. */
+  /** Lets time pass: grace, key expiry, warnings about silence. */
   tick(): void {
     const { clock, reconnectGraceSec } = this.#options
     const nowUs = clock.nowUs()
