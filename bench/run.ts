@@ -8,6 +8,8 @@ import { measureHttp } from './http/measure.ts'
 import { formatHttp } from './http/report.ts'
 import { availableReceivers, measureIngest } from './ingest/measure.ts'
 import { formatIngest } from './ingest/report.ts'
+import { measureScenario, SCENARIOS } from './srt-loss/measure.ts'
+import { formatLoss } from './srt-loss/report.ts'
 
 /** Name -> default, least, most: a bench ends by itself and harms nobody. */
 const FLAGS = {
@@ -17,14 +19,17 @@ const FLAGS = {
   connections: [16, 1, 1000],
   publishers: [20, 1, 500],
   senders: [1, 1, 8],
+  seed: [1, 1, 1e6],
 } as const
 
-const USAGE = `usage: npm run bench -- [http | ingest] [--flag number …]
+const USAGE = `usage: npm run bench -- [http | ingest | srt-loss] [--flag number …]
 
   http     a playlist and a segment of a live stream, delivered by Millrace and by nginx
            --mbit, --connections, --seconds (of a run), --rounds
   ingest   live streams received by Millrace, srt-live-transmit and ffmpeg
            --publishers, --mbit (each), --seconds, --senders (processes that publish)
+  srt-loss one stream over bad networks, between Millrace and srt-live-transmit in all directions
+           --mbit (8), --seconds (300, for each of four networks), --seed
 `
 
 async function main(): Promise<void> {
@@ -34,9 +39,9 @@ async function main(): Promise<void> {
       Object.keys(FLAGS).map((name) => [name, { type: 'string' as const }]),
     ),
   })
-  const flag = (name: keyof typeof FLAGS): number => {
+  const flag = (name: keyof typeof FLAGS, benchPreset?: number): number => {
     const [preset, least, most] = FLAGS[name]
-    const value = Number(values[name] ?? preset)
+    const value = Number(values[name] ?? benchPreset ?? preset)
     if (value >= least && value <= most) return value
     throw new RangeError(`--${name} takes a number from ${least} to ${most}\n\n${USAGE}`)
   }
@@ -61,6 +66,18 @@ async function main(): Promise<void> {
     const results = []
     for (const name of availableReceivers()) results.push(await measureIngest(name, load))
     print(formatIngest(results))
+  } else if (bench === 'srt-loss') {
+    const load = {
+      bitsPerSecond: flag('mbit', 8) * 1e6,
+      seconds: flag('seconds', 300),
+      seed: flag('seed'),
+    }
+    print(
+      `SRT: ${load.bitsPerSecond / 1e6} Mbit/s, RTT 100 ms, ${load.seconds} s, seed ${load.seed}`,
+    )
+    const results = []
+    for (const scenario of SCENARIOS) results.push(...(await measureScenario(scenario, load)))
+    print(formatLoss(results))
   } else throw new RangeError(USAGE)
 }
 

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { createSocket } from 'node:dgram'
-import { once } from 'node:events'
+import { freePort } from '../support/free-port.ts'
 import { start } from '../support/process.ts'
 import { PAYLOAD_BYTES, type Test } from './publishers.ts'
 
@@ -46,13 +45,4 @@ export async function listen(t: Test, { command }: Receiver, query = ''): Promis
   const chunks: Buffer[] = []
   start(t, program!, args).child.stdout!.on('data', (chunk: Buffer) => chunks.push(chunk))
   return { port, bytes: () => Buffer.concat(chunks) }
-}
-
-/** A UDP port that nobody uses at the moment. */
-async function freePort(): Promise<number> {
-  const socket = createSocket('udp4').bind(0, '127.0.0.1')
-  await once(socket, 'listening')
-  const { port } = socket.address()
-  socket.close()
-  return port
 }
