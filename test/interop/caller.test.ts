@@ -35,6 +35,7 @@ const CELLS: readonly Cell[] = [
   { receiver: 'GStreamer', lossPercent: 1, rttMs: 100 },
   { receiver: 'srt-live-transmit', lossPercent: 0, rttMs: 1, keyBytes: 16 },
   { receiver: 'srt-live-transmit', lossPercent: 5, rttMs: 100, keyBytes: 32 },
+  { receiver: 'srt-live-transmit', lossPercent: 1, rttMs: 1, keyBytes: 32, wraps: true },
   { receiver: 'ffmpeg', lossPercent: 10, rttMs: 1, keyBytes: 24 },
   { receiver: 'ffmpeg', lossPercent: 1, rttMs: 100, keyBytes: 32 },
   { receiver: 'GStreamer', lossPercent: 5, rttMs: 1, keyBytes: 16 },

@@ -1,7 +1,9 @@
 /*
  * Publishes standard input with libsrt, from an initial sequence number of one's own choice: no released program can.
  *
- *   isn-publisher PORT INITIAL_SEQUENCE_NUMBER LATENCY_MS     calls 127.0.0.1:PORT; reads payloads of 1316 bytes
+ *   isn-publisher PORT INITIAL_SEQUENCE_NUMBER LATENCY_MS [PASSPHRASE]
+ *
+ * Calls 127.0.0.1:PORT, and reads payloads of 1316 bytes. With a passphrase it encrypts with AES-256.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -19,7 +21,7 @@ static int fail(const char *what)
 
 int main(int argc, char **argv)
 {
-    if (argc != 4)
+    if (argc < 4)
         return EXIT_FAILURE;
     struct sockaddr_in listener;
     memset(&listener, 0, sizeof listener);
@@ -32,6 +34,11 @@ int main(int argc, char **argv)
     srt_startup();
     SRTSOCKET caller = srt_create_socket();
     srt_setsockflag(caller, SRTO_LATENCY, &latency_ms, sizeof latency_ms);
+    if (argc > 4) {
+        int key_bytes = 32;
+        srt_setsockflag(caller, SRTO_PBKEYLEN, &key_bytes, sizeof key_bytes);
+        srt_setsockflag(caller, SRTO_PASSPHRASE, argv[4], (int)strlen(argv[4]));
+    }
     if (srt_connect_debug(caller, (struct sockaddr *)&listener, sizeof listener, initial_sequence_number) == SRT_ERROR)
         return fail("connect");
 
