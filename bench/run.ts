@@ -75,9 +75,10 @@ async function main(): Promise<void> {
     print(
       `SRT: ${load.bitsPerSecond / 1e6} Mbit/s, RTT 100 ms, ${load.seconds} s, seed ${load.seed}`,
     )
-    const results = []
-    for (const scenario of SCENARIOS) results.push(...(await measureScenario(scenario, load)))
-    print(formatLoss(results))
+    for (const scenario of SCENARIOS) {
+      print(`\n${scenario.name}, latency ${scenario.latencyMs} ms`)
+      print(formatLoss(await measureScenario(scenario, load)))
+    }
   } else throw new RangeError(USAGE)
 }
 

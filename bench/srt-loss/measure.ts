@@ -48,7 +48,6 @@ export interface LossLoad {
 }
 
 export interface LossResult {
-  readonly scenario: string
   readonly sender: PeerName
   readonly receiver: PeerName
   readonly sent: number
@@ -71,7 +70,7 @@ export function measureScenario(scenario: Scenario, load: LossLoad): Promise<Los
 }
 
 async function measure(
-  { name, latencyMs, link }: Scenario,
+  { latencyMs, link }: Scenario,
   load: LossLoad,
   { sender, receiver }: { readonly sender: PeerName; readonly receiver: PeerName },
 ): Promise<LossResult> {
@@ -113,7 +112,7 @@ async function measure(
       packetsPerSec * seconds,
       (number) => void stdin.write(payloadOf(sent + number)),
     )
-    return { scenario: name, sender, receiver, ...result, lost: tally.lost }
+    return { sender, receiver, ...result, lost: tally.lost }
   } finally {
     await Promise.all([stopProgram(sending, 'SIGKILL'), stopProgram(receiving, 'SIGKILL')])
     await relay.close()

@@ -1,5 +1,5 @@
 /**
- * The loss bench as a table.
+ * What one network did to all pairs, as a table.
  *
  * @module
  */
@@ -7,7 +7,6 @@ import { formatTable } from '../support/table.ts'
 import type { LossResult } from './measure.ts'
 
 const COLUMNS = [
-  { title: 'network' },
   { title: 'sender' },
   { title: 'receiver' },
   { title: 'sent' },
@@ -21,7 +20,6 @@ const COLUMNS = [
 
 export function formatLoss(results: readonly LossResult[]): string {
   const rows = results.map((result) => [
-    result.scenario,
     result.sender,
     result.receiver,
     result.sent,

@@ -63,7 +63,7 @@ for (const [index, { receiver, lossPercent, rttMs, keyBytes, wraps = false }] of
       if (!requireTool(t, peer.tool)) return
       const listener = await listen(t, peer, keyBytes && `passphrase=${PASSPHRASE}`)
       const keyFlags = new Set<number>()
-      // These programs stop listening when they have accepted: if their answer is lost, nobody repeats it.
+      // srt-live-transmit and ffmpeg stop listening when they accept: an answer that is lost is never repeated.
       const link = { loss: lossPercent / 100, delayMs: rttMs / 2, sparesHandshakes: true }
       const relay = startRelay({
         targetPort: listener.port,
