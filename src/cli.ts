@@ -65,12 +65,15 @@ async function serve(args: readonly string[]): Promise<void> {
 }
 
 async function demo(args: readonly string[]): Promise<void> {
-  const server = await createDemoServer(readOptions(process.env, parseFlags(args).values))
+  const options = readOptions(process.env, parseFlags(args).values)
+  const server = await createDemoServer(options)
   const { streamKey } = await server.startStream({ streamId: 'demo' })
+  const passphrase = options.srt?.passphrase ?? ''
+  const secured = passphrase === '' ? '' : `&passphrase=${encodeURIComponent(passphrase)}`
   const stop = new AbortController()
   const encoder = publish({
     file: new URL('../fixtures/demo.mpegts', import.meta.url),
-    url: `srt://127.0.0.1:${server.srtPort}?streamid=${streamKey}`,
+    url: `srt://127.0.0.1:${server.srtPort}?streamid=${streamKey}${secured}`,
     loop: true,
     signal: stop.signal,
   })

@@ -12,7 +12,20 @@ import { MillraceError } from './errors.ts'
 const port = (preset: number, description: string) =>
   Type.Integer({ minimum: 0, maximum: 65_535, default: preset, description })
 
-const secret = (description: string) => Type.String({ minLength: 1, description })
+const secret = (description: string) =>
+  Type.String({
+    minLength: 1,
+    secret: true,
+    takes: 'a secret of at least 32 characters',
+    description,
+  })
+
+/** What SRT can take (draft-sharabayko-srt 6.1.1; libsrt's upper limit), or none. */
+const passphrase = (description: string) =>
+  Type.Refine(
+    Type.String({ default: '', secret: true, takes: '10 to 80 bytes', description }),
+    (text) => text === '' || (Buffer.byteLength(text) >= 10 && Buffer.byteLength(text) <= 80),
+  )
 
 /** The library's options are of this shape; the environment and the flags fill the same one. */
 export const Config = Type.Object({
@@ -31,6 +44,7 @@ export const Config = Type.Object({
       default: 120,
       description: 'least time SRT may take to repair a loss; an encoder may ask for more',
     }),
+    passphrase: passphrase('what encoders must encrypt with; none: they must not'),
   }),
   public: Type.Object({
     host: Type.String({
@@ -119,6 +133,10 @@ interface LeafKeywords {
   readonly minimum?: number
   readonly maximum?: number
   readonly default?: string | number
+  /** The value is never printed. */
+  readonly secret?: boolean
+  /** What it takes, where type and bounds do not say it. */
+  readonly takes?: string
   readonly description?: string
 }
 
@@ -217,21 +235,25 @@ function fromText(text: string, schema: LeafKeywords): unknown {
 
 function invalid(setting: Setting, value: unknown): MillraceError {
   const { env, schema } = setting
-  const isSecret = schema.default === undefined
-  const secretFound = value === '' ? 'is empty' : 'is no text'
-  const found =
-    value === undefined ? 'is not set' : isSecret ? secretFound : `is ${JSON.stringify(value)}`
-  const advice = isSecret ? '; `millrace keygen` prints a good one' : ''
+  const advice = schema.default === undefined ? '; `millrace keygen` prints a good one' : ''
   return new MillraceError('CONFIG_INVALID', {
-    message: `${env} ${found}: expected ${allowed(schema)}${advice}`,
+    message: `${env} ${describe(value, schema)}: expected ${allowed(schema)}${advice}`,
   })
 }
 
+function describe(value: unknown, schema: LeafKeywords): string {
+  if (value === undefined) return 'is not set'
+  if (schema.secret !== true) return `is ${JSON.stringify(value)}`
+  if (typeof value !== 'string') return 'is no text'
+  return value === '' ? 'is empty' : `has ${Buffer.byteLength(value)} bytes`
+}
+
 function allowed(schema: LeafKeywords): string {
+  if (schema.takes !== undefined) return schema.takes
   if (schema.enum !== undefined) return `one of ${schema.enum.join(', ')}`
   if (schema.type === 'integer') return `a whole number from ${schema.minimum} to ${schema.maximum}`
   if (schema.type === 'number') return `a number from ${schema.minimum} to ${schema.maximum}`
-  return schema.default === undefined ? 'a secret of at least 32 characters' : 'text'
+  return 'text'
 }
 
 function read(object: object, path: readonly string[]): unknown {

@@ -48,7 +48,11 @@ export function createIngest(options: IngestOptions) {
         throw new MillraceError('STREAM_NOT_FOUND')
       }
       await waitForTurn(stream, signal)
-      return { sink: createSink(stream, request) }
+      return {
+        sink: createSink(stream, request),
+        onRefused: (error) => options.onRejected(request, error, stream),
+        ...(stream.passphrase !== undefined && { passphrase: stream.passphrase }),
+      }
     } catch (error) {
       if (!(error instanceof MillraceError)) throw error
       options.onRejected(request, error, stream)

@@ -12,11 +12,19 @@ import type { LiveStream } from './stream/live-stream.ts'
 import type { WebhookDispatcher } from './webhook/dispatcher.ts'
 import type { WebhookType } from './webhook/event.ts'
 
+/** What an encoder needs: credentials. */
+export interface IssuedKey {
+  readonly srtUrl: string
+  readonly streamKey: string
+  readonly passphrase?: string
+  readonly expiresAt: Date
+}
+
 export interface Notifier {
   /** Follows a stream from its start to its end. */
   follow(stream: LiveStream): void
   /** A key was issued. */
-  ready(stream: LiveStream, key: { srtUrl: string; streamKey: string; expiresAt: Date }): void
+  ready(stream: LiveStream, key: IssuedKey): void
   rejected(request: ConnectionRequest, error: MillraceError, stream: LiveStream | undefined): void
 }
 
@@ -60,11 +68,12 @@ export function createNotifier(
       })
     },
 
-    ready(stream, { srtUrl, streamKey, expiresAt }) {
+    ready(stream, { srtUrl, streamKey, passphrase, expiresAt }) {
       logger.info({ stream_id: stream.id, expires_at: expiresAt }, 'stream key issued')
       send(stream, 'stream.ready', {
         srt_url: srtUrl,
         stream_key: streamKey,
+        ...(passphrase !== undefined && { passphrase }),
         expires_at: expiresAt.toISOString(),
       })
     },

@@ -129,6 +129,7 @@ export class Server
       host: srt.host,
       port: srt.port,
       latencyMs: srt.latencyMs,
+      ...(srt.passphrase !== '' && { passphrase: srt.passphrase }),
       accept: createIngest({
         registry: this.#registry,
         jwtSecret,
@@ -146,9 +147,10 @@ export class Server
   }
 
   /** @throws {MillraceError} `BODY_INVALID` for an id or URLs that the API would not take, `SHUTTING_DOWN` */
-  async startStream({ streamId, webhookUrls }: StartRequest): Promise<StartedStream> {
+  async startStream(request: StartRequest): Promise<StartedStream> {
     if (this.#closing !== undefined) throw new MillraceError('SHUTTING_DOWN')
-    checkStartRequest({ streamId, webhookUrls })
+    checkStartRequest(request)
+    const { streamId, webhookUrls, encryption } = request
     const { streamKey, expiresAt } = await issueStreamKey({
       streamId,
       secret: this.#config.jwtSecret,
@@ -157,10 +159,14 @@ export class Server
     const stream = this.#registry.start(streamId)
     stream.renewKey(expiresAt.getTime())
     if (webhookUrls !== undefined) stream.webhookUrls = webhookUrls
-    const srtUrl = `srt://${this.#publicHost}:${this.srtPort}?streamid=${streamKey}`
-    this.#notifier.ready(stream, { srtUrl, streamKey, expiresAt })
-    const playlistUrl = this.#playlistUrl(streamId)
-    return { streamId, status: stream.status, srtUrl, streamKey, expiresAt, playlistUrl }
+    // Kept while the stream runs: an encoder with an older key may come back.
+    if (encryption === true) stream.passphrase ??= createPassphrase()
+    const { status, passphrase } = stream
+    const secured = passphrase === undefined ? '' : `&passphrase=${passphrase}&pbkeylen=32`
+    const srtUrl = `srt://${this.#publicHost}:${this.srtPort}?streamid=${streamKey}${secured}`
+    const key = { srtUrl, streamKey, ...(passphrase !== undefined && { passphrase }), expiresAt }
+    this.#notifier.ready(stream, key)
+    return { streamId, status, ...key, playlistUrl: this.#playlistUrl(streamId) }
   }
 
   async stopStream(streamId: string): Promise<StreamReport & { playlistUrl: string }> {
@@ -216,11 +222,20 @@ export class Server
 }
 
 /** The library takes what the API takes. */
-function checkStartRequest({ streamId, webhookUrls }: StartRequest): void {
-  const body = { stream_id: streamId, ...(webhookUrls && { webhook_urls: webhookUrls }) }
+function checkStartRequest({ streamId, webhookUrls, encryption }: StartRequest): void {
+  const body = {
+    stream_id: streamId,
+    ...(webhookUrls !== undefined && { webhook_urls: webhookUrls }),
+    ...(encryption !== undefined && { encryption }),
+  }
   const errors = Value.Errors(StartStreamBody, body)
   if (errors.length === 0) return
   throw new MillraceError('BODY_INVALID', { message: formatBodyError(errors).message })
+}
+
+/** 192 bits, in characters that no URL, shell or encoder takes for something else. */
+function createPassphrase(): string {
+  return randomBytes(24).toString('base64url')
 }
 
 function isWildcard(host: string): boolean {

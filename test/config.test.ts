@@ -75,6 +75,16 @@ t.test(
     const notText = { ...SECRETS, hmacSecret: 4711 } as unknown as Options
     t.throws(() => completeOptions(notText), { message: /^HMAC_SECRET is no text/ })
     t.throws(() => completeOptions(notText), { message: /^((?!4711).)*$/ })
+    const passphrase = (text: string) => () =>
+      completeOptions({ ...SECRETS, srt: { passphrase: text } })
+    t.throws(passphrase('tooshort'), {
+      code: 'CONFIG_INVALID',
+      message: 'SRT_PASSPHRASE has 8 bytes: expected 10 to 80 bytes',
+    })
+    t.throws(passphrase('é'.repeat(41)), { message: /^SRT_PASSPHRASE has 82 bytes/ })
+    for (const good of ['', '0123456789', 'é'.repeat(40)]) {
+      t.equal(passphrase(good)().srt.passphrase, good)
+    }
   },
 )
 

@@ -27,8 +27,12 @@ export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, { control,
   })
 
   app.post('/start-stream', { schema: { body: StartStreamBody } }, async ({ body }) => {
-    const { stream_id: streamId, webhook_urls: webhookUrls } = body
-    const request = webhookUrls === undefined ? { streamId } : { streamId, webhookUrls }
+    const { stream_id: streamId, webhook_urls: webhookUrls, encryption } = body
+    const request = {
+      streamId,
+      ...(webhookUrls !== undefined && { webhookUrls }),
+      ...(encryption !== undefined && { encryption }),
+    }
     return success(await control.startStream(request))
   })
 

@@ -11,6 +11,7 @@ const TAKES = {
   stream_id: 'must be 1 to 128 characters of A-Z a-z 0-9 . _ ~ - and not start with a dot',
   webhook_urls:
     'must be at most 16 http or https URLs of at most 2048 characters, without user name and password',
+  encryption: 'must be true or false',
 }
 
 /** Fits a URL path, a file name and, with its key, the 512 bytes of an SRT StreamID. */
@@ -27,6 +28,7 @@ const WebhookUrls = Type.Array(Type.Refine(Type.String({ maxLength: 2048 }), isW
 export const StartStreamBody = Type.Object({
   stream_id: StreamId,
   webhook_urls: Type.Optional(WebhookUrls),
+  encryption: Type.Optional(Type.Boolean({ description: TAKES.encryption })),
 })
 
 export const StreamBody = Type.Object({ stream_id: StreamId })
@@ -34,11 +36,14 @@ export const StreamBody = Type.Object({ stream_id: StreamId })
 /** For Fastify's `setSchemaErrorFormatter`: names the first field that does not fit and what it takes. */
 export function formatBodyError(errors: readonly { readonly instancePath: string }[]): Error {
   const field = errors[0]?.instancePath.split('/')[1]
-  const message =
-    field === 'stream_id' || field === 'webhook_urls'
-      ? `${field} ${TAKES[field]}`
-      : 'the request body must be a JSON object with stream_id'
+  const message = isBodyField(field)
+    ? `${field} ${TAKES[field]}`
+    : 'the request body must be a JSON object with stream_id'
   return new Error(message)
+}
+
+function isBodyField(field: string | undefined): field is keyof typeof TAKES {
+  return field !== undefined && Object.hasOwn(TAKES, field)
 }
 
 /** `fetch` refuses URLs with credentials in them. */

@@ -17,14 +17,18 @@ export interface StartRequest {
   readonly streamId: string
   /** Replaces the stream's list where given. */
   readonly webhookUrls?: readonly string[]
+  /** The stream gets a passphrase of its own, and keeps it while it runs. */
+  readonly encryption?: boolean
 }
 
 export interface StartedStream {
   readonly streamId: string
   readonly status: StreamState
-  /** Holds the stream key: a credential. */
+  /** Holds the stream key and the passphrase: credentials. */
   readonly srtUrl: string
   readonly streamKey: string
+  /** Where the stream has one of its own. */
+  readonly passphrase?: string
   readonly expiresAt: Date
   readonly playlistUrl: string
 }

@@ -1,11 +1,12 @@
 /**
- * The URL an encoder is given: `srt://host:port?streamid=…&latency=ms`.
+ * The URL an encoder is given: `srt://host:port?streamid=…&latency=ms&passphrase=…&pbkeylen=…`.
  *
  * A stream key stands in it as it is, with its commas and equals signs, or percent-encoded; both are read alike.
  *
  * @module
  */
 import { MillraceError } from '../errors.ts'
+import { isPassphrase, type KeyBytes } from '../srt/index.ts'
 
 export interface PublishTarget {
   /** Name or address; an IPv6 address without its brackets. */
@@ -14,6 +15,9 @@ export interface PublishTarget {
   /** Holds credentials. */
   readonly streamId: string
   readonly latencyMs: number
+  /** A secret. */
+  readonly passphrase?: string
+  readonly keyLengthBytes?: KeyBytes
 }
 
 const DEFAULT_LATENCY_MS = 120
@@ -21,6 +25,8 @@ const DEFAULT_LATENCY_MS = 120
 const MAX_LATENCY_MS = 65_535
 /** draft-sharabayko-srt 3.2.1.3. */
 const MAX_STREAM_ID_BYTES = 512
+
+const PARAMETERS = ['streamid', 'latency', 'passphrase', 'pbkeylen', 'mode']
 
 const SHAPE = 'srt://host:port?streamid=mode=publish,rid=…,token=…&latency=120'
 
@@ -38,6 +44,7 @@ export function parsePublishUrl(url: string): PublishTarget {
     ...parseAuthority(base),
     streamId: checkedStreamId(parameters.get('streamid') ?? ''),
     latencyMs: checkedLatency(parameters.get('latency')),
+    ...parseEncryption(parameters.get('passphrase'), parameters.get('pbkeylen')),
   }
 }
 
@@ -58,8 +65,8 @@ function parseQuery(query: string): Map<string, string> {
   for (const pair of query.split('&').filter((each) => each !== '')) {
     const equalsAt = pair.indexOf('=')
     const name = equalsAt === -1 ? pair : pair.slice(0, equalsAt)
-    if (!['streamid', 'latency', 'mode'].includes(name)) {
-      throw invalid('the parameters it may have are streamid, latency and mode')
+    if (!PARAMETERS.includes(name)) {
+      throw invalid(`the parameters it may have are ${PARAMETERS.join(', ')}`)
     }
     if (parameters.has(name)) throw invalid(`${name} stands in it twice`)
     parameters.set(name, decode(name, equalsAt === -1 ? '' : pair.slice(equalsAt + 1)))
@@ -90,6 +97,22 @@ function checkedLatency(text: string | undefined): number {
     throw invalid(`latency is a whole number of milliseconds up to ${MAX_LATENCY_MS}`)
   }
   return latencyMs
+}
+
+function parseEncryption(passphrase: string | undefined, keyLength: string | undefined) {
+  if (passphrase !== undefined && !isPassphrase(passphrase)) {
+    throw invalid(`passphrase has ${Buffer.byteLength(passphrase)} bytes, SRT takes 10 to 80`)
+  }
+  if (keyLength !== undefined && passphrase === undefined) {
+    throw invalid('pbkeylen is the length of keys, and there is no passphrase')
+  }
+  if (keyLength !== undefined && !['16', '24', '32'].includes(keyLength)) {
+    throw invalid('pbkeylen is 16, 24 or 32')
+  }
+  return {
+    ...(passphrase !== undefined && { passphrase }),
+    ...(keyLength !== undefined && { keyLengthBytes: Number(keyLength) as KeyBytes }),
+  }
 }
 
 function invalid(reason: string, cause?: unknown): MillraceError {

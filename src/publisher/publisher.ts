@@ -27,7 +27,7 @@ const CALL_DELAYS_MS = [1000, 2000, 4000, 8000, 10_000]
 export interface PublishOptions {
   /** Path, URL or bytes of a transport stream. A file is read piece by piece, however large. */
   readonly file: MediaFile
-  /** `srt://host:port?streamid=…&latency=ms` */
+  /** `srt://host:port?streamid=…&latency=ms&passphrase=…`, see `parsePublishUrl`. */
   readonly url: string
   /** Starts over at the end of the file, without a seam. Default false. */
   readonly loop?: boolean

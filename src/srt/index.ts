@@ -4,6 +4,7 @@
  * @module
  */
 export { Caller, connect, type ConnectOptions } from './caller.ts'
+export { isPassphrase } from './key-encryption.ts'
 export { createListener, Listener, type ListenerOptions } from './listener.ts'
 export type {
   AcceptDecision,
@@ -15,3 +16,4 @@ export type {
   SrtConnection,
   SrtStats,
 } from './types.ts'
+export type { KeyBytes } from './wire/key-material.ts'

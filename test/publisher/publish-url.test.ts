@@ -22,6 +22,17 @@ t.test('takes a latency, in milliseconds, before or behind the stream key', asyn
   t.equal(parsePublishUrl(`srt://a:1?streamid=${KEY}&mode=caller`).streamId, KEY)
 })
 
+t.test('takes a passphrase and the length of keys, as libsrt names them', async (t) => {
+  t.match(parsePublishUrl(`srt://a:1?streamid=${KEY}&passphrase=0123456789&pbkeylen=32`), {
+    streamId: KEY,
+    passphrase: '0123456789',
+    keyLengthBytes: 32,
+  })
+  const { passphrase, keyLengthBytes } = parsePublishUrl('srt://a:1?passphrase=a%26b+%C3%A9 7890')
+  t.equal(passphrase, 'a&b+é 7890')
+  t.equal(keyLengthBytes, undefined, 'the caller has a default')
+})
+
 t.test('a stream key may be percent-encoded or stand as it is', async (t) => {
   const read = (text: string) => parsePublishUrl(`srt://a:1?streamid=${text}`).streamId
   t.equal(read(encodeURIComponent(KEY)), KEY)
@@ -53,10 +64,16 @@ t.test('says what is wrong and what was expected, and never the stream key', asy
     'srt://SECRET@a:1': /nothing stands between/,
     'srt://a:1?streamid=SECRET%zz': /streamid has a percent sign/,
     'srt://a:1?streamid=SECRET&streamid=SECRET': /streamid stands in it twice/,
-    'srt://a:1?streamid=SECRET&pkt_size=1316': /streamid, latency and mode/,
+    'srt://a:1?streamid=SECRET&pkt_size=1316': /streamid, latency, passphrase, pbkeylen, mode/,
     'srt://a:1?streamid=SECRET&mode=listener': /mode can only be caller/,
     'srt://a:1?streamid=SECRET&latency=2s': /whole number of milliseconds/,
     'srt://a:1?streamid=SECRET&latency=65536': /up to 65535/,
+    'srt://a:1?passphrase=SECRET': /passphrase has 6 bytes, SRT takes 10 to 80/,
+    [`srt://a:1?passphrase=${'SECRET'.repeat(14)}`]: /passphrase has 84 bytes/,
+    'srt://a:1?streamid=SECRET&passphrase=': /passphrase has 0 bytes/,
+    'srt://a:1?passphrase=SECRETSECRET&pbkeylen=20': /pbkeylen is 16, 24 or 32/,
+    'srt://a:1?passphrase=SECRETSECRET&pbkeylen=': /pbkeylen is 16, 24 or 32/,
+    'srt://a:1?streamid=SECRET&pbkeylen=16': /there is no passphrase/,
     [`srt://a:1?streamid=${'SECRET'.repeat(100)}`]: /600 bytes, SRT carries at most 512/,
   }
   for (const [url, message] of Object.entries(wrong)) {

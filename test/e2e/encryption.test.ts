@@ -1,0 +1,192 @@
+/**
+ * Encryption as users meet it: `encryption` in start-stream, `SRT_PASSPHRASE`, and real encoders with the URL that the
+ * API gives them. What is secret stays so.
+ */
+import { fileURLToPath } from 'node:url'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import type { ServerOptions } from '../../src/index.ts'
+import { publish } from '../../src/publisher/publisher.ts'
+import { start } from '../support/process.ts'
+import { startService, type TestService } from '../support/service.ts'
+import { requireTool } from '../support/tools.ts'
+import { until } from '../support/until.ts'
+import { findEvent, startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+const CLIP = fileURLToPath(new URL('../../fixtures/demo.mpegts', import.meta.url))
+
+/** A service that keeps what it logs. */
+async function startLogged(t: Test, options: Partial<ServerOptions> = {}) {
+  const lines: string[] = []
+  const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
+  const service = await startService(t, { ...options, logger })
+  const startStream = async (body: object) => {
+    const reply = await service.api('POST', '/api/start-stream', { stream_id: 'studio', ...body })
+    t.equal(reply.status, 200)
+    return reply.body.data as { srt_url: string; stream_key: string; passphrase?: string }
+  }
+  return { ...service, startStream, log: () => lines.join('') }
+}
+
+async function isLive({ api }: TestService): Promise<boolean> {
+  const { body } = await api('GET', '/api/status', { stream_id: 'studio' })
+  return body.data['live'] === true
+}
+
+/** Publishes until the test ends; what it was refused with is kept. */
+function publishTo(t: Test, url: string) {
+  const stop = new AbortController()
+  const outcome = { error: undefined as unknown }
+  const done = publish({ file: CLIP, url, loop: true, signal: stop.signal }).catch(
+    (error: unknown) => (outcome.error = error),
+  )
+  t.teardown(() => {
+    stop.abort()
+    return done
+  })
+  return outcome
+}
+
+const refusedBy = (t: Test, url: string) => {
+  const outcome = publishTo(t, url)
+  return until('a refusal', () => outcome.error as Error | undefined)
+}
+
+const withPassphrase = (url: string, passphrase: string) =>
+  `${url.replace(/&passphrase=.*$/, '')}&passphrase=${passphrase}`
+
+t.test('a stream with a passphrase of its own: the answer and the webhook tell it', async (t) => {
+  const receiver = await startWebhookReceiver(t)
+  const service = await startLogged(t)
+  const { srt_url, stream_key, passphrase } = await service.startStream({
+    encryption: true,
+    webhook_urls: [receiver.url],
+  })
+  t.match(passphrase, /^[\w-]{32}$/)
+  t.ok(srt_url.endsWith(`?streamid=${stream_key}&passphrase=${passphrase}&pbkeylen=32`), srt_url)
+  const { data } = await until('stream.ready', () => findEvent(receiver, 'stream.ready'))
+  t.match(data, { srt_url, stream_key, passphrase })
+
+  publishTo(t, srt_url)
+  await until('a live stream', () => isLive(service))
+  const status = await service.api('GET', '/api/status', { stream_id: 'studio' })
+  const stopped = await service.api('POST', '/api/stop-stream', { stream_id: 'studio' })
+  for (const [what, text] of Object.entries({
+    'the log': service.log(),
+    status: JSON.stringify(status.body),
+    'stop-stream': JSON.stringify(stopped.body),
+  })) {
+    t.notOk(text.includes(passphrase!), `${what} does not hold it`)
+  }
+  const again = await service.startStream({})
+  t.equal(again.passphrase, undefined, 'a new stream begins in clear')
+  t.notMatch(again.srt_url, /passphrase/)
+})
+
+t.test('a running stream keeps its passphrase, whatever start-stream asks', async (t) => {
+  const { startStream } = await startLogged(t)
+  const first = await startStream({ encryption: true })
+  for (const body of [{}, { encryption: true }, { encryption: false }]) {
+    const { passphrase, srt_url } = await startStream(body)
+    t.equal(passphrase, first.passphrase)
+    t.match(srt_url, `&passphrase=${first.passphrase}&pbkeylen=32`)
+  }
+})
+
+t.test('encryption is true or false', async (t) => {
+  const { api } = await startLogged(t)
+  for (const encryption of ['yes', 1, null]) {
+    const reply = await api('POST', '/api/start-stream', { stream_id: 'studio', encryption })
+    t.equal(reply.status, 400)
+    t.match(reply.body, { code: 'BODY_INVALID', error: 'encryption must be true or false' })
+  }
+})
+
+t.test('another passphrase and none are refused, and the stream is told why', async (t) => {
+  const receiver = await startWebhookReceiver(t)
+  const service = await startLogged(t)
+  const { srt_url, passphrase } = await service.startStream({
+    encryption: true,
+    webhook_urls: [receiver.url],
+  })
+  const wrong = await refusedBy(t, withPassphrase(srt_url, 'quite-another-one'))
+  t.match(wrong, { code: 'SRT_REJECTED', message: /1010 \(BADSECRET\)/ })
+  t.match(await until('stream.rejected', () => findEvent(receiver, 'stream.rejected')), {
+    data: { reason: 'the passphrase is another one' },
+  })
+  const absent = await refusedBy(t, srt_url.replace(/&passphrase=.*/, ''))
+  t.match(absent, { code: 'SRT_REJECTED', message: /1011 \(UNSECURE\)/ })
+  for (const code of ['PASSPHRASE_WRONG', 'ENCRYPTION_MISSING']) t.match(service.log(), code)
+  const told = service.log() + String(wrong) + String(absent)
+  t.notOk(told.includes(passphrase!) || told.includes('quite-another-one'))
+})
+
+t.test('SRT_PASSPHRASE is asked of all encoders, and in no answer', async (t) => {
+  const passphrase = 'what all of them know'
+  const service = await startLogged(t, { srt: { passphrase } })
+  const { srt_url } = await service.startStream({})
+  t.notMatch(srt_url, /passphrase/)
+  t.match(await refusedBy(t, srt_url), { message: /1011/ })
+  publishTo(t, withPassphrase(srt_url, encodeURIComponent(passphrase)))
+  await until('a live stream', () => isLive(service))
+  t.notOk(service.log().includes(passphrase))
+})
+
+t.test('a passphrase of its own stands above SRT_PASSPHRASE', async (t) => {
+  const common = 'what-all-of-them-know'
+  const service = await startLogged(t, { srt: { passphrase: common } })
+  const { srt_url } = await service.startStream({ encryption: true })
+  t.match(await refusedBy(t, withPassphrase(srt_url, common)), { message: /1010/ })
+  publishTo(t, srt_url)
+  await until('a live stream', () => isLive(service))
+})
+
+t.test('a passphrase that nobody asked for is refused', async (t) => {
+  const service = await startLogged(t)
+  const { srt_url } = await service.startStream({})
+  t.match(await refusedBy(t, withPassphrase(srt_url, '0123456789')), { message: /1011/ })
+  t.match(service.log(), 'ENCRYPTION_UNEXPECTED')
+})
+
+/** How each encoder is given the URL of the answer, as it stands or in its parts. */
+const ENCODERS: readonly {
+  readonly tool: string
+  readonly command: (url: string, parts: { streamKey: string; passphrase: string }) => string[]
+}[] = [
+  {
+    tool: 'ffmpeg',
+    command: (url) => ['ffmpeg', ...`-v error -re -i ${CLIP} -c copy -f mpegts`.split(' '), url],
+  },
+  {
+    tool: 'srt-live-transmit',
+    command: (url) => [
+      'sh',
+      '-c',
+      `ffmpeg -v error -re -i ${CLIP} -c copy -f mpegts pipe:1 | srt-live-transmit -q file://con '${url}'`,
+    ],
+  },
+  {
+    tool: 'gst-launch-1.0',
+    command: (url, { streamKey, passphrase }) => [
+      'gst-launch-1.0',
+      ...`-q filesrc location=${CLIP} ! tsparse set-timestamps=true ! srtsink`.split(' '),
+      `uri=${url.slice(0, url.indexOf('?'))}`,
+      `streamid="${streamKey}"`,
+      `passphrase=${passphrase}`,
+      'pbkeylen=32',
+    ],
+  },
+]
+
+for (const { tool, command } of ENCODERS) {
+  t.test(`${tool} publishes with the URL of the answer`, async (t) => {
+    if (!requireTool(t, tool, 'ffmpeg')) return
+    const service = await startLogged(t)
+    const { srt_url, stream_key, passphrase } = await service.startStream({ encryption: true })
+    const parts = { streamKey: stream_key, passphrase: passphrase! }
+    const [program, ...args] = command(srt_url, parts) as [string, ...string[]]
+    const encoder = start(t, program, args)
+    await until(`a live stream: ${encoder.output()}`, () => isLive(service))
+    t.pass()
+  })
+}
