@@ -12,7 +12,7 @@ import { Endpoint } from '../../src/srt/endpoint.ts'
 import { connect, createListener, type AcceptDecision } from '../../src/srt/index.ts'
 import { deriveKey } from '../../src/srt/key-encryption.ts'
 import type { SrtConnection } from '../../src/srt/types.ts'
-import { decodeExtensions, ExtensionType } from '../../src/srt/wire/extension.ts'
+import { decodeExtensions, encodeBlock, ExtensionType } from '../../src/srt/wire/extension.ts'
 import { decodeHandshake } from '../../src/srt/wire/handshake.ts'
 import {
   ControlType,
@@ -38,7 +38,11 @@ const isExtension = (datagram: Buffer, subtype: number) =>
   controlSubtype(datagram) === subtype
 
 /** A caller and a listener, what passes between them, and a hand on it. */
-async function createPair({ refreshPackets = 1000, preannouncePackets = 100 } = {}) {
+async function createPair({
+  refreshPackets = 1000,
+  preannouncePackets = 100,
+  alterAnswer = (datagram: Buffer) => datagram,
+} = {}) {
   const random = createRandom(1)
   const keyEncryptionKey = await deriveKey(PASSPHRASE, random.bytes(16), 16)
   const payloads: string[] = []
@@ -70,7 +74,8 @@ async function createPair({ refreshPackets = 1000, preannouncePackets = 100 } = 
     host: {
       transmit: (datagram) => {
         toCaller.push(datagram)
-        if (gate(datagram)) deliver(() => call.handleDatagram(Buffer.from(datagram), nowUs))
+        const copy = alterAnswer(Buffer.from(datagram))
+        if (gate(datagram)) deliver(() => call.handleDatagram(copy, nowUs))
       },
       request: (attempt) => {
         const decryption = Decryption.unlock(
@@ -172,6 +177,42 @@ t.test('who agrees to encrypt repeats the key material to the byte (3.2.2)', asy
   t.notOk(toListener.at(-1)!.includes('secret'))
   t.strictSame(failures, [])
 })
+
+t.test('a caller that would encrypt alone gives up (libsrt: enforcedencryption=0)', async (t) => {
+  const answers: [string, (good: Buffer) => Buffer[], RegExp][] = [
+    ['another passphrase', () => [word(4)], /the SRT peer has another passphrase/],
+    ['no passphrase', () => [word(3)], /the SRT peer does not agree to encrypt/],
+    ['an unknown state', () => [word(0x04000000)], /does not agree/],
+    ['nothing', () => [], /does not agree/],
+    ['one bit less', (good) => [withFlippedBit(good)], /does not agree/],
+    ['other keys', (good) => [Buffer.concat([good, Buffer.alloc(16)])], /does not agree/],
+  ]
+  for (const [what, contents, message] of answers) {
+    const { failures, send } = await createPair({
+      alterAnswer: (datagram) => {
+        const good = isControl(datagram) ? decodeExtensions(datagram)?.keyMaterial : undefined
+        if (controlType(datagram) !== ControlType.HANDSHAKE || good === undefined) return datagram
+        const blocks = contents(good).map((each) => encodeBlock(ExtensionType.KMRSP, each))
+        return Buffer.concat([datagram.subarray(0, 80), ...blocks])
+      },
+    })
+    t.match(failures, [{ code: 'SRT_REJECTED', message }], what)
+    t.notOk(send('in clear'), 'nothing is sent')
+  }
+})
+
+/** A KMRSP that refuses, as libsrt writes it. */
+function word(state: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32LE(state)
+  return bytes
+}
+
+function withFlippedBit(bytes: Buffer): Buffer {
+  const copy = Buffer.from(bytes)
+  copy[copy.length - 1]! ^= 1
+  return copy
+}
 
 t.test('a clear packet in an encrypted connection takes nobody’s place (6.1.6)', async (t) => {
   const { inject, send, payloads, stats, socketId, advance } = await createPair()
