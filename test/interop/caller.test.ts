@@ -80,7 +80,7 @@ for (const [index, { receiver, lossPercent, rttMs, keyBytes, wraps = false }] of
       const publication = publishWith(t, {
         host: '127.0.0.1',
         port: relay.port,
-        latencyMs: 8 * rttMs + 1000,
+        latencyMs: Math.min(8 * rttMs + 3000, 8000),
         ...(wraps && BEFORE_WRAP),
         ...(keyBytes && connectOptions({ passphrase: PASSPHRASE, keyBytes, refresh: REFRESH })),
       })
