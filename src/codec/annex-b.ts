@@ -28,8 +28,7 @@ export function* nalHeads(
     for (let i = 0; i < chunk.length; i++) {
       const byte = chunk[i]!
       if (byte === 1 && zeros >= 2) {
-        const nal = withoutTrailingZeros(head)
-        if (nal.length > 0) yield nal
+        if (head.some(Boolean)) yield withoutTrailingZeros(head)
         head = []
         wanted = 0
         zeros = 0
@@ -50,8 +49,7 @@ export function* nalHeads(
       }
     }
   }
-  const nal = withoutTrailingZeros(head)
-  if (nal.length > 0) yield nal
+  if (head.some(Boolean)) yield withoutTrailingZeros(head)
 }
 
 /** A NAL unit never ends in a zero byte (H.264 7.4.1); those found there belong to the next start code. */
