@@ -62,7 +62,7 @@ interface Receiver {
 
 /** The receivers that can be measured on this machine. */
 export function availableReceivers(): string[] {
-  return ['millrace', ...['srt-live-transmit', 'ffmpeg'].filter(isInstalled)]
+  return ['millrace', 'millrace, AES-256', ...['srt-live-transmit', 'ffmpeg'].filter(isInstalled)]
 }
 
 export async function measureIngest(name: string, load: IngestLoad): Promise<IngestResult> {
@@ -103,15 +103,18 @@ function loadBetween(before: Usage, after: Usage, seconds: number): number {
 }
 
 function startReceiver(name: string, count: number): Promise<Receiver> {
-  return name === 'millrace' ? startMillrace(count) : startPeers(name, count)
+  const [program, encryption] = name.split(', ') as [string, string?]
+  return program === 'millrace'
+    ? startMillrace(name, count, encryption !== undefined)
+    : startPeers(name, count)
 }
 
-async function startMillrace(count: number): Promise<Receiver> {
+async function startMillrace(name: string, count: number, encryption: boolean): Promise<Receiver> {
   const service = await startService()
   const ids = Array.from({ length: count }, (_, index) => `bench-${index}`)
-  const urls = await Promise.all(ids.map((id) => service.start(id)))
+  const urls = await Promise.all(ids.map((id) => service.start(id, { encryption })))
   return {
-    name: 'millrace',
+    name,
     urls,
     ports: [service.srtPort],
     pids: [service.pid],

@@ -14,7 +14,7 @@ export interface Service {
   readonly httpUrl: string
   readonly srtPort: number
   /** Starts a stream. @returns the URL to publish to */
-  start(streamId: string): Promise<string>
+  start(streamId: string, options?: { readonly encryption: boolean }): Promise<string>
   status(streamId: string): Promise<StreamStatus>
   stop(): Promise<void>
 }
@@ -45,8 +45,9 @@ export async function startService(): Promise<Service> {
     },
   })
   const { http: httpUrl, srt_port: srtPort } = await listening(child)
-  const call = async (method: 'GET' | 'POST', path: string, streamId: string) => {
-    const reply = await signedCall(httpUrl + path, method, { stream_id: streamId }, hmacSecret)
+  const call = async (method: 'GET' | 'POST', path: string, streamId: string, options = {}) => {
+    const body = { stream_id: streamId, ...options }
+    const reply = await signedCall(httpUrl + path, method, body, hmacSecret)
     if (!reply.body.success) throw new Error(`${path}: ${reply.body.error}`)
     return reply.body.data
   }
@@ -54,8 +55,8 @@ export async function startService(): Promise<Service> {
     pid: child.pid!,
     httpUrl,
     srtPort,
-    start: async (streamId) =>
-      (await call('POST', '/api/start-stream', streamId))['srt_url'] as string,
+    start: async (streamId, options) =>
+      (await call('POST', '/api/start-stream', streamId, options))['srt_url'] as string,
     status: async (streamId) =>
       (await call('GET', '/api/status', streamId)) as unknown as StreamStatus,
     stop: () => stopProgram(child),

@@ -32,7 +32,6 @@ const MAX_LATE_PACKETS = 2 ** 24
 
 /** The keys that one flag has stood for. */
 class KeySlot {
-  #key: Buffer | undefined
   #current: Keystream | undefined
   #previous: Keystream | undefined
   /** Packets before this one are under the previous key. */
@@ -40,8 +39,6 @@ class KeySlot {
 
   /** @param nextSequence  no packet from this number on has been sent under an older key */
   put(key: Buffer, salt: Buffer, nextSequence: number): void {
-    if (this.#key?.equals(key) === true) return
-    this.#key = key
     this.#previous = this.#current
     this.#current = new Keystream(key, salt)
     this.#changedAt = nextSequence
