@@ -527,6 +527,25 @@ t.test('a hook that throws where it is told of a refusal harms nobody', async (t
   t.equal(listener.connectionCount, 1)
 })
 
+t.test('a hook that gives up when it is told to is nothing to warn of', async (t) => {
+  const warnings: string[] = []
+  const listener = await createListener({
+    host: HOST,
+    port: 0,
+    latencyMs: 20,
+    acceptTimeoutMs: 1,
+    onWarning: (message) => warnings.push(message),
+    accept: (_request, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('given up')))
+      }),
+  })
+  t.teardown(() => listener.close())
+  const { port } = listener.address()
+  await t.rejects(connect({ host: HOST, port }), { message: /1016 \(TIMEOUT\)/ })
+  t.notMatch(warnings.join(), /accept hook/)
+})
+
 t.test('options of a caller that SRT cannot take are refused before it calls', async (t) => {
   const at = { host: HOST, port: 9, passphrase: PASSPHRASE }
   for (const options of [

@@ -125,6 +125,18 @@ t.test('key material of any other length, or with any field that cannot be, is n
   }
 })
 
+t.test('keys that AES does not know are none, however consistent their message', async (t) => {
+  for (const keyBytes of [4, 8, 12, 20, 28, 36, 64]) {
+    const message = encodeKeyMaterial({
+      keys: KeyFlag.EVEN,
+      keyBytes: keyBytes as 16,
+      salt: Buffer.alloc(16),
+      wrappedKeys: Buffer.alloc(8 + keyBytes),
+    })
+    t.equal(decodeKeyMaterial(message), undefined, `${keyBytes} bytes`)
+  }
+})
+
 t.test('AES-GCM is recognised, so that it can be refused (libsrt 1.5.2)', async (t) => {
   const gcm = Buffer.from(FFMPEG.request)
   gcm[8] = KmCipher.AES_GCM
