@@ -21,6 +21,7 @@ import {
   encodeHsExtension,
   encodeStreamIdExtension,
   ExtensionType,
+  HsFlag,
   LIVE_FLAGS,
   SRT_VERSION,
 } from './wire/extension.ts'
@@ -186,7 +187,8 @@ export class Call {
         handshakeArrivedUs: nowUs,
         latencyUs: Math.max(options.latencyMs, hs.senderDelayMs) * 1000,
       },
-      receiveBufferPackets: RECEIVE_BUFFER_PACKETS,
+      windowPackets: RECEIVE_BUFFER_PACKETS,
+      marksRetransmissions: (hs.flags & HsFlag.RETRANSMIT_FLAG) !== 0,
       idleTimeoutUs: options.idleTimeoutUs,
       startUs: this.#startedUs,
       startTimestampUs: options.startTimestampUs,

@@ -50,7 +50,10 @@ export interface ConnectionOptions {
   /** Of both directions (libsrt answers a handshake with the caller's own). */
   readonly initialSequenceNumber: number
   readonly delivery: TsbpdOptions
-  readonly receiveBufferPackets: number
+  /** How far a packet may be ahead of a missing one. */
+  readonly windowPackets: number
+  /** The peer marks what it sends again (HSREQ flag REXMITFLG). */
+  readonly marksRetransmissions: boolean
   /** A peer that says nothing for this long is gone. */
   readonly idleTimeoutUs: number
   /** Our timestamps read `startTimestampUs` at `startUs`. */
@@ -109,8 +112,9 @@ export class Connection implements SrtConnection {
     this.#receiver = new Receiver({
       ...both,
       delivery: options.delivery,
-      bufferPackets: options.receiveBufferPackets,
+      windowPackets: options.windowPackets,
       eagerNak: options.peerSrtVersion >= RESENDS_ONCE_PER_RTT,
+      marksRetransmissions: options.marksRetransmissions,
       ...(options.decryption && { decryption: options.decryption }),
       sink,
       nowUs,
@@ -275,18 +279,9 @@ export class Connection implements SrtConnection {
   }
 
   stats(): SrtStats {
-    const { counters, bytesPerSec } = this.#receiver
     return {
+      ...this.#receiver.stats(),
       msRtt: this.#rtt.rttUs / 1000,
-      pktRecvTotal: counters.packets,
-      byteRecvTotal: counters.bytes,
-      pktRcvLossTotal: counters.lost,
-      pktRcvRetransTotal: counters.retransmitted,
-      pktRcvDropTotal: counters.dropped,
-      pktRcvBelatedTotal: counters.belated,
-      pktRcvDuplicateTotal: counters.duplicate,
-      pktRcvUndecryptTotal: counters.undecryptable,
-      mbpsRecvRate: (bytesPerSec * 8) / 1e6,
       msRcvTsbPdDelay: this.latencyMs,
     }
   }

@@ -27,7 +27,6 @@ import {
 } from './wire/packet.ts'
 
 export interface EndpointOptions extends Terms {
-  readonly receiveBufferPackets: number
   readonly idleTimeoutUs: number
   /** How long the host may think about a caller. */
   readonly acceptTimeoutUs: number
@@ -132,20 +131,21 @@ export class Endpoint {
   }
 
   #connect(attempt: Attempt, acceptance: Acceptance, nowUs: number) {
-    const { remoteAddress, remotePort, handshake } = attempt
+    const { remoteAddress, remotePort, handshake, agreement } = attempt
     const localSocketId = this.#connections.allocate()
     const connection = new Connection({
       remoteAddress,
       remotePort,
-      peerSrtVersion: attempt.agreement.srtVersion,
+      peerSrtVersion: agreement.srtVersion,
       peerSocketId: handshake.socketId,
       initialSequenceNumber: handshake.initialSequenceNumber,
       delivery: {
         handshakeTimestampUs: attempt.timestampUs,
         handshakeArrivedUs: attempt.arrivedUs,
-        latencyUs: attempt.agreement.latencyMs * 1000,
+        latencyUs: agreement.latencyMs * 1000,
       },
-      receiveBufferPackets: this.#options.receiveBufferPackets,
+      windowPackets: agreement.windowPackets,
+      marksRetransmissions: agreement.marksRetransmissions,
       idleTimeoutUs: this.#options.idleTimeoutUs,
       startUs: attempt.arrivedUs,
       startTimestampUs: 0,

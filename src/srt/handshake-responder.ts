@@ -48,7 +48,6 @@ const MAX_PENDING_PER_NETWORK = 128
 const MAX_REFUSALS = 1024
 
 export interface ResponderOptions extends Terms {
-  readonly receiveBufferPackets: number
   /** How long the host may think about a caller. */
   readonly acceptTimeoutUs: number
   readonly random: (bytes: number) => Buffer
@@ -262,7 +261,7 @@ export class HandshakeResponder {
         (keyMaterial === undefined ? 0 : ExtensionFlag.KMREQ) |
         (filter === undefined ? 0 : ExtensionFlag.CONFIG),
       mtuBytes: agreement.mtuBytes,
-      flowWindowPackets: this.#options.receiveBufferPackets,
+      flowWindowPackets: agreement.windowPackets,
       socketId: localSocketId,
     }
     // A caller with a packet filter wants to read of it in the answer; its packets are set aside on arrival.

@@ -26,8 +26,6 @@ export interface ListenerOptions {
   readonly latencyMs: number
   /** Receive latency where the caller asks for more; default 8000. */
   readonly maxLatencyMs?: number
-  /** Packets held behind a missing one, per connection, and the window announced to senders; default 16384. */
-  readonly receiveBufferPackets?: number
   /** An encoder silent for this long is gone; default 5000. */
   readonly idleTimeoutMs?: number
   /** What callers must encrypt with, 10 to 80 bytes, unless `accept` names another; by default they must not encrypt. */
@@ -88,7 +86,6 @@ export class Listener {
     this.#endpoint = new Endpoint({
       latencyMs: options.latencyMs,
       maxLatencyMs: options.maxLatencyMs ?? 8000,
-      receiveBufferPackets: options.receiveBufferPackets ?? 16_384,
       idleTimeoutUs: (options.idleTimeoutMs ?? 5000) * 1000,
       acceptTimeoutUs: (options.acceptTimeoutMs ?? 2500) * 1000,
       random: options.random ?? randomBytes,

@@ -16,6 +16,14 @@ const OLDEST_SRT_VERSION = 0x010300
 /** Headers and a little payload; libsrt would take 32 and underflow (srt#3359). */
 const MIN_MTU_BYTES = 28 + HEADER_BYTES + 32
 
+/**
+ * Packets that may have to wait behind a missing one: all of a latency at 100 Mbit/s, within bounds. That is what a ring may
+ * grow to; it takes no more than what is held.
+ */
+const WINDOW_PACKETS_PER_MS = 10
+const MIN_WINDOW_PACKETS = 16_384
+const MAX_WINDOW_PACKETS = 65_536
+
 /** What this side wants. */
 export interface Terms {
   readonly latencyMs: number
@@ -32,6 +40,10 @@ export interface Agreement {
   /** Of data that the caller receives. */
   readonly peerLatencyMs: number
   readonly mtuBytes: number
+  /** How far a packet may be ahead of a missing one. */
+  readonly windowPackets: number
+  /** The caller marks what it sends again. */
+  readonly marksRetransmissions: boolean
   /** Where the caller wants to encrypt. */
   readonly keyMaterial: KeyMaterial | undefined
 }
@@ -54,13 +66,22 @@ export function negotiate(
   if (keyMaterial !== undefined && keyMaterial.cipher !== KmCipher.AES_CTR) {
     return { reject: RejectCode.CRYPTO }
   }
+  const latencyMs = Math.min(Math.max(terms.latencyMs, hs.senderDelayMs), terms.maxLatencyMs)
   return {
     srtVersion: hs.srtVersion,
-    latencyMs: Math.min(Math.max(terms.latencyMs, hs.senderDelayMs), terms.maxLatencyMs),
+    latencyMs,
     peerLatencyMs: hs.receiverDelayMs,
     mtuBytes: Math.min(handshake.mtuBytes, DEFAULT_MTU_BYTES),
+    windowPackets: windowPackets(latencyMs),
+    marksRetransmissions: (hs.flags & HsFlag.RETRANSMIT_FLAG) !== 0,
     keyMaterial,
   }
+}
+
+/** @returns the window of a connection with this latency */
+export function windowPackets(latencyMs: number): number {
+  const packets = latencyMs * WINDOW_PACKETS_PER_MS
+  return Math.min(Math.max(packets, MIN_WINDOW_PACKETS), MAX_WINDOW_PACKETS)
 }
 
 function isSane(handshake: Handshake): boolean {

@@ -72,8 +72,24 @@ export interface SrtStats {
   readonly pktRcvDuplicateTotal: number
   /** In clear where encryption was agreed on, encrypted where it was not, or with a key that the peer never told. */
   readonly pktRcvUndecryptTotal: number
+  /** Of a packet filter (FEC), set aside. */
+  readonly pktRcvFilterTotal: number
+  /** Dropped on arrival: too far ahead of a missing packet to be kept. */
+  readonly pktRcvOverflowTotal: number
+  /** Jumps of the sequence number that reception followed; what they left out counts as lost and dropped. */
+  readonly pktRcvResyncTotal: number
+  /** Held behind a missing packet at this moment. */
+  readonly pktRcvBuf: number
+  /** How many packets one is waited for, before it is taken for lost and asked for: learned from those that came late. */
+  readonly pktReorderTolerance: number
+  readonly pktSentACKTotal: number
+  readonly pktSentNAKTotal: number
+  /** NAKs not sent, because they would take too much of the way back. */
+  readonly pktNAKWithheldTotal: number
   readonly mbpsRecvRate: number
   readonly msRcvTsbPdDelay: number
+  /** How far the sender's clock and the path have moved since the handshake, as far as deadlines have followed. */
+  readonly msDrift: number
 }
 
 /** Counters of what a caller sent, with libsrt's names in camel case. */

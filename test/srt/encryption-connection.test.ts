@@ -66,7 +66,6 @@ async function createPair({
   const endpoint: Endpoint = new Endpoint({
     latencyMs: 200,
     maxLatencyMs: 8000,
-    receiveBufferPackets: 4096,
     idleTimeoutUs: 5_000_000,
     acceptTimeoutUs: 2_500_000,
     random: random.bytes,

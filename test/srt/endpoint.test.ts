@@ -69,7 +69,6 @@ function createEndpoint() {
   const endpoint = new Endpoint({
     latencyMs: 200,
     maxLatencyMs: 8000,
-    receiveBufferPackets: 4096,
     idleTimeoutUs: 5_000_000,
     acceptTimeoutUs: 2_500_000,
     random: createRandom(1).bytes,
@@ -228,7 +227,7 @@ t.test('the host is asked once, and answers when it can (4.3.1.2)', async (t) =>
     type: HandshakeType.CONCLUSION,
     initialSequenceNumber: FIRST,
     mtuBytes: 1500,
-    flowWindowPackets: 4096,
+    flowWindowPackets: 16_384,
     extensionField: 1,
   })
   t.ok(handshake.socketId > 0 && handshake.socketId < 2 ** 30)

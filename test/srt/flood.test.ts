@@ -48,7 +48,6 @@ t.test(
     const endpoint = new Endpoint({
       latencyMs: 120,
       maxLatencyMs: 8000,
-      receiveBufferPackets: 8192,
       idleTimeoutUs: 5_000_000,
       acceptTimeoutUs: 2_500_000,
       random: random.bytes,

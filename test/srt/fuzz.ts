@@ -48,7 +48,6 @@ export function fuzz(seed: number, steps: number, kek: KeyEncryptionKey): FuzzOu
   const endpoint = new Endpoint({
     latencyMs: 120,
     maxLatencyMs: 8000,
-    receiveBufferPackets: 2048,
     idleTimeoutUs: 5_000_000,
     acceptTimeoutUs: 2_500_000,
     random: random.bytes,

@@ -22,8 +22,9 @@ const TICK_US = 10_000
 
 interface Options {
   first?: number
-  bufferPackets?: number
+  windowPackets?: number
   eagerNak?: boolean
+  marksRetransmissions?: boolean
   startTimestampUs?: number
 }
 
@@ -41,8 +42,9 @@ function createReceiver(options: Options = {}, onPush: (number: number) => void 
       handshakeArrivedUs: TRANSIT_US,
       latencyUs: LATENCY_US,
     },
-    bufferPackets: options.bufferPackets ?? 1024,
+    windowPackets: options.windowPackets ?? 1024,
     eagerNak: options.eagerNak ?? true,
+    marksRetransmissions: options.marksRetransmissions ?? true,
     rtt,
     transmitter: new Transmitter({
       peerSocketId: 1,
@@ -92,7 +94,7 @@ t.test('packets in order are handed on at once', async (t) => {
   const { receiver, arrive, heard } = createReceiver()
   for (let number = 0; number < 5; number++) arrive(number)
   t.strictSame(heard, [0, 1, 2, 3, 4])
-  t.match(receiver.counters, { packets: 5, bytes: 20, lost: 0 })
+  t.match(receiver.stats(), { pktRecvTotal: 5, byteRecvTotal: 20, pktRcvLossTotal: 0 })
 })
 
 t.test('what comes early waits for what is missing', async (t) => {
@@ -103,7 +105,7 @@ t.test('what comes early waits for what is missing', async (t) => {
   t.strictSame(heard, [0, 1, 2, 3])
   arrive(4, 4000, 41_000)
   t.strictSame(heard, [0, 1, 2, 3, 4, 5])
-  t.match(receiver.counters, { lost: 2, dropped: 0, duplicate: 0 })
+  t.match(receiver.stats(), { pktRcvLossTotal: 2, pktRcvDropTotal: 0, pktRcvDuplicateTotal: 0 })
 })
 
 t.test('a gap is reported at once, and only the new one (4.8.2)', async (t) => {
@@ -154,12 +156,12 @@ t.test('a report names as many gaps as fit a datagram', async (t) => {
 })
 
 t.test('reports take no more than 64 kB/s, or a tenth of what arrives', async (t) => {
-  const { receiver, arrive, take } = createReceiver({ bufferPackets: 100_000 })
+  const { receiver, arrive, take } = createReceiver({ windowPackets: 100_000 })
   // A NAK of 20 bytes for each packet of 20.
   for (let number = 1; number < 10_000; number += 2) arrive(number, 0)
   t.equal(take(ControlType.NAK).length, 64_000 / 20)
-  t.equal(receiver.counters.withheldReports, 1800)
-  t.equal(receiver.counters.lost, 5000, 'what is not reported is counted all the same')
+  t.equal(receiver.stats().pktNAKWithheldTotal, 1800)
+  t.equal(receiver.stats().pktRcvLossTotal, 5000, 'what is not reported is counted all the same')
   receiver.tick(100_000)
   t.equal(take(ControlType.NAK).length, 1, 'and asked for when there is room')
 })
@@ -180,7 +182,7 @@ t.test('a gap is given up when the packet behind it is due (4.6)', async (t) => 
   t.strictSame(take(ControlType.NAK), [], 'nobody asks for it any more')
   for (const late of [1, 2, 3]) arrive(late, 1000, dueUs + 100_000)
   t.strictSame(heard, [0, 'gap 2', 3])
-  t.match(receiver.counters, { dropped: 2, belated: 2, duplicate: 1 })
+  t.match(receiver.stats(), { pktRcvDropTotal: 2, pktRcvBelatedTotal: 2, pktRcvDuplicateTotal: 1 })
 })
 
 t.test('a gap without anything behind it waits', async (t) => {
@@ -221,7 +223,7 @@ t.test('copies are counted, not handed on', async (t) => {
   const { receiver, arrive, heard } = createReceiver()
   for (const number of [0, 0, 2, 2, 1, 1]) arrive(number, 0, 20_000)
   t.strictSame(heard, [0, 1, 2])
-  t.match(receiver.counters, { packets: 6, duplicate: 3, belated: 0 })
+  t.match(receiver.stats(), { pktRecvTotal: 6, pktRcvDuplicateTotal: 3, pktRcvBelatedTotal: 0 })
 })
 
 t.test('packets of a packet filter are set aside before they take a place', async (t) => {
@@ -232,7 +234,7 @@ t.test('packets of a packet filter are set aside before they take a place', asyn
   receiver.handleData(fec, 20_000)
   arrive(1)
   t.strictSame(heard, [0, 1])
-  t.match(receiver.counters, { packets: 2, filter: 1 })
+  t.match(receiver.stats(), { pktRecvTotal: 2, pktRcvFilterTotal: 1 })
 })
 
 t.test('encrypted packets of a connection in clear are counted drops', async (t) => {
@@ -241,7 +243,7 @@ t.test('encrypted packets of a connection in clear are counted drops', async (t)
   encrypted.writeUInt32BE(0xc8000001, 4)
   receiver.handleData(encrypted, 20_000)
   t.strictSame(heard, [])
-  t.equal(receiver.counters.undecryptable, 1)
+  t.equal(receiver.stats().pktRcvUndecryptTotal, 1)
 })
 
 t.test('retransmissions are counted', async (t) => {
@@ -249,11 +251,11 @@ t.test('retransmissions are counted', async (t) => {
   const again = dataPacket(0, 0, 0)
   markRetransmitted(again)
   receiver.handleData(again, 20_000)
-  t.equal(receiver.counters.retransmitted, 1)
+  t.equal(receiver.stats().pktRcvRetransTotal, 1)
 })
 
 t.test('a full ACK at the next tick tells position, RTT and room (3.2.4)', async (t) => {
-  const { receiver, arrive, take } = createReceiver({ bufferPackets: 1000 })
+  const { receiver, arrive, take } = createReceiver({ windowPackets: 1000 })
   for (const number of [0, 1, 3]) arrive(number)
   receiver.tick(TRANSIT_US + TICK_US)
   const [ack, ...more] = take(ControlType.ACK)
@@ -341,18 +343,18 @@ t.test('a drop request releases the gap it covers (3.2.9)', async (t) => {
 })
 
 t.test('a packet too far ahead of a missing one is not kept', async (t) => {
-  const { receiver, arrive, heard } = createReceiver({ bufferPackets: 64 })
+  const { receiver, arrive, heard } = createReceiver({ windowPackets: 64 })
   arrive(0)
   arrive(2, 0, 20_000)
   arrive(65, 0, 20_000)
-  t.match(receiver.counters, { overflow: 1, lost: 1 })
+  t.match(receiver.stats(), { pktRcvOverflowTotal: 1, pktRcvLossTotal: 1 })
   arrive(64, 0, 20_000)
   arrive(1, 0, 20_000)
   t.strictSame(heard, [0, 1, 2])
 })
 
 t.test('a sink that ends it while a late gap goes hears nothing more', async (t) => {
-  const { receiver, arrive, heard } = createReceiver({ bufferPackets: 64 }, (number) => {
+  const { receiver, arrive, heard } = createReceiver({ windowPackets: 64 }, (number) => {
     if (number === 2) receiver.stop()
   })
   arrive(0)
@@ -362,29 +364,29 @@ t.test('a sink that ends it while a late gap goes hears nothing more', async (t)
 })
 
 t.test('too far ahead of a gap that is late: the gap goes', async (t) => {
-  const { receiver, arrive, heard } = createReceiver({ bufferPackets: 64 })
+  const { receiver, arrive, heard } = createReceiver({ windowPackets: 64 })
   arrive(0)
   arrive(2, 0, 20_000)
   arrive(66, 200_000)
   t.strictSame(heard, [0, 'gap 1', 2])
-  t.equal(receiver.counters.overflow, 0)
+  t.equal(receiver.stats().pktRcvOverflowTotal, 0)
 })
 
 t.test(
   'a jump with nothing missing before it starts over there (libsrt disconnects)',
   async (t) => {
-    const { receiver, arrive, heard, take } = createReceiver({ bufferPackets: 64 })
+    const { receiver, arrive, heard, take } = createReceiver({ windowPackets: 64 })
     arrive(0)
     arrive(5_000_001, 30_000)
     arrive(5_000_002, 31_000)
     t.strictSame(heard, [0, 'gap 5000000', 5_000_001, 5_000_002])
-    t.match(receiver.counters, { lost: 5_000_000, dropped: 5_000_000 })
+    t.match(receiver.stats(), { pktRcvLossTotal: 5_000_000, pktRcvDropTotal: 5_000_000 })
     t.strictSame(take(ControlType.NAK), [], 'there is nothing to ask for')
   },
 )
 
 t.test('thousands of packets wait for one, through the wrap', async (t) => {
-  const { arrive, heard } = createReceiver({ first: 0x7fffffff - 700, bufferPackets: 4096 })
+  const { arrive, heard } = createReceiver({ first: 0x7fffffff - 700, windowPackets: 4096 })
   const numbers = Array.from({ length: 3000 }, (_, i) => i)
   for (const number of numbers.slice(1)) arrive(number, 0, 20_000)
   t.strictSame(heard, [])
@@ -409,7 +411,7 @@ t.test('agrees with a receiver that is too simple to be wrong', async (t) => {
   const starts = fc.constantFrom(0, 0x7ffffff0, 0x3fffffff, 12345)
   fc.assert(
     fc.property(starts, fc.array(step, { maxLength: 300 }), (first, steps) => {
-      const { receiver, arrive, heard, take } = createReceiver({ first, bufferPackets: capacity })
+      const { receiver, arrive, heard, take } = createReceiver({ first, windowPackets: capacity })
       const model = new NaiveReceiver(capacity)
       let nowUs = TRANSIT_US
       let newest = 0
@@ -421,24 +423,35 @@ t.test('agrees with a receiver that is too simple to be wrong', async (t) => {
         } else {
           nowUs += 500
           const number = Math.max(0, newest + one.ahead)
-          const sentUs = nowUs - TRANSIT_US - 1000
+          const sentUs = nowUs - TRANSIT_US
           arrive(number, sentUs, nowUs)
           model.arrive(number, sentUs + TRANSIT_US + LATENCY_US, nowUs)
           newest = Math.max(newest, model.end)
         }
-        const { dropped, duplicate, belated, overflow } = receiver.counters
+        const stats = receiver.stats()
         t.strictSame(
-          { dropped, stale: duplicate + belated, overflow },
-          { dropped: model.dropped, stale: model.stale, overflow: model.overflow },
+          {
+            dropped: stats.pktRcvDropTotal,
+            stale: stats.pktRcvDuplicateTotal + stats.pktRcvBelatedTotal,
+            overflow: stats.pktRcvOverflowTotal,
+            held: stats.pktRcvBuf,
+          },
+          {
+            dropped: model.dropped,
+            stale: model.stale,
+            overflow: model.overflow,
+            held: model.heldPackets,
+          },
         )
       }
       t.strictSame(heard, model.heard)
 
       take(ControlType.NAK)
-      receiver.tick(nowUs)
-      model.dropTooLate(nowUs)
-      receiver.tick(nowUs + 20_000)
-      model.dropTooLate(nowUs + 20_000)
+      // Beyond a quarter of the round trip nothing counts as merely reordered.
+      for (const laterUs of [0, 25_000, 45_000]) {
+        receiver.tick(nowUs + laterUs)
+        model.dropTooLate(nowUs + laterUs)
+      }
       const reported = (lossesOf(take(ControlType.NAK)).at(-1) ?? []).flatMap(
         ({ first: a, last }) =>
           Array.from({ length: sequenceDistance(a, last) + 1 }, (_, i) =>
@@ -464,6 +477,10 @@ class NaiveReceiver {
 
   constructor(capacity: number) {
     this.#capacity = capacity
+  }
+
+  get heldPackets(): number {
+    return this.#held.size
   }
 
   arrive(number: number, dueUs: number, nowUs: number): void {

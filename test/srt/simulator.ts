@@ -95,7 +95,6 @@ export function simulate(options: SimulationOptions): Outcome {
   const endpoint: Endpoint = new Endpoint({
     latencyMs: options.latencyMs,
     maxLatencyMs: 8000,
-    receiveBufferPackets: 8192,
     idleTimeoutUs: 5_000_000,
     acceptTimeoutUs: 2_500_000,
     random: bytes,
