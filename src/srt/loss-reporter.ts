@@ -80,7 +80,7 @@ export class LossReporter {
 
   /** To be called of a packet that fills a gap and was not sent again. */
   noticeLate(sequence: number): void {
-    this.#tolerance.learn(sequenceDistance(sequence, this.#buffer.end))
+    this.#tolerance.learn(sequenceDistance(sequence, this.#buffer.end) - 1)
   }
 
   /** Reports new gaps once they are old enough; to be called with every packet while there is one. */
@@ -88,7 +88,7 @@ export class LossReporter {
     if (!this.#hasFresh) return
     const { end } = this.#buffer
     const patient = nowUs - this.#freshUs < this.#rtt.rttUs / 4
-    const until = patient ? addToSequence(end, -this.#tolerance.packets) : end
+    const until = patient ? addToSequence(end, -1 - this.#tolerance.packets) : end
     if (sequenceDistance(this.#reportedTo, until) <= 0) return
     this.#send(this.#buffer.missing(this.#reportedTo, until, MAX_LOSS_RANGES), nowUs)
     this.#reportedTo = until

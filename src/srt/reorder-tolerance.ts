@@ -26,9 +26,9 @@ export class ReorderTolerance {
     return this.#packets
   }
 
-  /** A packet that was sent only once came when others were so far ahead of it. */
-  learn(distance: number): void {
-    this.#seenPackets = Math.min(Math.max(this.#seenPackets, distance), MAX_PACKETS)
+  /** A packet that was sent only once came so many behind the newest. */
+  learn(packets: number): void {
+    this.#seenPackets = Math.min(Math.max(this.#seenPackets, packets), MAX_PACKETS)
     this.#packets = Math.max(this.#packets, this.#seenPackets)
   }
 

@@ -144,6 +144,69 @@ t.test('peers that answer every request anew are asked less often', async (t) =>
   t.strictSame(lossesOf(take(ControlType.NAK)), [[range(1)]])
 })
 
+t.test('a packet that comes late teaches to wait for others', async (t) => {
+  const { receiver, arrive, take } = createReceiver()
+  for (const number of [0, 2, 3, 4]) arrive(number)
+  t.equal(take(ControlType.NAK).length, 1, 'nothing is known yet')
+  arrive(1)
+  t.equal(receiver.stats().pktReorderTolerance, 3)
+  for (const number of [6, 7, 8]) arrive(number)
+  t.strictSame(take(ControlType.NAK), [], 'three may overtake one')
+  arrive(5)
+  for (const number of [10, 11, 12, 13]) arrive(number)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(9)]], 'a fourth is too much')
+  t.match(receiver.stats(), { pktRcvLossTotal: 3, pktSentNAKTotal: 2 })
+})
+
+t.test('two gaps that may be reordering are told apart', async (t) => {
+  const { arrive, take } = createReceiver()
+  for (const number of [0, 2, 3, 4, 1]) arrive(number)
+  take(ControlType.NAK)
+  for (const number of [6, 8]) arrive(number)
+  t.strictSame(take(ControlType.NAK), [])
+  arrive(9)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(5)]])
+  arrive(10)
+  t.strictSame(take(ControlType.NAK), [])
+  arrive(11)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(7)]])
+})
+
+t.test('a quarter of the round trip is the longest wait for reordering', async (t) => {
+  const { receiver, rtt, arrive, take } = createReceiver()
+  for (const number of [0, 2, 3, 4, 1]) arrive(number)
+  take(ControlType.NAK)
+  rtt.adopt(40_000, 0)
+  arrive(6)
+  const noticedUs = 6000 + TRANSIT_US
+  receiver.tick(noticedUs + 9_999)
+  t.strictSame(take(ControlType.NAK), [], 'and the periodic report leaves it out as well')
+  receiver.tick(noticedUs + 10_000)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(5)]])
+})
+
+t.test('what was learned of reordering fades', async (t) => {
+  const { receiver, arrive } = createReceiver()
+  for (const number of [0, 2, 3, 4, 5, 6, 7, 8, 1]) arrive(number)
+  t.equal(receiver.stats().pktReorderTolerance, 7)
+  for (let second = 1; second <= 2; second++) receiver.tick(second * 1_000_000)
+  t.equal(receiver.stats().pktReorderTolerance, 6)
+  for (let second = 3; second <= 10; second++) receiver.tick(second * 1_000_000)
+  t.equal(receiver.stats().pktReorderTolerance, 0)
+})
+
+t.test('nothing is learned where a late packet may be a retransmission', async (t) => {
+  const unmarked = createReceiver({ marksRetransmissions: false })
+  for (const number of [0, 2, 3, 1]) unmarked.arrive(number)
+  t.equal(unmarked.receiver.stats().pktReorderTolerance, 0, 'the sender does not tell')
+  const { receiver, arrive } = createReceiver()
+  for (const number of [0, 2, 3]) arrive(number)
+  const again = dataPacket(1, 1, 1000)
+  markRetransmitted(again)
+  receiver.handleData(again, 40_000)
+  t.equal(receiver.stats().pktReorderTolerance, 0, 'it is one')
+})
+
 t.test('a report names as many gaps as fit a datagram', async (t) => {
   const { receiver, arrive, take } = createReceiver()
   for (let number = 0; number < 1000; number += 2) arrive(number, 0, 20_000)
@@ -338,8 +401,10 @@ t.test('a drop request releases the gap it covers (3.2.9)', async (t) => {
   receiver.handleDropRequest({ first: 6, last: 9 })
   receiver.handleDropRequest({ first: 0x40000000, last: 0x7fffffff })
   t.strictSame(heard.length, 4, 'ranges elsewhere change nothing')
+  receiver.handleDropRequest({ first: 5, last: 5 + 0x3fffffff })
+  t.strictSame(heard.slice(4), ['gap 1', 6], 'as far as numbers reach')
   arrive(5, 0, 30_000)
-  t.strictSame(heard.slice(4), [5, 6])
+  t.match(receiver.stats(), { pktRcvDropTotal: 4, pktRcvBelatedTotal: 1 })
 })
 
 t.test('a packet too far ahead of a missing one is not kept', async (t) => {
@@ -381,6 +446,7 @@ t.test(
     arrive(5_000_002, 31_000)
     t.strictSame(heard, [0, 'gap 5000000', 5_000_001, 5_000_002])
     t.match(receiver.stats(), { pktRcvLossTotal: 5_000_000, pktRcvDropTotal: 5_000_000 })
+    t.equal(receiver.stats().pktRcvResyncTotal, 1)
     t.strictSame(take(ControlType.NAK), [], 'there is nothing to ask for')
   },
 )
@@ -446,9 +512,9 @@ t.test('agrees with a receiver that is too simple to be wrong', async (t) => {
       }
       t.strictSame(heard, model.heard)
 
-      take(ControlType.NAK)
       // Beyond a quarter of the round trip nothing counts as merely reordered.
       for (const laterUs of [0, 25_000, 45_000]) {
+        take(ControlType.NAK)
         receiver.tick(nowUs + laterUs)
         model.dropTooLate(nowUs + laterUs)
       }

@@ -33,6 +33,8 @@ export interface SimulationOptions {
   readonly intervalUs: number
   readonly initialSequenceNumber?: number
   readonly startTimestampUs?: number
+  /** How much faster than the listener's the caller's clock runs. */
+  readonly driftPpm?: number
   /** Encrypts; the listener has what the caller's passphrase makes, derived beforehand. */
   readonly encryption?: {
     readonly keyEncryptionKey: KeyEncryptionKey
@@ -63,6 +65,7 @@ const CALLER = { address: '192.0.2.1', port: 40_000 }
 export function simulate(options: SimulationOptions): Outcome {
   const violations: string[] = []
   const timeline = new Timeline()
+  const callerUs = () => timeline.nowUs * (1 + (options.driftPpm ?? 0) / 1e6)
   const { bytes } = createRandom(options.seed)
   const forward = new Wire(timeline, new Impairment(options.seed, options.link))
   const backward = new Wire(timeline, new Impairment(~options.seed, options.link))
@@ -102,7 +105,7 @@ export function simulate(options: SimulationOptions): Outcome {
     host: {
       transmit: (datagram) => {
         violations.push(...claims(datagram, highest))
-        backward.carry(datagram, (copy) => call.handleDatagram(copy, timeline.nowUs))
+        backward.carry(datagram, (copy) => call.handleDatagram(copy, callerUs()))
       },
       request: (attempt) =>
         timeline.at(5000, () => {
@@ -139,7 +142,7 @@ export function simulate(options: SimulationOptions): Outcome {
     }
     const payload = Buffer.alloc(1316)
     payload.writeUInt32BE(sent)
-    if (!call.send(payload, timeline.nowUs)) violations.push('the send buffer is full')
+    if (!call.send(payload, callerUs())) violations.push('the send buffer is full')
     sent++
     timeline.at(options.intervalUs, sendNext)
   }
@@ -173,7 +176,7 @@ export function simulate(options: SimulationOptions): Outcome {
 
   call.start(0)
   const tick = () => {
-    call.tick(timeline.nowUs)
+    call.tick(callerUs())
     endpoint.tick(timeline.nowUs)
     if (!over || endpoint.busy) timeline.at(TICK_US, tick)
   }

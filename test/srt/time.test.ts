@@ -54,6 +54,45 @@ t.test('a delivery time is never far in the future', async (t) => {
   t.equal(clock.deliveryUs(3_000_001, 1_000_000), 1_100_000, 'more: a broken clock')
 })
 
+t.test('deadlines follow the fastest packet of each 10 s, by at most 1 ms/s (4.7)', async (t) => {
+  const clock = new DeliveryClock({
+    handshakeTimestampUs: 0,
+    handshakeArrivedUs: 0,
+    latencyUs: 100_000,
+  })
+  /** So many seconds of packets that come this much after their time, and one in ten still later. */
+  const run = (fromSec: number, seconds: number, lagUs: number) => {
+    for (let i = 0; i < seconds * 10; i++) {
+      const sentUs = fromSec * 1e6 + i * 1e5
+      clock.deliveryUs(sentUs, sentUs + lagUs + (i % 10 === 0 ? 0 : 50_000))
+    }
+  }
+  run(0, 11, 3000)
+  t.equal(clock.driftUs, 3000, 'all of a little drift')
+  run(11, 11, 40_000)
+  t.equal(clock.driftUs, 13_000, '10 ms of a longer path')
+  run(22, 30, 40_000)
+  t.equal(clock.driftUs, 40_000, 'and the rest in time')
+  run(52, 11, 35_000)
+  t.equal(clock.driftUs, 35_000, 'back as well')
+  t.equal(clock.deliveryUs(70_000_000, 70_000_000), 70_135_000)
+})
+
+t.test('a clock that was set backwards holds from the next 10 s on', async (t) => {
+  const clock = new DeliveryClock({
+    handshakeTimestampUs: 0,
+    handshakeArrivedUs: 0,
+    latencyUs: 100_000,
+  })
+  for (let nowUs = 0; nowUs < 30e6; nowUs += 1e5) {
+    clock.deliveryUs((nowUs - 600e6) >>> 0, nowUs)
+  }
+  t.equal(clock.driftUs, 600e6)
+  t.equal(clock.deliveryUs((30e6 - 600e6) >>> 0, 30e6), 30_100_000)
+  t.equal(clock.deliveryUs((130e6 - 600e6) >>> 0, 31e6), 31_100_000, 'one astray is nothing')
+  t.equal(clock.driftUs, 600e6)
+})
+
 t.test('a pacer lets 10 ms worth of data go ahead, headers counted (5.1)', async (t) => {
   const pacer = new Pacer(8_000_000)
   pacer.sent(4972, 0)
