@@ -239,17 +239,20 @@ t.test('the host is asked once, and answers when it can (4.3.1.2)', async (t) =>
   })
 })
 
-t.test('the longer latency holds, up to our limit (4.4)', async (t) => {
-  for (const [asked, agreed] of [
-    [0, 200],
-    [350, 350],
-    [65_535, 8000],
+t.test('the longer latency holds, up to our limit, and the window with it (4.4)', async (t) => {
+  for (const [asked, agreed, windowPackets] of [
+    [0, 200, 16_384],
+    [350, 350, 16_384],
+    [4000, 4000, 40_000],
+    [65_535, 8000, 65_536],
   ] as const) {
     const harness = createEndpoint()
     const { sink } = createSink()
     harness.conclude({}, [hsBlock({ ...HS, senderDelayMs: asked })])
     harness.endpoint.decide(harness.asked[0]!, { sink }, 0)
-    t.equal(decodeExtensions(harness.take()[0]!)?.hs?.receiverDelayMs, agreed)
+    const [answer] = harness.take()
+    t.equal(decodeExtensions(answer!)?.hs?.receiverDelayMs, agreed)
+    t.equal(decodeHandshake(answer!)?.flowWindowPackets, windowPackets)
     t.equal(sink.connection?.latencyMs, agreed)
   }
 })
