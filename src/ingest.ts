@@ -9,6 +9,7 @@ import { MillraceError } from './errors.ts'
 import type { AcceptDecision, ConnectionRequest, PayloadSink, SrtConnection } from './srt/types.ts'
 import type { LiveStream } from './stream/live-stream.ts'
 import type { Encoder, Publication } from './stream/publication.ts'
+import type { PublisherReport } from './stream/report.ts'
 import type { StreamRegistry } from './stream/registry.ts'
 
 /** An encoder that was silent for this long gives way to a newcomer with a valid key. */
@@ -100,18 +101,41 @@ function asEncoder(connection: SrtConnection): Encoder {
     get lastHeardUs() {
       return connection.lastHeardUs
     },
-    report: () => {
-      const stats = connection.stats()
-      return {
-        remote: `${connection.remoteAddress}:${connection.remotePort}`,
-        rttMs: stats.msRtt,
-        bitrateBps: Math.round(stats.mbpsRecvRate * 1e6),
-        packetsReceived: stats.pktRecvTotal,
-        packetsLost: stats.pktRcvLossTotal,
-        packetsRetransmitted: stats.pktRcvRetransTotal,
-        packetsDropped: stats.pktRcvDropTotal,
-      }
-    },
+    report: () => reportConnection(connection),
     close: () => connection.close(),
   }
+}
+
+/** The names of people for those of libsrt. */
+function reportConnection(connection: SrtConnection): PublisherReport {
+  const stats = connection.stats()
+  return {
+    remote: `${connection.remoteAddress}:${connection.remotePort}`,
+    peerVersion: connection.peerVersion,
+    latencyMs: stats.msRcvTsbPdDelay,
+    rttMs: rounded(stats.msRtt, 1e3),
+    driftMs: rounded(stats.msDrift, 1e3),
+    bitrateBps: Math.round(stats.mbpsRecvRate * 1e6),
+    bytesReceived: stats.byteRecvTotal,
+    packetsReceived: stats.pktRecvTotal,
+    packetsLost: stats.pktRcvLossTotal,
+    packetsRetransmitted: stats.pktRcvRetransTotal,
+    retransmitRatio: rounded(stats.pktRcvRetransTotal / Math.max(stats.pktRecvTotal, 1), 1e4),
+    packetsDropped: stats.pktRcvDropTotal,
+    packetsBelated: stats.pktRcvBelatedTotal,
+    packetsDuplicate: stats.pktRcvDuplicateTotal,
+    packetsUndecryptable: stats.pktRcvUndecryptTotal,
+    packetsFec: stats.pktRcvFilterTotal,
+    packetsOverflowed: stats.pktRcvOverflowTotal,
+    sequenceJumps: stats.pktRcvResyncTotal,
+    packetsBuffered: stats.pktRcvBuf,
+    reorderTolerancePackets: stats.pktReorderTolerance,
+    acksSent: stats.pktSentACKTotal,
+    naksSent: stats.pktSentNAKTotal,
+    naksWithheld: stats.pktNAKWithheldTotal,
+  }
+}
+
+function rounded(value: number, partsOfOne: number): number {
+  return Math.round(value * partsOfOne) / partsOfOne
 }

@@ -160,7 +160,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     })
   }
 
-  /** Lets time pass: grace, key expiry, warnings about silence. */
+  /** Lets time pass: grace, key expiry, warnings about silence and about the link. */
   tick(): void {
     const { clock, reconnectGraceSec } = this.#options
     const nowUs = clock.nowUs()
@@ -169,7 +169,10 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     } else if (this.#state === 'READY' && clock.wallMs() >= this.#keyExpiresAtMs) {
       this.stop('key-expired')
     }
-    this.#command(() => this.#watchSource(nowUs))
+    this.#command(() => {
+      this.#watchSource(nowUs)
+      this.#watchLink(nowUs)
+    })
   }
 
   /** Releases the memory of its segments. */
@@ -206,7 +209,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
         durationSec: this.#durationSec,
         publishers: this.#publishers,
       },
-      warnings: [...this.#warnings.values()],
+      warnings: [...this.#warnings.values(), ...(this.#publication?.link.warnings ?? [])],
     }
   }
 
@@ -247,6 +250,14 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     const warning = { code, message }
     this.#warnings.set(code, warning)
     this.#untold.push(() => this.emit('warning', warning))
+  }
+
+  #watchLink(nowUs: number): void {
+    const publication = this.#publication
+    if (publication === undefined) return
+    for (const warning of publication.link.observe(publication.encoder.report(), nowUs)) {
+      this.#untold.push(() => this.emit('warning', warning))
+    }
   }
 
   #watchSource(nowUs: number): void {

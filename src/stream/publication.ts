@@ -5,6 +5,7 @@
  */
 import { Demuxer } from '../mpegts/demuxer.ts'
 import type { DemuxerOutput } from '../mpegts/demuxer-output.ts'
+import { LinkHealth } from './link-health.ts'
 import type { PublisherReport } from './report.ts'
 
 /** The far end of a publication, whatever carries it. */
@@ -30,6 +31,8 @@ export interface PublicationListener {
 export class Publication {
   readonly encoder: Encoder
   readonly openedUs: number
+  /** What is wrong with the way its payloads take; `LiveStream.tick` feeds it. */
+  readonly link = new LinkHealth()
   readonly #demuxer = new Demuxer()
   readonly #listener: PublicationListener
   #ended = false

@@ -20,16 +20,51 @@ export interface StreamReport {
   readonly warnings: readonly Warning[]
 }
 
-/** The encoder's connection, counted since it stood. */
+/** The encoder's connection; counters begin when it stood. docs/api.md has libsrt's name for each. */
 export interface PublisherReport {
   /** `address:port` */
   readonly remote: string
+  /** What its SRT says of itself, for example `1.5.1`. */
+  readonly peerVersion: string
+  /** How long a missing packet is waited for: what both sides agreed on. */
+  readonly latencyMs: number
+  /** Smoothed; 100 until it was measured. */
   readonly rttMs: number
+  /** How far the encoder's clock and the way have moved since the connection stood. */
+  readonly driftMs: number
+  /** Payload of the last second, with what was sent again. */
   readonly bitrateBps: number
+  /** Payload, with what was sent again. */
+  readonly bytesReceived: number
+  /** With duplicates and what was sent again. */
   readonly packetsReceived: number
+  /** Missing when a later one arrived, whether repaired or not. */
   readonly packetsLost: number
+  /** Of those received, the ones that were sent again. */
   readonly packetsRetransmitted: number
+  /** `packetsRetransmitted` / `packetsReceived`, 0 to 1. */
+  readonly retransmitRatio: number
+  /** Given up: not there in time. */
   readonly packetsDropped: number
+  /** Arrived after they had been given up. */
+  readonly packetsBelated: number
+  readonly packetsDuplicate: number
+  /** Not among those received. */
+  readonly packetsUndecryptable: number
+  /** Of a packet filter, set aside; not among those received. */
+  readonly packetsFec: number
+  /** Came too far ahead of a missing one to be kept. */
+  readonly packetsOverflowed: number
+  /** Jumps of the sequence number that reception followed. */
+  readonly sequenceJumps: number
+  /** Wait behind a missing one at this moment. */
+  readonly packetsBuffered: number
+  /** How many may overtake one before it is taken for lost: learned from those that came late. */
+  readonly reorderTolerancePackets: number
+  readonly acksSent: number
+  readonly naksSent: number
+  /** Not sent, because they would take too much of the way back. */
+  readonly naksWithheld: number
 }
 
 export interface TrackReport {
@@ -54,7 +89,7 @@ export interface StreamTotals {
   readonly publishers: number
 }
 
-/** Something about the source that an operator should mend. */
+/** Something about the source, or the way from it, that an operator should mend. */
 export interface Warning {
   /** Stable, upper case, for example `NO_PAT`. */
   readonly code: string

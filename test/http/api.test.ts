@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import * as fc from 'fast-check'
 import t from 'tap'
@@ -89,6 +90,21 @@ t.test('status is a GET with a signed body (interface.md, rule 5)', async (t) =>
       playlist_url: 'http://127.0.0.1:8080/video/demo/playlist.m3u8',
     },
   })
+})
+
+t.test('docs/api.md describes what status says of a connection, field by field', async (t) => {
+  const app = await startApp(t)
+  await signedCall(app, 'POST', '/api/start-stream', BODY)
+  Object.assign(app.service.streams.get('demo')!, { status: 'STREAMING', live: true })
+  const { data } = json(await signedCall(app, 'GET', '/api/status', BODY)) as {
+    data: { publisher: object }
+  }
+  const docs = await readFile(new URL('../../docs/api.md', import.meta.url), 'utf8')
+  const section = docs.slice(docs.indexOf("### The encoder's connection"), docs.indexOf('## States'))
+  t.strictSame(
+    Array.from(section.matchAll(/^\| `(\w+)`/gm), ([, field]) => field),
+    Object.keys(data.publisher),
+  )
 })
 
 t.test('status also takes its body in chunks', async (t) => {

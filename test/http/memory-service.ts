@@ -19,6 +19,7 @@ import type {
   StreamRecord,
 } from '../../src/http/types.ts'
 import type { StreamState } from '../../src/stream/state.ts'
+import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 
 export const SECRET = 'a secret of at least 32 characters'
 
@@ -71,13 +72,11 @@ export class MemoryService implements StreamControl, PlaybackSource {
   status(streamId: string): StreamRecord {
     const { status, live } = this.#find(streamId)
     const publisher = {
+      ...PUBLISHER_REPORT,
       remote: '127.0.0.1:50000',
       rttMs: 1.5,
       bitrateBps: 5_000_000,
-      packetsReceived: 10,
       packetsLost: 2,
-      packetsRetransmitted: 1,
-      packetsDropped: 1,
     }
     return {
       streamId,

@@ -5,6 +5,7 @@ import { LiveStream } from '../../src/stream/live-stream.ts'
 import type { Encoder } from '../../src/stream/publication.ts'
 import { StreamRegistry } from '../../src/stream/registry.ts'
 import { TsBuilder } from '../mpegts/ts-builder.ts'
+import { PUBLISHER_REPORT } from './publisher-report.ts'
 
 /** H.264 with a key frame each second and AAC, 8 s. */
 const CLIP = readFileSync(new URL('../../fixtures/demo.mpegts', import.meta.url))
@@ -24,15 +25,7 @@ function fakeEncoder(): Encoder & { closed: boolean } {
   return {
     closed: false,
     lastHeardUs: 0,
-    report: () => ({
-      remote: '192.0.2.1:5000',
-      rttMs: 1,
-      bitrateBps: 0,
-      packetsReceived: 0,
-      packetsLost: 0,
-      packetsRetransmitted: 0,
-      packetsDropped: 0,
-    }),
+    report: () => PUBLISHER_REPORT,
     close() {
       this.closed = true
     },
@@ -265,6 +258,30 @@ t.test('5 s without a picture or sound is a warning, which either takes back', a
     events.filter((event) => event.startsWith('warning')),
     ['warning: NO_MEDIA', 'warning: NO_MEDIA'],
   )
+})
+
+t.test('a warning about the link is told once, and is gone with the encoder', async (t) => {
+  const { stream, events, clock } = setUp()
+  const encoder = fakeEncoder()
+  let packetsReceived = 0
+  encoder.report = () => ({ ...PUBLISHER_REPORT, rttMs: 100, packetsReceived: packetsReceived++ })
+  const publication = stream.publish(encoder)
+  publication.push(CLIP)
+  const run = () => {
+    for (let tick = 0; tick < 32; tick++) {
+      clock.advanceSec(0.25)
+      publication.push(CLIP.subarray(-188))
+      stream.tick()
+    }
+    return stream.report().warnings.filter(({ code }) => code === 'LATENCY_TOO_LOW')
+  }
+  t.match(run(), [{ message: /SRT_LATENCY_MS=450/ }])
+  t.equal(run().length, 1)
+  publication.end('shutdown')
+  t.strictSame(run(), [])
+  stream.publish(encoder)
+  t.equal(run().length, 1, 'another connection has warnings of its own')
+  t.equal(events.filter((event) => event === 'warning: LATENCY_TOO_LOW').length, 2)
 })
 
 t.test('a registry starts, finds and forgets', async (t) => {
