@@ -14,6 +14,9 @@ export const STREAM_KEY_LIFETIME_SEC = 2 * 60 * 60
 /** What the StreamID extension of SRT can carry (draft-sharabayko-srt 3.2.1.3). */
 const MAX_STREAM_KEY_BYTES = 512
 
+/** How a StreamID begins that follows SRT's access control guidelines, where `m` is the mode and `r` the resource. */
+const GUIDELINES_PREFIX = '#!::'
+
 export interface StreamKey {
   /** A credential: never log it. At most 512 bytes for a stream id of 128 characters. */
   readonly streamKey: string
@@ -85,7 +88,9 @@ async function verifyToken(
 }
 
 /**
- * Reads the key=value pairs: any order, unknown keys ignored, no key twice. Nothing of it is believed yet.
+ * Reads the key=value pairs: any order, unknown keys ignored, no key twice. Nothing of it is believed yet. Encoders may
+ * write them as SRT's access control guidelines have it, `#!::r=<stream_id>,m=publish,token=<jwt>`, or put the whole key
+ * into the field that becomes `r`: then what stands under our names holds.
  *
  * @throws {MillraceError} `STREAM_KEY_MALFORMED`
  */
@@ -93,16 +98,20 @@ export function parseStreamKey(text: string): { readonly rid: string; readonly t
   if (Buffer.byteLength(text) > MAX_STREAM_KEY_BYTES) {
     throw malformed(`it is longer than ${MAX_STREAM_KEY_BYTES} bytes`)
   }
+  const plain = decoded(text)
+  const isGuidelines = plain.startsWith(GUIDELINES_PREFIX)
   const pairs = new Map<string, string>()
-  for (const pair of decoded(text).split(',')) {
+  for (const pair of plain.slice(isGuidelines ? GUIDELINES_PREFIX.length : 0).split(',')) {
     const equals = pair.indexOf('=')
     if (equals < 1) throw malformed('a part is not key=value')
     const key = pair.slice(0, equals)
     if (pairs.has(key)) throw malformed('a key stands twice')
     pairs.set(key, pair.slice(equals + 1))
   }
-  if (pairs.get('mode') !== 'publish') throw malformed('mode is not publish')
-  const rid = pairs.get('rid')
+  const valueOf = (key: string, short: string) =>
+    pairs.get(key) ?? (isGuidelines ? pairs.get(short) : undefined)
+  if (valueOf('mode', 'm') !== 'publish') throw malformed('mode is not publish')
+  const rid = valueOf('rid', 'r')
   const token = pairs.get('token')
   if (!rid) throw malformed('rid is missing')
   if (!token) throw malformed('token is missing')

@@ -98,6 +98,32 @@ t.test('a key percent-encoded as a whole is read all the same', async (t) => {
   t.equal(await codeOf(new URLSearchParams({ '': key }).toString().slice(1)), undefined)
 })
 
+t.test("the form of SRT's access control guidelines is read beside the plain one", async (t) => {
+  const accepted = [
+    `#!::r=demo,m=publish,token=${TOKEN}`,
+    `#!::token=${TOKEN},u=somebody,t=stream,mode=publish,rid=demo`,
+    encodeURIComponent(`#!::m=publish,r=demo,token=${TOKEN}`),
+    // A Blackmagic Web Presenter writes its own names in front; here its user gave the whole key as the stream's name.
+    `#!::bmd_uuid=0e1df79f-77e6-465c,bmd_name=wp-003,r=mode=publish,rid=demo,token=${TOKEN},m=publish`,
+  ]
+  for (const text of accepted) t.equal(await codeOf(text), undefined, text.slice(0, 60))
+  const refused: Record<string, RegExp> = {
+    [`#!::r=demo,token=${TOKEN}`]: /mode is not publish/,
+    [`#!::r=demo,m=request,token=${TOKEN}`]: /mode is not publish/,
+    [`#!::r=demo,m=publish,mode=request,token=${TOKEN}`]: /mode is not publish/,
+    [`#!::m=publish,token=${TOKEN}`]: /rid is missing/,
+    [`#!::r=demo,r=demo,m=publish,token=${TOKEN}`]: /twice/,
+    [`#!:r=demo,m=publish,token=${TOKEN}`]: /mode is not publish/,
+    [`r=demo,m=publish,token=${TOKEN}`]: /mode is not publish/,
+    '#!::': /not key=value/,
+    '#!::r=demo,m=publish': /token is missing/,
+  }
+  for (const [text, message] of Object.entries(refused)) {
+    t.match(await refusal(text), { code: 'STREAM_KEY_MALFORMED', message }, text.slice(0, 60))
+  }
+  t.equal(await codeOf(`#!::r=other,m=publish,token=${TOKEN}`), 'STREAM_KEY_MISMATCH')
+})
+
 t.test('malformed keys are refused with 1010 and a sentence that says why', async (t) => {
   const refused: Record<string, string | RegExp> = {
     '': /not key=value/,
@@ -180,6 +206,7 @@ t.test('whatever is sent is refused as a MillraceError with 1010', async () => {
     ',',
     '%',
     '%3D',
+    '#!::',
     'demo',
     TOKEN,
     '\0',

@@ -85,6 +85,26 @@ t.test('our own caller names 1010, and the stream hears why', async (t) => {
   t.match(told.data['remote'], /^127\.0\.0\.1:\d+$/)
 })
 
+t.test("a key in the form of SRT's access control guidelines publishes", async (t) => {
+  const service = await startService(t)
+  const { streamKey } = await service.server.startStream({ streamId: 'studio' })
+  const port = service.server.srtPort
+  const token = streamKey.slice(streamKey.indexOf('token='))
+  const streamId = `#!::r=studio,m=publish,${token}`
+  const publishing = () => service.server.status('studio').status === 'STREAMING'
+
+  const caller = await connect({ host: '127.0.0.1', port, streamId })
+  await until('our caller publishes', publishing)
+  await caller.close()
+  await until('it is gone', () => !publishing())
+
+  if (!requireTool(t, 'srt-live-transmit')) return
+  const url = `srt://127.0.0.1:${port}?streamid=${streamId}`
+  const program = start(t, 'srt-live-transmit', ['-a', 'no', 'file://con', url], { stdin: 'pipe' })
+  await until('srt-live-transmit publishes', publishing)
+  t.notMatch(program.output(), /REJECT/)
+})
+
 t.test(
   'a key may be used again while it is valid, and an older one stays valid after a new start',
   async (t) => {
