@@ -5,7 +5,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { addToSequence, MAX_SEQUENCE_NUMBER } from '../../src/binary/sequence-number.ts'
 import { decodeAck, writeFullAck, writeLightAck } from '../../src/srt/wire/ack.ts'
-import { decodeDropRequest } from '../../src/srt/wire/drop-request.ts'
+import { decodeDropRequest, encodeDropRequest } from '../../src/srt/wire/drop-request.ts'
 import {
   decodeExtensions,
   encodeHsExtension,
@@ -300,6 +300,21 @@ t.test(
     t.equal(decodeDropRequest(behindHeader(hex('00000004 80000005'))), undefined)
   },
 )
+
+t.test('drop requests read as libsrt writes them, and come back from our own', async (t) => {
+  // srt-live-transmit 1.5.1 (libsrt 1.5.1), asked for five packets more than a second after it had sent them.
+  const captured = hex('80070000 00000000 002da31a 13b3591c 689de6f6 689de6fa')
+  t.equal(controlType(captured), ControlType.DROPREQ)
+  const range = { first: 0x689de6f6, last: 0x689de6fa }
+  t.strictSame(decodeDropRequest(captured), range)
+  t.strictSame(encodeDropRequest(range), captured.subarray(HEADER_BYTES))
+  fc.assert(
+    fc.property(sequences(), fc.nat(2 ** 30 - 1), (first, more) => {
+      const range = { first, last: addToSequence(first, more) }
+      t.strictSame(decodeDropRequest(behindHeader(encodeDropRequest(range))), range)
+    }),
+  )
+})
 
 t.test('no decoder throws on noise', async (t) => {
   fc.assert(

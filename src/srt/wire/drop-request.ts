@@ -3,6 +3,8 @@
  *
  *   | first sequence number | last sequence number |
  *
+ * The header's information word holds the number of the message they belong to, or 0.
+ *
  * @module
  */
 import { sequenceDistance } from '../../binary/sequence-number.ts'
@@ -16,4 +18,12 @@ export function decodeDropRequest(datagram: Buffer): LossRange | undefined {
   const last = datagram.readInt32BE(HEADER_BYTES + 4)
   if (first < 0 || last < 0 || sequenceDistance(first, last) < 0) return undefined
   return { first, last }
+}
+
+/** @returns the information field of a drop request */
+export function encodeDropRequest({ first, last }: LossRange): Buffer {
+  const bytes = Buffer.allocUnsafe(8)
+  bytes.writeInt32BE(first, 0)
+  bytes.writeInt32BE(last, 4)
+  return bytes
 }
