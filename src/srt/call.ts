@@ -197,6 +197,7 @@ export class Call {
         bufferPackets: options.sendBufferPackets,
         peerWindowPackets: answer.flowWindowPackets,
         peerLatencyUs: hs.receiverDelayMs * 1000,
+        peerRepeatsNaks: (hs.flags & HsFlag.PERIODIC_NAK) !== 0,
         maxBandwidthBps: options.maxBandwidthBps,
         ...(options.encryption && { encryption: options.encryption }),
       },

@@ -7,10 +7,9 @@
  * @module
  */
 import type { Decryption } from './decryption.ts'
-import type { Encryption } from './encryption.ts'
 import { Receiver } from './receiver.ts'
 import { RttEstimator } from './rtt.ts'
-import { Sender } from './sender.ts'
+import { Sender, type SenderOptions } from './sender.ts'
 import { KEEPALIVE_US } from './timers.ts'
 import { TokenBucket } from './token-bucket.ts'
 import { Transmitter } from './transmitter.ts'
@@ -63,13 +62,7 @@ export interface ConnectionOptions {
   /** Where the peer encrypts what it sends. */
   readonly decryption?: Decryption
   /** Where this side sends data as well. */
-  readonly sending?: {
-    readonly bufferPackets: number
-    readonly peerWindowPackets: number
-    readonly peerLatencyUs: number
-    readonly maxBandwidthBps: number
-    readonly encryption?: Encryption
-  }
+  readonly sending?: Omit<SenderOptions, 'initialSequenceNumber' | 'rtt' | 'transmitter' | 'nowUs'>
   readonly sink: PayloadSink
   /** Takes a datagram for the peer away. */
   readonly send: (datagram: Buffer) => void
@@ -108,7 +101,7 @@ export class Connection implements SrtConnection {
     this.#lastHeardUs = nowUs
     this.#controlBudget = new TokenBucket(CONTROL_PACKETS_PER_SEC, nowUs)
     this.#transmitter = new Transmitter(options)
-    const both = { initialSequenceNumber, rtt: this.#rtt, transmitter: this.#transmitter }
+    const both = { initialSequenceNumber, rtt: this.#rtt, transmitter: this.#transmitter, nowUs }
     this.#receiver = new Receiver({
       ...both,
       delivery: options.delivery,
@@ -117,7 +110,6 @@ export class Connection implements SrtConnection {
       marksRetransmissions: options.marksRetransmissions,
       ...(options.decryption && { decryption: options.decryption }),
       sink,
-      nowUs,
     })
     if (options.sending) this.#sender = new Sender({ ...both, ...options.sending })
   }
@@ -288,18 +280,6 @@ export class Connection implements SrtConnection {
 
   /** What was sent; undefined on a side that only receives. */
   senderStats(): SenderStats | undefined {
-    if (this.#sender === undefined) return undefined
-    const { counters, flightPackets, keptPackets } = this.#sender
-    return {
-      msRtt: this.#rtt.rttUs / 1000,
-      pktSentTotal: counters.packets,
-      byteSentTotal: counters.bytes,
-      pktRetransTotal: counters.retransmitted,
-      pktSndLossTotal: counters.lost,
-      pktSndDropTotal: counters.dropped,
-      pktSndRefusedTotal: counters.refused,
-      pktFlightSize: flightPackets,
-      pktSndBuf: keptPackets,
-    }
+    return this.#sender?.stats()
   }
 }

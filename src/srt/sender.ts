@@ -1,6 +1,6 @@
 /**
  * The sending half of a connection: payloads become data packets, paced and within the peer's window; what the peer
- * misses is sent again (draft-sharabayko-srt 4.8.2), unless it would come too late (4.6).
+ * misses is sent again (draft-sharabayko-srt 4.8.2), unless it would come too late (4.6): then the peer is told.
  *
  * Inputs: `push`, `handleAck`, `handleNak`, and `tick` every 10 ms while `busy`.
  *
@@ -8,11 +8,16 @@
  */
 import { nextMessageNumber } from '../binary/message-number.ts'
 import { addToSequence, sequenceDistance } from '../binary/sequence-number.ts'
+import { DropReporter } from './drop-reporter.ts'
 import type { Encryption } from './encryption.ts'
 import { Pacer } from './pacer.ts'
+import { RateMeter } from './rate-meter.ts'
+import { ResendBudget } from './resend-budget.ts'
 import type { RttEstimator } from './rtt.ts'
 import { SendBuffer } from './send-buffer.ts'
+import { TICK_MS } from './timers.ts'
 import type { Transmitter } from './transmitter.ts'
+import type { SenderStats } from './types.ts'
 import type { Ack } from './wire/ack.ts'
 import { ExtensionType } from './wire/extension.ts'
 import type { LossRange } from './wire/loss-list.ts'
@@ -25,6 +30,13 @@ const MARGIN_US = 20_000
 /** On top of an answer's time: the receiver's acknowledgement may wait, and both sides' ticks are coarse. */
 const TAIL_MARGIN_US = 60_000
 
+/** On top of an answer's time, before all is sent again to a receiver that may have asked in vain (libsrt's FASTREXMIT). */
+const TIMEOUT_MARGIN_US = 30_000
+
+/** The round trip is what the peer says it is. No receiver asks more often, nor can one wait for longer. */
+const MIN_RESEND_INTERVAL_US = TICK_MS * 1000
+const MAX_RTT_US = 10_000_000
+
 export interface SenderOptions {
   readonly initialSequenceNumber: number
   /** Packets kept until acknowledged. */
@@ -32,45 +44,57 @@ export interface SenderOptions {
   /** The peer's flow window, as its handshake tells. */
   readonly peerWindowPackets: number
   readonly peerLatencyUs: number
+  /** The peer asks again for what it still misses (HSRSP flag PERIODICNAK). */
+  readonly peerRepeatsNaks: boolean
   readonly maxBandwidthBps: number
   /** Where the connection is encrypted. */
   readonly encryption?: Encryption
   readonly rtt: RttEstimator
   readonly transmitter: Transmitter
-}
-
-/** Counters since the beginning; see `SenderStats` for their meaning. */
-export class SenderCounters {
-  packets = 0
-  bytes = 0
-  retransmitted = 0
-  lost = 0
-  dropped = 0
-  refused = 0
+  readonly nowUs: number
 }
 
 export class Sender {
-  readonly counters = new SenderCounters()
+  readonly #counters = {
+    packets: 0,
+    bytes: 0,
+    retransmittedPackets: 0,
+    retransmittedBytes: 0,
+    lost: 0,
+    dropped: 0,
+    refused: 0,
+    acks: 0,
+    invalidAcks: 0,
+    naks: 0,
+  }
   readonly #buffer: SendBuffer
+  readonly #dropReporter: DropReporter
   readonly #pacer: Pacer
+  readonly #rate: RateMeter
+  readonly #resendBudget: ResendBudget
   readonly #rtt: RttEstimator
   readonly #transmitter: Transmitter
   readonly #peerLatencyUs: number
+  readonly #peerRepeatsNaks: boolean
   readonly #encryption: Encryption | undefined
-  /** Sequence numbers that the peer has asked for, in the order it asked. */
-  readonly #requested = new Set<number>()
   #peerWindowPackets: number
   #messageNumber = 1
   #pushedUs = -Infinity
   /** When the latest data packet left. */
   #sentUs = 0
+  /** When the flight began, an ACK released some of it, or all of it was sent again. */
+  #progressUs = 0
 
   constructor(options: SenderOptions) {
     this.#buffer = new SendBuffer(options.initialSequenceNumber, options.bufferPackets)
+    this.#dropReporter = new DropReporter(options.rtt, options.transmitter)
     this.#pacer = new Pacer(options.maxBandwidthBps)
+    this.#rate = new RateMeter(options.nowUs)
+    this.#resendBudget = new ResendBudget(options.bufferPackets)
     this.#rtt = options.rtt
     this.#transmitter = options.transmitter
     this.#peerLatencyUs = options.peerLatencyUs
+    this.#peerRepeatsNaks = options.peerRepeatsNaks
     this.#encryption = options.encryption
     this.#peerWindowPackets = options.peerWindowPackets
   }
@@ -89,14 +113,6 @@ export class Sender {
     return !this.busy && nowUs >= playedUs
   }
 
-  get flightPackets(): number {
-    return this.#buffer.flightPackets
-  }
-
-  get keptPackets(): number {
-    return this.#buffer.flightPackets + this.#buffer.waitingPackets
-  }
-
   /**
    * Takes a payload of at most `MAX_PAYLOAD_BYTES`; it is copied.
    *
@@ -104,7 +120,7 @@ export class Sender {
    */
   push(payload: Buffer, nowUs: number): boolean {
     if (this.#buffer.isFull) {
-      this.counters.refused++
+      this.#counters.refused++
       return false
     }
     const datagram = Buffer.allocUnsafe(HEADER_BYTES + payload.length)
@@ -126,49 +142,59 @@ export class Sender {
 
   /** @param number  of a full ACK; 0 on a light one */
   handleAck({ nextExpected, report }: Ack, number: number, nowUs: number): void {
-    const { first, unsent } = this.#buffer
+    this.#counters.acks++
     // Beyond what was sent: made up. libsrt breaks the connection here; an outsider should not be able to.
-    if (sequenceDistance(unsent, nextExpected) > 0) return
-    const released = Math.max(0, sequenceDistance(first, nextExpected))
-    this.#buffer.releaseUntil(addToSequence(first, released))
+    if (sequenceDistance(this.#buffer.unsent, nextExpected) > 0) {
+      this.#counters.invalidAcks++
+      return
+    }
+    const released = this.#buffer.acknowledge(nextExpected)
+    if (released > 0) this.#progressUs = nowUs
     if (report === undefined) {
       this.#peerWindowPackets = Math.max(0, this.#peerWindowPackets - released)
     } else {
       this.#peerWindowPackets = report.freePackets
-      this.#rtt.adopt(report.rttUs, report.rttVarianceUs)
+      this.#rtt.adopt(
+        Math.min(report.rttUs, MAX_RTT_US),
+        Math.min(report.rttVarianceUs, MAX_RTT_US),
+      )
     }
     if (number !== 0) this.#transmitter.sendControl(ControlType.ACKACK, number, undefined, nowUs)
     this.#transmit(nowUs)
   }
 
-  /** Sends again what is in flight and was not sent again within the last round trip. */
+  /** Sends again what is in flight and was not sent again within the last round trip; tells what was given up. */
   handleNak(ranges: readonly LossRange[], nowUs: number): void {
+    this.#counters.naks++
     // One report may list a packet only once; overlapping ranges buy no more than one pass over the flight.
     let visits = this.#buffer.flightPackets
-    for (const { first, last } of ranges) {
-      const skipped = Math.max(0, sequenceDistance(first, this.#buffer.first))
-      let sequence = addToSequence(first, skipped)
-      while (
-        visits-- > 0 &&
-        this.#buffer.isInFlight(sequence) &&
-        sequenceDistance(sequence, last) >= 0
-      ) {
-        this.#request(sequence, nowUs)
-        sequence = addToSequence(sequence, 1)
-      }
+    for (const range of ranges) {
+      const givenUp = this.#buffer.findGivenUp(range)
+      if (givenUp !== undefined) this.#dropReporter.report(givenUp, nowUs)
+      const inFlight = this.#buffer.findInFlight(range)
+      if (inFlight === undefined || visits === 0) continue
+      const packets = Math.min(visits, sequenceDistance(inFlight.first, inFlight.last) + 1)
+      this.#counters.lost += this.#request(inFlight.first, packets, nowUs)
+      visits -= packets
     }
     this.#transmit(nowUs)
   }
 
-  #request(sequence: number, nowUs: number): void {
-    if (nowUs - this.#buffer.resentUs(sequence) < this.#rtt.rttUs) return
-    this.counters.lost++
-    this.#requested.add(sequence)
+  /** @returns how many of so many packets in flight are to be sent again, and were not already */
+  #request(first: number, packets: number, nowUs: number): number {
+    const sinceUs = nowUs - Math.max(this.#rtt.rttUs, MIN_RESEND_INTERVAL_US)
+    let requested = 0
+    for (let i = 0; i < packets; i++) {
+      const sequence = addToSequence(first, i)
+      if (this.#buffer.resentUs(sequence) <= sinceUs && this.#buffer.request(sequence)) requested++
+    }
+    return requested
   }
 
   tick(nowUs: number): void {
+    this.#rate.tick(this.#counters, nowUs)
     this.#dropTooLate(nowUs)
-    this.#requestTail(nowUs)
+    this.#requestUnreported(nowUs)
     this.#transmit(nowUs)
     this.#tellKeys(nowUs)
   }
@@ -178,47 +204,80 @@ export class Sender {
     if (message !== undefined) this.#transmitter.sendExtension(ExtensionType.KMREQ, message, nowUs)
   }
 
-  /** A loss at the end shows to nobody, unless something follows: the last packet, once more. */
-  #requestTail(nowUs: number): void {
-    const quietUs = nowUs - this.#sentUs
-    if (this.#buffer.flightPackets === 0 || quietUs < this.#rtt.answerUs + TAIL_MARGIN_US) return
-    this.#requested.add(addToSequence(this.#buffer.unsent, -1))
+  /** Requests what no NAK will ask for: the last packet, since its loss shows only by what follows; or all, from a peer
+   * that asks only once. */
+  #requestUnreported(nowUs: number): void {
+    const { first, unsent, flightPackets } = this.#buffer
+    if (flightPackets === 0) return
+    if (this.#peerRepeatsNaks) {
+      const isDue = nowUs - this.#sentUs >= this.#rtt.answerUs + TAIL_MARGIN_US
+      if (isDue) this.#request(addToSequence(unsent, -1), 1, nowUs)
+    } else if (nowUs - this.#progressUs >= this.#rtt.answerUs + TIMEOUT_MARGIN_US) {
+      this.#progressUs = nowUs
+      this.#request(first, flightPackets, nowUs)
+    }
   }
 
   /** 4.6: what the peer would drop on arrival is not worth sending. */
   #dropTooLate(nowUs: number): void {
     const keepUs = Math.max(this.#peerLatencyUs, MIN_KEEP_US) + MARGIN_US
-    const first = this.#buffer.firstQueuedAfter(nowUs - keepUs)
-    this.counters.dropped += sequenceDistance(this.#buffer.first, first)
-    this.#buffer.releaseUntil(first)
+    this.#counters.dropped += this.#buffer.giveUp(nowUs - keepUs)
   }
 
-  /** Losses first: they are the next to be late. */
+  /** Losses first, as far as the budget goes: they are the next to be late. */
   #transmit(nowUs: number): void {
-    for (const sequence of this.#requested) {
-      if (!this.#pacer.maySend(nowUs)) return
-      this.#requested.delete(sequence)
-      if (!this.#buffer.isInFlight(sequence)) continue
-      const datagram = this.#buffer.get(sequence)
-      markRetransmitted(datagram)
-      this.#buffer.markResent(sequence, nowUs)
-      this.counters.retransmitted++
-      this.#send(datagram, nowUs)
+    while (this.#pacer.maySend(nowUs)) {
+      const newWaits =
+        this.#buffer.waitingPackets > 0 && this.#buffer.flightPackets < this.#peerWindowPackets
+      if (this.#buffer.requestedPackets > 0 && this.#resendBudget.allows(newWaits)) {
+        this.#resend(nowUs)
+      } else if (newWaits) this.#sendNew(nowUs)
+      else return
     }
-    while (
-      this.#buffer.waitingPackets > 0 &&
-      this.#buffer.flightPackets < this.#peerWindowPackets &&
-      this.#pacer.maySend(nowUs)
-    ) {
-      this.#send(this.#buffer.takeUnsent(), nowUs)
-    }
+  }
+
+  #resend(nowUs: number): void {
+    const datagram = this.#buffer.takeRequested(nowUs)
+    markRetransmitted(datagram)
+    this.#resendBudget.countResent()
+    this.#counters.retransmittedPackets++
+    this.#counters.retransmittedBytes += datagram.length - HEADER_BYTES
+    this.#send(datagram, nowUs)
+  }
+
+  #sendNew(nowUs: number): void {
+    if (this.#buffer.flightPackets === 0) this.#progressUs = nowUs
+    this.#resendBudget.countNew()
+    this.#send(this.#buffer.takeUnsent(), nowUs)
   }
 
   #send(datagram: Buffer, nowUs: number): void {
-    this.counters.packets++
-    this.counters.bytes += datagram.length - HEADER_BYTES
+    this.#counters.packets++
+    this.#counters.bytes += datagram.length - HEADER_BYTES
     this.#sentUs = nowUs
     this.#pacer.sent(datagram.length, nowUs)
     this.#transmitter.send(datagram, nowUs)
+  }
+
+  stats(): SenderStats {
+    const counters = this.#counters
+    return {
+      msRtt: this.#rtt.rttUs / 1000,
+      pktSentTotal: counters.packets,
+      byteSentTotal: counters.bytes,
+      mbpsSendRate: (this.#rate.bytesPerSec * 8) / 1e6,
+      pktRetransTotal: counters.retransmittedPackets,
+      byteRetransTotal: counters.retransmittedBytes,
+      pktSndLossTotal: counters.lost,
+      pktSndDropTotal: counters.dropped,
+      pktSndRefusedTotal: counters.refused,
+      pktRecvACKTotal: counters.acks,
+      pktRecvACKInvalidTotal: counters.invalidAcks,
+      pktRecvNAKTotal: counters.naks,
+      pktFlightSize: this.#buffer.flightPackets,
+      pktFlowWindow: this.#peerWindowPackets,
+      pktSndBuf: this.#buffer.flightPackets + this.#buffer.waitingPackets,
+      msSndBuf: this.#buffer.spanUs / 1000,
+    }
   }
 }

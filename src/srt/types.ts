@@ -99,17 +99,29 @@ export interface SenderStats {
   readonly pktSentTotal: number
   /** Payload, with retransmissions. */
   readonly byteSentTotal: number
+  /** The same over the last second. */
+  readonly mbpsSendRate: number
   readonly pktRetransTotal: number
+  readonly byteRetransTotal: number
   /** Asked for again by the peer. */
   readonly pktSndLossTotal: number
   /** Given up: too late. */
   readonly pktSndDropTotal: number
   /** Not taken, because the send buffer was full. */
   readonly pktSndRefusedTotal: number
+  /** Light ones included. */
+  readonly pktRecvACKTotal: number
+  /** Of those, ignored: they name packets that were never sent. */
+  readonly pktRecvACKInvalidTotal: number
+  readonly pktRecvNAKTotal: number
   /** Sent and not acknowledged. */
   readonly pktFlightSize: number
+  /** What the peer has room for: as much may be in flight. */
+  readonly pktFlowWindow: number
   /** In the send buffer. */
   readonly pktSndBuf: number
+  /** From the first packet in the send buffer to the last. */
+  readonly msSndBuf: number
 }
 
 /** What happened at a listener's socket, since it was opened. */
