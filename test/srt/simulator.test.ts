@@ -144,6 +144,47 @@ t.test('flipped bits end nothing and claim nothing', async (t) => {
   }
 })
 
+/** 20 % of 8.4 Mbit/s are lost: a quarter more has to be sent at least. */
+const LOSSY = {
+  link: { loss: 0.2, delayMs: 50, sparesHandshakes: true },
+  latencyMs: 1000,
+  packets: 10_000,
+  intervalUs: 1300,
+}
+const LOSSY_BPS = (1360 * 8e6) / LOSSY.intervalUs
+
+t.test('20 % loss on a line of 1.3 times the rate: all arrives, at little more', async (t) => {
+  for (const narrow of ['bandwidthBps', 'maxBandwidthBps']) {
+    for (const seed of [1, 2, 3]) {
+      const outcome = simulate({ ...LOSSY, seed, [narrow]: LOSSY_BPS * 1.3 })
+      const { sender, longestPauseUs } = outcome
+      t.match(
+        outcome,
+        { pushed: 10_000, gaps: 0, violations: [], overruns: 0 },
+        `${narrow} ${seed}`,
+      )
+      t.ok(longestPauseUs <= 10_000, `${longestPauseUs} us without a new packet`)
+      t.ok(sender!.pktRetransTotal < 0.27 * 10_000, `${sender!.pktRetransTotal} sent again`)
+    }
+  }
+})
+
+t.test('a line too narrow for its losses: new packets keep flowing all the same', async (t) => {
+  for (const seed of [1, 2, 3]) {
+    const maxBandwidthBps = LOSSY_BPS * 1.1
+    const { pushed, gaps, violations, sender, longestPauseUs } = simulate({
+      ...LOSSY,
+      seed,
+      maxBandwidthBps,
+    })
+    t.strictSame(violations, [])
+    t.ok(pushed + gaps >= 10_000 - 5 && pushed + gaps <= 10_000, `${pushed} + ${gaps}, and a tail`)
+    t.ok(pushed > 0.8 * 10_000, `${pushed} delivered`)
+    t.ok(longestPauseUs <= 15_000, `${longestPauseUs} us without a new packet`)
+    t.ok(sender!.pktRetransTotal <= 0.25 * 10_000, `${sender!.pktRetransTotal} sent again`)
+  }
+})
+
 t.test('a link that hardly carries anything: what is late is given up and counted', async (t) => {
   const { pushed, gaps, violations, receiver, sender } = simulate({
     seed: 8,

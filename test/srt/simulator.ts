@@ -17,6 +17,7 @@ import {
   controlType,
   encryptionKeyFlag,
   isControl,
+  isRetransmitted,
   sequenceNumber,
 } from '../../src/srt/wire/packet.ts'
 import { sequenceDistance } from '../../src/binary/sequence-number.ts'
@@ -33,6 +34,10 @@ export interface SimulationOptions {
   readonly intervalUs: number
   readonly initialSequenceNumber?: number
   readonly startTimestampUs?: number
+  /** Of the way to the listener, where it is limited: what comes faster queues for 100 ms at most. */
+  readonly bandwidthBps?: number
+  /** What the caller may use; by default a gigabit. */
+  readonly maxBandwidthBps?: number
   /** How much faster than the listener's the caller's clock runs. */
   readonly driftPpm?: number
   /** Encrypts; the listener has what the caller's passphrase makes, derived beforehand. */
@@ -54,11 +59,16 @@ export interface Outcome {
   readonly sender: SenderStats | undefined
   readonly receiver: SrtStats | undefined
   readonly datagrams: { readonly toListener: number; readonly toCaller: number }
+  /** Lost because they came faster than the bandwidth of the link. */
+  readonly overruns: number
+  /** The longest time without a packet that the caller sent for the first time, from the first to the last of them. */
+  readonly longestPauseUs: number
   /** Under each key, by the KK of the packet: in clear, even, odd, both; with retransmissions. */
   readonly packetsByKey: readonly number[]
 }
 
 const TICK_US = 10_000
+const MAX_QUEUE_US = 100_000
 const CALLER = { address: '192.0.2.1', port: 40_000 }
 
 /** Sends so many numbered packets over the link, closes, and waits for the end. */
@@ -67,7 +77,8 @@ export function simulate(options: SimulationOptions): Outcome {
   const timeline = new Timeline()
   const callerUs = () => timeline.nowUs * (1 + (options.driftPpm ?? 0) / 1e6)
   const { bytes } = createRandom(options.seed)
-  const forward = new Wire(timeline, new Impairment(options.seed, options.link))
+  const impairment = new Impairment(options.seed, options.link)
+  const forward = new Wire(timeline, impairment, options.bandwidthBps)
   const backward = new Wire(timeline, new Impairment(~options.seed, options.link))
 
   let position = 0
@@ -120,6 +131,14 @@ export function simulate(options: SimulationOptions): Outcome {
     },
   })
 
+  let newSentUs: number | undefined
+  let longestPauseUs = 0
+  const noteNew = (datagram: Buffer) => {
+    if (isControl(datagram) || isRetransmitted(datagram)) return
+    longestPauseUs = Math.max(longestPauseUs, timeline.nowUs - (newSentUs ?? timeline.nowUs))
+    newSentUs = timeline.nowUs
+  }
+
   const packetsByKey = [0, 0, 0, 0]
   /** The newest sequence number that reached the listener. */
   let highest: number | undefined
@@ -156,7 +175,7 @@ export function simulate(options: SimulationOptions): Outcome {
     initialSequenceNumber: options.initialSequenceNumber ?? 0,
     startTimestampUs: options.startTimestampUs ?? 0,
     sendBufferPackets: 8192,
-    maxBandwidthBps: 1e9,
+    maxBandwidthBps: options.maxBandwidthBps ?? 1e9,
     connectTimeoutUs: 3_000_000,
     idleTimeoutUs: 5_000_000,
     ...(options.encryption && {
@@ -164,7 +183,10 @@ export function simulate(options: SimulationOptions): Outcome {
     }),
     host: {
       // Nobody changes a datagram that is on its way, but for the mark of a retransmission: the wire takes a copy.
-      transmit: (datagram) => forward.carry(Buffer.from(datagram), arrive),
+      transmit: (datagram) => {
+        noteNew(datagram)
+        forward.carry(Buffer.from(datagram), arrive)
+      },
       connected: sendNext,
       refused: (error) => {
         over = true
@@ -193,6 +215,8 @@ export function simulate(options: SimulationOptions): Outcome {
     violations,
     sender: call.stats(),
     receiver: connection?.stats(),
+    overruns: forward.overruns,
+    longestPauseUs,
     packetsByKey,
     datagrams: { toListener: forward.carried, toCaller: backward.carried },
   }
@@ -218,19 +242,30 @@ function claims(datagram: Buffer, highest: number | undefined): string[] {
 class Wire {
   readonly #timeline: Timeline
   readonly #impairment: Impairment
+  readonly #usPerByte: number
+  /** When the queue will be empty. */
+  #freeUs = 0
   #lastDueUs = 0
   carried = 0
+  overruns = 0
 
-  constructor(timeline: Timeline, impairment: Impairment) {
+  constructor(timeline: Timeline, impairment: Impairment, bandwidthBps = Infinity) {
     this.#timeline = timeline
     this.#impairment = impairment
+    this.#usPerByte = 8e6 / bandwidthBps
   }
 
   carry(datagram: Buffer, deliver: (datagram: Buffer) => void): void {
     this.carried++
+    const { nowUs } = this.#timeline
+    this.#freeUs = Math.max(this.#freeUs, nowUs) + datagram.length * this.#usPerByte
+    if (this.#freeUs > nowUs + MAX_QUEUE_US) {
+      this.#freeUs -= datagram.length * this.#usPerByte
+      this.overruns++
+      return
+    }
     for (const { delayMs, ordered, datagram: copy } of this.#impairment.push(datagram)) {
-      const { nowUs } = this.#timeline
-      let dueUs = nowUs + delayMs * 1000
+      let dueUs = this.#freeUs + delayMs * 1000
       if (ordered) dueUs = this.#lastDueUs = Math.max(dueUs, this.#lastDueUs)
       // A socket hands out a buffer for each, which the receiver may write to.
       this.#timeline.at(dueUs - nowUs, () => deliver(Buffer.from(copy)))
