@@ -33,6 +33,7 @@ interface Sample {
 export class LinkHealth {
   /** Oldest first: the newest that lies a whole window back, where there is one, and all since. */
   readonly #samples: Sample[] = []
+  #latencyIsShort = false
   #latencyShortSinceUs: number | undefined
   #warnings: readonly Warning[] = []
 
@@ -56,38 +57,33 @@ export class LinkHealth {
   #watchLatency(last: PublisherReport, report: PublisherReport, nowUs: number): void {
     // Round trips are measured where packets arrive: before them the time is a preset, and without them an old one.
     if (report.packetsReceived === last.packetsReceived) return
-    const roundTrips = this.#isHeld('LATENCY_TOO_LOW') ? ENOUGH_ROUND_TRIPS : LEAST_ROUND_TRIPS
-    if (report.latencyMs >= Math.min(roundTrips * report.rttMs, MAX_LATENCY_MS)) {
-      this.#latencyShortSinceUs = undefined
-    } else this.#latencyShortSinceUs ??= nowUs
+    const roundTrips = this.#latencyIsShort ? ENOUGH_ROUND_TRIPS : LEAST_ROUND_TRIPS
+    const isEnough = report.latencyMs >= Math.min(roundTrips * report.rttMs, MAX_LATENCY_MS)
+    this.#latencyShortSinceUs = isEnough ? undefined : (this.#latencyShortSinceUs ?? nowUs)
+    this.#latencyIsShort = nowUs - (this.#latencyShortSinceUs ?? nowUs) >= RTT_STANDS_US
   }
 
   #judge(report: PublisherReport, nowUs: number): Warning[] {
     const oldest = this.#samples[0]!
     const recent = rise(oldest.report, report)
     const warnings: Warning[] = []
-    if (nowUs - (this.#latencyShortSinceUs ?? Infinity) >= RTT_STANDS_US) {
-      warnings.push(latencyTooLow(report))
-    }
+    if (this.#latencyIsShort) warnings.push(latencyTooLow(report))
     if (recent.undecryptable > 0) warnings.push(packetsUndecryptable(recent))
     if (recent.overflowed > 0) warnings.push(windowOverflow(report, recent))
     // Any of those is reason enough for packets that are given up.
     const isFull = nowUs - oldest.atUs >= WINDOW_US
-    const limit = this.#isHeld('LOSSES_NOT_REPAIRED') ? MAX_DROPPED_SHARE / 2 : MAX_DROPPED_SHARE
-    if (warnings.length === 0 && isFull && recent.dropped / recent.sent > limit) {
+    const isHeld = this.#warnings.some(({ code }) => code === 'LOSSES_NOT_REPAIRED')
+    const limit = isHeld ? MAX_DROPPED_SHARE / 2 : MAX_DROPPED_SHARE
+    if (warnings.length === 0 && isFull && recent.dropped > limit * recent.sent) {
       warnings.push(lossesNotRepaired(report, recent))
     }
     return warnings
-  }
-
-  #isHeld(code: string): boolean {
-    return this.#warnings.some((warning) => warning.code === code)
   }
 }
 
 /** Packets by what became of them within the window. */
 interface Recent {
-  /** By the sender, each once; at least 1. */
+  /** By the sender, each once; no less than `dropped`, some of which may have been sent before. */
   readonly sent: number
   readonly lost: number
   readonly dropped: number
@@ -99,10 +95,11 @@ function rise(from: PublisherReport, to: PublisherReport): Recent {
   const received = to.packetsReceived - from.packetsReceived
   const retransmitted = to.packetsRetransmitted - from.packetsRetransmitted
   const lost = to.packetsLost - from.packetsLost
+  const dropped = to.packetsDropped - from.packetsDropped
   return {
-    sent: Math.max(received - retransmitted + lost, 1),
+    sent: Math.max(received - retransmitted + lost, dropped),
     lost,
-    dropped: to.packetsDropped - from.packetsDropped,
+    dropped,
     undecryptable: to.packetsUndecryptable - from.packetsUndecryptable,
     overflowed: to.packetsOverflowed - from.packetsOverflowed,
   }
@@ -112,7 +109,7 @@ function latencyTooLow({ latencyMs, rttMs }: PublisherReport): Warning {
   const neededMs = Math.min(Math.ceil((ENOUGH_ROUND_TRIPS * rttMs) / 10) * 10, MAX_LATENCY_MS)
   return {
     code: 'LATENCY_TOO_LOW',
-    message: `the SRT latency is ${latencyMs} ms and the round trip takes ${Math.round(rttMs)} ms: what is lost can hardly be sent again in time, which takes ${LEAST_ROUND_TRIPS} round trips; set latency=${neededMs * 1000} (microseconds) in the URL of ffmpeg or OBS, ${neededMs} (milliseconds) in other encoders, or SRT_LATENCY_MS=${neededMs} here`,
+    message: `the SRT latency is ${latencyMs} ms and the round trip takes ${Math.ceil(rttMs)} ms: what is lost can hardly be sent again in time, which takes ${LEAST_ROUND_TRIPS} round trips; set latency=${neededMs * 1000} (microseconds) in the URL of ffmpeg or OBS, ${neededMs} (milliseconds) in other encoders, or SRT_LATENCY_MS=${neededMs} here`,
   }
 }
 
@@ -122,14 +119,14 @@ function lossesNotRepaired(
 ): Warning {
   return {
     code: 'LOSSES_NOT_REPAIRED',
-    message: `of the packets of the last 10 s ${percent(lost / sent)} were lost on the way and ${percent(dropped / sent)} could not be repaired, though the SRT latency of ${latencyMs} ms is enough for round trips of ${Math.round(rttMs)} ms: the line does not carry the ${megabits(bitrateBps)} that arrive over it, or fails for longer than the latency; lower the bitrate of the encoder, or raise the latency`,
+    message: `of the packets of the last 10 s ${percent(lost / sent)} were lost on the way and ${percent(dropped / sent)} could not be repaired, though the SRT latency of ${latencyMs} ms is enough for round trips of ${Math.ceil(rttMs)} ms: the line does not carry what the encoder sends (${megabits(bitrateBps)} arrive), or fails for seconds; lower the bitrate of the encoder, or raise the latency`,
   }
 }
 
 function packetsUndecryptable({ undecryptable }: Recent): Warning {
   return {
     code: 'PACKETS_UNDECRYPTABLE',
-    message: `${undecryptable} packets of the last 10 s could not be decrypted: the encoder changed its key and the new one did not arrive, or they are in clear and somebody else's; let the encoder connect again`,
+    message: `packets could not be decrypted, ${undecryptable} in the last 10 s: the encoder changed its key and the new one did not arrive, or they are in clear and somebody else's; let the encoder connect again`,
   }
 }
 
@@ -139,7 +136,7 @@ function windowOverflow(
 ): Warning {
   return {
     code: 'WINDOW_OVERFLOW',
-    message: `${overflowed} packets of the last 10 s came too far ahead of a missing one to be kept: ${megabits(bitrateBps)} over a latency of ${latencyMs} ms are more than the encoder was told it may send ahead; lower the bitrate or the latency of the encoder`,
+    message: `packets came too far ahead of a missing one to be kept, ${overflowed} in the last 10 s: ${megabits(bitrateBps)} over a latency of ${latencyMs} ms are more than the encoder was told it may send ahead; lower the bitrate or the latency of the encoder`,
   }
 }
 

@@ -100,7 +100,10 @@ t.test('docs/api.md describes what status says of a connection, field by field',
     data: { publisher: object }
   }
   const docs = await readFile(new URL('../../docs/api.md', import.meta.url), 'utf8')
-  const section = docs.slice(docs.indexOf("### The encoder's connection"), docs.indexOf('## States'))
+  const section = docs.slice(
+    docs.indexOf("### The encoder's connection"),
+    docs.indexOf('## States'),
+  )
   t.strictSame(
     Array.from(section.matchAll(/^\| `(\w+)`/gm), ([, field]) => field),
     Object.keys(data.publisher),

@@ -62,12 +62,12 @@ t.test('a latency below four round trips is a warning once that stood for 5 s', 
   run(1, { rttMs: 100 })
   run(4.75, { rttMs: 100 })
   t.strictSame(held(), [], 'not after 4.75 s')
-  run(1.25, { rttMs: 100.4 })
+  run(0.25, { rttMs: 100.4 })
   t.strictSame(link.warnings, [
     {
       code: 'LATENCY_TOO_LOW',
       message:
-        'the SRT latency is 120 ms and the round trip takes 100 ms: what is lost can hardly be sent again in time, which takes 4 round trips; set latency=460000 (microseconds) in the URL of ffmpeg or OBS, 460 (milliseconds) in other encoders, or SRT_LATENCY_MS=460 here',
+        'the SRT latency is 120 ms and the round trip takes 101 ms: what is lost can hardly be sent again in time, which takes 4 round trips; set latency=460000 (microseconds) in the URL of ffmpeg or OBS, 460 (milliseconds) in other encoders, or SRT_LATENCY_MS=460 here',
     },
   ])
   run(60, { rttMs: 200 })
@@ -123,7 +123,10 @@ t.test('8 s are the most that can be set', async (t) => {
 t.test('without packets nothing is known of the round trip', async (t) => {
   const { run, begun, held } = watch()
   run(60, { rttMs: 100, packetsReceived: 0 })
+  run(1, { rttMs: 100 })
+  run(60, { rttMs: 100, packetsReceived: 0 })
   t.strictSame(begun, [], 'the preset before the first one does not count')
+  run(1, { rttMs: 1 })
   run(7, { rttMs: 100 })
   t.strictSame(held(), ['LATENCY_TOO_LOW'])
   run(60, { rttMs: 1, packetsReceived: 0 })
@@ -141,7 +144,7 @@ t.test('more than 0.1 % given up in 10 s is a warning, with figures', async (t) 
     {
       code: 'LOSSES_NOT_REPAIRED',
       message:
-        'of the packets of the last 10 s 1 % were lost on the way and 0.6 % could not be repaired, though the SRT latency of 120 ms is enough for round trips of 20 ms: the line does not carry the 8.2 Mbit/s that arrive over it, or fails for longer than the latency; lower the bitrate of the encoder, or raise the latency',
+        'of the packets of the last 10 s 1 % were lost on the way and 0.6 % could not be repaired, though the SRT latency of 120 ms is enough for round trips of 20 ms: the line does not carry what the encoder sends (8.2 Mbit/s arrive), or fails for seconds; lower the bitrate of the encoder, or raise the latency',
     },
   ])
   run(9)
@@ -167,12 +170,20 @@ t.test('up to 0.1 % given up is none; once begun it ends at 0.05 %', async (t) =
   t.strictSame(begun, ['LOSSES_NOT_REPAIRED'])
 })
 
+t.test('what is sent again counts as sent once', async (t) => {
+  const { run, held } = watch()
+  run(12, { packetsLost: 400, packetsRetransmitted: 400, packetsDropped: 1.2 })
+  t.strictSame(held(), ['LOSSES_NOT_REPAIRED'])
+})
+
 t.test('an outage in which nothing at all came is not divided by', async (t) => {
   const { run, link } = watch()
   run(12, { packetsReceived: 0 })
   t.strictSame(link.warnings, [])
   run(1, { packetsReceived: 1, packetsLost: 12_000, packetsDropped: 12_000 })
   t.match(link.warnings, [{ code: 'LOSSES_NOT_REPAIRED', message: / 100 % could not be/ }])
+  run(12, { packetsReceived: 0, packetsDropped: 10 })
+  t.match(link.warnings, [{ message: / 0 % were lost on the way and 100 % could not be/ }])
 })
 
 t.test('losses are not blamed on the line where the latency explains them', async (t) => {
@@ -193,12 +204,12 @@ t.test('packets that cannot be decrypted, and packets beyond the window', async 
     {
       code: 'PACKETS_UNDECRYPTABLE',
       message:
-        "16 packets of the last 10 s could not be decrypted: the encoder changed its key and the new one did not arrive, or they are in clear and somebody else's; let the encoder connect again",
+        "packets could not be decrypted, 16 in the last 10 s: the encoder changed its key and the new one did not arrive, or they are in clear and somebody else's; let the encoder connect again",
     },
     {
       code: 'WINDOW_OVERFLOW',
       message:
-        '8 packets of the last 10 s came too far ahead of a missing one to be kept: 40.0 Mbit/s over a latency of 120 ms are more than the encoder was told it may send ahead; lower the bitrate or the latency of the encoder',
+        'packets came too far ahead of a missing one to be kept, 8 in the last 10 s: 40.0 Mbit/s over a latency of 120 ms are more than the encoder was told it may send ahead; lower the bitrate or the latency of the encoder',
     },
   ])
   run(8)

@@ -1,0 +1,163 @@
+/**
+ * What status and log say of an encoder's connection, provoked over a relay that is a bad network.
+ */
+import { statSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import { addToSequence } from '../../src/binary/sequence-number.ts'
+import { publish } from '../../src/publisher/publisher.ts'
+import {
+  ControlType,
+  controlType,
+  isControl,
+  isRetransmitted,
+  sequenceNumber,
+} from '../../src/srt/wire/packet.ts'
+import { start } from '../support/process.ts'
+import { startService } from '../support/service.ts'
+import { requireTool } from '../support/tools.ts'
+import { startRelay, type RelayOptions } from '../support/udp-relay.ts'
+import { until } from '../support/until.ts'
+
+/** 8 s. */
+const CLIP = fileURLToPath(new URL('../../fixtures/demo.mpegts', import.meta.url))
+const CLIP_BYTES = statSync(CLIP).size
+
+interface LogLine {
+  readonly code?: string
+  readonly msg: string
+}
+
+/** A stream whose encoders come through a relay. */
+async function openStudio(
+  t: Test,
+  link: Omit<RelayOptions, 'targetPort'>,
+  { encryption = false } = {},
+) {
+  const lines: string[] = []
+  const logger = pino({}, { write: (line: string) => void lines.push(line) })
+  const service = await startService(t, { logger })
+  const relay = startRelay({ ...link, targetPort: service.server.srtPort })
+  t.teardown(() => relay.close())
+  const reply = await service.api('POST', '/api/start-stream', { stream_id: 'studio', encryption })
+  const srtUrl = String(reply.body.data['srt_url'])
+  const status = async () =>
+    (await service.api('GET', '/api/status', { stream_id: 'studio' })).body.data as {
+      publisher: Record<string, number> | null
+      warnings: { code: string; message: string }[]
+    }
+  return {
+    relay,
+    status,
+    url: srtUrl.replace(`:${service.server.srtPort}?`, `:${relay.port}?`),
+    warning: async (code: string) => (await status()).warnings.find((each) => each.code === code),
+    /** How often the log said it. */
+    logged: (code: string) =>
+      lines.filter((line) => (JSON.parse(line) as LogLine).code === code).length,
+  }
+}
+
+/** Our own encoder, until the test ends or it is stopped. */
+function publishTo(t: Test, url: string): () => Promise<unknown> {
+  const ended = new AbortController()
+  const done = publish({ file: CLIP, url, loop: true, signal: ended.signal })
+  const stop = () => {
+    ended.abort()
+    return done
+  }
+  t.teardown(stop)
+  return stop
+}
+
+// They wait for real seconds to pass, and not for the processor.
+t.jobs = 4
+
+t.test('120 ms of latency on a round trip of 100 ms; and what is advised is enough', async (t) => {
+  const delay = { delayMs: 50 }
+  const studio = await openStudio(t, { forward: delay, backward: delay })
+  const stop = publishTo(t, `${studio.url}&latency=120`)
+  const { message } = await until('the warning', () => studio.warning('LATENCY_TOO_LOW'))
+  t.comment(message)
+  const [, rttMs, advisedMs] = /takes (\d+) ms: .* SRT_LATENCY_MS=(\d+) here$/.exec(message) ?? []
+  t.ok(Number(rttMs) >= 100, 'the relay holds each datagram for 50 ms at least')
+  t.match(message, `the SRT latency is 120 ms and the round trip takes ${rttMs} ms: `)
+  t.match(message, `set latency=${advisedMs}000 (microseconds) in the URL of ffmpeg or OBS`)
+  await stop()
+  await until('its end with the encoder', async () => !(await studio.warning('LATENCY_TOO_LOW')))
+
+  publishTo(t, `${studio.url}&latency=${advisedMs}`)
+  const isJudged = async () => {
+    const { publisher } = await studio.status()
+    return (publisher?.['bytes_received'] ?? 0) > CLIP_BYTES
+  }
+  await until('8 s of media', isJudged, { timeoutMs: 40_000 })
+  t.match((await studio.status()).publisher, { latency_ms: Number(advisedMs), rtt_ms: Number })
+  t.equal(await studio.warning('LATENCY_TOO_LOW'), undefined)
+  t.equal(studio.logged('LATENCY_TOO_LOW'), 1, 'the log says it once')
+})
+
+t.test('a line that fails for longer than the encoder keeps what it sent', async (t) => {
+  const studio = await openStudio(t, {})
+  publishTo(t, studio.url)
+  await until('packets', async () => (await studio.status()).publisher?.['packets_received'])
+  studio.relay.blackhole(3000)
+  const { message } = await until('the warning', () => studio.warning('LOSSES_NOT_REPAIRED'))
+  t.comment(message)
+  t.match(message, /the SRT latency of 120 ms is enough for round trips of \d+ ms/)
+  const { publisher } = await studio.status()
+  t.ok(publisher!['packets_dropped']! > 0)
+  await until('its end', async () => !(await studio.warning('LOSSES_NOT_REPAIRED')))
+  t.equal(studio.logged('LOSSES_NOT_REPAIRED'), 1)
+})
+
+t.test('a new key that is lost on the way', async (t) => {
+  if (!requireTool(t, 'ffmpeg')) return
+  let isDeaf = false
+  const studio = await openStudio(
+    t,
+    {
+      alter: (direction, datagram) =>
+        !(isDeaf && direction === 'forward' && isUserDefined(datagram)),
+    },
+    { encryption: true },
+  )
+  isDeaf = true
+  const url = `${studio.url}&kmrefreshrate=300&kmpreannounce=100`
+  start(t, 'ffmpeg', [
+    ...`-v error -re -stream_loop -1 -i ${CLIP} -c copy -f mpegts`.split(' '),
+    url,
+  ])
+  const { message } = await until('the warning', () => studio.warning('PACKETS_UNDECRYPTABLE'))
+  t.comment(message)
+  t.match(message, /^packets could not be decrypted, \d+ in the last 10 s: /)
+  t.equal(studio.logged('PACKETS_UNDECRYPTABLE'), 1)
+})
+
+t.test('packets beyond the window', async (t) => {
+  const studio = await openStudio(t, { alter: outrunWindow() })
+  publishTo(t, studio.url)
+  const { message } = await until('the warning', () => studio.warning('WINDOW_OVERFLOW'))
+  t.comment(message)
+  t.match(
+    message,
+    /^packets came too far ahead of a missing one to be kept, \d+ in the last 10 s: /,
+  )
+  t.equal(studio.logged('WINDOW_OVERFLOW'), 1)
+})
+
+function isUserDefined(datagram: Buffer): boolean {
+  return isControl(datagram) && controlType(datagram) === ControlType.USER_DEFINED
+}
+
+/** An encoder that minds no window, as libsrt does: of 50 packets it never sends one, and another far ahead of that. */
+function outrunWindow(): NonNullable<RelayOptions['alter']> {
+  return (direction, datagram) => {
+    if (direction === 'backward' || isControl(datagram)) return true
+    const sequence = sequenceNumber(datagram)
+    if (sequence % 50 === 2 && !isRetransmitted(datagram)) {
+      datagram.writeInt32BE(addToSequence(sequence, 100_000), 0)
+    }
+    return sequence % 50 !== 0
+  }
+}
