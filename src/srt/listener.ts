@@ -1,5 +1,5 @@
 /**
- * Accepts SRT callers on one UDP port: an `Endpoint` with a socket, a clock and a timer.
+ * Accepts SRT callers on one UDP port: sockets with an `Endpoint` each, a clock and a timer.
  *
  * @module
  */
@@ -13,13 +13,16 @@ import { Endpoint } from './endpoint.ts'
 import type { Attempt, Verdict } from './handshake-responder.ts'
 import { agreeOnKeys } from './key-agreement.ts'
 import { checkPassphrase, KeyDeriver } from './key-encryption.ts'
-import { enlargeReceiveBuffer, openSocket } from './socket.ts'
+import { bindSockets, enlargeReceiveBuffer } from './socket.ts'
 import { TICK_MS } from './timers.ts'
 import type { AcceptDecision, ConnectionRequest, ListenerStats } from './types.ts'
 
 export interface ListenerOptions {
-  /** Numeric address; `::` takes IPv4 as well. */
-  readonly host: string
+  /**
+   * Numeric address; `::` takes IPv4 as well. Several make one service where a machine has several: a caller hears from
+   * the address that it called, which a wildcard cannot promise.
+   */
+  readonly host: string | readonly string[]
   /** 0 for any that is free. */
   readonly port: number
   /** Receive latency where the caller asks for less (milliseconds). */
@@ -47,76 +50,49 @@ export interface ListenerOptions {
 
 /**
  * @throws {MillraceError} `ADDRESS_IN_USE`
- * @throws {RangeError} where the passphrase is none
+ * @throws {RangeError} where the passphrase is none, or there is no address
  */
 export async function createListener(options: ListenerOptions): Promise<Listener> {
   if (options.passphrase !== undefined) checkPassphrase(options.passphrase)
-  const socket = openSocket(options.host)
-  try {
-    const listening = once(socket, 'listening')
-    socket.bind(options.port, options.host)
-    await listening
-  } catch (cause) {
-    socket.close()
-    if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw cause
-    throw new MillraceError('ADDRESS_IN_USE', {
-      message: `UDP port ${options.port} on ${options.host} is in use: choose another port for SRT`,
-      cause,
-    })
-  }
-  return new Listener(socket, options)
+  const addresses = [options.host].flat()
+  if (addresses.length === 0) throw new RangeError('a listener needs an address')
+  return new Listener(await bindSockets(addresses, options.port), options)
 }
 
 /** A listening port. `close` ends every connection; their sinks hear `end('closed')`. */
 export class Listener {
   readonly #options: ListenerOptions
   readonly #clock: Clock
-  readonly #socket: Socket
-  readonly #endpoint: Endpoint
+  readonly #sockets: readonly Socket[]
+  readonly #addresses: readonly AddressInfo[]
+  readonly #endpoints: readonly Endpoint[]
   readonly #undecided = new Map<Attempt, AbortController>()
   readonly #keyDeriver = new KeyDeriver()
   #ticker: NodeJS.Timeout | undefined
   #closing: Promise<void> | undefined
 
   /** Use `createListener`. */
-  constructor(socket: Socket, options: ListenerOptions) {
-    this.#socket = socket
+  constructor(sockets: readonly Socket[], options: ListenerOptions) {
     this.#options = options
     this.#clock = options.clock ?? systemClock
-    this.#endpoint = new Endpoint({
-      latencyMs: options.latencyMs,
-      maxLatencyMs: options.maxLatencyMs ?? 8000,
-      idleTimeoutUs: (options.idleTimeoutMs ?? 5000) * 1000,
-      acceptTimeoutUs: (options.acceptTimeoutMs ?? 2500) * 1000,
-      random: options.random ?? randomBytes,
-      nowUs: this.#clock.nowUs(),
-      host: {
-        transmit: (datagram, port, address) => socket.send(datagram, port, address),
-        request: (attempt) => void this.#decide(attempt),
-        expire: (attempt) => this.#undecided.get(attempt)?.abort(),
-        fail: (error) =>
-          this.#warn(`an SRT connection was closed: its sink threw ${String(error)}`),
-      },
-    })
-    socket.on('message', (datagram, { address, port }) => {
-      this.#endpoint.handleDatagram(datagram, port, address, this.#clock.nowUs())
-      if (this.#endpoint.busy) this.#ticker ??= setInterval(() => this.#tick(), TICK_MS)
-    })
-    socket.on('error', (error) => this.#warn(`SRT socket: ${error.message}`))
-    const warning = enlargeReceiveBuffer(socket)
+    this.#sockets = sockets
+    this.#addresses = sockets.map((socket) => socket.address())
+    this.#endpoints = sockets.map((socket) => this.#createEndpoint(socket))
+    const warning = sockets.map(enlargeReceiveBuffer).find((text) => text !== undefined)
     if (warning !== undefined) this.#warn(warning)
   }
 
+  /** Of the first socket; all others have the same port. */
   address(): AddressInfo {
-    return this.#socket.address()
+    return this.#addresses[0]!
   }
 
   get connectionCount(): number {
-    return this.#endpoint.connectionCount
+    return this.#endpoints.reduce((sum, { connectionCount }) => sum + connectionCount, 0)
   }
 
   stats(): ListenerStats {
-    return this.#endpoint.stats
+    return this.#endpoints.map(({ stats }) => stats).reduce(addStats)
   }
 
   close(): Promise<void> {
@@ -126,18 +102,45 @@ export class Listener {
 
   async #shutDown(): Promise<void> {
     clearInterval(this.#ticker)
-    this.#endpoint.close(this.#clock.nowUs())
-    this.#socket.close()
-    await once(this.#socket, 'close')
+    const closed = this.#sockets.map((socket) => once(socket, 'close'))
+    for (const endpoint of this.#endpoints) endpoint.close(this.#clock.nowUs())
+    for (const socket of this.#sockets) socket.close()
+    await Promise.all(closed)
   }
 
-  async #decide(attempt: Attempt): Promise<void> {
+  /** Answers leave through the socket by which the question came, and with the address that the caller knows. */
+  #createEndpoint(socket: Socket): Endpoint {
+    const options = this.#options
+    const endpoint = new Endpoint({
+      latencyMs: options.latencyMs,
+      maxLatencyMs: options.maxLatencyMs ?? 8000,
+      idleTimeoutUs: (options.idleTimeoutMs ?? 5000) * 1000,
+      acceptTimeoutUs: (options.acceptTimeoutMs ?? 2500) * 1000,
+      random: options.random ?? randomBytes,
+      nowUs: this.#clock.nowUs(),
+      host: {
+        transmit: (datagram, port, address) => socket.send(datagram, port, address),
+        request: (attempt) => void this.#decide(endpoint, attempt),
+        expire: (attempt) => this.#undecided.get(attempt)?.abort(),
+        fail: (error) =>
+          this.#warn(`an SRT connection was closed: its sink threw ${String(error)}`),
+      },
+    })
+    socket.on('message', (datagram, { address, port }) => {
+      endpoint.handleDatagram(datagram, port, address, this.#clock.nowUs())
+      if (endpoint.busy) this.#ticker ??= setInterval(() => this.#tick(), TICK_MS)
+    })
+    socket.on('error', (error) => this.#warn(`SRT socket: ${error.message}`))
+    return endpoint
+  }
+
+  async #decide(endpoint: Endpoint, attempt: Attempt): Promise<void> {
     const controller = new AbortController()
     this.#undecided.set(attempt, controller)
     const { signal } = controller
     const verdict = await this.#judge(attempt, signal).catch((error) => this.#reject(error, signal))
     this.#undecided.delete(attempt)
-    this.#endpoint.decide(attempt, verdict, this.#clock.nowUs())
+    endpoint.decide(attempt, verdict, this.#clock.nowUs())
   }
 
   /** Asks the accept hook, and then whether the caller encrypts as that hook wants. */
@@ -165,13 +168,34 @@ export class Listener {
   }
 
   #tick(): void {
-    this.#endpoint.tick(this.#clock.nowUs())
-    if (this.#endpoint.busy) return
+    const nowUs = this.#clock.nowUs()
+    for (const endpoint of this.#endpoints) endpoint.tick(nowUs)
+    if (this.#endpoints.some(({ busy }) => busy)) return
     clearInterval(this.#ticker)
     this.#ticker = undefined
   }
 
   #warn(message: string): void {
     this.#options.onWarning?.(message)
+  }
+}
+
+function addStats(a: ListenerStats, b: ListenerStats): ListenerStats {
+  const rejects: Record<number, number> = { ...a.rejects }
+  for (const [code, count] of Object.entries(b.rejects)) {
+    rejects[Number(code)] = (rejects[Number(code)] ?? 0) + count
+  }
+  return {
+    inductions: a.inductions + b.inductions,
+    inductionsDropped: a.inductionsDropped + b.inductionsDropped,
+    accepted: a.accepted + b.accepted,
+    duplicateHandshakes: a.duplicateHandshakes + b.duplicateHandshakes,
+    rejects,
+    badCookies: a.badCookies + b.badCookies,
+    malformed: a.malformed + b.malformed,
+    unknownSocketIds: a.unknownSocketIds + b.unknownSocketIds,
+    wrongSources: a.wrongSources + b.wrongSources,
+    controlPacketsDropped: a.controlPacketsDropped + b.controlPacketsDropped,
+    failures: a.failures + b.failures,
   }
 }

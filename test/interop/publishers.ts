@@ -4,9 +4,9 @@
  *
  * @module
  */
+import { isIPv6 } from 'node:net'
 import { connect, type Caller, type ConnectOptions } from '../../src/srt/index.ts'
 import { start } from '../support/process.ts'
-import type { Loopback } from '../support/udp-relay.ts'
 import { until } from '../support/until.ts'
 
 export const PAYLOAD_BYTES = 1316
@@ -17,7 +17,8 @@ export interface Test {
 
 /** Whom to call, and what to ask for. */
 export interface Call {
-  readonly host: Loopback
+  /** Numeric address. */
+  readonly host: string
   readonly port: number
   readonly latencyMs: number
   readonly encryption?: CallEncryption
@@ -91,7 +92,7 @@ export const PUBLISHERS = {
 export type PublisherName = keyof typeof PUBLISHERS
 
 function urlOf({ host, port, encryption }: Call, query: Record<string, string | number>): string {
-  const address = host === '::1' ? '[::1]' : host
+  const address = isIPv6(host) ? `[${host}]` : host
   const all = { ...query, ...(encryption && encryptionQuery(encryption)) }
   const pairs = Object.entries(all).map(([name, value]) => `${name}=${value}`)
   return `srt://${address}:${port}?${pairs.join('&')}`

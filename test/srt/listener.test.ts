@@ -15,7 +15,9 @@ import {
   type ListenerOptions,
   type SrtConnection,
 } from '../../src/srt/index.ts'
+import { requireAddresses } from '../support/tools.ts'
 import { startRelay } from '../support/udp-relay.ts'
+import { until } from '../support/until.ts'
 
 const HOST = '127.0.0.1'
 
@@ -133,19 +135,22 @@ t.test('several callers share a port', async (t) => {
   t.match(listener.stats(), { accepted: 10, inductions: 10, malformed: 0 })
 })
 
-t.test('IPv6, and IPv4 on a dual-stack port', async (t) => {
-  const probe = createSocket('udp6')
-  const hasIpv6 = await new Promise((resolve) => {
-    probe.on('error', () => resolve(false))
-    probe.bind(0, '::1', () => resolve(true))
+t.test('`::` takes IPv6, IPv4 and IPv4 in the form of IPv6; IPv4 is known as such', async (t) => {
+  if (!(await requireAddresses(t, '::1'))) return
+  const remotes: string[] = []
+  const recordings: Recording[] = []
+  const { listener, port } = await listen(t, {
+    host: '::',
+    accept: async ({ remoteAddress }) => {
+      remotes.push(remoteAddress)
+      const recording = new Recording()
+      recordings.push(recording)
+      return { sink: recording }
+    },
   })
-  probe.close()
-  if (hasIpv6 !== true) {
-    t.pass('skipped', { skip: 'needs IPv6' })
-    return
-  }
-  const { recordings, port } = await listen(t, { host: '::' })
-  for (const host of ['::1', HOST]) {
+  t.match(listener.address(), { address: '::', port })
+  const hosts = ['::1', HOST, `::ffff:${HOST}`]
+  for (const host of hosts) {
     const caller = await connect({ host, port })
     caller.send(Buffer.from(host))
     await caller.close()
@@ -153,9 +158,67 @@ t.test('IPv6, and IPv4 on a dual-stack port', async (t) => {
   await Promise.all(recordings.map(({ ended }) => ended))
   t.strictSame(
     recordings.map(({ payloads }) => payloads.join()),
-    ['::1', HOST],
+    hosts,
   )
+  t.strictSame(remotes, ['::1', HOST, HOST])
+  t.match(listener.stats(), { accepted: 3, inductions: 3, wrongSources: 0, badCookies: 0 })
 })
+
+t.test(
+  'several addresses are one service: a caller hears from the one that it called',
+  async (t) => {
+    const addresses = [HOST, '127.0.0.2']
+    if (!(await requireAddresses(t, ...addresses))) return
+    const { listener, recordings, port } = await listen(t, { host: addresses })
+    t.match(listener.address(), { address: HOST, port })
+    // Their sockets are connected: they hear nobody but the address that they called.
+    const callers = await Promise.all(addresses.map((host) => connect({ host, port })))
+    t.equal(listener.connectionCount, 2)
+    for (const caller of callers) {
+      caller.send(Buffer.from('said'))
+      await caller.close()
+    }
+    await Promise.all(recordings.map(({ ended }) => ended))
+    t.ok(recordings.every(({ payloads }) => payloads.join() === 'said'))
+    t.match(listener.stats(), { accepted: 2, inductions: 2, unknownSocketIds: 0 })
+
+    const stranger = createSocket('udp4')
+    t.teardown(() => void stranger.close())
+    for (const host of addresses) stranger.send('noise', port, host)
+    await until('the noise', () => listener.stats().malformed === 2)
+  },
+)
+
+t.test('refusals count over all addresses', async (t) => {
+  const addresses = [HOST, '127.0.0.2']
+  if (!(await requireAddresses(t, ...addresses))) return
+  const { listener, port } = await listen(t, {
+    host: addresses,
+    accept: async ({ streamId }) => ({ reject: Number(streamId) }),
+  })
+  for (const [host, streamId] of [
+    [addresses[0]!, '1010'],
+    [addresses[1]!, '1010'],
+    [addresses[1]!, '2404'],
+  ] as const) {
+    await t.rejects(connect({ host, port, streamId }), { code: 'SRT_REJECTED' })
+  }
+  t.strictSame(listener.stats().rejects, { 1010: 2, 2404: 1 })
+})
+
+t.test(
+  'a port that is taken at one of several addresses: named, and nothing stays open',
+  async (t) => {
+    if (!(await requireAddresses(t, '127.0.0.2'))) return
+    const { port } = await listen(t, { host: '127.0.0.2' })
+    await t.rejects(listen(t, { host: [HOST, '127.0.0.2'], port }), {
+      code: 'ADDRESS_IN_USE',
+      message: `UDP port ${port} on 127.0.0.2 is in use: choose another port for SRT`,
+    })
+    const again = await listen(t, { host: HOST, port })
+    t.equal(again.port, port)
+  },
+)
 
 t.test('a caller that is turned away learns the number and its name', async (t) => {
   const refusals: [() => AcceptDecision, RegExp][] = [
@@ -252,6 +315,7 @@ t.test('a caller whose listener vanished gives up after its idle time', async (t
 })
 
 t.test('programmer errors are told at once', async (t) => {
+  await t.rejects(listen(t, { host: [] }), { message: 'a listener needs an address' })
   const { port } = await listen(t)
   await t.rejects(connect({ host: HOST, port, streamId: 'x'.repeat(513) }), {
     message: 'a stream id takes at most 512 bytes',
@@ -299,4 +363,14 @@ t.test('10 % loss, 50 ms, reordering and duplication through real sockets', asyn
     Array.from({ length: packets }, (_, number) => number),
   )
   t.ok(recordings[0]!.connection!.stats().pktRcvLossTotal > packets / 20, 'the link was bad')
+})
+
+t.test('what the kernel does not grant is told once, however many sockets there are', async (t) => {
+  const warningsOf = async (host: string | string[]) => {
+    const warnings: string[] = []
+    await listen(t, { host, onWarning: (warning) => warnings.push(warning) })
+    return warnings
+  }
+  if (!(await requireAddresses(t, '127.0.0.2'))) return
+  t.strictSame(await warningsOf([HOST, '127.0.0.2']), await warningsOf(HOST))
 })

@@ -4,7 +4,9 @@
  *
  * @module
  */
+import { createSocket } from 'node:dgram'
 import { accessSync, constants, existsSync } from 'node:fs'
+import { isIPv6 } from 'node:net'
 import { delimiter, join } from 'node:path'
 import type { Test } from 'tap'
 
@@ -24,6 +26,23 @@ export function requireFile(t: Verdicts, ...paths: string[]): boolean {
     t,
     paths.filter((path) => !existsSync(path)),
   )
+}
+
+/** The same for addresses of this machine, such as `::1` where IPv6 may be switched off. */
+export async function requireAddresses(t: Verdicts, ...addresses: string[]): Promise<boolean> {
+  const isOurs = await Promise.all(addresses.map(canBind))
+  return requireNothingOf(
+    t,
+    addresses.filter((_, index) => isOurs[index] !== true),
+  )
+}
+
+function canBind(address: string): Promise<boolean> {
+  const socket = createSocket(isIPv6(address) ? 'udp6' : 'udp4')
+  return new Promise<boolean>((resolve) => {
+    socket.on('error', () => resolve(false))
+    socket.bind(0, address, () => resolve(true))
+  }).finally(() => socket.close())
 }
 
 function requireNothingOf(t: Verdicts, missing: readonly string[]): boolean {
