@@ -63,7 +63,7 @@ const IMPURE = {
     'webhook/',
   ],
   'node:dgram': ['srt/listener.ts', 'srt/caller.ts', 'srt/socket.ts'],
-  'node:fs': ['cli.ts', 'http/', 'publisher/'],
+  'node:fs': ['cli.ts', 'http/', 'publisher/', 'srt/kernel-drops.ts'],
   'process.env': ['cli.ts'],
 }
 

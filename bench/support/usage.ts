@@ -4,6 +4,7 @@
  * @module
  */
 import { readFileSync } from 'node:fs'
+import { parseKernelDrops } from '../../src/srt/kernel-drops.ts'
 
 /** USER_HZ: the same for all programs, whatever the kernel ticks at. */
 const TICKS_PER_SEC = 100
@@ -29,15 +30,10 @@ export function childrenOf(pid: number): number[] {
 
 /** Datagrams the kernel dropped at UDP sockets bound to these ports, because their receive buffers were full. */
 export function kernelDrops(ports: readonly number[]): number {
-  const sockets = ['/proc/net/udp', '/proc/net/udp6'].flatMap((table) =>
-    read(table)
-      .split('\n')
-      .slice(1)
-      .map((line) => line.trim().split(/\s+/)),
-  )
-  return sockets
-    .filter(([, local]) => ports.includes(Number.parseInt(local?.split(':')[1] ?? '', 16)))
-    .reduce((sum, fields) => sum + Number(fields.at(-1)), 0)
+  return ['/proc/net/udp', '/proc/net/udp6']
+    .flatMap((table) => [...parseKernelDrops(read(table))])
+    .filter(([local]) => ports.includes(Number.parseInt(local.slice(local.indexOf(':') + 1), 16)))
+    .reduce((sum, [, drops]) => sum + drops, 0)
 }
 
 /** Fields 14 and 15 of proc(5) stat; the second may hold spaces, so counting starts behind it. */

@@ -12,10 +12,15 @@ import { MillraceError, RejectCode } from '../errors.ts'
 import { Endpoint } from './endpoint.ts'
 import type { Attempt, Verdict } from './handshake-responder.ts'
 import { agreeOnKeys } from './key-agreement.ts'
+import { readKernelDrops } from './kernel-drops.ts'
 import { checkPassphrase, KeyDeriver } from './key-encryption.ts'
 import { bindSockets, enlargeReceiveBuffer } from './socket.ts'
 import { TICK_MS } from './timers.ts'
 import type { AcceptDecision, ConnectionRequest, ListenerStats } from './types.ts'
+
+/** How often the kernel is asked what it dropped, and how long the operator is spared after a warning. */
+const DROP_CHECK_US = 10_000_000
+const DROP_WARNING_US = 60_000_000
 
 export interface ListenerOptions {
   /**
@@ -66,9 +71,12 @@ export class Listener {
   readonly #sockets: readonly Socket[]
   readonly #addresses: readonly AddressInfo[]
   readonly #endpoints: readonly Endpoint[]
+  readonly #bufferWarning: string | undefined
   readonly #undecided = new Map<Attempt, AbortController>()
   readonly #keyDeriver = new KeyDeriver()
   #ticker: NodeJS.Timeout | undefined
+  #toldKernelDrops = 0
+  #nextDropCheckUs = 0
   #closing: Promise<void> | undefined
 
   /** Use `createListener`. */
@@ -78,8 +86,8 @@ export class Listener {
     this.#sockets = sockets
     this.#addresses = sockets.map((socket) => socket.address())
     this.#endpoints = sockets.map((socket) => this.#createEndpoint(socket))
-    const warning = sockets.map(enlargeReceiveBuffer).find((text) => text !== undefined)
-    if (warning !== undefined) this.#warn(warning)
+    this.#bufferWarning = sockets.map(enlargeReceiveBuffer).find((text) => text !== undefined)
+    if (this.#bufferWarning !== undefined) this.#warn(this.#bufferWarning)
   }
 
   /** Of the first socket; all others have the same port. */
@@ -93,6 +101,11 @@ export class Listener {
 
   stats(): ListenerStats {
     return this.#endpoints.map(({ stats }) => stats).reduce(addStats)
+  }
+
+  /** Datagrams that the kernel dropped, mostly because this process read too late; undefined where it does not tell. */
+  kernelDrops(): Promise<number | undefined> {
+    return readKernelDrops(this.#addresses)
   }
 
   close(): Promise<void> {
@@ -170,9 +183,23 @@ export class Listener {
   #tick(): void {
     const nowUs = this.#clock.nowUs()
     for (const endpoint of this.#endpoints) endpoint.tick(nowUs)
+    if (nowUs >= this.#nextDropCheckUs) void this.#checkKernelDrops(nowUs)
     if (this.#endpoints.some(({ busy }) => busy)) return
     clearInterval(this.#ticker)
     this.#ticker = undefined
+  }
+
+  async #checkKernelDrops(nowUs: number): Promise<void> {
+    this.#nextDropCheckUs = nowUs + DROP_CHECK_US
+    const drops = (await this.kernelDrops()) ?? 0
+    if (drops <= this.#toldKernelDrops) return
+    this.#nextDropCheckUs = nowUs + DROP_WARNING_US
+    const advice = this.#bufferWarning === undefined ? '' : `; ${this.#bufferWarning}`
+    this.#warn(
+      `the kernel dropped ${drops - this.#toldKernelDrops} datagrams for SRT, because this process was too busy to read ` +
+        `them: run fewer streams in it${advice}`,
+    )
+    this.#toldKernelDrops = drops
   }
 
   #warn(message: string): void {

@@ -374,3 +374,57 @@ t.test('what the kernel does not grant is told once, however many sockets there 
   if (!(await requireAddresses(t, '127.0.0.2'))) return
   t.strictSame(await warningsOf([HOST, '127.0.0.2']), await warningsOf(HOST))
 })
+
+t.test('what the kernel dropped is told while callers are connected, once a minute', async (t) => {
+  let nowUs = 1_000_000
+  let readings = 0
+  const clock = {
+    wallMs: () => 0,
+    nowUs: () => {
+      readings++
+      return nowUs
+    },
+  }
+  const warnings: string[] = []
+  const { listener, port } = await listen(t, {
+    clock,
+    idleTimeoutMs: 1_000_000,
+    onWarning: (warning) => warnings.push(warning),
+  })
+  if ((await listener.kernelDrops()) === undefined) {
+    t.pass('skipped', { skip: 'needs Linux, which tells what it dropped' })
+    return
+  }
+  const told = () => warnings.filter((warning) => warning.startsWith('the kernel dropped'))
+  const caller = await connect({ host: HOST, port })
+  t.teardown(() => caller.close())
+  const flood = createSocket('udp4')
+  t.teardown(() => void flood.close())
+  flood.connect(port, HOST)
+  await once(flood, 'connect')
+  let sent = 0
+  /** More than the receive buffer holds, all before the listener reads the first. */
+  const overflow = async () => {
+    const datagram = Buffer.alloc(1472)
+    for (let count = 0; count < 10_000; count++) flood.send(datagram)
+    sent += 10_000
+    const drops = (await listener.kernelDrops())!
+    await until('the rest of it', () => listener.stats().malformed + drops === sent)
+    return drops
+  }
+
+  const first = await overflow()
+  nowUs += 10_000_000
+  await until('a warning', () => told().length === 1)
+  t.match(told()[0], `the kernel dropped ${first} datagrams for SRT`)
+
+  const all = await overflow()
+  t.ok(all > first)
+  nowUs += 45_000_000
+  const before = readings
+  await until('some ticks', () => readings > before + 20)
+  t.equal(told().length, 1)
+  nowUs += 20_000_000
+  await until('the next warning', () => told().length === 2)
+  t.match(told()[1], `the kernel dropped ${all - first} datagrams for SRT`)
+})
