@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { isIP } from 'node:net'
 import { parseArgs } from 'node:util'
 import { Type, type Static, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
@@ -19,6 +20,20 @@ const secret = (description: string) =>
     takes: 'a secret of at least 32 characters',
     description,
   })
+
+/** For `parseAddresses`. A wildcard stands alone: it takes the port at every address that could stand beside it. */
+const addresses = (preset: string, description: string) =>
+  Type.Refine(
+    Type.String({
+      default: preset,
+      takes: 'IP addresses separated by commas, or 0.0.0.0 or :: alone',
+      description,
+    }),
+    (text) => {
+      const all = parseAddresses(text)
+      return all.every(isIP) && (all.length === 1 || !all.some(isWildcard))
+    },
+  )
 
 /** What SRT can take (draft-sharabayko-srt 6.1.1; libsrt's upper limit), or none. */
 const passphrase = (description: string) =>
@@ -36,7 +51,10 @@ export const Config = Type.Object({
     port: port(8080, 'TCP port of the API and of playback; 0 takes a free one'),
   }),
   srt: Type.Object({
-    host: Type.String({ default: '0.0.0.0', description: 'address the SRT listener binds' }),
+    host: addresses(
+      '0.0.0.0',
+      'addresses of this machine that encoders call; `0.0.0.0`: any of IPv4, `::`: any at all',
+    ),
     port: port(10_080, 'UDP port for all encoders; 0 takes a free one'),
     latencyMs: Type.Integer({
       minimum: 20,
@@ -49,7 +67,8 @@ export const Config = Type.Object({
   public: Type.Object({
     host: Type.String({
       default: '',
-      description: "host in the SRT URL; empty: this machine's first address",
+      description:
+        "host in the SRT URL; empty: the first of `SRT_HOST`, or this machine's where that is any",
     }),
     url: Type.String({
       default: '',
@@ -220,6 +239,15 @@ export function configTable(): string {
     return `| \`${env}\` | ${preset === '' ? '(none)' : preset} | ${allowed(schema)} | ${schema.description} |`
   })
   return ['| setting | default | takes | meaning |', '|---|---|---|---|', ...rows].join('\n')
+}
+
+/** The addresses of a setting that takes several, each of them once. */
+export function parseAddresses(text: string): string[] {
+  return [...new Set(text.split(',').map((address) => address.trim()))]
+}
+
+export function isWildcard(address: string): boolean {
+  return address === '0.0.0.0' || address === '::'
 }
 
 function envName(path: readonly string[]): string {

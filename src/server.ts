@@ -12,7 +12,14 @@ import type { FastifyInstance } from 'fastify'
 import { Value } from 'typebox/value'
 import { issueStreamKey } from './auth/stream-key.ts'
 import { systemClock } from './clock.ts'
-import { completeOptions, configWarnings, type Config, type Options } from './config.ts'
+import {
+  completeOptions,
+  configWarnings,
+  isWildcard,
+  parseAddresses,
+  type Config,
+  type Options,
+} from './config.ts'
 import { MillraceError } from './errors.ts'
 import { SegmentCache } from './hls/segment-cache.ts'
 import { buildApp } from './http/app.ts'
@@ -126,7 +133,7 @@ export class Server
   async listen(): Promise<void> {
     const { srt, http, jwtSecret } = this.#config
     this.#listener = await createListener({
-      host: srt.host,
+      host: parseAddresses(srt.host),
       port: srt.port,
       latencyMs: srt.latencyMs,
       ...(srt.passphrase !== '' && { passphrase: srt.passphrase }),
@@ -138,10 +145,10 @@ export class Server
         onRejected: (...refusal) => this.#notifier.rejected(...refusal),
       }),
       onWarning: (message) => this.#logger.warn(message),
-    }).catch(explainPort('SRT_PORT', srt))
+    }).catch(explainAddress('SRT', srt.host))
     await this.#app
       .listen({ host: http.host, port: http.port })
-      .catch(explainPort('HTTP_PORT', http))
+      .catch(explainAddress('HTTP', http.host))
     this.#ticker = setInterval(() => this.#registry.tick(), TICK_MS)
     this.#logger.info({ http: this.publicUrl, srt_port: this.srtPort }, 'listening')
   }
@@ -204,9 +211,8 @@ export class Server
 
   /** As a URL writes it. */
   get #publicHost(): string {
-    const { srt } = this.#config
-    const boundHost = isWildcard(srt.host) ? firstAddress() : srt.host
-    const host = this.#config.public.host || boundHost
+    const [first = ''] = parseAddresses(this.#config.srt.host)
+    const host = this.#config.public.host || (isWildcard(first) ? firstAddress() : first)
     return isIPv6(host) ? `[${host}]` : host
   }
 
@@ -238,26 +244,37 @@ function createPassphrase(): string {
   return randomBytes(24).toString('base64url')
 }
 
-function isWildcard(host: string): boolean {
-  return host === '0.0.0.0' || host === '::'
-}
-
-/** The first address by which others reach this machine. */
+/** The first address by which others reach this machine; of IPv6 where it has no IPv4. */
 function firstAddress(): string {
   const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
-  return (
-    addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1'
+  const reachable = addresses.filter(
+    ({ internal, address }) => !internal && !address.startsWith('fe80:'),
   )
+  const first = reachable.find(({ family }) => family === 'IPv4') ?? reachable[0]
+  return first?.address ?? '127.0.0.1'
 }
 
-/** Says of a port in use which setting chooses another. */
-function explainPort(setting: string, { host, port }: { host: string; port: number }) {
-  return (cause: unknown): never => {
-    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
-    if (code !== 'EADDRINUSE' && code !== 'ADDRESS_IN_USE') throw cause
-    throw new MillraceError('ADDRESS_IN_USE', {
-      message: `port ${port} on ${host} is in use: choose another ${setting}`,
-      cause,
-    })
+/** What the system says of an address that is not this machine's, or not complete. */
+const NOT_OURS = new Set<unknown>(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL', 'ENOTFOUND'])
+
+/** Says of an address that cannot be had which setting chooses another. */
+function explainAddress(setting: 'HTTP' | 'SRT', host: string) {
+  return (error: unknown): never => {
+    const cause = ((error as Error).cause ?? error) as BindError
+    const { code, port, address = host } = cause
+    if (code === 'EADDRINUSE') {
+      const message = `port ${port} on ${address} is in use: choose another ${setting}_PORT`
+      throw new MillraceError('ADDRESS_IN_USE', { message, cause })
+    }
+    if (!NOT_OURS.has(code)) throw error
+    const message =
+      `${setting}_HOST is "${host}": expected addresses of this machine (a link-local one with its interface, ` +
+      `fe80::1%eth0), and ${address} cannot be bound`
+    throw new MillraceError('CONFIG_INVALID', { message, cause })
   }
+}
+
+interface BindError extends NodeJS.ErrnoException {
+  readonly address?: string
+  readonly port?: number
 }

@@ -4,6 +4,7 @@ import {
   completeOptions,
   configTable,
   configWarnings,
+  parseAddresses,
   parseFlags,
   readOptions,
   SETTINGS,
@@ -60,6 +61,27 @@ t.test('a bad value stops the start with the name, the value and what is allowed
   t.throws(refused({ HLS_SEGMENT_SEC: '12', HLS_MAX_SEGMENT_SEC: '8' }), {
     message: 'HLS_MAX_SEGMENT_SEC is 8: expected at least HLS_SEGMENT_SEC, 12',
   })
+})
+
+t.test('SRT_HOST takes one address or several, or a wildcard alone', async (t) => {
+  const given = (host: string) => () => completeOptions({ ...SECRETS, srt: { host } }).srt.host
+  const lists: [string, string[]][] = [
+    ['0.0.0.0', ['0.0.0.0']],
+    ['::', ['::']],
+    ['10.0.0.5,192.168.1.5', ['10.0.0.5', '192.168.1.5']],
+    ['10.0.0.5, fd00::5,10.0.0.5', ['10.0.0.5', 'fd00::5']],
+    ['fe80::1%eth0', ['fe80::1%eth0']],
+  ]
+  for (const [text, addresses] of lists) {
+    t.strictSame(parseAddresses(given(text)()), addresses)
+  }
+  const refused = ['', 'localhost', '10.0.0', '10.0.0.5,', '10.0.0.5;10.0.0.6', '[::1]']
+  for (const text of [...refused, '0.0.0.0,10.0.0.5', 'fd00::5,::', '0.0.0.0,::']) {
+    t.throws(given(text), {
+      code: 'CONFIG_INVALID',
+      message: `SRT_HOST is "${text}": expected IP addresses separated by commas, or 0.0.0.0 or :: alone`,
+    })
+  }
 })
 
 t.test(

@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import t from 'tap'
 import { startService } from './support/service.ts'
+import { requireAddresses } from './support/tools.ts'
 
 t.test('startStream takes what the API takes, and says what that is', async (t) => {
   const { server } = await startService(t)
@@ -57,4 +58,26 @@ t.test('a start that fails leaves nothing behind', async (t) => {
   await t.rejects(startService(t, { srt: { port: srtPort } }), {
     message: /choose another SRT_PORT/,
   })
+})
+
+t.test('an address that is none of this machine stops the start, and says which', async (t) => {
+  // Of the blocks for documentation (RFC 3849, RFC 5737).
+  await t.rejects(startService(t, { srt: { host: '127.0.0.1,2001:db8::1' } }), {
+    code: 'CONFIG_INVALID',
+    message:
+      /^SRT_HOST is "127\.0\.0\.1,2001:db8::1": expected addresses of this machine .*, and 2001:db8::1 cannot be bound$/,
+  })
+  await t.rejects(startService(t, { http: { host: '203.0.113.254' } }), {
+    code: 'CONFIG_INVALID',
+    message: /^HTTP_HOST is "203\.0\.113\.254": expected addresses of this machine/,
+  })
+})
+
+t.test('of several addresses the first is the one in the URLs', async (t) => {
+  if (!(await requireAddresses(t, '127.0.0.2'))) return
+  const srt = { host: '127.0.0.2,127.0.0.1' }
+  const { server } = await startService(t, { public: {}, srt })
+  const { srtUrl, playlistUrl } = await server.startStream({ streamId: 'studio' })
+  t.match(srtUrl, `srt://127.0.0.2:${server.srtPort}?streamid=mode=publish,`)
+  t.match(playlistUrl, `http://127.0.0.2:${server.httpPort}/`)
 })
