@@ -12,6 +12,7 @@
 import { MillraceError, RejectCode } from '../errors.ts'
 import { Connection } from './connection.ts'
 import type { Encryption } from './encryption.ts'
+import { isSane } from './negotiation.ts'
 import { StallDetector } from './stall.ts'
 import { HANDSHAKE_RETRY_US } from './timers.ts'
 import type { CloseReason, SenderStats } from './types.ts'
@@ -20,15 +21,13 @@ import {
   encodeBlock,
   encodeHsExtension,
   encodeStreamIdExtension,
+  extensionFieldOf,
   ExtensionType,
   HsFlag,
-  LIVE_FLAGS,
-  SRT_VERSION,
 } from './wire/extension.ts'
 import {
   decodeHandshake,
   encodeHandshake,
-  ExtensionFlag,
   HANDSHAKE_VERSION,
   HandshakeType,
   SRT_MAGIC,
@@ -128,49 +127,47 @@ export class Call {
   }
 
   #request(nowUs: number): void {
-    const { host, remoteAddress, startTimestampUs, ...options } = this.#options
-    const induction = this.#state === 'induction'
-    const { encryption } = options
-    const hasStreamId = options.streamId !== ''
+    const { host, remoteAddress, startTimestampUs, encryption, ...options } = this.#options
+    const isInduction = this.#state === 'induction'
+    const blocks = isInduction ? [] : this.#encodeTerms()
     const request: Handshake = {
-      version: induction ? INDUCTION_VERSION : HANDSHAKE_VERSION,
-      encryptionField: induction || encryption === undefined ? 0 : encryption.keyBytes / 8,
-      extensionField: induction
-        ? UDT_DATAGRAM
-        : ExtensionFlag.HSREQ |
-          (encryption === undefined ? 0 : ExtensionFlag.KMREQ) |
-          (hasStreamId ? ExtensionFlag.CONFIG : 0),
+      version: isInduction ? INDUCTION_VERSION : HANDSHAKE_VERSION,
+      encryptionField: isInduction || encryption === undefined ? 0 : encryption.keyBytes / 8,
+      extensionField: isInduction ? UDT_DATAGRAM : extensionFieldOf(blocks),
       initialSequenceNumber: options.initialSequenceNumber,
       mtuBytes: DEFAULT_MTU_BYTES,
       flowWindowPackets: RECEIVE_BUFFER_PACKETS,
-      type: induction ? HandshakeType.INDUCTION : HandshakeType.CONCLUSION,
+      type: isInduction ? HandshakeType.INDUCTION : HandshakeType.CONCLUSION,
       socketId: options.socketId,
       cookie: this.#cookie,
     }
-    const hsRequest = encodeHsExtension(ExtensionType.HSREQ, {
-      srtVersion: SRT_VERSION,
-      flags: LIVE_FLAGS,
-      receiverDelayMs: options.latencyMs,
-      senderDelayMs: options.peerLatencyMs,
-    })
-    const streamId = hasStreamId ? [encodeStreamIdExtension(options.streamId)] : []
-    const keyRequest =
-      encryption === undefined ? [] : [encodeBlock(ExtensionType.KMREQ, encryption.keyMaterial)]
     this.#requestedUs = nowUs
     host.transmit(
       encodeHandshake(request, {
         socketId: 0,
         timestampUs: startTimestampUs + nowUs - this.#startedUs,
         peerAddress: remoteAddress,
-        blocks: induction ? [] : [hsRequest, ...streamId, ...keyRequest],
+        blocks,
       }),
     )
+  }
+
+  /** @returns the blocks of the conclusion: what this side asks for, and with */
+  #encodeTerms(): Buffer[] {
+    const { latencyMs, peerLatencyMs, streamId, encryption } = this.#options
+    const delays = { receiverDelayMs: latencyMs, senderDelayMs: peerLatencyMs }
+    return [
+      encodeHsExtension(ExtensionType.HSREQ, delays),
+      ...(streamId === '' ? [] : [encodeStreamIdExtension(streamId)]),
+      ...(encryption ? [encodeBlock(ExtensionType.KMREQ, encryption.keyMaterial)] : []),
+    ]
   }
 
   #conclude(datagram: Buffer, answer: Handshake, nowUs: number): void {
     const options = this.#options
     const { hs, keyMaterial } = decodeExtensions(datagram) ?? {}
-    if (hs === undefined || answer.initialSequenceNumber !== options.initialSequenceNumber) return
+    if (hs === undefined || !isSane(answer)) return
+    if (answer.initialSequenceNumber !== options.initialSequenceNumber) return
     const disagreement = options.encryption && describeDisagreement(options.encryption, keyMaterial)
     if (disagreement !== undefined) {
       this.#refuse(disagreement)

@@ -23,14 +23,12 @@ import {
   encodeBlock,
   encodeHsExtension,
   ExtensionType,
+  extensionFieldOf,
   formatSrtVersion,
-  LIVE_FLAGS,
-  SRT_VERSION,
 } from './wire/extension.ts'
 import {
   decodeHandshake,
   encodeHandshake,
-  ExtensionFlag,
   HANDSHAKE_VERSION,
   HandshakeType,
   SRT_MAGIC,
@@ -248,28 +246,23 @@ export class HandshakeResponder {
     const { handshake, agreement, filter } = attempt
     const { keyMaterial } = agreement
     const hsResponse = encodeHsExtension(ExtensionType.HSRSP, {
-      srtVersion: SRT_VERSION,
-      flags: LIVE_FLAGS,
       receiverDelayMs: agreement.latencyMs,
       senderDelayMs: agreement.peerLatencyMs,
     })
-    const answer: Handshake = {
-      ...handshake,
-      encryptionField: 0,
-      extensionField:
-        ExtensionFlag.HSREQ |
-        (keyMaterial === undefined ? 0 : ExtensionFlag.KMREQ) |
-        (filter === undefined ? 0 : ExtensionFlag.CONFIG),
-      mtuBytes: agreement.mtuBytes,
-      flowWindowPackets: agreement.windowPackets,
-      socketId: localSocketId,
-    }
     // A caller with a packet filter wants to read of it in the answer; its packets are set aside on arrival.
     const filterBlock = filter === undefined ? [] : [encodeBlock(ExtensionType.FILTER, filter)]
     // 3.2.2: whoever agrees repeats what it read.
     const keyBlock =
       keyMaterial === undefined ? [] : [encodeBlock(ExtensionType.KMRSP, keyMaterial.message)]
     const blocks = [hsResponse, ...filterBlock, ...keyBlock]
+    const answer: Handshake = {
+      ...handshake,
+      encryptionField: 0,
+      extensionField: extensionFieldOf(blocks),
+      mtuBytes: agreement.mtuBytes,
+      flowWindowPackets: agreement.windowPackets,
+      socketId: localSocketId,
+    }
     return encodeAnswer(attempt, answer, nowUs - attempt.arrivedUs, blocks)
   }
 

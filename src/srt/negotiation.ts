@@ -84,7 +84,8 @@ export function windowPackets(latencyMs: number): number {
   return Math.min(Math.max(packets, MIN_WINDOW_PACKETS), MAX_WINDOW_PACKETS)
 }
 
-function isSane(handshake: Handshake): boolean {
+/** Whether the other side's figures leave room for a connection. */
+export function isSane(handshake: Handshake): boolean {
   return (
     handshake.initialSequenceNumber < MAX_SEQUENCE_NUMBER &&
     handshake.mtuBytes >= MIN_MTU_BYTES &&

@@ -3,11 +3,12 @@
  */
 import t from 'tap'
 import { Call, type CallOptions } from '../../src/srt/call.ts'
-import { writeFullAck } from '../../src/srt/wire/ack.ts'
+import { FULL_ACK_BYTES, writeFullAck } from '../../src/srt/wire/ack.ts'
 import {
   decodeExtensions,
   encodeHsExtension,
   ExtensionType,
+  HsFlag,
   LIVE_FLAGS,
 } from '../../src/srt/wire/extension.ts'
 import {
@@ -83,34 +84,34 @@ function encode(answer: Partial<Handshake>, blocks: Buffer[] = [], socketId = CA
   return encodeHandshake({ ...ANSWER, ...answer }, packet)
 }
 
-const hsResponse = encodeHsExtension(ExtensionType.HSRSP, {
-  srtVersion: 0x010501,
-  flags: LIVE_FLAGS,
-  receiverDelayMs: 500,
-  senderDelayMs: 350,
-})
+const DELAYS = { receiverDelayMs: 500, senderDelayMs: 350 }
+const hsResponse = encodeHsExtension(ExtensionType.HSRSP, DELAYS)
 const ACCEPTANCE: Partial<Handshake> = {
   extensionField: 1,
   type: HandshakeType.CONCLUSION,
   socketId: LISTENER_ID,
 }
 
-function shutdown(): Buffer {
-  const datagram = Buffer.alloc(HEADER_BYTES)
-  writeControlHeader(datagram, {
-    type: ControlType.SHUTDOWN,
-    information: 0,
-    timestampUs: 0,
-    socketId: CALLER_ID,
-  })
+function control(type: ControlType, bytes: number): Buffer {
+  const datagram = Buffer.alloc(HEADER_BYTES + bytes)
+  writeControlHeader(datagram, { type, information: 1, timestampUs: 0, socketId: CALLER_ID })
   return datagram
 }
 
-function connect(options: Partial<CallOptions> = {}) {
-  const harness = createCall(options)
+const shutdown = () => control(ControlType.SHUTDOWN, 0)
+
+function ackUntil(nextExpected: number): Buffer {
+  const datagram = control(ControlType.ACK, FULL_ACK_BYTES)
+  const report = { rttUs: 80_000, rttVarianceUs: 1000, freePackets: 8192 }
+  writeFullAck(datagram, nextExpected, report, { packetsPerSec: 0, bytesPerSec: 0 })
+  return datagram
+}
+
+function connect(response = hsResponse) {
+  const harness = createCall()
   harness.call.start(1000)
   harness.call.handleDatagram(encode({}), 2000)
-  harness.call.handleDatagram(encode(ACCEPTANCE, [hsResponse]), 3000)
+  harness.call.handleDatagram(encode(ACCEPTANCE, [response]), 3000)
   harness.take()
   harness.told.splice(0)
   return harness
@@ -242,6 +243,8 @@ t.test('what is not an answer to the question changes nothing', async (t) => {
     encode(ACCEPTANCE),
     encode(ACCEPTANCE, [hsResponse, Buffer.alloc(1)]),
     encode({ ...ACCEPTANCE, initialSequenceNumber: FIRST + 1 }, [hsResponse]),
+    encode({ ...ACCEPTANCE, flowWindowPackets: 1 }, [hsResponse]),
+    encode({ ...ACCEPTANCE, socketId: 0 }, [hsResponse]),
   ]
   for (const datagram of conclusions) call.handleDatagram(datagram, 2000)
   t.strictSame(take(), [])
@@ -278,21 +281,27 @@ t.test('says goodbye when the listener has played what it has', async (t) => {
   const { call, told } = connect()
   call.send(Buffer.from('x'), 10_000)
   call.close()
-  const ack = Buffer.alloc(HEADER_BYTES + 28)
-  writeControlHeader(ack, {
-    type: ControlType.ACK,
-    information: 1,
-    timestampUs: 0,
-    socketId: CALLER_ID,
-  })
-  const report = { rttUs: 80_000, rttVarianceUs: 1000, freePackets: 8192 }
-  writeFullAck(ack, FIRST + 1, report, { packetsPerSec: 0, bytesPerSec: 0 })
-  call.handleDatagram(ack, 90_000)
+  call.handleDatagram(ackUntil(FIRST + 1), 90_000)
   tick(call, 609_000)
   t.strictSame(told, [])
   // 500 ms of latency that the listener asked for, the RTT, and a little more.
   tick(call, 610_000)
   t.strictSame(told, ['ended closed'])
+})
+
+t.test('a listener that asks only once gets again what it does not acknowledge', async (t) => {
+  const patient = { ...DELAYS, flags: LIVE_FLAGS & ~HsFlag.PERIODIC_NAK }
+  for (const [response, again] of [
+    [encodeHsExtension(ExtensionType.HSRSP, patient), [FIRST + 1, FIRST + 2]],
+    [hsResponse, [FIRST + 2]],
+  ] as const) {
+    const { call, take } = connect(response)
+    for (const text of 'abc') call.send(Buffer.from(text), 10_000)
+    call.handleDatagram(ackUntil(FIRST + 1), 90_000)
+    take()
+    tick(call, 300_000)
+    t.strictSame(take().map(sequenceNumber), again)
+  }
 })
 
 t.test('the end comes once: SHUTDOWN, silence, or our own', async (t) => {

@@ -14,7 +14,7 @@
  *
  * @module
  */
-import { HANDSHAKE_BYTES } from './handshake.ts'
+import { ExtensionFlag, HANDSHAKE_BYTES } from './handshake.ts'
 import { HEADER_BYTES } from './packet.ts'
 
 export const ExtensionType = {
@@ -136,14 +136,17 @@ function decodeText(contents: Buffer): string {
   return bytes.toString('utf8', 0, end)
 }
 
-/** @returns an HSREQ or HSRSP block */
+/**
+ * @param hs  version and flags are those that we speak, where left out
+ * @returns an HSREQ or HSRSP block
+ */
 export function encodeHsExtension(
   type: typeof ExtensionType.HSREQ | typeof ExtensionType.HSRSP,
-  hs: HsExtension,
+  hs: Omit<HsExtension, 'srtVersion' | 'flags'> & Partial<HsExtension>,
 ): Buffer {
   const contents = Buffer.allocUnsafe(HS_EXTENSION_BYTES)
-  contents.writeUInt32BE(hs.srtVersion, 0)
-  contents.writeUInt32BE(hs.flags, 4)
+  contents.writeUInt32BE(hs.srtVersion ?? SRT_VERSION, 0)
+  contents.writeUInt32BE(hs.flags ?? LIVE_FLAGS, 4)
   contents.writeUInt16BE(hs.receiverDelayMs, 8)
   contents.writeUInt16BE(hs.senderDelayMs, 10)
   return encodeBlock(type, contents)
@@ -164,6 +167,24 @@ export function encodeBlock(type: number, contents: Buffer): Buffer {
   block.writeUInt16BE(contents.length / 4, 2)
   block.set(contents, 4)
   return block
+}
+
+/** @returns the extension field of a conclusion: which kinds of block follow */
+export function extensionFieldOf(blocks: readonly Buffer[]): number {
+  return blocks.reduce((field, block) => field | flagOf(block.readUInt16BE(0)), 0)
+}
+
+function flagOf(type: number): number {
+  switch (type) {
+    case ExtensionType.HSREQ:
+    case ExtensionType.HSRSP:
+      return ExtensionFlag.HSREQ
+    case ExtensionType.KMREQ:
+    case ExtensionType.KMRSP:
+      return ExtensionFlag.KMREQ
+    default:
+      return ExtensionFlag.CONFIG
+  }
 }
 
 /** `0x010501` as `1.5.1`. */
