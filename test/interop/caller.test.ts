@@ -3,10 +3,18 @@
  * so each of these takes that long more than the stream.
  */
 import t from 'tap'
-import { encryptionKeyFlag, isControl } from '../../src/srt/wire/packet.ts'
+import { decodeDropRequest } from '../../src/srt/wire/drop-request.ts'
+import type { LossRange } from '../../src/srt/wire/loss-list.ts'
+import {
+  ControlType,
+  controlType,
+  encryptionKeyFlag,
+  isControl,
+  sequenceNumber,
+} from '../../src/srt/wire/packet.ts'
 import { requireTool } from '../support/tools.ts'
 import { startRelay } from '../support/udp-relay.ts'
-import { connectOptions, publishWith, type CallEncryption } from './publishers.ts'
+import { connectOptions, PAYLOAD_BYTES, publishWith, type CallEncryption } from './publishers.ts'
 import { listen, RECEIVERS, type Receiver } from './receivers.ts'
 import { difference, play } from './reception.ts'
 
@@ -92,3 +100,49 @@ for (const [index, { receiver, lossPercent, rttMs, keyBytes, wraps = false }] of
     },
   )
 }
+
+t.test(
+  'what was given up is told to srt-live-transmit, which goes on without it',
+  { buffered: true },
+  async (t) => {
+    if (!requireTool(t, 'srt-live-transmit')) return
+    const gone = { first: 1100, last: 1104 }
+    const listener = await listen(t, RECEIVERS['srt-live-transmit'], 'latency=1000')
+    const told: (LossRange | undefined)[] = []
+    // Half the round trip longer than we keep a packet, libsrt still asks for it.
+    const link = { delayMs: 300 }
+    const relay = startRelay({
+      targetPort: listener.port,
+      forward: link,
+      backward: link,
+      alter: (direction, datagram) => {
+        if (direction === 'backward') return true
+        if (isControl(datagram)) {
+          if (controlType(datagram) === ControlType.DROPREQ) {
+            told.push(decodeDropRequest(datagram))
+          }
+          return true
+        }
+        const sequence = sequenceNumber(datagram)
+        return sequence < gone.first || sequence > gone.last
+      },
+    })
+    t.teardown(() => relay.close())
+    const publication = publishWith(t, {
+      host: '127.0.0.1',
+      port: relay.port,
+      initialSequenceNumber: 1000,
+    })
+    const goneBytes = 5 * PAYLOAD_BYTES
+    const stream = await play(
+      publication,
+      PACKETS,
+      (bytes) => listener.bytes().length >= bytes - goneBytes,
+    )
+    const at = 100 * PAYLOAD_BYTES
+    const rest = Buffer.concat([stream.subarray(0, at), stream.subarray(at + goneBytes)])
+    t.equal(difference(listener.bytes(), rest), '')
+    t.strictSame(told.at(-1), gone)
+    t.equal(publication.output(), '')
+  },
+)
