@@ -194,16 +194,20 @@ t.test('refusals count over all addresses', async (t) => {
   if (!(await requireAddresses(t, ...addresses))) return
   const { listener, port } = await listen(t, {
     host: addresses,
-    accept: async ({ streamId }) => ({ reject: Number(streamId) }),
+    acceptTimeoutMs: 100,
+    // One that is not answered: 1016, once the time is over.
+    accept: async ({ streamId }) =>
+      streamId === '' ? new Promise(() => {}) : { reject: Number(streamId) },
   })
   for (const [host, streamId] of [
     [addresses[0]!, '1010'],
     [addresses[1]!, '1010'],
     [addresses[1]!, '2404'],
+    [addresses[1]!, ''],
   ] as const) {
     await t.rejects(connect({ host, port, streamId }), { code: 'SRT_REJECTED' })
   }
-  t.strictSame(listener.stats().rejects, { 1010: 2, 2404: 1 })
+  t.strictSame(listener.stats().rejects, { 1010: 2, 1016: 1, 2404: 1 })
 })
 
 t.test(
