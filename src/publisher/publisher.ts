@@ -24,6 +24,12 @@ const MAX_LAG_US = 500_000
 /** Before the second call, the third and so on; the last one from then on. */
 const CALL_DELAYS_MS = [1000, 2000, 4000, 8000, 10_000]
 
+/**
+ * Who published before may be refused for a while: by a server that is going down, that has come back and not started the
+ * stream yet, or that has yet to miss the lost connection.
+ */
+const MAX_REFUSED_US = 120_000_000
+
 export interface PublishOptions {
   /** Path, URL or bytes of a transport stream. A file is read piece by piece, however large. */
   readonly file: MediaFile
@@ -31,7 +37,7 @@ export interface PublishOptions {
   readonly url: string
   /** Starts over at the end of the file, without a seam. Default false. */
   readonly loop?: boolean
-  /** Calls again also where the listener refuses, and where nobody answers the first call. Default false. */
+  /** Never gives up: calls again also where the first call fails, and however long the listener refuses. Default false. */
   readonly retry?: boolean
   /** Ends the publishing cleanly: `publish` resolves. */
   readonly signal?: AbortSignal
@@ -55,7 +61,7 @@ export interface PublishReport {
  * file goes on where it was.
  *
  * @throws {MillraceError} `CONFIG_INVALID` for the URL, `MEDIA_INVALID` for the file, `SRT_REJECTED` where the listener
- *   refuses, `SRT_TIMEOUT` where nobody answers the first call
+ *   refuses the first call, or who comes back for two minutes, `SRT_TIMEOUT` where nobody answers the first call
  */
 export async function publish(options: PublishOptions): Promise<PublishReport> {
   const publisher = new Publisher(parsePublishUrl(options.url), options)
@@ -78,6 +84,8 @@ class Publisher {
   #calls = 0
   /** When, on the clock, the datagram due at 0 was. */
   #originUs = -Infinity
+  /** When the latest connection was lost. */
+  #lostUs = -Infinity
   #connections = 0
   #datagrams = 0
   #retransmissions = 0
@@ -160,7 +168,8 @@ class Publisher {
     } catch (cause) {
       if (signal?.aborted === true) throw cause
       const error = asRefusal(cause, host)
-      const isFinal = error.code === 'SRT_REJECTED' || this.#connections === 0
+      const isPatient = this.#clock.nowUs() - this.#lostUs < MAX_REFUSED_US
+      const isFinal = error.code === 'SRT_REJECTED' ? !isPatient : this.#connections === 0
       if (isFinal && !retry) throw error
       this.#tell(`${error.message}; ${this.#outlook}`)
     }
@@ -169,6 +178,7 @@ class Publisher {
   #lose(caller: Caller, reason: CloseReason): void {
     if (caller !== this.#caller) return
     this.#caller = undefined
+    this.#lostUs = this.#clock.nowUs()
     this.#count(caller)
     this.#tell(`the connection is lost (${reason}); ${this.#outlook}`)
   }

@@ -138,7 +138,7 @@ t.test('a loop goes on until the signal, which ends it cleanly', async (t) => {
   t.equal(station.bytes().length % 188, 0)
 })
 
-t.test('a refusal is final and names its code', async (t) => {
+t.test('a refusal of the first call is final and names its code', async (t) => {
   const station = await openStation(t, () => RejectCode.BADSECRET)
   const { done } = launch(t, { file: CLIP, url: station.url })
   await t.rejects(done, { name: 'MillraceError', code: 'SRT_REJECTED', message: /1010/ })
@@ -166,6 +166,28 @@ t.test('a lost connection is called again and the file goes on where it was', as
   t.match(events, [/publishing/, /lost \(shutdown\); calling again in 1 s/, /publishing/])
   t.notMatch(events.join(), /hushhush/)
   void done
+})
+
+t.test('who comes back and is refused calls again', async (t) => {
+  const station = await openStation(t, (caller) => (caller === 2 ? RejectCode.CLOSE : undefined))
+  const { events } = launch(t, { file: CLIP, url: station.url, loop: true })
+  await until('a connection', () => station.connections.length === 1)
+  station.connections[0]!.close()
+  await until('a second connection', () => station.connections.length === 2)
+  t.match(events, [/publishing/, /again in 1 s/, /1007 \(CLOSE\); .* again in 2 s/, /publishing/])
+})
+
+t.test('who comes back and is refused for two minutes gives up', async (t) => {
+  const station = await openStation(t, (caller) => (caller > 1 ? RejectCode.BADSECRET : undefined))
+  let aheadUs = 0
+  const clock: Clock = { ...HASTY, nowUs: () => HASTY.nowUs() + aheadUs }
+  const { done, events } = launch(t, { file: CLIP, url: station.url, loop: true, clock })
+  await until('a connection', () => station.connections.length === 1)
+  station.connections[0]!.close()
+  await until('a loss', () => events.length === 2)
+  aheadUs = 120_000_000
+  await t.rejects(done, { code: 'SRT_REJECTED', message: /1010/ })
+  t.equal(station.streamIds.length, 2)
 })
 
 t.test('nobody there: it says so, and with a signal it stops calling', async (t) => {
