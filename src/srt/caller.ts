@@ -64,6 +64,7 @@ export interface ConnectOptions {
  */
 export async function connect(options: ConnectOptions): Promise<Caller> {
   const { streamId = '', signal } = options
+  checkNumbers(options)
   if (Buffer.byteLength(streamId) > MAX_STREAM_ID_BYTES) {
     throw new RangeError(`a stream id takes at most ${MAX_STREAM_ID_BYTES} bytes`)
   }
@@ -89,6 +90,24 @@ export async function connect(options: ConnectOptions): Promise<Caller> {
       { connected: resolve, refused: reject },
     )
   })
+}
+
+/** What the fields of the protocol have room for, and the rings for packets. */
+const LIMITS = {
+  latencyMs: [0, 0xffff],
+  peerLatencyMs: [0, 0xffff],
+  initialSequenceNumber: [0, MAX_SEQUENCE_NUMBER - 1],
+  startTimestampUs: [0, 2 ** 32 - 1],
+  sendBufferPackets: [1, 2 ** 20],
+  maxBandwidthBps: [1, Number.MAX_SAFE_INTEGER],
+} as const
+
+function checkNumbers(options: ConnectOptions): void {
+  for (const [name, [least, most]] of Object.entries(LIMITS)) {
+    const value = options[name as keyof typeof LIMITS] ?? least
+    if (Number.isInteger(value) && value >= least && value <= most) continue
+    throw new RangeError(`${name} is a whole number from ${least} to ${most}, not ${value}`)
+  }
 }
 
 async function createEncryption(options: ConnectOptions): Promise<Encryption | undefined> {
