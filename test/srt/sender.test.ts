@@ -583,12 +583,19 @@ t.test('survives whatever ACKs and NAKs an enemy thinks of', async (t) => {
   )
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const { sender, push, take } = createSender({ first, bufferPackets: 64 })
+      const { sender, push, take, takeDropRequests } = createSender({ first, bufferPackets: 64 })
       let nowUs = 0
       let next = first
+      let acknowledged = first
       for (const one of steps) {
         if ('push' in one && push('x', nowUs)) next = addToSequence(next, 1)
-        if ('ack' in one) sender.handleAck(ack(addToSequence(first, one.ack), one.window), 1, nowUs)
+        if ('ack' in one) {
+          const position = addToSequence(first, one.ack)
+          const { pktRecvACKInvalidTotal: ignored } = sender.stats()
+          sender.handleAck(ack(position, one.window), 1, nowUs)
+          const isTaken = sender.stats().pktRecvACKInvalidTotal === ignored
+          if (isTaken && sequenceDistance(acknowledged, position) > 0) acknowledged = position
+        }
         if ('nakFrom' in one) {
           const from = addToSequence(first, one.nakFrom)
           sender.handleNak([{ first: from, last: addToSequence(from, one.more) }], nowUs)
@@ -596,6 +603,10 @@ t.test('survives whatever ACKs and NAKs an enemy thinks of', async (t) => {
         if ('waitUs' in one) sender.tick((nowUs += one.waitUs))
         for (const { sequence } of take()) {
           if (sequenceDistance(sequence, next) <= 0) throw new Error('sent what was never given')
+        }
+        for (const told of takeDropRequests()) {
+          const isKnown = sequenceDistance(acknowledged, told!.first) < 0
+          if (isKnown || sequenceDistance(told!.last, next) <= 0) throw new Error('told too much')
         }
         const { pktSndBuf, pktFlightSize } = sender.stats()
         if (pktSndBuf > 64 || pktFlightSize > pktSndBuf) throw new Error('kept too much')

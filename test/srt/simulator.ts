@@ -11,6 +11,7 @@ import { Endpoint } from '../../src/srt/endpoint.ts'
 import type { KeyEncryptionKey } from '../../src/srt/key-encryption.ts'
 import type { SenderStats, SrtConnection, SrtStats } from '../../src/srt/types.ts'
 import { decodeAck } from '../../src/srt/wire/ack.ts'
+import { decodeDropRequest } from '../../src/srt/wire/drop-request.ts'
 import { decodeLossList } from '../../src/srt/wire/loss-list.ts'
 import {
   ControlType,
@@ -63,6 +64,8 @@ export interface Outcome {
   readonly overruns: number
   /** The longest time without a packet that the caller sent for the first time, from the first to the last of them. */
   readonly longestPauseUs: number
+  /** DROPREQs of the caller. */
+  readonly dropRequests: number
   /** Under each key, by the KK of the packet: in clear, even, odd, both; with retransmissions. */
   readonly packetsByKey: readonly number[]
 }
@@ -133,10 +136,21 @@ export function simulate(options: SimulationOptions): Outcome {
 
   let newSentUs: number | undefined
   let longestPauseUs = 0
-  const noteNew = (datagram: Buffer) => {
-    if (isControl(datagram) || isRetransmitted(datagram)) return
-    longestPauseUs = Math.max(longestPauseUs, timeline.nowUs - (newSentUs ?? timeline.nowUs))
-    newSentUs = timeline.nowUs
+  let newest: number | undefined
+  let dropRequests = 0
+  const note = (datagram: Buffer) => {
+    if (isControl(datagram)) {
+      if (controlType(datagram) !== ControlType.DROPREQ) return
+      dropRequests++
+      const { last } = decodeDropRequest(datagram)!
+      if (newest === undefined || sequenceDistance(newest, last) >= 0) {
+        violations.push('a drop request of what was never sent')
+      }
+    } else if (!isRetransmitted(datagram)) {
+      longestPauseUs = Math.max(longestPauseUs, timeline.nowUs - (newSentUs ?? timeline.nowUs))
+      newSentUs = timeline.nowUs
+      newest = sequenceNumber(datagram)
+    }
   }
 
   const packetsByKey = [0, 0, 0, 0]
@@ -184,7 +198,7 @@ export function simulate(options: SimulationOptions): Outcome {
     host: {
       // Nobody changes a datagram that is on its way, but for the mark of a retransmission: the wire takes a copy.
       transmit: (datagram) => {
-        noteNew(datagram)
+        note(datagram)
         forward.carry(Buffer.from(datagram), arrive)
       },
       connected: sendNext,
@@ -217,6 +231,7 @@ export function simulate(options: SimulationOptions): Outcome {
     receiver: connection?.stats(),
     overruns: forward.overruns,
     longestPauseUs,
+    dropRequests,
     packetsByKey,
     datagrams: { toListener: forward.carried, toCaller: backward.carried },
   }
