@@ -16,6 +16,12 @@ export interface Segment {
   readonly bytes: Buffer
   /** From the media's own timestamps, never from a clock. */
   readonly durationSec: number
+  /**
+   * The media that is shown in [`startTicks`, `endTicks`) belongs to it: 90 kHz, unwrapped, on the clock of its
+   * tracks. Without a discontinuity it starts where the segment before it ended.
+   */
+  readonly startTicks: number
+  readonly endTicks: number
   /** EXT-X-TARGETDURATION: the same for every segment of an epoch; `durationSec` rounds to at most this. */
   readonly targetDurationSec: number
   /** When its first sample was captured, as far as the server can tell: milliseconds since 1970. */

@@ -322,6 +322,8 @@ export class Segmenter {
       uri: `${this.#epoch}-${this.#mediaSequence}.ts`,
       bytes,
       durationSec,
+      startTicks: open.startTicks,
+      endTicks,
       targetDurationSec: this.#target.sec,
       programDateTimeMs: this.#programDateTimeMs,
       discontinuity: this.#discontinuity,

@@ -16,6 +16,8 @@ function segment(mediaSequence: number, changes: Partial<Segment> = {}): Segment
     uri: `e-${mediaSequence}.ts`,
     bytes: Buffer.alloc(188_000, mediaSequence),
     durationSec: 2,
+    startTicks: mediaSequence * 180_000,
+    endTicks: (mediaSequence + 1) * 180_000,
     targetDurationSec: 2,
     programDateTimeMs: WALL_MS + mediaSequence * 2000,
     discontinuity: false,

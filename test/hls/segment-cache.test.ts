@@ -117,6 +117,8 @@ t.test(
             uri: `s${n}-${msn}.ts`,
             bytes: bytes(segmentBytes),
             durationSec: 2,
+            startTicks: msn * 180_000,
+            endTicks: (msn + 1) * 180_000,
             targetDurationSec: 2,
             programDateTimeMs: msn * 2000,
             discontinuity: false,

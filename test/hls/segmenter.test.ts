@@ -150,6 +150,18 @@ t.test('cuts at the first key frame after segmentSec', async (t) => {
 
 t.test('EXTINF comes from presentation times', async (t) => {
   const ntsc = { frames: 180, framesPerGop: 60, frameTicks: 3003, reorderFrames: 2 }
+  const firstTicks = CLIP_START_TICKS + 2 * 3003
+  t.same(
+    run([...videoClip(ntsc), END]).segments.map(({ startTicks, endTicks }) => [
+      startTicks - firstTicks,
+      endTicks - firstTicks,
+    ]),
+    [
+      [0, 180_180],
+      [180_180, 360_360],
+      [360_360, 540_540],
+    ],
+  )
   t.same(
     run([...videoClip(ntsc), END]).segments.map(({ durationSec }) => durationSec),
     [2.002, 2.002, 2.002],
