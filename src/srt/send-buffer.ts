@@ -4,7 +4,7 @@
  *
  *    acknowledged     given up, maybe missed     sent, may be asked for again     waits for its turn
  *   ──────────────┬──────────────────────────┬────────────────────────────────┬──────────────────────┬────►  sequence
- *            #acknowledged                 first                            unsent                  end
+ *             acknowledged                 first                            unsent                  end
  *
  * @module
  */
@@ -37,6 +37,11 @@ export class SendBuffer {
     this.#mask = capacity - 1
     this.#acknowledged = this.#requestedFrom = initialSequenceNumber
     this.#first = this.#unsent = this.#end = initialSequenceNumber
+  }
+
+  /** The peer has everything before this one. */
+  get acknowledged(): number {
+    return this.#acknowledged
   }
 
   get first(): number {

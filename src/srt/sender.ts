@@ -33,7 +33,7 @@ const TAIL_MARGIN_US = 60_000
 /** On top of an answer's time, before all is sent again to a receiver that may have asked in vain (libsrt's FASTREXMIT). */
 const TIMEOUT_MARGIN_US = 30_000
 
-/** The round trip is what the peer says it is. No receiver asks more often, nor can one wait for longer. */
+/** The round trip is what the peer says it is; no receiver asks for a packet more often, and none waits for longer. */
 const MIN_RESEND_INTERVAL_US = TICK_MS * 1000
 const MAX_RTT_US = 10_000_000
 
@@ -148,12 +148,14 @@ export class Sender {
       this.#counters.invalidAcks++
       return
     }
+    const isOvertaken = sequenceDistance(this.#buffer.acknowledged, nextExpected) < 0
     const released = this.#buffer.acknowledge(nextExpected)
     if (released > 0) this.#progressUs = nowUs
     if (report === undefined) {
       this.#peerWindowPackets = Math.max(0, this.#peerWindowPackets - released)
     } else {
-      this.#peerWindowPackets = report.freePackets
+      // The window begins at the position that the same ACK tells.
+      if (!isOvertaken) this.#peerWindowPackets = report.freePackets
       this.#rtt.adopt(
         Math.min(report.rttUs, MAX_RTT_US),
         Math.min(report.rttVarianceUs, MAX_RTT_US),
@@ -204,8 +206,10 @@ export class Sender {
     if (message !== undefined) this.#transmitter.sendExtension(ExtensionType.KMREQ, message, nowUs)
   }
 
-  /** Requests what no NAK will ask for: the last packet, since its loss shows only by what follows; or all, from a peer
-   * that asks only once. */
+  /**
+   * Requests what no NAK will ask for: the last packet, as its loss shows only by what follows; or all that is in flight,
+   * where the peer asks only once and may have asked in vain.
+   */
   #requestUnreported(nowUs: number): void {
     const { first, unsent, flightPackets } = this.#buffer
     if (flightPackets === 0) return

@@ -99,7 +99,7 @@ export interface SenderStats {
   readonly pktSentTotal: number
   /** Payload, with retransmissions. */
   readonly byteSentTotal: number
-  /** The same over the last second. */
+  /** Payload over the last second, with retransmissions. */
   readonly mbpsSendRate: number
   readonly pktRetransTotal: number
   readonly byteRetransTotal: number

@@ -276,6 +276,16 @@ t.test('the window begins at the ACK position; light ACKs use it up', async (t) 
   t.strictSame(takeSequences(), [6])
 })
 
+t.test('the window of a full ACK that was overtaken is out of date', async (t) => {
+  const { sender, push } = createSender()
+  for (const text of 'abcd') push(text)
+  sender.handleAck(ack(3, 10), 2, 20_000)
+  sender.handleAck(ack(1, 2), 1, 21_000)
+  t.equal(sender.stats().pktFlowWindow, 10)
+  sender.handleAck(ack(3, 12), 3, 30_000)
+  t.equal(sender.stats().pktFlowWindow, 12)
+})
+
 t.test('what was given up uses no window, acknowledged or not', async (t) => {
   const { sender, push, takeSequences } = createSender({ peerWindowPackets: 2 })
   push('a', 0)
