@@ -11,8 +11,8 @@ import { systemClock, type Clock } from '../clock.ts'
 import { MillraceError, RejectCode } from '../errors.ts'
 import { Endpoint } from './endpoint.ts'
 import type { Attempt, Verdict } from './handshake-responder.ts'
-import { agreeOnKeys } from './key-agreement.ts'
 import { readKernelDrops } from './kernel-drops.ts'
+import { agreeOnKeys } from './key-agreement.ts'
 import { checkPassphrase, KeyDeriver } from './key-encryption.ts'
 import { bindSockets, enlargeReceiveBuffer } from './socket.ts'
 import { TICK_MS } from './timers.ts'
@@ -25,7 +25,7 @@ const DROP_WARNING_US = 60_000_000
 export interface ListenerOptions {
   /**
    * Numeric address; `::` takes IPv4 as well. Several make one service where a machine has several: a caller hears from
-   * the address that it called, which a wildcard cannot promise.
+   * the address that it called, which a wildcard cannot promise. Limits against floods hold for each of them.
    */
   readonly host: string | readonly string[]
   /** 0 for any that is free. */
@@ -54,7 +54,7 @@ export interface ListenerOptions {
 }
 
 /**
- * @throws {MillraceError} `ADDRESS_IN_USE`
+ * @throws {MillraceError} `ADDRESS_IN_USE`, naming the address
  * @throws {RangeError} where the passphrase is none, or there is no address
  */
 export async function createListener(options: ListenerOptions): Promise<Listener> {
