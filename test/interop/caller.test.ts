@@ -30,12 +30,15 @@ interface Cell {
   readonly keyBytes?: CallEncryption['keyBytes']
   /** The first packet lies shortly before the end of both counters (draft-sharabayko-srt 3). */
   readonly wraps?: boolean
+  /** The receiver reports a loss once; a NAK that is lost is not repeated (no PERIODICNAK). */
+  readonly asksOnce?: boolean
 }
 
 const CELLS: readonly Cell[] = [
   { receiver: 'srt-live-transmit', lossPercent: 0, rttMs: 600 },
   { receiver: 'srt-live-transmit', lossPercent: 10, rttMs: 100 },
   { receiver: 'srt-live-transmit', lossPercent: 1, rttMs: 1, wraps: true },
+  { receiver: 'srt-live-transmit', lossPercent: 20, rttMs: 50, asksOnce: true },
   { receiver: 'ffmpeg', lossPercent: 0, rttMs: 1 },
   { receiver: 'ffmpeg', lossPercent: 5, rttMs: 300 },
   { receiver: 'ffmpeg', lossPercent: 5, rttMs: 100, wraps: true },
@@ -60,45 +63,44 @@ const BEFORE_WRAP = {
 
 t.jobs = 8
 
-for (const [index, { receiver, lossPercent, rttMs, keyBytes, wraps = false }] of CELLS.entries()) {
+for (const [index, cell] of CELLS.entries()) {
+  const { receiver, lossPercent, rttMs, keyBytes, wraps = false, asksOnce = false } = cell
   const security = keyBytes === undefined ? 'clear' : `AES-${keyBytes * 8} rekeyed`
   const title = `to ${receiver}, ${security}, loss ${lossPercent} %, RTT ${rttMs} ms`
-  t.test(
-    `${title}${wraps ? ', across the ends of the counters' : ''}: every byte arrives`,
-    { buffered: true },
-    async (t) => {
-      const peer: Receiver = RECEIVERS[receiver]
-      if (!requireTool(t, peer.tool)) return
-      const listener = await listen(t, peer, keyBytes && `passphrase=${PASSPHRASE}`)
-      const keyFlags = new Set<number>()
-      // srt-live-transmit and ffmpeg stop listening when they accept: an answer that is lost is never repeated.
-      const link = { loss: lossPercent / 100, delayMs: rttMs / 2, sparesHandshakes: true }
-      const relay = startRelay({
-        targetPort: listener.port,
-        seed: index,
-        forward: link,
-        backward: link,
-        tap: (direction, datagram) => {
-          if (direction === 'forward' && !isControl(datagram)) {
-            keyFlags.add(encryptionKeyFlag(datagram))
-          }
-        },
-      })
-      t.teardown(() => relay.close())
-      const publication = publishWith(t, {
-        host: '127.0.0.1',
-        port: relay.port,
-        latencyMs: Math.min(8 * rttMs + 3000, 8000),
-        ...(wraps && BEFORE_WRAP),
-        ...(keyBytes && connectOptions({ passphrase: PASSPHRASE, keyBytes, refresh: REFRESH })),
-      })
-      const stream = await play(publication, PACKETS, (bytes) => listener.bytes().length >= bytes)
-      t.equal(difference(listener.bytes(), stream), '')
-      t.equal(publication.output(), '')
-      t.strictSame(keyFlags, new Set(keyBytes === undefined ? [0] : [1, 2]))
-      if (lossPercent > 0) t.ok(relay.counters('forward').lost > 0)
-    },
-  )
+  const specialty = wraps ? ', across the ends of the counters' : asksOnce ? ', asking once' : ''
+  t.test(`${title}${specialty}: every byte arrives`, { buffered: true }, async (t) => {
+    const peer: Receiver = RECEIVERS[receiver]
+    if (!requireTool(t, peer.tool)) return
+    const query = asksOnce ? 'nakreport=0' : keyBytes && `passphrase=${PASSPHRASE}`
+    const listener = await listen(t, peer, query)
+    const keyFlags = new Set<number>()
+    // srt-live-transmit and ffmpeg stop listening when they accept: an answer that is lost is never repeated.
+    const link = { loss: lossPercent / 100, delayMs: rttMs / 2, sparesHandshakes: true }
+    const relay = startRelay({
+      targetPort: listener.port,
+      seed: index,
+      forward: link,
+      backward: link,
+      tap: (direction, datagram) => {
+        if (direction === 'forward' && !isControl(datagram)) {
+          keyFlags.add(encryptionKeyFlag(datagram))
+        }
+      },
+    })
+    t.teardown(() => relay.close())
+    const publication = publishWith(t, {
+      host: '127.0.0.1',
+      port: relay.port,
+      latencyMs: Math.min(8 * rttMs + 3000, 8000),
+      ...(wraps && BEFORE_WRAP),
+      ...(keyBytes && connectOptions({ passphrase: PASSPHRASE, keyBytes, refresh: REFRESH })),
+    })
+    const stream = await play(publication, PACKETS, (bytes) => listener.bytes().length >= bytes)
+    t.equal(difference(listener.bytes(), stream), '')
+    t.equal(publication.output(), '')
+    t.strictSame(keyFlags, new Set(keyBytes === undefined ? [0] : [1, 2]))
+    if (lossPercent > 0) t.ok(relay.counters('forward').lost > 0)
+  })
 }
 
 t.test(
