@@ -96,6 +96,11 @@ export const Config = Type.Object({
       default: 6,
       description: 'segments a playlist lists at least',
     }),
+    tracks: Type.Enum(['compatible', 'all'], {
+      default: 'compatible',
+      description:
+        'tracks that are carried: `all`, or those that every player takes (H.264, H.265, AAC, MP3, MP2, AC-3, ID3)',
+    }),
     lingerSec: Type.Integer({
       minimum: 0,
       maximum: 86_400,

@@ -6,11 +6,11 @@
 import type { DemuxerOutput, PesUnit } from '../mpegts/demuxer-output.ts'
 import type { Program } from '../mpegts/track.ts'
 import {
+  chooseTracks,
   isSameSelection,
-  leftOutTracks,
   listTracks,
-  selectTracks,
   type CarriedTracks,
+  type TrackPolicy,
 } from './carried-tracks.ts'
 import { ContinuityCounters } from './continuity.ts'
 import { HeldAudio } from './held-audio.ts'
@@ -31,6 +31,8 @@ export interface SegmenterOptions {
   readonly segmentSec: number
   /** EXT-X-TARGETDURATION is at most this, whatever the encoder's GOP; a whole number. */
   readonly maxSegmentSec: number
+  /** `compatible` unless told. */
+  readonly tracks?: TrackPolicy
   /** A segment that would grow larger is cut; 64 MiB unless told. */
   readonly maxSegmentBytes?: number
 }
@@ -83,6 +85,7 @@ export class Segmenter {
   readonly #epoch: string
   readonly #segmentTicks: number
   readonly #maxSegmentBytes: number
+  readonly #policy: TrackPolicy
   readonly #target: TargetDuration
   readonly #continuity = new ContinuityCounters()
   readonly #heldAudio = new HeldAudio()
@@ -96,8 +99,8 @@ export class Segmenter {
   }
   #outputs: SegmenterOutput[] = []
   #wallMs = 0
-  readonly #selection = new TrackSelection()
-  #carried: CarriedTracks = this.#selection.wanted
+  readonly #selection: TrackSelection
+  #carried: CarriedTracks
   #psi: Buffer = Buffer.alloc(0)
   #psiVersion = 0
   #open: OpenSegment | undefined
@@ -119,6 +122,9 @@ export class Segmenter {
     this.#epoch = epoch
     this.#segmentTicks = segmentSec * TICKS_PER_SEC
     this.#maxSegmentBytes = options.maxSegmentBytes ?? DEFAULT_MAX_SEGMENT_BYTES
+    this.#policy = options.tracks ?? 'compatible'
+    this.#selection = new TrackSelection(this.#policy)
+    this.#carried = this.#selection.wanted
     this.#target = new TargetDuration(segmentSec, maxSegmentSec)
   }
 
@@ -154,8 +160,8 @@ export class Segmenter {
     const { wanted } = this.#selection
     if (layoutChanged || !isSameSelection(wanted, this.#carried)) this.#closeTimeline()
     this.#carry(wanted)
-    const leftOut = leftOutTracks(program, selectTracks(program))
-    if (leftOut.length > 0) this.#warn(warnings.tracksLeftOut(leftOut))
+    const { leftOut } = chooseTracks(program, this.#policy)
+    if (leftOut.length > 0) this.#warn(warnings.tracksLeftOut(leftOut, this.#policy))
   }
 
   #carry(carried: CarriedTracks): void {
@@ -179,11 +185,13 @@ export class Segmenter {
     )
     if (silent !== undefined) this.#warn(warnings.trackSilent(silent))
     this.#adoptSelection(unit)
-    const { video, audio } = this.#carried
+    const { video, audio, data } = this.#carried
     const { pid } = unit.track
-    if (pid !== video?.pid && pid !== audio?.pid) return
+    const isData = data?.some((track) => track.pid === pid) === true
+    if (pid !== video?.pid && pid !== audio?.pid && !isData) return
     if (unit.damaged && unit.randomAccess) this.#stats.damagedUnits++
     else if (unit.sizeBytes + PSI_BYTES > this.#maxSegmentBytes) this.#stats.oversizeUnits++
+    else if (isData) this.#pushPackets(unit.chunks)
     else if (pid === (video ?? audio)?.pid) this.#pushReference(unit)
     else this.#pushAudio(unit)
   }

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Track } from '../mpegts/track.ts'
+import type { TrackPolicy } from './carried-tracks.ts'
 
 export interface SourceWarning {
   /** Stable, upper case. */
@@ -57,13 +58,14 @@ export function trackSilent({ kind, pid }: Track): SourceWarning {
   }
 }
 
-export function tracksLeftOut(tracks: readonly Track[]): SourceWarning {
+export function tracksLeftOut(tracks: readonly Track[], policy: TrackPolicy): SourceWarning {
   const names = tracks.map(
     ({ pid, codec, kind, streamType }) =>
       `PID ${pid} (${codec === 'unknown' ? kind : codec}, stream type 0x${streamType.toString(16).padStart(2, '0')})`,
   )
-  return {
-    code: 'TRACKS_LEFT_OUT',
-    message: `not carried: ${names.join(', ')}; one video track (H.264, H.265) and one audio track (AAC, MP3, MP2) are`,
-  }
+  const advice =
+    policy === 'all'
+      ? 'they are more than a presentation can hold: send fewer tracks'
+      : 'up to 8 video tracks (H.264, H.265) and 16 audio tracks (AAC, MP3, MP2, AC-3 as stream type 0x81) are; players fail on others, and HLS_TRACKS=all carries them all the same'
+  return { code: 'TRACKS_LEFT_OUT', message: `not carried: ${names.join(', ')}; ${advice}` }
 }

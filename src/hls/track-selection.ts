@@ -6,7 +6,7 @@
  */
 import type { PesUnit } from '../mpegts/demuxer-output.ts'
 import type { Program, Track } from '../mpegts/track.ts'
-import { selectTracks, type CarriedTracks } from './carried-tracks.ts'
+import { selectTracks, type CarriedTracks, type TrackPolicy } from './carried-tracks.ts'
 import { TICKS_PER_SEC } from './timeline.ts'
 
 /** A track is given up after this much of the other one. */
@@ -17,6 +17,7 @@ const MOST_STEP_TICKS = 1 * TICKS_PER_SEC
 
 /** `setProgram`, then `hear` every unit; `reset` when the encoder went away. */
 export class TrackSelection {
+  readonly #policy: TrackPolicy
   #program: Program | undefined
   #wanted: CarriedTracks = { programNumber: 0, pcrPid: 0 }
   #heardPids = new Set<number>()
@@ -25,6 +26,10 @@ export class TrackSelection {
   #alonePid: number | undefined
   #aloneTicks = 0
   #latestTicks = 0
+
+  constructor(policy: TrackPolicy) {
+    this.#policy = policy
+  }
 
   /** What ought to be carried by now. */
   get wanted(): CarriedTracks {
@@ -78,6 +83,7 @@ export class TrackSelection {
   }
 
   #select(): void {
-    if (this.#program !== undefined) this.#wanted = selectTracks(this.#program, this.#silentPids)
+    if (this.#program === undefined) return
+    this.#wanted = selectTracks(this.#program, this.#policy, this.#silentPids)
   }
 }

@@ -6,6 +6,7 @@
  */
 import { EventEmitter } from 'node:events'
 import type { Clock } from '../clock.ts'
+import type { TrackPolicy } from '../hls/carried-tracks.ts'
 import { LivePlaylist, type RenderedPlaylist } from '../hls/live-playlist.ts'
 import type { SegmentCache } from '../hls/segment-cache.ts'
 import type { Segment } from '../hls/segment.ts'
@@ -43,6 +44,8 @@ export interface LiveStreamOptions {
   readonly segmentSec: number
   readonly maxSegmentSec: number
   readonly playlistSegments: number
+  /** Which tracks are carried; `compatible` unless told. */
+  readonly tracks?: TrackPolicy
   readonly lingerSec: number
   readonly reconnectGraceSec: number
 }

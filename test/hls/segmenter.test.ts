@@ -2,6 +2,7 @@ import t from 'tap'
 import { Segmenter, type SegmenterOptions, type SegmenterOutput } from '../../src/hls/segmenter.ts'
 import type { Segment } from '../../src/hls/segment.ts'
 import type { DemuxerOutput, PesUnit } from '../../src/mpegts/demuxer-output.ts'
+import type { Track } from '../../src/mpegts/track.ts'
 import { tsPacket } from '../mpegts/ts-builder.ts'
 import {
   continuityFaults,
@@ -57,6 +58,16 @@ function run(steps: readonly Step[], options: Partial<SegmenterOptions> = {}): R
 }
 
 const END: Step = { type: 'end' }
+
+/** The same unit on the PID of another track. */
+function moved(value: PesUnit, track: Track): PesUnit {
+  const bytes = Buffer.concat(value.chunks)
+  for (let at = 0; at < bytes.length; at += 188) {
+    bytes.writeUInt16BE((bytes.readUInt16BE(at + 1) & 0xe000) | track.pid, at + 1)
+  }
+  return { ...value, track, chunks: [bytes] }
+}
+
 const AUDIO_VIDEO = program(programOf(VIDEO, AUDIO))
 const durations = (segments: readonly Segment[]) =>
   segments.map(({ durationSec }) => Math.round(durationSec * 1000) / 1000)
@@ -748,39 +759,62 @@ t.test('what it keeps is at most a quarter larger than the segment', async (t) =
   for (const { bytes } of segments) t.ok(bytes.buffer.byteLength <= bytes.length * 1.25)
 })
 
-t.test('carries one video and one audio track and names what it leaves out', async (t) => {
-  const others = [
-    { ...AUDIO, pid: 258, streamType: 0x81, codec: 'ac3' as const },
-    { ...AUDIO, pid: 259 },
-    { ...VIDEO, pid: 260 },
-    { ...VIDEO, pid: 261, streamType: 0x86, kind: 'data' as const, codec: 'unknown' as const },
-  ]
+const EAC3: Track = { ...AUDIO, pid: 258, streamType: 0x87, codec: 'eac3' }
+const DATA: Track = {
+  ...{ pid: 262, streamType: 0x06, kind: 'data', codec: 'unknown' },
+  descriptors: Buffer.from('\x05\x04KLVA'),
+}
+const ID3: Track = {
+  ...{ pid: 263, streamType: 0x15, kind: 'data', codec: 'unknown' },
+  descriptors: Buffer.from('\x26\x0d\xff\xffID3 \xffID3 \x00\x0f', 'latin1'),
+}
+const SPLICES: Track = { ...DATA, pid: 261, streamType: 0x86 }
+
+t.test('the main rendition is the first video, the default audio and ID3', async (t) => {
+  const others = [EAC3, { ...AUDIO, pid: 259 }, { ...VIDEO, pid: 260 }, SPLICES, DATA, ID3]
   const segmenter = new Segmenter({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10 })
   const [warning] = segmenter.push(
-    program(programOf(others[0]!, VIDEO, AUDIO, ...others.slice(1))),
+    program(programOf(EAC3, VIDEO, AUDIO, ...others.slice(1))),
     WALL_MS,
   )
-  t.match(warning, { type: 'warning', code: 'TRACKS_LEFT_OUT' })
-  t.match(
-    warning?.type === 'warning' ? warning.message : '',
-    /PID 258 \(ac3, stream type 0x81\), PID 259 \(aac.*PID 260 \(h264.*PID 261 \(data, stream type 0x86\)/,
-  )
+  t.match(warning, {
+    type: 'warning',
+    code: 'TRACKS_LEFT_OUT',
+    message:
+      /^not carried: PID 258 \(eac3, stream type 0x87\), PID 262 \(data, stream type 0x06\); .*HLS_TRACKS=all/,
+  })
   for (const value of pictures({ frames: 30, framesPerGop: 30 })) {
     segmenter.push(unit(value), WALL_MS)
-    for (const track of others) segmenter.push(unit({ ...value, track }), WALL_MS)
+    for (const track of others) segmenter.push(unit(moved(value, track)), WALL_MS)
   }
   const [output] = segmenter.end(WALL_MS)
   const segment = output?.type === 'segment' ? output.segment : undefined
-  t.same(segment?.tracks, [VIDEO, AUDIO])
-  t.same(
-    new Set(readPackets(segment!.bytes).map(({ pid }) => pid)),
-    new Set([0, 0x1000, VIDEO.pid]),
+  t.same(segment?.tracks, [VIDEO, AUDIO, ID3])
+  const packets = readPackets(segment!.bytes)
+  t.same(new Set(packets.map(({ pid }) => pid)), new Set([0, 0x1000, VIDEO.pid, ID3.pid]))
+  t.same(continuityFaults(packets), [])
+  t.equal(readPmt(packets[1]!).pcrPid, 0x1fff, 'the clock was on a track left out')
+})
+
+t.test('HLS_TRACKS=all carries whatever comes in PES packets', async (t) => {
+  const tracks = [VIDEO, EAC3, SPLICES, DATA, ID3]
+  const steps = pictures({ frames: 60, framesPerGop: 60 }).flatMap((value) =>
+    tracks.map((track) => unit(moved(value, track))),
   )
-  t.equal(
-    readPmt(readPackets(segment!.bytes)[1]!).pcrPid,
-    0x1fff,
-    'the clock was on a track left out',
+  const all = run([program(programOf(...tracks)), ...steps, END], { tracks: 'all' })
+  t.same(all.warnings, [])
+  t.same(all.segments[0]!.tracks, [VIDEO, EAC3, DATA, ID3])
+  const packets = readPackets(all.segments[0]!.bytes)
+  for (const { pid } of [VIDEO, EAC3, DATA, ID3]) {
+    t.equal(readPtsTicks(packets, pid).length, 60, `PID ${pid}`)
+  }
+  const many = Array.from({ length: 40 }, (_, index) => ({ ...DATA, pid: 300 + index }))
+  const { segments, warnings } = run(
+    [program(programOf(VIDEO, ...many)), ...steps.slice(0, 1), END],
+    { tracks: 'all' },
   )
+  t.same(warnings, ['TRACKS_LEFT_OUT'], 'a PMT has one packet')
+  t.equal(readPmt(readPackets(segments[0]!.bytes)[1]!).streams.length, 32)
 })
 
 t.test('packets that carry only a clock are kept', async (t) => {
