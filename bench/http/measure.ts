@@ -46,8 +46,7 @@ interface Contender {
 export async function measureHttp(load: HttpLoad): Promise<HttpResult[]> {
   const service = await startService()
   const publishUrl = await service.start(STREAM_ID)
-  const needed = load.seconds * load.rounds * 8 + 30
-  const senders = startSenders([publishUrl], { ...load, senders: 1, seconds: needed })
+  const senders = await startSenders([publishUrl], { ...load, senders: 1 })
   const playlistUrl = `${service.httpUrl}/video/${STREAM_ID}/playlist.m3u8`
   let nginx: Nginx | undefined
   try {
@@ -68,7 +67,7 @@ export async function measureHttp(load: HttpLoad): Promise<HttpResult[]> {
     return await Promise.race([runAll(contenders, load), senders.failure])
   } finally {
     await nginx?.stop()
-    senders.kill()
+    await senders.stop()
     await service.stop()
   }
 }

@@ -4,11 +4,10 @@
  * @module
  */
 import type { ChildProcess } from 'node:child_process'
-import { createSocket } from 'node:dgram'
-import { once } from 'node:events'
 import { mkdirSync, rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { clipOf } from '../support/clip.ts'
+import { freePorts } from '../support/free-ports.ts'
 import { isInstalled, startProgram, stopProgram } from '../support/programs.ts'
 import { startService } from '../support/service.ts'
 import { kernelDrops, usageOf, type Usage } from '../support/usage.ts'
@@ -67,7 +66,7 @@ export function availableReceivers(): string[] {
 
 export async function measureIngest(name: string, load: IngestLoad): Promise<IngestResult> {
   const receiver = await startReceiver(name, load.publishers)
-  const senders = startSenders(receiver.urls, load)
+  const senders = await startSenders(receiver.urls, load)
   try {
     await Promise.race([sleep(WARM_UP_MS), senders.failure])
     const before = [usageOf(receiver.pids), usageOf(senders.pids)] as const
@@ -76,7 +75,7 @@ export async function measureIngest(name: string, load: IngestLoad): Promise<Ing
     const after = [usageOf(receiver.pids), usageOf(senders.pids)] as const
     const drops = kernelDrops(receiver.ports) - dropsBefore
     const losses = await receiver.losses()
-    const reports = await senders.stop()
+    const reports = (await senders.ask('finish')).flat()
     const clipBytes = clipOf(load.bitsPerSecond).length
     const packetsPerSec = (load.publishers * clipBytes) / CLIP_SEC / DATAGRAM_BYTES
     const cpuLoad = loadBetween(before[0], after[0], load.seconds)
@@ -93,7 +92,7 @@ export async function measureIngest(name: string, load: IngestLoad): Promise<Ing
       senderDropped: reports.reduce((sum, report) => sum + report.dropped, 0),
     }
   } finally {
-    senders.kill()
+    await senders.stop()
     await receiver.stop()
   }
 }
@@ -158,18 +157,4 @@ function startPeer(name: string, port: number, folder: string): ChildProcess {
     ...['-v', 'error', '-nostdin', '-i', url, '-c', 'copy', '-f', 'hls', '-hls_time', '2'],
     ...['-hls_list_size', '6', '-hls_flags', 'delete_segments', `${folder}/playlist.m3u8`],
   ])
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const sockets = Array.from({ length: count }, () => createSocket('udp4'))
-  await Promise.all(
-    sockets.map((socket) => {
-      const listening = once(socket, 'listening')
-      socket.bind(0, '127.0.0.1')
-      return listening
-    }),
-  )
-  const ports = sockets.map((socket) => socket.address().port)
-  for (const socket of sockets) socket.close()
-  return ports
 }

@@ -4,6 +4,8 @@
  * @module
  */
 import { readFileSync } from 'node:fs'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseKernelDrops } from '../../src/srt/kernel-drops.ts'
 
 /** USER_HZ: the same for all programs, whatever the kernel ticks at. */
@@ -21,6 +23,34 @@ export function usageOf(pids: readonly number[]): Usage {
     cpuSec: pids.reduce((sum, pid) => sum + readCpuSec(pid), 0),
     rssBytes: pids.reduce((sum, pid) => sum + readRssBytes(pid), 0),
   }
+}
+
+/** Of the process that asks: finer than what the kernel tells others. */
+export function selfUsage(): Usage {
+  const { user, system } = process.cpuUsage()
+  return { cpuSec: (user + system) / 1e6, rssBytes: process.memoryUsage.rss() }
+}
+
+const DELAY_SAMPLE_MS = 10
+
+/**
+ * By how much timers of this process are late, at the 99th percentile of so long a time. To be measured apart from CPU:
+ * an idle process wakes up for it.
+ */
+export async function loopDelayP99Ms(durationMs: number): Promise<number> {
+  const delay = monitorEventLoopDelay({ resolution: DELAY_SAMPLE_MS })
+  delay.enable()
+  await sleep(durationMs)
+  delay.disable()
+  return Math.max(0, delay.percentile(99) / 1e6 - DELAY_SAMPLE_MS)
+}
+
+/** What all processors of the machine worked together since its start. */
+export function machineCpuSec(): number {
+  const [, user, nice, system, , , irq, softirq] = (read('/proc/stat').split('\n')[0] ?? '')
+    .split(/\s+/)
+    .map(Number)
+  return (user! + nice! + system! + irq! + softirq!) / TICKS_PER_SEC
 }
 
 /** The processes that `pid` started and that still run. */
