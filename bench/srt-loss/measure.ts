@@ -1,22 +1,22 @@
 /**
- * One stream through a bad network, from each sender to each receiver: what never arrives, and what the repairs cost.
+ * One stream through a bad network, from one sender to each receiver: what never arrives, and what the repairs cost.
  *
- *   sender ─► relay (seeded loss, delay, jitter) ─► receiver ─► tally
+ *   payloads ─► sender ─► relay (seeded loss, delay, jitter) ─► receiver ─► tally
  *
  * @module
  */
-import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { ControlType, controlType, isControl, isRetransmitted } from '../../src/srt/wire/packet.ts'
 import { freePort } from '../../test/support/free-port.ts'
 import type { LinkOptions } from '../../test/support/impairment.ts'
 import { startRelay, type Direction } from '../../test/support/udp-relay.ts'
+import { pace } from '../support/pace.ts'
 import { stopProgram } from '../support/programs.ts'
-import { RECEIVERS, SENDERS, type PeerName } from './peers.ts'
+import { PEERS, startReceiver, startSender, type PeerName } from './peers.ts'
 import { payloadOf, PAYLOAD_BYTES, Tally } from './stream.ts'
 
-export interface Scenario {
+export interface Network {
   readonly name: string
+  readonly title: string
   readonly latencyMs: number
   /** In both directions. */
   readonly link: LinkOptions
@@ -25,33 +25,35 @@ export interface Scenario {
 /** RTT 100 ms. */
 const DELAY_MS = 50
 
-export const SCENARIOS: readonly Scenario[] = [
-  { name: '5 % loss', latencyMs: 500, link: { loss: 0.05 } },
-  { name: '10 % loss', latencyMs: 800, link: { loss: 0.1 } },
-  // 5 % in all, in bursts of 5 packets on average.
+export const NETWORKS: readonly Network[] = [
+  { name: 'loss-5', title: '5 % loss', latencyMs: 500, link: { loss: 0.05 } },
+  { name: 'loss-10', title: '10 % loss', latencyMs: 800, link: { loss: 0.1 } },
   {
-    name: '5 % loss in bursts of 5',
+    name: 'bursts',
+    title: '5 % loss in bursts of 5',
     latencyMs: 500,
+    // Bad for 5 datagrams on average, every 95 or so.
     link: { burst: { enter: 0.0105, leave: 0.2 } },
   },
   {
-    name: '20 ms jitter, 1 % reordering',
+    name: 'jitter',
+    title: '20 ms jitter, 1 % reordering',
     latencyMs: 500,
     link: { jitterMs: 20, reorder: 0.01, reorderMs: 10 },
   },
 ]
 
 export interface LossLoad {
+  readonly sender: PeerName
   readonly bitsPerSecond: number
   readonly seconds: number
   readonly seed: number
 }
 
 export interface LossResult {
-  readonly sender: PeerName
   readonly receiver: PeerName
   readonly sent: number
-  /** Data packets that the network lost, retransmissions among them. */
+  /** Datagrams to the receiver that the network lost, retransmissions and control packets among them. */
   readonly lostOnTheWay: number
   /** Payloads that the receiver never handed on. */
   readonly lost: number
@@ -61,18 +63,15 @@ export interface LossResult {
   readonly feedback: number
 }
 
-const NAMES = ['millrace', 'srt-live-transmit'] as const
-
-/** Each sender to each receiver, all at the same time. */
-export function measureScenario(scenario: Scenario, load: LossLoad): Promise<LossResult[]> {
-  const pairs = NAMES.flatMap((sender) => NAMES.map((receiver) => ({ sender, receiver })))
-  return Promise.all(pairs.map((pair) => measure(scenario, load, pair)))
+/** The same payloads to both receivers, at the same time, each through a relay with the same seed. */
+export function measureLoss(network: Network, load: LossLoad): Promise<LossResult[]> {
+  return Promise.all(PEERS.map((receiver) => measure(network, load, receiver)))
 }
 
 async function measure(
-  { latencyMs, link }: Scenario,
+  { latencyMs, link }: Network,
   load: LossLoad,
-  { sender, receiver }: { readonly sender: PeerName; readonly receiver: PeerName },
+  receiver: PeerName,
 ): Promise<LossResult> {
   const packetsPerSec = load.bitsPerSecond / 8 / PAYLOAD_BYTES
   const sent = Math.round(packetsPerSec * load.seconds)
@@ -85,10 +84,8 @@ async function measure(
     } else if (!isControl(datagram) && isRetransmitted(datagram)) seen.retransmissions++
   }
   const port = await freePort()
-  const receiving = RECEIVERS[receiver](port, latencyMs)
+  const receiving = await startReceiver(receiver, port, latencyMs)
   receiving.stdout!.on('data', (chunk: Buffer) => tally.push(chunk))
-  // It does not say when it listens.
-  await sleep(1000)
   const oneWay = { delayMs: DELAY_MS, sparesHandshakes: true, ...link }
   const relay = startRelay({
     targetPort: port,
@@ -97,44 +94,22 @@ async function measure(
     backward: oneWay,
     tap,
   })
-  const sending = SENDERS[sender](relay.port, latencyMs)
+  const sending = await startSender(load.sender, relay.port, latencyMs)
+  const write = (number: number) => void sending.stdin!.write(payloadOf(number))
   try {
-    await connected(sending.stderr!)
-    const stdin = sending.stdin!
-    stdin.on('error', () => undefined)
-    await pace(packetsPerSec, sent, (number) => void stdin.write(payloadOf(number)))
+    await pace(packetsPerSec, write, (number) => number < sent)
     const { lost, lostInBurst } = relay.counters('forward')
-    const result = { sent, lostOnTheWay: lost + lostInBurst, ...seen }
+    const result = { receiver, sent, lostOnTheWay: lost + lostInBurst, ...seen }
     // A loss of the last packets shows when others follow.
-    const seconds = latencyMs / 1000 + 1
+    const more = packetsPerSec * (latencyMs / 1000 + 1)
     await pace(
       packetsPerSec,
-      packetsPerSec * seconds,
-      (number) => void stdin.write(payloadOf(sent + number)),
+      (number) => write(sent + number),
+      (number) => number < more,
     )
-    return { sender, receiver, ...result, lost: tally.lost }
+    return { ...result, lost: tally.lost }
   } finally {
     await Promise.all([stopProgram(sending, 'SIGKILL'), stopProgram(receiving, 'SIGKILL')])
     await relay.close()
-  }
-}
-
-async function connected(stderr: NodeJS.ReadableStream): Promise<void> {
-  let said = ''
-  const signal = AbortSignal.timeout(20_000)
-  while (!said.includes('connected')) {
-    const [chunk] = (await once(stderr, 'data', { signal })) as [Buffer]
-    said += chunk.toString()
-  }
-  stderr.resume()
-}
-
-/** Calls `act` with 0, 1, 2 … evenly in time; a pause of the process is made up for. */
-async function pace(perSecond: number, count: number, act: (number: number) => void) {
-  const startMs = performance.now()
-  for (let number = 0; number < count;) {
-    const due = Math.min(count, ((performance.now() - startMs) / 1000) * perSecond)
-    while (number < due) act(number++)
-    await sleep(2)
   }
 }

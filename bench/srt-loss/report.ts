@@ -1,5 +1,5 @@
 /**
- * What one network did to all pairs, as a table.
+ * What one network did to the streams of all receivers, as a table.
  *
  * @module
  */
@@ -7,7 +7,6 @@ import { formatTable } from '../support/table.ts'
 import type { LossResult } from './measure.ts'
 
 const COLUMNS = [
-  { title: 'sender' },
   { title: 'receiver' },
   { title: 'sent' },
   { title: 'lost on the way' },
@@ -20,7 +19,6 @@ const COLUMNS = [
 
 export function formatLoss(results: readonly LossResult[]): string {
   const rows = results.map((result) => [
-    result.sender,
     result.receiver,
     result.sent,
     result.lostOnTheWay,
