@@ -24,8 +24,9 @@ import {
   readPid,
 } from './packet.ts'
 import { PacketSync, type PacketRun } from './packet-sync.ts'
-import { decodePat, PAT_TABLE_ID } from './pat.ts'
+import { PAT_TABLE_ID } from './pat.ts'
 import { PMT_TABLE_ID, type ProgramMap } from './pmt.ts'
+import type { ProgramChoice } from './program-choice.ts'
 import { ProgramSelector } from './program-selector.ts'
 import { layRoutes, type Route } from './route.ts'
 import { decodeSection } from './section.ts'
@@ -52,7 +53,7 @@ const COUNTER_CYCLE = 16
 export class Demuxer {
   readonly #stats = new DemuxerStats()
   readonly #sync = new PacketSync(this.#stats)
-  readonly #selector = new ProgramSelector()
+  readonly #selector: ProgramSelector
   readonly #timeline = new Timeline()
   /** By PID. */
   #routes = new Map<number, Route>()
@@ -65,7 +66,9 @@ export class Demuxer {
   #announced: Program | undefined
   #openBytes = 0
 
-  constructor() {
+  /** @param options.program  which to carry; the first that has video unless told */
+  constructor({ program = 'first' }: { readonly program?: ProgramChoice } = {}) {
+    this.#selector = new ProgramSelector(program)
     this.#updateRoutes()
   }
 
@@ -76,6 +79,11 @@ export class Demuxer {
   /** The program being carried; undefined until a PAT and a PMT were seen. */
   get program(): Program | undefined {
     return this.#program
+  }
+
+  /** Numbers of the programs that the PAT lists, carried or not; empty before the first. */
+  get programNumbers(): readonly number[] {
+    return this.#selector.listed
   }
 
   /** @param bytes  any length, beginning anywhere; not to be changed afterwards */
@@ -240,12 +248,11 @@ export class Demuxer {
       this.#stats.psiCrcErrors++
       return
     }
-    // A PAT of several sections lists more than 253 programs; a PMT has one (2.4.4.9).
-    if (!fields.current || fields.sectionNumber !== 0) return
+    if (!fields.current) return
     if (pid === PAT_PID && fields.tableId === PAT_TABLE_ID) {
       this.#stats.patSections++
-      if (this.#selector.handlePat(decodePat(fields.body))) this.#updateRoutes()
-    } else if (pid !== PAT_PID && fields.tableId === PMT_TABLE_ID) {
+      if (this.#selector.handlePat(fields)) this.#updateRoutes()
+    } else if (pid !== PAT_PID && fields.tableId === PMT_TABLE_ID && fields.sectionNumber === 0) {
       this.#stats.pmtSections++
       const map = this.#selector.handlePmt(pid, fields.extension, fields.body)
       if (map !== undefined) this.#carry(map, outputs)

@@ -6,6 +6,7 @@
  * @module
  */
 import { FIRST_FREE_PID, NULL_PID } from './packet.ts'
+import type { SectionFields } from './section.ts'
 
 export const PAT_TABLE_ID = 0x00
 
@@ -29,4 +30,31 @@ export function decodePat(body: Buffer): ProgramAssociation[] {
     programs.push({ programNumber, mapPid })
   }
   return programs
+}
+
+/** The table as its sections come round: one of up to 253 programs, or several. `push` each valid one. */
+export class ProgramList {
+  /** By section number: the body, of one version of the table. */
+  readonly #bodies = new Map<number, Buffer>()
+  #version = 0
+  #lastSectionNumber = 0
+
+  /** @returns all programs, where this section completed or changed the table */
+  push(section: SectionFields): ProgramAssociation[] | undefined {
+    const { version, sectionNumber, lastSectionNumber, body } = section
+    if (sectionNumber > lastSectionNumber) return undefined
+    if (version !== this.#version || lastSectionNumber !== this.#lastSectionNumber) {
+      this.#bodies.clear()
+      this.#version = version
+      this.#lastSectionNumber = lastSectionNumber
+    }
+    const isRepeated = this.#bodies.get(sectionNumber)?.equals(body) === true
+    const isWhole = this.#bodies.size === lastSectionNumber + 1
+    if (isRepeated && isWhole) return undefined
+    this.#bodies.set(sectionNumber, body)
+    // One that comes round again says that those not seen by now are not sent.
+    if (this.#bodies.size <= lastSectionNumber && !isRepeated) return undefined
+    const inOrder = [...this.#bodies].toSorted(([a], [b]) => a - b)
+    return inOrder.flatMap(([, each]) => decodePat(each))
+  }
 }

@@ -84,9 +84,11 @@ export interface SectionFields {
   readonly tableId: number
   /** `transport_stream_id` of a PAT, `program_number` of a PMT. */
   readonly extension: number
+  readonly version: number
   /** False: announced for later, not valid yet. */
   readonly current: boolean
   readonly sectionNumber: number
+  readonly lastSectionNumber: number
   /** View: what stands between header and checksum. */
   readonly body: Buffer
 }
@@ -98,8 +100,10 @@ export function decodeSection(section: Buffer): SectionFields | undefined {
   return {
     tableId: section[0]!,
     extension: section.readUInt16BE(3),
+    version: (section[5]! >> 1) & 0x1f,
     current: (section[5]! & 1) !== 0,
     sectionNumber: section[6]!,
+    lastSectionNumber: section[7]!,
     body: section.subarray(HEADER_BYTES, section.length - CRC_BYTES),
   }
 }

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Demuxer } from '../../src/mpegts/demuxer.ts'
 import type { DemuxerOutput } from '../../src/mpegts/demuxer-output.ts'
+import type { ProgramChoice } from '../../src/mpegts/program-choice.ts'
 import { demux, payloadOf, programsOf, readFixture, unitsOf } from './demux.ts'
 import { patSection, pesPacket, pmtSection, TsBuilder, tsPacket } from './ts-builder.ts'
 
@@ -430,6 +431,162 @@ t.test('which program is carried', async (t) => {
     t.strictSame(numbers(ts), [2])
     ts.sections(0, patSection([[3, 0x1003]])).sections(0x1003, second)
     t.strictSame(numbers(ts), [2, 3])
+  })
+
+  t.test('it stays when its map moves to another PID, whatever others send', async (t) => {
+    const moved = patSection([[2, 0x1012], [3, 0x1003]]) // prettier-ignore
+    const ts = new TsBuilder().sections(0, patSection([[2, 0x1002]])).sections(0x1002, first)
+    ts.sections(0, moved).sections(0x1003, second).sections(0x1003, second)
+    t.strictSame(numbers(ts), [2])
+    const other = pmtSection(2, 0x210, [{ pid: 0x210, streamType: 0x1b }])
+    ts.sections(0x1002, pmtSection(2, 0x220, [AUDIO])).sections(0x1012, other)
+    t.match(
+      programsOf(demux(ts.bytes)).map(({ pcrPid }) => pcrPid),
+      [0x200, 0x210],
+    )
+  })
+
+  t.test('by number, whatever else has video', async (t) => {
+    const ts = new TsBuilder().sections(0, pat).sections(0x1002, first).sections(0x1003, second)
+    const choose = (program: ProgramChoice) => {
+      const demuxer = new Demuxer({ program })
+      return [programsOf(demux(ts.bytes, [188], demuxer)), demuxer.programNumbers]
+    }
+    t.match(choose(3), [[{ programNumber: 3, tracks: [{ codec: 'h265' }] }], [1, 2, 3]])
+    t.strictSame(choose(1), [[], [1, 2, 3]], 'nothing is carried in its place')
+    t.strictSame(choose(4), [[], [1, 2, 3]])
+  })
+
+  t.test('all as one: number and clock of the first, the tracks of all', async (t) => {
+    const all = (ts: TsBuilder) =>
+      demux(ts.bytes, [188], new Demuxer({ program: 'all' })).flatMap((output) =>
+        output.type !== 'program'
+          ? []
+          : [
+              {
+                ...{ number: output.program.programNumber, pcrPid: output.program.pcrPid },
+                pids: output.program.tracks.map(({ pid }) => pid),
+                layoutChanged: output.layoutChanged,
+              },
+            ],
+      )
+    const ts = new TsBuilder().sections(0, pat).sections(0x1002, first).sections(0x1003, second)
+    t.strictSame(all(ts), [], 'the third is waited for')
+    ts.sections(0x1003, second).sections(0x1002, first)
+    const two = { number: 2, pcrPid: 0x200, pids: [0x200, 0x300], layoutChanged: false }
+    t.strictSame(all(ts), [two], 'until another comes round again')
+    ts.sections(0x1001, radio).sections(0x1001, radio)
+    const three = { number: 1, pcrPid: 0x101, pids: [AUDIO.pid, 0x200, 0x300], layoutChanged: true }
+    t.strictSame(all(ts), [two, three])
+    ts.sections(0, patSection([[3, 0x1003]])).sections(0x1003, second)
+    const one = { number: 3, pcrPid: 0x300, pids: [0x300], layoutChanged: true }
+    t.strictSame(all(ts), [two, three, one], 'a program that the PAT drops goes')
+    const shared = pmtSection(3, 0x300, [{ pid: 0x300, streamType: 0x24 }, AUDIO])
+    ts.sections(0x1003, shared).sections(0, pat).sections(0x1001, radio)
+    t.match(all(ts).at(-1), { number: 1, pids: [AUDIO.pid, 0x300] }, 'each PID once')
+  })
+
+  t.test('of all programs units come on one time line', async (t) => {
+    const ts = new TsBuilder().sections(0, patSection([[2, 0x1002], [3, 0x1003]])) // prettier-ignore
+    ts.sections(0x1002, first).sections(0x1003, second)
+    for (const pid of [0x200, 0x300]) ts.unit(pid, videoPes(1, 2 ** 33 - 3000))
+    for (const pid of [0x200, 0x300]) ts.unit(pid, videoPes(2, 3000))
+    const units = unitsOf(demux(ts.bytes, [188], new Demuxer({ program: 'all' })))
+    t.strictSame(
+      units.map(({ track, ptsTicks }) => [track.pid, ptsTicks - 2 ** 33]),
+      [
+        [0x200, -3000],
+        [0x300, -3000],
+        [0x200, 3000],
+        [0x300, 3000],
+      ],
+    )
+  })
+
+  t.test('a PAT of several sections is read whole (2.4.4.5)', async (t) => {
+    const section = (sectionNumber: number, lastSectionNumber: number, version = 0) =>
+      patSection(
+        Array.from({ length: 200 }, (_, index) => {
+          const number = sectionNumber * 200 + index + 1
+          return [number, 0x1000 + number] as const
+        }),
+        { sectionNumber, lastSectionNumber, version },
+      )
+    const late = (number: number, streamType: number) => (ts: TsBuilder) =>
+      ts.sections(0x1000 + number, pmtSection(number, 0x100, [{ pid: 0x100, streamType }]))
+    const carried = (ts: TsBuilder, program: ProgramChoice = 'first') => {
+      const demuxer = new Demuxer({ program })
+      const programs = programsOf(demux(ts.bytes, [188], demuxer))
+      return [programs.map((it) => it.programNumber), demuxer.programNumbers.length]
+    }
+    const ts = new TsBuilder().sections(0, section(1, 2)).sections(0, section(0, 2))
+    late(2, 0x0f)(late(2, 0x0f)(ts))
+    t.strictSame(carried(ts), [[], 0], 'a third is missing')
+    ts.sections(0, section(2, 2))
+    late(2, 0x0f)(late(550, 0x1b)(ts))
+    t.strictSame(carried(ts), [[], 600], 'the maps of 598 are')
+    late(2, 0x0f)(ts)
+    t.strictSame(carried(ts), [[550], 600], 'the one with video')
+    t.strictSame(carried(ts, 2), [[2], 600], 'or any of them')
+
+    ts.sections(0, section(0, 1, 1))
+    t.strictSame(carried(ts), [[550], 600], 'a new version counts when it is whole')
+    ts.sections(0, section(1, 1, 1))
+    late(2, 0x0f)(late(2, 0x0f)(ts))
+    t.strictSame(carried(ts), [[550, 2], 400])
+  })
+
+  t.test('sections that never come are not waited for', async (t) => {
+    const broken = patSection([[2, 0x1002]], { lastSectionNumber: 3 })
+    const ts = new TsBuilder().sections(0, broken).sections(0x1002, first)
+    t.strictSame(numbers(ts), [])
+    t.strictSame(numbers(ts.sections(0, broken).sections(0x1002, first)), [2])
+    const impossible = patSection([[2, 0x1002]], { sectionNumber: 2, lastSectionNumber: 1 })
+    t.strictSame(numbers(new TsBuilder().sections(0, impossible).sections(0x1002, first)), [])
+  })
+})
+
+t.test('a program map that is late, damaged or announced again', async (t) => {
+  const pmt = pmtSection(1, 0x100, [VIDEO])
+  const picture = (index: number) => videoPes(index, index * 3000)
+  const times = (ts: TsBuilder) => unitsOf(demux(ts.bytes)).map(({ ptsTicks }) => ptsTicks / 3000)
+
+  t.test('what came before it is not carried, what comes after it is', async (t) => {
+    const ts = new TsBuilder().sections(0, patSection([[1, 0x1000]]))
+    for (let index = 0; index < 60; index++) ts.unit(0x100, picture(index))
+    ts.sections(0x1000, pmt).unit(0x100, picture(60)).unit(0x100, picture(61))
+    t.strictSame(times(ts), [60, 61])
+  })
+
+  t.test('one with a wrong checksum is counted, and the next good one counts', async (t) => {
+    const broken = Buffer.from(pmt)
+    broken[12]! ^= 0xff
+    const demuxer = new Demuxer()
+    const ts = new TsBuilder().sections(0, patSection([[1, 0x1000]]))
+    ts.sections(0x1000, broken).unit(0x100, picture(0))
+    t.strictSame(demux(ts.bytes), [])
+    ts.sections(0x1000, pmt).unit(0x100, picture(1)).sections(0x1000, broken)
+    ts.unit(0x100, picture(2))
+    const outputs = demux(ts.bytes, [188], demuxer)
+    t.strictSame(
+      unitsOf(outputs).map(({ ptsTicks }) => ptsTicks / 3000),
+      [1, 2],
+    )
+    t.match(demuxer.stats, { psiCrcErrors: 2, pmtSections: 1 })
+  })
+
+  t.test('a new version of the same, or of the PAT, changes nothing', async (t) => {
+    const ts = new TsBuilder()
+    for (let version = 0; version < 32; version++) {
+      ts.sections(0, patSection([[1, 0x1000]], { version }))
+      ts.sections(0x1000, pmtSection(1, 0x100, [VIDEO], { version }))
+      ts.unit(0x100, picture(version))
+    }
+    const outputs = demux(ts.bytes)
+    const layouts = outputs.filter((it) => it.type === 'program' && it.layoutChanged)
+    t.strictSame(layouts, [])
+    t.equal(unitsOf(outputs).length, 32)
+    t.equal(unitsOf(outputs).filter(({ damaged }) => damaged).length, 0)
   })
 })
 

@@ -51,6 +51,8 @@ export interface SectionOptions {
   readonly version?: number
   readonly current?: boolean
   readonly sectionNumber?: number
+  /** The number of the section itself unless told. */
+  readonly lastSectionNumber?: number
 }
 
 /** @returns a section in the long syntax with its checksum */
@@ -58,15 +60,16 @@ export function psiSection(
   tableId: number,
   extension: number,
   body: Uint8Array,
-  { version = 0, current = true, sectionNumber = 0 }: SectionOptions = {},
+  options: SectionOptions = {},
 ): Buffer {
+  const { version = 0, current = true, sectionNumber = 0 } = options
   const head = Buffer.alloc(8)
   head[0] = tableId
   head.writeUInt16BE(0xb000 | (5 + body.length + 4), 1)
   head.writeUInt16BE(extension, 3)
   head[5] = 0xc0 | (version << 1) | (current ? 1 : 0)
   head[6] = sectionNumber
-  head[7] = sectionNumber
+  head[7] = options.lastSectionNumber ?? sectionNumber
   const section = Buffer.concat([head, body, Buffer.alloc(4)])
   section.writeUInt32BE(crc32Mpeg2(section.subarray(0, -4)), section.length - 4)
   return section
