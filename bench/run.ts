@@ -9,16 +9,21 @@ import { measureHttp } from './http/measure.ts'
 import { formatHttp } from './http/report.ts'
 import { availableReceivers, measureIngest } from './ingest/measure.ts'
 import { formatIngest } from './ingest/report.ts'
+import { canReceive, measureSrt, RECEIVERS } from './srt/measure.ts'
+import { formatSrt } from './srt/report.ts'
 import { measureLoss, NETWORKS } from './srt-loss/measure.ts'
 import { PEERS } from './srt-loss/peers.ts'
 import { formatLoss } from './srt-loss/report.ts'
 
-const USAGE = `usage: npm run bench -- [http | ingest | srt-loss] [--flag value …]
+const USAGE = `usage: npm run bench -- [http | ingest | srt | srt-loss] [--flag value …]
 
   http       a playlist and a segment of a live stream, delivered by Millrace and by nginx
              --mbit, --connections, --seconds (of a run), --rounds
   ingest     live streams received by Millrace, srt-live-transmit and ffmpeg
              --publishers, --mbit (each), --seconds, --senders (processes that publish)
+  srt        streams received and thrown away, by our listener, a bare socket and srt-live-transmit
+             --connections (1, 10, 100 and 500), --mbit (each), --seconds, --senders (2),
+             --encrypted or --no-encrypted (both), --only (${RECEIVERS.join(', ')})
   srt-loss   one stream over four bad networks, to Millrace and srt-live-transmit at the same time
              --mbit (8), --seconds (300, each network), --seed, --sender (${PEERS.join(', ')}),
              --only (${NETWORKS.map(({ name }) => name).join(', ')})
@@ -51,6 +56,32 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
     const results = []
     for (const name of availableReceivers()) results.push(await measureIngest(name, load))
     print(formatIngest(results))
+  },
+
+  srt: async (flags) => {
+    const only = flags.oneOf('only', RECEIVERS)
+    const receivers = RECEIVERS.filter((name) => name === (only ?? name))
+    const ciphers = flags.encrypted === undefined ? [false, true] : [flags.encrypted]
+    for (const connections of flags.numbers('connections', [1, 10, 100, 500])) {
+      const mbit = flags.number('mbit', connections > 100 ? 0.5 : 5)
+      const loads = ciphers.map((encrypted) => ({
+        connections,
+        bitsPerSecond: mbit * 1e6,
+        encrypted,
+        seconds: flags.number('seconds'),
+        senders: flags.number('senders', 2),
+      }))
+      print(
+        `\nSRT: ${connections} connections of ${mbit} Mbit/s, ${loads[0]!.seconds} s, ${busy()}`,
+      )
+      const results = []
+      for (const load of loads) {
+        for (const name of receivers.filter((name) => canReceive(name, load))) {
+          results.push(await measureSrt(name, load))
+        }
+      }
+      print(formatSrt(results))
+    }
   },
 
   'srt-loss': async (flags) => {
