@@ -11,11 +11,13 @@ import { availableReceivers, measureIngest } from './ingest/measure.ts'
 import { formatIngest } from './ingest/report.ts'
 import { canReceive, measureSrt, RECEIVERS } from './srt/measure.ts'
 import { formatSrt } from './srt/report.ts'
+import { measureFlood } from './srt-flood/measure.ts'
+import { formatFlood } from './srt-flood/report.ts'
 import { measureLoss, NETWORKS } from './srt-loss/measure.ts'
 import { PEERS } from './srt-loss/peers.ts'
 import { formatLoss } from './srt-loss/report.ts'
 
-const USAGE = `usage: npm run bench -- [http | ingest | srt | srt-loss] [--flag value …]
+const USAGE = `usage: npm run bench -- [http | ingest | srt | srt-flood | srt-loss] [--flag value …]
 
   http       a playlist and a segment of a live stream, delivered by Millrace and by nginx
              --mbit, --connections, --seconds (of a run), --rounds
@@ -24,6 +26,8 @@ const USAGE = `usage: npm run bench -- [http | ingest | srt | srt-loss] [--flag 
   srt        streams received and thrown away, by our listener, a bare socket and srt-live-transmit
              --connections (1, 10, 100 and 500), --mbit (each), --seconds, --senders (2),
              --encrypted or --no-encrypted (both), --only (${RECEIVERS.join(', ')})
+  srt-flood  a flood of handshakes on the port of publishers
+             --publishers (3), --mbit (each, 2), --seconds (20)
   srt-loss   one stream over four bad networks, to Millrace and srt-live-transmit at the same time
              --mbit (8), --seconds (300, each network), --seed, --sender (${PEERS.join(', ')}),
              --only (${NETWORKS.map(({ name }) => name).join(', ')})
@@ -82,6 +86,16 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
       }
       print(formatSrt(results))
     }
+  },
+
+  'srt-flood': async (flags) => {
+    const load = {
+      publishers: flags.number('publishers', 3),
+      bitsPerSecond: flags.number('mbit', 2) * 1e6,
+      seconds: flags.number('seconds', 20),
+    }
+    print(`A flood of ${load.seconds} s, ${busy()}`)
+    print(formatFlood(await measureFlood(load)))
   },
 
   'srt-loss': async (flags) => {
