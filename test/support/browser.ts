@@ -15,14 +15,20 @@ const FLAGS = [
   '--autoplay-policy=no-user-gesture-required',
 ]
 
-/** Opens a page in headless Chromium that closes with the test. Errors of the page end up in `errors`. */
-export async function openPage(t: Test, url: string): Promise<{ page: Page; errors: string[] }> {
-  const browser: Browser = await chromium.launch({
+/** Starts headless Chromium; it closes with the test. */
+export async function openBrowser(t: Test): Promise<Browser> {
+  const browser = await chromium.launch({
     executablePath: '/usr/bin/chromium',
     headless: true,
     args: FLAGS,
   })
   t.teardown(() => browser.close())
+  return browser
+}
+
+/** Opens a page in a browser of its own. Errors of the page end up in `errors`. */
+export async function openPage(t: Test, url: string): Promise<{ page: Page; errors: string[] }> {
+  const browser = await openBrowser(t)
   const page = await browser.newPage()
   const errors: string[] = []
   page.on('pageerror', (error) => errors.push(error.message))

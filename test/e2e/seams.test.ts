@@ -1,0 +1,146 @@
+/**
+ * Whatever changes in a stream while it is watched, hls.js plays across it: the same page, no error that it gives up for.
+ */
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { publish } from '../../src/publisher/publisher.ts'
+import { openBrowser } from '../support/browser.ts'
+import { checkPlaylists } from '../support/check-playlists.ts'
+import { openPlayer, playerState } from '../support/hls-player.ts'
+import { startService } from '../support/service.ts'
+import { splice } from '../support/splice.ts'
+import { requireTool } from '../support/tools.ts'
+import { until } from '../support/until.ts'
+import { record } from '../support/viewer.ts'
+
+const SECONDS = 8
+const FRAMES_PER_SEC = 30
+
+/** A player that is done with the seam went on for this long behind it. */
+const PLAYED_BEHIND_SEC = 3
+
+interface ClipOptions {
+  /** Where its timestamps begin. */
+  readonly fromSec: number
+  readonly size?: string
+  readonly profile?: string
+  readonly sampleRate?: number
+}
+
+interface Case {
+  readonly name: string
+  readonly clips: readonly [ClipOptions, ClipOptions]
+  /** The encoder is gone for so long between the clips; without it, it just goes on with the second. */
+  readonly awaySec?: number
+  readonly sizeAfter: { width: number; height: number }
+}
+
+const FIRST: ClipOptions = { fromSec: 0 }
+const SMALL = { width: 320, height: 180 }
+const LARGE = { width: 640, height: 360 }
+
+const CASES: readonly Case[] = [
+  { name: 'encoder back after 2 s', clips: [FIRST, FIRST], awaySec: 2, sizeAfter: SMALL },
+  {
+    name: 'another resolution',
+    clips: [FIRST, { fromSec: SECONDS, size: '640x360' }],
+    sizeAfter: LARGE,
+  },
+  {
+    name: 'timestamps 1000 s ahead',
+    clips: [FIRST, { fromSec: 1000 + SECONDS }],
+    sizeAfter: SMALL,
+  },
+  {
+    name: 'timestamps 1000 s back',
+    clips: [{ fromSec: 1000 }, { fromSec: SECONDS }],
+    sizeAfter: SMALL,
+  },
+  {
+    name: 'another H.264 profile and AAC sample rate',
+    clips: [FIRST, { fromSec: SECONDS, profile: 'baseline', sampleRate: 44_100 }],
+    sizeAfter: SMALL,
+  },
+]
+
+/** Picture and sound of 8 s, a key frame each second. */
+async function encode(folder: string, options: ClipOptions): Promise<Buffer> {
+  const { fromSec, size = '320x180', profile = 'high', sampleRate = 48_000 } = options
+  const file = join(folder, `${Object.values(options).join('-')}.mpegts`)
+  const source = [
+    ...['-f', 'lavfi', '-i', `testsrc2=size=${size}:rate=${FRAMES_PER_SEC}`],
+    ...['-f', 'lavfi', '-i', `sine=sample_rate=${sampleRate}`],
+  ]
+  const codec = [
+    ...['-c:v', 'libx264', '-preset', 'veryfast', '-profile:v', profile, '-pix_fmt', 'yuv420p'],
+    ...['-g', String(FRAMES_PER_SEC), '-sc_threshold', '0', '-c:a', 'aac', '-t', String(SECONDS)],
+  ]
+  const target = ['-output_ts_offset', String(fromSec), '-f', 'mpegts', file]
+  await promisify(execFile)('ffmpeg', ['-v', 'error', '-y', ...source, ...codec, ...target])
+  return readFileSync(file)
+}
+
+t.test('hls.js plays across every seam', { timeout: 120_000 }, async (t) => {
+  if (!requireTool(t, 'ffmpeg', 'chromium')) return
+  const folder = t.testdir()
+  const clips = new Map<ClipOptions, Buffer>()
+  for (const options of new Set(CASES.flatMap((each) => each.clips))) {
+    clips.set(options, await encode(folder, options))
+  }
+  const { server } = await startService(t, { hls: { segmentSec: 1 } })
+  const browser = await openBrowser(t)
+  const context = await browser.newContext()
+  t.jobs = CASES.length
+
+  const plays = CASES.map(({ name, clips: [before, after], awaySec, sizeAfter }, index) =>
+    t.test(name, async (t) => {
+      const streamId = `seam-${index}`
+      const { srtUrl, playlistUrl } = await server.startStream({ streamId })
+      const stop = new AbortController()
+      t.teardown(() => stop.abort())
+      const viewer = record(playlistUrl, stop.signal)
+      const [first, second] = [clips.get(before)!, clips.get(after)!]
+      const send = (file: Buffer) => publish({ file, url: srtUrl, signal: stop.signal })
+      const sent =
+        awaySec === undefined
+          ? send(splice(first, second))
+          : send(first)
+              .then(() => sleep(awaySec * 1000))
+              .then(() => send(second))
+      await until('a playlist to start with', () => server.status(streamId).totals.segments >= 3)
+      const page = await openPlayer(context, playlistUrl.replace('playlist', 'master'))
+      const atSeam = await until(
+        'the seam is on the screen',
+        async () => {
+          const state = await playerState(page)
+          return state.shown !== null && state.shown.discontinuities > 0 && state
+        },
+        { timeoutMs: 40_000, everyMs: 100 },
+      )
+      const later = await until(
+        'it plays on',
+        async () => {
+          const state = await playerState(page)
+          return state.currentTimeSec >= atSeam.currentTimeSec + PLAYED_BEHIND_SEC && state
+        },
+        { everyMs: 100 },
+      )
+      t.match(later, { ...sizeAfter, mediaError: null })
+      t.strictSame(later.fatalErrors, [])
+      const frames = later.framesDecoded - atSeam.framesDecoded
+      t.ok(frames >= (PLAYED_BEHIND_SEC - 1) * FRAMES_PER_SEC, `${frames} pictures behind the seam`)
+      t.ok(later.audioDecodedBytes > atSeam.audioDecodedBytes, 'and sound')
+      await page.close()
+      await sent
+      await server.stopStream(streamId)
+      const { playlists, failures } = await viewer
+      t.strictSame(failures, [], 'all that was listed could be fetched')
+      t.strictSame(checkPlaylists(playlists), [], 'sequence numbers only went up, by the rules')
+    }),
+  )
+  await Promise.all(plays)
+})
