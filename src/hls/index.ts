@@ -4,6 +4,8 @@
  * @module
  */
 export { LivePlaylist, type LivePlaylistOptions, type RenderedPlaylist } from './live-playlist.ts'
+export { LivePresentation } from './live-presentation.ts'
+export { Packager, type PackagerOutput, type PackagerStats } from './packager.ts'
 export { formatMediaPlaylist, formatMultivariantPlaylist } from './playlist-format.ts'
 export type { MediaPlaylist, MultivariantPlaylist, PlaylistSegment, Variant } from './playlist.ts'
 export { SegmentCache, type SegmentCacheStats, type SegmentOwner } from './segment-cache.ts'

@@ -1,17 +1,14 @@
 /**
- * The rolling media playlist of a stream, and the multivariant playlist that describes it.
+ * The rolling media playlist of one rendition.
  *
  * @module
  */
 import type { Track } from '../mpegts/track.ts'
 import { BitrateMeter } from './bitrate.ts'
-import { formatMediaPlaylist, formatMultivariantPlaylist } from './playlist-format.ts'
-import type { PlaylistSegment, Variant } from './playlist.ts'
+import { formatMediaPlaylist } from './playlist-format.ts'
+import type { PlaylistSegment } from './playlist.ts'
 import type { SegmentCache, SegmentOwner } from './segment-cache.ts'
 import type { Segment } from './segment.ts'
-
-/** Name of the media playlist beside the multivariant playlist. */
-const MEDIA_PLAYLIST_URI = 'playlist.m3u8'
 
 /** RFC 8216 6.2.2: no segment leaves while fewer target durations than this remain. */
 const LEAST_TARGET_DURATIONS = 3
@@ -23,6 +20,8 @@ export interface LivePlaylistOptions {
   readonly epoch: string
   /** At least so many segments are listed, memory permitting. */
   readonly playlistSegments: number
+  /** In whose name the cache holds the segments, and who is asked to list less; the playlist itself unless told. */
+  readonly owner?: SegmentOwner
 }
 
 /** A playlist as it is now. */
@@ -33,23 +32,36 @@ export interface RenderedPlaylist {
   readonly version: string
 }
 
+/** What a playlist lists, by measure and by the word of its newest media. */
+export interface RenditionSummary {
+  readonly tracks: readonly Track[]
+  readonly peakBps: number
+  readonly averageBps: number
+  /** Frames a second: of the bitstream, or counted. */
+  readonly frameRate?: number
+  /** EXT-X-INDEPENDENT-SEGMENTS holds for all segments so far. */
+  readonly independentSegments: boolean
+}
+
 interface Entry {
   readonly mediaSequence: number
+  /** EXT-X-DISCONTINUITY-SEQUENCE of a playlist that starts with it. */
+  readonly discontinuitySequence: number
   readonly segment: PlaylistSegment
   /** Of the longest playlist that listed it. */
   longestPlaylistSec: number
 }
 
 /**
- * `append` each segment of an epoch in order, `end` when no more will come, `discard` when nobody may ask any more.
- * `media`, `multivariant` and `segment` answer what players ask for. Times are those of `SegmentCache`.
+ * `append` each segment of a rendition in order, `end` when no more will come, `discard` when nobody may ask any more.
+ * `media` and `segment` answer what players ask for. Times are those of `SegmentCache`.
  */
 export class LivePlaylist implements SegmentOwner {
   readonly #options: LivePlaylistOptions
+  readonly #owner: SegmentOwner
   readonly #bitrate = new BitrateMeter()
   #entries: Entry[] = []
   #targetDurationSec = 0
-  #discontinuitySequence = 0
   #independentSegments = true
   #ended = false
   #tracks: readonly Track[] = []
@@ -59,10 +71,10 @@ export class LivePlaylist implements SegmentOwner {
   #revision = 0
   /** Undefined where the text must be rendered anew. */
   #media: RenderedPlaylist | undefined
-  #multivariant: RenderedPlaylist | undefined
 
   constructor(options: LivePlaylistOptions) {
     this.#options = options
+    this.#owner = options.owner ?? this
   }
 
   /** EXT-X-TARGETDURATION; 0 before the first segment. */
@@ -74,38 +86,42 @@ export class LivePlaylist implements SegmentOwner {
   media(): RenderedPlaylist | undefined {
     const oldest = this.#entries[0]
     if (oldest === undefined) return undefined
-    this.#media ??= this.#render(
-      formatMediaPlaylist({
-        targetDurationSec: this.#targetDurationSec,
-        mediaSequence: oldest.mediaSequence,
-        discontinuitySequence: this.#discontinuitySequence,
-        independentSegments: this.#independentSegments,
-        ended: this.#ended,
-        segments: this.#entries.map(({ segment }) => segment),
-      }),
-    )
+    this.#media ??= this.#render(oldest)
     return this.#media
   }
 
-  /** The multivariant playlist as it is now; undefined before the first segment. */
-  multivariant(): RenderedPlaylist | undefined {
-    if (this.#entries.length === 0) return undefined
-    this.#multivariant ??= this.#render(formatMultivariantPlaylist({ variants: [this.#variant()] }))
-    return this.#multivariant
+  /** Number of the oldest segment listed; undefined where none is. */
+  get mediaSequence(): number | undefined {
+    return this.#entries[0]?.mediaSequence
+  }
+
+  /** Undefined before there was any media. */
+  get summary(): RenditionSummary | undefined {
+    if (this.#tracks.length === 0) return undefined
+    const video = this.#tracks.find(({ kind }) => kind === 'video')?.parameters
+    const frameRate = video?.frameRate ?? this.#videoFrames / this.#videoSec
+    return {
+      tracks: this.#tracks,
+      peakBps: this.#bitrate.peakBps,
+      averageBps: this.#bitrate.averageBps,
+      ...(this.#videoFrames > 0 && { frameRate }),
+      independentSegments: this.#independentSegments,
+    }
   }
 
   /** Bytes of a segment that is listed or still owed. */
   segment(uri: string): Buffer | undefined {
-    return this.#options.cache.get(this, uri)
+    return this.#options.cache.get(this.#owner, uri)
   }
 
   append(segment: Segment, nowMs: number): void {
     const { cache, playlistSegments } = this.#options
     const { uri, bytes, durationSec, programDateTimeMs, discontinuity } = segment
-    const gap = !cache.put(this, uri, { bytes, nowMs })
+    const gap = bytes.length === 0 || !cache.put(this.#owner, uri, { bytes, nowMs })
     this.#targetDurationSec = segment.targetDurationSec
     this.#entries.push({
       mediaSequence: segment.mediaSequence,
+      discontinuitySequence: segment.discontinuitySequence - (discontinuity ? 1 : 0),
       segment: { uri, durationSec, programDateTimeMs, discontinuity, gap },
       longestPlaylistSec: 0,
     })
@@ -116,7 +132,6 @@ export class LivePlaylist implements SegmentOwner {
     }
     this.#describe(segment)
     this.#media = undefined
-    this.#multivariant = undefined
   }
 
   /** EXT-X-ENDLIST */
@@ -128,20 +143,19 @@ export class LivePlaylist implements SegmentOwner {
   shrink(nowMs: number): boolean {
     const oldest = this.#entries[0]
     if (oldest === undefined) return false
-    const { uri, durationSec, discontinuity } = oldest.segment
+    const { uri, durationSec } = oldest.segment
     const leastSec = LEAST_TARGET_DURATIONS * this.#targetDurationSec
     if (this.#durationSec - durationSec < leastSec) return false
     this.#entries.shift()
-    if (discontinuity) this.#discontinuitySequence++
     const owedSec = durationSec + oldest.longestPlaylistSec
-    this.#options.cache.retire(this, uri, nowMs + owedSec * 1000)
+    this.#options.cache.retire(this.#owner, uri, nowMs + owedSec * 1000)
     this.#media = undefined
     return true
   }
 
   /** Releases all its segments. */
   discard(): void {
-    this.#options.cache.discard(this)
+    this.#options.cache.discard(this.#owner)
     this.#entries = []
   }
 
@@ -151,6 +165,7 @@ export class LivePlaylist implements SegmentOwner {
 
   #describe(segment: Segment): void {
     const { bytes, durationSec, targetDurationSec } = segment
+    if (bytes.length === 0) return
     this.#bitrate.add({ sizeBytes: bytes.length, durationSec }, targetDurationSec)
     this.#tracks = segment.tracks
     // RFC 8216bis 4.4.3.2 speaks of all segments: once one is not, players must not count on it any more.
@@ -163,21 +178,15 @@ export class LivePlaylist implements SegmentOwner {
     this.#videoSec += durationSec
   }
 
-  #variant(): Variant {
-    const video = this.#tracks.find(({ kind }) => kind === 'video')?.parameters
-    const { width, height } = video ?? {}
-    const frameRate = video?.frameRate ?? this.#videoFrames / this.#videoSec
-    return {
-      uri: MEDIA_PLAYLIST_URI,
-      peakBps: this.#bitrate.peakBps,
-      averageBps: this.#bitrate.averageBps,
-      codecs: this.#tracks.flatMap(({ parameters }) => parameters?.codecString ?? []),
-      ...(width !== undefined && height !== undefined && { resolution: { width, height } }),
-      ...(this.#videoFrames > 0 && { frameRate }),
-    }
-  }
-
-  #render(text: string): RenderedPlaylist {
+  #render({ mediaSequence, discontinuitySequence }: Entry): RenderedPlaylist {
+    const text = formatMediaPlaylist({
+      targetDurationSec: this.#targetDurationSec,
+      mediaSequence,
+      discontinuitySequence,
+      independentSegments: this.#independentSegments,
+      ended: this.#ended,
+      segments: this.#entries.map(({ segment }) => segment),
+    })
     this.#revision++
     return { bytes: Buffer.from(text), version: `${this.#options.epoch}-${this.#revision}` }
   }

@@ -3,7 +3,13 @@
  *
  * @module
  */
-import type { MediaPlaylist, MultivariantPlaylist, PlaylistSegment, Variant } from './playlist.ts'
+import type {
+  AudioRendition,
+  MediaPlaylist,
+  MultivariantPlaylist,
+  PlaylistSegment,
+  Variant,
+} from './playlist.ts'
 
 /** The least that knows a decimal EXTINF (RFC 8216bis 8); nothing else here asks for more. */
 const MEDIA_PLAYLIST_VERSION = 3
@@ -26,7 +32,9 @@ export function formatMediaPlaylist(playlist: MediaPlaylist): string {
 }
 
 export function formatMultivariantPlaylist(playlist: MultivariantPlaylist): string {
-  const lines = ['#EXTM3U', ...playlist.variants.flatMap(formatVariant)]
+  const lines = ['#EXTM3U']
+  if (playlist.independentSegments) lines.push('#EXT-X-INDEPENDENT-SEGMENTS')
+  lines.push(...playlist.audios.map(formatAudio), ...playlist.variants.flatMap(formatVariant))
   return `${lines.join('\n')}\n`
 }
 
@@ -41,6 +49,16 @@ function formatSegment(segment: PlaylistSegment): string[] {
   return lines
 }
 
+function formatAudio(audio: AudioRendition): string {
+  const { groupId, name, language, isDefault, channels, uri } = audio
+  const attributes = ['TYPE=AUDIO', `GROUP-ID="${groupId}"`, `NAME="${name}"`]
+  if (language !== undefined) attributes.push(`LANGUAGE="${language}"`)
+  attributes.push(`DEFAULT=${isDefault ? 'YES' : 'NO'}`, 'AUTOSELECT=YES')
+  if (channels !== undefined) attributes.push(`CHANNELS="${channels}"`)
+  if (uri !== undefined) attributes.push(`URI="${uri}"`)
+  return `#EXT-X-MEDIA:${attributes.join(',')}`
+}
+
 function formatVariant(variant: Variant): string[] {
   const { resolution, frameRate } = variant
   const attributes = [
@@ -52,6 +70,7 @@ function formatVariant(variant: Variant): string[] {
     attributes.push(`RESOLUTION=${resolution.width}x${resolution.height}`)
   }
   if (frameRate !== undefined) attributes.push(`FRAME-RATE=${frameRate.toFixed(3)}`)
+  if (variant.audioGroup !== undefined) attributes.push(`AUDIO="${variant.audioGroup}"`)
   // No CLOSED-CAPTIONS=NONE: pictures may hold some, and hls.js drops them where the playlist denies it.
   return [`#EXT-X-STREAM-INF:${attributes.join(',')}`, variant.uri]
 }

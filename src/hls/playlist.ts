@@ -31,7 +31,26 @@ export interface PlaylistSegment {
 }
 
 export interface MultivariantPlaylist {
+  /** EXT-X-INDEPENDENT-SEGMENTS, for all playlists that it names. */
+  readonly independentSegments: boolean
+  readonly audios: readonly AudioRendition[]
   readonly variants: readonly Variant[]
+}
+
+/** EXT-X-MEDIA of TYPE=AUDIO */
+export interface AudioRendition {
+  /** GROUP-ID */
+  readonly groupId: string
+  /** NAME, unique in its group. */
+  readonly name: string
+  /** LANGUAGE, RFC 5646. */
+  readonly language?: string
+  /** DEFAULT */
+  readonly isDefault: boolean
+  /** CHANNELS */
+  readonly channels?: number
+  /** Of its media playlist; none: it is in the variants. */
+  readonly uri?: string
 }
 
 /** EXT-X-STREAM-INF */
@@ -48,4 +67,6 @@ export interface Variant {
   readonly resolution?: { readonly width: number; readonly height: number }
   /** FRAME-RATE */
   readonly frameRate?: number
+  /** AUDIO: a GROUP-ID. */
+  readonly audioGroup?: string
 }

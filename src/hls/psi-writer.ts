@@ -24,6 +24,23 @@ const KEPT_DESCRIPTORS: ReadonlySet<number> = new Set([0x05, 0x0a])
 const TRACK_LOOP_BYTES = TS_PACKET_BYTES - 4 - 1 - 16
 const TRACK_ENTRY_BYTES = 5
 
+/** PAT and PMT of one outgoing stream; another version_number for another content. */
+export class ProgramTables {
+  #bytes: Buffer = Buffer.alloc(0)
+  #version = 0
+
+  /** As `encodePsi` makes them. */
+  get bytes(): Buffer {
+    return this.#bytes
+  }
+
+  update(carried: CarriedTracks): void {
+    if (encodePsi(carried, this.#version).equals(this.#bytes)) return
+    this.#version = (this.#version + 1) & 31
+    this.#bytes = encodePsi(carried, this.#version)
+  }
+}
+
 /**
  * @param version  version_number, 0-31; another one for another content
  * @returns a PAT packet and a PMT packet, 376 bytes, continuity counters yet to be set

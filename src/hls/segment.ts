@@ -4,15 +4,21 @@
  * @module
  */
 import type { Track } from '../mpegts/track.ts'
+import type { RenditionName } from './rendition.ts'
 
 export interface Segment {
   /** Random name of this start of the stream: no cache ever serves an older stream's bytes. */
   readonly epoch: string
   /** 0 for the first of an epoch, then one more for each. */
   readonly mediaSequence: number
-  /** `{epoch}-{mediaSequence}.ts`, unique in the process. */
+  /** Whose playlist lists it. */
+  readonly rendition: RenditionName
+  /** Unique in the process. */
   readonly uri: string
-  /** n x 188 bytes: PAT, PMT, then whole PES packets. Shared by all readers; not to be changed. */
+  /**
+   * n x 188 bytes: PAT, PMT, then whole PES packets. Shared by all readers; not to be changed. Empty: the rendition has
+   * a gap here.
+   */
   readonly bytes: Buffer
   /** From the media's own timestamps, never from a clock. */
   readonly durationSec: number
@@ -28,6 +34,8 @@ export interface Segment {
   readonly programDateTimeMs: number
   /** Timestamps, tracks or formats do not continue those of the segment before. */
   readonly discontinuity: boolean
+  /** How many discontinuities there were up to its start, its own included (RFC 8216bis 3). */
+  readonly discontinuitySequence: number
   /** Every picture in it can be decoded from its own bytes. */
   readonly independent: boolean
   /** What it carries, video first, with the parameters known at its end. */

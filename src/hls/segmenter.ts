@@ -15,7 +15,8 @@ import {
 import { ContinuityCounters } from './continuity.ts'
 import { HeldAudio } from './held-audio.ts'
 import { OpenSegment } from './open-segment.ts'
-import { encodePsi, PSI_BYTES } from './psi-writer.ts'
+import { ProgramTables, PSI_BYTES } from './psi-writer.ts'
+import { segmentUri } from './rendition.ts'
 import { SegmentBuffer } from './segment-buffer.ts'
 import type { Segment } from './segment.ts'
 import * as warnings from './source-warning.ts'
@@ -101,8 +102,7 @@ export class Segmenter {
   #wallMs = 0
   readonly #selection: TrackSelection
   #carried: CarriedTracks
-  #psi: Buffer = Buffer.alloc(0)
-  #psiVersion = 0
+  readonly #tables = new ProgramTables()
   #open: OpenSegment | undefined
   #expectedBytes = 0
   /** Decoding time of the first unit since a random access point is awaited. */
@@ -130,6 +130,11 @@ export class Segmenter {
 
   get stats(): SegmenterStats {
     return { ...this.#stats, strayAudioUnits: this.#heldAudio.dropped }
+  }
+
+  /** What its segments carry by now; another object where that, or what is known of it, changed. */
+  get carried(): CarriedTracks {
+    return this.#carried
   }
 
   /** Copies what it keeps of the output's chunks. */
@@ -168,9 +173,7 @@ export class Segmenter {
     const { video, audio } = carried
     this.#carried = carried
     this.#heldAudio.retain(({ track }) => video !== undefined && track.pid === audio?.pid)
-    if (encodePsi(carried, this.#psiVersion).equals(this.#psi)) return
-    this.#psiVersion = (this.#psiVersion + 1) & 31
-    this.#psi = encodePsi(carried, this.#psiVersion)
+    this.#tables.update(carried)
   }
 
   #pushPackets(chunks: readonly Buffer[]): void {
@@ -286,7 +289,7 @@ export class Segmenter {
 
   #openSegment(timeline: Timeline, startTicks: number, randomAccess: boolean): OpenSegment {
     const buffer = new SegmentBuffer(this.#continuity, this.#expectedBytes)
-    buffer.append([this.#psi])
+    buffer.append([this.#tables.bytes])
     this.#open = new OpenSegment(timeline, startTicks, { randomAccess, buffer })
     return this.#open
   }
@@ -327,7 +330,8 @@ export class Segmenter {
     const segment: Segment = {
       epoch: this.#epoch,
       mediaSequence: this.#mediaSequence,
-      uri: `${this.#epoch}-${this.#mediaSequence}.ts`,
+      rendition: 'main',
+      uri: segmentUri(this.#epoch, 'main', this.#mediaSequence),
       bytes,
       durationSec,
       startTicks: open.startTicks,
@@ -335,6 +339,7 @@ export class Segmenter {
       targetDurationSec: this.#target.sec,
       programDateTimeMs: this.#programDateTimeMs,
       discontinuity: this.#discontinuity,
+      discontinuitySequence: this.#stats.discontinuities,
       independent: open.independent,
       tracks: listTracks(this.#carried),
       videoFrames: this.#carried.video === undefined ? 0 : open.units,

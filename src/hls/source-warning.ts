@@ -58,6 +58,14 @@ export function trackSilent({ kind, pid }: Track): SourceWarning {
   }
 }
 
+export function variantsNotAligned(): SourceWarning {
+  return {
+    code: 'VARIANTS_NOT_ALIGNED',
+    message:
+      'the video tracks have their key frames at different times, so that players cannot switch between them: set the same key frame interval for all, and no scene cut detection (ffmpeg: -g 60 -keyint_min 60 -sc_threshold 0)',
+  }
+}
+
 export function tracksLeftOut(tracks: readonly Track[], policy: TrackPolicy): SourceWarning {
   const names = tracks.map(
     ({ pid, codec, kind, streamType }) =>

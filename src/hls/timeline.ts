@@ -12,7 +12,7 @@ export const TICKS_PER_SEC = 90_000
 export const MOST_STEP_BACK_TICKS = 1 * TICKS_PER_SEC
 
 /** Audio further away from the video than this is on another time line. */
-const MOST_SKEW_TICKS = 10 * TICKS_PER_SEC
+export const MOST_SKEW_TICKS = 10 * TICKS_PER_SEC
 
 const USUAL_FRAME_TICKS = TICKS_PER_SEC / 30
 const FRAMES_REMEMBERED = 32

@@ -7,10 +7,11 @@
 import { EventEmitter } from 'node:events'
 import type { Clock } from '../clock.ts'
 import type { TrackPolicy } from '../hls/carried-tracks.ts'
-import { LivePlaylist, type RenderedPlaylist } from '../hls/live-playlist.ts'
+import type { RenderedPlaylist } from '../hls/live-playlist.ts'
+import { LivePresentation } from '../hls/live-presentation.ts'
+import { Packager, type PackagerOutput } from '../hls/packager.ts'
 import type { SegmentCache } from '../hls/segment-cache.ts'
 import type { Segment } from '../hls/segment.ts'
-import { Segmenter, type SegmenterOutput } from '../hls/segmenter.ts'
 import type { DemuxerOutput } from '../mpegts/demuxer-output.ts'
 import type { Track } from '../mpegts/track.ts'
 import { Publication, type Encoder, type LeaveReason } from './publication.ts'
@@ -75,8 +76,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   passphrase: string | undefined
 
   readonly #options: LiveStreamOptions
-  readonly #segmenter: Segmenter
-  readonly #playlist: LivePlaylist
+  readonly #packager: Packager
+  readonly #presentation: LivePresentation
   readonly #startedAtMs: number
   readonly #warnings = new Map<string, Warning>()
   /** What happened and is not told yet. */
@@ -103,8 +104,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     this.id = id
     this.#options = options
     this.#startedAtMs = options.clock.wallMs()
-    this.#segmenter = new Segmenter(options)
-    this.#playlist = new LivePlaylist(options)
+    this.#packager = new Packager(options)
+    this.#presentation = new LivePresentation(options)
   }
 
   get status(): StreamState {
@@ -156,8 +157,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       this.#state = 'STOPPED'
       this.#stoppedAtUs = clock.nowUs()
       this.#dismiss('stopped')
-      this.#take(this.#segmenter.end(clock.wallMs()))
-      this.#playlist.end()
+      this.#take(this.#packager.end(clock.wallMs()))
+      this.#presentation.end()
       this.#liveSinceMs = undefined
       this.#untold.push(() => this.emit('end', { reason }))
     })
@@ -180,19 +181,20 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   /** Releases the memory of its segments. */
   discard(): void {
-    this.#playlist.discard()
+    this.#presentation.discard()
   }
 
   /** A file by its name in the URL; undefined where there is none (yet, or any more). */
   file(name: string): StreamFile | undefined {
     if (this.forgotten) return undefined
-    const targetDurationSec = this.#playlist.targetDurationSec
+    const targetDurationSec = this.#presentation.targetDurationSec
     const playlist = (kind: StreamFile['kind'], rendered: RenderedPlaylist | undefined) =>
       rendered && { kind, ...rendered, targetDurationSec }
-    if (name === 'playlist.m3u8') return playlist('media-playlist', this.#playlist.media())
-    if (name === 'master.m3u8')
-      return playlist('multivariant-playlist', this.#playlist.multivariant())
-    const bytes = this.#playlist.segment(name)
+    if (name === 'master.m3u8') {
+      return playlist('multivariant-playlist', this.#presentation.multivariant())
+    }
+    if (name.endsWith('.m3u8')) return playlist('media-playlist', this.#presentation.media(name))
+    const bytes = this.#presentation.segment(name)
     return bytes && { kind: 'segment', bytes, version: name, targetDurationSec }
   }
 
@@ -224,25 +226,28 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       else if (output.type === 'unit' && output.unit.track.kind !== 'data') {
         this.#mediaAtUs = clock.nowUs()
       }
-      this.#take(this.#segmenter.push(output, wallMs))
+      this.#take(this.#packager.push(output, wallMs))
     }
   }
 
-  #take(outputs: readonly SegmenterOutput[]): void {
+  #take(outputs: readonly PackagerOutput[]): void {
     for (const output of outputs) {
       if (output.type === 'segment') this.#addSegment(output.segment)
+      else if (output.type === 'renditions') this.#presentation.offer(output.renditions)
       else this.#warn(output)
     }
   }
 
   #addSegment(segment: Segment): void {
     const { clock } = this.#options
-    this.#playlist.append(segment, clock.nowUs() / 1000)
-    this.#segments++
-    this.#segmentBytes += segment.bytes.length
-    this.#durationSec += segment.durationSec
-    this.#untold.push(() => this.emit('segment', segment))
-    if (this.#state === 'STREAMING' && !this.live) {
+    this.#presentation.append(segment, clock.nowUs() / 1000)
+    if (segment.rendition === 'main') this.#durationSec += segment.durationSec
+    if (segment.bytes.length > 0) {
+      this.#segments++
+      this.#segmentBytes += segment.bytes.length
+      this.#untold.push(() => this.emit('segment', segment))
+    }
+    if (this.#state === 'STREAMING' && !this.live && this.#presentation.complete) {
       this.#liveSinceMs = clock.wallMs()
       this.#untold.push(() => this.emit('live'))
     }
@@ -301,7 +306,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     }
     // What is cut from the rest still belongs to the time before the interruption.
     this.#consume(rest)
-    this.#take(this.#segmenter.discontinuity(clock.wallMs()))
+    this.#take(this.#packager.discontinuity(clock.wallMs()))
     this.#publication = undefined
     this.#liveSinceMs = undefined
     if (interrupted) this.#untold.push(() => this.emit('interrupted', { reason }))

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import inspector from 'mux.js/lib/tools/ts-inspector.js'
 import t, { type Test } from 'tap'
-import { LivePlaylist } from '../../src/hls/live-playlist.ts'
+import { LivePresentation } from '../../src/hls/live-presentation.ts'
 import { SegmentCache } from '../../src/hls/segment-cache.ts'
 import type { Segment } from '../../src/hls/segment.ts'
 import { Segmenter, type SegmenterOutput } from '../../src/hls/segmenter.ts'
@@ -160,23 +160,23 @@ for (const { name, encode, ...expected } of CASES) {
 function publish(t: Test, source: Buffer, maxSegmentSec: number) {
   const segmenter = new Segmenter({ epoch: 'e', segmentSec: 2, maxSegmentSec })
   const cache = new SegmentCache({ maxBytes: 1e9 })
-  const playlist = new LivePlaylist({ cache, epoch: 'e', playlistSegments: 3 })
+  const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments: 3 })
   const rules = new PlaylistRules()
   const segments: Segment[] = []
-  const text = () => playlist.media()!.bytes.toString()
+  const text = () => presentation.media('playlist.m3u8')!.bytes.toString()
   const checkPlaylist = () =>
     t.same([...rules.check(text()), ...parseM3u8(text()).complaints], [], 'playlist in order')
   const take = (outputs: readonly SegmenterOutput[]) => {
     for (const output of outputs) {
       if (output.type !== 'segment') continue
       segments.push(output.segment)
-      playlist.append(output.segment, segments.length * 2000)
+      presentation.append(output.segment, segments.length * 2000)
       checkPlaylist()
     }
   }
   for (const output of demux(source)) take(segmenter.push(output, 1e12))
   take(segmenter.end(1e12))
-  playlist.end()
+  presentation.end()
   checkPlaylist()
 
   const packets = segments.map(({ bytes }) => readPackets(bytes))
@@ -186,7 +186,7 @@ function publish(t: Test, source: Buffer, maxSegmentSec: number) {
     t.equal(readPat(pat!)[0]!.pmtPid, pmt!.pid, 'then PMT')
     t.ok(first!.unitStart, 'then a PES packet')
   }
-  return { segments, multivariant: playlist.multivariant()!.bytes.toString() }
+  return { segments, multivariant: presentation.multivariant()!.bytes.toString() }
 }
 
 /** mux.js, the demuxer of video.js, reads each segment by itself; the only key frame it knows is IDR. */

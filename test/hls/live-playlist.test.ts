@@ -8,11 +8,14 @@ import { AUDIO, VIDEO } from './source.ts'
 
 const WALL_MS = Date.UTC(2026, 0, 1)
 
+const SEAM = { discontinuity: true, discontinuitySequence: 1 }
+
 /** Segments of 2 s, one after the other, unless told. */
 function segment(mediaSequence: number, changes: Partial<Segment> = {}): Segment {
   return {
     epoch: 'e',
     mediaSequence,
+    rendition: 'main',
     uri: `e-${mediaSequence}.ts`,
     bytes: Buffer.alloc(188_000, mediaSequence),
     durationSec: 2,
@@ -21,6 +24,7 @@ function segment(mediaSequence: number, changes: Partial<Segment> = {}): Segment
     targetDurationSec: 2,
     programDateTimeMs: WALL_MS + mediaSequence * 2000,
     discontinuity: false,
+    discontinuitySequence: 0,
     independent: true,
     tracks: [VIDEO, AUDIO],
     videoFrames: 60,
@@ -57,14 +61,14 @@ const uris = ({ segments = [] }: ReturnType<ReturnType<typeof watched>['manifest
 t.test('there is no playlist before the first segment', async (t) => {
   const { playlist } = watched(t)
   t.equal(playlist.media(), undefined)
-  t.equal(playlist.multivariant(), undefined)
+  t.equal(playlist.summary, undefined)
   t.equal(playlist.segment('e-0.ts'), undefined)
 })
 
 t.test('renders what RFC 8216 asks for, and no more', async (t) => {
   const { playlist, append } = watched(t)
   append(segment(0, { durationSec: 2.002 }))
-  append(segment(1, { discontinuity: true, programDateTimeMs: WALL_MS + 60_000 }))
+  append(segment(1, { ...SEAM, programDateTimeMs: WALL_MS + 60_000 }))
   t.equal(
     playlist.media()!.bytes.toString(),
     [
@@ -103,7 +107,8 @@ t.test('DISCONTINUITY-SEQUENCE counts the seams that rolled out', async (t) => {
   const { append } = watched(t, { playlistSegments: 3 })
   const seams = Array.from({ length: 9 }, (_, msn) => {
     const discontinuity = msn === 2 || msn === 3
-    const manifest = append(segment(msn, { discontinuity }))
+    const discontinuitySequence = msn < 2 ? 0 : msn === 2 ? 1 : 2
+    const manifest = append(segment(msn, { discontinuity, discontinuitySequence }))
     return manifest.discontinuitySequence
   })
   t.same(seams, [0, 0, 0, 0, 0, 1, 2, 2, 2])
@@ -134,9 +139,8 @@ t.test('ends with ENDLIST, and the rest stays', async (t) => {
 t.test('is rendered once a change, and names each change', async (t) => {
   const { append, playlist } = watched(t)
   append(segment(0))
-  const [media, multivariant] = [playlist.media()!, playlist.multivariant()!]
+  const media = playlist.media()!
   t.equal(playlist.media(), media)
-  t.equal(playlist.multivariant(), multivariant)
   const versions = new Set([media.version])
   for (let msn = 1; msn < 6; msn++) {
     append(segment(msn))
@@ -146,7 +150,6 @@ t.test('is rendered once a change, and names each change', async (t) => {
   versions.add(playlist.media()!.version)
   t.equal(versions.size, 7)
   t.match([...versions][0], /^[\w-]+$/, 'fit for an ETag')
-  t.same(playlist.multivariant()!.bytes, multivariant.bytes)
 })
 
 t.test('a removed segment stays for its duration and its longest playlist', async (t) => {
@@ -164,49 +167,6 @@ t.test('a removed segment stays for its duration and its longest playlist', asyn
   t.ok(playlist.segment('e-1.ts'), 'left at 9 s, owed for 2 + 8 s')
   append(after(8), 19_000)
   t.notOk(playlist.segment('e-1.ts'))
-})
-
-t.test('the multivariant playlist describes the stream by measure', async (t) => {
-  const { append, playlist } = watched(t)
-  append(segment(0, { bytes: Buffer.alloc(188 * 1000), durationSec: 2 }))
-  append(segment(1, { bytes: Buffer.alloc(188 * 3000), durationSec: 2 }))
-  append(segment(2, { bytes: Buffer.alloc(188 * 1500), durationSec: 0.5 }))
-  const text = playlist.multivariant()!.bytes.toString()
-  const { manifest, complaints } = parseM3u8(text)
-  t.same(complaints, [])
-  t.match(manifest.playlists, [
-    {
-      uri: 'playlist.m3u8',
-      attributes: {
-        // Of runs that last 1 to 3 s, the last two segments together are the fastest.
-        BANDWIDTH: Math.ceil((188 * 4500 * 8) / 2.5),
-        'AVERAGE-BANDWIDTH': String(Math.ceil((188 * 5500 * 8) / 4.5)),
-        CODECS: 'avc1.42c00d,mp4a.40.2',
-        RESOLUTION: { width: 320, height: 180 },
-        'FRAME-RATE': 30,
-      },
-    },
-  ])
-})
-
-t.test('the frame rate is counted where the bitstream does not tell it', async (t) => {
-  const silent = { ...VIDEO, parameters: { codecString: 'avc1.42c00d', width: 320, height: 180 } }
-  const { append, playlist } = watched(t)
-  const frameRate = () => /FRAME-RATE=([\d.]+)/.exec(playlist.multivariant()!.bytes.toString())?.[1]
-  append(segment(0, { tracks: [silent], durationSec: 2.002 }))
-  t.equal(frameRate(), '29.970')
-  const later = { discontinuity: true, programDateTimeMs: WALL_MS + 60_000 }
-  append(segment(1, { ...later, tracks: [silent], videoFrames: 50 }))
-  t.equal(frameRate(), '25.000')
-  later.programDateTimeMs += 60_000
-  append(segment(2, { ...later, tracks: [AUDIO], videoFrames: 0 }))
-  t.equal(frameRate(), undefined)
-  t.match(playlist.multivariant()!.bytes.toString(), /CODECS="mp4a.40.2"\n/)
-  t.notMatch(
-    playlist.multivariant()!.bytes.toString(),
-    /CLOSED-CAPTIONS/,
-    'nobody looked for captions, and hls.js drops them where they are denied',
-  )
 })
 
 t.test('a segment for which the cache has no room is a gap (RFC 8216bis 4.4.4.7)', async (t) => {

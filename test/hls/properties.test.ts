@@ -3,7 +3,7 @@
  */
 import * as fc from 'fast-check'
 import t from 'tap'
-import { LivePlaylist } from '../../src/hls/live-playlist.ts'
+import { LivePresentation } from '../../src/hls/live-presentation.ts'
 import { SegmentCache } from '../../src/hls/segment-cache.ts'
 import { Segmenter, type SegmenterOutput } from '../../src/hls/segmenter.ts'
 import type { DemuxerOutput } from '../../src/mpegts/demuxer-output.ts'
@@ -80,7 +80,7 @@ t.test('any sequence of units makes playlists and segments in order', async (t) 
         maxSegmentBytes: MAX_SEGMENT_BYTES,
       })
       const cache = new SegmentCache({ maxBytes })
-      const playlist = new LivePlaylist({ cache, epoch: 'e', playlistSegments })
+      const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments })
       const rules = new PlaylistRules()
       const times = { video: 100 * SEC, audio: 100 * SEC, wallMs: 1e12, nowMs: 0 }
       const all: Buffer[] = []
@@ -103,21 +103,21 @@ t.test('any sequence of units makes playlists and segments in order', async (t) 
           carried = pids
           all.push(segment.bytes)
           times.nowMs += segment.durationSec * 1000
-          playlist.append(segment, times.nowMs)
+          presentation.append(segment, times.nowMs)
           checkPlaylist()
         }
       }
       const checkPlaylist = () => {
-        const text = playlist.media()!.bytes.toString()
+        const text = presentation.media('playlist.m3u8')!.bytes.toString()
         const broken = [...rules.check(text), ...parseM3u8(text).complaints]
         if (broken.length > 0) throw new Error(`${broken.join('\n')}\n${text}`)
         const listed = text.split('\n')
         for (const [index, line] of listed.entries()) {
           if (!line.startsWith('e-')) continue
           const gap = listed.slice(Math.max(0, index - 4), index).includes('#EXT-X-GAP')
-          if (!gap && playlist.segment(line) === undefined) throw new Error(`${line} is gone`)
+          if (!gap && presentation.segment(line) === undefined) throw new Error(`${line} is gone`)
         }
-        const { complaints } = parseM3u8(playlist.multivariant()!.bytes.toString())
+        const { complaints } = parseM3u8(presentation.multivariant()!.bytes.toString())
         if (complaints.length > 0) throw new Error(complaints.join('\n'))
         if (cache.stats.bytes > maxBytes) throw new Error('the cache exceeds its bound')
       }
@@ -129,8 +129,8 @@ t.test('any sequence of units makes playlists and segments in order', async (t) 
         else check(segmenter.push(toOutput(happened, times), times.wallMs))
       }
       check(segmenter.end(times.wallMs))
-      playlist.end()
-      if (playlist.media() !== undefined) checkPlaylist()
+      presentation.end()
+      if (presentation.media('playlist.m3u8') !== undefined) checkPlaylist()
       const faults = continuityFaults(readPackets(Buffer.concat(all)))
       if (faults.length > 0) throw new Error(faults.join('\n'))
     }),

@@ -114,6 +114,7 @@ t.test(
           {
             epoch: `s${n}`,
             mediaSequence: msn,
+            rendition: 'main',
             uri: `s${n}-${msn}.ts`,
             bytes: bytes(segmentBytes),
             durationSec: 2,
@@ -122,6 +123,7 @@ t.test(
             targetDurationSec: 2,
             programDateTimeMs: msn * 2000,
             discontinuity: false,
+            discontinuitySequence: 0,
             independent: true,
             tracks: [],
             videoFrames: 60,

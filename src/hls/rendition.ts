@@ -1,0 +1,24 @@
+/**
+ * The media playlists of a presentation: the main one, further variants, and alternative sound. Each is a transport
+ * stream of its own, and all are cut at the same times.
+ *
+ * @module
+ */
+
+/** Numbers begin at 2: the first video and the first audio track are in the main rendition. */
+export type RenditionName = 'main' | `video-${number}` | `audio-${number}`
+
+/** URI of a rendition's media playlist, beside the multivariant playlist. */
+export function playlistUri(name: RenditionName): string {
+  return name === 'main' ? 'playlist.m3u8' : `${name}.m3u8`
+}
+
+/** @returns for example `{epoch}-7.ts`, `{epoch}-v2-7.ts` or `{epoch}-a2-7.ts`: unique in the process */
+export function segmentUri(epoch: string, name: RenditionName, mediaSequence: number): string {
+  const tag = name === 'main' ? '' : `${name.replace(/^(.).*-/, '$1')}-`
+  return `${epoch}-${tag}${mediaSequence}.ts`
+}
+
+export function isAudioRendition(name: RenditionName): boolean {
+  return name.startsWith('audio-')
+}
