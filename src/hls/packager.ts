@@ -21,6 +21,7 @@ import {
 import { Follower } from './follower.ts'
 import type { RenditionName } from './rendition.ts'
 import {
+  DEFAULT_MAX_SEGMENT_BYTES,
   Segmenter,
   type SegmenterOptions,
   type SegmenterOutput,
@@ -47,12 +48,13 @@ const MOST_LAG_TICKS = 1 * TICKS_PER_SEC
 /** A longer step of the leader's timestamps is a jump. */
 const MOST_STEP_TICKS = 1 * TICKS_PER_SEC
 
-/** All units that wait, of all renditions: a few segments of the best picture there is. */
-const MOST_QUEUED_BYTES = 128 * 1024 * 1024
+/** So many of the largest segments may wait, of all renditions together. */
+const MOST_QUEUED_SEGMENTS = 2
 
 /** As `Segmenter`, which makes the main rendition. Segments with the same number come in any order of renditions. */
 export class Packager {
   readonly #policy: TrackPolicy
+  readonly #maxQueuedBytes: number
   readonly #segmenter: Segmenter
   readonly #followers = new Map<RenditionName, Follower>()
   #renditions: readonly RenditionName[] = []
@@ -66,7 +68,9 @@ export class Packager {
   #latestTicks = 0
 
   constructor(options: SegmenterOptions) {
-    this.#policy = options.tracks ?? 'compatible'
+    const { tracks = 'compatible', maxSegmentBytes = DEFAULT_MAX_SEGMENT_BYTES } = options
+    this.#policy = tracks
+    this.#maxQueuedBytes = MOST_QUEUED_SEGMENTS * maxSegmentBytes
     this.#segmenter = new Segmenter(options)
     this.#carried = this.#segmenter.carried
   }
@@ -165,7 +169,7 @@ export class Packager {
     const serial = this.#units++
     for (const follower of takers) follower.push(kept, serial)
     const queuedBytes = followers.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
-    if (queuedBytes > MOST_QUEUED_BYTES) for (const follower of followers) follower.clear()
+    if (queuedBytes > this.#maxQueuedBytes) for (const follower of followers) follower.clear()
   }
 
   #flush(): PackagerOutput[] {

@@ -58,7 +58,7 @@ export interface SegmenterStats {
   readonly discontinuities: number
 }
 
-const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
+export const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
 
 /** A GOP that is a little shorter than a segment should be makes a segment: a frame less, or rounded timestamps. */
 const EARLY_CUT_FRACTION = 0.1

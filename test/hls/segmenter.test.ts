@@ -17,6 +17,7 @@ import {
   SOUND_TICKS,
   VIDEO,
   interleave,
+  moved,
   picture,
   pictures,
   program,
@@ -58,15 +59,6 @@ function run(steps: readonly Step[], options: Partial<SegmenterOptions> = {}): R
 }
 
 const END: Step = { type: 'end' }
-
-/** The same unit on the PID of another track. */
-function moved(value: PesUnit, track: Track): PesUnit {
-  const bytes = Buffer.concat(value.chunks)
-  for (let at = 0; at < bytes.length; at += 188) {
-    bytes.writeUInt16BE((bytes.readUInt16BE(at + 1) & 0xe000) | track.pid, at + 1)
-  }
-  return { ...value, track, chunks: [bytes] }
-}
 
 const AUDIO_VIDEO = program(programOf(VIDEO, AUDIO))
 const durations = (segments: readonly Segment[]) =>

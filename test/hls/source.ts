@@ -72,6 +72,15 @@ export function sound(
   }
 }
 
+/** The same unit on the PID of another track. */
+export function moved(value: PesUnit, track: Track): PesUnit {
+  const bytes = Buffer.concat(value.chunks)
+  for (let at = 0; at < bytes.length; at += 188) {
+    bytes.writeUInt16BE((bytes.readUInt16BE(at + 1) & 0xe000) | track.pid, at + 1)
+  }
+  return { ...value, track, chunks: [bytes] }
+}
+
 export interface ClipOptions {
   /** Time of the first picture; 10 s unless told. */
   readonly fromTicks?: number
