@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util'
 import { Type, type Static, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { MillraceError } from './errors.ts'
+import { parseProgramChoice, PROGRAM_CHOICES } from './mpegts/program-choice.ts'
 
 const port = (preset: number, description: string) =>
   Type.Integer({ minimum: 0, maximum: 65_535, default: preset, description })
@@ -40,6 +41,12 @@ const passphrase = (description: string) =>
   Type.Refine(
     Type.String({ default: '', secret: true, takes: '10 to 80 bytes', description }),
     (text) => text === '' || (Buffer.byteLength(text) >= 10 && Buffer.byteLength(text) <= 80),
+  )
+
+const program = (preset: string, description: string) =>
+  Type.Refine(
+    Type.String({ default: preset, takes: PROGRAM_CHOICES, description }),
+    (text) => parseProgramChoice(text) !== undefined,
   )
 
 /** The library's options are of this shape; the environment and the flags fill the same one. */
@@ -76,6 +83,12 @@ export const Config = Type.Object({
       description:
         'base of playlist URLs, an http or https URL; empty: `http://PUBLIC_HOST:HTTP_PORT`',
     }),
+  }),
+  ts: Type.Object({
+    program: program(
+      'first',
+      'which program of a transport stream is carried: the first that has video, that of a number, or all as one; `program=` in a stream key goes before',
+    ),
   }),
   hls: Type.Object({
     segmentSec: Type.Number({

@@ -6,6 +6,7 @@
 import { parseStreamKey, verifyStreamKey } from './auth/stream-key.ts'
 import type { Clock } from './clock.ts'
 import { MillraceError } from './errors.ts'
+import { parseProgramChoice, PROGRAM_CHOICES, type ProgramChoice } from './mpegts/program-choice.ts'
 import type { AcceptDecision, ConnectionRequest, PayloadSink, SrtConnection } from './srt/types.ts'
 import type { LiveStream } from './stream/live-stream.ts'
 import type { Encoder, Publication } from './stream/publication.ts'
@@ -43,14 +44,16 @@ export function createIngest(options: IngestOptions) {
     let stream: LiveStream | undefined
     try {
       // Found before the key is believed, so that a refusal is told to the stream it was meant for.
-      stream = registry.find(parseStreamKey(request.streamId).rid)
+      const { rid, program } = parseStreamKey(request.streamId)
+      stream = registry.find(rid)
       await verifyStreamKey(request.streamId, { secret: jwtSecret, now: new Date(clock.wallMs()) })
       if (stream === undefined || stream.status === 'STOPPED') {
         throw new MillraceError('STREAM_NOT_FOUND')
       }
+      const choice = program === undefined ? undefined : chooseProgram(program)
       await waitForTurn(stream, signal)
       return {
-        sink: createSink(stream, request),
+        sink: createSink(stream, request, choice),
         onRefused: (error) => options.onRejected(request, error, stream),
         ...(stream.passphrase !== undefined && { passphrase: stream.passphrase }),
       }
@@ -73,11 +76,15 @@ export function createIngest(options: IngestOptions) {
     }
   }
 
-  function createSink(stream: LiveStream, request: ConnectionRequest): PayloadSink {
+  function createSink(
+    stream: LiveStream,
+    request: ConnectionRequest,
+    program: ProgramChoice | undefined,
+  ): PayloadSink {
     let publication: Publication | undefined
     return {
       open: (connection) => {
-        const encoder = asEncoder(connection)
+        const encoder = asEncoder(connection, program)
         if (stream.status === 'STOPPED' || isBusy(stream)) {
           options.onRejected(request, new MillraceError('STREAM_BUSY'), stream)
           encoder.close()
@@ -96,8 +103,17 @@ export function createIngest(options: IngestOptions) {
   }
 }
 
-function asEncoder(connection: SrtConnection): Encoder {
+/** @param text  untrusted */
+function chooseProgram(text: string): ProgramChoice {
+  const choice = parseProgramChoice(text)
+  if (choice !== undefined) return choice
+  const message = `program in the stream key takes ${PROGRAM_CHOICES}`
+  throw new MillraceError('STREAM_KEY_MALFORMED', { message })
+}
+
+function asEncoder(connection: SrtConnection, program: ProgramChoice | undefined): Encoder {
   return {
+    ...(program !== undefined && { program }),
     get lastHeardUs() {
       return connection.lastHeardUs
     },

@@ -27,6 +27,7 @@ import { formatBodyError, StartStreamBody } from './http/schema.ts'
 import type { PlaybackSource, StartedStream, StartRequest, StreamControl } from './http/types.ts'
 import { createIngest } from './ingest.ts'
 import { createLogger, type Logger } from './logger.ts'
+import { parseProgramChoice } from './mpegts/program-choice.ts'
 import { createNotifier, type Notifier } from './notifications.ts'
 import { createListener, type Listener } from './srt/listener.ts'
 import type { LiveStream } from './stream/live-stream.ts'
@@ -94,6 +95,7 @@ export class Server
     this.#logger = logger
     this.#registry = new StreamRegistry({
       ...config.hls,
+      program: parseProgramChoice(config.ts.program),
       reconnectGraceSec: config.reconnectGraceSec,
       clock: systemClock,
       cache: new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 }),

@@ -14,7 +14,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'clock.ts': [],
   'errors.ts': [],
   'logger.ts': [],
-  'config.ts': ['errors.ts'],
+  'config.ts': ['errors.ts', 'mpegts'],
   srt: ['binary', 'errors.ts', 'clock.ts'],
   codec: ['binary', 'errors.ts'],
   mpegts: ['binary', 'codec', 'errors.ts'],
@@ -26,7 +26,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // Publishing a file joins SRT and MPEG-TS the other way round; it serves no one but the command line.
   publisher: ['srt', 'mpegts', 'binary', 'errors.ts', 'clock.ts'],
   // The top of the house: files that see both ends.
-  'ingest.ts': ['srt', 'stream', 'auth', 'clock.ts', 'errors.ts'],
+  'ingest.ts': ['srt', 'mpegts', 'stream', 'auth', 'clock.ts', 'errors.ts'],
   'notifications.ts': ['srt', 'stream', 'webhook', 'http', 'clock.ts', 'logger.ts', 'errors.ts'],
   'server.ts': ['*'],
   'index.ts': ['*'],

@@ -63,6 +63,17 @@ t.test('a bad value stops the start with the name, the value and what is allowed
   })
 })
 
+t.test('TS_PROGRAM takes first, all, or a program number', async (t) => {
+  const given = (program: string) =>
+    completeOptions({ ...SECRETS, ...readOptions({ TS_PROGRAM: program }, {}) }).ts.program
+  for (const text of ['first', 'all', '1', '007', '65535']) t.equal(given(text), text)
+  t.equal(given(''), 'first', 'empty is not set')
+  for (const text of ['0', '65536', '-1', '1.5', 'First', 'one', '100000']) {
+    const message = `TS_PROGRAM is "${text}": expected first, all, or a program number from 1 to 65535`
+    t.throws(() => given(text), { code: 'CONFIG_INVALID', message })
+  }
+})
+
 t.test('SRT_HOST takes one address or several, or a wildcard alone', async (t) => {
   const given = (host: string) => () => completeOptions({ ...SECRETS, srt: { host } }).srt.host
   const lists: [string, string[]][] = [

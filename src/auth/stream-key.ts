@@ -87,6 +87,13 @@ async function verifyToken(
   }
 }
 
+export interface StreamKeyParts {
+  readonly rid: string
+  readonly token: string
+  /** As it was sent: which program of the transport stream to carry, if the encoder says so. */
+  readonly program?: string
+}
+
 /**
  * Reads the key=value pairs: any order, unknown keys ignored, no key twice. Nothing of it is believed yet. Encoders may
  * write them as SRT's access control guidelines have it, `#!::r=<stream_id>,m=publish,token=<jwt>`, or put the whole key
@@ -94,7 +101,7 @@ async function verifyToken(
  *
  * @throws {MillraceError} `STREAM_KEY_MALFORMED`
  */
-export function parseStreamKey(text: string): { readonly rid: string; readonly token: string } {
+export function parseStreamKey(text: string): StreamKeyParts {
   if (Buffer.byteLength(text) > MAX_STREAM_KEY_BYTES) {
     throw malformed(`it is longer than ${MAX_STREAM_KEY_BYTES} bytes`)
   }
@@ -115,7 +122,8 @@ export function parseStreamKey(text: string): { readonly rid: string; readonly t
   const token = pairs.get('token')
   if (!rid) throw malformed('rid is missing')
   if (!token) throw malformed('token is missing')
-  return { rid, token }
+  const program = pairs.get('program')
+  return { rid, token, ...(program !== undefined && { program }) }
 }
 
 /**

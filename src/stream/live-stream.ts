@@ -13,6 +13,7 @@ import { Packager, type PackagerOutput } from '../hls/packager.ts'
 import type { SegmentCache } from '../hls/segment-cache.ts'
 import type { Segment } from '../hls/segment.ts'
 import type { DemuxerOutput } from '../mpegts/demuxer-output.ts'
+import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import type { Track } from '../mpegts/track.ts'
 import { Publication, type Encoder, type LeaveReason } from './publication.ts'
 import { reportTrack, type StreamReport, type Warning } from './report.ts'
@@ -45,6 +46,8 @@ export interface LiveStreamOptions {
   readonly segmentSec: number
   readonly maxSegmentSec: number
   readonly playlistSegments: number
+  /** Which program is carried where an encoder does not say it; the first that has video unless told. */
+  readonly program?: ProgramChoice | undefined
   /** Which tracks are carried; `compatible` unless told. */
   readonly tracks?: TrackPolicy
   readonly lingerSec: number
@@ -137,10 +140,15 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   publish(encoder: Encoder): Publication {
     return this.#command(() => {
       this.#dismiss('replaced')
-      const publication = new Publication(encoder, this.#options.clock.nowUs(), {
-        outputs: (outputs) => this.#command(() => this.#consume(outputs)),
-        left: (...leave) => this.#command(() => this.#left(...leave)),
-      })
+      const { clock, program } = this.#options
+      const publication = new Publication(
+        encoder,
+        { openedUs: clock.nowUs(), program },
+        {
+          outputs: (outputs) => this.#command(() => this.#consume(outputs)),
+          left: (...leave) => this.#command(() => this.#left(...leave)),
+        },
+      )
       this.#publication = publication
       this.#publishers++
       this.#state = 'STREAMING'

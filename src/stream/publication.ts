@@ -5,11 +5,14 @@
  */
 import { Demuxer } from '../mpegts/demuxer.ts'
 import type { DemuxerOutput } from '../mpegts/demuxer-output.ts'
+import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import { LinkHealth } from './link-health.ts'
 import type { PublisherReport } from './report.ts'
 
 /** The far end of a publication, whatever carries it. */
 export interface Encoder {
+  /** Which program of its transport stream to carry, where its StreamID says so. */
+  readonly program?: ProgramChoice
   /** Microseconds of `Clock.nowUs` when it was last heard. */
   readonly lastHeardUs: number
   report(): PublisherReport
@@ -27,19 +30,26 @@ export interface PublicationListener {
   left(publication: Publication, reason: LeaveReason, rest: readonly DemuxerOutput[]): void
 }
 
+export interface PublicationOptions {
+  readonly openedUs: number
+  /** Which program to carry where the encoder does not say it; the first that has video unless told. */
+  readonly program?: ProgramChoice | undefined
+}
+
 /** `push` and `gap` while it lasts, then `end` once; later calls do nothing. */
 export class Publication {
   readonly encoder: Encoder
   readonly openedUs: number
   /** What is wrong with the way its payloads take; `LiveStream.tick` feeds it. */
   readonly link = new LinkHealth()
-  readonly #demuxer = new Demuxer()
+  readonly #demuxer: Demuxer
   readonly #listener: PublicationListener
   #ended = false
 
-  constructor(encoder: Encoder, openedUs: number, listener: PublicationListener) {
+  constructor(encoder: Encoder, options: PublicationOptions, listener: PublicationListener) {
     this.encoder = encoder
-    this.openedUs = openedUs
+    this.openedUs = options.openedUs
+    this.#demuxer = new Demuxer({ program: encoder.program ?? options.program ?? 'first' })
     this.#listener = listener
   }
 

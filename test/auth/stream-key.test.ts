@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import * as fc from 'fast-check'
 import t from 'tap'
-import { issueStreamKey, verifyStreamKey } from '../../src/auth/stream-key.ts'
+import { issueStreamKey, parseStreamKey, verifyStreamKey } from '../../src/auth/stream-key.ts'
 import { MillraceError, RejectCode } from '../../src/errors.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 
@@ -122,6 +122,16 @@ t.test("the form of SRT's access control guidelines is read beside the plain one
     t.match(await refusal(text), { code: 'STREAM_KEY_MALFORMED', message }, text.slice(0, 60))
   }
   t.equal(await codeOf(`#!::r=other,m=publish,token=${TOKEN}`), 'STREAM_KEY_MISMATCH')
+})
+
+t.test('either form may name a program beside', async (t) => {
+  const programOf = (text: string) => parseStreamKey(text).program
+  t.equal(programOf(`mode=publish,rid=demo,token=${TOKEN},program=3`), '3')
+  t.equal(programOf(`#!::r=demo,program=all,m=publish,token=${TOKEN}`), 'all')
+  t.equal(programOf(encodeURIComponent(`program=,mode=publish,rid=demo,token=${TOKEN}`)), '')
+  t.equal(programOf(`mode=publish,rid=demo,token=${TOKEN}`), undefined)
+  const twice = `mode=publish,rid=demo,token=${TOKEN},program=1,program=2`
+  t.match(await refusal(twice), { code: 'STREAM_KEY_MALFORMED', message: /twice/ })
 })
 
 t.test('malformed keys are refused with 1010 and a sentence that says why', async (t) => {

@@ -7,6 +7,7 @@ import { SignJWT } from 'jose'
 import t from 'tap'
 import { issueStreamKey } from '../../src/auth/stream-key.ts'
 import { connect } from '../../src/srt/index.ts'
+import { patSection, pmtSection, TsBuilder } from '../mpegts/ts-builder.ts'
 import { start } from '../support/process.ts'
 import { startService, type TestService } from '../support/service.ts'
 import { requireTool } from '../support/tools.ts'
@@ -103,6 +104,47 @@ t.test("a key in the form of SRT's access control guidelines publishes", async (
   const program = start(t, 'srt-live-transmit', ['-a', 'no', 'file://con', url], { stdin: 'pipe' })
   await until('srt-live-transmit publishes', publishing)
   t.notMatch(program.output(), /REJECT/)
+})
+
+t.test('a key may name the program to carry', async (t) => {
+  const service = await startService(t, { ts: { program: '2' } })
+  const hooks = await startWebhookReceiver(t)
+  const { streamKey } = await service.server.startStream({
+    streamId: 'studio',
+    webhookUrls: [hooks.url],
+  })
+  const port = service.server.srtPort
+  const call = (streamId: string) => connect({ host: '127.0.0.1', port, streamId })
+  const ts = new TsBuilder().sections(0, patSection([[1, 0x1001], [2, 0x1002]])) // prettier-ignore
+  for (const number of [1, 2]) {
+    const tracks = [{ pid: 0x100 * number, streamType: 0x1b }]
+    ts.sections(0x1000 + number, pmtSection(number, 0x100 * number, tracks))
+  }
+  const pids = () => service.server.status('studio').tracks.map(({ pid }) => pid)
+  const cases = {
+    '': [0x200],
+    ',program=1': [0x100],
+    ',program=all': [0x100, 0x200],
+    ',program=first': [0x100],
+  }
+  for (const [suffix, expected] of Object.entries(cases)) {
+    const caller = await call(streamKey + suffix)
+    const isCarried = () => String(pids()) === String(expected)
+    await until(`${suffix || 'TS_PROGRAM'}: tracks ${expected.join()}`, () => {
+      caller.send(ts.bytes)
+      return isCarried()
+    })
+    await caller.close()
+    const isGone = () => service.server.status('studio').status === 'INTERRUPTED'
+    await until('it is gone', isGone)
+  }
+  for (const program of ['', '0', '65536', 'one']) {
+    const refused = { code: 'SRT_REJECTED', message: /1010/ }
+    await t.rejects(call(`${streamKey},program=${program}`), refused, program)
+  }
+  const told = await until('the webhook stream.rejected', () => findEvent(hooks, 'stream.rejected'))
+  const reason = 'program in the stream key takes first, all, or a program number from 1 to 65535'
+  t.match(told, { data: { reason } })
 })
 
 t.test(
