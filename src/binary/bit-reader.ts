@@ -22,6 +22,11 @@ export class BitReader {
     return this.#position > this.#bytes.length * 8
   }
 
+  /** Bits read or skipped so far. */
+  get position(): number {
+    return this.#position
+  }
+
   /** @param count  0-32 bits @returns them as an unsigned number */
   readBits(count: number): number {
     let value = 0
@@ -40,6 +45,21 @@ export class BitReader {
 
   readFlag(): boolean {
     return this.readBits(1) === 1
+  }
+
+  /** @returns a copy, whether or not it begins at the border of a byte; empty where there are not so many */
+  readBytes(count: number): Buffer {
+    const shift = this.#position & 7
+    const begin = this.#position >>> 3
+    this.#position += count * 8
+    if (this.overrun) return Buffer.alloc(0)
+    if (shift === 0) return Buffer.from(this.#bytes.subarray(begin, begin + count))
+    const bytes = Buffer.allocUnsafe(count)
+    for (let i = 0; i < count; i++) {
+      const pair = (this.#bytes[begin + i]! << 8) | this.#bytes[begin + i + 1]!
+      bytes[i] = pair >> (8 - shift)
+    }
+    return bytes
   }
 
   skipBits(count: number): void {

@@ -7,14 +7,18 @@
  * @module
  */
 import type { AudioFrameHeader } from './audio-frame.ts'
+import type { AudioSpecificConfig } from './audio-specific-config.ts'
 
-/** Sampling frequency index (ISO/IEC 14496-3 Table 1.18). */
-const SAMPLE_RATES = [
+/** By sampling frequency index (ISO/IEC 14496-3 Table 1.18). */
+export const AAC_SAMPLE_RATES = [
   96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000,
   7_350,
 ] as const
 
 const HEADER_BYTES = 7
+
+/** `frame length` counts the header. */
+export const MAX_ADTS_PAYLOAD_BYTES = 0x1fff - HEADER_BYTES
 
 /**
  * Decodes an ADTS header. HE-AAC that announces itself as plain AAC of half the rate (implicit SBR signalling) is
@@ -24,7 +28,7 @@ export function decodeAdtsHeader(bytes: Buffer, at: number): AudioFrameHeader | 
   if (at + HEADER_BYTES > bytes.length) return undefined
   if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return undefined
   const objectType = (bytes[at + 2]! >> 6) + 1
-  const sampleRate = SAMPLE_RATES[(bytes[at + 2]! >> 2) & 0x0f]
+  const sampleRate = AAC_SAMPLE_RATES[(bytes[at + 2]! >> 2) & 0x0f]
   const channelConfiguration = ((bytes[at + 2]! & 1) << 2) | (bytes[at + 3]! >> 6)
   const sizeBytes = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5)
   if (sampleRate === undefined || sizeBytes <= HEADER_BYTES) return undefined
@@ -33,4 +37,19 @@ export function decodeAdtsHeader(bytes: Buffer, at: number): AudioFrameHeader | 
   if (channelConfiguration === 0) return { codec: 'aac', sizeBytes, parameters } // told by a PCE
   const channels = channelConfiguration === 7 ? 8 : channelConfiguration
   return { codec: 'aac', sizeBytes, parameters: { ...parameters, channels } }
+}
+
+/** @returns the header of a frame of AAC-LC, without a checksum; a buffer fullness of all ones says variable bit rate */
+export function encodeAdtsHeader(config: AudioSpecificConfig, payloadBytes: number): Buffer {
+  const { sampleRateIndex, channelConfiguration } = config
+  const sizeBytes = HEADER_BYTES + payloadBytes
+  return Buffer.from([
+    0xff,
+    0xf1,
+    0x40 | (sampleRateIndex << 2) | (channelConfiguration >> 2),
+    ((channelConfiguration & 3) << 6) | (sizeBytes >> 11),
+    (sizeBytes >> 3) & 0xff,
+    ((sizeBytes & 7) << 5) | 0x1f,
+    0xfc,
+  ])
 }

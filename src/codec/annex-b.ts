@@ -8,6 +8,9 @@
  * @module
  */
 
+/** Parameter sets and SEI are much shorter; of one that is longer, no more is gathered. */
+export const MAX_GATHERED_BYTES = 4096
+
 /**
  * Walks the NAL units of an access unit and gathers the first bytes of those of interest. Stop iterating at the first
  * coded slice: everything one asks before decoding stands before it, and the rest need not be read.

@@ -22,16 +22,9 @@ const MAX_ORDER_COUNT_CYCLE = 255
  */
 export function decodeH264Sps(nal: Buffer): VideoParameters | undefined {
   const reader = new BitReader(unescapeNal(nal.subarray(1)))
-  const profile = reader.readBits(8)
-  const constraints = reader.readBits(8)
-  const level = reader.readBits(8)
-  reader.readUe() // seq_parameter_set_id
-
-  const chroma = HIGH_PROFILES.has(profile) ? readHighProfileFields(reader) : YUV_420
-  reader.readUe() // log2_max_frame_num_minus4
-  if (!skipPictureOrderCount(reader)) return undefined
-  reader.readUe() // max_num_ref_frames
-  reader.skipBits(1) // gaps_in_frame_num_value_allowed_flag
+  const head = readHead(reader)
+  if (head === undefined) return undefined
+  const { profile, constraints, level, chroma } = head
 
   const widthInMacroblocks = reader.readUe() + 1
   const heightInMapUnits = reader.readUe() + 1
@@ -52,25 +45,67 @@ export function decodeH264Sps(nal: Buffer): VideoParameters | undefined {
   return { codecString, width, height, ...(frameRate === undefined ? {} : { frameRate }) }
 }
 
+/** What it takes to read slice headers (7.3.3) up to their field flags. */
+export interface H264SliceSyntax {
+  readonly separateColourPlanes: boolean
+  /** Bits of `frame_num`. */
+  readonly frameNumberBits: number
+}
+
+/** @returns undefined where fields are never coded, or the set cannot be read */
+export function decodeH264FieldSyntax(nal: Buffer): H264SliceSyntax | undefined {
+  const reader = new BitReader(unescapeNal(nal.subarray(1)))
+  const head = readHead(reader)
+  reader.readUe() // pic_width_in_mbs_minus1
+  reader.readUe() // pic_height_in_map_units_minus1
+  const frameMacroblocksOnly = reader.readFlag()
+  if (head === undefined || reader.overrun || frameMacroblocksOnly) return undefined
+  return { separateColourPlanes: head.chroma.separatePlanes, frameNumberBits: head.frameNumberBits }
+}
+
+interface Head {
+  readonly profile: number
+  readonly constraints: number
+  readonly level: number
+  readonly chroma: Chroma
+  readonly frameNumberBits: number
+}
+
+/** The set up to the picture size; undefined where it holds impossible values. */
+function readHead(reader: BitReader): Head | undefined {
+  const profile = reader.readBits(8)
+  const constraints = reader.readBits(8)
+  const level = reader.readBits(8)
+  reader.readUe() // seq_parameter_set_id
+  const chroma = HIGH_PROFILES.has(profile) ? readHighProfileFields(reader) : YUV_420
+  const frameNumberBits = reader.readUe() + 4
+  if (!skipPictureOrderCount(reader)) return undefined
+  reader.readUe() // max_num_ref_frames
+  reader.skipBits(1) // gaps_in_frame_num_value_allowed_flag
+  return { profile, constraints, level, chroma, frameNumberBits }
+}
+
 /** Samples that one step of a cropping offset stands for (Table 6-1, 7-19 to 7-22). */
 interface Chroma {
   readonly cropUnitX: number
   readonly cropUnitY: number
+  readonly separatePlanes: boolean
 }
 
-const YUV_420: Chroma = { cropUnitX: 2, cropUnitY: 2 }
-const YUV_422: Chroma = { cropUnitX: 2, cropUnitY: 1 }
-const MONOCHROME_OR_444: Chroma = { cropUnitX: 1, cropUnitY: 1 }
+const YUV_420: Chroma = { cropUnitX: 2, cropUnitY: 2, separatePlanes: false }
+const YUV_422: Chroma = { cropUnitX: 2, cropUnitY: 1, separatePlanes: false }
+const MONOCHROME_OR_444: Chroma = { cropUnitX: 1, cropUnitY: 1, separatePlanes: false }
 
 const NO_CROP = [0, 0, 0, 0] as const
 
 function readHighProfileFields(reader: BitReader): Chroma {
   const chromaFormat = reader.readUe()
-  if (chromaFormat === 3) reader.skipBits(1) // separate_colour_plane_flag
+  const separatePlanes = chromaFormat === 3 && reader.readFlag()
   reader.readUe() // bit_depth_luma_minus8
   reader.readUe() // bit_depth_chroma_minus8
   reader.skipBits(1) // qpprime_y_zero_transform_bypass_flag
   if (reader.readFlag()) skipScalingMatrix(reader, chromaFormat === 3 ? 12 : 8)
+  if (separatePlanes) return { ...MONOCHROME_OR_444, separatePlanes }
   return chromaFormat === 1 ? YUV_420 : chromaFormat === 2 ? YUV_422 : MONOCHROME_OR_444
 }
 

@@ -1,61 +1,68 @@
 /**
- * H.264 access units: can a decoder start here, and the parameter set that comes along (ITU-T H.264 7.3.1, 7.3.3,
+ * H.264 access units: can a decoder start here, and the parameter sets that come along (ITU-T H.264 7.3.1, 7.3.3,
  * D.1.8). The encoder's own flags are not asked: `random_access_indicator` is set by many on pictures that are none.
  *
  * @module
  */
 import { BitReader } from '../binary/bit-reader.ts'
-import { nalHeads, unescapeNal } from './annex-b.ts'
+import { MAX_GATHERED_BYTES, nalHeads, unescapeNal } from './annex-b.ts'
+import type { ParameterSet, ParameterSetKind } from './parameter-sets.ts'
+import { carriesCaptions, seiMessages, SeiType } from './sei.ts'
+import type { VideoAccessUnit } from './video-access-unit.ts'
 
 /** `nal_unit_type` (Table 7-1). */
-const NalType = { SLICE: 1, PARTITION_A: 2, IDR_SLICE: 5, SEI: 6, SPS: 7 } as const
+const NalType = { SLICE: 1, PARTITION_A: 2, IDR_SLICE: 5, SEI: 6, SPS: 7, PPS: 8 } as const
 
-/** `payloadType` of the recovery point SEI message (D.1.8). */
-const RECOVERY_POINT = 6
-
-/** Bytes that hold `first_mb_in_slice` and `slice_type`, whatever their values. */
+/** Bytes that hold a slice header up to its field flags, whatever the values. */
 const SLICE_HEAD_BYTES = 16
 
-/** A parameter set or SEI NAL unit that is longer is read in part. */
-const MAX_GATHERED_BYTES = 4096
+/** `seq_parameter_set_id` lies behind profile and level. */
+const SPS_ID_AT = 3
 
-/** What stands before the first slice of an access unit. */
-export interface H264AccessUnit {
-  /**
-   * An IDR picture, or an I picture from which decoding is exact at once (recovery point with `recovery_frame_cnt` 0,
-   * as open GOPs have it). Intra refresh is neither.
-   */
-  readonly randomAccess: boolean
-  /** Sequence parameter set as sent, with NAL header. */
-  readonly sps?: Buffer
-}
-
-/** @param chunks  the access unit in any pieces; read up to its first slice */
-export function inspectH264AccessUnit(chunks: Iterable<Uint8Array>): H264AccessUnit {
-  let sps: Buffer | undefined
-  let exactRecovery = false
+/**
+ * Reads an access unit up to its first slice. Random access points are IDR pictures, and I pictures from which decoding
+ * is exact at once (recovery point with `recovery_frame_cnt` 0, as open GOPs have it). Intra refresh is neither.
+ *
+ * @param chunks  the access unit in any pieces
+ */
+export function inspectH264AccessUnit(chunks: Iterable<Uint8Array>): VideoAccessUnit {
+  const parameterSets: ParameterSet[] = []
+  let recoveryFrames: number | undefined
+  let closedCaptions = false
+  let slice: Buffer | undefined
   for (const nal of nalHeads(chunks, bytesWanted)) {
-    switch (nal[0]! & 0x1f) {
-      case NalType.SPS:
-        sps ??= nal
-        break
-      case NalType.SEI:
-        exactRecovery ||= hasExactRecoveryPoint(nal)
-        break
-      case NalType.IDR_SLICE:
-        return { randomAccess: firstSlice(nal).startsPicture, sps }
-      default: {
-        const { startsPicture, intra } = firstSlice(nal)
-        return { randomAccess: exactRecovery && startsPicture && intra, sps }
+    const type = nal[0]! & 0x1f
+    if (type === NalType.SPS || type === NalType.PPS) {
+      if (nal.length === MAX_GATHERED_BYTES) continue
+      const idAt = type === NalType.SPS ? SPS_ID_AT : 0
+      parameterSets.push(parameterSet(type === NalType.SPS ? 'sps' : 'pps', idAt, nal))
+    } else if (type === NalType.SEI) {
+      for (const message of seiMessages(nal.subarray(1))) {
+        recoveryFrames ??= readRecoveryFrames(message.type, message.payload)
+        closedCaptions ||= carriesCaptions(message)
       }
+    } else {
+      slice = nal
+      break
     }
   }
-  return { randomAccess: false, sps }
+  const { startsPicture, intra } = firstSlice(slice)
+  const isIdr = slice !== undefined && (slice[0]! & 0x1f) === NalType.IDR_SLICE
+  return {
+    randomAccess: startsPicture && (isIdr || (intra && recoveryFrames === 0)),
+    gradualRefresh: startsPicture && !isIdr && recoveryFrames !== undefined && recoveryFrames > 0,
+    decodableLeading: false,
+    startsPicture,
+    closedCaptions,
+    parameterSets,
+    ...(slice && { slice }),
+  }
 }
 
 function bytesWanted(header: number): number {
   switch (header & 0x1f) {
     case NalType.SPS:
+    case NalType.PPS:
     case NalType.SEI:
       return MAX_GATHERED_BYTES
     case NalType.SLICE:
@@ -67,8 +74,15 @@ function bytesWanted(header: number): number {
   }
 }
 
+/** @param idAt  bytes between the NAL header and the id */
+function parameterSet(kind: ParameterSetKind, idAt: number, nal: Buffer): ParameterSet {
+  const head = unescapeNal(nal.subarray(1, 1 + SLICE_HEAD_BYTES))
+  return { kind, id: new BitReader(head.subarray(idAt)).readUe(), nal }
+}
+
 /** Slice header up to `slice_type` (7.3.3). A PES that begins within a picture begins with a later macroblock. */
-function firstSlice(nal: Buffer): { startsPicture: boolean; intra: boolean } {
+function firstSlice(nal: Buffer | undefined): { startsPicture: boolean; intra: boolean } {
+  if (nal === undefined) return { startsPicture: false, intra: false }
   const reader = new BitReader(unescapeNal(nal.subarray(1)))
   const startsPicture = reader.readUe() === 0
   const type = reader.readUe()
@@ -76,31 +90,10 @@ function firstSlice(nal: Buffer): { startsPicture: boolean; intra: boolean } {
   return { startsPicture: startsPicture && !reader.overrun, intra: type === 2 || type === 7 }
 }
 
-/**
- * SEI messages (7.3.2.3.1): type and size are each a run of FF bytes plus a last one.
- *
- *   | FF … | type | FF … | size | payload … |
- */
-function hasExactRecoveryPoint(nal: Buffer): boolean {
-  const bytes = unescapeNal(nal.subarray(1))
-  let at = 0
-  const readRun = (): number => {
-    let value = 0
-    while (bytes[at] === 0xff) {
-      value += 255
-      at++
-    }
-    return value + (bytes[at++] ?? 0)
-  }
-  // rbsp_trailing_bits take the last byte.
-  while (at < bytes.length - 1) {
-    const type = readRun()
-    const sizeBytes = readRun()
-    if (type === RECOVERY_POINT) {
-      const reader = new BitReader(bytes.subarray(at, at + sizeBytes))
-      return reader.readUe() === 0 && !reader.overrun
-    }
-    at += sizeBytes
-  }
-  return false
+/** @returns `recovery_frame_cnt`; undefined where the message is another, or cut off */
+function readRecoveryFrames(type: number, payload: Buffer): number | undefined {
+  if (type !== SeiType.RECOVERY_POINT) return undefined
+  const reader = new BitReader(payload)
+  const frames = reader.readUe()
+  return reader.overrun ? undefined : frames
 }

@@ -5,51 +5,78 @@
  *
  * @module
  */
-import { nalHeads } from './annex-b.ts'
+import { BitReader } from '../binary/bit-reader.ts'
+import { MAX_GATHERED_BYTES, nalHeads, unescapeNal } from './annex-b.ts'
+import { readH265CodecString } from './h265-profile.ts'
+import type { ParameterSet, ParameterSetKind } from './parameter-sets.ts'
+import { carriesCaptions, seiMessages, SeiType } from './sei.ts'
+import type { VideoAccessUnit } from './video-access-unit.ts'
 
 /** `nal_unit_type` (Table 7-1). */
-const NalType = { FIRST_IRAP: 16, LAST_IRAP: 21, LAST_VCL: 31, VPS: 32, SPS: 33 } as const
+const NalType = {
+  RADL_N: 6,
+  RADL_R: 7,
+  FIRST_IRAP: 16,
+  LAST_IRAP: 21,
+  LAST_VCL: 31,
+  PREFIX_SEI: 39,
+} as const
+
+const PARAMETER_SETS: Readonly<Record<number, ParameterSetKind>> = {
+  32: 'vps',
+  33: 'sps',
+  34: 'pps',
+}
 
 /** NAL header and the byte that begins with `first_slice_segment_in_pic_flag`. */
 const SLICE_HEAD_BYTES = 3
 
-/** A parameter set that is longer is read in part. */
-const MAX_GATHERED_BYTES = 4096
-
-/** What stands before the first slice of an access unit. */
-export interface H265AccessUnit {
-  /**
-   * An intra random access picture: IDR, BLA or CRA. CRA too, for encoders with open GOPs send no other after the
-   * first; its leading pictures cannot be decoded by who starts there and are skipped by decoders.
-   */
-  readonly randomAccess: boolean
-  /** Parameter sets as sent, with NAL header. */
-  readonly vps?: Buffer
-  readonly sps?: Buffer
-}
-
-/** @param chunks  the access unit in any pieces; read up to its first slice */
-export function inspectH265AccessUnit(chunks: Iterable<Uint8Array>): H265AccessUnit {
-  let vps: Buffer | undefined
-  let sps: Buffer | undefined
+/**
+ * Reads an access unit up to its first slice. Random access points are intra random access pictures: IDR, BLA or CRA.
+ * CRA too, for encoders with open GOPs send no other after the first; its skipped leading pictures (RASL) cannot be
+ * decoded by who starts there and are passed over by decoders.
+ *
+ * @param chunks  the access unit in any pieces
+ */
+export function inspectH265AccessUnit(chunks: Iterable<Uint8Array>): VideoAccessUnit {
+  const parameterSets: ParameterSet[] = []
+  let recoveryPictures: number | undefined
+  let closedCaptions = false
+  let slice: Buffer | undefined
   for (const nal of nalHeads(chunks, bytesWanted)) {
     const type = nalType(nal[0]!)
+    const kind = PARAMETER_SETS[type]
     if (!isBaseLayer(nal)) continue
-    if (type === NalType.VPS) vps ??= nal
-    else if (type === NalType.SPS) sps ??= nal
-    else {
-      const startsPicture = ((nal[2] ?? 0) & 0x80) !== 0
-      const intra = type >= NalType.FIRST_IRAP && type <= NalType.LAST_IRAP
-      return { randomAccess: startsPicture && intra, vps, sps }
+    if (kind !== undefined) {
+      if (nal.length < MAX_GATHERED_BYTES) parameterSets.push({ kind, id: readId(kind, nal), nal })
+    } else if (type === NalType.PREFIX_SEI) {
+      for (const message of seiMessages(nal.subarray(2))) {
+        recoveryPictures ??= readRecoveryPictures(message.type, message.payload)
+        closedCaptions ||= carriesCaptions(message)
+      }
+    } else {
+      slice = nal
+      break
     }
   }
-  return { randomAccess: false, vps, sps }
+  const type = slice === undefined ? undefined : nalType(slice[0]!)
+  const startsPicture = ((slice?.[2] ?? 0) & 0x80) !== 0
+  const isIrap = type !== undefined && type >= NalType.FIRST_IRAP && type <= NalType.LAST_IRAP
+  return {
+    randomAccess: startsPicture && isIrap,
+    gradualRefresh: startsPicture && !isIrap && (recoveryPictures ?? 0) !== 0,
+    decodableLeading: type === NalType.RADL_N || type === NalType.RADL_R,
+    startsPicture,
+    closedCaptions,
+    parameterSets,
+    ...(slice && { slice }),
+  }
 }
 
 function bytesWanted(header: number): number {
   const type = nalType(header)
   if (type <= NalType.LAST_VCL) return SLICE_HEAD_BYTES
-  return type === NalType.VPS || type === NalType.SPS ? MAX_GATHERED_BYTES : 0
+  return type in PARAMETER_SETS || type === NalType.PREFIX_SEI ? MAX_GATHERED_BYTES : 0
 }
 
 function nalType(header: number): number {
@@ -59,4 +86,24 @@ function nalType(header: number): number {
 /** Other layers (scalable, multi-view) refine a picture that can be decoded without them. */
 function isBaseLayer(nal: Buffer): boolean {
   return (nal[0]! & 1) === 0 && (nal[1] ?? 0) >> 3 === 0
+}
+
+/** The set's own id (7.3.2.1 to 7.3.2.3). */
+function readId(kind: ParameterSetKind, nal: Buffer): number {
+  const reader = new BitReader(unescapeNal(nal.subarray(2)))
+  if (kind === 'pps') return reader.readUe()
+  const videoSetId = reader.readBits(4)
+  if (kind === 'vps') return videoSetId
+  const maxSubLayersMinus1 = reader.readBits(3)
+  reader.skipBits(1) // sps_temporal_id_nesting_flag
+  readH265CodecString(reader, maxSubLayersMinus1)
+  return reader.readUe()
+}
+
+/** @returns `recovery_poc_cnt` (D.2.8); undefined where the message is another, or cut off */
+function readRecoveryPictures(type: number, payload: Buffer): number | undefined {
+  if (type !== SeiType.RECOVERY_POINT) return undefined
+  const reader = new BitReader(payload)
+  const pictures = reader.readSe()
+  return reader.overrun ? undefined : pictures
 }

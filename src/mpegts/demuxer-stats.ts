@@ -34,6 +34,8 @@ export class DemuxerStats {
   malformedPes = 0
   /** PES packets without a PTS: they take the time of the one before, or are dropped where there is none. */
   pesWithoutPts = 0
+  /** PES packets of LATM before its first configuration; dropped. */
+  unconfiguredUnits = 0
   /** PES packets dropped because what is held open grew too large. */
   oversizedPes = 0
 }

@@ -3,31 +3,53 @@
  *
  * @module
  */
+import { LatmReader } from '../codec/latm.ts'
 import type { PesUnit } from './demuxer-output.ts'
 import type { DemuxerStats } from './demuxer-stats.ts'
 import { inspectUnit } from './inspect-unit.ts'
 import { areSameParameters } from './layout.ts'
 import { elementaryBytes, findPesHeader, type PesHeader } from './pes.ts'
-import { PesAssembler } from './pes-assembler.ts'
+import { PesAssembler, type RawPes } from './pes-assembler.ts'
+import { replacePesPayload } from './pes-packetizer.ts'
 import type { Times, Timeline } from './timeline.ts'
-import type { Codec, Track } from './track.ts'
+import type { Codec, Track, TrackParameters } from './track.ts'
+import { VideoStream, type UnitContent } from './video-stream.ts'
+
+/** Stream type of AAC in ADTS. */
+const ADTS_STREAM_TYPE = 0x0f
+
+const NO_PICTURE = {
+  randomAccess: true,
+  gradualRefresh: false,
+  decodableLeading: false,
+  startsFrame: true,
+}
 
 /** Feed `pes`; `takeUnit` when it is complete. */
 export class ElementaryStream {
   readonly pes = new PesAssembler()
   readonly #timeline: Timeline
   readonly #stats: DemuxerStats
-  /** Codec that the program map names; the bitstream may know better. */
-  readonly #declaredCodec: Codec
+  readonly #video: VideoStream | undefined
+  /** While LATM leaves as ADTS. */
+  #latm: LatmReader | undefined
+  /** As the program map describes it; the bitstream may know better. */
+  #declared: Track
   #track: Track
   #latest: Times | undefined
 
-  /** @param track  as the program map describes it */
-  constructor(track: Track, timeline: Timeline, stats: DemuxerStats) {
-    this.#track = track
-    this.#declaredCodec = track.codec
+  /** @param declared  as the program map describes it */
+  constructor(declared: Track, timeline: Timeline, stats: DemuxerStats) {
+    const { codec } = declared
+    this.#declared = declared
+    this.#track = declared
     this.#timeline = timeline
     this.#stats = stats
+    if (codec === 'h264' || codec === 'h265') this.#video = new VideoStream(codec)
+    if (codec !== 'aac-latm') return
+    // No player of HLS knows LATM. Called ADTS from the start, for a track that changes costs a discontinuity.
+    this.#latm = new LatmReader()
+    this.#track = { ...declared, codec: 'aac', streamType: ADTS_STREAM_TYPE }
   }
 
   /** Another object whenever the map or the bitstream says something new. */
@@ -36,38 +58,74 @@ export class ElementaryStream {
   }
 
   /** @returns whether a new description is of this same stream; what its bitstream said is kept then */
-  goesOnAs(track: Track): boolean {
-    if (track.streamType !== this.#track.streamType) return false
-    if (track.codec !== this.#declaredCodec) return false
-    this.#track = { ...track, codec: this.#track.codec, parameters: this.#track.parameters }
+  goesOnAs(declared: Track): boolean {
+    if (declared.streamType !== this.#declared.streamType) return false
+    if (declared.codec !== this.#declared.codec) return false
+    const { streamType, codec, parameters } = this.#track
+    this.#declared = declared
+    this.#track = { ...declared, streamType, codec, parameters }
     return true
   }
 
   /** @returns the open PES as a unit; undefined where it has no header, or there is no time to give it */
   takeUnit(): PesUnit | undefined {
-    const { chunks, sizeBytes, damaged } = this.pes.take()
-    const header = findPesHeader(chunks)
+    const pes = this.pes.take()
+    const header = findPesHeader(pes.chunks)
     if (header === undefined) {
       this.#stats.malformedPes++
       return undefined
     }
     const times = this.#timesOf(header)
     if (times === undefined) return undefined
-    const { randomAccess, codec, parameters } = inspectUnit(
-      this.#track.codec,
-      elementaryBytes(chunks, header.sizeBytes),
-    )
-    // What a damaged unit says of itself may be damage.
-    if (
-      !damaged &&
-      parameters !== undefined &&
-      !areSameParameters(parameters, this.#track.parameters)
-    ) {
-      this.#track = { ...this.#track, codec, parameters }
-    }
+    const content =
+      this.#latm === undefined
+        ? this.#inspect(pes, header.sizeBytes)
+        : this.#rewrap(this.#latm, pes, header.sizeBytes)
+    if (content === undefined) return undefined
     this.#stats.units++
-    if (damaged) this.#stats.damagedUnits++
-    return { track: this.#track, chunks, sizeBytes, ...times, randomAccess, damaged }
+    if (content.damaged) this.#stats.damagedUnits++
+    return { track: this.#track, ...times, ...content }
+  }
+
+  #inspect(pes: RawPes, headerBytes: number): UnitContent {
+    const unit = elementaryBytes(pes.chunks, headerBytes)
+    const { codec, parameters, picture } = inspectUnit(this.#track.codec, unit)
+    // What a damaged unit says of itself may be damage.
+    if (!pes.damaged) this.#learn(codec, parameters, picture?.closedCaptions)
+    if (picture === undefined || this.#video === undefined) return { ...pes, ...NO_PICTURE }
+    return this.#video.take(pes, headerBytes, picture)
+  }
+
+  #learn(codec: Codec, told: TrackParameters | undefined, captionsSeen = false): void {
+    const known = this.#track.parameters
+    const closedCaptions = captionsSeen || known?.closedCaptions === true
+    const latest = told ?? known
+    if (latest === undefined) return
+    const parameters = closedCaptions ? { ...latest, closedCaptions } : latest
+    if (areSameParameters(parameters, known)) return
+    this.#track = { ...this.#track, codec, parameters }
+  }
+
+  /** @returns undefined for what is said before the configuration: nothing can be made of it */
+  #rewrap(latm: LatmReader, pes: RawPes, headerBytes: number): UnitContent | undefined {
+    if (pes.damaged) return { ...pes, ...NO_PICTURE }
+    const reading = latm.read(Buffer.concat([...elementaryBytes(pes.chunks, headerBytes)]))
+    if (reading.type === 'adts') {
+      this.#learn('aac', reading.audio.parameters)
+      const packets = replacePesPayload(pes.chunks, headerBytes, reading.bytes)
+      return { ...NO_PICTURE, chunks: [packets], sizeBytes: packets.length, damaged: false }
+    }
+    if (reading.type === 'unconfigured') {
+      this.#stats.unconfiguredUnits++
+      return undefined
+    }
+    // Frames that are not whole in a PES are of another make too; later on, such a unit is a broken one.
+    if (reading.type === 'damaged' && this.#track.parameters !== undefined) {
+      return { ...pes, ...NO_PICTURE, damaged: true }
+    }
+    this.#latm = undefined
+    this.#track = this.#declared
+    return { ...pes, ...NO_PICTURE }
   }
 
   /**

@@ -1,5 +1,5 @@
 /**
- * What the bitstream of a PES unit says: may a decoder start here, and with which parameters.
+ * What the bitstream of a PES unit says: with which parameters it is decoded, and what picture it begins.
  *
  * @module
  */
@@ -12,29 +12,37 @@ import { inspectH265AccessUnit } from '../codec/h265.ts'
 import { decodeH265Sps } from '../codec/h265-sps.ts'
 import { decodeH265VpsFrameRate } from '../codec/h265-vps.ts'
 import { decodeMpegAudioHeader } from '../codec/mpeg-audio.ts'
+import type { ParameterSetKind } from '../codec/parameter-sets.ts'
+import type { VideoAccessUnit } from '../codec/video-access-unit.ts'
+import { firstBytes } from './pes.ts'
 import type { Codec, TrackParameters } from './track.ts'
 
 /** Holds two frames of any codec at usual bit rates, so that one header can vouch for the other. */
 const MAX_AUDIO_BYTES = 8192
 
 export interface Inspection {
-  readonly randomAccess: boolean
   /** What the codec turned out to be; differs from the stream type's where that stands for several. */
   readonly codec: Codec
   /** Undefined where this unit does not tell. */
   readonly parameters?: TrackParameters
+  /** Video only. */
+  readonly picture?: VideoAccessUnit
 }
+
+/** Opus always runs at this rate (RFC 6716 2); how many channels there are, its packets do not say. */
+const OPUS: TrackParameters = { codecString: 'opus', sampleRate: 48_000 }
 
 const INSPECTORS: Readonly<Record<Codec, (unit: Iterable<Buffer>) => Inspection>> = {
   h264: inspectH264,
   h265: inspectH265,
   aac: (unit) => inspectAudio('aac', unit, decodeAdtsHeader),
-  'aac-latm': () => ({ randomAccess: true, codec: 'aac-latm' }),
+  'aac-latm': () => ({ codec: 'aac-latm' }),
   mp3: (unit) => inspectAudio('mp3', unit, decodeMpegAudioHeader),
   mp2: (unit) => inspectAudio('mp2', unit, decodeMpegAudioHeader),
   ac3: (unit) => inspectAudio('ac3', unit, decodeAc3Header),
   eac3: (unit) => inspectAudio('eac3', unit, decodeAc3Header),
-  unknown: () => ({ randomAccess: true, codec: 'unknown' }),
+  opus: () => ({ codec: 'opus', parameters: OPUS }),
+  unknown: () => ({ codec: 'unknown' }),
 }
 
 /** @param unit  elementary stream bytes of a PES, in any pieces; no more is read of them than needed */
@@ -43,19 +51,25 @@ export function inspectUnit(codec: Codec, unit: Iterable<Buffer>): Inspection {
 }
 
 function inspectH264(unit: Iterable<Buffer>): Inspection {
-  const { randomAccess, sps } = inspectH264AccessUnit(unit)
-  const parameters = sps === undefined ? undefined : decodeH264Sps(sps)
-  return { randomAccess, codec: 'h264', parameters }
+  const picture = inspectH264AccessUnit(unit)
+  const sps = findSet(picture, 'sps')
+  return { codec: 'h264', picture, parameters: sps && decodeH264Sps(sps) }
 }
 
 function inspectH265(unit: Iterable<Buffer>): Inspection {
-  const { randomAccess, vps, sps } = inspectH265AccessUnit(unit)
-  const parameters = sps === undefined ? undefined : decodeH265Sps(sps)
+  const picture = inspectH265AccessUnit(unit)
+  const sps = findSet(picture, 'sps')
+  const vps = findSet(picture, 'vps')
+  const parameters = sps && decodeH265Sps(sps)
   if (parameters === undefined || parameters.frameRate !== undefined || vps === undefined) {
-    return { randomAccess, codec: 'h265', parameters }
+    return { codec: 'h265', picture, parameters }
   }
   const frameRate = decodeH265VpsFrameRate(vps)
-  return { randomAccess, codec: 'h265', parameters: { ...parameters, frameRate } }
+  return { codec: 'h265', picture, parameters: { ...parameters, frameRate } }
+}
+
+function findSet({ parameterSets }: VideoAccessUnit, wanted: ParameterSetKind): Buffer | undefined {
+  return parameterSets.find(({ kind }) => kind === wanted)?.nal
 }
 
 function inspectAudio(
@@ -64,16 +78,5 @@ function inspectAudio(
   decode: DecodeAudioFrameHeader,
 ): Inspection {
   const header = findAudioFrame(firstBytes(unit, MAX_AUDIO_BYTES), decode)
-  return { randomAccess: true, codec: header?.codec ?? codec, parameters: header?.parameters }
-}
-
-function firstBytes(unit: Iterable<Buffer>, count: number): Buffer {
-  const pieces: Buffer[] = []
-  let length = 0
-  for (const piece of unit) {
-    pieces.push(piece)
-    length += piece.length
-    if (length >= count) break
-  }
-  return Buffer.concat(pieces)
+  return { codec: header?.codec ?? codec, parameters: header?.parameters }
 }

@@ -35,6 +35,7 @@ export function areSameParameters(
     a?.height === b?.height &&
     a?.frameRate === b?.frameRate &&
     a?.sampleRate === b?.sampleRate &&
-    a?.channels === b?.channels
+    a?.channels === b?.channels &&
+    a?.closedCaptions === b?.closedCaptions
   )
 }

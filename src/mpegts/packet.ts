@@ -24,8 +24,8 @@ export const NULL_PID = 0x1fff
 export const FIRST_FREE_PID = 0x0010
 
 /** Adaptation field control: payload present, adaptation field present. */
-const HAS_PAYLOAD = 0x10
-const HAS_ADAPTATION_FIELD = 0x20
+export const HAS_PAYLOAD = 0x10
+export const HAS_ADAPTATION_FIELD = 0x20
 
 const DISCONTINUITY_INDICATOR = 0x80
 

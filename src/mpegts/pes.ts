@@ -116,3 +116,20 @@ export function* elementaryBytes(
     skip = Math.max(0, skip - payload.length)
   }
 }
+
+/** @returns the PES packet in one piece: a copy */
+export function pesBytes(chunks: readonly Buffer[]): Buffer {
+  return Buffer.concat([...payloads(chunks)])
+}
+
+/** @returns whole pieces, joined, that hold at least `count` bytes, or all there are */
+export function firstBytes(pieces: Iterable<Buffer>, count: number): Buffer {
+  const taken: Buffer[] = []
+  let length = 0
+  for (const piece of pieces) {
+    taken.push(piece)
+    length += piece.length
+    if (length >= count) break
+  }
+  return taken.length === 1 ? taken[0]! : Buffer.concat(taken)
+}

@@ -5,7 +5,7 @@
  */
 
 export type Codec =
-  'h264' | 'h265' | 'aac' | 'aac-latm' | 'mp3' | 'mp2' | 'ac3' | 'eac3' | 'unknown'
+  'h264' | 'h265' | 'aac' | 'aac-latm' | 'mp3' | 'mp2' | 'ac3' | 'eac3' | 'opus' | 'unknown'
 
 /** One elementary stream of a program (ISO/IEC 13818-1 2.4.4.9). */
 export interface Track {
@@ -32,6 +32,8 @@ export interface TrackParameters {
   readonly frameRate?: number
   readonly sampleRate?: number
   readonly channels?: number
+  /** CEA-608 or CEA-708 captions were seen in the pictures; never becomes false again. */
+  readonly closedCaptions?: boolean
 }
 
 /** The program being carried. Immutable: a change is a new object. */

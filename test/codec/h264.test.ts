@@ -159,7 +159,15 @@ t.test('random access points (7.4.1.2.4, D.2.8)', async (t) => {
   }
 })
 
-t.test('the sequence parameter set comes along', async (t) => {
-  t.strictSame(inspectH264AccessUnit([byteStream(aud, sps, idr)]).sps, sps)
-  t.equal(inspectH264AccessUnit([byteStream(aud, idr, sps)]).sps, undefined, 'not from behind')
+const pps = Buffer.from('68ce0fc8', 'hex')
+
+t.test('parameter sets come along, with their ids (7.3.2.1, 7.3.2.2)', async (t) => {
+  const { parameterSets } = inspectH264AccessUnit([byteStream(aud, sps, pps, idr)])
+  t.strictSame(parameterSets, [
+    { kind: 'sps', id: 0, nal: sps },
+    { kind: 'pps', id: 0, nal: pps },
+  ])
+  const third = nalUnit([0x68], new BitWriter().ue(3).ue(0).u(6, 0))
+  t.match(inspectH264AccessUnit([byteStream(third, idr)]).parameterSets, [{ id: 3 }])
+  t.strictSame(inspectH264AccessUnit([byteStream(aud, idr, sps)]).parameterSets, [], 'from before')
 })

@@ -90,7 +90,15 @@ t.test('random access points are IRAP pictures: IDR, CRA, BLA (7.4.2.2)', async 
   })
 })
 
-t.test('parameter sets come along', async (t) => {
-  const unit = [byteStream(vps, sps, nal(19, first))]
-  t.match(inspectH265AccessUnit(unit), { vps, sps, randomAccess: true })
+t.test('parameter sets come along, with their ids (7.3.2.1 to 7.3.2.3)', async (t) => {
+  const pps = nalUnit([68, 1], new BitWriter().ue(5).ue(0).u(8, 0))
+  const { parameterSets, randomAccess } = inspectH265AccessUnit([
+    byteStream(vps, sps, pps, nal(19, first)),
+  ])
+  t.ok(randomAccess)
+  t.strictSame(parameterSets, [
+    { kind: 'vps', id: 0, nal: vps },
+    { kind: 'sps', id: 0, nal: sps },
+    { kind: 'pps', id: 5, nal: pps },
+  ])
 })

@@ -55,6 +55,7 @@ export function picture(dtsTicks: number, options: PictureOptions = {}): PesUnit
   const { bytes } = new TsBuilder().unit(VIDEO.pid, pes)
   return {
     ...{ track: VIDEO, chunks: [bytes], sizeBytes: bytes.length, randomAccess: key, damaged },
+    ...{ gradualRefresh: false, decodableLeading: false, startsFrame: true },
     ...times,
   }
 }
@@ -68,6 +69,7 @@ export function sound(
   const { bytes } = new TsBuilder().unit(AUDIO.pid, pes)
   return {
     ...{ track: AUDIO, chunks: [bytes], sizeBytes: bytes.length, randomAccess: true, damaged },
+    ...{ gradualRefresh: false, decodableLeading: false, startsFrame: true },
     ...{ ptsTicks, dtsTicks: ptsTicks },
   }
 }

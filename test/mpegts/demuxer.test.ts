@@ -2,6 +2,7 @@ import t from 'tap'
 import { Demuxer } from '../../src/mpegts/demuxer.ts'
 import type { DemuxerOutput } from '../../src/mpegts/demuxer-output.ts'
 import type { ProgramChoice } from '../../src/mpegts/program-choice.ts'
+import { h264AccessUnit } from '../support/access-units.ts'
 import { demux, payloadOf, programsOf, readFixture, unitsOf } from './demux.ts'
 import { patSection, pesPacket, pmtSection, TsBuilder, tsPacket } from './ts-builder.ts'
 
@@ -114,7 +115,7 @@ t.test('chunks are views of runs of neighbouring packets', async (t) => {
 })
 
 t.test('a PES header and a start code may be cut anywhere by packet borders', async (t) => {
-  const idr = Buffer.from([0, 0, 0, 1, 0x09, 0xf0, 0, 0, 1, 0x65, 0x88, 0x84, 0, 0x10])
+  const idr = h264AccessUnit({ key: true, sizeBytes: 50 })
   const pes = pesPacket(idr, { ptsTicks: 6000, dtsTicks: 3000, length: 'none' })
   for (const step of [1, 2, 3, 4, 5]) {
     const ts = new TsBuilder().program([VIDEO])

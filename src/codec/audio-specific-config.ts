@@ -1,0 +1,58 @@
+/**
+ * AudioSpecificConfig of AAC (ISO/IEC 14496-3 1.6.2.1, 4.4.1), as far as ADTS can say the same.
+ *
+ *   | object type 5 | sampling frequency index 4 | channels 4 | … | frame length 1 | core coder 1 | extension 1 |
+ *
+ * Where SBR is signalled explicitly, the object type is 5, or 29 with parametric stereo; rate and object type of the core
+ * follow the channels.
+ *
+ * @module
+ */
+import type { BitReader } from '../binary/bit-reader.ts'
+import { AAC_SAMPLE_RATES } from './adts.ts'
+import type { AudioParameters } from './audio-frame.ts'
+
+/** Audio object types (Table 1.17). */
+const AAC_LC = 2
+const SBR = 5
+const PARAMETRIC_STEREO = 29
+
+/** Says that the rate itself follows in 24 bits (Table 1.18). */
+const EXPLICIT_RATE = 15
+
+export interface AudioSpecificConfig {
+  /** What is heard: with SBR the rate is that of the extension, not that of the core. */
+  readonly parameters: AudioParameters
+  /** Of the core: an index of `AAC_SAMPLE_RATES`. */
+  readonly sampleRateIndex: number
+  /** Of the core, 1-7. */
+  readonly channelConfiguration: number
+}
+
+/** @returns undefined for all but AAC-LC, SBR above it or not, in frames of 1024 samples and a named channel layout */
+export function readAudioSpecificConfig(reader: BitReader): AudioSpecificConfig | undefined {
+  const objectType = reader.readBits(5)
+  const sampleRateIndex = readSampleRateIndex(reader)
+  const channelConfiguration = reader.readBits(4)
+  const isExtended = objectType === SBR || objectType === PARAMETRIC_STEREO
+  const extensionIndex = isExtended ? readSampleRateIndex(reader) : sampleRateIndex
+  const coreType = isExtended ? reader.readBits(5) : objectType
+  const specialCase = reader.readBits(3) // frameLengthFlag, dependsOnCoreCoder, extensionFlag
+  const sampleRate = AAC_SAMPLE_RATES[extensionIndex]
+  if (coreType !== AAC_LC || specialCase !== 0 || sampleRate === undefined) return undefined
+  if (AAC_SAMPLE_RATES[sampleRateIndex] === undefined) return undefined
+  if (channelConfiguration === 0 || channelConfiguration > 7) return undefined
+
+  const channels =
+    objectType === PARAMETRIC_STEREO ? 2 : channelConfiguration === 7 ? 8 : channelConfiguration
+  const parameters = { codecString: `mp4a.40.${objectType}`, sampleRate, channels }
+  return { parameters, sampleRateIndex, channelConfiguration }
+}
+
+/** @returns -1 for a rate that has no index */
+function readSampleRateIndex(reader: BitReader): number {
+  const index = reader.readBits(4)
+  if (index !== EXPLICIT_RATE) return index
+  const rate = reader.readBits(24)
+  return AAC_SAMPLE_RATES.findIndex((known) => known === rate)
+}

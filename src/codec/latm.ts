@@ -1,0 +1,128 @@
+/**
+ * AAC in LATM, as LOAS frames of a transport stream carry it (ISO/IEC 14496-3 1.7.2, 1.7.3).
+ *
+ *   | syncword 2B7 11 | length 13 | audio mux element … |
+ *
+ * An audio mux element is a run of bits: whether the configuration before it holds, else a new one; then the lengths
+ * and the payloads of the frames; then whatever else, filled up to whole bytes.
+ *
+ * @module
+ */
+import { BitReader } from '../binary/bit-reader.ts'
+import { encodeAdtsHeader, MAX_ADTS_PAYLOAD_BYTES } from './adts.ts'
+import { readAudioSpecificConfig, type AudioSpecificConfig } from './audio-specific-config.ts'
+
+const LOAS_HEADER_BYTES = 3
+const LOAS_SYNC_WORD = 0x2b7
+
+/** `frameLengthType` 0: payload of a length told for each frame. */
+const TOLD_LENGTH = 0
+
+/** StreamMuxConfig (1.7.3.2.3) of one program with one layer. */
+interface MuxConfig {
+  readonly audio: AudioSpecificConfig
+  readonly framesPerElement: number
+}
+
+/**
+ * - `adts`: the same frames in ADTS.
+ * - `unconfigured`: no configuration was seen yet.
+ * - `unsupported`: the stream is valid, as far as one can tell, but not of a make that ADTS can carry.
+ * - `damaged`: it cannot be followed.
+ */
+export type LatmReading =
+  | { readonly type: 'adts'; readonly bytes: Buffer; readonly audio: AudioSpecificConfig }
+  | { readonly type: 'unconfigured' | 'unsupported' | 'damaged' }
+
+/** `read` the elementary stream bytes of each PES in order. */
+export class LatmReader {
+  #config: MuxConfig | undefined
+
+  /** @param bytes  whole LOAS frames */
+  read(bytes: Buffer): LatmReading {
+    const frames: Buffer[] = []
+    for (let at = 0; at < bytes.length;) {
+      if (at + LOAS_HEADER_BYTES > bytes.length) return { type: 'damaged' }
+      const header = bytes.readUIntBE(at, LOAS_HEADER_BYTES)
+      const begin = at + LOAS_HEADER_BYTES
+      at = begin + (header & 0x1fff)
+      if (header >> 13 !== LOAS_SYNC_WORD || at > bytes.length) return { type: 'damaged' }
+      const failure = this.#readElement(bytes.subarray(begin, at), frames)
+      if (failure !== undefined) return { type: failure }
+    }
+    if (this.#config === undefined) return { type: 'unconfigured' }
+    return { type: 'adts', bytes: Buffer.concat(frames), audio: this.#config.audio }
+  }
+
+  /** AudioMuxElement (1.7.3.2.2) with `muxConfigPresent`. */
+  #readElement(bytes: Buffer, frames: Buffer[]): 'unsupported' | 'damaged' | undefined {
+    const reader = new BitReader(bytes)
+    const sameConfig = reader.readFlag()
+    if (!sameConfig) {
+      const config = readMuxConfig(reader)
+      if (reader.overrun) return 'damaged'
+      if (config === undefined) return 'unsupported'
+      this.#config = config
+    }
+    if (this.#config === undefined) return undefined
+    const { audio, framesPerElement } = this.#config
+    for (let frame = 0; frame < framesPerElement; frame++) {
+      const payload = reader.readBytes(readPayloadLength(reader))
+      if (reader.overrun || payload.length > MAX_ADTS_PAYLOAD_BYTES) return 'damaged'
+      if (payload.length > 0) frames.push(encodeAdtsHeader(audio, payload.length), payload)
+    }
+    return undefined
+  }
+}
+
+/** @returns undefined where ADTS cannot carry what it describes */
+function readMuxConfig(reader: BitReader): MuxConfig | undefined {
+  const version = reader.readBits(1)
+  if (version === 1 && reader.readFlag()) return undefined // audioMuxVersionA
+  if (version === 1) readValue(reader) // taraBufferFullness
+  const sameFraming = reader.readFlag()
+  const framesPerElement = reader.readBits(6) + 1
+  const programs = reader.readBits(4) + 1
+  const layers = reader.readBits(3) + 1
+  if (!sameFraming || programs > 1 || layers > 1) return undefined
+
+  const configBits = version === 1 ? readValue(reader) : undefined
+  const configBegin = reader.position
+  const audio = readAudioSpecificConfig(reader)
+  if (audio === undefined) return undefined
+  // A known length may hold extensions behind what was read.
+  if (configBits !== undefined) {
+    const unreadBits = configBegin + configBits - reader.position
+    if (unreadBits < 0) return undefined
+    reader.skipBits(unreadBits)
+  }
+
+  if (reader.readBits(3) !== TOLD_LENGTH) return undefined
+  reader.skipBits(8) // latmBufferFullness
+  if (reader.readFlag()) skipOtherDataLength(reader, version)
+  if (reader.readFlag()) reader.skipBits(8) // crcCheckSum
+  return { audio, framesPerElement }
+}
+
+/** Other data stands behind the payload, which is as far as a mux element is read. */
+function skipOtherDataLength(reader: BitReader, version: number): void {
+  if (version === 1) readValue(reader)
+  else while (reader.readFlag()) reader.skipBits(8)
+  if (version === 0) reader.skipBits(8)
+}
+
+/** LatmGetValue (1.7.3.1): one to four bytes. */
+function readValue(reader: BitReader): number {
+  const count = reader.readBits(2) + 1
+  return reader.readBits(count * 8)
+}
+
+/** PayloadLengthInfo (1.7.3.1): a run of FF bytes plus a last one. */
+function readPayloadLength(reader: BitReader): number {
+  let length = 0
+  for (;;) {
+    const part = reader.readBits(8)
+    length += part
+    if (part !== 0xff) return length
+  }
+}

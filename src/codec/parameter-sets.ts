@@ -1,0 +1,72 @@
+/**
+ * Parameter sets (ITU-T H.264 7.4.1.2.1, H.265 7.4.2.4.2): a decoder needs those that a picture refers to, and an
+ * encoder may send them once and never again.
+ *
+ * @module
+ */
+
+/** In the order in which one refers to the one before. */
+export type ParameterSetKind = 'vps' | 'sps' | 'pps'
+
+export interface ParameterSet {
+  readonly kind: ParameterSetKind
+  /** A set replaces the one before it of the same kind and id. */
+  readonly id: number
+  /** As sent, with NAL header. */
+  readonly nal: Buffer
+}
+
+/** The sets of all pictures of a stream take some hundred bytes; an encoder that sends no end of them gets no more. */
+const MAX_REMEMBERED_BYTES = 16 * 1024
+
+/** Remembers the latest sets of one stream: `learn` those of each access unit, in order. */
+export class ParameterSets {
+  readonly #kinds: readonly ParameterSetKind[]
+  /** By kind and id. */
+  readonly #sets = new Map<string, ParameterSet>()
+
+  /** @param kinds  all that a decoder of the codec needs, in the order in which it needs them */
+  constructor(kinds: readonly ParameterSetKind[]) {
+    this.#kinds = kinds
+  }
+
+  learn(sets: readonly ParameterSet[]): void {
+    // A picture parameter set is read by the sequence parameter set that it refers to, and void with it.
+    if (sets.some((set) => set.kind === 'sps' && this.#changes(set))) this.#forget('pps')
+    for (const set of sets) {
+      if (this.#sets.get(keyOf(set))?.nal.equals(set.nal) !== true) this.#remember(set)
+    }
+  }
+
+  /**
+   * Sets that an access unit needs before its own.
+   *
+   * @param present  its own; an encoder that repeats some of every kind is taken to repeat what is needed
+   * @returns all that are remembered, since a set stands behind those it refers to; none where nothing is needed;
+   *   undefined where a kind is needed and was never seen
+   */
+  missingFrom(present: readonly ParameterSet[]): readonly ParameterSet[] | undefined {
+    if (this.#kinds.every((kind) => present.some((set) => set.kind === kind))) return []
+    const known = [...this.#sets.values()]
+    const ordered = this.#kinds.map((kind) => known.filter((set) => set.kind === kind))
+    return ordered.every((sets) => sets.length > 0) ? ordered.flat() : undefined
+  }
+
+  #changes(set: ParameterSet): boolean {
+    return this.#sets.get(keyOf(set))?.nal.equals(set.nal) === false
+  }
+
+  #forget(kind: ParameterSetKind): void {
+    for (const [key, set] of this.#sets) if (set.kind === kind) this.#sets.delete(key)
+  }
+
+  #remember(set: ParameterSet): void {
+    this.#sets.delete(keyOf(set))
+    const heldBytes = [...this.#sets.values()].reduce((sum, { nal }) => sum + nal.length, 0)
+    if (heldBytes + set.nal.length <= MAX_REMEMBERED_BYTES) this.#sets.set(keyOf(set), set)
+  }
+}
+
+function keyOf({ kind, id }: ParameterSet): string {
+  return `${kind} ${id}`
+}

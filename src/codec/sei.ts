@@ -1,0 +1,61 @@
+/**
+ * Supplemental enhancement information: the messages of an SEI NAL unit (ITU-T H.264 7.3.2.3.1, H.265 7.3.2.4; both
+ * number the types used here alike).
+ *
+ *   | FF … | type | FF … | size | payload … | repeated
+ *
+ * Type and size are each a run of FF bytes plus a last one.
+ *
+ * @module
+ */
+import { unescapeNal } from './annex-b.ts'
+
+/** `payloadType` (H.264 D.1, H.265 D.2.1). */
+export const SeiType = { USER_DATA_REGISTERED: 4, RECOVERY_POINT: 6 } as const
+
+export interface SeiMessage {
+  readonly type: number
+  /** Shorter than told where the NAL unit ends before. */
+  readonly payload: Buffer
+}
+
+/** @param body  the NAL unit behind its header, emulation prevention bytes still in it */
+export function* seiMessages(body: Uint8Array): Generator<SeiMessage, void, undefined> {
+  const bytes = unescapeNal(body)
+  let at = 0
+  const readRun = (): number => {
+    let value = 0
+    while (bytes[at] === 0xff) {
+      value += 255
+      at++
+    }
+    return value + (bytes[at++] ?? 0)
+  }
+  // rbsp_trailing_bits take the last byte.
+  while (at < bytes.length - 1) {
+    const type = readRun()
+    const sizeBytes = readRun()
+    yield { type, payload: bytes.subarray(at, at + sizeBytes) }
+    at += sizeBytes
+  }
+}
+
+/** What begins every ATSC caption message: country and provider code, `GA94`, user data type (ATSC A/53 Part 4 6.2.3). */
+const CAPTION_HEAD = Buffer.from([0xb5, 0x00, 0x31, 0x47, 0x41, 0x39, 0x34, 0x03])
+
+/**
+ * Whether a message carries CEA-608 or CEA-708 captions (CTA-708 4.4). Padding counts: where an encoder keeps the room
+ * for captions filled, some may come.
+ *
+ *   | head 64 | x 1 | process_cc_data 1 | x 1 | cc_count 5 | x 8 | 11111 5 | cc_valid 1 | cc_type 2 | data 16 | repeated
+ */
+export function carriesCaptions({ type, payload }: SeiMessage): boolean {
+  if (type !== SeiType.USER_DATA_REGISTERED) return false
+  if (!payload.subarray(0, CAPTION_HEAD.length).equals(CAPTION_HEAD)) return false
+  const flags = payload[CAPTION_HEAD.length] ?? 0
+  if ((flags & 0x40) === 0) return false
+  const first = CAPTION_HEAD.length + 2
+  const end = Math.min(first + (flags & 0x1f) * 3, payload.length)
+  for (let at = first; at < end; at += 3) if ((payload[at]! & 0x04) !== 0) return true
+  return false
+}
