@@ -1,0 +1,213 @@
+/**
+ * Two hours of a stream through demuxer, segmenter, playlist and cache: the encoder's clock wraps, it comes back twice,
+ * and its crystal is not the server's. No sockets: time is a number, and runs as fast as the machine allows.
+ *
+ * `ENDURANCE_SPEED=50` holds it to 50 times real time.
+ */
+import { readFileSync } from 'node:fs'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import t from 'tap'
+import { SegmentCache } from '../../src/hls/segment-cache.ts'
+import { PACKET_BYTES } from '../../src/mpegts/packet.ts'
+import { PacedStream, type Datagram } from '../../src/publisher/paced-stream.ts'
+import {
+  movePcr,
+  movePesTimes,
+  readPesTimes,
+  TIME_MODULUS,
+} from '../../src/publisher/packet-times.ts'
+import { LiveStream } from '../../src/stream/live-stream.ts'
+import { parseM3u8 } from '../support/m3u8.ts'
+import { PlaylistRules } from '../support/playlist-rules.ts'
+import { continuityFaults, readPackets } from '../support/ts-reader.ts'
+import { PUBLISHER_REPORT } from './publisher-report.ts'
+
+/** H.264 with a key frame each second and AAC, 8 s, 0.8 Mbit/s. */
+const CLIP = readFileSync(new URL('../../fixtures/demo.mpegts', import.meta.url))
+
+const FRAMES_PER_SEC = 30
+const MINUTE_SEC = 60
+const TICK_US = 250_000
+const MEASURE_US = 10 * MINUTE_SEC * 1e6
+const WALL_START_MS = Date.UTC(2026, 0, 1)
+
+/** The server's clock gains so much on the encoder's: 4.3 s a day. */
+const DRIFT_PPM = 50
+const MOST_ERROR_MS = 50
+const MOST_GROWTH_BYTES = 2 * 1024 * 1024
+const SPEED = Number(process.env['ENDURANCE_SPEED'] ?? Infinity)
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
+/** Bytes in use, garbage apart. */
+async function heldBytes(): Promise<number> {
+  for (let round = 0; round < 2; round++) {
+    collectGarbage()
+    // Buffers are freed behind the collector's back.
+    await turn()
+  }
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+/** The encoder connects, and is lost after 40 minutes. */
+interface Connection {
+  /** How long it was away before. */
+  readonly awaySec: number
+  /** PTS of its first picture. */
+  readonly startTicks: number
+}
+
+const CONNECTION_SEC = 40 * MINUTE_SEC
+const BEFORE_THE_WRAP = TIME_MODULUS - 20 * MINUTE_SEC * 90_000
+
+/** Two hours of media. */
+const CONNECTIONS: readonly Connection[] = [
+  { awaySec: 0, startTicks: BEFORE_THE_WRAP },
+  { awaySec: 2, startTicks: 126_000 },
+  { awaySec: 60, startTicks: BEFORE_THE_WRAP },
+]
+
+/** The clip for ever, from these timestamps on. */
+function* encode(startTicks: number): Generator<Datagram, never> {
+  const clip = Buffer.from(CLIP)
+  const shift = startTicks - readFirstPts(clip) + TIME_MODULUS
+  for (let at = 0; at < clip.length; at += PACKET_BYTES) {
+    movePcr(clip, at, shift)
+    movePesTimes(clip, at, shift)
+  }
+  const stream = new PacedStream()
+  for (;;) {
+    yield* stream.push(clip)
+    yield* stream.rewind()
+  }
+}
+
+function readFirstPts(clip: Buffer): number {
+  for (let at = 0; at < clip.length; at += PACKET_BYTES) {
+    const times = readPesTimes(clip, at)
+    if (times?.isVideo === true) return times.ptsTicks
+  }
+  throw new Error('the clip has no video')
+}
+
+/** What is seen of the playlist while one connection lasts. */
+class Watch {
+  readonly complaints: string[] = []
+  /** PROGRAM-DATE-TIME less the time of capture by the encoder's clock, of each segment; a constant is its way to here. */
+  readonly sourceErrorsMs: number[] = []
+  /** The same by the server's clock. */
+  readonly serverErrorsMs: number[] = []
+  durationSec = 0
+  videoFrames = 0
+  seams = 0
+}
+
+t.test('two hours, two lost connections, a clock that drifts', { timeout: 400_000 }, async (t) => {
+  let sourceUs = 0
+  const toServerUs = (us: number) => us * (1 + DRIFT_PPM / 1e6)
+  const clock = {
+    nowUs: () => toServerUs(sourceUs),
+    wallMs: () => WALL_START_MS + toServerUs(sourceUs) / 1000,
+  }
+  const cache = new SegmentCache({ maxBytes: 64 * 1024 * 1024 })
+  const stream = new LiveStream('studio', {
+    ...{ clock, cache, epoch: 'e', segmentSec: 2, maxSegmentSec: 10, playlistSegments: 6 },
+    ...{ lingerSec: 60, reconnectGraceSec: 120 },
+  })
+  const rules = new PlaylistRules()
+  const watches: Watch[] = []
+  const held: number[] = []
+  let connectedUs = 0
+  let nextSequence = 0
+  let nextTicks = 0
+  let before: Buffer = Buffer.alloc(0)
+
+  stream.on('segment', (segment) => {
+    const { bytes, mediaSequence, startTicks, discontinuity } = segment
+    const watch = watches.at(-1)!
+    const text = stream.file('playlist.m3u8')!.bytes.toString()
+    watch.complaints.push(...rules.check(text, clock.nowUs() / 1000), ...parseM3u8(text).complaints)
+    if (mediaSequence !== nextSequence) watch.complaints.push(`${mediaSequence} after a gap`)
+    if (discontinuity) watch.seams++
+    else if (mediaSequence > 0 && startTicks !== nextTicks) {
+      watch.complaints.push(`${mediaSequence} starts at ${startTicks}, not ${nextTicks}`)
+    }
+    // To read all of it back would take longer than everything else together.
+    if (mediaSequence % 50 === 0 || discontinuity) {
+      watch.complaints.push(...continuityFaults(readPackets(Buffer.concat([before, bytes]))))
+    }
+    const sinceUs = (startTicks - CONNECTIONS[watches.length - 1]!.startTicks) / 0.09
+    const atUs = connectedUs + sinceUs
+    const dateTimeMs = segment.programDateTimeMs - WALL_START_MS
+    watch.sourceErrorsMs.push(dateTimeMs - atUs / 1000)
+    watch.serverErrorsMs.push(dateTimeMs - toServerUs(atUs) / 1000)
+    watch.durationSec += segment.durationSec
+    watch.videoFrames += segment.videoFrames
+    nextSequence = mediaSequence + 1
+    nextTicks = segment.endTicks
+    before = bytes
+  })
+
+  const startedMs = performance.now()
+  let tickUs = 0
+  let measureUs = MEASURE_US
+  for (const { awaySec, startTicks } of CONNECTIONS) {
+    sourceUs += awaySec * 1e6
+    connectedUs = sourceUs
+    watches.push(new Watch())
+    const publication = stream.publish({
+      lastHeardUs: 0,
+      report: () => PUBLISHER_REPORT,
+      close: () => undefined,
+    })
+    for (const { payload, dueUs } of encode(startTicks)) {
+      if (dueUs >= CONNECTION_SEC * 1e6) break
+      sourceUs = connectedUs + dueUs
+      publication.push(payload)
+      if (sourceUs < tickUs) continue
+      tickUs = sourceUs + TICK_US
+      stream.tick()
+      if (sourceUs >= measureUs) {
+        measureUs = sourceUs + MEASURE_US
+        held.push(await heldBytes())
+      }
+      const aheadMs = sourceUs / 1000 / SPEED - (performance.now() - startedMs)
+      if (aheadMs > 0) await sleep(aheadMs)
+    }
+    publication.end('timeout')
+  }
+  stream.stop('api')
+
+  const [first] = watches
+  for (const [index, watch] of watches.entries()) {
+    const isLate = (complaint: string) => complaint.startsWith('9:')
+    const complaints = watch.complaints.filter((complaint) => !isLate(complaint))
+    t.strictSame(complaints, [], 'every version of the playlist keeps the rules')
+    const late = watch.complaints.filter(isLate)
+    t.equal(late.length, index === 0 ? 0 : 1, 'no segment is late but the one after the silence')
+    t.equal(watch.seams, index === 0 ? 0 : 1, 'one discontinuity a reconnect, none at the wrap')
+    t.ok(Math.abs(watch.durationSec - CONNECTION_SEC) < 0.2, `${watch.durationSec} s are listed`)
+    t.ok(Math.abs(watch.videoFrames / FRAMES_PER_SEC - CONNECTION_SEC) < 0.2, 'with all pictures')
+
+    const [anchorMs] = watch.sourceErrorsMs
+    const offSource = Math.max(...watch.sourceErrorsMs.map((each) => Math.abs(each - anchorMs!)))
+    t.ok(offSource < MOST_ERROR_MS, `dates keep the encoder's time to ${offSource.toFixed(2)} ms`)
+    const offServer = watch.serverErrorsMs[0]! - first!.serverErrorsMs[0]!
+    t.ok(
+      Math.abs(offServer) < MOST_ERROR_MS,
+      `and start ${offServer.toFixed(2)} ms off the server's: what had drifted is made good`,
+    )
+    const drifted = watch.serverErrorsMs.at(-1)! - watch.serverErrorsMs[0]!
+    t.comment(`the last date is ${drifted.toFixed(0)} ms off the server's clock`)
+  }
+  t.strictSame(stream.report().warnings, [])
+  const [start] = held
+  const growth = Math.max(...held) - start!
+  t.ok(growth < MOST_GROWTH_BYTES, `memory grew by ${Math.round(growth / 1024)} KiB`)
+  t.comment(`MB held, every 10 minutes: ${held.map((each) => (each / 1e6).toFixed(1)).join(' ')}`)
+  t.comment(`${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
+})
