@@ -1,0 +1,252 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import { crc32Mpeg2 } from '../../src/binary/crc32.ts'
+import { decodeSpliceInfo, isEncryptedSplice } from '../../src/mpegts/splice-info.ts'
+import {
+  segmentationDescriptor,
+  spliceInsert,
+  spliceSection,
+  timeSignal,
+} from './splice-builder.ts'
+
+const decode = (base64: string) => {
+  const section = Buffer.from(base64, 'base64')
+  return { section, info: decodeSpliceInfo(section) }
+}
+
+t.test('reads the sample messages of the standard (ANSI/SCTE 35 14)', async (t) => {
+  const upid = (hex: string) => ({ upidType: 8, upid: Buffer.from(hex, 'hex'), cancelled: false })
+  const placement = { eventId: 0x4800008e, ...upid('000000002ca0a18a') }
+  const cases: [title: string, base64: string, info: object][] = [
+    [
+      '14.1 time_signal, placement opportunity start',
+      '/DA0AAAAAAAA///wBQb+cr0AUAAeAhxDVUVJSAAAjn/PAAGlmbAICAAAAAAsoKGKNAIAmsnRfg==',
+      {
+        ptsTicks: 0x072bd0050,
+        command: {
+          type: 'time-signal',
+          segmentations: [{ ...placement, typeId: 0x34, durationTicks: 0x0001a599b0 }],
+        },
+      },
+    ],
+    [
+      '14.2 splice_insert',
+      '/DAvAAAAAAAA///wFAVIAACPf+/+c2nALv4AUsz1AAAAAAAKAAhDVUVJAAABNWLbowo=',
+      {
+        ptsTicks: 0x07369c02e,
+        command: {
+          type: 'splice-insert',
+          eventId: 0x4800008f,
+          cancelled: false,
+          outOfNetwork: true,
+          break: { durationTicks: 0x00052ccf5, autoReturn: true },
+        },
+      },
+    ],
+    [
+      '14.3 time_signal, placement opportunity end',
+      '/DAvAAAAAAAA///wBQb+dGKQoAAZAhdDVUVJSAAAjn+fCAgAAAAALKChijUCAKnMZ1g=',
+      {
+        ptsTicks: 0x0746290a0,
+        command: { type: 'time-signal', segmentations: [{ ...placement, typeId: 0x35 }] },
+      },
+    ],
+    [
+      '14.4 time_signal, program end and start',
+      '/DBIAAAAAAAA///wBQb+ek2ItgAyAhdDVUVJSAAAGH+fCAgAAAAALMvDRBEAAAIXQ1VFSUgAABl/nwgIAAAAACyk26AQAACZcuND',
+      {
+        ptsTicks: 0x07a4d88b6,
+        command: {
+          type: 'time-signal',
+          segmentations: [
+            { eventId: 0x48000018, typeId: 0x11, ...upid('000000002ccbc344') },
+            { eventId: 0x48000019, typeId: 0x10, ...upid('000000002ca4dba0') },
+          ],
+        },
+      },
+    ],
+  ]
+  for (const [title, base64, expected] of cases) {
+    const { section, info } = decode(base64)
+    t.equal(crc32Mpeg2(section), 0, `${title}: checksum`)
+    t.strictSame(info, { section, ...expected }, title)
+  }
+})
+
+t.test('reads messages as encoders send them', async (t) => {
+  const cases: [title: string, base64: string, info: object][] = [
+    [
+      'a sign of life',
+      '/DARAAAAAAAAAP/wAAAAAHpPv/8=',
+      { ptsTicks: undefined, command: { type: 'splice-null' } },
+    ],
+    [
+      'an immediate one',
+      '/DAgAAAAAAAAAP/wDwUAAAABf//+AFJlwAABAAAAAMOOklg=',
+      {
+        ptsTicks: undefined,
+        command: { eventId: 1, break: { durationTicks: 5_400_000, autoReturn: true } },
+      },
+    ],
+    [
+      'of an older sender, the length of its command not told, with stuffing behind',
+      '/DAeAAAAAAAAAP///wViAA/nf18ACQAAAAAskJv+YPtE',
+      {
+        ptsTicks: undefined,
+        command: { eventId: 1644171239, outOfNetwork: false, break: undefined },
+      },
+    ],
+    [
+      'with an adjustment of its time (9.6)',
+      '/DAlAAAAAA4QAP/wFAUwLMaof+//z0uXAP4AUmXAwlQBAQAAm2zCrQ==',
+      { ptsTicks: 0x1cf4b9700 + 3600, command: { eventId: 0x302cc6a8 } },
+    ],
+  ]
+  for (const [title, base64, expected] of cases) {
+    const { section, info } = decode(base64)
+    t.equal(crc32Mpeg2(section), 0, `${title}: checksum`)
+    t.match(info, expected, title)
+    if ('ptsTicks' in expected) t.equal(info?.ptsTicks, expected.ptsTicks, title)
+  }
+})
+
+t.test('adds the adjustment modulo 2^33 (9.6)', async (t) => {
+  const section = spliceInsert({ eventId: 1, ptsTicks: 2 ** 33 - 1 }, { adjustmentTicks: 2 ** 32 })
+  t.equal(decodeSpliceInfo(section)?.ptsTicks, 2 ** 32 - 1)
+})
+
+t.test('takes the first time of an insert by components (9.7.3)', async (t) => {
+  // Two components, the first without a time of its own.
+  const command = Buffer.from(
+    '00000007' + '7f' + '8f' + '02' + '017f' + '02fe00000100' + '00010000',
+    'hex',
+  )
+  t.match(decodeSpliceInfo(spliceSection(5, command)), {
+    ptsTicks: 0x100,
+    command: { eventId: 7, outOfNetwork: true },
+  })
+})
+
+t.test('reads the segmentation of single components (10.3.3)', async (t) => {
+  const data = Buffer.from(
+    '43554549' + '00000009' + '7f' + '3f' + '01' + '05fe00000000' + '0000' + '300000',
+    'hex',
+  )
+  const descriptors = Buffer.concat([Buffer.from([2, data.length]), data])
+  t.match(decodeSpliceInfo(timeSignal(900_000, [], { descriptors })), {
+    command: { segmentations: [{ eventId: 9, typeId: 0x30 }] },
+  })
+})
+
+t.test('finds the descriptors behind a command whose length is not told', async (t) => {
+  const section = timeSignal(90_000, [{ eventId: 3, typeId: 0x10 }], { unknownLength: true })
+  t.match(decodeSpliceInfo(section), {
+    ptsTicks: 90_000,
+    command: { segmentations: [{ eventId: 3, typeId: 0x10 }] },
+  })
+})
+
+t.test('passes over descriptors of others', async (t) => {
+  const foreign = Buffer.from(segmentationDescriptor({ eventId: 1 }))
+  foreign.write('ABCD', 2)
+  const descriptors = Buffer.concat([
+    ...[Buffer.from([0x00, 0x00]), foreign],
+    segmentationDescriptor({ eventId: 2, cancelled: true }),
+  ])
+  t.match(decodeSpliceInfo(timeSignal(1, [], { descriptors }))?.command, {
+    segmentations: [{ eventId: 2, cancelled: true }],
+  })
+})
+
+t.test('tells other commands by their type', async (t) => {
+  t.strictSame(decodeSpliceInfo(spliceSection(0xff, Buffer.from('CUEI')))?.command, {
+    type: 'other',
+    commandType: 0xff,
+  })
+})
+
+t.test('makes nothing of what it cannot know', async (t) => {
+  t.ok(isEncryptedSplice(spliceInsert({ eventId: 1 }, { encrypted: true })))
+  t.notOk(isEncryptedSplice(spliceInsert({ eventId: 1 })))
+  t.equal(decodeSpliceInfo(spliceInsert({ eventId: 1 }, { protocolVersion: 1 })), undefined)
+})
+
+const ticks = fc.nat(2 ** 33 - 1)
+const id = fc.nat(2 ** 32 - 1)
+const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
+
+t.test('what is written is read', async () => {
+  const planned = fc.record({ durationTicks: ticks, autoReturn: fc.boolean() })
+  fc.assert(
+    fc.property(
+      id,
+      fc.boolean(),
+      maybe(ticks),
+      maybe(planned),
+      (eventId, out, ptsTicks, planned) => {
+        const info = decodeSpliceInfo(spliceInsert({ eventId, out, ptsTicks, break: planned }))
+        const command = info?.command
+        return (
+          info?.ptsTicks === ptsTicks &&
+          command?.type === 'splice-insert' &&
+          command.eventId === eventId &&
+          command.outOfNetwork === out &&
+          command.break?.durationTicks === planned?.durationTicks &&
+          command.break?.autoReturn === planned?.autoReturn
+        )
+      },
+    ),
+  )
+  const segmentation = fc.record({
+    eventId: id,
+    typeId: fc.nat(255),
+    durationTicks: maybe(fc.nat(2 ** 40 - 1)),
+    upid: fc.uint8Array({ maxLength: 40 }),
+  })
+  fc.assert(
+    fc.property(
+      maybe(ticks),
+      fc.array(segmentation, { maxLength: 4 }),
+      (ptsTicks, segmentations) => {
+        const info = decodeSpliceInfo(timeSignal(ptsTicks, segmentations))
+        const read = info?.command.type === 'time-signal' ? info.command.segmentations : []
+        return (
+          info?.ptsTicks === ptsTicks &&
+          read.length === segmentations.length &&
+          read.every(
+            ({ eventId, typeId, durationTicks, upid }, index) =>
+              eventId === segmentations[index]!.eventId &&
+              typeId === segmentations[index]!.typeId &&
+              durationTicks === segmentations[index]!.durationTicks &&
+              upid.equals(segmentations[index]!.upid),
+          )
+        )
+      },
+    ),
+  )
+})
+
+t.test('whatever arrives, nothing is thrown, and nothing beyond the section is read', async () => {
+  const sample = fc.constantFrom(
+    spliceInsert({ eventId: 1, ptsTicks: 1, break: { durationTicks: 1, autoReturn: true } }),
+    timeSignal(5, [{ eventId: 1, durationTicks: 9, upid: Buffer.alloc(9) }, { eventId: 2 }]),
+    spliceSection(5, Buffer.from('00000007' + '7f' + '8f' + 'ff' + '017f', 'hex')),
+  )
+  const damage = fc.array(fc.tuple(fc.nat(200), fc.nat(255)), { maxLength: 8 })
+  fc.assert(
+    fc.property(sample, damage, fc.nat(100), (sample, damage, length) => {
+      const section = Buffer.from(sample.subarray(0, Math.max(1, sample.length - (length % 40))))
+      for (const [at, value] of damage) section[at % section.length] = value
+      const info = decodeSpliceInfo(section)
+      const segmentations = info?.command.type === 'time-signal' ? info.command.segmentations : []
+      const pts = info?.ptsTicks ?? 0
+      return (
+        pts >= 0 &&
+        pts < 2 ** 33 &&
+        Number.isInteger(pts) &&
+        segmentations.every(({ upid }) => upid.length <= section.length)
+      )
+    }),
+    { numRuns: 3000 },
+  )
+})
