@@ -17,6 +17,8 @@ export interface PacketFields {
   readonly transportError?: boolean
   readonly scrambling?: number
   readonly discontinuity?: boolean
+  /** Further flags of the adaptation field, for example 0x10: a PCR. */
+  readonly adaptationFlags?: number
   /** Bytes of the adaptation field behind its flags, for example a PCR. */
   readonly adaptation?: Uint8Array
 }
@@ -40,7 +42,8 @@ export function tsPacket(fields: PacketFields): Buffer {
   const payloadAt = PACKET_BYTES - payload.length
   if (hasField) {
     bytes[4] = payloadAt - 5
-    if (payloadAt > 5) bytes[5] = fields.discontinuity === true ? 0x80 : 0
+    const flags = (fields.discontinuity === true ? 0x80 : 0) | (fields.adaptationFlags ?? 0)
+    if (payloadAt > 5) bytes[5] = flags
     bytes.set(adaptation, 6)
   }
   bytes.set(payload, payloadAt)
@@ -114,8 +117,8 @@ export function pmtSection(
 }
 
 export interface PesFields {
-  readonly ptsTicks?: number
-  readonly dtsTicks?: number
+  readonly ptsTicks?: number | undefined
+  readonly dtsTicks?: number | undefined
   readonly streamId?: number
   /** Writes the true PES_packet_length (default), 0 for "not told", or a number of one's own. */
   readonly length?: 'true' | 'none' | number
@@ -148,11 +151,13 @@ export class TsBuilder {
   readonly packets: Buffer[] = []
   readonly #counters = new Map<number, number>()
 
-  /** Cuts a unit (a PES packet, or pointer field and sections) into packets. */
+  /** Cuts a unit (a PES packet, or pointer field and sections) into packets; the fields are those of the first. */
   unit(pid: number, bytes: Uint8Array, fields: Partial<PacketFields> = {}): this {
-    for (let at = 0; at < bytes.length; at += 184) {
-      const payload = bytes.subarray(at, at + 184)
-      this.packet({ pid, payload, unitStart: at === 0, ...(at === 0 ? fields : {}) })
+    const { adaptation } = fields
+    const firstBytes = adaptation === undefined ? 184 : 182 - adaptation.length
+    this.packet({ pid, payload: bytes.subarray(0, firstBytes), unitStart: true, ...fields })
+    for (let at = firstBytes; at < bytes.length; at += 184) {
+      this.packet({ pid, payload: bytes.subarray(at, at + 184), unitStart: false })
     }
     return this
   }

@@ -23,6 +23,71 @@ interface Packet {
   readonly flags: string
 }
 
+/** A frame as ffprobe reads it: its times, its size, a hash of its bytes. */
+export type Frame = readonly [
+  pts: number | undefined,
+  dts: number | undefined,
+  size: string,
+  hash: string,
+]
+
+/** The frames of one elementary stream. */
+export interface ProbedStream {
+  readonly kind: string
+  readonly frames: Frame[]
+}
+
+/** Every frame of a file, by the PID that it came on. */
+export async function readFrames(file: string): Promise<Map<number, ProbedStream>> {
+  const { stdout } = await run(
+    'ffprobe',
+    [
+      ...['-v', 'error', '-of', 'json', '-show_data_hash', 'MD5', '-show_entries'],
+      ...['stream=index,id,codec_type:packet=stream_index,pts,dts,size,data_hash', file],
+    ],
+    { maxBuffer: MAX_OUTPUT_BYTES },
+  )
+  const { streams = [], packets = [] } = JSON.parse(stdout) as {
+    readonly streams?: readonly { index: number; id: string; codec_type: string }[]
+    readonly packets?: readonly {
+      stream_index: number
+      pts?: number
+      dts?: number
+      size: string
+      data_hash: string
+    }[]
+  }
+  return new Map(
+    streams.map(({ index, id, codec_type: kind }) => {
+      const own = packets.filter(({ stream_index }) => stream_index === index)
+      const frames = own.map(({ pts, dts, size, data_hash }): Frame => [pts, dts, size, data_hash])
+      return [Number(id), { kind, frames }]
+    }),
+  )
+}
+
+/** A hash of every picture and every sound after decoding, without their times. */
+export async function readDecoded(file: string): Promise<{ video: string[]; audio: string[] }> {
+  const { stdout } = await run('ffmpeg', ['-v', 'error', '-i', file, '-f', 'framemd5', '-'], {
+    maxBuffer: MAX_OUTPUT_BYTES,
+  })
+  const lines = stdout.split('\n')
+  const media = new Map(
+    lines.flatMap((line) => {
+      const [, index, type] = /^#media_type (\d+): (\w+)/.exec(line) ?? []
+      return index === undefined || type === undefined ? [] : [[index, type] as const]
+    }),
+  )
+  const hashes = { video: new Array<string>(), audio: new Array<string>() }
+  for (const line of lines) {
+    if (line.startsWith('#') || line === '') continue
+    const [index = '', , , , , hash = ''] = line.split(',').map((field) => field.trim())
+    const type = media.get(index)
+    if (type === 'video' || type === 'audio') hashes[type].push(hash)
+  }
+  return hashes
+}
+
 /** Frames and elementary stream bytes of a file, from the first key frame of its video on. */
 export async function countMedia(file: string): Promise<MediaCount> {
   const packets = await probePackets(file)
@@ -41,12 +106,16 @@ export async function countMedia(file: string): Promise<MediaCount> {
   }
 }
 
-/** What ffmpeg complains of when it decodes all of a file; empty where it is content. */
-export async function decodeErrors(file: string): Promise<string> {
-  const { stderr } = await run('ffmpeg', ['-v', 'error', '-i', file, '-f', 'null', '-'], {
-    maxBuffer: MAX_OUTPUT_BYTES,
+/** What ffmpeg complains of when it decodes all of each file by itself; empty where it is content. */
+export async function decodeErrors(...files: string[]): Promise<string> {
+  const inputs = files.flatMap((file) => ['-i', file])
+  const maps = files.flatMap((_, index) => ['-map', `${index}:v?`, '-map', `${index}:a?`])
+  const args = ['-v', 'error', ...inputs, ...maps, '-f', 'null', '-']
+  return new Promise((resolve) => {
+    execFile('ffmpeg', args, { maxBuffer: MAX_OUTPUT_BYTES }, (error, _, stderr) =>
+      resolve(error === null ? stderr : `${error.message}\n${stderr}`),
+    )
   })
-  return stderr
 }
 
 async function probePackets(file: string): Promise<Packet[]> {

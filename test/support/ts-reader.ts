@@ -30,6 +30,34 @@ export function readPtsTicks(packets: readonly TsPacket[], pid: number): number[
     .map(({ payload }) => readTimestamp(payload.subarray(9, 14)))
 }
 
+export interface PesPacket {
+  readonly streamId: number
+  /** 33 bits; undefined where it has none. */
+  readonly ptsTicks: number | undefined
+  readonly dtsTicks: number | undefined
+  /** Elementary stream bytes. */
+  readonly payload: Buffer
+}
+
+/** The PES packets of a PID, from the first that begins on. */
+export function readPesPackets(packets: readonly TsPacket[], pid: number): PesPacket[] {
+  const pieces: Buffer[][] = []
+  for (const packet of packets.filter((packet) => packet.pid === pid && packet.hasPayload)) {
+    if (packet.unitStart) pieces.push([])
+    pieces.at(-1)?.push(packet.payload)
+  }
+  return pieces.map((chunks) => {
+    const bytes = Buffer.concat(chunks)
+    const flags = bytes[7]!
+    return {
+      streamId: bytes[3]!,
+      ptsTicks: (flags & 0x80) === 0 ? undefined : readTimestamp(bytes.subarray(9, 14)),
+      dtsTicks: (flags & 0x40) === 0 ? undefined : readTimestamp(bytes.subarray(14, 19)),
+      payload: bytes.subarray(9 + bytes[8]!),
+    }
+  })
+}
+
 /** What is wrong with the continuity counters over all packets; empty where nothing is. */
 export function continuityFaults(packets: readonly TsPacket[]): string[] {
   const last = new Map<number, number>()

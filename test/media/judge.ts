@@ -1,0 +1,297 @@
+/**
+ * The judges of what came out of a case. None of them is ours but the readers of packets and the rules of playlists.
+ *
+ * @module
+ */
+import inspector from 'mux.js/lib/tools/ts-inspector.js'
+import type { Test } from 'tap'
+import { readNalUnits } from '../support/annex-b.ts'
+import { parseM3u8 } from '../support/m3u8.ts'
+import { decodeErrors, readDecoded, readFrames, type ProbedStream } from '../support/media.ts'
+import { PlaylistRules } from '../support/playlist-rules.ts'
+import { transmux } from '../support/transmuxer.ts'
+import {
+  continuityFaults,
+  readPackets,
+  readPat,
+  readPesPackets,
+  readPmt,
+  type ProgramMap,
+  type TsPacket,
+} from '../support/ts-reader.ts'
+import type { Clip, ClipFolder } from './clip.ts'
+import type { ExpectedPlaylist, MediaCase } from './media-case.ts'
+import type { ListedSegment, PlaylistHistory } from './publish.ts'
+
+/** m3u8-parser with nothing to say, and every rule kept from version to version. */
+export function judgeText(t: Test, { versions }: PlaylistHistory, isPaced: boolean): void {
+  const rules = new PlaylistRules()
+  const complaints = versions.flatMap(({ text, atMs }, index) =>
+    [...parseM3u8(text).complaints, ...rules.check(text, isPaced ? atMs : undefined)].map(
+      (complaint) => `version ${index}: ${complaint}`,
+    ),
+  )
+  t.strictSame(complaints, [], 'm3u8-parser and the rules of RFC 8216bis')
+}
+
+/** One playlist of a case with its segments, read back. */
+export class PlaylistJudge {
+  readonly #t: Test
+  readonly #case: MediaCase
+  readonly #expected: ExpectedPlaylist
+  readonly #folder: ClipFolder
+  readonly #segments: readonly ReadSegment[]
+  /** Segments that follow on one another without a DISCONTINUITY. */
+  readonly #stretches: readonly (readonly ReadSegment[])[]
+
+  constructor(
+    t: Test,
+    mediaCase: MediaCase,
+    expected: ExpectedPlaylist,
+    context: { folder: ClipFolder; segments: readonly ListedSegment[] },
+  ) {
+    this.#t = t
+    this.#case = mediaCase
+    this.#expected = expected
+    this.#folder = context.folder
+    this.#segments = context.segments.map(readSegment)
+    this.#stretches = splitBefore(this.#segments, ({ discontinuity }) => discontinuity)
+  }
+
+  /** What the playlist says of its segments. */
+  judgeCuts(): void {
+    const t = this.#t
+    const round = (sec: number) => Math.round(sec * 100) / 100
+    t.strictSame(
+      this.#segments.map(({ durationSec }) => round(durationSec)),
+      this.#expected.durations,
+      'EXTINF',
+    )
+    const seams = this.#segments.flatMap(({ discontinuity }, msn) => (discontinuity ? [msn] : []))
+    t.strictSame(seams, this.#case.seams ?? [], 'DISCONTINUITY')
+  }
+
+  /** What a segment is made of: PAT, PMT, whole PES packets, unbroken counters, nothing that is not announced. */
+  judgePackets(): void {
+    const t = this.#t
+    t.strictSame(continuityFaults(this.#segments.flatMap(({ packets }) => packets)), [])
+    const faults = this.#segments.flatMap(({ packets, map, uri }) => {
+      const pids = new Set([0, map.pmtPid, map.pcrPid, ...map.streams.map(({ pid }) => pid)])
+      const strangers = packets.filter(({ pid }) => !pids.has(pid))
+      const begun = new Set<number>()
+      const headless = packets.filter(({ pid, unitStart, hasPayload }) => {
+        if (unitStart) begun.add(pid)
+        return hasPayload && !begun.has(pid)
+      })
+      return strangers.length + headless.length === 0 ? [] : [uri]
+    })
+    t.strictSame(faults, [], 'every packet is announced, and no PES packet begins elsewhere')
+    const expected = [this.#expected.tracks].flat()
+    const tracks = this.#stretches.map(([first]) =>
+      first!.map.streams.map(({ pid, streamType }) => `${pid}:${streamType.toString(16)}`).join(),
+    )
+    t.strictSame(tracks, expected, 'PMT')
+  }
+
+  /** ffprobe and ffmpeg. */
+  async judgeFrames(originals: readonly Clip[]): Promise<void> {
+    const t = this.#t
+    const { bytesOut = 'same', independent = true } = this.#case
+    const files = await Promise.all(
+      this.#stretches.map((stretch) => this.#folder.write(joinBytes(stretch))),
+    )
+    const found = mergeStreams(await Promise.all(files.map(readFrames)))
+    t.strictSame(
+      { pictures: countFrames(found, 'video'), sounds: countFrames(found, 'audio') },
+      { pictures: this.#expected.pictures, sounds: this.#expected.sounds },
+      'ffprobe counts',
+    )
+    if (bytesOut === 'damaged') return
+
+    const errors = await Promise.all(files.map((file) => decodeErrors(file)))
+    t.strictSame(errors.flatMap(ofDecoder), [], 'ffmpeg decodes the sequence in silence')
+    if (independent) {
+      const alone = await Promise.all(this.#segments.map(({ bytes }) => this.#folder.write(bytes)))
+      t.strictSame(ofDecoder(await decodeErrors(...alone)), [], 'ffmpeg decodes each segment alone')
+    }
+    const sources = await Promise.all(originals.map(({ bytes }) => this.#folder.write(bytes)))
+    if (bytesOut === 'completed' || bytesOut === 'rewrapped') {
+      const [decoded, before] = await Promise.all(
+        [files, sources].map(async (list) => {
+          const all = await Promise.all(list.map(readDecoded))
+          return { video: all.flatMap((it) => it.video), audio: all.flatMap((it) => it.audio) }
+        }),
+      )
+      t.strictSame(decoded, before, 'the same pictures and sounds')
+      return
+    }
+    const sent = mergeStreams(await Promise.all(sources.map(readFrames)))
+    for (const [pid, { frames }] of found) {
+      const before = sent.get(pid)?.frames ?? []
+      const last = bytesOut === 'same' ? before : before.slice(-frames.length)
+      t.strictSame(frames, last, `PID ${pid}: ffprobe reads the frames that were sent`)
+    }
+  }
+
+  /** The elementary streams, PES packet by PES packet. */
+  judgeBytes(originals: readonly Clip[]): void {
+    const t = this.#t
+    const { bytesOut = 'same' } = this.#case
+    if (bytesOut === 'completed' || bytesOut === 'rewrapped') return
+    const sent = originals.map(({ bytes }) => readPackets(bytes))
+    const pids = new Set(this.#segments.flatMap(({ map }) => map.streams.map(({ pid }) => pid)))
+    for (const pid of pids) {
+      const payloads = (packets: readonly TsPacket[]) =>
+        readPesPackets(packets, pid).map(({ payload }) => payload.toString('latin1'))
+      const before = sent.flatMap(payloads)
+      if (bytesOut === 'damaged') {
+        const whole = new Set(before)
+        const firsts = this.#segments.flatMap(({ packets }) => payloads(packets).slice(0, 1))
+        t.ok(
+          firsts.every((payload) => whole.has(payload)),
+          `every segment starts with what was sent on PID ${pid}`,
+        )
+        continue
+      }
+      const after = this.#segments.flatMap(({ packets }) => payloads(packets))
+      const expected = bytesOut === 'same' ? before : before.slice(-after.length)
+      t.ok(
+        after.length === expected.length && after.every((bytes, at) => bytes === expected[at]),
+        `PID ${pid}: ${after.length} PES packets of ${before.length}, byte for byte`,
+      )
+    }
+  }
+
+  /** The transmuxer of hls.js: each segment alone, and all in sequence. */
+  judgeByHlsJs(): void {
+    if (this.#case.beyondHlsJs === true) return
+    const t = this.#t
+    const { pictures, sounds } = this.#expected
+    const alone = this.#segments.map((segment) => transmux([segment]))
+    const sum = (pick: (one: (typeof alone)[number]) => number) =>
+      alone.reduce((total, one) => total + pick(one), 0)
+    const expected = {
+      videoFrames: pictures,
+      audioFrames: sounds,
+      ...sizesForHlsJs(this.#segments, sounds),
+    }
+    t.strictSame(
+      {
+        videoFrames: sum(({ videoFrames }) => videoFrames),
+        audioFrames: sum(({ audioFrames }) => audioFrames),
+        videoBytes: sum(({ videoBytes }) => videoBytes),
+        audioBytes: sum(({ audioBytes }) => audioBytes),
+      },
+      expected,
+      'hls.js reads each segment alone',
+    )
+    const { videoFrames, audioFrames, videoBytes, audioBytes, complaints } = transmux(
+      this.#segments,
+    )
+    t.strictSame(
+      { videoFrames, audioFrames, videoBytes, audioBytes },
+      expected,
+      'hls.js reads the sequence',
+    )
+    if (this.#case.bytesOut === 'damaged') return
+    const all = [...complaints, ...alone.flatMap((one) => one.complaints)]
+    const { independent = true } = this.#case
+    t.strictSame(
+      all.filter((complaint) => independent || !complaint.includes('No keyframe found')),
+      [],
+      'hls.js has nothing to complain of',
+    )
+    if (!independent || pictures === 0) return
+    t.ok(
+      alone.every(({ independent }) => independent === true),
+      'hls.js finds a key frame first',
+    )
+  }
+
+  /** mux.js, the demuxer of video.js; the only key frame that it knows is IDR. */
+  judgeByMuxJs(): void {
+    const t = this.#t
+    const { independent = true } = this.#case
+    for (const { bytes, map, uri } of this.#segments) {
+      const hasH264 = map.streams.some(({ streamType }) => streamType === 0x1b)
+      if (!hasH264) continue
+      const { video = [], firstKeyFrame } = inspector.inspect(bytes) ?? {}
+      t.equal(video.length, 2, `mux.js finds first and last picture of ${uri}`)
+      if (independent) t.equal(firstKeyFrame?.dts, video[0]?.dts, 'the first is a key frame')
+    }
+  }
+}
+
+interface ReadSegment extends ListedSegment {
+  readonly packets: readonly TsPacket[]
+  readonly map: ProgramMap & { readonly pmtPid: number }
+}
+
+/** @throws where it does not begin with PAT and PMT, in a packet each */
+function readSegment(segment: ListedSegment): ReadSegment {
+  const packets = readPackets(segment.bytes)
+  const [pat, pmt] = packets
+  if (pat?.pid !== 0 || pmt === undefined) throw new Error(`${segment.uri}: no PAT first`)
+  const programs = readPat(pat)
+  const [{ pmtPid } = { pmtPid: 0x1fff }] = programs
+  if (programs.length !== 1 || pmt.pid !== pmtPid) throw new Error(`${segment.uri}: no PMT second`)
+  return { ...segment, packets, map: { ...readPmt(pmt), pmtPid } }
+}
+
+/** What hls.js makes of the bytes: NAL units with their length before each, AAC without ADTS headers. */
+function sizesForHlsJs(segments: readonly ReadSegment[], sounds: number) {
+  const sizes = { videoBytes: 0, audioBytes: 0 }
+  let isAdts = false
+  for (const { packets, map } of segments) {
+    for (const { pid, streamType } of map.streams) {
+      const bytes = Buffer.concat(readPesPackets(packets, pid).map(({ payload }) => payload))
+      if (VIDEO_TYPES.has(streamType)) {
+        for (const { length } of readNalUnits(bytes)) sizes.videoBytes += 4 + length
+      } else if (AUDIO_TYPES.has(streamType)) sizes.audioBytes += bytes.length
+      isAdts ||= streamType === ADTS
+    }
+  }
+  if (isAdts) sizes.audioBytes -= ADTS_HEADER_BYTES * sounds
+  return sizes
+}
+
+const ADTS = 0x0f
+const ADTS_HEADER_BYTES = 7
+const VIDEO_TYPES: ReadonlySet<number> = new Set([0x1b, 0x24])
+const AUDIO_TYPES: ReadonlySet<number> = new Set([0x03, 0x04, ADTS, 0x81])
+
+/** ffmpeg's muxer complains of equal times too, which were sent so. */
+function ofDecoder(errors: string): string[] {
+  return errors
+    .split('\n')
+    .filter((line) => line !== '' && !line.includes('non monotonically increasing dts to muxer'))
+}
+
+/** The streams of one file after the other. */
+function mergeStreams(
+  files: readonly ReadonlyMap<number, ProbedStream>[],
+): Map<number, ProbedStream> {
+  const merged = new Map<number, ProbedStream>()
+  for (const [pid, { kind, frames }] of files.flatMap((streams) => [...streams])) {
+    merged.set(pid, { kind, frames: [...(merged.get(pid)?.frames ?? []), ...frames] })
+  }
+  return merged
+}
+
+function countFrames(streams: ReadonlyMap<number, ProbedStream>, wanted: string): number {
+  const all = [...streams.values()].filter(({ kind }) => kind === wanted)
+  return all.reduce((sum, { frames }) => sum + frames.length, 0)
+}
+
+function joinBytes(segments: readonly ReadSegment[]): Buffer {
+  return Buffer.concat(segments.map(({ bytes }) => bytes))
+}
+
+function splitBefore<Item>(items: readonly Item[], isFirst: (item: Item) => boolean): Item[][] {
+  const groups: Item[][] = []
+  for (const item of items) {
+    if (groups.length === 0 || isFirst(item)) groups.push([])
+    groups.at(-1)!.push(item)
+  }
+  return groups
+}

@@ -1,0 +1,145 @@
+/**
+ * An encoder in front of a stream, on a clock that runs as fast as the encoder sends: what viewers could fetch meanwhile.
+ *
+ * @module
+ */
+import { SegmentCache } from '../../src/hls/segment-cache.ts'
+import { LiveStream, type LiveStreamOptions } from '../../src/stream/live-stream.ts'
+import type { Publication } from '../../src/stream/publication.ts'
+import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
+import { parseM3u8 } from '../support/m3u8.ts'
+import type { Clip } from './clip.ts'
+
+/** A clip is sent in real time. */
+export type Step = Clip | { readonly silentSec: number } | { readonly awaySec: number }
+
+export interface PublishOptions extends Partial<
+  Pick<LiveStreamOptions, 'tracks' | 'segmentSec' | 'maxSegmentSec'>
+> {
+  /** 7 packets of 188 bytes unless told. */
+  readonly payloadBytes?: number
+}
+
+/** A segment as its playlist lists it. */
+export interface ListedSegment {
+  readonly uri: string
+  readonly durationSec: number
+  readonly discontinuity: boolean
+  readonly programDateTimeMs: number
+  readonly bytes: Buffer
+}
+
+export interface PlaylistHistory {
+  /** Each different text that a viewer could fetch, and when it became so. */
+  readonly versions: { text: string; atMs: number }[]
+  /** All that were ever listed. */
+  readonly segments: ListedSegment[]
+}
+
+export interface Published {
+  /** By name; the media playlists that the multivariant playlist ever named. */
+  readonly playlists: ReadonlyMap<string, PlaylistHistory>
+  /** Each different text of the multivariant playlist. */
+  readonly multivariants: readonly string[]
+  /** Codes, in the order in which they came up. */
+  readonly warnings: readonly string[]
+}
+
+const PAYLOAD_BYTES = 1316
+const MAIN_PLAYLIST = 'playlist.m3u8'
+
+/** Sends all of it, then stops the stream. */
+export function publish(steps: readonly Step[], options: PublishOptions = {}): Published {
+  const { payloadBytes = PAYLOAD_BYTES, ...settings } = options
+  let nowUs = 0
+  const clock = { nowUs: () => nowUs, wallMs: () => Date.UTC(2026, 0, 1) + nowUs / 1000 }
+  const stream = new LiveStream('corpus', {
+    clock,
+    ...{ epoch: 'e', cache: new SegmentCache({ maxBytes: 1e9 }) },
+    ...{ segmentSec: 2, maxSegmentSec: 10, playlistSegments: 3 },
+    ...{ lingerSec: 60, reconnectGraceSec: 120 },
+    ...settings,
+  })
+  const warnings = new Set<string>()
+  stream.on('warning', ({ code }) => warnings.add(code))
+  stream.renewKey(clock.wallMs() + 7_200_000)
+
+  const viewer = new Viewer(stream)
+  let publication: Publication | undefined
+  const pass = (untilUs: number) => {
+    for (; nowUs < untilUs; nowUs = Math.min(nowUs + 250_000, untilUs)) stream.tick()
+    viewer.look(nowUs / 1000)
+  }
+  for (const step of steps) {
+    if ('silentSec' in step) pass(nowUs + step.silentSec * 1e6)
+    else if ('awaySec' in step) {
+      publication?.end('timeout')
+      publication = undefined
+      pass(nowUs + step.awaySec * 1e6)
+    } else {
+      const { bytes, sec } = step
+      const encoder = { report: () => PUBLISHER_REPORT, close: () => undefined }
+      publication ??= stream.publish({ ...encoder, lastHeardUs: nowUs })
+      const beganUs = nowUs
+      for (let at = 0; at < bytes.length; at += payloadBytes) {
+        publication.push(bytes.subarray(at, at + payloadBytes))
+        pass(beganUs + (Math.min(at + payloadBytes, bytes.length) / bytes.length) * sec * 1e6)
+      }
+    }
+  }
+  publication?.end('shutdown')
+  viewer.look(nowUs / 1000)
+  stream.stop('api')
+  viewer.look(nowUs / 1000)
+  const { playlists, multivariants } = viewer
+  return { playlists, multivariants, warnings: [...warnings] }
+}
+
+/** Looks at every playlist after every payload, and fetches each segment the moment it is listed. */
+class Viewer {
+  readonly playlists = new Map<string, PlaylistHistory>()
+  readonly multivariants: string[] = []
+  readonly #stream: LiveStream
+  readonly #seen = new Map<string, string>()
+
+  constructor(stream: LiveStream) {
+    this.#stream = stream
+  }
+
+  look(nowMs: number): void {
+    const multivariant = this.#fetchChanged('master.m3u8')
+    if (multivariant !== undefined) this.multivariants.push(multivariant)
+    const names = [MAIN_PLAYLIST, ...readNames(this.multivariants.at(-1) ?? '')]
+    for (const name of new Set([...names, ...this.playlists.keys()])) {
+      const text = this.#fetchChanged(name)
+      if (text !== undefined) this.#record(name, text, nowMs)
+    }
+  }
+
+  #fetchChanged(name: string): string | undefined {
+    const file = this.#stream.file(name)
+    if (file === undefined || this.#seen.get(name) === file.version) return undefined
+    this.#seen.set(name, file.version)
+    return file.bytes.toString()
+  }
+
+  #record(name: string, text: string, atMs: number): void {
+    const history = this.playlists.get(name) ?? { versions: [], segments: [] }
+    this.playlists.set(name, history)
+    history.versions.push({ text, atMs })
+    for (const listed of parseM3u8(text).manifest.segments ?? []) {
+      const { uri, duration: durationSec, discontinuity = false, programDateTime = NaN } = listed
+      if (history.segments.some((segment) => segment.uri === uri)) continue
+      const bytes = this.#stream.file(uri)?.bytes ?? Buffer.alloc(0)
+      const place = { uri, durationSec, discontinuity, programDateTimeMs: programDateTime }
+      history.segments.push({ ...place, bytes })
+    }
+  }
+}
+
+/** Media playlists that a multivariant playlist names. */
+function readNames(text: string): string[] {
+  const variants = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  const renditions = [...text.matchAll(/URI="([^"]+)"/g)].map(([, uri]) => uri!)
+  return [...variants, ...renditions]
+}

@@ -1,0 +1,18 @@
+/**
+ * NAL units of an Annex B byte stream (ISO/IEC 14496-10 B.1), knowing nothing of how it was made.
+ *
+ * @module
+ */
+
+/** @returns each without its start code and without zeros behind it */
+export function readNalUnits(bytes: Buffer): Buffer[] {
+  const starts: number[] = []
+  for (let at = bytes.indexOf(START); at >= 0; at = bytes.indexOf(START, at + 3)) starts.push(at)
+  return starts.map((start, index) => {
+    let end = starts[index + 1] ?? bytes.length
+    while (end > start + 3 && bytes[end - 1] === 0) end--
+    return bytes.subarray(start + 3, end)
+  })
+}
+
+const START = Buffer.from([0, 0, 1])
