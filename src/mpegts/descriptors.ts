@@ -9,9 +9,14 @@
 export const DescriptorTag = {
   REGISTRATION: 0x05,
   ISO_639_LANGUAGE: 0x0a,
-  /** ETSI EN 300 468 Annex D. */
+  METADATA: 0x26,
+  // ETSI EN 300 468 Table 12, Annexes D and G.
+  VBI_TELETEXT: 0x46,
+  TELETEXT: 0x56,
+  SUBTITLING: 0x59,
   AC3: 0x6a,
   ENHANCED_AC3: 0x7a,
+  DTS: 0x7b,
 } as const
 
 /** @returns data of the first descriptor with this tag: a view; undefined where there is none, or not all of it */
@@ -35,4 +40,12 @@ export function findRegistration(descriptors: Buffer): string | undefined {
 export function findLanguage(descriptors: Buffer): string | undefined {
   const code = findDescriptor(descriptors, DescriptorTag.ISO_639_LANGUAGE)?.toString('latin1', 0, 3)
   return code !== undefined && /^[a-z]{3}$/i.test(code) ? code.toLowerCase() : undefined
+}
+
+/** @param format  four characters */
+export function encodeRegistration(format: string): Buffer {
+  return Buffer.concat([
+    Buffer.from([DescriptorTag.REGISTRATION, format.length]),
+    Buffer.from(format, 'latin1'),
+  ])
 }

@@ -10,12 +10,14 @@ export type Codec =
 /** One elementary stream of a program (ISO/IEC 13818-1 2.4.4.9). */
 export interface Track {
   readonly pid: number
-  /** `stream_type` of the PMT (ISO/IEC 13818-1 Table 2-34). */
+  /** `stream_type` (ISO/IEC 13818-1 Table 2-34) of the units as they leave; the PMT may have another. */
   readonly streamType: number
   readonly kind: 'video' | 'audio' | 'data'
   readonly codec: Codec
-  /** ES descriptors as they stood in the PMT. */
+  /** ES descriptors as they stood in the PMT; a registration that belongs to another stream type comes first. */
   readonly descriptors: Buffer
+  /** What to call data in a warning, for example `teletext`; undefined where nothing tells, and for sound and picture. */
+  readonly label?: string
   /** ISO 639 code of the language descriptor. */
   readonly language?: string
   /** From the bitstream, undefined until its parameters were seen. A change of any makes a new `program` output. */
