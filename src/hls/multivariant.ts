@@ -4,10 +4,15 @@
  * @module
  */
 import type { Track } from '../mpegts/track.ts'
+import { listDescriptors } from './descriptors.ts'
 import { languageName, languageTag } from './language.ts'
 import type { RenditionSummary } from './live-playlist.ts'
 import type { AudioRendition, MultivariantPlaylist, Variant } from './playlist.ts'
 import { isAudioRendition, playlistUri, type RenditionName } from './rendition.ts'
+
+/** ISO_639_language_descriptor and its audio_type for commentary on the picture (ISO/IEC 13818-1 2.6.18). */
+const LANGUAGE_DESCRIPTOR = 0x0a
+const VISUAL_IMPAIRED_COMMENTARY = 0x03
 
 /** A rendition that can be played, and what is known of it. */
 export interface Offer {
@@ -27,6 +32,9 @@ export function describePresentation(offers: readonly Offer[]): MultivariantPlay
   const groups = groupSounds(offers)
   return {
     independentSegments: offers.every(({ summary }) => summary.independentSegments),
+    closedCaptions: variants.some(
+      ({ summary }) => videoOf(summary)?.parameters?.closedCaptions === true,
+    ),
     audios: groups.flatMap((group) => describeGroup(group, offers[0])),
     variants: (groups.length === 0 ? [undefined] : groups).flatMap((group) =>
       variants.map((variant) => describeVariant(variant, group)),
@@ -64,6 +72,7 @@ function describeGroup({ id, sounds }: AudioGroup, main: Offer | undefined): Aud
       isDefault: sound === preferred,
       ...(language !== undefined && { language }),
       ...(channels !== undefined && { channels }),
+      ...(describesVideo(sound) && { characteristics: 'public.accessibility.describes-video' }),
       // Sound that is in the variants has no playlist of its own (RFC 8216bis 4.4.6.2.1).
       ...(isAudioRendition(sound.name) && { uri: playlistUri(sound.name) }),
     }
@@ -75,7 +84,7 @@ function describeVariant({ name, summary }: Offer, group: AudioGroup | undefined
   const most = (rate: 'peakBps' | 'averageBps') =>
     Math.max(0, ...alternatives.map((sound) => sound.summary[rate]))
   const { tracks, frameRate } = summary
-  const { width, height } = tracks.find(({ kind }) => kind === 'video')?.parameters ?? {}
+  const { width, height } = videoOf(summary)?.parameters ?? {}
   const carried = [...tracks, ...alternatives.flatMap((sound) => sound.summary.tracks)]
   return {
     uri: playlistUri(name),
@@ -88,8 +97,19 @@ function describeVariant({ name, summary }: Offer, group: AudioGroup | undefined
   }
 }
 
+function videoOf({ tracks }: RenditionSummary): Track | undefined {
+  return tracks.find(({ kind }) => kind === 'video')
+}
+
 function audioOf({ tracks }: RenditionSummary): Track | undefined {
   return tracks.find(({ kind }) => kind === 'audio')
+}
+
+function describesVideo({ summary }: Offer): boolean {
+  const track = audioOf(summary)
+  return listDescriptors(track?.descriptors ?? Buffer.alloc(0)).some(
+    ({ tag, data }) => tag === LANGUAGE_DESCRIPTOR && data[3] === VISUAL_IMPAIRED_COMMENTARY,
+  )
 }
 
 function languageOf(offer: Offer | undefined): string | undefined {

@@ -17,6 +17,10 @@ const MEDIA_PLAYLIST_VERSION = 3
 /** A tick of 90 kHz is 0.00001 s. */
 const DURATION_DECIMALS = 5
 
+/** The first field's first channel: the one that is in use where any is. */
+const CAPTIONS_TAG =
+  '#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID="cc",NAME="CC1",AUTOSELECT=YES,INSTREAM-ID="CC1"'
+
 export function formatMediaPlaylist(playlist: MediaPlaylist): string {
   const lines = [
     '#EXTM3U',
@@ -34,7 +38,11 @@ export function formatMediaPlaylist(playlist: MediaPlaylist): string {
 export function formatMultivariantPlaylist(playlist: MultivariantPlaylist): string {
   const lines = ['#EXTM3U']
   if (playlist.independentSegments) lines.push('#EXT-X-INDEPENDENT-SEGMENTS')
-  lines.push(...playlist.audios.map(formatAudio), ...playlist.variants.flatMap(formatVariant))
+  lines.push(...playlist.audios.map(formatAudio))
+  if (playlist.closedCaptions) lines.push(CAPTIONS_TAG)
+  // NONE stands with all variants or with none (RFC 8216bis 4.4.6.2), and so does the group.
+  const captions = playlist.closedCaptions ? '"cc"' : 'NONE'
+  lines.push(...playlist.variants.flatMap((variant) => formatVariant(variant, captions)))
   return `${lines.join('\n')}\n`
 }
 
@@ -50,16 +58,17 @@ function formatSegment(segment: PlaylistSegment): string[] {
 }
 
 function formatAudio(audio: AudioRendition): string {
-  const { groupId, name, language, isDefault, channels, uri } = audio
+  const { groupId, name, language, isDefault, channels, characteristics, uri } = audio
   const attributes = ['TYPE=AUDIO', `GROUP-ID="${groupId}"`, `NAME="${name}"`]
   if (language !== undefined) attributes.push(`LANGUAGE="${language}"`)
   attributes.push(`DEFAULT=${isDefault ? 'YES' : 'NO'}`, 'AUTOSELECT=YES')
   if (channels !== undefined) attributes.push(`CHANNELS="${channels}"`)
+  if (characteristics !== undefined) attributes.push(`CHARACTERISTICS="${characteristics}"`)
   if (uri !== undefined) attributes.push(`URI="${uri}"`)
   return `#EXT-X-MEDIA:${attributes.join(',')}`
 }
 
-function formatVariant(variant: Variant): string[] {
+function formatVariant(variant: Variant, captions: string): string[] {
   const { resolution, frameRate } = variant
   const attributes = [
     `BANDWIDTH=${Math.ceil(variant.peakBps)}`,
@@ -71,6 +80,6 @@ function formatVariant(variant: Variant): string[] {
   }
   if (frameRate !== undefined) attributes.push(`FRAME-RATE=${frameRate.toFixed(3)}`)
   if (variant.audioGroup !== undefined) attributes.push(`AUDIO="${variant.audioGroup}"`)
-  // No CLOSED-CAPTIONS=NONE: pictures may hold some, and hls.js drops them where the playlist denies it.
+  attributes.push(`CLOSED-CAPTIONS=${captions}`)
   return [`#EXT-X-STREAM-INF:${attributes.join(',')}`, variant.uri]
 }

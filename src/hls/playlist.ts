@@ -33,6 +33,8 @@ export interface PlaylistSegment {
 export interface MultivariantPlaylist {
   /** EXT-X-INDEPENDENT-SEGMENTS, for all playlists that it names. */
   readonly independentSegments: boolean
+  /** CLOSED-CAPTIONS: the pictures hold some, in CEA-608 or CEA-708. */
+  readonly closedCaptions: boolean
   readonly audios: readonly AudioRendition[]
   readonly variants: readonly Variant[]
 }
@@ -49,6 +51,8 @@ export interface AudioRendition {
   readonly isDefault: boolean
   /** CHANNELS */
   readonly channels?: number
+  /** CHARACTERISTICS */
+  readonly characteristics?: string
   /** Of its media playlist; none: it is in the variants. */
   readonly uri?: string
 }

@@ -8,6 +8,7 @@ import { crc32Mpeg2 } from '../binary/crc32.ts'
 import type { Track } from '../mpegts/track.ts'
 import { listTracks, type CarriedTracks } from './carried-tracks.ts'
 import { TS_PACKET_BYTES } from './continuity.ts'
+import { listDescriptors } from './descriptors.ts'
 
 export const PSI_BYTES = 2 * TS_PACKET_BYTES
 
@@ -113,14 +114,8 @@ function packetize(pid: number, section: Buffer): Buffer {
 }
 
 function keptDescriptors({ descriptors }: Track): Buffer {
-  const kept: Buffer[] = []
-  for (let offset = 0; offset + 2 <= descriptors.length;) {
-    const end = offset + 2 + descriptors[offset + 1]!
-    if (end > descriptors.length) break
-    if (KEPT_DESCRIPTORS.has(descriptors[offset]!)) kept.push(descriptors.subarray(offset, end))
-    offset = end
-  }
-  return Buffer.concat(kept)
+  const kept = listDescriptors(descriptors).filter(({ tag }) => KEPT_DESCRIPTORS.has(tag))
+  return Buffer.concat(kept.map(({ bytes }) => bytes))
 }
 
 function freePid(carried: CarriedTracks): number {
