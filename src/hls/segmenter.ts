@@ -142,7 +142,9 @@ export class Segmenter {
     this.#wallMs = wallMs
     if (output.type === 'unit') this.#pushUnit(output.unit)
     else if (output.type === 'program') this.#setProgram(output.program, output.layoutChanged)
-    else if (output.pid === this.#carried.pcrPid) this.#pushPackets(output.chunks)
+    else if (output.type === 'packets' && output.pid === this.#carried.pcrPid) {
+      this.#pushPackets(output.chunks)
+    }
     return this.#takeOutputs()
   }
 

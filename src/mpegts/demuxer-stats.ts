@@ -27,6 +27,11 @@ export class DemuxerStats {
   pmtSections = 0
   /** Sections whose checksum is wrong; dropped. */
   psiCrcErrors = 0
+  /** Of splice information, valid ones, repetitions included. */
+  spliceSections = 0
+  /** Splice information that cannot be read; dropped. */
+  encryptedSplices = 0
+  malformedSplices = 0
   /** PES packets that left as units. */
   units = 0
   damagedUnits = 0

@@ -2,7 +2,8 @@
  * From the bytes of a transport stream to the PES units of one program (ISO/IEC 13818-1 2.4).
  *
  * ```
- * bytes ─► PacketSync ─► PID ─┬─► SectionAssembler ─► ProgramSelector ─► which PIDs are carried
+ * bytes ─► PacketSync ─► PID ─┬─► SectionAssembler ─┬─► ProgramSelector ─► which PIDs are carried
+ *                             │                     └─► splice
  *                             └─► PesAssembler ─► ElementaryStream ─► unit
  * ```
  *
@@ -30,6 +31,13 @@ import type { ProgramChoice } from './program-choice.ts'
 import { ProgramSelector } from './program-selector.ts'
 import { layRoutes, type Route } from './route.ts'
 import { decodeSection } from './section.ts'
+import { SectionHistory } from './section-history.ts'
+import {
+  decodeSpliceInfo,
+  isEncryptedSplice,
+  SPLICE_INFO_TABLE_ID,
+  type SpliceInfo,
+} from './splice-info.ts'
 import { describeTrack } from './stream-type.ts'
 import { Timeline } from './timeline.ts'
 import type { Program } from './track.ts'
@@ -55,6 +63,7 @@ export class Demuxer {
   readonly #sync = new PacketSync(this.#stats)
   readonly #selector: ProgramSelector
   readonly #timeline = new Timeline()
+  readonly #splices = new SectionHistory()
   /** By PID. */
   #routes = new Map<number, Route>()
   /** Tracks of the program by PID. */
@@ -242,13 +251,15 @@ export class Demuxer {
   }
 
   #handleSection(pid: number, section: Buffer, outputs: DemuxerOutput[]): void {
+    const isSplice = section[0] === SPLICE_INFO_TABLE_ID
     const fields = decodeSection(section)
-    if (fields === undefined) return
+    if (fields === undefined && !isSplice) return
     if (crc32Mpeg2(section) !== 0) {
       this.#stats.psiCrcErrors++
       return
     }
-    if (!fields.current) return
+    if (isSplice) this.#handleSplice(section, outputs)
+    if (fields?.current !== true) return
     if (pid === PAT_PID && fields.tableId === PAT_TABLE_ID) {
       this.#stats.patSections++
       if (this.#selector.handlePat(fields)) this.#updateRoutes()
@@ -257,6 +268,27 @@ export class Demuxer {
       const map = this.#selector.handlePmt(pid, fields.extension, fields.body)
       if (map !== undefined) this.#carry(map, outputs)
     }
+  }
+
+  #handleSplice(section: Buffer, outputs: DemuxerOutput[]): void {
+    this.#stats.spliceSections++
+    if (isEncryptedSplice(section)) {
+      this.#stats.encryptedSplices++
+      return
+    }
+    if (this.#splices.push(section, this.#timeline.latest?.dtsTicks ?? 0)) return
+    const splice = decodeSpliceInfo(section)
+    if (splice === undefined) {
+      this.#stats.malformedSplices++
+      return
+    }
+    outputs.push({ type: 'splice', splice: this.#unwrap(splice) })
+  }
+
+  #unwrap(splice: SpliceInfo): SpliceInfo {
+    const { ptsTicks } = splice
+    if (ptsTicks === undefined) return splice
+    return { ...splice, ptsTicks: this.#timeline.unwrap(ptsTicks, ptsTicks).ptsTicks }
   }
 
   /** Makes this the program that is carried. Streams that go on keep their open PES; the others are flushed. */

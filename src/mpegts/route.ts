@@ -6,10 +6,11 @@
 import { Continuity } from './continuity.ts'
 import type { ElementaryStream } from './elementary-stream.ts'
 import { NULL_PID, PAT_PID } from './packet.ts'
-import { SectionAssembler } from './section.ts'
+import { MAX_PRIVATE_BYTES, SectionAssembler } from './section.ts'
+import { SPLICE_INFO_STREAM_TYPE } from './splice-info.ts'
 import { isCarriedInPes } from './stream-type.ts'
 
-/** Into sections of a table, into PES packets of a stream, or nowhere: a PID that carries nothing but a PCR. */
+/** Into sections, into PES packets of a stream, or nowhere: a PID that carries nothing but a PCR. */
 export interface Route {
   readonly continuity: Continuity
   readonly sections?: SectionAssembler
@@ -36,16 +37,20 @@ export function layRoutes(
   carried: Carried,
 ): Map<number, Route> {
   const routes = new Map<number, Route>()
-  for (const pid of [PAT_PID, ...carried.mapPids]) {
+  const laySections = (pid: number, maxBytes?: number) => {
     const known = before.get(pid)
     const goesOn = known?.sections !== undefined
     routes.set(
       pid,
-      goesOn ? known : { continuity: new Continuity(), sections: new SectionAssembler() },
+      goesOn ? known : { continuity: new Continuity(), sections: new SectionAssembler(maxBytes) },
     )
   }
+  for (const pid of [PAT_PID, ...carried.mapPids]) laySections(pid)
   for (const [pid, stream] of carried.streams) {
-    if (routes.has(pid) || !isCarriedInPes(stream.track.streamType)) continue
+    const { streamType } = stream.track
+    if (routes.has(pid)) continue
+    if (streamType === SPLICE_INFO_STREAM_TYPE) laySections(pid, MAX_PRIVATE_BYTES)
+    if (!isCarriedInPes(streamType)) continue
     const known = before.get(pid)
     const goesOn = known?.stream === stream
     routes.set(pid, goesOn ? known : { continuity: new Continuity(), stream })

@@ -11,8 +11,9 @@
  * @module
  */
 
-/** Sections of PAT and PMT, header included (2.4.4.5, 2.4.4.9). */
-const MAX_SECTION_BYTES = 1024
+/** Of sections, header included: those of PAT and PMT (2.4.4.5, 2.4.4.9), and private ones (2.4.4.11). */
+const MAX_PSI_BYTES = 1024
+export const MAX_PRIVATE_BYTES = 4096
 
 /** Up to and including `section_length`. */
 const LENGTH_HEADER_BYTES = 3
@@ -24,9 +25,14 @@ const STUFFING = 0xff
 
 /** `push` the payload of each packet of a PID, `reset` where packets were lost. */
 export class SectionAssembler {
-  readonly #section = Buffer.allocUnsafe(MAX_SECTION_BYTES)
+  readonly #section: Buffer
   /** Bytes gathered; undefined while no section is open. */
   #length: number | undefined
+
+  /** @param maxBytes  a longer section is dropped */
+  constructor(maxBytes = MAX_PSI_BYTES) {
+    this.#section = Buffer.allocUnsafe(maxBytes)
+  }
 
   /** @returns copies of the sections completed, their checksums not verified */
   push(payload: Buffer, unitStart: boolean): Buffer[] {
@@ -53,7 +59,7 @@ export class SectionAssembler {
     let taken = 0
     while (this.#length !== undefined && taken < bytes.length) {
       const wanted = this.#sectionBytes(this.#length)
-      if (wanted > MAX_SECTION_BYTES) {
+      if (wanted > this.#section.length) {
         this.#length = undefined
         return bytes.length
       }

@@ -72,7 +72,10 @@ function decodeSegmentation(bytes: Buffer): Segmentation | undefined {
   reader.skipBits(16)
   if (reader.overrun) return undefined
   return {
-    ...{ eventId, cancelled, typeId, upidType },
+    eventId,
+    cancelled,
+    typeId,
+    upidType,
     ...(durationTicks !== undefined && { durationTicks }),
     upid: bytes.subarray(upidAt, upidAt + upidBytes),
   }

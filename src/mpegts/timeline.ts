@@ -5,6 +5,8 @@
  */
 import { unwrapTimestamp33 } from '../binary/timestamp-33.ts'
 
+export const TICKS_PER_SEC = 90_000
+
 /** 90 kHz, unwrapped. */
 export interface Times {
   readonly ptsTicks: number

@@ -189,6 +189,7 @@ function isWellFormed(output: DemuxerOutput): boolean {
     return new Set(pids).size === pids.length
   }
   if (output.type === 'packets') return isPackets(output.chunks)
+  if (output.type === 'splice') return Number.isSafeInteger(output.splice.ptsTicks ?? 0)
   const { chunks, sizeBytes, ptsTicks, dtsTicks } = output.unit
   const sum = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
   return (

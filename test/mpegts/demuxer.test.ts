@@ -12,7 +12,10 @@ const BOTH = [VIDEO, AUDIO]
 
 /** An H.264 access unit without a key picture, recognised by its filling. */
 const frame = (fill: number, sizeBytes = 400): Buffer =>
-  Buffer.concat([Buffer.from([0, 0, 0, 1, 0x41, 0x9a]), Buffer.alloc(sizeBytes, fill)])
+  Buffer.concat([
+    Buffer.from([0, 0, 0, 1, 0x09, 0xf0, 0, 0, 0, 1, 0x41, 0x9a]),
+    Buffer.alloc(sizeBytes, fill),
+  ])
 
 /** Video PES of unknown length, as ffmpeg sends them. */
 const videoPes = (fill: number, ptsTicks: number, sizeBytes?: number): Buffer =>
@@ -26,6 +29,7 @@ const summary = (outputs: readonly DemuxerOutput[]) =>
   outputs.map((output) => {
     if (output.type === 'program') return `program${output.layoutChanged ? ' changed' : ''}`
     if (output.type === 'packets') return `packets ${output.pid}`
+    if (output.type === 'splice') return `splice ${output.splice.ptsTicks}`
     const { track, ptsTicks, damaged } = output.unit
     return `${track.kind} ${ptsTicks}${damaged ? ' damaged' : ''}`
   })
@@ -787,8 +791,8 @@ t.test('what the network may send', async (t) => {
   })
 
   t.test('sections on a track`s PID are not taken for PES packets', async (t) => {
-    const splices = { pid: 0x102, streamType: 0x86 }
-    const ts = new TsBuilder().program([AUDIO, splices])
+    const sections = { pid: 0x102, streamType: 0x05 }
+    const ts = new TsBuilder().program([AUDIO, sections])
     ts.sections(0x102, Buffer.from([0xfc, 0x30, 0x11, ...Buffer.alloc(17)]))
     ts.unit(0x101, audioPes(1, 3000))
     const demuxer = new Demuxer()

@@ -1,13 +1,18 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { crc32Mpeg2 } from '../../src/binary/crc32.ts'
+import { Demuxer } from '../../src/mpegts/demuxer.ts'
 import { decodeSpliceInfo, isEncryptedSplice } from '../../src/mpegts/splice-info.ts'
+import { demux } from './demux.ts'
 import {
   segmentationDescriptor,
   spliceInsert,
   spliceSection,
   timeSignal,
 } from './splice-builder.ts'
+import { pesPacket, TsBuilder } from './ts-builder.ts'
+
+const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex')
 
 const decode = (base64: string) => {
   const section = Buffer.from(base64, 'base64')
@@ -117,10 +122,7 @@ t.test('adds the adjustment modulo 2^33 (9.6)', async (t) => {
 
 t.test('takes the first time of an insert by components (9.7.3)', async (t) => {
   // Two components, the first without a time of its own.
-  const command = Buffer.from(
-    '00000007' + '7f' + '8f' + '02' + '017f' + '02fe00000100' + '00010000',
-    'hex',
-  )
+  const command = hex('00000007 7f 8f 02 017f 02fe00000100 00010000')
   t.match(decodeSpliceInfo(spliceSection(5, command)), {
     ptsTicks: 0x100,
     command: { eventId: 7, outOfNetwork: true },
@@ -128,10 +130,7 @@ t.test('takes the first time of an insert by components (9.7.3)', async (t) => {
 })
 
 t.test('reads the segmentation of single components (10.3.3)', async (t) => {
-  const data = Buffer.from(
-    '43554549' + '00000009' + '7f' + '3f' + '01' + '05fe00000000' + '0000' + '300000',
-    'hex',
-  )
+  const data = hex('43554549 00000009 7f 3f 01 05fe00000000 0000 300000')
   const descriptors = Buffer.concat([Buffer.from([2, data.length]), data])
   t.match(decodeSpliceInfo(timeSignal(900_000, [], { descriptors })), {
     command: { segmentations: [{ eventId: 9, typeId: 0x30 }] },
@@ -230,7 +229,7 @@ t.test('whatever arrives, nothing is thrown, and nothing beyond the section is r
   const sample = fc.constantFrom(
     spliceInsert({ eventId: 1, ptsTicks: 1, break: { durationTicks: 1, autoReturn: true } }),
     timeSignal(5, [{ eventId: 1, durationTicks: 9, upid: Buffer.alloc(9) }, { eventId: 2 }]),
-    spliceSection(5, Buffer.from('00000007' + '7f' + '8f' + 'ff' + '017f', 'hex')),
+    spliceSection(5, hex('00000007 7f 8f ff 017f')),
   )
   const damage = fc.array(fc.tuple(fc.nat(200), fc.nat(255)), { maxLength: 8 })
   fc.assert(
@@ -249,4 +248,80 @@ t.test('whatever arrives, nothing is thrown, and nothing beyond the section is r
     }),
     { numRuns: 3000 },
   )
+})
+
+const PMT = [
+  { pid: 0x101, streamType: 0x0f },
+  { pid: 0x1f0, streamType: 0x86 },
+]
+const audio = (ptsTicks: number) => pesPacket(Buffer.alloc(100, 1), { ptsTicks, streamId: 0xc0 })
+
+const splicesOf = (ts: TsBuilder, demuxer = new Demuxer()) =>
+  demux(ts.bytes, [1316], demuxer).flatMap((output) =>
+    output.type === 'splice' ? [output.splice] : [],
+  )
+
+t.test('the demuxer puts out what comes on a PID of stream type 86 (8.1)', async (t) => {
+  t.test('in its place, ahead of its time, with the section as it was sent', async (t) => {
+    const section = spliceInsert({ eventId: 1, ptsTicks: 450_000 })
+    const ts = new TsBuilder().program(PMT).unit(0x101, audio(90_000)).sections(0x1f0, section)
+    const outputs = demux(ts.unit(0x101, audio(180_000)).bytes)
+    t.match(outputs, [
+      { type: 'program' },
+      { type: 'unit', unit: { ptsTicks: 90_000 } },
+      { type: 'splice', splice: { section, ptsTicks: 450_000 } },
+      { type: 'unit', unit: { ptsTicks: 180_000 } },
+    ])
+  })
+
+  t.test('with its time continued past 33 bits, as those of units are', async (t) => {
+    const wrap = 2 ** 33
+    const ts = new TsBuilder()
+      .program(PMT)
+      .unit(0x101, audio(wrap - 90_000))
+      .sections(0x1f0, spliceInsert({ eventId: 1, ptsTicks: wrap + 90_000 }))
+    t.match(splicesOf(ts), [{ ptsTicks: wrap + 90_000 }])
+  })
+
+  t.test('also where it spans packets: up to 4096 bytes', async (t) => {
+    const upid = Buffer.alloc(200, 7)
+    const segmentations = Array.from({ length: 15 }, (_, eventId) => ({ eventId, upid }))
+    const ts = new TsBuilder().program(PMT).sections(0x1f0, timeSignal(1, segmentations))
+    t.equal(splicesOf(ts)[0]?.section.length, 14 + 5 + 2 + 15 * 217 + 4)
+  })
+
+  t.test('once, however often it is repeated, unless much later', async (t) => {
+    const demuxer = new Demuxer()
+    const now = spliceInsert({ eventId: 1 })
+    const ts = new TsBuilder().program(PMT)
+    for (const sec of [1, 2, 8, 17, 30]) {
+      ts.unit(0x101, audio(sec * 90_000)).sections(0x1f0, now, spliceInsert({ eventId: sec }))
+    }
+    const ids = splicesOf(ts, demuxer).map(({ command }) =>
+      command.type === 'splice-insert' ? command.eventId : undefined,
+    )
+    t.strictSame(ids, [1, 2, 8, 17, 1, 30])
+    t.match(demuxer.stats, { spliceSections: 10 })
+  })
+
+  t.test('not where it is encrypted, damaged or broken', async (t) => {
+    const demuxer = new Demuxer()
+    const damaged = spliceInsert({ eventId: 1, ptsTicks: 1 })
+    damaged[15]! ^= 1
+    const ts = new TsBuilder()
+      .program(PMT)
+      .sections(0x1f0, spliceInsert({ eventId: 1 }, { encrypted: true }))
+      .sections(0x1f0, damaged)
+      .sections(0x1f0, spliceInsert({ eventId: 1 }, { protocolVersion: 9 }))
+      .sections(0x1f0, hex('fc3000'))
+    t.same(splicesOf(ts, demuxer), [])
+    t.match(demuxer.stats, {
+      ...{ spliceSections: 2, encryptedSplices: 1, malformedSplices: 1, psiCrcErrors: 2 },
+    })
+  })
+
+  t.test('and nothing of another PID', async (t) => {
+    const ts = new TsBuilder().program(PMT).sections(0x1f1, spliceInsert({ eventId: 1 }))
+    t.same(splicesOf(ts), [])
+  })
 })
