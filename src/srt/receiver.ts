@@ -76,6 +76,8 @@ export class Receiver {
   readonly #sink: Pick<PayloadSink, 'push' | 'gap'>
   readonly #rate: RateMeter
   readonly #givenUp: LossRange[] = []
+  /** A packet that was too far ahead to be kept, unless the one that was due has come since. */
+  #outOfReach: number | undefined
   #stopped = false
 
   constructor(options: ReceiverOptions) {
@@ -120,6 +122,7 @@ export class Receiver {
     const sequence = sequenceNumber(datagram)
     const deliveryUs = this.#deliveryClock.deliveryUs(timestampUs(datagram), nowUs)
     if (sequence === buffer.next && !buffer.hasGap) {
+      this.#outOfReach = undefined
       buffer.pass()
       if (isRetransmitted(datagram)) counters.retransmitted++
       this.#sink.push(datagram.subarray(HEADER_BYTES))
@@ -170,19 +173,27 @@ export class Receiver {
     this.#deliverHeld()
   }
 
-  /** Whether the buffer can take the packet, once what blocks it is late. With nothing to wait for, anything new can. */
+  /** Whether the buffer can take the packet, once what blocks it is late. With nothing to wait for, it follows a jump. */
   #isWithinReach(sequence: number): boolean {
     const { next, hasGap } = this.#buffer
     if (sequenceDistance(next, sequence) < this.#windowPackets) return true
-    if (hasGap) {
+    const before = this.#outOfReach
+    this.#outOfReach = sequence
+    // One alone may bear a number that was altered or made up. Followed, it would make stale all that is really sent.
+    if (hasGap || before === undefined || !this.#isSoonAfter(before, sequence)) {
       this.#counters.overflow++
       return false
     }
     // The sender went on after an outage. libsrt ends the connection here (srt#2093).
     this.#counters.resync++
-    this.#counters.lost += sequenceDistance(next, sequence)
-    this.#giveUpTo(sequence)
-    return true
+    this.#counters.lost += sequenceDistance(next, before)
+    this.#giveUpTo(before)
+    return !this.#stopped
+  }
+
+  #isSoonAfter(before: number, sequence: number): boolean {
+    const distance = sequenceDistance(before, sequence)
+    return distance > 0 && distance < this.#windowPackets
   }
 
   #countStale(sequence: number): void {

@@ -74,7 +74,7 @@ export interface SrtStats {
   readonly pktRcvUndecryptTotal: number
   /** Of a packet filter (FEC), set aside. */
   readonly pktRcvFilterTotal: number
-  /** Dropped on arrival: too far ahead of a missing packet to be kept. */
+  /** Dropped on arrival: too far ahead of a missing packet to be kept, or alone so far ahead of all. */
   readonly pktRcvOverflowTotal: number
   /** Jumps of the sequence number that reception followed; what they left out counts as lost and dropped. */
   readonly pktRcvResyncTotal: number
