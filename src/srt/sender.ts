@@ -231,8 +231,9 @@ export class Sender {
   /** Losses first, as far as the budget goes: they are the next to be late. */
   #transmit(nowUs: number): void {
     while (this.#pacer.maySend(nowUs)) {
-      const newWaits =
-        this.#buffer.waitingPackets > 0 && this.#buffer.flightPackets < this.#peerWindowPackets
+      // One may always be under way, or a lost word of new room would be waited for on both sides.
+      const windowPackets = Math.max(this.#peerWindowPackets, 1)
+      const newWaits = this.#buffer.waitingPackets > 0 && this.#buffer.flightPackets < windowPackets
       if (this.#buffer.requestedPackets > 0 && this.#resendBudget.allows(newWaits)) {
         this.#resend(nowUs)
       } else if (newWaits) this.#sendNew(nowUs)
