@@ -72,7 +72,8 @@ export class LossReporter {
   /** To be called before a packet is held that leaves out others, from the buffer's end on. */
   noticeGap(nowUs: number): void {
     if (!this.#buffer.hasGap) this.#dueUs = nowUs + this.#intervalUs
-    if (this.#hasFresh) return
+    // Where nothing is missing, what was fresh came in time.
+    else if (this.#hasFresh) return
     this.#hasFresh = true
     this.#freshUs = nowUs
     this.#reportedTo = this.#buffer.end

@@ -192,6 +192,19 @@ t.test('a quarter of the round trip is the longest wait for reordering', async (
   t.strictSame(lossesOf(take(ControlType.NAK)), [[range(5)]])
 })
 
+t.test('every gap is waited for, however soon after one that closed', async (t) => {
+  const { receiver, rtt, arrive, take } = createReceiver()
+  for (const number of [0, 2, 3, 4, 1]) arrive(number)
+  take(ControlType.NAK)
+  rtt.adopt(40_000, 0)
+  for (const number of [6, 5]) arrive(number, 0, 30_000)
+  for (const number of [8, 7]) arrive(number, 0, 40_000)
+  t.strictSame(take(ControlType.NAK), [])
+  arrive(10, 0, 41_000)
+  receiver.tick(51_000)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(9)]])
+})
+
 t.test('what was learned of reordering fades', async (t) => {
   const { receiver, arrive } = createReceiver()
   for (const number of [0, 2, 3, 4, 5, 6, 7, 8, 1]) arrive(number)
