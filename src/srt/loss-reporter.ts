@@ -21,8 +21,12 @@ import { ControlType, HEADER_BYTES } from './wire/packet.ts'
 const NAK_SHARE = 0.1
 const MIN_NAK_BYTES_PER_SEC = 64_000
 
+/** With less latency than so many round trips, what is waited for reordering is missing for repairs. */
+const PATIENT_ROUND_TRIPS = 3
+
 export interface LossReporterOptions {
   readonly buffer: ReceiveBuffer
+  readonly latencyUs: number
   /** The sender does not send a packet twice because it was asked for twice: asking often makes up for lost NAKs. */
   readonly eagerNak: boolean
   readonly rtt: RttEstimator
@@ -32,6 +36,7 @@ export interface LossReporterOptions {
 
 export class LossReporter {
   readonly #buffer: ReceiveBuffer
+  readonly #latencyUs: number
   readonly #eagerNak: boolean
   readonly #rtt: RttEstimator
   readonly #transmitter: Transmitter
@@ -48,6 +53,7 @@ export class LossReporter {
 
   constructor(options: LossReporterOptions) {
     this.#buffer = options.buffer
+    this.#latencyUs = options.latencyUs
     this.#eagerNak = options.eagerNak
     this.#rtt = options.rtt
     this.#transmitter = options.transmitter
@@ -88,13 +94,19 @@ export class LossReporter {
   reportFresh(nowUs: number): void {
     if (!this.#hasFresh) return
     const { end } = this.#buffer
-    const patient = nowUs - this.#freshUs < this.#rtt.rttUs / 4
+    const patient = nowUs - this.#freshUs < this.#patienceUs
     const until = patient ? addToSequence(end, -1 - this.#tolerance.packets) : end
     if (sequenceDistance(this.#reportedTo, until) <= 0) return
     this.#send(this.#buffer.missing(this.#reportedTo, until, MAX_LOSS_RANGES), nowUs)
     this.#reportedTo = until
     this.#hasFresh = this.#buffer.missing(until, end, 1).length > 0
     this.#freshUs = nowUs
+  }
+
+  /** How long a gap may be mere reordering. */
+  get #patienceUs(): number {
+    const { rttUs } = this.#rtt
+    return this.#latencyUs < PATIENT_ROUND_TRIPS * rttUs ? 0 : rttUs / 4
   }
 
   /** @param bytesPerSec  what arrives */

@@ -85,7 +85,11 @@ export class Receiver {
     this.#marksRetransmissions = options.marksRetransmissions
     this.#buffer = new ReceiveBuffer(options.initialSequenceNumber)
     this.#acknowledger = new Acknowledger(options)
-    this.#lossReporter = new LossReporter({ ...options, buffer: this.#buffer })
+    this.#lossReporter = new LossReporter({
+      ...options,
+      buffer: this.#buffer,
+      latencyUs: options.delivery.latencyUs,
+    })
     this.#deliveryClock = new DeliveryClock(options.delivery)
     this.#decryption = options.decryption
     this.#sink = options.sink

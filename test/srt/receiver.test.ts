@@ -152,7 +152,8 @@ t.test('peers that answer every request anew are asked less often', async (t) =>
 })
 
 t.test('a packet that comes late teaches to wait for others', async (t) => {
-  const { receiver, arrive, take } = createReceiver()
+  const { receiver, rtt, arrive, take } = createReceiver()
+  rtt.adopt(40_000, 0)
   for (const number of [0, 2, 3, 4]) arrive(number)
   t.equal(take(ControlType.NAK).length, 1, 'nothing is known yet')
   arrive(1)
@@ -166,7 +167,8 @@ t.test('a packet that comes late teaches to wait for others', async (t) => {
 })
 
 t.test('two gaps that may be reordering are told apart', async (t) => {
-  const { arrive, take } = createReceiver()
+  const { rtt, arrive, take } = createReceiver()
+  rtt.adopt(40_000, 0)
   for (const number of [0, 2, 3, 4, 1]) arrive(number)
   take(ControlType.NAK)
   for (const number of [6, 8]) arrive(number)
@@ -189,6 +191,15 @@ t.test('a quarter of the round trip is the longest wait for reordering', async (
   receiver.tick(noticedUs + 9_999)
   t.strictSame(take(ControlType.NAK), [], 'and the periodic report leaves it out as well')
   receiver.tick(noticedUs + 10_000)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(5)]])
+})
+
+t.test('nothing waits for reordering where the latency leaves no time for it', async (t) => {
+  const { rtt, arrive, take } = createReceiver()
+  for (const number of [0, 2, 3, 4, 1]) arrive(number)
+  take(ControlType.NAK)
+  rtt.adopt(LATENCY_US / 3 + 1, 0)
+  arrive(6)
   t.strictSame(lossesOf(take(ControlType.NAK)), [[range(5)]])
 })
 
