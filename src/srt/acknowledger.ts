@@ -78,7 +78,7 @@ export class Acknowledger {
     if (position === this.#acked) {
       if (sinceUs < this.#rtt.answerUs) return
     } else if (this.#packetsSinceAck < ACK_PACKETS && sinceUs < ACK_DELAY_US) return
-    this.#acked = position
+    this.#lightAcked = this.#acked = position
     this.#ackedUs = nowUs
     this.#packetsSinceAck = 0
     const number = this.#history.record(position, nowUs)

@@ -418,6 +418,8 @@ t.test('a light ACK after 64 packets without a full one (3.2.4)', async (t) => {
   t.strictSame(acks.map(decodeAck), [{ nextExpected: 64 }, { nextExpected: 128 }])
   receiver.tick(30_000)
   t.equal(decodeAck(take(ControlType.ACK)[0]!)?.nextExpected, 130)
+  for (let number = 131; number < 200; number++) arrive(number, 0, 31_000)
+  t.strictSame(take(ControlType.ACK), [], 'what a full one told is not told again')
 })
 
 t.test('a drop request releases the gap it covers (3.2.9)', async (t) => {
