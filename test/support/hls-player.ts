@@ -9,8 +9,14 @@ export interface PlayerState {
   readonly currentTimeSec: number
   readonly width: number
   readonly height: number
-  /** The segment on the screen: how many discontinuities lie before it, and its level. */
-  readonly shown: { readonly discontinuities: number; readonly level: number } | null
+  /** The segment on the screen: how many discontinuities lie before it. */
+  readonly shown: { readonly discontinuities: number } | null
+  /** Heights of the levels there are, lowest bandwidth first. */
+  readonly levels: readonly number[]
+  /** Names of the audio tracks there are. */
+  readonly audioTracks: readonly string[]
+  /** Where the sound that was buffered last came from: its playlist, or that of the pictures. */
+  readonly soundFrom: string | null
   /** Bytes of sound that were decoded so far. */
   readonly audioDecodedBytes: number
   /** Pictures that were decoded so far. */
@@ -27,11 +33,15 @@ const video = document.querySelector('video')
 const hls = new Hls()
 const fatalErrors = []
 let shown = null
+let soundFrom = null
 hls.on(Hls.Events.ERROR, (_, { type, details, fatal, error }) => {
   if (fatal) fatalErrors.push([type, details, error?.message].join(': '))
 })
 hls.on(Hls.Events.FRAG_CHANGED, (_, { frag }) => {
-  shown = { discontinuities: frag.cc, level: frag.level }
+  shown = { discontinuities: frag.cc }
+})
+hls.on(Hls.Events.FRAG_BUFFERED, (_, { frag }) => {
+  if (frag.elementaryStreams.audio) soundFrom = frag.baseurl.replace(/.*\\//, '')
 })
 hls.on(Hls.Events.MANIFEST_PARSED, () => void video.play())
 hls.attachMedia(video)
@@ -41,6 +51,9 @@ const state = () => ({
   width: video.videoWidth,
   height: video.videoHeight,
   shown,
+  levels: hls.levels.map(({ height }) => height),
+  audioTracks: hls.audioTracks.map(({ name }) => name),
+  soundFrom,
   audioDecodedBytes: video.webkitAudioDecodedByteCount,
   framesDecoded: video.getVideoPlaybackQuality().totalVideoFrames,
   fatalErrors,
@@ -57,6 +70,16 @@ export async function openPlayer(context: BrowserContext, playlistUrl: string): 
   )
   await page.goto(new URL(`/player?src=${encodeURIComponent(playlistUrl)}`, playlistUrl).href)
   return page
+}
+
+/** Switches at the next segment; `index` in `levels`. */
+export async function switchLevel(page: Page, index: number): Promise<void> {
+  await page.evaluate(`hls.nextLevel = ${index}`)
+}
+
+/** @param index  in `audioTracks` */
+export async function switchAudioTrack(page: Page, index: number): Promise<void> {
+  await page.evaluate(`hls.audioTrack = ${index}`)
 }
 
 export function playerState(page: Page): Promise<PlayerState> {
