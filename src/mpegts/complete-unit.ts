@@ -1,7 +1,10 @@
 /**
- * Key frames that a decoder can start with: an access unit delimiter first, which transport streams must have
- * (ISO/IEC 13818-1 2.14.1, 2.17.1) and players ask for, and all parameter sets. What an encoder leaves out is inserted;
- * nothing that it sent is changed.
+ * Pictures as players ask for them: an access unit delimiter first, which transport streams must have (ISO/IEC 13818-1
+ * 2.14.1, 2.17.1), and before key frames all parameter sets. What an encoder leaves out is inserted; nothing that it sent
+ * is changed.
+ *
+ * The delimiter goes before all pictures or none: hls.js, once it saw one, takes a picture without for a part of the
+ * picture before.
  *
  * @module
  */
@@ -29,12 +32,12 @@ const START_CODE = Buffer.from([0, 0, 0, 1])
 const START_BYTES = 16
 
 /**
- * @param chunks  an undamaged key frame: one PES as whole transport packets
+ * @param chunks  a picture: one PES as whole transport packets
  * @param headerBytes  of its PES header
  * @param missing  parameter sets to insert, in this order
  * @returns the same PES with what was missing; `chunks` itself where nothing was
  */
-export function completeKeyFrame(
+export function completePicture(
   codec: VideoCodec,
   chunks: readonly Buffer[],
   headerBytes: number,

@@ -7,7 +7,7 @@
 import { H264FieldPairs } from '../codec/h264-field.ts'
 import { ParameterSets } from '../codec/parameter-sets.ts'
 import type { VideoAccessUnit } from '../codec/video-access-unit.ts'
-import { completeKeyFrame, PARAMETER_SET_KINDS, type VideoCodec } from './complete-unit.ts'
+import { completePicture, PARAMETER_SET_KINDS, type VideoCodec } from './complete-unit.ts'
 import type { PesUnit } from './demuxer-output.ts'
 import type { RawPes } from './pes-assembler.ts'
 
@@ -29,7 +29,7 @@ export class VideoStream {
   /**
    * @param headerBytes  of the PES header
    * @param picture  what the unit was found to hold
-   * @returns the unit; a key frame with all that a decoder needs, and none where that was never seen
+   * @returns the unit with its delimiter; a key frame with all that a decoder needs, and none where that was never seen
    */
   take(pes: RawPes, headerBytes: number, picture: VideoAccessUnit): UnitContent {
     // What a damaged unit says may be damage: it neither teaches nor is mended.
@@ -44,10 +44,10 @@ export class VideoStream {
       decodableLeading: picture.decodableLeading,
       startsFrame: picture.startsPicture && !isSecondField,
     }
-    if (!unit.randomAccess || pes.damaged) return unit
-    const missing = this.#sets.missingFrom(sets)
+    if (!picture.startsPicture) return unit
+    const missing = unit.randomAccess && !pes.damaged ? this.#sets.missingFrom(sets) : []
     if (missing === undefined) return { ...unit, randomAccess: false }
-    const chunks = completeKeyFrame(this.#codec, pes.chunks, headerBytes, missing)
+    const chunks = completePicture(this.#codec, pes.chunks, headerBytes, missing)
     return { ...unit, chunks, sizeBytes: chunks.reduce((sum, { length }) => sum + length, 0) }
   }
 }
