@@ -17,9 +17,6 @@ export const AAC_SAMPLE_RATES = [
 
 const HEADER_BYTES = 7
 
-/** `frame length` counts the header. */
-export const MAX_ADTS_PAYLOAD_BYTES = 0x1fff - HEADER_BYTES
-
 /**
  * Decodes an ADTS header. HE-AAC that announces itself as plain AAC of half the rate (implicit SBR signalling) is
  * reported as announced: only its payload tells.
@@ -39,7 +36,10 @@ export function decodeAdtsHeader(bytes: Buffer, at: number): AudioFrameHeader | 
   return { codec: 'aac', sizeBytes, parameters: { ...parameters, channels } }
 }
 
-/** @returns the header of a frame of AAC-LC, without a checksum; a buffer fullness of all ones says variable bit rate */
+/**
+ * @param payloadBytes  at most 8184
+ * @returns the header of a frame of AAC-LC, without a checksum; a buffer fullness of all ones says variable bit rate
+ */
 export function encodeAdtsHeader(config: AudioSpecificConfig, payloadBytes: number): Buffer {
   const { sampleRateIndex, channelConfiguration } = config
   const sizeBytes = HEADER_BYTES + payloadBytes

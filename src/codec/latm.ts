@@ -9,7 +9,7 @@
  * @module
  */
 import { BitReader } from '../binary/bit-reader.ts'
-import { encodeAdtsHeader, MAX_ADTS_PAYLOAD_BYTES } from './adts.ts'
+import { encodeAdtsHeader } from './adts.ts'
 import { readAudioSpecificConfig, type AudioSpecificConfig } from './audio-specific-config.ts'
 
 const LOAS_HEADER_BYTES = 3
@@ -68,7 +68,8 @@ export class LatmReader {
     const { audio, framesPerElement } = this.#config
     for (let frame = 0; frame < framesPerElement; frame++) {
       const payload = reader.readBytes(readPayloadLength(reader))
-      if (reader.overrun || payload.length > MAX_ADTS_PAYLOAD_BYTES) return 'damaged'
+      if (reader.overrun) return 'damaged'
+      // An element's length has 13 bits as that of an ADTS frame has, and it holds more beside: the frame fits.
       if (payload.length > 0) frames.push(encodeAdtsHeader(audio, payload.length), payload)
     }
     return undefined

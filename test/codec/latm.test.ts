@@ -1,0 +1,139 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import { BitReader } from '../../src/binary/bit-reader.ts'
+import { decodeAdtsHeader } from '../../src/codec/adts.ts'
+import { LatmReader } from '../../src/codec/latm.ts'
+import { frame, loas, STEREO, type MuxFields } from './latm-builder.ts'
+import { BitWriter } from './nal-builder.ts'
+
+/** Payloads of the ADTS frames in these bytes. */
+function payloadsOf(adts: Buffer): Buffer[] {
+  const payloads: Buffer[] = []
+  for (let at = 0; at < adts.length;) {
+    const header = decodeAdtsHeader(adts, at)
+    if (header === undefined) throw new Error(`no ADTS header at ${at}`)
+    payloads.push(adts.subarray(at + 7, at + header.sizeBytes))
+    at += header.sizeBytes
+  }
+  return payloads
+}
+
+t.test('payloads come out as they went in, at whatever bit they began', async (t) => {
+  const frames = [frame(1, 1), frame(0xab, 254), frame(3, 255), frame(4, 256), frame(0xff, 1000)]
+  const configs: MuxFields[] = [
+    {},
+    { version: 1 },
+    { otherData: 300, crc: true },
+    { version: 1, otherData: 9 },
+    // A length that is told may cover an extension behind what is read (1.6.2.1).
+    { version: 1, audio: `${STEREO}${(0x2b7).toString(2)}00101` },
+  ]
+  for (const config of configs) {
+    const reading = new LatmReader().read(Buffer.concat(frames.map((it) => loas(config, it))))
+    if (reading.type !== 'adts') return void t.fail(`${reading.type}: ${JSON.stringify(config)}`)
+    t.strictSame(payloadsOf(reading.bytes), frames)
+    const expected = { codecString: 'mp4a.40.2', sampleRate: 48_000, channels: 2 }
+    t.strictSame(decodeAdtsHeader(reading.bytes, 0)?.parameters, expected)
+    t.strictSame(reading.audio.parameters, expected)
+  }
+})
+
+t.test('a configuration holds until the next one (useSameStreamMux)', async (t) => {
+  const reader = new LatmReader()
+  t.same(reader.read(loas(undefined, frame(1, 9))), { type: 'unconfigured' })
+  t.equal(reader.read(loas({}, frame(1, 9))).type, 'adts')
+  const reading = reader.read(loas(undefined, frame(2, 9)))
+  t.match(reading, { type: 'adts' })
+  const mono = '00010' + '0100' + '0001' + '000'
+  t.match(reader.read(loas({ audio: mono }, frame(3, 9))), {
+    audio: { parameters: { sampleRate: 44_100, channels: 1 } },
+  })
+})
+
+t.test('several frames an element, and elements without any', async (t) => {
+  const frames = [frame(1, 10), frame(2, 300), frame(3, 4)]
+  const reading = new LatmReader().read(loas({ subFrames: 3 }, ...frames))
+  t.strictSame(reading.type === 'adts' && payloadsOf(reading.bytes), frames)
+  t.match(new LatmReader().read(loas({}, frame(0, 0))), { type: 'adts', bytes: Buffer.alloc(0) })
+})
+
+t.test('SBR that is signalled: the core in ADTS, what is heard in the parameters', async (t) => {
+  const cases = [
+    ['00101' + '0110' + '0010' + '0011' + '00010' + '000', 'mp4a.40.5', 48_000, 2, 24_000, 2],
+    ['11101' + '0111' + '0001' + '0100' + '00010' + '000', 'mp4a.40.29', 44_100, 2, 22_050, 1],
+    // A rate of its own, which happens to have an index.
+    [
+      `00010${'1111'}${(32_000).toString(2).padStart(24, '0')}0110000`,
+      'mp4a.40.2',
+      32_000,
+      6,
+      32_000,
+      6,
+    ],
+  ] as const
+  for (const [audio, codecString, sampleRate, channels, coreRate, coreChannels] of cases) {
+    const reading = new LatmReader().read(loas({ audio }, frame(1, 20)))
+    if (reading.type !== 'adts') return void t.fail(reading.type)
+    t.strictSame(reading.audio.parameters, { codecString, sampleRate, channels })
+    const core = { codecString: 'mp4a.40.2', sampleRate: coreRate, channels: coreChannels }
+    t.strictSame(decodeAdtsHeader(reading.bytes, 0)?.parameters, core)
+  }
+})
+
+t.test('what ADTS cannot carry is told from what is damaged', async (t) => {
+  const unsupported: MuxFields[] = [
+    { programs: 2 },
+    { layers: 2 },
+    { frameLengthType: 1 },
+    { audio: '00010' + '0011' + '0010' + '100' }, // 960 samples
+    { audio: '00010' + '0011' + '0000' + '000' }, // channels told by a PCE
+    { audio: '00010' + '1101' + '0010' + '000' }, // a rate that is reserved
+    { audio: '00001' + '0011' + '0010' + '000' }, // AAC main
+    { audio: '10111' + '0011' + '0010' + '000' }, // AAC-LD
+  ]
+  for (const fields of unsupported) {
+    const { type } = new LatmReader().read(loas(fields, frame(1, 30)))
+    t.equal(type, 'unsupported', JSON.stringify(fields))
+  }
+  const whole = loas({}, frame(1, 30))
+  t.equal(new LatmReader().read(whole.subarray(0, -1)).type, 'damaged')
+  t.equal(new LatmReader().read(Buffer.concat([whole, Buffer.alloc(2)])).type, 'damaged')
+  t.equal(new LatmReader().read(Buffer.concat([Buffer.alloc(1), whole])).type, 'damaged')
+  const lying = Buffer.from(whole)
+  lying[lying.length - 31] = 0xff
+  t.not(new LatmReader().read(lying).type, 'unsupported')
+  t.match(new LatmReader().read(loas({}, frame(1, 8100))), { type: 'adts' })
+})
+
+t.test('no bytes make the reader throw, and no more comes out than went in', async () => {
+  const header = (length: number) => new BitWriter().u(11, 0x2b7).u(13, length).bytes
+  fc.assert(
+    fc.property(
+      fc.array(fc.uint8Array({ minLength: 1, maxLength: 60 }), { maxLength: 5 }),
+      (bodies) => {
+        const reader = new LatmReader()
+        reader.read(loas({}, frame(1, 3)))
+        const bytes = Buffer.concat(bodies.flatMap((body) => [header(body.length), body]))
+        const reading = reader.read(bytes)
+        // An element of n bits has at most n / 8 frames, each with a header of 7 bytes.
+        return reading.type !== 'adts' || reading.bytes.length <= bytes.length * 8
+      },
+    ),
+    { numRuns: 3000 },
+  )
+})
+
+t.test('bytes are read from any bit on', async () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 20 }), fc.nat(30), fc.nat(25), (bytes, skip, count) => {
+      const reader = new BitReader(bytes)
+      reader.skipBits(skip)
+      const slow = new BitReader(bytes)
+      slow.skipBits(skip)
+      const read = reader.readBytes(count)
+      const expected = Array.from({ length: count }, () => slow.readBits(8))
+      return reader.overrun ? read.length === 0 && slow.overrun : read.equals(Buffer.from(expected))
+    }),
+    { numRuns: 500 },
+  )
+})
