@@ -118,12 +118,15 @@ export class Follower {
       .flatMap((queue) => queue.take(leader))
       .toSorted((a, b) => a.serial - b.serial)
     const { video, audio } = this.#carried ?? {}
-    const reference = units.filter(({ unit }) => unit.track.pid === (video ?? audio)?.pid)
-    const [first] = reference
+    const pid = (video ?? audio)?.pid
+    const frames = units
+      .map(({ unit }) => unit)
+      .filter((unit) => unit.track.pid === pid && unit.startsFrame)
+    const [first] = frames
     if (first === undefined) this.#dropped += units.length
     const aligned =
-      first?.unit.randomAccess === true &&
-      (video === undefined || Math.abs(first.unit.ptsTicks - leader.startTicks) <= SNAP_TICKS)
+      first?.randomAccess === true &&
+      (video === undefined || Math.abs(first.ptsTicks - leader.startTicks) <= SNAP_TICKS)
     const isStray = first !== undefined && !aligned && leader.independent
     this.#misalignedInARow = isStray ? this.#misalignedInARow + 1 : 0
     return {
@@ -132,9 +135,9 @@ export class Follower {
       uri: segmentUri(leader.epoch, this.#name, leader.mediaSequence),
       // Sound alone is no picture: players take it for the loss of the variant.
       bytes: first === undefined ? NO_BYTES : this.#assemble(units),
-      independent: aligned && reference.every(({ unit }) => unit.ptsTicks >= first.unit.ptsTicks),
+      independent: aligned && !frames.some((unit) => isLeading(unit, first)),
       tracks: this.#carried === undefined ? [] : listTracks(this.#carried),
-      videoFrames: video === undefined ? 0 : reference.length,
+      videoFrames: video === undefined ? 0 : frames.length,
     }
   }
 
@@ -145,4 +148,9 @@ export class Follower {
     for (const { unit } of units) buffer.append(unit.chunks)
     return buffer.finish()
   }
+}
+
+/** Whether a picture is shown before the key frame that it follows, and needs earlier ones. */
+function isLeading(unit: PesUnit, key: PesUnit): boolean {
+  return unit.ptsTicks < key.ptsTicks && !unit.decodableLeading
 }

@@ -25,7 +25,7 @@ export class OpenSegment {
   readonly randomAccess: boolean
   readonly #buffer: SegmentBuffer
   #units = 0
-  /** A picture is shown before the first one, or before the one at `#split`. */
+  /** A picture that needs earlier ones is shown before the first one, or before the one at `#split`. */
   #leadsStart = false
   #leadsSplit = false
   /** Where it is best cut if it cannot end in time. */
@@ -56,7 +56,7 @@ export class OpenSegment {
     return this.#units
   }
 
-  /** Every picture can be decoded: it starts at a random access point, and nothing later is shown before that. */
+  /** Every picture can be decoded: it starts at a random access point, and none shown before that needs more. */
   get independent(): boolean {
     return this.randomAccess && !this.#leadsStart
   }
@@ -75,9 +75,12 @@ export class OpenSegment {
    * @param pieceTicks  without a key frame inside, it is best cut at the first unit that is this far into it
    */
   appendReference(unit: PesUnit, pieceTicks: number): void {
+    if (!unit.startsFrame) return this.append(unit.chunks)
     const ticks = this.timeline.timeOf(unit)
-    if (unit.ptsTicks < this.startTicks) this.#leadsStart = true
-    if (unit.ptsTicks < this.#split.ticks) this.#leadsSplit = true
+    if (!unit.decodableLeading) {
+      if (unit.ptsTicks < this.startTicks) this.#leadsStart = true
+      if (unit.ptsTicks < this.#split.ticks) this.#leadsSplit = true
+    }
     if (ticks > this.#newest.ticks) {
       const { sizeBytes: offset, units } = this
       this.#newest = { offset, ticks, units, randomAccess: unit.randomAccess }

@@ -129,6 +129,33 @@ t.test(
   },
 )
 
+t.test('a variant of fields, and with leading pictures that need nothing earlier', async (t) => {
+  const video = pictures({ frames: 120, framesPerGop: 60, reorderFrames: 3 })
+  for (const decodableLeading of [false, true]) {
+    const small = on(
+      SMALL,
+      pictures({ frames: 240, framesPerGop: 120, frameTicks: 1500, reorderFrames: 6 }),
+    )
+      .map((value, index) => ({ ...value, startsFrame: index % 2 === 0 }))
+      .map((value, index) =>
+        index === 122 ? { ...value, ptsTicks: value.ptsTicks - 6000, decodableLeading } : value,
+      )
+    const result = run([
+      program(programOf(VIDEO, SMALL)),
+      ...interleave({ units: video }, { units: small, delayTicks: 10 }).map(unit),
+    ])
+    checkStep(t, result)
+    t.same(
+      result.of('video-2').map(({ videoFrames, independent }) => [videoFrames, independent]),
+      [
+        [60, true],
+        [60, decodableLeading],
+      ],
+    )
+    t.equal(sentIn(result.of('video-2'), SMALL).flat().length, 240)
+  }
+})
+
 t.test('the input may be overwritten once it was pushed', async (t) => {
   const media = clip({ frames: 90, framesPerGop: 60 }, 3)
   const expected = run([program(ALL), ...media.steps])

@@ -697,26 +697,44 @@ t.test('timestamps pass the wrap of 33 bits without a seam', async (t) => {
   )
 })
 
-t.test('a segment with leading pictures is not independent', async (t) => {
-  // The second key frame comes in time, or so early that it is cut at only when the third is too late.
-  for (const [frames, options] of [
-    [60, {}],
-    [45, { maxSegmentSec: 2 }],
-  ] as const) {
-    const from = CLIP_START_TICKS + frames * 3000
-    const closed = pictures({ frames, framesPerGop: frames, reorderFrames: 1 })
-    const rest = pictures({ fromTicks: from, frames: 60, framesPerGop: 60, reorderFrames: 1 })
-    const key = picture(from, { key: true, reorderTicks: 3 * 3000 })
-    const leading = { ...rest[1]!, ptsTicks: from + 2 * 3000 }
-    const { segments } = run(
-      [program(programOf(VIDEO)), ...[...closed, key, leading, ...rest.slice(2)].map(unit), END],
-      options,
-    )
-    t.same(
-      segments.map(({ independent }) => independent),
-      [true, false],
-    )
-  }
+t.test(
+  'a segment with leading pictures is independent only if they need nothing earlier',
+  async (t) => {
+    // The second key frame comes in time, or so early that it is cut at only when the third is too late.
+    for (const [frames, options] of [
+      [60, {}],
+      [45, { maxSegmentSec: 2 }],
+    ] as const) {
+      const from = CLIP_START_TICKS + frames * 3000
+      const closed = pictures({ frames, framesPerGop: frames, reorderFrames: 1 })
+      const rest = pictures({ fromTicks: from, frames: 60, framesPerGop: 60, reorderFrames: 1 })
+      const key = picture(from, { key: true, reorderTicks: 3 * 3000 })
+      const leading = { ...rest[1]!, ptsTicks: from + 2 * 3000 }
+      for (const decodableLeading of [false, true]) {
+        const units = [...closed, key, { ...leading, decodableLeading }, ...rest.slice(2)]
+        const { segments } = run([program(programOf(VIDEO)), ...units.map(unit), END], options)
+        t.same(
+          segments.map(({ independent }) => independent),
+          [true, decodableLeading],
+        )
+      }
+    }
+  },
+)
+
+t.test('two fields in two PES packets are one frame', async (t) => {
+  const fields = pictures({ frames: 240, framesPerGop: 120, frameTicks: 1500 }).map(
+    (value, index) => ({ ...value, startsFrame: index % 2 === 0 }),
+  )
+  const { segments } = run([program(programOf(VIDEO)), ...fields.map(unit), END])
+  t.same(
+    segments.map(({ videoFrames, durationSec }) => [videoFrames, durationSec]),
+    [
+      [60, 2],
+      [60, 2],
+    ],
+  )
+  t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(fields))
 })
 
 t.test('a segment never holds more bytes than allowed', async (t) => {
