@@ -95,6 +95,11 @@ export class LivePlaylist implements SegmentOwner {
     return this.#entries[0]?.mediaSequence
   }
 
+  /** How many segments are listed that can be fetched. */
+  get segments(): number {
+    return this.#entries.filter(({ segment }) => !segment.gap).length
+  }
+
   /** Undefined before there was any media. */
   get summary(): RenditionSummary | undefined {
     if (this.#tracks.length === 0) return undefined

@@ -36,6 +36,11 @@ export class LivePresentation implements SegmentOwner {
     return this.#main.targetDurationSec
   }
 
+  /** How many segments the main playlist lists that can be fetched. */
+  get listedSegments(): number {
+    return this.#main.segments
+  }
+
   /** All renditions that were offered at first can be played; it stays so. */
   get complete(): boolean {
     return this.#complete

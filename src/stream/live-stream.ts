@@ -64,9 +64,6 @@ export interface StreamFile {
   readonly targetDurationSec: number
 }
 
-/** Without PAT and PMT, or without media for this long, an encoder does not send what it should. */
-const SILENT_AFTER_US = 5_000_000
-
 /**
  * Commands: `renewKey`, `publish`, `stop`; `tick` now and then (4 times a second is plenty) lets time pass.
  * Questions: `status`, `live`, `file`, `report`. What happens is told by events.
@@ -91,14 +88,13 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   #keyExpiresAtMs = 0
   #publication: Publication | undefined
   #tracks: readonly Track[] = []
-  /** When a picture or sound arrived last. */
-  #mediaAtUs = 0
   #liveSinceMs: number | undefined
   /** When the encoder was lost, or a key issued after that. */
   #waitingSinceUs = 0
   #stoppedAtUs = 0
   #publishers = 0
   #segments = 0
+  #mainSegments = 0
   #segmentBytes = 0
   #durationSec = 0
 
@@ -140,15 +136,10 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   publish(encoder: Encoder): Publication {
     return this.#command(() => {
       this.#dismiss('replaced')
-      const { clock, program } = this.#options
-      const publication = new Publication(
-        encoder,
-        { openedUs: clock.nowUs(), program },
-        {
-          outputs: (outputs) => this.#command(() => this.#consume(outputs)),
-          left: (...leave) => this.#command(() => this.#left(...leave)),
-        },
-      )
+      const publication = new Publication(encoder, this.#options, {
+        outputs: (outputs) => this.#command(() => this.#consume(outputs)),
+        left: (...leave) => this.#command(() => this.#left(...leave)),
+      })
       this.#publication = publication
       this.#publishers++
       this.#state = 'STREAMING'
@@ -172,7 +163,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     })
   }
 
-  /** Lets time pass: grace, key expiry, warnings about silence and about the link. */
+  /** Lets time pass: grace, key expiry, warnings about the encoder and its connection. */
   tick(): void {
     const { clock, reconnectGraceSec } = this.#options
     const nowUs = clock.nowUs()
@@ -181,10 +172,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     } else if (this.#state === 'READY' && clock.wallMs() >= this.#keyExpiresAtMs) {
       this.stop('key-expired')
     }
-    this.#command(() => {
-      this.#watchSource(nowUs)
-      this.#watchLink(nowUs)
-    })
+    this.#command(() => this.#watchSource(nowUs))
   }
 
   /** Releases the memory of its segments. */
@@ -222,18 +210,14 @@ export class LiveStream extends EventEmitter<StreamEvents> {
         durationSec: this.#durationSec,
         publishers: this.#publishers,
       },
-      warnings: [...this.#warnings.values(), ...(this.#publication?.link.warnings ?? [])],
+      warnings: [...this.#warnings.values(), ...(this.#publication?.warnings ?? [])],
     }
   }
 
   #consume(outputs: readonly DemuxerOutput[]): void {
-    const { clock } = this.#options
-    const wallMs = clock.wallMs()
+    const wallMs = this.#options.clock.wallMs()
     for (const output of outputs) {
       if (output.type === 'program') this.#tracks = output.program.tracks
-      else if (output.type === 'unit' && output.unit.track.kind !== 'data') {
-        this.#mediaAtUs = clock.nowUs()
-      }
       this.#take(this.#packager.push(output, wallMs))
     }
   }
@@ -249,7 +233,10 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   #addSegment(segment: Segment): void {
     const { clock } = this.#options
     this.#presentation.append(segment, clock.nowUs() / 1000)
-    if (segment.rendition === 'main') this.#durationSec += segment.durationSec
+    if (segment.rendition === 'main') {
+      this.#mainSegments++
+      this.#durationSec += segment.durationSec
+    }
     if (segment.bytes.length > 0) {
       this.#segments++
       this.#segmentBytes += segment.bytes.length
@@ -268,32 +255,12 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     this.#untold.push(() => this.emit('warning', warning))
   }
 
-  #watchLink(nowUs: number): void {
-    const publication = this.#publication
-    if (publication === undefined) return
-    for (const warning of publication.link.observe(publication.encoder.report(), nowUs)) {
-      this.#untold.push(() => this.emit('warning', warning))
-    }
-  }
-
   #watchSource(nowUs: number): void {
-    const publication = this.#publication
-    if (publication === undefined) return
-    const mediaSinceUs = Math.max(publication.openedUs, this.#mediaAtUs)
-    if (nowUs - mediaSinceUs < SILENT_AFTER_US) this.#warnings.delete('NO_MEDIA')
-    else if (publication.hasProgram) {
-      this.#warn({
-        code: 'NO_MEDIA',
-        message:
-          'PAT and PMT, but no picture and no sound for 5 s: the encoder is paused, or it scrambles what it sends',
-      })
-    }
-    if (publication.hasProgram) this.#warnings.delete('NO_PAT')
-    else if (nowUs - publication.openedUs >= SILENT_AFTER_US) {
-      this.#warn({
-        code: 'NO_PAT',
-        message: 'no PAT and PMT for 5 s: the encoder must send MPEG-TS (ffmpeg: -f mpegts)',
-      })
+    const listedSegments = this.#presentation.listedSegments
+    const wantedSegments = Math.min(this.#mainSegments, this.#options.playlistSegments)
+    const figures = { listedSegments, wantedSegments }
+    for (const warning of this.#publication?.observe(figures, nowUs) ?? []) {
+      this.#untold.push(() => this.emit('warning', warning))
     }
   }
 

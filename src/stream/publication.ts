@@ -6,8 +6,9 @@
 import { Demuxer } from '../mpegts/demuxer.ts'
 import type { DemuxerOutput } from '../mpegts/demuxer-output.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
+import { IngestDoctor, type PlaylistFigures } from './ingest-doctor.ts'
 import { LinkHealth } from './link-health.ts'
-import type { PublisherReport } from './report.ts'
+import type { PublisherReport, Warning } from './report.ts'
 
 /** The far end of a publication, whatever carries it. */
 export interface Encoder {
@@ -31,36 +32,53 @@ export interface PublicationListener {
 }
 
 export interface PublicationOptions {
-  readonly openedUs: number
+  /** A segment ends at the first key frame after this. */
+  readonly segmentSec: number
   /** Which program to carry where the encoder does not say it; the first that has video unless told. */
   readonly program?: ProgramChoice | undefined
 }
 
-/** `push` and `gap` while it lasts, then `end` once; later calls do nothing. */
+/** `push`, `gap` and `observe` while it lasts, then `end` once; later calls do nothing. */
 export class Publication {
   readonly encoder: Encoder
-  readonly openedUs: number
-  /** What is wrong with the way its payloads take; `LiveStream.tick` feeds it. */
-  readonly link = new LinkHealth()
+  readonly #link = new LinkHealth()
+  readonly #doctor: IngestDoctor
   readonly #demuxer: Demuxer
   readonly #listener: PublicationListener
   #ended = false
 
   constructor(encoder: Encoder, options: PublicationOptions, listener: PublicationListener) {
     this.encoder = encoder
-    this.openedUs = options.openedUs
-    this.#demuxer = new Demuxer({ program: encoder.program ?? options.program ?? 'first' })
+    const program = encoder.program ?? options.program ?? 'first'
+    this.#doctor = new IngestDoctor({ program, segmentSec: options.segmentSec })
+    this.#demuxer = new Demuxer({ program })
     this.#listener = listener
   }
 
-  /** Whether the encoder has said what it sends (PAT and PMT). */
-  get hasProgram(): boolean {
-    return this.#demuxer.program !== undefined
+  /** What is wrong with the way its payloads take, and with what they hold: those that hold now. */
+  get warnings(): readonly Warning[] {
+    return [...this.#link.warnings, ...this.#doctor.warnings]
+  }
+
+  /**
+   * Looks at what was counted; 4 times a second is plenty.
+   *
+   * @returns the warnings that begin to hold
+   */
+  observe(playlist: PlaylistFigures, nowUs: number): readonly Warning[] {
+    const report = this.encoder.report()
+    const { stats, program, programNumbers } = this.#demuxer
+    const { packetsDropped } = report
+    const figures = { stats, program, programNumbers, packetsDropped, ...playlist }
+    return [...this.#link.observe(report, nowUs), ...this.#doctor.observe(figures, nowUs)]
   }
 
   /** @param payload  the next bytes of the transport stream; kept until the PES unit they belong to is complete */
   push(payload: Buffer): void {
-    if (!this.#ended) this.#listener.outputs(this.#demuxer.push(payload))
+    if (this.#ended) return
+    const outputs = this.#demuxer.push(payload)
+    for (const output of outputs) this.#doctor.handle(output)
+    this.#listener.outputs(outputs)
   }
 
   /** This many transport payloads were lost before the next one. */

@@ -4,7 +4,7 @@ import { SegmentCache } from '../../src/hls/segment-cache.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
 import type { Encoder } from '../../src/stream/publication.ts'
 import { StreamRegistry } from '../../src/stream/registry.ts'
-import { TsBuilder } from '../mpegts/ts-builder.ts'
+import { patSection, pmtSection, TsBuilder } from '../mpegts/ts-builder.ts'
 import { PUBLISHER_REPORT } from './publisher-report.ts'
 
 /** H.264 with a key frame each second and AAC, 8 s. */
@@ -218,46 +218,82 @@ t.test('a listener that throws leaves the stream whole, and the rest is told', a
   t.equal(events.at(-1), 'end: api')
 })
 
-t.test('5 s without a PAT is a warning, which a PAT takes back', async (t) => {
-  const { stream, events, clock } = setUp()
+/** As time passes in the service. */
+function passer({ clock, stream }: ReturnType<typeof setUp>) {
+  return (sec: number) => {
+    for (let tick = 0; tick < sec * 4; tick++) {
+      clock.advanceSec(0.25)
+      stream.tick()
+    }
+  }
+}
+
+t.test('3 s without a PAT are a warning, which a PAT takes back', async (t) => {
+  const setting = setUp()
+  const { stream, events } = setting
+  const pass = passer(setting)
   const publication = stream.publish(fakeEncoder())
   publication.push(Buffer.alloc(188 * 7, 0x55))
-  clock.advanceSec(4.9)
-  stream.tick()
+  pass(3)
   t.strictSame(stream.report().warnings, [])
-  clock.advanceSec(0.2)
-  stream.tick()
-  stream.tick()
+  pass(3)
   t.match(stream.report().warnings, [{ code: 'NO_PAT', message: /MPEG-TS/ }])
   t.strictSame(events, ['publish', 'warning: NO_PAT'], 'told once')
   publication.push(CLIP)
-  stream.tick()
+  pass(1)
   t.notMatch(stream.report().warnings, [{ code: 'NO_PAT' }])
 })
 
-t.test('5 s without a picture or sound is a warning, which either takes back', async (t) => {
-  const { stream, events, clock } = setUp()
+t.test('5 s without a picture or sound are a warning, which either takes back', async (t) => {
+  const setting = setUp()
+  const { stream, events } = setting
+  const pass = passer(setting)
   const publication = stream.publish(fakeEncoder())
   const tables = new TsBuilder().program([{ pid: 0x100, streamType: 0x1b }]).bytes
-  const run = (sec: number) => {
-    clock.advanceSec(sec)
-    stream.tick()
-  }
   for (let turn = 0; turn < 5; turn++) publication.push(tables)
-  run(4.9)
+  pass(4.5)
   t.strictSame(stream.report().warnings, [])
-  run(0.2)
-  run(0.2)
+  pass(1.5)
   t.match(stream.report().warnings, [{ code: 'NO_MEDIA', message: /no picture and no sound/ }])
   publication.push(CLIP)
-  run(0.2)
+  pass(1)
   t.strictSame(stream.report().warnings, [])
-  run(5)
+  pass(6)
   t.match(stream.report().warnings, [{ code: 'NO_MEDIA' }], 'also in mid-stream')
   t.strictSame(
     events.filter((event) => event.startsWith('warning')),
     ['warning: NO_MEDIA', 'warning: NO_MEDIA'],
   )
+})
+
+t.test('a playlist for which there is no room is a warning', async (t) => {
+  const setting = setUp()
+  const options = { ...setting.options, epoch: 'e', playlistSegments: 6 }
+  const cache = new SegmentCache({ maxBytes: CLIP.length })
+  const stream = new LiveStream('studio', { ...options, cache })
+  const pass = passer({ ...setting, stream })
+  const publication = stream.publish(fakeEncoder())
+  publication.push(CLIP)
+  pass(1)
+  const [warning] = stream.report().warnings
+  t.match(warning, { code: 'CACHE_TOO_SMALL', message: /lists [345] segments instead of 6: / })
+})
+
+t.test('the program that the encoder names goes before that of the service', async (t) => {
+  const { options } = setUp()
+  const stream = new LiveStream('studio', { ...options, epoch: 'e', program: 2 })
+  const ts = new TsBuilder().sections(0, patSection([[1, 0x1001], [2, 0x1002]])) // prettier-ignore
+  for (const number of [1, 2]) {
+    const track = { pid: 0x100 * number, streamType: 0x1b }
+    ts.sections(0x1000 + number, pmtSection(number, track.pid, [track]))
+  }
+  const publish = (encoder: Encoder) => {
+    stream.publish(encoder).push(Buffer.concat([ts.bytes, ts.bytes]))
+    return stream.report().tracks.map(({ pid }) => pid)
+  }
+  t.strictSame(publish(fakeEncoder()), [0x200])
+  t.strictSame(publish({ ...fakeEncoder(), program: 1 }), [0x100])
+  t.strictSame(publish({ ...fakeEncoder(), program: 'all' }), [0x100, 0x200])
 })
 
 t.test('a warning about the link is told once, and is gone with the encoder', async (t) => {
