@@ -9,6 +9,8 @@ import { measureHttp } from './http/measure.ts'
 import { formatHttp } from './http/report.ts'
 import { availableReceivers, measureIngest } from './ingest/measure.ts'
 import { formatIngest } from './ingest/report.ts'
+import { measureMpegts } from './mpegts/measure.ts'
+import { formatMpegts } from './mpegts/report.ts'
 import { canReceive, measureSrt, RECEIVERS } from './srt/measure.ts'
 import { formatSrt } from './srt/report.ts'
 import { measureFlood } from './srt-flood/measure.ts'
@@ -17,12 +19,14 @@ import { measureLoss, NETWORKS } from './srt-loss/measure.ts'
 import { PEERS } from './srt-loss/peers.ts'
 import { formatLoss } from './srt-loss/report.ts'
 
-const USAGE = `usage: npm run bench -- [http | ingest | srt | srt-flood | srt-loss] [--flag value …]
+const USAGE = `usage: npm run bench -- [http | ingest | mpegts | srt | srt-flood | srt-loss] [--flag value …]
 
   http       a playlist and a segment of a live stream, delivered by Millrace and by nginx
              --mbit, --connections, --seconds (of a run), --rounds
   ingest     live streams received by Millrace, srt-live-transmit and ffmpeg
              --publishers, --mbit (each), --seconds, --senders (processes that publish)
+  mpegts     a file through demuxer, segmenter and playlist on one core, and through ffmpeg
+             --mbit (2, 8 and 40), --rounds
   srt        streams received and thrown away, by our listener, a bare socket and srt-live-transmit
              --connections (1, 10, 100 and 500), --mbit (each), --seconds, --senders (2),
              --encrypted or --no-encrypted (both), --only (${RECEIVERS.join(', ')})
@@ -60,6 +64,15 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
     const results = []
     for (const name of availableReceivers()) results.push(await measureIngest(name, load))
     print(formatIngest(results))
+  },
+
+  mpegts: async (flags) => {
+    print(`MPEG-TS to HLS, for each second of CPU, ${busy()}`)
+    const results = []
+    for (const mbit of flags.numbers('mbit', [2, 8, 40])) {
+      results.push(await measureMpegts(mbit * 1e6, flags.number('rounds')))
+    }
+    print(formatMpegts(results))
   },
 
   srt: async (flags) => {

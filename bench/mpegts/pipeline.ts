@@ -1,0 +1,162 @@
+/**
+ * The process that is measured: a transport stream file through the machines of a stream, as fast as one core can.
+ *
+ * @module
+ */
+import { closeSync, openSync, readSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PerformanceObserver } from 'node:perf_hooks'
+import { getHeapStatistics } from 'node:v8'
+import { SegmentCache } from '../../src/hls/segment-cache.ts'
+import { Demuxer } from '../../src/mpegts/index.ts'
+import { PACKET_BYTES } from '../../src/mpegts/packet.ts'
+import { LiveStream } from '../../src/stream/live-stream.ts'
+import type { PublisherReport } from '../../src/stream/report.ts'
+import { answer, readTask } from '../support/worker.ts'
+
+export interface PipelineTask {
+  readonly file: string
+}
+
+export interface Footprint {
+  /** Bytes copied, through whatever method of Buffer, for each byte of the stream. */
+  readonly copiedPerByte: number
+  /** Heap taken for each packet; buffers apart. */
+  readonly heapBytesPerPacket: number
+  /** Of the time. */
+  readonly gcShare: number
+}
+
+export type PipelineAnswers = {
+  /** CPU seconds of all threads for the file through the demuxer alone. */
+  demux(): number
+  /** The same from demuxer to playlist. */
+  stream(): number
+  /** Changes Buffer for good: last question. */
+  footprint(): Promise<Footprint>
+}
+
+const READ_BYTES = 50 * 1316
+/** Seven packets, as an encoder sends them over SRT. */
+const PAYLOAD_BYTES = 7 * PACKET_BYTES
+const CACHE_BYTES = 512 * 1024 * 1024
+
+const { file } = (await readTask()) as PipelineTask
+
+answer<PipelineAnswers>({
+  demux: () => cpuSecOf(demux),
+  stream: () => cpuSecOf(() => stream()),
+  footprint,
+})
+
+function cpuSecOf(work: () => void): number {
+  const before = process.cpuUsage()
+  work()
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1e6
+}
+
+function demux(): void {
+  const demuxer = new Demuxer()
+  forEachPayload((payload) => demuxer.push(payload))
+  demuxer.end()
+}
+
+/** @returns bytes that went through */
+function stream(onRead?: () => void): number {
+  let nowUs = 0
+  const live = new LiveStream('bench', {
+    clock: { nowUs: () => nowUs, wallMs: () => nowUs / 1000 },
+    cache: new SegmentCache({ maxBytes: CACHE_BYTES }),
+    ...{ epoch: 'bench', segmentSec: 2, maxSegmentSec: 10, playlistSegments: 6 },
+    ...{ lingerSec: 60, reconnectGraceSec: 120 },
+  })
+  let segments = 0
+  live.on('segment', ({ durationSec }) => {
+    segments++
+    nowUs += durationSec * 1e6
+    // A player asks for every version.
+    live.file('playlist.m3u8')
+  })
+  const publication = live.publish({
+    lastHeardUs: 0,
+    report: () => ({}) as PublisherReport,
+    close: () => undefined,
+  })
+  const bytes = forEachPayload((payload) => publication.push(payload), onRead)
+  live.stop('api')
+  if (segments === 0) throw new Error('the file made no segment')
+  return bytes
+}
+
+/** @returns bytes read */
+function forEachPayload(push: (payload: Buffer) => void, onRead?: () => void): number {
+  const descriptor = openSync(file, 'r')
+  let bytes = 0
+  for (;;) {
+    const piece = Buffer.allocUnsafeSlow(READ_BYTES)
+    const length = readSync(descriptor, piece)
+    if (length === 0) break
+    bytes += length
+    for (let at = 0; at < length; at += PAYLOAD_BYTES) {
+      push(piece.subarray(at, Math.min(at + PAYLOAD_BYTES, length)))
+    }
+    onRead?.()
+  }
+  closeSync(descriptor)
+  return bytes
+}
+
+async function footprint(): Promise<Footprint> {
+  let gcMs = 0
+  const observer = new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) gcMs += duration
+  })
+  observer.observe({ entryTypes: ['gc'] })
+  const startMs = performance.now()
+  stream()
+  const lastedMs = performance.now() - startMs
+  // The observer is told when the loop is free.
+  await sleep(10)
+  observer.disconnect()
+  const collectedMs = gcMs
+
+  const copied = countCopies()
+  let heapBytes = 0
+  let usedBytes = getHeapStatistics().used_heap_size
+  const bytes = stream(() => {
+    const nowBytes = getHeapStatistics().used_heap_size
+    // It shrinks where garbage was collected in between, once in a few hundred pieces.
+    heapBytes += Math.max(0, nowBytes - usedBytes)
+    usedBytes = nowBytes
+  })
+  return {
+    copiedPerByte: copied() / bytes,
+    heapBytesPerPacket: (heapBytes / bytes) * PACKET_BYTES,
+    gcShare: collectedMs / lastedMs,
+  }
+}
+
+/** Counts from now on; @returns how to ask for the bytes. */
+function countCopies(): () => number {
+  let copied = 0
+  const { concat } = Buffer
+  const { copy } = Buffer.prototype
+  const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as Uint8Array
+  const { set } = typedArray
+  Buffer.concat = (list, length) => {
+    const bytes = concat(list, length)
+    copied += bytes.length
+    return bytes
+  }
+  Buffer.prototype.copy = function (this: Buffer, ...args: Parameters<typeof copy>) {
+    const length = copy.apply(this, args)
+    copied += length
+    return length
+  }
+  typedArray.set = function (this: Uint8Array, source, at) {
+    copied += source.length
+    set.call(this, source, at)
+  }
+  return () => copied
+}
