@@ -37,8 +37,15 @@ export function createNotifier(
   { clock, playlistUrl }: { clock: Clock; playlistUrl: (streamId: string) => string },
 ): Notifier {
   const refusals = { secondUs: -Infinity, lines: 0, unlogged: 0 }
-  const send = (stream: LiveStream, type: WebhookType, data: object) =>
-    webhooks.send(stream.webhookUrls, { type, streamId: stream.id, status: stream.status, data })
+  const send = (
+    stream: LiveStream,
+    type: WebhookType,
+    data: object,
+    limit: { readonly limitedAs?: string } = {},
+  ) => {
+    const { id: streamId, status, webhookUrls } = stream
+    webhooks.send(webhookUrls, { type, streamId, status, data, ...limit })
+  }
 
   return {
     follow(stream) {
@@ -60,7 +67,10 @@ export function createNotifier(
         log.info({ reason }, 'encoder gone')
         send(stream, 'stream.interrupted', { reason, totals: onTheWire(stream.report().totals) })
       })
-      stream.on('warning', ({ code, message }) => log.warn({ code }, message))
+      stream.on('warning', ({ code, message }) => {
+        log.warn({ code }, message)
+        send(stream, 'stream.warning', { code, message }, { limitedAs: code })
+      })
       stream.on('end', ({ reason }) => {
         const totals = onTheWire(stream.report().totals)
         log.info({ reason, totals }, 'stream stopped')
@@ -99,7 +109,8 @@ export function createNotifier(
         )
         refusals.unlogged = 0
       } else refusals.unlogged++
-      if (stream !== undefined) send(stream, 'stream.rejected', { remote, reason })
+      if (stream === undefined) return
+      send(stream, 'stream.rejected', { remote, reason }, { limitedAs: 'stream.rejected' })
     },
   }
 }

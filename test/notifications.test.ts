@@ -1,8 +1,11 @@
+import { EventEmitter } from 'node:events'
 import t from 'tap'
 import { MillraceError } from '../src/errors.ts'
 import { createLogger } from '../src/logger.ts'
 import { createNotifier } from '../src/notifications.ts'
+import type { LiveStream } from '../src/stream/live-stream.ts'
 import type { WebhookDispatcher } from '../src/webhook/dispatcher.ts'
+import type { WebhookEvent } from '../src/webhook/event.ts'
 
 t.test('an encoder that is refused again and again does not fill the log', async (t) => {
   const lines: Record<string, unknown>[] = []
@@ -35,4 +38,26 @@ t.test('an encoder that is refused again and again does not fill the log', async
   refuse()
   t.notOk('unlogged' in lines[6]!)
   t.notMatch(JSON.stringify(lines), /secret/)
+})
+
+t.test('a warning is one log line and one webhook, which is limited by its code', async (t) => {
+  const lines: Record<string, unknown>[] = []
+  const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
+  const sent: [readonly string[], WebhookEvent][] = []
+  const webhooks = {
+    send: (...args: [readonly string[], WebhookEvent]) => void sent.push(args),
+  } as unknown as WebhookDispatcher
+  const clock = { nowUs: () => 0, wallMs: () => 0 }
+  const notifier = createNotifier(logger, webhooks, { clock, playlistUrl: String })
+  const stream = Object.assign(new EventEmitter(), {
+    id: 'studio',
+    status: 'STREAMING',
+    webhookUrls: ['http://192.0.2.1/'],
+  }) as unknown as LiveStream
+  notifier.follow(stream)
+  const warning = { code: 'OPEN_GOP', message: 'switch open GOP off' }
+  stream.emit('warning', warning)
+  t.match(lines[1], { stream_id: 'studio', code: 'OPEN_GOP', msg: 'switch open GOP off' })
+  const event = { type: 'stream.warning', streamId: 'studio', status: 'STREAMING' }
+  t.strictSame(sent, [[['http://192.0.2.1/'], { ...event, data: warning, limitedAs: 'OPEN_GOP' }]])
 })

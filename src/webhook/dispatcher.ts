@@ -29,7 +29,7 @@ export interface WebhookStats {
   readonly failed: number
   /** Given up: too old, too many before them, or cut off by `close`. */
   readonly dropped: number
-  /** `stream.rejected` events that came too soon after another. */
+  /** Events that came too soon after another of their name. */
   readonly suppressed: number
   /** Waiting or on their way now. */
   readonly pending: number
@@ -50,7 +50,7 @@ const TRY_TIMEOUT_MS = 5000
 const FIRST_RETRY_MS = 1000
 const LONGEST_RETRY_MS = 60_000
 const RETRY_FOR_US = 10 * 60 * 1_000_000
-const REJECTED_INTERVAL_US = 10 * 1_000_000
+const LIMITED_INTERVAL_US = 10 * 1_000_000
 
 /** A URL that is down for all of ten minutes loses what comes after these. */
 const MAX_PENDING_PER_URL = 256
@@ -80,8 +80,8 @@ class Dispatcher implements WebhookDispatcher {
   readonly #queues = new Map<string, Delivery[]>()
   /** Each settles when its queue is empty. */
   readonly #draining = new Set<Promise<void>>()
-  /** When a stream last sent `stream.rejected`; no older than `REJECTED_INTERVAL_US`, oldest first. */
-  readonly #rejectedUs = new Map<string, number>()
+  /** When each stream last sent what is limited, by both names; no older than the interval, oldest first. */
+  readonly #limitedUs = new Map<string, number>()
   /** Ends all waiting for a next try. */
   readonly #closing = new AbortController()
   /** The tries under way. */
@@ -105,7 +105,7 @@ class Dispatcher implements WebhookDispatcher {
       this.#stats.dropped += urls.length
       return
     }
-    if (event.type === 'stream.rejected' && !this.#mayReject(event.streamId)) {
+    if (event.limitedAs !== undefined && !this.#maySend(`${event.streamId} ${event.limitedAs}`)) {
       this.#stats.suppressed++
       return
     }
@@ -142,14 +142,14 @@ class Dispatcher implements WebhookDispatcher {
     for (const request of this.#tries) request.abort()
   }
 
-  #mayReject(streamId: string): boolean {
+  #maySend(name: string): boolean {
     const nowUs = this.#clock.nowUs()
-    for (const [id, sentUs] of this.#rejectedUs) {
-      if (nowUs - sentUs < REJECTED_INTERVAL_US) break
-      this.#rejectedUs.delete(id)
+    for (const [each, sentUs] of this.#limitedUs) {
+      if (nowUs - sentUs < LIMITED_INTERVAL_US) break
+      this.#limitedUs.delete(each)
     }
-    if (this.#rejectedUs.has(streamId)) return false
-    this.#rejectedUs.set(streamId, nowUs)
+    if (this.#limitedUs.has(name)) return false
+    this.#limitedUs.set(name, nowUs)
     return true
   }
 

@@ -6,7 +6,12 @@
 import type { StreamState } from '../stream/state.ts'
 
 export type WebhookType =
-  'stream.ready' | 'stream.live' | 'stream.interrupted' | 'stream.stopped' | 'stream.rejected'
+  | 'stream.ready'
+  | 'stream.live'
+  | 'stream.interrupted'
+  | 'stream.stopped'
+  | 'stream.rejected'
+  | 'stream.warning'
 
 export interface WebhookEvent {
   readonly type: WebhookType
@@ -14,6 +19,8 @@ export interface WebhookEvent {
   readonly status: StreamState
   /** JSON, under the names of the wire (`playlist_url`). Of `stream.ready` it holds a credential. */
   readonly data: object
+  /** What could happen again and again: at most one event of this name is sent in 10 s a stream. */
+  readonly limitedAs?: string
 }
 
 /**

@@ -282,39 +282,44 @@ t.test('of a URL that is down 256 events wait, the rest is dropped and counted',
   t.match(dispatcher.stats(), { delivered: 256, dropped: 44, pending: 0 })
 })
 
-t.test('stream.rejected is sent once in 10 s a stream, other events always', async (t) => {
+t.test('what is limited is sent once in 10 s a stream, other events always', async (t) => {
   const receiver = await startWebhookReceiver(t)
   const { dispatcher, time } = start()
-  const send = (id: string, type: WebhookEvent['type']) =>
-    dispatcher.send([receiver.url], event(id, type))
-  send('a', 'stream.rejected')
-  send('a', 'stream.rejected')
-  send('b', 'stream.rejected')
-  send('a', 'stream.live')
-  send('a', 'stream.live')
+  const send = (id: string, limitedAs?: string) =>
+    dispatcher.send([receiver.url], {
+      ...event(id, limitedAs === undefined ? 'stream.live' : 'stream.warning'),
+      data: { limitedAs },
+      ...(limitedAs !== undefined && { limitedAs }),
+    })
+  send('a', 'NO_PAT')
+  send('a', 'NO_PAT')
+  send('b', 'NO_PAT')
+  send('a', 'OPEN_GOP')
+  send('a')
+  send('a')
   await until(() => dispatcher.stats().pending === 0)
   time.jump(9999)
-  send('a', 'stream.rejected')
+  send('a', 'NO_PAT')
   t.equal(dispatcher.stats().pending, 0)
   time.jump(1)
-  send('a', 'stream.rejected')
-  send('b', 'stream.rejected')
-  send('b', 'stream.rejected')
+  send('a', 'NO_PAT')
+  send('b', 'NO_PAT')
+  send('b', 'NO_PAT')
   await dispatcher.close({ timeoutMs: 1000 })
-  const told = receiver.received.map(({ event: { stream_id: id, type } }) => `${id} ${type}`)
-  t.strictSame(
-    told.filter((line) => line.endsWith('rejected')),
-    ['a stream.rejected', 'b stream.rejected', 'a stream.rejected', 'b stream.rejected'],
+  const told = receiver.received.map(({ event: { stream_id: id, data } }) =>
+    [id, data['limitedAs']].join(' '),
   )
-  t.equal(told.length, 6)
+  const first = ['a NO_PAT', 'b NO_PAT', 'a OPEN_GOP', 'a ', 'a ']
+  t.strictSame(told, [...first, 'a NO_PAT', 'b NO_PAT'])
   t.match(dispatcher.stats(), { suppressed: 3 })
 })
 
-t.test('a refusal that nobody hears does not silence the next', async (t) => {
+t.test('an event that nobody hears does not silence the next', async (t) => {
   const receiver = await startWebhookReceiver(t)
   const { dispatcher } = start()
-  dispatcher.send([], event('demo', 'stream.rejected'))
-  dispatcher.send([receiver.url], event('demo', 'stream.rejected'))
+  const refusal = { ...event('demo', 'stream.rejected'), limitedAs: 'stream.rejected' }
+  dispatcher.send([], refusal)
+  dispatcher.send([receiver.url], refusal)
   t.equal((await receiver.next()).event.type, 'stream.rejected')
   t.match(dispatcher.stats(), { suppressed: 0 })
   await dispatcher.close({ timeoutMs: 1000 })
