@@ -6,12 +6,15 @@
 import type { Track } from '../mpegts/track.ts'
 import { BitrateMeter } from './bitrate.ts'
 import { formatMediaPlaylist } from './playlist-format.ts'
-import type { PlaylistSegment } from './playlist.ts'
+import type { DateRange, PlaylistSegment } from './playlist.ts'
 import type { SegmentCache, SegmentOwner } from './segment-cache.ts'
 import type { Segment } from './segment.ts'
 
 /** RFC 8216 6.2.2: no segment leaves while fewer target durations than this remain. */
 const LEAST_TARGET_DURATIONS = 3
+
+/** Each may be 8 KiB of text, in every version of the playlist. */
+const MOST_DATE_RANGES = 64
 
 export interface LivePlaylistOptions {
   /** Keeps the bytes of what is listed. */
@@ -60,6 +63,7 @@ export class LivePlaylist implements SegmentOwner {
   readonly #options: LivePlaylistOptions
   readonly #owner: SegmentOwner
   readonly #bitrate = new BitrateMeter()
+  readonly #dateRanges = new Map<string, DateRange>()
   #entries: Entry[] = []
   #targetDurationSec = 0
   #independentSegments = true
@@ -139,6 +143,26 @@ export class LivePlaylist implements SegmentOwner {
     this.#media = undefined
   }
 
+  /** Those listed, in the order in which they were added. */
+  get dateRanges(): readonly DateRange[] {
+    return [...this.#dateRanges.values()]
+  }
+
+  /**
+   * Lists a date range for as long as it is not over before the oldest segment.
+   *
+   * @param dateRange  a new one; or one that is listed, with more attributes
+   * @returns false: there is no room for it
+   */
+  addDateRange(dateRange: DateRange): boolean {
+    const { id } = dateRange
+    if (this.#dateRanges.size >= MOST_DATE_RANGES && !this.#dateRanges.has(id)) return false
+    this.#dateRanges.set(id, dateRange)
+    this.#removeDateRanges()
+    this.#media = undefined
+    return true
+  }
+
   /** EXT-X-ENDLIST */
   end(): void {
     this.#ended = true
@@ -154,6 +178,7 @@ export class LivePlaylist implements SegmentOwner {
     this.#entries.shift()
     const owedSec = durationSec + oldest.longestPlaylistSec
     this.#options.cache.retire(this.#owner, uri, nowMs + owedSec * 1000)
+    this.#removeDateRanges()
     this.#media = undefined
     return true
   }
@@ -166,6 +191,13 @@ export class LivePlaylist implements SegmentOwner {
 
   get #durationSec(): number {
     return this.#entries.reduce((sum, { segment }) => sum + segment.durationSec, 0)
+  }
+
+  #removeDateRanges(): void {
+    const oldestMs = this.#entries[0]?.segment.programDateTimeMs ?? 0
+    for (const { id, startMs, durationSec = Infinity } of this.#dateRanges.values()) {
+      if (startMs + durationSec * 1000 < oldestMs) this.#dateRanges.delete(id)
+    }
   }
 
   #describe(segment: Segment): void {
@@ -190,6 +222,7 @@ export class LivePlaylist implements SegmentOwner {
       discontinuitySequence,
       independentSegments: this.#independentSegments,
       ended: this.#ended,
+      dateRanges: this.dateRanges,
       segments: this.#entries.map(({ segment }) => segment),
     })
     this.#revision++

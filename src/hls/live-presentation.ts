@@ -7,6 +7,7 @@
 import { LivePlaylist, type LivePlaylistOptions, type RenderedPlaylist } from './live-playlist.ts'
 import { describePresentation } from './multivariant.ts'
 import { formatMultivariantPlaylist } from './playlist-format.ts'
+import type { DateRange } from './playlist.ts'
 import { playlistUri, type RenditionName } from './rendition.ts'
 import type { SegmentOwner } from './segment-cache.ts'
 import type { Segment } from './segment.ts'
@@ -79,6 +80,16 @@ export class LivePresentation implements SegmentOwner {
     this.#multivariant = undefined
   }
 
+  /**
+   * Lists a date range in all playlists, those yet to come included.
+   *
+   * @returns false: there is no room for it
+   */
+  addDateRange(dateRange: DateRange): boolean {
+    const listed = [...this.#playlists.values()].map((it) => it.addDateRange(dateRange))
+    return listed.every(Boolean)
+  }
+
   /** EXT-X-ENDLIST in all playlists. */
   end(): void {
     for (const playlist of this.#playlists.values()) playlist.end()
@@ -105,7 +116,10 @@ export class LivePresentation implements SegmentOwner {
 
   #playlist(name: RenditionName): LivePlaylist {
     const uri = playlistUri(name)
-    const playlist = this.#playlists.get(uri) ?? new LivePlaylist(this.#options)
+    const known = this.#playlists.get(uri)
+    if (known !== undefined) return known
+    const playlist = new LivePlaylist(this.#options)
+    for (const dateRange of this.#main.dateRanges) playlist.addDateRange(dateRange)
     this.#playlists.set(uri, playlist)
     return playlist
   }

@@ -5,6 +5,7 @@
  */
 import type {
   AudioRendition,
+  DateRange,
   MediaPlaylist,
   MultivariantPlaylist,
   PlaylistSegment,
@@ -30,6 +31,7 @@ export function formatMediaPlaylist(playlist: MediaPlaylist): string {
     `#EXT-X-DISCONTINUITY-SEQUENCE:${playlist.discontinuitySequence}`,
   ]
   if (playlist.independentSegments) lines.push('#EXT-X-INDEPENDENT-SEGMENTS')
+  lines.push(...playlist.dateRanges.map(formatDateRange))
   for (const segment of playlist.segments) lines.push(...formatSegment(segment))
   if (playlist.ended) lines.push('#EXT-X-ENDLIST')
   return `${lines.join('\n')}\n`
@@ -46,9 +48,30 @@ export function formatMultivariantPlaylist(playlist: MultivariantPlaylist): stri
   return `${lines.join('\n')}\n`
 }
 
+function formatDateRange(range: DateRange): string {
+  const attributes = [`ID="${range.id}"`, `START-DATE="${formatDate(range.startMs)}"`]
+  const seconds = { DURATION: range.durationSec, 'PLANNED-DURATION': range.plannedDurationSec }
+  for (const [name, sec] of Object.entries(seconds)) {
+    if (sec !== undefined) attributes.push(`${name}=${sec.toFixed(DURATION_DECIMALS)}`)
+  }
+  const sections = {
+    'SCTE35-OUT': range.scte35Out,
+    'SCTE35-IN': range.scte35In,
+    'SCTE35-CMD': range.scte35Cmd,
+  }
+  for (const [name, section] of Object.entries(sections)) {
+    if (section !== undefined) attributes.push(`${name}=0x${section.toString('hex').toUpperCase()}`)
+  }
+  return `#EXT-X-DATERANGE:${attributes.join(',')}`
+}
+
+function formatDate(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
 function formatSegment(segment: PlaylistSegment): string[] {
   const lines = [
-    `#EXT-X-PROGRAM-DATE-TIME:${new Date(segment.programDateTimeMs).toISOString()}`,
+    `#EXT-X-PROGRAM-DATE-TIME:${formatDate(segment.programDateTimeMs)}`,
     `#EXTINF:${segment.durationSec.toFixed(DURATION_DECIMALS)},`,
     segment.uri,
   ]

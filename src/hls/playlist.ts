@@ -15,7 +15,24 @@ export interface MediaPlaylist {
   readonly independentSegments: boolean
   /** EXT-X-ENDLIST */
   readonly ended: boolean
+  readonly dateRanges: readonly DateRange[]
   readonly segments: readonly PlaylistSegment[]
+}
+
+/** EXT-X-DATERANGE. Attributes are added while it is listed; none changes. */
+export interface DateRange {
+  /** ID, unique in the playlist. */
+  readonly id: string
+  /** START-DATE, milliseconds since 1970. */
+  readonly startMs: number
+  /** DURATION; undefined as long as it is not known. */
+  readonly durationSec?: number
+  /** PLANNED-DURATION */
+  readonly plannedDurationSec?: number
+  /** SCTE35-OUT, SCTE35-IN, SCTE35-CMD: whole splice information sections. */
+  readonly scte35Out?: Buffer
+  readonly scte35In?: Buffer
+  readonly scte35Cmd?: Buffer
 }
 
 export interface PlaylistSegment {

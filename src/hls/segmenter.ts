@@ -15,12 +15,14 @@ import {
 import { ContinuityCounters } from './continuity.ts'
 import { HeldAudio } from './held-audio.ts'
 import { OpenSegment } from './open-segment.ts'
+import type { DateRange } from './playlist.ts'
 import { ProgramTables, PSI_BYTES } from './psi-writer.ts'
 import { segmentUri } from './rendition.ts'
 import { SegmentBuffer } from './segment-buffer.ts'
 import type { Segment } from './segment.ts'
 import * as warnings from './source-warning.ts'
 import type { SourceWarning } from './source-warning.ts'
+import { Splices } from './splices.ts'
 import { TargetDuration } from './target-duration.ts'
 import { Timeline, TICKS_PER_SEC } from './timeline.ts'
 import { TrackSelection } from './track-selection.ts'
@@ -38,9 +40,13 @@ export interface SegmenterOptions {
   readonly maxSegmentBytes?: number
 }
 
-/** Each code of a warning comes once. */
+/**
+ * Each code of a warning comes once. A date range comes with the segment that ends where it begins, ahead of it, and
+ * again when more is known of it.
+ */
 export type SegmenterOutput =
   | { readonly type: 'segment'; readonly segment: Segment }
+  | { readonly type: 'date-range'; readonly dateRange: DateRange }
   | ({ readonly type: 'warning' } & SourceWarning)
 
 /** Units that reached no segment, and seams; counted since the segmenter was made. */
@@ -56,6 +62,8 @@ export interface SegmenterStats {
   /** Segments cut inside a GOP. */
   readonly forcedCuts: number
   readonly discontinuities: number
+  /** Splice points whose time never came. */
+  readonly missedSplices: number
 }
 
 export const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
@@ -90,6 +98,7 @@ export class Segmenter {
   readonly #target: TargetDuration
   readonly #continuity = new ContinuityCounters()
   readonly #heldAudio = new HeldAudio()
+  readonly #splices = new Splices()
   readonly #warned = new Set<string>()
   readonly #stats = {
     damagedUnits: 0,
@@ -105,6 +114,8 @@ export class Segmenter {
   readonly #tables = new ProgramTables()
   #open: OpenSegment | undefined
   #expectedBytes = 0
+  /** A splice point was reached, but no random access point since. */
+  #spliceIsDue = false
   /** Decoding time of the first unit since a random access point is awaited. */
   #awaitedSinceTicks: number | undefined
   // Of the next segment to close:
@@ -129,7 +140,8 @@ export class Segmenter {
   }
 
   get stats(): SegmenterStats {
-    return { ...this.#stats, strayAudioUnits: this.#heldAudio.dropped }
+    const { dropped: strayAudioUnits } = this.#heldAudio
+    return { ...this.#stats, strayAudioUnits, missedSplices: this.#splices.missed }
   }
 
   /** What its segments carry by now; another object where that, or what is known of it, changed. */
@@ -142,9 +154,8 @@ export class Segmenter {
     this.#wallMs = wallMs
     if (output.type === 'unit') this.#pushUnit(output.unit)
     else if (output.type === 'program') this.#setProgram(output.program, output.layoutChanged)
-    else if (output.type === 'packets' && output.pid === this.#carried.pcrPid) {
-      this.#pushPackets(output.chunks)
-    }
+    else if (output.type === 'splice') this.#splices.announce(output.splice)
+    else if (output.pid === this.#carried.pcrPid) this.#pushPackets(output.chunks)
     return this.#takeOutputs()
   }
 
@@ -152,6 +163,7 @@ export class Segmenter {
   discontinuity(wallMs: number): readonly SegmenterOutput[] {
     this.#wallMs = wallMs
     this.#closeTimeline()
+    this.#loseSplices()
     this.#heldAudio.retain(() => false)
     this.#selection.reset()
     return this.#takeOutputs()
@@ -224,6 +236,7 @@ export class Segmenter {
     if (this.#open?.timeline.breaksAt(unit, this.#target.limitTicks) === true) {
       this.#warn(warnings.timestampJump())
       this.#closeTimeline()
+      this.#loseSplices(unit.ptsTicks)
     }
     const open = this.#open === undefined ? this.#begin(unit) : this.#cutIfDue(this.#open, unit)
     if (open === undefined) return
@@ -248,7 +261,10 @@ export class Segmenter {
     this.#programDateTimeMs = Math.max(this.#wallMs, this.#programDateTimeMs)
     this.#discontinuity = this.#mediaSequence > 0
     if (this.#discontinuity) this.#stats.discontinuities++
-    return this.#openSegment(timeline, unit.ptsTicks, true)
+    const open = this.#openSegment(timeline, unit.ptsTicks, true)
+    this.#reachSplices(open, unit)
+    this.#spliceIsDue = false
+    return open
   }
 
   /** @returns the segment into which the unit goes */
@@ -256,8 +272,12 @@ export class Segmenter {
     const { timeline } = open
     const ticks = timeline.timeOf(unit)
     const current = this.#splitUpTo(open, ticks)
-    const isLongEnough = ticks - current.startTicks >= this.#segmentTicks * (1 - EARLY_CUT_FRACTION)
-    const isDue = unit.randomAccess && (isLongEnough || !current.randomAccess)
+    this.#reachSplices(current, unit)
+    const lengthTicks = ticks - current.startTicks
+    const isLongEnough = lengthTicks >= this.#segmentTicks * (1 - EARLY_CUT_FRACTION)
+    const isSpliced = this.#spliceIsDue && this.#target.fixed && lengthTicks >= LEAST_SEGMENT_TICKS
+    const isDue = unit.randomAccess && (isLongEnough || !current.randomAccess || isSpliced)
+    if (unit.randomAccess) this.#spliceIsDue = false
     if (!isDue && this.#hasRoom(current, unit.sizeBytes)) return current
     if (!isDue) {
       this.#stats.forcedCuts++
@@ -287,6 +307,29 @@ export class Segmenter {
       this.#warn(warnings.gopTooLong(this.#target.sec))
     }
     return current
+  }
+
+  #reachSplices({ timeline, startTicks }: OpenSegment, unit: PesUnit): void {
+    const { dateRanges, cut } = this.#splices.reach({
+      ticks: timeline.timeOf(unit),
+      randomAccess: unit.randomAccess,
+      dateOf: (ticks) => {
+        const sinceStartTicks = Math.max(ticks, timeline.startTicks) - startTicks
+        return this.#programDateTimeMs + (sinceStartTicks / TICKS_PER_SEC) * 1000
+      },
+    })
+    if (cut) this.#spliceIsDue = true
+    this.#outputDateRanges(dateRanges)
+  }
+
+  /** @param newTicks  as `Splices.loseClock` takes it */
+  #loseSplices(newTicks?: number): void {
+    this.#outputDateRanges(this.#splices.loseClock(newTicks))
+    if (this.#splices.missed > 0) this.#warn(warnings.splicesMissed())
+  }
+
+  #outputDateRanges(dateRanges: readonly DateRange[]): void {
+    for (const dateRange of dateRanges) this.#outputs.push({ type: 'date-range', dateRange })
   }
 
   #openSegment(timeline: Timeline, startTicks: number, randomAccess: boolean): OpenSegment {

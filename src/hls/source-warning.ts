@@ -43,6 +43,22 @@ export function timestampJump(): SourceWarning {
   }
 }
 
+export function splicesMissed(): SourceWarning {
+  return {
+    code: 'SPLICE_MISSED',
+    message:
+      'a splice point (SCTE-35) was announced whose time never came: its splice time must be of the clock of the pictures, and the stream must go on until then',
+  }
+}
+
+export function tooManySplices(): SourceWarning {
+  return {
+    code: 'TOO_MANY_SPLICES',
+    message:
+      'more splice points (SCTE-35) are announced than a playlist can list, so that some are left out: send each once for each event, and tell where a break ends',
+  }
+}
+
 export function audioOutOfStep(): SourceWarning {
   return {
     code: 'AUDIO_OUT_OF_STEP',

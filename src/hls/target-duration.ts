@@ -26,6 +26,10 @@ export class TargetDuration {
     this.#mostSec = maxSegmentSec
   }
 
+  get fixed(): boolean {
+    return this.#sec !== undefined
+  }
+
   /** The target; before it is fixed, the most that it may become. */
   get sec(): number {
     return this.#sec ?? this.#mostSec

@@ -10,8 +10,10 @@ import type { TrackPolicy } from '../hls/carried-tracks.ts'
 import type { RenderedPlaylist } from '../hls/live-playlist.ts'
 import { LivePresentation } from '../hls/live-presentation.ts'
 import { Packager, type PackagerOutput } from '../hls/packager.ts'
+import type { DateRange } from '../hls/playlist.ts'
 import type { SegmentCache } from '../hls/segment-cache.ts'
 import type { Segment } from '../hls/segment.ts'
+import { tooManySplices } from '../hls/source-warning.ts'
 import type { DemuxerOutput } from '../mpegts/demuxer-output.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import type { Track } from '../mpegts/track.ts'
@@ -226,6 +228,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     for (const output of outputs) {
       if (output.type === 'segment') this.#addSegment(output.segment)
       else if (output.type === 'renditions') this.#presentation.offer(output.renditions)
+      else if (output.type === 'date-range') this.#addDateRange(output.dateRange)
       else this.#warn(output)
     }
   }
@@ -246,6 +249,10 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       this.#liveSinceMs = clock.wallMs()
       this.#untold.push(() => this.emit('live'))
     }
+  }
+
+  #addDateRange(dateRange: DateRange): void {
+    if (!this.#presentation.addDateRange(dateRange)) this.#warn(tooManySplices())
   }
 
   #warn({ code, message }: Warning): void {

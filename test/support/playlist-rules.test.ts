@@ -94,6 +94,42 @@ t.test('names the rule that a change breaks', async (t) => {
   }
 })
 
+const range = (attributes: string) => `#EXT-X-DATERANGE:${attributes}\n`
+const A = 'ID="a",START-DATE="1970-01-01T00:00:03.000Z"'
+
+t.test('is content with date ranges that grow and go when they are over', async (t) => {
+  const rolled = [2, 3].map((msn) => playlist(from(msn, 3)))
+  t.same(
+    rulesBroken(
+      playlist(from(0, 3)) + range(`${A},PLANNED-DURATION=0.5,SCTE35-OUT=0xFC30`),
+      playlist(from(1, 3)) +
+        range(`${A},PLANNED-DURATION=0.5,DURATION=0.9,SCTE35-OUT=0xFC30,SCTE35-IN=0xFC31`),
+      ...rolled,
+    ),
+    [],
+  )
+})
+
+t.test('names the rule that a date range breaks', async (t) => {
+  const sound = playlist(from(0, 3))
+  const cases: [rule: string, ...versions: string[]][] = [
+    ['14', sound.replaceAll(/#EXT-X-PROGRAM-DATE-TIME.*\n/g, '') + range(A)],
+    ['14', sound + range(A) + range(A)],
+    ['14', sound + range('ID="a"')],
+    ['14', sound + range('START-DATE="1970-01-01T00:00:03.000Z"')],
+    ['14', sound + range('ID="a",START-DATE="1970-01-01"')],
+    ['14', sound + range(`${A},SCTE35-OUT=FC30`)],
+    ['14', sound + range(`${A},DURATION=-1`)],
+    ['14', sound + range(`${A},DURATION=1`), sound + range(`${A},DURATION=2`)],
+    ['14', sound + range(`${A},SCTE35-OUT=0xFC`), sound + range(A)],
+    ['15', sound + range(A), playlist(from(2, 3))],
+    ['15', sound + range(`${A},DURATION=1.5`), playlist(from(2, 3))],
+  ]
+  for (const [rule, ...versions] of cases) {
+    t.ok(rulesBroken(...versions).includes(rule), `rule ${rule}: ${versions.at(-1)}`)
+  }
+})
+
 t.test('names a segment that comes too late', async (t) => {
   const rules = new PlaylistRules()
   t.same(rules.check(playlist(from(0, 3)), 1000), [])

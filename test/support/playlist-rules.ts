@@ -20,6 +20,8 @@ interface ListedPlaylist {
   readonly mediaSequence: number
   readonly discontinuitySequence: number
   readonly ended: boolean
+  /** Attributes of each EXT-X-DATERANGE, as written. */
+  readonly dateRanges: readonly ReadonlyMap<string, string>[]
   readonly segments: readonly ListedSegment[]
 }
 
@@ -42,8 +44,15 @@ export class PlaylistRules {
    */
   check(text: string, nowMs?: number): string[] {
     const playlist = parse(text)
-    const broken = [...checkSyntax(text, playlist), ...checkSegments(playlist)]
-    if (this.#previous !== undefined) broken.push(...checkChange(this.#previous, playlist))
+    const broken = [
+      ...checkSyntax(text, playlist),
+      ...checkSegments(playlist),
+      ...checkDateRanges(playlist),
+    ]
+    if (this.#previous !== undefined) {
+      broken.push(...checkChange(this.#previous, playlist))
+      broken.push(...checkDateRangeChange(this.#previous, playlist))
+    }
     broken.push(...this.#checkPace(playlist, nowMs))
     this.#previous = playlist
     return broken
@@ -111,6 +120,55 @@ function checkSegments({ segments, targetSec }: ListedPlaylist): string[] {
       ...check([gapSec >= -ROUNDING_SEC], `12: ${segment.uri} overlaps the one before`),
     ]
   })
+}
+
+function checkDateRanges({ dateRanges, segments }: ListedPlaylist): string[] {
+  const ids = dateRanges.map((range) => range.get('ID'))
+  const isDated = segments.some(({ dateTime }) => dateTime !== undefined)
+  return [
+    ...check([dateRanges.length === 0 || isDated], '14: DATERANGE without PROGRAM-DATE-TIME'),
+    ...check([new Set(ids).size === ids.length], `14: an ID of ${ids.join()} comes twice`),
+    ...dateRanges.flatMap((range) => {
+      const { sections, seconds } = classify(range)
+      return check(
+        [
+          /^"[^"]+"$/.test(range.get('ID') ?? ''),
+          /^"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,}Z"$/.test(range.get('START-DATE') ?? ''),
+          sections.every((value) => /^0x([0-9A-F]{2})+$/.test(value)),
+          seconds.every((value) => /^\d+(\.\d+)?$/.test(value)),
+        ],
+        `14: ${describeRange(range)} is not well formed`,
+      )
+    }),
+  ]
+}
+
+function checkDateRangeChange(before: ListedPlaylist, after: ListedPlaylist): string[] {
+  const [oldest] = after.segments
+  return before.dateRanges.flatMap((range) => {
+    const now = after.dateRanges.find((other) => other.get('ID') === range.get('ID'))
+    const isSame = [...range].every(([name, value]) => now?.get(name) === value)
+    const isOver = oldest === undefined || dateRangeEndSec(range) <= startSec(oldest)
+    return now === undefined
+      ? check([isOver], `15: ${describeRange(range)} was removed before it was over`)
+      : check([isSame], `14: ${describeRange(range)} changed to ${describeRange(now)}`)
+  })
+}
+
+function classify(range: ReadonlyMap<string, string>): { sections: string[]; seconds: string[] } {
+  const valuesOf = (pattern: RegExp) =>
+    [...range].flatMap(([name, value]) => (pattern.test(name) ? value : []))
+  return { sections: valuesOf(/^SCTE35-/), seconds: valuesOf(/DURATION$/) }
+}
+
+/** A date range without DURATION goes on for ever, as far as anybody knows. */
+function dateRangeEndSec(range: ReadonlyMap<string, string>): number {
+  const startSec = Date.parse((range.get('START-DATE') ?? '').replaceAll('"', '')) / 1000
+  return startSec + Number(range.get('DURATION') ?? Infinity)
+}
+
+function describeRange(range: ReadonlyMap<string, string>): string {
+  return [...range].map((attribute) => attribute.join('=')).join(',')
 }
 
 function checkChange(before: ListedPlaylist, after: ListedPlaylist): string[] {
@@ -189,6 +247,14 @@ function parse(text: string): ListedPlaylist {
     targetSec: number('EXT-X-TARGETDURATION'),
     mediaSequence: number('EXT-X-MEDIA-SEQUENCE'),
     discontinuitySequence: number('EXT-X-DISCONTINUITY-SEQUENCE'),
+    dateRanges: tags
+      .filter(({ name }) => name === 'EXT-X-DATERANGE')
+      .map(({ value }) => parseAttributes(value)),
     ended: tags.some(({ name }) => name === 'EXT-X-ENDLIST'),
   }
+}
+
+function parseAttributes(list: string): ReadonlyMap<string, string> {
+  const attributes = list.matchAll(/([A-Z0-9-]+)=("[^"]*"|[^",]*)/g)
+  return new Map([...attributes].map(([, name = '', value = '']) => [name, value]))
 }

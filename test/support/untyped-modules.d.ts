@@ -10,6 +10,15 @@ declare module 'm3u8-parser' {
         readonly discontinuity?: boolean
         readonly programDateTime?: number
       }[]
+      readonly dateRanges?: readonly {
+        readonly id: string
+        readonly startDate: Date
+        readonly duration?: number
+        readonly plannedDuration?: number
+        readonly scte35Out?: string
+        readonly scte35In?: string
+        readonly scte35Cmd?: string
+      }[]
       readonly playlists?: readonly {
         readonly uri: string
         readonly attributes: Readonly<Record<string, unknown>>
