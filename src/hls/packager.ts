@@ -19,6 +19,7 @@ import {
   type TrackPolicy,
 } from './carried-tracks.ts'
 import { Follower } from './follower.ts'
+import { PSI_BYTES } from './psi-writer.ts'
 import type { RenditionName } from './rendition.ts'
 import {
   DEFAULT_MAX_SEGMENT_BYTES,
@@ -54,7 +55,7 @@ const MOST_QUEUED_SEGMENTS = 2
 /** As `Segmenter`, which makes the main rendition. Segments with the same number come in any order of renditions. */
 export class Packager {
   readonly #policy: TrackPolicy
-  readonly #maxQueuedBytes: number
+  readonly #maxSegmentBytes: number
   readonly #segmenter: Segmenter
   readonly #followers = new Map<RenditionName, Follower>()
   #renditions: readonly RenditionName[] = []
@@ -70,7 +71,7 @@ export class Packager {
   constructor(options: SegmenterOptions) {
     const { tracks = 'compatible', maxSegmentBytes = DEFAULT_MAX_SEGMENT_BYTES } = options
     this.#policy = tracks
-    this.#maxQueuedBytes = MOST_QUEUED_SEGMENTS * maxSegmentBytes
+    this.#maxSegmentBytes = maxSegmentBytes
     this.#segmenter = new Segmenter(options)
     this.#carried = this.#segmenter.carried
   }
@@ -161,7 +162,8 @@ export class Packager {
     const followers = [...this.#followers.values()]
     const takers = followers.filter((follower) => follower.carries(unit.track.pid))
     if (takers.length === 0) return
-    if (unit.damaged && unit.randomAccess) {
+    // As the main rendition does: a decoder had better not see it, or no segment can hold it.
+    if ((unit.damaged && unit.randomAccess) || unit.sizeBytes + PSI_BYTES > this.#maxSegmentBytes) {
       this.#droppedUnits++
       return
     }
@@ -169,7 +171,8 @@ export class Packager {
     const serial = this.#units++
     for (const follower of takers) follower.push(kept, serial)
     const queuedBytes = followers.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
-    if (queuedBytes > this.#maxQueuedBytes) for (const follower of followers) follower.clear()
+    if (queuedBytes <= MOST_QUEUED_SEGMENTS * this.#maxSegmentBytes) return
+    for (const follower of followers) follower.clear()
   }
 
   #flush(): PackagerOutput[] {
