@@ -25,20 +25,15 @@ const NAMES = [
 
 export type Counts = Readonly<Record<(typeof NAMES)[number], number>>
 
-interface Second {
-  readonly counts: Counts
-  readonly lengthUs: number
-}
-
-/** A sum, and over how long a time. */
-export type Sum = Counts & { readonly seconds: number; readonly lengthUs: number }
+/** A sum, and of how many seconds. */
+export type Sum = Counts & { readonly seconds: number }
 
 /** `push` the counters about once a second. */
 export class CountedSeconds {
   readonly #most: number
   /** Oldest first. */
-  readonly #seconds: Second[] = []
-  #last: { readonly totals: Counts; readonly atUs: number } | undefined
+  readonly #seconds: Counts[] = []
+  #last: Counts | undefined
 
   /** @param most  seconds that are remembered */
   constructor(most: number) {
@@ -48,16 +43,13 @@ export class CountedSeconds {
   /**
    * @param totals  counters that only go up
    * @param isLeftOut  the second since the last call does not count
-   * @returns what was counted in it
    */
-  push(totals: Counts, nowUs: number, isLeftOut: boolean): Counts | undefined {
+  push(totals: Counts, isLeftOut: boolean): void {
     const last = this.#last
-    this.#last = { totals, atUs: nowUs }
-    if (last === undefined || isLeftOut) return undefined
-    const counts = tally((name) => totals[name] - last.totals[name])
-    this.#seconds.push({ counts, lengthUs: nowUs - last.atUs })
+    this.#last = totals
+    if (last === undefined || isLeftOut) return
+    this.#seconds.push(tally((name) => totals[name] - last[name]))
     if (this.#seconds.length > this.#most) this.#seconds.shift()
-    return counts
   }
 
   /** The counters begin anew. */
@@ -69,9 +61,8 @@ export class CountedSeconds {
   sum(newest: number): Sum {
     const seconds = this.#seconds.slice(-newest)
     return {
-      ...tally((name) => seconds.reduce((sum, { counts }) => sum + counts[name], 0)),
+      ...tally((name) => seconds.reduce((sum, counts) => sum + counts[name], 0)),
       seconds: seconds.length,
-      lengthUs: seconds.reduce((sum, { lengthUs }) => sum + lengthUs, 0),
     }
   }
 }

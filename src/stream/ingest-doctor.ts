@@ -27,9 +27,6 @@ const ENDS_BY_SEC = 30
 const TABLES_DUE_US = 3 * SECOND_US
 const MEDIA_DUE_US = 5 * SECOND_US
 
-/** An encoder that connects may send at once what it has gathered until then. */
-const SETTLING_SEC = 2
-
 /** Sound that begins later than this is not late but missing, which the segmenter tells. */
 const LATEST_START_SEC = 5
 
@@ -85,8 +82,6 @@ export class IngestDoctor {
   #dataSinceUs: number | undefined
   #packetsDropped = 0
   #wasLossy = false
-  /** Seconds in a row in which the media went on. */
-  #steadySeconds = 0
   #shortWindow: { readonly figures: IngestFigures; readonly atUs: number } | undefined
 
   constructor(options: DoctorOptions) {
@@ -111,7 +106,7 @@ export class IngestDoctor {
     this.#clock.observe(this.#reference.latestTicks, nowUs)
     if (this.#secondUs !== undefined && nowUs - this.#secondUs < SECOND_US) return []
     this.#secondUs = nowUs
-    this.#closeSecond(figures, nowUs)
+    this.#closeSecond(figures)
     const held = this.#warnings
     this.#warnings = [
       ...this.#judgeTables(figures, nowUs),
@@ -172,10 +167,10 @@ export class IngestDoctor {
     this.#startLeadSec = aloneSec > 0.5 && aloneSec < LATEST_START_SEC ? leadSec : 0
   }
 
-  #closeSecond({ stats, packetsDropped }: IngestFigures, nowUs: number): void {
+  #closeSecond({ stats, packetsDropped }: IngestFigures): void {
     const [pictures, sound] = [this.#pictures, this.#sound]
     const isLossy = packetsDropped > this.#packetsDropped
-    const second = this.#seconds.push(
+    this.#seconds.push(
       {
         ...stats,
         pictures: pictures.units,
@@ -187,15 +182,12 @@ export class IngestDoctor {
         repeated: pictures.repeated + sound.repeated - stats.pesWithoutPts,
         early: pictures.early + sound.early,
       },
-      nowUs,
       // What was lost at the end of a second is missed in the next one.
       isLossy || this.#wasLossy,
     )
     if (isLossy) this.#keyFrames.skip()
     this.#packetsDropped = packetsDropped
     this.#wasLossy = isLossy
-    const isSteady = second !== undefined && second.playedTicks > 0 && second.gaps === 0
-    this.#steadySeconds = isSteady ? this.#steadySeconds + 1 : 0
     this.#pictures.learn()
     this.#lead.closeSecond()
     this.#recent = this.#seconds.sum(BEGINS_BY_SEC)
@@ -279,10 +271,10 @@ export class IngestDoctor {
   }
 
   *#judgeClock(): Generator<Warning> {
-    const { playedTicks, lengthUs } = this.#recent
-    const rate = playedTicks / TICKS_PER_SEC / (lengthUs / SECOND_US)
-    const isOff = Math.abs(rate - 1) > (this.#isHeld('NOT_REAL_TIME') ? 0.05 : 0.1)
-    if (isOff && this.#steadySeconds >= BEGINS_BY_SEC + SETTLING_SEC) {
+    const { rate } = this.#clock
+    const most = this.#isHeld('NOT_REAL_TIME') ? 0.05 : 0.1
+    // What does not come at all is no question of speed.
+    if (rate !== undefined && rate > 0.1 && Math.abs(rate - 1) > most) {
       yield say.notRealTime(rate)
       return
     }

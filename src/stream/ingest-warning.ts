@@ -96,7 +96,7 @@ export function soundDrifts(leadSec: number): Warning {
 export function ptsGaps(gaps: number, missingSec: number, spanSec: number): Warning {
   return {
     code: 'PTS_GAPS',
-    message: `pictures are missing, ${seconds(missingSec)} in ${gaps} gaps in the last ${spanSec} s: the encoder drops what it cannot keep up with, or its source does; choose a faster preset or a smaller picture, and check the capture`,
+    message: `pictures are missing, ${seconds(missingSec)} in ${gaps} ${gaps === 1 ? 'gap' : 'gaps'} in the last ${spanSec} s: the encoder drops what it cannot keep up with, or its source does; choose a faster preset or a smaller picture, and check the capture`,
   }
 }
 

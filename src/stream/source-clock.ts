@@ -14,6 +14,10 @@ const SPANS_REMEMBERED = 60
 /** 3 minutes, in which 200 ppm make 36 ms. */
 const LEAST_SPANS = 18
 
+const SECOND_US = 1_000_000
+/** The median of their rates: neither a stop that is made up for afterwards nor a jump counts. */
+const RATED_SECONDS = 12
+
 interface Moment {
   readonly atUs: number
   readonly lagUs: number
@@ -27,6 +31,14 @@ export class SourceClock {
   #best: Moment | undefined
   #latestTicks = NaN
   #driftPpm: number | undefined
+  /** Seconds of media that came in each of the last seconds, oldest first. */
+  readonly #rates: number[] = []
+  #second: { readonly ticks: number; readonly atUs: number } | undefined
+
+  /** Seconds of media that come in a second, as a rule of late; undefined until that can be said. */
+  get rate(): number | undefined {
+    return this.#rates.length < RATED_SECONDS ? undefined : median(this.#rates)
+  }
 
   /** How much too fast it runs, in millionths; negative if too slow; undefined until that can be said. */
   get driftPpm(): number | undefined {
@@ -35,12 +47,23 @@ export class SourceClock {
 
   /** @param ticks  decoding time of the newest unit; NaN before the first */
   observe(ticks: number, nowUs: number): void {
-    if (Number.isNaN(ticks) || ticks === this.#latestTicks) return
+    if (Number.isNaN(ticks)) return
+    this.#rate(ticks, nowUs)
+    if (ticks === this.#latestTicks) return
     if (Math.abs(ticks - this.#latestTicks) >= JUMP_TICKS) this.#reset()
     this.#latestTicks = ticks
     if (nowUs - this.#spanUs >= SPAN_US) this.#startSpan(nowUs)
     const lagUs = nowUs - (ticks / TICKS_PER_SEC) * 1e6
     if (this.#best === undefined || lagUs < this.#best.lagUs) this.#best = { atUs: nowUs, lagUs }
+  }
+
+  #rate(ticks: number, nowUs: number): void {
+    this.#second ??= { ticks, atUs: nowUs }
+    const elapsedUs = nowUs - this.#second.atUs
+    if (elapsedUs < SECOND_US) return
+    this.#rates.push((ticks - this.#second.ticks) / TICKS_PER_SEC / (elapsedUs / SECOND_US))
+    if (this.#rates.length > RATED_SECONDS) this.#rates.shift()
+    this.#second = { ticks, atUs: nowUs }
   }
 
   #reset(): void {
@@ -61,8 +84,13 @@ export class SourceClock {
 }
 
 function medianSlope(moments: readonly Moment[]): number {
-  const slopes = moments.flatMap((a, index) =>
-    moments.slice(index + 1).map((b) => (b.lagUs - a.lagUs) / (b.atUs - a.atUs)),
+  return median(
+    moments.flatMap((a, index) =>
+      moments.slice(index + 1).map((b) => (b.lagUs - a.lagUs) / (b.atUs - a.atUs)),
+    ),
   )
-  return slopes.toSorted((a, b) => a - b)[slopes.length >> 1]!
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1]!
 }

@@ -392,6 +392,13 @@ t.test('the clock', async (t) => {
     t.match(message('NOT_REAL_TIME'), /^3 s of media arrive a second: send it in real time/)
     run(15)
     t.strictSame(held(), [])
+    const losses = {
+      packetsDropped: 100,
+      alter: ofPictures((_, n) => (n % 100 < 70 ? undefined : {})),
+    }
+    run(15, { rate: 3, ...losses })
+    t.ok(held().includes('NOT_REAL_TIME'), 'also where the line does not carry it')
+    run(15)
     run(15, { rate: 0.8 })
     t.match(message('NOT_REAL_TIME'), /^0\.8 s of media arrive a second: the encoder does not/)
   })
