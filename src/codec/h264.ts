@@ -55,7 +55,7 @@ export function inspectH264AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
     startsPicture,
     closedCaptions,
     parameterSets,
-    ...(slice && { slice }),
+    slice,
   }
 }
 

@@ -69,7 +69,7 @@ export function inspectH265AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
     startsPicture,
     closedCaptions,
     parameterSets,
-    ...(slice && { slice }),
+    slice,
   }
 }
 

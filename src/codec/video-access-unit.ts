@@ -18,6 +18,6 @@ export interface VideoAccessUnit {
   readonly closedCaptions: boolean
   /** In the order sent. */
   readonly parameterSets: readonly ParameterSet[]
-  /** Head of the first slice with its NAL header, where there is one. */
-  readonly slice?: Buffer
+  /** Head of the first slice with its NAL header. */
+  readonly slice: Buffer | undefined
 }

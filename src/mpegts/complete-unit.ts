@@ -9,6 +9,7 @@
  * @module
  */
 import type { ParameterSet, ParameterSetKind } from '../codec/parameter-sets.ts'
+import { PACKET_BYTES, payloadOffset } from './packet.ts'
 import { elementaryBytes, firstBytes } from './pes.ts'
 import { insertIntoPes } from './pes-packetizer.ts'
 
@@ -53,11 +54,21 @@ export function completePicture(
 
 /** Where in the elementary stream the delimiter ends that it begins with; 0 where it begins otherwise. */
 function endOfDelimiter(codec: VideoCodec, chunks: readonly Buffer[], headerBytes: number): number {
-  const head = firstBytes(elementaryBytes(chunks, headerBytes), START_BYTES)
+  const head = readStart(chunks, headerBytes)
   let at = 0
   while (head[at] === 0) at++
   if (at < 2 || head[at] !== 1) return 0
   const header = head[at + 1] ?? 0
   const isDelimiter = codec === 'h264' ? (header & 0x1f) === 9 : ((header >> 1) & 0x3f) === 35
   return isDelimiter ? at + 1 + DELIMITERS[codec].length : 0
+}
+
+/** The first elementary stream bytes. They lie in the first packet, but for muxers that fill it with something else. */
+function readStart(chunks: readonly Buffer[], headerBytes: number): Buffer {
+  const [first] = chunks
+  if (first === undefined) return START_CODE.subarray(0, 0)
+  const at = (payloadOffset(first, 0) ?? PACKET_BYTES) + headerBytes
+  return at + START_BYTES <= PACKET_BYTES
+    ? first.subarray(at, at + START_BYTES)
+    : firstBytes(elementaryBytes(chunks, headerBytes), START_BYTES)
 }

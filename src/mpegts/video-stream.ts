@@ -5,7 +5,7 @@
  * @module
  */
 import { H264FieldPairs } from '../codec/h264-field.ts'
-import { ParameterSets } from '../codec/parameter-sets.ts'
+import { ParameterSets, type ParameterSet } from '../codec/parameter-sets.ts'
 import type { VideoAccessUnit } from '../codec/video-access-unit.ts'
 import { completePicture, PARAMETER_SET_KINDS, type VideoCodec } from './complete-unit.ts'
 import type { PesUnit } from './demuxer-output.ts'
@@ -13,6 +13,8 @@ import type { RawPes } from './pes-assembler.ts'
 
 /** What a unit is, whatever its track and time. */
 export type UnitContent = Omit<PesUnit, 'track' | 'ptsTicks' | 'dtsTicks'>
+
+const NOTHING: readonly ParameterSet[] = []
 
 /** `take` every unit in order. */
 export class VideoStream {
@@ -33,21 +35,27 @@ export class VideoStream {
    */
   take(pes: RawPes, headerBytes: number, picture: VideoAccessUnit): UnitContent {
     // What a damaged unit says may be damage: it neither teaches nor is mended.
-    const sets = pes.damaged ? [] : picture.parameterSets
+    const sets = pes.damaged ? NOTHING : picture.parameterSets
     this.#sets.learn(sets)
     const isSecondField =
       picture.slice !== undefined && this.#fields?.isSecondField(picture.slice, sets) === true
-    const unit = {
-      ...pes,
-      randomAccess: picture.randomAccess && !isSecondField,
+    const isKey = picture.randomAccess && !isSecondField
+    const missing = isKey && !pes.damaged ? this.#sets.missingFrom(sets) : NOTHING
+    const chunks = picture.startsPicture
+      ? completePicture(this.#codec, pes.chunks, headerBytes, missing ?? NOTHING)
+      : pes.chunks
+    return {
+      chunks,
+      sizeBytes: chunks === pes.chunks ? pes.sizeBytes : countBytes(chunks),
+      randomAccess: isKey && missing !== undefined,
       gradualRefresh: picture.gradualRefresh && !isSecondField,
       decodableLeading: picture.decodableLeading,
       startsFrame: picture.startsPicture && !isSecondField,
+      damaged: pes.damaged,
     }
-    if (!picture.startsPicture) return unit
-    const missing = unit.randomAccess && !pes.damaged ? this.#sets.missingFrom(sets) : []
-    if (missing === undefined) return { ...unit, randomAccess: false }
-    const chunks = completePicture(this.#codec, pes.chunks, headerBytes, missing)
-    return { ...unit, chunks, sizeBytes: chunks.reduce((sum, { length }) => sum + length, 0) }
   }
+}
+
+function countBytes(chunks: readonly Buffer[]): number {
+  return chunks.reduce((sum, { length }) => sum + length, 0)
 }

@@ -19,7 +19,7 @@ export interface MuxFields {
 }
 
 /** Object type 2, index 3 (48 kHz), two channels, frames of 1024 samples. */
-export const STEREO = '00010' + '0011' + '0010' + '000'
+export const STEREO = '0001000110010000'
 
 /** StreamMuxConfig (1.7.3.2.3). */
 function muxConfig(bits: BitWriter, fields: MuxFields): void {

@@ -6,6 +6,9 @@ import { LatmReader } from '../../src/codec/latm.ts'
 import { frame, loas, STEREO, type MuxFields } from './latm-builder.ts'
 import { BitWriter } from './nal-builder.ts'
 
+/** Fields of an AudioSpecificConfig. */
+const config = (fields: string) => fields.replaceAll(' ', '')
+
 /** Payloads of the ADTS frames in these bytes. */
 function payloadsOf(adts: Buffer): Buffer[] {
   const payloads: Buffer[] = []
@@ -28,9 +31,9 @@ t.test('payloads come out as they went in, at whatever bit they began', async (t
     // A length that is told may cover an extension behind what is read (1.6.2.1).
     { version: 1, audio: `${STEREO}${(0x2b7).toString(2)}00101` },
   ]
-  for (const config of configs) {
-    const reading = new LatmReader().read(Buffer.concat(frames.map((it) => loas(config, it))))
-    if (reading.type !== 'adts') return void t.fail(`${reading.type}: ${JSON.stringify(config)}`)
+  for (const fields of configs) {
+    const reading = new LatmReader().read(Buffer.concat(frames.map((it) => loas(fields, it))))
+    if (reading.type !== 'adts') throw new Error(`${reading.type}: ${JSON.stringify(fields)}`)
     t.strictSame(payloadsOf(reading.bytes), frames)
     const expected = { codecString: 'mp4a.40.2', sampleRate: 48_000, channels: 2 }
     t.strictSame(decodeAdtsHeader(reading.bytes, 0)?.parameters, expected)
@@ -44,7 +47,7 @@ t.test('a configuration holds until the next one (useSameStreamMux)', async (t) 
   t.equal(reader.read(loas({}, frame(1, 9))).type, 'adts')
   const reading = reader.read(loas(undefined, frame(2, 9)))
   t.match(reading, { type: 'adts' })
-  const mono = '00010' + '0100' + '0001' + '000'
+  const mono = config('00010 0100 0001 000')
   t.match(reader.read(loas({ audio: mono }, frame(3, 9))), {
     audio: { parameters: { sampleRate: 44_100, channels: 1 } },
   })
@@ -59,11 +62,11 @@ t.test('several frames an element, and elements without any', async (t) => {
 
 t.test('SBR that is signalled: the core in ADTS, what is heard in the parameters', async (t) => {
   const cases = [
-    ['00101' + '0110' + '0010' + '0011' + '00010' + '000', 'mp4a.40.5', 48_000, 2, 24_000, 2],
-    ['11101' + '0111' + '0001' + '0100' + '00010' + '000', 'mp4a.40.29', 44_100, 2, 22_050, 1],
+    [config('00101 0110 0010 0011 00010 000'), 'mp4a.40.5', 48_000, 2, 24_000, 2],
+    [config('11101 0111 0001 0100 00010 000'), 'mp4a.40.29', 44_100, 2, 22_050, 1],
     // A rate of its own, which happens to have an index.
     [
-      `00010${'1111'}${(32_000).toString(2).padStart(24, '0')}0110000`,
+      `000101111${(32_000).toString(2).padStart(24, '0')}0110000`,
       'mp4a.40.2',
       32_000,
       6,
@@ -73,7 +76,7 @@ t.test('SBR that is signalled: the core in ADTS, what is heard in the parameters
   ] as const
   for (const [audio, codecString, sampleRate, channels, coreRate, coreChannels] of cases) {
     const reading = new LatmReader().read(loas({ audio }, frame(1, 20)))
-    if (reading.type !== 'adts') return void t.fail(reading.type)
+    if (reading.type !== 'adts') throw new Error(reading.type)
     t.strictSame(reading.audio.parameters, { codecString, sampleRate, channels })
     const core = { codecString: 'mp4a.40.2', sampleRate: coreRate, channels: coreChannels }
     t.strictSame(decodeAdtsHeader(reading.bytes, 0)?.parameters, core)
@@ -85,11 +88,11 @@ t.test('what ADTS cannot carry is told from what is damaged', async (t) => {
     { programs: 2 },
     { layers: 2 },
     { frameLengthType: 1 },
-    { audio: '00010' + '0011' + '0010' + '100' }, // 960 samples
-    { audio: '00010' + '0011' + '0000' + '000' }, // channels told by a PCE
-    { audio: '00010' + '1101' + '0010' + '000' }, // a rate that is reserved
-    { audio: '00001' + '0011' + '0010' + '000' }, // AAC main
-    { audio: '10111' + '0011' + '0010' + '000' }, // AAC-LD
+    { audio: config('00010 0011 0010 100') }, // 960 samples
+    { audio: config('00010 0011 0000 000') }, // channels told by a PCE
+    { audio: config('00010 1101 0010 000') }, // a rate that is reserved
+    { audio: config('00001 0011 0010 000') }, // AAC main
+    { audio: config('10111 0011 0010 000') }, // AAC-LD
   ]
   for (const fields of unsupported) {
     const { type } = new LatmReader().read(loas(fields, frame(1, 30)))
