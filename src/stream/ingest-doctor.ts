@@ -39,10 +39,13 @@ export interface DoctorOptions {
   readonly segmentSec: number
 }
 
-/** Segments that the playlist lists, and how many it would list if there were room for them. */
+/** Of the playlist. */
 export interface PlaylistFigures {
   readonly listedSegments: number
+  /** What it would list if there were room for it. */
   readonly wantedSegments: number
+  /** Since the stream started. */
+  readonly cutSegments: number
 }
 
 /** What `observe` looks at. */
@@ -298,8 +301,9 @@ export class IngestDoctor {
   }
 
   *#judgeWindow(figures: IngestFigures, nowUs: number): Generator<Warning> {
-    if (figures.listedSegments < figures.wantedSegments)
-      this.#shortWindow = { figures, atUs: nowUs }
+    const { listedSegments, wantedSegments, cutSegments } = figures
+    const isShort = listedSegments < Math.min(wantedSegments, cutSegments)
+    if (isShort) this.#shortWindow = { figures, atUs: nowUs }
     const short = this.#shortWindow
     if (short === undefined || nowUs - short.atUs >= ENDS_BY_SEC * SECOND_US) return
     yield say.cacheTooSmall(short.figures.listedSegments, short.figures.wantedSegments)

@@ -8,6 +8,9 @@ import type { Warning } from './report.ts'
 /** Numbers that a sentence lists. */
 const MOST_LISTED = 16
 
+/** `HLS_PLAYLIST_SEGMENTS` takes no less. */
+const LEAST_SEGMENTS = 3
+
 export function noPat(): Warning {
   return {
     code: 'NO_PAT',
@@ -169,10 +172,13 @@ export function intraRefresh(): Warning {
  * @param wanted  segments that it should have
  */
 export function cacheTooSmall(listed: number, wanted: number): Warning {
-  const share = Math.floor((listed / wanted) * 100)
+  // Both divide by what there is room for, which may be nothing.
+  const room = Math.max(listed, 1)
+  const share = Math.floor((room / wanted) * 100)
+  const shorter = listed < LEAST_SEGMENTS ? '' : `, or HLS_PLAYLIST_SEGMENTS to ${listed}`
   return {
     code: 'CACHE_TOO_SMALL',
-    message: `the memory for segments is full, and the playlist lists ${listed} segments instead of ${wanted}: set CACHE_MAX_MIB to at least ${(wanted / listed).toFixed(1)} times as much, the bitrate of the encoder to ${share} %, or HLS_PLAYLIST_SEGMENTS to ${Math.max(listed, 3)}`,
+    message: `the memory for segments is full, and the playlist lists ${listed} segments instead of ${wanted}: set CACHE_MAX_MIB to at least ${round(wanted / room)} times as much, or the bitrate of the encoder to ${share} %${shorter}`,
   }
 }
 

@@ -263,9 +263,11 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   }
 
   #watchSource(nowUs: number): void {
-    const listedSegments = this.#presentation.listedSegments
-    const wantedSegments = Math.min(this.#mainSegments, this.#options.playlistSegments)
-    const figures = { listedSegments, wantedSegments }
+    const figures = {
+      listedSegments: this.#presentation.listedSegments,
+      wantedSegments: this.#options.playlistSegments,
+      cutSegments: this.#mainSegments,
+    }
     for (const warning of this.#publication?.observe(figures, nowUs) ?? []) {
       this.#untold.push(() => this.emit('warning', warning))
     }
