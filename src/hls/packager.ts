@@ -52,7 +52,7 @@ const MOST_STEP_TICKS = 1 * TICKS_PER_SEC
 /** So many of the largest segments may wait, of all renditions together. */
 const MOST_QUEUED_SEGMENTS = 2
 
-/** As `Segmenter`, which makes the main rendition. Segments with the same number come in any order of renditions. */
+/** As `Segmenter`, which makes the main rendition: of each number its segment comes first. */
 export class Packager {
   readonly #policy: TrackPolicy
   readonly #maxSegmentBytes: number

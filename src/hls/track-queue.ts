@@ -78,7 +78,7 @@ export class TrackQueue {
     return this.#entries.some((entry) => this.#place(entry, stretch) === 'behind')
   }
 
-  /** @returns the units of a stretch; a video track begins at a random access point, and again after a loss */
+  /** @returns the units of a stretch; a video track begins at a random access point, and again after a loss or gap */
   take(stretch: Stretch): QueuedUnit[] {
     if (stretch.discontinuity) this.#unbroken = false
     const end = this.#entries.findIndex((entry) => this.#place(entry, stretch) === 'behind')
@@ -89,6 +89,7 @@ export class TrackQueue {
       this.#unbroken = canBeDecoded && this.#place(entry, stretch) === 'inside'
       return this.#unbroken
     })
+    if (taken.length === 0) this.#unbroken = false
     this.#dropped += due.length - taken.length
     this.#taken++
     return taken
