@@ -18,8 +18,11 @@ const PMT_TABLE_ID = 0x02
 const USUAL_PMT_PID = 0x1000
 const TRANSPORT_STREAM_ID = 1
 
-/** registration_descriptor and ISO_639_language_descriptor (ISO/IEC 13818-1 2.6.8, 2.6.18). */
-const KEPT_DESCRIPTORS: ReadonlySet<number> = new Set([0x05, 0x0a])
+const METADATA_POINTER = 0x25
+const METADATA = 0x26
+
+/** Registration, language and metadata (ISO/IEC 13818-1 2.6.8, 2.6.18, 2.6.60). */
+const KEPT_DESCRIPTORS: ReadonlySet<number> = new Set([0x05, 0x0a, METADATA])
 
 /** A packet less its header, the pointer field, and what surrounds the PMT's track loop. */
 const TRACK_LOOP_BYTES = TS_PACKET_BYTES - 4 - 1 - 16
@@ -71,9 +74,12 @@ function encodePat(programNumber: number, pmtPid: number, version: number): Buff
 function encodePmt(carried: CarriedTracks, version: number): Buffer {
   const tracks = listTracks(carried)
   let spareBytes = TRACK_LOOP_BYTES - tracks.length * TRACK_ENTRY_BYTES
+  const pointers = tracks.flatMap((track) => metadataPointers(track, carried.programNumber))
+  const pointer = pointers.find(({ length }) => length <= spareBytes) ?? Buffer.alloc(0)
+  spareBytes -= pointer.length
   const head = Buffer.alloc(4)
   head.writeUInt16BE(0xe000 | carried.pcrPid, 0)
-  head.writeUInt16BE(0xf000, 2)
+  head.writeUInt16BE(0xf000 | pointer.length, 2)
   const loop = tracks.flatMap((track) => {
     const kept = keptDescriptors(track)
     const descriptors = kept.length <= spareBytes ? kept : Buffer.alloc(0)
@@ -84,7 +90,12 @@ function encodePmt(carried: CarriedTracks, version: number): Buffer {
     entry.writeUInt16BE(0xf000 | descriptors.length, 3)
     return [entry, descriptors]
   })
-  return encodeSection(PMT_TABLE_ID, carried.programNumber, version, Buffer.concat([head, ...loop]))
+  return encodeSection(
+    PMT_TABLE_ID,
+    carried.programNumber,
+    version,
+    Buffer.concat([head, pointer, ...loop]),
+  )
 }
 
 /**
@@ -116,6 +127,27 @@ function packetize(pid: number, section: Buffer): Buffer {
 function keptDescriptors({ descriptors }: Track): Buffer {
   const kept = listDescriptors(descriptors).filter(({ tag }) => KEPT_DESCRIPTORS.has(tag))
   return Buffer.concat(kept.map(({ bytes }) => bytes))
+}
+
+/**
+ * Says that metadata of a format is in the program; players of Apple look there (Timed Metadata for HTTP Live Streaming,
+ * section 2). It repeats how a track's metadata_descriptor begins:
+ *
+ *  | application_format (16) | identifier (32) if FFFF | format (8) | identifier (32) if FF | service_id (8) |
+ *
+ * and goes on (ISO/IEC 13818-1 2.6.58)
+ *
+ *  | locator_record_flag 0 | MPEG_carriage_flags 00 | 11111 | program_number (16) |
+ */
+function metadataPointers({ descriptors }: Track, programNumber: number): Buffer[] {
+  return listDescriptors(descriptors).flatMap(({ tag, data }) => {
+    const formatAt = data.length > 1 && data.readUInt16BE(0) === 0xffff ? 6 : 2
+    const serviceAt = formatAt + (data[formatAt] === 0xff ? 5 : 1)
+    if (tag !== METADATA || serviceAt >= data.length) return []
+    const place = Buffer.from([0x1f, programNumber >> 8, programNumber & 0xff])
+    const body = Buffer.concat([data.subarray(0, serviceAt + 1), place])
+    return Buffer.concat([Buffer.from([METADATA_POINTER, body.length]), body])
+  })
 }
 
 function freePid(carried: CarriedTracks): number {

@@ -14,6 +14,7 @@ import {
 } from './carried-tracks.ts'
 import { ContinuityCounters } from './continuity.ts'
 import { HeldAudio } from './held-audio.ts'
+import { HeldData } from './held-data.ts'
 import { OpenSegment } from './open-segment.ts'
 import type { DateRange } from './playlist.ts'
 import { ProgramTables, PSI_BYTES } from './psi-writer.ts'
@@ -57,6 +58,8 @@ export interface SegmenterStats {
   readonly unitsBeforeStart: number
   /** Audio units whose time fitted to no picture. */
   readonly strayAudioUnits: number
+  /** Units of metadata that no picture came for. */
+  readonly strayDataUnits: number
   /** Units for which a segment had no room. */
   readonly oversizeUnits: number
   /** Segments cut inside a GOP. */
@@ -74,8 +77,8 @@ const EARLY_CUT_FRACTION = 0.1
 /** No segment is called shorter, whatever its timestamps say; it bounds how many make up a playlist. */
 const LEAST_SEGMENT_TICKS = 0.01 * TICKS_PER_SEC
 
-/** Audio this far ahead of the last picture still belongs to it when the time line ends. */
-const CLOSING_AUDIO_TICKS = 1 * TICKS_PER_SEC
+/** Sound and metadata this far ahead of the last picture still belong to it when the time line ends. */
+const CLOSING_TICKS = 1 * TICKS_PER_SEC
 
 /** Room asked for ahead, in sizes of the segment before. */
 const EXPECTED_GROWTH = 1.15
@@ -98,6 +101,7 @@ export class Segmenter {
   readonly #target: TargetDuration
   readonly #continuity = new ContinuityCounters()
   readonly #heldAudio = new HeldAudio()
+  readonly #heldData = new HeldData()
   readonly #splices = new Splices()
   readonly #warned = new Set<string>()
   readonly #stats = {
@@ -140,8 +144,12 @@ export class Segmenter {
   }
 
   get stats(): SegmenterStats {
-    const { dropped: strayAudioUnits } = this.#heldAudio
-    return { ...this.#stats, strayAudioUnits, missedSplices: this.#splices.missed }
+    return {
+      ...this.#stats,
+      strayAudioUnits: this.#heldAudio.dropped,
+      strayDataUnits: this.#heldData.dropped,
+      missedSplices: this.#splices.missed,
+    }
   }
 
   /** What its segments carry by now; another object where that, or what is known of it, changed. */
@@ -165,6 +173,7 @@ export class Segmenter {
     this.#closeTimeline()
     this.#loseSplices()
     this.#heldAudio.retain(() => false)
+    this.#heldData.retain(() => false)
     this.#selection.reset()
     return this.#takeOutputs()
   }
@@ -184,9 +193,10 @@ export class Segmenter {
   }
 
   #carry(carried: CarriedTracks): void {
-    const { video, audio } = carried
+    const { video, audio, data = [] } = carried
     this.#carried = carried
     this.#heldAudio.retain(({ track }) => video !== undefined && track.pid === audio?.pid)
+    this.#heldData.retain(({ track }) => data.some(({ pid }) => pid === track.pid))
     this.#tables.update(carried)
   }
 
@@ -208,7 +218,7 @@ export class Segmenter {
     if (pid !== video?.pid && pid !== audio?.pid && !isData) return
     if (unit.damaged && unit.randomAccess) this.#stats.damagedUnits++
     else if (unit.sizeBytes + PSI_BYTES > this.#maxSegmentBytes) this.#stats.oversizeUnits++
-    else if (isData) this.#pushPackets(unit.chunks)
+    else if (isData) this.#pushData(unit)
     else if (pid === (video ?? audio)?.pid) this.#pushReference(unit)
     else this.#pushAudio(unit)
   }
@@ -227,9 +237,14 @@ export class Segmenter {
 
   #pushAudio(unit: PesUnit): void {
     this.#heldAudio.push(unit)
-    if (this.#open !== undefined) this.#placeAudio(this.#open, this.#open.timeline.latestTicks)
+    if (this.#open !== undefined) this.#placeHeld(this.#open, this.#open.timeline.latestTicks)
     this.#heldAudio.keep()
     if (this.#heldAudio.outOfStep) this.#warn(warnings.audioOutOfStep())
+  }
+
+  #pushData(unit: PesUnit): void {
+    this.#heldData.push(unit)
+    if (this.#open !== undefined) this.#placeHeld(this.#open, this.#open.timeline.latestTicks)
   }
 
   #pushReference(unit: PesUnit): void {
@@ -241,7 +256,7 @@ export class Segmenter {
     const open = this.#open === undefined ? this.#begin(unit) : this.#cutIfDue(this.#open, unit)
     if (open === undefined) return
     open.appendReference(unit, this.#target.sec * TICKS_PER_SEC)
-    this.#placeAudio(open, open.timeline.latestTicks)
+    this.#placeHeld(open, open.timeline.latestTicks)
   }
 
   /** Starts a time line, if a decoder can start at this unit. */
@@ -257,6 +272,7 @@ export class Segmenter {
     this.#awaitedSinceTicks = undefined
     const timeline = new Timeline(unit)
     this.#heldAudio.retain(({ ptsTicks }) => timeline.isNear(ptsTicks))
+    this.#heldData.retain(({ ptsTicks }) => timeline.isNear(ptsTicks))
     // The wall clock may have been set back, and media may run ahead of it: two segments never claim the same time.
     this.#programDateTimeMs = Math.max(this.#wallMs, this.#programDateTimeMs)
     this.#discontinuity = this.#mediaSequence > 0
@@ -283,7 +299,7 @@ export class Segmenter {
       this.#stats.forcedCuts++
       this.#warn(warnings.segmentTooLarge(this.#maxSegmentBytes))
     }
-    this.#placeAudio(current, ticks - 1)
+    this.#placeHeld(current, ticks - 1)
     this.#close(current, ticks)
     return this.#openSegment(timeline, ticks, unit.randomAccess)
   }
@@ -339,14 +355,19 @@ export class Segmenter {
     return this.#open
   }
 
-  /** @param untilTicks  audio after that is left for later */
-  #placeAudio(open: OpenSegment, untilTicks: number): void {
+  /** @param untilTicks  sound and metadata after that are left for later */
+  #placeHeld(open: OpenSegment, untilTicks: number): void {
+    for (const unit of this.#heldData.take(open.timeline, untilTicks)) this.#place(open, unit)
     for (;;) {
       const unit = this.#heldAudio.take(open.timeline, untilTicks)
       if (unit === undefined) return
-      if (this.#hasRoom(open, unit.sizeBytes)) open.append(unit.chunks)
-      else this.#stats.oversizeUnits++
+      this.#place(open, unit)
     }
+  }
+
+  #place(open: OpenSegment, unit: PesUnit): void {
+    if (this.#hasRoom(open, unit.sizeBytes)) open.append(unit.chunks)
+    else this.#stats.oversizeUnits++
   }
 
   #hasRoom(open: OpenSegment, sizeBytes: number): boolean {
@@ -358,7 +379,7 @@ export class Segmenter {
     if (this.#open === undefined) return
     const { latestTicks, endTicks } = this.#open.timeline
     const open = this.#splitUpTo(this.#open, endTicks)
-    this.#placeAudio(open, latestTicks + CLOSING_AUDIO_TICKS)
+    this.#placeHeld(open, latestTicks + CLOSING_TICKS)
     this.#close(open, endTicks)
     this.#open = undefined
   }

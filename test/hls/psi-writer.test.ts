@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { CarriedTracks } from '../../src/hls/carried-tracks.ts'
 import { encodePsi } from '../../src/hls/psi-writer.ts'
+import type { Track } from '../../src/mpegts/track.ts'
 import { readPackets, readPat, readPmt, readSection } from '../support/ts-reader.ts'
 import { AUDIO, VIDEO } from './source.ts'
 
@@ -46,4 +47,31 @@ t.test('keeps the descriptors that a player acts on, if they fit', async (t) => 
   )
   t.equal(withDescriptors(language, Buffer.from([0x05, 200, 1])), language.toString('hex'))
   t.equal(withDescriptors(descriptor(0x0a, ...Array<number>(180).fill(1))), '', 'one packet is all')
+})
+
+t.test('points to metadata that the program holds (ISO/IEC 13818-1 2.6.58)', async (t) => {
+  const id3 = (...descriptors: Buffer[]): Track => ({
+    ...({ pid: 258, streamType: 0x15, kind: 'data', codec: 'unknown' } as const),
+    descriptors: Buffer.concat(descriptors),
+  })
+  const programInfo = (...data: Track[]) => {
+    const section = readSection(readPackets(encodePsi({ ...CARRIED, data }, 0))[1]!)
+    return section.toString('hex', 12, 12 + (section.readUInt16BE(10) & 0x0fff))
+  }
+  const metadata = descriptor(
+    0x26,
+    255,
+    255,
+    ...Buffer.from('ID3 '),
+    255,
+    ...Buffer.from('ID3 '),
+    3,
+    15,
+  )
+  t.equal(programInfo(id3(metadata)), '250fffff49443320ff49443320031f0007')
+  t.equal(programInfo(id3(descriptor(0x26, 1, 0, 16, 3, 15))), '2507010010031f0007')
+  t.equal(programInfo(id3(descriptor(0x26, 255, 255, 73))), '', 'broken off')
+  t.equal(programInfo(id3(descriptor(0x05, ...Buffer.from('ID3 ')))), '', 'not described')
+  const many = Array.from({ length: 9 }, (_, index) => ({ ...id3(metadata), pid: 300 + index }))
+  t.equal(programInfo(...many), '250fffff49443320ff49443320031f0007', 'once')
 })
