@@ -1,14 +1,18 @@
 /**
- * `npm run fuzz -- --minutes N [--seed S]`: the fuzzing of test/srt/fuzz.ts at full speed, seed after seed. Ends with an
- * error at the first violation, and names the seed that brings it back; or where memory has grown when all is over.
+ * `npm run fuzz -- --minutes N [--seed S] [--only srt | media]`: the fuzzing of test/srt/fuzz.ts and test/stream/fuzz.ts at
+ * full speed, seed after seed, one after the other. Ends with an error at the first violation, and names the seed that
+ * brings it back; or where memory has grown when all is over.
  *
  * @module
  */
 import { parseArgs } from 'node:util'
 import { deriveKey } from '../src/srt/key-encryption.ts'
-import { fuzz } from '../test/srt/fuzz.ts'
+import { fuzz as fuzzSrt } from '../test/srt/fuzz.ts'
+import { fuzz as fuzzMedia } from '../test/stream/fuzz.ts'
 
-const STEPS = 20_000
+const PARTS = ['srt', 'media'] as const
+/** Of a seed: a second or less. */
+const STEPS = { srt: 20_000, media: 2000 } as const
 const REPORT_MS = 10_000
 /** By then all code is compiled; from then on nothing may be kept. */
 const WARM_UP_SEEDS = 100
@@ -19,6 +23,7 @@ const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '1' },
     seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
+    only: { type: 'string' },
   },
 })
 const minutes = Number(values.minutes)
@@ -27,21 +32,24 @@ if (!(minutes > 0 && minutes <= 1440) || !Number.isSafeInteger(firstSeed)) {
   throw new RangeError('--minutes takes a number up to 1440, --seed a whole number')
 }
 
+const parts = PARTS.filter((part) => part === (values.only ?? part))
+if (parts.length === 0) throw new RangeError(`--only takes one of ${PARTS.join(', ')}`)
+
 const kek = await deriveKey('0123456789', Buffer.alloc(16, 7), 16)
 const endMs = performance.now() + minutes * 60_000
 let seed = firstSeed
-let datagrams = 0
+let payloads = 0
 run(WARM_UP_SEEDS, Infinity)
 const beforeMb = memoryMb()
-print(`seed ${seed}: ${datagrams} datagrams, ${beforeMb.toFixed(1)} MB before`)
+print(`seed ${seed}: ${payloads} payloads, ${beforeMb.toFixed(1)} MB before`)
 while (performance.now() < endMs) {
   run(Infinity, Math.min(endMs, performance.now() + REPORT_MS))
-  print(`seed ${seed}: ${datagrams} datagrams, ${memoryMb().toFixed(1)} MB`)
+  print(`seed ${seed}: ${payloads} payloads, ${memoryMb().toFixed(1)} MB`)
 }
 const growthMb = memoryMb() - beforeMb
 const grown = growthMb > MAX_GROWTH_MB
 print(
-  `seeds ${firstSeed} to ${seed - 1}: ${datagrams} datagrams, no violation, ` +
+  `seeds ${firstSeed} to ${seed - 1}: ${payloads} payloads, no violation, ` +
     `memory ${beforeMb.toFixed(1)} MB before, ${(beforeMb + growthMb).toFixed(1)} MB after` +
     (grown ? `: grown by more than ${MAX_GROWTH_MB} MB` : ''),
 )
@@ -49,13 +57,16 @@ process.exit(grown ? 1 : 0)
 
 /** Seeds until so many are through, or the time is over. */
 function run(seeds: number, untilMs: number): void {
-  for (; seeds > 0 && performance.now() < untilMs; seeds--, seed++) {
-    const outcome = fuzz(seed, STEPS, kek)
-    datagrams += outcome.datagrams
-    if (outcome.violations.length === 0) continue
-    print(`seed ${seed}, ${STEPS} steps:\n  ${outcome.violations.slice(0, 10).join('\n  ')}`)
-    process.exit(1)
-  }
+  for (; seeds > 0 && performance.now() < untilMs; seeds--, seed++) parts.forEach(runPart)
+}
+
+function runPart(part: (typeof PARTS)[number]): void {
+  const outcome = part === 'srt' ? fuzzSrt(seed, STEPS.srt, kek) : fuzzMedia(seed, STEPS.media)
+  payloads += 'datagrams' in outcome ? outcome.datagrams : outcome.payloads
+  if (outcome.violations.length === 0) return
+  const violations = outcome.violations.slice(0, 10).join('\n  ')
+  print(`${part}, seed ${seed}, ${STEPS[part]} steps:\n  ${violations}`)
+  process.exit(1)
 }
 
 /** What is reachable, on the heap and in buffers. */
