@@ -171,3 +171,16 @@ t.test('parameter sets come along, with their ids (7.3.2.1, 7.3.2.2)', async (t)
   t.match(inspectH264AccessUnit([byteStream(third, idr)]).parameterSets, [{ id: 3 }])
   t.strictSame(inspectH264AccessUnit([byteStream(aud, idr, sps)]).parameterSets, [], 'from before')
 })
+
+t.test('no NAL units make the inspection throw', async () => {
+  const nal = fc
+    .tuple(fc.constantFrom(...[6, 7, 8, 1, 5, 9]), fc.uint8Array({ maxLength: 40 }))
+    .map(([type, body]) => Buffer.from([type, ...body]))
+  fc.assert(
+    fc.property(fc.array(nal, { maxLength: 6 }), (nals) => {
+      const { parameterSets } = inspectH264AccessUnit([byteStream(...nals)])
+      return parameterSets.every(({ id }) => Number.isSafeInteger(id))
+    }),
+    { numRuns: 2000 },
+  )
+})

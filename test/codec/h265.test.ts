@@ -102,3 +102,16 @@ t.test('parameter sets come along, with their ids (7.3.2.1 to 7.3.2.3)', async (
     { kind: 'pps', id: 5, nal: pps },
   ])
 })
+
+t.test('no NAL units make the inspection throw', async () => {
+  const nal = fc
+    .tuple(fc.constantFrom(...[32, 33, 34, 39, 6, 19, 21, 1]), fc.uint8Array({ maxLength: 40 }))
+    .map(([type, body]) => Buffer.from([type << 1, 1, ...body]))
+  fc.assert(
+    fc.property(fc.array(nal, { maxLength: 6 }), (nals) => {
+      const { parameterSets } = inspectH265AccessUnit([byteStream(...nals)])
+      return parameterSets.every(({ id }) => Number.isSafeInteger(id))
+    }),
+    { numRuns: 2000 },
+  )
+})

@@ -3,8 +3,12 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { Demuxer } from '../../src/mpegts/demuxer.ts'
 import type { DemuxerOutput, PesUnit } from '../../src/mpegts/demuxer-output.ts'
+import { frame, loas } from '../codec/latm-builder.ts'
+import { h264AccessUnit } from '../support/access-units.ts'
 import { cut, demux, payloadOf, readFixture, unitsOf } from './demux.ts'
-import { patSection, pmtSection, psiSection, TsBuilder } from './ts-builder.ts'
+import { patSection, pesPacket, pmtSection, psiSection, TsBuilder } from './ts-builder.ts'
+
+const START_CODE = Buffer.from([0, 0, 0, 1])
 
 const CLIPS = [
   'h264-aac',
@@ -15,8 +19,15 @@ const CLIPS = [
   'eac3',
   'gstreamer',
 ]
-const clips = new Map(CLIPS.map((name) => [name, readFixture(name)]))
-const clip = fc.constantFrom(...CLIPS)
+/** What leaves otherwise than it came: what is made of it depends on what was seen before. */
+const BUILT = ['h264 without sets and delimiters', 'latm']
+const clips = new Map([
+  ...CLIPS.map((name) => [name, readFixture(name)] as const),
+  [BUILT[0]!, bareKeyFrames()],
+  [BUILT[1]!, latm()],
+])
+const clip = fc.constantFrom(...CLIPS, ...BUILT)
+const encoded = fc.constantFrom(...CLIPS)
 
 /** Outputs without a trace of how the input was cut. */
 const uncut = (outputs: readonly DemuxerOutput[]) =>
@@ -39,7 +50,7 @@ t.test('the same bytes give the same outputs, however they are cut', async () =>
 
 t.test('started anywhere, the units are those of the whole stream', async () => {
   fc.assert(
-    fc.property(clip, fc.nat(20_000), (name, offset) => {
+    fc.property(encoded, fc.nat(20_000), (name, offset) => {
       const bytes = clips.get(name)!
       const whole = new Set(unitsOf(demux(bytes)).map(describe))
       const units = unitsOf(demux(bytes.subarray(offset % bytes.length))).map(describe)
@@ -51,7 +62,7 @@ t.test('started anywhere, the units are those of the whole stream', async () => 
 
 t.test('a lost SRT packet damages what it held, and nothing is passed off as whole', async () => {
   fc.assert(
-    fc.property(clip, fc.nat(1000), (name, lost) => {
+    fc.property(encoded, fc.nat(1000), (name, lost) => {
       const bytes = clips.get(name)!
       const whole = new Set(unitsOf(demux(bytes)).map(describe))
       const demuxer = new Demuxer()
@@ -176,6 +187,33 @@ t.test('noise gives nothing', async () => {
     { numRuns: 50 },
   )
 })
+
+/** Every fifth picture a key frame; only the first has parameter sets, and none has a delimiter. */
+function bareKeyFrames(): Buffer {
+  const ts = new TsBuilder().program([{ pid: 0x100, streamType: 0x1b }])
+  for (let index = 0; index < 40; index++) {
+    const key = index % 5 === 0
+    const unit = h264AccessUnit({ key, sizeBytes: 200 + 97 * index })
+    const bytes = unit.subarray(key && index > 0 ? unit.lastIndexOf(START_CODE) : 6)
+    const length = index % 2 === 0 ? 'none' : 'true'
+    ts.unit(0x100, pesPacket(bytes, { ptsTicks: 3000 * index, length }))
+  }
+  return ts.bytes
+}
+
+/** LATM with a configuration in every fourth PES. */
+function latm(): Buffer {
+  const ts = new TsBuilder().program([{ pid: 0x100, streamType: 0x11 }])
+  for (let index = 0; index < 40; index++) {
+    const first = loas(
+      index % 4 === 0 ? { version: index % 8 === 0 ? 0 : 1 } : undefined,
+      frame(index, 50),
+    )
+    const bytes = Buffer.concat([first, loas(undefined, frame(index, 10 * index))])
+    ts.unit(0x100, pesPacket(bytes, { ptsTicks: 3840 * index, streamId: 0xc0 }))
+  }
+  return ts.bytes
+}
 
 /** A unit without its packets: a lost one that held a PCR alone costs no media. */
 function describe(unit: PesUnit): string {

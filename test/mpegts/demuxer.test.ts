@@ -2,6 +2,7 @@ import t from 'tap'
 import { Demuxer } from '../../src/mpegts/demuxer.ts'
 import type { DemuxerOutput } from '../../src/mpegts/demuxer-output.ts'
 import type { ProgramChoice } from '../../src/mpegts/program-choice.ts'
+import type { Track } from '../../src/mpegts/track.ts'
 import { h264AccessUnit } from '../support/access-units.ts'
 import { demux, payloadOf, programsOf, readFixture, unitsOf } from './demux.ts'
 import { patSection, pesPacket, pmtSection, TsBuilder, tsPacket } from './ts-builder.ts'
@@ -834,3 +835,41 @@ function padding(sizeBytes: number): Buffer {
   }
   return Buffer.concat(parts)
 }
+
+t.test('what a track is called, and as what it leaves', async (t) => {
+  const registered = (format: string) => Buffer.concat([Buffer.from([5, 4]), Buffer.from(format)])
+  const language = Buffer.from([0x0a, 4, 0x66, 0x72, 0x61, 0])
+  const klv = Buffer.concat([
+    Buffer.from([0x26, 9, 1, 0, 0xff]),
+    Buffer.from('KLVA'),
+    Buffer.alloc(2),
+  ])
+  const ac3 = Buffer.concat([Buffer.from([0x6a, 1, 0]), language])
+  const cases: [number, Buffer, Partial<Track>][] = [
+    [
+      0x06,
+      ac3,
+      {
+        ...{ codec: 'ac3', kind: 'audio', streamType: 0x81, language: 'fra' },
+        descriptors: Buffer.concat([registered('AC-3'), ac3]),
+      },
+    ],
+    [0x06, Buffer.from([0x7a, 1, 0]), { codec: 'eac3', streamType: 0x87 }],
+    [0x06, registered('AC-3'), { codec: 'ac3', streamType: 0x81, descriptors: registered('AC-3') }],
+    [0x81, language, { codec: 'ac3', streamType: 0x81, descriptors: language }],
+    [0x06, registered('Opus'), { codec: 'opus', kind: 'audio', streamType: 0x06 }],
+    [0x06, Buffer.from([0x56, 0]), { codec: 'unknown', kind: 'data', label: 'teletext' }],
+    [0x06, Buffer.from([0x59, 0]), { label: 'DVB subtitles' }],
+    [0x06, registered('KLVA'), { label: 'KLV metadata' }],
+    [0x15, klv, { label: 'KLV metadata' }],
+    [0x15, registered('ID3 '), { label: 'ID3 metadata' }],
+    [0x02, Buffer.alloc(0), { kind: 'data', label: 'MPEG-2 video' }],
+    [0x06, registered('????'), { kind: 'data', label: undefined }],
+    [0x1b, registered('HDMV'), { kind: 'video', label: undefined }],
+  ]
+  for (const [streamType, descriptors, expected] of cases) {
+    const { bytes } = new TsBuilder().program([{ pid: 0x101, streamType, descriptors }])
+    const [track] = programsOf(demux(bytes))[0]!.tracks
+    t.match(track, expected, `stream type ${streamType}, ${descriptors.toString('hex')}`)
+  }
+})
