@@ -28,11 +28,13 @@ export type Counts = Readonly<Record<(typeof NAMES)[number], number>>
 /** A sum, and of how many seconds. */
 export type Sum = Counts & { readonly seconds: number }
 
+const NOTHING = tally(() => 0)
+
 /** `push` the counters about once a second. */
 export class CountedSeconds {
   readonly #most: number
-  /** Oldest first. */
-  readonly #seconds: Counts[] = []
+  /** Of all seconds up to the end of each one that is remembered, oldest first. */
+  readonly #sums: Counts[] = [NOTHING]
   #last: Counts | undefined
 
   /** @param most  seconds that are remembered */
@@ -48,8 +50,9 @@ export class CountedSeconds {
     const last = this.#last
     this.#last = totals
     if (last === undefined || isLeftOut) return
-    this.#seconds.push(tally((name) => totals[name] - last[name]))
-    if (this.#seconds.length > this.#most) this.#seconds.shift()
+    const before = this.#sums.at(-1)!
+    this.#sums.push(tally((name) => before[name] + totals[name] - last[name]))
+    if (this.#sums.length > this.#most + 1) this.#sums.shift()
   }
 
   /** The counters begin anew. */
@@ -59,11 +62,10 @@ export class CountedSeconds {
 
   /** Of the newest seconds, fewer where there are not as many. */
   sum(newest: number): Sum {
-    const seconds = this.#seconds.slice(-newest)
-    return {
-      ...tally((name) => seconds.reduce((sum, counts) => sum + counts[name], 0)),
-      seconds: seconds.length,
-    }
+    const seconds = Math.min(newest, this.#sums.length - 1)
+    const from = this.#sums.at(-1 - seconds)!
+    const to = this.#sums.at(-1)!
+    return { ...tally((name) => to[name] - from[name]), seconds }
   }
 }
 
