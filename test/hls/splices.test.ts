@@ -409,3 +409,62 @@ t.test('a flood of splices is bounded, and told of', async (t) => {
   t.equal(now.dateRanges.length, 64)
   t.ok(now.warnings.includes('full'))
 })
+
+t.test('a splice before the first picture is reached with it', async (t) => {
+  const [programFirst, ...units] = clip(6)
+  for (const ptsTicks of [undefined, at(-5)]) {
+    const { dateRanges, durations } = run(t, [
+      ...[programFirst!, insert({ eventId: 1, ptsTicks }), ...units, END],
+    ])
+    t.match(dateRanges, [{ startDate: dateOf(0) }])
+    t.same(durations, [2, 2, 2])
+  }
+})
+
+t.test('no segment is shorter than any that is called one', async (t) => {
+  const [key] = pictures({ fromTicks: at(2) + 90, frames: 1, framesPerGop: 1 })
+  const [before, after] = [clip(2), clip(4, {}, 2).slice(1)]
+  const { durations } = run(t, [
+    ...[...before, ...after.slice(0, 1), insert({ eventId: 1 }), unit(key!), ...after.slice(1)],
+    END,
+  ])
+  t.same(durations, [2, 2, 2])
+})
+
+t.test('an end that was planned is forgotten with its break', async (t) => {
+  const planned = { durationTicks: 5 * SEC, autoReturn: true }
+  const { dateRanges } = run(t, [
+    ...clip(14, {
+      2: [
+        insert({ eventId: 1, ptsTicks: at(3), break: planned }),
+        insert({ eventId: 1, out: false, ptsTicks: at(5) }),
+      ],
+      6: [insert({ eventId: 1, ptsTicks: at(7) })],
+    }),
+    END,
+  ])
+  t.match(dateRanges, [{ duration: 2 }, { startDate: dateOf(7) }])
+  t.equal(dateRanges[1]?.duration, undefined)
+})
+
+t.test('of 16 breaks that nobody ends, the oldest is over when another begins', async (t) => {
+  const outs = Array.from({ length: 20 }, (_, eventId) =>
+    insert({ eventId, ptsTicks: at(3 + eventId / 10) }),
+  )
+  const { dateRanges } = run(t, [...clip(8, { 2: outs }), END])
+  const durations = dateRanges.map(({ duration }) => duration)
+  t.same(durations.slice(0, 5), [1.6, 1.6, 1.6, 1.6, undefined])
+  t.equal(durations.length, 20)
+})
+
+t.test('a rendition that comes later lists what the main one lists', async (t) => {
+  const { segments } = run(t, [...clip(4), END])
+  const cache = new SegmentCache({ maxBytes: 1e9 })
+  const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments: 3 })
+  presentation.append(segments[0]!, 0)
+  presentation.addDateRange({ id: 'a', startMs: WALL_MS })
+  presentation.append({ ...segments[0]!, rendition: 'audio-2', uri: 'e-a2-0.ts' }, 0)
+  presentation.addDateRange({ id: 'b', startMs: WALL_MS })
+  const text = presentation.media('audio-2.m3u8')?.bytes.toString() ?? ''
+  t.match(parseM3u8(text).manifest.dateRanges, [{ id: 'a' }, { id: 'b' }])
+})
