@@ -84,8 +84,8 @@ export function variantsNotAligned(): SourceWarning {
 
 export function tracksLeftOut(tracks: readonly Track[], policy: TrackPolicy): SourceWarning {
   const names = tracks.map(
-    ({ pid, codec, kind, streamType }) =>
-      `PID ${pid} (${codec === 'unknown' ? kind : codec}, stream type 0x${streamType.toString(16).padStart(2, '0')})`,
+    ({ pid, label, codec, kind, streamType }) =>
+      `PID ${pid} (${label ?? (codec === 'unknown' ? kind : codec)}, stream type 0x${streamType.toString(16).padStart(2, '0')})`,
   )
   const advice =
     policy === 'all'
