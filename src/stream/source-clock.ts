@@ -60,7 +60,8 @@ export class SourceClock {
   #rate(ticks: number, nowUs: number): void {
     this.#second ??= { ticks, atUs: nowUs }
     const elapsedUs = nowUs - this.#second.atUs
-    if (elapsedUs < SECOND_US) return
+    // A silence is one long second, whose rate is one among others.
+    if (elapsedUs < SECOND_US || ticks === this.#second.ticks) return
     this.#rates.push((ticks - this.#second.ticks) / TICKS_PER_SEC / (elapsedUs / SECOND_US))
     if (this.#rates.length > RATED_SECONDS) this.#rates.shift()
     this.#second = { ticks, atUs: nowUs }
