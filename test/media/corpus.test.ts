@@ -1,5 +1,6 @@
 /** Whatever an encoder sends: every case of the corpus through the whole pipeline, before every judge. */
-import t from 'tap'
+import { readFile } from 'node:fs/promises'
+import t, { type Test } from 'tap'
 import { parseM3u8 } from '../support/m3u8.ts'
 import { requireTool } from '../support/tools.ts'
 import { ClipFolder } from './clip.ts'
@@ -7,6 +8,7 @@ import { CORPUS } from './corpus.ts'
 import { judgeText, PlaylistJudge } from './judge.ts'
 import type { ExpectedPlaylist, MediaCase, Source } from './media-case.ts'
 import { publish } from './publish.ts'
+import { describeCase } from './table.ts'
 
 /** Encoders and judges on a machine that is busy with other tests. */
 const MOST_SEC = 600
@@ -19,8 +21,8 @@ t.jobs = 2
 const folder = new ClipFolder()
 t.teardown(() => folder.remove())
 
-for (const mediaCase of CORPUS) {
-  if (only !== undefined && !mediaCase.name.includes(only)) continue
+for (const mediaCase of Object.values(CORPUS).flat()) {
+  if (only !== undefined && !new RegExp(only).test(mediaCase.name)) continue
   t.test(`${mediaCase.name}: ${mediaCase.what}`, async (t) => {
     if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
     const { steps, originals } = await makeSource(mediaCase)
@@ -50,12 +52,39 @@ for (const mediaCase of CORPUS) {
     }
     const complaints = multivariants.flatMap((text) => parseM3u8(text).complaints)
     t.strictSame(complaints, [], 'm3u8-parser on the multivariant playlist')
+    const multivariant = multivariants.at(-1) ?? ''
     if (mediaCase.codecs !== undefined) {
-      const [, codecs] = /CODECS="([^"]*)"/.exec(multivariants.at(-1) ?? '') ?? []
+      const [, codecs] = /CODECS="([^"]*)"/.exec(multivariant) ?? []
       t.equal(codecs, mediaCase.codecs, 'CODECS')
     }
+    const media = playlists.get('playlist.m3u8')?.versions.map(({ text }) => text) ?? []
+    checkParts(t, media, mediaCase.says)
+    checkParts(t, [multivariant], mediaCase.multivariantSays)
   })
 }
+
+/** In one of the texts stand all the parts, in their order. */
+function checkParts(t: Test, texts: readonly string[], parts: readonly string[] = []): void {
+  const hasAll = (text: string) => {
+    let at = 0
+    return parts.every((part) => (at = text.indexOf(part, at) + 1) > 0)
+  }
+  t.ok(parts.length === 0 || texts.some(hasAll), parts.join(' … '), { texts })
+}
+
+t.test('docs/media.md has a row for each case, in the words of the table', async (t) => {
+  const docs = await readFile(new URL('../../docs/media.md', import.meta.url), 'utf8')
+  const rows = docs
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    )
+  t.strictSame(rows, Object.values(CORPUS).flat().map(describeCase))
+})
 
 async function makeSource({ make }: MediaCase): Promise<Source> {
   const made = await make(folder)

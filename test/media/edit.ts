@@ -68,10 +68,23 @@ export function shift(clip: Clip, sec: number): Clip {
   })
 }
 
-/** One clip after the other in one connection, as `cat` would do it. */
+/** One clip after the other, as one muxer sends them: their continuity counters run on. */
+export function continued(...clips: readonly Clip[]): Clip[] {
+  const counters = new Map<number, number>()
+  return clips.map((clip) =>
+    editPackets(clip, ({ bytes, pid }) => {
+      const hasPayload = (bytes[3]! & 0x10) !== 0
+      const counter = ((counters.get(pid) ?? 15) + (hasPayload ? 1 : 0)) & 15
+      counters.set(pid, counter)
+      bytes[3] = (bytes[3]! & 0xf0) | counter
+      return bytes
+    }),
+  )
+}
+
 export function join(...clips: readonly Clip[]): Clip {
   return {
-    bytes: Buffer.concat(clips.map(({ bytes }) => bytes)),
+    bytes: Buffer.concat(continued(...clips).map(({ bytes }) => bytes)),
     sec: clips.reduce((sum, { sec }) => sum + sec, 0),
   }
 }
@@ -137,6 +150,20 @@ export function interleave(clip: Clip, stride: number): Clip {
     return turn === 0 ? [bytes, waiting.shift()!] : bytes
   })
   return { ...spread, bytes: Buffer.concat([spread.bytes, ...waiting]) }
+}
+
+/** Packets of one's own before those of certain pictures. */
+export function insertBefore(
+  clip: Clip,
+  packetsOf: (unit: number, builder: TsBuilder) => void,
+): Clip {
+  const builder = new TsBuilder()
+  return editPackets(clip, ({ bytes, pid, unit, index }) => {
+    if (pid !== VIDEO_PID || index > 0) return bytes
+    const from = builder.packets.length
+    packetsOf(unit, builder)
+    return [...builder.packets.slice(from), bytes]
+  })
 }
 
 /** The clip up to a PES packet of the video, and the rest. */

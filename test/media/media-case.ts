@@ -18,8 +18,8 @@ export interface Source {
  * - `same`: byte for byte.
  * - `from-key-frame`: byte for byte, from the first random access point that could be used on.
  * - `damaged`: something was lost on the way. Whatever a segment starts with is byte for byte what was sent.
- * - `completed`: what the encoder left out of its key frames is put in. The same pictures come of it.
- * - `rewrapped`: in another framing. The same pictures and sounds come of it.
+ * - `completed`: what the encoder left out of its pictures is put in, all else byte for byte; they decode to the same.
+ * - `rewrapped`: sound in another framing that decodes to the same, pictures byte for byte.
  */
 export type BytesOut = 'same' | 'from-key-frame' | 'damaged' | 'completed' | 'rewrapped'
 
@@ -57,6 +57,12 @@ export interface MediaCase {
   readonly warnings?: readonly string[]
   /** Further media playlists, cut at the same places. */
   readonly renditions?: Readonly<Record<string, Omit<ExpectedPlaylist, 'durations'>>>
+  /** Parts of the media playlist in one of its versions, in this order. */
+  readonly says?: readonly string[]
+  /** Parts of the multivariant playlist as it was last, in this order. */
+  readonly multivariantSays?: readonly string[]
+  /** Timed metadata that hls.js finds. */
+  readonly id3Samples?: number
   /** hls.js cannot play what is carried, since that was asked for. */
   readonly beyondHlsJs?: true
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { SegmentCache } from '../../src/hls/segment-cache.ts'
+import { readPesTimes } from '../../src/publisher/packet-times.ts'
 import { LiveStream, type LiveStreamOptions } from '../../src/stream/live-stream.ts'
 import type { Publication } from '../../src/stream/publication.ts'
 import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
@@ -14,7 +15,7 @@ import type { Clip } from './clip.ts'
 export type Step = Clip | { readonly silentSec: number } | { readonly awaySec: number }
 
 export interface PublishOptions extends Partial<
-  Pick<LiveStreamOptions, 'tracks' | 'segmentSec' | 'maxSegmentSec'>
+  Pick<LiveStreamOptions, 'tracks' | 'program' | 'segmentSec' | 'maxSegmentSec'>
 > {
   /** 7 packets of 188 bytes unless told. */
   readonly payloadBytes?: number
@@ -46,6 +47,9 @@ export interface Published {
 }
 
 const PAYLOAD_BYTES = 1316
+const PACKET_BYTES = 188
+const SYNC_BYTE = 0x47
+const PTS_MODULUS = 2 ** 33
 const MAIN_PLAYLIST = 'playlist.m3u8'
 
 /** Sends all of it, then stops the stream. */
@@ -77,13 +81,14 @@ export function publish(steps: readonly Step[], options: PublishOptions = {}): P
       publication = undefined
       pass(nowUs + step.awaySec * 1e6)
     } else {
-      const { bytes, sec } = step
+      const { bytes } = step
       const encoder = { report: () => PUBLISHER_REPORT, close: () => undefined }
       publication ??= stream.publish({ ...encoder, lastHeardUs: nowUs })
       const beganUs = nowUs
+      const secAt = paceOf(step)
       for (let at = 0; at < bytes.length; at += payloadBytes) {
         publication.push(bytes.subarray(at, at + payloadBytes))
-        pass(beganUs + (Math.min(at + payloadBytes, bytes.length) / bytes.length) * sec * 1e6)
+        pass(beganUs + secAt(Math.min(at + payloadBytes, bytes.length)) * 1e6)
       }
     }
   }
@@ -93,6 +98,28 @@ export function publish(steps: readonly Step[], options: PublishOptions = {}): P
   viewer.look(nowUs / 1000)
   const { playlists, multivariants } = viewer
   return { playlists, multivariants, warnings: [...warnings] }
+}
+
+/** @returns when an encoder sends the byte at an offset: between two pictures at a steady rate, by their times */
+function paceOf({ bytes, sec }: Clip): (offset: number) => number {
+  const points = [{ offset: 0, sec: 0 }]
+  let firstTicks: number | undefined
+  for (let offset = 0; offset < bytes.length; offset += PACKET_BYTES) {
+    if (bytes[offset] !== SYNC_BYTE) break
+    const times = readPesTimes(bytes, offset)
+    if (times?.isVideo !== true) continue
+    firstTicks ??= times.dtsTicks
+    const sinceFirst = (times.dtsTicks - firstTicks + PTS_MODULUS) % PTS_MODULUS
+    points.push({ offset, sec: Math.min(sinceFirst / 90_000, sec) })
+  }
+  points.push({ offset: bytes.length, sec })
+  let index = 0
+  return (offset) => {
+    while (points[index + 1]!.offset < offset) index++
+    const [from, to] = [points[index]!, points[index + 1]!]
+    const share = (offset - from.offset) / (to.offset - from.offset)
+    return from.sec + Math.max(to.sec - from.sec, 0) * share
+  }
 }
 
 /** Looks at every playlist after every payload, and fetches each segment the moment it is listed. */

@@ -1,0 +1,141 @@
+/**
+ * How key frames come, and pictures.
+ *
+ * @module
+ */
+import { AAC, gop, lavfi, PICTURES, TONE, X264 } from '../clip.ts'
+import { editNalUnits, join, shift } from '../edit.ts'
+import type { MediaCase } from '../media-case.ts'
+import { altered, usual, USUAL } from '../sources.ts'
+
+const withoutParameterSets = (nalUnits: readonly Buffer[]) =>
+  nalUnits.filter((nal) => ![7, 8].includes(nal[0]! & 31))
+
+export const KEY_FRAMES: readonly MediaCase[] = [
+  {
+    name: 'gop-of-8s',
+    what: 'key frames further apart than a segment may last: it is cut between them',
+    make: (clips) => clips.encode([...PICTURES, ...TONE, ...X264, ...gop(240), ...AAC]),
+    options: { maxSegmentSec: 4 },
+    playlist: { ...USUAL, durations: [4, 4] },
+    targetSec: 4,
+    independent: false,
+    warnings: ['GOP_TOO_LONG'],
+  },
+  {
+    name: 'one-key-frame',
+    what: 'one key frame, then 21 s without',
+    make: (clips) =>
+      clips.encode(
+        [...lavfi('testsrc2=s=160x90:r=10'), ...TONE, ...X264, ...gop(100_000), ...AAC],
+        21,
+      ),
+    playlist: { durations: [10, 10, 1], pictures: 210, sounds: 986, tracks: USUAL.tracks },
+    targetSec: 10,
+    independent: false,
+    warnings: ['GOP_TOO_LONG'],
+  },
+  {
+    name: 'irregular-gop',
+    what: 'key frames at 0, 0.7, 3.1, 3.9 and 6.2 s',
+    make: (clips) =>
+      clips.encode([
+        ...[...PICTURES, ...TONE, ...X264, ...gop(1000), ...AAC],
+        ...['-force_key_frames', '0,0.7,3.1,3.9,6.2'],
+      ]),
+    playlist: { ...USUAL, durations: [3.1, 3.1, 1.8] },
+    targetSec: 3,
+  },
+  {
+    name: 'half-second-gop',
+    what: 'key frames every half second: four make a segment',
+    make: (clips) => clips.encode([...PICTURES, ...TONE, ...X264, ...gop(15), ...AAC]),
+    playlist: USUAL,
+  },
+  {
+    name: 'variable-frame-rate',
+    what: 'pictures at uneven distances',
+    make: (clips) =>
+      clips.encode([
+        ...[...PICTURES, ...TONE, '-vf', "select='not(mod(n,3))+not(mod(n,7))'"],
+        ...['-fps_mode', 'vfr', ...X264, ...gop(1000), '-force_key_frames', '0,2,4,6', ...AAC],
+      ]),
+    playlist: { ...USUAL, durations: [2, 2, 2, 2.03], pictures: 103 },
+  },
+  {
+    name: '1-fps',
+    what: '1 picture a second',
+    make: (clips) =>
+      clips.encode([...lavfi('testsrc2=s=320x180:r=1'), ...TONE, ...X264, ...gop(2), ...AAC]),
+    playlist: { ...USUAL, pictures: 8 },
+  },
+  {
+    name: '120-fps',
+    what: '120 pictures a second',
+    make: (clips) =>
+      clips.encode([...lavfi('testsrc2=s=320x180:r=120'), ...TONE, ...X264, ...gop(240), ...AAC]),
+    playlist: { ...USUAL, pictures: 960 },
+  },
+  {
+    name: '29.97-fps',
+    what: '30000/1001 pictures a second',
+    make: (clips) =>
+      clips.encode([...lavfi('testsrc2=s=320x180:r=30000/1001'), ...TONE, ...X264, ...AAC]),
+    playlist: USUAL,
+  },
+  {
+    name: 'huge-key-frames',
+    what: 'key frames of more than 1 MB',
+    make: (clips) =>
+      clips.encode(
+        [
+          ...[...lavfi('testsrc2=s=1280x720:r=10'), ...TONE, '-vf', 'noise=alls=100:allf=t'],
+          ...[...X264, ...gop(20), '-crf', '4', ...AAC],
+        ],
+        4,
+      ),
+    playlist: { durations: [2, 2], pictures: 40, sounds: 189, tracks: USUAL.tracks },
+  },
+  {
+    name: 'no-parameter-sets',
+    what: 'H.264 without SPS and PPS: nobody could decode it',
+    make: async (clips) => {
+      const clip = editNalUnits(await usual(clips), withoutParameterSets)
+      return join(clip, shift(clip, 8))
+    },
+    warnings: ['NO_KEY_FRAME'],
+  },
+  {
+    name: 'parameter-sets-once',
+    what: 'SPS and PPS before the first key frame only: put before the others too',
+    make: altered((clip) =>
+      editNalUnits(clip, (nalUnits, unit) =>
+        unit === 0 ? nalUnits : withoutParameterSets(nalUnits),
+      ),
+    ),
+    playlist: USUAL,
+    bytesOut: 'completed',
+  },
+  {
+    name: 'no-delimiters',
+    what: 'H.264 without access unit delimiters: put before every picture',
+    make: altered((clip) =>
+      editNalUnits(clip, (nalUnits) => nalUnits.filter((nal) => (nal[0]! & 31) !== 9)),
+    ),
+    playlist: USUAL,
+    bytesOut: 'completed',
+  },
+  {
+    name: 'large-sei',
+    what: '1500 bytes of SEI before the slices of key frames',
+    make: async (clips) =>
+      editNalUnits(await usual(clips), (nalUnits, unit) => {
+        if (unit % 60 > 0) return nalUnits
+        const payload = Buffer.alloc(1500, 0x55)
+        const sei = Buffer.from([0x06, 0x05, ...Array<number>(5).fill(0xff), 1500 - 5 * 255])
+        const [delimiter, ...others] = nalUnits
+        return [delimiter!, Buffer.concat([sei, payload, Buffer.from([0x80])]), ...others]
+      }),
+    playlist: USUAL,
+  },
+]
