@@ -22,7 +22,8 @@ const WALL_MS = Date.UTC(2026, 0, 1)
 /** Times of splices are seconds since the first picture, at this time. */
 const START_TICKS = 10 * SEC
 const at = (sec: number) => START_TICKS + sec * SEC
-const dateOf = (sec: number) => new Date(WALL_MS + sec * 1000)
+/** As text, for `t.match` takes any date for another. */
+const dateOf = (sec: number) => new Date(WALL_MS + sec * 1000).toISOString()
 
 type Step = DemuxerOutput | { readonly type: 'discontinuity' } | { readonly type: 'end' }
 
@@ -95,6 +96,11 @@ function run(t: Test, steps: readonly Step[], playlistSegments = 100): Result {
   }
 }
 
+function matchRanges(t: Test, dateRanges: DateRanges, patterns: readonly object[]): void {
+  t.equal(dateRanges.length, patterns.length)
+  t.match(dateRanges, patterns)
+}
+
 const END: Step = { type: 'end' }
 
 t.test('a break: cut where it begins and ends, and one date range of both', async (t) => {
@@ -107,9 +113,9 @@ t.test('a break: cut where it begins and ends, and one date range of both', asyn
     END,
   ])
   t.same(durations, [2, 2, 1, 2, 2, 2, 1])
-  t.match(dateRanges, [
+  matchRanges(t, dateRanges, [
     {
-      id: `splice-7-${dateOf(5).getTime()}`,
+      id: `splice-7-${WALL_MS + 5000}`,
       startDate: dateOf(5),
       plannedDuration: 4,
       duration: 4,
@@ -117,7 +123,6 @@ t.test('a break: cut where it begins and ends, and one date range of both', asyn
       scte35In: `0x${into.toString('hex').toUpperCase()}`,
     },
   ])
-  t.equal(dateRanges.length, 1)
   const withOut = playlists.find((text) => text.includes('SCTE35-OUT'))
   t.match(withOut, 'e-2.ts', 'announced with the last segment before it (4.4.5.1.1)')
   t.notMatch(withOut, 'e-3.ts')
@@ -131,7 +136,7 @@ t.test('a splice between key frames: cut at the next one, dated as announced', a
     END,
   ])
   t.same(durations, [2, 2, 1, 2, 1])
-  t.match(dateRanges, [{ startDate: dateOf(4.25) }])
+  matchRanges(t, dateRanges, [{ startDate: dateOf(4.25) }])
   t.equal(dateRanges[0]?.duration, undefined, 'nobody knows how long it lasts')
 })
 
@@ -155,10 +160,10 @@ t.test('no cut without a key frame', async (t) => {
 t.test('an immediate splice, and one in the past: the next key frame', async (t) => {
   const immediate = run(t, [...clip(6, { 2.5: [insert({ eventId: 1 })] }), END])
   t.same(immediate.durations, [2, 1, 2, 1])
-  t.match(immediate.dateRanges, [{ startDate: dateOf(3) }])
+  matchRanges(t, immediate.dateRanges, [{ startDate: dateOf(3) }])
   const late = run(t, [...clip(6, { 2.5: [insert({ eventId: 1, ptsTicks: at(1.5) })] }), END])
   t.same(late.durations, [2, 1, 2, 1])
-  t.match(late.dateRanges, [{ startDate: dateOf(1.5) }], 'where it lay')
+  matchRanges(t, late.dateRanges, [{ startDate: dateOf(1.5) }])
 })
 
 t.test('the first segment is not cut short: it makes the target duration', async (t) => {
@@ -167,7 +172,7 @@ t.test('the first segment is not cut short: it makes the target duration', async
     END,
   ])
   t.same(durations, [2, 2])
-  t.match(dateRanges, [{ startDate: dateOf(1) }])
+  matchRanges(t, dateRanges, [{ startDate: dateOf(1) }])
 })
 
 t.test('a splice where a segment begins anyway makes no empty one', async (t) => {
@@ -185,7 +190,7 @@ t.test('a break that returns by itself ends as planned', async (t) => {
     END,
   ])
   t.same(durations, [2, 2, 2, 1, 2, 2, 1])
-  t.match(dateRanges, [{ startDate: dateOf(4), plannedDuration: 3, duration: 3 }])
+  matchRanges(t, dateRanges, [{ startDate: dateOf(4), plannedDuration: 3, duration: 3 }])
   t.equal(dateRanges[0]?.scte35In, undefined)
 })
 
@@ -198,7 +203,7 @@ t.test('an end that is told counts more than one that is planned', async (t) => 
     }),
     END,
   ])
-  t.match(dateRanges, [{ plannedDuration: 2, duration: 5, scte35In: /^0xFC/ }])
+  matchRanges(t, dateRanges, [{ plannedDuration: 2, duration: 5, scte35In: /^0xFC/ }])
 })
 
 t.test('a break of whose end nobody tells lasted as planned, a minute later', async (t) => {
@@ -208,7 +213,7 @@ t.test('a break of whose end nobody tells lasted as planned, a minute later', as
     END,
   ])
   t.same(durations.slice(0, 5), [2, 2, 2, 1, 2], 'cut where it is planned to end')
-  t.match(dateRanges, [{ plannedDuration: 3, duration: 3 }])
+  matchRanges(t, dateRanges, [{ plannedDuration: 3, duration: 3 }])
   t.notMatch(playlists.at(-6), ',DURATION=3')
 })
 
@@ -234,8 +239,7 @@ t.test('what is told again in other words appears once, as told last', async (t)
     END,
   ])
   t.same(durations, [2, 2, 2, 1, 1, 2])
-  t.match(dateRanges, [{ startDate: dateOf(7) }])
-  t.equal(dateRanges.length, 1)
+  matchRanges(t, dateRanges, [{ startDate: dateOf(7) }])
 })
 
 t.test('the same event once more is another date range', async (t) => {
@@ -244,7 +248,7 @@ t.test('the same event once more is another date range', async (t) => {
     insert({ eventId: 1, out: false, ptsTicks: at(sec + 1) }),
   ]
   const { dateRanges } = run(t, [...clip(12, { 2: pair(3), 6: pair(8) }), END])
-  t.match(dateRanges, [
+  matchRanges(t, dateRanges, [
     { startDate: dateOf(3), duration: 1 },
     { startDate: dateOf(8), duration: 1 },
   ])
@@ -278,7 +282,7 @@ t.test('time_signal by segmentation type (ANSI/SCTE 35 10.3.3.1)', async (t) => 
       END,
     ])
     t.same(durations, [2, 1, 2, 2, 1, 2, 2])
-    t.match(dateRanges, [
+    matchRanges(t, dateRanges, [
       { id: /^segmentation-5-52-/, plannedDuration: 4, duration: 4, scte35In: /^0x/ },
       { id: /^segmentation-6-48-/, startDate: dateOf(7), duration: 1, scte35In: /^0x/ },
     ])
@@ -296,7 +300,7 @@ t.test('time_signal by segmentation type (ANSI/SCTE 35 10.3.3.1)', async (t) => 
     ])
     t.same(durations, [2, 2, 2, 2, 2])
     const scte35Cmd = `0x${section.toString('hex').toUpperCase()}`
-    t.match(dateRanges, [
+    matchRanges(t, dateRanges, [
       { startDate: dateOf(3.5), duration: 0, scte35Cmd: /^0xFC/ },
       { startDate: dateOf(5), duration: 60, scte35Cmd },
       { startDate: dateOf(6), duration: 0, scte35Cmd: /^0xFC/ },
@@ -315,7 +319,7 @@ t.test('a date range stays until it is over before the oldest segment', async (t
   })
   const { playlists } = run(t, [...steps, END], 3)
   const last = playlists.findLast((text) => text.includes('splice-1-'))!
-  t.equal(parseM3u8(last).manifest.segments?.[0]?.programDateTime, dateOf(10).getTime())
+  t.equal(parseM3u8(last).manifest.segments?.[0]?.programDateTime, WALL_MS + 10_000)
   t.match(playlists.at(-1), 'splice-2-', 'one without an end stays')
 })
 
@@ -349,7 +353,7 @@ t.test('across seams', async (t) => {
 
   t.test('a splice stays where a stretch of media is lost', async (t) => {
     const { dateRanges, missed } = run(t, [...clip(3, pending), ...clip(6, {}, 8), END])
-    t.match(dateRanges, [{ id: /^splice-1-/ }])
+    matchRanges(t, dateRanges, [{ id: /^splice-1-/ }])
     t.equal(missed, 0)
   })
 
@@ -360,7 +364,7 @@ t.test('across seams', async (t) => {
       ...clip(7, {}, 5),
       END,
     ])
-    t.match(dateRanges, [{ id: /^splice-1-/, startDate: dateOf(9) }])
+    matchRanges(t, dateRanges, [{ id: /^splice-1-/, startDate: dateOf(9) }])
   })
 
   t.test('a break whose encoder left lasts as planned', async (t) => {
@@ -371,7 +375,7 @@ t.test('across seams', async (t) => {
       ...clip(5),
       END,
     ])
-    t.match(dateRanges, [{ startDate: dateOf(4), duration: 20 }])
+    matchRanges(t, dateRanges, [{ startDate: dateOf(4), duration: 20 }])
   })
 
   t.test('a splice is dated on the new time line', async (t) => {
@@ -394,7 +398,7 @@ t.test('sound alone is cut exactly', async (t) => {
     END,
   ]
   const { segments, dateRanges } = run(t, steps)
-  t.match(dateRanges, [{ startDate: dateOf(3) }])
+  matchRanges(t, dateRanges, [{ startDate: dateOf(3) }])
   t.ok(segments.some(({ startTicks }) => startTicks >= at(3) - 4500 && startTicks < at(3.18)))
 })
 
@@ -416,7 +420,7 @@ t.test('a splice before the first picture is reached with it', async (t) => {
     const { dateRanges, durations } = run(t, [
       ...[programFirst!, insert({ eventId: 1, ptsTicks }), ...units, END],
     ])
-    t.match(dateRanges, [{ startDate: dateOf(0) }])
+    matchRanges(t, dateRanges, [{ startDate: dateOf(0) }])
     t.same(durations, [2, 2, 2])
   }
 })
@@ -433,7 +437,7 @@ t.test('no segment is shorter than any that is called one', async (t) => {
 
 t.test('an end that was planned is forgotten with its break', async (t) => {
   const planned = { durationTicks: 5 * SEC, autoReturn: true }
-  const { dateRanges } = run(t, [
+  const { dateRanges, durations } = run(t, [
     ...clip(14, {
       2: [
         insert({ eventId: 1, ptsTicks: at(3), break: planned }),
@@ -443,8 +447,9 @@ t.test('an end that was planned is forgotten with its break', async (t) => {
     }),
     END,
   ])
-  t.match(dateRanges, [{ duration: 2 }, { startDate: dateOf(7) }])
+  matchRanges(t, dateRanges, [{ duration: 2 }, { startDate: dateOf(7) }])
   t.equal(dateRanges[1]?.duration, undefined)
+  t.same(durations, [2, 1, 2, 2, 2, 2, 2, 1], 'no cut at 8 s')
 })
 
 t.test('of 16 breaks that nobody ends, the oldest is over when another begins', async (t) => {
