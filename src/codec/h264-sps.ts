@@ -11,6 +11,9 @@ import { readFrameRate, skipPictureDescription } from './vui.ts'
 /** `profile_idc` of the profiles that carry `chroma_format_idc` and scaling lists (7.3.2.1.1). */
 const HIGH_PROFILES = new Set([44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244])
 
+/** 7.4.2.1.1: `log2_max_frame_num_minus4` is at most 12. */
+const MAX_FRAME_NUMBER_BITS = 16
+
 /** 7.4.2.1.1: at most 255 frames in a picture order count cycle. */
 const MAX_ORDER_COUNT_CYCLE = 255
 
@@ -79,7 +82,7 @@ function readHead(reader: BitReader): Head | undefined {
   reader.readUe() // seq_parameter_set_id
   const chroma = HIGH_PROFILES.has(profile) ? readHighProfileFields(reader) : YUV_420
   const frameNumberBits = reader.readUe() + 4
-  if (!skipPictureOrderCount(reader)) return undefined
+  if (frameNumberBits > MAX_FRAME_NUMBER_BITS || !skipPictureOrderCount(reader)) return undefined
   reader.readUe() // max_num_ref_frames
   reader.skipBits(1) // gaps_in_frame_num_value_allowed_flag
   return { profile, constraints, level, chroma, frameNumberBits }

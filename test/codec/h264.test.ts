@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { inspectH264AccessUnit } from '../../src/codec/h264.ts'
-import { decodeH264Sps } from '../../src/codec/h264-sps.ts'
+import { decodeH264FieldSyntax, decodeH264Sps } from '../../src/codec/h264-sps.ts'
 import { BitWriter, byteStream, nalUnit, pieces } from './nal-builder.ts'
 
 // Encoder settings, the set it wrote, what ffprobe says of the stream.
@@ -35,6 +35,20 @@ t.test('fields that encoders seldom write', async (t) => {
     t.match(decodeH264Sps(nalUnit([0x67], tail(cycle))), { width: 640, height: 480 })
     const long = head(77).ue(0).ue(1).u(1, 0).se(0).se(0).ue(256)
     t.equal(decodeH264Sps(nalUnit([0x67], tail(long))), undefined)
+  })
+
+  t.test('a frame number of more bits than 16 is damage (7.4.2.1.1)', async (t) => {
+    const numbered = (log2Minus4: number) =>
+      nalUnit(
+        [0x67],
+        head(66).ue(log2Minus4).ue(2).ue(4).u(1, 0).ue(39).ue(29).u(1, 0).u(4, 0b0100),
+      )
+    t.match(decodeH264Sps(numbered(12)), { width: 640, height: 960 })
+    t.match(decodeH264FieldSyntax(numbered(12)), { frameNumberBits: 16 })
+    for (const log2Minus4 of [13, 2 ** 31]) {
+      t.equal(decodeH264Sps(numbered(log2Minus4)), undefined)
+      t.equal(decodeH264FieldSyntax(numbered(log2Minus4)), undefined)
+    }
   })
 
   t.test('monochrome, and scaling lists that end early (7.3.2.1.1.1)', async (t) => {
