@@ -24,6 +24,7 @@ export class ParameterSets {
   readonly #kinds: readonly ParameterSetKind[]
   /** By kind and id. */
   readonly #sets = new Map<string, ParameterSet>()
+  #heldBytes = 0
 
   /** @param kinds  all that a decoder of the codec needs, in the order in which it needs them */
   constructor(kinds: readonly ParameterSetKind[]) {
@@ -57,13 +58,20 @@ export class ParameterSets {
   }
 
   #forget(kind: ParameterSetKind): void {
-    for (const [key, set] of this.#sets) if (set.kind === kind) this.#sets.delete(key)
+    for (const [key, set] of this.#sets) if (set.kind === kind) this.#remove(key)
   }
 
   #remember(set: ParameterSet): void {
-    this.#sets.delete(keyOf(set))
-    const heldBytes = [...this.#sets.values()].reduce((sum, { nal }) => sum + nal.length, 0)
-    if (heldBytes + set.nal.length <= MAX_REMEMBERED_BYTES) this.#sets.set(keyOf(set), set)
+    const key = keyOf(set)
+    this.#remove(key)
+    if (this.#heldBytes + set.nal.length > MAX_REMEMBERED_BYTES) return
+    this.#sets.set(key, set)
+    this.#heldBytes += set.nal.length
+  }
+
+  #remove(key: string): void {
+    this.#heldBytes -= this.#sets.get(key)?.nal.length ?? 0
+    this.#sets.delete(key)
   }
 }
 
