@@ -15,6 +15,7 @@ import { SNAP_TICKS, TrackQueue, type QueuedUnit } from './track-queue.ts'
 
 /** A leader's segment that is yet to be made. */
 interface Order {
+  /** Without its bytes, which others own. */
   readonly segment: Segment
   /** Leader's progress at which it is made of what is there. */
   readonly dueTicks: number
@@ -22,6 +23,9 @@ interface Order {
 
 /** A key frame may be lost on the way; two are no accident. */
 const MISALIGNED_IN_A_ROW = 2
+
+/** More wait only where the leader's timestamps hardly move: they will not tell when it is time. */
+const MOST_ORDERS = 16
 
 const NO_BYTES = Buffer.alloc(0)
 
@@ -89,7 +93,7 @@ export class Follower {
 
   /** @param dueTicks  progress of the leader at which tracks that lag are waited for no more */
   follow(segment: Segment, dueTicks: number): void {
-    this.#orders.push({ segment, dueTicks })
+    this.#orders.push({ segment: { ...segment, bytes: NO_BYTES }, dueTicks })
   }
 
   /**
@@ -101,7 +105,8 @@ export class Follower {
     for (let [order] = this.#orders; order !== undefined; [order] = this.#orders) {
       const { segment, dueTicks } = order
       const isComplete = [...this.#queues.values()].every((queue) => queue.isPast(segment))
-      if (!isComplete && progressTicks < dueTicks) break
+      const isDue = progressTicks >= dueTicks || this.#orders.length > MOST_ORDERS
+      if (!isComplete && !isDue) break
       this.#orders.shift()
       segments.push(this.#make(segment))
     }

@@ -46,7 +46,7 @@ export interface PackagerStats extends SegmenterStats {
 /** Tracks that lag behind the main rendition by more are waited for no longer. */
 const MOST_LAG_TICKS = 1 * TICKS_PER_SEC
 
-/** A longer step of the leader's timestamps is a jump. */
+/** A longer step of the leader's timestamps is a jump, ahead or back. */
 const MOST_STEP_TICKS = 1 * TICKS_PER_SEC
 
 /** So many of the largest segments may wait, of all renditions together. */
@@ -113,7 +113,7 @@ export class Packager {
   #measure({ track, dtsTicks }: PesUnit): void {
     const { video, audio } = this.#segmenter.carried
     if (track.pid !== (video ?? audio)?.pid) return
-    this.#progressTicks += Math.min(Math.max(dtsTicks - this.#latestTicks, 0), MOST_STEP_TICKS)
+    this.#progressTicks += Math.min(Math.abs(dtsTicks - this.#latestTicks), MOST_STEP_TICKS)
     this.#latestTicks = dtsTicks
   }
 

@@ -12,6 +12,7 @@ import {
   VIDEO,
   interleave,
   moved,
+  picture,
   pictures,
   program,
   programOf,
@@ -394,4 +395,29 @@ t.test('what waits is bounded, whatever comes', async (t) => {
   t.ok(strayUnits >= 1500, `${strayUnits} of 2000 were dropped before the end`)
   const many = run([program(value), ...Array.from({ length: 9000 }, () => unit(small[1]!))])
   t.ok(many.packager.stats.strayUnits >= 8192)
+})
+
+t.test('a main rendition whose clock goes back or stands still is not waited for', async (t) => {
+  const clocks: [string, (index: number) => number][] = [
+    ['back', (index) => 10_000 * SEC - index * 2 * SEC],
+    ['still', () => 10_000 * SEC],
+  ]
+  for (const [name, ticksOf] of clocks) {
+    const packager = new Packager({
+      ...{ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, maxSegmentBytes: 20_000 },
+    })
+    packager.push(program(programOf(VIDEO, AUDIO, FRENCH)), WALL_MS)
+    const made = { main: 0, others: 0 }
+    let mostBehind = 0
+    for (let index = 0; index < 1000; index++) {
+      const key = picture(ticksOf(index), { key: true, sizeBytes: 1000 })
+      for (const output of packager.push(unit(key), WALL_MS)) {
+        if (output.type === 'segment')
+          made[output.segment.rendition === 'main' ? 'main' : 'others']++
+      }
+      mostBehind = Math.max(mostBehind, made.main - made.others)
+    }
+    t.ok(made.main > 50, `${name}: ${made.main} segments`)
+    t.ok(mostBehind <= 16, `${name}: ${mostBehind} behind`)
+  }
 })
