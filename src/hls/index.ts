@@ -7,7 +7,13 @@ export { LivePlaylist, type LivePlaylistOptions, type RenderedPlaylist } from '.
 export { LivePresentation } from './live-presentation.ts'
 export { Packager, type PackagerOutput, type PackagerStats } from './packager.ts'
 export { formatMediaPlaylist, formatMultivariantPlaylist } from './playlist-format.ts'
-export type { MediaPlaylist, MultivariantPlaylist, PlaylistSegment, Variant } from './playlist.ts'
+export type {
+  DateRange,
+  MediaPlaylist,
+  MultivariantPlaylist,
+  PlaylistSegment,
+  Variant,
+} from './playlist.ts'
 export { SegmentCache, type SegmentCacheStats, type SegmentOwner } from './segment-cache.ts'
 export type { Segment } from './segment.ts'
 export {

@@ -55,6 +55,12 @@ interface Entry {
   longestPlaylistSec: number
 }
 
+interface ListedDateRange {
+  readonly dateRange: DateRange
+  /** Number of the segment with which it was listed as it is. */
+  readonly mediaSequence: number
+}
+
 /**
  * `append` each segment of a rendition in order, `end` when no more will come, `discard` when nobody may ask any more.
  * `media` and `segment` answer what players ask for. Times are those of `SegmentCache`.
@@ -63,7 +69,8 @@ export class LivePlaylist implements SegmentOwner {
   readonly #options: LivePlaylistOptions
   readonly #owner: SegmentOwner
   readonly #bitrate = new BitrateMeter()
-  readonly #dateRanges = new Map<string, DateRange>()
+  /** By ID, in the order in which they were added. */
+  readonly #dateRanges = new Map<string, ListedDateRange>()
   #entries: Entry[] = []
   #targetDurationSec = 0
   #independentSegments = true
@@ -145,11 +152,11 @@ export class LivePlaylist implements SegmentOwner {
 
   /** Those listed, in the order in which they were added. */
   get dateRanges(): readonly DateRange[] {
-    return [...this.#dateRanges.values()]
+    return [...this.#dateRanges.values()].map(({ dateRange }) => dateRange)
   }
 
   /**
-   * Lists a date range for as long as it is not over before the oldest segment.
+   * Lists a date range until it is over before the oldest segment; as it is now, at least for as long as a segment.
    *
    * @param dateRange  a new one; or one that is listed, with more attributes
    * @returns false: there is no room for it
@@ -157,8 +164,8 @@ export class LivePlaylist implements SegmentOwner {
   addDateRange(dateRange: DateRange): boolean {
     const { id } = dateRange
     if (this.#dateRanges.size >= MOST_DATE_RANGES && !this.#dateRanges.has(id)) return false
-    this.#dateRanges.set(id, dateRange)
-    this.#removeDateRanges()
+    const mediaSequence = (this.#entries.at(-1)?.mediaSequence ?? -1) + 1
+    this.#dateRanges.set(id, { dateRange, mediaSequence })
     this.#media = undefined
     return true
   }
@@ -194,9 +201,14 @@ export class LivePlaylist implements SegmentOwner {
   }
 
   #removeDateRanges(): void {
-    const oldestMs = this.#entries[0]?.segment.programDateTimeMs ?? 0
-    for (const { id, startMs, durationSec = Infinity } of this.#dateRanges.values()) {
-      if (startMs + durationSec * 1000 < oldestMs) this.#dateRanges.delete(id)
+    const [oldest] = this.#entries
+    if (oldest === undefined) return
+    const { programDateTimeMs } = oldest.segment
+    for (const [id, { dateRange, mediaSequence }] of this.#dateRanges) {
+      const { startMs, durationSec = Infinity } = dateRange
+      const isOver = startMs + durationSec * 1000 < programDateTimeMs
+      // Told too late, that it is over is news all the same.
+      if (isOver && mediaSequence < oldest.mediaSequence) this.#dateRanges.delete(id)
     }
   }
 

@@ -1,4 +1,5 @@
 /** SCTE-35 from the demuxer's outputs to cuts and date ranges; every version of every playlist is checked on the way. */
+import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { LivePresentation } from '../../src/hls/live-presentation.ts'
 import { SegmentCache } from '../../src/hls/segment-cache.ts'
@@ -61,9 +62,17 @@ interface Result {
   readonly dateRanges: DateRanges
   /** All versions. */
   readonly playlists: readonly string[]
+  /** What is wrong with them. */
+  readonly complaints: readonly string[]
 }
 
 function run(t: Test, steps: readonly Step[], playlistSegments = 100): Result {
+  const result = simulate(steps, playlistSegments)
+  t.same(result.complaints, [], 'every version of the playlist keeps the rules')
+  return result
+}
+
+function simulate(steps: readonly Step[], playlistSegments: number): Result {
   const segmenter = new Segmenter({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10 })
   const cache = new SegmentCache({ maxBytes: 1e9 })
   const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments })
@@ -87,10 +96,10 @@ function run(t: Test, steps: readonly Step[], playlistSegments = 100): Result {
     if (step.type === 'discontinuity' || step.type === 'end') take(segmenter[step.type](WALL_MS))
     else take(segmenter.push(step, WALL_MS))
   }
-  t.same(checkPlaylists(playlists), [], 'every version keeps the rules')
   const { manifest } = parseM3u8(playlists.at(-1) ?? '')
   return {
     ...{ segments, warnings, playlists, missed: segmenter.stats.missedSplices },
+    complaints: checkPlaylists(playlists),
     durations: segments.map(({ durationSec }) => durationSec),
     dateRanges: manifest.dateRanges ?? [],
   }
@@ -472,4 +481,56 @@ t.test('a rendition that comes later lists what the main one lists', async (t) =
   presentation.addDateRange({ id: 'b', startMs: WALL_MS })
   const text = presentation.media('audio-2.m3u8')?.bytes.toString() ?? ''
   t.match(parseM3u8(text).manifest.dateRanges, [{ id: 'a' }, { id: 'b' }])
+})
+
+t.test('points of one moment happen in the order of their times', async (t) => {
+  const { dateRanges } = run(t, [
+    ...clip(8, {
+      2: [
+        insert({ eventId: 1, out: false, ptsTicks: at(5.06) }),
+        insert({ eventId: 1, ptsTicks: at(5.02) }),
+      ],
+    }),
+    END,
+  ])
+  matchRanges(t, dateRanges, [{ startDate: dateOf(5.02), duration: 0.04 }])
+})
+
+t.test('whatever is spliced, every version of the playlist keeps the rules', async () => {
+  const sec = fc.double({ min: -5, max: 40, noNaN: true })
+  const ptsTicks = fc.option(sec.map(at).map(Math.round), { nil: undefined })
+  const planned = fc.record({
+    durationTicks: fc.integer({ min: 0, max: 20 * SEC }),
+    autoReturn: fc.boolean(),
+  })
+  const fields = fc.record({
+    ...{ eventId: fc.nat(2), cancelled: fc.nat(9).map((roll) => roll === 0), out: fc.boolean() },
+    ...{ ptsTicks, break: fc.option(planned, { nil: undefined }) },
+  })
+  const typeId = fc.constantFrom(0x10, 0x11, 0x22, 0x23, 0x30, 0x31, 0x34, 0x35)
+  const segmentations = fc.array(fc.record({ eventId: fc.nat(2), typeId }), { maxLength: 2 })
+  const announcement = fc.oneof(
+    fields.map(insert),
+    fc.tuple(ptsTicks, segmentations).map(([pts, each]) => signal(pts, ...each)),
+  )
+  const announced = fc.array(fc.tuple(fc.nat(300), announcement), { maxLength: 40 })
+  const seams = fc.array(fc.tuple(fc.nat(300), fc.constantFrom(undefined, 50, -50)), {
+    maxLength: 2,
+  })
+  fc.assert(
+    fc.property(announced, seams, (announced, seams) => {
+      const steps = clip(30).map((step): Step[] => [step])
+      for (const [index, output] of announced) steps[index]!.push(output)
+      let fromSec = 0
+      for (const [index, jumpSec] of seams) {
+        fromSec += jumpSec ?? 0
+        steps[index]!.push(
+          ...(jumpSec === undefined ? [{ type: 'discontinuity' } as const] : []),
+          ...clip(5, {}, fromSec).slice(1),
+        )
+      }
+      return simulate([...steps.flat(), END], 4).complaints.length === 0
+    }),
+    { numRuns: 40 },
+  )
 })
