@@ -12,6 +12,9 @@ export const PAT_TABLE_ID = 0x00
 
 const ENTRY_BYTES = 4
 
+/** Sections that are read: 8 x 253 programs. Any may change, and the whole table is read again with it. */
+const MAX_SECTIONS = 8
+
 /** Program number 0 names the network information table, which is no program. */
 const NETWORK = 0
 
@@ -32,7 +35,7 @@ export function decodePat(body: Buffer): ProgramAssociation[] {
   return programs
 }
 
-/** The table as its sections come round: one of up to 253 programs, or several. `push` each valid one. */
+/** The table as its sections come round: one of up to 253 programs, or up to eight. `push` each valid one. */
 export class ProgramList {
   /** By section number: the body, of one version of the table. */
   readonly #bodies = new Map<number, Buffer>()
@@ -41,7 +44,8 @@ export class ProgramList {
 
   /** @returns all programs, where this section completed or changed the table */
   push(section: SectionFields): ProgramAssociation[] | undefined {
-    const { version, sectionNumber, lastSectionNumber, body } = section
+    const { version, sectionNumber, body } = section
+    const lastSectionNumber = Math.min(section.lastSectionNumber, MAX_SECTIONS - 1)
     if (sectionNumber > lastSectionNumber) return undefined
     if (version !== this.#version || lastSectionNumber !== this.#lastSectionNumber) {
       this.#bodies.clear()

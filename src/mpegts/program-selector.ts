@@ -13,6 +13,9 @@ import { describeTrack } from './stream-type.ts'
 /** Programs that are looked into; a line that holds as many has not been built. */
 const MAX_PROGRAMS = 1024
 
+/** No further program joins those that have as many together, for each change of one goes through all of them. */
+const MAX_STREAMS = 256
+
 interface Candidate {
   readonly mapPid: number
   /** Section body that `map` was decoded from. */
@@ -116,8 +119,9 @@ export class ProgramSelector {
 /** Number and clock of the first, the streams of all. */
 function joinMaps(maps: readonly ProgramMap[]): ProgramMap {
   const streams = new Map<number, StreamEntry>()
-  for (const entry of maps.flatMap((map) => map.streams)) {
-    if (!streams.has(entry.pid)) streams.set(entry.pid, entry)
+  for (const map of maps) {
+    if (streams.size >= MAX_STREAMS) break
+    for (const entry of map.streams) if (!streams.has(entry.pid)) streams.set(entry.pid, entry)
   }
   return { ...maps[0]!, streams: [...streams.values()] }
 }

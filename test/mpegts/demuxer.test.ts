@@ -492,6 +492,21 @@ t.test('which program is carried', async (t) => {
     t.match(all(ts).at(-1), { number: 1, pids: [AUDIO.pid, 0x300] }, 'each PID once')
   })
 
+  t.test('all as one, up to so many streams', async (t) => {
+    const numbers = Array.from({ length: 10 }, (_, index) => index + 1)
+    const ts = new TsBuilder().sections(0, patSection(numbers.map((it) => [it, 0x1000 + it])))
+    for (const number of numbers) {
+      const pids = Array.from({ length: 100 }, (_, index) => number * 100 + index)
+      const streams = pids.map((pid) => ({ pid, streamType: 0x0f }))
+      ts.sections(0x1000 + number, pmtSection(number, 100, streams))
+    }
+    const [program] = programsOf(demux(ts.bytes, [188], new Demuxer({ program: 'all' })))
+    t.strictSame(
+      program?.tracks.map(({ pid }) => pid),
+      Array.from({ length: 300 }, (_, index) => 100 + index),
+    )
+  })
+
   t.test('of all programs units come on one time line', async (t) => {
     const ts = new TsBuilder().sections(0, patSection([[2, 0x1002], [3, 0x1003]])) // prettier-ignore
     ts.sections(0x1002, first).sections(0x1003, second)
@@ -540,6 +555,17 @@ t.test('which program is carried', async (t) => {
     ts.sections(0, section(1, 1, 1))
     late(2, 0x0f)(late(2, 0x0f)(ts))
     t.strictSame(carried(ts), [[550, 2], 400])
+  })
+
+  t.test('a PAT without end is read up to its eighth section', async (t) => {
+    const ts = new TsBuilder()
+    for (let sectionNumber = 0; sectionNumber < 256; sectionNumber++) {
+      const number = sectionNumber + 1
+      ts.sections(0, patSection([[number, 0x1002]], { sectionNumber, lastSectionNumber: 255 }))
+    }
+    const demuxer = new Demuxer()
+    demux(ts.bytes, [188], demuxer)
+    t.strictSame(demuxer.programNumbers, [1, 2, 3, 4, 5, 6, 7, 8])
   })
 
   t.test('sections that never come are not waited for', async (t) => {
