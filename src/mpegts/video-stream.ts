@@ -34,7 +34,7 @@ export class VideoStream {
    * @returns the unit with its delimiter; a key frame with all that a decoder needs, and none where that was never seen
    */
   take(pes: RawPes, headerBytes: number, picture: VideoAccessUnit): UnitContent {
-    // What a damaged unit says may be damage: it neither teaches nor is mended.
+    // What a damaged unit says may be damage: it teaches nothing, and no sets are put into it.
     const sets = pes.damaged ? NOTHING : picture.parameterSets
     this.#sets.learn(sets)
     const isSecondField =
