@@ -13,6 +13,7 @@ import { describeCase } from './table.ts'
 /** Encoders and judges on a machine that is busy with other tests. */
 const MOST_SEC = 600
 
+/** A regular expression: only cases whose names match it. */
 const only = process.env['MEDIA_CASE']
 
 t.setTimeout(MOST_SEC * 1000)
@@ -38,7 +39,8 @@ for (const mediaCase of Object.values(CORPUS).flat()) {
       t.comment(name)
       judgeText(t, history, isPaced)
       const text = history.versions.at(-1)?.text ?? ''
-      t.equal(parseM3u8(text).manifest.targetDuration, mediaCase.targetSec ?? 2)
+      const { targetDuration } = parseM3u8(text).manifest
+      t.equal(targetDuration, mediaCase.targetSec ?? 2, 'EXT-X-TARGETDURATION')
       const isIndependent = text.includes('#EXT-X-INDEPENDENT-SEGMENTS')
       t.equal(isIndependent, mediaCase.independent ?? true, 'EXT-X-INDEPENDENT-SEGMENTS')
       const { segments } = history
