@@ -16,8 +16,8 @@ export interface ParameterSet {
   readonly nal: Buffer
 }
 
-/** The sets of all pictures of a stream take some hundred bytes; an encoder that sends no end of them gets no more. */
-const MAX_REMEMBERED_BYTES = 16 * 1024
+/** Those of a whole stream take some hundred bytes; all may be put into each key frame, were it of a single packet. */
+const MAX_REMEMBERED_BYTES = 4096
 
 /** Remembers the latest sets of one stream: `learn` those of each access unit, in order. */
 export class ParameterSets {

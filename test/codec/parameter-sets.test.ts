@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ParameterSets, type ParameterSet } from '../../src/codec/parameter-sets.ts'
 
-const MOST_BYTES = 16 * 1024
+const MOST_BYTES = 4096
 
 const bytesOf = (sets: readonly ParameterSet[] = []) =>
   sets.reduce((sum, { nal }) => sum + nal.length, 0)
