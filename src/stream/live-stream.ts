@@ -20,6 +20,7 @@ import type { Track } from '../mpegts/track.ts'
 import { Publication, type Encoder, type LeaveReason } from './publication.ts'
 import { reportTrack, type StreamReport, type Warning } from './report.ts'
 import type { StopReason, StreamState } from './state.ts'
+import { SteadySound } from './steady-sound.ts'
 
 /**
  * Events of a stream, in the words of the library. Each is told once the command or payload that caused it is done with,
@@ -78,6 +79,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   passphrase: string | undefined
 
   readonly #options: LiveStreamOptions
+  readonly #sound: SteadySound
   readonly #packager: Packager
   readonly #presentation: LivePresentation
   readonly #startedAtMs: number
@@ -105,6 +107,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     this.id = id
     this.#options = options
     this.#startedAtMs = options.clock.wallMs()
+    this.#sound = new SteadySound(options.tracks ?? 'compatible')
     this.#packager = new Packager(options)
     this.#presentation = new LivePresentation(options)
   }
@@ -220,7 +223,10 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     const wallMs = this.#options.clock.wallMs()
     for (const output of outputs) {
       if (output.type === 'program') this.#tracks = output.program.tracks
-      this.#take(this.#packager.push(output, wallMs))
+      for (const steady of this.#sound.push(output)) {
+        this.#take(this.#packager.push(steady, wallMs))
+      }
+      if (output.type === 'program' && this.#sound.warning) this.#warn(this.#sound.warning)
     }
   }
 
@@ -237,6 +243,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     const { clock } = this.#options
     this.#presentation.append(segment, clock.nowUs() / 1000)
     if (segment.rendition === 'main') {
+      if (this.#mainSegments === 0) this.#sound.begin(segment.tracks)
       this.#mainSegments++
       this.#durationSec += segment.durationSec
     }

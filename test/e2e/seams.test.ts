@@ -29,6 +29,8 @@ interface ClipOptions {
   readonly size?: string
   readonly profile?: string
   readonly sampleRate?: number
+  /** Pictures alone. */
+  readonly mute?: true
 }
 
 interface Case {
@@ -37,6 +39,8 @@ interface Case {
   /** The encoder is gone for so long between the clips; without it, it just goes on with the second. */
   readonly awaySec?: number
   readonly sizeAfter: { width: number; height: number }
+  /** No sound is to be heard behind the seam. */
+  readonly silent?: true
 }
 
 const FIRST: ClipOptions = { fromSec: 0 }
@@ -65,11 +69,25 @@ const CASES: readonly Case[] = [
     clips: [FIRST, { fromSec: SECONDS, profile: 'baseline', sampleRate: 44_100 }],
     sizeAfter: SMALL,
   },
+  {
+    name: 'sound that goes away',
+    clips: [FIRST, { fromSec: SECONDS, mute: true }],
+    sizeAfter: SMALL,
+  },
+  {
+    name: 'sound that comes later',
+    clips: [
+      { fromSec: 0, mute: true },
+      { fromSec: SECONDS, sampleRate: 48_000 },
+    ],
+    sizeAfter: SMALL,
+    silent: true,
+  },
 ]
 
 /** Picture and sound of 8 s, a key frame each second. */
 async function encode(folder: string, options: ClipOptions): Promise<Buffer> {
-  const { fromSec, size = '320x180', profile = 'high', sampleRate = 48_000 } = options
+  const { fromSec, size = '320x180', profile = 'high', sampleRate = 48_000, mute } = options
   const file = join(folder, `${Object.values(options).join('-')}.mpegts`)
   const source = [
     ...['-f', 'lavfi', '-i', `testsrc2=size=${size}:rate=${FRAMES_PER_SEC}`],
@@ -77,14 +95,15 @@ async function encode(folder: string, options: ClipOptions): Promise<Buffer> {
   ]
   const codec = [
     ...['-c:v', 'libx264', '-preset', 'veryfast', '-profile:v', profile, '-pix_fmt', 'yuv420p'],
-    ...['-g', String(FRAMES_PER_SEC), '-sc_threshold', '0', '-c:a', 'aac', '-t', String(SECONDS)],
+    ...['-g', String(FRAMES_PER_SEC), '-sc_threshold', '0', '-t', String(SECONDS)],
+    ...(mute ? ['-an'] : ['-c:a', 'aac']),
   ]
   const target = ['-output_ts_offset', String(fromSec), '-f', 'mpegts', file]
   await promisify(execFile)('ffmpeg', ['-v', 'error', '-y', ...source, ...codec, ...target])
   return readFileSync(file)
 }
 
-t.test('hls.js plays across every seam', { timeout: 120_000 }, async (t) => {
+t.test('hls.js plays across every seam', { timeout: 180_000 }, async (t) => {
   if (!requireTool(t, 'ffmpeg', 'chromium')) return
   const folder = t.testdir()
   const clips = new Map<ClipOptions, Buffer>()
@@ -94,9 +113,10 @@ t.test('hls.js plays across every seam', { timeout: 120_000 }, async (t) => {
   const { server } = await startService(t, { hls: { segmentSec: 1 } })
   const browser = await openBrowser(t)
   const context = await browser.newContext()
-  t.jobs = CASES.length
+  // More at once, and decoding takes the time that the service needs.
+  t.jobs = 4
 
-  const plays = CASES.map(({ name, clips: [before, after], awaySec, sizeAfter }, index) =>
+  const plays = CASES.map(({ name, clips: [before, after], awaySec, sizeAfter, silent }, index) =>
     t.test(name, async (t) => {
       const streamId = `seam-${index}`
       const { srtUrl, playlistUrl } = await server.startStream({ streamId })
@@ -133,7 +153,7 @@ t.test('hls.js plays across every seam', { timeout: 120_000 }, async (t) => {
       t.strictSame(later.fatalErrors, [])
       const frames = later.framesDecoded - atSeam.framesDecoded
       t.ok(frames >= (PLAYED_BEHIND_SEC - 1) * FRAMES_PER_SEC, `${frames} pictures behind the seam`)
-      t.ok(later.audioDecodedBytes > atSeam.audioDecodedBytes, 'and sound')
+      if (!silent) t.ok(later.audioDecodedBytes > atSeam.audioDecodedBytes, 'and sound')
       await page.close()
       await sent
       await server.stopStream(streamId)

@@ -20,8 +20,10 @@ export interface Source {
  * - `damaged`: something was lost on the way. Whatever a segment starts with is byte for byte what was sent.
  * - `completed`: what the encoder left out of its pictures is put in, all else byte for byte; they decode to the same.
  * - `rewrapped`: sound in another framing that decodes to the same, pictures byte for byte.
+ * - `silenced`: byte for byte, and silence where the sound is gone.
  */
-export type BytesOut = 'same' | 'from-key-frame' | 'damaged' | 'completed' | 'rewrapped'
+export type BytesOut =
+  'same' | 'from-key-frame' | 'damaged' | 'completed' | 'rewrapped' | 'silenced'
 
 /** A playlist, from its first version to its last. */
 export interface ExpectedPlaylist {

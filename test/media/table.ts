@@ -13,6 +13,7 @@ const BYTES_OUT: Readonly<Record<BytesOut, string>> = {
   damaged: 'without what was lost',
   completed: 'byte for byte, and what was left out',
   rewrapped: 'pictures byte for byte, the same sounds in ADTS',
+  silenced: 'byte for byte, then silence',
 }
 
 /** One row, without the spaces that a formatter may add. */

@@ -77,15 +77,18 @@ export const CHANGES: readonly MediaCase[] = [
     name: 'audio-added',
     what: 'sound comes in after 8 s',
     make: sequence(videoOnly, shifted(usual, 8)),
-    playlist: { ...TWICE, sounds: 376, tracks: ['256:1b', USUAL.tracks] },
+    playlist: { ...TWICE, sounds: 0, tracks: ['256:1b', '256:1b'] },
     seams: [4],
+    warnings: ['SOUND_TOO_LATE'],
   },
   {
     name: 'audio-removed',
     what: 'sound is gone after 8 s',
     make: sequence(usual, shifted(videoOnly, 8)),
-    playlist: { ...TWICE, sounds: 376, tracks: [USUAL.tracks, '256:1b'] },
+    playlist: { ...TWICE, sounds: 752, tracks: [USUAL.tracks, USUAL.tracks] },
     seams: [4],
+    bytesOut: 'silenced',
+    warnings: ['SOUND_GONE'],
   },
 ]
 
