@@ -39,6 +39,7 @@ interface OpenBreak {
 
 const MOST_AWAITED = 64
 const MOST_OPEN_BREAKS = 16
+const MOST_TOLD = 256
 
 /** A break may last longer than planned; after this it is taken to have lasted as planned. */
 const OVERRUN_TICKS = 60 * TICKS_PER_SEC
@@ -53,6 +54,8 @@ export class Splices {
   #awaited: readonly Awaited[] = []
   /** By key, the oldest first. */
   readonly #open = new Map<string, OpenBreak>()
+  /** IDs of date ranges, the newest last. */
+  #told: readonly string[] = []
   #missed = 0
 
   /** Points whose time never came, or that were too many. */
@@ -123,7 +126,7 @@ export class Splices {
 
   #happen(point: Awaited, ticks: number, { dateOf }: Moment): DateRange[] {
     const { kind, key, section } = point
-    if (kind === 'command') return [describeCommand(point, dateOf(ticks))]
+    if (kind === 'command') return this.#begin(describeCommand(point, dateOf(ticks)))
     if (kind === 'out') return this.#leave(point, ticks, dateOf(ticks))
     if (kind === 'in') return this.#end(key, dateOf(ticks), section)
     if (!this.#goesOnBy(key)) return []
@@ -135,20 +138,28 @@ export class Splices {
 
   #leave(point: Awaited, ticks: number, startMs: number): DateRange[] {
     const { key, plannedTicks, autoReturn = false, section } = point
-    // Told again in other words: the attributes of a date range never change.
-    if (this.#open.has(key)) return []
-    const [oldest] = this.#open.keys()
-    const isFull = this.#open.size >= MOST_OPEN_BREAKS
-    const ended = isFull && oldest !== undefined ? this.#end(oldest, startMs) : []
     const range = {
       ...describe(key, startMs, plannedTicks),
       ...(section && { scte35Out: section }),
     }
+    if (this.#open.has(key)) return []
+    const begun = this.#begin(range)
+    if (begun.length === 0) return []
+    const [oldest] = this.#open.keys()
+    const isFull = this.#open.size >= MOST_OPEN_BREAKS
+    const ended = isFull && oldest !== undefined ? this.#end(oldest, startMs) : []
     this.#open.set(key, { range, autoReturn })
     if (plannedTicks !== undefined) {
       this.#await({ kind: 'return', key, ptsTicks: ticks + plannedTicks })
     }
-    return [...ended, range]
+    return [...ended, ...begun]
+  }
+
+  /** Nothing where it began before: told again in other words, for the attributes of a date range never change. */
+  #begin(range: DateRange): DateRange[] {
+    if (this.#told.includes(range.id)) return []
+    this.#told = [...this.#told.slice(1 - MOST_TOLD), range.id]
+    return [range]
   }
 
   #endAsPlanned(key: string): DateRange[] {

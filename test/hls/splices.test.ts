@@ -251,6 +251,27 @@ t.test('what is told again in other words appears once, as told last', async (t)
   matchRanges(t, dateRanges, [{ startDate: dateOf(7) }])
 })
 
+t.test('what happened and is told again, in other words, stays as it was told', async (t) => {
+  const planned = { durationTicks: SEC, autoReturn: true }
+  const { dateRanges } = run(t, [
+    ...clip(10, {
+      2: [
+        insert({ eventId: 1, ptsTicks: at(3), break: planned }),
+        signal(at(3), { eventId: 2, typeId: 0x10 }),
+      ],
+      6: [
+        insert({ eventId: 1, ptsTicks: at(3) }),
+        signal(at(3), { eventId: 2, typeId: 0x10, durationTicks: SEC }),
+      ],
+    }),
+    END,
+  ])
+  matchRanges(t, dateRanges, [
+    { id: /^splice-1/, duration: 1 },
+    { id: /^segm/, duration: 0 },
+  ])
+})
+
 t.test('the same event once more is another date range', async (t) => {
   const pair = (sec: number) => [
     insert({ eventId: 1, ptsTicks: at(sec) }),
@@ -330,6 +351,22 @@ t.test('a date range stays until it is over before the oldest segment', async (t
   const last = playlists.findLast((text) => text.includes('splice-1-'))!
   t.equal(parseM3u8(last).manifest.segments?.[0]?.programDateTime, WALL_MS + 10_000)
   t.match(playlists.at(-1), 'splice-2-', 'one without an end stays')
+})
+
+t.test('an end that is told when it has left the playlist is listed all the same', async (t) => {
+  const { playlists } = run(
+    t,
+    [
+      ...clip(30, {
+        2: [insert({ eventId: 1, ptsTicks: at(4) })],
+        20: [insert({ eventId: 1, out: false, ptsTicks: at(10) })],
+      }),
+      END,
+    ],
+    3,
+  )
+  t.match(playlists.find((text) => text.includes('SCTE35-IN')), ',DURATION=6.00000')
+  t.notMatch(playlists.at(-1), 'DATERANGE')
 })
 
 t.test('across seams', async (t) => {
