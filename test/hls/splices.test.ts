@@ -365,7 +365,10 @@ t.test('an end that is told when it has left the playlist is listed all the same
     ],
     3,
   )
-  t.match(playlists.find((text) => text.includes('SCTE35-IN')), ',DURATION=6.00000')
+  t.match(
+    playlists.find((text) => text.includes('SCTE35-IN')),
+    ',DURATION=6.00000',
+  )
   t.notMatch(playlists.at(-1), 'DATERANGE')
 })
 
