@@ -1,5 +1,5 @@
 /**
- * Foreign peers, from Debian: ffmpeg (libsrt with GnuTLS), srt-live-transmit (libsrt with OpenSSL), GStreamer.
+ * Foreign peers, from Debian: ffmpeg (libsrt with GnuTLS), srt-live-transmit (with GnuTLS as well), GStreamer.
  */
 import { createSocket } from 'node:dgram'
 import { readFileSync, writeFileSync } from 'node:fs'
