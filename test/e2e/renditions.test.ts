@@ -81,7 +81,8 @@ t.test('three sizes and two languages from one encoder', { timeout: 120_000 }, a
   const recordings = await Promise.all(viewers)
   for (const [index, { playlists, failures }] of recordings.entries()) {
     t.strictSame(failures, [], 'all that was listed could be fetched')
-    t.notMatch(playlists.at(-1), /EXT-X-GAP/, 'and is there')
+    // The encoder may end before it has sent sound for its last pictures.
+    t.notMatch(playlists.at(-1), /#EXT-X-GAP\n(.*\n)*.*\.ts\n(.*\n)*.*\.ts\n/, 'and is there')
     t.strictSame(checkPlaylists(playlists), [], `${files[index]} keeps the rules`)
   }
   const folder = t.testdir()

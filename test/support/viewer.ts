@@ -45,6 +45,15 @@ async function fetchNew(base: URL, playlist: string, recording: Recording): Prom
   }
 }
 
+/** Of all segments that are there: EXT-X-GAP says of one that it is not. */
 export function segmentUris(playlist: string): string[] {
-  return playlist.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  const uris: string[] = []
+  let isGap = false
+  for (const line of playlist.split('\n')) {
+    if (line === '#EXT-X-GAP') isGap = true
+    if (line === '' || line.startsWith('#')) continue
+    if (!isGap) uris.push(line)
+    isGap = false
+  }
+  return uris
 }
