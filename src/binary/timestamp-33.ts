@@ -4,7 +4,8 @@
  * @module
  */
 
-const MODULUS = 2 ** 33
+/** Number of values of a 33-bit timestamp; the next one is 0 again. */
+export const TIME_MODULUS = 2 ** 33
 
 /**
  * Continues a wrapping timestamp without end.
@@ -15,6 +16,6 @@ const MODULUS = 2 ** 33
  */
 export function unwrapTimestamp33(ticks: number, referenceTicks: number): number {
   // 33 bits are one more than bitwise operators hold; `%` is exact up to 2^53.
-  const ahead = (((ticks - referenceTicks) % MODULUS) + MODULUS) % MODULUS
-  return referenceTicks + (ahead < MODULUS / 2 ? ahead : ahead - MODULUS)
+  const ahead = (((ticks - referenceTicks) % TIME_MODULUS) + TIME_MODULUS) % TIME_MODULUS
+  return referenceTicks + (ahead < TIME_MODULUS / 2 ? ahead : ahead - TIME_MODULUS)
 }

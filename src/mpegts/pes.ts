@@ -8,6 +8,7 @@
  *
  * @module
  */
+import { TIME_MODULUS } from '../binary/timestamp-33.ts'
 import { PACKET_BYTES, payloadOffset } from './packet.ts'
 
 /** Start code, stream id and length. */
@@ -72,6 +73,14 @@ function readTimestamp(bytes: Buffer, at: number): number {
     ((bytes.readUInt16BE(at + 1) >> 1) << 15) +
     (bytes.readUInt16BE(at + 3) >> 1)
   )
+}
+
+/** Writes a PTS or DTS of any size; the four bits in front, which tell one from the other, stay. */
+export function writeTimestamp(bytes: Buffer, at: number, ticks: number): void {
+  const wrapped = ((ticks % TIME_MODULUS) + TIME_MODULUS) % TIME_MODULUS
+  bytes[at] = (bytes[at]! & 0xf0) | (Math.floor(wrapped / 2 ** 30) << 1) | 1
+  bytes.writeUInt16BE((((wrapped / 2 ** 15) & 0x7fff) << 1) | 1, at + 1)
+  bytes.writeUInt16BE(((wrapped & 0x7fff) << 1) | 1, at + 3)
 }
 
 /** The payload of each packet, in order. */

@@ -6,11 +6,11 @@
 import { AAC_SAMPLE_RATES, encodeAdtsHeader } from '../codec/adts.ts'
 import type { PesUnit } from './demuxer-output.ts'
 import { HAS_PAYLOAD, PACKET_BYTES, SYNC_BYTE } from './packet.ts'
-import { PES_PREFIX_BYTES } from './pes.ts'
+import { PES_PREFIX_BYTES, writeTimestamp } from './pes.ts'
 import { packetizePes } from './pes-packetizer.ts'
+import { TICKS_PER_SEC } from './timeline.ts'
 import type { Track } from './track.ts'
 
-const TICKS_PER_SEC = 90_000
 const SAMPLES_PER_FRAME = 1024
 const FRAMES_PER_UNIT = 8
 
@@ -118,9 +118,7 @@ function encodePesHeader(ptsTicks: number, payloadBytes: number): Buffer {
   header.writeUInt8(0x84, 6)
   header.writeUInt8(0x80, 7)
   header.writeUInt8(5, 8)
-  const ticks = ((ptsTicks % 2 ** 33) + 2 ** 33) % 2 ** 33
-  header.writeUInt8(0x21 | (Math.floor(ticks / 2 ** 30) << 1), 9)
-  header.writeUInt16BE((Math.floor(ticks / 2 ** 15) % 2 ** 15) * 2 + 1, 10)
-  header.writeUInt16BE((ticks % 2 ** 15) * 2 + 1, 12)
+  header.writeUInt8(0x20, 9)
+  writeTimestamp(header, 9, ptsTicks)
   return header
 }

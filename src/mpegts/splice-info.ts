@@ -13,6 +13,7 @@
  * @module
  */
 import { BitReader } from '../binary/bit-reader.ts'
+import { TIME_MODULUS } from '../binary/timestamp-33.ts'
 import { decodeSegmentations, type Segmentation } from './segmentation-descriptor.ts'
 
 export interface SpliceInfo {
@@ -68,8 +69,6 @@ const UNKNOWN_LENGTH = 0xfff
 
 const CommandType = { NULL: 0x00, INSERT: 0x05, TIME_SIGNAL: 0x06 } as const
 
-const PTS_MODULUS = 2 ** 33
-
 /** What a command says, and when; the time yet to be adjusted. */
 interface TimedCommand {
   readonly command: SpliceCommand
@@ -102,7 +101,7 @@ export function decodeSpliceInfo(section: Buffer): SpliceInfo | undefined {
   const command = withSegmentations(timed.command, rest.subarray(loopAt))
   if (command === undefined) return undefined
   if (timed.ptsTicks === undefined) return { section, command }
-  return { section, command, ptsTicks: (timed.ptsTicks + adjustmentTicks) % PTS_MODULUS }
+  return { section, command, ptsTicks: (timed.ptsTicks + adjustmentTicks) % TIME_MODULUS }
 }
 
 function decodeCommand(commandType: number, reader: BitReader): TimedCommand {

@@ -7,9 +7,9 @@
  *
  * @module
  */
-import { unwrapTimestamp33 } from '../binary/timestamp-33.ts'
+import { TIME_MODULUS, unwrapTimestamp33 } from '../binary/timestamp-33.ts'
 import { PACKET_BYTES, payloadOffset, readContinuityCounter, readPid } from '../mpegts/packet.ts'
-import { movePcr, movePesTimes, readPesTimes, TIME_MODULUS } from './packet-times.ts'
+import { movePcr, movePesTimes, readPesTimes } from './packet-times.ts'
 
 /** A track may outlast the video by this much: a few frames of sound, as most files have. */
 const MAX_OVERHANG_TICKS = 45_000

@@ -9,11 +9,9 @@
  *
  * @module
  */
+import { TIME_MODULUS } from '../binary/timestamp-33.ts'
 import { isUnitStart, PACKET_BYTES, payloadOffset } from '../mpegts/packet.ts'
-import { decodePesHeader } from '../mpegts/pes.ts'
-
-/** All times are 33 bits of 90 kHz. */
-export const TIME_MODULUS = 2 ** 33
+import { decodePesHeader, writeTimestamp } from '../mpegts/pes.ts'
 
 const ADAPTATION_FIELD = 0x20
 const PCR_FLAG = 0x10
@@ -76,13 +74,4 @@ function hasPcr(bytes: Buffer, at: number): boolean {
 
 function pesOffset(bytes: Buffer, at: number): number | undefined {
   return isUnitStart(bytes, at) ? payloadOffset(bytes, at) : undefined
-}
-
-/** Keeps the four bits in front, which tell a PTS from a DTS. */
-function writeTimestamp(bytes: Buffer, at: number, ticks: number): void {
-  const wrapped = ticks % TIME_MODULUS
-  const high = Math.floor(wrapped / 2 ** 30)
-  bytes[at] = (bytes[at]! & 0xf0) | (high << 1) | 1
-  bytes.writeUInt16BE((((wrapped / 2 ** 15) & 0x7fff) << 1) | 1, at + 1)
-  bytes.writeUInt16BE(((wrapped & 0x7fff) << 1) | 1, at + 3)
 }

@@ -11,6 +11,7 @@
 import type { DemuxerOutput, PesUnit } from '../mpegts/demuxer-output.ts'
 import type { DemuxerStats } from '../mpegts/demuxer-stats.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
+import { TICKS_PER_SEC } from '../mpegts/timeline.ts'
 import type { Program } from '../mpegts/track.ts'
 import { CountedSeconds, type Sum } from './counted-seconds.ts'
 import * as say from './ingest-warning.ts'
@@ -18,7 +19,7 @@ import { KeyFrames } from './key-frames.ts'
 import type { Warning } from './report.ts'
 import { SoundLead } from './sound-lead.ts'
 import { SourceClock } from './source-clock.ts'
-import { TICKS_PER_SEC, TrackTimes } from './track-times.ts'
+import { TrackTimes } from './track-times.ts'
 
 const SECOND_US = 1_000_000
 const BEGINS_BY_SEC = 10

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { JUMP_TICKS, TICKS_PER_SEC, type TrackTimes } from './track-times.ts'
+import { TICKS_PER_SEC } from '../mpegts/timeline.ts'
+import { JUMP_TICKS, type TrackTimes } from './track-times.ts'
 
 /** Seconds that are looked at together. */
 const WINDOW_SECONDS = 10

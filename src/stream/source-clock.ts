@@ -7,7 +7,8 @@
  *
  * @module
  */
-import { JUMP_TICKS, TICKS_PER_SEC } from './track-times.ts'
+import { TICKS_PER_SEC } from '../mpegts/timeline.ts'
+import { JUMP_TICKS } from './track-times.ts'
 
 const SPAN_US = 10_000_000
 const SPANS_REMEMBERED = 60

@@ -4,8 +4,7 @@
  * @module
  */
 import type { PesUnit } from '../mpegts/demuxer-output.ts'
-
-export const TICKS_PER_SEC = 90_000
+import { TICKS_PER_SEC } from '../mpegts/timeline.ts'
 
 /** A longer step, or one as far back, is another time line, and nothing of this one. */
 export const JUMP_TICKS = 10 * TICKS_PER_SEC

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { TIME_MODULUS } from '../../src/binary/timestamp-33.ts'
 import { movePcr, movePesTimes } from '../../src/publisher/packet-times.ts'
 import { pesPacket, TsBuilder } from '../mpegts/ts-builder.ts'
 import { readNalUnits } from '../support/annex-b.ts'
@@ -10,7 +11,6 @@ import { readPackets, readPesPackets, type PesPacket } from '../support/ts-reade
 import type { Clip } from './clip.ts'
 
 const PACKET_BYTES = 188
-const PTS_MODULUS = 2 ** 33
 
 /** PIDs as ffmpeg gives them out. */
 export const PAT_PID = 0
@@ -60,7 +60,7 @@ export function lose(clip: Clip, isLost: (packet: PlacedPacket) => boolean): Cli
 
 /** Moves all timestamps. */
 export function shift(clip: Clip, sec: number): Clip {
-  const ticks = (Math.round(sec * 90_000) + PTS_MODULUS) % PTS_MODULUS
+  const ticks = (Math.round(sec * 90_000) + TIME_MODULUS) % TIME_MODULUS
   return editPackets(clip, ({ bytes }) => {
     movePcr(bytes, 0, ticks)
     movePesTimes(bytes, 0, ticks)

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { TIME_MODULUS } from '../../src/binary/timestamp-33.ts'
 import { SegmentCache } from '../../src/hls/segment-cache.ts'
 import { readPesTimes } from '../../src/publisher/packet-times.ts'
 import { LiveStream, type LiveStreamOptions } from '../../src/stream/live-stream.ts'
@@ -49,7 +50,6 @@ export interface Published {
 const PAYLOAD_BYTES = 1316
 const PACKET_BYTES = 188
 const SYNC_BYTE = 0x47
-const PTS_MODULUS = 2 ** 33
 const MAIN_PLAYLIST = 'playlist.m3u8'
 
 /** Sends all of it, then stops the stream. */
@@ -109,7 +109,7 @@ function paceOf({ bytes, sec }: Clip): (offset: number) => number {
     const times = readPesTimes(bytes, offset)
     if (times?.isVideo !== true) continue
     firstTicks ??= times.dtsTicks
-    const sinceFirst = (times.dtsTicks - firstTicks + PTS_MODULUS) % PTS_MODULUS
+    const sinceFirst = (times.dtsTicks - firstTicks + TIME_MODULUS) % TIME_MODULUS
     points.push({ offset, sec: Math.min(sinceFirst / 90_000, sec) })
   }
   points.push({ offset: bytes.length, sec })

@@ -1,12 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import {
-  movePcr,
-  movePesTimes,
-  readPcr,
-  readPesTimes,
-  TIME_MODULUS,
-} from '../../src/publisher/packet-times.ts'
+import { TIME_MODULUS } from '../../src/binary/timestamp-33.ts'
+import { movePcr, movePesTimes, readPcr, readPesTimes } from '../../src/publisher/packet-times.ts'
 
 const ticks = () => fc.integer({ min: 0, max: TIME_MODULUS - 1 })
 

@@ -9,15 +9,11 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
+import { TIME_MODULUS } from '../../src/binary/timestamp-33.ts'
 import { SegmentCache } from '../../src/hls/segment-cache.ts'
 import { PACKET_BYTES } from '../../src/mpegts/packet.ts'
 import { PacedStream, type Datagram } from '../../src/publisher/paced-stream.ts'
-import {
-  movePcr,
-  movePesTimes,
-  readPesTimes,
-  TIME_MODULUS,
-} from '../../src/publisher/packet-times.ts'
+import { movePcr, movePesTimes, readPesTimes } from '../../src/publisher/packet-times.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
 import { parseM3u8 } from '../support/m3u8.ts'
 import { PlaylistRules } from '../support/playlist-rules.ts'

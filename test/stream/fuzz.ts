@@ -7,10 +7,11 @@
  * @module
  */
 import { readFileSync } from 'node:fs'
+import { TIME_MODULUS } from '../../src/binary/timestamp-33.ts'
 import { SegmentCache } from '../../src/hls/segment-cache.ts'
 import type { Segment } from '../../src/hls/segment.ts'
 import { PACKET_BYTES } from '../../src/mpegts/packet.ts'
-import { movePcr, movePesTimes, TIME_MODULUS } from '../../src/publisher/packet-times.ts'
+import { movePcr, movePesTimes } from '../../src/publisher/packet-times.ts'
 import { PacedStream } from '../../src/publisher/paced-stream.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
 import type { Publication } from '../../src/stream/publication.ts'
