@@ -13,6 +13,8 @@ export interface Service {
   readonly pid: number
   readonly httpUrl: string
   readonly srtPort: number
+  readonly hmacSecret: string
+  readonly jwtSecret: string
   /** Starts a stream. @returns the URL to publish to */
   start(streamId: string, options?: { readonly encryption: boolean }): Promise<string>
   status(streamId: string): Promise<StreamStatus>
@@ -28,15 +30,25 @@ export interface StreamStatus {
   }
 }
 
+export interface ServiceOptions {
+  /** Settings beside the ports and secrets. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Flags of Node itself. */
+  readonly nodeArgs?: readonly string[]
+}
+
 /** Starts it on free ports of the loopback. */
-export async function startService(): Promise<Service> {
+export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const hmacSecret = randomBytes(32).toString('hex')
-  const child = startProgram(process.execPath, ['dist/cli.js', 'serve'], {
+  const jwtSecret = randomBytes(32).toString('hex')
+  const args = [...(options.nodeArgs ?? []), 'dist/cli.js', 'serve']
+  const child = startProgram(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
       ...process.env,
+      ...options.env,
       HMAC_SECRET: hmacSecret,
-      JWT_SECRET: randomBytes(32).toString('hex'),
+      JWT_SECRET: jwtSecret,
       HTTP_HOST: '127.0.0.1',
       HTTP_PORT: '0',
       SRT_HOST: '127.0.0.1',
@@ -55,6 +67,8 @@ export async function startService(): Promise<Service> {
     pid: child.pid!,
     httpUrl,
     srtPort,
+    hmacSecret,
+    jwtSecret,
     start: async (streamId, options) =>
       (await call('POST', '/api/start-stream', streamId, options))['srt_url'] as string,
     status: async (streamId) =>
