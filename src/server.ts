@@ -25,7 +25,7 @@ import { SegmentCache } from './hls/segment-cache.ts'
 import { buildApp } from './http/app.ts'
 import { formatBodyError, StartStreamBody } from './http/schema.ts'
 import type { PlaybackSource, StartedStream, StartRequest, StreamControl } from './http/types.ts'
-import { createIngest } from './ingest.ts'
+import { createAdmission } from './ingest/admission.ts'
 import { createLogger, type Logger } from './logger.ts'
 import { parseProgramChoice } from './mpegts/program-choice.ts'
 import { createNotifier, type Notifier } from './notifications.ts'
@@ -139,7 +139,7 @@ export class Server
       port: srt.port,
       latencyMs: srt.latencyMs,
       ...(srt.passphrase !== '' && { passphrase: srt.passphrase }),
-      accept: createIngest({
+      accept: createAdmission({
         registry: this.#registry,
         jwtSecret,
         clock: systemClock,

@@ -26,7 +26,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // Publishing a file joins SRT and MPEG-TS the other way round; it serves no one but the command line.
   publisher: ['srt', 'mpegts', 'binary', 'errors.ts', 'clock.ts'],
   // The top of the house: files that see both ends.
-  'ingest.ts': ['srt', 'mpegts', 'stream', 'auth', 'clock.ts', 'errors.ts'],
+  ingest: ['srt', 'mpegts', 'stream', 'auth', 'clock.ts', 'errors.ts'],
   'notifications.ts': ['srt', 'stream', 'webhook', 'http', 'clock.ts', 'logger.ts', 'errors.ts'],
   'server.ts': ['*'],
   'index.ts': ['*'],
@@ -39,7 +39,7 @@ const TYPES_ONLY = [
   ['webhook', 'stream'],
   ['http', 'config.ts'],
   ['notifications.ts', 'srt'],
-  ['ingest.ts', 'srt'],
+  ['ingest', 'srt'],
 ]
 
 /** Who may read a clock, set a timer, throw dice, open a socket or see the environment. */

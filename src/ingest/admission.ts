@@ -3,15 +3,19 @@
  *
  * @module
  */
-import { parseStreamKey, verifyStreamKey } from './auth/stream-key.ts'
-import type { Clock } from './clock.ts'
-import { MillraceError } from './errors.ts'
-import { parseProgramChoice, PROGRAM_CHOICES, type ProgramChoice } from './mpegts/program-choice.ts'
-import type { AcceptDecision, ConnectionRequest, PayloadSink, SrtConnection } from './srt/types.ts'
-import type { LiveStream } from './stream/live-stream.ts'
-import type { Encoder, Publication } from './stream/publication.ts'
-import type { PublisherReport } from './stream/report.ts'
-import type { StreamRegistry } from './stream/registry.ts'
+import { parseStreamKey, verifyStreamKey } from '../auth/stream-key.ts'
+import type { Clock } from '../clock.ts'
+import { MillraceError } from '../errors.ts'
+import {
+  parseProgramChoice,
+  PROGRAM_CHOICES,
+  type ProgramChoice,
+} from '../mpegts/program-choice.ts'
+import type { AcceptDecision, ConnectionRequest, PayloadSink } from '../srt/types.ts'
+import type { LiveStream } from '../stream/live-stream.ts'
+import type { Publication } from '../stream/publication.ts'
+import type { StreamRegistry } from '../stream/registry.ts'
+import { asEncoder } from './publisher-connection.ts'
 
 /** An encoder that was silent for this long gives way to a newcomer with a valid key. */
 const TAKEOVER_AFTER_US = 1_000_000
@@ -22,7 +26,7 @@ const TAKEOVER_POLL_MS = 50
 /** What an encoder says within this time of the newcomer's arrival may have been on its way before it died. */
 const IN_FLIGHT_US = 200_000
 
-export interface IngestOptions {
+export interface AdmissionOptions {
   readonly registry: StreamRegistry
   readonly jwtSecret: string
   readonly clock: Clock
@@ -37,7 +41,7 @@ export interface IngestOptions {
 }
 
 /** @returns the accept hook: every failure is a reject code, none throws but for programmer errors */
-export function createIngest(options: IngestOptions) {
+export function createAdmission(options: AdmissionOptions) {
   const { registry, jwtSecret, clock } = options
 
   return async (request: ConnectionRequest, signal: AbortSignal): Promise<AcceptDecision> => {
@@ -109,49 +113,4 @@ function chooseProgram(text: string): ProgramChoice {
   if (choice !== undefined) return choice
   const message = `program in the stream key takes ${PROGRAM_CHOICES}`
   throw new MillraceError('STREAM_KEY_MALFORMED', { message })
-}
-
-function asEncoder(connection: SrtConnection, program: ProgramChoice | undefined): Encoder {
-  return {
-    ...(program !== undefined && { program }),
-    get lastHeardUs() {
-      return connection.lastHeardUs
-    },
-    report: () => reportConnection(connection),
-    close: () => connection.close(),
-  }
-}
-
-/** The names of people for those of libsrt. */
-function reportConnection(connection: SrtConnection): PublisherReport {
-  const stats = connection.stats()
-  return {
-    remote: `${connection.remoteAddress}:${connection.remotePort}`,
-    peerVersion: connection.peerVersion,
-    latencyMs: stats.msRcvTsbPdDelay,
-    rttMs: rounded(stats.msRtt, 1e3),
-    driftMs: rounded(stats.msDrift, 1e3),
-    bitrateBps: Math.round(stats.mbpsRecvRate * 1e6),
-    bytesReceived: stats.byteRecvTotal,
-    packetsReceived: stats.pktRecvTotal,
-    packetsLost: stats.pktRcvLossTotal,
-    packetsRetransmitted: stats.pktRcvRetransTotal,
-    retransmitRatio: rounded(stats.pktRcvRetransTotal / Math.max(stats.pktRecvTotal, 1), 1e4),
-    packetsDropped: stats.pktRcvDropTotal,
-    packetsBelated: stats.pktRcvBelatedTotal,
-    packetsDuplicate: stats.pktRcvDuplicateTotal,
-    packetsUndecryptable: stats.pktRcvUndecryptTotal,
-    packetsFec: stats.pktRcvFilterTotal,
-    packetsOverflowed: stats.pktRcvOverflowTotal,
-    sequenceJumps: stats.pktRcvResyncTotal,
-    packetsBuffered: stats.pktRcvBuf,
-    reorderTolerancePackets: stats.pktReorderTolerance,
-    acksSent: stats.pktSentACKTotal,
-    naksSent: stats.pktSentNAKTotal,
-    naksWithheld: stats.pktNAKWithheldTotal,
-  }
-}
-
-function rounded(value: number, partsOfOne: number): number {
-  return Math.round(value * partsOfOne) / partsOfOne
 }

@@ -1,0 +1,55 @@
+/**
+ * An SRT connection as the publisher of a stream: its figures under the names of status and webhooks.
+ *
+ * @module
+ */
+import type { ProgramChoice } from '../mpegts/program-choice.ts'
+import type { SrtConnection } from '../srt/types.ts'
+import type { Encoder } from '../stream/publication.ts'
+import type { PublisherReport } from '../stream/report.ts'
+
+/** @param program  which program of its transport stream to carry, where the stream key says so */
+export function asEncoder(connection: SrtConnection, program: ProgramChoice | undefined): Encoder {
+  return {
+    ...(program !== undefined && { program }),
+    get lastHeardUs() {
+      return connection.lastHeardUs
+    },
+    report: () => reportConnection(connection),
+    close: () => connection.close(),
+  }
+}
+
+/** The names of people for those of libsrt. */
+function reportConnection(connection: SrtConnection): PublisherReport {
+  const stats = connection.stats()
+  return {
+    remote: `${connection.remoteAddress}:${connection.remotePort}`,
+    peerVersion: connection.peerVersion,
+    latencyMs: stats.msRcvTsbPdDelay,
+    rttMs: rounded(stats.msRtt, 1e3),
+    driftMs: rounded(stats.msDrift, 1e3),
+    bitrateBps: Math.round(stats.mbpsRecvRate * 1e6),
+    bytesReceived: stats.byteRecvTotal,
+    packetsReceived: stats.pktRecvTotal,
+    packetsLost: stats.pktRcvLossTotal,
+    packetsRetransmitted: stats.pktRcvRetransTotal,
+    retransmitRatio: rounded(stats.pktRcvRetransTotal / Math.max(stats.pktRecvTotal, 1), 1e4),
+    packetsDropped: stats.pktRcvDropTotal,
+    packetsBelated: stats.pktRcvBelatedTotal,
+    packetsDuplicate: stats.pktRcvDuplicateTotal,
+    packetsUndecryptable: stats.pktRcvUndecryptTotal,
+    packetsFec: stats.pktRcvFilterTotal,
+    packetsOverflowed: stats.pktRcvOverflowTotal,
+    sequenceJumps: stats.pktRcvResyncTotal,
+    packetsBuffered: stats.pktRcvBuf,
+    reorderTolerancePackets: stats.pktReorderTolerance,
+    acksSent: stats.pktSentACKTotal,
+    naksSent: stats.pktSentNAKTotal,
+    naksWithheld: stats.pktNAKWithheldTotal,
+  }
+}
+
+function rounded(value: number, partsOfOne: number): number {
+  return Math.round(value * partsOfOne) / partsOfOne
+}
