@@ -14,8 +14,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'clock.ts': [],
   'errors.ts': [],
   'logger.ts': [],
+  'token-bucket.ts': [],
   'config.ts': ['errors.ts', 'mpegts'],
-  srt: ['binary', 'errors.ts', 'clock.ts'],
+  srt: ['binary', 'errors.ts', 'clock.ts', 'token-bucket.ts'],
   codec: ['binary', 'errors.ts'],
   mpegts: ['binary', 'codec', 'errors.ts'],
   hls: ['binary', 'mpegts', 'codec', 'errors.ts'],
@@ -26,7 +27,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // Publishing a file joins SRT and MPEG-TS the other way round; it serves no one but the command line.
   publisher: ['srt', 'mpegts', 'binary', 'errors.ts', 'clock.ts'],
   // The top of the house: files that see both ends.
-  ingest: ['srt', 'mpegts', 'stream', 'auth', 'clock.ts', 'errors.ts'],
+  ingest: ['srt', 'mpegts', 'stream', 'auth', 'clock.ts', 'errors.ts', 'token-bucket.ts'],
   'notifications.ts': ['srt', 'stream', 'webhook', 'http', 'clock.ts', 'logger.ts', 'errors.ts'],
   'server.ts': ['*'],
   'index.ts': ['*'],

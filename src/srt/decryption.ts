@@ -14,7 +14,7 @@
 import { sequenceDistance } from '../binary/sequence-number.ts'
 import { unwrapKeys, type KeyEncryptionKey } from './key-encryption.ts'
 import { Keystream } from './keystream.ts'
-import { TokenBucket } from './token-bucket.ts'
+import { TokenBucket } from '../token-bucket.ts'
 import {
   countKeys,
   decodeKeyMaterial,

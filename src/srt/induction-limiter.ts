@@ -7,7 +7,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { networkOf } from './source-network.ts'
-import { TokenBucket } from './token-bucket.ts'
+import { TokenBucket } from '../token-bucket.ts'
 
 const PER_SEC = 5000
 

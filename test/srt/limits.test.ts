@@ -4,7 +4,7 @@
 import t from 'tap'
 import { InductionLimiter } from '../../src/srt/induction-limiter.ts'
 import { networkOf } from '../../src/srt/source-network.ts'
-import { TokenBucket } from '../../src/srt/token-bucket.ts'
+import { TokenBucket } from '../../src/token-bucket.ts'
 
 t.test('a bucket gives a second’s worth at once, and then as it fills', async (t) => {
   const bucket = new TokenBucket(10, 5_000_000)
