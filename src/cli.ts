@@ -9,7 +9,7 @@ import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { inspect } from 'node:util'
 import { sign } from './auth/signature.ts'
-import { parseFlags, readOptions, SETTINGS, type Options } from './config.ts'
+import { parseFlags, parseSecrets, readOptions, SETTINGS, type Options } from './config.ts'
 import { MillraceError } from './errors.ts'
 import { publish } from './publisher/publisher.ts'
 import { createServer, type Server } from './server.ts'
@@ -132,7 +132,7 @@ async function printSignature(args: readonly string[]): Promise<void> {
     })
   }
   const [body] = positionals
-  print(sign(Buffer.from(body ?? (await text(process.stdin))), hmacSecret))
+  print(sign(Buffer.from(body ?? (await text(process.stdin))), parseSecrets(hmacSecret)[0]))
 }
 
 function requiredOptions(args: readonly string[]): Options {

@@ -14,13 +14,19 @@ import { parseProgramChoice, PROGRAM_CHOICES } from './mpegts/program-choice.ts'
 const port = (preset: number, description: string) =>
   Type.Integer({ minimum: 0, maximum: 65_535, default: preset, description })
 
+/** For `parseSecrets`. */
 const secret = (description: string) =>
-  Type.String({
-    minLength: 1,
-    secret: true,
-    takes: 'a secret of at least 32 characters',
-    description,
-  })
+  Type.Refine(
+    Type.String({
+      secret: true,
+      takes: 'a secret of at least 32 characters, or two, new and old, with a comma between them',
+      description,
+    }),
+    (text) => {
+      const all = parseSecrets(text)
+      return all.length <= 2 && all.every((each) => each !== '')
+    },
+  )
 
 /** For `parseAddresses`. A wildcard stands alone: it takes the port at every address that could stand beside it. */
 const addresses = (preset: string, description: string) =>
@@ -202,6 +208,13 @@ export function completeOptions(options: Options): Config {
     write(config, setting.path, value)
   }
   const complete = config as Config
+  const hmacSecrets = parseSecrets(complete.hmacSecret)
+  if (parseSecrets(complete.jwtSecret).some((secret) => hmacSecrets.includes(secret))) {
+    throw new MillraceError('CONFIG_INVALID', {
+      message:
+        'HMAC_SECRET and JWT_SECRET are the same: expected different ones, so that whoever signs API requests cannot make stream keys; `millrace keygen` prints a good one',
+    })
+  }
   if (complete.hls.maxSegmentSec < complete.hls.segmentSec) {
     throw new MillraceError('CONFIG_INVALID', {
       message: `HLS_MAX_SEGMENT_SEC is ${complete.hls.maxSegmentSec}: expected at least HLS_SEGMENT_SEC, ${complete.hls.segmentSec}`,
@@ -243,7 +256,7 @@ export function parseFlags(args: readonly string[], own: Record<string, { type: 
 /** Sentences about what works but should not stay as it is. */
 export function configWarnings(config: Config): string[] {
   return (['hmacSecret', 'jwtSecret'] as const)
-    .filter((key) => config[key].length < 32)
+    .filter((key) => parseSecrets(config[key]).some((secret) => secret.length < 32))
     .map(
       (key) =>
         `${envName([key])} has fewer than 32 characters; \`millrace keygen\` makes a good one`,
@@ -258,6 +271,19 @@ export function configTable(): string {
   })
   return ['| setting | default | takes | meaning |', '|---|---|---|---|', ...rows].join('\n')
 }
+
+/**
+ * The secrets of a setting that takes two during a rotation: the first signs, all are accepted. One without a comma is
+ * taken to the letter.
+ */
+export function parseSecrets(text: string): Secrets {
+  if (!text.includes(',')) return [text]
+  const [newest = '', ...older] = text.split(',').map((secret) => secret.trim())
+  return [newest, ...older]
+}
+
+/** Newest first. */
+export type Secrets = readonly [newest: string, ...older: string[]]
 
 /** The addresses of a setting that takes several, each of them once. */
 export function parseAddresses(text: string): string[] {

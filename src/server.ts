@@ -17,6 +17,7 @@ import {
   configWarnings,
   isWildcard,
   parseAddresses,
+  parseSecrets,
   type Config,
   type Options,
 } from './config.ts'
@@ -91,6 +92,7 @@ export class Server
   /** Use `createServer`. */
   constructor(config: Config, logger: Logger) {
     super()
+    const hmacSecrets = parseSecrets(config.hmacSecret)
     this.#config = config
     this.#logger = logger
     this.#registry = new StreamRegistry({
@@ -101,7 +103,7 @@ export class Server
       cache: new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 }),
       createEpoch: () => randomBytes(6).toString('hex'),
     })
-    this.#webhooks = createWebhookDispatcher({ hmacSecret: config.hmacSecret, logger })
+    this.#webhooks = createWebhookDispatcher({ hmacSecret: hmacSecrets[0], logger })
     this.#notifier = createNotifier(logger, this.#webhooks, {
       clock: systemClock,
       playlistUrl: (id) => this.#playlistUrl(id),
@@ -110,7 +112,7 @@ export class Server
       this.#notifier.follow(stream)
       this.emit('stream', stream)
     })
-    this.#app = buildApp({ control: this, playback: this, hmacSecret: config.hmacSecret, logger })
+    this.#app = buildApp({ control: this, playback: this, hmacSecrets, logger })
   }
 
   /** UDP port of the SRT listener. */
@@ -141,7 +143,7 @@ export class Server
       ...(srt.passphrase !== '' && { passphrase: srt.passphrase }),
       accept: createAdmission({
         registry: this.#registry,
-        jwtSecret,
+        jwtSecrets: parseSecrets(jwtSecret),
         clock: systemClock,
         sleep: (ms, signal) => sleep(ms, undefined, { signal }),
         onRejected: (...refusal) => this.#notifier.rejected(...refusal),
@@ -162,7 +164,7 @@ export class Server
     const { streamId, webhookUrls, encryption } = request
     const { streamKey, expiresAt } = await issueStreamKey({
       streamId,
-      secret: this.#config.jwtSecret,
+      secret: parseSecrets(this.#config.jwtSecret)[0],
       now: new Date(systemClock.wallMs()),
     })
     const stream = this.#registry.start(streamId)

@@ -6,6 +6,7 @@ import {
   configWarnings,
   parseAddresses,
   parseFlags,
+  parseSecrets,
   readOptions,
   SETTINGS,
   type Options,
@@ -120,6 +121,42 @@ t.test(
     }
   },
 )
+
+t.test('a secret may be two, new and old, while it is rotated', async (t) => {
+  const given = (hmacSecret: string, jwtSecret = SECRETS.jwtSecret) =>
+    completeOptions({ hmacSecret, jwtSecret }).hmacSecret
+  const pairs: [string, string[]][] = [
+    ['one', ['one']],
+    [' one ', [' one ']],
+    ['new,old', ['new', 'old']],
+    ['new, old', ['new', 'old']],
+  ]
+  for (const [text, secrets] of pairs) t.strictSame(parseSecrets(given(text)), secrets)
+  for (const text of ['', ',', 'new,', ',old', 'a,b,c']) {
+    t.throws(() => given(text), {
+      message:
+        /^HMAC_SECRET .*: expected a secret of at least 32 characters, or two, new and old, with a comma/,
+    })
+  }
+  const [warning] = configWarnings(
+    completeOptions({ ...SECRETS, hmacSecret: 'h'.repeat(32) + ',old' }),
+  )
+  t.match(warning, /^HMAC_SECRET has fewer than 32 characters/)
+})
+
+t.test('equal secrets are refused, also where one of a pair equals', async (t) => {
+  const equal: [string, string][] = [
+    ['same', 'same'],
+    ['new,same', 'same'],
+    ['new,same', 'other,same'],
+  ]
+  for (const [hmacSecret, jwtSecret] of equal) {
+    t.throws(() => completeOptions({ hmacSecret, jwtSecret }), {
+      code: 'CONFIG_INVALID',
+      message: /^HMAC_SECRET and JWT_SECRET are the same: expected different ones/,
+    })
+  }
+})
 
 t.test('a secret under 32 characters warns', async (t) => {
   t.strictSame(configWarnings(completeOptions(SECRETS)), [])

@@ -1,12 +1,13 @@
 /**
  * Stream keys: `mode=publish,rid=<stream_id>,token=<jwt>`, what an encoder sends as its SRT StreamID.
  *
- * The token is a JWT (RFC 7519) signed with HS256 and bound to one stream by its claim `stream_id`.
+ * The token is a JWT (RFC 7519) signed with HS256 and bound to one stream by its claim `stream_id`. Keys of an encrypted
+ * stream say in the claim `enc` since when it is: with the secret, that is its passphrase, so both outlive the process.
  *
  * @module
  */
-import { randomBytes } from 'node:crypto'
-import { SignJWT, errors, jwtVerify } from 'jose'
+import { createHmac, randomBytes } from 'node:crypto'
+import { SignJWT, errors, jwtVerify, type JWTPayload } from 'jose'
 import { MillraceError } from '../errors.ts'
 
 export const STREAM_KEY_LIFETIME_SEC = 2 * 60 * 60
@@ -24,20 +25,41 @@ export interface StreamKey {
   readonly expiresAt: Date
 }
 
+/** What a verified stream key proves. Times are seconds since 1970, as a JWT has them. */
+export interface StreamKeyClaims {
+  readonly streamId: string
+  readonly issuedAtSec: number
+  readonly expiresAtSec: number
+  /** Where the stream was encrypted when the key was issued. */
+  readonly encryption?: StreamEncryption
+}
+
+/** A passphrase of a stream's own. */
+export interface StreamEncryption {
+  /** When it was made. */
+  readonly sinceSec: number
+  /** A credential: never log it. 32 characters of base64url. */
+  readonly passphrase: string
+}
+
 /**
  * Makes a stream key that is valid for two hours from `now`. No two are alike; older ones stay valid.
  *
  * @param options.streamId  already checked: no comma, at most 128 characters
- * @param options.secret  `JWT_SECRET`
+ * @param options.secret  the newest of `JWT_SECRET`
+ * @param options.encryptedSinceSec  of an encrypted stream
  */
 export async function issueStreamKey(options: {
   readonly streamId: string
   readonly secret: string
   readonly now: Date
+  readonly encryptedSinceSec?: number | undefined
 }): Promise<StreamKey> {
+  const { streamId, encryptedSinceSec } = options
   const issuedAtSec = Math.floor(options.now.getTime() / 1000)
   const expiresAtSec = issuedAtSec + STREAM_KEY_LIFETIME_SEC
-  const token = await new SignJWT({ stream_id: options.streamId })
+  const encryption = encryptedSinceSec === undefined ? {} : { enc: encryptedSinceSec }
+  const token = await new SignJWT({ stream_id: streamId, ...encryption })
     .setProtectedHeader({ alg: 'HS256' })
     // 96 random bits: a UUID would take a key with the longest stream id past 512 bytes.
     .setJti(randomBytes(12).toString('base64url'))
@@ -45,46 +67,73 @@ export async function issueStreamKey(options: {
     .setExpirationTime(expiresAtSec)
     .sign(new TextEncoder().encode(options.secret))
   return {
-    streamKey: `mode=publish,rid=${options.streamId},token=${token}`,
+    streamKey: `mode=publish,rid=${streamId},token=${token}`,
     expiresAt: new Date(expiresAtSec * 1000),
   }
 }
 
+/** The passphrase of a stream that is encrypted since then: 192 bits, in characters that no URL, shell or encoder alters. */
+export function deriveEncryption(options: {
+  readonly streamId: string
+  readonly secret: string
+  readonly sinceSec: number
+}): StreamEncryption {
+  const { streamId, secret, sinceSec } = options
+  // No token is signed over a text with spaces, so that neither can pass for the other.
+  const text = `SRT passphrase of ${streamId} since ${sinceSec}`
+  const digest = createHmac('sha256', secret).update(text).digest()
+  return { sinceSec, passphrase: digest.subarray(0, 24).toString('base64url') }
+}
+
 /**
- * Checks a StreamID as an encoder sent it.
+ * Checks a StreamID as an encoder sent it: form, signature, expiry, and that `rid` is the stream of the token.
  *
  * @param text  untrusted
- * @param options.secret  `JWT_SECRET`
+ * @param options.secrets  `JWT_SECRET`: the key may be signed with any of them
  * @throws {MillraceError} `STREAM_KEY_MALFORMED`, `STREAM_KEY_INVALID`, `STREAM_KEY_EXPIRED` or `STREAM_KEY_MISMATCH`;
  *   no message holds any of `text`
  */
 export async function verifyStreamKey(
   text: string,
-  options: { readonly secret: string; readonly now: Date },
-): Promise<{ readonly streamId: string }> {
+  options: { readonly secrets: readonly string[]; readonly now: Date },
+): Promise<StreamKeyClaims> {
   const { rid, token } = parseStreamKey(text)
-  const claims = await verifyToken(token, options)
-  if (claims['stream_id'] !== rid) throw new MillraceError('STREAM_KEY_MISMATCH')
-  return { streamId: rid }
+  const { payload, secret } = await verifyToken(token, options)
+  const { stream_id: streamId, exp: expiresAtSec = 0, iat, enc } = payload
+  if (streamId !== rid) throw new MillraceError('STREAM_KEY_MISMATCH')
+  return {
+    streamId: rid,
+    // A token made elsewhere may not say it.
+    issuedAtSec: typeof iat === 'number' ? iat : expiresAtSec - STREAM_KEY_LIFETIME_SEC,
+    expiresAtSec,
+    ...(typeof enc === 'number' && {
+      encryption: deriveEncryption({ streamId: rid, secret, sinceSec: enc }),
+    }),
+  }
 }
 
+/** @returns the claims, and the secret that signed them */
 async function verifyToken(
   token: string,
-  options: { readonly secret: string; readonly now: Date },
-): Promise<Readonly<Record<string, unknown>>> {
-  try {
-    const { payload } = await jwtVerify(token, new TextEncoder().encode(options.secret), {
-      algorithms: ['HS256'],
-      requiredClaims: ['stream_id', 'exp'],
-      currentDate: options.now,
-    })
-    return payload
-  } catch (error) {
-    // No `cause`: it would carry the claims into whatever logs the refusal.
-    throw new MillraceError(
-      error instanceof errors.JWTExpired ? 'STREAM_KEY_EXPIRED' : 'STREAM_KEY_INVALID',
-    )
+  { secrets, now }: { readonly secrets: readonly string[]; readonly now: Date },
+): Promise<{ readonly payload: JWTPayload; readonly secret: string }> {
+  for (const secret of secrets) {
+    try {
+      const { payload } = await jwtVerify(token, new TextEncoder().encode(secret), {
+        algorithms: ['HS256'],
+        requiredClaims: ['stream_id', 'exp'],
+        currentDate: now,
+      })
+      return { payload, secret }
+    } catch (error) {
+      if (error instanceof errors.JWSSignatureVerificationFailed) continue
+      // No `cause`: it would carry the claims into whatever logs the refusal.
+      throw new MillraceError(
+        error instanceof errors.JWTExpired ? 'STREAM_KEY_EXPIRED' : 'STREAM_KEY_INVALID',
+      )
+    }
   }
+  throw new MillraceError('STREAM_KEY_INVALID')
 }
 
 export interface StreamKeyParts {

@@ -14,12 +14,12 @@ import { onTheWire } from './wire-names.ts'
 
 export interface ApiOptions {
   readonly control: StreamControl
-  readonly hmacSecret: string
+  readonly hmacSecrets: readonly string[]
 }
 
 /** To be registered with the prefix `/api`. */
-export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, { control, hmacSecret }) => {
-  requireSignature(app, hmacSecret)
+export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, { control, hmacSecrets }) => {
+  requireSignature(app, hmacSecrets)
   app.setValidatorCompiler(TypeBoxValidatorCompiler)
   app.setSchemaErrorFormatter(formatBodyError)
   app.addHook('onRequest', async (_request, reply) => {

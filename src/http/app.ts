@@ -14,7 +14,8 @@ import { watch } from './watch.ts'
 export interface AppOptions {
   readonly control: StreamControl
   readonly playback: PlaybackSource
-  readonly hmacSecret: string
+  /** Any of them may have signed a request of the API. */
+  readonly hmacSecrets: readonly string[]
   /** Takes failures that are our own fault; a request leaves no line. */
   readonly logger: Logger
 }
@@ -26,7 +27,7 @@ const REQUEST_TIMEOUT_MS = 10_000
 const IDLE_TIMEOUT_MS = 60_000
 
 /** Not yet listening; the caller does `listen` and `close`. */
-export function buildApp({ control, playback, hmacSecret, logger }: AppOptions): FastifyInstance {
+export function buildApp({ control, playback, hmacSecrets, logger }: AppOptions): FastifyInstance {
   const errorHandler = createErrorHandler(logger)
   // Without a logger of its own Fastify makes no child logger for each request.
   const app = Fastify({
@@ -47,7 +48,7 @@ export function buildApp({ control, playback, hmacSecret, logger }: AppOptions):
   app.addContentTypeParser('*', (request, _payload, done) => done(null, request.body))
   app.setErrorHandler(errorHandler)
   app.setNotFoundHandler(notFoundHandler)
-  void app.register(api, { prefix: '/api', control, hmacSecret })
+  void app.register(api, { prefix: '/api', control, hmacSecrets })
   void app.register(playbackPlugin, { prefix: '/video', source: playback })
   void app.register(watch, { prefix: '/watch', source: playback })
   return app

@@ -8,15 +8,15 @@
  */
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { verify } from '../auth/signature.ts'
+import { verifyAny } from '../auth/signature.ts'
 import { MillraceError } from '../errors.ts'
 
 const MAX_BODY_BYTES = 64 * 1024
 
 /** Makes every route of `app` demand a signed JSON body; `request.body` is the value it holds. */
-export function requireSignature(app: FastifyInstance, hmacSecret: string): void {
+export function requireSignature(app: FastifyInstance, hmacSecrets: readonly string[]): void {
   app.addHook('preParsing', async (request, _reply, payload) => {
-    request.body = await readSignedBody(request, payload, hmacSecret)
+    request.body = await readSignedBody(request, payload, hmacSecrets)
     return payload
   })
 }
@@ -24,13 +24,14 @@ export function requireSignature(app: FastifyInstance, hmacSecret: string): void
 async function readSignedBody(
   { headers }: FastifyRequest,
   payload: Readable,
-  hmacSecret: string,
+  hmacSecrets: readonly string[],
 ): Promise<unknown> {
   const signature = headers['lt-signature']
   if (signature === undefined) throw new MillraceError('SIGNATURE_MISSING')
   const bytes = await readBody(payload)
   // Node joins repeated headers to one value, which then is no signature.
-  if (!verify(bytes, String(signature), hmacSecret)) throw new MillraceError('SIGNATURE_INVALID')
+  if (!verifyAny(bytes, String(signature), hmacSecrets))
+    throw new MillraceError('SIGNATURE_INVALID')
   if (!isJson(headers['content-type'])) throw new MillraceError('CONTENT_TYPE_UNSUPPORTED')
   try {
     return JSON.parse(bytes.toString())

@@ -28,7 +28,7 @@ const IN_FLIGHT_US = 200_000
 
 export interface AdmissionOptions {
   readonly registry: StreamRegistry
-  readonly jwtSecret: string
+  readonly jwtSecrets: readonly string[]
   readonly clock: Clock
   /** Waits; ends early, by rejecting, when the signal aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<unknown>
@@ -42,7 +42,7 @@ export interface AdmissionOptions {
 
 /** @returns the accept hook: every failure is a reject code, none throws but for programmer errors */
 export function createAdmission(options: AdmissionOptions) {
-  const { registry, jwtSecret, clock } = options
+  const { registry, jwtSecrets, clock } = options
 
   return async (request: ConnectionRequest, signal: AbortSignal): Promise<AcceptDecision> => {
     let stream: LiveStream | undefined
@@ -50,7 +50,10 @@ export function createAdmission(options: AdmissionOptions) {
       // Found before the key is believed, so that a refusal is told to the stream it was meant for.
       const { rid, program } = parseStreamKey(request.streamId)
       stream = registry.find(rid)
-      await verifyStreamKey(request.streamId, { secret: jwtSecret, now: new Date(clock.wallMs()) })
+      await verifyStreamKey(request.streamId, {
+        secrets: jwtSecrets,
+        now: new Date(clock.wallMs()),
+      })
       if (stream === undefined || stream.status === 'STOPPED') {
         throw new MillraceError('STREAM_NOT_FOUND')
       }

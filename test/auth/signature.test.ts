@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { sign, verify } from '../../src/auth/signature.ts'
+import { sign, verify, verifyAny } from '../../src/auth/signature.ts'
 
 // RFC 4231 section 4.3, test case 2.
 const SECRET = 'Jefe'
@@ -24,6 +24,12 @@ t.test(
     t.notOk(verify(body, sign(body, SECRET), 'another secret'))
   },
 )
+
+t.test('during a rotation a signature by either secret matches', async (t) => {
+  for (const secret of ['new', 'old']) t.ok(verifyAny(BODY, sign(BODY, secret), ['new', 'old']))
+  t.notOk(verifyAny(BODY, SIGNATURE, ['new', 'old']))
+  t.notOk(verifyAny(BODY, SIGNATURE, []))
+})
 
 t.test('malformed hexadecimal is a mismatch, never an exception', async (t) => {
   const malformed = [

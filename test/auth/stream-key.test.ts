@@ -1,7 +1,12 @@
 import { createHmac } from 'node:crypto'
 import * as fc from 'fast-check'
 import t from 'tap'
-import { issueStreamKey, parseStreamKey, verifyStreamKey } from '../../src/auth/stream-key.ts'
+import {
+  deriveEncryption,
+  issueStreamKey,
+  parseStreamKey,
+  verifyStreamKey,
+} from '../../src/auth/stream-key.ts'
 import { MillraceError, RejectCode } from '../../src/errors.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 
@@ -26,7 +31,7 @@ function claimsOf(streamKey: string): Record<string, unknown> {
 
 async function refusal(text: string, now = NOW): Promise<MillraceError | undefined> {
   try {
-    await verifyStreamKey(text, { secret: SECRET, now })
+    await verifyStreamKey(text, { secrets: [SECRET], now })
     return undefined
   } catch (error) {
     if (error instanceof MillraceError) return error
@@ -51,7 +56,11 @@ t.test('an issued key reads mode, rid, token and expires after two hours', async
   t.match(streamKey, /^mode=publish,rid=demo,token=[\w-]+\.[\w-]+\.[\w-]+$/)
   t.equal(expiresAt.toISOString(), '2026-03-01T14:00:00.000Z')
   t.match(claimsOf(streamKey), { stream_id: 'demo', iat: NOW_SEC, exp: NOW_SEC + 7200 })
-  t.same(await verifyStreamKey(streamKey, { secret: SECRET, now: NOW }), { streamId: 'demo' })
+  t.strictSame(await verifyStreamKey(streamKey, { secrets: [SECRET], now: NOW }), {
+    streamId: 'demo',
+    issuedAtSec: NOW_SEC,
+    expiresAtSec: NOW_SEC + 7200,
+  })
 })
 
 t.test('each start yields another token, and the older ones stay valid', async (t) => {
@@ -63,9 +72,58 @@ t.test('each start yields another token, and the older ones stay valid', async (
 
 t.test('the key of the longest stream id fits the 512 bytes of a StreamID', async (t) => {
   const streamId = '~'.repeat(128)
-  const { streamKey } = await issueStreamKey({ streamId, secret: SECRET, now: NOW })
-  t.ok(streamKey.length <= 512, `${streamKey.length} bytes`)
-  t.equal(await codeOf(streamKey), undefined)
+  for (const encryptedSinceSec of [undefined, NOW_SEC]) {
+    const options = { streamId, secret: SECRET, now: NOW, encryptedSinceSec }
+    const { streamKey } = await issueStreamKey(options)
+    t.ok(streamKey.length <= 512, `${streamKey.length} bytes`)
+    t.equal(await codeOf(streamKey), undefined)
+  }
+})
+
+t.test(
+  'during a rotation keys of both secrets are accepted, those of a third are not',
+  async (t) => {
+    const older = 'the secret that signed before this one'
+    const keys = await Promise.all(
+      [SECRET, older, 'a secret that never signed anything'].map((secret) =>
+        issueStreamKey({ streamId: 'demo', secret, now: NOW }),
+      ),
+    )
+    const verify = (streamKey: string, now = NOW) =>
+      verifyStreamKey(streamKey, { secrets: [SECRET, older], now })
+    const [byNewest, byOlder, byNone] = keys.map(({ streamKey }) => streamKey)
+    t.match(await verify(byNewest!), { streamId: 'demo' })
+    t.match(await verify(byOlder!), { streamId: 'demo' })
+    await t.rejects(verify(byNone!), { code: 'STREAM_KEY_INVALID' })
+    const later = new Date(NOW.getTime() + 7_200_000)
+    await t.rejects(verify(byOlder!, later), { code: 'STREAM_KEY_EXPIRED' })
+  },
+)
+
+t.test('the key of an encrypted stream carries what its passphrase is derived from', async (t) => {
+  const key = async (streamId: string, sinceSec: number, secret = SECRET) => {
+    const options = { streamId, secret, now: NOW, encryptedSinceSec: sinceSec }
+    const { streamKey } = await issueStreamKey(options)
+    const claims = await verifyStreamKey(streamKey, { secrets: [SECRET, 'older'], now: NOW })
+    t.strictSame(claims.encryption, deriveEncryption({ streamId, secret, sinceSec }))
+    t.notOk(streamKey.includes(claims.encryption!.passphrase))
+    return claims.encryption!.passphrase
+  }
+  const passphrase = await key('demo', NOW_SEC)
+  t.match(passphrase, /^[\w-]{32}$/)
+  t.equal(await key('demo', NOW_SEC), passphrase, 'of all keys of the stream')
+  const others = [
+    await key('other', NOW_SEC),
+    await key('demo', NOW_SEC + 1),
+    await key('demo', NOW_SEC, 'older'),
+  ]
+  t.equal(new Set([passphrase, ...others]).size, 4, 'each its own')
+})
+
+t.test('a token without iat counts as issued two hours before it expires', async (t) => {
+  const key = `mode=publish,rid=demo,token=${TOKEN}`
+  const { issuedAtSec } = await verifyStreamKey(key, { secrets: [SECRET], now: NOW })
+  t.equal(issuedAtSec, CLAIMS.exp - 7200)
 })
 
 t.test('a token is valid to the last second before exp and expired from then on', async (t) => {
@@ -241,7 +299,8 @@ t.test('any stream id of the allowed characters comes back from its key', async 
   await fc.assert(
     fc.asyncProperty(streamIds, async (streamId) => {
       const { streamKey } = await issueStreamKey({ streamId, secret: SECRET, now: NOW })
-      return (await verifyStreamKey(streamKey, { secret: SECRET, now: NOW })).streamId === streamId
+      const claims = await verifyStreamKey(streamKey, { secrets: [SECRET], now: NOW })
+      return claims.streamId === streamId
     }),
     { numRuns: 50 },
   )

@@ -116,7 +116,7 @@ export interface TestApp {
 export async function startApp(t: Test, service = new MemoryService()): Promise<TestApp> {
   const log: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line: string) => void log.push(line) })
-  const app = buildApp({ control: service, playback: service, hmacSecret: SECRET, logger })
+  const app = buildApp({ control: service, playback: service, hmacSecrets: [SECRET], logger })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(() => app.close())
   return { service, url, port: Number(new URL(url).port), log, close: () => app.close() }
