@@ -1,5 +1,5 @@
 /**
- * So many a second, and as many at once after a second of quiet. Needs no timer: it fills when it is asked.
+ * So many a second, and a burst after a time of quiet. Needs no timer: it fills when it is asked.
  *
  * @module
  */
@@ -7,19 +7,22 @@
 export class TokenBucket {
   /** May change while it is in use. */
   perSec: number
+  readonly #burst: number | undefined
   #tokens: number
   #filledUs: number
 
-  constructor(perSec: number, nowUs: number) {
+  /** @param burst  tokens that a full bucket has; a second's worth unless told */
+  constructor(perSec: number, nowUs: number, burst?: number) {
     this.perSec = perSec
-    this.#tokens = perSec
+    this.#burst = burst
+    this.#tokens = burst ?? perSec
     this.#filledUs = nowUs
   }
 
   /** @returns whether there were as many; if not, none is taken */
   take(nowUs: number, tokens = 1): boolean {
     const filled = this.#tokens + ((nowUs - this.#filledUs) * this.perSec) / 1e6
-    this.#tokens = Math.min(this.perSec, filled)
+    this.#tokens = Math.min(this.#burst ?? this.perSec, filled)
     this.#filledUs = nowUs
     if (this.#tokens < tokens) return false
     this.#tokens -= tokens

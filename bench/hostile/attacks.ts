@@ -4,6 +4,8 @@
  * @module
  */
 import type { ServiceOptions } from '../support/service.ts'
+import { floodConclusions } from '../../test/hostile/attacks/conclusion-flood.ts'
+import { fillWaitingPlaces } from '../../test/hostile/attacks/waiting-places.ts'
 import type { Target } from '../../test/hostile/target.ts'
 
 export interface Attack extends ServiceOptions {
@@ -18,5 +20,15 @@ export const ATTACKS: readonly Attack[] = [
     name: 'none',
     seconds: 10,
     carryOut: async () => ({}),
+  },
+  {
+    name: 'conclusion-flood',
+    seconds: 15,
+    carryOut: floodConclusions,
+  },
+  {
+    name: 'waiting-places',
+    seconds: 10,
+    carryOut: fillWaitingPlaces,
   },
 ]

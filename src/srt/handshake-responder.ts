@@ -13,8 +13,8 @@ import { RejectCode } from '../errors.ts'
 import type { Connection } from './connection.ts'
 import { CookieIssuer, type CookieOwner } from './cookie.ts'
 import type { Decryption } from './decryption.ts'
-import { InductionLimiter } from './induction-limiter.ts'
 import { negotiate, type Agreement, type Terms } from './negotiation.ts'
+import { CONCLUSION_LEVELS, INDUCTION_LEVELS, SourceLimiter } from './source-limiter.ts'
 import { networkOf } from './source-network.ts'
 import { TOMBSTONE_US } from './timers.ts'
 import type { ConnectionRequest, PayloadSink } from './types.ts'
@@ -38,9 +38,6 @@ import { ControlType, HEADER_BYTES, timestampUs, writeControlHeader } from './wi
 
 /** Callers that wait for the host's decision at one time. */
 const MAX_PENDING = 256
-
-/** And of those, callers from one network: others find room beside them. */
-const MAX_PENDING_PER_NETWORK = 128
 
 /** Refusals remembered for callers that repeat themselves. */
 const MAX_REFUSALS = 1024
@@ -112,6 +109,7 @@ export class HandshakeResponder {
   readonly counters = {
     inductions: 0,
     inductionsDropped: 0,
+    conclusionsDropped: 0,
     accepted: 0,
     duplicateHandshakes: 0,
     badCookies: 0,
@@ -121,7 +119,8 @@ export class HandshakeResponder {
   readonly #options: ResponderOptions
   readonly #host: ResponderHost
   readonly #cookies: CookieIssuer
-  readonly #inductions: InductionLimiter
+  readonly #inductions = new SourceLimiter(INDUCTION_LEVELS)
+  readonly #conclusions = new SourceLimiter(CONCLUSION_LEVELS)
   readonly #pending = new Map<string, Attempt>()
   readonly #accepted = new Map<string, Accepted>()
   /** Oldest first. */
@@ -132,7 +131,6 @@ export class HandshakeResponder {
     this.#options = options
     this.#host = options.host
     this.#cookies = new CookieIssuer(options.random, options.nowUs)
-    this.#inductions = new InductionLimiter(options.nowUs)
   }
 
   /** Attempts and refusals wait for their time to pass. */
@@ -177,6 +175,11 @@ export class HandshakeResponder {
       this.counters.badCookies++
       return
     }
+    // Not before: a forged source must not cost its owner an answer.
+    if (!this.#conclusions.admit(peer.remoteAddress, nowUs)) {
+      this.counters.conclusionsDropped++
+      return
+    }
     const key = keyOf(peer)
     if (this.#pending.has(key) || this.#accepted.has(key) || this.#refused.has(key)) {
       this.counters.duplicateHandshakes++
@@ -207,14 +210,15 @@ export class HandshakeResponder {
     }
   }
 
+  /** A network holds no more places than it leaves free: one alone half of them, and always some for a newcomer's. */
   #hasRoomFor({ remoteAddress }: Peer): boolean {
-    if (this.#pending.size < MAX_PENDING_PER_NETWORK) return true
-    if (this.#pending.size === MAX_PENDING) return false
+    const free = MAX_PENDING - this.#pending.size
+    if (this.#pending.size < free) return true
     const network = networkOf(remoteAddress)
-    const neighbours = [...this.#pending.values()].filter(
+    const neighbors = [...this.#pending.values()].filter(
       (attempt) => networkOf(attempt.remoteAddress) === network,
     )
-    return neighbours.length < MAX_PENDING_PER_NETWORK
+    return neighbors.length < free
   }
 
   /** Nothing while the host decides; nothing once the connection is over, so that no late packet brings it back. */

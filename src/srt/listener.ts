@@ -215,6 +215,7 @@ function addStats(a: ListenerStats, b: ListenerStats): ListenerStats {
   return {
     inductions: a.inductions + b.inductions,
     inductionsDropped: a.inductionsDropped + b.inductionsDropped,
+    conclusionsDropped: a.conclusionsDropped + b.conclusionsDropped,
     accepted: a.accepted + b.accepted,
     duplicateHandshakes: a.duplicateHandshakes + b.duplicateHandshakes,
     rejects,

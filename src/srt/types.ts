@@ -129,6 +129,8 @@ export interface ListenerStats {
   readonly inductions: number
   /** Of those, left without an answer: too many in a second, from one network or in all. */
   readonly inductionsDropped: number
+  /** Conclusions with a good cookie, left without an answer: too many from one address, from one network or in all. */
+  readonly conclusionsDropped: number
   readonly accepted: number
   /** Repeated handshakes of callers that were answered before, or wait for their answer. */
   readonly duplicateHandshakes: number

@@ -390,7 +390,7 @@ t.test('callers that wait for the host are bounded', async (t) => {
     conclude({ socketId }, [hsBlock()], 0, address)
   for (let id = 1; id <= 128; id++) t.strictSame(concludeFrom(`192.0.2.${id}`, id), [])
   t.equal(rejectOf(concludeFrom('192.0.2.1', 200)), RejectCode.BACKLOG, 'half for one network')
-  for (let id = 1; id <= 128; id++) t.strictSame(concludeFrom(`2001:db8:0:${id}::1`, id), [])
+  for (let id = 1; id <= 128; id++) t.strictSame(concludeFrom(`2001:db8:${id}::1`, id), [])
   t.equal(rejectOf(concludeFrom('198.51.100.1', 300)), RejectCode.BACKLOG)
   endpoint.decide(asked[0]!, { reject: 1010 }, 0)
   t.strictSame(concludeFrom('198.51.100.1', 301), [], 'one went, one more may come')
@@ -398,11 +398,55 @@ t.test('callers that wait for the host are bounded', async (t) => {
 
 t.test('refusals that are remembered are bounded', async (t) => {
   const { conclude, send } = createEndpoint()
-  for (let socketId = 1; socketId <= 1100; socketId++) conclude({ socketId }, [], socketId * 1000)
-  const repeated = conclude({ socketId: 1 }, [hsBlock()], 1_101_000)
+  const concludeAs = (socketId: number, blocks: Buffer[], nowUs: number) =>
+    conclude({ socketId }, blocks, nowUs, `10.0.${socketId % 100}.1`)
+  for (let socketId = 1; socketId <= 1100; socketId++) concludeAs(socketId, [], socketId * 1000)
+  const repeated = concludeAs(1, [hsBlock()], 1_101_000)
   t.strictSame(repeated, [], 'the oldest is forgotten, and judged anew')
-  t.equal(rejectOf(conclude({ socketId: 1100 }, [hsBlock()], 1_102_000)), RejectCode.ROGUE)
+  t.equal(rejectOf(concludeAs(1100, [hsBlock()], 1_102_000)), RejectCode.ROGUE)
   t.strictSame(send(Buffer.alloc(3)), [])
+})
+
+t.test('networks that wait leave places to others', async (t) => {
+  const { conclude, asked } = createEndpoint()
+  const waiting = (network: string) => {
+    const before = asked.length
+    for (let id = 1; id <= 250; id++) {
+      conclude({ socketId: id }, [hsBlock()], 0, `${network}.${id}`)
+    }
+    return asked.length - before
+  }
+  t.strictSame(
+    ['192.0.2', '198.51.100', '203.0.113'].map(waiting),
+    [128, 64, 32],
+    'each no more than it leaves free',
+  )
+  for (let id = 1; id <= 8; id++) conclude({ socketId: id }, [hsBlock()], 0, `10.0.${id}.1`)
+  t.equal(asked.length, 128 + 64 + 32 + 8, 'callers of eight other networks')
+})
+
+t.test('conclusions with a good cookie are limited, before the host is asked', async (t) => {
+  const { endpoint, conclude, asked, induce, send } = createEndpoint()
+  const cookie = induce()
+  for (let sequence = 0; sequence < 1000; sequence++) {
+    send(encode({ ...CONCLUSION, cookie, initialSequenceNumber: sequence }, [hsBlock()]))
+    const attempt = asked[sequence]
+    if (attempt !== undefined) endpoint.decide(attempt, { reject: RejectCode.BADSECRET }, 0)
+  }
+  t.equal(asked.length, 300, 'of one address')
+  t.equal(endpoint.stats.conclusionsDropped, 700)
+  t.strictSame(conclude({ socketId: 5 }), [], 'no answer, for another socket id neither')
+  conclude({ socketId: 6 }, [hsBlock()], 0, '192.0.2.8')
+  conclude({ socketId: 7 }, [hsBlock()], 0, '198.51.100.1')
+  t.equal(asked.length, 302, 'a neighbor and a stranger are asked about')
+})
+
+t.test('forged sources cost their owners nothing', async (t) => {
+  const { endpoint, conclude, asked, send } = createEndpoint()
+  for (let i = 0; i < 5000; i++) send(encode({ ...CONCLUSION, cookie: i }, [hsBlock()]))
+  t.match(endpoint.stats, { badCookies: 5000, conclusionsDropped: 0 })
+  conclude()
+  t.equal(asked.length, 1)
 })
 
 t.test('a network gets 1000 inductions a second answered, and the others theirs', async (t) => {

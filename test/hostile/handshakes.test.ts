@@ -1,0 +1,87 @@
+/**
+ * Strangers and key holders who shake hands without end: publishers and newcomers notice nothing.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { publish } from '../../src/publisher/publisher.ts'
+import { connect } from '../../src/srt/index.ts'
+import { startService, type TestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+import { floodConclusions } from './attacks/conclusion-flood.ts'
+import { fillWaitingPlaces } from './attacks/waiting-places.ts'
+import type { Target } from './target.ts'
+
+const CLIP = new URL('../../fixtures/demo.mpegts', import.meta.url)
+const NEWCOMERS = 8
+/** So that they call all through the attack. */
+const NEWCOMER_EACH_MS = 200
+
+type Test = Parameters<typeof startService>[0]
+
+function targetOf({ server, hmacSecret, jwtSecret }: TestService): Target {
+  const { httpPort, srtPort } = server
+  return { host: '127.0.0.1', httpPort, srtPort, hmacSecret, jwtSecret }
+}
+
+/** A publisher until the test ends. Whatever else the machine does meanwhile, a repair is not too late. */
+async function startPublisher(t: Test, { server }: TestService): Promise<void> {
+  const { srtUrl } = await server.startStream({ streamId: 'bystander' })
+  const stop = new AbortController()
+  const publishing = publish({
+    file: CLIP,
+    url: `${srtUrl}&latency=2000`,
+    loop: true,
+    signal: stop.signal,
+  })
+  t.teardown(() => {
+    stop.abort()
+    return publishing
+  })
+  await until('the bystander publishes', () => server.status('bystander').publisher)
+}
+
+/** @returns how many of them were let in */
+async function connectNewcomers(t: Test, { server }: TestService): Promise<number> {
+  let connected = 0
+  for (let number = 0; number < NEWCOMERS; number++) {
+    await sleep(NEWCOMER_EACH_MS)
+    const { streamKey } = await server.startStream({ streamId: `newcomer-${number}` })
+    const caller = await connect({
+      host: '127.0.0.1',
+      port: server.srtPort,
+      streamId: streamKey,
+    }).catch(() => undefined)
+    if (caller === undefined) continue
+    connected++
+    t.teardown(() => caller.close())
+  }
+  return connected
+}
+
+t.test('conclusions with good cookies and bad tokens are answered in part', async (t) => {
+  const service = await startService(t)
+  await startPublisher(t, service)
+  const attack = floodConclusions(targetOf(service), AbortSignal.timeout(15_000), {
+    perSec: 4000,
+    conclusions: 12_000,
+  })
+  t.equal(await connectNewcomers(t, service), NEWCOMERS)
+  const { sent, answers } = await attack
+  t.equal(sent, 12_000)
+  const answered = Object.values(answers).reduce((sum, count) => sum + count, 0)
+  t.ok(answered > 0 && answered < sent / 3, `${answered} of ${sent} were judged`)
+  t.match(service.server.status('bystander').publisher, { packetsDropped: 0 })
+})
+
+t.test('callers with one key wait in two places, and the others find theirs', async (t) => {
+  const service = await startService(t)
+  await startPublisher(t, service)
+  const attack = fillWaitingPlaces(targetOf(service), AbortSignal.timeout(15_000), {
+    perSec: 3000,
+    conclusions: 9000,
+  })
+  await until('the stream is crowded', () => service.server.findStream('crowded')?.encoder)
+  t.equal(await connectNewcomers(t, service), NEWCOMERS)
+  await attack
+  t.match(service.server.status('bystander').publisher, { packetsDropped: 0 })
+})
