@@ -89,7 +89,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   /** A command is being carried out, or told of. */
   #active = false
   #state: StreamState = 'READY'
-  #keyExpiresAtMs = 0
+  /** By the clock that never jumps. */
+  #keyExpiresAtUs = 0
   #publication: Publication | undefined
   #tracks: readonly Track[] = []
   #liveSinceMs: number | undefined
@@ -133,8 +134,11 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   /** A key was issued for this stream; whoever asked for it has the whole grace to bring an encoder back. */
   renewKey(expiresAtMs: number): void {
-    this.#keyExpiresAtMs = Math.max(this.#keyExpiresAtMs, expiresAtMs)
-    this.#waitingSinceUs = this.#options.clock.nowUs()
+    const { clock } = this.#options
+    const nowUs = clock.nowUs()
+    const expiresAtUs = nowUs + (expiresAtMs - clock.wallMs()) * 1000
+    this.#keyExpiresAtUs = Math.max(this.#keyExpiresAtUs, expiresAtUs)
+    this.#waitingSinceUs = nowUs
   }
 
   /** Connects an encoder; one connected before is replaced. The stream must not be stopped. */
@@ -174,7 +178,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     const nowUs = clock.nowUs()
     if (this.#state === 'INTERRUPTED' && nowUs - this.#waitingSinceUs >= reconnectGraceSec * 1e6) {
       this.stop('grace-expired')
-    } else if (this.#state === 'READY' && clock.wallMs() >= this.#keyExpiresAtMs) {
+    } else if (this.#state === 'READY' && nowUs >= this.#keyExpiresAtUs) {
       this.stop('key-expired')
     }
     this.#command(() => this.#watchSource(nowUs))

@@ -1,0 +1,59 @@
+/**
+ * The wall clock of the machine jumps 3 h ahead while the service runs, and back: NTP, or an operator's mistake.
+ */
+import t from 'tap'
+import { publish } from '../../src/publisher/publisher.ts'
+import { parseM3u8 } from '../support/m3u8.ts'
+import { PlaylistRules } from '../support/playlist-rules.ts'
+import { startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+const CLIP = new URL('../../fixtures/demo.mpegts', import.meta.url)
+const JUMP_MS = 3 * 3600 * 1000
+/** Of a test on a busy machine: far less than the jump. */
+const TOLERANCE_MS = 60_000
+
+/** The machine's wall clock from here on, for all of this process. */
+const machineMs = Date.now
+const jump = (ms: number) => void (Date.now = () => machineMs() + ms)
+
+t.test('a wall clock that jumps 3 h ahead and back expires no key and moves no date', async (t) => {
+  t.teardown(() => jump(0))
+  const { server } = await startService(t, { hls: { segmentSec: 1 } })
+  await server.startStream({ streamId: 'waiting' })
+  const { srtUrl } = await server.startStream({ streamId: 'studio' })
+  const rules = new PlaylistRules()
+  const complaints: string[] = []
+  const offMs: number[] = []
+
+  const publishUntilLive = async () => {
+    const stop = new AbortController()
+    const encoder = publish({ file: CLIP, url: srtUrl, loop: true, signal: stop.signal })
+    await Promise.race([encoder, until('live', () => server.status('studio').live)])
+    stop.abort()
+    await encoder
+    await until('gone', () => server.status('studio').status === 'INTERRUPTED')
+    const text = server.findStream('studio')!.file('playlist.m3u8')!.bytes.toString()
+    complaints.push(...rules.check(text))
+    const newest = parseM3u8(text).manifest.segments?.at(-1)
+    offMs.push(newest!.programDateTime! - machineMs())
+  }
+
+  jump(JUMP_MS)
+  await publishUntilLive()
+  t.equal(server.status('waiting').status, 'READY', 'its key is as valid as before')
+  const { expiresAt } = await server.startStream({ streamId: 'other' })
+  const lifetimeMs = expiresAt.getTime() - machineMs()
+  t.ok(Math.abs(lifetimeMs - 2 * 3600 * 1000) < TOLERANCE_MS, 'a key issued meanwhile lives 2 h')
+
+  jump(0)
+  await publishUntilLive()
+  for (const ms of offMs) t.ok(Math.abs(ms) < TOLERANCE_MS, `dates are ${Math.round(ms)} ms off`)
+  t.strictSame(complaints, [])
+
+  jump(-JUMP_MS)
+  await publishUntilLive()
+  t.ok(Math.abs(offMs.at(-1)!) < TOLERANCE_MS, 'nor does a jump back move them')
+  t.equal(server.status('waiting').status, 'READY')
+  t.equal(server.status('studio').totals.publishers, 3)
+})
