@@ -17,6 +17,7 @@ import { HeldAudio } from './held-audio.ts'
 import { HeldData } from './held-data.ts'
 import { OpenSegment } from './open-segment.ts'
 import type { DateRange } from './playlist.ts'
+import { ProgramDate } from './program-date.ts'
 import { ProgramTables, PSI_BYTES } from './psi-writer.ts'
 import { segmentUri } from './rendition.ts'
 import { SegmentBuffer } from './segment-buffer.ts'
@@ -124,7 +125,7 @@ export class Segmenter {
   #awaitedSinceTicks: number | undefined
   // Of the next segment to close:
   #mediaSequence = 0
-  #programDateTimeMs = 0
+  readonly #programDate = new ProgramDate()
   #discontinuity = false
 
   constructor(options: SegmenterOptions) {
@@ -273,8 +274,7 @@ export class Segmenter {
     const timeline = new Timeline(unit)
     this.#heldAudio.retain(({ ptsTicks }) => timeline.isNear(ptsTicks))
     this.#heldData.retain(({ ptsTicks }) => timeline.isNear(ptsTicks))
-    // The wall clock may have been set back, and media may run ahead of it: two segments never claim the same time.
-    this.#programDateTimeMs = Math.max(this.#wallMs, this.#programDateTimeMs)
+    this.#programDate.anchor(this.#wallMs)
     this.#discontinuity = this.#mediaSequence > 0
     if (this.#discontinuity) this.#stats.discontinuities++
     const open = this.#openSegment(timeline, unit.ptsTicks, true)
@@ -288,6 +288,9 @@ export class Segmenter {
     const { timeline } = open
     const ticks = timeline.timeOf(unit)
     const current = this.#splitUpTo(open, ticks)
+    if (unit.randomAccess) {
+      this.#programDate.arrive((ticks - current.startTicks) / TICKS_PER_SEC, this.#wallMs)
+    }
     this.#reachSplices(current, unit)
     const lengthTicks = ticks - current.startTicks
     const isLongEnough = lengthTicks >= this.#segmentTicks * (1 - EARLY_CUT_FRACTION)
@@ -331,7 +334,7 @@ export class Segmenter {
       randomAccess: unit.randomAccess,
       dateOf: (ticks) => {
         const sinceStartTicks = Math.max(ticks, timeline.startTicks) - startTicks
-        return this.#programDateTimeMs + (sinceStartTicks / TICKS_PER_SEC) * 1000
+        return this.#programDate.startMs + (sinceStartTicks / TICKS_PER_SEC) * 1000
       },
     })
     if (cut) this.#spliceIsDue = true
@@ -403,7 +406,7 @@ export class Segmenter {
       startTicks: open.startTicks,
       endTicks,
       targetDurationSec: this.#target.sec,
-      programDateTimeMs: this.#programDateTimeMs,
+      programDateTimeMs: this.#programDate.startMs,
       discontinuity: this.#discontinuity,
       discontinuitySequence: this.#stats.discontinuities,
       independent: open.independent,
@@ -411,7 +414,7 @@ export class Segmenter {
       videoFrames: this.#carried.video === undefined ? 0 : open.units,
     }
     this.#mediaSequence++
-    this.#programDateTimeMs += durationSec * 1000
+    this.#programDate.advance(durationSec)
     this.#discontinuity = false
     this.#outputs.push({ type: 'segment', segment })
   }

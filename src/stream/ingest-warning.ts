@@ -129,7 +129,7 @@ export function clockDrift(ppm: number): Warning {
   const perHourSec = Math.abs(ppm) * 3600e-6
   return {
     code: 'CLOCK_DRIFT',
-    message: `the clock of the encoder runs ${Math.round(Math.abs(ppm))} ppm too ${speed}, ${seconds(perHourSec)} an hour: viewers fall behind, or run out of media, and EXT-X-PROGRAM-DATE-TIME is off by as much; let the encoder take its time from the capture device or from NTP`,
+    message: `the clock of the encoder runs ${Math.round(Math.abs(ppm))} ppm too ${speed}, ${seconds(perHourSec)} an hour: viewers fall behind, or run out of media; let the encoder take its time from the capture device or from NTP`,
   }
 }
 

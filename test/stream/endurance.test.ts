@@ -31,7 +31,7 @@ const WALL_START_MS = Date.UTC(2026, 0, 1)
 
 /** The server's clock gains so much on the encoder's: 4.3 s a day. */
 const DRIFT_PPM = 50
-const MOST_ERROR_MS = 50
+const MAX_ERROR_MS = 15
 const MOST_GROWTH_BYTES = 2 * 1024 * 1024
 const SPEED = Number(process.env['ENDURANCE_SPEED'] ?? Infinity)
 
@@ -189,16 +189,12 @@ t.test('two hours, two lost connections, a clock that drifts', { timeout: 400_00
     t.ok(Math.abs(watch.durationSec - CONNECTION_SEC) < 0.2, `${watch.durationSec} s are listed`)
     t.ok(Math.abs(watch.videoFrames / FRAMES_PER_SEC - CONNECTION_SEC) < 0.2, 'with all pictures')
 
-    const [anchorMs] = watch.sourceErrorsMs
-    const offSource = Math.max(...watch.sourceErrorsMs.map((each) => Math.abs(each - anchorMs!)))
-    t.ok(offSource < MOST_ERROR_MS, `dates keep the encoder's time to ${offSource.toFixed(2)} ms`)
-    const offServer = watch.serverErrorsMs[0]! - first!.serverErrorsMs[0]!
-    t.ok(
-      Math.abs(offServer) < MOST_ERROR_MS,
-      `and start ${offServer.toFixed(2)} ms off the server's: what had drifted is made good`,
-    )
-    const drifted = watch.serverErrorsMs.at(-1)! - watch.serverErrorsMs[0]!
-    t.comment(`the last date is ${drifted.toFixed(0)} ms off the server's clock`)
+    // Against one anchor for all three: what drifted in a connection is not left to the next.
+    const [anchorMs] = first!.serverErrorsMs
+    const offServer = Math.max(...watch.serverErrorsMs.map((each) => Math.abs(each - anchorMs!)))
+    t.ok(offServer < MAX_ERROR_MS, `dates keep the server's time to ${offServer.toFixed(2)} ms`)
+    const drifted = watch.sourceErrorsMs.at(-1)! - watch.sourceErrorsMs[0]!
+    t.comment(`the last date is ${drifted.toFixed(0)} ms off the encoder's clock`)
   }
   t.strictSame(stream.report().warnings, [])
   const [start] = held

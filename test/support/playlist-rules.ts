@@ -33,6 +33,9 @@ const VERSION_OF_TAG: Readonly<Record<string, number>> = { 'EXT-X-BYTERANGE': 4,
 /** What a millisecond of PROGRAM-DATE-TIME and a decimal of EXTINF may hide. */
 const ROUNDING_SEC = 0.002
 
+/** By how much a date may depart from the EXTINF before it, a second: it follows the wall clock, the media its encoder's. */
+const MAX_SLEW = 0.001
+
 /** `check` each version once, in order. */
 export class PlaylistRules {
   #previous: ListedPlaylist | undefined
@@ -107,6 +110,7 @@ function checkSegments({ segments, targetSec }: ListedPlaylist): string[] {
   return segments.flatMap((segment, index) => {
     const before = segments[index - 1]
     const gapSec = before === undefined ? 0 : startSec(segment) - endSec(before)
+    const toleranceSec = ROUNDING_SEC + MAX_SLEW * Number(before?.duration ?? 0)
     return [
       ...check(
         [Math.round(Number(segment.duration)) <= targetSec, Number(segment.duration) > 0],
@@ -114,10 +118,10 @@ function checkSegments({ segments, targetSec }: ListedPlaylist): string[] {
       ),
       ...check([segment.dateTime !== undefined], `12: ${segment.uri} has no PROGRAM-DATE-TIME`),
       ...check(
-        [segment.discontinuity || Math.abs(gapSec) <= ROUNDING_SEC],
+        [segment.discontinuity || Math.abs(gapSec) <= toleranceSec],
         `11: ${segment.uri} starts ${gapSec} s after the end before it, without DISCONTINUITY`,
       ),
-      ...check([gapSec >= -ROUNDING_SEC], `12: ${segment.uri} overlaps the one before`),
+      ...check([gapSec >= -toleranceSec], `12: ${segment.uri} overlaps the one before`),
     ]
   })
 }
