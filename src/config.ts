@@ -127,6 +127,12 @@ export const Config = Type.Object({
       description: 'how long a stopped stream can still be fetched',
     }),
   }),
+  maxStreams: Type.Integer({
+    minimum: 1,
+    maximum: 100_000,
+    default: 1000,
+    description: 'streams that are not stopped; a start beyond them is answered with 503',
+  }),
   reconnectGraceSec: Type.Integer({
     minimum: 0,
     maximum: 86_400,

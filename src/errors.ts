@@ -47,6 +47,11 @@ const REFUSALS = {
   BODY_TOO_LARGE: { http: 413, message: 'the request body may hold at most 65536 bytes' },
   BODY_INVALID: { http: 400, message: 'the request body is not what this call takes' },
   STREAM_NOT_FOUND: { http: 404, srt: RejectCode.BADSECRET, message: 'no such stream' },
+  TOO_MANY_STREAMS: {
+    http: 503,
+    srt: RejectCode.RESOURCE,
+    message: 'the service runs MAX_STREAMS streams: stop some, or set it higher',
+  },
   FILE_NOT_FOUND: { http: 404, message: 'no such file' },
   RANGE_NOT_SATISFIABLE: { http: 416, message: 'the range lies outside the file' },
   REQUEST_MALFORMED: { http: 400, message: 'the HTTP request is malformed' },

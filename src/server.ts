@@ -98,6 +98,7 @@ export class Server
     this.#registry = new StreamRegistry({
       ...config.hls,
       program: parseProgramChoice(config.ts.program),
+      maxStreams: config.maxStreams,
       reconnectGraceSec: config.reconnectGraceSec,
       clock: systemClock,
       cache: new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 }),

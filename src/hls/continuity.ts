@@ -11,8 +11,8 @@ const PID_COUNT = 0x2000
 const PAYLOAD_FLAG = 0x10
 
 export class ContinuityCounters {
-  /** Counter of the last packet with payload of each PID. */
-  readonly #last = new Uint8Array(PID_COUNT).fill(0x0f)
+  /** Counter of the last packet with payload of each PID; 8 KiB that a stream without media does not take. */
+  #last: Uint8Array | undefined
 
   /**
    * Renumbers packets in place (ISO/IEC 13818-1 2.4.3.3): one up for each packet with payload, repeated where there
@@ -25,7 +25,7 @@ export class ContinuityCounters {
    * @param to  offset behind the last packet
    */
   renumber(bytes: Buffer, from: number, to: number): void {
-    const last = this.#last
+    const last = (this.#last ??= new Uint8Array(PID_COUNT).fill(0x0f))
     for (let offset = from; offset < to; offset += TS_PACKET_BYTES) {
       const pid = ((bytes[offset + 1]! & 0x1f) << 8) | bytes[offset + 2]!
       const flags = bytes[offset + 3]!

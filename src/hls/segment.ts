@@ -34,7 +34,10 @@ export interface Segment {
   readonly programDateTimeMs: number
   /** Timestamps, tracks or formats do not continue those of the segment before. */
   readonly discontinuity: boolean
-  /** How many discontinuities there were up to its start, its own included (RFC 8216bis 3). */
+  /**
+   * Discontinuity sequence number of its stream's start, and one for each discontinuity up to its own start (RFC 8216bis
+   * 3), its own included.
+   */
   readonly discontinuitySequence: number
   /** Every picture in it can be decoded from its own bytes. */
   readonly independent: boolean

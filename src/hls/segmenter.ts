@@ -32,6 +32,8 @@ import { TrackSelection } from './track-selection.ts'
 export interface SegmenterOptions {
   /** Names this start of the stream in segment URIs; never given before. */
   readonly epoch: string
+  /** Media and discontinuity sequence number of the first segment; 0 unless told. */
+  readonly sequenceStart?: { readonly media: number; readonly discontinuity: number }
   /** A segment ends at the first random access point after this. */
   readonly segmentSec: number
   /** EXT-X-TARGETDURATION is at most this, whatever the encoder's GOP; a whole number. */
@@ -96,6 +98,7 @@ const NOTHING: readonly SegmenterOutput[] = []
  */
 export class Segmenter {
   readonly #epoch: string
+  readonly #sequenceStart: { readonly media: number; readonly discontinuity: number }
   readonly #segmentTicks: number
   readonly #maxSegmentBytes: number
   readonly #policy: TrackPolicy
@@ -124,7 +127,7 @@ export class Segmenter {
   /** Decoding time of the first unit since a random access point is awaited. */
   #awaitedSinceTicks: number | undefined
   // Of the next segment to close:
-  #mediaSequence = 0
+  #mediaSequence: number
   readonly #programDate = new ProgramDate()
   #discontinuity = false
 
@@ -136,6 +139,8 @@ export class Segmenter {
       )
     }
     this.#epoch = epoch
+    this.#sequenceStart = options.sequenceStart ?? { media: 0, discontinuity: 0 }
+    this.#mediaSequence = this.#sequenceStart.media
     this.#segmentTicks = segmentSec * TICKS_PER_SEC
     this.#maxSegmentBytes = options.maxSegmentBytes ?? DEFAULT_MAX_SEGMENT_BYTES
     this.#policy = options.tracks ?? 'compatible'
@@ -275,7 +280,7 @@ export class Segmenter {
     this.#heldAudio.retain(({ ptsTicks }) => timeline.isNear(ptsTicks))
     this.#heldData.retain(({ ptsTicks }) => timeline.isNear(ptsTicks))
     this.#programDate.anchor(this.#wallMs)
-    this.#discontinuity = this.#mediaSequence > 0
+    this.#discontinuity = this.#mediaSequence > this.#sequenceStart.media
     if (this.#discontinuity) this.#stats.discontinuities++
     const open = this.#openSegment(timeline, unit.ptsTicks, true)
     this.#reachSplices(open, unit)
@@ -408,7 +413,7 @@ export class Segmenter {
       targetDurationSec: this.#target.sec,
       programDateTimeMs: this.#programDate.startMs,
       discontinuity: this.#discontinuity,
-      discontinuitySequence: this.#stats.discontinuities,
+      discontinuitySequence: this.#sequenceStart.discontinuity + this.#stats.discontinuities,
       independent: open.independent,
       tracks: listTracks(this.#carried),
       videoFrames: this.#carried.video === undefined ? 0 : open.units,

@@ -19,6 +19,7 @@ import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import type { Track } from '../mpegts/track.ts'
 import { Publication, type Encoder, type LeaveReason } from './publication.ts'
 import { reportTrack, type StreamReport, type Warning } from './report.ts'
+import type { SequenceNumbers } from './sequence-starts.ts'
 import type { StopReason, StreamState } from './state.ts'
 import { SteadySound } from './steady-sound.ts'
 
@@ -46,6 +47,8 @@ export interface LiveStreamOptions {
   readonly cache: SegmentCache
   /** Names this start of the stream in its segment URIs. */
   readonly epoch: string
+  /** Of its first segment; 0 unless told. */
+  readonly sequenceStart?: SequenceNumbers
   readonly segmentSec: number
   readonly maxSegmentSec: number
   readonly playlistSegments: number
@@ -102,11 +105,13 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   #mainSegments = 0
   #segmentBytes = 0
   #durationSec = 0
+  #freeSequence: SequenceNumbers
 
   constructor(id: string, options: LiveStreamOptions) {
     super()
     this.id = id
     this.#options = options
+    this.#freeSequence = options.sequenceStart ?? { media: 0, discontinuity: 0 }
     this.#startedAtMs = options.clock.wallMs()
     this.#sound = new SteadySound(options.tracks ?? 'compatible')
     this.#packager = new Packager(options)
@@ -124,6 +129,11 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   /** The encoder connected now, if any. */
   get encoder(): Encoder | undefined {
     return this.#publication?.encoder
+  }
+
+  /** First sequence numbers that it has not used. */
+  get freeSequence(): SequenceNumbers {
+    return this.#freeSequence
   }
 
   /** Nothing of it can be asked for any more: stopped, and its linger is over. */
@@ -249,6 +259,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     if (segment.rendition === 'main') {
       if (this.#mainSegments === 0) this.#sound.begin(segment.tracks)
       this.#mainSegments++
+      const { mediaSequence, discontinuitySequence } = segment
+      this.#freeSequence = { media: mediaSequence + 1, discontinuity: discontinuitySequence + 1 }
       this.#durationSec += segment.durationSec
     }
     if (segment.bytes.length > 0) {

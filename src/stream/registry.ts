@@ -4,30 +4,61 @@
  * @module
  */
 import { EventEmitter } from 'node:events'
+import { MillraceError } from '../errors.ts'
 import { LiveStream, type LiveStreamOptions } from './live-stream.ts'
+import { SequenceStarts } from './sequence-starts.ts'
 import type { StopReason } from './state.ts'
 
-export type RegistryOptions = Omit<LiveStreamOptions, 'epoch'> & {
+export type RegistryOptions = Omit<LiveStreamOptions, 'epoch' | 'sequenceStart'> & {
+  /** Streams that are not stopped. As many more may linger; then the one that stopped first goes early. */
+  readonly maxStreams: number
   /** A new name for a start of a stream, never given before. */
   readonly createEpoch: () => string
 }
 
+/**
+ * Streams that wait for their first encoder and are looked at in one tick: with 100,000 of them each has its turn every
+ * 4 minutes, soon enough for keys that last two hours.
+ */
+const READY_STREAMS_PER_TICK = 100
+
 export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] }> {
   readonly #options: RegistryOptions
+  readonly #sequences = new SequenceStarts()
   readonly #streams = new Map<string, LiveStream>()
+  /** Those without an encoder so far, by when they are looked at next. */
+  readonly #ready = new Set<LiveStream>()
+  /** Those that have, or had, an encoder. */
+  readonly #active = new Set<LiveStream>()
+  /** Those that linger, by when they stopped. */
+  readonly #stopped = new Set<LiveStream>()
 
   constructor(options: RegistryOptions) {
     super()
     this.#options = options
   }
 
-  /** The running stream of that id, or a new one. */
+  /**
+   * The running stream of that id, or a new one.
+   *
+   * @throws {MillraceError} `TOO_MANY_STREAMS`
+   */
   start(id: string): LiveStream {
     const present = this.#streams.get(id)
     if (present !== undefined && present.status !== 'STOPPED') return present
-    present?.discard()
-    const stream = new LiveStream(id, { ...this.#options, epoch: this.#options.createEpoch() })
+    const { maxStreams, createEpoch, clock } = this.#options
+    if (this.#ready.size + this.#active.size >= maxStreams) {
+      throw new MillraceError('TOO_MANY_STREAMS')
+    }
+    if (present !== undefined) this.#forget(present)
+    const sequenceStart = this.#sequences.next(id, clock.wallMs())
+    const stream = new LiveStream(id, { ...this.#options, epoch: createEpoch(), sequenceStart })
     this.#streams.set(id, stream)
+    this.#ready.add(stream)
+    stream.once('publish', () => {
+      if (this.#ready.delete(stream)) this.#active.add(stream)
+    })
+    stream.once('end', () => this.#linger(stream))
     this.emit('stream', stream)
     return stream
   }
@@ -38,14 +69,19 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
     return stream?.forgotten === true ? undefined : stream
   }
 
-  /** Lets time pass for every stream and forgets those whose linger is over. */
+  /** Lets time pass for the streams, and forgets those whose linger is over. Costs nothing for those that wait. */
   tick(): void {
-    for (const [id, stream] of this.#streams) {
+    for (const stream of this.#active) stream.tick()
+    let looks = Math.min(READY_STREAMS_PER_TICK, this.#ready.size)
+    for (const stream of this.#ready) {
+      if (looks-- === 0) break
+      this.#ready.delete(stream)
+      this.#ready.add(stream)
       stream.tick()
-      if (!stream.forgotten) continue
-      stream.discard()
-      // Whoever heard of its end may have started the id anew.
-      if (this.#streams.get(id) === stream) this.#streams.delete(id)
+    }
+    for (const stream of this.#stopped) {
+      if (!stream.forgotten) break
+      this.#forget(stream)
     }
   }
 
@@ -55,5 +91,22 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
 
   [Symbol.iterator](): MapIterator<LiveStream> {
     return this.#streams.values()
+  }
+
+  #linger(stream: LiveStream): void {
+    this.#ready.delete(stream)
+    this.#active.delete(stream)
+    // Its id may have been started anew before this was told.
+    if (this.#streams.get(stream.id) !== stream) return
+    this.#stopped.add(stream)
+    const [first = stream] = this.#stopped
+    if (this.#stopped.size > this.#options.maxStreams) this.#forget(first)
+  }
+
+  #forget(stream: LiveStream): void {
+    this.#sequences.leave(stream.id, stream.freeSequence, this.#options.clock.wallMs())
+    stream.discard()
+    this.#stopped.delete(stream)
+    if (this.#streams.get(stream.id) === stream) this.#streams.delete(stream.id)
   }
 }

@@ -3,7 +3,6 @@ import t from 'tap'
 import { SegmentCache } from '../../src/hls/segment-cache.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
 import type { Encoder } from '../../src/stream/publication.ts'
-import { StreamRegistry } from '../../src/stream/registry.ts'
 import { patSection, pmtSection, TsBuilder } from '../mpegts/ts-builder.ts'
 import { PUBLISHER_REPORT } from './publisher-report.ts'
 
@@ -318,36 +317,4 @@ t.test('a warning about the link is told once, and is gone with the encoder', as
   stream.publish(encoder)
   t.equal(run().length, 1, 'another connection has warnings of its own')
   t.equal(events.filter((event) => event === 'warning: LATENCY_TOO_LOW').length, 2)
-})
-
-t.test('a registry starts, finds and forgets', async (t) => {
-  const { options, clock } = setUp()
-  let epochs = 0
-  const registry = new StreamRegistry({ ...options, createEpoch: () => `e${epochs++}` })
-  const first = registry.start('studio')
-  first.renewKey(clock.wallMs() + 1000)
-  t.equal(registry.start('studio'), first, 'a running stream goes on')
-  t.equal(registry.find('studio'), first)
-  t.equal(registry.find('nobody'), undefined)
-  first.publish(fakeEncoder()).push(CLIP)
-  first.stop('api')
-  const second = registry.start('studio')
-  t.not(second, first, 'a stopped one begins anew')
-  t.equal(epochs, 2, 'under another epoch')
-  t.equal(options.cache.stats.bytes, 0, 'what it held is free again')
-  second.stop('api')
-  clock.advanceSec(61)
-  t.equal(registry.find('studio'), undefined)
-  registry.tick()
-  t.strictSame([...registry], [], 'nothing is left of it')
-})
-
-t.test('an id that is started anew as its stream ends is not forgotten with it', async (t) => {
-  const { options, clock } = setUp()
-  const registry = new StreamRegistry({ ...options, lingerSec: 0, createEpoch: () => 'e' })
-  const first = registry.start('studio')
-  first.on('end', () => registry.start('studio').renewKey(clock.wallMs() + 1000))
-  registry.tick()
-  t.match(first, { status: 'STOPPED', forgotten: true })
-  t.match(registry.find('studio'), { status: 'READY' })
 })

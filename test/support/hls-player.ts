@@ -9,7 +9,7 @@ export interface PlayerState {
   readonly currentTimeSec: number
   readonly width: number
   readonly height: number
-  /** The segment on the screen: how many discontinuities lie before it. */
+  /** The segment on the screen: how far its discontinuity sequence is past the first one seen. */
   readonly shown: { readonly discontinuities: number } | null
   /** Heights of the levels there are, lowest bandwidth first. */
   readonly levels: readonly number[]
@@ -37,8 +37,12 @@ let soundFrom = null
 hls.on(Hls.Events.ERROR, (_, { type, details, fatal, error }) => {
   if (fatal) fatalErrors.push([type, details, error?.message].join(': '))
 })
+let firstCc
+hls.on(Hls.Events.LEVEL_LOADED, (_, { details }) => {
+  firstCc ??= details.startCC
+})
 hls.on(Hls.Events.FRAG_CHANGED, (_, { frag }) => {
-  shown = { discontinuities: frag.cc }
+  shown = { discontinuities: frag.cc - firstCc }
 })
 hls.on(Hls.Events.FRAG_BUFFERED, (_, { frag }) => {
   if (frag.elementaryStreams.audio) soundFrom = frag.baseurl.replace(/.*\\//, '')

@@ -1,0 +1,65 @@
+/**
+ * Where media and discontinuity sequence of a new stream begin. Under one URL they never go back (RFC 8216bis 6.2.1), nor
+ * after a restart of the process, of which nothing remains but the clock: so they follow the wall clock, at a pace that
+ * streams do not keep up with.
+ *
+ * @module
+ */
+
+/** Media and discontinuity sequence number. */
+export interface SequenceNumbers {
+  readonly media: number
+  readonly discontinuity: number
+}
+
+/** What is counted from: for players that read 32 bits there are media sequence numbers until 2043. */
+const ORIGIN_MS = Date.UTC(2026, 10, 1)
+
+/** `HLS_SEGMENT_SEC` allows 2 segments a second; the rest is for those that discontinuities cut short. */
+const MEDIA_PER_SEC = 4
+
+/**
+ * One in ten minutes. hls.js 1.7 walks through an array of that length at each reload: 240 million numbers took it 12 s,
+ * 100,000 take 4 ms.
+ */
+const DISCONTINUITIES_PER_SEC = 1 / 600
+
+/** Streams that may be ahead of the clock at once. */
+const MAX_AHEAD = 10_000
+
+/** `next` when a stream of an id begins, `leave` when it is forgotten. Times are wall clock milliseconds. */
+export class SequenceStarts {
+  /** First free numbers by stream id, where the clock is not past them; oldest first. */
+  readonly #ahead = new Map<string, SequenceNumbers>()
+  /** The wall clock may be set back. */
+  #latestMs = ORIGIN_MS
+
+  /** First numbers of a new stream; above all that the streams of this id have used. */
+  next(streamId: string, wallMs: number): SequenceNumbers {
+    const clock = this.#advance(wallMs)
+    const { media, discontinuity } = this.#ahead.get(streamId) ?? clock
+    return {
+      media: Math.max(media, clock.media),
+      discontinuity: Math.max(discontinuity, clock.discontinuity),
+    }
+  }
+
+  /** @param free  first numbers that the stream did not use */
+  leave(streamId: string, free: SequenceNumbers, wallMs: number): void {
+    const { media, discontinuity } = this.#advance(wallMs)
+    this.#ahead.delete(streamId)
+    if (free.media <= media && free.discontinuity <= discontinuity) return
+    this.#ahead.set(streamId, free)
+    const [oldest = streamId] = this.#ahead.keys()
+    if (this.#ahead.size > MAX_AHEAD) this.#ahead.delete(oldest)
+  }
+
+  #advance(wallMs: number): SequenceNumbers {
+    this.#latestMs = Math.max(this.#latestMs, wallMs)
+    const sec = (this.#latestMs - ORIGIN_MS) / 1000
+    return {
+      media: Math.ceil(sec * MEDIA_PER_SEC),
+      discontinuity: Math.ceil(sec * DISCONTINUITIES_PER_SEC),
+    }
+  }
+}
