@@ -9,8 +9,18 @@ import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { inspect } from 'node:util'
 import { sign } from './auth/signature.ts'
-import { parseFlags, parseSecrets, readOptions, SETTINGS, type Options } from './config.ts'
+import {
+  completeOptions,
+  parseFlags,
+  parseSecrets,
+  readOptions,
+  secretsOf,
+  SETTINGS,
+  type Options,
+} from './config.ts'
 import { MillraceError } from './errors.ts'
+import { exitOnFatalErrors } from './fatal-errors.ts'
+import { createLogger } from './logger.ts'
 import { publish } from './publisher/publisher.ts'
 import { createServer, type Server } from './server.ts'
 
@@ -59,9 +69,18 @@ async function main([command, ...args]: readonly string[]): Promise<void> {
 }
 
 async function serve(args: readonly string[]): Promise<void> {
-  const server = await createServer(requiredOptions(args))
+  const server = await startServer(requiredOptions(args))
   await stopSignal()
   await server.close({ drainMs: DRAIN_MS })
+}
+
+/** The service as a program runs it: an error that nobody caught ends the process. */
+async function startServer(options: Options): Promise<Server> {
+  const config = completeOptions(options)
+  const logger = createLogger(config.logLevel)
+  const server = await createServer({ ...config, logger })
+  exitOnFatalErrors({ logger, secrets: secretsOf(config), abandon: () => server.abandon() })
+  return server
 }
 
 async function demo(args: readonly string[]): Promise<void> {
@@ -89,7 +108,7 @@ async function demo(args: readonly string[]): Promise<void> {
 /** A port nobody asked for by name may be another one when it is taken: the demo shall just run. */
 async function createDemoServer({ http, srt, ...options }: Partial<Options>): Promise<Server> {
   const start = (httpPort: number, srtPort: number) =>
-    createServer({
+    startServer({
       ...options,
       hmacSecret: randomBytes(32).toString('hex'),
       jwtSecret: randomBytes(32).toString('hex'),
@@ -168,6 +187,9 @@ function isMistake(error: unknown): boolean {
     ['USAGE', 'CONFIG_INVALID', 'MEDIA_INVALID'].includes(code) || code.startsWith('ERR_PARSE_ARGS')
   )
 }
+
+// Whoever read them is gone. What runs goes on; pino sees to its own writes.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
 main(process.argv.slice(2)).catch((error: unknown) => {
   const isExpected = error instanceof MillraceError || isMistake(error)

@@ -259,6 +259,13 @@ export function parseFlags(args: readonly string[], own: Record<string, { type: 
   return { values: values as Record<string, string | undefined>, positionals }
 }
 
+/** What no line of a log may hold. */
+export function secretsOf(config: Config): readonly string[] {
+  return SETTINGS.filter(({ schema }) => schema.secret === true).flatMap(({ path }) =>
+    parseSecrets(String(read(config, path))),
+  )
+}
+
 /** Sentences about what works but should not stay as it is. */
 export function configWarnings(config: Config): string[] {
   return (['hmacSecret', 'jwtSecret'] as const)

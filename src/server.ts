@@ -200,6 +200,17 @@ export class Server
     return this.#closing
   }
 
+  /**
+   * Closes the ports and nothing else, for a process that is to end at once: encoders are told, so that they call the
+   * process that comes next; playlists get no ENDLIST, so that viewers wait for it.
+   */
+  async abandon(): Promise<void> {
+    clearInterval(this.#ticker)
+    this.#app.server.close()
+    this.#app.server.closeAllConnections()
+    await this.#listener?.close()
+  }
+
   async #shutDown(drainMs: number): Promise<void> {
     const hadStreams = [...this.#registry].some((stream) => stream.status !== 'STOPPED')
     this.#registry.stopAll('shutdown')

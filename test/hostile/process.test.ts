@@ -1,0 +1,102 @@
+/**
+ * The process of the service: an error that nobody caught ends it in order, a log that nobody reads does not end it.
+ */
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { connect as connectTcp } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { connect } from '../../src/srt/index.ts'
+import { start, type Program } from '../support/process.ts'
+import { signedCall } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
+const SECRETS = { HMAC_SECRET: 'h'.repeat(32), JWT_SECRET: 'j'.repeat(32) }
+const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjF9.c2lnbmF0dXJl'
+
+/** Brings into the process what a defect would: an error where nobody catches it. */
+const DEFECTS = {
+  throws: `setImmediate(() => { throw new TypeError(message) })`,
+  rejects: `void Promise.reject(new TypeError(message))`,
+  'throws what is no error': `setImmediate(() => { throw message })`,
+  'throws, and its ports do not close': `
+    const { Socket } = await import('node:dgram')
+    Socket.prototype.close = () => undefined
+    setImmediate(() => { throw new TypeError(message) })`,
+  'throws again and again': `setInterval(() => { throw new TypeError(message) }, 1)`,
+}
+
+interface Line {
+  readonly level: number
+  readonly msg: string
+  readonly stack?: string
+}
+
+async function serve(t: Test, defect = '') {
+  const preload = `process.on('SIGUSR2', async () => {
+    const message = 'lost ${SECRETS.HMAC_SECRET} ${TOKEN} passphrase=correcthorse&x'; ${defect} })`
+  const program = start(
+    t,
+    process.execPath,
+    ['--import', join(t.testdir({ 'preload.mjs': preload }), 'preload.mjs'), CLI, 'serve'],
+    {
+      env: {
+        ...SECRETS,
+        ...{ HTTP_HOST: '127.0.0.1', HTTP_PORT: '0', SRT_HOST: '127.0.0.1', SRT_PORT: '0' },
+        ...{ PUBLIC_HOST: '127.0.0.1', NODE_OPTIONS: '' },
+      },
+    },
+  )
+  const listening = await until('listening', () =>
+    /"http":"([^"]+)","srt_port":(\d+)/.exec(program.output()),
+  )
+  const [, url = '', srtPort] = listening
+  return { program, url, srtPort: Number(srtPort) }
+}
+
+function lines(program: Program): Line[] {
+  const texts = program
+    .output()
+    .split('\n')
+    .filter((line) => line !== '')
+  return texts.map((line) => JSON.parse(line) as Line)
+}
+
+const startStream = (url: string) =>
+  signedCall(`${url}/api/start-stream`, 'POST', { stream_id: 'studio' }, SECRETS.HMAC_SECRET)
+
+for (const [what, defect] of Object.entries(DEFECTS)) {
+  t.test(`a process that ${what} logs one line, closes its ports and exits 1`, async (t) => {
+    const { program, url, srtPort } = await serve(t, defect)
+    const { body } = await startStream(url)
+    const streamId = body.data['stream_key'] as string
+    const encoder = await connect({ host: '127.0.0.1', port: srtPort, streamId })
+    program.child.kill('SIGUSR2')
+    t.equal(await program.exit, 1)
+
+    const fatal = lines(program).filter(({ level }) => level === 60)
+    t.match(fatal, [{ msg: /nobody caught/, stack: /lost … … passphrase=…&x/ }])
+    t.equal(fatal.length, 1)
+    t.notMatch(program.output(), /hhhh|eyJ|correcthorse/)
+    t.equal(await encoder.closed, 'shutdown', 'the encoder was told')
+    const udp = createSocket('udp4').bind(srtPort, '127.0.0.1')
+    await once(udp, 'listening')
+    udp.close()
+    const tcp = connectTcp(Number(new URL(url).port), '127.0.0.1')
+    const [error] = (await once(tcp, 'error')) as NodeJS.ErrnoException[]
+    t.equal(error?.code, 'ECONNREFUSED')
+  })
+}
+
+t.test('a service goes on when whoever read its log is gone', async (t) => {
+  const { program, url } = await serve(t)
+  program.child.stdout!.destroy()
+  program.child.stderr!.destroy()
+  const replies = []
+  for (let call = 0; call < 20; call++) replies.push((await startStream(url)).status)
+  t.ok(replies.every((status) => status === 200))
+  program.child.kill('SIGTERM')
+  t.equal(await program.exit, 0)
+})
