@@ -139,6 +139,15 @@ export const Config = Type.Object({
     default: 120,
     description: 'how long a stream waits for a lost encoder before it stops',
   }),
+  ingest: Type.Object({
+    maxMbps: Type.Number({
+      minimum: 0,
+      maximum: 10_000,
+      default: 100,
+      description:
+        'payload of one publisher, in Mbit/s as a mean of 5 s; one above it is disconnected; 0: no limit',
+    }),
+  }),
   cache: Type.Object({
     maxMib: Type.Integer({
       minimum: 16,

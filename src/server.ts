@@ -100,6 +100,7 @@ export class Server
       program: parseProgramChoice(config.ts.program),
       maxStreams: config.maxStreams,
       reconnectGraceSec: config.reconnectGraceSec,
+      maxBitrateBps: config.ingest.maxMbps * 1e6 || Infinity,
       clock: systemClock,
       cache: new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 }),
       createEpoch: () => randomBytes(6).toString('hex'),

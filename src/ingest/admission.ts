@@ -71,12 +71,11 @@ export function createAdmission(options: AdmissionOptions) {
     }
   }
 
-  /** Returns once no encoder publishes the stream, or the one that does is taken for dead. */
+  /** Returns once no encoder feeds the stream, or the one that does is taken for dead. */
   async function waitForTurn(stream: LiveStream, signal: AbortSignal): Promise<void> {
     const arrivedUs = clock.nowUs()
-    for (;;) {
-      const heardUs = stream.encoder?.lastHeardUs
-      if (heardUs === undefined || clock.nowUs() - heardUs >= TAKEOVER_AFTER_US) return
+    while (isBusy(stream)) {
+      const heardUs = stream.encoder!.lastHeardUs
       if (heardUs - arrivedUs > IN_FLIGHT_US || signal.aborted)
         throw new MillraceError('STREAM_BUSY')
       await options.sleep(TAKEOVER_POLL_MS, signal).catch(() => undefined)
@@ -92,6 +91,7 @@ export function createAdmission(options: AdmissionOptions) {
     return {
       open: (connection) => {
         const encoder = asEncoder(connection, program)
+        // Somebody else may have connected since the decision.
         if (stream.status === 'STOPPED' || isBusy(stream)) {
           options.onRejected(request, new MillraceError('STREAM_BUSY'), stream)
           encoder.close()
@@ -103,10 +103,10 @@ export function createAdmission(options: AdmissionOptions) {
     }
   }
 
-  /** Somebody else connected between the decision and the connection. */
-  function isBusy(stream: LiveStream): boolean {
-    const heardUs = stream.encoder?.lastHeardUs
-    return heardUs !== undefined && clock.nowUs() - heardUs < TAKEOVER_AFTER_US
+  /** An encoder feeds it: one whose media stopped does not, though its connection may stand. */
+  function isBusy({ status, encoder }: LiveStream): boolean {
+    if (status !== 'STREAMING' || encoder === undefined) return false
+    return clock.nowUs() - encoder.lastHeardUs < TAKEOVER_AFTER_US
   }
 }
 

@@ -34,8 +34,8 @@ export interface StreamEvents {
   publish: [encoder: Encoder]
   /** The playlist can be played and grows; again after every interruption. */
   live: []
-  /** The encoder is gone; the playlist waits for it. */
-  interrupted: [event: { reason: LeaveReason }]
+  /** The encoder is gone, or sends no media; the playlist waits for it. */
+  interrupted: [event: { reason: LeaveReason | 'no-media' }]
   /** A condition of the source that an operator should mend; told when it begins. */
   warning: [warning: Warning]
   /** The stream is over. Last event. */
@@ -58,6 +58,8 @@ export interface LiveStreamOptions {
   readonly tracks?: TrackPolicy
   readonly lingerSec: number
   readonly reconnectGraceSec: number
+  /** Payload that a publisher may send, in bits a second; any unless told. */
+  readonly maxBitrateBps?: number
 }
 
 /** A file of a stream as playback serves it. */
@@ -156,7 +158,11 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     return this.#command(() => {
       this.#dismiss('replaced')
       const publication = new Publication(encoder, this.#options, {
-        outputs: (outputs) => this.#command(() => this.#consume(outputs)),
+        outputs: (outputs) =>
+          this.#command(() => {
+            this.#resume()
+            this.#consume(outputs)
+          }),
         left: (...leave) => this.#command(() => this.#left(...leave)),
       })
       this.#publication = publication
@@ -291,8 +297,22 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       wantedSegments: this.#options.playlistSegments,
       cutSegments: this.#mainSegments,
     }
-    for (const warning of this.#publication?.observe(figures, nowUs) ?? []) {
+    const publication = this.#publication
+    for (const warning of publication?.observe(figures, nowUs) ?? []) {
       this.#untold.push(() => this.emit('warning', warning))
+    }
+    if (publication?.excess !== undefined) {
+      this.#warn(publication.excess)
+      this.#dismiss('bitrate-exceeded')
+    } else if (publication?.silent === true && this.#state === 'STREAMING') {
+      this.#interrupt('no-media', publication.flush())
+    }
+  }
+
+  /** Media of an encoder that was silent goes on with the stream. */
+  #resume(): void {
+    if (this.#state === 'INTERRUPTED' && this.#publication?.silent === false) {
+      this.#state = 'STREAMING'
     }
   }
 
@@ -305,6 +325,12 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   #left(publication: Publication, reason: LeaveReason, rest: readonly DemuxerOutput[]): void {
     if (this.#publication !== publication) return
+    this.#interrupt(reason, rest)
+    this.#publication = undefined
+  }
+
+  /** @param rest  what the encoder had begun */
+  #interrupt(reason: LeaveReason | 'no-media', rest: readonly DemuxerOutput[]): void {
     const { clock } = this.#options
     const interrupted = this.#state === 'STREAMING' && reason !== 'replaced'
     if (interrupted) {
@@ -314,7 +340,6 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     // What is cut from the rest still belongs to the time before the interruption.
     this.#consume(rest)
     this.#take(this.#packager.discontinuity(clock.wallMs()))
-    this.#publication = undefined
     this.#liveSinceMs = undefined
     if (interrupted) this.#untold.push(() => this.emit('interrupted', { reason }))
   }

@@ -6,8 +6,10 @@
 import { Demuxer } from '../mpegts/demuxer.ts'
 import type { DemuxerOutput } from '../mpegts/demuxer-output.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
+import { BitrateLimit } from './bitrate-limit.ts'
 import { IngestDoctor, type PlaylistFigures } from './ingest-doctor.ts'
 import { LinkHealth } from './link-health.ts'
+import { MediaWatch } from './media-watch.ts'
 import type { PublisherReport, Warning } from './report.ts'
 
 /** The far end of a publication, whatever carries it. */
@@ -21,8 +23,8 @@ export interface Encoder {
   close(): void
 }
 
-/** Why an encoder is gone: it said so, fell silent, was replaced by another, or the stream stopped. */
-export type LeaveReason = 'shutdown' | 'timeout' | 'replaced' | 'stopped'
+/** Why an encoder is gone: it said so, fell silent, was replaced by another, sent too much, or the stream stopped. */
+export type LeaveReason = 'shutdown' | 'timeout' | 'replaced' | 'bitrate-exceeded' | 'stopped'
 
 /** What a publication tells its stream. */
 export interface PublicationListener {
@@ -36,12 +38,16 @@ export interface PublicationOptions {
   readonly segmentSec: number
   /** Which program to carry where the encoder does not say it; the first that has video unless told. */
   readonly program?: ProgramChoice | undefined
+  /** Payload that it may send, in bits a second; any unless told. */
+  readonly maxBitrateBps?: number
 }
 
 /** `push`, `gap` and `observe` while it lasts, then `end` once; later calls do nothing. */
 export class Publication {
   readonly encoder: Encoder
   readonly #link = new LinkHealth()
+  readonly #bitrate: BitrateLimit
+  readonly #media = new MediaWatch()
   readonly #doctor: IngestDoctor
   readonly #demuxer: Demuxer
   readonly #listener: PublicationListener
@@ -50,14 +56,25 @@ export class Publication {
   constructor(encoder: Encoder, options: PublicationOptions, listener: PublicationListener) {
     this.encoder = encoder
     const program = encoder.program ?? options.program ?? 'first'
+    this.#bitrate = new BitrateLimit(options.maxBitrateBps ?? Infinity)
     this.#doctor = new IngestDoctor({ program, segmentSec: options.segmentSec })
     this.#demuxer = new Demuxer({ program })
     this.#listener = listener
   }
 
+  /** No media for 10 s, though the connection may stand. */
+  get silent(): boolean {
+    return this.#media.silent
+  }
+
+  /** It sends more than it may: to be disconnected, for this reason. */
+  get excess(): Warning | undefined {
+    return this.#bitrate.excess
+  }
+
   /** What is wrong with the way its payloads take, and with what they hold: those that hold now. */
   get warnings(): readonly Warning[] {
-    return [...this.#link.warnings, ...this.#doctor.warnings]
+    return [...this.#link.warnings, ...this.#bitrate.warnings, ...this.#doctor.warnings]
   }
 
   /**
@@ -67,23 +84,36 @@ export class Publication {
    */
   observe(playlist: PlaylistFigures, nowUs: number): readonly Warning[] {
     const report = this.encoder.report()
+    this.#media.observe(nowUs)
     const { stats, program, programNumbers } = this.#demuxer
     const { packetsDropped } = report
     const figures = { stats, program, programNumbers, packetsDropped, ...playlist }
-    return [...this.#link.observe(report, nowUs), ...this.#doctor.observe(figures, nowUs)]
+    return [
+      ...this.#link.observe(report, nowUs),
+      ...this.#bitrate.observe(report, nowUs),
+      ...this.#doctor.observe(figures, nowUs),
+    ]
   }
 
   /** @param payload  the next bytes of the transport stream; kept until the PES unit they belong to is complete */
   push(payload: Buffer): void {
     if (this.#ended) return
     const outputs = this.#demuxer.push(payload)
-    for (const output of outputs) this.#doctor.handle(output)
+    for (const output of outputs) {
+      this.#doctor.handle(output)
+      this.#media.handle(output)
+    }
     this.#listener.outputs(outputs)
   }
 
   /** This many transport payloads were lost before the next one. */
   gap(lostPackets: number): void {
     if (!this.#ended) this.#demuxer.gap(lostPackets)
+  }
+
+  /** @returns what it has begun, while it is silent */
+  flush(): readonly DemuxerOutput[] {
+    return this.#demuxer.end()
   }
 
   /** The encoder is gone; what it had begun is flushed, not lost. */

@@ -3,11 +3,20 @@ import t from 'tap'
 import { SegmentCache } from '../../src/hls/segment-cache.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
 import type { Encoder } from '../../src/stream/publication.ts'
-import { patSection, pmtSection, TsBuilder } from '../mpegts/ts-builder.ts'
+import { patSection, pesPacket, pmtSection, TsBuilder } from '../mpegts/ts-builder.ts'
 import { PUBLISHER_REPORT } from './publisher-report.ts'
 
 /** H.264 with a key frame each second and AAC, 8 s. */
 const CLIP = readFileSync(new URL('../../fixtures/demo.mpegts', import.meta.url))
+
+/** ISO/IEC 13818-1 2.4.3.3: stuffing. */
+const NULL_PACKETS = Buffer.concat(
+  Array.from({ length: 70 }, () => {
+    const packet = Buffer.alloc(188, 0xff)
+    packet.set([0x47, 0x1f, 0xff, 0x10])
+    return packet
+  }),
+)
 
 const SEC = 1_000_000
 
@@ -318,3 +327,122 @@ t.test('a warning about the link is told once, and is gone with the encoder', as
   t.equal(run().length, 1, 'another connection has warnings of its own')
   t.equal(events.filter((event) => event === 'warning: LATENCY_TOO_LOW').length, 2)
 })
+
+t.test(
+  'an encoder without media for 10 s interrupts the stream, and its media resumes it',
+  async (t) => {
+    const setting = setUp()
+    const { stream, events } = setting
+    const pass = passer(setting)
+    const encoder = fakeEncoder()
+    const publication = stream.publish(encoder)
+    publication.push(CLIP)
+    pass(9.5)
+    t.match(stream, { status: 'STREAMING', live: true })
+    publication.push(Buffer.alloc(188 * 7, 0x55))
+    publication.push(NULL_PACKETS)
+    publication.push(new TsBuilder().program([{ pid: 0x100, streamType: 0x1b }]).bytes)
+    pass(1)
+    t.match(stream, { status: 'INTERRUPTED', live: false, encoder }, 'noise is no media')
+    t.equal(encoder.closed, false, 'its connection stands')
+    t.equal(stream.report().totals.durationSec, 8, 'what had begun can be played')
+    publication.push(NULL_PACKETS)
+    pass(20)
+    t.equal(stream.status, 'INTERRUPTED')
+    publication.push(CLIP)
+    t.match(stream, { status: 'STREAMING', live: true })
+    t.match(playlist(stream), /#EXT-X-DISCONTINUITY-SEQUENCE:1\n/)
+    pass(1)
+    t.strictSame(
+      events.filter((event) => !event.startsWith('warning')),
+      ['publish', 'live', 'interrupted: no-media', 'live'],
+    )
+  },
+)
+
+t.test('frames whose time stands still are no media', async (t) => {
+  const setting = setUp()
+  const { stream } = setting
+  const publication = stream.publish(fakeEncoder())
+  const ts = new TsBuilder().program([{ pid: 0x100, streamType: 0x81 }])
+  const frame = pesPacket(Buffer.alloc(100), { ptsTicks: 90_000 })
+  for (let unit = 0; unit < 20; unit++) ts.unit(0x100, frame)
+  for (const packet of ts.packets) {
+    publication.push(packet)
+    passer(setting)(1)
+  }
+  t.equal(stream.status, 'INTERRUPTED')
+})
+
+t.test('an encoder that stays without media stops the stream after the grace', async (t) => {
+  const setting = setUp()
+  const { stream, events } = setting
+  const encoder = fakeEncoder()
+  stream.publish(encoder).push(CLIP)
+  passer(setting)(131)
+  t.match(stream, { status: 'STOPPED' })
+  t.equal(encoder.closed, true)
+  t.equal(events.at(-1), 'end: grace-expired')
+})
+
+t.test(
+  'another encoder replaces one without media, and what that sends later counts for nothing',
+  async (t) => {
+    const setting = setUp()
+    const { stream, events } = setting
+    const silent = fakeEncoder()
+    const first = stream.publish(silent)
+    first.push(CLIP)
+    passer(setting)(11)
+    const second = stream.publish(fakeEncoder())
+    t.match(stream, { status: 'STREAMING', live: false })
+    t.equal(silent.closed, true)
+    first.push(CLIP)
+    t.equal(stream.live, false)
+    second.push(CLIP)
+    t.equal(stream.live, true)
+    t.strictSame(
+      events.filter((event) => !event.startsWith('warning')),
+      ['publish', 'live', 'interrupted: no-media', 'publish', 'live'],
+    )
+  },
+)
+
+t.test(
+  'an encoder above the limit of the bitrate is warned at 80 %, then disconnected',
+  async (t) => {
+    const { clock, options } = setUp()
+    const stream = new LiveStream('studio', { ...options, epoch: 'e', maxBitrateBps: 10e6 })
+    const events: string[] = []
+    stream.on('warning', ({ code }) => events.push(code))
+    stream.on('interrupted', ({ reason }) => events.push(reason))
+    const encoder = fakeEncoder()
+    let bytesReceived = 0
+    encoder.report = () => ({ ...PUBLISHER_REPORT, bytesReceived })
+    const publication = stream.publish(encoder)
+    const ts = new TsBuilder().program([{ pid: 0x100, streamType: 0x81 }])
+    const send = (megabits: number, sec: number) => {
+      for (let tick = 0; tick < sec * 4; tick++) {
+        clock.advanceSec(0.25)
+        bytesReceived += (megabits * 1e6) / 8 / 4
+        ts.unit(0x100, pesPacket(Buffer.alloc(100), { ptsTicks: clock.nowUs() * 0.09 }))
+        publication.push(Buffer.concat(ts.packets.splice(0)))
+        stream.tick()
+      }
+      return stream.report().warnings.filter(({ code }) => code.startsWith('BITRATE'))
+    }
+    t.strictSame(send(7.9, 20), [])
+    t.match(send(9, 20), [{ code: 'BITRATE_HIGH', message: /9 Mbit\/s \(limit 10\)/ }])
+    t.strictSame(send(7, 10), [])
+    send(20, 1)
+    t.equal(stream.status, 'STREAMING', 'a burst is no offense')
+    send(7, 10)
+    t.match(send(11, 7), [{ code: 'BITRATE_EXCEEDED' }], 'stays in status')
+    t.equal(encoder.closed, true)
+    t.equal(stream.status, 'INTERRUPTED')
+    t.strictSame(events.filter((event) => /BITRATE|bitrate/.test(event)).slice(-2), [
+      'BITRATE_EXCEEDED',
+      'bitrate-exceeded',
+    ])
+  },
+)

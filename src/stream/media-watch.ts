@@ -1,0 +1,39 @@
+/**
+ * Whether a publisher sends media: frames that its stream can be made of. Keep-alives hold a connection, but null
+ * packets, tables, garbage and frames whose time stands still make no segment.
+ *
+ * Sans-IO: `handle` takes what the demuxer puts out, `observe` the time (4 times a second is plenty).
+ *
+ * @module
+ */
+import type { DemuxerOutput } from '../mpegts/demuxer-output.ts'
+
+const SILENT_AFTER_US = 10_000_000
+
+/** Of one publication. */
+export class MediaWatch {
+  #latestDtsTicks: number | undefined
+  #moved = true
+  #mediaUs = 0
+  #silent = false
+
+  /** No media for 10 s, and none since. */
+  get silent(): boolean {
+    return this.#silent
+  }
+
+  handle(output: DemuxerOutput): void {
+    if (output.type !== 'unit' || output.unit.track.kind === 'data') return
+    const { dtsTicks } = output.unit
+    if (dtsTicks === this.#latestDtsTicks) return
+    this.#latestDtsTicks = dtsTicks
+    this.#moved = true
+    this.#silent = false
+  }
+
+  observe(nowUs: number): void {
+    if (this.#moved) this.#mediaUs = nowUs
+    this.#moved = false
+    this.#silent = nowUs - this.#mediaUs >= SILENT_AFTER_US
+  }
+}
