@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { Value } from 'typebox/value'
 import { issueStreamKey } from './auth/stream-key.ts'
+import { explainAddress } from './bind-error.ts'
 import { systemClock } from './clock.ts'
 import {
   completeOptions,
@@ -25,15 +26,21 @@ import { MillraceError } from './errors.ts'
 import { SegmentCache } from './hls/segment-cache.ts'
 import { buildApp } from './http/app.ts'
 import { formatBodyError, StartStreamBody } from './http/schema.ts'
-import type { PlaybackSource, StartedStream, StartRequest, StreamControl } from './http/types.ts'
+import type {
+  PlaybackSource,
+  StartedStream,
+  StartRequest,
+  StreamControl,
+  StreamRecord,
+} from './http/types.ts'
 import { createAdmission } from './ingest/admission.ts'
+import { LoadMonitor } from './load-monitor.ts'
 import { createLogger, type Logger } from './logger.ts'
 import { parseProgramChoice } from './mpegts/program-choice.ts'
 import { createNotifier, type Notifier } from './notifications.ts'
 import { createListener, type Listener } from './srt/listener.ts'
 import type { LiveStream } from './stream/live-stream.ts'
 import { StreamRegistry } from './stream/registry.ts'
-import type { StreamReport } from './stream/report.ts'
 import { createWebhookDispatcher, type WebhookDispatcher } from './webhook/dispatcher.ts'
 
 /** How often streams are told that time has passed. */
@@ -86,6 +93,7 @@ export class Server
   readonly #notifier: Notifier
   readonly #app: FastifyInstance
   #listener: Listener | undefined
+  #load: LoadMonitor | undefined
   #ticker: NodeJS.Timeout | undefined
   #closing: Promise<void> | undefined
 
@@ -138,7 +146,8 @@ export class Server
   /** Opens the SRT and HTTP ports. */
   async listen(): Promise<void> {
     const { srt, http, jwtSecret } = this.#config
-    this.#listener = await createListener({
+    const onWarning = (message: string) => this.#logger.warn(message)
+    const listener = await createListener({
       host: parseAddresses(srt.host),
       port: srt.port,
       latencyMs: srt.latencyMs,
@@ -150,8 +159,11 @@ export class Server
         sleep: (ms, signal) => sleep(ms, undefined, { signal }),
         onRejected: (...refusal) => this.#notifier.rejected(...refusal),
       }),
-      onWarning: (message) => this.#logger.warn(message),
+      onWarning,
     }).catch(explainAddress('SRT', srt.host))
+    this.#listener = listener
+    const readKernelDrops = () => listener.kernelDrops()
+    this.#load = new LoadMonitor({ clock: systemClock, readKernelDrops, onWarning })
     await this.#app
       .listen({ host: http.host, port: http.port })
       .catch(explainAddress('HTTP', http.host))
@@ -182,13 +194,14 @@ export class Server
     return { streamId, status, ...key, playlistUrl: this.#playlistUrl(streamId) }
   }
 
-  async stopStream(streamId: string): Promise<StreamReport & { playlistUrl: string }> {
+  async stopStream(streamId: string): Promise<StreamRecord> {
     this.#stream(streamId).stop('api')
     return this.status(streamId)
   }
 
-  status(streamId: string): StreamReport & { playlistUrl: string } {
-    return { ...this.#stream(streamId).report(), playlistUrl: this.#playlistUrl(streamId) }
+  status(streamId: string): StreamRecord {
+    const playlistUrl = this.#playlistUrl(streamId)
+    return { ...this.#stream(streamId).report(), playlistUrl, service: this.#load?.load }
   }
 
   findStream(streamId: string): LiveStream | undefined {
@@ -221,6 +234,7 @@ export class Server
       hadStreams ? sleep(drainMs) : undefined,
     ])
     clearInterval(this.#ticker)
+    this.#load?.close()
     await this.#app.close()
     for (const stream of this.#registry) stream.discard()
     this.#logger.info('closed')
@@ -269,29 +283,4 @@ function firstAddress(): string {
   )
   const first = reachable.find(({ family }) => family === 'IPv4') ?? reachable[0]
   return first?.address ?? '127.0.0.1'
-}
-
-/** What the system says of an address that is not this machine's, or not complete. */
-const NOT_OURS = new Set<unknown>(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL', 'ENOTFOUND'])
-
-/** Says of an address that cannot be had which setting chooses another. */
-function explainAddress(setting: 'HTTP' | 'SRT', host: string) {
-  return (error: unknown): never => {
-    const cause = ((error as Error).cause ?? error) as BindError
-    const { code, port, address = host } = cause
-    if (code === 'EADDRINUSE') {
-      const message = `port ${port} on ${address} is in use: choose another ${setting}_PORT`
-      throw new MillraceError('ADDRESS_IN_USE', { message, cause })
-    }
-    if (!NOT_OURS.has(code)) throw error
-    const message =
-      `${setting}_HOST is "${host}": expected addresses of this machine (a link-local one with its interface, ` +
-      `fe80::1%eth0), and ${address} cannot be bound`
-    throw new MillraceError('CONFIG_INVALID', { message, cause })
-  }
-}
-
-interface BindError extends NodeJS.ErrnoException {
-  readonly address?: string
-  readonly port?: number
 }

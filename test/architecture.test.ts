@@ -15,6 +15,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'errors.ts': [],
   'logger.ts': [],
   'fatal-errors.ts': ['logger.ts'],
+  'load-monitor.ts': ['clock.ts'],
+  'bind-error.ts': ['errors.ts'],
   'token-bucket.ts': [],
   'config.ts': ['errors.ts', 'mpegts'],
   srt: ['binary', 'errors.ts', 'clock.ts', 'token-bucket.ts'],
@@ -24,7 +26,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   auth: ['errors.ts', 'clock.ts'],
   stream: ['mpegts', 'hls', 'errors.ts', 'clock.ts', 'logger.ts'],
   webhook: ['auth', 'stream', 'clock.ts', 'logger.ts', 'errors.ts'],
-  http: ['stream', 'hls', 'auth', 'errors.ts', 'config.ts', 'logger.ts'],
+  http: ['load-monitor.ts', 'stream', 'hls', 'auth', 'errors.ts', 'config.ts', 'logger.ts'],
   // Publishing a file joins SRT and MPEG-TS the other way round; it serves no one but the command line.
   publisher: ['srt', 'mpegts', 'binary', 'errors.ts', 'clock.ts'],
   // The top of the house: files that see both ends.
@@ -53,6 +55,7 @@ const IMPURE = {
     'clock.ts',
     'server.ts',
     'fatal-errors.ts',
+    'load-monitor.ts',
     'srt/listener.ts',
     'srt/caller.ts',
     'webhook/dispatcher.ts',

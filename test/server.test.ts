@@ -81,3 +81,10 @@ t.test('of several addresses the first is the one in the URLs', async (t) => {
   t.match(srtUrl, `srt://127.0.0.2:${server.srtPort}?streamid=mode=publish,`)
   t.match(playlistUrl, `http://127.0.0.2:${server.httpPort}/`)
 })
+
+t.test('status tells of the load of the process', async (t) => {
+  const { api } = await startService(t)
+  await api('POST', '/api/start-stream', { stream_id: 'studio' })
+  const { body } = await api('GET', '/api/status', { stream_id: 'studio' })
+  t.match(body.data['service'], { loop_delay_ms_p99: Number, loop_delay_ms_max: Number })
+})

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ServiceLoad } from '../load-monitor.ts'
 import type { StreamReport } from '../stream/report.ts'
 import type { StreamState } from '../stream/state.ts'
 
@@ -33,8 +34,11 @@ export interface StartedStream {
   readonly playlistUrl: string
 }
 
-/** What `status` and `stop-stream` tell of a stream. */
-export type StreamRecord = StreamReport & { readonly playlistUrl: string }
+/** What `status` and `stop-stream` tell of a stream, and of the process that serves it. */
+export type StreamRecord = StreamReport & {
+  readonly playlistUrl: string
+  readonly service?: ServiceLoad | undefined
+}
 
 /** Where playback finds streams. */
 export interface PlaybackSource {
