@@ -139,6 +139,12 @@ export const Config = Type.Object({
     default: 120,
     description: 'how long a stream waits for a lost encoder before it stops',
   }),
+  maxPublishers: Type.Integer({
+    minimum: 1,
+    maximum: 100_000,
+    default: 1000,
+    description: 'encoders that are connected; one more is refused with SRT reject code 1003',
+  }),
   ingest: Type.Object({
     maxMbps: Type.Number({
       minimum: 0,

@@ -26,6 +26,8 @@ export const RejectCode = {
   GROUP: 1015,
   TIMEOUT: 1016,
   CRYPTO: 1017,
+  /** Access control: more was asked for than is granted (libsrt `SRT_REJX_OVERLOAD`). */
+  OVERLOAD: 2402,
   /** Access control: the resource is already in use (libsrt `SRT_REJX_CONFLICT`). */
   CONFLICT: 2409,
 } as const
@@ -78,6 +80,15 @@ const REFUSALS = {
     message: 'the encoder encrypts, but no passphrase is set for it here',
   },
   STREAM_BUSY: { srt: RejectCode.CONFLICT, message: 'another encoder is publishing this stream' },
+  TOO_MANY_CONNECTIONS: {
+    srt: RejectCode.OVERLOAD,
+    message:
+      'encoders connect to this stream more than 30 times a minute: let them pause between their calls',
+  },
+  TOO_MANY_PUBLISHERS: {
+    srt: RejectCode.RESOURCE,
+    message: 'as many encoders are connected as MAX_PUBLISHERS says: stop some, or set it higher',
+  },
   SRT_REJECTED: { message: 'the SRT peer refused the connection' },
   SRT_TIMEOUT: { message: 'the SRT peer did not answer' },
   SRT_CLOSED: { message: 'the SRT connection is closed' },

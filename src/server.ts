@@ -155,6 +155,7 @@ export class Server
       accept: createAdmission({
         registry: this.#registry,
         jwtSecrets: parseSecrets(jwtSecret),
+        maxPublishers: this.#config.maxPublishers,
         clock: systemClock,
         sleep: (ms, signal) => sleep(ms, undefined, { signal }),
         onRejected: (...refusal) => this.#notifier.rejected(...refusal),

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { parseStreamKey, verifyStreamKey } from '../auth/stream-key.ts'
+import { parseStreamKey } from '../auth/stream-key.ts'
+import { VerifiedKeys } from '../auth/verified-keys.ts'
 import type { Clock } from '../clock.ts'
 import { MillraceError } from '../errors.ts'
 import {
@@ -16,6 +17,7 @@ import type { LiveStream } from '../stream/live-stream.ts'
 import type { Publication } from '../stream/publication.ts'
 import type { StreamRegistry } from '../stream/registry.ts'
 import { asEncoder } from './publisher-connection.ts'
+import { PublisherLimits } from './publisher-limits.ts'
 
 /** An encoder that was silent for this long gives way to a newcomer with a valid key. */
 const TAKEOVER_AFTER_US = 1_000_000
@@ -29,6 +31,7 @@ const IN_FLIGHT_US = 200_000
 export interface AdmissionOptions {
   readonly registry: StreamRegistry
   readonly jwtSecrets: readonly string[]
+  readonly maxPublishers: number
   readonly clock: Clock
   /** Waits; ends early, by rejecting, when the signal aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<unknown>
@@ -42,7 +45,9 @@ export interface AdmissionOptions {
 
 /** @returns the accept hook: every failure is a reject code, none throws but for programmer errors */
 export function createAdmission(options: AdmissionOptions) {
-  const { registry, jwtSecrets, clock } = options
+  const { registry, clock } = options
+  const keys = new VerifiedKeys(options.jwtSecrets)
+  const limits = new PublisherLimits(options.maxPublishers)
 
   return async (request: ConnectionRequest, signal: AbortSignal): Promise<AcceptDecision> => {
     let stream: LiveStream | undefined
@@ -50,10 +55,7 @@ export function createAdmission(options: AdmissionOptions) {
       // Found before the key is believed, so that a refusal is told to the stream it was meant for.
       const { rid, program } = parseStreamKey(request.streamId)
       stream = registry.find(rid)
-      await verifyStreamKey(request.streamId, {
-        secrets: jwtSecrets,
-        now: new Date(clock.wallMs()),
-      })
+      await keys.verify(request.streamId, new Date(clock.wallMs()))
       if (stream === undefined || stream.status === 'STOPPED') {
         throw new MillraceError('STREAM_NOT_FOUND')
       }
@@ -74,12 +76,16 @@ export function createAdmission(options: AdmissionOptions) {
   /** Returns once no encoder feeds the stream, or the one that does is taken for dead. */
   async function waitForTurn(stream: LiveStream, signal: AbortSignal): Promise<void> {
     const arrivedUs = clock.nowUs()
-    while (isBusy(stream)) {
-      const heardUs = stream.encoder!.lastHeardUs
-      if (heardUs - arrivedUs > IN_FLIGHT_US || signal.aborted)
-        throw new MillraceError('STREAM_BUSY')
-      await options.sleep(TAKEOVER_POLL_MS, signal).catch(() => undefined)
-    }
+    limits.checkRoom(stream)
+    await limits.wait(stream, arrivedUs, async () => {
+      while (isBusy(stream)) {
+        const heardUs = stream.encoder!.lastHeardUs
+        if (heardUs - arrivedUs > IN_FLIGHT_US || signal.aborted)
+          throw new MillraceError('STREAM_BUSY')
+        await options.sleep(TAKEOVER_POLL_MS, signal).catch(() => undefined)
+      }
+    })
+    limits.countConnection(stream, clock.nowUs())
   }
 
   function createSink(
@@ -88,18 +94,29 @@ export function createAdmission(options: AdmissionOptions) {
     program: ProgramChoice | undefined,
   ): PayloadSink {
     let publication: Publication | undefined
+    let isCounted = false
     return {
       open: (connection) => {
         const encoder = asEncoder(connection, program)
-        // Somebody else may have connected since the decision.
-        if (stream.status === 'STOPPED' || isBusy(stream)) {
-          options.onRejected(request, new MillraceError('STREAM_BUSY'), stream)
+        try {
+          // Somebody else may have connected since the decision.
+          if (stream.status === 'STOPPED' || isBusy(stream)) throw new MillraceError('STREAM_BUSY')
+          limits.checkRoom(stream)
+          limits.publisherCame()
+          isCounted = true
+          publication = stream.publish(encoder)
+        } catch (error) {
+          if (!(error instanceof MillraceError)) throw error
+          options.onRejected(request, error, stream)
           encoder.close()
-        } else publication = stream.publish(encoder)
+        }
       },
       push: (payload) => publication?.push(payload),
       gap: (lostPackets) => publication?.gap(lostPackets),
-      end: (reason) => publication?.end(reason === 'closed' ? 'stopped' : reason),
+      end: (reason) => {
+        if (isCounted) limits.publisherLeft()
+        publication?.end(reason === 'closed' ? 'stopped' : reason)
+      },
     }
   }
 

@@ -1,0 +1,59 @@
+import t from 'tap'
+import { PublisherLimits } from '../../src/ingest/publisher-limits.ts'
+import type { LiveStream } from '../../src/stream/live-stream.ts'
+
+const streamOf = (encoder?: object) => ({ encoder }) as LiveStream
+const SEC = 1_000_000
+
+t.test(
+  'two callers wait for a stream; a third is refused at once, and has its place later',
+  async (t) => {
+    const limits = new PublisherLimits(10)
+    const [studio, other] = [streamOf(), streamOf()]
+    const ends: (() => void)[] = []
+    const wait = (stream: LiveStream) =>
+      limits.wait(stream, 0, () => new Promise((resolve) => ends.push(resolve)))
+    const first = wait(studio)
+    const second = wait(studio)
+    await t.rejects(wait(studio), { code: 'STREAM_BUSY', rejectCode: 2409 })
+    const beside = wait(other)
+    t.equal(ends.length, 3, 'another stream has places of its own')
+    ends[0]!()
+    await first
+    const third = wait(studio)
+    t.equal(ends.length, 4)
+    for (const end of ends) end()
+    await Promise.all([second, third, beside])
+  },
+)
+
+t.test('a place is free again where waiting ends in an error', async (t) => {
+  const limits = new PublisherLimits(10)
+  const studio = streamOf()
+  for (let caller = 0; caller < 5; caller++) {
+    const failing = limits.wait(studio, 0, () => Promise.reject(new Error('gone')))
+    await t.rejects(failing, /gone/)
+  }
+})
+
+t.test('a stream takes 30 connections at once, then one every two seconds', async (t) => {
+  const limits = new PublisherLimits(10)
+  const [studio, other] = [streamOf(), streamOf()]
+  for (let i = 0; i < 30; i++) limits.countConnection(studio, 0)
+  const refused = { code: 'TOO_MANY_CONNECTIONS', rejectCode: 2402 }
+  t.throws(() => limits.countConnection(studio, 1.9 * SEC), refused)
+  limits.countConnection(studio, 2 * SEC)
+  t.throws(() => limits.countConnection(studio, 2 * SEC), refused)
+  limits.countConnection(other, 2 * SEC)
+})
+
+t.test('publishers are bounded; one that replaces another is none more', async (t) => {
+  const limits = new PublisherLimits(2)
+  limits.publisherCame()
+  limits.checkRoom(streamOf())
+  limits.publisherCame()
+  t.throws(() => limits.checkRoom(streamOf()), { code: 'TOO_MANY_PUBLISHERS', rejectCode: 1003 })
+  limits.checkRoom(streamOf({}))
+  limits.publisherLeft()
+  limits.checkRoom(streamOf())
+})
