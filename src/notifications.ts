@@ -6,6 +6,7 @@
 import type { Clock } from './clock.ts'
 import type { MillraceError } from './errors.ts'
 import { onTheWire } from './http/wire-names.ts'
+import { limitLines } from './limited-logger.ts'
 import type { Logger } from './logger.ts'
 import type { ConnectionRequest } from './srt/types.ts'
 import type { LiveStream } from './stream/live-stream.ts'
@@ -28,15 +29,13 @@ export interface Notifier {
   rejected(request: ConnectionRequest, error: MillraceError, stream: LiveStream | undefined): void
 }
 
-/** Encoders that are refused call again, some of them at once: they shall not fill a disk with it. */
-const REFUSAL_LINES_PER_SEC = 5
-
 export function createNotifier(
-  logger: Logger,
+  unlimited: Logger,
   webhooks: WebhookDispatcher,
   { clock, playlistUrl }: { clock: Clock; playlistUrl: (streamId: string) => string },
 ): Notifier {
-  const refusals = { secondUs: -Infinity, lines: 0, unlogged: 0 }
+  // Encoders that are refused, or come and go, call again, some of them at once: they shall not fill a disk with it.
+  const logger = limitLines(unlimited, clock)
   const send = (
     stream: LiveStream,
     type: WebhookType,
@@ -79,7 +78,7 @@ export function createNotifier(
     },
 
     ready(stream, { srtUrl, streamKey, passphrase, expiresAt }) {
-      logger.info({ stream_id: stream.id, expires_at: expiresAt }, 'stream key issued')
+      logger.child({ stream_id: stream.id }).info({ expires_at: expiresAt }, 'stream key issued')
       send(stream, 'stream.ready', {
         srt_url: srtUrl,
         stream_key: streamKey,
@@ -91,24 +90,11 @@ export function createNotifier(
     rejected(request, error, stream) {
       const remote = `${request.remoteAddress}:${request.remotePort}`
       const reason = error.message
-      if (clock.nowUs() - refusals.secondUs >= 1e6) {
-        refusals.secondUs = clock.nowUs()
-        refusals.lines = 0
-      }
-      if (refusals.lines < REFUSAL_LINES_PER_SEC) {
-        refusals.lines++
-        logger.warn(
-          {
-            stream_id: stream?.id,
-            remote,
-            code: error.code,
-            srt_reject: error.rejectCode,
-            ...(refusals.unlogged > 0 && { unlogged: refusals.unlogged }),
-          },
-          `encoder rejected: ${reason}`,
-        )
-        refusals.unlogged = 0
-      } else refusals.unlogged++
+      const { code, rejectCode } = error
+      logger.warn(
+        { stream_id: stream?.id, remote, code, srt_reject: rejectCode },
+        `encoder rejected: ${reason}`,
+      )
       if (stream === undefined) return
       send(stream, 'stream.rejected', { remote, reason }, { limitedAs: 'stream.rejected' })
     },

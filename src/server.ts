@@ -34,6 +34,7 @@ import type {
   StreamRecord,
 } from './http/types.ts'
 import { createAdmission } from './ingest/admission.ts'
+import { limitLines } from './limited-logger.ts'
 import { LoadMonitor } from './load-monitor.ts'
 import { createLogger, type Logger } from './logger.ts'
 import { parseProgramChoice } from './mpegts/program-choice.ts'
@@ -102,7 +103,7 @@ export class Server
     super()
     const hmacSecrets = parseSecrets(config.hmacSecret)
     this.#config = config
-    this.#logger = logger
+    this.#logger = limitLines(logger, systemClock)
     this.#registry = new StreamRegistry({
       ...config.hls,
       program: parseProgramChoice(config.ts.program),
@@ -113,7 +114,7 @@ export class Server
       cache: new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 }),
       createEpoch: () => randomBytes(6).toString('hex'),
     })
-    this.#webhooks = createWebhookDispatcher({ hmacSecret: hmacSecrets[0], logger })
+    this.#webhooks = createWebhookDispatcher({ hmacSecret: hmacSecrets[0], logger: this.#logger })
     this.#notifier = createNotifier(logger, this.#webhooks, {
       clock: systemClock,
       playlistUrl: (id) => this.#playlistUrl(id),
@@ -122,7 +123,7 @@ export class Server
       this.#notifier.follow(stream)
       this.emit('stream', stream)
     })
-    this.#app = buildApp({ control: this, playback: this, hmacSecrets, logger })
+    this.#app = buildApp({ control: this, playback: this, hmacSecrets, logger: this.#logger })
   }
 
   /** UDP port of the SRT listener. */

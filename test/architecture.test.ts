@@ -16,6 +16,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'logger.ts': [],
   'fatal-errors.ts': ['logger.ts'],
   'load-monitor.ts': ['clock.ts'],
+  'limited-logger.ts': ['logger.ts', 'clock.ts', 'token-bucket.ts'],
   'bind-error.ts': ['errors.ts'],
   'token-bucket.ts': [],
   'config.ts': ['errors.ts', 'mpegts'],
@@ -31,7 +32,16 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   publisher: ['srt', 'mpegts', 'binary', 'errors.ts', 'clock.ts'],
   // The top of the house: files that see both ends.
   ingest: ['srt', 'mpegts', 'stream', 'auth', 'clock.ts', 'errors.ts', 'token-bucket.ts'],
-  'notifications.ts': ['srt', 'stream', 'webhook', 'http', 'clock.ts', 'logger.ts', 'errors.ts'],
+  'notifications.ts': [
+    'limited-logger.ts',
+    'srt',
+    'stream',
+    'webhook',
+    'http',
+    'clock.ts',
+    'logger.ts',
+    'errors.ts',
+  ],
   'server.ts': ['*'],
   'index.ts': ['*'],
   'cli.ts': [

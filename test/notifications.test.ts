@@ -4,6 +4,7 @@ import { MillraceError } from '../src/errors.ts'
 import { createLogger } from '../src/logger.ts'
 import { createNotifier } from '../src/notifications.ts'
 import type { LiveStream } from '../src/stream/live-stream.ts'
+import type { Encoder } from '../src/stream/publication.ts'
 import type { WebhookDispatcher } from '../src/webhook/dispatcher.ts'
 import type { WebhookEvent } from '../src/webhook/event.ts'
 
@@ -60,4 +61,29 @@ t.test('a warning is one log line and one webhook, which is limited by its code'
   t.match(lines[1], { stream_id: 'studio', code: 'OPEN_GOP', msg: 'switch open GOP off' })
   const event = { type: 'stream.warning', streamId: 'studio', status: 'STREAMING' }
   t.strictSame(sent, [[['http://192.0.2.1/'], { ...event, data: warning, limitedAs: 'OPEN_GOP' }]])
+})
+
+t.test('an encoder that connects and leaves again and again does not fill the log', async (t) => {
+  const lines: Record<string, unknown>[] = []
+  const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
+  let nowUs = 0
+  const clock = { nowUs: () => nowUs, wallMs: () => 0 }
+  const webhooks = { send: () => undefined } as unknown as WebhookDispatcher
+  const notifier = createNotifier(logger, webhooks, { clock, playlistUrl: String })
+  const report = () => ({ remote: '192.0.2.1:5000', totals: {} })
+  const stream = Object.assign(new EventEmitter(), {
+    id: 'studio',
+    report,
+  }) as unknown as LiveStream
+  notifier.follow(stream)
+  const loop = () => {
+    stream.emit('publish', { report } as unknown as Encoder)
+    stream.emit('interrupted', { reason: 'shutdown' })
+    stream.emit('warning', { code: 'NO_PAT', message: 'no PAT for 2 s' })
+  }
+  for (let times = 0; times < 1000; times++) loop()
+  t.equal(lines.length, 1 + 3 * 5, 'of 3001 lines')
+  nowUs = 1_000_000
+  loop()
+  t.match(lines.slice(16), [{ unlogged: 995 }, { unlogged: 995 }, { unlogged: 995 }])
 })

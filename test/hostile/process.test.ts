@@ -18,14 +18,12 @@ const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjF9.c2lnbmF0dXJl'
 
 /** Brings into the process what a defect would: an error where nobody catches it. */
 const DEFECTS = {
-  throws: `setImmediate(() => { throw new TypeError(message) })`,
+  'throws twice': `for (let time = 0; time < 2; time++) setImmediate(() => { throw new TypeError(message) })`,
   rejects: `void Promise.reject(new TypeError(message))`,
-  'throws what is no error': `setImmediate(() => { throw message })`,
   'throws, and its ports do not close': `
     const { Socket } = await import('node:dgram')
     Socket.prototype.close = () => undefined
     setImmediate(() => { throw new TypeError(message) })`,
-  'throws again and again': `setInterval(() => { throw new TypeError(message) }, 1)`,
 }
 
 interface Line {

@@ -1,0 +1,60 @@
+import t from 'tap'
+import { limitLines } from '../src/limited-logger.ts'
+import { createLogger } from '../src/logger.ts'
+
+function setUp() {
+  const lines: Record<string, unknown>[] = []
+  const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
+  let nowUs = 0
+  const log = limitLines(logger, { nowUs: () => nowUs })
+  return { log, lines, passSec: (sec: number) => void (nowUs += sec * 1e6) }
+}
+
+t.test('of a kind of line five are written at once, then one a second with a count', async (t) => {
+  const { log, lines, passSec } = setUp()
+  for (let call = 0; call < 100; call++) log.warn({ call }, `encoder rejected: reason ${call}`)
+  t.equal(lines.length, 5)
+  passSec(1)
+  for (let call = 0; call < 100; call++) log.warn({}, 'encoder rejected: Token expired')
+  t.equal(lines.length, 6)
+  t.match(lines[5], { unlogged: 95, msg: 'encoder rejected: Token expired', level: 40 })
+  passSec(60)
+  for (let call = 0; call < 3; call++) log.warn({}, 'encoder rejected: Token expired')
+  t.match(lines[6], { unlogged: 99 })
+  t.notOk('unlogged' in lines[7]!)
+  t.equal(lines.length, 9)
+})
+
+t.test('streams, levels and other words are kinds of their own', async (t) => {
+  const { log, lines } = setUp()
+  const [one, two] = [log.child({ stream_id: 'one' }), log.child({ stream_id: 'two' })]
+  for (let call = 0; call < 20; call++) {
+    one.info({}, 'encoder connected')
+    one.warn({}, `Key frames are ${call} s apart`)
+    two.info({}, 'encoder connected')
+    log.error({}, 'request failed')
+  }
+  t.equal(lines.length, 20)
+  t.match(lines[2], { stream_id: 'two', msg: 'encoder connected' })
+})
+
+t.test('an hour of a loop of connections leaves two lines a second', async (t) => {
+  const { log, lines, passSec } = setUp()
+  const stream = log.child({ stream_id: 'studio' })
+  for (let call = 0; call < 36_000; call++) {
+    stream.info({ remote: '192.0.2.1:5000' }, 'encoder connected')
+    stream.info({ reason: 'shutdown' }, 'encoder gone')
+    passSec(0.1)
+  }
+  t.ok(lines.length <= 2 * (3600 + 5), `${lines.length} of 72000`)
+  const left = lines.reduce((sum, { unlogged = 0 }) => sum + (unlogged as number), 0)
+  t.ok(lines.length + left > 71_900, 'and all are counted')
+})
+
+t.test('kinds without end do not fill the memory', async (t) => {
+  const { log, lines } = setUp()
+  for (let id = 0; id < 5000; id++) log.child({ stream_id: String(id) }).info({}, 'stream started')
+  t.equal(lines.length, 5000)
+  for (let call = 0; call < 20; call++) log.child({ stream_id: '4999' }).info({}, 'stream started')
+  t.equal(lines.length, 5004, 'and the newest are remembered')
+})
