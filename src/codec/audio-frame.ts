@@ -25,6 +25,9 @@ export interface AudioFrameHeader {
 /** @returns the header at `at`; undefined where there is none, or not all of it */
 export type DecodeAudioFrameHeader = (bytes: Buffer, at: number) => AudioFrameHeader | undefined
 
+/** By chance 8 KiB of payload imitate two headers of MPEG audio, the shortest sync word there is. */
+const MAX_IMITATIONS = 8
+
 /**
  * Finds the first frame of a stretch of audio that may begin within one. Sync words also occur in payload, so a header
  * counts only if one of the same format stands where its frame ends, or if its frame is the whole stretch.
@@ -33,12 +36,14 @@ export function findAudioFrame(
   bytes: Buffer,
   decode: DecodeAudioFrameHeader,
 ): AudioFrameHeader | undefined {
-  for (let at = 0; at < bytes.length; at++) {
+  let imitations = 0
+  for (let at = 0; at < bytes.length && imitations < MAX_IMITATIONS; at++) {
     const header = decode(bytes, at)
     if (header === undefined) continue
     if (at === 0 && header.sizeBytes === bytes.length) return header
     const next = decode(bytes, at + header.sizeBytes)
     if (next !== undefined && isSameFormat(header, next)) return header
+    imitations++
   }
   return undefined
 }

@@ -30,7 +30,11 @@ export function inspectH264AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
   let recoveryFrames: number | undefined
   let closedCaptions = false
   let slice: Buffer | undefined
+  let nalUnits = 0
+  let nalBytes = 0
   for (const nal of nalHeads(chunks, bytesWanted)) {
+    nalUnits++
+    nalBytes += nal.length
     const type = nal[0]! & 0x1f
     if (type === NalType.SPS || type === NalType.PPS) {
       if (nal.length === MAX_GATHERED_BYTES) continue
@@ -54,6 +58,8 @@ export function inspectH264AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
     decodableLeading: false,
     startsPicture,
     closedCaptions,
+    nalUnits,
+    nalBytes,
     parameterSets,
     slice,
   }

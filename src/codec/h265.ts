@@ -43,7 +43,11 @@ export function inspectH265AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
   let recoveryPictures: number | undefined
   let closedCaptions = false
   let slice: Buffer | undefined
+  let nalUnits = 0
+  let nalBytes = 0
   for (const nal of nalHeads(chunks, bytesWanted)) {
+    nalUnits++
+    nalBytes += nal.length
     const type = nalType(nal[0]!)
     const kind = PARAMETER_SETS[type]
     if (!isBaseLayer(nal)) continue
@@ -68,6 +72,8 @@ export function inspectH265AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
     decodableLeading: type === NalType.RADL_N || type === NalType.RADL_R,
     startsPicture,
     closedCaptions,
+    nalUnits,
+    nalBytes,
     parameterSets,
     slice,
   }

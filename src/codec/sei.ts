@@ -19,6 +19,9 @@ export interface SeiMessage {
   readonly payload: Buffer
 }
 
+/** An encoder sends fewer than ten, before each picture. */
+const MAX_MESSAGES = 32
+
 /** @param body  the NAL unit behind its header, emulation prevention bytes still in it */
 export function* seiMessages(body: Uint8Array): Generator<SeiMessage, void, undefined> {
   const bytes = unescapeNal(body)
@@ -32,7 +35,7 @@ export function* seiMessages(body: Uint8Array): Generator<SeiMessage, void, unde
     return value + (bytes[at++] ?? 0)
   }
   // rbsp_trailing_bits take the last byte.
-  while (at < bytes.length - 1) {
+  for (let count = 0; count < MAX_MESSAGES && at < bytes.length - 1; count++) {
     const type = readRun()
     const sizeBytes = readRun()
     yield { type, payload: bytes.subarray(at, at + sizeBytes) }

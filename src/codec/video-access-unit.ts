@@ -16,6 +16,10 @@ export interface VideoAccessUnit {
   readonly startsPicture: boolean
   /** CEA-608 or CEA-708 captions come along. */
   readonly closedCaptions: boolean
+  /** NAL units that were read, the first slice included. */
+  readonly nalUnits: number
+  /** Bytes of them that were gathered. */
+  readonly nalBytes: number
   /** In the order sent. */
   readonly parameterSets: readonly ParameterSet[]
   /** Head of the first slice with its NAL header. */

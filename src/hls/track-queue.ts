@@ -45,6 +45,9 @@ export class TrackQueue {
   #taken = 0
   #latestTicks = -Infinity
   #reorderTicks = 0
+  /** Stretch that `isPast` was asked of last, and how many entries are known not to lie behind it. */
+  #asked: Stretch | undefined
+  #examined = 0
   /** A decoder that was given all units so far can go on with the next. */
   #unbroken = false
 
@@ -75,12 +78,19 @@ export class TrackQueue {
 
   /** All units of the stretch are there: one that lies behind it came. */
   isPast(stretch: Stretch): boolean {
-    return this.#entries.some((entry) => this.#place(entry, stretch) === 'behind')
+    if (this.#asked !== stretch) this.#examined = 0
+    this.#asked = stretch
+    // Asked with each unit that comes: what was looked at before is not looked at again.
+    for (; this.#examined < this.#entries.length; this.#examined++) {
+      if (this.#place(this.#entries[this.#examined]!, stretch) === 'behind') return true
+    }
+    return false
   }
 
   /** @returns the units of a stretch; a video track begins at a random access point, and again after a loss or gap */
   take(stretch: Stretch): QueuedUnit[] {
     if (stretch.discontinuity) this.#unbroken = false
+    this.#asked = undefined
     const end = this.#entries.findIndex((entry) => this.#place(entry, stretch) === 'behind')
     const due = this.#entries.splice(0, end < 0 ? this.#entries.length : end)
     const taken = due.filter((entry) => {
@@ -98,6 +108,7 @@ export class TrackQueue {
   clear(): void {
     this.#dropped += this.#entries.length
     this.#entries = []
+    this.#asked = undefined
     this.#sizeBytes = 0
     this.#unbroken = false
   }

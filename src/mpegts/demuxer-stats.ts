@@ -25,6 +25,11 @@ export class DemuxerStats {
   /** Valid sections, repetitions included. */
   patSections = 0
   pmtSections = 0
+  /** Sections of whatever table, with their bytes; not those of the wrong syntax. */
+  sections = 0
+  sectionBytes = 0
+  /** Changes of PAT and PMT that came sooner after others than packets paid for; passed over. */
+  unpaidTables = 0
   /** Sections whose checksum is wrong; dropped. */
   psiCrcErrors = 0
   /** Of splice information, valid ones, repetitions included. */
@@ -35,6 +40,11 @@ export class DemuxerStats {
   /** PES packets that left as units. */
   units = 0
   damagedUnits = 0
+  /** NAL units that were read to learn what a unit is, and their bytes. */
+  nalUnits = 0
+  nalBytes = 0
+  /** Transport packets by which units left larger than they came. */
+  addedPackets = 0
   /** PES packets without a readable header; dropped. */
   malformedPes = 0
   /** PES packets without a PTS: they take the time of the one before, or are dropped where there is none. */

@@ -77,7 +77,7 @@ export class Demuxer {
 
   /** @param options.program  which to carry; the first that has video unless told */
   constructor({ program = 'first' }: { readonly program?: ProgramChoice } = {}) {
-    this.#selector = new ProgramSelector(program)
+    this.#selector = new ProgramSelector(program, this.#stats)
     this.#updateRoutes()
   }
 
@@ -254,6 +254,8 @@ export class Demuxer {
     const isSplice = section[0] === SPLICE_INFO_TABLE_ID
     const fields = decodeSection(section)
     if (fields === undefined && !isSplice) return
+    this.#stats.sections++
+    this.#stats.sectionBytes += section.length
     if (crc32Mpeg2(section) !== 0) {
       this.#stats.psiCrcErrors++
       return

@@ -8,6 +8,7 @@ import type { PesUnit } from './demuxer-output.ts'
 import type { DemuxerStats } from './demuxer-stats.ts'
 import { inspectUnit } from './inspect-unit.ts'
 import { areSameParameters } from './layout.ts'
+import { PACKET_BYTES } from './packet.ts'
 import { elementaryBytes, findPesHeader, type PesHeader } from './pes.ts'
 import { PesAssembler, type RawPes } from './pes-assembler.ts'
 import { replacePesPayload } from './pes-packetizer.ts'
@@ -77,6 +78,8 @@ export class ElementaryStream {
     if (content === undefined) return undefined
     this.#stats.units++
     if (content.damaged) this.#stats.damagedUnits++
+    const addedBytes = content.sizeBytes - pes.sizeBytes
+    if (addedBytes > 0) this.#stats.addedPackets += addedBytes / PACKET_BYTES
     return {
       track: this.#track,
       chunks: content.chunks,
@@ -94,6 +97,10 @@ export class ElementaryStream {
   #inspect(pes: RawPes, headerBytes: number): UnitContent {
     const unit = elementaryBytes(pes.chunks, headerBytes)
     const { codec, parameters, picture } = inspectUnit(this.#track.codec, unit)
+    if (picture !== undefined) {
+      this.#stats.nalUnits += picture.nalUnits
+      this.#stats.nalBytes += picture.nalBytes
+    }
     // What a damaged unit says of itself may be damage.
     if (!pes.damaged) this.#learn(codec, parameters, picture?.closedCaptions)
     if (picture === undefined || this.#video === undefined)

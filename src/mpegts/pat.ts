@@ -12,7 +12,7 @@ export const PAT_TABLE_ID = 0x00
 
 const ENTRY_BYTES = 4
 
-/** Sections that are read: 8 x 253 programs. Any may change, and the whole table is read again with it. */
+/** Sections that are read: 8 x 253 programs. Where one changes, the whole table is read again. */
 const MAX_SECTIONS = 8
 
 /** Program number 0 names the network information table, which is no program. */
@@ -42,8 +42,14 @@ export class ProgramList {
   #version = 0
   #lastSectionNumber = 0
 
-  /** @returns all programs, where this section completed or changed the table */
-  push(section: SectionFields): ProgramAssociation[] | undefined {
+  /**
+   * @param pay  whether the reading of so many programs is paid for; where not, the section is as if it had not come
+   * @returns all programs, where this section completed or changed the table
+   */
+  push(
+    section: SectionFields,
+    pay: (programs: number) => boolean,
+  ): ProgramAssociation[] | undefined {
     const { version, sectionNumber, body } = section
     const lastSectionNumber = Math.min(section.lastSectionNumber, MAX_SECTIONS - 1)
     if (sectionNumber > lastSectionNumber) return undefined
@@ -55,10 +61,18 @@ export class ProgramList {
     const isRepeated = this.#bodies.get(sectionNumber)?.equals(body) === true
     const isWhole = this.#bodies.size === lastSectionNumber + 1
     if (isRepeated && isWhole) return undefined
-    this.#bodies.set(sectionNumber, body)
     // One that comes round again says that those not seen by now are not sent.
-    if (this.#bodies.size <= lastSectionNumber && !isRepeated) return undefined
+    const seen = this.#bodies.size + (this.#bodies.has(sectionNumber) ? 0 : 1)
+    const isUnfinished = seen <= lastSectionNumber && !isRepeated
+    if (!isUnfinished && !pay(this.#countEntries() + body.length / ENTRY_BYTES)) return undefined
+    this.#bodies.set(sectionNumber, body)
+    if (isUnfinished) return undefined
     const inOrder = [...this.#bodies].toSorted(([a], [b]) => a - b)
     return inOrder.flatMap(([, each]) => decodePat(each))
+  }
+  #countEntries(): number {
+    let bytes = 0
+    for (const { length } of this.#bodies.values()) bytes += length
+    return bytes / ENTRY_BYTES
   }
 }

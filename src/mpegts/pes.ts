@@ -99,15 +99,9 @@ function* payloads(chunks: readonly Buffer[]): Generator<Buffer, void, undefined
  * @param chunks  the PES as whole transport packets
  */
 export function findPesHeader(chunks: readonly Buffer[]): PesHeader | undefined {
-  const gathered: Buffer[] = []
-  let length = 0
-  for (const payload of payloads(chunks)) {
-    gathered.push(payload)
-    length += payload.length
-    const header = decodePesHeader(gathered.length === 1 ? payload : Buffer.concat(gathered))
-    if (header !== undefined || length >= MAX_HEADER_BYTES) return header
-  }
-  return undefined
+  const [first] = payloads(chunks)
+  if (first === undefined) return undefined
+  return decodePesHeader(first) ?? decodePesHeader(firstBytes(payloads(chunks), MAX_HEADER_BYTES))
 }
 
 /**
