@@ -9,6 +9,8 @@ import { measureHttp } from './http/measure.ts'
 import { formatHttp } from './http/report.ts'
 import { availableReceivers, measureIngest } from './ingest/measure.ts'
 import { formatIngest } from './ingest/report.ts'
+import { measureMediaCost } from './media-cost/measure.ts'
+import { formatMediaCost } from './media-cost/report.ts'
 import { measureMpegts } from './mpegts/measure.ts'
 import { formatMpegts } from './mpegts/report.ts'
 import { canReceive, measureSrt, RECEIVERS } from './srt/measure.ts'
@@ -19,12 +21,14 @@ import { measureLoss, NETWORKS } from './srt-loss/measure.ts'
 import { PEERS } from './srt-loss/peers.ts'
 import { formatLoss } from './srt-loss/report.ts'
 
-const USAGE = `usage: npm run bench -- [http | ingest | mpegts | srt | srt-flood | srt-loss] [--flag value …]
+const USAGE = `usage: npm run bench -- [http | ingest | media-cost | mpegts | srt | srt-flood | srt-loss] [--flag value …]
 
   http       a playlist and a segment of a live stream, delivered by Millrace and by nginx
              --mbit, --connections, --seconds (of a run), --rounds
   ingest     live streams received by Millrace, srt-live-transmit and ffmpeg
              --publishers, --mbit (each), --seconds, --senders (processes that publish)
+  media-cost transport streams that cost more than their bytes, behind SRT
+             --mbit (10), --seconds (1, of CPU for each)
   mpegts     a file through demuxer, segmenter and playlist on one core, and through ffmpeg
              --mbit (2, 8 and 40), --rounds
   srt        streams received and thrown away, by our listener, a bare socket and srt-live-transmit
@@ -64,6 +68,13 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
     const results = []
     for (const name of availableReceivers()) results.push(await measureIngest(name, load))
     print(formatIngest(results))
+  },
+
+  'media-cost': async (flags) => {
+    const mbit = flags.number('mbit', 10)
+    print(`Media behind SRT at ${mbit} Mbit/s, ${busy()}`)
+    const load = { bitsPerSecond: mbit * 1e6, seconds: flags.number('seconds', 1) }
+    print(formatMediaCost(measureMediaCost(load)))
   },
 
   mpegts: async (flags) => {

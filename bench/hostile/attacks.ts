@@ -6,6 +6,7 @@
 import type { ServiceOptions } from '../support/service.ts'
 import { floodConclusions } from '../../test/hostile/attacks/conclusion-flood.ts'
 import { fillWaitingPlaces } from '../../test/hostile/attacks/waiting-places.ts'
+import { publishCostly } from '../../test/hostile/attacks/tables.ts'
 import type { Target } from '../../test/hostile/target.ts'
 
 export interface Attack extends ServiceOptions {
@@ -13,6 +14,14 @@ export interface Attack extends ServiceOptions {
   readonly seconds: number
   /** Bounded in itself, and over when the signal says so. */
   carryOut(target: Target, signal: AbortSignal): Promise<object>
+}
+
+/** Of test/hostile/attacks/costly-streams.ts: those that once cost the most. */
+const COSTLY = {
+  'tables-pat': 'PAT of 8 x 253 programs, one section changes',
+  'tables-pmt': 'PMT of one of 1000 programs, all carried',
+  'tiny-nal-units': 'NAL units of 3 bytes',
+  'tiny-segments': 'timestamps jump at each key frame, 24 renditions',
 }
 
 export const ATTACKS: readonly Attack[] = [
@@ -31,4 +40,10 @@ export const ATTACKS: readonly Attack[] = [
     seconds: 10,
     carryOut: fillWaitingPlaces,
   },
+  ...Object.entries(COSTLY).map(([name, stream]) => ({
+    name,
+    seconds: 20,
+    carryOut: (target: Target, signal: AbortSignal) =>
+      publishCostly(target, signal, { stream, megabitsPerSecond: 10 }),
+  })),
 ]

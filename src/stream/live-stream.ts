@@ -22,6 +22,8 @@ import { reportTrack, type StreamReport, type Warning } from './report.ts'
 import type { SequenceNumbers } from './sequence-starts.ts'
 import type { StopReason, StreamState } from './state.ts'
 import { SteadySound } from './steady-sound.ts'
+import { MADE_UNIT_US, workOfPackaging } from './work.ts'
+import { WorkBudget } from './work-budget.ts'
 
 /**
  * Events of a stream, in the words of the library. Each is told once the command or payload that caused it is done with,
@@ -60,6 +62,8 @@ export interface LiveStreamOptions {
   readonly reconnectGraceSec: number
   /** Payload that a publisher may send, in bits a second; any unless told. */
   readonly maxBitrateBps?: number
+  /** What its media may cost; one of its own unless told. */
+  readonly budget?: WorkBudget
 }
 
 /** A file of a stream as playback serves it. */
@@ -84,6 +88,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   passphrase: string | undefined
 
   readonly #options: LiveStreamOptions
+  readonly #budget: WorkBudget
   readonly #sound: SteadySound
   readonly #packager: Packager
   readonly #presentation: LivePresentation
@@ -115,6 +120,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     this.#options = options
     this.#freeSequence = options.sequenceStart ?? { media: 0, discontinuity: 0 }
     this.#startedAtMs = options.clock.wallMs()
+    this.#budget = options.budget ?? new WorkBudget(options.clock.nowUs())
     this.#sound = new SteadySound(options.tracks ?? 'compatible')
     this.#packager = new Packager(options)
     this.#presentation = new LivePresentation(options)
@@ -157,7 +163,9 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   publish(encoder: Encoder): Publication {
     return this.#command(() => {
       this.#dismiss('replaced')
-      const publication = new Publication(encoder, this.#options, {
+      this.#budget.restart()
+      const options = { ...this.#options, budget: this.#budget }
+      const publication = new Publication(encoder, options, {
         outputs: (outputs) =>
           this.#command(() => {
             this.#resume()
@@ -233,6 +241,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
         segments: this.#segments,
         segmentBytes: this.#segmentBytes,
         durationSec: this.#durationSec,
+        payloadsDropped: this.#budget.dropped,
         publishers: this.#publishers,
       },
       warnings: [...this.#warnings.values(), ...(this.#publication?.warnings ?? [])],
@@ -243,15 +252,16 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     const wallMs = this.#options.clock.wallMs()
     for (const output of outputs) {
       if (output.type === 'program') this.#tracks = output.program.tracks
-      for (const steady of this.#sound.push(output)) {
-        this.#take(this.#packager.push(steady, wallMs))
-      }
+      const steadied = this.#sound.push(output)
+      this.#budget.spend(Math.max(0, steadied.length - 1) * MADE_UNIT_US)
+      for (const steady of steadied) this.#take(this.#packager.push(steady, wallMs))
       if (output.type === 'program' && this.#sound.warning) this.#warn(this.#sound.warning)
     }
   }
 
   #take(outputs: readonly PackagerOutput[]): void {
     for (const output of outputs) {
+      this.#budget.spend(workOfPackaging(output))
       if (output.type === 'segment') this.#addSegment(output.segment)
       else if (output.type === 'renditions') this.#presentation.offer(output.renditions)
       else if (output.type === 'date-range') this.#addDateRange(output.dateRange)
@@ -285,10 +295,10 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   }
 
   #warn({ code, message }: Warning): void {
-    if (this.#warnings.has(code)) return
+    const isKnown = this.#warnings.has(code)
     const warning = { code, message }
     this.#warnings.set(code, warning)
-    this.#untold.push(() => this.emit('warning', warning))
+    if (!isKnown) this.#untold.push(() => this.emit('warning', warning))
   }
 
   #watchSource(nowUs: number): void {
@@ -301,7 +311,9 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     for (const warning of publication?.observe(figures, nowUs) ?? []) {
       this.#untold.push(() => this.emit('warning', warning))
     }
-    if (publication?.excess !== undefined) {
+    if (this.#budget.warning) this.#warn(this.#budget.warning)
+    if (this.#budget.isExhausted(nowUs)) this.#dismiss('too-costly')
+    else if (publication?.excess !== undefined) {
       this.#warn(publication.excess)
       this.#dismiss('bitrate-exceeded')
     } else if (publication?.silent === true && this.#state === 'STREAMING') {

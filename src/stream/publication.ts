@@ -3,14 +3,16 @@
  *
  * @module
  */
-import { Demuxer } from '../mpegts/demuxer.ts'
+import type { Clock } from '../clock.ts'
 import type { DemuxerOutput } from '../mpegts/demuxer-output.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import { BitrateLimit } from './bitrate-limit.ts'
 import { IngestDoctor, type PlaylistFigures } from './ingest-doctor.ts'
 import { LinkHealth } from './link-health.ts'
 import { MediaWatch } from './media-watch.ts'
+import { MeteredDemuxer } from './metered-demuxer.ts'
 import type { PublisherReport, Warning } from './report.ts'
+import type { WorkBudget } from './work-budget.ts'
 
 /** The far end of a publication, whatever carries it. */
 export interface Encoder {
@@ -23,8 +25,12 @@ export interface Encoder {
   close(): void
 }
 
-/** Why an encoder is gone: it said so, fell silent, was replaced by another, sent too much, or the stream stopped. */
-export type LeaveReason = 'shutdown' | 'timeout' | 'replaced' | 'bitrate-exceeded' | 'stopped'
+/**
+ * Why an encoder is gone: it said so, fell silent, was replaced by another, sent too much, made too much work, or the
+ * stream stopped.
+ */
+export type LeaveReason =
+  'shutdown' | 'timeout' | 'replaced' | 'bitrate-exceeded' | 'too-costly' | 'stopped'
 
 /** What a publication tells its stream. */
 export interface PublicationListener {
@@ -34,6 +40,9 @@ export interface PublicationListener {
 }
 
 export interface PublicationOptions {
+  readonly clock: Clock
+  /** Pays for the work that the media makes. */
+  readonly budget: WorkBudget
   /** A segment ends at the first key frame after this. */
   readonly segmentSec: number
   /** Which program to carry where the encoder does not say it; the first that has video unless told. */
@@ -49,7 +58,8 @@ export class Publication {
   readonly #bitrate: BitrateLimit
   readonly #media = new MediaWatch()
   readonly #doctor: IngestDoctor
-  readonly #demuxer: Demuxer
+  readonly #clock: Clock
+  readonly #demuxer: MeteredDemuxer
   readonly #listener: PublicationListener
   #ended = false
 
@@ -58,7 +68,8 @@ export class Publication {
     const program = encoder.program ?? options.program ?? 'first'
     this.#bitrate = new BitrateLimit(options.maxBitrateBps ?? Infinity)
     this.#doctor = new IngestDoctor({ program, segmentSec: options.segmentSec })
-    this.#demuxer = new Demuxer({ program })
+    this.#clock = options.clock
+    this.#demuxer = new MeteredDemuxer(program, options.budget)
     this.#listener = listener
   }
 
@@ -98,7 +109,7 @@ export class Publication {
   /** @param payload  the next bytes of the transport stream; kept until the PES unit they belong to is complete */
   push(payload: Buffer): void {
     if (this.#ended) return
-    const outputs = this.#demuxer.push(payload)
+    const outputs = this.#demuxer.push(payload, this.#clock.nowUs())
     for (const output of outputs) {
       this.#doctor.handle(output)
       this.#media.handle(output)

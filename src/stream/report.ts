@@ -85,6 +85,8 @@ export interface StreamTotals {
   readonly segments: number
   readonly segmentBytes: number
   readonly durationSec: number
+  /** SRT packets whose media was dropped, since it cost too much work. */
+  readonly payloadsDropped: number
   /** How often an encoder connected. */
   readonly publishers: number
 }

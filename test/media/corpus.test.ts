@@ -27,8 +27,9 @@ for (const mediaCase of Object.values(CORPUS).flat()) {
   t.test(`${mediaCase.name}: ${mediaCase.what}`, async (t) => {
     if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
     const { steps, originals } = await makeSource(mediaCase)
-    const { playlists, multivariants, warnings } = publish(steps, mediaCase.options)
+    const { playlists, multivariants, warnings, workUsed } = publish(steps, mediaCase.options)
     t.strictSame(warnings.toSorted(), (mediaCase.warnings ?? []).toSorted(), 'warnings')
+    t.ok(workUsed < 0.5, `${(workUsed * 100).toFixed(1)} % of the work it may make at once`)
 
     const expected = expectedPlaylists(mediaCase)
     t.strictSame([...playlists.keys()], [...expected.keys()], 'media playlists')

@@ -8,6 +8,7 @@ import { SegmentCache } from '../../src/hls/segment-cache.ts'
 import { readPesTimes } from '../../src/publisher/packet-times.ts'
 import { LiveStream, type LiveStreamOptions } from '../../src/stream/live-stream.ts'
 import type { Publication } from '../../src/stream/publication.ts'
+import { WorkBudget } from '../../src/stream/work-budget.ts'
 import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 import { parseM3u8 } from '../support/m3u8.ts'
 import type { Clip } from './clip.ts'
@@ -45,6 +46,8 @@ export interface Published {
   readonly multivariants: readonly string[]
   /** Codes, in the order in which they came up. */
   readonly warnings: readonly string[]
+  /** Of the work that media may make at once, the most that was ever used: 1 is all, and media is dropped. */
+  readonly workUsed: number
 }
 
 const PAYLOAD_BYTES = 1316
@@ -57,11 +60,13 @@ export function publish(steps: readonly Step[], options: PublishOptions = {}): P
   const { payloadBytes = PAYLOAD_BYTES, ...settings } = options
   let nowUs = 0
   const clock = { nowUs: () => nowUs, wallMs: () => Date.UTC(2026, 0, 1) + nowUs / 1000 }
+  const budget = new WatchedBudget(0)
   const stream = new LiveStream('corpus', {
     clock,
     ...{ epoch: 'e', cache: new SegmentCache({ maxBytes: 1e9 }) },
     ...{ segmentSec: 2, maxSegmentSec: 10, playlistSegments: 3 },
     ...{ lingerSec: 60, reconnectGraceSec: 120 },
+    budget,
     ...settings,
   })
   const warnings = new Set<string>()
@@ -97,7 +102,17 @@ export function publish(steps: readonly Step[], options: PublishOptions = {}): P
   stream.stop('api')
   viewer.look(nowUs / 1000)
   const { playlists, multivariants } = viewer
-  return { playlists, multivariants, warnings: [...warnings] }
+  return { playlists, multivariants, warnings: [...warnings], workUsed: budget.used }
+}
+
+class WatchedBudget extends WorkBudget {
+  readonly #allUs = this.balanceUs
+  used = 0
+
+  override spend(workUs: number): void {
+    super.spend(workUs)
+    this.used = Math.max(this.used, 1 - this.balanceUs / this.#allUs)
+  }
 }
 
 /** @returns when an encoder sends the byte at an offset: between two pictures at a steady rate, by their times */

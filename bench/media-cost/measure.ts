@@ -1,0 +1,118 @@
+/**
+ * What each costly stream of test/hostile/attacks takes behind SRT, in microseconds of CPU and in the nominal ones of
+ * src/stream/work.ts. Time passes as fast as the bitrate says, so seconds of a stream take less than that.
+ *
+ * @module
+ */
+import { readFileSync } from 'node:fs'
+import { SegmentCache } from '../../src/hls/segment-cache.ts'
+import { PACKET_BYTES } from '../../src/mpegts/packet.ts'
+import { PacedStream } from '../../src/publisher/paced-stream.ts'
+import { LiveStream } from '../../src/stream/live-stream.ts'
+import type { PublisherReport } from '../../src/stream/report.ts'
+import { WorkBudget } from '../../src/stream/work-budget.ts'
+import { COSTLY_STREAMS, payloadsOf } from '../../test/hostile/attacks/costly-streams.ts'
+
+export interface CostLoad {
+  readonly bitsPerSecond: number
+  /** Of CPU, for each stream. */
+  readonly seconds: number
+}
+
+export interface CostResult {
+  readonly name: string
+  /** CPU microseconds for each transport packet that arrived, used or dropped. */
+  readonly usPerPacket: number
+  /** Nominal microseconds, the same. */
+  readonly nominalUsPerPacket: number
+  /** Share of the payloads that were dropped. */
+  readonly dropped: number
+  readonly segmentsPerSecond: number
+  /** Entries of the playlist at the end. */
+  readonly listed: number
+}
+
+const PACKETS_PER_PAYLOAD = 7
+const TICK_US = 250_000
+const BATCH = 200
+
+/** @returns the clean stream first */
+export function measureMediaCost(load: CostLoad): CostResult[] {
+  const results = [measure('clean: demo.mpegts', demo(), load, undefined)]
+  for (const [name, make] of Object.entries(COSTLY_STREAMS)) {
+    const costly = make()
+    results.push(measure(name, payloadsOf(costly), load, costly.program))
+  }
+  return results
+}
+
+function measure(
+  name: string,
+  payloads: Iterator<Buffer>,
+  { bitsPerSecond, seconds }: CostLoad,
+  program: 'all' | undefined,
+): CostResult {
+  const payloadUs = (PACKETS_PER_PAYLOAD * PACKET_BYTES * 8 * 1e6) / bitsPerSecond
+  const budget = new WorkBudget(0)
+  let nowUs = 0
+  const stream = new LiveStream('cost', {
+    clock: { nowUs: () => nowUs, wallMs: () => nowUs / 1000 },
+    cache: new SegmentCache({ maxBytes: 256e6 }),
+    ...{ epoch: 'cost', segmentSec: 2, maxSegmentSec: 10, playlistSegments: 6 },
+    ...{ lingerSec: 60, reconnectGraceSec: Infinity, program, budget },
+  })
+  let segments = 0
+  stream.on('segment', () => segments++)
+  const connect = () =>
+    stream.publish({
+      lastHeardUs: 0,
+      report: () => ({}) as PublisherReport,
+      close: () => undefined,
+    })
+  let publication = connect()
+
+  /** @returns payloads and CPU microseconds */
+  const run = (cpuSec: number) => {
+    let [pushed, cpuUs, tickedUs] = [0, 0, nowUs]
+    while (cpuUs < cpuSec * 1e6 && pushed < 1e6) {
+      const batch = Array.from({ length: BATCH }, () => payloads.next().value as Buffer)
+      const before = process.cpuUsage()
+      for (const payload of batch) {
+        nowUs += payloadUs
+        publication.push(payload)
+        if (nowUs - tickedUs < TICK_US) continue
+        tickedUs = nowUs
+        stream.tick()
+        if (stream.encoder === undefined) publication = connect()
+      }
+      const { user, system } = process.cpuUsage(before)
+      cpuUs += user + system
+      pushed += batch.length
+    }
+    return { pushed, cpuUs }
+  }
+  run(seconds / 3)
+  const before = { segments, nowUs, dropped: budget.dropped, spentUs: budget.spentUs }
+  const { pushed, cpuUs } = run(seconds)
+  const packets = pushed * PACKETS_PER_PAYLOAD
+  const playlist = stream.file('playlist.m3u8')?.bytes.toString() ?? ''
+  stream.stop('api')
+  stream.discard()
+  return {
+    name,
+    usPerPacket: cpuUs / packets,
+    nominalUsPerPacket: (budget.spentUs - before.spentUs) / packets,
+    dropped: (budget.dropped - before.dropped) / pushed,
+    segmentsPerSecond: (segments - before.segments) / ((nowUs - before.nowUs) / 1e6),
+    listed: playlist.match(/\.ts$/gm)?.length ?? 0,
+  }
+}
+
+/** The clip for ever, without a jump. */
+function* demo(): Generator<Buffer, never> {
+  const clip = readFileSync('fixtures/demo.mpegts')
+  const stream = new PacedStream()
+  for (;;) {
+    for (const { payload } of [...stream.push(clip), ...stream.rewind()]) yield payload
+  }
+}

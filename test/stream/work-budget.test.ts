@@ -1,0 +1,62 @@
+/** What the media of a stream may cost, and what becomes of it when it costs more. */
+import t from 'tap'
+import { WorkBudget } from '../../src/stream/work-budget.ts'
+
+const PAYLOAD_BYTES = 1316
+const SECOND_US = 1_000_000
+
+t.test('a stream begins with work for 0.1 s, and earns no more than that by waiting', async (t) => {
+  const budget = new WorkBudget(0)
+  t.equal(budget.balanceUs, 100_000)
+  budget.admit(PAYLOAD_BYTES, 3600 * SECOND_US)
+  t.equal(budget.balanceUs, 100_000)
+})
+
+t.test('each byte and each second earn work', async (t) => {
+  const budget = new WorkBudget(0)
+  budget.spend(50_000)
+  t.ok(budget.admit(0, SECOND_US))
+  t.equal(budget.balanceUs, 60_000, '10 ms a second')
+  t.ok(budget.admit(188_000, SECOND_US))
+  t.equal(budget.balanceUs, 62_700, '2.7 us a transport packet')
+})
+
+t.test('payloads are dropped in one piece: until 20 ms of work may be done again', async (t) => {
+  const budget = new WorkBudget(0)
+  budget.spend(106_000)
+  t.notOk(budget.admit(0, 0))
+  t.notOk(budget.admit(0, 2 * SECOND_US), 'the balance is 14 ms')
+  t.ok(budget.admit(0, 3 * SECOND_US), 'it is 24 ms')
+  t.equal(budget.dropped, 2)
+  t.match(budget.warning, { code: 'INGEST_TOO_COSTLY', message: /^2 packets dropped/ })
+  t.ok(budget.warning!.message.length <= 160, 'an operator reads it at a glance')
+})
+
+t.test('dropping for 10 s exhausts it, whatever is used in between', async (t) => {
+  const budget = new WorkBudget(0)
+  let exhaustedSec: number | undefined
+  for (let ms = 0; ms < 20_000 && exhaustedSec === undefined; ms += 10) {
+    if (budget.admit(PAYLOAD_BYTES, ms * 1000)) budget.spend(50_000)
+    if (budget.isExhausted(ms * 1000)) exhaustedSec = ms / 1000
+  }
+  t.ok(exhaustedSec !== undefined && exhaustedSec >= 10 && exhaustedSec < 13, `${exhaustedSec} s`)
+})
+
+t.test('an episode ends when nothing is dropped for 5 s, or a publisher begins', async (t) => {
+  const budget = new WorkBudget(0)
+  const dropAt = (sec: number) => {
+    budget.spend(budget.balanceUs + 1_000_000)
+    t.notOk(budget.admit(0, sec * SECOND_US))
+  }
+  t.notOk(budget.isExhausted(0), 'nothing was dropped')
+  for (const sec of [0, 4, 8]) dropAt(sec)
+  t.notOk(budget.isExhausted(9 * SECOND_US), '8 s')
+  dropAt(14)
+  t.notOk(budget.isExhausted(14 * SECOND_US), '6 s later: another episode')
+  for (const sec of [18, 22, 25]) dropAt(sec)
+  t.ok(budget.isExhausted(25 * SECOND_US), '11 s')
+  budget.restart()
+  t.notOk(budget.isExhausted(25 * SECOND_US))
+  dropAt(26)
+  t.notOk(budget.isExhausted(26 * SECOND_US))
+})
