@@ -303,7 +303,7 @@ t.test('a service drops what costs too much, and serves the others', async (t) =
     ...service,
   }
   const figures = await publishCostly(target, AbortSignal.timeout(2000), {
-    stream: 'splices of 9 descriptors',
+    stream: 'a unit a packet, sequence parameter sets in turn',
     megabitsPerSecond: 6,
     streamId: 'costly',
   })
