@@ -14,7 +14,13 @@ export type {
   PlaylistSegment,
   Variant,
 } from './playlist.ts'
-export { SegmentCache, type SegmentCacheStats, type SegmentOwner } from './segment-cache.ts'
+export type { WindowSize } from './memory-share.ts'
+export {
+  SegmentCache,
+  type SegmentCacheStats,
+  type SegmentOwner,
+  type ShortageCounters,
+} from './segment-cache.ts'
 export type { Segment } from './segment.ts'
 export {
   Segmenter,

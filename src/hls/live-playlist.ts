@@ -7,11 +7,12 @@ import type { Track } from '../mpegts/track.ts'
 import { BitrateMeter } from './bitrate.ts'
 import { formatMediaPlaylist } from './playlist-format.ts'
 import type { DateRange, PlaylistSegment } from './playlist.ts'
+import type { WindowSize } from './memory-share.ts'
 import type { SegmentCache, SegmentOwner } from './segment-cache.ts'
 import type { Segment } from './segment.ts'
 
 /** RFC 8216 6.2.2: no segment leaves while fewer target durations than this remain. */
-const LEAST_TARGET_DURATIONS = 3
+const MIN_TARGET_DURATIONS = 3
 
 /** Each may be 8 KiB of text, in every version of the playlist. */
 const MOST_DATE_RANGES = 64
@@ -25,6 +26,8 @@ export interface LivePlaylistOptions {
   readonly playlistSegments: number
   /** In whose name the cache holds the segments, and who is asked to list less; the playlist itself unless told. */
   readonly owner?: SegmentOwner
+  /** Its window is that of this playlist, which lists each segment number first. */
+  readonly leader?: LivePlaylist
 }
 
 /** A playlist as it is now. */
@@ -50,7 +53,9 @@ interface Entry {
   readonly mediaSequence: number
   /** EXT-X-DISCONTINUITY-SEQUENCE of a playlist that starts with it. */
   readonly discontinuitySequence: number
-  readonly segment: PlaylistSegment
+  /** Of the media, whether there is room for it or not. */
+  readonly sizeBytes: number
+  readonly segment: PlaylistSegment & { gap: boolean }
   /** Of the longest playlist that listed it. */
   longestPlaylistSec: number
 }
@@ -125,29 +130,50 @@ export class LivePlaylist implements SegmentOwner {
     }
   }
 
-  /** Bytes of a segment that is listed or still owed. */
+  get windowSize(): WindowSize {
+    const { length } = this.#entries
+    if (length === 0) return { minBytes: 0, wantedBytes: 0 }
+    const averageBytes = this.#entries.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) / length
+    const averageSec = this.#durationSec / length
+    const minSegments = Math.ceil((MIN_TARGET_DURATIONS * this.#targetDurationSec) / averageSec)
+    const segments = Math.max(minSegments, this.#options.playlistSegments)
+    return {
+      minBytes: Math.ceil(averageBytes * minSegments),
+      wantedBytes: Math.ceil(averageBytes * segments),
+    }
+  }
+
+  /** Bytes of a segment that is listed or retained. */
   segment(uri: string): Buffer | undefined {
     return this.#options.cache.get(this.#owner, uri)
   }
 
   append(segment: Segment, nowMs: number): void {
-    const { cache, playlistSegments } = this.#options
     const { uri, bytes, durationSec, programDateTimeMs, discontinuity } = segment
-    const gap = bytes.length === 0 || !cache.put(this.#owner, uri, { bytes, nowMs })
     this.#targetDurationSec = segment.targetDurationSec
-    this.#entries.push({
+    const entry: Entry = {
       mediaSequence: segment.mediaSequence,
       discontinuitySequence: segment.discontinuitySequence - (discontinuity ? 1 : 0),
-      segment: { uri, durationSec, programDateTimeMs, discontinuity, gap },
+      sizeBytes: bytes.length,
+      segment: { uri, durationSec, programDateTimeMs, discontinuity, gap: true },
       longestPlaylistSec: 0,
-    })
-    while (this.#entries.length > playlistSegments && this.shrink(nowMs));
+    }
+    this.#entries.push(entry)
+    // What it makes superfluous leaves the window first, so that its room can be taken.
+    this.roll(nowMs)
+    entry.segment.gap =
+      bytes.length === 0 || !this.#options.cache.put(this.#owner, uri, { bytes, nowMs })
     const playlistSec = this.#durationSec
-    for (const entry of this.#entries) {
-      entry.longestPlaylistSec = Math.max(entry.longestPlaylistSec, playlistSec)
+    for (const each of this.#entries) {
+      each.longestPlaylistSec = Math.max(each.longestPlaylistSec, playlistSec)
     }
     this.#describe(segment)
     this.#media = undefined
+  }
+
+  /** Lists no more than its window, as far as RFC 8216 6.2.2 permits. */
+  roll(nowMs: number): void {
+    while (this.#exceedsWindow && this.shrink(nowMs));
   }
 
   /** Those listed, in the order in which they were added. */
@@ -180,11 +206,11 @@ export class LivePlaylist implements SegmentOwner {
     const oldest = this.#entries[0]
     if (oldest === undefined) return false
     const { uri, durationSec } = oldest.segment
-    const leastSec = LEAST_TARGET_DURATIONS * this.#targetDurationSec
+    const leastSec = MIN_TARGET_DURATIONS * this.#targetDurationSec
     if (this.#durationSec - durationSec < leastSec) return false
     this.#entries.shift()
-    const owedSec = durationSec + oldest.longestPlaylistSec
-    this.#options.cache.retire(this.#owner, uri, nowMs + owedSec * 1000)
+    const retainedSec = durationSec + oldest.longestPlaylistSec
+    this.#options.cache.retain(this.#owner, uri, nowMs + retainedSec * 1000)
     this.#removeDateRanges()
     this.#media = undefined
     return true
@@ -194,6 +220,14 @@ export class LivePlaylist implements SegmentOwner {
   discard(): void {
     this.#options.cache.discard(this.#owner)
     this.#entries = []
+  }
+
+  get #exceedsWindow(): boolean {
+    const { leader, playlistSegments } = this.#options
+    const [oldest] = this.#entries
+    return leader === undefined
+      ? this.#entries.length > playlistSegments
+      : oldest !== undefined && oldest.mediaSequence < (leader.mediaSequence ?? 0)
   }
 
   get #durationSec(): number {

@@ -9,6 +9,7 @@ import { describePresentation } from './multivariant.ts'
 import { formatMultivariantPlaylist } from './playlist-format.ts'
 import type { DateRange } from './playlist.ts'
 import { playlistUri, type RenditionName } from './rendition.ts'
+import type { WindowSize } from './memory-share.ts'
 import type { SegmentOwner } from './segment-cache.ts'
 import type { Segment } from './segment.ts'
 
@@ -27,7 +28,7 @@ export class LivePresentation implements SegmentOwner {
   /** Undefined where the text must be rendered anew. */
   #multivariant: RenderedPlaylist | undefined
 
-  constructor(options: Omit<LivePlaylistOptions, 'owner'>) {
+  constructor(options: Omit<LivePlaylistOptions, 'owner' | 'leader'>) {
     this.#options = { ...options, owner: this }
     this.#playlists.set(playlistUri('main'), new LivePlaylist(this.#options))
   }
@@ -67,7 +68,15 @@ export class LivePresentation implements SegmentOwner {
     return this.#multivariant
   }
 
-  /** Bytes of a segment that is listed or still owed. */
+  get windowSize(): WindowSize {
+    const sizes = [...this.#playlists.values()].map(({ windowSize }) => windowSize)
+    return {
+      minBytes: sizes.reduce((sum, { minBytes }) => sum + minBytes, 0),
+      wantedBytes: sizes.reduce((sum, { wantedBytes }) => sum + wantedBytes, 0),
+    }
+  }
+
+  /** Bytes of a segment that is listed or retained. */
   segment(uri: string): Buffer | undefined {
     return this.#options.cache.get(this, uri)
   }
@@ -97,12 +106,9 @@ export class LivePresentation implements SegmentOwner {
 
   /** Windows shrink together: the oldest number leaves all of them. */
   shrink(nowMs: number): boolean {
-    const playlists = [...this.#playlists.values()]
-    const oldest = Math.min(...playlists.map(({ mediaSequence = Infinity }) => mediaSequence))
-    const shrunk = playlists
-      .filter(({ mediaSequence }) => mediaSequence === oldest)
-      .filter((playlist) => playlist.shrink(nowMs))
-    return shrunk.length > 0
+    if (!this.#main.shrink(nowMs)) return false
+    for (const playlist of this.#playlists.values()) playlist.roll(nowMs)
+    return true
   }
 
   /** Releases all segments. */
@@ -118,7 +124,7 @@ export class LivePresentation implements SegmentOwner {
     const uri = playlistUri(name)
     const known = this.#playlists.get(uri)
     if (known !== undefined) return known
-    const playlist = new LivePlaylist(this.#options)
+    const playlist = new LivePlaylist({ ...this.#options, leader: this.#main })
     for (const dateRange of this.#main.dateRanges) playlist.addDateRange(dateRange)
     this.#playlists.set(uri, playlist)
     return playlist

@@ -1,55 +1,79 @@
 /**
  * The only owner of segment bytes, shared by all streams, within one bound of memory.
  *
- * What a playlist lists, and what is owed after it left the playlist (RFC 8216 6.2.2), is never evicted. Since a
- * segment is owed for about as long as it was listed, all segments listed together may take only a part of the memory:
- * beyond it, the playlists with the most bytes are asked to list less.
+ * What a playlist lists is never evicted. What left it is retained for its own duration and that of the longest playlist
+ * that listed it (RFC 8216 6.2.2), as far as memory goes. Where it does not suffice for all:
+ *
+ * 1. A stream whose whole window is within its fair share keeps it; the window of any other shrinks to that share, at
+ *    most to the shortest that there may be.
+ * 2. What is retained is released early, oldest first, from the stream that holds most.
+ * 3. Then a stream that lists more than its fair share gets gaps.
  *
  * @module
  */
 import { LRUCache } from 'lru-cache'
+import { LISTED_SHARE, shareMemory, type MemoryShares, type WindowSize } from './memory-share.ts'
 
-/** A playlist whose segments are in the cache. */
+/** A playlist, or several in step, whose segments are in the cache. */
 export interface SegmentOwner {
-  /** Takes the oldest segment out of the playlist and retires it; false where the playlist cannot spare it. */
+  readonly windowSize: WindowSize
+  /** Takes the oldest segment out of the window and retains it; false where the window cannot be shorter. */
   shrink(nowMs: number): boolean
 }
 
-export interface SegmentCacheStats {
+/** Segments that memory did not suffice for. Counters only go up. */
+export interface ShortageCounters {
+  /** Left their playlist early, because the window had to shrink. */
+  readonly unlistedEarly: number
+  /** Released before the time that RFC 8216 6.2.2 asks for. */
+  readonly releasedEarly: number
+  /** Never stored: their playlist lists a gap. */
+  readonly refused: number
+}
+
+export interface SegmentCacheStats extends ShortageCounters {
   readonly maxBytes: number
   readonly bytes: number
   readonly listedBytes: number
+  /** What all streams would take with their whole windows. */
+  readonly neededBytes: number
   readonly segments: number
-  /** Segments for which there was no room. */
-  readonly refused: number
 }
 
 interface Entry {
   readonly owner: SegmentOwner
   readonly bytes: Buffer
-  /** From then on nobody is owed the segment; infinite while it is listed. */
-  owedUntilMs: number
 }
 
 /** What one owner has in the cache. */
 interface Holding {
-  /** Oldest first: owners retire in this order, so what is owed no more stands in front. */
-  readonly uris: Set<string>
+  readonly owner: SegmentOwner
+  readonly listed: Set<string>
+  /** Until when, by URI, in the order in which they left the window. */
+  readonly retained: Map<string, number>
+  readonly shortage: Counters
+  bytes: number
   listedBytes: number
+  windowSize: WindowSize
+  /** The window cannot shrink until it grows. */
+  shortest: boolean
 }
 
-/**
- * A segment is owed for its own duration and that of the playlist. So of a window of three segments, the least there may
- * be, three are in the list and four are owed, and this part of the memory is enough; a longer window needs less.
- */
-const LISTED_SHARE = 0.4
+type Counters = { -readonly [Name in keyof ShortageCounters]: number }
+
+const NOTHING: WindowSize = { minBytes: 0, wantedBytes: 0 }
+
+const NO_SHORTAGE: ShortageCounters = { unlistedEarly: 0, releasedEarly: 0, refused: 0 }
 
 /** Times are milliseconds of one clock that never goes back. */
 export class SegmentCache {
   readonly #entries: LRUCache<string, Entry>
   readonly #holdings = new Map<SegmentOwner, Holding>()
-  #totalListedBytes = 0
-  #refused = 0
+  readonly #shortage: Counters = { ...NO_SHORTAGE }
+  #listedBytes = 0
+  #wantedBytes = 0
+  /** Nothing that is retained expires before. */
+  #nextExpiryMs = Infinity
 
   constructor({ maxBytes }: { readonly maxBytes: number }) {
     this.#entries = new LRUCache({
@@ -62,10 +86,16 @@ export class SegmentCache {
     return {
       maxBytes: this.#entries.maxSize,
       bytes: this.#entries.calculatedSize,
-      listedBytes: this.#totalListedBytes,
+      listedBytes: this.#listedBytes,
+      neededBytes: Math.ceil(this.#wantedBytes / LISTED_SHARE),
       segments: this.#entries.size,
-      refused: this.#refused,
+      ...this.#shortage,
     }
+  }
+
+  /** What an owner had to do without since its first segment. */
+  shortageOf(owner: SegmentOwner): ShortageCounters {
+    return { ...(this.#holdings.get(owner)?.shortage ?? NO_SHORTAGE) }
   }
 
   /**
@@ -81,21 +111,19 @@ export class SegmentCache {
   ): boolean {
     if (this.#entries.has(uri))
       throw new Error(`${uri} is in the cache already: expected a URI of its own`)
-    const holding = this.#holdings.get(owner) ?? { uris: new Set(), listedBytes: 0 }
-    this.#release(holding, nowMs)
-    if (!this.#hasRoom(bytes.length)) {
-      for (const other of this.#holdings.values()) this.#release(other, nowMs)
-    }
+    const holding = this.#holding(owner)
+    holding.shortest = false
+    this.#resize(holding, owner.windowSize)
+    this.#releaseExpired(holding, nowMs)
     // Never let lru-cache make the room: it would evict what is listed.
-    if (!this.#hasRoom(bytes.length)) {
-      this.#refused++
+    if (!this.#makeRoom(holding, bytes.length, nowMs)) {
+      this.#count(holding, 'refused')
       return false
     }
-    this.#entries.set(uri, { owner, bytes, owedUntilMs: Infinity })
-    this.#holdings.set(owner, holding)
-    holding.uris.add(uri)
+    this.#entries.set(uri, { owner, bytes })
+    holding.listed.add(uri)
+    holding.bytes += bytes.length
     this.#addListed(holding, bytes.length)
-    this.#askToShrink(nowMs)
     return true
   }
 
@@ -104,54 +132,144 @@ export class SegmentCache {
     return entry?.owner === owner ? entry.bytes : undefined
   }
 
-  /** The owner's playlist does not list the segment any more; the oldest that it lists leaves first. */
-  retire(owner: SegmentOwner, uri: string, owedUntilMs: number): void {
-    const entry = this.#entries.peek(uri)
+  /** The owner's playlist does not list the segment any more. It stays until then, unless memory is short. */
+  retain(owner: SegmentOwner, uri: string, untilMs: number): void {
     const holding = this.#holdings.get(owner)
-    if (holding === undefined || entry?.owner !== owner || entry.owedUntilMs !== Infinity) return
-    entry.owedUntilMs = owedUntilMs
-    this.#addListed(holding, -entry.bytes.length)
+    if (holding?.listed.delete(uri) !== true) return
+    holding.retained.set(uri, untilMs)
+    this.#nextExpiryMs = Math.min(this.#nextExpiryMs, untilMs)
+    this.#addListed(holding, -this.#sizeOf(uri))
   }
 
-  /** Drops all segments of an owner, owed or not. */
+  /** Drops all segments of an owner, listed or retained. */
   discard(owner: SegmentOwner): void {
     const holding = this.#holdings.get(owner)
     if (holding === undefined) return
-    for (const uri of holding.uris) this.#entries.delete(uri)
+    for (const uri of [...holding.listed, ...holding.retained.keys()]) this.#entries.delete(uri)
     this.#addListed(holding, -holding.listedBytes)
+    this.#resize(holding, NOTHING)
     this.#holdings.delete(owner)
+  }
+
+  #holding(owner: SegmentOwner): Holding {
+    const known = this.#holdings.get(owner)
+    if (known !== undefined) return known
+    const holding: Holding = {
+      owner,
+      listed: new Set(),
+      retained: new Map(),
+      shortage: { ...NO_SHORTAGE },
+      bytes: 0,
+      listedBytes: 0,
+      windowSize: NOTHING,
+      shortest: false,
+    }
+    this.#holdings.set(owner, holding)
+    return holding
+  }
+
+  #resize(holding: Holding, size: WindowSize): void {
+    this.#wantedBytes += size.wantedBytes - holding.windowSize.wantedBytes
+    holding.windowSize = size
+  }
+
+  #addListed(holding: Holding, bytes: number): void {
+    holding.listedBytes += bytes
+    this.#listedBytes += bytes
+  }
+
+  #count(holding: Holding, counter: keyof Counters): void {
+    holding.shortage[counter]++
+    this.#shortage[counter]++
+  }
+
+  #sizeOf(uri: string): number {
+    return this.#entries.peek(uri)?.bytes.length ?? 0
   }
 
   #hasRoom(sizeBytes: number): boolean {
     return this.#entries.calculatedSize + sizeBytes <= this.#entries.maxSize
   }
 
-  /** Drops what nobody is owed any more. */
-  #release({ uris }: Holding, nowMs: number): void {
-    for (const uri of uris) {
-      const entry = this.#entries.peek(uri)
-      if (entry !== undefined && entry.owedUntilMs > nowMs) return
-      this.#entries.delete(uri)
-      uris.delete(uri)
-    }
+  #shrink(holding: Holding, nowMs: number): boolean {
+    const shrunk = holding.owner.shrink(nowMs)
+    if (shrunk) this.#count(holding, 'unlistedEarly')
+    return shrunk
   }
 
-  #addListed(holding: Holding, bytes: number): void {
-    holding.listedBytes += bytes
-    this.#totalListedBytes += bytes
-  }
-
-  /** The largest window gives first, as far as it can. */
-  #askToShrink(nowMs: number): void {
-    const budgetBytes = this.#entries.maxSize * LISTED_SHARE
-    if (this.#totalListedBytes <= budgetBytes) return
-    const largestFirst = [...this.#holdings].toSorted(
-      ([, a], [, b]) => b.listedBytes - a.listedBytes,
+  get #shares(): MemoryShares {
+    const { maxSize: maxBytes } = this.#entries
+    const allFit = this.#wantedBytes <= maxBytes * LISTED_SHARE
+    if (allFit) return { windowBytes: maxBytes, maxBytes }
+    return shareMemory(
+      [...this.#holdings.values()].map((it) => it.windowSize),
+      maxBytes,
     )
-    for (const [owner] of largestFirst) {
-      while (this.#totalListedBytes > budgetBytes) {
-        if (!owner.shrink(nowMs)) break
-      }
+  }
+
+  /** @returns false where the segment must become a gap */
+  #makeRoom(requester: Holding, sizeBytes: number, nowMs: number): boolean {
+    const shares = this.#shares
+    const { windowBytes, maxBytes } = shares
+    if (sizeBytes > maxBytes) return false
+    const exceeds = (bytes: number) => requester.listedBytes + sizeBytes > bytes
+    while (exceeds(Math.min(windowBytes, maxBytes)) && this.#shrink(requester, nowMs));
+    if (exceeds(maxBytes)) return false
+    if (this.#hasRoom(sizeBytes)) return true
+    this.#releaseAllExpired(nowMs)
+    while (!this.#hasRoom(sizeBytes)) {
+      const giver = this.#findGiver(shares)
+      if (giver === undefined) return false
+      this.#give(giver, shares, nowMs)
     }
+    return true
+  }
+
+  /** Who holds most of those that can do with less. */
+  #findGiver({ windowBytes }: MemoryShares): Holding | undefined {
+    let giver: Holding | undefined
+    for (const holding of this.#holdings.values()) {
+      if (giver !== undefined && holding.bytes <= giver.bytes) continue
+      const retains = holding.bytes > holding.listedBytes
+      const canShrink = !holding.shortest && holding.windowSize.wantedBytes > windowBytes
+      if (retains || canShrink) giver = holding
+    }
+    return giver
+  }
+
+  /** A window above its share shrinks; then the oldest segment that is retained goes. */
+  #give(holding: Holding, { windowBytes }: MemoryShares, nowMs: number): void {
+    if (holding.windowSize.wantedBytes > windowBytes) {
+      while (this.#shrink(holding, nowMs));
+      holding.shortest = true
+    }
+    const [oldest] = holding.retained.keys()
+    if (oldest === undefined) return
+    this.#release(holding, oldest)
+    this.#count(holding, 'releasedEarly')
+  }
+
+  /** Looks at all streams only where something may have expired: under pressure little does. */
+  #releaseAllExpired(nowMs: number): void {
+    if (nowMs < this.#nextExpiryMs) return
+    this.#nextExpiryMs = Infinity
+    for (const holding of this.#holdings.values()) {
+      this.#releaseExpired(holding, nowMs)
+      const [untilMs = Infinity] = holding.retained.values()
+      this.#nextExpiryMs = Math.min(this.#nextExpiryMs, untilMs)
+    }
+  }
+
+  #releaseExpired(holding: Holding, nowMs: number): void {
+    for (const [uri, untilMs] of holding.retained) {
+      if (untilMs > nowMs) return
+      this.#release(holding, uri)
+    }
+  }
+
+  #release(holding: Holding, uri: string): void {
+    holding.bytes -= this.#sizeOf(uri)
+    holding.retained.delete(uri)
+    this.#entries.delete(uri)
   }
 }

@@ -1,0 +1,163 @@
+/**
+ * Many live streams in one segment cache, in a time of their own: minutes of them run in milliseconds, and no segment
+ * takes memory, since all are views of the same bytes.
+ *
+ * @module
+ */
+import { LivePresentation } from '../../src/hls/live-presentation.ts'
+import { playlistUri, segmentUri, type RenditionName } from '../../src/hls/rendition.ts'
+import type { SegmentCache } from '../../src/hls/segment-cache.ts'
+import type { Segment } from '../../src/hls/segment.ts'
+
+/** What no segment here exceeds. */
+const BYTES = Buffer.alloc(64_000_000)
+
+export interface StreamPlan {
+  readonly mbps: number
+  /** 2 unless told. */
+  readonly segmentSec?: number
+  /** When it starts; 0 unless told. */
+  readonly fromSec?: number
+  /** When its encoder goes away, with its segments; never unless told. */
+  readonly untilSec?: number
+  /** 6 unless told. */
+  readonly playlistSegments?: number
+  /** The main one alone unless told; each has all of `mbps`. */
+  readonly renditions?: readonly RenditionName[]
+  /** Factor of the size of each segment, by its number; 1 unless told. */
+  readonly size?: (mediaSequence: number) => number
+}
+
+export interface ListedSegment {
+  readonly uri: string
+  readonly gap: boolean
+}
+
+/** One stream of the crowd. Figures are counted over all renditions since `restartCounts`. */
+export class CrowdStream {
+  readonly plan: Required<Omit<StreamPlan, 'untilSec'>> & { readonly untilSec: number }
+  readonly presentation: LivePresentation
+  segments = 0
+  gaps = 0
+  readonly #epoch: string
+  readonly #sizes = new Map<string, number>()
+  #next = 0
+
+  constructor(cache: SegmentCache, epoch: string, plan: StreamPlan) {
+    this.plan = {
+      ...{ segmentSec: 2, fromSec: 0, untilSec: Infinity, playlistSegments: 6 },
+      ...{ renditions: ['main'], size: () => 1 },
+      ...plan,
+    }
+    this.#epoch = epoch
+    const { playlistSegments } = this.plan
+    this.presentation = new LivePresentation({ cache, epoch, playlistSegments })
+    this.presentation.offer(this.plan.renditions)
+  }
+
+  /** When the next segment of each rendition is complete. */
+  get nextSec(): number {
+    const { fromSec, untilSec, segmentSec } = this.plan
+    const sec = fromSec + (this.#next + 1) * segmentSec
+    return sec > untilSec ? Infinity : sec
+  }
+
+  /** Bytes of what can be fetched. */
+  get heldBytes(): number {
+    for (const uri of this.#sizes.keys()) {
+      if (this.presentation.segment(uri) === undefined) this.#sizes.delete(uri)
+    }
+    return [...this.#sizes.values()].reduce((sum, size) => sum + size, 0)
+  }
+
+  /** Bytes of what can be fetched and is listed. */
+  get listedBytes(): number {
+    return this.plan.renditions
+      .flatMap((name) => this.listed(name))
+      .reduce((sum, { uri, gap }) => sum + (gap ? 0 : (this.#sizes.get(uri) ?? 0)), 0)
+  }
+
+  /** What the playlist of a rendition lists. */
+  listed(name: RenditionName = 'main'): ListedSegment[] {
+    const text = this.presentation.media(playlistUri(name))?.bytes.toString() ?? ''
+    const lines = text.split('\n')
+    return lines.flatMap((uri, index) =>
+      uri.endsWith('.ts')
+        ? [{ uri, gap: lines.slice(Math.max(0, index - 4), index).includes('#EXT-X-GAP') }]
+        : [],
+    )
+  }
+
+  restartCounts(): void {
+    this.segments = 0
+    this.gaps = 0
+  }
+
+  /** @param onGap  told of each segment for which there was no room */
+  cut(onGap: (sizeBytes: number) => void = () => {}): void {
+    const nowMs = this.nextSec * 1000
+    const { mbps, segmentSec, renditions, size } = this.plan
+    const mediaSequence = this.#next++
+    const sizeBytes = Math.round(((mbps * 1e6) / 8) * segmentSec * size(mediaSequence))
+    for (const rendition of renditions) {
+      const uri = segmentUri(this.#epoch, rendition, mediaSequence)
+      const segment: Segment = {
+        ...{ epoch: this.#epoch, mediaSequence, rendition, uri },
+        bytes: BYTES.subarray(0, sizeBytes),
+        durationSec: segmentSec,
+        startTicks: mediaSequence * segmentSec * 90_000,
+        endTicks: (mediaSequence + 1) * segmentSec * 90_000,
+        targetDurationSec: Math.ceil(segmentSec),
+        programDateTimeMs: nowMs - segmentSec * 1000,
+        ...{ discontinuity: false, discontinuitySequence: 0, independent: true },
+        ...{ tracks: [], videoFrames: 60 },
+      }
+      this.presentation.append(segment, nowMs)
+      this.segments++
+      this.#sizes.set(uri, sizeBytes)
+      if (this.presentation.segment(uri) !== undefined) continue
+      this.gaps++
+      onGap(sizeBytes)
+    }
+  }
+}
+
+/** `run` lets time pass for all. */
+export class StreamCrowd {
+  readonly streams: readonly CrowdStream[]
+  readonly #running: Set<CrowdStream>
+
+  constructor(cache: SegmentCache, plans: readonly StreamPlan[]) {
+    this.streams = plans.map((plan, index) => new CrowdStream(cache, `s${index}`, plan))
+    this.#running = new Set(this.streams)
+  }
+
+  /** Those whose encoder has not gone away. */
+  get running(): readonly CrowdStream[] {
+    return [...this.#running]
+  }
+
+  count(figure: 'segments' | 'gaps', streams: readonly CrowdStream[] = this.streams): number {
+    return streams.reduce((sum, stream) => sum + stream[figure], 0)
+  }
+
+  /** @param watch  told of what each stream cuts, when it is listed, and of what there was no room for */
+  run(untilSec: number, watch: CrowdWatch = {}): void {
+    for (;;) {
+      const next = this.streams.reduce((a, b) => (b.nextSec < a.nextSec ? b : a))
+      for (const stream of this.#running) {
+        if (stream.plan.untilSec >= Math.min(next.nextSec, untilSec)) continue
+        this.#running.delete(stream)
+        stream.presentation.discard()
+      }
+      if (next.nextSec > untilSec) return
+      next.cut((sizeBytes) => watch.onGap?.(next, sizeBytes))
+      watch.onCut?.(next)
+    }
+  }
+}
+
+export interface CrowdWatch {
+  onCut?(stream: CrowdStream): void
+  onGap?(stream: CrowdStream, sizeBytes: number): void
+}
