@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util'
 import { Type, type Static, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { MillraceError } from './errors.ts'
+import { WebhookUrls } from './http/schema.ts'
 import { parseProgramChoice, PROGRAM_CHOICES } from './mpegts/program-choice.ts'
 
 const port = (preset: number, description: string) =>
@@ -47,6 +48,17 @@ const passphrase = (description: string) =>
   Type.Refine(
     Type.String({ default: '', secret: true, takes: '10 to 80 bytes', description }),
     (text) => text === '' || (Buffer.byteLength(text) >= 10 && Buffer.byteLength(text) <= 80),
+  )
+
+/** For `parseUrls`. */
+const webhookUrls = (description: string) =>
+  Type.Refine(
+    Type.String({
+      default: '',
+      takes: 'at most 16 http or https URLs of at most 2048 characters, separated by commas',
+      description,
+    }),
+    (text) => Value.Check(WebhookUrls, parseUrls(text)),
   )
 
 const program = (preset: string, description: string) =>
@@ -127,6 +139,21 @@ export const Config = Type.Object({
       description: 'how long a stopped stream can still be fetched',
     }),
   }),
+  apiMaxAgeSec: Type.Integer({
+    minimum: 0,
+    maximum: 86_400,
+    default: 0,
+    description:
+      'requests whose `issued_at` is further from now are refused, and those without one; 0: they are not',
+  }),
+  resumeStreams: Type.Boolean({
+    default: true,
+    description:
+      'whether a stream key from before the start of the process brings its stream back, without a call of the API',
+  }),
+  defaultWebhookUrls: webhookUrls(
+    'webhooks of streams that are started without `webhook_urls` or resumed, and of the start of the service',
+  ),
   maxStreams: Type.Integer({
     minimum: 1,
     maximum: 100_000,
@@ -196,7 +223,7 @@ interface LeafKeywords {
   readonly enum?: readonly string[]
   readonly minimum?: number
   readonly maximum?: number
-  readonly default?: string | number
+  readonly default?: string | number | boolean
   /** The value is never printed. */
   readonly secret?: boolean
   /** What it takes, where type and bounds do not say it. */
@@ -318,6 +345,11 @@ export function parseAddresses(text: string): string[] {
   return [...new Set(text.split(',').map((address) => address.trim()))]
 }
 
+/** URLs separated by commas, which stand encoded within one. */
+export function parseUrls(text: string): string[] {
+  return text === '' ? [] : text.split(',').map((url) => url.trim())
+}
+
 export function isWildcard(address: string): boolean {
   return address === '0.0.0.0' || address === '::'
 }
@@ -329,6 +361,7 @@ function envName(path: readonly string[]): string {
 }
 
 function fromText(text: string, schema: LeafKeywords): unknown {
+  if (schema.type === 'boolean' && /^(true|false)$/.test(text)) return text === 'true'
   const isNumber = schema.type === 'integer' || schema.type === 'number'
   return isNumber && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text
 }
@@ -352,6 +385,7 @@ function allowed(schema: LeafKeywords): string {
   if (schema.takes !== undefined) return schema.takes
   if (schema.enum !== undefined) return `one of ${schema.enum.join(', ')}`
   if (schema.type === 'integer') return `a whole number from ${schema.minimum} to ${schema.maximum}`
+  if (schema.type === 'boolean') return 'true or false'
   if (schema.type === 'number') return `a number from ${schema.minimum} to ${schema.maximum}`
   return 'text'
 }

@@ -48,6 +48,7 @@ const REFUSALS = {
   CONTENT_TYPE_UNSUPPORTED: { http: 415, message: 'Content-Type must be application/json' },
   BODY_TOO_LARGE: { http: 413, message: 'the request body may hold at most 65536 bytes' },
   BODY_INVALID: { http: 400, message: 'the request body is not what this call takes' },
+  REQUEST_EXPIRED: { http: 403, message: 'issued_at lies too far from now' },
   STREAM_NOT_FOUND: { http: 404, srt: RejectCode.BADSECRET, message: 'no such stream' },
   TOO_MANY_STREAMS: {
     http: 503,
@@ -66,6 +67,7 @@ const REFUSALS = {
   },
   STREAM_KEY_INVALID: { srt: RejectCode.BADSECRET, message: 'Token invalid' },
   STREAM_KEY_EXPIRED: { srt: RejectCode.BADSECRET, message: 'Token expired' },
+  STREAM_KEY_REVOKED: { srt: RejectCode.BADSECRET, message: 'Token revoked' },
   STREAM_KEY_MISMATCH: {
     srt: RejectCode.BADSECRET,
     message: 'the token was issued for another stream_id than rid',

@@ -21,11 +21,23 @@ export interface IssuedKey {
   readonly expiresAt: Date
 }
 
+/** What an application needs to know that lost its streams, or will see them come back. */
+export interface ServiceFacts {
+  readonly publicUrl: string
+  /** Where encoders call, without a stream key. */
+  readonly srtUrl: string
+  readonly resumeStreams: boolean
+}
+
 export interface Notifier {
   /** Follows a stream from its start to its end. */
   follow(stream: LiveStream): void
   /** A key was issued. */
   ready(stream: LiveStream, key: IssuedKey): void
+  /** A key from before this process started brought the stream back. */
+  resumed(stream: LiveStream): void
+  /** @param urls  that hear of it */
+  serviceStarted(urls: readonly string[], facts: ServiceFacts): void
   rejected(request: ConnectionRequest, error: MillraceError, stream: LiveStream | undefined): void
 }
 
@@ -85,6 +97,15 @@ export function createNotifier(
         ...(passphrase !== undefined && { passphrase }),
         expires_at: expiresAt.toISOString(),
       })
+    },
+
+    resumed(stream) {
+      logger.info({ stream_id: stream.id }, 'stream resumed')
+      send(stream, 'stream.resumed', { playlist_url: playlistUrl(stream.id) })
+    },
+
+    serviceStarted(urls, facts) {
+      webhooks.send(urls, { type: 'service.started', data: onTheWire(facts) as object })
     },
 
     rejected(request, error, stream) {

@@ -6,11 +6,9 @@
 import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import { isIPv6, type AddressInfo } from 'node:net'
-import { networkInterfaces } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { Value } from 'typebox/value'
-import { issueStreamKey } from './auth/stream-key.ts'
 import { explainAddress } from './bind-error.ts'
 import { systemClock } from './clock.ts'
 import {
@@ -19,6 +17,7 @@ import {
   isWildcard,
   parseAddresses,
   parseSecrets,
+  parseUrls,
   type Config,
   type Options,
 } from './config.ts'
@@ -30,6 +29,7 @@ import type {
   PlaybackSource,
   StartedStream,
   StartRequest,
+  StopRequest,
   StreamControl,
   StreamRecord,
 } from './http/types.ts'
@@ -39,9 +39,10 @@ import { LoadMonitor } from './load-monitor.ts'
 import { createLogger, type Logger } from './logger.ts'
 import { parseProgramChoice } from './mpegts/program-choice.ts'
 import { createNotifier, type Notifier } from './notifications.ts'
+import { firstAddress } from './service/first-address.ts'
+import { Streams } from './service/streams.ts'
 import { createListener, type Listener } from './srt/listener.ts'
 import type { LiveStream } from './stream/live-stream.ts'
-import { StreamRegistry } from './stream/registry.ts'
 import { createWebhookDispatcher, type WebhookDispatcher } from './webhook/dispatcher.ts'
 
 /** How often streams are told that time has passed. */
@@ -89,7 +90,7 @@ export class Server
 {
   readonly #config: Config
   readonly #logger: Logger
-  readonly #registry: StreamRegistry
+  readonly #streams: Streams
   readonly #webhooks: WebhookDispatcher
   readonly #notifier: Notifier
   readonly #app: FastifyInstance
@@ -104,7 +105,12 @@ export class Server
     const hmacSecrets = parseSecrets(config.hmacSecret)
     this.#config = config
     this.#logger = limitLines(logger, systemClock)
-    this.#registry = new StreamRegistry({
+    this.#webhooks = createWebhookDispatcher({ hmacSecret: hmacSecrets[0], logger: this.#logger })
+    this.#notifier = createNotifier(logger, this.#webhooks, {
+      clock: systemClock,
+      playlistUrl: (id) => this.#playlistUrl(id),
+    })
+    this.#streams = new Streams({
       ...config.hls,
       program: parseProgramChoice(config.ts.program),
       maxStreams: config.maxStreams,
@@ -113,17 +119,23 @@ export class Server
       clock: systemClock,
       cache: new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 }),
       createEpoch: () => randomBytes(6).toString('hex'),
+      jwtSecret: parseSecrets(config.jwtSecret)[0],
+      resume: config.resumeStreams,
+      webhookUrls: parseUrls(config.defaultWebhookUrls),
+      onStream: (stream) => {
+        this.#notifier.follow(stream)
+        this.emit('stream', stream)
+      },
+      onResumed: (stream) => this.#notifier.resumed(stream),
     })
-    this.#webhooks = createWebhookDispatcher({ hmacSecret: hmacSecrets[0], logger: this.#logger })
-    this.#notifier = createNotifier(logger, this.#webhooks, {
+    this.#app = buildApp({
+      control: this,
+      playback: this,
+      hmacSecrets,
+      maxAgeSec: config.apiMaxAgeSec,
       clock: systemClock,
-      playlistUrl: (id) => this.#playlistUrl(id),
+      logger: this.#logger,
     })
-    this.#registry.on('stream', (stream) => {
-      this.#notifier.follow(stream)
-      this.emit('stream', stream)
-    })
-    this.#app = buildApp({ control: this, playback: this, hmacSecrets, logger: this.#logger })
   }
 
   /** UDP port of the SRT listener. */
@@ -154,7 +166,7 @@ export class Server
       latencyMs: srt.latencyMs,
       ...(srt.passphrase !== '' && { passphrase: srt.passphrase }),
       accept: createAdmission({
-        registry: this.#registry,
+        streams: this.#streams,
         jwtSecrets: parseSecrets(jwtSecret),
         maxPublishers: this.#config.maxPublishers,
         clock: systemClock,
@@ -169,45 +181,42 @@ export class Server
     await this.#app
       .listen({ host: http.host, port: http.port })
       .catch(explainAddress('HTTP', http.host))
-    this.#ticker = setInterval(() => this.#registry.tick(), TICK_MS)
+    this.#ticker = setInterval(() => this.#streams.tick(), TICK_MS)
     this.#logger.info({ http: this.publicUrl, srt_port: this.srtPort }, 'listening')
-  }
-
-  /** @throws {MillraceError} `BODY_INVALID` for an id or URLs that the API would not take, `SHUTTING_DOWN` */
-  async startStream(request: StartRequest): Promise<StartedStream> {
-    if (this.#closing !== undefined) throw new MillraceError('SHUTTING_DOWN')
-    checkStartRequest(request)
-    const { streamId, webhookUrls, encryption } = request
-    const { streamKey, expiresAt } = await issueStreamKey({
-      streamId,
-      secret: parseSecrets(this.#config.jwtSecret)[0],
-      now: new Date(systemClock.wallMs()),
+    const { resumeStreams, defaultWebhookUrls } = this.#config
+    this.#notifier.serviceStarted(parseUrls(defaultWebhookUrls), {
+      publicUrl: this.publicUrl,
+      srtUrl: this.#srtUrl,
+      resumeStreams,
     })
-    const stream = this.#registry.start(streamId)
-    stream.renewKey(expiresAt.getTime())
-    if (webhookUrls !== undefined) stream.webhookUrls = webhookUrls
-    // Kept while the stream runs: an encoder with an older key may come back.
-    if (encryption === true) stream.passphrase ??= createPassphrase()
-    const { status, passphrase } = stream
-    const secured = passphrase === undefined ? '' : `&passphrase=${passphrase}&pbkeylen=32`
-    const srtUrl = `srt://${this.#publicHost}:${this.srtPort}?streamid=${streamKey}${secured}`
-    const key = { srtUrl, streamKey, ...(passphrase !== undefined && { passphrase }), expiresAt }
-    this.#notifier.ready(stream, key)
-    return { streamId, status, ...key, playlistUrl: this.#playlistUrl(streamId) }
   }
 
-  async stopStream(streamId: string): Promise<StreamRecord> {
-    this.#stream(streamId).stop('api')
-    return this.status(streamId)
+  /**
+   * @throws {MillraceError} `BODY_INVALID` for an id or URLs that the API would not take, `TOO_MANY_STREAMS`,
+   *   `SHUTTING_DOWN`
+   */
+  async startStream(request: StartRequest): Promise<StartedStream> {
+    checkStartRequest(request)
+    const { stream, key } = await this.#streams.start(request)
+    const { id: streamId, status, encryption } = stream
+    const passphrase = encryption && { passphrase: encryption.passphrase }
+    const secured = encryption ? `&passphrase=${encryption.passphrase}&pbkeylen=32` : ''
+    const srtUrl = `${this.#srtUrl}?streamid=${key.streamKey}${secured}`
+    const issued = { srtUrl, ...key, ...passphrase }
+    this.#notifier.ready(stream, issued)
+    return { streamId, status, ...issued, playlistUrl: this.#playlistUrl(streamId) }
+  }
+
+  async stopStream(streamId: string, request?: StopRequest): Promise<StreamRecord> {
+    return this.#record(this.#streams.stop(streamId, request))
   }
 
   status(streamId: string): StreamRecord {
-    const playlistUrl = this.#playlistUrl(streamId)
-    return { ...this.#stream(streamId).report(), playlistUrl, service: this.#load?.load }
+    return this.#record(this.#streams.get(streamId))
   }
 
   findStream(streamId: string): LiveStream | undefined {
-    return this.#registry.find(streamId)
+    return this.#streams.find(streamId)
   }
 
   /** Ends all streams and closes all ports; what was started is gone when it settles. */
@@ -228,8 +237,7 @@ export class Server
   }
 
   async #shutDown(drainMs: number): Promise<void> {
-    const hadStreams = [...this.#registry].some((stream) => stream.status !== 'STOPPED')
-    this.#registry.stopAll('shutdown')
+    const hadStreams = this.#streams.close('shutdown')
     await this.#listener?.close()
     await Promise.all([
       this.#webhooks.close({ timeoutMs: WEBHOOK_FLUSH_MS }),
@@ -238,7 +246,7 @@ export class Server
     clearInterval(this.#ticker)
     this.#load?.close()
     await this.#app.close()
-    for (const stream of this.#registry) stream.discard()
+    this.#streams.discard()
     this.#logger.info('closed')
   }
 
@@ -253,10 +261,13 @@ export class Server
     return `${this.publicUrl}/video/${streamId}/playlist.m3u8`
   }
 
-  #stream(streamId: string): LiveStream {
-    const stream = this.#registry.find(streamId)
-    if (stream === undefined) throw new MillraceError('STREAM_NOT_FOUND')
-    return stream
+  get #srtUrl(): string {
+    return `srt://${this.#publicHost}:${this.srtPort}`
+  }
+
+  #record(stream: LiveStream): StreamRecord {
+    const playlistUrl = this.#playlistUrl(stream.id)
+    return { ...stream.report(), playlistUrl, service: this.#load?.load }
   }
 }
 
@@ -270,19 +281,4 @@ function checkStartRequest({ streamId, webhookUrls, encryption }: StartRequest):
   const errors = Value.Errors(StartStreamBody, body)
   if (errors.length === 0) return
   throw new MillraceError('BODY_INVALID', { message: formatBodyError(errors).message })
-}
-
-/** 192 bits, in characters that no URL, shell or encoder takes for something else. */
-function createPassphrase(): string {
-  return randomBytes(24).toString('base64url')
-}
-
-/** The first address by which others reach this machine; of IPv6 where it has no IPv4. */
-function firstAddress(): string {
-  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
-  const reachable = addresses.filter(
-    ({ internal, address }) => !internal && !address.startsWith('fe80:'),
-  )
-  const first = reachable.find(({ family }) => family === 'IPv4') ?? reachable[0]
-  return first?.address ?? '127.0.0.1'
 }

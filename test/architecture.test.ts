@@ -19,7 +19,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'limited-logger.ts': ['logger.ts', 'clock.ts', 'token-bucket.ts'],
   'bind-error.ts': ['errors.ts'],
   'token-bucket.ts': [],
-  'config.ts': ['errors.ts', 'mpegts'],
+  'config.ts': ['errors.ts', 'mpegts', 'http'],
   srt: ['binary', 'errors.ts', 'clock.ts', 'token-bucket.ts'],
   codec: ['binary', 'errors.ts'],
   mpegts: ['binary', 'codec', 'errors.ts'],
@@ -27,7 +27,18 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   auth: ['errors.ts', 'clock.ts'],
   stream: ['mpegts', 'hls', 'errors.ts', 'clock.ts', 'logger.ts'],
   webhook: ['auth', 'stream', 'clock.ts', 'logger.ts', 'errors.ts'],
-  http: ['load-monitor.ts', 'stream', 'hls', 'auth', 'errors.ts', 'config.ts', 'logger.ts'],
+  http: [
+    ...[
+      'load-monitor.ts',
+      'stream',
+      'hls',
+      'auth',
+      'errors.ts',
+      'clock.ts',
+      'config.ts',
+      'logger.ts',
+    ],
+  ],
   // Publishing a file joins SRT and MPEG-TS the other way round; it serves no one but the command line.
   publisher: ['srt', 'mpegts', 'binary', 'errors.ts', 'clock.ts'],
   // The top of the house: files that see both ends.
@@ -42,6 +53,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'logger.ts',
     'errors.ts',
   ],
+  service: ['auth', 'stream', 'http', 'clock.ts', 'errors.ts'],
   'server.ts': ['*'],
   'index.ts': ['*'],
   'cli.ts': [
@@ -54,6 +66,7 @@ const TYPES_ONLY = [
   ['hls', 'mpegts'],
   ['webhook', 'stream'],
   ['http', 'config.ts'],
+  ['service', 'http'],
   ['notifications.ts', 'srt'],
   ['ingest', 'srt'],
 ]

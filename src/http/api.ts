@@ -7,7 +7,9 @@ import {
   TypeBoxValidatorCompiler,
   type FastifyPluginAsyncTypebox,
 } from '@fastify/type-provider-typebox'
-import { StartStreamBody, StreamBody, formatBodyError } from './schema.ts'
+import type { Clock } from '../clock.ts'
+import { checkRequestAge } from './request-age.ts'
+import { StartStreamBody, StopStreamBody, StreamBody, formatBodyError } from './schema.ts'
 import { requireSignature } from './signature-hook.ts'
 import type { StreamControl, StreamRecord } from './types.ts'
 import { onTheWire } from './wire-names.ts'
@@ -15,15 +17,23 @@ import { onTheWire } from './wire-names.ts'
 export interface ApiOptions {
   readonly control: StreamControl
   readonly hmacSecrets: readonly string[]
+  /** Of requests, in seconds; 0: any. */
+  readonly maxAgeSec: number
+  readonly clock: Pick<Clock, 'wallMs'>
 }
 
 /** To be registered with the prefix `/api`. */
-export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, { control, hmacSecrets }) => {
+export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, options) => {
+  const { control, hmacSecrets, maxAgeSec, clock } = options
   requireSignature(app, hmacSecrets)
   app.setValidatorCompiler(TypeBoxValidatorCompiler)
   app.setSchemaErrorFormatter(formatBodyError)
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store')
+  })
+
+  app.addHook<{ Body: { issued_at?: number } }>('preHandler', async ({ body }) => {
+    checkRequestAge(body.issued_at, { maxAgeSec, nowMs: clock.wallMs() })
   })
 
   app.post('/start-stream', { schema: { body: StartStreamBody } }, async ({ body }) => {
@@ -36,9 +46,10 @@ export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, { control,
     return success(await control.startStream(request))
   })
 
-  app.post('/stop-stream', { schema: { body: StreamBody } }, async ({ body }) =>
-    success(record(await control.stopStream(body.stream_id))),
-  )
+  app.post('/stop-stream', { schema: { body: StopStreamBody } }, async ({ body }) => {
+    const { stream_id: streamId, revoke = false } = body
+    return success(record(await control.stopStream(streamId, { revoke })))
+  })
 
   app.get('/status', { schema: { body: StreamBody }, exposeHeadRoute: false }, async ({ body }) =>
     success(record(control.status(body.stream_id))),

@@ -4,6 +4,7 @@
  * @module
  */
 import Fastify, { type FastifyInstance } from 'fastify'
+import { systemClock, type Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 import { api } from './api.ts'
 import { clientErrorHandler, createErrorHandler, notFoundHandler } from './error-handler.ts'
@@ -16,6 +17,9 @@ export interface AppOptions {
   readonly playback: PlaybackSource
   /** Any of them may have signed a request of the API. */
   readonly hmacSecrets: readonly string[]
+  /** Of requests of the API, in seconds; 0, any, unless told. */
+  readonly maxAgeSec?: number
+  readonly clock?: Pick<Clock, 'wallMs'>
   /** Takes failures that are our own fault; a request leaves no line. */
   readonly logger: Logger
 }
@@ -27,7 +31,8 @@ const REQUEST_TIMEOUT_MS = 10_000
 const IDLE_TIMEOUT_MS = 60_000
 
 /** Not yet listening; the caller does `listen` and `close`. */
-export function buildApp({ control, playback, hmacSecrets, logger }: AppOptions): FastifyInstance {
+export function buildApp(options: AppOptions): FastifyInstance {
+  const { control, playback, hmacSecrets, maxAgeSec = 0, clock = systemClock, logger } = options
   const errorHandler = createErrorHandler(logger)
   // Without a logger of its own Fastify makes no child logger for each request.
   const app = Fastify({
@@ -48,7 +53,7 @@ export function buildApp({ control, playback, hmacSecrets, logger }: AppOptions)
   app.addContentTypeParser('*', (request, _payload, done) => done(null, request.body))
   app.setErrorHandler(errorHandler)
   app.setNotFoundHandler(notFoundHandler)
-  void app.register(api, { prefix: '/api', control, hmacSecrets })
+  void app.register(api, { prefix: '/api', control, hmacSecrets, maxAgeSec, clock })
   void app.register(playbackPlugin, { prefix: '/video', source: playback })
   void app.register(watch, { prefix: '/watch', source: playback })
   return app

@@ -12,6 +12,8 @@ const TAKES = {
   webhook_urls:
     'must be at most 16 http or https URLs of at most 2048 characters, without user name and password',
   encryption: 'must be true or false',
+  revoke: 'must be true or false',
+  issued_at: 'must be a number of seconds since 1970',
 }
 
 /** Fits a URL path, a file name and, with its key, the 512 bytes of an SRT StreamID. */
@@ -20,18 +22,27 @@ export const StreamId = Type.String({
   description: TAKES.stream_id,
 })
 
-const WebhookUrls = Type.Array(Type.Refine(Type.String({ maxLength: 2048 }), isWebhookUrl), {
+export const WebhookUrls = Type.Array(Type.Refine(Type.String({ maxLength: 2048 }), isWebhookUrl), {
   maxItems: 16,
   description: TAKES.webhook_urls,
 })
 
+const IssuedAt = Type.Optional(Type.Number({ minimum: 0, description: TAKES.issued_at }))
+
 export const StartStreamBody = Type.Object({
   stream_id: StreamId,
+  issued_at: IssuedAt,
   webhook_urls: Type.Optional(WebhookUrls),
   encryption: Type.Optional(Type.Boolean({ description: TAKES.encryption })),
 })
 
-export const StreamBody = Type.Object({ stream_id: StreamId })
+export const StopStreamBody = Type.Object({
+  stream_id: StreamId,
+  issued_at: IssuedAt,
+  revoke: Type.Optional(Type.Boolean({ description: TAKES.revoke })),
+})
+
+export const StreamBody = Type.Object({ stream_id: StreamId, issued_at: IssuedAt })
 
 /** For Fastify's `setSchemaErrorFormatter`: names the first field that does not fit and what it takes. */
 export function formatBodyError(errors: readonly { readonly instancePath: string }[]): Error {

@@ -10,16 +10,21 @@ import type { StreamState } from '../stream/state.ts'
 /** The three calls of the API, in the library's own words. All throw `MillraceError`. */
 export interface StreamControl {
   startStream(request: StartRequest): Promise<StartedStream>
-  stopStream(streamId: string): Promise<StreamRecord>
+  stopStream(streamId: string, request?: StopRequest): Promise<StreamRecord>
   status(streamId: string): StreamRecord
 }
 
 export interface StartRequest {
   readonly streamId: string
-  /** Replaces the stream's list where given. */
+  /** Replaces the stream's list where given; a new stream without one has `DEFAULT_WEBHOOK_URLS`. */
   readonly webhookUrls?: readonly string[]
   /** The stream gets a passphrase of its own, and keeps it while it runs. */
   readonly encryption?: boolean
+}
+
+export interface StopRequest {
+  /** Refuses all stream keys issued so far; otherwise they publish again once the stream is started anew. */
+  readonly revoke?: boolean
 }
 
 export interface StartedStream {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { parseStreamKey } from '../auth/stream-key.ts'
+import { parseStreamKey, type StreamKeyClaims } from '../auth/stream-key.ts'
 import { VerifiedKeys } from '../auth/verified-keys.ts'
 import type { Clock } from '../clock.ts'
 import { MillraceError } from '../errors.ts'
@@ -15,7 +15,6 @@ import {
 import type { AcceptDecision, ConnectionRequest, PayloadSink } from '../srt/types.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import type { Publication } from '../stream/publication.ts'
-import type { StreamRegistry } from '../stream/registry.ts'
 import { asEncoder } from './publisher-connection.ts'
 import { PublisherLimits } from './publisher-limits.ts'
 
@@ -28,8 +27,16 @@ const TAKEOVER_POLL_MS = 50
 /** What an encoder says within this time of the newcomer's arrival may have been on its way before it died. */
 const IN_FLIGHT_US = 200_000
 
+/** The streams that may be published. */
+export interface AdmissionStreams {
+  /** undefined where there is none of that id. */
+  find(streamId: string): LiveStream | undefined
+  /** The stream that a verified key publishes. Throws `MillraceError` for one that publishes none. */
+  admit(claims: StreamKeyClaims): LiveStream
+}
+
 export interface AdmissionOptions {
-  readonly registry: StreamRegistry
+  readonly streams: AdmissionStreams
   readonly jwtSecrets: readonly string[]
   readonly maxPublishers: number
   readonly clock: Clock
@@ -45,7 +52,7 @@ export interface AdmissionOptions {
 
 /** @returns the accept hook: every failure is a reject code, none throws but for programmer errors */
 export function createAdmission(options: AdmissionOptions) {
-  const { registry, clock } = options
+  const { streams, clock } = options
   const keys = new VerifiedKeys(options.jwtSecrets)
   const limits = new PublisherLimits(options.maxPublishers)
 
@@ -54,17 +61,17 @@ export function createAdmission(options: AdmissionOptions) {
     try {
       // Found before the key is believed, so that a refusal is told to the stream it was meant for.
       const { rid, program } = parseStreamKey(request.streamId)
-      stream = registry.find(rid)
-      await keys.verify(request.streamId, new Date(clock.wallMs()))
-      if (stream === undefined || stream.status === 'STOPPED') {
-        throw new MillraceError('STREAM_NOT_FOUND')
-      }
+      stream = streams.find(rid)
+      const claims = await keys.verify(request.streamId, new Date(clock.wallMs()))
       const choice = program === undefined ? undefined : chooseProgram(program)
-      await waitForTurn(stream, signal)
+      const admitted = streams.admit(claims)
+      stream = admitted
+      await waitForTurn(admitted, signal)
+      const passphrase = admitted.encryption?.passphrase
       return {
-        sink: createSink(stream, request, choice),
-        onRefused: (error) => options.onRejected(request, error, stream),
-        ...(stream.passphrase !== undefined && { passphrase: stream.passphrase }),
+        sink: createSink(admitted, request, choice),
+        onRefused: (error) => options.onRejected(request, error, admitted),
+        ...(passphrase !== undefined && { passphrase }),
       }
     } catch (error) {
       if (!(error instanceof MillraceError)) throw error

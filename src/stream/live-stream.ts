@@ -85,7 +85,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   /** Where status updates of this stream go. */
   webhookUrls: readonly string[] = []
   /** What its encoders must encrypt with, where it has a passphrase of its own. A secret: no report holds it. */
-  passphrase: string | undefined
+  encryption: { readonly passphrase: string; readonly sinceSec: number } | undefined
 
   readonly #options: LiveStreamOptions
   readonly #budget: WorkBudget

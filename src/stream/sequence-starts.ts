@@ -34,13 +34,17 @@ export class SequenceStarts {
   /** The wall clock may be set back. */
   #latestMs = ORIGIN_MS
 
-  /** First numbers of a new stream; above all that the streams of this id have used. */
-  next(streamId: string, wallMs: number): SequenceNumbers {
+  /**
+   * First numbers of a new stream; above all that the streams of this id have used.
+   *
+   * @param options.resumed  it was started within the last ten minutes perhaps, by a process that is gone
+   */
+  next(streamId: string, wallMs: number, { resumed = false } = {}): SequenceNumbers {
     const clock = this.#advance(wallMs)
     const { media, discontinuity } = this.#ahead.get(streamId) ?? clock
     return {
       media: Math.max(media, clock.media),
-      discontinuity: Math.max(discontinuity, clock.discontinuity),
+      discontinuity: Math.max(discontinuity, clock.discontinuity + (resumed ? 1 : 0)),
     }
   }
 

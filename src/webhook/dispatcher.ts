@@ -59,7 +59,7 @@ const CUT_OFF = 'cut off by the end of the service'
 
 interface Delivery {
   readonly type: WebhookType
-  readonly streamId: string
+  readonly streamId: string | undefined
   readonly body: Buffer
   readonly signature: string
   readonly createdUs: number

@@ -1,5 +1,5 @@
 /**
- * What a webhook says: one JSON object for each thing that happened to a stream.
+ * What a webhook says: one JSON object for each thing that happened to a stream, or to the service.
  *
  * @module
  */
@@ -12,11 +12,14 @@ export type WebhookType =
   | 'stream.stopped'
   | 'stream.rejected'
   | 'stream.warning'
+  | 'stream.resumed'
+  | 'service.started'
 
 export interface WebhookEvent {
   readonly type: WebhookType
-  readonly streamId: string
-  readonly status: StreamState
+  /** Stream that it happened to, and its state; undefined where it happened to the service. */
+  readonly streamId?: string
+  readonly status?: StreamState
   /** JSON, under the names of the wire (`playlist_url`). Of `stream.ready` it holds a credential. */
   readonly data: object
   /** What could happen again and again: at most one event of this name is sent in 10 s a stream. */

@@ -15,6 +15,7 @@ import type {
   PlayableStream,
   PlaybackSource,
   StartRequest,
+  StopRequest,
   StreamControl,
   StreamRecord,
 } from '../../src/http/types.ts'
@@ -48,6 +49,7 @@ export class MemoryStream implements PlayableStream {
 export class MemoryService implements StreamControl, PlaybackSource {
   readonly streams = new Map<string, MemoryStream>()
   readonly started: StartRequest[] = []
+  readonly stopped: (StopRequest & { readonly streamId: string })[] = []
   readonly asked: string[] = []
 
   async startStream(start: StartRequest) {
@@ -64,7 +66,8 @@ export class MemoryService implements StreamControl, PlaybackSource {
     }
   }
 
-  async stopStream(streamId: string): Promise<StreamRecord> {
+  async stopStream(streamId: string, request: StopRequest = {}): Promise<StreamRecord> {
+    this.stopped.push({ streamId, ...request })
     this.#find(streamId).status = 'STOPPED'
     return this.status(streamId)
   }

@@ -33,14 +33,14 @@ export async function startService(
   options: Partial<ServerOptions> = {},
 ): Promise<TestService> {
   const secrets = {
-    hmacSecret: randomBytes(32).toString('hex'),
-    jwtSecret: randomBytes(32).toString('hex'),
+    hmacSecret: options.hmacSecret ?? randomBytes(32).toString('hex'),
+    jwtSecret: options.jwtSecret ?? randomBytes(32).toString('hex'),
   }
   const server = await createServer({
-    ...secrets,
     logLevel: 'silent',
     public: { host: '127.0.0.1' },
     ...options,
+    ...secrets,
     http: { host: '127.0.0.1', port: 0, ...options.http },
     srt: { host: '127.0.0.1', port: 0, ...options.srt },
   })

@@ -1,0 +1,74 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import { KeyFloors } from '../../src/auth/key-floors.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 22, 12, 0, 0, 700)
+
+/** Claims of a key that is issued now. */
+function issue(floors: KeyFloors, streamId: string, wallMs: number) {
+  const issuedAtSec = Math.floor(floors.issueTime(streamId, wallMs).getTime() / 1000)
+  return { streamId, issuedAtSec, expiresAtSec: issuedAtSec + 7200 }
+}
+
+t.test('a revocation ends the keys issued before it, and none issued after it', async (t) => {
+  const floors = new KeyFloors()
+  const before = issue(floors, 'studio', NOW_MS)
+  const other = issue(floors, 'other', NOW_MS)
+  t.notOk(floors.isRevoked(before))
+  floors.revoke('studio', NOW_MS)
+  t.ok(floors.isRevoked(before), 'although it is of the same second')
+  const after = issue(floors, 'studio', NOW_MS + 1)
+  t.notOk(floors.isRevoked(after), 'although it is of the same second')
+  t.notOk(floors.isRevoked(other))
+  floors.revoke('studio', NOW_MS + 2)
+  t.ok(floors.isRevoked(after))
+  t.notOk(floors.isRevoked(issue(floors, 'studio', NOW_MS + 3)))
+})
+
+t.test('in any order of issues and revocations, each ends what was issued before it', async () => {
+  const steps = fc.array(
+    fc.record({
+      id: fc.constantFrom('a', 'b'),
+      act: fc.constantFrom('issue', 'revoke'),
+      stepMs: fc.nat(1500),
+    }),
+  )
+  fc.assert(
+    fc.property(steps, (all) => {
+      const floors = new KeyFloors()
+      const good = new Map<string, ReturnType<typeof issue>[]>()
+      const bad: ReturnType<typeof issue>[] = []
+      let wallMs = NOW_MS
+      for (const { id, act, stepMs } of all) {
+        wallMs += stepMs
+        const keys = good.get(id) ?? []
+        if (act === 'issue') good.set(id, [...keys, issue(floors, id, wallMs)])
+        else {
+          floors.revoke(id, wallMs)
+          bad.push(...keys)
+          good.delete(id)
+        }
+      }
+      return (
+        [...good.values()].flat().every((key) => !floors.isRevoked(key)) &&
+        bad.every((key) => floors.isRevoked(key))
+      )
+    }),
+  )
+})
+
+t.test('what 100,001 revocations cannot remember by stream is refused of all', async (t) => {
+  const floors = new KeyFloors()
+  const old = issue(floors, 's0', NOW_MS)
+  const bystander = issue(floors, 'bystander', NOW_MS + 60_000)
+  for (let i = 0; i < 100_001; i++) floors.revoke(`s${i}`, NOW_MS + i)
+  t.ok(floors.isRevoked(old), 'a revoked key never becomes good again')
+  t.notOk(floors.isRevoked(bystander), 'a later key of another stream is good')
+})
+
+t.test('a revocation is forgotten when its keys have expired', async (t) => {
+  const floors = new KeyFloors()
+  for (let i = 0; i < 200_000; i++) floors.revoke(`s${i}`, NOW_MS + i * 1000)
+  const key = issue(floors, 'bystander', NOW_MS + 1)
+  t.notOk(floors.isRevoked(key), '7,200 at a time: none was too many')
+})

@@ -1,0 +1,23 @@
+/**
+ * Sends signed requests of the API again that somebody has recorded, unchanged.
+ *
+ * @module
+ */
+import { signedCall } from '../../support/service.ts'
+import type { Target } from '../target.ts'
+
+const AGES_SEC = [0, 5, 60, 3600, 86_400]
+
+/** @returns by age of the request in seconds, negative for one from the future: status and code of the answer */
+export async function replayRequests(target: Target, signal: AbortSignal) {
+  const { host, httpPort, hmacSecret } = target
+  const url = `http://${host}:${httpPort}/api/start-stream`
+  const answers: Record<string, string> = {}
+  for (const ageSec of [...AGES_SEC, ...AGES_SEC.map((sec) => -sec)]) {
+    if (signal.aborted) break
+    const body = { stream_id: 'replayed', issued_at: Date.now() / 1000 - ageSec }
+    const reply = await signedCall(url, 'POST', body, hmacSecret)
+    answers[ageSec] = `${reply.status} ${reply.body.code ?? ''}`.trim()
+  }
+  return answers
+}

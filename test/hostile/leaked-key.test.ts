@@ -1,0 +1,63 @@
+/**
+ * A stream key that leaked can be taken back, and only when it is asked for.
+ */
+import t from 'tap'
+import { connect } from '../../src/srt/index.ts'
+import { startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+import { findEvent, startWebhookReceiver } from '../support/webhook-receiver.ts'
+import { publishWithLeakedKeys } from './attacks/leaked-key.ts'
+
+t.test('a revoked key is refused, one issued in the same second is good', async (t) => {
+  const { server, hmacSecret, jwtSecret } = await startService(t)
+  const { httpPort, srtPort } = server
+  const target = { host: '127.0.0.1', httpPort, srtPort, hmacSecret, jwtSecret }
+  const figures = await publishWithLeakedKeys(target, AbortSignal.timeout(15_000))
+  t.strictSame(figures, { rounds: 5, leakedLetIn: 0, newLetIn: 5 })
+})
+
+t.test('a revocation disconnects, is refused with 1010, and survives stop and start', async (t) => {
+  const { server, api } = await startService(t)
+  const hooks = await startWebhookReceiver(t)
+  const body = { stream_id: 'studio', webhook_urls: [hooks.url] }
+  const { stream_key: leaked } = (await api('POST', '/api/start-stream', body)).body.data
+  const call = (streamId: string) => connect({ host: '127.0.0.1', port: server.srtPort, streamId })
+  const thief = await call(leaked)
+  await until('the thief publishes', () => server.status('studio').status === 'STREAMING')
+
+  const revoked = await api('POST', '/api/stop-stream', { stream_id: 'studio', revoke: true })
+  t.match(revoked, { status: 200, body: { data: { status: 'STOPPED' } } })
+  await thief.closed.catch(() => undefined)
+  for (let i = 0; i < 2; i++) {
+    const { stream_key: key } = (await api('POST', '/api/start-stream', body)).body.data
+    await t.rejects(call(leaked), { code: 'SRT_REJECTED', message: /1010/ })
+    await (await call(key)).close()
+    await api('POST', '/api/stop-stream', { stream_id: 'studio' })
+  }
+  const told = await until('stream.rejected', () => findEvent(hooks, 'stream.rejected'))
+  t.match(told, { stream_id: 'studio', data: { reason: 'Token revoked' } })
+})
+
+t.test('keys of a stream that is not there can be revoked', async (t) => {
+  const { server, api } = await startService(t, { hls: { lingerSec: 0 } })
+  const { streamKey } = await server.startStream({ streamId: 'studio' })
+  await server.stopStream('studio')
+  await until('it is forgotten', () => server.findStream('studio') === undefined)
+  t.match(await api('POST', '/api/stop-stream', { stream_id: 'studio', revoke: true }), {
+    status: 404,
+    body: { code: 'STREAM_NOT_FOUND', error: /issued for it so far are revoked/ },
+  })
+  await server.startStream({ streamId: 'studio' })
+  const caller = connect({ host: '127.0.0.1', port: server.srtPort, streamId: streamKey })
+  await t.rejects(caller, { message: /1010/ })
+})
+
+t.test('without revoke an older key publishes the stream when it is started anew', async (t) => {
+  const { server, api } = await startService(t)
+  const { streamKey } = await server.startStream({ streamId: 'studio' })
+  await api('POST', '/api/stop-stream', { stream_id: 'studio' })
+  await server.startStream({ streamId: 'studio' })
+  const port = server.srtPort
+  await (await connect({ host: '127.0.0.1', port, streamId: streamKey })).close()
+  t.equal(server.status('studio').totals.publishers, 1)
+})
