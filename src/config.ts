@@ -74,6 +74,20 @@ export const Config = Type.Object({
   http: Type.Object({
     host: Type.String({ default: '0.0.0.0', description: 'address the HTTP server listens on' }),
     port: port(8080, 'TCP port of the API and of playback; 0 takes a free one'),
+    maxConnections: Type.Integer({
+      minimum: 16,
+      maximum: 1_000_000,
+      default: 10_000,
+      description:
+        'TCP connections at once, a quarter of them from one address (loopback: all); others get 503',
+    }),
+    maxBufferedMib: Type.Integer({
+      minimum: 16,
+      maximum: 1_048_576,
+      default: 256,
+      description:
+        'memory for replies that wait for slow readers, beside the cache; over it the slowest are cut',
+    }),
   }),
   srt: Type.Object({
     host: addresses(

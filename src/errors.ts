@@ -59,6 +59,7 @@ const REFUSALS = {
   RANGE_NOT_SATISFIABLE: { http: 416, message: 'the range lies outside the file' },
   REQUEST_MALFORMED: { http: 400, message: 'the HTTP request is malformed' },
   ROUTE_NOT_FOUND: { http: 404, message: 'no such route' },
+  TOO_MANY_HTTP_CONNECTIONS: { http: 503, message: 'too many connections: try again in 5 s' },
   INTERNAL: { http: 500, message: 'internal error' },
   SHUTTING_DOWN: { http: 503, srt: RejectCode.CLOSE, message: 'the server is shutting down' },
   STREAM_KEY_MALFORMED: {

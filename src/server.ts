@@ -24,6 +24,7 @@ import {
 import { MillraceError } from './errors.ts'
 import { SegmentCache } from './hls/segment-cache.ts'
 import { buildApp } from './http/app.ts'
+import { HttpGuard, type HttpGuardStats } from './http/guard/http-guard.ts'
 import { formatBodyError, StartStreamBody } from './http/schema.ts'
 import type {
   PlaybackSource,
@@ -93,6 +94,7 @@ export class Server
   readonly #streams: Streams
   readonly #webhooks: WebhookDispatcher
   readonly #notifier: Notifier
+  readonly #httpGuard: HttpGuard
   readonly #app: FastifyInstance
   #listener: Listener | undefined
   #load: LoadMonitor | undefined
@@ -128,13 +130,14 @@ export class Server
       },
       onResumed: (stream) => this.#notifier.resumed(stream),
     })
+    const http = { playback: this, clock: systemClock, logger: this.#logger }
+    this.#httpGuard = new HttpGuard({ ...http, limits: config.http })
     this.#app = buildApp({
+      ...http,
       control: this,
-      playback: this,
       hmacSecrets,
       maxAgeSec: config.apiMaxAgeSec,
-      clock: systemClock,
-      logger: this.#logger,
+      guard: this.#httpGuard,
     })
   }
 
@@ -179,7 +182,8 @@ export class Server
     const readKernelDrops = () => listener.kernelDrops()
     this.#load = new LoadMonitor({ clock: systemClock, readKernelDrops, onWarning })
     await this.#app
-      .listen({ host: http.host, port: http.port })
+      // At `localhost` Fastify would open a second server, which nothing guards.
+      .listen({ host: http.host === 'localhost' ? '127.0.0.1' : http.host, port: http.port })
       .catch(explainAddress('HTTP', http.host))
     this.#ticker = setInterval(() => this.#streams.tick(), TICK_MS)
     this.#logger.info({ http: this.publicUrl, srt_port: this.srtPort }, 'listening')
@@ -217,6 +221,11 @@ export class Server
 
   findStream(streamId: string): LiveStream | undefined {
     return this.#streams.find(streamId)
+  }
+
+  /** Connections of the HTTP server, and what was refused or cut. */
+  httpStats(): HttpGuardStats {
+    return this.#httpGuard.stats()
   }
 
   /** Ends all streams and closes all ports; what was started is gone when it settles. */

@@ -8,6 +8,7 @@ import { systemClock, type Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 import { api } from './api.ts'
 import { clientErrorHandler, createErrorHandler, notFoundHandler } from './error-handler.ts'
+import type { HttpGuard } from './guard/http-guard.ts'
 import { playback as playbackPlugin } from './playback.ts'
 import type { PlaybackSource, StreamControl } from './types.ts'
 import { watch } from './watch.ts'
@@ -20,33 +21,44 @@ export interface AppOptions {
   /** Of requests of the API, in seconds; 0, any, unless told. */
   readonly maxAgeSec?: number
   readonly clock?: Pick<Clock, 'wallMs'>
+  readonly guard: HttpGuard
   /** Takes failures that are our own fault; a request leaves no line. */
   readonly logger: Logger
 }
 
-/** How long a client may take to send its whole request. */
+/** How long a client may take from connecting, or from the first byte of a further request, to the end of its request. */
 const REQUEST_TIMEOUT_MS = 10_000
 
-/** A connection on which nothing moves for this long is closed, so that no stalled reader holds a segment. */
-const IDLE_TIMEOUT_MS = 60_000
+/** How long a connection is kept after a reply. */
+const KEEP_ALIVE_TIMEOUT_MS = 60_000
+
+/** How long replies that are on their way may take to end when the server closes. */
+const CLOSE_TIMEOUT_MS = 1000
 
 /** Not yet listening; the caller does `listen` and `close`. */
 export function buildApp(options: AppOptions): FastifyInstance {
-  const { control, playback, hmacSecrets, maxAgeSec = 0, clock = systemClock, logger } = options
+  const { control, playback, hmacSecrets, maxAgeSec = 0, clock = systemClock } = options
+  const { guard, logger } = options
   const errorHandler = createErrorHandler(logger)
   // Without a logger of its own Fastify makes no child logger for each request.
   const app = Fastify({
     requestTimeout: REQUEST_TIMEOUT_MS,
-    // Node exchanges the two where this one, 60 s by default, is the longer.
-    http: { headersTimeout: REQUEST_TIMEOUT_MS },
-    connectionTimeout: IDLE_TIMEOUT_MS,
-    keepAliveTimeout: IDLE_TIMEOUT_MS,
+    http: {
+      // Node exchanges the two where this one, 60 s by default, is the longer.
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      // Node looks at both this often, by default every 30 s.
+      connectionsCheckingInterval: 1000,
+      ServerResponse: guard.ServerResponse,
+    },
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     // Players still fetch the ENDLIST while the server closes.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: errorHandler,
     clientErrorHandler,
   })
+  guard.protect(app.server)
+  app.addHook('preClose', async () => guard.endWithin(app.server, CLOSE_TIMEOUT_MS))
   // GET has a body in the API, whose hook reads it (signature-hook.ts); elsewhere nobody does, whatever its type.
   app.addHttpMethod('GET', { hasBody: true, overrideExisting: true })
   app.removeAllContentTypeParsers()

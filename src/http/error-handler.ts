@@ -37,14 +37,22 @@ export function sendRefusal(reply: FastifyReply, refusal: MillraceError): void {
 export function clientErrorHandler(error: NodeJS.ErrnoException, socket: Socket): void {
   if (socket.writable && error.code !== 'ECONNRESET') {
     const status = CLIENT_ERROR_STATUS[error.code ?? ''] ?? 400
-    const body = envelope(new MillraceError('REQUEST_MALFORMED'))
-    socket.write(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n` +
-        `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-    )
+    socket.write(formatRefusal(new MillraceError('REQUEST_MALFORMED'), { status }))
   }
   // What is still on its way, perhaps a segment, goes out first.
   socket.destroySoon()
+}
+
+/** The whole reply, for a connection that is closed behind it. `headers` end with CRLF each. */
+export function formatRefusal(
+  refusal: MillraceError,
+  { status = refusal.httpStatus, headers = '' } = {},
+): string {
+  const body = envelope(refusal)
+  return (
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n${headers}` +
+    `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+  )
 }
 
 const CLIENT_ERROR_STATUS: Readonly<Record<string, number>> = {

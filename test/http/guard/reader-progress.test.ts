@@ -1,0 +1,64 @@
+import t from 'tap'
+import {
+  MIN_BYTES_PER_SEC,
+  RATE_WINDOW_MS,
+  ReaderProgress,
+} from '../../../src/http/guard/reader-progress.ts'
+
+/** Looks once a second at a reader that takes `bytesAt(second)` in all. @returns seconds at which it was too slow */
+function slowSeconds(seconds: number, bytesAt: (second: number) => number, waiting = 1): number[] {
+  const progress = new ReaderProgress()
+  return Array.from({ length: seconds }, (_, second) => second).filter((second) =>
+    progress.observe(bytesAt(second), waiting, second * 1000),
+  )
+}
+
+t.test('a reader that takes a byte now and then is too slow after a window', async (t) => {
+  t.strictSame(
+    slowSeconds(100, () => 0),
+    [60],
+  )
+  t.strictSame(
+    slowSeconds(100, (second) => Math.floor(second / 20) * 16 * 1024),
+    [60],
+  )
+  t.strictSame(
+    slowSeconds(100, (second) => second * (MIN_BYTES_PER_SEC - 1)),
+    [60],
+  )
+})
+
+t.test('a reader at the least rate goes on, in whatever steps the kernel takes it', async (t) => {
+  t.strictSame(
+    slowSeconds(1000, (second) => second * MIN_BYTES_PER_SEC),
+    [],
+  )
+  // A third of a send buffer of 4 MB, at 32 kB/s.
+  const step = 1.3e6
+  t.strictSame(
+    slowSeconds(1000, (second) => Math.floor((second * 32_000) / step) * step),
+    [],
+  )
+})
+
+t.test('where nothing waits, nothing is slow, and the window begins anew', async (t) => {
+  t.strictSame(
+    slowSeconds(1000, () => 0, 0),
+    [],
+  )
+  const progress = new ReaderProgress()
+  const window = RATE_WINDOW_MS
+  t.notOk(progress.observe(0, 1, 0))
+  t.notOk(progress.observe(0, 0, window - 1))
+  t.notOk(progress.observe(0, 1, window))
+  t.notOk(progress.observe(0, 1, 2 * window - 1))
+  t.ok(progress.observe(0, 1, 2 * window))
+})
+
+t.test('tells the rate of the window that runs', async (t) => {
+  const progress = new ReaderProgress()
+  t.equal(progress.bytesPerSec(500, 0), 0, 'nothing seen yet')
+  progress.observe(1000, 1, 5000)
+  t.equal(progress.bytesPerSec(1000, 5000), 0)
+  t.equal(progress.bytesPerSec(9000, 7000), 4000)
+})

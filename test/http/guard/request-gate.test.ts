@@ -1,0 +1,172 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import * as fc from 'fast-check'
+import t from 'tap'
+import { sign } from '../../../src/auth/signature.ts'
+import { until } from '../../support/until.ts'
+import { MemoryService, MemoryStream, SECRET, speak, startApp } from '../memory-service.ts'
+
+const SEGMENT = Buffer.alloc(300_000, 'x')
+
+/** Requests, and by which the reply to each is known. */
+const REQUESTS = {
+  playlist: {
+    text: 'GET /video/demo/playlist.m3u8 HTTP/1.1\r\nHost: a\r\n\r\n',
+    reply: '200 #EXTM3U',
+  },
+  segment: { text: 'GET /video/demo/1.ts HTTP/1.1\r\nHost: a\r\n\r\n', reply: '200 xxxxxxx' },
+  'head of a segment': { text: 'HEAD /video/demo/1.ts HTTP/1.1\r\nHost: a\r\n\r\n', reply: '200 ' },
+  'unknown route': { text: 'GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n', reply: '404 {"succe' },
+  'segment, asked for with a body': {
+    text: 'GET /video/demo/1.ts HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\na\r\n\r\nbb',
+    reply: '200 xxxxxxx',
+  },
+  'segment, asked for in chunks': {
+    text: 'GET /video/demo/1.ts HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n',
+    reply: '200 xxxxxxx',
+  },
+  'call of the API': { text: signedStatus(), reply: '200 {"succe' },
+} as const
+
+t.test('pipelined requests are answered in order, however they are cut', async (t) => {
+  const app = await startApp(t, serviceWithMedia())
+  const requests = fc.array(fc.constantFrom(...Object.values(REQUESTS)), {
+    minLength: 1,
+    maxLength: 12,
+  })
+  await fc.assert(
+    fc.asyncProperty(requests, fc.array(fc.integer({ min: 1, max: 200 })), async (all, cuts) => {
+      const text = all.map((request) => request.text).join('')
+      const replies = await converse(app.port, text, cuts, all.length)
+      t.strictSame(
+        replies,
+        all.map(({ reply }) => reply),
+      )
+    }),
+    { numRuns: 60 },
+  )
+  t.equal(app.log.length, 0, 'nothing failed')
+})
+
+t.test('of a pipeline that nobody reads no more is handled than the kernel takes', async (t) => {
+  const service = serviceWithMedia()
+  const app = await startApp(t, service)
+  const socket = connect(app.port, '127.0.0.1').pause()
+  t.teardown(() => socket.destroy())
+  await once(socket, 'connect')
+  socket.write(REQUESTS.segment.text.repeat(3000))
+  // Buffers of the kernel at both ends hold some 12 MB at most.
+  const handled = await untilStill(() => service.asked.length)
+  t.ok(handled >= 1 && handled < 60, `${handled} of 3000`)
+  const heldBytes = await until('bytes that wait', () => app.guard.stats().heldBytes || undefined)
+  t.ok(
+    heldBytes < 200_000,
+    `${heldBytes} bytes wait, requests among them; the segment is in the cache`,
+  )
+  t.equal(app.guard.stats().connections, 1)
+
+  let readBytes = 0
+  socket.on('data', (bytes) => (readBytes += bytes.length)).resume()
+  await until('all replies, once it reads', () => readBytes > 3000 * SEGMENT.length)
+})
+
+t.test('replies that Node makes itself are no way around the gate', async (t) => {
+  const app = await startApp(t, serviceWithMedia())
+  // Without Host: 400 for the first, which closes the connection.
+  const answer = await speak(app, 'GET / HTTP/1.1\r\n\r\n'.repeat(5000))
+  t.equal(answer.match(/HTTP\/1\.1 400/g)?.length, 1)
+})
+
+t.test('who ends its side behind its requests gets all replies', async (t) => {
+  const app = await startApp(t, serviceWithMedia())
+  const socket = connect({ port: app.port, host: '127.0.0.1', allowHalfOpen: true })
+  socket.end(REQUESTS.playlist.text.repeat(50))
+  let answer = ''
+  socket.on('data', (bytes) => (answer += bytes.toString()))
+  await once(socket, 'end')
+  t.equal(answer.match(/#EXTM3U/g)?.length, 50)
+  socket.destroy()
+})
+
+function signedStatus(): string {
+  const body = '{"stream_id":"demo"}'
+  return (
+    `GET /api/status HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n` +
+    `LT-SIGNATURE: ${sign(Buffer.from(body), SECRET)}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  )
+}
+
+function serviceWithMedia(): MemoryService {
+  const service = new MemoryService()
+  const stream = new MemoryStream()
+  stream.files.set('1.ts', {
+    kind: 'segment',
+    bytes: SEGMENT,
+    version: '1',
+    targetDurationSec: 2,
+  })
+  stream.files.set('playlist.m3u8', {
+    kind: 'media-playlist',
+    bytes: Buffer.from('#EXTM3U\n'),
+    version: '2',
+    targetDurationSec: 2,
+  })
+  service.streams.set('demo', stream)
+  return service
+}
+
+/** Sends the text in pieces of these sizes, then the rest. @returns status and the first seven characters of each reply */
+async function converse(
+  port: number,
+  text: string,
+  cuts: readonly number[],
+  count: number,
+): Promise<string[]> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+  const chunks: Buffer[] = []
+  const replies: string[] = []
+  let rest = Buffer.alloc(0)
+  socket.on('data', (chunk: Buffer) => {
+    chunks.push(chunk)
+  })
+  let sent = 0
+  for (const cut of cuts) {
+    socket.write(text.slice(sent, sent + cut))
+    sent += cut
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  socket.write(text.slice(sent))
+  while (replies.length < count) {
+    if (chunks.length === 0) await once(socket, 'data')
+    rest = Buffer.concat([rest, ...chunks.splice(0)])
+    for (;;) {
+      const end = rest.indexOf('\r\n\r\n')
+      if (end === -1) break
+      const head = rest.toString('latin1', 0, end)
+      const isHead = replies.length < count && isAnswerToHead(text, replies.length)
+      const length = isHead ? 0 : Number(/content-length: (\d+)/i.exec(head)![1])
+      if (rest.length < end + 4 + length) break
+      replies.push(
+        `${head.slice(9, 12)} ${rest.toString('latin1', end + 4, end + 4 + Math.min(length, 7))}`,
+      )
+      rest = rest.subarray(end + 4 + length)
+    }
+  }
+  socket.destroy()
+  return replies
+}
+
+function isAnswerToHead(text: string, index: number): boolean {
+  return [...text.matchAll(/(GET|HEAD) \/\S+ HTTP/g)][index]?.[1] === 'HEAD'
+}
+
+/** The value, once it is the same for a while. */
+async function untilStill(value: () => number): Promise<number> {
+  for (let [last, same] = [-1, 0]; ;) {
+    const now = value()
+    same = now === last ? same + 1 : 0
+    last = now
+    if (same === 20) return now
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+}
