@@ -5,6 +5,7 @@
  */
 import type { ServiceOptions } from '../support/service.ts'
 import { floodConclusions } from '../../test/hostile/attacks/conclusion-flood.ts'
+import { holdStreamWithoutMedia } from '../../test/hostile/attacks/silent-publisher.ts'
 import { fillWaitingPlaces } from '../../test/hostile/attacks/waiting-places.ts'
 import { publishCostly } from '../../test/hostile/attacks/tables.ts'
 import type { Target } from '../../test/hostile/target.ts'
@@ -46,4 +47,9 @@ export const ATTACKS: readonly Attack[] = [
     carryOut: (target: Target, signal: AbortSignal) =>
       publishCostly(target, signal, { stream, megabitsPerSecond: 10 }),
   })),
+  {
+    name: 'silent-publisher',
+    seconds: 15,
+    carryOut: holdStreamWithoutMedia,
+  },
 ]

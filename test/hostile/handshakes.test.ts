@@ -69,7 +69,7 @@ t.test('conclusions with good cookies and bad tokens are answered in part', asyn
   const { sent, answers } = await attack
   t.equal(sent, 12_000)
   const answered = Object.values(answers).reduce((sum, count) => sum + count, 0)
-  t.ok(answered > 0 && answered < sent / 3, `${answered} of ${sent} were judged`)
+  t.ok(answered > 0 && answered < sent / 6, `${answered} of ${sent} were judged`)
   t.match(service.server.status('bystander').publisher, { packetsDropped: 0 })
 })
 

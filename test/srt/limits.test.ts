@@ -64,7 +64,7 @@ t.test('conclusions of three networks leave those of a fourth all they need', as
     if (nowUs % 100_000 === 0 && limiter.admit('192.0.2.1', nowUs)) newcomers++
   }
   t.equal(newcomers, 100, 'every one of them is answered')
-  t.ok(flood <= 3 * (600 + 50 * 10), `${flood} of 90,000 are`)
+  t.ok(flood <= 3 * (300 + 40 * 10), `${flood} of 90,000 are`)
 })
 
 t.test('conclusions of one address leave half to its neighbors', async (t) => {

@@ -9,7 +9,8 @@ import { connect } from '../../../src/srt/index.ts'
 import { signedCall } from '../../support/service.ts'
 import type { Target } from '../target.ts'
 
-const CLIP = new URL('../../../fixtures/demo.mpegts', import.meta.url)
+/** Tests and benches run in the folder of the project. */
+const CLIP = 'fixtures/demo.mpegts'
 const PAYLOAD_BYTES = 1316
 const POLL_MS = 250
 
