@@ -29,7 +29,7 @@ async function startPublisher(t: Test, { server }: TestService): Promise<void> {
   const stop = new AbortController()
   const publishing = publish({
     file: CLIP,
-    url: `${srtUrl}&latency=2000`,
+    url: `${srtUrl}&latency=5000`,
     loop: true,
     signal: stop.signal,
   })
