@@ -9,6 +9,7 @@ import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { inspect } from 'node:util'
 import { sign } from './auth/signature.ts'
+import { formatWebhookSecret, webhookKeys } from './auth/standard-webhooks.ts'
 import {
   completeOptions,
   parseFlags,
@@ -30,6 +31,7 @@ const USAGE = `millrace takes live streams over SRT and serves them as HLS, from
   millrace demo                the service with a built-in encoder and a page that plays it
   millrace publish FILE URL    publishes an MPEG-TS file in real time to an SRT URL; --loop for ever
   millrace sign [BODY]         LT-SIGNATURE of a request body, given or from standard input
+  millrace webhook-secret      the key of webhooks as receivers' libraries take it, whsec_…
   millrace keygen              a random secret for HMAC_SECRET or JWT_SECRET
 
 Settings come from the environment or, above it, from flags:
@@ -52,6 +54,8 @@ async function main([command, ...args]: readonly string[]): Promise<void> {
       return publishFile(args)
     case 'sign':
       return printSignature(args)
+    case 'webhook-secret':
+      return printWebhookSecret(args)
     case 'keygen':
       return print(randomBytes(32).toString('hex'))
     case '--version':
@@ -152,6 +156,12 @@ async function printSignature(args: readonly string[]): Promise<void> {
   }
   const [body] = positionals
   print(sign(Buffer.from(body ?? (await text(process.stdin))), parseSecrets(hmacSecret)[0]))
+}
+
+function printWebhookSecret(args: readonly string[]): void {
+  const { webhook, hmacSecret } = completeOptions(requiredOptions(args))
+  const [newest] = webhookKeys(webhook.secret, parseSecrets(hmacSecret))
+  print(formatWebhookSecret(newest))
 }
 
 function requiredOptions(args: readonly string[]): Options {

@@ -8,9 +8,11 @@ import { isIP } from 'node:net'
 import { parseArgs } from 'node:util'
 import { Type, type Static, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
+import { parseWebhookSecret } from './auth/standard-webhooks.ts'
 import { MillraceError } from './errors.ts'
 import { WebhookUrls } from './http/schema.ts'
 import { parseProgramChoice, PROGRAM_CHOICES } from './mpegts/program-choice.ts'
+import { parseAllowList } from './webhook/address-rules.ts'
 
 const port = (preset: number, description: string) =>
   Type.Integer({ minimum: 0, maximum: 65_535, default: preset, description })
@@ -61,6 +63,29 @@ const webhookUrls = (description: string) =>
     (text) => Value.Check(WebhookUrls, parseUrls(text)),
   )
 
+const webhookSecret = (description: string) =>
+  Type.Refine(
+    Type.String({
+      default: '',
+      secret: true,
+      takes:
+        'base64 of 24 to 64 bytes, with or without `whsec_`; or two, new and old, with a comma between them',
+      description,
+    }),
+    (text) => text === '' || parseWebhookSecret(text) !== undefined,
+  )
+
+const allowList = (description: string) =>
+  Type.Refine(
+    Type.String({
+      default: '',
+      takes:
+        'host names, `.example.org` for all names that end so, IP addresses and CIDR blocks, separated by commas',
+      description,
+    }),
+    (text) => parseAllowList(text) !== undefined,
+  )
+
 const program = (preset: string, description: string) =>
   Type.Refine(
     Type.String({ default: preset, takes: PROGRAM_CHOICES, description }),
@@ -69,7 +94,9 @@ const program = (preset: string, description: string) =>
 
 /** The library's options are of this shape; the environment and the flags fill the same one. */
 export const Config = Type.Object({
-  hmacSecret: secret('signs API requests and webhooks; `millrace keygen` makes one'),
+  hmacSecret: secret(
+    'signs API requests, and webhooks without `WEBHOOK_SECRET`; `millrace keygen` makes one',
+  ),
   jwtSecret: secret('signs stream keys; `millrace keygen` makes one'),
   http: Type.Object({
     host: Type.String({ default: '0.0.0.0', description: 'address the HTTP server listens on' }),
@@ -173,6 +200,14 @@ export const Config = Type.Object({
     maximum: 100_000,
     default: 1000,
     description: 'streams that are not stopped; a start beyond them is answered with 503',
+  }),
+  webhook: Type.Object({
+    secret: webhookSecret(
+      'signs webhooks; empty: the bytes of `HMAC_SECRET`. `millrace webhook-secret` prints it for receivers',
+    ),
+    allow: allowList(
+      'the only receivers of webhooks; empty: all. Link-local and metadata addresses never are',
+    ),
   }),
   reconnectGraceSec: Type.Integer({
     minimum: 0,

@@ -9,6 +9,7 @@ import { isIPv6, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { Value } from 'typebox/value'
+import { webhookKeys } from './auth/standard-webhooks.ts'
 import { explainAddress } from './bind-error.ts'
 import { systemClock } from './clock.ts'
 import {
@@ -44,6 +45,7 @@ import { firstAddress } from './service/first-address.ts'
 import { Streams } from './service/streams.ts'
 import { createListener, type Listener } from './srt/listener.ts'
 import type { LiveStream } from './stream/live-stream.ts'
+import { parseAllowList } from './webhook/address-rules.ts'
 import { createWebhookDispatcher, type WebhookDispatcher } from './webhook/dispatcher.ts'
 
 /** How often streams are told that time has passed. */
@@ -107,7 +109,11 @@ export class Server
     const hmacSecrets = parseSecrets(config.hmacSecret)
     this.#config = config
     this.#logger = limitLines(logger, systemClock)
-    this.#webhooks = createWebhookDispatcher({ hmacSecret: hmacSecrets[0], logger: this.#logger })
+    this.#webhooks = createWebhookDispatcher({
+      keys: webhookKeys(config.webhook.secret, hmacSecrets),
+      allowed: parseAllowList(config.webhook.allow),
+      logger: this.#logger,
+    })
     this.#notifier = createNotifier(logger, this.#webhooks, {
       clock: systemClock,
       playlistUrl: (id) => this.#playlistUrl(id),
@@ -201,6 +207,7 @@ export class Server
    */
   async startStream(request: StartRequest): Promise<StartedStream> {
     checkStartRequest(request)
+    this.#webhooks.check(request.webhookUrls ?? [])
     const { stream, key } = await this.#streams.start(request)
     const { id: streamId, status, encryption } = stream
     const passphrase = encryption && { passphrase: encryption.passphrase }

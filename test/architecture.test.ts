@@ -19,7 +19,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'limited-logger.ts': ['logger.ts', 'clock.ts', 'token-bucket.ts'],
   'bind-error.ts': ['errors.ts'],
   'token-bucket.ts': [],
-  'config.ts': ['errors.ts', 'mpegts', 'http'],
+  'config.ts': ['errors.ts', 'mpegts', 'auth', 'http', 'webhook'],
   srt: ['binary', 'errors.ts', 'clock.ts', 'token-bucket.ts'],
   codec: ['binary', 'errors.ts'],
   mpegts: ['binary', 'codec', 'errors.ts'],
@@ -92,7 +92,8 @@ const IMPURE = {
     'webhook/',
   ],
   'node:dgram': ['srt/listener.ts', 'srt/caller.ts', 'srt/socket.ts'],
-  'node:fs': ['cli.ts', 'http/', 'publisher/', 'srt/kernel-drops.ts'],
+  'node:fs': ['cli.ts', 'http/', 'publisher/', 'srt/kernel-drops.ts', 'webhook/look-up.ts'],
+  'node:dns': ['srt/caller.ts', 'webhook/look-up.ts'],
   'process.env': ['cli.ts'],
 }
 

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
@@ -36,6 +36,18 @@ t.test(
     t.match(millrace(['sign', body]), { exit: 2, err: /HMAC_SECRET is not set/ })
   },
 )
+
+t.test('webhook-secret prints the key of webhooks as whsec_ and base64', async (t) => {
+  const printed = (env: Record<string, string>) => millrace(['webhook-secret'], env)
+  const ofHmac = `whsec_${Buffer.from(SECRETS.HMAC_SECRET).toString('base64')}\n`
+  t.equal(printed({ ...SECRETS, HMAC_SECRET: `${SECRETS.HMAC_SECRET},old` }).out, ofHmac)
+  const own = randomBytes(24).toString('base64')
+  t.equal(printed({ ...SECRETS, WEBHOOK_SECRET: own }).out, `whsec_${own}\n`)
+  t.match(printed({ ...SECRETS, WEBHOOK_SECRET: 'hush hush' }), {
+    exit: 2,
+    err: /WEBHOOK_SECRET has 9 bytes: expected base64 of 24 to 64 bytes/,
+  })
+})
 
 t.test('serve without a secret, or with a bad setting, exits 2 and says what to do', async (t) => {
   t.match(millrace(['serve']), { exit: 2, err: /HMAC_SECRET is not set: .*millrace keygen/ })

@@ -1,5 +1,6 @@
 /**
- * The README's library example, as written: it compiles against the published types, and runs.
+ * The README's programs, as written: the library example compiles against the published types and runs, and the
+ * receiver verifies webhooks.
  */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -8,7 +9,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { publish } from '../src/publisher/publisher.ts'
+import { freePort } from './support/free-port.ts'
 import { start } from './support/process.ts'
+import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -53,3 +56,48 @@ t.test('the example of the README compiles and runs', async (t) => {
   await encoder.catch(() => undefined)
   t.match(program.output(), /over demo shutdown/)
 })
+
+t.test(
+  'the receiver of the README takes webhooks, with the key that webhook-secret prints',
+  async (t) => {
+    const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
+    const receiver = /```js\n([\s\S]*?)```/.exec(readme)?.[1]
+    t.ok(receiver, 'there is one')
+    const port = await freePort()
+    const folder = join(ROOT, '.tap', 'readme-receiver')
+    mkdirSync(folder, { recursive: true })
+    t.teardown(() => rmSync(folder, { recursive: true }))
+    writeFileSync(
+      join(folder, 'receiver.mjs'),
+      receiver!.replace('listen(9000)', `listen(${port})`),
+    )
+
+    const { server, hmacSecret, jwtSecret } = await startService(t)
+    const env = { HMAC_SECRET: hmacSecret, JWT_SECRET: jwtSecret }
+    const cli = join(ROOT, 'dist/cli.js')
+    const secret = execFileSync(process.execPath, [cli, 'webhook-secret'], {
+      env,
+      encoding: 'utf8',
+    })
+    const program = start(t, process.execPath, ['receiver.mjs'], {
+      cwd: folder,
+      env: { WEBHOOK_SECRET: secret.trim() },
+    })
+    const url = `http://127.0.0.1:${port}/hook`
+    const forged = await until('the receiver listens', () =>
+      fetch(url, {
+        method: 'POST',
+        headers: {
+          'webhook-id': 'x',
+          'webhook-timestamp': String(Math.floor(Date.now() / 1000)),
+          'webhook-signature': `v1,${randomBytes(32).toString('base64')}`,
+        },
+        body: '{"type":"forged"}',
+      }).catch(() => undefined),
+    )
+    t.equal(forged.status, 403)
+    await server.startStream({ streamId: 'studio', webhookUrls: [url] })
+    await until('stream.ready', () => program.output().includes("type: 'stream.ready'"))
+    t.notMatch(program.output(), /forged/)
+  },
+)

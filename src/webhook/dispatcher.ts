@@ -4,21 +4,30 @@
  * @module
  */
 import { randomUUID } from 'node:crypto'
-import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { sign } from '../auth/signature.ts'
+import { signWebhook } from '../auth/standard-webhooks.ts'
 import { systemClock, type Clock } from '../clock.ts'
+import { MillraceError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { encodeEvent, type WebhookEvent, type WebhookType } from './event.ts'
+import { hostOf, isForbidden, parseAllowList, type AllowList } from './address-rules.ts'
+import { WebhookClient } from './client.ts'
+import { ConnectionSlots, PLACE_TIME_MS, type Slot } from './connection-slots.ts'
+import { encodeEvent, type WebhookEvent } from './event.ts'
+import { IntervalLimiter } from './interval-limiter.ts'
+import type { LookUpOptions } from './look-up.ts'
+import { UrlQueues, type QueuedEvent, type UrlQueue } from './url-queues.ts'
 
 export interface WebhookDispatcherOptions {
-  /** Signs each body, as it does the requests of the API. */
-  readonly hmacSecret: string
+  /** Each signs each webhook: the current key, and while keys are changed the one before. */
+  readonly keys: readonly Uint8Array[]
+  /** Where webhooks may go; by default everywhere but to forbidden addresses. */
+  readonly allowed?: AllowList | undefined
+  /** Thousands of URLs may fail at a time: bounds its lines itself. */
   readonly logger: Logger
-  readonly fetch?: typeof fetch
   readonly clock?: Clock
   /** Waits; ends early, by rejecting, when the signal aborts. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<unknown>
+  readonly createResolver?: LookUpOptions['createResolver']
 }
 
 /** Counted since the dispatcher was made. */
@@ -27,7 +36,7 @@ export interface WebhookStats {
   readonly delivered: number
   /** Tries that failed. */
   readonly failed: number
-  /** Given up: too old, too many before them, or cut off by `close`. */
+  /** Given up: too old, to make room for others, to nowhere that is allowed, or cut off by `close`. */
   readonly dropped: number
   /** Events that came too soon after another of their name. */
   readonly suppressed: number
@@ -36,33 +45,35 @@ export interface WebhookStats {
 }
 
 export interface WebhookDispatcher {
-  /** Queues an event for each different URL and returns at once. What is no http URL counts as one that never answers. */
+  /** Queues an event for each different URL and returns at once. */
   send(urls: readonly string[], event: WebhookEvent): void
+  /** @throws {MillraceError} `BODY_INVALID` where it is known without a look-up that webhooks may not go to a URL */
+  check(urls: readonly string[]): void
   stats(): WebhookStats
   /**
-   * Takes no more events, gives each that is pending one last try, and settles when that is done; after `timeoutMs` it
-   * cuts off what is still under way.
+   * Takes no more events, gives each that is pending one last try, the URLs that answered last first, and settles when
+   * that is done, or after `timeoutMs` without what is still under way. A URL that does not answer its last try loses
+   * what waits behind it.
    */
   close(options: { readonly timeoutMs: number }): Promise<void>
 }
 
 const TRY_TIMEOUT_MS = 5000
 const FIRST_RETRY_MS = 1000
-const LONGEST_RETRY_MS = 60_000
+const MAX_RETRY_MS = 60_000
 const RETRY_FOR_US = 10 * 60 * 1_000_000
 const LIMITED_INTERVAL_US = 10 * 1_000_000
 
-/** A URL that is down for all of ten minutes loses what comes after these. */
-const MAX_PENDING_PER_URL = 256
+/** One for all: an error of its own would cost each try a stack trace. */
+const ANSWERED = new Error('answered')
 
-const CUT_OFF = 'cut off by the end of the service'
-
-interface Delivery {
-  readonly type: WebhookType
-  readonly streamId: string | undefined
-  readonly body: Buffer
-  readonly signature: string
-  readonly createdUs: number
+interface Failure {
+  /** For the log, without anything of the URL, the body or the answer. */
+  readonly reason: string
+  /** The receiver answered, though not 2xx. */
+  readonly isAnswer?: boolean
+  /** Trying again would change nothing. */
+  readonly isFinal?: boolean
 }
 
 export function createWebhookDispatcher(options: WebhookDispatcherOptions): WebhookDispatcher {
@@ -70,175 +81,203 @@ export function createWebhookDispatcher(options: WebhookDispatcherOptions): Webh
 }
 
 class Dispatcher implements WebhookDispatcher {
-  readonly #hmacSecret: string
-  readonly #logger: Logger
-  readonly #fetch: typeof fetch
+  readonly #keys: readonly Uint8Array[]
+  readonly #allowed: AllowList
   readonly #clock: Clock
   readonly #sleep: (delayMs: number, signal: AbortSignal) => Promise<unknown>
-
-  /** By URL; the first of a queue is under way. An empty queue is removed. */
-  readonly #queues = new Map<string, Delivery[]>()
+  readonly #logger: Logger
+  readonly #client: WebhookClient
+  readonly #slots = new ConnectionSlots()
+  readonly #limiter = new IntervalLimiter(LIMITED_INTERVAL_US)
+  readonly #queues = new UrlQueues({
+    onQueue: (queue) => this.#start(queue),
+    onDrop: (queue, events) => this.#noteOverflow(queue, events),
+  })
   /** Each settles when its queue is empty. */
   readonly #draining = new Set<Promise<void>>()
-  /** When each stream last sent what is limited, by both names; no older than the interval, oldest first. */
-  readonly #limitedUs = new Map<string, number>()
-  /** Ends all waiting for a next try. */
-  readonly #closing = new AbortController()
-  /** The tries under way. */
-  readonly #tries = new Set<AbortController>()
-  #cutOff = false
+  #isClosing = false
   readonly #stats = { delivered: 0, failed: 0, dropped: 0, suppressed: 0 }
 
   constructor(options: WebhookDispatcherOptions) {
-    this.#hmacSecret = options.hmacSecret
-    this.#logger = options.logger
-    this.#fetch = options.fetch ?? fetch
-    this.#clock = options.clock ?? systemClock
+    const { clock = systemClock, createResolver } = options
+    this.#keys = options.keys
+    this.#allowed = options.allowed ?? parseAllowList('')!
+    this.#clock = clock
     this.#sleep = options.sleep ?? ((delayMs, signal) => delay(delayMs, undefined, { signal }))
-    // Every URL that waits for its next try listens.
-    setMaxListeners(0, this.#closing.signal)
+    this.#logger = options.logger
+    this.#client = new WebhookClient(this.#allowed, { clock, createResolver })
   }
 
   send(urls: readonly string[], event: WebhookEvent): void {
     if (urls.length === 0) return
-    if (this.#closing.signal.aborted) {
+    const { type, streamId, limitedAs } = event
+    const nowUs = this.#clock.nowUs()
+    if (this.#isClosing) {
       this.#stats.dropped += urls.length
       return
     }
-    if (event.limitedAs !== undefined && !this.#maySend(`${event.streamId} ${event.limitedAs}`)) {
+    if (limitedAs !== undefined && !this.#limiter.take(`${streamId} ${limitedAs}`, nowUs)) {
       this.#stats.suppressed++
       return
     }
-    const body = encodeEvent(event, randomUUID(), new Date(this.#clock.wallMs()))
-    const delivery = {
-      type: event.type,
-      streamId: event.streamId,
-      body,
-      signature: sign(body, this.#hmacSecret),
-      createdUs: this.#clock.nowUs(),
+    const id = randomUUID()
+    const body = encodeEvent(event, id, new Date(this.#clock.wallMs()))
+    const queued = { type, streamId, id, body, createdUs: nowUs }
+    for (const url of new Set(urls)) {
+      if (this.#isForbidden(url)) this.#drop(url, queued, 'ADDRESS_FORBIDDEN')
+      else this.#queues.push(url, queued)
     }
-    for (const url of new Set(urls)) this.#enqueue(url, delivery)
+  }
+
+  check(urls: readonly string[]): void {
+    if (!urls.some((url) => this.#isForbidden(url))) return
+    throw new MillraceError('BODY_INVALID', {
+      message:
+        'webhook_urls must not lead to link-local, metadata or multicast addresses, or beyond WEBHOOK_ALLOW where it is set',
+    })
   }
 
   stats(): WebhookStats {
-    const pending = [...this.#queues.values()].reduce((sum, queue) => sum + queue.length, 0)
-    return { ...this.#stats, pending }
+    return { ...this.#stats, pending: this.#queues.events }
   }
 
   async close({ timeoutMs }: { readonly timeoutMs: number }): Promise<void> {
-    this.#closing.abort()
+    this.#isClosing = true
+    const droppedBefore = this.#stats.dropped
+    for (const { pause } of this.#queues) pause?.abort()
     const drained = new AbortController()
-    const timeout = this.#sleep(timeoutMs, drained.signal).then(
-      () => this.#cutOffTries(),
-      () => undefined,
-    )
+    this.#after(timeoutMs, drained.signal, () => this.#discardAll())
     await Promise.all(this.#draining)
     drained.abort()
-    await timeout
+    this.#client.close()
+    const dropped = this.#stats.dropped - droppedBefore
+    if (dropped > 0) this.#logger.warn({ dropped }, 'webhooks dropped at the end of the service')
   }
 
-  #cutOffTries(): void {
-    this.#cutOff = true
-    for (const request of this.#tries) request.abort()
+  #isForbidden(url: string): boolean {
+    if (!URL.canParse(url)) return true
+    const parsed = new URL(url)
+    return !/^https?:$/.test(parsed.protocol) || isForbidden(this.#allowed, hostOf(parsed))
   }
 
-  #maySend(name: string): boolean {
-    const nowUs = this.#clock.nowUs()
-    for (const [each, sentUs] of this.#limitedUs) {
-      if (nowUs - sentUs < LIMITED_INTERVAL_US) break
-      this.#limitedUs.delete(each)
+  #discardAll(): void {
+    for (const queue of this.#queues) this.#stats.dropped += this.#queues.discard(queue).length
+  }
+
+  #start(queue: UrlQueue): void {
+    const drained = this.#drain(queue).finally(() => this.#draining.delete(drained))
+    this.#draining.add(drained)
+  }
+
+  async #drain(queue: UrlQueue): Promise<void> {
+    for (let [first] = queue.events; first !== undefined; [first] = queue.events) {
+      await this.#deliver(queue, first)
+      if (!queue.isDiscarded) this.#queues.shift(queue)
     }
-    if (this.#limitedUs.has(name)) return false
-    this.#limitedUs.set(name, nowUs)
-    return true
-  }
-
-  #enqueue(url: string, delivery: Delivery): void {
-    const queue = this.#queues.get(url)
-    if (queue === undefined) {
-      const started = [delivery]
-      this.#queues.set(url, started)
-      const drained = this.#drain(url, started).finally(() => this.#draining.delete(drained))
-      this.#draining.add(drained)
-    } else if (queue.length < MAX_PENDING_PER_URL) {
-      queue.push(delivery)
-    } else {
-      this.#drop(url, delivery, 'too many are waiting')
-    }
-  }
-
-  async #drain(url: string, queue: Delivery[]): Promise<void> {
-    for (let [first] = queue; first !== undefined; [first] = queue) {
-      await this.#deliver(url, first)
-      queue.shift()
-    }
-    this.#queues.delete(url)
   }
 
   /** Tries until it is delivered, would be too old at the next try, or the last try before the end has failed. */
-  async #deliver(url: string, delivery: Delivery): Promise<void> {
-    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)) {
-      const lastTry = this.#closing.signal.aborted
-      const failure = await this.#try(url, delivery)
+  async #deliver(queue: UrlQueue, event: QueuedEvent): Promise<void> {
+    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
+      const isLastTry = this.#isClosing
+      const failure = await this.#try(queue, event)
+      if (queue.isDiscarded) return
+      this.#queues.tried(queue, { isDelivered: failure === undefined })
       if (failure === undefined) {
         this.#stats.delivered++
         return
       }
       this.#stats.failed++
-      const nextAgeUs = this.#clock.nowUs() + retryMs * 1000 - delivery.createdUs
-      if (lastTry || nextAgeUs > RETRY_FOR_US) return this.#drop(url, delivery, failure)
+      const nextAgeUs = this.#clock.nowUs() + retryMs * 1000 - event.createdUs
+      if (isLastTry || failure.isFinal === true || nextAgeUs > RETRY_FOR_US) {
+        this.#drop(queue.url, event, failure.reason)
+        if (isLastTry && failure.isAnswer !== true) this.#discardRest(queue)
+        return
+      }
       // Whoever waits for a webhook finds the reason at once, and finds it once.
       const level = retryMs === FIRST_RETRY_MS ? 'warn' : 'debug'
-      this.#log(url, delivery)[level]({ failure }, 'webhook failed, to be tried again')
-      await this.#sleep(retryMs, this.#closing.signal).catch(() => undefined)
+      this.#log(level, queue.url, event, failure.reason, 'webhook failed, to be tried again')
+      await this.#pause(queue, retryMs)
     }
   }
 
-  /** @returns why it failed, without anything of the URL, the body or the answer */
-  async #try(url: string, { body, signature }: Delivery): Promise<string | undefined> {
-    if (this.#cutOff) return CUT_OFF
-    const request = new AbortController()
+  /** @returns why it failed; undefined where it was delivered */
+  async #try(queue: UrlQueue, { id, body }: QueuedEvent): Promise<Failure | undefined> {
+    const attempt = new AbortController()
     const answered = new AbortController()
-    this.#tries.add(request)
-    void this.#sleep(TRY_TIMEOUT_MS, answered.signal).then(
-      () => request.abort(),
-      () => undefined,
-    )
+    const url = new URL(queue.url)
+    let slot: Slot | undefined
+    queue.attempt = attempt
     try {
-      const response = await this.#fetch(url, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'lt-signature': signature },
-        body,
-        redirect: 'manual',
-        signal: request.signal,
-      })
-      // Whatever it says: nobody reads it, and it may have no end.
-      await response.body?.cancel().catch(() => undefined)
-      return response.ok ? undefined : `answered ${response.status}`
+      slot = await this.#slots.acquire(url.origin, queue.standing, attempt.signal)
+      this.#after(PLACE_TIME_MS, answered.signal, slot.leavePlace)
+      this.#after(TRY_TIMEOUT_MS, answered.signal, () => attempt.abort())
+      const timestampSec = Math.floor(this.#clock.wallMs() / 1000)
+      const headers = {
+        'content-type': 'application/json',
+        'webhook-id': id,
+        'webhook-timestamp': timestampSec,
+        'webhook-signature': signWebhook({ id, timestampSec, body }, this.#keys),
+      }
+      const status = await this.#client.send(url, headers, body, attempt.signal)
+      if (status >= 200 && status < 300) return undefined
+      return { reason: `answered ${status}`, isAnswer: true }
     } catch (error) {
-      if (this.#cutOff) return CUT_OFF
-      return request.signal.aborted ? `no answer within ${TRY_TIMEOUT_MS} ms` : errorCode(error)
+      if (attempt.signal.aborted) return { reason: `no answer within ${TRY_TIMEOUT_MS} ms` }
+      const reason = errorCode(error)
+      return { reason, isFinal: reason === 'ADDRESS_FORBIDDEN' }
     } finally {
-      answered.abort()
-      this.#tries.delete(request)
+      answered.abort(ANSWERED)
+      slot?.release()
+      queue.attempt = undefined
     }
   }
 
-  #drop(url: string, delivery: Delivery, failure: string): void {
-    this.#stats.dropped++
-    this.#log(url, delivery).warn({ failure }, 'webhook dropped')
+  async #pause(queue: UrlQueue, delayMs: number): Promise<void> {
+    if (this.#isClosing) return
+    queue.pause = new AbortController()
+    await this.#sleep(delayMs, queue.pause.signal).catch(() => undefined)
+    queue.pause = undefined
   }
 
-  #log(url: string, { type, streamId }: Delivery): Logger {
+  /** Calls `act` when the time is over, unless the signal aborts before. */
+  #after(delayMs: number, signal: AbortSignal, act: () => void): void {
+    void this.#sleep(delayMs, signal).then(act, () => undefined)
+  }
+
+  #drop(url: string, event: QueuedEvent, reason: string): void {
+    this.#stats.dropped++
+    this.#log('warn', url, event, reason, 'webhook dropped')
+  }
+
+  /** All but the first, which is counted. */
+  #discardRest(queue: UrlQueue): void {
+    this.#stats.dropped += this.#queues.discard(queue).length - 1
+  }
+
+  #noteOverflow(queue: UrlQueue, events: readonly QueuedEvent[]): void {
+    const [first] = events
+    this.#stats.dropped += events.length
+    if (queue.hasOverflowed || first === undefined) return
+    queue.hasOverflowed = true
+    this.#log('warn', queue.url, first, 'too many are waiting', 'webhook dropped')
+  }
+
+  #log(
+    level: 'warn' | 'debug',
+    url: string,
+    { type, streamId }: QueuedEvent,
+    failure: string,
+    message: string,
+  ): void {
     // The path and the query of a webhook URL are often secret.
     const webhook = URL.canParse(url) ? new URL(url).origin : 'not a URL'
-    return this.#logger.child({ webhook, type, stream_id: streamId })
+    this.#logger[level]({ webhook, type, stream_id: streamId, failure }, message)
   }
 }
 
-/** `ECONNREFUSED` and its like, which `fetch` hides in the cause. */
+/** `ECONNREFUSED` and its like. */
 function errorCode(error: unknown): string {
-  const cause = error instanceof Error ? (error.cause ?? error) : error
-  if (cause instanceof Error) return 'code' in cause ? String(cause.code) : cause.name
-  return 'unknown'
+  if (!(error instanceof Error)) return 'unknown'
+  return 'code' in error ? String(error.code) : error.name
 }

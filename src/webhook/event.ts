@@ -27,7 +27,7 @@ export interface WebhookEvent {
 }
 
 /**
- * The body as it is signed and sent, the same bytes to every URL and at every try.
+ * Body of a webhook, the same bytes to every URL and at every try.
  *
  * @param id  unique; a receiver that knows it already has met this event before
  */

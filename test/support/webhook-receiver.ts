@@ -14,7 +14,7 @@ export interface ReceivedWebhook {
   readonly method: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
-  /** Exactly the bytes that came, as `LT-SIGNATURE` covers them. */
+  /** Exactly the bytes that came, as `webhook-signature` covers them. */
   readonly bytes: Buffer
   readonly event: {
     readonly id: string

@@ -1,14 +1,19 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
+import { Webhook } from 'standardwebhooks'
 import t from 'tap'
-import { verify } from '../../src/auth/signature.ts'
-import { createWebhookDispatcher } from '../../src/webhook/dispatcher.ts'
+import {
+  createWebhookDispatcher,
+  type WebhookDispatcherOptions,
+} from '../../src/webhook/dispatcher.ts'
 import type { WebhookEvent } from '../../src/webhook/event.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const SECRET = 'a secret of at least 32 characters'
-const START_MS = Date.parse('2026-03-01T12:00:00Z')
+const KEY = Buffer.from(SECRET)
+/** Of this moment, since receivers refuse what is older than 5 minutes. */
+const START_MS = Math.floor(Date.now() / 1000) * 1000
 const TRY_TIMEOUT_MS = 5000
 
 /** Time that stands still until it is told to go on. */
@@ -57,13 +62,13 @@ class FakeTime {
   }
 }
 
-function start(options: { fetch?: typeof fetch } = {}) {
+function start(options: Partial<WebhookDispatcherOptions> = {}) {
   const time = new FakeTime()
   const log: string[] = []
   const logger = pino({ level: 'debug' }, { write: (line: string) => void log.push(line) })
   const { clock, sleep } = time
   const dispatcher = createWebhookDispatcher({
-    hmacSecret: SECRET,
+    keys: [KEY],
     logger,
     clock,
     sleep,
@@ -98,12 +103,16 @@ t.test('an event is a signed POST of JSON', async (t) => {
   t.equal(method, 'POST')
   t.equal(path, '/hook?token=x')
   t.equal(headers['content-type'], 'application/json')
-  t.ok(verify(bytes, String(headers['lt-signature']), SECRET), 'over the exact bytes')
+  const webhook = new Webhook(SECRET, { format: 'raw' })
+  t.strictSame(webhook.verify(bytes, headers as Record<string, string>), body)
+  t.equal(headers['webhook-id'], body.id)
+  t.equal(headers['webhook-timestamp'], String(START_MS / 1000))
+  t.notOk('lt-signature' in headers, 'it is no request of the API')
   t.strictSame(Object.keys(body), ['id', 'type', 'created_at', 'stream_id', 'status', 'data'])
   t.match(body, {
     id: /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
     type: 'stream.live',
-    created_at: '2026-03-01T12:00:00.000Z',
+    created_at: new Date(START_MS).toISOString(),
     stream_id: 'demo',
     status: 'STREAMING',
     data: { playlist_url: 'http://x/playlist.m3u8' },
@@ -159,7 +168,18 @@ t.test(
     for (const delaySec of [1, 2, 4, 8, 16]) await time.pass(delaySec * 1000)
     await dispatcher.close({ timeoutMs: 1000 })
     t.equal(receiver.received.length, 6)
-    for (const { bytes } of receiver.received) t.ok(bytes.equals(receiver.received[0]!.bytes))
+    const webhook = new Webhook(SECRET, { format: 'raw' })
+    for (const { bytes, headers } of receiver.received) {
+      t.ok(bytes.equals(receiver.received[0]!.bytes))
+      t.equal(headers['webhook-id'], receiver.received[0]!.event.id)
+      t.ok(webhook.verify(bytes, headers as Record<string, string>), 'signed for each try')
+    }
+    t.strictSame(
+      receiver.received.map(
+        ({ headers }) => Number(headers['webhook-timestamp']) - START_MS / 1000,
+      ),
+      [0, 1, 3, 7, 15, 31],
+    )
     t.match(dispatcher.stats(), { delivered: 1, failed: 5, dropped: 0 })
     const lines = log.map((line) => JSON.parse(line) as { level: number })
     t.match(lines[0], { failure: 'answered 500', stream_id: 'demo', type: 'stream.live' })
@@ -266,7 +286,7 @@ t.test('an answer without end is delivered by its status and cut off', async (t)
   t.match(dispatcher.stats(), { delivered: 1, failed: 0 })
 })
 
-t.test('of a URL that is down 256 events wait, the rest is dropped and counted', async (t) => {
+t.test('of a URL that is down 256 events wait, the oldest are dropped and counted', async (t) => {
   const url = await deadUrl()
   const { dispatcher, time } = start()
   for (let index = 0; index < 300; index++) dispatcher.send([url], event(`s${index}`))
@@ -277,7 +297,8 @@ t.test('of a URL that is down 256 events wait, the rest is dropped and counted',
   await dispatcher.close({ timeoutMs: 1000 })
   t.strictSame(
     receiver.received.map((webhook) => webhook.event.stream_id),
-    Array.from({ length: 256 }, (_, index) => `s${index}`),
+    ['s0', ...Array.from({ length: 255 }, (_, index) => `s${index + 45}`)],
+    'the first is being delivered, and is not taken away',
   )
   t.match(dispatcher.stats(), { delivered: 256, dropped: 44, pending: 0 })
 })
@@ -377,7 +398,7 @@ t.test('many URLs may wait at a time without a warning from Node', async (t) => 
   const dead = await deadUrl()
   const logger = pino({ level: 'silent' })
   // With the timers of Node itself, which add a listener for each wait.
-  const dispatcher = createWebhookDispatcher({ hmacSecret: SECRET, logger })
+  const dispatcher = createWebhookDispatcher({ keys: [KEY], logger })
   const urls = Array.from({ length: 30 }, (_, index) => `${dead}/${index}`)
   dispatcher.send(urls, event('demo'))
   await until(() => dispatcher.stats().failed === 30)

@@ -1,0 +1,106 @@
+/**
+ * Where webhooks may go: never to link-local, metadata and group addresses, and only to WEBHOOK_ALLOW where it is set.
+ *
+ * @module
+ */
+import { BlockList, isIP } from 'node:net'
+
+/** Parsed WEBHOOK_ALLOW; without any entry everything is allowed that is not forbidden. */
+export interface AllowList {
+  readonly addresses: BlockList
+  /** Lower-case host names; one that begins with a dot stands for all names that end in it. */
+  readonly names: readonly string[]
+  readonly isEmpty: boolean
+}
+
+/**
+ * Addresses that no receiver has. An IPv4 rule holds for the IPv4-mapped form of IPv6, too.
+ *
+ * Metadata services give whoever can send to them credentials of the machine. Most live on link-local addresses,
+ * some elsewhere.
+ */
+const FORBIDDEN = addressList([
+  // Link-local (RFC 3927, RFC 4291 2.5.6), also behind NAT64 (RFC 6052).
+  '169.254.0.0/16',
+  'fe80::/10',
+  '64:ff9b::a9fe:0/112',
+  // Metadata of AWS, Google Cloud, Scaleway, Alibaba Cloud, Azure and Oracle Cloud.
+  'fd00:ec2::254',
+  'fd20:ce::254',
+  'fd00:42::42',
+  '100.100.100.200',
+  '168.63.129.16',
+  '192.0.0.192',
+  // Unspecified, which Linux takes for this machine, whatever 127.0.0.0/8 is allowed (RFC 1122 3.2.1.3).
+  '0.0.0.0/8',
+  '::',
+  // Multicast and broadcast.
+  '224.0.0.0/4',
+  '255.255.255.255',
+  'ff00::/8',
+])
+
+/**
+ * Parses host names, `.suffixes`, addresses and CIDR blocks that are separated by commas.
+ *
+ * @returns undefined where an entry is none of these
+ */
+export function parseAllowList(text: string): AllowList | undefined {
+  const entries = text.split(',').map((entry) => entry.trim().toLowerCase())
+  const names = entries.filter(isName)
+  const blocks = entries.filter((entry) => !isName(entry))
+  if (text.trim() === '') return { addresses: new BlockList(), names: [], isEmpty: true }
+  try {
+    return { addresses: addressList(blocks), names, isEmpty: false }
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a receiver of this host name may be connected to at this address. */
+export function mayConnect(allowed: AllowList, host: string, address: string): boolean {
+  if (contains(FORBIDDEN, address)) return false
+  return allowed.isEmpty || matchesName(allowed, host) || contains(allowed.addresses, address)
+}
+
+/** Whether no look-up could make `host`, a name or an address, one that webhooks may go to. */
+export function isForbidden(allowed: AllowList, host: string): boolean {
+  if (isIP(host) !== 0) return !mayConnect(allowed, host, host)
+  const hasAddresses = allowed.addresses.rules.length > 0
+  return !allowed.isEmpty && !hasAddresses && !matchesName(allowed, host)
+}
+
+/** Host of a URL as a name or an address, without the brackets of IPv6 and the dot of an absolute name. */
+export function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
+}
+
+function matchesName({ names }: AllowList, host: string): boolean {
+  return names.some((name) => (name.startsWith('.') ? host.endsWith(name) : host === name))
+}
+
+function contains(list: BlockList, address: string): boolean {
+  return list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6')
+}
+
+/** @throws where an entry is neither an address nor a CIDR block */
+function addressList(entries: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const entry of entries) {
+    const [address = '', prefix, ...rest] = entry.split('/')
+    const family = isIP(address) === 4 ? 'ipv4' : 'ipv6'
+    if (prefix === undefined) list.addAddress(address, family)
+    else if (/^\d{1,3}$/.test(prefix) && rest.length === 0) {
+      list.addSubnet(address, Number(prefix), family)
+    } else throw new RangeError(`${entry} is no CIDR block`)
+  }
+  return list
+}
+
+/** As a URL has it: what a URL takes for an IPv4 address, such as `10.1`, is no name. */
+function isName(text: string): boolean {
+  const name = text.replace(/^\./, '')
+  return /^[a-z0-9_.-]+$/.test(name) && URL.canParse(`http://${name}`)
+    ? new URL(`http://${name}`).hostname === name && isIP(name) === 0
+    : false
+}

@@ -1,0 +1,52 @@
+/**
+ * Sends one webhook to one URL, once: look-up, address check, POST.
+ *
+ * @module
+ */
+import type { OutgoingHttpHeaders } from 'node:http'
+import { hostOf, mayConnect, type AllowList } from './address-rules.ts'
+import { LookUp, type LookUpOptions } from './look-up.ts'
+import { post } from './post.ts'
+
+export class WebhookClient {
+  readonly #allowed: AllowList
+  readonly #lookUp: LookUp
+
+  constructor(allowed: AllowList, options: LookUpOptions) {
+    this.#allowed = allowed
+    this.#lookUp = new LookUp(options)
+  }
+
+  /**
+   * @returns the status of the answer
+   * @throws {Error} with a `code`: `ADDRESS_FORBIDDEN`, or that of the system, of `node:dns` or of the abort
+   */
+  async send(
+    url: URL,
+    headers: OutgoingHttpHeaders,
+    body: Buffer,
+    signal: AbortSignal,
+  ): Promise<number> {
+    const host = hostOf(url)
+    const found = await unlessAborted(this.#lookUp.find(host), signal)
+    const addresses = found.filter((address) => mayConnect(this.#allowed, host, address))
+    if (addresses.length === 0) {
+      throw Object.assign(new Error('no address to go to'), { code: 'ADDRESS_FORBIDDEN' })
+    }
+    return post({ url, headers, body, addresses }, signal)
+  }
+
+  /** Ends the look-ups under way. */
+  close(): void {
+    this.#lookUp.close()
+  }
+}
+
+/** A look-up goes on without whoever waits for it: others wait for it, too. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted()
+    signal.addEventListener('abort', () => reject(signal.reason as Error))
+    promise.then(resolve, reject)
+  })
+}

@@ -1,0 +1,105 @@
+/**
+ * Addresses of host names, from the hosts file and DNS.
+ *
+ * Not by `dns.lookup`: it waits for the name server in Node's thread pool, where four dead names hold up all others.
+ *
+ * @module
+ */
+import { Resolver } from 'node:dns/promises'
+import { readFile } from 'node:fs/promises'
+import { isIP } from 'node:net'
+import type { Clock } from '../clock.ts'
+import { parseHosts, searchNames } from './system-names.ts'
+
+export interface LookUpOptions {
+  readonly clock: Clock
+  /** Asks name servers; a look-up has one of its own, and follows a changed /etc/resolv.conf. */
+  readonly createResolver?: (() => Resolver) | undefined
+  /** Text of a file of the system; empty where there is none. */
+  readonly readSystemFile?: ((path: string) => Promise<string>) | undefined
+}
+
+/** A name that is looked up again within this time has the addresses of before. */
+const VALID_FOR_US = 10 * 1_000_000
+const MAX_NAMES = 1024
+
+/** A name server is asked twice, and has 2 s in all. */
+const RESOLVER_OPTIONS = { timeout: 700, tries: 2 }
+
+/** What a name server says of a name that does not exist, or has no address. */
+const UNKNOWN = new Set<unknown>(['ENOTFOUND', 'ENODATA'])
+
+interface Answer {
+  readonly addresses: Promise<string[]>
+  readonly sinceUs: number
+}
+
+export class LookUp {
+  readonly #clock: Clock
+  readonly #createResolver: () => Resolver
+  readonly #readSystemFile: (path: string) => Promise<string>
+  /** By name, oldest first; also those under way, so that a name is looked up once at a time. */
+  readonly #answers = new Map<string, Answer>()
+  readonly #resolvers = new Set<Resolver>()
+  #isClosed = false
+
+  constructor({ clock, createResolver, readSystemFile }: LookUpOptions) {
+    this.#clock = clock
+    this.#createResolver = createResolver ?? (() => new Resolver(RESOLVER_OPTIONS))
+    this.#readSystemFile = readSystemFile ?? ((path) => readFile(path, 'utf8').catch(() => ''))
+  }
+
+  /**
+   * Addresses of a host, IPv4 first; of an address itself.
+   *
+   * @throws {Error} with the `code` of `node:dns`
+   */
+  find(host: string): Promise<string[]> {
+    if (isIP(host) !== 0) return Promise.resolve([host])
+    const nowUs = this.#clock.nowUs()
+    const known = this.#answers.get(host)
+    if (known !== undefined && nowUs - known.sinceUs < VALID_FOR_US) return known.addresses
+    const answer = { addresses: this.#lookUp(host), sinceUs: nowUs }
+    this.#answers.delete(host)
+    this.#answers.set(host, answer)
+    const [oldest] = this.#answers.keys()
+    if (oldest !== undefined && this.#answers.size > MAX_NAMES) this.#answers.delete(oldest)
+    answer.addresses.catch(() => {
+      if (this.#answers.get(host) === answer) this.#answers.delete(host)
+    })
+    return answer.addresses
+  }
+
+  /** Ends the look-ups under way, and all later ones, with ECANCELLED. */
+  close(): void {
+    this.#isClosed = true
+    for (const resolver of this.#resolvers) resolver.cancel()
+  }
+
+  async #lookUp(name: string): Promise<string[]> {
+    // Never asked of a name server (RFC 6761 6.3).
+    if (/(^|\.)localhost$/.test(name)) return ['127.0.0.1', '::1']
+    const hosts = parseHosts(await this.#readSystemFile('/etc/hosts'), name)
+    if (hosts.length > 0) return hosts
+    const names = searchNames(await this.#readSystemFile('/etc/resolv.conf'), name)
+    if (this.#isClosed) throw Object.assign(new Error('closed'), { code: 'ECANCELLED' })
+    const resolver = this.#createResolver()
+    this.#resolvers.add(resolver)
+    try {
+      return await firstKnown(resolver, names)
+    } finally {
+      this.#resolvers.delete(resolver)
+    }
+  }
+}
+
+async function firstKnown(resolver: Resolver, [name = '', ...others]: string[]): Promise<string[]> {
+  const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
+  const addresses = answers.flatMap((it) => (it.status === 'fulfilled' ? it.value : []))
+  if (addresses.length > 0) return addresses
+  const failures = answers.flatMap((it) => (it.status === 'rejected' ? [it.reason as object] : []))
+  const failure = failures.find((it) => !('code' in it && UNKNOWN.has(it.code))) ?? failures[0]
+  const isUnknown = failure !== undefined && 'code' in failure && UNKNOWN.has(failure.code)
+  if (isUnknown && others.length > 0) return firstKnown(resolver, others)
+  throw failure
+}

@@ -1,0 +1,159 @@
+/**
+ * What waits to be sent, by URL: bounded for a URL, in URLs and in bytes, whatever never answers.
+ *
+ * @module
+ */
+import type { Standing } from './connection-slots.ts'
+import type { WebhookType } from './event.ts'
+
+export const MAX_EVENTS_PER_URL = 256
+export const MAX_URLS = 16_384
+export const MAX_QUEUED_BYTES = 32 * 1024 * 1024
+
+/** What an event costs beside its body. */
+const OVERHEAD_BYTES = 64
+
+/** One for all: thousands at a time would cost a stack trace each. */
+const DISCARDED = new Error('the queue was discarded')
+
+/** An event as it waits; the body is shared by all URLs. */
+export interface QueuedEvent {
+  readonly type: WebhookType
+  readonly streamId: string | undefined
+  readonly id: string
+  readonly body: Buffer
+  readonly createdUs: number
+}
+
+/** Events of one URL, oldest first. The first is being delivered; it is never dropped to make room. */
+export class UrlQueue {
+  readonly url: string
+  readonly events: QueuedEvent[] = []
+  standing: Standing
+  /** Ends the try under way: its waiting for a connection, for an address, for an answer. */
+  attempt: AbortController | undefined
+  /** Ends the time before the next try. */
+  pause: AbortController | undefined
+  /** It was taken out of the queues with all its events, which are counted. */
+  isDiscarded = false
+  /** It has lost events since its last delivery. */
+  hasOverflowed = false
+
+  constructor(url: string, standing: Standing) {
+    this.url = url
+    this.standing = standing
+  }
+}
+
+export interface UrlQueuesOptions {
+  /** Takes a queue that has its first event and must be delivered. */
+  readonly onQueue: (queue: UrlQueue) => void
+  /** Takes events that made room for others. */
+  readonly onDrop: (queue: UrlQueue, events: readonly QueuedEvent[]) => void
+}
+
+/**
+ * The queues of all URLs, the one that was delivered to longest ago first: where there are too many, what it holds goes
+ * first, and of that the oldest.
+ */
+export class UrlQueues implements Iterable<UrlQueue> {
+  readonly #options: UrlQueuesOptions
+  readonly #queues = new Map<string, UrlQueue>()
+  /** Those with more than the event that is being delivered, in the same order. */
+  readonly #backlogged = new Set<UrlQueue>()
+  /** URLs whose last event was delivered, the latest last. */
+  readonly #proven = new Set<string>()
+  #sizeBytes = 0
+  #events = 0
+
+  constructor(options: UrlQueuesOptions) {
+    this.#options = options
+  }
+
+  /** Events that wait or are being delivered. */
+  get events(): number {
+    return this.#events
+  }
+
+  push(url: string, event: QueuedEvent): void {
+    const queue = this.#queues.get(url) ?? this.#create(url)
+    queue.events.push(event)
+    this.#events++
+    this.#sizeBytes += sizeOf(event)
+    if (queue.events.length > MAX_EVENTS_PER_URL) this.#dropOldest(queue)
+    if (queue.events.length === 1) this.#options.onQueue(queue)
+    else this.#backlogged.add(queue)
+    for (const each of this.#backlogged) {
+      if (this.#sizeBytes <= MAX_QUEUED_BYTES) break
+      this.#dropOldest(each)
+    }
+  }
+
+  /** Removes the first event of a queue, and a queue without events. */
+  shift(queue: UrlQueue): void {
+    const event = queue.events.shift()
+    if (event !== undefined) this.#forget(event)
+    if (queue.events.length <= 1) this.#backlogged.delete(queue)
+    if (queue.events.length === 0) this.#queues.delete(queue.url)
+  }
+
+  /** Notes what became of the last try. */
+  tried(queue: UrlQueue, { isDelivered }: { readonly isDelivered: boolean }): void {
+    queue.standing = isDelivered ? 'proven' : 'failing'
+    this.#proven.delete(queue.url)
+    if (!isDelivered) return
+    queue.hasOverflowed = false
+    this.#proven.add(queue.url)
+    const [first] = this.#proven
+    if (first !== undefined && this.#proven.size > MAX_URLS) this.#proven.delete(first)
+    this.#queues.delete(queue.url)
+    this.#queues.set(queue.url, queue)
+    if (this.#backlogged.delete(queue)) this.#backlogged.add(queue)
+  }
+
+  /**
+   * Takes a queue out and ends its delivery.
+   *
+   * @returns its events
+   */
+  discard(queue: UrlQueue): QueuedEvent[] {
+    const events = queue.events.splice(0)
+    for (const event of events) this.#forget(event)
+    this.#queues.delete(queue.url)
+    this.#backlogged.delete(queue)
+    queue.isDiscarded = true
+    queue.attempt?.abort(DISCARDED)
+    queue.pause?.abort(DISCARDED)
+    return events
+  }
+
+  [Symbol.iterator](): IterableIterator<UrlQueue> {
+    return this.#queues.values()
+  }
+
+  #create(url: string): UrlQueue {
+    const [first] = this
+    if (first !== undefined && this.#queues.size >= MAX_URLS) {
+      this.#options.onDrop(first, this.discard(first))
+    }
+    const queue = new UrlQueue(url, this.#proven.has(url) ? 'proven' : 'new')
+    this.#queues.set(url, queue)
+    return queue
+  }
+
+  #dropOldest(queue: UrlQueue): void {
+    const events = queue.events.splice(1, 1)
+    for (const event of events) this.#forget(event)
+    if (queue.events.length <= 1) this.#backlogged.delete(queue)
+    this.#options.onDrop(queue, events)
+  }
+
+  #forget(event: QueuedEvent): void {
+    this.#events--
+    this.#sizeBytes -= sizeOf(event)
+  }
+}
+
+function sizeOf({ body }: QueuedEvent): number {
+  return body.length + OVERHEAD_BYTES
+}
