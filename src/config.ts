@@ -11,8 +11,12 @@ import { Value } from 'typebox/value'
 import { parseWebhookSecret } from './auth/standard-webhooks.ts'
 import { MillraceError } from './errors.ts'
 import { WebhookUrls } from './http/schema.ts'
+import { quarterMib, usableMemoryBytes } from './machine-memory.ts'
 import { parseProgramChoice, PROGRAM_CHOICES } from './mpegts/program-choice.ts'
 import { parseAllowList } from './webhook/address-rules.ts'
+
+const MIN_CACHE_MIB = 16
+const MAX_CACHE_MIB = 1_048_576
 
 const port = (preset: number, description: string) =>
   Type.Integer({ minimum: 0, maximum: 65_535, default: preset, description })
@@ -232,10 +236,12 @@ export const Config = Type.Object({
   }),
   cache: Type.Object({
     maxMib: Type.Integer({
-      minimum: 16,
-      maximum: 1_048_576,
-      default: 512,
-      description: 'memory for segments of all streams; when it is full, the windows shrink',
+      minimum: MIN_CACHE_MIB,
+      maximum: MAX_CACHE_MIB,
+      default: quarterMib(usableMemoryBytes(), MIN_CACHE_MIB, MAX_CACHE_MIB),
+      preset: 'a quarter of memory',
+      description:
+        'memory for segments of all streams; where it is short, playlists are, and then segments are missing',
     }),
   }),
   logLevel: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
@@ -273,6 +279,8 @@ interface LeafKeywords {
   readonly minimum?: number
   readonly maximum?: number
   readonly default?: string | number | boolean
+  /** The default in words, where it depends on the machine. */
+  readonly preset?: string
   /** The value is never printed. */
   readonly secret?: boolean
   /** What it takes, where type and bounds do not say it. */
@@ -370,7 +378,7 @@ export function configWarnings(config: Config): string[] {
 /** The table of the README, in Markdown. */
 export function configTable(): string {
   const rows = SETTINGS.map(({ env, schema }) => {
-    const preset = schema.default === undefined ? '(required)' : String(schema.default)
+    const preset = schema.preset ?? String(schema.default ?? '(required)')
     return `| \`${env}\` | ${preset === '' ? '(none)' : preset} | ${allowed(schema)} | ${schema.description} |`
   })
   return ['| setting | default | takes | meaning |', '|---|---|---|---|', ...rows].join('\n')

@@ -79,7 +79,8 @@ export function createNotifier(
         send(stream, 'stream.interrupted', { reason, totals: onTheWire(stream.report().totals) })
       })
       stream.on('warning', ({ code, message }) => {
-        log.warn({ code }, message)
+        // Memory is short for many streams at once: one line for all of them is written elsewhere.
+        log[code === 'CACHE_TOO_SMALL' ? 'debug' : 'warn']({ code }, message)
         send(stream, 'stream.warning', { code, message }, { limitedAs: code })
       })
       stream.on('end', ({ reason }) => {

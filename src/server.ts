@@ -11,6 +11,7 @@ import type { FastifyInstance } from 'fastify'
 import { Value } from 'typebox/value'
 import { webhookKeys } from './auth/standard-webhooks.ts'
 import { explainAddress } from './bind-error.ts'
+import { CacheReport, describeCapacity } from './cache-report.ts'
 import { systemClock } from './clock.ts'
 import {
   completeOptions,
@@ -93,6 +94,7 @@ export class Server
 {
   readonly #config: Config
   readonly #logger: Logger
+  readonly #cacheReport: CacheReport
   readonly #streams: Streams
   readonly #webhooks: WebhookDispatcher
   readonly #notifier: Notifier
@@ -118,6 +120,8 @@ export class Server
       clock: systemClock,
       playlistUrl: (id) => this.#playlistUrl(id),
     })
+    const cache = new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 })
+    this.#cacheReport = new CacheReport(cache)
     this.#streams = new Streams({
       ...config.hls,
       program: parseProgramChoice(config.ts.program),
@@ -125,7 +129,7 @@ export class Server
       reconnectGraceSec: config.reconnectGraceSec,
       maxBitrateBps: config.ingest.maxMbps * 1e6 || Infinity,
       clock: systemClock,
-      cache: new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 }),
+      cache,
       createEpoch: () => randomBytes(6).toString('hex'),
       jwtSecret: parseSecrets(config.jwtSecret)[0],
       resume: config.resumeStreams,
@@ -191,7 +195,11 @@ export class Server
       // At `localhost` Fastify would open a second server, which nothing guards.
       .listen({ host: http.host === 'localhost' ? '127.0.0.1' : http.host, port: http.port })
       .catch(explainAddress('HTTP', http.host))
-    this.#ticker = setInterval(() => this.#streams.tick(), TICK_MS)
+    this.#ticker = setInterval(() => {
+      this.#streams.tick()
+      this.#cacheReport.observe(systemClock.nowUs()).forEach(onWarning)
+    }, TICK_MS)
+    this.#logger.info(describeCapacity(this.#config.cache.maxMib, this.#config.hls))
     this.#logger.info({ http: this.publicUrl, srt_port: this.srtPort }, 'listening')
     const { resumeStreams, defaultWebhookUrls } = this.#config
     this.#notifier.serviceStarted(parseUrls(defaultWebhookUrls), {

@@ -11,6 +11,7 @@ import {
   SETTINGS,
   type Options,
 } from '../src/config.ts'
+import { quarterMib, usableMemoryBytes } from '../src/machine-memory.ts'
 
 const SECRETS = { hmacSecret: 'h'.repeat(32), jwtSecret: 'j'.repeat(32) }
 
@@ -21,8 +22,14 @@ t.test('defaults are those of the README table, which is made from the schema', 
   t.match(config, {
     http: { port: 8080 },
     srt: { port: 10_080, latencyMs: 120 },
-    cache: { maxMib: 512 },
   })
+})
+
+t.test('the memory for segments is a quarter of what there is, unless set', async (t) => {
+  const { maxMib } = completeOptions(SECRETS).cache
+  t.equal(maxMib, quarterMib(usableMemoryBytes(), 16, 1_048_576))
+  t.equal(completeOptions({ ...SECRETS, cache: { maxMib: 100 } }).cache.maxMib, 100)
+  t.match(configTable(), '| `CACHE_MAX_MIB` | a quarter of memory | a whole number from 16 to ')
 })
 
 t.test('names in the environment and as flags come from the path', async (t) => {

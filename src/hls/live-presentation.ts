@@ -10,7 +10,7 @@ import { formatMultivariantPlaylist } from './playlist-format.ts'
 import type { DateRange } from './playlist.ts'
 import { playlistUri, type RenditionName } from './rendition.ts'
 import type { WindowSize } from './memory-share.ts'
-import type { SegmentOwner } from './segment-cache.ts'
+import type { SegmentOwner, ShortageCounters } from './segment-cache.ts'
 import type { Segment } from './segment.ts'
 
 /**
@@ -41,6 +41,11 @@ export class LivePresentation implements SegmentOwner {
   /** How many segments the main playlist lists that can be fetched. */
   get listedSegments(): number {
     return this.#main.segments
+  }
+
+  /** What memory did not suffice for, over all playlists. */
+  get shortage(): ShortageCounters {
+    return this.#options.cache.shortageOf(this)
   }
 
   /** All renditions that were offered at first can be played; it stays so. */

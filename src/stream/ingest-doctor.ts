@@ -18,6 +18,7 @@ import * as say from './ingest-warning.ts'
 import { KeyFrames } from './key-frames.ts'
 import type { Warning } from './report.ts'
 import { SoundLead } from './sound-lead.ts'
+import { ShortageWatch, type PlaylistFigures } from './shortage-watch.ts'
 import { SourceClock } from './source-clock.ts'
 import { TrackTimes } from './track-times.ts'
 
@@ -38,15 +39,6 @@ export interface DoctorOptions {
   readonly program: ProgramChoice
   /** A segment ends at the first key frame after this. */
   readonly segmentSec: number
-}
-
-/** Of the playlist. */
-export interface PlaylistFigures {
-  readonly listedSegments: number
-  /** What it would list if there were room for it. */
-  readonly wantedSegments: number
-  /** Since the stream started. */
-  readonly cutSegments: number
 }
 
 /** What `observe` looks at. */
@@ -86,7 +78,7 @@ export class IngestDoctor {
   #dataSinceUs: number | undefined
   #packetsDropped = 0
   #wasLossy = false
-  #shortWindow: { readonly figures: IngestFigures; readonly atUs: number } | undefined
+  readonly #shortage = new ShortageWatch()
 
   constructor(options: DoctorOptions) {
     this.#options = options
@@ -119,7 +111,7 @@ export class IngestDoctor {
       ...this.#judgeSound(nowUs),
       ...this.#judgeClock(),
       ...this.#judgeKeyFrames(),
-      ...this.#judgeWindow(figures, nowUs),
+      ...this.#judgeMemory(figures, nowUs),
     ]
     return this.#warnings.filter(({ code }) => !held.some((each) => each.code === code))
   }
@@ -301,12 +293,8 @@ export class IngestDoctor {
     if (this.#countFor('INTRA_REFRESH').gradualRefreshes > 0) yield say.intraRefresh()
   }
 
-  *#judgeWindow(figures: IngestFigures, nowUs: number): Generator<Warning> {
-    const { listedSegments, wantedSegments, cutSegments } = figures
-    const isShort = listedSegments < Math.min(wantedSegments, cutSegments)
-    if (isShort) this.#shortWindow = { figures, atUs: nowUs }
-    const short = this.#shortWindow
-    if (short === undefined || nowUs - short.atUs >= ENDS_BY_SEC * SECOND_US) return
-    yield say.cacheTooSmall(short.figures.listedSegments, short.figures.wantedSegments)
+  *#judgeMemory(figures: IngestFigures, nowUs: number): Generator<Warning> {
+    this.#shortage.observe(figures, nowUs)
+    if (this.#shortage.warning !== undefined) yield this.#shortage.warning
   }
 }

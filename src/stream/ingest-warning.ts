@@ -8,9 +8,6 @@ import type { Warning } from './report.ts'
 /** Numbers that a sentence lists. */
 const MOST_LISTED = 16
 
-/** `HLS_PLAYLIST_SEGMENTS` takes no less. */
-const LEAST_SEGMENTS = 3
-
 export function noPat(): Warning {
   return {
     code: 'NO_PAT',
@@ -164,21 +161,6 @@ export function intraRefresh(): Warning {
     code: 'INTRA_REFRESH',
     message:
       'pictures are refreshed piece by piece (intra refresh) instead of by key frames, and no player can start there: switch intra refresh off (x264: intra-refresh=0) and set a key frame interval of 2 s',
-  }
-}
-
-/**
- * @param listed  segments that the playlist has room for
- * @param wanted  segments that it should have
- */
-export function cacheTooSmall(listed: number, wanted: number): Warning {
-  // Both divide by what there is room for, which may be nothing.
-  const room = Math.max(listed, 1)
-  const share = Math.floor((room / wanted) * 100)
-  const shorter = listed < LEAST_SEGMENTS ? '' : `, or HLS_PLAYLIST_SEGMENTS to ${listed}`
-  return {
-    code: 'CACHE_TOO_SMALL',
-    message: `the memory for segments is full, and the playlist lists ${listed} segments instead of ${wanted}: set CACHE_MAX_MIB to at least ${round(wanted / room)} times as much, or the bitrate of the encoder to ${share} %${shorter}`,
   }
 }
 

@@ -18,7 +18,7 @@ import type { DemuxerOutput } from '../mpegts/demuxer-output.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import type { Track } from '../mpegts/track.ts'
 import { Publication, type Encoder, type LeaveReason } from './publication.ts'
-import { reportTrack, type StreamReport, type Warning } from './report.ts'
+import { reportTrack, type PlaylistReport, type StreamReport, type Warning } from './report.ts'
 import type { SequenceNumbers } from './sequence-starts.ts'
 import type { StopReason, StreamState } from './state.ts'
 import { SteadySound } from './steady-sound.ts'
@@ -237,6 +237,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       ...(this.#liveSinceMs === undefined ? {} : { liveSince: new Date(this.#liveSinceMs) }),
       ...(publisher === undefined ? {} : { publisher }),
       tracks: this.#tracks.map(reportTrack),
+      playlist: this.#playlistReport,
       totals: {
         segments: this.#segments,
         segmentBytes: this.#segmentBytes,
@@ -301,11 +302,17 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     if (!isKnown) this.#untold.push(() => this.emit('warning', warning))
   }
 
+  get #playlistReport(): PlaylistReport {
+    const { listedSegments, shortage } = this.#presentation
+    const { releasedEarly, refused: gaps } = shortage
+    return { listedSegments, wantedSegments: this.#options.playlistSegments, releasedEarly, gaps }
+  }
+
   #watchSource(nowUs: number): void {
     const figures = {
-      listedSegments: this.#presentation.listedSegments,
-      wantedSegments: this.#options.playlistSegments,
+      ...this.#playlistReport,
       cutSegments: this.#mainSegments,
+      neededBytes: this.#options.cache.stats.neededBytes,
     }
     const publication = this.#publication
     for (const warning of publication?.observe(figures, nowUs) ?? []) {

@@ -7,11 +7,12 @@ import type { Clock } from '../clock.ts'
 import type { DemuxerOutput } from '../mpegts/demuxer-output.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import { BitrateLimit } from './bitrate-limit.ts'
-import { IngestDoctor, type PlaylistFigures } from './ingest-doctor.ts'
+import { IngestDoctor } from './ingest-doctor.ts'
 import { LinkHealth } from './link-health.ts'
 import { MediaWatch } from './media-watch.ts'
 import { MeteredDemuxer } from './metered-demuxer.ts'
 import type { PublisherReport, Warning } from './report.ts'
+import type { PlaylistFigures } from './shortage-watch.ts'
 import type { WorkBudget } from './work-budget.ts'
 
 /** The far end of a publication, whatever carries it. */

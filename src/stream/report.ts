@@ -16,6 +16,7 @@ export interface StreamReport {
   readonly liveSince?: Date
   readonly publisher?: PublisherReport
   readonly tracks: readonly TrackReport[]
+  readonly playlist: PlaylistReport
   readonly totals: StreamTotals
   readonly warnings: readonly Warning[]
 }
@@ -78,6 +79,18 @@ export interface TrackReport {
   readonly sampleRate?: number
   readonly channels?: number
   readonly language?: string
+}
+
+/** What the main playlist lists, and what memory did not suffice for since the stream started, over all playlists. */
+export interface PlaylistReport {
+  /** Segments that can be fetched. */
+  readonly listedSegments: number
+  /** What it lists where there is memory for it. */
+  readonly wantedSegments: number
+  /** Segments that were released before the time that RFC 8216 6.2.2 asks for. */
+  readonly releasedEarly: number
+  /** Segments that are missing in the playlist. */
+  readonly gaps: number
 }
 
 /** Counted since the stream started, over all encoder connections. */

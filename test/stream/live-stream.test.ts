@@ -284,7 +284,11 @@ t.test('a playlist for which there is no room is a warning', async (t) => {
   publication.push(CLIP)
   pass(1)
   const [warning] = stream.report().warnings
-  t.match(warning, { code: 'CACHE_TOO_SMALL', message: /lists [345] segments instead of 6: / })
+  t.match(warning, {
+    code: 'CACHE_TOO_SMALL',
+    message: /^Memory is short: [345] of 6 segments listed, .* Set CACHE_MAX_MIB to \d+\.$/,
+  })
+  t.match(stream.report().playlist, { listedSegments: /^[345]$/, wantedSegments: 6, gaps: 0 })
 })
 
 t.test('the program that the encoder names goes before that of the service', async (t) => {

@@ -1,0 +1,25 @@
+/**
+ * How much memory there is to be shared out.
+ *
+ * @module
+ */
+import { totalmem } from 'node:os'
+
+const MIB = 1024 * 1024
+
+/**
+ * Bytes that this process may use: the memory of the machine, or the limit of its container (cgroup v1 and v2).
+ *
+ * @param limitBytes  0 where none is known; larger than the machine where there is none
+ */
+export function usableMemoryBytes(
+  machineBytes = totalmem(),
+  limitBytes = process.constrainedMemory(),
+): number {
+  return limitBytes > 0 ? Math.min(machineBytes, limitBytes) : machineBytes
+}
+
+/** A quarter of the memory, in MiB, within the bounds of `CACHE_MAX_MIB`. */
+export function quarterMib(memoryBytes: number, minMib: number, maxMib: number): number {
+  return Math.min(maxMib, Math.max(minMib, Math.floor(memoryBytes / 4 / MIB)))
+}
