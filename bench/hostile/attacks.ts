@@ -5,9 +5,18 @@
  */
 import type { ServiceOptions } from '../support/service.ts'
 import { floodConclusions } from '../../test/hostile/attacks/conclusion-flood.ts'
+import {
+  holdConnections,
+  holdIdleConnections,
+} from '../../test/hostile/attacks/held-connections.ts'
+import { startManyStreams } from '../../test/hostile/attacks/many-streams.ts'
+import { readSlowly } from '../../test/hostile/attacks/slow-readers.ts'
+import { sendUnreadPipelines } from '../../test/hostile/attacks/unread-pipelines.ts'
 import { holdStreamWithoutMedia } from '../../test/hostile/attacks/silent-publisher.ts'
 import { fillWaitingPlaces } from '../../test/hostile/attacks/waiting-places.ts'
 import { publishCostly } from '../../test/hostile/attacks/tables.ts'
+import { silentReceivers } from '../../test/hostile/attacks/webhooks.ts'
+import { segmentUris } from '../../test/support/viewer.ts'
 import type { Target } from '../../test/hostile/target.ts'
 
 export interface Attack extends ServiceOptions {
@@ -23,6 +32,13 @@ const COSTLY = {
   'tables-pmt': 'PMT of one of 1000 programs, all carried',
   'tiny-nal-units': 'NAL units of 3 bytes',
   'tiny-segments': 'timestamps jump at each key frame, 24 renditions',
+}
+
+/** The newest segment of the publisher that the attack must not hurt. */
+async function newestSegment({ host, httpPort }: Target): Promise<string> {
+  const folder = `/video/bystander/`
+  const playlist = await (await fetch(`http://${host}:${httpPort}${folder}playlist.m3u8`)).text()
+  return folder + segmentUris(playlist).at(-1)!
 }
 
 export const ATTACKS: readonly Attack[] = [
@@ -51,5 +67,44 @@ export const ATTACKS: readonly Attack[] = [
     name: 'silent-publisher',
     seconds: 15,
     carryOut: holdStreamWithoutMedia,
+  },
+  {
+    name: 'unread-pipelines',
+    seconds: 20,
+    nodeArgs: ['--max-old-space-size=256'],
+    carryOut: sendUnreadPipelines,
+  },
+  {
+    name: 'unread-segments',
+    seconds: 20,
+    nodeArgs: ['--max-old-space-size=256'],
+    carryOut: async (target, signal) =>
+      sendUnreadPipelines(target, signal, { path: await newestSegment(target) }),
+  },
+  {
+    name: 'idle-connections',
+    seconds: 20,
+    carryOut: holdIdleConnections,
+  },
+  {
+    name: 'held-connections',
+    seconds: 30,
+    carryOut: (target, signal) => holdConnections(target, signal, { everyMs: 1000 }),
+  },
+  {
+    name: 'slow-readers',
+    seconds: 90,
+    carryOut: (target, signal) =>
+      readSlowly(target, signal, { readers: 200, path: () => newestSegment(target) }),
+  },
+  {
+    name: 'many-streams',
+    seconds: 30,
+    carryOut: startManyStreams,
+  },
+  {
+    name: 'silent-webhooks',
+    seconds: 30,
+    carryOut: silentReceivers,
   },
 ]
