@@ -12,6 +12,7 @@ import {
 import { startManyStreams } from '../../test/hostile/attacks/many-streams.ts'
 import { readSlowly } from '../../test/hostile/attacks/slow-readers.ts'
 import { sendUnreadPipelines } from '../../test/hostile/attacks/unread-pipelines.ts'
+import { publishLargeStreams } from '../../test/hostile/attacks/large-streams.ts'
 import { holdStreamWithoutMedia } from '../../test/hostile/attacks/silent-publisher.ts'
 import { fillWaitingPlaces } from '../../test/hostile/attacks/waiting-places.ts'
 import { publishCostly } from '../../test/hostile/attacks/tables.ts'
@@ -106,5 +107,11 @@ export const ATTACKS: readonly Attack[] = [
     name: 'silent-webhooks',
     seconds: 30,
     carryOut: silentReceivers,
+  },
+  {
+    name: 'large-streams',
+    seconds: 30,
+    env: { CACHE_MAX_MIB: '64' },
+    carryOut: publishLargeStreams,
   },
 ]

@@ -14,6 +14,9 @@ import type { Segment } from './segment.ts'
 /** RFC 8216 6.2.2: no segment leaves while fewer target durations than this remain. */
 const MIN_TARGET_DURATIONS = 3
 
+/** What is asked of memory at most, however short the segments are. */
+const MAX_WINDOW_SEGMENTS = 1000
+
 /** Each may be 8 KiB of text, in every version of the playlist. */
 const MOST_DATE_RANGES = 64
 
@@ -135,7 +138,10 @@ export class LivePlaylist implements SegmentOwner {
     if (length === 0) return { minBytes: 0, wantedBytes: 0 }
     const averageBytes = this.#entries.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) / length
     const averageSec = this.#durationSec / length
-    const minSegments = Math.ceil((MIN_TARGET_DURATIONS * this.#targetDurationSec) / averageSec)
+    const minSegments = Math.min(
+      MAX_WINDOW_SEGMENTS,
+      Math.ceil((MIN_TARGET_DURATIONS * this.#targetDurationSec) / averageSec),
+    )
     const segments = Math.max(minSegments, this.#options.playlistSegments)
     return {
       minBytes: Math.ceil(averageBytes * minSegments),

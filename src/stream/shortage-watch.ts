@@ -68,7 +68,7 @@ function cacheTooSmall(
       ? 'Viewers see holes.'
       : released > 0
         ? 'Slow viewers miss segments.'
-        : 'Viewers can be less far behind.'
+        : 'Viewers can rewind less.'
   return {
     code: 'CACHE_TOO_SMALL',
     message: `Memory is short: ${listed} of ${wantedSegments} segments listed, ${released} released early, ${gaps} gaps. ${seen} Set CACHE_MAX_MIB to ${Math.ceil(neededBytes / MIB)}.`,

@@ -182,3 +182,16 @@ t.test('a segment for which the cache has no room is a gap (RFC 8216bis 4.4.4.7)
   t.ok(playlist.segment('e-2.ts'))
   t.equal(cache.stats.refused, 1)
 })
+
+t.test('the size of a window is that of the segments of now, however short they are', async (t) => {
+  const { append, playlist } = watched(t, { playlistSegments: 6 })
+  t.same(playlist.windowSize, { minBytes: 0, wantedBytes: 0 })
+  append(segment(0))
+  append(segment(1))
+  t.same(playlist.windowSize, { minBytes: 3 * 188_000, wantedBytes: 6 * 188_000 })
+  append(segment(2, { durationSec: 1, bytes: Buffer.alloc(94_000) }))
+  t.same(playlist.windowSize, { minBytes: 626_667, wantedBytes: 940_000 }, '4 of 1.67 s, and 6')
+  const other = watched(t).playlist
+  other.append(segment(0, { durationSec: 0 }), 0)
+  t.same(other.windowSize, { minBytes: 188_000_000, wantedBytes: 188_000_000 })
+})

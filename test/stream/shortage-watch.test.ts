@@ -29,7 +29,7 @@ t.test('says what was shortened, what viewers see and what to set', async (t) =>
   observe({})
   t.equal(
     observe({ listedSegments: 4 }),
-    'Memory is short: 4 of 6 segments listed, 0 released early, 0 gaps. Viewers can be less far behind. Set CACHE_MAX_MIB to 1789.',
+    'Memory is short: 4 of 6 segments listed, 0 released early, 0 gaps. Viewers can rewind less. Set CACHE_MAX_MIB to 1789.',
   )
   t.match(
     observe({ listedSegments: 3, releasedEarly: 22 }),
