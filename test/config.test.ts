@@ -165,6 +165,24 @@ t.test('equal secrets are refused, also where one of a pair equals', async (t) =
   }
 })
 
+t.test('WEBHOOK_SECRET takes base64, WEBHOOK_ALLOW names and addresses', async (t) => {
+  const given = (env: Record<string, string>) => () =>
+    completeOptions({ ...SECRETS, ...readOptions(env, {}) }).webhook
+  const secret = Buffer.alloc(32, 1).toString('base64')
+  const allow = '10.0.0.0/8, .example.org'
+  t.strictSame(given({})(), { secret: '', allow: '' })
+  const env = { WEBHOOK_SECRET: `whsec_${secret},${secret}`, WEBHOOK_ALLOW: allow }
+  t.strictSame(given(env)(), { secret: env.WEBHOOK_SECRET, allow })
+  t.throws(given({ WEBHOOK_SECRET: 'my favorite secret' }), {
+    code: 'CONFIG_INVALID',
+    message: /^WEBHOOK_SECRET has 18 bytes: expected base64 of 24 to 64 bytes/,
+  })
+  t.throws(given({ WEBHOOK_ALLOW: '10.0.0.0/33' }), {
+    code: 'CONFIG_INVALID',
+    message: /^WEBHOOK_ALLOW is "10\.0\.0\.0\/33": expected host names/,
+  })
+})
+
 t.test('a secret under 32 characters warns', async (t) => {
   t.strictSame(configWarnings(completeOptions(SECRETS)), [])
   const [warning] = configWarnings(completeOptions({ ...SECRETS, jwtSecret: 'short' }))

@@ -31,6 +31,7 @@ export interface Slot {
 
 interface Claim {
   readonly origin: string
+  readonly standing: Standing
   readonly grant: () => void
 }
 
@@ -39,10 +40,18 @@ interface Claim {
  * answer the claims that wait are the flood, and a healthy URL shall not wait behind it.
  */
 export class ConnectionSlots {
-  readonly #claims: Readonly<Record<Standing, Claim[]>> = { proven: [], new: [], failing: [] }
   readonly #places: Record<Standing, number> = { ...PLACES }
+  /** In use, by origin. */
   readonly #connections = new Map<string, number>()
   #total = 0
+  /** Claims that wait for a place, the newest last. */
+  readonly #waiting: Readonly<Record<Standing, Claim[]>> = { proven: [], new: [], failing: [] }
+  /** Those that met an origin without a free connection wait here, where nobody has to pass them. */
+  readonly #blocked: Readonly<Record<Standing, Map<string, Claim[]>>> = {
+    proven: new Map(),
+    new: new Map(),
+    failing: new Map(),
+  }
 
   /**
    * Waits for a place and a connection.
@@ -52,20 +61,17 @@ export class ConnectionSlots {
   acquire(origin: string, standing: Standing, signal: AbortSignal): Promise<Slot> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted()
-      const claims = this.#claims[standing]
       const withdraw = () => {
-        claims.splice(claims.indexOf(claim), 1)
+        this.#withdraw(claim)
         reject(signal.reason as Error)
       }
-      const claim = {
-        origin,
-        grant: () => {
-          signal.removeEventListener('abort', withdraw)
-          resolve(this.#occupy(origin, standing))
-        },
+      const grant = () => {
+        signal.removeEventListener('abort', withdraw)
+        resolve(this.#occupy(origin, standing))
       }
+      const claim = { origin, standing, grant }
       signal.addEventListener('abort', withdraw)
-      claims.push(claim)
+      this.#waiting[standing].push(claim)
       this.#serve(standing)
     })
   }
@@ -89,22 +95,58 @@ export class ConnectionSlots {
         if (left > 0) this.#connections.set(origin, left)
         else this.#connections.delete(origin)
         leavePlace()
-        // Of any standing may be a claim that waited for the connection.
-        for (const each of ['proven', 'new', 'failing'] as const) this.#serve(each)
+        this.#unblock(origin)
       },
     }
   }
 
   #serve(standing: Standing): void {
-    const claims = this.#claims[standing]
-    const max = standing === 'proven' ? MAX_CONNECTIONS_PER_ORIGIN : MAX_UNPROVEN_PER_ORIGIN
-    for (let index = claims.length - 1; index >= 0; index--) {
-      if (this.#places[standing] === 0 || this.#total >= MAX_CONNECTIONS) return
-      const { origin, grant } = claims[index]!
-      if (this.#connectionsTo(origin) >= max) continue
-      claims.splice(index, 1)
-      grant()
+    const waiting = this.#waiting[standing]
+    while (this.#places[standing] > 0 && this.#total < MAX_CONNECTIONS) {
+      const claim = waiting.pop()
+      if (claim === undefined) return
+      if (this.#hasRoom(claim)) claim.grant()
+      else this.#block(claim)
     }
+  }
+
+  #block(claim: Claim): void {
+    const { origin, standing } = claim
+    const blocked = this.#blocked[standing].get(origin)
+    if (blocked === undefined) this.#blocked[standing].set(origin, [claim])
+    else blocked.push(claim)
+  }
+
+  /** A connection is free: of each standing one claim of this origin may have its turn, as may those of others. */
+  #unblock(origin: string): void {
+    for (const standing of ['proven', 'new', 'failing'] as const) {
+      const blocked = this.#blocked[standing].get(origin)
+      if (blocked !== undefined && this.#hasRoom({ origin, standing })) {
+        this.#waiting[standing].push(...blocked.splice(-1))
+        if (blocked.length === 0) this.#blocked[standing].delete(origin)
+      }
+      this.#serve(standing)
+    }
+  }
+
+  #withdraw(claim: Claim): void {
+    const { origin, standing } = claim
+    const waiting = this.#waiting[standing]
+    const index = waiting.indexOf(claim)
+    if (index >= 0) {
+      waiting.splice(index, 1)
+      // It may have been the one that was to use a free connection.
+      this.#unblock(origin)
+      return
+    }
+    const blocked = this.#blocked[standing].get(origin)
+    blocked?.splice(blocked.indexOf(claim), 1)
+    if (blocked?.length === 0) this.#blocked[standing].delete(origin)
+  }
+
+  #hasRoom({ origin, standing }: Pick<Claim, 'origin' | 'standing'>): boolean {
+    const max = standing === 'proven' ? MAX_CONNECTIONS_PER_ORIGIN : MAX_UNPROVEN_PER_ORIGIN
+    return this.#connectionsTo(origin) < max
   }
 
   #connectionsTo(origin: string): number {

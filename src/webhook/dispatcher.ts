@@ -178,7 +178,8 @@ class Dispatcher implements WebhookDispatcher {
 
   /** Tries until it is delivered, would be too old at the next try, or the last try before the end has failed. */
   async #deliver(queue: UrlQueue, event: QueuedEvent): Promise<void> {
-    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
+    let retryMs = FIRST_RETRY_MS
+    while (!queue.isDiscarded) {
       const isLastTry = this.#isClosing
       const failure = await this.#try(queue, event)
       if (queue.isDiscarded) return
@@ -198,6 +199,7 @@ class Dispatcher implements WebhookDispatcher {
       const level = retryMs === FIRST_RETRY_MS ? 'warn' : 'debug'
       this.#log(level, queue.url, event, failure.reason, 'webhook failed, to be tried again')
       await this.#pause(queue, retryMs)
+      retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)
     }
   }
 

@@ -7,7 +7,7 @@ import type { Standing } from './connection-slots.ts'
 import type { WebhookType } from './event.ts'
 
 export const MAX_EVENTS_PER_URL = 256
-export const MAX_URLS = 16_384
+export const MAX_URLS = 4096
 export const MAX_QUEUED_BYTES = 32 * 1024 * 1024
 
 /** What an event costs beside its body. */

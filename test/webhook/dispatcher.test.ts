@@ -8,6 +8,7 @@ import {
   type WebhookDispatcherOptions,
 } from '../../src/webhook/dispatcher.ts'
 import type { WebhookEvent } from '../../src/webhook/event.ts'
+import { MAX_URLS } from '../../src/webhook/url-queues.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const SECRET = 'a secret of at least 32 characters'
@@ -302,6 +303,29 @@ t.test('of a URL that is down 256 events wait, the oldest are dropped and counte
   )
   t.match(dispatcher.stats(), { delivered: 256, dropped: 44, pending: 0 })
 })
+
+t.test(
+  'a URL that makes room for others while it waits for its next try is not tried again',
+  async (t) => {
+    const url = await deadUrl()
+    const silent = await startWebhookReceiver(t)
+    silent.answer = () => undefined
+    const { dispatcher, time } = start()
+    dispatcher.send([url], event('a'))
+    await time.asleep(1000)
+    const others = Array.from({ length: MAX_URLS }, (_, index) => `${silent.url}/${index}`)
+    dispatcher.send(others, event('b'))
+    t.match(dispatcher.stats(), { failed: 1, dropped: 1, pending: MAX_URLS })
+    const receiver = await startWebhookReceiver(t, Number(new URL(url).port))
+    await silent.next()
+    time.jump(1000)
+    const closed = dispatcher.close({ timeoutMs: 1 })
+    await time.pass(1)
+    await closed
+    t.equal(receiver.received.length, 0)
+    t.match(dispatcher.stats(), { delivered: 0, failed: 1, pending: 0 })
+  },
+)
 
 t.test('what is limited is sent once in 10 s a stream, other events always', async (t) => {
   const receiver = await startWebhookReceiver(t)

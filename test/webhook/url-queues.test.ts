@@ -1,0 +1,101 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import {
+  MAX_EVENTS_PER_URL,
+  MAX_QUEUED_BYTES,
+  MAX_URLS,
+  UrlQueues,
+  type QueuedEvent,
+  type UrlQueue,
+} from '../../src/webhook/url-queues.ts'
+
+function start() {
+  const started: UrlQueue[] = []
+  const dropped: string[] = []
+  const queues = new UrlQueues({
+    onQueue: (queue) => started.push(queue),
+    onDrop: ({ url }, events) => events.forEach(({ id }) => dropped.push(`${url} ${id}`)),
+  })
+  return { queues, started, dropped }
+}
+
+function event(id: string | number, sizeBytes = 100): QueuedEvent {
+  const body = Buffer.alloc(sizeBytes)
+  return { type: 'stream.live', streamId: 'studio', id: String(id), body, createdUs: 0 }
+}
+
+t.test('of a URL 256 events wait; the oldest behind the first makes room', async (t) => {
+  const { queues, started, dropped } = start()
+  for (let id = 0; id < MAX_EVENTS_PER_URL + 3; id++) queues.push('a', event(id))
+  t.equal(started.length, 1)
+  t.strictSame(dropped, ['a 1', 'a 2', 'a 3'])
+  t.equal(started[0]!.events[0]!.id, '0')
+  t.equal(queues.events, MAX_EVENTS_PER_URL)
+})
+
+t.test(
+  'too many URLs: the one that was delivered to longest ago goes, with its delivery',
+  async (t) => {
+    const { queues, started, dropped } = start()
+    for (let url = 0; url < MAX_URLS; url++) queues.push(String(url), event(url))
+    const [first, second] = started
+    const attempt = new AbortController()
+    second!.attempt = attempt
+    queues.tried(first!, { isDelivered: true })
+    queues.push('new', event('x'))
+    t.strictSame(dropped, ['1 1'])
+    t.ok(second!.isDiscarded)
+    t.ok(attempt.signal.aborted)
+    t.equal(queues.events, MAX_URLS)
+  },
+)
+
+t.test('32 MiB wait in all; a URL that has one event loses nothing', async (t) => {
+  const { queues, dropped } = start()
+  const large = MAX_QUEUED_BYTES / 8
+  queues.push('healthy', event('h'))
+  for (let id = 0; id < 12; id++) queues.push('a', event(id, large))
+  t.ok(dropped.length >= 4 && dropped.every((it) => it.startsWith('a ')), dropped.join())
+  t.notMatch(dropped, ['a 0'])
+})
+
+t.test('a URL is proven while its last event was delivered', async (t) => {
+  const { queues, started } = start()
+  const standing = (isDelivered: boolean) => {
+    queues.push('a', event('x'))
+    const queue = started.at(-1)!
+    const before = queue.standing
+    queues.tried(queue, { isDelivered })
+    queues.shift(queue)
+    return before
+  }
+  t.strictSame([true, true, false, true].map(standing), ['new', 'proven', 'proven', 'new'])
+})
+
+t.test(
+  'whatever comes and goes, the count is what waits, and nothing is left at the end',
+  async () => {
+    const step = fc.record({
+      url: fc.constantFrom('a', 'b', 'c'),
+      act: fc.constantFrom('push', 'push', 'shift', 'discard', 'delivered', 'failed'),
+    })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const { queues } = start()
+        for (const { url, act } of steps) {
+          const queue = [...queues].find((it) => it.url === url)
+          if (act === 'push') queues.push(url, event('x'))
+          else if (queue === undefined) continue
+          else if (act === 'shift') queues.shift(queue)
+          else if (act === 'discard') queues.discard(queue)
+          else queues.tried(queue, { isDelivered: act === 'delivered' })
+          const waiting = [...queues].map(({ events }) => events.length)
+          if (waiting.includes(0)) return false
+          if (queues.events !== waiting.reduce((sum, length) => sum + length, 0)) return false
+        }
+        for (const queue of queues) queues.discard(queue)
+        return queues.events === 0 && [...queues].length === 0
+      }),
+    )
+  },
+)
