@@ -17,6 +17,12 @@ const MIN_TARGET_DURATIONS = 3
 /** What is asked of memory at most, however short the segments are. */
 const MAX_WINDOW_SEGMENTS = 1000
 
+/**
+ * Of so many segments the oldest leave sooner: three target durations of 10 s hold 60 of 0.5 s, but 3000 of those that a
+ * source makes whose timestamps jump with each key frame.
+ */
+const MAX_SEGMENTS = 256
+
 /** Each may be 8 KiB of text, in every version of the playlist. */
 const MOST_DATE_RANGES = 64
 
@@ -213,7 +219,8 @@ export class LivePlaylist implements SegmentOwner {
     if (oldest === undefined) return false
     const { uri, durationSec } = oldest.segment
     const leastSec = MIN_TARGET_DURATIONS * this.#targetDurationSec
-    if (this.#durationSec - durationSec < leastSec) return false
+    const isCrowded = this.#entries.length > MAX_SEGMENTS
+    if (!isCrowded && this.#durationSec - durationSec < leastSec) return false
     this.#entries.shift()
     const retainedSec = durationSec + oldest.longestPlaylistSec
     this.#options.cache.retain(this.#owner, uri, nowMs + retainedSec * 1000)

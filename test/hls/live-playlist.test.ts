@@ -195,3 +195,15 @@ t.test('the size of a window is that of the segments of now, however short they 
   other.append(segment(0, { durationSec: 0 }), 0)
   t.same(other.windowSize, { minBytes: 188_000_000, wantedBytes: 188_000_000 })
 })
+
+t.test('lists at most 256 segments, however short they are', async (t) => {
+  const { playlist, append } = watched(t)
+  const short = { durationSec: 0.01, bytes: Buffer.alloc(188) }
+  for (let number = 0; number < 300; number++) {
+    const programDateTimeMs = WALL_MS + number * 10
+    const value = segment(number, { ...short, programDateTimeMs })
+    if (number < 299) playlist.append(value, number * 10)
+    else t.equal(append(value, number * 10).segments?.length, 256)
+  }
+  t.equal(playlist.mediaSequence, 44)
+})
