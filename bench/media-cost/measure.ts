@@ -9,8 +9,8 @@ import { SegmentCache } from '../../src/hls/segment-cache.ts'
 import { PACKET_BYTES } from '../../src/mpegts/packet.ts'
 import { PacedStream } from '../../src/publisher/paced-stream.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
-import type { PublisherReport } from '../../src/stream/report.ts'
 import { WorkBudget } from '../../src/stream/work-budget.ts'
+import { PUBLISHER_REPORT } from '../../test/stream/publisher-report.ts'
 import { COSTLY_STREAMS, payloadsOf } from '../../test/hostile/attacks/costly-streams.ts'
 
 export interface CostLoad {
@@ -38,17 +38,17 @@ const BATCH = 200
 
 /** @returns the clean stream first */
 export function measureMediaCost(load: CostLoad): CostResult[] {
-  const results = [measure('clean: demo.mpegts', demo(), load, undefined)]
+  const results = [measure('clean: demo.mpegts', demo, load, undefined)]
   for (const [name, make] of Object.entries(COSTLY_STREAMS)) {
     const costly = make()
-    results.push(measure(name, payloadsOf(costly), load, costly.program))
+    results.push(measure(name, () => payloadsOf(costly), load, costly.program))
   }
   return results
 }
 
 function measure(
   name: string,
-  payloads: Iterator<Buffer>,
+  open: () => Iterator<Buffer>,
   { bitsPerSecond, seconds }: CostLoad,
   program: 'all' | undefined,
 ): CostResult {
@@ -63,10 +63,11 @@ function measure(
   })
   let segments = 0
   stream.on('segment', () => segments++)
+  let payloads = open()
   const connect = () =>
     stream.publish({
       lastHeardUs: 0,
-      report: () => ({}) as PublisherReport,
+      report: () => PUBLISHER_REPORT,
       close: () => undefined,
     })
   let publication = connect()
@@ -74,7 +75,7 @@ function measure(
   /** @returns payloads and CPU microseconds */
   const run = (cpuSec: number) => {
     let [pushed, cpuUs, tickedUs] = [0, 0, nowUs]
-    while (cpuUs < cpuSec * 1e6 && pushed < 1e6) {
+    while (cpuUs < cpuSec * 1e6 && pushed < 3e5) {
       const batch = Array.from({ length: BATCH }, () => payloads.next().value as Buffer)
       const before = process.cpuUsage()
       for (const payload of batch) {
@@ -83,7 +84,9 @@ function measure(
         if (nowUs - tickedUs < TICK_US) continue
         tickedUs = nowUs
         stream.tick()
-        if (stream.encoder === undefined) publication = connect()
+        if (stream.encoder !== undefined) continue
+        payloads = open()
+        publication = connect()
       }
       const { user, system } = process.cpuUsage(before)
       cpuUs += user + system

@@ -19,9 +19,9 @@ const COUNTER_US = {
   spliceSections: 5,
   units: 3.5,
   malformedPes: 1,
-  nalUnits: 0.8,
+  nalUnits: 1.5,
   nalBytes: 0.02,
-  addedPackets: 1,
+  addedPackets: 1.5,
 } as const satisfies Partial<Record<keyof DemuxerStats, number>>
 
 const COUNTERS = Object.entries(COUNTER_US) as [keyof typeof COUNTER_US, number][]

@@ -15,6 +15,7 @@ import { movePcr, movePesTimes } from '../../src/publisher/packet-times.ts'
 import { PacedStream } from '../../src/publisher/paced-stream.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
 import type { Publication } from '../../src/stream/publication.ts'
+import { COSTLY_STREAMS, payloadsOf } from '../hostile/attacks/costly-streams.ts'
 import { patSection, pmtSection, TsBuilder } from '../mpegts/ts-builder.ts'
 import { parseM3u8 } from '../support/m3u8.ts'
 import { PlaylistRules } from '../support/playlist-rules.ts'
@@ -36,6 +37,8 @@ const CLIPS = [
   ...['h264-bounded-pes', 'h264-intra-refresh', 'h264-mp2-nit', 'h264-open-gop', 'h264-two-audio'],
   ...['h265-aac', 'mp3', 'two-programs'],
 ].map((name) => readFileSync(`fixtures/${name}.mpegts`))
+
+const COSTLY = Object.values(COSTLY_STREAMS).map((make) => make())
 
 const PAYLOAD_BYTES = 7 * PACKET_BYTES
 const PAYLOAD_US = 10_000
@@ -71,6 +74,7 @@ export function fuzz(seed: number, steps: number): FuzzOutcome {
   const connect = () => {
     illness = pick([0, 0.2, 1, 5])
     source = random.chance(0.7) ? loop(pick(CLIPS), random) : repeat(pick(CLIPS))
+    if (random.chance(0.2)) source = payloadsOf(pick(COSTLY))
     publication = stream.publish({
       lastHeardUs: 0,
       report: () => PUBLISHER_REPORT,

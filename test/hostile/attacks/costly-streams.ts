@@ -33,8 +33,11 @@ const METADATA: PmtStream = {
 /** 33 ms of 90 kHz. */
 const FRAME_TICKS = 3000
 
+/** About as many as a second of 10 Mbit/s holds. */
+const OPENING_EACH_PACKETS = 7000
+
 export interface CostlyStream {
-  /** Sent once. */
+  /** Sent first, and now and then: some of it may be dropped. */
   readonly opening: TsBuilder
   /** Sent over and over. */
   readonly round: TsBuilder
@@ -440,9 +443,12 @@ export function* payloadsOf({
   const counters = new Map<number, number>()
   let payload = Buffer.allocUnsafeSlow(PAYLOAD_BYTES)
   let length = 0
-  let packets: readonly Buffer[] = opening.packets
+  let sinceOpening = Infinity
   for (let rounds = -1; ; rounds++) {
-    for (const packet of packets) {
+    const opens = sinceOpening >= OPENING_EACH_PACKETS
+    if (opens) sinceOpening = 0
+    for (const packet of opens ? [...opening.packets, ...round.packets] : round.packets) {
+      sinceOpening++
       packet.copy(payload, length)
       if (!keepsCounters && packet[0] === 0x47 && (packet[3]! & 0x10) !== 0) {
         const pid = packet.readUInt16BE(1) & 0x1fff
@@ -457,6 +463,5 @@ export function* payloadsOf({
       payload = Buffer.allocUnsafeSlow(PAYLOAD_BYTES)
       length = 0
     }
-    packets = round.packets
   }
 }
