@@ -9,6 +9,7 @@ import {
   holdConnections,
   holdIdleConnections,
 } from '../../test/hostile/attacks/held-connections.ts'
+import { publishWithLeakedKeys } from '../../test/hostile/attacks/leaked-key.ts'
 import { startManyStreams } from '../../test/hostile/attacks/many-streams.ts'
 import { readSlowly } from '../../test/hostile/attacks/slow-readers.ts'
 import { sendUnreadPipelines } from '../../test/hostile/attacks/unread-pipelines.ts'
@@ -113,5 +114,10 @@ export const ATTACKS: readonly Attack[] = [
     seconds: 30,
     env: { CACHE_MAX_MIB: '64' },
     carryOut: publishLargeStreams,
+  },
+  {
+    name: 'leaked-keys',
+    seconds: 15,
+    carryOut: publishWithLeakedKeys,
   },
 ]
