@@ -112,7 +112,7 @@ export const ATTACKS: readonly Attack[] = [
   {
     name: 'large-streams',
     seconds: 30,
-    env: { CACHE_MAX_MIB: '64' },
+    env: { CACHE_MAX_MIB: '32' },
     carryOut: publishLargeStreams,
   },
   {

@@ -123,11 +123,15 @@ t.test('large streams cost a small one nothing, and who is short hears of it', a
   const codes = (id: string) => server.status(id).warnings.map(({ code }) => code)
   await until('nothing left to shrink', () => playlist('large').releasedEarly > 0)
   t.match(playlist('large'), { listedSegments: 3, wantedSegments: 6, gaps: 0 })
-  await until('a warning', () => codes('large').includes('CACHE_TOO_SMALL'))
+  for (const id of ['large', 'large-0', 'large-1']) {
+    await until(`a warning of ${id}`, () => codes(id).includes('CACHE_TOO_SMALL'))
+  }
   await until('a whole window', () => playlist('small').listedSegments === 6)
   t.notOk(codes('small').includes('CACHE_TOO_SMALL'))
   end.abort()
-  t.match(await attack, { leastListed: 3, gaps: 0, warned: true })
+  const report = await attack
+  t.match(report, { gaps: 0, warned: true })
+  t.ok(report.leastListed >= 3 && report.leastListed < 6, `${report.leastListed} listed`)
 
   await until('a window that grew back', () => playlist('large').listedSegments === 6)
   t.equal(playlist('large').gaps, 0)

@@ -17,7 +17,7 @@ const FRAME_TICKS = 90_000 / FRAMES_PER_SEC
 /** What memory cost the attackers themselves, in segments. */
 export interface LargeStreamsReport {
   readonly streams: number
-  /** Shortest window of any of them. */
+  /** Shortest window of any of them at the end. */
   readonly leastListed: number
   readonly releasedEarly: number
   readonly gaps: number
@@ -29,7 +29,7 @@ export interface LargeStreamsReport {
 export async function publishLargeStreams(
   target: Target,
   signal: AbortSignal,
-  { streams = 6, megabitsPerSecond = 40 } = {},
+  { streams = 3, megabitsPerSecond = 20 } = {},
 ): Promise<LargeStreamsReport> {
   const call = (method: string, path: string, streamId: string) =>
     signedCall(
@@ -47,8 +47,9 @@ export async function publishLargeStreams(
     await publish({ file, url, loop: true, signal }).catch(() => undefined)
   })
   const report = { streams, leastListed: Infinity, releasedEarly: 0, gaps: 0, warned: false }
-  while (!signal.aborted) {
-    await sleep(POLL_MS)
+  // Once more when it is over: the figures are those of the end.
+  for (let over = false; !over;) {
+    over = signal.aborted
     const records = await Promise.all(ids.map(async (id) => (await call('GET', 'status', id)).body.data)) // prettier-ignore
     const playlists = records.map((record) => record['playlist'] as Record<string, number>)
     const total = (name: string) => playlists.reduce((sum, each) => sum + (each[name] ?? 0), 0)
@@ -58,6 +59,7 @@ export async function publishLargeStreams(
     report.warned ||= records.some(({ warnings }) =>
       (warnings as { code: string }[]).some(({ code }) => code === 'CACHE_TOO_SMALL'),
     )
+    if (!over) await sleep(POLL_MS, undefined, { signal }).catch(() => undefined)
   }
   await Promise.all(publishers)
   await Promise.all(ids.map((id) => call('POST', 'stop-stream', id)))
