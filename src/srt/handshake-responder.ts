@@ -2,7 +2,8 @@
  * The listener's side of the handshake (draft-sharabayko-srt 4.3.1).
  *
  *   INDUCTION  ─► a cookie; nothing is kept
- *   CONCLUSION ─► good cookie? ─► seen before? same answer ─► negotiable? ─► the host decides ─► connection, or reject
+ *   CONCLUSION ─► good cookie? ─► seen before? same answer ─► too many? silence ─► negotiable? ─► the host decides
+ *                                                                              ─► connection, or reject
  *
  * A caller repeats its CONCLUSION every 250 ms, so on long paths repetitions are the rule. An attempt is known by address,
  * port, socket id and initial sequence number; it keeps its answer as long as its connection lives, and a while longer.
@@ -75,7 +76,7 @@ export interface Acceptance {
 /** The host's last word: accepted, with keys in hand, or a reject code. */
 export type Verdict = Acceptance | { readonly reject: number }
 
-/** Who shook hands. */
+/** Address of a caller and the handshake it sent. */
 interface Peer {
   readonly remoteAddress: string
   readonly remotePort: number
@@ -175,15 +176,15 @@ export class HandshakeResponder {
       this.counters.badCookies++
       return
     }
-    // Not before: a forged source must not cost its owner an answer.
-    if (!this.#conclusions.admit(peer.remoteAddress, nowUs)) {
-      this.counters.conclusionsDropped++
-      return
-    }
     const key = keyOf(peer)
     if (this.#pending.has(key) || this.#accepted.has(key) || this.#refused.has(key)) {
       this.counters.duplicateHandshakes++
       this.#repeatAnswer(key, peer)
+      return
+    }
+    // Not before: a forged source must not cost its owner an answer, nor a caller's repeats those of its NAT.
+    if (!this.#conclusions.admit(peer.remoteAddress, nowUs)) {
+      this.counters.conclusionsDropped++
       return
     }
     const extensions = decodeExtensions(datagram)

@@ -441,6 +441,23 @@ t.test('conclusions with a good cookie are limited, before the host is asked', a
   t.equal(asked.length, 152, 'a neighbor and a stranger are asked about')
 })
 
+t.test('repeats of callers that wait take nothing from newcomers of their address', async (t) => {
+  const { endpoint, conclude, asked, take } = createEndpoint()
+  const concludeAs = (firstId: number, callers: number, nowUs: number) => {
+    for (let id = firstId; id < firstId + callers; id++) {
+      conclude({ socketId: id }, [hsBlock()], nowUs)
+    }
+  }
+  for (let repeat = 0; repeat < 12; repeat++) concludeAs(1, 60, repeat * 250_000)
+  concludeAs(101, 60, 2_900_000)
+  t.equal(asked.length, 120, 'the host is asked about each')
+  for (const attempt of asked) endpoint.decide(attempt, { reject: RejectCode.BADSECRET }, 2_900_000)
+  take()
+  for (let repeat = 0; repeat < 10; repeat++) concludeAs(101, 59, 2_900_000)
+  t.equal(rejectOf(conclude({ socketId: 160 }, [hsBlock()], 2_900_000)), RejectCode.BADSECRET)
+  t.match(endpoint.stats, { conclusionsDropped: 0, duplicateHandshakes: 11 * 60 + 590 + 1 })
+})
+
 t.test('forged sources cost their owners nothing', async (t) => {
   const { endpoint, conclude, asked, send } = createEndpoint()
   for (let i = 0; i < 5000; i++) send(encode({ ...CONCLUSION, cookie: i }, [hsBlock()]))
@@ -457,7 +474,7 @@ t.test('a network gets 1000 inductions a second answered, and the others theirs'
     return answers
   }
   t.equal(answered(3000, 0, ADDRESS), 1000)
-  t.equal(answered(10, 0, '192.0.2.200'), 0, 'a neighbour')
+  t.equal(answered(10, 0, '192.0.2.200'), 0, 'a neighbor')
   t.equal(answered(10, 0, '198.51.100.1'), 10)
   t.equal(answered(10, 100_000, ADDRESS), 10, 'what is left of one second is there the next')
   t.match(endpoint.stats, { inductions: 3030, inductionsDropped: 2010 })
