@@ -37,7 +37,7 @@ export type HeldKind = keyof typeof HELD_KINDS
 
 export interface HeldConnectionsFigures {
   readonly connected: number
-  /** Connections that the service answered before it closed them. */
+  /** Of those that read: answered, and then closed by the service. */
   readonly answered: number
   readonly closedByService: number
 }
@@ -57,16 +57,19 @@ export async function holdConnections(
   } = {},
 ): Promise<HeldConnectionsFigures> {
   const sockets = await openConnections(target, each * kinds.length, signal)
+  const kindOf = (index: number): HeldKind => kinds[index % kinds.length]!
+  const reading = sockets.filter((_, index) => kindOf(index) !== 'never-reading')
+  for (const socket of reading) socket.resume()
   const act = (turn: number): void => {
     for (const [index, socket] of sockets.entries()) {
-      if (socket.writable) HELD_KINDS[kinds[index % kinds.length]!](socket, turn)
+      if (socket.writable) HELD_KINDS[kindOf(index)](socket, turn)
     }
   }
-  const isClosed = await untilClosed(sockets, signal, act, everyMs)
+  const isClosed = await untilClosed(reading, signal, act, everyMs)
   return {
     connected: sockets.length,
-    answered: sockets.filter(({ bytesRead }) => bytesRead > 0).length,
-    closedByService: isClosed ? sockets.length : 0,
+    answered: reading.filter(({ bytesRead }) => bytesRead > 0).length,
+    closedByService: isClosed ? reading.length : 0,
   }
 }
 

@@ -33,7 +33,7 @@ export async function openConnections(
 }
 
 /**
- * Waits until the signal says so, or every connection was closed by the service.
+ * Waits until the signal says so, or every connection was closed by the service; a socket that reads nothing never knows.
  *
  * @param act  what the attacker does meanwhile, at once and then each `everyMs`; turns count from 0
  * @returns whether the service closed them

@@ -4,15 +4,20 @@
  * @module
  */
 import type { Socket } from 'node:net'
+import { segmentUris } from '../../support/viewer.ts'
 import type { Target } from '../target.ts'
-import { openConnections, untilClosed } from './raw-connection.ts'
+import { openConnections, pause, untilClosed } from './raw-connection.ts'
 
 export interface SlowReaders {
   readonly readers: number
   /** Path of a file that is larger than the kernel's buffers; asked anew for each reader. */
   path(): string | Promise<string>
+  /** How often each reader asks for it, one request behind the other: the kernel's buffers hold the first. */
+  readonly requestsEach: number
   readonly bytesEach: number
   readonly everyMs: number
+  /** Time between two readers, in which a live stream goes on to other segments. */
+  readonly apartMs: number
 }
 
 export interface SlowReadersFigures {
@@ -28,13 +33,17 @@ export async function readSlowly(
   {
     readers = 48,
     path,
+    requestsEach = 1,
     bytesEach = 16 * 1024,
     everyMs = 20_000,
+    apartMs = 0,
   }: Partial<SlowReaders> & Pick<SlowReaders, 'path'>,
 ): Promise<SlowReadersFigures> {
   const sockets = await openConnections(target, readers, signal)
   for (const socket of sockets) {
-    if (socket.writable) socket.write(`GET ${await path()} HTTP/1.1\r\nHost: a\r\n\r\n`)
+    const request = `GET ${await path()} HTTP/1.1\r\nHost: a\r\n\r\n`
+    if (socket.writable) socket.write(request.repeat(requestsEach))
+    if (apartMs > 0) await pause(apartMs, signal)
   }
   const act = (): void => {
     for (const socket of sockets) take(socket, bytesEach)
@@ -46,6 +55,15 @@ export async function readSlowly(
     readBytes,
     closedByService: isClosed ? sockets.length : 0,
   }
+}
+
+/** The newest segment of a stream's playlist. */
+export async function newestSegment(
+  { host, httpPort }: Target,
+  streamId: string,
+): Promise<string> {
+  const playlist = await fetch(`http://${host}:${httpPort}/video/${streamId}/playlist.m3u8`)
+  return `/video/${streamId}/${segmentUris(await playlist.text()).at(-1)}`
 }
 
 /** Takes so many bytes at most; the kernel's receive buffer fills up behind them. */

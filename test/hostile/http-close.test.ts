@@ -1,0 +1,46 @@
+/**
+ * The end of the service, which waits for no client.
+ */
+import t from 'tap'
+import { publish } from '../../src/publisher/publisher.ts'
+import { signedCall } from '../support/service.ts'
+import { until } from '../support/until.ts'
+import { HELD_KINDS, holdConnections } from './attacks/held-connections.ts'
+import { startServiceProcess } from './service-process.ts'
+
+const DEMO = new URL('../../fixtures/demo.mpegts', import.meta.url)
+
+t.test('SIGTERM: exit 0 with every kind of client, ENDLIST written', async (t) => {
+  const { program, target, url } = await startServiceProcess(t, { env: { HLS_SEGMENT_SEC: '1' } })
+  const { body } = await signedCall(
+    `${url}/api/start-stream`,
+    'POST',
+    { stream_id: 'studio' },
+    target.hmacSecret,
+  )
+  const stop = new AbortController()
+  t.teardown(() => stop.abort())
+  const encoder = publish({
+    file: DEMO,
+    url: body.data['srt_url'],
+    loop: true,
+    signal: stop.signal,
+  })
+  const playlistUrl = `${url}/video/studio/playlist.m3u8`
+  await until('the playlist', async () => (await fetch(playlistUrl)).ok)
+  const kinds = Object.keys(HELD_KINDS).length
+  const attack = holdConnections(target, stop.signal, { each: 5, everyMs: 500 })
+  // Whoever came before this answer is accepted.
+  await until('the playlist', async () => (await fetch(playlistUrl)).ok)
+
+  program.kill('SIGTERM')
+  await until('ENDLIST', async () =>
+    (await (await fetch(playlistUrl)).text()).includes('#EXT-X-ENDLIST'),
+  )
+  t.equal(await program.exit, 0)
+  const { connected, closedByService } = await attack
+  t.equal(connected, 5 * kinds)
+  t.equal(closedByService, 5 * (kinds - 1), 'one kind never reads that it was closed')
+  stop.abort()
+  await encoder.catch(() => undefined)
+})

@@ -1,0 +1,61 @@
+/**
+ * Connections that strangers hold: they keep no place for long.
+ */
+import t from 'tap'
+import { startApp, MemoryService, call, json, speak } from '../http/memory-service.ts'
+import { until } from '../support/until.ts'
+import { holdConnections, holdIdleConnections } from './attacks/held-connections.ts'
+import type { Target } from './target.ts'
+
+t.test('past the cap connections are refused politely, and idle ones give way', async (t) => {
+  let nowMs = 0
+  const app = await startApp(t, new MemoryService(), {
+    limits: { maxConnections: 50, maxBufferedMib: 64 },
+    clock: { nowUs: () => nowMs * 1000 },
+  })
+  const stop = new AbortController()
+  t.teardown(() => stop.abort())
+  const attack = holdIdleConnections(targetAt(app.port), stop.signal, { connections: 300 })
+  await until('refusals', () => app.guard.stats().refusedAll === 250)
+  t.equal(app.guard.stats().connections, 50)
+
+  const refused = await speak(app, 'GET /watch/x HTTP/1.1\r\nHost: a\r\n\r\n')
+  t.match(
+    refused,
+    /^HTTP\/1\.1 503 Service Unavailable\r\nConnection: close\r\n.*Retry-After: 5\r\n/s,
+  )
+  t.match(refused, /"code":"TOO_MANY_HTTP_CONNECTIONS"\}$/)
+
+  nowMs += 2000
+  t.equal((await call(app, 'GET', '/watch/x')).status, 200, 'for the longest idle')
+  t.equal(app.guard.stats().displaced, 1)
+  await until('a line', () => app.log.some((line) => line.includes('HTTP connections refused: 2')))
+  stop.abort()
+  t.equal((await attack).connected >= 50, true)
+  await until('none', () => app.guard.stats().connections === 0)
+  t.match(json(await call(app, 'GET', '/nowhere')), { code: 'ROUTE_NOT_FOUND' }, 'nothing stays')
+})
+
+t.test('what is sent byte by byte has an end: 408, or the connection is closed', async (t) => {
+  let nowMs = 0
+  const app = await startApp(t, new MemoryService(), { clock: { nowUs: () => nowMs * 1000 } })
+  const stop = new AbortController()
+  t.teardown(() => stop.abort())
+  const attack = holdConnections(targetAt(app.port), stop.signal, {
+    each: 3,
+    kinds: ['silent', 'half-sent', 'dribbling', 'half-posted', 'blank'],
+    everyMs: 300,
+  })
+  // Node counts its 10 s itself; the guard goes by this clock.
+  await until('Node has closed all but the blank ones', () => app.guard.stats().connections === 3)
+  t.equal(app.guard.stats().expired, 0)
+  nowMs += 75_000
+  const { connected, answered, closedByService } = await attack
+  t.equal(closedByService, connected)
+  t.equal(answered, connected, 'with an answer each')
+  t.equal(app.guard.stats().expired, 3)
+})
+
+function targetAt(httpPort: number): Target {
+  return { host: '127.0.0.1', httpPort, srtPort: 0, hmacSecret: '', jwtSecret: '' }
+}

@@ -1,0 +1,149 @@
+/**
+ * What clients leave unread: it waits in a bound of memory, and not for ever.
+ */
+import { once } from 'node:events'
+import { request } from 'node:http'
+import t, { type Test } from 'tap'
+import { MemoryService, MemoryStream, startApp } from '../http/memory-service.ts'
+import { until } from '../support/until.ts'
+import { readSlowly } from './attacks/slow-readers.ts'
+import { sendUnreadPipelines } from './attacks/unread-pipelines.ts'
+import { rssBytes, startServiceProcess } from './service-process.ts'
+
+const MIB = 1024 * 1024
+
+t.test('pipelines of 5,000 unread requests do not end a process of 64 MB of heap', async (t) => {
+  for (const path of ['/watch/assets/hls.min.js', '/video/none/playlist.m3u8', '/api/status']) {
+    const { program, target, url } = await startServiceProcess(t, {
+      nodeArgs: ['--max-old-space-size=64'],
+    })
+    const before = rssBytes(target.pid!)
+    const stop = new AbortController()
+    const attack = sendUnreadPipelines(target, stop.signal, {
+      connections: 50,
+      requestsEach: 5000,
+      path,
+    })
+    // Each answer comes after a turn of the attack.
+    for (let answers = 0; answers < 20; answers++) {
+      t.equal((await fetch(`${url}/watch/studio`)).status, 200)
+    }
+    const growth = rssBytes(target.pid!) - before
+    t.ok(growth < 100 * MIB, `${path}: RSS grew by ${Math.round(growth / MIB)} MiB`)
+    stop.abort()
+    t.equal((await attack).connected, 50)
+    program.kill('SIGTERM')
+    t.equal(await program.exit, 0)
+  }
+})
+
+t.test('readers of segments that the cache has dropped are cut, the slowest first', async (t) => {
+  const { app, stream, target } = await serveSegments(t, { maxBufferedMib: 33 })
+  const stop = new AbortController()
+  t.teardown(() => stop.abort())
+  // Once asked for they are gone from the stream, as from a cache: each is held by its reader alone.
+  const attack = readSlowly(target, stop.signal, {
+    readers: 5,
+    path: async () => {
+      const name = `${stream.files.size}.ts`
+      stream.files.set(name, segment())
+      return `/video/demo/${name}`
+    },
+  })
+  await until('requests', () => app.service.asked.length >= 5)
+  t.equal(app.guard.stats().overMemory, 0, 'in the cache they cost nothing')
+  stream.files.clear()
+  const { overMemory, heldBytes } = await until('cut', () => {
+    const stats = app.guard.stats()
+    return stats.overMemory > 0 && stats
+  })
+  t.equal(overMemory, 3, 'of 80 MiB for five, those for two remain')
+  t.ok(heldBytes <= 33 * MIB, `${heldBytes} bytes`)
+  stop.abort()
+  t.equal((await attack).connected, 5)
+})
+
+t.test('many readers of one segment hold it once', async (t) => {
+  const { app, stream, target } = await serveSegments(t, { maxBufferedMib: 17 })
+  stream.files.set('1.ts', segment())
+  const stop = new AbortController()
+  t.teardown(() => stop.abort())
+  const attack = readSlowly(target, stop.signal, { readers: 20, path: () => '/video/demo/1.ts' })
+  await until('requests', () => app.service.asked.length >= 20)
+  stream.files.clear()
+  const heldBytes = await until('a look', () => app.guard.stats().heldBytes || undefined)
+  t.ok(heldBytes >= 16 * MIB && heldBytes < 17 * MIB, `${heldBytes} bytes`)
+  t.equal(app.guard.stats().overMemory, 0)
+  stop.abort()
+  await attack
+})
+
+t.test('a slow reader is cut, whatever it takes now and then; others go on', async (t) => {
+  let nowMs = 0
+  const { app, stream, target } = await serveSegments(t, { maxBufferedMib: 1024 }, () => nowMs)
+  stream.files.set('1.ts', segment())
+  stream.files.set('small.ts', { ...segment(), bytes: Buffer.alloc(1000) })
+  const stop = new AbortController()
+  t.teardown(() => stop.abort())
+  // Paused players: all that was asked for is taken.
+  const paused = readSlowly(target, stop.signal, { readers: 3, path: () => '/video/demo/small.ts' })
+  // Took the first half by the first look, and reads on at each.
+  const phone = request({ port: app.port, host: '127.0.0.1', path: '/video/demo/1.ts' }).end()
+  const [reply] = (await once(phone, 'response')) as [NodeJS.ReadableStream]
+  let readBytes = 0
+  const attack = readSlowly(target, stop.signal, {
+    readers: 4,
+    path: () => '/video/demo/1.ts',
+    bytesEach: 16 * 1024,
+    everyMs: 300,
+  })
+  await until('requests', () => app.service.asked.length >= 8)
+  const timer = setInterval(() => {
+    const chunk = reply.read() as Buffer | null
+    readBytes += chunk?.length ?? 0
+    // Time goes on once the service has looked at what waits.
+    nowMs += 500
+  }, 20)
+  t.teardown(() => clearInterval(timer))
+  const { slow, connections } = await until('cut', () => {
+    const stats = app.guard.stats()
+    return stats.slow >= 4 && stats
+  })
+  t.equal(slow, 4)
+  t.ok(connections >= 1, 'the others are there')
+  t.equal((await attack).closedByService, 4)
+  await until('all of it, on a line that is slow but of use', () => readBytes === 16 * MIB)
+  stop.abort()
+  await paused
+})
+
+function segment() {
+  return {
+    kind: 'segment' as const,
+    bytes: Buffer.alloc(16 * MIB),
+    version: '1',
+    targetDurationSec: 2,
+  }
+}
+
+async function serveSegments(
+  t: Test,
+  limits: { readonly maxBufferedMib: number },
+  nowMs: () => number = () => performance.now(),
+) {
+  const service = new MemoryService()
+  const stream = new MemoryStream()
+  service.streams.set('demo', stream)
+  const app = await startApp(t, service, {
+    limits: { maxConnections: 100, ...limits },
+    clock: { nowUs: () => nowMs() * 1000 },
+  })
+  const target = {
+    host: '127.0.0.1',
+    httpPort: app.port,
+    srtPort: 0,
+    hmacSecret: '',
+    jwtSecret: '',
+  }
+  return { app, stream, target }
+}
