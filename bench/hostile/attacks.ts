@@ -96,8 +96,15 @@ export const ATTACKS: readonly Attack[] = [
   {
     name: 'slow-readers',
     seconds: 90,
+    // So that one stream comes to it within the time.
+    env: { CACHE_MAX_MIB: '64', HTTP_MAX_BUFFERED_MIB: '16' },
     carryOut: (target, signal) =>
-      readSlowly(target, signal, { readers: 200, path: () => newestSegment(target) }),
+      readSlowly(target, signal, {
+        readers: 150,
+        path: () => newestSegment(target),
+        requestsEach: 20,
+        apartMs: 500,
+      }),
   },
   {
     name: 'many-streams',

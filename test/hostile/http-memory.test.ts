@@ -25,7 +25,7 @@ t.test('pipelines of 5,000 unread requests do not end a process of 64 MB of heap
       path,
     })
     // Each answer comes after a turn of the attack.
-    for (let answers = 0; answers < 20; answers++) {
+    for (let answers = 0; answers < 5; answers++) {
       t.equal((await fetch(`${url}/watch/studio`)).status, 200)
     }
     const growth = rssBytes(target.pid!) - before

@@ -9,6 +9,7 @@ import { isCachedBody } from './cached-body.ts'
 import type { Holder } from './held-memory.ts'
 import { ReaderProgress } from './reader-progress.ts'
 import { RequestGate } from './request-gate.ts'
+import type { TurnQueue } from './turn-queue.ts'
 
 /** Ask `isSlow` about once a second; `holder` says at what rate it has read since. */
 export class GuardedConnection {
@@ -17,9 +18,9 @@ export class GuardedConnection {
   readonly #progress = new ReaderProgress()
 
   /** @param socket  which Node's HTTP parser listens to already */
-  constructor(socket: Socket) {
+  constructor(socket: Socket, turns: TurnQueue) {
     this.socket = socket
-    this.gate = new RequestGate(socket)
+    this.gate = new RequestGate(socket, turns)
   }
 
   /** Whether the reader was too slow for too long. */

@@ -20,6 +20,7 @@ import { heldBytes, slowestOver } from './held-memory.ts'
 import { maxOpenConnections } from './open-files.ts'
 import { MAX_REFUSED, RefusedConnections } from './refused-connections.ts'
 import { sourceOf } from './source-address.ts'
+import { TurnQueue } from './turn-queue.ts'
 
 export interface HttpLimits {
   /** There are fewer where the limit of open files does not allow them. */
@@ -58,6 +59,7 @@ export class HttpGuard {
   readonly #table: ConnectionTable<Socket>
   readonly #connections = new Map<Socket, GuardedConnection>()
   readonly #refused = new RefusedConnections()
+  readonly #turns = new TurnQueue()
   readonly #log: GuardLog
   #heldBytes = 0
 
@@ -93,7 +95,7 @@ export class HttpGuard {
     server.off('connection', serve).on('connection', (socket: Socket) => {
       if (!this.#admit(socket)) return
       serve.call(server, socket)
-      this.#connections.set(socket, new GuardedConnection(socket))
+      this.#connections.set(socket, new GuardedConnection(socket, this.#turns))
     })
     // Beyond these Node closes what it accepts without making a socket of it.
     server.maxConnections = this.#maxConnections + MAX_REFUSED

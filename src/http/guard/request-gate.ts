@@ -12,6 +12,7 @@
  */
 import type { Socket } from 'node:net'
 import type { GuardedReply } from './guarded-reply.ts'
+import type { TurnQueue } from './turn-queue.ts'
 
 /** Node takes nothing else for the end of a request's head (RFC 9112 section 2.2 would let it). */
 const HEAD_END = '\r\n\r\n'
@@ -19,14 +20,17 @@ const HEAD_END = '\r\n\r\n'
 export class RequestGate {
   readonly #socket: Socket
   readonly #parse: (bytes: Buffer) => void
+  /** Who is behind the gate and may go on. */
+  readonly #turns: TurnQueue
   /** Oldest first. Two at most: a body may carry the head of the next request along. */
   readonly #replies: GuardedReply[] = []
   #isHolding = false
 
   /** Steps between `socket` and Node's parser, which must listen to it already. */
-  constructor(socket: Socket) {
+  constructor(socket: Socket, turns: TurnQueue) {
     const [parse] = socket.listeners('data') as [(bytes: Buffer) => void]
     this.#socket = socket
+    this.#turns = turns
     this.#parse = parse
     socket.off('data', parse).on('data', (bytes: Buffer) => this.#read(bytes))
   }
@@ -44,8 +48,8 @@ export class RequestGate {
   /** The kernel has taken the oldest reply. */
   finish(): void {
     this.#replies.shift()
-    // Not at once, so that all connections have a turn before this one has its next.
-    if (this.#isHolding && this.#isOpen) setImmediate(() => this.#release())
+    // Not at once, so that others have their turn before this one has its next.
+    if (this.#isHolding && this.#isOpen) this.#turns.add(this.#release)
   }
 
   get #isOpen(): boolean {
@@ -76,7 +80,7 @@ export class RequestGate {
     this.#socket.unshift(rest)
   }
 
-  #release(): void {
+  readonly #release = (): void => {
     if (!this.#isOpen) return
     this.#isHolding = false
     this.#socket.resume()

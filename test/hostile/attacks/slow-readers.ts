@@ -4,7 +4,6 @@
  * @module
  */
 import type { Socket } from 'node:net'
-import { segmentUris } from '../../support/viewer.ts'
 import type { Target } from '../target.ts'
 import { openConnections, pause, untilClosed } from './raw-connection.ts'
 
@@ -55,15 +54,6 @@ export async function readSlowly(
     readBytes,
     closedByService: isClosed ? sockets.length : 0,
   }
-}
-
-/** The newest segment of a stream's playlist. */
-export async function newestSegment(
-  { host, httpPort }: Target,
-  streamId: string,
-): Promise<string> {
-  const playlist = await fetch(`http://${host}:${httpPort}/video/${streamId}/playlist.m3u8`)
-  return `/video/${streamId}/${segmentUris(await playlist.text()).at(-1)}`
 }
 
 /** Takes so many bytes at most; the kernel's receive buffer fills up behind them. */

@@ -1,0 +1,35 @@
+/**
+ * A queue of which each turn of the event loop takes a few, so that a crowd that waits together does not act together.
+ *
+ * @module
+ */
+
+/** Replies of 400 KB to 600 connections in one turn held the loop for 100 ms; these take 3 ms. */
+const MAX_PER_TURN = 16
+
+export class TurnQueue {
+  readonly #waiting = new Set<() => void>()
+  #isScheduled = false
+
+  /** Calls `act` in a later turn; once, however often it is added until then. */
+  add(act: () => void): void {
+    this.#waiting.add(act)
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => this.#take())
+  }
+
+  #take(): void {
+    this.#isScheduled = false
+    // Taken out first: who adds itself again acts in another turn.
+    for (const act of [...this.#waiting].slice(0, MAX_PER_TURN)) {
+      this.#waiting.delete(act)
+      act()
+    }
+    if (this.#waiting.size > 0) this.#schedule()
+  }
+}
