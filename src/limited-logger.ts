@@ -1,6 +1,6 @@
 /**
- * A log that nobody fills: whatever encoders, clients and streams do again and again, of each kind of line a few are
- * written, then one a second, which says how many were left out.
+ * A log that cannot fill a disk: of each kind of line five are written at once, then one a second with a count of those
+ * dropped, and of all kinds together 20 a second.
  *
  * @module
  */
@@ -11,7 +11,11 @@ import { TokenBucket } from './token-bucket.ts'
 const LINES_AT_ONCE = 5
 const LINES_PER_SEC = 1
 
-/** The kinds that were written last; of the others nothing is remembered. */
+/** Lines of all kinds together. At a restart hundreds of streams write a few each, at once. */
+const MAX_LINES_AT_ONCE = 1000
+const MAX_LINES_PER_SEC = 20
+
+/** The kinds that were written last; of others nothing is remembered. */
 const MAX_KINDS = 1000
 
 interface Kind {
@@ -20,22 +24,28 @@ interface Kind {
 }
 
 /**
- * The same log with a bound on `info`, `warn` and `error`, and on those of its children. A kind is the words before the first
- * figure or colon, at one level, with the fields of one child; a field `unlogged` says how many of it were left out before.
+ * The same log with a bound on `info`, `warn` and `error`, and on those of its children. A kind is the words before the
+ * first figure or colon, at one level, with one `code` and one `webhook`, of one child. Field `unlogged` counts lines of
+ * the kind that were dropped before, `unlogged_others` those of kinds that are not remembered any more.
  */
 export function limitLines(logger: Logger, clock: Pick<Clock, 'nowUs'>): Logger {
   const kinds = new Map<string, Kind>()
+  const all = new TokenBucket(MAX_LINES_PER_SEC, clock.nowUs(), MAX_LINES_AT_ONCE)
+  let unloggedOthers = 0
 
   const take = (name: string): Kind => {
     const kind = kinds.get(name) ?? {
       bucket: new TokenBucket(LINES_PER_SEC, clock.nowUs(), LINES_AT_ONCE),
       unlogged: 0,
     }
-    // Put behind all others: the first is the one of which nothing came for longest.
+    // Moved behind all others: the first is the kind that has been quiet for longest.
     kinds.delete(name)
     kinds.set(name, kind)
-    const [oldest] = kinds.keys()
-    if (kinds.size > MAX_KINDS && oldest !== undefined) kinds.delete(oldest)
+    const [oldest] = kinds
+    if (kinds.size > MAX_KINDS && oldest !== undefined) {
+      kinds.delete(oldest[0])
+      unloggedOthers += oldest[1].unlogged
+    }
     return kind
   }
 
@@ -44,11 +54,18 @@ export function limitLines(logger: Logger, clock: Pick<Clock, 'nowUs'>): Logger 
       (level: 'info' | 'warn' | 'error') =>
       (first: object | string, rest?: string): void => {
         const [fields, message] = typeof first === 'string' ? [{}, first] : [first, rest ?? '']
+        const { code, webhook } = fields as { code?: unknown; webhook?: unknown }
         const [words = ''] = /^[^:\d]*/.exec(message) ?? []
-        const kind = take(`${scope} ${level} ${words}`)
-        if (!kind.bucket.take(clock.nowUs())) return void kind.unlogged++
-        inner[level]({ ...fields, ...(kind.unlogged > 0 && { unlogged: kind.unlogged }) }, message)
+        const kind = take(JSON.stringify([scope, level, code, webhook, words]))
+        const nowUs = clock.nowUs()
+        if (!kind.bucket.take(nowUs) || !all.take(nowUs)) return void kind.unlogged++
+        const counts = {
+          ...(kind.unlogged > 0 && { unlogged: kind.unlogged }),
+          ...(unloggedOthers > 0 && { unlogged_others: unloggedOthers }),
+        }
+        inner[level]({ ...fields, ...counts }, message)
         kind.unlogged = 0
+        unloggedOthers = 0
       }
     const child = (fields: object) => limit(inner.child(fields), scope + JSON.stringify(fields))
     const own = { info: write('info'), warn: write('warn'), error: write('error'), child }

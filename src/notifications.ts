@@ -1,19 +1,17 @@
 /**
- * What happens to a stream, told twice: one log line, and one webhook to each of the stream's URLs.
+ * Events of a stream: one log line each, and one webhook to each of the stream's URLs.
  *
  * @module
  */
-import type { Clock } from './clock.ts'
 import type { MillraceError } from './errors.ts'
 import { onTheWire } from './http/wire-names.ts'
-import { limitLines } from './limited-logger.ts'
 import type { Logger } from './logger.ts'
 import type { ConnectionRequest } from './srt/types.ts'
 import type { LiveStream } from './stream/live-stream.ts'
 import type { WebhookDispatcher } from './webhook/dispatcher.ts'
 import type { WebhookType } from './webhook/event.ts'
 
-/** What an encoder needs: credentials. */
+/** Credentials of an encoder. */
 export interface IssuedKey {
   readonly srtUrl: string
   readonly streamKey: string
@@ -21,7 +19,7 @@ export interface IssuedKey {
   readonly expiresAt: Date
 }
 
-/** What an application needs to know that lost its streams, or will see them come back. */
+/** Facts for an application that lost its streams, or will see them come back. */
 export interface ServiceFacts {
   readonly publicUrl: string
   /** Where encoders call, without a stream key. */
@@ -41,13 +39,14 @@ export interface Notifier {
   rejected(request: ConnectionRequest, error: MillraceError, stream: LiveStream | undefined): void
 }
 
+/** @param logger  bounded by kind of line: encoders that are refused call again, some of them at once */
 export function createNotifier(
-  unlimited: Logger,
+  logger: Logger,
   webhooks: WebhookDispatcher,
-  { clock, playlistUrl }: { clock: Clock; playlistUrl: (streamId: string) => string },
+  { playlistUrl }: { playlistUrl: (streamId: string) => string },
 ): Notifier {
-  // Encoders that are refused, or come and go, call again, some of them at once: they shall not fill a disk with it.
-  const logger = limitLines(unlimited, clock)
+  // A child each: lines of one stream never count against those of another.
+  const logOf = ({ id }: LiveStream) => logger.child({ stream_id: id })
   const send = (
     stream: LiveStream,
     type: WebhookType,
@@ -60,7 +59,7 @@ export function createNotifier(
 
   return {
     follow(stream) {
-      const log = logger.child({ stream_id: stream.id })
+      const log = logOf(stream)
       log.info('stream started')
       stream.on('publish', (encoder) => {
         const { remote } = encoder.report()
@@ -91,7 +90,7 @@ export function createNotifier(
     },
 
     ready(stream, { srtUrl, streamKey, passphrase, expiresAt }) {
-      logger.child({ stream_id: stream.id }).info({ expires_at: expiresAt }, 'stream key issued')
+      logOf(stream).info({ expires_at: expiresAt }, 'stream key issued')
       send(stream, 'stream.ready', {
         srt_url: srtUrl,
         stream_key: streamKey,
@@ -101,7 +100,7 @@ export function createNotifier(
     },
 
     resumed(stream) {
-      logger.info({ stream_id: stream.id }, 'stream resumed')
+      logOf(stream).info('stream resumed')
       send(stream, 'stream.resumed', { playlist_url: playlistUrl(stream.id) })
     },
 
@@ -113,10 +112,8 @@ export function createNotifier(
       const remote = `${request.remoteAddress}:${request.remotePort}`
       const reason = error.message
       const { code, rejectCode } = error
-      logger.warn(
-        { stream_id: stream?.id, remote, code, srt_reject: rejectCode },
-        `encoder rejected: ${reason}`,
-      )
+      const log = stream === undefined ? logger : logOf(stream)
+      log.warn({ remote, code, srt_reject: rejectCode }, `encoder rejected: ${reason}`)
       if (stream === undefined) return
       send(stream, 'stream.rejected', { remote, reason }, { limitedAs: 'stream.rejected' })
     },

@@ -116,8 +116,7 @@ export class Server
       allowed: parseAllowList(config.webhook.allow),
       logger: this.#logger,
     })
-    this.#notifier = createNotifier(logger, this.#webhooks, {
-      clock: systemClock,
+    this.#notifier = createNotifier(this.#logger, this.#webhooks, {
       playlistUrl: (id) => this.#playlistUrl(id),
     })
     const cache = new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 })

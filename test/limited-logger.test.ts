@@ -38,6 +38,38 @@ t.test('streams, levels and other words are kinds of their own', async (t) => {
   t.match(lines[2], { stream_id: 'two', msg: 'encoder connected' })
 })
 
+t.test('codes and receivers of webhooks are kinds of their own', async (t) => {
+  const { log, lines } = setUp()
+  for (let call = 0; call < 20; call++) log.warn({ code: 'STREAM_KEY_INVALID' }, 'encoder rejected')
+  log.warn({ code: 'ENCRYPTION_MISSING' }, 'encoder rejected')
+  for (let call = 0; call < 20; call++) log.warn({ webhook: 'http://one' }, 'webhook failed')
+  log.warn({ webhook: 'http://two' }, 'webhook failed')
+  t.equal(lines.length, 2 * 5 + 2)
+  t.match(lines[5], { code: 'ENCRYPTION_MISSING' })
+  t.match(lines[11], { webhook: 'http://two' })
+})
+
+t.test(
+  'more kinds than are remembered do not undo the bound, and every line is counted',
+  async (t) => {
+    const { log, lines, passSec } = setUp()
+    const streams = Array.from({ length: 1001 }, (_, id) => log.child({ stream_id: String(id) }))
+    for (let call = 0; call < 20; call++) {
+      for (const stream of streams) stream.info({}, 'encoder connected')
+    }
+    t.equal(lines.length, 1000, 'of 20,020 lines at once')
+    for (const stream of streams) {
+      passSec(0.05)
+      stream.info({}, 'encoder connected')
+    }
+    t.equal(lines.length, 2001, 'and 20 a second')
+    const dropped = lines.reduce((sum, { unlogged = 0, unlogged_others: others = 0 }) => {
+      return sum + (unlogged as number) + (others as number)
+    }, 0)
+    t.equal(lines.length + dropped, 21 * 1001)
+  },
+)
+
 t.test('an hour of a loop of connections leaves two lines a second', async (t) => {
   const { log, lines, passSec } = setUp()
   const stream = log.child({ stream_id: 'studio' })
@@ -52,8 +84,11 @@ t.test('an hour of a loop of connections leaves two lines a second', async (t) =
 })
 
 t.test('kinds without end do not fill the memory', async (t) => {
-  const { log, lines } = setUp()
-  for (let id = 0; id < 5000; id++) log.child({ stream_id: String(id) }).info({}, 'stream started')
+  const { log, lines, passSec } = setUp()
+  for (let id = 0; id < 5000; id++) {
+    log.child({ stream_id: String(id) }).info({}, 'stream started')
+    passSec(0.05)
+  }
   t.equal(lines.length, 5000)
   for (let call = 0; call < 20; call++) log.child({ stream_id: '4999' }).info({}, 'stream started')
   t.equal(lines.length, 5004, 'and the newest are remembered')

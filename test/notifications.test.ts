@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import t from 'tap'
 import { MillraceError } from '../src/errors.ts'
+import { limitLines } from '../src/limited-logger.ts'
 import { createLogger } from '../src/logger.ts'
 import { createNotifier } from '../src/notifications.ts'
 import type { LiveStream } from '../src/stream/live-stream.ts'
@@ -12,9 +13,9 @@ t.test('an encoder that is refused again and again does not fill the log', async
   const lines: Record<string, unknown>[] = []
   const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
   let nowUs = 0
-  const clock = { nowUs: () => nowUs, wallMs: () => 0 }
+  const clock = { nowUs: () => nowUs }
   const noStreams = {} as WebhookDispatcher
-  const notifier = createNotifier(logger, noStreams, { clock, playlistUrl: String })
+  const notifier = createNotifier(limitLines(logger, clock), noStreams, { playlistUrl: String })
   const request = {
     remoteAddress: '192.0.2.1',
     remotePort: 5000,
@@ -41,6 +42,34 @@ t.test('an encoder that is refused again and again does not fill the log', async
   t.notMatch(JSON.stringify(lines), /secret/)
 })
 
+t.test('bad keys of a stranger do not hide why the encoder of a stream is refused', async (t) => {
+  const lines: Record<string, unknown>[] = []
+  const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
+  let nowUs = 0
+  const webhooks = { send: () => undefined } as unknown as WebhookDispatcher
+  const notifier = createNotifier(limitLines(logger, { nowUs: () => nowUs }), webhooks, {
+    playlistUrl: String,
+  })
+  const stream = { id: 'studio', status: 'READY', webhookUrls: [] } as unknown as LiveStream
+  const request = {
+    remoteAddress: '192.0.2.1',
+    remotePort: 5000,
+    peerVersion: '1.5.1',
+    streamId: 'key',
+  }
+  for (let sec = 0; sec < 60; sec += 5) {
+    for (let call = 0; call < 50; call++) {
+      notifier.rejected(request, new MillraceError('STREAM_KEY_INVALID'), undefined)
+      notifier.rejected(request, new MillraceError('STREAM_KEY_INVALID'), stream)
+    }
+    notifier.rejected(request, new MillraceError('ENCRYPTION_MISSING'), stream)
+    nowUs += 5_000_000
+  }
+  const told = lines.filter(({ code }) => code === 'ENCRYPTION_MISSING')
+  t.equal(told.length, 12, 'all of 12 refusals')
+  t.match(told[0], { stream_id: 'studio', remote: '192.0.2.1:5000' })
+})
+
 t.test('a warning is one log line and one webhook, which is limited by its code', async (t) => {
   const lines: Record<string, unknown>[] = []
   const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
@@ -48,8 +77,7 @@ t.test('a warning is one log line and one webhook, which is limited by its code'
   const webhooks = {
     send: (...args: [readonly string[], WebhookEvent]) => void sent.push(args),
   } as unknown as WebhookDispatcher
-  const clock = { nowUs: () => 0, wallMs: () => 0 }
-  const notifier = createNotifier(logger, webhooks, { clock, playlistUrl: String })
+  const notifier = createNotifier(logger, webhooks, { playlistUrl: String })
   const stream = Object.assign(new EventEmitter(), {
     id: 'studio',
     status: 'STREAMING',
@@ -67,9 +95,9 @@ t.test('an encoder that connects and leaves again and again does not fill the lo
   const lines: Record<string, unknown>[] = []
   const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
   let nowUs = 0
-  const clock = { nowUs: () => nowUs, wallMs: () => 0 }
+  const clock = { nowUs: () => nowUs }
   const webhooks = { send: () => undefined } as unknown as WebhookDispatcher
-  const notifier = createNotifier(logger, webhooks, { clock, playlistUrl: String })
+  const notifier = createNotifier(limitLines(logger, clock), webhooks, { playlistUrl: String })
   const report = () => ({ remote: '192.0.2.1:5000', totals: {} })
   const stream = Object.assign(new EventEmitter(), {
     id: 'studio',
