@@ -130,7 +130,7 @@ export class Server
       clock: systemClock,
       cache,
       createEpoch: () => randomBytes(6).toString('hex'),
-      jwtSecret: parseSecrets(config.jwtSecret)[0],
+      jwtSecrets: parseSecrets(config.jwtSecret),
       resume: config.resumeStreams,
       webhookUrls: parseUrls(config.defaultWebhookUrls),
       onStream: (stream) => {

@@ -21,15 +21,15 @@ import { Resumption } from './resumption.ts'
 
 export type StreamsOptions = RegistryOptions & {
   readonly clock: Clock
-  /** The first signs; any of them may have signed a key. */
-  readonly jwtSecret: string
+  /** `JWT_SECRET`: the first signs new keys; any of them may have signed a key. */
+  readonly jwtSecrets: readonly [newest: string, ...older: string[]]
   /** Whether a key from before this process started brings its stream back. */
   readonly resume: boolean
   /** Of a stream that is not given its own. */
   readonly webhookUrls: readonly string[]
   /** A new stream, before anything else happens to it. */
   readonly onStream: (stream: LiveStream) => void
-  /** After `onStream`, of one that a key brought back. */
+  /** The first encoder of a stream that a key brought back is connected. */
   readonly onResumed: (stream: LiveStream) => void
 }
 
@@ -39,6 +39,8 @@ export class Streams {
   readonly #registry: StreamRegistry
   readonly #floors = new KeyFloors()
   readonly #resumption: Resumption
+  /** Streams that a key brought back. */
+  readonly #resumed = new WeakSet<LiveStream>()
   #closed = false
 
   constructor(options: StreamsOptions) {
@@ -48,7 +50,10 @@ export class Streams {
     this.#resumption = new Resumption({ enabled: resume, startedMs: clock.wallMs() })
     this.#registry.on('stream', (stream) => {
       stream.webhookUrls = options.webhookUrls
-      stream.once('end', () => this.#resumption.end(stream.id, clock.wallMs()))
+      stream.once('end', ({ reason }) => {
+        // A newer key may still bring back what waited for its encoder in vain.
+        if (reason !== 'key-expired') this.#resumption.end(stream.id, clock.wallMs())
+      })
       options.onStream(stream)
     })
   }
@@ -74,11 +79,12 @@ export class Streams {
   async start(request: StartRequest): Promise<{ stream: LiveStream; key: StreamKey }> {
     if (this.#closed) throw new MillraceError('SHUTTING_DOWN')
     const { streamId, webhookUrls, encryption } = request
-    const { clock, jwtSecret: secret } = this.#options
+    const { clock } = this.#options
     const stream = this.#registry.start(streamId)
     const now = this.#floors.issueTime(streamId, clock.wallMs())
     stream.renewKey(now.getTime() + STREAM_KEY_LIFETIME_SEC * 1000)
     if (webhookUrls !== undefined) stream.webhookUrls = webhookUrls
+    const secret = this.#secretOf(stream)
     // Kept while the stream runs: an encoder with an older key may come back.
     if (encryption === true) {
       const sinceSec = Math.floor(now.getTime() / 1000)
@@ -114,8 +120,10 @@ export class Streams {
    */
   admit(claims: StreamKeyClaims): LiveStream {
     if (this.#floors.isRevoked(claims)) throw new MillraceError('STREAM_KEY_REVOKED')
-    const stream = this.find(claims.streamId) ?? this.#resume(claims)
-    if (stream.status === 'STOPPED') throw new MillraceError('STREAM_NOT_FOUND')
+    const present = this.find(claims.streamId)
+    const stream =
+      present === undefined || present.status === 'STOPPED' ? this.#resume(claims) : present
+    if (this.#resumed.has(stream)) adoptClaims(stream, claims)
     return stream
   }
 
@@ -146,9 +154,28 @@ export class Streams {
       throw new MillraceError('STREAM_NOT_FOUND')
     }
     const stream = this.#registry.start(claims.streamId, { resumed: true })
-    stream.renewKey(claims.expiresAtSec * 1000)
-    stream.encryption = claims.encryption
-    this.#options.onResumed(stream)
+    this.#resumed.add(stream)
+    stream.once('publish', () => this.#options.onResumed(stream))
     return stream
   }
+
+  /** What signs keys of the stream: with encryption the secret of its passphrase, which its keys prove after a restart. */
+  #secretOf({ id: streamId, encryption }: LiveStream): string {
+    const { jwtSecrets } = this.#options
+    const [newest] = jwtSecrets
+    if (encryption === undefined) return newest
+    const { sinceSec, passphrase } = encryption
+    const derives = (secret: string) =>
+      deriveEncryption({ streamId, secret, sinceSec }).passphrase === passphrase
+    return jwtSecrets.find(derives) ?? newest
+  }
+}
+
+/** Each key of a resumed stream tells a part of what was known before the restart, whichever comes first. */
+function adoptClaims(stream: LiveStream, { encryption, expiresAtSec }: StreamKeyClaims): void {
+  // With an encoder, the stream does not depend on its keys, and its grace is not to be renewed.
+  if (stream.status === 'READY') stream.renewKey(expiresAtSec * 1000)
+  const knownSinceSec = stream.encryption?.sinceSec ?? -Infinity
+  if (encryption !== undefined && encryption.sinceSec > knownSinceSec)
+    stream.encryption = encryption
 }

@@ -69,7 +69,7 @@ t.test('a key from before the start brings its stream back, and everybody is tol
   t.ok(after.media >= seen.next, 'media sequence goes on')
   t.ok(after.discontinuity > seen.discontinuity, 'on another timeline')
   const resumed = await until('stream.resumed', () => findEvent(hooks, 'stream.resumed'))
-  t.match(resumed, { stream_id: 'studio', status: 'READY', data: { playlist_url: url } })
+  t.match(resumed, { stream_id: 'studio', status: 'STREAMING', data: { playlist_url: url } })
   await until('stream.live', () => findEvent(hooks, 'stream.live'))
 })
 

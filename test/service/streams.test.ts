@@ -1,0 +1,143 @@
+import t from 'tap'
+import { STREAM_KEY_LIFETIME_SEC, verifyStreamKey } from '../../src/auth/stream-key.ts'
+import { SegmentCache } from '../../src/hls/segment-cache.ts'
+import { Streams, type StreamsOptions } from '../../src/service/streams.ts'
+import type { Encoder } from '../../src/stream/publication.ts'
+import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
+
+const ENCODER: Encoder = {
+  lastHeardUs: 0,
+  report: () => PUBLISHER_REPORT,
+  close: () => undefined,
+}
+
+/** Streams of processes that follow each other on one machine. */
+function setUp() {
+  let nowUs = 0
+  const clock = {
+    nowUs: () => nowUs,
+    wallMs: () => Date.UTC(2026, 10, 22) + nowUs / 1000,
+  }
+  const pass = (sec: number) => void (nowUs += sec * 1e6)
+  const startProcess = (given: Partial<StreamsOptions> = {}) => {
+    pass(1)
+    const resumed: string[] = []
+    const jwtSecrets = given.jwtSecrets ?? ['a'.repeat(32)]
+    const streams = new Streams({
+      clock,
+      cache: new SegmentCache({ maxBytes: 64 * 1024 * 1024 }),
+      segmentSec: 1,
+      maxSegmentSec: 10,
+      playlistSegments: 3,
+      lingerSec: 60,
+      reconnectGraceSec: 120,
+      maxStreams: 3,
+      createEpoch: () => 'e',
+      jwtSecrets,
+      resume: true,
+      webhookUrls: [],
+      onStream: () => undefined,
+      onResumed: ({ id }) => resumed.push(id),
+      ...given,
+    })
+    const start = async (encryption = false) => {
+      const { stream, key } = await streams.start({ streamId: 'studio', encryption })
+      return { streamKey: key.streamKey, passphrase: stream.encryption?.passphrase }
+    }
+    const admit = async ({ streamKey }: { readonly streamKey: string }) =>
+      streams.admit(
+        await verifyStreamKey(streamKey, { secrets: jwtSecrets, now: new Date(clock.wallMs()) }),
+      )
+    return { streams, start, admit, resumed }
+  }
+  return { startProcess, pass }
+}
+
+t.test('a resumed stream is encrypted once a key of it says so', async (t) => {
+  const { startProcess } = setUp()
+  const before = startProcess()
+  const inClear = await before.start()
+  const encrypted = await before.start(true)
+  const { admit } = startProcess()
+  t.equal((await admit(inClear)).encryption, undefined)
+  t.equal((await admit(encrypted)).encryption?.passphrase, encrypted.passphrase)
+  t.equal((await admit(inClear)).encryption?.passphrase, encrypted.passphrase, 'and stays so')
+})
+
+t.test('a resumed stream takes the latest passphrase that a key of it proves', async (t) => {
+  const { startProcess, pass } = setUp()
+  const before = startProcess()
+  const older = await before.start(true)
+  before.streams.stop('studio')
+  pass(1)
+  const newer = await before.start(true)
+  const { admit } = startProcess()
+  t.equal((await admit(older)).encryption?.passphrase, older.passphrase)
+  t.equal((await admit(newer)).encryption?.passphrase, newer.passphrase)
+  t.equal((await admit(older)).encryption?.passphrase, newer.passphrase)
+})
+
+t.test('a stream that the API started takes no passphrase of an older key', async (t) => {
+  const { startProcess } = setUp()
+  const encrypted = await startProcess().start(true)
+  const { start, admit } = startProcess()
+  await start()
+  t.equal((await admit(encrypted)).encryption, undefined)
+})
+
+t.test('a resumed stream waits for an encoder until the last of its keys expires', async (t) => {
+  const { startProcess, pass } = setUp()
+  const before = startProcess()
+  const older = await before.start()
+  pass(600)
+  const newer = await before.start()
+  const { streams, admit } = startProcess()
+  const stream = await admit(older)
+  t.equal(await admit(newer), stream)
+  pass(STREAM_KEY_LIFETIME_SEC - 300)
+  streams.tick()
+  t.equal(stream.status, 'READY')
+})
+
+t.test('a resumed stream whose key expired comes back by a newer key', async (t) => {
+  const { startProcess, pass } = setUp()
+  const before = startProcess()
+  const older = await before.start()
+  pass(600)
+  const newer = await before.start()
+  const { streams, admit } = startProcess()
+  const stream = await admit(older)
+  pass(STREAM_KEY_LIFETIME_SEC - 300)
+  streams.tick()
+  t.equal(stream.status, 'STOPPED')
+  t.equal((await admit(newer)).status, 'READY')
+  streams.stop('studio')
+  await t.rejects(admit(newer), { code: 'STREAM_NOT_FOUND' }, 'but not after stop-stream')
+})
+
+t.test('a stream is announced as resumed when its encoder is connected, once', async (t) => {
+  const { startProcess } = setUp()
+  const key = await startProcess().start()
+  const { admit, resumed } = startProcess()
+  const stream = await admit(key)
+  t.strictSame(resumed, [])
+  for (let i = 0; i < 2; i++) stream.publish(ENCODER)
+  t.strictSame(resumed, ['studio'])
+})
+
+t.test('keys of an encrypted stream prove its passphrase throughout a rotation', async (t) => {
+  const [fresh, old] = ['n'.repeat(32), 'o'.repeat(32)]
+  const { startProcess } = setUp()
+  const first = await startProcess({ jwtSecrets: [old] }).start(true)
+  const rotated = startProcess({ jwtSecrets: [fresh, old] })
+  await rotated.admit(first)
+  const renewed = await rotated.start()
+  t.equal(renewed.passphrase, first.passphrase)
+  const { admit } = startProcess({ jwtSecrets: [fresh, old] })
+  t.equal((await admit(renewed)).encryption?.passphrase, first.passphrase)
+
+  rotated.streams.stop('studio')
+  const anew = await rotated.start(true)
+  const last = startProcess({ jwtSecrets: [fresh] })
+  t.equal((await last.admit(anew)).encryption?.passphrase, anew.passphrase, 'signed with the new')
+})
