@@ -19,12 +19,17 @@ export class TokenBucket {
     this.#filledUs = nowUs
   }
 
-  /** @returns whether there were as many; if not, none is taken */
-  take(nowUs: number, tokens = 1): boolean {
+  /** @returns whether there are as many; none is taken */
+  has(nowUs: number, tokens = 1): boolean {
     const filled = this.#tokens + ((nowUs - this.#filledUs) * this.perSec) / 1e6
     this.#tokens = Math.min(this.#burst ?? this.perSec, filled)
     this.#filledUs = nowUs
-    if (this.#tokens < tokens) return false
+    return this.#tokens >= tokens
+  }
+
+  /** @returns whether there were as many; if not, none is taken */
+  take(nowUs: number, tokens = 1): boolean {
+    if (!this.has(nowUs, tokens)) return false
     this.#tokens -= tokens
     return true
   }

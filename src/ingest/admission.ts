@@ -92,7 +92,7 @@ export function createAdmission(options: AdmissionOptions) {
         await options.sleep(TAKEOVER_POLL_MS, signal).catch(() => undefined)
       }
     })
-    limits.countConnection(stream, clock.nowUs())
+    limits.checkConnections(stream, clock.nowUs())
   }
 
   function createSink(
@@ -109,6 +109,7 @@ export function createAdmission(options: AdmissionOptions) {
           // Somebody else may have connected since the decision.
           if (stream.status === 'STOPPED' || isBusy(stream)) throw new MillraceError('STREAM_BUSY')
           limits.checkRoom(stream)
+          limits.countConnection(stream, clock.nowUs())
           limits.publisherCame()
           isCounted = true
           publication = stream.publish(encoder)

@@ -42,7 +42,18 @@ export class PublisherLimits {
     await work().finally(() => share.waiting--)
   }
 
-  /** @throws {MillraceError} `TOO_MANY_CONNECTIONS` */
+  /** @throws {MillraceError} `TOO_MANY_CONNECTIONS`, where one more would be; counts none */
+  checkConnections(stream: LiveStream, nowUs: number): void {
+    if (!this.#shareOf(stream, nowUs).connections.has(nowUs)) {
+      throw new MillraceError('TOO_MANY_CONNECTIONS')
+    }
+  }
+
+  /**
+   * To be called for what is connected: a key without its passphrase shall not take from those who have both.
+   *
+   * @throws {MillraceError} `TOO_MANY_CONNECTIONS`
+   */
   countConnection(stream: LiveStream, nowUs: number): void {
     if (!this.#shareOf(stream, nowUs).connections.take(nowUs)) {
       throw new MillraceError('TOO_MANY_CONNECTIONS')

@@ -61,3 +61,15 @@ t.test('without revoke an older key publishes the stream when it is started anew
   await (await connect({ host: '127.0.0.1', port, streamId: streamKey })).close()
   t.equal(server.status('studio').totals.publishers, 1)
 })
+
+t.test('a leaked key without the passphrase keeps out nobody who has both', async (t) => {
+  const { server } = await startService(t)
+  const { streamKey, passphrase } = await server.startStream({
+    streamId: 'studio',
+    encryption: true,
+  })
+  const options = { host: '127.0.0.1', port: server.srtPort, streamId: streamKey }
+  for (let i = 0; i < 35; i++) await t.rejects(connect(options), { message: /1011/ })
+  await (await connect({ ...options, passphrase: passphrase! })).close()
+  t.equal(server.status('studio').totals.publishers, 1)
+})

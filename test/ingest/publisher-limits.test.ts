@@ -42,6 +42,8 @@ t.test('a stream takes 30 connections at once, then one every two seconds', asyn
   for (let i = 0; i < 30; i++) limits.countConnection(studio, 0)
   const refused = { code: 'TOO_MANY_CONNECTIONS', rejectCode: 2402 }
   t.throws(() => limits.countConnection(studio, 1.9 * SEC), refused)
+  t.throws(() => limits.checkConnections(studio, 1.9 * SEC), refused)
+  for (let i = 0; i < 2; i++) limits.checkConnections(studio, 2 * SEC)
   limits.countConnection(studio, 2 * SEC)
   t.throws(() => limits.countConnection(studio, 2 * SEC), refused)
   limits.countConnection(other, 2 * SEC)
