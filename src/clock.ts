@@ -21,13 +21,13 @@ const HOLD_US = 10 * 60 * 1_000_000
 /**
  * A wall clock that does not jump: that of the source as it was first read, driven by `nowUs` from then on. What NTP, an
  * operator or a suspended machine make of the source's is taken over once it has stood for 10 minutes without another
- * jump; one that is taken back before that leaves no trace. Dates and keys of the service all come from here.
+ * jump; one that is taken back before that leaves no trace. Dates of media and stream keys come from here.
  *
  * Read it now and then (once a minute is plenty), or jumps are noticed late.
  */
 export class SteadyClock implements Clock {
   readonly #source: Clock
-  /** What is added to `nowUs`, in milliseconds. */
+  /** Added to `nowUs`, in milliseconds. */
   #offsetMs: number
   /** Where the source's wall clock stands; taken over if it still does after the hold. */
   #candidateMs: number
@@ -72,8 +72,11 @@ export class SteadyClock implements Clock {
   }
 }
 
-/** This machine's clocks, the wall clock steadied. */
-export const systemClock = new SteadyClock({
+/** This machine's clocks. For times that another machine compares with its own at once: requests and webhooks. */
+export const machineClock: Clock = {
   nowUs: () => performance.now() * 1000,
   wallMs: () => Date.now(),
-})
+}
+
+/** This machine's clocks, the wall clock steadied. */
+export const systemClock = new SteadyClock(machineClock)

@@ -116,5 +116,5 @@ function loopBehind(p99Ms: number, maxMs: number): string {
 function clockJumped(jumpMs: number): string {
   const direction = jumpMs > 0 ? 'ahead' : 'back'
   const sec = Math.round(Math.abs(jumpMs) / 1000)
-  return `The wall clock jumped ${sec} s ${direction}. Dates and keys keep the time before for 10 minutes. Let NTP keep the clock.`
+  return `The wall clock jumped ${sec} s ${direction}. Playlist dates and keys keep the old time for 10 minutes. Let NTP keep the clock.`
 }

@@ -12,7 +12,7 @@ import { Value } from 'typebox/value'
 import { webhookKeys } from './auth/standard-webhooks.ts'
 import { explainAddress } from './bind-error.ts'
 import { CacheReport, describeCapacity } from './cache-report.ts'
-import { systemClock } from './clock.ts'
+import { machineClock, systemClock } from './clock.ts'
 import {
   completeOptions,
   configWarnings,
@@ -143,6 +143,7 @@ export class Server
     this.#httpGuard = new HttpGuard({ ...http, limits: config.http })
     this.#app = buildApp({
       ...http,
+      clock: machineClock,
       control: this,
       hmacSecrets,
       maxAgeSec: config.apiMaxAgeSec,

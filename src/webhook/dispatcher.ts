@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { signWebhook } from '../auth/standard-webhooks.ts'
-import { systemClock, type Clock } from '../clock.ts'
+import { machineClock, type Clock } from '../clock.ts'
 import { MillraceError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { hostOf, isForbidden, parseAllowList, type AllowList } from './address-rules.ts'
@@ -24,6 +24,7 @@ export interface WebhookDispatcherOptions {
   readonly allowed?: AllowList | undefined
   /** Thousands of URLs may fail at a time: bounds its lines itself. */
   readonly logger: Logger
+  /** Receivers refuse a webhook that is 5 minutes off their time: no steadied clock, which may be 10 minutes behind. */
   readonly clock?: Clock
   /** Waits; ends early, by rejecting, when the signal aborts. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<unknown>
@@ -99,7 +100,7 @@ class Dispatcher implements WebhookDispatcher {
   readonly #stats = { delivered: 0, failed: 0, dropped: 0, suppressed: 0 }
 
   constructor(options: WebhookDispatcherOptions) {
-    const { clock = systemClock, createResolver } = options
+    const { clock = machineClock, createResolver } = options
     this.#keys = options.keys
     this.#allowed = options.allowed ?? parseAllowList('')!
     this.#clock = clock
