@@ -14,30 +14,40 @@ export interface AllowList {
 }
 
 /**
- * Addresses that no receiver has. An IPv4 rule holds for the IPv4-mapped form of IPv6, too.
- *
- * Metadata services give whoever can send to them credentials of the machine. Most live on link-local addresses,
- * some elsewhere.
+ * Addresses that no receiver has. Metadata services give whoever can send to them credentials of the machine; most live
+ * on link-local addresses, some elsewhere.
  */
-const FORBIDDEN = addressList([
-  // Link-local (RFC 3927, RFC 4291 2.5.6), also behind NAT64 (RFC 6052).
+const FORBIDDEN_IPV4 = [
+  // Link-local (RFC 3927).
   '169.254.0.0/16',
-  'fe80::/10',
-  '64:ff9b::a9fe:0/112',
-  // Metadata of AWS, Google Cloud, Scaleway, Alibaba Cloud, Azure and Oracle Cloud.
-  'fd00:ec2::254',
-  'fd20:ce::254',
-  'fd00:42::42',
-  '100.100.100.200',
-  '168.63.129.16',
-  '192.0.0.192',
+  // Metadata of Alibaba Cloud, Azure and Oracle Cloud.
+  '100.100.100.200/32',
+  '168.63.129.16/32',
+  '192.0.0.192/32',
   // Unspecified, which Linux takes for this machine, whatever 127.0.0.0/8 is allowed (RFC 1122 3.2.1.3).
   '0.0.0.0/8',
-  '::',
   // Multicast and broadcast.
   '224.0.0.0/4',
-  '255.255.255.255',
+  '255.255.255.255/32',
+]
+
+const FORBIDDEN_IPV6 = [
+  // Link-local (RFC 4291 2.5.6).
+  'fe80::/10',
+  // Metadata of AWS (EC2 and EKS), Google Cloud and Scaleway.
+  'fd00:ec2::/32',
+  'fd20:ce::254',
+  'fd00:42::42',
+  // Unspecified and multicast.
+  '::',
   'ff00::/8',
+]
+
+/** `BlockList` itself finds the IPv4-mapped form of IPv6. */
+const FORBIDDEN = addressList([
+  ...FORBIDDEN_IPV4,
+  ...FORBIDDEN_IPV4.flatMap(translatedForms),
+  ...FORBIDDEN_IPV6,
 ])
 
 /**
@@ -95,6 +105,14 @@ function addressList(entries: readonly string[]): BlockList {
     } else throw new RangeError(`${entry} is no CIDR block`)
   }
   return list
+}
+
+/** Blocks of IPv6 that lead to a block of IPv4: behind NAT64 (RFC 6052 2.1) and by 6to4 (RFC 3056 2). */
+function translatedForms(block: string): string[] {
+  const [address = '', prefix] = block.split('/')
+  const [a, b, c, d] = address.split('.').map((byte) => Number(byte).toString(16).padStart(2, '0'))
+  const bits = Number(prefix)
+  return [`64:ff9b::${a}${b}:${c}${d}/${96 + bits}`, `2002:${a}${b}:${c}${d}::/${16 + bits}`]
 }
 
 /** As a URL has it: what a URL takes for an IPv4 address, such as `10.1`, is no name. */

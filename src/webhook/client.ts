@@ -19,7 +19,7 @@ export class WebhookClient {
 
   /**
    * @returns the status of the answer
-   * @throws {Error} with a `code`: `ADDRESS_FORBIDDEN`, or that of the system, of `node:dns` or of the abort
+   * @throws {Error} with a `code`: `ADDRESS_FORBIDDEN`, `NO_ANSWER`, or that of the system, of `node:dns` or of the abort
    */
   async send(
     url: URL,

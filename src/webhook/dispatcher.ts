@@ -52,7 +52,7 @@ export interface WebhookDispatcher {
   check(urls: readonly string[]): void
   stats(): WebhookStats
   /**
-   * Takes no more events, gives each that is pending one last try, the URLs that answered last first, and settles when
+   * Takes no more events, gives each that is pending and not too old one last try, the URLs that answered last first, and settles when
    * that is done, or after `timeoutMs` without what is still under way. A URL that does not answer its last try loses
    * what waits behind it.
    */
@@ -64,6 +64,9 @@ const FIRST_RETRY_MS = 1000
 const MAX_RETRY_MS = 60_000
 const RETRY_FOR_US = 10 * 60 * 1_000_000
 const LIMITED_INTERVAL_US = 10 * 1_000_000
+
+/** Its claim for a connection was granted too late. */
+const TOO_OLD: Failure = { reason: 'waited too long for a connection' }
 
 /** One for all: an error of its own would cost each try a stack trace. */
 const ANSWERED = new Error('answered')
@@ -184,6 +187,10 @@ class Dispatcher implements WebhookDispatcher {
       const isLastTry = this.#isClosing
       const failure = await this.#try(queue, event)
       if (queue.isDiscarded) return
+      if (failure === TOO_OLD) {
+        this.#drop(queue.url, event, failure.reason)
+        return
+      }
       this.#queues.tried(queue, { isDelivered: failure === undefined })
       if (failure === undefined) {
         this.#stats.delivered++
@@ -205,7 +212,7 @@ class Dispatcher implements WebhookDispatcher {
   }
 
   /** @returns why it failed; undefined where it was delivered */
-  async #try(queue: UrlQueue, { id, body }: QueuedEvent): Promise<Failure | undefined> {
+  async #try(queue: UrlQueue, { id, body, createdUs }: QueuedEvent): Promise<Failure | undefined> {
     const attempt = new AbortController()
     const answered = new AbortController()
     const url = new URL(queue.url)
@@ -213,6 +220,7 @@ class Dispatcher implements WebhookDispatcher {
     queue.attempt = attempt
     try {
       slot = await this.#slots.acquire(url.origin, queue.standing, attempt.signal)
+      if (this.#clock.nowUs() - createdUs > RETRY_FOR_US) return TOO_OLD
       this.#after(PLACE_TIME_MS, answered.signal, slot.leavePlace)
       this.#after(TRY_TIMEOUT_MS, answered.signal, () => attempt.abort())
       const timestampSec = Math.floor(this.#clock.wallMs() / 1000)

@@ -23,7 +23,7 @@ const MAX_ANSWER_BYTES = 16 * 1024
  * like others.
  *
  * @returns the status of the answer, also where `signal` aborts or the connection breaks after it came
- * @throws {Error} with a `code` of the system, or of the abort
+ * @throws {Error} with a `code`: `NO_ANSWER`, or that of the system or of the abort
  */
 export function post(
   { url, headers, body, addresses }: Post,
@@ -42,7 +42,7 @@ export function post(
     let status: number | undefined
     const settle = (error: Error) => (status === undefined ? reject(error) : resolve(status))
     // After 101 Switching Protocols, too, which is not asked for.
-    const settleAtClose = () => settle(new Error('the connection was closed without an answer'))
+    const settleAtClose = () => settle(unanswered())
     outgoing.on('error', settle)
     outgoing.on('close', settleAtClose)
     outgoing.on('response', (answer) => {
@@ -56,6 +56,12 @@ export function post(
       answer.on('close', settleAtClose)
     })
     outgoing.end(body)
+  })
+}
+
+function unanswered(): Error {
+  return Object.assign(new Error('the connection was closed without an answer'), {
+    code: 'NO_ANSWER',
   })
 }
 

@@ -20,8 +20,18 @@ t.test(
       '[::ffff:169.254.169.254]',
       '[0:0:0:0:0:ffff:a9fe:a9fe]',
       '[64:ff9b::169.254.169.254]',
+      '[64:ff9b::100.100.100.200]',
+      '[64:ff9b::168.63.129.16]',
+      '[64:ff9b::0.0.0.1]',
+      '[64:ff9b::239.1.2.3]',
+      '[2002:a9fe:a9fe::1]',
+      '[2002:6464:64c8::]',
+      '[2002:c000:c0:ffff::1]',
+      '[2002:1:2::]',
+      '[2002:e000:fb::1]',
       '[fe80::1]',
       '[febf:ffff::1]',
+      '[fd00:ec2::23]',
       '[fd00:ec2::254]',
       '[fd20:ce::254]',
       '100.100.100.200',
@@ -42,7 +52,21 @@ t.test(
       t.equal(allows('.example.org', 'hooks.example.org', address), false, `${host} under a name`)
     }
     const neighbors = ['169.253.255.255', '169.255.0.0', '10.0.0.1', '127.0.0.1', '223.255.255.255']
-    for (const address of [...neighbors, '::1', 'fd00::1', 'fec0::1', '::ffff:10.0.0.1']) {
+    const translated = [
+      '64:ff9b::10.0.0.1',
+      '64:ff9b::169.253.0.1',
+      '2002:a00:1::1',
+      '2002:6464:64c9::',
+    ]
+    for (const address of [
+      ...neighbors,
+      ...translated,
+      '::1',
+      'fd00:ec3::1',
+      'fd00::1',
+      'fec0::1',
+      '::ffff:10.0.0.1',
+    ]) {
       t.equal(isForbidden(ALL, address), false, address)
     }
   },

@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer as createTcpServer, type AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
@@ -212,6 +212,39 @@ t.test('after ten minutes an event is dropped, and the next one has its turn', a
     stream_id: 'first',
     webhook: new URL(url).origin,
   })
+})
+
+t.test(
+  'an event that waits for a connection for ten minutes is dropped without a try',
+  async (t) => {
+    const receiver = await startWebhookReceiver(t)
+    receiver.answer = () => undefined
+    const { dispatcher, time, log } = start()
+    const urls = Array.from({ length: 17 }, (_, id) => `${receiver.url}?${id}`)
+    dispatcher.send(urls, event('demo'))
+    await until(() => receiver.received.length === 16)
+    time.jump(601_000)
+    await until(() => dispatcher.stats().pending === 0)
+    t.match(dispatcher.stats(), { delivered: 0, failed: 16, dropped: 17 })
+    t.equal(receiver.received.length, 16)
+    t.equal(log.filter((line) => line.includes('waited too long for a connection')).length, 1)
+  },
+)
+
+t.test('a connection that is closed without an answer is named in the log', async (t) => {
+  const server = createTcpServer((socket) => {
+    socket.once('data', () => {
+      socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n')
+    })
+  })
+  t.teardown(() => void server.close())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const { dispatcher, log } = start()
+  dispatcher.send([`http://127.0.0.1:${port}/hook`], event('demo'))
+  await until(() => log.length > 0)
+  t.match(JSON.parse(log[0]!), { failure: 'NO_ANSWER', msg: 'webhook failed, to be tried again' })
+  await dispatcher.close({ timeoutMs: 1 })
 })
 
 t.test('a receiver that comes back gets what waited, in order', async (t) => {
