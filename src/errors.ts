@@ -47,6 +47,10 @@ const REFUSALS = {
   SIGNATURE_INVALID: { http: 403, message: 'Invalid Request' },
   CONTENT_TYPE_UNSUPPORTED: { http: 415, message: 'Content-Type must be application/json' },
   BODY_TOO_LARGE: { http: 413, message: 'the request body may hold at most 65536 bytes' },
+  TOO_MANY_BODIES: {
+    http: 503,
+    message: 'too many large request bodies are on their way: try again in 10 s',
+  },
   BODY_INVALID: { http: 400, message: 'the request body is not what this call takes' },
   REQUEST_EXPIRED: { http: 403, message: 'issued_at lies too far from now' },
   STREAM_NOT_FOUND: { http: 404, srt: RejectCode.BADSECRET, message: 'no such stream' },

@@ -10,12 +10,16 @@ export function sign(bytes: Uint8Array, secret: string): string {
   return hmac(bytes, secret).toString('hex')
 }
 
+/** Whether `text` has the form of a signature. Digits of either case are hexadecimal (RFC 4648 section 8). */
+export function isSignature(text: string): boolean {
+  return /^[0-9a-f]{64}$/i.test(text)
+}
+
 /**
- * Whether `signature` is that of `bytes`. Digits of either case are hexadecimal (RFC 4648 section 8); anything else
- * matches nothing. Takes the same time wherever the two differ.
+ * Whether `signature` is that of `bytes`. Text of another form matches nothing. Takes the same time wherever the two differ.
  */
 export function verify(bytes: Uint8Array, signature: string, secret: string): boolean {
-  if (!/^[0-9a-f]{64}$/i.test(signature)) return false
+  if (!isSignature(signature)) return false
   return timingSafeEqual(Buffer.from(signature, 'hex'), hmac(bytes, secret))
 }
 

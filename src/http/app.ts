@@ -18,7 +18,7 @@ export interface AppOptions {
   readonly playback: PlaybackSource
   /** Any of them may have signed a request of the API. */
   readonly hmacSecrets: readonly string[]
-  /** Of requests of the API, in seconds; 0, any, unless told. */
+  /** Maximum age of API requests, in seconds; default 0: any. */
   readonly maxAgeSec?: number
   readonly clock?: Pick<Clock, 'wallMs'>
   readonly guard: HttpGuard
@@ -63,6 +63,11 @@ export function buildApp(options: AppOptions): FastifyInstance {
   app.addHttpMethod('GET', { hasBody: true, overrideExisting: true })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (request, _payload, done) => done(null, request.body))
+  // Left alone, a body waits in memory until the reply has gone: a chunk of one byte costs some 200.
+  app.addHook('preHandler', ({ raw, headers }, _reply, done) => {
+    if ('transfer-encoding' in headers || 'content-length' in headers) raw.resume()
+    done()
+  })
   app.setErrorHandler(errorHandler)
   app.setNotFoundHandler(notFoundHandler)
   void app.register(api, { prefix: '/api', control, hmacSecrets, maxAgeSec, clock })

@@ -14,7 +14,7 @@ import type { Logger } from '../logger.ts'
 export function createErrorHandler(logger: Logger) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const refusal = asRefusal(error)
-    if (refusal.httpStatus >= 500) {
+    if (refusal.code === 'INTERNAL') {
       logger.error(
         { err: error, method: request.method, route: request.routeOptions.url },
         'request failed',
@@ -28,8 +28,12 @@ export function notFoundHandler(_request: FastifyRequest, reply: FastifyReply): 
   sendRefusal(reply, new MillraceError('ROUTE_NOT_FOUND'))
 }
 
-/** Answers with the envelope of a failure; headers set on `reply` before are kept. */
+/**
+ * Answers with the envelope of a failure; headers set on `reply` before are kept. The body of the request, or what is left
+ * of it, is read and thrown away, so that it takes no memory and the client lives to see the reply.
+ */
 export function sendRefusal(reply: FastifyReply, refusal: MillraceError): void {
+  reply.request.raw.resume()
   reply.code(refusal.httpStatus).type('application/json; charset=utf-8').send(envelope(refusal))
 }
 

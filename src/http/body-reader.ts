@@ -1,0 +1,82 @@
+/**
+ * Bodies of API requests in memory. Anyone can send one, as the signature is checked over the whole of it: so bodies are
+ * bounded one by one and all together, in bytes of memory rather than of content.
+ *
+ * @module
+ */
+import type { Readable } from 'node:stream'
+import { MillraceError } from '../errors.ts'
+
+const MAX_BODY_BYTES = 64 * 1024
+
+/** Capacity of every body from its beginning. */
+const MIN_CAPACITY_BYTES = 256
+
+/** Capacity that counts for nothing: calls of this size are served however many large bodies strangers send. */
+const FREE_CAPACITY_BYTES = 2 * 1024
+
+/** Capacity of all bodies together, beyond what is free. */
+const MAX_SHARED_BYTES = 16 * 1024 * 1024
+
+/** One for all requests of a service. */
+export class BodyReader {
+  #sharedBytes = 0
+
+  /**
+   * Copies each chunk into one buffer: kept as they are, chunks of one byte cost 40 times their size, and a slice keeps
+   * the whole read of the socket alive.
+   *
+   * @param contentLength  header of that name, where there is one
+   * @throws {MillraceError} `BODY_TOO_LARGE`, `TOO_MANY_BODIES`, `REQUEST_MALFORMED`; the rest of the body is not read
+   */
+  async read(payload: Readable, contentLength = '0'): Promise<Buffer> {
+    if (Number(contentLength) > MAX_BODY_BYTES) throw new MillraceError('BODY_TOO_LARGE')
+    let body: Buffer = Buffer.allocUnsafeSlow(MIN_CAPACITY_BYTES)
+    let sizeBytes = 0
+    const append = (chunk: Buffer) => {
+      const neededBytes = sizeBytes + chunk.length
+      if (neededBytes > MAX_BODY_BYTES) throw new MillraceError('BODY_TOO_LARGE')
+      if (neededBytes > body.length) body = this.#grow(body, neededBytes)
+      chunk.copy(body, sizeBytes)
+      sizeBytes = neededBytes
+    }
+    try {
+      await forEachChunk(payload, append)
+      return body.subarray(0, sizeBytes)
+    } finally {
+      this.#sharedBytes -= sharedBytes(body.length)
+    }
+  }
+
+  #grow(body: Buffer, neededBytes: number): Buffer {
+    const capacity = Math.min(Math.max(neededBytes, 2 * body.length), MAX_BODY_BYTES)
+    const addedBytes = sharedBytes(capacity) - sharedBytes(body.length)
+    if (addedBytes > 0 && this.#sharedBytes + addedBytes > MAX_SHARED_BYTES) {
+      throw new MillraceError('TOO_MANY_BODIES')
+    }
+    this.#sharedBytes += addedBytes
+    const grown = Buffer.allocUnsafeSlow(capacity)
+    body.copy(grown)
+    return grown
+  }
+}
+
+function sharedBytes(capacity: number): number {
+  return Math.max(0, capacity - FREE_CAPACITY_BYTES)
+}
+
+/** Hands over each chunk at once, unlike `for await`, which lets them queue. Settles also where the client disconnects. */
+function forEachChunk(payload: Readable, take: (chunk: Buffer) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onData = (chunk: Buffer) => {
+      try {
+        take(chunk)
+      } catch (error) {
+        payload.off('data', onData)
+        reject(error)
+      }
+    }
+    const onLost = (cause?: Error) => reject(new MillraceError('REQUEST_MALFORMED', { cause }))
+    payload.on('data', onData).once('end', resolve).once('error', onLost).once('close', onLost)
+  })
+}
