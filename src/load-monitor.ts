@@ -6,10 +6,11 @@
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { SteadyClock } from './clock.ts'
+import { IntervalLimiter } from './interval-limiter.ts'
 
 /** Lateness of the event loop over the last 10 s, and drops since the service started. */
 export interface ServiceLoad {
-  /** Of 100 callbacks 99 were no later, in milliseconds. */
+  /** 99th percentile over all callbacks, in milliseconds. */
   readonly loopDelayMsP99: number
   readonly loopDelayMsMax: number
   /** Datagrams for SRT; undefined where the system does not tell. */
@@ -38,7 +39,7 @@ const WARNING_INTERVAL_US = 60_000_000
 
 /** `observe` a reading at the end of each span. What the kernel dropped is the listener's to warn of. */
 export class LoadJudge {
-  #warnedUs = -Infinity
+  readonly #warnings = new IntervalLimiter(WARNING_INTERVAL_US)
   #toldJumpMs = 0
   #overloaded = false
 
@@ -52,8 +53,7 @@ export class LoadJudge {
     const { loopDelayMsP99, loopDelayMsMax, clockJumpMs } = reading
     const messages: string[] = []
     this.#overloaded = loopDelayMsP99 >= MAX_DELAY_P99_MS || loopDelayMsMax >= MAX_DELAY_MS
-    if (this.#overloaded && nowUs - this.#warnedUs >= WARNING_INTERVAL_US) {
-      this.#warnedUs = nowUs
+    if (this.#overloaded && this.#warnings.take('loop', nowUs)) {
       messages.push(loopBehind(loopDelayMsP99, loopDelayMsMax))
     }
     if (clockJumpMs !== 0 && Math.abs(clockJumpMs - this.#toldJumpMs) >= 1000) {

@@ -9,6 +9,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { systemClock, type Clock } from '../clock.ts'
 import { MillraceError, RejectCode } from '../errors.ts'
+import { IntervalLimiter } from '../interval-limiter.ts'
 import { Endpoint } from './endpoint.ts'
 import type { Attempt, Verdict } from './handshake-responder.ts'
 import { readKernelDrops } from './kernel-drops.ts'
@@ -36,7 +37,7 @@ export interface ListenerOptions {
   readonly maxLatencyMs?: number
   /** An encoder silent for this long is gone; default 5000. */
   readonly idleTimeoutMs?: number
-  /** What callers must encrypt with, 10 to 80 bytes, unless `accept` names another; by default they must not encrypt. */
+  /** Passphrase of callers, 10 to 80 bytes, unless `accept` names another; by default they must not encrypt. */
   readonly passphrase?: string
   /** How long `accept` may take; callers give up after 3000, default 2500. */
   readonly acceptTimeoutMs?: number
@@ -75,6 +76,7 @@ export class Listener {
   readonly #undecided = new Map<Attempt, AbortController>()
   readonly #keyDeriver = new KeyDeriver()
   #ticker: NodeJS.Timeout | undefined
+  readonly #dropWarnings = new IntervalLimiter(DROP_WARNING_US)
   #toldKernelDrops = 0
   #nextDropCheckUs = 0
   #closing: Promise<void> | undefined
@@ -90,7 +92,7 @@ export class Listener {
     if (this.#bufferWarning !== undefined) this.#warn(this.#bufferWarning)
   }
 
-  /** Of the first socket; all others have the same port. */
+  /** Address of the first socket; all others have the same port. */
   address(): AddressInfo {
     return this.#addresses[0]!
   }
@@ -192,8 +194,7 @@ export class Listener {
   async #checkKernelDrops(nowUs: number): Promise<void> {
     this.#nextDropCheckUs = nowUs + DROP_CHECK_US
     const drops = (await this.kernelDrops()) ?? 0
-    if (drops <= this.#toldKernelDrops) return
-    this.#nextDropCheckUs = nowUs + DROP_WARNING_US
+    if (drops <= this.#toldKernelDrops || !this.#dropWarnings.take('drops', nowUs)) return
     const advice = this.#bufferWarning === undefined ? '' : `; ${this.#bufferWarning}`
     this.#warn(
       `the kernel dropped ${drops - this.#toldKernelDrops} datagrams for SRT, because this process was too busy to read ` +

@@ -1,18 +1,18 @@
 /**
- * Lets what is of one name through once in an interval.
+ * Events that pass once in an interval, each name by itself.
  *
  * @module
  */
 export class IntervalLimiter {
   readonly #intervalUs: number
-  /** When each name was last let through; no older than the interval, oldest first. */
+  /** Time at which each name last passed; no older than the interval, oldest first. */
   readonly #takenUs = new Map<string, number>()
 
   constructor(intervalUs: number) {
     this.#intervalUs = intervalUs
   }
 
-  /** @returns whether it goes through now */
+  /** @returns whether it passes now */
   take(name: string, nowUs: number): boolean {
     for (const [each, takenUs] of this.#takenUs) {
       if (nowUs - takenUs < this.#intervalUs) break
