@@ -24,7 +24,7 @@ const READY_STREAMS_PER_TICK = 100
 
 export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] }> {
   readonly #options: RegistryOptions
-  readonly #sequences = new SequenceStarts()
+  readonly #sequences: SequenceStarts
   readonly #streams = new Map<string, LiveStream>()
   /** Those without an encoder so far, by when they are looked at next. */
   readonly #ready = new Set<LiveStream>()
@@ -36,15 +36,15 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
   constructor(options: RegistryOptions) {
     super()
     this.#options = options
+    this.#sequences = new SequenceStarts(options.clock.wallMs())
   }
 
   /**
    * The running stream of that id, or a new one.
    *
-   * @param options.resumed  it has run not long ago, in a process before this one
    * @throws {MillraceError} `TOO_MANY_STREAMS`
    */
-  start(id: string, { resumed = false } = {}): LiveStream {
+  start(id: string): LiveStream {
     const present = this.#streams.get(id)
     if (present !== undefined && present.status !== 'STOPPED') return present
     const { maxStreams, createEpoch, clock } = this.#options
@@ -52,7 +52,7 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
       throw new MillraceError('TOO_MANY_STREAMS')
     }
     if (present !== undefined) this.#forget(present)
-    const sequenceStart = this.#sequences.next(id, clock.wallMs(), { resumed })
+    const sequenceStart = this.#sequences.next(id, clock.wallMs())
     const stream = new LiveStream(id, { ...this.#options, epoch: createEpoch(), sequenceStart })
     this.#streams.set(id, stream)
     this.#ready.add(stream)

@@ -31,20 +31,23 @@ const MAX_AHEAD = 10_000
 export class SequenceStarts {
   /** First free numbers by stream id, where the clock is not past them; oldest first. */
   readonly #ahead = new Map<string, SequenceNumbers>()
+  /** Above what a process before this one has given by the clock, up to its very end. */
+  readonly #firstDiscontinuity: number
   /** The wall clock may be set back. */
   #latestMs = ORIGIN_MS
 
-  /**
-   * First numbers of a new stream; above all that the streams of this id have used.
-   *
-   * @param options.resumed  it was started within the last ten minutes perhaps, by a process that is gone
-   */
-  next(streamId: string, wallMs: number, { resumed = false } = {}): SequenceNumbers {
+  /** @param startedMs  when the process started */
+  constructor(startedMs: number) {
+    this.#firstDiscontinuity = this.#advance(startedMs).discontinuity + 1
+  }
+
+  /** First numbers of a new stream; above all that the streams of this id have used. */
+  next(streamId: string, wallMs: number): SequenceNumbers {
     const clock = this.#advance(wallMs)
     const { media, discontinuity } = this.#ahead.get(streamId) ?? clock
     return {
       media: Math.max(media, clock.media),
-      discontinuity: Math.max(discontinuity, clock.discontinuity + (resumed ? 1 : 0)),
+      discontinuity: Math.max(discontinuity, clock.discontinuity, this.#firstDiscontinuity),
     }
   }
 

@@ -5,18 +5,30 @@ import { SequenceStarts, type SequenceNumbers } from '../../src/stream/sequence-
 const NOW_MS = Date.UTC(2026, 10, 22)
 
 t.test('media sequence rises by 4 a second and fits 32 bits until 2043', async (t) => {
-  const starts = new SequenceStarts()
+  const starts = new SequenceStarts(NOW_MS)
   const { media } = starts.next('a', NOW_MS)
   t.equal(starts.next('a', NOW_MS + 10_000).media - media, 40)
   t.ok(starts.next('a', Date.UTC(2043, 0, 1)).media < 2 ** 31)
 })
 
 t.test('discontinuity sequence stays small for years: hls.js has an array so long', async (t) => {
-  t.ok(new SequenceStarts().next('a', Date.UTC(2028, 0, 1)).discontinuity < 100_000)
+  t.ok(new SequenceStarts(NOW_MS).next('a', Date.UTC(2028, 0, 1)).discontinuity < 100_000)
 })
 
-t.test('a machine that does not know the time counts from 0', async (t) => {
-  t.strictSame(new SequenceStarts().next('a', 0), { media: 0, discontinuity: 0 })
+t.test('a machine that does not know the time counts from 0, discontinuities from 1', async (t) => {
+  t.strictSame(new SequenceStarts(0).next('a', 0), { media: 0, discontinuity: 1 })
+})
+
+t.test('a process begins above the discontinuity sequence of the one before it', async (t) => {
+  const before = new SequenceStarts(NOW_MS)
+  const startedMs = NOW_MS + 3_600_000
+  const used = before.next('a', startedMs - 1).discontinuity
+  const after = new SequenceStarts(startedMs)
+  const first = after.next('a', startedMs)
+  t.equal(first.discontinuity, used + 1)
+  after.leave('a', first, startedMs)
+  t.equal(after.next('a', startedMs + 1000).discontinuity, used + 1, 'once a process')
+  t.equal(after.next('b', startedMs + 600_000).discontinuity, used + 1, 'the clock caught up')
 })
 
 t.test('whatever the clock does, no start of an id goes back', async () => {
@@ -31,7 +43,7 @@ t.test('whatever the clock does, no start of an id goes back', async () => {
   )
   fc.assert(
     fc.property(steps, (all) => {
-      const starts = new SequenceStarts()
+      const starts = new SequenceStarts(NOW_MS)
       const free = new Map<string, SequenceNumbers>()
       let wallMs = NOW_MS
       return all.every(({ id, stepMs, segments, discontinuities, tookMs }) => {
@@ -52,7 +64,7 @@ t.test('whatever the clock does, no start of an id goes back', async () => {
 })
 
 t.test('no more than 10,000 ids are remembered', async (t) => {
-  const starts = new SequenceStarts()
+  const starts = new SequenceStarts(NOW_MS)
   const clock = starts.next('a', NOW_MS)
   const free = { ...clock, media: clock.media + 1000 }
   for (let i = 0; i < 10_001; i++) starts.leave(`s${i}`, free, NOW_MS)
