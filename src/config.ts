@@ -8,15 +8,18 @@ import { isIP } from 'node:net'
 import { parseArgs } from 'node:util'
 import { Type, type Static, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
+import { isSameSecret } from './auth/same-secret.ts'
 import { parseWebhookSecret } from './auth/standard-webhooks.ts'
 import { MillraceError } from './errors.ts'
 import { WebhookUrls } from './http/schema.ts'
 import { quarterMib, usableMemoryBytes } from './machine-memory.ts'
 import { parseProgramChoice, PROGRAM_CHOICES } from './mpegts/program-choice.ts'
-import { parseAllowList } from './webhook/address-rules.ts'
+import { hostOf, isForbidden, parseAllowList } from './webhook/address-rules.ts'
 
 const MIN_CACHE_MIB = 16
 const MAX_CACHE_MIB = 1_048_576
+
+const MIN_SECRET_CHARACTERS = 32
 
 const port = (preset: number, description: string) =>
   Type.Integer({ minimum: 0, maximum: 65_535, default: preset, description })
@@ -26,12 +29,15 @@ const secret = (description: string) =>
   Type.Refine(
     Type.String({
       secret: true,
-      takes: 'a secret of at least 32 characters, or two, new and old, with a comma between them',
+      takes:
+        'at least 32 characters without a comma; or two such, new and old, with a comma between',
       description,
     }),
     (text) => {
       const all = parseSecrets(text)
-      return all.length <= 2 && all.every((each) => each !== '')
+      // A short one alone is only warned of; a short part of a pair was not meant to be one.
+      if (all.length === 1) return text !== ''
+      return all.length === 2 && all.every((each) => each.length >= MIN_SECRET_CHARACTERS)
     },
   )
 
@@ -313,19 +319,42 @@ export function completeOptions(options: Options): Config {
     write(config, setting.path, value)
   }
   const complete = config as Config
-  const hmacSecrets = parseSecrets(complete.hmacSecret)
-  if (parseSecrets(complete.jwtSecret).some((secret) => hmacSecrets.includes(secret))) {
-    throw new MillraceError('CONFIG_INVALID', {
-      message:
-        'HMAC_SECRET and JWT_SECRET are the same: expected different ones, so that whoever signs API requests cannot make stream keys; `millrace keygen` prints a good one',
-    })
-  }
+  checkSecretsDiffer(complete)
+  checkDefaultWebhookUrls(complete)
   if (complete.hls.maxSegmentSec < complete.hls.segmentSec) {
     throw new MillraceError('CONFIG_INVALID', {
       message: `HLS_MAX_SEGMENT_SEC is ${complete.hls.maxSegmentSec}: expected at least HLS_SEGMENT_SEC, ${complete.hls.segmentSec}`,
     })
   }
   return complete
+}
+
+/** Whoever signs API requests must not be able to make stream keys, nor a receiver of webhooks either of them. */
+function checkSecretsDiffer({ hmacSecret, jwtSecret, webhook }: Config): void {
+  const secrets = Object.entries({
+    HMAC_SECRET: parseSecrets(hmacSecret),
+    JWT_SECRET: parseSecrets(jwtSecret),
+    WEBHOOK_SECRET: webhook.secret === '' ? [] : parseSecrets(webhook.secret),
+  })
+  for (const [index, [name, values]] of secrets.entries()) {
+    for (const [otherName, others] of secrets.slice(index + 1)) {
+      if (!values.some((value) => others.some((other) => isSameSecret(value, other)))) continue
+      throw new MillraceError('CONFIG_INVALID', {
+        message: `${name} and ${otherName} are the same: expected different ones, since one must not open what the other guards; \`millrace keygen\` prints one`,
+      })
+    }
+  }
+}
+
+function checkDefaultWebhookUrls({ defaultWebhookUrls, webhook }: Config): void {
+  const allowed = parseAllowList(webhook.allow)
+  if (allowed === undefined) return
+  const hosts = parseUrls(defaultWebhookUrls).map((url) => hostOf(new URL(url)))
+  const forbidden = hosts.find((host) => isForbidden(allowed, host))
+  if (forbidden === undefined) return
+  throw new MillraceError('CONFIG_INVALID', {
+    message: `DEFAULT_WEBHOOK_URLS leads to ${forbidden}: expected no link-local, metadata or multicast address, and none beyond WEBHOOK_ALLOW`,
+  })
 }
 
 /**
@@ -368,7 +397,9 @@ export function secretsOf(config: Config): readonly string[] {
 /** Sentences about what works but should not stay as it is. */
 export function configWarnings(config: Config): string[] {
   return (['hmacSecret', 'jwtSecret'] as const)
-    .filter((key) => parseSecrets(config[key]).some((secret) => secret.length < 32))
+    .filter((key) =>
+      parseSecrets(config[key]).some((secret) => secret.length < MIN_SECRET_CHARACTERS),
+    )
     .map(
       (key) =>
         `${envName([key])} has fewer than 32 characters; \`millrace keygen\` makes a good one`,
