@@ -153,7 +153,7 @@ export class Streams {
     if (this.#closed || !this.#resumption.allows(claims)) {
       throw new MillraceError('STREAM_NOT_FOUND')
     }
-    const stream = this.#registry.start(claims.streamId)
+    const stream = this.#registry.start(claims.streamId, { resumed: true })
     this.#resumed.add(stream)
     stream.once('publish', () => this.#options.onResumed(stream))
     return stream

@@ -42,9 +42,10 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
   /**
    * The running stream of that id, or a new one.
    *
+   * @param options.resumed  it has run not long ago, in a process before this one
    * @throws {MillraceError} `TOO_MANY_STREAMS`
    */
-  start(id: string): LiveStream {
+  start(id: string, { resumed = false } = {}): LiveStream {
     const present = this.#streams.get(id)
     if (present !== undefined && present.status !== 'STOPPED') return present
     const { maxStreams, createEpoch, clock } = this.#options
@@ -52,7 +53,7 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
       throw new MillraceError('TOO_MANY_STREAMS')
     }
     if (present !== undefined) this.#forget(present)
-    const sequenceStart = this.#sequences.next(id, clock.wallMs())
+    const sequenceStart = this.#sequences.next(id, clock.wallMs(), { resumed })
     const stream = new LiveStream(id, { ...this.#options, epoch: createEpoch(), sequenceStart })
     this.#streams.set(id, stream)
     this.#ready.add(stream)

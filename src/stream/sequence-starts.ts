@@ -41,13 +41,21 @@ export class SequenceStarts {
     this.#firstDiscontinuity = this.#advance(startedMs).discontinuity + 1
   }
 
-  /** First numbers of a new stream; above all that the streams of this id have used. */
-  next(streamId: string, wallMs: number): SequenceNumbers {
+  /**
+   * First numbers of a new stream; above all that the streams of this id have used.
+   *
+   * @param options.resumed  the process before this one ran it, and had itself not run for ten minutes perhaps
+   */
+  next(streamId: string, wallMs: number, { resumed = false } = {}): SequenceNumbers {
     const clock = this.#advance(wallMs)
     const { media, discontinuity } = this.#ahead.get(streamId) ?? clock
     return {
       media: Math.max(media, clock.media),
-      discontinuity: Math.max(discontinuity, clock.discontinuity, this.#firstDiscontinuity),
+      discontinuity: Math.max(
+        discontinuity,
+        clock.discontinuity,
+        this.#firstDiscontinuity + (resumed ? 1 : 0),
+      ),
     }
   }
 

@@ -26,6 +26,8 @@ t.test('a process begins above the discontinuity sequence of the one before it',
   const after = new SequenceStarts(startedMs)
   const first = after.next('a', startedMs)
   t.equal(first.discontinuity, used + 1)
+  const resumed = after.next('c', startedMs, { resumed: true })
+  t.equal(resumed.discontinuity, used + 2, 'above a process that ran for moments only')
   after.leave('a', first, startedMs)
   t.equal(after.next('a', startedMs + 1000).discontinuity, used + 1, 'once a process')
   t.equal(after.next('b', startedMs + 600_000).discontinuity, used + 1, 'the clock caught up')
