@@ -25,6 +25,8 @@ export class RequestGate {
   /** Oldest first. Two at most: a body may carry the head of the next request along. */
   readonly #replies: GuardedReply[] = []
   #isHolding = false
+  /** It waited for its turn, and has it. */
+  #hasTurn = false
 
   /** Steps between `socket` and Node's parser, which must listen to it already. */
   constructor(socket: Socket, turns: TurnQueue) {
@@ -66,12 +68,21 @@ export class RequestGate {
     let rest = bytes
     // Not writable: Node has closed the connection or will, and reads no more.
     while (rest.length > 0 && this.#socket.writable && this.#isOpen && !this.#isHolding) {
+      if (!this.#mayParse()) break
       const head = rest.indexOf(HEAD_END)
       const bite = head === -1 ? rest : rest.subarray(0, head + HEAD_END.length)
       rest = rest.subarray(bite.length)
       this.#parse(bite)
     }
     if (rest.length > 0 && this.#socket.writable) this.#hold(rest)
+  }
+
+  /** A request needs a turn, since a crowd may ask at once; the body of one that has begun does not. */
+  #mayParse(): boolean {
+    const mayParse = this.#replies.length > 0 || this.#hasTurn || this.#turns.take()
+    this.#hasTurn = false
+    if (!mayParse) this.#turns.add(this.#release)
+    return mayParse
   }
 
   #hold(rest: Buffer): void {
@@ -83,6 +94,7 @@ export class RequestGate {
   readonly #release = (): void => {
     if (!this.#isOpen) return
     this.#isHolding = false
+    this.#hasTurn = true
     this.#socket.resume()
   }
 }

@@ -10,6 +10,16 @@ const MAX_PER_TURN = 16
 export class TurnQueue {
   readonly #waiting = new Set<() => void>()
   #isScheduled = false
+  /** Turns given at once since the last turn of the loop. */
+  #taken = 0
+
+  /** Whether one that does not wait may act at once; if not, it is to be added. */
+  take(): boolean {
+    if (this.#taken === MAX_PER_TURN) return false
+    this.#taken++
+    this.#schedule()
+    return true
+  }
 
   /** Calls `act` in a later turn; once, however often it is added until then. */
   add(act: () => void): void {
@@ -20,11 +30,12 @@ export class TurnQueue {
   #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
-    setImmediate(() => this.#take())
+    setImmediate(() => this.#turn())
   }
 
-  #take(): void {
+  #turn(): void {
     this.#isScheduled = false
+    this.#taken = 0
     // Taken out first: who adds itself again acts in another turn.
     for (const act of [...this.#waiting].slice(0, MAX_PER_TURN)) {
       this.#waiting.delete(act)

@@ -27,3 +27,12 @@ t.test('who is added in a turn acts in a later one', async (t) => {
     t.equal(acted, count)
   }
 })
+
+t.test('gives 16 turns at once, and as many again in the next turn of the loop', async (t) => {
+  const queue = new TurnQueue()
+  for (let round = 0; round < 2; round++) {
+    const taken = Array.from({ length: 20 }, () => queue.take())
+    t.equal(taken.filter(Boolean).length, 16)
+    await turn()
+  }
+})
