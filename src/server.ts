@@ -184,6 +184,7 @@ export class Server
         maxPublishers: this.#config.maxPublishers,
         clock: systemClock,
         sleep: (ms, signal) => sleep(ms, undefined, { signal }),
+        defer: setImmediate,
         onRejected: (...refusal) => this.#notifier.rejected(...refusal),
       }),
       onWarning,

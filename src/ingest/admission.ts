@@ -15,6 +15,7 @@ import {
 import type { AcceptDecision, ConnectionRequest, PayloadSink } from '../srt/types.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import type { Publication } from '../stream/publication.ts'
+import { BurstQueue } from './burst-queue.ts'
 import { asEncoder } from './publisher-connection.ts'
 import { PublisherLimits } from './publisher-limits.ts'
 
@@ -42,6 +43,8 @@ export interface AdmissionOptions {
   readonly clock: Clock
   /** Waits; ends early, by rejecting, when the signal aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<unknown>
+  /** Calls a function in a later turn of the event loop. */
+  readonly defer: (act: () => void) => void
   /** A refusal; `stream` is the one that was meant, if it exists. */
   readonly onRejected: (
     request: ConnectionRequest,
@@ -102,6 +105,17 @@ export function createAdmission(options: AdmissionOptions) {
   ): PayloadSink {
     let publication: Publication | undefined
     let isCounted = false
+    const queue = new BurstQueue(
+      {
+        push: (payload) => publication?.push(payload),
+        gap: (lostPackets) => publication?.gap(lostPackets),
+        end: (reason) => {
+          if (isCounted) limits.publisherLeft()
+          publication?.end(reason === 'closed' ? 'stopped' : reason)
+        },
+      },
+      options.defer,
+    )
     return {
       open: (connection) => {
         const encoder = asEncoder(connection, program)
@@ -119,12 +133,9 @@ export function createAdmission(options: AdmissionOptions) {
           encoder.close()
         }
       },
-      push: (payload) => publication?.push(payload),
-      gap: (lostPackets) => publication?.gap(lostPackets),
-      end: (reason) => {
-        if (isCounted) limits.publisherLeft()
-        publication?.end(reason === 'closed' ? 'stopped' : reason)
-      },
+      push: (payload) => queue.push(payload),
+      gap: (lostPackets) => queue.gap(lostPackets),
+      end: (reason) => queue.end(reason),
     }
   }
 
