@@ -1,5 +1,5 @@
 /**
- * Node's reply, which tells the gate of its connection when it begins and when the kernel has all of it.
+ * Node's reply, which tells when it begins and when the kernel has all of it.
  *
  * @module
  */
@@ -19,18 +19,23 @@ export interface ReplyWatcher {
 
 /** For the option `ServerResponse` of `node:http`: so none is missed, those that Node itself answers included. */
 export function guardedReplies(watcher: ReplyWatcher): typeof ServerResponse {
+  // One listener for all replies, told by `this`: a closure for each costs 0.5 µs.
+  function finish(this: GuardedReply): void {
+    watcher.finish(this)
+  }
+
   return class extends ServerResponse {
-    body: Buffer | undefined
+    body: Buffer | undefined = undefined
 
     constructor(...args: ConstructorParameters<typeof ServerResponse>) {
       super(...args)
       watcher.begin(this)
-      this.once('finish', () => watcher.finish(this))
+      this.on('finish', finish)
     }
 
-    override end(...args: unknown[]): this {
-      if (Buffer.isBuffer(args[0])) this.body = args[0]
-      return super.end(...(args as [unknown, BufferEncoding]))
+    override end(chunk?: unknown, encoding?: unknown, callback?: unknown): this {
+      if (chunk instanceof Uint8Array) this.body = chunk as Buffer
+      return super.end(chunk, encoding as BufferEncoding, callback as () => void)
     }
   } as typeof ServerResponse
 }

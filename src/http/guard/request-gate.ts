@@ -15,7 +15,7 @@ import type { GuardedReply } from './guarded-reply.ts'
 import type { TurnQueue } from './turn-queue.ts'
 
 /** Node takes nothing else for the end of a request's head (RFC 9112 section 2.2 would let it). */
-const HEAD_END = '\r\n\r\n'
+const HEAD_END = Buffer.from('\r\n\r\n')
 
 export class RequestGate {
   readonly #socket: Socket
@@ -65,16 +65,17 @@ export class RequestGate {
    * but the body of its own request: Node's parser must get nothing when Node has paused the socket.
    */
   #read(bytes: Buffer): void {
-    let rest = bytes
+    let start = 0
     // Not writable: Node has closed the connection or will, and reads no more.
-    while (rest.length > 0 && this.#socket.writable && this.#isOpen && !this.#isHolding) {
+    while (start < bytes.length && this.#socket.writable && this.#isOpen && !this.#isHolding) {
       if (!this.#mayParse()) break
-      const head = rest.indexOf(HEAD_END)
-      const bite = head === -1 ? rest : rest.subarray(0, head + HEAD_END.length)
-      rest = rest.subarray(bite.length)
-      this.#parse(bite)
+      const head = bytes.indexOf(HEAD_END, start)
+      const end = head === -1 ? bytes.length : head + HEAD_END.length
+      // As a rule a read is one request: a view of it would cost 1 µs.
+      this.#parse(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end))
+      start = end
     }
-    if (rest.length > 0 && this.#socket.writable) this.#hold(rest)
+    if (start < bytes.length && this.#socket.writable) this.#hold(bytes.subarray(start))
   }
 
   /** A request needs a turn, since a crowd may ask at once; the body of one that has begun does not. */
