@@ -1,5 +1,6 @@
 /**
- * Which connections there may be: so many in all, a share of them from one address, and the longest idle gives way.
+ * Connections that there may be: so many in all, a share of them from one address; at either limit the
+ * longest idle gives way.
  *
  * @module
  */
@@ -47,16 +48,30 @@ export class ConnectionTable<Connection> {
 
   /** @param source  see `sourceOf` */
   admit(connection: Connection, source: string | undefined, nowMs: number): Admission<Connection> {
-    const ofSource = source === undefined ? 0 : (this.#sourceCounts.get(source) ?? 0)
-    if (ofSource >= this.#limits.maxPerSource) return { admitted: false, limit: 'source' }
-    const isFull = this.size >= this.#limits.maxConnections
-    const [displaced] = isFull ? this.idleFor(MIN_IDLE_MS, nowMs) : []
-    if (isFull && displaced === undefined) return { admitted: false, limit: 'all' }
+    const limit = this.#limitReached(source)
+    const displaced = limit && this.#longestIdle(limit === 'source' ? source : undefined, nowMs)
+    if (limit !== undefined && displaced === undefined) return { admitted: false, limit }
     if (displaced !== undefined) this.remove(displaced)
     this.#sources.set(connection, source)
-    if (source !== undefined) this.#sourceCounts.set(source, ofSource + 1)
+    if (source !== undefined) {
+      this.#sourceCounts.set(source, (this.#sourceCounts.get(source) ?? 0) + 1)
+    }
     this.#idleSinceMs.set(connection, nowMs)
     return displaced === undefined ? { admitted: true } : { admitted: true, displaced }
+  }
+
+  #limitReached(source: string | undefined): 'all' | 'source' | undefined {
+    const ofSource = source === undefined ? 0 : (this.#sourceCounts.get(source) ?? 0)
+    if (ofSource >= this.#limits.maxPerSource) return 'source'
+    return this.size >= this.#limits.maxConnections ? 'all' : undefined
+  }
+
+  /** Among the connections of one source, or of all where it is undefined. */
+  #longestIdle(source: string | undefined, nowMs: number): Connection | undefined {
+    for (const connection of this.idleFor(MIN_IDLE_MS, nowMs)) {
+      if (source === undefined || this.#sources.get(connection) === source) return connection
+    }
+    return undefined
   }
 
   /** The connection has a request that is not answered. */

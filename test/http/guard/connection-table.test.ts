@@ -36,6 +36,16 @@ t.test('the longest idle gives way to a new connection, after 2 s and not before
   t.equal(table.size, 4)
 })
 
+t.test('at its share a source displaces its own longest idle connection, no other', async (t) => {
+  const table = new ConnectionTable<string>(LIMITS)
+  for (const name of ['b1', 'a1', 'a2']) table.admit(name, name[0], 0)
+  t.strictSame(table.admit('a3', 'a', 1999), { admitted: false, limit: 'source' })
+  t.strictSame(table.admit('a3', 'a', 2000), { admitted: true, displaced: 'a1' })
+  table.markBusy('a2')
+  t.strictSame(table.admit('a4', 'a', 3999), { admitted: false, limit: 'source' })
+  t.equal(table.size, 3)
+})
+
 t.test('names the idle, the longest first', async (t) => {
   const table = new ConnectionTable<string>(LIMITS)
   table.admit('a', undefined, 0)
