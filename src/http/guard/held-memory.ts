@@ -1,5 +1,5 @@
 /**
- * What memory waits in sockets, and who has to go when it is too much.
+ * Memory that waits in sockets, and the connections to cut when it is too much.
  *
  * A body that many read is in memory once, and one that the cache or the program holds anyway costs nothing: so bodies are
  * told apart by their memory, and counted once, where nobody else holds it.
@@ -7,12 +7,13 @@
  * @module
  */
 
-/** What one connection keeps in memory. */
+/** Memory that one connection keeps. */
 export interface Holder {
   /** Bytes that are this connection's alone: requests not read yet, replies made for it. */
   readonly ownBytes: number
   /** Memory of the bodies that wait for it, also where a part of them is sent. */
   readonly bodies: readonly ArrayBufferLike[]
+  /** Infinity where nothing is known of the reader yet: it is cut last. */
   readonly bytesPerSec: number
 }
 
@@ -30,7 +31,10 @@ export function heldBytes(holders: Iterable<Holder>): number {
   return bytes
 }
 
-/** The slowest, until what the others hold is no more than `maxBytes`. */
+/**
+ * Connections to cut, the slowest first, until what the others hold is no more than `maxBytes`. A connection that holds
+ * nothing of its own, as its bodies are in the cache, stays.
+ */
 export function slowestOver<Each extends Holder>(
   holders: readonly Each[],
   maxBytes: number,
@@ -41,8 +45,9 @@ export function slowestOver<Each extends Holder>(
   }
   let bytes = heldBytes(holders)
   const over: Each[] = []
-  for (const holder of holders.toSorted((a, b) => a.bytesPerSec - b.bytesPerSec)) {
+  for (const holder of holders.toSorted(bySpeed)) {
     if (bytes <= maxBytes) break
+    if (holder.ownBytes === 0 && holder.bodies.length === 0) continue
     over.push(holder)
     bytes -= holder.ownBytes
     for (const body of holder.bodies) {
@@ -52,4 +57,9 @@ export function slowestOver<Each extends Holder>(
     }
   }
   return over
+}
+
+function bySpeed(a: Holder, b: Holder): number {
+  // Not by difference: that of two infinities is no number.
+  return a.bytesPerSec === b.bytesPerSec ? 0 : a.bytesPerSec < b.bytesPerSec ? -1 : 1
 }

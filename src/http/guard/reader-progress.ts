@@ -15,10 +15,14 @@ export const MIN_BYTES_PER_SEC = 4 * 1024
  */
 export const RATE_WINDOW_MS = 60_000
 
+/** Shorter windows tell nothing: the kernel takes bytes in steps. */
+const MIN_RATE_SPAN_MS = 1000
+
 /** Told by `observe` every second or so. Times are milliseconds of one clock that never goes back. */
 export class ReaderProgress {
   #windowStartMs: number | undefined
   #sentAtStart = 0
+  #lastBytesPerSec = Infinity
 
   /**
    * @param sentBytes  what the kernel has taken since the connection began
@@ -26,20 +30,27 @@ export class ReaderProgress {
    * @returns whether the reader was too slow over a whole window
    */
   observe(sentBytes: number, waitingBytes: number, nowMs: number): boolean {
-    if (waitingBytes === 0) this.#windowStartMs = undefined
+    if (waitingBytes === 0) this.#end(sentBytes, nowMs)
     else if (this.#windowStartMs === undefined) this.#begin(sentBytes, nowMs)
     else if (nowMs - this.#windowStartMs >= RATE_WINDOW_MS) {
       const isSlow = this.bytesPerSec(sentBytes, nowMs) < MIN_BYTES_PER_SEC
+      this.#end(sentBytes, nowMs)
       this.#begin(sentBytes, nowMs)
       return isSlow
     }
     return false
   }
 
-  /** Rate in the window that runs. */
+  /** Rate in this window, or in the last one where this is younger than a second; Infinity where there was none. */
   bytesPerSec(sentBytes: number, nowMs: number): number {
     const elapsedMs = nowMs - (this.#windowStartMs ?? nowMs)
-    return elapsedMs === 0 ? 0 : ((sentBytes - this.#sentAtStart) * 1000) / elapsedMs
+    if (elapsedMs < MIN_RATE_SPAN_MS) return this.#lastBytesPerSec
+    return ((sentBytes - this.#sentAtStart) * 1000) / elapsedMs
+  }
+
+  #end(sentBytes: number, nowMs: number): void {
+    this.#lastBytesPerSec = this.bytesPerSec(sentBytes, nowMs)
+    this.#windowStartMs = undefined
   }
 
   #begin(sentBytes: number, nowMs: number): void {

@@ -28,12 +28,19 @@ t.test('a body is free when the last of its readers has gone', async (t) => {
   t.strictSame(slowestOver(holders, 999), holders)
 })
 
+t.test('who holds nothing is not cut for those that do', async (t) => {
+  const idle = { ownBytes: 0, bodies: [], bytesPerSec: 0 }
+  const greedy = { ownBytes: 1000, bodies: [], bytesPerSec: 5000 }
+  const unknown = { ownBytes: 1000, bodies: [], bytesPerSec: Infinity }
+  t.strictSame(slowestOver([idle, unknown, greedy, idle], 1000), [greedy])
+})
+
 t.test('whoever holds what, the rest fits, and none goes that need not', async () => {
   const bodies = [1, 20, 300, 4000].map(body)
   const holder = fc.record({
-    ownBytes: fc.nat(1000),
+    ownBytes: fc.oneof(fc.constant(0), fc.nat(1000)),
     bodies: fc.array(fc.constantFrom(...bodies), { maxLength: 2 }),
-    bytesPerSec: fc.nat(100),
+    bytesPerSec: fc.oneof(fc.nat(100), fc.constant(Infinity)),
   })
   fc.assert(
     fc.property(fc.array(holder), fc.nat(8000), (holders, maxBytes) => {
@@ -44,7 +51,13 @@ t.test('whoever holds what, the rest fits, and none goes that need not', async (
       return (
         without(over) <= maxBytes &&
         (over.length === 0 || without(over.slice(0, -1)) > maxBytes) &&
-        over.every((gone) => kept.every(({ bytesPerSec }) => bytesPerSec >= gone.bytesPerSec))
+        over.every(({ ownBytes, bodies }) => ownBytes > 0 || bodies.length > 0) &&
+        over.every((gone) =>
+          kept.every(
+            ({ ownBytes, bodies, bytesPerSec }) =>
+              bytesPerSec >= gone.bytesPerSec || (ownBytes === 0 && bodies.length === 0),
+          ),
+        )
       )
     }),
   )

@@ -55,10 +55,22 @@ t.test('where nothing waits, nothing is slow, and the window begins anew', async
   t.ok(progress.observe(0, 1, 2 * window))
 })
 
-t.test('tells the rate of the window that runs', async (t) => {
+t.test('tells the rate of this window, or of the last one while this is young', async (t) => {
   const progress = new ReaderProgress()
-  t.equal(progress.bytesPerSec(500, 0), 0, 'nothing seen yet')
+  t.equal(progress.bytesPerSec(500, 0), Infinity, 'nothing seen yet')
   progress.observe(1000, 1, 5000)
-  t.equal(progress.bytesPerSec(1000, 5000), 0)
+  t.equal(progress.bytesPerSec(1000, 5000), Infinity)
   t.equal(progress.bytesPerSec(9000, 7000), 4000)
+  progress.observe(9000, 0, 7000)
+  progress.observe(9000, 1, 8000)
+  t.equal(progress.bytesPerSec(9000, 8000), 4000, 'a new reply')
+  t.equal(progress.bytesPerSec(9000, 9000), 0)
+})
+
+t.test('a fast download is fast in every second of it', async (t) => {
+  const progress = new ReaderProgress()
+  for (let second = 0; second <= 200; second++) {
+    progress.observe(second * 2e6, 1e6, second * 1000)
+    if (second > 0) t.equal(progress.bytesPerSec(second * 2e6, second * 1000), 2e6)
+  }
 })
