@@ -1,5 +1,5 @@
 /**
- * What the guard refused or cut: counted, and told to the operator once a minute at most.
+ * Counts of what the guard refused or cut, told to the operator once a minute at most.
  *
  * @module
  */
@@ -20,20 +20,20 @@ export interface GuardCounts {
   readonly overMemory: number
 }
 
-/** What is wrong, how often it was since the last line, what viewers see, and what to set. */
+/** Lines for the operator: the problem with its count since the last line, what viewers see, what to set. */
 const LINES: Record<keyof GuardCounts, (times: number) => string> = {
   refusedAll: (times) =>
-    `HTTP connections refused: ${times}, HTTP_MAX_CONNECTIONS are open. New viewers get 503. Raise it, or put a proxy in front.`,
+    `HTTP connections refused: ${times}, the limit is reached. New viewers get 503. Raise HTTP_MAX_CONNECTIONS, or put a proxy in front.`,
   refusedSource: (times) =>
-    `HTTP connections of one address refused: ${times}, it has a quarter of HTTP_MAX_CONNECTIONS. Others are served. Raise it.`,
+    `HTTP connections of one address refused: ${times}, its share is a quarter. Its viewers get 503. Raise HTTP_MAX_CONNECTIONS.`,
   displaced: (times) =>
-    `idle HTTP connections closed for new ones: ${times}. Players connect again. Raise HTTP_MAX_CONNECTIONS.`,
+    `Idle HTTP connections closed for new ones: ${times}. Players connect again. Raise HTTP_MAX_CONNECTIONS.`,
   expired: (times) =>
     `HTTP connections closed that sent bytes, but no request for 75 s: ${times}. No player does that. Nothing to set.`,
   slow: (times) =>
-    `slow readers cut: ${times}, under 4 KiB/s for a minute. Their players stall. Offer a lower bitrate.`,
+    `Slow readers cut: ${times}, under 4 KiB/s for a minute. Their players stall. Offer a lower bitrate.`,
   overMemory: (times) =>
-    `slow readers cut: ${times}, replies held HTTP_MAX_BUFFERED_MIB. They load again. Raise it, or lower the bitrate.`,
+    `Slow readers cut: ${times}, replies exceed the limit of memory. Players load again. Raise HTTP_MAX_BUFFERED_MIB, or lower the bitrate.`,
 }
 
 const EVERY_MS = 60_000
