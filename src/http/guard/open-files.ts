@@ -5,8 +5,8 @@
  */
 import { readFileSync } from 'node:fs'
 
-/** Descriptors for everything else: SRT sockets, webhooks, log, libraries. */
-const RESERVED_FILES = 256
+/** Descriptors for everything else: webhooks up to 512, connections that are refused 128, and SRT, log and libraries. */
+const RESERVED_FILES = 512 + 128 + 256
 
 /** @returns connections that there can be; infinite where the system does not say (it does on Linux) */
 export function maxOpenConnections(): number {

@@ -15,10 +15,9 @@ export function sourceOf(address: string): string | undefined {
   return plain.includes(':') ? firstHalf(plain) : plain
 }
 
-/** The first four of the eight groups of an IPv6 address. */
+/** The first four of the eight groups of an IPv6 address; `::` stands for as many zeros as are missing. */
 function firstHalf(address: string): string {
-  const [head = '', tail] = address.split('::')
-  const groups = head === '' ? [] : head.split(':')
-  const zeros = tail === undefined ? [] : Array<string>(4).fill('0')
-  return [...groups, ...zeros].slice(0, 4).join(':')
+  const [head = [], tail = []] = address.split('::').map((part) => part.split(':').filter(Boolean))
+  const zeros = Array<string>(Math.max(8 - head.length - tail.length, 0)).fill('0')
+  return [...head, ...zeros, ...tail].slice(0, 4).join(':')
 }

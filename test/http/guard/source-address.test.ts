@@ -13,6 +13,8 @@ t.test('a /64 of IPv6 is a source', async (t) => {
   t.equal(sourceOf('2001:db8:1:2:ffff::'), source)
   t.equal(sourceOf('2001:db8::1'), '2001:db8:0:0')
   t.equal(sourceOf('2001:db8::2:0:0:1'), '2001:db8:0:0')
+  t.equal(sourceOf('2a02::5:1:2:3:4'), '2a02:0:0:5')
+  t.equal(sourceOf('2a02::9:1:2:3:4'), '2a02:0:0:9')
   t.equal(sourceOf('::2'), '0:0:0:0')
   t.equal(sourceOf('fe80::1%eth0'), 'fe80:0:0:0')
 })
