@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { LISTED_SHARE } from './hls/memory-share.ts'
-import type { SegmentCache, ShortageCounters } from './hls/segment-cache.ts'
+import { LISTED_SHARE } from './hls/store/memory-share.ts'
+import type { SegmentCache, ShortageCounters } from './hls/store/segment-cache.ts'
 
 const MIB = 1024 * 1024
 const LINE_INTERVAL_US = 60_000_000

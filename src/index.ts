@@ -6,7 +6,7 @@
 export { createServer, type CloseOptions, type Server, type ServerOptions } from './server.ts'
 export { MillraceError, RejectCode, type ErrorCode } from './errors.ts'
 export type { StartedStream, StartRequest } from './http/types.ts'
-export type { Segment } from './hls/segment.ts'
+export type { Segment } from './hls/store/segment.ts'
 export type { LiveStream, StreamEvents, StreamFile } from './stream/live-stream.ts'
 export type {
   PublisherReport,

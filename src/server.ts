@@ -24,7 +24,7 @@ import {
   type Options,
 } from './config.ts'
 import { MillraceError } from './errors.ts'
-import { SegmentCache } from './hls/segment-cache.ts'
+import { SegmentCache } from './hls/store/segment-cache.ts'
 import { buildApp } from './http/app.ts'
 import { HttpGuard, type HttpGuardStats } from './http/guard/http-guard.ts'
 import { formatBodyError, StartStreamBody } from './http/schema.ts'

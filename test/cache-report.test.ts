@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CacheReport, describeCapacity } from '../src/cache-report.ts'
-import type { SegmentCacheStats } from '../src/hls/segment-cache.ts'
+import type { SegmentCacheStats } from '../src/hls/store/segment-cache.ts'
 
 const MIB = 1024 * 1024
 

@@ -5,7 +5,7 @@
  * @module
  */
 import { readFileSync } from 'node:fs'
-import { SegmentCache } from '../../src/hls/segment-cache.ts'
+import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { PACKET_BYTES } from '../../src/mpegts/packet.ts'
 import { PacedStream } from '../../src/publisher/paced-stream.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'

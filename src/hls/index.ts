@@ -3,28 +3,32 @@
  *
  * @module
  */
-export { LivePlaylist, type LivePlaylistOptions, type RenderedPlaylist } from './live-playlist.ts'
-export { LivePresentation } from './live-presentation.ts'
-export { Packager, type PackagerOutput, type PackagerStats } from './packager.ts'
-export { formatMediaPlaylist, formatMultivariantPlaylist } from './playlist-format.ts'
+export {
+  LivePlaylist,
+  type LivePlaylistOptions,
+  type RenderedPlaylist,
+} from './playlist/live-playlist.ts'
+export { LivePresentation } from './playlist/live-presentation.ts'
+export { Packager, type PackagerOutput, type PackagerStats } from './cut/packager.ts'
+export { formatMediaPlaylist, formatMultivariantPlaylist } from './playlist/playlist-format.ts'
 export type {
   DateRange,
   MediaPlaylist,
   MultivariantPlaylist,
   PlaylistSegment,
   Variant,
-} from './playlist.ts'
-export type { WindowSize } from './memory-share.ts'
+} from './playlist/playlist.ts'
+export type { WindowSize } from './store/memory-share.ts'
 export {
   SegmentCache,
   type SegmentCacheStats,
   type SegmentOwner,
   type ShortageCounters,
-} from './segment-cache.ts'
-export type { Segment } from './segment.ts'
+} from './store/segment-cache.ts'
+export type { Segment } from './store/segment.ts'
 export {
   Segmenter,
   type SegmenterOptions,
   type SegmenterOutput,
   type SegmenterStats,
-} from './segmenter.ts'
+} from './cut/segmenter.ts'

@@ -3,9 +3,9 @@
  *
  * @module
  */
-export { Demuxer } from './demuxer.ts'
-export type { DemuxerOutput, PesUnit } from './demuxer-output.ts'
-export type { DemuxerStats } from './demuxer-stats.ts'
-export type { Segmentation } from './segmentation-descriptor.ts'
-export type { SpliceCommand, SpliceInfo, SpliceInsert } from './splice-info.ts'
+export { Demuxer } from './demux/demuxer.ts'
+export type { DemuxerOutput, PesUnit } from './demux/demuxer-output.ts'
+export type { DemuxerStats } from './demux/demuxer-stats.ts'
+export type { Segmentation } from './psi/segmentation-descriptor.ts'
+export type { SpliceCommand, SpliceInfo, SpliceInsert } from './psi/splice-info.ts'
 export type { Codec, Program, Track, TrackParameters } from './track.ts'

@@ -11,9 +11,9 @@
  */
 import { unwrapTimestamp33 } from '../binary/timestamp-33.ts'
 import { MillraceError } from '../errors.ts'
-import { DemuxerStats } from '../mpegts/demuxer-stats.ts'
+import { DemuxerStats } from '../mpegts/demux/demuxer-stats.ts'
 import { PACKET_BYTES, readPid } from '../mpegts/packet.ts'
-import { PacketSync, type PacketRun } from '../mpegts/packet-sync.ts'
+import { PacketSync, type PacketRun } from '../mpegts/demux/packet-sync.ts'
 import { LoopTimeline } from './loop-timeline.ts'
 import { readPcr, readPesTimes } from './packet-times.ts'
 

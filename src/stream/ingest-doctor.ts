@@ -8,8 +8,8 @@
  *
  * @module
  */
-import type { DemuxerOutput, PesUnit } from '../mpegts/demuxer-output.ts'
-import type { DemuxerStats } from '../mpegts/demuxer-stats.ts'
+import type { DemuxerOutput, PesUnit } from '../mpegts/demux/demuxer-output.ts'
+import type { DemuxerStats } from '../mpegts/demux/demuxer-stats.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import { TICKS_PER_SEC } from '../mpegts/timeline.ts'
 import type { Program } from '../mpegts/track.ts'

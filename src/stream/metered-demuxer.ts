@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { Demuxer } from '../mpegts/demuxer.ts'
-import type { DemuxerOutput } from '../mpegts/demuxer-output.ts'
+import { Demuxer } from '../mpegts/demux/demuxer.ts'
+import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import { GAP_US, PAYLOAD_US, workOfMedia, workOfStats } from './work.ts'
 import type { WorkBudget } from './work-budget.ts'

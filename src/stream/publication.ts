@@ -4,7 +4,7 @@
  * @module
  */
 import type { Clock } from '../clock.ts'
-import type { DemuxerOutput } from '../mpegts/demuxer-output.ts'
+import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import { BitrateLimit } from './bitrate-limit.ts'
 import { IngestDoctor } from './ingest-doctor.ts'

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { PesUnit } from '../mpegts/demuxer-output.ts'
+import type { PesUnit } from '../mpegts/demux/demuxer-output.ts'
 import { TICKS_PER_SEC } from '../mpegts/timeline.ts'
 
 /** A longer step, or one as far back, is another time line, and nothing of this one. */

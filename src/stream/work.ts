@@ -5,9 +5,9 @@
  *
  * @module
  */
-import type { PackagerOutput } from '../hls/packager.ts'
-import type { DemuxerOutput } from '../mpegts/demuxer-output.ts'
-import type { DemuxerStats } from '../mpegts/demuxer-stats.ts'
+import type { PackagerOutput } from '../hls/cut/packager.ts'
+import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
+import type { DemuxerStats } from '../mpegts/demux/demuxer-stats.ts'
 
 /** One of each, with what it costs on its way to the segments. */
 const COUNTER_US = {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { DemuxerOutput, PesUnit } from '../../src/mpegts/demuxer-output.ts'
+import type { DemuxerOutput, PesUnit } from '../../src/mpegts/demux/demuxer-output.ts'
 import type { Program, Track } from '../../src/mpegts/track.ts'
 import { pesPacket, TsBuilder } from '../mpegts/ts-builder.ts'
 import { adtsFrames, h264AccessUnit } from '../support/access-units.ts'

@@ -2,7 +2,7 @@
  * The memory for segments, when there is not enough of it.
  */
 import t from 'tap'
-import { SegmentCache } from '../../src/hls/segment-cache.ts'
+import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { createLogger } from '../../src/logger.ts'
 import { publish } from '../../src/publisher/publisher.ts'
 import { startService } from '../support/service.ts'

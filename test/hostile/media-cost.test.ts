@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import * as fc from 'fast-check'
 import t from 'tap'
-import { SegmentCache } from '../../src/hls/segment-cache.ts'
+import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { LiveStream, type LiveStreamOptions } from '../../src/stream/live-stream.ts'
 import type { Publication } from '../../src/stream/publication.ts'
 import { WorkBudget } from '../../src/stream/work-budget.ts'

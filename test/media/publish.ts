@@ -4,7 +4,7 @@
  * @module
  */
 import { TIME_MODULUS } from '../../src/binary/timestamp-33.ts'
-import { SegmentCache } from '../../src/hls/segment-cache.ts'
+import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { readPesTimes } from '../../src/publisher/packet-times.ts'
 import { LiveStream, type LiveStreamOptions } from '../../src/stream/live-stream.ts'
 import type { Publication } from '../../src/stream/publication.ts'

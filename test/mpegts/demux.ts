@@ -4,8 +4,8 @@
  * @module
  */
 import { readFileSync } from 'node:fs'
-import { Demuxer } from '../../src/mpegts/demuxer.ts'
-import type { DemuxerOutput, PesUnit } from '../../src/mpegts/demuxer-output.ts'
+import { Demuxer } from '../../src/mpegts/demux/demuxer.ts'
+import type { DemuxerOutput, PesUnit } from '../../src/mpegts/demux/demuxer-output.ts'
 import { elementaryBytes, findPesHeader } from '../../src/mpegts/pes.ts'
 import type { Program } from '../../src/mpegts/track.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { STREAM_KEY_LIFETIME_SEC, verifyStreamKey } from '../../src/auth/stream-key.ts'
-import { SegmentCache } from '../../src/hls/segment-cache.ts'
+import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { Streams, type StreamsOptions } from '../../src/service/streams.ts'
 import type { Encoder } from '../../src/stream/publication.ts'
 import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'

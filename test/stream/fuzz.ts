@@ -8,8 +8,8 @@
  */
 import { readFileSync } from 'node:fs'
 import { TIME_MODULUS } from '../../src/binary/timestamp-33.ts'
-import { SegmentCache } from '../../src/hls/segment-cache.ts'
-import type { Segment } from '../../src/hls/segment.ts'
+import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
+import type { Segment } from '../../src/hls/store/segment.ts'
 import { PACKET_BYTES } from '../../src/mpegts/packet.ts'
 import { movePcr, movePesTimes } from '../../src/publisher/packet-times.ts'
 import { PacedStream } from '../../src/publisher/paced-stream.ts'

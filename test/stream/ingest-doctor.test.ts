@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import type { PesUnit } from '../../src/mpegts/demuxer-output.ts'
-import { DemuxerStats } from '../../src/mpegts/demuxer-stats.ts'
+import type { PesUnit } from '../../src/mpegts/demux/demuxer-output.ts'
+import { DemuxerStats } from '../../src/mpegts/demux/demuxer-stats.ts'
 import type { ProgramChoice } from '../../src/mpegts/program-choice.ts'
 import type { Program } from '../../src/mpegts/track.ts'
 import { IngestDoctor } from '../../src/stream/ingest-doctor.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { SegmentCache } from '../../src/hls/segment-cache.ts'
+import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
 import type { Encoder } from '../../src/stream/publication.ts'
 import { patSection, pesPacket, pmtSection, TsBuilder } from '../mpegts/ts-builder.ts'

@@ -1,7 +1,7 @@
 /** SCTE-35 and ID3 from an encoder's transport stream to what players are given. */
 import t from 'tap'
-import { SegmentCache } from '../../src/hls/segment-cache.ts'
-import type { Segment } from '../../src/hls/segment.ts'
+import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
+import type { Segment } from '../../src/hls/store/segment.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
 import { spliceInsert, timeSignal } from '../mpegts/splice-builder.ts'
 import { pesPacket, TsBuilder } from '../mpegts/ts-builder.ts'

@@ -4,10 +4,10 @@
  *
  * @module
  */
-import { LivePresentation } from '../../src/hls/live-presentation.ts'
-import { playlistUri, segmentUri, type RenditionName } from '../../src/hls/rendition.ts'
-import type { SegmentCache } from '../../src/hls/segment-cache.ts'
-import type { Segment } from '../../src/hls/segment.ts'
+import { LivePresentation } from '../../src/hls/playlist/live-presentation.ts'
+import { playlistUri, segmentUri, type RenditionName } from '../../src/hls/rendition/rendition.ts'
+import type { SegmentCache } from '../../src/hls/store/segment-cache.ts'
+import type { Segment } from '../../src/hls/store/segment.ts'
 
 /** What no segment here exceeds. */
 const BYTES = Buffer.alloc(64_000_000)

@@ -1,0 +1,67 @@
+/**
+ * What splice information asks of a presentation: points at which a program is left or goes on, and commands that only
+ * players understand (RFC 8216bis 4.4.5.1.1).
+ *
+ * @module
+ */
+import type { Segmentation } from '../../mpegts/psi/segmentation-descriptor.ts'
+import type { SpliceInfo, SpliceInsert } from '../../mpegts/psi/splice-info.ts'
+
+/**
+ * - `out`, `in`: the program is left, and goes on.
+ * - `command`: anything else that happens at a time.
+ * - `cancel`: what was announced under the key will not be.
+ */
+export interface SplicePoint {
+  readonly kind: 'out' | 'in' | 'command' | 'cancel'
+  /** The same for what belongs together: `out` and `in`, or an announcement and its correction. */
+  readonly key: string
+  /** 90 kHz, unwrapped; undefined: at once. */
+  readonly ptsTicks?: number
+  /** The whole splice information section. */
+  readonly section: Buffer
+  /** How long it is to last. */
+  readonly plannedTicks?: number
+  /** `in` follows when that is over, whether or not it is told. */
+  readonly autoReturn?: boolean
+}
+
+/**
+ * Segmentation types that begin a stretch in which the program is left: break, advertisement, placement opportunity and
+ * advertisement block, of provider and distributor (ANSI/SCTE 35 10.3.3.1). The type that ends it is one more.
+ */
+const OUT_TYPES: ReadonlySet<number> = new Set([0x22, 0x30, 0x32, 0x34, 0x36, 0x44, 0x46])
+
+/** @returns nothing for signs of life and for schedules, which tell no time of the stream */
+export function findSplicePoints(splice: SpliceInfo): SplicePoint[] {
+  const { section, ptsTicks, command } = splice
+  const place = { section, ...(ptsTicks !== undefined && { ptsTicks }) }
+  if (command.type === 'splice-insert') return [{ ...place, ...describeInsert(command) }]
+  if (command.type !== 'time-signal') return []
+  if (command.segmentations.length > 0) {
+    return command.segmentations.map((each) => ({ ...place, ...describeSegmentation(each) }))
+  }
+  return [{ ...place, kind: 'command', key: `signal-${ptsTicks ?? 'now'}` }]
+}
+
+type Description = Omit<SplicePoint, 'section' | 'ptsTicks'>
+
+function describeInsert(insert: SpliceInsert): Description {
+  const key = `splice-${insert.eventId}`
+  if (insert.cancelled) return { kind: 'cancel', key }
+  if (!insert.outOfNetwork) return { kind: 'in', key }
+  if (insert.break === undefined) return { kind: 'out', key }
+  const { durationTicks, autoReturn } = insert.break
+  return { kind: 'out', key, plannedTicks: durationTicks, autoReturn }
+}
+
+function describeSegmentation(segmentation: Segmentation): Description {
+  const { eventId, cancelled, typeId, durationTicks } = segmentation
+  const event = `segmentation-${eventId}`
+  // It does not say of which type.
+  if (cancelled) return { kind: 'cancel', key: event }
+  if (OUT_TYPES.has(typeId - 1)) return { kind: 'in', key: `${event}-${typeId - 1}` }
+  const kind = OUT_TYPES.has(typeId) ? 'out' : 'command'
+  const planned = durationTicks !== undefined && { plannedTicks: durationTicks }
+  return { kind, key: `${event}-${typeId}`, ...planned }
+}

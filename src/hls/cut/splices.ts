@@ -1,0 +1,210 @@
+/**
+ * Splice points from their announcement to their time, and the date ranges that they become (RFC 8216bis 4.4.5.1.1).
+ *
+ * @module
+ */
+import type { SpliceInfo } from '../../mpegts/psi/splice-info.ts'
+import type { DateRange } from '../playlist/playlist.ts'
+import { findSplicePoints, type SplicePoint } from './splice-point.ts'
+import { TICKS_PER_SEC } from './timeline.ts'
+import { SNAP_TICKS } from '../rendition/track-queue.ts'
+
+/** What media has come to. */
+export interface Moment {
+  readonly ticks: number
+  /** A segment can start here. */
+  readonly randomAccess: boolean
+  /** Wall clock of a time on the same timeline, milliseconds since 1970. */
+  readonly dateOf: (ticks: number) => number
+}
+
+export interface Reached {
+  /** New ones, or with more attributes than before. */
+  readonly dateRanges: readonly DateRange[]
+  /** The program is left or goes on: a segment is to start as soon as one can. */
+  readonly cut: boolean
+}
+
+/** `return`: a break has lasted as long as planned. `expiry`: so long ago that nobody will tell of its end. */
+interface Awaited extends Omit<SplicePoint, 'kind' | 'section'> {
+  readonly kind: SplicePoint['kind'] | 'return' | 'expiry'
+  readonly section?: Buffer
+}
+
+/** A break whose end is not known. */
+interface OpenBreak {
+  readonly range: DateRange
+  readonly autoReturn: boolean
+}
+
+const MOST_AWAITED = 64
+const MOST_OPEN_BREAKS = 16
+const MOST_TOLD = 256
+
+/** A break may last longer than planned; after this it is taken to have lasted as planned. */
+const OVERRUN_TICKS = 60 * TICKS_PER_SEC
+
+/** What is announced lies no further ahead; across a jump of the timestamps, what does is of the clock before. */
+const MOST_AHEAD_TICKS = 60 * TICKS_PER_SEC
+
+const NOTHING: Reached = { dateRanges: [], cut: false }
+
+/** `announce` splice information as it arrives, `reach` each unit that may start a segment, `loseClock` at jumps. */
+export class Splices {
+  #awaited: readonly Awaited[] = []
+  /** By key, the oldest first. */
+  readonly #open = new Map<string, OpenBreak>()
+  /** IDs of date ranges, the newest last. */
+  #told: readonly string[] = []
+  #missed = 0
+
+  /** Points whose time never came, or that were too many. */
+  get missed(): number {
+    return this.#missed
+  }
+
+  announce(splice: SpliceInfo): void {
+    for (const point of findSplicePoints(splice)) {
+      if (point.kind === 'cancel') this.#cancel(point.key)
+      else this.#await(point)
+    }
+  }
+
+  reach(moment: Moment): Reached {
+    if (this.#awaited.length === 0) return NOTHING
+    const due = this.#awaited.filter((point) => isDue(point, moment))
+    if (due.length === 0) return NOTHING
+    this.#awaited = this.#awaited.filter((point) => !due.includes(point))
+    const timeOf = ({ ptsTicks = moment.ticks }: Awaited) => ptsTicks
+    const inOrder = due.toSorted((a, b) => timeOf(a) - timeOf(b))
+    return {
+      cut: due.some((point) => this.#isBoundary(point)),
+      dateRanges: inOrder.flatMap((point) => this.#happen(point, timeOf(point), moment)),
+    }
+  }
+
+  /**
+   * What comes next is on another clock, so that what was announced will not be reached. Breaks are taken to last as
+   * planned.
+   *
+   * @param newTicks  time of what comes next, if anything does; what was announced close to that stays
+   */
+  loseClock(newTicks = Infinity): DateRange[] {
+    const lost = this.#awaited.filter(
+      ({ ptsTicks = newTicks }) => !(Math.abs(ptsTicks - newTicks) <= MOST_AHEAD_TICKS),
+    )
+    this.#awaited = this.#awaited.filter((point) => !lost.includes(point))
+    this.#missed += lost.filter(isAnnounced).length
+    return lost.filter(({ kind }) => isEnd(kind)).flatMap(({ key }) => this.#endAsPlanned(key))
+  }
+
+  /** What is announced again, in other words, replaces what was. */
+  #await(point: Awaited): void {
+    const { key, kind } = point
+    const others = this.#awaited.filter((other) => other.key !== key || other.kind !== kind)
+    const isFull = others.length >= MOST_AWAITED
+    if (isFull) this.#missed++
+    this.#awaited = [...(isFull ? others.slice(1) : others), point]
+  }
+
+  /** @param event  key, or what keys of the event begin with */
+  #cancel(event: string): void {
+    this.#awaited = this.#awaited.filter(
+      (point) => !isAnnounced(point) || (point.key !== event && !point.key.startsWith(`${event}-`)),
+    )
+  }
+
+  #isBoundary({ kind, key }: Awaited): boolean {
+    return kind === 'out' || kind === 'in' || (kind === 'return' && this.#goesOnBy(key))
+  }
+
+  /** A break that is open, and of whose end nothing else is told. */
+  #goesOnBy(key: string): boolean {
+    const isEndAnnounced = this.#awaited.some((other) => other.key === key && other.kind === 'in')
+    return this.#open.has(key) && !isEndAnnounced
+  }
+
+  #happen(point: Awaited, ticks: number, { dateOf }: Moment): DateRange[] {
+    const { kind, key, section } = point
+    if (kind === 'command') return this.#begin(describeCommand(point, dateOf(ticks)))
+    if (kind === 'out') return this.#leave(point, ticks, dateOf(ticks))
+    if (kind === 'in') return this.#end(key, dateOf(ticks), section)
+    if (!this.#goesOnBy(key)) return []
+    if (kind === 'expiry') return this.#endAsPlanned(key)
+    if (this.#open.get(key)?.autoReturn === true) return this.#end(key, dateOf(ticks))
+    this.#await({ kind: 'expiry', key, ptsTicks: ticks + OVERRUN_TICKS })
+    return []
+  }
+
+  #leave(point: Awaited, ticks: number, startMs: number): DateRange[] {
+    const { key, plannedTicks, autoReturn = false, section } = point
+    const range = {
+      ...describe(key, startMs, plannedTicks),
+      ...(section && { scte35Out: section }),
+    }
+    if (this.#open.has(key)) return []
+    const begun = this.#begin(range)
+    if (begun.length === 0) return []
+    const [oldest] = this.#open.keys()
+    const isFull = this.#open.size >= MOST_OPEN_BREAKS
+    const ended = isFull && oldest !== undefined ? this.#end(oldest, startMs) : []
+    this.#open.set(key, { range, autoReturn })
+    if (plannedTicks !== undefined) {
+      this.#await({ kind: 'return', key, ptsTicks: ticks + plannedTicks })
+    }
+    return [...ended, ...begun]
+  }
+
+  /** Nothing where it began before: told again in other words, for the attributes of a date range never change. */
+  #begin(range: DateRange): DateRange[] {
+    if (this.#told.includes(range.id)) return []
+    this.#told = [...this.#told.slice(1 - MOST_TOLD), range.id]
+    return [range]
+  }
+
+  #endAsPlanned(key: string): DateRange[] {
+    const { startMs = 0, plannedDurationSec } = this.#open.get(key)?.range ?? {}
+    return plannedDurationSec === undefined
+      ? []
+      : this.#end(key, startMs + plannedDurationSec * 1000)
+  }
+
+  #end(key: string, endMs: number, section?: Buffer): DateRange[] {
+    const open = this.#open.get(key)
+    if (open === undefined) return []
+    this.#open.delete(key)
+    this.#awaited = this.#awaited.filter((point) => point.key !== key || isAnnounced(point))
+    const durationSec = Math.max(0, endMs - open.range.startMs) / 1000
+    return [{ ...open.range, durationSec, ...(section && { scte35In: section }) }]
+  }
+}
+
+/** Told by the source, not made up here. */
+function isAnnounced({ kind }: Awaited): boolean {
+  return kind !== 'return' && kind !== 'expiry'
+}
+
+function isEnd(kind: Awaited['kind']): boolean {
+  return kind === 'in' || kind === 'return' || kind === 'expiry'
+}
+
+function isDue(point: Awaited, { ticks, randomAccess }: Moment): boolean {
+  const { ptsTicks, kind } = point
+  if (ptsTicks === undefined) return randomAccess || kind === 'command'
+  return ptsTicks <= ticks + (randomAccess ? SNAP_TICKS : 0)
+}
+
+/** An instant, unless it tells how long it lasts. */
+function describeCommand({ key, plannedTicks, section }: Awaited, startMs: number): DateRange {
+  const { plannedDurationSec: durationSec = 0, ...range } = describe(key, startMs, plannedTicks)
+  return { ...range, durationSec, ...(section && { scte35Cmd: section }) }
+}
+
+/** Encoders use the numbers of events again: the date tells them apart. */
+function describe(key: string, startMs: number, plannedTicks: number | undefined): DateRange {
+  return {
+    id: `${key}-${Math.floor(startMs)}`,
+    startMs,
+    ...(plannedTicks !== undefined && { plannedDurationSec: plannedTicks / TICKS_PER_SEC }),
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * A presentation keeps the sound it began with. Players set up their decoders once: hls.js fails when sound comes to
+ * pictures that had none, and waits for ever where it ends. So sound that is gone becomes silence, and sound that comes
+ * later is left out.
+ *
+ * @module
+ */
+import { chooseTracks, type TrackPolicy } from './carried-tracks.ts'
+import type { DemuxerOutput } from '../../mpegts/demux/demuxer-output.ts'
+import { Silence } from '../../mpegts/mux/silence.ts'
+import type { Program, Track } from '../../mpegts/track.ts'
+import type { Warning } from '../../stream/report.ts'
+
+/** `begin` with the tracks of the first segment; everything that goes to the segments goes through `push`. */
+export class SteadySound {
+  readonly #policy: TrackPolicy
+  /** What it began with; undefined before, and where it began without pictures. */
+  #sound: Track | 'none' | undefined
+  #silence: Silence | undefined
+  /** Of the pictures that the silence accompanies. */
+  #videoPid: number | undefined
+  #leftOutPids = new Set<number>()
+
+  constructor(policy: TrackPolicy) {
+    this.#policy = policy
+  }
+
+  /** @param tracks  of the first segment */
+  begin(tracks: readonly Track[]): void {
+    if (!tracks.some(({ kind }) => kind === 'video')) return
+    this.#sound = tracks.find(({ kind }) => kind === 'audio') ?? 'none'
+  }
+
+  /** What holds now and an operator should know. */
+  get warning(): Warning | undefined {
+    if (this.#silence !== undefined) {
+      return {
+        code: 'SOUND_GONE',
+        message:
+          'the encoder sends no sound any more, and players that hear the stream get silence instead: check its audio source',
+      }
+    }
+    if (this.#leftOutPids.size === 0) return undefined
+    return {
+      code: 'SOUND_TOO_LATE',
+      message:
+        'sound came after the stream had begun without, and is left out, since players fail where it joins: stop the stream and start it anew with sound, or set HLS_TRACKS=all',
+    }
+  }
+
+  push(output: DemuxerOutput): readonly DemuxerOutput[] {
+    if (output.type === 'program') {
+      return [{ ...output, program: this.#steady(output.program) }]
+    }
+    if (output.type !== 'unit') return [output]
+    const { track, dtsTicks } = output.unit
+    if (this.#leftOutPids.has(track.pid)) return []
+    if (this.#silence === undefined || track.pid !== this.#videoPid) return [output]
+    const silent = this.#silence.upTo(dtsTicks)
+    return [output, ...silent.map((unit) => ({ type: 'unit', unit }) as const)]
+  }
+
+  #steady(program: Program): Program {
+    const { videos, audios } = chooseTracks(program, this.#policy)
+    const [video] = videos
+    const sound = video === undefined ? undefined : this.#sound
+    this.#videoPid = video?.pid
+    this.#leftOutPids.clear()
+    if (sound === 'none' && this.#policy === 'compatible') {
+      for (const { pid } of audios) this.#leftOutPids.add(pid)
+      return { ...program, tracks: program.tracks.filter(({ kind }) => kind !== 'audio') }
+    }
+    if (sound === undefined || sound === 'none' || audios.length > 0) {
+      this.#silence = undefined
+      return program
+    }
+    const pid = freePid(program, sound.pid)
+    if (this.#silence?.track.pid !== pid) this.#silence = new Silence(pid, sound)
+    return { ...program, tracks: [...program.tracks, this.#silence.track] }
+  }
+}
+
+/** The PID wanted, or the next that no track has. */
+function freePid({ pcrPid, tracks }: Program, wanted: number): number {
+  const taken = new Set([pcrPid, ...tracks.map(({ pid }) => pid)])
+  let pid = wanted
+  while (taken.has(pid)) pid++
+  return pid
+}

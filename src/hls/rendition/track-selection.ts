@@ -1,0 +1,89 @@
+/**
+ * Which tracks are to be carried, as long as they send: a track that the program map names and nothing arrives of would
+ * hold up the others, or make players wait for it.
+ *
+ * @module
+ */
+import type { PesUnit } from '../../mpegts/demux/demuxer-output.ts'
+import type { Program, Track } from '../../mpegts/track.ts'
+import { selectTracks, type CarriedTracks, type TrackPolicy } from './carried-tracks.ts'
+import { TICKS_PER_SEC } from '../cut/timeline.ts'
+
+/** A track is given up after this much of the other one. */
+const MOST_SILENT_TICKS = 5 * TICKS_PER_SEC
+
+/** A longer step of the timestamps is a jump, or a picture that stands; it says nothing of how long the other was silent. */
+const MOST_STEP_TICKS = 1 * TICKS_PER_SEC
+
+/** `setProgram`, then `hear` every unit; `reset` when the encoder went away. */
+export class TrackSelection {
+  readonly #policy: TrackPolicy
+  #program: Program | undefined
+  #wanted: CarriedTracks = { programNumber: 0, pcrPid: 0 }
+  #heardPids = new Set<number>()
+  #silentPids = new Set<number>()
+  // The track heard last, and for how long no other was:
+  #alonePid: number | undefined
+  #aloneTicks = 0
+  #latestTicks = 0
+
+  constructor(policy: TrackPolicy) {
+    this.#policy = policy
+  }
+
+  /** What ought to be carried by now. */
+  get wanted(): CarriedTracks {
+    return this.#wanted
+  }
+
+  setProgram(program: Program): void {
+    this.#program = program
+    this.#select()
+  }
+
+  reset(): void {
+    this.#heardPids.clear()
+    this.#silentPids.clear()
+    this.#alonePid = undefined
+    this.#select()
+  }
+
+  /**
+   * @param patienceTicks  video is waited for at least as long
+   * @returns the track that this unit shows to be silent, the first time it does
+   */
+  hear({ track, dtsTicks }: PesUnit, patienceTicks: number): Track | undefined {
+    if (this.#silentPids.delete(track.pid)) this.#select()
+    this.#heardPids.add(track.pid)
+    const { video, audio } = this.#wanted
+    if (video === undefined || audio === undefined) return undefined
+    if (track.pid === video.pid) {
+      const aloneTicks = this.#measure(video.pid, dtsTicks)
+      // Sound that was there may pause: nothing waits for it.
+      const isSilent = aloneTicks > MOST_SILENT_TICKS && !this.#heardPids.has(audio.pid)
+      return isSilent ? this.#giveUp(audio) : undefined
+    }
+    if (track.pid !== audio.pid) return undefined
+    const aloneTicks = this.#measure(audio.pid, dtsTicks)
+    return aloneTicks > Math.max(MOST_SILENT_TICKS, patienceTicks) ? this.#giveUp(video) : undefined
+  }
+
+  #measure(pid: number, ticks: number): number {
+    const stepTicks = Math.min(Math.max(ticks - this.#latestTicks, 0), MOST_STEP_TICKS)
+    this.#aloneTicks = pid === this.#alonePid ? this.#aloneTicks + stepTicks : 0
+    this.#alonePid = pid
+    this.#latestTicks = ticks
+    return this.#aloneTicks
+  }
+
+  #giveUp(track: Track): Track {
+    this.#silentPids.add(track.pid)
+    this.#select()
+    return track
+  }
+
+  #select(): void {
+    if (this.#program === undefined) return
+    this.#wanted = selectTracks(this.#program, this.#policy, this.#silentPids)
+  }
+}

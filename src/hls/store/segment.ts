@@ -1,0 +1,47 @@
+/**
+ * A media segment (RFC 8216 3): a stretch of transport stream that a player fetches as one file.
+ *
+ * @module
+ */
+import type { Track } from '../../mpegts/track.ts'
+import type { RenditionName } from '../rendition/rendition.ts'
+
+export interface Segment {
+  /** Random name of this start of the stream: no cache ever serves an older stream's bytes. */
+  readonly epoch: string
+  /** 0 for the first of an epoch, then one more for each. */
+  readonly mediaSequence: number
+  /** Whose playlist lists it. */
+  readonly rendition: RenditionName
+  /** Unique in the process. */
+  readonly uri: string
+  /**
+   * n x 188 bytes: PAT, PMT, then whole PES packets. Shared by all readers; not to be changed. Empty: the rendition has
+   * a gap here.
+   */
+  readonly bytes: Buffer
+  /** From the media's own timestamps, never from a clock. */
+  readonly durationSec: number
+  /**
+   * The media that is shown in [`startTicks`, `endTicks`) belongs to it: 90 kHz, unwrapped, on the clock of its
+   * tracks. Without a discontinuity it starts where the segment before it ended.
+   */
+  readonly startTicks: number
+  readonly endTicks: number
+  /** EXT-X-TARGETDURATION: the same for every segment of an epoch; `durationSec` rounds to at most this. */
+  readonly targetDurationSec: number
+  /** When its first sample was captured, as far as the server can tell: milliseconds since 1970. */
+  readonly programDateTimeMs: number
+  /** Timestamps, tracks or formats do not continue those of the segment before. */
+  readonly discontinuity: boolean
+  /**
+   * Discontinuity sequence number of its stream's start, and one for each discontinuity up to its own start (RFC 8216bis
+   * 3), its own included.
+   */
+  readonly discontinuitySequence: number
+  /** Every picture in it can be decoded from its own bytes. */
+  readonly independent: boolean
+  /** What it carries, video first, with the parameters known at its end. */
+  readonly tracks: readonly Track[]
+  readonly videoFrames: number
+}

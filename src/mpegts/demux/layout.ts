@@ -1,0 +1,41 @@
+/**
+ * When two descriptions of a program are the same to a player.
+ *
+ * @module
+ */
+import type { Program, Track, TrackParameters } from '../track.ts'
+
+/** Whether nothing changed that a decoder must be set up anew for. What becomes known for the first time is no change. */
+export function isSameLayout(a: Program, b: Program): boolean {
+  return (
+    a.tracks.length === b.tracks.length &&
+    a.tracks.every((track, index) => isSameTrackLayout(track, b.tracks[index]!))
+  )
+}
+
+function isSameTrackLayout(a: Track, b: Track): boolean {
+  if (a.pid !== b.pid || a.streamType !== b.streamType) return false
+  if (a.parameters === undefined || b.parameters === undefined) return true
+  return (
+    a.codec === b.codec &&
+    a.parameters.width === b.parameters.width &&
+    a.parameters.height === b.parameters.height &&
+    a.parameters.sampleRate === b.parameters.sampleRate &&
+    a.parameters.channels === b.parameters.channels
+  )
+}
+
+export function areSameParameters(
+  a: TrackParameters | undefined,
+  b: TrackParameters | undefined,
+): boolean {
+  return (
+    a?.codecString === b?.codecString &&
+    a?.width === b?.width &&
+    a?.height === b?.height &&
+    a?.frameRate === b?.frameRate &&
+    a?.sampleRate === b?.sampleRate &&
+    a?.channels === b?.channels &&
+    a?.closedCaptions === b?.closedCaptions
+  )
+}

@@ -1,0 +1,126 @@
+/**
+ * Finds packets in a byte stream. SRT keeps message borders, but no encoder is bound to put whole packets between them.
+ *
+ * Packets stand 188 bytes apart, 192 with an arrival timestamp before each (as in .m2ts files), 204 with a Reed-Solomon
+ * code behind each; which one is found out, and what stands between packets is skipped.
+ *
+ * @module
+ */
+import type { DemuxerStats } from './demuxer-stats.ts'
+import { PACKET_BYTES, SYNC_BYTE } from '../packet.ts'
+
+/** Packets that stand at `start`, `start + stride` and so on below `end`, each whole, in `bytes`. */
+export interface PacketRun {
+  readonly bytes: Buffer
+  readonly start: number
+  readonly end: number
+  readonly stride: number
+}
+
+const STRIDES = [PACKET_BYTES, 192, 204] as const
+
+/** Sync bytes in a row that make a lock; payload imitates five once in 10^12 bytes. */
+const LOCK_PACKETS = 5
+
+const NOTHING = Buffer.alloc(0)
+
+/** `push` bytes as they come, `reset` where some were lost, `end` after the last. */
+export class PacketSync {
+  readonly #stats: DemuxerStats
+  /** 0 while searching. */
+  #stride = 0
+  /** While locked the first bytes of a packet; while searching those from the first candidate on. */
+  #carry: Buffer = NOTHING
+  /** Bytes of the next push that stand between packets. */
+  #skip = 0
+
+  /** @param stats  in which lost syncs and skipped bytes are counted */
+  constructor(stats: DemuxerStats) {
+    this.#stats = stats
+  }
+
+  /** @returns the packets completed by `bytes`: views into it, but for those that began in an earlier push */
+  push(bytes: Buffer): PacketRun[] {
+    const runs: PacketRun[] = []
+    if (this.#carry.length === 0) {
+      this.#scan(bytes, this.#skip, runs)
+    } else if (this.#stride === 0 || this.#carry.length + bytes.length < PACKET_BYTES) {
+      this.#scan(Buffer.concat([this.#carry, bytes]), 0, runs)
+    } else {
+      const missing = PACKET_BYTES - this.#carry.length
+      const packet = Buffer.concat([this.#carry, bytes.subarray(0, missing)])
+      runs.push({ bytes: packet, start: 0, end: PACKET_BYTES, stride: this.#stride })
+      this.#scan(bytes, missing + this.#stride - PACKET_BYTES, runs)
+    }
+    return runs
+  }
+
+  /** Forgets the beginning of a packet whose rest was lost; the next push may begin anywhere. */
+  reset(): void {
+    this.#stats.skippedBytes += this.#carry.length
+    this.#carry = NOTHING
+    this.#skip = 0
+    this.#stride = 0
+  }
+
+  /** @returns the packets at the end that were too few to be sure of */
+  end(): PacketRun[] {
+    const runs: PacketRun[] = []
+    const bytes = this.#carry
+    let end = 0
+    while (end + PACKET_BYTES <= bytes.length && bytes[end] === SYNC_BYTE) end += PACKET_BYTES
+    if (end > 0) runs.push({ bytes, start: 0, end, stride: PACKET_BYTES })
+    this.#carry = bytes.subarray(end)
+    this.reset()
+    return runs
+  }
+
+  #scan(bytes: Buffer, from: number, runs: PacketRun[]): void {
+    let at = from
+    while (at < bytes.length) {
+      if (this.#stride === 0) {
+        const found = this.#search(bytes, at)
+        this.#stats.skippedBytes += found - at
+        at = found
+        if (this.#stride === 0) break
+      }
+      const start = at
+      const stride = this.#stride
+      while (at + PACKET_BYTES <= bytes.length && bytes[at] === SYNC_BYTE) at += stride
+      if (at > start) runs.push({ bytes, start, end: at - stride + PACKET_BYTES, stride })
+      if (at >= bytes.length || bytes[at] === SYNC_BYTE) break
+      this.#stats.lostSyncs++
+      this.#stride = 0
+    }
+    this.#carry = at < bytes.length ? bytes.subarray(at) : NOTHING
+    this.#skip = Math.max(0, at - bytes.length)
+  }
+
+  /**
+   * @returns offset of the first packet, and sets the stride; or, with the stride left at 0, of the first byte from
+   *   which more bytes may yet make a lock
+   */
+  #search(bytes: Buffer, from: number): number {
+    let at = bytes.indexOf(SYNC_BYTE, from)
+    while (at !== -1) {
+      let undecided = false
+      for (const stride of STRIDES) {
+        const seen = countSyncBytes(bytes, at, stride)
+        if (seen === LOCK_PACKETS) {
+          this.#stride = stride
+          return at
+        }
+        undecided ||= at + seen * stride >= bytes.length
+      }
+      if (undecided) return at
+      at = bytes.indexOf(SYNC_BYTE, at + 1)
+    }
+    return bytes.length
+  }
+}
+
+function countSyncBytes(bytes: Buffer, at: number, stride: number): number {
+  let seen = 0
+  while (seen < LOCK_PACKETS && bytes[at + seen * stride] === SYNC_BYTE) seen++
+  return seen
+}

@@ -1,0 +1,96 @@
+/**
+ * PES packets that do not leave as they came: changed bytes, cut into transport packets anew (ISO/IEC 13818-1 2.4.3).
+ *
+ * @module
+ */
+import { adaptationFields } from './adaptation-field.ts'
+import { HAS_ADAPTATION_FIELD, HAS_PAYLOAD, PACKET_BYTES, payloadOffset } from '../packet.ts'
+import { PES_PREFIX_BYTES, pesBytes } from '../pes.ts'
+
+const HEADER_BYTES = 4
+const MAX_PAYLOAD_BYTES = PACKET_BYTES - HEADER_BYTES
+const UNIT_START = 0x40
+const MAX_PES_LENGTH = 0xffff
+
+/**
+ * @param first  the packet that the PES began with, which lends its PID, priority and adaptation field (its PCR)
+ * @param pes  the whole PES packet, or its beginning
+ * @returns n x 188 bytes; the continuity counters say nothing
+ */
+export function packetizePes(first: Buffer, pes: Buffer): Buffer {
+  const fields = adaptationFields(first)
+  const fieldBytes = fields.length === 0 ? 0 : 1 + fields.length
+  const count = Math.ceil((fieldBytes + pes.length) / MAX_PAYLOAD_BYTES)
+  const packets = Buffer.alloc(count * PACKET_BYTES, 0xff)
+  let taken = 0
+  for (let at = 0; at < packets.length; at += PACKET_BYTES) {
+    const room = MAX_PAYLOAD_BYTES - (at === 0 ? fieldBytes : 0)
+    const payloadBytes = Math.min(pes.length - taken, room)
+    const packet = packets.subarray(at, at + PACKET_BYTES)
+    first.copy(packet, 0, 0, HEADER_BYTES)
+    if (at > 0) packet[1]! &= ~UNIT_START
+    packet[3] = HAS_PAYLOAD
+    if (payloadBytes < MAX_PAYLOAD_BYTES) {
+      packet[3] |= HAS_ADAPTATION_FIELD
+      packet[4] = MAX_PAYLOAD_BYTES - 1 - payloadBytes
+      if (packet[4] > 0) packet[5] = 0
+      if (at === 0) fields.copy(packet, HEADER_BYTES + 1)
+    }
+    pes.copy(packet, PACKET_BYTES - payloadBytes, taken, taken + payloadBytes)
+    taken += payloadBytes
+  }
+  return packets
+}
+
+/**
+ * Inserts bytes into a PES. The packets up to the place are made anew, the others stay the views they are.
+ *
+ * @param chunks  the PES as whole transport packets
+ * @param at  offset from the start of the PES
+ */
+export function insertIntoPes(chunks: readonly Buffer[], at: number, inserted: Buffer): Buffer[] {
+  const payloads: Buffer[] = []
+  let lengthBytes = 0
+  for (const [index, chunk] of chunks.entries()) {
+    for (let offset = 0; offset < chunk.length; offset += PACKET_BYTES) {
+      const end = offset + PACKET_BYTES
+      const payload = chunk.subarray(payloadOffset(chunk, offset) ?? end, end)
+      payloads.push(payload)
+      lengthBytes += payload.length
+      if (lengthBytes < at) continue
+      const before = Buffer.concat(payloads)
+      const pes = Buffer.concat([before.subarray(0, at), inserted, before.subarray(at)])
+      growPes(pes, inserted.length)
+      const rest = chunk.subarray(end)
+      const made = packetizePes(chunks[0]!, pes)
+      return [made, ...(rest.length > 0 ? [rest] : []), ...chunks.slice(index + 1)]
+    }
+  }
+  return [...chunks]
+}
+
+/** @returns the transport packets of a PES with the same header and another payload */
+export function replacePesPayload(
+  chunks: readonly Buffer[],
+  headerBytes: number,
+  payload: Buffer,
+): Buffer {
+  const before = pesBytes(chunks)
+  const pes = Buffer.concat([before.subarray(0, headerBytes), payload])
+  growPes(pes, pes.length - before.length)
+  return packetizePes(chunks[0]!, pes)
+}
+
+/**
+ * Corrects PES_packet_length in place. 0, "not told", stays; a length that does not fit becomes 0.
+ *
+ * @param pes  with its prefix
+ * @param addedBytes  negative where the PES became shorter
+ */
+function growPes(pes: Buffer, addedBytes: number): void {
+  const at = PES_PREFIX_BYTES - 2
+  const length = pes.readUInt16BE(at)
+  if (length === 0) return
+  const grown = length + addedBytes
+  pes.writeUInt16BE(grown > MAX_PES_LENGTH ? 0 : grown, at)
+}

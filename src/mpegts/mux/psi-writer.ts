@@ -1,0 +1,158 @@
+/**
+ * PAT and PMT of the outgoing stream. Players tolerate far less than ISO/IEC 13818-1 2.4.4 allows, so: exactly one
+ * program, one packet for each table, only carried tracks, only descriptors that a player acts on.
+ *
+ * @module
+ */
+import { crc32Mpeg2 } from '../../binary/crc32.ts'
+import type { Track } from '../track.ts'
+import { listTracks, type CarriedTracks } from '../../hls/rendition/carried-tracks.ts'
+import { TS_PACKET_BYTES } from './continuity-counters.ts'
+import { listDescriptors } from './track-descriptors.ts'
+
+export const PSI_BYTES = 2 * TS_PACKET_BYTES
+
+const PAT_PID = 0
+const PAT_TABLE_ID = 0x00
+const PMT_TABLE_ID = 0x02
+const USUAL_PMT_PID = 0x1000
+const TRANSPORT_STREAM_ID = 1
+
+const METADATA_POINTER = 0x25
+const METADATA = 0x26
+
+/** Registration, language and metadata (ISO/IEC 13818-1 2.6.8, 2.6.18, 2.6.60). */
+const KEPT_DESCRIPTORS: ReadonlySet<number> = new Set([0x05, 0x0a, METADATA])
+
+/** A packet less its header, the pointer field, and what surrounds the PMT's track loop. */
+const TRACK_LOOP_BYTES = TS_PACKET_BYTES - 4 - 1 - 16
+const TRACK_ENTRY_BYTES = 5
+
+/** PAT and PMT of one outgoing stream; another version_number for another content. */
+export class ProgramTables {
+  #bytes: Buffer = Buffer.alloc(0)
+  #version = 0
+
+  /** As `encodePsi` makes them. */
+  get bytes(): Buffer {
+    return this.#bytes
+  }
+
+  update(carried: CarriedTracks): void {
+    if (encodePsi(carried, this.#version).equals(this.#bytes)) return
+    this.#version = (this.#version + 1) & 31
+    this.#bytes = encodePsi(carried, this.#version)
+  }
+}
+
+/**
+ * @param version  version_number, 0-31; another one for another content
+ * @returns a PAT packet and a PMT packet, 376 bytes, continuity counters yet to be set
+ */
+export function encodePsi(carried: CarriedTracks, version: number): Buffer {
+  const pmtPid = freePid(carried)
+  return Buffer.concat([
+    packetize(PAT_PID, encodePat(carried.programNumber, pmtPid, version)),
+    packetize(pmtPid, encodePmt(carried, version)),
+  ])
+}
+
+/**
+ *  | program_number (16) | 111 | program_map_PID (13) |
+ */
+function encodePat(programNumber: number, pmtPid: number, version: number): Buffer {
+  const body = Buffer.alloc(4)
+  body.writeUInt16BE(programNumber, 0)
+  body.writeUInt16BE(0xe000 | pmtPid, 2)
+  return encodeSection(PAT_TABLE_ID, TRANSPORT_STREAM_ID, version, body)
+}
+
+/**
+ *  | 111 | PCR_PID (13) | 1111 | program_info_length (12) |
+ *  { stream_type (8) | 111 | elementary_PID (13) | 1111 | ES_info_length (12) | descriptors } for each track
+ */
+function encodePmt(carried: CarriedTracks, version: number): Buffer {
+  const tracks = listTracks(carried)
+  let spareBytes = TRACK_LOOP_BYTES - tracks.length * TRACK_ENTRY_BYTES
+  const pointers = tracks.flatMap((track) => metadataPointers(track, carried.programNumber))
+  const pointer = pointers.find(({ length }) => length <= spareBytes) ?? Buffer.alloc(0)
+  spareBytes -= pointer.length
+  const head = Buffer.alloc(4)
+  head.writeUInt16BE(0xe000 | carried.pcrPid, 0)
+  head.writeUInt16BE(0xf000 | pointer.length, 2)
+  const loop = tracks.flatMap((track) => {
+    const kept = keptDescriptors(track)
+    const descriptors = kept.length <= spareBytes ? kept : Buffer.alloc(0)
+    spareBytes -= descriptors.length
+    const entry = Buffer.alloc(TRACK_ENTRY_BYTES)
+    entry.writeUInt8(track.streamType, 0)
+    entry.writeUInt16BE(0xe000 | track.pid, 1)
+    entry.writeUInt16BE(0xf000 | descriptors.length, 3)
+    return [entry, descriptors]
+  })
+  return encodeSection(
+    PMT_TABLE_ID,
+    carried.programNumber,
+    version,
+    Buffer.concat([head, pointer, ...loop]),
+  )
+}
+
+/**
+ *  | table_id (8) | 1011 | section_length (12) | table_id_extension (16) |
+ *  | 11 | version_number (5) | current_next 1 | section_number (8) | last_section_number (8) | body | CRC_32 |
+ */
+function encodeSection(tableId: number, extension: number, version: number, body: Buffer): Buffer {
+  const section = Buffer.alloc(8 + body.length + 4)
+  section.writeUInt8(tableId, 0)
+  section.writeUInt16BE(0xb000 | (section.length - 3), 1)
+  section.writeUInt16BE(extension, 3)
+  section.writeUInt8(0xc1 | (version << 1), 5)
+  body.copy(section, 8)
+  section.writeUInt32BE(crc32Mpeg2(section.subarray(0, -4)), section.length - 4)
+  return section
+}
+
+/** One packet: header with payload_unit_start, pointer field 0, the section, stuffing. */
+function packetize(pid: number, section: Buffer): Buffer {
+  const packet = Buffer.alloc(TS_PACKET_BYTES, 0xff)
+  packet.writeUInt8(0x47, 0)
+  packet.writeUInt16BE(0x4000 | pid, 1)
+  packet.writeUInt8(0x10, 3)
+  packet.writeUInt8(0, 4)
+  section.copy(packet, 5)
+  return packet
+}
+
+function keptDescriptors({ descriptors }: Track): Buffer {
+  const kept = listDescriptors(descriptors).filter(({ tag }) => KEPT_DESCRIPTORS.has(tag))
+  return Buffer.concat(kept.map(({ bytes }) => bytes))
+}
+
+/**
+ * Says that metadata of a format is in the program; players of Apple look there (Timed Metadata for HTTP Live Streaming,
+ * section 2). It repeats how a track's metadata_descriptor begins:
+ *
+ *  | application_format (16) | identifier (32) if FFFF | format (8) | identifier (32) if FF | service_id (8) |
+ *
+ * and goes on (ISO/IEC 13818-1 2.6.58)
+ *
+ *  | locator_record_flag 0 | MPEG_carriage_flags 00 | 11111 | program_number (16) |
+ */
+function metadataPointers({ descriptors }: Track, programNumber: number): Buffer[] {
+  return listDescriptors(descriptors).flatMap(({ tag, data }) => {
+    const formatAt = data.length > 1 && data.readUInt16BE(0) === 0xffff ? 6 : 2
+    const serviceAt = formatAt + (data[formatAt] === 0xff ? 5 : 1)
+    if (tag !== METADATA || serviceAt >= data.length) return []
+    const place = Buffer.from([0x1f, programNumber >> 8, programNumber & 0xff])
+    const body = Buffer.concat([data.subarray(0, serviceAt + 1), place])
+    return Buffer.concat([Buffer.from([METADATA_POINTER, body.length]), body])
+  })
+}
+
+function freePid(carried: CarriedTracks): number {
+  const taken = new Set([carried.pcrPid, ...listTracks(carried).map(({ pid }) => pid)])
+  let pid = USUAL_PMT_PID
+  while (taken.has(pid)) pid++
+  return pid
+}

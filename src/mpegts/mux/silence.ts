@@ -1,0 +1,124 @@
+/**
+ * A sound track that nobody sends: silence in AAC-LC, for pictures whose sound is gone.
+ *
+ * @module
+ */
+import { AAC_SAMPLE_RATES, encodeAdtsHeader } from '../../codec/adts.ts'
+import type { PesUnit } from '../demux/demuxer-output.ts'
+import { HAS_PAYLOAD, PACKET_BYTES, SYNC_BYTE } from '../packet.ts'
+import { PES_PREFIX_BYTES, writeTimestamp } from '../pes.ts'
+import { packetizePes } from './pes-packetizer.ts'
+import { TICKS_PER_SEC } from '../timeline.ts'
+import type { Track } from '../track.ts'
+
+const SAMPLES_PER_FRAME = 1024
+const FRAMES_PER_UNIT = 8
+
+/** A longer step of the pictures is a jump. */
+const MOST_STEP_TICKS = 1 * TICKS_PER_SEC
+
+const AAC_STREAM_TYPE = 0x0f
+const AUDIO_STREAM_ID = 0xc0
+const UNIT_START = 0x40
+const USUAL_SAMPLE_RATE = 48_000
+
+/** raw_data_block (ISO/IEC 14496-3 4.4.2.1) of one channel, and of two, without a sound. */
+const MONO_BLOCK = Buffer.from('01182007', 'hex')
+const STEREO_BLOCK = Buffer.from('211004608c1c', 'hex')
+
+export class Silence {
+  readonly track: Track
+  readonly #sampleRate: number
+  readonly #payload: Buffer
+  /** Time of the first sample, and how many frames went out since. */
+  #startTicks: number | undefined
+  #frames = 0
+
+  /** @param like  the track it stands for, whose rate and channels it keeps as far as AAC has them */
+  constructor(pid: number, like: Track) {
+    const { sampleRate, channels } = like.parameters ?? {}
+    const rates: readonly number[] = AAC_SAMPLE_RATES
+    this.#sampleRate = rates.find((rate) => rate === sampleRate) ?? USUAL_SAMPLE_RATE
+    const channelConfiguration = channels === 1 ? 1 : 2
+    const block = channelConfiguration === 1 ? MONO_BLOCK : STEREO_BLOCK
+    const parameters = {
+      codecString: 'mp4a.40.2',
+      sampleRate: this.#sampleRate,
+      channels: channelConfiguration,
+    }
+    const sampleRateIndex = rates.indexOf(this.#sampleRate)
+    const config = { parameters, sampleRateIndex, channelConfiguration }
+    const frame = Buffer.concat([encodeAdtsHeader(config, block.length), block])
+    this.#payload = Buffer.concat(Array.from({ length: FRAMES_PER_UNIT }, () => frame))
+    this.track = {
+      pid,
+      streamType: AAC_STREAM_TYPE,
+      kind: 'audio',
+      codec: 'aac',
+      descriptors: Buffer.alloc(0),
+      ...(like.language !== undefined && { language: like.language }),
+      parameters,
+    }
+  }
+
+  /** @returns the units it takes to last until then, after those before */
+  upTo(untilTicks: number): PesUnit[] {
+    const units: PesUnit[] = []
+    if (Math.abs(untilTicks - this.#nextTicks) > MOST_STEP_TICKS) this.#startTicks = undefined
+    if (this.#startTicks === undefined) {
+      this.#startTicks = untilTicks
+      this.#frames = 0
+    }
+    while (this.#nextTicks <= untilTicks) {
+      units.push(this.#createUnit(this.#nextTicks))
+      this.#frames += FRAMES_PER_UNIT
+    }
+    return units
+  }
+
+  get #nextTicks(): number {
+    const ticks = (this.#frames * SAMPLES_PER_FRAME * TICKS_PER_SEC) / this.#sampleRate
+    return Math.round((this.#startTicks ?? 0) + ticks)
+  }
+
+  #createUnit(ticks: number): PesUnit {
+    const { track } = this
+    const packet = Buffer.alloc(PACKET_BYTES)
+    packet[0] = SYNC_BYTE
+    packet.writeUInt16BE((UNIT_START << 8) | track.pid, 1)
+    packet[3] = HAS_PAYLOAD
+    const bytes = packetizePes(
+      packet,
+      Buffer.concat([encodePesHeader(ticks, this.#payload.length), this.#payload]),
+    )
+    return {
+      track,
+      chunks: [bytes],
+      sizeBytes: bytes.length,
+      ptsTicks: ticks,
+      dtsTicks: ticks,
+      randomAccess: true,
+      gradualRefresh: false,
+      decodableLeading: false,
+      startsFrame: true,
+      damaged: false,
+    }
+  }
+}
+
+/**
+ *   | 000001 24 | stream id 8 | length 16 | 10 2 | 0 4 | aligned 1 | 0 1 | PTS only 10 2 | 0 6 | 5 8 | PTS 40 |
+ *
+ * See `pes.ts` for the fields.
+ */
+function encodePesHeader(ptsTicks: number, payloadBytes: number): Buffer {
+  const header = Buffer.alloc(PES_PREFIX_BYTES + 8)
+  header.writeUInt32BE(0x100 | AUDIO_STREAM_ID, 0)
+  header.writeUInt16BE(header.length - PES_PREFIX_BYTES + payloadBytes, 4)
+  header.writeUInt8(0x84, 6)
+  header.writeUInt8(0x80, 7)
+  header.writeUInt8(5, 8)
+  header.writeUInt8(0x20, 9)
+  writeTimestamp(header, 9, ptsTicks)
+  return header
+}

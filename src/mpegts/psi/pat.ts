@@ -1,0 +1,78 @@
+/**
+ * Program association table: where each program's map is found (ISO/IEC 13818-1 2.4.4.3).
+ *
+ *   | program number 16 | reserved 3 | PID of its program map 13 | … repeated
+ *
+ * @module
+ */
+import { FIRST_FREE_PID, NULL_PID } from '../packet.ts'
+import type { SectionFields } from './section.ts'
+
+export const PAT_TABLE_ID = 0x00
+
+const ENTRY_BYTES = 4
+
+/** Sections that are read: 8 x 253 programs. Where one changes, the whole table is read again. */
+const MAX_SECTIONS = 8
+
+/** Program number 0 names the network information table, which is no program. */
+const NETWORK = 0
+
+export interface ProgramAssociation {
+  readonly programNumber: number
+  readonly mapPid: number
+}
+
+/** @param body  of a section; entries with a reserved PID are left out */
+export function decodePat(body: Buffer): ProgramAssociation[] {
+  const programs: ProgramAssociation[] = []
+  for (let at = 0; at + ENTRY_BYTES <= body.length; at += ENTRY_BYTES) {
+    const programNumber = body.readUInt16BE(at)
+    const mapPid = body.readUInt16BE(at + 2) & 0x1fff
+    if (programNumber === NETWORK || mapPid < FIRST_FREE_PID || mapPid === NULL_PID) continue
+    programs.push({ programNumber, mapPid })
+  }
+  return programs
+}
+
+/** The table as its sections come round: one of up to 253 programs, or up to eight. `push` each valid one. */
+export class ProgramList {
+  /** By section number: the body, of one version of the table. */
+  readonly #bodies = new Map<number, Buffer>()
+  #version = 0
+  #lastSectionNumber = 0
+
+  /**
+   * @param pay  whether the reading of so many programs is paid for; where not, the section is as if it had not come
+   * @returns all programs, where this section completed or changed the table
+   */
+  push(
+    section: SectionFields,
+    pay: (programs: number) => boolean,
+  ): ProgramAssociation[] | undefined {
+    const { version, sectionNumber, body } = section
+    const lastSectionNumber = Math.min(section.lastSectionNumber, MAX_SECTIONS - 1)
+    if (sectionNumber > lastSectionNumber) return undefined
+    if (version !== this.#version || lastSectionNumber !== this.#lastSectionNumber) {
+      this.#bodies.clear()
+      this.#version = version
+      this.#lastSectionNumber = lastSectionNumber
+    }
+    const isRepeated = this.#bodies.get(sectionNumber)?.equals(body) === true
+    const isWhole = this.#bodies.size === lastSectionNumber + 1
+    if (isRepeated && isWhole) return undefined
+    // One that comes round again says that those not seen by now are not sent.
+    const seen = this.#bodies.size + (this.#bodies.has(sectionNumber) ? 0 : 1)
+    const isUnfinished = seen <= lastSectionNumber && !isRepeated
+    if (!isUnfinished && !pay(this.#countEntries() + body.length / ENTRY_BYTES)) return undefined
+    this.#bodies.set(sectionNumber, body)
+    if (isUnfinished) return undefined
+    const inOrder = [...this.#bodies].toSorted(([a], [b]) => a - b)
+    return inOrder.flatMap(([, each]) => decodePat(each))
+  }
+  #countEntries(): number {
+    let bytes = 0
+    for (const { length } of this.#bodies.values()) bytes += length
+    return bytes / ENTRY_BYTES
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * Program map table: the elementary streams of one program (ISO/IEC 13818-1 2.4.4.9).
+ *
+ *   | reserved 3 | PCR PID 13 | reserved 4 | program info length 12 | descriptors … |
+ *   | stream type 8 | reserved 3 | PID 13 | reserved 4 | ES info length 12 | descriptors … | repeated
+ *
+ * @module
+ */
+import { FIRST_FREE_PID, NULL_PID } from '../packet.ts'
+
+export const PMT_TABLE_ID = 0x02
+
+const HEADER_BYTES = 4
+const STREAM_HEADER_BYTES = 5
+
+export interface ProgramMap {
+  readonly programNumber: number
+  /** `NULL_PID` where the program has no PCR. */
+  readonly pcrPid: number
+  /** In the order sent, each PID once. */
+  readonly streams: readonly StreamEntry[]
+}
+
+export interface StreamEntry {
+  readonly pid: number
+  readonly streamType: number
+  readonly descriptors: Buffer
+}
+
+/**
+ * @param programNumber  from the section's table id extension
+ * @param body  of the section; the descriptors are views into it
+ * @returns undefined where a length points beyond the section
+ */
+export function decodePmt(programNumber: number, body: Buffer): ProgramMap | undefined {
+  if (body.length < HEADER_BYTES) return undefined
+  const pcrPid = body.readUInt16BE(0) & 0x1fff
+  const streams = new Map<number, StreamEntry>()
+  let at = HEADER_BYTES + (body.readUInt16BE(2) & 0x0fff)
+  while (at + STREAM_HEADER_BYTES <= body.length) {
+    const streamType = body[at]!
+    const pid = body.readUInt16BE(at + 1) & 0x1fff
+    const begin = at + STREAM_HEADER_BYTES
+    at = begin + (body.readUInt16BE(at + 3) & 0x0fff)
+    const usable = pid >= FIRST_FREE_PID && pid !== NULL_PID && !streams.has(pid)
+    if (usable) streams.set(pid, { pid, streamType, descriptors: body.subarray(begin, at) })
+  }
+  return at === body.length ? { programNumber, pcrPid, streams: [...streams.values()] } : undefined
+}

@@ -1,0 +1,217 @@
+/**
+ * Whatever a demuxer may put out, in any order: the rules of HLS hold, and memory is bounded.
+ */
+import * as fc from 'fast-check'
+import t from 'tap'
+import { LivePresentation } from '../../../src/hls/playlist/live-presentation.ts'
+import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
+import { Packager, type PackagerOutput } from '../../../src/hls/cut/packager.ts'
+import { PSI_BYTES } from '../../../src/mpegts/mux/psi-writer.ts'
+import { playlistUri, type RenditionName } from '../../../src/hls/rendition/rendition.ts'
+import type { Segment } from '../../../src/hls/store/segment.ts'
+import type { Track } from '../../../src/mpegts/track.ts'
+import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer-output.ts'
+import { parseM3u8 } from '../../support/m3u8.ts'
+import { PlaylistRules } from '../../support/playlist-rules.ts'
+import { tsPacket } from '../../mpegts/ts-builder.ts'
+import { continuityFaults, readPackets, readPat, readPmt } from '../../support/ts-reader.ts'
+import { AUDIO, VIDEO, moved, picture, program, programOf, sound, unit } from '../source.ts'
+
+const SEC = 90_000
+const MAX_SEGMENT_BYTES = 40_000
+
+const SMALL: Track = { ...VIDEO, pid: 260 }
+const FRENCH: Track = { ...AUDIO, pid: 261, language: 'fra' }
+
+/** Mostly a frame, now and then anything. */
+const step = fc.oneof(
+  { weight: 20, arbitrary: fc.constantFrom(3000, 3003, 1500) },
+  { weight: 4, arbitrary: fc.integer({ min: -3 * SEC, max: 4 * SEC }) },
+  { weight: 1, arbitrary: fc.integer({ min: -(2 ** 34), max: 2 ** 34 }) },
+)
+
+const event = fc.oneof(
+  {
+    weight: 30,
+    arbitrary: fc.record({
+      type: fc.constant('video' as const),
+      tracks: fc.constantFrom([VIDEO], [SMALL], [VIDEO, SMALL], [SMALL, VIDEO]),
+      step,
+      key: fc.boolean(),
+      damaged: fc.integer({ min: 0, max: 15 }).map((value) => value === 0),
+      reorderTicks: fc.constantFrom(0, 0, 3000, 6000, -3000, 2 * SEC),
+      sizeBytes: fc.constantFrom(100, 400, 3000, 60_000),
+    }),
+  },
+  {
+    weight: 10,
+    arbitrary: fc.record({
+      type: fc.constant('audio' as const),
+      tracks: fc.constantFrom([AUDIO], [FRENCH], [AUDIO, FRENCH]),
+      step,
+      damaged: fc.integer({ min: 0, max: 15 }).map((value) => value === 0),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('clock' as const) }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('discontinuity' as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant('program' as const),
+      tracks: fc.constantFrom(
+        [VIDEO, AUDIO, SMALL, FRENCH],
+        [VIDEO, AUDIO],
+        [VIDEO, SMALL, FRENCH],
+        [VIDEO],
+        [AUDIO, FRENCH],
+        [AUDIO],
+        [],
+      ),
+      layoutChanged: fc.boolean(),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant('wall' as const),
+      wallMs: fc.integer({ min: 0, max: 4e12 }),
+    }),
+  },
+)
+
+const settings = fc.record({
+  maxSegmentSec: fc.integer({ min: 1, max: 10 }),
+  fraction: fc.double({ min: 0.05, max: 1, noNaN: true }),
+  playlistSegments: fc.integer({ min: 1, max: 6 }),
+  maxBytes: fc.constantFrom(50_000, 200_000, 10_000_000),
+})
+
+/** The segments of one rendition, in their order. */
+class RenditionChecks {
+  readonly rules = new PlaylistRules()
+  readonly bytes: Buffer[] = []
+  /** By number. */
+  readonly times = new Map<number, string>()
+  next: number | undefined
+  #carried: string | undefined
+  /** Since the media before. */
+  #seam = false
+
+  check(segment: Segment, main: RenditionChecks): void {
+    const { rendition, mediaSequence, bytes, discontinuity, uri } = segment
+    if (mediaSequence !== (this.next ?? mediaSequence)) throw new Error(`${uri} is out of order`)
+    this.next = mediaSequence + 1
+    const { durationSec, programDateTimeMs, discontinuitySequence } = segment
+    const time = [durationSec, programDateTimeMs, discontinuity, discontinuitySequence].join()
+    this.times.set(mediaSequence, time)
+    if (main.times.get(mediaSequence) !== time) throw new Error(`${uri} is out of step`)
+    this.#seam ||= discontinuity
+    if (bytes.length === 0 && rendition !== 'main') return
+    const room = rendition === 'main' ? MAX_SEGMENT_BYTES : 2 * MAX_SEGMENT_BYTES + PSI_BYTES
+    if (bytes.length > room) throw new Error('segment too large')
+    const packets = readPackets(bytes)
+    const [association] = readPat(packets[0]!)
+    if (packets[1]!.pid !== association!.pmtPid) throw new Error('no PMT behind the PAT')
+    const pids = readPmt(packets[1]!)
+      .streams.map(({ pid }) => pid)
+      .join()
+    if (!this.#seam && this.bytes.length > 0 && pids !== this.#carried) {
+      throw new Error(`tracks ${this.#carried} became ${pids} without a discontinuity`)
+    }
+    this.#carried = pids
+    this.#seam = false
+    this.bytes.push(bytes)
+  }
+}
+
+t.test('any sequence of units makes playlists and segments in order', async (t) => {
+  fc.assert(
+    fc.property(settings, fc.array(event, { maxLength: 250, size: 'max' }), (chosen, events) => {
+      const { maxSegmentSec, playlistSegments, maxBytes } = chosen
+      const packager = new Packager({
+        epoch: 'e',
+        segmentSec: maxSegmentSec * chosen.fraction,
+        maxSegmentSec,
+        maxSegmentBytes: MAX_SEGMENT_BYTES,
+      })
+      const cache = new SegmentCache({ maxBytes })
+      const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments })
+      const times = { video: 100 * SEC, audio: 100 * SEC, wallMs: 1e12, nowMs: 0 }
+      const renditions = new Map<string, RenditionChecks>()
+
+      const check = (outputs: readonly PackagerOutput[]) => {
+        for (const output of outputs) {
+          if (output.type === 'renditions') presentation.offer(output.renditions)
+          if (output.type !== 'segment') continue
+          const { segment } = output
+          const checks = renditions.get(segment.rendition) ?? new RenditionChecks()
+          renditions.set(segment.rendition, checks)
+          checks.check(segment, renditions.get('main')!)
+          if (segment.rendition === 'main') times.nowMs += segment.durationSec * 1000
+          presentation.append(segment, times.nowMs)
+          checkPlaylist(playlistUri(segment.rendition), checks)
+        }
+      }
+      const checkPlaylist = (uri: string, { rules }: RenditionChecks) => {
+        const text = presentation.media(uri)!.bytes.toString()
+        const broken = [...rules.check(text), ...parseM3u8(text).complaints]
+        if (broken.length > 0) throw new Error(`${broken.join('\n')}\n${text}`)
+        const listed = text.split('\n')
+        for (const [index, line] of listed.entries()) {
+          if (!line.startsWith('e-')) continue
+          const gap = listed.slice(Math.max(0, index - 4), index).includes('#EXT-X-GAP')
+          if (!gap && presentation.segment(line) === undefined) throw new Error(`${line} is gone`)
+        }
+        const multivariant = presentation.multivariant()?.bytes.toString()
+        const { complaints } = parseM3u8(multivariant ?? '#EXTM3U\n')
+        if (multivariant !== undefined && complaints.length > 0) {
+          throw new Error(complaints.join('\n'))
+        }
+        if (cache.stats.bytes > maxBytes) throw new Error('the cache exceeds its bound')
+      }
+
+      check(packager.push(program(programOf(VIDEO, AUDIO, SMALL, FRENCH)), times.wallMs))
+      for (const happened of events) {
+        if (happened.type === 'wall') times.wallMs = happened.wallMs
+        else if (happened.type === 'discontinuity') check(packager.discontinuity(times.wallMs))
+        else {
+          for (const output of toOutputs(happened, times)) {
+            check(packager.push(output, times.wallMs))
+          }
+        }
+      }
+      check(packager.end(times.wallMs))
+      presentation.end()
+      for (const [name, checks] of renditions) {
+        checkPlaylist(playlistUri(name as RenditionName), checks)
+        if (checks.next !== renditions.get('main')!.next) throw new Error(`${name} fell behind`)
+        const faults = continuityFaults(readPackets(Buffer.concat(checks.bytes)))
+        if (faults.length > 0) throw new Error(faults.join('\n'))
+      }
+    }),
+    { numRuns: Number(process.env['HLS_PROPERTY_RUNS'] ?? 60) },
+  )
+  t.pass('for every seed')
+})
+
+type MediaEvent = Exclude<
+  typeof event extends fc.Arbitrary<infer Event> ? Event : never,
+  { type: 'wall' } | { type: 'discontinuity' }
+>
+
+function toOutputs(happened: MediaEvent, times: { video: number; audio: number }): DemuxerOutput[] {
+  if (happened.type === 'video') {
+    times.video += happened.step
+    const value = picture(times.video, happened)
+    return happened.tracks.map((track) => unit(moved(value, track)))
+  }
+  if (happened.type === 'audio') {
+    times.audio += happened.step * 5
+    const value = sound(times.audio, { damaged: happened.damaged })
+    return happened.tracks.map((track) => unit(moved(value, track)))
+  }
+  if (happened.type === 'program') {
+    return [program(programOf(...happened.tracks), happened.layoutChanged)]
+  }
+  return [{ type: 'packets', pid: VIDEO.pid, chunks: [tsPacket({ pid: VIDEO.pid })] }]
+}

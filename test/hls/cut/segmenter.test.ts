@@ -1,0 +1,880 @@
+import t from 'tap'
+import {
+  Segmenter,
+  type SegmenterOptions,
+  type SegmenterOutput,
+} from '../../../src/hls/cut/segmenter.ts'
+import type { Segment } from '../../../src/hls/store/segment.ts'
+import type { DemuxerOutput, PesUnit } from '../../../src/mpegts/demux/demuxer-output.ts'
+import type { Track } from '../../../src/mpegts/track.ts'
+import { tsPacket } from '../../mpegts/ts-builder.ts'
+import {
+  continuityFaults,
+  readPackets,
+  readPat,
+  readPmt,
+  readPtsTicks,
+} from '../../support/ts-reader.ts'
+import {
+  AUDIO,
+  CLIP_START_TICKS,
+  SOUND_TICKS,
+  VIDEO,
+  interleave,
+  moved,
+  picture,
+  pictures,
+  program,
+  programOf,
+  sound,
+  sounds,
+  unit,
+  videoClip,
+} from '../source.ts'
+
+const SEC = 90_000
+const WALL_MS = Date.UTC(2026, 0, 1)
+
+interface Result {
+  readonly segmenter: Segmenter
+  readonly segments: readonly Segment[]
+  readonly warnings: readonly string[]
+}
+
+type Step =
+  DemuxerOutput | { type: 'discontinuity' } | { type: 'end' } | { type: 'wall'; wallMs: number }
+
+/** Runs a segmenter over outputs; the wall clock stands unless a step moves it. */
+function run(steps: readonly Step[], options: Partial<SegmenterOptions> = {}): Result {
+  const segmenter = new Segmenter({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, ...options })
+  let wallMs = WALL_MS
+  const outputs = steps.flatMap((step): readonly SegmenterOutput[] => {
+    if (step.type === 'discontinuity') return segmenter.discontinuity(wallMs)
+    if (step.type === 'end') return segmenter.end(wallMs)
+    if (step.type !== 'wall') return segmenter.push(step, wallMs)
+    wallMs = step.wallMs
+    return []
+  })
+  return {
+    segmenter,
+    segments: outputs.flatMap((output) => (output.type === 'segment' ? output.segment : [])),
+    warnings: outputs.flatMap((output) => (output.type === 'warning' ? output.code : [])),
+  }
+}
+
+const END: Step = { type: 'end' }
+
+const AUDIO_VIDEO = program(programOf(VIDEO, AUDIO))
+const durations = (segments: readonly Segment[]) =>
+  segments.map(({ durationSec }) => Math.round(durationSec * 1000) / 1000)
+
+/** PTS of the pictures or sounds in each segment, in their order. */
+const timesOf = (segments: readonly Segment[], pid: number) =>
+  segments.map(({ bytes }) => readPtsTicks(readPackets(bytes), pid))
+
+const ptsOf = (units: readonly PesUnit[]) => units.map(({ ptsTicks }) => ptsTicks)
+
+t.test(
+  'a segment is PAT, PMT, key frame, then whole PES packets (RFC 8216bis 3.1.1)',
+  async (t) => {
+    const video = pictures({ frames: 180, framesPerGop: 60 })
+    const audio = sounds(CLIP_START_TICKS, 35)
+    const units = interleave({ units: video }, { units: audio, delayTicks: 20_000 })
+    const { segments, warnings } = run([AUDIO_VIDEO, ...units.map(unit), END])
+    t.same(warnings, [])
+    t.same(
+      segments.map(({ uri, mediaSequence, videoFrames }) => [uri, mediaSequence, videoFrames]),
+      [
+        ['e-0.ts', 0, 60],
+        ['e-1.ts', 1, 60],
+        ['e-2.ts', 2, 60],
+      ],
+    )
+    for (const { bytes, independent, discontinuity, tracks } of segments) {
+      const [pat, pmt, key] = readPackets(bytes)
+      t.equal(pat!.pid, 0)
+      const [association, ...others] = readPat(pat!)
+      t.same(others, [])
+      t.equal(pmt!.pid, association!.pmtPid)
+      t.match(readPmt(pmt!), {
+        pcrPid: VIDEO.pid,
+        streams: [{ pid: VIDEO.pid }, { pid: AUDIO.pid }],
+      })
+      t.ok(
+        key!.pid === VIDEO.pid && key!.unitStart && key!.payload.includes(Buffer.from([1, 0x65])),
+      )
+      t.ok(independent)
+      t.notOk(discontinuity)
+      t.same(tracks, [VIDEO, AUDIO])
+    }
+    const packets = readPackets(Buffer.concat(segments.map(({ bytes }) => bytes)))
+    t.same(continuityFaults(packets), [], 'continuity counters run on (RFC 8216bis 3)')
+    t.same(readPtsTicks(packets, VIDEO.pid), ptsOf(video), 'every picture leaves, in order')
+    t.same(readPtsTicks(packets, AUDIO.pid), ptsOf(audio), 'every sound leaves, in order')
+    const payloads = (pid: number) =>
+      Buffer.concat(packets.filter((packet) => packet.pid === pid).map(({ payload }) => payload))
+    const sent = Buffer.concat(video.flatMap(({ chunks }) => chunks))
+    t.ok(
+      payloads(VIDEO.pid).equals(Buffer.concat(readPackets(sent).map(({ payload }) => payload))),
+      'no byte of the video changed',
+    )
+  },
+)
+
+t.test('the input may be overwritten once it was pushed', async (t) => {
+  const video = pictures({ frames: 61, framesPerGop: 60 })
+  const early = sounds(CLIP_START_TICKS + SEC, 3)
+  const kept = [...video, ...early].map(({ chunks }) => Buffer.concat(chunks))
+  const segmenter = new Segmenter({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10 })
+  segmenter.push(AUDIO_VIDEO, WALL_MS)
+  const outputs = [...early, ...video].flatMap((value) => {
+    const made = segmenter.push(unit(value), WALL_MS)
+    for (const chunk of value.chunks) chunk.fill(0)
+    return made
+  })
+  const [first] = [...outputs, ...segmenter.end(WALL_MS)]
+  t.ok(first?.type === 'segment' && first.segment.bytes.length > 376)
+  const bytes = first?.type === 'segment' ? first.segment.bytes : Buffer.alloc(0)
+  t.same(
+    readPtsTicks(readPackets(bytes), AUDIO.pid),
+    readPtsTicks(readPackets(Buffer.concat(kept.slice(61))), AUDIO.pid),
+  )
+})
+
+t.test('cuts at the first key frame after segmentSec', async (t) => {
+  const cases: [frames: number, framesPerGop: number, segmentSec: number, expected: number[]][] = [
+    [240, 60, 2, [2, 2, 2, 2]],
+    [240, 30, 2, [2, 2, 2, 2]],
+    [240, 45, 2, [3, 3, 2]],
+    [240, 58, 2, [1.933, 1.933, 1.933, 1.933, 0.267]],
+    [240, 60, 4, [4, 4]],
+  ]
+  for (const [frames, framesPerGop, segmentSec, expected] of cases) {
+    const { segments } = run([...videoClip({ frames, framesPerGop }), END], { segmentSec })
+    t.same(durations(segments), expected, `GOP of ${framesPerGop}, segmentSec ${segmentSec}`)
+  }
+})
+
+t.test('EXTINF comes from presentation times', async (t) => {
+  const ntsc = { frames: 180, framesPerGop: 60, frameTicks: 3003, reorderFrames: 2 }
+  const firstTicks = CLIP_START_TICKS + 2 * 3003
+  t.same(
+    run([...videoClip(ntsc), END]).segments.map(({ startTicks, endTicks }) => [
+      startTicks - firstTicks,
+      endTicks - firstTicks,
+    ]),
+    [
+      [0, 180_180],
+      [180_180, 360_360],
+      [360_360, 540_540],
+    ],
+  )
+  t.same(
+    run([...videoClip(ntsc), END]).segments.map(({ durationSec }) => durationSec),
+    [2.002, 2.002, 2.002],
+    'the last segment lasts one frame longer than its last timestamp',
+  )
+  const uneven = pictures({ frames: 121, framesPerGop: 60 }).map((value, index) => ({
+    ...value,
+    ptsTicks: value.ptsTicks + (index % 60 === 0 ? (index / 60) * 90 : 0),
+  }))
+  t.same(
+    durations(run([program(programOf(VIDEO)), ...uneven.map(unit), END]).segments).slice(0, 2),
+    [2.001, 2.001],
+  )
+})
+
+t.test('TARGETDURATION is fixed by the first segment, within the limits set', async (t) => {
+  const cases: [framesPerGop: number, frameTicks: number, targetSec: number][] = [
+    [60, 3000, 2],
+    [60, 3003, 2],
+    [102, 3000, 4],
+    [250, 3000, 9],
+    [400, 3000, 10],
+  ]
+  for (const [framesPerGop, frameTicks, targetSec] of cases) {
+    const { segments } = run([...videoClip({ frames: 900, framesPerGop, frameTicks }), END])
+    t.ok(
+      segments.every((segment) => segment.targetDurationSec === targetSec),
+      `GOP of ${framesPerGop}: ${targetSec} s`,
+    )
+  }
+})
+
+t.test('a GOP that outlasts TARGETDURATION is cut between access units', async (t) => {
+  const short = pictures({ frames: 60, framesPerGop: 60 })
+  const long = pictures({
+    fromTicks: CLIP_START_TICKS + 2 * SEC,
+    frames: 360,
+    framesPerGop: 200,
+    reorderFrames: 0,
+  })
+  const all = [...short, ...long]
+  const { segments, warnings, segmenter } = run([program(programOf(VIDEO)), ...all.map(unit), END])
+  t.same(durations(segments), [2, 2, 2, 2, 0.667, 2, 2, 1.333])
+  t.same(
+    segments.map(({ independent }) => independent),
+    [true, true, false, false, false, true, false, false],
+  )
+  t.same(warnings, ['GOP_TOO_LONG'], 'said once')
+  t.equal(segmenter.stats.forcedCuts, 5)
+  t.same(
+    segments.map(({ videoFrames }) => videoFrames),
+    [60, 60, 60, 60, 20, 60, 60, 40],
+  )
+  t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(all), 'no picture is lost or twice')
+  const packets = readPackets(Buffer.concat(segments.map(({ bytes }) => bytes)))
+  t.same(continuityFaults(packets), [])
+  for (const { bytes } of segments) {
+    const [pat, pmt, first] = readPackets(bytes)
+    t.same([pat!.pid, pmt!.pid, first!.pid, first!.unitStart], [0, 0x1000, VIDEO.pid, true])
+  }
+})
+
+t.test('the first key frame after a cut inside a GOP starts a segment', async (t) => {
+  const gops = [60, 78, 42, 60]
+  const video = gops.flatMap((frames, index) => {
+    const before = gops.slice(0, index).reduce((sum, count) => sum + count, 0)
+    const fromTicks = CLIP_START_TICKS + before * 3000
+    return pictures({ fromTicks, frames, framesPerGop: frames })
+  })
+  const { segments } = run([program(programOf(VIDEO)), ...video.map(unit), END])
+  t.same(durations(segments), [2, 2, 0.6, 1.4, 2])
+  t.same(
+    segments.map(({ independent }) => independent),
+    [true, true, false, true, true],
+  )
+})
+
+t.test('where the next key frame would come too late, it cuts at the one before', async (t) => {
+  const cases: [framesPerGop: number, segmentSec: number, maxSegmentSec: number, sec: number][] = [
+    [45, 2, 2, 1.5],
+    [120, 10, 10, 8],
+  ]
+  for (const [framesPerGop, segmentSec, maxSegmentSec, sec] of cases) {
+    const clip = videoClip({ frames: 480, framesPerGop, reorderFrames: 2 })
+    const { segments, warnings } = run([...clip, END], { segmentSec, maxSegmentSec })
+    const wholeOnes = segments.slice(0, -1)
+    t.ok(
+      wholeOnes.every(({ durationSec }) => Math.abs(durationSec - sec) < 0.001),
+      durations(segments).join(' '),
+    )
+    t.ok(segments.every(({ independent }) => independent))
+    t.same(warnings, [])
+    const sent = clip.flatMap((output) => (output.type === 'unit' ? output.unit : []))
+    t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(sent))
+  }
+})
+
+t.test('a GOP a little over TARGETDURATION stays whole', async (t) => {
+  const short = pictures({ frames: 60, framesPerGop: 60 })
+  const longer = pictures({ fromTicks: CLIP_START_TICKS + 2 * SEC, frames: 74, framesPerGop: 74 })
+  const { segments, warnings } = run([
+    program(programOf(VIDEO)),
+    ...[...short, ...longer].map(unit),
+    END,
+  ])
+  t.same(durations(segments), [2, 2.467])
+  t.same(warnings, [])
+})
+
+t.test('a picture every second does not make a segment exceed TARGETDURATION', async (t) => {
+  const { segments } = run([
+    ...videoClip({ frames: 4, framesPerGop: 2, frameTicks: SEC }),
+    ...pictures({
+      fromTicks: CLIP_START_TICKS + 4 * SEC,
+      frames: 9,
+      framesPerGop: 9,
+      frameTicks: SEC,
+    }).map(unit),
+    END,
+  ])
+  t.same(durations(segments), [2, 2, 2, 2, 2, 2, 1])
+})
+
+t.test('nothing leaves before the first random access point', async (t) => {
+  const pan = pictures({ frames: 200, framesPerGop: 200 }).slice(140)
+  const video = pictures({ fromTicks: CLIP_START_TICKS + 200 * 3000, frames: 60, framesPerGop: 60 })
+  const audio = sounds(CLIP_START_TICKS + 140 * 3000, 20)
+  const units = interleave({ units: [...pan, ...video] }, { units: audio, delayTicks: 20_000 })
+  const { segments, segmenter } = run([AUDIO_VIDEO, ...units.map(unit), END])
+  t.equal(segments.length, 1)
+  t.same(timesOf(segments, VIDEO.pid), [ptsOf(video)])
+  const startTicks = CLIP_START_TICKS + 200 * 3000
+  const carried = ptsOf(audio).filter((ticks) => ticks >= startTicks - 0.25 * SEC)
+  t.same(timesOf(segments, AUDIO.pid), [carried], 'sound goes on into the first picture')
+  t.equal(segmenter.stats.unitsBeforeStart, 60)
+  t.equal(segmenter.stats.strayAudioUnits, 20 - carried.length)
+})
+
+t.test('says that no key frame comes', async (t) => {
+  const { segments, warnings } = run([
+    program(programOf(VIDEO)),
+    ...pictures({ frames: 400, framesPerGop: 400 }).slice(1).map(unit),
+    END,
+  ])
+  t.same(segments, [])
+  t.same(warnings, ['NO_KEY_FRAME'])
+})
+
+t.test(
+  'an encoder that leaves before its first key frame is not blamed for the next',
+  async (t) => {
+    const early = pictures({ frames: 60, framesPerGop: 60 }).slice(1)
+    const { warnings } = run([
+      program(programOf(VIDEO)),
+      ...early.map(unit),
+      { type: 'discontinuity' },
+      unit(picture(CLIP_START_TICKS + 1000 * SEC)),
+      unit(picture(CLIP_START_TICKS + 1000 * SEC + 3000, { key: true })),
+      END,
+    ])
+    t.same(warnings, [])
+  },
+)
+
+t.test('without video it starts at the first sound and cuts on sound', async (t) => {
+  const audio = sounds(CLIP_START_TICKS, 50)
+  const { segments } = run([program(programOf(AUDIO)), ...audio.map(unit), END])
+  t.same(durations(segments), [1.877, 1.877, 1.877, 1.877, 1.024])
+  t.ok(segments.every(({ independent, videoFrames }) => independent && videoFrames === 0))
+  t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio))
+})
+
+t.test('a damaged key frame starts no segment and does not leave', async (t) => {
+  const video = pictures({ frames: 180, framesPerGop: 60 }).map((value, index) =>
+    index === 60 ? { ...value, damaged: true } : value,
+  )
+  const { segments, segmenter } = run([program(programOf(VIDEO)), ...video.map(unit), END])
+  t.same(durations(segments), [4, 2])
+  t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(video).toSpliced(60, 1))
+  t.equal(segmenter.stats.damagedUnits, 1)
+  t.equal(
+    run([
+      program(programOf(VIDEO)),
+      unit(picture(0, { key: true, damaged: true })),
+      unit(picture(3000)),
+      END,
+    ]).segments.length,
+    0,
+    'nor does it start a stream',
+  )
+})
+
+t.test('damaged sound is dropped, other damaged pictures are kept', async (t) => {
+  const video = pictures({ frames: 60, framesPerGop: 60 }).map((value, index) =>
+    index === 30 ? { ...value, damaged: true } : value,
+  )
+  const audio = sounds(CLIP_START_TICKS, 8).map((value, index) =>
+    index === 4 ? { ...value, damaged: true } : value,
+  )
+  const units = interleave({ units: video }, { units: audio })
+  const { segments, segmenter } = run([AUDIO_VIDEO, ...units.map(unit), END])
+  t.same(timesOf(segments, VIDEO.pid), [ptsOf(video)])
+  t.same(timesOf(segments, AUDIO.pid), [ptsOf(audio).toSpliced(4, 1)])
+  t.equal(segmenter.stats.damagedUnits, 1)
+})
+
+t.test('early sound waits for its pictures, so that no segment starts in silence', async (t) => {
+  const video = pictures({ frames: 180, framesPerGop: 60 })
+  const audio = sounds(CLIP_START_TICKS, 35)
+  const units = interleave({ units: video, delayTicks: 1.5 * SEC }, { units: audio })
+  const { segments, segmenter } = run([AUDIO_VIDEO, ...units.map(unit), END])
+  const seams = [1, 2].map((n) => CLIP_START_TICKS + n * 2 * SEC)
+  t.same(timesOf(segments, AUDIO.pid), [
+    ptsOf(audio).filter((ticks) => ticks < seams[0]!),
+    ptsOf(audio).filter((ticks) => ticks >= seams[0]! && ticks < seams[1]!),
+    ptsOf(audio).filter((ticks) => ticks >= seams[1]!),
+  ])
+  t.equal(segmenter.stats.strayAudioUnits, 0)
+})
+
+t.test('late sound is placed at once and nothing waits for it', async (t) => {
+  const video = pictures({ frames: 180, framesPerGop: 60 })
+  const audio = sounds(CLIP_START_TICKS, 35)
+  const units = interleave({ units: video }, { units: audio, delayTicks: 0.7 * SEC })
+  const { segments } = run([AUDIO_VIDEO, ...units.map(unit), END])
+  t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio))
+  t.equal(segments.length, 3)
+})
+
+t.test('sound with a time that fits nowhere holds nothing up', async (t) => {
+  const video = pictures({ frames: 120, framesPerGop: 60 })
+  const audio = sounds(CLIP_START_TICKS, 23)
+  const wrong = audio.map((value, index) =>
+    index === 5 ? sound(value.ptsTicks + 1000 * SEC) : index === 9 ? sound(0) : value,
+  )
+  const units = interleave(
+    { units: video },
+    { units: audio.map((value, index) => ({ ...wrong[index]!, dtsTicks: value.dtsTicks })) },
+  )
+  const { segments, segmenter } = run([AUDIO_VIDEO, ...units.map(unit), END])
+  t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio).toSpliced(9, 1).toSpliced(5, 1))
+  t.equal(segmenter.stats.strayAudioUnits, 2)
+})
+
+t.test('sound that keeps another time than the pictures is left out, with a warning', async (t) => {
+  const video = pictures({ frames: 1800, framesPerGop: 60 })
+  for (const skewSec of [1000, -1000, 15, -9]) {
+    const audio = sounds(CLIP_START_TICKS, 340)
+    const skewed = audio.map((value) => ({ ...value, ptsTicks: value.ptsTicks + skewSec * SEC }))
+    const units = interleave({ units: video }, { units: skewed })
+    const { warnings, segments } = run([AUDIO_VIDEO, ...units.map(unit), END])
+    const isLeftOut = Math.abs(skewSec) === 1000
+    t.same(warnings, isLeftOut ? ['AUDIO_OUT_OF_STEP'] : [], `${skewSec} s`)
+    t.equal(timesOf(segments, AUDIO.pid).flat().length > 0, !isLeftOut)
+    t.equal(segments.length, 30)
+  }
+})
+
+t.test('sound without pictures is held within bounds', async (t) => {
+  const start = [AUDIO_VIDEO, unit(picture(CLIP_START_TICKS, { key: true }))]
+  const many = Array.from({ length: 3000 }, (_, index) => sound(CLIP_START_TICKS + index * 100))
+  const { segments, segmenter } = run([...start, ...many.map(unit), END], {
+    maxSegmentBytes: 20_000,
+  })
+  t.equal(segments.length, 1)
+  t.ok(segments[0]!.bytes.length <= 20_000)
+  const { strayAudioUnits, oversizeUnits } = segmenter.stats
+  t.ok(strayAudioUnits + oversizeUnits > 2000, 'what has no place is dropped and counted')
+})
+
+t.test('goes on without a video track that never sends', async (t) => {
+  const audio = sounds(CLIP_START_TICKS, 60)
+  const { segments, warnings } = run([AUDIO_VIDEO, ...audio.map(unit), END])
+  t.same(warnings, ['TRACK_SILENT'])
+  t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio), 'no sound is lost meanwhile')
+  t.match(segments[0], { tracks: [AUDIO], discontinuity: false, mediaSequence: 0 })
+  t.same(
+    readPmt(readPackets(segments[0]!.bytes)[1]!).streams.map(({ pid }) => pid),
+    [AUDIO.pid],
+    'players must not wait for it',
+  )
+  const patient = sounds(CLIP_START_TICKS, 29)
+  t.same(run([AUDIO_VIDEO, ...patient.map(unit), END]).segments, [], 'it is waited for for 5 s')
+})
+
+t.test('goes on without an audio track that never sends', async (t) => {
+  const video = pictures({ frames: 420, framesPerGop: 60, reorderFrames: 2 })
+  const late = sounds(CLIP_START_TICKS + 9 * SEC, 24)
+  const units = interleave({ units: video }, { units: late, delayTicks: 20_000 })
+  const { segments, warnings } = run([AUDIO_VIDEO, ...units.map(unit), END])
+  t.same(warnings, ['TRACK_SILENT'])
+  t.same(
+    segments.map(({ tracks, discontinuity }) => [tracks.length, discontinuity]),
+    [
+      [2, false],
+      [2, false],
+      [2, false],
+      [1, true],
+      [1, false],
+      [2, true],
+      [2, false],
+    ],
+    'from the next key frame on, and so it comes back',
+  )
+  t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(video), 'no picture is lost')
+})
+
+t.test('goes on without video that stops, and with it when it comes back', async (t) => {
+  const before = pictures({ frames: 90, framesPerGop: 60 })
+  const fromTicks = CLIP_START_TICKS + 20 * SEC
+  const after = pictures({ fromTicks, frames: 180, framesPerGop: 60 }).slice(30)
+  const audio = sounds(CLIP_START_TICKS, 150)
+  const units = interleave({ units: [...before, ...after] }, { units: audio, delayTicks: 20_000 })
+  const { segments, warnings } = run([AUDIO_VIDEO, ...units.map(unit), END])
+  t.same(warnings, ['TRACK_SILENT'])
+  const seams = segments.filter(({ discontinuity }) => discontinuity)
+  t.same(
+    seams.map(({ tracks }) => tracks),
+    [[AUDIO], [VIDEO, AUDIO]],
+  )
+  t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio), 'no sound is lost')
+  const shown = [...before, ...after.slice(30)]
+  t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(shown), 'it comes back with a key frame')
+})
+
+t.test('video that starts late is a discontinuity, told by the program or not', async (t) => {
+  const audio = sounds(CLIP_START_TICKS, 90)
+  const late = pictures({ fromTicks: CLIP_START_TICKS + 9 * SEC, frames: 150, framesPerGop: 60 })
+  const unknown = program(programOf({ ...VIDEO, parameters: undefined }, AUDIO))
+  const video = late.slice(50)
+  const units = interleave({ units: video }, { units: audio, delayTicks: 20_000 })
+  const key = video.find(({ randomAccess }) => randomAccess)!
+  const outputs = units.flatMap((value) =>
+    value === key ? [AUDIO_VIDEO, unit(value)] : [unit(value)],
+  )
+  const { segments } = run([unknown, ...outputs, END])
+  const [first, ...others] = segments.filter(({ tracks }) => tracks.length === 2)
+  t.match(first, { tracks: [VIDEO, AUDIO], discontinuity: true, independent: true })
+  t.notOk(others.some(({ discontinuity }) => discontinuity))
+  t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(video.slice(video.indexOf(key))))
+})
+
+t.test('an encoder that comes back has all its tracks awaited anew', async (t) => {
+  const video = pictures({ frames: 60, framesPerGop: 60 })
+  const audio = sounds(CLIP_START_TICKS, 12)
+  const { segments } = run([
+    AUDIO_VIDEO,
+    ...sounds(CLIP_START_TICKS, 40).map(unit),
+    { type: 'discontinuity' },
+    AUDIO_VIDEO,
+    ...interleave({ units: video }, { units: audio, delayTicks: 20_000 }).map(unit),
+    END,
+  ])
+  t.match(segments.at(-1), { tracks: [VIDEO, AUDIO], discontinuity: true, videoFrames: 60 })
+  t.equal(segments.filter(({ discontinuity }) => discontinuity).length, 1)
+})
+
+t.test('a jump of the timestamps is a discontinuity, and starts at a key frame', async (t) => {
+  for (const jumpSec of [1000, 12, -1.5, -1000]) {
+    const fromTicks = 2000 * SEC
+    const before = pictures({ fromTicks, frames: 90, framesPerGop: 60 })
+    const after = pictures({
+      fromTicks: fromTicks + 2 * SEC + jumpSec * SEC,
+      frames: 150,
+      framesPerGop: 60,
+    }).slice(30)
+    const { segments, warnings } = run([
+      program(programOf(VIDEO)),
+      ...[...before, ...after].map(unit),
+      END,
+    ])
+    t.same(durations(segments), [2, 1, 2, 1], `${jumpSec} s`)
+    t.same(
+      segments.map(({ discontinuity }) => discontinuity),
+      [false, false, true, false],
+    )
+    t.same(warnings, ['TIMESTAMP_JUMP'])
+    t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf([...before, ...after.slice(30)]))
+    const packets = readPackets(Buffer.concat(segments.map(({ bytes }) => bytes)))
+    t.same(continuityFaults(packets), [])
+  }
+})
+
+t.test('sound that jumps before or after the pictures stays with them', async (t) => {
+  for (const jumpSec of [1000, -1000]) {
+    for (const delayTicks of [-20_000, 20_000]) {
+      const fromTicks = 2000 * SEC
+      const [first, second] = [fromTicks, fromTicks + 2 * SEC].map((from, index) => {
+        const shift = index * jumpSec * SEC
+        const video = pictures({ fromTicks: from + shift, frames: 60, framesPerGop: 60 })
+        const audio = sounds(from + shift, 11)
+        const order = (value: PesUnit) => value.dtsTicks - shift
+        return [
+          ...video.map((value) => ({ value, at: order(value) })),
+          ...audio.map((value) => ({ value, at: order(value) + delayTicks })),
+        ]
+      })
+      const units = [...first!, ...second!].toSorted((a, b) => a.at - b.at)
+      const { segments, segmenter } = run([
+        AUDIO_VIDEO,
+        ...units.map(({ value }) => unit(value)),
+        END,
+      ])
+      t.same(durations(segments), [2, 2])
+      t.equal(segmenter.stats.strayAudioUnits, 0)
+      const [old, young] = timesOf(segments, AUDIO.pid)
+      t.equal(old!.length + young!.length, 22, 'none is lost')
+      t.ok(
+        [old!, young!].every((times) => Math.max(...times) - Math.min(...times) < 2 * SEC),
+        'no segment mixes the time lines',
+      )
+    }
+  }
+})
+
+t.test('small steps back and gaps that a segment can span are no discontinuity', async (t) => {
+  const video = pictures({ frames: 240, framesPerGop: 60 })
+    .map((value, index) => (index === 30 ? picture(value.dtsTicks - 0.5 * SEC) : value))
+    .toSpliced(70, 30)
+  const { segments, warnings } = run([program(programOf(VIDEO)), ...video.map(unit), END])
+  t.same(durations(segments), [2, 2, 2, 2])
+  t.same(warnings, [])
+  t.notOk(segments.some(({ discontinuity }) => discontinuity))
+})
+
+t.test('a key frame that steps back a little leaves no segment that cannot end', async (t) => {
+  const video = pictures({ frames: 61, framesPerGop: 60 })
+  const at = (sec: number, key = false) => unit(picture(CLIP_START_TICKS + sec * SEC, { key }))
+  const { segments } = run([
+    program(programOf(VIDEO)),
+    ...video.map(unit),
+    ...[at(4.2), at(3.9, true), at(6.5), at(6.55)],
+    END,
+  ])
+  t.same(durations(segments), [2, 1.9, 2.49, 0.083])
+  t.equal(timesOf(segments, VIDEO.pid).flat().length, 65)
+})
+
+t.test('a change of layout is a discontinuity; a change of parameters alone is none', async (t) => {
+  const first = pictures({ frames: 90, framesPerGop: 60 })
+  const rest = pictures({ fromTicks: CLIP_START_TICKS + 3 * SEC, frames: 120, framesPerGop: 60 })
+  const wider = { ...VIDEO, parameters: { codecString: 'avc1.640028', width: 1920, height: 1080 } }
+  const changed = (layoutChanged: boolean) =>
+    run([
+      program(programOf({ ...VIDEO, parameters: { codecString: 'avc1.42c00d' } })),
+      ...first.map(unit),
+      program(programOf(wider), layoutChanged),
+      ...rest.map(unit),
+      END,
+    ]).segments
+  t.same(
+    changed(true).map(({ discontinuity, durationSec, tracks }) => [
+      discontinuity,
+      Math.round(durationSec),
+      tracks[0]?.parameters?.codecString,
+    ]),
+    [
+      [false, 2, 'avc1.42c00d'],
+      [false, 1, 'avc1.42c00d'],
+      [true, 2, 'avc1.640028'],
+      [false, 2, 'avc1.640028'],
+    ],
+  )
+  t.notOk(changed(false).some(({ discontinuity }) => discontinuity))
+})
+
+t.test('an encoder that comes back continues the epoch after a discontinuity', async (t) => {
+  const before = pictures({ frames: 75, framesPerGop: 60 })
+  const after = pictures({ fromTicks: 5 * SEC, frames: 250, framesPerGop: 250 })
+  const { segments, segmenter } = run([
+    AUDIO_VIDEO,
+    ...interleave({ units: before }, { units: sounds(CLIP_START_TICKS + 9000, 14) }).map(unit),
+    { type: 'discontinuity' },
+    AUDIO_VIDEO,
+    ...after.map(unit),
+    END,
+  ])
+  t.same(durations(segments), [2, 0.5, 2, 2, 2, 2.333])
+  t.same(
+    segments.map(({ discontinuity }) => discontinuity),
+    [false, false, true, false, false, false],
+  )
+  t.same(
+    segments.map(({ mediaSequence }) => mediaSequence),
+    [0, 1, 2, 3, 4, 5],
+  )
+  t.ok(
+    segments.every(({ targetDurationSec }) => targetDurationSec === 2),
+    'TARGETDURATION stands',
+  )
+  t.equal(timesOf(segments.slice(0, 2), AUDIO.pid).flat().length, 14, 'nothing buffered is lost')
+  t.equal(segmenter.stats.discontinuities, 1)
+  t.same(run([AUDIO_VIDEO, { type: 'discontinuity' }, ...before.map(unit), END]).segments[0], {
+    ...run([AUDIO_VIDEO, ...before.map(unit), END]).segments[0],
+  })
+})
+
+t.test(
+  'PROGRAM-DATE-TIME is anchored at each seam, runs on by durations and never overlaps',
+  async (t) => {
+    const clip = (fromTicks: number) =>
+      pictures({ fromTicks, frames: 120, framesPerGop: 60 }).map(unit)
+    const { segments } = run([
+      program(programOf(VIDEO)),
+      ...clip(CLIP_START_TICKS),
+      { type: 'wall', wallMs: WALL_MS + 30_000 },
+      { type: 'discontinuity' },
+      ...clip(CLIP_START_TICKS),
+      { type: 'wall', wallMs: WALL_MS - 3_600_000 },
+      { type: 'discontinuity' },
+      ...clip(CLIP_START_TICKS),
+      END,
+    ])
+    t.same(
+      segments.map(({ programDateTimeMs }) => programDateTimeMs - WALL_MS),
+      [0, 2000, 30_000, 32_000, 34_000, 36_000],
+    )
+  },
+)
+
+t.test('timestamps pass the wrap of 33 bits without a seam', async (t) => {
+  const fromTicks = 2 ** 33 - 3 * SEC
+  const video = pictures({ fromTicks, frames: 240, framesPerGop: 60 })
+  const { segments } = run([program(programOf(VIDEO)), ...video.map(unit), END])
+  t.same(durations(segments), [2, 2, 2, 2])
+  t.notOk(segments.some(({ discontinuity }) => discontinuity))
+  t.same(
+    timesOf(segments, VIDEO.pid).flat(),
+    ptsOf(video).map((ticks) => ticks % 2 ** 33),
+  )
+})
+
+t.test(
+  'a segment with leading pictures is independent only if they need nothing earlier',
+  async (t) => {
+    // The second key frame comes in time, or so early that it is cut at only when the third is too late.
+    for (const [frames, options] of [
+      [60, {}],
+      [45, { maxSegmentSec: 2 }],
+    ] as const) {
+      const from = CLIP_START_TICKS + frames * 3000
+      const closed = pictures({ frames, framesPerGop: frames, reorderFrames: 1 })
+      const rest = pictures({ fromTicks: from, frames: 60, framesPerGop: 60, reorderFrames: 1 })
+      const key = picture(from, { key: true, reorderTicks: 3 * 3000 })
+      const leading = { ...rest[1]!, ptsTicks: from + 2 * 3000 }
+      for (const decodableLeading of [false, true]) {
+        const units = [...closed, key, { ...leading, decodableLeading }, ...rest.slice(2)]
+        const { segments } = run([program(programOf(VIDEO)), ...units.map(unit), END], options)
+        t.same(
+          segments.map(({ independent }) => independent),
+          [true, decodableLeading],
+        )
+      }
+    }
+  },
+)
+
+t.test('two fields in two PES packets are one frame', async (t) => {
+  const fields = pictures({ frames: 240, framesPerGop: 120, frameTicks: 1500 }).map(
+    (value, index) => ({ ...value, startsFrame: index % 2 === 0 }),
+  )
+  const { segments } = run([program(programOf(VIDEO)), ...fields.map(unit), END])
+  t.same(
+    segments.map(({ videoFrames, durationSec }) => [videoFrames, durationSec]),
+    [
+      [60, 2],
+      [60, 2],
+    ],
+  )
+  t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(fields))
+})
+
+t.test('a segment never holds more bytes than allowed', async (t) => {
+  const clip = videoClip({ frames: 300, framesPerGop: 60, pictureBytes: 10_000 })
+  const { segments, warnings } = run([...clip, END], { maxSegmentBytes: 200_000 })
+  t.ok(segments.every(({ bytes }) => bytes.length <= 200_000))
+  t.equal(
+    segments.reduce((sum, { videoFrames }) => sum + videoFrames, 0),
+    300,
+  )
+  t.same(warnings, ['SEGMENT_TOO_LARGE'])
+  const huge = [
+    ...clip.slice(0, 31),
+    unit(picture(CLIP_START_TICKS + 90_000, { sizeBytes: 300_000 })),
+  ]
+  const { segmenter } = run([...huge, END], { maxSegmentBytes: 200_000 })
+  t.equal(segmenter.stats.oversizeUnits, 1)
+})
+
+t.test('what it keeps is at most a quarter larger than the segment', async (t) => {
+  const sizes = [8000, 300, 4000, 4100, 3900, 60]
+  const video = sizes.flatMap((pictureBytes, index) =>
+    pictures({
+      fromTicks: CLIP_START_TICKS + index * 2 * SEC,
+      frames: 60,
+      framesPerGop: 60,
+      pictureBytes,
+    }),
+  )
+  const { segments } = run([program(programOf(VIDEO)), ...video.map(unit), END])
+  t.equal(segments.length, sizes.length)
+  for (const { bytes } of segments) t.ok(bytes.buffer.byteLength <= bytes.length * 1.25)
+})
+
+const EAC3: Track = { ...AUDIO, pid: 258, streamType: 0x87, codec: 'eac3' }
+const DATA: Track = {
+  ...{ pid: 262, streamType: 0x06, kind: 'data', codec: 'unknown' },
+  descriptors: Buffer.from('\x05\x04KLVA'),
+}
+const ID3: Track = {
+  ...{ pid: 263, streamType: 0x15, kind: 'data', codec: 'unknown' },
+  descriptors: Buffer.from('\x26\x0d\xff\xffID3 \xffID3 \x00\x0f', 'latin1'),
+}
+const SPLICES: Track = { ...DATA, pid: 261, streamType: 0x86 }
+
+t.test('the main rendition is the first video, the default audio and ID3', async (t) => {
+  const others = [EAC3, { ...AUDIO, pid: 259 }, { ...VIDEO, pid: 260 }, SPLICES, DATA, ID3]
+  const segmenter = new Segmenter({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10 })
+  const [warning] = segmenter.push(
+    program(programOf(EAC3, VIDEO, AUDIO, ...others.slice(1))),
+    WALL_MS,
+  )
+  t.match(warning, {
+    type: 'warning',
+    code: 'TRACKS_LEFT_OUT',
+    message:
+      /^not carried: PID 258 \(eac3, stream type 0x87\), PID 262 \(data, stream type 0x06\); .*HLS_TRACKS=all/,
+  })
+  for (const value of pictures({ frames: 30, framesPerGop: 30 })) {
+    segmenter.push(unit(value), WALL_MS)
+    for (const track of others) segmenter.push(unit(moved(value, track)), WALL_MS)
+  }
+  const [output] = segmenter.end(WALL_MS)
+  const segment = output?.type === 'segment' ? output.segment : undefined
+  t.same(segment?.tracks, [VIDEO, AUDIO, ID3])
+  const packets = readPackets(segment!.bytes)
+  t.same(new Set(packets.map(({ pid }) => pid)), new Set([0, 0x1000, VIDEO.pid, ID3.pid]))
+  t.same(continuityFaults(packets), [])
+  t.equal(readPmt(packets[1]!).pcrPid, 0x1fff, 'the clock was on a track left out')
+})
+
+t.test('HLS_TRACKS=all carries whatever comes in PES packets', async (t) => {
+  const tracks = [VIDEO, EAC3, SPLICES, DATA, ID3]
+  const steps = pictures({ frames: 60, framesPerGop: 60 }).flatMap((value) =>
+    tracks.map((track) => unit(moved(value, track))),
+  )
+  const all = run([program(programOf(...tracks)), ...steps, END], { tracks: 'all' })
+  t.same(all.warnings, [])
+  t.same(all.segments[0]!.tracks, [VIDEO, EAC3, DATA, ID3])
+  const packets = readPackets(all.segments[0]!.bytes)
+  for (const { pid } of [VIDEO, EAC3, DATA, ID3]) {
+    t.equal(readPtsTicks(packets, pid).length, 60, `PID ${pid}`)
+  }
+  const many = Array.from({ length: 40 }, (_, index) => ({ ...DATA, pid: 300 + index }))
+  const { segments, warnings } = run(
+    [program(programOf(VIDEO, ...many)), ...steps.slice(0, 1), END],
+    { tracks: 'all' },
+  )
+  t.same(warnings, ['TRACKS_LEFT_OUT'], 'a PMT has one packet')
+  t.equal(readPmt(readPackets(segments[0]!.bytes)[1]!).streams.length, 32)
+})
+
+t.test('packets that carry only a clock are kept', async (t) => {
+  const clockPid = 0x1000
+  const value = { ...programOf(VIDEO), pcrPid: clockPid }
+  const clock = (ticks: number, pid = clockPid): DemuxerOutput => ({
+    type: 'packets',
+    pid,
+    chunks: [tsPacket({ pid, counter: ticks & 15, adaptation: Buffer.alloc(6) })],
+  })
+  const { segments } = run([
+    program(value),
+    clock(0),
+    ...pictures({ frames: 60, framesPerGop: 60 }).flatMap((picture) => [
+      unit(picture),
+      clock(picture.dtsTicks),
+      clock(picture.dtsTicks, 300),
+    ]),
+    END,
+  ])
+  const packets = readPackets(segments[0]!.bytes)
+  t.equal(packets.filter(({ pid }) => pid === clockPid).length, 60)
+  t.equal(packets.filter(({ pid }) => pid === 300).length, 0)
+  t.same(continuityFaults(packets), [])
+  t.equal(packets[1]!.pid, clockPid + 1, 'the PMT moves out of the way of a PID of the source')
+  t.equal(readPmt(packets[1]!).pcrPid, clockPid)
+})
+
+t.test('refuses settings that contradict each other', async (t) => {
+  for (const [segmentSec, maxSegmentSec] of [
+    [0, 10],
+    [4, 3],
+    [2, 2.5],
+    [Number.NaN, 10],
+  ] as const) {
+    t.throws(() => new Segmenter({ epoch: 'e', segmentSec, maxSegmentSec }), RangeError)
+  }
+})
+
+t.test('a silence of the sound does not end its track', async (t) => {
+  const video = pictures({ frames: 900, framesPerGop: 60 })
+  const audio = [...sounds(CLIP_START_TICKS, 5), ...sounds(CLIP_START_TICKS + 14 * SEC, 80)]
+  const { segments } = run([
+    AUDIO_VIDEO,
+    ...interleave({ units: video }, { units: audio, delayTicks: SOUND_TICKS }).map(unit),
+    END,
+  ])
+  t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio))
+})

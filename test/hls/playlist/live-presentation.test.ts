@@ -1,0 +1,275 @@
+import t, { type Test } from 'tap'
+import { LivePresentation } from '../../../src/hls/playlist/live-presentation.ts'
+import { segmentUri, type RenditionName } from '../../../src/hls/rendition/rendition.ts'
+import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
+import type { Segment } from '../../../src/hls/store/segment.ts'
+import type { Track } from '../../../src/mpegts/track.ts'
+import { parseM3u8 } from '../../support/m3u8.ts'
+import { PlaylistRules } from '../../support/playlist-rules.ts'
+import { AUDIO, VIDEO } from '../source.ts'
+
+const WALL_MS = Date.UTC(2026, 0, 1)
+
+const ENGLISH: Track = { ...AUDIO, language: 'eng' }
+const FRENCH: Track = { ...AUDIO, language: 'fre' }
+const DOLBY: Track = {
+  ...{ ...AUDIO, streamType: 0x81, codec: 'ac3', language: 'eng' },
+  parameters: { codecString: 'ac-3', sampleRate: 48000, channels: 6 },
+}
+
+/** Segments of 2 s and 100,000 bit/s, one after the other, unless told. */
+function segment(mediaSequence: number, changes: Partial<Segment> = {}): Segment {
+  const { rendition = 'main' } = changes
+  return {
+    epoch: 'e',
+    mediaSequence,
+    rendition,
+    uri: segmentUri('e', rendition, mediaSequence),
+    bytes: Buffer.alloc(25_000),
+    durationSec: 2,
+    startTicks: mediaSequence * 180_000,
+    endTicks: (mediaSequence + 1) * 180_000,
+    targetDurationSec: 2,
+    programDateTimeMs: WALL_MS + mediaSequence * 2000,
+    discontinuity: false,
+    discontinuitySequence: 0,
+    independent: true,
+    tracks: [VIDEO, ENGLISH],
+    videoFrames: 60,
+    ...changes,
+  }
+}
+
+function setUp(t: Test, { maxBytes = 1e9, playlistSegments = 4 } = {}) {
+  const cache = new SegmentCache({ maxBytes })
+  const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments })
+  const multivariant = () => {
+    const text = presentation.multivariant()!.bytes.toString()
+    t.same(parseM3u8(text).complaints, [])
+    return text
+  }
+  const append = (value: Segment) => presentation.append(value, value.mediaSequence * 2000)
+  return { cache, presentation, multivariant, append }
+}
+
+/** A presentation of one segment of each of these. */
+function present(t: Test, tracks: Partial<Record<RenditionName, readonly Track[]>>) {
+  const { presentation, multivariant, append } = setUp(t)
+  const names = Object.keys(tracks) as RenditionName[]
+  presentation.offer(names)
+  for (const rendition of names) append(segment(0, { rendition, tracks: tracks[rendition]! }))
+  return multivariant()
+}
+
+const linesOf = (text: string, tag: string) => text.split('\n').filter((line) => line.includes(tag))
+
+t.test('one rendition: CODECS, RESOLUTION, FRAME-RATE, BANDWIDTH by measure', async (t) => {
+  const { presentation, append, multivariant } = setUp(t)
+  t.equal(presentation.multivariant(), undefined, 'none before the first segment')
+  append(segment(0, { bytes: Buffer.alloc(188 * 1000), durationSec: 2 }))
+  append(segment(1, { bytes: Buffer.alloc(188 * 3000), durationSec: 2 }))
+  append(segment(2, { bytes: Buffer.alloc(188 * 1500), durationSec: 0.5 }))
+  t.equal(
+    multivariant(),
+    [
+      '#EXTM3U',
+      '#EXT-X-INDEPENDENT-SEGMENTS',
+      // Of runs that last 1 to 3 s, the last two segments together are the fastest.
+      `#EXT-X-STREAM-INF:BANDWIDTH=${Math.ceil((188 * 4500 * 8) / 2.5)},AVERAGE-BANDWIDTH=${Math.ceil((188 * 5500 * 8) / 4.5)},CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180,FRAME-RATE=30.000,CLOSED-CAPTIONS=NONE`,
+      'playlist.m3u8',
+      '',
+    ].join('\n'),
+  )
+  t.equal(presentation.multivariant(), presentation.multivariant(), 'rendered once a change')
+  t.equal(presentation.targetDurationSec, 2)
+})
+
+t.test('the frame rate is counted where the bitstream does not tell it', async (t) => {
+  const silent = { ...VIDEO, parameters: { codecString: 'avc1.42c00d', width: 320, height: 180 } }
+  const { append, multivariant } = setUp(t)
+  const frameRate = () => /FRAME-RATE=([\d.]+)/.exec(multivariant())?.[1]
+  append(segment(0, { tracks: [silent], durationSec: 2.002 }))
+  t.equal(frameRate(), '29.970')
+  const later = { discontinuity: true, programDateTimeMs: WALL_MS + 60_000 }
+  append(segment(1, { ...later, tracks: [silent], videoFrames: 50 }))
+  t.equal(frameRate(), '25.000')
+  later.programDateTimeMs += 60_000
+  append(segment(2, { ...later, tracks: [AUDIO], videoFrames: 0 }))
+  t.equal(frameRate(), undefined)
+  t.match(multivariant(), /CODECS="mp4a.40.2",CLOSED/)
+})
+
+t.test('captions are declared where the pictures hold some (RFC 8216bis 4.4.6.2)', async (t) => {
+  const { codecString } = VIDEO.parameters!
+  const captioned = { ...VIDEO, parameters: { codecString, closedCaptions: true } }
+  const text = present(t, { main: [VIDEO, AUDIO], 'video-2': [captioned, AUDIO] })
+  t.match(text, /#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID="cc",NAME="CC1",.*INSTREAM-ID="CC1"\n/)
+  t.equal(linesOf(text, 'CLOSED-CAPTIONS="cc"').length, 2, 'all variants say it, or none')
+})
+
+t.test('variants and alternative sound (RFC 8216bis 4.4.6)', async (t) => {
+  const small = { ...VIDEO, parameters: { codecString: 'avc1.42c00b', width: 160, height: 90 } }
+  const text = present(t, {
+    main: [VIDEO, ENGLISH],
+    'video-2': [small, ENGLISH],
+    'audio-2': [FRENCH],
+  })
+  t.equal(
+    text,
+    [
+      '#EXTM3U',
+      '#EXT-X-INDEPENDENT-SEGMENTS',
+      '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="English",LANGUAGE="en",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2"',
+      '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="French",LANGUAGE="fr",DEFAULT=NO,AUTOSELECT=YES,CHANNELS="2",URI="audio-2.m3u8"',
+      '#EXT-X-STREAM-INF:BANDWIDTH=200000,AVERAGE-BANDWIDTH=200000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180,FRAME-RATE=30.000,AUDIO="audio",CLOSED-CAPTIONS=NONE',
+      'playlist.m3u8',
+      '#EXT-X-STREAM-INF:BANDWIDTH=200000,AVERAGE-BANDWIDTH=200000,CODECS="avc1.42c00b,mp4a.40.2",RESOLUTION=160x90,FRAME-RATE=30.000,AUDIO="audio",CLOSED-CAPTIONS=NONE',
+      'video-2.m3u8',
+      '',
+    ].join('\n'),
+  )
+})
+
+t.test('a codec that players may lack makes a group and variants of its own', async (t) => {
+  const text = present(t, {
+    main: [VIDEO, FRENCH],
+    'audio-2': [ENGLISH],
+    'audio-3': [DOLBY],
+    'audio-4': [{ ...DOLBY, language: 'fra' }],
+  })
+  t.same(
+    linesOf(text, 'TYPE=AUDIO').map((line) => line.replace(/.*GROUP-ID/, '')),
+    [
+      '="audio",NAME="French",LANGUAGE="fr",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2"',
+      '="audio",NAME="English",LANGUAGE="en",DEFAULT=NO,AUTOSELECT=YES,CHANNELS="2",URI="audio-2.m3u8"',
+      '="audio-ac3",NAME="English",LANGUAGE="en",DEFAULT=NO,AUTOSELECT=YES,CHANNELS="6",URI="audio-3.m3u8"',
+      '="audio-ac3",NAME="French",LANGUAGE="fr",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="6",URI="audio-4.m3u8"',
+    ],
+  )
+  t.same(
+    linesOf(text, 'STREAM-INF').map((line) => /CODECS="(.*?)".*AUDIO="(.*?)"/.exec(line)?.slice(1)),
+    [
+      ['avc1.42c00d,mp4a.40.2', 'audio'],
+      ['avc1.42c00d,mp4a.40.2,ac-3', 'audio-ac3'],
+    ],
+  )
+})
+
+t.test('names are unique in their group, and say the language in English', async (t) => {
+  const commentary = Buffer.from('0a04656e6703', 'hex')
+  const named = (language?: string): readonly Track[] => [
+    { ...AUDIO, ...(language !== undefined && { language }) },
+  ]
+  const text = present(t, {
+    main: [VIDEO, AUDIO],
+    'audio-2': named('ger'),
+    'audio-3': named('deu'),
+    'audio-4': named('und'),
+    'audio-5': named('qaa'),
+    'audio-6': [{ ...ENGLISH, descriptors: commentary }],
+    'audio-7': named('x"y'),
+  })
+  t.same(
+    linesOf(text, 'TYPE=AUDIO').map((line) =>
+      /NAME="(.*?)"(?:,LANGUAGE="(.*?)")?,/.exec(line)!.slice(1),
+    ),
+    [
+      ['Audio 1', undefined],
+      ['German', 'de'],
+      ['German 3', 'de'],
+      ['Audio 4', undefined],
+      ['Audio 5', 'qaa'],
+      ['English', 'en'],
+      ['Audio 7', undefined],
+    ],
+  )
+  t.same(linesOf(text, 'CHARACTERISTICS="public.accessibility.describes-video"').length, 1)
+})
+
+t.test(
+  'there is no multivariant playlist until all can be played, since players read it once',
+  async (t) => {
+    const { presentation, append, multivariant } = setUp(t)
+    presentation.offer(['main', 'video-2', 'audio-2'])
+    append(segment(0))
+    append(segment(0, { rendition: 'video-2' }))
+    t.notOk(presentation.complete)
+    t.equal(presentation.multivariant(), undefined)
+    append(segment(0, { rendition: 'audio-2', bytes: Buffer.alloc(0), tracks: [] }))
+    t.ok(presentation.complete)
+    t.notMatch(multivariant(), 'audio-2', 'one that had no media yet is not offered')
+    append(segment(1, { rendition: 'audio-2', tracks: [FRENCH] }))
+    t.match(multivariant(), 'audio-2')
+    presentation.offer(['main', 'audio-2', 'audio-3'])
+    t.notMatch(multivariant(), 'video-2', 'what is offered no more')
+    t.ok(presentation.media('video-2.m3u8'), 'but whoever has it goes on')
+    t.notMatch(multivariant(), 'audio-3', 'later ones are offered as they come')
+  },
+)
+
+t.test('INDEPENDENT-SEGMENTS holds for all playlists, or is not there', async (t) => {
+  const { presentation, append, multivariant } = setUp(t)
+  presentation.offer(['main', 'video-2'])
+  append(segment(0))
+  append(segment(0, { rendition: 'video-2', independent: false }))
+  t.notMatch(multivariant(), 'INDEPENDENT')
+})
+
+t.test(
+  'a rendition that begins later, under pressure, with gaps and seams: all in step',
+  async (t) => {
+    const segmentBytes = 25_000
+    const { presentation, append, cache } = setUp(t, {
+      playlistSegments: 8,
+      maxBytes: 2 * 13 * segmentBytes,
+    })
+    const rules = new Map([
+      ['playlist.m3u8', new PlaylistRules()],
+      ['audio-2.m3u8', new PlaylistRules()],
+    ])
+    const listed = (uri: string) => {
+      const text = presentation.media(uri)?.bytes.toString()
+      if (text === undefined) return undefined
+      const { manifest, complaints } = parseM3u8(text)
+      t.same([...rules.get(uri)!.check(text), ...complaints], [], uri)
+      let seams = manifest.discontinuitySequence!
+      return manifest.segments!.map((segment, index) => {
+        if (segment.discontinuity === true) seams++
+        const isGap = new RegExp(`#EXT-X-GAP\\n.*\\n.*\\n${segment.uri}\\n`).test(text)
+        t.equal(presentation.segment(segment.uri) === undefined, isGap, segment.uri)
+        return [manifest.mediaSequence! + index, segment.duration, segment.programDateTime, seams]
+      })
+    }
+    let seams = 0
+    let refusedAtFirst = 0
+    for (let msn = 0; msn < 40; msn++) {
+      const discontinuity = msn % 7 === 3
+      if (discontinuity) seams++
+      const seam = { discontinuity, discontinuitySequence: seams }
+      append(segment(msn, seam))
+      listed('playlist.m3u8')
+      if (msn < 5) continue
+      const isGap = msn % 5 === 0
+      append(
+        segment(msn, {
+          ...{ ...seam, rendition: 'audio-2', tracks: [FRENCH] },
+          ...(isGap && { bytes: Buffer.alloc(0) }),
+        }),
+      )
+      const [audio, main] = [listed('audio-2.m3u8')!, listed('playlist.m3u8')!]
+      t.same(audio, main.slice(main.length - audio.length))
+      if (msn > 20) t.equal(audio.length, main.length, 'windows shrink together')
+      // What was listed before the windows shrank is owed for longer.
+      else refusedAtFirst = cache.stats.refused
+      t.ok(cache.stats.bytes <= cache.stats.maxBytes)
+    }
+    t.equal(cache.stats.refused, refusedAtFirst, 'there is room for all in the long run')
+    const window = listed('playlist.m3u8')!.length
+    t.ok(window >= 3 && window < 8, `${window} segments of 8`)
+    presentation.end()
+    t.match(presentation.media('audio-2.m3u8')!.bytes.toString(), /ENDLIST\n$/)
+    presentation.discard()
+    t.equal(cache.stats.segments, 0)
+    t.equal(presentation.media('audio-2.m3u8'), undefined)
+  },
+)

@@ -1,0 +1,152 @@
+/** LATM that leaves as ADTS, judged by ffmpeg. */
+import { execFile } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { ContinuityCounters } from '../../../src/mpegts/mux/continuity-counters.ts'
+import { Demuxer } from '../../../src/mpegts/demux/demuxer.ts'
+import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer-output.ts'
+import { readDecoded } from '../../support/media.ts'
+import { requireTool } from '../../support/tools.ts'
+import { frame, loas, type MuxFields } from '../../codec/latm-builder.ts'
+import { demux, payloadOf, programsOf, unitsOf } from '../demux.ts'
+import { pesPacket, TsBuilder } from '../ts-builder.ts'
+
+const run = promisify(execFile)
+
+const LATM = { pid: 0x100, streamType: 0x11 }
+const ADTS = { pid: 0x100, streamType: 0x0f }
+
+const ENCODINGS = [
+  ['48 kHz stereo', ['-ac', '2', '-b:a', '128k'], 2],
+  ['44.1 kHz, six channels', ['-ar', '44100', '-ac', '6'], 6],
+  ['one frame a PES, mono', ['-ac', '1', '-pes_payload_size', '0'], 1],
+  ['a configuration in every frame', ['-ac', '2', '-smc-interval', '1'], 2],
+] as const
+
+for (const [title, settings, channels] of ENCODINGS) {
+  t.test(`${title}: ffmpeg hears the same from ADTS as from LATM`, async (t) => {
+    if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
+    const folder = t.testdir()
+    const [source, result] = [join(folder, 'latm.mpegts'), join(folder, 'adts.mpegts')]
+    const tone = ['-f', 'lavfi', '-i', 'sine=f=440:r=48000', '-t', '3', '-c:a', 'aac']
+    const muxing = ['-mpegts_flags', 'latm', '-f', 'mpegts']
+    await run('ffmpeg', ['-v', 'error', ...tone, ...settings, ...muxing, source])
+    const outputs = demux(await readFile(source))
+    const units = unitsOf(outputs)
+    const changes = outputs.filter((output) => output.type === 'program' && output.layoutChanged)
+    t.strictSame(changes, [])
+    t.match(programsOf(outputs).at(-1)!.tracks, [
+      { codec: 'aac', streamType: 0x0f, parameters: { codecString: 'mp4a.40.2', channels } },
+    ])
+    const psi = new TsBuilder().program([ADTS]).bytes
+    const bytes = Buffer.concat([psi, ...units.flatMap(({ chunks }) => chunks)])
+    new ContinuityCounters().renumber(bytes, 0, bytes.length)
+    await writeFile(result, bytes)
+    const [expected, found] = [await readDecoded(source), await readDecoded(result)]
+    t.ok(expected.audio.length > 100)
+    t.strictSame(found, expected)
+    t.strictSame(await probeTimes(result), await probeTimes(source))
+  })
+}
+
+async function probeTimes(file: string): Promise<string> {
+  const entries = ['-show_entries', 'packet=pts,duration', '-of', 'csv']
+  return (await run('ffprobe', ['-v', 'error', ...entries, file])).stdout
+}
+
+/** A PES of these LOAS frames each, then what the demuxer makes of them. */
+function convert(...units: Buffer[][]) {
+  const ts = new TsBuilder().program([LATM])
+  for (const [index, frames] of units.entries()) {
+    ts.unit(LATM.pid, soundPes(frames, 3000 * (index + 1)))
+  }
+  const demuxer = new Demuxer()
+  const outputs = demux(ts.bytes, undefined, demuxer)
+  return { outputs, units: unitsOf(outputs), stats: demuxer.stats }
+}
+
+function soundPes(frames: readonly Buffer[], ptsTicks: number): Buffer {
+  return pesPacket(Buffer.concat(frames), { ptsTicks, streamId: 0xc0 })
+}
+
+const codecsOf = (outputs: readonly DemuxerOutput[]) =>
+  outputs.flatMap((output) =>
+    output.type === 'unit'
+      ? [output.unit.track.codec + (output.unit.damaged ? ' damaged' : '')]
+      : output.type === 'program' && output.layoutChanged
+        ? ['changed']
+        : [],
+  )
+
+t.test('what is heard before the first configuration is dropped and counted', async (t) => {
+  const { units, stats } = convert(
+    [loas(undefined, frame(1, 9))],
+    [loas({}, frame(2, 9))],
+    [loas(undefined, frame(3, 9))],
+  )
+  t.strictSame(
+    units.map(({ ptsTicks }) => ptsTicks),
+    [6000, 9000],
+  )
+  t.match(stats, { unconfiguredUnits: 1, units: 2 })
+})
+
+t.test('what ADTS cannot carry stays LATM, with a discontinuity', async (t) => {
+  const cases: [string, Buffer[]][] = [
+    ['two programs', [loas({ programs: 2 }, frame(1, 9))]],
+    ['a frame that goes on in the next PES', [loas({}, frame(1, 90)).subarray(0, 50)]],
+  ]
+  for (const [title, sent] of cases) {
+    const { outputs, units } = convert(sent, sent)
+    t.strictSame(codecsOf(outputs), ['changed', 'aac-latm', 'aac-latm'], title)
+    t.strictSame(units.map(payloadOf), [Buffer.concat(sent), Buffer.concat(sent)])
+    t.match(units[0]!.track, { streamType: 0x11, descriptors: Buffer.alloc(0) })
+  }
+})
+
+t.test('a unit that cannot be followed among others is a damaged one', async (t) => {
+  const good = [loas({}, frame(1, 90))]
+  const { outputs } = convert(good, [good[0]!.subarray(0, 50)], good)
+  t.strictSame(codecsOf(outputs), ['aac', 'aac damaged', 'aac'])
+})
+
+t.test('a configuration that ADTS cannot carry ends it', async (t) => {
+  const other: MuxFields = { layers: 2 }
+  const { outputs } = convert([loas({}, frame(1, 9))], [loas(other, frame(2, 9))])
+  t.strictSame(codecsOf(outputs), ['aac', 'changed', 'aac-latm'])
+})
+
+t.test('a program map that comes again with another language goes on', async (t) => {
+  const french = { ...LATM, descriptors: Buffer.from([0x0a, 4, 0x66, 0x72, 0x61, 0]) }
+  const ts = new TsBuilder()
+    .program([LATM])
+    .unit(LATM.pid, soundPes([loas({}, frame(1, 9))], 3000))
+    .program([french])
+    .unit(LATM.pid, soundPes([loas(undefined, frame(2, 9))], 6000))
+  const outputs = demux(ts.bytes)
+  t.strictSame(codecsOf(outputs), ['aac', 'aac'])
+  t.match(unitsOf(outputs)[1]!.track, { language: 'fra', streamType: 0x0f, codec: 'aac' })
+})
+
+t.test('PCR and flags of the first packet stay, whatever the length (2.4.3.5)', async (t) => {
+  const pcr = Buffer.from('0123456789ab', 'hex')
+  for (const length of [1, 140, 141, 147, 148, 149, 150, 160, 170, 171, 400, 2000]) {
+    const pes = soundPes([loas({ version: 1 }, frame(0x5a, length))], 3000)
+    const ts = new TsBuilder().program([LATM], { pcrPid: LATM.pid })
+    const [head, tail] = [pes.subarray(0, 176), pes.subarray(176)]
+    const clock = { adaptation: pcr, adaptationFlags: 0x50 }
+    ts.packet({ pid: LATM.pid, payload: head, unitStart: true, ...clock })
+    for (let at = 0; at < tail.length; at += 184) {
+      ts.packet({ pid: LATM.pid, payload: tail.subarray(at, at + 184) })
+    }
+    const [unit] = unitsOf(demux(ts.bytes))
+    const [made] = unit!.chunks
+    t.equal(made![5], 0x50)
+    t.strictSame(made!.subarray(6, 12), pcr)
+    t.strictSame(payloadOf(unit!).subarray(7), frame(0x5a, length))
+    const headerAt = 5 + made![4]!
+    t.equal(made!.readUInt16BE(headerAt + 4), 3 + 5 + 7 + length, 'PES_packet_length')
+  }
+})
