@@ -7,7 +7,8 @@ export { createServer, type CloseOptions, type Server, type ServerOptions } from
 export { MillraceError, RejectCode, type ErrorCode } from './errors.ts'
 export type { StartedStream, StartRequest } from './http/types.ts'
 export type { Segment } from './hls/store/segment.ts'
-export type { LiveStream, StreamEvents, StreamFile } from './stream/live-stream.ts'
+export type { LiveStream, StreamEvents } from './stream/live-stream.ts'
+export type { StreamFile } from './stream/stream-file.ts'
 export type {
   PublisherReport,
   StreamReport,

@@ -9,7 +9,12 @@ export {
   type RenderedPlaylist,
 } from './playlist/live-playlist.ts'
 export { LivePresentation } from './playlist/live-presentation.ts'
-export { Packager, type PackagerOutput, type PackagerStats } from './cut/packager.ts'
+export {
+  Packager,
+  type PackagerOptions,
+  type PackagerOutput,
+  type PackagerStats,
+} from './packager.ts'
 export { formatMediaPlaylist, formatMultivariantPlaylist } from './playlist/playlist-format.ts'
 export type {
   DateRange,
@@ -26,9 +31,3 @@ export {
   type ShortageCounters,
 } from './store/segment-cache.ts'
 export type { Segment } from './store/segment.ts'
-export {
-  Segmenter,
-  type SegmenterOptions,
-  type SegmenterOutput,
-  type SegmenterStats,
-} from './cut/segmenter.ts'

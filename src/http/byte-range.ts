@@ -26,3 +26,15 @@ export function parseByteRange(
   if (last < first) return undefined
   return first < sizeBytes ? { first, last: Math.min(last, sizeBytes - 1) } : 'unsatisfiable'
 }
+
+/** @returns the bytes of the range: views */
+export function sliceChunks(chunks: readonly Buffer[], { first, last }: ByteRange): Buffer[] {
+  const slices: Buffer[] = []
+  let start = 0
+  for (const chunk of chunks) {
+    const slice = chunk.subarray(Math.max(0, first - start), Math.max(0, last + 1 - start))
+    if (slice.length > 0) slices.push(slice)
+    start += chunk.length
+  }
+  return slices
+}

@@ -10,7 +10,7 @@
  */
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { MillraceError } from '../errors.ts'
-import { parseByteRange } from './byte-range.ts'
+import { parseByteRange, sliceChunks } from './byte-range.ts'
 import { sendRefusal } from './error-handler.ts'
 import type { MediaFile, PlayableStream, PlaybackSource } from './types.ts'
 
@@ -70,7 +70,8 @@ const KINDS = {
 
 /** Answers with the file, with a range of it, or with 304 (RFC 9110 section 13.2.2). */
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: MediaFile): void {
-  const { bytes, kind, version, targetDurationSec } = file
+  const { chunks, kind, version, targetDurationSec } = file
+  const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
   const { contentType, lifetime, caching } = KINDS[kind]
   const etag = `"${version}"`
   const maxAge = `max-age=${Math.floor(targetDurationSec * lifetime)}`
@@ -81,18 +82,18 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: MediaFile)
 
   headers.push('Content-Type', contentType)
   if (kind === 'segment') headers.push('Accept-Ranges', 'bytes')
-  const range = kind === 'segment' ? requestedRange(request, etag, bytes.length) : undefined
+  const range = kind === 'segment' ? requestedRange(request, etag, sizeBytes) : undefined
   if (range === undefined) {
-    headers.push('Content-Length', bytes.length)
-    write(reply, 200, headers, bytes)
+    headers.push('Content-Length', sizeBytes)
+    write(reply, 200, headers, chunks)
   } else if (range === 'unsatisfiable') {
-    reply.header('content-range', `bytes */${bytes.length}`)
+    reply.header('content-range', `bytes */${sizeBytes}`)
     refuse(reply, new MillraceError('RANGE_NOT_SATISFIABLE'))
   } else {
     const { first, last } = range
-    headers.push('Content-Range', `bytes ${first}-${last}/${bytes.length}`)
+    headers.push('Content-Range', `bytes ${first}-${last}/${sizeBytes}`)
     headers.push('Content-Length', last - first + 1)
-    write(reply, 206, headers, bytes.subarray(first, last + 1))
+    write(reply, 206, headers, sliceChunks(chunks, range))
   }
 }
 
@@ -102,10 +103,24 @@ type Headers = (string | number)[]
  * A flat list straight to the socket costs 17 µs of CPU a reply, `reply.send` 20 µs, an object of headers on bare
  * `node:http` 21 µs (400-byte body, 16 connections). Node leaves the body out where the method is HEAD.
  */
-function write(reply: FastifyReply, status: number, headers: Headers, body?: Buffer): void {
+function write(
+  reply: FastifyReply,
+  status: number,
+  headers: Headers,
+  chunks: readonly Buffer[] = [],
+): void {
+  const { raw } = reply
   // The types know lists of strings only; Node takes numbers.
-  reply.raw.writeHead(status, headers as string[])
-  reply.hijack().raw.end(body)
+  raw.writeHead(status, headers as string[])
+  reply.hijack()
+  if (chunks.length <= 1) {
+    raw.end(chunks[0])
+    return
+  }
+  // Corked, head and chunks leave in one system call.
+  raw.cork()
+  for (const chunk of chunks) raw.write(chunk)
+  raw.end()
 }
 
 /** If-None-Match, compared weakly (RFC 9110 section 13.1.2). */

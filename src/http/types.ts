@@ -60,8 +60,8 @@ export interface PlayableStream {
 
 export interface MediaFile {
   readonly kind: 'media-playlist' | 'multivariant-playlist' | 'segment'
-  /** Shared by all readers; not to be changed. */
-  readonly bytes: Buffer
+  /** Its bytes in order. Shared by all readers; not to be changed. */
+  readonly chunks: readonly Buffer[]
   /** Changes whenever the bytes do; a strong ETag without quotes. */
   readonly version: string
   /** Segment target duration of the stream in seconds: the unit of every cache lifetime. */

@@ -4,7 +4,8 @@
  * @module
  */
 export { Demuxer } from './demux/demuxer.ts'
-export type { DemuxerOutput, PesUnit } from './demux/demuxer-output.ts'
+export type { DemuxerOutput } from './demux/demuxer-output.ts'
+export type { PesUnit } from './pes-unit.ts'
 export type { DemuxerStats } from './demux/demuxer-stats.ts'
 export type { Segmentation } from './psi/segmentation-descriptor.ts'
 export type { SpliceCommand, SpliceInfo, SpliceInsert } from './psi/splice-info.ts'

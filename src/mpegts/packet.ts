@@ -69,3 +69,11 @@ export function announcesDiscontinuity(bytes: Buffer, at: number): boolean {
   const hasFlags = (bytes[at + 3]! & HAS_ADAPTATION_FIELD) !== 0 && bytes[at + 4]! > 0
   return hasFlags && (bytes[at + 5]! & DISCONTINUITY_INDICATOR) !== 0
 }
+
+/** @returns `wanted`, or the next PID above it that is not taken */
+export function freePid(wanted: number, taken: Iterable<number>): number {
+  const pids = new Set(taken)
+  let pid = wanted
+  while (pids.has(pid)) pid++
+  return pid
+}

@@ -8,10 +8,11 @@
  *
  * @module
  */
-import type { DemuxerOutput, PesUnit } from '../mpegts/demux/demuxer-output.ts'
+import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
+import type { PesUnit } from '../mpegts/pes-unit.ts'
 import type { DemuxerStats } from '../mpegts/demux/demuxer-stats.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
-import { TICKS_PER_SEC } from '../mpegts/timeline.ts'
+import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 import type { Program } from '../mpegts/track.ts'
 import { CountedSeconds, type Sum } from './counted-seconds.ts'
 import * as say from './ingest-warning.ts'

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { PesUnit } from '../mpegts/demux/demuxer-output.ts'
+import type { PesUnit } from '../mpegts/pes-unit.ts'
 import { JUMP_TICKS } from './track-times.ts'
 
 const INTERVALS_REMEMBERED = 16

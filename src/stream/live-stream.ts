@@ -7,13 +7,12 @@
 import { EventEmitter } from 'node:events'
 import type { Clock } from '../clock.ts'
 import type { TrackPolicy } from '../hls/rendition/carried-tracks.ts'
-import type { RenderedPlaylist } from '../hls/playlist/live-playlist.ts'
 import { LivePresentation } from '../hls/playlist/live-presentation.ts'
-import { Packager, type PackagerOutput } from '../hls/cut/packager.ts'
+import { Packager, type PackagerOutput } from '../hls/packager.ts'
 import type { DateRange } from '../hls/playlist/playlist.ts'
 import type { SegmentCache } from '../hls/store/segment-cache.ts'
 import type { Segment } from '../hls/store/segment.ts'
-import { tooManySplices } from '../hls/cut/source-facts.ts'
+import { describeFact } from '../hls/source-warning.ts'
 import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import type { Track } from '../mpegts/track.ts'
@@ -21,6 +20,7 @@ import { Publication, type Encoder, type LeaveReason } from './publication.ts'
 import { reportTrack, type PlaylistReport, type StreamReport, type Warning } from './report.ts'
 import type { SequenceNumbers } from './sequence-starts.ts'
 import type { StopReason, StreamState } from './state.ts'
+import { createFile, createPlaylistFile, type StreamFile } from './stream-file.ts'
 import { SteadySound } from '../hls/rendition/steady-audio.ts'
 import { MADE_UNIT_US, workOfPackaging } from './work.ts'
 import { WorkBudget } from './work-budget.ts'
@@ -64,16 +64,6 @@ export interface LiveStreamOptions {
   readonly maxBitrateBps?: number
   /** What its media may cost; one of its own unless told. */
   readonly budget?: WorkBudget
-}
-
-/** A file of a stream as playback serves it. */
-export interface StreamFile {
-  readonly kind: 'media-playlist' | 'multivariant-playlist' | 'segment'
-  /** Shared by all readers; not to be changed. */
-  readonly bytes: Buffer
-  /** Changes whenever the bytes do. */
-  readonly version: string
-  readonly targetDurationSec: number
 }
 
 /**
@@ -189,7 +179,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       this.#state = 'STOPPED'
       this.#stoppedAtUs = clock.nowUs()
       this.#dismiss('stopped')
-      this.#take(this.#packager.end(clock.wallMs()))
+      this.#take(this.#packager.end())
       this.#presentation.end()
       this.#liveSinceMs = undefined
       this.#untold.push(() => this.emit('end', { reason }))
@@ -217,14 +207,16 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   file(name: string): StreamFile | undefined {
     if (this.forgotten) return undefined
     const targetDurationSec = this.#presentation.targetDurationSec
-    const playlist = (kind: StreamFile['kind'], rendered: RenderedPlaylist | undefined) =>
-      rendered && { kind, ...rendered, targetDurationSec }
     if (name === 'master.m3u8') {
-      return playlist('multivariant-playlist', this.#presentation.multivariant())
+      const playlist = this.#presentation.multivariant()
+      return playlist && createPlaylistFile('multivariant-playlist', playlist, targetDurationSec)
     }
-    if (name.endsWith('.m3u8')) return playlist('media-playlist', this.#presentation.media(name))
-    const bytes = this.#presentation.segment(name)
-    return bytes && { kind: 'segment', bytes, version: name, targetDurationSec }
+    if (name.endsWith('.m3u8')) {
+      const playlist = this.#presentation.media(name)
+      return playlist && createPlaylistFile('media-playlist', playlist, targetDurationSec)
+    }
+    const chunks = this.#presentation.segment(name)
+    return chunks && createFile({ kind: 'segment', chunks, version: name, targetDurationSec })
   }
 
   report(): StreamReport {
@@ -280,9 +272,9 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       this.#freeSequence = { media: mediaSequence + 1, discontinuity: discontinuitySequence + 1 }
       this.#durationSec += segment.durationSec
     }
-    if (segment.bytes.length > 0) {
+    if (segment.sizeBytes > 0) {
       this.#segments++
-      this.#segmentBytes += segment.bytes.length
+      this.#segmentBytes += segment.sizeBytes
       this.#untold.push(() => this.emit('segment', segment))
     }
     if (this.#state === 'STREAMING' && !this.live && this.#presentation.complete) {
@@ -292,7 +284,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   }
 
   #addDateRange(dateRange: DateRange): void {
-    if (!this.#presentation.addDateRange(dateRange)) this.#warn(tooManySplices())
+    if (!this.#presentation.addDateRange(dateRange))
+      this.#warn(describeFact({ code: 'TOO_MANY_SPLICES' }))
   }
 
   #warn({ code, message }: Warning): void {
@@ -358,7 +351,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     }
     // What is cut from the rest still belongs to the time before the interruption.
     this.#consume(rest)
-    this.#take(this.#packager.discontinuity(clock.wallMs()))
+    this.#take(this.#packager.discontinuity())
     this.#liveSinceMs = undefined
     if (interrupted) this.#untold.push(() => this.emit('interrupted', { reason }))
   }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { TICKS_PER_SEC } from '../mpegts/timeline.ts'
+import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 import { JUMP_TICKS, type TrackTimes } from './track-times.ts'
 
 /** Seconds that are looked at together. */

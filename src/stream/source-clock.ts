@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { TICKS_PER_SEC } from '../mpegts/timeline.ts'
+import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 import { JUMP_TICKS } from './track-times.ts'
 
 const SPAN_US = 10_000_000

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { PesUnit } from '../mpegts/demux/demuxer-output.ts'
-import { TICKS_PER_SEC } from '../mpegts/timeline.ts'
+import type { PesUnit } from '../mpegts/pes-unit.ts'
+import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 
 /** A longer step, or one as far back, is another time line, and nothing of this one. */
 export const JUMP_TICKS = 10 * TICKS_PER_SEC

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { PackagerOutput } from '../hls/cut/packager.ts'
+import type { PackagerOutput } from '../hls/packager.ts'
 import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
 import type { DemuxerStats } from '../mpegts/demux/demuxer-stats.ts'
 

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { DemuxerOutput, PesUnit } from '../../src/mpegts/demux/demuxer-output.ts'
+import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer-output.ts'
+import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import type { Program, Track } from '../../src/mpegts/track.ts'
 import { pesPacket, TsBuilder } from '../mpegts/ts-builder.ts'
 import { adtsFrames, h264AccessUnit } from '../support/access-units.ts'

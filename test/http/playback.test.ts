@@ -8,22 +8,28 @@ import { call, json, MemoryService, MemoryStream, speak, startApp } from './memo
 
 const PLAYLIST = Buffer.from('#EXTM3U\n#EXT-X-TARGETDURATION:5\n')
 const SEGMENT = Buffer.from(Uint8Array.from({ length: 188 * 1000 }, (_, index) => index % 251))
+/** In pieces of different sizes, as memory has it. */
+const CHUNKS = [0, 188, 100_016, 100_204].map((start, index, starts) =>
+  SEGMENT.subarray(start, starts[index + 1]),
+)
 
 const FILES: Record<string, MediaFile> = {
   'playlist.m3u8': {
     kind: 'media-playlist',
-    bytes: PLAYLIST,
+    chunks: [PLAYLIST],
     version: 'a1-7',
     targetDurationSec: 5,
   },
   'master.m3u8': {
     kind: 'multivariant-playlist',
-    bytes: PLAYLIST,
+    chunks: [PLAYLIST],
     version: 'a1-m1',
     targetDurationSec: 5,
   },
-  'a1-7.ts': { kind: 'segment', bytes: SEGMENT, version: 'a1-7', targetDurationSec: 5 },
+  'a1-7.ts': { kind: 'segment', chunks: CHUNKS, version: 'a1-7', targetDurationSec: 5 },
 }
+
+const bytesOf = ({ chunks }: MediaFile) => Buffer.concat(chunks)
 
 /** A service with the stream `demo` that has a playlist and a segment. */
 function playing(): MemoryService {
@@ -55,11 +61,11 @@ t.test('playlists and segments come with their type, lifetime, ETag and CORS', a
       'content-type': type,
       'cache-control': caching,
       etag,
-      'content-length': String(FILES[name]!.bytes.length),
+      'content-length': String(bytesOf(FILES[name]!).length),
       date: /GMT$/,
       ...CORS,
     })
-    t.ok(reply.body.equals(FILES[name]!.bytes), name)
+    t.ok(reply.body.equals(bytesOf(FILES[name]!)), name)
   }
 })
 
@@ -112,7 +118,9 @@ t.test('a changed playlist is a new version at once', async (t) => {
   const service = playing()
   const app = await startApp(t, service)
   const bytes = Buffer.from('#EXTM3U\n#EXT-X-ENDLIST\n')
-  const file: MediaFile = { kind: 'media-playlist', bytes, version: 'a1-8', targetDurationSec: 5 }
+  const file: MediaFile = {
+    ...{ kind: 'media-playlist', chunks: [bytes], version: 'a1-8', targetDurationSec: 5 },
+  }
   service.streams.get('demo')!.files.set('playlist.m3u8', file)
   const reply = await call(app, 'GET', '/video/demo/playlist.m3u8', {
     headers: { 'if-none-match': '"a1-7"' },
@@ -317,7 +325,7 @@ t.test(
 t.test('a viewer that leaves in the middle of a segment does no harm', async (t) => {
   const service = playing()
   const bytes = Buffer.alloc(32 << 20)
-  const file: MediaFile = { kind: 'segment', bytes, version: 'big', targetDurationSec: 5 }
+  const file: MediaFile = { kind: 'segment', chunks: [bytes], version: 'big', targetDurationSec: 5 }
   service.streams.get('demo')!.files.set('big.ts', file)
   const app = await startApp(t, service)
   await new Promise<void>((resolve) => {

@@ -155,17 +155,22 @@ async function makeMedia(folder: string): Promise<Map<string, MediaFile>> {
   const media = readdirSync(folder).map((name): [string, MediaFile] => {
     const bytes = readFileSync(join(folder, name))
     if (name.endsWith('.ts'))
-      return [name, { kind: 'segment', bytes, version: name, targetDurationSec: 1 }]
+      return [name, { kind: 'segment', chunks: [bytes], version: name, targetDurationSec: 1 }]
     const endless = bytes.toString().replace(/#EXT-X-ENDLIST\s*/, '')
     return [
       name,
-      { kind: 'media-playlist', bytes: Buffer.from(endless), version: name, targetDurationSec: 1 },
+      {
+        kind: 'media-playlist',
+        chunks: [Buffer.from(endless)],
+        version: name,
+        targetDurationSec: 1,
+      },
     ]
   })
   const master = Buffer.from('#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=2000000\nplaylist.m3u8\n')
   const file: MediaFile = {
     kind: 'multivariant-playlist',
-    bytes: master,
+    chunks: [master],
     version: 'm',
     targetDurationSec: 1,
   }
@@ -174,7 +179,7 @@ async function makeMedia(folder: string): Promise<Map<string, MediaFile>> {
 
 /** The playlist as it was when there was no more than one segment. */
 function firstSegmentOnly(playlist: MediaFile): MediaFile {
-  const text = playlist.bytes.toString()
+  const text = playlist.chunks.join('')
   const end = text.indexOf('.ts\n') + '.ts\n'.length
-  return { ...playlist, bytes: Buffer.from(text.slice(0, end)), version: 'first' }
+  return { ...playlist, chunks: [Buffer.from(text.slice(0, end))], version: 'first' }
 }

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import type { PesUnit } from '../../src/mpegts/demux/demuxer-output.ts'
+import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import { DemuxerStats } from '../../src/mpegts/demux/demuxer-stats.ts'
 import type { ProgramChoice } from '../../src/mpegts/program-choice.ts'
 import type { Program } from '../../src/mpegts/track.ts'

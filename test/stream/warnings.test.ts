@@ -8,7 +8,8 @@ const ROOT = new URL('../../', import.meta.url)
 
 function codesInSource(): string[] {
   const codes = ['src/hls/', 'src/stream/'].flatMap((room) =>
-    readdirSync(new URL(room, ROOT)).flatMap((file) => {
+    readdirSync(new URL(room, ROOT), { recursive: true, encoding: 'utf8' }).flatMap((file) => {
+      if (!file.endsWith('.ts')) return []
       const source = readFileSync(new URL(room + file, ROOT), 'utf8')
       return [...source.matchAll(/\bcode: '([A-Z_]+)'/g)].map(([, code]) => code!)
     }),

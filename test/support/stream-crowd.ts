@@ -5,9 +5,9 @@
  * @module
  */
 import { LivePresentation } from '../../src/hls/playlist/live-presentation.ts'
-import { playlistUri, segmentUri, type RenditionName } from '../../src/hls/rendition/rendition.ts'
+import { playlistUri, segmentUri, type RenditionName } from '../../src/hls/file-names.ts'
 import type { SegmentCache } from '../../src/hls/store/segment-cache.ts'
-import type { Segment } from '../../src/hls/store/segment.ts'
+import { createSegment } from '../../src/hls/store/segment.ts'
 
 /** What no segment here exceeds. */
 const BYTES = Buffer.alloc(64_000_000)
@@ -101,9 +101,9 @@ export class CrowdStream {
     const sizeBytes = Math.round(((mbps * 1e6) / 8) * segmentSec * size(mediaSequence))
     for (const rendition of renditions) {
       const uri = segmentUri(this.#epoch, rendition, mediaSequence)
-      const segment: Segment = {
+      const segment = createSegment({
         ...{ epoch: this.#epoch, mediaSequence, rendition, uri },
-        bytes: BYTES.subarray(0, sizeBytes),
+        chunks: [BYTES.subarray(0, sizeBytes)],
         durationSec: segmentSec,
         startTicks: mediaSequence * segmentSec * 90_000,
         endTicks: (mediaSequence + 1) * segmentSec * 90_000,
@@ -111,7 +111,7 @@ export class CrowdStream {
         programDateTimeMs: nowMs - segmentSec * 1000,
         ...{ discontinuity: false, discontinuitySequence: 0, independent: true },
         ...{ tracks: [], videoFrames: 60 },
-      }
+      })
       this.presentation.append(segment, nowMs)
       this.segments++
       this.#sizes.set(uri, sizeBytes)

@@ -4,10 +4,10 @@
  * @module
  */
 import type { SpliceInfo } from '../../mpegts/psi/splice-info.ts'
+import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { DateRange } from '../playlist/playlist.ts'
 import { findSplicePoints, type SplicePoint } from './splice-point.ts'
-import { TICKS_PER_SEC } from './timeline.ts'
-import { SNAP_TICKS } from '../rendition/track-queue.ts'
+import { SNAP_TICKS } from './timeline.ts'
 
 /** What media has come to. */
 export interface Moment {
@@ -37,19 +37,19 @@ interface OpenBreak {
   readonly autoReturn: boolean
 }
 
-const MOST_AWAITED = 64
-const MOST_OPEN_BREAKS = 16
-const MOST_TOLD = 256
+const MAX_AWAITED = 64
+const MAX_OPEN_BREAKS = 16
+const MAX_REMEMBERED = 256
 
 /** A break may last longer than planned; after this it is taken to have lasted as planned. */
 const OVERRUN_TICKS = 60 * TICKS_PER_SEC
 
 /** What is announced lies no further ahead; across a jump of the timestamps, what does is of the clock before. */
-const MOST_AHEAD_TICKS = 60 * TICKS_PER_SEC
+const MAX_AHEAD_TICKS = 60 * TICKS_PER_SEC
 
 const NOTHING: Reached = { dateRanges: [], cut: false }
 
-/** `announce` splice information as it arrives, `reach` each unit that may start a segment, `loseClock` at jumps. */
+/** `announce` splice information as it arrives, `reach` each unit that may start a segment, `endTimeline` at jumps. */
 export class Splices {
   #awaited: readonly Awaited[] = []
   /** By key, the oldest first. */
@@ -89,9 +89,9 @@ export class Splices {
    *
    * @param newTicks  time of what comes next, if anything does; what was announced close to that stays
    */
-  loseClock(newTicks = Infinity): DateRange[] {
+  endTimeline(newTicks = Infinity): DateRange[] {
     const lost = this.#awaited.filter(
-      ({ ptsTicks = newTicks }) => !(Math.abs(ptsTicks - newTicks) <= MOST_AHEAD_TICKS),
+      ({ ptsTicks = newTicks }) => !(Math.abs(ptsTicks - newTicks) <= MAX_AHEAD_TICKS),
     )
     this.#awaited = this.#awaited.filter((point) => !lost.includes(point))
     this.#missed += lost.filter(isAnnounced).length
@@ -102,7 +102,7 @@ export class Splices {
   #await(point: Awaited): void {
     const { key, kind } = point
     const others = this.#awaited.filter((other) => other.key !== key || other.kind !== kind)
-    const isFull = others.length >= MOST_AWAITED
+    const isFull = others.length >= MAX_AWAITED
     if (isFull) this.#missed++
     this.#awaited = [...(isFull ? others.slice(1) : others), point]
   }
@@ -146,7 +146,7 @@ export class Splices {
     const begun = this.#begin(range)
     if (begun.length === 0) return []
     const [oldest] = this.#open.keys()
-    const isFull = this.#open.size >= MOST_OPEN_BREAKS
+    const isFull = this.#open.size >= MAX_OPEN_BREAKS
     const ended = isFull && oldest !== undefined ? this.#end(oldest, startMs) : []
     this.#open.set(key, { range, autoReturn })
     if (plannedTicks !== undefined) {
@@ -158,7 +158,7 @@ export class Splices {
   /** Nothing where it began before: told again in other words, for the attributes of a date range never change. */
   #begin(range: DateRange): DateRange[] {
     if (this.#told.includes(range.id)) return []
-    this.#told = [...this.#told.slice(1 - MOST_TOLD), range.id]
+    this.#told = [...this.#told.slice(1 - MAX_REMEMBERED), range.id]
     return [range]
   }
 

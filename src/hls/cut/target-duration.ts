@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { TICKS_PER_SEC } from './timeline.ts'
+import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 
 /** 60 frames at 29.97 Hz last 2.002 s: no reason for a target of 3 s, which would keep players 3 s further behind. */
 const ROUNDING_SLACK_SEC = 0.1
@@ -13,8 +13,8 @@ const ROUNDING_SLACK_SEC = 0.1
 const HEADROOM_SEC = 0.49
 
 export class TargetDuration {
-  readonly #leastSec: number
-  readonly #mostSec: number
+  readonly #minSec: number
+  readonly #maxSec: number
   #sec: number | undefined
 
   /**
@@ -22,17 +22,17 @@ export class TargetDuration {
    * @param maxSegmentSec  and at most this, a whole number
    */
   constructor(segmentSec: number, maxSegmentSec: number) {
-    this.#leastSec = segmentSec
-    this.#mostSec = maxSegmentSec
+    this.#minSec = segmentSec
+    this.#maxSec = maxSegmentSec
   }
 
   get fixed(): boolean {
     return this.#sec !== undefined
   }
 
-  /** The target; before it is fixed, the most that it may become. */
+  /** The target; before it is fixed, the longest that it may become. */
   get sec(): number {
-    return this.#sec ?? this.#mostSec
+    return this.#sec ?? this.#maxSec
   }
 
   /** A segment may last this long and no longer. */
@@ -42,7 +42,7 @@ export class TargetDuration {
 
   /** A segment of this duration closes; the first one fixes the target: rounded up, and at least as configured. */
   fix(durationSec: number): void {
-    const roundedSec = Math.ceil(Math.max(this.#leastSec, durationSec) - ROUNDING_SLACK_SEC)
-    this.#sec ??= Math.min(this.#mostSec, Math.max(1, roundedSec))
+    const roundedSec = Math.ceil(Math.max(this.#minSec, durationSec) - ROUNDING_SLACK_SEC)
+    this.#sec ??= Math.min(this.#maxSec, Math.max(1, roundedSec))
   }
 }

@@ -1,18 +1,20 @@
 /**
- * One unbroken run of timestamps, from the random access point where it starts to the next seam, on the clock of its
- * reference track: the video, or the audio where there is no video.
+ * One unbroken run of timestamps, from the random access point where it starts to the next discontinuity, on the clock of
+ * its reference track: the video, or the audio where there is no video.
  *
  * @module
  */
-import type { PesUnit } from '../../mpegts/demux/demuxer-output.ts'
-
-export const TICKS_PER_SEC = 90_000
+import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 
 /** Timestamps that go back by less are the encoder's rounding and reordering. */
-export const MOST_STEP_BACK_TICKS = 1 * TICKS_PER_SEC
+export const MAX_STEP_BACK_TICKS = 1 * TICKS_PER_SEC
 
-/** Audio further away from the video than this is on another time line. */
-export const MOST_SKEW_TICKS = 10 * TICKS_PER_SEC
+/** Media further away from the reference track than this is on another timeline. */
+export const MAX_SKEW_TICKS = 10 * TICKS_PER_SEC
+
+/** A key frame or splice point this close to a boundary is meant for it: half a frame off, or rounded. */
+export const SNAP_TICKS = 0.05 * TICKS_PER_SEC
 
 const USUAL_FRAME_TICKS = TICKS_PER_SEC / 30
 const FRAMES_REMEMBERED = 32
@@ -20,15 +22,13 @@ const FRAMES_REMEMBERED = 32
 export class Timeline {
   /** Presentation time of its first unit. */
   readonly startTicks: number
-  /** Presentation time of the audio placed last, where audio is not the reference. */
-  audioTicks: number | undefined
 
   #latestTicks: number
   #lastShownTicks: number
   #reorderTicks: number
   #frames = 0
-  /** How long each of the newest frames lasted, a ring. */
-  readonly #frameTicks: number[] = []
+  /** Durations of the newest frames, a ring. */
+  readonly #durations: number[] = []
 
   constructor(first: PesUnit) {
     this.startTicks = first.ptsTicks
@@ -42,16 +42,21 @@ export class Timeline {
     return this.#latestTicks
   }
 
-  /** Where the run ends if nothing follows: the unit shown last lasts as long as most did. */
+  /** Usual duration of a frame: the median of the newest ones. */
+  get frameTicks(): number {
+    const sorted = this.#durations.toSorted((a, b) => a - b)
+    return sorted[sorted.length >> 1] ?? USUAL_FRAME_TICKS
+  }
+
+  /** End of the run if nothing follows: the frame shown last has the usual duration. */
   get endTicks(): number {
-    const sorted = this.#frameTicks.toSorted((a, b) => a - b)
-    return this.#lastShownTicks + (sorted[sorted.length >> 1] ?? USUAL_FRAME_TICKS)
+    return this.#lastShownTicks + this.frameTicks
   }
 
   /**
-   * Where a segment that starts with this reference unit begins: at its presentation time if a decoder can start
-   * there. Else at its decoding time, moved by as much as pictures are reordered, since pictures that follow it may be
-   * shown before it.
+   * Time at which a segment that starts with this reference unit begins: its presentation time if a decoder can start
+   * there. Else its decoding time, moved by as much as frames are reordered, since frames that follow it may be shown
+   * before it.
    */
   timeOf(unit: PesUnit): number {
     return unit.randomAccess ? unit.ptsTicks : unit.dtsTicks + this.#reorderTicks
@@ -60,12 +65,7 @@ export class Timeline {
   /** Whether a reference unit does not continue the run: it lies back, or so far ahead that no segment spans the gap. */
   breaksAt(unit: PesUnit, limitTicks: number): boolean {
     const stepTicks = this.timeOf(unit) - this.#latestTicks
-    return stepTicks < -MOST_STEP_BACK_TICKS || stepTicks > limitTicks
-  }
-
-  /** Whether audio of that time can belong to the pictures of now. */
-  isNear(ptsTicks: number): boolean {
-    return Math.abs(ptsTicks - this.#latestTicks) <= MOST_SKEW_TICKS
+    return stepTicks < -MAX_STEP_BACK_TICKS || stepTicks > limitTicks
   }
 
   /** Goes on to the next reference unit. */
@@ -74,7 +74,7 @@ export class Timeline {
     this.#lastShownTicks = Math.max(this.#lastShownTicks, unit.ptsTicks)
     if (unit.randomAccess) this.#reorderTicks = unit.ptsTicks - unit.dtsTicks
     if (ticks <= this.#latestTicks) return
-    this.#frameTicks[this.#frames++ % FRAMES_REMEMBERED] = ticks - this.#latestTicks
+    this.#durations[this.#frames++ % FRAMES_REMEMBERED] = ticks - this.#latestTicks
     this.#latestTicks = ticks
   }
 }

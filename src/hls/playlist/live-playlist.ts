@@ -156,17 +156,17 @@ export class LivePlaylist implements SegmentOwner {
   }
 
   /** Bytes of a segment that is listed or retained. */
-  segment(uri: string): Buffer | undefined {
+  segment(uri: string): readonly Buffer[] | undefined {
     return this.#options.cache.get(this.#owner, uri)
   }
 
   append(segment: Segment, nowMs: number): void {
-    const { uri, bytes, durationSec, programDateTimeMs, discontinuity } = segment
+    const { uri, chunks, sizeBytes, durationSec, programDateTimeMs, discontinuity } = segment
     this.#targetDurationSec = segment.targetDurationSec
     const entry: Entry = {
       mediaSequence: segment.mediaSequence,
       discontinuitySequence: segment.discontinuitySequence - (discontinuity ? 1 : 0),
-      sizeBytes: bytes.length,
+      sizeBytes,
       segment: { uri, durationSec, programDateTimeMs, discontinuity, gap: true },
       longestPlaylistSec: 0,
     }
@@ -174,7 +174,7 @@ export class LivePlaylist implements SegmentOwner {
     // What it makes superfluous leaves the window first, so that its room can be taken.
     this.roll(nowMs)
     entry.segment.gap =
-      bytes.length === 0 || !this.#options.cache.put(this.#owner, uri, { bytes, nowMs })
+      sizeBytes === 0 || !this.#options.cache.put(this.#owner, uri, { chunks, nowMs })
     const playlistSec = this.#durationSec
     for (const each of this.#entries) {
       each.longestPlaylistSec = Math.max(each.longestPlaylistSec, playlistSec)
@@ -260,9 +260,9 @@ export class LivePlaylist implements SegmentOwner {
   }
 
   #describe(segment: Segment): void {
-    const { bytes, durationSec, targetDurationSec } = segment
-    if (bytes.length === 0) return
-    this.#bitrate.add({ sizeBytes: bytes.length, durationSec }, targetDurationSec)
+    const { sizeBytes, durationSec, targetDurationSec } = segment
+    if (sizeBytes === 0) return
+    this.#bitrate.add({ sizeBytes, durationSec }, targetDurationSec)
     this.#tracks = segment.tracks
     // RFC 8216bis 4.4.3.2 speaks of all segments: once one is not, players must not count on it any more.
     if (!segment.independent) this.#independentSegments = false

@@ -8,7 +8,7 @@ import { LivePlaylist, type LivePlaylistOptions, type RenderedPlaylist } from '.
 import { describePresentation } from './multivariant.ts'
 import { formatMultivariantPlaylist } from './playlist-format.ts'
 import type { DateRange } from './playlist.ts'
-import { playlistUri, type RenditionName } from '../rendition/rendition.ts'
+import { playlistUri, type RenditionName } from '../file-names.ts'
 import type { WindowSize } from '../store/memory-share.ts'
 import type { SegmentOwner, ShortageCounters } from '../store/segment-cache.ts'
 import type { Segment } from '../store/segment.ts'
@@ -82,7 +82,7 @@ export class LivePresentation implements SegmentOwner {
   }
 
   /** Bytes of a segment that is listed or retained. */
-  segment(uri: string): Buffer | undefined {
+  segment(uri: string): readonly Buffer[] | undefined {
     return this.#options.cache.get(this, uri)
   }
 

@@ -4,11 +4,11 @@
  * @module
  */
 import type { Track } from '../../mpegts/track.ts'
-import { listDescriptors } from '../../mpegts/mux/track-descriptors.ts'
+import { listDescriptors } from '../../mpegts/psi/descriptors.ts'
 import { languageName, languageTag } from './language.ts'
 import type { RenditionSummary } from './live-playlist.ts'
 import type { AudioRendition, MultivariantPlaylist, Variant } from './playlist.ts'
-import { isAudioRendition, playlistUri, type RenditionName } from '../rendition/rendition.ts'
+import { isAudioRendition, playlistUri, type RenditionName } from '../file-names.ts'
 
 /** ISO_639_language_descriptor and its audio_type for commentary on the picture (ISO/IEC 13818-1 2.6.18). */
 const LANGUAGE_DESCRIPTOR = 0x0a

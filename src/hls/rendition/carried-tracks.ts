@@ -4,6 +4,8 @@
  *
  * @module
  */
+import { NULL_PID } from '../../mpegts/packet.ts'
+import { isCarriedInPes, PRIVATE_PES } from '../../mpegts/psi/stream-type.ts'
 import type { Codec, Program, Track } from '../../mpegts/track.ts'
 
 /** `compatible`: what every player of MPEG-TS segments understands or passes over. `all`: whatever comes in PES packets. */
@@ -36,36 +38,27 @@ const VIDEO_CODECS: ReadonlySet<Codec> = new Set(['h264', 'h265'])
 const AUDIO_RANKS: Readonly<Partial<Record<Codec, number>>> = { aac: 0, mp3: 1, mp2: 1, ac3: 2 }
 const LAST_RANK = 3
 
-const PRIVATE_PES = 0x06
 const METADATA_PES = 0x15
 
-/** Carried in sections, not in PES packets (ISO/IEC 13818-1 Table 2-34; SCTE 35). */
-const SECTION_TYPES: ReadonlySet<number> = new Set([0x05, 0x0a, 0x0b, 0x0c, 0x0d, 0x14, 0x16, 0x86])
-
 /** A program may name hundreds; each becomes a playlist. */
-const MOST_VIDEOS = 8
-const MOST_AUDIOS = 16
+const MAX_VIDEOS = 8
+const MAX_AUDIOS = 16
 
 /** As many fit into a PMT of one packet beside one video and one audio track. */
-const MOST_DATA = 31
-
-/** ISO/IEC 13818-1 2.4.4.9: a program without a clock. */
-const NO_PCR_PID = 0x1fff
+const MAX_DATA = 31
 
 export function chooseTracks({ tracks }: Program, policy: TrackPolicy): TrackChoice {
   const carriable = tracks.filter((track) => policy === 'all' || isCompatible(track))
-  const videos = carriable.filter(({ kind }) => kind === 'video').slice(0, MOST_VIDEOS)
+  const videos = carriable.filter(({ kind }) => kind === 'video').slice(0, MAX_VIDEOS)
   const audios = carriable
     .filter(({ kind }) => kind === 'audio')
     .toSorted((a, b) => rankOf(a) - rankOf(b))
-    .slice(0, MOST_AUDIOS)
+    .slice(0, MAX_AUDIOS)
   const data = carriable
-    .filter(({ kind, streamType }) => kind === 'data' && !SECTION_TYPES.has(streamType))
-    .slice(0, MOST_DATA)
+    .filter(({ kind, streamType }) => kind === 'data' && isCarriedInPes(streamType))
+    .slice(0, MAX_DATA)
   const carried = new Set([...videos, ...audios, ...data])
-  const leftOut = tracks.filter(
-    (track) => !carried.has(track) && !SECTION_TYPES.has(track.streamType),
-  )
+  const leftOut = tracks.filter((track) => !carried.has(track) && isCarriedInPes(track.streamType))
   return { videos, audios, data, leftOut }
 }
 
@@ -104,15 +97,23 @@ export function carryTracks(
   }
   const isOfClock = ({ pid }: Track) => pid === pcrPid
   const clockIsLeftOut = program.tracks.some(isOfClock) && !listTracks(carried).some(isOfClock)
-  return clockIsLeftOut ? { ...carried, pcrPid: NO_PCR_PID } : carried
+  return clockIsLeftOut ? { ...carried, pcrPid: NULL_PID } : carried
 }
 
 /** Whether both carry the same tracks, whatever is known of them. */
-export function isSameSelection(a: CarriedTracks, b: CarriedTracks): boolean {
-  const [pids, others] = [a, b].map(({ video, audio, data = [] }) =>
-    [video, audio, ...data].map((track) => track?.pid).join(),
+export function isSameSelection(
+  a: CarriedTracks | undefined,
+  b: CarriedTracks | undefined,
+): boolean {
+  const [pids, others] = [a, b].map((carried) =>
+    [carried?.video, carried?.audio, ...(carried?.data ?? [])].map((track) => track?.pid).join(),
   )
   return pids === others
+}
+
+/** The track by whose times the others are placed. */
+export function leadTrack(carried: CarriedTracks | undefined): Track | undefined {
+  return carried?.video ?? carried?.audio
 }
 
 /** The carried tracks, video first, then audio. */

@@ -8,8 +8,9 @@
 import { chooseTracks, type TrackPolicy } from './carried-tracks.ts'
 import type { DemuxerOutput } from '../../mpegts/demux/demuxer-output.ts'
 import { Silence } from '../../mpegts/mux/silence.ts'
+import { freePid } from '../../mpegts/packet.ts'
 import type { Program, Track } from '../../mpegts/track.ts'
-import type { Warning } from '../../stream/report.ts'
+import type { SourceWarning } from '../source-warning.ts'
 
 /** `begin` with the tracks of the first segment; everything that goes to the segments goes through `push`. */
 export class SteadySound {
@@ -32,7 +33,7 @@ export class SteadySound {
   }
 
   /** What holds now and an operator should know. */
-  get warning(): Warning | undefined {
+  get warning(): SourceWarning | undefined {
     if (this.#silence !== undefined) {
       return {
         code: 'SOUND_GONE',
@@ -74,16 +75,8 @@ export class SteadySound {
       this.#silence = undefined
       return program
     }
-    const pid = freePid(program, sound.pid)
+    const pid = freePid(sound.pid, [program.pcrPid, ...program.tracks.map((track) => track.pid)])
     if (this.#silence?.track.pid !== pid) this.#silence = new Silence(pid, sound)
     return { ...program, tracks: [...program.tracks, this.#silence.track] }
   }
-}
-
-/** The PID wanted, or the next that no track has. */
-function freePid({ pcrPid, tracks }: Program, wanted: number): number {
-  const taken = new Set([pcrPid, ...tracks.map(({ pid }) => pid)])
-  let pid = wanted
-  while (taken.has(pid)) pid++
-  return pid
 }

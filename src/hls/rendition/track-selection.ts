@@ -4,16 +4,16 @@
  *
  * @module
  */
-import type { PesUnit } from '../../mpegts/demux/demuxer-output.ts'
+import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { Program, Track } from '../../mpegts/track.ts'
 import { selectTracks, type CarriedTracks, type TrackPolicy } from './carried-tracks.ts'
-import { TICKS_PER_SEC } from '../cut/timeline.ts'
 
 /** A track is given up after this much of the other one. */
-const MOST_SILENT_TICKS = 5 * TICKS_PER_SEC
+const MAX_SILENT_TICKS = 5 * TICKS_PER_SEC
 
 /** A longer step of the timestamps is a jump, or a picture that stands; it says nothing of how long the other was silent. */
-const MOST_STEP_TICKS = 1 * TICKS_PER_SEC
+const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
 /** `setProgram`, then `hear` every unit; `reset` when the encoder went away. */
 export class TrackSelection {
@@ -60,16 +60,16 @@ export class TrackSelection {
     if (track.pid === video.pid) {
       const aloneTicks = this.#measure(video.pid, dtsTicks)
       // Sound that was there may pause: nothing waits for it.
-      const isSilent = aloneTicks > MOST_SILENT_TICKS && !this.#heardPids.has(audio.pid)
+      const isSilent = aloneTicks > MAX_SILENT_TICKS && !this.#heardPids.has(audio.pid)
       return isSilent ? this.#giveUp(audio) : undefined
     }
     if (track.pid !== audio.pid) return undefined
     const aloneTicks = this.#measure(audio.pid, dtsTicks)
-    return aloneTicks > Math.max(MOST_SILENT_TICKS, patienceTicks) ? this.#giveUp(video) : undefined
+    return aloneTicks > Math.max(MAX_SILENT_TICKS, patienceTicks) ? this.#giveUp(video) : undefined
   }
 
   #measure(pid: number, ticks: number): number {
-    const stepTicks = Math.min(Math.max(ticks - this.#latestTicks, 0), MOST_STEP_TICKS)
+    const stepTicks = Math.min(Math.max(ticks - this.#latestTicks, 0), MAX_STEP_TICKS)
     this.#aloneTicks = pid === this.#alonePid ? this.#aloneTicks + stepTicks : 0
     this.#alonePid = pid
     this.#latestTicks = ticks

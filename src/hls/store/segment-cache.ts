@@ -42,7 +42,8 @@ export interface SegmentCacheStats extends ShortageCounters {
 
 interface Entry {
   readonly owner: SegmentOwner
-  readonly bytes: Buffer
+  readonly chunks: readonly Buffer[]
+  readonly sizeBytes: number
 }
 
 /** What one owner has in the cache. */
@@ -78,7 +79,7 @@ export class SegmentCache {
   constructor({ maxBytes }: { readonly maxBytes: number }) {
     this.#entries = new LRUCache({
       maxSize: maxBytes,
-      sizeCalculation: ({ bytes }) => bytes.length,
+      sizeCalculation: ({ sizeBytes }) => sizeBytes,
     })
   }
 
@@ -107,29 +108,30 @@ export class SegmentCache {
   put(
     owner: SegmentOwner,
     uri: string,
-    { bytes, nowMs }: { bytes: Buffer; nowMs: number },
+    { chunks, nowMs }: { chunks: readonly Buffer[]; nowMs: number },
   ): boolean {
     if (this.#entries.has(uri))
       throw new Error(`${uri} is in the cache already: expected a URI of its own`)
+    const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
     const holding = this.#holding(owner)
     holding.shortest = false
     this.#resize(holding, owner.windowSize)
     this.#releaseExpired(holding, nowMs)
     // Never let lru-cache make the room: it would evict what is listed.
-    if (!this.#makeRoom(holding, bytes.length, nowMs)) {
+    if (!this.#makeRoom(holding, sizeBytes, nowMs)) {
       this.#count(holding, 'refused')
       return false
     }
-    this.#entries.set(uri, { owner, bytes })
+    this.#entries.set(uri, { owner, chunks, sizeBytes })
     holding.listed.add(uri)
-    holding.bytes += bytes.length
-    this.#addListed(holding, bytes.length)
+    holding.bytes += sizeBytes
+    this.#addListed(holding, sizeBytes)
     return true
   }
 
-  get(owner: SegmentOwner, uri: string): Buffer | undefined {
+  get(owner: SegmentOwner, uri: string): readonly Buffer[] | undefined {
     const entry = this.#entries.get(uri)
-    return entry?.owner === owner ? entry.bytes : undefined
+    return entry?.owner === owner ? entry.chunks : undefined
   }
 
   /** The owner's playlist does not list the segment any more. It stays until then, unless memory is short. */
@@ -184,7 +186,7 @@ export class SegmentCache {
   }
 
   #sizeOf(uri: string): number {
-    return this.#entries.peek(uri)?.bytes.length ?? 0
+    return this.#entries.peek(uri)?.sizeBytes ?? 0
   }
 
   #hasRoom(sizeBytes: number): boolean {

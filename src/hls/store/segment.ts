@@ -4,7 +4,7 @@
  * @module
  */
 import type { Track } from '../../mpegts/track.ts'
-import type { RenditionName } from '../rendition/rendition.ts'
+import type { RenditionName } from '../file-names.ts'
 
 export interface Segment {
   /** Random name of this start of the stream: no cache ever serves an older stream's bytes. */
@@ -16,9 +16,13 @@ export interface Segment {
   /** Unique in the process. */
   readonly uri: string
   /**
-   * n x 188 bytes: PAT, PMT, then whole PES packets. Shared by all readers; not to be changed. Empty: the rendition has
-   * a gap here.
+   * Its bytes in order, each chunk n x 188: PAT, PMT, then whole PES packets. Shared by all readers; not to be changed.
+   * Empty: the rendition has a gap here.
    */
+  readonly chunks: readonly Buffer[]
+  /** Sum of the chunks' lengths. */
+  readonly sizeBytes: number
+  /** The chunks in one buffer: a copy at each access, unless it is a single chunk. */
   readonly bytes: Buffer
   /** From the media's own timestamps, never from a clock. */
   readonly durationSec: number
@@ -44,4 +48,21 @@ export interface Segment {
   /** What it carries, video first, with the parameters known at its end. */
   readonly tracks: readonly Track[]
   readonly videoFrames: number
+}
+
+export function createSegment(content: Omit<Segment, 'sizeBytes' | 'bytes'>): Segment {
+  const { chunks } = content
+  return {
+    ...content,
+    sizeBytes: chunks.reduce((sum, { length }) => sum + length, 0),
+    get bytes() {
+      return joinChunks(chunks)
+    },
+  }
+}
+
+/** @returns a copy, or the only chunk itself */
+export function joinChunks(chunks: readonly Buffer[]): Buffer {
+  const [first = Buffer.alloc(0)] = chunks
+  return chunks.length <= 1 ? first : Buffer.concat(chunks)
 }

@@ -1,5 +1,5 @@
 /**
- * Whether the body of a reply is a file that is still to be had, and so costs no memory of its own.
+ * Which bodies of a reply are a file that is still to be had, and so cost no memory of their own.
  *
  * @module
  */
@@ -8,9 +8,18 @@ import type { PlaybackSource } from '../types.ts'
 /** The last two parts of the path, whatever stands before them. */
 const FILE = /\/([^/?]+)\/([^/?]+)(?:\?|$)/
 
-/** @param url  of the request */
-export function isCachedBody(source: PlaybackSource, url: string, body: Buffer): boolean {
+/**
+ * @param url  of the request
+ * @returns the memory of those that are not
+ */
+export function uncachedMemory(
+  source: PlaybackSource,
+  url: string,
+  bodies: readonly Buffer[],
+): ArrayBufferLike[] {
   const [, streamId, name] = FILE.exec(url) ?? []
-  if (streamId === undefined || name === undefined) return false
-  return source.findStream(streamId)?.file(name)?.bytes.buffer === body.buffer
+  const stream = streamId === undefined ? undefined : source.findStream(streamId)
+  const file = name === undefined || bodies.length === 0 ? undefined : stream?.file(name)
+  const cached = new Set(file?.chunks.map(({ buffer }) => buffer))
+  return bodies.map(({ buffer }) => buffer).filter((memory) => !cached.has(memory))
 }

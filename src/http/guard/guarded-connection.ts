@@ -5,7 +5,7 @@
  */
 import type { Socket } from 'node:net'
 import type { PlaybackSource } from '../types.ts'
-import { isCachedBody } from './cached-body.ts'
+import { uncachedMemory } from './cached-body.ts'
 import type { Holder } from './held-memory.ts'
 import { ReaderProgress } from './reader-progress.ts'
 import { RequestGate } from './request-gate.ts'
@@ -32,11 +32,12 @@ export class GuardedConnection {
   holder(playback: PlaybackSource, nowMs: number): Holder {
     const { readableLength, writableLength } = this.socket
     const { replies } = this.gate
-    const bodyBytes = replies.reduce((sum, { body }) => sum + (body?.length ?? 0), 0)
+    const bodies = replies.flatMap((reply) => reply.bodies)
+    const bodyBytes = bodies.reduce((sum, { length }) => sum + length, 0)
     return {
       ownBytes: readableLength + Math.max(writableLength - bodyBytes, 0),
-      bodies: replies.flatMap(({ req, body }) =>
-        body === undefined || isCachedBody(playback, req.url ?? '', body) ? [] : [body.buffer],
+      bodies: replies.flatMap((reply) =>
+        uncachedMemory(playback, reply.req.url ?? '', reply.bodies),
       ),
       bytesPerSec: this.#progress.bytesPerSec(sentBytes(this.socket), nowMs),
     }

@@ -6,8 +6,8 @@
 import { ServerResponse } from 'node:http'
 
 export type GuardedReply = ServerResponse & {
-  /** What it sends, where that is one buffer: perhaps a segment that other connections send as well. */
-  readonly body: Buffer | undefined
+  /** The buffers that it sends: perhaps of a segment that other connections send as well. */
+  readonly bodies: readonly Buffer[]
 }
 
 export interface ReplyWatcher {
@@ -25,7 +25,7 @@ export function guardedReplies(watcher: ReplyWatcher): typeof ServerResponse {
   }
 
   return class extends ServerResponse {
-    body: Buffer | undefined = undefined
+    readonly bodies: Buffer[] = []
 
     constructor(...args: ConstructorParameters<typeof ServerResponse>) {
       super(...args)
@@ -33,8 +33,13 @@ export function guardedReplies(watcher: ReplyWatcher): typeof ServerResponse {
       this.on('finish', finish)
     }
 
+    override write(...args: unknown[]): boolean {
+      if (args[0] instanceof Uint8Array) this.bodies.push(args[0] as Buffer)
+      return super.write(...(args as [unknown, BufferEncoding]))
+    }
+
     override end(chunk?: unknown, encoding?: unknown, callback?: unknown): this {
-      if (chunk instanceof Uint8Array) this.body = chunk as Buffer
+      if (chunk instanceof Uint8Array) this.bodies.push(chunk as Buffer)
       return super.end(chunk, encoding as BufferEncoding, callback as () => void)
     }
   } as typeof ServerResponse

@@ -39,7 +39,7 @@ import {
   type SpliceInfo,
 } from '../psi/splice-info.ts'
 import { describeTrack } from '../psi/stream-type.ts'
-import { Timeline } from '../timeline.ts'
+import { TimestampUnwrapper } from '../timestamps.ts'
 import type { Program } from '../track.ts'
 
 /** Bytes of transport packets held in open PES packets; a frame of 4K video at 80 Mbit/s has 2 MB. */
@@ -62,7 +62,7 @@ export class Demuxer {
   readonly #stats = new DemuxerStats()
   readonly #sync = new PacketSync(this.#stats)
   readonly #selector: ProgramSelector
-  readonly #timeline = new Timeline()
+  readonly #timestamps = new TimestampUnwrapper()
   readonly #splices = new SectionHistory()
   /** By PID. */
   #routes = new Map<number, Route>()
@@ -278,7 +278,7 @@ export class Demuxer {
       this.#stats.encryptedSplices++
       return
     }
-    if (this.#splices.push(section, this.#timeline.latest?.dtsTicks ?? 0)) return
+    if (this.#splices.push(section, this.#timestamps.latest?.dtsTicks ?? 0)) return
     const splice = decodeSpliceInfo(section)
     if (splice === undefined) {
       this.#stats.malformedSplices++
@@ -290,7 +290,7 @@ export class Demuxer {
   #unwrap(splice: SpliceInfo): SpliceInfo {
     const { ptsTicks } = splice
     if (ptsTicks === undefined) return splice
-    return { ...splice, ptsTicks: this.#timeline.unwrap(ptsTicks, ptsTicks).ptsTicks }
+    return { ...splice, ptsTicks: this.#timestamps.unwrap(ptsTicks, ptsTicks).ptsTicks }
   }
 
   /** Makes this the program that is carried. Streams that go on keep their open PES; the others are flushed. */
@@ -302,7 +302,7 @@ export class Demuxer {
       const goesOn = known?.goesOnAs(track) === true
       streams.set(
         track.pid,
-        goesOn ? known : new ElementaryStream(track, this.#timeline, this.#stats),
+        goesOn ? known : new ElementaryStream(track, this.#timestamps, this.#stats),
       )
     }
     for (const [pid, stream] of this.#streams) {

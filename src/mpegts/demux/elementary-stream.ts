@@ -4,7 +4,7 @@
  * @module
  */
 import { LatmReader } from '../../codec/latm.ts'
-import type { PesUnit } from './demuxer-output.ts'
+import type { PesUnit } from '../pes-unit.ts'
 import type { DemuxerStats } from './demuxer-stats.ts'
 import { inspectUnit } from './inspect-unit.ts'
 import { areSameParameters } from './layout.ts'
@@ -12,7 +12,7 @@ import { PACKET_BYTES } from '../packet.ts'
 import { elementaryBytes, findPesHeader, type PesHeader } from '../pes.ts'
 import { PesAssembler, type RawPes } from './pes-assembler.ts'
 import { replacePesPayload } from '../mux/pes-packetizer.ts'
-import type { Times, Timeline } from '../timeline.ts'
+import type { Times, TimestampUnwrapper } from '../timestamps.ts'
 import type { Codec, Track, TrackParameters } from '../track.ts'
 import { VideoStream, type UnitContent } from './video-stream.ts'
 
@@ -22,7 +22,7 @@ const ADTS_STREAM_TYPE = 0x0f
 /** Feed `pes`; `takeUnit` when it is complete. */
 export class ElementaryStream {
   readonly pes = new PesAssembler()
-  readonly #timeline: Timeline
+  readonly #timestamps: TimestampUnwrapper
   readonly #stats: DemuxerStats
   readonly #video: VideoStream | undefined
   /** While LATM leaves as ADTS. */
@@ -33,11 +33,11 @@ export class ElementaryStream {
   #latest: Times | undefined
 
   /** @param declared  as the program map describes it */
-  constructor(declared: Track, timeline: Timeline, stats: DemuxerStats) {
+  constructor(declared: Track, timestamps: TimestampUnwrapper, stats: DemuxerStats) {
     const { codec } = declared
     this.#declared = declared
     this.#track = declared
-    this.#timeline = timeline
+    this.#timestamps = timestamps
     this.#stats = stats
     if (codec === 'h264' || codec === 'h265') this.#video = new VideoStream(codec)
     if (codec !== 'aac-latm') return
@@ -147,12 +147,12 @@ export class ElementaryStream {
   #timesOf({ ptsTicks, dtsTicks = ptsTicks }: PesHeader): Times | undefined {
     if (ptsTicks === undefined || dtsTicks === undefined) {
       this.#stats.pesWithoutPts++
-      return this.#latest ?? this.#timeline.latest
+      return this.#latest ?? this.#timestamps.latest
     }
-    const times = this.#timeline.unwrap(ptsTicks, dtsTicks)
+    const times = this.#timestamps.unwrap(ptsTicks, dtsTicks)
     this.#latest = times
     // Clocks of metadata are nothing to measure sound and picture by.
-    if (this.#track.kind !== 'data') this.#timeline.advance(times)
+    if (this.#track.kind !== 'data') this.#timestamps.advance(times)
     return times
   }
 }

@@ -8,7 +8,7 @@ import { H264FieldPairs } from '../../codec/h264-field.ts'
 import { ParameterSets, type ParameterSet } from '../../codec/parameter-sets.ts'
 import type { VideoAccessUnit } from '../../codec/video-access-unit.ts'
 import { completePicture, PARAMETER_SET_KINDS, type VideoCodec } from './complete-unit.ts'
-import type { PesUnit } from './demuxer-output.ts'
+import type { PesUnit } from '../pes-unit.ts'
 import type { RawPes } from './pes-assembler.ts'
 
 /** What a unit is, whatever its track and time. */

@@ -4,11 +4,7 @@
  *
  * @module
  */
-
-export const TS_PACKET_BYTES = 188
-
-const PID_COUNT = 0x2000
-const PAYLOAD_FLAG = 0x10
+import { HAS_PAYLOAD, PACKET_BYTES, PID_COUNT, readPid } from '../packet.ts'
 
 export class ContinuityCounters {
   /** Counter of the last packet with payload of each PID; 8 KiB that a stream without media does not take. */
@@ -26,10 +22,10 @@ export class ContinuityCounters {
    */
   renumber(bytes: Buffer, from: number, to: number): void {
     const last = (this.#last ??= new Uint8Array(PID_COUNT).fill(0x0f))
-    for (let offset = from; offset < to; offset += TS_PACKET_BYTES) {
-      const pid = ((bytes[offset + 1]! & 0x1f) << 8) | bytes[offset + 2]!
+    for (let offset = from; offset < to; offset += PACKET_BYTES) {
+      const pid = readPid(bytes, offset)
       const flags = bytes[offset + 3]!
-      const counter = (flags & PAYLOAD_FLAG) === 0 ? last[pid]! : (last[pid]! + 1) & 0x0f
+      const counter = (flags & HAS_PAYLOAD) === 0 ? last[pid]! : (last[pid]! + 1) & 0x0f
       last[pid] = counter
       bytes[offset + 3] = (flags & 0xf0) | counter
     }

@@ -4,11 +4,11 @@
  * @module
  */
 import { AAC_SAMPLE_RATES, encodeAdtsHeader } from '../../codec/adts.ts'
-import type { PesUnit } from '../demux/demuxer-output.ts'
+import type { PesUnit } from '../pes-unit.ts'
 import { HAS_PAYLOAD, PACKET_BYTES, SYNC_BYTE } from '../packet.ts'
 import { PES_PREFIX_BYTES, writeTimestamp } from '../pes.ts'
 import { packetizePes } from './pes-packetizer.ts'
-import { TICKS_PER_SEC } from '../timeline.ts'
+import { TICKS_PER_SEC } from '../timestamps.ts'
 import type { Track } from '../track.ts'
 
 const SAMPLES_PER_FRAME = 1024

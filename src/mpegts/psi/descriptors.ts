@@ -9,6 +9,7 @@
 export const DescriptorTag = {
   REGISTRATION: 0x05,
   ISO_639_LANGUAGE: 0x0a,
+  METADATA_POINTER: 0x25,
   METADATA: 0x26,
   // ETSI EN 300 468 Table 12, Annexes D and G.
   VBI_TELETEXT: 0x46,
@@ -19,16 +20,29 @@ export const DescriptorTag = {
   DTS: 0x7b,
 } as const
 
-/** @returns data of the first descriptor with this tag: a view; undefined where there is none, or not all of it */
-export function findDescriptor(descriptors: Buffer, tag: number): Buffer | undefined {
-  let at = 0
-  while (at + 2 <= descriptors.length) {
+export interface Descriptor {
+  readonly tag: number
+  /** With tag and length. */
+  readonly bytes: Buffer
+  readonly data: Buffer
+}
+
+/** @returns views into `descriptors`; a descriptor that is cut off ends the list */
+export function listDescriptors(descriptors: Buffer): Descriptor[] {
+  const list: Descriptor[] = []
+  for (let at = 0; at + 2 <= descriptors.length;) {
     const end = at + 2 + descriptors[at + 1]!
-    if (end > descriptors.length) return undefined
-    if (descriptors[at] === tag) return descriptors.subarray(at + 2, end)
+    if (end > descriptors.length) break
+    const bytes = descriptors.subarray(at, end)
+    list.push({ tag: bytes[0]!, bytes, data: bytes.subarray(2) })
     at = end
   }
-  return undefined
+  return list
+}
+
+/** @returns data of the first descriptor with this tag: a view; undefined where there is none, or not all of it */
+export function findDescriptor(descriptors: Buffer, tag: number): Buffer | undefined {
+  return listDescriptors(descriptors).find((descriptor) => descriptor.tag === tag)?.data
 }
 
 /** @returns the four characters of the registration descriptor (2.6.8), for example `AC-3` */

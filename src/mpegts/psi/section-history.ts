@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { TICKS_PER_SEC } from '../timeline.ts'
+import { TICKS_PER_SEC } from '../timestamps.ts'
 
 /** The same bytes after a longer pause are meant anew: an immediate splice tells no time by which to know it. */
 const REPEATED_WITHIN_TICKS = 10 * TICKS_PER_SEC

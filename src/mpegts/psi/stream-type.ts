@@ -11,10 +11,10 @@ import {
   findRegistration,
 } from './descriptors.ts'
 import type { StreamEntry } from './pmt.ts'
-import { labelTrack } from '../demux/track-label.ts'
+import { labelTrack } from './track-label.ts'
 import type { Codec, Track } from '../track.ts'
 
-const PRIVATE_PES = 0x06
+export const PRIVATE_PES = 0x06
 
 const VIDEO: Readonly<Record<number, Codec>> = { 0x1b: 'h264', 0x24: 'h265' }
 

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { LivePresentation } from '../../../src/hls/playlist/live-presentation.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import type { Segment } from '../../../src/hls/store/segment.ts'
-import { Segmenter, type SegmenterOutput } from '../../../src/hls/cut/segmenter.ts'
+import { Packager, type PackagerOutput } from '../../../src/hls/packager.ts'
 import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer-output.ts'
 import { decodeSpliceInfo } from '../../../src/mpegts/psi/splice-info.ts'
 import {
@@ -73,13 +73,13 @@ function run(t: Test, steps: readonly Step[], playlistSegments = 100): Result {
 }
 
 function simulate(steps: readonly Step[], playlistSegments: number): Result {
-  const segmenter = new Segmenter({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10 })
+  const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10 })
   const cache = new SegmentCache({ maxBytes: 1e9 })
   const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments })
   const segments: Segment[] = []
   const warnings: string[] = []
   const playlists: string[] = []
-  const take = (outputs: readonly SegmenterOutput[]) => {
+  const take = (outputs: readonly PackagerOutput[]) => {
     for (const output of outputs) {
       if (output.type === 'warning') warnings.push(output.code)
       if (output.type === 'date-range' && !presentation.addDateRange(output.dateRange)) {
@@ -93,12 +93,12 @@ function simulate(steps: readonly Step[], playlistSegments: number): Result {
     if (text !== undefined && text !== playlists.at(-1)) playlists.push(text)
   }
   for (const step of steps) {
-    if (step.type === 'discontinuity' || step.type === 'end') take(segmenter[step.type](WALL_MS))
-    else take(segmenter.push(step, WALL_MS))
+    if (step.type === 'discontinuity' || step.type === 'end') take(packager[step.type]())
+    else take(packager.push(step, WALL_MS))
   }
   const { manifest } = parseM3u8(playlists.at(-1) ?? '')
   return {
-    ...{ segments, warnings, playlists, missed: segmenter.stats.missedSplices },
+    ...{ segments, warnings, playlists, missed: packager.stats.missedSplices },
     complaints: checkPlaylists(playlists),
     durations: segments.map(({ durationSec }) => durationSec),
     dateRanges: manifest.dateRanges ?? [],

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { LivePlaylist } from '../../../src/hls/playlist/live-playlist.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
-import type { Segment } from '../../../src/hls/store/segment.ts'
+import { createSegment, type Segment } from '../../../src/hls/store/segment.ts'
 import { parseM3u8 } from '../../support/m3u8.ts'
 import { PlaylistRules } from '../../support/playlist-rules.ts'
 import { AUDIO, VIDEO } from '../source.ts'
@@ -12,12 +12,12 @@ const SEAM = { discontinuity: true, discontinuitySequence: 1 }
 
 /** Segments of 2 s, one after the other, unless told. */
 function segment(mediaSequence: number, changes: Partial<Segment> = {}): Segment {
-  return {
+  return createSegment({
     epoch: 'e',
     mediaSequence,
     rendition: 'main',
     uri: `e-${mediaSequence}.ts`,
-    bytes: Buffer.alloc(188_000, mediaSequence),
+    chunks: [Buffer.alloc(188_000, mediaSequence)],
     durationSec: 2,
     startTicks: mediaSequence * 180_000,
     endTicks: (mediaSequence + 1) * 180_000,
@@ -29,7 +29,7 @@ function segment(mediaSequence: number, changes: Partial<Segment> = {}): Segment
     tracks: [VIDEO, AUDIO],
     videoFrames: 60,
     ...changes,
-  }
+  })
 }
 
 /** A playlist whose every version is checked against the rules and by m3u8-parser. */
@@ -172,7 +172,7 @@ t.test('a removed segment stays for its duration and its longest playlist', asyn
 t.test('a segment for which the cache has no room is a gap (RFC 8216bis 4.4.4.7)', async (t) => {
   const { append, playlist, cache } = watched(t, { maxBytes: 1_000_000 })
   append(segment(0))
-  append(segment(1, { bytes: Buffer.alloc(188 * 5000) }))
+  append(segment(1, { chunks: [Buffer.alloc(188 * 5000)] }))
   append(segment(2))
   t.match(
     playlist.media()!.bytes.toString(),

@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
 import { LivePresentation } from '../../../src/hls/playlist/live-presentation.ts'
-import { segmentUri, type RenditionName } from '../../../src/hls/rendition/rendition.ts'
+import { segmentUri, type RenditionName } from '../../../src/hls/file-names.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
-import type { Segment } from '../../../src/hls/store/segment.ts'
+import { createSegment, type Segment } from '../../../src/hls/store/segment.ts'
 import type { Track } from '../../../src/mpegts/track.ts'
 import { parseM3u8 } from '../../support/m3u8.ts'
 import { PlaylistRules } from '../../support/playlist-rules.ts'
@@ -20,12 +20,12 @@ const DOLBY: Track = {
 /** Segments of 2 s and 100,000 bit/s, one after the other, unless told. */
 function segment(mediaSequence: number, changes: Partial<Segment> = {}): Segment {
   const { rendition = 'main' } = changes
-  return {
+  return createSegment({
     epoch: 'e',
     mediaSequence,
     rendition,
     uri: segmentUri('e', rendition, mediaSequence),
-    bytes: Buffer.alloc(25_000),
+    chunks: [Buffer.alloc(25_000)],
     durationSec: 2,
     startTicks: mediaSequence * 180_000,
     endTicks: (mediaSequence + 1) * 180_000,
@@ -37,7 +37,7 @@ function segment(mediaSequence: number, changes: Partial<Segment> = {}): Segment
     tracks: [VIDEO, ENGLISH],
     videoFrames: 60,
     ...changes,
-  }
+  })
 }
 
 function setUp(t: Test, { maxBytes = 1e9, playlistSegments = 4 } = {}) {
@@ -66,9 +66,9 @@ const linesOf = (text: string, tag: string) => text.split('\n').filter((line) =>
 t.test('one rendition: CODECS, RESOLUTION, FRAME-RATE, BANDWIDTH by measure', async (t) => {
   const { presentation, append, multivariant } = setUp(t)
   t.equal(presentation.multivariant(), undefined, 'none before the first segment')
-  append(segment(0, { bytes: Buffer.alloc(188 * 1000), durationSec: 2 }))
-  append(segment(1, { bytes: Buffer.alloc(188 * 3000), durationSec: 2 }))
-  append(segment(2, { bytes: Buffer.alloc(188 * 1500), durationSec: 0.5 }))
+  append(segment(0, { chunks: [Buffer.alloc(188 * 1000)], durationSec: 2 }))
+  append(segment(1, { chunks: [Buffer.alloc(188 * 3000)], durationSec: 2 }))
+  append(segment(2, { chunks: [Buffer.alloc(188 * 1500)], durationSec: 0.5 }))
   t.equal(
     multivariant(),
     [
@@ -195,7 +195,7 @@ t.test(
     append(segment(0, { rendition: 'video-2' }))
     t.notOk(presentation.complete)
     t.equal(presentation.multivariant(), undefined)
-    append(segment(0, { rendition: 'audio-2', bytes: Buffer.alloc(0), tracks: [] }))
+    append(segment(0, { rendition: 'audio-2', chunks: [], tracks: [] }))
     t.ok(presentation.complete)
     t.notMatch(multivariant(), 'audio-2', 'one that had no media yet is not offered')
     append(segment(1, { rendition: 'audio-2', tracks: [FRENCH] }))
@@ -253,7 +253,7 @@ t.test(
       append(
         segment(msn, {
           ...{ ...seam, rendition: 'audio-2', tracks: [FRENCH] },
-          ...(isGap && { bytes: Buffer.alloc(0) }),
+          ...(isGap && { chunks: [] }),
         }),
       )
       const [audio, main] = [listed('audio-2.m3u8')!, listed('playlist.m3u8')!]

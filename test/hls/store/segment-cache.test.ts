@@ -1,5 +1,6 @@
 import t from 'tap'
 import { LivePlaylist } from '../../../src/hls/playlist/live-playlist.ts'
+import { createSegment } from '../../../src/hls/store/segment.ts'
 import { SegmentCache, type SegmentOwner } from '../../../src/hls/store/segment-cache.ts'
 
 const bytes = (length: number) => Buffer.alloc(length)
@@ -22,7 +23,7 @@ class Owner implements SegmentOwner {
 
   put(sizeBytes: number, nowMs = 0): string | undefined {
     const uri = `${this.#name}-${this.#next++}.ts`
-    if (!this.#cache.put(this, uri, { bytes: bytes(sizeBytes), nowMs })) return undefined
+    if (!this.#cache.put(this, uri, { chunks: [bytes(sizeBytes)], nowMs })) return undefined
     this.listed.push(uri)
     return uri
   }
@@ -43,8 +44,8 @@ t.test('gives a segment to its owner alone', async (t) => {
   const cache = new SegmentCache({ maxBytes: 1000 })
   const [owner, other] = [new Owner(cache), new Owner(cache)]
   const held = bytes(100)
-  t.ok(cache.put(owner, 'a-0.ts', { bytes: held, nowMs: 0 }))
-  t.equal(cache.get(owner, 'a-0.ts'), held, 'the bytes themselves, no copy')
+  t.ok(cache.put(owner, 'a-0.ts', { chunks: [held], nowMs: 0 }))
+  t.equal(cache.get(owner, 'a-0.ts')?.[0], held, 'the bytes themselves, no copy')
   t.equal(cache.get(other, 'a-0.ts'), undefined)
   cache.retain(other, 'a-0.ts', 0)
   cache.discard(other)
@@ -182,8 +183,8 @@ t.test('a window within its share does not shrink for a larger stream', async (t
 t.test('a URI that is taken is a mistake of whoever named the epoch', async (t) => {
   const cache = new SegmentCache({ maxBytes: 1000 })
   const owner = new Owner(cache)
-  cache.put(owner, 'a-0.ts', { bytes: bytes(1), nowMs: 0 })
-  t.throws(() => cache.put(owner, 'a-0.ts', { bytes: bytes(1), nowMs: 0 }), /a-0.ts/)
+  cache.put(owner, 'a-0.ts', { chunks: [bytes(1)], nowMs: 0 })
+  t.throws(() => cache.put(owner, 'a-0.ts', { chunks: [bytes(1)], nowMs: 0 }), /a-0.ts/)
 })
 
 t.test('a discarded owner leaves nothing behind', async (t) => {
@@ -209,12 +210,12 @@ t.test(
     for (let msn = 0; msn < 60; msn++) {
       for (const [n, playlist] of playlists.entries()) {
         playlist.append(
-          {
+          createSegment({
             epoch: `s${n}`,
             mediaSequence: msn,
             rendition: 'main',
             uri: `s${n}-${msn}.ts`,
-            bytes: bytes(segmentBytes),
+            chunks: [bytes(segmentBytes)],
             durationSec: 2,
             startTicks: msn * 180_000,
             endTicks: (msn + 1) * 180_000,
@@ -225,7 +226,7 @@ t.test(
             independent: true,
             tracks: [],
             videoFrames: 60,
-          },
+          }),
           msn * 2000,
         )
       }

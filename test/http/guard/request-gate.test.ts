@@ -101,13 +101,13 @@ function serviceWithMedia(): MemoryService {
   const stream = new MemoryStream()
   stream.files.set('1.ts', {
     kind: 'segment',
-    bytes: SEGMENT,
+    chunks: [SEGMENT],
     version: '1',
     targetDurationSec: 2,
   })
   stream.files.set('playlist.m3u8', {
     kind: 'media-playlist',
-    bytes: Buffer.from('#EXTM3U\n'),
+    chunks: [Buffer.from('#EXTM3U\n')],
     version: '2',
     targetDurationSec: 2,
   })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { decodeAdtsHeader } from '../../../src/codec/adts.ts'
 import { elementaryBytes, findPesHeader } from '../../../src/mpegts/pes.ts'
 import { Silence } from '../../../src/mpegts/mux/silence.ts'
-import type { PesUnit } from '../../../src/mpegts/demux/demuxer-output.ts'
+import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../../src/mpegts/track.ts'
 
 const sound = (parameters: Track['parameters']): Track => ({

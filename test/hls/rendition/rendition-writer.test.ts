@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
-import { Packager, type PackagerOutput } from '../../../src/hls/cut/packager.ts'
+import { Packager, type PackagerOptions, type PackagerOutput } from '../../../src/hls/packager.ts'
 import type { Segment } from '../../../src/hls/store/segment.ts'
-import type { SegmenterOptions } from '../../../src/hls/cut/segmenter.ts'
-import type { DemuxerOutput, PesUnit } from '../../../src/mpegts/demux/demuxer-output.ts'
+import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer-output.ts'
+import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../../src/mpegts/track.ts'
 import { continuityFaults, readPackets, readPmt, readPtsTicks } from '../../support/ts-reader.ts'
 import {
@@ -30,17 +30,15 @@ const ALL = programOf(VIDEO, AUDIO, SMALL, FRENCH)
 
 type Step = DemuxerOutput | 'discontinuity'
 
-function run(steps: readonly Step[], options: Partial<SegmenterOptions> = {}) {
+function run(steps: readonly Step[], options: Partial<PackagerOptions> = {}) {
   const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, ...options })
   const outputs: PackagerOutput[] = []
   for (const step of steps) {
     outputs.push(
-      ...(step === 'discontinuity'
-        ? packager.discontinuity(WALL_MS)
-        : packager.push(step, WALL_MS)),
+      ...(step === 'discontinuity' ? packager.discontinuity() : packager.push(step, WALL_MS)),
     )
   }
-  outputs.push(...packager.end(WALL_MS))
+  outputs.push(...packager.end())
   const segments = outputs.flatMap((output) => (output.type === 'segment' ? output.segment : []))
   return {
     packager,
@@ -166,7 +164,7 @@ t.test('the input may be overwritten once it was pushed', async (t) => {
     if (step.type === 'unit') for (const chunk of step.unit.chunks) chunk.fill(0)
     return made
   })
-  const made = [...outputs, ...packager.end(WALL_MS)]
+  const made = [...outputs, ...packager.end()]
   t.ok(
     made.every((output, index) => {
       const other = expected.outputs[index]

@@ -3,19 +3,19 @@
  */
 import * as fc from 'fast-check'
 import t from 'tap'
-import { LivePresentation } from '../../../src/hls/playlist/live-presentation.ts'
-import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
-import { Packager, type PackagerOutput } from '../../../src/hls/cut/packager.ts'
-import { PSI_BYTES } from '../../../src/mpegts/mux/psi-writer.ts'
-import { playlistUri, type RenditionName } from '../../../src/hls/rendition/rendition.ts'
-import type { Segment } from '../../../src/hls/store/segment.ts'
-import type { Track } from '../../../src/mpegts/track.ts'
-import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer-output.ts'
-import { parseM3u8 } from '../../support/m3u8.ts'
-import { PlaylistRules } from '../../support/playlist-rules.ts'
-import { tsPacket } from '../../mpegts/ts-builder.ts'
-import { continuityFaults, readPackets, readPat, readPmt } from '../../support/ts-reader.ts'
-import { AUDIO, VIDEO, moved, picture, program, programOf, sound, unit } from '../source.ts'
+import { LivePresentation } from '../../src/hls/playlist/live-presentation.ts'
+import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
+import { Packager, type PackagerOutput } from '../../src/hls/packager.ts'
+import { PSI_BYTES } from '../../src/mpegts/mux/program-tables.ts'
+import { playlistUri, type RenditionName } from '../../src/hls/file-names.ts'
+import type { Segment } from '../../src/hls/store/segment.ts'
+import type { Track } from '../../src/mpegts/track.ts'
+import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer-output.ts'
+import { parseM3u8 } from '../support/m3u8.ts'
+import { PlaylistRules } from '../support/playlist-rules.ts'
+import { tsPacket } from '../mpegts/ts-builder.ts'
+import { continuityFaults, readPackets, readPat, readPmt } from '../support/ts-reader.ts'
+import { AUDIO, VIDEO, moved, picture, program, programOf, sound, unit } from './source.ts'
 
 const SEC = 90_000
 const MAX_SEGMENT_BYTES = 40_000
@@ -173,14 +173,14 @@ t.test('any sequence of units makes playlists and segments in order', async (t) 
       check(packager.push(program(programOf(VIDEO, AUDIO, SMALL, FRENCH)), times.wallMs))
       for (const happened of events) {
         if (happened.type === 'wall') times.wallMs = happened.wallMs
-        else if (happened.type === 'discontinuity') check(packager.discontinuity(times.wallMs))
+        else if (happened.type === 'discontinuity') check(packager.discontinuity())
         else {
           for (const output of toOutputs(happened, times)) {
             check(packager.push(output, times.wallMs))
           }
         }
       }
-      check(packager.end(times.wallMs))
+      check(packager.end())
       presentation.end()
       for (const [name, checks] of renditions) {
         checkPlaylist(playlistUri(name as RenditionName), checks)

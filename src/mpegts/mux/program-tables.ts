@@ -5,27 +5,26 @@
  * @module
  */
 import { crc32Mpeg2 } from '../../binary/crc32.ts'
-import type { Track } from '../track.ts'
-import { listTracks, type CarriedTracks } from '../../hls/rendition/carried-tracks.ts'
-import { TS_PACKET_BYTES } from './continuity-counters.ts'
-import { listDescriptors } from './track-descriptors.ts'
+import { freePid, HAS_PAYLOAD, PACKET_BYTES, PAT_PID, SYNC_BYTE } from '../packet.ts'
+import { DescriptorTag, listDescriptors } from '../psi/descriptors.ts'
+import { PAT_TABLE_ID } from '../psi/pat.ts'
+import { PMT_TABLE_ID } from '../psi/pmt.ts'
+import type { Program, Track } from '../track.ts'
 
-export const PSI_BYTES = 2 * TS_PACKET_BYTES
+export const PSI_BYTES = 2 * PACKET_BYTES
 
-const PAT_PID = 0
-const PAT_TABLE_ID = 0x00
-const PMT_TABLE_ID = 0x02
 const USUAL_PMT_PID = 0x1000
 const TRANSPORT_STREAM_ID = 1
 
-const METADATA_POINTER = 0x25
-const METADATA = 0x26
-
-/** Registration, language and metadata (ISO/IEC 13818-1 2.6.8, 2.6.18, 2.6.60). */
-const KEPT_DESCRIPTORS: ReadonlySet<number> = new Set([0x05, 0x0a, METADATA])
+/** ISO/IEC 13818-1 2.6.8, 2.6.18, 2.6.60. */
+const KEPT_DESCRIPTORS: ReadonlySet<number> = new Set([
+  DescriptorTag.REGISTRATION,
+  DescriptorTag.ISO_639_LANGUAGE,
+  DescriptorTag.METADATA,
+])
 
 /** A packet less its header, the pointer field, and what surrounds the PMT's track loop. */
-const TRACK_LOOP_BYTES = TS_PACKET_BYTES - 4 - 1 - 16
+const TRACK_LOOP_BYTES = PACKET_BYTES - 4 - 1 - 16
 const TRACK_ENTRY_BYTES = 5
 
 /** PAT and PMT of one outgoing stream; another version_number for another content. */
@@ -38,10 +37,10 @@ export class ProgramTables {
     return this.#bytes
   }
 
-  update(carried: CarriedTracks): void {
-    if (encodePsi(carried, this.#version).equals(this.#bytes)) return
+  update(program: Program): void {
+    if (encodePsi(program, this.#version).equals(this.#bytes)) return
     this.#version = (this.#version + 1) & 31
-    this.#bytes = encodePsi(carried, this.#version)
+    this.#bytes = encodePsi(program, this.#version)
   }
 }
 
@@ -49,11 +48,12 @@ export class ProgramTables {
  * @param version  version_number, 0-31; another one for another content
  * @returns a PAT packet and a PMT packet, 376 bytes, continuity counters yet to be set
  */
-export function encodePsi(carried: CarriedTracks, version: number): Buffer {
-  const pmtPid = freePid(carried)
+export function encodePsi(program: Program, version: number): Buffer {
+  const { programNumber, pcrPid, tracks } = program
+  const pmtPid = freePid(USUAL_PMT_PID, [pcrPid, ...tracks.map(({ pid }) => pid)])
   return Buffer.concat([
-    packetize(PAT_PID, encodePat(carried.programNumber, pmtPid, version)),
-    packetize(pmtPid, encodePmt(carried, version)),
+    packetize(PAT_PID, encodePat(programNumber, pmtPid, version)),
+    packetize(pmtPid, encodePmt(program, version)),
   ])
 }
 
@@ -71,14 +71,13 @@ function encodePat(programNumber: number, pmtPid: number, version: number): Buff
  *  | 111 | PCR_PID (13) | 1111 | program_info_length (12) |
  *  { stream_type (8) | 111 | elementary_PID (13) | 1111 | ES_info_length (12) | descriptors } for each track
  */
-function encodePmt(carried: CarriedTracks, version: number): Buffer {
-  const tracks = listTracks(carried)
+function encodePmt({ programNumber, pcrPid, tracks }: Program, version: number): Buffer {
   let spareBytes = TRACK_LOOP_BYTES - tracks.length * TRACK_ENTRY_BYTES
-  const pointers = tracks.flatMap((track) => metadataPointers(track, carried.programNumber))
+  const pointers = tracks.flatMap((track) => metadataPointers(track, programNumber))
   const pointer = pointers.find(({ length }) => length <= spareBytes) ?? Buffer.alloc(0)
   spareBytes -= pointer.length
   const head = Buffer.alloc(4)
-  head.writeUInt16BE(0xe000 | carried.pcrPid, 0)
+  head.writeUInt16BE(0xe000 | pcrPid, 0)
   head.writeUInt16BE(0xf000 | pointer.length, 2)
   const loop = tracks.flatMap((track) => {
     const kept = keptDescriptors(track)
@@ -92,7 +91,7 @@ function encodePmt(carried: CarriedTracks, version: number): Buffer {
   })
   return encodeSection(
     PMT_TABLE_ID,
-    carried.programNumber,
+    programNumber,
     version,
     Buffer.concat([head, pointer, ...loop]),
   )
@@ -115,10 +114,10 @@ function encodeSection(tableId: number, extension: number, version: number, body
 
 /** One packet: header with payload_unit_start, pointer field 0, the section, stuffing. */
 function packetize(pid: number, section: Buffer): Buffer {
-  const packet = Buffer.alloc(TS_PACKET_BYTES, 0xff)
-  packet.writeUInt8(0x47, 0)
+  const packet = Buffer.alloc(PACKET_BYTES, 0xff)
+  packet.writeUInt8(SYNC_BYTE, 0)
   packet.writeUInt16BE(0x4000 | pid, 1)
-  packet.writeUInt8(0x10, 3)
+  packet.writeUInt8(HAS_PAYLOAD, 3)
   packet.writeUInt8(0, 4)
   section.copy(packet, 5)
   return packet
@@ -143,16 +142,9 @@ function metadataPointers({ descriptors }: Track, programNumber: number): Buffer
   return listDescriptors(descriptors).flatMap(({ tag, data }) => {
     const formatAt = data.length > 1 && data.readUInt16BE(0) === 0xffff ? 6 : 2
     const serviceAt = formatAt + (data[formatAt] === 0xff ? 5 : 1)
-    if (tag !== METADATA || serviceAt >= data.length) return []
+    if (tag !== DescriptorTag.METADATA || serviceAt >= data.length) return []
     const place = Buffer.from([0x1f, programNumber >> 8, programNumber & 0xff])
     const body = Buffer.concat([data.subarray(0, serviceAt + 1), place])
-    return Buffer.concat([Buffer.from([METADATA_POINTER, body.length]), body])
+    return Buffer.concat([Buffer.from([DescriptorTag.METADATA_POINTER, body.length]), body])
   })
-}
-
-function freePid(carried: CarriedTracks): number {
-  const taken = new Set([carried.pcrPid, ...listTracks(carried).map(({ pid }) => pid)])
-  let pid = USUAL_PMT_PID
-  while (taken.has(pid)) pid++
-  return pid
 }

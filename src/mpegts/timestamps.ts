@@ -17,7 +17,7 @@ export interface Times {
  * All tracks are unwrapped against one reference, so that they stay together whatever jumps. The first timestamp
  * stands for itself; one that lies before it, across a wrap, becomes negative.
  */
-export class Timeline {
+export class TimestampUnwrapper {
   #latest: Times | undefined
 
   /** The times last given to `advance`. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { DescriptorTag, findDescriptor, findRegistration } from '../psi/descriptors.ts'
+import { DescriptorTag, findDescriptor, findRegistration } from './descriptors.ts'
 
 /** Stream types of one meaning (ISO/IEC 13818-1 Table 2-34; SCTE 35; SMPTE RP 227). */
 const BY_STREAM_TYPE: Readonly<Record<number, string>> = {

@@ -1,25 +1,24 @@
 import t from 'tap'
-import type { CarriedTracks } from '../../../src/hls/rendition/carried-tracks.ts'
-import { encodePsi } from '../../../src/mpegts/mux/psi-writer.ts'
-import type { Track } from '../../../src/mpegts/track.ts'
+import { encodePsi } from '../../../src/mpegts/mux/program-tables.ts'
+import type { Program, Track } from '../../../src/mpegts/track.ts'
 import { readPackets, readPat, readPmt, readSection } from '../../support/ts-reader.ts'
 import { AUDIO, VIDEO } from '../../hls/source.ts'
 
-const CARRIED: CarriedTracks = { programNumber: 7, pcrPid: 256, video: VIDEO, audio: AUDIO }
+const PROGRAM: Program = { programNumber: 7, pcrPid: 256, tracks: [VIDEO, AUDIO] }
 const descriptor = (tag: number, ...body: number[]) => Buffer.from([tag, body.length, ...body])
 
 t.test(
   'is the very PSI that ffmpeg writes for the same program (ISO/IEC 13818-1 2.4.4)',
   async (t) => {
     // Captured from ffmpeg 5.1: H.264 and AAC, -f mpegts.
-    const [pat, pmt] = readPackets(encodePsi({ ...CARRIED, programNumber: 1 }, 0)).map(readSection)
+    const [pat, pmt] = readPackets(encodePsi({ ...PROGRAM, programNumber: 1 }, 0)).map(readSection)
     t.equal(pat!.toString('hex'), '00b00d0001c100000001f0002ab104b2')
     t.equal(pmt!.toString('hex'), '02b0170001c10000e100f0001be100f0000fe101f0002f44b99b')
   },
 )
 
 t.test('one packet each, one program, the tracks that are carried', async (t) => {
-  const packets = readPackets(encodePsi(CARRIED, 5))
+  const packets = readPackets(encodePsi(PROGRAM, 5))
   t.equal(packets.length, 2)
   t.same(readPat(packets[0]!), [{ programNumber: 7, pmtPid: 0x1000 }])
   t.same(readPmt(packets[1]!), {
@@ -38,7 +37,10 @@ t.test('keeps the descriptors that a player acts on, if they fit', async (t) => 
   const withDescriptors = (...descriptors: Buffer[]) =>
     readPmt(
       readPackets(
-        encodePsi({ ...CARRIED, audio: { ...AUDIO, descriptors: Buffer.concat(descriptors) } }, 0),
+        encodePsi(
+          { ...PROGRAM, tracks: [VIDEO, { ...AUDIO, descriptors: Buffer.concat(descriptors) }] },
+          0,
+        ),
       )[1]!,
     ).streams[1]!.descriptors
   t.equal(
@@ -55,7 +57,9 @@ t.test('points to metadata that the program holds (ISO/IEC 13818-1 2.6.58)', asy
     descriptors: Buffer.concat(descriptors),
   })
   const programInfo = (...data: Track[]) => {
-    const section = readSection(readPackets(encodePsi({ ...CARRIED, data }, 0))[1]!)
+    const section = readSection(
+      readPackets(encodePsi({ ...PROGRAM, tracks: [VIDEO, AUDIO, ...data] }, 0))[1]!,
+    )
     return section.toString('hex', 12, 12 + (section.readUInt16BE(10) & 0x0fff))
   }
   const metadata = descriptor(

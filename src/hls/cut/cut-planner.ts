@@ -1,0 +1,308 @@
+/**
+ * Decides, for each unit of the reference track as it arrives, whether a segment ends before it. Decisions look forward
+ * only: what was written never moves to another segment.
+ *
+ * @module
+ */
+import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import type { SpliceInfo } from '../../mpegts/psi/splice-info.ts'
+import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
+import type { DateRange } from '../playlist/playlist.ts'
+import type { SourceFact } from '../source-fact.ts'
+import { GopLengths } from './gop-lengths.ts'
+import { ProgramDate } from './program-date.ts'
+import { Progress } from './progress.ts'
+import {
+  SequenceCounter,
+  type SegmentEnd,
+  type SegmentPlan,
+  type SequenceNumbers,
+} from './segment-plan.ts'
+import { Splices } from './splices.ts'
+import { TargetDuration } from './target-duration.ts'
+import { Timeline } from './timeline.ts'
+
+export interface CutPlannerOptions {
+  readonly sequenceStart?: SequenceNumbers
+  readonly segmentSec: number
+  readonly maxSegmentSec: number
+  readonly maxSegmentBytes: number
+}
+
+/** `start` and `end` alternate. A date range comes ahead of the end of the segment before it. */
+export type CutDecision =
+  | { readonly type: 'start'; readonly plan: SegmentPlan }
+  | { readonly type: 'end'; readonly end: SegmentEnd }
+  | { readonly type: 'date-range'; readonly dateRange: DateRange }
+  | { readonly type: 'fact'; readonly fact: SourceFact }
+
+export interface CutPlannerStats {
+  /** Units of the reference track before a random access point. */
+  readonly unitsBeforeStart: number
+  /** Segments cut inside a GOP. */
+  readonly forcedCuts: number
+  readonly discontinuities: number
+  /** Splice points whose time never came. */
+  readonly missedSplices: number
+}
+
+/** What a unit meets. */
+export interface Arrival {
+  /** Bytes of the main rendition's open segment. */
+  readonly openBytes: number
+  /** Milliseconds since 1970. */
+  readonly wallMs: number
+}
+
+/** A GOP that is a little shorter than a segment should be makes a segment: a frame less, or rounded timestamps. */
+const EARLY_CUT_FRACTION = 0.1
+
+/** No segment is called shorter, whatever its timestamps say; it bounds how many make up a playlist. */
+const MIN_SEGMENT_TICKS = 0.01 * TICKS_PER_SEC
+
+/** Audio and metadata this far ahead of the last frame still belong to it when the timeline ends. */
+const CLOSING_TICKS = 1 * TICKS_PER_SEC
+
+const NO_DECISIONS: CutDecision[] = []
+
+/**
+ * `announce` splice information and `push` each unit of the reference track in the order of arrival; `endTimeline` where
+ * its tracks change, `loseClock` when the encoder is gone. Each returns what was decided; what a unit decides happens
+ * before the unit. Without an `open` segment after its push, a unit belongs to none.
+ */
+export class CutPlanner {
+  readonly #segmentTicks: number
+  readonly #maxSegmentBytes: number
+  readonly #target: TargetDuration
+  readonly #sequence: SequenceCounter
+  readonly #programDate = new ProgramDate()
+  readonly #splices = new Splices()
+  readonly #gops = new GopLengths()
+  readonly #progress = new Progress()
+  readonly #stats = { unitsBeforeStart: 0, forcedCuts: 0 }
+  #decisions: CutDecision[] = NO_DECISIONS
+  /** The open segment and its timeline. */
+  #open: { readonly plan: SegmentPlan; readonly timeline: Timeline } | undefined
+  /** A splice point was reached, but no random access point since. */
+  #spliceIsDue = false
+  /** Decoding time of the first unit since a random access point is awaited. */
+  #awaitedSinceTicks: number | undefined
+
+  constructor(options: CutPlannerOptions) {
+    const { segmentSec, maxSegmentSec, maxSegmentBytes } = options
+    if (!(segmentSec > 0 && segmentSec <= maxSegmentSec && Number.isInteger(maxSegmentSec))) {
+      throw new RangeError(
+        `segmentSec is ${segmentSec} and maxSegmentSec ${maxSegmentSec}: expected 0 < segmentSec <= maxSegmentSec, the latter a whole number`,
+      )
+    }
+    this.#segmentTicks = segmentSec * TICKS_PER_SEC
+    this.#maxSegmentBytes = maxSegmentBytes
+    this.#target = new TargetDuration(segmentSec, maxSegmentSec)
+    this.#sequence = new SequenceCounter(options.sequenceStart)
+  }
+
+  get stats(): CutPlannerStats {
+    return {
+      ...this.#stats,
+      discontinuities: this.#sequence.discontinuities,
+      missedSplices: this.#splices.missed,
+    }
+  }
+
+  get open(): SegmentPlan | undefined {
+    return this.#open?.plan
+  }
+
+  /** Time of the newest unit in the open segment; none is before that. */
+  get latestTicks(): number {
+    return this.#open?.timeline.latestTicks ?? -Infinity
+  }
+
+  /** Media of the reference track so far, whatever its timestamps do. */
+  get progressTicks(): number {
+    return this.#progress.ticks
+  }
+
+  /** A segment may last this long and no longer. */
+  get limitTicks(): number {
+    return this.#target.limitTicks
+  }
+
+  announce(splice: SpliceInfo): void {
+    this.#splices.announce(splice)
+  }
+
+  push(unit: PesUnit, { openBytes, wallMs }: Arrival): readonly CutDecision[] {
+    this.#progress.push(unit.dtsTicks)
+    if (this.#open?.timeline.breaksAt(unit, this.limitTicks) === true) {
+      this.#tell({ code: 'TIMESTAMP_JUMP' })
+      this.#endTimeline()
+      this.#loseSplices(unit.ptsTicks)
+    }
+    if (this.#open === undefined) this.#begin(unit, wallMs)
+    else this.#cutIfDue(this.#open, unit, { openBytes, wallMs })
+    if (unit.startsFrame) this.#open?.timeline.advance(unit)
+    return this.#takeDecisions()
+  }
+
+  /** Ends the open segment; the next one starts another timeline. */
+  endTimeline(): readonly CutDecision[] {
+    this.#endTimeline()
+    return this.#takeDecisions()
+  }
+
+  /** Ends the timeline, and with it the clock by which splice points were announced. */
+  loseClock(): readonly CutDecision[] {
+    this.#endTimeline()
+    this.#loseSplices()
+    return this.#takeDecisions()
+  }
+
+  /** Starts a timeline, if a decoder can start at this unit. */
+  #begin(unit: PesUnit, wallMs: number): void {
+    if (!unit.randomAccess) {
+      this.#stats.unitsBeforeStart++
+      this.#awaitedSinceTicks ??= unit.dtsTicks
+      const awaitedTicks = unit.dtsTicks - this.#awaitedSinceTicks
+      if (awaitedTicks > this.limitTicks) this.#tell({ code: 'NO_KEY_FRAME' })
+      return
+    }
+    this.#awaitedSinceTicks = undefined
+    this.#programDate.anchor(wallMs)
+    this.#sequence.startTimeline()
+    this.#gops.push(unit.ptsTicks)
+    const timeline = new Timeline(unit)
+    this.#start(timeline, unit.ptsTicks, unit)
+    this.#reachSplices(timeline, unit)
+    this.#spliceIsDue = false
+  }
+
+  #cutIfDue(
+    { plan, timeline }: { plan: SegmentPlan; timeline: Timeline },
+    unit: PesUnit,
+    { openBytes, wallMs }: Arrival,
+  ): void {
+    const ticks = timeline.timeOf(unit)
+    const { randomAccess } = unit
+    if (randomAccess) {
+      this.#gops.push(ticks)
+      this.#programDate.arrive((ticks - plan.startTicks) / TICKS_PER_SEC, wallMs)
+    }
+    const gap = this.#gapBefore(plan, timeline, ticks)
+    this.#reachSplices(timeline, unit)
+    const isDue = gap !== undefined || this.#isDue(plan, ticks, randomAccess)
+    if (randomAccess) this.#spliceIsDue = false
+    if (!isDue && !this.#isForced(plan, unit, timeline, openBytes)) return
+    const boundaryTicks = gap ?? ticks
+    this.#end(plan, { endTicks: boundaryTicks, untilTicks: boundaryTicks - 1 })
+    this.#start(timeline, boundaryTicks, unit)
+  }
+
+  /** @returns where the open segment ends, if the next unit comes so late that it cannot last until then */
+  #gapBefore({ startTicks }: SegmentPlan, timeline: Timeline, ticks: number): number | undefined {
+    if (ticks - startTicks <= this.limitTicks) return undefined
+    const mediaEndTicks = Math.max(timeline.endTicks, timeline.latestTicks)
+    const minTicks = startTicks + MIN_SEGMENT_TICKS
+    return Math.min(Math.max(mediaEndTicks, minTicks), startTicks + this.limitTicks)
+  }
+
+  /** Whether a segment had better end where a decoder can start. */
+  #isDue({ startTicks, keyTicks }: SegmentPlan, ticks: number, randomAccess: boolean): boolean {
+    if (!randomAccess) return false
+    const lengthTicks = ticks - startTicks
+    if (keyTicks === undefined) return true
+    if (lengthTicks >= this.#segmentTicks * (1 - EARLY_CUT_FRACTION)) return true
+    if (lengthTicks < MIN_SEGMENT_TICKS) return false
+    if (this.#spliceIsDue && this.#target.fixed) return true
+    // The next one would probably come too late.
+    return lengthTicks + this.#gops.longestTicks > this.limitTicks
+  }
+
+  /** Whether the segment has no room, or no time, for this unit and the next. */
+  #isForced(
+    { startTicks }: SegmentPlan,
+    unit: PesUnit,
+    timeline: Timeline,
+    openBytes: number,
+  ): boolean {
+    const lengthTicks = timeline.timeOf(unit) - startTicks
+    const isTooLong = lengthTicks + timeline.frameTicks > this.limitTicks
+    const isTooLarge = openBytes + unit.sizeBytes > this.#maxSegmentBytes
+    if (isTooLong) this.#tell({ code: 'GOP_TOO_LONG', targetSec: this.#target.sec })
+    else if (isTooLarge) this.#tell({ code: 'SEGMENT_TOO_LARGE', maxBytes: this.#maxSegmentBytes })
+    return isTooLong || isTooLarge
+  }
+
+  #start(timeline: Timeline, startTicks: number, { randomAccess, ptsTicks }: PesUnit): void {
+    const plan = {
+      ...this.#sequence.next(),
+      startTicks,
+      keyTicks: randomAccess ? ptsTicks : undefined,
+      timelineStartTicks: timeline.startTicks,
+      programDateTimeMs: this.#programDate.startMs,
+    }
+    if (!randomAccess) this.#stats.forcedCuts++
+    this.#open = { plan, timeline }
+    this.#decide({ type: 'start', plan })
+  }
+
+  #end(
+    { startTicks }: SegmentPlan,
+    { endTicks, untilTicks }: Pick<SegmentEnd, 'endTicks' | 'untilTicks'>,
+  ): void {
+    const lengthTicks = Math.max(endTicks - startTicks, MIN_SEGMENT_TICKS)
+    const durationSec = Math.min(lengthTicks, this.limitTicks) / TICKS_PER_SEC
+    this.#target.fix(durationSec)
+    this.#programDate.advance(durationSec)
+    const targetDurationSec = this.#target.sec
+    this.#decide({ type: 'end', end: { endTicks, untilTicks, durationSec, targetDurationSec } })
+  }
+
+  #endTimeline(): void {
+    this.#awaitedSinceTicks = undefined
+    this.#gops.endTimeline()
+    if (this.#open === undefined) return
+    const { plan, timeline } = this.#open
+    const { endTicks, latestTicks } = timeline
+    this.#end(plan, { endTicks, untilTicks: latestTicks + CLOSING_TICKS })
+    this.#open = undefined
+  }
+
+  #reachSplices(timeline: Timeline, unit: PesUnit): void {
+    const startTicks = this.#open?.plan.startTicks ?? timeline.startTicks
+    const { dateRanges, cut } = this.#splices.reach({
+      ticks: timeline.timeOf(unit),
+      randomAccess: unit.randomAccess,
+      dateOf: (ticks) => {
+        const sinceStartTicks = Math.max(ticks, timeline.startTicks) - startTicks
+        return this.#programDate.startMs + (sinceStartTicks / TICKS_PER_SEC) * 1000
+      },
+    })
+    if (cut) this.#spliceIsDue = true
+    this.#decideDateRanges(dateRanges)
+  }
+
+  /** @param newTicks  as `Splices.endTimeline` takes it */
+  #loseSplices(newTicks?: number): void {
+    this.#decideDateRanges(this.#splices.endTimeline(newTicks))
+    if (this.#splices.missed > 0) this.#tell({ code: 'SPLICE_MISSED' })
+  }
+
+  #decideDateRanges(dateRanges: readonly DateRange[]): void {
+    for (const dateRange of dateRanges) this.#decide({ type: 'date-range', dateRange })
+  }
+
+  #tell(fact: SourceFact): void {
+    this.#decide({ type: 'fact', fact })
+  }
+
+  #decide(decision: CutDecision): void {
+    this.#decisions = [...this.#decisions, decision]
+  }
+
+  #takeDecisions(): readonly CutDecision[] {
+    const decisions = this.#decisions
+    this.#decisions = NO_DECISIONS
+    return decisions
+  }
+}

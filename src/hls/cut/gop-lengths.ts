@@ -1,0 +1,31 @@
+/**
+ * Distances between random access points: whether another one can be expected in time.
+ *
+ * @module
+ */
+
+/** Encoders vary the length of a GOP where the scene changes; the longest of these is what to expect. */
+const GOPS_REMEMBERED = 3
+
+export class GopLengths {
+  #startTicks: number | undefined
+  #lengths: readonly number[] = []
+
+  /** Longest of the newest GOPs; 0 before one was seen from start to end. */
+  get longestTicks(): number {
+    return Math.max(0, ...this.#lengths)
+  }
+
+  /** The next random access point of a timeline. */
+  push(ticks: number): void {
+    if (this.#startTicks !== undefined) {
+      this.#lengths = [...this.#lengths.slice(1 - GOPS_REMEMBERED), ticks - this.#startTicks]
+    }
+    this.#startTicks = ticks
+  }
+
+  /** The timeline ended: what is open has no length. */
+  endTimeline(): void {
+    this.#startTicks = undefined
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * What the planner decides of a segment, for all renditions alike.
+ *
+ * @module
+ */
+
+/** Media and discontinuity sequence number. */
+export interface SequenceNumbers {
+  readonly media: number
+  readonly discontinuity: number
+}
+
+/** What is known of a segment when it begins. Ticks are of 90 kHz, unwrapped. */
+export interface SegmentPlan {
+  readonly mediaSequence: number
+  readonly startTicks: number
+  /** Presentation time of the random access point that it begins with; undefined where it begins inside a GOP. */
+  readonly keyTicks: number | undefined
+  /** Its timeline: where that started, and whether this is its first segment. */
+  readonly timelineStartTicks: number
+  readonly startsTimeline: boolean
+  /** Milliseconds since 1970. */
+  readonly programDateTimeMs: number
+  readonly discontinuity: boolean
+  readonly discontinuitySequence: number
+}
+
+/** What is known of a segment when it ends. */
+export interface SegmentEnd {
+  /** The media shown before this belongs to it; the next segment of the timeline starts here. */
+  readonly endTicks: number
+  /** Units up to this time are placed in it: later ones than `endTicks` at the end of a timeline. */
+  readonly untilTicks: number
+  readonly durationSec: number
+  readonly targetDurationSec: number
+}
+
+/** Counts segments and discontinuities. */
+export class SequenceCounter {
+  readonly #start: SequenceNumbers
+  #segments = 0
+  #timelines = 0
+  #startsTimeline = false
+
+  /** @param start  numbers of the first segment */
+  constructor(start: SequenceNumbers = { media: 0, discontinuity: 0 }) {
+    this.#start = start
+  }
+
+  get discontinuities(): number {
+    return Math.max(0, this.#timelines - 1)
+  }
+
+  startTimeline(): void {
+    this.#timelines++
+    this.#startsTimeline = true
+  }
+
+  /** The numbers of the next segment. */
+  next(): Pick<
+    SegmentPlan,
+    'mediaSequence' | 'startsTimeline' | 'discontinuity' | 'discontinuitySequence'
+  > {
+    const startsTimeline = this.#startsTimeline
+    this.#startsTimeline = false
+    return {
+      mediaSequence: this.#start.media + this.#segments++,
+      startsTimeline,
+      discontinuity: startsTimeline && this.discontinuities > 0,
+      discontinuitySequence: this.#start.discontinuity + this.discontinuities,
+    }
+  }
+}

@@ -1,0 +1,304 @@
+/**
+ * Cuts a program into the segments of all its renditions.
+ *
+ * ```
+ *                  ┌─► CutPlanner ─► plans ─┐
+ * demuxed units ───┤                        ▼
+ *                  └──────────────► RenditionWriter … ─► main, video-2, audio-2 …
+ * ```
+ *
+ * @module
+ */
+import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
+import type { PesUnit } from '../mpegts/pes-unit.ts'
+import { PSI_BYTES } from '../mpegts/mux/program-tables.ts'
+import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
+import type { Program } from '../mpegts/track.ts'
+import {
+  CutPlanner,
+  type CutDecision,
+  type CutPlannerOptions,
+  type CutPlannerStats,
+} from './cut/cut-planner.ts'
+import type { RenditionName } from './file-names.ts'
+import type { DateRange } from './playlist/playlist.ts'
+import {
+  chooseTracks,
+  isSameSelection,
+  leadTrack,
+  type CarriedTracks,
+  type TrackPolicy,
+} from './rendition/carried-tracks.ts'
+import { followerTracks } from './rendition/follower-tracks.ts'
+import { RenditionWriter } from './rendition/rendition-writer.ts'
+import { TrackSelection } from './rendition/track-selection.ts'
+import type { SourceFact } from './source-fact.ts'
+import { describeFact, type SourceWarning } from './source-warning.ts'
+import type { Segment } from './store/segment.ts'
+
+export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentBytes'> {
+  /** Names this start of the stream in segment URIs; never given before. */
+  readonly epoch: string
+  /** `compatible` unless told. */
+  readonly tracks?: TrackPolicy
+  /** A segment that would grow larger is cut; 64 MiB unless told. */
+  readonly maxSegmentBytes?: number
+}
+
+/**
+ * - `segment`: of each number that of the main rendition comes first.
+ * - `renditions`: what the presentation consists of from now on, the main one first. It is told before the first
+ *   segment of one that is new; one that is named no more still gets segments, all of them gaps.
+ * - `date-range`: comes with the segment that ends where it begins, ahead of it, and again when more is known of it.
+ * - `warning`: each code once.
+ */
+export type PackagerOutput =
+  | { readonly type: 'segment'; readonly segment: Segment }
+  | { readonly type: 'renditions'; readonly renditions: readonly RenditionName[] }
+  | { readonly type: 'date-range'; readonly dateRange: DateRange }
+  | ({ readonly type: 'warning' } & SourceWarning)
+
+/** Units that reached no segment, and discontinuities; counted since the packager was made. */
+export interface PackagerStats extends CutPlannerStats {
+  /** Damaged audio and damaged key frames, which a decoder had better not see. */
+  readonly damagedUnits: number
+  /** Audio units whose time fitted to no frame of the video. */
+  readonly strayAudioUnits: number
+  /** Units of metadata that no frame came for. */
+  readonly strayDataUnits: number
+  /** Units for which a segment had no room. */
+  readonly oversizeUnits: number
+  /** Units of other renditions than the main one that reached no segment, for whatever reason. */
+  readonly strayUnits: number
+}
+
+const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
+
+/** Tracks that lag behind the reference track by more are waited for no longer. */
+const MAX_LAG_TICKS = 1 * TICKS_PER_SEC
+
+/** So many of the largest segments may wait, of all renditions together. */
+const MAX_WAITING_SEGMENTS = 2
+
+const NOTHING: readonly PackagerOutput[] = []
+
+/**
+ * `push` what the demuxer puts out; `discontinuity` when the encoder went away, `end` when it will not come back. Each
+ * takes the wall clock of that moment, in milliseconds since 1970, and returns what it completed.
+ *
+ * The reference track is the video of the main rendition, or its audio where there is no video. Nothing leaves before its
+ * first random access point, and every discontinuity starts at one again. A track that stays silent is left out, with a
+ * discontinuity, until something arrives of it.
+ */
+export class Packager {
+  readonly #epoch: string
+  readonly #policy: TrackPolicy
+  readonly #maxSegmentBytes: number
+  readonly #selection: TrackSelection
+  readonly #planner: CutPlanner
+  readonly #main: RenditionWriter
+  readonly #followers = new Map<RenditionName, RenditionWriter>()
+  readonly #warned = new Set<string>()
+  readonly #stats = { damagedUnits: 0, oversizeUnits: 0, strayUnits: 0 }
+  #renditions: readonly RenditionName[] = []
+  #program: Program | undefined
+  #outputs: PackagerOutput[] = []
+
+  constructor(options: PackagerOptions) {
+    const { epoch, tracks = 'compatible', maxSegmentBytes = DEFAULT_MAX_SEGMENT_BYTES } = options
+    this.#epoch = epoch
+    this.#policy = tracks
+    this.#maxSegmentBytes = maxSegmentBytes
+    this.#selection = new TrackSelection(tracks)
+    this.#planner = new CutPlanner({ ...options, maxSegmentBytes })
+    this.#main = new RenditionWriter({ epoch, maxSegmentBytes, name: 'main', reference: true })
+  }
+
+  get stats(): PackagerStats {
+    let { strayUnits } = this.#stats
+    for (const { droppedUnits, oversizeUnits } of this.#followers.values()) {
+      const { video, audio, data } = droppedUnits
+      strayUnits += video + audio + data + oversizeUnits
+    }
+    return {
+      ...this.#planner.stats,
+      damagedUnits: this.#stats.damagedUnits,
+      oversizeUnits: this.#stats.oversizeUnits + this.#main.oversizeUnits,
+      strayAudioUnits: this.#main.droppedUnits.audio,
+      strayDataUnits: this.#main.droppedUnits.data,
+      strayUnits,
+    }
+  }
+
+  /** Copies what it keeps of the output's chunks. */
+  push(output: DemuxerOutput, wallMs: number): readonly PackagerOutput[] {
+    if (output.type === 'unit') this.#pushUnit(output.unit, wallMs)
+    else if (output.type === 'program') this.#setProgram(output.program, output.layoutChanged)
+    else if (output.type === 'splice') this.#planner.announce(output.splice)
+    else this.#pushPackets(output.pid, output.chunks)
+    return this.#takeOutputs()
+  }
+
+  /** The encoder went away: what is open is closed, and whatever comes next is on another timeline. */
+  discontinuity(): readonly PackagerOutput[] {
+    this.#apply(this.#planner.loseClock())
+    this.#flush()
+    for (const writer of this.#writers()) writer.clear()
+    this.#selection.reset()
+    return this.#takeOutputs()
+  }
+
+  /** The stream is over; last call. */
+  end(): readonly PackagerOutput[] {
+    return this.discontinuity()
+  }
+
+  #pushUnit(unit: PesUnit, wallMs: number): void {
+    const patienceTicks = this.#planner.open === undefined ? 0 : this.#planner.limitTicks
+    const silent = this.#selection.hear(unit, patienceTicks)
+    if (silent !== undefined) this.#warn({ code: 'TRACK_SILENT', track: silent })
+    this.#adoptSelection(unit, wallMs)
+    this.#place(unit, wallMs)
+  }
+
+  /** Carries the tracks that are wanted by now, if they can be joined at this unit. */
+  #adoptSelection(unit: PesUnit, wallMs: number): void {
+    const { wanted } = this.#selection
+    const lead = leadTrack(wanted)
+    if (unit.track.pid !== lead?.pid || isSameSelection(wanted, this.#main.carried)) return
+    if (!unit.randomAccess || unit.damaged) return
+    this.#endTimeline()
+    const waiting = wanted.video === undefined ? this.#main.release(lead.pid) : []
+    this.#carry(wanted)
+    for (const each of waiting) this.#place(each, wallMs, [this.#main])
+  }
+
+  /** Hands a unit to the renditions that carry its track. */
+  #place(unit: PesUnit, wallMs: number, writers = [...this.#writers()]): void {
+    const { pid } = unit.track
+    const takers = writers.filter((writer) => writer.carries(pid))
+    if (takers.length === 0 || !this.#isUsable(unit, takers)) return
+    const isReference = pid === leadTrack(this.#main.carried)?.pid
+    if (isReference) {
+      this.#apply(this.#planner.push(unit, { openBytes: this.#main.openBytes, wallMs }))
+    }
+    for (const writer of takers) {
+      const isBeforeStart = isReference && writer === this.#main && this.#planner.open === undefined
+      if (!isBeforeStart) writer.push(unit)
+    }
+    for (const writer of writers) this.#advance(writer)
+    for (const writer of takers) writer.keep()
+    this.#limitWaiting()
+  }
+
+  /** Counts what a decoder had better not see, and what no segment can hold. */
+  #isUsable(unit: PesUnit, takers: readonly RenditionWriter[]): boolean {
+    const isDamaged = unit.damaged && unit.randomAccess
+    const isOversize = unit.sizeBytes + PSI_BYTES > this.#maxSegmentBytes
+    if (!isDamaged && !isOversize) return true
+    if (takers.some((writer) => writer !== this.#main)) this.#stats.strayUnits++
+    if (takers.includes(this.#main)) this.#stats[isDamaged ? 'damagedUnits' : 'oversizeUnits']++
+    return false
+  }
+
+  #pushPackets(pid: number, chunks: readonly Buffer[]): void {
+    for (const writer of this.#writers()) {
+      if (writer.carried?.pcrPid === pid) writer.pushPackets(chunks)
+    }
+  }
+
+  #setProgram(program: Program, layoutChanged: boolean): void {
+    this.#program = program
+    this.#selection.setProgram(program)
+    const { wanted } = this.#selection
+    if (layoutChanged || !isSameSelection(wanted, this.#main.carried)) this.#endTimeline()
+    const { leftOut: tracks } = chooseTracks(program, this.#policy)
+    const tooMany = this.#policy === 'all'
+    if (tracks.length > 0) this.#warn({ code: 'TRACKS_LEFT_OUT', tracks, tooMany })
+    if (layoutChanged) for (const writer of this.#followers.values()) writer.clear()
+    this.#carry(wanted)
+  }
+
+  /** Gives each rendition its tracks. */
+  #carry(main: CarriedTracks): void {
+    this.#main.carry(main)
+    const wanted = new Map(this.#program && followerTracks(this.#program, this.#policy, main))
+    for (const name of wanted.keys()) {
+      if (!this.#followers.has(name)) this.#followers.set(name, this.#createFollower(name))
+    }
+    for (const [name, writer] of this.#followers) writer.carry(wanted.get(name))
+    // What the main rendition carries itself, since the track before it fell silent, is not offered twice.
+    const offered = [...wanted].filter(([, { video, audio }]) =>
+      video === undefined ? audio?.pid !== main.audio?.pid : video.pid !== main.video?.pid,
+    )
+    const renditions: RenditionName[] = ['main', ...offered.map(([name]) => name)]
+    if (renditions.join() === this.#renditions.join()) return
+    this.#renditions = renditions
+    this.#outputs.push({ type: 'renditions', renditions })
+  }
+
+  #createFollower(name: RenditionName): RenditionWriter {
+    const [epoch, maxSegmentBytes] = [this.#epoch, this.#maxSegmentBytes]
+    const writer = new RenditionWriter({ name, epoch, maxSegmentBytes, reference: false })
+    if (this.#planner.open !== undefined) writer.start(this.#planner.open)
+    return writer
+  }
+
+  #endTimeline(): void {
+    this.#apply(this.#planner.endTimeline())
+    this.#flush()
+  }
+
+  #apply(decisions: readonly CutDecision[]): void {
+    for (const decision of decisions) {
+      if (decision.type === 'fact') this.#warn(decision.fact)
+      else if (decision.type === 'date-range') this.#outputs.push(decision)
+      else if (decision.type === 'start') {
+        for (const writer of this.#writers()) writer.start(decision.plan)
+      } else {
+        const dueTicks = this.#planner.progressTicks + MAX_LAG_TICKS
+        for (const writer of this.#writers()) writer.end(decision.end, dueTicks)
+        this.#advance(this.#main)
+      }
+    }
+  }
+
+  /** Completes what was planned with what has come. */
+  #flush(): void {
+    for (const writer of this.#writers()) this.#advance(writer, Infinity)
+  }
+
+  #advance(writer: RenditionWriter, progressTicks = this.#planner.progressTicks): void {
+    const { latestTicks } = this.#planner
+    for (const segment of writer.advance({ latestTicks, progressTicks })) {
+      this.#outputs.push({ type: 'segment', segment })
+    }
+    if (writer.misaligned) this.#warn({ code: 'VARIANTS_NOT_ALIGNED' })
+    if (writer.audioOutOfStep) this.#warn({ code: 'AUDIO_OUT_OF_STEP' })
+  }
+
+  #limitWaiting(): void {
+    let waitingBytes = 0
+    for (const writer of this.#followers.values()) waitingBytes += writer.waitingBytes
+    if (waitingBytes <= MAX_WAITING_SEGMENTS * this.#maxSegmentBytes) return
+    for (const writer of this.#followers.values()) writer.clear()
+  }
+
+  *#writers(): Generator<RenditionWriter, void, undefined> {
+    yield this.#main
+    yield* this.#followers.values()
+  }
+
+  #warn(fact: SourceFact): void {
+    if (this.#warned.has(fact.code)) return
+    this.#warned.add(fact.code)
+    this.#outputs.push({ type: 'warning', ...describeFact(fact) })
+  }
+
+  #takeOutputs(): readonly PackagerOutput[] {
+    if (this.#outputs.length === 0) return NOTHING
+    const outputs = this.#outputs
+    this.#outputs = []
+    return outputs
+  }
+}

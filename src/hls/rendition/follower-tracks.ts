@@ -1,0 +1,35 @@
+/**
+ * Renditions beside the main one: a variant for each further video track, with the audio of the main rendition, and a
+ * rendition for each further audio track.
+ *
+ * @module
+ */
+import type { Program } from '../../mpegts/track.ts'
+import type { RenditionName } from '../file-names.ts'
+import {
+  carryTracks,
+  chooseTracks,
+  type CarriedTracks,
+  type TrackPolicy,
+} from './carried-tracks.ts'
+
+export function followerTracks(
+  program: Program,
+  policy: TrackPolicy,
+  { audio: mainAudio }: CarriedTracks,
+): [RenditionName, CarriedTracks][] {
+  const { videos, audios } = chooseTracks(program, policy)
+  const variants = videos
+    .slice(1)
+    .map((video, index): [RenditionName, CarriedTracks] => [
+      `video-${index + 2}`,
+      carryTracks(program, { video, audio: mainAudio }),
+    ])
+  const alternatives = audios
+    .slice(1)
+    .map((audio, index): [RenditionName, CarriedTracks] => [
+      `audio-${index + 2}`,
+      carryTracks(program, { audio }),
+    ])
+  return [...variants, ...alternatives]
+}

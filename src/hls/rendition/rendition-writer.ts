@@ -1,0 +1,296 @@
+/**
+ * Makes the segments of one rendition: its own tracks between the boundaries that were planned for all (RFC 8216bis
+ * 6.2.4).
+ *
+ * ```
+ * plan ───────────────────┐
+ *                         ▼
+ * unit ─► UnitQueue ─► SegmentWriter ─► segment
+ * ```
+ *
+ * @module
+ */
+import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import { SegmentWriter } from '../../mpegts/mux/segment-writer.ts'
+import type { Track } from '../../mpegts/track.ts'
+import type { SegmentEnd, SegmentPlan } from '../cut/segment-plan.ts'
+import { segmentUri, type RenditionName } from '../file-names.ts'
+import { createSegment, type Segment } from '../store/segment.ts'
+import { isSameSelection, listTracks, type CarriedTracks } from './carried-tracks.ts'
+import { OpenSegment } from './open-segment.ts'
+import { UnitQueue, type PlacingWindow, type QueuedUnit } from './unit-queue.ts'
+
+export interface RenditionWriterOptions {
+  readonly name: RenditionName
+  readonly epoch: string
+  /** The segments are cut by its lead track: each is complete as soon as its end is planned. */
+  readonly reference: boolean
+  readonly maxSegmentBytes: number
+}
+
+/** How far the reference track has come. */
+export interface ReferencePosition {
+  /** Time of its newest unit. */
+  readonly latestTicks: number
+  /** Media so far, whatever the timestamps do. */
+  readonly progressTicks: number
+}
+
+interface PendingSegment {
+  readonly plan: SegmentPlan
+  end?: SegmentEnd
+  /** Progress of the reference track at which slower tracks are waited for no longer. */
+  dueTicks: number
+}
+
+/** Of one track; of video as much as a segment may hold. */
+const MAX_WAITING_BYTES: Readonly<Partial<Record<Track['kind'], number>>> = {
+  audio: 1024 * 1024,
+  data: 256 * 1024,
+}
+
+/** A key frame may be lost on the way; two are no accident. */
+const MISALIGNED_IN_A_ROW = 2
+
+/** More wait only where the reference timestamps hardly move: they will not tell when it is time. */
+const MAX_PENDING = 16
+
+/**
+ * `carry` tracks and `push` their units; `start` and `end` each planned segment. `advance` gives the segments that are
+ * complete by now, then `keep` makes what waits its own.
+ *
+ * A segment begins with a unit of the lead track: the video, or the audio where there is no video.
+ */
+export class RenditionWriter {
+  readonly #options: RenditionWriterOptions
+  readonly #writer = new SegmentWriter()
+  #carried: CarriedTracks | undefined
+  /** By PID, the lead track first, audio last. */
+  #queues = new Map<number, UnitQueue>()
+  #pending: PendingSegment[] = []
+  #open: OpenSegment | undefined
+  readonly #dropped: Record<Track['kind'], number> = { video: 0, audio: 0, data: 0 }
+  #oversizeUnits = 0
+  #misalignedInARow = 0
+
+  constructor(options: RenditionWriterOptions) {
+    this.#options = options
+  }
+
+  /** Tracks that its segments have by now; another object where that, or what is known of them, changed. */
+  get carried(): CarriedTracks | undefined {
+    return this.#carried
+  }
+
+  /** Size of the open segment. */
+  get openBytes(): number {
+    return this.#writer.sizeBytes
+  }
+
+  /** Size of what waits. */
+  get waitingBytes(): number {
+    let sizeBytes = 0
+    for (const queue of this.#queues.values()) sizeBytes += queue.sizeBytes
+    return sizeBytes
+  }
+
+  /** Units for which a segment had no room. */
+  get oversizeUnits(): number {
+    return this.#oversizeUnits
+  }
+
+  /** Its key frames are elsewhere than those of the reference track. */
+  get misaligned(): boolean {
+    return this.#misalignedInARow >= MISALIGNED_IN_A_ROW
+  }
+
+  /** Its audio keeps another time than the reference track. */
+  get audioOutOfStep(): boolean {
+    for (const queue of this.#queues.values()) {
+      if (queue.kind === 'audio' && queue.outOfStep) return true
+    }
+    return false
+  }
+
+  /** Units that reached no segment, by kind of track. */
+  get droppedUnits(): Readonly<Record<Track['kind'], number>> {
+    const dropped = { ...this.#dropped }
+    for (const queue of this.#queues.values()) dropped[queue.kind] += queue.dropped
+    return dropped
+  }
+
+  /** @param carried  from now on; undefined: nothing, so that its segments are gaps */
+  carry(carried: CarriedTracks | undefined): void {
+    const isSame = isSameSelection(carried, this.#carried)
+    this.#carried = carried
+    if (carried !== undefined) this.#writer.setProgram({ ...carried, tracks: listTracks(carried) })
+    if (!isSame) this.#replaceQueues()
+    else if (this.#open !== undefined && carried !== undefined) this.#open.carried = carried
+  }
+
+  carries(pid: number): boolean {
+    return this.#queues.has(pid)
+  }
+
+  /** Borrows the unit's chunks until `keep`. */
+  push(unit: PesUnit): void {
+    this.#queues.get(unit.track.pid)?.push(unit)
+  }
+
+  /** Packets that belong to no PES but must be kept: those of a clock. Dropped where none is open at the reference position. */
+  pushPackets(chunks: readonly Buffer[]): void {
+    const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
+    const isCurrent = this.#open !== undefined && this.#pending.length === 1
+    if (isCurrent && this.#hasRoom(sizeBytes)) this.#writer.write(chunks)
+  }
+
+  start(plan: SegmentPlan): void {
+    this.#pending.push({ plan, dueTicks: Infinity })
+    if (this.#pending.length === 1) this.#enter(plan)
+  }
+
+  /** @param dueTicks  progress of the reference track at which slower tracks are waited for no longer */
+  end(end: SegmentEnd, dueTicks: number): void {
+    const last = this.#pending.at(-1)
+    if (last === undefined) return
+    last.end = end
+    last.dueTicks = dueTicks
+  }
+
+  /** @returns segments of which all media has come, or is late */
+  advance({ latestTicks, progressTicks }: ReferencePosition): readonly Segment[] {
+    const segments: Segment[] = []
+    for (let [first] = this.#pending; first !== undefined; [first] = this.#pending) {
+      const { plan, end, dueTicks } = first
+      const { timelineStartTicks } = plan
+      const window = { timelineStartTicks, untilTicks: end?.untilTicks ?? latestTicks }
+      this.#place(window)
+      if (end === undefined) break
+      const isDue = progressTicks >= dueTicks || this.#pending.length > MAX_PENDING
+      if (!isDue && !this.#options.reference && !this.#isComplete(window)) break
+      if (this.#open === undefined) this.#skip(window)
+      segments.push(this.#finish(plan, end))
+      this.#pending.shift()
+      const [next] = this.#pending
+      if (next !== undefined) this.#enter(next.plan)
+    }
+    return segments
+  }
+
+  /** Copies what waits of the input. */
+  keep(): void {
+    for (const queue of this.#queues.values()) queue.keep()
+  }
+
+  /** @returns the units of a track that wait */
+  release(pid: number): PesUnit[] {
+    return this.#queues.get(pid)?.release() ?? []
+  }
+
+  /** Drops what waits. */
+  clear(): void {
+    for (const queue of this.#queues.values()) queue.clear()
+  }
+
+  #replaceQueues(): void {
+    const before = this.#queues
+    this.#queues = new Map()
+    for (const [index, track] of placingOrder(this.#carried).entries()) {
+      const { pid, kind } = track
+      const reference = this.#options.reference && index === 0
+      const known = before.get(pid)
+      if (known?.reference === reference) before.delete(pid)
+      const maxBytes = MAX_WAITING_BYTES[kind] ?? this.#options.maxSegmentBytes
+      const queue =
+        known?.reference === reference ? known : new UnitQueue({ kind, reference, maxBytes })
+      this.#queues.set(pid, queue)
+    }
+    for (const queue of before.values()) {
+      queue.clear()
+      this.#dropped[queue.kind] += queue.dropped
+    }
+  }
+
+  #enter({ startsTimeline }: SegmentPlan): void {
+    if (!startsTimeline) return
+    for (const queue of this.#queues.values()) queue.startTimeline()
+  }
+
+  #place(window: PlacingWindow): void {
+    let isLead = true
+    for (const queue of this.#queues.values()) {
+      // Other tracks are for the next segment, with a PMT that lists them.
+      if (this.#open !== undefined && this.#open.carried !== this.#carried) return
+      if (this.#open === undefined && !isLead) return
+      for (let unit = queue.take(window); unit !== undefined; unit = queue.take(window)) {
+        this.#write(unit, queue, isLead)
+      }
+      isLead = false
+    }
+  }
+
+  #write({ unit, packets }: QueuedUnit, queue: UnitQueue, isLead: boolean): void {
+    if (this.#open === undefined && this.#carried !== undefined) {
+      this.#writer.begin()
+      this.#open = new OpenSegment(this.#carried, unit)
+    }
+    if (!this.#hasRoom(unit.sizeBytes)) {
+      this.#oversizeUnits++
+      queue.interrupt()
+      return
+    }
+    if (packets === undefined) this.#writer.write(unit.chunks)
+    else this.#writer.link(packets)
+    if (isLead) this.#open?.push(unit)
+  }
+
+  #hasRoom(sizeBytes: number): boolean {
+    return this.#writer.sizeBytes + sizeBytes <= this.#options.maxSegmentBytes
+  }
+
+  #isComplete(window: PlacingWindow): boolean {
+    return [...this.#queues.values()].every((queue) => queue.isPast(window))
+  }
+
+  /** Audio alone is no video: players take it for the loss of the variant. */
+  #skip(window: PlacingWindow): void {
+    for (const queue of this.#queues.values()) {
+      queue.interrupt()
+      while (queue.take(window) !== undefined) this.#dropped[queue.kind]++
+    }
+  }
+
+  #finish(plan: SegmentPlan, end: SegmentEnd): Segment {
+    const { name, epoch } = this.#options
+    const open = this.#open
+    this.#open = undefined
+    const isStray = open?.isAligned(plan) === false && plan.keyTicks !== undefined
+    this.#misalignedInARow = isStray ? this.#misalignedInARow + 1 : 0
+    const carried = open?.carried ?? this.#carried
+    return createSegment({
+      epoch,
+      mediaSequence: plan.mediaSequence,
+      rendition: name,
+      uri: segmentUri(epoch, name, plan.mediaSequence),
+      chunks: this.#writer.finish(),
+      durationSec: end.durationSec,
+      startTicks: plan.startTicks,
+      endTicks: end.endTicks,
+      targetDurationSec: end.targetDurationSec,
+      programDateTimeMs: plan.programDateTimeMs,
+      discontinuity: plan.discontinuity,
+      discontinuitySequence: plan.discontinuitySequence,
+      independent: open?.isIndependent(plan) === true,
+      tracks: carried === undefined ? [] : listTracks(carried),
+      videoFrames: carried?.video === undefined ? 0 : (open?.frames ?? 0),
+    })
+  }
+}
+
+/** The lead track, then data, then audio beside video. */
+function placingOrder(carried: CarriedTracks | undefined): Track[] {
+  if (carried === undefined) return []
+  const { video, audio, data = [] } = carried
+  const tracks = video === undefined ? [audio, ...data] : [video, ...data, audio]
+  return tracks.filter((track) => track !== undefined)
+}

@@ -1,0 +1,69 @@
+/**
+ * Memory for outgoing packets: slabs of one size, filled from front to back. Bytes are copied into them once and never
+ * moved. Neighbors in a slab may belong to two segments; the slab lives as long as either.
+ *
+ * @module
+ */
+import { PACKET_BYTES } from '../packet.ts'
+
+/** Whole packets, about 128 KiB: few buffers for each HTTP reply, and little memory for a stream of low bitrate. */
+export const SLAB_BYTES = 697 * PACKET_BYTES
+
+/** The only place that allocates memory for media. */
+function allocate(sizeBytes: number): Buffer {
+  return Buffer.allocUnsafeSlow(sizeBytes)
+}
+
+/** Neighboring packets in one buffer. */
+export interface PacketRun {
+  readonly buffer: Buffer
+  readonly start: number
+  readonly end: number
+}
+
+export class PacketMemory {
+  #slab: Buffer = Buffer.alloc(0)
+  #length = 0
+
+  /**
+   * Copies whole packets behind those written before.
+   *
+   * @returns where they lie, in order: more than one run where a slab ends in between
+   */
+  write(chunks: readonly Buffer[]): PacketRun[] {
+    const runs: PacketRun[] = []
+    let start = this.#length
+    for (const chunk of chunks) {
+      for (let taken = 0; taken < chunk.length;) {
+        if (this.#length === this.#slab.length) {
+          this.#closeRun(runs, start)
+          this.#slab = allocate(SLAB_BYTES)
+          this.#length = 0
+          start = 0
+        }
+        const count = Math.min(chunk.length - taken, this.#slab.length - this.#length)
+        const piece = count === chunk.length ? chunk : chunk.subarray(taken, taken + count)
+        this.#slab.set(piece, this.#length)
+        this.#length += count
+        taken += count
+      }
+    }
+    this.#closeRun(runs, start)
+    return runs
+  }
+
+  #closeRun(runs: PacketRun[], start: number): void {
+    if (this.#length > start) runs.push({ buffer: this.#slab, start, end: this.#length })
+  }
+}
+
+/** @returns a copy in a buffer of its own, for packets that are as likely to be dropped as to be written */
+export function storePackets(chunks: readonly Buffer[], sizeBytes: number): Buffer {
+  const stored = allocate(sizeBytes)
+  let length = 0
+  for (const chunk of chunks) {
+    stored.set(chunk, length)
+    length += chunk.length
+  }
+  return stored
+}
