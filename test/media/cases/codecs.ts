@@ -33,7 +33,7 @@ export const CODECS: readonly MediaCase[] = [
     make: (clips) =>
       clips.encode([...PICTURES, ...TONE, ...X264, '-x264-params', 'intra-refresh=1', ...AAC]),
     options: { maxSegmentSec: 4 },
-    playlist: { ...USUAL, durations: [4, 4] },
+    playlist: { ...USUAL, durations: [4.47, 3.53] },
     targetSec: 4,
     independent: false,
     warnings: ['GOP_TOO_LONG', 'INTRA_REFRESH'],

@@ -58,7 +58,7 @@ export const NETWORK: readonly MediaCase[] = [
     name: 'lost-inside-a-key-frame',
     what: 'a packet of a key frame is lost: no segment starts with it',
     make: altered((clip) => lose(clip, (packet) => isPicture(120)(packet) && packet.index === 2)),
-    playlist: { ...USUAL, durations: [2, 2.03, 1.97, 2], pictures: 239 },
+    playlist: { ...USUAL, durations: [2, 2.47, 1.53, 2], pictures: 239 },
     independent: false,
     bytesOut: 'damaged',
     warnings: ['CONTINUITY_ERRORS', 'GOP_TOO_LONG'],
@@ -69,7 +69,7 @@ export const NETWORK: readonly MediaCase[] = [
     make: altered((clip) =>
       lose(clip, ({ pid, unit }) => pid === VIDEO_PID && unit >= 118 && unit <= 121),
     ),
-    playlist: { ...USUAL, durations: [2, 2.07, 1.93, 2], pictures: 236 },
+    playlist: { ...USUAL, durations: [2, 2.47, 1.53, 2], pictures: 236 },
     independent: false,
     bytesOut: 'damaged',
     warnings: ['CONTINUITY_ERRORS', 'GOP_TOO_LONG', 'PTS_GAPS'],
