@@ -98,6 +98,8 @@ export class Packager {
   readonly #planner: CutPlanner
   readonly #main: RenditionWriter
   readonly #followers = new Map<RenditionName, RenditionWriter>()
+  /** The main one first. */
+  readonly #writers: RenditionWriter[]
   readonly #warned = new Set<string>()
   readonly #stats = { damagedUnits: 0, oversizeUnits: 0, strayUnits: 0 }
   #renditions: readonly RenditionName[] = []
@@ -112,6 +114,7 @@ export class Packager {
     this.#selection = new TrackSelection(tracks)
     this.#planner = new CutPlanner({ ...options, maxSegmentBytes })
     this.#main = new RenditionWriter({ epoch, maxSegmentBytes, name: 'main', reference: true })
+    this.#writers = [this.#main]
   }
 
   get stats(): PackagerStats {
@@ -143,7 +146,7 @@ export class Packager {
   discontinuity(): readonly PackagerOutput[] {
     this.#apply(this.#planner.loseClock())
     this.#flush()
-    for (const writer of this.#writers()) writer.clear()
+    for (const writer of this.#writers) writer.clear()
     this.#selection.reset()
     return this.#takeOutputs()
   }
@@ -174,7 +177,7 @@ export class Packager {
   }
 
   /** Hands a unit to the renditions that carry its track. */
-  #place(unit: PesUnit, wallMs: number, writers = [...this.#writers()]): void {
+  #place(unit: PesUnit, wallMs: number, writers = this.#writers): void {
     const { pid } = unit.track
     const takers = writers.filter((writer) => writer.carries(pid))
     if (takers.length === 0 || !this.#isUsable(unit, takers)) return
@@ -202,7 +205,7 @@ export class Packager {
   }
 
   #pushPackets(pid: number, chunks: readonly Buffer[]): void {
-    for (const writer of this.#writers()) {
+    for (const writer of this.#writers) {
       if (writer.carried?.pcrPid === pid) writer.pushPackets(chunks)
     }
   }
@@ -241,6 +244,7 @@ export class Packager {
     const [epoch, maxSegmentBytes] = [this.#epoch, this.#maxSegmentBytes]
     const writer = new RenditionWriter({ name, epoch, maxSegmentBytes, reference: false })
     if (this.#planner.open !== undefined) writer.start(this.#planner.open)
+    this.#writers.push(writer)
     return writer
   }
 
@@ -254,10 +258,10 @@ export class Packager {
       if (decision.type === 'fact') this.#warn(decision.fact)
       else if (decision.type === 'date-range') this.#outputs.push(decision)
       else if (decision.type === 'start') {
-        for (const writer of this.#writers()) writer.start(decision.plan)
+        for (const writer of this.#writers) writer.start(decision.plan)
       } else {
         const dueTicks = this.#planner.progressTicks + MAX_LAG_TICKS
-        for (const writer of this.#writers()) writer.end(decision.end, dueTicks)
+        for (const writer of this.#writers) writer.end(decision.end, dueTicks)
         this.#advance(this.#main)
       }
     }
@@ -265,7 +269,7 @@ export class Packager {
 
   /** Completes what was planned with what has come. */
   #flush(): void {
-    for (const writer of this.#writers()) this.#advance(writer, Infinity)
+    for (const writer of this.#writers) this.#advance(writer, Infinity)
   }
 
   #advance(writer: RenditionWriter, progressTicks = this.#planner.progressTicks): void {
@@ -282,11 +286,6 @@ export class Packager {
     for (const writer of this.#followers.values()) waitingBytes += writer.waitingBytes
     if (waitingBytes <= MAX_WAITING_SEGMENTS * this.#maxSegmentBytes) return
     for (const writer of this.#followers.values()) writer.clear()
-  }
-
-  *#writers(): Generator<RenditionWriter, void, undefined> {
-    yield this.#main
-    yield* this.#followers.values()
   }
 
   #warn(fact: SourceFact): void {

@@ -226,7 +226,9 @@ export class CutPlanner {
     openBytes: number,
   ): boolean {
     const lengthTicks = timeline.timeOf(unit) - startTicks
-    const isTooLong = lengthTicks + timeline.frameTicks > this.limitTicks
+    // A frame that takes half the time would have been cut before.
+    const isNearLimit = lengthTicks > this.limitTicks / 2
+    const isTooLong = isNearLimit && lengthTicks + timeline.frameTicks > this.limitTicks
     const isTooLarge = openBytes + unit.sizeBytes > this.#maxSegmentBytes
     if (isTooLong) this.#tell({ code: 'GOP_TOO_LONG', targetSec: this.#target.sec })
     else if (isTooLarge) this.#tell({ code: 'SEGMENT_TOO_LARGE', maxBytes: this.#maxSegmentBytes })

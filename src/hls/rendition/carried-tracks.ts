@@ -105,6 +105,7 @@ export function isSameSelection(
   a: CarriedTracks | undefined,
   b: CarriedTracks | undefined,
 ): boolean {
+  if (a === b) return true
   const [pids, others] = [a, b].map((carried) =>
     [carried?.video, carried?.audio, ...(carried?.data ?? [])].map((track) => track?.pid).join(),
   )

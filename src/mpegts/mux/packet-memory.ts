@@ -14,12 +14,8 @@ function allocate(sizeBytes: number): Buffer {
   return Buffer.allocUnsafeSlow(sizeBytes)
 }
 
-/** Neighboring packets in one buffer. */
-export interface PacketRun {
-  readonly buffer: Buffer
-  readonly start: number
-  readonly end: number
-}
+/** Takes neighboring packets in one buffer. */
+export type OnRun = (buffer: Buffer, start: number, end: number) => void
 
 export class PacketMemory {
   #slab: Buffer = Buffer.alloc(0)
@@ -28,15 +24,14 @@ export class PacketMemory {
   /**
    * Copies whole packets behind those written before.
    *
-   * @returns where they lie, in order: more than one run where a slab ends in between
+   * @param onRun  told where they lie, in order: more than one run where a slab ends in between
    */
-  write(chunks: readonly Buffer[]): PacketRun[] {
-    const runs: PacketRun[] = []
+  write(chunks: readonly Buffer[], onRun: OnRun): void {
     let start = this.#length
     for (const chunk of chunks) {
       for (let taken = 0; taken < chunk.length;) {
         if (this.#length === this.#slab.length) {
-          this.#closeRun(runs, start)
+          if (this.#length > start) onRun(this.#slab, start, this.#length)
           this.#slab = allocate(SLAB_BYTES)
           this.#length = 0
           start = 0
@@ -48,12 +43,7 @@ export class PacketMemory {
         taken += count
       }
     }
-    this.#closeRun(runs, start)
-    return runs
-  }
-
-  #closeRun(runs: PacketRun[], start: number): void {
-    if (this.#length > start) runs.push({ buffer: this.#slab, start, end: this.#length })
+    if (this.#length > start) onRun(this.#slab, start, this.#length)
   }
 }
 

@@ -6,7 +6,7 @@
  */
 import type { Program } from '../track.ts'
 import { ContinuityCounters } from './continuity-counters.ts'
-import { PacketMemory, type PacketRun } from './packet-memory.ts'
+import { PacketMemory, type OnRun } from './packet-memory.ts'
 import { ProgramTables } from './program-tables.ts'
 
 /**
@@ -14,6 +14,13 @@ import { ProgramTables } from './program-tables.ts'
  * thousands would take more memory than its size tells.
  */
 const MIN_LINKED_BYTES = 1024
+
+/** Neighboring packets in one buffer. */
+interface Run {
+  readonly buffer: Buffer
+  readonly start: number
+  end: number
+}
 
 /**
  * `setProgram`, then for each segment `begin`, `write` or `link` its packets, `finish`. Each byte is copied once, into
@@ -23,7 +30,7 @@ export class SegmentWriter {
   readonly #memory = new PacketMemory()
   readonly #counters = new ContinuityCounters()
   readonly #tables = new ProgramTables()
-  #runs: PacketRun[] = []
+  #runs: Run[] = []
   #sizeBytes = 0
 
   /** Size of the open segment. */
@@ -43,13 +50,13 @@ export class SegmentWriter {
 
   /** Copies packets to the end of the segment. */
   write(chunks: readonly Buffer[]): void {
-    for (const run of this.#memory.write(chunks)) this.#append(run)
+    this.#memory.write(chunks, this.#append)
   }
 
   /** Makes packets the end of the segment: they belong to the writer from now on. */
   link(packets: Buffer): void {
     if (packets.length < MIN_LINKED_BYTES) this.write([packets])
-    else this.#append({ buffer: packets, start: 0, end: packets.length })
+    else this.#append(packets, 0, packets.length)
   }
 
   /** @returns the bytes of the segment, for good: views of n x 188 bytes each */
@@ -60,12 +67,11 @@ export class SegmentWriter {
     return chunks
   }
 
-  #append(run: PacketRun): void {
-    const { buffer, start, end } = run
+  readonly #append: OnRun = (buffer, start, end) => {
     this.#counters.renumber(buffer, start, end)
     this.#sizeBytes += end - start
     const last = this.#runs.at(-1)
-    if (last?.buffer !== buffer || last.end !== start) this.#runs.push(run)
-    else this.#runs[this.#runs.length - 1] = { buffer, start: last.start, end }
+    if (last?.buffer === buffer && last.end === start) last.end = end
+    else this.#runs.push({ buffer, start, end })
   }
 }
