@@ -41,11 +41,29 @@ export function findAudioFrame(
     const header = decode(bytes, at)
     if (header === undefined) continue
     if (at === 0 && header.sizeBytes === bytes.length) return header
-    const next = decode(bytes, at + header.sizeBytes)
-    if (next !== undefined && isSameFormat(header, next)) return header
+    if (isFollowed(bytes, at, header, decode)) return header
     imitations++
   }
   return undefined
+}
+
+/** @returns the header at the start of a stretch of audio, if one of the same format stands where its frame ends */
+export function readAudioFrame(
+  bytes: Buffer,
+  decode: DecodeAudioFrameHeader,
+): AudioFrameHeader | undefined {
+  const header = decode(bytes, 0)
+  return header !== undefined && isFollowed(bytes, 0, header, decode) ? header : undefined
+}
+
+function isFollowed(
+  bytes: Buffer,
+  at: number,
+  header: AudioFrameHeader,
+  decode: DecodeAudioFrameHeader,
+): boolean {
+  const next = decode(bytes, at + header.sizeBytes)
+  return next !== undefined && isSameFormat(header, next)
 }
 
 /** Channels may differ: E-AC-3 adds some of them in frames of their own. */

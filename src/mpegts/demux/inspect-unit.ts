@@ -5,7 +5,11 @@
  */
 import { decodeAc3Header } from '../../codec/ac3.ts'
 import { decodeAdtsHeader } from '../../codec/adts.ts'
-import { findAudioFrame, type DecodeAudioFrameHeader } from '../../codec/audio-frame.ts'
+import {
+  findAudioFrame,
+  readAudioFrame,
+  type DecodeAudioFrameHeader,
+} from '../../codec/audio-frame.ts'
 import { inspectH264AccessUnit } from '../../codec/h264.ts'
 import { decodeH264Sps } from '../../codec/h264-sps.ts'
 import { inspectH265AccessUnit } from '../../codec/h265.ts'
@@ -16,6 +20,9 @@ import type { ParameterSetKind } from '../../codec/parameter-sets.ts'
 import type { VideoAccessUnit } from '../../codec/video-access-unit.ts'
 import { firstBytes } from '../pes.ts'
 import type { Codec, TrackParameters } from '../track.ts'
+
+/** Holds a frame of AAC at 128 kbit/s and the header of the next: most units need no more. */
+const USUAL_AUDIO_BYTES = 512
 
 /** Holds two frames of any codec at usual bit rates, so that one header can vouch for the other. */
 const MAX_AUDIO_BYTES = 8192
@@ -77,6 +84,9 @@ function inspectAudio(
   unit: Iterable<Buffer>,
   decode: DecodeAudioFrameHeader,
 ): Inspection {
-  const header = findAudioFrame(firstBytes(unit, MAX_AUDIO_BYTES), decode)
+  const pieces = [...unit]
+  const header =
+    readAudioFrame(firstBytes(pieces, USUAL_AUDIO_BYTES), decode) ??
+    findAudioFrame(firstBytes(pieces, MAX_AUDIO_BYTES), decode)
   return { codec: header?.codec ?? codec, parameters: header?.parameters }
 }
