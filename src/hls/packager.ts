@@ -179,26 +179,24 @@ export class Packager {
   /** Hands a unit to the renditions that carry its track. */
   #place(unit: PesUnit, wallMs: number, writers = this.#writers): void {
     const { pid } = unit.track
-    const takers = writers.filter((writer) => writer.carries(pid))
-    if (takers.length === 0 || !this.#isUsable(unit, takers)) return
+    if (!this.#isUsable(unit)) return
     const isReference = pid === leadTrack(this.#main.carried)?.pid
-    if (isReference) {
-      this.#apply(this.#planner.push(unit, { openBytes: this.#main.openBytes, wallMs }))
-    }
-    for (const writer of takers) {
+    if (isReference) this.#apply(this.#planner.push(unit, wallMs, this.#main.openBytes))
+    for (const writer of writers) {
       const isBeforeStart = isReference && writer === this.#main && this.#planner.open === undefined
       if (!isBeforeStart) writer.push(unit)
+      this.#advance(writer)
+      writer.keep()
     }
-    for (const writer of writers) this.#advance(writer)
-    for (const writer of takers) writer.keep()
     this.#limitWaiting()
   }
 
   /** Counts what a decoder had better not see, and what no segment can hold. */
-  #isUsable(unit: PesUnit, takers: readonly RenditionWriter[]): boolean {
+  #isUsable(unit: PesUnit): boolean {
     const isDamaged = unit.damaged && unit.randomAccess
     const isOversize = unit.sizeBytes + PSI_BYTES > this.#maxSegmentBytes
     if (!isDamaged && !isOversize) return true
+    const takers = this.#writers.filter((writer) => writer.carries(unit.track.pid))
     if (takers.some((writer) => writer !== this.#main)) this.#stats.strayUnits++
     if (takers.includes(this.#main)) this.#stats[isDamaged ? 'damagedUnits' : 'oversizeUnits']++
     return false
@@ -274,14 +272,15 @@ export class Packager {
 
   #advance(writer: RenditionWriter, progressTicks = this.#planner.progressTicks): void {
     const { latestTicks } = this.#planner
-    for (const segment of writer.advance({ latestTicks, progressTicks })) {
-      this.#outputs.push({ type: 'segment', segment })
-    }
+    const segments = writer.advance(latestTicks, progressTicks)
+    if (segments.length === 0) return
+    for (const segment of segments) this.#outputs.push({ type: 'segment', segment })
     if (writer.misaligned) this.#warn({ code: 'VARIANTS_NOT_ALIGNED' })
     if (writer.audioOutOfStep) this.#warn({ code: 'AUDIO_OUT_OF_STEP' })
   }
 
   #limitWaiting(): void {
+    if (this.#followers.size === 0) return
     let waitingBytes = 0
     for (const writer of this.#followers.values()) waitingBytes += writer.waitingBytes
     if (waitingBytes <= MAX_WAITING_SEGMENTS * this.#maxSegmentBytes) return

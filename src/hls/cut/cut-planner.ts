@@ -46,14 +46,6 @@ export interface CutPlannerStats {
   readonly missedSplices: number
 }
 
-/** What a unit meets. */
-export interface Arrival {
-  /** Bytes of the main rendition's open segment. */
-  readonly openBytes: number
-  /** Milliseconds since 1970. */
-  readonly wallMs: number
-}
-
 /** A GOP that is a little shorter than a segment should be makes a segment: a frame less, or rounded timestamps. */
 const EARLY_CUT_FRACTION = 0.1
 
@@ -132,7 +124,11 @@ export class CutPlanner {
     this.#splices.announce(splice)
   }
 
-  push(unit: PesUnit, { openBytes, wallMs }: Arrival): readonly CutDecision[] {
+  /**
+   * @param wallMs  milliseconds since 1970
+   * @param openBytes  size of the main rendition's open segment
+   */
+  push(unit: PesUnit, wallMs: number, openBytes: number): readonly CutDecision[] {
     this.#progress.push(unit.dtsTicks)
     if (this.#open?.timeline.breaksAt(unit, this.limitTicks) === true) {
       this.#tell({ code: 'TIMESTAMP_JUMP' })
@@ -140,7 +136,7 @@ export class CutPlanner {
       this.#loseSplices(unit.ptsTicks)
     }
     if (this.#open === undefined) this.#begin(unit, wallMs)
-    else this.#cutIfDue(this.#open, unit, { openBytes, wallMs })
+    else this.#cutIfDue(this.#open, unit, wallMs, openBytes)
     if (unit.startsFrame) this.#open?.timeline.advance(unit)
     return this.#takeDecisions()
   }
@@ -180,7 +176,8 @@ export class CutPlanner {
   #cutIfDue(
     { plan, timeline }: { plan: SegmentPlan; timeline: Timeline },
     unit: PesUnit,
-    { openBytes, wallMs }: Arrival,
+    wallMs: number,
+    openBytes: number,
   ): void {
     const ticks = timeline.timeOf(unit)
     const { randomAccess } = unit
@@ -226,9 +223,7 @@ export class CutPlanner {
     openBytes: number,
   ): boolean {
     const lengthTicks = timeline.timeOf(unit) - startTicks
-    // A frame that takes half the time would have been cut before.
-    const isNearLimit = lengthTicks > this.limitTicks / 2
-    const isTooLong = isNearLimit && lengthTicks + timeline.frameTicks > this.limitTicks
+    const isTooLong = lengthTicks + timeline.frameTicks > this.limitTicks
     const isTooLarge = openBytes + unit.sizeBytes > this.#maxSegmentBytes
     if (isTooLong) this.#tell({ code: 'GOP_TOO_LONG', targetSec: this.#target.sec })
     else if (isTooLarge) this.#tell({ code: 'SEGMENT_TOO_LARGE', maxBytes: this.#maxSegmentBytes })

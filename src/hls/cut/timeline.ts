@@ -42,15 +42,15 @@ export class Timeline {
     return this.#latestTicks
   }
 
-  /** Usual duration of a frame: the median of the newest ones. */
+  /** Duration of the newest frame but one, the best guess of the next. */
   get frameTicks(): number {
-    const sorted = this.#durations.toSorted((a, b) => a - b)
-    return sorted[sorted.length >> 1] ?? USUAL_FRAME_TICKS
+    return this.#durations[(this.#frames - 1) % FRAMES_REMEMBERED] ?? USUAL_FRAME_TICKS
   }
 
-  /** End of the run if nothing follows: the frame shown last has the usual duration. */
+  /** End of the run if nothing follows: the frame shown last lasts as long as most did. */
   get endTicks(): number {
-    return this.#lastShownTicks + this.frameTicks
+    const sorted = this.#durations.toSorted((a, b) => a - b)
+    return this.#lastShownTicks + (sorted[sorted.length >> 1] ?? USUAL_FRAME_TICKS)
   }
 
   /**

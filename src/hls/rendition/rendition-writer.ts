@@ -28,14 +28,6 @@ export interface RenditionWriterOptions {
   readonly maxSegmentBytes: number
 }
 
-/** How far the reference track has come. */
-export interface ReferencePosition {
-  /** Time of its newest unit. */
-  readonly latestTicks: number
-  /** Media so far, whatever the timestamps do. */
-  readonly progressTicks: number
-}
-
 interface PendingSegment {
   readonly plan: SegmentPlan
   end?: SegmentEnd
@@ -51,6 +43,8 @@ const MAX_WAITING_BYTES: Readonly<Partial<Record<Track['kind'], number>>> = {
 
 /** A key frame may be lost on the way; two are no accident. */
 const MISALIGNED_IN_A_ROW = 2
+
+const NO_SEGMENTS: readonly Segment[] = []
 
 /** More wait only where the reference timestamps hardly move: they will not tell when it is time. */
 const MAX_PENDING = 16
@@ -157,9 +151,13 @@ export class RenditionWriter {
     last.dueTicks = dueTicks
   }
 
-  /** @returns segments of which all media has come, or is late */
-  advance({ latestTicks, progressTicks }: ReferencePosition): readonly Segment[] {
-    const segments: Segment[] = []
+  /**
+   * @param latestTicks  time of the newest unit of the reference track
+   * @param progressTicks  media of the reference track so far, whatever its timestamps do
+   * @returns segments of which all media has come, or is late
+   */
+  advance(latestTicks: number, progressTicks: number): readonly Segment[] {
+    let segments = NO_SEGMENTS
     for (let [first] = this.#pending; first !== undefined; [first] = this.#pending) {
       const { plan, end, dueTicks } = first
       const { timelineStartTicks } = plan
@@ -169,7 +167,7 @@ export class RenditionWriter {
       const isDue = progressTicks >= dueTicks || this.#pending.length > MAX_PENDING
       if (!isDue && !this.#options.reference && !this.#isComplete(window)) break
       if (this.#open === undefined) this.#skip(window)
-      segments.push(this.#finish(plan, end))
+      segments = [...segments, this.#finish(plan, end)]
       this.#pending.shift()
       const [next] = this.#pending
       if (next !== undefined) this.#enter(next.plan)

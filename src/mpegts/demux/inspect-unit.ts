@@ -8,6 +8,7 @@ import { decodeAdtsHeader } from '../../codec/adts.ts'
 import {
   findAudioFrame,
   readAudioFrame,
+  type AudioFrameHeader,
   type DecodeAudioFrameHeader,
 } from '../../codec/audio-frame.ts'
 import { inspectH264AccessUnit } from '../../codec/h264.ts'
@@ -18,7 +19,6 @@ import { decodeH265VpsFrameRate } from '../../codec/h265-vps.ts'
 import { decodeMpegAudioHeader } from '../../codec/mpeg-audio.ts'
 import type { ParameterSetKind } from '../../codec/parameter-sets.ts'
 import type { VideoAccessUnit } from '../../codec/video-access-unit.ts'
-import { firstBytes } from '../pes.ts'
 import type { Codec, TrackParameters } from '../track.ts'
 
 /** Holds a frame of AAC at 128 kbit/s and the header of the next: most units need no more. */
@@ -84,9 +84,16 @@ function inspectAudio(
   unit: Iterable<Buffer>,
   decode: DecodeAudioFrameHeader,
 ): Inspection {
-  const pieces = [...unit]
-  const header =
-    readAudioFrame(firstBytes(pieces, USUAL_AUDIO_BYTES), decode) ??
-    findAudioFrame(firstBytes(pieces, MAX_AUDIO_BYTES), decode)
+  const pieces: Buffer[] = []
+  let length = 0
+  let header: AudioFrameHeader | undefined
+  for (const piece of unit) {
+    const isUsual = length < USUAL_AUDIO_BYTES && length + piece.length >= USUAL_AUDIO_BYTES
+    pieces.push(piece)
+    length += piece.length
+    if (isUsual) header = readAudioFrame(Buffer.concat(pieces), decode)
+    if (header !== undefined || length >= MAX_AUDIO_BYTES) break
+  }
+  header ??= findAudioFrame(Buffer.concat(pieces), decode)
   return { codec: header?.codec ?? codec, parameters: header?.parameters }
 }
