@@ -601,7 +601,7 @@ t.test('a key frame that steps back a little leaves no segment that cannot end',
     ...[at(4.2), at(3.9, true), at(6.5), at(6.55)],
     END,
   ])
-  t.same(durations(segments), [2, 1.9, 0.333, 2.35])
+  t.same(durations(segments), [2, 1.9, 0.333, 2.317, 0.033])
   t.equal(timesOf(segments, VIDEO.pid).flat().length, 65)
 })
 

@@ -42,9 +42,11 @@ export class Timeline {
     return this.#latestTicks
   }
 
-  /** Duration of the newest frame but one, the best guess of the next. */
+  /** Duration that the next frame probably has: the shorter of the newest two, for one alone may be a gap. */
   get frameTicks(): number {
-    return this.#durations[(this.#frames - 1) % FRAMES_REMEMBERED] ?? USUAL_FRAME_TICKS
+    const newest = this.#durations[(this.#frames - 1) % FRAMES_REMEMBERED] ?? USUAL_FRAME_TICKS
+    const second = this.#durations[(this.#frames - 2) % FRAMES_REMEMBERED] ?? newest
+    return Math.min(newest, second)
   }
 
   /** End of the run if nothing follows: the frame shown last lasts as long as most did. */

@@ -157,7 +157,7 @@ export class RenditionWriter {
    * @returns segments of which all media has come, or is late
    */
   advance(latestTicks: number, progressTicks: number): readonly Segment[] {
-    let segments = NO_SEGMENTS
+    let segments: Segment[] | undefined
     for (let [first] = this.#pending; first !== undefined; [first] = this.#pending) {
       const { plan, end, dueTicks } = first
       const { timelineStartTicks } = plan
@@ -167,12 +167,13 @@ export class RenditionWriter {
       const isDue = progressTicks >= dueTicks || this.#pending.length > MAX_PENDING
       if (!isDue && !this.#options.reference && !this.#isComplete(window)) break
       if (this.#open === undefined) this.#skip(window)
-      segments = [...segments, this.#finish(plan, end)]
+      segments ??= []
+      segments.push(this.#finish(plan, end))
       this.#pending.shift()
       const [next] = this.#pending
       if (next !== undefined) this.#enter(next.plan)
     }
-    return segments
+    return segments ?? NO_SEGMENTS
   }
 
   /** Copies what waits of the input. */

@@ -1,0 +1,138 @@
+/** Decisions about the units of a reference track, forward only. */
+import * as fc from 'fast-check'
+import t from 'tap'
+import { CutPlanner, type CutDecision } from '../../../src/hls/cut/cut-planner.ts'
+import type { SegmentEnd, SegmentPlan } from '../../../src/hls/cut/segment-plan.ts'
+import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
+import { VIDEO } from '../source.ts'
+
+const SEC = 90_000
+const START_TICKS = 10 * SEC
+
+function frame(ticks: number, key = false, sizeBytes = 188): PesUnit {
+  return {
+    ...{ track: VIDEO, chunks: [], sizeBytes, ptsTicks: ticks, dtsTicks: ticks, damaged: false },
+    ...{ randomAccess: key, gradualRefresh: false, decodableLeading: false, startsFrame: true },
+  }
+}
+
+interface Planned extends SegmentPlan {
+  readonly end: SegmentEnd
+}
+
+function segmentsOf(decisions: readonly CutDecision[]): Planned[] {
+  const segments: Planned[] = []
+  let open: SegmentPlan | undefined
+  for (const decision of decisions) {
+    if (decision.type === 'start') {
+      if (open !== undefined) throw new Error('started within another')
+      open = decision.plan
+    }
+    if (decision.type !== 'end') continue
+    if (open === undefined) throw new Error('ended before it started')
+    segments.push({ ...open, end: decision.end })
+    open = undefined
+  }
+  return segments
+}
+
+function plan(frames: readonly PesUnit[], settings: { segmentSec?: number; maxSec?: number } = {}) {
+  const { segmentSec = 2, maxSec = 10 } = settings
+  const planner = new CutPlanner({ segmentSec, maxSegmentSec: maxSec, maxSegmentBytes: 1e9 })
+  const decisions = frames.flatMap((unit) => planner.push(unit, 0, 0))
+  decisions.push(...planner.loseClock())
+  return { segments: segmentsOf(decisions), planner, decisions }
+}
+
+/** Frames of 25 Hz with key frames at these seconds, up to the last. */
+function withKeysAt(...seconds: number[]): PesUnit[] {
+  const keys = new Set(seconds.map((sec) => Math.round(sec * 25)))
+  const count = Math.round(seconds.at(-1)! * 25) + 1
+  return Array.from({ length: count }, (_, n) => frame(START_TICKS + (n * SEC) / 25, keys.has(n)))
+}
+
+const durations = (segments: readonly Planned[]) =>
+  segments.map(({ end }) => Math.round(end.durationSec * 100) / 100)
+
+t.test('a key frame ends a segment of 0.9 times segmentSec, a shorter one goes on', async (t) => {
+  t.same(durations(plan(withKeysAt(0, 1.76, 3.56)).segments), [3.56, 0.04])
+  t.same(durations(plan(withKeysAt(0, 1.8, 3.6)).segments), [1.8, 1.8, 0.04])
+})
+
+t.test(
+  'a key frame ends a shorter segment if a GOP of usual length would exceed the limit',
+  async (t) => {
+    const { segments } = plan(withKeysAt(0, 1.4, 2.8, 4.2), { maxSec: 2 })
+    t.same(durations(segments), [1.4, 1.4, 1.4, 0.04])
+    t.ok(segments.every(({ keyTicks, startTicks }) => keyTicks === startTicks))
+  },
+)
+
+t.test('the longest of three GOPs counts, and is forgotten after them', async (t) => {
+  const keys = [0, 2, 4.4, 5, 5.6, 6.2, 6.8, 7.4, 8]
+  // 0.6 s and 2.4 s would be 3 s: over the limit of 2.49 s until three short GOPs have passed.
+  t.same(durations(plan(withKeysAt(...keys)).segments), [2, 2.4, 0.6, 0.6, 1.8, 0.64])
+})
+
+t.test('without a key frame a segment ends with the last frame before the limit', async (t) => {
+  const { segments, decisions, planner } = plan(withKeysAt(0, 2, 8))
+  t.same(durations(segments), [2, 2.48, 2.48, 1.04, 0.04])
+  t.same(
+    segments.map(({ keyTicks }) => keyTicks !== undefined),
+    [true, true, false, false, true],
+  )
+  t.equal(planner.stats.forcedCuts, 2)
+  const facts = decisions.flatMap((decision) => (decision.type === 'fact' ? [decision.fact] : []))
+  t.match(facts[0], { code: 'GOP_TOO_LONG', targetSec: 2 })
+})
+
+t.test('a segment that a gap would make too long ends with its media', async (t) => {
+  const frames = withKeysAt(0, 2, 4, 6).filter(({ ptsTicks }) => {
+    const sec = (ptsTicks - START_TICKS) / SEC
+    return sec < 3 || sec >= 4.6
+  })
+  const { segments } = plan(frames)
+  t.same(durations(segments), [2, 1, 2.48, 0.52, 0.04])
+  t.equal(segments[2]!.startTicks, START_TICKS + 3 * SEC, 'the next one goes on from there')
+})
+
+t.test('whatever comes, decisions alternate, and no segment exceeds its target', async (t) => {
+  const unit = fc.record({
+    step: fc.oneof(
+      { weight: 20, arbitrary: fc.constantFrom(3000, 3600, 1500) },
+      { weight: 3, arbitrary: fc.integer({ min: -SEC, max: 3 * SEC }) },
+      { weight: 1, arbitrary: fc.integer({ min: -(2 ** 33), max: 2 ** 33 }) },
+    ),
+    key: fc.integer({ min: 0, max: 30 }).map((value) => value === 0),
+    startsFrame: fc.integer({ min: 0, max: 9 }).map((value) => value > 0),
+    reorderTicks: fc.constantFrom(0, 0, 6000),
+  })
+  const settings = fc.record({
+    segmentSec: fc.double({ min: 0.1, max: 4, noNaN: true }),
+    maxSec: fc.integer({ min: 4, max: 6 }),
+  })
+  fc.assert(
+    fc.property(settings, fc.array(unit, { maxLength: 400, size: 'max' }), (chosen, steps) => {
+      let ticks = START_TICKS
+      const frames = steps.map(({ step, key, reorderTicks, startsFrame }) => {
+        ticks += step
+        return { ...frame(ticks, key), ptsTicks: ticks + reorderTicks, startsFrame }
+      })
+      const { segments } = plan(frames, chosen)
+      for (const [
+        index,
+        { startTicks, startsTimeline, end, mediaSequence },
+      ] of segments.entries()) {
+        if (mediaSequence !== index) throw new Error('numbers have a gap')
+        if (Math.round(end.durationSec) > end.targetDurationSec) throw new Error('too long')
+        if (end.targetDurationSec !== segments[0]!.end.targetDurationSec) throw new Error('target')
+        const before = segments[index - 1]
+        if (before !== undefined && !startsTimeline && before.end.endTicks !== startTicks) {
+          throw new Error('does not start where the one before ended')
+        }
+      }
+    }),
+    { numRuns: 300 },
+  )
+  t.pass('for every seed')
+})

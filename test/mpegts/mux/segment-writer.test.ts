@@ -1,0 +1,78 @@
+import t from 'tap'
+import { SLAB_BYTES, storePackets } from '../../../src/mpegts/mux/packet-memory.ts'
+import { SegmentWriter } from '../../../src/mpegts/mux/segment-writer.ts'
+import { AUDIO, VIDEO } from '../../hls/source.ts'
+import { continuityFaults, readPackets } from '../../support/ts-reader.ts'
+import { tsPacket } from '../ts-builder.ts'
+
+const PROGRAM = { programNumber: 1, pcrPid: VIDEO.pid, tracks: [VIDEO, AUDIO] }
+
+/** Packets with their number in them, and counters that say nothing. */
+const packets = (count: number, from = 0, pid = VIDEO.pid) =>
+  Array.from({ length: count }, (_, n) => {
+    const payload = Buffer.alloc(184)
+    payload.writeUInt32BE(from + n)
+    return tsPacket({ pid, payload })
+  })
+
+const numbersIn = (chunks: readonly Buffer[]) =>
+  readPackets(Buffer.concat(chunks))
+    .slice(2)
+    .map(({ payload }) => payload.readUInt32BE())
+
+function writer(): SegmentWriter {
+  const made = new SegmentWriter()
+  made.setProgram(PROGRAM)
+  return made
+}
+
+t.test('a segment is PAT, PMT and what was written, in chunks of at most a slab', async (t) => {
+  const it = writer()
+  const all: Buffer[] = []
+  for (let segment = 0; segment < 3; segment++) {
+    it.begin()
+    for (let from = 0; from < 2000; from += 50) it.write([Buffer.concat(packets(50, from))])
+    t.equal(it.sizeBytes, 2002 * 188)
+    const chunks = it.finish()
+    t.equal(it.sizeBytes, 0)
+    t.ok(chunks.length <= Math.ceil((2002 * 188) / SLAB_BYTES) + 1)
+    t.ok(chunks.every(({ length }) => length % 188 === 0 && length <= SLAB_BYTES))
+    t.same(
+      numbersIn(chunks),
+      Array.from({ length: 2000 }, (_, n) => n),
+    )
+    all.push(...chunks)
+  }
+  t.same(continuityFaults(readPackets(Buffer.concat(all))), [], 'counters run on')
+})
+
+t.test('what was stored is linked, not copied, unless it is short', async (t) => {
+  const it = writer()
+  const large = storePackets(packets(10, 100, AUDIO.pid), 1880)
+  const small = storePackets(packets(2, 200, AUDIO.pid), 376)
+  it.begin()
+  it.write(packets(3))
+  it.link(large)
+  it.write(packets(3, 3))
+  it.link(small)
+  it.write(packets(1, 6))
+  const chunks = it.finish()
+  t.equal(chunks.length, 3)
+  t.equal(chunks[1]!.buffer, large.buffer)
+  t.same(numbersIn(chunks), [
+    ...[0, 1, 2, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 3, 4, 5, 200, 201, 6],
+  ])
+  t.same(continuityFaults(readPackets(Buffer.concat(chunks))), [])
+})
+
+t.test('what was written stays as it is when more is written', async (t) => {
+  const it = writer()
+  it.begin()
+  it.write(packets(5))
+  const first = it.finish()
+  const copy = Buffer.concat(first)
+  it.begin()
+  it.write(packets(5, 5))
+  it.finish()
+  t.ok(Buffer.concat(first).equals(copy))
+})
