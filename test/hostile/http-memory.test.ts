@@ -82,7 +82,7 @@ t.test('a slow reader is cut, whatever it takes now and then; others go on', asy
   let nowMs = 0
   const { app, stream, target } = await serveSegments(t, { maxBufferedMib: 1024 }, () => nowMs)
   stream.files.set('1.ts', segment())
-  stream.files.set('small.ts', { ...segment(), bytes: Buffer.alloc(1000) })
+  stream.files.set('small.ts', { ...segment(), chunks: [Buffer.alloc(1000)] })
   const stop = new AbortController()
   t.teardown(() => stop.abort())
   // Paused players: all that was asked for is taken.
@@ -120,7 +120,8 @@ t.test('a slow reader is cut, whatever it takes now and then; others go on', asy
 function segment() {
   return {
     kind: 'segment' as const,
-    bytes: Buffer.alloc(16 * MIB),
+    // In slabs, as the cache has it.
+    chunks: Array.from({ length: 128 }, () => Buffer.alloc(MIB / 8)),
     version: '1',
     targetDurationSec: 2,
   }

@@ -139,7 +139,12 @@ t.test(
     const service = new MemoryService()
     const stream = new MemoryStream()
     const bytes = Buffer.alloc(16 * MIB)
-    stream.files.set('1.ts', { kind: 'segment', bytes, version: '1', targetDurationSec: 2 })
+    stream.files.set('1.ts', {
+      kind: 'segment',
+      chunks: [bytes],
+      version: '1',
+      targetDurationSec: 2,
+    })
     service.streams.set('demo', stream)
     const app = await startApp(t, service)
     gc()

@@ -11,7 +11,7 @@ const WALL_MS = Date.UTC(2026, 0, 1)
 const SEAM = { discontinuity: true, discontinuitySequence: 1 }
 
 /** Segments of 2 s, one after the other, unless told. */
-function segment(mediaSequence: number, changes: Partial<Segment> = {}): Segment {
+function segment(mediaSequence: number, changes: Partial<Omit<Segment, 'bytes' | 'sizeBytes'>> = {}): Segment {
   return createSegment({
     epoch: 'e',
     mediaSequence,
@@ -189,7 +189,7 @@ t.test('the size of a window is that of the segments of now, however short they 
   append(segment(0))
   append(segment(1))
   t.same(playlist.windowSize, { minBytes: 3 * 188_000, wantedBytes: 6 * 188_000 })
-  append(segment(2, { durationSec: 1, bytes: Buffer.alloc(94_000) }))
+  append(segment(2, { durationSec: 1, chunks: [Buffer.alloc(94_000)] }))
   t.same(playlist.windowSize, { minBytes: 626_667, wantedBytes: 940_000 }, '4 of 1.67 s, and 6')
   const other = watched(t).playlist
   other.append(segment(0, { durationSec: 0 }), 0)
@@ -198,7 +198,7 @@ t.test('the size of a window is that of the segments of now, however short they 
 
 t.test('lists at most 256 segments, however short they are', async (t) => {
   const { playlist, append } = watched(t)
-  const short = { durationSec: 0.01, bytes: Buffer.alloc(188) }
+  const short = { durationSec: 0.01, chunks: [Buffer.alloc(188)] }
   for (let number = 0; number < 300; number++) {
     const programDateTimeMs = WALL_MS + number * 10
     const value = segment(number, { ...short, programDateTimeMs })
