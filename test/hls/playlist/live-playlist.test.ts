@@ -11,7 +11,10 @@ const WALL_MS = Date.UTC(2026, 0, 1)
 const SEAM = { discontinuity: true, discontinuitySequence: 1 }
 
 /** Segments of 2 s, one after the other, unless told. */
-function segment(mediaSequence: number, changes: Partial<Omit<Segment, 'bytes' | 'sizeBytes'>> = {}): Segment {
+function segment(
+  mediaSequence: number,
+  changes: Partial<Omit<Segment, 'bytes' | 'sizeBytes'>> = {},
+): Segment {
   return createSegment({
     epoch: 'e',
     mediaSequence,

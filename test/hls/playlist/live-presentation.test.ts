@@ -18,7 +18,10 @@ const DOLBY: Track = {
 }
 
 /** Segments of 2 s and 100,000 bit/s, one after the other, unless told. */
-function segment(mediaSequence: number, changes: Partial<Omit<Segment, 'bytes' | 'sizeBytes'>> = {}): Segment {
+function segment(
+  mediaSequence: number,
+  changes: Partial<Omit<Segment, 'bytes' | 'sizeBytes'>> = {},
+): Segment {
   const { rendition = 'main' } = changes
   return createSegment({
     epoch: 'e',
