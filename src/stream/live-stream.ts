@@ -317,7 +317,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       this.#warn(publication.excess)
       this.#dismiss('bitrate-exceeded')
     } else if (publication?.silent === true && this.#state === 'STREAMING') {
-      this.#interrupt('no-media', publication.flush())
+      // Its media may go on where it was, so that what is open stays open.
+      this.#interrupt('no-media')
     }
   }
 
@@ -337,23 +338,21 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   #left(publication: Publication, reason: LeaveReason, rest: readonly DemuxerOutput[]): void {
     if (this.#publication !== publication) return
-    this.#interrupt(reason, rest)
-    this.#publication = undefined
-  }
-
-  /** @param rest  what the encoder had begun */
-  #interrupt(reason: LeaveReason | 'no-media', rest: readonly DemuxerOutput[]): void {
-    const { clock } = this.#options
     const interrupted = this.#state === 'STREAMING' && reason !== 'replaced'
-    if (interrupted) {
-      this.#state = 'INTERRUPTED'
-      this.#waitingSinceUs = clock.nowUs()
-    }
     // What is cut from the rest still belongs to the time before the interruption.
+    if (interrupted) this.#state = 'INTERRUPTED'
     this.#consume(rest)
     this.#take(this.#packager.discontinuity())
+    this.#publication = undefined
+    if (interrupted) this.#interrupt(reason)
+    else this.#liveSinceMs = undefined
+  }
+
+  #interrupt(reason: LeaveReason | 'no-media'): void {
+    this.#state = 'INTERRUPTED'
+    this.#waitingSinceUs = this.#options.clock.nowUs()
     this.#liveSinceMs = undefined
-    if (interrupted) this.#untold.push(() => this.emit('interrupted', { reason }))
+    this.#untold.push(() => this.emit('interrupted', { reason }))
   }
 
   /** Carries out `work`, then tells what happened: not before, since a listener may give commands of its own. */

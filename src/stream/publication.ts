@@ -123,11 +123,6 @@ export class Publication {
     if (!this.#ended) this.#demuxer.gap(lostPackets)
   }
 
-  /** @returns what it has begun, while it is silent */
-  flush(): readonly DemuxerOutput[] {
-    return this.#demuxer.end()
-  }
-
   /** The encoder is gone; what it had begun is flushed, not lost. */
   end(reason: LeaveReason): void {
     if (this.#ended) return

@@ -349,7 +349,6 @@ t.test(
     pass(1)
     t.match(stream, { status: 'INTERRUPTED', live: false, encoder }, 'noise is no media')
     t.equal(encoder.closed, false, 'its connection stands')
-    t.equal(stream.report().totals.durationSec, 8, 'what had begun can be played')
     publication.push(NULL_PACKETS)
     pass(20)
     t.equal(stream.status, 'INTERRUPTED')

@@ -46,14 +46,15 @@ export async function holdStreamWithoutMedia(
     const payload = clip.subarray(at, at + PAYLOAD_BYTES)
     while (!silent.send(payload) && !signal.aborted) await sleep(1)
   }
+  const isLive = async () => (await call('GET', 'status')).body.data['live'] === true
+  while (!signal.aborted && !(await isLive())) await sleep(POLL_MS / 10)
   let [livePolls, polls] = [0, 0]
   let second: Awaited<ReturnType<typeof connect>> | undefined
   while (!signal.aborted && second === undefined) {
     silent.send(NULL_PACKETS)
-    const { data } = (await call('GET', 'status')).body
     polls++
-    if (data['live'] === true) livePolls++
-    if (data['live'] === false) second = await connect(options).catch(() => undefined)
+    if (await isLive()) livePolls++
+    else second = await connect(options).catch(() => undefined)
     await sleep(POLL_MS)
   }
   await silent.close()
