@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Packager, type PackagerOptions, type PackagerOutput } from '../../src/hls/packager.ts'
 import type { Segment } from '../../src/hls/store/segment.ts'
-import { SLAB_BYTES } from '../../src/mpegts/mux/packet-memory.ts'
+import { MAX_SLAB_BYTES } from '../../src/mpegts/mux/packet-memory.ts'
 import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer-output.ts'
 import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../src/mpegts/track.ts'
@@ -769,11 +769,11 @@ t.test('segments take their bytes in memory and the rest of one slab', async (t)
   const { segments } = run([program(programOf(VIDEO)), ...video.map(unit), END])
   t.equal(segments.length, sizes.length)
   const chunks = segments.flatMap((segment) => segment.chunks)
-  t.ok(chunks.every(({ length }) => length % 188 === 0 && length <= SLAB_BYTES))
+  t.ok(chunks.every(({ length }) => length % 188 === 0 && length <= MAX_SLAB_BYTES))
   const memory = new Set(chunks.map(({ buffer }) => buffer))
   const takenBytes = [...memory].reduce((sum, { byteLength }) => sum + byteLength, 0)
   const sizeBytes = segments.reduce((sum, segment) => sum + segment.sizeBytes, 0)
-  t.ok(takenBytes < sizeBytes + SLAB_BYTES, `${takenBytes} for ${sizeBytes} bytes`)
+  t.ok(takenBytes < sizeBytes + MAX_SLAB_BYTES, `${takenBytes} for ${sizeBytes} bytes`)
   t.same(
     segments.map(({ bytes }) => bytes.length),
     segments.map((segment) => segment.sizeBytes),

@@ -62,6 +62,7 @@ export class SegmentWriter {
   /** @returns the bytes of the segment, for good: views of n x 188 bytes each */
   finish(): Buffer[] {
     const chunks = this.#runs.map(({ buffer, start, end }) => buffer.subarray(start, end))
+    this.#memory.expect(this.#sizeBytes)
     this.#runs = []
     this.#sizeBytes = 0
     return chunks

@@ -1,5 +1,9 @@
 import t from 'tap'
-import { SLAB_BYTES, storePackets } from '../../../src/mpegts/mux/packet-memory.ts'
+import {
+  MAX_SLAB_BYTES,
+  MIN_SLAB_BYTES,
+  storePackets,
+} from '../../../src/mpegts/mux/packet-memory.ts'
 import { SegmentWriter } from '../../../src/mpegts/mux/segment-writer.ts'
 import { AUDIO, VIDEO } from '../../hls/source.ts'
 import { continuityFaults, readPackets } from '../../support/ts-reader.ts'
@@ -35,8 +39,8 @@ t.test('a segment is PAT, PMT and what was written, in chunks of at most a slab'
     t.equal(it.sizeBytes, 2002 * 188)
     const chunks = it.finish()
     t.equal(it.sizeBytes, 0)
-    t.ok(chunks.length <= Math.ceil((2002 * 188) / SLAB_BYTES) + 1)
-    t.ok(chunks.every(({ length }) => length % 188 === 0 && length <= SLAB_BYTES))
+    if (segment > 0) t.ok(chunks.length <= 5, `${chunks.length} slabs of a quarter each`)
+    t.ok(chunks.every(({ length }) => length % 188 === 0 && length <= MAX_SLAB_BYTES))
     t.same(
       numbersIn(chunks),
       Array.from({ length: 2000 }, (_, n) => n),
@@ -75,4 +79,21 @@ t.test('what was written stays as it is when more is written', async (t) => {
   it.write(packets(5, 5))
   it.finish()
   t.ok(Buffer.concat(first).equals(copy))
+})
+
+t.test('slabs are of the size of a quarter of a segment, from 32 to 256 KiB', async (t) => {
+  for (const [segmentPackets, expected] of [
+    [10, MIN_SLAB_BYTES],
+    [20_000, MAX_SLAB_BYTES],
+  ] as const) {
+    const it = writer()
+    const sizes = new Set<number>()
+    for (let segment = 0; segment < 40; segment++) {
+      it.begin()
+      it.write([Buffer.concat(packets(segmentPackets))])
+      const chunks = it.finish()
+      if (segment >= 35) for (const { buffer } of chunks) sizes.add(buffer.byteLength)
+    }
+    t.same([...sizes], [expected])
+  }
 })
