@@ -6,11 +6,7 @@
  * @module
  */
 
-/** Media and discontinuity sequence number. */
-export interface SequenceNumbers {
-  readonly media: number
-  readonly discontinuity: number
-}
+import type { SequenceNumbers } from '../hls/cut/segment-plan.ts'
 
 /** What is counted from: for players that read 32 bits there are media sequence numbers until 2043. */
 const ORIGIN_MS = Date.UTC(2026, 10, 1)

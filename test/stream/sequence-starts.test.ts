@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { SequenceStarts, type SequenceNumbers } from '../../src/stream/sequence-starts.ts'
+import type { SequenceNumbers } from '../../src/hls/cut/segment-plan.ts'
+import { SequenceStarts } from '../../src/stream/sequence-starts.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 22)
 
