@@ -6,7 +6,7 @@
  * @module
  */
 import { parseArgs } from 'node:util'
-import { deriveKey } from '../src/srt/key-encryption.ts'
+import { deriveKey } from '../src/srt/crypto/key-encryption.ts'
 import { fuzz as fuzzSrt } from '../test/srt/fuzz.ts'
 import { fuzz as fuzzMedia } from '../test/stream/fuzz.ts'
 

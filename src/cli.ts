@@ -18,12 +18,12 @@ import {
   secretsOf,
   SETTINGS,
   type Options,
-} from './config.ts'
+} from './config/schema.ts'
 import { MillraceError } from './errors.ts'
-import { exitOnFatalErrors } from './fatal-errors.ts'
+import { exitOnFatalErrors } from './service/fatal-errors.ts'
 import { createLogger } from './logger.ts'
 import { publish } from './publisher/publisher.ts'
-import { createServer, type Server } from './server.ts'
+import { createServer, type Server } from './service/server.ts'
 
 const USAGE = `millrace takes live streams over SRT and serves them as HLS, from memory
 

@@ -3,9 +3,14 @@
  *
  * @module
  */
-export { createServer, type CloseOptions, type Server, type ServerOptions } from './server.ts'
+export {
+  createServer,
+  type CloseOptions,
+  type Server,
+  type ServerOptions,
+} from './service/server.ts'
 export { MillraceError, RejectCode, type ErrorCode } from './errors.ts'
-export type { StartedStream, StartRequest } from './http/types.ts'
+export type { StartedStream, StartRequest } from './contract/streams.ts'
 export type { Segment } from './hls/store/segment.ts'
 export type { LiveStream, StreamEvents } from './stream/live-stream.ts'
 export type { StreamFile } from './stream/stream-file.ts'
@@ -15,5 +20,5 @@ export type {
   StreamTotals,
   TrackReport,
   Warning,
-} from './stream/report.ts'
-export type { StopReason, StreamState } from './stream/state.ts'
+} from './contract/report.ts'
+export type { StopReason, StreamState } from './contract/state.ts'

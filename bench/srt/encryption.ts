@@ -4,7 +4,7 @@
  * @module
  */
 import { createDecipheriv, randomBytes } from 'node:crypto'
-import { Keystream } from '../../src/srt/keystream.ts'
+import { Keystream } from '../../src/srt/crypto/keystream.ts'
 
 const PAYLOAD_BYTES = 1316
 const HEADER_BYTES = 16

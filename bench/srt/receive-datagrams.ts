@@ -5,7 +5,7 @@
  */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { enlargeReceiveBuffer } from '../../src/srt/socket.ts'
+import { enlargeReceiveBuffer } from '../../src/srt/io/socket.ts'
 import { loopDelayP99Ms, selfUsage, type Usage } from '../support/usage.ts'
 import { answer, readTask } from '../support/worker.ts'
 

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseKernelDrops } from '../../src/srt/kernel-drops.ts'
+import { parseKernelDrops } from '../../src/srt/io/kernel-drops.ts'
 
 /** USER_HZ: the same for all programs, whatever the kernel ticks at. */
 const TICKS_PER_SEC = 100

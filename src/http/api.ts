@@ -9,10 +9,10 @@ import {
 } from '@fastify/type-provider-typebox'
 import type { Clock } from '../clock.ts'
 import { checkRequestAge } from './request-age.ts'
-import { StartStreamBody, StopStreamBody, StreamBody, formatBodyError } from './schema.ts'
+import { StartStreamBody, StopStreamBody, StreamBody, formatBodyError } from '../contract/schema.ts'
 import { requireSignature } from './signature-hook.ts'
-import type { StreamControl, StreamRecord } from './types.ts'
-import { onTheWire } from './wire-names.ts'
+import type { StreamControl, StreamRecord } from '../contract/streams.ts'
+import { onTheWire } from '../contract/wire-names.ts'
 
 export interface ApiOptions {
   readonly control: StreamControl

@@ -10,7 +10,7 @@ import { api } from './api.ts'
 import { clientErrorHandler, createErrorHandler, notFoundHandler } from './error-handler.ts'
 import type { HttpGuard } from './guard/http-guard.ts'
 import { playback as playbackPlugin } from './playback.ts'
-import type { PlaybackSource, StreamControl } from './types.ts'
+import type { PlaybackSource, StreamControl } from '../contract/streams.ts'
 import { watch } from './watch.ts'
 
 export interface AppOptions {

@@ -12,7 +12,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { MillraceError } from '../errors.ts'
 import { parseByteRange, sliceChunks } from './byte-range.ts'
 import { sendRefusal } from './error-handler.ts'
-import type { MediaFile, PlayableStream, PlaybackSource } from './types.ts'
+import type { MediaFile, PlayableStream, PlaybackSource } from '../contract/streams.ts'
 
 export type { MediaFile, PlayableStream, PlaybackSource }
 

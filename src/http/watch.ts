@@ -11,8 +11,8 @@ import { MillraceError } from '../errors.ts'
 import { playerPage } from './player/page.ts'
 import { playerScript } from './player/script.ts'
 import { playerStyle } from './player/style.ts'
-import { StreamId } from './schema.ts'
-import type { PlaybackSource } from './types.ts'
+import { StreamId } from '../contract/schema.ts'
+import type { PlaybackSource } from '../contract/streams.ts'
 
 export interface WatchOptions {
   readonly source: PlaybackSource

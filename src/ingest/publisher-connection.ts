@@ -6,7 +6,7 @@
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import type { SrtConnection } from '../srt/types.ts'
 import type { Encoder } from '../stream/publication.ts'
-import type { PublisherReport } from '../stream/report.ts'
+import type { PublisherReport } from '../contract/report.ts'
 
 /** @param program  which program of its transport stream to carry, where the stream key says so */
 export function asEncoder(connection: SrtConnection, program: ProgramChoice | undefined): Encoder {

@@ -13,10 +13,10 @@ import {
 } from '../auth/stream-key.ts'
 import type { Clock } from '../clock.ts'
 import { MillraceError } from '../errors.ts'
-import type { StartRequest, StopRequest } from '../http/types.ts'
+import type { StartRequest, StopRequest } from '../contract/streams.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import { StreamRegistry, type RegistryOptions } from '../stream/registry.ts'
-import type { StopReason } from '../stream/state.ts'
+import type { StopReason } from '../contract/state.ts'
 import { Resumption } from './resumption.ts'
 
 export type StreamsOptions = RegistryOptions & {

@@ -3,9 +3,9 @@
  *
  * @module
  */
-export { Caller, connect, type ConnectOptions } from './caller.ts'
-export { isPassphrase } from './key-encryption.ts'
-export { createListener, Listener, type ListenerOptions } from './listener.ts'
+export { Caller, connect, type ConnectOptions } from './io/caller.ts'
+export { isPassphrase } from './crypto/key-encryption.ts'
+export { createListener, Listener, type ListenerOptions } from './io/listener.ts'
 export type {
   AcceptDecision,
   CloseReason,

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { PublisherReport, Warning } from './report.ts'
+import type { PublisherReport, Warning } from '../contract/report.ts'
 
 const SAMPLE_US = 1_000_000
 const WINDOW_US = 5_000_000

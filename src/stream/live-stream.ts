@@ -18,8 +18,13 @@ import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import type { Track } from '../mpegts/track.ts'
 import { Publication, type Encoder, type LeaveReason } from './publication.ts'
-import { reportTrack, type PlaylistReport, type StreamReport, type Warning } from './report.ts'
-import type { StopReason, StreamState } from './state.ts'
+import {
+  reportTrack,
+  type PlaylistReport,
+  type StreamReport,
+  type Warning,
+} from '../contract/report.ts'
+import type { StopReason, StreamState } from '../contract/state.ts'
 import { createFile, createPlaylistFile, type StreamFile } from './stream-file.ts'
 import { SteadySound } from '../hls/rendition/steady-audio.ts'
 import { MADE_UNIT_US, workOfPackaging } from './work.ts'

@@ -7,7 +7,7 @@ import { EventEmitter } from 'node:events'
 import { MillraceError } from '../errors.ts'
 import { LiveStream, type LiveStreamOptions } from './live-stream.ts'
 import { SequenceStarts } from './sequence-starts.ts'
-import type { StopReason } from './state.ts'
+import type { StopReason } from '../contract/state.ts'
 
 export type RegistryOptions = Omit<LiveStreamOptions, 'epoch' | 'sequenceStart'> & {
   /** Streams that are not stopped. As many more may linger; then the one that stopped first goes early. */

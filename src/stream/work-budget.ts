@@ -7,7 +7,7 @@
  *
  * @module
  */
-import type { Warning } from './report.ts'
+import type { Warning } from '../contract/report.ts'
 
 const PACKET_BYTES = 188
 const US_PER_BYTE = 2.7 / PACKET_BYTES

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { StreamState } from '../stream/state.ts'
+import type { StreamState } from '../contract/state.ts'
 
 export type WebhookType =
   | 'stream.ready'

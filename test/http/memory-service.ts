@@ -20,8 +20,8 @@ import type {
   StopRequest,
   StreamControl,
   StreamRecord,
-} from '../../src/http/types.ts'
-import type { StreamState } from '../../src/stream/state.ts'
+} from '../../src/contract/streams.ts'
+import type { StreamState } from '../../src/contract/state.ts'
 import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 
 export const SECRET = 'a secret of at least 32 characters'

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import Fastify from 'fastify'
 import t from 'tap'
 import { playback } from '../../src/http/playback.ts'
-import type { MediaFile } from '../../src/http/types.ts'
+import type { MediaFile } from '../../src/contract/streams.ts'
 import { call, json, MemoryService, MemoryStream, speak, startApp } from './memory-service.ts'
 
 const PLAYLIST = Buffer.from('#EXTM3U\n#EXT-X-TARGETDURATION:5\n')

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { deriveKey } from '../../src/srt/key-encryption.ts'
+import { deriveKey } from '../../src/srt/crypto/key-encryption.ts'
 import { fuzz } from './fuzz.ts'
 
 t.test('whatever arrives, in whatever order: nothing throws, and nothing is kept', async (t) => {

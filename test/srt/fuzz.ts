@@ -5,12 +5,12 @@
  * @module
  */
 import { RejectCode } from '../../src/errors.ts'
-import { Call } from '../../src/srt/call.ts'
-import { Decryption } from '../../src/srt/decryption.ts'
-import { Encryption } from '../../src/srt/encryption.ts'
-import { Endpoint } from '../../src/srt/endpoint.ts'
-import type { Acceptance, Attempt } from '../../src/srt/handshake-responder.ts'
-import type { KeyEncryptionKey } from '../../src/srt/key-encryption.ts'
+import { Call } from '../../src/srt/connection/call.ts'
+import { Decryption } from '../../src/srt/crypto/decryption.ts'
+import { Encryption } from '../../src/srt/crypto/encryption.ts'
+import { Endpoint } from '../../src/srt/connection/endpoint.ts'
+import type { Acceptance, Attempt } from '../../src/srt/handshake/handshake-responder.ts'
+import type { KeyEncryptionKey } from '../../src/srt/crypto/key-encryption.ts'
 import type { ListenerStats, PayloadSink } from '../../src/srt/types.ts'
 import { createRandom, type Random } from '../support/random.ts'
 

@@ -2,8 +2,8 @@
  * Who is who: cookies before there is a connection, socket ids afterwards.
  */
 import t from 'tap'
-import { CookieIssuer } from '../../src/srt/cookie.ts'
-import { SocketTable } from '../../src/srt/socket-table.ts'
+import { CookieIssuer } from '../../src/srt/handshake/cookie.ts'
+import { SocketTable } from '../../src/srt/connection/socket-table.ts'
 import { createRandom } from '../support/random.ts'
 
 const owner = { address: '192.0.2.1', port: 4000, socketId: 7 }

@@ -4,11 +4,11 @@
  *
  * @module
  */
-import { Call } from '../../src/srt/call.ts'
-import { Decryption } from '../../src/srt/decryption.ts'
-import { Encryption } from '../../src/srt/encryption.ts'
-import { Endpoint } from '../../src/srt/endpoint.ts'
-import type { KeyEncryptionKey } from '../../src/srt/key-encryption.ts'
+import { Call } from '../../src/srt/connection/call.ts'
+import { Decryption } from '../../src/srt/crypto/decryption.ts'
+import { Encryption } from '../../src/srt/crypto/encryption.ts'
+import { Endpoint } from '../../src/srt/connection/endpoint.ts'
+import type { KeyEncryptionKey } from '../../src/srt/crypto/key-encryption.ts'
 import type { SenderStats, SrtConnection, SrtStats } from '../../src/srt/types.ts'
 import { decodeAck } from '../../src/srt/wire/ack.ts'
 import { decodeDropRequest } from '../../src/srt/wire/drop-request.ts'

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { Pacer } from '../../src/srt/pacer.ts'
+import { Pacer } from '../../src/srt/send/pacer.ts'
 import { RateMeter } from '../../src/srt/rate-meter.ts'
 import { RttEstimator } from '../../src/srt/rtt.ts'
-import { DeliveryClock } from '../../src/srt/tsbpd.ts'
+import { DeliveryClock } from '../../src/srt/receive/tsbpd.ts'
 
 t.test('RTT begins at 100 ms, and the first sample stands for itself (4.10; libsrt)', async (t) => {
   const rtt = new RttEstimator()

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { PublisherReport } from '../../src/stream/report.ts'
+import type { PublisherReport } from '../../src/contract/report.ts'
 
 export const PUBLISHER_REPORT: PublisherReport = {
   remote: '192.0.2.1:5000',

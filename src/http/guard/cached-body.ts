@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { PlaybackSource } from '../types.ts'
+import type { PlaybackSource } from '../../contract/streams.ts'
 
 /** The last two parts of the path, whatever stands before them. */
 const FILE = /\/([^/?]+)\/([^/?]+)(?:\?|$)/

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Socket } from 'node:net'
-import type { PlaybackSource } from '../types.ts'
+import type { PlaybackSource } from '../../contract/streams.ts'
 import { uncachedMemory } from './cached-body.ts'
 import type { Holder } from './held-memory.ts'
 import { ReaderProgress } from './reader-progress.ts'

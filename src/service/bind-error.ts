@@ -1,0 +1,31 @@
+/**
+ * Why a port could not be opened, in words that name the setting to change.
+ *
+ * @module
+ */
+import { MillraceError } from '../errors.ts'
+
+/** What the system says of an address that is not this machine's, or not complete. */
+const NOT_OURS = new Set<unknown>(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL', 'ENOTFOUND'])
+
+/** Says of an address that cannot be had which setting chooses another. */
+export function explainAddress(setting: 'HTTP' | 'SRT', host: string) {
+  return (error: unknown): never => {
+    const cause = ((error as Error).cause ?? error) as BindError
+    const { code, port, address = host } = cause
+    if (code === 'EADDRINUSE') {
+      const message = `port ${port} on ${address} is in use: choose another ${setting}_PORT`
+      throw new MillraceError('ADDRESS_IN_USE', { message, cause })
+    }
+    if (!NOT_OURS.has(code)) throw error
+    const message =
+      `${setting}_HOST is "${host}": expected addresses of this machine (a link-local one with its interface, ` +
+      `fe80::1%eth0), and ${address} cannot be bound`
+    throw new MillraceError('CONFIG_INVALID', { message, cause })
+  }
+}
+
+interface BindError extends NodeJS.ErrnoException {
+  readonly address?: string
+  readonly port?: number
+}

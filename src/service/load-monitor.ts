@@ -1,0 +1,120 @@
+/**
+ * Whether the process keeps up with its work: how late its event loop is, what the kernel dropped because nobody read it
+ * in time, and whether the wall clock jumped.
+ *
+ * @module
+ */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { SteadyClock } from '../clock.ts'
+import { IntervalLimiter } from '../interval-limiter.ts'
+
+/** Lateness of the event loop over the last 10 s, and drops since the service started. */
+export interface ServiceLoad {
+  /** 99th percentile over all callbacks, in milliseconds. */
+  readonly loopDelayMsP99: number
+  readonly loopDelayMsMax: number
+  /** Datagrams for SRT; undefined where the system does not tell. */
+  readonly kernelDrops: number | undefined
+}
+
+export interface LoadReading extends ServiceLoad {
+  /** As `SteadyClock.jumpMs`. */
+  readonly clockJumpMs: number
+}
+
+export interface LoadMonitorOptions {
+  readonly clock: SteadyClock
+  readonly readKernelDrops: () => Promise<number | undefined>
+  /** Takes sentences for the operator. */
+  readonly onWarning: (message: string) => void
+}
+
+const SPAN_MS = 10_000
+/** The histogram holds the time between two ticks of a timer: this, where the loop is not late. */
+const RESOLUTION_MS = 10
+
+const MAX_DELAY_P99_MS = 100
+const MAX_DELAY_MS = 1000
+const WARNING_INTERVAL_US = 60_000_000
+
+/** `observe` a reading at the end of each span. What the kernel dropped is the listener's to warn of. */
+export class LoadJudge {
+  readonly #warnings = new IntervalLimiter(WARNING_INTERVAL_US)
+  #toldJumpMs = 0
+  #overloaded = false
+
+  /** The loop was behind in the last span: more work would be done badly. */
+  get overloaded(): boolean {
+    return this.#overloaded
+  }
+
+  /** @returns sentences for the operator: of the loop at most one a minute, of a jump one */
+  observe(reading: LoadReading, nowUs: number): string[] {
+    const { loopDelayMsP99, loopDelayMsMax, clockJumpMs } = reading
+    const messages: string[] = []
+    this.#overloaded = loopDelayMsP99 >= MAX_DELAY_P99_MS || loopDelayMsMax >= MAX_DELAY_MS
+    if (this.#overloaded && this.#warnings.take('loop', nowUs)) {
+      messages.push(loopBehind(loopDelayMsP99, loopDelayMsMax))
+    }
+    if (clockJumpMs !== 0 && Math.abs(clockJumpMs - this.#toldJumpMs) >= 1000) {
+      messages.push(clockJumped(clockJumpMs))
+    }
+    this.#toldJumpMs = clockJumpMs
+    return messages
+  }
+}
+
+/** Watches from its creation until `close`. */
+export class LoadMonitor {
+  readonly #options: LoadMonitorOptions
+  readonly #judge = new LoadJudge()
+  readonly #histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  readonly #ticker: NodeJS.Timeout
+  #load: ServiceLoad = { loopDelayMsP99: 0, loopDelayMsMax: 0, kernelDrops: undefined }
+
+  constructor(options: LoadMonitorOptions) {
+    this.#options = options
+    this.#histogram.enable()
+    this.#ticker = setInterval(() => void this.#look(), SPAN_MS)
+    this.#ticker.unref()
+    void this.#look()
+  }
+
+  get load(): ServiceLoad {
+    return this.#load
+  }
+
+  /** See `LoadJudge`. */
+  get overloaded(): boolean {
+    return this.#judge.overloaded
+  }
+
+  close(): void {
+    clearInterval(this.#ticker)
+    this.#histogram.disable()
+  }
+
+  async #look(): Promise<void> {
+    const { clock, readKernelDrops, onWarning } = this.#options
+    const loopDelayMsP99 = asDelayMs(this.#histogram.percentile(99))
+    const loopDelayMsMax = asDelayMs(this.#histogram.max)
+    this.#histogram.reset()
+    this.#load = { loopDelayMsP99, loopDelayMsMax, kernelDrops: await readKernelDrops() }
+    const reading = { ...this.#load, clockJumpMs: clock.jumpMs }
+    for (const message of this.#judge.observe(reading, clock.nowUs())) onWarning(message)
+  }
+}
+
+function asDelayMs(intervalNs: number): number {
+  return Math.max(0, Math.round(intervalNs / 1e6 - RESOLUTION_MS))
+}
+
+function loopBehind(p99Ms: number, maxMs: number): string {
+  return `The event loop is late: ${p99Ms} ms (p99; limit ${MAX_DELAY_P99_MS}), ${maxMs} ms at most. Viewers stall and encoders lose packets. Run fewer streams in this process.`
+}
+
+function clockJumped(jumpMs: number): string {
+  const direction = jumpMs > 0 ? 'ahead' : 'back'
+  const sec = Math.round(Math.abs(jumpMs) / 1000)
+  return `The wall clock jumped ${sec} s ${direction}. Playlist dates and keys keep the old time for 10 minutes. Let NTP keep the clock.`
+}

@@ -1,0 +1,121 @@
+/**
+ * Events of a stream: one log line each, and one webhook to each of the stream's URLs.
+ *
+ * @module
+ */
+import type { MillraceError } from '../errors.ts'
+import { onTheWire } from '../contract/wire-names.ts'
+import type { Logger } from '../logger.ts'
+import type { ConnectionRequest } from '../srt/types.ts'
+import type { LiveStream } from '../stream/live-stream.ts'
+import type { WebhookDispatcher } from '../webhook/dispatcher.ts'
+import type { WebhookType } from '../webhook/event.ts'
+
+/** Credentials of an encoder. */
+export interface IssuedKey {
+  readonly srtUrl: string
+  readonly streamKey: string
+  readonly passphrase?: string
+  readonly expiresAt: Date
+}
+
+/** Facts for an application that lost its streams, or will see them come back. */
+export interface ServiceFacts {
+  readonly publicUrl: string
+  /** Where encoders call, without a stream key. */
+  readonly srtUrl: string
+  readonly resumeStreams: boolean
+}
+
+export interface Notifier {
+  /** Follows a stream from its start to its end. */
+  follow(stream: LiveStream): void
+  /** A key was issued. */
+  ready(stream: LiveStream, key: IssuedKey): void
+  /** A key from before this process started brought the stream back. */
+  resumed(stream: LiveStream): void
+  /** @param urls  that hear of it */
+  serviceStarted(urls: readonly string[], facts: ServiceFacts): void
+  rejected(request: ConnectionRequest, error: MillraceError, stream: LiveStream | undefined): void
+}
+
+/** @param logger  bounded by kind of line: encoders that are refused call again, some of them at once */
+export function createNotifier(
+  logger: Logger,
+  webhooks: WebhookDispatcher,
+  { playlistUrl }: { playlistUrl: (streamId: string) => string },
+): Notifier {
+  // A child each: lines of one stream never count against those of another.
+  const logOf = ({ id }: LiveStream) => logger.child({ stream_id: id })
+  const send = (
+    stream: LiveStream,
+    type: WebhookType,
+    data: object,
+    limit: { readonly limitedAs?: string } = {},
+  ) => {
+    const { id: streamId, status, webhookUrls } = stream
+    webhooks.send(webhookUrls, { type, streamId, status, data, ...limit })
+  }
+
+  return {
+    follow(stream) {
+      const log = logOf(stream)
+      log.info('stream started')
+      stream.on('publish', (encoder) => {
+        const { remote } = encoder.report()
+        log.info({ remote }, 'encoder connected')
+      })
+      stream.on('live', () => {
+        const { tracks } = stream.report()
+        log.info({ tracks: tracks.map((track) => track.codecString ?? track.codec) }, 'stream live')
+        send(stream, 'stream.live', {
+          playlist_url: playlistUrl(stream.id),
+          tracks: onTheWire(tracks),
+        })
+      })
+      stream.on('interrupted', ({ reason }) => {
+        log.info({ reason }, 'encoder gone')
+        send(stream, 'stream.interrupted', { reason, totals: onTheWire(stream.report().totals) })
+      })
+      stream.on('warning', ({ code, message }) => {
+        // Memory is short for many streams at once: one line for all of them is written elsewhere.
+        log[code === 'CACHE_TOO_SMALL' ? 'debug' : 'warn']({ code }, message)
+        send(stream, 'stream.warning', { code, message }, { limitedAs: code })
+      })
+      stream.on('end', ({ reason }) => {
+        const totals = onTheWire(stream.report().totals)
+        log.info({ reason, totals }, 'stream stopped')
+        send(stream, 'stream.stopped', { reason, totals })
+      })
+    },
+
+    ready(stream, { srtUrl, streamKey, passphrase, expiresAt }) {
+      logOf(stream).info({ expires_at: expiresAt }, 'stream key issued')
+      send(stream, 'stream.ready', {
+        srt_url: srtUrl,
+        stream_key: streamKey,
+        ...(passphrase !== undefined && { passphrase }),
+        expires_at: expiresAt.toISOString(),
+      })
+    },
+
+    resumed(stream) {
+      logOf(stream).info('stream resumed')
+      send(stream, 'stream.resumed', { playlist_url: playlistUrl(stream.id) })
+    },
+
+    serviceStarted(urls, facts) {
+      webhooks.send(urls, { type: 'service.started', data: onTheWire(facts) as object })
+    },
+
+    rejected(request, error, stream) {
+      const remote = `${request.remoteAddress}:${request.remotePort}`
+      const reason = error.message
+      const { code, rejectCode } = error
+      const log = stream === undefined ? logger : logOf(stream)
+      log.warn({ remote, code, srt_reject: rejectCode }, `encoder rejected: ${reason}`)
+      if (stream === undefined) return
+      send(stream, 'stream.rejected', { remote, reason }, { limitedAs: 'stream.rejected' })
+    },
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * The sending side of an encrypted connection (draft-sharabayko-srt 6.1.6, 6.2.1): seals packets with one key, and
+ * changes it for another after so many, once the peer has said that it knows both.
+ *
+ *   packets under a key    0 ─────────────────── refresh - preannounce ───────── refresh
+ *                                                KMREQ, until KMRSP comes        the other key
+ *
+ * libsrt changes the key at the appointed time, known or not, and its peer sees noise (srt PR#3357). A peer that never
+ * answers keeps the key it has.
+ *
+ * @module
+ */
+import { wrapKeys, type KeyEncryptionKey } from './key-encryption.ts'
+import { Keystream } from './keystream.ts'
+import { encodeKeyMaterial, KeyFlag, type KeyBytes } from '../wire/key-material.ts'
+import { HEADER_BYTES, markEncrypted, sequenceNumber } from '../wire/packet.ts'
+
+/** KMREQs for one change of keys, as many as libsrt sends. */
+const MAX_REQUESTS = 10
+/** Between them, in round trips. */
+const REQUEST_RTTS = 1.5
+
+export interface EncryptionOptions {
+  readonly keyEncryptionKey: KeyEncryptionKey
+  /** Packets sealed with one key. */
+  readonly refreshPackets: number
+  /** How many packets before its first use the next key is told; at most half of the others. */
+  readonly preannouncePackets: number
+  readonly random: (bytes: number) => Buffer
+}
+
+interface Key {
+  readonly flag: typeof KeyFlag.EVEN | typeof KeyFlag.ODD
+  readonly bytes: Buffer
+  readonly keystream: Keystream
+}
+
+/** The next key and how far the peer is with it. */
+interface Announcement {
+  readonly key: Key
+  readonly message: Buffer
+  isConfirmed: boolean
+  requests: number
+  requestedUs: number
+}
+
+export class Encryption {
+  /** Contents of the KMREQ that opens the connection. */
+  readonly keyMaterial: Buffer
+  readonly #options: EncryptionOptions
+  #current: Key
+  #packets = 0
+  /** Packets under the current key at which the next one is told. */
+  #announceAt: number
+  #announcement: Announcement | undefined
+
+  constructor(options: EncryptionOptions) {
+    this.#options = options
+    this.#announceAt = options.refreshPackets - options.preannouncePackets
+    this.#current = this.#createKey(KeyFlag.EVEN)
+    this.keyMaterial = this.#encode(KeyFlag.EVEN, this.#current.bytes)
+  }
+
+  get keyBytes(): KeyBytes {
+    return this.#options.keyEncryptionKey.key.length as KeyBytes
+  }
+
+  #createKey(flag: Key['flag']): Key {
+    const { keyEncryptionKey, random } = this.#options
+    const bytes = random(this.keyBytes)
+    return { flag, bytes, keystream: new Keystream(bytes, keyEncryptionKey.salt) }
+  }
+
+  #encode(keys: KeyFlag, bytes: Buffer): Buffer {
+    const { keyEncryptionKey } = this.#options
+    return encodeKeyMaterial({
+      keys,
+      keyBytes: this.keyBytes,
+      salt: keyEncryptionKey.salt,
+      wrappedKeys: wrapKeys(keyEncryptionKey, bytes),
+    })
+  }
+
+  /** Encrypts a data packet's payload in place, and marks it with its key. */
+  seal(datagram: Buffer): void {
+    const next = this.#announcement
+    if (next?.isConfirmed === true && this.#packets >= this.#options.refreshPackets) {
+      this.#current = next.key
+      this.#announcement = undefined
+      this.#packets = 0
+      this.#announceAt = this.#options.refreshPackets - this.#options.preannouncePackets
+    }
+    this.#packets++
+    markEncrypted(datagram, this.#current.flag)
+    const payload = datagram.subarray(HEADER_BYTES)
+    this.#current.keystream.apply(payload, sequenceNumber(datagram), false)
+  }
+
+  /** @returns contents of the KMREQ that is due, if one is */
+  request(nowUs: number, rttUs: number): Buffer | undefined {
+    if (this.#announcement === undefined && this.#packets >= this.#announceAt) this.#announce()
+    const next = this.#announcement
+    if (next === undefined || next.isConfirmed) return undefined
+    if (nowUs - next.requestedUs < rttUs * REQUEST_RTTS) return undefined
+    if (next.requests === MAX_REQUESTS) {
+      this.#announcement = undefined
+      this.#announceAt = this.#packets + this.#options.refreshPackets
+      return undefined
+    }
+    next.requests++
+    next.requestedUs = nowUs
+    return next.message
+  }
+
+  #announce(): void {
+    const current = this.#current
+    const isEven = current.flag === KeyFlag.EVEN
+    const key = this.#createKey(isEven ? KeyFlag.ODD : KeyFlag.EVEN)
+    const both = isEven ? [current.bytes, key.bytes] : [key.bytes, current.bytes]
+    this.#announcement = {
+      key,
+      message: this.#encode(KeyFlag.BOTH, Buffer.concat(both)),
+      isConfirmed: false,
+      requests: 0,
+      requestedUs: -Infinity,
+    }
+  }
+
+  /** Takes the contents of a KMRSP. What nobody asked for, or what refuses, changes nothing. */
+  handleResponse(message: Buffer): void {
+    if (this.#announcement?.message.equals(message)) this.#announcement.isConfirmed = true
+  }
+}

@@ -1,0 +1,243 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import {
+  completeOptions,
+  configTable,
+  configWarnings,
+  parseAddresses,
+  parseFlags,
+  parseSecrets,
+  readOptions,
+  SETTINGS,
+  type Options,
+} from '../../src/config/schema.ts'
+import { quarterMib, usableMemoryBytes } from '../../src/config/machine-memory.ts'
+
+const SECRETS = { hmacSecret: 'h'.repeat(32), jwtSecret: 'j'.repeat(32) }
+
+t.test('defaults are those of the README table, which is made from the schema', async (t) => {
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+  t.ok(readme.includes(configTable()), `README.md must hold this table:\n${configTable()}`)
+  const config = completeOptions(SECRETS)
+  t.match(config, {
+    http: { port: 8080 },
+    srt: { port: 10_080, latencyMs: 120 },
+  })
+})
+
+t.test('the memory for segments is a quarter of what there is, unless set', async (t) => {
+  const { maxMib } = completeOptions(SECRETS).cache
+  t.equal(maxMib, quarterMib(usableMemoryBytes(), 16, 1_048_576))
+  t.equal(completeOptions({ ...SECRETS, cache: { maxMib: 100 } }).cache.maxMib, 100)
+  t.match(configTable(), '| `CACHE_MAX_MIB` | a quarter of memory | a whole number from 16 to ')
+})
+
+t.test('names in the environment and as flags come from the path', async (t) => {
+  const names = new Set(SETTINGS.map(({ env, flag }) => `${env} ${flag}`))
+  t.ok(names.has('HLS_MAX_SEGMENT_SEC hls-max-segment-sec'))
+  t.ok(names.has('RECONNECT_GRACE_SEC reconnect-grace-sec'))
+  t.ok(names.has('PUBLIC_URL public-url'))
+})
+
+t.test('a flag wins over the environment, and an empty variable counts as not set', async (t) => {
+  const { values } = parseFlags(['--srt-port', '7000', '--hls-segment-sec=1.5'])
+  const env = { SRT_PORT: '6000', HTTP_PORT: '', HMAC_SECRET: SECRETS.hmacSecret, JWT_SECRET: 'x' }
+  const config = completeOptions(readOptions(env, values) as Options)
+  t.match(config, {
+    srt: { port: 7000 },
+    http: { port: 8080 },
+    hls: { segmentSec: 1.5 },
+    jwtSecret: 'x',
+  })
+})
+
+t.test('a bad value stops the start with the name, the value and what is allowed', async (t) => {
+  const refused = (env: Record<string, string>) => () =>
+    completeOptions({ ...SECRETS, ...readOptions(env, {}) })
+  t.throws(refused({ HTTP_PORT: 'eighty' }), {
+    code: 'CONFIG_INVALID',
+    message: 'HTTP_PORT is "eighty": expected a whole number from 0 to 65535',
+  })
+  t.throws(refused({ SRT_PORT: '70000' }), {
+    message: /^SRT_PORT is 70000: expected a whole number/,
+  })
+  t.throws(refused({ SRT_LATENCY_MS: '12.5' }), { message: /^SRT_LATENCY_MS is 12.5/ })
+  t.throws(refused({ LOG_LEVEL: 'loud' }), {
+    message: /^LOG_LEVEL is "loud": expected one of fatal, error/,
+  })
+  t.throws(refused({ PUBLIC_URL: 'example.org' }), { message: /^PUBLIC_URL is "example.org"/ })
+  t.throws(refused({ HLS_SEGMENT_SEC: '12', HLS_MAX_SEGMENT_SEC: '8' }), {
+    message: 'HLS_MAX_SEGMENT_SEC is 8: expected at least HLS_SEGMENT_SEC, 12',
+  })
+})
+
+t.test('TS_PROGRAM takes first, all, or a program number', async (t) => {
+  const given = (program: string) =>
+    completeOptions({ ...SECRETS, ...readOptions({ TS_PROGRAM: program }, {}) }).ts.program
+  for (const text of ['first', 'all', '1', '007', '65535']) t.equal(given(text), text)
+  t.equal(given(''), 'first', 'empty is not set')
+  for (const text of ['0', '65536', '-1', '1.5', 'First', 'one', '100000']) {
+    const message = `TS_PROGRAM is "${text}": expected first, all, or a program number from 1 to 65535`
+    t.throws(() => given(text), { code: 'CONFIG_INVALID', message })
+  }
+})
+
+t.test('SRT_HOST takes one address or several, or a wildcard alone', async (t) => {
+  const given = (host: string) => () => completeOptions({ ...SECRETS, srt: { host } }).srt.host
+  const lists: [string, string[]][] = [
+    ['0.0.0.0', ['0.0.0.0']],
+    ['::', ['::']],
+    ['10.0.0.5,192.168.1.5', ['10.0.0.5', '192.168.1.5']],
+    ['10.0.0.5, fd00::5,10.0.0.5', ['10.0.0.5', 'fd00::5']],
+    ['fe80::1%eth0', ['fe80::1%eth0']],
+  ]
+  for (const [text, addresses] of lists) {
+    t.strictSame(parseAddresses(given(text)()), addresses)
+  }
+  const refused = ['', 'localhost', '10.0.0', '10.0.0.5,', '10.0.0.5;10.0.0.6', '[::1]']
+  for (const text of [...refused, '0.0.0.0,10.0.0.5', 'fd00::5,::', '0.0.0.0,::']) {
+    t.throws(given(text), {
+      code: 'CONFIG_INVALID',
+      message: `SRT_HOST is "${text}": expected IP addresses separated by commas, or 0.0.0.0 or :: alone`,
+    })
+  }
+})
+
+t.test(
+  'a missing secret is refused with the way to make one, and no secret is ever printed',
+  async (t) => {
+    const without = (key: 'hmacSecret' | 'jwtSecret') => () =>
+      completeOptions({ ...SECRETS, [key]: undefined })
+    t.throws(without('hmacSecret'), { message: /^HMAC_SECRET is not set: .*millrace keygen/ })
+    t.throws(without('jwtSecret'), { message: /^JWT_SECRET is not set: .*millrace keygen/ })
+    t.throws(() => completeOptions({ ...SECRETS, hmacSecret: '' }), {
+      message: /^HMAC_SECRET is empty/,
+    })
+    const notText = { ...SECRETS, hmacSecret: 4711 } as unknown as Options
+    t.throws(() => completeOptions(notText), { message: /^HMAC_SECRET is no text/ })
+    t.throws(() => completeOptions(notText), { message: /^((?!4711).)*$/ })
+    const passphrase = (text: string) => () =>
+      completeOptions({ ...SECRETS, srt: { passphrase: text } })
+    t.throws(passphrase('tooshort'), {
+      code: 'CONFIG_INVALID',
+      message: 'SRT_PASSPHRASE has 8 bytes: expected 10 to 80 bytes',
+    })
+    t.throws(passphrase('é'.repeat(41)), { message: /^SRT_PASSPHRASE has 82 bytes/ })
+    for (const good of ['', '0123456789', 'é'.repeat(40)]) {
+      t.equal(passphrase(good)().srt.passphrase, good)
+    }
+  },
+)
+
+t.test('a secret may be two, new and old, while it is rotated', async (t) => {
+  const given = (hmacSecret: string, jwtSecret = SECRETS.jwtSecret) =>
+    completeOptions({ hmacSecret, jwtSecret }).hmacSecret
+  const [fresh, old] = ['n'.repeat(32), 'o'.repeat(32)]
+  const pairs: [string, string[]][] = [
+    ['one', ['one']],
+    [' one ', [' one ']],
+    [`${fresh},${old}`, [fresh, old]],
+    [`${fresh}, ${old}`, [fresh, old]],
+  ]
+  for (const [text, secrets] of pairs) t.strictSame(parseSecrets(given(text)), secrets)
+  // A secret from before the rotation existed may hold a comma; it is not to become two short ones.
+  const notTwo = [`${fresh},`, `,${old}`, `${fresh},old`, 'x'.repeat(20) + ',' + 'y'.repeat(20)]
+  for (const text of ['', ',', ...notTwo, [fresh, old, fresh].join()]) {
+    const error = t.throws(() => given(text), {
+      message:
+        /^HMAC_SECRET .*: expected at least 32 characters without a comma; or two such, new and old/,
+    })
+    t.ok((error as Error).message.length <= 160)
+  }
+})
+
+t.test('equal secrets are refused, however they are spelled, also one of a pair', async (t) => {
+  const [same, other, fresh] = ['s'.repeat(32), 'o'.repeat(32), 'n'.repeat(32)]
+  const base64 = (text: string) => Buffer.from(text).toString('base64')
+  const random = randomBytes(32).toString('base64')
+  const equal: [string, Options][] = [
+    ['HMAC_SECRET and JWT_SECRET', { hmacSecret: same, jwtSecret: same }],
+    ['HMAC_SECRET and JWT_SECRET', { hmacSecret: `${fresh},${same}`, jwtSecret: same }],
+    [
+      'HMAC_SECRET and JWT_SECRET',
+      { hmacSecret: `${fresh},${same}`, jwtSecret: `${other},${same}` },
+    ],
+    [
+      'HMAC_SECRET and WEBHOOK_SECRET',
+      { hmacSecret: random, jwtSecret: other, webhook: { secret: `whsec_${random}` } },
+    ],
+    [
+      'HMAC_SECRET and WEBHOOK_SECRET',
+      { hmacSecret: same, jwtSecret: other, webhook: { secret: `whsec_${base64(same)}` } },
+    ],
+    [
+      'JWT_SECRET and WEBHOOK_SECRET',
+      { hmacSecret: other, jwtSecret: random, webhook: { secret: random } },
+    ],
+    [
+      'JWT_SECRET and WEBHOOK_SECRET',
+      {
+        hmacSecret: other,
+        jwtSecret: `${fresh},${random}`,
+        webhook: { secret: `${base64(other + same)}, whsec_${random}` },
+      },
+    ],
+  ]
+  for (const [names, options] of equal) {
+    const error = t.throws(() => completeOptions(options), {
+      code: 'CONFIG_INVALID',
+      message: new RegExp(`^${names} are the same: expected different ones`),
+    })
+    t.ok((error as Error).message.length <= 160)
+  }
+  const webhook = { secret: `whsec_${random}` }
+  t.match(completeOptions({ hmacSecret: same, jwtSecret: other, webhook }).webhook, webhook)
+})
+
+t.test('DEFAULT_WEBHOOK_URLS must lead where webhooks may go', async (t) => {
+  const given = (defaultWebhookUrls: string, allow = '') =>
+    completeOptions({ ...SECRETS, defaultWebhookUrls, webhook: { allow } }).defaultWebhookUrls
+  const url = 'https://hooks.example.org/in'
+  for (const allow of ['', '.example.org']) t.equal(given(url, allow), url)
+  const forbidden: [string, string, string?][] = [
+    ['http://169.254.169.254/in', '169.254.169.254'],
+    [`${url},http://[fe80::1]/in`, 'fe80::1'],
+    [url, 'hooks.example.org', '.example.net'],
+  ]
+  for (const [text, host, allow] of forbidden) {
+    t.throws(() => given(text, allow), {
+      code: 'CONFIG_INVALID',
+      message: `DEFAULT_WEBHOOK_URLS leads to ${host}: expected no link-local, metadata or multicast address, and none beyond WEBHOOK_ALLOW`,
+    })
+  }
+})
+
+t.test('WEBHOOK_SECRET takes base64, WEBHOOK_ALLOW names and addresses', async (t) => {
+  const given = (env: Record<string, string>) => () =>
+    completeOptions({ ...SECRETS, ...readOptions(env, {}) }).webhook
+  const secret = Buffer.alloc(32, 1).toString('base64')
+  const allow = '10.0.0.0/8, .example.org'
+  t.strictSame(given({})(), { secret: '', allow: '' })
+  const env = { WEBHOOK_SECRET: `whsec_${secret},${secret}`, WEBHOOK_ALLOW: allow }
+  t.strictSame(given(env)(), { secret: env.WEBHOOK_SECRET, allow })
+  t.throws(given({ WEBHOOK_SECRET: 'my favorite secret' }), {
+    code: 'CONFIG_INVALID',
+    message: /^WEBHOOK_SECRET has 18 bytes: expected base64 of 24 to 64 bytes/,
+  })
+  t.throws(given({ WEBHOOK_ALLOW: '10.0.0.0/33' }), {
+    code: 'CONFIG_INVALID',
+    message: /^WEBHOOK_ALLOW is "10\.0\.0\.0\/33": expected host names/,
+  })
+})
+
+t.test('a secret under 32 characters warns', async (t) => {
+  t.strictSame(configWarnings(completeOptions(SECRETS)), [])
+  const [warning] = configWarnings(completeOptions({ ...SECRETS, jwtSecret: 'short' }))
+  t.match(warning, /^JWT_SECRET has fewer than 32 characters/)
+  t.notMatch(warning, /short/)
+})
+
+t.test('an unknown flag is refused by name', async (t) => {
+  t.throws(() => parseFlags(['--http-prot', '80']), { message: /--http-prot/ })
+})

@@ -1,0 +1,492 @@
+import t, { type Test } from 'tap'
+import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
+import { DemuxerStats } from '../../src/mpegts/demux/demuxer-stats.ts'
+import type { ProgramChoice } from '../../src/mpegts/program-choice.ts'
+import type { Program } from '../../src/mpegts/track.ts'
+import { IngestDoctor } from '../../src/diagnosis/source-monitor.ts'
+import { AUDIO, programOf, VIDEO } from '../hls/source.ts'
+
+const SEC = 1_000_000
+const TICKS = 90_000
+
+/** As often as a stream looks. */
+const TICK_US = 250_000
+
+/** 30 pictures a second and a key frame in 60, as `VIDEO` announces; PAT and PMT ten times a second. */
+const FRAME_TICKS = 3000
+const GOP_FRAMES = 60
+/** 8 AAC frames of 48 kHz. */
+const SOUND_TICKS = 15_360
+
+/** What is odd about a stretch of the source. */
+interface Oddity {
+  /** Changes a picture or sound, or leaves it out; `index` counts from the start of the source. */
+  readonly alter?: (unit: PesUnit, index: number) => Partial<PesUnit> | undefined
+  /** Of the timestamps, in seconds of the wall clock. */
+  readonly rate?: number
+  /** How late it arrives. */
+  readonly delayUs?: (nowUs: number) => number
+  /** Added to the counters each second. */
+  readonly stats?: Partial<Record<keyof DemuxerStats, number>>
+  readonly packetsDropped?: number
+  readonly playlist?: readonly [listed: number, wanted: number]
+}
+
+function setUp({
+  isKnown = true,
+  program = programOf(VIDEO, AUDIO),
+  choice = 'first',
+  programNumbers = [1],
+}: {
+  /** PAT and PMT came. */
+  isKnown?: boolean
+  program?: Program
+  choice?: ProgramChoice
+  programNumbers?: number[]
+} = {}) {
+  const doctor = new IngestDoctor({ program: choice, segmentSec: 2 })
+  const stats = new DemuxerStats()
+  const begun: string[] = []
+  let nowUs = 7 * SEC
+  let packetsDropped = 0
+  let known: Program | undefined
+  let listed = programNumbers
+  const observe = ({ playlist: [listedSegments, wantedSegments] = [0, 0] }: Oddity = {}) => {
+    const playlist = { listedSegments, wantedSegments, cutSegments: 4, releasedEarly: 0, gaps: 0 }
+    const figures = { ...playlist, neededBytes: 0, packetsDropped }
+    const seen = { stats, program: known, programNumbers: listed, ...figures }
+    begun.push(...doctor.observe(seen, nowUs).map(({ code }) => code))
+  }
+  const announce = (next: Program) => {
+    known = next
+    doctor.handle({ type: 'program', program: next, layoutChanged: false })
+  }
+  const next = { pictures: 0, sounds: 0 }
+  /** Media of this time has been sent. */
+  let sentTicks = 0
+  const send = (oddity: Oddity) => {
+    for (;;) {
+      const pictureTicks = next.pictures * FRAME_TICKS
+      const soundTicks = next.sounds * SOUND_TICKS
+      const isSound = soundTicks < pictureTicks
+      if ((isSound ? soundTicks : pictureTicks) >= sentTicks) return
+      const index = isSound ? next.sounds++ : next.pictures++
+      const ticks = (isSound ? soundTicks : pictureTicks) + 10 * TICKS
+      const unit: PesUnit = {
+        track: isSound ? AUDIO : VIDEO,
+        ...{ chunks: [], sizeBytes: 0, damaged: false, gradualRefresh: false },
+        ...{ decodableLeading: false, startsFrame: true },
+        randomAccess: isSound || index % GOP_FRAMES === 0,
+        ...{ ptsTicks: ticks, dtsTicks: ticks },
+      }
+      if (known?.tracks.every(({ pid }) => pid !== unit.track.pid) !== false) continue
+      const changes = oddity.alter === undefined ? {} : oddity.alter(unit, index)
+      if (changes === undefined) continue
+      doctor.handle({ type: 'unit', unit: { ...unit, ...changes } })
+    }
+  }
+  observe()
+  if (isKnown) announce(program)
+  return {
+    doctor,
+    /** Codes in the order in which the warnings began. */
+    begun,
+    /** Codes of the warnings that hold. */
+    held: () => doctor.warnings.map(({ code }) => code),
+    message: (code: string) => doctor.warnings.find((each) => each.code === code)?.message,
+    announce,
+    listPrograms: (numbers: number[]) => void (listed = numbers),
+    run: (seconds: number, oddity: Oddity = {}) => {
+      const usual = { packets: 1000, patSections: 10, pmtSections: 10 }
+      for (let tick = 0; tick < (seconds * SEC) / TICK_US; tick++) {
+        nowUs += TICK_US
+        packetsDropped += (oddity.packetsDropped ?? 0) / 4
+        for (const [name, perSec] of Object.entries({ ...usual, ...oddity.stats })) {
+          stats[name as keyof DemuxerStats] += perSec / 4
+        }
+        const lateUs = oddity.delayUs?.(nowUs) ?? 0
+        sentTicks += ((TICK_US * (oddity.rate ?? 1)) / SEC) * TICKS
+        const aheadTicks = sentTicks
+        sentTicks -= (lateUs / SEC) * TICKS
+        send(oddity)
+        sentTicks = aheadTicks
+        observe(oddity)
+      }
+    },
+  }
+}
+
+const ofPictures =
+  (change: (unit: PesUnit, index: number) => Partial<PesUnit> | undefined): Oddity['alter'] =>
+  (unit, index) =>
+    unit.track === VIDEO ? change(unit, index) : {}
+
+const ofSound =
+  (change: (unit: PesUnit, index: number) => Partial<PesUnit> | undefined): Oddity['alter'] =>
+  (unit, index) =>
+    unit.track === AUDIO ? change(unit, index) : {}
+
+const shifted = ({ ptsTicks, dtsTicks }: PesUnit, ticks: number) => ({
+  ptsTicks: ptsTicks + ticks,
+  dtsTicks: dtsTicks + ticks,
+})
+
+/** It begins within 12 s of the oddity and ends within 32 s of the last. */
+function beginsAndEnds(t: Test, code: string, oddity: Oddity, message: RegExp) {
+  const source = setUp()
+  source.run(60)
+  t.strictSame(source.held(), [], 'a good source')
+  source.run(12, oddity)
+  t.strictSame(source.held(), [code])
+  t.match(source.message(code), message)
+  source.run(15)
+  t.strictSame(source.held(), [code], 'it does not flicker')
+  source.run(17)
+  t.strictSame(source.held(), [], 'it is over')
+  source.run(12, oddity)
+  t.strictSame(source.begun, [code, code], 'what comes again begins again')
+}
+
+t.test('a good source has no warning, for ten minutes', async (t) => {
+  const { run, begun } = setUp()
+  run(600)
+  t.strictSame(begun, [])
+})
+
+t.test('nor has one without sound, or without pictures', async (t) => {
+  for (const track of [VIDEO, AUDIO]) {
+    const { run, begun } = setUp({ program: programOf(track) })
+    run(300)
+    t.strictSame(begun, [], track.kind)
+  }
+})
+
+t.test('tables', async (t) => {
+  t.test('3 s of data without a PAT', async (t) => {
+    const { run, held, begun, announce, listPrograms } = setUp({
+      isKnown: false,
+      programNumbers: [],
+    })
+    const none = { packets: 0, patSections: 0, pmtSections: 0 }
+    run(1, { stats: none })
+    t.strictSame(held(), [], 'there is no data at all')
+    run(3, { stats: { ...none, skippedBytes: 1000 } })
+    t.strictSame(held(), [])
+    run(2, { stats: { ...none, skippedBytes: 1000 } })
+    t.strictSame(held(), ['NO_PAT'])
+    listPrograms([1])
+    run(1, { stats: { pmtSections: 0 } })
+    t.strictSame(held(), ['NO_PMT'])
+    announce(programOf(VIDEO, AUDIO))
+    run(1)
+    t.strictSame(held(), [])
+    t.strictSame(begun, ['NO_PAT', 'NO_PMT'])
+  })
+
+  t.test('a PAT whose maps do not come', async (t) => {
+    const { run, message } = setUp({ isKnown: false, programNumbers: [3, 7] })
+    run(5, { stats: { pmtSections: 0 } })
+    t.match(message('NO_PMT'), /^the PAT lists programs 3, 7, but for 3 s no map \(PMT\) came/)
+  })
+
+  t.test('a program that is not there names those that are', async (t) => {
+    const source = setUp({ isKnown: false, choice: 5, programNumbers: [3, 7] })
+    source.run(2)
+    const wanted = 'program 5 is to be carried, but the encoder sends programs 3, 7: correct'
+    t.ok(source.message('PROGRAM_NOT_FOUND')?.startsWith(wanted))
+    source.listPrograms(Array.from({ length: 20 }, (_, index) => index + 10))
+    source.run(20)
+    t.match(source.message('PROGRAM_NOT_FOUND'), /programs 10, 11, .*, 25 and 4 more: correct/)
+    t.strictSame(source.held(), ['PROGRAM_NOT_FOUND'], 'and nothing else is said')
+    source.listPrograms([5])
+    source.announce(programOf(VIDEO, AUDIO))
+    source.run(1)
+    t.strictSame(source.held(), [])
+  })
+
+  t.test('tables that come too rarely', async (t) => {
+    const { run, held, message } = setUp()
+    run(12, { stats: { pmtSections: 0.1 } })
+    t.strictSame(held(), ['PSI_TOO_RARE'])
+    t.match(message('PSI_TOO_RARE'), /^PAT and PMT come only every 10 s/)
+    run(20)
+    t.strictSame(held(), [], 'ten a second make up for it')
+    run(60, { stats: { patSections: 0.75, pmtSections: 0.75 } })
+    t.strictSame(held(), [], 'every 1.3 s is rare, but not worth a warning')
+    run(60, { stats: { patSections: 0.4, pmtSections: 0.4 } })
+    run(60, { stats: { patSections: 0.75, pmtSections: 0.75 } })
+    t.strictSame(held(), ['PSI_TOO_RARE'], 'that began holds up to one a second')
+  })
+})
+
+t.test('5 s without a picture or sound', async (t) => {
+  const { run, held, begun } = setUp()
+  run(4.5, { alter: () => undefined })
+  t.strictSame(held(), [])
+  run(1, { alter: () => undefined })
+  t.strictSame(held(), ['NO_MEDIA'])
+  run(1, { alter: ofPictures(() => undefined) })
+  t.strictSame(held(), [], 'sound is enough')
+  run(10, { alter: () => undefined })
+  t.strictSame(begun, ['NO_MEDIA', 'NO_MEDIA'], 'also in mid-stream')
+})
+
+t.test('packets that do not arrive whole', async (t) => {
+  t.test('continuity errors', async (t) => {
+    const stats = { continuityErrors: 4 }
+    beginsAndEnds(
+      t,
+      'CONTINUITY_ERRORS',
+      { stats },
+      /^continuity counters jumped 48 in the last 30 s/,
+    )
+  })
+  t.test('transport errors', async (t) => {
+    beginsAndEnds(
+      t,
+      'TRANSPORT_ERRORS',
+      { stats: { transportErrors: 4 } },
+      /damaged .* 48 in the last/,
+    )
+  })
+  t.test('scrambled packets', async (t) => {
+    beginsAndEnds(t, 'SCRAMBLED', { stats: { scrambledPackets: 400 } }, /^packets are scrambled/)
+  })
+  t.test('what the connection lost is not the encoder`s fault', async (t) => {
+    const { run, begun } = setUp()
+    run(20)
+    const gap = ofPictures((_, index) => (index % 90 < 30 ? undefined : {}))
+    run(20, { packetsDropped: 8, stats: { continuityErrors: 8 }, alter: gap })
+    run(1, { stats: { continuityErrors: 1 } })
+    run(60)
+    t.strictSame(begun, [])
+  })
+})
+
+t.test('timestamps', async (t) => {
+  t.test('missing pictures', async (t) => {
+    const alter = ofPictures((_, index) => (index % 90 >= 70 && index % 90 < 85 ? undefined : {}))
+    beginsAndEnds(
+      t,
+      'PTS_GAPS',
+      { alter },
+      /^pictures are missing, \d(\.\d)? s in \d gaps in the last 30/,
+    )
+  })
+  t.test('a variable frame rate has no gaps, and is no less than announced', async (t) => {
+    const { run, begun } = setUp()
+    run(60, { alter: ofPictures((_, index) => ([1, 3].includes(index % 10) ? undefined : {})) })
+    t.strictSame(begun, ['FRAME_RATE_ODD'])
+  })
+  t.test('decoding times that stand still', async (t) => {
+    const alter = ofPictures((unit, index) => (index % 30 === 1 ? shifted(unit, -3000) : {}))
+    beginsAndEnds(t, 'DTS_REPEATED', { alter }, /still or go back, 1\d in the last 30 s/)
+  })
+  t.test('a PES without a PTS repeats a time, and no one is told', async (t) => {
+    const { run, begun } = setUp()
+    const alter = ofPictures((unit, index) => (index % 2 === 1 ? shifted(unit, -3000) : {}))
+    run(60, { alter, stats: { pesWithoutPts: 15 } })
+    t.strictSame(begun, ['FRAME_RATE_ODD'].slice(1))
+  })
+  t.test('PTS before DTS', async (t) => {
+    const alter = ofPictures((unit) => ({ ptsTicks: unit.dtsTicks - 1 }))
+    beginsAndEnds(t, 'PTS_BEFORE_DTS', { alter }, /\(PTS before DTS\), 3\d\d in the last 30 s/)
+  })
+  t.test('another frame rate than announced', async (t) => {
+    const { run, message, held } = setUp()
+    run(15, { alter: ofPictures((_, index) => (index % 3 === 1 ? undefined : {})) })
+    t.match(message('FRAME_RATE_ODD'), /^pictures come at 20 a second, .* announces 30: set/)
+    run(12)
+    t.strictSame(held(), [])
+  })
+  t.test('fields, each a unit, are no other frame rate', async (t) => {
+    const { parameters, ...track } = VIDEO
+    const interlaced = { ...track, parameters: { ...parameters!, frameRate: 15 } }
+    const { run, begun } = setUp({ program: programOf(interlaced, AUDIO) })
+    run(60, { alter: ofPictures((_, index) => ({ startsFrame: index % 2 === 0 })) })
+    t.strictSame(begun, [])
+  })
+  t.test('a jump is the segmenter`s matter, and no drift', async (t) => {
+    const { run, begun } = setUp()
+    for (let turn = 0; turn < 20; turn++) {
+      run(30, { alter: (unit) => shifted(unit, turn * 1000 * TICKS) })
+    }
+    t.strictSame(begun, [])
+  })
+})
+
+t.test('sound and pictures', async (t) => {
+  t.test('that do not begin together', async (t) => {
+    const { run, message, held, begun } = setUp()
+    run(3, { alter: ofSound((_, index) => (index < 6 ? undefined : {})) })
+    t.match(message('AV_SKEW'), /^the sound begins 1 s after the pictures: start both/)
+    run(40)
+    t.strictSame(held(), [])
+    t.strictSame(begun, ['AV_SKEW'])
+    const other = setUp()
+    other.run(3, { alter: ofPictures((_, index) => (index < 30 ? undefined : {})) })
+    t.match(other.message('AV_SKEW'), /^the sound begins 1 s before the pictures/)
+  })
+  t.test('half a second apart at the start are none, nor what begins later', async (t) => {
+    const { run, begun, announce } = setUp()
+    run(60, { alter: ofSound((_, index) => (index < 3 ? undefined : {})) })
+    announce(programOf(VIDEO))
+    run(60)
+    announce(programOf(VIDEO, AUDIO))
+    run(60)
+    t.strictSame(begun, [])
+  })
+  t.test('that stay apart', async (t) => {
+    const ahead = setUp()
+    ahead.run(12, { alter: ofSound((unit) => shifted(unit, 0.9 * TICKS)) })
+    const told = ahead.message('AV_SKEW')
+    t.match(told, /^the timestamps of the sound are 0\.\d+ s ahead of those of the pictures/)
+    ahead.run(12, { alter: ofSound((unit) => shifted(unit, 0.3 * TICKS)) })
+    t.notOk(ahead.held().includes('AV_SKEW'))
+    const behind = setUp()
+    behind.run(60, { alter: ofSound((unit) => shifted(unit, -1.4 * TICKS)) })
+    t.strictSame(behind.begun, [], 'muxers may send pictures early')
+    behind.run(12, { alter: ofSound((unit) => shifted(unit, -1.9 * TICKS)) })
+    t.match(behind.message('AV_SKEW'), /sound are 1\.\d s behind those of the pictures/)
+  })
+  t.test('that drift apart', async (t) => {
+    const { run, message, held, begun } = setUp()
+    run(60)
+    const slow = ofSound((unit) => shifted(unit, -0.002 * (unit.dtsTicks - 70 * TICKS)))
+    run(140, { alter: slow })
+    t.strictSame(held(), [])
+    run(40, { alter: slow })
+    t.match(message('AV_DRIFT'), /^the sound has fallen behind of the pictures by 0\.3\d s since/)
+    t.strictSame(begun, ['AV_DRIFT'])
+    run(60)
+    t.strictSame(held(), [])
+  })
+})
+
+t.test('the clock', async (t) => {
+  t.test('that drifts is told after 3 minutes, whatever the network does', async (t) => {
+    for (const ppm of [-500, 300]) {
+      let state = 1
+      const jitter = () => (state = (state * 48_271) % 0x7fffffff) / 0x7fffffff
+      const { run, begun, message } = setUp()
+      const rate = 1 + ppm * 1e-6
+      run(120, { rate, delayUs: () => jitter() * 200_000 })
+      t.strictSame(begun, [])
+      run(120, { rate, delayUs: () => jitter() * 200_000 })
+      t.strictSame(begun, ['CLOCK_DRIFT'])
+      const [, told, speed] = /runs (\d+) ppm too (fast|slow), /.exec(message('CLOCK_DRIFT')!)!
+      t.equal(speed, ppm > 0 ? 'fast' : 'slow')
+      t.ok(Math.abs(Number(told) - Math.abs(ppm)) < 0.25 * Math.abs(ppm), `${told} ppm`)
+    }
+  })
+  t.test('of a usual quartz is good enough, though the way becomes longer', async (t) => {
+    const { run, begun } = setUp()
+    run(200, { rate: 1.00005 })
+    run(200, { rate: 1.00005, delayUs: () => 60_000 })
+    run(3, { rate: 1.00005, delayUs: (nowUs) => nowUs % 3_000_000 })
+    run(200, { rate: 1.00005, delayUs: () => 60_000 })
+    t.strictSame(begun, [])
+  })
+  t.test('faster and slower than real time', async (t) => {
+    const { run, message, held } = setUp()
+    run(15, { rate: 3 })
+    t.match(message('NOT_REAL_TIME'), /^3 s of media arrive a second: send it in real time/)
+    run(15)
+    t.strictSame(held(), [])
+    const losses = {
+      packetsDropped: 100,
+      alter: ofPictures((_, n) => (n % 100 < 70 ? undefined : {})),
+    }
+    run(15, { rate: 3, ...losses })
+    t.ok(held().includes('NOT_REAL_TIME'), 'also where the line does not carry it')
+    run(15)
+    run(15, { rate: 0.8 })
+    t.match(message('NOT_REAL_TIME'), /^0\.8 s of media arrive a second: the encoder does not/)
+  })
+  t.test('a connection that stops for a while, and makes up for it, is none', async (t) => {
+    const { run, begun } = setUp()
+    for (let turn = 0; turn < 10; turn++) {
+      run(3, { rate: 0 })
+      run(1, { rate: 4 })
+      run(16)
+    }
+    t.strictSame(begun, [])
+  })
+})
+
+t.test('key frames', async (t) => {
+  const keys = (isKey: (index: number) => boolean) =>
+    ofPictures((_, index) => ({ randomAccess: isKey(index) }))
+
+  t.test('irregular ones', async (t) => {
+    const { run, message, begun, held } = setUp()
+    run(30, { alter: keys((index) => [0, 120].includes(index % 150)) })
+    t.match(message('GOP_IRREGULAR'), /^key frames come 1 s to 4 s apart/)
+    run(60)
+    t.strictSame(held(), [])
+    t.strictSame(begun, ['GOP_IRREGULAR'])
+  })
+  t.test('scene cuts within the length of a segment, and one that is late, are none', async (t) => {
+    const { run, begun } = setUp()
+    const cuts = { alter: keys((index) => [0, 50].includes(index % 60)) }
+    run(60, cuts)
+    run(4, { alter: keys(() => false) })
+    run(60, cuts)
+    t.strictSame(begun, [])
+  })
+  t.test('lost ones are none', async (t) => {
+    const { run, begun } = setUp()
+    for (let turn = 0; turn < 20; turn++) {
+      run(4)
+      run(2, { packetsDropped: 1, alter: keys(() => false) })
+    }
+    t.strictSame(begun, [])
+  })
+  t.test('open groups of pictures', async (t) => {
+    const closed = ofPictures((unit) => ({ ptsTicks: unit.dtsTicks + 6000 }))
+    const open = ofPictures(({ dtsTicks }, index) => ({
+      ptsTicks: dtsTicks + (index % GOP_FRAMES === 1 ? 0 : 6000),
+    }))
+    const { run, begun, held } = setUp()
+    run(20, { alter: closed })
+    run(6, { alter: open })
+    t.strictSame(held(), ['OPEN_GOP'])
+    run(8, { alter: closed })
+    t.strictSame(held(), ['OPEN_GOP'])
+    run(4, { alter: closed })
+    t.strictSame(held(), [])
+    t.strictSame(begun, ['OPEN_GOP'])
+  })
+  t.test('leading pictures that a player can decode leave it closed', async (t) => {
+    const { run, begun } = setUp()
+    const alter = ofPictures(({ dtsTicks }, index) => {
+      const decodableLeading = index % GOP_FRAMES === 1
+      return { decodableLeading, ptsTicks: dtsTicks + (decodableLeading ? 0 : 6000) }
+    })
+    run(60, { alter })
+    t.strictSame(begun, [])
+  })
+  t.test('intra refresh', async (t) => {
+    const alter = ofPictures(({ randomAccess }, index) =>
+      index < 3600 && randomAccess ? {} : { randomAccess: false, gradualRefresh: randomAccess },
+    )
+    const { run, held } = setUp()
+    run(125, { alter })
+    t.strictSame(held(), ['INTRA_REFRESH'])
+    run(40)
+    t.strictSame(held(), [])
+  })
+})
+
+t.test('a playlist for which there is no room is told as long as it is short', async (t) => {
+  const { run, held, begun } = setUp()
+  run(10, { playlist: [4, 6] })
+  t.strictSame(held(), [], 'four were cut so far')
+  run(1, { playlist: [3, 6] })
+  t.strictSame(held(), ['CACHE_TOO_SMALL'])
+  run(29, { playlist: [6, 6] })
+  t.strictSame(held(), ['CACHE_TOO_SMALL'])
+  run(2, { playlist: [6, 6] })
+  t.strictSame(held(), [])
+  t.strictSame(begun, ['CACHE_TOO_SMALL'])
+})

@@ -1,0 +1,34 @@
+import t from 'tap'
+import { CacheReport, describeCapacity } from '../../src/service/cache-report.ts'
+import type { SegmentCacheStats } from '../../src/hls/store/segment-cache.ts'
+
+const MIB = 1024 * 1024
+
+const STATS: SegmentCacheStats = {
+  ...{ maxBytes: 512 * MIB, bytes: 500 * MIB, listedBytes: 300 * MIB, segments: 400 },
+  ...{ neededBytes: 1788.1 * MIB, unlistedEarly: 0, releasedEarly: 0, refused: 0 },
+}
+
+t.test('says which bitrates the memory suffices for', async (t) => {
+  t.equal(
+    describeCapacity(512, { segmentSec: 2, playlistSegments: 6 }),
+    'cache of 512 MiB holds about 143 Mbit/s of streams with full playlists, 536 with the shortest',
+  )
+})
+
+t.test('tells of a shortage at once, and at most once a minute', async (t) => {
+  const cache = { stats: STATS }
+  const report = new CacheReport(cache)
+  t.strictSame(report.observe(0), [])
+  cache.stats = { ...STATS, unlistedEarly: 1_234_567, releasedEarly: 1_234_567, refused: 1_234_567 }
+  const [line] = report.observe(1e6)
+  t.equal(
+    line,
+    'Memory for segments is short: 512 of 1789 MiB. Viewers lack 1234567 unlisted early, 1234567 released early, 1234567 gaps. Set CACHE_MAX_MIB to 1789.',
+  )
+  t.ok(line!.length <= 160)
+  cache.stats = { ...cache.stats, refused: 1_234_570 }
+  t.strictSame(report.observe(60.9e6), [])
+  t.match(report.observe(61e6), [/ Viewers lack 0 unlisted early, 0 released early, 3 gaps\. /])
+  t.strictSame(report.observe(200e6), [], 'it is over')
+})

@@ -1,0 +1,56 @@
+import t from 'tap'
+import { SteadyClock } from '../../src/clock.ts'
+import { LoadJudge, LoadMonitor, type LoadReading } from '../../src/service/load-monitor.ts'
+import { until } from '../support/until.ts'
+
+const SEC = 1_000_000
+const CALM: LoadReading = {
+  ...{ loopDelayMsP99: 3, loopDelayMsMax: 40 },
+  ...{ kernelDrops: 0, clockJumpMs: 0 },
+}
+
+t.test('a loop that is late is told of at most once a minute', async (t) => {
+  const judge = new LoadJudge()
+  t.strictSame(judge.observe(CALM, 0), [])
+  t.equal(judge.overloaded, false)
+  const late = { ...CALM, loopDelayMsP99: 100, loopDelayMsMax: 12_345 }
+  const told = Array.from({ length: 30 }, (_, span) => judge.observe(late, span * 10 * SEC))
+  t.strictSame(
+    told.map(({ length }) => length),
+    Array.from({ length: 30 }, (_, span) => (span % 6 === 0 ? 1 : 0)),
+  )
+  t.match(told[0]![0], /100 ms .*12345 ms.*Viewers .*\. Run fewer/)
+  t.ok(told[0]![0]!.length <= 160, 'in one breath')
+  t.equal(judge.overloaded, true)
+  judge.observe(CALM, 300 * SEC)
+  t.equal(judge.overloaded, false, 'it recovers by itself')
+})
+
+t.test('a single long stall counts as well', async (t) => {
+  const judge = new LoadJudge()
+  t.equal(judge.observe({ ...CALM, loopDelayMsMax: 1000 }, 0).length, 1)
+})
+
+t.test('a jump of the wall clock is told of once, and its way back is not', async (t) => {
+  const judge = new LoadJudge()
+  const jumped = { ...CALM, clockJumpMs: -10_800_000 }
+  const told = [CALM, jumped, jumped, CALM, CALM, jumped].map(
+    (reading, span) => judge.observe(reading, span * 10 * SEC).length,
+  )
+  t.strictSame(told, [0, 1, 0, 0, 0, 1])
+  const [message] = new LoadJudge().observe(jumped, 0)
+  t.match(message, 'jumped 10800 s back')
+  t.ok(message!.length <= 160)
+})
+
+t.test('the load of a running process is measured', async (t) => {
+  const clock = new SteadyClock({ nowUs: () => performance.now() * 1000, wallMs: () => Date.now() })
+  const readKernelDrops = async () => 18
+  const monitor = new LoadMonitor({ clock, readKernelDrops, onWarning: (text) => t.fail(text) })
+  t.teardown(() => monitor.close())
+  const { kernelDrops } = await until('a reading', () =>
+    monitor.load.kernelDrops === undefined ? undefined : monitor.load,
+  )
+  t.equal(kernelDrops, 18)
+  t.equal(monitor.overloaded, false)
+})

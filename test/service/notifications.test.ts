@@ -1,0 +1,117 @@
+import { EventEmitter } from 'node:events'
+import t from 'tap'
+import { MillraceError } from '../../src/errors.ts'
+import { limitLines } from '../../src/limited-logger.ts'
+import { createLogger } from '../../src/logger.ts'
+import { createNotifier } from '../../src/service/notifications.ts'
+import type { LiveStream } from '../../src/stream/live-stream.ts'
+import type { Encoder } from '../../src/stream/publication.ts'
+import type { WebhookDispatcher } from '../../src/webhook/dispatcher.ts'
+import type { WebhookEvent } from '../../src/webhook/event.ts'
+
+t.test('an encoder that is refused again and again does not fill the log', async (t) => {
+  const lines: Record<string, unknown>[] = []
+  const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
+  let nowUs = 0
+  const clock = { nowUs: () => nowUs }
+  const noStreams = {} as WebhookDispatcher
+  const notifier = createNotifier(limitLines(logger, clock), noStreams, { playlistUrl: String })
+  const request = {
+    remoteAddress: '192.0.2.1',
+    remotePort: 5000,
+    peerVersion: '1.5.1',
+    streamId: 'mode=publish,rid=studio,token=secret',
+  }
+  const refuse = () =>
+    notifier.rejected(request, new MillraceError('STREAM_KEY_EXPIRED'), undefined)
+
+  for (let i = 0; i < 100; i++) refuse()
+  t.equal(lines.length, 5)
+  t.match(lines[0], {
+    remote: '192.0.2.1:5000',
+    code: 'STREAM_KEY_EXPIRED',
+    srt_reject: 1010,
+    msg: 'encoder rejected: Token expired',
+  })
+  nowUs = 1_000_000
+  refuse()
+  t.match(lines[5], { unlogged: 95 }, 'what was left out is counted')
+  nowUs = 2_000_000
+  refuse()
+  t.notOk('unlogged' in lines[6]!)
+  t.notMatch(JSON.stringify(lines), /secret/)
+})
+
+t.test('bad keys of a stranger do not hide why the encoder of a stream is refused', async (t) => {
+  const lines: Record<string, unknown>[] = []
+  const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
+  let nowUs = 0
+  const webhooks = { send: () => undefined } as unknown as WebhookDispatcher
+  const notifier = createNotifier(limitLines(logger, { nowUs: () => nowUs }), webhooks, {
+    playlistUrl: String,
+  })
+  const stream = { id: 'studio', status: 'READY', webhookUrls: [] } as unknown as LiveStream
+  const request = {
+    remoteAddress: '192.0.2.1',
+    remotePort: 5000,
+    peerVersion: '1.5.1',
+    streamId: 'key',
+  }
+  for (let sec = 0; sec < 60; sec += 5) {
+    for (let call = 0; call < 50; call++) {
+      notifier.rejected(request, new MillraceError('STREAM_KEY_INVALID'), undefined)
+      notifier.rejected(request, new MillraceError('STREAM_KEY_INVALID'), stream)
+    }
+    notifier.rejected(request, new MillraceError('ENCRYPTION_MISSING'), stream)
+    nowUs += 5_000_000
+  }
+  const told = lines.filter(({ code }) => code === 'ENCRYPTION_MISSING')
+  t.equal(told.length, 12, 'all of 12 refusals')
+  t.match(told[0], { stream_id: 'studio', remote: '192.0.2.1:5000' })
+})
+
+t.test('a warning is one log line and one webhook, which is limited by its code', async (t) => {
+  const lines: Record<string, unknown>[] = []
+  const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
+  const sent: [readonly string[], WebhookEvent][] = []
+  const webhooks = {
+    send: (...args: [readonly string[], WebhookEvent]) => void sent.push(args),
+  } as unknown as WebhookDispatcher
+  const notifier = createNotifier(logger, webhooks, { playlistUrl: String })
+  const stream = Object.assign(new EventEmitter(), {
+    id: 'studio',
+    status: 'STREAMING',
+    webhookUrls: ['http://192.0.2.1/'],
+  }) as unknown as LiveStream
+  notifier.follow(stream)
+  const warning = { code: 'OPEN_GOP', message: 'switch open GOP off' }
+  stream.emit('warning', warning)
+  t.match(lines[1], { stream_id: 'studio', code: 'OPEN_GOP', msg: 'switch open GOP off' })
+  const event = { type: 'stream.warning', streamId: 'studio', status: 'STREAMING' }
+  t.strictSame(sent, [[['http://192.0.2.1/'], { ...event, data: warning, limitedAs: 'OPEN_GOP' }]])
+})
+
+t.test('an encoder that connects and leaves again and again does not fill the log', async (t) => {
+  const lines: Record<string, unknown>[] = []
+  const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
+  let nowUs = 0
+  const clock = { nowUs: () => nowUs }
+  const webhooks = { send: () => undefined } as unknown as WebhookDispatcher
+  const notifier = createNotifier(limitLines(logger, clock), webhooks, { playlistUrl: String })
+  const report = () => ({ remote: '192.0.2.1:5000', totals: {} })
+  const stream = Object.assign(new EventEmitter(), {
+    id: 'studio',
+    report,
+  }) as unknown as LiveStream
+  notifier.follow(stream)
+  const loop = () => {
+    stream.emit('publish', { report } as unknown as Encoder)
+    stream.emit('interrupted', { reason: 'shutdown' })
+    stream.emit('warning', { code: 'NO_PAT', message: 'no PAT for 2 s' })
+  }
+  for (let times = 0; times < 1000; times++) loop()
+  t.equal(lines.length, 1 + 3 * 5, 'of 3001 lines')
+  nowUs = 1_000_000
+  loop()
+  t.match(lines.slice(16), [{ unlogged: 995 }, { unlogged: 995 }, { unlogged: 995 }])
+})

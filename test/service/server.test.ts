@@ -1,0 +1,90 @@
+import { connect } from 'node:net'
+import t from 'tap'
+import { startService } from '../support/service.ts'
+import { requireAddresses } from '../support/tools.ts'
+
+t.test('startStream takes what the API takes, and says what that is', async (t) => {
+  const { server } = await startService(t)
+  await t.rejects(server.startStream({ streamId: 'a,b' }), {
+    code: 'BODY_INVALID',
+    message: /^stream_id must be 1 to 128 characters/,
+  })
+  await t.rejects(server.startStream({ streamId: 'a', webhookUrls: ['ftp://example.org'] }), {
+    code: 'BODY_INVALID',
+    message: /^webhook_urls must be/,
+  })
+  t.throws(() => server.status('a'), { code: 'STREAM_NOT_FOUND' }, 'nothing was started')
+})
+
+t.test(
+  'URLs name the ports that were free, the public host, and the public URL where set',
+  async (t) => {
+    const { server } = await startService(t)
+    const { srtUrl, playlistUrl, streamKey } = await server.startStream({ streamId: 'studio' })
+    t.equal(srtUrl, `srt://127.0.0.1:${server.srtPort}?streamid=${streamKey}`)
+    t.equal(playlistUrl, `http://127.0.0.1:${server.httpPort}/video/studio/playlist.m3u8`)
+
+    const behindProxy = await startService(t, { public: { url: 'https://live.example.org/' } })
+    const started = await behindProxy.server.startStream({ streamId: 'studio' })
+    t.equal(started.playlistUrl, 'https://live.example.org/video/studio/playlist.m3u8')
+
+    const overIPv6 = await startService(t, { public: { host: '::1' }, srt: { host: '::1' } })
+    const { srtUrl: url } = await overIPv6.server.startStream({ streamId: 'studio' })
+    t.match(url, `srt://[::1]:${overIPv6.server.srtPort}?streamid=mode=publish,`)
+  },
+)
+
+t.test('close ends what was started, twice is once, and nothing starts after it', async (t) => {
+  const { server } = await startService(t)
+  await server.startStream({ streamId: 'studio' })
+  const ended = new Promise((resolve) => server.findStream('studio')!.once('end', resolve))
+  const { httpPort } = server
+  await Promise.all([server.close(), server.close()])
+  t.strictSame(await ended, { reason: 'shutdown' })
+  await t.rejects(server.startStream({ streamId: 'other' }), { code: 'SHUTTING_DOWN' })
+  const refused = new Promise((resolve) =>
+    connect(httpPort, '127.0.0.1').once('error', (error) => resolve('code' in error && error.code)),
+  )
+  t.equal(await refused, 'ECONNREFUSED')
+})
+
+t.test('a start that fails leaves nothing behind', async (t) => {
+  const { server } = await startService(t)
+  const { httpPort, srtPort } = server
+  await t.rejects(startService(t, { http: { port: httpPort } }), {
+    code: 'ADDRESS_IN_USE',
+    message: `port ${httpPort} on 127.0.0.1 is in use: choose another HTTP_PORT`,
+  })
+  await t.rejects(startService(t, { srt: { port: srtPort } }), {
+    message: /choose another SRT_PORT/,
+  })
+})
+
+t.test('an address that is none of this machine stops the start, and says which', async (t) => {
+  // Of the blocks for documentation (RFC 3849, RFC 5737).
+  await t.rejects(startService(t, { srt: { host: '127.0.0.1,2001:db8::1' } }), {
+    code: 'CONFIG_INVALID',
+    message:
+      /^SRT_HOST is "127\.0\.0\.1,2001:db8::1": expected addresses of this machine .*, and 2001:db8::1 cannot be bound$/,
+  })
+  await t.rejects(startService(t, { http: { host: '203.0.113.254' } }), {
+    code: 'CONFIG_INVALID',
+    message: /^HTTP_HOST is "203\.0\.113\.254": expected addresses of this machine/,
+  })
+})
+
+t.test('of several addresses the first is the one in the URLs', async (t) => {
+  if (!(await requireAddresses(t, '127.0.0.2'))) return
+  const srt = { host: '127.0.0.2,127.0.0.1' }
+  const { server } = await startService(t, { public: {}, srt })
+  const { srtUrl, playlistUrl } = await server.startStream({ streamId: 'studio' })
+  t.match(srtUrl, `srt://127.0.0.2:${server.srtPort}?streamid=mode=publish,`)
+  t.match(playlistUrl, `http://127.0.0.2:${server.httpPort}/`)
+})
+
+t.test('status tells of the load of the process', async (t) => {
+  const { api } = await startService(t)
+  await api('POST', '/api/start-stream', { stream_id: 'studio' })
+  const { body } = await api('GET', '/api/status', { stream_id: 'studio' })
+  t.match(body.data['service'], { loop_delay_ms_p99: Number, loop_delay_ms_max: Number })
+})

@@ -1,0 +1,343 @@
+/**
+ * The caller's side without a socket: what it asks, what it believes, when it gives up.
+ */
+import t from 'tap'
+import { Call, type CallOptions } from '../../../src/srt/connection/call.ts'
+import { FULL_ACK_BYTES, writeFullAck } from '../../../src/srt/wire/ack.ts'
+import {
+  decodeExtensions,
+  encodeHsExtension,
+  ExtensionType,
+  HsFlag,
+  LIVE_FLAGS,
+} from '../../../src/srt/wire/extension.ts'
+import {
+  decodeHandshake,
+  encodeHandshake,
+  HandshakeType,
+  SRT_MAGIC,
+  type Handshake,
+} from '../../../src/srt/wire/handshake.ts'
+import {
+  ControlType,
+  controlType,
+  destinationSocketId,
+  HEADER_BYTES,
+  isControl,
+  sequenceNumber,
+  timestampUs,
+  writeControlHeader,
+} from '../../../src/srt/wire/packet.ts'
+
+const CALLER_ID = 77
+const LISTENER_ID = 1234
+const FIRST = 0x7ffffff0
+const COOKIE = -123456
+
+function createCall(options: Partial<CallOptions> = {}) {
+  const sent: Buffer[] = []
+  const told: string[] = []
+  const call = new Call({
+    remoteAddress: '192.0.2.2',
+    remotePort: 10_080,
+    socketId: CALLER_ID,
+    streamId: 'mode=publish',
+    latencyMs: 350,
+    peerLatencyMs: 400,
+    initialSequenceNumber: FIRST,
+    startTimestampUs: 2 ** 32 - 1000,
+    sendBufferPackets: 8192,
+    maxBandwidthBps: 1e9,
+    connectTimeoutUs: 3_000_000,
+    idleTimeoutUs: 5_000_000,
+    host: {
+      transmit: (datagram) => sent.push(datagram),
+      connected: () => told.push('connected'),
+      refused: (error) => told.push(`${error.code}: ${error.message}`),
+      ended: (reason) => told.push(`ended ${reason}`),
+    },
+    ...options,
+  })
+  return { call, told, take: () => sent.splice(0) }
+}
+
+/** Twice: the first tick after a long time is left out. */
+function tick(call: Call, nowUs: number): void {
+  call.tick(nowUs)
+  call.tick(nowUs)
+}
+
+const ANSWER: Handshake = {
+  version: 5,
+  encryptionField: 0,
+  extensionField: SRT_MAGIC,
+  initialSequenceNumber: FIRST,
+  mtuBytes: 1500,
+  flowWindowPackets: 8192,
+  type: HandshakeType.INDUCTION,
+  socketId: CALLER_ID,
+  cookie: COOKIE,
+}
+
+function encode(answer: Partial<Handshake>, blocks: Buffer[] = [], socketId = CALLER_ID): Buffer {
+  const packet = { socketId, timestampUs: 0, peerAddress: '192.0.2.1', blocks }
+  return encodeHandshake({ ...ANSWER, ...answer }, packet)
+}
+
+const DELAYS = { receiverDelayMs: 500, senderDelayMs: 350 }
+const hsResponse = encodeHsExtension(ExtensionType.HSRSP, DELAYS)
+const ACCEPTANCE: Partial<Handshake> = {
+  extensionField: 1,
+  type: HandshakeType.CONCLUSION,
+  socketId: LISTENER_ID,
+}
+
+function control(type: ControlType, bytes: number): Buffer {
+  const datagram = Buffer.alloc(HEADER_BYTES + bytes)
+  writeControlHeader(datagram, { type, information: 1, timestampUs: 0, socketId: CALLER_ID })
+  return datagram
+}
+
+const shutdown = () => control(ControlType.SHUTDOWN, 0)
+
+function ackUntil(nextExpected: number): Buffer {
+  const datagram = control(ControlType.ACK, FULL_ACK_BYTES)
+  const report = { rttUs: 80_000, rttVarianceUs: 1000, freePackets: 8192 }
+  writeFullAck(datagram, nextExpected, report, { packetsPerSec: 0, bytesPerSec: 0 })
+  return datagram
+}
+
+function connect(response = hsResponse) {
+  const harness = createCall()
+  harness.call.start(1000)
+  harness.call.handleDatagram(encode({}), 2000)
+  harness.call.handleDatagram(encode(ACCEPTANCE, [response]), 3000)
+  harness.take()
+  harness.told.splice(0)
+  return harness
+}
+
+t.test('asks for a cookie, then for a connection (4.3.1)', async (t) => {
+  const { call, take, told } = createCall()
+  call.start(1000)
+  const [induction] = take()
+  t.strictSame(decodeHandshake(induction!), {
+    ...ANSWER,
+    version: 4,
+    extensionField: 2,
+    cookie: 0,
+  })
+  t.equal(destinationSocketId(induction!), 0)
+  t.equal(induction!.length, 64)
+  t.equal(timestampUs(induction!), 2 ** 32 - 1000)
+
+  call.handleDatagram(encode({}), 3000)
+  const [conclusion, ...more] = take()
+  t.strictSame(more, [])
+  t.strictSame(decodeHandshake(conclusion!), {
+    ...ANSWER,
+    extensionField: 5,
+    type: HandshakeType.CONCLUSION,
+  })
+  t.equal(timestampUs(conclusion!), 1000, 'a time of its own, past the wrap')
+  t.strictSame(decodeExtensions(conclusion!), {
+    hs: { srtVersion: 0x010501, flags: LIVE_FLAGS, receiverDelayMs: 350, senderDelayMs: 400 },
+    streamId: 'mode=publish',
+  })
+  t.strictSame(told, [])
+  call.handleDatagram(encode(ACCEPTANCE, [hsResponse]), 4000)
+  t.strictSame(told, ['connected'])
+})
+
+t.test('without a StreamID there is no block for it', async (t) => {
+  const { call, take } = createCall({ streamId: '' })
+  call.start(0)
+  call.handleDatagram(encode({}), 1000)
+  const [, conclusion] = take()
+  t.equal(decodeHandshake(conclusion!)?.extensionField, 1)
+  t.notOk('streamId' in decodeExtensions(conclusion!)!)
+})
+
+t.test('asks again every 250 ms, with a new timestamp, and gives up after 3 s', async (t) => {
+  const { call, take, told } = createCall()
+  call.start(0)
+  take()
+  tick(call, 249_000)
+  t.strictSame(take(), [])
+  tick(call, 250_000)
+  t.strictSame(take().map(timestampUs), [249_000])
+  call.handleDatagram(encode({}), 300_000)
+  take()
+  tick(call, 540_000)
+  t.strictSame(take(), [])
+  tick(call, 550_000)
+  t.strictSame(
+    take().map((again) => decodeHandshake(again)?.type),
+    [HandshakeType.CONCLUSION],
+  )
+  tick(call, 2_999_000)
+  t.strictSame(told, [])
+  tick(call, 3_000_000)
+  t.strictSame(told, ['SRT_TIMEOUT: no SRT peer answered at 192.0.2.2:10080 within 3 s'])
+  take()
+  tick(call, 4_000_000)
+  t.strictSame(take(), [])
+  t.notOk(call.send(Buffer.alloc(1), 4_000_000))
+})
+
+t.test('a process that was held up reads its mail before it gives up', async (t) => {
+  const { call, told } = createCall()
+  call.start(0)
+  call.tick(10_000)
+  call.tick(4_000_000)
+  call.handleDatagram(encode({}), 4_001_000)
+  call.handleDatagram(encode(ACCEPTANCE, [hsResponse]), 4_002_000)
+  call.tick(4_010_000)
+  t.strictSame(told, ['connected'])
+})
+
+t.test('a reject is told with number and name, once', async (t) => {
+  for (const [type, message] of [
+    [1000, '1000 (UNKNOWN)'],
+    [1010, '1010 (BADSECRET)'],
+    [2404, '2404'],
+  ] as const) {
+    const { call, told } = createCall()
+    call.start(0)
+    call.handleDatagram(encode({}), 1000)
+    call.handleDatagram(encode({ type }), 2000)
+    call.handleDatagram(encode({ type }), 2000)
+    call.handleDatagram(encode(ACCEPTANCE, [hsResponse]), 3000)
+    t.strictSame(told, [`SRT_REJECTED: the SRT peer refused the connection: ${message}`])
+  }
+})
+
+t.test('a listener of the old school is refused', async (t) => {
+  for (const answer of [{ version: 4 }, { extensionField: 2 }]) {
+    const { call, told } = createCall()
+    call.start(0)
+    call.handleDatagram(encode(answer), 1000)
+    t.match(told, [/^SRT_REJECTED: the SRT peer speaks handshake version \d, not 5$/])
+  }
+})
+
+t.test('what is not an answer to the question changes nothing', async (t) => {
+  const { call, take, told } = createCall()
+  call.start(0)
+  take()
+  const inductions = [
+    Buffer.alloc(0),
+    Buffer.alloc(15),
+    encode({}).subarray(0, 63),
+    encode({}, [], CALLER_ID + 1),
+    encode({}, [Buffer.alloc(1472 - 63)]),
+    encode(ACCEPTANCE, [hsResponse]),
+    shutdown(),
+  ]
+  for (const datagram of inductions) call.handleDatagram(datagram, 1000)
+  t.strictSame(take(), [])
+  call.handleDatagram(encode({}), 1000)
+  take()
+  const conclusions = [
+    encode({}),
+    encode(ACCEPTANCE),
+    encode(ACCEPTANCE, [hsResponse, Buffer.alloc(1)]),
+    encode({ ...ACCEPTANCE, initialSequenceNumber: FIRST + 1 }, [hsResponse]),
+    encode({ ...ACCEPTANCE, flowWindowPackets: 1 }, [hsResponse]),
+    encode({ ...ACCEPTANCE, socketId: 0 }, [hsResponse]),
+  ]
+  for (const datagram of conclusions) call.handleDatagram(datagram, 2000)
+  t.strictSame(take(), [])
+  t.strictSame(told, [])
+})
+
+t.test('sends from the sequence number it was told, to the id it was given', async (t) => {
+  const { call, take } = connect()
+  t.ok(call.send(Buffer.from('x'), 5000))
+  const [packet] = take()
+  t.equal(sequenceNumber(packet!), FIRST)
+  t.equal(destinationSocketId(packet!), LISTENER_ID)
+  t.equal(timestampUs(packet!), 3000)
+})
+
+t.test('keeps what it sends for the latency that the listener answered with', async (t) => {
+  const idle = connect()
+  idle.call.close()
+  tick(idle.call, 10_000)
+  t.strictSame(idle.told, ['ended closed'], 'nothing was sent, nothing is waited for')
+  const late = connect()
+  late.call.send(Buffer.from('x'), 10_000)
+  late.call.close()
+  t.notOk(late.call.send(Buffer.from('y'), 10_000), 'nothing more is taken')
+  tick(late.call, 900_000)
+  t.strictSame(late.told, [])
+  tick(late.call, 1_030_000)
+  t.strictSame(late.told, ['ended closed'], 'given up after a second without an ACK')
+  const goodbyes = late.take().filter((datagram) => isControl(datagram))
+  t.strictSame(goodbyes.map(controlType).slice(-3), [5, 5, 5])
+})
+
+t.test('says goodbye when the listener has played what it has', async (t) => {
+  const { call, told } = connect()
+  call.send(Buffer.from('x'), 10_000)
+  call.close()
+  call.handleDatagram(ackUntil(FIRST + 1), 90_000)
+  tick(call, 609_000)
+  t.strictSame(told, [])
+  // 500 ms of latency that the listener asked for, the RTT, and a little more.
+  tick(call, 610_000)
+  t.strictSame(told, ['ended closed'])
+})
+
+t.test('a listener that asks only once gets again what it does not acknowledge', async (t) => {
+  const patient = { ...DELAYS, flags: LIVE_FLAGS & ~HsFlag.PERIODIC_NAK }
+  for (const [response, again] of [
+    [encodeHsExtension(ExtensionType.HSRSP, patient), [FIRST + 1, FIRST + 2]],
+    [hsResponse, [FIRST + 2]],
+  ] as const) {
+    const { call, take } = connect(response)
+    for (const text of 'abc') call.send(Buffer.from(text), 10_000)
+    call.handleDatagram(ackUntil(FIRST + 1), 90_000)
+    take()
+    tick(call, 300_000)
+    t.strictSame(take().map(sequenceNumber), again)
+  }
+})
+
+t.test('the end comes once: SHUTDOWN, silence, or our own', async (t) => {
+  const left = connect()
+  left.call.handleDatagram(shutdown(), 5000)
+  left.call.handleDatagram(shutdown(), 5000)
+  left.call.close()
+  tick(left.call, 10_000)
+  t.strictSame(left.told, ['ended shutdown'])
+
+  const silent = connect()
+  tick(silent.call, 5_002_000)
+  t.strictSame(silent.told, [])
+  tick(silent.call, 5_003_000)
+  tick(silent.call, 5_013_000)
+  t.strictSame(silent.told, ['ended timeout'])
+})
+
+t.test('data from a listener is acknowledged and let go', async (t) => {
+  const { call, take, told } = connect()
+  const data = Buffer.alloc(HEADER_BYTES + 10)
+  data.writeInt32BE(FIRST, 0)
+  data.writeUInt32BE(0xc0000001, 4)
+  data.writeInt32BE(CALLER_ID, 12)
+  call.handleDatagram(data, 5000)
+  tick(call, 10_000)
+  t.strictSame(take().map(controlType), [ControlType.ACK])
+  t.strictSame(told, [])
+})
+
+t.test('before there is a connection there is nothing to send or to tell', async (t) => {
+  const { call, told, take } = createCall()
+  t.notOk(call.send(Buffer.alloc(1), 0))
+  t.equal(call.stats(), undefined)
+  call.close()
+  tick(call, 0)
+  t.strictSame(told, [])
+  t.strictSame(take(), [])
+})

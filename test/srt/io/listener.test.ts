@@ -1,0 +1,434 @@
+/**
+ * Our caller and our listener over real sockets.
+ */
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { MillraceError } from '../../../src/errors.ts'
+import {
+  connect,
+  createListener,
+  type AcceptDecision,
+  type CloseReason,
+  type ConnectionRequest,
+  type ListenerOptions,
+  type SrtConnection,
+} from '../../../src/srt/index.ts'
+import { requireAddresses } from '../../support/tools.ts'
+import { startRelay } from '../../support/udp-relay.ts'
+import { until } from '../../support/until.ts'
+
+const HOST = '127.0.0.1'
+
+/** A sink that keeps everything, and says when it has heard the end. */
+class Recording {
+  readonly payloads: Buffer[] = []
+  readonly ended: Promise<CloseReason>
+  connection: SrtConnection | undefined
+  gaps = 0
+  #settle: ((reason: CloseReason) => void) | undefined
+
+  constructor() {
+    this.ended = new Promise((resolve) => (this.#settle = resolve))
+  }
+
+  open(connection: SrtConnection): void {
+    this.connection = connection
+  }
+
+  push(payload: Buffer): void {
+    this.payloads.push(payload)
+  }
+
+  gap(lostPackets: number): void {
+    this.gaps += lostPackets
+  }
+
+  end(reason: CloseReason): void {
+    this.#settle?.(reason)
+  }
+}
+
+async function listen(t: Test, options: Partial<ListenerOptions> = {}) {
+  const recordings: Recording[] = []
+  const listener = await createListener({
+    host: HOST,
+    port: 0,
+    latencyMs: 120,
+    accept: async () => {
+      recordings.push(new Recording())
+      return { sink: recordings.at(-1)! }
+    },
+    ...options,
+  })
+  t.teardown(() => listener.close())
+  return { listener, recordings, port: listener.address().port }
+}
+
+const numbered = (number: number) => {
+  const payload = Buffer.alloc(1316, number & 0xff)
+  payload.writeUInt32BE(number)
+  return payload
+}
+
+t.test('what a caller sends arrives, whole and in order, and the end is told', async (t) => {
+  const requests: ConnectionRequest[] = []
+  const recording = new Recording()
+  const { listener, port } = await listen(t, {
+    accept: async (request) => {
+      requests.push(request)
+      return { sink: recording }
+    },
+  })
+  const streamId = 'mode=publish,rid=demo,token=x'
+  const caller = await connect({ host: 'localhost', port, streamId, latencyMs: 300 })
+  t.match(requests, [{ remoteAddress: HOST, streamId, peerVersion: '1.5.1' }])
+  t.match(recording.connection, { latencyMs: 300, remoteAddress: HOST })
+  t.equal(listener.connectionCount, 1)
+
+  const sizes = [1316, 1456, 1, 188, 1316]
+  for (const [number, size] of sizes.entries()) t.ok(caller.send(Buffer.alloc(size, number)))
+  await caller.close()
+  t.equal(await caller.closed, 'closed')
+  t.equal(await recording.ended, 'shutdown')
+  t.strictSame(
+    recording.payloads.map((payload) => [payload.length, payload[0]]),
+    sizes.map((size, number) => [size, number]),
+  )
+  t.match(caller.stats(), { pktSentTotal: 5, byteSentTotal: 4277, pktSndBuf: 0 })
+  t.match(recording.connection!.stats(), { pktRecvTotal: 5, byteRecvTotal: 4277 })
+  t.equal(listener.connectionCount, 0)
+  t.notOk(caller.send(Buffer.alloc(1)), 'over is over')
+})
+
+t.test('sequence numbers and timestamps wrap in the middle of a stream', async (t) => {
+  const { recordings, port } = await listen(t)
+  const caller = await connect({
+    host: HOST,
+    port,
+    initialSequenceNumber: 0x7fffffff - 50,
+    startTimestampUs: 2 ** 32 - 100_000,
+  })
+  for (let number = 0; number < 200; number++) {
+    caller.send(numbered(number))
+    if (number % 20 === 0) await sleep(20)
+  }
+  await caller.close()
+  await recordings[0]!.ended
+  t.strictSame(
+    recordings[0]!.payloads.map((payload) => payload.readUInt32BE()),
+    Array.from({ length: 200 }, (_, number) => number),
+  )
+})
+
+t.test('several callers share a port', async (t) => {
+  const { listener, recordings, port } = await listen(t)
+  const callers = await Promise.all(Array.from({ length: 10 }, () => connect({ host: HOST, port })))
+  t.equal(listener.connectionCount, 10)
+  for (let number = 0; number < 50; number++) {
+    for (const caller of callers) caller.send(numbered(number))
+  }
+  await Promise.all(callers.map((caller) => caller.close()))
+  await Promise.all(recordings.map(({ ended }) => ended))
+  t.ok(recordings.every(({ payloads }) => payloads.length === 50))
+  t.match(listener.stats(), { accepted: 10, inductions: 10, malformed: 0 })
+})
+
+t.test('`::` takes IPv6, IPv4 and IPv4 in the form of IPv6; IPv4 is known as such', async (t) => {
+  if (!(await requireAddresses(t, '::1'))) return
+  const remotes: string[] = []
+  const recordings: Recording[] = []
+  const { listener, port } = await listen(t, {
+    host: '::',
+    accept: async ({ remoteAddress }) => {
+      remotes.push(remoteAddress)
+      const recording = new Recording()
+      recordings.push(recording)
+      return { sink: recording }
+    },
+  })
+  t.match(listener.address(), { address: '::', port })
+  const hosts = ['::1', HOST, `::ffff:${HOST}`]
+  for (const host of hosts) {
+    const caller = await connect({ host, port })
+    caller.send(Buffer.from(host))
+    await caller.close()
+  }
+  await Promise.all(recordings.map(({ ended }) => ended))
+  t.strictSame(
+    recordings.map(({ payloads }) => payloads.join()),
+    hosts,
+  )
+  t.strictSame(remotes, ['::1', HOST, HOST])
+  t.match(listener.stats(), { accepted: 3, inductions: 3, wrongSources: 0, badCookies: 0 })
+})
+
+t.test(
+  'several addresses are one service: a caller hears from the one that it called',
+  async (t) => {
+    const addresses = [HOST, '127.0.0.2']
+    if (!(await requireAddresses(t, ...addresses))) return
+    const { listener, recordings, port } = await listen(t, { host: addresses })
+    t.match(listener.address(), { address: HOST, port })
+    // Their sockets are connected: they hear nobody but the address that they called.
+    const callers = await Promise.all(addresses.map((host) => connect({ host, port })))
+    t.equal(listener.connectionCount, 2)
+    for (const caller of callers) {
+      caller.send(Buffer.from('said'))
+      await caller.close()
+    }
+    await Promise.all(recordings.map(({ ended }) => ended))
+    t.ok(recordings.every(({ payloads }) => payloads.join() === 'said'))
+    t.match(listener.stats(), { accepted: 2, inductions: 2, unknownSocketIds: 0 })
+
+    const stranger = createSocket('udp4')
+    t.teardown(() => void stranger.close())
+    for (const host of addresses) stranger.send('noise', port, host)
+    await until('the noise', () => listener.stats().malformed === 2)
+  },
+)
+
+t.test('refusals count over all addresses', async (t) => {
+  const addresses = [HOST, '127.0.0.2']
+  if (!(await requireAddresses(t, ...addresses))) return
+  const { listener, port } = await listen(t, {
+    host: addresses,
+    acceptTimeoutMs: 100,
+    // One that is not answered: 1016, once the time is over.
+    accept: async ({ streamId }) =>
+      streamId === '' ? new Promise(() => {}) : { reject: Number(streamId) },
+  })
+  for (const [host, streamId] of [
+    [addresses[0]!, '1010'],
+    [addresses[1]!, '1010'],
+    [addresses[1]!, '2404'],
+    [addresses[1]!, ''],
+  ] as const) {
+    await t.rejects(connect({ host, port, streamId }), { code: 'SRT_REJECTED' })
+  }
+  t.strictSame(listener.stats().rejects, { 1010: 2, 1016: 1, 2404: 1 })
+})
+
+t.test(
+  'a port that is taken at one of several addresses: named, and nothing stays open',
+  async (t) => {
+    if (!(await requireAddresses(t, '127.0.0.2'))) return
+    const { port } = await listen(t, { host: '127.0.0.2' })
+    await t.rejects(listen(t, { host: [HOST, '127.0.0.2'], port }), {
+      code: 'ADDRESS_IN_USE',
+      message: `UDP port ${port} on 127.0.0.2 is in use: choose another port for SRT`,
+    })
+    const again = await listen(t, { host: HOST, port })
+    t.equal(again.port, port)
+  },
+)
+
+t.test('a caller that is turned away learns the number and its name', async (t) => {
+  const refusals: [() => AcceptDecision, RegExp][] = [
+    [() => ({ reject: 1010 }), /1010 \(BADSECRET\)/],
+    [() => ({ reject: 2404 }), /2404$/],
+    [
+      () => {
+        throw new MillraceError('STREAM_BUSY')
+      },
+      /2409 \(CONFLICT\)/,
+    ],
+    [
+      () => {
+        throw new Error('a bug')
+      },
+      /1006 \(INTERNAL\)/,
+    ],
+  ]
+  for (const [decide, message] of refusals) {
+    const warnings: string[] = []
+    const { port, listener } = await listen(t, {
+      accept: async () => decide(),
+      onWarning: (warning) => warnings.push(warning),
+    })
+    await t.rejects(connect({ host: HOST, port }), { code: 'SRT_REJECTED', message })
+    t.equal(listener.connectionCount, 0)
+    const bugs = warnings.filter((warning) => warning.includes('a bug')).length
+    t.equal(bugs, message.source.startsWith('1006') ? 1 : 0)
+  }
+})
+
+t.test('nobody there: SRT_TIMEOUT names address and time', async (t) => {
+  const silent = createSocket('udp4').bind(0, HOST)
+  await once(silent, 'listening')
+  t.teardown(() => void silent.close())
+  const { port } = silent.address()
+  await t.rejects(connect({ host: HOST, port, connectTimeoutMs: 300 }), {
+    code: 'SRT_TIMEOUT',
+    message: `no SRT peer answered at ${HOST}:${port} within 0.3 s`,
+  })
+})
+
+t.test('an attempt can be given up', async (t) => {
+  const { port } = await listen(t, { accept: () => new Promise(() => {}) })
+  const controller = new AbortController()
+  const attempt = connect({ host: HOST, port, signal: controller.signal })
+  setTimeout(() => controller.abort(new Error('enough')), 50)
+  await t.rejects(attempt, { message: 'enough' })
+  await t.rejects(connect({ host: HOST, port, signal: controller.signal }), { message: 'enough' })
+})
+
+t.test('an accept hook that takes too long hears of it', async (t) => {
+  let aborted: Promise<unknown> | undefined
+  const { port } = await listen(t, {
+    acceptTimeoutMs: 100,
+    accept: (_request, signal) => {
+      aborted = once(signal, 'abort')
+      return new Promise(() => {})
+    },
+  })
+  await t.rejects(connect({ host: HOST, port }), { message: /1016 \(TIMEOUT\)/ })
+  await aborted
+})
+
+t.test('a port that is taken is named', async (t) => {
+  const { port } = await listen(t)
+  await t.rejects(
+    createListener({ host: HOST, port, latencyMs: 120, accept: async () => ({ reject: 1000 }) }),
+    {
+      code: 'ADDRESS_IN_USE',
+      message: new RegExp(`UDP port ${port} on ${HOST} is in use`),
+    },
+  )
+})
+
+t.test('closing the listener ends its connections, and the port is free again', async (t) => {
+  const { listener, recordings, port } = await listen(t)
+  const caller = await connect({ host: HOST, port })
+  await Promise.all([listener.close(), listener.close()])
+  t.equal(await recordings[0]!.ended, 'closed')
+  t.equal(await caller.closed, 'shutdown')
+  const again = await listen(t, { port })
+  t.equal(again.port, port)
+})
+
+t.test('a caller whose listener vanished gives up after its idle time', async (t) => {
+  const { port } = await listen(t)
+  const relay = startRelay({ targetPort: port })
+  t.teardown(() => relay.close())
+  const caller = await connect({ host: HOST, port: relay.port, idleTimeoutMs: 300 })
+  relay.blackhole(60_000)
+  t.equal(await caller.closed, 'timeout')
+  await caller.close()
+})
+
+t.test('programmer errors are told at once', async (t) => {
+  await t.rejects(listen(t, { host: [] }), { message: 'a listener needs an address' })
+  const { port } = await listen(t)
+  await t.rejects(connect({ host: HOST, port, streamId: 'x'.repeat(513) }), {
+    message: 'a stream id takes at most 512 bytes',
+  })
+  const caller = await connect({ host: HOST, port })
+  t.throws(() => caller.send(Buffer.alloc(1457)), {
+    message: 'a payload of 1457 bytes does not fit a packet: at most 1456',
+  })
+  await caller.close()
+})
+
+t.test('noise on the port harms nobody', async (t) => {
+  const { listener, recordings, port } = await listen(t)
+  const caller = await connect({ host: HOST, port })
+  const noisy: Socket = createSocket('udp4')
+  t.teardown(() => void noisy.close())
+  for (let length = 0; length < 1500; length += 7) {
+    noisy.send(Buffer.alloc(length, length), port, HOST)
+    caller.send(numbered(length))
+  }
+  await caller.close()
+  await recordings[0]!.ended
+  t.equal(recordings[0]!.payloads.length, Math.ceil(1500 / 7))
+  const { malformed, unknownSocketIds } = listener.stats()
+  t.ok(malformed + unknownSocketIds > 0)
+})
+
+t.test('10 % loss, 50 ms, reordering and duplication through real sockets', async (t) => {
+  // The simulator proves it at 500 ms; a machine that does other things besides gets time for them.
+  const latencyMs = 1500
+  const { recordings, port } = await listen(t, { latencyMs })
+  const link = { loss: 0.1, delayMs: 50, jitterMs: 5, reorder: 0.02, duplicate: 0.02 }
+  const relay = startRelay({ targetPort: port, seed: 7, forward: link, backward: link })
+  t.teardown(() => relay.close())
+  const caller = await connect({ host: HOST, port: relay.port, latencyMs })
+  const packets = 1000
+  for (let number = 0; number < packets; number++) {
+    caller.send(numbered(number))
+    if (number % 5 === 0) await sleep(10)
+  }
+  await caller.close()
+  await recordings[0]!.ended
+  t.strictSame(
+    recordings[0]!.payloads.map((payload) => payload.readUInt32BE()),
+    Array.from({ length: packets }, (_, number) => number),
+  )
+  t.ok(recordings[0]!.connection!.stats().pktRcvLossTotal > packets / 20, 'the link was bad')
+})
+
+t.test('what the kernel does not grant is told once, however many sockets there are', async (t) => {
+  const warningsOf = async (host: string | string[]) => {
+    const warnings: string[] = []
+    await listen(t, { host, onWarning: (warning) => warnings.push(warning) })
+    return warnings
+  }
+  if (!(await requireAddresses(t, '127.0.0.2'))) return
+  t.strictSame(await warningsOf([HOST, '127.0.0.2']), await warningsOf(HOST))
+})
+
+t.test('what the kernel dropped is told while callers are connected, once a minute', async (t) => {
+  let nowUs = 1_000_000
+  let readings = 0
+  const clock = {
+    wallMs: () => 0,
+    nowUs: () => {
+      readings++
+      return nowUs
+    },
+  }
+  const warnings: string[] = []
+  const { listener, port } = await listen(t, {
+    clock,
+    idleTimeoutMs: 1_000_000,
+    onWarning: (warning) => warnings.push(warning),
+  })
+  if ((await listener.kernelDrops()) === undefined) {
+    t.pass('skipped', { skip: 'needs Linux, which tells what it dropped' })
+    return
+  }
+  const told = () => warnings.filter((warning) => warning.startsWith('the kernel dropped'))
+  const caller = await connect({ host: HOST, port })
+  t.teardown(() => caller.close())
+  const flood = createSocket('udp4')
+  t.teardown(() => void flood.close())
+  flood.connect(port, HOST)
+  await once(flood, 'connect')
+  let sent = 0
+  /** More than the receive buffer holds, all before the listener reads the first. */
+  const overflow = async () => {
+    const datagram = Buffer.alloc(1472)
+    for (let count = 0; count < 10_000; count++) flood.send(datagram)
+    sent += 10_000
+    const drops = (await listener.kernelDrops())!
+    await until('the rest of it', () => listener.stats().malformed + drops === sent)
+    return drops
+  }
+
+  const first = await overflow()
+  nowUs += 10_000_000
+  await until('a warning', () => told().length === 1)
+  t.match(told()[0], `the kernel dropped ${first} datagrams for SRT`)
+
+  const all = await overflow()
+  t.ok(all > first)
+  nowUs += 45_000_000
+  const before = readings
+  await until('some ticks', () => readings > before + 20)
+  t.equal(told().length, 1)
+  nowUs += 20_000_000
+  await until('the next warning', () => told().length === 2)
+  t.match(told()[1], `the kernel dropped ${all - first} datagrams for SRT`)
+})

@@ -1,0 +1,667 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import { addToSequence, sequenceDistance } from '../../../src/binary/sequence-number.ts'
+import { Receiver } from '../../../src/srt/receive/receiver.ts'
+import { RttEstimator } from '../../../src/srt/rtt.ts'
+import { Transmitter } from '../../../src/srt/transmitter.ts'
+import { decodeAck } from '../../../src/srt/wire/ack.ts'
+import { decodeLossList, type LossRange } from '../../../src/srt/wire/loss-list.ts'
+import {
+  ControlType,
+  controlType,
+  HEADER_BYTES,
+  markRetransmitted,
+  typeSpecificInformation,
+  writeDataHeader,
+} from '../../../src/srt/wire/packet.ts'
+
+const LATENCY_US = 120_000
+/** One way; handshake and data alike. */
+const TRANSIT_US = 20_000
+const TICK_US = 10_000
+
+interface Options {
+  first?: number
+  windowPackets?: number
+  eagerNak?: boolean
+  marksRetransmissions?: boolean
+  startTimestampUs?: number
+}
+
+/** A receiver whose handshake left its peer at 0; a log of what the sink hears and of what is answered. */
+function createReceiver(
+  options: Options = {},
+  onPush: (number: number) => void = () => {},
+  onGap = () => {},
+) {
+  const first = options.first ?? 0
+  const startTimestampUs = options.startTimestampUs ?? 0
+  const heard: (number | string)[] = []
+  const answers: Buffer[] = []
+  const rtt = new RttEstimator()
+  const receiver = new Receiver({
+    initialSequenceNumber: first,
+    delivery: {
+      handshakeTimestampUs: startTimestampUs,
+      handshakeArrivedUs: TRANSIT_US,
+      latencyUs: LATENCY_US,
+    },
+    windowPackets: options.windowPackets ?? 1024,
+    eagerNak: options.eagerNak ?? true,
+    marksRetransmissions: options.marksRetransmissions ?? true,
+    rtt,
+    transmitter: new Transmitter({
+      peerSocketId: 1,
+      startUs: 0,
+      startTimestampUs: 0,
+      nowUs: 0,
+      send: (datagram) => answers.push(datagram),
+    }),
+    sink: {
+      push: (payload) => {
+        heard.push(payload.readUInt32BE())
+        onPush(payload.readUInt32BE())
+      },
+      gap: (lostPackets) => {
+        heard.push(`gap ${lostPackets}`)
+        onGap()
+      },
+    },
+    nowUs: 0,
+  })
+  return {
+    receiver,
+    rtt,
+    heard,
+    /** The n-th packet (from 0), sent at `sentUs`, arrives. */
+    arrive(number: number, sentUs = number * 1000, arrivedUs = sentUs + TRANSIT_US): void {
+      const datagram = dataPacket(addToSequence(first, number), number, startTimestampUs + sentUs)
+      receiver.handleData(datagram, arrivedUs)
+    },
+    /** What was answered since the last call, by control type. */
+    take(type: number): Buffer[] {
+      const taken = answers.filter((datagram) => controlType(datagram) === type)
+      answers.splice(0, answers.length, ...answers.filter((datagram) => !taken.includes(datagram)))
+      return taken
+    },
+  }
+}
+
+function dataPacket(sequence: number, number: number, timestampUs: number): Buffer {
+  const datagram = Buffer.alloc(HEADER_BYTES + 4)
+  writeDataHeader(datagram, { sequence, message: 1, timestampUs, socketId: 2 })
+  datagram.writeUInt32BE(number, HEADER_BYTES)
+  return datagram
+}
+
+const range = (first: number, last = first): LossRange => ({ first, last })
+const lossesOf = (naks: Buffer[]) => naks.map((nak) => decodeLossList(nak))
+
+t.test('packets in order are handed on at once', async (t) => {
+  const { receiver, arrive, heard } = createReceiver()
+  for (let number = 0; number < 5; number++) arrive(number)
+  t.strictSame(heard, [0, 1, 2, 3, 4])
+  t.match(receiver.stats(), { pktRecvTotal: 5, byteRecvTotal: 20, pktRcvLossTotal: 0 })
+})
+
+t.test('what comes early waits for what is missing', async (t) => {
+  const { receiver, arrive, heard } = createReceiver()
+  for (const number of [0, 2, 3, 5]) arrive(number)
+  t.strictSame(heard, [0])
+  arrive(1, 1000, 40_000)
+  t.strictSame(heard, [0, 1, 2, 3])
+  arrive(4, 4000, 41_000)
+  t.strictSame(heard, [0, 1, 2, 3, 4, 5])
+  t.match(receiver.stats(), { pktRcvLossTotal: 2, pktRcvDropTotal: 0, pktRcvDuplicateTotal: 0 })
+})
+
+t.test('a gap is reported at once, and only the new one (4.8.2)', async (t) => {
+  const { arrive, take } = createReceiver()
+  arrive(0)
+  arrive(3)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(1, 2)]])
+  arrive(5)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(4)]])
+})
+
+t.test('what stays missing is reported again, all of it (4.8.2)', async (t) => {
+  const { receiver, arrive, take } = createReceiver()
+  for (const number of [0, 3, 5]) arrive(number, 0, 25_000)
+  take(ControlType.NAK)
+  receiver.tick(30_000)
+  t.strictSame(take(ControlType.NAK), [], 'not before its time')
+  receiver.tick(45_000)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(1, 2), range(4)]])
+  receiver.tick(55_000)
+  t.strictSame(take(ControlType.NAK), [])
+  arrive(1, 0, 60_000)
+  receiver.tick(65_000)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(2), range(4)]])
+})
+
+t.test('peers that answer every request anew are asked less often', async (t) => {
+  const { receiver, rtt, arrive, take } = createReceiver({ eagerNak: false })
+  rtt.adopt(60_000, 5000)
+  for (const number of [0, 2]) arrive(number, 0, 20_000)
+  take(ControlType.NAK)
+  // Half of RTT + 4 x variance later.
+  receiver.tick(60_000 - 1)
+  t.strictSame(take(ControlType.NAK), [])
+  receiver.tick(60_000)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(1)]])
+})
+
+t.test('a packet that comes late teaches to wait for others', async (t) => {
+  const { receiver, rtt, arrive, take } = createReceiver()
+  rtt.adopt(40_000, 0)
+  for (const number of [0, 2, 3, 4]) arrive(number)
+  t.equal(take(ControlType.NAK).length, 1, 'nothing is known yet')
+  arrive(1)
+  t.equal(receiver.stats().pktReorderTolerance, 3)
+  for (const number of [6, 7, 8]) arrive(number)
+  t.strictSame(take(ControlType.NAK), [], 'three may overtake one')
+  arrive(5)
+  for (const number of [10, 11, 12, 13]) arrive(number)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(9)]], 'a fourth is too much')
+  t.match(receiver.stats(), { pktRcvLossTotal: 3, pktSentNAKTotal: 2 })
+})
+
+t.test('two gaps that may be reordering are told apart', async (t) => {
+  const { rtt, arrive, take } = createReceiver()
+  rtt.adopt(40_000, 0)
+  for (const number of [0, 2, 3, 4, 1]) arrive(number)
+  take(ControlType.NAK)
+  for (const number of [6, 8]) arrive(number)
+  t.strictSame(take(ControlType.NAK), [])
+  arrive(9)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(5)]])
+  arrive(10)
+  t.strictSame(take(ControlType.NAK), [])
+  arrive(11)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(7)]])
+})
+
+t.test('a quarter of the round trip is the longest wait for reordering', async (t) => {
+  const { receiver, rtt, arrive, take } = createReceiver()
+  for (const number of [0, 2, 3, 4, 1]) arrive(number)
+  take(ControlType.NAK)
+  rtt.adopt(40_000, 0)
+  arrive(6)
+  const noticedUs = 6000 + TRANSIT_US
+  receiver.tick(noticedUs + 9_999)
+  t.strictSame(take(ControlType.NAK), [], 'and the periodic report leaves it out as well')
+  receiver.tick(noticedUs + 10_000)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(5)]])
+})
+
+t.test('nothing waits for reordering where the latency leaves no time for it', async (t) => {
+  const { rtt, arrive, take } = createReceiver()
+  for (const number of [0, 2, 3, 4, 1]) arrive(number)
+  take(ControlType.NAK)
+  rtt.adopt(LATENCY_US / 3 + 1, 0)
+  arrive(6)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(5)]])
+})
+
+t.test('every gap is waited for, however soon after one that closed', async (t) => {
+  const { receiver, rtt, arrive, take } = createReceiver()
+  for (const number of [0, 2, 3, 4, 1]) arrive(number)
+  take(ControlType.NAK)
+  rtt.adopt(40_000, 0)
+  for (const number of [6, 5]) arrive(number, 0, 30_000)
+  for (const number of [8, 7]) arrive(number, 0, 40_000)
+  t.strictSame(take(ControlType.NAK), [])
+  arrive(10, 0, 41_000)
+  receiver.tick(51_000)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(9)]])
+})
+
+t.test('what was learned of reordering fades', async (t) => {
+  const { receiver, arrive } = createReceiver()
+  for (const number of [0, 2, 3, 4, 5, 6, 7, 8, 1]) arrive(number)
+  t.equal(receiver.stats().pktReorderTolerance, 7)
+  for (let second = 1; second <= 2; second++) receiver.tick(second * 1_000_000)
+  t.equal(receiver.stats().pktReorderTolerance, 6)
+  for (let second = 3; second <= 10; second++) receiver.tick(second * 1_000_000)
+  t.equal(receiver.stats().pktReorderTolerance, 0)
+})
+
+t.test('nothing is learned where a late packet may be a retransmission', async (t) => {
+  const unmarked = createReceiver({ marksRetransmissions: false })
+  for (const number of [0, 2, 3, 1]) unmarked.arrive(number)
+  t.equal(unmarked.receiver.stats().pktReorderTolerance, 0, 'the sender does not tell')
+  const { receiver, arrive } = createReceiver()
+  for (const number of [0, 2, 3]) arrive(number)
+  const again = dataPacket(1, 1, 1000)
+  markRetransmitted(again)
+  receiver.handleData(again, 40_000)
+  t.equal(receiver.stats().pktReorderTolerance, 0, 'it is one')
+})
+
+t.test('a report names as many gaps as fit a datagram', async (t) => {
+  const { receiver, arrive, take } = createReceiver()
+  for (let number = 0; number < 1000; number += 2) arrive(number, 0, 20_000)
+  take(ControlType.NAK)
+  receiver.tick(60_000)
+  const [nak, ...more] = take(ControlType.NAK)
+  t.strictSame(more, [])
+  t.strictSame(decodeLossList(nak!)![0], range(1))
+  t.equal(decodeLossList(nak!)!.length, 182)
+})
+
+t.test('reports take no more than 64 kB/s, or a tenth of what arrives', async (t) => {
+  const { receiver, arrive, take } = createReceiver({ windowPackets: 100_000 })
+  // A NAK of 20 bytes for each packet of 20.
+  for (let number = 1; number < 10_000; number += 2) arrive(number, 0)
+  t.equal(take(ControlType.NAK).length, 64_000 / 20)
+  t.equal(receiver.stats().pktNAKWithheldTotal, 1800)
+  t.equal(receiver.stats().pktRcvLossTotal, 5000, 'what is not reported is counted all the same')
+  receiver.tick(100_000)
+  t.equal(take(ControlType.NAK).length, 1, 'and asked for when there is room')
+})
+
+t.test('a gap is given up when the packet behind it is due (4.6)', async (t) => {
+  const { receiver, arrive, heard, take } = createReceiver()
+  arrive(0)
+  arrive(3, 50_000)
+  const dueUs = 50_000 + TRANSIT_US + LATENCY_US
+  receiver.tick(dueUs - 1)
+  t.strictSame(heard, [0])
+  receiver.tick(dueUs)
+  t.strictSame(heard, [0, 'gap 2', 3])
+  receiver.tick(dueUs + 30_000)
+  t.equal(decodeAck(take(ControlType.ACK).at(-1)!)?.nextExpected, 4, 'the ACK skips it too')
+  take(ControlType.NAK)
+  receiver.tick(dueUs + 100_000)
+  t.strictSame(take(ControlType.NAK), [], 'nobody asks for it any more')
+  for (const late of [1, 2, 3]) arrive(late, 1000, dueUs + 100_000)
+  t.strictSame(heard, [0, 'gap 2', 3])
+  t.match(receiver.stats(), { pktRcvDropTotal: 2, pktRcvBelatedTotal: 2, pktRcvDuplicateTotal: 1 })
+})
+
+t.test('a gap without anything behind it waits', async (t) => {
+  const { receiver, arrive, heard } = createReceiver()
+  arrive(0)
+  receiver.tick(60_000_000)
+  arrive(1, 60_000_000)
+  t.strictSame(heard, [0, 1])
+})
+
+t.test('a timestamp of tomorrow holds nothing up for longer than the latency', async (t) => {
+  const { receiver, arrive, heard } = createReceiver()
+  arrive(0)
+  arrive(2, 20 * 60e6, 50_000)
+  receiver.tick(50_000 + LATENCY_US)
+  t.strictSame(heard, [0, 'gap 1', 2])
+})
+
+t.test('times go on where the timestamp wraps', async (t) => {
+  const { receiver, arrive, heard } = createReceiver({ startTimestampUs: 2 ** 32 - 30_000 })
+  arrive(0, 10_000)
+  arrive(2, 50_000)
+  receiver.tick(50_000 + TRANSIT_US + LATENCY_US - 1)
+  t.strictSame(heard, [0])
+  receiver.tick(50_000 + TRANSIT_US + LATENCY_US)
+  t.strictSame(heard, [0, 'gap 1', 2])
+})
+
+t.test('sequence numbers go on where they wrap', async (t) => {
+  const { arrive, heard, take } = createReceiver({ first: 0x7ffffffe })
+  for (const number of [0, 3]) arrive(number)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(0x7fffffff, 0)]])
+  for (const number of [2, 1]) arrive(number, 0, 30_000)
+  t.strictSame(heard, [0, 1, 2, 3])
+})
+
+t.test('copies are counted, not handed on', async (t) => {
+  const { receiver, arrive, heard } = createReceiver()
+  for (const number of [0, 0, 2, 2, 1, 1]) arrive(number, 0, 20_000)
+  t.strictSame(heard, [0, 1, 2])
+  t.match(receiver.stats(), { pktRecvTotal: 6, pktRcvDuplicateTotal: 3, pktRcvBelatedTotal: 0 })
+})
+
+t.test('packets of a packet filter are set aside before they take a place', async (t) => {
+  const { receiver, heard, arrive } = createReceiver()
+  arrive(0)
+  const fec = dataPacket(1, 99, 0)
+  fec.writeUInt32BE(0xc0000000, 4)
+  receiver.handleData(fec, 20_000)
+  arrive(1)
+  t.strictSame(heard, [0, 1])
+  t.match(receiver.stats(), { pktRecvTotal: 2, pktRcvFilterTotal: 1 })
+})
+
+t.test('encrypted packets of a connection in clear are counted drops', async (t) => {
+  const { receiver, heard } = createReceiver()
+  const encrypted = dataPacket(0, 0, 0)
+  encrypted.writeUInt32BE(0xc8000001, 4)
+  receiver.handleData(encrypted, 20_000)
+  t.strictSame(heard, [])
+  t.equal(receiver.stats().pktRcvUndecryptTotal, 1)
+})
+
+t.test('retransmissions are counted', async (t) => {
+  const { receiver } = createReceiver()
+  const again = dataPacket(0, 0, 0)
+  markRetransmitted(again)
+  receiver.handleData(again, 20_000)
+  t.equal(receiver.stats().pktRcvRetransTotal, 1)
+})
+
+t.test('a full ACK at the next tick tells position, RTT and room (3.2.4)', async (t) => {
+  const { receiver, arrive, take } = createReceiver({ windowPackets: 1000 })
+  for (const number of [0, 1, 3]) arrive(number)
+  receiver.tick(TRANSIT_US + TICK_US)
+  const [ack, ...more] = take(ControlType.ACK)
+  t.strictSame(more, [])
+  t.equal(typeSpecificInformation(ack!), 1)
+  t.strictSame(decodeAck(ack!), {
+    nextExpected: 2,
+    report: { rttUs: 100_000, rttVarianceUs: 50_000, freePackets: 1000 },
+  })
+})
+
+t.test('a few packets wait for more, but not for long', async (t) => {
+  const { receiver, arrive, take } = createReceiver()
+  const ackAt = (nowUs: number) => {
+    receiver.tick(nowUs)
+    return take(ControlType.ACK).length
+  }
+  arrive(0, 0, 0)
+  t.equal(ackAt(10_000), 1, 'the first is acknowledged at once: it measures the RTT')
+  for (let number = 1; number < 16; number++) arrive(number, 0, 11_000)
+  t.equal(ackAt(20_000), 0)
+  arrive(16, 0, 21_000)
+  t.equal(ackAt(30_000), 1, '16 packets')
+  arrive(17, 0, 31_000)
+  t.strictSame([40_000, 50_000, 60_000].map(ackAt), [0, 0, 1], 'the third tick')
+})
+
+t.test('an unmoved position is told again only where its ACKACK fails to come', async (t) => {
+  const { receiver, rtt, arrive, take } = createReceiver()
+  arrive(0, 0, 0)
+  receiver.tick(10_000)
+  t.equal(take(ControlType.ACK).length, 1)
+  t.ok(receiver.busy)
+  receiver.tick(20_000)
+  t.equal(take(ControlType.ACK).length, 0, 'the ACKACK may be on its way')
+  receiver.tick(10_000 + rtt.answerUs)
+  const [again] = take(ControlType.ACK)
+  t.equal(typeSpecificInformation(again!), 2)
+  receiver.handleAckAck(2, 10_000 + rtt.answerUs + 8000)
+  t.notOk(receiver.busy)
+  receiver.tick(10_000_000)
+  t.equal(take(ControlType.ACK).length, 0)
+})
+
+t.test('the first ACKACK sets the RTT, later ones smooth it (4.10; libsrt)', async (t) => {
+  const { receiver, rtt, arrive } = createReceiver()
+  arrive(0)
+  receiver.tick(30_000)
+  receiver.handleAckAck(7, 31_000)
+  t.equal(rtt.rttUs, 100_000, 'an ACKACK that nobody asked for says nothing')
+  receiver.handleAckAck(1, 38_000)
+  t.strictSame([rtt.rttUs, rtt.varianceUs], [8000, 4000])
+  receiver.handleAckAck(1, 90_000)
+  t.strictSame([rtt.rttUs, rtt.varianceUs], [8000, 4000], 'nor does one that is repeated')
+  arrive(1)
+  receiver.tick(100_000)
+  receiver.handleAckAck(2, 116_000)
+  t.strictSame([rtt.rttUs, rtt.varianceUs], [9000, 5000])
+})
+
+t.test('a light ACK after 64 packets without a full one (3.2.4)', async (t) => {
+  const { receiver, arrive, take } = createReceiver()
+  for (let number = 0; number < 130; number++) arrive(number, 0, 20_000)
+  const acks = take(ControlType.ACK)
+  t.strictSame(acks.map(typeSpecificInformation), [0, 0])
+  t.strictSame(acks.map(decodeAck), [{ nextExpected: 64 }, { nextExpected: 128 }])
+  receiver.tick(30_000)
+  t.equal(decodeAck(take(ControlType.ACK)[0]!)?.nextExpected, 130)
+  for (let number = 131; number < 200; number++) arrive(number, 0, 31_000)
+  t.strictSame(take(ControlType.ACK), [], 'what a full one told is not told again')
+})
+
+t.test('a drop request releases the gap it covers (3.2.9)', async (t) => {
+  const { receiver, arrive, heard } = createReceiver()
+  for (const number of [0, 4, 6]) arrive(number)
+  receiver.handleDropRequest({ first: 1, last: 1 })
+  t.strictSame(heard, [0, 'gap 1'])
+  receiver.handleDropRequest({ first: 1, last: 1 })
+  t.strictSame(heard, [0, 'gap 1'], 'once')
+  receiver.handleDropRequest({ first: 1, last: 1000 })
+  t.strictSame(heard, [0, 'gap 1', 'gap 2', 4], 'no further than to what is here')
+  receiver.handleDropRequest({ first: 6, last: 9 })
+  receiver.handleDropRequest({ first: 0x40000000, last: 0x7fffffff })
+  t.strictSame(heard.length, 4, 'ranges elsewhere change nothing')
+  receiver.handleDropRequest({ first: 5, last: 5 + 0x3fffffff })
+  t.strictSame(heard.slice(4), ['gap 1', 6], 'as far as numbers reach')
+  arrive(5, 0, 30_000)
+  t.match(receiver.stats(), { pktRcvDropTotal: 4, pktRcvBelatedTotal: 1 })
+})
+
+t.test('a packet too far ahead of a missing one is not kept', async (t) => {
+  const { receiver, arrive, heard } = createReceiver({ windowPackets: 64 })
+  arrive(0)
+  arrive(2, 0, 20_000)
+  arrive(65, 0, 20_000)
+  t.match(receiver.stats(), { pktRcvOverflowTotal: 1, pktRcvLossTotal: 1 })
+  arrive(64, 0, 20_000)
+  arrive(1, 0, 20_000)
+  t.strictSame(heard, [0, 1, 2])
+})
+
+t.test('a sink that ends it while a late gap goes hears nothing more', async (t) => {
+  const { receiver, arrive, heard } = createReceiver({ windowPackets: 64 }, (number) => {
+    if (number === 2) receiver.stop()
+  })
+  arrive(0)
+  arrive(2, 0, 20_000)
+  arrive(100, 200_000)
+  t.strictSame(heard, [0, 'gap 1', 2])
+})
+
+t.test('too far ahead of a gap that is late: the gap goes', async (t) => {
+  const { receiver, arrive, heard } = createReceiver({ windowPackets: 64 })
+  arrive(0)
+  arrive(2, 0, 20_000)
+  arrive(66, 200_000)
+  t.strictSame(heard, [0, 'gap 1', 2])
+  t.equal(receiver.stats().pktRcvOverflowTotal, 0)
+})
+
+t.test('a jump with nothing missing before it is followed (libsrt disconnects)', async (t) => {
+  const { receiver, arrive, heard, take } = createReceiver({ windowPackets: 64 })
+  arrive(0)
+  arrive(5_000_001, 30_000)
+  t.strictSame(heard, [0], 'one alone may be astray')
+  arrive(5_000_003, 31_000)
+  t.strictSame(heard, [0, 'gap 5000000'])
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(5_000_001, 5_000_002)]])
+  for (const number of [5_000_001, 5_000_002]) arrive(number, 31_000, 60_000)
+  t.strictSame(heard, [0, 'gap 5000000', 5_000_001, 5_000_002, 5_000_003])
+  t.match(receiver.stats(), {
+    pktRcvLossTotal: 5_000_002,
+    pktRcvDropTotal: 5_000_000,
+    pktRcvOverflowTotal: 1,
+    pktRcvResyncTotal: 1,
+  })
+})
+
+t.test('one packet whose number is wrong does not put an end to the others', async (t) => {
+  for (const bit of [14, 20, 29]) {
+    const { receiver, arrive, heard } = createReceiver({ first: 0x7fffffff - 150 })
+    const numbers = Array.from({ length: 300 }, (_, i) => i)
+    for (const number of numbers) {
+      // Twice, as the path may make a copy.
+      if (number % 100 === 99) for (let copy = 0; copy < 2; copy++) arrive(number + 2 ** bit, 0)
+      arrive(number, 0, 20_000)
+    }
+    t.strictSame(heard, numbers)
+    t.match(receiver.stats(), { pktRcvOverflowTotal: 6, pktRcvResyncTotal: 0 })
+  }
+})
+
+t.test('a sink that ends it while a jump is followed hears nothing more', async (t) => {
+  const { receiver, arrive, heard } = createReceiver(
+    { windowPackets: 64 },
+    () => {},
+    () => {
+      receiver.stop()
+    },
+  )
+  arrive(0)
+  arrive(1000, 20_000)
+  arrive(1002, 20_000)
+  t.strictSame(heard, [0, 'gap 999'])
+  t.equal(receiver.stats().pktRcvBuf, 0)
+})
+
+t.test('thousands of packets wait for one, through the wrap', async (t) => {
+  const { arrive, heard } = createReceiver({ first: 0x7fffffff - 700, windowPackets: 4096 })
+  const numbers = Array.from({ length: 3000 }, (_, i) => i)
+  for (const number of numbers.slice(1)) arrive(number, 0, 20_000)
+  t.strictSame(heard, [])
+  arrive(0, 0, 30_000)
+  t.strictSame(heard, numbers)
+})
+
+t.test('the end hands on what is held', async (t) => {
+  const { receiver, arrive, heard } = createReceiver()
+  for (const number of [0, 2, 3, 6]) arrive(number)
+  receiver.flush()
+  t.strictSame(heard, [0, 'gap 1', 2, 3, 'gap 2', 6])
+})
+
+t.test('agrees with a receiver that is too simple to be wrong', async (t) => {
+  const capacity = 64
+  const step = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ ahead: fc.integer({ min: -8, max: 12 }) }) },
+    { weight: 1, arbitrary: fc.record({ ahead: fc.integer({ min: -200, max: 200 }) }) },
+    { weight: 1, arbitrary: fc.record({ waitUs: fc.integer({ min: 0, max: 60_000 }) }) },
+  )
+  const starts = fc.constantFrom(0, 0x7ffffff0, 0x3fffffff, 12345)
+  fc.assert(
+    fc.property(starts, fc.array(step, { maxLength: 300 }), (first, steps) => {
+      const { receiver, arrive, heard, take } = createReceiver({ first, windowPackets: capacity })
+      const model = new NaiveReceiver(capacity)
+      let nowUs = TRANSIT_US
+      let newest = 0
+      for (const one of steps) {
+        if ('waitUs' in one) {
+          nowUs += one.waitUs
+          receiver.tick(nowUs)
+          model.dropTooLate(nowUs)
+        } else {
+          nowUs += 500
+          const number = Math.max(0, newest + one.ahead)
+          const sentUs = nowUs - TRANSIT_US
+          arrive(number, sentUs, nowUs)
+          model.arrive(number, sentUs + TRANSIT_US + LATENCY_US, nowUs)
+          newest = Math.max(newest, model.end)
+        }
+        const stats = receiver.stats()
+        t.strictSame(
+          {
+            dropped: stats.pktRcvDropTotal,
+            stale: stats.pktRcvDuplicateTotal + stats.pktRcvBelatedTotal,
+            overflow: stats.pktRcvOverflowTotal,
+            held: stats.pktRcvBuf,
+          },
+          {
+            dropped: model.dropped,
+            stale: model.stale,
+            overflow: model.overflow,
+            held: model.heldPackets,
+          },
+        )
+      }
+      t.strictSame(heard, model.heard)
+
+      // Beyond a quarter of the round trip nothing counts as merely reordered.
+      for (const laterUs of [0, 25_000, 45_000]) {
+        take(ControlType.NAK)
+        receiver.tick(nowUs + laterUs)
+        model.dropTooLate(nowUs + laterUs)
+      }
+      const reported = (lossesOf(take(ControlType.NAK)).at(-1) ?? []).flatMap(
+        ({ first: a, last }) =>
+          Array.from({ length: sequenceDistance(a, last) + 1 }, (_, i) =>
+            sequenceDistance(first, addToSequence(a, i)),
+          ),
+      )
+      t.strictSame(reported, model.missing())
+    }),
+    { numRuns: 300 },
+  )
+})
+
+/** By a map and by counting, with numbers that never wrap. */
+class NaiveReceiver {
+  readonly heard: (number | string)[] = []
+  dropped = 0
+  stale = 0
+  overflow = 0
+  next = 0
+  end = 0
+  #outOfReach = -Infinity
+  readonly #held = new Map<number, number>()
+  readonly #capacity: number
+
+  constructor(capacity: number) {
+    this.#capacity = capacity
+  }
+
+  get heldPackets(): number {
+    return this.#held.size
+  }
+
+  arrive(number: number, dueUs: number, nowUs: number): void {
+    if (number - this.next >= this.#capacity) {
+      this.dropTooLate(nowUs)
+    }
+    if (number - this.next >= this.#capacity) {
+      const before = this.#outOfReach
+      this.#outOfReach = number
+      const follows = number > before && number < before + this.#capacity
+      if (this.#held.size > 0 || !follows) {
+        this.overflow++
+        return
+      }
+      this.#skipTo(before)
+    }
+    if (number === this.next && this.#held.size === 0) this.#outOfReach = -Infinity
+    if (number < this.next || this.#held.has(number)) {
+      this.stale++
+      return
+    }
+    this.#held.set(number, dueUs)
+    this.end = Math.max(this.end, number + 1)
+    this.#deliver()
+  }
+
+  dropTooLate(nowUs: number): void {
+    for (;;) {
+      const [number, dueUs] = [...this.#held].toSorted(([a], [b]) => a - b)[0] ?? []
+      if (number === undefined || dueUs! > nowUs) return
+      this.#skipTo(number)
+      this.#deliver()
+    }
+  }
+
+  missing(): number[] {
+    const numbers = []
+    for (let n = this.next; n < this.end; n++) if (!this.#held.has(n)) numbers.push(n)
+    return numbers
+  }
+
+  #skipTo(number: number): void {
+    this.heard.push(`gap ${number - this.next}`)
+    this.dropped += number - this.next
+    this.next = number
+  }
+
+  #deliver(): void {
+    while (this.#held.delete(this.next)) this.heard.push(this.next++)
+  }
+}
