@@ -186,6 +186,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       this.#dismiss('stopped')
       this.#take(this.#packager.end())
       this.#presentation.end()
+      this.#presentation.rest()
       this.#liveSinceMs = undefined
       this.#untold.push(() => this.emit('end', { reason }))
     })
@@ -357,6 +358,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     this.#state = 'INTERRUPTED'
     this.#waitingSinceUs = this.#options.clock.nowUs()
     this.#liveSinceMs = undefined
+    this.#presentation.rest()
     this.#untold.push(() => this.emit('interrupted', { reason }))
   }
 

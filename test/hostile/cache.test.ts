@@ -77,6 +77,22 @@ t.test('where not even its shortest window fits, only the large stream has gaps'
   t.ok(crowd.streams[20]!.gaps < crowd.streams[20]!.segments, 'it has its share')
 })
 
+t.test('streams whose encoder is gone cost a live one no gap', async (t) => {
+  const gone = Array.from({ length: 18 }, (_, n) => ({
+    ...{ mbps: 26, segmentSec: 1, fromSec: n * 0.5, untilSec: 1.1 + n * 0.5, lingers: true },
+  }))
+  const { cache, crowd } = setUp(64, [...gone, { mbps: 5, fromSec: 12 }])
+  const live = crowd.streams.at(-1)!
+  crowd.run(78)
+  t.equal(live.segments, 33)
+  t.equal(live.gaps, 0)
+  t.equal(live.listed().length, 6)
+  t.ok(live.listed().every(({ uri }) => live.presentation.segment(uri)))
+  const dropped = crowd.streams.filter(({ presentation }) => cache.shortageOf(presentation).refused)
+  t.ok(dropped.length > 0, 'what was given is counted')
+  for (const stream of dropped) t.match(stream.listed(), [{ gap: true }])
+})
+
 t.test('pressure that ends is forgotten: windows grow back by themselves', async (t) => {
   const plans = Array.from({ length: 100 }, (_, n) => ({
     ...{ mbps: 5, fromSec: n * 0.02 },

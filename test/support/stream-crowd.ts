@@ -20,6 +20,8 @@ export interface StreamPlan {
   readonly fromSec?: number
   /** When its encoder goes away, with its segments; never unless told. */
   readonly untilSec?: number
+  /** Its segments stay when the encoder goes away, as they do until a stream is forgotten. */
+  readonly lingers?: boolean
   /** 6 unless told. */
   readonly playlistSegments?: number
   /** The main one alone unless told; each has all of `mbps`. */
@@ -45,7 +47,7 @@ export class CrowdStream {
 
   constructor(cache: SegmentCache, epoch: string, plan: StreamPlan) {
     this.plan = {
-      ...{ segmentSec: 2, fromSec: 0, untilSec: Infinity, playlistSegments: 6 },
+      ...{ segmentSec: 2, fromSec: 0, untilSec: Infinity, playlistSegments: 6, lingers: false },
       ...{ renditions: ['main'], size: () => 1 },
       ...plan,
     }
@@ -148,7 +150,8 @@ export class StreamCrowd {
       for (const stream of this.#running) {
         if (stream.plan.untilSec >= Math.min(next.nextSec, untilSec)) continue
         this.#running.delete(stream)
-        stream.presentation.discard()
+        if (stream.plan.lingers) stream.presentation.rest()
+        else stream.presentation.discard()
       }
       if (next.nextSec > untilSec) return
       next.cut((sizeBytes) => watch.onGap?.(next, sizeBytes))

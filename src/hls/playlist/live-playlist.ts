@@ -229,6 +229,14 @@ export class LivePlaylist implements SegmentOwner {
     return true
   }
 
+  drop(uri: string): void {
+    for (const { segment } of this.#entries) {
+      if (segment.uri !== uri) continue
+      segment.gap = true
+      this.#media = undefined
+    }
+  }
+
   /** Releases all its segments. */
   discard(): void {
     this.#options.cache.discard(this.#owner)

@@ -116,6 +116,15 @@ export class LivePresentation implements SegmentOwner {
     return true
   }
 
+  drop(uri: string): void {
+    for (const playlist of this.#playlists.values()) playlist.drop(uri)
+  }
+
+  /** No segment is expected until the next one: live streams may take the memory of those there are. */
+  rest(): void {
+    this.#options.cache.rest(this)
+  }
+
   /** Releases all segments. */
   discard(): void {
     for (const playlist of this.#playlists.values()) playlist.discard()

@@ -4,10 +4,11 @@
  * What a playlist lists is never evicted. What left it is retained for its own duration and that of the longest playlist
  * that listed it (RFC 8216 6.2.2), as far as memory goes. Where it does not suffice for all:
  *
- * 1. A stream whose whole window is within its fair share keeps it; the window of any other shrinks to that share, at
+ * 1. A stream without an encoder gives first: what it retains, then what it lists, which becomes a gap.
+ * 2. A stream whose whole window is within its fair share keeps it; the window of any other shrinks to that share, at
  *    most to the shortest that there may be.
- * 2. What is retained is released early, oldest first, from the stream that holds most.
- * 3. Then a stream that lists more than its fair share gets gaps.
+ * 3. What is retained is released early, oldest first, from the stream that holds most.
+ * 4. Then a stream that lists more than its fair share gets gaps.
  *
  * @module
  */
@@ -19,6 +20,8 @@ export interface SegmentOwner {
   readonly windowSize: WindowSize
   /** Takes the oldest segment out of the window and retains it; false where the window cannot be shorter. */
   shrink(nowMs: number): boolean
+  /** Lists a segment as a gap: it is no longer in the cache. */
+  drop(uri: string): void
 }
 
 /** Segments that memory did not suffice for. Counters only go up. */
@@ -27,7 +30,7 @@ export interface ShortageCounters {
   readonly unlistedEarly: number
   /** Released before the time that RFC 8216 6.2.2 asks for. */
   readonly releasedEarly: number
-  /** Never stored: their playlist lists a gap. */
+  /** Not stored, or dropped while the stream had no encoder: the playlist lists a gap. */
   readonly refused: number
 }
 
@@ -58,6 +61,8 @@ interface Holding {
   windowSize: WindowSize
   /** The window cannot shrink until it grows. */
   shortest: boolean
+  /** No segment is expected: all that it holds may go. */
+  idle: boolean
 }
 
 type Counters = { -readonly [Name in keyof ShortageCounters]: number }
@@ -115,6 +120,7 @@ export class SegmentCache {
     const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
     const holding = this.#holding(owner)
     holding.shortest = false
+    holding.idle = false
     this.#resize(holding, owner.windowSize)
     this.#releaseExpired(holding, nowMs)
     // Never let lru-cache make the room: it would evict what is listed.
@@ -143,6 +149,14 @@ export class SegmentCache {
     this.#addListed(holding, -this.#sizeOf(uri))
   }
 
+  /** The owner expects no segment until the next `put`: it has no share of the memory, and gives before all others. */
+  rest(owner: SegmentOwner): void {
+    const holding = this.#holdings.get(owner)
+    if (holding === undefined) return
+    holding.idle = true
+    this.#resize(holding, NOTHING)
+  }
+
   /** Drops all segments of an owner, listed or retained. */
   discard(owner: SegmentOwner): void {
     const holding = this.#holdings.get(owner)
@@ -165,6 +179,7 @@ export class SegmentCache {
       listedBytes: 0,
       windowSize: NOTHING,
       shortest: false,
+      idle: false,
     }
     this.#holdings.set(owner, holding)
     return holding
@@ -227,14 +242,16 @@ export class SegmentCache {
     return true
   }
 
-  /** Who holds most of those that can do with less. */
+  /** The owner that holds most of those that can do with less; an idle one before all others. */
   #findGiver({ windowBytes }: MemoryShares): Holding | undefined {
     let giver: Holding | undefined
     for (const holding of this.#holdings.values()) {
-      if (giver !== undefined && holding.bytes <= giver.bytes) continue
+      if (holding.bytes === 0 || (giver?.idle === true && !holding.idle)) continue
+      const isFirstIdle = holding.idle && giver?.idle !== true
+      if (!isFirstIdle && giver !== undefined && holding.bytes <= giver.bytes) continue
       const retains = holding.bytes > holding.listedBytes
       const canShrink = !holding.shortest && holding.windowSize.wantedBytes > windowBytes
-      if (retains || canShrink) giver = holding
+      if (holding.idle || retains || canShrink) giver = holding
     }
     return giver
   }
@@ -246,9 +263,20 @@ export class SegmentCache {
       holding.shortest = true
     }
     const [oldest] = holding.retained.keys()
+    if (oldest !== undefined) {
+      this.#release(holding, oldest)
+      this.#count(holding, 'releasedEarly')
+    } else if (holding.idle) this.#dropListed(holding)
+  }
+
+  #dropListed(holding: Holding): void {
+    const [oldest] = holding.listed
     if (oldest === undefined) return
+    holding.owner.drop(oldest)
+    holding.listed.delete(oldest)
+    this.#addListed(holding, -this.#sizeOf(oldest))
     this.#release(holding, oldest)
-    this.#count(holding, 'releasedEarly')
+    this.#count(holding, 'refused')
   }
 
   /** Looks at all streams only where something may have expired: under pressure little does. */

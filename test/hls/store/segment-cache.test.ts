@@ -34,6 +34,10 @@ class Owner implements SegmentOwner {
     return true
   }
 
+  drop(uri: string): void {
+    this.listed.splice(this.listed.indexOf(uri), 1)
+  }
+
   /** Those of `uris` that can be fetched. */
   kept(uris: readonly (string | undefined)[]): number {
     return uris.filter((uri) => uri !== undefined && this.#cache.get(this, uri)).length
@@ -242,3 +246,19 @@ t.test(
     t.equal(cache.stats.segments, 0)
   },
 )
+
+t.test('an owner that rests gives all it has before others give anything', async (t) => {
+  const cache = new SegmentCache({ maxBytes: 100 })
+  const [resting, live] = [new Owner(cache, 1), new Owner(cache, 1)]
+  for (const owner of [resting, live]) {
+    for (let n = 0; n < 3; n++) owner.put(15)
+    owner.shrink(0)
+  }
+  cache.rest(resting)
+  for (let n = 0; n < 3; n++) t.ok(live.put(15))
+  t.strictSame(resting.listed, [])
+  t.match(cache.shortageOf(resting), { releasedEarly: 1, refused: 2 })
+  t.match(cache.shortageOf(live), { unlistedEarly: 0, releasedEarly: 0, refused: 0 })
+  t.equal(cache.stats.listedBytes, 75)
+  t.ok(resting.put(15), 'it has its share again as soon as it has a segment')
+})
