@@ -9,17 +9,15 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { SignJWT, errors, jwtVerify, type JWTPayload } from 'jose'
 import { MillraceError } from '../errors.ts'
+import { MAX_STREAM_ID_BYTES } from '../srt/wire/limits.ts'
 
 export const STREAM_KEY_LIFETIME_SEC = 2 * 60 * 60
-
-/** What the StreamID extension of SRT can carry (draft-sharabayko-srt 3.2.1.3). */
-const MAX_STREAM_KEY_BYTES = 512
 
 /** How a StreamID begins that follows SRT's access control guidelines, where `m` is the mode and `r` the resource. */
 const GUIDELINES_PREFIX = '#!::'
 
 export interface StreamKey {
-  /** A credential: never log it. At most 512 bytes for a stream id of 128 characters. */
+  /** A credential: never log it. Fits a StreamID of SRT whatever the stream id. */
   readonly streamKey: string
   /** On a whole second, as the claim `exp` is. */
   readonly expiresAt: Date
@@ -61,7 +59,7 @@ export async function issueStreamKey(options: {
   const encryption = encryptedSinceSec === undefined ? {} : { enc: encryptedSinceSec }
   const token = await new SignJWT({ stream_id: streamId, ...encryption })
     .setProtectedHeader({ alg: 'HS256' })
-    // 96 random bits: a UUID would take a key with the longest stream id past 512 bytes.
+    // 96 random bits: with a UUID, a key for the longest stream id exceeds MAX_STREAM_ID_BYTES.
     .setJti(randomBytes(12).toString('base64url'))
     .setIssuedAt(issuedAtSec)
     .setExpirationTime(expiresAtSec)
@@ -151,8 +149,8 @@ export interface StreamKeyParts {
  * @throws {MillraceError} `STREAM_KEY_MALFORMED`
  */
 export function parseStreamKey(text: string): StreamKeyParts {
-  if (Buffer.byteLength(text) > MAX_STREAM_KEY_BYTES) {
-    throw malformed(`it is longer than ${MAX_STREAM_KEY_BYTES} bytes`)
+  if (Buffer.byteLength(text) > MAX_STREAM_ID_BYTES) {
+    throw malformed(`it is longer than ${MAX_STREAM_ID_BYTES} bytes`)
   }
   const plain = decoded(text)
   const isGuidelines = plain.startsWith(GUIDELINES_PREFIX)

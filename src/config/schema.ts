@@ -14,6 +14,7 @@ import { MillraceError } from '../errors.ts'
 import { WebhookUrls } from '../contract/schema.ts'
 import { quarterMib, usableMemoryBytes } from './machine-memory.ts'
 import { parseProgramChoice, PROGRAM_CHOICES } from '../mpegts/program-choice.ts'
+import { isPassphrase, MAX_LATENCY_MS, PASSPHRASE_LENGTH } from '../srt/wire/limits.ts'
 import { hostOf, isForbidden, parseAllowList } from '../webhook/address-rules.ts'
 
 const MIN_CACHE_MIB = 16
@@ -55,11 +56,10 @@ const addresses = (preset: string, description: string) =>
     },
   )
 
-/** What SRT can take (draft-sharabayko-srt 6.1.1; libsrt's upper limit), or none. */
 const passphrase = (description: string) =>
   Type.Refine(
-    Type.String({ default: '', secret: true, takes: '10 to 80 bytes', description }),
-    (text) => text === '' || (Buffer.byteLength(text) >= 10 && Buffer.byteLength(text) <= 80),
+    Type.String({ default: '', secret: true, takes: PASSPHRASE_LENGTH, description }),
+    (text) => text === '' || isPassphrase(text),
   )
 
 /** For `parseUrls`. */
@@ -134,7 +134,7 @@ export const Config = Type.Object({
     port: port(10_080, 'UDP port for all encoders; 0 takes a free one'),
     latencyMs: Type.Integer({
       minimum: 20,
-      maximum: 8000,
+      maximum: MAX_LATENCY_MS,
       default: 120,
       description: 'least time SRT may take to repair a loss; an encoder may ask for more',
     }),

@@ -16,7 +16,7 @@ const TAKES = {
   issued_at: 'must be a number of seconds since 1970',
 }
 
-/** Fits a URL path, a file name and, with its key, the 512 bytes of an SRT StreamID. */
+/** Safe in a URL path and a file name, and short enough for its stream key to fit a StreamID of SRT. */
 export const StreamId = Type.String({
   pattern: '^(?!\\.)[A-Za-z0-9._~-]{1,128}$',
   description: TAKES.stream_id,

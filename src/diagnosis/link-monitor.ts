@@ -7,6 +7,7 @@
  * @module
  */
 import type { PublisherReport, Warning } from '../contract/report.ts'
+import { MAX_LATENCY_MS } from '../srt/wire/limits.ts'
 
 /** Figures are looked at so often, and counters by what they rose in the time of the window. */
 const SAMPLE_US = 1_000_000
@@ -16,8 +17,6 @@ const WINDOW_US = 10_000_000
 const LEAST_ROUND_TRIPS = 4
 /** Whoever is told to raise the latency shall not be told again when the round trip trembles. */
 const ENOUGH_ROUND_TRIPS = 4.5
-/** Nobody can set more: `SRT_LATENCY_MS` takes no more, and no encoder is granted more. */
-const MAX_LATENCY_MS = 8000
 /** A round trip time counts once it has stood for so long. */
 const RTT_STANDS_US = 5_000_000
 

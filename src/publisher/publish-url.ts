@@ -6,7 +6,8 @@
  * @module
  */
 import { MillraceError } from '../errors.ts'
-import { isPassphrase, type KeyBytes } from '../srt/index.ts'
+import type { KeyBytes } from '../srt/index.ts'
+import { isPassphrase, MAX_STREAM_ID_BYTES, PASSPHRASE_LENGTH } from '../srt/wire/limits.ts'
 
 export interface PublishTarget {
   /** Name or address; an IPv6 address without its brackets. */
@@ -23,8 +24,6 @@ export interface PublishTarget {
 const DEFAULT_LATENCY_MS = 120
 /** The handshake has 16 bits for it (draft-sharabayko-srt 3.2.1.1). */
 const MAX_LATENCY_MS = 65_535
-/** draft-sharabayko-srt 3.2.1.3. */
-const MAX_STREAM_ID_BYTES = 512
 
 const PARAMETERS = ['streamid', 'latency', 'passphrase', 'pbkeylen', 'mode']
 
@@ -101,7 +100,9 @@ function checkedLatency(text: string | undefined): number {
 
 function parseEncryption(passphrase: string | undefined, keyLength: string | undefined) {
   if (passphrase !== undefined && !isPassphrase(passphrase)) {
-    throw invalid(`passphrase has ${Buffer.byteLength(passphrase)} bytes, SRT takes 10 to 80`)
+    throw invalid(
+      `passphrase has ${Buffer.byteLength(passphrase)} bytes, SRT takes ${PASSPHRASE_LENGTH}`,
+    )
   }
   if (keyLength !== undefined && passphrase === undefined) {
     throw invalid('pbkeylen is the length of keys, and there is no passphrase')

@@ -4,7 +4,6 @@
  * @module
  */
 export { Caller, connect, type ConnectOptions } from './io/caller.ts'
-export { isPassphrase } from './crypto/key-encryption.ts'
 export { createListener, Listener, type ListenerOptions } from './io/listener.ts'
 export type {
   AcceptDecision,
@@ -17,3 +16,10 @@ export type {
   SrtStats,
 } from './types.ts'
 export type { KeyBytes } from './wire/key-material.ts'
+export {
+  isPassphrase,
+  MAX_LATENCY_MS,
+  MAX_PASSPHRASE_BYTES,
+  MAX_STREAM_ID_BYTES,
+  MIN_PASSPHRASE_BYTES,
+} from './wire/limits.ts'

@@ -13,7 +13,7 @@ export type CloseReason = 'shutdown' | 'timeout' | 'closed'
 export interface ConnectionRequest {
   readonly remoteAddress: string
   readonly remotePort: number
-  /** StreamID extension as sent, at most 512 bytes; empty where the caller sent none. Holds credentials: never log it. */
+  /** StreamID extension as sent; empty where the caller sent none. Holds credentials: never log it. */
   readonly streamId: string
   /** For example `1.5.1`. */
   readonly peerVersion: string
@@ -22,7 +22,7 @@ export interface ConnectionRequest {
 export type AcceptDecision =
   | {
       readonly sink: PayloadSink
-      /** What the caller must encrypt with, 10 to 80 bytes; by default what the listener asks of all. */
+      /** What the caller must encrypt with; by default what the listener asks of all. */
       readonly passphrase?: string
       /** The caller was turned away nevertheless, and the sink will hear nothing: its encryption is not what is asked. */
       readonly onRefused?: (error: MillraceError) => void

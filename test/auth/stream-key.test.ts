@@ -9,6 +9,7 @@ import {
 } from '../../src/auth/stream-key.ts'
 import { MillraceError, RejectCode } from '../../src/errors.ts'
 import type { ErrorCode } from '../../src/errors.ts'
+import { MAX_STREAM_ID_BYTES } from '../../src/srt/wire/limits.ts'
 
 const SECRET = '0123456789abcdef0123456789abcdef'
 const NOW = new Date('2026-03-01T12:00:00.700Z')
@@ -70,12 +71,12 @@ t.test('each start yields another token, and the older ones stay valid', async (
   for (const { streamKey } of [first, second, first]) t.equal(await codeOf(streamKey), undefined)
 })
 
-t.test('the key of the longest stream id fits the 512 bytes of a StreamID', async (t) => {
+t.test('the key of the longest stream id fits a StreamID of SRT', async (t) => {
   const streamId = '~'.repeat(128)
   for (const encryptedSinceSec of [undefined, NOW_SEC]) {
     const options = { streamId, secret: SECRET, now: NOW, encryptedSinceSec }
     const { streamKey } = await issueStreamKey(options)
-    t.ok(streamKey.length <= 512, `${streamKey.length} bytes`)
+    t.ok(streamKey.length <= MAX_STREAM_ID_BYTES, `${streamKey.length} bytes`)
     t.equal(await codeOf(streamKey), undefined)
   }
 })

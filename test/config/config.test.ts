@@ -12,6 +12,7 @@ import {
   SETTINGS,
   type Options,
 } from '../../src/config/schema.ts'
+import { MAX_LATENCY_MS } from '../../src/srt/wire/limits.ts'
 import { quarterMib, usableMemoryBytes } from '../../src/config/machine-memory.ts'
 
 const SECRETS = { hmacSecret: 'h'.repeat(32), jwtSecret: 'j'.repeat(32) }
@@ -24,6 +25,11 @@ t.test('defaults are those of the README table, which is made from the schema', 
     http: { port: 8080 },
     srt: { port: 10_080, latencyMs: 120 },
   })
+})
+
+t.test('docs/api.md names the longest latency that SRT_LATENCY_MS takes', async (t) => {
+  const docs = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8')
+  t.match(docs, new RegExp(`^\\| \`latency_ms\` .* at most ${MAX_LATENCY_MS} *\\|$`, 'm'))
 })
 
 t.test('the memory for segments is a quarter of what there is, unless set', async (t) => {

@@ -8,9 +8,7 @@ import { createCipheriv, createDecipheriv, pbkdf2 } from 'node:crypto'
 import { promisify } from 'node:util'
 import { LRUCache } from 'lru-cache'
 import type { KeyBytes } from '../wire/key-material.ts'
-
-const MIN_PASSPHRASE_BYTES = 10
-const MAX_PASSPHRASE_BYTES = 80
+import { isPassphrase, PASSPHRASE_LENGTH } from '../wire/limits.ts'
 
 const ITERATIONS = 2048
 
@@ -31,18 +29,10 @@ export interface KeyEncryptionKey {
   readonly salt: Buffer
 }
 
-/** Whether SRT can take it as a passphrase: 10 to 80 bytes. */
-export function isPassphrase(text: string): boolean {
-  const sizeBytes = Buffer.byteLength(text)
-  return sizeBytes >= MIN_PASSPHRASE_BYTES && sizeBytes <= MAX_PASSPHRASE_BYTES
-}
-
 /** @throws {RangeError} */
 export function checkPassphrase(text: string): void {
   if (isPassphrase(text)) return
-  throw new RangeError(
-    `a passphrase takes ${MIN_PASSPHRASE_BYTES} to ${MAX_PASSPHRASE_BYTES} bytes, not ${Buffer.byteLength(text)}`,
-  )
+  throw new RangeError(`a passphrase takes ${PASSPHRASE_LENGTH}, not ${Buffer.byteLength(text)}`)
 }
 
 /** @throws {RangeError} where the passphrase is none */

@@ -16,14 +16,14 @@ import { MAX_SOCKET_ID } from '../connection/socket-table.ts'
 import { openSocket } from './socket.ts'
 import { TICK_MS } from '../timers.ts'
 import type { CloseReason, SenderStats } from '../types.ts'
-import { MAX_STREAM_ID_BYTES } from '../wire/extension.ts'
 import { isKeyBytes, SALT_BYTES, type KeyBytes } from '../wire/key-material.ts'
+import { MAX_STREAM_ID_BYTES } from '../wire/limits.ts'
 import { MAX_PAYLOAD_BYTES } from '../wire/packet.ts'
 
 export interface ConnectOptions {
   readonly host: string
   readonly port: number
-  /** At most 512 bytes. */
+  /** At most `MAX_STREAM_ID_BYTES`. */
   readonly streamId?: string
   /** Latency in milliseconds, in both directions; the listener may ask for more. Default 120. */
   readonly latencyMs?: number
@@ -37,7 +37,7 @@ export interface ConnectOptions {
   readonly sendBufferPackets?: number
   /** Bits a second that bursts and retransmissions may take; by default a gigabit. */
   readonly maxBandwidthBps?: number
-  /** Encrypts what is sent, with 10 to 80 bytes that the listener knows too. */
+  /** Encrypts what is sent, with a passphrase that the listener knows too. */
   readonly passphrase?: string
   /** Of the AES keys; default 16. */
   readonly keyLengthBytes?: KeyBytes

@@ -18,6 +18,7 @@ import { checkPassphrase, KeyDeriver } from '../crypto/key-encryption.ts'
 import { bindSockets, enlargeReceiveBuffer } from './socket.ts'
 import { TICK_MS } from '../timers.ts'
 import type { AcceptDecision, ConnectionRequest, ListenerStats } from '../types.ts'
+import { MAX_LATENCY_MS } from '../wire/limits.ts'
 
 /** How often the kernel is asked what it dropped, and how long the operator is spared after a warning. */
 const DROP_CHECK_US = 10_000_000
@@ -33,11 +34,11 @@ export interface ListenerOptions {
   readonly port: number
   /** Receive latency where the caller asks for less (milliseconds). */
   readonly latencyMs: number
-  /** Receive latency where the caller asks for more; default 8000. */
+  /** Receive latency where the caller asks for more; default `MAX_LATENCY_MS`. */
   readonly maxLatencyMs?: number
   /** An encoder silent for this long is gone; default 5000. */
   readonly idleTimeoutMs?: number
-  /** Passphrase of callers, 10 to 80 bytes, unless `accept` names another; by default they must not encrypt. */
+  /** Passphrase of callers, unless `accept` names another; by default they must not encrypt. */
   readonly passphrase?: string
   /** How long `accept` may take; callers give up after 3000, default 2500. */
   readonly acceptTimeoutMs?: number
@@ -128,7 +129,7 @@ export class Listener {
     const options = this.#options
     const endpoint = new Endpoint({
       latencyMs: options.latencyMs,
-      maxLatencyMs: options.maxLatencyMs ?? 8000,
+      maxLatencyMs: options.maxLatencyMs ?? MAX_LATENCY_MS,
       idleTimeoutUs: (options.idleTimeoutMs ?? 5000) * 1000,
       acceptTimeoutUs: (options.acceptTimeoutMs ?? 2500) * 1000,
       random: options.random ?? randomBytes,

@@ -15,6 +15,7 @@
  * @module
  */
 import { ExtensionFlag, HANDSHAKE_BYTES } from './handshake.ts'
+import { MAX_STREAM_ID_BYTES } from './limits.ts'
 import { HEADER_BYTES } from './packet.ts'
 
 export const ExtensionType = {
@@ -46,7 +47,6 @@ export const LIVE_FLAGS = 0xbf
 /** The version we speak as: that of the libsrt whose behaviour we follow. */
 export const SRT_VERSION = 0x010501
 
-export const MAX_STREAM_ID_BYTES = 512
 const MAX_CONGESTION_BYTES = 16
 const MAX_FILTER_BYTES = 64
 
