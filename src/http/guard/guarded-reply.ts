@@ -4,6 +4,10 @@
  * @module
  */
 import { ServerResponse } from 'node:http'
+import type { TurnQueue } from './turn-queue.ts'
+
+/** Smaller bodies do not wait for others: a playlist overtakes the segments of a crowd. */
+const MIN_LARGE_BODY_BYTES = 64 * 1024
 
 export type GuardedReply = ServerResponse & {
   /** The buffers that it sends: perhaps of a segment that other connections send as well. */
@@ -17,8 +21,15 @@ export interface ReplyWatcher {
   finish(reply: GuardedReply): void
 }
 
-/** For the option `ServerResponse` of `node:http`: so none is missed, those that Node itself answers included. */
-export function guardedReplies(watcher: ReplyWatcher): typeof ServerResponse {
+/**
+ * For the option `ServerResponse` of `node:http`: so none is missed, those that Node itself answers included.
+ *
+ * @param largeBodies  turns in which they go to the kernel, counted in bytes
+ */
+export function guardedReplies(
+  watcher: ReplyWatcher,
+  largeBodies: TurnQueue,
+): typeof ServerResponse {
   // One listener for all replies, told by `this`: a closure for each costs 0.5 µs.
   function finish(this: GuardedReply): void {
     watcher.finish(this)
@@ -40,7 +51,16 @@ export function guardedReplies(watcher: ReplyWatcher): typeof ServerResponse {
 
     override end(chunk?: unknown, encoding?: unknown, callback?: unknown): this {
       if (chunk instanceof Uint8Array) this.bodies.push(chunk as Buffer)
-      return super.end(chunk, encoding as BufferEncoding, callback as () => void)
+      const sizeBytes = this.bodies.reduce((sum, { length }) => sum + length, 0)
+      const isSmall = sizeBytes < MIN_LARGE_BODY_BYTES
+      if (isSmall || largeBodies.take(sizeBytes)) {
+        return super.end(chunk, encoding as BufferEncoding, callback as () => void)
+      }
+      // What was written before is corked and waits as well.
+      largeBodies.add(() => {
+        if (!this.destroyed) super.end(chunk, encoding as BufferEncoding, callback as () => void)
+      }, sizeBytes)
+      return this
     }
   } as typeof ServerResponse
 }

@@ -3,7 +3,7 @@ import t from 'tap'
 import { TurnQueue } from '../../../src/http/guard/turn-queue.ts'
 
 t.test('a crowd has its turns in order, 16 at a time, each once', async (t) => {
-  const queue = new TurnQueue()
+  const queue = new TurnQueue(16)
   const acted: number[] = []
   const acts = Array.from({ length: 40 }, (_, index) => () => void acted.push(index))
   for (const act of [...acts, ...acts]) queue.add(act)
@@ -15,7 +15,7 @@ t.test('a crowd has its turns in order, 16 at a time, each once', async (t) => {
 })
 
 t.test('who is added in a turn acts in a later one', async (t) => {
-  const queue = new TurnQueue()
+  const queue = new TurnQueue(16)
   let acted = 0
   const again = (): void => {
     acted++
@@ -29,10 +29,27 @@ t.test('who is added in a turn acts in a later one', async (t) => {
 })
 
 t.test('gives 16 turns at once, and as many again in the next turn of the loop', async (t) => {
-  const queue = new TurnQueue()
+  const queue = new TurnQueue(16)
   for (let round = 0; round < 2; round++) {
     const taken = Array.from({ length: 20 }, () => queue.take())
     t.equal(taken.filter(Boolean).length, 16)
     await turn()
+  }
+})
+
+t.test('costs are added up, and what costs more than a turn has one of its own', async (t) => {
+  const queue = new TurnQueue(10)
+  const acted: number[] = []
+  t.ok(queue.take(25), 'nothing was done in this turn yet')
+  t.notOk(queue.take(1))
+  for (const cost of [4, 6, 1, 30, 10]) queue.add(() => void acted.push(cost), cost)
+  for (const done of [
+    [4, 6],
+    [4, 6, 1],
+    [4, 6, 1, 30],
+    [4, 6, 1, 30, 10],
+  ]) {
+    await turn()
+    t.strictSame(acted, done)
   }
 })
