@@ -14,6 +14,7 @@ const NUMBERS = {
   publishers: [20, 1, 500],
   senders: [1, 1, 8],
   seed: [1, 1, 1e6],
+  'cache-mib': [512, 16, 16384],
 } as const
 
 const STRING = { type: 'string' } as const
@@ -23,6 +24,8 @@ export class Flags {
   readonly bench: string
   /** Undefined where neither `--encrypted` nor `--no-encrypted` was given. */
   readonly encrypted: boolean | undefined
+  /** All publishers cut at the same moment. */
+  readonly inPhase: boolean
   readonly #values: Readonly<Record<string, string | boolean | undefined>>
 
   constructor() {
@@ -32,12 +35,14 @@ export class Flags {
       options: {
         ...Object.fromEntries(Object.keys(NUMBERS).map((name) => [name, STRING])),
         encrypted: { type: 'boolean' },
+        'in-phase': { type: 'boolean' },
         only: STRING,
         sender: STRING,
       },
     })
     this.bench = positionals[0] ?? 'http'
     this.encrypted = values['encrypted']
+    this.inPhase = values['in-phase'] === true
     this.#values = values
   }
 
@@ -47,6 +52,11 @@ export class Flags {
     const value = Number(this.#values[name] ?? benchPreset ?? preset)
     if (value >= least && value <= most) return value
     throw new RangeError(`--${name} takes a number from ${least} to ${most}`)
+  }
+
+  /** The one that was given, or undefined. */
+  optional(name: keyof typeof NUMBERS): number | undefined {
+    return this.#values[name] === undefined ? undefined : this.number(name)
   }
 
   /** The one that was given, or else all of these. */

@@ -9,6 +9,7 @@ import { measureHttp } from './http/measure.ts'
 import { formatHttp } from './http/report.ts'
 import { availableReceivers, measureIngest } from './ingest/measure.ts'
 import { formatIngest } from './ingest/report.ts'
+import { SENDERS } from './ingest/senders.ts'
 import { measureMediaCost } from './media-cost/measure.ts'
 import { formatMediaCost } from './media-cost/report.ts'
 import { measureMpegts } from './mpegts/measure.ts'
@@ -26,7 +27,8 @@ const USAGE = `usage: npm run bench -- [http | ingest | media-cost | mpegts | sr
   http       a playlist and a segment of a live stream, delivered by Millrace and by nginx
              --mbit, --connections, --seconds (of a run), --rounds
   ingest     live streams received by Millrace, srt-live-transmit and ffmpeg
-             --publishers, --mbit (each), --seconds, --senders (processes that publish)
+             --publishers, --mbit (each), --seconds, --in-phase, --cache-mib, --sender (${SENDERS.join(', ')}),
+             --senders (processes of the first), --only
   media-cost transport streams that cost more than their bytes, behind SRT
              --mbit (10), --seconds (1, of CPU for each)
   mpegts     a file through demuxer, segmenter and playlist on one core, and through ffmpeg
@@ -40,6 +42,9 @@ const USAGE = `usage: npm run bench -- [http | ingest | media-cost | mpegts | sr
              --mbit (8), --seconds (300, each network), --seed, --sender (${PEERS.join(', ')}),
              --only (${NETWORKS.map(({ name }) => name).join(', ')})
 `
+
+/** Encoders of the world do not tick together: one segment cuts while the others go on. */
+const SPREAD_MS = 2000
 
 const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
   http: async (flags) => {
@@ -60,13 +65,19 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
       publishers: flags.number('publishers'),
       bitsPerSecond: flags.number('mbit') * 1e6,
       seconds: flags.number('seconds'),
+      sender: flags.oneOf('sender', SENDERS) ?? 'millrace',
       senders: flags.number('senders'),
+      spreadMs: flags.inPhase ? 0 : SPREAD_MS,
+      cacheMib: flags.optional('cache-mib'),
     }
     print(
-      `Ingest: ${load.publishers} publishers of ${flags.number('mbit')} Mbit/s, ${load.seconds} s`,
+      `Ingest: ${load.publishers} publishers of ${flags.number('mbit')} Mbit/s, ${load.seconds} s, ${busy()}`,
     )
+    const receivers = availableReceivers(load)
+    const only = flags.oneOf('only', receivers)
     const results = []
-    for (const name of availableReceivers()) results.push(await measureIngest(name, load))
+    for (const name of receivers.filter((name) => name === (only ?? name)))
+      results.push(await measureIngest(name, load))
     print(formatIngest(results))
   },
 

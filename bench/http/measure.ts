@@ -46,7 +46,10 @@ interface Contender {
 export async function measureHttp(load: HttpLoad): Promise<HttpResult[]> {
   const service = await startService()
   const publishUrl = await service.start(STREAM_ID)
-  const senders = await startSenders([publishUrl], { ...load, senders: 1 })
+  const senders = await startSenders([publishUrl], {
+    ...{ bitsPerSecond: load.bitsPerSecond, sender: 'millrace', senders: 1, spreadMs: 0 },
+    seconds: load.seconds,
+  })
   const playlistUrl = `${service.httpUrl}/video/${STREAM_ID}/playlist.m3u8`
   let nginx: Nginx | undefined
   try {

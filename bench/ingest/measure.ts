@@ -11,7 +11,7 @@ import { freePorts } from '../support/free-ports.ts'
 import { isInstalled, startProgram, stopProgram } from '../support/programs.ts'
 import { startService } from '../support/service.ts'
 import { kernelDrops, usageOf, type Usage } from '../support/usage.ts'
-import { startSenders } from './senders.ts'
+import { startSenders, type SendersOptions } from './senders.ts'
 
 const SCRATCH = `/dev/shm/millrace-bench-${process.pid}`
 
@@ -21,12 +21,13 @@ const DATAGRAM_BYTES = 1316
 /** From the start of the publishers until their streams run evenly. */
 const WARM_UP_MS = 6000
 
-export interface IngestLoad {
+/** At most, to ask the receiver for its figures. */
+const REPORT_MS = 4000
+
+export interface IngestLoad extends SendersOptions {
   readonly publishers: number
-  readonly bitsPerSecond: number
-  readonly seconds: number
-  /** Processes that share the publishers. */
-  readonly senders: number
+  /** `CACHE_MAX_MIB` of Millrace; its default where undefined. */
+  readonly cacheMib: number | undefined
 }
 
 export interface IngestResult {
@@ -43,11 +44,17 @@ export interface IngestResult {
   readonly lost: number
   /** Given up by the receiver; NaN where it does not tell. */
   readonly dropped: number
+  /** Segments that are missing in playlists; NaN where the receiver does not tell. */
+  readonly gaps: number
+  /** Longest lateness of the event loop in the last 10 s; NaN where there is none. */
+  readonly loopDelayMsMax: number
   /** Over all publishers, since their start. */
   readonly retransmissions: number
   /** Given up by the publishers: too late. */
   readonly senderDropped: number
 }
+
+type Losses = Pick<IngestResult, 'lost' | 'dropped' | 'gaps' | 'loopDelayMsMax'>
 
 /** Something that receives: as many URLs as there are publishers, and what to ask when the time is over. */
 interface Receiver {
@@ -55,18 +62,22 @@ interface Receiver {
   readonly urls: readonly string[]
   readonly ports: readonly number[]
   readonly pids: readonly number[]
-  losses(): Promise<{ lost: number; dropped: number }>
+  losses(): Promise<Losses>
   stop(): Promise<void>
 }
 
 /** The receivers that can be measured on this machine. */
-export function availableReceivers(): string[] {
-  return ['millrace', 'millrace, AES-256', ...['srt-live-transmit', 'ffmpeg'].filter(isInstalled)]
+export function availableReceivers({ sender }: Pick<IngestLoad, 'sender'>): string[] {
+  const peers = ['srt-live-transmit', 'ffmpeg'].filter(isInstalled)
+  return ['millrace', ...(sender === 'millrace' ? ['millrace, AES-256'] : []), ...peers]
 }
 
 export async function measureIngest(name: string, load: IngestLoad): Promise<IngestResult> {
-  const receiver = await startReceiver(name, load.publishers)
-  const senders = await startSenders(receiver.urls, load)
+  const receiver = await startReceiver(name, load)
+  const senders = await startSenders(receiver.urls, {
+    ...load,
+    seconds: load.seconds + (WARM_UP_MS + REPORT_MS) / 1000,
+  })
   try {
     await Promise.race([sleep(WARM_UP_MS), senders.failure])
     const before = [usageOf(receiver.pids), usageOf(senders.pids)] as const
@@ -75,7 +86,7 @@ export async function measureIngest(name: string, load: IngestLoad): Promise<Ing
     const after = [usageOf(receiver.pids), usageOf(senders.pids)] as const
     const drops = kernelDrops(receiver.ports) - dropsBefore
     const losses = await receiver.losses()
-    const reports = (await senders.ask('finish')).flat()
+    const reports = await senders.finish()
     const clipBytes = clipOf(load.bitsPerSecond).length
     const packetsPerSec = (load.publishers * clipBytes) / CLIP_SEC / DATAGRAM_BYTES
     const cpuLoad = loadBetween(before[0], after[0], load.seconds)
@@ -101,15 +112,18 @@ function loadBetween(before: Usage, after: Usage, seconds: number): number {
   return (after.cpuSec - before.cpuSec) / seconds
 }
 
-function startReceiver(name: string, count: number): Promise<Receiver> {
-  const [program, encryption] = name.split(', ') as [string, string?]
-  return program === 'millrace'
-    ? startMillrace(name, count, encryption !== undefined)
-    : startPeers(name, count)
+function startReceiver(name: string, load: IngestLoad): Promise<Receiver> {
+  return name.startsWith('millrace') ? startMillrace(name, load) : startPeers(name, load.publishers)
 }
 
-async function startMillrace(name: string, count: number, encryption: boolean): Promise<Receiver> {
-  const service = await startService()
+async function startMillrace(
+  name: string,
+  { publishers: count, cacheMib }: IngestLoad,
+): Promise<Receiver> {
+  const encryption = name.endsWith('AES-256')
+  const env: Record<string, string> = { MAX_PUBLISHERS: '1000' }
+  if (cacheMib !== undefined) env['CACHE_MAX_MIB'] = String(cacheMib)
+  const service = await startService({ env })
   const ids = Array.from({ length: count }, (_, index) => `bench-${index}`)
   const urls = await Promise.all(ids.map((id) => service.start(id, { encryption })))
   return {
@@ -123,7 +137,12 @@ async function startMillrace(name: string, count: number, encryption: boolean): 
       if (dead > 0) throw new Error(`${dead} of ${count} streams are not live`)
       const sum = (key: 'packets_lost' | 'packets_dropped') =>
         all.reduce((total, { publisher }) => total + publisher![key], 0)
-      return { lost: sum('packets_lost'), dropped: sum('packets_dropped') }
+      return {
+        lost: sum('packets_lost'),
+        dropped: sum('packets_dropped'),
+        gaps: all.reduce((total, { playlist }) => total + playlist.gaps, 0),
+        loopDelayMsMax: all[0]!.service.loop_delay_ms_max,
+      }
     },
     stop: () => service.stop(),
   }
@@ -141,7 +160,7 @@ async function startPeers(name: string, count: number): Promise<Receiver> {
     urls: ports.map((port) => `srt://127.0.0.1:${port}?streamid=bench`),
     ports,
     pids: programs.map(({ pid }) => pid!),
-    losses: () => Promise.resolve({ lost: NaN, dropped: NaN }),
+    losses: () => Promise.resolve({ lost: NaN, dropped: NaN, gaps: NaN, loopDelayMsMax: NaN }),
     stop: async () => {
       await Promise.all(programs.map((program) => stopProgram(program, 'SIGKILL')))
       rmSync(SCRATCH, { recursive: true, force: true })

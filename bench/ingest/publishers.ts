@@ -11,6 +11,8 @@ import { answer, readTask } from '../support/worker.ts'
 export interface PublishersTask {
   readonly urls: readonly string[]
   readonly bitsPerSecond: number
+  /** Time between the start of the first and that of the last. */
+  readonly spreadMs: number
 }
 
 export interface PublishersAnswers {
@@ -18,15 +20,12 @@ export interface PublishersAnswers {
   finish(): Promise<PublishReport[]>
 }
 
-/** Encoders of the world do not tick together: their starts are spread over this time. */
-const SPREAD_MS = 1000
-
-const { urls, bitsPerSecond } = (await readTask()) as PublishersTask
+const { urls, bitsPerSecond, spreadMs } = (await readTask()) as PublishersTask
 const stop = new AbortController()
 const file = clipOf(bitsPerSecond)
 // A refused encoder ends the bench: its figures would not be what they say.
 const publishing = urls.map(async (url, index) => {
-  await sleep((index * SPREAD_MS) / urls.length)
+  await sleep((index * spreadMs) / urls.length)
   return publish({ file, url, loop: true, signal: stop.signal })
 })
 

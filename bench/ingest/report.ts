@@ -15,6 +15,8 @@ const COLUMNS = [
   { title: 'kernel drops' },
   { title: 'lost' },
   { title: 'dropped' },
+  { title: 'gaps' },
+  { title: 'loop max ms' },
   { title: 'sent again' },
   { title: 'senders CPU %' },
 ]
@@ -30,6 +32,8 @@ export function formatIngest(results: readonly IngestResult[]): string {
     result.kernelDrops,
     result.lost,
     result.dropped + result.senderDropped,
+    result.gaps,
+    result.loopDelayMsMax,
     result.retransmissions,
     result.senderCpuLoad * 100,
   ])

@@ -23,6 +23,8 @@ export interface Service {
 
 export interface StreamStatus {
   readonly live: boolean
+  readonly playlist: { readonly gaps: number }
+  readonly service: { readonly loop_delay_ms_max: number }
   readonly publisher?: {
     readonly packets_received: number
     readonly packets_lost: number
