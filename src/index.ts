@@ -11,9 +11,10 @@ export {
 } from './service/server.ts'
 export { MillraceError, RejectCode, type ErrorCode } from './errors.ts'
 export type { StartedStream, StartRequest } from './contract/streams.ts'
+export type { StreamFiles, WaitOptions } from './hls/store/file-store.ts'
 export type { Segment } from './hls/store/segment.ts'
+export type { StreamFile } from './hls/store/stream-file.ts'
 export type { LiveStream, StreamEvents } from './stream/live-stream.ts'
-export type { StreamFile } from './stream/stream-file.ts'
 export type {
   PublisherReport,
   StreamReport,

@@ -59,7 +59,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'hls/rendition': ['hls', 'hls/store', 'hls/cut', 'mpegts'],
   'hls/packager.ts': ['hls', 'hls/store', 'hls/cut', 'hls/rendition', 'hls/playlist', 'mpegts'],
   'hls/index.ts': ['hls/packager.ts', 'hls/playlist', 'hls/store'],
-  contract: ['mpegts', 'service'],
+  contract: ['mpegts', 'hls', 'service'],
   auth: ['srt', 'errors.ts'],
   diagnosis: ['contract', 'mpegts', 'srt'],
   stream: ['contract', 'diagnosis', 'mpegts', 'hls', 'errors.ts', 'clock.ts'],
@@ -87,6 +87,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 /** Only types may cross these borders: whoever needs more than the shape is in the wrong room. */
 const TYPES_ONLY = [
   ['contract', 'mpegts'],
+  ['contract', 'hls'],
   ['contract', 'service'],
   ['ingest', 'srt'],
 ]

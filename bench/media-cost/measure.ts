@@ -98,7 +98,7 @@ function measure(
   const before = { segments, nowUs, dropped: budget.dropped, spentUs: budget.spentUs }
   const { pushed, cpuUs } = run(seconds)
   const packets = pushed * PACKETS_PER_PAYLOAD
-  const playlist = stream.file('playlist.m3u8')?.bytes.toString() ?? ''
+  const playlist = stream.files.get('playlist.m3u8')?.chunks.join('') ?? ''
   stream.stop('api')
   stream.discard()
   return {

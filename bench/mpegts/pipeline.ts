@@ -76,7 +76,7 @@ function stream(onRead?: () => void): number {
     segments++
     nowUs += durationSec * 1e6
     // A player asks for every version.
-    live.file('playlist.m3u8')
+    live.files.get('playlist.m3u8')
   })
   const publication = live.publish({
     lastHeardUs: 0,

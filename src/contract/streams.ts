@@ -3,9 +3,13 @@
  *
  * @module
  */
+import type { FileStore } from '../hls/store/file-store.ts'
+import type { StreamFile } from '../hls/store/stream-file.ts'
 import type { ServiceLoad } from '../service/load-monitor.ts'
 import type { StreamReport } from './report.ts'
 import type { StreamState } from './state.ts'
+
+export type { StreamFile }
 
 /** The three calls of the API, in the library's own words. All throw `MillraceError`. */
 export interface StreamControl {
@@ -54,16 +58,6 @@ export interface PlaybackSource {
 export interface PlayableStream {
   readonly status: StreamState
   readonly live: boolean
-  /** A file of the stream by its name in the URL; undefined where there is none (yet, or any more). */
-  file(name: string): MediaFile | undefined
-}
-
-export interface MediaFile {
-  readonly kind: 'media-playlist' | 'multivariant-playlist' | 'segment'
-  /** Its bytes in order. Shared by all readers; not to be changed. */
-  readonly chunks: readonly Buffer[]
-  /** Changes whenever the bytes do; a strong ETag without quotes. */
-  readonly version: string
-  /** Segment target duration of the stream in seconds: the unit of every cache lifetime. */
-  readonly targetDurationSec: number
+  /** Playlists and segments by their names in the URL. */
+  readonly files: Pick<FileStore, 'get'>
 }

@@ -1,9 +1,11 @@
 /**
- * The media playlists of a presentation: the main one, further variants, and alternative sound. Each is a transport
- * stream of its own, and all are cut at the same times.
+ * Names of the files of a stream. Its renditions are the main one, further variants and alternative audio: each is a
+ * transport stream with a playlist of its own, and all are cut at the same times.
  *
  * @module
  */
+
+export const MULTIVARIANT_URI = 'master.m3u8'
 
 /** Numbers begin at 2: the first video and the first audio track are in the main rendition. */
 export type RenditionName = 'main' | `video-${number}` | `audio-${number}`
@@ -13,7 +15,7 @@ export function playlistUri(name: RenditionName): string {
   return name === 'main' ? 'playlist.m3u8' : `${name}.m3u8`
 }
 
-/** @returns for example `{epoch}-7.ts`, `{epoch}-v2-7.ts` or `{epoch}-a2-7.ts`: unique in the process */
+/** @returns `{epoch}-7.ts`, `{epoch}-v2-7.ts` or `{epoch}-a2-7.ts`: unique in the process */
 export function segmentUri(epoch: string, name: RenditionName, mediaSequence: number): string {
   const tag = name === 'main' ? '' : `${name.replace(/^(.).*-/, '$1')}-`
   return `${epoch}-${tag}${mediaSequence}.ts`

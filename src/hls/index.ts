@@ -3,12 +3,7 @@
  *
  * @module
  */
-export {
-  LivePlaylist,
-  type LivePlaylistOptions,
-  type RenderedPlaylist,
-} from './playlist/live-playlist.ts'
-export { LivePresentation } from './playlist/live-presentation.ts'
+export { LivePresentation, type LivePresentationOptions } from './playlist/live-presentation.ts'
 export {
   Packager,
   type PackagerOptions,
@@ -23,6 +18,7 @@ export type {
   PlaylistSegment,
   Variant,
 } from './playlist/playlist.ts'
+export { FileStore, type FileStoreOptions, type WaitOptions } from './store/file-store.ts'
 export type { WindowSize } from './store/memory-share.ts'
 export {
   SegmentCache,
@@ -31,3 +27,4 @@ export {
   type ShortageCounters,
 } from './store/segment-cache.ts'
 export type { Segment } from './store/segment.ts'
+export type { StreamFile } from './store/stream-file.ts'

@@ -12,9 +12,9 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { MillraceError } from '../errors.ts'
 import { parseByteRange, sliceChunks } from './byte-range.ts'
 import { sendRefusal } from './error-handler.ts'
-import type { MediaFile, PlayableStream, PlaybackSource } from '../contract/streams.ts'
+import type { PlayableStream, PlaybackSource, StreamFile } from '../contract/streams.ts'
 
-export type { MediaFile, PlayableStream, PlaybackSource }
+export type { PlayableStream, PlaybackSource, StreamFile }
 
 export interface PlaybackOptions {
   /** Asked anew for each request. Ids and names it gets are at most 160 of `A-Z a-z 0-9 . _ ~ -`, the first no dot. */
@@ -34,7 +34,7 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, { sourc
     handler: (request, reply) => {
       const { stream_id: streamId, file: name } = request.params
       const stream = PLAIN_NAME.test(streamId) ? source.findStream(streamId) : undefined
-      const file = PLAIN_NAME.test(name) ? stream?.file(name) : undefined
+      const file = PLAIN_NAME.test(name) ? stream?.files.get(name) : undefined
       if (file === undefined) refuseFile(reply, stream)
       else sendFile(request, reply, file)
     },
@@ -69,7 +69,7 @@ const KINDS = {
 } as const
 
 /** Answers with the file, with a range of it, or with 304 (RFC 9110 section 13.2.2). */
-function sendFile(request: FastifyRequest, reply: FastifyReply, file: MediaFile): void {
+function sendFile(request: FastifyRequest, reply: FastifyReply, file: StreamFile): void {
   const { chunks, kind, version, targetDurationSec } = file
   const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
   const { contentType, lifetime, caching } = KINDS[kind]
@@ -142,7 +142,7 @@ function refuseFile(reply: FastifyReply, stream: PlayableStream | undefined): vo
   // A shared cache may shield us from a crowd that asks before the first segment, but not for long.
   reply.header('cache-control', 'public, max-age=1')
   if (stream === undefined) return refuse(reply, new MillraceError('STREAM_NOT_FOUND'))
-  if (stream.file('playlist.m3u8') !== undefined || stream.status === 'STOPPED') {
+  if (stream.files.get('playlist.m3u8') !== undefined || stream.status === 'STOPPED') {
     return refuse(reply, new MillraceError('FILE_NOT_FOUND'))
   }
   reply.header('retry-after', '1')

@@ -11,6 +11,7 @@ import { LivePresentation } from '../hls/playlist/live-presentation.ts'
 import type { SequenceNumbers } from '../hls/cut/segment-plan.ts'
 import { Packager, type PackagerOutput } from '../hls/packager.ts'
 import type { DateRange } from '../hls/playlist/playlist.ts'
+import type { StreamFiles } from '../hls/store/file-store.ts'
 import type { SegmentCache } from '../hls/store/segment-cache.ts'
 import type { Segment } from '../hls/store/segment.ts'
 import { describeFact } from '../hls/source-warning.ts'
@@ -25,7 +26,6 @@ import {
   type Warning,
 } from '../contract/report.ts'
 import type { StopReason, StreamState } from '../contract/state.ts'
-import { createFile, createPlaylistFile, type StreamFile } from './stream-file.ts'
 import { SteadySound } from '../hls/rendition/steady-audio.ts'
 import { MADE_UNIT_US, workOfPackaging } from './work.ts'
 import { WorkBudget } from './work-budget.ts'
@@ -73,7 +73,7 @@ export interface LiveStreamOptions {
 
 /**
  * Commands: `renewKey`, `publish`, `stop`; `tick` now and then (4 times a second is plenty) lets time pass.
- * Questions: `status`, `live`, `file`, `report`. What happens is told by events.
+ * Questions: `status`, `live`, `files`, `report`. What happens is told by events.
  */
 export class LiveStream extends EventEmitter<StreamEvents> {
   readonly id: string
@@ -127,6 +127,11 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   get live(): boolean {
     return this.#liveSinceMs !== undefined
+  }
+
+  /** Its playlists and segments; empty once it is discarded. */
+  get files(): StreamFiles {
+    return this.#presentation.files
   }
 
   /** The encoder connected now, if any. */
@@ -186,7 +191,6 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       this.#dismiss('stopped')
       this.#take(this.#packager.end())
       this.#presentation.end()
-      this.#presentation.rest()
       this.#liveSinceMs = undefined
       this.#untold.push(() => this.emit('end', { reason }))
     })
@@ -202,27 +206,12 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       this.stop('key-expired')
     }
     this.#command(() => this.#watchSource(nowUs))
+    if (this.forgotten) this.discard()
   }
 
-  /** Releases the memory of its segments. */
+  /** Releases all files. */
   discard(): void {
     this.#presentation.discard()
-  }
-
-  /** A file by its name in the URL; undefined where there is none (yet, or any more). */
-  file(name: string): StreamFile | undefined {
-    if (this.forgotten) return undefined
-    const targetDurationSec = this.#presentation.targetDurationSec
-    if (name === 'master.m3u8') {
-      const playlist = this.#presentation.multivariant()
-      return playlist && createPlaylistFile('multivariant-playlist', playlist, targetDurationSec)
-    }
-    if (name.endsWith('.m3u8')) {
-      const playlist = this.#presentation.media(name)
-      return playlist && createPlaylistFile('media-playlist', playlist, targetDurationSec)
-    }
-    const chunks = this.#presentation.segment(name)
-    return chunks && createFile({ kind: 'segment', chunks, version: name, targetDurationSec })
   }
 
   report(): StreamReport {
@@ -262,7 +251,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     for (const output of outputs) {
       this.#budget.spend(workOfPackaging(output))
       if (output.type === 'segment') this.#addSegment(output.segment)
-      else if (output.type === 'renditions') this.#presentation.offer(output.renditions)
+      else if (output.type === 'renditions') this.#presentation.setRenditions(output.renditions)
       else if (output.type === 'date-range') this.#addDateRange(output.dateRange)
       else this.#warn(output)
     }
@@ -283,7 +272,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       this.#segmentBytes += segment.sizeBytes
       this.#untold.push(() => this.emit('segment', segment))
     }
-    if (this.#state === 'STREAMING' && !this.live && this.#presentation.complete) {
+    if (this.#state === 'STREAMING' && !this.live && this.#presentation.playable) {
       this.#liveSinceMs = clock.wallMs()
       this.#untold.push(() => this.emit('live'))
     }
@@ -302,8 +291,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   }
 
   get #playlistReport(): PlaylistReport {
-    const { listedSegments, shortage } = this.#presentation
-    const { releasedEarly, refused: gaps } = shortage
+    const { listedSegments, files } = this.#presentation
+    const { releasedEarly, refused: gaps } = files.shortage
     return { listedSegments, wantedSegments: this.#options.playlistSegments, releasedEarly, gaps }
   }
 
@@ -358,7 +347,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     this.#state = 'INTERRUPTED'
     this.#waitingSinceUs = this.#options.clock.nowUs()
     this.#liveSinceMs = undefined
-    this.#presentation.rest()
+    this.#presentation.files.rest()
     this.#untold.push(() => this.emit('interrupted', { reason }))
   }
 

@@ -163,7 +163,7 @@ function publish(t: Test, source: Buffer, maxSegmentSec: number) {
   const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments: 3 })
   const rules = new PlaylistRules()
   const segments: Segment[] = []
-  const text = () => presentation.media('playlist.m3u8')!.bytes.toString()
+  const text = () => presentation.files.get('playlist.m3u8')!.chunks.join('')
   const checkPlaylist = () =>
     t.same([...rules.check(text()), ...parseM3u8(text()).complaints], [], 'playlist in order')
   const take = (outputs: readonly PackagerOutput[]) => {
@@ -186,7 +186,7 @@ function publish(t: Test, source: Buffer, maxSegmentSec: number) {
     t.equal(readPat(pat!)[0]!.pmtPid, pmt!.pid, 'then PMT')
     t.ok(first!.unitStart, 'then a PES packet')
   }
-  return { segments, multivariant: presentation.multivariant()!.bytes.toString() }
+  return { segments, multivariant: presentation.files.get('master.m3u8')!.chunks.join('') }
 }
 
 /** mux.js, the demuxer of video.js, reads each segment by itself; the only key frame it knows is IDR. */

@@ -141,7 +141,7 @@ t.test('any sequence of units makes playlists and segments in order', async (t) 
 
       const check = (outputs: readonly PackagerOutput[]) => {
         for (const output of outputs) {
-          if (output.type === 'renditions') presentation.offer(output.renditions)
+          if (output.type === 'renditions') presentation.setRenditions(output.renditions)
           if (output.type !== 'segment') continue
           const { segment } = output
           const checks = renditions.get(segment.rendition) ?? new RenditionChecks()
@@ -153,16 +153,16 @@ t.test('any sequence of units makes playlists and segments in order', async (t) 
         }
       }
       const checkPlaylist = (uri: string, { rules }: RenditionChecks) => {
-        const text = presentation.media(uri)!.bytes.toString()
+        const text = presentation.files.get(uri)!.chunks.join('')
         const broken = [...rules.check(text), ...parseM3u8(text).complaints]
         if (broken.length > 0) throw new Error(`${broken.join('\n')}\n${text}`)
         const listed = text.split('\n')
         for (const [index, line] of listed.entries()) {
           if (!line.startsWith('e-')) continue
           const gap = listed.slice(Math.max(0, index - 4), index).includes('#EXT-X-GAP')
-          if (!gap && presentation.segment(line) === undefined) throw new Error(`${line} is gone`)
+          if (!gap && presentation.files.get(line) === undefined) throw new Error(`${line} is gone`)
         }
-        const multivariant = presentation.multivariant()?.bytes.toString()
+        const multivariant = presentation.files.get('master.m3u8')?.chunks.join('')
         const { complaints } = parseM3u8(multivariant ?? '#EXTM3U\n')
         if (multivariant !== undefined && complaints.length > 0) {
           throw new Error(complaints.join('\n'))

@@ -28,7 +28,7 @@ for (const [how, spreadSec] of Object.entries({ 'one after the other': 0.02, 'at
     for (const stream of crowd.streams) {
       const listed = stream.listed()
       t.equal(listed.length, 3)
-      t.ok(listed.every(({ uri }) => stream.presentation.segment(uri)))
+      t.ok(listed.every(({ uri }) => stream.presentation.files.get(uri)))
     }
     const { bytes, maxBytes, neededBytes, releasedEarly } = cache.stats
     t.ok(bytes <= maxBytes)
@@ -87,7 +87,7 @@ t.test('streams whose encoder is gone cost a live one no gap', async (t) => {
   t.equal(live.segments, 33)
   t.equal(live.gaps, 0)
   t.equal(live.listed().length, 6)
-  t.ok(live.listed().every(({ uri }) => live.presentation.segment(uri)))
+  t.ok(live.listed().every(({ uri }) => live.presentation.files.get(uri)))
   const dropped = crowd.streams.filter(({ presentation }) => cache.shortageOf(presentation).refused)
   t.ok(dropped.length > 0, 'what was given is counted')
   for (const stream of dropped) t.match(stream.listed(), [{ gap: true }])

@@ -13,12 +13,12 @@ import { systemClock } from '../../src/clock.ts'
 import { buildApp } from '../../src/http/app.ts'
 import { HttpGuard, type HttpGuardOptions } from '../../src/http/guard/http-guard.ts'
 import type {
-  MediaFile,
   PlayableStream,
   PlaybackSource,
   StartRequest,
   StopRequest,
   StreamControl,
+  StreamFile,
   StreamRecord,
 } from '../../src/contract/streams.ts'
 import type { StreamState } from '../../src/contract/state.ts'
@@ -40,11 +40,7 @@ export interface Reply {
 export class MemoryStream implements PlayableStream {
   status: StreamState = 'READY'
   live = false
-  readonly files = new Map<string, MediaFile>()
-
-  file(name: string): MediaFile | undefined {
-    return this.files.get(name)
-  }
+  readonly files = new Map<string, StreamFile>()
 }
 
 /** Starts, stops and reports streams as the contract says, without an encoder. */

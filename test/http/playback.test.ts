@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import Fastify from 'fastify'
 import t from 'tap'
 import { playback } from '../../src/http/playback.ts'
-import type { MediaFile } from '../../src/contract/streams.ts'
+import type { StreamFile } from '../../src/contract/streams.ts'
 import { call, json, MemoryService, MemoryStream, speak, startApp } from './memory-service.ts'
 
 const PLAYLIST = Buffer.from('#EXTM3U\n#EXT-X-TARGETDURATION:5\n')
@@ -13,7 +13,7 @@ const CHUNKS = [0, 188, 100_016, 100_204].map((start, index, starts) =>
   SEGMENT.subarray(start, starts[index + 1]),
 )
 
-const FILES: Record<string, MediaFile> = {
+const FILES: Record<string, StreamFile> = {
   'playlist.m3u8': {
     kind: 'media-playlist',
     chunks: [PLAYLIST],
@@ -29,7 +29,7 @@ const FILES: Record<string, MediaFile> = {
   'a1-7.ts': { kind: 'segment', chunks: CHUNKS, version: 'a1-7', targetDurationSec: 5 },
 }
 
-const bytesOf = ({ chunks }: MediaFile) => Buffer.concat(chunks)
+const bytesOf = ({ chunks }: StreamFile) => Buffer.concat(chunks)
 
 /** A service with the stream `demo` that has a playlist and a segment. */
 function playing(): MemoryService {
@@ -118,7 +118,7 @@ t.test('a changed playlist is a new version at once', async (t) => {
   const service = playing()
   const app = await startApp(t, service)
   const bytes = Buffer.from('#EXTM3U\n#EXT-X-ENDLIST\n')
-  const file: MediaFile = {
+  const file: StreamFile = {
     ...{ kind: 'media-playlist', chunks: [bytes], version: 'a1-8', targetDurationSec: 5 },
   }
   service.streams.get('demo')!.files.set('playlist.m3u8', file)
@@ -325,7 +325,12 @@ t.test(
 t.test('a viewer that leaves in the middle of a segment does no harm', async (t) => {
   const service = playing()
   const bytes = Buffer.alloc(32 << 20)
-  const file: MediaFile = { kind: 'segment', chunks: [bytes], version: 'big', targetDurationSec: 5 }
+  const file: StreamFile = {
+    kind: 'segment',
+    chunks: [bytes],
+    version: 'big',
+    targetDurationSec: 5,
+  }
   service.streams.get('demo')!.files.set('big.ts', file)
   const app = await startApp(t, service)
   await new Promise<void>((resolve) => {
@@ -353,7 +358,7 @@ t.test('a source that throws is a logged 500 without a word about it', async (t)
 
 t.test('a file that cannot be described in headers is a logged 500', async (t) => {
   const service = playing()
-  const file: MediaFile = { ...FILES['playlist.m3u8']!, version: 'a\nb' }
+  const file: StreamFile = { ...FILES['playlist.m3u8']!, version: 'a\nb' }
   service.streams.get('demo')!.files.set('playlist.m3u8', file)
   const app = await startApp(t, service)
   const reply = await call(app, 'GET', '/video/demo/playlist.m3u8')

@@ -6,7 +6,7 @@ import { Script } from 'node:vm'
 import t from 'tap'
 import { playerPage } from '../../src/http/player/page.ts'
 import { playerScript } from '../../src/http/player/script.ts'
-import type { MediaFile } from '../../src/contract/streams.ts'
+import type { StreamFile } from '../../src/contract/streams.ts'
 import { openPage } from '../support/browser.ts'
 import { requireTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
@@ -134,7 +134,7 @@ t.test('in a browser the page waits, plays, and says what happened', async (t) =
 })
 
 /** Eight seconds of pictures and sound as ffmpeg cuts them, under a playlist that does not end. */
-async function makeMedia(folder: string): Promise<Map<string, MediaFile>> {
+async function makeMedia(folder: string): Promise<Map<string, StreamFile>> {
   const sources = ['testsrc2=size=320x180:rate=25', 'sine=sample_rate=48000']
   await promisify(execFile)('ffmpeg', [
     ...['-v', 'error', ...sources.flatMap((source) => ['-f', 'lavfi', '-i', source]), '-t', '8'],
@@ -152,7 +152,7 @@ async function makeMedia(folder: string): Promise<Map<string, MediaFile>> {
     ],
     ...['-f', 'hls', '-hls_time', '1', '-hls_list_size', '0', join(folder, 'playlist.m3u8')],
   ])
-  const media = readdirSync(folder).map((name): [string, MediaFile] => {
+  const media = readdirSync(folder).map((name): [string, StreamFile] => {
     const bytes = readFileSync(join(folder, name))
     if (name.endsWith('.ts'))
       return [name, { kind: 'segment', chunks: [bytes], version: name, targetDurationSec: 1 }]
@@ -168,7 +168,7 @@ async function makeMedia(folder: string): Promise<Map<string, MediaFile>> {
     ]
   })
   const master = Buffer.from('#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=2000000\nplaylist.m3u8\n')
-  const file: MediaFile = {
+  const file: StreamFile = {
     kind: 'multivariant-playlist',
     chunks: [master],
     version: 'm',
@@ -178,7 +178,7 @@ async function makeMedia(folder: string): Promise<Map<string, MediaFile>> {
 }
 
 /** The playlist as it was when there was no more than one segment. */
-function firstSegmentOnly(playlist: MediaFile): MediaFile {
+function firstSegmentOnly(playlist: StreamFile): StreamFile {
   const text = playlist.chunks.join('')
   const end = text.indexOf('.ts\n') + '.ts\n'.length
   return { ...playlist, chunks: [Buffer.from(text.slice(0, end))], version: 'first' }

@@ -159,10 +159,10 @@ class Viewer {
   }
 
   #fetchChanged(name: string): string | undefined {
-    const file = this.#stream.file(name)
+    const file = this.#stream.files.get(name)
     if (file === undefined || this.#seen.get(name) === file.version) return undefined
     this.#seen.set(name, file.version)
-    return file.bytes.toString()
+    return file.chunks.join('')
   }
 
   #record(name: string, text: string, atMs: number): void {
@@ -172,7 +172,7 @@ class Viewer {
     for (const listed of parseM3u8(text).manifest.segments ?? []) {
       const { uri, duration: durationSec, discontinuity = false, programDateTime = NaN } = listed
       if (history.segments.some((segment) => segment.uri === uri)) continue
-      const bytes = this.#stream.file(uri)?.bytes ?? Buffer.alloc(0)
+      const bytes = Buffer.concat(this.#stream.files.get(uri)?.chunks ?? [])
       const place = { uri, durationSec, discontinuity, programDateTimeMs: programDateTime }
       history.segments.push({ ...place, bytes })
     }

@@ -125,7 +125,7 @@ t.test('two hours, two lost connections, a clock that drifts', { timeout: 400_00
   stream.on('segment', (segment) => {
     const { bytes, mediaSequence, startTicks, discontinuity } = segment
     const watch = watches.at(-1)!
-    const text = stream.file('playlist.m3u8')!.bytes.toString()
+    const text = stream.files.get('playlist.m3u8')!.chunks.join('')
     watch.complaints.push(...rules.check(text, clock.nowUs() / 1000), ...parseM3u8(text).complaints)
     if (mediaSequence !== nextSequence) watch.complaints.push(`${mediaSequence} after a gap`)
     if (discontinuity) watch.seams++

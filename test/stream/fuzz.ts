@@ -147,23 +147,23 @@ class Judge {
   readPlaylists(): void {
     if (!this.#changed && this.#stream.status !== 'STOPPED') return
     this.#changed = false
-    const master = this.#stream.file('master.m3u8')?.bytes.toString()
+    const master = this.#stream.files.get('master.m3u8')?.chunks.join('')
     if (master !== undefined) this.#complain('master.m3u8', parseM3u8(master).complaints)
     for (const [, uri] of master?.matchAll(/([a-z0-9-]+\.m3u8)/g) ?? []) this.#readPlaylist(uri!)
     for (const uri of ['playlist.m3u8', ...this.#rules.keys()]) this.#readPlaylist(uri)
   }
 
   #readPlaylist(uri: string): void {
-    const file = this.#stream.file(uri)
+    const file = this.#stream.files.get(uri)
     const known = this.#rules.get(uri) ?? { rules: new PlaylistRules(), version: '' }
     if (file === undefined || file.version === known.version) return
     this.#rules.set(uri, known)
     known.version = file.version
-    const text = file.bytes.toString()
+    const text = file.chunks.join('')
     this.#complain(uri, [...known.rules.check(text), ...parseM3u8(text).complaints])
     for (const entry of text.split(/(?<=\.ts)\n/)) {
       const name = /\S+\.ts$/.exec(entry)?.[0]
-      const gone = name !== undefined && this.#stream.file(name) === undefined
+      const gone = name !== undefined && this.#stream.files.get(name) === undefined
       if (gone && !entry.includes('#EXT-X-GAP')) this.#complain(uri, [`${name} is gone`])
     }
   }

@@ -61,7 +61,7 @@ function setUp() {
   return { clock, options, stream, events }
 }
 
-const playlist = (stream: LiveStream) => stream.file('playlist.m3u8')?.bytes.toString()
+const playlist = (stream: LiveStream) => stream.files.get('playlist.m3u8')?.chunks.join('')
 
 t.test(
   'READY -> STREAMING -> live with the first segment -> INTERRUPTED -> STREAMING',
@@ -183,10 +183,11 @@ t.test(
     t.match(playlist(stream), /#EXT-X-ENDLIST\n$/)
     t.strictSame(events, ['publish', 'live', 'end: api'], 'one end, and no interruption')
     clock.advanceSec(59.9)
-    t.ok(stream.file(uris.at(-1)!), 'still there for those who watch')
+    t.ok(stream.files.get(uris.at(-1)!), 'still there for those who watch')
     clock.advanceSec(0.2)
+    stream.tick()
     t.equal(stream.forgotten, true)
-    t.equal(stream.file(uris.at(-1)!), undefined)
+    t.equal(stream.files.get(uris.at(-1)!), undefined)
     t.equal(playlist(stream), undefined)
   },
 )

@@ -47,7 +47,7 @@ const ENCODER: Encoder = {
 
 /** Numbers in the playlist: of its first segment, and of the discontinuities before it. */
 function numbers(stream: LiveStream) {
-  const text = stream.file('playlist.m3u8')!.bytes.toString()
+  const text = stream.files.get('playlist.m3u8')!.chunks.join('')
   const number = (tag: string) => Number(new RegExp(`^#${tag}:(\\d+)$`, 'm').exec(text)?.[1])
   return {
     media: number('EXT-X-MEDIA-SEQUENCE'),

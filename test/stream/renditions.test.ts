@@ -48,7 +48,7 @@ t.test('three variants and two languages, aligned, with every byte of the source
   const { stream, segments } = publish(t, await readFile(source))
   t.same(stream.report().warnings, [])
 
-  const text = stream.file('master.m3u8')!.bytes.toString()
+  const text = stream.files.get('master.m3u8')!.chunks.join('')
   const { manifest, complaints } = parseM3u8(text)
   t.same(complaints, [])
   t.match(
@@ -104,9 +104,9 @@ t.test(
     const clip = await readFile(new URL('../../fixtures/h264-two-audio.mpegts', import.meta.url))
     const { stream } = publish(t, clip, { times: 6, uris: ['playlist.m3u8', 'audio-2.m3u8'] })
     t.match(stream.report().totals, { publishers: 6, segments: 12 })
-    t.match(stream.file('audio-2.m3u8')!.bytes.toString(), /e-a2-5\.ts\n$/)
+    t.match(stream.files.get('audio-2.m3u8')!.chunks.join(''), /e-a2-5\.ts\n$/)
     stream.stop('api')
-    t.match(stream.file('audio-2.m3u8')!.bytes.toString(), /ENDLIST\n$/)
+    t.match(stream.files.get('audio-2.m3u8')!.chunks.join(''), /ENDLIST\n$/)
   },
 )
 
@@ -124,23 +124,23 @@ function publish(t: Test, clip: Buffer, { times = 1, uris = URIS } = {}) {
     const playlist = rendition === 'main' ? 'playlist.m3u8' : `${rendition}.m3u8`
     segments.set(playlist, [...(segments.get(playlist) ?? []), { uri, bytes }])
   })
-  stream.on('live', () => t.ok(stream.file('master.m3u8'), 'live: everything can be played'))
+  stream.on('live', () => t.ok(stream.files.get('master.m3u8'), 'live: everything can be played'))
   const rules = new Map(uris.map((uri) => [uri, new PlaylistRules()]))
   const versions = new Map<Uri, string>()
   const dates = new Map<number, string>()
   const look = () => {
     for (const uri of uris) {
-      const file = stream.file(uri)
+      const file = stream.files.get(uri)
       if (file === undefined || file.version === versions.get(uri)) continue
       versions.set(uri, file.version)
-      const text = file.bytes.toString()
+      const text = file.chunks.join('')
       const { manifest, complaints } = parseM3u8(text)
       const broken = [...rules.get(uri)!.check(text), ...complaints]
       if (broken.length > 0) t.fail(`${uri}: ${broken.join()}`)
       let seams = manifest.discontinuitySequence!
       for (const [index, segment] of manifest.segments!.entries()) {
         if (segment.discontinuity === true) seams++
-        if (stream.file(segment.uri) === undefined) t.fail(`${segment.uri} is listed and gone`)
+        if (stream.files.get(segment.uri) === undefined) t.fail(`${segment.uri} is listed and gone`)
         // Rules 13 and 62: a number means the same time in all of them.
         const number = manifest.mediaSequence! + index
         const date = `${seams} ${segment.programDateTime} ${segment.duration} ${manifest.targetDuration}`

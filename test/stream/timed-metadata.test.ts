@@ -86,7 +86,7 @@ function publish(bytes: Buffer) {
   const encoder = { lastHeardUs: 0, report: () => PUBLISHER_REPORT, close: () => undefined }
   const publication = stream.publish(encoder)
   const look = () => {
-    const text = stream.file('playlist.m3u8')?.bytes.toString()
+    const text = stream.files.get('playlist.m3u8')?.chunks.join('')
     if (text !== undefined && text !== playlists.at(-1)) playlists.push(text)
   }
   for (let from = 0; from < bytes.length; from += 1316) {

@@ -54,7 +54,7 @@ export class CrowdStream {
     this.#epoch = epoch
     const { playlistSegments } = this.plan
     this.presentation = new LivePresentation({ cache, epoch, playlistSegments })
-    this.presentation.offer(this.plan.renditions)
+    this.presentation.setRenditions(this.plan.renditions)
   }
 
   /** When the next segment of each rendition is complete. */
@@ -67,7 +67,7 @@ export class CrowdStream {
   /** Bytes of what can be fetched. */
   get heldBytes(): number {
     for (const uri of this.#sizes.keys()) {
-      if (this.presentation.segment(uri) === undefined) this.#sizes.delete(uri)
+      if (this.presentation.files.get(uri) === undefined) this.#sizes.delete(uri)
     }
     return [...this.#sizes.values()].reduce((sum, size) => sum + size, 0)
   }
@@ -81,7 +81,7 @@ export class CrowdStream {
 
   /** What the playlist of a rendition lists. */
   listed(name: RenditionName = 'main'): ListedSegment[] {
-    const text = this.presentation.media(playlistUri(name))?.bytes.toString() ?? ''
+    const text = this.presentation.files.get(playlistUri(name))?.chunks.join('') ?? ''
     const lines = text.split('\n')
     return lines.flatMap((uri, index) =>
       uri.endsWith('.ts')
@@ -117,7 +117,7 @@ export class CrowdStream {
       this.presentation.append(segment, nowMs)
       this.segments++
       this.#sizes.set(uri, sizeBytes)
-      if (this.presentation.segment(uri) !== undefined) continue
+      if (this.presentation.files.get(uri) !== undefined) continue
       this.gaps++
       onGap(sizeBytes)
     }
@@ -150,7 +150,7 @@ export class StreamCrowd {
       for (const stream of this.#running) {
         if (stream.plan.untilSec >= Math.min(next.nextSec, untilSec)) continue
         this.#running.delete(stream)
-        if (stream.plan.lingers) stream.presentation.rest()
+        if (stream.plan.lingers) stream.presentation.files.rest()
         else stream.presentation.discard()
       }
       if (next.nextSec > untilSec) return

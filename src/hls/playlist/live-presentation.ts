@@ -4,73 +4,53 @@
  *
  * @module
  */
-import { LivePlaylist, type LivePlaylistOptions, type RenderedPlaylist } from './live-playlist.ts'
+import { MULTIVARIANT_URI, type RenditionName } from '../file-names.ts'
+import { FileStore } from '../store/file-store.ts'
+import type { WindowSize } from '../store/memory-share.ts'
+import type { SegmentCache, SegmentOwner } from '../store/segment-cache.ts'
+import type { Segment } from '../store/segment.ts'
+import type { StreamFile } from '../store/stream-file.ts'
+import { LivePlaylist } from './live-playlist.ts'
 import { describePresentation } from './multivariant.ts'
 import { formatMultivariantPlaylist } from './playlist-format.ts'
 import type { DateRange } from './playlist.ts'
-import { playlistUri, type RenditionName } from '../file-names.ts'
-import type { WindowSize } from '../store/memory-share.ts'
-import type { SegmentOwner, ShortageCounters } from '../store/segment-cache.ts'
-import type { Segment } from '../store/segment.ts'
+
+export interface LivePresentationOptions {
+  /** Keeps the bytes of the segments. */
+  readonly cache: SegmentCache
+  /** Name of this start of the stream, part of every version. */
+  readonly epoch: string
+  /** At least so many segments are listed, memory permitting. */
+  readonly playlistSegments: number
+}
 
 /**
- * `offer` the renditions there are, `append` each segment in the order of its rendition, `end` when no more will come,
- * `discard` when nobody may ask any more. `media`, `multivariant` and `segment` answer what players ask for. Times are
- * those of `SegmentCache`.
+ * `setRenditions`, `append` each segment in the order of its rendition, `end` when no more will come, `discard` when nobody
+ * may read any more. Playlists and segments are in `files`. Times are those of `SegmentCache`.
  */
 export class LivePresentation implements SegmentOwner {
-  readonly #options: LivePlaylistOptions
-  /** By URI; the first is the main one. Once there, a rendition stays, with gaps where it has no media. */
-  readonly #playlists = new Map<string, LivePlaylist>()
-  #offered: readonly RenditionName[] = ['main']
-  #complete = false
+  readonly files: FileStore
+  readonly #options: LivePresentationOptions
+  /** The main one first. Once there, a playlist stays, with gaps where its rendition has no media. */
+  readonly #playlists = new Map<RenditionName, LivePlaylist>()
+  #renditions: readonly RenditionName[] = ['main']
+  #playable = false
   #revision = 0
-  /** Undefined where the text must be rendered anew. */
-  #multivariant: RenderedPlaylist | undefined
 
-  constructor(options: Omit<LivePlaylistOptions, 'owner' | 'leader'>) {
-    this.#options = { ...options, owner: this }
-    this.#playlists.set(playlistUri('main'), new LivePlaylist(this.#options))
+  constructor(options: LivePresentationOptions) {
+    this.#options = options
+    this.files = new FileStore({ cache: options.cache, owner: this })
+    this.#playlist('main')
   }
 
-  /** EXT-X-TARGETDURATION of all playlists; 0 before the first segment. */
-  get targetDurationSec(): number {
-    return this.#main.targetDurationSec
-  }
-
-  /** How many segments the main playlist lists that can be fetched. */
+  /** Number of segments that the main playlist lists and that can be fetched. */
   get listedSegments(): number {
-    return this.#main.segments
+    return this.#playlist('main').segments
   }
 
-  /** What memory did not suffice for, over all playlists. */
-  get shortage(): ShortageCounters {
-    return this.#options.cache.shortageOf(this)
-  }
-
-  /** All renditions that were offered at first can be played; it stays so. */
-  get complete(): boolean {
-    return this.#complete
-  }
-
-  /** @param renditions  that the multivariant playlist names from now on, the main one first */
-  offer(renditions: readonly RenditionName[]): void {
-    this.#offered = renditions
-    this.#multivariant = undefined
-  }
-
-  /** A media playlist as it is now, by its URI; undefined before its first segment. */
-  media(uri: string): RenderedPlaylist | undefined {
-    return this.#playlists.get(uri)?.media()
-  }
-
-  /**
-   * The multivariant playlist as it is now. Players read it once, so there is none until it is complete.
-   */
-  multivariant(): RenderedPlaylist | undefined {
-    if (!this.#complete) return undefined
-    this.#multivariant ??= this.#render()
-    return this.#multivariant
+  /** Each rendition that there was at first has a segment; it stays so. */
+  get playable(): boolean {
+    return this.#playable
   }
 
   get windowSize(): WindowSize {
@@ -81,23 +61,24 @@ export class LivePresentation implements SegmentOwner {
     }
   }
 
-  /** Bytes of a segment that is listed or retained. */
-  segment(uri: string): readonly Buffer[] | undefined {
-    return this.#options.cache.get(this, uri)
+  /** @param renditions  that the multivariant playlist names from now on, the main one first */
+  setRenditions(renditions: readonly RenditionName[]): void {
+    this.#renditions = renditions
+    this.#publish()
   }
 
   append(segment: Segment, nowMs: number): void {
     this.#playlist(segment.rendition).append(segment, nowMs)
-    this.#complete ||= this.#offered.every(
-      (name) => this.#playlists.get(playlistUri(name))?.mediaSequence !== undefined,
+    this.#playable ||= this.#renditions.every(
+      (name) => this.#playlists.get(name)?.mediaSequence !== undefined,
     )
-    this.#multivariant = undefined
+    this.#publish()
   }
 
   /**
    * Lists a date range in all playlists, those yet to come included.
    *
-   * @returns false: there is no room for it
+   * @returns false where there is no room for it
    */
   addDateRange(dateRange: DateRange): boolean {
     const listed = [...this.#playlists.values()].map((it) => it.addDateRange(dateRange))
@@ -107,11 +88,12 @@ export class LivePresentation implements SegmentOwner {
   /** EXT-X-ENDLIST in all playlists. */
   end(): void {
     for (const playlist of this.#playlists.values()) playlist.end()
+    this.files.end()
   }
 
   /** Windows shrink together: the oldest number leaves all of them. */
   shrink(nowMs: number): boolean {
-    if (!this.#main.shrink(nowMs)) return false
+    if (!this.#playlist('main').shrink(nowMs)) return false
     for (const playlist of this.#playlists.values()) playlist.roll(nowMs)
     return true
   }
@@ -120,37 +102,47 @@ export class LivePresentation implements SegmentOwner {
     for (const playlist of this.#playlists.values()) playlist.drop(uri)
   }
 
-  /** No segment is expected until the next one: live streams may take the memory of those there are. */
-  rest(): void {
-    this.#options.cache.rest(this)
-  }
-
-  /** Releases all segments. */
+  /** Releases all files. */
   discard(): void {
     for (const playlist of this.#playlists.values()) playlist.discard()
+    this.files.discard()
   }
 
-  get #main(): LivePlaylist {
-    return this.#playlist('main')
-  }
-
-  #playlist(name: RenditionName): LivePlaylist {
-    const uri = playlistUri(name)
-    const known = this.#playlists.get(uri)
+  #playlist(rendition: RenditionName): LivePlaylist {
+    const known = this.#playlists.get(rendition)
     if (known !== undefined) return known
-    const playlist = new LivePlaylist({ ...this.#options, leader: this.#main })
-    for (const dateRange of this.#main.dateRanges) playlist.addDateRange(dateRange)
-    this.#playlists.set(uri, playlist)
+    const { epoch, playlistSegments } = this.#options
+    const main = this.#playlists.get('main')
+    const playlist = new LivePlaylist({
+      files: this.files,
+      rendition,
+      epoch,
+      playlistSegments,
+      ...(main !== undefined && { main }),
+    })
+    for (const dateRange of main?.dateRanges ?? []) playlist.addDateRange(dateRange)
+    this.#playlists.set(rendition, playlist)
     return playlist
   }
 
-  #render(): RenderedPlaylist {
-    const offers = this.#offered.flatMap((name) => {
-      const summary = this.#playlists.get(playlistUri(name))?.summary
+  /** Makes a new version of the multivariant playlist. Players read it once, so there is none until all can be played. */
+  #publish(): void {
+    if (this.#playable) this.files.replace(MULTIVARIANT_URI, () => this.#render())
+  }
+
+  #render(): StreamFile {
+    const known = this.#renditions.flatMap((name) => {
+      const summary = this.#playlists.get(name)?.summary
       return summary === undefined ? [] : [{ name, summary }]
     })
-    const text = formatMultivariantPlaylist(describePresentation(offers))
-    this.#revision++
-    return { bytes: Buffer.from(text), version: `${this.#options.epoch}-${this.#revision}` }
+    const text = formatMultivariantPlaylist(describePresentation(known))
+    const version = `${this.#options.epoch}-${++this.#revision}`
+    const { targetDurationSec } = this.#playlist('main')
+    return {
+      kind: 'multivariant-playlist',
+      chunks: [Buffer.from(text)],
+      version,
+      targetDurationSec,
+    }
   }
 }

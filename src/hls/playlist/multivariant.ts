@@ -6,7 +6,7 @@
 import type { Track } from '../../mpegts/track.ts'
 import { listDescriptors } from '../../mpegts/psi/descriptors.ts'
 import { languageName, languageTag } from './language.ts'
-import type { RenditionSummary } from './live-playlist.ts'
+import type { RenditionSummary } from './rendition-meter.ts'
 import type { AudioRendition, MultivariantPlaylist, Variant } from './playlist.ts'
 import { isAudioRendition, playlistUri, type RenditionName } from '../file-names.ts'
 

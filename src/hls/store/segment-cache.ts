@@ -14,6 +14,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { LISTED_SHARE, shareMemory, type MemoryShares, type WindowSize } from './memory-share.ts'
+import type { StreamFile } from './stream-file.ts'
 
 /** A playlist, or several in step, whose segments are in the cache. */
 export interface SegmentOwner {
@@ -45,7 +46,7 @@ export interface SegmentCacheStats extends ShortageCounters {
 
 interface Entry {
   readonly owner: SegmentOwner
-  readonly chunks: readonly Buffer[]
+  readonly file: StreamFile
   readonly sizeBytes: number
 }
 
@@ -113,11 +114,11 @@ export class SegmentCache {
   put(
     owner: SegmentOwner,
     uri: string,
-    { chunks, nowMs }: { chunks: readonly Buffer[]; nowMs: number },
+    { file, nowMs }: { file: StreamFile; nowMs: number },
   ): boolean {
     if (this.#entries.has(uri))
       throw new Error(`${uri} is in the cache already: expected a URI of its own`)
-    const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
+    const sizeBytes = file.chunks.reduce((sum, { length }) => sum + length, 0)
     const holding = this.#holding(owner)
     holding.shortest = false
     holding.idle = false
@@ -128,16 +129,16 @@ export class SegmentCache {
       this.#count(holding, 'refused')
       return false
     }
-    this.#entries.set(uri, { owner, chunks, sizeBytes })
+    this.#entries.set(uri, { owner, file, sizeBytes })
     holding.listed.add(uri)
     holding.bytes += sizeBytes
     this.#addListed(holding, sizeBytes)
     return true
   }
 
-  get(owner: SegmentOwner, uri: string): readonly Buffer[] | undefined {
+  get(owner: SegmentOwner, uri: string): StreamFile | undefined {
     const entry = this.#entries.get(uri)
-    return entry?.owner === owner ? entry.chunks : undefined
+    return entry?.owner === owner ? entry.file : undefined
   }
 
   /** The owner's playlist does not list the segment any more. It stays until then, unless memory is short. */

@@ -62,7 +62,7 @@ export function createSegment(content: Omit<Segment, 'sizeBytes' | 'bytes'>): Se
 }
 
 /** @returns a copy, or the only chunk itself */
-export function joinChunks(chunks: readonly Buffer[]): Buffer {
+function joinChunks(chunks: readonly Buffer[]): Buffer {
   const [first = Buffer.alloc(0)] = chunks
   return chunks.length <= 1 ? first : Buffer.concat(chunks)
 }

@@ -19,7 +19,7 @@ export function uncachedMemory(
 ): ArrayBufferLike[] {
   const [, streamId, name] = FILE.exec(url) ?? []
   const stream = streamId === undefined ? undefined : source.findStream(streamId)
-  const file = name === undefined || bodies.length === 0 ? undefined : stream?.file(name)
+  const file = name === undefined || bodies.length === 0 ? undefined : stream?.files.get(name)
   const cached = new Set(file?.chunks.map(({ buffer }) => buffer))
   return bodies.map(({ buffer }) => buffer).filter((memory) => !cached.has(memory))
 }

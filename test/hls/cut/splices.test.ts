@@ -89,7 +89,7 @@ function simulate(steps: readonly Step[], playlistSegments: number): Result {
       segments.push(output.segment)
       presentation.append(output.segment, 0)
     }
-    const text = presentation.media('playlist.m3u8')?.bytes.toString()
+    const text = presentation.files.get('playlist.m3u8')?.chunks.join('')
     if (text !== undefined && text !== playlists.at(-1)) playlists.push(text)
   }
   for (const step of steps) {
@@ -519,7 +519,7 @@ t.test('a rendition that comes later lists what the main one lists', async (t) =
   presentation.addDateRange({ id: 'a', startMs: WALL_MS })
   presentation.append({ ...segments[0]!, rendition: 'audio-2', uri: 'e-a2-0.ts' }, 0)
   presentation.addDateRange({ id: 'b', startMs: WALL_MS })
-  const text = presentation.media('audio-2.m3u8')?.bytes.toString() ?? ''
+  const text = presentation.files.get('audio-2.m3u8')?.chunks.join('') ?? ''
   t.match(parseM3u8(text).manifest.dateRanges, [{ id: 'a' }, { id: 'b' }])
 })
 

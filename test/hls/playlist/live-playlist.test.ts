@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { LivePlaylist } from '../../../src/hls/playlist/live-playlist.ts'
-import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
+import { FileStore } from '../../../src/hls/store/file-store.ts'
+import { SegmentCache, type SegmentOwner } from '../../../src/hls/store/segment-cache.ts'
 import { createSegment, type Segment } from '../../../src/hls/store/segment.ts'
 import { parseM3u8 } from '../../support/m3u8.ts'
 import { PlaylistRules } from '../../support/playlist-rules.ts'
@@ -39,18 +40,26 @@ function segment(
 function watched(t: Test, options: { playlistSegments?: number; maxBytes?: number } = {}) {
   const { playlistSegments = 4, maxBytes = 1e9 } = options
   const cache = new SegmentCache({ maxBytes })
-  const playlist = new LivePlaylist({ cache, epoch: 'e', playlistSegments })
+  const owner: SegmentOwner = {
+    get windowSize() {
+      return playlist.windowSize
+    },
+    shrink: (nowMs) => playlist.shrink(nowMs),
+    drop: (uri) => playlist.drop(uri),
+  }
+  const files = new FileStore({ cache, owner })
+  const playlist = new LivePlaylist({ files, rendition: 'main', epoch: 'e', playlistSegments })
   const rules = new PlaylistRules()
+  const media = () => files.get('playlist.m3u8')
+  const readText = () => media()!.chunks.join('')
   const manifest = () => {
-    const text = playlist.media()!.bytes.toString()
+    const text = readText()
     const { manifest, complaints } = parseM3u8(text)
     t.same([...rules.check(text), ...complaints], [])
     return manifest
   }
   return {
-    cache,
-    playlist,
-    manifest,
+    ...{ cache, files, playlist, media, readText, manifest },
     append: (value: Segment, nowMs = value.mediaSequence * 2000) => {
       playlist.append(value, nowMs)
       return manifest()
@@ -62,18 +71,18 @@ const uris = ({ segments = [] }: ReturnType<ReturnType<typeof watched>['manifest
   segments.map(({ uri }) => uri)
 
 t.test('there is no playlist before the first segment', async (t) => {
-  const { playlist } = watched(t)
-  t.equal(playlist.media(), undefined)
+  const { files, playlist, media } = watched(t)
+  t.equal(media(), undefined)
   t.equal(playlist.summary, undefined)
-  t.equal(playlist.segment('e-0.ts'), undefined)
+  t.equal(files.get('e-0.ts'), undefined)
 })
 
 t.test('renders what RFC 8216 asks for, and no more', async (t) => {
-  const { playlist, append } = watched(t)
+  const { playlist, append, readText } = watched(t)
   append(segment(0, { durationSec: 2.002 }))
   append(segment(1, { ...SEAM, programDateTimeMs: WALL_MS + 60_000 }))
   t.equal(
-    playlist.media()!.bytes.toString(),
+    readText(),
     [
       '#EXTM3U',
       '#EXT-X-VERSION:3',
@@ -127,62 +136,60 @@ t.test('INDEPENDENT-SEGMENTS goes for good with the first segment that is not', 
 })
 
 t.test('ends with ENDLIST, and the rest stays', async (t) => {
-  const { append, playlist, manifest } = watched(t)
+  const { append, playlist, files, manifest } = watched(t)
   for (let msn = 0; msn < 6; msn++) append(segment(msn))
   playlist.end()
   const ended = manifest()
   t.equal(ended.endList, true)
   t.same(uris(ended), ['e-2.ts', 'e-3.ts', 'e-4.ts', 'e-5.ts'])
-  for (const uri of uris(ended)) t.ok(playlist.segment(uri))
+  for (const uri of uris(ended)) t.ok(files.get(uri))
   playlist.discard()
-  t.equal(playlist.media(), undefined)
-  t.equal(playlist.segment('e-5.ts'), undefined)
+  files.discard()
+  t.equal(files.get('playlist.m3u8'), undefined)
+  t.equal(files.get('e-5.ts'), undefined)
 })
 
 t.test('is rendered once a change, and names each change', async (t) => {
-  const { append, playlist } = watched(t)
+  const { append, playlist, media } = watched(t)
   append(segment(0))
-  const media = playlist.media()!
-  t.equal(playlist.media(), media)
-  const versions = new Set([media.version])
+  const first = media()!
+  t.equal(media(), first)
+  const versions = new Set([first.version])
   for (let msn = 1; msn < 6; msn++) {
     append(segment(msn))
-    versions.add(playlist.media()!.version)
+    versions.add(media()!.version)
   }
   playlist.end()
-  versions.add(playlist.media()!.version)
+  versions.add(media()!.version)
   t.equal(versions.size, 7)
   t.match([...versions][0], /^[\w-]+$/, 'fit for an ETag')
 })
 
 t.test('a removed segment stays for its duration and its longest playlist', async (t) => {
   // RFC 8216 6.2.2. The playlist lasts 8 s at most, and 7 s when the second segment has left it.
-  const { append, playlist } = watched(t, { playlistSegments: 4 })
+  const { append, files, readText } = watched(t, { playlistSegments: 4 })
   for (let msn = 0; msn < 4; msn++) append(segment(msn), msn * 2000)
   append(segment(4, { durationSec: 1 }), 8000)
   append(segment(5, { durationSec: 1, programDateTimeMs: WALL_MS + 9000 }), 9000)
-  t.notOk(playlist.media()!.bytes.includes('e-1.ts'))
+  t.notMatch(readText(), 'e-1.ts')
   const after = (msn: number) => segment(msn, { programDateTimeMs: WALL_MS + msn * 2000 - 2000 })
   append(after(6), 17_999)
-  t.ok(playlist.segment('e-0.ts'), 'left at 8 s, owed for 2 + 8 s')
+  t.ok(files.get('e-0.ts'), 'left at 8 s, owed for 2 + 8 s')
   append(after(7), 18_999)
-  t.notOk(playlist.segment('e-0.ts'))
-  t.ok(playlist.segment('e-1.ts'), 'left at 9 s, owed for 2 + 8 s')
+  t.notOk(files.get('e-0.ts'))
+  t.ok(files.get('e-1.ts'), 'left at 9 s, owed for 2 + 8 s')
   append(after(8), 19_000)
-  t.notOk(playlist.segment('e-1.ts'))
+  t.notOk(files.get('e-1.ts'))
 })
 
 t.test('a segment for which the cache has no room is a gap (RFC 8216bis 4.4.4.7)', async (t) => {
-  const { append, playlist, cache } = watched(t, { maxBytes: 1_000_000 })
+  const { append, files, readText, cache } = watched(t, { maxBytes: 1_000_000 })
   append(segment(0))
   append(segment(1, { chunks: [Buffer.alloc(188 * 5000)] }))
   append(segment(2))
-  t.match(
-    playlist.media()!.bytes.toString(),
-    /#EXT-X-GAP\n#EXT-X-PROG.*\n#EXTINF.*\ne-1.ts\n#EXT-X-PROG/,
-  )
-  t.equal(playlist.segment('e-1.ts'), undefined)
-  t.ok(playlist.segment('e-2.ts'))
+  t.match(readText(), /#EXT-X-GAP\n#EXT-X-PROG.*\n#EXTINF.*\ne-1.ts\n#EXT-X-PROG/)
+  t.equal(files.get('e-1.ts'), undefined)
+  t.ok(files.get('e-2.ts'))
   t.equal(cache.stats.refused, 1)
 })
 

@@ -47,7 +47,7 @@ function setUp(t: Test, { maxBytes = 1e9, playlistSegments = 4 } = {}) {
   const cache = new SegmentCache({ maxBytes })
   const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments })
   const multivariant = () => {
-    const text = presentation.multivariant()!.bytes.toString()
+    const text = presentation.files.get('master.m3u8')!.chunks.join('')
     t.same(parseM3u8(text).complaints, [])
     return text
   }
@@ -59,7 +59,7 @@ function setUp(t: Test, { maxBytes = 1e9, playlistSegments = 4 } = {}) {
 function present(t: Test, tracks: Partial<Record<RenditionName, readonly Track[]>>) {
   const { presentation, multivariant, append } = setUp(t)
   const names = Object.keys(tracks) as RenditionName[]
-  presentation.offer(names)
+  presentation.setRenditions(names)
   for (const rendition of names) append(segment(0, { rendition, tracks: tracks[rendition]! }))
   return multivariant()
 }
@@ -68,7 +68,8 @@ const linesOf = (text: string, tag: string) => text.split('\n').filter((line) =>
 
 t.test('one rendition: CODECS, RESOLUTION, FRAME-RATE, BANDWIDTH by measure', async (t) => {
   const { presentation, append, multivariant } = setUp(t)
-  t.equal(presentation.multivariant(), undefined, 'none before the first segment')
+  const { files } = presentation
+  t.equal(files.get('master.m3u8'), undefined, 'none before the first segment')
   append(segment(0, { chunks: [Buffer.alloc(188 * 1000)], durationSec: 2 }))
   append(segment(1, { chunks: [Buffer.alloc(188 * 3000)], durationSec: 2 }))
   append(segment(2, { chunks: [Buffer.alloc(188 * 1500)], durationSec: 0.5 }))
@@ -83,8 +84,8 @@ t.test('one rendition: CODECS, RESOLUTION, FRAME-RATE, BANDWIDTH by measure', as
       '',
     ].join('\n'),
   )
-  t.equal(presentation.multivariant(), presentation.multivariant(), 'rendered once a change')
-  t.equal(presentation.targetDurationSec, 2)
+  t.equal(files.get('master.m3u8'), files.get('master.m3u8'), 'rendered once a change')
+  t.equal(files.get('master.m3u8')!.targetDurationSec, 2)
 })
 
 t.test('the frame rate is counted where the bitstream does not tell it', async (t) => {
@@ -193,26 +194,26 @@ t.test(
   'there is no multivariant playlist until all can be played, since players read it once',
   async (t) => {
     const { presentation, append, multivariant } = setUp(t)
-    presentation.offer(['main', 'video-2', 'audio-2'])
+    presentation.setRenditions(['main', 'video-2', 'audio-2'])
     append(segment(0))
     append(segment(0, { rendition: 'video-2' }))
-    t.notOk(presentation.complete)
-    t.equal(presentation.multivariant(), undefined)
+    t.notOk(presentation.playable)
+    t.equal(presentation.files.get('master.m3u8'), undefined)
     append(segment(0, { rendition: 'audio-2', chunks: [], tracks: [] }))
-    t.ok(presentation.complete)
+    t.ok(presentation.playable)
     t.notMatch(multivariant(), 'audio-2', 'one that had no media yet is not offered')
     append(segment(1, { rendition: 'audio-2', tracks: [FRENCH] }))
     t.match(multivariant(), 'audio-2')
-    presentation.offer(['main', 'audio-2', 'audio-3'])
+    presentation.setRenditions(['main', 'audio-2', 'audio-3'])
     t.notMatch(multivariant(), 'video-2', 'what is offered no more')
-    t.ok(presentation.media('video-2.m3u8'), 'but whoever has it goes on')
+    t.ok(presentation.files.get('video-2.m3u8'), 'but whoever has it goes on')
     t.notMatch(multivariant(), 'audio-3', 'later ones are offered as they come')
   },
 )
 
 t.test('INDEPENDENT-SEGMENTS holds for all playlists, or is not there', async (t) => {
   const { presentation, append, multivariant } = setUp(t)
-  presentation.offer(['main', 'video-2'])
+  presentation.setRenditions(['main', 'video-2'])
   append(segment(0))
   append(segment(0, { rendition: 'video-2', independent: false }))
   t.notMatch(multivariant(), 'INDEPENDENT')
@@ -231,7 +232,7 @@ t.test(
       ['audio-2.m3u8', new PlaylistRules()],
     ])
     const listed = (uri: string) => {
-      const text = presentation.media(uri)?.bytes.toString()
+      const text = presentation.files.get(uri)?.chunks.join('')
       if (text === undefined) return undefined
       const { manifest, complaints } = parseM3u8(text)
       t.same([...rules.get(uri)!.check(text), ...complaints], [], uri)
@@ -239,7 +240,7 @@ t.test(
       return manifest.segments!.map((segment, index) => {
         if (segment.discontinuity === true) seams++
         const isGap = new RegExp(`#EXT-X-GAP\\n.*\\n.*\\n${segment.uri}\\n`).test(text)
-        t.equal(presentation.segment(segment.uri) === undefined, isGap, segment.uri)
+        t.equal(presentation.files.get(segment.uri) === undefined, isGap, segment.uri)
         return [manifest.mediaSequence! + index, segment.duration, segment.programDateTime, seams]
       })
     }
@@ -270,9 +271,9 @@ t.test(
     const window = listed('playlist.m3u8')!.length
     t.ok(window >= 3 && window < 8, `${window} segments of 8`)
     presentation.end()
-    t.match(presentation.media('audio-2.m3u8')!.bytes.toString(), /ENDLIST\n$/)
+    t.match(presentation.files.get('audio-2.m3u8')!.chunks.join(''), /ENDLIST\n$/)
     presentation.discard()
     t.equal(cache.stats.segments, 0)
-    t.equal(presentation.media('audio-2.m3u8'), undefined)
+    t.equal(presentation.files.get('audio-2.m3u8'), undefined)
   },
 )

@@ -89,7 +89,7 @@ function checkStream(stream: CrowdStream) {
   const numbers = plan.renditions.map((name) => {
     const listed = stream.listed(name)
     for (const { uri, gap } of listed) {
-      if (gap === (presentation.segment(uri) !== undefined)) throw new Error(`${uri} is gone`)
+      if (gap === (presentation.files.get(uri) !== undefined)) throw new Error(`${uri} is gone`)
     }
     return listed.map(({ uri }) => /(\d+)\.ts$/.exec(uri)?.[1]).join()
   })

@@ -1,9 +1,14 @@
 import t from 'tap'
-import { LivePlaylist } from '../../../src/hls/playlist/live-playlist.ts'
+import { LivePresentation } from '../../../src/hls/playlist/live-presentation.ts'
 import { createSegment } from '../../../src/hls/store/segment.ts'
 import { SegmentCache, type SegmentOwner } from '../../../src/hls/store/segment-cache.ts'
+import type { StreamFile } from '../../../src/hls/store/stream-file.ts'
 
 const bytes = (length: number) => Buffer.alloc(length)
+
+function file(sizeBytes: number): StreamFile {
+  return { kind: 'segment', chunks: [bytes(sizeBytes)], version: '', targetDurationSec: 2 }
+}
 
 let owners = 0
 
@@ -23,7 +28,7 @@ class Owner implements SegmentOwner {
 
   put(sizeBytes: number, nowMs = 0): string | undefined {
     const uri = `${this.#name}-${this.#next++}.ts`
-    if (!this.#cache.put(this, uri, { chunks: [bytes(sizeBytes)], nowMs })) return undefined
+    if (!this.#cache.put(this, uri, { file: file(sizeBytes), nowMs })) return undefined
     this.listed.push(uri)
     return uri
   }
@@ -47,9 +52,9 @@ class Owner implements SegmentOwner {
 t.test('gives a segment to its owner alone', async (t) => {
   const cache = new SegmentCache({ maxBytes: 1000 })
   const [owner, other] = [new Owner(cache), new Owner(cache)]
-  const held = bytes(100)
-  t.ok(cache.put(owner, 'a-0.ts', { chunks: [held], nowMs: 0 }))
-  t.equal(cache.get(owner, 'a-0.ts')?.[0], held, 'the bytes themselves, no copy')
+  const held = file(100)
+  t.ok(cache.put(owner, 'a-0.ts', { file: held, nowMs: 0 }))
+  t.equal(cache.get(owner, 'a-0.ts'), held, 'the bytes themselves, no copy')
   t.equal(cache.get(other, 'a-0.ts'), undefined)
   cache.retain(other, 'a-0.ts', 0)
   cache.discard(other)
@@ -187,8 +192,8 @@ t.test('a window within its share does not shrink for a larger stream', async (t
 t.test('a URI that is taken is a mistake of whoever named the epoch', async (t) => {
   const cache = new SegmentCache({ maxBytes: 1000 })
   const owner = new Owner(cache)
-  cache.put(owner, 'a-0.ts', { chunks: [bytes(1)], nowMs: 0 })
-  t.throws(() => cache.put(owner, 'a-0.ts', { chunks: [bytes(1)], nowMs: 0 }), /a-0.ts/)
+  cache.put(owner, 'a-0.ts', { file: file(1), nowMs: 0 })
+  t.throws(() => cache.put(owner, 'a-0.ts', { file: file(1), nowMs: 0 }), /a-0.ts/)
 })
 
 t.test('a discarded owner leaves nothing behind', async (t) => {
@@ -207,13 +212,13 @@ t.test(
     const segmentBytes = 10_000
     // Ten streams need 10 x (3 listed + 4 retained) segments; six listed each would need 10 x (6 + 7).
     const cache = new SegmentCache({ maxBytes: 10 * 9 * segmentBytes })
-    const playlists = Array.from(
+    const streams = Array.from(
       { length: 10 },
-      (_, n) => new LivePlaylist({ cache, epoch: `s${n}`, playlistSegments: 6 }),
+      (_, n) => new LivePresentation({ cache, epoch: `s${n}`, playlistSegments: 6 }),
     )
     for (let msn = 0; msn < 60; msn++) {
-      for (const [n, playlist] of playlists.entries()) {
-        playlist.append(
+      for (const [n, stream] of streams.entries()) {
+        stream.append(
           createSegment({
             epoch: `s${n}`,
             mediaSequence: msn,
@@ -234,15 +239,16 @@ t.test(
           msn * 2000,
         )
       }
-      for (const playlist of playlists) {
-        const listed = playlist.media()!.bytes.toString().match(/^s.*$/gm)!
-        t.ok(listed.every((uri) => playlist.segment(uri) !== undefined))
+      for (const { files } of streams) {
+        const text = files.get('playlist.m3u8')!.chunks.join('')
+        const listed = text.match(/^s.*$/gm)!
+        t.ok(listed.every((uri) => files.get(uri) !== undefined))
         if (msn >= 3) t.ok(listed.length >= 3)
       }
       t.ok(cache.stats.bytes <= cache.stats.maxBytes)
     }
     t.equal(cache.stats.refused, 0)
-    for (const playlist of playlists) playlist.discard()
+    for (const stream of streams) stream.discard()
     t.equal(cache.stats.segments, 0)
   },
 )
