@@ -19,12 +19,8 @@ export type {
   Variant,
 } from './playlist/playlist.ts'
 export { FileStore, type FileStoreOptions, type WaitOptions } from './store/file-store.ts'
+export type { SegmentOwner, ShortageCounters } from './store/holding.ts'
 export type { WindowSize } from './store/memory-share.ts'
-export {
-  SegmentCache,
-  type SegmentCacheStats,
-  type SegmentOwner,
-  type ShortageCounters,
-} from './store/segment-cache.ts'
+export { SegmentCache, type SegmentCacheStats } from './store/segment-cache.ts'
 export type { Segment } from './store/segment.ts'
 export type { StreamFile } from './store/stream-file.ts'

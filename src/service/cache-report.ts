@@ -4,7 +4,8 @@
  * @module
  */
 import { LISTED_SHARE } from '../hls/store/memory-share.ts'
-import type { SegmentCache, ShortageCounters } from '../hls/store/segment-cache.ts'
+import type { ShortageCounters } from '../hls/store/holding.ts'
+import type { SegmentCache } from '../hls/store/segment-cache.ts'
 
 const MIB = 1024 * 1024
 const LINE_INTERVAL_US = 60_000_000

@@ -17,8 +17,8 @@ export class BitrateMeter {
   #totalSec = 0
 
   /**
-   * The largest rate so far of any run of segments that lasts between half and one and a half target durations; of all
-   * there was where no run did.
+   * Largest rate so far of a run of segments that lasts between half and one and a half target durations; the average
+   * where no run did.
    */
   get peakBps(): number {
     return this.#peakBps === 0 ? this.averageBps : this.#peakBps

@@ -1,12 +1,12 @@
 /**
- * Languages as transport streams write them (ISO 639-2), as playlists do (RFC 5646), and as people say them.
+ * Languages: codes of transport streams (ISO 639-2), tags of playlists (RFC 5646), names for viewers.
  *
  * @module
  */
 
 const NAMES = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' })
 
-/** Codes for what is no language: undetermined, several, not coded, no words at all. */
+/** Codes that name no language: undetermined, multiple, uncoded, no linguistic content. */
 const NO_LANGUAGE: ReadonlySet<string> = new Set(['und', 'mul', 'mis', 'zxx'])
 
 /**

@@ -6,8 +6,9 @@
  */
 import { MULTIVARIANT_URI, type RenditionName } from '../file-names.ts'
 import { FileStore } from '../store/file-store.ts'
+import type { SegmentOwner } from '../store/holding.ts'
 import type { WindowSize } from '../store/memory-share.ts'
-import type { SegmentCache, SegmentOwner } from '../store/segment-cache.ts'
+import type { SegmentCache } from '../store/segment-cache.ts'
 import type { Segment } from '../store/segment.ts'
 import type { StreamFile } from '../store/stream-file.ts'
 import { LivePlaylist } from './live-playlist.ts'

@@ -12,13 +12,13 @@ import type {
   Variant,
 } from './playlist.ts'
 
-/** The least that knows a decimal EXTINF (RFC 8216bis 8); nothing else here asks for more. */
+/** Lowest version with a decimal EXTINF (RFC 8216bis 8), which is all that these playlists need. */
 const MEDIA_PLAYLIST_VERSION = 3
 
 /** A tick of 90 kHz is 0.00001 s. */
 const DURATION_DECIMALS = 5
 
-/** The first field's first channel: the one that is in use where any is. */
+/** First channel of the first field: in use wherever a channel is. */
 const CAPTIONS_TAG =
   '#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID="cc",NAME="CC1",AUTOSELECT=YES,INSTREAM-ID="CC1"'
 

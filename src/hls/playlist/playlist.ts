@@ -7,9 +7,9 @@
 export interface MediaPlaylist {
   /** EXT-X-TARGETDURATION */
   readonly targetDurationSec: number
-  /** EXT-X-MEDIA-SEQUENCE, of the first segment listed. */
+  /** EXT-X-MEDIA-SEQUENCE: number of the first segment listed. */
   readonly mediaSequence: number
-  /** EXT-X-DISCONTINUITY-SEQUENCE: how many EXT-X-DISCONTINUITY have left the playlist. */
+  /** EXT-X-DISCONTINUITY-SEQUENCE: number of EXT-X-DISCONTINUITY tags that have left the playlist. */
   readonly discontinuitySequence: number
   /** EXT-X-INDEPENDENT-SEGMENTS */
   readonly independentSegments: boolean
@@ -19,17 +19,17 @@ export interface MediaPlaylist {
   readonly segments: readonly PlaylistSegment[]
 }
 
-/** EXT-X-DATERANGE. Attributes are added while it is listed; none changes. */
+/** EXT-X-DATERANGE. Attributes may be added while it is listed; none changes. */
 export interface DateRange {
   /** ID, unique in the playlist. */
   readonly id: string
   /** START-DATE, milliseconds since 1970. */
   readonly startMs: number
-  /** DURATION; undefined as long as it is not known. */
+  /** DURATION; undefined until it is known. */
   readonly durationSec?: number
   /** PLANNED-DURATION */
   readonly plannedDurationSec?: number
-  /** SCTE35-OUT, SCTE35-IN, SCTE35-CMD: whole splice information sections. */
+  // SCTE35-OUT, SCTE35-IN, SCTE35-CMD: whole splice information sections.
   readonly scte35Out?: Buffer
   readonly scte35In?: Buffer
   readonly scte35Cmd?: Buffer
@@ -50,7 +50,7 @@ export interface PlaylistSegment {
 export interface MultivariantPlaylist {
   /** EXT-X-INDEPENDENT-SEGMENTS, for all playlists that it names. */
   readonly independentSegments: boolean
-  /** CLOSED-CAPTIONS: the pictures hold some, in CEA-608 or CEA-708. */
+  /** CLOSED-CAPTIONS: the video carries CEA-608 or CEA-708 captions. */
   readonly closedCaptions: boolean
   readonly audios: readonly AudioRendition[]
   readonly variants: readonly Variant[]
@@ -70,19 +70,19 @@ export interface AudioRendition {
   readonly channels?: number
   /** CHARACTERISTICS */
   readonly characteristics?: string
-  /** Of its media playlist; none: it is in the variants. */
+  /** URI of its media playlist; undefined where its audio is in the variants. */
   readonly uri?: string
 }
 
 /** EXT-X-STREAM-INF */
 export interface Variant {
-  /** Of its media playlist. */
+  /** URI of its media playlist. */
   readonly uri: string
-  /** BANDWIDTH: peak, bits a second. */
+  /** BANDWIDTH: peak in bits per second. */
   readonly peakBps: number
-  /** AVERAGE-BANDWIDTH, bits a second. */
+  /** AVERAGE-BANDWIDTH in bits per second. */
   readonly averageBps: number
-  /** CODECS, RFC 6381; empty where no bitstream has told yet. */
+  /** CODECS (RFC 6381); empty as long as no bitstream has told. */
   readonly codecs: readonly string[]
   /** RESOLUTION */
   readonly resolution?: { readonly width: number; readonly height: number }

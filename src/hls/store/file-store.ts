@@ -6,7 +6,8 @@
  *
  * @module
  */
-import type { SegmentCache, SegmentOwner, ShortageCounters } from './segment-cache.ts'
+import type { SegmentOwner, ShortageCounters } from './holding.ts'
+import type { SegmentCache } from './segment-cache.ts'
 import type { StreamFile } from './stream-file.ts'
 
 export interface FileStoreOptions {

@@ -1,11 +1,10 @@
 /**
- * How much of the memory for segments each stream may take: max-min fairness, so that a large stream takes nothing that
- * a small one needs.
+ * Shares of the memory for segments: max-min fairness, so that a large stream takes nothing that a small one needs.
  *
  * @module
  */
 
-/** Bytes of all segments that a stream lists, at its bitrate of now. */
+/** Bytes of all segments that a stream lists, at its present bitrate. */
 export interface WindowSize {
   /** With the shortest window that RFC 8216 6.2.2 permits. */
   readonly minBytes: number
@@ -13,17 +12,18 @@ export interface WindowSize {
   readonly wantedBytes: number
 }
 
-/** How much each stream may list. */
+/** Bytes that each stream may list. */
 export interface MemoryShares {
-  /** Beyond it a window shrinks: the rest of the memory is for what is retained. */
+  /** A larger window shrinks: the rest of the memory is for retained segments. */
   readonly windowBytes: number
-  /** Beyond it there are gaps, however short the window. */
+  /** A stream that would list more gets gaps, however short its window. */
   readonly maxBytes: number
 }
 
 /**
- * A segment is retained for its own duration and that of the playlist. So of a window of three segments, the least there
- * may be, three are listed and four retained, and this part of the memory is enough; a longer window needs less.
+ * Part of the memory for listed segments; the rest is for retained ones. A segment is retained for its own duration and
+ * that of the playlist: of a window of three segments, the shortest there may be, three are listed and four retained. A
+ * longer window needs less.
  */
 export const LISTED_SHARE = 0.4
 
@@ -39,8 +39,8 @@ export function shareMemory(sizes: readonly WindowSize[], maxBytes: number): Mem
 }
 
 /**
- * The most that each may have so that all together stay within the capacity. Who needs less than that leaves the rest
- * to those who need more.
+ * Largest share of each with which all together stay within the capacity: a need below the share leaves the rest to the
+ * larger ones.
  *
  * @param needs  none negative, in any order
  * @returns infinite where all needs fit

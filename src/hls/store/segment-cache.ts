@@ -13,33 +13,22 @@
  * @module
  */
 import { LRUCache } from 'lru-cache'
+import {
+  Holding,
+  NO_SHORTAGE,
+  NO_WINDOW,
+  type Counters,
+  type SegmentOwner,
+  type ShortageCounters,
+} from './holding.ts'
 import { LISTED_SHARE, shareMemory, type MemoryShares, type WindowSize } from './memory-share.ts'
 import type { StreamFile } from './stream-file.ts'
-
-/** A playlist, or several in step, whose segments are in the cache. */
-export interface SegmentOwner {
-  readonly windowSize: WindowSize
-  /** Takes the oldest segment out of the window and retains it; false where the window cannot be shorter. */
-  shrink(nowMs: number): boolean
-  /** Lists a segment as a gap: it is no longer in the cache. */
-  drop(uri: string): void
-}
-
-/** Segments that memory did not suffice for. Counters only go up. */
-export interface ShortageCounters {
-  /** Left their playlist early, because the window had to shrink. */
-  readonly unlistedEarly: number
-  /** Released before the time that RFC 8216 6.2.2 asks for. */
-  readonly releasedEarly: number
-  /** Not stored, or dropped while the stream had no encoder: the playlist lists a gap. */
-  readonly refused: number
-}
 
 export interface SegmentCacheStats extends ShortageCounters {
   readonly maxBytes: number
   readonly bytes: number
   readonly listedBytes: number
-  /** What all streams would take with their whole windows. */
+  /** Memory that would suffice for the whole windows of all streams. */
   readonly neededBytes: number
   readonly segments: number
 }
@@ -50,28 +39,6 @@ interface Entry {
   readonly sizeBytes: number
 }
 
-/** What one owner has in the cache. */
-interface Holding {
-  readonly owner: SegmentOwner
-  readonly listed: Set<string>
-  /** Until when, by URI, in the order in which they left the window. */
-  readonly retained: Map<string, number>
-  readonly shortage: Counters
-  bytes: number
-  listedBytes: number
-  windowSize: WindowSize
-  /** The window cannot shrink until it grows. */
-  shortest: boolean
-  /** No segment is expected: all that it holds may go. */
-  idle: boolean
-}
-
-type Counters = { -readonly [Name in keyof ShortageCounters]: number }
-
-const NOTHING: WindowSize = { minBytes: 0, wantedBytes: 0 }
-
-const NO_SHORTAGE: ShortageCounters = { unlistedEarly: 0, releasedEarly: 0, refused: 0 }
-
 /** Times are milliseconds of one clock that never goes back. */
 export class SegmentCache {
   readonly #entries: LRUCache<string, Entry>
@@ -79,7 +46,7 @@ export class SegmentCache {
   readonly #shortage: Counters = { ...NO_SHORTAGE }
   #listedBytes = 0
   #wantedBytes = 0
-  /** Nothing that is retained expires before. */
+  /** No retained segment expires before this time. */
   #nextExpiryMs = Infinity
 
   constructor({ maxBytes }: { readonly maxBytes: number }) {
@@ -100,13 +67,13 @@ export class SegmentCache {
     }
   }
 
-  /** What an owner had to do without since its first segment. */
+  /** Counted since the owner's first segment. */
   shortageOf(owner: SegmentOwner): ShortageCounters {
     return { ...(this.#holdings.get(owner)?.shortage ?? NO_SHORTAGE) }
   }
 
   /**
-   * A segment that its owner's playlist lists from now on.
+   * Adds a segment that its owner's playlist lists from now on.
    *
    * @param uri  unique in the process: it names the epoch of its stream
    * @returns false where there is no room for it
@@ -141,7 +108,7 @@ export class SegmentCache {
     return entry?.owner === owner ? entry.file : undefined
   }
 
-  /** The owner's playlist does not list the segment any more. It stays until then, unless memory is short. */
+  /** The owner's playlist lists the segment no longer. It is retained until then, unless memory is short. */
   retain(owner: SegmentOwner, uri: string, untilMs: number): void {
     const holding = this.#holdings.get(owner)
     if (holding?.listed.delete(uri) !== true) return
@@ -155,7 +122,7 @@ export class SegmentCache {
     const holding = this.#holdings.get(owner)
     if (holding === undefined) return
     holding.idle = true
-    this.#resize(holding, NOTHING)
+    this.#resize(holding, NO_WINDOW)
   }
 
   /** Drops all segments of an owner, listed or retained. */
@@ -164,24 +131,14 @@ export class SegmentCache {
     if (holding === undefined) return
     for (const uri of [...holding.listed, ...holding.retained.keys()]) this.#entries.delete(uri)
     this.#addListed(holding, -holding.listedBytes)
-    this.#resize(holding, NOTHING)
+    this.#resize(holding, NO_WINDOW)
     this.#holdings.delete(owner)
   }
 
   #holding(owner: SegmentOwner): Holding {
     const known = this.#holdings.get(owner)
     if (known !== undefined) return known
-    const holding: Holding = {
-      owner,
-      listed: new Set(),
-      retained: new Map(),
-      shortage: { ...NO_SHORTAGE },
-      bytes: 0,
-      listedBytes: 0,
-      windowSize: NOTHING,
-      shortest: false,
-      idle: false,
-    }
+    const holding = new Holding(owner)
     this.#holdings.set(owner, holding)
     return holding
   }
@@ -250,9 +207,8 @@ export class SegmentCache {
       if (holding.bytes === 0 || (giver?.idle === true && !holding.idle)) continue
       const isFirstIdle = holding.idle && giver?.idle !== true
       if (!isFirstIdle && giver !== undefined && holding.bytes <= giver.bytes) continue
-      const retains = holding.bytes > holding.listedBytes
       const canShrink = !holding.shortest && holding.windowSize.wantedBytes > windowBytes
-      if (holding.idle || retains || canShrink) giver = holding
+      if (holding.idle || holding.retains || canShrink) giver = holding
     }
     return giver
   }
@@ -280,7 +236,7 @@ export class SegmentCache {
     this.#count(holding, 'refused')
   }
 
-  /** Looks at all streams only where something may have expired: under pressure little does. */
+  /** Visits all streams only where something may have expired: under pressure little does. */
   #releaseAllExpired(nowMs: number): void {
     if (nowMs < this.#nextExpiryMs) return
     this.#nextExpiryMs = Infinity

@@ -7,11 +7,11 @@ import type { Track } from '../../mpegts/track.ts'
 import type { RenditionName } from '../file-names.ts'
 
 export interface Segment {
-  /** Random name of this start of the stream: no cache ever serves an older stream's bytes. */
+  /** Random name of this start of the stream: no HTTP cache ever serves an older stream's bytes. */
   readonly epoch: string
-  /** 0 for the first of an epoch, then one more for each. */
+  /** One more than that of the segment before in the rendition. */
   readonly mediaSequence: number
-  /** Whose playlist lists it. */
+  /** Rendition whose playlist lists it. */
   readonly rendition: RenditionName
   /** Unique in the process. */
   readonly uri: string
@@ -22,7 +22,7 @@ export interface Segment {
   readonly chunks: readonly Buffer[]
   /** Sum of the chunks' lengths. */
   readonly sizeBytes: number
-  /** The chunks in one buffer: a copy at each access, unless it is a single chunk. */
+  /** The chunks in one buffer: a copy at each access, unless there is a single chunk. */
   readonly bytes: Buffer
   /** From the media's own timestamps, never from a clock. */
   readonly durationSec: number
@@ -34,7 +34,7 @@ export interface Segment {
   readonly endTicks: number
   /** EXT-X-TARGETDURATION: the same for every segment of an epoch; `durationSec` rounds to at most this. */
   readonly targetDurationSec: number
-  /** When its first sample was captured, as far as the server can tell: milliseconds since 1970. */
+  /** Capture time of its first sample, as far as the server can tell: milliseconds since 1970. */
   readonly programDateTimeMs: number
   /** Timestamps, tracks or formats do not continue those of the segment before. */
   readonly discontinuity: boolean
@@ -43,9 +43,9 @@ export interface Segment {
    * 3), its own included.
    */
   readonly discontinuitySequence: number
-  /** Every picture in it can be decoded from its own bytes. */
+  /** Every frame in it can be decoded from its own bytes. */
   readonly independent: boolean
-  /** What it carries, video first, with the parameters known at its end. */
+  /** Tracks that it carries, video first, with the parameters known at its end. */
   readonly tracks: readonly Track[]
   readonly videoFrames: number
 }

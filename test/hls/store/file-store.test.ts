@@ -3,7 +3,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { FileStore } from '../../../src/hls/store/file-store.ts'
-import { SegmentCache, type SegmentOwner } from '../../../src/hls/store/segment-cache.ts'
+import type { SegmentOwner } from '../../../src/hls/store/holding.ts'
+import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import type { StreamFile } from '../../../src/hls/store/stream-file.ts'
 
 const OWNER: SegmentOwner = {

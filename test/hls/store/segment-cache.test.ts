@@ -1,7 +1,8 @@
 import t from 'tap'
 import { LivePresentation } from '../../../src/hls/playlist/live-presentation.ts'
 import { createSegment } from '../../../src/hls/store/segment.ts'
-import { SegmentCache, type SegmentOwner } from '../../../src/hls/store/segment-cache.ts'
+import type { SegmentOwner } from '../../../src/hls/store/holding.ts'
+import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import type { StreamFile } from '../../../src/hls/store/stream-file.ts'
 
 const bytes = (length: number) => Buffer.alloc(length)
