@@ -26,24 +26,14 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'srt/crypto': ['srt/wire', 'binary', 'token-bucket.ts'],
   'srt/receive': ['srt', 'srt/wire', 'srt/crypto', 'binary', 'token-bucket.ts'],
   'srt/send': ['srt', 'srt/wire', 'srt/crypto', 'binary'],
-  'srt/handshake': [
-    ...[
-      'srt',
-      'srt/wire',
-      'srt/crypto',
-      'srt/connection',
-      'binary',
-      'errors.ts',
-      'token-bucket.ts',
-    ],
-  ],
+  'srt/handshake': ['srt', 'srt/wire', 'srt/crypto', 'binary', 'errors.ts', 'token-bucket.ts'],
   'srt/connection': [
     ...['srt', 'srt/wire', 'srt/crypto', 'srt/handshake', 'srt/receive', 'srt/send'],
     ...['errors.ts', 'token-bucket.ts'],
   ],
   'srt/io': [
     ...['srt', 'srt/wire', 'srt/crypto', 'srt/handshake', 'srt/connection'],
-    ...['binary', 'errors.ts', 'clock.ts', 'interval-limiter.ts'],
+    ...['binary', 'errors.ts', 'clock.ts'],
   ],
   'srt/index.ts': ['srt', 'srt/wire', 'srt/io'],
   codec: ['binary'],

@@ -13,7 +13,7 @@ export function asEncoder(connection: SrtConnection, program: ProgramChoice | un
   return {
     ...(program !== undefined && { program }),
     get lastHeardUs() {
-      return connection.lastHeardUs
+      return connection.lastReceivedUs
     },
     report: () => reportConnection(connection),
     close: () => connection.close(),

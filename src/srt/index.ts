@@ -5,15 +5,13 @@
  */
 export { Caller, connect, type ConnectOptions } from './io/caller.ts'
 export { createListener, Listener, type ListenerOptions } from './io/listener.ts'
+export type { ListenerStats, SenderStats, SrtStats } from './stats.ts'
 export type {
   AcceptDecision,
   CloseReason,
   ConnectionRequest,
-  ListenerStats,
   PayloadSink,
-  SenderStats,
   SrtConnection,
-  SrtStats,
 } from './types.ts'
 export type { KeyBytes } from './wire/key-material.ts'
 export {

@@ -1,5 +1,5 @@
 /**
- * How much arrives in a second, over the last whole one.
+ * Packets and bytes per second, averaged over the last window of one second or more.
  *
  * @module
  */
@@ -8,14 +8,14 @@ import type { ReceivingRate } from './wire/ack.ts'
 const WINDOW_US = 1_000_000
 
 export class RateMeter implements ReceivingRate {
-  #sinceUs: number
+  #windowStartUs: number
   #packets = 0
   #bytes = 0
   #packetsPerSec = 0
   #bytesPerSec = 0
 
   constructor(nowUs: number) {
-    this.#sinceUs = nowUs
+    this.#windowStartUs = nowUs
   }
 
   get packetsPerSec(): number {
@@ -26,14 +26,14 @@ export class RateMeter implements ReceivingRate {
     return this.#bytesPerSec
   }
 
-  /** @param totals  counters since the beginning */
+  /** @param totals  counts since the meter was created */
   tick(totals: { packets: number; bytes: number }, nowUs: number): void {
-    const elapsedUs = nowUs - this.#sinceUs
+    const elapsedUs = nowUs - this.#windowStartUs
     if (elapsedUs < WINDOW_US) return
     this.#packetsPerSec = ((totals.packets - this.#packets) * 1e6) / elapsedUs
     this.#bytesPerSec = ((totals.bytes - this.#bytes) * 1e6) / elapsedUs
     this.#packets = totals.packets
     this.#bytes = totals.bytes
-    this.#sinceUs = nowUs
+    this.#windowStartUs = nowUs
   }
 }

@@ -1,5 +1,6 @@
 /**
- * The way out to one peer: stamps headers with our clock and the peer's socket id, and remembers when it last spoke.
+ * Output to one peer: writes headers with this side's timestamp and the peer's socket id, and keeps the time of the latest
+ * datagram.
  *
  * @module
  */
@@ -7,21 +8,21 @@ import { ControlType, HEADER_BYTES, writeControlHeader } from './wire/packet.ts'
 
 export interface TransmitterOptions {
   readonly peerSocketId: number
-  /** Where our timestamps stand at `startUs`: 0, but for callers that are told otherwise. */
+  /** Timestamp of a packet sent at `startUs`. */
   readonly startTimestampUs: number
   readonly startUs: number
   readonly nowUs: number
-  /** Takes the datagram away; it is not written to again, but for the header of a retransmission. */
+  /** Transmits a datagram; nothing is written to it later, except to the header of a retransmission. */
   readonly send: (datagram: Buffer) => void
 }
 
-/** libsrt pads control packets without contents to a word (srtcore/packet.cpp); the draft has none. */
+/** Padding of control packets without contents: libsrt's (srtcore/packet.cpp), not in the draft. */
 const PADDING_BYTES = 4
 
 export class Transmitter {
   readonly peerSocketId: number
   readonly #send: (datagram: Buffer) => void
-  /** Our clock's reading at timestamp 0. */
+  /** Time at timestamp 0. */
   readonly #originUs: number
   #lastSentUs: number
 
@@ -36,12 +37,12 @@ export class Transmitter {
     return this.#lastSentUs
   }
 
-  /** The timestamp that a packet of this moment bears; grows without end, the header keeps its low 32 bits. */
+  /** Timestamp of a packet sent now; never wraps, the header keeps its low 32 bits. */
   timestampUs(nowUs: number): number {
     return nowUs - this.#originUs
   }
 
-  /** @returns a control packet whose contents the caller has yet to write behind the header */
+  /** @returns a control packet with its header; its contents are not initialized */
   createControl(type: ControlType, information: number, bytes: number, nowUs: number): Buffer {
     const datagram = Buffer.allocUnsafe(HEADER_BYTES + bytes)
     writeControlHeader(datagram, {
@@ -53,7 +54,7 @@ export class Transmitter {
     return datagram
   }
 
-  /** Sends an extension while data flows: a control packet of its own (draft 3.2). */
+  /** Sends an extension as a control packet of its own, after the handshake (draft 3.2). */
   sendExtension(subtype: number, contents: Buffer, nowUs: number): void {
     const datagram = Buffer.allocUnsafe(HEADER_BYTES + contents.length)
     writeControlHeader(datagram, {
@@ -67,7 +68,7 @@ export class Transmitter {
     this.send(datagram, nowUs)
   }
 
-  /** Sends a control packet, padded where it has no contents. */
+  /** Sends a control packet; one without contents is padded. */
   sendControl(type: ControlType, information: number, contents: Buffer | undefined, nowUs: number) {
     const datagram = this.createControl(type, information, contents?.length ?? PADDING_BYTES, nowUs)
     if (contents === undefined) datagram.fill(0, HEADER_BYTES)

@@ -9,9 +9,11 @@ import { Call } from '../../src/srt/connection/call.ts'
 import { Decryption } from '../../src/srt/crypto/decryption.ts'
 import { Encryption } from '../../src/srt/crypto/encryption.ts'
 import { Endpoint } from '../../src/srt/connection/endpoint.ts'
-import type { Acceptance, Attempt } from '../../src/srt/handshake/handshake-responder.ts'
+import type { Attempt } from '../../src/srt/handshake/attempt.ts'
+import type { Acceptance } from '../../src/srt/handshake/handshake-responder.ts'
 import type { KeyEncryptionKey } from '../../src/srt/crypto/key-encryption.ts'
-import type { ListenerStats, PayloadSink } from '../../src/srt/types.ts'
+import type { ListenerStats } from '../../src/srt/stats.ts'
+import type { PayloadSink } from '../../src/srt/types.ts'
 import { createRandom, type Random } from '../support/random.ts'
 
 export interface FuzzOutcome {

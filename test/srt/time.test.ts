@@ -1,23 +1,23 @@
 import t from 'tap'
 import { Pacer } from '../../src/srt/send/pacer.ts'
 import { RateMeter } from '../../src/srt/rate-meter.ts'
-import { RttEstimator } from '../../src/srt/rtt.ts'
-import { DeliveryClock } from '../../src/srt/receive/tsbpd.ts'
+import { RttEstimator } from '../../src/srt/rtt-estimator.ts'
+import { DeliveryClock } from '../../src/srt/receive/delivery-clock.ts'
 
 t.test('RTT begins at 100 ms, and the first sample stands for itself (4.10; libsrt)', async (t) => {
   const rtt = new RttEstimator()
-  t.strictSame([rtt.rttUs, rtt.varianceUs, rtt.answerUs], [100_000, 50_000, 300_000])
-  rtt.sample(1000)
+  t.strictSame([rtt.rttUs, rtt.varianceUs, rtt.responseTimeoutUs], [100_000, 50_000, 300_000])
+  rtt.push(1000)
   t.strictSame([rtt.rttUs, rtt.varianceUs], [1000, 500])
-  rtt.sample(1800)
+  rtt.push(1800)
   // The variance is moved before the mean: 500 + (800 - 500) / 4, then 1000 + 800 / 8.
-  t.strictSame([rtt.rttUs, rtt.varianceUs, rtt.answerUs], [1100, 575, 3400])
+  t.strictSame([rtt.rttUs, rtt.varianceUs, rtt.responseTimeoutUs], [1100, 575, 3400])
 })
 
 t.test('what the peer measured is taken over, and smoothed from there', async (t) => {
   const rtt = new RttEstimator()
   rtt.adopt(8000, 4000)
-  rtt.sample(16_000)
+  rtt.push(16_000)
   t.strictSame([rtt.rttUs, rtt.varianceUs], [9000, 5000])
 })
 
@@ -95,14 +95,14 @@ t.test('a clock that was set backwards holds from the next 10 s on', async (t) =
 
 t.test('a pacer lets 10 ms worth of data go ahead, headers counted (5.1)', async (t) => {
   const pacer = new Pacer(8_000_000)
-  pacer.sent(4972, 0)
+  pacer.countSent(4972, 0)
   t.ok(pacer.maySend(0), '5 ms are spent')
-  pacer.sent(4972, 0)
+  pacer.countSent(4972, 0)
   t.notOk(pacer.maySend(0), '10 ms are')
   t.ok(pacer.maySend(1))
-  pacer.sent(972, 60_000)
+  pacer.countSent(972, 60_000)
   t.ok(pacer.maySend(60_000), 'silence saves nothing up')
-  pacer.sent(8972, 60_000)
+  pacer.countSent(8972, 60_000)
   t.notOk(pacer.maySend(60_000))
 })
 

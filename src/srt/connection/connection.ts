@@ -1,20 +1,21 @@
 /**
- * One established connection (draft-sharabayko-srt 4): datagrams of one peer in; payloads, answers and the end out.
+ * One established connection (draft-sharabayko-srt 4): dispatches the peer's packets to receiver and sender, keeps the
+ * peer alive, and ends once.
  *
  * Calling order: `open` once; then `handleDatagram`, `send` and `tick` as they come, until `closed`. `tick` is due every
- * 10 ms while `busy`, and every 250 ms otherwise. What reaches the network leaves through `ConnectionOptions.send`.
+ * 10 ms while `busy`, and every 250 ms otherwise. Datagrams for the peer leave through `ConnectionOptions.send`.
  *
  * @module
  */
-import type { Decryption } from '../crypto/decryption.ts'
-import { Receiver } from '../receive/receiver.ts'
-import { RttEstimator } from '../rtt.ts'
-import { Sender, type SenderOptions } from '../send/sender.ts'
-import { KEEPALIVE_US } from '../timers.ts'
 import { TokenBucket } from '../../token-bucket.ts'
+import type { Decryption } from '../crypto/decryption.ts'
+import type { DeliveryClockOptions } from '../receive/delivery-clock.ts'
+import { Receiver } from '../receive/receiver.ts'
+import { RttEstimator } from '../rtt-estimator.ts'
+import { Sender, type SenderOptions } from '../send/sender.ts'
+import type { SenderStats, SrtStats } from '../stats.ts'
 import { Transmitter } from '../transmitter.ts'
-import type { TsbpdOptions } from '../receive/tsbpd.ts'
-import type { CloseReason, PayloadSink, SenderStats, SrtConnection, SrtStats } from '../types.ts'
+import type { CloseReason, PayloadSink, SrtConnection } from '../types.ts'
 import { decodeAck } from '../wire/ack.ts'
 import { decodeDropRequest } from '../wire/drop-request.ts'
 import { ExtensionType, formatSrtVersion } from '../wire/extension.ts'
@@ -28,17 +29,20 @@ import {
   typeSpecificInformation,
 } from '../wire/packet.ts'
 
-/** A lost SHUTDOWN leaves the peer talking to nobody until it gives up. */
+/** Silence of this side after which it sends a keepalive (3.2.3). */
+const KEEPALIVE_US = 1_000_000
+
+/** Copies of SHUTDOWN: a peer that gets none keeps sending until its idle timeout. */
 const SHUTDOWN_COPIES = 3
 
-/** From this version on, libsrt sends a packet again at most once per round trip, however often it is asked. */
-const RESENDS_ONCE_PER_RTT = 0x010500
+/** First version of libsrt that retransmits a packet at most once per round trip, however often NAKs report it. */
+const RETRANSMITS_ONCE_PER_RTT = 0x010500
 
 /**
- * Control packets that are looked at, a second. At 1 Gbit/s a receiver of libsrt's sends 1500 light ACKs, 100 full ones and
- * 50 NAKs; a sender, 100 ACKACKs.
+ * Rate limit of control packets. At 1 Gbit/s a libsrt receiver sends 1500 light ACKs, 100 full ACKs and 50 NAKs per second,
+ * and a sender 100 ACKACKs.
  */
-const CONTROL_PACKETS_PER_SEC = 2000
+const MAX_CONTROL_PACKETS_PER_SEC = 2000
 
 export interface ConnectionOptions {
   readonly peerSocketId: number
@@ -46,31 +50,31 @@ export interface ConnectionOptions {
   readonly remotePort: number
   /** `major << 16 | minor << 8 | patch` */
   readonly peerSrtVersion: number
-  /** Of both directions (libsrt answers a handshake with the caller's own). */
+  /** Initial sequence number of both directions: libsrt's responses repeat the caller's. */
   readonly initialSequenceNumber: number
-  readonly delivery: TsbpdOptions
-  /** How far a packet may be ahead of a missing one. */
+  readonly delivery: DeliveryClockOptions
+  /** Longest distance of a packet from the first missing one. */
   readonly windowPackets: number
-  /** The peer marks what it sends again (HSREQ flag REXMITFLG). */
+  /** The peer sets the R flag of packets that it retransmits (HSREQ flag REXMITFLG). */
   readonly marksRetransmissions: boolean
-  /** A peer that says nothing for this long is gone. */
+  /** A peer silent for this long is gone. */
   readonly idleTimeoutUs: number
-  /** Our timestamps read `startTimestampUs` at `startUs`. */
+  /** Packets sent at `startUs` bear the timestamp `startTimestampUs`. */
   readonly startUs: number
   readonly startTimestampUs: number
   readonly nowUs: number
-  /** Where the peer encrypts what it sends. */
+  /** Present where the peer encrypts its payloads. */
   readonly decryption?: Decryption
-  /** Where this side sends data as well. */
+  /** Present where this side sends payloads. */
   readonly sending?: Omit<SenderOptions, 'initialSequenceNumber' | 'rtt' | 'transmitter' | 'nowUs'>
   readonly sink: PayloadSink
-  /** Takes a datagram for the peer away. */
+  /** Transmits a datagram to the peer. */
   readonly send: (datagram: Buffer) => void
-  /** The peer sent a control packet that cannot be read. */
+  /** Counts a control packet that cannot be parsed. */
   readonly onMalformed: () => void
-  /** The peer sends too many control packets; this one was dropped. */
+  /** Counts a control packet dropped over the rate limit. */
   readonly onExcess: () => void
-  /** Something threw that must not: the sink, or this code. The connection is closed then. */
+  /** Reports an exception of the sink or of this code; the connection is closed. */
   readonly onFailure: (error: unknown) => void
 }
 
@@ -85,9 +89,9 @@ export class Connection implements SrtConnection {
   readonly #sender: Sender | undefined
   readonly #rtt = new RttEstimator()
   readonly #controlBudget: TokenBucket
-  /** Time of the latest input. */
+  /** Time of the latest input, for the packets that `close` sends. */
   #nowUs: number
-  #lastHeardUs: number
+  #lastReceivedUs: number
   #closed = false
 
   constructor(options: ConnectionOptions) {
@@ -98,41 +102,41 @@ export class Connection implements SrtConnection {
     this.peerVersion = formatSrtVersion(options.peerSrtVersion)
     this.latencyMs = options.delivery.latencyUs / 1000
     this.#nowUs = nowUs
-    this.#lastHeardUs = nowUs
-    this.#controlBudget = new TokenBucket(CONTROL_PACKETS_PER_SEC, nowUs)
+    this.#lastReceivedUs = nowUs
+    this.#controlBudget = new TokenBucket(MAX_CONTROL_PACKETS_PER_SEC, nowUs)
     this.#transmitter = new Transmitter(options)
-    const both = { initialSequenceNumber, rtt: this.#rtt, transmitter: this.#transmitter, nowUs }
+    const shared = { initialSequenceNumber, rtt: this.#rtt, transmitter: this.#transmitter, nowUs }
     this.#receiver = new Receiver({
-      ...both,
+      ...shared,
       delivery: options.delivery,
       windowPackets: options.windowPackets,
-      eagerNak: options.peerSrtVersion >= RESENDS_ONCE_PER_RTT,
+      eagerNak: options.peerSrtVersion >= RETRANSMITS_ONCE_PER_RTT,
       marksRetransmissions: options.marksRetransmissions,
       ...(options.decryption && { decryption: options.decryption }),
       sink,
     })
-    if (options.sending) this.#sender = new Sender({ ...both, ...options.sending })
+    if (options.sending) this.#sender = new Sender({ ...shared, ...options.sending })
   }
 
-  get lastHeardUs(): number {
-    return this.#lastHeardUs
+  get lastReceivedUs(): number {
+    return this.#lastReceivedUs
   }
 
   get closed(): boolean {
     return this.#closed
   }
 
-  /** Data is under way in either direction. */
+  /** Whether a tick is due every 10 ms: packets are missing, unacknowledged or waiting in either direction. */
   get busy(): boolean {
     return !this.#closed && (this.#receiver.busy || this.#sender?.busy === true)
   }
 
-  /** The peer has what was sent, or would not want it any more; nothing is lost by closing. */
+  /** Whether closing loses nothing: the peer has played what was sent, or it is too late for that. */
   isDone(nowUs: number): boolean {
     return this.#sender === undefined || this.#sender.isDone(nowUs)
   }
 
-  /** Tells the sink. */
+  /** Opens the sink. */
   open(): void {
     try {
       this.#options.sink.open(this)
@@ -141,11 +145,11 @@ export class Connection implements SrtConnection {
     }
   }
 
-  /** @param datagram  of this peer, with a whole header; payloads handed to the sink are views into it */
+  /** @param datagram  from this peer, with a complete header; payloads pushed to the sink are views into it */
   handleDatagram(datagram: Buffer, nowUs: number): void {
     if (this.#closed) return
     this.#nowUs = nowUs
-    this.#lastHeardUs = nowUs
+    this.#lastReceivedUs = nowUs
     try {
       if (!isControl(datagram)) this.#receiver.handleData(datagram, nowUs)
       else if (this.#controlBudget.take(nowUs)) this.#handleControl(datagram, nowUs)
@@ -186,7 +190,7 @@ export class Connection implements SrtConnection {
         this.#end('shutdown')
         break
       default:
-      // KEEPALIVE has said all by coming; the rest is not for live data.
+      // KEEPALIVE needs no more than `#lastReceivedUs`; the other types are not used in live mode.
     }
   }
 
@@ -195,7 +199,7 @@ export class Connection implements SrtConnection {
     const { decryption, sending } = this.#options
     switch (controlSubtype(datagram)) {
       case ExtensionType.KMREQ:
-        // A refusal would be taken for the end of encryption; the peer repeats what is not answered.
+        // No response on failure: libsrt takes a refusal for the end of encryption, but repeats a request without response.
         if (decryption?.refresh(contents, this.#receiver.end, nowUs) === true) {
           this.#transmitter.sendExtension(ExtensionType.KMRSP, contents, nowUs)
         } else this.#options.onMalformed()
@@ -208,11 +212,7 @@ export class Connection implements SrtConnection {
     }
   }
 
-  /**
-   * Takes a payload for the peer.
-   *
-   * @returns false where it could not be taken: the send buffer is full, or the connection is closed
-   */
+  /** @returns false where the payload was not accepted: the send buffer is full, or the connection is closed */
   send(payload: Buffer, nowUs: number): boolean {
     if (this.#closed || this.#sender === undefined) return false
     this.#nowUs = nowUs
@@ -230,7 +230,7 @@ export class Connection implements SrtConnection {
   }
 
   #tick(nowUs: number): void {
-    if (nowUs - this.#lastHeardUs >= this.#options.idleTimeoutUs) {
+    if (nowUs - this.#lastReceivedUs >= this.#options.idleTimeoutUs) {
       this.#end('timeout')
       return
     }
@@ -246,10 +246,10 @@ export class Connection implements SrtConnection {
     this.#end('closed')
   }
 
-  /** The peer's last words still count; ours end it at once. */
+  /** Where the peer ended it, the packets that it sent before are still delivered. */
   #end(reason: CloseReason): void {
     if (reason !== 'closed') this.#receiver.flush()
-    // Closed before, or by the sink just now.
+    // Closed earlier, or by the sink during `flush`.
     if (this.#closed) return
     this.#closed = true
     this.#receiver.stop()
@@ -278,7 +278,7 @@ export class Connection implements SrtConnection {
     }
   }
 
-  /** What was sent; undefined on a side that only receives. */
+  /** @returns undefined on a side that only receives */
   senderStats(): SenderStats | undefined {
     return this.#sender?.stats()
   }

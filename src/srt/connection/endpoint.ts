@@ -1,22 +1,19 @@
 /**
- * A listening socket without the socket: sorts datagrams to handshakes and connections, and keeps them all in time.
+ * A listening socket without the socket: dispatches datagrams to the handshake and to connections, and drives their
+ * timers.
  *
- * Inputs: `handleDatagram`, `decide` for each attempt the host was asked about, `tick` every 10 ms while `busy`, `close`.
+ * Inputs: `handleDatagram`, `decide` for each attempt requested of the host, `tick` every 10 ms while `busy`, `close`.
  *
  * @module
  */
-import { Connection } from './connection.ts'
+import type { Attempt } from '../handshake/attempt.ts'
 import {
   HandshakeResponder,
   type Acceptance,
-  type Attempt,
   type Verdict,
 } from '../handshake/handshake-responder.ts'
 import type { Terms } from '../handshake/negotiation.ts'
-import { SocketTable } from './socket-table.ts'
-import { StallDetector } from './stall.ts'
-import { IDLE_CHECK_US } from '../timers.ts'
-import type { ListenerStats } from '../types.ts'
+import type { ListenerStats } from '../stats.ts'
 import {
   ControlType,
   controlType,
@@ -25,24 +22,31 @@ import {
   isControl,
   MAX_DATAGRAM_BYTES,
 } from '../wire/packet.ts'
+import { Connection } from './connection.ts'
+import { SocketTable } from './socket-table.ts'
+import { StallDetector } from './stall-detector.ts'
+
+/** Interval of ticks for idle connections and for the handshake. */
+const IDLE_TICK_US = 250_000
 
 export interface EndpointOptions extends Terms {
+  /** A peer silent for this long is gone. */
   readonly idleTimeoutUs: number
-  /** How long the host may think about a caller. */
+  /** Time that the host may take to decide about an attempt. */
   readonly acceptTimeoutUs: number
   readonly random: (bytes: number) => Buffer
   readonly nowUs: number
   readonly host: EndpointHost
 }
 
-/** Whoever owns the socket. */
+/** Owner of the socket. */
 export interface EndpointHost {
   transmit(datagram: Buffer, port: number, address: string): void
   /** A caller waits for `Endpoint.decide`. */
   request(attempt: Attempt): void
-  /** The attempt is over without a decision; one that still comes has no effect. */
+  /** The attempt ended without a decision; a later one has no effect. */
   expire(attempt: Attempt): void
-  /** A sink threw, or this code did; the connection is closed. */
+  /** A connection was closed because its sink threw, or this code did. */
   fail(error: unknown): void
 }
 
@@ -51,7 +55,7 @@ export class Endpoint {
   readonly #host: EndpointHost
   readonly #responder: HandshakeResponder
   readonly #connections: SocketTable<Connection>
-  /** Those with data under way; the others are looked at less often. */
+  /** Connections that need a tick every 10 ms. */
   readonly #active = new Set<Connection>()
   readonly #counters = {
     malformed: 0,
@@ -61,14 +65,14 @@ export class Endpoint {
     failures: 0,
   }
   readonly #stalls: StallDetector
-  #idleCheckUs: number
+  #idleTickUs: number
 
   constructor(options: EndpointOptions) {
     this.#options = options
     this.#host = options.host
     this.#connections = new SocketTable(options.random)
     this.#stalls = new StallDetector(options.nowUs)
-    this.#idleCheckUs = options.nowUs
+    this.#idleTickUs = options.nowUs
     this.#responder = new HandshakeResponder({
       ...options,
       host: {
@@ -81,13 +85,13 @@ export class Endpoint {
     })
   }
 
-  /** There is something that a tick may move. */
+  /** Whether ticks are needed: there are attempts, connections or identities to forget. */
   get busy(): boolean {
     return this.#responder.busy
   }
 
   get connectionCount(): number {
-    return this.#responder.connections.filter(({ closed }) => !closed).length
+    return this.#connections.values().filter(({ closed }) => !closed).length
   }
 
   get stats(): ListenerStats {
@@ -100,9 +104,9 @@ export class Endpoint {
     }
   }
 
-  /** @param datagram  the endpoint's to keep; payloads handed to sinks are views into it */
+  /** @param datagram  owned by the endpoint from now on; payloads pushed to sinks are views into it */
   handleDatagram(datagram: Buffer, port: number, address: string, nowUs: number): void {
-    // Port 0 can be forged and not be answered: the socket would throw.
+    // A forged source port may be 0, to which the socket cannot send: it would throw.
     if (datagram.length < HEADER_BYTES || datagram.length > MAX_DATAGRAM_BYTES || port === 0) {
       this.#counters.malformed++
       return
@@ -125,7 +129,7 @@ export class Endpoint {
     }
   }
 
-  /** The host's word on an attempt. */
+  /** Decision of the host about an attempt. */
   decide(attempt: Attempt, verdict: Verdict, nowUs: number): void {
     this.#responder.decide(attempt, verdict, nowUs)
   }
@@ -169,17 +173,17 @@ export class Endpoint {
       connection.tick(nowUs)
       if (!connection.busy) this.#active.delete(connection)
     }
-    if (nowUs < this.#idleCheckUs) return
-    this.#idleCheckUs = nowUs + IDLE_CHECK_US
-    for (const connection of this.#responder.connections) {
+    if (nowUs < this.#idleTickUs) return
+    this.#idleTickUs = nowUs + IDLE_TICK_US
+    for (const connection of this.#connections.values()) {
       if (!this.#active.has(connection)) connection.tick(nowUs)
     }
     this.#responder.sweep(nowUs)
   }
 
-  /** Sends SHUTDOWN to every peer, ends every sink, and turns newcomers away. */
+  /** Sends SHUTDOWN to every peer, ends every sink, and rejects every later caller. */
   close(nowUs: number): void {
     this.#responder.close(nowUs)
-    for (const connection of this.#responder.connections) connection.close()
+    for (const connection of this.#connections.values()) connection.close()
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Connections by socket id. The low bits of an id say where its connection stands, so a look-up is one array read.
+ * Connections by socket id. The low bits of an id are the index of its slot, so a look-up is one array read.
  *
- * Ids are random, in [1, 2^30 - 1]: who cannot see the traffic cannot guess one, and bit 30 would mark a group (bonding).
+ * Ids are random, in [1, 2^30 - 1]: an attacker off the path cannot guess one, and bit 30 would mark a group (bonding).
  *
  * @module
  */
@@ -29,9 +29,13 @@ export class SocketTable<Socket> {
     return this.#ids[slot] === id ? this.#sockets[slot] : undefined
   }
 
-  /** @returns a new id; no other gets it until `delete` */
+  values(): Socket[] {
+    return this.#sockets.filter((socket) => socket !== undefined)
+  }
+
+  /** @returns a new id, reserved until `delete` */
   allocate(): number {
-    // At most half full, a random id finds a free slot at the second try on average.
+    // In a table at most half full, a random id finds a free slot at the second try on average.
     if (this.#size * 2 >= this.#ids.length) this.#grow()
     for (;;) {
       const id = this.#random(4).readUInt32BE() & MAX_SOCKET_ID
@@ -43,7 +47,7 @@ export class SocketTable<Socket> {
     }
   }
 
-  /** @param id  allocated before */
+  /** @param id  from `allocate` */
   set(id: number, socket: Socket): void {
     this.#sockets[id & (this.#ids.length - 1)] = socket
   }
@@ -56,7 +60,7 @@ export class SocketTable<Socket> {
     this.#size--
   }
 
-  /** Two ids that share no slot share none in a larger table. */
+  /** Ids that share no slot share none in a table twice as large, so nothing collides. */
   #grow(): void {
     const ids = this.#ids
     const sockets = this.#sockets

@@ -1,13 +1,13 @@
 /**
- * The receiving side of an encrypted connection (draft-sharabayko-srt 6.1.6, 6.2.2): two keys, of which each packet
- * names one, and key material that replaces them while data flows.
+ * The receiving side of an encrypted connection (draft-sharabayko-srt 6.1.6, 6.2.2): an even and an odd key, of which the
+ * KK flag of each packet names one, and key material that replaces them.
  *
- * Around a change of keys both are in use, since a packet that is sent again keeps the key it was sent with. Where keys
- * change often and the latency is long, even one that was replaced is: the flag alone does not tell it from the next.
+ * A retransmission keeps the key of its first transmission. Where keys change often and the latency is long, it may come
+ * under a key that has been replaced, with the flag of the new one; its sequence number tells the two apart.
  *
- *   even          odd           even, another one
+ *   even key      odd key       next even key
  *   ─────────────┬─────────────┬─────────────────►  sequence numbers
- *                     ▲ key material: what is even and older than this, is under the old key
+ *                     ▲ key material: packets before this point with the even flag are under the old even key
  *
  * @module
  */
@@ -24,27 +24,27 @@ import {
 } from '../wire/key-material.ts'
 import { encryptionKeyFlag, HEADER_BYTES, isRetransmitted, sequenceNumber } from '../wire/packet.ts'
 
-/** Key material that is looked at, a second: as many tries as libsrt makes in a row. */
-const REQUESTS_PER_SEC = 10
+/** Rate limit of key material: as many KMREQs as libsrt sends for one key change. */
+const MAX_REQUESTS_PER_SEC = 10
 
-/** So far behind the others no packet comes; comparing sequence numbers has an end. */
+/** Age after which a replaced key is discarded, far below the range in which sequence numbers can be compared. */
 const MAX_LATE_PACKETS = 2 ** 24
 
-/** The keys that one flag has stood for. */
+/** Current and previous key of one KK flag. */
 class KeySlot {
   #current: Keystream | undefined
   #previous: Keystream | undefined
-  /** Packets before this one are under the previous key. */
+  /** First packet under the current key. */
   #changedAt = 0
 
-  /** @param nextSequence  no packet from this number on has been sent under an older key */
+  /** @param nextSequence  first sequence number that may be under the new key */
   put(key: Buffer, salt: Buffer, nextSequence: number): void {
     this.#previous = this.#current
     this.#current = new Keystream(key, salt)
     this.#changedAt = nextSequence
   }
 
-  /** @returns undefined where nobody has told the key */
+  /** @returns keystream of the packet's key; undefined where the key was never announced */
   find(sequence: number): Keystream | undefined {
     if (this.#previous === undefined) return this.#current
     const ahead = sequenceDistance(this.#changedAt, sequence)
@@ -58,20 +58,20 @@ export class Decryption {
   readonly #keyEncryptionKey: KeyEncryptionKey
   readonly #even = new KeySlot()
   readonly #odd = new KeySlot()
-  /** The keys as they came: a repetition needs no work. */
+  /** Latest wrapped keys, to recognize a repeated KMREQ. */
   #wrappedKeys: Buffer
-  /** Those before them: a copy that comes late must not bring them back. */
+  /** Wrapped keys before those: a late copy of their KMREQ must not restore them. */
   #previousWrappedKeys: Buffer | undefined
   readonly #requests: TokenBucket
 
   private constructor(kek: KeyEncryptionKey, wrappedKeys: Buffer, nowUs: number) {
     this.#keyEncryptionKey = kek
     this.#wrappedKeys = wrappedKeys
-    this.#requests = new TokenBucket(REQUESTS_PER_SEC, nowUs)
+    this.#requests = new TokenBucket(MAX_REQUESTS_PER_SEC, nowUs)
   }
 
   /**
-   * @param kek  made of the passphrase and the material's salt
+   * @param kek  derived from the passphrase and the salt of the material
    * @returns undefined where the peer has another passphrase
    */
   static unlock(
@@ -96,7 +96,7 @@ export class Decryption {
   /**
    * Decrypts a data packet's payload in place.
    *
-   * @returns false where it is not encrypted, or with a key that nobody has told
+   * @returns false where the packet is in clear, or under a key that was never announced
    */
   open(datagram: Buffer): boolean {
     const flag = encryptionKeyFlag(datagram)
@@ -109,10 +109,10 @@ export class Decryption {
   }
 
   /**
-   * Takes the keys of a KMREQ that comes while data flows. The salt stays the connection's, so no key has to be derived.
+   * Adopts the keys of a KMREQ after the handshake. Its salt must be the connection's, so no key is derived.
    *
-   * @param nextSequence  one beyond the highest that arrived: a key is told before it is used
-   * @returns whether to agree by repeating it; if not, nothing has changed
+   * @param nextSequence  highest sequence number that arrived, plus one: a key is announced before its first use
+   * @returns whether to respond with a KMRSP; on false nothing has changed
    */
   refresh(message: Buffer, nextSequence: number, nowUs: number): boolean {
     if (!this.#requests.take(nowUs)) return false

@@ -1,12 +1,12 @@
 /**
- * The sending side of an encrypted connection (draft-sharabayko-srt 6.1.6, 6.2.1): seals packets with one key, and
- * changes it for another after so many, once the peer has said that it knows both.
+ * The sending side of an encrypted connection (draft-sharabayko-srt 6.1.6, 6.2.1): encrypts packets with one key, and
+ * replaces it after `refreshPackets`, once the peer has confirmed the next one.
  *
  *   packets under a key    0 ─────────────────── refresh - preannounce ───────── refresh
- *                                                KMREQ, until KMRSP comes        the other key
+ *                                                KMREQ, until KMRSP arrives      next key
  *
- * libsrt changes the key at the appointed time, known or not, and its peer sees noise (srt PR#3357). A peer that never
- * answers keeps the key it has.
+ * libsrt changes the key whether or not the peer has it, and such a peer cannot decrypt (srt PR#3357). Here, a peer that
+ * never responds keeps the key that it has.
  *
  * @module
  */
@@ -15,16 +15,16 @@ import { Keystream } from './keystream.ts'
 import { encodeKeyMaterial, KeyFlag, type KeyBytes } from '../wire/key-material.ts'
 import { HEADER_BYTES, markEncrypted, sequenceNumber } from '../wire/packet.ts'
 
-/** KMREQs for one change of keys, as many as libsrt sends. */
+/** KMREQs per key change, as many as libsrt sends. */
 const MAX_REQUESTS = 10
-/** Between them, in round trips. */
+/** Interval of KMREQs, in round trips. */
 const REQUEST_RTTS = 1.5
 
 export interface EncryptionOptions {
   readonly keyEncryptionKey: KeyEncryptionKey
-  /** Packets sealed with one key. */
+  /** Packets encrypted with one key. */
   readonly refreshPackets: number
-  /** How many packets before its first use the next key is told; at most half of the others. */
+  /** Packets between the announcement of a key and its first use, at most half of `refreshPackets`. */
   readonly preannouncePackets: number
   readonly random: (bytes: number) => Buffer
 }
@@ -35,7 +35,7 @@ interface Key {
   readonly keystream: Keystream
 }
 
-/** The next key and how far the peer is with it. */
+/** The next key, while the peer confirms it. */
 interface Announcement {
   readonly key: Key
   readonly message: Buffer
@@ -50,7 +50,7 @@ export class Encryption {
   readonly #options: EncryptionOptions
   #current: Key
   #packets = 0
-  /** Packets under the current key at which the next one is told. */
+  /** Packets under the current key after which the next one is announced. */
   #announceAt: number
   #announcement: Announcement | undefined
 
@@ -81,7 +81,7 @@ export class Encryption {
     })
   }
 
-  /** Encrypts a data packet's payload in place, and marks it with its key. */
+  /** Encrypts a data packet's payload in place and sets its KK flag. */
   seal(datagram: Buffer): void {
     const next = this.#announcement
     if (next?.isConfirmed === true && this.#packets >= this.#options.refreshPackets) {
@@ -96,8 +96,8 @@ export class Encryption {
     this.#current.keystream.apply(payload, sequenceNumber(datagram), false)
   }
 
-  /** @returns contents of the KMREQ that is due, if one is */
-  request(nowUs: number, rttUs: number): Buffer | undefined {
+  /** @returns contents of the KMREQ due now; undefined for none */
+  takeRequest(nowUs: number, rttUs: number): Buffer | undefined {
     if (this.#announcement === undefined && this.#packets >= this.#announceAt) this.#announce()
     const next = this.#announcement
     if (next === undefined || next.isConfirmed) return undefined
@@ -126,7 +126,7 @@ export class Encryption {
     }
   }
 
-  /** Takes the contents of a KMRSP. What nobody asked for, or what refuses, changes nothing. */
+  /** @param message  contents of a KMRSP; without effect where it refuses, or repeats no pending KMREQ */
   handleResponse(message: Buffer): void {
     if (this.#announcement?.message.equals(message)) this.#announcement.isConfirmed = true
   }

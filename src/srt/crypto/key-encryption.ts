@@ -1,6 +1,6 @@
 /**
- * The key that comes of the passphrase, and protects those that encrypt payloads on their way to the peer
- * (draft-sharabayko-srt 6.1.4, 6.1.5; RFC 8018, RFC 3394).
+ * Key encryption key (KEK): derived from the passphrase, it wraps the keys that encrypt payloads (draft-sharabayko-srt 6.1.4,
+ * 6.1.5; RFC 8018, RFC 3394).
  *
  * @module
  */
@@ -12,47 +12,47 @@ import { isPassphrase, PASSPHRASE_LENGTH } from '../wire/limits.ts'
 
 const ITERATIONS = 2048
 
-/** RFC 3394 2.2.3.1: what a right key unwraps to. */
+/** Initial value of RFC 3394 2.2.3.1: its integrity check. */
 const INITIAL_VALUE = Buffer.alloc(8, 0xa6)
 
-/** A derivation takes 0.7 ms of a thread. The pool has four, and others need them too. */
+/** Derivations at a time. Each takes 0.7 ms of a thread; the pool has four threads, for DNS and files too. */
 const MAX_RUNNING = 2
 
-/** Derived keys that are remembered. */
-const MAX_REMEMBERED = 256
+/** Derived keys in the cache. */
+const MAX_CACHED = 256
 
 const pbkdf2Async = promisify(pbkdf2)
 
-/** What a passphrase and a salt make; good for as long as the salt is kept, over any number of key changes. */
+/** Key derived from passphrase and salt, valid for all key changes of a connection. */
 export interface KeyEncryptionKey {
   readonly key: Buffer
   readonly salt: Buffer
 }
 
-/** @throws {RangeError} */
+/** @throws {RangeError} where `isPassphrase` is false */
 export function checkPassphrase(text: string): void {
   if (isPassphrase(text)) return
   throw new RangeError(`a passphrase takes ${PASSPHRASE_LENGTH}, not ${Buffer.byteLength(text)}`)
 }
 
-/** @throws {RangeError} where the passphrase is none */
+/** @throws {RangeError} where `isPassphrase` is false */
 export async function deriveKey(
   passphrase: string,
   salt: Buffer,
   keyBytes: KeyBytes,
 ): Promise<KeyEncryptionKey> {
   checkPassphrase(passphrase)
-  // The draft's LSB(64, salt). 2048 rounds of SHA-1 are what every peer computes.
+  // LSB(64, salt) of 6.1.4 is the last 8 bytes. Every peer computes 2048 rounds of SHA-1.
   const key = await pbkdf2Async(passphrase, salt.subarray(8), ITERATIONS, keyBytes, 'sha1')
   return { key, salt }
 }
 
-/** @param keys  one key, or two in a row */
+/** @param keys  one key, or two concatenated */
 export function wrapKeys({ key }: KeyEncryptionKey, keys: Buffer): Buffer {
   return createCipheriv(`id-aes${key.length * 8}-wrap`, key, INITIAL_VALUE).update(keys)
 }
 
-/** @returns undefined where the key is not the one it was wrapped with */
+/** @returns undefined where `key` is not the one that wrapped the keys */
 export function unwrapKeys({ key }: KeyEncryptionKey, wrapped: Buffer): Buffer | undefined {
   try {
     return createDecipheriv(`id-aes${key.length * 8}-wrap`, key, INITIAL_VALUE).update(wrapped)
@@ -61,15 +61,15 @@ export function unwrapKeys({ key }: KeyEncryptionKey, wrapped: Buffer): Buffer |
   }
 }
 
-/** Derives keys for many callers, a few at a time, and remembers them. */
+/** Derives keys of many callers, `MAX_RUNNING` at a time, and caches them. */
 export class KeyDeriver {
-  readonly #remembered = new LRUCache<string, KeyEncryptionKey>({ max: MAX_REMEMBERED })
+  readonly #cached = new LRUCache<string, KeyEncryptionKey>({ max: MAX_CACHED })
   readonly #waiting: (() => void)[] = []
   #running = 0
 
   /**
-   * @param signal  gives up what still waits for its turn
-   * @throws {RangeError} where the passphrase is none
+   * @param signal  aborts a derivation that has not begun
+   * @throws {RangeError} where `isPassphrase` is false
    * @throws the signal's reason
    */
   async derive(
@@ -83,16 +83,16 @@ export class KeyDeriver {
       await new Promise<void>((go) => this.#waiting.push(go))
     }
     signal.throwIfAborted()
-    const remembered = this.#remembered.get(name)
-    if (remembered !== undefined) return remembered
+    const cached = this.#cached.get(name)
+    if (cached !== undefined) return cached
     this.#running++
     try {
       const derived = await deriveKey(passphrase, salt, keyBytes)
-      this.#remembered.set(name, derived)
+      this.#cached.set(name, derived)
       return derived
     } finally {
       this.#running--
-      // All of them look again, in their order: who has given up meanwhile takes nobody's turn.
+      // All waiting calls check again in order, so that an aborted one does not use up a turn.
       for (const go of this.#waiting.splice(0)) go()
     }
   }

@@ -1,13 +1,13 @@
 /**
- * AES in counter mode over the packets of one key (draft-sharabayko-srt 6.2). Each packet's initial vector is a pure
- * function of salt and sequence number, so packets come in any order, and more than once.
+ * AES in counter mode over the packets of one key (draft-sharabayko-srt 6.2). The initialization vector of a packet is a
+ * function of salt and sequence number, so packets may come in any order, and repeatedly.
  *
  *   |  salt 0..9  | salt 10..13 XOR sequence number | block counter |   the counter block, 16 bytes
  *
- * The draft shifts by bits here; libsrt's bytes are what travels (haicrypt/hcrypt.h).
+ * The draft shifts by bits here; every peer uses libsrt's byte positions (haicrypt/hcrypt.h).
  *
- * A cipher for each packet would cost 3.3 us. Instead the blocks of many packets are encrypted in one call, ahead of
- * their payloads: bench/srt/encryption.ts.
+ * A cipher per packet costs 3.3 us (bench/srt/encryption.ts). Instead, one call encrypts the counter blocks of many
+ * packets ahead of their payloads.
  *
  * @module
  */
@@ -16,40 +16,40 @@ import { addToSequence, sequenceDistance } from '../../binary/sequence-number.ts
 
 const BLOCK_BYTES = 16
 
-/** Packets whose keystream is made at once. More would save little, and hold 1.3 KB each. */
+/** Packets whose keystream is generated in one call. Each holds 1.3 KB; a larger batch saves little. */
 const BATCH_PACKETS = 16
 
 export class Keystream {
   readonly #cipher: Cipher
   readonly #salt: Buffer
-  /** The longest payload so far. */
+  /** Blocks of the longest payload so far. */
   #blocksPerPacket = 0
-  /** Counter blocks of a batch, and what became of them. */
+  /** Counter blocks of a batch, and its keystream. */
   #counters: Buffer = Buffer.alloc(0)
   #batch: Buffer = Buffer.alloc(0)
   #batchFirst: number | undefined
 
   /**
-   * @param key  of 16, 24 or 32 bytes
-   * @param salt  of 16 bytes
+   * @param key  16, 24 or 32 bytes
+   * @param salt  16 bytes
    */
   constructor(key: Buffer, salt: Buffer) {
-    // The keystream of CTR is what ECB makes of the counter blocks.
+    // The keystream of CTR is the ECB encryption of the counter blocks.
     this.#cipher = createCipheriv(`aes-${key.length * 8}-ecb`, key, null).setAutoPadding(false)
     this.#salt = salt
   }
 
   /**
-   * Encrypts or decrypts, in place.
+   * Encrypts or decrypts in place.
    *
-   * @param isLone  the packet comes out of order, as retransmissions do: none that follow it are expected
+   * @param isRetransmission  the packets after it are not expected next, so outside the batch it gets a keystream of its own
    */
-  apply(payload: Buffer, sequence: number, isLone: boolean): void {
+  apply(payload: Buffer, sequence: number, isRetransmission: boolean): void {
     const blocks = Math.ceil(payload.length / BLOCK_BYTES)
     if (blocks > this.#blocksPerPacket) this.#reserve(blocks)
     let ahead = this.#batchFirst === undefined ? -1 : sequenceDistance(this.#batchFirst, sequence)
     if (ahead < 0 || ahead >= BATCH_PACKETS) {
-      if (isLone) {
+      if (isRetransmission) {
         xorInto(payload, this.#generate(sequence, 1), 0)
         return
       }
@@ -69,7 +69,7 @@ export class Keystream {
     }
   }
 
-  /** @returns the keystream of so many packets */
+  /** @returns keystream of `packets` packets from `first` on */
   #generate(first: number, packets: number): Buffer {
     const counters = new DataView(this.#counters.buffer, this.#counters.byteOffset)
     const saltHigh = this.#salt.readInt32BE(8)
@@ -89,7 +89,7 @@ export class Keystream {
   }
 }
 
-/** Eight bytes at a time where both lie so that it can be, which is what buffers of datagrams and of ciphers do. */
+/** XORs eight bytes at a time where both buffers are aligned, as those of datagrams and ciphers are. */
 function xorInto(payload: Buffer, keystream: Buffer, offset: number): void {
   const { length } = payload
   const from = keystream.byteOffset + offset

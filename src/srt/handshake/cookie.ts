@@ -1,20 +1,20 @@
 /**
- * SYN cookies (draft-sharabayko-srt 4.3.1.1): a listener keeps nothing about a caller until the caller has shown that it
+ * SYN cookies (draft-sharabayko-srt 4.3.1.1): a listener keeps nothing about a caller until the caller has proved that it
  * receives what is sent to its address.
  *
- * libsrt hashes address and minute without a secret, so anybody can compute the cookie of any address. Ours are keyed
- * with a secret that rotates, and bound to the caller's socket id as well.
+ * libsrt hashes address and minute without a secret, so anybody can compute the cookie of any address. These cookies are
+ * keyed with a secret that rotates, and bound to the caller's socket id as well.
  *
  * @module
  */
 import { createHmac } from 'node:crypto'
 
-/** A cookie is good for one to two of these; a caller gives up after 3 s. */
+/** Life of a secret. A cookie is valid for one to two of these; a caller stops after 3 s. */
 const ROTATION_US = 30_000_000
 
 const SECRET_BYTES = 32
 
-/** Who asks: source address and port of the datagram, and the socket id it names. */
+/** Source address and port of a handshake, and the socket id that it names. */
 export interface CookieOwner {
   readonly address: string
   readonly port: number
@@ -40,7 +40,7 @@ export class CookieIssuer {
     return computeCookie(this.#current, owner)
   }
 
-  /** Whether `cookie` was issued to `owner` lately. */
+  /** @returns whether `cookie` was issued to `owner` with the current secret or the one before */
   verify(cookie: number, owner: CookieOwner, nowUs: number): boolean {
     this.#rotate(nowUs)
     return (

@@ -1,20 +1,20 @@
 /**
- * Whether a caller encrypts as it is asked to (draft-sharabayko-srt 6.1.3), strictly: both sides with the same
- * passphrase, or both without.
+ * Key agreement between a caller and the passphrase required of it (draft-sharabayko-srt 6.1.3). It is strict: both sides
+ * have the same passphrase, or neither has one.
  *
  * @module
  */
 import { MillraceError } from '../../errors.ts'
 import { Decryption } from '../crypto/decryption.ts'
-import type { Attempt } from './handshake-responder.ts'
 import type { KeyDeriver } from '../crypto/key-encryption.ts'
+import type { Attempt } from './attempt.ts'
 
 /**
- * @param passphrase  what is asked; undefined for no encryption
- * @param signal  gives up where the caller does not wait any longer
- * @returns what decrypts the caller's payloads; undefined where nothing is encrypted
+ * @param passphrase  passphrase required of the caller; undefined: it must not encrypt
+ * @param signal  aborts the derivation once the caller has stopped waiting
+ * @returns decryption of the caller's payloads; undefined where they are in clear
  * @throws {MillraceError} `ENCRYPTION_MISSING`, `ENCRYPTION_UNEXPECTED`, `PASSPHRASE_WRONG`
- * @throws {RangeError} where the passphrase is none
+ * @throws {RangeError} where `isPassphrase` is false
  */
 export async function agreeOnKeys(
   { agreement: { keyMaterial }, arrivedUs }: Attempt,

@@ -1,6 +1,6 @@
 /**
- * How many handshakes of a kind are answered: so many from one source, from its network, and in all. A caller that gets
- * no answer repeats its handshake every 250 ms, twelve times, so that what is dropped here delays it and no more.
+ * Rate limits of handshakes: for each source address, for its network, and for all sources together. A caller without a
+ * response repeats its handshake every 250 ms, twelve times, so a dropped handshake only delays it.
  *
  * @module
  */
@@ -8,41 +8,41 @@ import { LRUCache } from 'lru-cache'
 import { TokenBucket } from '../../token-bucket.ts'
 import { networkOf } from './source-network.ts'
 
-/** Sources told apart. What more of them send within a second meets the limits of wider levels alone. */
+/** Sources with a limit of their own, the latest ones; the wider levels limit all. */
 const MAX_SOURCES = 4096
 
 interface Level {
-  /** Name that a source shares with those it is limited together with. */
-  readonly nameOf: (address: string) => string
+  /** Name of the group that shares the limit. */
+  readonly groupOf: (address: string) => string
   readonly perSec: number
-  /** Answered at once after a time of quiet; as many as in a second unless told. */
+  /** Handshakes admitted at once after a quiet period; by default `perSec`. */
   readonly burst?: number
 }
 
 /**
- * Inductions (draft-sharabayko-srt 4.3.1.1): each costs a hash and a datagram, and may name as its source somebody who
- * never asked. Hundreds of encoders behind one address may start at once.
+ * Limits of inductions (draft-sharabayko-srt 4.3.1.1). Each costs a hash and a datagram, and its source may be forged.
+ * Hundreds of encoders behind one address may start at once.
  */
 export const INDUCTION_LEVELS: readonly Level[] = [
-  { nameOf: networkOf, perSec: 1000 },
-  { nameOf: () => 'all', perSec: 5000 },
+  { groupOf: networkOf, perSec: 1000 },
+  { groupOf: () => 'all', perSec: 5000 },
 ]
 
 /**
- * Conclusions with a good cookie: their source is true, but each costs the check of a signature, which takes ten times
- * as long as all before it. Those of an address leave half of what its network may send to the neighbors, and those of a
- * network most of all to other networks. 150 encoders behind one address are let in at once, 20 a second from then on.
+ * Limits of conclusions with a valid cookie. Their source is genuine, but each costs the check of a signature, which
+ * takes ten times as long as everything before it. One address gets half of its network's limit, and one network a
+ * fraction of the total. 150 encoders behind one address are admitted at once, then 20 a second.
  */
 export const CONCLUSION_LEVELS: readonly Level[] = [
-  { nameOf: (address) => address, perSec: 20, burst: 150 },
-  { nameOf: networkOf, perSec: 40, burst: 300 },
-  { nameOf: () => 'all', perSec: 500, burst: 1000 },
+  { groupOf: (address) => address, perSec: 20, burst: 150 },
+  { groupOf: networkOf, perSec: 40, burst: 300 },
+  { groupOf: () => 'all', perSec: 500, burst: 1000 },
 ]
 
 export class SourceLimiter {
   readonly #levels: readonly (Level & { readonly buckets: LRUCache<string, TokenBucket> })[]
 
-  /** @param levels  the narrowest first: what it drops takes nothing from the wider ones */
+  /** @param levels  narrowest first: a handshake that it drops uses up nothing of the wider limits */
   constructor(levels: readonly Level[]) {
     this.#levels = levels.map((level) => ({
       ...level,
@@ -50,14 +50,14 @@ export class SourceLimiter {
     }))
   }
 
-  /** @returns whether to answer */
+  /** @returns whether all levels admit a handshake from this address */
   admit(address: string, nowUs: number): boolean {
-    return this.#levels.every(({ nameOf, perSec, burst, buckets }) => {
-      const name = nameOf(address)
-      let bucket = buckets.get(name)
+    return this.#levels.every(({ groupOf, perSec, burst, buckets }) => {
+      const group = groupOf(address)
+      let bucket = buckets.get(group)
       if (bucket === undefined) {
         bucket = new TokenBucket(perSec, nowUs, burst)
-        buckets.set(name, bucket)
+        buckets.set(group, bucket)
       }
       return bucket.take(nowUs)
     })

@@ -1,5 +1,5 @@
 /**
- * Calls an SRT listener and sends to it: a `Call` with a socket, a clock and a timer.
+ * SRT caller: connects to a listener and sends to it. Drives a `Call` with socket, clock and timer.
  *
  * @module
  */
@@ -7,49 +7,50 @@ import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
-import { systemClock, type Clock } from '../../clock.ts'
 import { MAX_SEQUENCE_NUMBER } from '../../binary/sequence-number.ts'
+import { systemClock, type Clock } from '../../clock.ts'
 import { Call } from '../connection/call.ts'
+import { MAX_SOCKET_ID } from '../connection/socket-table.ts'
 import { Encryption } from '../crypto/encryption.ts'
 import { deriveKey } from '../crypto/key-encryption.ts'
-import { MAX_SOCKET_ID } from '../connection/socket-table.ts'
-import { openSocket } from './socket.ts'
+import type { SenderStats } from '../stats.ts'
 import { TICK_MS } from '../timers.ts'
-import type { CloseReason, SenderStats } from '../types.ts'
+import type { CloseReason } from '../types.ts'
 import { isKeyBytes, SALT_BYTES, type KeyBytes } from '../wire/key-material.ts'
 import { MAX_STREAM_ID_BYTES } from '../wire/limits.ts'
 import { MAX_PAYLOAD_BYTES } from '../wire/packet.ts'
+import { openSocket } from './socket.ts'
 
 export interface ConnectOptions {
   readonly host: string
   readonly port: number
-  /** At most `MAX_STREAM_ID_BYTES`. */
+  /** StreamID, at most `MAX_STREAM_ID_BYTES`. */
   readonly streamId?: string
-  /** Latency in milliseconds, in both directions; the listener may ask for more. Default 120. */
+  /** Latency in milliseconds, in both directions; the listener may choose a longer one. Default 120. */
   readonly latencyMs?: number
-  /** Latency of what is sent, where it differs. */
+  /** Latency of the payloads sent, in milliseconds; default `latencyMs`. */
   readonly peerLatencyMs?: number
-  /** Of the first packet; random by default. */
+  /** Sequence number of the first packet; random by default. */
   readonly initialSequenceNumber?: number
-  /** Where the 32-bit timestamps begin; default 0. */
+  /** First timestamp, 32 bits; default 0. */
   readonly startTimestampUs?: number
-  /** Packets kept until the listener has them; default 8192. */
+  /** Capacity of the send buffer; default 8192. */
   readonly sendBufferPackets?: number
-  /** Bits a second that bursts and retransmissions may take; by default a gigabit. */
+  /** Bandwidth limit in bits per second, for bursts and retransmissions; default 1e9. */
   readonly maxBandwidthBps?: number
-  /** Encrypts what is sent, with a passphrase that the listener knows too. */
+  /** Encrypts the payloads; the same as the listener's. */
   readonly passphrase?: string
-  /** Of the AES keys; default 16. */
+  /** Length of the AES keys; default 16. */
   readonly keyLengthBytes?: KeyBytes
-  /** Packets after which the key is changed for another; default 2^24. */
+  /** Packets encrypted with one key (`SRTO_KMREFRESHRATE`); default 2^24. */
   readonly kmRefreshPackets?: number
-  /** How many packets before its first use the next key is told, less than half of `kmRefreshPackets`; default 2^12. */
+  /** Packets between the announcement of a key and its first use (`SRTO_KMPREANNOUNCE`); default 2^12. */
   readonly kmPreannouncePackets?: number
-  /** Default 3000. */
+  /** Time for the handshake, in milliseconds; default 3000. */
   readonly connectTimeoutMs?: number
-  /** A listener silent for this long is gone; default 5000. */
+  /** Silence in milliseconds after which the listener is gone; default 5000. */
   readonly idleTimeoutMs?: number
-  /** Gives the attempt up; a connection that stands is not affected. */
+  /** Aborts the handshake; an established connection is not affected. */
   readonly signal?: AbortSignal
   readonly clock?: Clock
   readonly random?: (bytes: number) => Buffer
@@ -58,22 +59,22 @@ export interface ConnectOptions {
 /**
  * Calls a listener.
  *
- * @throws {MillraceError} `SRT_REJECTED`, naming the code; `SRT_TIMEOUT` where nobody answers
- * @throws {RangeError} for an option that SRT cannot take
+ * @throws {MillraceError} `SRT_REJECTED` with the reject code; `SRT_TIMEOUT` without a response
+ * @throws {RangeError} for an option out of range
  * @throws the signal's reason where it aborts first
  */
 export async function connect(options: ConnectOptions): Promise<Caller> {
   const { streamId = '', signal } = options
   checkNumbers(options)
   if (Buffer.byteLength(streamId) > MAX_STREAM_ID_BYTES) {
-    throw new RangeError(`a stream id takes at most ${MAX_STREAM_ID_BYTES} bytes`)
+    throw new RangeError(`the StreamID is longer than ${MAX_STREAM_ID_BYTES} bytes: shorten it`)
   }
   const encryption = await createEncryption(options)
   signal?.throwIfAborted()
   const { address } = await lookup(options.host)
   const socket = openSocket(address)
   try {
-    // A connected socket sends cheaper, and hears nobody else.
+    // A connected socket sends faster, and receives from this peer only.
     const connected = once(socket, 'connect')
     socket.connect(options.port, address)
     await connected
@@ -92,7 +93,7 @@ export async function connect(options: ConnectOptions): Promise<Caller> {
   })
 }
 
-/** What the fields of the protocol have room for, and the rings for packets. */
+/** Minimum and maximum of each option: the widths of protocol fields, and of the ring of the send buffer. */
 const LIMITS = {
   latencyMs: [0, 0xffff],
   peerLatencyMs: [0, 0xffff],
@@ -103,10 +104,10 @@ const LIMITS = {
 } as const
 
 function checkNumbers(options: ConnectOptions): void {
-  for (const [name, [least, most]] of Object.entries(LIMITS)) {
-    const value = options[name as keyof typeof LIMITS] ?? least
-    if (Number.isInteger(value) && value >= least && value <= most) continue
-    throw new RangeError(`${name} is a whole number from ${least} to ${most}, not ${value}`)
+  for (const [name, [min, max]] of Object.entries(LIMITS)) {
+    const value = options[name as keyof typeof LIMITS] ?? min
+    if (Number.isInteger(value) && value >= min && value <= max) continue
+    throw new RangeError(`${name} is a whole number from ${min} to ${max}, not ${value}`)
   }
 }
 
@@ -114,9 +115,12 @@ async function createEncryption(options: ConnectOptions): Promise<Encryption | u
   const { passphrase, keyLengthBytes = 16, random = randomBytes } = options
   const { kmRefreshPackets = 2 ** 24, kmPreannouncePackets = 2 ** 12 } = options
   if (passphrase === undefined) return undefined
-  if (!isKeyBytes(keyLengthBytes)) throw new RangeError('an AES key has 16, 24 or 32 bytes')
+  if (!isKeyBytes(keyLengthBytes))
+    throw new RangeError(`keyLengthBytes is ${String(keyLengthBytes)}: set 16, 24 or 32`)
   if (!(kmPreannouncePackets >= 1 && kmPreannouncePackets * 2 < kmRefreshPackets)) {
-    throw new RangeError('a key is told 1 packet ahead at least, and less than half its packets')
+    throw new RangeError(
+      `kmPreannouncePackets is ${kmPreannouncePackets}: set 1 or more, below half of kmRefreshPackets (${kmRefreshPackets})`,
+    )
   }
   return new Encryption({
     keyEncryptionKey: await deriveKey(passphrase, random(SALT_BYTES), keyLengthBytes),
@@ -126,7 +130,7 @@ async function createEncryption(options: ConnectOptions): Promise<Encryption | u
   })
 }
 
-/** Who waits for the handshake. */
+/** Outcome of the handshake. */
 interface Outcome {
   connected(caller: Caller): void
   refused(reason: unknown): void
@@ -134,7 +138,7 @@ interface Outcome {
 
 /** A connection to a listener. */
 export class Caller {
-  /** Settles when the connection is over; never rejects. */
+  /** Resolves when the connection ends; never rejects. */
   readonly closed: Promise<CloseReason>
   readonly #clock: Clock
   readonly #socket: Socket
@@ -191,21 +195,21 @@ export class Caller {
       },
     })
     socket.on('message', (datagram) => this.#call.handleDatagram(datagram, clock.nowUs()))
-    // Nobody listens at the moment (ECONNREFUSED): the time-outs of handshake and connection say when that is final.
+    // Nobody listens at the moment (ECONNREFUSED); the timeouts of handshake and connection decide when that is final.
     socket.on('error', () => {})
     this.#ticker = setInterval(() => this.#call.tick(clock.nowUs()), TICK_MS)
     this.#call.start(clock.nowUs())
   }
 
   /**
-   * Sends a payload of at most 1456 bytes, best n x 188; it is copied.
+   * Sends a payload of at most 1456 bytes, ideally n x 188; it is copied.
    *
-   * @returns false where it was not taken: the send buffer is full, or the connection is over
+   * @returns false where the payload was not accepted: the send buffer is full, or the connection has ended
    */
   send(payload: Buffer): boolean {
     if (payload.length > MAX_PAYLOAD_BYTES) {
       throw new RangeError(
-        `a payload of ${payload.length} bytes does not fit a packet: at most ${MAX_PAYLOAD_BYTES}`,
+        `the payload has ${payload.length} bytes: split it, a packet holds ${MAX_PAYLOAD_BYTES}`,
       )
     }
     return this.#call.send(payload, this.#clock.nowUs())
@@ -216,8 +220,8 @@ export class Caller {
   }
 
   /**
-   * Says goodbye once the listener has what was sent, or would not want it any more. Takes the connection's latency, and a
-   * second at most where the listener does not answer.
+   * Sends SHUTDOWN once the listener has played what was sent, or it is too late for that: after the latency of the
+   * connection, or after about a second where the listener does not acknowledge.
    */
   async close(): Promise<void> {
     this.#call.close()

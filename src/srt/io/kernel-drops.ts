@@ -1,6 +1,6 @@
 /**
- * What the kernel dropped at UDP sockets, mostly because nobody read them in time. Linux tells, in tables with a line for
- * each socket (proc(5)); a table of IPv6 differs in the width of its addresses:
+ * Datagrams that the kernel dropped at UDP sockets, mostly as the process read too late. Linux has tables with a line for
+ * each socket (proc(5)); those of IPv6 have wider addresses:
  *
  *      sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
  *   15189: 0100007F:2760 00000000:0000 07 00000000:00001200 00:00000000 00000000     0        0 677127 2 e568617d 18
@@ -13,7 +13,7 @@ import { encodePeerAddress } from '../wire/peer-address.ts'
 
 const TABLES = ['/proc/net/udp', '/proc/net/udp6']
 
-/** @returns datagrams dropped since these sockets were opened, or undefined where the system does not tell */
+/** @returns datagrams dropped since these sockets were opened; undefined where the system does not tell */
 export async function readKernelDrops(
   sockets: readonly AddressInfo[],
 ): Promise<number | undefined> {
@@ -24,14 +24,14 @@ export async function readKernelDrops(
     .reduce((sum, count) => (sum === undefined || count === undefined ? undefined : sum + count), 0)
 }
 
-/** @returns drops by `local_address`, as the table writes it */
+/** @returns drops by `local_address` in the table's format */
 export function parseKernelDrops(table: string): Map<string, number> {
   const lines = table.split('\n').map((line) => line.trim().split(/\s+/))
   const sockets = lines.filter(([number]) => number?.endsWith(':'))
   return new Map(sockets.map((fields) => [fields[1]!, Number(fields.at(-1))]))
 }
 
-/** Port in hexadecimal, behind words in the byte order of the machine: reversed, as libsrt writes addresses. */
+/** Formats an address as in the table: words in host byte order, which on little-endian machines is libsrt's reversed one. */
 export function formatLocalAddress({ address, port, family }: AddressInfo): string {
   const words = encodePeerAddress(address).toString('hex', 0, family === 'IPv6' ? 16 : 4)
   return `${words}:${port.toString(16).padStart(4, '0')}`.toUpperCase()

@@ -1,5 +1,5 @@
 /**
- * Accepts SRT callers on one UDP port: sockets with an `Endpoint` each, a clock and a timer.
+ * SRT listener: accepts callers on one UDP port. Drives an `Endpoint` for each socket with clock and timer.
  *
  * @module
  */
@@ -9,77 +9,72 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { systemClock, type Clock } from '../../clock.ts'
 import { MillraceError, RejectCode } from '../../errors.ts'
-import { IntervalLimiter } from '../../interval-limiter.ts'
 import { Endpoint } from '../connection/endpoint.ts'
-import type { Attempt, Verdict } from '../handshake/handshake-responder.ts'
-import { readKernelDrops } from './kernel-drops.ts'
-import { agreeOnKeys } from '../handshake/key-agreement.ts'
 import { checkPassphrase, KeyDeriver } from '../crypto/key-encryption.ts'
-import { bindSockets, enlargeReceiveBuffer } from './socket.ts'
+import type { Attempt } from '../handshake/attempt.ts'
+import type { Verdict } from '../handshake/handshake-responder.ts'
+import { agreeOnKeys } from '../handshake/key-agreement.ts'
+import type { ListenerStats } from '../stats.ts'
 import { TICK_MS } from '../timers.ts'
-import type { AcceptDecision, ConnectionRequest, ListenerStats } from '../types.ts'
+import type { AcceptDecision, ConnectionRequest } from '../types.ts'
 import { MAX_LATENCY_MS } from '../wire/limits.ts'
-
-/** How often the kernel is asked what it dropped, and how long the operator is spared after a warning. */
-const DROP_CHECK_US = 10_000_000
-const DROP_WARNING_US = 60_000_000
+import { KernelDropMonitor } from './kernel-drop-monitor.ts'
+import { bindSockets, enlargeReceiveBuffer, RECEIVE_BUFFER_BYTES } from './socket.ts'
 
 export interface ListenerOptions {
   /**
-   * Numeric address; `::` takes IPv4 as well. Several make one service where a machine has several: a caller hears from
-   * the address that it called, which a wildcard cannot promise. Limits against floods hold for each of them.
+   * Numeric address, or several; `::` also listens on IPv4. On a machine with several addresses, list them: a response
+   * then comes from the address that was called, which a wildcard does not ensure. Rate limits hold per address.
    */
   readonly host: string | readonly string[]
-  /** 0 for any that is free. */
+  /** UDP port; 0 for any free one. */
   readonly port: number
-  /** Receive latency where the caller asks for less (milliseconds). */
+  /** Shortest receive latency in milliseconds, used where the caller proposes less. */
   readonly latencyMs: number
-  /** Receive latency where the caller asks for more; default `MAX_LATENCY_MS`. */
+  /** Longest receive latency in milliseconds, used where the caller proposes more; default `MAX_LATENCY_MS`. */
   readonly maxLatencyMs?: number
-  /** An encoder silent for this long is gone; default 5000. */
+  /** Silence in milliseconds after which an encoder is gone; default 5000. */
   readonly idleTimeoutMs?: number
-  /** Passphrase of callers, unless `accept` names another; by default they must not encrypt. */
+  /** Passphrase of callers, unless `accept` returns another; by default callers must not encrypt. */
   readonly passphrase?: string
-  /** How long `accept` may take; callers give up after 3000, default 2500. */
+  /** Time in milliseconds that `accept` may take; default 2500, since callers stop after 3000. */
   readonly acceptTimeoutMs?: number
   /**
-   * Decides about a caller. What it throws rejects the caller: a `MillraceError` with its own reject code.
+   * Decides about a caller. An exception rejects the caller: a `MillraceError` with its reject code.
    *
-   * @param signal  aborted when an answer comes too late
+   * @param signal  aborted after `acceptTimeoutMs`; a later decision has no effect
    */
   readonly accept: (request: ConnectionRequest, signal: AbortSignal) => Promise<AcceptDecision>
   readonly clock?: Clock
   /** Random bytes for secrets and socket ids. */
   readonly random?: (bytes: number) => Buffer
-  /** Takes sentences for the operator; they hold no secrets. */
+  /** Receives warnings for the operator, without secrets. */
   readonly onWarning?: (message: string) => void
 }
 
 /**
  * @throws {MillraceError} `ADDRESS_IN_USE`, naming the address
- * @throws {RangeError} where the passphrase is none, or there is no address
+ * @throws {RangeError} where `isPassphrase` is false, or without an address
  */
 export async function createListener(options: ListenerOptions): Promise<Listener> {
   if (options.passphrase !== undefined) checkPassphrase(options.passphrase)
   const addresses = [options.host].flat()
-  if (addresses.length === 0) throw new RangeError('a listener needs an address')
+  if (addresses.length === 0)
+    throw new RangeError('host is empty: set at least one address to listen on')
   return new Listener(await bindSockets(addresses, options.port), options)
 }
 
-/** A listening port. `close` ends every connection; their sinks hear `end('closed')`. */
+/** A listening port. `close` ends every connection, and every sink with `end('closed')`. */
 export class Listener {
   readonly #options: ListenerOptions
   readonly #clock: Clock
   readonly #sockets: readonly Socket[]
   readonly #addresses: readonly AddressInfo[]
   readonly #endpoints: readonly Endpoint[]
-  readonly #bufferWarning: string | undefined
   readonly #undecided = new Map<Attempt, AbortController>()
   readonly #keyDeriver = new KeyDeriver()
+  readonly #dropMonitor: KernelDropMonitor
   #ticker: NodeJS.Timeout | undefined
-  readonly #dropWarnings = new IntervalLimiter(DROP_WARNING_US)
-  #toldKernelDrops = 0
-  #nextDropCheckUs = 0
   #closing: Promise<void> | undefined
 
   /** Use `createListener`. */
@@ -89,8 +84,22 @@ export class Listener {
     this.#sockets = sockets
     this.#addresses = sockets.map((socket) => socket.address())
     this.#endpoints = sockets.map((socket) => this.#createEndpoint(socket))
-    this.#bufferWarning = sockets.map(enlargeReceiveBuffer).find((text) => text !== undefined)
-    if (this.#bufferWarning !== undefined) this.#warn(this.#bufferWarning)
+    this.#dropMonitor = new KernelDropMonitor({
+      sockets: this.#addresses,
+      advice: this.#enlargeReceiveBuffers(),
+      onWarning: (message) => this.#warn(message),
+    })
+  }
+
+  /** @returns command for the operator, where the kernel limits the receive buffers */
+  #enlargeReceiveBuffers(): string | undefined {
+    const granted = this.#sockets.map(enlargeReceiveBuffer).find((bytes) => bytes !== undefined)
+    if (granted === undefined) return undefined
+    const advice = `sysctl -w net.core.rmem_max=${RECEIVE_BUFFER_BYTES}`
+    this.#warn(
+      `the kernel limits the UDP receive buffer to ${granted} bytes: bursts may lose packets. Set: ${advice}`,
+    )
+    return advice
   }
 
   /** Address of the first socket; all others have the same port. */
@@ -106,9 +115,9 @@ export class Listener {
     return this.#endpoints.map(({ stats }) => stats).reduce(addStats)
   }
 
-  /** Datagrams that the kernel dropped, mostly because this process read too late; undefined where it does not tell. */
+  /** Datagrams that the kernel dropped, mostly as this process read too late; undefined where the system does not tell. */
   kernelDrops(): Promise<number | undefined> {
-    return readKernelDrops(this.#addresses)
+    return this.#dropMonitor.readDrops()
   }
 
   close(): Promise<void> {
@@ -124,7 +133,7 @@ export class Listener {
     await Promise.all(closed)
   }
 
-  /** Answers leave through the socket by which the question came, and with the address that the caller knows. */
+  /** Each socket has an endpoint of its own, so a response comes from the address that was called. */
   #createEndpoint(socket: Socket): Endpoint {
     const options = this.#options
     const endpoint = new Endpoint({
@@ -139,7 +148,7 @@ export class Listener {
         request: (attempt) => void this.#decide(endpoint, attempt),
         expire: (attempt) => this.#undecided.get(attempt)?.abort(),
         fail: (error) =>
-          this.#warn(`an SRT connection was closed: its sink threw ${String(error)}`),
+          this.#warn(`an SRT connection was closed, because its sink threw ${String(error)}`),
       },
     })
     socket.on('message', (datagram, { address, port }) => {
@@ -159,7 +168,7 @@ export class Listener {
     endpoint.decide(attempt, verdict, this.#clock.nowUs())
   }
 
-  /** Asks the accept hook, and then whether the caller encrypts as that hook wants. */
+  /** Calls the accept hook, then checks the caller's encryption against its decision. */
   async #judge(attempt: Attempt, signal: AbortSignal): Promise<Verdict> {
     const { remoteAddress, remotePort, streamId, peerVersion } = attempt
     const request = { remoteAddress, remotePort, streamId, peerVersion }
@@ -177,7 +186,7 @@ export class Listener {
 
   #reject(error: unknown, signal: AbortSignal): Verdict {
     if (error instanceof MillraceError) return { reject: error.rejectCode }
-    // Too late: the caller has had its answer.
+    // The attempt has expired, and the caller has its rejection.
     if (signal.aborted) return { reject: RejectCode.TIMEOUT }
     this.#warn(`an SRT caller was rejected, because the accept hook threw ${String(error)}`)
     return { reject: RejectCode.INTERNAL }
@@ -186,22 +195,10 @@ export class Listener {
   #tick(): void {
     const nowUs = this.#clock.nowUs()
     for (const endpoint of this.#endpoints) endpoint.tick(nowUs)
-    if (nowUs >= this.#nextDropCheckUs) void this.#checkKernelDrops(nowUs)
+    this.#dropMonitor.tick(nowUs)
     if (this.#endpoints.some(({ busy }) => busy)) return
     clearInterval(this.#ticker)
     this.#ticker = undefined
-  }
-
-  async #checkKernelDrops(nowUs: number): Promise<void> {
-    this.#nextDropCheckUs = nowUs + DROP_CHECK_US
-    const drops = (await this.kernelDrops()) ?? 0
-    if (drops <= this.#toldKernelDrops || !this.#dropWarnings.take('drops', nowUs)) return
-    const advice = this.#bufferWarning === undefined ? '' : `; ${this.#bufferWarning}`
-    this.#warn(
-      `the kernel dropped ${drops - this.#toldKernelDrops} datagrams for SRT, because this process was too busy to read ` +
-        `them: run fewer streams in it${advice}`,
-    )
-    this.#toldKernelDrops = drops
   }
 
   #warn(message: string): void {

@@ -1,5 +1,5 @@
 /**
- * The UDP sockets under listener and caller.
+ * UDP sockets of listener and caller.
  *
  * @module
  */
@@ -8,32 +8,32 @@ import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
 import { MillraceError } from '../../errors.ts'
 
-/** At 40 Mbit/s a second and a half. Linux' default holds 92 full datagrams, which one pause of the process overruns. */
-const RECEIVE_BUFFER_BYTES = 8 * 1024 * 1024
+/** 1.5 s at 40 Mbit/s. The default of Linux holds 92 full datagrams, which one pause of the process overruns. */
+export const RECEIVE_BUFFER_BYTES = 8 * 1024 * 1024
 
-/** A port that is free at one address may be taken at another; then the next one that is free is tried, so many times. */
+/** Tries of `bindSockets` to find a port that is free on every address. */
 const FREE_PORT_ATTEMPTS = 10
 
-/** Opens a socket for numeric addresses of the same family as `address`. */
+/** Opens a socket for peers of the same address family as `address`, all of them numeric. */
 export function openSocket(address: string, options: { readonly ipv6Only?: boolean } = {}): Socket {
   const family = isIPv6(address) ? 6 : 4
   return createSocket({
     ...options,
     type: family === 6 ? 'udp6' : 'udp4',
-    // Peers are known by numeric address. Node's own look-up would answer later, when the datagram may have changed
-    // under it; answered at once, `send` has left before it returns.
+    // Addresses are numeric. Node's own look-up is asynchronous: it would send later, when the datagram may have changed.
+    // With a synchronous one, `send` has transmitted when it returns.
     lookup: (hostname, _options, callback) => callback(null, hostname, family),
   })
 }
 
 /**
- * Binds a socket to each address, all of them to one port; for `::` two, for there IPv4 has a socket of its own. What is
- * sent from a socket comes from the address that it is bound to.
+ * Binds a socket to each address, all on one port; two for `::`, where IPv4 has a socket of its own. Datagrams sent from a
+ * socket have its address as source.
  *
  * @param addresses  numeric
- * @param port  0 for any that is free at all of them
- * @returns in the order of the addresses
- * @throws {MillraceError} `ADDRESS_IN_USE`; whatever is thrown, no socket stays open
+ * @param port  0 for one that is free on every address
+ * @returns sockets in the order of the addresses
+ * @throws {MillraceError} `ADDRESS_IN_USE`; after any exception, no socket is open
  */
 export async function bindSockets(addresses: readonly string[], port: number): Promise<Socket[]> {
   for (let attempt = 1; ; attempt++) {
@@ -55,7 +55,7 @@ export async function bindSockets(addresses: readonly string[], port: number): P
 }
 
 async function bindSocket(address: string, port: number): Promise<Socket> {
-  // A socket for both families would name IPv4 peers `::ffff:192.0.2.1`, which every comparison had to know.
+  // A dual-stack socket reports IPv4 peers as `::ffff:192.0.2.1`, which every comparison would have to handle.
   const socket = openSocket(address, { ipv6Only: isIPv6(address) })
   try {
     const listening = once(socket, 'listening')
@@ -73,23 +73,19 @@ async function bindSocket(address: string, port: number): Promise<Socket> {
 }
 
 /**
- * Asks the kernel for a large receive buffer.
+ * Requests a receive buffer of `RECEIVE_BUFFER_BYTES`.
  *
  * @param socket  bound
- * @returns what to tell the operator where the kernel grants less
+ * @returns bytes granted where the kernel grants less; else undefined
  */
-export function enlargeReceiveBuffer(socket: Socket): string | undefined {
+export function enlargeReceiveBuffer(socket: Socket): number | undefined {
   try {
     socket.setRecvBufferSize(RECEIVE_BUFFER_BYTES)
   } catch {
-    // Where the system refuses instead of clamping, what it has stays.
+    // Some systems throw instead of clamping; the size stays as it was.
   }
-  // Linux doubles what it grants, for its own bookkeeping (socket(7)).
+  // Linux reports twice the usable size, for its own bookkeeping (socket(7)).
   const doubled = process.platform === 'linux' ? 2 : 1
   const granted = socket.getRecvBufferSize() / doubled
-  if (granted >= RECEIVE_BUFFER_BYTES) return undefined
-  return (
-    `the kernel limits the UDP receive buffer to ${granted} bytes; bursts may be lost. ` +
-    `Allow ${RECEIVE_BUFFER_BYTES}: sysctl -w net.core.rmem_max=${RECEIVE_BUFFER_BYTES}`
-  )
+  return granted < RECEIVE_BUFFER_BYTES ? granted : undefined
 }

@@ -1,10 +1,10 @@
 /**
- * Full ACKs on their way, by number, until their ACKACK comes back (draft-sharabayko-srt 3.2.4, 3.2.5 and 4.10).
+ * Full ACKs that wait for their ACKACK, by number (draft-sharabayko-srt 3.2.4, 3.2.5 and 4.10).
  *
  * @module
  */
 
-/** At one ACK in 10 ms, round trips up to 2.5 s are told apart. */
+/** At one ACK in 10 ms, enough for round trips of up to 2.5 s. */
 const CAPACITY = 256
 
 const MAX_ACK_NUMBER = 0xffffffff
@@ -15,8 +15,8 @@ export class AckHistory {
   readonly #sentUs = new Float64Array(CAPACITY)
   #lastNumber = 0
 
-  /** @returns the number of the ACK that tells of this position; from 1 on, never 0 */
-  record(position: number, nowUs: number): number {
+  /** @returns number of the ACK that acknowledges this position, from 1 on */
+  push(position: number, nowUs: number): number {
     this.#lastNumber = this.#lastNumber === MAX_ACK_NUMBER ? 1 : this.#lastNumber + 1
     const slot = this.#lastNumber % CAPACITY
     this.#numbers[slot] = this.#lastNumber
@@ -25,8 +25,8 @@ export class AckHistory {
     return this.#lastNumber
   }
 
-  /** @returns what the ACK of this number told and when; undefined where none waits: too old, repeated, made up */
-  settle(ackNumber: number): { position: number; sentUs: number } | undefined {
+  /** @returns position and time of the ACK with this number; undefined where it is too old, confirmed, or was never sent */
+  take(ackNumber: number): { position: number; sentUs: number } | undefined {
     const slot = ackNumber % CAPACITY
     if (ackNumber === 0 || this.#numbers[slot] !== ackNumber) return undefined
     this.#numbers[slot] = 0

@@ -1,33 +1,33 @@
 /**
- * Asks the sender for what is missing (NAK, draft-sharabayko-srt 4.8.2): for a new gap as soon as it can be no mere
- * reordering, and from then on periodically.
+ * Loss reports (NAK, draft-sharabayko-srt 4.8.2): a new gap is reported as soon as it cannot be mere reordering, and then
+ * periodically until it closes.
  *
  * @module
  */
 import { addToSequence, sequenceDistance } from '../../binary/sequence-number.ts'
-import type { ReceiveBuffer } from './receive-buffer.ts'
-import { ReorderTolerance } from './reorder-tolerance.ts'
-import type { RttEstimator } from '../rtt.ts'
-import { MIN_NAK_INTERVAL_US } from '../timers.ts'
 import { TokenBucket } from '../../token-bucket.ts'
+import type { RttEstimator } from '../rtt-estimator.ts'
+import { MIN_NAK_INTERVAL_US } from '../timers.ts'
 import type { Transmitter } from '../transmitter.ts'
 import { encodeLossList, MAX_LOSS_RANGES, type LossRange } from '../wire/loss-list.ts'
 import { ControlType, HEADER_BYTES } from '../wire/packet.ts'
+import type { ReceiveBuffer } from './receive-buffer.ts'
+import { ReorderTolerance } from './reorder-tolerance.ts'
 
 /**
- * What NAKs may take of the way back: a tenth of what arrives, or this much (bytes a second). The worst that 10 % loss asks
- * for stays below; a sender that leaves out every other number of tiny packets would get more back than it sends.
+ * Limit of NAKs: a tenth of the receiving rate, or `MIN_NAK_BYTES_PER_SEC` where that is more. Reports of 10 % loss need
+ * less. Without a limit, a sender that skips every other number of tiny packets would get more back than it sends.
  */
 const NAK_SHARE = 0.1
 const MIN_NAK_BYTES_PER_SEC = 64_000
 
-/** With less latency than so many round trips, what is waited for reordering is missing for repairs. */
-const PATIENT_ROUND_TRIPS = 3
+/** Round trips that the latency must hold for gaps to wait for reordering; with less, repairs need the time. */
+const MIN_PATIENT_ROUND_TRIPS = 3
 
 export interface LossReporterOptions {
   readonly buffer: ReceiveBuffer
   readonly latencyUs: number
-  /** The sender does not send a packet twice because it was asked for twice: asking often makes up for lost NAKs. */
+  /** The sender retransmits at most once per round trip, so frequent reports only make up for lost NAKs. */
   readonly eagerNak: boolean
   readonly rtt: RttEstimator
   readonly transmitter: Transmitter
@@ -44,9 +44,10 @@ export class LossReporter {
   readonly #tolerance: ReorderTolerance
   #sentReports = 0
   #withheldReports = 0
+  /** Time of the next periodic report. */
   #dueUs = 0
 
-  /** Some gap may be mere reordering yet: noticed at `#freshUs`, and not before `#reportedTo` in the sequence. */
+  /** Whether a gap from `#reportedTo` on may still be reordering; it was found at `#freshUs`. */
   #hasFresh = false
   #freshUs = 0
   #reportedTo: number
@@ -66,7 +67,7 @@ export class LossReporter {
     return this.#sentReports
   }
 
-  /** Not sent, because they would take too much of the way back. */
+  /** Reports not sent, over the limit of NAKs. */
   get withheldReports(): number {
     return this.#withheldReports
   }
@@ -75,22 +76,22 @@ export class LossReporter {
     return this.#tolerance.packets
   }
 
-  /** To be called before a packet is held that leaves out others, from the buffer's end on. */
-  noticeGap(nowUs: number): void {
+  /** To be called before the buffer holds a packet beyond its end, which opens a gap. */
+  handleGap(nowUs: number): void {
     if (!this.#buffer.hasGap) this.#dueUs = nowUs + this.#intervalUs
-    // Where nothing is missing, what was fresh came in time.
+    // Without an open gap `#hasFresh` is stale: the fresh gaps have closed.
     else if (this.#hasFresh) return
     this.#hasFresh = true
     this.#freshUs = nowUs
     this.#reportedTo = this.#buffer.end
   }
 
-  /** To be called of a packet that fills a gap and was not sent again. */
-  noticeLate(sequence: number): void {
-    this.#tolerance.learn(sequenceDistance(sequence, this.#buffer.end) - 1)
+  /** To be called for a packet that fills a gap and is no retransmission. */
+  handleReordered(sequence: number): void {
+    this.#tolerance.push(sequenceDistance(sequence, this.#buffer.end) - 1)
   }
 
-  /** Reports new gaps once they are old enough; to be called with every packet while there is one. */
+  /** Reports new gaps that are no longer taken for reordering; to be called for every packet while there is a gap. */
   reportFresh(nowUs: number): void {
     if (!this.#hasFresh) return
     const { end } = this.#buffer
@@ -103,13 +104,13 @@ export class LossReporter {
     this.#freshUs = nowUs
   }
 
-  /** How long a gap may be mere reordering. */
+  /** Longest time for which a gap is taken for reordering. */
   get #patienceUs(): number {
     const { rttUs } = this.#rtt
-    return this.#latencyUs < PATIENT_ROUND_TRIPS * rttUs ? 0 : rttUs / 4
+    return this.#latencyUs < MIN_PATIENT_ROUND_TRIPS * rttUs ? 0 : rttUs / 4
   }
 
-  /** @param bytesPerSec  what arrives */
+  /** @param bytesPerSec  receiving rate */
   tick(bytesPerSec: number, nowUs: number): void {
     this.#budget.perSec = Math.max(MIN_NAK_BYTES_PER_SEC, bytesPerSec * NAK_SHARE)
     this.#tolerance.tick(nowUs)
@@ -121,11 +122,14 @@ export class LossReporter {
     this.#dueUs = nowUs + this.#intervalUs
   }
 
-  /** 4.8.2 has half an answer's time. Asking at the lower bound leaves 1.5e-5 instead of 1.4e-4 (10 % loss, RTT 100 ms, 500 ms). */
+  /**
+   * Interval of periodic reports: (RTT + 4 x variance) / 2 by 4.8.2. At the lower bound, 10 % loss leaves 1.5e-5 of the
+   * packets missing instead of 1.4e-4 (RTT 100 ms, latency 500 ms).
+   */
   get #intervalUs(): number {
     return this.#eagerNak
       ? MIN_NAK_INTERVAL_US
-      : Math.max(this.#rtt.answerUs / 2, MIN_NAK_INTERVAL_US)
+      : Math.max(this.#rtt.responseTimeoutUs / 2, MIN_NAK_INTERVAL_US)
   }
 
   #send(ranges: readonly LossRange[], nowUs: number): void {

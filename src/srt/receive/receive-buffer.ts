@@ -1,12 +1,12 @@
 /**
- * Where a receiver stands in the sequence, and the payloads that arrived ahead of a missing one: a ring indexed by
- * sequence number. Since 2^31 is a multiple of every ring size, the wrap of the sequence number needs no care.
+ * Payloads that arrived ahead of a missing one, in a ring indexed by sequence number, and the receiver's position in the
+ * sequence. 2^31 is a multiple of every ring size, so an index needs no special case where sequence numbers wrap.
  *
- *          handed on         missing      held    missing    held
+ *          delivered         missing      held    missing    held
  *   ───────────────────────┬───────────┬────────┬─────────┬────────┬─────►  sequence numbers
  *                         next     firstHeld                      end
  *
- * The owner keeps `end` within its window of `next`; the ring grows to what is used of that.
+ * The owner keeps `end` within its window from `next`; the ring grows with the part of the window in use.
  *
  * @module
  */
@@ -16,15 +16,15 @@ import type { LossRange } from '../wire/loss-list.ts'
 const INITIAL_CAPACITY = 1024
 
 /**
- * Slots whose packets are counted together. Where a block is empty a search skips it: packet by packet, a peer that leaves
- * out a whole window each time would cost 180 us a packet.
+ * Slots per block of the ring. A search skips empty blocks: slot by slot, a peer that skips a whole window with each packet
+ * would cost 180 us per packet.
  */
 const BLOCK_SLOTS = 256
 
 export class ReceiveBuffer {
   #payloads: (Buffer | undefined)[] = []
   #deliveryUs = new Float64Array(0)
-  /** Packets held, by block of the ring. */
+  /** Number of packets held in each block of the ring. */
   #heldInBlock = new Uint16Array(0)
   #mask = -1
   #next: number
@@ -36,22 +36,22 @@ export class ReceiveBuffer {
     this.#next = this.#firstHeld = this.#end = initialSequenceNumber
   }
 
-  /** The first packet that is not handed on: the position that ACKs tell. */
+  /** First sequence number not delivered: the position that ACKs carry. */
   get next(): number {
     return this.#next
   }
 
-  /** The first packet that waits here; has a meaning where something is missing. */
+  /** First packet held; meaningful only while `hasGap`. */
   get firstHeld(): number {
     return this.#firstHeld
   }
 
-  /** One beyond the highest that arrived. */
+  /** Highest sequence number that arrived, plus one. */
   get end(): number {
     return this.#end
   }
 
-  /** `next` is missing, and something after it is held. */
+  /** Whether `next` is missing and a later packet is held. */
   get hasGap(): boolean {
     return this.#next !== this.#end
   }
@@ -60,24 +60,24 @@ export class ReceiveBuffer {
     return this.#heldPackets
   }
 
-  /** When the first packet held is due. */
+  /** Delivery time of the first packet held. */
   get firstHeldDueUs(): number {
     return this.#deliveryUs[this.#firstHeld & this.#mask]!
   }
 
-  /** Of a packet between `next` and `end`. */
+  /** @param sequence  from `next` to before `end` */
   has(sequence: number): boolean {
     return this.#payloads[sequence & this.#mask] !== undefined
   }
 
-  /** The packet `next` arrived and is handed on, past the ring. */
-  pass(): void {
+  /** Counts the packet `next` as delivered; it never enters the ring. */
+  advance(): void {
     const last = this.#next === this.#end
     this.#next = addToSequence(this.#next, 1)
     if (last) this.#end = this.#next
   }
 
-  /** Keeps a packet that lies after `next` and is not held yet. */
+  /** Holds a packet after `next` that is not held yet. */
   hold(sequence: number, payload: Buffer, deliveryUs: number): void {
     const isFirst = !this.hasGap || sequenceDistance(sequence, this.#firstHeld) > 0
     if (isFirst) this.#firstHeld = sequence
@@ -89,7 +89,7 @@ export class ReceiveBuffer {
     this.#heldPackets++
   }
 
-  /** @returns the payload of `next`, which moves on; undefined where that is missing, or nothing is left */
+  /** @returns payload of the packet `next`, which advances; undefined where that packet is missing or nothing is held */
   takeNext(): Buffer | undefined {
     const payload = this.hasGap ? this.#payloads[this.#next & this.#mask] : undefined
     if (payload === undefined) {
@@ -108,7 +108,7 @@ export class ReceiveBuffer {
     this.#firstHeld = this.#findHeld(this.#next, this.#end)
   }
 
-  /** @returns the first packet held from `from` on, or `to` */
+  /** @returns first packet held from `from` on, or `to` */
   #findHeld(from: number, to: number): number {
     let sequence = from
     while (sequence !== to && !this.has(sequence)) {
@@ -123,13 +123,13 @@ export class ReceiveBuffer {
     return Math.trunc((sequence & this.#mask) / BLOCK_SLOTS)
   }
 
-  /** Waits no longer for what lies before `sequence`, where nothing up to there is held; that may lie beyond `end`. */
+  /** Moves `next` to `sequence`, which may lie beyond `end`; no packet before it may be held. */
   skipTo(sequence: number): void {
     this.#next = sequence
     if (sequenceDistance(this.#end, sequence) > 0) this.#end = sequence
   }
 
-  /** @returns what is missing from `from` to before `to`, in order; the first ranges where there are more */
+  /** @returns missing ranges from `from` to before `to`, in order, at most `maxRanges` */
   missing(from: number, to: number, maxRanges: number): LossRange[] {
     const ranges: LossRange[] = []
     let sequence = sequenceDistance(from, this.#next) > 0 ? this.#next : from
@@ -142,7 +142,7 @@ export class ReceiveBuffer {
     return ranges
   }
 
-  /** Makes room for so many consecutive packets from `next` on; what is held stays. */
+  /** Grows the ring to hold `span` consecutive packets from `next` on. */
   #reserve(span: number): void {
     const capacity = this.#payloads.length
     if (span <= capacity) return
@@ -164,7 +164,7 @@ export class ReceiveBuffer {
     this.#mask = size - 1
   }
 
-  /** Forgets everything, and gives the memory back. */
+  /** Discards everything and releases the memory. */
   clear(): void {
     this.#next = this.#end
     this.#heldPackets = 0

@@ -1,24 +1,21 @@
 /**
- * The receiving half of a connection: datagrams in any order become payloads in sequence; what is missing is asked for
- * (draft-sharabayko-srt 4.8), and given up once it would come too late (4.6).
+ * The receiving half of a connection: data packets in any order become payloads in sequence. Missing packets are reported
+ * (draft-sharabayko-srt 4.8), and dropped once they would come too late (4.6).
  *
- * Payloads in order are handed on at once, so the position up to which everything is handed on, the position that ACKs
- * tell, and the first missing packet are one and the same: `next` of the buffer.
+ * Payloads in order are delivered at once, so the first packet not delivered, the position that ACKs carry and the first
+ * missing packet are the same: `next` of the buffer.
  *
  * Inputs: `handleData`, `handleAckAck`, `handleDropRequest`, and `tick` every 10 ms while `busy`. Then `flush` or `stop`.
  *
  * @module
  */
 import { addToSequence, sequenceDistance } from '../../binary/sequence-number.ts'
-import { Acknowledger } from './acknowledger.ts'
 import type { Decryption } from '../crypto/decryption.ts'
-import { LossReporter } from './loss-reporter.ts'
 import { RateMeter } from '../rate-meter.ts'
-import { ReceiveBuffer } from './receive-buffer.ts'
-import type { RttEstimator } from '../rtt.ts'
+import type { RttEstimator } from '../rtt-estimator.ts'
+import type { SrtStats } from '../stats.ts'
 import type { Transmitter } from '../transmitter.ts'
-import { DeliveryClock, type TsbpdOptions } from './tsbpd.ts'
-import type { PayloadSink, SrtStats } from '../types.ts'
+import type { PayloadSink } from '../types.ts'
 import type { LossRange } from '../wire/loss-list.ts'
 import {
   encryptionKeyFlag,
@@ -28,20 +25,24 @@ import {
   sequenceNumber,
   timestampUs,
 } from '../wire/packet.ts'
+import { Acknowledger } from './acknowledger.ts'
+import { DeliveryClock, type DeliveryClockOptions } from './delivery-clock.ts'
+import { LossReporter } from './loss-reporter.ts'
+import { ReceiveBuffer } from './receive-buffer.ts'
 
-/** Ranges given up lately, remembered to tell a belated packet from a duplicate. */
-const MAX_GIVEN_UP_RANGES = 16
+/** Latest dropped ranges, kept to tell a belated packet from a duplicate. */
+const MAX_DROPPED_RANGES = 16
 
 export interface ReceiverOptions {
   readonly initialSequenceNumber: number
-  readonly delivery: TsbpdOptions
-  /** How far a packet may be ahead of a missing one; announced to the sender as its window. */
+  readonly delivery: DeliveryClockOptions
+  /** Longest distance of a packet from the first missing one; the flow window announced to the sender. */
   readonly windowPackets: number
-  /** The sender does not send a packet twice because it was asked for twice: asking often makes up for lost NAKs. */
+  /** The sender retransmits at most once per round trip, so frequent reports only make up for lost NAKs. */
   readonly eagerNak: boolean
-  /** The sender marks what it sends again, so that a packet without the mark can be known to be merely late. */
+  /** The sender sets the R flag of retransmissions, so a late packet without it was reordered. */
   readonly marksRetransmissions: boolean
-  /** Where the connection is encrypted. */
+  /** Present where the connection is encrypted. */
   readonly decryption?: Decryption
   readonly rtt: RttEstimator
   readonly transmitter: Transmitter
@@ -49,7 +50,7 @@ export interface ReceiverOptions {
   readonly nowUs: number
 }
 
-/** Counters since the beginning; see `SrtStats` for their meaning. */
+/** Counters of the whole connection, explained in `SrtStats`. */
 class ReceiverCounters {
   packets = 0
   bytes = 0
@@ -75,9 +76,9 @@ export class Receiver {
   readonly #decryption: Decryption | undefined
   readonly #sink: Pick<PayloadSink, 'push' | 'gap'>
   readonly #rate: RateMeter
-  readonly #givenUp: LossRange[] = []
-  /** A packet that was too far ahead to be kept, unless the one that was due has come since. */
-  #outOfReach: number | undefined
+  readonly #droppedRanges: LossRange[] = []
+  /** Latest packet beyond the window, unless a packet in order has arrived since. */
+  #beyondWindow: number | undefined
   #stopped = false
 
   constructor(options: ReceiverOptions) {
@@ -96,25 +97,24 @@ export class Receiver {
     this.#rate = new RateMeter(options.nowUs)
   }
 
-  /** One beyond the highest sequence number that arrived. */
+  /** Highest sequence number that arrived, plus one. */
   get end(): number {
     return this.#buffer.end
   }
 
-  /** Something is missing, or an ACK is not confirmed: the next tick may have work. */
+  /** Whether a tick is due every 10 ms: a packet is missing, or the peer has not confirmed the latest ACK. */
   get busy(): boolean {
     return this.#buffer.hasGap || !this.#acknowledger.isConfirmed(this.#buffer.next)
   }
 
-  /** Takes a data packet. */
   handleData(datagram: Buffer, nowUs: number): void {
     const counters = this.#counters
-    // A filter packet bears the sequence number of the data packet before it and must not take its place.
+    // A filter packet repeats the sequence number of the data packet before it and must not take its place.
     if (messageNumber(datagram) === 0) {
       counters.filter++
       return
     }
-    // Nothing is known of it but a number that anybody could have written; if it was sent, it is missed and asked for.
+    // Discarded before its sequence number is looked at, which anybody could have forged; a genuine packet is reported lost.
     if (!this.#isReadable(datagram)) {
       counters.undecryptable++
       return
@@ -126,8 +126,8 @@ export class Receiver {
     const sequence = sequenceNumber(datagram)
     const deliveryUs = this.#deliveryClock.deliveryUs(timestampUs(datagram), nowUs)
     if (sequence === buffer.next && !buffer.hasGap) {
-      this.#outOfReach = undefined
-      buffer.pass()
+      this.#beyondWindow = undefined
+      buffer.advance()
       if (isRetransmitted(datagram)) counters.retransmitted++
       this.#sink.push(datagram.subarray(HEADER_BYTES))
     } else {
@@ -137,7 +137,7 @@ export class Receiver {
     this.#acknowledger.countPacket(buffer.next, nowUs)
   }
 
-  /** Decrypts what is encrypted. A clear packet in an encrypted connection is somebody else's. */
+  /** Decrypts the payload in place. A packet in clear on an encrypted connection is forged. */
   #isReadable(datagram: Buffer): boolean {
     if (this.#decryption === undefined) return encryptionKeyFlag(datagram) === 0
     return this.#decryption.open(datagram)
@@ -149,8 +149,8 @@ export class Receiver {
     if (retransmitted) this.#counters.retransmitted++
     if (sequenceDistance(buffer.next, sequence) >= this.#windowPackets) {
       this.#dropTooLate(nowUs)
-      // A sink that hears what was held may end it all.
-      if (this.#stopped || !this.#isWithinReach(sequence)) return
+      // The sink may have closed the connection while held packets were delivered.
+      if (this.#stopped || !this.#followJump(sequence)) return
     }
     if (sequenceDistance(buffer.next, sequence) < 0) {
       this.#countStale(sequence)
@@ -162,36 +162,36 @@ export class Receiver {
         this.#counters.duplicate++
         return
       }
-      if (!retransmitted && this.#marksRetransmissions) this.#lossReporter.noticeLate(sequence)
+      if (!retransmitted && this.#marksRetransmissions) this.#lossReporter.handleReordered(sequence)
     } else if (ahead > 0) {
       this.#counters.lost += ahead
-      this.#lossReporter.noticeGap(nowUs)
+      this.#lossReporter.handleGap(nowUs)
     }
     const payload = datagram.subarray(HEADER_BYTES)
     if (sequence !== buffer.next) {
       buffer.hold(sequence, payload, deliveryUs)
       return
     }
-    buffer.pass()
+    buffer.advance()
     if (!this.#stopped) this.#sink.push(payload)
     this.#deliverHeld()
   }
 
-  /** Whether the buffer can take the packet, once what blocks it is late. With nothing to wait for, it follows a jump. */
-  #isWithinReach(sequence: number): boolean {
+  /** @returns whether the window holds the packet; it moves where the sender's sequence numbers have jumped */
+  #followJump(sequence: number): boolean {
     const { next, hasGap } = this.#buffer
     if (sequenceDistance(next, sequence) < this.#windowPackets) return true
-    const before = this.#outOfReach
-    this.#outOfReach = sequence
-    // One alone may bear a number that was altered or made up. Followed, it would make stale all that is really sent.
+    const before = this.#beyondWindow
+    this.#beyondWindow = sequence
+    // A single packet may be forged or corrupt; to follow it would make every genuine packet stale.
     if (hasGap || before === undefined || !this.#isSoonAfter(before, sequence)) {
       this.#counters.overflow++
       return false
     }
-    // The sender went on after an outage. libsrt ends the connection here (srt#2093).
+    // The sender continued after an outage. libsrt closes the connection here (srt#2093).
     this.#counters.resync++
     this.#counters.lost += sequenceDistance(next, before)
-    this.#giveUpTo(before)
+    this.#dropTo(before)
     return !this.#stopped
   }
 
@@ -201,15 +201,15 @@ export class Receiver {
   }
 
   #countStale(sequence: number): void {
-    const givenUp = this.#givenUp.some(
+    const dropped = this.#droppedRanges.some(
       ({ first, last }) =>
         sequenceDistance(first, sequence) >= 0 && sequenceDistance(sequence, last) >= 0,
     )
-    if (givenUp) this.#counters.belated++
+    if (dropped) this.#counters.belated++
     else this.#counters.duplicate++
   }
 
-  /** Hands on what follows without a gap. */
+  /** Delivers held packets up to the next gap. */
   #deliverHeld(): void {
     for (;;) {
       const payload = this.#buffer.takeNext()
@@ -218,32 +218,33 @@ export class Receiver {
     }
   }
 
-  /** Too-late packet drop (4.6): a gap is given up when the packet behind it is due. */
+  /** Too-late packet drop (4.6): a gap is dropped when the packet behind it is due. */
   #dropTooLate(nowUs: number): void {
     while (this.#buffer.hasGap && this.#buffer.firstHeldDueUs <= nowUs) {
-      this.#giveUpTo(this.#buffer.firstHeld)
+      this.#dropTo(this.#buffer.firstHeld)
     }
   }
 
-  #giveUpTo(sequence: number): void {
+  /** Drops the missing packets before `sequence`. */
+  #dropTo(sequence: number): void {
     const { next } = this.#buffer
     const lostPackets = sequenceDistance(next, sequence)
     this.#counters.dropped += lostPackets
-    this.#givenUp.push({ first: next, last: addToSequence(sequence, -1) })
-    if (this.#givenUp.length > MAX_GIVEN_UP_RANGES) this.#givenUp.shift()
+    this.#droppedRanges.push({ first: next, last: addToSequence(sequence, -1) })
+    if (this.#droppedRanges.length > MAX_DROPPED_RANGES) this.#droppedRanges.shift()
     this.#buffer.skipTo(sequence)
     this.#sink.gap(lostPackets)
     this.#deliverHeld()
   }
 
-  /** The sender will not send these again: if they are what we wait for, we need not wait. */
+  /** Drops the gap at `next` where the sender has dropped its packets. */
   handleDropRequest({ first, last }: LossRange): void {
     const { next, firstHeld, hasGap } = this.#buffer
     const coversNext = sequenceDistance(first, next) >= 0 && sequenceDistance(next, last) >= 0
-    // A range that begins further on is asked for again by the next NAK, and answered again, when its turn has come.
+    // A later gap is reported again by the next NAK, and the sender repeats its drop request.
     if (!hasGap || !coversNext) return
     const beyond = addToSequence(last, 1)
-    this.#giveUpTo(sequenceDistance(beyond, firstHeld) > 0 ? beyond : firstHeld)
+    this.#dropTo(sequenceDistance(beyond, firstHeld) > 0 ? beyond : firstHeld)
   }
 
   handleAckAck(ackNumber: number, nowUs: number): void {
@@ -258,12 +259,12 @@ export class Receiver {
     this.#lossReporter.tick(this.#rate.bytesPerSec, nowUs)
   }
 
-  /** Hands on all that is held, over every gap: nothing more will come. */
+  /** Delivers all held packets, over every gap. */
   flush(): void {
-    while (this.#buffer.hasGap) this.#giveUpTo(this.#buffer.firstHeld)
+    while (this.#buffer.hasGap) this.#dropTo(this.#buffer.firstHeld)
   }
 
-  /** Lets go of everything; the sink hears nothing more. May be called from within the sink. */
+  /** Discards everything and calls the sink no more. May be called from within the sink. */
   stop(): void {
     this.#stopped = true
     this.#buffer.clear()

@@ -1,41 +1,41 @@
 /**
- * How far packets overtake each other on their way (libsrt's `SRTO_LOSSMAXTTL`, learned instead of set). A packet that is
- * merely late need not be asked for: on bonded and mobile links that would send much of the stream twice.
+ * Reordering of packets on the path: libsrt's `SRTO_LOSSMAXTTL`, measured instead of configured. Reporting a reordered
+ * packet as lost makes the sender repeat it for nothing; on bonded and mobile links, much of the stream.
  *
  * @module
  */
 
-/** 20 ms at 64 Mbit/s. A loss is never kept back for longer than a part of the round trip, whatever was learned. */
+/** Longest tolerance: 20 ms at 64 Mbit/s. */
 const MAX_PACKETS = 128
 
-/** What was learned fades by an eighth in this time, unless it is seen again. */
-const MEMORY_US = 1_000_000
+/** Interval at which the tolerance decays by an eighth, down to the longest distance observed within it. */
+const DECAY_US = 1_000_000
 
 export class ReorderTolerance {
   #packets = 0
-  /** The largest distance since `#sinceUs`. */
-  #seenPackets = 0
-  #sinceUs: number
+  /** Longest distance observed since `#decayedUs`. */
+  #observedPackets = 0
+  #decayedUs: number
 
   constructor(nowUs: number) {
-    this.#sinceUs = nowUs
+    this.#decayedUs = nowUs
   }
 
-  /** So many packets may follow a missing one before it counts as lost. */
+  /** Packets that may follow a missing one before it counts as lost. */
   get packets(): number {
     return this.#packets
   }
 
-  /** A packet that was sent only once came so many behind the newest. */
-  learn(packets: number): void {
-    this.#seenPackets = Math.min(Math.max(this.#seenPackets, packets), MAX_PACKETS)
-    this.#packets = Math.max(this.#packets, this.#seenPackets)
+  /** @param packets  distance by which a packet came later than the newest one */
+  push(packets: number): void {
+    this.#observedPackets = Math.min(Math.max(this.#observedPackets, packets), MAX_PACKETS)
+    this.#packets = Math.max(this.#packets, this.#observedPackets)
   }
 
   tick(nowUs: number): void {
-    if (nowUs - this.#sinceUs < MEMORY_US) return
-    this.#packets = Math.max(Math.floor((this.#packets * 7) / 8), this.#seenPackets)
-    this.#seenPackets = 0
-    this.#sinceUs = nowUs
+    if (nowUs - this.#decayedUs < DECAY_US) return
+    this.#packets = Math.max(Math.floor((this.#packets * 7) / 8), this.#observedPackets)
+    this.#observedPackets = 0
+    this.#decayedUs = nowUs
   }
 }

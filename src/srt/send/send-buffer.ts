@@ -1,10 +1,9 @@
 /**
- * Data packets from the moment they are handed in until they are acknowledged or given up: whole datagrams in a ring
- * indexed by sequence number.
+ * Data packets until they are acknowledged or dropped: complete datagrams in a ring indexed by sequence number.
  *
- *    acknowledged     given up, maybe missed     sent, may be asked for again     waits for its turn
- *   ──────────────┬──────────────────────────┬────────────────────────────────┬──────────────────────┬────►  sequence
- *             acknowledged                 first                            unsent                  end
+ *    acknowledged     dropped, not acknowledged           in flight             not sent yet
+ *   ──────────────┬─────────────────────────────┬─────────────────────────┬────────────────────┬────►  sequence numbers
+ *             acknowledged                    first                     unsent                end
  *
  * @module
  */
@@ -14,13 +13,13 @@ import type { LossRange } from '../wire/loss-list.ts'
 export class SendBuffer {
   readonly #datagrams: (Buffer | undefined)[]
   readonly #queuedUs: Float64Array
-  /** When the packet was last sent again; -Infinity where it never was. */
-  readonly #resentUs: Float64Array
-  /** 1 where the packet is to be sent again. */
+  /** Time of the latest retransmission; -Infinity for none. */
+  readonly #retransmittedUs: Float64Array
+  /** 1 for packets whose retransmission is requested. */
   readonly #requested: Uint8Array
   readonly #mask: number
   #requestedPackets = 0
-  /** None is to be sent again before this one. */
+  /** No retransmission is requested of a packet before this one. */
   #requestedFrom: number
   #acknowledged: number
   #first: number
@@ -32,27 +31,29 @@ export class SendBuffer {
     const capacity = 2 ** Math.ceil(Math.log2(capacityPackets))
     this.#datagrams = Array.from<Buffer | undefined>({ length: capacity })
     this.#queuedUs = new Float64Array(capacity)
-    this.#resentUs = new Float64Array(capacity)
+    this.#retransmittedUs = new Float64Array(capacity)
     this.#requested = new Uint8Array(capacity)
     this.#mask = capacity - 1
     this.#acknowledged = this.#requestedFrom = initialSequenceNumber
     this.#first = this.#unsent = this.#end = initialSequenceNumber
   }
 
-  /** The peer has everything before this one. */
+  /** First sequence number that the peer has not acknowledged. */
   get acknowledged(): number {
     return this.#acknowledged
   }
 
+  /** Oldest packet in the buffer. */
   get first(): number {
     return this.#first
   }
 
+  /** First packet not sent yet. */
   get unsent(): number {
     return this.#unsent
   }
 
-  /** Sequence number of the next packet to be handed in. */
+  /** Sequence number of the next packet to push. */
   get end(): number {
     return this.#end
   }
@@ -65,63 +66,63 @@ export class SendBuffer {
     return this.#first === this.#end
   }
 
-  /** Packets sent and neither acknowledged nor given up. */
+  /** Packets in flight: sent, neither acknowledged nor dropped. */
   get flightPackets(): number {
     return sequenceDistance(this.#first, this.#unsent)
   }
 
-  /** Packets that wait for their first turn. */
+  /** Packets not sent yet. */
   get waitingPackets(): number {
     return sequenceDistance(this.#unsent, this.#end)
   }
 
-  /** Packets of the flight that are to be sent again. */
+  /** Packets in flight whose retransmission is requested. */
   get requestedPackets(): number {
     return this.#requestedPackets
   }
 
-  /** From the first packet that is here to the last. */
+  /** Time from the push of the first packet in the buffer to that of the last. */
   get spanUs(): number {
     if (this.isEmpty) return 0
     const last = addToSequence(this.#end, -1)
     return this.#queuedUs[last & this.#mask]! - this.#queuedUs[this.#first & this.#mask]!
   }
 
-  /** Takes the packet with sequence number `end`; not to be called when full. */
+  /** @param datagram  packet with sequence number `end`; the buffer must not be full */
   push(datagram: Buffer, nowUs: number): void {
     const slot = this.#end & this.#mask
     this.#datagrams[slot] = datagram
     this.#queuedUs[slot] = nowUs
-    this.#resentUs[slot] = -Infinity
+    this.#retransmittedUs[slot] = -Infinity
     this.#end = addToSequence(this.#end, 1)
   }
 
-  /** @returns the packet whose turn it is; from now on it counts as sent */
+  /** @returns the packet `unsent`, in flight from now on */
   takeUnsent(): Buffer {
     const datagram = this.#datagrams[this.#unsent & this.#mask]!
     this.#unsent = addToSequence(this.#unsent, 1)
     return datagram
   }
 
-  /** @returns what of the range was sent and is still here */
+  /** @returns part of the range that is in flight */
   findInFlight(range: LossRange): LossRange | undefined {
     return overlap(range, this.#first, this.#unsent)
   }
 
-  /** @returns what of the range was given up without being acknowledged */
-  findGivenUp(range: LossRange): LossRange | undefined {
+  /** @returns part of the range that was dropped and not acknowledged */
+  findDropped(range: LossRange): LossRange | undefined {
     return overlap(range, this.#acknowledged, this.#first)
   }
 
-  /** When a packet in flight was last sent again; -Infinity where it never was. */
-  resentUs(sequence: number): number {
-    return this.#resentUs[sequence & this.#mask]!
+  /** Time of the latest retransmission of a packet in flight; -Infinity for none. */
+  retransmittedUs(sequence: number): number {
+    return this.#retransmittedUs[sequence & this.#mask]!
   }
 
   /**
-   * A packet in flight is to be sent again.
+   * Requests the retransmission of a packet in flight.
    *
-   * @returns whether that is new
+   * @returns false where it is requested already
    */
   request(sequence: number): boolean {
     const slot = sequence & this.#mask
@@ -134,14 +135,14 @@ export class SendBuffer {
     return true
   }
 
-  /** @returns the oldest packet that is to be sent again, of at least one; from now on it was */
+  /** @returns the oldest packet requested, as retransmitted now; there must be one */
   takeRequested(nowUs: number): Buffer {
     while (this.#requested[this.#requestedFrom & this.#mask] === 0) {
       this.#requestedFrom = addToSequence(this.#requestedFrom, 1)
     }
     const slot = this.#requestedFrom & this.#mask
     this.#withdraw(slot)
-    this.#resentUs[slot] = nowUs
+    this.#retransmittedUs[slot] = nowUs
     return this.#datagrams[slot]!
   }
 
@@ -151,9 +152,9 @@ export class SendBuffer {
   }
 
   /**
-   * Forgets everything before `sequence`, which is at most `unsent`: the peer has it.
+   * Releases the packets before `sequence`, which is at most `unsent`.
    *
-   * @returns how many packets were let go
+   * @returns number of packets released
    */
   acknowledge(sequence: number): number {
     if (sequenceDistance(this.#acknowledged, sequence) > 0) this.#acknowledged = sequence
@@ -161,17 +162,17 @@ export class SendBuffer {
   }
 
   /**
-   * Gives up what was handed in at `untilUs` or before.
+   * Drops the packets pushed at `untilUs` or before.
    *
-   * @returns how many packets that were
+   * @returns number of packets dropped
    */
-  giveUp(untilUs: number): number {
+  drop(untilUs: number): number {
     let sequence = this.#first
     while (sequence !== this.#end && this.#queuedUs[sequence & this.#mask]! <= untilUs) {
       sequence = addToSequence(sequence, 1)
     }
     const packets = this.#releaseUntil(sequence)
-    // A peer may never acknowledge; what is further back than the ring is long, nobody asks for.
+    // A peer may never acknowledge. The range of dropped packets stays within one ring length.
     const oldest = addToSequence(this.#first, -this.#mask)
     if (sequenceDistance(this.#acknowledged, oldest) > 0) this.#acknowledged = oldest
     return packets
@@ -191,7 +192,7 @@ export class SendBuffer {
   }
 }
 
-/** What a range has in common with the sequence numbers from `from` to before `to`. */
+/** Part of a range from `from` to before `to`. */
 function overlap({ first, last }: LossRange, from: number, to: number): LossRange | undefined {
   const begin = Math.max(sequenceDistance(from, first), 0)
   const end = Math.min(sequenceDistance(from, last), sequenceDistance(from, to) - 1)

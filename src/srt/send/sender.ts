@@ -1,6 +1,6 @@
 /**
- * The sending half of a connection: payloads become data packets, paced and within the peer's window; what the peer
- * misses is sent again (draft-sharabayko-srt 4.8.2), unless it would come too late (4.6): then the peer is told.
+ * The sending half of a connection: payloads become data packets, paced and within the peer's window. Lost packets are
+ * retransmitted (draft-sharabayko-srt 4.8.2), or dropped once they would come too late (4.6).
  *
  * Inputs: `push`, `handleAck`, `handleNak`, and `tick` every 10 ms while `busy`.
  *
@@ -8,46 +8,41 @@
  */
 import { nextMessageNumber } from '../../binary/message-number.ts'
 import { addToSequence, sequenceDistance } from '../../binary/sequence-number.ts'
-import { DropReporter } from './drop-reporter.ts'
 import type { Encryption } from '../crypto/encryption.ts'
-import { Pacer } from './pacer.ts'
 import { RateMeter } from '../rate-meter.ts'
-import { ResendBudget } from './resend-budget.ts'
-import type { RttEstimator } from '../rtt.ts'
-import { SendBuffer } from './send-buffer.ts'
+import type { RttEstimator } from '../rtt-estimator.ts'
+import type { SenderStats } from '../stats.ts'
 import { TICK_MS } from '../timers.ts'
 import type { Transmitter } from '../transmitter.ts'
-import type { SenderStats } from '../types.ts'
 import type { Ack } from '../wire/ack.ts'
 import { ExtensionType } from '../wire/extension.ts'
 import type { LossRange } from '../wire/loss-list.ts'
 import { ControlType, HEADER_BYTES, markRetransmitted, writeDataHeader } from '../wire/packet.ts'
+import { DropReporter } from './drop-reporter.ts'
+import { Pacer } from './pacer.ts'
+import { RetransmissionBudget } from './retransmission-budget.ts'
+import { RetransmissionTimer } from './retransmission-timer.ts'
+import { SendBuffer } from './send-buffer.ts'
 
-/** A packet is kept for the peer's latency, but for this long at least, and a little more (libsrt, srtcore/core.cpp). */
+/** A packet is kept for the peer's latency or for this time, whichever is longer, plus a margin (libsrt, srtcore/core.cpp). */
 const MIN_KEEP_US = 1_000_000
 const MARGIN_US = 20_000
 
-/** On top of an answer's time: the receiver's acknowledgement may wait, and both sides' ticks are coarse. */
-const TAIL_MARGIN_US = 60_000
-
-/** On top of an answer's time, before all is sent again to a receiver that may have asked in vain (libsrt's FASTREXMIT). */
-const TIMEOUT_MARGIN_US = 30_000
-
-/** The round trip is what the peer says it is; no receiver asks for a packet more often, and none waits for longer. */
-const MIN_RESEND_INTERVAL_US = TICK_MS * 1000
+/** Shortest interval between two retransmissions of a packet, and longest round-trip time taken over from the peer. */
+const MIN_RETRANSMISSION_INTERVAL_US = TICK_MS * 1000
 const MAX_RTT_US = 10_000_000
 
 export interface SenderOptions {
   readonly initialSequenceNumber: number
-  /** Packets kept until acknowledged. */
+  /** Capacity of the send buffer. */
   readonly bufferPackets: number
-  /** The peer's flow window, as its handshake tells. */
+  /** Flow window in the peer's handshake. */
   readonly peerWindowPackets: number
   readonly peerLatencyUs: number
-  /** The peer asks again for what it still misses (HSRSP flag PERIODICNAK). */
+  /** The peer sends periodic NAKs (HSRSP flag PERIODICNAK). */
   readonly peerRepeatsNaks: boolean
   readonly maxBandwidthBps: number
-  /** Where the connection is encrypted. */
+  /** Present where the connection is encrypted. */
   readonly encryption?: Encryption
   readonly rtt: RttEstimator
   readonly transmitter: Transmitter
@@ -71,42 +66,38 @@ export class Sender {
   readonly #dropReporter: DropReporter
   readonly #pacer: Pacer
   readonly #rate: RateMeter
-  readonly #resendBudget: ResendBudget
+  readonly #retransmissionBudget: RetransmissionBudget
+  readonly #retransmissionTimer: RetransmissionTimer
   readonly #rtt: RttEstimator
   readonly #transmitter: Transmitter
   readonly #peerLatencyUs: number
-  readonly #peerRepeatsNaks: boolean
   readonly #encryption: Encryption | undefined
   #peerWindowPackets: number
   #messageNumber = 1
   #pushedUs = -Infinity
-  /** When the latest data packet left. */
-  #sentUs = 0
-  /** When the flight began, an ACK released some of it, or all of it was sent again. */
-  #progressUs = 0
 
   constructor(options: SenderOptions) {
     this.#buffer = new SendBuffer(options.initialSequenceNumber, options.bufferPackets)
     this.#dropReporter = new DropReporter(options.rtt, options.transmitter)
     this.#pacer = new Pacer(options.maxBandwidthBps)
     this.#rate = new RateMeter(options.nowUs)
-    this.#resendBudget = new ResendBudget(options.bufferPackets)
+    this.#retransmissionBudget = new RetransmissionBudget(options.bufferPackets)
+    this.#retransmissionTimer = new RetransmissionTimer(options.rtt, options.peerRepeatsNaks)
     this.#rtt = options.rtt
     this.#transmitter = options.transmitter
     this.#peerLatencyUs = options.peerLatencyUs
-    this.#peerRepeatsNaks = options.peerRepeatsNaks
     this.#encryption = options.encryption
     this.#peerWindowPackets = options.peerWindowPackets
   }
 
-  /** Something is kept: not sent, or not acknowledged. */
+  /** Whether a tick is due every 10 ms: the send buffer holds packets. */
   get busy(): boolean {
     return !this.#buffer.isEmpty
   }
 
   /**
-   * Nothing is left to do, and the peer has had the time to play what it has: libsrt discards on SHUTDOWN what it still
-   * holds back for its latency.
+   * Whether the send buffer is empty and the peer has had the time to play every packet: libsrt discards on SHUTDOWN what
+   * it still holds for its latency.
    */
   isDone(nowUs: number): boolean {
     const playedUs = this.#pushedUs + this.#rtt.rttUs + this.#peerLatencyUs + MARGIN_US
@@ -114,9 +105,8 @@ export class Sender {
   }
 
   /**
-   * Takes a payload of at most `MAX_PAYLOAD_BYTES`; it is copied.
-   *
-   * @returns false where the buffer is full: the payload was not taken
+   * @param payload  at most `MAX_PAYLOAD_BYTES`; copied
+   * @returns false where the send buffer is full and the payload was not accepted
    */
   push(payload: Buffer, nowUs: number): boolean {
     if (this.#buffer.isFull) {
@@ -131,7 +121,7 @@ export class Sender {
       socketId: this.#transmitter.peerSocketId,
     })
     datagram.set(payload, HEADER_BYTES)
-    // Sealed once: what is sent again keeps its key, whichever is in use by then.
+    // Sealed once: a retransmission keeps its key, whichever is current by then.
     this.#encryption?.seal(datagram)
     this.#messageNumber = nextMessageNumber(this.#messageNumber)
     this.#buffer.push(datagram, nowUs)
@@ -140,21 +130,21 @@ export class Sender {
     return true
   }
 
-  /** @param number  of a full ACK; 0 on a light one */
+  /** @param number  ACK number of a full ACK, 0 for a light one */
   handleAck({ nextExpected, report }: Ack, number: number, nowUs: number): void {
     this.#counters.acks++
-    // Beyond what was sent: made up. libsrt breaks the connection here; an outsider should not be able to.
+    // An ACK beyond the packets sent is forged. libsrt closes the connection here, as any attacker could make it do.
     if (sequenceDistance(this.#buffer.unsent, nextExpected) > 0) {
       this.#counters.invalidAcks++
       return
     }
     const isOvertaken = sequenceDistance(this.#buffer.acknowledged, nextExpected) < 0
     const released = this.#buffer.acknowledge(nextExpected)
-    if (released > 0) this.#progressUs = nowUs
+    if (released > 0) this.#retransmissionTimer.handleProgress(nowUs)
     if (report === undefined) {
       this.#peerWindowPackets = Math.max(0, this.#peerWindowPackets - released)
     } else {
-      // The window begins at the position that the same ACK tells.
+      // The window begins at the position of the same ACK.
       if (!isOvertaken) this.#peerWindowPackets = report.freePackets
       this.#rtt.adopt(
         Math.min(report.rttUs, MAX_RTT_US),
@@ -165,14 +155,14 @@ export class Sender {
     this.#transmit(nowUs)
   }
 
-  /** Sends again what is in flight and was not sent again within the last round trip; tells what was given up. */
+  /** Retransmits packets in flight, each at most once per round trip, and sends drop requests for dropped ones. */
   handleNak(ranges: readonly LossRange[], nowUs: number): void {
     this.#counters.naks++
-    // One report may list a packet only once; overlapping ranges buy no more than one pass over the flight.
+    // Overlapping ranges of one report cost no more than one pass over the flight.
     let visits = this.#buffer.flightPackets
     for (const range of ranges) {
-      const givenUp = this.#buffer.findGivenUp(range)
-      if (givenUp !== undefined) this.#dropReporter.report(givenUp, nowUs)
+      const dropped = this.#buffer.findDropped(range)
+      if (dropped !== undefined) this.#dropReporter.report(dropped, nowUs)
       const inFlight = this.#buffer.findInFlight(range)
       if (inFlight === undefined || visits === 0) continue
       const packets = Math.min(visits, sequenceDistance(inFlight.first, inFlight.last) + 1)
@@ -182,13 +172,14 @@ export class Sender {
     this.#transmit(nowUs)
   }
 
-  /** @returns how many of so many packets in flight are to be sent again, and were not already */
+  /** @returns number of packets from `first` on whose retransmission is newly requested */
   #request(first: number, packets: number, nowUs: number): number {
-    const sinceUs = nowUs - Math.max(this.#rtt.rttUs, MIN_RESEND_INTERVAL_US)
+    const sinceUs = nowUs - Math.max(this.#rtt.rttUs, MIN_RETRANSMISSION_INTERVAL_US)
     let requested = 0
     for (let i = 0; i < packets; i++) {
       const sequence = addToSequence(first, i)
-      if (this.#buffer.resentUs(sequence) <= sinceUs && this.#buffer.request(sequence)) requested++
+      const isDue = this.#buffer.retransmittedUs(sequence) <= sinceUs
+      if (isDue && this.#buffer.request(sequence)) requested++
     }
     return requested
   }
@@ -198,69 +189,59 @@ export class Sender {
     this.#dropTooLate(nowUs)
     this.#requestUnreported(nowUs)
     this.#transmit(nowUs)
-    this.#tellKeys(nowUs)
+    this.#announceKey(nowUs)
   }
 
-  #tellKeys(nowUs: number): void {
-    const message = this.#encryption?.request(nowUs, this.#rtt.rttUs)
+  #announceKey(nowUs: number): void {
+    const message = this.#encryption?.takeRequest(nowUs, this.#rtt.rttUs)
     if (message !== undefined) this.#transmitter.sendExtension(ExtensionType.KMREQ, message, nowUs)
   }
 
-  /**
-   * Requests what no NAK will ask for: the last packet, as its loss shows only by what follows; or all that is in flight,
-   * where the peer asks only once and may have asked in vain.
-   */
   #requestUnreported(nowUs: number): void {
-    const { first, unsent, flightPackets } = this.#buffer
-    if (flightPackets === 0) return
-    if (this.#peerRepeatsNaks) {
-      const isDue = nowUs - this.#sentUs >= this.#rtt.answerUs + TAIL_MARGIN_US
-      if (isDue) this.#request(addToSequence(unsent, -1), 1, nowUs)
-    } else if (nowUs - this.#progressUs >= this.#rtt.answerUs + TIMEOUT_MARGIN_US) {
-      this.#progressUs = nowUs
-      this.#request(first, flightPackets, nowUs)
-    }
+    const { unsent, flightPackets } = this.#buffer
+    const packets = this.#retransmissionTimer.takeDue(flightPackets, nowUs)
+    this.#request(addToSequence(unsent, -packets), packets, nowUs)
   }
 
-  /** 4.6: what the peer would drop on arrival is not worth sending. */
+  /** Too-late packet drop (4.6): the peer would drop these packets on arrival. */
   #dropTooLate(nowUs: number): void {
     const keepUs = Math.max(this.#peerLatencyUs, MIN_KEEP_US) + MARGIN_US
-    this.#counters.dropped += this.#buffer.giveUp(nowUs - keepUs)
+    this.#counters.dropped += this.#buffer.drop(nowUs - keepUs)
   }
 
-  /** Losses first, as far as the budget goes: they are the next to be late. */
+  /** Sends what pacer and window allow, retransmissions first within their budget: they are the next to be too late. */
   #transmit(nowUs: number): void {
     while (this.#pacer.maySend(nowUs)) {
-      // One may always be under way, or a lost word of new room would be waited for on both sides.
+      // A closed window still admits one packet: the ACK that reopens it may be lost, and nothing else would repeat it.
       const windowPackets = Math.max(this.#peerWindowPackets, 1)
       const newWaits = this.#buffer.waitingPackets > 0 && this.#buffer.flightPackets < windowPackets
-      if (this.#buffer.requestedPackets > 0 && this.#resendBudget.allows(newWaits)) {
-        this.#resend(nowUs)
+      if (this.#buffer.requestedPackets > 0 && this.#retransmissionBudget.allows(newWaits)) {
+        this.#retransmit(nowUs)
       } else if (newWaits) this.#sendNew(nowUs)
       else return
     }
   }
 
-  #resend(nowUs: number): void {
+  #retransmit(nowUs: number): void {
     const datagram = this.#buffer.takeRequested(nowUs)
     markRetransmitted(datagram)
-    this.#resendBudget.countResent()
+    this.#retransmissionBudget.countRetransmission()
     this.#counters.retransmittedPackets++
     this.#counters.retransmittedBytes += datagram.length - HEADER_BYTES
     this.#send(datagram, nowUs)
   }
 
   #sendNew(nowUs: number): void {
-    if (this.#buffer.flightPackets === 0) this.#progressUs = nowUs
-    this.#resendBudget.countNew()
+    if (this.#buffer.flightPackets === 0) this.#retransmissionTimer.handleProgress(nowUs)
+    this.#retransmissionBudget.countNew()
     this.#send(this.#buffer.takeUnsent(), nowUs)
   }
 
   #send(datagram: Buffer, nowUs: number): void {
     this.#counters.packets++
     this.#counters.bytes += datagram.length - HEADER_BYTES
-    this.#sentUs = nowUs
-    this.#pacer.sent(datagram.length, nowUs)
+    this.#retransmissionTimer.handleSent(nowUs)
+    this.#pacer.countSent(datagram.length, nowUs)
     this.#transmitter.send(datagram, nowUs)
   }
 

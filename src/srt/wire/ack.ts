@@ -1,6 +1,5 @@
 /**
- * Acknowledgement (draft-sharabayko-srt 3.2.4). Its length tells how much it says: 4 bytes the light ACK, 16 the
- * small one, 28 the full one.
+ * Acknowledgement (draft-sharabayko-srt 3.2.4). Its length gives its kind: light ACK 4 bytes, small ACK 16, full ACK 28.
  *
  *   | next expected sequence number | RTT (us) | RTT variance (us) | free buffer (packets) |
  *   | receiving rate (packets/s) | link capacity (packets/s) | receiving rate (bytes/s) |
@@ -13,30 +12,30 @@ import { HEADER_BYTES } from './packet.ts'
 export const LIGHT_ACK_BYTES = 4
 export const FULL_ACK_BYTES = 28
 
-/** What a small or full ACK says beyond the light one. */
+/** Fields of a small or full ACK that a light one lacks. */
 export interface AckReport {
   readonly rttUs: number
   readonly rttVarianceUs: number
-  /** Packets that the receiver has room for: the sender's flow window. */
+  /** Free receive buffer in packets, the sender's flow window. */
   readonly freePackets: number
 }
 
 export interface Ack {
-  /** First sequence number that has not arrived. */
+  /** First sequence number not received. */
   readonly nextExpected: number
   readonly report?: AckReport
 }
 
-/** How fast the receiver receives, in the last three fields of a full ACK. */
+/** Receiving rate, in the last fields of a full ACK. */
 export interface ReceivingRate {
   readonly packetsPerSec: number
   readonly bytesPerSec: number
 }
 
-/** Live mode takes no decision from it; libsrt starts from the same figure. */
+/** Link capacity reported: libsrt's initial value. It has no effect in live mode. */
 const LINK_CAPACITY_PACKETS_PER_SEC = 1000
 
-/** @returns undefined where the length is none of an ACK's */
+/** @returns undefined where the length is not that of an ACK */
 export function decodeAck(datagram: Buffer): Ack | undefined {
   const bytes = datagram.length - HEADER_BYTES
   if (bytes < LIGHT_ACK_BYTES || bytes % 4 !== 0) return undefined
@@ -52,12 +51,12 @@ export function decodeAck(datagram: Buffer): Ack | undefined {
   }
 }
 
-/** Writes the information field of a light ACK behind the header. */
+/** Writes the control information field of a light ACK after the header. */
 export function writeLightAck(datagram: Buffer, nextExpected: number): void {
   datagram.writeInt32BE(nextExpected, HEADER_BYTES)
 }
 
-/** Writes the information field of a full ACK behind the header. */
+/** Writes the control information field of a full ACK after the header. */
 export function writeFullAck(
   datagram: Buffer,
   nextExpected: number,

@@ -1,9 +1,9 @@
 /**
- * The sender gave these packets up and will never send them again (DROPREQ, draft-sharabayko-srt 3.2.9).
+ * Drop request (DROPREQ, draft-sharabayko-srt 3.2.9): packets that the sender has dropped and will not retransmit.
  *
  *   | first sequence number | last sequence number |
  *
- * The header's information word holds the number of the message they belong to, or 0.
+ * The type-specific information of the header is the message number of the packets, or 0.
  *
  * @module
  */
@@ -20,7 +20,7 @@ export function decodeDropRequest(datagram: Buffer): LossRange | undefined {
   return { first, last }
 }
 
-/** @returns the information field of a drop request */
+/** @returns the control information field of a drop request */
 export function encodeDropRequest({ first, last }: LossRange): Buffer {
   const bytes = Buffer.allocUnsafe(8)
   bytes.writeInt32BE(first, 0)

@@ -1,5 +1,5 @@
 /**
- * Extension blocks behind the handshake of a conclusion (draft-sharabayko-srt 3.2.1.1 to 3.2.1.4).
+ * Extension blocks after the handshake of a conclusion (draft-sharabayko-srt 3.2.1.1 to 3.2.1.4).
  *
  *   |   extension type   | length (4-byte words) |
  *   |               contents                     |
@@ -41,10 +41,10 @@ export const HsFlag = {
   FILTER_CAPABLE: 0x80,
 } as const
 
-/** What a live endpoint with everything on announces; libsrt's does too, encrypted or not. */
+/** Flags of a live endpoint with every feature; libsrt sends the same, encrypted or not. */
 export const LIVE_FLAGS = 0xbf
 
-/** The version we speak as: that of the libsrt whose behaviour we follow. */
+/** Version announced to peers: that of the libsrt whose behavior this implementation follows. */
 export const SRT_VERSION = 0x010501
 
 const MAX_CONGESTION_BYTES = 16
@@ -58,30 +58,29 @@ export interface HsExtension {
   /** `major << 16 | minor << 8 | patch` */
   readonly srtVersion: number
   readonly flags: number
-  /** Latency that the sender of the packet wants as a receiver. */
+  /** Receive latency of the packet's sender. */
   readonly receiverDelayMs: number
-  /** Latency that the sender of the packet wants its peer to have. */
+  /** Receive latency that the packet's sender proposes to its peer. */
   readonly senderDelayMs: number
 }
 
 export interface Extensions {
-  /** HSREQ on a request, HSRSP on an answer. */
+  /** HSREQ of a request, HSRSP of a response. */
   readonly hs?: HsExtension
   readonly streamId?: string
   readonly congestion?: string
-  /** Configuration of a packet filter as it lay in the block: an answer repeats it to the byte. */
+  /** Packet filter configuration as encoded: a response repeats it byte for byte. */
   readonly filter?: Buffer
-  /** KMREQ on a request, KMRSP on an answer. */
+  /** KMREQ of a request, KMRSP of a response. */
   readonly keyMaterial?: Buffer
   /** The caller is a member of a group (bonding). */
   readonly group?: true
 }
 
 /**
- * Walks the blocks behind a handshake.
+ * Decodes the blocks after a handshake; unknown types are skipped.
  *
- * @returns undefined where a block overruns the datagram, is repeated, has the wrong size, or bytes remain; unknown
- *   types are skipped
+ * @returns undefined where a block overruns the datagram, occurs twice or has the wrong size, or where bytes remain
  */
 export function decodeExtensions(datagram: Buffer): Extensions | undefined {
   const blocks = splitBlocks(datagram)
@@ -105,7 +104,7 @@ export function decodeExtensions(datagram: Buffer): Extensions | undefined {
   }
 }
 
-/** @returns contents by type */
+/** @returns block contents by extension type; undefined where blocks and datagram do not end together */
 function splitBlocks(datagram: Buffer): Map<number, Buffer> | undefined {
   const blocks = new Map<number, Buffer>()
   let offset = HEADER_BYTES + HANDSHAKE_BYTES
@@ -137,8 +136,9 @@ function decodeText(contents: Buffer): string {
 }
 
 /**
- * @param hs  version and flags are those that we speak, where left out
- * @returns an HSREQ or HSRSP block
+ * Encodes an HSREQ or HSRSP block.
+ *
+ * @param hs  `srtVersion` defaults to `SRT_VERSION`, `flags` to `LIVE_FLAGS`
  */
 export function encodeHsExtension(
   type: typeof ExtensionType.HSREQ | typeof ExtensionType.HSRSP,
@@ -152,7 +152,7 @@ export function encodeHsExtension(
   return encodeBlock(type, contents)
 }
 
-/** @returns a StreamID block */
+/** Encodes a StreamID block. */
 export function encodeStreamIdExtension(streamId: string): Buffer {
   const bytes = Buffer.from(streamId)
   const padded = Buffer.alloc(Math.ceil(bytes.length / 4) * 4)
@@ -160,7 +160,7 @@ export function encodeStreamIdExtension(streamId: string): Buffer {
   return encodeBlock(ExtensionType.STREAM_ID, padded.swap32())
 }
 
-/** @param contents  whole words */
+/** @param contents  a multiple of 4 bytes */
 export function encodeBlock(type: number, contents: Buffer): Buffer {
   const block = Buffer.allocUnsafe(4 + contents.length)
   block.writeUInt16BE(type, 0)
@@ -169,7 +169,7 @@ export function encodeBlock(type: number, contents: Buffer): Buffer {
   return block
 }
 
-/** @returns the extension field of a conclusion: which kinds of block follow */
+/** Extension field of a conclusion: flags of the kinds of block that follow. */
 export function extensionFieldOf(blocks: readonly Buffer[]): number {
   return blocks.reduce((field, block) => field | flagOf(block.readUInt16BE(0)), 0)
 }
@@ -187,7 +187,7 @@ function flagOf(type: number): number {
   }
 }
 
-/** `0x010501` as `1.5.1`. */
+/** Formats `0x010501` as `1.5.1`. */
 export function formatSrtVersion(srtVersion: number): string {
   return `${srtVersion >>> 16}.${(srtVersion >>> 8) & 0xff}.${srtVersion & 0xff}`
 }

@@ -1,5 +1,5 @@
 /**
- * The handshake's control information field (draft-sharabayko-srt 3.2.1); extension blocks follow it.
+ * Control information field of the handshake (draft-sharabayko-srt 3.2.1); extension blocks follow it.
  *
  *   |                            version                            |   0
  *   |       encryption field        |        extension field        |   4
@@ -16,7 +16,7 @@
 import { ControlType, HEADER_BYTES, writeControlHeader } from './packet.ts'
 import { encodePeerAddress } from './peer-address.ts'
 
-/** Information field without extensions. */
+/** Control information field without extensions. */
 export const HANDSHAKE_BYTES = 48
 
 export const HandshakeType = {
@@ -27,21 +27,21 @@ export const HandshakeType = {
   DONE: -3,
 } as const
 
-/** Extension field of a listener's induction: "I speak version 5" (4.3.1.1). */
+/** Extension field of an induction response, which announces version 5 (4.3.1.1). */
 export const SRT_MAGIC = 0x4a17
 
-/** Extension field of a caller's induction: a datagram socket, in the words of UDT. */
+/** Extension field of a caller's induction: UDT's value for a datagram socket. */
 export const UDT_DATAGRAM = 2
 
-/** Extension field of a conclusion: which kinds of block follow. */
+/** Flags in the extension field of a conclusion: the kinds of block that follow. */
 export const ExtensionFlag = { HSREQ: 1, KMREQ: 2, CONFIG: 4 } as const
 
-/** Of all packets but a caller's induction, which says 4. */
+/** Version of every handshake packet but a caller's induction, whose version is 4. */
 export const HANDSHAKE_VERSION = 5
 
 export interface Handshake {
   readonly version: number
-  /** Key length in 8 bytes, advisory: 0, 2, 3 or 4. */
+  /** Advertised key length in units of 8 bytes: 2, 3 or 4; 0 for none. */
   readonly encryptionField: number
   readonly extensionField: number
   readonly initialSequenceNumber: number
@@ -50,7 +50,7 @@ export interface Handshake {
   /** A `HandshakeType`, or a reject code from 1000 on. */
   readonly type: number
   readonly socketId: number
-  /** i32; compared, never computed with. */
+  /** i32 */
   readonly cookie: number
 }
 
@@ -71,10 +71,11 @@ export function decodeHandshake(datagram: Buffer): Handshake | undefined {
 }
 
 /**
- * @param packet.socketId  whose handshake this is for; 0 where a caller looks for a listener
- * @param packet.peerAddress  where the datagram goes; informative, so decoding leaves it out
+ * Encodes a complete handshake datagram.
+ *
+ * @param packet.socketId  destination socket id; 0 in a caller's requests
+ * @param packet.peerAddress  IP address of the destination; informative, so decoding skips it
  * @param packet.blocks  extension blocks, see extension.ts
- * @returns a whole datagram
  */
 export function encodeHandshake(
   handshake: Handshake,

@@ -1,31 +1,31 @@
 /**
- * Key material: the contents of KMREQ, and of a KMRSP that agrees to it (draft-sharabayko-srt 3.2.2). It travels in a
- * block of the handshake and, while data flows, as a control packet of its own.
+ * Key material: contents of KMREQ, and of a KMRSP that agrees to it (draft-sharabayko-srt 3.2.2). It is an extension block
+ * of the handshake and, after it, a control packet of its own.
  *
  *   |0|V=1|PT=2|   signature 0x2029    | reserved |KK |   0
  *   |           KEK index (0: the passphrase)         |   4
  *   |   cipher   |    auth    |     SE     | reserved |   8
  *   |        reserved         | salt / 4   |  key / 4 |  12
  *   |                salt (16 bytes)                  |  16
- *   |    wrapped keys: 8 bytes, and each key's own    |  32
+ *   |     wrapped keys: 8 bytes + length of keys      |  32
  *
- * A KMRSP that refuses is one word instead: a `KmState`, little-endian (libsrt; the draft says nothing of the order).
+ * A KMRSP that refuses is one `KmState` word instead, little-endian as libsrt writes it; the draft gives no byte order.
  *
  * @module
  */
 
-/** KK of key material: which keys it holds. Of two, the even one comes first. */
+/** KK field: the keys in the message. Of two, the even key comes first. */
 export const KeyFlag = { EVEN: 1, ODD: 2, BOTH: 3 } as const
 
 export type KeyFlag = (typeof KeyFlag)[keyof typeof KeyFlag]
 
-/** The lengths that AES knows. */
+/** Key lengths of AES. */
 export type KeyBytes = 16 | 24 | 32
 
-/** How payloads are encrypted. Others than these two do not occur. */
+/** Ciphers in use; a receiver rejects others. */
 export const KmCipher = { AES_CTR: 2, AES_GCM: 4 } as const
 
-/** Why a KMRSP refuses (libsrt, srtcore/srt.h). */
+/** State in a KMRSP that refuses (libsrt, srtcore/srt.h). */
 export const KmState = {
   UNSECURED: 0,
   SECURING: 1,
@@ -42,7 +42,7 @@ const SIGNATURE = 0x2029
 /** Stream encapsulation: SRT live. */
 const LIVE_SRT = 2
 const FIXED_BYTES = 32
-/** What RFC 3394 adds to what it wraps. */
+/** Length that RFC 3394 adds to the wrapped keys. */
 const WRAP_BYTES = 8
 
 export interface KeyMaterial {
@@ -50,15 +50,15 @@ export interface KeyMaterial {
   readonly cipher: number
   readonly keyBytes: KeyBytes
   readonly salt: Buffer
-  /** One key or two, under the key that the passphrase makes. */
+  /** One key or two, wrapped with the key encryption key. */
   readonly wrappedKeys: Buffer
-  /** All of it as it came: what a KMRSP repeats to the byte. */
+  /** Complete message: a KMRSP repeats it byte for byte. */
   readonly message: Buffer
 }
 
 /**
- * @param message  a block's contents, or a control packet's information field
- * @returns views into the message; undefined unless every field is one that can be and the length is exactly theirs
+ * @param message  contents of an extension block or of a control packet
+ * @returns views into the message; undefined where a field is invalid or the length does not match
  */
 export function decodeKeyMaterial(message: Buffer): KeyMaterial | undefined {
   if (message.length < FIXED_BYTES) return undefined
@@ -87,7 +87,7 @@ export function decodeKeyMaterial(message: Buffer): KeyMaterial | undefined {
   }
 }
 
-/** @returns the contents of a KMREQ for AES-CTR */
+/** Encodes the contents of a KMREQ for AES-CTR. */
 export function encodeKeyMaterial(
   material: Pick<KeyMaterial, 'keys' | 'keyBytes' | 'salt' | 'wrappedKeys'>,
 ): Buffer {
@@ -104,7 +104,7 @@ export function encodeKeyMaterial(
   return message
 }
 
-/** @returns the state that a refusing KMRSP tells; undefined where it is none */
+/** @returns state of a KMRSP that refuses; undefined for any other message */
 export function decodeKmState(message: Buffer): number | undefined {
   return message.length === 4 ? message.readUInt32LE(0) : undefined
 }

@@ -1,5 +1,6 @@
 /**
- * Which sequence numbers the receiver misses: the information field of NAK (draft-sharabayko-srt 3.2.5, appendix A).
+ * Loss list: sequence numbers that the receiver misses, in the control information field of a NAK (draft-sharabayko-srt
+ * 3.2.5, appendix A).
  *
  *   |0|          a single lost packet           |
  *   |1|  first of a range  |0|  last of a range |
@@ -19,12 +20,12 @@ const RANGE = 0x80000000
 
 const MAX_WORDS = MAX_PAYLOAD_BYTES / 4
 
-/** As many always fit one datagram. */
+/** Number of ranges that always fits one datagram. */
 export const MAX_LOSS_RANGES = MAX_WORDS / 2
 
 /**
- * @returns the ranges as the peer sent them, sorted or not; undefined where a range lacks its last number, ends
- *   before it begins, or nothing is listed at all
+ * @returns ranges in the peer's order, sorted or not; undefined where the list is empty, or a range lacks its last number
+ *   or ends before it begins
  */
 export function decodeLossList(datagram: Buffer): LossRange[] | undefined {
   const bytes = datagram.length - HEADER_BYTES
@@ -46,7 +47,7 @@ export function decodeLossList(datagram: Buffer): LossRange[] | undefined {
   return ranges
 }
 
-/** @returns the information field of a NAK that lists as many of the ranges, in order, as fit one datagram */
+/** @returns control information field of a NAK, with the first ranges that fit one datagram */
 export function encodeLossList(ranges: readonly LossRange[]): Buffer {
   const bytes = Buffer.allocUnsafe(Math.min(ranges.length * 2, MAX_WORDS) * 4)
   let offset = 0

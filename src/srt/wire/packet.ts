@@ -20,23 +20,23 @@
  *   |                    destination socket id                      |
  *   +---------------------------------------------------------------+
  *
- * The hot path reads fields where they lie and builds no object; every reader expects at least `HEADER_BYTES`.
+ * The hot path reads fields in place and allocates no object. Every reader expects at least `HEADER_BYTES`.
  *
  * @module
  */
 
 export const HEADER_BYTES = 16
 
-/** Maximum transmission unit that both sides start from: an Ethernet frame's worth, IP and UDP headers included. */
+/** Maximum transmission unit that both sides propose: an Ethernet payload, IP and UDP headers included. */
 export const DEFAULT_MTU_BYTES = 1500
 
-/** IPv4 and UDP headers, which the MTU counts too. */
-const IP_UDP_HEADER_BYTES = 28
+/** IPv4 and UDP headers, which MTU and bandwidth include. */
+export const IP_UDP_HEADER_BYTES = 28
 
-/** The longest datagram that fits the MTU. */
+/** Longest datagram within the MTU. */
 export const MAX_DATAGRAM_BYTES = DEFAULT_MTU_BYTES - IP_UDP_HEADER_BYTES
 
-/** The longest payload of a data packet, and control information field of a control packet. */
+/** Longest payload of a data packet, and longest control information field of a control packet. */
 export const MAX_PAYLOAD_BYTES = MAX_DATAGRAM_BYTES - HEADER_BYTES
 
 /** Control types (draft Table 1). */
@@ -55,7 +55,7 @@ export const ControlType = {
 
 export type ControlType = (typeof ControlType)[keyof typeof ControlType]
 
-/** Second header word of a data packet that holds a whole message (PP = 11), in clear, sent for the first time. */
+/** Second header word of a data packet: a complete message (PP = 11), in clear, no retransmission. */
 const SOLO_PACKET = 0xc0000000
 
 const RETRANSMITTED = 0x04000000
@@ -65,12 +65,12 @@ export function isControl(datagram: Buffer): boolean {
   return datagram.readInt8(0) < 0
 }
 
-/** A `ControlType`, or a number that is none. */
+/** @returns a `ControlType`, or an unknown type */
 export function controlType(datagram: Buffer): number {
   return datagram.readUInt16BE(0) & 0x7fff
 }
 
-/** Of a `USER_DEFINED` packet: the extension it carries. */
+/** Extension type of a `USER_DEFINED` packet. */
 export function controlSubtype(datagram: Buffer): number {
   return datagram.readUInt16BE(2)
 }
@@ -85,37 +85,37 @@ export function timestampUs(datagram: Buffer): number {
   return datagram.readUInt32BE(8)
 }
 
-/** 0 on a handshake that looks for a listener; negative ids are nobody's. */
+/** Socket id of the receiver; 0 in a caller's handshake, and never negative in a valid packet. */
 export function destinationSocketId(datagram: Buffer): number {
   return datagram.readInt32BE(12)
 }
 
-/** Of a data packet. */
+/** Sequence number of a data packet. */
 export function sequenceNumber(datagram: Buffer): number {
   return datagram.readInt32BE(0)
 }
 
-/** Of a data packet; 0 on packets of a packet filter (FEC), which carry no message. */
+/** Message number of a data packet; 0 in packets of a packet filter (FEC), which carry no message. */
 export function messageNumber(datagram: Buffer): number {
   return datagram.readInt32BE(4) & MESSAGE_NUMBER
 }
 
-/** KK of a data packet: 0 in clear, 1 the even key, 2 the odd key. */
+/** KK flag of a data packet: 0 in clear, 1 even key, 2 odd key. */
 export function encryptionKeyFlag(datagram: Buffer): number {
   return (datagram.readInt32BE(4) >> 27) & 3
 }
 
-/** R of a data packet. */
+/** R flag of a data packet. */
 export function isRetransmitted(datagram: Buffer): boolean {
   return (datagram.readInt32BE(4) & RETRANSMITTED) !== 0
 }
 
-/** Sets R of a data packet. */
+/** Sets the R flag of a data packet. */
 export function markRetransmitted(datagram: Buffer): void {
   datagram.writeInt32BE(datagram.readInt32BE(4) | RETRANSMITTED, 4)
 }
 
-/** Sets KK of a data packet that was in clear. */
+/** Sets the KK flag of a data packet in clear. */
 export function markEncrypted(datagram: Buffer, keyFlag: 1 | 2): void {
   datagram.writeInt32BE(datagram.readInt32BE(4) | (keyFlag << 27), 4)
 }

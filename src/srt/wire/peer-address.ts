@@ -1,13 +1,13 @@
 /**
  * The peer's IP address in the handshake (draft-sharabayko-srt 3.2.1): 16 bytes, of which IPv4 uses the first four.
- * The draft leaves the byte order open. libsrt reverses each word (srtcore/common.cpp), so 127.0.0.1 travels as
- * 01 00 00 7f; nobody checks it, and we write what it writes.
+ * The draft gives no byte order. libsrt reverses each word (srtcore/common.cpp), so 127.0.0.1 is sent as 01 00 00 7f.
+ * No receiver checks the field.
  *
  * @module
  */
 import { isIPv4, isIPv6 } from 'node:net'
 
-/** @param address  numeric, with or without zone; anything else becomes zeros */
+/** @param address  numeric, with or without zone; any other text encodes as zeros */
 export function encodePeerAddress(address: string): Buffer {
   const bytes = Buffer.alloc(16)
   if (isIPv4(address)) bytes.set(address.split('.').map(Number))
@@ -30,7 +30,7 @@ function parseGroups(text: string): number[] {
   return text === '' ? [] : text.split(':').map((group) => parseInt(group, 16))
 }
 
-/** The dotted end of `::ffff:127.0.0.1` in the form of the groups before it. */
+/** Rewrites the dotted end of `::ffff:127.0.0.1` as two groups. */
 function ipv4AsGroups(dotted: string): string {
   const word = Buffer.from(dotted.split('.').map(Number)).toString('hex')
   return `${word.slice(0, 4)}:${word.slice(4)}`

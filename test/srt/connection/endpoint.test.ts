@@ -5,8 +5,8 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { RejectCode } from '../../../src/errors.ts'
 import { Endpoint } from '../../../src/srt/connection/endpoint.ts'
-import type { Attempt } from '../../../src/srt/handshake/handshake-responder.ts'
-import { TOMBSTONE_US } from '../../../src/srt/timers.ts'
+import type { Attempt } from '../../../src/srt/handshake/attempt.ts'
+import { TOMBSTONE_US } from '../../../src/srt/handshake/handshake-responder.ts'
 import type { CloseReason, PayloadSink, SrtConnection } from '../../../src/srt/types.ts'
 import {
   decodeExtensions,
@@ -525,7 +525,7 @@ t.test('a peer that falls silent is gone after 5 s; any packet counts', async (t
   const { send, id, heard, waitUntil, sink } = connect()
   waitUntil(4_000_000)
   send(control(ControlType.KEEPALIVE, id), 4_000_000)
-  t.equal(sink.connection?.lastHeardUs, 4_000_000)
+  t.equal(sink.connection?.lastReceivedUs, 4_000_000)
   waitUntil(8_900_000, 4_000_000)
   t.strictSame(heard, ['open'])
   const answers = waitUntil(9_300_000, 8_900_000)

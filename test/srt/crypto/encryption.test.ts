@@ -470,13 +470,13 @@ t.test('a sender changes keys at its time, once the peer has agreed (6.1.6)', as
     t.equal(flags(send(t, 79)), '1')
     for (let round = 0; round < 4; round++) {
       const [current, next] = round % 2 === 0 ? ['1', '2'] : ['2', '1']
-      t.equal(encryption.request(0, 0), undefined, 'not yet')
+      t.equal(encryption.takeRequest(0, 0), undefined, 'not yet')
       t.equal(flags(send(t, 1)), current)
-      const request = encryption.request(0, 0)!
+      const request = encryption.takeRequest(0, 0)!
       t.equal(decodeKeyMaterial(request)!.keys, KeyFlag.BOTH)
       t.ok(decryption.refresh(request, sent(), round * 1e6))
       encryption.handleResponse(request)
-      t.equal(encryption.request(1e6, 0), undefined, 'agreed')
+      t.equal(encryption.takeRequest(1e6, 0), undefined, 'agreed')
       t.equal(flags(send(t, 20)), current, 'the peer knows, and it is not time yet')
       t.equal(flags(send(t, 79)), next)
     }
@@ -489,16 +489,16 @@ t.test('a peer that does not agree is asked ten times, and keeps its key', async
   const rttUs = 20_000
   const requests: Buffer[] = []
   for (let nowUs = 0; nowUs < 1e6; nowUs += 10_000) {
-    const request = encryption.request(nowUs, rttUs)
+    const request = encryption.takeRequest(nowUs, rttUs)
     if (request) requests.push(request)
   }
   t.equal(requests.length, 10)
   t.equal(new Set(requests.map((each) => each.toString('hex'))).size, 1)
   t.equal(flags(send(t, 99)), '1', 'long past the time')
-  t.equal(encryption.request(2e6, rttUs), undefined)
+  t.equal(encryption.takeRequest(2e6, rttUs), undefined)
   encryption.handleResponse(requests[0]!)
   t.equal(flags(send(t, 1)), '1', 'an answer to what was given up')
-  const again = encryption.request(2e6, rttUs)!
+  const again = encryption.takeRequest(2e6, rttUs)!
   t.ok(decryption.refresh(again, sent(), 2e6))
   encryption.handleResponse(again)
   t.equal(flags(send(t, 1)), '2', 'asked again later, it agrees, and it is high time')
@@ -509,7 +509,7 @@ t.test('between two requests lies one and a half round trips', async (t) => {
   send(t, 80)
   const sentAt: number[] = []
   for (let nowUs = 0; nowUs < 1e6; nowUs += 5000) {
-    if (encryption.request(nowUs, 100_000)) sentAt.push(nowUs)
+    if (encryption.takeRequest(nowUs, 100_000)) sentAt.push(nowUs)
   }
   t.strictSame(sentAt.slice(0, 4), [0, 150_000, 300_000, 450_000])
 })
@@ -520,7 +520,7 @@ t.test(
     const { encryption, send } = await createPair(100, 20)
     encryption.handleResponse(encryption.keyMaterial)
     send(t, 80)
-    const request = encryption.request(0, 0)!
+    const request = encryption.takeRequest(0, 0)!
     for (const bad of [
       Buffer.alloc(0),
       hex('00000000'),
@@ -533,6 +533,6 @@ t.test(
       encryption.handleResponse(bad)
     }
     t.equal(flags(send(t, 100)), '1')
-    t.ok(encryption.request(1, 0), 'still asking')
+    t.ok(encryption.takeRequest(1, 0), 'still asking')
   },
 )

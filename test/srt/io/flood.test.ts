@@ -5,7 +5,7 @@
 import t from 'tap'
 import { Call } from '../../../src/srt/connection/call.ts'
 import { Endpoint } from '../../../src/srt/connection/endpoint.ts'
-import type { Attempt } from '../../../src/srt/handshake/handshake-responder.ts'
+import type { Attempt } from '../../../src/srt/handshake/attempt.ts'
 import { encodeHsExtension, ExtensionType, LIVE_FLAGS } from '../../../src/srt/wire/extension.ts'
 import { encodeHandshake, HandshakeType, type Handshake } from '../../../src/srt/wire/handshake.ts'
 import { createRandom } from '../../support/random.ts'

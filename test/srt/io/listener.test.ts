@@ -319,14 +319,16 @@ t.test('a caller whose listener vanished gives up after its idle time', async (t
 })
 
 t.test('programmer errors are told at once', async (t) => {
-  await t.rejects(listen(t, { host: [] }), { message: 'a listener needs an address' })
+  await t.rejects(listen(t, { host: [] }), {
+    message: 'host is empty: set at least one address to listen on',
+  })
   const { port } = await listen(t)
   await t.rejects(connect({ host: HOST, port, streamId: 'x'.repeat(513) }), {
-    message: 'a stream id takes at most 512 bytes',
+    message: 'the StreamID is longer than 512 bytes: shorten it',
   })
   const caller = await connect({ host: HOST, port })
   t.throws(() => caller.send(Buffer.alloc(1457)), {
-    message: 'a payload of 1457 bytes does not fit a packet: at most 1456',
+    message: 'the payload has 1457 bytes: split it, a packet holds 1456',
   })
   await caller.close()
 })

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { addToSequence, sequenceDistance } from '../../../src/binary/sequence-number.ts'
 import { Receiver } from '../../../src/srt/receive/receiver.ts'
-import { RttEstimator } from '../../../src/srt/rtt.ts'
+import { RttEstimator } from '../../../src/srt/rtt-estimator.ts'
 import { Transmitter } from '../../../src/srt/transmitter.ts'
 import { decodeAck } from '../../../src/srt/wire/ack.ts'
 import { decodeLossList, type LossRange } from '../../../src/srt/wire/loss-list.ts'
@@ -385,10 +385,10 @@ t.test('an unmoved position is told again only where its ACKACK fails to come', 
   t.ok(receiver.busy)
   receiver.tick(20_000)
   t.equal(take(ControlType.ACK).length, 0, 'the ACKACK may be on its way')
-  receiver.tick(10_000 + rtt.answerUs)
+  receiver.tick(10_000 + rtt.responseTimeoutUs)
   const [again] = take(ControlType.ACK)
   t.equal(typeSpecificInformation(again!), 2)
-  receiver.handleAckAck(2, 10_000 + rtt.answerUs + 8000)
+  receiver.handleAckAck(2, 10_000 + rtt.responseTimeoutUs + 8000)
   t.notOk(receiver.busy)
   receiver.tick(10_000_000)
   t.equal(take(ControlType.ACK).length, 0)

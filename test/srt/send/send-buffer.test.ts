@@ -93,7 +93,7 @@ t.test('every packet leaves once, and again when it is asked for while it is her
           const [oldest] = model.requested
           if (oldest === undefined) continue
           assert.deepEqual(buffer.takeRequested(nowUs), payloadOf(oldest.place))
-          assert.equal(buffer.resentUs(numberOf(oldest.place)), nowUs)
+          assert.equal(buffer.retransmittedUs(numberOf(oldest.place)), nowUs)
           oldest.isRequested = false
         } else if ('request' in step) {
           const packet = model.sent[step.request]
@@ -109,7 +109,7 @@ t.test('every packet leaves once, and again when it is asked for while it is her
         } else if ('giveUpAgeUs' in step) {
           const untilUs = nowUs - step.giveUpAgeUs
           const kept = model.packets.filter(({ queuedUs }) => queuedUs > untilUs)
-          assert.equal(buffer.giveUp(untilUs), model.packets.length - kept.length)
+          assert.equal(buffer.drop(untilUs), model.packets.length - kept.length)
           model.packets = kept
           model.acknowledged = Math.max(model.acknowledged, model.first - (CAPACITY - 1))
         } else {
@@ -120,7 +120,7 @@ t.test('every packet leaves once, and again when it is asked for while it is her
           const inFlight = asked.filter((place) => place >= first && place < unsent)
           const givenUp = asked.filter((place) => place >= acknowledged && place < first)
           assert.deepEqual(buffer.findInFlight(range), rangeOf(inFlight))
-          assert.deepEqual(buffer.findGivenUp(range), rangeOf(givenUp))
+          assert.deepEqual(buffer.findDropped(range), rangeOf(givenUp))
         }
         assert.equal(buffer.first, numberOf(model.first))
         assert.equal(buffer.unsent, numberOf(model.unsent))

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { addToSequence, sequenceDistance } from '../../../src/binary/sequence-number.ts'
-import { RttEstimator } from '../../../src/srt/rtt.ts'
+import { RttEstimator } from '../../../src/srt/rtt-estimator.ts'
 import { Sender } from '../../../src/srt/send/sender.ts'
 import { Transmitter } from '../../../src/srt/transmitter.ts'
 import { decodeDropRequest } from '../../../src/srt/wire/drop-request.ts'
@@ -429,7 +429,7 @@ t.test('the last packet leaves again until somebody has heard of it', async (t) 
   const { sender, push, takeSequences, rtt } = createSender()
   for (const text of ['a', 'b']) push(text, 0)
   takeSequences()
-  const afterUs = rtt.answerUs + 60_000
+  const afterUs = rtt.responseTimeoutUs + 60_000
   sender.tick(afterUs - 1)
   t.strictSame(takeSequences(), [])
   sender.tick(afterUs)
@@ -448,7 +448,7 @@ t.test('a peer that asks only once gets all of it again when no ACK comes', asyn
   for (const text of 'abcd') push(text, 5000)
   sender.handleAck(ack(1), 1, 30_000)
   takeSequences()
-  const timeoutUs = rtt.answerUs + 30_000
+  const timeoutUs = rtt.responseTimeoutUs + 30_000
   sender.tick(30_000 + timeoutUs - 1)
   t.strictSame(takeSequences(), [])
   sender.tick(30_000 + timeoutUs)
@@ -466,7 +466,7 @@ t.test(
     const { sender, push, takeSequences, rtt } = createSender({ peerRepeatsNaks: false })
     for (const text of 'ab') push(text, 0)
     sender.handleAck(ack(0), 1, 10_000)
-    const timeoutUs = rtt.answerUs + 30_000
+    const timeoutUs = rtt.responseTimeoutUs + 30_000
     sender.handleAck(ack(1), 2, 50_000)
     takeSequences()
     sender.tick(40_000 + timeoutUs)
@@ -485,7 +485,7 @@ t.test('what left again within the last RTT waits for the next time-out', async 
   const { sender, push, takeSequences, rtt } = createSender({ peerRepeatsNaks: false })
   for (const text of 'ab') push(text, 0)
   sender.handleAck(ack(0, 8192, 50_000), 1, 10_000)
-  const timeoutUs = rtt.answerUs + 30_000
+  const timeoutUs = rtt.responseTimeoutUs + 30_000
   sender.handleNak([{ first: 0, last: 0 }], timeoutUs - 20_000)
   takeSequences()
   sender.tick(timeoutUs)

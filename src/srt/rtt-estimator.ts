@@ -1,8 +1,8 @@
 /**
  * Round-trip time (draft-sharabayko-srt 4.10): smoothed value and variance, as in TCP.
  *
- * The draft smooths from 100 ms on, which takes seconds to forget on a short path. libsrt lets the first sample stand
- * for itself (srtcore/core.cpp), and so do we.
+ * The draft smooths from 100 ms on, which takes seconds to converge on a short path. Like libsrt (srtcore/core.cpp), this
+ * estimator takes the first sample as it is.
  *
  * @module
  */
@@ -23,13 +23,13 @@ export class RttEstimator {
     return this.#varianceUs
   }
 
-  /** By then an answer that is on its way has arrived: RTT + 4 x variance. */
-  get answerUs(): number {
+  /** Time within which a response is expected: RTT + 4 x variance. */
+  get responseTimeoutUs(): number {
     return this.#rttUs + 4 * this.#varianceUs
   }
 
-  /** Takes one measured round trip. */
-  sample(rttUs: number): void {
+  /** Adds a measured round trip. */
+  push(rttUs: number): void {
     if (!this.#measured) {
       this.adopt(rttUs, rttUs / 2)
       return
@@ -38,7 +38,7 @@ export class RttEstimator {
     this.#rttUs += (rttUs - this.#rttUs) / 8
   }
 
-  /** Takes over what the peer has measured: a sender learns it from each full ACK. */
+  /** Adopts the peer's estimate, which each full ACK carries. */
   adopt(rttUs: number, varianceUs: number): void {
     this.#rttUs = rttUs
     this.#varianceUs = varianceUs

@@ -1,0 +1,52 @@
+/**
+ * Attempts that wait for the accept hook, as many as `MAX_ATTEMPTS`. No network can fill the backlog and keep the
+ * others out.
+ *
+ * @module
+ */
+import { attemptKey, type Attempt } from './attempt.ts'
+import { networkOf } from './source-network.ts'
+
+const MAX_ATTEMPTS = 256
+
+/** Calling order: `hasRoomFor`, `push`; then `take`, or `takeExpired` where no decision came. */
+export class Backlog {
+  /** In order of arrival. */
+  readonly #attempts = new Map<string, Attempt>()
+
+  get size(): number {
+    return this.#attempts.size
+  }
+
+  has(key: string): boolean {
+    return this.#attempts.has(key)
+  }
+
+  /** A network may hold at most as many places as it leaves free: half of them where it is alone. */
+  hasRoomFor(address: string): boolean {
+    const free = MAX_ATTEMPTS - this.size
+    if (this.size < free) return true
+    const network = networkOf(address)
+    const held = [...this.#attempts.values()].filter(
+      ({ remoteAddress }) => networkOf(remoteAddress) === network,
+    )
+    return held.length < free
+  }
+
+  push(attempt: Attempt): void {
+    this.#attempts.set(attemptKey(attempt), attempt)
+  }
+
+  /** @returns whether the attempt was still waiting */
+  take(attempt: Attempt): boolean {
+    const key = attemptKey(attempt)
+    return this.#attempts.get(key) === attempt && this.#attempts.delete(key)
+  }
+
+  /** @returns the attempts that arrived at `untilUs` or before; they wait no longer */
+  takeExpired(untilUs: number): Attempt[] {
+    const expired = [...this.#attempts.values()].filter(({ arrivedUs }) => arrivedUs <= untilUs)
+    for (const attempt of expired) this.take(attempt)
+    return expired
+  }
+}

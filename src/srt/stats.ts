@@ -1,0 +1,103 @@
+/**
+ * Statistics of connections, in libsrt's names (`SRT_TRACEBSTATS`) and camel case, and of listeners.
+ *
+ * Names begin with the unit: `pkt` packets, `byte` bytes of payload, `ms` milliseconds, `mbps` megabits per second.
+ * Those that end in `Total` count from the handshake on; the others are current values.
+ *
+ * @module
+ */
+
+/** Statistics of the receiving side. */
+export interface SrtStats {
+  readonly msRtt: number
+  readonly pktRecvTotal: number
+  /** Payload received, duplicates and retransmissions included. */
+  readonly byteRecvTotal: number
+  /** Packets found missing when a later one arrived, retransmitted in time or not. */
+  readonly pktRcvLossTotal: number
+  /** Retransmitted packets received. */
+  readonly pktRcvRetransTotal: number
+  /** Missing packets dropped, as too late to wait for. */
+  readonly pktRcvDropTotal: number
+  /** Packets that arrived after they had been dropped. */
+  readonly pktRcvBelatedTotal: number
+  readonly pktRcvDuplicateTotal: number
+  /** Packets in clear on an encrypted connection, encrypted on a clear one, or under a key that was never announced. */
+  readonly pktRcvUndecryptTotal: number
+  /** Packets of a packet filter (FEC), discarded. */
+  readonly pktRcvFilterTotal: number
+  /** Packets discarded because they lay beyond the receive window, or alone far ahead of all others. */
+  readonly pktRcvOverflowTotal: number
+  /** Jumps of the sequence number that the receiver followed; the numbers skipped count as lost and dropped. */
+  readonly pktRcvResyncTotal: number
+  /** Packets held behind a missing one. */
+  readonly pktRcvBuf: number
+  /** Packets that may follow a missing one before it is reported as lost; adapts to the reordering observed. */
+  readonly pktReorderTolerance: number
+  readonly pktSentACKTotal: number
+  readonly pktSentNAKTotal: number
+  /** NAKs not sent, because they would exceed their share of the return path. */
+  readonly pktNAKWithheldTotal: number
+  readonly mbpsRecvRate: number
+  readonly msRcvTsbPdDelay: number
+  /** Drift of sender clock and path delay since the handshake, as far as delivery times have followed it. */
+  readonly msDrift: number
+}
+
+/** Statistics of the sending side. */
+export interface SenderStats {
+  readonly msRtt: number
+  /** Packets sent, retransmissions included. */
+  readonly pktSentTotal: number
+  /** Payload sent, retransmissions included. */
+  readonly byteSentTotal: number
+  /** Payload over the last second, retransmissions included. */
+  readonly mbpsSendRate: number
+  readonly pktRetransTotal: number
+  readonly byteRetransTotal: number
+  /** Packets in flight that NAKs reported as lost. */
+  readonly pktSndLossTotal: number
+  /** Packets dropped as too late to send. */
+  readonly pktSndDropTotal: number
+  /** Payloads refused because the send buffer was full. */
+  readonly pktSndRefusedTotal: number
+  /** ACKs received, light ones included. */
+  readonly pktRecvACKTotal: number
+  /** ACKs ignored because they acknowledge packets that were never sent. */
+  readonly pktRecvACKInvalidTotal: number
+  readonly pktRecvNAKTotal: number
+  /** Packets sent and not acknowledged. */
+  readonly pktFlightSize: number
+  /** Packets that the peer has room for, the limit of the flight. */
+  readonly pktFlowWindow: number
+  /** Packets in the send buffer. */
+  readonly pktSndBuf: number
+  /** Time from the first packet in the send buffer to the last. */
+  readonly msSndBuf: number
+}
+
+/** Counters of a listener since it was opened. */
+export interface ListenerStats {
+  readonly inductions: number
+  /** Inductions without a response, over the rate limit of their network or of all. */
+  readonly inductionsDropped: number
+  /** Conclusions with a valid cookie but no response, over the rate limit of their address, of its network or of all. */
+  readonly conclusionsDropped: number
+  readonly accepted: number
+  /** Repeated conclusions of callers that have their response or wait for it. */
+  readonly duplicateHandshakes: number
+  /** Rejections by reject code on the wire. */
+  readonly rejects: Readonly<Record<number, number>>
+  /** Conclusions with a cookie that was never issued, has expired, or belongs to another caller. */
+  readonly badCookies: number
+  /** Datagrams that cannot be parsed: too short, too long, or with contradictory lengths. */
+  readonly malformed: number
+  /** Datagrams for a socket id without a connection. */
+  readonly unknownSocketIds: number
+  /** Datagrams for a connection from an address other than its peer's. */
+  readonly wrongSources: number
+  /** Control packets dropped, over the rate limit of their connection. */
+  readonly controlPacketsDropped: number
+  /** Connections closed because their sink threw. */
+  readonly failures: number
+}
