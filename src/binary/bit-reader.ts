@@ -1,13 +1,12 @@
 /**
- * Fields that are not whole bytes, most significant bit first, and the Exp-Golomb codes of H.264 and H.265
- * (ITU-T H.264 9.1).
+ * Bit fields, most significant bit first, and the Exp-Golomb codes of H.264 and H.265 (ITU-T H.264 9.1).
  *
  * @module
  */
 
 /**
- * Reads forward through bytes. Past their end every read gives 0 and `overrun` becomes true for good, so a parser
- * reads a whole structure and asks once, at the end, whether any of it was there.
+ * Reads forward through bytes. Past their end every read returns 0 and `overrun` stays true, so a parser may read a whole
+ * structure and check `overrun` once, at the end.
  */
 export class BitReader {
   readonly #bytes: Uint8Array
@@ -17,7 +16,7 @@ export class BitReader {
     this.#bytes = bytes
   }
 
-  /** More was read than the bytes hold, or a code was longer than any valid one. */
+  /** Whether a read passed the end of the bytes, or an Exp-Golomb code was invalid. */
   get overrun(): boolean {
     return this.#position > this.#bytes.length * 8
   }
@@ -27,7 +26,10 @@ export class BitReader {
     return this.#position
   }
 
-  /** @param count  0-32 bits @returns them as an unsigned number */
+  /**
+   * @param count  0 to 32
+   * @returns unsigned value of the next `count` bits
+   */
   readBits(count: number): number {
     let value = 0
     let left = count
@@ -47,7 +49,7 @@ export class BitReader {
     return this.readBits(1) === 1
   }
 
-  /** @returns a copy, whether or not it begins at the border of a byte; empty where there are not so many */
+  /** @returns copy of the next `count` bytes, from any bit position; empty where fewer are left */
   readBytes(count: number): Buffer {
     const shift = this.#position & 7
     const begin = this.#position >>> 3
@@ -70,13 +72,13 @@ export class BitReader {
   readUe(): number {
     let leadingZeros = 0
     while (!this.overrun && !this.readFlag()) leadingZeros++
-    // No valid code has more; the reader stops trusting the bytes.
+    // No valid code has more leading zeros: `overrun` from here on.
     if (leadingZeros > 31) this.#position = this.#bytes.length * 8 + 1
     const value = 2 ** leadingZeros - 1 + this.readBits(leadingZeros)
     return this.overrun ? 0 : value
   }
 
-  /** se(v): signed Exp-Golomb code; 1, 2, 3, 4 of ue(v) stand for 1, -1, 2, -2. */
+  /** se(v): signed Exp-Golomb code; ue(v) values 1, 2, 3, 4 map to 1, -1, 2, -2. */
   readSe(): number {
     const code = this.readUe()
     return code % 2 === 1 ? (code + 1) / 2 : 0 - code / 2

@@ -1,6 +1,6 @@
 /**
  * CRC-32/MPEG-2, the checksum of PSI sections (ISO/IEC 13818-1 Annex A): polynomial 0x04C11DB7, most significant bit
- * first, starting from all ones, neither reflected nor inverted at the end.
+ * first, initial value all ones, neither reflected nor inverted.
  *
  * @module
  */
@@ -15,7 +15,7 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   return remainder
 })
 
-/** @returns the checksum as u32; 0 for bytes that end with their own checksum */
+/** @returns checksum as u32; 0 where the bytes end with their own checksum */
 export function crc32Mpeg2(bytes: Uint8Array): number {
   let remainder = 0xffffffff
   for (const byte of bytes) {

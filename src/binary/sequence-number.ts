@@ -1,7 +1,7 @@
 /**
- * 31-bit counters that wrap: SRT packet sequence numbers (draft-sharabayko-srt 3.1).
+ * SRT packet sequence numbers (draft-sharabayko-srt 3.1): a 31-bit counter that wraps.
  *
- * Two numbers are compared by the shorter way round the circle, so distances up to 2^30 - 1 are told apart.
+ * Two numbers are compared by the shorter way round, which is unambiguous up to a distance of 2^30 - 1.
  *
  * @module
  */
@@ -9,7 +9,7 @@
 /** Largest sequence number; the next one is 0. */
 export const MAX_SEQUENCE_NUMBER = 0x7fffffff
 
-/** `sequence + count`, where `count` may be negative. */
+/** `sequence + count`, wrapped; `count` may be negative. */
 export function addToSequence(sequence: number, count: number): number {
   return (sequence + count) & MAX_SEQUENCE_NUMBER
 }

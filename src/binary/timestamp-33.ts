@@ -1,5 +1,5 @@
 /**
- * A 33-bit clock of 90 kHz that wraps every 26.5 hours: PTS and DTS (ISO/IEC 13818-1 2.4.3.7).
+ * PTS and DTS (ISO/IEC 13818-1 2.4.3.7): ticks of 90 kHz in 33 bits, which wrap every 26.5 hours.
  *
  * @module
  */
@@ -8,10 +8,10 @@
 export const TIME_MODULUS = 2 ** 33
 
 /**
- * Continues a wrapping timestamp without end.
+ * Unwraps a timestamp.
  *
  * @param ticks  timestamp as sent, in [0, 2^33)
- * @param referenceTicks  an unwrapped timestamp less than 13 hours away from it
+ * @param referenceTicks  unwrapped timestamp less than 13 hours away
  * @returns `ticks` plus the multiple of 2^33, which may be negative, that brings it nearest to the reference
  */
 export function unwrapTimestamp33(ticks: number, referenceTicks: number): number {

@@ -1,9 +1,9 @@
 /**
- * Makes a clip that is sent again and again one stream without a seam: times go on where the last pass ended, and
- * continuity counters go on counting (ISO/IEC 13818-1 2.4.3.3).
+ * Timeline of a clip sent in a loop: the timestamps and continuity counters of each pass continue those of the pass before
+ * (ISO/IEC 13818-1 2.4.3.3).
  *
- * A pass lasts from the first DTS of the video to its last, and one frame; so the pictures keep their rhythm across the
- * seam, though sound that outlasts them overlaps itself there. Where it does so by more than a moment, it is the measure.
+ * A pass lasts from the first video DTS to the last one plus a frame, so video frames stay evenly spaced. Audio that outlasts
+ * the video overlaps the next pass; where it does so by more than `MAX_OVERHANG_TICKS`, the pass lasts as long as the audio.
  *
  * @module
  */
@@ -11,18 +11,18 @@ import { TIME_MODULUS, unwrapTimestamp33 } from '../binary/timestamp-33.ts'
 import { PACKET_BYTES, payloadOffset, readContinuityCounter, readPid } from '../mpegts/packet.ts'
 import { movePcr, movePesTimes, readPesTimes } from './packet-times.ts'
 
-/** A track may outlast the video by this much: a few frames of sound, as most files have. */
+/** Time by which a track may outlast the video: in most files, a few audio frames. */
 const MAX_OVERHANG_TICKS = 45_000
 
-/** How long a pass lasts that holds a single frame. */
-const LONE_FRAME_TICKS = 90_000 / 25
+/** Duration of a pass with a single frame. */
+const SINGLE_FRAME_TICKS = 90_000 / 25
 
 interface PidState {
-  /** Counter last sent. */
+  /** Continuity counter of the latest packet. */
   counter: number
-  /** What this pass adds to the counters; undefined before its first packet. */
+  /** Offset of the continuity counters in this pass; undefined before its first packet. */
   counterShift: number | undefined
-  /** DTS of this pass, unwrapped; undefined where it has none. */
+  /** Unwrapped DTS of this pass; undefined where the PID has none. */
   span: Span | undefined
 }
 
@@ -30,11 +30,11 @@ interface Span {
   readonly isVideo: boolean
   readonly firstTicks: number
   lastTicks: number
-  /** Between the last two. */
+  /** Difference of the latest two DTS. */
   stepTicks: number
 }
 
-/** `push` every packet in order; `rewind` before the first packet of each further pass. */
+/** Calling order: `push` every packet; `rewind` before each further pass. */
 export class LoopTimeline {
   readonly #pids = new Map<number, PidState>()
   #shiftTicks = 0
@@ -73,7 +73,7 @@ export class LoopTimeline {
     for (const span of spans) {
       if (span.lastTicks - span.firstTicks > ticks + MAX_OVERHANG_TICKS) ticks = lengthTicks(span)
     }
-    return ticks > 0 ? ticks : LONE_FRAME_TICKS
+    return ticks > 0 ? ticks : SINGLE_FRAME_TICKS
   }
 }
 
@@ -94,7 +94,7 @@ function measure(state: PidState, bytes: Buffer, at: number): void {
   }
 }
 
-/** One number is added to all counters of a pass, so that losses and duplicates in the file stay what they are. */
+/** Adds one offset to all counters of a pass, so that losses and duplicates in the file stay visible. */
 function count(state: PidState, bytes: Buffer, at: number): void {
   const counter = readContinuityCounter(bytes, at)
   if (state.counterShift === undefined) {

@@ -1,5 +1,5 @@
 /**
- * Reads a transport stream file, once or for ever, as datagrams with the moment at which each shall be sent.
+ * Transport stream files as datagrams with their sending times, once or in a loop.
  *
  * @module
  */
@@ -9,16 +9,16 @@ import { PacedStream, type Datagram } from './paced-stream.ts'
 
 const CHUNK_BYTES = 64 * 1024
 
-/** What is read of a file before it counts as no transport stream. */
+/** Bytes read before a file without packets is rejected. */
 const MAX_PROBE_BYTES = 1024 * 1024
 
 /** Path, URL or bytes of a transport stream. */
 export type MediaFile = string | URL | Buffer
 
 /**
- * @param options.loop  starts over at the end, times and counters going on; then it never ends
- * @yields in order, a few at a time; only what was asked for is read
- * @throws {MillraceError} `MEDIA_INVALID` where the file cannot be read, is no transport stream or tells no time
+ * @param options.loop  starts over at the end of the file; timestamps and counters continue, and the generator never ends
+ * @yields datagrams in order, a few at a time; the file is read on demand
+ * @throws {MillraceError} `MEDIA_INVALID` where the file cannot be read, is no transport stream or has no timestamps
  */
 export async function* readDatagrams(
   file: MediaFile,

@@ -1,11 +1,11 @@
 /**
- * Turns the bytes of a transport stream into datagrams with the moment at which each shall be sent, so that a file
- * arrives as from a live encoder. No IO, no clock.
+ * Turns the bytes of a transport stream into datagrams with their sending times, so that a file arrives as from a live
+ * encoder. No IO, no clock.
  *
- *   bytes ─► packets ─► timeline across passes ─► seven to a datagram ─► due by PCR
+ *   bytes ─► packets ─► timeline across passes ─► seven per datagram ─► due by PCR
  *
- * The clock is the PCR of one PID, or, where nothing has a PCR, the DTS of one. What stands between two readings is spread
- * evenly, so a datagram leaves this stage when the reading behind it was seen.
+ * The time is the PCR of one PID or, without any PCR, the DTS of one. Packets between two readings are spread evenly, so a
+ * datagram leaves this stage after the next reading.
  *
  * @module
  */
@@ -17,53 +17,53 @@ import { PacketSync, type PacketRun } from '../mpegts/demux/packet-sync.ts'
 import { LoopTimeline } from './loop-timeline.ts'
 import { readPcr, readPesTimes } from './packet-times.ts'
 
-/** Seven packets, 1316 bytes: what fits an Ethernet frame behind the headers of SRT, UDP and IP. */
+/** Seven packets, 1316 bytes, fit an Ethernet frame after the headers of IP, UDP and SRT. */
 const PACKETS_PER_DATAGRAM = 7
 const DATAGRAM_BYTES = PACKETS_PER_DATAGRAM * PACKET_BYTES
 
 /** Datagrams that may wait for a clock reading: 10 MiB, a few key frames of 4K video. */
-const MAX_WAITING = 8192
+const MAX_WAITING_DATAGRAMS = 8192
 
-/** A clock that advances more between two readings has jumped. */
+/** Longest step between two clock readings; a longer one is a jump. */
 const MAX_STEP_TICKS = 10 * 90_000
 
 const US_PER_TICK = 1000 / 90
 
 export interface Datagram {
-  /** 1 to 7 whole packets; nobody else holds the buffer. */
+  /** 1 to 7 complete packets; owned by the receiver. */
   readonly payload: Buffer
-  /** Microseconds since the first clock reading; never goes back. */
+  /** Sending time in microseconds since the first clock reading; never decreases. */
   readonly dueUs: number
 }
 
-/** Which PID tells the time, and how. */
+/** PID whose PCR or DTS is the clock. */
 interface ClockSource {
   readonly kind: 'pcr' | 'dts'
   readonly pid: number
 }
 
 interface Reading {
-  /** Number of the packet that carries it. */
+  /** Number of the packet with the reading. */
   readonly packet: number
-  /** Unwrapped, 90 kHz. */
+  /** Unwrapped time in ticks of 90 kHz. */
   readonly ticks: number
-  /** Its place on the time line of `dueUs`. */
+  /** The same time on the timeline of `dueUs`. */
   readonly us: number
 }
 
-/** `push` bytes as they come, `rewind` where the file starts over, `end` after the last. */
+/** Calling order: `push` bytes; `rewind` where the file starts over; `end` after the last byte. */
 export class PacedStream {
   readonly #timeline = new LoopTimeline()
   readonly #sync = new PacketSync(new DemuxerStats())
   #packets = 0
   #filling = Buffer.allocUnsafe(DATAGRAM_BYTES)
   #filledBytes = 0
-  /** Complete, in order, waiting for a clock reading; the last packet of the first has the number `#firstDue`. */
+  /** Complete datagrams that wait for a clock reading; the last packet of the first one has the number `#firstDue`. */
   #waiting: Buffer[] = []
   #firstDue = PACKETS_PER_DATAGRAM - 1
   #source: ClockSource | undefined
   #reading: Reading | undefined
-  /** Between the last two readings. */
+  /** Time per packet between the latest two readings. */
   #usPerPacket = 0
 
   /** Packets pushed so far, in all passes. */
@@ -72,14 +72,14 @@ export class PacedStream {
   }
 
   /**
-   * @param bytes  any piece of the file; not kept
-   * @throws {MillraceError} `MEDIA_INVALID` where neither PCR nor DTS tells the time for 10 MiB
+   * @param bytes  next bytes of the file, any number; not retained
+   * @throws {MillraceError} `MEDIA_INVALID` after 10 MiB without PCR and DTS
    */
   push(bytes: Buffer): Datagram[] {
     return this.#take(this.#sync.push(bytes))
   }
 
-  /** The next bytes are the beginning of the file again. */
+  /** Starts over: the next bytes pushed are the beginning of the file. */
   rewind(): Datagram[] {
     const datagrams = this.#take(this.#sync.end())
     this.#timeline.rewind()
@@ -109,9 +109,9 @@ export class PacedStream {
   }
 
   #complete(): void {
-    if (this.#waiting.length === MAX_WAITING) {
+    if (this.#waiting.length === MAX_WAITING_DATAGRAMS) {
       throw new MillraceError('MEDIA_INVALID', {
-        message: 'the file cannot be paced: for 10 MiB no PCR and no DTS tells its time',
+        message: 'the file cannot be paced: no PCR and no DTS in 10 MiB',
       })
     }
     this.#waiting.push(this.#filling)
@@ -124,7 +124,7 @@ export class PacedStream {
     const pcr = readPcr(bytes, at)
     if (pcr !== undefined && this.#source?.kind !== 'pcr') {
       this.#source = { kind: 'pcr', pid }
-      // Another clock than the DTS before: it goes on from here.
+      // The PCR replaces the DTS as clock and continues from here.
       if (this.#reading !== undefined) this.#reading = { ...this.#reading, ticks: pcr }
     }
     if (this.#source?.kind === 'pcr') return pid === this.#source.pid ? pcr : undefined
@@ -133,7 +133,7 @@ export class PacedStream {
     return pid === this.#source?.pid ? dts : undefined
   }
 
-  /** A clock reading arrived with the packet under way: what stands before it becomes due. */
+  /** Takes the clock reading of the current packet, and releases the datagrams before it. */
   #advance(clockTicks: number): Datagram[] {
     const last = this.#reading ?? { packet: 0, ticks: clockTicks, us: 0 }
     const ticks = unwrapTimestamp33(clockTicks, last.ticks)
@@ -147,7 +147,7 @@ export class PacedStream {
     return datagrams
   }
 
-  /** Everything that waits, at the rate of the last two readings. */
+  /** Releases all waiting datagrams, timed at the rate of the latest two readings. */
   #release(): Datagram[] {
     const { packet, us } = this.#reading ?? { packet: 0, us: 0 }
     const datagrams = this.#waiting.map((payload, index) => {

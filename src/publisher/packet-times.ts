@@ -1,11 +1,11 @@
 /**
- * The times a transport packet carries, read and moved where they stand: PCR in the adaptation field
+ * Timestamps of a transport packet, read and moved in place: PCR in the adaptation field
  * (ISO/IEC 13818-1 2.4.3.5), PTS and DTS in a PES header (2.4.3.7).
  *
  *   PCR  | base 33, 90 kHz | reserved 6 | extension 9, 27 MHz |
  *   PTS  | 001x 4 | 32-30 3 | 1 | 29-15 15 | 1 | 14-0 15 | 1 |
  *
- * A PES header cut by the border of a packet, which no muxer of today writes, is left alone.
+ * A PES header that spans two packets is left unchanged; no current muxer writes one.
  *
  * @module
  */
@@ -15,27 +15,27 @@ import { decodePesHeader, writeTimestamp } from '../mpegts/pes.ts'
 
 const ADAPTATION_FIELD = 0x20
 const PCR_FLAG = 0x10
-/** Flags and PCR. */
+/** Adaptation field with flags and PCR. */
 const ADAPTATION_BYTES_WITH_PCR = 7
 
-const PES_HEADER_LEAST_BYTES = 9
+const MIN_PES_HEADER_BYTES = 9
 const TIMESTAMP_BYTES = 5
 
 export interface PesTimes {
-  /** The stream id is one of a video stream (Table 2-22). */
+  /** Whether the stream_id is that of a video stream (Table 2-22). */
   readonly isVideo: boolean
   readonly ptsTicks: number
-  /** Equals `ptsTicks` where the PES has none. */
+  /** Equals `ptsTicks` in a PES header without DTS. */
   readonly dtsTicks: number
 }
 
-/** @returns the base of the packet's PCR in 90 kHz, undefined where it has none */
+/** @returns base of the packet's PCR in ticks of 90 kHz; undefined where it has none */
 export function readPcr(bytes: Buffer, at: number): number | undefined {
   if (!hasPcr(bytes, at)) return undefined
   return bytes.readUInt32BE(at + 6) * 2 + (bytes[at + 10]! >> 7)
 }
 
-/** Adds to the packet's PCR, where it has one. */
+/** Adds `ticks` to the packet's PCR, where it has one. */
 export function movePcr(bytes: Buffer, at: number, ticks: number): void {
   const base = readPcr(bytes, at)
   if (base === undefined) return
@@ -44,7 +44,7 @@ export function movePcr(bytes: Buffer, at: number, ticks: number): void {
   bytes[at + 10] = (bytes[at + 10]! & 0x7f) | ((moved % 2) << 7)
 }
 
-/** @returns the times of the PES packet that begins in this packet; undefined where none does, or without a PTS */
+/** @returns timestamps of the PES packet that begins in this packet; undefined without one, or without a PTS */
 export function readPesTimes(bytes: Buffer, at: number): PesTimes | undefined {
   const start = pesOffset(bytes, at)
   if (start === undefined) return undefined
@@ -54,12 +54,12 @@ export function readPesTimes(bytes: Buffer, at: number): PesTimes | undefined {
   return { isVideo, ptsTicks, dtsTicks: dtsTicks ?? ptsTicks }
 }
 
-/** Adds to the PTS and DTS of the PES packet that begins in this packet, where it has them. */
+/** Adds `ticks` to PTS and DTS of the PES packet that begins in this packet, where it has them. */
 export function movePesTimes(bytes: Buffer, at: number, ticks: number): void {
   const start = pesOffset(bytes, at)
   if (start === undefined) return
   const { ptsTicks, dtsTicks } = decodePesHeader(bytes.subarray(start, at + PACKET_BYTES)) ?? {}
-  const ptsAt = start + PES_HEADER_LEAST_BYTES
+  const ptsAt = start + MIN_PES_HEADER_BYTES
   if (ptsTicks !== undefined) writeTimestamp(bytes, ptsAt, ptsTicks + ticks)
   if (dtsTicks !== undefined) writeTimestamp(bytes, ptsAt + TIMESTAMP_BYTES, dtsTicks + ticks)
 }

@@ -1,7 +1,7 @@
 /**
- * The URL an encoder is given: `srt://host:port?streamid=…&latency=ms&passphrase=…&pbkeylen=…`.
+ * The SRT URL of an encoder: `srt://host:port?streamid=…&latency=ms&passphrase=…&pbkeylen=…`.
  *
- * A stream key stands in it as it is, with its commas and equals signs, or percent-encoded; both are read alike.
+ * A stream key may be percent-encoded or not; its commas and equals signs need no encoding.
  *
  * @module
  */
@@ -10,10 +10,10 @@ import type { KeyBytes } from '../srt/index.ts'
 import { isPassphrase, MAX_STREAM_ID_BYTES, PASSPHRASE_LENGTH } from '../srt/wire/limits.ts'
 
 export interface PublishTarget {
-  /** Name or address; an IPv6 address without its brackets. */
+  /** Name or address; an IPv6 address without brackets. */
   readonly host: string
   readonly port: number
-  /** Holds credentials. */
+  /** Stream key; a secret. */
   readonly streamId: string
   readonly latencyMs: number
   /** A secret. */
@@ -22,7 +22,7 @@ export interface PublishTarget {
 }
 
 const DEFAULT_LATENCY_MS = 120
-/** The handshake has 16 bits for it (draft-sharabayko-srt 3.2.1.1). */
+/** Maximum of the 16-bit field in the handshake (draft-sharabayko-srt 3.2.1.1). */
 const MAX_LATENCY_MS = 65_535
 
 const PARAMETERS = ['streamid', 'latency', 'passphrase', 'pbkeylen', 'mode']
@@ -30,10 +30,10 @@ const PARAMETERS = ['streamid', 'latency', 'passphrase', 'pbkeylen', 'mode']
 const SHAPE = 'srt://host:port?streamid=mode=publish,rid=…,token=…&latency=120'
 
 /**
- * @throws {MillraceError} `CONFIG_INVALID` that says what is wrong, without the stream key
+ * @throws {MillraceError} `CONFIG_INVALID` with what is wrong, without the stream key
  */
 export function parsePublishUrl(url: string): PublishTarget {
-  // A StreamID may hold a number sign, which would end the query of other URLs.
+  // A StreamID may contain `#`, which would end the query in other URLs.
   const queryAt = url.indexOf('?')
   const base = queryAt === -1 ? url : url.slice(0, queryAt)
   const parameters = parseQuery(queryAt === -1 ? '' : url.slice(queryAt + 1))
@@ -65,7 +65,7 @@ function parseQuery(query: string): Map<string, string> {
     const equalsAt = pair.indexOf('=')
     const name = equalsAt === -1 ? pair : pair.slice(0, equalsAt)
     if (!PARAMETERS.includes(name)) {
-      throw invalid(`the parameters it may have are ${PARAMETERS.join(', ')}`)
+      throw invalid(`its parameters are ${PARAMETERS.join(', ')}`)
     }
     if (parameters.has(name)) throw invalid(`${name} stands in it twice`)
     parameters.set(name, decode(name, equalsAt === -1 ? '' : pair.slice(equalsAt + 1)))
@@ -118,7 +118,7 @@ function parseEncryption(passphrase: string | undefined, keyLength: string | und
 
 function invalid(reason: string, cause?: unknown): MillraceError {
   return new MillraceError('CONFIG_INVALID', {
-    message: `the SRT URL is not one to publish to: ${reason}; expected ${SHAPE}`,
+    message: `invalid SRT URL: ${reason}; expected ${SHAPE}`,
     cause,
   })
 }

@@ -1,6 +1,5 @@
 /**
- * A real-time encoder without an encoder: publishes a transport stream file over SRT, as `millrace publish` and
- * `millrace demo` do.
+ * Publishes a transport stream file over SRT in real time, for `millrace publish` and `millrace demo`.
  *
  * @module
  */
@@ -12,56 +11,56 @@ import { readDatagrams, type MediaFile } from './paced-file.ts'
 import type { Datagram } from './paced-stream.ts'
 import { parsePublishUrl, type PublishTarget } from './publish-url.ts'
 
-/** Datagrams leave in bursts of what became due meanwhile: a timer for each would cost more than sending it. */
+/** Interval of sending. Datagrams leave in bursts of those due: a timer for each would cost more than sending it. */
 const TICK_MS = 4
 
-/** An abort or a lost link is noticed within this time. */
-const LONGEST_NAP_MS = 100
+/** Longest sleep, after which an abort or a lost connection is noticed. */
+const MAX_SLEEP_MS = 100
 
-/** Whoever was held up for longer goes on from where it was, instead of sending in a burst what a live source would have lost. */
+/** Longest delay that is caught up with a burst; after a longer one the schedule moves, as a live source would lose data. */
 const MAX_LAG_US = 500_000
 
-/** Before the second call, the third and so on; the last one from then on. */
+/** Delays before the second call, the third and so on; the last value repeats. */
 const CALL_DELAYS_MS = [1000, 2000, 4000, 8000, 10_000]
 
 /**
- * Who published before may be refused for a while: by a server that is going down, that has come back and not started the
- * stream yet, or that has yet to miss the lost connection.
+ * Time for which rejections are retried after a lost connection: the server may be shutting down, may not have restarted
+ * the stream yet, or may not have noticed the loss.
  */
-const MAX_REFUSED_US = 120_000_000
+const MAX_REJECTED_US = 120_000_000
 
 export interface PublishOptions {
   /** Path, URL or bytes of a transport stream. A file is read piece by piece, however large. */
   readonly file: MediaFile
   /** `srt://host:port?streamid=…&latency=ms&passphrase=…`, see `parsePublishUrl`. */
   readonly url: string
-  /** Starts over at the end of the file, without a seam. Default false. */
+  /** Starts over at the end of the file, on a continuous timeline. Default false. */
   readonly loop?: boolean
-  /** Never gives up: calls again also where the first call fails, and however long the listener refuses. Default false. */
+  /** Calls again without limit, also where the first call fails or the listener rejects. Default false. */
   readonly retry?: boolean
-  /** Ends the publishing cleanly: `publish` resolves. */
+  /** Stops publishing: `publish` closes the connection and resolves. */
   readonly signal?: AbortSignal
-  /** Takes a sentence for a person whenever the connection changes. */
+  /** Receives a message for the operator on every change of the connection. */
   readonly onEvent?: (sentence: string) => void
   readonly clock?: Clock
 }
 
-/** What was sent, over all connections. */
+/** Totals over all connections. */
 export interface PublishReport {
   readonly connections: number
-  /** Without retransmissions. */
+  /** Datagrams sent, without retransmissions. */
   readonly datagrams: number
   readonly retransmissions: number
-  /** Given up by the sender: too late. */
+  /** Datagrams dropped by the sender as too late. */
   readonly dropped: number
 }
 
 /**
- * Publishes until the end of the file or the signal. A link that drops is called again, with growing pauses, and the
- * file goes on where it was.
+ * Publishes until the end of the file or an abort. After a lost connection it calls again, with growing delays, and
+ * continues the file.
  *
- * @throws {MillraceError} `CONFIG_INVALID` for the URL, `MEDIA_INVALID` for the file, `SRT_REJECTED` where the listener
- *   refuses the first call, or who comes back for two minutes, `SRT_TIMEOUT` where nobody answers the first call
+ * @throws {MillraceError} `CONFIG_INVALID` for the URL; `MEDIA_INVALID` for the file; `SRT_REJECTED` where the listener
+ *   rejects the first call, or later calls for two minutes; `SRT_TIMEOUT` where the first call gets no response
  */
 export async function publish(options: PublishOptions): Promise<PublishReport> {
   const publisher = new Publisher(parsePublishUrl(options.url), options)
@@ -70,7 +69,7 @@ export async function publish(options: PublishOptions): Promise<PublishReport> {
   } catch (error) {
     if (options.signal?.aborted !== true) throw error
   } finally {
-    await publisher.hangUp()
+    await publisher.close()
   }
   return publisher.report()
 }
@@ -80,11 +79,11 @@ class Publisher {
   readonly #options: PublishOptions
   readonly #clock: Clock
   #caller: Caller | undefined
-  /** Calls since the last one that succeeded. */
+  /** Calls since the latest that connected, that one included. */
   #calls = 0
-  /** When, on the clock, the datagram due at 0 was. */
+  /** Clock time of `dueUs` 0. */
   #originUs = -Infinity
-  /** When the latest connection was lost. */
+  /** Time at which the latest connection was lost. */
   #lostUs = -Infinity
   #connections = 0
   #datagrams = 0
@@ -107,8 +106,8 @@ class Publisher {
         }
       }
     }
-    // libsrt hands a payload on when its latency is over, and forgets what it holds when it hears SHUTDOWN.
-    await sleep(this.#target.latencyMs + LONGEST_NAP_MS, undefined, { signal })
+    // libsrt delivers a payload after its latency, and discards what it still holds on SHUTDOWN.
+    await sleep(this.#target.latencyMs + MAX_SLEEP_MS, undefined, { signal })
   }
 
   report(): PublishReport {
@@ -120,15 +119,15 @@ class Publisher {
     }
   }
 
-  /** Returns when the listener has everything, or would not want it any more. */
-  async hangUp(): Promise<void> {
+  /** Resolves when the listener has played everything, or it is too late for that. */
+  async close(): Promise<void> {
     const caller = this.#caller
     this.#caller = undefined
     await caller?.close()
     this.#count(caller)
   }
 
-  /** Whether the datagram is on its way: it is due, the link stands and has room. */
+  /** @returns whether the datagram was sent: it is due, and the connection accepted it */
   #send({ payload, dueUs }: Datagram): boolean {
     if (this.#caller === undefined || this.#waitUs(dueUs) > 0 || !this.#caller.send(payload)) {
       return false
@@ -137,13 +136,13 @@ class Publisher {
     return true
   }
 
-  /** Does what a datagram that could not be sent needs first: a connection, or time. */
+  /** Waits for what an unsent datagram lacks: a connection, or its time. */
   async #prepare({ dueUs }: Datagram): Promise<void> {
     if (this.#caller === undefined) {
       await this.#call()
     } else {
       const waitMs = this.#waitUs(dueUs) / 1000
-      await sleep(Math.min(Math.max(waitMs, TICK_MS), LONGEST_NAP_MS))
+      await sleep(Math.min(Math.max(waitMs, TICK_MS), MAX_SLEEP_MS))
     }
   }
 
@@ -163,24 +162,24 @@ class Publisher {
       this.#calls = 1
       this.#connections++
       this.#caller = caller
-      void caller.closed.then((reason) => this.#lose(caller, reason))
-      this.#tell(`publishing to ${host}:${port}`)
+      void caller.closed.then((reason) => this.#handleLoss(caller, reason))
+      this.#notify(`publishing to ${host}:${port}`)
     } catch (cause) {
       if (signal?.aborted === true) throw cause
-      const error = asRefusal(cause, host)
-      const isPatient = this.#clock.nowUs() - this.#lostUs < MAX_REFUSED_US
+      const error = toMillraceError(cause, host)
+      const isPatient = this.#clock.nowUs() - this.#lostUs < MAX_REJECTED_US
       const isFinal = error.code === 'SRT_REJECTED' ? !isPatient : this.#connections === 0
       if (isFinal && !retry) throw error
-      this.#tell(`${error.message}; ${this.#outlook}`)
+      this.#notify(`${error.message}; ${this.#outlook}`)
     }
   }
 
-  #lose(caller: Caller, reason: CloseReason): void {
+  #handleLoss(caller: Caller, reason: CloseReason): void {
     if (caller !== this.#caller) return
     this.#caller = undefined
     this.#lostUs = this.#clock.nowUs()
     this.#count(caller)
-    this.#tell(`the connection is lost (${reason}); ${this.#outlook}`)
+    this.#notify(`the connection is lost (${reason}); ${this.#outlook}`)
   }
 
   get #callDelayMs(): number {
@@ -197,13 +196,13 @@ class Publisher {
     this.#dropped += stats?.pktSndDropTotal ?? 0
   }
 
-  #tell(sentence: string): void {
+  #notify(sentence: string): void {
     this.#options.onEvent?.(sentence)
   }
 }
 
-/** What a system says of a name it cannot resolve or a network it has not, in our own terms. */
-function asRefusal(cause: unknown, host: string): MillraceError {
+/** Wraps errors of the system, such as an unknown host or an unreachable network. */
+function toMillraceError(cause: unknown, host: string): MillraceError {
   if (cause instanceof MillraceError) return cause
   const message = `${host} cannot be reached: ${(cause as Error).message}`
   return new MillraceError('SRT_TIMEOUT', { message, cause })
