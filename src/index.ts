@@ -14,7 +14,8 @@ export type { StartedStream, StartRequest } from './contract/streams.ts'
 export type { StreamFiles, WaitOptions } from './hls/store/file-store.ts'
 export type { Segment } from './hls/store/segment.ts'
 export type { StreamFile } from './hls/store/stream-file.ts'
-export type { LiveStream, StreamEvents } from './stream/live-stream.ts'
+export type { StreamEvents } from './stream/event-queue.ts'
+export type { LiveStream } from './stream/live-stream.ts'
 export type {
   PublisherReport,
   StreamReport,

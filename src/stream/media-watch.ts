@@ -1,8 +1,8 @@
 /**
- * Whether a publisher sends media: frames that its stream can be made of. Keep-alives hold a connection, but null
- * packets, tables, garbage and frames whose time stands still make no segment.
+ * Watch over the media of a publisher: frames that segments can be made of. Keep-alives hold a connection, but null
+ * packets, tables, garbage and frames whose timestamps stand still make no segment.
  *
- * Sans-IO: `handle` takes what the demuxer puts out, `observe` the time (4 times a second is plenty).
+ * Sans-IO: `handle` takes the demuxer's outputs, `observe` the time (4 times a second is plenty).
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
 
 const SILENT_AFTER_US = 10_000_000
 
-/** Of one publication. */
+/** One for each publication. */
 export class MediaWatch {
   #latestDtsTicks: number | undefined
   #moved = true

@@ -1,6 +1,6 @@
 /**
- * A demuxer whose work is paid for from a budget. Where that is used up, payloads are dropped: for the demuxer they are
- * a loss like any other.
+ * A demuxer whose work is paid from a budget. Where that is used up, payloads are dropped: a loss like any other for the
+ * demuxer.
  *
  * @module
  */
@@ -10,12 +10,12 @@ import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import { GAP_US, PAYLOAD_US, workOfMedia, workOfStats } from './work.ts'
 import type { WorkBudget } from './work-budget.ts'
 
-/** As `Demuxer`. */
+/** Same calls as `Demuxer`. */
 export class MeteredDemuxer {
   readonly #demuxer: Demuxer
   readonly #budget: WorkBudget
   #countedUs = 0
-  /** Payloads lost or dropped since the last one that was used. */
+  /** Payloads lost or dropped since the newest one that was used. */
   #missing = 0
 
   constructor(program: ProgramChoice, budget: WorkBudget) {

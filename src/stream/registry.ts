@@ -10,15 +10,15 @@ import { SequenceStarts } from './sequence-starts.ts'
 import type { StopReason } from '../contract/state.ts'
 
 export type RegistryOptions = Omit<LiveStreamOptions, 'epoch' | 'sequenceStart'> & {
-  /** Streams that are not stopped. As many more may linger; then the one that stopped first goes early. */
+  /** Limit of streams that are not stopped. As many more may linger; beyond, the one that stopped first is dropped. */
   readonly maxStreams: number
-  /** A new name for a start of a stream, never given before. */
+  /** Makes a name for a start of a stream, never given before. */
   readonly createEpoch: () => string
 }
 
 /**
- * Streams that wait for their first encoder and are looked at in one tick: with 100,000 of them each has its turn every
- * 4 minutes, soon enough for keys that last two hours.
+ * Streams without an encoder so far that are visited in one tick: 100,000 of them have their turn every 4 minutes, soon
+ * enough for keys that last two hours.
  */
 const READY_STREAMS_PER_TICK = 100
 
@@ -26,11 +26,11 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
   readonly #options: RegistryOptions
   readonly #sequences: SequenceStarts
   readonly #streams = new Map<string, LiveStream>()
-  /** Those without an encoder so far, by when they are looked at next. */
+  /** Streams without an encoder so far, in the order of their next visit. */
   readonly #ready = new Set<LiveStream>()
-  /** Those that have, or had, an encoder. */
+  /** Streams that have, or had, an encoder. */
   readonly #active = new Set<LiveStream>()
-  /** Those that linger, by when they stopped. */
+  /** Streams that linger, in the order in which they stopped. */
   readonly #stopped = new Set<LiveStream>()
 
   constructor(options: RegistryOptions) {
@@ -65,18 +65,18 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
     return stream
   }
 
-  /** undefined where the id was never started or is forgotten. */
+  /** Undefined where the id was never started or is forgotten. */
   find(id: string): LiveStream | undefined {
     const stream = this.#streams.get(id)
     return stream?.forgotten === true ? undefined : stream
   }
 
-  /** Lets time pass for the streams, and forgets those whose linger is over. Costs nothing for those that wait. */
+  /** Lets time pass for the streams, and forgets those whose linger is over. */
   tick(): void {
     for (const stream of this.#active) stream.tick()
-    let looks = Math.min(READY_STREAMS_PER_TICK, this.#ready.size)
+    let visits = Math.min(READY_STREAMS_PER_TICK, this.#ready.size)
     for (const stream of this.#ready) {
-      if (looks-- === 0) break
+      if (visits-- === 0) break
       this.#ready.delete(stream)
       this.#ready.add(stream)
       stream.tick()
@@ -98,7 +98,7 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
   #linger(stream: LiveStream): void {
     this.#ready.delete(stream)
     this.#active.delete(stream)
-    // Its id may have been started anew before this was told.
+    // Its id may have been started anew before this event.
     if (this.#streams.get(stream.id) !== stream) return
     this.#stopped.add(stream)
     const [first = stream] = this.#stopped

@@ -1,35 +1,35 @@
 /**
- * Where media and discontinuity sequence of a new stream begin. Under one URL they never go back (RFC 8216bis 6.2.1), nor
- * after a restart of the process, of which nothing remains but the clock: so they follow the wall clock, at a pace that
- * streams do not keep up with.
+ * First media and discontinuity sequence numbers of new streams. Under one URL they never go back (RFC 8216bis 6.2.1), not
+ * even after a restart of the process, which leaves nothing but the clock: so they follow the wall clock, at a pace that no
+ * stream reaches.
  *
  * @module
  */
 
 import type { SequenceNumbers } from '../hls/cut/segment-plan.ts'
 
-/** What is counted from: for players that read 32 bits there are media sequence numbers until 2043. */
+/** Zero of the count: players that read 32 bits have media sequence numbers until 2043. */
 const ORIGIN_MS = Date.UTC(2026, 10, 1)
 
-/** `HLS_SEGMENT_SEC` allows 2 segments a second; the rest is for those that discontinuities cut short. */
+/** `HLS_SEGMENT_SEC` allows 2 segments per second; the rest is for those that discontinuities cut short. */
 const MEDIA_PER_SEC = 4
 
 /**
- * One in ten minutes. hls.js 1.7 walks through an array of that length at each reload: 240 million numbers took it 12 s,
+ * One in ten minutes. hls.js 1.7 iterates over an array of that length at each reload: 240 million numbers took 12 s,
  * 100,000 take 4 ms.
  */
 const DISCONTINUITIES_PER_SEC = 1 / 600
 
-/** Streams that may be ahead of the clock at once. */
+/** Limit of streams that are remembered as ahead of the clock. */
 const MAX_AHEAD = 10_000
 
 /** `next` when a stream of an id begins, `leave` when it is forgotten. Times are wall clock milliseconds. */
 export class SequenceStarts {
-  /** First free numbers by stream id, where the clock is not past them; oldest first. */
+  /** First free numbers by stream id, where they are ahead of the clock; oldest first. */
   readonly #ahead = new Map<string, SequenceNumbers>()
-  /** Above what a process before this one has given by the clock, up to its very end. */
+  /** Above all numbers that a process before this one took from the clock. */
   readonly #firstDiscontinuity: number
-  /** The wall clock may be set back. */
+  /** Latest wall clock seen: it may be set back. */
   #latestMs = ORIGIN_MS
 
   /** @param startedMs  when the process started */
@@ -40,7 +40,7 @@ export class SequenceStarts {
   /**
    * First numbers of a new stream; above all that the streams of this id have used.
    *
-   * @param options.resumed  the process before this one ran it, and had itself not run for ten minutes perhaps
+   * @param options.resumed  the process before this one ran the stream, perhaps for less than ten minutes
    */
   next(streamId: string, wallMs: number, { resumed = false } = {}): SequenceNumbers {
     const clock = this.#advance(wallMs)

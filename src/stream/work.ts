@@ -1,7 +1,7 @@
 /**
- * What the media of a publisher costs, counted instead of timed: the same bytes cost the same on every machine, however
- * busy, and collecting garbage is nobody's fault. Nominal microseconds, measured with `npm run bench -- media-cost` on
- * a core of 2025; a slower core is slower for clean media too.
+ * Cost of a publisher's media, counted instead of timed: the same bytes cost the same on every machine, however busy, and
+ * garbage collection is not charged to anyone. Nominal microseconds, measured with `npm run bench -- media-cost` on a core
+ * of 2025; a slower core is slower for clean media too.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { PackagerOutput } from '../hls/packager.ts'
 import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
 import type { DemuxerStats } from '../mpegts/demux/demuxer-stats.ts'
 
-/** One of each, with what it costs on its way to the segments. */
+/** Cost of one of each, on its way to the segments. */
 const COUNTER_US = {
   packets: 0.15,
   lostSyncs: 1,
@@ -26,41 +26,41 @@ const COUNTER_US = {
 
 const COUNTERS = Object.entries(COUNTER_US) as [keyof typeof COUNTER_US, number][]
 
-/** One payload, however short. */
+/** Cost of one payload, however short. */
 export const PAYLOAD_US = 0.3
 
-/** A loss: each open unit is looked at. */
+/** Cost of a loss: each open PES packet is checked. */
 export const GAP_US = 10
 
-/** A program that changed, and each of its tracks. */
+/** Cost of a program that changed, and of each of its tracks. */
 const PROGRAM_US = 10
 const TRACK_US = 1
 
 const SEGMENTATION_US = 3
 
-/** A unit that was made here: silence. */
+/** Cost of a frame of silence that is made here. */
 export const MADE_UNIT_US = 4
 
-/** A segment or a gap in its place: an object, its events, and a playlist that is rendered anew and sent to all viewers. */
+/** Cost of a segment, or of a gap in its place: its events, and a playlist that is rendered anew and sent to all viewers. */
 const SEGMENT_US = 100
 const DATE_RANGE_US = 50
 const RENDITIONS_US = 50
 
-/** Nominal microseconds behind what a demuxer has counted so far. */
+/** Nominal microseconds of all that a demuxer has counted so far. */
 export function workOfStats(stats: Readonly<DemuxerStats>): number {
   let us = 0
   for (const [name, eachUs] of COUNTERS) us += stats[name] * eachUs
   return us
 }
 
-/** Nominal microseconds that an output takes, beside what the demuxer counted for it. */
+/** Nominal microseconds of an output, beside what the demuxer counted for it. */
 export function workOfMedia(output: DemuxerOutput): number {
   if (output.type === 'program') return PROGRAM_US + output.program.tracks.length * TRACK_US
   if (output.type !== 'splice' || output.splice.command.type !== 'time-signal') return 0
   return output.splice.command.segmentations.length * SEGMENTATION_US
 }
 
-/** Nominal microseconds that an output takes from here to the viewers. */
+/** Nominal microseconds of an output on its way to the viewers. */
 export function workOfPackaging({ type }: PackagerOutput): number {
   if (type === 'segment') return SEGMENT_US
   if (type === 'date-range') return DATE_RANGE_US

@@ -1,0 +1,58 @@
+/**
+ * Counts of a stream since it started, over all encoder connections.
+ *
+ * @module
+ */
+import type { StreamTotals } from '../contract/report.ts'
+import type { SequenceNumbers } from '../hls/cut/segment-plan.ts'
+import type { Segment } from '../hls/store/segment.ts'
+
+export class Totals {
+  #freeSequence: SequenceNumbers
+  #publishers = 0
+  #segments = 0
+  #mainSegments = 0
+  #segmentBytes = 0
+  #durationSec = 0
+
+  constructor(sequenceStart: SequenceNumbers = { media: 0, discontinuity: 0 }) {
+    this.#freeSequence = sequenceStart
+  }
+
+  /** First sequence numbers that the stream has not used. */
+  get freeSequence(): SequenceNumbers {
+    return this.#freeSequence
+  }
+
+  /** Segments of the main rendition. */
+  get mainSegments(): number {
+    return this.#mainSegments
+  }
+
+  addPublisher(): void {
+    this.#publishers++
+  }
+
+  /** A gap of another rendition than the main one counts for nothing. */
+  addSegment(segment: Segment): void {
+    const { rendition, sizeBytes, durationSec, mediaSequence, discontinuitySequence } = segment
+    if (rendition === 'main') {
+      this.#mainSegments++
+      this.#durationSec += durationSec
+      this.#freeSequence = { media: mediaSequence + 1, discontinuity: discontinuitySequence + 1 }
+    }
+    if (sizeBytes === 0) return
+    this.#segments++
+    this.#segmentBytes += sizeBytes
+  }
+
+  report(payloadsDropped: number): StreamTotals {
+    return {
+      segments: this.#segments,
+      segmentBytes: this.#segmentBytes,
+      durationSec: this.#durationSec,
+      payloadsDropped,
+      publishers: this.#publishers,
+    }
+  }
+}

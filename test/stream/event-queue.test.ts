@@ -1,0 +1,66 @@
+import t from 'tap'
+import { EventQueue } from '../../src/stream/event-queue.ts'
+
+t.test('tells events after the command, in order, and returns its result', async (t) => {
+  const queue = new EventQueue()
+  const log: string[] = []
+  const result = queue.run(() => {
+    queue.push(() => log.push('first'))
+    queue.push(() => log.push('second'))
+    log.push('command')
+    return 7
+  })
+  t.equal(result, 7)
+  t.strictSame(log, ['command', 'first', 'second'])
+})
+
+t.test('tells the events of a command within a command with those of the outer one', async (t) => {
+  const queue = new EventQueue()
+  const log: string[] = []
+  queue.run(() => {
+    queue.run(() => queue.push(() => log.push('inner')))
+    log.push('outer')
+  })
+  t.strictSame(log, ['outer', 'inner'])
+})
+
+t.test('carries out the command of a listener at once, and tells its events last', async (t) => {
+  const queue = new EventQueue()
+  const log: string[] = []
+  queue.run(() => {
+    queue.push(() => {
+      queue.run(() => {
+        log.push('command of a listener')
+        queue.push(() => log.push('its event'))
+      })
+    })
+    queue.push(() => log.push('second'))
+  })
+  t.strictSame(log, ['command of a listener', 'second', 'its event'])
+})
+
+t.test('tells what happened before a command threw, and throws', async (t) => {
+  const queue = new EventQueue()
+  const log: string[] = []
+  const command = () => {
+    queue.push(() => log.push('before'))
+    throw new Error('broken command')
+  }
+  t.throws(() => queue.run(command), /broken command/)
+  t.strictSame(log, ['before'])
+})
+
+t.test('throws what a listener throws, and tells the rest with the next command', async (t) => {
+  const queue = new EventQueue()
+  const log: string[] = []
+  const command = () => {
+    queue.push(() => {
+      throw new Error('broken listener')
+    })
+    queue.push(() => log.push('rest'))
+  }
+  t.throws(() => queue.run(command), /broken listener/)
+  t.strictSame(log, [])
+  queue.run(() => queue.push(() => log.push('next')))
+  t.strictSame(log, ['rest', 'next'])
+})

@@ -1,0 +1,50 @@
+import t from 'tap'
+import { LifeCycle } from '../../src/stream/life-cycle.ts'
+
+function setUp() {
+  let nowUs = 5_000_000
+  const clock = { nowUs: () => nowUs, wallMs: () => Date.UTC(2026, 0, 1) + nowUs / 1000 }
+  const life = new LifeCycle({ clock, lingerSec: 60, reconnectGraceSec: 120 })
+  return { life, clock, pass: (sec: number) => void (nowUs += sec * 1e6) }
+}
+
+t.test('a stream without an encoder is due when its last key expires', async (t) => {
+  const { life, clock, pass } = setUp()
+  t.equal(life.state, 'READY')
+  life.renewKey(clock.wallMs() + 10_000)
+  life.renewKey(clock.wallMs() + 5000)
+  pass(9.9)
+  t.equal(life.due, undefined)
+  pass(0.1)
+  t.equal(life.due, 'key-expired')
+  life.stream()
+  t.equal(life.due, undefined, 'an encoder needs no key that lasts')
+})
+
+t.test('an interrupted stream is due after the grace, which a new key renews', async (t) => {
+  const { life, clock, pass } = setUp()
+  life.stream()
+  life.goLive()
+  t.equal(life.liveSinceMs, clock.wallMs())
+  life.interrupt()
+  t.equal(life.liveSinceMs, undefined)
+  pass(119)
+  life.renewKey(clock.wallMs() + 7_200_000)
+  pass(119)
+  t.equal(life.due, undefined)
+  pass(1)
+  t.equal(life.due, 'grace-expired')
+})
+
+t.test('a stopped stream is never due, and over after the linger', async (t) => {
+  const { life, pass } = setUp()
+  life.stream()
+  life.goLive()
+  life.leaveLive()
+  t.match(life, { state: 'STREAMING', liveSinceMs: undefined })
+  life.stop()
+  pass(59.9)
+  t.match(life, { state: 'STOPPED', over: false })
+  pass(0.1)
+  t.match(life, { over: true, due: undefined })
+})
