@@ -10,15 +10,10 @@ import { text } from 'node:stream/consumers'
 import { inspect } from 'node:util'
 import { sign } from './auth/signature.ts'
 import { formatWebhookSecret, webhookKeys } from './auth/standard-webhooks.ts'
-import {
-  completeOptions,
-  parseFlags,
-  parseSecrets,
-  readOptions,
-  secretsOf,
-  SETTINGS,
-  type Options,
-} from './config/schema.ts'
+import { parseFlags, readOptions } from './config/environment.ts'
+import { completeOptions, secretsOf } from './config/options.ts'
+import { SETTINGS, type Options } from './config/schema.ts'
+import { parseSecrets } from './config/setting-types.ts'
 import { MillraceError } from './errors.ts'
 import { exitOnFatalErrors } from './service/fatal-errors.ts'
 import { createLogger } from './logger.ts'

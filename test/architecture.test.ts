@@ -49,12 +49,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'hls/rendition': ['hls', 'hls/store', 'hls/cut', 'mpegts'],
   'hls/packager.ts': ['hls', 'hls/store', 'hls/cut', 'hls/rendition', 'hls/playlist', 'mpegts'],
   'hls/index.ts': ['hls/packager.ts', 'hls/playlist', 'hls/store'],
-  contract: ['mpegts', 'hls', 'service'],
+  contract: ['mpegts', 'hls', 'errors.ts'],
   auth: ['srt', 'errors.ts'],
   diagnosis: ['contract', 'mpegts', 'srt'],
   stream: ['contract', 'diagnosis', 'mpegts', 'hls', 'errors.ts', 'clock.ts'],
   webhook: ['auth', 'contract', 'clock.ts', 'logger.ts', 'errors.ts', 'interval-limiter.ts'],
-  http: ['contract', 'clock.ts', 'auth', 'errors.ts', 'logger.ts'],
+  http: ['contract', 'clock.ts', 'auth', 'errors.ts', 'logger.ts', 'interval-limiter.ts'],
   // Publishing a file joins SRT and MPEG-TS the other way round; it serves no one but the command line.
   publisher: ['srt', 'mpegts', 'binary', 'errors.ts', 'clock.ts'],
   // The top of the house: rooms that see both ends.
@@ -78,7 +78,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const TYPES_ONLY = [
   ['contract', 'mpegts'],
   ['contract', 'hls'],
-  ['contract', 'service'],
   ['ingest', 'srt'],
 ]
 

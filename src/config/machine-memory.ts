@@ -1,5 +1,5 @@
 /**
- * How much memory there is to be shared out.
+ * Memory of the machine, for defaults that depend on it.
  *
  * @module
  */
@@ -10,7 +10,7 @@ const MIB = 1024 * 1024
 /**
  * Bytes that this process may use: the memory of the machine, or the limit of its container (cgroup v1 and v2).
  *
- * @param limitBytes  0 where none is known; larger than the machine where there is none
+ * @param limitBytes  0 where the system does not tell; larger than the machine where there is no limit
  */
 export function usableMemoryBytes(
   machineBytes = totalmem(),
@@ -19,7 +19,7 @@ export function usableMemoryBytes(
   return limitBytes > 0 ? Math.min(machineBytes, limitBytes) : machineBytes
 }
 
-/** A quarter of the memory, in MiB, within the bounds of `CACHE_MAX_MIB`. */
+/** A quarter of the memory in MiB, within the given bounds. */
 export function quarterMib(memoryBytes: number, minMib: number, maxMib: number): number {
   return Math.min(maxMib, Math.max(minMib, Math.floor(memoryBytes / 4 / MIB)))
 }

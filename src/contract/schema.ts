@@ -1,16 +1,21 @@
 /**
- * The bodies of the API, once: what they look like, what TypeScript makes of them, what a client is told when its
- * body does not fit.
+ * Request bodies of the API: schema, TypeScript types, and the message a client gets for a field that does not fit.
  *
  * @module
  */
 import { Type } from 'typebox'
+import { Errors } from 'typebox/value'
+import { MillraceError } from '../errors.ts'
+import type { StartRequest } from './streams.ts'
 
-/** What a client is told of a field that does not fit. */
+const MAX_STREAM_ID_CHARACTERS = 128
+export const MAX_WEBHOOK_URLS = 16
+export const MAX_WEBHOOK_URL_LENGTH = 2048
+
+/** Message by field. */
 const TAKES = {
-  stream_id: 'must be 1 to 128 characters of A-Z a-z 0-9 . _ ~ - and not start with a dot',
-  webhook_urls:
-    'must be at most 16 http or https URLs of at most 2048 characters, without user name and password',
+  stream_id: `must be 1 to ${MAX_STREAM_ID_CHARACTERS} characters of A-Z a-z 0-9 . _ ~ - and not start with a dot`,
+  webhook_urls: `must be at most ${MAX_WEBHOOK_URLS} http or https URLs of at most ${MAX_WEBHOOK_URL_LENGTH} characters, without user name and password`,
   encryption: 'must be true or false',
   revoke: 'must be true or false',
   issued_at: 'must be a number of seconds since 1970',
@@ -18,14 +23,14 @@ const TAKES = {
 
 /** Safe in a URL path and a file name, and short enough for its stream key to fit a StreamID of SRT. */
 export const StreamId = Type.String({
-  pattern: '^(?!\\.)[A-Za-z0-9._~-]{1,128}$',
+  pattern: `^(?!\\.)[A-Za-z0-9._~-]{1,${MAX_STREAM_ID_CHARACTERS}}$`,
   description: TAKES.stream_id,
 })
 
-export const WebhookUrls = Type.Array(Type.Refine(Type.String({ maxLength: 2048 }), isWebhookUrl), {
-  maxItems: 16,
-  description: TAKES.webhook_urls,
-})
+export const WebhookUrls = Type.Array(
+  Type.Refine(Type.String({ maxLength: MAX_WEBHOOK_URL_LENGTH }), isWebhookUrl),
+  { maxItems: MAX_WEBHOOK_URLS, description: TAKES.webhook_urls },
+)
 
 const IssuedAt = Type.Optional(Type.Number({ minimum: 0, description: TAKES.issued_at }))
 
@@ -44,7 +49,7 @@ export const StopStreamBody = Type.Object({
 
 export const StreamBody = Type.Object({ stream_id: StreamId, issued_at: IssuedAt })
 
-/** For Fastify's `setSchemaErrorFormatter`: names the first field that does not fit and what it takes. */
+/** Names the first field that does not fit and its allowed values; for Fastify's `setSchemaErrorFormatter`. */
 export function formatBodyError(errors: readonly { readonly instancePath: string }[]): Error {
   const field = errors[0]?.instancePath.split('/')[1]
   const message = isBodyField(field)
@@ -53,11 +58,27 @@ export function formatBodyError(errors: readonly { readonly instancePath: string
   return new Error(message)
 }
 
+/**
+ * Checks a request of the library against the schema of the API.
+ *
+ * @throws {MillraceError} `BODY_INVALID` with the message that the API gives
+ */
+export function checkStartRequest({ streamId, webhookUrls, encryption }: StartRequest): void {
+  const body = {
+    stream_id: streamId,
+    ...(webhookUrls !== undefined && { webhook_urls: webhookUrls }),
+    ...(encryption !== undefined && { encryption }),
+  }
+  const errors = Errors(StartStreamBody, body)
+  if (errors.length === 0) return
+  throw new MillraceError('BODY_INVALID', { message: formatBodyError(errors).message })
+}
+
 function isBodyField(field: string | undefined): field is keyof typeof TAKES {
   return field !== undefined && Object.hasOwn(TAKES, field)
 }
 
-/** `fetch` refuses URLs with credentials in them. */
+/** Without credentials: `fetch` and many log lines of receivers would reveal them. */
 function isWebhookUrl(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, username, password } = new URL(text)

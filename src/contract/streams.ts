@@ -1,17 +1,17 @@
 /**
- * What the HTTP layer asks of the service behind it. `server.ts` answers; so may an integrator's own code.
+ * Streams as the HTTP layer sees them. `Server` implements these interfaces; an integrator's own code may as well.
  *
  * @module
  */
 import type { FileStore } from '../hls/store/file-store.ts'
 import type { StreamFile } from '../hls/store/stream-file.ts'
-import type { ServiceLoad } from '../service/load-monitor.ts'
 import type { StreamReport } from './report.ts'
+import type { ServiceReport } from './service-report.ts'
 import type { StreamState } from './state.ts'
 
 export type { StreamFile }
 
-/** The three calls of the API, in the library's own words. All throw `MillraceError`. */
+/** The three calls of the API under the library's names. All throw `MillraceError`. */
 export interface StreamControl {
   startStream(request: StartRequest): Promise<StartedStream>
   stopStream(streamId: string, request?: StopRequest): Promise<StreamRecord>
@@ -20,38 +20,38 @@ export interface StreamControl {
 
 export interface StartRequest {
   readonly streamId: string
-  /** Replaces the stream's list where given; a new stream without one has `DEFAULT_WEBHOOK_URLS`. */
+  /** Replaces the webhook URLs of the stream; a new stream begins with `DEFAULT_WEBHOOK_URLS`. */
   readonly webhookUrls?: readonly string[]
-  /** The stream gets a passphrase of its own, and keeps it while it runs. */
+  /** Gives the stream a passphrase of its own until it stops. */
   readonly encryption?: boolean
 }
 
 export interface StopRequest {
-  /** Refuses all stream keys issued so far; otherwise they publish again once the stream is started anew. */
+  /** Refuses all stream keys issued so far; otherwise they publish again once the stream is restarted. */
   readonly revoke?: boolean
 }
 
 export interface StartedStream {
   readonly streamId: string
   readonly status: StreamState
-  /** Holds the stream key and the passphrase: credentials. */
+  /** Contains the stream key and the passphrase, both credentials. */
   readonly srtUrl: string
   readonly streamKey: string
-  /** Where the stream has one of its own. */
+  /** Passphrase of the stream's own, where it has one. */
   readonly passphrase?: string
   readonly expiresAt: Date
   readonly playlistUrl: string
 }
 
-/** What `status` and `stop-stream` tell of a stream, and of the process that serves it. */
+/** Answer of `status` and `stop-stream`: the stream, and the process that serves it. */
 export type StreamRecord = StreamReport & {
   readonly playlistUrl: string
-  readonly service?: ServiceLoad | undefined
+  readonly service?: ServiceReport
 }
 
-/** Where playback finds streams. */
+/** Source of streams for playback. */
 export interface PlaybackSource {
-  /** undefined: no such stream, or its linger is over. */
+  /** @returns undefined for an unknown stream, or one stopped longer than `HLS_LINGER_SEC` ago */
   findStream(streamId: string): PlayableStream | undefined
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import Fastify, { type FastifyInstance } from 'fastify'
-import { systemClock, type Clock } from '../clock.ts'
+import { machineClock, type Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 import { api } from './api.ts'
 import { clientErrorHandler, createErrorHandler, notFoundHandler } from './error-handler.ts'
@@ -37,7 +37,7 @@ const CLOSE_TIMEOUT_MS = 1000
 
 /** Not yet listening; the caller does `listen` and `close`. */
 export function buildApp(options: AppOptions): FastifyInstance {
-  const { control, playback, hmacSecrets, maxAgeSec = 0, clock = systemClock } = options
+  const { control, playback, hmacSecrets, maxAgeSec = 0, clock = machineClock } = options
   const { guard, logger } = options
   const errorHandler = createErrorHandler(logger)
   // Without a logger of its own Fastify makes no child logger for each request.

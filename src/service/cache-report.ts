@@ -1,8 +1,9 @@
 /**
- * What the log says of the memory for segments: how much it holds, and what it costs where it is short.
+ * Log lines about the memory for segments: its capacity at the start, and what viewers lose when it is short.
  *
  * @module
  */
+import { IntervalLimiter } from '../interval-limiter.ts'
 import { LISTED_SHARE } from '../hls/store/memory-share.ts'
 import type { ShortageCounters } from '../hls/store/holding.ts'
 import type { SegmentCache } from '../hls/store/segment-cache.ts'
@@ -10,10 +11,10 @@ import type { SegmentCache } from '../hls/store/segment-cache.ts'
 const MIB = 1024 * 1024
 const LINE_INTERVAL_US = 60_000_000
 
-/** What a window has at least (RFC 8216 6.2.2), and one more that is being added. */
+/** Shortest playlist (RFC 8216 6.2.2), and the segment being added. */
 const MIN_SEGMENTS = 3 + 1
 
-/** A sentence about the bitrates that the memory suffices for. */
+/** @returns the bitrates that the memory suffices for, as a sentence */
 export function describeCapacity(
   maxMib: number,
   { segmentSec, playlistSegments }: { segmentSec: number; playlistSegments: number },
@@ -24,25 +25,25 @@ export function describeCapacity(
   return `cache of ${maxMib} MiB holds about ${Math.floor(full)} Mbit/s of streams with full playlists, ${Math.floor(shortest)} with the shortest`
 }
 
-/** `observe` now and then. */
+/** Call `observe` once a second or more often. */
 export class CacheReport {
   readonly #cache: Pick<SegmentCache, 'stats'>
-  #toldUs = -Infinity
-  #told: ShortageCounters = { unlistedEarly: 0, releasedEarly: 0, refused: 0 }
+  readonly #limiter = new IntervalLimiter(LINE_INTERVAL_US)
+  #reported: ShortageCounters = { unlistedEarly: 0, releasedEarly: 0, refused: 0 }
 
   constructor(cache: Pick<SegmentCache, 'stats'>) {
     this.#cache = cache
   }
 
-  /** @returns a sentence for the operator where memory was short since the one before: at most one a minute */
+  /** @returns a warning where memory was short since the last one, at most one a minute */
   observe(nowUs: number): string[] {
-    const [told, { stats }] = [this.#told, this.#cache]
-    const unlisted = stats.unlistedEarly - told.unlistedEarly
-    const released = stats.releasedEarly - told.releasedEarly
-    const gaps = stats.refused - told.refused
-    if (unlisted + released + gaps === 0 || nowUs - this.#toldUs < LINE_INTERVAL_US) return []
-    this.#toldUs = nowUs
-    this.#told = stats
+    const { stats } = this.#cache
+    const reported = this.#reported
+    const unlisted = stats.unlistedEarly - reported.unlistedEarly
+    const released = stats.releasedEarly - reported.releasedEarly
+    const gaps = stats.refused - reported.refused
+    if (unlisted + released + gaps === 0 || !this.#limiter.take('shortage', nowUs)) return []
+    this.#reported = stats
     const [hasMib, needsMib] = [stats.maxBytes, stats.neededBytes].map((it) => Math.ceil(it / MIB))
     return [
       `Memory for segments is short: ${hasMib} of ${needsMib} MiB. Viewers lack ${unlisted} unlisted early, ${released} released early, ${gaps} gaps. Set CACHE_MAX_MIB to ${needsMib}.`,

@@ -6,16 +6,8 @@
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { SteadyClock } from '../clock.ts'
+import type { ServiceLoad } from '../contract/service-report.ts'
 import { IntervalLimiter } from '../interval-limiter.ts'
-
-/** Lateness of the event loop over the last 10 s, and drops since the service started. */
-export interface ServiceLoad {
-  /** 99th percentile over all callbacks, in milliseconds. */
-  readonly loopDelayMsP99: number
-  readonly loopDelayMsMax: number
-  /** Datagrams for SRT; undefined where the system does not tell. */
-  readonly kernelDrops: number | undefined
-}
 
 export interface LoadReading extends ServiceLoad {
   /** As `SteadyClock.jumpMs`. */

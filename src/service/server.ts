@@ -5,29 +5,20 @@
  */
 import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
-import { isIPv6, type AddressInfo } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import { Value } from 'typebox/value'
 import { webhookKeys } from '../auth/standard-webhooks.ts'
 import { explainAddress } from './bind-error.ts'
 import { CacheReport, describeCapacity } from './cache-report.ts'
 import { machineClock, systemClock } from '../clock.ts'
-import {
-  completeOptions,
-  configWarnings,
-  isWildcard,
-  parseAddresses,
-  parseSecrets,
-  parseUrls,
-  type Config,
-  type Options,
-} from '../config/schema.ts'
-import { MillraceError } from '../errors.ts'
+import { completeOptions, configWarnings } from '../config/options.ts'
+import type { Config, Options } from '../config/schema.ts'
+import { parseAddresses, parseSecrets, parseUrls } from '../config/setting-types.ts'
+import { checkStartRequest } from '../contract/schema.ts'
 import { SegmentCache } from '../hls/store/segment-cache.ts'
 import { buildApp } from '../http/app.ts'
-import { HttpGuard, type HttpGuardStats } from '../http/guard/http-guard.ts'
-import { formatBodyError, StartStreamBody } from '../contract/schema.ts'
+import { HttpGuard } from '../http/guard/http-guard.ts'
 import type {
   PlaybackSource,
   StartedStream,
@@ -42,33 +33,33 @@ import { LoadMonitor } from './load-monitor.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import { parseProgramChoice } from '../mpegts/program-choice.ts'
 import { createNotifier, type Notifier } from './notifications.ts'
-import { firstAddress } from './first-address.ts'
+import { PublicUrls } from './public-urls.ts'
 import { Streams } from './streams.ts'
 import { createListener, type Listener } from '../srt/io/listener.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import { parseAllowList } from '../webhook/address-rules.ts'
 import { createWebhookDispatcher, type WebhookDispatcher } from '../webhook/dispatcher.ts'
 
-/** How often streams are told that time has passed. */
+/** Interval of the stream timer, in milliseconds. */
 const TICK_MS = 250
 
-/** How long `close` waits for the webhooks that tell of the end. */
+/** How long `close` waits for the last webhooks. */
 const WEBHOOK_FLUSH_MS = 1500
 
 export interface ServerOptions extends Options {
-  /** Where log lines go; by default JSON on standard output from `logLevel` on. */
+  /** Takes log lines; by default JSON on standard output from `logLevel` on. */
   readonly logger?: Logger
 }
 
 export interface CloseOptions {
-  /** How long playlists can still be fetched after their ENDLIST, so that players learn of the end; default 0. */
+  /** How long playlists stay available after their ENDLIST, for players to see it; default 0. */
   readonly drainMs?: number
 }
 
 /**
- * Starts the service.
+ * Starts the service. Where it fails, nothing is left running.
  *
- * @throws {MillraceError} `CONFIG_INVALID`, or `ADDRESS_IN_USE` naming the address; nothing is left running
+ * @throws {MillraceError} `CONFIG_INVALID`, or `ADDRESS_IN_USE` with the address
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
   const config = completeOptions(options)
@@ -85,8 +76,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 }
 
 /**
- * A running service. Questions: `status`, `findStream`, `httpUrl`, `srtPort`. Commands: `startStream`,
- * `stopStream`, `close`. Event `stream`: a stream was started; follow it by its own events.
+ * A running service. Queries: `status`, `findStream`, `publicUrl`, `httpPort`, `srtPort`. Commands: `startStream`,
+ * `stopStream`, `close`. Event `stream`: a stream was started; it has events of its own.
  */
 export class Server
   extends EventEmitter<{ stream: [stream: LiveStream] }>
@@ -94,6 +85,7 @@ export class Server
 {
   readonly #config: Config
   readonly #logger: Logger
+  readonly #urls: PublicUrls
   readonly #cacheReport: CacheReport
   readonly #streams: Streams
   readonly #webhooks: WebhookDispatcher
@@ -111,13 +103,14 @@ export class Server
     const hmacSecrets = parseSecrets(config.hmacSecret)
     this.#config = config
     this.#logger = limitLines(logger, systemClock)
+    this.#urls = new PublicUrls(config, this)
     this.#webhooks = createWebhookDispatcher({
       keys: webhookKeys(config.webhook.secret, hmacSecrets),
       allowed: parseAllowList(config.webhook.allow),
       logger: this.#logger,
     })
     this.#notifier = createNotifier(this.#logger, this.#webhooks, {
-      playlistUrl: (id) => this.#playlistUrl(id),
+      playlistUrl: (id) => this.#urls.playlist(id),
     })
     const cache = new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 })
     this.#cacheReport = new CacheReport(cache)
@@ -143,6 +136,7 @@ export class Server
     this.#httpGuard = new HttpGuard({ ...http, limits: config.http })
     this.#app = buildApp({
       ...http,
+      // Clients compare `issued_at` with their own clocks: no steadied clock, which may be 10 minutes behind.
       clock: machineClock,
       control: this,
       hmacSecrets,
@@ -158,15 +152,14 @@ export class Server
 
   /** TCP port of the HTTP server. */
   get httpPort(): number {
-    // It listens on a port, never on a pipe, which would have no `AddressInfo`.
+    // The server listens on a port, never on a pipe, which has no `AddressInfo`.
     const [address] = this.#app.addresses() as AddressInfo[]
     return address?.port ?? this.#config.http.port
   }
 
-  /** Base of this server's public URLs, without a slash at its end. */
+  /** Base of public HTTP URLs, without a slash at the end. */
   get publicUrl(): string {
-    const { url } = this.#config.public
-    return url === '' ? `http://${this.#publicHost}:${this.httpPort}` : url.replace(/\/+$/, '')
+    return this.#urls.http
   }
 
   /** Opens the SRT and HTTP ports. */
@@ -193,7 +186,7 @@ export class Server
     const readKernelDrops = () => listener.kernelDrops()
     this.#load = new LoadMonitor({ clock: systemClock, readKernelDrops, onWarning })
     await this.#app
-      // At `localhost` Fastify would open a second server, which nothing guards.
+      // For `localhost` Fastify opens a second server, which the guard does not see.
       .listen({ host: http.host === 'localhost' ? '127.0.0.1' : http.host, port: http.port })
       .catch(explainAddress('HTTP', http.host))
     this.#ticker = setInterval(() => {
@@ -205,26 +198,26 @@ export class Server
     const { resumeStreams, defaultWebhookUrls } = this.#config
     this.#notifier.serviceStarted(parseUrls(defaultWebhookUrls), {
       publicUrl: this.publicUrl,
-      srtUrl: this.#srtUrl,
+      srtUrl: this.#urls.srt,
       resumeStreams,
     })
   }
 
   /**
-   * @throws {MillraceError} `BODY_INVALID` for an id or URLs that the API would not take, `TOO_MANY_STREAMS`,
-   *   `SHUTTING_DOWN`
+   * @throws {MillraceError} `BODY_INVALID` for an id or URLs that the API refuses, `TOO_MANY_STREAMS`, `SHUTTING_DOWN`
    */
   async startStream(request: StartRequest): Promise<StartedStream> {
     checkStartRequest(request)
     this.#webhooks.check(request.webhookUrls ?? [])
     const { stream, key } = await this.#streams.start(request)
     const { id: streamId, status, encryption } = stream
-    const passphrase = encryption && { passphrase: encryption.passphrase }
-    const secured = encryption ? `&passphrase=${encryption.passphrase}&pbkeylen=32` : ''
-    const srtUrl = `${this.#srtUrl}?streamid=${key.streamKey}${secured}`
-    const issued = { srtUrl, ...key, ...passphrase }
+    const issued = {
+      srtUrl: this.#urls.publish(key.streamKey, encryption?.passphrase),
+      ...key,
+      ...(encryption !== undefined && { passphrase: encryption.passphrase }),
+    }
     this.#notifier.ready(stream, issued)
-    return { streamId, status, ...issued, playlistUrl: this.#playlistUrl(streamId) }
+    return { streamId, status, ...issued, playlistUrl: this.#urls.playlist(streamId) }
   }
 
   async stopStream(streamId: string, request?: StopRequest): Promise<StreamRecord> {
@@ -239,20 +232,15 @@ export class Server
     return this.#streams.find(streamId)
   }
 
-  /** Connections of the HTTP server, and what was refused or cut. */
-  httpStats(): HttpGuardStats {
-    return this.#httpGuard.stats()
-  }
-
-  /** Ends all streams and closes all ports; what was started is gone when it settles. */
+  /** Ends all streams and closes all ports. Settles when no timer, socket or memory of the service is left. */
   close(options: CloseOptions = {}): Promise<void> {
     this.#closing ??= this.#shutDown(options.drainMs ?? 0)
     return this.#closing
   }
 
   /**
-   * Closes the ports and nothing else, for a process that is to end at once: encoders are told, so that they call the
-   * process that comes next; playlists get no ENDLIST, so that viewers wait for it.
+   * Closes the ports and nothing else, for a process that ends at once. Encoders get SHUTDOWN and call the next process;
+   * playlists get no ENDLIST, so that viewers wait for it.
    */
   async abandon(): Promise<void> {
     clearInterval(this.#ticker)
@@ -275,35 +263,12 @@ export class Server
     this.#logger.info('closed')
   }
 
-  /** As a URL writes it. */
-  get #publicHost(): string {
-    const [first = ''] = parseAddresses(this.#config.srt.host)
-    const host = this.#config.public.host || (isWildcard(first) ? firstAddress() : first)
-    return isIPv6(host) ? `[${host}]` : host
-  }
-
-  #playlistUrl(streamId: string): string {
-    return `${this.publicUrl}/video/${streamId}/playlist.m3u8`
-  }
-
-  get #srtUrl(): string {
-    return `srt://${this.#publicHost}:${this.srtPort}`
-  }
-
   #record(stream: LiveStream): StreamRecord {
-    const playlistUrl = this.#playlistUrl(stream.id)
-    return { ...stream.report(), playlistUrl, service: this.#load?.load }
+    const load = this.#load?.load
+    return {
+      ...stream.report(),
+      playlistUrl: this.#urls.playlist(stream.id),
+      ...(load !== undefined && { service: { ...load, http: this.#httpGuard.report() } }),
+    }
   }
-}
-
-/** The library takes what the API takes. */
-function checkStartRequest({ streamId, webhookUrls, encryption }: StartRequest): void {
-  const body = {
-    stream_id: streamId,
-    ...(webhookUrls !== undefined && { webhook_urls: webhookUrls }),
-    ...(encryption !== undefined && { encryption }),
-  }
-  const errors = Value.Errors(StartStreamBody, body)
-  if (errors.length === 0) return
-  throw new MillraceError('BODY_INVALID', { message: formatBodyError(errors).message })
 }

@@ -1,25 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import {
-  completeOptions,
-  configTable,
-  configWarnings,
-  parseAddresses,
-  parseFlags,
-  parseSecrets,
-  readOptions,
-  SETTINGS,
-  type Options,
-} from '../../src/config/schema.ts'
+import { parseFlags, readOptions } from '../../src/config/environment.ts'
+import { usableMemoryBytes } from '../../src/config/machine-memory.ts'
+import { completeOptions, configWarnings } from '../../src/config/options.ts'
+import { SETTINGS, type Options } from '../../src/config/schema.ts'
+import { parseAddresses, parseSecrets } from '../../src/config/setting-types.ts'
+import { settingsTable } from '../../src/config/settings-table.ts'
 import { MAX_LATENCY_MS } from '../../src/srt/wire/limits.ts'
-import { quarterMib, usableMemoryBytes } from '../../src/config/machine-memory.ts'
 
 const SECRETS = { hmacSecret: 'h'.repeat(32), jwtSecret: 'j'.repeat(32) }
 
-t.test('defaults are those of the README table, which is made from the schema', async (t) => {
+t.test('README.md holds the generated table of settings, with their defaults', async (t) => {
   const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
-  t.ok(readme.includes(configTable()), `README.md must hold this table:\n${configTable()}`)
+  t.ok(readme.includes(settingsTable()), `README.md must hold this table:\n${settingsTable()}`)
   const config = completeOptions(SECRETS)
   t.match(config, {
     http: { port: 8080 },
@@ -32,21 +26,25 @@ t.test('docs/api.md names the longest latency that SRT_LATENCY_MS takes', async 
   t.match(docs, new RegExp(`^\\| \`latency_ms\` .* at most ${MAX_LATENCY_MS} *\\|$`, 'm'))
 })
 
-t.test('the memory for segments is a quarter of what there is, unless set', async (t) => {
-  const { maxMib } = completeOptions(SECRETS).cache
-  t.equal(maxMib, quarterMib(usableMemoryBytes(), 16, 1_048_576))
+t.test('CACHE_MAX_MIB is a quarter of the memory unless set', async (t) => {
+  t.equal(completeOptions(SECRETS, 2 * 1024 ** 3).cache.maxMib, 512)
+  t.equal(
+    completeOptions(SECRETS).cache.maxMib,
+    completeOptions(SECRETS, usableMemoryBytes()).cache.maxMib,
+    'of this machine by default',
+  )
   t.equal(completeOptions({ ...SECRETS, cache: { maxMib: 100 } }).cache.maxMib, 100)
-  t.match(configTable(), '| `CACHE_MAX_MIB` | a quarter of memory | a whole number from 16 to ')
+  t.match(settingsTable(), '| `CACHE_MAX_MIB` | a quarter of memory | a whole number from 16 to ')
 })
 
-t.test('names in the environment and as flags come from the path', async (t) => {
+t.test('a setting is named in the environment and as a flag after its path', async (t) => {
   const names = new Set(SETTINGS.map(({ env, flag }) => `${env} ${flag}`))
   t.ok(names.has('HLS_MAX_SEGMENT_SEC hls-max-segment-sec'))
   t.ok(names.has('RECONNECT_GRACE_SEC reconnect-grace-sec'))
   t.ok(names.has('PUBLIC_URL public-url'))
 })
 
-t.test('a flag wins over the environment, and an empty variable counts as not set', async (t) => {
+t.test('a flag overrides the environment, and an empty variable counts as not set', async (t) => {
   const { values } = parseFlags(['--srt-port', '7000', '--hls-segment-sec=1.5'])
   const env = { SRT_PORT: '6000', HTTP_PORT: '', HMAC_SECRET: SECRETS.hmacSecret, JWT_SECRET: 'x' }
   const config = completeOptions(readOptions(env, values) as Options)
@@ -58,7 +56,7 @@ t.test('a flag wins over the environment, and an empty variable counts as not se
   })
 })
 
-t.test('a bad value stops the start with the name, the value and what is allowed', async (t) => {
+t.test('rejects a bad value with its setting, the value and the allowed values', async (t) => {
   const refused = (env: Record<string, string>) => () =>
     completeOptions({ ...SECRETS, ...readOptions(env, {}) })
   t.throws(refused({ HTTP_PORT: 'eighty' }), {
@@ -78,7 +76,7 @@ t.test('a bad value stops the start with the name, the value and what is allowed
   })
 })
 
-t.test('TS_PROGRAM takes first, all, or a program number', async (t) => {
+t.test('accepts first, all or a program number as TS_PROGRAM', async (t) => {
   const given = (program: string) =>
     completeOptions({ ...SECRETS, ...readOptions({ TS_PROGRAM: program }, {}) }).ts.program
   for (const text of ['first', 'all', '1', '007', '65535']) t.equal(given(text), text)
@@ -89,7 +87,7 @@ t.test('TS_PROGRAM takes first, all, or a program number', async (t) => {
   }
 })
 
-t.test('SRT_HOST takes one address or several, or a wildcard alone', async (t) => {
+t.test('accepts one or more addresses, or a single wildcard, as SRT_HOST', async (t) => {
   const given = (host: string) => () => completeOptions({ ...SECRETS, srt: { host } }).srt.host
   const lists: [string, string[]][] = [
     ['0.0.0.0', ['0.0.0.0']],
@@ -111,7 +109,7 @@ t.test('SRT_HOST takes one address or several, or a wildcard alone', async (t) =
 })
 
 t.test(
-  'a missing secret is refused with the way to make one, and no secret is ever printed',
+  'rejects a missing secret with advice to make one, and a bad secret without printing it',
   async (t) => {
     const without = (key: 'hmacSecret' | 'jwtSecret') => () =>
       completeOptions({ ...SECRETS, [key]: undefined })
@@ -121,7 +119,7 @@ t.test(
       message: /^HMAC_SECRET is empty/,
     })
     const notText = { ...SECRETS, hmacSecret: 4711 } as unknown as Options
-    t.throws(() => completeOptions(notText), { message: /^HMAC_SECRET is no text/ })
+    t.throws(() => completeOptions(notText), { message: /^HMAC_SECRET is not text/ })
     t.throws(() => completeOptions(notText), { message: /^((?!4711).)*$/ })
     const passphrase = (text: string) => () =>
       completeOptions({ ...SECRETS, srt: { passphrase: text } })
@@ -136,7 +134,7 @@ t.test(
   },
 )
 
-t.test('a secret may be two, new and old, while it is rotated', async (t) => {
+t.test('accepts two values of a secret, new and old, during a rotation', async (t) => {
   const given = (hmacSecret: string, jwtSecret = SECRETS.jwtSecret) =>
     completeOptions({ hmacSecret, jwtSecret }).hmacSecret
   const [fresh, old] = ['n'.repeat(32), 'o'.repeat(32)]
@@ -152,13 +150,13 @@ t.test('a secret may be two, new and old, while it is rotated', async (t) => {
   for (const text of ['', ',', ...notTwo, [fresh, old, fresh].join()]) {
     const error = t.throws(() => given(text), {
       message:
-        /^HMAC_SECRET .*: expected at least 32 characters without a comma; or two such, new and old/,
+        /^HMAC_SECRET .*: expected at least 32 characters without a comma, or two such values/,
     })
     t.ok((error as Error).message.length <= 160)
   }
 })
 
-t.test('equal secrets are refused, however they are spelled, also one of a pair', async (t) => {
+t.test('rejects equal secrets in any encoding, also as half of a pair', async (t) => {
   const [same, other, fresh] = ['s'.repeat(32), 'o'.repeat(32), 'n'.repeat(32)]
   const base64 = (text: string) => Buffer.from(text).toString('base64')
   const random = randomBytes(32).toString('base64')
@@ -193,7 +191,7 @@ t.test('equal secrets are refused, however they are spelled, also one of a pair'
   for (const [names, options] of equal) {
     const error = t.throws(() => completeOptions(options), {
       code: 'CONFIG_INVALID',
-      message: new RegExp(`^${names} are the same: expected different ones`),
+      message: new RegExp(`^${names} are the same: expected different secrets`),
     })
     t.ok((error as Error).message.length <= 160)
   }
@@ -201,7 +199,7 @@ t.test('equal secrets are refused, however they are spelled, also one of a pair'
   t.match(completeOptions({ hmacSecret: same, jwtSecret: other, webhook }).webhook, webhook)
 })
 
-t.test('DEFAULT_WEBHOOK_URLS must lead where webhooks may go', async (t) => {
+t.test('rejects DEFAULT_WEBHOOK_URLS that webhooks may not be sent to', async (t) => {
   const given = (defaultWebhookUrls: string, allow = '') =>
     completeOptions({ ...SECRETS, defaultWebhookUrls, webhook: { allow } }).defaultWebhookUrls
   const url = 'https://hooks.example.org/in'
@@ -219,7 +217,7 @@ t.test('DEFAULT_WEBHOOK_URLS must lead where webhooks may go', async (t) => {
   }
 })
 
-t.test('WEBHOOK_SECRET takes base64, WEBHOOK_ALLOW names and addresses', async (t) => {
+t.test('accepts base64 as WEBHOOK_SECRET, and names and addresses as WEBHOOK_ALLOW', async (t) => {
   const given = (env: Record<string, string>) => () =>
     completeOptions({ ...SECRETS, ...readOptions(env, {}) }).webhook
   const secret = Buffer.alloc(32, 1).toString('base64')
@@ -237,13 +235,13 @@ t.test('WEBHOOK_SECRET takes base64, WEBHOOK_ALLOW names and addresses', async (
   })
 })
 
-t.test('a secret under 32 characters warns', async (t) => {
+t.test('warns of a secret under 32 characters', async (t) => {
   t.strictSame(configWarnings(completeOptions(SECRETS)), [])
   const [warning] = configWarnings(completeOptions({ ...SECRETS, jwtSecret: 'short' }))
   t.match(warning, /^JWT_SECRET has fewer than 32 characters/)
   t.notMatch(warning, /short/)
 })
 
-t.test('an unknown flag is refused by name', async (t) => {
+t.test('rejects an unknown flag by its name', async (t) => {
   t.throws(() => parseFlags(['--http-prot', '80']), { message: /--http-prot/ })
 })

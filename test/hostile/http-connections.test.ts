@@ -16,8 +16,8 @@ t.test('past the cap connections are refused politely, and idle ones give way', 
   const stop = new AbortController()
   t.teardown(() => stop.abort())
   const attack = holdIdleConnections(targetAt(app.port), stop.signal, { connections: 300 })
-  await until('refusals', () => app.guard.stats().refusedAll === 250)
-  t.equal(app.guard.stats().connections, 50)
+  await until('refusals', () => app.guard.report().refused === 250)
+  t.equal(app.guard.report().connections, 50)
 
   const refused = await speak(app, 'GET /watch/x HTTP/1.1\r\nHost: a\r\n\r\n')
   t.match(
@@ -28,11 +28,11 @@ t.test('past the cap connections are refused politely, and idle ones give way', 
 
   nowMs += 2000
   t.equal((await call(app, 'GET', '/watch/x')).status, 200, 'for the longest idle')
-  t.equal(app.guard.stats().displaced, 1)
+  t.equal(app.guard.report().displaced, 1)
   await until('a line', () => app.log.some((line) => line.includes('HTTP connections refused: 2')))
   stop.abort()
   t.equal((await attack).connected >= 50, true)
-  await until('none', () => app.guard.stats().connections === 0)
+  await until('none', () => app.guard.report().connections === 0)
   t.match(json(await call(app, 'GET', '/nowhere')), { code: 'ROUTE_NOT_FOUND' }, 'nothing stays')
 })
 
@@ -47,13 +47,13 @@ t.test('what is sent byte by byte has an end: 408, or the connection is closed',
     everyMs: 300,
   })
   // Node counts its 10 s itself; the guard goes by this clock.
-  await until('Node has closed all but the blank ones', () => app.guard.stats().connections === 3)
-  t.equal(app.guard.stats().expired, 0)
+  await until('Node has closed all but the blank ones', () => app.guard.report().connections === 3)
+  t.equal(app.guard.report().expired, 0)
   nowMs += 75_000
   const { connected, answered, closedByService } = await attack
   t.equal(closedByService, connected)
   t.equal(answered, connected, 'with an answer each')
-  t.equal(app.guard.stats().expired, 3)
+  t.equal(app.guard.report().expired, 3)
 })
 
 function targetAt(httpPort: number): Target {

@@ -51,14 +51,14 @@ t.test('readers of segments that the cache has dropped are cut, the slowest firs
     },
   })
   await until('requests', () => app.service.asked.length >= 5)
-  t.equal(app.guard.stats().overMemory, 0, 'in the cache they cost nothing')
+  t.equal(app.guard.report().overMemory, 0, 'in the cache they cost nothing')
   stream.files.clear()
-  const { overMemory, heldBytes } = await until('cut', () => {
-    const stats = app.guard.stats()
+  const { overMemory, bufferedBytes } = await until('cut', () => {
+    const stats = app.guard.report()
     return stats.overMemory > 0 && stats
   })
   t.equal(overMemory, 3, 'of 80 MiB for five, those for two remain')
-  t.ok(heldBytes <= 33 * MIB, `${heldBytes} bytes`)
+  t.ok(bufferedBytes <= 33 * MIB, `${bufferedBytes} bytes`)
   stop.abort()
   t.equal((await attack).connected, 5)
 })
@@ -71,9 +71,9 @@ t.test('many readers of one segment hold it once', async (t) => {
   const attack = readSlowly(target, stop.signal, { readers: 20, path: () => '/video/demo/1.ts' })
   await until('requests', () => app.service.asked.length >= 20)
   stream.files.clear()
-  const heldBytes = await until('a look', () => app.guard.stats().heldBytes || undefined)
-  t.ok(heldBytes >= 16 * MIB && heldBytes < 17 * MIB, `${heldBytes} bytes`)
-  t.equal(app.guard.stats().overMemory, 0)
+  const bufferedBytes = await until('a sample', () => app.guard.report().bufferedBytes || undefined)
+  t.ok(bufferedBytes >= 16 * MIB && bufferedBytes < 17 * MIB, `${bufferedBytes} bytes`)
+  t.equal(app.guard.report().overMemory, 0)
   stop.abort()
   await attack
 })
@@ -106,7 +106,7 @@ t.test('a slow reader is cut, whatever it takes now and then; others go on', asy
   }, 20)
   t.teardown(() => clearInterval(timer))
   const { slow, connections } = await until('cut', () => {
-    const stats = app.guard.stats()
+    const stats = app.guard.report()
     return stats.slow >= 4 && stats
   })
   t.equal(slow, 4)

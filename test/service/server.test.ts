@@ -82,9 +82,19 @@ t.test('of several addresses the first is the one in the URLs', async (t) => {
   t.match(playlistUrl, `http://127.0.0.2:${server.httpPort}/`)
 })
 
-t.test('status tells of the load of the process', async (t) => {
+t.test('status reports the load of the process and its HTTP connections', async (t) => {
   const { api } = await startService(t)
   await api('POST', '/api/start-stream', { stream_id: 'studio' })
   const { body } = await api('GET', '/api/status', { stream_id: 'studio' })
   t.match(body.data['service'], { loop_delay_ms_p99: Number, loop_delay_ms_max: Number })
+  t.strictSame(body.data['service'].http, {
+    connections: 1,
+    buffered_bytes: 0,
+    refused: 0,
+    refused_per_address: 0,
+    displaced: 0,
+    expired: 0,
+    slow: 0,
+    over_memory: 0,
+  })
 })

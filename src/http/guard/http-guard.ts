@@ -1,21 +1,22 @@
 /**
- * What strangers may cost an HTTP server: connections, requests that wait, memory in sockets, and time at its end.
+ * Bounds on what clients cost an HTTP server: connections, waiting requests, memory in sockets, and time to close.
  *
  *     connection ──► ConnectionTable: admitted, or 503 and closed
  *     bytes ──► RequestGate: one request at a time
- *     reply ──► ReaderProgress, held memory: looked at once a second, the slow are cut
+ *     reply ──► ReaderProgress, held memory: checked once a second, the slowest are disconnected
  *
  * @module
  */
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../clock.ts'
+import type { HttpCounters, HttpReport } from '../../contract/service-report.ts'
 import type { Logger } from '../../logger.ts'
 import type { PlaybackSource } from '../../contract/streams.ts'
 import { ConnectionTable } from './connection-table.ts'
 import { GuardedConnection } from './guarded-connection.ts'
 import { guardedReplies, type GuardedReply } from './guarded-reply.ts'
-import { GuardLog, type GuardCounts } from './guard-log.ts'
+import { GuardLog } from './guard-log.ts'
 import { heldBytes, slowestOver } from './held-memory.ts'
 import { maxOpenConnections } from './open-files.ts'
 import { MAX_REFUSED, RefusedConnections } from './refused-connections.ts'
@@ -23,41 +24,35 @@ import { sourceOf } from './source-address.ts'
 import { TurnQueue } from './turn-queue.ts'
 
 export interface HttpLimits {
-  /** There are fewer where the limit of open files does not allow them. */
+  /** Capped by the limit of open files. */
   readonly maxConnections: number
-  /** Memory of what waits in sockets and the cache does not hold. */
+  /** Memory of replies in sockets, without segments in the cache. */
   readonly maxBufferedMib: number
 }
 
 export interface HttpGuardOptions {
   readonly limits: HttpLimits
-  /** What it still has costs no memory where it waits. */
+  /** Files that it still has cost no memory while a reply with them waits. */
   readonly playback: PlaybackSource
   readonly clock: Pick<Clock, 'nowUs'>
   readonly logger: Logger
 }
 
-export interface HttpGuardStats extends GuardCounts {
-  readonly connections: number
-  /** Memory that waits in sockets, without what the cache holds; seen once a second. */
-  readonly heldBytes: number
-}
-
-/** Part of all connections that one source may have. */
+/** Share of all connections that one source may have. */
 const SOURCE_SHARE = 1 / 4
 
-/** Longer than the keep-alive timeout and a request: only who sends bytes that are no request comes to it. */
+/** Above keep-alive and request timeout together: only a client that sends bytes but no request reaches it. */
 const MAX_IDLE_MS = 75_000
 
 const SWEEP_MS = 1000
 
-/** 16 take 1 ms, as long as the replies are small. */
+/** 16 small replies take 1 ms. */
 const MAX_REQUESTS_PER_TURN = 16
 
-/** The kernel copies them in 1 to 3 ms. Before, 600 connections that asked for a segment each held the loop for 10 ms a turn. */
+/** The kernel copies them in 1 to 3 ms. Without the limit, 600 requests for a segment held the loop for 10 ms a turn. */
 const MAX_BODY_BYTES_PER_TURN = 4 * 1024 * 1024
 
-/** `ServerResponse` goes into the options of the server; `protect` before it listens, `endWithin` when it closes. */
+/** Pass `ServerResponse` to the server's options; call `protect` before it listens, `endWithin` when it closes. */
 export class HttpGuard {
   readonly ServerResponse: typeof ServerResponse
   readonly #options: HttpGuardOptions
@@ -67,7 +62,7 @@ export class HttpGuard {
   readonly #refused = new RefusedConnections()
   readonly #turns = new TurnQueue(MAX_REQUESTS_PER_TURN)
   readonly #log: GuardLog
-  #heldBytes = 0
+  #bufferedBytes = 0
 
   constructor(options: HttpGuardOptions) {
     this.#options = options
@@ -77,7 +72,7 @@ export class HttpGuard {
     if (this.#maxConnections < maxConnections) {
       options.logger.warn(
         `HTTP_MAX_CONNECTIONS is ${maxConnections}, open files allow ${this.#maxConnections}. ` +
-          'Viewers beyond get 503. Raise LimitNOFILE or ulimit -n.',
+          'Further viewers get 503. Raise LimitNOFILE or ulimit -n.',
       )
     }
     this.#table = new ConnectionTable({
@@ -91,12 +86,12 @@ export class HttpGuard {
     this.ServerResponse = guardedReplies(watcher, new TurnQueue(MAX_BODY_BYTES_PER_TURN))
   }
 
-  /** Asked by whoever shows figures; costs nothing. */
-  stats(): HttpGuardStats {
-    return { ...this.#log.counts, connections: this.#table.size, heldBytes: this.#heldBytes }
+  report(): HttpReport {
+    const { size: connections } = this.#table
+    return { connections, bufferedBytes: this.#bufferedBytes, ...this.#log.counters }
   }
 
-  /** Stands between the server and its connections from now on. */
+  /** Puts the guard between the server and its connections. */
   protect(server: Server): void {
     const [serve] = server.listeners('connection') as [(socket: Socket) => void]
     server.off('connection', serve).on('connection', (socket: Socket) => {
@@ -104,14 +99,14 @@ export class HttpGuard {
       serve.call(server, socket)
       this.#connections.set(socket, new GuardedConnection(socket, this.#turns))
     })
-    // Beyond these Node closes what it accepts without making a socket of it.
+    // Node closes connections beyond these without creating a socket.
     server.maxConnections = this.#maxConnections + MAX_REFUSED
-    server.on('drop', () => this.#log.count('refusedAll'))
+    server.on('drop', () => this.#log.count('refused'))
     const sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref()
     server.once('close', () => clearInterval(sweeper))
   }
 
-  /** Cuts, after `ms`, what is still connected to the server, which closes and accepts nothing any more. */
+  /** Disconnects after `ms` whoever is still connected to the closing server. */
   endWithin(server: Server, ms: number): void {
     const deadline = setTimeout(() => {
       this.#refused.destroy()
@@ -128,7 +123,7 @@ export class HttpGuard {
     const source = sourceOf(socket.remoteAddress ?? '')
     const admission = this.#table.admit(socket, source, this.#nowMs)
     if (!admission.admitted) {
-      this.#log.count(admission.limit === 'all' ? 'refusedAll' : 'refusedSource')
+      this.#log.count(admission.limit === 'all' ? 'refused' : 'refusedPerAddress')
       this.#refused.refuse(socket, this.#nowMs)
       return false
     }
@@ -170,13 +165,13 @@ export class HttpGuard {
     )) {
       this.#cut(socket, 'overMemory')
     }
-    this.#heldBytes = heldBytes(holders.filter(({ socket }) => !socket.destroyed))
-    this.#log.report(nowMs)
+    this.#bufferedBytes = heldBytes(holders.filter(({ socket }) => !socket.destroyed))
+    this.#log.report(this.#options.clock.nowUs())
   }
 
-  /** With a reset: the kernel forgets what it has of the reply as well. */
-  #cut(socket: Socket, kind: keyof GuardCounts): void {
-    this.#log.count(kind)
+  /** Disconnects with a reset, so that the kernel discards its part of the reply as well. */
+  #cut(socket: Socket, reason: keyof HttpCounters): void {
+    this.#log.count(reason)
     socket.resetAndDestroy()
   }
 }

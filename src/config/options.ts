@@ -1,0 +1,105 @@
+/**
+ * From options to a complete configuration: defaults, bounds, and rules that span several settings.
+ *
+ * @module
+ */
+import { Value } from 'typebox/value'
+import { isSameSecret } from '../auth/same-secret.ts'
+import { MillraceError } from '../errors.ts'
+import { hostOf, isForbidden, parseAllowList } from '../webhook/address-rules.ts'
+import { usableMemoryBytes } from './machine-memory.ts'
+import { allowedValues, SETTINGS, type Config, type Options, type Setting } from './schema.ts'
+import { readSetting, writeSetting } from './setting-path.ts'
+import { MIN_SECRET_CHARACTERS, parseSecrets, parseUrls } from './setting-types.ts'
+
+/**
+ * Completes options with the defaults.
+ *
+ * @param memoryBytes  memory that the process may use; some defaults depend on it
+ * @throws {MillraceError} `CONFIG_INVALID` with the setting, its value (never a secret) and the allowed values
+ */
+export function completeOptions(options: Options, memoryBytes = usableMemoryBytes()): Config {
+  const config: Record<string, unknown> = {}
+  for (const setting of SETTINGS) {
+    const { path, schema } = setting
+    const preset = schema.default ?? schema.presetFor?.(memoryBytes)
+    const value = readSetting(options, path) ?? preset
+    if (!Value.Check(schema, value)) throw invalid(setting, value)
+    writeSetting(config, path, value)
+  }
+  const complete = config as Config
+  checkSecretsDiffer(complete)
+  checkDefaultWebhookUrls(complete)
+  checkSegmentDurations(complete)
+  return complete
+}
+
+/** A client that signs API requests must not be able to sign stream keys, nor a receiver of webhooks either of them. */
+function checkSecretsDiffer({ hmacSecret, jwtSecret, webhook }: Config): void {
+  const secrets = Object.entries({
+    HMAC_SECRET: parseSecrets(hmacSecret),
+    JWT_SECRET: parseSecrets(jwtSecret),
+    WEBHOOK_SECRET: webhook.secret === '' ? [] : parseSecrets(webhook.secret),
+  })
+  for (const [index, [name, values]] of secrets.entries()) {
+    for (const [otherName, others] of secrets.slice(index + 1)) {
+      if (!values.some((value) => others.some((other) => isSameSecret(value, other)))) continue
+      throw new MillraceError('CONFIG_INVALID', {
+        message: `${name} and ${otherName} are the same: expected different secrets, since they protect different things; \`millrace keygen\` prints one`,
+      })
+    }
+  }
+}
+
+function checkDefaultWebhookUrls({ defaultWebhookUrls, webhook }: Config): void {
+  const allowed = parseAllowList(webhook.allow)
+  if (allowed === undefined) return
+  const hosts = parseUrls(defaultWebhookUrls).map((url) => hostOf(new URL(url)))
+  const forbidden = hosts.find((host) => isForbidden(allowed, host))
+  if (forbidden === undefined) return
+  throw new MillraceError('CONFIG_INVALID', {
+    message: `DEFAULT_WEBHOOK_URLS leads to ${forbidden}: expected no link-local, metadata or multicast address, and none beyond WEBHOOK_ALLOW`,
+  })
+}
+
+function checkSegmentDurations({ hls: { segmentSec, maxSegmentSec } }: Config): void {
+  if (maxSegmentSec >= segmentSec) return
+  throw new MillraceError('CONFIG_INVALID', {
+    message: `HLS_MAX_SEGMENT_SEC is ${maxSegmentSec}: expected at least HLS_SEGMENT_SEC, ${segmentSec}`,
+  })
+}
+
+/** Text that no log line may hold. */
+export function secretsOf(config: Config): readonly string[] {
+  return SETTINGS.filter(({ schema }) => schema.secret === true).flatMap(({ path }) =>
+    parseSecrets(String(readSetting(config, path))),
+  )
+}
+
+/** Warnings about settings that work, but should not stay as they are. */
+export function configWarnings({ hmacSecret, jwtSecret }: Config): string[] {
+  return Object.entries({ HMAC_SECRET: hmacSecret, JWT_SECRET: jwtSecret })
+    .filter(([, text]) =>
+      parseSecrets(text).some((secret) => secret.length < MIN_SECRET_CHARACTERS),
+    )
+    .map(
+      ([name]) =>
+        `${name} has fewer than ${MIN_SECRET_CHARACTERS} characters. It can be guessed. Set one that \`millrace keygen\` prints.`,
+    )
+}
+
+function invalid(setting: Setting, value: unknown): MillraceError {
+  const { env, schema } = setting
+  const isRequired = schema.default === undefined && schema.presetFor === undefined
+  const advice = isRequired ? '; `millrace keygen` prints one' : ''
+  return new MillraceError('CONFIG_INVALID', {
+    message: `${env} ${describe(value, setting)}: expected ${allowedValues(setting)}${advice}`,
+  })
+}
+
+function describe(value: unknown, { schema }: Setting): string {
+  if (value === undefined) return 'is not set'
+  if (schema.secret !== true) return `is ${JSON.stringify(value)}`
+  if (typeof value !== 'string') return 'is not text'
+  return value === '' ? 'is empty' : `has ${Buffer.byteLength(value)} bytes`
+}

@@ -1,0 +1,120 @@
+/**
+ * Types of settings that TypeBox does not have, each with the function that parses its text.
+ *
+ * @module
+ */
+import { isIP } from 'node:net'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { parseWebhookSecret } from '../auth/standard-webhooks.ts'
+import { MAX_WEBHOOK_URL_LENGTH, MAX_WEBHOOK_URLS, WebhookUrls } from '../contract/schema.ts'
+import { parseProgramChoice, PROGRAM_CHOICES } from '../mpegts/program-choice.ts'
+import { isPassphrase, PASSPHRASE_LENGTH } from '../srt/wire/limits.ts'
+import { parseAllowList } from '../webhook/address-rules.ts'
+
+export const MIN_SECRET_CHARACTERS = 32
+
+export const port = (preset: number, description: string) =>
+  Type.Integer({ minimum: 0, maximum: 65_535, default: preset, description })
+
+/** See `parseSecrets`. */
+export const secret = (description: string) =>
+  Type.Refine(
+    Type.String({
+      secret: true,
+      takes: `at least ${MIN_SECRET_CHARACTERS} characters without a comma, or two such values as \`new,old\``,
+      description,
+    }),
+    (text) => {
+      const all = parseSecrets(text)
+      // A single short secret only causes a warning. A short half of a pair is likely one secret split by its comma.
+      if (all.length === 1) return text !== ''
+      return all.length === 2 && all.every((each) => each.length >= MIN_SECRET_CHARACTERS)
+    },
+  )
+
+/** See `parseAddresses`. A wildcard stands alone: it binds the port at every address beside it. */
+export const addresses = (preset: string, description: string) =>
+  Type.Refine(
+    Type.String({
+      default: preset,
+      takes: 'IP addresses separated by commas, or 0.0.0.0 or :: alone',
+      description,
+    }),
+    (text) => {
+      const all = parseAddresses(text)
+      return all.every(isIP) && (all.length === 1 || !all.some(isWildcard))
+    },
+  )
+
+export const passphrase = (description: string) =>
+  Type.Refine(
+    Type.String({ default: '', secret: true, takes: PASSPHRASE_LENGTH, description }),
+    (text) => text === '' || isPassphrase(text),
+  )
+
+/** See `parseUrls`. */
+export const webhookUrls = (description: string) =>
+  Type.Refine(
+    Type.String({
+      default: '',
+      takes: `at most ${MAX_WEBHOOK_URLS} http or https URLs of at most ${MAX_WEBHOOK_URL_LENGTH} characters, separated by commas`,
+      description,
+    }),
+    (text) => Value.Check(WebhookUrls, parseUrls(text)),
+  )
+
+export const webhookSecret = (description: string) =>
+  Type.Refine(
+    Type.String({
+      default: '',
+      secret: true,
+      takes: 'base64 of 24 to 64 bytes, with or without `whsec_`, or two such values as `new,old`',
+      description,
+    }),
+    (text) => text === '' || parseWebhookSecret(text) !== undefined,
+  )
+
+export const allowList = (description: string) =>
+  Type.Refine(
+    Type.String({
+      default: '',
+      takes:
+        'host names, `.example.org` for every name with that ending, IP addresses and CIDR blocks, separated by commas',
+      description,
+    }),
+    (text) => parseAllowList(text) !== undefined,
+  )
+
+export const program = (preset: string, description: string) =>
+  Type.Refine(
+    Type.String({ default: preset, takes: PROGRAM_CHOICES, description }),
+    (text) => parseProgramChoice(text) !== undefined,
+  )
+
+/** Secrets of a setting, newest first. */
+export type Secrets = readonly [newest: string, ...older: string[]]
+
+/**
+ * Parses a secret, or two during a rotation: the first signs, both are accepted. Text without a comma is one secret,
+ * spaces included.
+ */
+export function parseSecrets(text: string): Secrets {
+  if (!text.includes(',')) return [text]
+  const [newest = '', ...older] = text.split(',').map((secret) => secret.trim())
+  return [newest, ...older]
+}
+
+/** Parses addresses separated by commas; drops duplicates. */
+export function parseAddresses(text: string): string[] {
+  return [...new Set(text.split(',').map((address) => address.trim()))]
+}
+
+/** Parses URLs separated by commas. A comma within a URL must be percent-encoded. */
+export function parseUrls(text: string): string[] {
+  return text === '' ? [] : text.split(',').map((url) => url.trim())
+}
+
+export function isWildcard(address: string): boolean {
+  return address === '0.0.0.0' || address === '::'
+}

@@ -1,0 +1,41 @@
+/**
+ * Load of the process that serves the streams: event loop, kernel drops, HTTP connections.
+ *
+ * @module
+ */
+
+/** Part `service` of every record. */
+export interface ServiceReport extends ServiceLoad {
+  readonly http: HttpReport
+}
+
+/** Lateness of the event loop over the last 10 s, and datagrams lost since the service started. */
+export interface ServiceLoad {
+  /** 99th percentile over all callbacks, in milliseconds. */
+  readonly loopDelayMsP99: number
+  readonly loopDelayMsMax: number
+  /** Datagrams for SRT that the kernel dropped; undefined where the system does not tell. */
+  readonly kernelDrops: number | undefined
+}
+
+/** Connections of the HTTP server now, and refusals and disconnections since it started. */
+export interface HttpReport extends HttpCounters {
+  readonly connections: number
+  /** Memory of replies to slow readers, without segments in the cache, in bytes; sampled once a second. */
+  readonly bufferedBytes: number
+}
+
+export interface HttpCounters {
+  /** Connections refused at `HTTP_MAX_CONNECTIONS`. */
+  readonly refused: number
+  /** Connections refused at the share of one address. */
+  readonly refusedPerAddress: number
+  /** Idle connections closed in favor of new ones. */
+  readonly displaced: number
+  /** Connections closed after 75 s without a complete request. */
+  readonly expired: number
+  /** Readers disconnected below the minimum rate. */
+  readonly slow: number
+  /** Readers disconnected because replies exceeded `HTTP_MAX_BUFFERED_MIB`. */
+  readonly overMemory: number
+}

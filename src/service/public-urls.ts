@@ -1,0 +1,64 @@
+/**
+ * URLs by which encoders and players reach this service.
+ *
+ * @module
+ */
+import { isIPv6 } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import type { Config } from '../config/schema.ts'
+import { isWildcard, parseAddresses } from '../config/setting-types.ts'
+
+/** Ports that the service listens on. */
+export interface Ports {
+  readonly httpPort: number
+  readonly srtPort: number
+}
+
+export class PublicUrls {
+  readonly #config: Pick<Config, 'public' | 'srt'>
+  readonly #ports: Ports
+
+  /** @param ports  read at every call: a port of 0 is known once it is bound */
+  constructor(config: Pick<Config, 'public' | 'srt'>, ports: Ports) {
+    this.#config = config
+    this.#ports = ports
+  }
+
+  /** Base of HTTP URLs, without a slash at the end. */
+  get http(): string {
+    const { url } = this.#config.public
+    return url === '' ? `http://${this.#host}:${this.#ports.httpPort}` : url.replace(/\/+$/, '')
+  }
+
+  /** URL of the SRT listener, without a stream key. */
+  get srt(): string {
+    return `srt://${this.#host}:${this.#ports.srtPort}`
+  }
+
+  playlist(streamId: string): string {
+    return `${this.http}/video/${streamId}/playlist.m3u8`
+  }
+
+  /** @returns a URL that holds credentials */
+  publish(streamKey: string, passphrase: string | undefined): string {
+    const encryption = passphrase === undefined ? '' : `&passphrase=${passphrase}&pbkeylen=32`
+    return `${this.srt}?streamid=${streamKey}${encryption}`
+  }
+
+  /** Public host as a URL writes it. */
+  get #host(): string {
+    const [first = ''] = parseAddresses(this.#config.srt.host)
+    const host = this.#config.public.host || (isWildcard(first) ? firstAddress() : first)
+    return isIPv6(host) ? `[${host}]` : host
+  }
+}
+
+/** First external address of this machine, IPv4 if it has one. */
+function firstAddress(): string {
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
+  const reachable = addresses.filter(
+    ({ internal, address }) => !internal && !address.startsWith('fe80:'),
+  )
+  const first = reachable.find(({ family }) => family === 'IPv4') ?? reachable[0]
+  return first?.address ?? '127.0.0.1'
+}
