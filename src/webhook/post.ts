@@ -1,5 +1,5 @@
 /**
- * One HTTP POST to one of the addresses that were checked for it.
+ * HTTP POST to one of the addresses that were checked for it.
  *
  * @module
  */
@@ -11,18 +11,21 @@ export interface Post {
   readonly url: URL
   readonly headers: http.OutgoingHttpHeaders
   readonly body: Buffer
-  /** Where the connection may go to, in this order; at least one. Host and server name are those of the URL. */
+  /** Addresses to try, in this order; at least one. Host header and server name are those of the URL. */
   readonly addresses: readonly string[]
 }
 
-/** Bytes of an answer's body that are read out of courtesy; nobody looks at them. */
-const MAX_ANSWER_BYTES = 16 * 1024
+/** Bytes of a response body that are read and discarded, to let the receiver finish. */
+const MAX_RESPONSE_BYTES = 16 * 1024
+
+/** Interim responses (1xx) before the final one; Node limits each to 16 KiB. */
+const MAX_INTERIM_RESPONSES = 8
 
 /**
- * Sends it on a connection of its own and reads the answer to its end, or to its first 16 KiB. Redirects are answers
- * like others.
+ * Sends the request on a connection of its own and reads the response to its end, at most 16 KiB. Redirects are not
+ * followed.
  *
- * @returns the status of the answer, also where `signal` aborts or the connection breaks after it came
+ * @returns status of the response, also where `signal` aborts or the connection breaks while its body arrives
  * @throws {Error} with a `code`: `NO_ANSWER`, or that of the system or of the abort
  */
 export function post(
@@ -33,7 +36,7 @@ export function post(
     const { request } = url.protocol === 'https:' ? https : http
     const outgoing = request(url, {
       method: 'POST',
-      // A new one: connections are not kept.
+      // A new connection each time.
       agent: false,
       headers: { ...headers, 'content-length': body.length },
       lookup: lookUpIn(addresses),
@@ -41,31 +44,33 @@ export function post(
     })
     let status: number | undefined
     const settle = (error: Error) => (status === undefined ? reject(error) : resolve(status))
-    // After 101 Switching Protocols, too, which is not asked for.
     const settleAtClose = () => settle(unanswered())
+    let interimResponses = 0
     outgoing.on('error', settle)
+    // Also after an unsolicited 101 Switching Protocols.
     outgoing.on('close', settleAtClose)
-    outgoing.on('response', (answer) => {
-      status = answer.statusCode
+    outgoing.on('information', () => {
+      if (++interimResponses > MAX_INTERIM_RESPONSES) outgoing.destroy(unanswered())
+    })
+    outgoing.on('response', (response) => {
+      status = response.statusCode
       let sizeBytes = 0
-      answer.on('data', (chunk: Buffer) => {
+      response.on('data', (chunk: Buffer) => {
         sizeBytes += chunk.length
-        if (sizeBytes > MAX_ANSWER_BYTES) answer.destroy()
+        if (sizeBytes > MAX_RESPONSE_BYTES) response.destroy()
       })
-      answer.on('error', settle)
-      answer.on('close', settleAtClose)
+      response.on('error', settle)
+      response.on('close', settleAtClose)
     })
     outgoing.end(body)
   })
 }
 
 function unanswered(): Error {
-  return Object.assign(new Error('the connection was closed without an answer'), {
-    code: 'NO_ANSWER',
-  })
+  return Object.assign(new Error('no final response'), { code: 'NO_ANSWER' })
 }
 
-/** Answers with addresses that are known, so that the one that was checked is the one that is connected to. */
+/** Resolves to the given addresses, so that the connection goes to an address that was checked. */
 function lookUpIn(addresses: readonly string[]): LookupFunction {
   const known = addresses.map((address) => ({ address, family: isIP(address) }))
   return (_host, { all }, callback) => {

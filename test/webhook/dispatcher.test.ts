@@ -243,7 +243,27 @@ t.test('a connection that is closed without an answer is named in the log', asyn
   const { dispatcher, log } = start()
   dispatcher.send([`http://127.0.0.1:${port}/hook`], event('demo'))
   await until(() => log.length > 0)
-  t.match(JSON.parse(log[0]!), { failure: 'NO_ANSWER', msg: 'webhook failed, to be tried again' })
+  t.match(JSON.parse(log[0]!), { failure: 'NO_ANSWER', msg: 'webhook failed, will be retried' })
+  await dispatcher.close({ timeoutMs: 1 })
+})
+
+t.test('a receiver that sends interim responses without end is disconnected', async (t) => {
+  let sent = 0
+  const server = createTcpServer((socket) => {
+    const timer = setInterval(() => {
+      socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n')
+      sent++
+    }, 1)
+    socket.on('error', () => undefined).once('close', () => clearInterval(timer))
+  })
+  t.teardown(() => void server.close())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const { dispatcher, log } = start()
+  dispatcher.send([`http://127.0.0.1:${port}/hook`], event('demo'))
+  await until(() => log.length > 0)
+  t.match(JSON.parse(log[0]!), { failure: 'NO_ANSWER' })
+  t.ok(sent > 8, `${sent} interim responses`)
   await dispatcher.close({ timeoutMs: 1 })
 })
 

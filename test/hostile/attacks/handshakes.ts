@@ -1,10 +1,11 @@
 /**
- * Handshakes of callers that receive what is sent to them, and so have good cookies.
+ * Handshakes with good cookies: the callers receive what the service answers.
  *
  * @module
  */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   encodeHsExtension,
   encodeStreamIdExtension,
@@ -24,6 +25,12 @@ import type { Target } from '../target.ts'
 const INDUCTION_RETRY_MS = 250
 const INDUCTION_TRIES = 40
 
+/** Cookies of each intruder, by socket id from 1 on. */
+const COOKIES = 64
+const BURST_MS = 10
+/** Limits catching up after a delay: a burst that overflows the kernel's buffer tells nothing about the service. */
+const MAX_BURST_SEC = 0.05
+
 const HSREQ = encodeHsExtension(ExtensionType.HSREQ, {
   srtVersion: 0x010501,
   flags: LIVE_FLAGS,
@@ -31,13 +38,13 @@ const HSREQ = encodeHsExtension(ExtensionType.HSREQ, {
   senderDelayMs: 0,
 })
 
-/** A caller on one address of the loopback that concludes as often as it likes. */
-export class Intruder {
+/** A caller on one loopback address that sends any number of conclusions. */
+class Intruder {
   readonly #socket: Socket
   readonly #cookies = new Map<number, number>()
   readonly #address: string
   #initialSequenceNumber = 0
-  /** Handshake type of the latest answers -> how many: reject codes, from 1000 on. */
+  /** Number of answers by handshake type, which is the reject code from 1000 on. */
   readonly answers: Record<number, number> = {}
 
   private constructor(socket: Socket, address: string) {
@@ -47,7 +54,7 @@ export class Intruder {
     socket.on('message', (datagram) => this.#handleAnswer(datagram))
   }
 
-  /** @param address  of 127.0.0.0/8, which is all loopback: each /24 of it is a source network of its own */
+  /** @param address  loopback address in 127.0.0.0/8; each /24 is a source network of its own */
   static async open(address: string, { host, srtPort }: Target): Promise<Intruder> {
     const socket = createSocket('udp4')
     socket.bind(0, address)
@@ -57,7 +64,7 @@ export class Intruder {
     return new Intruder(socket, address)
   }
 
-  /** @returns whether the service gave a cookie to this socket id */
+  /** @returns whether the service issued a cookie for this socket id */
   async induce(socketId: number): Promise<boolean> {
     for (let tries = 0; tries < INDUCTION_TRIES && !this.#cookies.has(socketId); tries++) {
       this.#socket.send(
@@ -76,12 +83,12 @@ export class Intruder {
           { socketId: 0, timestampUs: 0, peerAddress: this.#address, blocks: [] },
         ),
       )
-      await Promise.race([once(this.#socket, 'message'), pause(INDUCTION_RETRY_MS)])
+      await Promise.race([once(this.#socket, 'message'), sleep(INDUCTION_RETRY_MS)])
     }
     return this.#cookies.has(socketId)
   }
 
-  /** Sends a conclusion with the cookie of that socket id; each is an attempt of its own. */
+  /** Sends a conclusion with the cookie of that socket id, as a new attempt. */
   conclude(socketId: number, streamId: string): void {
     this.#socket.send(
       encodeHandshake(
@@ -119,6 +126,54 @@ export class Intruder {
   }
 }
 
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
+export interface Flood {
+  /** Number of /24 networks, with one address each. */
+  readonly networks: number
+  /** Conclusions per second of all networks together. */
+  readonly perSec: number
+  /** Total number of conclusions. */
+  readonly conclusions: number
+  /** Second byte of the addresses, 127.x.n.1. */
+  readonly subnet: number
+  /** StreamID of each conclusion. */
+  readonly streamId: () => string
+  /** Called once per burst of 10 ms. */
+  readonly onBurst?: () => void
+}
+
+/** @returns number of conclusions sent, and number of answers by handshake type */
+export async function flood(
+  target: Target,
+  signal: AbortSignal,
+  { networks, perSec, conclusions, subnet, streamId, onBurst }: Flood,
+): Promise<{ sent: number; answers: Record<number, number> }> {
+  const intruders = await Promise.all(
+    Array.from({ length: networks }, (_, n) => Intruder.open(`127.${subnet}.${n + 1}.1`, target)),
+  )
+  let sent = 0
+  try {
+    for (const intruder of intruders) {
+      for (let socketId = 1; socketId <= COOKIES; socketId++) await intruder.induce(socketId)
+    }
+    const startMs = performance.now()
+    while (sent < conclusions && !signal.aborted) {
+      onBurst?.()
+      const scheduled = ((performance.now() - startMs) / 1000) * perSec
+      const due = Math.min(scheduled, sent + perSec * MAX_BURST_SEC, conclusions)
+      while (sent < due) {
+        intruders[sent % networks]!.conclude(1 + (sent % COOKIES), streamId())
+        sent++
+      }
+      await sleep(BURST_MS)
+    }
+  } finally {
+    for (const intruder of intruders) intruder.close()
+  }
+  const answers: Record<number, number> = {}
+  for (const intruder of intruders) {
+    for (const [type, count] of Object.entries(intruder.answers)) {
+      answers[Number(type)] = (answers[Number(type)] ?? 0) + count
+    }
+  }
+  return { sent, answers }
 }
