@@ -1,21 +1,21 @@
 /**
- * Revoked stream keys: by stream, the second before which keys count for nothing, however good their signature.
+ * Revoked stream keys: for each stream, the time of issue (claim `iat`) below which keys are refused.
  *
  * @module
  */
 import { STREAM_KEY_LIFETIME_SEC, type StreamKeyClaims } from './stream-key.ts'
 
-/** Revocations of two hours that are remembered by stream. */
+/** Streams with a revocation in the last two hours. */
 const MAX_FLOORS = 100_000
 
-/** `revoke` the keys of a stream, `isRevoked` for each key, `issueTime` for a new one. Times are wall clock milliseconds. */
+/** `revoke` the keys of a stream, `isRevoked` for each key, `issueTime` for a new one. Times are in wall clock milliseconds. */
 export class KeyFloors {
-  /** Claim `iat` of the oldest key that is good, by stream id; the one revoked first stands in front. */
+  /** Lowest accepted `iat` by stream id, in the order of revocation. */
   readonly #floors = new Map<string, number>()
-  /** Where more were revoked than are remembered: then keys of other streams are refused rather than revoked ones taken. */
+  /** Lowest accepted `iat` of all streams. Rises above MAX_FLOORS: refusing valid keys beats accepting revoked ones. */
   #floorOfAllSec = 0
 
-  /** Makes all keys of the stream invalid that were issued so far. */
+  /** Revokes all keys of the stream issued so far. */
   revoke(streamId: string, wallMs: number): void {
     const nowSec = Math.floor(wallMs / 1000)
     const floorSec = Math.max(nowSec, this.#floorSec(streamId)) + 1
@@ -33,7 +33,7 @@ export class KeyFloors {
     return issuedAtSec < this.#floorSec(streamId)
   }
 
-  /** When a key that is issued now is dated: in the second of a revocation, to the next, since `iat` counts in seconds. */
+  /** Time of issue for a new key. In the second of a revocation it is the next second, since `iat` is in whole seconds. */
   issueTime(streamId: string, wallMs: number): Date {
     return new Date(Math.max(wallMs, this.#floorSec(streamId) * 1000))
   }

@@ -1,17 +1,17 @@
 /**
- * Whether two settings hold one secret, however it is spelled: as text, as base64 of it, with or without `whsec_`.
+ * Comparison of secrets in any encoding: as text or as base64 of it, with or without `whsec_`.
  *
  * @module
  */
 const PREFIX = 'whsec_'
 
-/** Whether whoever knows one of the two knows the other. */
+/** Whether one of the two secrets reveals the other. */
 export function isSameSecret(one: string, other: string): boolean {
   const keys = keysOf(other)
   return keysOf(one).some((key) => keys.some((each) => each.equals(key)))
 }
 
-/** Keys that the text may stand for: its own bytes, and those that it is the base64 of. */
+/** Keys that the text may encode: its own bytes, and its bytes decoded from base64. */
 function keysOf(secret: string): Buffer[] {
   const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret
   const decoded = Buffer.from(text, 'base64')

@@ -10,20 +10,20 @@ export function sign(bytes: Uint8Array, secret: string): string {
   return hmac(bytes, secret).toString('hex')
 }
 
-/** Whether `text` has the form of a signature. Digits of either case are hexadecimal (RFC 4648 section 8). */
+/** Whether `text` has the form of a signature: 64 hexadecimal digits of either case (RFC 4648 section 8). */
 export function isSignature(text: string): boolean {
   return /^[0-9a-f]{64}$/i.test(text)
 }
 
 /**
- * Whether `signature` is that of `bytes`. Text of another form matches nothing. Takes the same time wherever the two differ.
+ * Whether `signature` is the signature of `bytes`. Compares in constant time; text of another form never matches.
  */
 export function verify(bytes: Uint8Array, signature: string, secret: string): boolean {
   if (!isSignature(signature)) return false
   return timingSafeEqual(Buffer.from(signature, 'hex'), hmac(bytes, secret))
 }
 
-/** As `verify`, with any of the secrets; takes the same time whichever it is. */
+/** Whether `signature` was made with any of the secrets. Checks all of them, so the time does not reveal which one. */
 export function verifyAny(
   bytes: Uint8Array,
   signature: string,

@@ -1,9 +1,9 @@
 /**
- * Signatures of webhooks as the Standard Webhooks specification says (standardwebhooks.com): HMAC-SHA256 over
+ * Webhook signatures of the Standard Webhooks specification (standardwebhooks.com): HMAC-SHA256 over
  * `id.timestamp.body`, in base64.
  *
- * The key may be the one of LT-SIGNATURE, yet no signature of a webhook is one of an API request: an `id` is a UUID,
- * and no JSON text begins with one and a dot.
+ * With the key of LT-SIGNATURE, a webhook signature is still not one of an API request: the signed text begins with a
+ * UUID and a dot, which no JSON text does.
  *
  * @module
  */
@@ -11,21 +11,21 @@ import { createHmac } from 'node:crypto'
 
 const PREFIX = 'whsec_'
 
-/** Lengths of a key, in bytes, that the specification asks for. */
+/** Key lengths of the specification, in bytes. */
 const MIN_KEY_BYTES = 24
 const MAX_KEY_BYTES = 64
 
-/** More than the new key and the old one are never valid at a time. */
+/** The new key and, during a rotation, the old one. */
 const MAX_KEYS = 2
 
-/** Newest first. */
+/** Keys that sign each webhook, newest first. */
 export type WebhookKeys = readonly [newest: Buffer, ...older: Buffer[]]
 
 /**
- * Parses WEBHOOK_SECRET: base64 with or without `whsec_`, as the libraries of receivers take it; two are separated by
- * a comma, the new one first.
+ * Parses WEBHOOK_SECRET: base64 with or without `whsec_`, as the libraries of receivers accept it, or two such values
+ * separated by a comma, the new one first.
  *
- * @returns the keys; undefined where the text is none of this form, or a key too short or too long
+ * @returns undefined for text of another form, and for a key that is too short or too long
  */
 export function parseWebhookSecret(text: string): WebhookKeys | undefined {
   const [newest, ...older] = text.split(',').map((secret) => decodeSecret(secret.trim()))
@@ -33,7 +33,7 @@ export function parseWebhookSecret(text: string): WebhookKeys | undefined {
   return newest !== undefined && isComplete ? [newest, ...older] : undefined
 }
 
-/** Keys of a service: those of WEBHOOK_SECRET, or the bytes of HMAC_SECRET where that is empty or no secret. */
+/** Keys of a service: WEBHOOK_SECRET, or the bytes of HMAC_SECRET where that is empty. */
 export function webhookKeys(
   webhookSecret: string,
   [newest, ...older]: readonly [string, ...string[]],
@@ -42,7 +42,7 @@ export function webhookKeys(
   return parseWebhookSecret(webhookSecret) ?? fromHmac
 }
 
-/** Form in which receivers' libraries take a key. */
+/** Key in the form that the libraries of receivers accept. */
 export function formatWebhookSecret(key: Uint8Array): string {
   return `${PREFIX}${Buffer.from(key).toString('base64')}`
 }
@@ -61,7 +61,7 @@ export function signWebhook(
 function decodeSecret(text: string): Buffer | undefined {
   const base64 = text.startsWith(PREFIX) ? text.slice(PREFIX.length) : text
   const key = Buffer.from(base64, 'base64')
-  // Node ignores what is no base64; receivers' libraries do not.
+  // Node skips characters that are not base64; the libraries of receivers reject them.
   if (key.toString('base64') !== base64) return undefined
   return key.length >= MIN_KEY_BYTES && key.length <= MAX_KEY_BYTES ? key : undefined
 }

@@ -1,8 +1,9 @@
 /**
- * Stream keys: `mode=publish,rid=<stream_id>,token=<jwt>`, what an encoder sends as its SRT StreamID.
+ * Stream keys: `mode=publish,rid=<stream_id>,token=<jwt>`, the SRT StreamID of an encoder.
  *
- * The token is a JWT (RFC 7519) signed with HS256 and bound to one stream by its claim `stream_id`. Keys of an encrypted
- * stream say in the claim `enc` since when it is: with the secret, that is its passphrase, so both outlive the process.
+ * The token is a JWT (RFC 7519) signed with HS256 and bound to one stream by its claim `stream_id`. The claim `enc` of an
+ * encrypted stream is the time from which it is encrypted; its passphrase is derived from that time and the secret, so
+ * both survive a restart.
  *
  * @module
  */
@@ -13,39 +14,39 @@ import { MAX_STREAM_ID_BYTES } from '../srt/wire/limits.ts'
 
 export const STREAM_KEY_LIFETIME_SEC = 2 * 60 * 60
 
-/** How a StreamID begins that follows SRT's access control guidelines, where `m` is the mode and `r` the resource. */
+/** Prefix of a StreamID in the form of SRT's access control guidelines, with `m` for the mode and `r` for the resource. */
 const GUIDELINES_PREFIX = '#!::'
 
 export interface StreamKey {
   /** A credential: never log it. Fits a StreamID of SRT whatever the stream id. */
   readonly streamKey: string
-  /** On a whole second, as the claim `exp` is. */
+  /** A whole second, as in the claim `exp`. */
   readonly expiresAt: Date
 }
 
-/** What a verified stream key proves. Times are seconds since 1970, as a JWT has them. */
+/** Claims of a verified stream key. Times are in seconds since 1970. */
 export interface StreamKeyClaims {
   readonly streamId: string
   readonly issuedAtSec: number
   readonly expiresAtSec: number
-  /** Where the stream was encrypted when the key was issued. */
+  /** Present where the stream was encrypted when the key was issued. */
   readonly encryption?: StreamEncryption
 }
 
-/** A passphrase of a stream's own. */
+/** Passphrase of one stream. */
 export interface StreamEncryption {
-  /** When it was made. */
+  /** Time from which the stream is encrypted, in seconds since 1970. */
   readonly sinceSec: number
   /** A credential: never log it. 32 characters of base64url. */
   readonly passphrase: string
 }
 
 /**
- * Makes a stream key that is valid for two hours from `now`. No two are alike; older ones stay valid.
+ * Issues a unique stream key that is valid for two hours from `now`. Older keys stay valid.
  *
  * @param options.streamId  already checked: no comma, at most 128 characters
- * @param options.secret  the newest of `JWT_SECRET`
- * @param options.encryptedSinceSec  of an encrypted stream
+ * @param options.secret  newest value of `JWT_SECRET`
+ * @param options.encryptedSinceSec  `sinceSec` of an encrypted stream
  */
 export async function issueStreamKey(options: {
   readonly streamId: string
@@ -70,26 +71,26 @@ export async function issueStreamKey(options: {
   }
 }
 
-/** The passphrase of a stream that is encrypted since then: 192 bits, in characters that no URL, shell or encoder alters. */
+/** Derives a passphrase of 192 bits, in characters that no URL, shell or encoder alters. */
 export function deriveEncryption(options: {
   readonly streamId: string
   readonly secret: string
   readonly sinceSec: number
 }): StreamEncryption {
   const { streamId, secret, sinceSec } = options
-  // No token is signed over a text with spaces, so that neither can pass for the other.
+  // The signed text of a token has no spaces, so this digest is never the signature of a token.
   const text = `SRT passphrase of ${streamId} since ${sinceSec}`
   const digest = createHmac('sha256', secret).update(text).digest()
   return { sinceSec, passphrase: digest.subarray(0, 24).toString('base64url') }
 }
 
 /**
- * Checks a StreamID as an encoder sent it: form, signature, expiry, and that `rid` is the stream of the token.
+ * Verifies the StreamID of an encoder: form, signature, expiry, and that `rid` is the stream of the token.
  *
  * @param text  untrusted
- * @param options.secrets  `JWT_SECRET`: the key may be signed with any of them
+ * @param options.secrets  values of `JWT_SECRET`, any of which may have signed the key
  * @throws {MillraceError} `STREAM_KEY_MALFORMED`, `STREAM_KEY_INVALID`, `STREAM_KEY_EXPIRED` or `STREAM_KEY_MISMATCH`;
- *   no message holds any of `text`
+ *   no message contains any of `text`
  */
 export async function verifyStreamKey(
   text: string,
@@ -101,7 +102,7 @@ export async function verifyStreamKey(
   if (streamId !== rid) throw new MillraceError('STREAM_KEY_MISMATCH')
   return {
     streamId: rid,
-    // A token made elsewhere may not say it.
+    // Optional in tokens of other issuers.
     issuedAtSec: typeof iat === 'number' ? iat : expiresAtSec - STREAM_KEY_LIFETIME_SEC,
     expiresAtSec,
     ...(typeof enc === 'number' && {
@@ -110,7 +111,7 @@ export async function verifyStreamKey(
   }
 }
 
-/** @returns the claims, and the secret that signed them */
+/** @returns the claims, and the secret that verified them */
 async function verifyToken(
   token: string,
   { secrets, now }: { readonly secrets: readonly string[]; readonly now: Date },
@@ -125,7 +126,7 @@ async function verifyToken(
       return { payload, secret }
     } catch (error) {
       if (error instanceof errors.JWSSignatureVerificationFailed) continue
-      // No `cause`: it would carry the claims into whatever logs the refusal.
+      // No `cause`: it contains the claims, which must not reach a log.
       throw new MillraceError(
         error instanceof errors.JWTExpired ? 'STREAM_KEY_EXPIRED' : 'STREAM_KEY_INVALID',
       )
@@ -137,14 +138,14 @@ async function verifyToken(
 export interface StreamKeyParts {
   readonly rid: string
   readonly token: string
-  /** As it was sent: which program of the transport stream to carry, if the encoder says so. */
+  /** Program of the transport stream to publish, as the encoder sent it. */
   readonly program?: string
 }
 
 /**
- * Reads the key=value pairs: any order, unknown keys ignored, no key twice. Nothing of it is believed yet. Encoders may
- * write them as SRT's access control guidelines have it, `#!::r=<stream_id>,m=publish,token=<jwt>`, or put the whole key
- * into the field that becomes `r`: then what stands under our names holds.
+ * Parses the key=value pairs without verifying them: any order, unknown keys ignored, no key twice. Also accepts the
+ * form of SRT's access control guidelines, `#!::r=<stream_id>,m=publish,token=<jwt>`. Some encoders put the whole key
+ * into the field that becomes `r`: the names `rid` and `mode` then win over `r` and `m`.
  *
  * @throws {MillraceError} `STREAM_KEY_MALFORMED`
  */
@@ -174,8 +175,8 @@ export function parseStreamKey(text: string): StreamKeyParts {
 }
 
 /**
- * Percent-encoded as a whole, a key holds no `=`: that is what a caller puts on the wire when its user encoded the URL
- * and it does not decode what it was given (libsrt's URL parser does not; ffmpeg's does).
+ * Decodes a key that is percent-encoded as a whole, and so contains no `=`: callers send it where the user encoded the
+ * URL and the program does not decode it (libsrt's URL parser does not; ffmpeg's does).
  */
 function decoded(text: string): string {
   if (text.includes('=')) return text

@@ -1,9 +1,8 @@
 /**
- * Stream keys that were verified before. The signature of a key is checked once while it is remembered, which takes a
- * hundred times as long as to remember it; its expiry is checked at every call. Whether its stream runs, and whether the
- * key was revoked, is for the caller to ask.
+ * Cache of verified stream keys: checking a signature takes a hundred times as long as a look-up. Expiry is checked at
+ * every call. Whether the stream runs, and whether the key was revoked, is left to the caller.
  *
- * Keys are credentials: what is kept of them is a hash.
+ * Keys are credentials: only their hashes are kept.
  *
  * @module
  */
@@ -12,10 +11,10 @@ import { LRUCache } from 'lru-cache'
 import { MillraceError } from '../errors.ts'
 import { verifyStreamKey, type StreamKeyClaims } from './stream-key.ts'
 
-/** Remembered of either kind, so that no flood of bad keys makes the good ones forgotten. */
+/** Entries for valid and for refused keys each, so that a flood of bad keys evicts no good one. */
 const MAX_KEYS = 4096
 
-/** A refusal is looked at anew then: the token may say that it is not valid yet. */
+/** Lifetime of a refusal: a token may become valid later (claim `nbf`). */
 const REFUSAL_MS = 60_000
 
 interface Refusal {
@@ -28,13 +27,13 @@ export class VerifiedKeys {
   readonly #valid = new LRUCache<string, StreamKeyClaims>({ max: MAX_KEYS })
   readonly #refused = new LRUCache<string, Refusal>({ max: MAX_KEYS })
 
-  /** @param secrets  `JWT_SECRET`, as for `verifyStreamKey` */
+  /** @param secrets  values of `JWT_SECRET`, as for `verifyStreamKey` */
   constructor(secrets: readonly string[]) {
     this.#secrets = secrets
   }
 
   /**
-   * As `verifyStreamKey`, which it calls for keys that it does not know.
+   * Verifies a key like `verifyStreamKey`, which it calls for keys that are not in the cache.
    *
    * @param text  untrusted
    * @throws {MillraceError} as `verifyStreamKey`

@@ -1,21 +1,21 @@
 /**
- * Where webhooks may go: never to link-local, metadata and group addresses, and only to WEBHOOK_ALLOW where it is set.
+ * Allowed receivers of webhooks: never link-local, metadata or multicast addresses, and only WEBHOOK_ALLOW if it is set.
  *
  * @module
  */
 import { BlockList, isIP } from 'node:net'
 
-/** Parsed WEBHOOK_ALLOW; without any entry everything is allowed that is not forbidden. */
+/** Parsed WEBHOOK_ALLOW. Without entries it allows every address that is not forbidden. */
 export interface AllowList {
   readonly addresses: BlockList
-  /** Lower-case host names; one that begins with a dot stands for all names that end in it. */
+  /** Lower-case host names; a leading dot matches every name with that ending. */
   readonly names: readonly string[]
   readonly isEmpty: boolean
 }
 
 /**
- * Addresses that no receiver has. Metadata services give whoever can send to them credentials of the machine; most live
- * on link-local addresses, some elsewhere.
+ * Addresses that are never a receiver. Metadata services of clouds hand out credentials of the machine; most have
+ * link-local addresses, some others.
  */
 const FORBIDDEN_IPV4 = [
   // Link-local (RFC 3927).
@@ -24,7 +24,7 @@ const FORBIDDEN_IPV4 = [
   '100.100.100.200/32',
   '168.63.129.16/32',
   '192.0.0.192/32',
-  // Unspecified, which Linux takes for this machine, whatever 127.0.0.0/8 is allowed (RFC 1122 3.2.1.3).
+  // Unspecified, an alias of the loopback on Linux (RFC 1122 3.2.1.3).
   '0.0.0.0/8',
   // Multicast and broadcast.
   '224.0.0.0/4',
@@ -43,7 +43,7 @@ const FORBIDDEN_IPV6 = [
   'ff00::/8',
 ]
 
-/** `BlockList` itself finds the IPv4-mapped form of IPv6. */
+/** `BlockList` also matches the IPv4-mapped form of IPv6. */
 const FORBIDDEN = addressList([
   ...FORBIDDEN_IPV4,
   ...FORBIDDEN_IPV4.flatMap(translatedForms),
@@ -51,9 +51,9 @@ const FORBIDDEN = addressList([
 ])
 
 /**
- * Parses host names, `.suffixes`, addresses and CIDR blocks that are separated by commas.
+ * Parses host names, `.suffixes`, addresses and CIDR blocks, separated by commas.
  *
- * @returns undefined where an entry is none of these
+ * @returns undefined where an entry has another form
  */
 export function parseAllowList(text: string): AllowList | undefined {
   const entries = text.split(',').map((entry) => entry.trim().toLowerCase())
@@ -67,20 +67,20 @@ export function parseAllowList(text: string): AllowList | undefined {
   }
 }
 
-/** Whether a receiver of this host name may be connected to at this address. */
+/** Whether a webhook to `host` may connect to this address. */
 export function mayConnect(allowed: AllowList, host: string, address: string): boolean {
   if (contains(FORBIDDEN, address)) return false
   return allowed.isEmpty || matchesName(allowed, host) || contains(allowed.addresses, address)
 }
 
-/** Whether no look-up could make `host`, a name or an address, one that webhooks may go to. */
+/** Whether `host`, a name or an address, is forbidden whatever a look-up of it returns. */
 export function isForbidden(allowed: AllowList, host: string): boolean {
   if (isIP(host) !== 0) return !mayConnect(allowed, host, host)
   const hasAddresses = allowed.addresses.rules.length > 0
   return !allowed.isEmpty && !hasAddresses && !matchesName(allowed, host)
 }
 
-/** Host of a URL as a name or an address, without the brackets of IPv6 and the dot of an absolute name. */
+/** Host of a URL, without the brackets of IPv6 and the final dot of an absolute name. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
 }
@@ -93,7 +93,7 @@ function contains(list: BlockList, address: string): boolean {
   return list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6')
 }
 
-/** @throws where an entry is neither an address nor a CIDR block */
+/** @throws {TypeError | RangeError} for an entry that is neither an address nor a CIDR block */
 function addressList(entries: readonly string[]): BlockList {
   const list = new BlockList()
   for (const entry of entries) {
@@ -102,12 +102,12 @@ function addressList(entries: readonly string[]): BlockList {
     if (prefix === undefined) list.addAddress(address, family)
     else if (/^\d{1,3}$/.test(prefix) && rest.length === 0) {
       list.addSubnet(address, Number(prefix), family)
-    } else throw new RangeError(`${entry} is no CIDR block`)
+    } else throw new RangeError(`${entry} is not a CIDR block`)
   }
   return list
 }
 
-/** Blocks of IPv6 that lead to a block of IPv4: behind NAT64 (RFC 6052 2.1) and by 6to4 (RFC 3056 2). */
+/** IPv6 blocks that are translated to an IPv4 block: NAT64 (RFC 6052 2.1) and 6to4 (RFC 3056 2). */
 function translatedForms(block: string): string[] {
   const [address = '', prefix] = block.split('/')
   const [a, b, c, d] = address.split('.').map((byte) => Number(byte).toString(16).padStart(2, '0'))
@@ -115,7 +115,7 @@ function translatedForms(block: string): string[] {
   return [`64:ff9b::${a}${b}:${c}${d}/${96 + bits}`, `2002:${a}${b}:${c}${d}::/${16 + bits}`]
 }
 
-/** As a URL has it: what a URL takes for an IPv4 address, such as `10.1`, is no name. */
+/** Whether a URL reads the text as a host name. It reads `10.1` as an IPv4 address. */
 function isName(text: string): boolean {
   const name = text.replace(/^\./, '')
   return /^[a-z0-9_.-]+$/.test(name) && URL.canParse(`http://${name}`)

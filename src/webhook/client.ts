@@ -1,5 +1,5 @@
 /**
- * Sends one webhook to one URL, once: look-up, address check, POST.
+ * One attempt to deliver a webhook: look-up, address check, POST.
  *
  * @module
  */
@@ -18,7 +18,7 @@ export class WebhookClient {
   }
 
   /**
-   * @returns the status of the answer
+   * @returns status of the response
    * @throws {Error} with a `code`: `ADDRESS_FORBIDDEN`, `NO_ANSWER`, or that of the system, of `node:dns` or of the abort
    */
   async send(
@@ -31,18 +31,18 @@ export class WebhookClient {
     const found = await unlessAborted(this.#lookUp.find(host), signal)
     const addresses = found.filter((address) => mayConnect(this.#allowed, host, address))
     if (addresses.length === 0) {
-      throw Object.assign(new Error('no address to go to'), { code: 'ADDRESS_FORBIDDEN' })
+      throw Object.assign(new Error('no allowed address'), { code: 'ADDRESS_FORBIDDEN' })
     }
     return post({ url, headers, body, addresses }, signal)
   }
 
-  /** Ends the look-ups under way. */
+  /** Cancels pending look-ups. */
   close(): void {
     this.#lookUp.close()
   }
 }
 
-/** A look-up goes on without whoever waits for it: others wait for it, too. */
+/** Stops waiting for a look-up without canceling it, since other attempts may share it. */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()

@@ -1,31 +1,31 @@
 /**
- * Who may have a connection, so that URLs that do not answer, however many, never delay one that does.
+ * Connections of webhooks, shared so that any number of silent receivers never delays one that answers.
  *
- * A try begins in one of a few places and leaves it with its answer, or when its time there is over, for the next one;
- * then only its connection is left, until its timeout. So whoever comes waits for a place, not for a timeout.
+ * An attempt starts in one of a few places. It leaves the place with its response, or after PLACE_TIME_MS, and then only
+ * keeps its connection until its timeout. So an attempt waits for a place, never for the timeout of another.
  *
  * @module
  */
 
-/** What is known of a URL: its last event was delivered; nothing; its last try failed. */
+/** History of a URL: its last event was delivered, it has no history, or its last attempt failed. */
 export type Standing = 'proven' | 'new' | 'failing'
 
 /**
- * Places by standing, the first served first. With a timeout of 5 s, URLs that are silent hold up to 20 connections a
- * place: 440 for those that never answered, of 26 KB each (88 KB with TLS).
+ * Places by standing. With a timeout of 5 s, silent URLs hold up to 20 connections a place: 440 for URLs that never
+ * answered, of 26 KB each (88 KB with TLS).
  */
 const PLACES: Readonly<Record<Standing, number>> = { proven: 48, new: 20, failing: 2 }
 export const PLACE_TIME_MS = 250
 
-/** Connections in all; to one origin; of these, those whose URL is not proven. */
+/** Limits on all connections, on those to one origin, and on those to one origin for URLs that are not proven. */
 export const MAX_CONNECTIONS = 512
 export const MAX_CONNECTIONS_PER_ORIGIN = 32
 const MAX_UNPROVEN_PER_ORIGIN = 16
 
 export interface Slot {
-  /** Leaves the place to another and keeps the connection. */
+  /** Frees the place and keeps the connection. */
   readonly leavePlace: () => void
-  /** Gives place and connection back; to be called once. */
+  /** Frees place and connection. Call it once. */
   readonly release: () => void
 }
 
@@ -36,17 +36,17 @@ interface Claim {
 }
 
 /**
- * Hands out places and connections. Of claims of one standing the newest goes first: in a flood of URLs that never
- * answer the claims that wait are the flood, and a healthy URL shall not wait behind it.
+ * Grants places and connections, within one standing to the newest claim first: in a flood of URLs that never answer,
+ * the waiting claims are the flood, and a healthy URL must not wait behind it.
  */
 export class ConnectionSlots {
   readonly #places: Record<Standing, number> = { ...PLACES }
-  /** In use, by origin. */
+  /** Number of connections by origin. */
   readonly #connections = new Map<string, number>()
   #total = 0
-  /** Claims that wait for a place, the newest last. */
+  /** Claims waiting for a place, the newest last. */
   readonly #waiting: Readonly<Record<Standing, Claim[]>> = { proven: [], new: [], failing: [] }
-  /** Those that met an origin without a free connection wait here, where nobody has to pass them. */
+  /** Claims whose origin has no free connection, by origin; set apart to keep `#serve` short. */
   readonly #blocked: Readonly<Record<Standing, Map<string, Claim[]>>> = {
     proven: new Map(),
     new: new Map(),
@@ -56,7 +56,7 @@ export class ConnectionSlots {
   /**
    * Waits for a place and a connection.
    *
-   * @throws the reason of `signal` when it aborts first
+   * @throws the reason of `signal` if it aborts first
    */
   acquire(origin: string, standing: Standing, signal: AbortSignal): Promise<Slot> {
     return new Promise((resolve, reject) => {
@@ -117,7 +117,7 @@ export class ConnectionSlots {
     else blocked.push(claim)
   }
 
-  /** A connection is free: of each standing one claim of this origin may have its turn, as may those of others. */
+  /** A connection became free: lets one claim of each standing to this origin compete again, then serves all. */
   #unblock(origin: string): void {
     for (const standing of ['proven', 'new', 'failing'] as const) {
       const blocked = this.#blocked[standing].get(origin)
@@ -135,7 +135,7 @@ export class ConnectionSlots {
     const index = waiting.indexOf(claim)
     if (index >= 0) {
       waiting.splice(index, 1)
-      // It may have been the one that was to use a free connection.
+      // The withdrawn claim may be the one that was to use a free connection.
       this.#unblock(origin)
       return
     }

@@ -1,5 +1,5 @@
 /**
- * Sends webhooks: to each URL in order, again until it answers 2xx, without one URL ever delaying another.
+ * Delivery of webhooks: in order for each URL, repeated until it answers 2xx, independent of other URLs.
  *
  * @module
  */
@@ -18,65 +18,64 @@ import type { LookUpOptions } from './look-up.ts'
 import { UrlQueues, type QueuedEvent, type UrlQueue } from './url-queues.ts'
 
 export interface WebhookDispatcherOptions {
-  /** Each signs each webhook: the current key, and while keys are changed the one before. */
+  /** Keys that sign each webhook: the current one and, during a rotation, the previous one. */
   readonly keys: readonly Uint8Array[]
-  /** Where webhooks may go; by default everywhere but to forbidden addresses. */
+  /** Allowed receivers; by default all but forbidden addresses. */
   readonly allowed?: AllowList | undefined
-  /** Thousands of URLs may fail at a time: bounds its lines itself. */
+  /** Must limit its own rate: thousands of URLs may fail at a time. */
   readonly logger: Logger
-  /** Receivers refuse a webhook that is 5 minutes off their time: no steadied clock, which may be 10 minutes behind. */
+  /** Receivers reject timestamps 5 minutes off their own clock: no steadied clock, which may be 10 minutes behind. */
   readonly clock?: Clock
-  /** Waits; ends early, by rejecting, when the signal aborts. */
+  /** Waits; rejects when the signal aborts. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<unknown>
   readonly createResolver?: LookUpOptions['createResolver']
 }
 
-/** Counted since the dispatcher was made. */
+/** Counters since the dispatcher was created. */
 export interface WebhookStats {
-  /** Answered 2xx. */
+  /** Events answered with 2xx. */
   readonly delivered: number
-  /** Tries that failed. */
+  /** Failed attempts. */
   readonly failed: number
-  /** Given up: too old, to make room for others, to nowhere that is allowed, or cut off by `close`. */
+  /** Events dropped: too old, displaced by newer ones, to a forbidden address, or pending at `close`. */
   readonly dropped: number
-  /** Events that came too soon after another of their name. */
+  /** Events suppressed by `limitedAs`. */
   readonly suppressed: number
-  /** Waiting or on their way now. */
+  /** Events waiting or being delivered. */
   readonly pending: number
 }
 
 export interface WebhookDispatcher {
-  /** Queues an event for each different URL and returns at once. */
+  /** Queues an event for each distinct URL and returns at once. */
   send(urls: readonly string[], event: WebhookEvent): void
-  /** @throws {MillraceError} `BODY_INVALID` where it is known without a look-up that webhooks may not go to a URL */
+  /** @throws {MillraceError} `BODY_INVALID` for a URL that is forbidden whatever a look-up returns */
   check(urls: readonly string[]): void
   stats(): WebhookStats
   /**
-   * Takes no more events, gives each that is pending and not too old one last try, the URLs that answered last first, and settles when
-   * that is done, or after `timeoutMs` without what is still under way. A URL that does not answer its last try loses
-   * what waits behind it.
+   * Accepts no more events and gives each pending event a last attempt, those to proven URLs first. Settles when all
+   * are done, or after `timeoutMs`. A URL that does not respond to its last attempt loses its remaining events.
    */
   close(options: { readonly timeoutMs: number }): Promise<void>
 }
 
-const TRY_TIMEOUT_MS = 5000
+const ATTEMPT_TIMEOUT_MS = 5000
 const FIRST_RETRY_MS = 1000
 const MAX_RETRY_MS = 60_000
 const RETRY_FOR_US = 10 * 60 * 1_000_000
 const LIMITED_INTERVAL_US = 10 * 1_000_000
 
-/** Its claim for a connection was granted too late. */
+/** The claim for a connection was granted too late. */
 const TOO_OLD: Failure = { reason: 'waited too long for a connection' }
 
-/** One for all: an error of its own would cost each try a stack trace. */
+/** Shared by all attempts: an error of its own would cost each a stack trace. */
 const ANSWERED = new Error('answered')
 
 interface Failure {
-  /** For the log, without anything of the URL, the body or the answer. */
+  /** For the log; contains nothing of the URL, the body or the response. */
   readonly reason: string
-  /** The receiver answered, though not 2xx. */
+  /** The receiver responded, but not with 2xx. */
   readonly isAnswer?: boolean
-  /** Trying again would change nothing. */
+  /** Another attempt cannot succeed. */
   readonly isFinal?: boolean
 }
 
@@ -97,7 +96,7 @@ class Dispatcher implements WebhookDispatcher {
     onQueue: (queue) => this.#start(queue),
     onDrop: (queue, events) => this.#noteOverflow(queue, events),
   })
-  /** Each settles when its queue is empty. */
+  /** One promise for each queue; settles when the queue is empty. */
   readonly #draining = new Set<Promise<void>>()
   #isClosing = false
   readonly #stats = { delivered: 0, failed: 0, dropped: 0, suppressed: 0 }
@@ -155,7 +154,7 @@ class Dispatcher implements WebhookDispatcher {
     drained.abort()
     this.#client.close()
     const dropped = this.#stats.dropped - droppedBefore
-    if (dropped > 0) this.#logger.warn({ dropped }, 'webhooks dropped at the end of the service')
+    if (dropped > 0) this.#logger.warn({ dropped }, 'webhooks dropped at shutdown')
   }
 
   #isForbidden(url: string): boolean {
@@ -180,39 +179,42 @@ class Dispatcher implements WebhookDispatcher {
     }
   }
 
-  /** Tries until it is delivered, would be too old at the next try, or the last try before the end has failed. */
+  /** Attempts delivery until it succeeds, the event is too old, or the last attempt at shutdown has failed. */
   async #deliver(queue: UrlQueue, event: QueuedEvent): Promise<void> {
     let retryMs = FIRST_RETRY_MS
     while (!queue.isDiscarded) {
-      const isLastTry = this.#isClosing
-      const failure = await this.#try(queue, event)
+      const isLastAttempt = this.#isClosing
+      const failure = await this.#attempt(queue, event)
       if (queue.isDiscarded) return
       if (failure === TOO_OLD) {
         this.#drop(queue.url, event, failure.reason)
         return
       }
-      this.#queues.tried(queue, { isDelivered: failure === undefined })
+      this.#queues.recordAttempt(queue, { isDelivered: failure === undefined })
       if (failure === undefined) {
         this.#stats.delivered++
         return
       }
       this.#stats.failed++
       const nextAgeUs = this.#clock.nowUs() + retryMs * 1000 - event.createdUs
-      if (isLastTry || failure.isFinal === true || nextAgeUs > RETRY_FOR_US) {
+      if (isLastAttempt || failure.isFinal === true || nextAgeUs > RETRY_FOR_US) {
         this.#drop(queue.url, event, failure.reason)
-        if (isLastTry && failure.isAnswer !== true) this.#discardRest(queue)
+        if (isLastAttempt && failure.isAnswer !== true) this.#discardRest(queue)
         return
       }
-      // Whoever waits for a webhook finds the reason at once, and finds it once.
+      // The first failure of an event is logged as a warning, repetitions are not.
       const level = retryMs === FIRST_RETRY_MS ? 'warn' : 'debug'
-      this.#log(level, queue.url, event, failure.reason, 'webhook failed, to be tried again')
+      this.#log(level, queue.url, event, failure.reason, 'webhook failed, will be retried')
       await this.#pause(queue, retryMs)
       retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)
     }
   }
 
-  /** @returns why it failed; undefined where it was delivered */
-  async #try(queue: UrlQueue, { id, body, createdUs }: QueuedEvent): Promise<Failure | undefined> {
+  /** @returns undefined where the event was delivered */
+  async #attempt(
+    queue: UrlQueue,
+    { id, body, createdUs }: QueuedEvent,
+  ): Promise<Failure | undefined> {
     const attempt = new AbortController()
     const answered = new AbortController()
     const url = new URL(queue.url)
@@ -222,7 +224,7 @@ class Dispatcher implements WebhookDispatcher {
       slot = await this.#slots.acquire(url.origin, queue.standing, attempt.signal)
       if (this.#clock.nowUs() - createdUs > RETRY_FOR_US) return TOO_OLD
       this.#after(PLACE_TIME_MS, answered.signal, slot.leavePlace)
-      this.#after(TRY_TIMEOUT_MS, answered.signal, () => attempt.abort())
+      this.#after(ATTEMPT_TIMEOUT_MS, answered.signal, () => attempt.abort())
       const timestampSec = Math.floor(this.#clock.wallMs() / 1000)
       const headers = {
         'content-type': 'application/json',
@@ -234,7 +236,7 @@ class Dispatcher implements WebhookDispatcher {
       if (status >= 200 && status < 300) return undefined
       return { reason: `answered ${status}`, isAnswer: true }
     } catch (error) {
-      if (attempt.signal.aborted) return { reason: `no answer within ${TRY_TIMEOUT_MS} ms` }
+      if (attempt.signal.aborted) return { reason: `no answer within ${ATTEMPT_TIMEOUT_MS} ms` }
       const reason = errorCode(error)
       return { reason, isFinal: reason === 'ADDRESS_FORBIDDEN' }
     } finally {
@@ -251,7 +253,7 @@ class Dispatcher implements WebhookDispatcher {
     queue.pause = undefined
   }
 
-  /** Calls `act` when the time is over, unless the signal aborts before. */
+  /** Calls `act` after a delay, unless the signal aborts first. */
   #after(delayMs: number, signal: AbortSignal, act: () => void): void {
     void this.#sleep(delayMs, signal).then(act, () => undefined)
   }
@@ -261,7 +263,7 @@ class Dispatcher implements WebhookDispatcher {
     this.#log('warn', url, event, reason, 'webhook dropped')
   }
 
-  /** All but the first, which is counted. */
+  /** Discards the events behind the first, which is counted already. */
   #discardRest(queue: UrlQueue): void {
     this.#stats.dropped += this.#queues.discard(queue).length - 1
   }
@@ -271,7 +273,7 @@ class Dispatcher implements WebhookDispatcher {
     this.#stats.dropped += events.length
     if (queue.hasOverflowed || first === undefined) return
     queue.hasOverflowed = true
-    this.#log('warn', queue.url, first, 'too many are waiting', 'webhook dropped')
+    this.#log('warn', queue.url, first, 'queue is full', 'webhook dropped')
   }
 
   #log(
@@ -281,13 +283,13 @@ class Dispatcher implements WebhookDispatcher {
     failure: string,
     message: string,
   ): void {
-    // The path and the query of a webhook URL are often secret.
+    // Path and query of a webhook URL are often secret.
     const webhook = URL.canParse(url) ? new URL(url).origin : 'not a URL'
     this.#logger[level]({ webhook, type, stream_id: streamId, failure }, message)
   }
 }
 
-/** `ECONNREFUSED` and its like. */
+/** For example `ECONNREFUSED`. */
 function errorCode(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   return 'code' in error ? String(error.code) : error.name

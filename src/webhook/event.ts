@@ -1,5 +1,5 @@
 /**
- * What a webhook says: one JSON object for each thing that happened to a stream, or to the service.
+ * Events of streams and of the service, and the JSON body of their webhooks.
  *
  * @module
  */
@@ -17,19 +17,19 @@ export type WebhookType =
 
 export interface WebhookEvent {
   readonly type: WebhookType
-  /** Stream that it happened to, and its state; undefined where it happened to the service. */
+  /** Stream of the event and its state; undefined for events of the service. */
   readonly streamId?: string
   readonly status?: StreamState
-  /** JSON, under the names of the wire (`playlist_url`). Of `stream.ready` it holds a credential. */
+  /** JSON under wire names (`playlist_url`). Contains credentials in `stream.ready`. */
   readonly data: object
-  /** What could happen again and again: at most one event of this name is sent in 10 s a stream. */
+  /** Name of a frequent event: at most one of this name is sent per stream in 10 s. */
   readonly limitedAs?: string
 }
 
 /**
- * Body of a webhook, the same bytes to every URL and at every try.
+ * Body of a webhook, the same bytes for every URL and every attempt.
  *
- * @param id  unique; a receiver that knows it already has met this event before
+ * @param id  unique; lets a receiver recognize a repetition
  */
 export function encodeEvent(event: WebhookEvent, id: string, createdAt: Date): Buffer {
   const { type, streamId, status, data } = event

@@ -1,7 +1,7 @@
 /**
  * Addresses of host names, from the hosts file and DNS.
  *
- * Not by `dns.lookup`: it waits for the name server in Node's thread pool, where four dead names hold up all others.
+ * Without `dns.lookup`, which waits for name servers in Node's thread pool: four dead names block all other look-ups.
  *
  * @module
  */
@@ -13,20 +13,20 @@ import { parseHosts, searchNames } from './system-names.ts'
 
 export interface LookUpOptions {
   readonly clock: Clock
-  /** Asks name servers; a look-up has one of its own, and follows a changed /etc/resolv.conf. */
+  /** Creates a resolver for each look-up, so that a changed /etc/resolv.conf takes effect. */
   readonly createResolver?: (() => Resolver) | undefined
-  /** Text of a file of the system; empty where there is none. */
+  /** Reads a system file; resolves to '' where it does not exist. */
   readonly readSystemFile?: ((path: string) => Promise<string>) | undefined
 }
 
-/** A name that is looked up again within this time has the addresses of before. */
+/** Lifetime of a cached answer. */
 const VALID_FOR_US = 10 * 1_000_000
 const MAX_NAMES = 1024
 
-/** A name server is asked twice, and has 2 s in all. */
+/** Two queries, 2 s in total. */
 const RESOLVER_OPTIONS = { timeout: 700, tries: 2 }
 
-/** What a name server says of a name that does not exist, or has no address. */
+/** Error codes of a name that does not exist, or has no address. */
 const UNKNOWN = new Set<unknown>(['ENOTFOUND', 'ENODATA'])
 
 interface Answer {
@@ -38,7 +38,7 @@ export class LookUp {
   readonly #clock: Clock
   readonly #createResolver: () => Resolver
   readonly #readSystemFile: (path: string) => Promise<string>
-  /** By name, oldest first; also those under way, so that a name is looked up once at a time. */
+  /** Answers by name, oldest first; pending ones too, so that simultaneous look-ups of a name share one. */
   readonly #answers = new Map<string, Answer>()
   readonly #resolvers = new Set<Resolver>()
   #isClosed = false
@@ -50,7 +50,7 @@ export class LookUp {
   }
 
   /**
-   * Addresses of a host, IPv4 first; of an address itself.
+   * Addresses of a host, IPv4 first; an address resolves to itself.
    *
    * @throws {Error} with the `code` of `node:dns`
    */
@@ -70,14 +70,14 @@ export class LookUp {
     return answer.addresses
   }
 
-  /** Ends the look-ups under way, and all later ones, with ECANCELLED. */
+  /** Rejects pending and later look-ups with ECANCELLED. */
   close(): void {
     this.#isClosed = true
     for (const resolver of this.#resolvers) resolver.cancel()
   }
 
   async #lookUp(name: string): Promise<string[]> {
-    // Never asked of a name server (RFC 6761 6.3).
+    // Never sent to a name server (RFC 6761 6.3).
     if (/(^|\.)localhost$/.test(name)) return ['127.0.0.1', '::1']
     const hosts = parseHosts(await this.#readSystemFile('/etc/hosts'), name)
     if (hosts.length > 0) return hosts

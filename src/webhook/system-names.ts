@@ -1,15 +1,14 @@
 /**
- * What the files of a machine say of host names: /etc/hosts (hosts(5)) and the search list of /etc/resolv.conf
- * (resolv.conf(5)).
+ * Host names in system files: /etc/hosts (hosts(5)) and the search list of /etc/resolv.conf (resolv.conf(5)).
  *
  * @module
  */
 import { isIP } from 'node:net'
 
-/** Longest search list that is followed, as in libraries of old. */
+/** Limit of glibc before 2.26. */
 const MAX_SUFFIXES = 6
 
-/** Addresses that a hosts file gives a name, in its order. */
+/** Addresses of a name in a hosts file, in its order. */
 export function parseHosts(text: string, name: string): string[] {
   return (
     text
@@ -18,18 +17,18 @@ export function parseHosts(text: string, name: string): string[] {
       .map((line) => line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/))
       .filter(([address = '', ...names]) => isIP(address) !== 0 && names.includes(name))
       .map(([address = '']) => address)
-      // A zone belongs to one interface and to link-local addresses alone.
+      // Only link-local addresses have a zone, and they are forbidden.
       .filter((address) => !address.includes('%'))
   )
 }
 
 /**
- * Names to ask a name server for, one after the other until one is known: those of the search list first where the
- * name has fewer dots than `ndots` says, as names in containers have.
+ * Names to query one after the other until one exists. Names with fewer than `ndots` dots, as in containers, are first
+ * completed by the search list.
  */
 export function searchNames(resolvConf: string, name: string): string[] {
   const lines = resolvConf.split('\n').map((line) => line.trim().split(/\s+/))
-  // The last line of its kind counts.
+  // The last line wins (resolv.conf(5)).
   const [, ...suffixes] = lines.findLast(([key]) => key === 'search' || key === 'domain') ?? []
   const options = lines.filter(([key]) => key === 'options').flat()
   const ndots = Number(options.findLast((option) => /^ndots:\d+$/.test(option))?.slice(6) ?? 1)

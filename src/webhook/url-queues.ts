@@ -1,5 +1,5 @@
 /**
- * What waits to be sent, by URL: bounded for a URL, in URLs and in bytes, whatever never answers.
+ * Queues of events by URL, bounded in events per URL, in URLs and in bytes.
  *
  * @module
  */
@@ -10,13 +10,13 @@ export const MAX_EVENTS_PER_URL = 256
 export const MAX_URLS = 4096
 export const MAX_QUEUED_BYTES = 32 * 1024 * 1024
 
-/** What an event costs beside its body. */
+/** Memory of an event beside its body. */
 const OVERHEAD_BYTES = 64
 
-/** One for all: thousands at a time would cost a stack trace each. */
+/** Shared: thousands at a time would cost a stack trace each. */
 const DISCARDED = new Error('the queue was discarded')
 
-/** An event as it waits; the body is shared by all URLs. */
+/** A waiting event; all URLs share its body. */
 export interface QueuedEvent {
   readonly type: WebhookType
   readonly streamId: string | undefined
@@ -25,18 +25,18 @@ export interface QueuedEvent {
   readonly createdUs: number
 }
 
-/** Events of one URL, oldest first. The first is being delivered; it is never dropped to make room. */
+/** Events of one URL, oldest first. The first is being delivered and never dropped to make room. */
 export class UrlQueue {
   readonly url: string
   readonly events: QueuedEvent[] = []
   standing: Standing
-  /** Ends the try under way: its waiting for a connection, for an address, for an answer. */
+  /** Aborts the current attempt, in whatever state. */
   attempt: AbortController | undefined
-  /** Ends the time before the next try. */
+  /** Ends the pause before the next attempt. */
   pause: AbortController | undefined
-  /** It was taken out of the queues with all its events, which are counted. */
+  /** The queue was removed with all its events, which are counted. */
   isDiscarded = false
-  /** It has lost events since its last delivery. */
+  /** Events were dropped since the last delivery. */
   hasOverflowed = false
 
   constructor(url: string, standing: Standing) {
@@ -46,22 +46,22 @@ export class UrlQueue {
 }
 
 export interface UrlQueuesOptions {
-  /** Takes a queue that has its first event and must be delivered. */
+  /** Takes a queue with its first event, for delivery. */
   readonly onQueue: (queue: UrlQueue) => void
-  /** Takes events that made room for others. */
+  /** Takes events that were dropped to make room. */
   readonly onDrop: (queue: UrlQueue, events: readonly QueuedEvent[]) => void
 }
 
 /**
- * The queues of all URLs, the one that was delivered to longest ago first: where there are too many, what it holds goes
- * first, and of that the oldest.
+ * Queues of all URLs in the order of their last delivery. At a limit, the queue whose last delivery is longest ago loses
+ * its events first, the oldest of them before the others.
  */
 export class UrlQueues implements Iterable<UrlQueue> {
   readonly #options: UrlQueuesOptions
   readonly #queues = new Map<string, UrlQueue>()
-  /** Those with more than the event that is being delivered, in the same order. */
+  /** Queues with events behind the one being delivered, in the same order. */
   readonly #backlogged = new Set<UrlQueue>()
-  /** URLs whose last event was delivered, the latest last. */
+  /** URLs whose last event was delivered, in the order of delivery. */
   readonly #proven = new Set<string>()
   #sizeBytes = 0
   #events = 0
@@ -70,7 +70,7 @@ export class UrlQueues implements Iterable<UrlQueue> {
     this.#options = options
   }
 
-  /** Events that wait or are being delivered. */
+  /** Number of events waiting or being delivered. */
   get events(): number {
     return this.#events
   }
@@ -89,7 +89,7 @@ export class UrlQueues implements Iterable<UrlQueue> {
     }
   }
 
-  /** Removes the first event of a queue, and a queue without events. */
+  /** Removes the first event of a queue, and the queue with its last event. */
   shift(queue: UrlQueue): void {
     const event = queue.events.shift()
     if (event !== undefined) this.#forget(event)
@@ -97,8 +97,8 @@ export class UrlQueues implements Iterable<UrlQueue> {
     if (queue.events.length === 0) this.#queues.delete(queue.url)
   }
 
-  /** Notes what became of the last try. */
-  tried(queue: UrlQueue, { isDelivered }: { readonly isDelivered: boolean }): void {
+  /** Records the outcome of an attempt. */
+  recordAttempt(queue: UrlQueue, { isDelivered }: { readonly isDelivered: boolean }): void {
     queue.standing = isDelivered ? 'proven' : 'failing'
     this.#proven.delete(queue.url)
     if (!isDelivered) return
@@ -112,7 +112,7 @@ export class UrlQueues implements Iterable<UrlQueue> {
   }
 
   /**
-   * Takes a queue out and ends its delivery.
+   * Removes a queue and ends its delivery.
    *
    * @returns its events
    */

@@ -313,7 +313,7 @@ t.test('close tells healthy receivers first, and ends what is open', async (t) =
   t.match(dispatcher.stats(), { delivered: 2, dropped: 500 * 101, pending: 0 })
   await until('no connection is left', () => silent.sockets.size === 0)
   t.ok(log.length <= 40, `${log.length} lines in the log`)
-  t.match(JSON.parse(log.at(-1)!), { msg: 'webhooks dropped at the end of the service' })
+  t.match(JSON.parse(log.at(-1)!), { msg: 'webhooks dropped at shutdown' })
 })
 
 t.test('a server name is the host of the URL, not the address that was checked', async (t) => {

@@ -41,7 +41,7 @@ t.test(
     const [first, second] = started
     const attempt = new AbortController()
     second!.attempt = attempt
-    queues.tried(first!, { isDelivered: true })
+    queues.recordAttempt(first!, { isDelivered: true })
     queues.push('new', event('x'))
     t.strictSame(dropped, ['1 1'])
     t.ok(second!.isDiscarded)
@@ -65,7 +65,7 @@ t.test('a URL is proven while its last event was delivered', async (t) => {
     queues.push('a', event('x'))
     const queue = started.at(-1)!
     const before = queue.standing
-    queues.tried(queue, { isDelivered })
+    queues.recordAttempt(queue, { isDelivered })
     queues.shift(queue)
     return before
   }
@@ -88,7 +88,7 @@ t.test(
           else if (queue === undefined) continue
           else if (act === 'shift') queues.shift(queue)
           else if (act === 'discard') queues.discard(queue)
-          else queues.tried(queue, { isDelivered: act === 'delivered' })
+          else queues.recordAttempt(queue, { isDelivered: act === 'delivered' })
           const waiting = [...queues].map(({ events }) => events.length)
           if (waiting.includes(0)) return false
           if (queues.events !== waiting.reduce((sum, length) => sum + length, 0)) return false
