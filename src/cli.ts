@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * The command line: argv and environment -> one of the commands below.
+ * Command line: dispatches argv and environment to one of the commands below.
  *
  * @module
  */
@@ -20,23 +20,23 @@ import { createLogger } from './logger.ts'
 import { publish } from './publisher/publisher.ts'
 import { createServer, type Server } from './service/server.ts'
 
-const USAGE = `millrace takes live streams over SRT and serves them as HLS, from memory
+const USAGE = `millrace receives live streams over SRT and serves them as HLS, from memory
 
   millrace serve               the service; needs HMAC_SECRET and JWT_SECRET
   millrace demo                the service with a built-in encoder and a page that plays it
-  millrace publish FILE URL    publishes an MPEG-TS file in real time to an SRT URL; --loop for ever
+  millrace publish FILE URL    publishes an MPEG-TS file in real time to an SRT URL; --loop repeats it
   millrace sign [BODY]         LT-SIGNATURE of a request body, given or from standard input
-  millrace webhook-secret      the key of webhooks as receivers' libraries take it, whsec_…
+  millrace webhook-secret      the key of webhooks for the libraries of receivers, whsec_…
   millrace keygen              a random secret for HMAC_SECRET or JWT_SECRET
 
-Settings come from the environment or, above it, from flags:
+Settings come from flags or from the environment; flags win:
 ${SETTINGS.map(({ env, flag }) => `  --${flag.padEnd(24)} ${env}`).join('\n')}
 `
 
-/** How long after their ENDLIST playlists stay up, so that players learn of the end. */
+/** Time that playlists stay available after their ENDLIST, for players to see it. */
 const DRAIN_MS = 2500
 
-/** A wrong use of the command line, as opposed to something that failed. */
+/** Exit code of a wrong command line, as opposed to a failure. */
 const EXIT_USAGE = 2
 
 async function main([command, ...args]: readonly string[]): Promise<void> {
@@ -73,7 +73,7 @@ async function serve(args: readonly string[]): Promise<void> {
   await server.close({ drainMs: DRAIN_MS })
 }
 
-/** The service as a program runs it: an error that nobody caught ends the process. */
+/** Starts the service of a program: an uncaught error ends the process. */
 async function startServer(options: Options): Promise<Server> {
   const config = completeOptions(options)
   const logger = createLogger(config.logLevel)
@@ -104,7 +104,7 @@ async function demo(args: readonly string[]): Promise<void> {
   await server.close()
 }
 
-/** A port nobody asked for by name may be another one when it is taken: the demo shall just run. */
+/** Starts on a free HTTP port where the default one is taken; a port that the user set is never replaced. */
 async function createDemoServer({ http, srt, ...options }: Partial<Options>): Promise<Server> {
   const start = (httpPort: number, srtPort: number) =>
     startServer({
@@ -146,7 +146,7 @@ async function printSignature(args: readonly string[]): Promise<void> {
   const { hmacSecret } = readOptions(process.env, values)
   if (hmacSecret === undefined) {
     throw new MillraceError('CONFIG_INVALID', {
-      message: 'HMAC_SECRET is not set: it signs the body',
+      message: 'HMAC_SECRET is not set: expected the secret that signs the body',
     })
   }
   const [body] = positionals
@@ -160,11 +160,11 @@ function printWebhookSecret(args: readonly string[]): void {
 }
 
 function requiredOptions(args: readonly string[]): Options {
-  // Missing secrets are refused by `createServer`, with a sentence that says how to make them.
+  // `completeOptions` refuses missing secrets, with advice to make them.
   return readOptions(process.env, parseFlags(args).values) as Options
 }
 
-/** Settles at the first SIGINT or SIGTERM; a second one ends the process at once. */
+/** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
@@ -184,7 +184,7 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-/** Whether whoever typed the command can mend it by typing another. */
+/** Whether the user can fix the error by changing the command line. */
 function isMistake(error: unknown): boolean {
   if (!(error instanceof Error && 'code' in error)) return false
   const code = String(error.code)
@@ -193,7 +193,7 @@ function isMistake(error: unknown): boolean {
   )
 }
 
-// Whoever read them is gone. What runs goes on; pino sees to its own writes.
+// A closed pipe must not end the service; pino handles errors of its own writes.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
 main(process.argv.slice(2)).catch((error: unknown) => {

@@ -1,10 +1,10 @@
 /**
- * Where time enters Millrace. Machines take the time as an argument; whoever drives them asks a `Clock`.
+ * Clocks. State machines take the time as an argument; their drivers read it from a `Clock`.
  *
  * @module
  */
 
-/** Two readings of time: one that never goes back, one that a calendar understands. */
+/** A monotonic clock and a wall clock. */
 export interface Clock {
   /** Microseconds since an arbitrary origin; never goes back. */
   nowUs(): number
@@ -12,24 +12,24 @@ export interface Clock {
   wallMs(): number
 }
 
-/** A difference between two readings that only a step of the wall clock can make. */
+/** Smallest step of the wall clock that counts as a jump. */
 const MIN_JUMP_MS = 1000
 
-/** A wall clock that was set right stays where it was set; one that was set wrong is set back sooner. */
+/** Time after which a jump is adopted. A wrong setting is usually corrected sooner. */
 const HOLD_US = 10 * 60 * 1_000_000
 
 /**
- * A wall clock that does not jump: that of the source as it was first read, driven by `nowUs` from then on. What NTP, an
- * operator or a suspended machine make of the source's is taken over once it has stood for 10 minutes without another
- * jump; one that is taken back before that leaves no trace. Dates of media and stream keys come from here.
+ * A wall clock that does not jump: the source's wall clock at the first reading, advanced by `nowUs`. A jump of the source
+ * (NTP, an operator, a suspended machine) is adopted once it has lasted for 10 minutes; a jump that is reverted earlier has
+ * no effect. Dates of media and of stream keys come from this clock.
  *
- * Read it now and then (once a minute is plenty), or jumps are noticed late.
+ * Read it about once a minute or more often: jumps are detected at readings.
  */
 export class SteadyClock implements Clock {
   readonly #source: Clock
-  /** Added to `nowUs`, in milliseconds. */
+  /** Offset of the wall clock from `nowUs`, in milliseconds. */
   #offsetMs: number
-  /** Where the source's wall clock stands; taken over if it still does after the hold. */
+  /** Current offset of the source; adopted if it lasts for HOLD_US. */
   #candidateMs: number
   #candidateSinceUs: number
 
@@ -45,13 +45,13 @@ export class SteadyClock implements Clock {
     return this.#source.nowUs()
   }
 
-  /** Whole milliseconds since 1970-01-01T00:00:00Z; goes by `nowUs` but for corrections that have stood for 10 minutes. */
+  /** Whole milliseconds since 1970-01-01T00:00:00Z. */
   wallMs(): number {
     const nowUs = this.#follow()
     return Math.round(nowUs / 1000 + this.#offsetMs)
   }
 
-  /** How far the source's wall clock has jumped ahead (negative: back) and is not followed yet, in milliseconds; else 0. */
+  /** Jump of the source that is not adopted yet, in milliseconds, negative for a jump back; 0 without one. */
   get jumpMs(): number {
     this.#follow()
     const jumpMs = this.#candidateMs - this.#offsetMs
@@ -72,11 +72,11 @@ export class SteadyClock implements Clock {
   }
 }
 
-/** This machine's clocks. For times that another machine compares with its own at once: requests and webhooks. */
+/** Clocks of this machine, for times that other machines compare with their own: requests and webhooks. */
 export const machineClock: Clock = {
   nowUs: () => performance.now() * 1000,
   wallMs: () => Date.now(),
 }
 
-/** This machine's clocks, the wall clock steadied. */
+/** Clocks of this machine, with a steadied wall clock. */
 export const systemClock = new SteadyClock(machineClock)

@@ -1,12 +1,12 @@
 /**
- * Every refusal a person can meet, in one table: code -> HTTP status, SRT reject code on the wire, message.
+ * Table of all refusals: code -> HTTP status, SRT reject code, message.
  *
- * What the network sends wrong is no error but a counted drop; see the `stats` of each layer.
+ * Bad input from the network is not an error but a counted drop; see the `stats` of each layer.
  *
  * @module
  */
 
-/** Reject codes as they travel in the handshake type field (draft-sharabayko-srt, Table 7; libsrt adds 1000 and 2000). */
+/** Reject codes in the handshake type field (draft-sharabayko-srt, Table 7; libsrt adds 1000 and 2000). */
 export const RejectCode = {
   UNKNOWN: 1000,
   SYSTEM: 1001,
@@ -26,7 +26,7 @@ export const RejectCode = {
   GROUP: 1015,
   TIMEOUT: 1016,
   CRYPTO: 1017,
-  /** Access control: more was asked for than is granted (libsrt `SRT_REJX_OVERLOAD`). */
+  /** Access control: too many requests (libsrt `SRT_REJX_OVERLOAD`). */
   OVERLOAD: 2402,
   /** Access control: the resource is already in use (libsrt `SRT_REJX_CONFLICT`). */
   CONFLICT: 2409,
@@ -36,9 +36,9 @@ export type RejectCode = (typeof RejectCode)[keyof typeof RejectCode]
 
 interface Refusal {
   readonly message: string
-  /** HTTP status where the refusal can meet an HTTP client. */
+  /** HTTP status, for refusals of HTTP clients. */
   readonly http?: number
-  /** SRT reject code where it can meet an encoder. */
+  /** SRT reject code, for refusals of encoders. */
   readonly srt?: RejectCode
 }
 
@@ -46,21 +46,21 @@ const REFUSALS = {
   SIGNATURE_MISSING: { http: 400, message: 'Missing Header for Verification!' },
   SIGNATURE_INVALID: { http: 403, message: 'Invalid Request' },
   CONTENT_TYPE_UNSUPPORTED: { http: 415, message: 'Content-Type must be application/json' },
-  BODY_TOO_LARGE: { http: 413, message: 'the request body may hold at most 65536 bytes' },
+  BODY_TOO_LARGE: { http: 413, message: 'the request body may have at most 65536 bytes' },
   TOO_MANY_BODIES: {
     http: 503,
-    message: 'too many large request bodies are on their way: try again in 10 s',
+    message: 'too many large request bodies are being received: try again in 10 s',
   },
-  BODY_INVALID: { http: 400, message: 'the request body is not what this call takes' },
-  REQUEST_EXPIRED: { http: 403, message: 'issued_at lies too far from now' },
+  BODY_INVALID: { http: 400, message: 'the request body does not fit this call' },
+  REQUEST_EXPIRED: { http: 403, message: 'issued_at is too far from now' },
   STREAM_NOT_FOUND: { http: 404, srt: RejectCode.BADSECRET, message: 'no such stream' },
   TOO_MANY_STREAMS: {
     http: 503,
     srt: RejectCode.RESOURCE,
-    message: 'the service runs MAX_STREAMS streams: stop some, or set it higher',
+    message: 'the service runs MAX_STREAMS streams: stop some, or raise it',
   },
   FILE_NOT_FOUND: { http: 404, message: 'no such file' },
-  RANGE_NOT_SATISFIABLE: { http: 416, message: 'the range lies outside the file' },
+  RANGE_NOT_SATISFIABLE: { http: 416, message: 'the range is outside the file' },
   REQUEST_MALFORMED: { http: 400, message: 'the HTTP request is malformed' },
   ROUTE_NOT_FOUND: { http: 404, message: 'no such route' },
   TOO_MANY_HTTP_CONNECTIONS: { http: 503, message: 'too many connections: try again in 5 s' },
@@ -77,7 +77,7 @@ const REFUSALS = {
     srt: RejectCode.BADSECRET,
     message: 'the token was issued for another stream_id than rid',
   },
-  PASSPHRASE_WRONG: { srt: RejectCode.BADSECRET, message: 'the passphrase is another one' },
+  PASSPHRASE_WRONG: { srt: RejectCode.BADSECRET, message: 'the passphrase is wrong' },
   ENCRYPTION_MISSING: {
     srt: RejectCode.UNSECURE,
     message: 'the encoder does not encrypt, but must: set its passphrase',
@@ -90,34 +90,34 @@ const REFUSALS = {
   TOO_MANY_CONNECTIONS: {
     srt: RejectCode.OVERLOAD,
     message:
-      'encoders connect to this stream more than 30 times a minute: let them pause between their calls',
+      'encoders connect to this stream more than 30 times a minute: let them wait longer between calls',
   },
   TOO_MANY_PUBLISHERS: {
     srt: RejectCode.RESOURCE,
-    message: 'as many encoders are connected as MAX_PUBLISHERS says: stop some, or set it higher',
+    message: 'MAX_PUBLISHERS encoders are connected: stop some, or raise it',
   },
   SRT_REJECTED: { message: 'the SRT peer refused the connection' },
   SRT_TIMEOUT: { message: 'the SRT peer did not answer' },
   SRT_CLOSED: { message: 'the SRT connection is closed' },
-  USAGE: { message: 'the command line is not one that millrace understands' },
-  CONFIG_INVALID: { message: 'a setting has a value it cannot take' },
-  MEDIA_INVALID: { message: 'the file is no MPEG transport stream that can be published' },
+  USAGE: { message: 'the command line is not valid' },
+  CONFIG_INVALID: { message: 'a setting has a value that is not allowed' },
+  MEDIA_INVALID: { message: 'the file is not an MPEG transport stream that can be published' },
   ADDRESS_IN_USE: { message: 'the address is in use' },
 } as const satisfies Record<string, Refusal>
 
 export type ErrorCode = keyof typeof REFUSALS
 
-/** An error meant for a person. `code` is stable; `message` says what was wrong and what was expected, without secrets. */
+/** Error for users. `code` is stable; `message` tells what is wrong and what is expected, and contains no secrets. */
 export class MillraceError extends Error {
   readonly code: ErrorCode
-  /** HTTP status of the refusal; 500 where no HTTP client was meant to meet it. */
+  /** HTTP status of the refusal; 500 for refusals that are not for HTTP clients. */
   readonly httpStatus: number
   /** SRT reject code of the refusal. */
   readonly rejectCode: RejectCode
 
   /**
    * @param code  row of the table
-   * @param options.message  a more exact sentence than the table's
+   * @param options.message  replaces the message of the table
    */
   constructor(code: ErrorCode, options: { message?: string; cause?: unknown } = {}) {
     const refusal: Refusal = REFUSALS[code]

@@ -1,5 +1,5 @@
 /**
- * Millrace as a library: `createServer`, and the types of what it hands out.
+ * Millrace as a library: `createServer` and its types.
  *
  * @module
  */
@@ -10,13 +10,22 @@ export {
   type ServerOptions,
 } from './service/server.ts'
 export { MillraceError, RejectCode, type ErrorCode } from './errors.ts'
-export type { StartedStream, StartRequest } from './contract/streams.ts'
+export type {
+  PlayableStream,
+  PlaybackSource,
+  StartedStream,
+  StartRequest,
+  StopRequest,
+  StreamFile,
+  StreamRecord,
+} from './contract/streams.ts'
+export type { HttpReport, ServiceReport } from './contract/service-report.ts'
 export type { StreamFiles, WaitOptions } from './hls/store/file-store.ts'
 export type { Segment } from './hls/store/segment.ts'
-export type { StreamFile } from './hls/store/stream-file.ts'
 export type { StreamEvents } from './stream/event-queue.ts'
 export type { LiveStream } from './stream/live-stream.ts'
 export type {
+  PlaylistReport,
   PublisherReport,
   StreamReport,
   StreamTotals,

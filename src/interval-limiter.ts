@@ -1,18 +1,18 @@
 /**
- * Events that pass once in an interval, each name by itself.
+ * Rate limit of one event per interval, for each name separately.
  *
  * @module
  */
 export class IntervalLimiter {
   readonly #intervalUs: number
-  /** Time at which each name last passed; no older than the interval, oldest first. */
+  /** Time of the last event by name, oldest first; entries older than the interval are removed. */
   readonly #takenUs = new Map<string, number>()
 
   constructor(intervalUs: number) {
     this.#intervalUs = intervalUs
   }
 
-  /** @returns whether it passes now */
+  /** @returns whether the event may pass now */
   take(name: string, nowUs: number): boolean {
     for (const [each, takenUs] of this.#takenUs) {
       if (nowUs - takenUs < this.#intervalUs) break

@@ -1,6 +1,6 @@
 /**
- * A log that cannot fill a disk: of each kind of line five are written at once, then one a second with a count of those
- * dropped, and of all kinds together 20 a second.
+ * Rate limit of the log, so that it cannot fill a disk: for each kind of line a burst of 5, then one a second with the number
+ * of dropped lines; for all kinds together 20 a second.
  *
  * @module
  */
@@ -11,11 +11,11 @@ import { TokenBucket } from './token-bucket.ts'
 const LINES_AT_ONCE = 5
 const LINES_PER_SEC = 1
 
-/** Lines of all kinds together. At a restart hundreds of streams write a few each, at once. */
+/** Limits for all kinds together. At a restart, hundreds of streams write a few lines each. */
 const MAX_LINES_AT_ONCE = 1000
 const MAX_LINES_PER_SEC = 20
 
-/** The kinds that were written last; of others nothing is remembered. */
+/** Kinds that are remembered, the most recent ones. */
 const MAX_KINDS = 1000
 
 interface Kind {
@@ -24,9 +24,9 @@ interface Kind {
 }
 
 /**
- * The same log with a bound on `info`, `warn` and `error`, and on those of its children. A kind is the words before the
- * first figure or colon, at one level, with one `code` and one `webhook`, of one child. Field `unlogged` counts lines of
- * the kind that were dropped before, `unlogged_others` those of kinds that are not remembered any more.
+ * Limits `info`, `warn` and `error` of a logger and its children. Lines are of one kind if they have the same words before
+ * the first digit or colon, level, `code`, `webhook` and child. Field `unlogged` is the number of dropped lines of the kind,
+ * `unlogged_others` that of kinds that are no longer remembered.
  */
 export function limitLines(logger: Logger, clock: Pick<Clock, 'nowUs'>): Logger {
   const kinds = new Map<string, Kind>()
@@ -38,7 +38,7 @@ export function limitLines(logger: Logger, clock: Pick<Clock, 'nowUs'>): Logger 
       bucket: new TokenBucket(LINES_PER_SEC, clock.nowUs(), LINES_AT_ONCE),
       unlogged: 0,
     }
-    // Moved behind all others: the first is the kind that has been quiet for longest.
+    // Moved to the end: the first kind is the one that has been quiet for longest.
     kinds.delete(name)
     kinds.set(name, kind)
     const [oldest] = kinds

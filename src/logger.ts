@@ -1,5 +1,5 @@
 /**
- * Structured logs: one JSON line for each thing that happened to a stream, none per packet or request at `info`.
+ * Structured logs: one JSON line for each event of a stream, none per packet or request at `info`.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import { pino, type DestinationStream, type Logger } from 'pino'
 
 export type { Logger }
 
-/** @param destination  where lines go; standard output where left out */
+/** @param destination  takes the lines; default standard output */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   const options = { level, base: { name: 'millrace' } }
   return destination === undefined ? pino(options) : pino(options, destination)

@@ -1,5 +1,5 @@
 /**
- * So many a second, and a burst after a time of quiet. Needs no timer: it fills when it is asked.
+ * Token bucket: a rate per second, and a burst after a quiet time. Needs no timer: it is filled at each call.
  *
  * @module
  */
@@ -11,7 +11,7 @@ export class TokenBucket {
   #tokens: number
   #filledUs: number
 
-  /** @param burst  tokens that a full bucket has; a second's worth unless told */
+  /** @param burst  capacity in tokens; default one second's worth */
   constructor(perSec: number, nowUs: number, burst?: number) {
     this.perSec = perSec
     this.#burst = burst
@@ -19,7 +19,7 @@ export class TokenBucket {
     this.#filledUs = nowUs
   }
 
-  /** @returns whether there are as many; none is taken */
+  /** @returns whether the bucket has that many tokens; takes none */
   has(nowUs: number, tokens = 1): boolean {
     const filled = this.#tokens + ((nowUs - this.#filledUs) * this.perSec) / 1e6
     this.#tokens = Math.min(this.#burst ?? this.perSec, filled)
@@ -27,7 +27,7 @@ export class TokenBucket {
     return this.#tokens >= tokens
   }
 
-  /** @returns whether there were as many; if not, none is taken */
+  /** Takes tokens if the bucket has enough, else none. */
   take(nowUs: number, tokens = 1): boolean {
     if (!this.has(nowUs, tokens)) return false
     this.#tokens -= tokens

@@ -1,5 +1,5 @@
 /**
- * What a stream tells of itself: to `status`, to webhooks, to integrators.
+ * Reports on streams, for `status`, webhooks and integrators.
  *
  * @module
  */
@@ -9,10 +9,10 @@ import type { StreamState } from './state.ts'
 export interface StreamReport {
   readonly streamId: string
   readonly status: StreamState
-  /** The playlist can be played and an encoder feeds it. */
+  /** Whether an encoder feeds a playlist that can be played. */
   readonly live: boolean
   readonly startedAt: Date
-  /** Since when it is live without a break. */
+  /** Start of the current uninterrupted live period. */
   readonly liveSince?: Date
   readonly publisher?: PublisherReport
   readonly tracks: readonly TrackReport[]
@@ -21,50 +21,50 @@ export interface StreamReport {
   readonly warnings: readonly Warning[]
 }
 
-/** The encoder's connection; counters begin when it stood. docs/api.md has libsrt's name for each. */
+/** The encoder's connection, with counters since it was established. docs/api.md has libsrt's name for each. */
 export interface PublisherReport {
   /** `address:port` */
   readonly remote: string
-  /** What its SRT says of itself, for example `1.5.1`. */
+  /** Version of the peer's SRT library, for example `1.5.1`. */
   readonly peerVersion: string
-  /** How long a missing packet is waited for: what both sides agreed on. */
+  /** Negotiated receive latency: how long the receiver waits for a missing packet. */
   readonly latencyMs: number
-  /** Smoothed; 100 until it was measured. */
+  /** Smoothed round-trip time; 100 until the first measurement. */
   readonly rttMs: number
-  /** How far the encoder's clock and the way have moved since the connection stood. */
+  /** Drift of the encoder's clock and of the network delay since the connection was established. */
   readonly driftMs: number
-  /** Payload of the last second, with what was sent again. */
+  /** Payload of the last second, retransmissions included. */
   readonly bitrateBps: number
-  /** Payload, with what was sent again. */
+  /** Payload, retransmissions included. */
   readonly bytesReceived: number
-  /** With duplicates and what was sent again. */
+  /** Duplicates and retransmissions included. */
   readonly packetsReceived: number
-  /** Missing when a later one arrived, whether repaired or not. */
+  /** Missing when a later packet arrived, whether repaired or not. */
   readonly packetsLost: number
-  /** Of those received, the ones that were sent again. */
+  /** Received packets that were retransmissions. */
   readonly packetsRetransmitted: number
   /** `packetsRetransmitted` / `packetsReceived`, 0 to 1. */
   readonly retransmitRatio: number
-  /** Given up: not there in time. */
+  /** Not received in time. */
   readonly packetsDropped: number
-  /** Arrived after they had been given up. */
+  /** Received after they were counted as dropped. */
   readonly packetsBelated: number
   readonly packetsDuplicate: number
-  /** Not among those received. */
+  /** Packets that cannot be decrypted; not counted as received. */
   readonly packetsUndecryptable: number
-  /** Of a packet filter, set aside; not among those received. */
+  /** Packets of a packet filter (FEC), discarded; not counted as received. */
   readonly packetsFec: number
-  /** Came too far ahead of a missing one to be kept. */
+  /** Too far ahead of a missing packet to be buffered. */
   readonly packetsOverflowed: number
-  /** Jumps of the sequence number that reception followed. */
+  /** Jumps of the sequence number. */
   readonly sequenceJumps: number
-  /** Wait behind a missing one at this moment. */
+  /** Currently waiting behind a missing packet. */
   readonly packetsBuffered: number
-  /** How many may overtake one before it is taken for lost: learned from those that came late. */
+  /** Packets that may overtake a missing one before it is reported as lost; learned from reordering. */
   readonly reorderTolerancePackets: number
   readonly acksSent: number
   readonly naksSent: number
-  /** Not sent, because they would take too much of the way back. */
+  /** Not sent, to limit the bandwidth toward the encoder. */
   readonly naksWithheld: number
 }
 
@@ -81,30 +81,30 @@ export interface TrackReport {
   readonly language?: string
 }
 
-/** What the main playlist lists, and what memory did not suffice for since the stream started, over all playlists. */
+/** Length of the main playlist now, and losses to a short memory in all playlists since the stream started. */
 export interface PlaylistReport {
-  /** Segments that can be fetched. */
+  /** Available segments in the playlist. */
   readonly listedSegments: number
-  /** What it lists where there is memory for it. */
+  /** Segments in the playlist with enough memory. */
   readonly wantedSegments: number
-  /** Segments that were released before the time that RFC 8216 6.2.2 asks for. */
+  /** Segments released earlier than RFC 8216 6.2.2 requires. */
   readonly releasedEarly: number
-  /** Segments that are missing in the playlist. */
+  /** Segments missing in the playlist (EXT-X-GAP). */
   readonly gaps: number
 }
 
-/** Counted since the stream started, over all encoder connections. */
+/** Totals since the stream started, over all connections of encoders. */
 export interface StreamTotals {
   readonly segments: number
   readonly segmentBytes: number
   readonly durationSec: number
-  /** SRT packets whose media was dropped, since it cost too much work. */
+  /** SRT packets whose media was dropped because demuxing it costs too much CPU. */
   readonly payloadsDropped: number
-  /** How often an encoder connected. */
+  /** Number of encoder connections. */
   readonly publishers: number
 }
 
-/** Something about the source, or the way from it, that an operator should mend. */
+/** A problem of the source or its connection, for the operator to fix. */
 export interface Warning {
   /** Stable, upper case, for example `NO_PAT`. */
   readonly code: string

@@ -1,10 +1,10 @@
 /**
- * Records as they leave the process: the API and webhooks write `playlist_url` where the library says `playlistUrl`.
+ * Names on the wire: the API and webhooks write `playlist_url` for `playlistUrl` of the library.
  *
  * @module
  */
 
-/** The same value with the wire's names: `playlistUrl` -> `playlist_url`. Dates turn to ISO 8601 in JSON. */
+/** @returns the same value with snake_case keys. Dates are kept; JSON writes them in ISO 8601. */
 export function onTheWire(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(onTheWire)
   if (typeof value !== 'object' || value === null || value instanceof Date) return value

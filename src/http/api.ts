@@ -17,12 +17,12 @@ import { onTheWire } from '../contract/wire-names.ts'
 export interface ApiOptions {
   readonly control: StreamControl
   readonly hmacSecrets: readonly string[]
-  /** Of requests, in seconds; 0: any. */
+  /** Maximum age of requests in seconds; 0: any age. */
   readonly maxAgeSec: number
   readonly clock: Pick<Clock, 'wallMs'>
 }
 
-/** To be registered with the prefix `/api`. */
+/** Fastify plugin for the prefix `/api`. */
 export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, options) => {
   const { control, hmacSecrets, maxAgeSec, clock } = options
   requireSignature(app, hmacSecrets)
@@ -56,7 +56,7 @@ export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, options) =
   )
 }
 
-/** Fields that a record always has on the wire, known or not. */
+/** Record with null for fields that are always present on the wire. */
 function record(report: StreamRecord): object {
   return { ...report, liveSince: report.liveSince ?? null, publisher: report.publisher ?? null }
 }

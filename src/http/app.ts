@@ -16,26 +16,27 @@ import { watch } from './watch.ts'
 export interface AppOptions {
   readonly control: StreamControl
   readonly playback: PlaybackSource
-  /** Any of them may have signed a request of the API. */
+  /** Values of `HMAC_SECRET`, any of which may have signed a request. */
   readonly hmacSecrets: readonly string[]
-  /** Maximum age of API requests, in seconds; default 0: any. */
+  /** Maximum age of API requests in seconds; default 0: any age. */
   readonly maxAgeSec?: number
+  /** Clock that the age of requests is measured with. */
   readonly clock?: Pick<Clock, 'wallMs'>
   readonly guard: HttpGuard
-  /** Takes failures that are our own fault; a request leaves no line. */
+  /** Takes internal errors. Requests are not logged. */
   readonly logger: Logger
 }
 
-/** How long a client may take from connecting, or from the first byte of a further request, to the end of its request. */
+/** Time for a whole request, from the connection or from the first byte of a later request. */
 const REQUEST_TIMEOUT_MS = 10_000
 
-/** How long a connection is kept after a reply. */
+/** Time that an idle connection is kept after a reply. */
 const KEEP_ALIVE_TIMEOUT_MS = 60_000
 
-/** How long replies that are on their way may take to end when the server closes. */
+/** Time for replies in progress to end when the server closes. */
 const CLOSE_TIMEOUT_MS = 1000
 
-/** Not yet listening; the caller does `listen` and `close`. */
+/** @returns an application that does not listen yet */
 export function buildApp(options: AppOptions): FastifyInstance {
   const { control, playback, hmacSecrets, maxAgeSec = 0, clock = machineClock } = options
   const { guard, logger } = options
@@ -44,14 +45,14 @@ export function buildApp(options: AppOptions): FastifyInstance {
   const app = Fastify({
     requestTimeout: REQUEST_TIMEOUT_MS,
     http: {
-      // Node exchanges the two where this one, 60 s by default, is the longer.
+      // Node swaps the two where headersTimeout (default 60 s) is the longer.
       headersTimeout: REQUEST_TIMEOUT_MS,
-      // Node looks at both this often, by default every 30 s.
+      // Interval at which Node checks both timeouts (default 30 s).
       connectionsCheckingInterval: 1000,
       ServerResponse: guard.ServerResponse,
     },
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    // Players still fetch the ENDLIST while the server closes.
+    // Lets players fetch the ENDLIST while the server closes.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: errorHandler,
@@ -59,11 +60,11 @@ export function buildApp(options: AppOptions): FastifyInstance {
   })
   guard.protect(app.server)
   app.addHook('preClose', async () => guard.endWithin(app.server, CLOSE_TIMEOUT_MS))
-  // GET has a body in the API, whose hook reads it (signature-hook.ts); elsewhere nobody does, whatever its type.
+  // API requests have a body even with GET; signature-hook.ts reads it. Other routes ignore bodies of any type.
   app.addHttpMethod('GET', { hasBody: true, overrideExisting: true })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (request, _payload, done) => done(null, request.body))
-  // Left alone, a body waits in memory until the reply has gone: a chunk of one byte costs some 200.
+  // Discards the body: unread, it stays in memory until the reply is sent, at 200 bytes for a chunk of one.
   app.addHook('preHandler', ({ raw, headers }, _reply, done) => {
     if ('transfer-encoding' in headers || 'content-length' in headers) raw.resume()
     done()

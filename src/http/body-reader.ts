@@ -1,6 +1,6 @@
 /**
- * Bodies of API requests in memory. Anyone can send one, as the signature is checked over the whole of it: so bodies are
- * bounded one by one and all together, in bytes of memory rather than of content.
+ * Bodies of API requests in memory. The signature covers the whole body, so anyone can send one: bodies are bounded each
+ * and in total, in bytes of memory rather than of content.
  *
  * @module
  */
@@ -9,24 +9,24 @@ import { MillraceError } from '../errors.ts'
 
 const MAX_BODY_BYTES = 64 * 1024
 
-/** Capacity of every body from its beginning. */
+/** Initial capacity of a body. */
 const MIN_CAPACITY_BYTES = 256
 
-/** Capacity that counts for nothing: calls of this size are served however many large bodies strangers send. */
+/** Capacity that does not count: calls of this size are served while clients fill the shared capacity. */
 const FREE_CAPACITY_BYTES = 2 * 1024
 
-/** Capacity of all bodies together, beyond what is free. */
+/** Total capacity of all bodies, above the free capacity of each. */
 const MAX_SHARED_BYTES = 16 * 1024 * 1024
 
-/** One for all requests of a service. */
+/** One instance for all requests of a service. */
 export class BodyReader {
   #sharedBytes = 0
 
   /**
-   * Copies each chunk into one buffer: kept as they are, chunks of one byte cost 40 times their size, and a slice keeps
-   * the whole read of the socket alive.
+   * Reads a body into one buffer. Keeping chunks would cost 40 times the size of one-byte chunks, and a slice keeps the
+   * whole read of the socket alive.
    *
-   * @param contentLength  header of that name, where there is one
+   * @param contentLength  header `Content-Length`, if present
    * @throws {MillraceError} `BODY_TOO_LARGE`, `TOO_MANY_BODIES`, `REQUEST_MALFORMED`; the rest of the body is not read
    */
   async read(payload: Readable, contentLength = '0'): Promise<Buffer> {
@@ -65,7 +65,7 @@ function sharedBytes(capacity: number): number {
   return Math.max(0, capacity - FREE_CAPACITY_BYTES)
 }
 
-/** Hands over each chunk at once, unlike `for await`, which lets them queue. Settles also where the client disconnects. */
+/** Calls `take` for each chunk at once, unlike `for await`, which queues them. Rejects where the client disconnects. */
 function forEachChunk(payload: Readable, take: (chunk: Buffer) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const onData = (chunk: Buffer) => {

@@ -1,19 +1,20 @@
 /**
- * The Range header with one range of bytes (RFC 9110 section 14.1.2): `bytes=0-99`, `bytes=100-`, `bytes=-100`.
+ * Range header with one byte range (RFC 9110 section 14.1.2): `bytes=0-99`, `bytes=100-`, `bytes=-100`.
  *
  * @module
  */
 
-/** Both ends inclusive, within the file. */
+/** First and last byte, inclusive, within the file. */
 export interface ByteRange {
   readonly first: number
   readonly last: number
 }
 
 /**
- * @param header  as sent
- * @param sizeBytes  of the file
- * @returns undefined where the header is to be ignored: other units, several ranges, not a range at all
+ * Parses a Range header.
+ *
+ * @param sizeBytes  size of the file
+ * @returns undefined for a header to ignore: other units, several ranges, malformed
  */
 export function parseByteRange(
   header: string,
@@ -27,7 +28,7 @@ export function parseByteRange(
   return first < sizeBytes ? { first, last: Math.min(last, sizeBytes - 1) } : 'unsatisfiable'
 }
 
-/** @returns the bytes of the range: views */
+/** @returns views of the bytes in the range */
 export function sliceChunks(chunks: readonly Buffer[], { first, last }: ByteRange): Buffer[] {
   const slices: Buffer[] = []
   let start = 0

@@ -1,6 +1,6 @@
 /**
- * Every failure leaves as `{"success":false,"error":"<message>","code":"<CODE>"}`, whoever noticed it: a route, Fastify,
- * or Node's HTTP parser.
+ * One reply for every failure, `{"success":false,"error":"<message>","code":"<CODE>"}`, whether a route, Fastify or
+ * Node's HTTP parser detects it.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { MillraceError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 
-/** For Fastify's `setErrorHandler` and `frameworkErrors`. Logs what is our own fault. */
+/** Handler for Fastify's `setErrorHandler` and `frameworkErrors`. Logs internal errors. */
 export function createErrorHandler(logger: Logger) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const refusal = asRefusal(error)
@@ -29,25 +29,25 @@ export function notFoundHandler(_request: FastifyRequest, reply: FastifyReply): 
 }
 
 /**
- * Answers with the envelope of a failure; headers set on `reply` before are kept. The body of the request, or what is left
- * of it, is read and thrown away, so that it takes no memory and the client lives to see the reply.
+ * Sends the envelope of a failure and keeps headers already set on `reply`. Reads and discards the rest of the request
+ * body: it takes no memory, and the client stays connected to read the reply.
  */
 export function sendRefusal(reply: FastifyReply, refusal: MillraceError): void {
   reply.request.raw.resume()
   reply.code(refusal.httpStatus).type('application/json; charset=utf-8').send(envelope(refusal))
 }
 
-/** For Fastify's `clientErrorHandler`: what Node could not read as HTTP. */
+/** Handler for Fastify's `clientErrorHandler`: bytes that Node cannot parse as HTTP. */
 export function clientErrorHandler(error: NodeJS.ErrnoException, socket: Socket): void {
   if (socket.writable && error.code !== 'ECONNRESET') {
     const status = CLIENT_ERROR_STATUS[error.code ?? ''] ?? 400
     socket.write(formatRefusal(new MillraceError('REQUEST_MALFORMED'), { status }))
   }
-  // What is still on its way, perhaps a segment, goes out first.
+  // Sends pending bytes first, perhaps of a segment.
   socket.destroySoon()
 }
 
-/** The whole reply, for a connection that is closed behind it. `headers` end with CRLF each. */
+/** Complete reply for a connection that closes after it. Each line of `headers` ends with CRLF. */
 export function formatRefusal(
   refusal: MillraceError,
   { status = refusal.httpStatus, headers = '' } = {},
@@ -64,7 +64,7 @@ const CLIENT_ERROR_STATUS: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
 }
 
-/** An error that is no refusal of ours is either the client's, says Fastify's status, or an internal one. */
+/** Maps errors of Fastify by their status: below 500 to the client's error, else to an internal one. */
 function asRefusal(error: unknown): MillraceError {
   if (error instanceof MillraceError) {
     return error.httpStatus === 500 ? new MillraceError('INTERNAL') : error

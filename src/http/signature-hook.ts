@@ -1,8 +1,8 @@
 /**
  * Checks of every API request before its route: LT-SIGNATURE over the raw body, then content type, then JSON.
  *
- * The body is read here, and not by Fastify's parsers, because these judge the content type before anybody sees the
- * bytes. Fastify must not parse after it: see app.ts.
+ * Reads the body itself, since Fastify's parsers check the content type before the signature. Fastify must not parse it
+ * again: see app.ts.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { isSignature, verifyAny } from '../auth/signature.ts'
 import { MillraceError } from '../errors.ts'
 import { BodyReader } from './body-reader.ts'
 
-/** Makes every route of `app` demand a signed JSON body; `request.body` is the value it holds. */
+/** Requires a signed JSON body on every route of `app`, and sets `request.body` to its value. */
 export function requireSignature(app: FastifyInstance, hmacSecrets: readonly string[]): void {
   const bodies = new BodyReader()
   app.addHook('preParsing', async (request, _reply, payload) => {
@@ -24,11 +24,11 @@ export function requireSignature(app: FastifyInstance, hmacSecrets: readonly str
   })
 }
 
-/** The header, if it could be the signature of any body: otherwise none is read. */
+/** @returns the header; a malformed one is refused before the body is read */
 function findSignature(headers: FastifyRequest['headers']): string {
   const signature = headers['lt-signature']
   if (signature === undefined) throw new MillraceError('SIGNATURE_MISSING')
-  // Node joins repeated headers to one value, which then is no signature.
+  // Node joins repeated headers to one value, which is malformed.
   if (!isSignature(String(signature))) throw new MillraceError('SIGNATURE_INVALID')
   return String(signature)
 }

@@ -1,5 +1,5 @@
 /**
- * A page that plays a stream, or says what it waits for: `/watch/{stream_id}`.
+ * Player page `/watch/{stream_id}`: plays a stream, or tells what it is waiting for.
  *
  * @module
  */
@@ -18,12 +18,12 @@ export interface WatchOptions {
   readonly source: PlaybackSource
 }
 
-// hls.js runs its demuxer in a worker made of a blob, and hands its pictures over as one.
+// hls.js runs its demuxer in a worker created from a blob, and passes media to the video element as a blob URL.
 const CONTENT_SECURITY_POLICY =
   "default-src 'self'; worker-src 'self' blob:; media-src 'self' blob:; img-src 'self' data:; " +
   "object-src 'none'; base-uri 'none'; form-action 'none'"
 
-/** To be registered with the prefix `/watch`, beside playback with the prefix `/video`. */
+/** Fastify plugin for the prefix `/watch`, beside playback with the prefix `/video`. */
 export const watch: FastifyPluginAsync<WatchOptions> = async (app, { source }) => {
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers({
@@ -55,7 +55,7 @@ export const watch: FastifyPluginAsync<WatchOptions> = async (app, { source }) =
   })
 }
 
-/** Read once, at start. */
+/** Static files, read once at the start. */
 function assets() {
   const hls = createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js')
   return [

@@ -1,5 +1,5 @@
 /**
- * Whether an encoder may publish, and where its payloads go: the accept hook of the SRT listener.
+ * Accept hook of the SRT listener: decides whether an encoder may publish, and connects its payloads to a stream.
  *
  * @module
  */
@@ -19,20 +19,20 @@ import { BurstQueue } from './burst-queue.ts'
 import { asEncoder } from './publisher-connection.ts'
 import { PublisherLimits } from './publisher-limits.ts'
 
-/** An encoder that was silent for this long gives way to a newcomer with a valid key. */
+/** Silence after which an encoder is replaced by another with a valid key. */
 const TAKEOVER_AFTER_US = 1_000_000
 
-/** How often a newcomer looks whether the encoder before it still speaks. */
+/** Interval at which a waiting caller checks whether the current encoder still sends. */
 const TAKEOVER_POLL_MS = 50
 
-/** What an encoder says within this time of the newcomer's arrival may have been on its way before it died. */
+/** Packets within this time after a call may have been in flight before the current encoder died. */
 const IN_FLIGHT_US = 200_000
 
-/** The streams that may be published. */
+/** Streams as admission sees them. */
 export interface AdmissionStreams {
-  /** undefined where there is none of that id. */
+  /** @returns undefined for an unknown id */
   find(streamId: string): LiveStream | undefined
-  /** The stream that a verified key publishes. Throws `MillraceError` for one that publishes none. */
+  /** @throws {MillraceError} for a verified key without a stream */
   admit(claims: StreamKeyClaims): LiveStream
 }
 
@@ -41,11 +41,11 @@ export interface AdmissionOptions {
   readonly jwtSecrets: readonly string[]
   readonly maxPublishers: number
   readonly clock: Clock
-  /** Waits; ends early, by rejecting, when the signal aborts. */
+  /** Waits; rejects when the signal aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<unknown>
   /** Calls a function in a later turn of the event loop. */
   readonly defer: (act: () => void) => void
-  /** A refusal; `stream` is the one that was meant, if it exists. */
+  /** Called for each refusal, with the stream of the key if it exists. */
   readonly onRejected: (
     request: ConnectionRequest,
     error: MillraceError,
@@ -53,7 +53,7 @@ export interface AdmissionOptions {
   ) => void
 }
 
-/** @returns the accept hook: every failure is a reject code, none throws but for programmer errors */
+/** @returns an accept hook that turns every refusal into a reject code and throws only programmer errors */
 export function createAdmission(options: AdmissionOptions) {
   const { streams, clock } = options
   const keys = new VerifiedKeys(options.jwtSecrets)
@@ -62,7 +62,7 @@ export function createAdmission(options: AdmissionOptions) {
   return async (request: ConnectionRequest, signal: AbortSignal): Promise<AcceptDecision> => {
     let stream: LiveStream | undefined
     try {
-      // Found before the key is believed, so that a refusal is told to the stream it was meant for.
+      // Found before the key is verified, so that a refusal is reported to its stream.
       const { rid, program } = parseStreamKey(request.streamId)
       stream = streams.find(rid)
       const claims = await keys.verify(request.streamId, new Date(clock.wallMs()))
@@ -83,7 +83,7 @@ export function createAdmission(options: AdmissionOptions) {
     }
   }
 
-  /** Returns once no encoder feeds the stream, or the one that does is taken for dead. */
+  /** Returns once no encoder feeds the stream, or the current one has fallen silent. */
   async function waitForTurn(stream: LiveStream, signal: AbortSignal): Promise<void> {
     const arrivedUs = clock.nowUs()
     limits.checkRoom(stream)
@@ -110,7 +110,7 @@ export function createAdmission(options: AdmissionOptions) {
         push: (payload) => publication?.push(payload),
         gap: (lostPackets) => publication?.gap(lostPackets),
         end: (reason) => {
-          if (isCounted) limits.publisherLeft()
+          if (isCounted) limits.removePublisher()
           publication?.end(reason === 'closed' ? 'stopped' : reason)
         },
       },
@@ -120,11 +120,11 @@ export function createAdmission(options: AdmissionOptions) {
       open: (connection) => {
         const encoder = asEncoder(connection, program)
         try {
-          // Somebody else may have connected since the decision.
+          // Another encoder may have connected since the decision.
           if (stream.status === 'STOPPED' || isBusy(stream)) throw new MillraceError('STREAM_BUSY')
           limits.checkRoom(stream)
           limits.countConnection(stream, clock.nowUs())
-          limits.publisherCame()
+          limits.addPublisher()
           isCounted = true
           publication = stream.publish(encoder)
         } catch (error) {
@@ -139,7 +139,7 @@ export function createAdmission(options: AdmissionOptions) {
     }
   }
 
-  /** An encoder feeds it: one whose media stopped does not, though its connection may stand. */
+  /** Whether an encoder feeds the stream. A connection without media does not. */
   function isBusy({ status, encoder }: LiveStream): boolean {
     if (status !== 'STREAMING' || encoder === undefined) return false
     return clock.nowUs() - encoder.lastHeardUs < TAKEOVER_AFTER_US
@@ -150,6 +150,6 @@ export function createAdmission(options: AdmissionOptions) {
 function chooseProgram(text: string): ProgramChoice {
   const choice = parseProgramChoice(text)
   if (choice !== undefined) return choice
-  const message = `program in the stream key takes ${PROGRAM_CHOICES}`
+  const message = `program in a stream key takes ${PROGRAM_CHOICES}`
   throw new MillraceError('STREAM_KEY_MALFORMED', { message })
 }

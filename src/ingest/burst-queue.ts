@@ -1,26 +1,26 @@
 /**
- * Hands a publisher's payloads on, a few in a turn of the event loop: what SRT held behind one missing packet, up to a
- * window of 65,536, comes to it in one call, and would hold up everybody else while it becomes media.
+ * Queue that spreads a publisher's bursts over turns of the event loop. SRT delivers up to 65,536 payloads behind a missing
+ * packet in one call; demuxing them at once would delay all other streams.
  *
  * @module
  */
 import type { CloseReason, PayloadSink } from '../srt/types.ts'
 
-/** The costliest media takes 120 µs a payload, so that a turn takes 8 ms at most. Clean media: 0.3 ms. */
+/** 8 ms a turn for the costliest media (120 µs a payload), 0.3 ms for usual media. */
 const MAX_PER_TURN = 64
 
-/** Payloads after which the count begins anew in the next turn; not at each, since a turn brings one or two as a rule. */
+/** Payloads after which a new turn is scheduled; not at each, since most turns bring one or two. */
 const TURN_CHECK = 32
 
-/** As `PayloadSink` without `open`. Keeps the order; `end('closed')` discards what waits, other ends come behind it. */
+/** `PayloadSink` without `open`. Keeps the order. `end('closed')` discards waiting payloads, any other end follows them. */
 export class BurstQueue implements Omit<PayloadSink, 'open'> {
   readonly #sink: Omit<PayloadSink, 'open'>
   readonly #defer: (act: () => void) => void
-  /** Payloads, and gaps as their number of packets; oldest first, from `#head` on. */
+  /** Payloads, and gaps as a number of packets; oldest first, from `#head` on. */
   #waiting: (Buffer | number)[] = []
   #head = 0
-  /** Handed on since the turn began, more or less. */
-  #handedOn = 0
+  /** Payloads passed on since the last scheduled turn. */
+  #passedOn = 0
   #endReason: CloseReason | undefined
 
   /** @param defer  calls a function in a later turn of the event loop */
@@ -30,8 +30,8 @@ export class BurstQueue implements Omit<PayloadSink, 'open'> {
   }
 
   push(payload: Buffer): void {
-    if (this.#isWaiting || this.#handedOn === MAX_PER_TURN) this.#wait(payload)
-    else this.#handOn(payload)
+    if (this.#isWaiting || this.#passedOn === MAX_PER_TURN) this.#wait(payload)
+    else this.#passOn(payload)
   }
 
   gap(lostPackets: number): void {
@@ -50,8 +50,8 @@ export class BurstQueue implements Omit<PayloadSink, 'open'> {
     return this.#head < this.#waiting.length
   }
 
-  #handOn(payload: Buffer): void {
-    if (++this.#handedOn === TURN_CHECK) this.#defer(() => this.#turn())
+  #passOn(payload: Buffer): void {
+    if (++this.#passedOn === TURN_CHECK) this.#defer(() => this.#turn())
     this.#sink.push(payload)
   }
 
@@ -59,13 +59,13 @@ export class BurstQueue implements Omit<PayloadSink, 'open'> {
     this.#waiting.push(item)
   }
 
-  /** A turn of its own: hands on what waits, then the end if it came. */
+  /** Passes on waiting payloads, then the end if it has come. */
   #turn(): void {
-    this.#handedOn = 0
-    while (this.#isWaiting && this.#handedOn < MAX_PER_TURN) {
+    this.#passedOn = 0
+    while (this.#isWaiting && this.#passedOn < MAX_PER_TURN) {
       const item = this.#waiting[this.#head++]!
       if (typeof item === 'number') this.#sink.gap(item)
-      else this.#handOn(item)
+      else this.#passOn(item)
     }
     if (this.#isWaiting) return
     const wasWaiting = this.#waiting.length > 0

@@ -1,6 +1,6 @@
 /**
- * How many publishers there may be, and what the holders of one stream's keys may ask for: so that neither takes from
- * others.
+ * Limits on publishers: their total, and the callers and connections of one stream, so that the holders of one key cannot
+ * affect other streams.
  *
  * @module
  */
@@ -8,10 +8,10 @@ import { MillraceError } from '../errors.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import { TokenBucket } from '../token-bucket.ts'
 
-/** Callers that wait for an encoder to give way. */
+/** Callers of a stream that wait for its encoder to fall silent. */
 const MAX_WAITING_PER_STREAM = 2
 
-/** Connections of a stream. An encoder on a line that fails every two seconds takes as many. */
+/** Connections of a stream: enough for an encoder on a line that fails every two seconds. */
 const CONNECTIONS_PER_SEC = 0.5
 const CONNECTIONS_AT_ONCE = 30
 
@@ -31,9 +31,9 @@ export class PublisherLimits {
   }
 
   /**
-   * Keeps a waiting place of the stream while `work` goes on.
+   * Occupies a waiting place of the stream during `work`.
    *
-   * @throws {MillraceError} `STREAM_BUSY` where all are taken
+   * @throws {MillraceError} `STREAM_BUSY` where all places are taken
    */
   async wait(stream: LiveStream, nowUs: number, work: () => Promise<void>): Promise<void> {
     const share = this.#shareOf(stream, nowUs)
@@ -42,7 +42,7 @@ export class PublisherLimits {
     await work().finally(() => share.waiting--)
   }
 
-  /** @throws {MillraceError} `TOO_MANY_CONNECTIONS`, where one more would be; counts none */
+  /** @throws {MillraceError} `TOO_MANY_CONNECTIONS` where the stream may not have another; counts none */
   checkConnections(stream: LiveStream, nowUs: number): void {
     if (!this.#shareOf(stream, nowUs).connections.has(nowUs)) {
       throw new MillraceError('TOO_MANY_CONNECTIONS')
@@ -50,7 +50,8 @@ export class PublisherLimits {
   }
 
   /**
-   * To be called for what is connected: a key without its passphrase shall not take from those who have both.
+   * Counts an established connection. A caller with a key but without its passphrase never gets here, so it takes nothing
+   * from encoders with both.
    *
    * @throws {MillraceError} `TOO_MANY_CONNECTIONS`
    */
@@ -60,18 +61,18 @@ export class PublisherLimits {
     }
   }
 
-  /** @throws {MillraceError} `TOO_MANY_PUBLISHERS`, where one more for this stream replaces none */
+  /** @throws {MillraceError} `TOO_MANY_PUBLISHERS` at the limit, unless the caller replaces an encoder of the stream */
   checkRoom({ encoder }: LiveStream): void {
     if (encoder === undefined && this.#publishers >= this.#maxPublishers) {
       throw new MillraceError('TOO_MANY_PUBLISHERS')
     }
   }
 
-  publisherCame(): void {
+  addPublisher(): void {
     this.#publishers++
   }
 
-  publisherLeft(): void {
+  removePublisher(): void {
     this.#publishers--
   }
 

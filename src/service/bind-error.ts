@@ -1,14 +1,14 @@
 /**
- * Why a port could not be opened, in words that name the setting to change.
+ * Errors of opening a port, with the setting to change.
  *
  * @module
  */
 import { MillraceError } from '../errors.ts'
 
-/** What the system says of an address that is not this machine's, or not complete. */
+/** Error codes for an address that is not of this machine, or incomplete. */
 const NOT_OURS = new Set<unknown>(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL', 'ENOTFOUND'])
 
-/** Says of an address that cannot be had which setting chooses another. */
+/** @returns handler that rethrows a bind error with advice, and any other error as it is */
 export function explainAddress(setting: 'HTTP' | 'SRT', host: string) {
   return (error: unknown): never => {
     const cause = ((error as Error).cause ?? error) as BindError

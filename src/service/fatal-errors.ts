@@ -1,37 +1,34 @@
 /**
- * The end of the process after an error that nobody caught: one line in the log, ports closed, exit code 1. What state it
- * left behind is unknown, so nothing else is tried; whoever supervises the process starts it again.
+ * Exit after an uncaught error: one log line, ports closed, exit code 1. The state of the process is unknown, so nothing
+ * else is attempted; a supervisor restarts it.
  *
- * For programs only: a library does not decide about the process of its user.
+ * For programs only: a library does not end the process of its user.
  *
  * @module
  */
 import type { Logger } from '../logger.ts'
 
-/** How long closing the ports may take. */
+/** Time limit for closing the ports. */
 const CLOSE_TIMEOUT_MS = 500
 
 const MAX_STACK_LENGTH = 4000
 
 export interface FatalErrorOptions {
   readonly logger: Logger
-  /** Never logged, whatever an error says. */
+  /** Text to remove from the log line. */
   readonly secrets: readonly string[]
   /** Closes the ports. */
   readonly abandon: () => Promise<unknown>
 }
 
-/** Takes exceptions and rejections that nobody caught, for the life of the process. */
+/** Handles uncaught exceptions and unhandled rejections for the life of the process. */
 export function exitOnFatalErrors({ logger, secrets, abandon }: FatalErrorOptions): void {
-  // A rejection that nobody handles arrives here as well.
+  // Includes unhandled rejections.
   process.once('uncaughtException', (error: unknown) => {
-    // Another error on the way out, or ports that do not close, change nothing.
+    // Exits at once on a second error, and in time if the ports do not close.
     process.on('uncaughtException', exit)
     setTimeout(exit, CLOSE_TIMEOUT_MS)
-    logger.fatal(
-      { stack: describe(error, secrets) },
-      'an error that nobody caught: closing the ports, exit 1',
-    )
+    logger.fatal({ stack: describe(error, secrets) }, 'uncaught error: closing the ports, exit 1')
     void closePorts(abandon)
   })
 }
@@ -50,7 +47,7 @@ function describe(error: unknown, secrets: readonly string[]): string {
   return redact(text, secrets).slice(0, MAX_STACK_LENGTH)
 }
 
-/** Settings that are secret, and whatever looks like a stream key or a passphrase in a URL. */
+/** Removes secret settings, and anything that looks like a token or a passphrase in a URL. */
 function redact(text: string, secrets: readonly string[]): string {
   return secrets
     .filter((secret) => secret !== '')

@@ -1,6 +1,5 @@
 /**
- * Whether the process keeps up with its work: how late its event loop is, what the kernel dropped because nobody read it
- * in time, and whether the wall clock jumped.
+ * Load of the process: lateness of its event loop, kernel drops, and jumps of the wall clock.
  *
  * @module
  */
@@ -10,37 +9,37 @@ import type { ServiceLoad } from '../contract/service-report.ts'
 import { IntervalLimiter } from '../interval-limiter.ts'
 
 export interface LoadReading extends ServiceLoad {
-  /** As `SteadyClock.jumpMs`. */
+  /** See `SteadyClock.jumpMs`. */
   readonly clockJumpMs: number
 }
 
 export interface LoadMonitorOptions {
   readonly clock: SteadyClock
   readonly readKernelDrops: () => Promise<number | undefined>
-  /** Takes sentences for the operator. */
+  /** Takes warnings for the operator. */
   readonly onWarning: (message: string) => void
 }
 
 const SPAN_MS = 10_000
-/** The histogram holds the time between two ticks of a timer: this, where the loop is not late. */
+/** Interval of the timer whose ticks the histogram measures; above it, the loop is late. */
 const RESOLUTION_MS = 10
 
 const MAX_DELAY_P99_MS = 100
 const MAX_DELAY_MS = 1000
 const WARNING_INTERVAL_US = 60_000_000
 
-/** `observe` a reading at the end of each span. What the kernel dropped is the listener's to warn of. */
+/** Call `observe` at the end of each span. The SRT listener itself warns of kernel drops. */
 export class LoadJudge {
   readonly #warnings = new IntervalLimiter(WARNING_INTERVAL_US)
-  #toldJumpMs = 0
+  #reportedJumpMs = 0
   #overloaded = false
 
-  /** The loop was behind in the last span: more work would be done badly. */
+  /** Whether the loop was late in the last span. */
   get overloaded(): boolean {
     return this.#overloaded
   }
 
-  /** @returns sentences for the operator: of the loop at most one a minute, of a jump one */
+  /** @returns warnings: about the loop at most one a minute, about a jump one */
   observe(reading: LoadReading, nowUs: number): string[] {
     const { loopDelayMsP99, loopDelayMsMax, clockJumpMs } = reading
     const messages: string[] = []
@@ -48,15 +47,15 @@ export class LoadJudge {
     if (this.#overloaded && this.#warnings.take('loop', nowUs)) {
       messages.push(loopBehind(loopDelayMsP99, loopDelayMsMax))
     }
-    if (clockJumpMs !== 0 && Math.abs(clockJumpMs - this.#toldJumpMs) >= 1000) {
+    if (clockJumpMs !== 0 && Math.abs(clockJumpMs - this.#reportedJumpMs) >= 1000) {
       messages.push(clockJumped(clockJumpMs))
     }
-    this.#toldJumpMs = clockJumpMs
+    this.#reportedJumpMs = clockJumpMs
     return messages
   }
 }
 
-/** Watches from its creation until `close`. */
+/** Measures from its creation until `close`. */
 export class LoadMonitor {
   readonly #options: LoadMonitorOptions
   readonly #judge = new LoadJudge()
@@ -67,9 +66,9 @@ export class LoadMonitor {
   constructor(options: LoadMonitorOptions) {
     this.#options = options
     this.#histogram.enable()
-    this.#ticker = setInterval(() => void this.#look(), SPAN_MS)
+    this.#ticker = setInterval(() => void this.#measure(), SPAN_MS)
     this.#ticker.unref()
-    void this.#look()
+    void this.#measure()
   }
 
   get load(): ServiceLoad {
@@ -86,7 +85,7 @@ export class LoadMonitor {
     this.#histogram.disable()
   }
 
-  async #look(): Promise<void> {
+  async #measure(): Promise<void> {
     const { clock, readKernelDrops, onWarning } = this.#options
     const loopDelayMsP99 = asDelayMs(this.#histogram.percentile(99))
     const loopDelayMsMax = asDelayMs(this.#histogram.max)

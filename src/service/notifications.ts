@@ -1,5 +1,5 @@
 /**
- * Events of a stream: one log line each, and one webhook to each of the stream's URLs.
+ * Log lines and webhooks for events of streams: one line for each event, and one webhook to each URL of the stream.
  *
  * @module
  */
@@ -19,33 +19,33 @@ export interface IssuedKey {
   readonly expiresAt: Date
 }
 
-/** Facts for an application that lost its streams, or will see them come back. */
+/** Data of `service.started`, for an application whose streams were lost, or will be resumed. */
 export interface ServiceFacts {
   readonly publicUrl: string
-  /** Where encoders call, without a stream key. */
+  /** URL of the SRT listener, without a stream key. */
   readonly srtUrl: string
   readonly resumeStreams: boolean
 }
 
 export interface Notifier {
-  /** Follows a stream from its start to its end. */
+  /** Subscribes to the events of a stream. */
   follow(stream: LiveStream): void
-  /** A key was issued. */
+  /** Announces a new stream key. */
   ready(stream: LiveStream, key: IssuedKey): void
-  /** A key from before this process started brought the stream back. */
+  /** Announces a stream that a key from before this process resumed. */
   resumed(stream: LiveStream): void
-  /** @param urls  that hear of it */
+  /** Announces the start of the service. */
   serviceStarted(urls: readonly string[], facts: ServiceFacts): void
   rejected(request: ConnectionRequest, error: MillraceError, stream: LiveStream | undefined): void
 }
 
-/** @param logger  bounded by kind of line: encoders that are refused call again, some of them at once */
+/** @param logger  must limit its own rate: refused encoders call again, some without a pause */
 export function createNotifier(
   logger: Logger,
   webhooks: WebhookDispatcher,
   { playlistUrl }: { playlistUrl: (streamId: string) => string },
 ): Notifier {
-  // A child each: lines of one stream never count against those of another.
+  // A child for each stream, so that its lines have a rate limit of their own.
   const logOf = ({ id }: LiveStream) => logger.child({ stream_id: id })
   const send = (
     stream: LiveStream,
@@ -74,11 +74,11 @@ export function createNotifier(
         })
       })
       stream.on('interrupted', ({ reason }) => {
-        log.info({ reason }, 'encoder gone')
+        log.info({ reason }, 'encoder disconnected')
         send(stream, 'stream.interrupted', { reason, totals: onTheWire(stream.report().totals) })
       })
       stream.on('warning', ({ code, message }) => {
-        // Memory is short for many streams at once: one line for all of them is written elsewhere.
+        // A short memory affects many streams at once; CacheReport writes one line for all.
         log[code === 'CACHE_TOO_SMALL' ? 'debug' : 'warn']({ code }, message)
         send(stream, 'stream.warning', { code, message }, { limitedAs: code })
       })

@@ -1,15 +1,15 @@
 /**
- * Which streams of the process before this one may go on without a call of the API: those whose encoders hold a key from
- * before the start, unless they ended here since.
+ * Streams of the previous process that may resume without an API call: those with a key issued before this process
+ * started, unless they have ended since.
  *
  * @module
  */
 import { STREAM_KEY_LIFETIME_SEC, type StreamKeyClaims } from '../auth/stream-key.ts'
 
-/** More ends in the first two hours than this end all resuming. */
+/** Streams remembered as ended. More of them within two hours disable resumption. */
 const MAX_ENDED = 100_000
 
-/** `end` for each stream that is over, `allows` for each verified key of a stream that is not there. */
+/** Call `end` for each ended stream, and `allows` for each verified key of an unknown stream. */
 export class Resumption {
   readonly #startedSec: number
   readonly #ended = new Set<string>()
@@ -21,9 +21,9 @@ export class Resumption {
     this.#startedSec = Math.floor(startedMs / 1000)
   }
 
-  /** The stream is not resumed from now on: it ended, or was to end although it was not there yet. */
+  /** Excludes a stream from resumption: it ended, or was stopped before it resumed. */
   end(streamId: string, wallMs: number): void {
-    // By then no key from before the start is valid any more.
+    // All keys from before the start have expired by then.
     this.#isOver ||= wallMs >= (this.#startedSec + STREAM_KEY_LIFETIME_SEC) * 1000
     this.#isOver ||= this.#ended.size >= MAX_ENDED
     if (this.#isOver) this.#ended.clear()
@@ -31,7 +31,7 @@ export class Resumption {
   }
 
   allows({ streamId, issuedAtSec }: StreamKeyClaims): boolean {
-    // A key of the very second of the start may be one of this process.
+    // A key of the second of the start may be from this process.
     return !this.#isOver && issuedAtSec < this.#startedSec && !this.#ended.has(streamId)
   }
 }

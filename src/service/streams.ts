@@ -1,5 +1,5 @@
 /**
- * Streams and their keys: what starts, stops and resumes a stream, and which keys publish it.
+ * Streams and their keys: start, stop, resumption, and admission of keys.
  *
  * @module
  */
@@ -21,25 +21,25 @@ import { Resumption } from './resumption.ts'
 
 export type StreamsOptions = RegistryOptions & {
   readonly clock: Clock
-  /** `JWT_SECRET`: the first signs new keys; any of them may have signed a key. */
+  /** Values of `JWT_SECRET`: the first signs new keys, any may have signed a key. */
   readonly jwtSecrets: readonly [newest: string, ...older: string[]]
-  /** Whether a key from before this process started brings its stream back. */
+  /** Whether a key from before this process resumes its stream. */
   readonly resume: boolean
-  /** Of a stream that is not given its own. */
+  /** Webhook URLs of streams without their own. */
   readonly webhookUrls: readonly string[]
-  /** A new stream, before anything else happens to it. */
+  /** Called with each new stream, before any event of it. */
   readonly onStream: (stream: LiveStream) => void
-  /** The first encoder of a stream that a key brought back is connected. */
+  /** Called when the first encoder of a resumed stream is connected. */
   readonly onResumed: (stream: LiveStream) => void
 }
 
-/** Commands: `start`, `stop`, `admit`, `tick`, `close`, `discard`. Questions: `find`. */
+/** Commands: `start`, `stop`, `admit`, `tick`, `close`, `discard`. Queries: `find`, `get`. */
 export class Streams {
   readonly #options: StreamsOptions
   readonly #registry: StreamRegistry
   readonly #floors = new KeyFloors()
   readonly #resumption: Resumption
-  /** Streams that a key brought back. */
+  /** Streams that a key resumed. */
   readonly #resumed = new WeakSet<LiveStream>()
   #closed = false
 
@@ -51,14 +51,14 @@ export class Streams {
     this.#registry.on('stream', (stream) => {
       stream.webhookUrls = options.webhookUrls
       stream.once('end', ({ reason }) => {
-        // A newer key may still bring back what waited for its encoder in vain.
+        // A stream that expired without an encoder may resume by a newer key.
         if (reason !== 'key-expired') this.#resumption.end(stream.id, clock.wallMs())
       })
       options.onStream(stream)
     })
   }
 
-  /** undefined where the id was never started or is forgotten. */
+  /** @returns undefined for an id that was never started or has lingered long enough */
   find(streamId: string): LiveStream | undefined {
     return this.#registry.find(streamId)
   }
@@ -71,9 +71,9 @@ export class Streams {
   }
 
   /**
-   * The running stream of that id or a new one, with a new key.
+   * Issues a new key for the running stream of that id, or for a new stream.
    *
-   * @param request  checked already
+   * @param request  already checked
    * @throws {MillraceError} `SHUTTING_DOWN`, `TOO_MANY_STREAMS`
    */
   async start(request: StartRequest): Promise<{ stream: LiveStream; key: StreamKey }> {
@@ -85,7 +85,7 @@ export class Streams {
     stream.renewKey(now.getTime() + STREAM_KEY_LIFETIME_SEC * 1000)
     if (webhookUrls !== undefined) stream.webhookUrls = webhookUrls
     const secret = this.#secretOf(stream)
-    // Kept while the stream runs: an encoder with an older key may come back.
+    // Kept until the stream stops, for encoders that return with an older key.
     if (encryption === true) {
       const sinceSec = Math.floor(now.getTime() / 1000)
       stream.encryption ??= deriveEncryption({ streamId, secret, sinceSec })
@@ -96,7 +96,7 @@ export class Streams {
   }
 
   /**
-   * Ends a stream. One that is not there is not resumed either, and its keys are revoked all the same.
+   * Ends a stream. An unknown stream will not resume either, and its keys are revoked all the same.
    *
    * @throws {MillraceError} `STREAM_NOT_FOUND`
    */
@@ -114,7 +114,7 @@ export class Streams {
   }
 
   /**
-   * The stream that a verified key publishes.
+   * Finds or resumes the stream that a verified key publishes.
    *
    * @throws {MillraceError} `STREAM_KEY_REVOKED`, `STREAM_NOT_FOUND`, `TOO_MANY_STREAMS`
    */
@@ -127,15 +127,15 @@ export class Streams {
     return stream
   }
 
-  /** Lets time pass; 4 times a second is plenty. */
+  /** Advances timers of the streams; call it about 4 times a second. */
   tick(): void {
     this.#registry.tick()
   }
 
   /**
-   * Ends all streams for good.
+   * Ends all streams and refuses new ones.
    *
-   * @returns whether any was running
+   * @returns whether any stream was running
    */
   close(reason: StopReason): boolean {
     this.#closed = true
@@ -159,7 +159,7 @@ export class Streams {
     return stream
   }
 
-  /** What signs keys of the stream: with encryption the secret of its passphrase, which its keys prove after a restart. */
+  /** Secret for new keys of the stream. With encryption it is the secret of its passphrase, which its keys must derive. */
   #secretOf({ id: streamId, encryption }: LiveStream): string {
     const { jwtSecrets } = this.#options
     const [newest] = jwtSecrets
@@ -171,9 +171,9 @@ export class Streams {
   }
 }
 
-/** Each key of a resumed stream tells a part of what was known before the restart, whichever comes first. */
+/** Restores state of a resumed stream from the claims of one of its keys, in any order of keys. */
 function adoptClaims(stream: LiveStream, { encryption, expiresAtSec }: StreamKeyClaims): void {
-  // With an encoder, the stream does not depend on its keys, and its grace is not to be renewed.
+  // Once an encoder has connected, keys neither keep the stream nor renew its grace.
   if (stream.status === 'READY') stream.renewKey(expiresAtSec * 1000)
   const knownSinceSec = stream.encryption?.sinceSec ?? -Infinity
   if (encryption !== undefined && encryption.sinceSec > knownSinceSec)

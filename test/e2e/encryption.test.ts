@@ -112,7 +112,7 @@ t.test('another passphrase and none are refused, and the stream is told why', as
   const wrong = await refusedBy(t, withPassphrase(srt_url, 'quite-another-one'))
   t.match(wrong, { code: 'SRT_REJECTED', message: /1010 \(BADSECRET\)/ })
   t.match(await until('stream.rejected', () => findEvent(receiver, 'stream.rejected')), {
-    data: { reason: 'the passphrase is another one' },
+    data: { reason: 'the passphrase is wrong' },
   })
   const absent = await refusedBy(t, srt_url.replace(/&passphrase=.*/, ''))
   t.match(absent, { code: 'SRT_REJECTED', message: /1011 \(UNSECURE\)/ })

@@ -1,5 +1,5 @@
 /**
- * The process of the service: an error that nobody caught ends it in order, a log that nobody reads does not end it.
+ * The process of the service: an uncaught error ends it in order, a log without a reader does not end it.
  */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -75,7 +75,7 @@ for (const [what, defect] of Object.entries(DEFECTS)) {
     t.equal(await program.exit, 1)
 
     const fatal = lines(program).filter(({ level }) => level === 60)
-    t.match(fatal, [{ msg: /nobody caught/, stack: /lost … … passphrase=…&x/ }])
+    t.match(fatal, [{ msg: /uncaught error/, stack: /lost … … passphrase=…&x/ }])
     t.equal(fatal.length, 1)
     t.notMatch(program.output(), /hhhh|eyJ|correcthorse/)
     t.equal(await encoder.closed, 'shutdown', 'the encoder was told')

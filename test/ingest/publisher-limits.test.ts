@@ -51,11 +51,11 @@ t.test('a stream takes 30 connections at once, then one every two seconds', asyn
 
 t.test('publishers are bounded; one that replaces another is none more', async (t) => {
   const limits = new PublisherLimits(2)
-  limits.publisherCame()
+  limits.addPublisher()
   limits.checkRoom(streamOf())
-  limits.publisherCame()
+  limits.addPublisher()
   t.throws(() => limits.checkRoom(streamOf()), { code: 'TOO_MANY_PUBLISHERS', rejectCode: 1003 })
   limits.checkRoom(streamOf({}))
-  limits.publisherLeft()
+  limits.removePublisher()
   limits.checkRoom(streamOf())
 })

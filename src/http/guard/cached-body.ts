@@ -1,11 +1,11 @@
 /**
- * Which bodies of a reply are a file that is still to be had, and so cost no memory of their own.
+ * Memory of reply bodies that are not in the cache any more. Cached bodies cost nothing extra.
  *
  * @module
  */
 import type { PlaybackSource } from '../../contract/streams.ts'
 
-/** The last two parts of the path, whatever stands before them. */
+/** Stream id and file name: the last two parts of the path, after any prefix. */
 const FILE = /\/([^/?]+)\/([^/?]+)(?:\?|$)/
 
 /**

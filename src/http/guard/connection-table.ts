@@ -1,36 +1,32 @@
 /**
- * Connections that there may be: so many in all, a share of them from one address; at either limit the
- * longest idle gives way.
+ * Limits on connections, in total and from one source. At either limit a new connection displaces the longest idle one.
  *
  * @module
  */
 
 export interface ConnectionLimits {
   readonly maxConnections: number
-  /** Share of one source; what has no source counts in all alone. */
+  /** Limit of one source. Connections without a source only count in the total. */
   readonly maxPerSource: number
 }
 
 export type Admission<Connection> =
-  /** `displaced` is to be closed: it has left the table already. */
+  /** `displaced` is already removed from the table; the caller closes it. */
   | { readonly admitted: true; readonly displaced?: Connection }
   | { readonly admitted: false; readonly limit: 'all' | 'source' }
 
-/**
- * A connection that has asked for nothing yet may still be on its way to its request, and a player comes back every
- * second or two: neither gives way before this.
- */
+/** Idle time before a connection is displaced: a new client needs it to send a request, a player to send its next one. */
 const MIN_IDLE_MS = 2000
 
 /**
- * `admit` first; then `markBusy` and `markIdle` as requests come and are answered; `remove` at the end. A connection is idle
- * from its admission on. Times are milliseconds of one clock that never goes back.
+ * Call `admit`, then `markBusy` and `markIdle` as requests begin and end, and `remove` at the end. A connection is idle
+ * from its admission on. Times are in milliseconds of a monotonic clock.
  */
 export class ConnectionTable<Connection> {
   readonly #limits: ConnectionLimits
   readonly #sources = new Map<Connection, string | undefined>()
   readonly #sourceCounts = new Map<string, number>()
-  /** Since when; the longest idle first, since whoever becomes idle is entered anew. */
+  /** Start of idleness, the longest idle first. */
   readonly #idleSinceMs = new Map<Connection, number>()
 
   constructor(limits: ConnectionLimits) {
@@ -66,7 +62,7 @@ export class ConnectionTable<Connection> {
     return this.size >= this.#limits.maxConnections ? 'all' : undefined
   }
 
-  /** Among the connections of one source, or of all where it is undefined. */
+  /** @param source  undefined for all sources */
   #longestIdle(source: string | undefined, nowMs: number): Connection | undefined {
     for (const connection of this.idleFor(MIN_IDLE_MS, nowMs)) {
       if (source === undefined || this.#sources.get(connection) === source) return connection
@@ -74,17 +70,17 @@ export class ConnectionTable<Connection> {
     return undefined
   }
 
-  /** The connection has a request that is not answered. */
+  /** Marks a connection with an unanswered request. */
   markBusy(connection: Connection): void {
     this.#idleSinceMs.delete(connection)
   }
 
-  /** The connection has no such request any more. */
+  /** Marks a connection without unanswered requests. */
   markIdle(connection: Connection, nowMs: number): void {
     if (this.#sources.has(connection)) this.#idleSinceMs.set(connection, nowMs)
   }
 
-  /** Connections that have been idle for `ms`, the longest idle first. */
+  /** Connections idle for at least `ms`, the longest idle first. */
   *idleFor(ms: number, nowMs: number): IterableIterator<Connection> {
     for (const [connection, sinceMs] of this.#idleSinceMs) {
       if (nowMs - sinceMs < ms) return

@@ -1,5 +1,5 @@
 /**
- * One connection that was admitted: its gate, how fast it reads, and what it keeps in memory.
+ * An admitted connection: its request gate, its reading rate, and the memory it holds.
  *
  * @module
  */
@@ -11,24 +11,24 @@ import { ReaderProgress } from './reader-progress.ts'
 import { RequestGate } from './request-gate.ts'
 import type { TurnQueue } from './turn-queue.ts'
 
-/** Ask `isSlow` about once a second; `holder` says at what rate it has read since. */
+/** Call `isSlow` about once a second, then `holder` for its memory and rate. */
 export class GuardedConnection {
   readonly socket: Socket
   readonly gate: RequestGate
   readonly #progress = new ReaderProgress()
 
-  /** @param socket  which Node's HTTP parser listens to already */
+  /** @param socket  Node's HTTP parser must already listen to it */
   constructor(socket: Socket, turns: TurnQueue) {
     this.socket = socket
     this.gate = new RequestGate(socket, turns)
   }
 
-  /** Whether the reader was too slow for too long. */
+  /** Whether the client read too slowly over a whole window. */
   isSlow(nowMs: number): boolean {
     return this.#progress.observe(sentBytes(this.socket), this.socket.writableLength, nowMs)
   }
 
-  /** What waits, without the bodies that `playback` still has. */
+  /** Memory of waiting replies, without bodies that `playback` still has. */
   holder(playback: PlaybackSource, nowMs: number): Holder {
     const { readableLength, writableLength } = this.socket
     const { replies } = this.gate
@@ -45,14 +45,14 @@ export class GuardedConnection {
 }
 
 /**
- * Bytes that the kernel has taken. `Socket.bytesWritten` counts those as well that wait for it, so a segment is one step.
+ * Bytes passed to the kernel. `Socket.bytesWritten` includes bytes that still wait, so it grows by whole segments.
  */
 function sentBytes(socket: Socket): number {
   const { _handle: handle } = socket as unknown as { _handle: StreamHandle | null }
   return handle === null ? 0 : handle.bytesWritten - handle.writeQueueSize
 }
 
-/** What Node itself tells a stalled connection from a slow one by (`Socket._onTimeout`). */
+/** Counters by which Node tells a stalled connection from a slow one (`Socket._onTimeout`). */
 interface StreamHandle {
   readonly bytesWritten: number
   readonly writeQueueSize: number

@@ -1,36 +1,36 @@
 /**
- * Node's reply, which tells when it begins and when the kernel has all of it.
+ * Node's reply with events for its begin and its end, and turns for large bodies.
  *
  * @module
  */
 import { ServerResponse } from 'node:http'
 import type { TurnQueue } from './turn-queue.ts'
 
-/** Smaller bodies do not wait for others: a playlist overtakes the segments of a crowd. */
+/** Smaller bodies do not wait, so a playlist overtakes the segments of a crowd. */
 const MIN_LARGE_BODY_BYTES = 64 * 1024
 
 export type GuardedReply = ServerResponse & {
-  /** The buffers that it sends: perhaps of a segment that other connections send as well. */
+  /** Buffers of the body; other connections may send the same ones. */
   readonly bodies: readonly Buffer[]
 }
 
 export interface ReplyWatcher {
-  /** A request was parsed, and this will answer it. */
+  /** A request was parsed; `reply` will answer it. */
   begin(reply: GuardedReply): void
-  /** The kernel has all of it. Never told where the connection ends before. */
+  /** The kernel has the whole reply. Not called where the connection ends before. */
   finish(reply: GuardedReply): void
 }
 
 /**
- * For the option `ServerResponse` of `node:http`: so none is missed, those that Node itself answers included.
+ * Class for the option `ServerResponse` of `node:http`; it also covers replies that Node itself makes.
  *
- * @param largeBodies  turns in which they go to the kernel, counted in bytes
+ * @param largeBodies  turns in which large bodies go to the kernel, measured in bytes
  */
 export function guardedReplies(
   watcher: ReplyWatcher,
   largeBodies: TurnQueue,
 ): typeof ServerResponse {
-  // One listener for all replies, told by `this`: a closure for each costs 0.5 µs.
+  // One listener for all replies: a closure for each costs 0.5 µs.
   function finish(this: GuardedReply): void {
     watcher.finish(this)
   }

@@ -1,23 +1,23 @@
 /**
- * Memory that waits in sockets, and the connections to cut when it is too much.
+ * Memory held by replies that wait in sockets, and the connections to disconnect when it exceeds its limit.
  *
- * A body that many read is in memory once, and one that the cache or the program holds anyway costs nothing: so bodies are
- * told apart by their memory, and counted once, where nobody else holds it.
+ * A body sent to many readers is in memory once, and a cached one costs nothing extra. So bodies are identified by their
+ * memory, and each is counted once.
  *
  * @module
  */
 
-/** Memory that one connection keeps. */
+/** Memory held by one connection. */
 export interface Holder {
-  /** Bytes that are this connection's alone: requests not read yet, replies made for it. */
+  /** Bytes of this connection alone: unread requests, and replies made for it. */
   readonly ownBytes: number
-  /** Memory of the bodies that wait for it, also where a part of them is sent. */
+  /** Memory of its waiting bodies, including partly sent ones. */
   readonly bodies: readonly ArrayBufferLike[]
-  /** Infinity where nothing is known of the reader yet: it is cut last. */
+  /** Reading rate; Infinity while it is unknown, so that the connection is disconnected last. */
   readonly bytesPerSec: number
 }
 
-/** Bytes that are in memory because of these connections. */
+/** Bytes held by these connections together. */
 export function heldBytes(holders: Iterable<Holder>): number {
   const counted = new Set<ArrayBufferLike>()
   let bytes = 0
@@ -32,8 +32,8 @@ export function heldBytes(holders: Iterable<Holder>): number {
 }
 
 /**
- * Connections to cut, the slowest first, until what the others hold is no more than `maxBytes`. A connection that holds
- * nothing of its own, as its bodies are in the cache, stays.
+ * Connections to disconnect, the slowest first, until the others hold at most `maxBytes`. A connection that holds nothing,
+ * since its bodies are in the cache, stays.
  */
 export function slowestOver<Each extends Holder>(
   holders: readonly Each[],
@@ -60,6 +60,6 @@ export function slowestOver<Each extends Holder>(
 }
 
 function bySpeed(a: Holder, b: Holder): number {
-  // Not by difference: that of two infinities is no number.
+  // Not by difference: that of two infinities is NaN.
   return a.bytesPerSec === b.bytesPerSec ? 0 : a.bytesPerSec < b.bytesPerSec ? -1 : 1
 }

@@ -1,21 +1,21 @@
 /**
- * How many connections the file descriptors of this process allow.
+ * Limit on connections from the open files of this process.
  *
  * @module
  */
 import { readFileSync } from 'node:fs'
 
-/** Descriptors for everything else: webhooks up to 512, connections that are refused 128, and SRT, log and libraries. */
+/** Descriptors for webhooks (512), refused connections (128), and SRT, log and libraries. */
 const RESERVED_FILES = 512 + 128 + 256
 
-/** @returns connections that there can be; infinite where the system does not say (it does on Linux) */
+/** @returns Infinity where the system does not tell; Linux does */
 export function maxOpenConnections(): number {
   const files = maxOpenFiles()
-  // Half of very few: what is kept free must not be all of it.
+  // At least half: the reserve must not take everything.
   return Math.max(files - RESERVED_FILES, Math.floor(files / 2))
 }
 
-/** Node has raised the soft limit to the hard one when it started. */
+/** Node raises the soft limit to the hard one when it starts. */
 function maxOpenFiles(): number {
   try {
     const limits = readFileSync('/proc/self/limits', 'utf8')

@@ -1,32 +1,30 @@
 /**
- * How fast a reader takes what waits for it, and whether that is still of use to anybody.
+ * Reading rate of a client while replies wait for it.
  *
  * @module
  */
 
-/**
- * Bytes a second that a reader must take while bytes wait for it: 32 kbit/s, less than the leanest stream of sound needs.
- */
+/** Minimum rate of a reader with waiting bytes: 32 kbit/s, below any audio stream. */
 export const MIN_BYTES_PER_SEC = 4 * 1024
 
 /**
- * Over how long the rate is measured. The kernel takes no more until a third of its send buffer is free, which may be
- * 1.3 MB of 4 MB: it then takes nothing for 41 s while a phone loads 32 kB/s.
+ * Window of the rate. The kernel accepts bytes again when a third of its send buffer is free, up to 1.3 of 4 MB: 41 s for
+ * a phone that loads 32 kB/s.
  */
 export const RATE_WINDOW_MS = 60_000
 
-/** Shorter windows tell nothing: the kernel takes bytes in steps. */
+/** Shortest window with a meaningful rate, since the kernel accepts bytes in steps. */
 const MIN_RATE_SPAN_MS = 1000
 
-/** Told by `observe` every second or so. Times are milliseconds of one clock that never goes back. */
+/** Call `observe` every second or so. Times are in milliseconds of a monotonic clock. */
 export class ReaderProgress {
   #windowStartMs: number | undefined
   #sentAtStart = 0
   #lastBytesPerSec = Infinity
 
   /**
-   * @param sentBytes  what the kernel has taken since the connection began
-   * @param waitingBytes  what it has not taken yet; 0 begins anew: a paused player is no slow one
+   * @param sentBytes  bytes that the kernel has accepted since the connection began
+   * @param waitingBytes  bytes that it has not accepted yet; 0 resets the window, as for a paused player
    * @returns whether the reader was too slow over a whole window
    */
   observe(sentBytes: number, waitingBytes: number, nowMs: number): boolean {
@@ -41,7 +39,7 @@ export class ReaderProgress {
     return false
   }
 
-  /** Rate in this window, or in the last one where this is younger than a second; Infinity where there was none. */
+  /** Rate in this window, or in the last one while this is younger than a second; Infinity without one. */
   bytesPerSec(sentBytes: number, nowMs: number): number {
     const elapsedMs = nowMs - (this.#windowStartMs ?? nowMs)
     if (elapsedMs < MIN_RATE_SPAN_MS) return this.#lastBytesPerSec

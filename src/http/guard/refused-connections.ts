@@ -1,5 +1,5 @@
 /**
- * Connections beyond the limit: a word of refusal to as many as that costs little for, none to the others.
+ * Connections beyond the limit: a 503 reply to a bounded number of them, a plain close for the others.
  *
  * @module
  */
@@ -7,19 +7,19 @@ import type { Socket } from 'node:net'
 import { MillraceError } from '../../errors.ts'
 import { formatRefusal } from '../error-handler.ts'
 
-/** Refused connections that are open at once. */
+/** Maximum of refused connections that are open at once. */
 export const MAX_REFUSED = 128
 
-/** Until then the client has its answer; closed earlier, with its request unread, it might see none. */
+/** Time for the client to read the reply. A close with an unread request would discard it. */
 const LINGER_MS = 1000
 
 const ANSWER = formatRefusal(new MillraceError('TOO_MANY_HTTP_CONNECTIONS'), {
   headers: 'Access-Control-Allow-Origin: *\r\nRetry-After: 5\r\n',
 })
 
-/** No request of these is ever parsed. Times are milliseconds of one clock that never goes back. */
+/** Requests on these connections are not parsed. Times are in milliseconds of a monotonic clock. */
 export class RefusedConnections {
-  /** When each is destroyed; the oldest first. */
+  /** Time to destroy each connection, the earliest first. */
   readonly #endsMs = new Map<Socket, number>()
 
   refuse(socket: Socket, nowMs: number): void {
@@ -33,12 +33,12 @@ export class RefusedConnections {
     socket.resume().end(ANSWER)
   }
 
-  /** Closes those whose client did not. */
+  /** Closes connections whose client did not. */
   sweep(nowMs: number): void {
     for (const [socket, endMs] of this.#endsMs) if (nowMs >= endMs) socket.destroy()
   }
 
-  /** Closes them all. */
+  /** Closes all connections. */
   destroy(): void {
     for (const socket of this.#endsMs.keys()) socket.destroy()
   }

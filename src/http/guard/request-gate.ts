@@ -1,12 +1,12 @@
 /**
- * Requests of one connection, one at a time: the next is parsed when the reply before it has gone to the kernel.
+ * One request of a connection at a time: the next is parsed when the kernel has the previous reply.
  *
  *     socket ──► gate ──► Node's parser ──► route ──► reply ──► kernel
  *                  ▲                                    │
  *                  └──────────── finished ──────────────┘
  *
- * Left to itself, Node parses all the requests of a read of 64 KiB, 2,500 of them at 2.9 KiB of heap each, before the first
- * reply can show that nobody reads it. What is behind the gate stays in the buffer of the socket, which reads no more.
+ * Without the gate, Node parses all requests of a 64 KiB read at once, 2,500 of them at 2.9 KiB of heap each, before the
+ * first reply can reveal that the client does not read. Bytes behind the gate stay in the buffer of the paused socket.
  *
  * @module
  */
@@ -14,21 +14,21 @@ import type { Socket } from 'node:net'
 import type { GuardedReply } from './guarded-reply.ts'
 import type { TurnQueue } from './turn-queue.ts'
 
-/** Node takes nothing else for the end of a request's head (RFC 9112 section 2.2 would let it). */
+/** The only end of a head that Node accepts (RFC 9112 section 2.2 allows a bare LF as well). */
 const HEAD_END = Buffer.from('\r\n\r\n')
 
 export class RequestGate {
   readonly #socket: Socket
   readonly #parse: (bytes: Buffer) => void
-  /** Who is behind the gate and may go on. */
+  /** Schedules connections that may parse their next request. */
   readonly #turns: TurnQueue
-  /** Oldest first. Two at most: a body may carry the head of the next request along. */
+  /** Unfinished replies, oldest first. At most two: the end of a body may come with the head of the next request. */
   readonly #replies: GuardedReply[] = []
   #isHolding = false
-  /** It waited for its turn, and has it. */
+  /** The connection waited for its turn, and has it now. */
   #hasTurn = false
 
-  /** Steps between `socket` and Node's parser, which must listen to it already. */
+  /** Inserts itself between `socket` and Node's parser, which must already listen to it. */
   constructor(socket: Socket, turns: TurnQueue) {
     const [parse] = socket.listeners('data') as [(bytes: Buffer) => void]
     this.#socket = socket
@@ -37,48 +37,48 @@ export class RequestGate {
     socket.off('data', parse).on('data', (bytes: Buffer) => this.#read(bytes))
   }
 
-  /** Replies that the kernel has not taken, the oldest first. */
+  /** Replies that the kernel has not accepted, oldest first. */
   get replies(): readonly GuardedReply[] {
     return this.#replies
   }
 
-  /** A request was parsed, and this will answer it. */
+  /** A request was parsed; `reply` will answer it. */
   begin(reply: GuardedReply): void {
     this.#replies.push(reply)
   }
 
-  /** The kernel has taken the oldest reply. */
+  /** The kernel has accepted the oldest reply. */
   finish(): void {
     this.#replies.shift()
-    // Not at once, so that others have their turn before this one has its next.
+    // In a later turn, so that other connections come first.
     if (this.#isHolding && this.#isOpen) this.#turns.add(this.#release)
   }
 
   get #isOpen(): boolean {
     const [oldest] = this.#replies
-    // The rest of a body is let through.
+    // Lets the rest of a body through.
     return oldest === undefined || (this.#replies.length === 1 && !oldest.req.complete)
   }
 
   /**
-   * Each bite ends with a head, so that it holds one request at most. While a reply waits for the kernel nothing is parsed
-   * but the body of its own request: Node's parser must get nothing when Node has paused the socket.
+   * Passes bytes on up to the end of a head, so that each piece holds at most one request. While a reply waits, only the
+   * body of its own request passes: Node's parser must get nothing while Node has paused the socket.
    */
   #read(bytes: Buffer): void {
     let start = 0
-    // Not writable: Node has closed the connection or will, and reads no more.
+    // Not writable: Node is closing the connection and reads no more.
     while (start < bytes.length && this.#socket.writable && this.#isOpen && !this.#isHolding) {
       if (!this.#mayParse()) break
       const head = bytes.indexOf(HEAD_END, start)
       const end = head === -1 ? bytes.length : head + HEAD_END.length
-      // As a rule a read is one request: a view of it would cost 1 µs.
+      // Most reads are one request; a view would cost 1 µs.
       this.#parse(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end))
       start = end
     }
     if (start < bytes.length && this.#socket.writable) this.#hold(bytes.subarray(start))
   }
 
-  /** A request needs a turn, since a crowd may ask at once; the body of one that has begun does not. */
+  /** A new request needs a turn, since a crowd may send one at the same time; the body of a begun request does not. */
   #mayParse(): boolean {
     const mayParse = this.#replies.length > 0 || this.#hasTurn || this.#turns.take()
     this.#hasTurn = false

@@ -1,13 +1,15 @@
 /**
- * Whose connections count as one address's.
+ * Source of a connection, for limits per address.
  *
  * @module
  */
 
 /**
- * @param address  as `Socket.remoteAddress` writes it
- * @returns a name for the IPv4 address (`::ffff:192.0.2.1` as well) or the /64 of an IPv6 address, of which whoever has
- * one address has all; undefined for the loopback: behind it stands a reverse proxy with all its viewers
+ * Names the source of a connection: the IPv4 address (also of `::ffff:192.0.2.1`), or the /64 of an IPv6 address, since one
+ * host has all addresses of its /64.
+ *
+ * @param address  `Socket.remoteAddress`
+ * @returns undefined for the loopback, where a reverse proxy connects on behalf of all viewers
  */
 export function sourceOf(address: string): string | undefined {
   const plain = address.replace(/^::ffff:(?=\d+\.)/, '')

@@ -1,10 +1,10 @@
 /**
- * The markup of the player page. All paths are relative, so the page also works below a prefix of a reverse proxy.
+ * Markup of the player page. All paths are relative, so that it works below a prefix of a reverse proxy.
  *
  * @module
  */
 
-/** @param streamId  escaped here, though its rules leave nothing to escape */
+/** @param streamId  escaped here, although valid ids need no escaping */
 export function playerPage(streamId: string): string {
   const id = escapeHtml(streamId)
   const path = escapeHtml(encodeURIComponent(streamId))

@@ -1,6 +1,6 @@
 /**
- * The script of the player page, for the browser: asks for the stream's state, plays while there is something to play,
- * and says in plain words what it waits for otherwise. It stands here as text so that `tsc` alone carries it along.
+ * Browser script of the player page: polls the stream's state, plays while it is live, and tells what it is waiting for
+ * otherwise. A string, so that `tsc` alone copies it to `dist`.
  *
  * @module
  */
@@ -9,7 +9,7 @@ export const playerScript = `'use strict'
 
 const WAITING_POLL_MS = 1000
 const PLAYING_POLL_MS = 2000
-// With fewer segments in hand the player would run dry before the next one is listed (RFC 8216 section 6.3.3).
+// With fewer segments the player would stall before the next one is listed (RFC 8216 section 6.3.3).
 const START_SEGMENTS = 3
 const { playlist, state } = document.body.dataset
 const [video, notice, badge, unmute] = ['video', '#notice', '#badge', '#unmute'].map((selector) =>
@@ -18,7 +18,7 @@ const [video, notice, badge, unmute] = ['video', '#notice', '#badge', '#unmute']
 
 const NOTICES = {
   READY: 'Waiting for the encoder to connect.',
-  STREAMING: 'The encoder is connected. Waiting for the first pictures.',
+  STREAMING: 'The encoder is connected. Waiting for video.',
   INTERRUPTED: 'The encoder is gone. Waiting for it to come back.',
   STOPPED: 'The stream is over.',
   UNKNOWN: 'There is no stream of this name. It plays here as soon as it starts.',
@@ -27,14 +27,14 @@ const NOTICES = {
 
 /** Undefined while nothing plays. */
 let stopPlayer
-/** Whether it has shown a picture. */
+/** Whether playback has begun. */
 let shown = false
-/** Why the last player gave up, until one plays. */
+/** Error of the last player, until one plays. */
 let failure = ''
 
 async function look() {
   const { status, live } = await fetchState()
-  // The playlist of a stream that has just begun is another one than before.
+  // A new stream has a new playlist.
   if (status === 'READY' || status === 'UNKNOWN') endPlayer()
   if (live && stopPlayer === undefined) startPlayer()
   badge.hidden = !live
@@ -91,13 +91,13 @@ function endPlayer() {
   unmute.hidden = true
 }
 
-/** The next look starts anew if there is something to play. */
+/** The next poll starts a new player while the stream is live. */
 function giveUp(details) {
   endPlayer()
   failure = 'Playback failed (' + details + '). Trying again.'
 }
 
-function offerSound() {
+function offerUnmute() {
   unmute.hidden = !video.muted
 }
 
@@ -105,12 +105,12 @@ video.addEventListener('playing', () => {
   shown = true
   notice.hidden = true
   failure = ''
-  offerSound()
+  offerUnmute()
 })
-video.addEventListener('volumechange', offerSound)
+video.addEventListener('volumechange', offerUnmute)
 video.addEventListener('ended', endPlayer)
 video.addEventListener('error', () => {
-  // Without a player the element only complains that its source was taken away.
+  // Without a player the error only means that the source was removed.
   if (stopPlayer !== undefined && window.Hls?.isSupported() !== true) giveUp(video.error?.message)
 })
 unmute.addEventListener('click', () => {

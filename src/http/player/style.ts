@@ -1,5 +1,5 @@
 /**
- * The style of the player page.
+ * Style sheet of the player page.
  *
  * @module
  */
