@@ -27,7 +27,7 @@ t.test('keygen prints 32 random bytes in hexadecimal', async (t) => {
 })
 
 t.test(
-  'sign prints the LT-SIGNATURE of an argument or of standard input, to the byte',
+  'sign prints the LT-SIGNATURE of the exact bytes of an argument or of standard input',
   async (t) => {
     const body = '{"stream_id": "studio"}\n'
     const signature = createHmac('sha256', SECRETS.HMAC_SECRET).update(body).digest('hex')
@@ -52,7 +52,7 @@ t.test('webhook-secret prints the key of webhooks as whsec_ and base64', async (
   })
 })
 
-t.test('serve without a secret, or with a bad setting, exits 2 and says what to do', async (t) => {
+t.test('serve exits 2 with advice for a missing secret or a bad setting', async (t) => {
   t.match(millrace(['serve']), { exit: 2, err: /HMAC_SECRET is not set: .*millrace keygen/ })
   t.match(millrace(['serve'], { ...SECRETS, HTTP_PORT: '99999' }), {
     exit: 2,
@@ -63,7 +63,7 @@ t.test('serve without a secret, or with a bad setting, exits 2 and says what to 
   t.match(millrace(['sevre']), { exit: 2, err: /unknown command "sevre"/ })
 })
 
-t.test('serve on a port in use exits 1 and names the setting', async (t) => {
+t.test('serve exits 1 with the setting to change for a port in use', async (t) => {
   const tcp = createServer()
   tcp.listen(0, '127.0.0.1')
   const udp = createSocket('udp4')
@@ -89,7 +89,7 @@ t.test('serve on a port in use exits 1 and names the setting', async (t) => {
   })
 })
 
-t.test('publish says what is wrong with its file or its URL', async (t) => {
+t.test('publish exits with the reason for a bad file or URL', async (t) => {
   t.match(millrace(['publish', 'clip.mpegts']), { exit: 2, err: /millrace publish FILE URL/ })
   t.match(millrace(['publish', CLI, 'http://127.0.0.1/']), { exit: /[12]/, err: /srt:\/\// })
   t.match(millrace(['publish', '/nowhere.mpegts', 'srt://127.0.0.1:1']), {
@@ -98,7 +98,7 @@ t.test('publish says what is wrong with its file or its URL', async (t) => {
   })
 })
 
-t.test('--help and --version answer on standard output', async (t) => {
+t.test('--help and --version print to standard output', async (t) => {
   t.match(millrace(['--help']), {
     exit: 0,
     out: /millrace serve[\s\S]*--hls-linger-sec\s+HLS_LINGER_SEC/,

@@ -8,7 +8,7 @@ import { startWebhookReceiver } from './support/webhook-receiver.ts'
 
 const SLEEP_MS = 15 * 60_000
 
-t.test('webhooks and signed requests go by the wall clock as it is after a jump', async (t) => {
+t.test('webhooks and signed requests use the wall clock after a jump', async (t) => {
   const receiver = await startWebhookReceiver(t)
   const { api, hmacSecret } = await startService(t, { apiMaxAgeSec: 30 })
   const { now } = Date

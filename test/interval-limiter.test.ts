@@ -1,7 +1,7 @@
 import t from 'tap'
 import { IntervalLimiter } from '../src/interval-limiter.ts'
 
-t.test('a name passes once in an interval, whatever other names do', async (t) => {
+t.test('passes each name once in an interval', async (t) => {
   const limiter = new IntervalLimiter(10)
   const passed = [0, 5, 9, 10, 19, 20].filter((nowUs) => limiter.take('loop', nowUs))
   t.strictSame(passed, [0, 10, 20])

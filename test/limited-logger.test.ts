@@ -10,7 +10,7 @@ function setUp() {
   return { log, lines, passSec: (sec: number) => void (nowUs += sec * 1e6) }
 }
 
-t.test('of a kind of line five are written at once, then one a second with a count', async (t) => {
+t.test('writes five lines of a kind at once, then one a second with a count', async (t) => {
   const { log, lines, passSec } = setUp()
   for (let call = 0; call < 100; call++) log.warn({ call }, `encoder rejected: reason ${call}`)
   t.equal(lines.length, 5)
@@ -25,7 +25,7 @@ t.test('of a kind of line five are written at once, then one a second with a cou
   t.equal(lines.length, 9)
 })
 
-t.test('streams, levels and other words are kinds of their own', async (t) => {
+t.test('limits streams, levels and different words separately', async (t) => {
   const { log, lines } = setUp()
   const [one, two] = [log.child({ stream_id: 'one' }), log.child({ stream_id: 'two' })]
   for (let call = 0; call < 20; call++) {
@@ -38,7 +38,7 @@ t.test('streams, levels and other words are kinds of their own', async (t) => {
   t.match(lines[2], { stream_id: 'two', msg: 'encoder connected' })
 })
 
-t.test('codes and receivers of webhooks are kinds of their own', async (t) => {
+t.test('limits codes and receivers of webhooks separately', async (t) => {
   const { log, lines } = setUp()
   for (let call = 0; call < 20; call++) log.warn({ code: 'STREAM_KEY_INVALID' }, 'encoder rejected')
   log.warn({ code: 'ENCRYPTION_MISSING' }, 'encoder rejected')
@@ -70,7 +70,7 @@ t.test(
   },
 )
 
-t.test('an hour of a loop of connections leaves two lines a second', async (t) => {
+t.test('writes two lines a second in an hour of reconnections', async (t) => {
   const { log, lines, passSec } = setUp()
   const stream = log.child({ stream_id: 'studio' })
   for (let call = 0; call < 36_000; call++) {
@@ -83,7 +83,7 @@ t.test('an hour of a loop of connections leaves two lines a second', async (t) =
   t.ok(lines.length + left > 71_900, 'and all are counted')
 })
 
-t.test('kinds without end do not fill the memory', async (t) => {
+t.test('bounds its memory with any number of kinds', async (t) => {
   const { log, lines, passSec } = setUp()
   for (let id = 0; id < 5000; id++) {
     log.child({ stream_id: String(id) }).info({}, 'stream started')

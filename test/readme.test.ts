@@ -19,7 +19,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** Inside the package, where its own name resolves to `dist` as it would for whoever installed it. */
 const FOLDER = join(ROOT, '.tap', 'readme-example')
 
-t.test('the example of the README compiles and runs', async (t) => {
+t.test('the library example of README.md compiles and runs', async (t) => {
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
   const example = /```ts\n([\s\S]*?)```/.exec(readme)?.[1]
   t.ok(example, 'there is one')
@@ -58,7 +58,7 @@ t.test('the example of the README compiles and runs', async (t) => {
 })
 
 t.test(
-  'the receiver of the README takes webhooks, with the key that webhook-secret prints',
+  'the receiver of README.md verifies webhooks with the key that webhook-secret prints',
   async (t) => {
     const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
     const receiver = /```js\n([\s\S]*?)```/.exec(readme)?.[1]

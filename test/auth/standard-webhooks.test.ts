@@ -21,24 +21,27 @@ function headersOf(id: string, signature: string) {
   }
 }
 
-t.test('the library of receivers verifies what is signed, with the secret as printed', async () => {
-  fc.assert(
-    fc.property(key, fc.uuid(), fc.jsonValue(), (key, id, value) => {
-      const body = Buffer.from(JSON.stringify({ value }))
-      const headers = headersOf(id, signWebhook({ id, timestampSec, body }, [key]))
-      new Webhook(formatWebhookSecret(key)).verify(body, headers)
-    }),
-  )
-})
+t.test(
+  'signs webhooks that the library of receivers verifies with the printed secret',
+  async () => {
+    fc.assert(
+      fc.property(key, fc.uuid(), fc.jsonValue(), (key, id, value) => {
+        const body = Buffer.from(JSON.stringify({ value }))
+        const headers = headersOf(id, signWebhook({ id, timestampSec, body }, [key]))
+        new Webhook(formatWebhookSecret(key)).verify(body, headers)
+      }),
+    )
+  },
+)
 
-t.test('the example of the specification has the signature that it says', async (t) => {
+t.test('signs the example of the specification with its signature', async (t) => {
   const [key] = parseWebhookSecret('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')!
   const body = Buffer.from('{"test": 2432232314}')
   const message = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestampSec: 1614265330, body }
   t.equal(signWebhook(message, [key]), 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=')
 })
 
-t.test('while keys change, a receiver with either of them verifies', async (t) => {
+t.test('signs with both keys during a rotation, so that either verifies', async (t) => {
   const keys = [Buffer.alloc(32, 'n'), Buffer.alloc(32, 'o')]
   const body = Buffer.from('{}')
   const headers = headersOf('x', signWebhook({ id: 'x', timestampSec, body }, keys))
@@ -48,7 +51,7 @@ t.test('while keys change, a receiver with either of them verifies', async (t) =
   t.throws(() => new Webhook(formatWebhookSecret(keys[0]!)).verify('[]', headers))
 })
 
-t.test('a secret is the key that the library of receivers makes of the same text', async (t) => {
+t.test('decodes a secret to the key that the library of receivers decodes', async (t) => {
   fc.assert(
     fc.property(key, fc.boolean(), (key, hasPrefix) => {
       const text = hasPrefix ? formatWebhookSecret(key) : key.toString('base64')
@@ -62,26 +65,29 @@ t.test('a secret is the key that the library of receivers makes of the same text
   t.strictSame(parseWebhookSecret(hexadecimal), [Buffer.from(hexadecimal, 'base64')])
 })
 
-t.test('two secrets are new and old; anything but base64 of 24 to 64 bytes is none', async (t) => {
-  const [a, b] = [Buffer.alloc(24, 1), Buffer.alloc(64, 2)]
-  const text = a.toString('base64')
-  t.strictSame(parseWebhookSecret(`${text}, ${formatWebhookSecret(b)}`), [a, b])
-  const none = [
-    '',
-    'whsec_',
-    'hush',
-    `${text},`,
-    `${text},${text},${text}`,
-    `${text}=`,
-    `${text} x`,
-  ]
-  const sizes = [23, 65].map((size) => Buffer.alloc(size, 1).toString('base64'))
-  const urlSafe = Buffer.alloc(24, 0xff).toString('base64url')
-  for (const text of [...none, ...sizes, urlSafe])
-    t.equal(parseWebhookSecret(text), undefined, text)
-})
+t.test(
+  'parses two secrets as new and old, and rejects all but base64 of 24 to 64 bytes',
+  async (t) => {
+    const [a, b] = [Buffer.alloc(24, 1), Buffer.alloc(64, 2)]
+    const text = a.toString('base64')
+    t.strictSame(parseWebhookSecret(`${text}, ${formatWebhookSecret(b)}`), [a, b])
+    const none = [
+      '',
+      'whsec_',
+      'hush',
+      `${text},`,
+      `${text},${text},${text}`,
+      `${text}=`,
+      `${text} x`,
+    ]
+    const sizes = [23, 65].map((size) => Buffer.alloc(size, 1).toString('base64'))
+    const urlSafe = Buffer.alloc(24, 0xff).toString('base64url')
+    for (const text of [...none, ...sizes, urlSafe])
+      t.equal(parseWebhookSecret(text), undefined, text)
+  },
+)
 
-t.test('without WEBHOOK_SECRET the keys are the bytes of HMAC_SECRET, new and old', async (t) => {
+t.test('uses the bytes of HMAC_SECRET, new and old, without WEBHOOK_SECRET', async (t) => {
   t.strictSame(webhookKeys('', ['new', 'öld']), [Buffer.from('new'), Buffer.from('öld')])
   const own = Buffer.alloc(32, 3)
   t.strictSame(webhookKeys(formatWebhookSecret(own), ['new', 'old']), [own])

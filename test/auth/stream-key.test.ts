@@ -48,7 +48,7 @@ const HS256 = { alg: 'HS256' }
 const CLAIMS = { stream_id: 'demo', exp: NOW_SEC + 60 }
 const TOKEN = jwt(HS256, CLAIMS)
 
-t.test('an issued key reads mode, rid, token and expires after two hours', async (t) => {
+t.test('issues a key of mode, rid and token that expires after two hours', async (t) => {
   const { streamKey, expiresAt } = await issueStreamKey({
     streamId: 'demo',
     secret: SECRET,
@@ -64,14 +64,14 @@ t.test('an issued key reads mode, rid, token and expires after two hours', async
   })
 })
 
-t.test('each start yields another token, and the older ones stay valid', async (t) => {
+t.test('issues a new token at each start, and keeps older ones valid', async (t) => {
   const first = await issueStreamKey({ streamId: 'demo', secret: SECRET, now: NOW })
   const second = await issueStreamKey({ streamId: 'demo', secret: SECRET, now: NOW })
   t.not(first.streamKey, second.streamKey)
   for (const { streamKey } of [first, second, first]) t.equal(await codeOf(streamKey), undefined)
 })
 
-t.test('the key of the longest stream id fits a StreamID of SRT', async (t) => {
+t.test('issues a key that fits a StreamID of SRT for the longest stream id', async (t) => {
   const streamId = '~'.repeat(128)
   for (const encryptedSinceSec of [undefined, NOW_SEC]) {
     const options = { streamId, secret: SECRET, now: NOW, encryptedSinceSec }
@@ -81,27 +81,24 @@ t.test('the key of the longest stream id fits a StreamID of SRT', async (t) => {
   }
 })
 
-t.test(
-  'during a rotation keys of both secrets are accepted, those of a third are not',
-  async (t) => {
-    const older = 'the secret that signed before this one'
-    const keys = await Promise.all(
-      [SECRET, older, 'a secret that never signed anything'].map((secret) =>
-        issueStreamKey({ streamId: 'demo', secret, now: NOW }),
-      ),
-    )
-    const verify = (streamKey: string, now = NOW) =>
-      verifyStreamKey(streamKey, { secrets: [SECRET, older], now })
-    const [byNewest, byOlder, byNone] = keys.map(({ streamKey }) => streamKey)
-    t.match(await verify(byNewest!), { streamId: 'demo' })
-    t.match(await verify(byOlder!), { streamId: 'demo' })
-    await t.rejects(verify(byNone!), { code: 'STREAM_KEY_INVALID' })
-    const later = new Date(NOW.getTime() + 7_200_000)
-    await t.rejects(verify(byOlder!, later), { code: 'STREAM_KEY_EXPIRED' })
-  },
-)
+t.test('accepts keys of both secrets during a rotation, and none of a third', async (t) => {
+  const older = 'the secret that signed before this one'
+  const keys = await Promise.all(
+    [SECRET, older, 'a secret that never signed anything'].map((secret) =>
+      issueStreamKey({ streamId: 'demo', secret, now: NOW }),
+    ),
+  )
+  const verify = (streamKey: string, now = NOW) =>
+    verifyStreamKey(streamKey, { secrets: [SECRET, older], now })
+  const [byNewest, byOlder, byNone] = keys.map(({ streamKey }) => streamKey)
+  t.match(await verify(byNewest!), { streamId: 'demo' })
+  t.match(await verify(byOlder!), { streamId: 'demo' })
+  await t.rejects(verify(byNone!), { code: 'STREAM_KEY_INVALID' })
+  const later = new Date(NOW.getTime() + 7_200_000)
+  await t.rejects(verify(byOlder!, later), { code: 'STREAM_KEY_EXPIRED' })
+})
 
-t.test('the key of an encrypted stream carries what its passphrase is derived from', async (t) => {
+t.test('derives the passphrase of an encrypted stream from its key', async (t) => {
   const key = async (streamId: string, sinceSec: number, secret = SECRET) => {
     const options = { streamId, secret, now: NOW, encryptedSinceSec: sinceSec }
     const { streamKey } = await issueStreamKey(options)
@@ -121,13 +118,13 @@ t.test('the key of an encrypted stream carries what its passphrase is derived fr
   t.equal(new Set([passphrase, ...others]).size, 4, 'each its own')
 })
 
-t.test('a token without iat counts as issued two hours before it expires', async (t) => {
+t.test('takes a token without iat as issued two hours before it expires', async (t) => {
   const key = `mode=publish,rid=demo,token=${TOKEN}`
   const { issuedAtSec } = await verifyStreamKey(key, { secrets: [SECRET], now: NOW })
   t.equal(issuedAtSec, CLAIMS.exp - 7200)
 })
 
-t.test('a token is valid to the last second before exp and expired from then on', async (t) => {
+t.test('accepts a token until the second before exp, and none from exp on', async (t) => {
   const { streamKey, expiresAt } = await issueStreamKey({
     streamId: 'demo',
     secret: SECRET,
@@ -141,23 +138,23 @@ t.test('a token is valid to the last second before exp and expired from then on'
   })
 })
 
-t.test('a token signed with HS256 by another implementation is accepted', async (t) => {
+t.test('accepts a token that another implementation signed with HS256', async (t) => {
   // Header with typ, claims in another order: what jsonwebtoken or PyJWT write.
   const token = jwt({ typ: 'JWT', alg: 'HS256' }, { exp: NOW_SEC + 1, stream_id: 'demo' })
   t.equal(await codeOf(`mode=publish,rid=demo,token=${token}`), undefined)
 })
 
-t.test('the pairs may stand in any order, and unknown keys are ignored', async (t) => {
+t.test('accepts pairs in any order, and ignores unknown keys', async (t) => {
   t.equal(await codeOf(`token=${TOKEN},x-encoder=obs=30,rid=demo,mode=publish`), undefined)
 })
 
-t.test('a key percent-encoded as a whole is read all the same', async (t) => {
+t.test('accepts a key that is percent-encoded as a whole', async (t) => {
   const key = `mode=publish,rid=demo,token=${TOKEN}`
   t.equal(await codeOf(encodeURIComponent(key)), undefined)
   t.equal(await codeOf(new URLSearchParams({ '': key }).toString().slice(1)), undefined)
 })
 
-t.test("the form of SRT's access control guidelines is read beside the plain one", async (t) => {
+t.test("accepts the form of SRT's access control guidelines", async (t) => {
   const accepted = [
     `#!::r=demo,m=publish,token=${TOKEN}`,
     `#!::token=${TOKEN},u=somebody,t=stream,mode=publish,rid=demo`,
@@ -183,7 +180,7 @@ t.test("the form of SRT's access control guidelines is read beside the plain one
   t.equal(await codeOf(`#!::r=other,m=publish,token=${TOKEN}`), 'STREAM_KEY_MISMATCH')
 })
 
-t.test('either form may name a program beside', async (t) => {
+t.test('accepts a program in either form of the key', async (t) => {
   const programOf = (text: string) => parseStreamKey(text).program
   t.equal(programOf(`mode=publish,rid=demo,token=${TOKEN},program=3`), '3')
   t.equal(programOf(`#!::r=demo,program=all,m=publish,token=${TOKEN}`), 'all')
@@ -193,7 +190,7 @@ t.test('either form may name a program beside', async (t) => {
   t.match(await refusal(twice), { code: 'STREAM_KEY_MALFORMED', message: /twice/ })
 })
 
-t.test('malformed keys are refused with 1010 and a sentence that says why', async (t) => {
+t.test('rejects malformed keys with 1010 and the reason', async (t) => {
   const refused: Record<string, string | RegExp> = {
     '': /not key=value/,
     demo: /not key=value/,
@@ -219,7 +216,7 @@ t.test('malformed keys are refused with 1010 and a sentence that says why', asyn
   }
 })
 
-t.test('an invalid token is refused with 1010', async (t) => {
+t.test('rejects an invalid token with 1010', async (t) => {
   const [header, payload, signature] = TOKEN.split('.') as [string, string, string]
   const unsigned = jwt({ alg: 'none' }, CLAIMS).replace(/[^.]*$/, '')
   const sha512 = createHmac('sha512', SECRET)
@@ -245,7 +242,7 @@ t.test('an invalid token is refused with 1010', async (t) => {
   }
 })
 
-t.test('a token of another stream is a mismatch', async (t) => {
+t.test('rejects the token of another stream', async (t) => {
   t.match(await refusal(`mode=publish,rid=other,token=${TOKEN}`), {
     code: 'STREAM_KEY_MISMATCH',
     rejectCode: 1010,
@@ -254,7 +251,7 @@ t.test('a token of another stream is a mismatch', async (t) => {
   t.equal(await codeOf(`mode=publish,rid=7,token=${numeric}`), 'STREAM_KEY_MISMATCH')
 })
 
-t.test('no refusal tells the token, the secret or the claims', async (t) => {
+t.test('reveals neither token, secret nor claims in a refusal', async (t) => {
   const expired = jwt(HS256, { stream_id: 'demo', exp: 1 })
   for (const token of [TOKEN, expired, `${TOKEN}x`]) {
     const error = await refusal(`mode=publish,rid=other,token=${token}`)
@@ -265,7 +262,7 @@ t.test('no refusal tells the token, the secret or the claims', async (t) => {
   }
 })
 
-t.test('whatever is sent is refused as a MillraceError with 1010', async () => {
+t.test('rejects arbitrary text with a MillraceError of 1010', async () => {
   const words = fc.constantFrom(
     'mode',
     'rid',
@@ -294,7 +291,7 @@ t.test('whatever is sent is refused as a MillraceError with 1010', async () => {
   )
 })
 
-t.test('any stream id of the allowed characters comes back from its key', async () => {
+t.test('parses any allowed stream id back from its key', async () => {
   const letters = 'ABCxyz059._~-'.split('')
   const streamIds = fc.string({ unit: fc.constantFrom(...letters), minLength: 1, maxLength: 128 })
   await fc.assert(

@@ -15,7 +15,7 @@ function forgetful() {
   return { keys: new VerifiedKeys(secrets), forget: () => secrets.splice(0) }
 }
 
-t.test('a key is verified once and remembered until it expires', async (t) => {
+t.test('verifies a key once and caches it until it expires', async (t) => {
   const { keys, forget } = forgetful()
   const { streamKey } = await issue()
   const claims = await keys.verify(streamKey, NOW)
@@ -29,7 +29,7 @@ t.test('a key is verified once and remembered until it expires', async (t) => {
   await t.rejects(keys.verify(other.streamKey, NOW), { code: 'STREAM_KEY_INVALID' })
 })
 
-t.test('one changed character is another key', async (t) => {
+t.test('verifies a key with one changed character anew', async (t) => {
   const keys = new VerifiedKeys([SECRET])
   const { streamKey } = await issue()
   await keys.verify(streamKey, NOW)
@@ -42,7 +42,7 @@ t.test('one changed character is another key', async (t) => {
   })
 })
 
-t.test('a refusal is remembered for a minute', async (t) => {
+t.test('caches a refusal for a minute', async (t) => {
   const secrets = ['o'.repeat(32)]
   const keys = new VerifiedKeys(secrets)
   const { streamKey } = await issue()
@@ -52,7 +52,7 @@ t.test('a refusal is remembered for a minute', async (t) => {
   t.match(await keys.verify(streamKey, after(60)), { streamId: 'studio' })
 })
 
-t.test('a key that is not valid yet is valid then', async (t) => {
+t.test('accepts a key with nbf once it is valid', async (t) => {
   const keys = new VerifiedKeys([SECRET])
   const nowSec = NOW.getTime() / 1000
   const token = await new SignJWT({ stream_id: 'studio' })
@@ -65,7 +65,7 @@ t.test('a key that is not valid yet is valid then', async (t) => {
   t.match(await keys.verify(streamKey, after(61)), { streamId: 'studio' })
 })
 
-t.test('a flood of bad keys leaves the good ones remembered', async (t) => {
+t.test('keeps valid keys cached during a flood of bad ones', async (t) => {
   const { keys, forget } = forgetful()
   const { streamKey } = await issue()
   await keys.verify(streamKey, NOW)

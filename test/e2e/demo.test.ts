@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 t.test(
-  'the demo prints a URL whose page plays picture and sound',
+  'the demo prints the URL of a page that plays video and audio',
   { timeout: 120_000 },
   async (t) => {
     if (!requireTool(t, 'chromium')) return

@@ -55,7 +55,7 @@ const refusedBy = (t: Test, url: string) => {
 const withPassphrase = (url: string, passphrase: string) =>
   `${url.replace(/&passphrase=.*$/, '')}&passphrase=${passphrase}`
 
-t.test('a stream with a passphrase of its own: the answer and the webhook tell it', async (t) => {
+t.test('start-stream and stream.ready contain the passphrase of an encrypted stream', async (t) => {
   const receiver = await startWebhookReceiver(t)
   const service = await startLogged(t)
   const { srt_url, stream_key, passphrase } = await service.startStream({
@@ -83,7 +83,7 @@ t.test('a stream with a passphrase of its own: the answer and the webhook tell i
   t.notMatch(again.srt_url, /passphrase/)
 })
 
-t.test('a running stream keeps its passphrase, whatever start-stream asks', async (t) => {
+t.test('a running stream keeps its passphrase when it is started again', async (t) => {
   const { startStream } = await startLogged(t)
   const first = await startStream({ encryption: true })
   for (const body of [{}, { encryption: true }, { encryption: false }]) {
@@ -93,7 +93,7 @@ t.test('a running stream keeps its passphrase, whatever start-stream asks', asyn
   }
 })
 
-t.test('encryption is true or false', async (t) => {
+t.test('start-stream rejects an encryption that is not a boolean', async (t) => {
   const { api } = await startLogged(t)
   for (const encryption of ['yes', 1, null]) {
     const reply = await api('POST', '/api/start-stream', { stream_id: 'studio', encryption })
@@ -102,7 +102,7 @@ t.test('encryption is true or false', async (t) => {
   }
 })
 
-t.test('another passphrase and none are refused, and the stream is told why', async (t) => {
+t.test('refuses a wrong or missing passphrase, and reports the reason by webhook', async (t) => {
   const receiver = await startWebhookReceiver(t)
   const service = await startLogged(t)
   const { srt_url, passphrase } = await service.startStream({
@@ -121,7 +121,7 @@ t.test('another passphrase and none are refused, and the stream is told why', as
   t.notOk(told.includes(passphrase!) || told.includes('quite-another-one'))
 })
 
-t.test('SRT_PASSPHRASE is asked of all encoders, and in no answer', async (t) => {
+t.test('requires SRT_PASSPHRASE of all encoders, and reveals it in no answer', async (t) => {
   const passphrase = 'what all of them know'
   const service = await startLogged(t, { srt: { passphrase } })
   const { srt_url } = await service.startStream({})
@@ -132,7 +132,7 @@ t.test('SRT_PASSPHRASE is asked of all encoders, and in no answer', async (t) =>
   t.notOk(service.log().includes(passphrase))
 })
 
-t.test('a passphrase of its own stands above SRT_PASSPHRASE', async (t) => {
+t.test('a passphrase of the stream overrides SRT_PASSPHRASE', async (t) => {
   const common = 'what-all-of-them-know'
   const service = await startLogged(t, { srt: { passphrase: common } })
   const { srt_url } = await service.startStream({ encryption: true })
@@ -141,7 +141,7 @@ t.test('a passphrase of its own stands above SRT_PASSPHRASE', async (t) => {
   await until('a live stream', () => isLive(service))
 })
 
-t.test('a passphrase that nobody asked for is refused', async (t) => {
+t.test('refuses an encoder that encrypts without a passphrase on our side', async (t) => {
   const service = await startLogged(t)
   const { srt_url } = await service.startStream({})
   t.match(await refusedBy(t, withPassphrase(srt_url, '0123456789')), { message: /1011/ })

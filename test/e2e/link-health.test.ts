@@ -73,31 +73,34 @@ function publishTo(t: Test, url: string): () => Promise<unknown> {
 // They wait for real seconds to pass, and not for the processor.
 t.jobs = 4
 
-t.test('120 ms of latency on a round trip of 100 ms; and what is advised is enough', async (t) => {
-  const delay = { delayMs: 50 }
-  const studio = await openStudio(t, { forward: delay, backward: delay })
-  const stop = publishTo(t, `${studio.url}&latency=120`)
-  const { message } = await until('the warning', () => studio.warning('LATENCY_TOO_LOW'))
-  t.comment(message)
-  const [, rttMs, advisedMs] = /takes (\d+) ms: .* SRT_LATENCY_MS=(\d+) here$/.exec(message) ?? []
-  t.ok(Number(rttMs) >= 100, 'the relay holds each datagram for 50 ms at least')
-  t.match(message, `the SRT latency is 120 ms and the round trip takes ${rttMs} ms: `)
-  t.match(message, `set latency=${advisedMs}000 (microseconds) in the URL of ffmpeg or OBS`)
-  await stop()
-  await until('its end with the encoder', async () => !(await studio.warning('LATENCY_TOO_LOW')))
+t.test(
+  'warns of 120 ms latency at a round trip of 100 ms, and advises a sufficient one',
+  async (t) => {
+    const delay = { delayMs: 50 }
+    const studio = await openStudio(t, { forward: delay, backward: delay })
+    const stop = publishTo(t, `${studio.url}&latency=120`)
+    const { message } = await until('the warning', () => studio.warning('LATENCY_TOO_LOW'))
+    t.comment(message)
+    const [, rttMs, advisedMs] = /takes (\d+) ms: .* SRT_LATENCY_MS=(\d+) here$/.exec(message) ?? []
+    t.ok(Number(rttMs) >= 100, 'the relay holds each datagram for 50 ms at least')
+    t.match(message, `the SRT latency is 120 ms and the round trip takes ${rttMs} ms: `)
+    t.match(message, `set latency=${advisedMs}000 (microseconds) in the URL of ffmpeg or OBS`)
+    await stop()
+    await until('its end with the encoder', async () => !(await studio.warning('LATENCY_TOO_LOW')))
 
-  publishTo(t, `${studio.url}&latency=${advisedMs}`)
-  const isJudged = async () => {
-    const { publisher } = await studio.status()
-    return (publisher?.['bytes_received'] ?? 0) > CLIP_BYTES
-  }
-  await until('8 s of media', isJudged, { timeoutMs: 40_000 })
-  t.match((await studio.status()).publisher, { latency_ms: Number(advisedMs), rtt_ms: Number })
-  t.equal(await studio.warning('LATENCY_TOO_LOW'), undefined)
-  t.equal(studio.logged('LATENCY_TOO_LOW'), 1, 'the log says it once')
-})
+    publishTo(t, `${studio.url}&latency=${advisedMs}`)
+    const isJudged = async () => {
+      const { publisher } = await studio.status()
+      return (publisher?.['bytes_received'] ?? 0) > CLIP_BYTES
+    }
+    await until('8 s of media', isJudged, { timeoutMs: 40_000 })
+    t.match((await studio.status()).publisher, { latency_ms: Number(advisedMs), rtt_ms: Number })
+    t.equal(await studio.warning('LATENCY_TOO_LOW'), undefined)
+    t.equal(studio.logged('LATENCY_TOO_LOW'), 1, 'the log says it once')
+  },
+)
 
-t.test('a line that fails for longer than the encoder keeps what it sent', async (t) => {
+t.test("warns of a line that fails for longer than the encoder's send buffer", async (t) => {
   const studio = await openStudio(t, {})
   publishTo(t, studio.url)
   await until('packets', async () => (await studio.status()).publisher?.['packets_received'])
@@ -111,7 +114,7 @@ t.test('a line that fails for longer than the encoder keeps what it sent', async
   t.equal(studio.logged('LOSSES_NOT_REPAIRED'), 1)
 })
 
-t.test('a new key that is lost on the way', async (t) => {
+t.test('warns of packets after a lost key refresh', async (t) => {
   if (!requireTool(t, 'ffmpeg')) return
   let isDeaf = false
   const studio = await openStudio(
@@ -134,7 +137,7 @@ t.test('a new key that is lost on the way', async (t) => {
   t.equal(studio.logged('PACKETS_UNDECRYPTABLE'), 1)
 })
 
-t.test('packets beyond the window', async (t) => {
+t.test('warns of packets beyond the receive window', async (t) => {
   const studio = await openStudio(t, { alter: outrunWindow() })
   publishTo(t, studio.url)
   const { message } = await until('the warning', () => studio.warning('WINDOW_OVERFLOW'))

@@ -19,7 +19,7 @@ const PUBLISHERS = 20
 const SECONDS = Number(process.env['E2E_SECONDS'] ?? 60)
 
 t.test(
-  '20 publishers of 2 Mbit/s: every playlist right, no packet lost, a clean end',
+  '20 publishers of 2 Mbit/s have valid playlists, no packet loss and a clean end',
   {
     timeout: (SECONDS + 120) * 1000,
   },

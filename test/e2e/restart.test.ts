@@ -24,69 +24,73 @@ function encodeInLoop(t: Test, url: string): void {
   start(t, 'bash', ['-c', `for i in {1..100}; do ${encoder}; sleep 0.5; done`])
 }
 
-t.test('kill -9, twice: the page plays on without a reload', { timeout: 300_000 }, async (t) => {
-  if (!requireTool(t, 'ffmpeg', 'chromium')) return
-  const hooks = await startWebhookReceiver(t)
-  const env = {
-    HMAC_SECRET: randomBytes(32).toString('hex'),
-    JWT_SECRET: randomBytes(32).toString('hex'),
-    HTTP_HOST: '127.0.0.1',
-    SRT_HOST: '127.0.0.1',
-    PUBLIC_HOST: '127.0.0.1',
-    HLS_SEGMENT_SEC: '1',
-    DEFAULT_WEBHOOK_URLS: hooks.url,
-  }
-  const serve = async (ports: { readonly http: string; readonly srt: string }) => {
-    const ownEnv = { ...env, HTTP_PORT: ports.http, SRT_PORT: ports.srt }
-    const service = start(t, process.execPath, [CLI, 'serve'], { env: ownEnv })
-    const [, http, srt] = await until('the service listens', () =>
-      /"http":"http:[^"]+:(\d+)","srt_port":(\d+)/.exec(service.output()),
-    )
-    return { service, ports: { http: http!, srt: srt! } }
-  }
-  let { service, ports } = await serve({ http: '0', srt: '0' })
-  const url = `http://127.0.0.1:${ports.http}`
-  const body = { stream_id: 'studio' }
-  const started = await signedCall(`${url}/api/start-stream`, 'POST', body, env.HMAC_SECRET)
-  encodeInLoop(t, started.body.data['srt_url'])
-
-  const playlistUrl = `${url}/video/studio/playlist.m3u8`
-  const numbers = async () => {
-    const text = await (await fetch(playlistUrl)).text()
-    const number = (tag: string) => Number(new RegExp(`^#${tag}:(\\d+)$`, 'm').exec(text)?.[1])
-    return {
-      media: number('EXT-X-MEDIA-SEQUENCE'),
-      segments: text.match(/#EXTINF/g)?.length ?? 0,
+t.test(
+  'the player page continues without a reload after two kill -9',
+  { timeout: 300_000 },
+  async (t) => {
+    if (!requireTool(t, 'ffmpeg', 'chromium')) return
+    const hooks = await startWebhookReceiver(t)
+    const env = {
+      HMAC_SECRET: randomBytes(32).toString('hex'),
+      JWT_SECRET: randomBytes(32).toString('hex'),
+      HTTP_HOST: '127.0.0.1',
+      SRT_HOST: '127.0.0.1',
+      PUBLIC_HOST: '127.0.0.1',
+      HLS_SEGMENT_SEC: '1',
+      DEFAULT_WEBHOOK_URLS: hooks.url,
     }
-  }
-  await until('a playlist', async () => (await numbers()).segments >= 3, { timeoutMs: 40_000 })
-  const { page, errors } = await openPage(t, `${url}/watch/studio`)
-  const playFor = (what: string, frames: number) =>
-    until(what, async () => (await playback(page)).framesDecoded > frames, {
-      timeoutMs: BACK_WITHIN_MS,
-      everyMs: 100,
-    })
-  await playFor('the picture moves', 90)
+    const serve = async (ports: { readonly http: string; readonly srt: string }) => {
+      const ownEnv = { ...env, HTTP_PORT: ports.http, SRT_PORT: ports.srt }
+      const service = start(t, process.execPath, [CLI, 'serve'], { env: ownEnv })
+      const [, http, srt] = await until('the service listens', () =>
+        /"http":"http:[^"]+:(\d+)","srt_port":(\d+)/.exec(service.output()),
+      )
+      return { service, ports: { http: http!, srt: srt! } }
+    }
+    let { service, ports } = await serve({ http: '0', srt: '0' })
+    const url = `http://127.0.0.1:${ports.http}`
+    const body = { stream_id: 'studio' }
+    const started = await signedCall(`${url}/api/start-stream`, 'POST', body, env.HMAC_SECRET)
+    encodeInLoop(t, started.body.data['srt_url'])
 
-  for (const round of [1, 2]) {
-    const before = await numbers()
-    service.kill('SIGKILL')
-    await service.exit
-    const killedAtMs = performance.now()
-    const seen = hooks.received.length
-    ;({ service } = await serve(ports))
-    await until('stream.resumed', () =>
-      hooks.received.slice(seen).some(({ event }) => event.type === 'stream.resumed'),
-    )
-    const { framesDecoded } = await playback(page)
-    // More than was buffered when it died.
-    await playFor(`the picture moves after kill ${round}`, framesDecoded + 300)
-    t.comment(
-      `kill ${round}: 10 s played ${Math.round(performance.now() - killedAtMs)} ms after it`,
-    )
-    const after = await numbers()
-    t.ok(after.media >= before.media + before.segments, 'media sequence went forward')
-    t.equal((await playback(page)).error, null)
-  }
-  t.strictSame(errors, [], 'the page had no error')
-})
+    const playlistUrl = `${url}/video/studio/playlist.m3u8`
+    const numbers = async () => {
+      const text = await (await fetch(playlistUrl)).text()
+      const number = (tag: string) => Number(new RegExp(`^#${tag}:(\\d+)$`, 'm').exec(text)?.[1])
+      return {
+        media: number('EXT-X-MEDIA-SEQUENCE'),
+        segments: text.match(/#EXTINF/g)?.length ?? 0,
+      }
+    }
+    await until('a playlist', async () => (await numbers()).segments >= 3, { timeoutMs: 40_000 })
+    const { page, errors } = await openPage(t, `${url}/watch/studio`)
+    const playFor = (what: string, frames: number) =>
+      until(what, async () => (await playback(page)).framesDecoded > frames, {
+        timeoutMs: BACK_WITHIN_MS,
+        everyMs: 100,
+      })
+    await playFor('the picture moves', 90)
+
+    for (const round of [1, 2]) {
+      const before = await numbers()
+      service.kill('SIGKILL')
+      await service.exit
+      const killedAtMs = performance.now()
+      const seen = hooks.received.length
+      ;({ service } = await serve(ports))
+      await until('stream.resumed', () =>
+        hooks.received.slice(seen).some(({ event }) => event.type === 'stream.resumed'),
+      )
+      const { framesDecoded } = await playback(page)
+      // More than was buffered when it died.
+      await playFor(`the picture moves after kill ${round}`, framesDecoded + 300)
+      t.comment(
+        `kill ${round}: 10 s played ${Math.round(performance.now() - killedAtMs)} ms after it`,
+      )
+      const after = await numbers()
+      t.ok(after.media >= before.media + before.segments, 'media sequence went forward')
+      t.equal((await playback(page)).error, null)
+    }
+    t.strictSame(errors, [], 'the page had no error')
+  },
+)

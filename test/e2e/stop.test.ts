@@ -17,7 +17,7 @@ const DEMO = new URL('../../fixtures/demo.mpegts', import.meta.url)
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 
 t.test(
-  'stop-stream disconnects, ends the playlist, tells, and after the linger forgets',
+  'stop-stream disconnects, ends the playlist, sends a webhook, and removes files after the linger time',
   async (t) => {
     const { server, api, url, hmacSecret } = await startService(t, {
       hls: { lingerSec: 2, segmentSec: 1 },
@@ -65,7 +65,7 @@ t.test(
   },
 )
 
-t.test('a lost encoder that does not come back ends the stream after the grace', async (t) => {
+t.test('a stream stops when its lost encoder stays away for the grace period', async (t) => {
   const { server } = await startService(t, { reconnectGraceSec: 1 })
   const { streamKey } = await server.startStream({ streamId: 'studio' })
   const ended = new Promise((resolve) => server.findStream('studio')!.once('end', resolve))
@@ -77,7 +77,7 @@ t.test('a lost encoder that does not come back ends the stream after the grace',
 })
 
 t.test(
-  'SIGTERM: exit 0, the encoder is told, ENDLIST is written, no unhandled rejection',
+  'SIGTERM sends SHUTDOWN to the encoder, writes ENDLIST and exits 0 without unhandled rejections',
   async (t) => {
     const env = {
       HMAC_SECRET: randomBytes(32).toString('hex'),

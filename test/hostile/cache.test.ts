@@ -38,7 +38,7 @@ for (const [how, spreadSec] of Object.entries({ 'one after the other': 0.02, 'at
   })
 }
 
-t.test('renditions of a stream give in step', async (t) => {
+t.test('renditions of a stream shrink together', async (t) => {
   const renditions = ['main', 'video-2', 'audio-2'] as const
   const plans = Array.from({ length: 30 }, (_, n) => ({ mbps: 5, renditions, fromSec: n * 0.06 }))
   const { crowd } = setUp(512, plans)
@@ -52,7 +52,7 @@ t.test('renditions of a stream give in step', async (t) => {
   t.equal(crowd.streams[0]!.listed().length, 3)
 })
 
-t.test('one stream of 60 Mbit/s costs 20 of 5 Mbit/s no gap, and no window', async (t) => {
+t.test('20 streams of 5 Mbit/s keep their windows beside one of 60 Mbit/s', async (t) => {
   const small = Array.from({ length: 20 }, (_, n) => ({ mbps: 5, fromSec: n * 0.1 }))
   // Whole windows of all need 573 MiB, those of the 20 alone 358; in 376 the 21st part is enough for each of the 20.
   for (const maxMib of [376, 384, 448, 512, 573]) {
@@ -68,7 +68,7 @@ t.test('one stream of 60 Mbit/s costs 20 of 5 Mbit/s no gap, and no window', asy
   }
 })
 
-t.test('where not even its shortest window fits, only the large stream has gaps', async (t) => {
+t.test('only a large stream has gaps where its shortest window does not fit', async (t) => {
   const small = Array.from({ length: 20 }, (_, n) => ({ mbps: 5, fromSec: n * 0.1 }))
   const { crowd } = setUp(100, [...small, { mbps: 60, fromSec: 30 }])
   crowd.run(180)
@@ -77,7 +77,7 @@ t.test('where not even its shortest window fits, only the large stream has gaps'
   t.ok(crowd.streams[20]!.gaps < crowd.streams[20]!.segments, 'it has its share')
 })
 
-t.test('streams whose encoder is gone cost a live one no gap', async (t) => {
+t.test('interrupted streams cause no gap in a live one', async (t) => {
   const gone = Array.from({ length: 18 }, (_, n) => ({
     ...{ mbps: 26, segmentSec: 1, fromSec: n * 0.5, untilSec: 1.1 + n * 0.5, lingers: true },
   }))
@@ -93,7 +93,7 @@ t.test('streams whose encoder is gone cost a live one no gap', async (t) => {
   for (const stream of dropped) t.match(stream.listed(), [{ gap: true }])
 })
 
-t.test('pressure that ends is forgotten: windows grow back by themselves', async (t) => {
+t.test('windows grow back when memory pressure ends', async (t) => {
   const plans = Array.from({ length: 100 }, (_, n) => ({
     ...{ mbps: 5, fromSec: n * 0.02 },
     ...(n >= 25 && { untilSec: 60 }),
@@ -109,54 +109,57 @@ t.test('pressure that ends is forgotten: windows grow back by themselves', async
   t.match(cache.stats, { unlistedEarly, releasedEarly, refused: 0 }, 'nothing is short any more')
 })
 
-t.test('a stream that arrives when the memory is full gets its share of it', async (t) => {
+t.test('a stream that starts with a full cache gets its share', async (t) => {
   const plans = Array.from({ length: 130 }, (_, n) => ({ mbps: 5, fromSec: n < 120 ? 0 : n - 60 }))
   const { crowd } = setUp(512, plans)
   crowd.run(120)
   t.equal(crowd.count('gaps'), 0)
 })
 
-t.test('large streams cost a small one nothing, and who is short hears of it', async (t) => {
-  const lines: { msg: string }[] = []
-  const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
-  const { server, hmacSecret, jwtSecret } = await startService(t, {
-    ...{ logger, cache: { maxMib: 16 }, hls: { segmentSec: 1, lingerSec: 1 } },
-  })
-  const target = {
-    ...{ host: '127.0.0.1', httpPort: server.httpPort, srtPort: server.srtPort },
-    ...{ hmacSecret, jwtSecret },
-  }
-  const stop = new AbortController()
-  t.teardown(() => stop.abort())
-  for (const [streamId, file] of Object.entries({ small: CLIP, large: largeVideo(7) })) {
-    const { srtUrl } = await server.startStream({ streamId })
-    void publish({ file, url: srtUrl, loop: true, signal: stop.signal }).catch(t.fail)
-  }
-  const end = new AbortController()
-  t.teardown(() => end.abort())
-  const attack = publishLargeStreams(target, end.signal, { streams: 2, megabitsPerSecond: 7 })
-  const playlist = (id: string) => server.status(id).playlist
-  const codes = (id: string) => server.status(id).warnings.map(({ code }) => code)
-  await until('nothing left to shrink', () => playlist('large').releasedEarly > 0)
-  t.match(playlist('large'), { listedSegments: 3, wantedSegments: 6, gaps: 0 })
-  for (const id of ['large', 'large-0', 'large-1']) {
-    await until(`a warning of ${id}`, () => codes(id).includes('CACHE_TOO_SMALL'))
-  }
-  await until('a whole window', () => playlist('small').listedSegments === 6)
-  t.notOk(codes('small').includes('CACHE_TOO_SMALL'))
-  end.abort()
-  const report = await attack
-  t.match(report, { gaps: 0, warned: true })
-  t.ok(report.leastListed >= 3 && report.leastListed < 6, `${report.leastListed} listed`)
+t.test(
+  'large streams leave a small one intact, and get a warning when they are short',
+  async (t) => {
+    const lines: { msg: string }[] = []
+    const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
+    const { server, hmacSecret, jwtSecret } = await startService(t, {
+      ...{ logger, cache: { maxMib: 16 }, hls: { segmentSec: 1, lingerSec: 1 } },
+    })
+    const target = {
+      ...{ host: '127.0.0.1', httpPort: server.httpPort, srtPort: server.srtPort },
+      ...{ hmacSecret, jwtSecret },
+    }
+    const stop = new AbortController()
+    t.teardown(() => stop.abort())
+    for (const [streamId, file] of Object.entries({ small: CLIP, large: largeVideo(7) })) {
+      const { srtUrl } = await server.startStream({ streamId })
+      void publish({ file, url: srtUrl, loop: true, signal: stop.signal }).catch(t.fail)
+    }
+    const end = new AbortController()
+    t.teardown(() => end.abort())
+    const attack = publishLargeStreams(target, end.signal, { streams: 2, megabitsPerSecond: 7 })
+    const playlist = (id: string) => server.status(id).playlist
+    const codes = (id: string) => server.status(id).warnings.map(({ code }) => code)
+    await until('nothing left to shrink', () => playlist('large').releasedEarly > 0)
+    t.match(playlist('large'), { listedSegments: 3, wantedSegments: 6, gaps: 0 })
+    for (const id of ['large', 'large-0', 'large-1']) {
+      await until(`a warning of ${id}`, () => codes(id).includes('CACHE_TOO_SMALL'))
+    }
+    await until('a whole window', () => playlist('small').listedSegments === 6)
+    t.notOk(codes('small').includes('CACHE_TOO_SMALL'))
+    end.abort()
+    const report = await attack
+    t.match(report, { gaps: 0, warned: true })
+    t.ok(report.leastListed >= 3 && report.leastListed < 6, `${report.leastListed} listed`)
 
-  await until('a window that grew back', () => playlist('large').listedSegments === 6)
-  t.equal(playlist('large').gaps, 0)
-  t.match(playlist('small'), { gaps: 0, releasedEarly: 0 })
-  const told = lines.filter(({ msg }) => /memory/i.test(msg))
-  t.match(told, [{ msg: /^Memory for segments is short: 16 of \d+ MiB\. Viewers lack / }])
-  t.equal(told.length, 1, 'one line for all streams')
-  t.ok(lines.some(({ msg }) => msg.startsWith('cache of 16 MiB holds about 8 Mbit/s of streams')))
-})
+    await until('a window that grew back', () => playlist('large').listedSegments === 6)
+    t.equal(playlist('large').gaps, 0)
+    t.match(playlist('small'), { gaps: 0, releasedEarly: 0 })
+    const told = lines.filter(({ msg }) => /memory/i.test(msg))
+    t.match(told, [{ msg: /^Memory for segments is short: 16 of \d+ MiB\. Viewers lack / }])
+    t.equal(told.length, 1, 'one line for all streams')
+    t.ok(lines.some(({ msg }) => msg.startsWith('cache of 16 MiB holds about 8 Mbit/s of streams')))
+  },
+)
 
 function numberOf({ uri }: { uri: string }): string | undefined {
   return /(\d+)\.ts$/.exec(uri)?.[1]

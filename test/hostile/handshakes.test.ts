@@ -58,22 +58,25 @@ async function connectNewcomers(t: Test, { server }: TestService): Promise<numbe
   return connected
 }
 
-t.test('conclusions with good cookies and bad tokens are answered in part', async (t) => {
-  const service = await startService(t)
-  await startPublisher(t, service)
-  const attack = floodConclusions(targetOf(service), AbortSignal.timeout(15_000), {
-    perSec: 4000,
-    conclusions: 12_000,
-  })
-  t.equal(await connectNewcomers(t, service), NEWCOMERS)
-  const { sent, answers } = await attack
-  t.equal(sent, 12_000)
-  const answered = Object.values(answers).reduce((sum, count) => sum + count, 0)
-  t.ok(answered > 0 && answered < sent / 6, `${answered} of ${sent} were judged`)
-  t.match(service.server.status('bystander').publisher, { packetsDropped: 0 })
-})
+t.test(
+  'a flood of conclusions with bad tokens is answered in part, and newcomers connect',
+  async (t) => {
+    const service = await startService(t)
+    await startPublisher(t, service)
+    const attack = floodConclusions(targetOf(service), AbortSignal.timeout(15_000), {
+      perSec: 4000,
+      conclusions: 12_000,
+    })
+    t.equal(await connectNewcomers(t, service), NEWCOMERS)
+    const { sent, answers } = await attack
+    t.equal(sent, 12_000)
+    const answered = Object.values(answers).reduce((sum, count) => sum + count, 0)
+    t.ok(answered > 0 && answered < sent / 6, `${answered} of ${sent} were judged`)
+    t.match(service.server.status('bystander').publisher, { packetsDropped: 0 })
+  },
+)
 
-t.test('callers with one key wait in two places, and the others find theirs', async (t) => {
+t.test('callers with one key occupy two waiting places, and newcomers connect', async (t) => {
   const service = await startService(t)
   await startPublisher(t, service)
   const attack = fillWaitingPlaces(targetOf(service), AbortSignal.timeout(15_000), {

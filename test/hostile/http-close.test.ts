@@ -10,7 +10,7 @@ import { startServiceProcess } from './service-process.ts'
 
 const DEMO = new URL('../../fixtures/demo.mpegts', import.meta.url)
 
-t.test('SIGTERM: exit 0 with every kind of client, ENDLIST written', async (t) => {
+t.test('SIGTERM writes ENDLIST and exits 0 with every kind of client', async (t) => {
   const { program, target, url } = await startServiceProcess(t, { env: { HLS_SEGMENT_SEC: '1' } })
   const { body } = await signedCall(
     `${url}/api/start-stream`,

@@ -7,7 +7,7 @@ import { until } from '../support/until.ts'
 import { holdConnections, holdIdleConnections } from './attacks/held-connections.ts'
 import type { Target } from './target.ts'
 
-t.test('past the cap connections are refused politely, and idle ones give way', async (t) => {
+t.test('refuses connections at the limit with 503, and displaces idle ones', async (t) => {
   let nowMs = 0
   const app = await startApp(t, new MemoryService(), {
     limits: { maxConnections: 50, maxBufferedMib: 64 },
@@ -36,7 +36,7 @@ t.test('past the cap connections are refused politely, and idle ones give way', 
   t.match(json(await call(app, 'GET', '/nowhere')), { code: 'ROUTE_NOT_FOUND' }, 'nothing stays')
 })
 
-t.test('what is sent byte by byte has an end: 408, or the connection is closed', async (t) => {
+t.test('ends requests sent byte by byte with 408 or a close', async (t) => {
   let nowMs = 0
   const app = await startApp(t, new MemoryService(), { clock: { nowUs: () => nowMs * 1000 } })
   const stop = new AbortController()

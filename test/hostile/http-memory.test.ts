@@ -12,7 +12,7 @@ import { rssBytes, startServiceProcess } from './service-process.ts'
 
 const MIB = 1024 * 1024
 
-t.test('pipelines of 5,000 unread requests do not end a process of 64 MB of heap', async (t) => {
+t.test('a process with 64 MB of heap survives pipelines of 5,000 unread requests', async (t) => {
   for (const path of ['/watch/assets/hls.min.js', '/video/none/playlist.m3u8', '/api/status']) {
     const { program, target, url } = await startServiceProcess(t, {
       nodeArgs: ['--max-old-space-size=64'],
@@ -37,33 +37,36 @@ t.test('pipelines of 5,000 unread requests do not end a process of 64 MB of heap
   }
 })
 
-t.test('readers of segments that the cache has dropped are cut, the slowest first', async (t) => {
-  const { app, stream, target } = await serveSegments(t, { maxBufferedMib: 33 })
-  const stop = new AbortController()
-  t.teardown(() => stop.abort())
-  // Once asked for they are gone from the stream, as from a cache: each is held by its reader alone.
-  const attack = readSlowly(target, stop.signal, {
-    readers: 5,
-    path: async () => {
-      const name = `${stream.files.size}.ts`
-      stream.files.set(name, segment())
-      return `/video/demo/${name}`
-    },
-  })
-  await until('requests', () => app.service.asked.length >= 5)
-  t.equal(app.guard.report().overMemory, 0, 'in the cache they cost nothing')
-  stream.files.clear()
-  const { overMemory, bufferedBytes } = await until('cut', () => {
-    const stats = app.guard.report()
-    return stats.overMemory > 0 && stats
-  })
-  t.equal(overMemory, 3, 'of 80 MiB for five, those for two remain')
-  t.ok(bufferedBytes <= 33 * MIB, `${bufferedBytes} bytes`)
-  stop.abort()
-  t.equal((await attack).connected, 5)
-})
+t.test(
+  'disconnects readers of evicted segments at the memory limit, the slowest first',
+  async (t) => {
+    const { app, stream, target } = await serveSegments(t, { maxBufferedMib: 33 })
+    const stop = new AbortController()
+    t.teardown(() => stop.abort())
+    // Once asked for they are gone from the stream, as from a cache: each is held by its reader alone.
+    const attack = readSlowly(target, stop.signal, {
+      readers: 5,
+      path: async () => {
+        const name = `${stream.files.size}.ts`
+        stream.files.set(name, segment())
+        return `/video/demo/${name}`
+      },
+    })
+    await until('requests', () => app.service.asked.length >= 5)
+    t.equal(app.guard.report().overMemory, 0, 'in the cache they cost nothing')
+    stream.files.clear()
+    const { overMemory, bufferedBytes } = await until('cut', () => {
+      const stats = app.guard.report()
+      return stats.overMemory > 0 && stats
+    })
+    t.equal(overMemory, 3, 'of 80 MiB for five, those for two remain')
+    t.ok(bufferedBytes <= 33 * MIB, `${bufferedBytes} bytes`)
+    stop.abort()
+    t.equal((await attack).connected, 5)
+  },
+)
 
-t.test('many readers of one segment hold it once', async (t) => {
+t.test('counts a segment once for many readers', async (t) => {
   const { app, stream, target } = await serveSegments(t, { maxBufferedMib: 17 })
   stream.files.set('1.ts', segment())
   const stop = new AbortController()
@@ -78,7 +81,7 @@ t.test('many readers of one segment hold it once', async (t) => {
   await attack
 })
 
-t.test('a slow reader is cut, whatever it takes now and then; others go on', async (t) => {
+t.test('disconnects a reader below the minimum rate, and no other', async (t) => {
   let nowMs = 0
   const { app, stream, target } = await serveSegments(t, { maxBufferedMib: 1024 }, () => nowMs)
   stream.files.set('1.ts', segment())

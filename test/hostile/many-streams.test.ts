@@ -5,7 +5,7 @@ import t from 'tap'
 import { startService } from '../support/service.ts'
 import { startManyStreams } from './attacks/many-streams.ts'
 
-t.test('no more streams start than MAX_STREAMS, and those that run go on', async (t) => {
+t.test('refuses starts beyond MAX_STREAMS, and running streams go on', async (t) => {
   const { server, api, hmacSecret, jwtSecret } = await startService(t, { maxStreams: 50 })
   await api('POST', '/api/start-stream', { stream_id: 'studio' })
   const target = {

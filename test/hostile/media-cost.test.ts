@@ -81,24 +81,21 @@ function payloadUs(megabitsPerSecond: number): number {
   return (PAYLOAD_BYTES * 8) / megabitsPerSecond
 }
 
-t.test(
-  'no stream, whatever it holds, makes more work than its bytes and its time allow',
-  async (t) => {
-    for (const [name, make] of Object.entries(COSTLY_STREAMS)) {
-      const costly = make()
-      const subject = new TestStream({ program: costly.program })
-      const payloads = payloadsOf(costly)
-      const stepUs = payloadUs(10)
-      for (let sec = 0; sec < SECONDS * SECOND_US; sec += stepUs)
-        subject.push(payloads.next().value, stepUs)
-      t.ok(subject.budget.lowestUs > -MAX_OVERDRAFT_US, `${name}: ${subject.budget.lowestUs}`)
-      t.ok(subject.segments <= 1000 + SECONDS * 280, `${name}: ${subject.segments} segments`)
-      subject.stream.discard()
-    }
-  },
-)
+t.test('any costly stream stays within the work budget of its bytes and time', async (t) => {
+  for (const [name, make] of Object.entries(COSTLY_STREAMS)) {
+    const costly = make()
+    const subject = new TestStream({ program: costly.program })
+    const payloads = payloadsOf(costly)
+    const stepUs = payloadUs(10)
+    for (let sec = 0; sec < SECONDS * SECOND_US; sec += stepUs)
+      subject.push(payloads.next().value, stepUs)
+    t.ok(subject.budget.lowestUs > -MAX_OVERDRAFT_US, `${name}: ${subject.budget.lowestUs}`)
+    t.ok(subject.segments <= 1000 + SECONDS * 280, `${name}: ${subject.segments} segments`)
+    subject.stream.discard()
+  }
+})
 
-t.test('whatever is mixed, work stays within what bytes and time allow', async () => {
+t.test('any mix of media stays within the work budget', async () => {
   const names = Object.keys(COSTLY_STREAMS)
   const step = fc.record({
     name: fc.constantFrom(...names),
@@ -127,7 +124,7 @@ t.test('whatever is mixed, work stays within what bytes and time allow', async (
 })
 
 t.test(
-  'a publisher that costs too much is warned of, then disconnected, and says why',
+  'warns of a publisher that costs too much, then disconnects it with the reason',
   async (t) => {
     const subject = new TestStream()
     const warnings: string[] = []
@@ -160,7 +157,7 @@ t.test(
   },
 )
 
-t.test('a stream that is mended after it cost too much goes on', async (t) => {
+t.test('a stream continues after its costly media ends', async (t) => {
   const subject = new TestStream()
   const bad = payloadsOf(COSTLY_STREAMS['NAL units of 3 bytes']!())
   for (let index = 0; index < 2000; index++) subject.push(bad.next().value, payloadUs(10))
@@ -247,7 +244,7 @@ function multiplex({
   return ts.packets
 }
 
-t.test('legitimate streams never come near the bound', async (t) => {
+t.test('usual streams stay far below the work budget', async (t) => {
   const tracks = { splicesPerSec: 1, seconds: 4 }
   const cases = {
     '60 Mbit/s of video with 10 sounds': multiplex({
@@ -294,7 +291,7 @@ t.test('legitimate streams never come near the bound', async (t) => {
   }
 })
 
-t.test('a service drops what costs too much, and serves the others', async (t) => {
+t.test('a service drops costly media and serves other streams', async (t) => {
   const service = await startService(t)
   const target = {
     host: '127.0.0.1',

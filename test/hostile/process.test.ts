@@ -88,7 +88,7 @@ for (const [what, defect] of Object.entries(DEFECTS)) {
   })
 }
 
-t.test('a service goes on when whoever read its log is gone', async (t) => {
+t.test('a service survives the end of its log reader', async (t) => {
   const { program, url } = await serve(t)
   program.child.stdout!.destroy()
   program.child.stderr!.destroy()

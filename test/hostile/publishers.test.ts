@@ -13,7 +13,7 @@ async function caller({ server }: TestService, streamId: string) {
   return () => connect({ host: '127.0.0.1', port: server.srtPort, streamId: streamKey })
 }
 
-t.test('a publisher that sends stuffing for ever gives way to one with a valid key', async (t) => {
+t.test('a publisher that only sends stuffing is replaced by one with a valid key', async (t) => {
   const service = await startService(t)
   const hooks = await startWebhookReceiver(t)
   await service.server.startStream({ streamId: 'silent', webhookUrls: [hooks.url] })
@@ -31,7 +31,7 @@ t.test('a publisher that sends stuffing for ever gives way to one with a valid k
   t.match(told.data, { reason: 'no-media' })
 })
 
-t.test('one more publisher than MAX_PUBLISHERS is refused, until one leaves', async (t) => {
+t.test('refuses a publisher beyond MAX_PUBLISHERS until another one leaves', async (t) => {
   const service = await startService(t, { maxPublishers: 2 })
   const [first, second, third] = await Promise.all(
     ['first', 'second', 'third'].map((id) => caller(service, id)),
@@ -47,7 +47,7 @@ t.test('one more publisher than MAX_PUBLISHERS is refused, until one leaves', as
   t.teardown(() => late.close())
 })
 
-t.test('a key that connects again and again is refused, and the others are not', async (t) => {
+t.test('refuses a key that connects too often, and no other', async (t) => {
   const service = await startService(t)
   const call = await caller(service, 'flapping')
   const other = await caller(service, 'other')

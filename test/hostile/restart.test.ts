@@ -47,7 +47,7 @@ async function playlistNumbers(playlistUrl: string) {
   }
 }
 
-t.test('a key from before the start brings its stream back, and everybody is told', async (t) => {
+t.test('a key from before the start resumes its stream and sends webhooks', async (t) => {
   const before = await startProcess(t)
   const { srtUrl, streamKey, playlistUrl } = await before.server.startStream({ streamId: 'studio' })
   publishTo(t, srtUrl)
@@ -73,7 +73,7 @@ t.test('a key from before the start brings its stream back, and everybody is tol
   await until('stream.live', () => findEvent(hooks, 'stream.live'))
 })
 
-t.test('what the API stopped since the start stays stopped, there or not', async (t) => {
+t.test('a stream stopped since the start does not resume, known or not', async (t) => {
   const before = await startProcess(t)
   const keys = new Map<string, string>()
   for (const streamId of ['came-back', 'stays-away', 'other']) {
@@ -98,7 +98,7 @@ t.test('what the API stopped since the start stays stopped, there or not', async
   t.pass('and the first where the API starts it')
 })
 
-t.test('no stream comes back by a foreign or revoked key, or without RESUME_STREAMS', async (t) => {
+t.test('no stream resumes by a foreign or revoked key, or without RESUME_STREAMS', async (t) => {
   const before = await startProcess(t)
   const { streamKey } = await before.server.startStream({ streamId: 'studio' })
   await before.server.close()
@@ -116,7 +116,7 @@ t.test('no stream comes back by a foreign or revoked key, or without RESUME_STRE
   await t.rejects(caller, { message: /1010/ })
 })
 
-t.test('over MAX_STREAMS no stream comes back, and the encoder may try again', async (t) => {
+t.test('no stream resumes beyond MAX_STREAMS, and the encoder may try again', async (t) => {
   const before = await startProcess(t)
   const { streamKey } = await before.server.startStream({ streamId: 'studio' })
   await before.server.close()
@@ -129,7 +129,7 @@ t.test('over MAX_STREAMS no stream comes back, and the encoder may try again', a
 })
 
 t.test(
-  'the passphrase of an encrypted stream survives, also while JWT_SECRET is rotated',
+  'the passphrase of an encrypted stream survives a restart, also during a rotation of JWT_SECRET',
   async (t) => {
     const before = await startProcess(t)
     const started = await before.server.startStream({ streamId: 'studio', encryption: true })
@@ -148,7 +148,7 @@ t.test(
   },
 )
 
-t.test('DEFAULT_WEBHOOK_URLS are for streams without a list of their own', async (t) => {
+t.test('DEFAULT_WEBHOOK_URLS apply to streams without URLs of their own', async (t) => {
   const [defaults, own] = [await startWebhookReceiver(t), await startWebhookReceiver(t)]
   const { api } = await startProcess(t, { defaultWebhookUrls: `${defaults.url}, ${defaults.url}2` })
   const start = (stream_id: string, webhook_urls?: string[]) =>

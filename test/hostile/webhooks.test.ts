@@ -86,7 +86,7 @@ async function delivered(dispatcher: WebhookDispatcher, events: number): Promise
   await until(`${events} delivered`, () => dispatcher.stats().delivered === events)
 }
 
-t.test('no kind of webhook that is sent back to the API passes for a request', async (t) => {
+t.test('the API refuses every type of webhook sent back to it', async (t) => {
   const service = await startService(t)
   await service.server.startStream({ streamId: 'studio' })
   const { dispatcher } = start(t, { keys: [Buffer.from(service.hmacSecret)] })
@@ -110,7 +110,7 @@ t.test('no kind of webhook that is sent back to the API passes for a request', a
 })
 
 t.test(
-  'the API refuses what the signature of a webhook covers, with LT-SIGNATURE made of it',
+  'the API refuses the signed text of a webhook with its signature as LT-SIGNATURE',
   async (t) => {
     const service = await startService(t)
     const hooks = await startWebhookReceiver(t)
@@ -146,25 +146,28 @@ t.test('silent receivers hold a bounded number of connections', async (t) => {
   t.ok(figures.maxConnections <= MAX_CONNECTIONS, `${figures.maxConnections} connections`)
 })
 
-t.test('a receiver behind 1,600 silent ones is told while none of them is given up', async (t) => {
-  const silent = await Promise.all(Array.from({ length: 40 }, () => startSilent(t)))
-  const healthy = await startWebhookReceiver(t)
-  const { dispatcher } = start(t, patience)
-  const urls = Array.from(
-    { length: 1600 },
-    (_, i) => `http://127.0.0.1:${silent[i % 40]!.port}/${i}`,
-  )
-  dispatcher.send([...urls, healthy.url], event())
-  await delivered(dispatcher, 1)
-  t.match(dispatcher.stats(), { failed: 0, pending: 1600 })
-  for (let count = 2; count < 20; count++) {
-    dispatcher.send([healthy.url], event())
-    await delivered(dispatcher, count)
-  }
-  t.match(dispatcher.stats(), { failed: 0, pending: 1600 })
-})
+t.test(
+  'delivers to a receiver behind 1,600 silent ones before any of their timeouts',
+  async (t) => {
+    const silent = await Promise.all(Array.from({ length: 40 }, () => startSilent(t)))
+    const healthy = await startWebhookReceiver(t)
+    const { dispatcher } = start(t, patience)
+    const urls = Array.from(
+      { length: 1600 },
+      (_, i) => `http://127.0.0.1:${silent[i % 40]!.port}/${i}`,
+    )
+    dispatcher.send([...urls, healthy.url], event())
+    await delivered(dispatcher, 1)
+    t.match(dispatcher.stats(), { failed: 0, pending: 1600 })
+    for (let count = 2; count < 20; count++) {
+      dispatcher.send([healthy.url], event())
+      await delivered(dispatcher, count)
+    }
+    t.match(dispatcher.stats(), { failed: 0, pending: 1600 })
+  },
+)
 
-t.test('URLs of one host share its connections, and leave some to one that answers', async (t) => {
+t.test('URLs of one host share its connections, and leave some for a proven one', async (t) => {
   let held = 0
   const server = createHttpServer((request, reply) => {
     if (request.url === '/healthy') reply.writeHead(204).end()
@@ -187,7 +190,7 @@ t.test('URLs of one host share its connections, and leave some to one that answe
   t.equal(held, 16)
 })
 
-t.test('dead names delay nobody, and are asked for once at a time', async (t) => {
+t.test('dead names delay no other URL, and are looked up once at a time', async (t) => {
   const healthy = await startWebhookReceiver(t)
   const { port } = new URL(healthy.url)
   const names = await startNameServer(t, (name) =>
@@ -212,7 +215,7 @@ t.test('dead names delay nobody, and are asked for once at a time', async (t) =>
   t.equal(asked.length, 2, 'once for IPv4, once for IPv6')
 })
 
-t.test('an address is checked after the look-up, and no other is connected to', async (t) => {
+t.test('connects only to the address that was checked after the look-up', async (t) => {
   const receiver = await startWebhookReceiver(t)
   const port = Number(new URL(receiver.url).port)
   const forbidden = createServer(() => t.fail('a connection to an address that is not allowed'))
@@ -236,7 +239,7 @@ t.test('an address is checked after the look-up, and no other is connected to', 
   t.strictSame(hosts, [`rebinding.example:${port}`, `both.example:${port}`])
 })
 
-t.test('link-local and metadata addresses are refused, whatever name leads there', async (t) => {
+t.test('refuses link-local and metadata addresses behind any name', async (t) => {
   const names = await startNameServer(t, (name) => [
     name.replace('.example', '').replaceAll('-', '.'),
   ])
@@ -295,7 +298,7 @@ t.test('the API does not tell open ports from closed ones', async (t) => {
   t.notMatch(answers[0], new RegExp(`${silent.port}|webhook`))
 })
 
-t.test('close tells healthy receivers first, and ends what is open', async (t) => {
+t.test('close delivers to healthy receivers first, and ends open connections', async (t) => {
   const silent = await startSilent(t)
   const healthy = await startWebhookReceiver(t)
   const { dispatcher, log } = start(t)
@@ -316,7 +319,7 @@ t.test('close tells healthy receivers first, and ends what is open', async (t) =
   t.match(JSON.parse(log.at(-1)!), { msg: 'webhooks dropped at shutdown' })
 })
 
-t.test('a server name is the host of the URL, not the address that was checked', async (t) => {
+t.test('sends the host of the URL as TLS server name, not the address', async (t) => {
   const asked: string[] = []
   const server = createTlsServer({
     SNICallback: (name, callback) => {

@@ -36,7 +36,7 @@ function told(reply: Reply) {
   }
 }
 
-t.test('start-stream answers with the key, its end and the playlist', async (t) => {
+t.test('start-stream answers with the key, its expiry and the playlist', async (t) => {
   const app = await startApp(t)
   const reply = await signedCall(app, 'POST', '/api/start-stream', {
     stream_id: 'demo',
@@ -60,13 +60,13 @@ t.test('start-stream answers with the key, its end and the playlist', async (t) 
   ])
 })
 
-t.test('start-stream without webhook_urls leaves them as they are', async (t) => {
+t.test('start-stream without webhook_urls keeps the previous ones', async (t) => {
   const app = await startApp(t)
   t.equal((await signedCall(app, 'POST', '/api/start-stream', BODY)).status, 200)
   t.strictSame(app.service.started, [{ streamId: 'demo' }])
 })
 
-t.test('status is a GET with a signed body (interface.md, rule 5)', async (t) => {
+t.test('status is a GET with a signed body', async (t) => {
   const app = await startApp(t)
   await signedCall(app, 'POST', '/api/start-stream', BODY)
   const ready = await signedCall(app, 'GET', '/api/status', BODY)
@@ -92,7 +92,7 @@ t.test('status is a GET with a signed body (interface.md, rule 5)', async (t) =>
   })
 })
 
-t.test('docs/api.md describes what status says of a connection, field by field', async (t) => {
+t.test('docs/api.md describes each field of publisher', async (t) => {
   const app = await startApp(t)
   await signedCall(app, 'POST', '/api/start-stream', BODY)
   Object.assign(app.service.streams.get('demo')!, { status: 'STREAMING', live: true })
@@ -110,7 +110,7 @@ t.test('docs/api.md describes what status says of a connection, field by field',
   )
 })
 
-t.test('status also takes its body in chunks', async (t) => {
+t.test('status accepts a chunked body', async (t) => {
   const app = await startApp(t)
   await signedCall(app, 'POST', '/api/start-stream', BODY)
   const reply = await signedCall(app, 'GET', '/api/status', BODY, {
@@ -119,7 +119,7 @@ t.test('status also takes its body in chunks', async (t) => {
   t.equal(reply.status, 200)
 })
 
-t.test('stop-stream answers with the final record, also a second time', async (t) => {
+t.test('stop-stream answers with the final record, also when it is repeated', async (t) => {
   const app = await startApp(t)
   await signedCall(app, 'POST', '/api/start-stream', BODY)
   for (const _ of [1, 2]) {
@@ -129,7 +129,7 @@ t.test('stop-stream answers with the final record, also a second time', async (t
   }
 })
 
-t.test('the length of a stream id has its ends at 1 and 128', async (t) => {
+t.test('accepts stream ids of 1 to 128 characters', async (t) => {
   const app = await startApp(t)
   for (const id of ['a', '~', 'A-z_0.9', '-', 'a.', 'x'.repeat(128)]) {
     const reply = await signedCall(app, 'POST', '/api/start-stream', { stream_id: id })
@@ -137,7 +137,7 @@ t.test('the length of a stream id has its ends at 1 and 128', async (t) => {
   }
 })
 
-t.test('unknown fields are ignored, whatever they are called', async (t) => {
+t.test('ignores unknown fields of any name', async (t) => {
   const app = await startApp(t)
   const body = '{"stream_id":"demo","title":1,"__proto__":{"x":1},"constructor":{"prototype":{}}}'
   t.equal((await signedCall(app, 'POST', '/api/start-stream', body)).status, 200)
@@ -145,7 +145,7 @@ t.test('unknown fields are ignored, whatever they are called', async (t) => {
 })
 
 for (const [method, path] of ROUTES) {
-  t.test(`${method} ${path} demands a signature over the exact body`, async (t) => {
+  t.test(`${method} ${path} requires a signature over the exact body`, async (t) => {
     const app = await startApp(t)
     await signedCall(app, 'POST', '/api/start-stream', BODY)
 
@@ -174,44 +174,51 @@ for (const [method, path] of ROUTES) {
     t.equal((await signedCall(app, method, path, BODY, upper)).status, 200, 'upper-case digits')
   })
 
-  t.test(`${method} ${path} checks signature, type, body, stream in this order`, async (t) => {
-    const app = await startApp(t)
-    const wrong = { 'lt-signature': '0'.repeat(64) }
+  t.test(
+    `${method} ${path} checks signature, content type, body and stream in this order`,
+    async (t) => {
+      const app = await startApp(t)
+      const wrong = { 'lt-signature': '0'.repeat(64) }
 
-    const nothing = await call(app, method, path)
-    t.match(told(nothing), refusal(400, 'SIGNATURE_MISSING'), 'nothing at all')
-    const empty = await call(app, method, path, { headers: wrong })
-    t.match(told(empty), refusal(403, 'SIGNATURE_INVALID'), 'no body, wrong signature')
-    const typeless = await signedCall(app, method, path, '', { 'content-type': [] })
-    t.match(told(typeless), refusal(415, 'CONTENT_TYPE_UNSUPPORTED'), 'no body, no type')
-    t.match(told(await signedCall(app, method, path, '')), refusal(400, 'BODY_INVALID'), 'no body')
+      const nothing = await call(app, method, path)
+      t.match(told(nothing), refusal(400, 'SIGNATURE_MISSING'), 'nothing at all')
+      const empty = await call(app, method, path, { headers: wrong })
+      t.match(told(empty), refusal(403, 'SIGNATURE_INVALID'), 'no body, wrong signature')
+      const typeless = await signedCall(app, method, path, '', { 'content-type': [] })
+      t.match(told(typeless), refusal(415, 'CONTENT_TYPE_UNSUPPORTED'), 'no body, no type')
+      t.match(
+        told(await signedCall(app, method, path, '')),
+        refusal(400, 'BODY_INVALID'),
+        'no body',
+      )
 
-    for (const type of [
-      'text/plain',
-      'application/jsonp',
-      'application / json',
-      ';',
-      'text/json',
-    ]) {
-      const headers = { 'content-type': type }
-      const unsigned = await signedCall(app, method, path, 'x', { ...headers, ...wrong })
-      t.match(told(unsigned), refusal(403, 'SIGNATURE_INVALID'), `${type}, wrong signature`)
-      const signed = await signedCall(app, method, path, 'x', headers)
-      t.match(told(signed), refusal(415, 'CONTENT_TYPE_UNSUPPORTED'), type)
-    }
+      for (const type of [
+        'text/plain',
+        'application/jsonp',
+        'application / json',
+        ';',
+        'text/json',
+      ]) {
+        const headers = { 'content-type': type }
+        const unsigned = await signedCall(app, method, path, 'x', { ...headers, ...wrong })
+        t.match(told(unsigned), refusal(403, 'SIGNATURE_INVALID'), `${type}, wrong signature`)
+        const signed = await signedCall(app, method, path, 'x', headers)
+        t.match(told(signed), refusal(415, 'CONTENT_TYPE_UNSUPPORTED'), type)
+      }
 
-    const unknown = path === '/api/start-stream' ? 200 : 404
-    for (const type of [
-      'application/json; charset=utf-8',
-      'Application/JSON',
-      'application/json;',
-    ]) {
-      const reply = await signedCall(app, method, path, BODY, { 'content-type': type })
-      t.equal(reply.status, unknown, type)
-    }
-  })
+      const unknown = path === '/api/start-stream' ? 200 : 404
+      for (const type of [
+        'application/json; charset=utf-8',
+        'Application/JSON',
+        'application/json;',
+      ]) {
+        const reply = await signedCall(app, method, path, BODY, { 'content-type': type })
+        t.equal(reply.status, unknown, type)
+      }
+    },
+  )
 
-  t.test(`${method} ${path} says what is wrong with a body`, async (t) => {
+  t.test(`${method} ${path} names the field that does not fit`, async (t) => {
     const app = await startApp(t)
     const bodies: [string, RegExp][] = [
       ['', /not valid JSON/],
@@ -254,7 +261,7 @@ for (const [method, path] of ROUTES) {
     t.match(told(notUtf8), refusal(400, 'BODY_INVALID'))
   })
 
-  t.test(`${method} ${path} takes a body of 64 KiB and no byte more`, async (t) => {
+  t.test(`${method} ${path} accepts a body of up to 64 KiB`, async (t) => {
     const app = await startApp(t)
     await signedCall(app, 'POST', '/api/start-stream', BODY)
     const padded = (size: number) => BODY.padEnd(size, ' ')
@@ -269,7 +276,7 @@ for (const [method, path] of ROUTES) {
   })
 }
 
-t.test('webhook_urls that cannot be used are refused', async (t) => {
+t.test('rejects unusable webhook_urls', async (t) => {
   const app = await startApp(t)
   const url = 'https://example.com/'
   const lists: unknown[] = [
@@ -303,7 +310,7 @@ t.test('webhook_urls that cannot be used are refused', async (t) => {
   }
 })
 
-t.test('stop and status of an unknown stream are 404', async (t) => {
+t.test('answers stop and status of an unknown stream with 404', async (t) => {
   const app = await startApp(t)
   const body = { stream_id: 'x'.repeat(128) }
   for (const [method, path] of ROUTES.slice(1)) {
@@ -312,7 +319,7 @@ t.test('stop and status of an unknown stream are 404', async (t) => {
   }
 })
 
-t.test('other methods and other paths are 404 in the same envelope', async (t) => {
+t.test('answers other methods and paths with 404 in the same envelope', async (t) => {
   const app = await startApp(t)
   const requests = [
     ['GET', '/api/start-stream'],
@@ -334,7 +341,7 @@ t.test('other methods and other paths are 404 in the same envelope', async (t) =
   t.equal(head.body.length, 0)
 })
 
-t.test('what is hardly HTTP is answered in the envelope too', async (t) => {
+t.test('answers malformed HTTP in the same envelope', async (t) => {
   const app = await startApp(t)
   const answers: [string, RegExp][] = [
     ['NONSENSE\r\n\r\n', /^HTTP\/1\.1 400 Bad Request\r\n/],
@@ -357,7 +364,7 @@ t.test('what is hardly HTTP is answered in the envelope too', async (t) => {
   t.strictSame(app.log, [], 'none of it is our fault')
 })
 
-t.test('a failure of our own is logged, and told without a word about it', async (t) => {
+t.test('logs an internal error, and reveals nothing of it in the reply', async (t) => {
   class Broken extends MemoryService {
     override status(): never {
       throw new TypeError('secret detail')
@@ -375,7 +382,7 @@ t.test('a failure of our own is logged, and told without a word about it', async
   })
 })
 
-t.test('an error that no HTTP client was meant to meet is an internal one', async (t) => {
+t.test('answers an error without HTTP status as an internal one', async (t) => {
   class Misplaced extends MemoryService {
     override status(): never {
       throw new MillraceError('STREAM_KEY_EXPIRED')
@@ -387,7 +394,7 @@ t.test('an error that no HTTP client was meant to meet is an internal one', asyn
   t.match(JSON.parse(app.log[0]!), { err: { message: 'Token expired' } })
 })
 
-t.test('requests leave no line in the log, and no key or signature', async (t) => {
+t.test('logs neither requests, keys nor signatures', async (t) => {
   const app = await startApp(t)
   await signedCall(app, 'POST', '/api/start-stream', BODY)
   await signedCall(app, 'GET', '/api/status', 'x')
@@ -395,7 +402,7 @@ t.test('requests leave no line in the log, and no key or signature', async (t) =
   t.strictSame(app.log, [])
 })
 
-t.test('a client that leaves in the middle of its body does no harm', async (t) => {
+t.test('survives a client that disconnects in the middle of its body', async (t) => {
   const app = await startApp(t)
   const head =
     'POST /api/start-stream HTTP/1.1\r\nHost: x\r\nLT-SIGNATURE: 00\r\nContent-Length: 99\r\n\r\n{'
@@ -408,7 +415,7 @@ t.test('a client that leaves in the middle of its body does no harm', async (t) 
   t.strictSame(app.log, [])
 })
 
-t.test('whatever the signed body is, the reply is 200, 400 or 404 in JSON', async (t) => {
+t.test('answers any signed body with 200, 400 or 404 in JSON', async (t) => {
   const app = await startApp(t)
   const values = fc.oneof(
     fc.json(),

@@ -15,7 +15,7 @@ const gc = runInNewContext('gc') as () => void
 const KIB = 1024
 const MIB = 1024 * KIB
 
-t.test('a body arrives as it was sent, however it is cut', async () => {
+t.test('reads a body split at any positions', async () => {
   const reader = new BodyReader()
   const chunks = fc.array(fc.uint8Array({ minLength: 1, maxLength: 4000 }), { maxLength: 16 })
   await fc.assert(
@@ -29,7 +29,7 @@ t.test('a body arrives as it was sent, however it is cut', async () => {
   )
 })
 
-t.test('64,000 chunks of one byte take the memory of one body', async (t) => {
+t.test('keeps 64,000 one-byte chunks in the memory of one body', async (t) => {
   const payload = new PassThrough()
   const body = new BodyReader().read(payload)
   const chunks: WeakRef<Buffer>[] = []
@@ -48,7 +48,7 @@ t.test('64,000 chunks of one byte take the memory of one body', async (t) => {
   t.equal(bytes.buffer.byteLength, 64 * KIB)
 })
 
-t.test('large bodies share 16 MiB, small ones are always read, and room returns', async (t) => {
+t.test('limits large bodies to 16 MiB in total, and always reads small ones', async (t) => {
   const reader = new BodyReader()
   const open: { payload: PassThrough; refusal: Promise<unknown> }[] = []
   const start = (sizeBytes: number) => {
@@ -71,7 +71,7 @@ t.test('large bodies share 16 MiB, small ones are always read, and room returns'
   t.equal(((await large.refusal) as Buffer).length, 64 * KIB, 'as large as before')
 })
 
-t.test('a body whose client disconnects is given up', async (t) => {
+t.test('rejects a body whose client disconnects', async (t) => {
   const payload = new PassThrough()
   const body = new BodyReader().read(payload)
   payload.write('x')
@@ -80,7 +80,7 @@ t.test('a body whose client disconnects is given up', async (t) => {
 })
 
 t.test(
-  'neither a body declared too long nor one without a possible signature is awaited',
+  'refuses a body that is declared too long, or has a malformed signature, before reading it',
   async (t) => {
     const app = await startApp(t)
     const head = (signature: string, sizeBytes: number) =>
@@ -95,7 +95,7 @@ t.test(
   },
 )
 
-t.test('1000 unsigned bodies of 60,000 bytes take 16 MiB and a small call is served', async (t) => {
+t.test('serves a small call while 1000 unsigned bodies of 60,000 bytes take 16 MiB', async (t) => {
   const service = new MemoryService()
   const app = await startApp(t, service, { limits: { maxConnections: 2000, maxBufferedMib: 64 } })
   const head =
@@ -133,30 +133,27 @@ async function send(
   return socket
 }
 
-t.test(
-  'a body behind a request for a segment is thrown away, also while nobody reads',
-  async (t) => {
-    const service = new MemoryService()
-    const stream = new MemoryStream()
-    const bytes = Buffer.alloc(16 * MIB)
-    stream.files.set('1.ts', {
-      kind: 'segment',
-      chunks: [bytes],
-      version: '1',
-      targetDurationSec: 2,
-    })
-    service.streams.set('demo', stream)
-    const app = await startApp(t, service)
-    gc()
-    const before = process.memoryUsage().heapUsed
-    const head = 'GET /video/demo/1.ts HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
-    for (let index = 0; index < 40; index++) {
-      const socket = await send(t, app.port, head + '1\r\na\r\n'.repeat(10_000))
-      socket.pause()
-    }
-    await until('all are asked for', () => service.asked.length >= 40)
-    gc()
-    const heldBytes = process.memoryUsage().heapUsed - before
-    t.ok(heldBytes < 10 * MIB, `${heldBytes} bytes of heap`)
-  },
-)
+t.test('discards the body of a segment request, also while the client does not read', async (t) => {
+  const service = new MemoryService()
+  const stream = new MemoryStream()
+  const bytes = Buffer.alloc(16 * MIB)
+  stream.files.set('1.ts', {
+    kind: 'segment',
+    chunks: [bytes],
+    version: '1',
+    targetDurationSec: 2,
+  })
+  service.streams.set('demo', stream)
+  const app = await startApp(t, service)
+  gc()
+  const before = process.memoryUsage().heapUsed
+  const head = 'GET /video/demo/1.ts HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
+  for (let index = 0; index < 40; index++) {
+    const socket = await send(t, app.port, head + '1\r\na\r\n'.repeat(10_000))
+    socket.pause()
+  }
+  await until('all are asked for', () => service.asked.length >= 40)
+  gc()
+  const heldBytes = process.memoryUsage().heapUsed - before
+  t.ok(heldBytes < 10 * MIB, `${heldBytes} bytes of heap`)
+})

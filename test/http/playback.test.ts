@@ -47,7 +47,7 @@ const CORS = {
   'access-control-expose-headers': 'Age, Content-Length, Content-Range, Date, ETag',
 }
 
-t.test('playlists and segments come with their type, lifetime, ETag and CORS', async (t) => {
+t.test('sends playlists and segments with their type, lifetime, ETag and CORS', async (t) => {
   const app = await startApp(t, playing())
   const expected = {
     'playlist.m3u8': ['application/vnd.apple.mpegurl', 'public, max-age=2', '"a1-7"'],
@@ -69,7 +69,7 @@ t.test('playlists and segments come with their type, lifetime, ETag and CORS', a
   }
 })
 
-t.test('the longest stream id is played like any other', async (t) => {
+t.test('serves the longest stream id', async (t) => {
   const service = playing()
   const id = 'x'.repeat(128)
   service.streams.set(id, service.streams.get('demo')!)
@@ -77,7 +77,7 @@ t.test('the longest stream id is played like any other', async (t) => {
   t.equal((await call(app, 'GET', `/video/${id}/playlist.m3u8`)).status, 200)
 })
 
-t.test('HEAD answers with the headers of GET and no body (RFC 9110 section 9.3.2)', async (t) => {
+t.test('answers HEAD with the headers of GET and no body (RFC 9110 section 9.3.2)', async (t) => {
   const app = await startApp(t, playing())
   for (const name of Object.keys(FILES)) {
     const path = `/video/demo/${name}`
@@ -94,7 +94,7 @@ t.test('HEAD answers with the headers of GET and no body (RFC 9110 section 9.3.2
 })
 
 t.test(
-  'a known ETag is answered 304, an older one in full (RFC 9110 section 13.1.2)',
+  'answers a current ETag with 304, and an older one in full (RFC 9110 section 13.1.2)',
   async (t) => {
     const app = await startApp(t, playing())
     const ask = (file: string, etag: string) =>
@@ -114,7 +114,7 @@ t.test(
   },
 )
 
-t.test('a changed playlist is a new version at once', async (t) => {
+t.test('serves a changed playlist as a new version at once', async (t) => {
   const service = playing()
   const app = await startApp(t, service)
   const bytes = Buffer.from('#EXTM3U\n#EXT-X-ENDLIST\n')
@@ -129,7 +129,7 @@ t.test('a changed playlist is a new version at once', async (t) => {
   t.ok(reply.body.equals(bytes))
 })
 
-t.test('one range of a segment is answered 206 (RFC 9110 section 14.2)', async (t) => {
+t.test('answers one range of a segment with 206 (RFC 9110 section 14.2)', async (t) => {
   const app = await startApp(t, playing())
   const size = SEGMENT.length
   const ask = (range: string, headers = {}) =>
@@ -184,7 +184,7 @@ t.test('one range of a segment is answered 206 (RFC 9110 section 14.2)', async (
   t.equal((await ask('bytes=0-1', { 'if-range': 'W/"a1-7"' })).status, 200, 'compared strongly')
 })
 
-t.test('a playlist is sent whole, whatever range is asked for', async (t) => {
+t.test('ignores ranges of playlists', async (t) => {
   const app = await startApp(t, playing())
   const reply = await call(app, 'GET', '/video/demo/playlist.m3u8', {
     headers: { range: 'bytes=0-3' },
@@ -193,34 +193,41 @@ t.test('a playlist is sent whole, whatever range is asked for', async (t) => {
   t.ok(reply.body.equals(PLAYLIST))
 })
 
-t.test('a stream without a playlist yet asks to come again; what is gone is gone', async (t) => {
-  const service = playing()
-  const ready = new MemoryStream()
-  service.streams.set('ready', ready)
-  const app = await startApp(t, service)
-  const early = await call(app, 'GET', '/video/ready/playlist.m3u8')
-  t.equal(early.status, 404)
-  t.match(early.headers, { 'retry-after': '1', 'cache-control': 'public, max-age=1', ...CORS })
-  t.match(json(early), { code: 'FILE_NOT_FOUND', error: 'the stream has no playlist yet' })
+t.test(
+  'sends Retry-After with 404 only before the first playlist of a running stream',
+  async (t) => {
+    const service = playing()
+    const ready = new MemoryStream()
+    service.streams.set('ready', ready)
+    const app = await startApp(t, service)
+    const early = await call(app, 'GET', '/video/ready/playlist.m3u8')
+    t.equal(early.status, 404)
+    t.match(early.headers, { 'retry-after': '1', 'cache-control': 'public, max-age=1', ...CORS })
+    t.match(json(early), { code: 'FILE_NOT_FOUND', error: 'the stream has no playlist yet' })
 
-  ready.status = 'STOPPED'
-  const stopped = await call(app, 'GET', '/video/ready/playlist.m3u8')
-  t.equal(stopped.status, 404)
-  t.notOk(stopped.headers['retry-after'], 'it will never have one')
+    ready.status = 'STOPPED'
+    const stopped = await call(app, 'GET', '/video/ready/playlist.m3u8')
+    t.equal(stopped.status, 404)
+    t.notOk(stopped.headers['retry-after'], 'it will never have one')
 
-  const absent = await call(app, 'GET', '/video/demo/a1-1.ts')
-  t.equal(absent.status, 404)
-  t.notOk(absent.headers['retry-after'])
-  t.match(absent.headers, { 'cache-control': 'public, max-age=1', ...CORS })
-  t.strictSame(json(absent), { success: false, error: 'no such file', code: 'FILE_NOT_FOUND' })
+    const absent = await call(app, 'GET', '/video/demo/a1-1.ts')
+    t.equal(absent.status, 404)
+    t.notOk(absent.headers['retry-after'])
+    t.match(absent.headers, { 'cache-control': 'public, max-age=1', ...CORS })
+    t.strictSame(json(absent), { success: false, error: 'no such file', code: 'FILE_NOT_FOUND' })
 
-  const unknown = await call(app, 'GET', '/video/other/playlist.m3u8')
-  t.equal(unknown.status, 404)
-  t.match(unknown.headers, { 'content-type': /^application\/json/, ...CORS })
-  t.strictSame(json(unknown), { success: false, error: 'no such stream', code: 'STREAM_NOT_FOUND' })
-})
+    const unknown = await call(app, 'GET', '/video/other/playlist.m3u8')
+    t.equal(unknown.status, 404)
+    t.match(unknown.headers, { 'content-type': /^application\/json/, ...CORS })
+    t.strictSame(json(unknown), {
+      success: false,
+      error: 'no such stream',
+      code: 'STREAM_NOT_FOUND',
+    })
+  },
+)
 
-t.test('paths that try to leave their place are refused and reach no stream', async (t) => {
+t.test('refuses path traversal without a query of streams', async (t) => {
   const app = await startApp(t, playing())
   const paths = [
     '/video/../api/status',
@@ -262,7 +269,7 @@ t.test('paths that try to leave their place are refused and reach no stream', as
   t.strictSame(app.log, [])
 })
 
-t.test('query and headers that mean nothing here change nothing', async (t) => {
+t.test('ignores query and unrelated headers', async (t) => {
   const app = await startApp(t, playing())
   const path = '/video/demo/playlist.m3u8'
   t.equal((await call(app, 'GET', `${path}?_=1&x=%zz`)).status, 200)
@@ -273,27 +280,24 @@ t.test('query and headers that mean nothing here change nothing', async (t) => {
   }
 })
 
-t.test(
-  'a preflight is answered for every origin (Fetch standard, CORS-preflight fetch)',
-  async (t) => {
-    const app = await startApp(t, playing())
-    const reply = await call(app, 'OPTIONS', '/video/demo/a1-7.ts', {
-      headers: {
-        origin: 'https://example.com',
-        'access-control-request-method': 'GET',
-        'access-control-request-headers': 'range',
-      },
-    })
-    t.equal(reply.status, 204)
-    t.match(reply.headers, {
-      'access-control-allow-origin': '*',
-      'access-control-allow-methods': 'GET, HEAD',
-      'access-control-allow-headers': /Range/,
-    })
-  },
-)
+t.test('answers a preflight of any origin (Fetch standard, CORS-preflight fetch)', async (t) => {
+  const app = await startApp(t, playing())
+  const reply = await call(app, 'OPTIONS', '/video/demo/a1-7.ts', {
+    headers: {
+      origin: 'https://example.com',
+      'access-control-request-method': 'GET',
+      'access-control-request-headers': 'range',
+    },
+  })
+  t.equal(reply.status, 204)
+  t.match(reply.headers, {
+    'access-control-allow-origin': '*',
+    'access-control-allow-methods': 'GET, HEAD',
+    'access-control-allow-headers': /Range/,
+  })
+})
 
-t.test('methods that playback does not know are 404', async (t) => {
+t.test('answers other methods with 404', async (t) => {
   const app = await startApp(t, playing())
   for (const method of ['POST', 'PUT', 'DELETE']) {
     const reply = await call(app, method, '/video/demo/playlist.m3u8', { body: '{}' })
@@ -302,27 +306,24 @@ t.test('methods that playback does not know are 404', async (t) => {
   }
 })
 
-t.test(
-  'one connection carries one reply after another, full, partial, empty and refused',
-  async (t) => {
-    const app = await startApp(t, playing())
-    const get = (path: string, more = '') =>
-      `GET /video/demo/${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
-    const answer = await speak(
-      app,
-      get('playlist.m3u8') +
-        get('playlist.m3u8', 'If-None-Match: "a1-7"\r\n') +
-        get('a1-7.ts', 'Range: bytes=0-9\r\n') +
-        get('gone.ts') +
-        get('playlist.m3u8').replace('GET', 'HEAD') +
-        get('a1-7.ts', 'Connection: close\r\n'),
-    )
-    const statuses = [...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
-    t.strictSame(statuses, ['200', '304', '206', '404', '200', '200'])
-  },
-)
+t.test('sends full, partial, empty and refused replies on one connection', async (t) => {
+  const app = await startApp(t, playing())
+  const get = (path: string, more = '') =>
+    `GET /video/demo/${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
+  const answer = await speak(
+    app,
+    get('playlist.m3u8') +
+      get('playlist.m3u8', 'If-None-Match: "a1-7"\r\n') +
+      get('a1-7.ts', 'Range: bytes=0-9\r\n') +
+      get('gone.ts') +
+      get('playlist.m3u8').replace('GET', 'HEAD') +
+      get('a1-7.ts', 'Connection: close\r\n'),
+  )
+  const statuses = [...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
+  t.strictSame(statuses, ['200', '304', '206', '404', '200', '200'])
+})
 
-t.test('a viewer that leaves in the middle of a segment does no harm', async (t) => {
+t.test('survives a viewer that disconnects in the middle of a segment', async (t) => {
   const service = playing()
   const bytes = Buffer.alloc(32 << 20)
   const file: StreamFile = {
@@ -344,7 +345,7 @@ t.test('a viewer that leaves in the middle of a segment does no harm', async (t)
   t.strictSame(app.log, [])
 })
 
-t.test('a source that throws is a logged 500 without a word about it', async (t) => {
+t.test('answers a source that throws with a logged 500 that reveals nothing', async (t) => {
   const service = playing()
   service.findStream = () => {
     throw new Error('secret detail')
@@ -356,7 +357,7 @@ t.test('a source that throws is a logged 500 without a word about it', async (t)
   t.equal(app.log.length, 1)
 })
 
-t.test('a file that cannot be described in headers is a logged 500', async (t) => {
+t.test('answers a file with invalid headers with a logged 500', async (t) => {
   const service = playing()
   const file: StreamFile = { ...FILES['playlist.m3u8']!, version: 'a\nb' }
   service.streams.get('demo')!.files.set('playlist.m3u8', file)
@@ -367,30 +368,27 @@ t.test('a file that cannot be described in headers is a logged 500', async (t) =
   t.equal(app.log.length, 1)
 })
 
-t.test(
-  'the plugin works alone, in an application that has hooks and CORS of its own',
-  async (t) => {
-    const app = Fastify()
-    app.addHook('onRequest', async (_request, reply) => {
-      reply.header('access-control-allow-origin', 'https://example.com')
-    })
-    app.addHook('preHandler', async (request, reply) => {
-      if (request.url.includes('secret')) await reply.code(401).send({ no: true })
-    })
-    await app.register(playback, { prefix: '/live', source: playing() })
-    await app.listen({ host: '127.0.0.1', port: 0 })
-    t.teardown(() => app.close())
-    const port = Number(new URL(app.listeningOrigin).port)
-    const reply = await call({ port }, 'GET', '/live/demo/playlist.m3u8')
-    t.equal(reply.status, 200)
-    t.match(reply.headers, { etag: '"a1-7"', ...CORS })
-    t.equal((await call({ port }, 'GET', '/live/demo/playlist.m3u8?secret')).status, 401)
-    const absent = await call({ port }, 'GET', '/live/other/playlist.m3u8')
-    t.match(json(absent), { success: false, code: 'STREAM_NOT_FOUND' })
-  },
-)
+t.test('works in an application with hooks and CORS of its own', async (t) => {
+  const app = Fastify()
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.header('access-control-allow-origin', 'https://example.com')
+  })
+  app.addHook('preHandler', async (request, reply) => {
+    if (request.url.includes('secret')) await reply.code(401).send({ no: true })
+  })
+  await app.register(playback, { prefix: '/live', source: playing() })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  t.teardown(() => app.close())
+  const port = Number(new URL(app.listeningOrigin).port)
+  const reply = await call({ port }, 'GET', '/live/demo/playlist.m3u8')
+  t.equal(reply.status, 200)
+  t.match(reply.headers, { etag: '"a1-7"', ...CORS })
+  t.equal((await call({ port }, 'GET', '/live/demo/playlist.m3u8?secret')).status, 401)
+  const absent = await call({ port }, 'GET', '/live/other/playlist.m3u8')
+  t.match(json(absent), { success: false, code: 'STREAM_NOT_FOUND' })
+})
 
-t.test('while the server closes, open connections still get their file', async (t) => {
+t.test('serves open connections while the server closes', async (t) => {
   const app = await startApp(t, playing())
   const request = 'GET /video/demo/playlist.m3u8 HTTP/1.1\r\nHost: x\r\n\r\n'
   let answer = ''
@@ -410,7 +408,7 @@ t.test('while the server closes, open connections still get their file', async (
   t.match(answer, /Connection: close/)
 })
 
-t.test('whatever the path, the reply is JSON or a file, and never 500', async (t) => {
+t.test('answers any path with JSON or a file, and never 500', async (t) => {
   const app = await startApp(t, playing())
   const part = fc.oneof(
     fc.constantFrom(

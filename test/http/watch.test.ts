@@ -12,7 +12,7 @@ import { requireTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
 import { call, json, MemoryService, MemoryStream, startApp } from './memory-service.ts'
 
-t.test('the page of any well-formed id is HTML that loads from its own origin alone', async (t) => {
+t.test('serves an HTML page that only loads from its own origin for any valid id', async (t) => {
   const app = await startApp(t)
   for (const id of ['demo', 'A-z_0.9~', 'assets', 'x'.repeat(128)]) {
     const page = await call(app, 'GET', `/watch/${id}`)
@@ -30,7 +30,7 @@ t.test('the page of any well-formed id is HTML that loads from its own origin al
   }
 })
 
-t.test('ids that no stream can have get no page', async (t) => {
+t.test('serves no page for invalid ids', async (t) => {
   const app = await startApp(t)
   for (const id of ['..', '.demo', 'a%20b', '%3Cscript%3E', 'a%2fb', 'x'.repeat(129), '%00', '']) {
     for (const path of [`/watch/${id}`, `/watch/${id}/state`]) {
@@ -41,13 +41,13 @@ t.test('ids that no stream can have get no page', async (t) => {
   }
 })
 
-t.test('what stands in the page is escaped', async (t) => {
+t.test('escapes the stream id in the page', async (t) => {
   const html = playerPage(`"><script>alert('&')</script>`)
   t.notMatch(html, /<script>|alert\('&'\)/)
   t.match(html, '&#60;script&#62;alert(&#39;&#38;&#39;)&#60;/script&#62;')
 })
 
-t.test('everything the page names is there', async (t) => {
+t.test('serves every asset of the page', async (t) => {
   const app = await startApp(t)
   const html = (await call(app, 'GET', '/watch/demo')).body.toString()
   const assets = [...html.matchAll(/(?:src|href)="(assets\/[^"]+)"/g)].map(([, path]) => path)
@@ -64,7 +64,7 @@ t.test('everything the page names is there', async (t) => {
   t.equal((await call(app, 'GET', '/watch/assets/other.js')).status, 404)
 })
 
-t.test('the state of a stream is public, and nothing else of it', async (t) => {
+t.test('reveals the state of a stream, and nothing else', async (t) => {
   const service = new MemoryService()
   const app = await startApp(t, service)
   t.equal((await call(app, 'GET', '/watch/demo/state')).status, 404)
@@ -77,7 +77,7 @@ t.test('the state of a stream is public, and nothing else of it', async (t) => {
   t.strictSame(json(reply), { success: true, data: { status: 'STREAMING', live: true } })
 })
 
-t.test('in a browser the page waits, plays, and says what happened', async (t) => {
+t.test('the page waits, plays and reports the state in a browser', async (t) => {
   if (!requireTool(t, 'chromium', 'ffmpeg')) return
   const service = new MemoryService()
   const app = await startApp(t, service)

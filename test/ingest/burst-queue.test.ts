@@ -24,7 +24,7 @@ function setUp() {
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
 
-t.test('hands a burst on in turns of 64, in order, with its gaps and its end', async (t) => {
+t.test('passes a burst on in turns of 64, in order, with its gaps and its end', async (t) => {
   const { queue, handedOn, turn, pushAll } = setUp()
   pushAll(0, 100)
   queue.gap(7)
@@ -40,7 +40,7 @@ t.test('hands a burst on in turns of 64, in order, with its gaps and its end', a
   t.same(handedOn, all, 'one end')
 })
 
-t.test('hands on at once what comes in pieces', async (t) => {
+t.test('passes single payloads on at once', async (t) => {
   const { queue, handedOn, turn, pushAll } = setUp()
   for (let piece = 0; piece < 6; piece++) {
     pushAll(piece * 40, piece * 40 + 40)
@@ -51,7 +51,7 @@ t.test('hands on at once what comes in pieces', async (t) => {
   t.equal(handedOn.at(-1), 'timeout')
 })
 
-t.test('discards what waits when the connection is closed by us', async (t) => {
+t.test('discards waiting payloads when the connection is closed by us', async (t) => {
   const { queue, handedOn, turn, pushAll } = setUp()
   pushAll(0, 200)
   queue.end('closed')

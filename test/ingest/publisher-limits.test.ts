@@ -5,29 +5,26 @@ import type { LiveStream } from '../../src/stream/live-stream.ts'
 const streamOf = (encoder?: object) => ({ encoder }) as LiveStream
 const SEC = 1_000_000
 
-t.test(
-  'two callers wait for a stream; a third is refused at once, and has its place later',
-  async (t) => {
-    const limits = new PublisherLimits(10)
-    const [studio, other] = [streamOf(), streamOf()]
-    const ends: (() => void)[] = []
-    const wait = (stream: LiveStream) =>
-      limits.wait(stream, 0, () => new Promise((resolve) => ends.push(resolve)))
-    const first = wait(studio)
-    const second = wait(studio)
-    await t.rejects(wait(studio), { code: 'STREAM_BUSY', rejectCode: 2409 })
-    const beside = wait(other)
-    t.equal(ends.length, 3, 'another stream has places of its own')
-    ends[0]!()
-    await first
-    const third = wait(studio)
-    t.equal(ends.length, 4)
-    for (const end of ends) end()
-    await Promise.all([second, third, beside])
-  },
-)
+t.test('lets two callers wait for a stream, and refuses a third at once', async (t) => {
+  const limits = new PublisherLimits(10)
+  const [studio, other] = [streamOf(), streamOf()]
+  const ends: (() => void)[] = []
+  const wait = (stream: LiveStream) =>
+    limits.wait(stream, 0, () => new Promise((resolve) => ends.push(resolve)))
+  const first = wait(studio)
+  const second = wait(studio)
+  await t.rejects(wait(studio), { code: 'STREAM_BUSY', rejectCode: 2409 })
+  const beside = wait(other)
+  t.equal(ends.length, 3, 'another stream has places of its own')
+  ends[0]!()
+  await first
+  const third = wait(studio)
+  t.equal(ends.length, 4)
+  for (const end of ends) end()
+  await Promise.all([second, third, beside])
+})
 
-t.test('a place is free again where waiting ends in an error', async (t) => {
+t.test('frees a waiting place when waiting ends in an error', async (t) => {
   const limits = new PublisherLimits(10)
   const studio = streamOf()
   for (let caller = 0; caller < 5; caller++) {
@@ -36,7 +33,7 @@ t.test('a place is free again where waiting ends in an error', async (t) => {
   }
 })
 
-t.test('a stream takes 30 connections at once, then one every two seconds', async (t) => {
+t.test('allows 30 connections of a stream at once, then one every two seconds', async (t) => {
   const limits = new PublisherLimits(10)
   const [studio, other] = [streamOf(), streamOf()]
   for (let i = 0; i < 30; i++) limits.countConnection(studio, 0)
@@ -49,7 +46,7 @@ t.test('a stream takes 30 connections at once, then one every two seconds', asyn
   limits.countConnection(other, 2 * SEC)
 })
 
-t.test('publishers are bounded; one that replaces another is none more', async (t) => {
+t.test('limits publishers, except one that replaces another', async (t) => {
   const limits = new PublisherLimits(2)
   limits.addPublisher()
   limits.checkRoom(streamOf())

@@ -104,7 +104,7 @@ for (const [index, cell] of CELLS.entries()) {
 }
 
 t.test(
-  'what was given up is told to srt-live-transmit, which goes on without it',
+  'our caller sends drop requests to srt-live-transmit, which continues after the gap',
   { buffered: true },
   async (t) => {
     if (!requireTool(t, 'srt-live-transmit')) return

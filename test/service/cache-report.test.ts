@@ -9,14 +9,14 @@ const STATS: SegmentCacheStats = {
   ...{ neededBytes: 1788.1 * MIB, unlistedEarly: 0, releasedEarly: 0, refused: 0 },
 }
 
-t.test('says which bitrates the memory suffices for', async (t) => {
+t.test('describes the bitrates that the memory suffices for', async (t) => {
   t.equal(
     describeCapacity(512, { segmentSec: 2, playlistSegments: 6 }),
     'cache of 512 MiB holds about 143 Mbit/s of streams with full playlists, 536 with the shortest',
   )
 })
 
-t.test('tells of a shortage at once, and at most once a minute', async (t) => {
+t.test('warns of a shortage at once, and at most once a minute', async (t) => {
   const cache = { stats: STATS }
   const report = new CacheReport(cache)
   t.strictSame(report.observe(0), [])

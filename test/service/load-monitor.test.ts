@@ -9,7 +9,7 @@ const CALM: LoadReading = {
   ...{ kernelDrops: 0, clockJumpMs: 0 },
 }
 
-t.test('a loop that is late is told of at most once a minute', async (t) => {
+t.test('warns of a late event loop at most once a minute', async (t) => {
   const judge = new LoadJudge()
   t.strictSame(judge.observe(CALM, 0), [])
   t.equal(judge.overloaded, false)
@@ -26,12 +26,12 @@ t.test('a loop that is late is told of at most once a minute', async (t) => {
   t.equal(judge.overloaded, false, 'it recovers by itself')
 })
 
-t.test('a single long stall counts as well', async (t) => {
+t.test('warns of a single long stall', async (t) => {
   const judge = new LoadJudge()
   t.equal(judge.observe({ ...CALM, loopDelayMsMax: 1000 }, 0).length, 1)
 })
 
-t.test('a jump of the wall clock is told of once, and its way back is not', async (t) => {
+t.test('warns of a jump of the wall clock once, and not of its reversion', async (t) => {
   const judge = new LoadJudge()
   const jumped = { ...CALM, clockJumpMs: -10_800_000 }
   const told = [CALM, jumped, jumped, CALM, CALM, jumped].map(
@@ -43,7 +43,7 @@ t.test('a jump of the wall clock is told of once, and its way back is not', asyn
   t.ok(message!.length <= 160)
 })
 
-t.test('the load of a running process is measured', async (t) => {
+t.test('measures the load of a running process', async (t) => {
   const clock = new SteadyClock({ nowUs: () => performance.now() * 1000, wallMs: () => Date.now() })
   const readKernelDrops = async () => 18
   const monitor = new LoadMonitor({ clock, readKernelDrops, onWarning: (text) => t.fail(text) })

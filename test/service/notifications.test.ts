@@ -9,7 +9,7 @@ import type { Encoder } from '../../src/stream/publication.ts'
 import type { WebhookDispatcher } from '../../src/webhook/dispatcher.ts'
 import type { WebhookEvent } from '../../src/webhook/event.ts'
 
-t.test('an encoder that is refused again and again does not fill the log', async (t) => {
+t.test('limits log lines about an encoder that is refused repeatedly', async (t) => {
   const lines: Record<string, unknown>[] = []
   const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
   let nowUs = 0
@@ -42,7 +42,7 @@ t.test('an encoder that is refused again and again does not fill the log', async
   t.notMatch(JSON.stringify(lines), /secret/)
 })
 
-t.test('bad keys of a stranger do not hide why the encoder of a stream is refused', async (t) => {
+t.test('logs why an encoder is refused during a flood of bad keys', async (t) => {
   const lines: Record<string, unknown>[] = []
   const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
   let nowUs = 0
@@ -70,7 +70,7 @@ t.test('bad keys of a stranger do not hide why the encoder of a stream is refuse
   t.match(told[0], { stream_id: 'studio', remote: '192.0.2.1:5000' })
 })
 
-t.test('a warning is one log line and one webhook, which is limited by its code', async (t) => {
+t.test('logs a warning and sends a webhook limited by its code', async (t) => {
   const lines: Record<string, unknown>[] = []
   const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
   const sent: [readonly string[], WebhookEvent][] = []
@@ -91,7 +91,7 @@ t.test('a warning is one log line and one webhook, which is limited by its code'
   t.strictSame(sent, [[['http://192.0.2.1/'], { ...event, data: warning, limitedAs: 'OPEN_GOP' }]])
 })
 
-t.test('an encoder that connects and leaves again and again does not fill the log', async (t) => {
+t.test('limits log lines about an encoder that reconnects repeatedly', async (t) => {
   const lines: Record<string, unknown>[] = []
   const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
   let nowUs = 0

@@ -10,7 +10,7 @@ const key = (streamId: string, issuedAtSec = STARTED_SEC - 60) => ({
   expiresAtSec: issuedAtSec + 7200,
 })
 
-t.test('allows keys from before the start, of streams that did not end since', async (t) => {
+t.test('allows keys from before the start whose streams have not ended since', async (t) => {
   const resumption = new Resumption({ enabled: true, startedMs: STARTED_MS })
   t.ok(resumption.allows(key('studio')))
   t.notOk(resumption.allows(key('studio', STARTED_SEC)), 'of the second of the start')
@@ -19,12 +19,12 @@ t.test('allows keys from before the start, of streams that did not end since', a
   t.ok(resumption.allows(key('other')))
 })
 
-t.test('allows none where it is switched off', async (t) => {
+t.test('allows no key when resumption is disabled', async (t) => {
   const resumption = new Resumption({ enabled: false, startedMs: STARTED_MS })
   t.notOk(resumption.allows(key('studio')))
 })
 
-t.test('is over with the last key from before the start, and remembers nothing more', async (t) => {
+t.test('ends when the last key from before the start expires', async (t) => {
   const resumption = new Resumption({ enabled: true, startedMs: STARTED_MS })
   resumption.end('studio', STARTED_MS + 7_199_000)
   t.ok(resumption.allows(key('other')))
@@ -32,7 +32,7 @@ t.test('is over with the last key from before the start, and remembers nothing m
   t.notOk(resumption.allows(key('other')))
 })
 
-t.test('is over where more streams ended than it remembers', async (t) => {
+t.test('ends when more streams have ended than it remembers', async (t) => {
   const resumption = new Resumption({ enabled: true, startedMs: STARTED_MS })
   for (let i = 0; i < 100_000; i++) resumption.end(`s${i}`, STARTED_MS)
   t.ok(resumption.allows(key('studio')))

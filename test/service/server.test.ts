@@ -3,7 +3,7 @@ import t from 'tap'
 import { startService } from '../support/service.ts'
 import { requireAddresses } from '../support/tools.ts'
 
-t.test('startStream takes what the API takes, and says what that is', async (t) => {
+t.test('startStream rejects what the API rejects, with the same message', async (t) => {
   const { server } = await startService(t)
   await t.rejects(server.startStream({ streamId: 'a,b' }), {
     code: 'BODY_INVALID',
@@ -16,25 +16,22 @@ t.test('startStream takes what the API takes, and says what that is', async (t) 
   t.throws(() => server.status('a'), { code: 'STREAM_NOT_FOUND' }, 'nothing was started')
 })
 
-t.test(
-  'URLs name the ports that were free, the public host, and the public URL where set',
-  async (t) => {
-    const { server } = await startService(t)
-    const { srtUrl, playlistUrl, streamKey } = await server.startStream({ streamId: 'studio' })
-    t.equal(srtUrl, `srt://127.0.0.1:${server.srtPort}?streamid=${streamKey}`)
-    t.equal(playlistUrl, `http://127.0.0.1:${server.httpPort}/video/studio/playlist.m3u8`)
+t.test('URLs contain the bound ports, the public host and PUBLIC_URL', async (t) => {
+  const { server } = await startService(t)
+  const { srtUrl, playlistUrl, streamKey } = await server.startStream({ streamId: 'studio' })
+  t.equal(srtUrl, `srt://127.0.0.1:${server.srtPort}?streamid=${streamKey}`)
+  t.equal(playlistUrl, `http://127.0.0.1:${server.httpPort}/video/studio/playlist.m3u8`)
 
-    const behindProxy = await startService(t, { public: { url: 'https://live.example.org/' } })
-    const started = await behindProxy.server.startStream({ streamId: 'studio' })
-    t.equal(started.playlistUrl, 'https://live.example.org/video/studio/playlist.m3u8')
+  const behindProxy = await startService(t, { public: { url: 'https://live.example.org/' } })
+  const started = await behindProxy.server.startStream({ streamId: 'studio' })
+  t.equal(started.playlistUrl, 'https://live.example.org/video/studio/playlist.m3u8')
 
-    const overIPv6 = await startService(t, { public: { host: '::1' }, srt: { host: '::1' } })
-    const { srtUrl: url } = await overIPv6.server.startStream({ streamId: 'studio' })
-    t.match(url, `srt://[::1]:${overIPv6.server.srtPort}?streamid=mode=publish,`)
-  },
-)
+  const overIPv6 = await startService(t, { public: { host: '::1' }, srt: { host: '::1' } })
+  const { srtUrl: url } = await overIPv6.server.startStream({ streamId: 'studio' })
+  t.match(url, `srt://[::1]:${overIPv6.server.srtPort}?streamid=mode=publish,`)
+})
 
-t.test('close ends what was started, twice is once, and nothing starts after it', async (t) => {
+t.test('close ends all streams, may be called twice, and prevents further starts', async (t) => {
   const { server } = await startService(t)
   await server.startStream({ streamId: 'studio' })
   const ended = new Promise((resolve) => server.findStream('studio')!.once('end', resolve))
@@ -48,7 +45,7 @@ t.test('close ends what was started, twice is once, and nothing starts after it'
   t.equal(await refused, 'ECONNREFUSED')
 })
 
-t.test('a start that fails leaves nothing behind', async (t) => {
+t.test('names the setting of a port in use, and leaves nothing running', async (t) => {
   const { server } = await startService(t)
   const { httpPort, srtPort } = server
   await t.rejects(startService(t, { http: { port: httpPort } }), {
@@ -60,7 +57,7 @@ t.test('a start that fails leaves nothing behind', async (t) => {
   })
 })
 
-t.test('an address that is none of this machine stops the start, and says which', async (t) => {
+t.test('rejects an address that is not of this machine', async (t) => {
   // Of the blocks for documentation (RFC 3849, RFC 5737).
   await t.rejects(startService(t, { srt: { host: '127.0.0.1,2001:db8::1' } }), {
     code: 'CONFIG_INVALID',
@@ -73,7 +70,7 @@ t.test('an address that is none of this machine stops the start, and says which'
   })
 })
 
-t.test('of several addresses the first is the one in the URLs', async (t) => {
+t.test('URLs contain the first of several addresses', async (t) => {
   if (!(await requireAddresses(t, '127.0.0.2'))) return
   const srt = { host: '127.0.0.2,127.0.0.1' }
   const { server } = await startService(t, { public: {}, srt })

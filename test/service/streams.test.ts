@@ -53,7 +53,7 @@ function setUp() {
   return { startProcess, pass }
 }
 
-t.test('a resumed stream is encrypted once a key of it says so', async (t) => {
+t.test('a resumed stream is encrypted from its first encrypted key on', async (t) => {
   const { startProcess } = setUp()
   const before = startProcess()
   const inClear = await before.start()
@@ -64,7 +64,7 @@ t.test('a resumed stream is encrypted once a key of it says so', async (t) => {
   t.equal((await admit(inClear)).encryption?.passphrase, encrypted.passphrase, 'and stays so')
 })
 
-t.test('a resumed stream takes the latest passphrase that a key of it proves', async (t) => {
+t.test('a resumed stream has the latest passphrase of its keys', async (t) => {
   const { startProcess, pass } = setUp()
   const before = startProcess()
   const older = await before.start(true)
@@ -77,7 +77,7 @@ t.test('a resumed stream takes the latest passphrase that a key of it proves', a
   t.equal((await admit(older)).encryption?.passphrase, newer.passphrase)
 })
 
-t.test('a stream that the API started takes no passphrase of an older key', async (t) => {
+t.test('a stream started by the API adopts no passphrase of an older key', async (t) => {
   const { startProcess } = setUp()
   const encrypted = await startProcess().start(true)
   const { start, admit } = startProcess()
@@ -99,7 +99,7 @@ t.test('a resumed stream waits for an encoder until the last of its keys expires
   t.equal(stream.status, 'READY')
 })
 
-t.test('a resumed stream whose key expired comes back by a newer key', async (t) => {
+t.test('a resumed stream whose key expired resumes again by a newer key', async (t) => {
   const { startProcess, pass } = setUp()
   const before = startProcess()
   const older = await before.start()
@@ -115,7 +115,7 @@ t.test('a resumed stream whose key expired comes back by a newer key', async (t)
   await t.rejects(admit(newer), { code: 'STREAM_NOT_FOUND' }, 'but not after stop-stream')
 })
 
-t.test('a stream is announced as resumed when its encoder is connected, once', async (t) => {
+t.test('announces a resumed stream once, when its encoder is connected', async (t) => {
   const { startProcess } = setUp()
   const key = await startProcess().start()
   const { admit, resumed } = startProcess()
@@ -125,7 +125,7 @@ t.test('a stream is announced as resumed when its encoder is connected, once', a
   t.strictSame(resumed, ['studio'])
 })
 
-t.test('keys of an encrypted stream prove its passphrase throughout a rotation', async (t) => {
+t.test('keys of an encrypted stream derive its passphrase throughout a rotation', async (t) => {
   const [fresh, old] = ['n'.repeat(32), 'o'.repeat(32)]
   const { startProcess } = setUp()
   const first = await startProcess({ jwtSecrets: [old] }).start(true)

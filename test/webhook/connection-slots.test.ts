@@ -26,7 +26,7 @@ function start() {
   return { claim, names, granted }
 }
 
-t.test('a place that is left goes to the newest claim', async (t) => {
+t.test('grants a free place to the newest claim', async (t) => {
   const { claim, names, granted } = start()
   for (let i = 0; i < 30; i++) claim(`flood-${i}`, 'new')
   claim('newcomer', 'new')
@@ -38,7 +38,7 @@ t.test('a place that is left goes to the newest claim', async (t) => {
   t.equal((await names()).length, 21, 'its connection alone comes back after that')
 })
 
-t.test('proven URLs need no place of those that are new or failing', async (t) => {
+t.test('grants places of proven URLs apart from new and failing ones', async (t) => {
   const { claim, names } = start()
   for (let i = 0; i < 30; i++) claim(`failing-${i}`, 'failing')
   for (let i = 0; i < 30; i++) claim(`new-${i}`, 'new')
@@ -47,7 +47,7 @@ t.test('proven URLs need no place of those that are new or failing', async (t) =
   t.equal((await names()).at(-1), 'proven')
 })
 
-t.test('connections are bounded in all and to one origin, whoever leaves its place', async (t) => {
+t.test('limits connections in total and to one origin, also without places', async (t) => {
   const { claim, names, granted } = start()
   for (let i = 0; i < 600; i++) claim(String(i), 'proven')
   for (let left = 0; left < (await names()).length;) {
@@ -66,7 +66,7 @@ t.test('connections are bounded in all and to one origin, whoever leaves its pla
   t.equal((await one.names()).length, MAX_CONNECTIONS_PER_ORIGIN + 1 + 16)
 })
 
-t.test('a claim that is withdrawn has no turn', async (t) => {
+t.test('grants nothing to a withdrawn claim', async (t) => {
   const { claim, names, granted } = start()
   for (let i = 0; i < 2; i++) claim(`failing-${i}`, 'failing')
   const withdrawn = claim('withdrawn', 'failing')
@@ -78,21 +78,18 @@ t.test('a claim that is withdrawn has no turn', async (t) => {
   t.strictSame(await names(), ['failing-0', 'failing-1', 'other'])
 })
 
-t.test(
-  'claims of an origin without a free connection block nobody, and have their turn',
-  async (t) => {
-    const { claim, names, granted } = start()
-    for (let i = 0; i < 5000; i++) claim(`held-${i}`, 'new', 'origin')
-    claim('elsewhere', 'new')
-    t.strictSame((await names()).slice(16), ['elsewhere'])
-    for (let released = 0; released < (await names()).length;) {
-      for (; released < granted.length; released++) granted[released]!.slot.release()
-    }
-    t.equal(granted.length, 5001)
-  },
-)
+t.test('serves other origins before claims whose origin has no free connection', async (t) => {
+  const { claim, names, granted } = start()
+  for (let i = 0; i < 5000; i++) claim(`held-${i}`, 'new', 'origin')
+  claim('elsewhere', 'new')
+  t.strictSame((await names()).slice(16), ['elsewhere'])
+  for (let released = 0; released < (await names()).length;) {
+    for (; released < granted.length; released++) granted[released]!.slot.release()
+  }
+  t.equal(granted.length, 5001)
+})
 
-t.test('whatever is claimed, withdrawn and released, no claim is forgotten', async () => {
+t.test('serves every claim in any order of claims, withdrawals and releases', async () => {
   const standing = fc.constantFrom<Standing>('proven', 'new', 'failing')
   const step = fc.record({ standing, origin: fc.constantFrom('a', 'b', 'c'), pick: fc.nat() })
   await fc.assert(

@@ -96,7 +96,7 @@ async function deadUrl(): Promise<string> {
   return `http://127.0.0.1:${port}/hook`
 }
 
-t.test('an event is a signed POST of JSON', async (t) => {
+t.test('sends an event as a signed POST of JSON', async (t) => {
   const receiver = await startWebhookReceiver(t)
   const { dispatcher } = start()
   dispatcher.send([`${receiver.url}?token=x`], event('demo'))
@@ -122,7 +122,7 @@ t.test('an event is a signed POST of JSON', async (t) => {
   t.match(dispatcher.stats(), { delivered: 1, failed: 0, dropped: 0, pending: 0 })
 })
 
-t.test('each URL gets every event once, in order, under one id', async (t) => {
+t.test('delivers every event once to each URL, in order, under one id', async (t) => {
   const receivers = [await startWebhookReceiver(t), await startWebhookReceiver(t)]
   const { dispatcher } = start()
   const ids = ['a', 'b', 'c', 'd', 'e']
@@ -141,7 +141,7 @@ t.test('each URL gets every event once, in order, under one id', async (t) => {
   t.equal(new Set(first?.map(({ id }) => id)).size, ids.length)
 })
 
-t.test('a URL that is listed twice gets an event once', async (t) => {
+t.test('delivers an event once to a URL that is listed twice', async (t) => {
   const receiver = await startWebhookReceiver(t)
   const { dispatcher } = start()
   dispatcher.send([receiver.url, receiver.url], event('demo'))
@@ -149,7 +149,7 @@ t.test('a URL that is listed twice gets an event once', async (t) => {
   t.equal(receiver.received.length, 1)
 })
 
-t.test('what is no URL fails like one that is down, and takes nothing with it', async (t) => {
+t.test('drops events of a malformed URL without effect on others', async (t) => {
   const receiver = await startWebhookReceiver(t)
   const { dispatcher } = start()
   dispatcher.send(['', 'hush', 'ftp://127.0.0.1/', receiver.url], event('demo'))
@@ -158,41 +158,36 @@ t.test('what is no URL fails like one that is down, and takes nothing with it', 
   t.match(dispatcher.stats(), { delivered: 1, dropped: 3, pending: 0 })
 })
 
-t.test(
-  'what is not answered 2xx comes again after 1, 2, 4 … 60 s with the same bytes',
-  async (t) => {
-    const receiver = await startWebhookReceiver(t)
-    const answers = [500, 404, 400, 429, 503, 199 + 1]
-    receiver.answer = (reply) => reply.writeHead(answers.shift()!).end()
-    const { dispatcher, time, log } = start()
-    dispatcher.send([receiver.url], event('demo'))
-    for (const delaySec of [1, 2, 4, 8, 16]) await time.pass(delaySec * 1000)
-    await dispatcher.close({ timeoutMs: 1000 })
-    t.equal(receiver.received.length, 6)
-    const webhook = new Webhook(SECRET, { format: 'raw' })
-    for (const { bytes, headers } of receiver.received) {
-      t.ok(bytes.equals(receiver.received[0]!.bytes))
-      t.equal(headers['webhook-id'], receiver.received[0]!.event.id)
-      t.ok(webhook.verify(bytes, headers as Record<string, string>), 'signed for each try')
-    }
-    t.strictSame(
-      receiver.received.map(
-        ({ headers }) => Number(headers['webhook-timestamp']) - START_MS / 1000,
-      ),
-      [0, 1, 3, 7, 15, 31],
-    )
-    t.match(dispatcher.stats(), { delivered: 1, failed: 5, dropped: 0 })
-    const lines = log.map((line) => JSON.parse(line) as { level: number })
-    t.match(lines[0], { failure: 'answered 500', stream_id: 'demo', type: 'stream.live' })
-    t.strictSame(
-      lines.map(({ level }) => level),
-      [40, 20, 20, 20, 20],
-      'a warning at the first failure only',
-    )
-  },
-)
+t.test('repeats an event without a 2xx after 1, 2, 4 … 60 s with the same bytes', async (t) => {
+  const receiver = await startWebhookReceiver(t)
+  const answers = [500, 404, 400, 429, 503, 199 + 1]
+  receiver.answer = (reply) => reply.writeHead(answers.shift()!).end()
+  const { dispatcher, time, log } = start()
+  dispatcher.send([receiver.url], event('demo'))
+  for (const delaySec of [1, 2, 4, 8, 16]) await time.pass(delaySec * 1000)
+  await dispatcher.close({ timeoutMs: 1000 })
+  t.equal(receiver.received.length, 6)
+  const webhook = new Webhook(SECRET, { format: 'raw' })
+  for (const { bytes, headers } of receiver.received) {
+    t.ok(bytes.equals(receiver.received[0]!.bytes))
+    t.equal(headers['webhook-id'], receiver.received[0]!.event.id)
+    t.ok(webhook.verify(bytes, headers as Record<string, string>), 'signed for each try')
+  }
+  t.strictSame(
+    receiver.received.map(({ headers }) => Number(headers['webhook-timestamp']) - START_MS / 1000),
+    [0, 1, 3, 7, 15, 31],
+  )
+  t.match(dispatcher.stats(), { delivered: 1, failed: 5, dropped: 0 })
+  const lines = log.map((line) => JSON.parse(line) as { level: number })
+  t.match(lines[0], { failure: 'answered 500', stream_id: 'demo', type: 'stream.live' })
+  t.strictSame(
+    lines.map(({ level }) => level),
+    [40, 20, 20, 20, 20],
+    'a warning at the first failure only',
+  )
+})
 
-t.test('after ten minutes an event is dropped, and the next one has its turn', async (t) => {
+t.test('drops an event after ten minutes, and delivers the next one', async (t) => {
   const { dispatcher, time, log } = start()
   const url = await deadUrl()
   dispatcher.send([url], event('first'))
@@ -214,24 +209,21 @@ t.test('after ten minutes an event is dropped, and the next one has its turn', a
   })
 })
 
-t.test(
-  'an event that waits for a connection for ten minutes is dropped without a try',
-  async (t) => {
-    const receiver = await startWebhookReceiver(t)
-    receiver.answer = () => undefined
-    const { dispatcher, time, log } = start()
-    const urls = Array.from({ length: 17 }, (_, id) => `${receiver.url}?${id}`)
-    dispatcher.send(urls, event('demo'))
-    await until(() => receiver.received.length === 16)
-    time.jump(601_000)
-    await until(() => dispatcher.stats().pending === 0)
-    t.match(dispatcher.stats(), { delivered: 0, failed: 16, dropped: 17 })
-    t.equal(receiver.received.length, 16)
-    t.equal(log.filter((line) => line.includes('waited too long for a connection')).length, 1)
-  },
-)
+t.test('drops an event that waited ten minutes for a connection without an attempt', async (t) => {
+  const receiver = await startWebhookReceiver(t)
+  receiver.answer = () => undefined
+  const { dispatcher, time, log } = start()
+  const urls = Array.from({ length: 17 }, (_, id) => `${receiver.url}?${id}`)
+  dispatcher.send(urls, event('demo'))
+  await until(() => receiver.received.length === 16)
+  time.jump(601_000)
+  await until(() => dispatcher.stats().pending === 0)
+  t.match(dispatcher.stats(), { delivered: 0, failed: 16, dropped: 17 })
+  t.equal(receiver.received.length, 16)
+  t.equal(log.filter((line) => line.includes('waited too long for a connection')).length, 1)
+})
 
-t.test('a connection that is closed without an answer is named in the log', async (t) => {
+t.test('logs a connection that is closed without a response', async (t) => {
   const server = createTcpServer((socket) => {
     socket.once('data', () => {
       socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n')
@@ -247,7 +239,7 @@ t.test('a connection that is closed without an answer is named in the log', asyn
   await dispatcher.close({ timeoutMs: 1 })
 })
 
-t.test('a receiver that sends interim responses without end is disconnected', async (t) => {
+t.test('disconnects a receiver that sends endless interim responses', async (t) => {
   let sent = 0
   const server = createTcpServer((socket) => {
     const timer = setInterval(() => {
@@ -267,7 +259,7 @@ t.test('a receiver that sends interim responses without end is disconnected', as
   await dispatcher.close({ timeoutMs: 1 })
 })
 
-t.test('a receiver that comes back gets what waited, in order', async (t) => {
+t.test('delivers waiting events in order when a receiver returns', async (t) => {
   const url = await deadUrl()
   const { dispatcher, time } = start()
   for (const id of ['a', 'b', 'c']) dispatcher.send([url], event(id))
@@ -280,7 +272,7 @@ t.test('a receiver that comes back gets what waited, in order', async (t) => {
   t.match(dispatcher.stats(), { delivered: 3, failed: 2, pending: 0 })
 })
 
-t.test('a URL that never answers is tried again after 5 s and delays no other', async (t) => {
+t.test('repeats an event to a silent URL after 5 s without delaying others', async (t) => {
   const silent = await startWebhookReceiver(t)
   silent.answer = () => undefined
   const prompt = await startWebhookReceiver(t)
@@ -303,7 +295,7 @@ t.test('a URL that never answers is tried again after 5 s and delays no other', 
   await dispatcher.close({ timeoutMs: 1000 })
 })
 
-t.test('a redirect is a failure and is not followed', async (t) => {
+t.test('treats a redirect as a failure without following it', async (t) => {
   const target = await startWebhookReceiver(t)
   const receiver = await startWebhookReceiver(t)
   const statuses = [301, 302, 303, 307, 308]
@@ -321,7 +313,7 @@ t.test('a redirect is a failure and is not followed', async (t) => {
   )
 })
 
-t.test('an answer without end is delivered by its status and cut off', async (t) => {
+t.test('counts an endless response as delivered by its status, and disconnects', async (t) => {
   const receiver = await startWebhookReceiver(t)
   const cutOff = new Promise<void>((resolve) => {
     receiver.answer = (reply) => {
@@ -340,7 +332,7 @@ t.test('an answer without end is delivered by its status and cut off', async (t)
   t.match(dispatcher.stats(), { delivered: 1, failed: 0 })
 })
 
-t.test('of a URL that is down 256 events wait, the oldest are dropped and counted', async (t) => {
+t.test('keeps 256 events of a failing URL, and drops and counts the oldest', async (t) => {
   const url = await deadUrl()
   const { dispatcher, time } = start()
   for (let index = 0; index < 300; index++) dispatcher.send([url], event(`s${index}`))
@@ -357,30 +349,27 @@ t.test('of a URL that is down 256 events wait, the oldest are dropped and counte
   t.match(dispatcher.stats(), { delivered: 256, dropped: 44, pending: 0 })
 })
 
-t.test(
-  'a URL that makes room for others while it waits for its next try is not tried again',
-  async (t) => {
-    const url = await deadUrl()
-    const silent = await startWebhookReceiver(t)
-    silent.answer = () => undefined
-    const { dispatcher, time } = start()
-    dispatcher.send([url], event('a'))
-    await time.asleep(1000)
-    const others = Array.from({ length: MAX_URLS }, (_, index) => `${silent.url}/${index}`)
-    dispatcher.send(others, event('b'))
-    t.match(dispatcher.stats(), { failed: 1, dropped: 1, pending: MAX_URLS })
-    const receiver = await startWebhookReceiver(t, Number(new URL(url).port))
-    await silent.next()
-    time.jump(1000)
-    const closed = dispatcher.close({ timeoutMs: 1 })
-    await time.pass(1)
-    await closed
-    t.equal(receiver.received.length, 0)
-    t.match(dispatcher.stats(), { delivered: 0, failed: 1, pending: 0 })
-  },
-)
+t.test('attempts no more delivery to a URL that was displaced during its pause', async (t) => {
+  const url = await deadUrl()
+  const silent = await startWebhookReceiver(t)
+  silent.answer = () => undefined
+  const { dispatcher, time } = start()
+  dispatcher.send([url], event('a'))
+  await time.asleep(1000)
+  const others = Array.from({ length: MAX_URLS }, (_, index) => `${silent.url}/${index}`)
+  dispatcher.send(others, event('b'))
+  t.match(dispatcher.stats(), { failed: 1, dropped: 1, pending: MAX_URLS })
+  const receiver = await startWebhookReceiver(t, Number(new URL(url).port))
+  await silent.next()
+  time.jump(1000)
+  const closed = dispatcher.close({ timeoutMs: 1 })
+  await time.pass(1)
+  await closed
+  t.equal(receiver.received.length, 0)
+  t.match(dispatcher.stats(), { delivered: 0, failed: 1, pending: 0 })
+})
 
-t.test('what is limited is sent once in 10 s a stream, other events always', async (t) => {
+t.test('sends a limited event once in 10 s per stream, and other events always', async (t) => {
   const receiver = await startWebhookReceiver(t)
   const { dispatcher, time } = start()
   const send = (id: string, limitedAs?: string) =>
@@ -412,7 +401,7 @@ t.test('what is limited is sent once in 10 s a stream, other events always', asy
   t.match(dispatcher.stats(), { suppressed: 3 })
 })
 
-t.test('an event that nobody hears does not silence the next', async (t) => {
+t.test('does not limit an event after one without URLs', async (t) => {
   const receiver = await startWebhookReceiver(t)
   const { dispatcher } = start()
   const refusal = { ...event('demo', 'stream.rejected'), limitedAs: 'stream.rejected' }
@@ -423,7 +412,7 @@ t.test('an event that nobody hears does not silence the next', async (t) => {
   await dispatcher.close({ timeoutMs: 1000 })
 })
 
-t.test('close gives what is pending one try and cuts off what takes too long', async (t) => {
+t.test('close makes one attempt for each pending event, and ends slow ones', async (t) => {
   const prompt = await startWebhookReceiver(t)
   const silent = await startWebhookReceiver(t)
   silent.answer = () => undefined
@@ -447,13 +436,13 @@ t.test('close gives what is pending one try and cuts off what takes too long', a
   t.match(dispatcher.stats(), { delivered: 2, dropped: 5, pending: 0 })
 })
 
-t.test('close of an idle dispatcher settles at once', async (t) => {
+t.test('close settles at once when nothing is pending', async (t) => {
   const { dispatcher } = start()
   await dispatcher.close({ timeoutMs: 60_000 })
   t.match(dispatcher.stats(), { delivered: 0, failed: 0, dropped: 0, suppressed: 0, pending: 0 })
 })
 
-t.test('no log line tells the path of a URL, the secret, or what was sent', async (t) => {
+t.test('reveals neither URL path, secret nor event in the log', async (t) => {
   const receiver = await startWebhookReceiver(t)
   receiver.answer = (reply) => reply.writeHead(500).end('answer text')
   const { dispatcher, log } = start()
@@ -467,7 +456,7 @@ t.test('no log line tells the path of a URL, the secret, or what was sent', asyn
   t.notMatch(log.join(''), /hush|answer text|a secret/)
 })
 
-t.test('many URLs may wait at a time without a warning from Node', async (t) => {
+t.test('lets many URLs wait without a warning from Node', async (t) => {
   const warnings: string[] = []
   const onWarning = ({ name }: Error) => void warnings.push(name)
   process.on('warning', onWarning)

@@ -30,7 +30,7 @@ function start(
   }))
 }
 
-t.test('a hosts file gives a name its addresses, and no other line does', async (t) => {
+t.test('finds the addresses of a name in a hosts file', async (t) => {
   t.strictSame(parseHosts(HOSTS, 'receiver'), ['192.0.2.1', 'fd00::1'])
   t.strictSame(parseHosts(HOSTS, 'receiver.internal'), ['192.0.2.1'])
   t.strictSame(parseHosts(HOSTS, 'my-receiver'), ['192.0.2.2'])
@@ -38,7 +38,7 @@ t.test('a hosts file gives a name its addresses, and no other line does', async 
     t.strictSame(parseHosts(HOSTS, name), [])
 })
 
-t.test('a search list is asked first for names with fewer dots than ndots', async (t) => {
+t.test('completes names with fewer dots than ndots by the search list first', async (t) => {
   const cluster = 'nameserver 10.0.0.10\nsearch a.svc.local svc.local.\noptions timeout:2 ndots:5'
   t.strictSame(searchNames(cluster, 'receiver.b'), [
     'receiver.b.a.svc.local',
@@ -52,7 +52,7 @@ t.test('a search list is asked first for names with fewer dots than ndots', asyn
   }
 })
 
-t.test('addresses, localhost and names of the hosts file are never asked for', async (t) => {
+t.test('sends no query for addresses, localhost and names of the hosts file', async (t) => {
   const { lookUp, asked } = await start(t, () => ['192.0.2.99'], { '/etc/hosts': HOSTS })
   t.strictSame(await lookUp.find('192.0.2.5'), ['192.0.2.5'])
   t.strictSame(await lookUp.find('fd00::5'), ['fd00::5'])
@@ -62,7 +62,7 @@ t.test('addresses, localhost and names of the hosts file are never asked for', a
   t.strictSame(await lookUp.find('other.example'), ['192.0.2.99'])
 })
 
-t.test('a name is looked up once at a time, and again after 10 s', async (t) => {
+t.test('looks up a name once at a time, and again after 10 s', async (t) => {
   let address = '192.0.2.1'
   const { lookUp, asked, pass } = await start(t, () => [address])
   const all = await Promise.all([1, 2, 3].map(() => lookUp.find('receiver.example')))
@@ -75,7 +75,7 @@ t.test('a name is looked up once at a time, and again after 10 s', async (t) => 
   t.strictSame(await lookUp.find('receiver.example'), ['192.0.2.2'])
 })
 
-t.test('what is not found is told by its code, and asked for again', async (t) => {
+t.test('rejects an unknown name with its code, and looks it up again', async (t) => {
   let isKnown = false
   const { lookUp } = await start(t, (name) => {
     if (name === 'silent.example') return undefined
@@ -87,7 +87,7 @@ t.test('what is not found is told by its code, and asked for again', async (t) =
   await t.rejects(lookUp.find('silent.example'), { code: 'ETIMEOUT' })
 })
 
-t.test('a name of the search list is found under its suffix', async (t) => {
+t.test('finds a name under a suffix of the search list', async (t) => {
   const resolvConf = 'search a.example b.example\noptions ndots:2'
   const answer = (name: string) => (name === 'receiver.b.example' ? ['192.0.2.1'] : 'unknown')
   const { lookUp } = await start(t, answer, { '/etc/resolv.conf': resolvConf })
@@ -95,7 +95,7 @@ t.test('a name of the search list is found under its suffix', async (t) => {
   await t.rejects(lookUp.find('other'), { code: 'ENOTFOUND' })
 })
 
-t.test('close ends the look-ups under way', async (t) => {
+t.test('close cancels pending look-ups', async (t) => {
   const { lookUp } = await start(t, () => undefined)
   const found = lookUp.find('silent.example')
   setImmediate(() => lookUp.close())

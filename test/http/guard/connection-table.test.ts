@@ -4,7 +4,7 @@ import { ConnectionTable } from '../../../src/http/guard/connection-table.ts'
 
 const LIMITS = { maxConnections: 4, maxPerSource: 2 }
 
-t.test('one source gets its share, and the others theirs', async (t) => {
+t.test('limits each source to its share', async (t) => {
   const table = new ConnectionTable<string>(LIMITS)
   t.strictSame(table.admit('a1', 'a', 0), { admitted: true })
   t.strictSame(table.admit('a2', 'a', 0), { admitted: true })
@@ -16,13 +16,13 @@ t.test('one source gets its share, and the others theirs', async (t) => {
   t.strictSame(table.admit('a4', 'a', 0), { admitted: false, limit: 'source' })
 })
 
-t.test('a connection without a source counts in all alone', async (t) => {
+t.test('counts a connection without a source only in the total', async (t) => {
   const table = new ConnectionTable<number>(LIMITS)
   for (let index = 0; index < 4; index++) t.ok(table.admit(index, undefined, 0).admitted)
   t.strictSame(table.admit(4, undefined, 0), { admitted: false, limit: 'all' })
 })
 
-t.test('the longest idle gives way to a new connection, after 2 s and not before', async (t) => {
+t.test('displaces the longest idle connection after 2 s and not before', async (t) => {
   const table = new ConnectionTable<string>(LIMITS)
   for (const name of ['a', 'b', 'c', 'd']) table.admit(name, undefined, 0)
   table.markBusy('a')
@@ -36,7 +36,7 @@ t.test('the longest idle gives way to a new connection, after 2 s and not before
   t.equal(table.size, 4)
 })
 
-t.test('at its share a source displaces its own longest idle connection, no other', async (t) => {
+t.test("displaces only the source's own longest idle connection at its share", async (t) => {
   const table = new ConnectionTable<string>(LIMITS)
   for (const name of ['b1', 'a1', 'a2']) table.admit(name, name[0], 0)
   t.strictSame(table.admit('a3', 'a', 1999), { admitted: false, limit: 'source' })
@@ -46,7 +46,7 @@ t.test('at its share a source displaces its own longest idle connection, no othe
   t.equal(table.size, 3)
 })
 
-t.test('names the idle, the longest first', async (t) => {
+t.test('lists idle connections, the longest idle first', async (t) => {
   const table = new ConnectionTable<string>(LIMITS)
   table.admit('a', undefined, 0)
   table.admit('b', undefined, 100)
@@ -58,7 +58,7 @@ t.test('names the idle, the longest first', async (t) => {
   t.strictSame([...table.idleFor(0, 250)], ['b', 'a'], 'what was removed is not idle')
 })
 
-t.test('whatever happens, the limits hold', async () => {
+t.test('keeps the limits in any sequence of events', async () => {
   const step = fc.record({
     act: fc.constantFrom('admit', 'markBusy', 'markIdle', 'remove'),
     id: fc.nat(12),

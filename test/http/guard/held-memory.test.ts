@@ -4,13 +4,13 @@ import { heldBytes, slowestOver } from '../../../src/http/guard/held-memory.ts'
 
 const body = (sizeBytes: number) => new ArrayBuffer(sizeBytes)
 
-t.test('a body that many wait for counts once', async (t) => {
+t.test('counts a body once for many connections', async (t) => {
   const shared = body(1000)
   const holder = { ownBytes: 10, bodies: [shared], bytesPerSec: 0 }
   t.equal(heldBytes([holder, holder, { ...holder, bodies: [body(500)] }]), 1530)
 })
 
-t.test('the slowest go, until the others fit', async (t) => {
+t.test('selects the slowest connections until the others fit', async (t) => {
   const holders = [30, 10, 20].map((bytesPerSec) => ({
     ownBytes: 0,
     bodies: [body(1000)],
@@ -21,21 +21,21 @@ t.test('the slowest go, until the others fit', async (t) => {
   t.strictSame(slowestOver(holders, 1500), [holders[1], holders[2]])
 })
 
-t.test('a body is free when the last of its readers has gone', async (t) => {
+t.test('frees a body with its last reader', async (t) => {
   const shared = body(1000)
   const holders = [1, 2, 3].map((bytesPerSec) => ({ ownBytes: 0, bodies: [shared], bytesPerSec }))
   t.strictSame(slowestOver(holders, 1000), [])
   t.strictSame(slowestOver(holders, 999), holders)
 })
 
-t.test('who holds nothing is not cut for those that do', async (t) => {
+t.test('spares connections that hold no memory', async (t) => {
   const idle = { ownBytes: 0, bodies: [], bytesPerSec: 0 }
   const greedy = { ownBytes: 1000, bodies: [], bytesPerSec: 5000 }
   const unknown = { ownBytes: 1000, bodies: [], bytesPerSec: Infinity }
   t.strictSame(slowestOver([idle, unknown, greedy, idle], 1000), [greedy])
 })
 
-t.test('whoever holds what, the rest fits, and none goes that need not', async () => {
+t.test('selects no more connections than needed, in any state', async () => {
   const bodies = [1, 20, 300, 4000].map(body)
   const holder = fc.record({
     ownBytes: fc.oneof(fc.constant(0), fc.nat(1000)),

@@ -13,7 +13,7 @@ function slowSeconds(seconds: number, bytesAt: (second: number) => number, waiti
   )
 }
 
-t.test('a reader that takes a byte now and then is too slow after a window', async (t) => {
+t.test('reports a reader of single bytes as slow after a window', async (t) => {
   t.strictSame(
     slowSeconds(100, () => 0),
     [60],
@@ -28,7 +28,7 @@ t.test('a reader that takes a byte now and then is too slow after a window', asy
   )
 })
 
-t.test('a reader at the least rate goes on, in whatever steps the kernel takes it', async (t) => {
+t.test('accepts a reader at the minimum rate in any steps of the kernel', async (t) => {
   t.strictSame(
     slowSeconds(1000, (second) => second * MIN_BYTES_PER_SEC),
     [],
@@ -41,7 +41,7 @@ t.test('a reader at the least rate goes on, in whatever steps the kernel takes i
   )
 })
 
-t.test('where nothing waits, nothing is slow, and the window begins anew', async (t) => {
+t.test('resets the window while no bytes wait', async (t) => {
   t.strictSame(
     slowSeconds(1000, () => 0, 0),
     [],
@@ -55,7 +55,7 @@ t.test('where nothing waits, nothing is slow, and the window begins anew', async
   t.ok(progress.observe(0, 1, 2 * window))
 })
 
-t.test('tells the rate of this window, or of the last one while this is young', async (t) => {
+t.test('returns the rate of this window, or of the last one in its first second', async (t) => {
   const progress = new ReaderProgress()
   t.equal(progress.bytesPerSec(500, 0), Infinity, 'nothing seen yet')
   progress.observe(1000, 1, 5000)
@@ -67,7 +67,7 @@ t.test('tells the rate of this window, or of the last one while this is young', 
   t.equal(progress.bytesPerSec(9000, 9000), 0)
 })
 
-t.test('a fast download is fast in every second of it', async (t) => {
+t.test('reports a fast download as fast in each of its seconds', async (t) => {
   const progress = new ReaderProgress()
   for (let second = 0; second <= 200; second++) {
     progress.observe(second * 2e6, 1e6, second * 1000)

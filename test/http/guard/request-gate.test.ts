@@ -28,7 +28,7 @@ const REQUESTS = {
   'call of the API': { text: signedStatus(), reply: '200 {"succe' },
 } as const
 
-t.test('pipelined requests are answered in order, however they are cut', async (t) => {
+t.test('answers pipelined requests in order, split at any positions', async (t) => {
   const app = await startApp(t, serviceWithMedia())
   const requests = fc.array(fc.constantFrom(...Object.values(REQUESTS)), {
     minLength: 1,
@@ -48,7 +48,7 @@ t.test('pipelined requests are answered in order, however they are cut', async (
   t.equal(app.log.length, 0, 'nothing failed')
 })
 
-t.test('of a pipeline that nobody reads no more is handled than the kernel takes', async (t) => {
+t.test('handles no more of an unread pipeline than the kernel accepts', async (t) => {
   const service = serviceWithMedia()
   const app = await startApp(t, service)
   const socket = connect(app.port, '127.0.0.1').pause()
@@ -73,14 +73,14 @@ t.test('of a pipeline that nobody reads no more is handled than the kernel takes
   await until('all replies, once it reads', () => readBytes > 3000 * SEGMENT.length)
 })
 
-t.test('replies that Node makes itself are no way around the gate', async (t) => {
+t.test('gates replies that Node itself makes', async (t) => {
   const app = await startApp(t, serviceWithMedia())
   // Without Host: 400 for the first, which closes the connection.
   const answer = await speak(app, 'GET / HTTP/1.1\r\n\r\n'.repeat(5000))
   t.equal(answer.match(/HTTP\/1\.1 400/g)?.length, 1)
 })
 
-t.test('who ends its side behind its requests gets all replies', async (t) => {
+t.test('sends all replies to a client that ends its side after its requests', async (t) => {
   const app = await startApp(t, serviceWithMedia())
   const socket = connect({ port: app.port, host: '127.0.0.1', allowHalfOpen: true })
   socket.end(REQUESTS.playlist.text.repeat(50))

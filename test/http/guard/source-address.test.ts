@@ -1,12 +1,12 @@
 import t from 'tap'
 import { sourceOf } from '../../../src/http/guard/source-address.ts'
 
-t.test('an IPv4 address is a source, also where IPv6 carries it', async (t) => {
+t.test('names an IPv4 address as a source, also in IPv4-mapped form', async (t) => {
   t.equal(sourceOf('192.0.2.1'), '192.0.2.1')
   t.equal(sourceOf('::ffff:192.0.2.1'), '192.0.2.1')
 })
 
-t.test('a /64 of IPv6 is a source', async (t) => {
+t.test('names the /64 of an IPv6 address as a source', async (t) => {
   const source = sourceOf('2001:db8:1:2:3:4:5:6')
   t.equal(source, '2001:db8:1:2')
   t.equal(sourceOf('2001:db8:1:2::1'), source)
@@ -19,7 +19,7 @@ t.test('a /64 of IPv6 is a source', async (t) => {
   t.equal(sourceOf('fe80::1%eth0'), 'fe80:0:0:0')
 })
 
-t.test('the loopback is no source: a proxy there speaks for all its viewers', async (t) => {
+t.test('names no source for the loopback', async (t) => {
   for (const address of ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1']) {
     t.equal(sourceOf(address), undefined, address)
   }

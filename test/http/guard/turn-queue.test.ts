@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
 import { TurnQueue } from '../../../src/http/guard/turn-queue.ts'
 
-t.test('a crowd has its turns in order, 16 at a time, each once', async (t) => {
+t.test('runs a crowd in order, 16 per turn, each once', async (t) => {
   const queue = new TurnQueue(16)
   const acted: number[] = []
   const acts = Array.from({ length: 40 }, (_, index) => () => void acted.push(index))
@@ -14,7 +14,7 @@ t.test('a crowd has its turns in order, 16 at a time, each once', async (t) => {
   }
 })
 
-t.test('who is added in a turn acts in a later one', async (t) => {
+t.test('runs work added during a turn in a later one', async (t) => {
   const queue = new TurnQueue(16)
   let acted = 0
   const again = (): void => {
@@ -28,7 +28,7 @@ t.test('who is added in a turn acts in a later one', async (t) => {
   }
 })
 
-t.test('gives 16 turns at once, and as many again in the next turn of the loop', async (t) => {
+t.test('allows 16 acts at once, and 16 more in the next turn of the loop', async (t) => {
   const queue = new TurnQueue(16)
   for (let round = 0; round < 2; round++) {
     const taken = Array.from({ length: 20 }, () => queue.take())
@@ -37,7 +37,7 @@ t.test('gives 16 turns at once, and as many again in the next turn of the loop',
   }
 })
 
-t.test('costs are added up, and what costs more than a turn has one of its own', async (t) => {
+t.test('adds up costs, and gives work above the limit a turn of its own', async (t) => {
   const queue = new TurnQueue(10)
   const acted: number[] = []
   t.ok(queue.take(25), 'nothing was done in this turn yet')
