@@ -6,7 +6,8 @@
 import type { AddressInfo } from 'node:net'
 import { readKernelDrops } from './kernel-drops.ts'
 
-const CHECK_INTERVAL_US = 10_000_000
+/** Longest time without a reading while callers are connected. Above the 10 s at which the service reads. */
+const MAX_UNREAD_US = 15_000_000
 const WARNING_INTERVAL_US = 60_000_000
 
 export interface KernelDropMonitorOptions {
@@ -20,26 +21,31 @@ export interface KernelDropMonitorOptions {
 export class KernelDropMonitor {
   readonly #options: KernelDropMonitorOptions
   #reportedDrops = 0
-  #nextCheckUs = 0
+  #nextReadUs = 0
   #nextWarningUs = 0
 
   constructor(options: KernelDropMonitorOptions) {
     this.#options = options
   }
 
-  /** @returns datagrams dropped since the sockets were opened; undefined where the system does not tell */
-  readDrops(): Promise<number | undefined> {
-    return readKernelDrops(this.#options.sockets)
+  /**
+   * Reads the counters, and warns of new drops.
+   *
+   * @returns datagrams dropped since the sockets were opened; undefined where the system does not tell
+   */
+  async read(nowUs: number): Promise<number | undefined> {
+    this.#nextReadUs = nowUs + MAX_UNREAD_US
+    const drops = await readKernelDrops(this.#options.sockets)
+    this.#warnOf(drops ?? 0, nowUs)
+    return drops
   }
 
+  /** Reads the counters, unless somebody else did recently. */
   tick(nowUs: number): void {
-    if (nowUs < this.#nextCheckUs) return
-    this.#nextCheckUs = nowUs + CHECK_INTERVAL_US
-    void this.#check(nowUs)
+    if (nowUs >= this.#nextReadUs) void this.read(nowUs)
   }
 
-  async #check(nowUs: number): Promise<void> {
-    const drops = (await this.readDrops()) ?? 0
+  #warnOf(drops: number, nowUs: number): void {
     if (drops <= this.#reportedDrops || nowUs < this.#nextWarningUs) return
     this.#nextWarningUs = nowUs + WARNING_INTERVAL_US
     const { advice, onWarning } = this.#options

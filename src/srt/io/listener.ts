@@ -117,7 +117,7 @@ export class Listener {
 
   /** Datagrams that the kernel dropped, mostly as this process read too late; undefined where the system does not tell. */
   kernelDrops(): Promise<number | undefined> {
-    return this.#dropMonitor.readDrops()
+    return this.#dropMonitor.read(this.#clock.nowUs())
   }
 
   close(): Promise<void> {

@@ -8,15 +8,15 @@ t.test('names an IPv4 address as a source, also in IPv4-mapped form', async (t) 
 
 t.test('names the /64 of an IPv6 address as a source', async (t) => {
   const source = sourceOf('2001:db8:1:2:3:4:5:6')
-  t.equal(source, '2001:db8:1:2')
+  t.equal(source, '20010db800010002')
   t.equal(sourceOf('2001:db8:1:2::1'), source)
   t.equal(sourceOf('2001:db8:1:2:ffff::'), source)
-  t.equal(sourceOf('2001:db8::1'), '2001:db8:0:0')
-  t.equal(sourceOf('2001:db8::2:0:0:1'), '2001:db8:0:0')
-  t.equal(sourceOf('2a02::5:1:2:3:4'), '2a02:0:0:5')
-  t.equal(sourceOf('2a02::9:1:2:3:4'), '2a02:0:0:9')
-  t.equal(sourceOf('::2'), '0:0:0:0')
-  t.equal(sourceOf('fe80::1%eth0'), 'fe80:0:0:0')
+  t.equal(sourceOf('2001:db8::1'), '20010db800000000')
+  t.equal(sourceOf('2001:db8::2:0:0:1'), '20010db800000000')
+  t.equal(sourceOf('2a02::5:1:2:3:4'), '2a02000000000005')
+  t.equal(sourceOf('2a02::9:1:2:3:4'), '2a02000000000009')
+  t.equal(sourceOf('::2'), '0000000000000000')
+  t.equal(sourceOf('fe80::1%eth0'), 'fe80000000000000')
 })
 
 t.test('names no source for the loopback', async (t) => {

@@ -1,0 +1,48 @@
+/**
+ * Numeric IP addresses as bytes, and the networks that they belong to.
+ *
+ * @module
+ */
+import { isIPv4, isIPv6 } from 'node:net'
+
+/** @returns 4 bytes of IPv4 or 16 bytes of IPv6, without its zone; empty for any other text */
+export function parseIpAddress(address: string): Buffer {
+  if (isIPv4(address)) return Buffer.from(address.split('.').map(Number))
+  return isIPv6(address) ? parseIpv6(address) : Buffer.alloc(0)
+}
+
+/**
+ * Names the network of an address by its first bytes. An IPv4-mapped address (`::ffff:192.0.2.1`) counts as IPv4.
+ *
+ * @param ipv4Bytes  length of the prefix of IPv4
+ * @param ipv6Bytes  length of the prefix of IPv6
+ */
+export function networkName(address: string, ipv4Bytes: number, ipv6Bytes: number): string {
+  const isDotted = address.includes('.')
+  if (!isDotted) return parseIpAddress(address).toString('hex', 0, ipv6Bytes)
+  return address
+    .slice(address.lastIndexOf(':') + 1)
+    .split('.', ipv4Bytes)
+    .join('.')
+}
+
+function parseIpv6(address: string): Buffer {
+  const text = address.replace(/%.*/, '').replace(/[\d.]+\.\d+$/, ipv4AsGroups)
+  const [head = '', tail = ''] = text.split('::')
+  const front = parseGroups(head)
+  const back = parseGroups(tail)
+  const bytes = Buffer.alloc(16)
+  front.forEach((group, i) => bytes.writeUInt16BE(group, i * 2))
+  back.forEach((group, i) => bytes.writeUInt16BE(group, 16 - (back.length - i) * 2))
+  return bytes
+}
+
+function parseGroups(text: string): number[] {
+  return text === '' ? [] : text.split(':').map((group) => parseInt(group, 16))
+}
+
+/** Rewrites the dotted end of `::ffff:127.0.0.1` as two groups. */
+function ipv4AsGroups(dotted: string): string {
+  const word = Buffer.from(dotted.split('.').map(Number)).toString('hex')
+  return `${word.slice(0, 4)}:${word.slice(4)}`
+}

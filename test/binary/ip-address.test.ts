@@ -1,0 +1,16 @@
+import t from 'tap'
+import { networkName, parseIpAddress } from '../../src/binary/ip-address.ts'
+
+t.test('parses IPv4 to 4 bytes, IPv6 to 16 bytes, and other text to none', async (t) => {
+  t.equal(parseIpAddress('192.0.2.1').toString('hex'), 'c0000201')
+  t.equal(parseIpAddress('2001:db8::1').toString('hex'), `20010db8${'0'.repeat(23)}1`)
+  t.equal(parseIpAddress('::ffff:192.0.2.1').toString('hex'), `${'0'.repeat(20)}ffffc0000201`)
+  t.equal(parseIpAddress('fe80::1%eth0').toString('hex'), `fe80${'0'.repeat(27)}1`)
+  t.equal(parseIpAddress('localhost').length, 0)
+})
+
+t.test('names the network of an address by its first bytes', async (t) => {
+  t.equal(networkName('192.0.2.1', 3, 7), '192.0.2')
+  t.equal(networkName('::ffff:192.0.2.1', 3, 7), '192.0.2', 'IPv4-mapped')
+  t.equal(networkName('2001:db8:1:2ff::1', 3, 7), '20010db8000102')
+})
