@@ -9,13 +9,14 @@
  */
 import { TIME_MODULUS, unwrapTimestamp33 } from '../binary/timestamp-33.ts'
 import { PACKET_BYTES, payloadOffset, readContinuityCounter, readPid } from '../mpegts/packet.ts'
+import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 import { movePcr, movePesTimes, readPesTimes } from './packet-times.ts'
 
 /** Time by which a track may outlast the video: in most files, a few audio frames. */
-const MAX_OVERHANG_TICKS = 45_000
+const MAX_OVERHANG_TICKS = 0.5 * TICKS_PER_SEC
 
 /** Duration of a pass with a single frame. */
-const SINGLE_FRAME_TICKS = 90_000 / 25
+const SINGLE_FRAME_TICKS = TICKS_PER_SEC / 25
 
 interface PidState {
   /** Continuity counter of the latest packet. */

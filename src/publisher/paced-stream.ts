@@ -11,9 +11,10 @@
  */
 import { unwrapTimestamp33 } from '../binary/timestamp-33.ts'
 import { MillraceError } from '../errors.ts'
-import { DemuxerStats } from '../mpegts/demux/demuxer-stats.ts'
+import { createDemuxerStats } from '../mpegts/demux/demuxer-stats.ts'
 import { PACKET_BYTES, readPid } from '../mpegts/packet.ts'
 import { PacketSync, type PacketRun } from '../mpegts/demux/packet-sync.ts'
+import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 import { LoopTimeline } from './loop-timeline.ts'
 import { readPcr, readPesTimes } from './packet-times.ts'
 
@@ -25,9 +26,9 @@ const DATAGRAM_BYTES = PACKETS_PER_DATAGRAM * PACKET_BYTES
 const MAX_WAITING_DATAGRAMS = 8192
 
 /** Longest step between two clock readings; a longer one is a jump. */
-const MAX_STEP_TICKS = 10 * 90_000
+const MAX_STEP_TICKS = 10 * TICKS_PER_SEC
 
-const US_PER_TICK = 1000 / 90
+const US_PER_TICK = 1e6 / TICKS_PER_SEC
 
 export interface Datagram {
   /** 1 to 7 complete packets; owned by the receiver. */
@@ -54,7 +55,7 @@ interface Reading {
 /** Calling order: `push` bytes; `rewind` where the file starts over; `end` after the last byte. */
 export class PacedStream {
   readonly #timeline = new LoopTimeline()
-  readonly #sync = new PacketSync(new DemuxerStats())
+  readonly #sync = new PacketSync(createDemuxerStats())
   #packets = 0
   #filling = Buffer.allocUnsafe(DATAGRAM_BYTES)
   #filledBytes = 0

@@ -8,8 +8,8 @@
  * @module
  */
 import type { Warning } from '../contract/report.ts'
+import { PACKET_BYTES } from '../mpegts/packet.ts'
 
-const PACKET_BYTES = 188
 const US_PER_BYTE = 2.7 / PACKET_BYTES
 
 /** Beside that 1 % of a core: 24 renditions at the lowest bitrates take half of it. */

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
-import { DemuxerStats } from '../../src/mpegts/demux/demuxer-stats.ts'
+import { createDemuxerStats, type DemuxerStats } from '../../src/mpegts/demux/demuxer-stats.ts'
 import type { ProgramChoice } from '../../src/mpegts/program-choice.ts'
 import type { Program } from '../../src/mpegts/track.ts'
 import { IngestDoctor } from '../../src/diagnosis/source-monitor.ts'
@@ -45,7 +45,7 @@ function setUp({
   programNumbers?: number[]
 } = {}) {
   const doctor = new IngestDoctor({ program: choice, segmentSec: 2 })
-  const stats = new DemuxerStats()
+  const stats = createDemuxerStats()
   const begun: string[] = []
   let nowUs = 7 * SEC
   let packetsDropped = 0

@@ -5,7 +5,7 @@
  * @module
  */
 import { NULL_PID } from '../../mpegts/packet.ts'
-import { isCarriedInPes, PRIVATE_PES } from '../../mpegts/psi/stream-type.ts'
+import { isCarriedInPes, StreamType } from '../../mpegts/psi/stream-type.ts'
 import type { Codec, Program, Track } from '../../mpegts/track.ts'
 
 /** `compatible`: what every player of MPEG-TS segments understands or passes over. `all`: whatever comes in PES packets. */
@@ -37,8 +37,6 @@ const VIDEO_CODECS: ReadonlySet<Codec> = new Set(['h264', 'h265'])
 /** How widely a codec is understood; what is not named here is not compatible. */
 const AUDIO_RANKS: Readonly<Partial<Record<Codec, number>>> = { aac: 0, mp3: 1, mp2: 1, ac3: 2 }
 const LAST_RANK = 3
-
-const METADATA_PES = 0x15
 
 /** A program may name hundreds; each becomes a playlist. */
 const MAX_VIDEOS = 8
@@ -125,9 +123,10 @@ export function listTracks({ video, audio, data = [] }: CarriedTracks): Track[] 
 function isCompatible({ codec, kind, streamType, descriptors }: Track): boolean {
   if (kind === 'video') return VIDEO_CODECS.has(codec)
   // DVB's AC-3 in private data is none that a player of HLS looks for.
-  if (kind === 'audio') return AUDIO_RANKS[codec] !== undefined && streamType !== PRIVATE_PES
+  if (kind === 'audio')
+    return AUDIO_RANKS[codec] !== undefined && streamType !== StreamType.PRIVATE_PES
   // The metadata descriptors name the format (Timed Metadata for HTTP Live Streaming, section 2).
-  const mayBeId3 = streamType === METADATA_PES || streamType === PRIVATE_PES
+  const mayBeId3 = streamType === StreamType.METADATA_PES || streamType === StreamType.PRIVATE_PES
   return mayBeId3 && descriptors.includes('ID3 ')
 }
 

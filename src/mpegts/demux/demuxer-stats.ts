@@ -1,56 +1,71 @@
-/** What a demuxer saw and what it dropped. Counters of packets, PES packets or bytes; none ever goes back. */
-export class DemuxerStats {
-  /** Transport packets, of whatever PID. */
-  packets = 0
-  /** Stuffing, dropped. */
-  nullPackets = 0
-  /** Of PIDs that the program does not name, or without anything to carry; dropped. */
-  unusedPackets = 0
-  /** How often the sync byte was not where it belongs. */
-  lostSyncs = 0
-  /** Bytes that belong to no packet, or to one that was cut by a loss. */
-  skippedBytes = 0
-  /** Packets that say of themselves that they are damaged; dropped. */
-  transportErrors = 0
-  /** Packets with scrambled payload; dropped. */
-  scrambledPackets = 0
-  /** Packets whose adaptation field does not fit; dropped. */
-  malformedPackets = 0
-  /** Jumps of a continuity counter that were not announced. */
-  continuityErrors = 0
-  /** Packets sent twice in a row; the second is dropped. */
-  duplicatePackets = 0
-  /** Payload whose PES start was not seen; dropped. */
-  orphanPackets = 0
-  /** Valid sections, repetitions included. */
-  patSections = 0
-  pmtSections = 0
-  /** Sections of whatever table, with their bytes; not those of the wrong syntax. */
-  sections = 0
-  sectionBytes = 0
-  /** Changes of PAT and PMT that came sooner after others than packets paid for; passed over. */
-  unpaidTables = 0
-  /** Sections whose checksum is wrong; dropped. */
-  psiCrcErrors = 0
-  /** Of splice information, valid ones, repetitions included. */
-  spliceSections = 0
-  /** Splice information that cannot be read; dropped. */
-  encryptedSplices = 0
-  malformedSplices = 0
-  /** PES packets that left as units. */
-  units = 0
-  damagedUnits = 0
-  /** NAL units that were read to learn what a unit is, and their bytes. */
-  nalUnits = 0
-  nalBytes = 0
-  /** Transport packets by which units left larger than they came. */
-  addedPackets = 0
-  /** PES packets without a readable header; dropped. */
-  malformedPes = 0
-  /** PES packets without a PTS: they take the time of the one before, or are dropped where there is none. */
-  pesWithoutPts = 0
-  /** PES packets of LATM before its first configuration; dropped. */
-  unconfiguredUnits = 0
-  /** PES packets dropped because what is held open grew too large. */
-  oversizedPes = 0
+/**
+ * Counters of a demuxer. None ever decreases.
+ *
+ * @module
+ */
+
+export type DemuxerStats = ReturnType<typeof createDemuxerStats>
+
+export function createDemuxerStats() {
+  return {
+    /** Transport packets of any PID. */
+    packets: 0,
+    /** Null packets, dropped. */
+    nullPackets: 0,
+    /** Packets of PIDs outside the program, or with nothing to carry; dropped. */
+    unusedPackets: 0,
+    /** Losses of packet synchronization: a sync byte was missing (ETSI TR 101 290 1.2). */
+    lostSyncs: 0,
+    /** Bytes outside of packets, and bytes of packets that a loss cut short. */
+    skippedBytes: 0,
+    /** Packets with `transport_error_indicator`, dropped (ETSI TR 101 290 2.1). */
+    transportErrors: 0,
+    /** Packets with scrambled payload, dropped. */
+    scrambledPackets: 0,
+    /** Packets with an impossible adaptation field, dropped. */
+    malformedPackets: 0,
+    /** Jumps of a continuity counter without `discontinuity_indicator` (ETSI TR 101 290 1.4). */
+    continuityErrors: 0,
+    /** Repetitions of the packet before on the same PID, dropped. */
+    duplicatePackets: 0,
+    /** Packets of a PES packet whose start is missing, dropped. */
+    orphanPackets: 0,
+
+    /** Valid PAT sections, repetitions included. */
+    patSections: 0,
+    /** Valid PMT sections, repetitions included. */
+    pmtSections: 0,
+    /** Sections of any table, except those of another syntax. */
+    sections: 0,
+    sectionBytes: 0,
+    /** PAT and PMT changes that exceeded the table credit, ignored. */
+    unpaidTables: 0,
+    /** Sections with a wrong CRC_32, dropped (ETSI TR 101 290 2.2). */
+    psiCrcErrors: 0,
+    /** Valid splice information sections, repetitions included. */
+    spliceSections: 0,
+    /** Encrypted splice information sections, dropped. */
+    encryptedSplices: 0,
+    /** Splice information sections that do not parse, dropped. */
+    malformedSplices: 0,
+
+    /** PES packets put out as units. */
+    units: 0,
+    /** Units with lost or damaged bytes. */
+    damagedUnits: 0,
+    /** NAL units parsed to classify access units. */
+    nalUnits: 0,
+    /** Bytes of the parsed NAL units. */
+    nalBytes: 0,
+    /** Transport packets by which units were put out larger than received. */
+    addedPackets: 0,
+    /** PES packets whose header does not parse, dropped. */
+    malformedPes: 0,
+    /** PES packets without a PTS: they take the time of the PES packet before, or are dropped when there is none. */
+    pesWithoutPts: 0,
+    /** LATM PES packets before the first StreamMuxConfig, dropped. */
+    unconfiguredUnits: 0,
+    /** Open PES packets dropped at the limit of held bytes. */
+    oversizedPes: 0,
+  }
 }

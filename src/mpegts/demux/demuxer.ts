@@ -1,17 +1,16 @@
 /**
- * From the bytes of a transport stream to the PES units of one program (ISO/IEC 13818-1 2.4).
+ * Demultiplexes the bytes of a transport stream into the PES packets of one program (ISO/IEC 13818-1 2.4).
  *
  * ```
- * bytes ─► PacketSync ─► PID ─┬─► SectionAssembler ─┬─► ProgramSelector ─► which PIDs are carried
- *                             │                     └─► splice
+ * bytes ─► PacketSync ─► PID ─┬─► SectionAssembler ─► TableReader ─┬─► PIDs of the program
+ *                             │                                    └─► splice
  *                             └─► PesAssembler ─► ElementaryStream ─► unit
  * ```
  *
  * @module
  */
-import { crc32Mpeg2 } from '../../binary/crc32.ts'
 import type { DemuxerOutput } from './demuxer-output.ts'
-import { DemuxerStats } from './demuxer-stats.ts'
+import { createDemuxerStats, type DemuxerStats } from './demuxer-stats.ts'
 import { ElementaryStream } from './elementary-stream.ts'
 import { isSameLayout } from './layout.ts'
 import {
@@ -20,64 +19,53 @@ import {
   isUnitStart,
   NULL_PID,
   PACKET_BYTES,
-  PAT_PID,
   payloadOffset,
   readPid,
 } from '../packet.ts'
 import { PacketSync, type PacketRun } from './packet-sync.ts'
-import { PAT_TABLE_ID } from '../psi/pat.ts'
-import { PMT_TABLE_ID, type ProgramMap } from '../psi/pmt.ts'
+import type { ProgramMap } from '../psi/pmt.ts'
 import type { ProgramChoice } from '../program-choice.ts'
-import { ProgramSelector } from './program-selector.ts'
 import { layRoutes, type Route } from './route.ts'
-import { decodeSection } from '../psi/section.ts'
-import { SectionHistory } from '../psi/section-history.ts'
-import {
-  decodeSpliceInfo,
-  isEncryptedSplice,
-  SPLICE_INFO_TABLE_ID,
-  type SpliceInfo,
-} from '../psi/splice-info.ts'
-import { describeTrack } from '../psi/stream-type.ts'
+import { describeTrack } from '../psi/describe-track.ts'
+import { TableReader } from './table-reader.ts'
 import { TimestampUnwrapper } from '../timestamps.ts'
 import type { Program } from '../track.ts'
 
-/** Bytes of transport packets held in open PES packets; a frame of 4K video at 80 Mbit/s has 2 MB. */
+/** Limit of the transport packets held in open PES packets; a key frame of 4K video at 80 Mbit/s has 2 MB. */
 const MAX_OPEN_BYTES = 8 * 1024 * 1024
 
-/** Transport packets that an encoder puts into one SRT packet: 7 x 188 = 1316 bytes fit a usual MTU. */
+/** Transport packets in one SRT packet of a typical encoder: 1316 bytes fit an Ethernet frame. */
 const PACKETS_PER_PAYLOAD = 7
 
-/** Lost packets that a continuity counter of 4 bits may not notice. */
-const COUNTER_CYCLE = 16
+/** Number of values of the 4-bit continuity counter: a loss of as many packets leaves no mark in it. */
+const COUNTER_VALUES = 16
 
 /**
- * `push` bytes as they arrive, `gap` where some are missing before the next push, `end` once after the last. Nothing
- * that arrives throws: what cannot be used is dropped and counted in `stats`.
+ * Calling order: `push` bytes as they arrive, `gap` when bytes were lost before the next push, `end` once after the last.
+ * No input throws: packets that cannot be used are dropped and counted in `stats`.
  *
- * Pushed buffers are kept, not copied, until the units that have packets in them are complete; units are views into
- * them.
+ * Pushed buffers are retained, not copied, until the PES packets in them are complete; units are views into them.
  */
 export class Demuxer {
-  readonly #stats = new DemuxerStats()
+  readonly #stats = createDemuxerStats()
   readonly #sync = new PacketSync(this.#stats)
-  readonly #selector: ProgramSelector
   readonly #timestamps = new TimestampUnwrapper()
-  readonly #splices = new SectionHistory()
+  readonly #tables: TableReader
   /** By PID. */
   #routes = new Map<number, Route>()
-  /** Tracks of the program by PID. */
+  /** Elementary streams of the program, by PID. */
   #streams = new Map<number, ElementaryStream>()
-  /** Those with an open PES that began under the program before: it still leaves under that one. */
+  /** Streams whose open PES packet began before the latest PMT change; it is still put out under the old program. */
   #predating = new Set<ElementaryStream>()
   #program: Program | undefined
-  /** The program last put out. */
+  /** Program of the latest `program` output. */
   #announced: Program | undefined
+  /** Bytes of transport packets held in open PES packets. */
   #openBytes = 0
 
-  /** @param options.program  which to carry; the first that has video unless told */
+  /** @param options.program  the program to carry; by default the first one with video */
   constructor({ program = 'first' }: { readonly program?: ProgramChoice } = {}) {
-    this.#selector = new ProgramSelector(program, this.#stats)
+    this.#tables = new TableReader(program, this.#timestamps, this.#stats)
     this.#updateRoutes()
   }
 
@@ -85,17 +73,17 @@ export class Demuxer {
     return this.#stats
   }
 
-  /** The program being carried; undefined until a PAT and a PMT were seen. */
+  /** The carried program; undefined before its PMT arrived. */
   get program(): Program | undefined {
     return this.#program
   }
 
-  /** Numbers of the programs that the PAT lists, carried or not; empty before the first. */
+  /** Numbers of all programs in PAT order; empty before the first PAT. */
   get programNumbers(): readonly number[] {
-    return this.#selector.listed
+    return this.#tables.programNumbers
   }
 
-  /** @param bytes  any length, beginning anywhere; not to be changed afterwards */
+  /** @param bytes  any length, at any packet offset; must not be changed afterwards */
   push(bytes: Buffer): DemuxerOutput[] {
     const outputs: DemuxerOutput[] = []
     for (const run of this.#sync.push(bytes)) this.#demuxRun(run, outputs)
@@ -103,23 +91,23 @@ export class Demuxer {
   }
 
   /**
-   * Bytes were lost before the next push: the rest of a packet with them. Continuity counters find what is damaged as
-   * long as they cannot have come round; beyond that every open PES is.
+   * Reports bytes lost before the next push. After a short loss the continuity counters show which PIDs are affected;
+   * after one that could wrap a counter, every open PES packet counts as damaged.
    *
-   * @param lostPackets  SRT data packets
+   * @param lostPackets  number of SRT data packets
    */
   gap(lostPackets: number): void {
     this.#sync.reset()
-    const countersTell = lostPackets * PACKETS_PER_PAYLOAD < COUNTER_CYCLE
+    const isShort = lostPackets * PACKETS_PER_PAYLOAD < COUNTER_VALUES
     for (const { sections, stream } of this.#routes.values()) {
       stream?.pes.handleGap()
-      if (countersTell) continue
+      if (isShort) continue
       sections?.reset()
       stream?.pes.handleLoss()
     }
   }
 
-  /** @returns what was still open; a PES that lacks bytes, as far as one can tell, is damaged */
+  /** @returns the PES packets that were still open; one known to lack bytes is damaged */
   end(): DemuxerOutput[] {
     const outputs: DemuxerOutput[] = []
     for (const run of this.#sync.end()) this.#demuxRun(run, outputs)
@@ -177,7 +165,7 @@ export class Demuxer {
     } else stats.unusedPackets++
   }
 
-  /** An adaptation field alone, sent for its PCR; within a PES it stays in its place. */
+  /** Keeps a packet without payload, which is sent for its PCR, at its place in an open PES packet. */
   #handleEmptyPacket(
     pid: number,
     stream: ElementaryStream | undefined,
@@ -187,7 +175,7 @@ export class Demuxer {
   ): void {
     if (stream?.pes.open === true) {
       stream.pes.appendEmpty(bytes, at)
-      this.#countOpenBytes()
+      this.#holdPacket()
     } else if (pid === this.#program?.pcrPid) {
       outputs.push({ type: 'packets', pid, chunks: [bytes.subarray(at, at + PACKET_BYTES)] })
     } else this.#stats.unusedPackets++
@@ -216,12 +204,12 @@ export class Demuxer {
       pes.handleOrphan()
       return
     }
-    this.#countOpenBytes()
+    this.#holdPacket()
     if (complete && pes.open) this.#release(stream, outputs)
   }
 
-  /** One more packet is held. If that is too much, the largest PES is dropped: the one that does not end. */
-  #countOpenBytes(): void {
+  /** Counts one more held packet. Above the limit, drops the largest open PES packet: it lost its end. */
+  #holdPacket(): void {
     this.#openBytes += PACKET_BYTES
     if (this.#openBytes <= MAX_OPEN_BYTES) return
     const { pes } = [...this.#streams.values()].reduce((a, b) =>
@@ -232,7 +220,7 @@ export class Demuxer {
     this.#stats.oversizedPes++
   }
 
-  /** Releases what is open, though its end was not seen. */
+  /** Releases an open PES packet whose end has not been seen. */
   #flush(stream: ElementaryStream, outputs: DemuxerOutput[]): void {
     if (!stream.pes.open) return
     if (stream.pes.truncated) stream.pes.handleLoss()
@@ -251,49 +239,14 @@ export class Demuxer {
   }
 
   #handleSection(pid: number, section: Buffer, outputs: DemuxerOutput[]): void {
-    const isSplice = section[0] === SPLICE_INFO_TABLE_ID
-    const fields = decodeSection(section)
-    if (fields === undefined && !isSplice) return
-    this.#stats.sections++
-    this.#stats.sectionBytes += section.length
-    if (crc32Mpeg2(section) !== 0) {
-      this.#stats.psiCrcErrors++
-      return
-    }
-    if (isSplice) this.#handleSplice(section, outputs)
-    if (fields?.current !== true) return
-    if (pid === PAT_PID && fields.tableId === PAT_TABLE_ID) {
-      this.#stats.patSections++
-      if (this.#selector.handlePat(fields)) this.#updateRoutes()
-    } else if (pid !== PAT_PID && fields.tableId === PMT_TABLE_ID && fields.sectionNumber === 0) {
-      this.#stats.pmtSections++
-      const map = this.#selector.handlePmt(pid, fields.extension, fields.body)
-      if (map !== undefined) this.#carry(map, outputs)
-    }
+    const change = this.#tables.push(pid, section)
+    if (change === undefined) return
+    if (change.type === 'program') this.#carry(change.map, outputs)
+    else if (change.type === 'splice') outputs.push(change)
+    else this.#updateRoutes()
   }
 
-  #handleSplice(section: Buffer, outputs: DemuxerOutput[]): void {
-    this.#stats.spliceSections++
-    if (isEncryptedSplice(section)) {
-      this.#stats.encryptedSplices++
-      return
-    }
-    if (this.#splices.push(section, this.#timestamps.latest?.dtsTicks ?? 0)) return
-    const splice = decodeSpliceInfo(section)
-    if (splice === undefined) {
-      this.#stats.malformedSplices++
-      return
-    }
-    outputs.push({ type: 'splice', splice: this.#unwrap(splice) })
-  }
-
-  #unwrap(splice: SpliceInfo): SpliceInfo {
-    const { ptsTicks } = splice
-    if (ptsTicks === undefined) return splice
-    return { ...splice, ptsTicks: this.#timestamps.unwrap(ptsTicks, ptsTicks).ptsTicks }
-  }
-
-  /** Makes this the program that is carried. Streams that go on keep their open PES; the others are flushed. */
+  /** Carries the program of this map. Streams that it continues keep their open PES packet; the others are flushed. */
   #carry(map: ProgramMap, outputs: DemuxerOutput[]): void {
     const streams = new Map<number, ElementaryStream>()
     for (const entry of map.streams) {
@@ -332,7 +285,7 @@ export class Demuxer {
 
   #updateRoutes(): void {
     this.#routes = layRoutes(this.#routes, {
-      mapPids: this.#selector.mapPids,
+      mapPids: this.#tables.mapPids,
       streams: this.#streams,
       pcrPid: this.#program?.pcrPid ?? NULL_PID,
     })

@@ -11,13 +11,11 @@ import { areSameParameters } from './layout.ts'
 import { PACKET_BYTES } from '../packet.ts'
 import { elementaryBytes, findPesHeader, type PesHeader } from '../pes.ts'
 import { PesAssembler, type RawPes } from './pes-assembler.ts'
+import { StreamType } from '../psi/stream-type.ts'
 import { replacePesPayload } from '../mux/pes-packetizer.ts'
 import type { Times, TimestampUnwrapper } from '../timestamps.ts'
 import type { Codec, Track, TrackParameters } from '../track.ts'
 import { VideoStream, type UnitContent } from './video-stream.ts'
-
-/** Stream type of AAC in ADTS. */
-const ADTS_STREAM_TYPE = 0x0f
 
 /** Feed `pes`; `takeUnit` when it is complete. */
 export class ElementaryStream {
@@ -43,7 +41,7 @@ export class ElementaryStream {
     if (codec !== 'aac-latm') return
     // No player of HLS knows LATM. Called ADTS from the start, for a track that changes costs a discontinuity.
     this.#latm = new LatmReader()
-    this.#track = { ...declared, codec: 'aac', streamType: ADTS_STREAM_TYPE }
+    this.#track = { ...declared, codec: 'aac', streamType: StreamType.AAC_ADTS }
   }
 
   /** Another object whenever the map or the bitstream says something new. */

@@ -9,7 +9,7 @@ import { ProgramList, type ProgramAssociation } from '../psi/pat.ts'
 import { decodePmt, type ProgramMap, type StreamEntry } from '../psi/pmt.ts'
 import type { ProgramChoice } from '../program-choice.ts'
 import type { SectionFields } from '../psi/section.ts'
-import { describeTrack } from '../psi/stream-type.ts'
+import { describeTrack } from '../psi/describe-track.ts'
 import { TableCredit } from './table-credit.ts'
 
 /** Programs that are looked into; a line that holds as many has not been built. */

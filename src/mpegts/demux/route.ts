@@ -7,8 +7,7 @@ import { Continuity } from './continuity.ts'
 import type { ElementaryStream } from './elementary-stream.ts'
 import { NULL_PID, PAT_PID } from '../packet.ts'
 import { MAX_PRIVATE_BYTES, SectionAssembler } from '../psi/section.ts'
-import { SPLICE_INFO_STREAM_TYPE } from '../psi/splice-info.ts'
-import { isCarriedInPes } from '../psi/stream-type.ts'
+import { isCarriedInPes, StreamType } from '../psi/stream-type.ts'
 
 /** Into sections, into PES packets of a stream, or nowhere: a PID that carries nothing but a PCR. */
 export interface Route {
@@ -49,7 +48,7 @@ export function layRoutes(
   for (const [pid, stream] of carried.streams) {
     const { streamType } = stream.track
     if (routes.has(pid)) continue
-    if (streamType === SPLICE_INFO_STREAM_TYPE) laySections(pid, MAX_PRIVATE_BYTES)
+    if (streamType === StreamType.SCTE_35) laySections(pid, MAX_PRIVATE_BYTES)
     if (!isCarriedInPes(streamType)) continue
     const known = before.get(pid)
     const goesOn = known?.stream === stream

@@ -4,12 +4,17 @@
  * @module
  */
 import { adaptationFields } from './adaptation-field.ts'
-import { HAS_ADAPTATION_FIELD, HAS_PAYLOAD, PACKET_BYTES, payloadOffset } from '../packet.ts'
+import {
+  HAS_ADAPTATION_FIELD,
+  HAS_PAYLOAD,
+  PACKET_BYTES,
+  payloadOffset,
+  UNIT_START,
+} from '../packet.ts'
 import { PES_PREFIX_BYTES, pesBytes } from '../pes.ts'
 
 const HEADER_BYTES = 4
 const MAX_PAYLOAD_BYTES = PACKET_BYTES - HEADER_BYTES
-const UNIT_START = 0x40
 const MAX_PES_LENGTH = 0xffff
 
 /**

@@ -5,7 +5,7 @@
  * @module
  */
 import { crc32Mpeg2 } from '../../binary/crc32.ts'
-import { freePid, HAS_PAYLOAD, PACKET_BYTES, PAT_PID, SYNC_BYTE } from '../packet.ts'
+import { freePid, HAS_PAYLOAD, PACKET_BYTES, PAT_PID, SYNC_BYTE, UNIT_START } from '../packet.ts'
 import { DescriptorTag, listDescriptors } from '../psi/descriptors.ts'
 import { PAT_TABLE_ID } from '../psi/pat.ts'
 import { PMT_TABLE_ID } from '../psi/pmt.ts'
@@ -116,7 +116,7 @@ function encodeSection(tableId: number, extension: number, version: number, body
 function packetize(pid: number, section: Buffer): Buffer {
   const packet = Buffer.alloc(PACKET_BYTES, 0xff)
   packet.writeUInt8(SYNC_BYTE, 0)
-  packet.writeUInt16BE(0x4000 | pid, 1)
+  packet.writeUInt16BE((UNIT_START << 8) | pid, 1)
   packet.writeUInt8(HAS_PAYLOAD, 3)
   packet.writeUInt8(0, 4)
   section.copy(packet, 5)

@@ -5,8 +5,9 @@
  */
 import { AAC_SAMPLE_RATES, encodeAdtsHeader } from '../../codec/adts.ts'
 import type { PesUnit } from '../pes-unit.ts'
-import { HAS_PAYLOAD, PACKET_BYTES, SYNC_BYTE } from '../packet.ts'
+import { HAS_PAYLOAD, PACKET_BYTES, SYNC_BYTE, UNIT_START } from '../packet.ts'
 import { PES_PREFIX_BYTES, writeTimestamp } from '../pes.ts'
+import { StreamType } from '../psi/stream-type.ts'
 import { packetizePes } from './pes-packetizer.ts'
 import { TICKS_PER_SEC } from '../timestamps.ts'
 import type { Track } from '../track.ts'
@@ -17,9 +18,7 @@ const FRAMES_PER_UNIT = 8
 /** A longer step of the pictures is a jump. */
 const MOST_STEP_TICKS = 1 * TICKS_PER_SEC
 
-const AAC_STREAM_TYPE = 0x0f
 const AUDIO_STREAM_ID = 0xc0
-const UNIT_START = 0x40
 const USUAL_SAMPLE_RATE = 48_000
 
 /** raw_data_block (ISO/IEC 14496-3 4.4.2.1) of one channel, and of two, without a sound. */
@@ -52,7 +51,7 @@ export class Silence {
     this.#payload = Buffer.concat(Array.from({ length: FRAMES_PER_UNIT }, () => frame))
     this.track = {
       pid,
-      streamType: AAC_STREAM_TYPE,
+      streamType: StreamType.AAC_ADTS,
       kind: 'audio',
       codec: 'aac',
       descriptors: Buffer.alloc(0),

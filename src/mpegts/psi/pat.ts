@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { FIRST_FREE_PID, NULL_PID } from '../packet.ts'
+import { FIRST_FREE_PID, NULL_PID, PID_MASK } from '../packet.ts'
 import type { SectionFields } from './section.ts'
 
 export const PAT_TABLE_ID = 0x00
@@ -28,7 +28,7 @@ export function decodePat(body: Buffer): ProgramAssociation[] {
   const programs: ProgramAssociation[] = []
   for (let at = 0; at + ENTRY_BYTES <= body.length; at += ENTRY_BYTES) {
     const programNumber = body.readUInt16BE(at)
-    const mapPid = body.readUInt16BE(at + 2) & 0x1fff
+    const mapPid = body.readUInt16BE(at + 2) & PID_MASK
     if (programNumber === NETWORK || mapPid < FIRST_FREE_PID || mapPid === NULL_PID) continue
     programs.push({ programNumber, mapPid })
   }

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { FIRST_FREE_PID, NULL_PID } from '../packet.ts'
+import { FIRST_FREE_PID, NULL_PID, PID_MASK } from '../packet.ts'
 
 export const PMT_TABLE_ID = 0x02
 
@@ -34,12 +34,12 @@ export interface StreamEntry {
  */
 export function decodePmt(programNumber: number, body: Buffer): ProgramMap | undefined {
   if (body.length < HEADER_BYTES) return undefined
-  const pcrPid = body.readUInt16BE(0) & 0x1fff
+  const pcrPid = body.readUInt16BE(0) & PID_MASK
   const streams = new Map<number, StreamEntry>()
   let at = HEADER_BYTES + (body.readUInt16BE(2) & 0x0fff)
   while (at + STREAM_HEADER_BYTES <= body.length) {
     const streamType = body[at]!
-    const pid = body.readUInt16BE(at + 1) & 0x1fff
+    const pid = body.readUInt16BE(at + 1) & PID_MASK
     const begin = at + STREAM_HEADER_BYTES
     at = begin + (body.readUInt16BE(at + 3) & 0x0fff)
     const usable = pid >= FIRST_FREE_PID && pid !== NULL_PID && !streams.has(pid)

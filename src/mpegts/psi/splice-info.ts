@@ -54,9 +54,6 @@ export interface SpliceInsert {
   }
 }
 
-/** `stream_type` in the program map (8.1). */
-export const SPLICE_INFO_STREAM_TYPE = 0x86
-
 export const SPLICE_INFO_TABLE_ID = 0xfc
 
 /** Of the section, up to and including the command type. */

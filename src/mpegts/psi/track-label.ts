@@ -1,23 +1,23 @@
 /**
- * What to call a track whose codec has no part in HLS, so that a warning can name it.
+ * Names of tracks whose codec HLS does not carry, for warnings.
  *
  * @module
  */
 import { DescriptorTag, findDescriptor, findRegistration } from './descriptors.ts'
+import { StreamType } from './stream-type.ts'
 
-/** Stream types of one meaning (ISO/IEC 13818-1 Table 2-34; SCTE 35; SMPTE RP 227). */
 const BY_STREAM_TYPE: Readonly<Record<number, string>> = {
-  0x01: 'MPEG-1 video',
-  0x02: 'MPEG-2 video',
-  0x10: 'MPEG-4 Part 2 video',
-  0x21: 'JPEG 2000 video',
-  0x32: 'JPEG XS video',
-  0x33: 'H.266 video',
-  0x86: 'SCTE-35',
-  0xea: 'VC-1 video',
+  [StreamType.MPEG1_VIDEO]: 'MPEG-1 video',
+  [StreamType.MPEG2_VIDEO]: 'MPEG-2 video',
+  [StreamType.MPEG4_VIDEO]: 'MPEG-4 Part 2 video',
+  [StreamType.JPEG_2000]: 'JPEG 2000 video',
+  [StreamType.JPEG_XS]: 'JPEG XS video',
+  [StreamType.H266]: 'H.266 video',
+  [StreamType.SCTE_35]: 'SCTE-35',
+  [StreamType.VC1]: 'VC-1 video',
 }
 
-/** Formats of private data, by what they register (2.6.8) or name in a metadata descriptor (2.6.60). */
+/** Names by the format in a registration descriptor (2.6.8) or a metadata descriptor (2.6.60). */
 const BY_FORMAT: Readonly<Record<string, string>> = {
   AV01: 'AV1 video',
   BSSD: 'SMPTE 302M audio',
@@ -29,7 +29,7 @@ const BY_FORMAT: Readonly<Record<string, string>> = {
   KLVA: 'KLV metadata',
 }
 
-/** Formats of private data, by the descriptor that DVB gives them (ETSI EN 300 468 Table 12). */
+/** Names by DVB descriptor of private data (ETSI EN 300 468 Table 12). */
 const BY_DESCRIPTOR = [
   [DescriptorTag.VBI_TELETEXT, 'teletext'],
   [DescriptorTag.TELETEXT, 'teletext'],
@@ -37,7 +37,7 @@ const BY_DESCRIPTOR = [
   [DescriptorTag.DTS, 'DTS audio'],
 ] as const
 
-/** @returns undefined where nothing tells; the stream type is all one has then */
+/** @returns undefined when neither the stream type nor a descriptor names the format */
 export function labelTrack(streamType: number, descriptors: Buffer): string | undefined {
   const registered = BY_FORMAT[findRegistration(descriptors) ?? '']
   const metadata = findDescriptor(descriptors, DescriptorTag.METADATA)

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { DemuxerStats } from '../../../src/mpegts/demux/demuxer-stats.ts'
+import { createDemuxerStats } from '../../../src/mpegts/demux/demuxer-stats.ts'
 import { PacketSync } from '../../../src/mpegts/demux/packet-sync.ts'
 import { cut } from '../demux.ts'
 import { tsPacket } from '../ts-builder.ts'
@@ -12,7 +12,7 @@ const packets = (count: number): Buffer[] =>
   )
 
 const run = (bytes: Buffer, sizes: readonly number[]) => {
-  const stats = new DemuxerStats()
+  const stats = createDemuxerStats()
   const sync = new PacketSync(stats)
   const found: Buffer[] = []
   const runs = [...cut(bytes, sizes)].flatMap((piece) => sync.push(piece)).concat(sync.end())
@@ -24,7 +24,7 @@ const run = (bytes: Buffer, sizes: readonly number[]) => {
 
 t.test('aligned packets are found, one run a push', async (t) => {
   const bytes = Buffer.concat(packets(21))
-  const sync = new PacketSync(new DemuxerStats())
+  const sync = new PacketSync(createDemuxerStats())
   const runs = [...cut(bytes, [1316])].map((piece) => sync.push(piece))
   t.strictSame(
     runs.map((it) => it.map(({ start, end, stride }) => [start, end, stride])),
@@ -108,7 +108,7 @@ t.test('sync bytes in the payload make no lock', async (t) => {
 t.test('after a reset the next push may begin anywhere', async (t) => {
   const sent = packets(20)
   const bytes = Buffer.concat(sent)
-  const stats = new DemuxerStats()
+  const stats = createDemuxerStats()
   const sync = new PacketSync(stats)
   t.equal(count(sync.push(bytes.subarray(0, 1000))), 5)
   sync.reset()
@@ -125,7 +125,7 @@ t.test('what is carried between pushes stays small whatever comes', async () => 
   const adversary = fc.array(fc.constantFrom(0x47, 0), { minLength: 1, maxLength: 3000 })
   fc.assert(
     fc.property(adversary, fc.integer({ min: 1, max: 400 }), (bytes, size) => {
-      const stats = new DemuxerStats()
+      const stats = createDemuxerStats()
       const sync = new PacketSync(stats)
       let pushed = 0
       for (const piece of cut(Buffer.from(bytes), [size])) {
