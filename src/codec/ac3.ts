@@ -1,6 +1,6 @@
 /**
- * AC-3 and Enhanced AC-3 (ETSI TS 102 366 4.3 and E.1.2). Both begin with 0B77 and tell themselves apart by `bsid`,
- * which stands at the same place in both.
+ * AC-3 and Enhanced AC-3 frame headers (ETSI TS 102 366 4.3, E.1.2). Both have syncword 0B77 and `bsid` at the same
+ * place, whose value distinguishes them.
  *
  *   AC-3    | 0B77 16 | crc1 16 | fscod 2 | frmsizecod 6 | bsid 5 | bsmod 3 | acmod 3 | … | lfeon 1 |
  *   E-AC-3  | 0B77 16 | strmtyp 2 | substreamid 3 | frmsiz 11 | fscod 2 | numblkscod 2 | acmod 3 | lfeon 1 | bsid 5 |
@@ -10,23 +10,23 @@
 import { BitReader } from '../binary/bit-reader.ts'
 import type { AudioFrameHeader } from './audio-frame.ts'
 
-/** Enough for either syntax up to `lfeon`. */
+/** Number of bytes up to `lfeon`, in either syntax. */
 const HEADER_BYTES = 8
 
-/** `bsid` up to 8 is AC-3 (4.4.2.1), 11 to 16 is E-AC-3 (E.1.3.1.6). */
+/** Values of `bsid`: up to 8 for AC-3 (4.4.2.1), 11 to 16 for E-AC-3 (E.1.3.1.6). */
 const MAX_BSID_AC3 = 8
 const MIN_BSID_EAC3 = 11
 const MAX_BSID_EAC3 = 16
 
-/** By `fscod`; E-AC-3 has the halves of them behind `fscod` 3. */
+/** Sample rates by `fscod`; in E-AC-3, `fscod` 3 selects half of a rate by `fscod2`. */
 const SAMPLE_RATES = [48_000, 44_100, 32_000] as const
 
-/** kbit/s by `frmsizecod` / 2 (Table 4.13). */
+/** Bit rates in kbit/s by `frmsizecod` / 2 (Table 4.13). */
 const BIT_RATES = [
   32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 576, 640,
 ] as const
 
-/** Full bandwidth channels by `acmod` (Table 4.3); 0 is two independent ones. */
+/** Number of full bandwidth channels by `acmod` (Table 4.3); 0 is dual mono. */
 const CHANNELS = [2, 1, 2, 3, 3, 4, 4, 5] as const
 
 export function decodeAc3Header(bytes: Buffer, at: number): AudioFrameHeader | undefined {
@@ -49,7 +49,7 @@ function decodeAc3(reader: BitReader): AudioFrameHeader | undefined {
   if ((mode & 1) !== 0 && mode !== 1) reader.skipBits(2) // cmixlev: three front channels
   if ((mode & 4) !== 0) reader.skipBits(2) // surmixlev: surround channels
   if (mode === 2) reader.skipBits(2) // dsurmod: stereo
-  // 1536 samples a frame in words of 16 bits; at 44.1 kHz odd codes carry the extra word.
+  // 1536 samples per frame, sizes in 16-bit words; at 44.1 kHz odd codes have one more word (Table 4.13).
   const words =
     Math.floor((kbps * 96_000) / sampleRate) + (sampleRate === 44_100 ? sizeCode & 1 : 0)
   return frameHeader('ac3', words, sampleRate, CHANNELS[mode]! + reader.readBits(1))

@@ -1,5 +1,5 @@
 /**
- * AAC in ADTS (ISO/IEC 13818-7 6.2, ISO/IEC 14496-3 1.A.2.2).
+ * ADTS headers of AAC (ISO/IEC 13818-7 6.2, ISO/IEC 14496-3 1.A.2.2).
  *
  *   | syncword FFF 12 | ID 1 | layer 00 2 | protection_absent 1 | profile 2 | sampling frequency index 4 | private 1 |
  *   | channels 3 | original 1 | home 1 | copyright 2 | frame length 13 | buffer fullness 11 | blocks 2 |
@@ -9,7 +9,7 @@
 import type { AudioFrameHeader } from './audio-frame.ts'
 import type { AudioSpecificConfig } from './audio-specific-config.ts'
 
-/** By sampling frequency index (ISO/IEC 14496-3 Table 1.18). */
+/** Sample rates by samplingFrequencyIndex (ISO/IEC 14496-3 Table 1.18). */
 export const AAC_SAMPLE_RATES = [
   96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000,
   7_350,
@@ -18,8 +18,8 @@ export const AAC_SAMPLE_RATES = [
 const HEADER_BYTES = 7
 
 /**
- * Decodes an ADTS header. HE-AAC that announces itself as plain AAC of half the rate (implicit SBR signalling) is
- * reported as announced: only its payload tells.
+ * Decodes an ADTS header. HE-AAC with implicit SBR signaling has the header of AAC-LC at half the sample rate, and is
+ * reported as such: only the payload differs.
  */
 export function decodeAdtsHeader(bytes: Buffer, at: number): AudioFrameHeader | undefined {
   if (at + HEADER_BYTES > bytes.length) return undefined
@@ -31,14 +31,14 @@ export function decodeAdtsHeader(bytes: Buffer, at: number): AudioFrameHeader | 
   if (sampleRate === undefined || sizeBytes <= HEADER_BYTES) return undefined
 
   const parameters = { codecString: `mp4a.40.${objectType}`, sampleRate }
-  if (channelConfiguration === 0) return { codec: 'aac', sizeBytes, parameters } // told by a PCE
+  if (channelConfiguration === 0) return { codec: 'aac', sizeBytes, parameters } // in a program_config_element
   const channels = channelConfiguration === 7 ? 8 : channelConfiguration
   return { codec: 'aac', sizeBytes, parameters: { ...parameters, channels } }
 }
 
 /**
- * @param payloadBytes  at most 8184
- * @returns the header of a frame of AAC-LC, without a checksum; a buffer fullness of all ones says variable bit rate
+ * @param payloadBytes  size of the raw_data_block, at most 8184
+ * @returns header of an AAC-LC frame without CRC; adts_buffer_fullness 7FF means variable bit rate
  */
 export function encodeAdtsHeader(config: AudioSpecificConfig, payloadBytes: number): Buffer {
   const { sampleRateIndex, channelConfiguration } = config

@@ -1,23 +1,23 @@
 /**
- * Byte stream format of H.264 and H.265 (Annex B of both): NAL units behind start codes.
+ * Byte stream format of H.264 and H.265 (Annex B of both): NAL units separated by start codes.
  *
  *   | 00 | 00 | 01 | header (1 byte in H.264, 2 in H.265) | payload … |
  *
- * An access unit is walked in the pieces it arrived in; a start code or a header may lie across two of them.
+ * An access unit is read in the pieces in which it arrived; start codes and headers may span two of them.
  *
  * @module
  */
 
-/** Parameter sets and SEI are much shorter; of one that is longer, no more is gathered. */
-export const MAX_GATHERED_BYTES = 4096
+/** Limit of bytes copied of a parameter set or SEI, which are much shorter. */
+export const MAX_HEAD_BYTES = 4096
 
 /**
- * Walks the NAL units of an access unit and gathers the first bytes of those of interest. Stop iterating at the first
- * coded slice: everything one asks before decoding stands before it, and the rest need not be read.
+ * Yields the first bytes of the NAL units of interest. Callers stop at the first coded slice, so that most of an access
+ * unit is never read.
  *
- * @param chunks  the access unit, in any pieces
- * @param bytesWanted  how many bytes to gather of a NAL unit, by its first byte; 0 passes over it
- * @returns copies of the heads, header included; shorter than wanted where the NAL unit is, never empty
+ * @param chunks  the access unit in any pieces
+ * @param bytesWanted  number of bytes to copy of a NAL unit, by its first byte; 0 skips it
+ * @returns copies that start with the NAL header; shorter than wanted when the NAL unit is, never empty
  */
 export function* nalHeads(
   chunks: Iterable<Uint8Array>,
@@ -55,14 +55,14 @@ export function* nalHeads(
   if (head.some(Boolean)) yield withoutTrailingZeros(head)
 }
 
-/** A NAL unit never ends in a zero byte (H.264 7.4.1); those found there belong to the next start code. */
+/** Removes zero bytes of the next start code: a NAL unit never ends in one (H.264 7.4.1). */
 function withoutTrailingZeros(bytes: number[]): Buffer {
   let end = bytes.length
   while (end > 0 && bytes[end - 1] === 0) end--
   return Buffer.from(bytes.slice(0, end))
 }
 
-/** Takes out the emulation prevention bytes: the 03 of every 00 00 03 (H.264 7.3.1, H.265 7.3.1.1). */
+/** Removes the emulation prevention bytes, the 03 of every 00 00 03 (H.264 7.3.1, H.265 7.3.1.1). */
 export function unescapeNal(nal: Uint8Array): Buffer {
   const bytes = Buffer.allocUnsafe(nal.length)
   let length = 0

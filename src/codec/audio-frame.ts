@@ -1,53 +1,53 @@
 /**
- * Audio bitstreams are chains of frames that each begin with a header; what is common to all of them.
+ * Audio frames: the search for frame headers, which all audio codecs share.
  *
  * @module
  */
 
-/** What an audio bitstream says of itself. */
+/** Parameters in an audio frame header. */
 export interface AudioParameters {
-  /** RFC 6381 string. */
+  /** CODECS value (RFC 6381). */
   readonly codecString: string
   /** Hertz. */
   readonly sampleRate: number
-  /** Undefined where the header leaves it to the payload. */
+  /** Undefined when only the payload contains it. */
   readonly channels?: number
 }
 
 /** Header of one audio frame. */
 export interface AudioFrameHeader {
   readonly codec: 'aac' | 'mp3' | 'mp2' | 'ac3' | 'eac3'
-  /** Length of the frame, header included. */
+  /** Size of the frame, header included. */
   readonly sizeBytes: number
   readonly parameters: AudioParameters
 }
 
-/** @returns the header at `at`; undefined where there is none, or not all of it */
+/** @returns the header at `at`; undefined when there is none or it is truncated */
 export type DecodeAudioFrameHeader = (bytes: Buffer, at: number) => AudioFrameHeader | undefined
 
-/** By chance 8 KiB of payload imitate two headers of MPEG audio, the shortest sync word there is. */
-const MAX_IMITATIONS = 8
+/** Limit of false headers in a search; 8 KiB of payload contain two of MPEG audio, whose syncword is the shortest. */
+const MAX_FALSE_HEADERS = 8
 
 /**
- * Finds the first frame of a stretch of audio that may begin within one. Sync words also occur in payload, so a header
- * counts only if one of the same format stands where its frame ends, or if its frame is the whole stretch.
+ * Finds the first frame header in bytes that may start within a frame. Syncwords also occur in payload, so a header counts
+ * only when a header of the same format follows its frame, or when its frame is all of `bytes`.
  */
 export function findAudioFrame(
   bytes: Buffer,
   decode: DecodeAudioFrameHeader,
 ): AudioFrameHeader | undefined {
-  let imitations = 0
-  for (let at = 0; at < bytes.length && imitations < MAX_IMITATIONS; at++) {
+  let falseHeaders = 0
+  for (let at = 0; at < bytes.length && falseHeaders < MAX_FALSE_HEADERS; at++) {
     const header = decode(bytes, at)
     if (header === undefined) continue
     if (at === 0 && header.sizeBytes === bytes.length) return header
     if (isFollowed(bytes, at, header, decode)) return header
-    imitations++
+    falseHeaders++
   }
   return undefined
 }
 
-/** @returns the header at the start of a stretch of audio, if one of the same format stands where its frame ends */
+/** @returns the header at the start of `bytes`, if a header of the same format follows its frame */
 export function readAudioFrame(
   bytes: Buffer,
   decode: DecodeAudioFrameHeader,
@@ -66,7 +66,7 @@ function isFollowed(
   return next !== undefined && isSameFormat(header, next)
 }
 
-/** Channels may differ: E-AC-3 adds some of them in frames of their own. */
+/** Compares without channels: in E-AC-3, dependent substreams are frames with other channels. */
 function isSameFormat(a: AudioFrameHeader, b: AudioFrameHeader): boolean {
   return (
     a.parameters.codecString === b.parameters.codecString &&

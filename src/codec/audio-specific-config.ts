@@ -1,10 +1,10 @@
 /**
- * AudioSpecificConfig of AAC (ISO/IEC 14496-3 1.6.2.1, 4.4.1), as far as ADTS can say the same.
+ * AudioSpecificConfig of AAC (ISO/IEC 14496-3 1.6.2.1, 4.4.1), limited to configurations that ADTS can express.
  *
  *   | object type 5 | sampling frequency index 4 | channels 4 | … | frame length 1 | core coder 1 | extension 1 |
  *
- * Where SBR is signalled explicitly, the object type is 5, or 29 with parametric stereo; rate and object type of the core
- * follow the channels.
+ * With explicit SBR signaling the object type is 5, or 29 with parametric stereo; sample rate of the extension and object
+ * type of the core follow the channels.
  *
  * @module
  */
@@ -17,19 +17,19 @@ const AAC_LC = 2
 const SBR = 5
 const PARAMETRIC_STEREO = 29
 
-/** Says that the rate itself follows in 24 bits (Table 1.18). */
+/** samplingFrequencyIndex of a sample rate that follows in 24 bits (Table 1.18). */
 const EXPLICIT_RATE = 15
 
 export interface AudioSpecificConfig {
-  /** What is heard: with SBR the rate is that of the extension, not that of the core. */
+  /** Parameters of the decoded audio: with SBR, the sample rate of the extension. */
   readonly parameters: AudioParameters
-  /** Of the core: an index of `AAC_SAMPLE_RATES`. */
+  /** Index of the core's sample rate in `AAC_SAMPLE_RATES`. */
   readonly sampleRateIndex: number
-  /** Of the core, 1-7. */
+  /** channelConfiguration of the core, 1-7. */
   readonly channelConfiguration: number
 }
 
-/** @returns undefined for all but AAC-LC, SBR above it or not, in frames of 1024 samples and a named channel layout */
+/** @returns undefined unless the core is AAC-LC with frames of 1024 samples and a channelConfiguration of 1-7 */
 export function readAudioSpecificConfig(reader: BitReader): AudioSpecificConfig | undefined {
   const objectType = reader.readBits(5)
   const sampleRateIndex = readSampleRateIndex(reader)
@@ -49,7 +49,7 @@ export function readAudioSpecificConfig(reader: BitReader): AudioSpecificConfig 
   return { parameters, sampleRateIndex, channelConfiguration }
 }
 
-/** @returns -1 for a rate that has no index */
+/** @returns -1 for a sample rate without an index */
 function readSampleRateIndex(reader: BitReader): number {
   const index = reader.readBits(4)
   if (index !== EXPLICIT_RATE) return index

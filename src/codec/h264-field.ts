@@ -1,7 +1,7 @@
 /**
- * Fields of interlaced H.264: which two access units are one frame (ITU-T H.264 3.30, 7.3.3, 7.4.3).
+ * Field pairs of interlaced H.264: two access units that form one frame (ITU-T H.264 3.30, 7.3.3, 7.4.3).
  *
- * A slice header begins
+ * Start of a slice header:
  *
  *   | first_mb ue | slice_type ue | pic_parameter_set_id ue | colour_plane 2 | frame_num … | field_pic 1 | bottom 1 | …
  *
@@ -12,7 +12,7 @@ import { unescapeNal } from './annex-b.ts'
 import { decodeH264FieldSyntax, type H264SliceSyntax } from './h264-sps.ts'
 import type { ParameterSet } from './parameter-sets.ts'
 
-/** `nal_unit_type` of an IDR slice: only the first field of a frame is one (7.4.1.2.4). */
+/** `nal_unit_type` of an IDR slice, which a second field never has (7.4.1.2.4). */
 const IDR_SLICE = 5
 
 interface Field {
@@ -20,20 +20,20 @@ interface Field {
   readonly isBottom: boolean
 }
 
-/** Show it every whole access unit of a stream, in decoding order. */
+/** `push` every intact access unit of a stream in decoding order. */
 export class H264FieldPairs {
   #spsNal: Buffer | undefined
-  /** Undefined while fields cannot be coded. */
+  /** Undefined for a sequence without field pictures. */
   #syntax: H264SliceSyntax | undefined
-  /** A first field that waits for its second. */
+  /** First field without its second. */
   #first: Field | undefined
 
   /**
-   * @param slice  head of its first slice, with NAL header
-   * @param sets  that came along
-   * @returns whether it completes the frame that the access unit before it began
+   * @param slice  start of the first slice, with NAL header
+   * @param sets  parameter sets of the access unit
+   * @returns whether the access unit is the second field of the frame that the one before started
    */
-  isSecondField(slice: Buffer, sets: readonly ParameterSet[]): boolean {
+  push(slice: Buffer, sets: readonly ParameterSet[]): boolean {
     const sps = sets.find(({ kind }) => kind === 'sps')
     if (sps !== undefined && this.#spsNal?.equals(sps.nal) !== true) {
       this.#spsNal = sps.nal
@@ -52,13 +52,13 @@ export class H264FieldPairs {
   }
 }
 
-/** @returns undefined for a frame, and where the header cannot be read */
+/** @returns undefined for a frame picture and for a truncated header */
 function decodeField(slice: Buffer, syntax: H264SliceSyntax): Field | undefined {
   const reader = new BitReader(unescapeNal(slice.subarray(1)))
   reader.readUe() // first_mb_in_slice
   reader.readUe() // slice_type
   reader.readUe() // pic_parameter_set_id
-  if (syntax.separateColourPlanes) reader.skipBits(2) // colour_plane_id
+  if (syntax.separateColorPlanes) reader.skipBits(2) // colour_plane_id
   const frameNumber = reader.readBits(syntax.frameNumberBits)
   const isField = reader.readFlag()
   const isBottom = reader.readFlag()

@@ -1,27 +1,27 @@
 /**
- * H.264 sequence parameter set: profile, level, picture size and frame rate (ITU-T H.264 7.3.2.1.1, Annex E).
+ * H.264 sequence parameter set: codec string, picture size and frame rate (ITU-T H.264 7.3.2.1.1, Annex E).
  *
  * @module
  */
 import { BitReader } from '../binary/bit-reader.ts'
 import { unescapeNal } from './annex-b.ts'
 import { isPictureSize, type VideoParameters } from './video-parameters.ts'
-import { readFrameRate, skipPictureDescription } from './vui.ts'
+import { readFrameRate, skipVideoDescription } from './vui.ts'
 
-/** `profile_idc` of the profiles that carry `chroma_format_idc` and scaling lists (7.3.2.1.1). */
+/** Values of `profile_idc` with `chroma_format_idc` and scaling lists in the set (7.3.2.1.1). */
 const HIGH_PROFILES = new Set([44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244])
 
-/** 7.4.2.1.1: `log2_max_frame_num_minus4` is at most 12. */
+/** Maximum size of `frame_num`: `log2_max_frame_num_minus4` is at most 12 (7.4.2.1.1). */
 const MAX_FRAME_NUMBER_BITS = 16
 
-/** 7.4.2.1.1: at most 255 frames in a picture order count cycle. */
+/** Maximum of `num_ref_frames_in_pic_order_cnt_cycle` (7.4.2.1.1). */
 const MAX_ORDER_COUNT_CYCLE = 255
 
 /**
  * Decodes a sequence parameter set.
  *
  * @param nal  the NAL unit with its header, emulation prevention bytes still in it
- * @returns undefined where it is truncated or holds impossible values
+ * @returns undefined when it is truncated or contains impossible values
  */
 export function decodeH264Sps(nal: Buffer): VideoParameters | undefined {
   const reader = new BitReader(unescapeNal(nal.subarray(1)))
@@ -34,9 +34,9 @@ export function decodeH264Sps(nal: Buffer): VideoParameters | undefined {
   const frameMacroblocksOnly = reader.readFlag()
   if (!frameMacroblocksOnly) reader.skipBits(1) // mb_adaptive_frame_field_flag
   reader.skipBits(1) // direct_8x8_inference_flag
-  const crop = reader.readFlag() ? readFour(reader) : NO_CROP
+  const crop = reader.readFlag() ? readCrop(reader) : NO_CROP
 
-  // 7.4.2.1.1: a map unit is two macroblocks high where fields are coded, and so is the cropping unit.
+  // 7.4.2.1.1: with field coding, a map unit is two macroblocks high, and the cropping unit doubles.
   const fieldFactor = frameMacroblocksOnly ? 1 : 2
   const width = widthInMacroblocks * 16 - (crop[0] + crop[1]) * chroma.cropUnitX
   const height =
@@ -48,14 +48,14 @@ export function decodeH264Sps(nal: Buffer): VideoParameters | undefined {
   return { codecString, width, height, ...(frameRate === undefined ? {} : { frameRate }) }
 }
 
-/** What it takes to read slice headers (7.3.3) up to their field flags. */
+/** Parameters for reading slice headers (7.3.3) up to their field flags. */
 export interface H264SliceSyntax {
-  readonly separateColourPlanes: boolean
-  /** Bits of `frame_num`. */
+  readonly separateColorPlanes: boolean
+  /** Size of `frame_num` in bits. */
   readonly frameNumberBits: number
 }
 
-/** @returns undefined where fields are never coded, or the set cannot be read */
+/** @returns undefined when the sequence has no field pictures or the set does not parse */
 export function decodeH264FieldSyntax(nal: Buffer): H264SliceSyntax | undefined {
   const reader = new BitReader(unescapeNal(nal.subarray(1)))
   const head = readHead(reader)
@@ -63,7 +63,7 @@ export function decodeH264FieldSyntax(nal: Buffer): H264SliceSyntax | undefined 
   reader.readUe() // pic_height_in_map_units_minus1
   const frameMacroblocksOnly = reader.readFlag()
   if (head === undefined || reader.overrun || frameMacroblocksOnly) return undefined
-  return { separateColourPlanes: head.chroma.separatePlanes, frameNumberBits: head.frameNumberBits }
+  return { separateColorPlanes: head.chroma.separatePlanes, frameNumberBits: head.frameNumberBits }
 }
 
 interface Head {
@@ -74,7 +74,7 @@ interface Head {
   readonly frameNumberBits: number
 }
 
-/** The set up to the picture size; undefined where it holds impossible values. */
+/** Reads the set up to the picture size. @returns undefined when it contains impossible values */
 function readHead(reader: BitReader): Head | undefined {
   const profile = reader.readBits(8)
   const constraints = reader.readBits(8)
@@ -88,7 +88,7 @@ function readHead(reader: BitReader): Head | undefined {
   return { profile, constraints, level, chroma, frameNumberBits }
 }
 
-/** Samples that one step of a cropping offset stands for (Table 6-1, 7-19 to 7-22). */
+/** Chroma format, as the luma samples of one cropping unit (Table 6-1, equations 7-19 to 7-22). */
 interface Chroma {
   readonly cropUnitX: number
   readonly cropUnitY: number
@@ -112,7 +112,7 @@ function readHighProfileFields(reader: BitReader): Chroma {
   return chromaFormat === 1 ? YUV_420 : chromaFormat === 2 ? YUV_422 : MONOCHROME_OR_444
 }
 
-/** 7.3.2.1.1.1: a list ends early once its next scale becomes 0. */
+/** Skips scaling lists, which end early when the next scale becomes 0 (7.3.2.1.1.1). */
 function skipScalingMatrix(reader: BitReader, lists: number): void {
   for (let list = 0; list < lists; list++) {
     if (!reader.readFlag()) continue
@@ -122,7 +122,7 @@ function skipScalingMatrix(reader: BitReader, lists: number): void {
   }
 }
 
-/** @returns false where the cycle is longer than the standard allows */
+/** @returns false when the cycle exceeds the maximum */
 function skipPictureOrderCount(reader: BitReader): boolean {
   const type = reader.readUe()
   if (type === 0) reader.readUe() // log2_max_pic_order_cnt_lsb_minus4
@@ -136,13 +136,13 @@ function skipPictureOrderCount(reader: BitReader): boolean {
   return true
 }
 
-/** left, right, top, bottom */
-function readFour(reader: BitReader): readonly [number, number, number, number] {
+/** Reads the cropping offsets left, right, top and bottom. */
+function readCrop(reader: BitReader): readonly [number, number, number, number] {
   return [reader.readUe(), reader.readUe(), reader.readUe(), reader.readUe()]
 }
 
-/** E.1.1 up to the timing information, of which a tick is a field (E.2.1). */
+/** Reads the VUI parameters (E.1.1) up to the timing information, whose tick is a field (E.2.1). */
 function readVui(reader: BitReader): number | undefined {
-  skipPictureDescription(reader)
+  skipVideoDescription(reader)
   return reader.readFlag() ? readFrameRate(reader, 2) : undefined
 }

@@ -1,11 +1,11 @@
 /**
- * H.264 access units: can a decoder start here, and the parameter sets that come along (ITU-T H.264 7.3.1, 7.3.3,
- * D.1.8). The encoder's own flags are not asked: `random_access_indicator` is set by many on pictures that are none.
+ * H.264 access units: random access points and parameter sets (ITU-T H.264 7.3.1, 7.3.3, D.1.8). The
+ * `random_access_indicator` of the transport stream is ignored: many encoders set it on other pictures too.
  *
  * @module
  */
 import { BitReader } from '../binary/bit-reader.ts'
-import { MAX_GATHERED_BYTES, nalHeads, unescapeNal } from './annex-b.ts'
+import { MAX_HEAD_BYTES, nalHeads, unescapeNal } from './annex-b.ts'
 import type { ParameterSet, ParameterSetKind } from './parameter-sets.ts'
 import { carriesCaptions, seiMessages, SeiType } from './sei.ts'
 import type { VideoAccessUnit } from './video-access-unit.ts'
@@ -13,15 +13,15 @@ import type { VideoAccessUnit } from './video-access-unit.ts'
 /** `nal_unit_type` (Table 7-1). */
 const NalType = { SLICE: 1, PARTITION_A: 2, IDR_SLICE: 5, SEI: 6, SPS: 7, PPS: 8 } as const
 
-/** Bytes that hold a slice header up to its field flags, whatever the values. */
+/** Maximum size of a slice header up to its field flags. */
 const SLICE_HEAD_BYTES = 16
 
-/** `seq_parameter_set_id` lies behind profile and level. */
+/** Offset of `seq_parameter_set_id`, behind profile, constraints and level. */
 const SPS_ID_AT = 3
 
 /**
- * Reads an access unit up to its first slice. Random access points are IDR pictures, and I pictures from which decoding
- * is exact at once (recovery point with `recovery_frame_cnt` 0, as open GOPs have it). Intra refresh is neither.
+ * Reads an access unit up to its first slice. Random access points are IDR pictures, and I pictures with a recovery point
+ * of `recovery_frame_cnt` 0, which start open GOPs. A recovery point of intra refresh is none.
  *
  * @param chunks  the access unit in any pieces
  */
@@ -37,7 +37,7 @@ export function inspectH264AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
     nalBytes += nal.length
     const type = nal[0]! & 0x1f
     if (type === NalType.SPS || type === NalType.PPS) {
-      if (nal.length === MAX_GATHERED_BYTES) continue
+      if (nal.length === MAX_HEAD_BYTES) continue
       const idAt = type === NalType.SPS ? SPS_ID_AT : 0
       parameterSets.push(parameterSet(type === NalType.SPS ? 'sps' : 'pps', idAt, nal))
     } else if (type === NalType.SEI) {
@@ -70,7 +70,7 @@ function bytesWanted(header: number): number {
     case NalType.SPS:
     case NalType.PPS:
     case NalType.SEI:
-      return MAX_GATHERED_BYTES
+      return MAX_HEAD_BYTES
     case NalType.SLICE:
     case NalType.PARTITION_A:
     case NalType.IDR_SLICE:
@@ -80,23 +80,23 @@ function bytesWanted(header: number): number {
   }
 }
 
-/** @param idAt  bytes between the NAL header and the id */
+/** @param idAt  offset of the id behind the NAL header */
 function parameterSet(kind: ParameterSetKind, idAt: number, nal: Buffer): ParameterSet {
   const head = unescapeNal(nal.subarray(1, 1 + SLICE_HEAD_BYTES))
   return { kind, id: new BitReader(head.subarray(idAt)).readUe(), nal }
 }
 
-/** Slice header up to `slice_type` (7.3.3). A PES that begins within a picture begins with a later macroblock. */
+/** Reads a slice header up to `slice_type` (7.3.3); `first_mb_in_slice` is 0 in the first slice of a picture only. */
 function firstSlice(nal: Buffer | undefined): { startsPicture: boolean; intra: boolean } {
   if (nal === undefined) return { startsPicture: false, intra: false }
   const reader = new BitReader(unescapeNal(nal.subarray(1)))
   const startsPicture = reader.readUe() === 0
   const type = reader.readUe()
-  // Table 7-6: 2 is an I slice, 7 says that all slices of the picture are.
+  // Table 7-6: 2 is an I slice, 7 an I slice of a picture with I slices only.
   return { startsPicture: startsPicture && !reader.overrun, intra: type === 2 || type === 7 }
 }
 
-/** @returns `recovery_frame_cnt`; undefined where the message is another, or cut off */
+/** @returns `recovery_frame_cnt`; undefined for another message or a truncated one */
 function readRecoveryFrames(type: number, payload: Buffer): number | undefined {
   if (type !== SeiType.RECOVERY_POINT) return undefined
   const reader = new BitReader(payload)

@@ -1,18 +1,18 @@
 /**
- * Short-term reference picture sets of an H.265 sequence parameter set (ITU-T H.265 7.3.7). Nothing in them is of use
- * here, but the frame rate stands behind them and their length is known only by reading them.
+ * Short-term reference picture sets of an H.265 sequence parameter set (ITU-T H.265 7.3.7). They are parsed only to reach
+ * the frame rate behind them, since they have no length field.
  *
  * @module
  */
 import type { BitReader } from '../binary/bit-reader.ts'
 
-/** 7.4.3.2.1: at most 64 sets in a sequence parameter set. */
+/** Maximum of `num_short_term_ref_pic_sets` (7.4.3.2.1). */
 const MAX_SETS = 64
 
-/** 7.4.8: a set holds no more pictures than the decoded picture buffer, 16 at most. */
+/** Maximum number of pictures in a set, that of the decoded picture buffer (7.4.8). */
 const MAX_PICTURES = 16
 
-/** @returns false where a count is beyond what the standard allows */
+/** @returns false when a count exceeds its maximum */
 export function skipShortTermReferenceSets(reader: BitReader): boolean {
   const sets = reader.readUe()
   if (sets > MAX_SETS) return false
@@ -27,10 +27,10 @@ export function skipShortTermReferenceSets(reader: BitReader): boolean {
 }
 
 /**
- * A set told by its difference from the one before.
+ * Skips a set that is coded as difference from the previous one.
  *
- * @param pictures  how many pictures that one holds
- * @returns how many this one holds
+ * @param pictures  number of pictures in the previous set
+ * @returns number of pictures in this set; undefined above the maximum
  */
 function skipPredictedSet(reader: BitReader, pictures: number): number | undefined {
   reader.skipBits(1) // delta_rps_sign

@@ -8,9 +8,9 @@ import { unescapeNal } from './annex-b.ts'
 import { readH265CodecString } from './h265-profile.ts'
 import { skipShortTermReferenceSets } from './h265-reference-sets.ts'
 import { isPictureSize, type VideoParameters } from './video-parameters.ts'
-import { readFrameRate, skipPictureDescription } from './vui.ts'
+import { readFrameRate, skipVideoDescription } from './vui.ts'
 
-/** 7.4.3.2.1: at most 32 long-term reference pictures. */
+/** Maximum of `num_long_term_ref_pics_sps` (7.4.3.2.1). */
 const MAX_LONG_TERM_PICTURES = 32
 
 /** SubWidthC and SubHeightC by `chroma_format_idc` (Table 6-1). */
@@ -25,7 +25,7 @@ const CHROMA_SUBSAMPLING = [
  * Decodes a sequence parameter set of the base layer.
  *
  * @param nal  the NAL unit with its header, emulation prevention bytes still in it
- * @returns undefined where it is truncated before the picture size or holds impossible values
+ * @returns undefined when it ends before the picture size or contains impossible values
  */
 export function decodeH265Sps(nal: Buffer): VideoParameters | undefined {
   const reader = new BitReader(unescapeNal(nal.subarray(2)))
@@ -51,17 +51,17 @@ export function decodeH265Sps(nal: Buffer): VideoParameters | undefined {
   return { codecString, width, height, ...(frameRate === undefined ? {} : { frameRate }) }
 }
 
-/** The rest of the set up to the timing information of its VUI parameters (E.2.1). */
+/** Reads the rest of the set up to the timing information of its VUI parameters (E.2.1). */
 function readVui(reader: BitReader, maxSubLayersMinus1: number): number | undefined {
   if (!skipToVui(reader, maxSubLayersMinus1)) return undefined
   if (!reader.readFlag()) return undefined // vui_parameters_present_flag
-  skipPictureDescription(reader)
+  skipVideoDescription(reader)
   reader.skipBits(3) // neutral_chroma_indication_flag, field_seq_flag, frame_field_info_present_flag
   if (reader.readFlag()) for (let side = 0; side < 4; side++) reader.readUe() // default window
   return reader.readFlag() ? readFrameRate(reader, 1) : undefined
 }
 
-/** @returns false where the set cannot be followed that far */
+/** @returns false when the set is truncated or a count exceeds its maximum */
 function skipToVui(reader: BitReader, maxSubLayersMinus1: number): boolean {
   reader.readUe() // bit_depth_luma_minus8
   reader.readUe() // bit_depth_chroma_minus8
@@ -86,13 +86,13 @@ function skipToVui(reader: BitReader, maxSubLayersMinus1: number): boolean {
   return !reader.overrun
 }
 
-/** Written for every sub-layer or for the highest alone; the same loop stands in VPS and SPS. */
+/** Skips the ordering information, sent for every sub-layer or only for the highest; VPS and SPS share this syntax. */
 export function skipSubLayerOrdering(reader: BitReader, maxSubLayersMinus1: number): void {
   const layers = reader.readFlag() ? maxSubLayersMinus1 + 1 : 1
   for (let i = 0; i < layers * 3; i++) reader.readUe()
 }
 
-/** scaling_list_data (7.3.4): sizes 4x4 to 32x32, six matrices each, but two of 32x32. */
+/** Skips scaling_list_data (7.3.4): six matrices each of 4x4, 8x8 and 16x16, two of 32x32. */
 function skipScalingLists(reader: BitReader): void {
   for (let size = 0; size < 4; size++) {
     for (let matrix = 0; matrix < 6; matrix += size === 3 ? 3 : 1) {

@@ -1,5 +1,5 @@
 /**
- * H.265 video parameter set, read for its timing (ITU-T H.265 7.3.2.1): some encoders give the frame rate only here.
+ * Frame rate in an H.265 video parameter set (ITU-T H.265 7.3.2.1); some encoders send it nowhere else.
  *
  * @module
  */
@@ -9,12 +9,12 @@ import { readH265CodecString } from './h265-profile.ts'
 import { skipSubLayerOrdering } from './h265-sps.ts'
 import { readFrameRate } from './vui.ts'
 
-/** 7.4.3.1: at most 1024 layer sets. */
+/** Maximum of `vps_num_layer_sets_minus1` (7.4.3.1). */
 const MAX_LAYER_SETS_MINUS1 = 1023
 
 /**
  * @param nal  the NAL unit with its header, emulation prevention bytes still in it
- * @returns frames a second, undefined where the set does not tell or cannot be read
+ * @returns frames per second; undefined when the set has no timing or does not parse
  */
 export function decodeH265VpsFrameRate(nal: Buffer): number | undefined {
   const reader = new BitReader(unescapeNal(nal.subarray(2)))

@@ -1,12 +1,12 @@
 /**
- * H.265 access units: can a decoder start here, and the parameter sets that come along (ITU-T H.265 7.3.1, 7.4.2.2).
+ * H.265 access units: random access points and parameter sets (ITU-T H.265 7.3.1, 7.4.2.2).
  *
  *   | 0 | nal_unit_type 6 | nuh_layer_id 6 | temporal_id_plus1 3 |
  *
  * @module
  */
 import { BitReader } from '../binary/bit-reader.ts'
-import { MAX_GATHERED_BYTES, nalHeads, unescapeNal } from './annex-b.ts'
+import { MAX_HEAD_BYTES, nalHeads, unescapeNal } from './annex-b.ts'
 import { readH265CodecString } from './h265-profile.ts'
 import type { ParameterSet, ParameterSetKind } from './parameter-sets.ts'
 import { carriesCaptions, seiMessages, SeiType } from './sei.ts'
@@ -28,13 +28,12 @@ const PARAMETER_SETS: Readonly<Record<number, ParameterSetKind>> = {
   34: 'pps',
 }
 
-/** NAL header and the byte that begins with `first_slice_segment_in_pic_flag`. */
+/** Size of the NAL header and the byte with `first_slice_segment_in_pic_flag`. */
 const SLICE_HEAD_BYTES = 3
 
 /**
- * Reads an access unit up to its first slice. Random access points are intra random access pictures: IDR, BLA or CRA.
- * CRA too, for encoders with open GOPs send no other after the first; its skipped leading pictures (RASL) cannot be
- * decoded by who starts there and are passed over by decoders.
+ * Reads an access unit up to its first slice. Random access points are IRAP pictures: IDR, BLA or CRA. CRA is included
+ * because encoders with open GOPs send only CRA after the first IDR; a decoder that starts there skips its RASL pictures.
  *
  * @param chunks  the access unit in any pieces
  */
@@ -52,7 +51,7 @@ export function inspectH265AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
     const kind = PARAMETER_SETS[type]
     if (!isBaseLayer(nal)) continue
     if (kind !== undefined) {
-      if (nal.length < MAX_GATHERED_BYTES) parameterSets.push({ kind, id: readId(kind, nal), nal })
+      if (nal.length < MAX_HEAD_BYTES) parameterSets.push({ kind, id: readId(kind, nal), nal })
     } else if (type === NalType.PREFIX_SEI) {
       for (const message of seiMessages(nal.subarray(2))) {
         recoveryPictures ??= readRecoveryPictures(message.type, message.payload)
@@ -82,19 +81,19 @@ export function inspectH265AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
 function bytesWanted(header: number): number {
   const type = nalType(header)
   if (type <= NalType.LAST_VCL) return SLICE_HEAD_BYTES
-  return type in PARAMETER_SETS || type === NalType.PREFIX_SEI ? MAX_GATHERED_BYTES : 0
+  return type in PARAMETER_SETS || type === NalType.PREFIX_SEI ? MAX_HEAD_BYTES : 0
 }
 
 function nalType(header: number): number {
   return (header >> 1) & 0x3f
 }
 
-/** Other layers (scalable, multi-view) refine a picture that can be decoded without them. */
+/** Whether a NAL unit belongs to the base layer, which decodes without scalable and multi-view layers. */
 function isBaseLayer(nal: Buffer): boolean {
   return (nal[0]! & 1) === 0 && (nal[1] ?? 0) >> 3 === 0
 }
 
-/** The set's own id (7.3.2.1 to 7.3.2.3). */
+/** Reads the id of a parameter set (7.3.2.1 to 7.3.2.3). */
 function readId(kind: ParameterSetKind, nal: Buffer): number {
   const reader = new BitReader(unescapeNal(nal.subarray(2)))
   if (kind === 'pps') return reader.readUe()
@@ -106,7 +105,7 @@ function readId(kind: ParameterSetKind, nal: Buffer): number {
   return reader.readUe()
 }
 
-/** @returns `recovery_poc_cnt` (D.2.8); undefined where the message is another, or cut off */
+/** @returns `recovery_poc_cnt` (D.2.8); undefined for another message or a truncated one */
 function readRecoveryPictures(type: number, payload: Buffer): number | undefined {
   if (type !== SeiType.RECOVERY_POINT) return undefined
   const reader = new BitReader(payload)

@@ -1,10 +1,10 @@
 /**
- * AAC in LATM, as LOAS frames of a transport stream carry it (ISO/IEC 14496-3 1.7.2, 1.7.3).
+ * AAC in LATM, in the LOAS frames of a transport stream (ISO/IEC 14496-3 1.7.2, 1.7.3).
  *
- *   | syncword 2B7 11 | length 13 | audio mux element … |
+ *   | syncword 2B7 11 | audioMuxLengthBytes 13 | AudioMuxElement … |
  *
- * An audio mux element is a run of bits: whether the configuration before it holds, else a new one; then the lengths
- * and the payloads of the frames; then whatever else, filled up to whole bytes.
+ * An AudioMuxElement has useSameStreamMux or a new StreamMuxConfig, then length and payload of each frame, then other
+ * data and byte alignment.
  *
  * @module
  */
@@ -15,10 +15,10 @@ import { readAudioSpecificConfig, type AudioSpecificConfig } from './audio-speci
 const LOAS_HEADER_BYTES = 3
 const LOAS_SYNC_WORD = 0x2b7
 
-/** `frameLengthType` 0: payload of a length told for each frame. */
-const TOLD_LENGTH = 0
+/** `frameLengthType` of payloads with PayloadLengthInfo. */
+const VARIABLE_LENGTH = 0
 
-/** StreamMuxConfig (1.7.3.2.3) of one program with one layer. */
+/** StreamMuxConfig (1.7.3.2.3) with one program and one layer. */
 interface MuxConfig {
   readonly audio: AudioSpecificConfig
   readonly framesPerElement: number
@@ -26,20 +26,20 @@ interface MuxConfig {
 
 /**
  * - `adts`: the same frames in ADTS.
- * - `unconfigured`: no configuration was seen yet.
- * - `unsupported`: the stream is valid, as far as one can tell, but not of a make that ADTS can carry.
- * - `damaged`: it cannot be followed.
+ * - `unconfigured`: no StreamMuxConfig has arrived yet.
+ * - `unsupported`: ADTS cannot express the StreamMuxConfig.
+ * - `damaged`: the bytes do not parse.
  */
 export type LatmReading =
   | { readonly type: 'adts'; readonly bytes: Buffer; readonly audio: AudioSpecificConfig }
   | { readonly type: 'unconfigured' | 'unsupported' | 'damaged' }
 
-/** `read` the elementary stream bytes of each PES in order. */
+/** Converts LATM to ADTS: `push` the elementary stream bytes of every PES packet in order. */
 export class LatmReader {
   #config: MuxConfig | undefined
 
   /** @param bytes  whole LOAS frames */
-  read(bytes: Buffer): LatmReading {
+  push(bytes: Buffer): LatmReading {
     const frames: Buffer[] = []
     for (let at = 0; at < bytes.length;) {
       if (at + LOAS_HEADER_BYTES > bytes.length) return { type: 'damaged' }
@@ -69,14 +69,14 @@ export class LatmReader {
     for (let frame = 0; frame < framesPerElement; frame++) {
       const payload = reader.readBytes(readPayloadLength(reader))
       if (reader.overrun) return 'damaged'
-      // An element's length has 13 bits as that of an ADTS frame has, and it holds more beside: the frame fits.
+      // An element and an ADTS frame both have 13 bits of length, and the element has more overhead: the frame fits.
       if (payload.length > 0) frames.push(encodeAdtsHeader(audio, payload.length), payload)
     }
     return undefined
   }
 }
 
-/** @returns undefined where ADTS cannot carry what it describes */
+/** @returns undefined when ADTS cannot express the configuration */
 function readMuxConfig(reader: BitReader): MuxConfig | undefined {
   const version = reader.readBits(1)
   if (version === 1 && reader.readFlag()) return undefined // audioMuxVersionA
@@ -91,21 +91,21 @@ function readMuxConfig(reader: BitReader): MuxConfig | undefined {
   const configBegin = reader.position
   const audio = readAudioSpecificConfig(reader)
   if (audio === undefined) return undefined
-  // A known length may hold extensions behind what was read.
+  // A configuration with a length may have extensions behind the parsed part.
   if (configBits !== undefined) {
     const unreadBits = configBegin + configBits - reader.position
     if (unreadBits < 0) return undefined
     reader.skipBits(unreadBits)
   }
 
-  if (reader.readBits(3) !== TOLD_LENGTH) return undefined
+  if (reader.readBits(3) !== VARIABLE_LENGTH) return undefined
   reader.skipBits(8) // latmBufferFullness
   if (reader.readFlag()) skipOtherDataLength(reader, version)
   if (reader.readFlag()) reader.skipBits(8) // crcCheckSum
   return { audio, framesPerElement }
 }
 
-/** Other data stands behind the payload, which is as far as a mux element is read. */
+/** Skips the length of other data, which follows the payloads and is never read. */
 function skipOtherDataLength(reader: BitReader, version: number): void {
   if (version === 1) readValue(reader)
   else while (reader.readFlag()) reader.skipBits(8)

@@ -1,5 +1,6 @@
 /**
- * MPEG audio layers I to III (ISO/IEC 11172-3 2.4.1.3, ISO/IEC 13818-3 2.4.1.3, and the rates below them of MPEG 2.5).
+ * MPEG audio frame headers, layers I to III (ISO/IEC 11172-3 2.4.1.3, ISO/IEC 13818-3 2.4.1.3), with the lower sample
+ * rates of MPEG 2.5.
  *
  *   | syncword FFE 11 | version 2 | layer 2 | protection 1 | bit rate 4 | sampling frequency 2 | padding 1 | private 1 |
  *   | mode 2 | mode extension 2 | copyright 1 | original 1 | emphasis 2 |
@@ -10,15 +11,15 @@ import type { AudioFrameHeader } from './audio-frame.ts'
 
 const HEADER_BYTES = 4
 
-/** Version field: 0 MPEG 2.5, 1 reserved, 2 MPEG 2, 3 MPEG 1. */
+/** Values of the version field; 0 is MPEG 2.5, 2 is MPEG 2. */
 const MPEG_1 = 3
 const RESERVED_VERSION = 1
 
-/** Of MPEG 1 by sampling frequency index; MPEG 2 has half, MPEG 2.5 a quarter. */
+/** Sample rates of MPEG 1 by sampling_frequency; MPEG 2 has half of them, MPEG 2.5 a quarter. */
 const SAMPLE_RATES = [44_100, 48_000, 32_000] as const
 const RATE_DIVISORS = [4, 1, 2, 1] as const
 
-/** kbit/s by bit rate index, from 1: index 0 means free format, whose frame length no header tells. */
+/** Bit rates in kbit/s by bitrate_index, from 1; index 0 is free format, whose frame size is unknown. */
 const BIT_RATES_MPEG_1 = {
   1: [32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
   2: [32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
@@ -30,7 +31,7 @@ const BIT_RATES_MPEG_2 = {
   3: [8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
 } as const
 
-/** `mode` 3 is one channel; stereo, joint stereo and dual channel are two. */
+/** `mode` of one channel; stereo, joint stereo and dual channel have two. */
 const SINGLE_CHANNEL = 3
 
 export function decodeMpegAudioHeader(bytes: Buffer, at: number): AudioFrameHeader | undefined {
@@ -59,7 +60,7 @@ export function decodeMpegAudioHeader(bytes: Buffer, at: number): AudioFrameHead
   }
 }
 
-/** 11172-3 2.4.3.1: layer I counts slots of 4 bytes; layer III of MPEG 2 has half the samples a frame. */
+/** Frame size (11172-3 2.4.3.1): layer I has slots of 4 bytes, layer III of MPEG 2 half the samples per frame. */
 function frameBytes(layer: 1 | 2 | 3, mpeg1: boolean, bitsPerSample: number, padding: number) {
   if (layer === 1) return (Math.floor(12 * bitsPerSample) + padding) * 4
   const samples = layer === 3 && !mpeg1 ? 576 : 1152

@@ -1,38 +1,37 @@
 /**
- * Parameter sets (ITU-T H.264 7.4.1.2.1, H.265 7.4.2.4.2): a decoder needs those that a picture refers to, and an
- * encoder may send them once and never again.
+ * Parameter sets (ITU-T H.264 7.4.1.2.1, H.265 7.4.2.4.2), remembered because an encoder may send them only once.
  *
  * @module
  */
 
-/** In the order in which one refers to the one before. */
+/** Kinds of parameter sets; each refers to the one listed before it. */
 export type ParameterSetKind = 'vps' | 'sps' | 'pps'
 
 export interface ParameterSet {
   readonly kind: ParameterSetKind
-  /** A set replaces the one before it of the same kind and id. */
+  /** A set replaces the previous one of the same kind and id. */
   readonly id: number
-  /** As sent, with NAL header. */
+  /** NAL unit as sent, with its header. */
   readonly nal: Buffer
 }
 
-/** Those of a whole stream take some hundred bytes; all may be put into each key frame, were it of a single packet. */
+/** Limit of remembered bytes, since all may be inserted into every key frame; usual streams have some hundred. */
 const MAX_REMEMBERED_BYTES = 4096
 
-/** Remembers the latest sets of one stream: `learn` those of each access unit, in order. */
+/** Latest parameter sets of one stream: `push` those of every access unit in order. */
 export class ParameterSets {
   readonly #kinds: readonly ParameterSetKind[]
   /** By kind and id. */
   readonly #sets = new Map<string, ParameterSet>()
   #heldBytes = 0
 
-  /** @param kinds  all that a decoder of the codec needs, in the order in which it needs them */
+  /** @param kinds  kinds that a decoder needs, each after those it refers to */
   constructor(kinds: readonly ParameterSetKind[]) {
     this.#kinds = kinds
   }
 
-  learn(sets: readonly ParameterSet[]): void {
-    // A picture parameter set is read by the sequence parameter set that it refers to, and void with it.
+  push(sets: readonly ParameterSet[]): void {
+    // A PPS is parsed with the SPS that it refers to, so a changed SPS invalidates it.
     if (sets.some((set) => set.kind === 'sps' && this.#changes(set))) this.#forget('pps')
     for (const set of sets) {
       if (this.#sets.get(keyOf(set))?.nal.equals(set.nal) !== true) this.#remember(set)
@@ -40,11 +39,10 @@ export class ParameterSets {
   }
 
   /**
-   * Sets that an access unit needs before its own.
+   * Finds the sets to insert before those of an access unit.
    *
-   * @param present  its own; an encoder that repeats some of every kind is taken to repeat what is needed
-   * @returns all that are remembered, since a set stands behind those it refers to; none where nothing is needed;
-   *   undefined where a kind is needed and was never seen
+   * @param present  sets of the access unit; if it has some of every kind, it is taken to have all it needs
+   * @returns none, or all remembered sets, so that each follows those it refers to; undefined while a kind is unknown
    */
   missingFrom(present: readonly ParameterSet[]): readonly ParameterSet[] | undefined {
     if (this.#kinds.every((kind) => present.some((set) => set.kind === kind))) return []

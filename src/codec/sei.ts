@@ -1,10 +1,10 @@
 /**
- * Supplemental enhancement information: the messages of an SEI NAL unit (ITU-T H.264 7.3.2.3.1, H.265 7.3.2.4; both
- * number the types used here alike).
+ * Supplemental enhancement information: the messages of an SEI NAL unit (ITU-T H.264 7.3.2.3.1, H.265 7.3.2.4), whose
+ * types used here have the same numbers in both codecs.
  *
  *   | FF … | type | FF … | size | payload … | repeated
  *
- * Type and size are each a run of FF bytes plus a last one.
+ * Type and size are each the sum of a run of FF bytes and the byte after it.
  *
  * @module
  */
@@ -15,14 +15,14 @@ export const SeiType = { USER_DATA_REGISTERED: 4, RECOVERY_POINT: 6 } as const
 
 export interface SeiMessage {
   readonly type: number
-  /** Shorter than told where the NAL unit ends before. */
+  /** View; truncated when the NAL unit ends early. */
   readonly payload: Buffer
 }
 
-/** An encoder sends fewer than ten, before each picture. */
+/** Limit of messages in a NAL unit; encoders send fewer than ten. */
 const MAX_MESSAGES = 32
 
-/** @param body  the NAL unit behind its header, emulation prevention bytes still in it */
+/** @param body  NAL unit without its header, with emulation prevention bytes */
 export function* seiMessages(body: Uint8Array): Generator<SeiMessage, void, undefined> {
   const bytes = unescapeNal(body)
   let at = 0
@@ -34,7 +34,7 @@ export function* seiMessages(body: Uint8Array): Generator<SeiMessage, void, unde
     }
     return value + (bytes[at++] ?? 0)
   }
-  // rbsp_trailing_bits take the last byte.
+  // The last byte holds rbsp_trailing_bits.
   for (let count = 0; count < MAX_MESSAGES && at < bytes.length - 1; count++) {
     const type = readRun()
     const sizeBytes = readRun()
@@ -43,12 +43,12 @@ export function* seiMessages(body: Uint8Array): Generator<SeiMessage, void, unde
   }
 }
 
-/** What begins every ATSC caption message: country and provider code, `GA94`, user data type (ATSC A/53 Part 4 6.2.3). */
+/** Start of ATSC caption messages: country and provider code, `GA94`, user data type (ATSC A/53 Part 4 6.2.3). */
 const CAPTION_HEAD = Buffer.from([0xb5, 0x00, 0x31, 0x47, 0x41, 0x39, 0x34, 0x03])
 
 /**
- * Whether a message carries CEA-608 or CEA-708 captions (CTA-708 4.4). Padding counts: where an encoder keeps the room
- * for captions filled, some may come.
+ * Whether a message carries CEA-608 or CEA-708 captions (CTA-708 4.4). Valid padding counts too: an encoder that reserves
+ * room for captions may send some later.
  *
  *   | head 64 | x 1 | process_cc_data 1 | x 1 | cc_count 5 | x 8 | 11111 5 | cc_valid 1 | cc_type 2 | data 16 | repeated
  */

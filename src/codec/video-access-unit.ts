@@ -1,27 +1,27 @@
 /**
- * What stands before the first slice of an access unit, in the terms that H.264 and H.265 share.
+ * Properties of an access unit up to its first slice, common to H.264 and H.265.
  *
  * @module
  */
 import type { ParameterSet } from './parameter-sets.ts'
 
 export interface VideoAccessUnit {
-  /** A decoder can start here: see the codec. */
+  /** Whether a decoder can start here; the codec defines when. */
   readonly randomAccess: boolean
-  /** Pictures become whole by and by from here on (intra refresh): recovery takes frames. */
+  /** Recovery point of a gradual decoding refresh (intra refresh): recovery takes frames. */
   readonly gradualRefresh: boolean
-  /** H.265 RADL picture: shown before the key frame that it follows, but decodable from it. */
+  /** H.265 RADL picture: output before the key frame that it follows, and decodable from that key frame. */
   readonly decodableLeading: boolean
-  /** A first slice was found, and it begins a picture. */
+  /** Whether the first slice found is the first of its picture. */
   readonly startsPicture: boolean
-  /** CEA-608 or CEA-708 captions come along. */
+  /** Whether an SEI message carries CEA-608 or CEA-708 captions. */
   readonly closedCaptions: boolean
-  /** NAL units that were read, the first slice included. */
+  /** Number of parsed NAL units, first slice included. */
   readonly nalUnits: number
-  /** Bytes of them that were gathered. */
+  /** Number of bytes copied from the parsed NAL units. */
   readonly nalBytes: number
-  /** In the order sent. */
+  /** Parameter sets in the order sent. */
   readonly parameterSets: readonly ParameterSet[]
-  /** Head of the first slice with its NAL header. */
+  /** Start of the first slice, with its NAL header. */
   readonly slice: Buffer | undefined
 }

@@ -1,15 +1,15 @@
 /**
- * Video usability information, the parts that H.264 and H.265 have in common (ITU-T H.264 E.1.1, H.265 E.2.1).
+ * Video usability information common to H.264 and H.265 (ITU-T H.264 E.1.1, H.265 E.2.1).
  *
  * @module
  */
 import type { BitReader } from '../binary/bit-reader.ts'
 
-/** Table E-1 of both, Extended_SAR: the sample aspect ratio follows as two numbers. */
+/** Extended_SAR (Table E-1 of both): the sample aspect ratio follows as two numbers. */
 const EXTENDED_SAR = 255
 
-/** Aspect ratio, overscan, video signal and chroma location, with which the structure begins. */
-export function skipPictureDescription(reader: BitReader): void {
+/** Skips aspect ratio, overscan, video signal type and chroma location, at the start of the structure. */
+export function skipVideoDescription(reader: BitReader): void {
   if (reader.readFlag() && reader.readBits(8) === EXTENDED_SAR) reader.skipBits(32)
   if (reader.readFlag()) reader.skipBits(1) // overscan_appropriate_flag
   if (reader.readFlag()) {
@@ -25,8 +25,8 @@ export function skipPictureDescription(reader: BitReader): void {
 /**
  * Reads `num_units_in_tick` and `time_scale`.
  *
- * @param ticksPerFrame  2 in H.264, whose ticks are fields, whether or not fields are coded
- * @returns frames a second; undefined where they are not whole or make no sense
+ * @param ticksPerFrame  2 in H.264, whose tick is a field even without field coding; 1 in H.265
+ * @returns frames per second; undefined when the fields are truncated or the rate is impossible
  */
 export function readFrameRate(reader: BitReader, ticksPerFrame: number): number | undefined {
   const unitsInTick = reader.readBits(32)

@@ -1,5 +1,5 @@
 /**
- * `millrace/mpegts`: a transport stream demuxer that keeps PES packets as the transport packets they came in.
+ * `millrace/mpegts`: a transport stream demuxer whose PES packets keep the transport packets they arrived in.
  *
  * @module
  */

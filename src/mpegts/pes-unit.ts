@@ -1,41 +1,41 @@
 /**
- * What a demuxed stream consists of: one PES packet of one track.
+ * PES units, the output of the demuxer and the input of segments.
  *
  * @module
  */
 import type { Track } from './track.ts'
 
 /**
- * A whole PES packet that kept its TS packets. Released when complete, so units of
- * different tracks never interleave.
+ * A PES packet in its transport packets, with its times and the kind of its access unit. Put out when complete, so the
+ * packets of two units never interleave.
  */
 export interface PesUnit {
   readonly track: Track
   /**
-   * Whole TS packets of this PID, each chunk n x 188 bytes; views into the input, to be copied by whoever keeps them.
-   * Packets that were made anew stand among them where something was inserted: their counters say nothing.
+   * Runs of whole transport packets of this PID: views into the input, to be copied when retained. Packets that the
+   * demuxer created have arbitrary continuity counters.
    */
   readonly chunks: readonly Buffer[]
   /** Sum of the chunks' lengths. */
   readonly sizeBytes: number
   /**
-   * Presentation time, 90 kHz, unwrapped past 33 bits: only a jump in the source makes it go back. Negative for units
-   * that lie before the first one across a wrap. A PES without PTS has the time of the unit before it.
+   * Presentation time, 90 kHz, unwrapped past 33 bits: negative before a wrap that follows the first unit. A PES packet
+   * without a PTS has the times of the one before.
    */
   readonly ptsTicks: number
-  /** Decoding time, same scale; equals `ptsTicks` where the PES has none. */
+  /** Decoding time, 90 kHz, unwrapped; equals `ptsTicks` when the PES packet has no DTS. */
   readonly dtsTicks: number
   /**
-   * A decoder can start here: for H.264 an IDR picture or an I picture with an exact recovery point, for H.265 an IRAP
-   * picture, CRA included, with its access unit delimiter and all parameter sets. For all but video always true.
+   * Whether a decoder can start here. H.264: IDR picture, or I picture with an exact recovery point; H.265: IRAP picture,
+   * CRA included; both with delimiter and all parameter sets. Always true for audio and data.
    */
   readonly randomAccess: boolean
-  /** Pictures become whole by and by from here on (intra refresh): no player can start here. */
+  /** Recovery point of a gradual decoding refresh (intra refresh), at which players cannot start. */
   readonly gradualRefresh: boolean
-  /** H.265 RADL picture: shown before the key frame that it follows, but decodable by who starts there. */
+  /** H.265 RADL picture: output before the key frame that it follows, and decodable from that key frame. */
   readonly decodableLeading: boolean
-  /** False for video that goes on with the frame of the unit before it: a second field, or a later slice. */
+  /** False for video that continues the frame of the unit before: a second field, or later slices. */
   readonly startsFrame: boolean
-  /** Bytes of it were lost or damaged on the way. */
+  /** Whether bytes were lost or damaged in transmission. */
   readonly damaged: boolean
 }

@@ -1,5 +1,5 @@
 /**
- * PES packets (ISO/IEC 13818-1 2.4.3.6): the header, and the bytes behind it as they lie in transport packets.
+ * PES packets (ISO/IEC 13818-1 2.4.3.6): header fields, and the payload as transport packets carry it.
  *
  *   | 000001 24 | stream id 8 | PES packet length 16 |
  *   | 10 2 | flags 6 | PTS and DTS present 2 | flags 6 | header data length 8 | PTS 40 | DTS 40 | … | payload …
@@ -11,14 +11,14 @@
 import { TIME_MODULUS } from '../binary/timestamp-33.ts'
 import { PACKET_BYTES, payloadOffset } from './packet.ts'
 
-/** Start code, stream id and length. */
+/** Size of start code, stream_id and PES_packet_length. */
 export const PES_PREFIX_BYTES = 6
 
-/** Prefix, flags and header data length. */
+/** Size of prefix, flags and PES_header_data_length. */
 const FIXED_HEADER_BYTES = 9
 const MAX_HEADER_BYTES = FIXED_HEADER_BYTES + 255
 
-/** Stream ids whose payload follows the length at once (Table 2-21, Table 2-22). */
+/** Values of stream_id whose PES packets have no header behind the prefix (Table 2-21, Table 2-22). */
 const HEADERLESS_STREAM_IDS = new Set([
   0xbc, // program_stream_map
   0xbe, // padding_stream
@@ -31,11 +31,11 @@ const HEADERLESS_STREAM_IDS = new Set([
 ])
 
 export interface PesHeader {
-  /** Where the payload begins. */
+  /** Offset of the payload. */
   readonly sizeBytes: number
-  /** As sent, 33 bits of 90 kHz. */
+  /** PTS as sent: 33 bits, 90 kHz. */
   readonly ptsTicks?: number
-  /** As sent; given only with a PTS. */
+  /** DTS as sent: 33 bits, 90 kHz; present only with a PTS. */
   readonly dtsTicks?: number
 }
 
@@ -43,13 +43,13 @@ export function isPesStart(bytes: Buffer, at: number): boolean {
   return bytes[at] === 0 && bytes[at + 1] === 0 && bytes[at + 2] === 1
 }
 
-/** @returns bytes of the whole PES packet as its length field tells it; undefined where that is 0, "not told" */
+/** @returns size of the PES packet according to PES_packet_length; undefined for 0, unbounded */
 export function readPesSize(bytes: Buffer, at: number): number | undefined {
   const length = bytes.readUInt16BE(at + 4)
   return length === 0 ? undefined : PES_PREFIX_BYTES + length
 }
 
-/** @returns undefined where the header is not whole or not one */
+/** @returns undefined for a truncated or malformed header */
 export function decodePesHeader(bytes: Buffer): PesHeader | undefined {
   if (bytes.length < PES_PREFIX_BYTES || !isPesStart(bytes, 0)) return undefined
   if (HEADERLESS_STREAM_IDS.has(bytes[3]!)) return { sizeBytes: PES_PREFIX_BYTES }
@@ -67,7 +67,7 @@ export function decodePesHeader(bytes: Buffer): PesHeader | undefined {
 }
 
 function readTimestamp(bytes: Buffer, at: number): number {
-  // Multiplied, for bitwise operators end at 32 bits.
+  // Bitwise operators end at 32 bits.
   return (
     ((bytes[at]! >> 1) & 0x07) * 2 ** 30 +
     ((bytes.readUInt16BE(at + 1) >> 1) << 15) +
@@ -75,7 +75,7 @@ function readTimestamp(bytes: Buffer, at: number): number {
   )
 }
 
-/** Writes a PTS or DTS of any size; the four bits in front, which tell one from the other, stay. */
+/** Writes a PTS or DTS modulo 2^33, and keeps the four prefix bits, which distinguish the two. */
 export function writeTimestamp(bytes: Buffer, at: number, ticks: number): void {
   const wrapped = ((ticks % TIME_MODULUS) + TIME_MODULUS) % TIME_MODULUS
   bytes[at] = (bytes[at]! & 0xf0) | (Math.floor(wrapped / 2 ** 30) << 1) | 1
@@ -83,7 +83,7 @@ export function writeTimestamp(bytes: Buffer, at: number, ticks: number): void {
   bytes.writeUInt16BE(((wrapped & 0x7fff) << 1) | 1, at + 3)
 }
 
-/** The payload of each packet, in order. */
+/** Yields the payload of each transport packet. */
 function* payloads(chunks: readonly Buffer[]): Generator<Buffer, void, undefined> {
   for (const chunk of chunks) {
     for (let at = 0; at < chunk.length; at += PACKET_BYTES) {
@@ -94,9 +94,9 @@ function* payloads(chunks: readonly Buffer[]): Generator<Buffer, void, undefined
 }
 
 /**
- * Decodes the header of a PES packet wherever the packet borders fall in it.
+ * Decodes the header of a PES packet, which may span several transport packets.
  *
- * @param chunks  the PES as whole transport packets
+ * @param chunks  the PES packet as whole transport packets
  */
 export function findPesHeader(chunks: readonly Buffer[]): PesHeader | undefined {
   const [first] = payloads(chunks)
@@ -105,9 +105,9 @@ export function findPesHeader(chunks: readonly Buffer[]): PesHeader | undefined 
 }
 
 /**
- * The elementary stream bytes of a PES packet, in the pieces the transport packets cut them into: views.
+ * Yields the elementary stream bytes of a PES packet: one view for each transport packet.
  *
- * @param headerBytes  of the PES header
+ * @param headerBytes  size of the PES header
  */
 export function* elementaryBytes(
   chunks: readonly Buffer[],
@@ -120,12 +120,12 @@ export function* elementaryBytes(
   }
 }
 
-/** @returns the PES packet in one piece: a copy */
+/** @returns a copy of the PES packet in one buffer */
 export function pesBytes(chunks: readonly Buffer[]): Buffer {
   return Buffer.concat([...payloads(chunks)])
 }
 
-/** @returns whole pieces, joined, that hold at least `count` bytes, or all there are */
+/** @returns the first pieces in one buffer, at least `count` bytes if there are as many */
 export function firstBytes(pieces: Iterable<Buffer>, count: number): Buffer {
   const taken: Buffer[] = []
   let length = 0

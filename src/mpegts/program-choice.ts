@@ -1,16 +1,16 @@
 /**
- * What a person may say of which program to carry.
+ * Setting for the program to carry.
  *
  * @module
  */
 
-/** The first that has video, all of them as one (variants that are sent as programs), or the one of that number. */
+/** The first program with video; all programs joined into one, for variants sent as programs; or a program number. */
 export type ProgramChoice = 'first' | 'all' | number
 
-/** For messages: what `parseProgramChoice` takes. */
+/** Description of the valid texts, for messages. */
 export const PROGRAM_CHOICES = 'first, all, or a program number from 1 to 65535'
 
-/** @returns undefined for what is none; 0 names the network information, which is no program */
+/** @returns undefined for an invalid text; 0 is invalid, since it names the network information table */
 export function parseProgramChoice(text: string): ProgramChoice | undefined {
   if (text === 'first' || text === 'all') return text
   const number = /^\d{1,5}$/.test(text) ? Number(text) : 0

@@ -1,37 +1,38 @@
 /**
- * Timestamps of a program, continued past their 33 bits (ISO/IEC 13818-1 2.4.3.7).
+ * Timestamps of a program, unwrapped past 33 bits (ISO/IEC 13818-1 2.4.3.7).
  *
  * @module
  */
 import { unwrapTimestamp33 } from '../binary/timestamp-33.ts'
 
+/** Frequency of PTS and DTS. */
 export const TICKS_PER_SEC = 90_000
 
-/** 90 kHz, unwrapped. */
+/** Unwrapped times, 90 kHz. */
 export interface Times {
   readonly ptsTicks: number
   readonly dtsTicks: number
 }
 
 /**
- * All tracks are unwrapped against one reference, so that they stay together whatever jumps. The first timestamp
- * stands for itself; one that lies before it, across a wrap, becomes negative.
+ * Unwraps all tracks of a program against one reference, so that they stay together across wraps and jumps. The first
+ * timestamp remains as sent; a timestamp from before a wrap that precedes it becomes negative.
  */
 export class TimestampUnwrapper {
   #latest: Times | undefined
 
-  /** The times last given to `advance`. */
+  /** Current reference. */
   get latest(): Times | undefined {
     return this.#latest
   }
 
-  /** @returns times as sent, brought next to the latest */
+  /** @returns the times nearest to the reference */
   unwrap(ptsTicks: number, dtsTicks: number): Times {
     const dts = unwrapTimestamp33(dtsTicks, this.#latest?.dtsTicks ?? dtsTicks)
     return { ptsTicks: unwrapTimestamp33(ptsTicks, dts), dtsTicks: dts }
   }
 
-  /** Makes these times the reference of those that follow. */
+  /** Makes these times the reference for those that follow. */
   advance(times: Times): void {
     this.#latest = times
   }

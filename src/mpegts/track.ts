@@ -1,5 +1,5 @@
 /**
- * What a program carries: its tracks, and what their bitstreams say of themselves.
+ * Programs and their tracks.
  *
  * @module
  */
@@ -10,35 +10,37 @@ export type Codec =
 /** One elementary stream of a program (ISO/IEC 13818-1 2.4.4.9). */
 export interface Track {
   readonly pid: number
-  /** `stream_type` (ISO/IEC 13818-1 Table 2-34) of the units as they leave; the PMT may have another. */
+  /** `stream_type` (ISO/IEC 13818-1 Table 2-34) of the units as put out; the received PMT may have another. */
   readonly streamType: number
   readonly kind: 'video' | 'audio' | 'data'
   readonly codec: Codec
-  /** ES descriptors as they stood in the PMT; a registration that belongs to another stream type comes first. */
+  /** ES descriptors of the PMT, after the registration descriptor of a changed stream type. */
   readonly descriptors: Buffer
-  /** What to call data in a warning, for example `teletext`; undefined where nothing tells, and for sound and picture. */
+  /** Name of the data format for warnings, for example `teletext`; undefined for audio, video and unknown formats. */
   readonly label?: string
   /** ISO 639 code of the language descriptor. */
   readonly language?: string
-  /** From the bitstream, undefined until its parameters were seen. A change of any makes a new `program` output. */
+  /** Parameters of the bitstream, undefined until known. Each change puts out a new `program`. */
   readonly parameters?: TrackParameters
 }
 
-/** What a track's bitstream says of itself. */
+/** Parameters in the bitstream of a track. */
 export interface TrackParameters {
-  /** RFC 6381 string, for example `avc1.64001f` or `mp4a.40.2`. */
+  /** CODECS value (RFC 6381), for example `avc1.64001f` or `mp4a.40.2`. */
   readonly codecString: string
+  /** Luma samples after cropping. */
   readonly width?: number
   readonly height?: number
-  /** Frames a second, where the sequence parameter set tells it. */
+  /** Frames per second, when the parameter sets contain it. */
   readonly frameRate?: number
+  /** Hertz. */
   readonly sampleRate?: number
   readonly channels?: number
-  /** CEA-608 or CEA-708 captions were seen in the pictures; never becomes false again. */
+  /** Whether the video has contained CEA-608 or CEA-708 captions; never becomes false again. */
   readonly closedCaptions?: boolean
 }
 
-/** The program being carried. Immutable: a change is a new object. */
+/** The carried program. Immutable: each change is a new object. */
 export interface Program {
   readonly programNumber: number
   readonly pcrPid: number

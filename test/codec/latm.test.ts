@@ -32,7 +32,7 @@ t.test('payloads come out as they went in, at whatever bit they began', async (t
     { version: 1, audio: `${STEREO}${(0x2b7).toString(2)}00101` },
   ]
   for (const fields of configs) {
-    const reading = new LatmReader().read(Buffer.concat(frames.map((it) => loas(fields, it))))
+    const reading = new LatmReader().push(Buffer.concat(frames.map((it) => loas(fields, it))))
     if (reading.type !== 'adts') throw new Error(`${reading.type}: ${JSON.stringify(fields)}`)
     t.strictSame(payloadsOf(reading.bytes), frames)
     const expected = { codecString: 'mp4a.40.2', sampleRate: 48_000, channels: 2 }
@@ -43,21 +43,21 @@ t.test('payloads come out as they went in, at whatever bit they began', async (t
 
 t.test('a configuration holds until the next one (useSameStreamMux)', async (t) => {
   const reader = new LatmReader()
-  t.same(reader.read(loas(undefined, frame(1, 9))), { type: 'unconfigured' })
-  t.equal(reader.read(loas({}, frame(1, 9))).type, 'adts')
-  const reading = reader.read(loas(undefined, frame(2, 9)))
+  t.same(reader.push(loas(undefined, frame(1, 9))), { type: 'unconfigured' })
+  t.equal(reader.push(loas({}, frame(1, 9))).type, 'adts')
+  const reading = reader.push(loas(undefined, frame(2, 9)))
   t.match(reading, { type: 'adts' })
   const mono = config('00010 0100 0001 000')
-  t.match(reader.read(loas({ audio: mono }, frame(3, 9))), {
+  t.match(reader.push(loas({ audio: mono }, frame(3, 9))), {
     audio: { parameters: { sampleRate: 44_100, channels: 1 } },
   })
 })
 
 t.test('several frames an element, and elements without any', async (t) => {
   const frames = [frame(1, 10), frame(2, 300), frame(3, 4)]
-  const reading = new LatmReader().read(loas({ subFrames: 3 }, ...frames))
+  const reading = new LatmReader().push(loas({ subFrames: 3 }, ...frames))
   t.strictSame(reading.type === 'adts' && payloadsOf(reading.bytes), frames)
-  t.match(new LatmReader().read(loas({}, frame(0, 0))), { type: 'adts', bytes: Buffer.alloc(0) })
+  t.match(new LatmReader().push(loas({}, frame(0, 0))), { type: 'adts', bytes: Buffer.alloc(0) })
 })
 
 t.test('SBR that is signalled: the core in ADTS, what is heard in the parameters', async (t) => {
@@ -75,7 +75,7 @@ t.test('SBR that is signalled: the core in ADTS, what is heard in the parameters
     ],
   ] as const
   for (const [audio, codecString, sampleRate, channels, coreRate, coreChannels] of cases) {
-    const reading = new LatmReader().read(loas({ audio }, frame(1, 20)))
+    const reading = new LatmReader().push(loas({ audio }, frame(1, 20)))
     if (reading.type !== 'adts') throw new Error(reading.type)
     t.strictSame(reading.audio.parameters, { codecString, sampleRate, channels })
     const core = { codecString: 'mp4a.40.2', sampleRate: coreRate, channels: coreChannels }
@@ -95,17 +95,17 @@ t.test('what ADTS cannot carry is told from what is damaged', async (t) => {
     { audio: config('10111 0011 0010 000') }, // AAC-LD
   ]
   for (const fields of unsupported) {
-    const { type } = new LatmReader().read(loas(fields, frame(1, 30)))
+    const { type } = new LatmReader().push(loas(fields, frame(1, 30)))
     t.equal(type, 'unsupported', JSON.stringify(fields))
   }
   const whole = loas({}, frame(1, 30))
-  t.equal(new LatmReader().read(whole.subarray(0, -1)).type, 'damaged')
-  t.equal(new LatmReader().read(Buffer.concat([whole, Buffer.alloc(2)])).type, 'damaged')
-  t.equal(new LatmReader().read(Buffer.concat([Buffer.alloc(1), whole])).type, 'damaged')
+  t.equal(new LatmReader().push(whole.subarray(0, -1)).type, 'damaged')
+  t.equal(new LatmReader().push(Buffer.concat([whole, Buffer.alloc(2)])).type, 'damaged')
+  t.equal(new LatmReader().push(Buffer.concat([Buffer.alloc(1), whole])).type, 'damaged')
   const lying = Buffer.from(whole)
   lying[lying.length - 31] = 0xff
-  t.not(new LatmReader().read(lying).type, 'unsupported')
-  t.match(new LatmReader().read(loas({}, frame(1, 8100))), { type: 'adts' })
+  t.not(new LatmReader().push(lying).type, 'unsupported')
+  t.match(new LatmReader().push(loas({}, frame(1, 8100))), { type: 'adts' })
 })
 
 t.test('no bytes make the reader throw, and no more comes out than went in', async () => {
@@ -115,9 +115,9 @@ t.test('no bytes make the reader throw, and no more comes out than went in', asy
       fc.array(fc.uint8Array({ minLength: 1, maxLength: 60 }), { maxLength: 5 }),
       (bodies) => {
         const reader = new LatmReader()
-        reader.read(loas({}, frame(1, 3)))
+        reader.push(loas({}, frame(1, 3)))
         const bytes = Buffer.concat(bodies.flatMap((body) => [header(body.length), body]))
-        const reading = reader.read(bytes)
+        const reading = reader.push(bytes)
         // An element of n bits has at most n / 8 frames, each with a header of 7 bytes.
         return reading.type !== 'adts' || reading.bytes.length <= bytes.length * 8
       },

@@ -14,20 +14,20 @@ const sps: ParameterSet = { kind: 'sps', id: 0, nal: Buffer.alloc(20, 0x67) }
 t.test('no end of sets: so many bytes are remembered and no more', async (t) => {
   const sets = new ParameterSets(['sps', 'pps'])
   const flood = Array.from({ length: 200_000 }, (_, id) => pps(id, 0x68, 5))
-  sets.learn([sps, ...flood])
+  sets.push([sps, ...flood])
   const heldBytes = bytesOf(sets.missingFrom([]))
   t.ok(heldBytes > MOST_BYTES - 5 && heldBytes <= MOST_BYTES, `${heldBytes} bytes`)
 })
 
 t.test('a set that replaces another takes its room, and void ones take none', async (t) => {
   const sets = new ParameterSets(['sps', 'pps'])
-  sets.learn([sps])
+  sets.push([sps])
   for (let round = 0; round < 1000; round++)
-    sets.learn([pps(0, round & 0xff), pps(1, round & 0xff)])
+    sets.push([pps(0, round & 0xff), pps(1, round & 0xff)])
   t.same(sets.missingFrom([]), [sps, pps(0, 999 & 0xff), pps(1, 999 & 0xff)])
   for (let round = 0; round < 1000; round++) {
     const other = { ...sps, nal: Buffer.alloc(20, round & 0xff) }
-    sets.learn([other, pps(0, 1), pps(1, 2)])
+    sets.push([other, pps(0, 1), pps(1, 2)])
     if (round === 999) t.same(sets.missingFrom([]), [other, pps(0, 1), pps(1, 2)])
   }
 })

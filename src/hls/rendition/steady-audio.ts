@@ -57,7 +57,7 @@ export class SteadySound {
     const { track, dtsTicks } = output.unit
     if (this.#leftOutPids.has(track.pid)) return []
     if (this.#silence === undefined || track.pid !== this.#videoPid) return [output]
-    const silent = this.#silence.upTo(dtsTicks)
+    const silent = this.#silence.takeUntil(dtsTicks)
     return [output, ...silent.map((unit) => ({ type: 'unit', unit }) as const)]
   }
 

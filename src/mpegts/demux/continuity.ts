@@ -1,23 +1,24 @@
 /**
- * Continuity counters (ISO/IEC 13818-1 2.4.3.3): what one PID lost, and what it was sent twice.
+ * Continuity counter check (ISO/IEC 13818-1 2.4.3.3), which finds lost and repeated packets of one PID.
  *
  * @module
  */
 import { PACKET_BYTES, announcesDiscontinuity, readContinuityCounter } from '../packet.ts'
 
-/** What a packet is to the one before it: its successor, the successor of one that was lost, or its repetition. */
+/** Result for a packet: next in sequence, first after a loss, or repetition of the packet before. */
 export type Verdict = 'continuous' | 'lost' | 'duplicate'
 
-/** The counter of one PID. It goes up with payload only, so packets without any are not shown to it. */
+/** Counter of one PID: `check` every packet with payload. Packets without payload do not increment it. */
 export class Continuity {
-  /** Packet before: its counter, and where it lies; -1 before the first. */
+  /** Counter of the previous packet; -1 before the first. */
   #counter = -1
+  /** Payload of the previous packet. */
   #bytes: Buffer | undefined
   #payloadAt = 0
   #end = 0
 
   /**
-   * @param at  offset of the packet in `bytes`, which is kept until the next packet
+   * @param at  offset of the packet in `bytes`, which is retained until the next packet
    * @param payloadAt  offset of its payload
    */
   check(bytes: Buffer, at: number, payloadAt: number): Verdict {
@@ -35,7 +36,7 @@ export class Continuity {
     return verdict
   }
 
-  /** A duplicate repeats the payload; its adaptation field may carry another PCR. */
+  /** A duplicate has the same payload, while its adaptation field may have another PCR (2.4.3.3). */
   #repeats(bytes: Buffer, at: number, payloadAt: number): boolean {
     return (
       this.#bytes !== undefined &&

@@ -1,5 +1,5 @@
 /**
- * What leaves the demuxer: programs and PES units, in the order they were completed.
+ * Outputs of the demuxer, in order of completion.
  *
  * @module
  */
@@ -8,13 +8,13 @@ import type { PesUnit } from '../pes-unit.ts'
 import type { Program } from '../track.ts'
 
 /**
- * - `program`: tracks appeared, vanished or changed; describes all units that follow. Sent again when the bitstream
- *   parameters of a track become known or change. `layoutChanged` is true where PIDs, stream types, codec, picture
- *   size, sample rate or channels differ from the program before, so that a player needs a DISCONTINUITY; what becomes
- *   known for the first time is no change, and neither is the first program of a demuxer.
- * - `packets`: TS packets that belong to no PES but must be kept (PCR-only packets of the PCR PID).
- * - `splice`: once for each section of splice information, however often it is repeated; as it arrives, that is, ahead of
- *   its time.
+ * - `program`: describes all units that follow. Put out when a track appears, vanishes or changes, and when the bitstream
+ *   parameters of a track become known or change. `layoutChanged` is true when PIDs, stream types, codec, video size,
+ *   sample rate or channels differ from the previous program, so that players need an EXT-X-DISCONTINUITY. A parameter
+ *   that becomes known is no change, and the first program of a demuxer is none.
+ * - `unit`: a complete PES packet.
+ * - `packets`: transport packets outside of PES packets that must be kept: PCR-only packets of the PCR PID.
+ * - `splice`: each section of splice information once, however often it is repeated, on arrival: ahead of its time.
  */
 export type DemuxerOutput =
   | { readonly type: 'program'; readonly program: Program; readonly layoutChanged: boolean }

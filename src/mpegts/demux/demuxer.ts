@@ -25,7 +25,7 @@ import {
 import { PacketSync, type PacketRun } from './packet-sync.ts'
 import type { ProgramMap } from '../psi/pmt.ts'
 import type { ProgramChoice } from '../program-choice.ts'
-import { layRoutes, type Route } from './route.ts'
+import { createRoutes, type Route } from './route.ts'
 import { describeTrack } from '../psi/describe-track.ts'
 import { TableReader } from './table-reader.ts'
 import { TimestampUnwrapper } from '../timestamps.ts'
@@ -252,10 +252,10 @@ export class Demuxer {
     for (const entry of map.streams) {
       const track = describeTrack(entry)
       const known = this.#streams.get(track.pid)
-      const goesOn = known?.goesOnAs(track) === true
+      const continues = known?.continueAs(track) === true
       streams.set(
         track.pid,
-        goesOn ? known : new ElementaryStream(track, this.#timestamps, this.#stats),
+        continues ? known : new ElementaryStream(track, this.#timestamps, this.#stats),
       )
     }
     for (const [pid, stream] of this.#streams) {
@@ -284,7 +284,7 @@ export class Demuxer {
   }
 
   #updateRoutes(): void {
-    this.#routes = layRoutes(this.#routes, {
+    this.#routes = createRoutes(this.#routes, {
       mapPids: this.#tables.mapPids,
       streams: this.#streams,
       pcrPid: this.#program?.pcrPid ?? NULL_PID,

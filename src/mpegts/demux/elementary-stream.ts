@@ -1,5 +1,5 @@
 /**
- * One elementary stream of the program: its open PES, its place in time, and what its bitstream said so far.
+ * One elementary stream of the program: its open PES packet, its time, and the parameters of its bitstream.
  *
  * @module
  */
@@ -17,20 +17,20 @@ import type { Times, TimestampUnwrapper } from '../timestamps.ts'
 import type { Codec, Track, TrackParameters } from '../track.ts'
 import { VideoStream, type UnitContent } from './video-stream.ts'
 
-/** Feed `pes`; `takeUnit` when it is complete. */
+/** Push packets into `pes`; `takeUnit` when it is complete. */
 export class ElementaryStream {
   readonly pes = new PesAssembler()
   readonly #timestamps: TimestampUnwrapper
   readonly #stats: DemuxerStats
   readonly #video: VideoStream | undefined
-  /** While LATM leaves as ADTS. */
+  /** Defined while LATM is converted to ADTS. */
   #latm: LatmReader | undefined
-  /** As the program map describes it; the bitstream may know better. */
+  /** Track according to the program map alone. */
   #declared: Track
   #track: Track
   #latest: Times | undefined
 
-  /** @param declared  as the program map describes it */
+  /** @param declared  the track according to the program map */
   constructor(declared: Track, timestamps: TimestampUnwrapper, stats: DemuxerStats) {
     const { codec } = declared
     this.#declared = declared
@@ -39,18 +39,22 @@ export class ElementaryStream {
     this.#stats = stats
     if (codec === 'h264' || codec === 'h265') this.#video = new VideoStream(codec)
     if (codec !== 'aac-latm') return
-    // No player of HLS knows LATM. Called ADTS from the start, for a track that changes costs a discontinuity.
+    // No HLS player decodes LATM. Declared as ADTS from the start: a later change would cost a discontinuity.
     this.#latm = new LatmReader()
     this.#track = { ...declared, codec: 'aac', streamType: StreamType.AAC_ADTS }
   }
 
-  /** Another object whenever the map or the bitstream says something new. */
+  /** Current description; a new object after each change in the program map or the bitstream. */
   get track(): Track {
     return this.#track
   }
 
-  /** @returns whether a new description is of this same stream; what its bitstream said is kept then */
-  goesOnAs(declared: Track): boolean {
+  /**
+   * Takes a new entry of the program map over, if it describes the same stream.
+   *
+   * @returns whether it does; the parameters of the bitstream are kept then
+   */
+  continueAs(declared: Track): boolean {
     if (declared.streamType !== this.#declared.streamType) return false
     if (declared.codec !== this.#declared.codec) return false
     const { streamType, codec, parameters } = this.#track
@@ -59,7 +63,7 @@ export class ElementaryStream {
     return true
   }
 
-  /** @returns the open PES as a unit; undefined where it has no header, or there is no time to give it */
+  /** @returns the open PES packet as a unit; undefined when its header does not parse or no time is known for it */
   takeUnit(): PesUnit | undefined {
     const pes = this.pes.take()
     const header = findPesHeader(pes.chunks)
@@ -72,7 +76,7 @@ export class ElementaryStream {
     const content =
       this.#latm === undefined
         ? this.#inspect(pes, header.sizeBytes)
-        : this.#rewrap(this.#latm, pes, header.sizeBytes)
+        : this.#convert(this.#latm, pes, header.sizeBytes)
     if (content === undefined) return undefined
     this.#stats.units++
     if (content.damaged) this.#stats.damagedUnits++
@@ -93,54 +97,54 @@ export class ElementaryStream {
   }
 
   #inspect(pes: RawPes, headerBytes: number): UnitContent {
-    const unit = elementaryBytes(pes.chunks, headerBytes)
-    const { codec, parameters, picture } = inspectUnit(this.#track.codec, unit)
-    if (picture !== undefined) {
-      this.#stats.nalUnits += picture.nalUnits
-      this.#stats.nalBytes += picture.nalBytes
+    const bytes = elementaryBytes(pes.chunks, headerBytes)
+    const { codec, parameters, accessUnit } = inspectUnit(this.#track.codec, bytes)
+    if (accessUnit !== undefined) {
+      this.#stats.nalUnits += accessUnit.nalUnits
+      this.#stats.nalBytes += accessUnit.nalBytes
     }
-    // What a damaged unit says of itself may be damage.
-    if (!pes.damaged) this.#learn(codec, parameters, picture?.closedCaptions)
-    if (picture === undefined || this.#video === undefined)
-      return withoutPicture(pes.chunks, pes.sizeBytes, pes.damaged)
-    return this.#video.take(pes, headerBytes, picture)
+    // Parameters of a damaged PES packet may be corrupt.
+    if (!pes.damaged) this.#learn(codec, parameters, accessUnit?.closedCaptions)
+    if (accessUnit === undefined || this.#video === undefined)
+      return withoutVideo(pes.chunks, pes.sizeBytes, pes.damaged)
+    return this.#video.push(pes, headerBytes, accessUnit)
   }
 
-  #learn(codec: Codec, told: TrackParameters | undefined, captionsSeen = false): void {
+  #learn(codec: Codec, found: TrackParameters | undefined, captionsSeen = false): void {
     const known = this.#track.parameters
     const closedCaptions = captionsSeen || known?.closedCaptions === true
-    const latest = told ?? known
+    const latest = found ?? known
     if (latest === undefined) return
     const parameters = closedCaptions ? { ...latest, closedCaptions } : latest
     if (areSameParameters(parameters, known)) return
     this.#track = { ...this.#track, codec, parameters }
   }
 
-  /** @returns undefined for what is said before the configuration: nothing can be made of it */
-  #rewrap(latm: LatmReader, pes: RawPes, headerBytes: number): UnitContent | undefined {
-    if (pes.damaged) return withoutPicture(pes.chunks, pes.sizeBytes, pes.damaged)
-    const reading = latm.read(Buffer.concat([...elementaryBytes(pes.chunks, headerBytes)]))
+  /** Converts LATM to ADTS. @returns undefined before the first StreamMuxConfig, without which nothing can be decoded */
+  #convert(latm: LatmReader, pes: RawPes, headerBytes: number): UnitContent | undefined {
+    if (pes.damaged) return withoutVideo(pes.chunks, pes.sizeBytes, pes.damaged)
+    const reading = latm.push(Buffer.concat([...elementaryBytes(pes.chunks, headerBytes)]))
     if (reading.type === 'adts') {
       this.#learn('aac', reading.audio.parameters)
       const packets = replacePesPayload(pes.chunks, headerBytes, reading.bytes)
-      return withoutPicture([packets], packets.length, false)
+      return withoutVideo([packets], packets.length, false)
     }
     if (reading.type === 'unconfigured') {
       this.#stats.unconfiguredUnits++
       return undefined
     }
-    // Frames that are not whole in a PES are of another make too; later on, such a unit is a broken one.
+    // Before the first conversion, frames that span PES packets mean a stream that cannot be converted.
     if (reading.type === 'damaged' && this.#track.parameters !== undefined) {
-      return withoutPicture(pes.chunks, pes.sizeBytes, true)
+      return withoutVideo(pes.chunks, pes.sizeBytes, true)
     }
     this.#latm = undefined
     this.#track = this.#declared
-    return withoutPicture(pes.chunks, pes.sizeBytes, pes.damaged)
+    return withoutVideo(pes.chunks, pes.sizeBytes, pes.damaged)
   }
 
   /**
-   * A PES need not have a PTS: an access unit may span several, and metadata may have none at all. It takes the time of
-   * the unit before it on its track, else the latest of the program.
+   * A PES packet without a PTS, such as the rest of an access unit, takes the time of the PES packet before it on its
+   * track, else the latest of the program.
    */
   #timesOf({ ptsTicks, dtsTicks = ptsTicks }: PesHeader): Times | undefined {
     if (ptsTicks === undefined || dtsTicks === undefined) {
@@ -149,18 +153,14 @@ export class ElementaryStream {
     }
     const times = this.#timestamps.unwrap(ptsTicks, dtsTicks)
     this.#latest = times
-    // Clocks of metadata are nothing to measure sound and picture by.
+    // Metadata may run on a clock of its own: audio and video are not unwrapped against it.
     if (this.#track.kind !== 'data') this.#timestamps.advance(times)
     return times
   }
 }
 
-/** Sound and data: one may start anywhere. Written out: spread objects cost a unit half as much again (bench/mpegts). */
-function withoutPicture(
-  chunks: readonly Buffer[],
-  sizeBytes: number,
-  damaged: boolean,
-): UnitContent {
+/** Audio and data, where every unit is a random access point. Spread objects would cost 50 % more (bench/mpegts). */
+function withoutVideo(chunks: readonly Buffer[], sizeBytes: number, damaged: boolean): UnitContent {
   return {
     chunks,
     sizeBytes,

@@ -1,5 +1,5 @@
 /**
- * What the bitstream of a PES unit says: with which parameters it is decoded, and what picture it begins.
+ * Inspects the bitstream of a PES packet: codec parameters, and for video the kind of its access unit.
  *
  * @module
  */
@@ -21,58 +21,58 @@ import type { ParameterSetKind } from '../../codec/parameter-sets.ts'
 import type { VideoAccessUnit } from '../../codec/video-access-unit.ts'
 import type { Codec, TrackParameters } from '../track.ts'
 
-/** Holds a frame of AAC at 128 kbit/s and the header of the next: most units need no more. */
+/** Size of an AAC frame at 128 kbit/s with the header of the next: enough for most PES packets. */
 const USUAL_AUDIO_BYTES = 512
 
-/** Holds two frames of any codec at usual bit rates, so that one header can vouch for the other. */
+/** Size of two frames of any codec at usual bit rates, so that the second header confirms the first. */
 const MAX_AUDIO_BYTES = 8192
 
 export interface Inspection {
-  /** What the codec turned out to be; differs from the stream type's where that stands for several. */
+  /** Codec of the bitstream; differs from that of the track when its stream type stands for several. */
   readonly codec: Codec
-  /** Undefined where this unit does not tell. */
+  /** Undefined when this PES packet does not contain them. */
   readonly parameters?: TrackParameters
   /** Video only. */
-  readonly picture?: VideoAccessUnit
+  readonly accessUnit?: VideoAccessUnit
 }
 
-/** Opus always runs at this rate (RFC 6716 2); how many channels there are, its packets do not say. */
+/** Opus always decodes to this rate (RFC 6716 2); its packets do not contain the number of channels. */
 const OPUS: TrackParameters = { codecString: 'opus', sampleRate: 48_000 }
 
-const INSPECTORS: Readonly<Record<Codec, (unit: Iterable<Buffer>) => Inspection>> = {
+const INSPECTORS: Readonly<Record<Codec, (bytes: Iterable<Buffer>) => Inspection>> = {
   h264: inspectH264,
   h265: inspectH265,
-  aac: (unit) => inspectAudio('aac', unit, decodeAdtsHeader),
+  aac: (bytes) => inspectAudio('aac', bytes, decodeAdtsHeader),
   'aac-latm': () => ({ codec: 'aac-latm' }),
-  mp3: (unit) => inspectAudio('mp3', unit, decodeMpegAudioHeader),
-  mp2: (unit) => inspectAudio('mp2', unit, decodeMpegAudioHeader),
-  ac3: (unit) => inspectAudio('ac3', unit, decodeAc3Header),
-  eac3: (unit) => inspectAudio('eac3', unit, decodeAc3Header),
+  mp3: (bytes) => inspectAudio('mp3', bytes, decodeMpegAudioHeader),
+  mp2: (bytes) => inspectAudio('mp2', bytes, decodeMpegAudioHeader),
+  ac3: (bytes) => inspectAudio('ac3', bytes, decodeAc3Header),
+  eac3: (bytes) => inspectAudio('eac3', bytes, decodeAc3Header),
   opus: () => ({ codec: 'opus', parameters: OPUS }),
   unknown: () => ({ codec: 'unknown' }),
 }
 
-/** @param unit  elementary stream bytes of a PES, in any pieces; no more is read of them than needed */
-export function inspectUnit(codec: Codec, unit: Iterable<Buffer>): Inspection {
-  return INSPECTORS[codec](unit)
+/** @param bytes  elementary stream bytes of a PES packet in any pieces, read only as far as needed */
+export function inspectUnit(codec: Codec, bytes: Iterable<Buffer>): Inspection {
+  return INSPECTORS[codec](bytes)
 }
 
-function inspectH264(unit: Iterable<Buffer>): Inspection {
-  const picture = inspectH264AccessUnit(unit)
-  const sps = findSet(picture, 'sps')
-  return { codec: 'h264', picture, parameters: sps && decodeH264Sps(sps) }
+function inspectH264(bytes: Iterable<Buffer>): Inspection {
+  const accessUnit = inspectH264AccessUnit(bytes)
+  const sps = findSet(accessUnit, 'sps')
+  return { codec: 'h264', accessUnit, parameters: sps && decodeH264Sps(sps) }
 }
 
-function inspectH265(unit: Iterable<Buffer>): Inspection {
-  const picture = inspectH265AccessUnit(unit)
-  const sps = findSet(picture, 'sps')
-  const vps = findSet(picture, 'vps')
+function inspectH265(bytes: Iterable<Buffer>): Inspection {
+  const accessUnit = inspectH265AccessUnit(bytes)
+  const sps = findSet(accessUnit, 'sps')
+  const vps = findSet(accessUnit, 'vps')
   const parameters = sps && decodeH265Sps(sps)
   if (parameters === undefined || parameters.frameRate !== undefined || vps === undefined) {
-    return { codec: 'h265', picture, parameters }
+    return { codec: 'h265', accessUnit, parameters }
   }
   const frameRate = decodeH265VpsFrameRate(vps)
-  return { codec: 'h265', picture, parameters: { ...parameters, frameRate } }
+  return { codec: 'h265', accessUnit, parameters: { ...parameters, frameRate } }
 }
 
 function findSet({ parameterSets }: VideoAccessUnit, wanted: ParameterSetKind): Buffer | undefined {
@@ -81,13 +81,13 @@ function findSet({ parameterSets }: VideoAccessUnit, wanted: ParameterSetKind): 
 
 function inspectAudio(
   codec: Codec,
-  unit: Iterable<Buffer>,
+  bytes: Iterable<Buffer>,
   decode: DecodeAudioFrameHeader,
 ): Inspection {
   const pieces: Buffer[] = []
   let length = 0
   let header: AudioFrameHeader | undefined
-  for (const piece of unit) {
+  for (const piece of bytes) {
     const isUsual = length < USUAL_AUDIO_BYTES && length + piece.length >= USUAL_AUDIO_BYTES
     pieces.push(piece)
     length += piece.length

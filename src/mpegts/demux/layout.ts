@@ -1,11 +1,11 @@
 /**
- * When two descriptions of a program are the same to a player.
+ * Comparison of programs and tracks as a player sees them.
  *
  * @module
  */
 import type { Program, Track, TrackParameters } from '../track.ts'
 
-/** Whether nothing changed that a decoder must be set up anew for. What becomes known for the first time is no change. */
+/** Whether a decoder can go on without a new setup. A parameter that becomes known is no change. */
 export function isSameLayout(a: Program, b: Program): boolean {
   return (
     a.tracks.length === b.tracks.length &&

@@ -1,15 +1,16 @@
 /**
- * Finds packets in a byte stream. SRT keeps message borders, but no encoder is bound to put whole packets between them.
+ * Packet synchronization: finds transport packets in a byte stream. SRT preserves message boundaries, but encoders need
+ * not put whole packets into a message.
  *
- * Packets stand 188 bytes apart, 192 with an arrival timestamp before each (as in .m2ts files), 204 with a Reed-Solomon
- * code behind each; which one is found out, and what stands between packets is skipped.
+ * The stride, from sync byte to sync byte, is detected: 188 bytes, 192 with an arrival timestamp before each packet
+ * (as in .m2ts files), or 204 with a Reed-Solomon code after each (DVB). Bytes between packets are skipped.
  *
  * @module
  */
 import type { DemuxerStats } from './demuxer-stats.ts'
 import { PACKET_BYTES, SYNC_BYTE } from '../packet.ts'
 
-/** Packets that stand at `start`, `start + stride` and so on below `end`, each whole, in `bytes`. */
+/** Whole packets in `bytes` at `start`, `start + stride`, … below `end`. */
 export interface PacketRun {
   readonly bytes: Buffer
   readonly start: number
@@ -19,27 +20,27 @@ export interface PacketRun {
 
 const STRIDES = [PACKET_BYTES, 192, 204] as const
 
-/** Sync bytes in a row that make a lock; payload imitates five once in 10^12 bytes. */
+/** Number of consecutive sync bytes that make a lock; payload contains five at a stride once in 10^12 bytes. */
 const LOCK_PACKETS = 5
 
 const NOTHING = Buffer.alloc(0)
 
-/** `push` bytes as they come, `reset` where some were lost, `end` after the last. */
+/** `push` bytes as they arrive, `reset` after a loss, `end` after the last. */
 export class PacketSync {
   readonly #stats: DemuxerStats
-  /** 0 while searching. */
+  /** Bytes from packet to packet; 0 while searching. */
   #stride = 0
-  /** While locked the first bytes of a packet; while searching those from the first candidate on. */
+  /** Unused end of the last push: the start of a packet, or, while searching, all bytes from the first candidate. */
   #carry: Buffer = NOTHING
-  /** Bytes of the next push that stand between packets. */
+  /** Number of bytes between packets at the start of the next push. */
   #skip = 0
 
-  /** @param stats  in which lost syncs and skipped bytes are counted */
+  /** @param stats  counts lost syncs and skipped bytes */
   constructor(stats: DemuxerStats) {
     this.#stats = stats
   }
 
-  /** @returns the packets completed by `bytes`: views into it, but for those that began in an earlier push */
+  /** @returns the packets completed by `bytes`: views into it, except packets that began in an earlier push */
   push(bytes: Buffer): PacketRun[] {
     const runs: PacketRun[] = []
     if (this.#carry.length === 0) {
@@ -55,7 +56,7 @@ export class PacketSync {
     return runs
   }
 
-  /** Forgets the beginning of a packet whose rest was lost; the next push may begin anywhere. */
+  /** Discards the start of a packet whose rest was lost; the next push may start at any offset. */
   reset(): void {
     this.#stats.skippedBytes += this.#carry.length
     this.#carry = NOTHING
@@ -63,7 +64,7 @@ export class PacketSync {
     this.#stride = 0
   }
 
-  /** @returns the packets at the end that were too few to be sure of */
+  /** @returns packets at the end of the stream that were too few for a lock */
   end(): PacketRun[] {
     const runs: PacketRun[] = []
     const bytes = this.#carry
@@ -97,8 +98,9 @@ export class PacketSync {
   }
 
   /**
-   * @returns offset of the first packet, and sets the stride; or, with the stride left at 0, of the first byte from
-   *   which more bytes may yet make a lock
+   * Searches a lock and sets the stride.
+   *
+   * @returns offset of the first packet; without a lock, offset of the first byte that may start one with more bytes
    */
   #search(bytes: Buffer, from: number): number {
     let at = bytes.indexOf(SYNC_BYTE, from)

@@ -1,25 +1,25 @@
 /**
- * Gathers the transport packets of one PID into PES packets (ISO/IEC 13818-1 2.4.3.6).
+ * Assembles PES packets from the transport packets of one PID (ISO/IEC 13818-1 2.4.3.6).
  *
  * @module
  */
 import { PACKET_BYTES } from '../packet.ts'
 import { isPesStart, PES_PREFIX_BYTES, readPesSize } from '../pes.ts'
 
-/** A PES packet as its whole transport packets. */
+/** A PES packet in its transport packets, before its header is decoded. */
 export interface RawPes {
-  /** Runs of neighbouring packets, each n x 188 bytes: views into what was pushed. */
+  /** Runs of adjacent transport packets: views into the pushed buffers. */
   readonly chunks: readonly Buffer[]
   readonly sizeBytes: number
   readonly damaged: boolean
 }
 
 /**
- * `start` with a packet that has the unit start indicator, `append` with those that follow, `take` what is gathered:
- * before the next `start`, and when `append` or `start` says that the PES is complete.
+ * Calling order: `start` with a packet that has `payload_unit_start_indicator`, `append` those that follow, `take` the
+ * PES packet before the next `start` and when `start` or `append` returns true.
  *
- * The unit start indicator ends a PES in any case; its length field does so earlier, but only as long as it proves
- * true: once payload follows a PES that had all its bytes, the lengths of this PID are not asked any more.
+ * A PES packet ends at the next unit start, or earlier when it has the number of bytes in PES_packet_length. Some muxers
+ * write wrong lengths: once payload follows a PES packet complete by length, lengths of this PID are ignored.
  */
 export class PesAssembler {
   #open = false
@@ -27,11 +27,11 @@ export class PesAssembler {
   #chunks: Buffer[] = []
   #sizeBytes = 0
   #sizeBytesAtGap: number | undefined
-  /** Neighbouring packets that are not a chunk yet. */
+  /** Adjacent packets that do not form a chunk yet. */
   #run: Buffer | undefined
   #runStart = 0
   #runEnd = 0
-  /** Payload bytes still to come; never reached where the length is not told. */
+  /** Number of payload bytes to come; infinite for an unbounded PES packet. */
   #missingBytes = Infinity
   #lengthsTrusted = true
   #endedByLength = false
@@ -40,21 +40,21 @@ export class PesAssembler {
     return this.#open
   }
 
-  /** Were the open PES to end now, it would lack bytes: of its told length, or such as a gap may have swallowed. */
+  /** Whether the open PES packet lacks bytes if it ends now: bytes of its length, or bytes lost in a gap. */
   get truncated(): boolean {
-    const lengthTold = Number.isFinite(this.#missingBytes)
-    return this.#open && (lengthTold || this.#sizeBytes === this.#sizeBytesAtGap)
+    const isBounded = Number.isFinite(this.#missingBytes)
+    return this.#open && (isBounded || this.#sizeBytes === this.#sizeBytesAtGap)
   }
 
-  /** Bytes of transport packets held. */
+  /** Number of bytes of transport packets held. */
   get sizeBytes(): number {
     return this.#sizeBytes
   }
 
   /**
-   * Opens a PES; call `take` before.
+   * Opens a PES packet; call `take` first if one is open.
    *
-   * @returns whether it is complete already; false also where the payload begins no PES, which `open` tells
+   * @returns whether it is complete; false also when the payload is no PES header, which leaves `open` false
    */
   start(bytes: Buffer, at: number, payloadAt: number): boolean {
     const payloadBytes = at + PACKET_BYTES - payloadAt
@@ -67,7 +67,7 @@ export class PesAssembler {
     return this.append(bytes, at, payloadAt)
   }
 
-  /** @returns whether the PES is complete */
+  /** @returns whether the PES packet is complete */
   append(bytes: Buffer, at: number, payloadAt: number): boolean {
     if (this.#run === bytes && this.#runEnd === at) {
       this.#runEnd += PACKET_BYTES
@@ -83,30 +83,30 @@ export class PesAssembler {
     return this.#endedByLength
   }
 
-  /** Keeps a packet without payload in its place; it says nothing of what a gap may have swallowed. */
+  /** Keeps a packet without payload at its place. It does not count as a sign that nothing was lost in a gap. */
   appendEmpty(bytes: Buffer, at: number): void {
     const nothingSinceGap = this.#sizeBytes === this.#sizeBytesAtGap
     this.append(bytes, at, at + PACKET_BYTES)
     if (nothingSinceGap) this.#sizeBytesAtGap = this.#sizeBytes
   }
 
-  /** Packets of this PID were lost: of the open PES, or the start of the next one. */
+  /** Marks the open PES packet as damaged: packets of this PID were lost. */
   handleLoss(): void {
     this.#damaged = this.#open
     this.#endedByLength = false
   }
 
-  /** Packets were lost, of whatever PID; if of this one, the next packet tells. */
+  /** Notes a loss on an unknown PID; the continuity counter of the next packet shows whether it was this one. */
   handleGap(): void {
     this.#sizeBytesAtGap = this.#sizeBytes
   }
 
-  /** Payload arrived while no PES is open. */
+  /** Handles payload outside of a PES packet. */
   handleOrphan(): void {
     if (this.#endedByLength) this.#lengthsTrusted = false
   }
 
-  /** @returns the open PES, which is closed by this */
+  /** @returns the open PES packet, and closes it */
   take(): RawPes {
     this.#closeRun()
     const pes = { chunks: this.#chunks, sizeBytes: this.#sizeBytes, damaged: this.#damaged }

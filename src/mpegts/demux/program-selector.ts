@@ -1,6 +1,6 @@
 /**
- * Which program of a transport stream is carried: that of a number; or the first, in the order of the PAT, that has
- * video, else the first; or all of them as if they were one. What is carried stays for as long as the PAT lists it.
+ * Chooses the carried program of a transport stream: the one of a given number; the first with video in PAT order, else
+ * the first; or all programs joined into one. The choice holds for as long as the PAT lists the program.
  *
  * @module
  */
@@ -12,55 +12,55 @@ import type { SectionFields } from '../psi/section.ts'
 import { describeTrack } from '../psi/describe-track.ts'
 import { TableCredit } from './table-credit.ts'
 
-/** Programs that are looked into; a line that holds as many has not been built. */
+/** Limit of programs whose maps are read, more than any multiplex has. */
 const MAX_PROGRAMS = 1024
 
-/** No further program joins those that have as many together, for each change of one goes through all of them. */
+/** Limit of streams of joined programs, since a change of one goes through all. */
 const MAX_STREAMS = 256
 
-/** Price of any change. */
+/** Price of any change, in packets of table credit. */
 const PACKETS_PER_CHANGE = 16
 
-/** Price of a program map that changes what is carried, for each of its bytes and each stream of other programs. */
+/** Prices of a map that changes the carried program, for each of its bytes and each stream of joined programs. */
 const PACKETS_PER_BYTE = 4
 const PACKETS_PER_STREAM = 8
 
 interface Candidate {
   readonly mapPid: number
-  /** Section body that `map` was decoded from. */
+  /** Section body of `map`. */
   body?: Buffer
   map?: ProgramMap
 }
 
-/** `handlePat` and `handlePmt` with every valid section of them. */
+/** `handlePat` and `handlePmt` take every valid section of these tables. */
 export class ProgramSelector {
   readonly #choice: ProgramChoice
   readonly #stats: DemuxerStats
   readonly #list = new ProgramList()
   readonly #credit = new TableCredit()
-  /** By program number, in the order of the PAT. */
+  /** By program number, in PAT order. */
   #candidates = new Map<number, Candidate>()
   #listed: readonly number[] = []
-  /** Numbers of what is carried. */
+  /** Numbers of the carried programs. */
   #carried: readonly number[] = []
   #carriedStreams = 0
-  /** Candidates whose map was seen. */
+  /** Number of candidates with a map. */
   #knownMaps = 0
-  /** The PAT is as it was when that was chosen. */
+  /** Whether the choice was made under the current PAT. */
   #isSettled = false
 
-  /** @param stats  in which tables that are passed over are counted; its packets pay for the others */
+  /** @param stats  counts ignored changes; its packet count earns table credit */
   constructor(choice: ProgramChoice, stats: DemuxerStats) {
     this.#choice = choice
     this.#stats = stats
   }
 
-  /** Numbers of all programs in the order of the PAT; empty before the first. */
+  /** Numbers of all programs in PAT order; empty before the first PAT. */
   get listed(): readonly number[] {
     return this.#listed
   }
 
-  /** @returns whether the PIDs of program maps may have changed */
+  /** @returns whether PIDs of program maps may have changed */
   handlePat(section: SectionFields): boolean {
     const programs = this.#list.push(section, (count) => this.#pay(count))
     if (programs === undefined) return false
@@ -81,20 +81,20 @@ export class ProgramSelector {
     return true
   }
 
-  /** PIDs on which program maps are sent. */
+  /** PIDs of the candidates' program maps. */
   get mapPids(): Set<number> {
     return new Set([...this.#candidates.values()].map(({ mapPid }) => mapPid))
   }
 
   /**
-   * @param body  of the section, kept; it counts as new only if it differs from the one before, for some encoders send
-   *   new versions of the same and others new content under the same version
-   * @returns the map of what to carry, where this section made or changed it
+   * @param body  body of the section, retained. It counts as new when its bytes differ, not its version_number: some
+   *   encoders increment the version without a change, others change the map without a new version
+   * @returns the map to carry, when this section chose or changed it
    */
   handlePmt(mapPid: number, programNumber: number, body: Buffer): ProgramMap | undefined {
     const candidate = this.#candidates.get(programNumber)
     if (candidate?.mapPid !== mapPid) return undefined
-    // One that comes round again says that those not seen by now are not sent.
+    // A repetition means that a whole cycle went by: maps not seen in it are not sent.
     const isRepeated = candidate.body?.equals(body) === true
     if (isRepeated && this.#isSettled) return undefined
     const isOpen = !isRepeated && this.#staysOpenWith(candidate)
@@ -122,7 +122,7 @@ export class ProgramSelector {
     return joined
   }
 
-  /** @param price  beside that of any change */
+  /** @param price  price in packets, in addition to that of any change */
   #pay(price: number): boolean {
     if (this.#credit.pay(PACKETS_PER_CHANGE + price, this.#stats.packets)) return true
     this.#stats.unpaidTables++
@@ -134,7 +134,7 @@ export class ProgramSelector {
     return PACKETS_PER_BYTE * body.length + this.#candidates.size + joined
   }
 
-  /** Which program to carry is open, and stays so when this one's map is known: others have yet to be seen. */
+  /** Whether the choice stays open even with this candidate's map, because other maps are still to come. */
   #staysOpenWith(candidate: Candidate): boolean {
     const known = this.#knownMaps + (candidate.map === undefined ? 1 : 0)
     if (known >= this.#candidates.size) return false
@@ -147,7 +147,7 @@ export class ProgramSelector {
     return programs.filter(({ programNumber }) => programNumber === choice)
   }
 
-  /** @returns the maps of what to carry by now */
+  /** @returns maps of the programs to carry, as far as they are known */
   #select(): ProgramMap[] {
     const known = [...this.#candidates.values()].flatMap(({ map }) => map ?? [])
     const staying = this.#carried.filter((programNumber) => this.#candidates.has(programNumber))
@@ -160,7 +160,7 @@ export class ProgramSelector {
   }
 }
 
-/** Number and clock of the first, the streams of all. */
+/** @returns program number and PCR PID of the first map with the streams of all */
 function joinMaps(maps: readonly ProgramMap[]): ProgramMap {
   const streams = new Map<number, StreamEntry>()
   for (const map of maps) {

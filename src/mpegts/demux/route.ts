@@ -1,5 +1,5 @@
 /**
- * Where the packets of each PID go.
+ * Routes of packets by PID.
  *
  * @module
  */
@@ -9,52 +9,54 @@ import { NULL_PID, PAT_PID } from '../packet.ts'
 import { MAX_PRIVATE_BYTES, SectionAssembler } from '../psi/section.ts'
 import { isCarriedInPes, StreamType } from '../psi/stream-type.ts'
 
-/** Into sections, into PES packets of a stream, or nowhere: a PID that carries nothing but a PCR. */
+/** Destination of a PID: sections, PES packets of a stream, or neither when it carries only PCRs. */
 export interface Route {
   readonly continuity: Continuity
   readonly sections?: SectionAssembler
   readonly stream?: ElementaryStream
 }
 
-/** What a transport stream is known to carry. */
-export interface Carried {
+/** PIDs of the carried program. */
+export interface ProgramPids {
   /** PIDs of program maps. */
   readonly mapPids: Iterable<number>
-  /** Streams of the program by PID. */
+  /** Elementary streams of the program, by PID. */
   readonly streams: ReadonlyMap<number, ElementaryStream>
-  /** `NULL_PID` where there is none. */
+  /** PCR PID; `NULL_PID` when the program has no PCR. */
   readonly pcrPid: number
 }
 
 /**
- * Routes of all PIDs of interest. Tables come before streams: a PID that claims to be both is a table.
+ * Creates the routes of a program. A PID listed both as a table and as a stream is a table.
  *
- * @param before  the routes so far: what goes on keeps its state
+ * @param before  the previous routes; those that remain keep their state
  */
-export function layRoutes(
+export function createRoutes(
   before: ReadonlyMap<number, Route>,
-  carried: Carried,
+  program: ProgramPids,
 ): Map<number, Route> {
   const routes = new Map<number, Route>()
-  const laySections = (pid: number, maxBytes?: number) => {
+  const addSections = (pid: number, maxBytes?: number) => {
     const known = before.get(pid)
-    const goesOn = known?.sections !== undefined
+    const continues = known?.sections !== undefined
     routes.set(
       pid,
-      goesOn ? known : { continuity: new Continuity(), sections: new SectionAssembler(maxBytes) },
+      continues
+        ? known
+        : { continuity: new Continuity(), sections: new SectionAssembler(maxBytes) },
     )
   }
-  for (const pid of [PAT_PID, ...carried.mapPids]) laySections(pid)
-  for (const [pid, stream] of carried.streams) {
+  for (const pid of [PAT_PID, ...program.mapPids]) addSections(pid)
+  for (const [pid, stream] of program.streams) {
     const { streamType } = stream.track
     if (routes.has(pid)) continue
-    if (streamType === StreamType.SCTE_35) laySections(pid, MAX_PRIVATE_BYTES)
+    if (streamType === StreamType.SCTE_35) addSections(pid, MAX_PRIVATE_BYTES)
     if (!isCarriedInPes(streamType)) continue
     const known = before.get(pid)
-    const goesOn = known?.stream === stream
-    routes.set(pid, goesOn ? known : { continuity: new Continuity(), stream })
+    const continues = known?.stream === stream
+    routes.set(pid, continues ? known : { continuity: new Continuity(), stream })
   }
-  const { pcrPid } = carried
+  const { pcrPid } = program
   if (pcrPid !== NULL_PID && !routes.has(pcrPid)) {
     routes.set(pcrPid, { continuity: new Continuity() })
   }

@@ -1,23 +1,23 @@
 /**
- * What changes of tables may cost. A change is paid for with transport packets, so that a source whose tables change
- * with each packet costs no more than one whose tables stand: what cannot be paid for is passed over, and read when it
- * is sent again.
+ * Credit for table changes. Each transport packet earns one, each change of a PAT or PMT costs some, so a source whose
+ * tables change with every packet costs little more CPU than one whose tables stay. A change beyond the credit is ignored
+ * until its section is repeated.
  *
  * @module
  */
 
-/** Pays for the tables that a multiplex of 60 programs begins with, and for 40 changes of a usual program at once. */
+/** Credit for the first tables of a multiplex of 60 programs, or for 40 changes of a usual program at once. */
 const MAX_CREDIT = 32_768
 
-/** A change at the price of one packet takes about as long as a packet: 0.2 µs. */
+/** The price of one packet stands for the CPU time of demultiplexing one, about 0.2 µs. */
 export class TableCredit {
   #credit = MAX_CREDIT
   #packets = 0
 
   /**
-   * @param price  in packets, at most 32,768
-   * @param packets  seen so far
-   * @returns whether the change is paid for
+   * @param price  price of the change in packets, at most 32,768
+   * @param packets  number of packets received so far
+   * @returns whether the credit suffices; the price is deducted then
    */
   pay(price: number, packets: number): boolean {
     this.#credit = Math.min(MAX_CREDIT, this.#credit + packets - this.#packets)

@@ -1,22 +1,21 @@
 /**
- * What a video stream said in earlier units and later ones rely on: its parameter sets, and the field that waits for
- * another.
+ * State that one access unit of a video stream leaves to the next: parameter sets, and a first field without its second.
  *
  * @module
  */
 import { H264FieldPairs } from '../../codec/h264-field.ts'
 import { ParameterSets, type ParameterSet } from '../../codec/parameter-sets.ts'
 import type { VideoAccessUnit } from '../../codec/video-access-unit.ts'
-import { completePicture, PARAMETER_SET_KINDS, type VideoCodec } from './complete-unit.ts'
+import { completeAccessUnit, PARAMETER_SET_KINDS, type VideoCodec } from './complete-access-unit.ts'
 import type { PesUnit } from '../pes-unit.ts'
 import type { RawPes } from './pes-assembler.ts'
 
-/** What a unit is, whatever its track and time. */
+/** A PES unit without its track and times. */
 export type UnitContent = Omit<PesUnit, 'track' | 'ptsTicks' | 'dtsTicks'>
 
 const NOTHING: readonly ParameterSet[] = []
 
-/** `take` every unit in order. */
+/** `push` every PES packet in order. */
 export class VideoStream {
   readonly #codec: VideoCodec
   readonly #sets: ParameterSets
@@ -29,28 +28,29 @@ export class VideoStream {
   }
 
   /**
-   * @param headerBytes  of the PES header
-   * @param picture  what the unit was found to hold
-   * @returns the unit with its delimiter; a key frame with all that a decoder needs, and none where that was never seen
+   * @param headerBytes  size of the PES header
+   * @param accessUnit  classification of the PES packet's content
+   * @returns the unit with its delimiter; a key frame with all parameter sets, and not called a random access point
+   *   while they are unknown
    */
-  take(pes: RawPes, headerBytes: number, picture: VideoAccessUnit): UnitContent {
-    // What a damaged unit says may be damage: it teaches nothing, and no sets are put into it.
-    const sets = pes.damaged ? NOTHING : picture.parameterSets
-    this.#sets.learn(sets)
+  push(pes: RawPes, headerBytes: number, accessUnit: VideoAccessUnit): UnitContent {
+    // Parameter sets of a damaged PES packet may be corrupt: none are remembered, none are inserted.
+    const sets = pes.damaged ? NOTHING : accessUnit.parameterSets
+    this.#sets.push(sets)
     const isSecondField =
-      picture.slice !== undefined && this.#fields?.isSecondField(picture.slice, sets) === true
-    const isKey = picture.randomAccess && !isSecondField
+      accessUnit.slice !== undefined && this.#fields?.push(accessUnit.slice, sets) === true
+    const isKey = accessUnit.randomAccess && !isSecondField
     const missing = isKey && !pes.damaged ? this.#sets.missingFrom(sets) : NOTHING
-    const chunks = picture.startsPicture
-      ? completePicture(this.#codec, pes.chunks, headerBytes, missing ?? NOTHING)
+    const chunks = accessUnit.startsPicture
+      ? completeAccessUnit(this.#codec, pes.chunks, headerBytes, missing ?? NOTHING)
       : pes.chunks
     return {
       chunks,
       sizeBytes: chunks === pes.chunks ? pes.sizeBytes : countBytes(chunks),
       randomAccess: isKey && missing !== undefined,
-      gradualRefresh: picture.gradualRefresh && !isSecondField,
-      decodableLeading: picture.decodableLeading,
-      startsFrame: picture.startsPicture && !isSecondField,
+      gradualRefresh: accessUnit.gradualRefresh && !isSecondField,
+      decodableLeading: accessUnit.decodableLeading,
+      startsFrame: accessUnit.startsPicture && !isSecondField,
       damaged: pes.damaged,
     }
   }

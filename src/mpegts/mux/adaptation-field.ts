@@ -1,5 +1,5 @@
 /**
- * Adaptation fields (ISO/IEC 13818-1 2.4.3.4) of packets that are made anew.
+ * Adaptation fields (ISO/IEC 13818-1 2.4.3.4) of new packets.
  *
  *   | length 8 | flags 8 | PCR 48 | OPCR 48 | splice countdown 8 | private length 8, data … | extension length 8, … | FF …
  *
@@ -7,20 +7,19 @@
  */
 import { HAS_ADAPTATION_FIELD, PACKET_BYTES } from '../packet.ts'
 
-/** Fields of a fixed size by their flag, in the order sent: PCR, OPCR, splice countdown. */
+/** Flag and size of PCR, OPCR and splice_countdown, in the order sent. */
 const FIXED_FIELDS = [
   [0x10, 6],
   [0x08, 6],
   [0x04, 1],
 ] as const
 
-/** Fields that begin with their own length: private data, extension. */
+/** Flags of the fields that start with their length: private data, extension. */
 const COUNTED_FIELDS = [0x02, 0x01] as const
 
 /**
- * @param packet  188 bytes
- * @returns flags and fields without the length before them and the stuffing behind them: a view, empty where there is
- *   no field, or it says nothing
+ * @param packet  one transport packet
+ * @returns flags and fields without length and stuffing: a view, empty when no flag is set
  */
 export function adaptationFields(packet: Buffer): Buffer {
   const hasField = (packet[3]! & HAS_ADAPTATION_FIELD) !== 0

@@ -1,24 +1,21 @@
 /**
- * Continuity counters of the outgoing stream, our own on every PID: inserted PSI, dropped PIDs and loss on the way in
- * leave no mark, and the counters run on from segment to segment, as RFC 8216bis 3 asks.
+ * Continuity counters of the outgoing stream. All PIDs are numbered anew, so inserted PSI, dropped packets and losses
+ * leave no gap, and counters continue from segment to segment (RFC 8216bis 3).
  *
  * @module
  */
 import { HAS_PAYLOAD, PACKET_BYTES, PID_COUNT, readPid } from '../packet.ts'
 
 export class ContinuityCounters {
-  /** Counter of the last packet with payload of each PID; 8 KiB that a stream without media does not take. */
+  /** Last counter of each PID: 8 KiB, allocated with the first media. */
   #last: Uint8Array | undefined
 
   /**
-   * Renumbers packets in place (ISO/IEC 13818-1 2.4.3.3): one up for each packet with payload, repeated where there
-   * is only an adaptation field.
+   * Renumbers packets in place (ISO/IEC 13818-1 2.4.3.3): the counter increments with each packet that has payload, and
+   * repeats in a packet that has none.
    *
-   *   0                   1                   2                   3
-   *  | sync byte 0x47    |E|S|P|        PID (13)          |TSC|AFC| counter |
-   *
-   * @param from  offset of a packet in `bytes`
-   * @param to  offset behind the last packet
+   * @param from  offset of the first packet
+   * @param to  end of the last packet
    */
   renumber(bytes: Buffer, from: number, to: number): void {
     const last = (this.#last ??= new Uint8Array(PID_COUNT).fill(0x0f))

@@ -1,12 +1,12 @@
 /**
- * Memory for outgoing packets: slabs of a few sizes, filled from front to back. Bytes are copied into them once and never
- * moved. Neighbors in a slab may belong to two segments; the slab lives as long as either.
+ * Memory of outgoing packets: slabs of a few sizes, filled from front to back. Bytes are copied once and never moved.
+ * A slab may hold the packets of two segments, and lives as long as either.
  *
  * @module
  */
 import { PACKET_BYTES } from '../packet.ts'
 
-/** Whole packets in 32, 64, 128 and 256 KiB. */
+/** Sizes of slabs: whole packets in 32, 64, 128 and 256 KiB. */
 const SLAB_SIZES = [32, 64, 128, 256].map(
   (kib) => Math.floor((kib * 1024) / PACKET_BYTES) * PACKET_BYTES,
 )
@@ -14,15 +14,14 @@ const SLAB_SIZES = [32, 64, 128, 256].map(
 export const MIN_SLAB_BYTES = SLAB_SIZES[0]!
 export const MAX_SLAB_BYTES = SLAB_SIZES.at(-1)!
 
-/** Few enough buffers for an HTTP reply, 2 to 4 µs each, and a rest that is small beside the segment. */
+/** Compromise: each buffer costs an HTTP reply 2 to 4 µs, and larger slabs leave more unused bytes. */
 const SLABS_PER_SEGMENT = 4
 
-/** The only place that allocates memory for media. */
 function allocate(sizeBytes: number): Buffer {
   return Buffer.allocUnsafeSlow(sizeBytes)
 }
 
-/** Takes neighboring packets in one buffer. */
+/** Receives a run of adjacent packets in one buffer. */
 export type OnRun = (buffer: Buffer, start: number, end: number) => void
 
 export class PacketMemory {
@@ -30,16 +29,16 @@ export class PacketMemory {
   #length = 0
   #slabBytes = MIN_SLAB_BYTES
 
-  /** Takes slabs that suit segments of this size from now on. */
+  /** Chooses the size of the next slabs for segments of this size. */
   expect(segmentBytes: number): void {
     const fitting = SLAB_SIZES.find((sizeBytes) => sizeBytes * SLABS_PER_SEGMENT >= segmentBytes)
     this.#slabBytes = fitting ?? MAX_SLAB_BYTES
   }
 
   /**
-   * Copies whole packets behind those written before.
+   * Copies whole packets to the end of the written ones.
    *
-   * @param onRun  told where they lie, in order: more than one run where a slab ends in between
+   * @param onRun  receives their places in order; several when a slab ends among them
    */
   write(chunks: readonly Buffer[], onRun: OnRun): void {
     let start = this.#length
@@ -62,7 +61,7 @@ export class PacketMemory {
   }
 }
 
-/** @returns a copy in a buffer of its own, for packets that are as likely to be dropped as to be written */
+/** @returns a copy in one buffer of exact size, for packets that may be dropped instead of written */
 export function storePackets(chunks: readonly Buffer[], sizeBytes: number): Buffer {
   const stored = allocate(sizeBytes)
   let length = 0

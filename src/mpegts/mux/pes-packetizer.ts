@@ -1,5 +1,5 @@
 /**
- * PES packets that do not leave as they came: changed bytes, cut into transport packets anew (ISO/IEC 13818-1 2.4.3).
+ * Packetizes changed PES packets into transport packets (ISO/IEC 13818-1 2.4.3).
  *
  * @module
  */
@@ -18,9 +18,9 @@ const MAX_PAYLOAD_BYTES = PACKET_BYTES - HEADER_BYTES
 const MAX_PES_LENGTH = 0xffff
 
 /**
- * @param first  the packet that the PES began with, which lends its PID, priority and adaptation field (its PCR)
- * @param pes  the whole PES packet, or its beginning
- * @returns n x 188 bytes; the continuity counters say nothing
+ * @param first  transport packet that gives PID, priority and adaptation field, the PCR among it, to the first new one
+ * @param pes  the PES packet, or its start
+ * @returns whole transport packets with arbitrary continuity counters
  */
 export function packetizePes(first: Buffer, pes: Buffer): Buffer {
   const fields = adaptationFields(first)
@@ -48,10 +48,10 @@ export function packetizePes(first: Buffer, pes: Buffer): Buffer {
 }
 
 /**
- * Inserts bytes into a PES. The packets up to the place are made anew, the others stay the views they are.
+ * Inserts bytes into a PES packet. Transport packets up to the insertion are new, the others remain views.
  *
- * @param chunks  the PES as whole transport packets
- * @param at  offset from the start of the PES
+ * @param chunks  the PES packet as whole transport packets
+ * @param at  offset of the insertion in the PES packet
  */
 export function insertIntoPes(chunks: readonly Buffer[], at: number, inserted: Buffer): Buffer[] {
   const payloads: Buffer[] = []
@@ -74,7 +74,7 @@ export function insertIntoPes(chunks: readonly Buffer[], at: number, inserted: B
   return [...chunks]
 }
 
-/** @returns the transport packets of a PES with the same header and another payload */
+/** @returns transport packets of a PES packet with the same header and another payload */
 export function replacePesPayload(
   chunks: readonly Buffer[],
   headerBytes: number,
@@ -87,10 +87,9 @@ export function replacePesPayload(
 }
 
 /**
- * Corrects PES_packet_length in place. 0, "not told", stays; a length that does not fit becomes 0.
+ * Corrects PES_packet_length in place. An unbounded PES packet stays so; one that outgrows the field becomes unbounded.
  *
- * @param pes  with its prefix
- * @param addedBytes  negative where the PES became shorter
+ * @param addedBytes  negative for a PES packet that became shorter
  */
 function growPes(pes: Buffer, addedBytes: number): void {
   const at = PES_PREFIX_BYTES - 2

@@ -1,6 +1,6 @@
 /**
- * PAT and PMT of the outgoing stream. Players tolerate far less than ISO/IEC 13818-1 2.4.4 allows, so: exactly one
- * program, one packet for each table, only carried tracks, only descriptors that a player acts on.
+ * PAT and PMT of the outgoing stream. Players accept far less than ISO/IEC 13818-1 2.4.4 permits, so there is exactly one
+ * program, one packet for each table, no track that is not carried, and no descriptor that players ignore.
  *
  * @module
  */
@@ -16,23 +16,23 @@ export const PSI_BYTES = 2 * PACKET_BYTES
 const USUAL_PMT_PID = 0x1000
 const TRANSPORT_STREAM_ID = 1
 
-/** ISO/IEC 13818-1 2.6.8, 2.6.18, 2.6.60. */
+/** Tags of descriptors that players use (2.6.8, 2.6.18, 2.6.60). */
 const KEPT_DESCRIPTORS: ReadonlySet<number> = new Set([
   DescriptorTag.REGISTRATION,
   DescriptorTag.ISO_639_LANGUAGE,
   DescriptorTag.METADATA,
 ])
 
-/** A packet less its header, the pointer field, and what surrounds the PMT's track loop. */
-const TRACK_LOOP_BYTES = PACKET_BYTES - 4 - 1 - 16
+/** Room for the stream loop of a PMT in one packet: without packet header, pointer_field, and the 16 bytes around it. */
+const STREAM_LOOP_BYTES = PACKET_BYTES - 4 - 1 - 16
 const TRACK_ENTRY_BYTES = 5
 
-/** PAT and PMT of one outgoing stream; another version_number for another content. */
+/** PAT and PMT of one outgoing stream. A change of the content increments version_number. */
 export class ProgramTables {
   #bytes: Buffer = Buffer.alloc(0)
   #version = 0
 
-  /** As `encodePsi` makes them. */
+  /** PAT packet and PMT packet, with continuity counters still to be set. */
   get bytes(): Buffer {
     return this.#bytes
   }
@@ -45,8 +45,8 @@ export class ProgramTables {
 }
 
 /**
- * @param version  version_number, 0-31; another one for another content
- * @returns a PAT packet and a PMT packet, 376 bytes, continuity counters yet to be set
+ * @param version  version_number, 0-31
+ * @returns a PAT packet and a PMT packet, with continuity counters still to be set
  */
 export function encodePsi(program: Program, version: number): Buffer {
   const { programNumber, pcrPid, tracks } = program
@@ -72,7 +72,7 @@ function encodePat(programNumber: number, pmtPid: number, version: number): Buff
  *  { stream_type (8) | 111 | elementary_PID (13) | 1111 | ES_info_length (12) | descriptors } for each track
  */
 function encodePmt({ programNumber, pcrPid, tracks }: Program, version: number): Buffer {
-  let spareBytes = TRACK_LOOP_BYTES - tracks.length * TRACK_ENTRY_BYTES
+  let spareBytes = STREAM_LOOP_BYTES - tracks.length * TRACK_ENTRY_BYTES
   const pointers = tracks.flatMap((track) => metadataPointers(track, programNumber))
   const pointer = pointers.find(({ length }) => length <= spareBytes) ?? Buffer.alloc(0)
   spareBytes -= pointer.length
@@ -112,7 +112,7 @@ function encodeSection(tableId: number, extension: number, version: number, body
   return section
 }
 
-/** One packet: header with payload_unit_start, pointer field 0, the section, stuffing. */
+/** @returns one packet: header with payload_unit_start_indicator, pointer_field 0, the section, stuffing */
 function packetize(pid: number, section: Buffer): Buffer {
   const packet = Buffer.alloc(PACKET_BYTES, 0xff)
   packet.writeUInt8(SYNC_BYTE, 0)
@@ -129,12 +129,12 @@ function keptDescriptors({ descriptors }: Track): Buffer {
 }
 
 /**
- * Says that metadata of a format is in the program; players of Apple look there (Timed Metadata for HTTP Live Streaming,
- * section 2). It repeats how a track's metadata_descriptor begins:
+ * Creates the metadata_pointer_descriptors that announce the metadata of a track to Apple's players (Timed Metadata for
+ * HTTP Live Streaming, section 2). Each repeats the start of the track's metadata_descriptor,
  *
  *  | application_format (16) | identifier (32) if FFFF | format (8) | identifier (32) if FF | service_id (8) |
  *
- * and goes on (ISO/IEC 13818-1 2.6.58)
+ * followed by (ISO/IEC 13818-1 2.6.58)
  *
  *  | locator_record_flag 0 | MPEG_carriage_flags 00 | 11111 | program_number (16) |
  */

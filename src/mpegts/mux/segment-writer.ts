@@ -1,6 +1,6 @@
 /**
- * Writes the transport stream of one rendition, segment by segment: PAT and PMT first, then whole PES packets, with
- * continuity counters that run on from segment to segment.
+ * Writes the transport stream of one rendition in segments: PAT and PMT, then whole PES packets. Continuity counters
+ * continue from segment to segment.
  *
  * @module
  */
@@ -10,12 +10,12 @@ import { PacketMemory, type OnRun } from './packet-memory.ts'
 import { ProgramTables } from './program-tables.ts'
 
 /**
- * Fewer stored bytes are copied behind their predecessor: a buffer costs about 100 bytes itself, and a segment of
- * thousands would take more memory than its size tells.
+ * Minimum size of packets that are linked instead of copied. A buffer takes about 100 bytes itself, so a segment of
+ * thousands of small ones would take far more memory than its size.
  */
 const MIN_LINKED_BYTES = 1024
 
-/** Neighboring packets in one buffer. */
+/** Adjacent packets in one buffer. */
 interface Run {
   readonly buffer: Buffer
   readonly start: number
@@ -23,8 +23,8 @@ interface Run {
 }
 
 /**
- * `setProgram`, then for each segment `begin`, `write` or `link` its packets, `finish`. Each byte is copied once, into
- * memory of bounded pieces.
+ * Calling order: `setProgram`, then for each segment `begin`, `write` or `link` its packets, `finish`. Each byte is
+ * copied once.
  */
 export class SegmentWriter {
   readonly #memory = new PacketMemory()
@@ -38,7 +38,7 @@ export class SegmentWriter {
     return this.#sizeBytes
   }
 
-  /** @param program  what the PMT of the next segments lists */
+  /** @param program  program in the PMT of the next segments */
   setProgram(program: Program): void {
     this.#tables.update(program)
   }
@@ -53,13 +53,13 @@ export class SegmentWriter {
     this.#memory.write(chunks, this.#append)
   }
 
-  /** Makes packets the end of the segment: they belong to the writer from now on. */
+  /** Adds packets to the end of the segment without a copy; their buffer belongs to the writer afterwards. */
   link(packets: Buffer): void {
     if (packets.length < MIN_LINKED_BYTES) this.write([packets])
     else this.#append(packets, 0, packets.length)
   }
 
-  /** @returns the bytes of the segment, for good: views of n x 188 bytes each */
+  /** @returns the segment as runs of whole packets, never changed afterwards */
   finish(): Buffer[] {
     const chunks = this.#runs.map(({ buffer, start, end }) => buffer.subarray(start, end))
     this.#memory.expect(this.#sizeBytes)

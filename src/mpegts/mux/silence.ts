@@ -1,5 +1,5 @@
 /**
- * A sound track that nobody sends: silence in AAC-LC, for pictures whose sound is gone.
+ * Silent audio track in AAC-LC, which replaces an audio track that stopped.
  *
  * @module
  */
@@ -15,13 +15,13 @@ import type { Track } from '../track.ts'
 const SAMPLES_PER_FRAME = 1024
 const FRAMES_PER_UNIT = 8
 
-/** A longer step of the pictures is a jump. */
-const MOST_STEP_TICKS = 1 * TICKS_PER_SEC
+/** A larger difference of video times is a timestamp discontinuity. */
+const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
 const AUDIO_STREAM_ID = 0xc0
 const USUAL_SAMPLE_RATE = 48_000
 
-/** raw_data_block (ISO/IEC 14496-3 4.4.2.1) of one channel, and of two, without a sound. */
+/** Silent raw_data_block (ISO/IEC 14496-3 4.4.2.1) of one channel and of two. */
 const MONO_BLOCK = Buffer.from('01182007', 'hex')
 const STEREO_BLOCK = Buffer.from('211004608c1c', 'hex')
 
@@ -29,13 +29,13 @@ export class Silence {
   readonly track: Track
   readonly #sampleRate: number
   readonly #payload: Buffer
-  /** Time of the first sample, and how many frames went out since. */
+  /** Time of the first sample, which `#frames` continue. */
   #startTicks: number | undefined
   #frames = 0
 
-  /** @param like  the track it stands for, whose rate and channels it keeps as far as AAC has them */
-  constructor(pid: number, like: Track) {
-    const { sampleRate, channels } = like.parameters ?? {}
+  /** @param original  the replaced track; its sample rate and channels are kept as far as AAC supports them */
+  constructor(pid: number, original: Track) {
+    const { sampleRate, channels } = original.parameters ?? {}
     const rates: readonly number[] = AAC_SAMPLE_RATES
     this.#sampleRate = rates.find((rate) => rate === sampleRate) ?? USUAL_SAMPLE_RATE
     const channelConfiguration = channels === 1 ? 1 : 2
@@ -55,15 +55,15 @@ export class Silence {
       kind: 'audio',
       codec: 'aac',
       descriptors: Buffer.alloc(0),
-      ...(like.language !== undefined && { language: like.language }),
+      ...(original.language !== undefined && { language: original.language }),
       parameters,
     }
   }
 
-  /** @returns the units it takes to last until then, after those before */
-  upTo(untilTicks: number): PesUnit[] {
+  /** @returns the units that continue the silence up to a time, 90 kHz unwrapped */
+  takeUntil(untilTicks: number): PesUnit[] {
     const units: PesUnit[] = []
-    if (Math.abs(untilTicks - this.#nextTicks) > MOST_STEP_TICKS) this.#startTicks = undefined
+    if (Math.abs(untilTicks - this.#nextTicks) > MAX_STEP_TICKS) this.#startTicks = undefined
     if (this.#startTicks === undefined) {
       this.#startTicks = untilTicks
       this.#frames = 0
@@ -107,8 +107,6 @@ export class Silence {
 
 /**
  *   | 000001 24 | stream id 8 | length 16 | 10 2 | 0 4 | aligned 1 | 0 1 | PTS only 10 2 | 0 6 | 5 8 | PTS 40 |
- *
- * See `pes.ts` for the fields.
  */
 function encodePesHeader(ptsTicks: number, payloadBytes: number): Buffer {
   const header = Buffer.alloc(PES_PREFIX_BYTES + 8)

@@ -1,5 +1,5 @@
 /**
- * Descriptors of an elementary stream (ISO/IEC 13818-1 2.6).
+ * Descriptors of elementary streams (ISO/IEC 13818-1 2.6).
  *
  *   | tag 8 | length 8 | data … | repeated
  *
@@ -22,12 +22,12 @@ export const DescriptorTag = {
 
 export interface Descriptor {
   readonly tag: number
-  /** With tag and length. */
+  /** The whole descriptor, tag and length included. */
   readonly bytes: Buffer
   readonly data: Buffer
 }
 
-/** @returns views into `descriptors`; a descriptor that is cut off ends the list */
+/** @returns views into `descriptors`, up to the first truncated descriptor */
 export function listDescriptors(descriptors: Buffer): Descriptor[] {
   const list: Descriptor[] = []
   for (let at = 0; at + 2 <= descriptors.length;) {
@@ -40,23 +40,23 @@ export function listDescriptors(descriptors: Buffer): Descriptor[] {
   return list
 }
 
-/** @returns data of the first descriptor with this tag: a view; undefined where there is none, or not all of it */
+/** @returns view of the data of the first descriptor with this tag; undefined when there is none */
 export function findDescriptor(descriptors: Buffer, tag: number): Buffer | undefined {
   return listDescriptors(descriptors).find((descriptor) => descriptor.tag === tag)?.data
 }
 
-/** @returns the four characters of the registration descriptor (2.6.8), for example `AC-3` */
+/** @returns format_identifier of the registration descriptor (2.6.8), for example `AC-3` */
 export function findRegistration(descriptors: Buffer): string | undefined {
   return findDescriptor(descriptors, DescriptorTag.REGISTRATION)?.toString('latin1', 0, 4)
 }
 
-/** @returns the first ISO 639 code of the language descriptor (2.6.18), for example `eng` */
+/** @returns first code of the ISO 639 language descriptor (2.6.18), for example `eng` */
 export function findLanguage(descriptors: Buffer): string | undefined {
   const code = findDescriptor(descriptors, DescriptorTag.ISO_639_LANGUAGE)?.toString('latin1', 0, 3)
   return code !== undefined && /^[a-z]{3}$/i.test(code) ? code.toLowerCase() : undefined
 }
 
-/** @param format  four characters */
+/** @param format  format_identifier: four characters */
 export function encodeRegistration(format: string): Buffer {
   return Buffer.concat([
     Buffer.from([DescriptorTag.REGISTRATION, format.length]),

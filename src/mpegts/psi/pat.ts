@@ -1,5 +1,5 @@
 /**
- * Program association table: where each program's map is found (ISO/IEC 13818-1 2.4.4.3).
+ * Program association table: the PID of each program map (ISO/IEC 13818-1 2.4.4.3).
  *
  *   | program number 16 | reserved 3 | PID of its program map 13 | … repeated
  *
@@ -12,10 +12,10 @@ export const PAT_TABLE_ID = 0x00
 
 const ENTRY_BYTES = 4
 
-/** Sections that are read: 8 x 253 programs. Where one changes, the whole table is read again. */
+/** Limit of sections, 8 x 253 programs: a change of one reads the whole table again. */
 const MAX_SECTIONS = 8
 
-/** Program number 0 names the network information table, which is no program. */
+/** Program number of the network information table. */
 const NETWORK = 0
 
 export interface ProgramAssociation {
@@ -23,7 +23,7 @@ export interface ProgramAssociation {
   readonly mapPid: number
 }
 
-/** @param body  of a section; entries with a reserved PID are left out */
+/** @returns the entries of a section body; those with a reserved PID are ignored */
 export function decodePat(body: Buffer): ProgramAssociation[] {
   const programs: ProgramAssociation[] = []
   for (let at = 0; at + ENTRY_BYTES <= body.length; at += ENTRY_BYTES) {
@@ -35,16 +35,16 @@ export function decodePat(body: Buffer): ProgramAssociation[] {
   return programs
 }
 
-/** The table as its sections come round: one of up to 253 programs, or up to eight. `push` each valid one. */
+/** Assembles the table from its sections, up to eight of 253 programs each: `push` every valid one. */
 export class ProgramList {
-  /** By section number: the body, of one version of the table. */
+  /** Section bodies of the current version, by section_number. */
   readonly #bodies = new Map<number, Buffer>()
   #version = 0
   #lastSectionNumber = 0
 
   /**
-   * @param pay  whether the reading of so many programs is paid for; where not, the section is as if it had not come
-   * @returns all programs, where this section completed or changed the table
+   * @param pay  asked whether table credit covers the given number of programs; if not, the section is ignored
+   * @returns all programs, when this section completes or changes the table
    */
   push(
     section: SectionFields,
@@ -61,7 +61,7 @@ export class ProgramList {
     const isRepeated = this.#bodies.get(sectionNumber)?.equals(body) === true
     const isWhole = this.#bodies.size === lastSectionNumber + 1
     if (isRepeated && isWhole) return undefined
-    // One that comes round again says that those not seen by now are not sent.
+    // A repetition means that a whole cycle went by: sections not seen in it are not sent.
     const seen = this.#bodies.size + (this.#bodies.has(sectionNumber) ? 0 : 1)
     const isUnfinished = seen <= lastSectionNumber && !isRepeated
     if (!isUnfinished && !pay(this.#countEntries() + body.length / ENTRY_BYTES)) return undefined
@@ -70,6 +70,7 @@ export class ProgramList {
     const inOrder = [...this.#bodies].toSorted(([a], [b]) => a - b)
     return inOrder.flatMap(([, each]) => decodePat(each))
   }
+
   #countEntries(): number {
     let bytes = 0
     for (const { length } of this.#bodies.values()) bytes += length

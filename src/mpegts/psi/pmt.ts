@@ -15,9 +15,9 @@ const STREAM_HEADER_BYTES = 5
 
 export interface ProgramMap {
   readonly programNumber: number
-  /** `NULL_PID` where the program has no PCR. */
+  /** `NULL_PID` when the program has no PCR. */
   readonly pcrPid: number
-  /** In the order sent, each PID once. */
+  /** Streams in the order sent, each PID once. */
   readonly streams: readonly StreamEntry[]
 }
 
@@ -28,9 +28,9 @@ export interface StreamEntry {
 }
 
 /**
- * @param programNumber  from the section's table id extension
- * @param body  of the section; the descriptors are views into it
- * @returns undefined where a length points beyond the section
+ * @param programNumber  `table_id_extension` of the section
+ * @param body  section body; the descriptors are views into it
+ * @returns undefined when a length exceeds the section
  */
 export function decodePmt(programNumber: number, body: Buffer): ProgramMap | undefined {
   if (body.length < HEADER_BYTES) return undefined

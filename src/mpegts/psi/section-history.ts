@@ -1,29 +1,29 @@
 /**
- * Sections that were sent not long ago. What is to happen once is sent several times, lest it be lost on the way
- * (ANSI/SCTE 35 9.3), and it still is to happen once.
+ * History of recent sections. Splice information is sent several times in case of loss (ANSI/SCTE 35 9.3), but each
+ * splice happens once.
  *
  * @module
  */
 import { TICKS_PER_SEC } from '../timestamps.ts'
 
-/** The same bytes after a longer pause are meant anew: an immediate splice tells no time by which to know it. */
-const REPEATED_WITHIN_TICKS = 10 * TICKS_PER_SEC
+/** Limit for a repetition. Later, equal bytes are a new splice: two immediate splices may not differ. */
+const MAX_REPETITION_TICKS = 10 * TICKS_PER_SEC
 
-const MOST_SECTIONS = 32
+const MAX_SECTIONS = 32
 
-/** `push` each section. */
+/** `push` every section. */
 export class SectionHistory {
   #sent: { readonly section: Buffer; readonly ticks: number }[] = []
 
   /**
-   * @param section  kept
-   * @param nowTicks  decoding time that the program has reached
-   * @returns whether it was sent before
+   * @param section  retained
+   * @param nowTicks  latest decoding time of the program, 90 kHz
+   * @returns whether the section is a repetition
    */
   push(section: Buffer, nowTicks: number): boolean {
     const others = this.#sent.filter((sent) => !sent.section.equals(section))
     const before = this.#sent.find((sent) => !others.includes(sent))
-    this.#sent = [...others.slice(1 - MOST_SECTIONS), { section, ticks: nowTicks }]
-    return before !== undefined && Math.abs(nowTicks - before.ticks) <= REPEATED_WITHIN_TICKS
+    this.#sent = [...others.slice(1 - MAX_SECTIONS), { section, ticks: nowTicks }]
+    return before !== undefined && Math.abs(nowTicks - before.ticks) <= MAX_REPETITION_TICKS
   }
 }

@@ -1,40 +1,41 @@
 /**
- * Sections, the pieces that tables such as PAT and PMT are sent in (ISO/IEC 13818-1 2.4.4).
+ * Sections, which carry tables such as PAT and PMT (ISO/IEC 13818-1 2.4.4).
  *
  *   | table id 8 | syntax 1 | 0 1 | reserved 2 | section length 12 |
  *   | table id extension 16 | reserved 2 | version 5 | current 1 | section number 8 | last section number 8 |
  *   | body … | CRC 32 |
  *
- * A packet with the unit start indicator begins with a pointer field: how many bytes of it still belong to the section
- * before. Several sections may share a packet, and one may span several; behind the last stands FF.
+ * The payload of a packet with `payload_unit_start_indicator` begins with a pointer_field: the number of bytes that
+ * belong to the previous section. A packet may hold several sections, and a section may span packets; FF bytes fill the
+ * rest of a packet.
  *
  * @module
  */
 
-/** Of sections, header included: those of PAT and PMT (2.4.4.5, 2.4.4.9), and private ones (2.4.4.11). */
+/** Maximum sizes of sections: of PAT and PMT (2.4.4.5, 2.4.4.9), and of private sections (2.4.4.11). */
 const MAX_PSI_BYTES = 1024
 export const MAX_PRIVATE_BYTES = 4096
 
-/** Up to and including `section_length`. */
+/** Size of the header up to and including `section_length`. */
 const LENGTH_HEADER_BYTES = 3
 const HEADER_BYTES = 8
 const CRC_BYTES = 4
 
-/** Where a table id would stand, it says that the rest of the packet is stuffing. */
+/** Value in place of a table_id when stuffing fills the rest of the packet. */
 const STUFFING = 0xff
 
-/** `push` the payload of each packet of a PID, `reset` where packets were lost. */
+/** `push` the payload of every packet of a PID, `reset` after a loss. */
 export class SectionAssembler {
   readonly #section: Buffer
-  /** Bytes gathered; undefined while no section is open. */
+  /** Number of bytes in the open section; undefined while none is open. */
   #length: number | undefined
 
-  /** @param maxBytes  a longer section is dropped */
+  /** @param maxBytes  limit; longer sections are dropped */
   constructor(maxBytes = MAX_PSI_BYTES) {
     this.#section = Buffer.allocUnsafe(maxBytes)
   }
 
-  /** @returns copies of the sections completed, their checksums not verified */
+  /** @returns copies of the completed sections, CRC_32 not verified */
   push(payload: Buffer, unitStart: boolean): Buffer[] {
     const sections: Buffer[] = []
     if (!unitStart) {
@@ -54,7 +55,7 @@ export class SectionAssembler {
     this.#length = undefined
   }
 
-  /** @returns how many of `bytes` belonged to the open section; all of them where it cannot be followed */
+  /** @returns number of bytes that belong to the open section; all when the section is too long */
   #append(bytes: Buffer, sections: Buffer[]): number {
     let taken = 0
     while (this.#length !== undefined && taken < bytes.length) {
@@ -78,28 +79,28 @@ export class SectionAssembler {
     return taken
   }
 
-  /** Bytes of the open section, or of its length header as long as that is not complete. */
+  /** Size of the open section; size of the header up to its length while that is incomplete. */
   #sectionBytes(length: number): number {
     if (length < LENGTH_HEADER_BYTES) return LENGTH_HEADER_BYTES
     return LENGTH_HEADER_BYTES + (this.#section.readUInt16BE(1) & 0x0fff)
   }
 }
 
-/** Fields that PAT and PMT share. */
+/** Header fields of a section in the long syntax, and its body. */
 export interface SectionFields {
   readonly tableId: number
   /** `transport_stream_id` of a PAT, `program_number` of a PMT. */
   readonly extension: number
   readonly version: number
-  /** False: announced for later, not valid yet. */
+  /** `current_next_indicator`; false for a table that is not valid yet. */
   readonly current: boolean
   readonly sectionNumber: number
   readonly lastSectionNumber: number
-  /** View: what stands between header and checksum. */
+  /** View of the bytes between header and CRC_32. */
   readonly body: Buffer
 }
 
-/** @returns undefined for sections in the short syntax, or too short for the long one */
+/** @returns undefined for a section in the short syntax or a truncated one */
 export function decodeSection(section: Buffer): SectionFields | undefined {
   const longSyntax = ((section[1] ?? 0) & 0x80) !== 0
   if (!longSyntax || section.length < HEADER_BYTES + CRC_BYTES) return undefined

@@ -1,10 +1,10 @@
 /**
- * Segmentation descriptors of splice information: which part of the program begins or ends (ANSI/SCTE 35 10.3.3).
+ * Segmentation descriptors of splice information: starts and ends of program parts (ANSI/SCTE 35 10.3.3).
  *
  *   | tag 02 8 | length 8 | identifier "CUEI" 32 | event id 32 | cancel 1 | reserved 7 |
  *   | whole program 1 | has duration 1 | unrestricted 1 | restrictions 5 |
- *   | component count 8 | { tag 8 | reserved 7 | PTS offset 33 } … |   unless it is of the whole program
- *   | duration 40 |                                                    where there is one
+ *   | component count 8 | { tag 8 | reserved 7 | PTS offset 33 } … |   if not of the whole program
+ *   | duration 40 |                                                    if has duration
  *   | UPID type 8 | UPID length 8 | UPID … | type id 8 | segment number 8 | segments expected 8 |
  *
  * @module
@@ -12,17 +12,17 @@
 import { BitReader } from '../../binary/bit-reader.ts'
 
 export interface Segmentation {
-  /** `segmentation_event_id`; the same where it begins and where it ends. */
+  /** `segmentation_event_id`; the same at the start and the end of a segmentation event. */
   readonly eventId: number
-  /** What was announced under this id will not be; nothing else is told then. */
+  /** Whether the event of this id is cancelled; the other fields are empty then. */
   readonly cancelled: boolean
-  /** `segmentation_type_id` (10.3.3.1); 0 where it is cancelled. */
+  /** `segmentation_type_id` (10.3.3.1); 0 in a cancellation. */
   readonly typeId: number
-  /** 90 kHz, up to 2^40. */
+  /** `segmentation_duration`: 90 kHz, 40 bits. */
   readonly durationTicks?: number
   /** `segmentation_upid_type` */
   readonly upidType: number
-  /** `segmentation_upid`, as sent: a view. */
+  /** `segmentation_upid` as sent: a view. */
   readonly upid: Buffer
 }
 
@@ -33,8 +33,8 @@ const COMPONENT_BITS = 48
 const NO_UPID = Buffer.alloc(0)
 
 /**
- * @param descriptors  loop of a splice information section
- * @returns those that can be read, in order; undefined where a length points beyond the loop
+ * @param descriptors  descriptor loop of a splice information section
+ * @returns segmentation descriptors in order, without malformed ones; undefined when a length exceeds the loop
  */
 export function decodeSegmentations(descriptors: Buffer): Segmentation[] | undefined {
   const segmentations: Segmentation[] = []

@@ -1,12 +1,12 @@
 /**
- * Splice information: where a program may be left for something else, as a rule an advertisement, and where it goes on
+ * Splice information: points at which a splicer may leave a program, for example for an advertisement, and return to it
  * (ANSI/SCTE 35 9.6).
  *
  *   | table id FC 8 | 0 | 0 | SAP type 2 | section length 12 | protocol version 8 |
  *   | encrypted 1 | encryption algorithm 6 | PTS adjustment 33 | CW index 8 | tier 12 |
  *   | command length 12 | command type 8 | command … | descriptor loop length 16 | descriptors … | CRC 32 |
  *
- * A time (9.8.1) is
+ * splice_time() (9.8.1):
  *
  *   | specified 1 | reserved 6 | PTS 33 |   or   | 0 | reserved 7 |
  *
@@ -17,20 +17,20 @@ import { TIME_MODULUS } from '../../binary/timestamp-33.ts'
 import { decodeSegmentations, type Segmentation } from './segmentation-descriptor.ts'
 
 export interface SpliceInfo {
-  /** The section as it was sent, checksum included. */
+  /** The section as sent, CRC_32 included. */
   readonly section: Buffer
   /**
-   * When: 90 kHz, `pts_adjustment` included, of 33 bits where `decodeSpliceInfo` returns it, unwrapped like the times of
-   * units where the demuxer puts it out. Undefined: at once, or the command has no time.
+   * Splice time with `pts_adjustment`, 90 kHz: 33 bits from `decodeSpliceInfo`, unwrapped from the demuxer. Undefined for
+   * an immediate splice and for a command without a time.
    */
   readonly ptsTicks?: number
   readonly command: SpliceCommand
 }
 
 /**
- * - `splice-null`: a sign of life.
- * - `time-signal`: segments begin and end; without any it stands for something that other descriptors tell.
- * - `other`: splice_schedule, bandwidth_reservation, private_command, or one that is not defined.
+ * - `splice-null`: heartbeat.
+ * - `time-signal`: starts and ends of segmentation events; none when the section has only other descriptors.
+ * - `other`: splice_schedule, bandwidth_reservation, private_command, or a reserved type.
  */
 export type SpliceCommand =
   | { readonly type: 'splice-null' }
@@ -41,48 +41,49 @@ export type SpliceCommand =
 /** splice_insert() (9.7.3) */
 export interface SpliceInsert {
   readonly type: 'splice-insert'
-  /** `splice_event_id`; the same where the program is left and where it goes on. */
+  /** `splice_event_id`; the same for the exit from the program and the return to it. */
   readonly eventId: number
-  /** What was announced under this id will not be; nothing else is told then. */
+  /** Whether the event of this id is cancelled; the other fields are empty then. */
   readonly cancelled: boolean
-  /** True where the program is left, false where it goes on. */
+  /** True for the exit from the program, false for the return to it. */
   readonly outOfNetwork: boolean
   readonly break?: {
+    /** 90 kHz. */
     readonly durationTicks: number
-    /** The program goes on after the duration, whether or not that is told. */
+    /** Whether the break ends after its duration without another splice_insert(). */
     readonly autoReturn: boolean
   }
 }
 
 export const SPLICE_INFO_TABLE_ID = 0xfc
 
-/** Of the section, up to and including the command type. */
+/** Size of the section header up to and including splice_command_type. */
 const HEADER_BYTES = 14
 const CRC_BYTES = 4
-const LEAST_BYTES = HEADER_BYTES + 2 + CRC_BYTES
+const MIN_BYTES = HEADER_BYTES + 2 + CRC_BYTES
 
-/** An older sender does not tell how long its command is. */
+/** Value of splice_command_length from senders older than the field. */
 const UNKNOWN_LENGTH = 0xfff
 
 const CommandType = { NULL: 0x00, INSERT: 0x05, TIME_SIGNAL: 0x06 } as const
 
-/** What a command says, and when; the time yet to be adjusted. */
+/** A command and its time without `pts_adjustment`. */
 interface TimedCommand {
   readonly command: SpliceCommand
   readonly ptsTicks?: number | undefined
 }
 
-/** @param section  of table FC: its command and descriptors cannot be read */
+/** @returns `encrypted_packet` of a splice information section, whose command cannot be read then */
 export function isEncryptedSplice(section: Buffer): boolean {
   return ((section[4] ?? 0) & 0x80) !== 0
 }
 
 /**
- * @param section  of table FC, not encrypted, its checksum right; kept
- * @returns undefined where it breaks off, or is of a protocol version that is yet to come
+ * @param section  splice information section, not encrypted, CRC_32 verified; retained
+ * @returns undefined for a truncated section or an unknown protocol version
  */
 export function decodeSpliceInfo(section: Buffer): SpliceInfo | undefined {
-  if (section.length < LEAST_BYTES) return undefined
+  if (section.length < MIN_BYTES) return undefined
   const protocolVersion = section[3]!
   if (protocolVersion !== 0) return undefined
   const adjustmentTicks = (section[4]! & 1) * 2 ** 32 + section.readUInt32BE(5)
@@ -113,9 +114,9 @@ function decodeCommand(commandType: number, reader: BitReader): TimedCommand {
 
 /**
  *   | event id 32 | cancel 1 | reserved 7 | out of network 1 | program 1 | has duration 1 | immediate 1 | reserved 4 |
- *   | time |                                      of the program, unless immediate
- *   | component count 8 | { tag 8 | time } … |    of its components; times unless immediate
- *   | auto return 1 | reserved 6 | duration 33 |  where there is one
+ *   | time |                                      if of the program and not immediate
+ *   | component count 8 | { tag 8 | time } … |    if of components; times if not immediate
+ *   | auto return 1 | reserved 6 | duration 33 |  if has duration
  *   | unique program id 16 | avail 8 | avails expected 8 |
  */
 function decodeInsert(reader: BitReader): TimedCommand {
@@ -137,7 +138,7 @@ function decodeInsert(reader: BitReader): TimedCommand {
   const durationTicks = hasDuration ? readTicks(reader) : 0
   reader.skipBits(32)
   const planned = hasDuration ? { break: { durationTicks, autoReturn } } : {}
-  // Segments hold all components: they are cut once, where the first one is spliced.
+  // A segment holds all components, so it is cut once, at the first component's splice.
   const ptsTicks = times.find((ticks) => ticks !== undefined)
   return { command: { type, eventId, cancelled, outOfNetwork, ...planned }, ptsTicks }
 }
@@ -163,7 +164,7 @@ function readTicks(reader: BitReader): number {
   return reader.readBits(1) * 2 ** 32 + reader.readBits(32)
 }
 
-/** @param bytes  from the length of the descriptor loop on; stuffing may follow the loop */
+/** @param bytes  descriptor loop with its length; stuffing may follow */
 function withSegmentations(command: SpliceCommand, bytes: Buffer): SpliceCommand | undefined {
   if (command.type !== 'time-signal') return command
   if (bytes.length < 2) return undefined

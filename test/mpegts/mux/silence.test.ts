@@ -27,7 +27,7 @@ t.test('silence keeps rate, channels and language of the sound it stands for', a
   ] as const) {
     const silence = new Silence(300, sound({ codecString, sampleRate, channels }))
     t.match(silence.track, { pid: 300, language: 'fra', parameters: { sampleRate, channels } })
-    const [unit] = silence.upTo(0)
+    const [unit] = silence.takeUntil(0)
     const { header, payload } = payloadOf(unit!)
     t.equal(header.ptsTicks, 0)
     const frame = decodeAdtsHeader(payload, 0)!
@@ -51,7 +51,7 @@ t.test(
     const first = 2 ** 33 - 20_000
     const times = []
     for (let ticks = first; ticks < first + 450_000; ticks += 3000) {
-      times.push(...silence.upTo(ticks).map(({ ptsTicks }) => ptsTicks))
+      times.push(...silence.takeUntil(ticks).map(({ ptsTicks }) => ptsTicks))
     }
     const unitTicks = 8 * 1024 * (90_000 / 48_000)
     t.strictSame(
@@ -60,7 +60,7 @@ t.test(
       'on past the wrap',
     )
     t.equal(times.length, Math.floor(447_000 / unitTicks) + 1)
-    const [again] = silence.upTo(first + 90_000_000)
+    const [again] = silence.takeUntil(first + 90_000_000)
     t.equal(again!.ptsTicks, first + 90_000_000)
     t.equal(payloadOf(again!).header.ptsTicks, (first + 90_000_000) % 2 ** 33)
   },

@@ -1,10 +1,9 @@
 /**
- * Pictures as players ask for them: an access unit delimiter first, which transport streams must have (ISO/IEC 13818-1
- * 2.14.1, 2.17.1), and before key frames all parameter sets. What an encoder leaves out is inserted; nothing that it sent
- * is changed.
+ * Completes access units for players: every one starts with an access unit delimiter (ISO/IEC 13818-1 2.14.1, 2.17.1),
+ * and key frames have all parameter sets. NAL units that the encoder omits are inserted; those it sent stay as they are.
  *
- * The delimiter goes before all pictures or none: hls.js, once it saw one, takes a picture without for a part of the
- * picture before.
+ * All access units get a delimiter, not only key frames: once hls.js has seen one, it appends an access unit without a
+ * delimiter to the one before.
  *
  * @module
  */
@@ -15,13 +14,13 @@ import { insertIntoPes } from '../mux/pes-packetizer.ts'
 
 export type VideoCodec = 'h264' | 'h265'
 
-/** What a decoder needs, in the order in which it needs it. */
+/** Kinds of parameter sets that a decoder needs, each after those it refers to. */
 export const PARAMETER_SET_KINDS: Readonly<Record<VideoCodec, readonly ParameterSetKind[]>> = {
   h264: ['sps', 'pps'],
   h265: ['vps', 'sps', 'pps'],
 }
 
-/** A delimiter that allows for slices of any type. */
+/** Access unit delimiters that permit slices of any type. */
 const DELIMITERS: Readonly<Record<VideoCodec, Buffer>> = {
   h264: Buffer.from([0x09, 0xf0]),
   h265: Buffer.from([0x46, 0x01, 0x50]),
@@ -29,16 +28,18 @@ const DELIMITERS: Readonly<Record<VideoCodec, Buffer>> = {
 
 const START_CODE = Buffer.from([0, 0, 0, 1])
 
-/** Holds the first start code, zeros before it included, and the NAL header. */
+/** Number of bytes that hold the first start code with its leading zeros, and the NAL header. */
 const START_BYTES = 16
 
 /**
- * @param chunks  a picture: one PES as whole transport packets
- * @param headerBytes  of its PES header
+ * Inserts a missing delimiter and the given parameter sets.
+ *
+ * @param chunks  PES packet with the start of an access unit, as whole transport packets
+ * @param headerBytes  size of its PES header
  * @param missing  parameter sets to insert, in this order
- * @returns the same PES with what was missing; `chunks` itself where nothing was
+ * @returns the completed PES packet; `chunks` itself when nothing is missing
  */
-export function completePicture(
+export function completeAccessUnit(
   codec: VideoCodec,
   chunks: readonly Buffer[],
   headerBytes: number,
@@ -52,7 +53,7 @@ export function completePicture(
   return insertIntoPes(chunks, headerBytes + delimiterEnd, inserted)
 }
 
-/** Where in the elementary stream the delimiter ends that it begins with; 0 where it begins otherwise. */
+/** @returns end of the leading delimiter in the elementary stream; 0 when the PES packet starts without one */
 function endOfDelimiter(codec: VideoCodec, chunks: readonly Buffer[], headerBytes: number): number {
   const head = readStart(chunks, headerBytes)
   let at = 0
@@ -63,7 +64,7 @@ function endOfDelimiter(codec: VideoCodec, chunks: readonly Buffer[], headerByte
   return isDelimiter ? at + 1 + DELIMITERS[codec].length : 0
 }
 
-/** The first elementary stream bytes. They lie in the first packet, but for muxers that fill it with something else. */
+/** @returns the first elementary stream bytes; a copy only when the first packet does not hold them */
 function readStart(chunks: readonly Buffer[], headerBytes: number): Buffer {
   const [first] = chunks
   if (first === undefined) return START_CODE.subarray(0, 0)
