@@ -1,5 +1,5 @@
 /**
- * Clips of transport stream: encoded by ffmpeg, or made by hand where no encoder at hand sends such a thing.
+ * Transport stream clips encoded by ffmpeg.
  *
  * @module
  */
@@ -14,15 +14,15 @@ const run = promisify(execFile)
 
 export interface Clip {
   readonly bytes: Buffer
-  /** How long an encoder takes to send it. */
+  /** Time that an encoder takes to send it. */
   readonly sec: number
 }
 
-export const PICTURES = lavfi('testsrc2=s=320x180:r=30')
+export const TEST_PATTERN = lavfi('testsrc2=s=320x180:r=30')
 export const TONE = lavfi('sine=f=440:r=48000')
 export const OTHER_TONE = lavfi('sine=f=880:r=48000')
 
-/** One thread, so that every machine makes the same bytes. */
+/** One thread, so that the bytes are the same on every machine. */
 const X264_BARE = ['-c:v', 'libx264', '-preset', 'ultrafast', '-threads', '1', '-crf', '32']
 
 /** A key frame every 2 s, all of them IDR. */
@@ -34,19 +34,19 @@ export function lavfi(graph: string): string[] {
   return ['-f', 'lavfi', '-i', graph]
 }
 
-/** Key frames so many frames apart, and nowhere else. */
+/** Sets a fixed GOP length. */
 export function gop(frames: number): string[] {
   return ['-g', `${frames}`, '-keyint_min', `${frames}`, '-sc_threshold', '0']
 }
 
-/** Where clips are encoded; `remove` when nobody needs one any more. */
+/** Temporary folder of clips: `remove` it at the end. */
 export class ClipFolder {
   readonly path = mkdtempSync(join(tmpdir(), 'millrace-media-'))
   readonly #clips = new Map<string, Promise<Clip>>()
   #files = 0
 
   /**
-   * Runs ffmpeg, once for the same arguments.
+   * Runs ffmpeg, once for each set of arguments.
    *
    * @param args  inputs and encoders
    */
@@ -62,7 +62,7 @@ export class ClipFolder {
     return clip
   }
 
-  /** @returns where it lies until `remove` */
+  /** @returns path of the file */
   async write(bytes: Buffer): Promise<string> {
     const file = join(this.path, `${this.#files++}.mpegts`)
     await writeFile(file, bytes)

@@ -1,4 +1,4 @@
-/** Whatever an encoder sends: every case of the corpus through the whole pipeline, before every judge. */
+/** Every case of the corpus through the whole pipeline, checked by every judge. */
 import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { parseM3u8 } from '../support/m3u8.ts'
@@ -10,13 +10,13 @@ import type { ExpectedPlaylist, MediaCase, Source } from './media-case.ts'
 import { publish } from './publish.ts'
 import { describeCase } from './table.ts'
 
-/** Encoders and judges on a machine that is busy with other tests. */
-const MOST_SEC = 600
+/** Timeout of the whole corpus on a machine that is busy with other tests. */
+const MAX_SEC = 600
 
-/** A regular expression: only cases whose names match it. */
+/** Regular expression for the names of the cases to run. */
 const only = process.env['MEDIA_CASE']
 
-t.setTimeout(MOST_SEC * 1000)
+t.setTimeout(MAX_SEC * 1000)
 t.jobs = 2
 
 const folder = new ClipFolder()
@@ -24,12 +24,12 @@ t.teardown(() => folder.remove())
 
 for (const mediaCase of Object.values(CORPUS).flat()) {
   if (only !== undefined && !new RegExp(only).test(mediaCase.name)) continue
-  t.test(`${mediaCase.name}: ${mediaCase.what}`, async (t) => {
+  t.test(`${mediaCase.name}: ${mediaCase.input}`, async (t) => {
     if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
     const { steps, originals } = await makeSource(mediaCase)
     const { playlists, multivariants, warnings, workUsed } = publish(steps, mediaCase.options)
     t.strictSame(warnings.toSorted(), (mediaCase.warnings ?? []).toSorted(), 'warnings')
-    t.ok(workUsed < 0.5, `${(workUsed * 100).toFixed(1)} % of the work it may make at once`)
+    t.ok(workUsed < 0.5, `${(workUsed * 100).toFixed(1)} % of the work budget used`)
 
     const expected = expectedPlaylists(mediaCase)
     t.strictSame([...playlists.keys()], [...expected.keys()], 'media playlists')
@@ -61,12 +61,12 @@ for (const mediaCase of Object.values(CORPUS).flat()) {
       t.equal(codecs, mediaCase.codecs, 'CODECS')
     }
     const media = playlists.get('playlist.m3u8')?.versions.map(({ text }) => text) ?? []
-    checkParts(t, media, mediaCase.says)
-    checkParts(t, [multivariant], mediaCase.multivariantSays)
+    checkParts(t, media, mediaCase.contains)
+    checkParts(t, [multivariant], mediaCase.multivariantContains)
   })
 }
 
-/** In one of the texts stand all the parts, in their order. */
+/** Checks that one of the texts contains all parts in order. */
 function checkParts(t: Test, texts: readonly string[], parts: readonly string[] = []): void {
   const hasAll = (text: string) => {
     let at = 0
@@ -75,7 +75,7 @@ function checkParts(t: Test, texts: readonly string[], parts: readonly string[] 
   t.ok(parts.length === 0 || texts.some(hasAll), parts.join(' … '), { texts })
 }
 
-t.test('docs/media.md has a row for each case, in the words of the table', async (t) => {
+t.test('docs/media.md lists every case with its expected output', async (t) => {
   const docs = await readFile(new URL('../../docs/media.md', import.meta.url), 'utf8')
   const rows = docs
     .split('\n')

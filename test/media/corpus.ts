@@ -1,5 +1,5 @@
 /**
- * The corpus: what encoders, muxers and networks do to a stream, and what must come of each.
+ * The corpus: streams of encoders, muxers and networks, with the expected output.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import { TIME } from './cases/time.ts'
 import { TRACKS } from './cases/tracks.ts'
 import type { MediaCase } from './media-case.ts'
 
-/** By the heading in docs/media.md. */
+/** Cases by heading of docs/media.md. */
 export const CORPUS: Readonly<Record<string, readonly MediaCase[]>> = {
   Codecs: CODECS,
   'Several tracks': TRACKS,

@@ -1,34 +1,34 @@
 /**
- * What happens to packets between an encoder and us, and what odd muxers make of them: a clip in, another clip out.
+ * Edits of clips, as networks and unusual muxers change them.
  *
  * @module
  */
 import { TIME_MODULUS } from '../../src/binary/timestamp-33.ts'
+import { PACKET_BYTES, PID_MASK } from '../../src/mpegts/packet.ts'
+import { TICKS_PER_SEC } from '../../src/mpegts/timestamps.ts'
 import { movePcr, movePesTimes } from '../../src/publisher/packet-times.ts'
 import { pesPacket, TsBuilder } from '../mpegts/ts-builder.ts'
 import { readNalUnits } from '../support/annex-b.ts'
 import { readPackets, readPesPackets, type PesPacket } from '../support/ts-reader.ts'
 import type { Clip } from './clip.ts'
 
-const PACKET_BYTES = 188
-
-/** PIDs as ffmpeg gives them out. */
+/** PIDs that ffmpeg assigns. */
 export const PAT_PID = 0
 export const PMT_PID = 4096
 export const VIDEO_PID = 256
 export const AUDIO_PID = 257
 
 export interface PlacedPacket {
-  /** The edit may change it. */
+  /** The packet; an edit may change it. */
   readonly bytes: Buffer
   readonly pid: number
-  /** Which PES packet (or section) of its PID it belongs to, from 0. */
+  /** Index of its PES packet or section on this PID, from 0. */
   readonly unit: number
-  /** Which packet of that it is, from 0. */
+  /** Index of the packet in that, from 0. */
   readonly index: number
 }
 
-/** Every packet of the clip becomes what `edit` returns for it. */
+/** Replaces every packet of the clip by the bytes that `edit` returns. */
 export function editPackets(
   clip: Clip,
   edit: (packet: PlacedPacket) => readonly Uint8Array[] | Uint8Array,
@@ -37,12 +37,12 @@ export function editPackets(
   return { ...clip, bytes: Buffer.concat(pieces) }
 }
 
-/** @returns the packets with their places, each with bytes of its own */
+/** @returns copies of the packets with their places */
 export function placePackets({ bytes }: Clip): PlacedPacket[] {
   const last = new Map<number, { unit: number; index: number }>()
   return Array.from({ length: bytes.length / PACKET_BYTES }, (_, number) => {
     const packet = Buffer.from(bytes.subarray(number * PACKET_BYTES, (number + 1) * PACKET_BYTES))
-    const pid = packet.readUInt16BE(1) & 0x1fff
+    const pid = packet.readUInt16BE(1) & PID_MASK
     const before = last.get(pid) ?? { unit: -1, index: 0 }
     const starts = (packet[1]! & 0x40) !== 0
     const { unit, index } = starts
@@ -53,14 +53,14 @@ export function placePackets({ bytes }: Clip): PlacedPacket[] {
   })
 }
 
-/** Leaves out the packets that fulfil the condition. */
+/** Drops the packets that fulfill the condition. */
 export function lose(clip: Clip, isLost: (packet: PlacedPacket) => boolean): Clip {
   return editPackets(clip, (packet) => (isLost(packet) ? [] : packet.bytes))
 }
 
 /** Moves all timestamps. */
 export function shift(clip: Clip, sec: number): Clip {
-  const ticks = (Math.round(sec * 90_000) + TIME_MODULUS) % TIME_MODULUS
+  const ticks = (Math.round(sec * TICKS_PER_SEC) + TIME_MODULUS) % TIME_MODULUS
   return editPackets(clip, ({ bytes }) => {
     movePcr(bytes, 0, ticks)
     movePesTimes(bytes, 0, ticks)
@@ -68,7 +68,7 @@ export function shift(clip: Clip, sec: number): Clip {
   })
 }
 
-/** One clip after the other, as one muxer sends them: their continuity counters run on. */
+/** Renumbers the continuity counters of clips as if one muxer sent them in sequence. */
 export function continued(...clips: readonly Clip[]): Clip[] {
   const counters = new Map<number, number>()
   return clips.map((clip) =>
@@ -89,7 +89,7 @@ export function join(...clips: readonly Clip[]): Clip {
   }
 }
 
-/** Puts sections of one's own in the place of those of a PID; `sectionsOf` is asked for each. */
+/** Replaces every section of a PID by those that `sectionsOf` returns. */
 export function replaceSections(
   clip: Clip,
   pid: number,
@@ -106,7 +106,7 @@ export function replaceSections(
   })
 }
 
-/** A few bytes more than 188 for each packet: an arrival time before it (192), or parity behind it (204). */
+/** Adds bytes to each packet: an arrival timestamp before it (192), or a Reed-Solomon code after it (204). */
 export function restride(clip: Clip, { before = 0, after = 0 }): Clip {
   return editPackets(clip, ({ bytes }) => [
     Buffer.alloc(before, 0x11),
@@ -125,7 +125,7 @@ export function unstride(clip: Clip, { before = 0, after = 0 }): Clip {
   return { ...clip, bytes: Buffer.concat(packets) }
 }
 
-/** Exchanges the packet at each of these places with the one behind it. */
+/** Swaps each of these packets with the next. */
 export function swap(clip: Clip, isSwapped: (packet: PlacedPacket) => boolean): Clip {
   const packets = placePackets(clip)
   for (let at = 0; at + 1 < packets.length; at++) {
@@ -136,7 +136,7 @@ export function swap(clip: Clip, isSwapped: (packet: PlacedPacket) => boolean): 
   return { ...clip, bytes: Buffer.concat(packets.map(({ bytes }) => bytes)) }
 }
 
-/** Spreads the packets of each sound's PES packet among as many of the pictures': PES packets that overlap. */
+/** Spreads the packets of each audio PES packet among video packets, so that PES packets overlap. */
 export function interleave(clip: Clip, stride: number): Clip {
   const waiting: Buffer[] = []
   let turn = 0
@@ -152,7 +152,7 @@ export function interleave(clip: Clip, stride: number): Clip {
   return { ...spread, bytes: Buffer.concat([spread.bytes, ...waiting]) }
 }
 
-/** Packets of one's own before those of certain pictures. */
+/** Inserts packets before video PES packets. */
 export function insertBefore(
   clip: Clip,
   packetsOf: (unit: number, builder: TsBuilder) => void,
@@ -166,7 +166,7 @@ export function insertBefore(
   })
 }
 
-/** The clip up to a PES packet of the video, and the rest. */
+/** Splits the clip before a video PES packet. */
 export function split(clip: Clip, unit: number): [Clip, Clip] {
   const packets = placePackets(clip)
   const at = packets.findIndex((packet) => packet.pid === VIDEO_PID && packet.unit === unit)
@@ -178,7 +178,7 @@ export function split(clip: Clip, unit: number): [Clip, Clip] {
   ]
 }
 
-/** Each PES packet of a PID becomes what `edit` makes of it; the PCR that it carried stays in front. */
+/** Replaces every PES packet of a PID by those that `edit` returns; its PCR stays in the first packet. */
 export function editPes(
   clip: Clip,
   pid: number,
@@ -198,7 +198,7 @@ export function editPes(
   })
 }
 
-/** The NAL units of every picture become what `edit` makes of them. */
+/** Replaces the NAL units of every video PES packet by those that `edit` returns. */
 export function editNalUnits(
   clip: Clip,
   edit: (nalUnits: readonly Buffer[], unit: number) => readonly Buffer[],
@@ -212,7 +212,7 @@ export function editNalUnits(
 
 const START_CODE = Buffer.from([0, 0, 0, 1])
 
-/** The PCR of a packet, as a builder takes it. */
+/** @returns the PCR of a packet, in the form that `TsBuilder` takes */
 function readClock(bytes: Buffer) {
   const hasClock = (bytes[3]! & 0x20) !== 0 && bytes[4]! >= 7 && (bytes[5]! & 0x10) !== 0
   if (!hasClock) return {}

@@ -67,8 +67,10 @@ export class PlaylistJudge {
       this.#expected.durations,
       'EXTINF',
     )
-    const seams = this.#segments.flatMap(({ discontinuity }, msn) => (discontinuity ? [msn] : []))
-    t.strictSame(seams, this.#case.seams ?? [], 'DISCONTINUITY')
+    const discontinuities = this.#segments.flatMap(({ discontinuity }, msn) =>
+      discontinuity ? [msn] : [],
+    )
+    t.strictSame(discontinuities, this.#case.discontinuities ?? [], 'DISCONTINUITY')
   }
 
   /** What a segment is made of: PAT, PMT, whole PES packets, unbroken counters, nothing that is not announced. */
@@ -103,8 +105,8 @@ export class PlaylistJudge {
     )
     const found = mergeStreams(await Promise.all(files.map(readFrames)))
     t.strictSame(
-      { pictures: countFrames(found, 'video'), sounds: countFrames(found, 'audio') },
-      { pictures: this.#expected.pictures, sounds: this.#expected.sounds },
+      { videoFrames: countFrames(found, 'video'), audioFrames: countFrames(found, 'audio') },
+      { videoFrames: this.#expected.videoFrames, audioFrames: this.#expected.audioFrames },
       'ffprobe counts',
     )
     if (bytesOut === 'damaged') return
@@ -123,7 +125,7 @@ export class PlaylistJudge {
           return { video: all.flatMap((it) => it.video), audio: all.flatMap((it) => it.audio) }
         }),
       )
-      t.strictSame(decoded, before, 'the same pictures and sounds')
+      t.strictSame(decoded, before, 'the decoded frames are the same')
       return
     }
     const sent = mergeStreams(await Promise.all(sources.map(readFrames)))
@@ -177,14 +179,14 @@ export class PlaylistJudge {
   judgeByHlsJs(): void {
     if (this.#case.beyondHlsJs === true) return
     const t = this.#t
-    const { pictures, sounds } = this.#expected
+    const { videoFrames: videoCount, audioFrames: audioCount } = this.#expected
     const alone = this.#segments.map((segment) => transmux([segment]))
     const sum = (pick: (one: (typeof alone)[number]) => number) =>
       alone.reduce((total, one) => total + pick(one), 0)
     const expected = {
-      videoFrames: pictures,
-      audioFrames: sounds,
-      ...sizesForHlsJs(this.#segments, sounds),
+      videoFrames: videoCount,
+      audioFrames: audioCount,
+      ...sizesForHlsJs(this.#segments, audioCount),
     }
     t.strictSame(
       {
@@ -213,7 +215,7 @@ export class PlaylistJudge {
       [],
       'hls.js has nothing to complain of',
     )
-    if (!independent || pictures === 0) return
+    if (!independent || videoCount === 0) return
     t.ok(
       alone.every(({ independent }) => independent === true),
       'hls.js finds a key frame first',
@@ -228,7 +230,7 @@ export class PlaylistJudge {
       const hasH264 = map.streams.some(({ streamType }) => streamType === 0x1b)
       if (!hasH264) continue
       const { video = [], firstKeyFrame } = inspector.inspect(bytes) ?? {}
-      t.equal(video.length, 2, `mux.js finds first and last picture of ${uri}`)
+      t.equal(video.length, 2, `mux.js finds first and last frame of ${uri}`)
       if (independent) t.equal(firstKeyFrame?.dts, video[0]?.dts, 'the first is a key frame')
     }
   }
@@ -251,7 +253,7 @@ function readSegment(segment: ListedSegment): ReadSegment {
 }
 
 /** What hls.js makes of the bytes: NAL units with their length before each, AAC without ADTS headers. */
-function sizesForHlsJs(segments: readonly ReadSegment[], sounds: number) {
+function sizesForHlsJs(segments: readonly ReadSegment[], audioFrames: number) {
   const sizes = { videoBytes: 0, audioBytes: 0 }
   let isAdts = false
   for (const { packets, map } of segments) {
@@ -263,7 +265,7 @@ function sizesForHlsJs(segments: readonly ReadSegment[], sounds: number) {
       isAdts ||= streamType === ADTS
     }
   }
-  if (isAdts) sizes.audioBytes -= ADTS_HEADER_BYTES * sounds
+  if (isAdts) sizes.audioBytes -= ADTS_HEADER_BYTES * audioFrames
   return sizes
 }
 

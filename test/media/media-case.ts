@@ -1,5 +1,5 @@
 /**
- * What a case of the corpus is: something an encoder sends, and what must come of it.
+ * Case of the corpus: an input stream and the expected output.
  *
  * @module
  */
@@ -8,63 +8,63 @@ import type { PublishOptions, Step } from './publish.ts'
 
 export interface Source {
   readonly steps: readonly Step[]
-  /** What was sent before anything was done to it, in pieces that each keep one layout and one time line. */
+  /** The input before its edits, one clip for each layout and timeline. */
   readonly originals: readonly Clip[]
 }
 
 /**
- * How the elementary streams that leave compare with those that came in.
+ * Comparison of the elementary streams in the output with those of the input.
  *
  * - `same`: byte for byte.
- * - `from-key-frame`: byte for byte, from the first random access point that could be used on.
- * - `damaged`: something was lost on the way. Whatever a segment starts with is byte for byte what was sent.
- * - `completed`: what the encoder left out of its pictures is put in, all else byte for byte; they decode to the same.
- * - `rewrapped`: sound in another framing that decodes to the same, pictures byte for byte.
- * - `silenced`: byte for byte, and silence where the sound is gone.
+ * - `from-key-frame`: byte for byte from the first usable random access point.
+ * - `damaged`: packets were lost; the access unit at the start of each segment is byte for byte as sent.
+ * - `completed`: byte for byte, with inserted NAL units; the decoded frames are the same.
+ * - `rewrapped`: video byte for byte; audio in another framing, whose decoded frames are the same.
+ * - `silenced`: byte for byte, then silent audio after the end of the audio track.
  */
 export type BytesOut =
   'same' | 'from-key-frame' | 'damaged' | 'completed' | 'rewrapped' | 'silenced'
 
-/** A playlist, from its first version to its last. */
+/** All versions of a playlist. */
 export interface ExpectedPlaylist {
   /** EXTINF of every segment, rounded to 10 ms. */
   readonly durations: readonly number[]
-  /** Frames in all segments together, as ffprobe counts them. */
-  readonly pictures: number
-  readonly sounds: number
-  /** PID and stream type of the PMT; of each segment that begins with a DISCONTINUITY too. */
+  /** Frames in all segments, as ffprobe counts them. */
+  readonly videoFrames: number
+  readonly audioFrames: number
+  /** PIDs and stream types of the PMT: one text, or one for the start and for each DISCONTINUITY. */
   readonly tracks: string | readonly string[]
 }
 
 export interface MediaCase {
   /** Unique, kebab-case. */
   readonly name: string
-  /** What is sent, in a few words for docs/media.md. */
-  readonly what: string
+  /** Description of the input, for docs/media.md. */
+  readonly input: string
   readonly make: (clips: ClipFolder) => Promise<Source | Clip>
   readonly options?: PublishOptions
-  /** Undefined: no playlist ever. */
+  /** Undefined when no playlist appears. */
   readonly playlist?: ExpectedPlaylist
-  /** EXT-X-TARGETDURATION; 2 unless told. */
+  /** EXT-X-TARGETDURATION; default 2. */
   readonly targetSec?: number
-  /** CODECS of the variant, as it was last. */
+  /** CODECS in the last multivariant playlist. */
   readonly codecs?: string
-  /** Segments with a DISCONTINUITY, by media sequence number; none unless told. */
-  readonly seams?: readonly number[]
-  /** EXT-X-INDEPENDENT-SEGMENTS stays, and each segment decodes alone; true unless told. */
+  /** Media sequence numbers of segments with a DISCONTINUITY; default none. */
+  readonly discontinuities?: readonly number[]
+  /** Whether the playlist keeps EXT-X-INDEPENDENT-SEGMENTS and each segment decodes alone; default true. */
   readonly independent?: boolean
-  /** `same` unless told. */
+  /** Default `same`. */
   readonly bytesOut?: BytesOut
-  /** Codes; none unless told. */
+  /** Warning codes; default none. */
   readonly warnings?: readonly string[]
-  /** Further media playlists, cut at the same places. */
+  /** Further media playlists, with the same segment durations. */
   readonly renditions?: Readonly<Record<string, Omit<ExpectedPlaylist, 'durations'>>>
-  /** Parts of the media playlist in one of its versions, in this order. */
-  readonly says?: readonly string[]
-  /** Parts of the multivariant playlist as it was last, in this order. */
-  readonly multivariantSays?: readonly string[]
-  /** Timed metadata that hls.js finds. */
+  /** Texts in one version of the media playlist, in this order. */
+  readonly contains?: readonly string[]
+  /** Texts in the last multivariant playlist, in this order. */
+  readonly multivariantContains?: readonly string[]
+  /** Number of timed metadata samples that hls.js finds; default 0. */
   readonly id3Samples?: number
-  /** hls.js cannot play what is carried, since that was asked for. */
+  /** Set when the output has a codec that hls.js cannot play. */
   readonly beyondHlsJs?: true
 }

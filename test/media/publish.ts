@@ -1,10 +1,12 @@
 /**
- * An encoder in front of a stream, on a clock that runs as fast as the encoder sends: what viewers could fetch meanwhile.
+ * Publishes clips to a live stream on a simulated clock and records every playlist and segment that viewers could fetch.
  *
  * @module
  */
 import { TIME_MODULUS } from '../../src/binary/timestamp-33.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
+import { PACKET_BYTES, SYNC_BYTE } from '../../src/mpegts/packet.ts'
+import { TICKS_PER_SEC } from '../../src/mpegts/timestamps.ts'
 import { readPesTimes } from '../../src/publisher/packet-times.ts'
 import { LiveStream, type LiveStreamOptions } from '../../src/stream/live-stream.ts'
 import type { Publication } from '../../src/stream/publication.ts'
@@ -13,13 +15,13 @@ import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 import { parseM3u8 } from '../support/m3u8.ts'
 import type { Clip } from './clip.ts'
 
-/** A clip is sent in real time. */
+/** A clip sent in real time, a pause of the encoder, or a disconnection. */
 export type Step = Clip | { readonly silentSec: number } | { readonly awaySec: number }
 
 export interface PublishOptions extends Partial<
   Pick<LiveStreamOptions, 'tracks' | 'program' | 'segmentSec' | 'maxSegmentSec'>
 > {
-  /** 7 packets of 188 bytes unless told. */
+  /** Default 7 packets. */
   readonly payloadBytes?: number
 }
 
@@ -33,29 +35,27 @@ export interface ListedSegment {
 }
 
 export interface PlaylistHistory {
-  /** Each different text that a viewer could fetch, and when it became so. */
+  /** Versions of the playlist, with the time at which each appeared. */
   readonly versions: { text: string; atMs: number }[]
-  /** All that were ever listed. */
+  /** Segments of all versions. */
   readonly segments: ListedSegment[]
 }
 
 export interface Published {
-  /** By name; the media playlists that the multivariant playlist ever named. */
+  /** All media playlists in any version of the multivariant playlist, by name. */
   readonly playlists: ReadonlyMap<string, PlaylistHistory>
-  /** Each different text of the multivariant playlist. */
+  /** Versions of the multivariant playlist. */
   readonly multivariants: readonly string[]
-  /** Codes, in the order in which they came up. */
+  /** Warning codes in order of appearance. */
   readonly warnings: readonly string[]
-  /** Of the work that media may make at once, the most that was ever used: 1 is all, and media is dropped. */
+  /** Highest share of the work budget in use; at 1, media is dropped. */
   readonly workUsed: number
 }
 
 const PAYLOAD_BYTES = 1316
-const PACKET_BYTES = 188
-const SYNC_BYTE = 0x47
 const MAIN_PLAYLIST = 'playlist.m3u8'
 
-/** Sends all of it, then stops the stream. */
+/** Runs all steps, then stops the stream. */
 export function publish(steps: readonly Step[], options: PublishOptions = {}): Published {
   const { payloadBytes = PAYLOAD_BYTES, ...settings } = options
   let nowUs = 0
@@ -115,7 +115,7 @@ class WatchedBudget extends WorkBudget {
   }
 }
 
-/** @returns when an encoder sends the byte at an offset: between two pictures at a steady rate, by their times */
+/** @returns a function from byte offset to sending time in seconds, interpolated between the DTS of frames */
 function paceOf({ bytes, sec }: Clip): (offset: number) => number {
   const points = [{ offset: 0, sec: 0 }]
   let firstTicks: number | undefined
@@ -125,7 +125,7 @@ function paceOf({ bytes, sec }: Clip): (offset: number) => number {
     if (times?.isVideo !== true) continue
     firstTicks ??= times.dtsTicks
     const sinceFirst = (times.dtsTicks - firstTicks + TIME_MODULUS) % TIME_MODULUS
-    points.push({ offset, sec: Math.min(sinceFirst / 90_000, sec) })
+    points.push({ offset, sec: Math.min(sinceFirst / TICKS_PER_SEC, sec) })
   }
   points.push({ offset: bytes.length, sec })
   let index = 0
@@ -137,7 +137,7 @@ function paceOf({ bytes, sec }: Clip): (offset: number) => number {
   }
 }
 
-/** Looks at every playlist after every payload, and fetches each segment the moment it is listed. */
+/** Reads every playlist after every payload, and every segment when it is first listed. */
 class Viewer {
   readonly playlists = new Map<string, PlaylistHistory>()
   readonly multivariants: string[] = []
@@ -179,7 +179,7 @@ class Viewer {
   }
 }
 
-/** Media playlists that a multivariant playlist names. */
+/** @returns URIs of the media playlists in a multivariant playlist */
 function readNames(text: string): string[] {
   const variants = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   const renditions = [...text.matchAll(/URI="([^"]+)"/g)].map(([, uri]) => uri!)

@@ -1,27 +1,27 @@
 /**
- * The corpus in words: the tables of docs/media.md.
+ * The corpus as the tables of docs/media.md.
  *
  * @module
  */
 import type { BytesOut, ExpectedPlaylist, MediaCase } from './media-case.ts'
 
-export const COLUMNS = ['Case', 'What is sent', 'What comes out', 'Warnings', 'Judges'] as const
+export const COLUMNS = ['Case', 'Input', 'Output', 'Warnings', 'Judges'] as const
 
 const BYTES_OUT: Readonly<Record<BytesOut, string>> = {
   same: 'byte for byte',
-  'from-key-frame': 'byte for byte from a key frame on',
-  damaged: 'without what was lost',
-  completed: 'byte for byte, and what was left out',
-  rewrapped: 'pictures byte for byte, the same sounds in ADTS',
-  silenced: 'byte for byte, then silence',
+  'from-key-frame': 'byte for byte from the first usable key frame',
+  damaged: 'without the lost packets',
+  completed: 'byte for byte, with inserted NAL units',
+  rewrapped: 'video byte for byte, the same AAC frames in ADTS',
+  silenced: 'byte for byte, then silent audio',
 }
 
-/** One row, without the spaces that a formatter may add. */
+/** Cells of one table row, without padding. */
 export function describeCase(mediaCase: MediaCase): string[] {
-  const { name, what, warnings = [] } = mediaCase
+  const { name, input, warnings = [] } = mediaCase
   return [
     `\`${name}\``,
-    what,
+    input,
     describeOutput(mediaCase),
     warnings.map((code) => `\`${code}\``).join(', '),
     listJudges(mediaCase).join(', '),
@@ -29,19 +29,26 @@ export function describeCase(mediaCase: MediaCase): string[] {
 }
 
 function describeOutput(mediaCase: MediaCase): string {
-  const { playlist, seams = [], renditions = {}, bytesOut = 'same', independent = true } = mediaCase
+  const {
+    playlist,
+    discontinuities = [],
+    renditions = {},
+    bytesOut = 'same',
+    independent = true,
+  } = mediaCase
   if (playlist === undefined) return 'no playlist'
   const parts = [
     `${describeDurations(playlist.durations)}: ${describeFrames(playlist)}`,
     ...Object.entries(renditions).map(([uri, it]) => `\`${uri}\`: ${describeFrames(it)}`),
     BYTES_OUT[bytesOut],
   ]
-  if (seams.length > 0) parts.push(`DISCONTINUITY at segment ${seams.join(', ')}`)
+  if (discontinuities.length > 0)
+    parts.push(`DISCONTINUITY at segment ${discontinuities.join(', ')}`)
   if (!independent) parts.push('not independent')
   return parts.join('; ')
 }
 
-/** Neighbours of the same length together. */
+/** Durations, with runs of equal ones joined: `4 × 2 s`. */
 function describeDurations(durations: readonly number[]): string {
   const runs: { sec: number; count: number }[] = []
   for (const sec of durations) {
@@ -52,10 +59,10 @@ function describeDurations(durations: readonly number[]): string {
   return runs.map(({ sec, count }) => (count === 1 ? `${sec} s` : `${count} × ${sec} s`)).join(', ')
 }
 
-function describeFrames({ pictures, sounds }: Omit<ExpectedPlaylist, 'durations'>): string {
+function describeFrames({ videoFrames, audioFrames }: Omit<ExpectedPlaylist, 'durations'>): string {
   const counts = [
-    ...(pictures > 0 ? [`${pictures} pictures`] : []),
-    ...(sounds > 0 ? [`${sounds} sounds`] : []),
+    ...(videoFrames > 0 ? [`${videoFrames} video frames`] : []),
+    ...(audioFrames > 0 ? [`${audioFrames} audio frames`] : []),
   ]
   return counts.join(', ')
 }

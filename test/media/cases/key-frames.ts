@@ -1,9 +1,9 @@
 /**
- * How key frames come, and pictures.
+ * Key frame intervals and frame rates.
  *
  * @module
  */
-import { AAC, gop, lavfi, PICTURES, TONE, X264 } from '../clip.ts'
+import { AAC, gop, lavfi, TEST_PATTERN, TONE, X264 } from '../clip.ts'
 import { editNalUnits, join, shift } from '../edit.ts'
 import type { MediaCase } from '../media-case.ts'
 import { altered, usual, USUAL } from '../sources.ts'
@@ -14,8 +14,8 @@ const withoutParameterSets = (nalUnits: readonly Buffer[]) =>
 export const KEY_FRAMES: readonly MediaCase[] = [
   {
     name: 'gop-of-8s',
-    what: 'key frames further apart than a segment may last: it is cut between them',
-    make: (clips) => clips.encode([...PICTURES, ...TONE, ...X264, ...gop(240), ...AAC]),
+    input: 'a GOP longer than the maximum segment: cut between key frames',
+    make: (clips) => clips.encode([...TEST_PATTERN, ...TONE, ...X264, ...gop(240), ...AAC]),
     options: { maxSegmentSec: 4 },
     playlist: { ...USUAL, durations: [4.47, 3.53] },
     targetSec: 4,
@@ -24,23 +24,28 @@ export const KEY_FRAMES: readonly MediaCase[] = [
   },
   {
     name: 'one-key-frame',
-    what: 'one key frame, then 21 s without',
+    input: 'one key frame in 21 s',
     make: (clips) =>
       clips.encode(
         [...lavfi('testsrc2=s=160x90:r=10'), ...TONE, ...X264, ...gop(100_000), ...AAC],
         21,
       ),
-    playlist: { durations: [10.4, 10.4, 0.2], pictures: 210, sounds: 986, tracks: USUAL.tracks },
+    playlist: {
+      durations: [10.4, 10.4, 0.2],
+      videoFrames: 210,
+      audioFrames: 986,
+      tracks: USUAL.tracks,
+    },
     targetSec: 10,
     independent: false,
     warnings: ['GOP_TOO_LONG'],
   },
   {
     name: 'irregular-gop',
-    what: 'key frames at 0, 0.7, 3.1, 3.9 and 6.2 s',
+    input: 'key frames at 0, 0.7, 3.1, 3.9 and 6.2 s',
     make: (clips) =>
       clips.encode([
-        ...[...PICTURES, ...TONE, ...X264, ...gop(1000), ...AAC],
+        ...[...TEST_PATTERN, ...TONE, ...X264, ...gop(1000), ...AAC],
         ...['-force_key_frames', '0,0.7,3.1,3.9,6.2'],
       ]),
     playlist: { ...USUAL, durations: [3.1, 3.1, 1.8] },
@@ -48,44 +53,44 @@ export const KEY_FRAMES: readonly MediaCase[] = [
   },
   {
     name: 'half-second-gop',
-    what: 'key frames every half second: four make a segment',
-    make: (clips) => clips.encode([...PICTURES, ...TONE, ...X264, ...gop(15), ...AAC]),
+    input: 'a GOP of 0.5 s: four per segment',
+    make: (clips) => clips.encode([...TEST_PATTERN, ...TONE, ...X264, ...gop(15), ...AAC]),
     playlist: USUAL,
   },
   {
     name: 'variable-frame-rate',
-    what: 'pictures at uneven distances',
+    input: 'a variable frame rate',
     make: (clips) =>
       clips.encode([
-        ...[...PICTURES, ...TONE, '-vf', "select='not(mod(n,3))+not(mod(n,7))'"],
+        ...[...TEST_PATTERN, ...TONE, '-vf', "select='not(mod(n,3))+not(mod(n,7))'"],
         ...['-fps_mode', 'vfr', ...X264, ...gop(1000), '-force_key_frames', '0,2,4,6', ...AAC],
       ]),
-    playlist: { ...USUAL, durations: [2, 2, 2, 2.03], pictures: 103 },
+    playlist: { ...USUAL, durations: [2, 2, 2, 2.03], videoFrames: 103 },
   },
   {
     name: '1-fps',
-    what: '1 picture a second',
+    input: '1 frame per second',
     make: (clips) =>
       clips.encode([...lavfi('testsrc2=s=320x180:r=1'), ...TONE, ...X264, ...gop(2), ...AAC]),
-    playlist: { ...USUAL, pictures: 8 },
+    playlist: { ...USUAL, videoFrames: 8 },
   },
   {
     name: '120-fps',
-    what: '120 pictures a second',
+    input: '120 frames per second',
     make: (clips) =>
       clips.encode([...lavfi('testsrc2=s=320x180:r=120'), ...TONE, ...X264, ...gop(240), ...AAC]),
-    playlist: { ...USUAL, pictures: 960 },
+    playlist: { ...USUAL, videoFrames: 960 },
   },
   {
     name: '29.97-fps',
-    what: '30000/1001 pictures a second',
+    input: '30000/1001 frames per second',
     make: (clips) =>
       clips.encode([...lavfi('testsrc2=s=320x180:r=30000/1001'), ...TONE, ...X264, ...AAC]),
     playlist: USUAL,
   },
   {
     name: 'huge-key-frames',
-    what: 'key frames of more than 1 MB',
+    input: 'key frames larger than 1 MB',
     make: (clips) =>
       clips.encode(
         [
@@ -94,11 +99,11 @@ export const KEY_FRAMES: readonly MediaCase[] = [
         ],
         4,
       ),
-    playlist: { durations: [2, 2], pictures: 40, sounds: 189, tracks: USUAL.tracks },
+    playlist: { durations: [2, 2], videoFrames: 40, audioFrames: 189, tracks: USUAL.tracks },
   },
   {
     name: 'no-parameter-sets',
-    what: 'H.264 without SPS and PPS: nobody could decode it',
+    input: 'H.264 without SPS and PPS, which no decoder can start',
     make: async (clips) => {
       const clip = editNalUnits(await usual(clips), withoutParameterSets)
       return join(clip, shift(clip, 8))
@@ -107,7 +112,7 @@ export const KEY_FRAMES: readonly MediaCase[] = [
   },
   {
     name: 'parameter-sets-once',
-    what: 'SPS and PPS before the first key frame only: put before the others too',
+    input: 'SPS and PPS in the first key frame only: inserted into the others',
     make: altered((clip) =>
       editNalUnits(clip, (nalUnits, unit) =>
         unit === 0 ? nalUnits : withoutParameterSets(nalUnits),
@@ -118,7 +123,7 @@ export const KEY_FRAMES: readonly MediaCase[] = [
   },
   {
     name: 'no-delimiters',
-    what: 'H.264 without access unit delimiters: put before every picture',
+    input: 'H.264 without access unit delimiters: inserted into every access unit',
     make: altered((clip) =>
       editNalUnits(clip, (nalUnits) => nalUnits.filter((nal) => (nal[0]! & 31) !== 9)),
     ),
@@ -127,7 +132,7 @@ export const KEY_FRAMES: readonly MediaCase[] = [
   },
   {
     name: 'large-sei',
-    what: '1500 bytes of SEI before the slices of key frames',
+    input: '1500 bytes of SEI before the slices of key frames',
     make: async (clips) =>
       editNalUnits(await usual(clips), (nalUnits, unit) => {
         if (unit % 60 > 0) return nalUnits

@@ -1,12 +1,12 @@
 /**
- * What comes beside pictures and sound.
+ * Timed metadata, splice information and captions.
  *
  * @module
  */
 import { spliceInsert } from '../../mpegts/splice-builder.ts'
 import { pesPacket, pmtSection } from '../../mpegts/ts-builder.ts'
 import { readPackets, readPesPackets } from '../../support/ts-reader.ts'
-import { AAC, gop, PICTURES, TONE, X264, type Clip } from '../clip.ts'
+import { AAC, gop, TEST_PATTERN, TONE, X264, type Clip } from '../clip.ts'
 import { editNalUnits, insertBefore, PMT_PID, replaceSections, VIDEO_PID } from '../edit.ts'
 import type { MediaCase } from '../media-case.ts'
 import { altered, usual, USUAL, USUAL_MAP } from '../sources.ts'
@@ -35,14 +35,14 @@ const CAPTIONS = Buffer.from(
 export const METADATA: readonly MediaCase[] = [
   {
     name: 'klv',
-    what: 'KLV metadata, which players fail on: left out',
+    input: 'KLV metadata, on which players fail: dropped',
     make: altered((clip) => withData(clip, KLV, () => Buffer.alloc(40, 0x4b))),
     playlist: USUAL,
     warnings: ['TRACKS_LEFT_OUT'],
   },
   {
     name: 'id3',
-    what: 'timed metadata in ID3, once a second',
+    input: 'ID3 timed metadata once per second',
     make: async (clips) =>
       withData(await usual(clips), ID3, (unit) => (unit % 30 === 0 ? ID3_TAG : undefined)),
     playlist: { ...USUAL, tracks: '256:1b,257:f,500:15' },
@@ -50,17 +50,17 @@ export const METADATA: readonly MediaCase[] = [
   },
   {
     name: 'scte-35',
-    what: 'SCTE-35: a break of 2 s that begins at a key frame 3 s in',
+    input: 'SCTE-35: a break of 2 s that starts at the key frame at 3 s',
     make: async (clips) => {
-      const clip = await clips.encode([...PICTURES, ...TONE, ...X264, ...gop(30), ...AAC])
+      const clip = await clips.encode([...TEST_PATTERN, ...TONE, ...X264, ...gop(30), ...AAC])
       return { steps: [withBreak(clip)], originals: [clip] }
     },
     playlist: { ...USUAL, durations: [2, 1, 2, 2, 1] },
-    says: ['#EXT-X-DATERANGE:ID=', 'PLANNED-DURATION=2', 'SCTE35-OUT=0xFC'],
+    contains: ['#EXT-X-DATERANGE:ID=', 'PLANNED-DURATION=2', 'SCTE35-OUT=0xFC'],
   },
   {
     name: 'captions',
-    what: 'CEA-608 captions in the pictures',
+    input: 'CEA-608 captions in SEI messages',
     make: async (clips) =>
       editNalUnits(await usual(clips), ([delimiter, ...others]) => [
         delimiter!,
@@ -68,11 +68,11 @@ export const METADATA: readonly MediaCase[] = [
         ...others,
       ]),
     playlist: USUAL,
-    multivariantSays: ['TYPE=CLOSED-CAPTIONS', 'INSTREAM-ID="CC1"', 'CLOSED-CAPTIONS="cc"'],
+    multivariantContains: ['TYPE=CLOSED-CAPTIONS', 'INSTREAM-ID="CC1"', 'CLOSED-CAPTIONS="cc"'],
   },
 ]
 
-/** When the clip's pictures begin: ffmpeg's delay, and what a PCR needs. */
+/** Time of the clip's first frame: ffmpeg's mux delay. */
 function firstPtsTicks(clip: Clip): number {
   return readPesPackets(readPackets(clip.bytes), VIDEO_PID)[0]!.ptsTicks!
 }

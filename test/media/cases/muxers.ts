@@ -4,7 +4,7 @@
  * @module
  */
 import { pesPacket, pmtSection } from '../../mpegts/ts-builder.ts'
-import { AAC, PICTURES, TONE, X264 } from '../clip.ts'
+import { AAC, TEST_PATTERN, TONE, X264 } from '../clip.ts'
 import {
   AUDIO_PID,
   editPes,
@@ -24,26 +24,26 @@ import { altered, flip, isPsi, TWICE, USUAL, usual, USUAL_MAP } from '../sources
 export const MUXERS: readonly MediaCase[] = [
   {
     name: 'cbr-nulls',
-    what: 'a constant bit rate by null packets',
-    make: (clips) => clips.encode([...PICTURES, ...TONE, ...X264, ...AAC, '-muxrate', '2000k']),
+    input: 'a constant bit rate, stuffed with null packets',
+    make: (clips) => clips.encode([...TEST_PATTERN, ...TONE, ...X264, ...AAC, '-muxrate', '2000k']),
     playlist: USUAL,
   },
   {
     name: 'bounded-video-pes',
-    what: 'video PES packets that tell their length',
+    input: 'video PES packets with PES_packet_length',
     make: (clips) =>
-      clips.encode([...PICTURES, ...TONE, ...X264, ...AAC, '-omit_video_pes_length', '0']),
+      clips.encode([...TEST_PATTERN, ...TONE, ...X264, ...AAC, '-omit_video_pes_length', '0']),
     playlist: USUAL,
   },
   {
     name: 'overlapping-pes',
-    what: 'sound and picture interleaved packet by packet, across every key frame',
+    input: 'audio and video interleaved by transport packet, across every key frame',
     make: altered((clip) => interleave(clip, 2)),
     playlist: USUAL,
   },
   {
     name: 'pes-without-pts',
-    what: 'pictures in two PES packets, of which the second has no time',
+    input: 'access units in two PES packets, the second without a PTS',
     make: async (clips) =>
       editPes(await usual(clips), VIDEO_PID, ({ payload, ...header }) => [
         pesPacket(payload.subarray(0, payload.length >> 1), { ...header, length: 'none' }),
@@ -53,7 +53,7 @@ export const MUXERS: readonly MediaCase[] = [
   },
   {
     name: 'empty-pes',
-    what: 'a PES packet without payload behind each of the sound',
+    input: 'an empty PES packet after each audio PES packet',
     make: async (clips) =>
       editPes(await usual(clips), AUDIO_PID, ({ payload, ...header }) => [
         pesPacket(payload, header),
@@ -64,7 +64,7 @@ export const MUXERS: readonly MediaCase[] = [
   },
   {
     name: 'pts-before-dts',
-    what: 'pictures with a PTS one frame before their DTS',
+    input: 'video with each PTS one frame before its DTS',
     make: async (clips) =>
       editPes(await usual(clips), VIDEO_PID, ({ payload, ptsTicks = 0, streamId }) =>
         pesPacket(payload, { streamId, ptsTicks, dtsTicks: ptsTicks + 3000, length: 'none' }),
@@ -74,7 +74,7 @@ export const MUXERS: readonly MediaCase[] = [
   },
   {
     name: 'equal-times',
-    what: 'every tenth picture has the time of the one before it',
+    input: 'video with the times of every tenth frame repeated from the frame before',
     make: async (clips) =>
       editPes(await usual(clips), VIDEO_PID, ({ payload, ptsTicks = 0, streamId }, unit) =>
         pesPacket(payload, {
@@ -87,13 +87,14 @@ export const MUXERS: readonly MediaCase[] = [
   },
   {
     name: 'pat-with-nit',
-    what: 'the PAT names the network information table first',
-    make: (clips) => clips.encode([...PICTURES, ...TONE, ...X264, ...AAC, '-mpegts_flags', 'nit']),
+    input: 'a PAT that lists the network information table first',
+    make: (clips) =>
+      clips.encode([...TEST_PATTERN, ...TONE, ...X264, ...AAC, '-mpegts_flags', 'nit']),
     playlist: USUAL,
   },
   {
     name: 'long-pmt',
-    what: 'a PMT of two packets: leaves in one',
+    input: 'a PMT in two packets: sent in one',
     make: altered((clip) =>
       replaceSections(clip, PMT_PID, () => {
         const descriptors = Buffer.alloc(200, 0xaa)
@@ -112,7 +113,7 @@ export const MUXERS: readonly MediaCase[] = [
   },
   {
     name: 'pmt-versions',
-    what: 'a new version of the PMT each time, with nothing new in it',
+    input: 'a PMT with a new version_number but the same content each time',
     make: altered((clip) =>
       replaceSections(clip, PMT_PID, (unit) => [
         pmtSection(1, VIDEO_PID, USUAL_MAP, { version: unit & 31 }),
@@ -122,26 +123,26 @@ export const MUXERS: readonly MediaCase[] = [
   },
   {
     name: 'broken-pmt',
-    what: 'PMTs with a wrong checksum for 2 s, then good ones',
+    input: 'PMTs with a wrong CRC_32 for 2 s, then correct ones',
     make: altered((clip) =>
       replaceSections(clip, PMT_PID, (unit) => {
         const section = pmtSection(1, VIDEO_PID, USUAL_MAP)
         return [unit < 19 ? flip(section, 12, 1) : section]
       }),
     ),
-    playlist: { ...USUAL, durations: [2, 2, 2], pictures: 180, sounds: 291 },
+    playlist: { ...USUAL, durations: [2, 2, 2], videoFrames: 180, audioFrames: 291 },
     bytesOut: 'from-key-frame',
   },
   {
     name: 'late-psi',
-    what: 'no PAT and PMT in the first 2 s',
+    input: 'no PAT and PMT in the first 2 s',
     make: altered((clip) => lose(clip, ({ pid, unit }) => isPsi(pid) && unit < 19)),
-    playlist: { ...USUAL, durations: [2, 2, 2], pictures: 180, sounds: 291 },
+    playlist: { ...USUAL, durations: [2, 2, 2], videoFrames: 180, audioFrames: 291 },
     bytesOut: 'from-key-frame',
   },
   {
     name: 'rare-psi',
-    what: 'PAT and PMT once in 16 s',
+    input: 'PAT and PMT once in 16 s',
     make: async (clips) => {
       const clip = await usual(clips)
       return lose(join(clip, shift(clip, 8)), ({ pid, unit }) => isPsi(pid) && unit > 0)
@@ -151,23 +152,23 @@ export const MUXERS: readonly MediaCase[] = [
   },
   {
     name: '192-byte-packets',
-    what: 'an arrival time before each packet (M2TS)',
+    input: 'an arrival timestamp before each packet (M2TS)',
     make: async (clips): Promise<Source> => {
-      const args = [...PICTURES, ...TONE, ...X264, '-c:a', 'ac3', '-mpegts_m2ts_mode', '1']
+      const args = [...TEST_PATTERN, ...TONE, ...X264, '-c:a', 'ac3', '-mpegts_m2ts_mode', '1']
       const sent = await clips.encode(args)
       return { steps: [sent], originals: [unstride(sent, { before: 4 })] }
     },
-    playlist: { ...USUAL, sounds: 250, tracks: '4113:1b,4352:81' },
+    playlist: { ...USUAL, audioFrames: 250, tracks: '4113:1b,4352:81' },
   },
   {
     name: '204-byte-packets',
-    what: 'parity behind each packet (Reed-Solomon)',
+    input: 'a Reed-Solomon code after each packet',
     make: altered((clip) => restride(clip, { after: 16 })),
     playlist: USUAL,
   },
   {
     name: 'odd-payloads',
-    what: 'SRT payloads of 1000 bytes, whatever the packets',
+    input: 'SRT payloads of 1000 bytes, not aligned to packets',
     make: usual,
     options: { payloadBytes: 1000 },
     playlist: USUAL,

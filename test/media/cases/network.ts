@@ -1,30 +1,30 @@
 /**
- * What networks and receivers do to packets.
+ * Lost, damaged and reordered packets.
  *
  * @module
  */
 import { AUDIO_PID, editPackets, lose, split, swap, VIDEO_PID } from '../edit.ts'
 import type { MediaCase } from '../media-case.ts'
-import { altered, flip, isPicture, isPsi, USUAL } from '../sources.ts'
+import { altered, flip, isFrame, isPsi, USUAL } from '../sources.ts'
 
 export const NETWORK: readonly MediaCase[] = [
   {
     name: 'joined-inside-a-packet',
-    what: 'the first byte is in the middle of a packet of the first key frame',
+    input: 'a stream joined within a packet of the first key frame',
     make: altered((clip) => {
       const [head] = split(clip, 30)
       const at = head.bytes.length - 100
       return { bytes: clip.bytes.subarray(at), sec: clip.sec - head.sec }
     }),
-    playlist: { ...USUAL, durations: [2, 2, 2], pictures: 180, sounds: 291 },
+    playlist: { ...USUAL, durations: [2, 2, 2], videoFrames: 180, audioFrames: 291 },
     bytesOut: 'from-key-frame',
   },
   {
     name: 'junk-between-packets',
-    what: '3 bytes too many between two packets',
+    input: '3 extra bytes between two packets',
     make: altered((clip) =>
       editPackets(clip, (packet) =>
-        isPicture(90)(packet) && packet.index === 1
+        isFrame(90)(packet) && packet.index === 1
           ? [Buffer.from([1, 0x47, 3]), packet.bytes]
           : packet.bytes,
       ),
@@ -33,10 +33,10 @@ export const NETWORK: readonly MediaCase[] = [
   },
   {
     name: 'junk-inside-a-packet',
-    what: 'a byte too many inside a packet',
+    input: 'an extra byte within a packet',
     make: altered((clip) =>
       editPackets(clip, (packet) =>
-        isPicture(90)(packet) && packet.index === 1
+        isFrame(90)(packet) && packet.index === 1
           ? [packet.bytes.subarray(0, 100), Buffer.of(0x47), packet.bytes.subarray(100)]
           : packet.bytes,
       ),
@@ -45,8 +45,8 @@ export const NETWORK: readonly MediaCase[] = [
     bytesOut: 'damaged',
   },
   {
-    name: 'lost-inside-pictures',
-    what: 'a packet of every tenth picture that is no key frame is lost',
+    name: 'lost-inside-frames',
+    input: 'a lost packet in every tenth frame, key frames excepted',
     make: altered((clip) =>
       lose(clip, ({ pid, unit, index }) => pid === VIDEO_PID && unit % 10 === 5 && index === 1),
     ),
@@ -56,37 +56,37 @@ export const NETWORK: readonly MediaCase[] = [
   },
   {
     name: 'lost-inside-a-key-frame',
-    what: 'a packet of a key frame is lost: no segment starts with it',
-    make: altered((clip) => lose(clip, (packet) => isPicture(120)(packet) && packet.index === 2)),
-    playlist: { ...USUAL, durations: [2, 2.47, 1.53, 2], pictures: 239 },
+    input: 'a lost packet in a key frame: no segment starts there',
+    make: altered((clip) => lose(clip, (packet) => isFrame(120)(packet) && packet.index === 2)),
+    playlist: { ...USUAL, durations: [2, 2.47, 1.53, 2], videoFrames: 239 },
     independent: false,
     bytesOut: 'damaged',
     warnings: ['CONTINUITY_ERRORS', 'GOP_TOO_LONG'],
   },
   {
     name: 'lost-in-a-burst',
-    what: 'a whole key frame and its neighbours are lost',
+    input: 'a lost key frame, with the frames next to it',
     make: altered((clip) =>
       lose(clip, ({ pid, unit }) => pid === VIDEO_PID && unit >= 118 && unit <= 121),
     ),
-    playlist: { ...USUAL, durations: [2, 2.47, 1.53, 2], pictures: 236 },
+    playlist: { ...USUAL, durations: [2, 2.47, 1.53, 2], videoFrames: 236 },
     independent: false,
     bytesOut: 'damaged',
     warnings: ['CONTINUITY_ERRORS', 'GOP_TOO_LONG', 'PTS_GAPS'],
   },
   {
-    name: 'lost-sound',
-    what: 'a packet of every fifth PES packet of the sound is lost',
+    name: 'lost-audio',
+    input: 'a lost packet in every fifth audio PES packet',
     make: altered((clip) =>
       lose(clip, ({ pid, unit, index }) => pid === AUDIO_PID && unit % 5 === 2 && index === 1),
     ),
-    playlist: { ...USUAL, sounds: 299 },
+    playlist: { ...USUAL, audioFrames: 299 },
     bytesOut: 'damaged',
     warnings: ['CONTINUITY_ERRORS'],
   },
   {
     name: 'duplicates',
-    what: 'packets that come twice',
+    input: 'duplicate packets',
     make: altered((clip) =>
       editPackets(clip, ({ bytes, index }) => (index % 3 === 1 ? [bytes, bytes] : bytes)),
     ),
@@ -94,15 +94,15 @@ export const NETWORK: readonly MediaCase[] = [
   },
   {
     name: 'reordered',
-    what: 'two packets of a picture in the wrong order',
-    make: altered((clip) => swap(clip, (packet) => isPicture(90)(packet) && packet.index === 1)),
+    input: 'two packets of a frame in the wrong order',
+    make: altered((clip) => swap(clip, (packet) => isFrame(90)(packet) && packet.index === 1)),
     playlist: USUAL,
     bytesOut: 'damaged',
     warnings: ['CONTINUITY_ERRORS'],
   },
   {
     name: 'transport-errors',
-    what: 'packets that a demodulator marked as broken',
+    input: 'packets with transport_error_indicator',
     make: altered((clip) =>
       editPackets(clip, ({ bytes, pid, unit, index }) =>
         pid === VIDEO_PID && unit % 10 === 5 && index === 1 ? flip(bytes, 1, 0x80) : bytes,
@@ -114,7 +114,7 @@ export const NETWORK: readonly MediaCase[] = [
   },
   {
     name: 'scrambled',
-    what: 'scrambled packets: nobody could decode them',
+    input: 'scrambled packets, which no player can decode',
     make: altered((clip) =>
       editPackets(clip, ({ bytes, pid }) => (isPsi(pid) ? bytes : flip(bytes, 3, 0x80))),
     ),
@@ -122,13 +122,13 @@ export const NETWORK: readonly MediaCase[] = [
   },
   {
     name: 'psi-alone',
-    what: 'PAT and PMT, and nothing else',
+    input: 'PAT and PMT only',
     make: altered((clip) => lose(clip, ({ pid }) => !isPsi(pid))),
     warnings: ['NO_MEDIA'],
   },
   {
     name: 'no-transport-stream',
-    what: 'something else than a transport stream',
+    input: 'bytes that are no transport stream',
     make: altered(({ bytes, sec }) => ({ bytes: Buffer.alloc(bytes.length, 0x55), sec })),
     warnings: ['NO_PAT'],
   },

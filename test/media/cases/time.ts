@@ -1,9 +1,9 @@
 /**
- * What becomes of time.
+ * Timestamps.
  *
  * @module
  */
-import { AAC, PICTURES, TONE, X264, type Clip } from '../clip.ts'
+import { AAC, TEST_PATTERN, TONE, X264, type Clip } from '../clip.ts'
 import { join, shift, split } from '../edit.ts'
 import type { MediaCase } from '../media-case.ts'
 import type { Step } from '../publish.ts'
@@ -12,30 +12,30 @@ import { altered, sequence, shifted, TWICE, usual, USUAL } from '../sources.ts'
 export const TIME: readonly MediaCase[] = [
   {
     name: 'pts-wrap',
-    what: '33-bit timestamps wrap: no seam',
+    input: 'a wrap of the 33-bit timestamps: no discontinuity',
     make: (clips) =>
-      clips.encode([...PICTURES, ...TONE, ...X264, ...AAC, '-output_ts_offset', '95440']),
+      clips.encode([...TEST_PATTERN, ...TONE, ...X264, ...AAC, '-output_ts_offset', '95440']),
     playlist: USUAL,
   },
   {
     name: 'jump-forward',
-    what: 'timestamps jump 1000 s ahead',
+    input: 'timestamps that jump 1000 s forward',
     make: sequence(usual, shifted(usual, 1008)),
     playlist: TWICE,
-    seams: [4],
+    discontinuities: [4],
     warnings: ['TIMESTAMP_JUMP'],
   },
   {
     name: 'jump-back',
-    what: 'timestamps jump 1000 s back',
+    input: 'timestamps that jump 1000 s back',
     make: sequence(shifted(usual, 1000), usual),
     playlist: TWICE,
-    seams: [4],
+    discontinuities: [4],
     warnings: ['TIMESTAMP_JUMP'],
   },
   {
     name: 'gap-of-1s',
-    what: '1 s is missing inside a GOP: no seam',
+    input: '1 s missing within a GOP: no discontinuity',
     make: async (clips) => {
       const [before, after] = split(await usual(clips), 210)
       return { ...join(before, shift(after, 1)), sec: 9 }
@@ -46,33 +46,33 @@ export const TIME: readonly MediaCase[] = [
   },
   {
     name: 'gap-of-5s',
-    what: '5 s are missing from the timestamps',
+    input: 'timestamps with 5 s missing',
     make: sequence(usual, shifted(usual, 13)),
     playlist: TWICE,
-    seams: [4],
+    discontinuities: [4],
     warnings: ['PTS_GAPS', 'TIMESTAMP_JUMP'],
   },
   {
     name: 'audio-late',
-    what: 'sound begins 1 s after the picture',
-    make: (clips) => clips.encode([...PICTURES, '-itsoffset', '1', ...TONE, ...X264, ...AAC]),
-    playlist: { ...USUAL, sounds: 330 },
+    input: 'audio that starts 1 s after the video',
+    make: (clips) => clips.encode([...TEST_PATTERN, '-itsoffset', '1', ...TONE, ...X264, ...AAC]),
+    playlist: { ...USUAL, audioFrames: 330 },
     warnings: ['AV_SKEW'],
   },
   {
     name: 'audio-early',
-    what: 'sound begins 1 s before the picture',
-    make: (clips) => clips.encode(['-itsoffset', '1', ...PICTURES, ...TONE, ...X264, ...AAC]),
-    playlist: { ...USUAL, durations: [2, 2, 2, 1], pictures: 210, sounds: 334 },
+    input: 'audio that starts 1 s before the video',
+    make: (clips) => clips.encode(['-itsoffset', '1', ...TEST_PATTERN, ...TONE, ...X264, ...AAC]),
+    playlist: { ...USUAL, durations: [2, 2, 2, 1], videoFrames: 210, audioFrames: 334 },
     bytesOut: 'from-key-frame',
     warnings: ['AV_SKEW'],
   },
   {
     name: 'audio-drift',
-    what: 'sound of a clock that runs 500 ppm fast',
+    input: 'audio with a clock 500 ppm fast',
     make: (clips) =>
       clips.encode([
-        ...PICTURES,
+        ...TEST_PATTERN,
         ...TONE,
         '-af',
         'asetrate=48024,aresample=48000',
@@ -83,27 +83,27 @@ export const TIME: readonly MediaCase[] = [
   },
   {
     name: 'stall-1s',
-    what: 'nothing arrives for 1 s',
+    input: 'no packets for 1 s',
     make: altered((clip) => stall(clip, 1)),
     playlist: USUAL,
   },
   {
     name: 'stall-5s',
-    what: 'nothing arrives for 5 s',
+    input: 'no packets for 5 s',
     make: altered((clip) => stall(clip, 5.5)),
     playlist: USUAL,
     warnings: ['NO_MEDIA'],
   },
   {
     name: 'stall-30s',
-    what: 'nothing arrives for 30 s',
+    input: 'no packets for 30 s',
     make: altered((clip) => stall(clip, 30)),
     playlist: USUAL,
     warnings: ['NO_MEDIA'],
   },
 ]
 
-/** Nothing arrives in the middle of a GOP for so long; then all of it does. */
+/** Sends nothing for a time in the middle of a GOP, then the rest. */
 function stall(clip: Clip, silentSec: number): Step[] {
   const [before, after] = split(clip, 90)
   return [before, { silentSec }, after]

@@ -1,15 +1,15 @@
 /**
- * Several pictures, sounds and programs in one stream.
+ * Streams with several video tracks, audio tracks or programs.
  *
  * @module
  */
-import { AAC, lavfi, OTHER_TONE, PICTURES, TONE, X264, type ClipFolder } from '../clip.ts'
+import { AAC, lavfi, OTHER_TONE, TEST_PATTERN, TONE, X264, type ClipFolder } from '../clip.ts'
 import type { MediaCase } from '../media-case.ts'
 import { H264_AAC, USUAL } from '../sources.ts'
 
 const twoPrograms = (clips: ClipFolder) =>
   clips.encode([
-    ...[...PICTURES, ...TONE, ...lavfi('testsrc2=s=160x90:r=30'), ...OTHER_TONE],
+    ...[...TEST_PATTERN, ...TONE, ...lavfi('testsrc2=s=160x90:r=30'), ...OTHER_TONE],
     ...['-map', '0', '-map', '1', '-map', '2', '-map', '3', ...X264, ...AAC],
     ...['-program', 'program_num=1:st=0:st=1', '-program', 'program_num=2:st=2:st=3'],
   ])
@@ -17,44 +17,44 @@ const twoPrograms = (clips: ClipFolder) =>
 export const TRACKS: readonly MediaCase[] = [
   {
     name: 'two-audio',
-    what: 'sound in two languages: the second becomes a rendition',
+    input: 'audio in two languages: the second becomes a rendition',
     make: (clips) =>
       clips.encode([
-        ...[...PICTURES, ...TONE, ...OTHER_TONE, '-map', '0', '-map', '1', '-map', '2'],
+        ...[...TEST_PATTERN, ...TONE, ...OTHER_TONE, '-map', '0', '-map', '1', '-map', '2'],
         ...[...X264, ...AAC, '-metadata:s:a:0', 'language=eng', '-metadata:s:a:1', 'language=fra'],
       ]),
     playlist: USUAL,
     codecs: H264_AAC,
-    renditions: { 'audio-2.m3u8': { pictures: 0, sounds: 376, tracks: '258:f' } },
-    multivariantSays: ['LANGUAGE="en"', 'LANGUAGE="fr"', 'URI="audio-2.m3u8"', 'AUDIO="audio"'],
+    renditions: { 'audio-2.m3u8': { videoFrames: 0, audioFrames: 376, tracks: '258:f' } },
+    multivariantContains: ['LANGUAGE="en"', 'LANGUAGE="fr"', 'URI="audio-2.m3u8"', 'AUDIO="audio"'],
   },
   {
     name: 'three-sizes',
-    what: 'three sizes of one picture and two languages: variants and renditions',
+    input: 'video in three sizes and audio in two languages: variants and renditions',
     make: (clips) =>
       clips.encode([
-        ...[...PICTURES, ...TONE, ...OTHER_TONE, '-map', '0', '-map', '0', '-map', '0'],
+        ...[...TEST_PATTERN, ...TONE, ...OTHER_TONE, '-map', '0', '-map', '0', '-map', '0'],
         ...['-map', '1', '-map', '2', ...X264, ...AAC],
         ...['-s:v:0', '320x180', '-s:v:1', '240x136', '-s:v:2', '160x90'],
         ...['-metadata:s:a:0', 'language=eng', '-metadata:s:a:1', 'language=fra'],
       ]),
     playlist: { ...USUAL, tracks: '256:1b,259:f' },
     renditions: {
-      'video-2.m3u8': { pictures: 240, sounds: 376, tracks: '257:1b,259:f' },
-      'video-3.m3u8': { pictures: 240, sounds: 376, tracks: '258:1b,259:f' },
-      'audio-2.m3u8': { pictures: 0, sounds: 376, tracks: '260:f' },
+      'video-2.m3u8': { videoFrames: 240, audioFrames: 376, tracks: '257:1b,259:f' },
+      'video-3.m3u8': { videoFrames: 240, audioFrames: 376, tracks: '258:1b,259:f' },
+      'audio-2.m3u8': { videoFrames: 0, audioFrames: 376, tracks: '260:f' },
     },
-    multivariantSays: [
+    multivariantContains: [
       ...['URI="audio-2.m3u8"', 'RESOLUTION=320x180', 'playlist.m3u8'],
       ...['RESOLUTION=240x136', 'video-2.m3u8', 'RESOLUTION=160x90', 'video-3.m3u8'],
     ],
   },
   {
     name: 'two-programs',
-    what: 'two programs: the first with video is taken',
+    input: 'two programs: the first with video is carried',
     make: (clips) =>
       clips.encode([
-        ...[...PICTURES, ...TONE, ...OTHER_TONE, '-map', '2', '-map', '0', '-map', '1'],
+        ...[...TEST_PATTERN, ...TONE, ...OTHER_TONE, '-map', '2', '-map', '0', '-map', '1'],
         ...[...X264, ...AAC, '-program', 'program_num=1:st=0'],
         ...['-program', 'program_num=2:st=1:st=2'],
       ]),
@@ -62,20 +62,20 @@ export const TRACKS: readonly MediaCase[] = [
   },
   {
     name: 'program-by-number',
-    what: 'two programs: the one that TS_PROGRAM or the stream key names',
+    input: 'two programs: the one named by TS_PROGRAM or the stream key is carried',
     make: twoPrograms,
     options: { program: 2 },
     playlist: { ...USUAL, tracks: '258:1b,259:f' },
   },
   {
     name: 'all-programs',
-    what: 'two programs carried as one: the second becomes a variant',
+    input: 'two programs joined into one: the second becomes a variant',
     make: twoPrograms,
     options: { program: 'all' },
     playlist: { ...USUAL, tracks: '256:1b,257:f' },
     renditions: {
-      'video-2.m3u8': { pictures: 240, sounds: 376, tracks: '258:1b,257:f' },
-      'audio-2.m3u8': { pictures: 0, sounds: 376, tracks: '259:f' },
+      'video-2.m3u8': { videoFrames: 240, audioFrames: 376, tracks: '258:1b,257:f' },
+      'audio-2.m3u8': { videoFrames: 0, audioFrames: 376, tracks: '259:f' },
     },
   },
 ]
