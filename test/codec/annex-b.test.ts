@@ -5,19 +5,19 @@ import { BitWriter, byteStream, nalUnit, pieces } from './nal-builder.ts'
 
 const all = () => 100
 
-t.test('NAL units stand between start codes of three or four bytes (H.264 B.1)', async (t) => {
+t.test('nalHeads splits NAL units at start codes of three or four bytes (H.264 B.1)', async (t) => {
   const nals = [Buffer.from([0x67, 1, 2]), Buffer.from([0x68, 3]), Buffer.from([0x65, 0, 0, 3, 1])]
   t.strictSame([...nalHeads([byteStream(...nals)], all)], nals)
   t.strictSame([...nalHeads([Buffer.from([1, 2, 3, 0, 0])], all)], [])
 })
 
-t.test('only the bytes asked for are gathered, by NAL header', async (t) => {
+t.test('nalHeads copies the wanted number of bytes for each NAL header', async (t) => {
   const stream = byteStream(Buffer.from([7, 1, 2, 3]), Buffer.from([8, 1]), Buffer.from([5, 9, 9]))
   const wanted = (header: number) => (header === 7 ? 2 : header === 5 ? 3 : 0)
   t.strictSame([...nalHeads([stream], wanted)], [Buffer.from([7, 1]), Buffer.from([5, 9, 9])])
 })
 
-t.test('nothing is read past the NAL unit at which one stops', async (t) => {
+t.test('nalHeads reads nothing behind the NAL unit at which iteration stops', async (t) => {
   const read: number[] = []
   function* source() {
     for (const [index, chunk] of pieces(byteStream(Buffer.alloc(50, 5)), 10).entries()) {
@@ -32,7 +32,7 @@ t.test('nothing is read past the NAL unit at which one stops', async (t) => {
   t.strictSame(read, [0])
 })
 
-t.test('the walk is the same however the access unit is cut', async () => {
+t.test('nalHeads yields the same heads for any pieces of an access unit', async () => {
   const byte = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(0, 1, 3) }, fc.nat(255))
   fc.assert(
     fc.property(fc.array(byte, { maxLength: 200 }), fc.integer({ min: 1, max: 9 }), (raw, size) => {
@@ -44,7 +44,7 @@ t.test('the walk is the same however the access unit is cut', async () => {
   )
 })
 
-t.test('emulation prevention bytes are taken out, and no others (H.264 7.4.1)', async (t) => {
+t.test('unescapeNal removes emulation prevention bytes and no others (H.264 7.4.1)', async (t) => {
   t.strictSame(
     unescapeNal(Buffer.from([0x67, 0, 0, 3, 0, 0, 3, 1, 3, 0, 3])),
     Buffer.from([0x67, 0, 0, 0, 0, 1, 3, 0, 3]),

@@ -44,7 +44,7 @@ for (const [decode, hex, codec, codecString, sizeBytes, sampleRate, channels] of
   })
 }
 
-t.test('headers with reserved values are none', async (t) => {
+t.test('frame headers with reserved values are rejected', async (t) => {
   const none = [
     [decodeAdtsHeader, 'fff174801d7ffc', 'sampling frequency index 13'],
     [decodeAdtsHeader, 'fff74c801d7ffc', 'a layer'],
@@ -62,7 +62,7 @@ t.test('headers with reserved values are none', async (t) => {
   for (const [decode, hex, why] of none) t.equal(decode(Buffer.from(hex, 'hex'), 0), undefined, why)
 })
 
-t.test('a frame counts where another one follows', async (t) => {
+t.test('findAudioFrame accepts a header when another frame follows', async (t) => {
   const frame = (sizeBytes: number, sampleRateIndex = 3) => {
     const bytes = Buffer.alloc(sizeBytes, 0x55)
     bytes.set([0xff, 0xf1, 0x40 | (sampleRateIndex << 2), 0x80 | (sizeBytes >> 11)])
@@ -95,7 +95,7 @@ t.test('a frame counts where another one follows', async (t) => {
   t.equal(find(Buffer.alloc(500, 0xff)), undefined)
 })
 
-t.test('no bytes make a decoder throw', async () => {
+t.test('frame header decoders accept any bytes without throwing', async () => {
   const sync = fc.constantFrom([0xff, 0xf1], [0xff, 0xfb], [0x0b, 0x77], [])
   fc.assert(
     fc.property(sync, fc.uint8Array({ maxLength: 40 }), (sync, bytes) => {

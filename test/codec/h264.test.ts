@@ -26,18 +26,18 @@ for (const [name, hex, codecString, width, height, frameRate] of ENCODED) {
   })
 }
 
-t.test('fields that encoders seldom write', async (t) => {
+t.test('decodeH264Sps parses syntax that encoders rarely use', async (t) => {
   const head = (profile: number) => new BitWriter().u(8, profile).u(8, 0).u(8, 31).ue(0)
   const tail = (bits: BitWriter) => bits.ue(4).u(1, 0).ue(39).ue(29).u(1, 1).u(1, 1).u(1, 0).u(1, 0)
 
-  t.test('picture order count type 1 (7.3.2.1.1)', async (t) => {
+  t.test('a set with picture order count type 1 parses (7.3.2.1.1)', async (t) => {
     const cycle = head(77).ue(0).ue(1).u(1, 0).se(-3).se(5).ue(3).se(1).se(-1).se(100)
     t.match(decodeH264Sps(nalUnit([0x67], tail(cycle))), { width: 640, height: 480 })
     const long = head(77).ue(0).ue(1).u(1, 0).se(0).se(0).ue(256)
     t.equal(decodeH264Sps(nalUnit([0x67], tail(long))), undefined)
   })
 
-  t.test('a frame number of more bits than 16 is damage (7.4.2.1.1)', async (t) => {
+  t.test('a set with frame_num of more than 16 bits is rejected (7.4.2.1.1)', async (t) => {
     const numbered = (log2Minus4: number) =>
       nalUnit(
         [0x67],
@@ -51,14 +51,14 @@ t.test('fields that encoders seldom write', async (t) => {
     }
   })
 
-  t.test('monochrome, and scaling lists that end early (7.3.2.1.1.1)', async (t) => {
+  t.test('a monochrome set with scaling lists that end early parses (7.3.2.1.1.1)', async (t) => {
     const bits = head(100).ue(0).ue(0).ue(0).u(1, 0).u(1, 1)
     bits.u(1, 1).se(-8)
     for (let list = 1; list < 8; list++) bits.u(1, 0)
     t.match(decodeH264Sps(nalUnit([0x67], tail(bits.ue(0).ue(2)))), { width: 640, height: 480 })
   })
 
-  t.test('a frame rate that cannot be is none (E.2.1)', async (t) => {
+  t.test('an impossible frame rate is ignored (E.2.1)', async (t) => {
     const vui = (units: number, scale: number) =>
       nalUnit(
         [0x67],
@@ -82,31 +82,34 @@ t.test('fields that encoders seldom write', async (t) => {
     t.equal(decodeH264Sps(vui(1, 0xffffffff))?.frameRate, undefined)
   })
 
-  t.test('a picture larger than any level, or cropped away, is damage', async (t) => {
-    const size = (width: number, crop: number) =>
-      nalUnit(
-        [0x67],
-        head(66)
-          .ue(0)
-          .ue(2)
-          .ue(1)
-          .u(1, 0)
-          .ue(width)
-          .ue(29)
-          .u(3, 0b111)
-          .ue(crop)
-          .ue(0)
-          .ue(0)
-          .ue(0)
-          .u(1, 0),
-      )
-    t.match(decodeH264Sps(size(39, 10)), { width: 620 })
-    t.equal(decodeH264Sps(size(39, 320)), undefined)
-    t.equal(decodeH264Sps(size(3000, 0)), undefined)
-  })
+  t.test(
+    'a set with a picture larger than any level, or cropped to nothing, is rejected',
+    async (t) => {
+      const size = (width: number, crop: number) =>
+        nalUnit(
+          [0x67],
+          head(66)
+            .ue(0)
+            .ue(2)
+            .ue(1)
+            .u(1, 0)
+            .ue(width)
+            .ue(29)
+            .u(3, 0b111)
+            .ue(crop)
+            .ue(0)
+            .ue(0)
+            .ue(0)
+            .u(1, 0),
+        )
+      t.match(decodeH264Sps(size(39, 10)), { width: 620 })
+      t.equal(decodeH264Sps(size(39, 320)), undefined)
+      t.equal(decodeH264Sps(size(3000, 0)), undefined)
+    },
+  )
 })
 
-t.test('no bytes make the decoder throw', async () => {
+t.test('decodeH264Sps accepts any bytes without throwing', async () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 100 }), fc.constantFrom(66, 100, 244), (bytes, idc) => {
       decodeH264Sps(Buffer.from([0x67, idc, ...bytes]))
@@ -137,56 +140,66 @@ const sei = (...messages: [type: number, payload: BitWriter][]): Buffer => {
 }
 const recovery = (frames: number) => new BitWriter().ue(frames).u(4, 0b1000)
 
-t.test('random access points (7.4.1.2.4, D.2.8)', async (t) => {
-  const cases: [title: string, nals: Buffer[], expected: boolean][] = [
-    ['an IDR picture', [aud, sps, idr], true],
-    ['a P picture', [aud, predicted], false],
-    ['an I picture that says nothing of recovery', [aud, sps, intra], false],
-    ['an I picture with recovery at once', [aud, sps, sei([6, recovery(0)]), intra], true],
-    ['the slice type of an I slice alone', [sps, sei([6, recovery(0)]), slice(0x41, 0, 2)], true],
-    ['recovery within frames: intra refresh', [aud, sei([6, recovery(30)]), predicted], false],
-    ['recovery at once on a P picture', [aud, sei([6, recovery(0)]), predicted], false],
-    ['an I picture with recovery later', [aud, sei([6, recovery(1)]), intra], false],
-    [
-      'recovery behind long messages',
+t.test(
+  'random access points are IDR pictures and I pictures with an exact recovery point (7.4.1.2.4, D.2.8)',
+  async (t) => {
+    const cases: [title: string, nals: Buffer[], expected: boolean][] = [
+      ['an IDR picture', [aud, sps, idr], true],
+      ['a P picture', [aud, predicted], false],
+      ['an I picture that says nothing of recovery', [aud, sps, intra], false],
+      ['an I picture with recovery at once', [aud, sps, sei([6, recovery(0)]), intra], true],
+      ['the slice type of an I slice alone', [sps, sei([6, recovery(0)]), slice(0x41, 0, 2)], true],
+      ['recovery within frames: intra refresh', [aud, sei([6, recovery(30)]), predicted], false],
+      ['recovery at once on a P picture', [aud, sei([6, recovery(0)]), predicted], false],
+      ['an I picture with recovery later', [aud, sei([6, recovery(1)]), intra], false],
       [
-        sei([5, new BitWriter().u(8 * 700, 0)], [300, new BitWriter().u(8, 7)], [6, recovery(0)]),
-        intra,
+        'recovery behind long messages',
+        [
+          sei([5, new BitWriter().u(8 * 700, 0)], [300, new BitWriter().u(8, 7)], [6, recovery(0)]),
+          intra,
+        ],
+        true,
       ],
-      true,
-    ],
-    ['recovery in a second SEI', [sei([1, recovery(9)]), sei([6, recovery(0)]), intra], true],
-    ['a later slice of an IDR picture', [slice(0x65, 40, 7)], false],
-    ['no slice at all', [aud, sps], false],
-    ['an IDR picture after another', [predicted, idr], false],
-    ['an empty NAL unit before', [Buffer.alloc(0), idr], true],
-    ['an SEI that promises more than it holds', [Buffer.from([6, 6, 200]), intra], false],
-  ]
-  for (const [title, nals, expected] of cases) {
-    t.test(title, async (t) => {
-      const bytes = byteStream(...nals)
-      for (const length of [1, 2, 3, 7, 184, bytes.length]) {
-        const { randomAccess } = inspectH264AccessUnit(pieces(bytes, length))
-        t.equal(randomAccess, expected, `in pieces of ${length}`)
-      }
-    })
-  }
-})
+      ['recovery in a second SEI', [sei([1, recovery(9)]), sei([6, recovery(0)]), intra], true],
+      ['a later slice of an IDR picture', [slice(0x65, 40, 7)], false],
+      ['no slice at all', [aud, sps], false],
+      ['an IDR picture after another', [predicted, idr], false],
+      ['an empty NAL unit before', [Buffer.alloc(0), idr], true],
+      ['an SEI that promises more than it holds', [Buffer.from([6, 6, 200]), intra], false],
+    ]
+    for (const [title, nals, expected] of cases) {
+      t.test(title, async (t) => {
+        const bytes = byteStream(...nals)
+        for (const length of [1, 2, 3, 7, 184, bytes.length]) {
+          const { randomAccess } = inspectH264AccessUnit(pieces(bytes, length))
+          t.equal(randomAccess, expected, `in pieces of ${length}`)
+        }
+      })
+    }
+  },
+)
 
 const pps = Buffer.from('68ce0fc8', 'hex')
 
-t.test('parameter sets come along, with their ids (7.3.2.1, 7.3.2.2)', async (t) => {
-  const { parameterSets } = inspectH264AccessUnit([byteStream(aud, sps, pps, idr)])
-  t.strictSame(parameterSets, [
-    { kind: 'sps', id: 0, nal: sps },
-    { kind: 'pps', id: 0, nal: pps },
-  ])
-  const third = nalUnit([0x68], new BitWriter().ue(3).ue(0).u(6, 0))
-  t.match(inspectH264AccessUnit([byteStream(third, idr)]).parameterSets, [{ id: 3 }])
-  t.strictSame(inspectH264AccessUnit([byteStream(aud, idr, sps)]).parameterSets, [], 'from before')
-})
+t.test(
+  'parameter sets of an access unit are listed with their ids (7.3.2.1, 7.3.2.2)',
+  async (t) => {
+    const { parameterSets } = inspectH264AccessUnit([byteStream(aud, sps, pps, idr)])
+    t.strictSame(parameterSets, [
+      { kind: 'sps', id: 0, nal: sps },
+      { kind: 'pps', id: 0, nal: pps },
+    ])
+    const third = nalUnit([0x68], new BitWriter().ue(3).ue(0).u(6, 0))
+    t.match(inspectH264AccessUnit([byteStream(third, idr)]).parameterSets, [{ id: 3 }])
+    t.strictSame(
+      inspectH264AccessUnit([byteStream(aud, idr, sps)]).parameterSets,
+      [],
+      'from before',
+    )
+  },
+)
 
-t.test('no NAL units make the inspection throw', async () => {
+t.test('the inspection accepts any NAL units without throwing', async () => {
   const nal = fc
     .tuple(fc.constantFrom(...[6, 7, 8, 1, 5, 9]), fc.uint8Array({ maxLength: 40 }))
     .map(([type, body]) => Buffer.from([type, ...body]))

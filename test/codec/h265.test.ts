@@ -27,34 +27,40 @@ for (const [name, hex, codecString, width, height, frameRate] of ENCODED) {
   })
 }
 
-t.test('reference picture sets told by their difference from the one before (7.3.7)', async (t) => {
-  const bits = new BitWriter().u(4, 0).u(3, 0).u(1, 1)
-  bits.u(8, 1).u(32, 0x60000000).u(24, 0x900000).u(24, 0).u(8, 93) // profile, tier, level
-  bits.ue(0).ue(1).ue(640).ue(480).u(1, 0) // ids, 4:2:0, size, no cropping
-  bits.ue(0).ue(0).ue(4).u(1, 1).ue(4).ue(2).ue(0) // bit depths, order count, sub-layer ordering
-  for (const size of [0, 3, 0, 3, 0, 0]) bits.ue(size)
-  bits.u(1, 0).u(2, 0).u(1, 0) // no scaling lists, AMP, SAO, PCM
-  bits.ue(3)
-  bits.ue(2).ue(1).ue(0).u(1, 1).ue(0).u(1, 1).ue(0).u(1, 1) // three pictures
-  bits.u(1, 1).u(1, 0).ue(0).u(1, 1).u(2, 0b01).u(2, 0b00).u(1, 1) // used, kept for later, dropped, used
-  bits.u(1, 1).u(1, 0).ue(0).u(4, 0b1111) // so three again, and the current one
-  bits
-    .u(1, 1)
-    .ue(2)
-    .u(8 * 2, 0)
-    .u(2, 0) // long-term pictures
-  bits.u(2, 0).u(1, 1).u(4, 0).u(3, 0).u(1, 0).u(1, 1).u(32, 1).u(32, 30).u(8, 0xff) // VUI
-  t.equal(decodeH265Sps(nalUnit([66, 1], bits))?.frameRate, 30)
-})
+t.test(
+  'reference picture sets coded as differences from the previous set are skipped (7.3.7)',
+  async (t) => {
+    const bits = new BitWriter().u(4, 0).u(3, 0).u(1, 1)
+    bits.u(8, 1).u(32, 0x60000000).u(24, 0x900000).u(24, 0).u(8, 93) // profile, tier, level
+    bits.ue(0).ue(1).ue(640).ue(480).u(1, 0) // ids, 4:2:0, size, no cropping
+    bits.ue(0).ue(0).ue(4).u(1, 1).ue(4).ue(2).ue(0) // bit depths, order count, sub-layer ordering
+    for (const size of [0, 3, 0, 3, 0, 0]) bits.ue(size)
+    bits.u(1, 0).u(2, 0).u(1, 0) // no scaling lists, AMP, SAO, PCM
+    bits.ue(3)
+    bits.ue(2).ue(1).ue(0).u(1, 1).ue(0).u(1, 1).ue(0).u(1, 1) // three pictures
+    bits.u(1, 1).u(1, 0).ue(0).u(1, 1).u(2, 0b01).u(2, 0b00).u(1, 1) // used, kept for later, dropped, used
+    bits.u(1, 1).u(1, 0).ue(0).u(4, 0b1111) // so three again, and the current one
+    bits
+      .u(1, 1)
+      .ue(2)
+      .u(8 * 2, 0)
+      .u(2, 0) // long-term pictures
+    bits.u(2, 0).u(1, 1).u(4, 0).u(3, 0).u(1, 0).u(1, 1).u(32, 1).u(32, 30).u(8, 0xff) // VUI
+    t.equal(decodeH265Sps(nalUnit([66, 1], bits))?.frameRate, 30)
+  },
+)
 
-t.test('the video parameter set may tell the frame rate (7.3.2.1)', async (t) => {
-  const told = '40010c01ffff01600000030090000003000003003c95940c000003000400000300cba0'
-  t.equal(decodeH265VpsFrameRate(Buffer.from(told, 'hex')), 50)
-  const silent = '40010c02ffff0408000003009d0800000300003c00009598acc048'
-  t.equal(decodeH265VpsFrameRate(Buffer.from(silent, 'hex')), undefined)
-})
+t.test(
+  'decodeH265VpsFrameRate reads the frame rate of a video parameter set (7.3.2.1)',
+  async (t) => {
+    const told = '40010c01ffff01600000030090000003000003003c95940c000003000400000300cba0'
+    t.equal(decodeH265VpsFrameRate(Buffer.from(told, 'hex')), 50)
+    const silent = '40010c02ffff0408000003009d0800000300003c00009598acc048'
+    t.equal(decodeH265VpsFrameRate(Buffer.from(silent, 'hex')), undefined)
+  },
+)
 
-t.test('no bytes make the decoders throw', async () => {
+t.test('parameter set decoders accept any bytes without throwing', async () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 100 }), fc.nat(60), (bytes, keep) => {
       const start = Buffer.from(ENCODED[1][1], 'hex').subarray(0, keep)
@@ -79,31 +85,37 @@ t.test('random access points are IRAP pictures: IDR, CRA, BLA (7.4.2.2)', async 
       if (randomAccess !== expected) t.fail(`NAL type ${type} in pieces of ${length}`)
     }
   }
-  t.test('but not a later slice of one, nor one behind another picture', async (t) => {
-    t.notOk(inspectH265AccessUnit([byteStream(nal(19, 0x40))]).randomAccess)
-    t.notOk(inspectH265AccessUnit([byteStream(nal(1, first), nal(19, first))]).randomAccess)
-  })
-  t.test('nor one of another layer', async (t) => {
+  t.test(
+    'a later slice of an IRAP picture, and an IRAP picture after another picture, are no random access points',
+    async (t) => {
+      t.notOk(inspectH265AccessUnit([byteStream(nal(19, 0x40))]).randomAccess)
+      t.notOk(inspectH265AccessUnit([byteStream(nal(1, first), nal(19, first))]).randomAccess)
+    },
+  )
+  t.test('an IRAP picture of another layer is no random access point', async (t) => {
     const otherLayer = Buffer.from([19 << 1, (1 << 3) | 1, first])
     t.notOk(inspectH265AccessUnit([byteStream(otherLayer)]).randomAccess)
     t.ok(inspectH265AccessUnit([byteStream(otherLayer, nal(19, first))]).randomAccess)
   })
 })
 
-t.test('parameter sets come along, with their ids (7.3.2.1 to 7.3.2.3)', async (t) => {
-  const pps = nalUnit([68, 1], new BitWriter().ue(5).ue(0).u(8, 0))
-  const { parameterSets, randomAccess } = inspectH265AccessUnit([
-    byteStream(vps, sps, pps, nal(19, first)),
-  ])
-  t.ok(randomAccess)
-  t.strictSame(parameterSets, [
-    { kind: 'vps', id: 0, nal: vps },
-    { kind: 'sps', id: 0, nal: sps },
-    { kind: 'pps', id: 5, nal: pps },
-  ])
-})
+t.test(
+  'parameter sets of an access unit are listed with their ids (7.3.2.1 to 7.3.2.3)',
+  async (t) => {
+    const pps = nalUnit([68, 1], new BitWriter().ue(5).ue(0).u(8, 0))
+    const { parameterSets, randomAccess } = inspectH265AccessUnit([
+      byteStream(vps, sps, pps, nal(19, first)),
+    ])
+    t.ok(randomAccess)
+    t.strictSame(parameterSets, [
+      { kind: 'vps', id: 0, nal: vps },
+      { kind: 'sps', id: 0, nal: sps },
+      { kind: 'pps', id: 5, nal: pps },
+    ])
+  },
+)
 
-t.test('no NAL units make the inspection throw', async () => {
+t.test('the inspection accepts any NAL units without throwing', async () => {
   const nal = fc
     .tuple(fc.constantFrom(...[32, 33, 34, 39, 6, 19, 21, 1]), fc.uint8Array({ maxLength: 40 }))
     .map(([type, body]) => Buffer.from([type << 1, 1, ...body]))

@@ -21,7 +21,7 @@ function payloadsOf(adts: Buffer): Buffer[] {
   return payloads
 }
 
-t.test('payloads come out as they went in, at whatever bit they began', async (t) => {
+t.test('LATM payloads at any bit offset become the same ADTS payloads', async (t) => {
   const frames = [frame(1, 1), frame(0xab, 254), frame(3, 255), frame(4, 256), frame(0xff, 1000)]
   const configs: MuxFields[] = [
     {},
@@ -41,7 +41,7 @@ t.test('payloads come out as they went in, at whatever bit they began', async (t
   }
 })
 
-t.test('a configuration holds until the next one (useSameStreamMux)', async (t) => {
+t.test('a StreamMuxConfig holds until the next one (useSameStreamMux)', async (t) => {
   const reader = new LatmReader()
   t.same(reader.push(loas(undefined, frame(1, 9))), { type: 'unconfigured' })
   t.equal(reader.push(loas({}, frame(1, 9))).type, 'adts')
@@ -53,80 +53,89 @@ t.test('a configuration holds until the next one (useSameStreamMux)', async (t) 
   })
 })
 
-t.test('several frames an element, and elements without any', async (t) => {
+t.test('elements with several frames, and with none, are converted', async (t) => {
   const frames = [frame(1, 10), frame(2, 300), frame(3, 4)]
   const reading = new LatmReader().push(loas({ subFrames: 3 }, ...frames))
   t.strictSame(reading.type === 'adts' && payloadsOf(reading.bytes), frames)
   t.match(new LatmReader().push(loas({}, frame(0, 0))), { type: 'adts', bytes: Buffer.alloc(0) })
 })
 
-t.test('SBR that is signalled: the core in ADTS, what is heard in the parameters', async (t) => {
-  const cases = [
-    [config('00101 0110 0010 0011 00010 000'), 'mp4a.40.5', 48_000, 2, 24_000, 2],
-    [config('11101 0111 0001 0100 00010 000'), 'mp4a.40.29', 44_100, 2, 22_050, 1],
-    // A rate of its own, which happens to have an index.
-    [
-      `000101111${(32_000).toString(2).padStart(24, '0')}0110000`,
-      'mp4a.40.2',
-      32_000,
-      6,
-      32_000,
-      6,
-    ],
-  ] as const
-  for (const [audio, codecString, sampleRate, channels, coreRate, coreChannels] of cases) {
-    const reading = new LatmReader().push(loas({ audio }, frame(1, 20)))
-    if (reading.type !== 'adts') throw new Error(reading.type)
-    t.strictSame(reading.audio.parameters, { codecString, sampleRate, channels })
-    const core = { codecString: 'mp4a.40.2', sampleRate: coreRate, channels: coreChannels }
-    t.strictSame(decodeAdtsHeader(reading.bytes, 0)?.parameters, core)
-  }
-})
+t.test(
+  'explicit SBR: ADTS has the core, the parameters have the extended sample rate',
+  async (t) => {
+    const cases = [
+      [config('00101 0110 0010 0011 00010 000'), 'mp4a.40.5', 48_000, 2, 24_000, 2],
+      [config('11101 0111 0001 0100 00010 000'), 'mp4a.40.29', 44_100, 2, 22_050, 1],
+      // A rate of its own, which happens to have an index.
+      [
+        `000101111${(32_000).toString(2).padStart(24, '0')}0110000`,
+        'mp4a.40.2',
+        32_000,
+        6,
+        32_000,
+        6,
+      ],
+    ] as const
+    for (const [audio, codecString, sampleRate, channels, coreRate, coreChannels] of cases) {
+      const reading = new LatmReader().push(loas({ audio }, frame(1, 20)))
+      if (reading.type !== 'adts') throw new Error(reading.type)
+      t.strictSame(reading.audio.parameters, { codecString, sampleRate, channels })
+      const core = { codecString: 'mp4a.40.2', sampleRate: coreRate, channels: coreChannels }
+      t.strictSame(decodeAdtsHeader(reading.bytes, 0)?.parameters, core)
+    }
+  },
+)
 
-t.test('what ADTS cannot carry is told from what is damaged', async (t) => {
-  const unsupported: MuxFields[] = [
-    { programs: 2 },
-    { layers: 2 },
-    { frameLengthType: 1 },
-    { audio: config('00010 0011 0010 100') }, // 960 samples
-    { audio: config('00010 0011 0000 000') }, // channels told by a PCE
-    { audio: config('00010 1101 0010 000') }, // a rate that is reserved
-    { audio: config('00001 0011 0010 000') }, // AAC main
-    { audio: config('10111 0011 0010 000') }, // AAC-LD
-  ]
-  for (const fields of unsupported) {
-    const { type } = new LatmReader().push(loas(fields, frame(1, 30)))
-    t.equal(type, 'unsupported', JSON.stringify(fields))
-  }
-  const whole = loas({}, frame(1, 30))
-  t.equal(new LatmReader().push(whole.subarray(0, -1)).type, 'damaged')
-  t.equal(new LatmReader().push(Buffer.concat([whole, Buffer.alloc(2)])).type, 'damaged')
-  t.equal(new LatmReader().push(Buffer.concat([Buffer.alloc(1), whole])).type, 'damaged')
-  const lying = Buffer.from(whole)
-  lying[lying.length - 31] = 0xff
-  t.not(new LatmReader().push(lying).type, 'unsupported')
-  t.match(new LatmReader().push(loas({}, frame(1, 8100))), { type: 'adts' })
-})
+t.test(
+  'configurations that ADTS cannot express are unsupported, broken bytes are damaged',
+  async (t) => {
+    const unsupported: MuxFields[] = [
+      { programs: 2 },
+      { layers: 2 },
+      { frameLengthType: 1 },
+      { audio: config('00010 0011 0010 100') }, // 960 samples
+      { audio: config('00010 0011 0000 000') }, // channels told by a PCE
+      { audio: config('00010 1101 0010 000') }, // a rate that is reserved
+      { audio: config('00001 0011 0010 000') }, // AAC main
+      { audio: config('10111 0011 0010 000') }, // AAC-LD
+    ]
+    for (const fields of unsupported) {
+      const { type } = new LatmReader().push(loas(fields, frame(1, 30)))
+      t.equal(type, 'unsupported', JSON.stringify(fields))
+    }
+    const whole = loas({}, frame(1, 30))
+    t.equal(new LatmReader().push(whole.subarray(0, -1)).type, 'damaged')
+    t.equal(new LatmReader().push(Buffer.concat([whole, Buffer.alloc(2)])).type, 'damaged')
+    t.equal(new LatmReader().push(Buffer.concat([Buffer.alloc(1), whole])).type, 'damaged')
+    const lying = Buffer.from(whole)
+    lying[lying.length - 31] = 0xff
+    t.not(new LatmReader().push(lying).type, 'unsupported')
+    t.match(new LatmReader().push(loas({}, frame(1, 8100))), { type: 'adts' })
+  },
+)
 
-t.test('no bytes make the reader throw, and no more comes out than went in', async () => {
-  const header = (length: number) => new BitWriter().u(11, 0x2b7).u(13, length).bytes
-  fc.assert(
-    fc.property(
-      fc.array(fc.uint8Array({ minLength: 1, maxLength: 60 }), { maxLength: 5 }),
-      (bodies) => {
-        const reader = new LatmReader()
-        reader.push(loas({}, frame(1, 3)))
-        const bytes = Buffer.concat(bodies.flatMap((body) => [header(body.length), body]))
-        const reading = reader.push(bytes)
-        // An element of n bits has at most n / 8 frames, each with a header of 7 bytes.
-        return reading.type !== 'adts' || reading.bytes.length <= bytes.length * 8
-      },
-    ),
-    { numRuns: 3000 },
-  )
-})
+t.test(
+  'LatmReader accepts any bytes without throwing, and its output is bounded by the input',
+  async () => {
+    const header = (length: number) => new BitWriter().u(11, 0x2b7).u(13, length).bytes
+    fc.assert(
+      fc.property(
+        fc.array(fc.uint8Array({ minLength: 1, maxLength: 60 }), { maxLength: 5 }),
+        (bodies) => {
+          const reader = new LatmReader()
+          reader.push(loas({}, frame(1, 3)))
+          const bytes = Buffer.concat(bodies.flatMap((body) => [header(body.length), body]))
+          const reading = reader.push(bytes)
+          // An element of n bits has at most n / 8 frames, each with a header of 7 bytes.
+          return reading.type !== 'adts' || reading.bytes.length <= bytes.length * 8
+        },
+      ),
+      { numRuns: 3000 },
+    )
+  },
+)
 
-t.test('bytes are read from any bit on', async () => {
+t.test('BitReader reads bytes at any bit offset', async () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 20 }), fc.nat(30), fc.nat(25), (bytes, skip, count) => {
       const reader = new BitReader(bytes)

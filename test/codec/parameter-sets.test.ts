@@ -11,7 +11,7 @@ function pps(id: number, fill: number, sizeBytes = 100): ParameterSet {
 }
 const sps: ParameterSet = { kind: 'sps', id: 0, nal: Buffer.alloc(20, 0x67) }
 
-t.test('no end of sets: so many bytes are remembered and no more', async (t) => {
+t.test('remembered parameter sets are limited in bytes', async (t) => {
   const sets = new ParameterSets(['sps', 'pps'])
   const flood = Array.from({ length: 200_000 }, (_, id) => pps(id, 0x68, 5))
   sets.push([sps, ...flood])
@@ -19,11 +19,10 @@ t.test('no end of sets: so many bytes are remembered and no more', async (t) => 
   t.ok(heldBytes > MOST_BYTES - 5 && heldBytes <= MOST_BYTES, `${heldBytes} bytes`)
 })
 
-t.test('a set that replaces another takes its room, and void ones take none', async (t) => {
+t.test('a replaced set frees its bytes, and so do invalidated ones', async (t) => {
   const sets = new ParameterSets(['sps', 'pps'])
   sets.push([sps])
-  for (let round = 0; round < 1000; round++)
-    sets.push([pps(0, round & 0xff), pps(1, round & 0xff)])
+  for (let round = 0; round < 1000; round++) sets.push([pps(0, round & 0xff), pps(1, round & 0xff)])
   t.same(sets.missingFrom([]), [sps, pps(0, 999 & 0xff), pps(1, 999 & 0xff)])
   for (let round = 0; round < 1000; round++) {
     const other = { ...sps, nal: Buffer.alloc(20, round & 0xff) }

@@ -165,7 +165,7 @@ function complete(pictures: readonly Nals[], edit = (packets: readonly Buffer[])
   }
 }
 
-t.test('a key frame without parameter sets, none seen before, is none', async (t) => {
+t.test('a key frame is no random access point while its parameter sets are unknown', async (t) => {
   const { nals, keys } = complete([
     [AUD, IDR],
     [AUD, SPS, IDR],
@@ -177,7 +177,7 @@ t.test('a key frame without parameter sets, none seen before, is none', async (t
   t.strictSame(nals[0], [AUD, IDR], 'and stays as it came')
 })
 
-t.test('parameter sets are learnt from pictures between key frames too', async (t) => {
+t.test('parameter sets in access units between key frames are remembered', async (t) => {
   const { nals, keys } = complete([
     [AUD, SPS, P_SLICE],
     [AUD, PPS, P_SLICE],
@@ -187,7 +187,7 @@ t.test('parameter sets are learnt from pictures between key frames too', async (
   t.strictSame(nals[2], [AUD, SPS, PPS, IDR])
 })
 
-t.test('the latest sets are inserted, one of each id', async (t) => {
+t.test('a key frame gets the latest parameter set of each id', async (t) => {
   const second = Buffer.from([0x68, 0x5e, 0x0f, 0xc8]) // pic_parameter_set_id 1
   const changed = Buffer.from([0x68, 0xce, 0x0f, 0xc9])
   const { nals } = complete([
@@ -198,7 +198,7 @@ t.test('the latest sets are inserted, one of each id', async (t) => {
   t.strictSame(nals[2], [AUD, SPS, second, changed, IDR])
 })
 
-t.test('another SPS makes the picture parameter sets before it void', async (t) => {
+t.test('a changed SPS invalidates the remembered PPS', async (t) => {
   const { nals, keys } = complete([
     [AUD, SPS, PPS, IDR],
     [AUD, OTHER_SPS, IDR],
@@ -209,7 +209,7 @@ t.test('another SPS makes the picture parameter sets before it void', async (t) 
   t.strictSame(nals[3], [AUD, OTHER_SPS, PPS, IDR])
 })
 
-t.test('sets stand in the order in which they refer to each other', async (t) => {
+t.test('inserted parameter sets follow those they refer to', async (t) => {
   const { nals } = complete([
     [AUD, SPS, PPS, IDR],
     [AUD, SPS, IDR],
@@ -219,7 +219,7 @@ t.test('sets stand in the order in which they refer to each other', async (t) =>
   t.strictSame(nals[2], [AUD, SPS, PPS, PPS, IDR])
 })
 
-t.test('what is damaged neither teaches nor is mended', async (t) => {
+t.test('a damaged PES packet neither gives nor receives parameter sets', async (t) => {
   const pictures = [
     [AUD, SPS, PPS, IDR],
     [AUD, IDR],
@@ -239,20 +239,17 @@ t.test('what is damaged neither teaches nor is mended', async (t) => {
   t.strictSame(nals[3], [AUD, SPS, PPS, IDR])
 })
 
-t.test(
-  'an encoder that sends no end of parameter sets is not remembered without end',
-  async (t) => {
-    const long = (id: number) => Buffer.concat([Buffer.from([0x68, id]), Buffer.alloc(3000, 0x11)])
-    const many = Array.from({ length: 100 }, (_, id) => long((0x80 >> (id % 7)) | id))
-    const { units } = complete([
-      [AUD, SPS, PPS, ...many, IDR],
-      [AUD, IDR],
-    ])
-    t.ok(units[1]!.sizeBytes < 20_000)
-  },
-)
+t.test('the remembered parameter sets of a hostile encoder are limited', async (t) => {
+  const long = (id: number) => Buffer.concat([Buffer.from([0x68, id]), Buffer.alloc(3000, 0x11)])
+  const many = Array.from({ length: 100 }, (_, id) => long((0x80 >> (id % 7)) | id))
+  const { units } = complete([
+    [AUD, SPS, PPS, ...many, IDR],
+    [AUD, IDR],
+  ])
+  t.ok(units[1]!.sizeBytes < 20_000)
+})
 
-t.test('only the packets up to the place of insertion are made anew (2.4.3.5)', async (t) => {
+t.test('an insertion rewrites only the packets up to its place (2.4.3.5)', async (t) => {
   const pcr = Buffer.from('000000000000', 'hex')
   const pes = (nals: Nals) => pesPacket(byteStream(nals), { ptsTicks: 3000, length: 'none' })
   const ts = new TsBuilder()
@@ -275,7 +272,7 @@ t.test('only the packets up to the place of insertion are made anew (2.4.3.5)', 
 })
 
 t.test(
-  'PES_packet_length grows with what is inserted, up to what it can say (2.4.3.7)',
+  'PES_packet_length grows with an insertion, and becomes 0 above its maximum (2.4.3.7)',
   async (t) => {
     const lengths = (filling: number) => {
       const idr = Buffer.concat([IDR, Buffer.alloc(filling, 0x5c)])
@@ -299,7 +296,7 @@ t.test(
   },
 )
 
-t.test('a demuxer repairs alike however the input is cut', async (t) => {
+t.test('insertions are the same for any pieces of the input', async (t) => {
   const ts = new TsBuilder().program([{ pid: PID, streamType: 0x1b }])
   for (const nals of [[AUD, SPS, PPS, IDR], [IDR], [AUD, IDR]]) {
     ts.unit(PID, pesPacket(byteStream(nals), { ptsTicks: 3000, length: 'none' }))

@@ -38,7 +38,7 @@ const uncut = (outputs: readonly DemuxerOutput[]) =>
       : value,
   )
 
-t.test('the same bytes give the same outputs, however they are cut', async () => {
+t.test('outputs are the same for any pieces of the input', async () => {
   const expected = new Map([...clips].map(([name, bytes]) => [name, uncut(demux(bytes))]))
   const sizes = fc.array(fc.integer({ min: 1, max: 3000 }), { minLength: 1, maxLength: 20 })
   fc.assert(
@@ -49,7 +49,7 @@ t.test('the same bytes give the same outputs, however they are cut', async () =>
   )
 })
 
-t.test('started anywhere, the units are those of the whole stream', async () => {
+t.test('a demuxer that joins at any byte puts out units of the whole stream', async () => {
   fc.assert(
     fc.property(encoded, fc.nat(20_000), (name, offset) => {
       const bytes = clips.get(name)!
@@ -61,30 +61,33 @@ t.test('started anywhere, the units are those of the whole stream', async () => 
   )
 })
 
-t.test('a lost SRT packet damages what it held, and nothing is passed off as whole', async () => {
-  fc.assert(
-    fc.property(encoded, fc.nat(1000), (name, lost) => {
-      const bytes = clips.get(name)!
-      const whole = new Set(unitsOf(demux(bytes)).map(describe))
-      const demuxer = new Demuxer()
-      const outputs: DemuxerOutput[] = []
-      for (const [index, piece] of [...cut(bytes, [1316])].entries()) {
-        if (index === lost % Math.floor(bytes.length / 1316)) demuxer.gap(1)
-        else outputs.push(...demuxer.push(piece))
-      }
-      const units = unitsOf(outputs.concat(demuxer.end()))
-      return units.every((unit) => unit.damaged || whole.has(describe(unit)))
-    }),
-    // The end of a PES lost, and after it nothing of its PID, or a PCR alone.
-    {
-      numRuns: 100,
-      examples: [
-        ['h264-mp2-nit', 418],
-        ['h264-aac-nulls', 808],
-      ],
-    },
-  )
-})
+t.test(
+  'a lost SRT packet damages the units it held, and no incomplete unit is called intact',
+  async () => {
+    fc.assert(
+      fc.property(encoded, fc.nat(1000), (name, lost) => {
+        const bytes = clips.get(name)!
+        const whole = new Set(unitsOf(demux(bytes)).map(describe))
+        const demuxer = new Demuxer()
+        const outputs: DemuxerOutput[] = []
+        for (const [index, piece] of [...cut(bytes, [1316])].entries()) {
+          if (index === lost % Math.floor(bytes.length / 1316)) demuxer.gap(1)
+          else outputs.push(...demuxer.push(piece))
+        }
+        const units = unitsOf(outputs.concat(demuxer.end()))
+        return units.every((unit) => unit.damaged || whole.has(describe(unit)))
+      }),
+      // The end of a PES lost, and after it nothing of its PID, or a PCR alone.
+      {
+        numRuns: 100,
+        examples: [
+          ['h264-mp2-nit', 418],
+          ['h264-aac-nulls', 808],
+        ],
+      },
+    )
+  },
+)
 
 /** One way in which bytes go wrong. */
 type Mutation = (bytes: Buffer) => Buffer
@@ -113,7 +116,7 @@ const mutation: fc.Arbitrary<Mutation> = fc.oneof(
   }),
 )
 
-t.test('mutated streams never throw, and what comes out is well formed', async () => {
+t.test('mutated streams never throw, and their outputs are well formed', async () => {
   fc.assert(
     fc.property(
       clip,
@@ -161,7 +164,7 @@ const step = fc.oneof(
   }),
 )
 
-t.test('streams of anything never throw, and what comes out is well formed', async () => {
+t.test('generated streams never throw, and their outputs are well formed', async () => {
   fc.assert(
     fc.property(
       fc.array(step, { minLength: 5, maxLength: 60 }),
@@ -179,7 +182,7 @@ t.test('streams of anything never throw, and what comes out is well formed', asy
   )
 })
 
-t.test('noise gives nothing', async () => {
+t.test('random bytes give no outputs', async () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 20_000 }), (bytes) => {
       const demuxer = new Demuxer()

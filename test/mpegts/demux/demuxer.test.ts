@@ -11,7 +11,7 @@ const VIDEO = { pid: 0x100, streamType: 0x1b }
 const AUDIO = { pid: 0x101, streamType: 0x0f }
 const BOTH = [VIDEO, AUDIO]
 
-/** An H.264 access unit without a key picture, recognised by its filling. */
+/** An H.264 access unit without a key picture, recognized by its filling. */
 const frame = (fill: number, sizeBytes = 400): Buffer =>
   Buffer.concat([
     Buffer.from([0, 0, 0, 1, 0x09, 0xf0, 0, 0, 0, 1, 0x41, 0x9a]),
@@ -35,7 +35,7 @@ const summary = (outputs: readonly DemuxerOutput[]) =>
     return `${track.kind} ${ptsTicks}${damaged ? ' damaged' : ''}`
   })
 
-t.test('a PES of unknown length ends where the next begins (13818-1 2.4.3.7)', async (t) => {
+t.test('an unbounded PES packet ends at the next unit start (13818-1 2.4.3.7)', async (t) => {
   const demuxer = new Demuxer()
   const head = new TsBuilder().program(BOTH).unit(0x100, videoPes(1, 3000)).bytes
   const ts = new TsBuilder().program(BOTH).unit(0x100, videoPes(1, 3000))
@@ -47,14 +47,14 @@ t.test('a PES of unknown length ends where the next begins (13818-1 2.4.3.7)', a
   t.strictSame(summary(demuxer.end()), ['video 6000'])
 })
 
-t.test('a PES that tells its length leaves with its last packet', async (t) => {
+t.test('a bounded PES packet is put out with its last transport packet', async (t) => {
   const demuxer = new Demuxer()
   const ts = new TsBuilder().program(BOTH).unit(0x101, audioPes(1, 3000)).bytes
   t.strictSame(summary(demuxer.push(ts)), ['program', 'audio 3000'])
   t.strictSame(demuxer.end(), [])
 })
 
-t.test('lengths that prove too short are not asked any more', async (t) => {
+t.test('PES_packet_length is ignored on a PID after one that was too short', async (t) => {
   const ts = new TsBuilder().program([VIDEO])
   for (let i = 1; i <= 4; i++) {
     ts.unit(0x100, pesPacket(frame(i, 1000), { ptsTicks: i * 3000, length: 100 }))
@@ -71,7 +71,7 @@ t.test('lengths that prove too short are not asked any more', async (t) => {
   )
 })
 
-t.test('a lost PES start does not make true lengths suspect', async (t) => {
+t.test('PES_packet_length stays trusted after a lost PES start', async (t) => {
   const ts = new TsBuilder().program(BOTH)
   for (let i = 1; i <= 4; i++) ts.unit(0x101, audioPes(i, i * 3000))
   const packets = ts.packets.toSpliced(5, 1)
@@ -85,14 +85,14 @@ t.test('a lost PES start does not make true lengths suspect', async (t) => {
   t.equal(demuxer.stats.orphanPackets, 2)
 })
 
-t.test('nor does a payload that begins no PES', async (t) => {
+t.test('PES_packet_length stays trusted after a unit start without a PES header', async (t) => {
   const demuxer = new Demuxer()
   const ts = new TsBuilder().program(BOTH).unit(0x101, audioPes(1, 3000))
   ts.unit(0x101, Buffer.alloc(500, 7)).unit(0x101, audioPes(2, 6000))
   t.strictSame(summary(demuxer.push(ts.bytes)), ['program', 'audio 3000', 'audio 6000'])
 })
 
-t.test('chunks are views of runs of neighbouring packets', async (t) => {
+t.test('chunks are views of runs of adjacent packets', async (t) => {
   const bytes = new TsBuilder()
     .program(BOTH)
     .unit(0x101, audioPes(1, 3000, 1000))
@@ -119,7 +119,7 @@ t.test('chunks are views of runs of neighbouring packets', async (t) => {
   )
 })
 
-t.test('a PES header and a start code may be cut anywhere by packet borders', async (t) => {
+t.test('a PES header and a start code may span packets at any byte', async (t) => {
   const idr = h264AccessUnit({ key: true, sizeBytes: 50 })
   const pes = pesPacket(idr, { ptsTicks: 6000, dtsTicks: 3000, length: 'none' })
   for (const step of [1, 2, 3, 4, 5]) {
@@ -133,7 +133,7 @@ t.test('a PES header and a start code may be cut anywhere by packet borders', as
   }
 })
 
-t.test('continuity (2.4.3.3)', async (t) => {
+t.test('continuity counters (2.4.3.3)', async (t) => {
   const stream = () => {
     const ts = new TsBuilder().program([VIDEO])
     for (let i = 1; i <= 3; i++) ts.unit(0x100, videoPes(i, i * 3000))
@@ -146,19 +146,22 @@ t.test('continuity (2.4.3.3)', async (t) => {
   }
   const intact = run(stream())
 
-  t.test('packets 2-4 are the first PES, 5-7 the second', async (t) => {
-    t.strictSame(intact.lines, ['video 3000', 'video 6000', 'video 9000'])
-    t.equal(stream().length, 11)
-  })
+  t.test(
+    'the test stream has its first PES packet in packets 2-4, the second in 5-7',
+    async (t) => {
+      t.strictSame(intact.lines, ['video 3000', 'video 6000', 'video 9000'])
+      t.equal(stream().length, 11)
+    },
+  )
 
-  t.test('a packet lost within a PES damages it alone', async (t) => {
+  t.test('a lost packet within a PES packet damages that one only', async (t) => {
     const { lines, stats } = run(stream().toSpliced(6, 1))
     t.strictSame(lines, ['video 3000', 'video 6000 damaged', 'video 9000'])
     t.match(stats, { continuityErrors: 1, damagedUnits: 1, units: 3 })
   })
 
   t.test(
-    'the last packet of a PES, found lost at the next start, damages what was open',
+    'a lost last packet, detected at the next start, damages the open PES packet',
     async (t) => {
       t.strictSame(run(stream().toSpliced(4, 1)).lines, [
         'video 3000 damaged',
@@ -168,11 +171,14 @@ t.test('continuity (2.4.3.3)', async (t) => {
     },
   )
 
-  t.test('a lost start leaves the rest to the PES before, which is damaged', async (t) => {
-    t.strictSame(run(stream().toSpliced(5, 1)).lines, ['video 3000 damaged', 'video 9000'])
-  })
+  t.test(
+    'after a lost start, the rest joins the previous PES packet, which is damaged',
+    async (t) => {
+      t.strictSame(run(stream().toSpliced(5, 1)).lines, ['video 3000 damaged', 'video 9000'])
+    },
+  )
 
-  t.test('a packet with the transport error indicator is as good as lost', async (t) => {
+  t.test('a packet with transport_error_indicator counts as lost', async (t) => {
     const packets = stream()
     packets[6]![1]! |= 0x80
     const { lines, stats } = run(packets)
@@ -188,7 +194,7 @@ t.test('continuity (2.4.3.3)', async (t) => {
     t.equal(stats.scrambledPackets, 1)
   })
 
-  t.test('packets sent twice come out once, whatever their PCR says', async (t) => {
+  t.test('a duplicate packet is dropped, even with another PCR', async (t) => {
     const packets = stream().flatMap((packet) => [packet, packet])
     const { outputs, stats } = run(packets)
     t.strictSame(unitsOf(outputs).map(payloadOf), unitsOf(intact.outputs).map(payloadOf))
@@ -207,7 +213,7 @@ t.test('continuity (2.4.3.3)', async (t) => {
     t.strictSame(twice.lines, ['video 3000'])
   })
 
-  t.test('a repeated counter with other bytes is a loss of fifteen packets', async (t) => {
+  t.test('a repeated counter with other bytes counts as a loss', async (t) => {
     const packets = stream()
     const repeated = Buffer.from(packets[6]!)
     repeated[100]! ^= 1
@@ -216,7 +222,7 @@ t.test('continuity (2.4.3.3)', async (t) => {
     t.match(stats, { duplicatePackets: 0, continuityErrors: 1 })
   })
 
-  t.test('the discontinuity indicator allows a jump (2.4.3.5)', async (t) => {
+  t.test('a counter jump with discontinuity_indicator is no loss (2.4.3.5)', async (t) => {
     const ts = new TsBuilder().program([VIDEO]).unit(0x100, videoPes(1, 3000))
     const pes = videoPes(2, 6000, 100)
     ts.packet({ pid: 0x100, counter: 9, payload: pes, unitStart: true, discontinuity: true })
@@ -236,7 +242,7 @@ t.test('gap: a loss of SRT packets', async (t) => {
     return ts.unit(0x100, videoPes(2, 6000))
   }
 
-  t.test('the part of a packet that came is dropped with the part that did not', async (t) => {
+  t.test('a gap within a packet drops the received part of it', async (t) => {
     const { packets } = stream()
     const demuxer = new Demuxer()
     demuxer.push(Buffer.concat(packets).subarray(0, 5 * 188 + 100))
@@ -246,7 +252,7 @@ t.test('gap: a loss of SRT packets', async (t) => {
     t.match(demuxer.stats, { skippedBytes: 100, lostSyncs: 0, continuityErrors: 1 })
   })
 
-  t.test('a PES of which nothing came after it may lack its end', async (t) => {
+  t.test('a PES packet without a later packet before a gap is damaged', async (t) => {
     const { packets } = stream()
     const demuxer = new Demuxer()
     demuxer.push(Buffer.concat(packets.slice(0, -1)))
@@ -255,43 +261,39 @@ t.test('gap: a loss of SRT packets', async (t) => {
     t.strictSame(summary(demuxer.end()), ['video 6000 damaged'])
   })
 
-  t.test(
-    'sixteen packets or more may hide from the counters: all that is open is damaged',
-    async (t) => {
-      const { packets } = stream()
-      for (const [lostPackets, damaged] of [
-        [2, ''],
-        [3, ' damaged'],
-      ] as const) {
-        const demuxer = new Demuxer()
-        demuxer.push(Buffer.concat(packets.slice(0, 5)))
-        demuxer.gap(lostPackets)
-        const outputs = demuxer.push(Buffer.concat(packets.slice(5))).concat(demuxer.end())
-        t.strictSame(summary(outputs), [
-          `audio 3000${damaged}`,
-          `video 3000${damaged}`,
-          'video 6000',
-        ])
-      }
-    },
-  )
+  t.test('a gap of sixteen packets or more damages all open PES packets', async (t) => {
+    const { packets } = stream()
+    for (const [lostPackets, damaged] of [
+      [2, ''],
+      [3, ' damaged'],
+    ] as const) {
+      const demuxer = new Demuxer()
+      demuxer.push(Buffer.concat(packets.slice(0, 5)))
+      demuxer.gap(lostPackets)
+      const outputs = demuxer.push(Buffer.concat(packets.slice(5))).concat(demuxer.end())
+      t.strictSame(summary(outputs), [`audio 3000${damaged}`, `video 3000${damaged}`, 'video 6000'])
+    }
+  })
 })
 
-t.test('packets of the PCR PID without payload are kept', async (t) => {
+t.test('PCR-only packets are kept', async (t) => {
   const pcr = { adaptation: Buffer.from([0, 0, 0, 0, 0x7e, 0]) }
-  t.test('between PES packets, and on a PID of their own, by themselves', async (t) => {
-    const ts = new TsBuilder().program([AUDIO], { pcrPid: 0x1ff })
-    ts.packet({ pid: 0x1ff, ...pcr })
-      .unit(0x101, audioPes(1, 3000))
-      .packet({ pid: 0x101, ...pcr })
-    const demuxer = new Demuxer()
-    const outputs = demuxer.push(ts.bytes)
-    t.strictSame(summary(outputs), ['program', 'packets 511', 'audio 3000'])
-    t.match(outputs[1], { chunks: [ts.packets[2]!] })
-    t.equal(demuxer.stats.unusedPackets, 1, 'what no clock is read from is dropped')
-  })
+  t.test(
+    'PCR-only packets between PES packets and on their own PID are put out as packets',
+    async (t) => {
+      const ts = new TsBuilder().program([AUDIO], { pcrPid: 0x1ff })
+      ts.packet({ pid: 0x1ff, ...pcr })
+        .unit(0x101, audioPes(1, 3000))
+        .packet({ pid: 0x101, ...pcr })
+      const demuxer = new Demuxer()
+      const outputs = demuxer.push(ts.bytes)
+      t.strictSame(summary(outputs), ['program', 'packets 511', 'audio 3000'])
+      t.match(outputs[1], { chunks: [ts.packets[2]!] })
+      t.equal(demuxer.stats.unusedPackets, 1, 'what no clock is read from is dropped')
+    },
+  )
 
-  t.test('within a PES, in their place in it', async (t) => {
+  t.test('PCR-only packets within a PES packet stay at their place', async (t) => {
     const pes = audioPes(1, 3000, 300)
     const ts = new TsBuilder().program([AUDIO], { pcrPid: 0x101 })
     ts.packet({ pid: 0x101, payload: pes.subarray(0, 184), unitStart: true })
@@ -308,7 +310,7 @@ t.test('PAT and PMT (2.4.4)', async (t) => {
   const pat = patSection([[1, 0x1000]])
   const unit = (ts: TsBuilder) => ts.unit(0x101, audioPes(1, 3000))
 
-  t.test('nothing is known before both were seen', async (t) => {
+  t.test('the program is unknown before PAT and PMT', async (t) => {
     const demuxer = new Demuxer()
     demuxer.push(unit(new TsBuilder().sections(0x1000, pmt).sections(0, pat)).bytes)
     t.equal(demuxer.program, undefined)
@@ -321,7 +323,7 @@ t.test('PAT and PMT (2.4.4)', async (t) => {
     )
   })
 
-  t.test('a section may span packets, and packets hold several', async (t) => {
+  t.test('sections may span packets, and packets may hold several sections', async (t) => {
     const descriptors = Buffer.concat([Buffer.from([0x0a, 4]), Buffer.from('DEU\0'), padding(190)])
     const long = pmtSection(1, 0x100, [VIDEO, { ...AUDIO, descriptors }])
     const other = pmtSection(7, 0x200, [{ pid: 0x200, streamType: 0x1b }])
@@ -332,7 +334,7 @@ t.test('PAT and PMT (2.4.4)', async (t) => {
     t.match(program?.tracks[1], { language: 'deu', descriptors })
   })
 
-  t.test('the pointer field says where in the packet a section begins', async (t) => {
+  t.test('a section starts at the offset in pointer_field', async (t) => {
     const ts = new TsBuilder().sections(0, pat)
     ts.packet({
       pid: 0x1000,
@@ -354,7 +356,7 @@ t.test('PAT and PMT (2.4.4)', async (t) => {
   })
 
   t.test(
-    'a section with a wrong checksum, announced for later, or not the first does not count',
+    'a PMT section with a wrong CRC_32, not yet valid, or not the first is ignored',
     async (t) => {
       const broken = Buffer.from(pmtSection(1, 0x100, [VIDEO]))
       broken[13]! ^= 0x20
@@ -371,7 +373,7 @@ t.test('PAT and PMT (2.4.4)', async (t) => {
     },
   )
 
-  t.test('a section that lost a packet is given up', async (t) => {
+  t.test('a section with a lost packet is dropped', async (t) => {
     const long = pmtSection(1, 0x100, [{ ...VIDEO, descriptors: padding(400) }])
     const ts = new TsBuilder().sections(0, pat).sections(0x1000, long).sections(0x1000, pmt)
     const outputs = demux(Buffer.concat(ts.packets.toSpliced(2, 1)))
@@ -381,14 +383,14 @@ t.test('PAT and PMT (2.4.4)', async (t) => {
     )
   })
 
-  t.test('what a section says counts, not its version', async (t) => {
+  t.test('a section counts as changed by its content, not by its version_number', async (t) => {
     const ts = new TsBuilder().sections(0, pat).sections(0x1000, pmt)
     ts.sections(0x1000, pmtSection(1, 0x100, BOTH, { version: 9 }))
     ts.sections(0x1000, pmtSection(1, 0x100, [VIDEO], { version: 9 }))
     t.strictSame(summary(demux(ts.bytes)), ['program', 'program changed'])
   })
 
-  t.test('reserved PIDs, and streams on the PID of a table, are no tracks', async (t) => {
+  t.test('streams on reserved PIDs and on PIDs of tables are ignored', async (t) => {
     const streams = [0, 0x0f, 0x1000, 0x1fff, 0x101].map((pid) => ({ pid, streamType: 0x0f }))
     const outputs = demux(unit(new TsBuilder().program(streams)).bytes)
     t.strictSame(
@@ -402,7 +404,7 @@ t.test('PAT and PMT (2.4.4)', async (t) => {
   })
 })
 
-t.test('which program is carried', async (t) => {
+t.test('choice of the carried program', async (t) => {
   const pat = patSection([
     [0, 0x10],
     [1, 0x1001],
@@ -414,24 +416,24 @@ t.test('which program is carried', async (t) => {
   const second = pmtSection(3, 0x300, [{ pid: 0x300, streamType: 0x24 }])
   const numbers = (ts: TsBuilder) => programsOf(demux(ts.bytes)).map((it) => it.programNumber)
 
-  t.test('the first that has video, in the order of the PAT', async (t) => {
+  t.test('the first program with video in PAT order is carried by default', async (t) => {
     const ts = new TsBuilder().sections(0, pat).sections(0x1003, second).sections(0x1001, radio)
     t.strictSame(numbers(ts), [], 'the second may still turn out to have video')
     t.strictSame(numbers(ts.sections(0x1002, first)), [2])
   })
 
-  t.test('a map that comes round again ends the wait for those that do not come', async (t) => {
+  t.test('a repeated program map ends the wait for missing ones', async (t) => {
     const ts = new TsBuilder().sections(0, pat).sections(0x1001, radio).sections(0x1003, second)
     t.strictSame(numbers(ts.sections(0x1001, radio)), [3])
   })
 
-  t.test('else the first', async (t) => {
+  t.test('the first program is carried when none has video', async (t) => {
     const other = pmtSection(2, 0x200, [{ pid: 0x200, streamType: 0x03 }])
     const ts = new TsBuilder().sections(0, patSection([[1, 0x1001], [2, 0x1002]])) // prettier-ignore
     t.strictSame(numbers(ts.sections(0x1002, other).sections(0x1001, radio)), [1])
   })
 
-  t.test('it stays while the PAT lists it, and another is chosen afterwards', async (t) => {
+  t.test('the carried program stays while the PAT lists it, then another is chosen', async (t) => {
     const ts = new TsBuilder().sections(0, patSection([[2, 0x1002]])).sections(0x1002, first)
     ts.sections(0, pat).sections(0x1001, radio).sections(0x1003, second).sections(0x1003, second)
     t.strictSame(numbers(ts), [2])
@@ -439,7 +441,7 @@ t.test('which program is carried', async (t) => {
     t.strictSame(numbers(ts), [2, 3])
   })
 
-  t.test('it stays when its map moves to another PID, whatever others send', async (t) => {
+  t.test('the carried program stays when its map moves to another PID', async (t) => {
     const moved = patSection([[2, 0x1012], [3, 0x1003]]) // prettier-ignore
     const ts = new TsBuilder().sections(0, patSection([[2, 0x1002]])).sections(0x1002, first)
     ts.sections(0, moved).sections(0x1003, second).sections(0x1003, second)
@@ -452,7 +454,7 @@ t.test('which program is carried', async (t) => {
     )
   })
 
-  t.test('by number, whatever else has video', async (t) => {
+  t.test('a program chosen by number is carried even if another has video', async (t) => {
     const ts = new TsBuilder().sections(0, pat).sections(0x1002, first).sections(0x1003, second)
     const choose = (program: ProgramChoice) => {
       const demuxer = new Demuxer({ program })
@@ -463,36 +465,44 @@ t.test('which program is carried', async (t) => {
     t.strictSame(choose(4), [[], [1, 2, 3]])
   })
 
-  t.test('all as one: number and clock of the first, the tracks of all', async (t) => {
-    const all = (ts: TsBuilder) =>
-      demux(ts.bytes, [188], new Demuxer({ program: 'all' })).flatMap((output) =>
-        output.type !== 'program'
-          ? []
-          : [
-              {
-                ...{ number: output.program.programNumber, pcrPid: output.program.pcrPid },
-                pids: output.program.tracks.map(({ pid }) => pid),
-                layoutChanged: output.layoutChanged,
-              },
-            ],
-      )
-    const ts = new TsBuilder().sections(0, pat).sections(0x1002, first).sections(0x1003, second)
-    t.strictSame(all(ts), [], 'the third is waited for')
-    ts.sections(0x1003, second).sections(0x1002, first)
-    const two = { number: 2, pcrPid: 0x200, pids: [0x200, 0x300], layoutChanged: false }
-    t.strictSame(all(ts), [two], 'until another comes round again')
-    ts.sections(0x1001, radio).sections(0x1001, radio)
-    const three = { number: 1, pcrPid: 0x101, pids: [AUDIO.pid, 0x200, 0x300], layoutChanged: true }
-    t.strictSame(all(ts), [two, three])
-    ts.sections(0, patSection([[3, 0x1003]])).sections(0x1003, second)
-    const one = { number: 3, pcrPid: 0x300, pids: [0x300], layoutChanged: true }
-    t.strictSame(all(ts), [two, three, one], 'a program that the PAT drops goes')
-    const shared = pmtSection(3, 0x300, [{ pid: 0x300, streamType: 0x24 }, AUDIO])
-    ts.sections(0x1003, shared).sections(0, pat).sections(0x1001, radio)
-    t.match(all(ts).at(-1), { number: 1, pids: [AUDIO.pid, 0x300] }, 'each PID once')
-  })
+  t.test(
+    'joined programs have number and PCR PID of the first, and the tracks of all',
+    async (t) => {
+      const all = (ts: TsBuilder) =>
+        demux(ts.bytes, [188], new Demuxer({ program: 'all' })).flatMap((output) =>
+          output.type !== 'program'
+            ? []
+            : [
+                {
+                  ...{ number: output.program.programNumber, pcrPid: output.program.pcrPid },
+                  pids: output.program.tracks.map(({ pid }) => pid),
+                  layoutChanged: output.layoutChanged,
+                },
+              ],
+        )
+      const ts = new TsBuilder().sections(0, pat).sections(0x1002, first).sections(0x1003, second)
+      t.strictSame(all(ts), [], 'the third is waited for')
+      ts.sections(0x1003, second).sections(0x1002, first)
+      const two = { number: 2, pcrPid: 0x200, pids: [0x200, 0x300], layoutChanged: false }
+      t.strictSame(all(ts), [two], 'until another comes round again')
+      ts.sections(0x1001, radio).sections(0x1001, radio)
+      const three = {
+        number: 1,
+        pcrPid: 0x101,
+        pids: [AUDIO.pid, 0x200, 0x300],
+        layoutChanged: true,
+      }
+      t.strictSame(all(ts), [two, three])
+      ts.sections(0, patSection([[3, 0x1003]])).sections(0x1003, second)
+      const one = { number: 3, pcrPid: 0x300, pids: [0x300], layoutChanged: true }
+      t.strictSame(all(ts), [two, three, one], 'a program that the PAT drops goes')
+      const shared = pmtSection(3, 0x300, [{ pid: 0x300, streamType: 0x24 }, AUDIO])
+      ts.sections(0x1003, shared).sections(0, pat).sections(0x1001, radio)
+      t.match(all(ts).at(-1), { number: 1, pids: [AUDIO.pid, 0x300] }, 'each PID once')
+    },
+  )
 
-  t.test('all as one, up to so many streams', async (t) => {
+  t.test('joined programs are limited in streams', async (t) => {
     const numbers = Array.from({ length: 10 }, (_, index) => index + 1)
     const ts = new TsBuilder().sections(0, patSection(numbers.map((it) => [it, 0x1000 + it])))
     for (const number of numbers) {
@@ -507,7 +517,7 @@ t.test('which program is carried', async (t) => {
     )
   })
 
-  t.test('of all programs units come on one time line', async (t) => {
+  t.test('units of joined programs are on one timeline', async (t) => {
     const ts = new TsBuilder().sections(0, patSection([[2, 0x1002], [3, 0x1003]])) // prettier-ignore
     ts.sections(0x1002, first).sections(0x1003, second)
     for (const pid of [0x200, 0x300]) ts.unit(pid, videoPes(1, 2 ** 33 - 3000))
@@ -524,7 +534,7 @@ t.test('which program is carried', async (t) => {
     )
   })
 
-  t.test('a PAT of several sections is read whole (2.4.4.5)', async (t) => {
+  t.test('a PAT of several sections is read completely (2.4.4.5)', async (t) => {
     const section = (sectionNumber: number, lastSectionNumber: number, version = 0) =>
       patSection(
         Array.from({ length: 200 }, (_, index) => {
@@ -557,7 +567,7 @@ t.test('which program is carried', async (t) => {
     t.strictSame(carried(ts), [[550, 2], 400])
   })
 
-  t.test('a PAT without end is read up to its eighth section', async (t) => {
+  t.test('a PAT is read up to its eighth section', async (t) => {
     const ts = new TsBuilder()
     for (let sectionNumber = 0; sectionNumber < 256; sectionNumber++) {
       const number = sectionNumber + 1
@@ -568,7 +578,7 @@ t.test('which program is carried', async (t) => {
     t.strictSame(demuxer.programNumbers, [1, 2, 3, 4, 5, 6, 7, 8])
   })
 
-  t.test('sections that never come are not waited for', async (t) => {
+  t.test('a repeated PAT section ends the wait for missing ones', async (t) => {
     const broken = patSection([[2, 0x1002]], { lastSectionNumber: 3 })
     const ts = new TsBuilder().sections(0, broken).sections(0x1002, first)
     t.strictSame(numbers(ts), [])
@@ -578,36 +588,42 @@ t.test('which program is carried', async (t) => {
   })
 })
 
-t.test('a program map that is late, damaged or announced again', async (t) => {
+t.test('late, damaged and repeated program maps', async (t) => {
   const pmt = pmtSection(1, 0x100, [VIDEO])
   const picture = (index: number) => videoPes(index, index * 3000)
   const times = (ts: TsBuilder) => unitsOf(demux(ts.bytes)).map(({ ptsTicks }) => ptsTicks / 3000)
 
-  t.test('what came before it is not carried, what comes after it is', async (t) => {
-    const ts = new TsBuilder().sections(0, patSection([[1, 0x1000]]))
-    for (let index = 0; index < 60; index++) ts.unit(0x100, picture(index))
-    ts.sections(0x1000, pmt).unit(0x100, picture(60)).unit(0x100, picture(61))
-    t.strictSame(times(ts), [60, 61])
-  })
+  t.test(
+    'PES packets before the program map are dropped, those after it are carried',
+    async (t) => {
+      const ts = new TsBuilder().sections(0, patSection([[1, 0x1000]]))
+      for (let index = 0; index < 60; index++) ts.unit(0x100, picture(index))
+      ts.sections(0x1000, pmt).unit(0x100, picture(60)).unit(0x100, picture(61))
+      t.strictSame(times(ts), [60, 61])
+    },
+  )
 
-  t.test('one with a wrong checksum is counted, and the next good one counts', async (t) => {
-    const broken = Buffer.from(pmt)
-    broken[12]! ^= 0xff
-    const demuxer = new Demuxer()
-    const ts = new TsBuilder().sections(0, patSection([[1, 0x1000]]))
-    ts.sections(0x1000, broken).unit(0x100, picture(0))
-    t.strictSame(demux(ts.bytes), [])
-    ts.sections(0x1000, pmt).unit(0x100, picture(1)).sections(0x1000, broken)
-    ts.unit(0x100, picture(2))
-    const outputs = demux(ts.bytes, [188], demuxer)
-    t.strictSame(
-      unitsOf(outputs).map(({ ptsTicks }) => ptsTicks / 3000),
-      [1, 2],
-    )
-    t.match(demuxer.stats, { psiCrcErrors: 2, pmtSections: 1 })
-  })
+  t.test(
+    'a program map with a wrong CRC_32 is counted, and the next valid one is used',
+    async (t) => {
+      const broken = Buffer.from(pmt)
+      broken[12]! ^= 0xff
+      const demuxer = new Demuxer()
+      const ts = new TsBuilder().sections(0, patSection([[1, 0x1000]]))
+      ts.sections(0x1000, broken).unit(0x100, picture(0))
+      t.strictSame(demux(ts.bytes), [])
+      ts.sections(0x1000, pmt).unit(0x100, picture(1)).sections(0x1000, broken)
+      ts.unit(0x100, picture(2))
+      const outputs = demux(ts.bytes, [188], demuxer)
+      t.strictSame(
+        unitsOf(outputs).map(({ ptsTicks }) => ptsTicks / 3000),
+        [1, 2],
+      )
+      t.match(demuxer.stats, { psiCrcErrors: 2, pmtSections: 1 })
+    },
+  )
 
-  t.test('a new version of the same, or of the PAT, changes nothing', async (t) => {
+  t.test('a new version_number with the same content changes nothing', async (t) => {
     const ts = new TsBuilder()
     for (let version = 0; version < 32; version++) {
       ts.sections(0, patSection([[1, 0x1000]], { version }))
@@ -622,12 +638,12 @@ t.test('a program map that is late, damaged or announced again', async (t) => {
   })
 })
 
-t.test('a program that changes while it is carried', async (t) => {
+t.test('changes of the carried program', async (t) => {
   const pmt = (...streams: Parameters<typeof pmtSection>[2]) => pmtSection(1, 0x100, streams)
   const start = () =>
     new TsBuilder().program([VIDEO]).unit(0x100, videoPes(1, 3000)).unit(0x100, videoPes(2, 6000))
 
-  t.test('a PES that was open on a PID that stays still leaves before the change', async (t) => {
+  t.test('an open PES packet on a remaining PID is put out before the change', async (t) => {
     const ts = start().sections(0x1000, pmt(VIDEO, AUDIO)).unit(0x100, videoPes(3, 9000))
     ts.unit(0x101, audioPes(1, 9000))
     t.strictSame(summary(demux(ts.bytes)), [
@@ -640,7 +656,7 @@ t.test('a program that changes while it is carried', async (t) => {
     ])
   })
 
-  t.test('a packet lost around the change is missed all the same', async (t) => {
+  t.test('a packet lost around a program change is detected', async (t) => {
     const ts = start().sections(0x1000, pmt(VIDEO, AUDIO))
     const { packets } = ts.unit(0x100, videoPes(3, 9000))
     t.strictSame(summary(demux(Buffer.concat(packets.toSpliced(7, 1)))), [
@@ -652,7 +668,7 @@ t.test('a program that changes while it is carried', async (t) => {
     ])
   })
 
-  t.test('one on a PID that goes, or changes its codec, is flushed', async (t) => {
+  t.test('an open PES packet on a PID that vanishes or changes its codec is flushed', async (t) => {
     const hevc = { pid: 0x100, streamType: 0x24 }
     const ts = start().sections(0x1000, pmt(hevc)).unit(0x100, videoPes(3, 9000))
     const outputs = demux(ts.bytes)
@@ -669,7 +685,7 @@ t.test('a program that changes while it is carried', async (t) => {
     )
   })
 
-  t.test('a descriptor more is a new program, but no other layout', async (t) => {
+  t.test('an added descriptor makes a new program with the same layout', async (t) => {
     const descriptors = Buffer.from([0x0a, 4, 0x65, 0x6e, 0x67, 0])
     const ts = new TsBuilder().program([AUDIO]).unit(0x101, audioPes(1, 3000))
     ts.sections(0x1000, pmt({ ...AUDIO, descriptors })).unit(0x101, audioPes(2, 6000))
@@ -678,7 +694,7 @@ t.test('a program that changes while it is carried', async (t) => {
     t.equal(unitsOf(outputs)[1]?.track.language, 'eng')
   })
 
-  t.test('another picture size in the bitstream is another layout', async (t) => {
+  t.test('another video size in the bitstream changes the layout', async (t) => {
     const small = readFixture('h264-open-gop')
     const large = readFixture('demo').subarray(0, 400 * 188)
     const outputs = demux(Buffer.concat([small, large]))
@@ -697,7 +713,7 @@ t.test('time', async (t) => {
     unitsOf(outputs).map(({ ptsTicks, dtsTicks }) => [ptsTicks, dtsTicks])
   const WRAP = 2 ** 33
 
-  t.test('a PES without DTS is decoded when it is presented (2.4.3.7)', async (t) => {
+  t.test('a PES packet without DTS has its PTS as decoding time (2.4.3.7)', async (t) => {
     const ts = new TsBuilder().program([VIDEO])
     ts.unit(0x100, pesPacket(frame(1), { ptsTicks: 9000, dtsTicks: 3000 }))
     ts.unit(0x100, pesPacket(frame(1), { ptsTicks: 6000 }))
@@ -707,7 +723,7 @@ t.test('time', async (t) => {
     ])
   })
 
-  t.test('both go on past 33 bits, tracks together', async (t) => {
+  t.test('PTS and DTS of all tracks are unwrapped together past 33 bits', async (t) => {
     const ts = new TsBuilder().program(BOTH)
     ts.unit(0x101, audioPes(1, 100))
     ts.unit(0x101, audioPes(2, WRAP - 200))
@@ -727,7 +743,7 @@ t.test('time', async (t) => {
     )
   })
 
-  t.test('a jump in the source is a jump in the units', async (t) => {
+  t.test('a timestamp jump of the source is a jump of the units', async (t) => {
     const ts = new TsBuilder().program([AUDIO])
     const sent = [0, 90_000_000, 90_003_000, 3000, 6000]
     for (const ptsTicks of sent) ts.unit(0x101, audioPes(1, ptsTicks))
@@ -737,25 +753,28 @@ t.test('time', async (t) => {
     )
   })
 
-  t.test('a PES without PTS takes the time of the one before it, or of the program', async (t) => {
-    const klv = { pid: 0x102, streamType: 0x06 }
-    const ts = new TsBuilder().program([...BOTH, klv])
-    ts.unit(0x101, pesPacket(Buffer.alloc(100), { streamId: 0xc0 }))
-    ts.unit(0x100, pesPacket(frame(1), { ptsTicks: 9000, dtsTicks: 3000 }))
-    ts.unit(0x100, pesPacket(frame(2)))
-    ts.unit(0x101, audioPes(1, 12_000))
-    ts.unit(0x102, pesPacket(Buffer.alloc(10), { streamId: 0xbd }))
-    const demuxer = new Demuxer()
-    t.strictSame(times(demux(ts.bytes, undefined, demuxer)), [
-      [9000, 3000],
-      [9000, 3000],
-      [12_000, 12_000],
-      [12_000, 12_000],
-    ])
-    t.match(demuxer.stats, { pesWithoutPts: 3, units: 4 })
-  })
+  t.test(
+    'a PES packet without PTS takes the time of the one before on its track, else of the program',
+    async (t) => {
+      const klv = { pid: 0x102, streamType: 0x06 }
+      const ts = new TsBuilder().program([...BOTH, klv])
+      ts.unit(0x101, pesPacket(Buffer.alloc(100), { streamId: 0xc0 }))
+      ts.unit(0x100, pesPacket(frame(1), { ptsTicks: 9000, dtsTicks: 3000 }))
+      ts.unit(0x100, pesPacket(frame(2)))
+      ts.unit(0x101, audioPes(1, 12_000))
+      ts.unit(0x102, pesPacket(Buffer.alloc(10), { streamId: 0xbd }))
+      const demuxer = new Demuxer()
+      t.strictSame(times(demux(ts.bytes, undefined, demuxer)), [
+        [9000, 3000],
+        [9000, 3000],
+        [12_000, 12_000],
+        [12_000, 12_000],
+      ])
+      t.match(demuxer.stats, { pesWithoutPts: 3, units: 4 })
+    },
+  )
 
-  t.test('the clock of a data track is nobody else`s', async (t) => {
+  t.test('timestamps of a data track do not affect other tracks', async (t) => {
     const data = { pid: 0x102, streamType: 0x15 }
     const ts = new TsBuilder().program([AUDIO, data])
     ts.unit(0x101, audioPes(1, 3000))
@@ -768,8 +787,8 @@ t.test('time', async (t) => {
   })
 })
 
-t.test('what the network may send', async (t) => {
-  t.test('a PES that never ends is dropped at 8 MiB, and the next one is fine', async (t) => {
+t.test('hostile input', async (t) => {
+  t.test('a PES packet without end is dropped at 8 MiB, and the next one is intact', async (t) => {
     const demuxer = new Demuxer()
     demuxer.push(new TsBuilder().program([VIDEO]).unit(0x100, videoPes(1, 3000)).bytes)
     const body = Array.from({ length: 16 }, (_, i) =>
@@ -787,7 +806,7 @@ t.test('what the network may send', async (t) => {
     t.strictSame(summary(demuxer.end()), ['video 6000'])
   })
 
-  t.test('a PES that never ends costs no other track anything', async (t) => {
+  t.test('a PES packet without end does not affect other tracks', async (t) => {
     const data = { pid: 0x102, streamType: 0x15 }
     const ts = new TsBuilder().program([VIDEO, data])
     ts.unit(0x102, pesPacket(Buffer.alloc(10), { ptsTicks: 0, streamId: 0xbd, length: 'none' }))
@@ -800,7 +819,7 @@ t.test('what the network may send', async (t) => {
     t.match(demuxer.stats, { oversizedPes: 1, damagedUnits: 0 })
   })
 
-  t.test('the limit is on what is open, not on what went by', async (t) => {
+  t.test('the limit of held bytes does not count completed PES packets', async (t) => {
     const demuxer = new Demuxer()
     demuxer.push(new TsBuilder().program([VIDEO]).bytes)
     const frames = new TsBuilder()
@@ -809,7 +828,7 @@ t.test('what the network may send', async (t) => {
     t.match(demuxer.stats, { oversizedPes: 0, units: 79, damagedUnits: 0 })
   })
 
-  t.test('a payload that begins no PES is dropped up to the next start', async (t) => {
+  t.test('payload without a PES header is dropped up to the next start', async (t) => {
     const ts = new TsBuilder().program([VIDEO]).unit(0x100, Buffer.alloc(500, 7))
     ts.unit(0x100, videoPes(2, 6000))
     const demuxer = new Demuxer()
@@ -817,7 +836,7 @@ t.test('what the network may send', async (t) => {
     t.match(demuxer.stats, { malformedPes: 1, orphanPackets: 2 })
   })
 
-  t.test('sections on a track`s PID are not taken for PES packets', async (t) => {
+  t.test('sections on the PID of a track are not taken for PES packets', async (t) => {
     const sections = { pid: 0x102, streamType: 0x05 }
     const ts = new TsBuilder().program([AUDIO, sections])
     ts.sections(0x102, Buffer.from([0xfc, 0x30, 0x11, ...Buffer.alloc(17)]))
@@ -829,7 +848,7 @@ t.test('what the network may send', async (t) => {
     t.match(demuxer.stats, { malformedPes: 0, unusedPackets: 1 })
   })
 
-  t.test('parameters of a damaged unit are not believed', async (t) => {
+  t.test('codec parameters of a damaged PES packet are ignored', async (t) => {
     const clip = readFixture('h264-aac')
     const packets = Array.from({ length: clip.length / 188 }, (_, i) =>
       clip.subarray(i * 188, (i + 1) * 188),
@@ -845,7 +864,7 @@ t.test('what the network may send', async (t) => {
     t.match(before[0], { damaged: true, randomAccess: true })
   })
 
-  t.test('a PES cut off by the end of the stream is damaged where its length tells', async (t) => {
+  t.test('a bounded PES packet cut off by the end of the stream is damaged', async (t) => {
     const ts = new TsBuilder().program([AUDIO]).unit(0x101, audioPes(1, 3000))
     const outputs = demux(Buffer.concat(ts.packets.slice(0, -1)))
     t.strictSame(summary(outputs), ['program', 'audio 3000 damaged'])
@@ -862,7 +881,7 @@ function padding(sizeBytes: number): Buffer {
   return Buffer.concat(parts)
 }
 
-t.test('what a track is called, and as what it leaves', async (t) => {
+t.test('labels and stream types of tracks', async (t) => {
   const registered = (format: string) => Buffer.concat([Buffer.from([5, 4]), Buffer.from(format)])
   const language = Buffer.from([0x0a, 4, 0x66, 0x72, 0x61, 0])
   const klv = Buffer.concat([

@@ -60,14 +60,14 @@ async function probeTimes(file: string): Promise<string> {
 function convert(...units: Buffer[][]) {
   const ts = new TsBuilder().program([LATM])
   for (const [index, frames] of units.entries()) {
-    ts.unit(LATM.pid, soundPes(frames, 3000 * (index + 1)))
+    ts.unit(LATM.pid, audioPes(frames, 3000 * (index + 1)))
   }
   const demuxer = new Demuxer()
   const outputs = demux(ts.bytes, undefined, demuxer)
   return { outputs, units: unitsOf(outputs), stats: demuxer.stats }
 }
 
-function soundPes(frames: readonly Buffer[], ptsTicks: number): Buffer {
+function audioPes(frames: readonly Buffer[], ptsTicks: number): Buffer {
   return pesPacket(Buffer.concat(frames), { ptsTicks, streamId: 0xc0 })
 }
 
@@ -80,7 +80,7 @@ const codecsOf = (outputs: readonly DemuxerOutput[]) =>
         : [],
   )
 
-t.test('what is heard before the first configuration is dropped and counted', async (t) => {
+t.test('LATM before the first StreamMuxConfig is dropped and counted', async (t) => {
   const { units, stats } = convert(
     [loas(undefined, frame(1, 9))],
     [loas({}, frame(2, 9))],
@@ -93,7 +93,7 @@ t.test('what is heard before the first configuration is dropped and counted', as
   t.match(stats, { unconfiguredUnits: 1, units: 2 })
 })
 
-t.test('what ADTS cannot carry stays LATM, with a discontinuity', async (t) => {
+t.test('LATM that ADTS cannot express stays LATM, after a layout change', async (t) => {
   const cases: [string, Buffer[]][] = [
     ['two programs', [loas({ programs: 2 }, frame(1, 9))]],
     ['a frame that goes on in the next PES', [loas({}, frame(1, 90)).subarray(0, 50)]],
@@ -106,34 +106,34 @@ t.test('what ADTS cannot carry stays LATM, with a discontinuity', async (t) => {
   }
 })
 
-t.test('a unit that cannot be followed among others is a damaged one', async (t) => {
+t.test('a LATM PES packet that does not parse is damaged', async (t) => {
   const good = [loas({}, frame(1, 90))]
   const { outputs } = convert(good, [good[0]!.subarray(0, 50)], good)
   t.strictSame(codecsOf(outputs), ['aac', 'aac damaged', 'aac'])
 })
 
-t.test('a configuration that ADTS cannot carry ends it', async (t) => {
+t.test('a StreamMuxConfig that ADTS cannot express ends the conversion', async (t) => {
   const other: MuxFields = { layers: 2 }
   const { outputs } = convert([loas({}, frame(1, 9))], [loas(other, frame(2, 9))])
   t.strictSame(codecsOf(outputs), ['aac', 'changed', 'aac-latm'])
 })
 
-t.test('a program map that comes again with another language goes on', async (t) => {
+t.test('the conversion continues when the program map changes the language', async (t) => {
   const french = { ...LATM, descriptors: Buffer.from([0x0a, 4, 0x66, 0x72, 0x61, 0]) }
   const ts = new TsBuilder()
     .program([LATM])
-    .unit(LATM.pid, soundPes([loas({}, frame(1, 9))], 3000))
+    .unit(LATM.pid, audioPes([loas({}, frame(1, 9))], 3000))
     .program([french])
-    .unit(LATM.pid, soundPes([loas(undefined, frame(2, 9))], 6000))
+    .unit(LATM.pid, audioPes([loas(undefined, frame(2, 9))], 6000))
   const outputs = demux(ts.bytes)
   t.strictSame(codecsOf(outputs), ['aac', 'aac'])
   t.match(unitsOf(outputs)[1]!.track, { language: 'fra', streamType: 0x0f, codec: 'aac' })
 })
 
-t.test('PCR and flags of the first packet stay, whatever the length (2.4.3.5)', async (t) => {
+t.test('PCR and flags of the first packet are kept at any length (2.4.3.5)', async (t) => {
   const pcr = Buffer.from('0123456789ab', 'hex')
   for (const length of [1, 140, 141, 147, 148, 149, 150, 160, 170, 171, 400, 2000]) {
-    const pes = soundPes([loas({ version: 1 }, frame(0x5a, length))], 3000)
+    const pes = audioPes([loas({ version: 1 }, frame(0x5a, length))], 3000)
     const ts = new TsBuilder().program([LATM], { pcrPid: LATM.pid })
     const [head, tail] = [pes.subarray(0, 176), pes.subarray(176)]
     const clock = { adaptation: pcr, adaptationFlags: 0x50 }

@@ -22,7 +22,7 @@ const run = (bytes: Buffer, sizes: readonly number[]) => {
   return { found, stats }
 }
 
-t.test('aligned packets are found, one run a push', async (t) => {
+t.test('aligned packets are found in one run per push', async (t) => {
   const bytes = Buffer.concat(packets(21))
   const sync = new PacketSync(createDemuxerStats())
   const runs = [...cut(bytes, [1316])].map((piece) => sync.push(piece))
@@ -33,7 +33,7 @@ t.test('aligned packets are found, one run a push', async (t) => {
   t.ok(runs[0]?.[0]?.bytes.buffer === bytes.buffer, 'as views')
 })
 
-t.test('the same packets are found however the bytes are cut', async () => {
+t.test('packets are the same for any pieces of the input', async () => {
   const sent = packets(30)
   const strides = fc.constantFrom(188, 192, 204)
   const sizes = fc.array(fc.integer({ min: 1, max: 1500 }), { minLength: 1, maxLength: 10 })
@@ -49,7 +49,7 @@ t.test('the same packets are found however the bytes are cut', async () => {
   )
 })
 
-t.test('junk between packets costs no packet', async () => {
+t.test('junk between packets loses no packet', async () => {
   const sent = packets(30)
   // A lock takes five packets in a row, so junk comes no closer together than that.
   const place = fc.oneof(fc.constant(0), fc.integer({ min: 5, max: 30 }))
@@ -71,7 +71,7 @@ t.test('junk between packets costs no packet', async () => {
   )
 })
 
-t.test('a packet with junk inside is lost, and no other', async (t) => {
+t.test('junk within a packet loses only that packet', async (t) => {
   const sent = packets(20)
   const bytes = Buffer.concat(sent)
   const at = 7 * 188 + 100
@@ -84,7 +84,7 @@ t.test('a packet with junk inside is lost, and no other', async (t) => {
   t.match(stats, { lostSyncs: 1, skippedBytes: 3 })
 })
 
-t.test('a damaged sync byte costs its packet', async (t) => {
+t.test('a damaged sync byte loses only its packet', async (t) => {
   const sent = packets(20)
   const bytes = Buffer.concat(sent)
   bytes[7 * 188] = 0
@@ -93,7 +93,7 @@ t.test('a damaged sync byte costs its packet', async (t) => {
   t.match(stats, { lostSyncs: 1, skippedBytes: 188 })
 })
 
-t.test('sync bytes in the payload make no lock', async (t) => {
+t.test('sync bytes in payload give no lock', async (t) => {
   const sent = packets(20).map((packet) => {
     packet[20] = 0x47
     return packet
@@ -105,7 +105,7 @@ t.test('sync bytes in the payload make no lock', async (t) => {
   t.ok(sameBytes(found, sent.slice(1)))
 })
 
-t.test('after a reset the next push may begin anywhere', async (t) => {
+t.test('after a reset, the next push may start at any byte', async (t) => {
   const sent = packets(20)
   const bytes = Buffer.concat(sent)
   const stats = createDemuxerStats()
@@ -116,12 +116,12 @@ t.test('after a reset the next push may begin anywhere', async (t) => {
   t.match(stats, { skippedBytes: 1000 - 5 * 188 + 11 * 188 - 2000, lostSyncs: 0 })
 })
 
-t.test('fewer packets than make a lock are found at the end', async (t) => {
+t.test('packets too few for a lock are found at the end', async (t) => {
   const sent = packets(3)
   t.ok(sameBytes(run(Buffer.concat(sent), [100]).found, sent))
 })
 
-t.test('what is carried between pushes stays small whatever comes', async () => {
+t.test('bytes held between pushes are limited for any input', async () => {
   const adversary = fc.array(fc.constantFrom(0x47, 0), { minLength: 1, maxLength: 3000 })
   fc.assert(
     fc.property(adversary, fc.integer({ min: 1, max: 400 }), (bytes, size) => {

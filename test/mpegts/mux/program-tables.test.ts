@@ -8,7 +8,7 @@ const PROGRAM: Program = { programNumber: 7, pcrPid: 256, tracks: [VIDEO, AUDIO]
 const descriptor = (tag: number, ...body: number[]) => Buffer.from([tag, body.length, ...body])
 
 t.test(
-  'is the very PSI that ffmpeg writes for the same program (ISO/IEC 13818-1 2.4.4)',
+  'PAT and PMT are those that ffmpeg writes for the same program (ISO/IEC 13818-1 2.4.4)',
   async (t) => {
     // Captured from ffmpeg 5.1: H.264 and AAC, -f mpegts.
     const [pat, pmt] = readPackets(encodePsi({ ...PROGRAM, programNumber: 1 }, 0)).map(readSection)
@@ -17,7 +17,7 @@ t.test(
   },
 )
 
-t.test('one packet each, one program, the tracks that are carried', async (t) => {
+t.test('PAT and PMT have one packet each, with one program and its carried tracks', async (t) => {
   const packets = readPackets(encodePsi(PROGRAM, 5))
   t.equal(packets.length, 2)
   t.same(readPat(packets[0]!), [{ programNumber: 7, pmtPid: 0x1000 }])
@@ -31,7 +31,7 @@ t.test('one packet each, one program, the tracks that are carried', async (t) =>
   })
 })
 
-t.test('keeps the descriptors that a player acts on, if they fit', async (t) => {
+t.test('the PMT has the descriptors that players use, if they fit', async (t) => {
   const language = descriptor(0x0a, ...Buffer.from('eng'), 0)
   const registration = descriptor(0x05, ...Buffer.from('HEVC'))
   const withDescriptors = (...descriptors: Buffer[]) =>
@@ -51,7 +51,7 @@ t.test('keeps the descriptors that a player acts on, if they fit', async (t) => 
   t.equal(withDescriptors(descriptor(0x0a, ...Array<number>(180).fill(1))), '', 'one packet is all')
 })
 
-t.test('points to metadata that the program holds (ISO/IEC 13818-1 2.6.58)', async (t) => {
+t.test('the PMT points to the metadata of the program (ISO/IEC 13818-1 2.6.58)', async (t) => {
   const id3 = (...descriptors: Buffer[]): Track => ({
     ...({ pid: 258, streamType: 0x15, kind: 'data', codec: 'unknown' } as const),
     descriptors: Buffer.concat(descriptors),

@@ -30,7 +30,7 @@ function writer(): SegmentWriter {
   return made
 }
 
-t.test('a segment is PAT, PMT and what was written, in chunks of at most a slab', async (t) => {
+t.test('a segment has PAT, PMT and the written packets, in chunks of at most a slab', async (t) => {
   const it = writer()
   const all: Buffer[] = []
   for (let segment = 0; segment < 3; segment++) {
@@ -50,7 +50,7 @@ t.test('a segment is PAT, PMT and what was written, in chunks of at most a slab'
   t.same(continuityFaults(readPackets(Buffer.concat(all))), [], 'counters run on')
 })
 
-t.test('what was stored is linked, not copied, unless it is short', async (t) => {
+t.test('link adds stored packets without a copy, except short ones', async (t) => {
   const it = writer()
   const large = storePackets(packets(10, 100, AUDIO.pid), 1880)
   const small = storePackets(packets(2, 200, AUDIO.pid), 376)
@@ -69,7 +69,7 @@ t.test('what was stored is linked, not copied, unless it is short', async (t) =>
   t.same(continuityFaults(readPackets(Buffer.concat(chunks))), [])
 })
 
-t.test('what was written stays as it is when more is written', async (t) => {
+t.test('later writes do not change a finished segment', async (t) => {
   const it = writer()
   it.begin()
   it.write(packets(5))
@@ -81,7 +81,7 @@ t.test('what was written stays as it is when more is written', async (t) => {
   t.ok(Buffer.concat(first).equals(copy))
 })
 
-t.test('slabs are of the size of a quarter of a segment, from 32 to 256 KiB', async (t) => {
+t.test('slabs have a quarter of the segment size, from 32 to 256 KiB', async (t) => {
   for (const [segmentPackets, expected] of [
     [10, MIN_SLAB_BYTES],
     [20_000, MAX_SLAB_BYTES],

@@ -5,7 +5,7 @@ import { Silence } from '../../../src/mpegts/mux/silence.ts'
 import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../../src/mpegts/track.ts'
 
-const sound = (parameters: Track['parameters']): Track => ({
+const audioTrack = (parameters: Track['parameters']): Track => ({
   pid: 257,
   streamType: 0x0f,
   kind: 'audio',
@@ -20,12 +20,12 @@ const payloadOf = ({ chunks }: PesUnit) => {
   return { header, payload: Buffer.concat([...elementaryBytes(chunks, header.sizeBytes)]) }
 }
 
-t.test('silence keeps rate, channels and language of the sound it stands for', async (t) => {
+t.test('silence has sample rate, channels and language of the track it replaces', async (t) => {
   for (const [codecString, sampleRate, channels] of [
     ['mp4a.40.2', 44_100, 1],
     ['mp4a.40.2', 48_000, 2],
   ] as const) {
-    const silence = new Silence(300, sound({ codecString, sampleRate, channels }))
+    const silence = new Silence(300, audioTrack({ codecString, sampleRate, channels }))
     t.match(silence.track, { pid: 300, language: 'fra', parameters: { sampleRate, channels } })
     const [unit] = silence.takeUntil(0)
     const { header, payload } = payloadOf(unit!)
@@ -36,18 +36,21 @@ t.test('silence keeps rate, channels and language of the sound it stands for', a
   }
 })
 
-t.test('what AAC does not have becomes 48 kHz and stereo', async (t) => {
-  const { track } = new Silence(
-    257,
-    sound({ codecString: 'ac-3', sampleRate: 12_345, channels: 6 }),
-  )
-  t.match(track.parameters, { sampleRate: 48_000, channels: 2 })
-})
+t.test(
+  'silence has 48 kHz and stereo when AAC lacks sample rate and channels of the track',
+  async (t) => {
+    const { track } = new Silence(
+      257,
+      audioTrack({ codecString: 'ac-3', sampleRate: 12_345, channels: 6 }),
+    )
+    t.match(track.parameters, { sampleRate: 48_000, channels: 2 })
+  },
+)
 
 t.test(
-  'silence lasts as long as it is asked for, without a gap, and begins anew at a jump',
+  'silence continues without a gap up to the given time, and restarts at a timestamp jump',
   async (t) => {
-    const silence = new Silence(257, sound(undefined))
+    const silence = new Silence(257, audioTrack(undefined))
     const first = 2 ** 33 - 20_000
     const times = []
     for (let ticks = first; ticks < first + 450_000; ticks += 3000) {

@@ -78,7 +78,7 @@ t.test('reads the sample messages of the standard (ANSI/SCTE 35 14)', async (t) 
   }
 })
 
-t.test('reads messages as encoders send them', async (t) => {
+t.test('reads sections of real encoders', async (t) => {
   const cases: [title: string, base64: string, info: object][] = [
     [
       'a sign of life',
@@ -115,12 +115,12 @@ t.test('reads messages as encoders send them', async (t) => {
   }
 })
 
-t.test('adds the adjustment modulo 2^33 (9.6)', async (t) => {
+t.test('adds pts_adjustment modulo 2^33 (9.6)', async (t) => {
   const section = spliceInsert({ eventId: 1, ptsTicks: 2 ** 33 - 1 }, { adjustmentTicks: 2 ** 32 })
   t.equal(decodeSpliceInfo(section)?.ptsTicks, 2 ** 32 - 1)
 })
 
-t.test('takes the first time of an insert by components (9.7.3)', async (t) => {
+t.test('takes the first time of a splice_insert() by components (9.7.3)', async (t) => {
   // Two components, the first without a time of its own.
   const command = hex('00000007 7f 8f 02 017f 02fe00000100 00010000')
   t.match(decodeSpliceInfo(spliceSection(5, command)), {
@@ -129,7 +129,7 @@ t.test('takes the first time of an insert by components (9.7.3)', async (t) => {
   })
 })
 
-t.test('reads the segmentation of single components (10.3.3)', async (t) => {
+t.test('reads segmentation descriptors of single components (10.3.3)', async (t) => {
   const data = hex('43554549 00000009 7f 3f 01 05fe00000000 0000 300000')
   const descriptors = Buffer.concat([Buffer.from([2, data.length]), data])
   t.match(decodeSpliceInfo(timeSignal(900_000, [], { descriptors })), {
@@ -137,7 +137,7 @@ t.test('reads the segmentation of single components (10.3.3)', async (t) => {
   })
 })
 
-t.test('finds the descriptors behind a command whose length is not told', async (t) => {
+t.test('finds the descriptors behind a command of unknown length', async (t) => {
   const section = timeSignal(90_000, [{ eventId: 3, typeId: 0x10 }], { unknownLength: true })
   t.match(decodeSpliceInfo(section), {
     ptsTicks: 90_000,
@@ -145,7 +145,7 @@ t.test('finds the descriptors behind a command whose length is not told', async 
   })
 })
 
-t.test('passes over descriptors of others', async (t) => {
+t.test('skips descriptors of other kinds', async (t) => {
   const foreign = Buffer.from(segmentationDescriptor({ eventId: 1 }))
   foreign.write('ABCD', 2)
   const descriptors = Buffer.concat([
@@ -157,14 +157,14 @@ t.test('passes over descriptors of others', async (t) => {
   })
 })
 
-t.test('tells other commands by their type', async (t) => {
+t.test('gives the type of other commands', async (t) => {
   t.strictSame(decodeSpliceInfo(spliceSection(0xff, Buffer.from('CUEI')))?.command, {
     type: 'other',
     commandType: 0xff,
   })
 })
 
-t.test('makes nothing of what it cannot know', async (t) => {
+t.test('recognizes encrypted sections and rejects unknown protocol versions', async (t) => {
   t.ok(isEncryptedSplice(spliceInsert({ eventId: 1 }, { encrypted: true })))
   t.notOk(isEncryptedSplice(spliceInsert({ eventId: 1 })))
   t.equal(decodeSpliceInfo(spliceInsert({ eventId: 1 }, { protocolVersion: 1 })), undefined)
@@ -174,7 +174,7 @@ const ticks = fc.nat(2 ** 33 - 1)
 const id = fc.nat(2 ** 32 - 1)
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
 
-t.test('what is written is read', async () => {
+t.test('reads every section that the builder writes', async () => {
   const planned = fc.record({ durationTicks: ticks, autoReturn: fc.boolean() })
   fc.assert(
     fc.property(
@@ -225,7 +225,7 @@ t.test('what is written is read', async () => {
   )
 })
 
-t.test('whatever arrives, nothing is thrown, and nothing beyond the section is read', async () => {
+t.test('accepts any bytes without throwing, and reads nothing behind the section', async () => {
   const sample = fc.constantFrom(
     spliceInsert({ eventId: 1, ptsTicks: 1, break: { durationTicks: 1, autoReturn: true } }),
     timeSignal(5, [{ eventId: 1, durationTicks: 9, upid: Buffer.alloc(9) }, { eventId: 2 }]),
@@ -261,8 +261,8 @@ const splicesOf = (ts: TsBuilder, demuxer = new Demuxer()) =>
     output.type === 'splice' ? [output.splice] : [],
   )
 
-t.test('the demuxer puts out what comes on a PID of stream type 86 (8.1)', async (t) => {
-  t.test('in its place, ahead of its time, with the section as it was sent', async (t) => {
+t.test('the demuxer puts out splice information of stream type 86 (8.1)', async (t) => {
+  t.test('splice information is put out on arrival, with its section', async (t) => {
     const section = spliceInsert({ eventId: 1, ptsTicks: 450_000 })
     const ts = new TsBuilder().program(PMT).unit(0x101, audio(90_000)).sections(0x1f0, section)
     const outputs = demux(ts.unit(0x101, audio(180_000)).bytes)
@@ -274,7 +274,7 @@ t.test('the demuxer puts out what comes on a PID of stream type 86 (8.1)', async
     ])
   })
 
-  t.test('with its time continued past 33 bits, as those of units are', async (t) => {
+  t.test('splice times are unwrapped past 33 bits like those of units', async (t) => {
     const wrap = 2 ** 33
     const ts = new TsBuilder()
       .program(PMT)
@@ -283,14 +283,14 @@ t.test('the demuxer puts out what comes on a PID of stream type 86 (8.1)', async
     t.match(splicesOf(ts), [{ ptsTicks: wrap + 90_000 }])
   })
 
-  t.test('also where it spans packets: up to 4096 bytes', async (t) => {
+  t.test('splice information may span packets, up to 4096 bytes', async (t) => {
     const upid = Buffer.alloc(200, 7)
     const segmentations = Array.from({ length: 15 }, (_, eventId) => ({ eventId, upid }))
     const ts = new TsBuilder().program(PMT).sections(0x1f0, timeSignal(1, segmentations))
     t.equal(splicesOf(ts)[0]?.section.length, 14 + 5 + 2 + 15 * 217 + 4)
   })
 
-  t.test('once, however often it is repeated, unless much later', async (t) => {
+  t.test('repeated splice information is put out once, except after a long time', async (t) => {
     const demuxer = new Demuxer()
     const now = spliceInsert({ eventId: 1 })
     const ts = new TsBuilder().program(PMT)
@@ -304,7 +304,7 @@ t.test('the demuxer puts out what comes on a PID of stream type 86 (8.1)', async
     t.match(demuxer.stats, { spliceSections: 10 })
   })
 
-  t.test('not where it is encrypted, damaged or broken', async (t) => {
+  t.test('encrypted, damaged and malformed splice information is dropped', async (t) => {
     const demuxer = new Demuxer()
     const damaged = spliceInsert({ eventId: 1, ptsTicks: 1 })
     damaged[15]! ^= 1
@@ -320,7 +320,7 @@ t.test('the demuxer puts out what comes on a PID of stream type 86 (8.1)', async
     })
   })
 
-  t.test('and nothing of another PID', async (t) => {
+  t.test('splice information on other PIDs is ignored', async (t) => {
     const ts = new TsBuilder().program(PMT).sections(0x1f1, spliceInsert({ eventId: 1 }))
     t.same(splicesOf(ts), [])
   })

@@ -1,4 +1,4 @@
-/** What units say of the pictures in them: where one can join, what is a frame, what has captions. */
+/** Classification of access units: random access points, frames and fields, captions. */
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -26,33 +26,36 @@ const X265 = [
 ] as const
 
 for (const [title, params, hasDecodableLeading, decodesAlone] of X265) {
-  t.test(`H.265, ${title}: what a unit says of joining is what ffmpeg decodes`, async (t) => {
-    if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
-    const folder = t.testdir()
-    const [source, alone] = [join(folder, 'source.mpegts'), join(folder, 'alone.mpegts')]
-    const gop = `keyint=30:min-keyint=30:scenecut=0:bframes=4:b-pyramid=1:b-adapt=0:${params}`
-    const encoder = ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', gop]
-    const input = ['-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=30', '-t', '3']
-    await run('ffmpeg', ['-v', 'error', ...input, ...encoder, '-f', 'mpegts', source])
-    const units = unitsOf(demux(await readFile(source)))
-    t.equal(
-      units.some(({ decodableLeading }) => decodableLeading),
-      hasDecodableLeading,
-    )
-    t.ok(units.every(({ startsFrame, gradualRefresh }) => startsFrame && !gradualRefresh))
-    const starts = units.flatMap(({ randomAccess }, index) => (randomAccess ? [index] : []))
-    t.ok(starts.length > 2)
-    for (const [number, start] of starts.entries()) {
-      const gop = units.slice(start, starts[number + 1])
-      const lost = gop.filter(
-        ({ ptsTicks, decodableLeading }) => ptsTicks < gop[0]!.ptsTicks && !decodableLeading,
+  t.test(
+    `H.265, ${title}: random access points and leading pictures are those that ffmpeg decodes`,
+    async (t) => {
+      if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
+      const folder = t.testdir()
+      const [source, alone] = [join(folder, 'source.mpegts'), join(folder, 'alone.mpegts')]
+      const gop = `keyint=30:min-keyint=30:scenecut=0:bframes=4:b-pyramid=1:b-adapt=0:${params}`
+      const encoder = ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', gop]
+      const input = ['-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=30', '-t', '3']
+      await run('ffmpeg', ['-v', 'error', ...input, ...encoder, '-f', 'mpegts', source])
+      const units = unitsOf(demux(await readFile(source)))
+      t.equal(
+        units.some(({ decodableLeading }) => decodableLeading),
+        hasDecodableLeading,
       )
-      t.equal(lost.length === 0, decodesAlone || number === 0)
-      await writeFile(alone, remux(gop, H265))
-      t.equal(await countDecoded(alone), gop.length - lost.length)
-      t.equal(await decodeErrors(alone), '')
-    }
-  })
+      t.ok(units.every(({ startsFrame, gradualRefresh }) => startsFrame && !gradualRefresh))
+      const starts = units.flatMap(({ randomAccess }, index) => (randomAccess ? [index] : []))
+      t.ok(starts.length > 2)
+      for (const [number, start] of starts.entries()) {
+        const gop = units.slice(start, starts[number + 1])
+        const lost = gop.filter(
+          ({ ptsTicks, decodableLeading }) => ptsTicks < gop[0]!.ptsTicks && !decodableLeading,
+        )
+        t.equal(lost.length === 0, decodesAlone || number === 0)
+        await writeFile(alone, remux(gop, H265))
+        t.equal(await countDecoded(alone), gop.length - lost.length)
+        t.equal(await decodeErrors(alone), '')
+      }
+    },
+  )
 }
 
 /** Pictures that a decoder makes of the file; ffmpeg itself would drop those of negative time. */
@@ -70,18 +73,15 @@ function remux(units: readonly PesUnit[], stream: typeof H264): Buffer {
   return bytes
 }
 
-t.test(
-  'intra refresh is told where a recovery that takes frames begins (H.264 D.2.8)',
-  async (t) => {
-    const units = unitsOf(demux(readFixture('h264-intra-refresh')))
-    t.strictSame(
-      units.flatMap(({ gradualRefresh }, index) => (gradualRefresh ? [index] : [])),
-      [15],
-    )
-    const openGop = unitsOf(demux(readFixture('h264-open-gop')))
-    t.notOk(openGop.some(({ gradualRefresh }) => gradualRefresh))
-  },
-)
+t.test('a recovery point of several frames is a gradual refresh (H.264 D.2.8)', async (t) => {
+  const units = unitsOf(demux(readFixture('h264-intra-refresh')))
+  t.strictSame(
+    units.flatMap(({ gradualRefresh }, index) => (gradualRefresh ? [index] : [])),
+    [15],
+  )
+  const openGop = unitsOf(demux(readFixture('h264-open-gop')))
+  t.notOk(openGop.some(({ gradualRefresh }) => gradualRefresh))
+})
 
 /** Sequence parameter set of main profile, 320 x 192, `frame_num` of 4 bits; fields may be coded or not. */
 const sps = (interlaced: boolean) =>
@@ -139,7 +139,7 @@ function tell(interlaced: boolean, ...pictures: readonly Buffer[][]): string {
 }
 
 t.test(
-  'the second field of a frame is no frame, and no key frame (H.264 3.30, 7.4.3)',
+  'the second field of a frame starts no frame and is no key frame (H.264 3.30, 7.4.3)',
   async (t) => {
     const idr = [slice({ idr: true, frameNumber: 0, field: 'top' })]
     const field = (frameNumber: number, field: 'top' | 'bottom', intra = false) => [
@@ -175,7 +175,7 @@ t.test(
   },
 )
 
-t.test('a PES that goes on with a picture begins none', async (t) => {
+t.test('a PES packet that continues an access unit starts no frame', async (t) => {
   const later = nalUnit([0x41], new BitWriter().ue(40).ue(5).u(32, 0x55555555).u(32, 0x55555555))
   t.equal(tell(false, [slice({ idr: true, frameNumber: 0 })], [later]), 'K2')
 })
@@ -195,7 +195,7 @@ const captionsOf = (outputs: readonly DemuxerOutput[]) =>
     return [output.layoutChanged ? 'changed' : output.program.tracks[0]!.parameters?.closedCaptions]
   })
 
-t.test('captions make a new program, once, and no change of layout', async (t) => {
+t.test('the first captions make a new program with the same layout', async (t) => {
   const make = (...seis: (Buffer | undefined)[]) => {
     const ts = new TsBuilder().program([H264])
     for (const [index, sei] of seis.entries()) {
@@ -213,7 +213,7 @@ t.test('captions make a new program, once, and no change of layout', async (t) =
   t.strictSame(make(undefined, captions().subarray(0, 12)), [undefined, undefined], 'cut off')
 })
 
-t.test('ffprobe finds captions where we do', async (t) => {
+t.test('captions are found in the streams where ffprobe finds them', async (t) => {
   if (!requireTool(t, 'ffprobe')) return
   const file = join(t.testdir(), 'captions.mpegts')
   for (const [name, stream, head] of [
