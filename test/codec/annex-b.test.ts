@@ -59,7 +59,7 @@ t.test('unescapeNal removes emulation prevention bytes and no others (H.264 7.4.
   )
 })
 
-/** The same in one piece, as the standard words it. */
+/** Reference implementation on one buffer, after the text of the standard. */
 function splitWhole(bytes: Buffer): string[] {
   const parts: string[] = []
   const startCode = Buffer.from([0, 0, 1])

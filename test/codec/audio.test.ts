@@ -12,7 +12,7 @@ const HEADERS = [
   [decodeAdtsHeader, 'fff1518027dffcde', 'aac', 'mp4a.40.2', 318, 44_100, 6],
   [decodeAdtsHeader, 'fff16c402d9ffcde', 'aac', 'mp4a.40.2', 364, 8000, 1],
   [decodeAdtsHeader, 'fff14dc023fffcde', 'aac', 'mp4a.40.2', 287, 48_000, 8],
-  // Seven channels are told by a program config element in the payload.
+  // Seven channels are declared by a program_config_element in the payload.
   [decodeAdtsHeader, 'fff14c00245ffca0', 'aac', 'mp4a.40.2', 290, 48_000, undefined],
   [decodeMpegAudioHeader, 'fffda404', 'mp2', 'mp4a.40.33', 576, 48_000, 2],
   [decodeMpegAudioHeader, 'fff580c4', 'mp2', 'mp4a.40.33', 417, 22_050, 1],
@@ -33,7 +33,7 @@ const HEADERS = [
 ] as const
 
 for (const [decode, hex, codec, codecString, sizeBytes, sampleRate, channels] of HEADERS) {
-  t.test(`${codec} ${sampleRate} Hz, ${channels ?? 'untold'} channels: ${hex}`, async (t) => {
+  t.test(`${codec} ${sampleRate} Hz, ${channels ?? 'undeclared'} channels: ${hex}`, async (t) => {
     const bytes = Buffer.from(hex, 'hex')
     const parameters = { codecString, sampleRate, ...(channels === undefined ? {} : { channels }) }
     t.strictSame(decode(bytes, 0), { codec, sizeBytes, parameters })

@@ -43,7 +43,7 @@ function muxConfig(bits: BitWriter, fields: MuxFields): void {
   if (crc) bits.u(8, 0x5a)
 }
 
-/** A LOAS frame: `config` undefined repeats the one before. */
+/** Creates a LOAS frame; without `config` it has useSameStreamMux. */
 export function loas(config: MuxFields | undefined, ...payloads: Uint8Array[]): Buffer {
   const bits = new BitWriter().u(1, config === undefined ? 1 : 0)
   if (config !== undefined) muxConfig(bits, config)

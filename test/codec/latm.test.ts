@@ -28,7 +28,7 @@ t.test('LATM payloads at any bit offset become the same ADTS payloads', async (t
     { version: 1 },
     { otherData: 300, crc: true },
     { version: 1, otherData: 9 },
-    // A length that is told may cover an extension behind what is read (1.6.2.1).
+    // A length may include an extension behind the parsed part (1.6.2.1).
     { version: 1, audio: `${STEREO}${(0x2b7).toString(2)}00101` },
   ]
   for (const fields of configs) {
@@ -66,7 +66,7 @@ t.test(
     const cases = [
       [config('00101 0110 0010 0011 00010 000'), 'mp4a.40.5', 48_000, 2, 24_000, 2],
       [config('11101 0111 0001 0100 00010 000'), 'mp4a.40.29', 44_100, 2, 22_050, 1],
-      // A rate of its own, which happens to have an index.
+      // An explicit sample rate that also has an index.
       [
         `000101111${(32_000).toString(2).padStart(24, '0')}0110000`,
         'mp4a.40.2',
@@ -94,7 +94,7 @@ t.test(
       { layers: 2 },
       { frameLengthType: 1 },
       { audio: config('00010 0011 0010 100') }, // 960 samples
-      { audio: config('00010 0011 0000 000') }, // channels told by a PCE
+      { audio: config('00010 0011 0000 000') }, // channels in a program_config_element
       { audio: config('00010 1101 0010 000') }, // a rate that is reserved
       { audio: config('00001 0011 0010 000') }, // AAC main
       { audio: config('10111 0011 0010 000') }, // AAC-LD

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** Fields in the order written; `bits` holds them as 0 and 1. */
+/** Writer of bit fields; `bits` has them as 0 and 1. */
 export class BitWriter {
   bits = ''
 
@@ -23,14 +23,14 @@ export class BitWriter {
     return this.ue(value > 0 ? 2 * value - 1 : -2 * value)
   }
 
-  /** The bits, filled up with zeros to whole bytes. */
+  /** Bits as bytes, padded with zeros. */
   get bytes(): Buffer {
     const groups = this.bits.match(/.{1,8}/g) ?? []
     return Buffer.from(groups.map((group) => Number.parseInt(group.padEnd(8, '0'), 2)))
   }
 }
 
-/** A NAL unit: header, then the payload with its stop bit and emulation prevention bytes. */
+/** Creates a NAL unit: header, payload, stop bit, emulation prevention bytes. */
 export function nalUnit(header: readonly number[], payload: BitWriter): Buffer {
   const escaped: number[] = []
   let zeros = 0
@@ -51,14 +51,14 @@ function stopped(payload: BitWriter): Buffer {
   return writer.bytes
 }
 
-/** NAL units behind start codes of three and four bytes in turn. */
+/** Joins NAL units with alternating start codes of three and four bytes. */
 export function byteStream(...nals: readonly Uint8Array[]): Buffer {
   return Buffer.concat(
     nals.flatMap((nal, index) => [Buffer.from(index % 2 === 0 ? [0, 0, 0, 1] : [0, 0, 1]), nal]),
   )
 }
 
-/** The same bytes in pieces of this length. */
+/** Splits bytes into pieces of a given size. */
 export function pieces(bytes: Buffer, length: number): Buffer[] {
   return Array.from({ length: Math.ceil(bytes.length / length) }, (_, i) =>
     bytes.subarray(i * length, (i + 1) * length),

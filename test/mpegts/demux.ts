@@ -10,14 +10,14 @@ import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import { elementaryBytes, findPesHeader } from '../../src/mpegts/pes.ts'
 import type { Program } from '../../src/mpegts/track.ts'
 
-/** Payload of a usual SRT packet. */
+/** Payload size of a usual SRT packet. */
 export const SRT_PAYLOAD_BYTES = 1316
 
 export function readFixture(name: string): Buffer {
   return readFileSync(new URL(`../../fixtures/${name}.mpegts`, import.meta.url))
 }
 
-/** @param sizes  lengths of the pushes, used over and over */
+/** @param sizes  lengths of the pushes, used cyclically */
 export function* cut(bytes: Buffer, sizes: readonly number[]): Generator<Buffer> {
   for (let at = 0, turn = 0; at < bytes.length; turn++) {
     const size = sizes[turn % sizes.length]!
@@ -46,7 +46,7 @@ export function programsOf(outputs: readonly DemuxerOutput[]): Program[] {
   return outputs.flatMap((output) => (output.type === 'program' ? [output.program] : []))
 }
 
-/** Elementary stream bytes of a unit. */
+/** @returns elementary stream bytes of a unit */
 export function payloadOf({ chunks }: PesUnit): Buffer {
   const header = findPesHeader(chunks)
   if (header === undefined) throw new Error('a unit without a PES header')

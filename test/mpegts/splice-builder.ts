@@ -10,7 +10,7 @@ export interface SpliceInsertFields {
   readonly cancelled?: boolean
   /** Default true. */
   readonly out?: boolean
-  /** None: immediate. */
+  /** Splice time; immediate without one. */
   readonly ptsTicks?: number | undefined
   readonly break?: { readonly durationTicks: number; readonly autoReturn: boolean } | undefined
 }
@@ -27,9 +27,9 @@ export interface SpliceSectionOptions {
   readonly adjustmentTicks?: number
   readonly encrypted?: boolean
   readonly protocolVersion?: number
-  /** Of the descriptor loop. */
+  /** Bytes of the descriptor loop. */
   readonly descriptors?: Uint8Array
-  /** Does not tell how long the command is. */
+  /** Writes splice_command_length FFF, unknown. */
   readonly unknownLength?: boolean
 }
 
@@ -77,7 +77,7 @@ export function spliceInsert(fields: SpliceInsertFields, options?: SpliceSection
   return spliceSection(5, Buffer.concat(command), options)
 }
 
-/** @param ptsTicks  none: immediate */
+/** @param ptsTicks  splice time; immediate without one */
 export function timeSignal(
   ptsTicks: number | undefined,
   segmentations: readonly SegmentationFields[],

@@ -11,7 +11,7 @@ export interface PacketFields {
   readonly pid: number
   /** Default 0. */
   readonly counter?: number
-  /** At most 184 bytes; shorter ones are filled up by an adaptation field. None: an adaptation field alone. */
+  /** At most 184 bytes, filled up by an adaptation field; without payload, an adaptation field only. */
   readonly payload?: Uint8Array
   readonly unitStart?: boolean
   readonly transportError?: boolean
@@ -23,7 +23,7 @@ export interface PacketFields {
   readonly adaptation?: Uint8Array
 }
 
-/** @returns one packet of 188 bytes */
+/** @returns one transport packet */
 export function tsPacket(fields: PacketFields): Buffer {
   const { pid, counter = 0, payload = new Uint8Array(0), adaptation = new Uint8Array(0) } = fields
   const bytes = Buffer.alloc(PACKET_BYTES, 0xff)
@@ -54,11 +54,11 @@ export interface SectionOptions {
   readonly version?: number
   readonly current?: boolean
   readonly sectionNumber?: number
-  /** The number of the section itself unless told. */
+  /** Default: the section's own number. */
   readonly lastSectionNumber?: number
 }
 
-/** @returns a section in the long syntax with its checksum */
+/** @returns a section in the long syntax with its CRC_32 */
 export function psiSection(
   tableId: number,
   extension: number,
@@ -120,7 +120,7 @@ export interface PesFields {
   readonly ptsTicks?: number | undefined
   readonly dtsTicks?: number | undefined
   readonly streamId?: number
-  /** Writes the true PES_packet_length (default), 0 for "not told", or a number of one's own. */
+  /** PES_packet_length: the true one (default), 0 for an unbounded PES packet, or any number. */
   readonly length?: 'true' | 'none' | number
 }
 
@@ -146,12 +146,12 @@ function timestamp(prefix: number, ticks: number): Buffer {
   return bytes
 }
 
-/** Packets of a stream in the making; counts continuity a PID. */
+/** Builds a stream packet by packet, with continuity counters. */
 export class TsBuilder {
   readonly packets: Buffer[] = []
   readonly #counters = new Map<number, number>()
 
-  /** Cuts a unit (a PES packet, or pointer field and sections) into packets; the fields are those of the first. */
+  /** Adds a unit, a PES packet or a pointer_field with sections, in packets; `fields` apply to the first. */
   unit(pid: number, bytes: Uint8Array, fields: Partial<PacketFields> = {}): this {
     const { adaptation } = fields
     const firstBytes = adaptation === undefined ? 184 : 182 - adaptation.length
@@ -162,7 +162,7 @@ export class TsBuilder {
     return this
   }
 
-  /** One packet with the next counter of its PID, unless the fields name another. */
+  /** Adds one packet, by default with the next counter of its PID. */
   packet(fields: PacketFields): this {
     const { pid, payload = new Uint8Array(0) } = fields
     const previous = this.#counters.get(pid) ?? 15
@@ -172,14 +172,14 @@ export class TsBuilder {
     return this
   }
 
-  /** Sections behind a pointer field, stuffed to whole packets. */
+  /** Adds sections behind a pointer_field, stuffed to whole packets. */
   sections(pid: number, ...sections: Uint8Array[]): this {
     const bytes = Buffer.concat([Buffer.alloc(1), ...sections])
     const stuffing = Buffer.alloc((184 - (bytes.length % 184)) % 184, 0xff)
     return this.unit(pid, Buffer.concat([bytes, stuffing]))
   }
 
-  /** PAT and PMT of one program. */
+  /** Adds PAT and PMT of one program. */
   program(
     streams: readonly PmtStream[],
     { pcrPid = 0x100, mapPid = 0x1000, number = 1 } = {},

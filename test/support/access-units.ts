@@ -1,15 +1,15 @@
 /**
- * Access units made by hand, as a decoder recognises them: what no encoder sends on request.
+ * Hand-made access units, for streams that no encoder produces on request.
  *
  * @module
  */
 
-/** Parameter sets of x264, baseline, 320 x 180, 30 frames a second. */
+/** Parameter sets of x264, baseline, 320 x 180, 30 frames per second. */
 const SPS = Buffer.from('6742c00dda05067e7c0440000003004000000f03c50aa8', 'hex')
 const PPS = Buffer.from('68ce0fc8', 'hex')
 const START_CODE = Buffer.from([0, 0, 0, 1])
 
-/** An H.264 access unit in Annex B, about this long: a delimiter, parameter sets before an IDR slice, one slice. */
+/** Creates an H.264 access unit of about a given size: delimiter, parameter sets if IDR, one slice. */
 export function h264AccessUnit({ key, sizeBytes }: { key: boolean; sizeBytes: number }): Buffer {
   const nals = [Buffer.from([0x09, 0xf0])]
   if (key) nals.push(SPS, PPS)

@@ -1,10 +1,10 @@
 /**
- * NAL units of an Annex B byte stream (ISO/IEC 14496-10 B.1), knowing nothing of how it was made.
+ * NAL units of an Annex B byte stream (ITU-T H.264 B.1), read without code of src.
  *
  * @module
  */
 
-/** @returns each without its start code and without zeros behind it */
+/** @returns NAL units without start codes and trailing zeros */
 export function readNalUnits(bytes: Buffer): Buffer[] {
   const starts: number[] = []
   for (let at = bytes.indexOf(START); at >= 0; at = bytes.indexOf(START, at + 3)) starts.push(at)

@@ -1,5 +1,5 @@
 /**
- * A real browser on a real player page.
+ * Headless Chromium on a player page.
  *
  * @module
  */
@@ -15,7 +15,7 @@ const FLAGS = [
   '--autoplay-policy=no-user-gesture-required',
 ]
 
-/** Starts headless Chromium; it closes with the test. */
+/** Starts headless Chromium, which closes with the test. */
 export async function openBrowser(t: Test): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: '/usr/bin/chromium',
@@ -26,7 +26,7 @@ export async function openBrowser(t: Test): Promise<Browser> {
   return browser
 }
 
-/** Opens a page in a browser of its own. Errors of the page end up in `errors`. */
+/** Opens a page in a new browser; `errors` collects the errors of the page. */
 export async function openPage(t: Test, url: string): Promise<{ page: Page; errors: string[] }> {
   const browser = await openBrowser(t)
   const page = await browser.newPage()
@@ -42,16 +42,16 @@ export interface Playback {
   readonly height: number
   readonly paused: boolean
   readonly ended: boolean
-  /** Bytes of sound that were decoded so far. */
+  /** Bytes of decoded audio so far. */
   readonly audioDecodedBytes: number
-  /** Pictures that were decoded so far. */
+  /** Decoded video frames so far. */
   readonly framesDecoded: number
-  /** How often the picture stood still for want of data (`waiting` events after the first `playing`). */
+  /** Number of stalls: `waiting` events after the first `playing`. */
   readonly stalls: number
   readonly error: string | null
 }
 
-/** Counts stalls from now on; call once, when the picture moves. */
+/** Starts counting stalls; call once, when the video plays. */
 export async function watchStalls(page: Page): Promise<void> {
   await page.evaluate(`{
     const video = document.querySelector('video')

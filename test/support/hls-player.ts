@@ -1,5 +1,5 @@
 /**
- * hls.js on a bare page: what it shows, decodes and complains of can be asked at any time.
+ * hls.js on a minimal page, whose state can be read at any time.
  *
  * @module
  */
@@ -9,19 +9,19 @@ export interface PlayerState {
   readonly currentTimeSec: number
   readonly width: number
   readonly height: number
-  /** The segment on the screen: how far its discontinuity sequence is past the first one seen. */
+  /** Discontinuity sequence number of the segment being played, relative to the first one seen. */
   readonly shown: { readonly discontinuities: number } | null
-  /** Heights of the levels there are, lowest bandwidth first. */
+  /** Heights of all levels, lowest bandwidth first. */
   readonly levels: readonly number[]
-  /** Names of the audio tracks there are. */
+  /** Names of all audio tracks. */
   readonly audioTracks: readonly string[]
-  /** Where the sound that was buffered last came from: its playlist, or that of the pictures. */
+  /** Playlist of the latest buffered audio: an audio rendition or the variant. */
   readonly soundFrom: string | null
-  /** Bytes of sound that were decoded so far. */
+  /** Bytes of decoded audio so far. */
   readonly audioDecodedBytes: number
-  /** Pictures that were decoded so far. */
+  /** Decoded video frames so far. */
   readonly framesDecoded: number
-  /** What hls.js gave up for; it plays no more after that. */
+  /** Fatal errors of hls.js, after which it stops. */
   readonly fatalErrors: readonly string[]
   readonly mediaError: string | null
 }
@@ -66,7 +66,7 @@ const state = () => ({
 </script>
 `
 
-/** Opens a page that plays a playlist of a running service. It never starts over: an error that is fatal stays. */
+/** Opens a page that plays a playlist of a running service, without recovery from fatal errors. */
 export async function openPlayer(context: BrowserContext, playlistUrl: string): Promise<Page> {
   const page = await context.newPage()
   await page.route('**/player?*', (route) =>
@@ -76,12 +76,12 @@ export async function openPlayer(context: BrowserContext, playlistUrl: string): 
   return page
 }
 
-/** Switches at the next segment; `index` in `levels`. */
+/** Switches the level at the next segment. @param index  index in `levels` */
 export async function switchLevel(page: Page, index: number): Promise<void> {
   await page.evaluate(`hls.nextLevel = ${index}`)
 }
 
-/** @param index  in `audioTracks` */
+/** Switches the audio track. @param index  index in `audioTracks` */
 export async function switchAudioTrack(page: Page, index: number): Promise<void> {
   await page.evaluate(`hls.audioTrack = ${index}`)
 }

@@ -1,11 +1,11 @@
 /**
- * Playlists as m3u8-parser understands them.
+ * Playlists parsed by m3u8-parser.
  *
  * @module
  */
 import { Parser } from 'm3u8-parser'
 
-/** @returns what it read, and everything it had to say: a playlist in order leaves `complaints` empty */
+/** @returns the manifest, and as `complaints` all warnings of the parser */
 export function parseM3u8(text: string): { manifest: Parser['manifest']; complaints: string[] } {
   const parser = new Parser()
   const complaints: string[] = []

@@ -1,5 +1,5 @@
 /**
- * What ffprobe and ffmpeg say of a transport stream: somebody else's decoder as the judge.
+ * ffprobe and ffmpeg as independent judges of transport streams.
  *
  * @module
  */
@@ -23,7 +23,7 @@ interface Packet {
   readonly flags: string
 }
 
-/** A frame as ffprobe reads it: its times, its size, a hash of its bytes. */
+/** A frame read by ffprobe: times, size, and a hash of its bytes. */
 export type Frame = readonly [
   pts: number | undefined,
   dts: number | undefined,
@@ -37,7 +37,7 @@ export interface ProbedStream {
   readonly frames: Frame[]
 }
 
-/** Every frame of a file, by the PID that it came on. */
+/** Reads every frame of a file, by PID. */
 export async function readFrames(file: string): Promise<Map<number, ProbedStream>> {
   const { stdout } = await run(
     'ffprobe',
@@ -66,7 +66,7 @@ export async function readFrames(file: string): Promise<Map<number, ProbedStream
   )
 }
 
-/** A hash of every picture and every sound after decoding, without their times. */
+/** Hashes every decoded video and audio frame, without its time. */
 export async function readDecoded(file: string): Promise<{ video: string[]; audio: string[] }> {
   const { stdout } = await run('ffmpeg', ['-v', 'error', '-i', file, '-f', 'framemd5', '-'], {
     maxBuffer: MAX_OUTPUT_BYTES,
@@ -88,7 +88,7 @@ export async function readDecoded(file: string): Promise<{ video: string[]; audi
   return hashes
 }
 
-/** Frames and elementary stream bytes of a file, from the first key frame of its video on. */
+/** Counts frames and elementary stream bytes of a file, from the first video key frame on. */
 export async function countMedia(file: string): Promise<MediaCount> {
   const packets = await probePackets(file)
   const firstKey = packets.findIndex(
@@ -106,7 +106,7 @@ export async function countMedia(file: string): Promise<MediaCount> {
   }
 }
 
-/** What ffmpeg complains of when it decodes all of each file by itself; empty where it is content. */
+/** @returns errors of ffmpeg when it decodes each file alone */
 export async function decodeErrors(...files: string[]): Promise<string> {
   const inputs = files.flatMap((file) => ['-i', file])
   const maps = files.flatMap((_, index) => ['-map', `${index}:v?`, '-map', `${index}:a?`])

@@ -1,5 +1,5 @@
 /**
- * A name server on the loopback that knows some names and is silent about the others.
+ * DNS server on the loopback that answers for some names and ignores others.
  *
  * @module
  */
@@ -12,16 +12,16 @@ interface Test {
 }
 
 export interface NameServer {
-  /** Names that were asked for, with repetitions. */
+  /** Queried names, repetitions included. */
   readonly asked: readonly string[]
-  /** A resolver that asks this server alone. */
+  /** Resolver that queries only this server. */
   createResolver(options?: { timeout: number; tries: number }): Resolver
 }
 
-/** What it answers of a name: IPv4 addresses, `unknown` (NXDOMAIN), or nothing at all. */
+/** Answer to a query: IPv4 addresses, `unknown` (NXDOMAIN), or none. */
 type Answer = readonly string[] | 'unknown' | undefined
 
-/** @param answer  asked at each question, so that a name can change its addresses */
+/** @param answer  called for each query, so that a name can change its addresses */
 export async function startNameServer(
   t: Test,
   answer: (name: string) => Answer,
@@ -50,7 +50,7 @@ export async function startNameServer(
 
 const TYPE_A = 1
 
-/** RFC 1035 4.1.2 */
+/** Question section (RFC 1035 4.1.2). */
 function parseQuestion(question: Buffer) {
   const labels: string[] = []
   let offset = 12
@@ -62,7 +62,7 @@ function parseQuestion(question: Buffer) {
   return { name: labels.join('.').toLowerCase(), type, endBytes: offset + 5 }
 }
 
-/** RFC 1035 4.1.1 and 4.1.3 */
+/** Response header and records (RFC 1035 4.1.1, 4.1.3). */
 function reply(
   question: Buffer,
   endBytes: number,

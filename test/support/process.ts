@@ -1,5 +1,5 @@
 /**
- * Programs that a test starts, and that end with it whatever happens.
+ * Child processes that end with the test.
  *
  * @module
  */
@@ -12,9 +12,9 @@ interface Test {
 
 export interface Program {
   readonly child: ChildProcess
-  /** All it wrote so far, standard output and standard error in one. */
+  /** Standard output and standard error so far. */
   readonly output: () => string
-  /** Exit code, or the signal that ended it. */
+  /** Exit code or signal. */
   readonly exit: Promise<number | NodeJS.Signals>
   kill(signal?: NodeJS.Signals): void
 }
@@ -32,7 +32,7 @@ export function start(
   const child = spawn(command, args, {
     env: { ...process.env, ...env },
     stdio: [stdin, 'pipe', 'pipe'],
-    // A group of its own, so that what a shell started ends with the shell.
+    // Own process group, so that children of a shell end with the shell.
     detached: true,
     ...(cwd === undefined ? {} : { cwd }),
   })

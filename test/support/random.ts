@@ -1,5 +1,5 @@
 /**
- * Randomness that repeats: a test that fails names its seed, and the seed brings the failure back.
+ * Seeded randomness: a failing test names its seed, which reproduces the failure.
  *
  * @module
  */
@@ -7,9 +7,9 @@
 export interface Random {
   /** Uniform in [0, 1). */
   next(): number
-  /** Uniform whole number in [0, end). */
+  /** Uniform integer in [0, end). */
   below(end: number): number
-  /** True with this probability; draws exactly one number, whatever the probability. */
+  /** True with a given probability; always draws exactly one number. */
   chance(probability: number): boolean
   bytes(length: number): Buffer
 }
@@ -17,7 +17,7 @@ export interface Random {
 /**
  * A generator of 32-bit numbers with 32 bits of state (Mulberry32).
  *
- * @param seed  any number; only its low 32 bits count
+ * @param seed  any number, of which the low 32 bits are used
  */
 export function createRandom(seed: number): Random {
   let state = seed | 0

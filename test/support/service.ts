@@ -1,5 +1,5 @@
 /**
- * A real service on free ports of the loopback, and the client that a user of it would write.
+ * A service on free loopback ports, with a client for its API.
  *
  * @module
  */
@@ -13,7 +13,7 @@ interface Test {
 
 export interface ApiReply {
   readonly status: number
-  // What the tests look into with t.match; a schema would test the schema.
+  // The tests check it with t.match.
   readonly body: { success: boolean; data: Record<string, any>; error?: string; code?: string }
 }
 
@@ -23,11 +23,11 @@ export interface TestService {
   readonly url: string
   readonly hmacSecret: string
   readonly jwtSecret: string
-  /** A signed call of the API. */
+  /** Sends a signed API request. */
   api(method: 'GET' | 'POST', path: string, body: object): Promise<ApiReply>
 }
 
-/** Starts a silent service that ends with the test. */
+/** Starts a service without log output, which ends with the test. */
 export async function startService(
   t: Test,
   options: Partial<ServerOptions> = {},
@@ -54,7 +54,7 @@ export async function startService(
   }
 }
 
-/** A GET with a body is beyond `fetch`, so this speaks `node:http`. */
+/** Sends a request with `node:http`, since `fetch` cannot send a GET with a body. */
 export function signedCall(
   url: string,
   method: string,

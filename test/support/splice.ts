@@ -1,11 +1,11 @@
 /**
- * Clips one after the other as one encoder sends them: continuity counters go on counting, whatever else changes.
+ * Joins clips as one encoder would send them, with continuity counters that go on across the clips.
  *
  * @module
  */
 import { PACKET_BYTES, payloadOffset, readPid } from '../../src/mpegts/packet.ts'
 
-/** @returns a copy, its counters renumbered from 0 on (ISO/IEC 13818-1 2.4.3.3) */
+/** @returns a copy with counters renumbered from 0 (ISO/IEC 13818-1 2.4.3.3) */
 export function splice(...clips: readonly Buffer[]): Buffer {
   const bytes = Buffer.concat(clips)
   const counters = new Map<number, number>()

@@ -1,6 +1,6 @@
 /**
- * Tests against real peers need programs that not every machine has. Absent, the test is skipped with a message;
- * where `CI=true` it fails, so that a skipped test never counts as a passed one.
+ * Checks for programs that a test needs. If one is missing, the test is skipped with a message, or fails with `CI=true`,
+ * so that CI skips no test.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import type { Test } from 'tap'
 
 type Verdicts = Pick<Test, 'pass' | 'fail'>
 
-/** Whether all programs are on the PATH; skips or fails `t` where one is not. Leave the test when it answers false. */
+/** Whether all programs are on the PATH; skips or fails `t` otherwise. Return from the test when it is false. */
 export function requireTool(t: Verdicts, ...names: string[]): boolean {
   return requireNothingOf(
     t,
@@ -20,7 +20,7 @@ export function requireTool(t: Verdicts, ...names: string[]): boolean {
   )
 }
 
-/** The same for files, such as the headers of a library. */
+/** Whether all files exist, such as the headers of a library; skips or fails `t` otherwise. */
 export function requireFile(t: Verdicts, ...paths: string[]): boolean {
   return requireNothingOf(
     t,
@@ -28,7 +28,7 @@ export function requireFile(t: Verdicts, ...paths: string[]): boolean {
   )
 }
 
-/** The same for addresses of this machine, such as `::1` where IPv6 may be switched off. */
+/** Whether this machine has an address, such as `::1` for IPv6; skips or fails `t` otherwise. */
 export async function requireAddresses(t: Verdicts, ...addresses: string[]): Promise<boolean> {
   const isOurs = await Promise.all(addresses.map(canBind))
   return requireNothingOf(

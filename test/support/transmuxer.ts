@@ -1,6 +1,6 @@
 /**
- * The transmuxer of hls.js, the code that turns segments into what a browser's decoder takes, run as it is published: its
- * worker script, in a context of its own.
+ * The transmuxer of hls.js, which converts segments for Media Source Extensions: its published worker script, run in a
+ * separate context.
  *
  * @module
  */
@@ -11,18 +11,18 @@ import { createContext, Script } from 'node:vm'
 const WORKER = createRequire(import.meta.url).resolve('hls.js/dist/hls.worker.js')
 const SCRIPT = new Script(readFileSync(WORKER, 'utf8'), { filename: WORKER })
 
-/** What became of one or more segments. */
+/** Result of transmuxing one or more segments. */
 export interface Transmuxed {
   readonly videoFrames: number
-  /** NAL units with 4 bytes of length before each. */
+  /** Bytes of NAL units, with a 4-byte length before each. */
   readonly videoBytes: number
   readonly audioFrames: number
-  /** Without ADTS headers. */
+  /** Bytes of audio frames, without ADTS headers. */
   readonly audioBytes: number
   readonly id3Samples: number
-  /** A key frame comes first; undefined where there is no video. */
+  /** Whether the first frame is a key frame; undefined without video. */
   readonly independent: boolean | undefined
-  /** Errors, and warnings of its log, but those of the pictures' times: what it thinks of a seam tells nothing of its sides. */
+  /** Errors and log warnings, except those about video times at a discontinuity. */
   readonly complaints: readonly string[]
 }
 
@@ -49,17 +49,17 @@ interface Message {
 
 type Listener = (event: { data: unknown }) => void
 
-/** What its transmuxer reads of hls.js's configuration. */
+/** The part of the hls.js configuration that its transmuxer reads. */
 const CONFIG = {
   debug: true,
   progressive: false,
   stretchShortVideoTrack: false,
   forceKeyFrameOnDiscontinuity: true,
-  // Where sound and picture do not begin together it makes up silence: that is nothing to count.
+  // hls.js inserts silence when audio and video do not start together, which must not count.
   maxAudioFramesDrift: 1e6,
 }
 
-/** What browsers play between them; MP3 within MP4, as not all take it bare. */
+/** Codecs that browsers support; MP3 only in MP4, since some do not support it alone. */
 const TYPE_SUPPORTED = { mpeg: false, mp3: true, ac3: true }
 
 const SILENT_CONSOLE = Object.fromEntries(
@@ -74,7 +74,7 @@ export interface SegmentBytes {
   readonly discontinuity: boolean
 }
 
-/** Segments one after the other, as hls.js plays them; one alone as it joins. */
+/** Transmuxes segments in sequence, as hls.js does; a single one is transmuxed as at the start of playback. */
 export function transmux(segments: readonly SegmentBytes[]): Transmuxed {
   const messages: Message[] = []
   const worker = startWorker((message) => messages.push(message))
@@ -129,7 +129,7 @@ function countBytes(tracks: readonly RemuxedTrack[]): number {
   )
 }
 
-/** @returns what sends the worker a message */
+/** @returns a function that sends a message to the worker */
 function startWorker(onMessage: (message: Message) => void): (message: object) => void {
   const listeners: Listener[] = []
   const self = {

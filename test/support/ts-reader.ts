@@ -1,5 +1,5 @@
 /**
- * Reads transport stream packets back, knowing nothing of how they were made.
+ * Reader of transport streams that shares no code with src, so that tests do not repeat its errors.
  *
  * @module
  */
@@ -11,11 +11,11 @@ export interface TsPacket {
   readonly unitStart: boolean
   readonly counter: number
   readonly hasPayload: boolean
-  /** Behind header and adaptation field. */
+  /** Payload behind header and adaptation field. */
   readonly payload: Buffer
 }
 
-/** @throws where a packet does not begin with the sync byte, or the length is no multiple of 188 */
+/** @throws when a packet lacks the sync byte or the length is no multiple of 188 */
 export function readPackets(bytes: Buffer): TsPacket[] {
   if (bytes.length % PACKET_BYTES !== 0) throw new Error(`${bytes.length} bytes are not n x 188`)
   return Array.from({ length: bytes.length / PACKET_BYTES }, (_, index) =>
@@ -23,7 +23,7 @@ export function readPackets(bytes: Buffer): TsPacket[] {
   )
 }
 
-/** PTS of each PES packet of a PID, 33 bits. */
+/** @returns PTS of each PES packet of a PID, 33 bits */
 export function readPtsTicks(packets: readonly TsPacket[], pid: number): number[] {
   return packets
     .filter((packet) => packet.pid === pid && packet.unitStart)
@@ -32,14 +32,14 @@ export function readPtsTicks(packets: readonly TsPacket[], pid: number): number[
 
 export interface PesPacket {
   readonly streamId: number
-  /** 33 bits; undefined where it has none. */
+  /** PTS, 33 bits; undefined without one. */
   readonly ptsTicks: number | undefined
   readonly dtsTicks: number | undefined
   /** Elementary stream bytes. */
   readonly payload: Buffer
 }
 
-/** The PES packets of a PID, from the first that begins on. */
+/** @returns PES packets of a PID, from the first unit start */
 export function readPesPackets(packets: readonly TsPacket[], pid: number): PesPacket[] {
   const pieces: Buffer[][] = []
   for (const packet of packets.filter((packet) => packet.pid === pid && packet.hasPayload)) {
@@ -58,7 +58,7 @@ export function readPesPackets(packets: readonly TsPacket[], pid: number): PesPa
   })
 }
 
-/** What is wrong with the continuity counters over all packets; empty where nothing is. */
+/** @returns errors of the continuity counters in all packets */
 export function continuityFaults(packets: readonly TsPacket[]): string[] {
   const last = new Map<number, number>()
   return packets.flatMap(({ pid, counter, hasPayload }, index) => {
@@ -70,7 +70,7 @@ export function continuityFaults(packets: readonly TsPacket[]): string[] {
   })
 }
 
-/** Section of a packet that holds all of it, with its CRC. */
+/** @returns section in a packet that contains all of it, CRC_32 included */
 export function readSection({ payload }: TsPacket): Buffer {
   const start = 1 + payload[0]!
   return payload.subarray(start, start + 3 + (payload.readUInt16BE(start + 1) & 0x0fff))

@@ -1,14 +1,14 @@
 /**
- * Waiting for something that a real process or socket will do.
+ * Polling for results of real processes and sockets.
  *
  * @module
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Asks again and again until the answer is neither undefined, null nor false.
+ * Polls until the result is neither undefined, null nor false.
  *
- * @throws {Error} that names what was waited for, where it did not come in time
+ * @throws {Error} with the name of the expected result after the timeout
  */
 export async function until<T>(
   what: string,

@@ -1,23 +1,23 @@
 /**
- * A viewer that keeps all it sees: every version of a playlist and every segment that any of them named.
+ * Viewer that records every version of a playlist and every segment listed in any.
  *
  * @module
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface Recording {
-  /** Every different text of the media playlist, in order of appearance. */
+  /** Versions of the media playlist in order of appearance. */
   readonly playlists: string[]
-  /** Segments by URI, in the order in which they were listed. */
+  /** Segments by URI, in playlist order. */
   readonly segments: Map<string, Buffer>
-  /** What could not be fetched although a playlist named it. */
+  /** URIs of listed segments that could not be fetched. */
   readonly failures: string[]
 }
 
 /**
  * Follows a media playlist until its ENDLIST or the signal.
  *
- * @param playlistUrl  as the API or a webhook gave it; 404 is taken for «not yet» until the first success
+ * @param playlistUrl  URL from the API or a webhook; 404 means "not yet" until the first success
  */
 export async function record(playlistUrl: string, signal: AbortSignal): Promise<Recording> {
   const recording: Recording = { playlists: [], segments: new Map(), failures: [] }
@@ -45,7 +45,7 @@ async function fetchNew(base: URL, playlist: string, recording: Recording): Prom
   }
 }
 
-/** Of all segments that are there: EXT-X-GAP says of one that it is not. */
+/** URIs of all segments without EXT-X-GAP. */
 export function segmentUris(playlist: string): string[] {
   const uris: string[] = []
   let isGap = false

@@ -1,5 +1,5 @@
 /**
- * A real HTTP server that takes webhooks and can be told to be slow, broken, elsewhere or silent.
+ * HTTP server that receives webhooks and can delay, fail, redirect or ignore them.
  *
  * @module
  */
@@ -14,7 +14,7 @@ export interface ReceivedWebhook {
   readonly method: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
-  /** Exactly the bytes that came, as `webhook-signature` covers them. */
+  /** Received bytes, as covered by `webhook-signature`. */
   readonly bytes: Buffer
   readonly event: {
     readonly id: string
@@ -22,18 +22,18 @@ export interface ReceivedWebhook {
     readonly created_at: string
     readonly stream_id: string
     readonly status: string
-    // What the tests look into with t.match.
+    // The tests check it with t.match.
     readonly data: Record<string, any>
   }
 }
 
 export interface WebhookReceiver {
   readonly url: string
-  /** All that came so far, in order, also what was answered with a failure. */
+  /** All received webhooks in order, failed ones included. */
   readonly received: readonly ReceivedWebhook[]
-  /** The next one that was not yet handed out by this call. */
+  /** Waits for the next webhook that this method has not returned yet. */
   next(): Promise<ReceivedWebhook>
-  /** Answers from now on; by default 204. A reply that is left open is an answer that never comes. */
+  /** Handler of further requests; default 204. It may leave a reply open. */
   answer: (reply: ServerResponse, webhook: ReceivedWebhook) => void
   close(): Promise<void>
 }
@@ -86,7 +86,7 @@ export async function startWebhookReceiver(t: Test, port = 0): Promise<WebhookRe
   })
 }
 
-/** The first event of a type that came so far. */
+/** @returns first received event of a type */
 export function findEvent(
   { received }: WebhookReceiver,
   type: string,

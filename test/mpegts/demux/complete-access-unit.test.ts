@@ -1,4 +1,4 @@
-/** Key frames whose encoder left something out, judged by ffmpeg and hls.js. */
+/** Streams with missing delimiters and parameter sets, judged by ffmpeg and hls.js. */
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -42,7 +42,7 @@ const CODECS = {
 type Nals = readonly Buffer[]
 const byteStream = (nals: Nals) => Buffer.concat(nals.flatMap((nal) => [START_CODE, nal]))
 
-/** Which NAL unit types are taken out of the key frames, after the first one where `sets` are. */
+/** NAL unit types to remove from key frames; parameter sets are removed after the first key frame only. */
 interface Omission {
   readonly title: string
   readonly delimiter: boolean
@@ -86,7 +86,7 @@ for (const [name, codec] of Object.entries(CODECS)) {
   })
 }
 
-/** The units as an encoder sends them that leaves things out, and what must come of each. */
+/** Units of an encoder that omits NAL units, with the expected result of each. */
 function omit(
   units: readonly PesUnit[],
   { streamType, typeOf, delimiterType, setTypes, delimiter }: (typeof CODECS)[keyof typeof CODECS],
@@ -111,7 +111,7 @@ function omit(
   return { bytes: ts.bytes, expected }
 }
 
-/** Each GOP is a segment that decodes alone, and all together show the pictures of the source. */
+/** Checks that each GOP decodes alone, and that all together decode to the frames of the source. */
 async function checkSegments(
   t: Test,
   units: readonly PesUnit[],
@@ -141,7 +141,7 @@ async function checkSegments(
       { videoFrames: 15, independent: true, complaints: [] },
     )
   }
-  t.strictSame(shown, decoded, 'the same pictures')
+  t.strictSame(shown, decoded, 'the decoded frames are the same')
 }
 
 const SPS = Buffer.from('6742c00dda05067e7c0440000003004000000f03c50aa8', 'hex')
@@ -151,7 +151,7 @@ const AUD = Buffer.from([0x09, 0xf0])
 const IDR = Buffer.concat([Buffer.from([0x65, 0x88, 0x84]), Buffer.alloc(600, 0x5a)])
 const P_SLICE = Buffer.concat([Buffer.from([0x41, 0x9a, 0x24]), Buffer.alloc(300, 0x5b)])
 
-/** Pictures as lists of NAL units, a PES each; what the demuxer makes of them, as lists again. */
+/** Demuxes access units of one PES packet each. @returns the NAL units of each output */
 function complete(pictures: readonly Nals[], edit = (packets: readonly Buffer[]) => packets) {
   const ts = new TsBuilder().program([{ pid: PID, streamType: 0x1b }])
   for (const [index, nals] of pictures.entries()) {
@@ -226,7 +226,7 @@ t.test('a damaged PES packet neither gives nor receives parameter sets', async (
     [AUD, SPS, PPS, IDR],
     [AUD, IDR],
   ]
-  // PAT, PMT, then four packets a picture; the last but one of the first two is lost.
+  // PAT, PMT, then four packets per access unit; the last but one of the first two is lost.
   const { nals, keys, units } = complete(pictures, (packets) =>
     packets.filter((_, index) => index !== 4 && index !== 8),
   )

@@ -1,4 +1,4 @@
-/** What holds of the demuxer whatever arrives, and however it is cut. */
+/** Properties of the demuxer for any input in any pieces. */
 import * as fc from 'fast-check'
 import t from 'tap'
 import { Demuxer } from '../../../src/mpegts/demux/demuxer.ts'
@@ -20,7 +20,7 @@ const CLIPS = [
   'eac3',
   'gstreamer',
 ]
-/** What leaves otherwise than it came: what is made of it depends on what was seen before. */
+/** Codecs whose units depend on earlier units. */
 const BUILT = ['h264 without sets and delimiters', 'latm']
 const clips = new Map([
   ...CLIPS.map((name) => [name, readFixture(name)] as const),
@@ -30,7 +30,7 @@ const clips = new Map([
 const clip = fc.constantFrom(...CLIPS, ...BUILT)
 const encoded = fc.constantFrom(...CLIPS)
 
-/** Outputs without a trace of how the input was cut. */
+/** Outputs in a form that does not depend on the pieces of the input. */
 const uncut = (outputs: readonly DemuxerOutput[]) =>
   JSON.stringify(outputs, (_, value: unknown) =>
     Array.isArray(value) && Buffer.isBuffer(value[0])
@@ -89,7 +89,7 @@ t.test(
   },
 )
 
-/** One way in which bytes go wrong. */
+/** A mutation of bytes. */
 type Mutation = (bytes: Buffer) => Buffer
 
 const place = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
@@ -131,7 +131,7 @@ t.test('mutated streams never throw, and their outputs are well formed', async (
   )
 })
 
-/** Packets of a few PIDs with every header bit thrown, and sections with a valid checksum around anything. */
+/** Packets of a few PIDs with random header bits, and sections of random content with a valid CRC_32. */
 const pid = fc.constantFrom(0, 0x100, 0x101, 0x102, 0x1000, 0x1fff)
 const packet = fc.record({
   pid,
@@ -192,7 +192,7 @@ t.test('random bytes give no outputs', async () => {
   )
 })
 
-/** Every fifth picture a key frame; only the first has parameter sets, and none has a delimiter. */
+/** Video with every fifth frame a key frame, parameter sets in the first only, and no delimiters. */
 function bareKeyFrames(): Buffer {
   const ts = new TsBuilder().program([{ pid: 0x100, streamType: 0x1b }])
   for (let index = 0; index < 40; index++) {
@@ -205,7 +205,7 @@ function bareKeyFrames(): Buffer {
   return ts.bytes
 }
 
-/** LATM with a configuration in every fourth PES. */
+/** LATM with a StreamMuxConfig in every fourth PES packet. */
 function latm(): Buffer {
   const ts = new TsBuilder().program([{ pid: 0x100, streamType: 0x11 }])
   for (let index = 0; index < 40; index++) {
@@ -219,7 +219,7 @@ function latm(): Buffer {
   return ts.bytes
 }
 
-/** A unit without its packets: a lost one that held a PCR alone costs no media. */
+/** A unit without its packets, since a lost PCR-only packet loses no media. */
 function describe(unit: PesUnit): string {
   const bytes = payloadOf(unit).toString('base64')
   return `${unit.track.pid} ${unit.ptsTicks} ${unit.dtsTicks} ${unit.randomAccess} ${bytes}`

@@ -11,21 +11,21 @@ const VIDEO = { pid: 0x100, streamType: 0x1b }
 const AUDIO = { pid: 0x101, streamType: 0x0f }
 const BOTH = [VIDEO, AUDIO]
 
-/** An H.264 access unit without a key picture, recognized by its filling. */
+/** An H.264 access unit that is no key frame, identified by its fill byte. */
 const frame = (fill: number, sizeBytes = 400): Buffer =>
   Buffer.concat([
     Buffer.from([0, 0, 0, 1, 0x09, 0xf0, 0, 0, 0, 1, 0x41, 0x9a]),
     Buffer.alloc(sizeBytes, fill),
   ])
 
-/** Video PES of unknown length, as ffmpeg sends them. */
+/** Unbounded video PES packet, as ffmpeg sends them. */
 const videoPes = (fill: number, ptsTicks: number, sizeBytes?: number): Buffer =>
   pesPacket(frame(fill, sizeBytes), { ptsTicks, length: 'none' })
 
 const audioPes = (fill: number, ptsTicks: number, sizeBytes = 400): Buffer =>
   pesPacket(Buffer.alloc(sizeBytes, fill), { ptsTicks, streamId: 0xc0 })
 
-/** What came out, in short. */
+/** Outputs as one line each. */
 const summary = (outputs: readonly DemuxerOutput[]) =>
   outputs.map((output) => {
     if (output.type === 'program') return `program${output.layoutChanged ? ' changed' : ''}`
@@ -106,7 +106,7 @@ t.test('chunks are views of runs of adjacent packets', async (t) => {
   t.ok(whole.every(({ chunks }) => chunks.every(({ buffer }) => buffer === bytes.buffer)))
   t.equal(whole[0]!.sizeBytes, 6 * 188)
 
-  // The border falls into the third packet of the first PES: only that one is copied.
+  // The boundary is in the third packet of the first PES packet: only that packet is copied.
   const border = 2 * 188 + 2 * 188 + 50
   const cut = unitsOf(demux(bytes, [border, bytes.length]))
   t.strictSame(
@@ -871,7 +871,7 @@ t.test('hostile input', async (t) => {
   })
 })
 
-/** A private descriptor of this many bytes in all, or as many as it takes. */
+/** Private descriptors of a given total size. */
 function padding(sizeBytes: number): Buffer {
   const parts: Buffer[] = []
   for (let left = sizeBytes; left >= 2; left -= 257) {

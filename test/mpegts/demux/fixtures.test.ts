@@ -1,4 +1,4 @@
-/** Clips of real encoders and muxers; what must come out of each is what ffprobe 5.1 says of it. */
+/** Clips of real encoders and muxers, with the contents that ffprobe 5.1 reports. */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -18,7 +18,7 @@ interface ExpectedTrack {
   readonly sizeBytes: number
   readonly firstPts: number
   readonly lastPts: number
-  /** Video only: which units are key frames. */
+  /** Video only: indices of the key frames. */
   readonly keys?: readonly number[] | undefined
 }
 
@@ -142,7 +142,7 @@ for (const [name, tracks] of Object.entries({ ...CLIPS, demo: [] })) {
   })
 }
 
-/** PES packets as ffprobe sees them: PTS, DTS, size. */
+/** PES packets read by ffprobe: PTS, DTS, size. */
 async function probePes(file: string, pid: number): Promise<number[][]> {
   const { stdout } = await run('ffprobe', [
     ...['-v', 'error', '-fflags', '+nofillin+noparse', '-of', 'json'],

@@ -1,4 +1,4 @@
-/** LATM that leaves as ADTS, judged by ffmpeg. */
+/** Conversion of LATM to ADTS, judged by ffmpeg. */
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -56,7 +56,7 @@ async function probeTimes(file: string): Promise<string> {
   return (await run('ffprobe', ['-v', 'error', ...entries, file])).stdout
 }
 
-/** A PES of these LOAS frames each, then what the demuxer makes of them. */
+/** Demuxes PES packets of the given LOAS frames. */
 function convert(...units: Buffer[][]) {
   const ts = new TsBuilder().program([LATM])
   for (const [index, frames] of units.entries()) {

@@ -5,7 +5,7 @@ import { PacketSync } from '../../../src/mpegts/demux/packet-sync.ts'
 import { cut } from '../demux.ts'
 import { tsPacket } from '../ts-builder.ts'
 
-/** Packets that tell themselves apart by their payload, which holds no other sync byte. */
+/** Packets with different payloads, which contain no sync byte. */
 const packets = (count: number): Buffer[] =>
   Array.from({ length: count }, (_, i) =>
     tsPacket({ pid: 0x100, counter: i, payload: Buffer.alloc(184, i % 64) }),

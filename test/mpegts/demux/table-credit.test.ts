@@ -1,11 +1,11 @@
-/** What changes of tables may cost. */
+/** Limits on the cost of table changes. */
 import t from 'tap'
 import { Demuxer } from '../../../src/mpegts/demux/demuxer.ts'
 import { patSection, pmtSection, TsBuilder } from '../ts-builder.ts'
 
 const MAP_PID = 0x1000
 
-/** PMT with so many streams; the version makes it another. */
+/** PMT with a number of streams, whose PIDs depend on the version. */
 function pmt(version: number, streams = 1): Buffer {
   const entries = Array.from({ length: streams }, (_, index) => ({
     pid: 0x100 + index + version,

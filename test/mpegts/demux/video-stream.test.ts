@@ -18,7 +18,7 @@ const run = promisify(execFile)
 const H264 = { pid: 0x100, streamType: 0x1b }
 const H265 = { pid: 0x100, streamType: 0x24 }
 
-/** x265 with pyramids of B-frames; what follows a key frame, and whether all of it can be decoded from there. */
+/** x265 settings with pyramids of B-frames, the leading pictures of a key frame, and whether they decode from there. */
 const X265 = [
   ['closed GOPs', 'open-gop=0', false, true],
   ['closed GOPs with RADL pictures', 'open-gop=0:radl=3', true, true],
@@ -58,14 +58,14 @@ for (const [title, params, hasDecodableLeading, decodesAlone] of X265) {
   )
 }
 
-/** Pictures that a decoder makes of the file; ffmpeg itself would drop those of negative time. */
+/** Counts the decoded frames of a file; ffmpeg itself would drop those of negative time. */
 async function countDecoded(file: string): Promise<number> {
   const count = ['-count_frames', '-show_entries', 'program_stream=:stream=nb_read_frames']
   const { stdout } = await run('ffprobe', ['-v', 'error', ...count, '-of', 'csv=p=0', file])
   return Number.parseInt(stdout, 10)
 }
 
-/** Units as a stream of their own. */
+/** Muxes units into a stream. */
 function remux(units: readonly PesUnit[], stream: typeof H264): Buffer {
   const psi = new TsBuilder().program([stream]).bytes
   const bytes = Buffer.concat([psi, ...units.flatMap(({ chunks }) => chunks)])
@@ -83,7 +83,7 @@ t.test('a recovery point of several frames is a gradual refresh (H.264 D.2.8)', 
   t.notOk(openGop.some(({ gradualRefresh }) => gradualRefresh))
 })
 
-/** Sequence parameter set of main profile, 320 x 192, `frame_num` of 4 bits; fields may be coded or not. */
+/** Sequence parameter set of main profile, 320 x 192, `frame_num` of 4 bits; with or without field coding. */
 const sps = (interlaced: boolean) =>
   nalUnit(
     [0x67],
@@ -110,7 +110,7 @@ interface Slice {
   readonly idr?: boolean
   readonly intra?: boolean
   readonly frameNumber: number
-  /** Undefined: a frame, or a pair of macroblock fields in it. */
+  /** Parity of a field; undefined for a frame. */
   readonly field?: 'top' | 'bottom'
 }
 
@@ -125,11 +125,11 @@ function slice({ idr = false, intra = idr, frameNumber, field }: Slice): Buffer 
   return nalUnit([idr ? 0x65 : 0x41], bits.u(32, 0x55555555).u(32, 0x55555555))
 }
 
-/** Access units of one PES each, and what is said of each: K key frame, F frame, 2 second field. */
-function tell(interlaced: boolean, ...pictures: readonly Buffer[][]): string {
+/** Demuxes access units of one PES packet each. @returns a letter for each: K key frame, F frame, 2 second field */
+function classify(interlaced: boolean, ...accessUnits: readonly Buffer[][]): string {
   const ts = new TsBuilder().program([H264])
   const sets = [sps(interlaced), pps]
-  for (const [index, nals] of pictures.entries()) {
+  for (const [index, nals] of accessUnits.entries()) {
     const bytes = byteStream(aud, ...(index === 0 ? sets : []), ...nals)
     ts.unit(H264.pid, pesPacket(bytes, { ptsTicks: 1800 * (index + 1), length: 'none' }))
   }
@@ -145,14 +145,14 @@ t.test(
     const field = (frameNumber: number, field: 'top' | 'bottom', intra = false) => [
       slice({ frameNumber, field, intra }),
     ]
-    t.equal(tell(true, idr, field(0, 'bottom'), field(1, 'top'), field(1, 'bottom')), 'K2F2')
+    t.equal(classify(true, idr, field(0, 'bottom'), field(1, 'top'), field(1, 'bottom')), 'K2F2')
     t.equal(
-      tell(true, idr, [exactRecovery, ...field(0, 'bottom', true)]),
+      classify(true, idr, [exactRecovery, ...field(0, 'bottom', true)]),
       'K2',
       'though it could be joined by its own account',
     )
     t.equal(
-      tell(
+      classify(
         true,
         idr,
         field(0, 'bottom'),
@@ -162,25 +162,29 @@ t.test(
       'K2K2',
       'either field may come first',
     )
-    t.equal(tell(true, idr, field(1, 'bottom'), field(1, 'top')), 'KF2', 'the first one was alone')
-    t.equal(tell(true, idr, field(0, 'top')), 'KF', 'of the same parity')
-    t.equal(tell(true, idr, idr), 'KK')
     t.equal(
-      tell(true, idr, [slice({ frameNumber: 0 })], field(0, 'bottom')),
+      classify(true, idr, field(1, 'bottom'), field(1, 'top')),
+      'KF2',
+      'the first one was alone',
+    )
+    t.equal(classify(true, idr, field(0, 'top')), 'KF', 'of the same parity')
+    t.equal(classify(true, idr, idr), 'KK')
+    t.equal(
+      classify(true, idr, [slice({ frameNumber: 0 })], field(0, 'bottom')),
       'KFF',
       'a frame between',
     )
     const frame = (frameNumber: number) => [slice({ frameNumber })]
-    t.equal(tell(false, [slice({ idr: true, frameNumber: 0 })], frame(0), frame(1)), 'KFF')
+    t.equal(classify(false, [slice({ idr: true, frameNumber: 0 })], frame(0), frame(1)), 'KFF')
   },
 )
 
 t.test('a PES packet that continues an access unit starts no frame', async (t) => {
   const later = nalUnit([0x41], new BitWriter().ue(40).ue(5).u(32, 0x55555555).u(32, 0x55555555))
-  t.equal(tell(false, [slice({ idr: true, frameNumber: 0 })], [later]), 'K2')
+  t.equal(classify(false, [slice({ idr: true, frameNumber: 0 })], [later]), 'K2')
 })
 
-/** SEI with ATSC captions (CTA-708 4.4) of one construct. */
+/** Creates an SEI message with one construct of ATSC captions (CTA-708 4.4). */
 function captions({ process = 1, valid = 1, identifier = 'GA94' } = {}): Buffer {
   const bits = new BitWriter().u(8, 4).u(8, 14).u(8, 0xb5).u(16, 0x31)
   for (const letter of identifier) bits.u(8, letter.charCodeAt(0))
@@ -188,7 +192,7 @@ function captions({ process = 1, valid = 1, identifier = 'GA94' } = {}): Buffer 
   return nalUnit([0x06], bits.u(5, 31).u(1, valid).u(2, 0).u(8, 0x94).u(8, 0x2c).u(8, 0xff))
 }
 
-/** Captions of the track in each program that was put out; 'changed' where a player would need a DISCONTINUITY. */
+/** `closedCaptions` of the track in each `program` output; 'changed' for a changed layout. */
 const captionsOf = (outputs: readonly DemuxerOutput[]) =>
   outputs.flatMap((output): unknown[] => {
     if (output.type !== 'program') return []

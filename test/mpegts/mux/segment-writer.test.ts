@@ -11,7 +11,7 @@ import { tsPacket } from '../ts-builder.ts'
 
 const PROGRAM = { programNumber: 1, pcrPid: VIDEO.pid, tracks: [VIDEO, AUDIO] }
 
-/** Packets with their number in them, and counters that say nothing. */
+/** Numbered packets with arbitrary continuity counters. */
 const packets = (count: number, from = 0, pid = VIDEO.pid) =>
   Array.from({ length: count }, (_, n) => {
     const payload = Buffer.alloc(184)

@@ -94,7 +94,7 @@ t.test('reads sections of real encoders', async (t) => {
       },
     ],
     [
-      'of an older sender, the length of its command not told, with stuffing behind',
+      'of an older sender, with a command of unknown length and stuffing',
       '/DAeAAAAAAAAAP///wViAA/nf18ACQAAAAAskJv+YPtE',
       {
         ptsTicks: undefined,
@@ -121,7 +121,7 @@ t.test('adds pts_adjustment modulo 2^33 (9.6)', async (t) => {
 })
 
 t.test('takes the first time of a splice_insert() by components (9.7.3)', async (t) => {
-  // Two components, the first without a time of its own.
+  // Two components, the first without a time.
   const command = hex('00000007 7f 8f 02 017f 02fe00000100 00010000')
   t.match(decodeSpliceInfo(spliceSection(5, command)), {
     ptsTicks: 0x100,
