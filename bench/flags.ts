@@ -1,11 +1,11 @@
 /**
- * The flags of the benches. Each has bounds: a bench ends by itself and harms nobody.
+ * Command line flags of the benches, with bounds, so that every bench ends.
  *
  * @module
  */
 import { parseArgs } from 'node:util'
 
-/** Name -> default, least, most. */
+/** Default, minimum and maximum of each number. */
 const NUMBERS = {
   mbit: [5, 0.1, 100],
   seconds: [10, 1, 300],
@@ -20,11 +20,11 @@ const NUMBERS = {
 const STRING = { type: 'string' } as const
 
 export class Flags {
-  /** What stands before the flags. */
+  /** Name of the bench. */
   readonly bench: string
-  /** Undefined where neither `--encrypted` nor `--no-encrypted` was given. */
+  /** Undefined without `--encrypted` and `--no-encrypted`. */
   readonly encrypted: boolean | undefined
-  /** All publishers cut at the same moment. */
+  /** Whether all publishers send key frames at the same time. */
   readonly inPhase: boolean
   readonly #values: Readonly<Record<string, string | boolean | undefined>>
 
@@ -46,25 +46,25 @@ export class Flags {
     this.#values = values
   }
 
-  /** @throws {RangeError} where the number is out of bounds */
+  /** @throws {RangeError} when the number is out of bounds */
   number(name: keyof typeof NUMBERS, benchPreset?: number): number {
-    const [preset, least, most] = NUMBERS[name]
+    const [preset, min, max] = NUMBERS[name]
     const value = Number(this.#values[name] ?? benchPreset ?? preset)
-    if (value >= least && value <= most) return value
-    throw new RangeError(`--${name} takes a number from ${least} to ${most}`)
+    if (value >= min && value <= max) return value
+    throw new RangeError(`--${name} takes a number from ${min} to ${max}`)
   }
 
-  /** The one that was given, or undefined. */
+  /** @returns the number given, or undefined */
   optional(name: keyof typeof NUMBERS): number | undefined {
     return this.#values[name] === undefined ? undefined : this.number(name)
   }
 
-  /** The one that was given, or else all of these. */
+  /** @returns the number given, or else all presets */
   numbers(name: keyof typeof NUMBERS, benchPresets: readonly number[]): readonly number[] {
     return this.#values[name] === undefined ? benchPresets : [this.number(name)]
   }
 
-  /** @throws {RangeError} where it is none of these */
+  /** @throws {RangeError} when the value is none of `names` */
   oneOf<Name extends string>(flag: 'only' | 'sender', names: readonly Name[]): Name | undefined {
     const value = this.#values[flag]
     if (value === undefined) return undefined

@@ -1,7 +1,7 @@
 /**
- * `npm run fuzz -- --minutes N [--seed S] [--only srt | media]`: the fuzzing of test/srt/fuzz.ts and test/stream/fuzz.ts at
- * full speed, seed after seed, one after the other. Ends with an error at the first violation, and names the seed that
- * brings it back; or where memory has grown when all is over.
+ * `npm run fuzz -- --minutes N [--seed S] [--only srt | media]`: runs the fuzzers of test/srt/fuzz.ts and
+ * test/stream/fuzz.ts, one seed after the other. Ends with an error at the first violation, with the seed that reproduces
+ * it, or when memory has grown at the end.
  *
  * @module
  */
@@ -11,12 +11,12 @@ import { fuzz as fuzzSrt } from '../test/srt/fuzz.ts'
 import { fuzz as fuzzMedia } from '../test/stream/fuzz.ts'
 
 const PARTS = ['srt', 'media'] as const
-/** Of a seed: a second or less. */
+/** Cases of one seed, which take a second or less. */
 const STEPS = { srt: 20_000, media: 2000 } as const
 const REPORT_MS = 10_000
-/** By then all code is compiled; from then on nothing may be kept. */
+/** Warm-up until all code is compiled; memory must not grow afterwards. */
 const WARM_UP_SEEDS = 100
-/** What the engine learns later, and the noise of a measurement. */
+/** Allowance for late compilation and measurement noise. */
 const MAX_GROWTH_MB = 2
 
 const { values } = parseArgs({
@@ -55,7 +55,7 @@ print(
 )
 process.exit(grown ? 1 : 0)
 
-/** Seeds until so many are through, or the time is over. */
+/** Runs seeds until their number or the time is reached. */
 function run(seeds: number, untilMs: number): void {
   for (; seeds > 0 && performance.now() < untilMs; seeds--, seed++) parts.forEach(runPart)
 }
@@ -69,10 +69,10 @@ function runPart(part: (typeof PARTS)[number]): void {
   process.exit(1)
 }
 
-/** What is reachable, on the heap and in buffers. */
+/** @returns bytes of reachable heap and buffers */
 function memoryMb(): number {
   if (globalThis.gc === undefined) throw new Error('run node with --expose-gc')
-  // The second takes what the first only marks: buffers.
+  // The second collection frees the buffers that the first one finalizes.
   globalThis.gc()
   globalThis.gc()
   const { heapUsed, external } = process.memoryUsage()

@@ -1,5 +1,5 @@
 /**
- * The system benches: reads the flags, measures, prints.
+ * Runs a system bench by name and prints its report.
  *
  * @module
  */
@@ -43,7 +43,7 @@ const USAGE = `usage: npm run bench -- [http | ingest | media-cost | mpegts | sr
              --only (${NETWORKS.map(({ name }) => name).join(', ')})
 `
 
-/** Encoders of the world do not tick together: one segment cuts while the others go on. */
+/** Spread of key frames, since real encoders are not in phase. */
 const SPREAD_MS = 2000
 
 const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
@@ -153,7 +153,7 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
   },
 }
 
-/** A machine that does other things as well gives other figures. */
+/** @returns the load average, since other load changes the figures */
 function busy(): string {
   return `load average ${loadavg()[0]!.toFixed(1)}`
 }

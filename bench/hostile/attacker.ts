@@ -1,5 +1,5 @@
 /**
- * A worker that carries out one attack, so that its cost is not taken for the service's.
+ * Worker that runs one attack, so that its CPU does not count as the service's.
  *
  * @module
  */
@@ -13,7 +13,7 @@ export interface AttackerTask {
 }
 
 export interface AttackerAnswers {
-  /** Carries it out, for so long at most. @returns what the attack tells of itself */
+  /** Runs the attack for a limited time. @returns its own description of the result */
   carryOut(durationMs: number): Promise<object>
 }
 

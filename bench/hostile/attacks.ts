@@ -1,5 +1,5 @@
 /**
- * The attacks at full size: the functions of test/hostile/attacks, and the settings they are tried against.
+ * Attacks of test/hostile/attacks at full size, with the settings of the attacked service.
  *
  * @module
  */
@@ -24,11 +24,11 @@ import type { Target } from '../../test/hostile/target.ts'
 export interface Attack extends ServiceOptions {
   readonly name: string
   readonly seconds: number
-  /** Bounded in itself, and over when the signal says so. */
+  /** Runs the attack; bounded, and ends on the signal. */
   carryOut(target: Target, signal: AbortSignal): Promise<object>
 }
 
-/** Of test/hostile/attacks/costly-streams.ts: those that once cost the most. */
+/** The streams of test/hostile/attacks/costly-streams.ts that used to cost the most CPU. */
 const COSTLY = {
   'tables-pat': 'PAT of 8 x 253 programs, one section changes',
   'tables-pmt': 'PMT of one of 1000 programs, all carried',
@@ -36,7 +36,7 @@ const COSTLY = {
   'tiny-segments': 'timestamps jump at each key frame, 24 renditions',
 }
 
-/** The newest segment of the publisher that the attack must not hurt. */
+/** @returns URL of the latest segment of the publisher that must stay unaffected */
 async function newestSegment({ host, httpPort }: Target): Promise<string> {
   const folder = `/video/bystander/`
   const playlist = await (await fetch(`http://${host}:${httpPort}${folder}playlist.m3u8`)).text()
@@ -96,7 +96,7 @@ export const ATTACKS: readonly Attack[] = [
   {
     name: 'slow-readers',
     seconds: 90,
-    // So that one stream comes to it within the time.
+    // Low enough for one stream to reach it in time.
     env: { CACHE_MAX_MIB: '64', HTTP_MAX_BUFFERED_MIB: '16' },
     carryOut: (target, signal) =>
       readSlowly(target, signal, {

@@ -1,6 +1,6 @@
 /**
- * A worker with the people an attack must not hurt: a publisher, a viewer of its stream, and encoders that connect for the
- * first time.
+ * Worker with the clients that an attack must not affect: a publisher, a viewer of its stream, and new encoders that
+ * connect.
  *
  * @module
  */
@@ -17,24 +17,24 @@ export interface BystandersTask {
   readonly publishUrl: string
   readonly playlistUrl: string
   readonly bitsPerSecond: number
-  /** SRT URLs of streams that nobody publishes yet; one is called each second of a `watch`. */
+  /** SRT URLs of unpublished streams; one connects in each second of `watch`. */
   readonly newcomerUrls: readonly string[]
 }
 
 export interface BystandersAnswers {
   /** Watches for this many milliseconds. */
   watch(durationMs: number): Promise<BystandersReport>
-  /** Ends the publishing. @returns datagrams that the publisher sent, and those it gave up */
+  /** Ends publishing. @returns numbers of datagrams sent and dropped by the publisher */
   finish(): Promise<{ readonly sent: number; readonly dropped: number }>
 }
 
 export interface BystandersReport {
-  /** Longest time from the request of a playlist to its last byte. */
+  /** Maximum time from a playlist request to its last byte. */
   readonly maxPlaylistMs: number
   readonly playlists: number
-  /** Requests that failed, and segments that were listed and could not be fetched. */
+  /** Failed requests, those for listed segments included. */
   readonly failures: readonly string[]
-  /** EXT-X-GAP and EXT-X-DISCONTINUITY seen. */
+  /** Number of EXT-X-GAP and EXT-X-DISCONTINUITY tags. */
   readonly gaps: number
   readonly newcomers: number
   readonly newcomersConnected: number

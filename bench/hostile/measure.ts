@@ -1,7 +1,7 @@
 /**
- * One attack on a service as users run it, and what became of those who had nothing to do with it.
+ * Runs one attack on a service and measures the effect on other clients.
  *
- *   publisher, viewer, newcomers ─► service ◄─ attacker          each a process of its own
+ *   publisher, viewer, new encoders ─► service ◄─ attacker          one process each
  *
  * @module
  */
@@ -14,27 +14,27 @@ import type { Attack } from './attacks.ts'
 import type { BystandersAnswers, BystandersReport, BystandersTask } from './bystanders.ts'
 
 const BITS_PER_SECOND = 5_000_000
-/** The stream is live and the code compiled by then. */
+/** Time until the stream is live and the code compiled. */
 const WARM_UP_MS = 10_000
-/** What an attack leaves behind is gone by then, if it ever goes. */
+/** Time after an attack until its state has expired. */
 const RECOVERY_MS = 15_000
 const RSS_SAMPLE_MS = 250
 
 export interface AttackResult extends BystandersReport {
   readonly name: string
   readonly seconds: number
-  /** What the attack tells of itself. */
+  /** The attack's own description of the result. */
   readonly attack: object
-  /** Share of a core that the service took, without and with the attack. */
+  /** CPU of the service in cores, without and with the attack. */
   readonly cpuBefore: number
   readonly cpuDuring: number
   readonly rssBytes: { readonly before: number; readonly max: number; readonly after: number }
-  /** Datagrams of the publisher: sent, and never handed on by the service. */
+  /** Datagrams that the publisher sent, and those that the service did not deliver. */
   readonly sent: number
   readonly lost: number
 }
 
-/** @throws where the service ends during the attack */
+/** @throws when the service ends during the attack */
 export async function measureAttack(attack: Attack): Promise<AttackResult> {
   const service = await startService({ env: attack.env ?? {}, nodeArgs: attack.nodeArgs ?? [] })
   const newcomerUrls = []

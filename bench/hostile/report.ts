@@ -1,5 +1,5 @@
 /**
- * What the attacks came to, as a table, and what of it is not as it has to be.
+ * Results of the attacks as a table, and the violations in them.
  *
  * @module
  */
@@ -45,7 +45,7 @@ export function formatAttacks(results: readonly AttackResult[]): string {
   )
 }
 
-/** Sentences; none where nobody was hurt. */
+/** @returns one sentence for each violation */
 export function harmOf(result: AttackResult): string[] {
   const { failures, maxPlaylistMs, rssBytes } = result
   const harm = {

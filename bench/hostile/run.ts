@@ -1,6 +1,6 @@
 /**
- * `npm run hostile -- [--only NAME,NAME]`: carries out every attack of attacks.ts beside a publisher, a viewer and newcomers.
- * Ends with an error where one of them was hurt.
+ * `npm run hostile -- [--only NAME,NAME]`: runs every attack of attacks.ts beside a publisher, a viewer and new
+ * encoders. Ends with an error when one of them was affected.
  *
  * @module
  */

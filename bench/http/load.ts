@@ -1,7 +1,7 @@
 /**
- * Asks for one URL as fast as it can: autocannon in a process of its own, and wrk, whose C leaves the server more to do.
+ * Requests one URL at full speed: with autocannon in a separate process, and with wrk, which is faster.
  *
- * Run as a program it takes one `LoadTask` as a message and answers with a `LoadResult`.
+ * As a program, it takes one `LoadTask` as a message and replies with a `LoadResult`.
  *
  * @module
  */
@@ -25,7 +25,7 @@ export interface LoadResult {
   readonly bytesPerSec: number
   readonly p50Ms: number
   readonly p99Ms: number
-  /** Replies other than 2xx, and connections that broke. */
+  /** Replies other than 2xx, and broken connections. */
   readonly failures: number
 }
 
@@ -65,7 +65,7 @@ async function runWrk({ url, connections, seconds }: LoadTask): Promise<LoadResu
 const MS = { us: 1e-3, ms: 1, s: 1e3 } as const
 const BYTES = { B: 1, KB: 2 ** 10, MB: 2 ** 20, GB: 2 ** 30 } as const
 
-/** @param output  what wrk 4 prints with `--latency` */
+/** @param output  output of wrk 4 with `--latency` */
 function readWrk(output: string): LoadResult {
   const percentile = (percent: number) => {
     const found = new RegExp(`${percent}%\\s+([\\d.]+)(us|ms|s)\\b`).exec(output)

@@ -1,5 +1,5 @@
 /**
- * How fast a playlist and a segment of a really published live stream are delivered, by Millrace and by nginx.
+ * Delivery of a playlist and a segment of a live stream, by Millrace and by nginx.
  *
  * @module
  */
@@ -13,13 +13,13 @@ import { runLoad, type LoadResult, type LoadTool } from './load.ts'
 import { startNginx, type Nginx } from './nginx.ts'
 
 const STREAM_ID = 'bench'
-/** What a playlist lists when the stream runs evenly. */
+/** Number of segments in a full playlist. */
 const SEGMENTS = 6
 
 export interface HttpLoad {
   readonly bitsPerSecond: number
   readonly connections: number
-  /** Of each run; each server, file and tool has `rounds` of them. */
+  /** Duration of each of the `rounds` runs per server, file and tool. */
   readonly seconds: number
   readonly rounds: number
 }
@@ -29,20 +29,20 @@ export interface HttpResult extends LoadResult {
   readonly file: 'playlist' | 'segment'
   readonly tool: LoadTool
   readonly sizeBytes: number
-  /** 1 is one core. */
+  /** CPU in cores. */
   readonly cpuLoad: number
   readonly cpuUsPerReply: number
   readonly rssBytes: number
 }
 
-/** Something that serves both files. */
+/** Server of both files. */
 interface Contender {
   readonly server: HttpResult['server']
   readonly pids: readonly number[]
   url(file: HttpResult['file']): Promise<string>
 }
 
-/** Best round of each combination of server, file and tool: on a busy machine the least disturbed. */
+/** Best round of each combination of server, file and tool, which is the least disturbed one. */
 export async function measureHttp(load: HttpLoad): Promise<HttpResult[]> {
   const service = await startService()
   const publishUrl = await service.start(STREAM_ID)
@@ -83,7 +83,7 @@ function nginxContender({ url, pids }: Nginx): Contender {
   }
 }
 
-/** Contenders take turns within a round, so that what else the machine does meets them alike. */
+/** Servers take turns within a round, so that other load affects them alike. */
 async function runAll(contenders: readonly Contender[], load: HttpLoad): Promise<HttpResult[]> {
   const tools = (['autocannon', 'wrk'] as const).filter(
     (tool) => tool === 'autocannon' || isInstalled(tool),
@@ -130,7 +130,7 @@ function best(rounds: readonly HttpResult[]): HttpResult {
   return rounds.reduce((a, b) => (b.repliesPerSec > a.repliesPerSec ? b : a))
 }
 
-/** Returns when the playlist has its full length. */
+/** Waits until the playlist is full. */
 async function steady(playlistUrl: string): Promise<void> {
   await until(
     'a playlist of full length',

@@ -1,5 +1,5 @@
 /**
- * nginx with one worker, serving files from memory (tmpfs) in its best setting: the yardstick of static delivery.
+ * nginx with one worker that serves files from tmpfs with its fastest settings, as reference for static delivery.
  *
  * @module
  */
@@ -14,12 +14,12 @@ const FOLDER = `/dev/shm/millrace-bench-nginx-${process.pid}`
 
 export interface Nginx {
   readonly url: string
-  /** Of its worker. */
+  /** Process id of the worker. */
   readonly pids: readonly number[]
   stop(): Promise<void>
 }
 
-/** @param files  name -> content */
+/** @param files  contents by name */
 export async function startNginx(files: Readonly<Record<string, Buffer>>): Promise<Nginx> {
   mkdirSync(`${FOLDER}/files`, { recursive: true })
   for (const [name, bytes] of Object.entries(files)) writeFileSync(`${FOLDER}/files/${name}`, bytes)

@@ -1,5 +1,5 @@
 /**
- * The HTTP bench as a table, and what it comes to.
+ * Results of the HTTP bench as a table, with ratios.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * What each costly stream of test/hostile/attacks takes behind SRT, in microseconds of CPU and in the nominal ones of
- * src/stream/work.ts. Time passes as fast as the bitrate says, so seconds of a stream take less than that.
+ * CPU time of each costly stream of test/hostile/attacks behind SRT, beside the nominal time of src/stream/work.ts. The
+ * simulated clock follows the bitrate, so a second of a stream takes less than a second.
  *
  * @module
  */
@@ -15,17 +15,17 @@ import { COSTLY_STREAMS, payloadsOf } from '../../test/hostile/attacks/costly-st
 
 export interface CostLoad {
   readonly bitsPerSecond: number
-  /** Of CPU, for each stream. */
+  /** CPU seconds for each stream. */
   readonly seconds: number
 }
 
 export interface CostResult {
   readonly name: string
-  /** CPU microseconds for each transport packet that arrived, used or dropped. */
+  /** CPU microseconds per received transport packet, dropped ones included. */
   readonly usPerPacket: number
-  /** Nominal microseconds, the same. */
+  /** Nominal microseconds per received transport packet. */
   readonly nominalUsPerPacket: number
-  /** Share of the payloads that were dropped. */
+  /** Share of dropped payloads. */
   readonly dropped: number
   readonly segmentsPerSecond: number
   /** Entries of the playlist at the end. */
@@ -36,7 +36,7 @@ const PACKETS_PER_PAYLOAD = 7
 const TICK_US = 250_000
 const BATCH = 200
 
-/** @returns the clean stream first */
+/** @returns results, the clean stream first */
 export function measureMediaCost(load: CostLoad): CostResult[] {
   const results = [measure('clean: demo.mpegts', demo, load, undefined)]
   for (const [name, make] of Object.entries(COSTLY_STREAMS)) {
@@ -72,7 +72,7 @@ function measure(
     })
   let publication = connect()
 
-  /** @returns payloads and CPU microseconds */
+  /** @returns numbers of payloads and of CPU microseconds */
   const run = (cpuSec: number) => {
     let [pushed, cpuUs, tickedUs] = [0, 0, nowUs]
     while (cpuUs < cpuSec * 1e6 && pushed < 3e5) {
@@ -111,7 +111,7 @@ function measure(
   }
 }
 
-/** The clip for ever, without a jump. */
+/** Repeats the clip endlessly on one timeline. */
 function* demo(): Generator<Buffer, never> {
   const clip = readFileSync('fixtures/demo.mpegts')
   const stream = new PacedStream()

@@ -1,5 +1,5 @@
 /**
- * The bench of costly streams as a table.
+ * Results of the bench of costly streams as a table.
  *
  * @module
  */

@@ -1,6 +1,5 @@
 /**
- * What it costs to make segments and playlists of a transport stream: our machines on one core, and ffmpeg beside them,
- * reading the same file.
+ * CPU cost from a transport stream to segments and playlists: Millrace on one core, beside ffmpeg with the same file.
  *
  * @module
  */
@@ -13,15 +12,15 @@ import { isInstalled, startProgram } from '../support/programs.ts'
 import { startWorker } from '../support/worker.ts'
 import type { Footprint, PipelineAnswers, PipelineTask } from './pipeline.ts'
 
-/** In memory: the disk is no contender. */
+/** Folder in memory, so that no disk is measured. */
 const SCRATCH = `/dev/shm/millrace-bench-mpegts-${process.pid}`
 
-/** About a second of work. */
+/** Input of about one second of CPU. */
 const FILE_BYTES = 200_000_000
 
 export interface MpegtsResult extends Footprint {
   readonly bitsPerSecond: number
-  /** Bits a second of CPU; NaN where ffmpeg is not installed. */
+  /** Bits per CPU second; NaN when ffmpeg is not installed. */
   readonly demuxerBps: number
   readonly streamBps: number
   readonly ffmpegBps: number
@@ -37,7 +36,7 @@ export async function measureMpegts(bitsPerSecond: number, rounds: number): Prom
       file,
     } satisfies PipelineTask)
     const costs = { demux: Infinity, stream: Infinity, ffmpeg: Infinity }
-    // They take turns, and the best round of each counts: the first ones also compile.
+    // They take turns, and the best round of each counts, since the first ones include compilation.
     for (let round = 0; round < rounds; round++) {
       costs.demux = Math.min(costs.demux, await worker.ask('demux'))
       costs.stream = Math.min(costs.stream, await worker.ask('stream'))
@@ -58,7 +57,7 @@ export async function measureMpegts(bitsPerSecond: number, rounds: number): Prom
   }
 }
 
-/** One stream without a seam. */
+/** Repeats the clip on one timeline. */
 async function repeatClip(clip: Buffer): Promise<Buffer> {
   const payloads: Buffer[] = []
   let sizeBytes = 0
@@ -72,7 +71,7 @@ async function repeatClip(clip: Buffer): Promise<Buffer> {
   return Buffer.concat(payloads)
 }
 
-/** @returns CPU seconds by its own account */
+/** @returns CPU seconds that ffmpeg reports */
 async function segmentWithFfmpeg(file: string): Promise<number> {
   if (!isInstalled('ffmpeg')) return NaN
   const hls = '-f hls -hls_time 2 -hls_list_size 6 -hls_flags delete_segments'

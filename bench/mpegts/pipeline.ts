@@ -1,5 +1,5 @@
 /**
- * The process that is measured: a transport stream file through the machines of a stream, as fast as one core can.
+ * Measured process: runs a transport stream file through demuxer or live stream at full speed.
  *
  * @module
  */
@@ -19,26 +19,26 @@ export interface PipelineTask {
 }
 
 export interface Footprint {
-  /** Bytes copied, through whatever method of Buffer, for each byte of the stream. */
+  /** Bytes copied by any Buffer method per byte of the stream. */
   readonly copiedPerByte: number
-  /** Heap taken for each packet; buffers apart. */
+  /** Heap bytes allocated per packet, without buffers. */
   readonly heapBytesPerPacket: number
-  /** Of the time. */
+  /** Share of the time in garbage collection. */
   readonly gcShare: number
 }
 
 export type PipelineAnswers = {
-  /** CPU seconds of all threads for the file through the demuxer alone. */
+  /** CPU seconds of all threads for the demuxer alone. */
   demux(): number
-  /** The same from demuxer to playlist. */
+  /** CPU seconds of all threads from demuxer to playlist. */
   stream(): number
-  /** Changes Buffer for good: last question. */
+  /** Patches Buffer permanently, so it must be the last question. */
   footprint(): Promise<Footprint>
 }
 
-const READ_BYTES = 50 * 1316
-/** Seven packets, as an encoder sends them over SRT. */
+/** Payload of a usual SRT packet. */
 const PAYLOAD_BYTES = 7 * PACKET_BYTES
+const READ_BYTES = 50 * PAYLOAD_BYTES
 const CACHE_BYTES = 512 * 1024 * 1024
 
 const { file } = (await readTask()) as PipelineTask
@@ -62,7 +62,7 @@ function demux(): void {
   demuxer.end()
 }
 
-/** @returns bytes that went through */
+/** @returns number of bytes processed */
 function stream(onRead?: () => void): number {
   let nowUs = 0
   const live = new LiveStream('bench', {
@@ -75,7 +75,7 @@ function stream(onRead?: () => void): number {
   live.on('segment', ({ durationSec }) => {
     segments++
     nowUs += durationSec * 1e6
-    // A player asks for every version.
+    // As a player that requests every version.
     live.files.get('playlist.m3u8')
   })
   const publication = live.publish({
@@ -89,7 +89,7 @@ function stream(onRead?: () => void): number {
   return bytes
 }
 
-/** @returns bytes read */
+/** @returns number of bytes read */
 function forEachPayload(push: (payload: Buffer) => void, onRead?: () => void): number {
   const descriptor = openSync(file, 'r')
   let bytes = 0
@@ -116,7 +116,7 @@ async function footprint(): Promise<Footprint> {
   const startMs = performance.now()
   stream()
   const lastedMs = performance.now() - startMs
-  // The observer is told when the loop is free.
+  // The observer is called when the event loop is idle.
   await sleep(10)
   observer.disconnect()
   const collectedMs = gcMs
@@ -126,7 +126,7 @@ async function footprint(): Promise<Footprint> {
   let usedBytes = getHeapStatistics().used_heap_size
   const bytes = stream(() => {
     const nowBytes = getHeapStatistics().used_heap_size
-    // It shrinks where garbage was collected in between, once in a few hundred pieces.
+    // A garbage collection in between, once in a few hundred reads, shrinks it.
     heapBytes += Math.max(0, nowBytes - usedBytes)
     usedBytes = nowBytes
   })
@@ -137,7 +137,7 @@ async function footprint(): Promise<Footprint> {
   }
 }
 
-/** Counts from now on; @returns how to ask for the bytes. */
+/** Patches Buffer to count copied bytes. @returns a function that reads the count */
 function countCopies(): () => number {
   let copied = 0
   const { concat } = Buffer

@@ -1,5 +1,5 @@
 /**
- * The bench of the media machines as a table.
+ * Results of the media bench as a table.
  *
  * @module
  */

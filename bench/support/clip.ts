@@ -1,6 +1,6 @@
 /**
- * The demo clip at any bit rate above its own: a filler data NAL unit (ITU-T H.264 7.3.2.7) makes every frame as large
- * as it has to be. Decoders skip it; whoever carries the stream works as hard as for a picture of that rate.
+ * The demo clip at any higher bit rate: a filler data NAL unit (ITU-T H.264 7.3.2.7) enlarges every frame. Decoders skip
+ * it, while transport costs as much as real video of that rate.
  *
  * @module
  */
@@ -10,20 +10,20 @@ import { PACKET_BYTES, PAT_PID, readPid, SYNC_BYTE } from '../../src/mpegts/pack
 import { elementaryBytes } from '../../src/mpegts/pes.ts'
 import { readPcr } from '../../src/publisher/packet-times.ts'
 
-/** Seen from where `npm run` starts a script. */
+/** Path relative to the working directory of `npm run`. */
 const DEMO_FILE = 'fixtures/demo.mpegts'
 const DEMO_SEC = 8
 const DEMO_FRAMES = 240
 const DEMO_PMT_PID = 0x1000
 
 const PAYLOAD_BYTES = PACKET_BYTES - 4
-/** Length, flags and PCR (ISO/IEC 13818-1 2.4.3.4). */
+/** Size of length, flags and PCR of an adaptation field (ISO/IEC 13818-1 2.4.3.4). */
 const PCR_FIELD_BYTES = 8
 
 const FILLER_START = [0, 0, 0, 1, 0x0c]
 const TRAILING_BITS = 0x80
 
-/** @returns 8 s of transport stream that repeat without a seam, of this rate or the demo's own where that is more */
+/** @returns 8 s of transport stream for gapless repetition, at the given bit rate or the clip's own if that is higher */
 export function clipOf(bitsPerSecond: number): Buffer {
   const demo = readFileSync(DEMO_FILE)
   const demuxer = new Demuxer()
@@ -45,14 +45,14 @@ export function clipOf(bitsPerSecond: number): Buffer {
   return Buffer.concat(packets)
 }
 
-/** A video frame in packets of `targetBytes` together. */
+/** @returns transport packets of a video frame, `targetBytes` in total */
 function stuffed({ chunks, track: { pid } }: PesUnit, targetBytes: number): Buffer[] {
   const pes = Buffer.concat([...elementaryBytes(chunks, 0)])
   const payloadBytes = Math.round((targetBytes * PAYLOAD_BYTES) / PACKET_BYTES)
   const filler = Buffer.alloc(Math.max(payloadBytes - pes.length, FILLER_START.length + 1), 0xff)
   filler.set(FILLER_START)
   filler[filler.length - 1] = TRAILING_BITS
-  // The length field of the PES stays 0, "not told", as the demo has it.
+  // The PES packet stays unbounded, as in the demo clip.
   return packetize(pid, pcrField(chunks[0]!), Buffer.concat([pes, filler]))
 }
 
@@ -80,7 +80,7 @@ function packetize(pid: number, firstField: Buffer, pes: Buffer): Buffer[] {
   return packets
 }
 
-/** An adaptation field of this many bytes, without anything in it. */
+/** @returns an empty adaptation field of the given size */
 function stuffingField(sizeBytes: number): Buffer {
   if (sizeBytes <= 0) return Buffer.alloc(0)
   const field = Buffer.alloc(sizeBytes, 0xff)
@@ -89,7 +89,7 @@ function stuffingField(sizeBytes: number): Buffer {
   return field
 }
 
-/** Gives the packets of each PID continuity counters from 0 on. */
+/** Renumbers the continuity counters of each PID from 0. */
 function numberPackets(packets: readonly Buffer[]): void {
   const counters = new Map<number, number>()
   for (const packet of packets) {

@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 
-/** UDP ports on 127.0.0.1 that nobody uses at the moment, for programs that cannot choose one themselves. */
+/** Finds unused UDP ports on 127.0.0.1, for programs that cannot choose one themselves. */
 export async function freePorts(count: number): Promise<number[]> {
   const sockets = Array.from({ length: count }, () => createSocket('udp4'))
   await Promise.all(

@@ -1,5 +1,5 @@
 /**
- * Sending in real time.
+ * Calls at a steady rate in real time.
  *
  * @module
  */
@@ -7,10 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const TICK_MS = 2
 
-/** Who was held up makes up for so much at once. A live source would have lost what is older. */
+/** Maximum delay to catch up with at once; a live source would lose older data. */
 const MAX_LAG_MS = 100
 
-/** Calls `act` with 0, 1, 2 … evenly in time, while `goesOn` says so of the next number. */
+/** Calls `act` with 0, 1, 2 … at a steady rate while `goesOn` returns true for the next number. */
 export async function pace(
   perSec: number,
   act: (number: number) => void,

@@ -1,5 +1,5 @@
 /**
- * The programs a bench starts. Each ends with the bench, whatever happens to it.
+ * Child processes, which end with the bench.
  *
  * @module
  */
@@ -14,7 +14,7 @@ process.on('exit', () => {
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130))
 
-/** Starts a program; its output is lost unless `stdio` says otherwise. */
+/** Starts a program; by default its output is discarded. */
 export function startProgram(
   command: string,
   args: readonly string[],
@@ -26,7 +26,7 @@ export function startProgram(
   return child
 }
 
-/** Asks a program to end, and waits until it has. */
+/** Terminates a program and waits for its end. */
 export async function stopProgram(
   child: ChildProcess,
   signal: NodeJS.Signals = 'SIGTERM',

@@ -1,5 +1,5 @@
 /**
- * The service as a user runs it: the built command line in a process of its own.
+ * The built service in a separate process.
  *
  * @module
  */
@@ -33,13 +33,13 @@ export interface StreamStatus {
 }
 
 export interface ServiceOptions {
-  /** Settings beside the ports and secrets. */
+  /** Environment variables besides ports and secrets. */
   readonly env?: Readonly<Record<string, string>>
-  /** Flags of Node itself. */
+  /** Flags of Node.js. */
   readonly nodeArgs?: readonly string[]
 }
 
-/** Starts it on free ports of the loopback. */
+/** Starts the service on free loopback ports. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const hmacSecret = randomBytes(32).toString('hex')
   const jwtSecret = randomBytes(32).toString('hex')
@@ -85,12 +85,12 @@ interface ListeningLine {
   readonly srt_port: number
 }
 
-/** Waits for the log line that names the ports. */
+/** Waits for the log line with the ports. */
 async function listening(child: ChildProcess): Promise<ListeningLine> {
   for await (const line of createInterface({ input: child.stdout! })) {
     const entry = JSON.parse(line) as ListeningLine
     if (entry.msg !== 'listening') continue
-    // What follows is not read, and must not fill the pipe.
+    // Later output must not fill the pipe.
     child.stdout!.resume()
     return entry
   }

@@ -1,16 +1,16 @@
 /**
- * Tables on a terminal.
+ * Text tables.
  *
  * @module
  */
 
-/** A heading, and how many decimals the numbers below it get. */
+/** Heading of a column, and decimals of its numbers. */
 export interface Column {
   readonly title: string
   readonly decimals?: number
 }
 
-/** The first column leans left, the others right; NaN is a dash. */
+/** Formats a table: first column left-aligned, others right-aligned, NaN as a dash. */
 export function formatTable(
   columns: readonly Column[],
   rows: readonly (readonly (string | number)[])[],

@@ -1,5 +1,5 @@
 /**
- * What the kernel says of processes and sockets. Linux only: elsewhere the answers are NaN, a dash in the tables.
+ * Figures of the kernel for processes and sockets. On systems other than Linux they are NaN, a dash in tables.
  *
  * @module
  */
@@ -8,16 +8,16 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseKernelDrops } from '../../src/srt/io/kernel-drops.ts'
 
-/** USER_HZ: the same for all programs, whatever the kernel ticks at. */
+/** USER_HZ, which is independent of the kernel's tick rate. */
 const TICKS_PER_SEC = 100
 
 export interface Usage {
-  /** Of all threads since the start, user and system. */
+  /** CPU seconds of all threads since the start, user and system. */
   readonly cpuSec: number
   readonly rssBytes: number
 }
 
-/** Sum over the processes. */
+/** @returns sum over processes */
 export function usageOf(pids: readonly number[]): Usage {
   return {
     cpuSec: pids.reduce((sum, pid) => sum + readCpuSec(pid), 0),
@@ -25,7 +25,7 @@ export function usageOf(pids: readonly number[]): Usage {
   }
 }
 
-/** Of the process that asks: finer than what the kernel tells others. */
+/** @returns usage of this process, finer than that of other processes */
 export function selfUsage(): Usage {
   const { user, system } = process.cpuUsage()
   return { cpuSec: (user + system) / 1e6, rssBytes: process.memoryUsage.rss() }
@@ -34,8 +34,8 @@ export function selfUsage(): Usage {
 const DELAY_SAMPLE_MS = 10
 
 /**
- * By how much timers of this process are late, at the 99th percentile of so long a time. To be measured apart from CPU:
- * an idle process wakes up for it.
+ * Measures the lateness of timers in this process, as 99th percentile over a time. Measure CPU separately, since this
+ * wakes an idle process.
  */
 export async function loopDelayP99Ms(durationMs: number): Promise<number> {
   const delay = monitorEventLoopDelay({ resolution: DELAY_SAMPLE_MS })
@@ -45,7 +45,7 @@ export async function loopDelayP99Ms(durationMs: number): Promise<number> {
   return Math.max(0, delay.percentile(99) / 1e6 - DELAY_SAMPLE_MS)
 }
 
-/** What all processors of the machine worked together since its start. */
+/** @returns CPU seconds of all processors since boot */
 export function machineCpuSec(): number {
   const [, user, nice, system, , , irq, softirq] = (read('/proc/stat').split('\n')[0] ?? '')
     .split(/\s+/)
@@ -53,12 +53,12 @@ export function machineCpuSec(): number {
   return (user! + nice! + system! + irq! + softirq!) / TICKS_PER_SEC
 }
 
-/** The processes that `pid` started and that still run. */
+/** @returns running children of `pid` */
 export function childrenOf(pid: number): number[] {
   return read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number)
 }
 
-/** Datagrams the kernel dropped at UDP sockets bound to these ports, because their receive buffers were full. */
+/** @returns datagrams that the kernel dropped at full receive buffers of these UDP ports */
 export function kernelDrops(ports: readonly number[]): number {
   return ['/proc/net/udp', '/proc/net/udp6']
     .flatMap((table) => [...parseKernelDrops(read(table))])
@@ -66,7 +66,7 @@ export function kernelDrops(ports: readonly number[]): number {
     .reduce((sum, [, drops]) => sum + drops, 0)
 }
 
-/** Fields 14 and 15 of proc(5) stat; the second may hold spaces, so counting starts behind it. */
+/** Reads fields 14 and 15 of proc(5) stat, counted from behind field 2, which may contain spaces. */
 function readCpuSec(pid: number): number {
   const stat = read(`/proc/${pid}/stat`)
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')

@@ -1,6 +1,5 @@
 /**
- * Programs of ours that a bench starts as processes of their own: told once what to do, asked how it goes, gone with the
- * bench.
+ * Worker processes of a bench: each gets one task, answers questions, and ends with the bench.
  *
  *   startWorker(program, task) ──► await readTask()
  *   worker.ask('report')       ◄─► answer({ report: () => … })
@@ -11,7 +10,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { startProgram, stopProgram } from './programs.ts'
 
-/** Question -> function that answers it. Answers are JSON. */
+/** Functions by question; their answers are JSON. */
 type AnswersOf<Answers> = {
   readonly [Question in keyof Answers]: (argument: number) => unknown
 }
@@ -22,9 +21,9 @@ type Answer<Answers extends AnswersOf<Answers>, Question extends keyof Answers> 
 
 export interface Worker<Answers extends AnswersOf<Answers>> {
   readonly pid: number
-  /** Rejects when the worker ends; what it had to say stands on standard error. */
+  /** Rejects when the worker ends, whose error is on standard error. */
   readonly failure: Promise<never>
-  /** One question at a time. */
+  /** Asks one question at a time. */
   ask<Question extends keyof Answers & string>(
     question: Question,
     ...argument: Parameters<Answers[Question]>
@@ -32,10 +31,10 @@ export interface Worker<Answers extends AnswersOf<Answers>> {
   stop(): Promise<void>
 }
 
-/** Workers of one kind, asked all at once. */
+/** Group of workers that are asked at the same time. */
 export interface Workers<Answers extends AnswersOf<Answers>> {
   readonly pids: readonly number[]
-  /** Rejects when one of them ends. */
+  /** Rejects when one of the workers ends. */
   readonly failure: Promise<never>
   ask<Question extends keyof Answers & string>(
     question: Question,
@@ -76,7 +75,7 @@ export async function startWorker<Answers extends AnswersOf<Answers>>(
   }
 }
 
-/** One for each task. */
+/** Starts a worker for each task. */
 export async function startWorkers<Answers extends AnswersOf<Answers>>(
   program: URL,
   tasks: readonly object[],
@@ -93,13 +92,13 @@ export async function startWorkers<Answers extends AnswersOf<Answers>>(
   }
 }
 
-/** In the worker: what `startWorker` was given. */
+/** In the worker: receives the task of `startWorker`. */
 export async function readTask(): Promise<unknown> {
   const [task] = (await once(process, 'message')) as [unknown]
   return task
 }
 
-/** In the worker: tells that it is ready, and answers from now on. */
+/** In the worker: reports readiness and answers questions. */
 export function answer<Answers extends AnswersOf<Answers>>(answers: Answers): void {
   process.on('message', ({ question, argument }: Message) => {
     void Promise.resolve(answers[question as keyof Answers](argument)).then((content) =>
