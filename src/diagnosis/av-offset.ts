@@ -1,5 +1,5 @@
 /**
- * How far the timestamps of the sound are ahead of those of the pictures that arrive at the same time.
+ * A/V offset: how far the timestamps of audio are ahead of those of the video that arrives at the same time.
  *
  * @module
  */
@@ -10,33 +10,33 @@ import { JUMP_TICKS, type TrackTimes } from './track-times.ts'
 const WINDOW_SECONDS = 10
 
 interface Second {
-  readonly leastTicks: number
-  readonly mostTicks: number
+  readonly minTicks: number
+  readonly maxTicks: number
   readonly meanTicks: number
 }
 
-/** `push` after each unit of sound, `closeSecond` about once a second. What is negative says that the sound is behind. */
-export class SoundLead {
-  /** Of the window, oldest first. */
+/** `push` after each frame of audio, `closeSecond` about once a second. Negative offsets: audio is behind. */
+export class AvOffset {
+  /** Seconds of the window, oldest first. */
   #seconds: Second[] = []
   /** Mean of the first window. */
-  #meanAtFirst: number | undefined
-  #leastTicks = Infinity
-  #mostTicks = -Infinity
+  #firstMeanTicks: number | undefined
+  #minTicks = Infinity
+  #maxTicks = -Infinity
   #sumTicks = 0
   #count = 0
 
-  push(sound: TrackTimes, pictures: TrackTimes): void {
-    const ticks = sound.latestTicks - pictures.latestTicks
+  push(audio: TrackTimes, video: TrackTimes): void {
+    const ticks = audio.latestTicks - video.latestTicks
     if (Number.isNaN(ticks)) return
     if (Math.abs(ticks) >= JUMP_TICKS) {
-      // Another time line begins, or they have none in common.
+      // Another timeline begins, or the tracks have none in common.
       this.#seconds = []
-      this.#meanAtFirst = undefined
+      this.#firstMeanTicks = undefined
       return
     }
-    this.#leastTicks = Math.min(this.#leastTicks, ticks)
-    this.#mostTicks = Math.max(this.#mostTicks, ticks)
+    this.#minTicks = Math.min(this.#minTicks, ticks)
+    this.#maxTicks = Math.max(this.#maxTicks, ticks)
     this.#sumTicks += ticks
     this.#count++
   }
@@ -44,29 +44,29 @@ export class SoundLead {
   closeSecond(): void {
     if (this.#count === 0) return
     this.#seconds.push({
-      leastTicks: this.#leastTicks,
-      mostTicks: this.#mostTicks,
+      minTicks: this.#minTicks,
+      maxTicks: this.#maxTicks,
       meanTicks: this.#sumTicks / this.#count,
     })
-    this.#leastTicks = Infinity
-    this.#mostTicks = -Infinity
+    this.#minTicks = Infinity
+    this.#maxTicks = -Infinity
     this.#sumTicks = 0
     this.#count = 0
     if (this.#seconds.length > WINDOW_SECONDS) this.#seconds.shift()
-    if (this.#seconds.length === WINDOW_SECONDS) this.#meanAtFirst ??= this.#meanTicks
+    if (this.#seconds.length === WINDOW_SECONDS) this.#firstMeanTicks ??= this.#meanTicks
   }
 
-  /** The least by which the sound was ahead, or behind, throughout the window; 0 where it was both. */
-  get constantSec(): number {
+  /** Smallest offset of the window; 0 where audio was both ahead and behind, or the window is not full. */
+  get steadySec(): number {
     if (this.#seconds.length < WINDOW_SECONDS) return 0
-    const least = Math.min(...this.#seconds.map(({ leastTicks }) => leastTicks))
-    const most = Math.max(...this.#seconds.map(({ mostTicks }) => mostTicks))
-    return (Math.max(least, 0) + Math.min(most, 0)) / TICKS_PER_SEC
+    const minTicks = Math.min(...this.#seconds.map((second) => second.minTicks))
+    const maxTicks = Math.max(...this.#seconds.map((second) => second.maxTicks))
+    return (Math.max(minTicks, 0) + Math.min(maxTicks, 0)) / TICKS_PER_SEC
   }
 
-  /** How much further it is ahead than it was at first. */
+  /** Change of the mean offset since the first window. */
   get driftSec(): number {
-    return (this.#meanTicks - (this.#meanAtFirst ?? this.#meanTicks)) / TICKS_PER_SEC
+    return (this.#meanTicks - (this.#firstMeanTicks ?? this.#meanTicks)) / TICKS_PER_SEC
   }
 
   get #meanTicks(): number {

@@ -1,5 +1,5 @@
 /**
- * What is counted of a source, second by second, and summed up over the newest of them.
+ * Counters of a source, second by second, and their sums over the newest seconds.
  *
  * @module
  */
@@ -10,59 +10,59 @@ const NAMES = [
   'continuityErrors',
   'transportErrors',
   'scrambledPackets',
-  /** Of the first video track. */
-  'pictures',
-  'pictureTicks',
+  // The first video track:
+  'frames',
+  'frameTicks',
   'gaps',
   'missingTicks',
-  'gradualRefreshes',
-  /** Of the first video track, or the first audio track where there is no video. */
+  'intraRefreshes',
+  // The first video track, or the first audio track where there is no video:
   'playedTicks',
-  /** Of both. */
+  // Both:
   'repeated',
   'early',
 ] as const
 
 export type Counts = Readonly<Record<(typeof NAMES)[number], number>>
 
-/** A sum, and of how many seconds. */
+/** Sums over so many seconds. */
 export type Sum = Counts & { readonly seconds: number }
 
 const NOTHING = tally(() => 0)
 
 /** `push` the counters about once a second. */
 export class CountedSeconds {
-  readonly #most: number
-  /** Of all seconds up to the end of each one that is remembered, oldest first. */
+  readonly #capacity: number
+  /** Sums from the start to the end of each remembered second, oldest first. */
   readonly #sums: Counts[] = [NOTHING]
   #last: Counts | undefined
 
-  /** @param most  seconds that are remembered */
-  constructor(most: number) {
-    this.#most = most
+  /** @param capacity  seconds that are remembered */
+  constructor(capacity: number) {
+    this.#capacity = capacity
   }
 
   /**
    * @param totals  counters that only go up
-   * @param isLeftOut  the second since the last call does not count
+   * @param skipped  the second since the last call does not count
    */
-  push(totals: Counts, isLeftOut: boolean): void {
+  push(totals: Counts, skipped: boolean): void {
     const last = this.#last
     this.#last = totals
-    if (last === undefined || isLeftOut) return
+    if (last === undefined || skipped) return
     const before = this.#sums.at(-1)!
     this.#sums.push(tally((name) => before[name] + totals[name] - last[name]))
-    if (this.#sums.length > this.#most + 1) this.#sums.shift()
+    if (this.#sums.length > this.#capacity + 1) this.#sums.shift()
   }
 
-  /** The counters begin anew. */
+  /** The counters start from 0 again. */
   restart(): void {
     this.#last = undefined
   }
 
-  /** Of the newest seconds, fewer where there are not as many. */
-  sum(newest: number): Sum {
-    const seconds = Math.min(newest, this.#sums.length - 1)
+  /** Sum over the newest seconds: fewer than `maxSeconds` where fewer are remembered. */
+  sum(maxSeconds = this.#capacity): Sum {
+    const seconds = Math.min(maxSeconds, this.#sums.length - 1)
     const from = this.#sums.at(-1 - seconds)!
     const to = this.#sums.at(-1)!
     return { ...tally((name) => to[name] - from[name]), seconds }

@@ -1,6 +1,5 @@
 /**
- * The key frames of a video track: how far apart they come, and whether a player that joins at one sees all that
- * follows.
+ * The key frames of a video track: their intervals, and whether a player that joins at one can decode all that follows.
  *
  * @module
  */
@@ -8,16 +7,16 @@ import type { PesUnit } from '../mpegts/pes-unit.ts'
 import { JUMP_TICKS } from './track-times.ts'
 
 const INTERVALS_REMEMBERED = 16
-const LEAST_INTERVALS = 5
+const MIN_INTERVALS = 5
 
-/** So many closed groups of pictures one after the other: the encoder was told. */
+/** After so many closed GOPs one after the other, the encoder was mended. */
 const CLOSED_IN_A_ROW = 5
 
-/** `push` each unit. */
+/** `push` each frame. */
 export class KeyFrames {
   /** Recovery points of intra refresh; only goes up. */
-  gradual = 0
-  /** Open groups of pictures since so many closed ones came in a row. */
+  intraRefreshes = 0
+  /** Open GOPs since so many closed ones came in a row. */
   openGops = 0
   #closedInRow = 0
   #keyTicks = NaN
@@ -27,25 +26,25 @@ export class KeyFrames {
   #remembered = 0
 
   push({ ptsTicks, randomAccess, gradualRefresh, decodableLeading }: PesUnit): void {
-    if (gradualRefresh) this.gradual++
+    if (gradualRefresh) this.intraRefreshes++
     if (randomAccess) this.#startGop(ptsTicks)
-    // Shown before the key frame that it follows: it was made from pictures before that one as well.
+    // Shown before the key frame that it follows: it refers to frames before that one as well.
     else if (ptsTicks < this.#keyTicks && !decodableLeading) this.#isOpen = true
   }
 
-  /** Pictures were lost: how far the next key frame is from the last says nothing. */
+  /** Frames were lost: the interval to the next key frame says nothing. */
   skip(): void {
     this.#keyTicks = NaN
     this.#isOpen = false
   }
 
   /**
-   * The range of the newest intervals, without the shortest and the longest of all: one that differs is an accident.
-   * Undefined until there are enough.
+   * Range of the newest intervals, without the shortest and the longest: one that differs is an accident. Undefined
+   * until there are 5.
    */
   get intervals(): { readonly shortTicks: number; readonly longTicks: number } | undefined {
     const count = Math.min(this.#remembered, INTERVALS_REMEMBERED)
-    if (count < LEAST_INTERVALS) return undefined
+    if (count < MIN_INTERVALS) return undefined
     const sorted = this.#intervals.subarray(0, count).toSorted()
     return { shortTicks: sorted[1]!, longTicks: sorted[count - 2]! }
   }

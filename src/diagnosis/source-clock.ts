@@ -1,9 +1,9 @@
 /**
- * How fast the clock behind the timestamps of a source runs, measured by ours.
+ * Rate and drift of the clock behind the timestamps of a source, measured by ours.
  *
- * What the network adds to the way varies, but hardly the least of it: of every 10 s only the moment counts in which the
- * media was least late. The drift is the median of the slopes between all of those (Theil and Sen): neither an outage
- * nor a way that has become longer moves it much.
+ * The delay of the network varies, but hardly its minimum: of every 10 s only the moment counts in which the media was
+ * least late. The drift is the median of the slopes between all of these moments (Theil and Sen), which neither an outage
+ * nor a longer route moves much.
  *
  * @module
  */
@@ -13,10 +13,10 @@ import { JUMP_TICKS } from './track-times.ts'
 const SPAN_US = 10_000_000
 const SPANS_REMEMBERED = 60
 /** 3 minutes, in which 200 ppm make 36 ms. */
-const LEAST_SPANS = 18
+const MIN_SPANS = 18
 
 const SECOND_US = 1_000_000
-/** The median of their rates: neither a stop that is made up for afterwards nor a jump counts. */
+/** The rate is the median of so many: neither a stop that is made up for afterwards nor a jump counts. */
 const RATED_SECONDS = 12
 
 interface Moment {
@@ -26,27 +26,27 @@ interface Moment {
 
 /** `observe` a few times a second. */
 export class SourceClock {
-  /** The least late of each span, oldest first. */
+  /** Least late moment of each span, oldest first. */
   readonly #moments: Moment[] = []
   #spanUs = -Infinity
   #best: Moment | undefined
   #latestTicks = NaN
   #driftPpm: number | undefined
-  /** Seconds of media that came in each of the last seconds, oldest first. */
+  /** Seconds of media in each of the last seconds, oldest first. */
   readonly #rates: number[] = []
   #second: { readonly ticks: number; readonly atUs: number } | undefined
 
-  /** Seconds of media that come in a second, as a rule of late; undefined until that can be said. */
+  /** Seconds of media that arrive in a second, a median; undefined for the first 12 s. */
   get rate(): number | undefined {
     return this.#rates.length < RATED_SECONDS ? undefined : median(this.#rates)
   }
 
-  /** How much too fast it runs, in millionths; negative if too slow; undefined until that can be said. */
+  /** Drift in millionths, positive if the clock runs too fast; undefined for the first 3 minutes. */
   get driftPpm(): number | undefined {
     return this.#driftPpm
   }
 
-  /** @param ticks  decoding time of the newest unit; NaN before the first */
+  /** @param ticks  DTS of the newest frame; NaN before the first */
   observe(ticks: number, nowUs: number): void {
     if (Number.isNaN(ticks)) return
     this.#rate(ticks, nowUs)
@@ -61,7 +61,7 @@ export class SourceClock {
   #rate(ticks: number, nowUs: number): void {
     this.#second ??= { ticks, atUs: nowUs }
     const elapsedUs = nowUs - this.#second.atUs
-    // A silence is one long second, whose rate is one among others.
+    // A silence is one long second: one rate among others.
     if (elapsedUs < SECOND_US || ticks === this.#second.ticks) return
     this.#rates.push((ticks - this.#second.ticks) / TICKS_PER_SEC / (elapsedUs / SECOND_US))
     if (this.#rates.length > RATED_SECONDS) this.#rates.shift()
@@ -81,7 +81,7 @@ export class SourceClock {
     this.#moments.push(this.#best)
     this.#best = undefined
     if (this.#moments.length > SPANS_REMEMBERED) this.#moments.shift()
-    if (this.#moments.length >= LEAST_SPANS) this.#driftPpm = -medianSlope(this.#moments) * 1e6
+    if (this.#moments.length >= MIN_SPANS) this.#driftPpm = -medianSlope(this.#moments) * 1e6
   }
 }
 

@@ -1,56 +1,54 @@
 /**
- * The timestamps of one track as its units arrive: how they step, and which steps are none that an encoder should make.
+ * The timestamps of one track as its frames arrive: regular steps, gaps, repetitions.
  *
  * @module
  */
 import type { PesUnit } from '../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 
-/** A longer step, or one as far back, is another time line, and nothing of this one. */
+/** A longer step, ahead or back, leads to another timeline. */
 export const JUMP_TICKS = 10 * TICKS_PER_SEC
 
-/** Two units less than half a millisecond apart share a time: what muxers make of a time that stood still. */
-const LEAST_STEP_TICKS = 45
+/** Two frames less than half a millisecond apart share a time: muxers make this of a time that stood still. */
+const MIN_STEP_TICKS = 45
 
-/** The newest, from which is learned what is usual. */
+/** Newest steps, from which the usual one is learned. */
 const STEPS_REMEMBERED = 128
 
-/** A step is a gap if it is so many times as long as nine in ten are: a variable frame rate is none. */
+/** A step is a gap if it is so many times as long as the 90th percentile: a variable frame rate has none. */
 const GAP_STEPS = 2.5
 
-/** `push` each unit; `learn` about once a second. All counters only go up. */
+/** `push` each frame; `learn` about once a second. Counters only go up. */
 export class TrackTimes {
-  units = 0
-  /** Units decoded no later than the one before. */
+  frames = 0
+  /** Frames with a DTS no later than the one before. */
   repeated = 0
-  /** Units shown before they are decoded. */
+  /** Frames with a PTS before their DTS. */
   early = 0
-  /** Steps that skip units, and how long it would have taken to show those. */
+  /** Steps that skip frames, and the time that these would have taken. */
   gaps = 0
   missingTicks = 0
   /** Sum of all steps ahead. */
   playedTicks = 0
-  jumps = 0
-  /** Decoding times; NaN before the first unit. */
+  /** DTS; NaN before the first frame. */
   firstTicks = NaN
   latestTicks = NaN
-  /** A ring: longer ones push the older out. */
+  /** Newest steps, a ring. */
   readonly #steps = new Float64Array(STEPS_REMEMBERED)
   #remembered = 0
   #usualTicks = 0
   #gapTicks = Infinity
 
   push({ ptsTicks, dtsTicks }: PesUnit): void {
-    if (this.units++ === 0) this.firstTicks = dtsTicks
+    if (this.frames++ === 0) this.firstTicks = dtsTicks
     if (ptsTicks < dtsTicks) this.early++
     const stepTicks = dtsTicks - this.latestTicks
     this.latestTicks = dtsTicks
-    if (stepTicks >= LEAST_STEP_TICKS && stepTicks < JUMP_TICKS) this.#step(stepTicks)
-    else if (Math.abs(stepTicks) >= JUMP_TICKS) this.jumps++
-    else if (stepTicks < LEAST_STEP_TICKS) this.repeated++
+    if (stepTicks >= MIN_STEP_TICKS && stepTicks < JUMP_TICKS) this.#step(stepTicks)
+    else if (Math.abs(stepTicks) < JUMP_TICKS) this.repeated++
   }
 
-  /** What lasts longer than usual from now on is judged by the newest steps. */
+  /** Learns from the newest steps how long a gap is from now on. */
   learn(): void {
     const count = Math.min(this.#remembered, STEPS_REMEMBERED)
     if (count < STEPS_REMEMBERED / 4) return

@@ -1,185 +1,293 @@
 /**
- * What the ingest doctor says, in words for whoever runs the encoder: what is wrong, and what to set.
+ * Every warning about a source in one table: code -> when it begins, when it ends, message.
+ *
+ * A message has three parts for the operator: what is wrong, with the figure; what viewers see; what to set. It has at
+ * most 160 characters. Check numbers are those of ETSI TR 101 290 5.2.
  *
  * @module
  */
-import type { Warning } from '../contract/report.ts'
+import type { Track } from '../mpegts/track.ts'
+import { figure, mebibytes, megabits, percent, programs, tracks } from './figures.ts'
+import {
+  ADVISED_ROUND_TRIPS,
+  adviseLatencyMs,
+  isEnough,
+  MIN_ROUND_TRIPS,
+} from './latency-advice.ts'
+import type { Shortage } from './shortage-watch.ts'
+import {
+  EVENT_HOLD_SEC,
+  isSome,
+  perSegment,
+  rule,
+  type Events,
+  type WarningRule,
+} from './warning-rule.ts'
 
-/** Numbers that a sentence lists. */
-const MOST_LISTED = 16
+export type WarningCode = keyof typeof WARNINGS
 
-export function noPat(): Warning {
-  return {
-    code: 'NO_PAT',
-    message:
-      'no PAT for 3 s, so that nothing is known of what arrives: the encoder must send MPEG-TS (ffmpeg: -f mpegts)',
-  }
+/** What was seen, with its figures. */
+export type Fact = {
+  [Code in WarningCode]: { readonly code: Code } & FiguresOf<(typeof WARNINGS)[Code]>
+}[WarningCode]
+
+type FiguresOf<Rule> = Rule extends WarningRule<infer Figures> ? Figures : never
+
+interface Bitrate {
+  readonly meanBps: number
+  readonly maxBps: number
 }
 
-export function noPmt(programNumbers: readonly number[]): Warning {
-  return {
-    code: 'NO_PMT',
-    message: `the PAT lists ${programs(programNumbers)}, but for 3 s no map (PMT) came that can be read: let the encoder send the PMT at least once a second, or leave programs it does not send out of the PAT`,
-  }
+/** Muxers send video ahead of its audio, by as much as a decoder can hold. */
+const isSkewed = (offsetSec: number) => offsetSec > 0.5 || offsetSec < -1.5
+
+export const WARNINGS = {
+  // 1.3: a PAT within 0.5 s
+  NO_PAT: rule({
+    message: () =>
+      'No PAT for 3 s: this is not MPEG-TS. Viewers see nothing. Set the output format to MPEG-TS (ffmpeg: -f mpegts).',
+  }),
+  // 1.5: a PMT within 0.5 s
+  NO_PMT: rule<{ programNumbers: readonly number[] }>({
+    message: ({ programNumbers }) =>
+      `No PMT of ${programs(programNumbers)} for 3 s. Viewers see nothing. Send PMTs (ffmpeg: -pat_period 0.1), or take these programs out of the PAT.`,
+  }),
+  PROGRAM_NOT_FOUND: rule<{ wanted: number; programNumbers: readonly number[] }>({
+    message: ({ wanted, programNumbers }) =>
+      `Program ${wanted} is wanted, but the PAT lists ${programs(programNumbers)}. Viewers see nothing. Correct program= in the stream key, or TS_PROGRAM.`,
+  }),
+  // 1.6: the PIDs of the program occur
+  NO_MEDIA: rule<{ silentSec: number }>({
+    message: ({ silentSec }) =>
+      `No video and no audio for ${figure(silentSec)} s, though connected. Viewers wait. Start or resume the encoder, and check its sources.`,
+  }),
+  // 1.3, 1.5
+  PSI_TOO_RARE: rule<{ tables: number; playedSec: number }>({
+    begins: ({ tables, playedSec }) => tables < playedSec / 2,
+    ends: ({ tables, playedSec }) => tables >= playedSec,
+    message: ({ tables, playedSec }) =>
+      `PAT and PMT come every ${figure(playedSec / Math.max(tables, 1))} s. Viewers wait for them after each reconnect. Set 0.1 to 0.5 s (ffmpeg: -pat_period 0.1).`,
+  }),
+  // 1.4
+  CONTINUITY_ERRORS: rule<Events>({
+    begins: isSome,
+    message: ({ count, spanSec }) =>
+      `${figure(count)} continuity errors in ${spanSec} s, none of them by SRT. Viewers see broken frames. Check UDP, capture card or file before the SRT sender.`,
+  }),
+  // 2.1
+  TRANSPORT_ERRORS: rule<Events>({
+    begins: isSome,
+    message: ({ count, spanSec }) =>
+      `${figure(count)} packets in ${spanSec} s have transport_error_indicator. Viewers see broken frames. Check the reception (satellite, antenna, cable).`,
+  }),
+  SCRAMBLED: rule<Events>({
+    begins: isSome,
+    message: ({ count, spanSec }) =>
+      `${figure(count)} packets in ${spanSec} s are scrambled. Viewers see nothing of them. Switch off BISS or CAS; to encrypt, set an SRT passphrase.`,
+  }),
+  // How far audio is ahead of the video that arrives with it, and how much earlier it began.
+  AV_SKEW: rule<{ offsetSec: number; startOffsetSec: number }>({
+    begins: ({ offsetSec, startOffsetSec }) =>
+      isSkewed(offsetSec) || Math.abs(startOffsetSec) > 0.5,
+    ends: ({ offsetSec, startOffsetSec }) =>
+      !isSkewed(offsetSec / 0.8) && Math.abs(startOffsetSec) <= 0.5,
+    message: ({ offsetSec, startOffsetSec }) => {
+      const sec = figure(Math.abs(offsetSec === 0 ? startOffsetSec : offsetSec))
+      const place = offsetSec > 0 ? 'ahead of' : 'behind'
+      return offsetSec === 0
+        ? `Audio begins ${sec} s ${startOffsetSec > 0 ? 'before' : 'after'} video. Viewers miss one of them at first. Start both together, without a delay (ffmpeg: -itsoffset).`
+        : `Audio is ${sec} s ${place} video. Viewers see bad lip sync. Set the audio delay to 0 (OBS: Sync Offset), and take both from one device.`
+    },
+  }),
+  AV_DRIFT: rule<{ driftSec: number }>({
+    begins: ({ driftSec }) => Math.abs(driftSec) > 0.3,
+    ends: ({ driftSec }) => Math.abs(driftSec) <= 0.2,
+    message: ({ driftSec }) =>
+      `Audio moved ${figure(Math.abs(driftSec))} s ${driftSec > 0 ? 'ahead of' : 'behind'} video. Viewers see lip sync worsen. Lock both to one clock, or resample (ffmpeg: -af aresample=async=1).`,
+  }),
+  PTS_GAPS: rule<Events & { missingSec: number }>({
+    begins: isSome,
+    message: ({ count, missingSec, spanSec }) =>
+      `${figure(missingSec)} s of video are missing in ${spanSec} s (${figure(count)} gaps). Viewers see it stutter. Set a faster preset or a smaller frame size, and check the capture.`,
+  }),
+  DTS_REPEATED: rule<Events>({
+    begins: isSome,
+    message: ({ count, spanSec }) =>
+      `DTS stood still or went back ${figure(count)} times in ${spanSec} s. Viewers miss these frames. Make new timestamps (ffmpeg: -fps_mode cfr).`,
+  }),
+  PTS_BEFORE_DTS: rule<Events>({
+    begins: isSome,
+    message: ({ count, spanSec }) =>
+      `PTS is before DTS ${figure(count)} times in ${spanSec} s. Viewers miss these frames. Encode anew instead of copying, or switch B-frames off (ffmpeg: -bf 0).`,
+  }),
+  FRAME_RATE_ODD: rule<{ measured: number; announced: number }>({
+    begins: ({ measured, announced }) => Math.abs(measured / announced - 1) > 0.1,
+    ends: ({ measured, announced }) => Math.abs(measured / announced - 1) <= 0.05,
+    unless: ['PTS_GAPS'],
+    message: ({ measured, announced }) =>
+      `${figure(measured)} frames arrive a second, ${figure(announced)} are announced. Viewers see it stutter. Set the frame rate of the source, constant (ffmpeg: -r, -fps_mode cfr).`,
+  }),
+  NOT_REAL_TIME: rule<{ rate: number }>({
+    begins: ({ rate }) => Math.abs(rate - 1) > 0.1,
+    ends: ({ rate }) => Math.abs(rate - 1) <= 0.05,
+    message: ({ rate }) =>
+      rate > 1
+        ? `${figure(rate)} s of media arrive a second. Viewers miss segments. Send in real time (ffmpeg: -re before each -i of a file or generated source).`
+        : `${figure(rate)} s of media arrive a second. Viewers stall. Set a faster preset, a smaller frame size or a lower frame rate.`,
+  }),
+  CLOCK_DRIFT: rule<{ ppm: number }>({
+    begins: ({ ppm }) => Math.abs(ppm) > 200,
+    ends: ({ ppm }) => Math.abs(ppm) <= 150,
+    unless: ['NOT_REAL_TIME'],
+    message: ({ ppm }) =>
+      `The encoder's clock is ${figure(Math.abs(ppm))} ppm too ${ppm > 0 ? 'fast' : 'slow'}, ${figure(Math.abs(ppm) * 3600e-6)} s an hour. Viewers ${ppm > 0 ? 'fall behind' : 'stall'}. Set its clock to the capture device or NTP.`,
+  }),
+  GOP_IRREGULAR: rule<{ shortSec: number; longSec: number; segmentSec: number }>({
+    // Shorter ones make no segment uneven.
+    begins: ({ shortSec, longSec, segmentSec }) =>
+      longSec > 1.1 * segmentSec && longSec > 1.5 * shortSec,
+    ends: ({ shortSec, longSec, segmentSec }) =>
+      longSec <= 1.1 * segmentSec || longSec <= 1.25 * shortSec,
+    message: ({ shortSec, longSec }) =>
+      `Key frames are ${figure(shortSec)} to ${figure(longSec)} s apart. Viewers get uneven segments. Set a fixed interval of 2 s (OBS: Keyframe Interval; ffmpeg: -g 60 -sc_threshold 0).`,
+  }),
+  OPEN_GOP: rule<{ openGops: number }>({
+    begins: ({ openGops }) => openGops >= 2,
+    ends: ({ openGops }) => openGops === 0,
+    message: ({ openGops }) =>
+      `${figure(openGops)} GOPs are open: frames need the GOP before. Viewers who join see them broken. Switch open GOP off (x264, x265: open-gop=0).`,
+  }),
+  INTRA_REFRESH: rule<Events>({
+    begins: isSome,
+    message: ({ count, spanSec }) =>
+      `${figure(count)} intra refreshes in ${spanSec} s instead of key frames. Viewers cannot join. Set intra-refresh=0 (x264) and a keyframe interval of 2 s.`,
+  }),
+  CACHE_TOO_SMALL: rule<Shortage>({
+    begins: ({ listed, wanted, cut, released, gaps }) =>
+      listed < Math.min(wanted, cut) || released > 0 || gaps > 0,
+    holdSec: EVENT_HOLD_SEC,
+    merge: (before, now) => ({
+      ...now,
+      listed: Math.min(before.listed, now.listed),
+      released: before.released + now.released,
+      gaps: before.gaps + now.gaps,
+    }),
+    message: ({ listed, wanted, released, gaps, neededBytes }) =>
+      `Memory is short: ${listed} of ${wanted} segments listed, ${figure(released)} released early, ${figure(gaps)} gaps. ${
+        gaps > 0
+          ? 'Viewers see holes.'
+          : released > 0
+            ? 'Slow viewers miss segments.'
+            : 'Viewers can rewind less.'
+      } Set CACHE_MAX_MIB to ${mebibytes(neededBytes)}.`,
+  }),
+  GOP_TOO_LONG: rule<{ gopSec: number; targetSec: number }>({
+    holdSec: perSegment,
+    message: ({ gopSec, targetSec }) =>
+      `Key frames are over ${figure(gopSec)} s apart (limit ${targetSec} s). Viewers join late. Set the keyframe interval to 2 s (OBS: Output > Keyframe Interval; ffmpeg: -g 60).`,
+  }),
+  SEGMENT_TOO_LARGE: rule<{ maxBytes: number; targetSec: number }>({
+    holdSec: perSegment,
+    message: ({ maxBytes }) =>
+      `A GOP exceeds ${mebibytes(maxBytes)} MiB and is cut. Viewers cannot join at such segments. Lower the bitrate or the keyframe interval (ffmpeg: -b:v, -g).`,
+  }),
+  NO_KEY_FRAME: rule<{ awaitedSec: number }>({
+    holdSec: EVENT_HOLD_SEC,
+    message: ({ awaitedSec }) =>
+      `No whole key frame for ${figure(awaitedSec)} s. Viewers see nothing. Set a keyframe interval of 2 s, without intra refresh (OBS: Keyframe Interval; ffmpeg: -g 60).`,
+  }),
+  TIMESTAMP_JUMP: rule<{ jumpSec: number }>({
+    holdSec: EVENT_HOLD_SEC,
+    message: ({ jumpSec }) =>
+      `Timestamps jumped ${figure(Math.abs(jumpSec))} s ${jumpSec > 0 ? 'ahead' : 'back'}. Viewers' players reset (DISCONTINUITY). Keep the encoder's clock and input steady.`,
+  }),
+  SPLICE_MISSED: rule<{ points: number }>({
+    holdSec: EVENT_HOLD_SEC,
+    merge: addPoints,
+    message: ({ points }) =>
+      `The times of ${figure(points)} SCTE-35 splice points never came. Viewers miss these breaks. Set splice times by the PTS of the video, within the stream.`,
+  }),
+  TOO_MANY_SPLICES: rule<{ points: number }>({
+    holdSec: EVENT_HOLD_SEC,
+    merge: addPoints,
+    message: ({ points }) =>
+      `${figure(points)} SCTE-35 splice points found no room in the playlist. Viewers miss these breaks. Send each event once, and signal the end of each break.`,
+  }),
+  AUDIO_OUT_OF_STEP: rule<{ targetSec: number }>({
+    holdSec: perSegment,
+    message: () =>
+      'Audio is over 10 s away from video and is dropped. Viewers hear nothing. Restart the encoder, with audio and video on one clock.',
+  }),
+  // 1.6
+  TRACK_SILENT: rule<{ track: Track }>({
+    message: ({ track: { kind, pid } }) =>
+      `No ${kind} for 5 s on PID ${pid}, which the PMT lists. Viewers get none. Check the ${kind} source, or switch the track off (ffmpeg: -an, -vn).`,
+  }),
+  VARIANTS_NOT_ALIGNED: rule<{ variants: number; targetSec: number }>({
+    holdSec: perSegment,
+    message: ({ variants }) =>
+      `${variants} video tracks have key frames elsewhere. Viewers cannot switch quality. Set one interval for all (ffmpeg: -g 60 -keyint_min 60 -sc_threshold 0).`,
+  }),
+  TRACKS_LEFT_OUT: rule<{ tracks: readonly Track[]; tooMany: boolean }>({
+    message: ({ tracks: all, tooMany }) =>
+      tooMany
+        ? `Not carried: ${tracks(all)}. Viewers miss them. Send at most 8 video, 16 audio and 31 data tracks.`
+        : `Not carried: ${tracks(all)}. Viewers miss them. Send up to 8 H.264/H.265 and 16 AAC/MP3/AC-3 tracks, or set HLS_TRACKS=all.`,
+  }),
+  SOUND_GONE: rule({
+    message: () =>
+      'The audio that the stream began with is gone. Viewers hear silence. Set the audio source (OBS: Audio Mixer; ffmpeg: without -an).',
+  }),
+  SOUND_TOO_LATE: rule({
+    message: () =>
+      'Audio joined a stream that began without it, and is dropped. Viewers hear nothing. Restart the stream with audio, or set HLS_TRACKS=all.',
+  }),
+  LATENCY_TOO_LOW: rule<{ latencyMs: number; rttMs: number; steadyRttMs: number }>({
+    begins: ({ latencyMs, steadyRttMs }) => !isEnough(latencyMs, MIN_ROUND_TRIPS, steadyRttMs),
+    ends: ({ latencyMs, steadyRttMs }) => isEnough(latencyMs, ADVISED_ROUND_TRIPS, steadyRttMs),
+    message: ({ latencyMs, rttMs }) => {
+      const advisedMs = adviseLatencyMs(rttMs)
+      return `Latency is ${latencyMs} ms, ${MIN_ROUND_TRIPS} round trips take ${Math.ceil(MIN_ROUND_TRIPS * rttMs)}. Viewers may see losses. Set latency=${advisedMs * 1000} (ffmpeg, OBS: microseconds) or SRT_LATENCY_MS=${advisedMs}.`
+    },
+  }),
+  PACKETS_UNDECRYPTABLE: rule<Events>({
+    begins: isSome,
+    message: ({ count, spanSec }) =>
+      `${figure(count)} packets in ${spanSec} s could not be decrypted. Viewers see holes. Reconnect the encoder, with the passphrase of this stream.`,
+  }),
+  WINDOW_OVERFLOW: rule<Events & { latencyMs: number; bitrateBps: number }>({
+    begins: isSome,
+    message: ({ count, spanSec, latencyMs, bitrateBps }) =>
+      `${figure(count)} packets in ${spanSec} s outran a missing one (${megabits(bitrateBps)} Mbit/s, latency ${latencyMs} ms). Viewers see holes. Lower bitrate or latency.`,
+  }),
+  LOSSES_NOT_REPAIRED: rule<
+    // Packets sent, lost on the way, and not repaired (`count`).
+    Events & { sent: number; lost: number; latencyMs: number; rttMs: number; bitrateBps: number }
+  >({
+    begins: ({ count, sent }) => count > 0.001 * sent,
+    ends: ({ count, sent }) => count <= 0.0005 * sent,
+    unless: ['LATENCY_TOO_LOW', 'PACKETS_UNDECRYPTABLE', 'WINDOW_OVERFLOW'],
+    message: ({ count, sent, lost, latencyMs, rttMs, bitrateBps }) =>
+      `${percent(lost / sent)} lost, ${percent(count / sent)} not repaired (latency ${latencyMs} ms, RTT ${Math.ceil(rttMs)} ms). Viewers see holes. Lower the bitrate (now ${megabits(bitrateBps)} Mbit/s) or raise latency.`,
+  }),
+  BITRATE_HIGH: rule<Bitrate>({
+    begins: ({ meanBps, maxBps }) => meanBps >= 0.8 * maxBps,
+    ends: ({ meanBps, maxBps }) => meanBps < 0.75 * maxBps,
+    message: ({ meanBps, maxBps }) =>
+      `The encoder sends ${megabits(meanBps)} Mbit/s (limit ${megabits(maxBps)}). Over it viewers lose the stream. Lower its bitrate, or raise INGEST_MAX_MBPS.`,
+  }),
+  BITRATE_EXCEEDED: rule<Bitrate>({
+    holdSec: Infinity,
+    message: ({ meanBps, maxBps }) =>
+      `The encoder sent ${megabits(meanBps)} Mbit/s (limit ${megabits(maxBps)}) and was cut off. Viewers wait. Lower its bitrate, or raise INGEST_MAX_MBPS.`,
+  }),
+  INGEST_TOO_COSTLY: rule<{ dropped: number }>({
+    holdSec: EVENT_HOLD_SEC,
+    message: ({ dropped }) =>
+      `${figure(dropped)} packets dropped: tables, timestamps or tiny frames take 2 x the CPU of clean media. Viewers see holes. Keep PMT, SPS and frame times steady.`,
+  }),
 }
 
-export function programNotFound(wanted: number, programNumbers: readonly number[]): Warning {
-  return {
-    code: 'PROGRAM_NOT_FOUND',
-    message: `program ${wanted} is to be carried, but the encoder sends ${programs(programNumbers)}: correct program= in the stream key, or TS_PROGRAM`,
-  }
-}
-
-export function noMedia(): Warning {
-  return {
-    code: 'NO_MEDIA',
-    message:
-      'connected, but no picture and no sound for 5 s: start or resume the encoder, and check its sources',
-  }
-}
-
-export function psiTooRare(intervalSec: number): Warning {
-  return {
-    code: 'PSI_TOO_RARE',
-    message: `PAT and PMT come only every ${seconds(intervalSec)}, and until they do nothing can be played of an encoder that connects: set their interval to 0.1 to 0.5 s (ffmpeg: -pat_period 0.1)`,
-  }
-}
-
-export function continuityErrors(packets: number, spanSec: number): Warning {
-  return {
-    code: 'CONTINUITY_ERRORS',
-    message: `continuity counters jumped ${times(packets, spanSec)}, though the connection lost nothing: packets are lost before they reach SRT; check the network (UDP multicast, capture card) or the file between encoder and SRT sender`,
-  }
-}
-
-export function transportErrors(packets: number, spanSec: number): Warning {
-  return {
-    code: 'TRANSPORT_ERRORS',
-    message: `packets say of themselves that they are damaged (transport error indicator), ${times(packets, spanSec)}, and are left out: check the reception (satellite, antenna, cable) in front of the encoder or gateway`,
-  }
-}
-
-export function scrambled(packets: number, spanSec: number): Warning {
-  return {
-    code: 'SCRAMBLED',
-    message: `packets are scrambled, ${times(packets, spanSec)}, and cannot be played: switch conditional access (BISS, CAS) off in the encoder, or descramble before SRT; SRT's own encryption (passphrase) is the way to keep the stream secret`,
-  }
-}
-
-/** @param leadSec  by which the sound begins before the pictures; negative: after them */
-export function soundStartsApart(leadSec: number): Warning {
-  const order = leadSec > 0 ? 'before' : 'after'
-  return {
-    code: 'AV_SKEW',
-    message: `the sound begins ${seconds(Math.abs(leadSec))} ${order} the pictures: start both together, and take the delay out of the encoder (ffmpeg: -itsoffset)`,
-  }
-}
-
-/** @param leadSec  of the timestamps of the sound; negative: they are behind */
-export function soundApart(leadSec: number): Warning {
-  const order = leadSec > 0 ? 'ahead of' : 'behind'
-  return {
-    code: 'AV_SKEW',
-    message: `the timestamps of the sound are ${seconds(Math.abs(leadSec))} ${order} those of the pictures that arrive with it: set the audio delay of the encoder to 0, and let sound and picture come from one device`,
-  }
-}
-
-/** @param leadSec  by which the sound has run ahead; negative: fallen behind */
-export function soundDrifts(leadSec: number): Warning {
-  const order = leadSec > 0 ? 'run ahead' : 'fallen behind'
-  return {
-    code: 'AV_DRIFT',
-    message: `the sound has ${order} of the pictures by ${seconds(Math.abs(leadSec))} since the encoder connected: they are captured by two clocks; lock both to one (genlock, word clock), or let the encoder resample the sound (ffmpeg: -af aresample=async=1)`,
-  }
-}
-
-export function ptsGaps(gaps: number, missingSec: number, spanSec: number): Warning {
-  return {
-    code: 'PTS_GAPS',
-    message: `pictures are missing, ${seconds(missingSec)} in ${gaps} ${gaps === 1 ? 'gap' : 'gaps'} in the last ${spanSec} s: the encoder drops what it cannot keep up with, or its source does; choose a faster preset or a smaller picture, and check the capture`,
-  }
-}
-
-export function dtsRepeated(units: number, spanSec: number): Warning {
-  return {
-    code: 'DTS_REPEATED',
-    message: `decoding times stand still or go back, ${times(units, spanSec)}, and players drop such pictures or sound: let the encoder make its timestamps anew (ffmpeg: -fps_mode cfr), or update it`,
-  }
-}
-
-export function ptsBeforeDts(units: number, spanSec: number): Warning {
-  return {
-    code: 'PTS_BEFORE_DTS',
-    message: `pictures or sound are to be shown before they are decoded (PTS before DTS), ${times(units, spanSec)}: let the encoder make its timestamps anew instead of copying them, or switch B-frames off`,
-  }
-}
-
-export function frameRateOdd(measured: number, announced: number): Warning {
-  return {
-    code: 'FRAME_RATE_ODD',
-    message: `pictures come at ${round(measured)} a second, but the bitstream announces ${round(announced)}: set the frame rate of the encoder to that of its source, and a constant one (ffmpeg: -r, -fps_mode cfr)`,
-  }
-}
-
-export function clockDrift(ppm: number): Warning {
-  const speed = ppm > 0 ? 'fast' : 'slow'
-  const perHourSec = Math.abs(ppm) * 3600e-6
-  return {
-    code: 'CLOCK_DRIFT',
-    message: `the clock of the encoder runs ${Math.round(Math.abs(ppm))} ppm too ${speed}, ${seconds(perHourSec)} an hour: viewers fall behind, or run out of media; let the encoder take its time from the capture device or from NTP`,
-  }
-}
-
-export function notRealTime(rate: number): Warning {
-  const advice =
-    rate > 1
-      ? 'send it in real time (ffmpeg: -re before -i of a file or a generated source)'
-      : 'the encoder does not keep up: choose a faster preset, a smaller picture or a lower frame rate'
-  return {
-    code: 'NOT_REAL_TIME',
-    message: `${round(rate)} s of media arrive a second: ${advice}`,
-  }
-}
-
-export function gopIrregular(shortSec: number, longSec: number): Warning {
-  return {
-    code: 'GOP_IRREGULAR',
-    message: `key frames come ${seconds(shortSec)} to ${seconds(longSec)} apart, and segments are as uneven: set a fixed key frame interval of 2 s, and switch scene cut detection off (ffmpeg with libx264: -force_key_frames "expr:gte(t,n_forced*2)" -sc_threshold 0)`,
-  }
-}
-
-export function openGop(): Warning {
-  return {
-    code: 'OPEN_GOP',
-    message:
-      'pictures that follow a key frame are shown before it and need the group of pictures before (open GOP): whoever joins there, or switches to it, sees them broken; switch open GOP off (x264, x265: open-gop=0)',
-  }
-}
-
-export function intraRefresh(): Warning {
-  return {
-    code: 'INTRA_REFRESH',
-    message:
-      'pictures are refreshed piece by piece (intra refresh) instead of by key frames, and no player can start there: switch intra refresh off (x264: intra-refresh=0) and set a key frame interval of 2 s',
-  }
-}
-
-function programs(numbers: readonly number[]): string {
-  if (numbers.length === 0) return 'no program'
-  const rest = numbers.length > MOST_LISTED ? ` and ${numbers.length - MOST_LISTED} more` : ''
-  const listed = numbers.slice(0, MOST_LISTED).join(', ')
-  return `${numbers.length === 1 ? 'program' : 'programs'} ${listed}${rest}`
-}
-
-function times(count: number, spanSec: number): string {
-  return `${count} in the last ${spanSec} s`
-}
-
-function seconds(value: number): string {
-  return `${round(value)} s`
-}
-
-/** Two digits that count, and all before the point. */
-function round(value: number): number {
-  return value >= 100 ? Math.round(value) : Number(value.toPrecision(value >= 10 ? 3 : 2))
+function addPoints<Figures extends { points: number }>(before: Figures, now: Figures): Figures {
+  return { ...now, points: before.points + now.points }
 }

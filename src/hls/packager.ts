@@ -14,16 +14,11 @@ import type { PesUnit } from '../mpegts/pes-unit.ts'
 import { PSI_BYTES } from '../mpegts/mux/program-tables.ts'
 import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 import type { Program } from '../mpegts/track.ts'
-import {
-  CutPlanner,
-  type CutDecision,
-  type CutPlannerOptions,
-  type CutPlannerStats,
-} from './cut/cut-planner.ts'
+import type { CutDecision, CutPlannerOptions, CutPlannerStats } from './cut/cut-decision.ts'
+import { CutPlanner } from './cut/cut-planner.ts'
 import type { RenditionName } from './file-names.ts'
 import type { DateRange } from './playlist/playlist.ts'
 import {
-  chooseTracks,
   isSameSelection,
   leadTrack,
   type CarriedTracks,
@@ -33,7 +28,6 @@ import { followerTracks } from './rendition/follower-tracks.ts'
 import { RenditionWriter } from './rendition/rendition-writer.ts'
 import { TrackSelection } from './rendition/track-selection.ts'
 import type { SourceFact } from './source-fact.ts'
-import { describeFact, type SourceWarning } from './source-warning.ts'
 import type { Segment } from './store/segment.ts'
 
 export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentBytes'> {
@@ -50,13 +44,13 @@ export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentByte
  * - `renditions`: what the presentation consists of from now on, the main one first. It is told before the first
  *   segment of one that is new; one that is named no more still gets segments, all of them gaps.
  * - `date-range`: comes with the segment that ends where it begins, ahead of it, and again when more is known of it.
- * - `warning`: each code once.
+ * - `fact`: as often as it is seen.
  */
 export type PackagerOutput =
   | { readonly type: 'segment'; readonly segment: Segment }
   | { readonly type: 'renditions'; readonly renditions: readonly RenditionName[] }
   | { readonly type: 'date-range'; readonly dateRange: DateRange }
-  | ({ readonly type: 'warning' } & SourceWarning)
+  | { readonly type: 'fact'; readonly fact: SourceFact }
 
 /** Units that reached no segment, and discontinuities; counted since the packager was made. */
 export interface PackagerStats extends CutPlannerStats {
@@ -100,7 +94,6 @@ export class Packager {
   readonly #followers = new Map<RenditionName, RenditionWriter>()
   /** The main one first. */
   readonly #writers: RenditionWriter[]
-  readonly #warned = new Set<string>()
   readonly #stats = { damagedUnits: 0, oversizeUnits: 0, strayUnits: 0 }
   #renditions: readonly RenditionName[] = []
   #program: Program | undefined
@@ -133,6 +126,11 @@ export class Packager {
     }
   }
 
+  /** Facts that last; each was an output when it began. */
+  get facts(): readonly SourceFact[] {
+    return this.#selection.facts
+  }
+
   /** Copies what it keeps of the output's chunks. */
   push(output: DemuxerOutput, wallMs: number): readonly PackagerOutput[] {
     if (output.type === 'unit') this.#pushUnit(output.unit, wallMs)
@@ -159,7 +157,7 @@ export class Packager {
   #pushUnit(unit: PesUnit, wallMs: number): void {
     const patienceTicks = this.#planner.open === undefined ? 0 : this.#planner.limitTicks
     const silent = this.#selection.hear(unit, patienceTicks)
-    if (silent !== undefined) this.#warn({ code: 'TRACK_SILENT', track: silent })
+    if (silent !== undefined) this.#tell({ code: 'TRACK_SILENT', track: silent })
     this.#adoptSelection(unit, wallMs)
     this.#place(unit, wallMs)
   }
@@ -213,9 +211,7 @@ export class Packager {
     this.#selection.setProgram(program)
     const { wanted } = this.#selection
     if (layoutChanged || !isSameSelection(wanted, this.#main.carried)) this.#endTimeline()
-    const { leftOut: tracks } = chooseTracks(program, this.#policy)
-    const tooMany = this.#policy === 'all'
-    if (tracks.length > 0) this.#warn({ code: 'TRACKS_LEFT_OUT', tracks, tooMany })
+    for (const fact of this.facts) this.#tell(fact)
     if (layoutChanged) for (const writer of this.#followers.values()) writer.clear()
     this.#carry(wanted)
   }
@@ -253,8 +249,7 @@ export class Packager {
 
   #apply(decisions: readonly CutDecision[]): void {
     for (const decision of decisions) {
-      if (decision.type === 'fact') this.#warn(decision.fact)
-      else if (decision.type === 'date-range') this.#outputs.push(decision)
+      if (decision.type === 'fact' || decision.type === 'date-range') this.#outputs.push(decision)
       else if (decision.type === 'start') {
         for (const writer of this.#writers) writer.start(decision.plan)
       } else {
@@ -275,8 +270,10 @@ export class Packager {
     const segments = writer.advance(latestTicks, progressTicks)
     if (segments.length === 0) return
     for (const segment of segments) this.#outputs.push({ type: 'segment', segment })
-    if (writer.misaligned) this.#warn({ code: 'VARIANTS_NOT_ALIGNED' })
-    if (writer.audioOutOfStep) this.#warn({ code: 'AUDIO_OUT_OF_STEP' })
+    const targetSec = segments[0]!.targetDurationSec
+    const variants = this.#writers.filter(({ misaligned }) => misaligned).length
+    if (writer.misaligned) this.#tell({ code: 'VARIANTS_NOT_ALIGNED', variants, targetSec })
+    if (writer.audioOutOfStep) this.#tell({ code: 'AUDIO_OUT_OF_STEP', targetSec })
   }
 
   #limitWaiting(): void {
@@ -287,10 +284,8 @@ export class Packager {
     for (const writer of this.#followers.values()) writer.clear()
   }
 
-  #warn(fact: SourceFact): void {
-    if (this.#warned.has(fact.code)) return
-    this.#warned.add(fact.code)
-    this.#outputs.push({ type: 'warning', ...describeFact(fact) })
+  #tell(fact: SourceFact): void {
+    this.#outputs.push({ type: 'fact', fact })
   }
 
   #takeOutputs(): readonly PackagerOutput[] {

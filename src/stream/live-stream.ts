@@ -8,22 +8,18 @@ import type { Clock } from '../clock.ts'
 import type { TrackPolicy } from '../hls/rendition/carried-tracks.ts'
 import { LivePresentation } from '../hls/playlist/live-presentation.ts'
 import type { SequenceNumbers } from '../hls/cut/segment-plan.ts'
+import { ActiveWarnings } from '../diagnosis/active-warnings.ts'
+import type { Fact } from '../diagnosis/warnings.ts'
 import { Packager, type PackagerOutput } from '../hls/packager.ts'
 import type { DateRange } from '../hls/playlist/playlist.ts'
 import type { StreamFiles } from '../hls/store/file-store.ts'
 import type { SegmentCache } from '../hls/store/segment-cache.ts'
 import type { Segment } from '../hls/store/segment.ts'
-import { describeFact } from '../hls/source-warning.ts'
 import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import type { Track } from '../mpegts/track.ts'
 import { Publication, type Encoder, type LeaveReason } from './publication.ts'
-import {
-  reportTrack,
-  type PlaylistReport,
-  type StreamReport,
-  type Warning,
-} from '../contract/report.ts'
+import { reportTrack, type PlaylistReport, type StreamReport } from '../contract/report.ts'
 import type { StopReason, StreamState } from '../contract/state.ts'
 import { SteadySound } from '../hls/rendition/steady-audio.ts'
 import { EventQueue, type StreamEvents } from './event-queue.ts'
@@ -70,7 +66,9 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   readonly #sound: SteadySound
   readonly #packager: Packager
   readonly #presentation: LivePresentation
-  readonly #warnings = new Map<string, Warning>()
+  readonly #warnings = new ActiveWarnings((warning) =>
+    this.#events.push(() => this.emit('warning', warning)),
+  )
   readonly #events = new EventQueue()
   readonly #life: LifeCycle
   readonly #totals: Totals
@@ -126,6 +124,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   publish(encoder: Encoder): Publication {
     return this.#events.run(() => {
       this.#dismiss('replaced')
+      this.#warnings.clear()
       this.#budget.restart()
       const options = { ...this.#options, budget: this.#budget }
       const publication = new Publication(encoder, options, {
@@ -182,7 +181,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       tracks: this.#tracks.map(reportTrack),
       playlist: this.#playlistReport,
       totals: this.#totals.report(this.#budget.dropped),
-      warnings: [...this.#warnings.values(), ...(this.#publication?.warnings ?? [])],
+      warnings: this.#warnings.list,
     }
   }
 
@@ -193,7 +192,6 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       const steadied = this.#sound.push(output)
       this.#budget.spend(Math.max(0, steadied.length - 1) * MADE_UNIT_US)
       for (const steady of steadied) this.#take(this.#packager.push(steady, wallMs))
-      if (output.type === 'program' && this.#sound.warning) this.#warn(this.#sound.warning)
     }
   }
 
@@ -203,7 +201,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       if (output.type === 'segment') this.#addSegment(output.segment)
       else if (output.type === 'renditions') this.#presentation.setRenditions(output.renditions)
       else if (output.type === 'date-range') this.#addDateRange(output.dateRange)
-      else this.#warn(output)
+      else this.#report(output.fact)
     }
   }
 
@@ -222,14 +220,11 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   #addDateRange(dateRange: DateRange): void {
     if (!this.#presentation.addDateRange(dateRange))
-      this.#warn(describeFact({ code: 'TOO_MANY_SPLICES' }))
+      this.#report({ code: 'TOO_MANY_SPLICES', points: 1 })
   }
 
-  #warn({ code, message }: Warning): void {
-    const isKnown = this.#warnings.has(code)
-    const warning = { code, message }
-    this.#warnings.set(code, warning)
-    if (!isKnown) this.#events.push(() => this.emit('warning', warning))
+  #report(fact: Fact): void {
+    this.#warnings.report(fact, this.#options.clock.nowUs())
   }
 
   get #playlistReport(): PlaylistReport {
@@ -245,13 +240,15 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       neededBytes: this.#options.cache.stats.neededBytes,
     }
     const publication = this.#publication
-    for (const warning of publication?.observe(figures, nowUs) ?? []) {
-      this.#events.push(() => this.emit('warning', warning))
+    const facts: Fact[] = [...this.#budget.factsAt(nowUs)]
+    if (publication !== undefined) {
+      facts.push(...publication.observe(figures, nowUs))
+      facts.push(...this.#packager.facts, ...this.#sound.facts)
     }
-    if (this.#budget.warning) this.#warn(this.#budget.warning)
+    this.#warnings.observe(facts, nowUs)
     if (this.#budget.isExhausted(nowUs)) this.#dismiss('too-costly')
     else if (publication?.excess !== undefined) {
-      this.#warn(publication.excess)
+      this.#report(publication.excess)
       this.#dismiss('bitrate-exceeded')
     } else if (publication?.silent === true && this.status === 'STREAMING') {
       // Its media may go on where it was, so that what is open stays open.
@@ -279,6 +276,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     this.#consume(rest)
     this.#take(this.#packager.discontinuity())
     this.#publication = undefined
+    this.#warnings.observe([], this.#options.clock.nowUs())
     if (interrupted) this.#interrupt(reason)
     else this.#life.leaveLive()
   }

@@ -7,12 +7,13 @@ import type { Clock } from '../clock.ts'
 import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import { BitrateLimit } from './bitrate-limit.ts'
-import { IngestDoctor } from '../diagnosis/source-monitor.ts'
-import { LinkHealth } from '../diagnosis/link-monitor.ts'
+import { SourceMonitor } from '../diagnosis/source-monitor.ts'
+import { LinkMonitor } from '../diagnosis/link-monitor.ts'
 import { MediaWatch } from './media-watch.ts'
 import { MeteredDemuxer } from './metered-demuxer.ts'
-import type { PublisherReport, Warning } from '../contract/report.ts'
+import type { PublisherReport } from '../contract/report.ts'
 import type { PlaylistFigures } from '../diagnosis/shortage-watch.ts'
+import type { Fact } from '../diagnosis/warnings.ts'
 import type { WorkBudget } from './work-budget.ts'
 
 /** The far end of a publication, whatever carries it. */
@@ -55,10 +56,10 @@ export interface PublicationOptions {
 /** `push`, `gap` and `observe` while it lasts, then `end` once; later calls do nothing. */
 export class Publication {
   readonly encoder: Encoder
-  readonly #link = new LinkHealth()
+  readonly #link = new LinkMonitor()
   readonly #bitrate: BitrateLimit
   readonly #media = new MediaWatch()
-  readonly #doctor: IngestDoctor
+  readonly #source: SourceMonitor
   readonly #clock: Clock
   readonly #demuxer: MeteredDemuxer
   readonly #listener: PublicationListener
@@ -68,7 +69,7 @@ export class Publication {
     this.encoder = encoder
     const program = encoder.program ?? options.program ?? 'first'
     this.#bitrate = new BitrateLimit(options.maxBitrateBps ?? Infinity)
-    this.#doctor = new IngestDoctor({ program, segmentSec: options.segmentSec })
+    this.#source = new SourceMonitor({ program, segmentSec: options.segmentSec })
     this.#clock = options.clock
     this.#demuxer = new MeteredDemuxer(program, options.budget)
     this.#listener = listener
@@ -80,21 +81,16 @@ export class Publication {
   }
 
   /** It sends more than it may: to be disconnected, for this reason. */
-  get excess(): Warning | undefined {
+  get excess(): Fact | undefined {
     return this.#bitrate.excess
   }
 
-  /** What is wrong with the way its payloads take, and with what they hold: those that hold now. */
-  get warnings(): readonly Warning[] {
-    return [...this.#link.warnings, ...this.#bitrate.warnings, ...this.#doctor.warnings]
-  }
-
   /**
-   * Looks at what was counted; 4 times a second is plenty.
+   * Looks at what was counted, 4 times a second.
    *
-   * @returns the warnings that begin to hold
+   * @returns facts about the connection and about the media that it carries
    */
-  observe(playlist: PlaylistFigures, nowUs: number): readonly Warning[] {
+  observe(playlist: PlaylistFigures, nowUs: number): readonly Fact[] {
     const report = this.encoder.report()
     this.#media.observe(nowUs)
     const { stats, program, programNumbers } = this.#demuxer
@@ -102,8 +98,8 @@ export class Publication {
     const figures = { stats, program, programNumbers, packetsDropped, ...playlist }
     return [
       ...this.#link.observe(report, nowUs),
-      ...this.#bitrate.observe(report, nowUs),
-      ...this.#doctor.observe(figures, nowUs),
+      this.#bitrate.observe(report, nowUs),
+      ...this.#source.observe(figures, nowUs),
     ]
   }
 
@@ -112,7 +108,7 @@ export class Publication {
     if (this.#ended) return
     const outputs = this.#demuxer.push(payload, this.#clock.nowUs())
     for (const output of outputs) {
-      this.#doctor.handle(output)
+      this.#source.handle(output)
       this.#media.handle(output)
     }
     this.#listener.outputs(outputs)

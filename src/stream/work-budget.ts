@@ -7,7 +7,7 @@
  *
  * @module
  */
-import type { Warning } from '../contract/report.ts'
+import type { Fact } from '../diagnosis/warnings.ts'
 import { PACKET_BYTES } from '../mpegts/packet.ts'
 
 const US_PER_BYTE = 2.7 / PACKET_BYTES
@@ -33,6 +33,7 @@ export class WorkBudget {
   #open = true
   #spentUs = 0
   #dropped = 0
+  #droppedBefore = 0
   #droppingSinceUs = -Infinity
   #droppedUs = -Infinity
 
@@ -62,8 +63,11 @@ export class WorkBudget {
     this.#balanceUs = Math.min(MAX_BALANCE_US, this.#balanceUs + earnedUs)
     this.#open = this.#balanceUs > (this.#open ? 0 : REOPENING_US)
     if (this.#open) return true
+    if (nowUs - this.#droppedUs > PAUSE_US) {
+      this.#droppingSinceUs = nowUs
+      this.#droppedBefore = this.#dropped
+    }
     this.#dropped++
-    if (nowUs - this.#droppedUs > PAUSE_US) this.#droppingSinceUs = nowUs
     this.#droppedUs = nowUs
     return false
   }
@@ -85,11 +89,9 @@ export class WorkBudget {
     this.#droppedUs = -Infinity
   }
 
-  get warning(): Warning | undefined {
-    if (this.#dropped === 0) return undefined
-    return {
-      code: 'INGEST_TOO_COSTLY',
-      message: `${this.#dropped} packets dropped: tables, timestamps or tiny frames take 2 x the CPU of clean media. Viewers see holes. Keep PMT, SPS and frame times steady.`,
-    }
+  /** Facts about media that is being dropped. */
+  factsAt(nowUs: number): readonly Fact[] {
+    if (nowUs - this.#droppedUs > PAUSE_US) return []
+    return [{ code: 'INGEST_TOO_COSTLY', dropped: this.#dropped - this.#droppedBefore }]
   }
 }

@@ -36,7 +36,8 @@ const WALL_MS = Date.UTC(2026, 0, 1)
 interface Result {
   readonly packager: Packager
   readonly segments: readonly Segment[]
-  readonly warnings: readonly string[]
+  /** Codes of facts, each once, in the order in which they came up. */
+  readonly facts: readonly string[]
 }
 
 type Step =
@@ -56,7 +57,9 @@ function run(steps: readonly Step[], options: Partial<PackagerOptions> = {}): Re
   return {
     packager,
     segments: outputs.flatMap((output) => (output.type === 'segment' ? output.segment : [])),
-    warnings: outputs.flatMap((output) => (output.type === 'warning' ? output.code : [])),
+    facts: [
+      ...new Set(outputs.flatMap((output) => (output.type === 'fact' ? output.fact.code : []))),
+    ],
   }
 }
 
@@ -78,8 +81,8 @@ t.test(
     const video = pictures({ frames: 180, framesPerGop: 60 })
     const audio = sounds(CLIP_START_TICKS, 35)
     const units = interleave({ units: video }, { units: audio, delayTicks: 20_000 })
-    const { segments, warnings } = run([AUDIO_VIDEO, ...units.map(unit), END])
-    t.same(warnings, [])
+    const { segments, facts } = run([AUDIO_VIDEO, ...units.map(unit), END])
+    t.same(facts, [])
     t.same(
       segments.map(({ uri, mediaSequence, videoFrames }) => [uri, mediaSequence, videoFrames]),
       [
@@ -208,13 +211,13 @@ t.test('a GOP that outlasts TARGETDURATION is cut between access units', async (
     reorderFrames: 0,
   })
   const all = [...short, ...long]
-  const { segments, warnings, packager } = run([program(programOf(VIDEO)), ...all.map(unit), END])
+  const { segments, facts, packager } = run([program(programOf(VIDEO)), ...all.map(unit), END])
   t.same(durations(segments), [2, 2.467, 2.467, 1.733, 2.467, 2.467, 0.4])
   t.same(
     segments.map(({ independent }) => independent),
     [true, true, false, false, true, false, false],
   )
-  t.same(warnings, ['GOP_TOO_LONG'], 'said once')
+  t.same(facts, ['GOP_TOO_LONG'])
   t.equal(packager.stats.forcedCuts, 4)
   t.same(
     segments.map(({ videoFrames }) => videoFrames),
@@ -251,14 +254,14 @@ t.test('where the next key frame would come too late, it cuts at the one before'
   ]
   for (const [framesPerGop, segmentSec, maxSegmentSec, sec] of cases) {
     const clip = videoClip({ frames: 480, framesPerGop, reorderFrames: 2 })
-    const { segments, warnings } = run([...clip, END], { segmentSec, maxSegmentSec })
+    const { segments, facts } = run([...clip, END], { segmentSec, maxSegmentSec })
     const wholeOnes = segments.slice(0, -1)
     t.ok(
       wholeOnes.every(({ durationSec }) => Math.abs(durationSec - sec) < 0.001),
       durations(segments).join(' '),
     )
     t.ok(segments.every(({ independent }) => independent))
-    t.same(warnings, [])
+    t.same(facts, [])
     const sent = clip.flatMap((output) => (output.type === 'unit' ? output.unit : []))
     t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(sent))
   }
@@ -267,13 +270,13 @@ t.test('where the next key frame would come too late, it cuts at the one before'
 t.test('a GOP a little over TARGETDURATION stays whole', async (t) => {
   const short = pictures({ frames: 60, framesPerGop: 60 })
   const longer = pictures({ fromTicks: CLIP_START_TICKS + 2 * SEC, frames: 74, framesPerGop: 74 })
-  const { segments, warnings } = run([
+  const { segments, facts } = run([
     program(programOf(VIDEO)),
     ...[...short, ...longer].map(unit),
     END,
   ])
   t.same(durations(segments), [2, 2.467])
-  t.same(warnings, [])
+  t.same(facts, [])
 })
 
 t.test('a picture every second does not make a segment exceed TARGETDURATION', async (t) => {
@@ -306,20 +309,20 @@ t.test('nothing leaves before the first random access point', async (t) => {
 })
 
 t.test('says that no key frame comes', async (t) => {
-  const { segments, warnings } = run([
+  const { segments, facts } = run([
     program(programOf(VIDEO)),
     ...pictures({ frames: 400, framesPerGop: 400 }).slice(1).map(unit),
     END,
   ])
   t.same(segments, [])
-  t.same(warnings, ['NO_KEY_FRAME'])
+  t.same(facts, ['NO_KEY_FRAME'])
 })
 
 t.test(
   'an encoder that leaves before its first key frame is not blamed for the next',
   async (t) => {
     const early = pictures({ frames: 60, framesPerGop: 60 }).slice(1)
-    const { warnings } = run([
+    const { facts } = run([
       program(programOf(VIDEO)),
       ...early.map(unit),
       { type: 'discontinuity' },
@@ -327,7 +330,7 @@ t.test(
       unit(picture(CLIP_START_TICKS + 1000 * SEC + 3000, { key: true })),
       END,
     ])
-    t.same(warnings, [])
+    t.same(facts, [])
   },
 )
 
@@ -417,9 +420,9 @@ t.test('sound that keeps another time than the pictures is left out, with a warn
     const audio = sounds(CLIP_START_TICKS, 340)
     const skewed = audio.map((value) => ({ ...value, ptsTicks: value.ptsTicks + skewSec * SEC }))
     const units = interleave({ units: video }, { units: skewed })
-    const { warnings, segments } = run([AUDIO_VIDEO, ...units.map(unit), END])
+    const { facts, segments } = run([AUDIO_VIDEO, ...units.map(unit), END])
     const isLeftOut = Math.abs(skewSec) === 1000
-    t.same(warnings, isLeftOut ? ['AUDIO_OUT_OF_STEP'] : [], `${skewSec} s`)
+    t.same(facts, isLeftOut ? ['AUDIO_OUT_OF_STEP'] : [], `${skewSec} s`)
     t.equal(timesOf(segments, AUDIO.pid).flat().length > 0, !isLeftOut)
     t.equal(segments.length, 30)
   }
@@ -439,8 +442,8 @@ t.test('sound without pictures is held within bounds', async (t) => {
 
 t.test('goes on without a video track that never sends', async (t) => {
   const audio = sounds(CLIP_START_TICKS, 60)
-  const { segments, warnings } = run([AUDIO_VIDEO, ...audio.map(unit), END])
-  t.same(warnings, ['TRACK_SILENT'])
+  const { segments, facts } = run([AUDIO_VIDEO, ...audio.map(unit), END])
+  t.same(facts, ['TRACK_SILENT'])
   t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio), 'no sound is lost meanwhile')
   t.match(segments[0], { tracks: [AUDIO], discontinuity: false, mediaSequence: 0 })
   t.same(
@@ -456,8 +459,8 @@ t.test('goes on without an audio track that never sends', async (t) => {
   const video = pictures({ frames: 420, framesPerGop: 60, reorderFrames: 2 })
   const late = sounds(CLIP_START_TICKS + 9 * SEC, 24)
   const units = interleave({ units: video }, { units: late, delayTicks: 20_000 })
-  const { segments, warnings } = run([AUDIO_VIDEO, ...units.map(unit), END])
-  t.same(warnings, ['TRACK_SILENT'])
+  const { segments, facts } = run([AUDIO_VIDEO, ...units.map(unit), END])
+  t.same(facts, ['TRACK_SILENT'])
   t.same(
     segments.map(({ tracks, discontinuity }) => [tracks.length, discontinuity]),
     [
@@ -480,8 +483,8 @@ t.test('goes on without video that stops, and with it when it comes back', async
   const after = pictures({ fromTicks, frames: 180, framesPerGop: 60 }).slice(30)
   const audio = sounds(CLIP_START_TICKS, 150)
   const units = interleave({ units: [...before, ...after] }, { units: audio, delayTicks: 20_000 })
-  const { segments, warnings } = run([AUDIO_VIDEO, ...units.map(unit), END])
-  t.same(warnings, ['TRACK_SILENT'])
+  const { segments, facts } = run([AUDIO_VIDEO, ...units.map(unit), END])
+  t.same(facts, ['TRACK_SILENT'])
   const seams = segments.filter(({ discontinuity }) => discontinuity)
   t.same(
     seams.map(({ tracks }) => tracks),
@@ -533,7 +536,7 @@ t.test('a jump of the timestamps is a discontinuity, and starts at a key frame',
       frames: 150,
       framesPerGop: 60,
     }).slice(30)
-    const { segments, warnings } = run([
+    const { segments, facts } = run([
       program(programOf(VIDEO)),
       ...[...before, ...after].map(unit),
       END,
@@ -543,7 +546,7 @@ t.test('a jump of the timestamps is a discontinuity, and starts at a key frame',
       segments.map(({ discontinuity }) => discontinuity),
       [false, false, true, false],
     )
-    t.same(warnings, ['TIMESTAMP_JUMP'])
+    t.same(facts, ['TIMESTAMP_JUMP'])
     t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf([...before, ...after.slice(30)]))
     const packets = readPackets(Buffer.concat(segments.map(({ bytes }) => bytes)))
     t.same(continuityFaults(packets), [])
@@ -586,9 +589,9 @@ t.test('small steps back and gaps that a segment can span are no discontinuity',
   const video = pictures({ frames: 240, framesPerGop: 60 })
     .map((value, index) => (index === 30 ? picture(value.dtsTicks - 0.5 * SEC) : value))
     .toSpliced(70, 30)
-  const { segments, warnings } = run([program(programOf(VIDEO)), ...video.map(unit), END])
+  const { segments, facts } = run([program(programOf(VIDEO)), ...video.map(unit), END])
   t.same(durations(segments), [2, 2, 2, 2])
-  t.same(warnings, [])
+  t.same(facts, [])
   t.notOk(segments.some(({ discontinuity }) => discontinuity))
 })
 
@@ -741,13 +744,13 @@ t.test('two fields in two PES packets are one frame', async (t) => {
 
 t.test('a segment never holds more bytes than allowed', async (t) => {
   const clip = videoClip({ frames: 300, framesPerGop: 60, pictureBytes: 10_000 })
-  const { segments, warnings } = run([...clip, END], { maxSegmentBytes: 200_000 })
+  const { segments, facts } = run([...clip, END], { maxSegmentBytes: 200_000 })
   t.ok(segments.every(({ bytes }) => bytes.length <= 200_000))
   t.equal(
     segments.reduce((sum, { videoFrames }) => sum + videoFrames, 0),
     300,
   )
-  t.same(warnings, ['SEGMENT_TOO_LARGE'])
+  t.same(facts, ['SEGMENT_TOO_LARGE'])
   const huge = [
     ...clip.slice(0, 31),
     unit(picture(CLIP_START_TICKS + 90_000, { sizeBytes: 300_000 })),
@@ -794,16 +797,10 @@ const SPLICES: Track = { ...DATA, pid: 261, streamType: 0x86 }
 t.test('the main rendition is the first video, the default audio and ID3', async (t) => {
   const others = [EAC3, { ...AUDIO, pid: 259 }, { ...VIDEO, pid: 260 }, SPLICES, DATA, ID3]
   const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10 })
-  const [warning] = packager.push(
-    program(programOf(EAC3, VIDEO, AUDIO, ...others.slice(1))),
-    WALL_MS,
-  )
-  t.match(warning, {
-    type: 'warning',
-    code: 'TRACKS_LEFT_OUT',
-    message:
-      /^not carried: PID 258 \(eac3, stream type 0x87\), PID 262 \(data, stream type 0x06\); .*HLS_TRACKS=all/,
-  })
+  const [left] = packager.push(program(programOf(EAC3, VIDEO, AUDIO, ...others.slice(1))), WALL_MS)
+  const fact = { code: 'TRACKS_LEFT_OUT', tracks: [EAC3, DATA], tooMany: false }
+  t.match(left, { type: 'fact', fact })
+  t.match(packager.facts, [fact], 'as long as the PMT lists them')
   for (const value of pictures({ frames: 30, framesPerGop: 30 })) {
     packager.push(unit(value), WALL_MS)
     for (const track of others) packager.push(unit(moved(value, track)), WALL_MS)
@@ -823,18 +820,17 @@ t.test('HLS_TRACKS=all carries whatever comes in PES packets', async (t) => {
     tracks.map((track) => unit(moved(value, track))),
   )
   const all = run([program(programOf(...tracks)), ...steps, END], { tracks: 'all' })
-  t.same(all.warnings, [])
+  t.same(all.facts, [])
   t.same(all.segments[0]!.tracks, [VIDEO, EAC3, DATA, ID3])
   const packets = readPackets(all.segments[0]!.bytes)
   for (const { pid } of [VIDEO, EAC3, DATA, ID3]) {
     t.equal(readPtsTicks(packets, pid).length, 60, `PID ${pid}`)
   }
   const many = Array.from({ length: 40 }, (_, index) => ({ ...DATA, pid: 300 + index }))
-  const { segments, warnings } = run(
-    [program(programOf(VIDEO, ...many)), ...steps.slice(0, 1), END],
-    { tracks: 'all' },
-  )
-  t.same(warnings, ['TRACKS_LEFT_OUT'], 'a PMT has one packet')
+  const { segments, facts } = run([program(programOf(VIDEO, ...many)), ...steps.slice(0, 1), END], {
+    tracks: 'all',
+  })
+  t.same(facts, ['TRACKS_LEFT_OUT'], 'a PMT has one packet')
   t.equal(readPmt(readPackets(segments[0]!.bytes)[1]!).streams.length, 32)
 })
 

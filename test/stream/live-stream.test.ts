@@ -237,7 +237,7 @@ function passer({ clock, stream }: ReturnType<typeof setUp>) {
   }
 }
 
-t.test('3 s without a PAT are a warning, which a PAT takes back', async (t) => {
+t.test('NO_PAT begins 3 s after the first data and ends with a PAT', async (t) => {
   const setting = setUp()
   const { stream, events } = setting
   const pass = passer(setting)
@@ -253,7 +253,7 @@ t.test('3 s without a PAT are a warning, which a PAT takes back', async (t) => {
   t.notMatch(stream.report().warnings, [{ code: 'NO_PAT' }])
 })
 
-t.test('5 s without a picture or sound are a warning, which either takes back', async (t) => {
+t.test('NO_MEDIA begins after 5 s without video and audio, and ends with either', async (t) => {
   const setting = setUp()
   const { stream, events } = setting
   const pass = passer(setting)
@@ -263,7 +263,9 @@ t.test('5 s without a picture or sound are a warning, which either takes back', 
   pass(4.5)
   t.strictSame(stream.report().warnings, [])
   pass(1.5)
-  t.match(stream.report().warnings, [{ code: 'NO_MEDIA', message: /no picture and no sound/ }])
+  t.match(stream.report().warnings, [
+    { code: 'NO_MEDIA', message: /^No video and no audio for 5 s/ },
+  ])
   publication.push(CLIP)
   pass(1)
   t.strictSame(stream.report().warnings, [])
@@ -275,7 +277,7 @@ t.test('5 s without a picture or sound are a warning, which either takes back', 
   )
 })
 
-t.test('a playlist for which there is no room is a warning', async (t) => {
+t.test('CACHE_TOO_SMALL says how much memory all streams need', async (t) => {
   const setting = setUp()
   const options = { ...setting.options, epoch: 'e', playlistSegments: 6 }
   const cache = new SegmentCache({ maxBytes: CLIP.length })
@@ -309,7 +311,7 @@ t.test('the program that the encoder names goes before that of the service', asy
   t.strictSame(publish({ ...fakeEncoder(), program: 'all' }), [0x100, 0x200])
 })
 
-t.test('a warning about the link is told once, and is gone with the encoder', async (t) => {
+t.test('a warning about the link is told once and ends with the encoder', async (t) => {
   const { stream, events, clock } = setUp()
   const encoder = fakeEncoder()
   let packetsReceived = 0

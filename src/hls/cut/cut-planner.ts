@@ -9,42 +9,14 @@ import type { SpliceInfo } from '../../mpegts/psi/splice-info.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { DateRange } from '../playlist/playlist.ts'
 import type { SourceFact } from '../source-fact.ts'
+import type { CutDecision, CutPlannerOptions, CutPlannerStats } from './cut-decision.ts'
 import { GopLengths } from './gop-lengths.ts'
 import { ProgramDate } from './program-date.ts'
 import { Progress } from './progress.ts'
-import {
-  SequenceCounter,
-  type SegmentEnd,
-  type SegmentPlan,
-  type SequenceNumbers,
-} from './segment-plan.ts'
+import { SequenceCounter, type SegmentEnd, type SegmentPlan } from './segment-plan.ts'
 import { Splices } from './splices.ts'
 import { TargetDuration } from './target-duration.ts'
 import { Timeline } from './timeline.ts'
-
-export interface CutPlannerOptions {
-  readonly sequenceStart?: SequenceNumbers
-  readonly segmentSec: number
-  readonly maxSegmentSec: number
-  readonly maxSegmentBytes: number
-}
-
-/** `start` and `end` alternate. A date range comes ahead of the end of the segment before it. */
-export type CutDecision =
-  | { readonly type: 'start'; readonly plan: SegmentPlan }
-  | { readonly type: 'end'; readonly end: SegmentEnd }
-  | { readonly type: 'date-range'; readonly dateRange: DateRange }
-  | { readonly type: 'fact'; readonly fact: SourceFact }
-
-export interface CutPlannerStats {
-  /** Units of the reference track before a random access point. */
-  readonly unitsBeforeStart: number
-  /** Segments cut inside a GOP. */
-  readonly forcedCuts: number
-  readonly discontinuities: number
-  /** Splice points whose time never came. */
-  readonly missedSplices: number
-}
 
 /** A GOP that is a little shorter than a segment should be makes a segment: a frame less, or rounded timestamps. */
 const EARLY_CUT_FRACTION = 0.1
@@ -77,6 +49,8 @@ export class CutPlanner {
   #open: { readonly plan: SegmentPlan; readonly timeline: Timeline } | undefined
   /** A splice point was reached, but no random access point since. */
   #spliceIsDue = false
+  /** Missed splice points that were told. */
+  #missedSplices = 0
   /** Decoding time of the first unit since a random access point is awaited. */
   #awaitedSinceTicks: number | undefined
 
@@ -131,7 +105,8 @@ export class CutPlanner {
   push(unit: PesUnit, wallMs: number, openBytes: number): readonly CutDecision[] {
     this.#progress.push(unit.dtsTicks)
     if (this.#open?.timeline.breaksAt(unit, this.limitTicks) === true) {
-      this.#tell({ code: 'TIMESTAMP_JUMP' })
+      const jumpTicks = this.#open.timeline.timeOf(unit) - this.latestTicks
+      this.#tell({ code: 'TIMESTAMP_JUMP', jumpSec: jumpTicks / TICKS_PER_SEC })
       this.#endTimeline()
       this.#loseSplices(unit.ptsTicks)
     }
@@ -160,7 +135,9 @@ export class CutPlanner {
       this.#stats.unitsBeforeStart++
       this.#awaitedSinceTicks ??= unit.dtsTicks
       const awaitedTicks = unit.dtsTicks - this.#awaitedSinceTicks
-      if (awaitedTicks > this.limitTicks) this.#tell({ code: 'NO_KEY_FRAME' })
+      if (awaitedTicks > this.limitTicks) {
+        this.#tell({ code: 'NO_KEY_FRAME', awaitedSec: awaitedTicks / TICKS_PER_SEC })
+      }
       return
     }
     this.#awaitedSinceTicks = undefined
@@ -222,11 +199,14 @@ export class CutPlanner {
     timeline: Timeline,
     openBytes: number,
   ): boolean {
-    const lengthTicks = timeline.timeOf(unit) - startTicks
-    const isTooLong = lengthTicks + timeline.frameTicks > this.limitTicks
-    const isTooLarge = openBytes + unit.sizeBytes > this.#maxSegmentBytes
-    if (isTooLong) this.#tell({ code: 'GOP_TOO_LONG', targetSec: this.#target.sec })
-    else if (isTooLarge) this.#tell({ code: 'SEGMENT_TOO_LARGE', maxBytes: this.#maxSegmentBytes })
+    const ticks = timeline.timeOf(unit)
+    const isTooLong = ticks - startTicks + timeline.frameTicks > this.limitTicks
+    const maxBytes = this.#maxSegmentBytes
+    const isTooLarge = openBytes + unit.sizeBytes > maxBytes
+    const targetSec = this.#target.sec
+    const gopSec = this.#gops.lengthAt(ticks) / TICKS_PER_SEC
+    if (isTooLong) this.#tell({ code: 'GOP_TOO_LONG', gopSec, targetSec })
+    else if (isTooLarge) this.#tell({ code: 'SEGMENT_TOO_LARGE', maxBytes, targetSec })
     return isTooLong || isTooLarge
   }
 
@@ -282,7 +262,9 @@ export class CutPlanner {
   /** @param newTicks  as `Splices.endTimeline` takes it */
   #loseSplices(newTicks?: number): void {
     this.#decideDateRanges(this.#splices.endTimeline(newTicks))
-    if (this.#splices.missed > 0) this.#tell({ code: 'SPLICE_MISSED' })
+    const points = this.#splices.missed - this.#missedSplices
+    this.#missedSplices += points
+    if (points > 0) this.#tell({ code: 'SPLICE_MISSED', points })
   }
 
   #decideDateRanges(dateRanges: readonly DateRange[]): void {

@@ -16,6 +16,11 @@ export class GopLengths {
     return Math.max(0, ...this.#lengths)
   }
 
+  /** Time since the newest random access point; 0 before the first of a timeline. */
+  lengthAt(ticks: number): number {
+    return ticks - (this.#startTicks ?? ticks)
+  }
+
   /** The next random access point of a timeline. */
   push(ticks: number): void {
     if (this.#startTicks !== undefined) {

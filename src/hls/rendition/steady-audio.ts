@@ -10,7 +10,7 @@ import type { DemuxerOutput } from '../../mpegts/demux/demuxer-output.ts'
 import { Silence } from '../../mpegts/mux/silence.ts'
 import { freePid } from '../../mpegts/packet.ts'
 import type { Program, Track } from '../../mpegts/track.ts'
-import type { SourceWarning } from '../source-warning.ts'
+import type { SourceFact } from '../source-fact.ts'
 
 /** `begin` with the tracks of the first segment; everything that goes to the segments goes through `push`. */
 export class SteadySound {
@@ -32,21 +32,10 @@ export class SteadySound {
     this.#sound = tracks.find(({ kind }) => kind === 'audio') ?? 'none'
   }
 
-  /** What holds now and an operator should know. */
-  get warning(): SourceWarning | undefined {
-    if (this.#silence !== undefined) {
-      return {
-        code: 'SOUND_GONE',
-        message:
-          'the encoder sends no sound any more, and players that hear the stream get silence instead: check its audio source',
-      }
-    }
-    if (this.#leftOutPids.size === 0) return undefined
-    return {
-      code: 'SOUND_TOO_LATE',
-      message:
-        'sound came after the stream had begun without, and is left out, since players fail where it joins: stop the stream and start it anew with sound, or set HLS_TRACKS=all',
-    }
+  /** Facts that hold now. */
+  get facts(): readonly SourceFact[] {
+    if (this.#silence !== undefined) return [{ code: 'SOUND_GONE' }]
+    return this.#leftOutPids.size > 0 ? [{ code: 'SOUND_TOO_LATE' }] : []
   }
 
   push(output: DemuxerOutput): readonly DemuxerOutput[] {

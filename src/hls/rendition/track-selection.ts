@@ -7,7 +7,13 @@
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { Program, Track } from '../../mpegts/track.ts'
-import { selectTracks, type CarriedTracks, type TrackPolicy } from './carried-tracks.ts'
+import type { SourceFact } from '../source-fact.ts'
+import {
+  chooseTracks,
+  selectTracks,
+  type CarriedTracks,
+  type TrackPolicy,
+} from './carried-tracks.ts'
 
 /** A track is given up after this much of the other one. */
 const MAX_SILENT_TICKS = 5 * TICKS_PER_SEC
@@ -19,6 +25,7 @@ const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 export class TrackSelection {
   readonly #policy: TrackPolicy
   #program: Program | undefined
+  #leftOut: readonly Track[] = []
   #wanted: CarriedTracks = { programNumber: 0, pcrPid: 0 }
   #heardPids = new Set<number>()
   #silentPids = new Set<number>()
@@ -36,8 +43,18 @@ export class TrackSelection {
     return this.#wanted
   }
 
+  /** Facts about tracks that are passed over: for good, or until something arrives of them. */
+  get facts(): readonly SourceFact[] {
+    const isSilent = ({ pid }: Track) => this.#silentPids.has(pid)
+    const silent = this.#program?.tracks.filter(isSilent) ?? []
+    const facts: SourceFact[] = silent.map((track) => ({ code: 'TRACK_SILENT', track }))
+    const [tracks, tooMany] = [this.#leftOut, this.#policy === 'all']
+    return tracks.length === 0 ? facts : [{ code: 'TRACKS_LEFT_OUT', tracks, tooMany }, ...facts]
+  }
+
   setProgram(program: Program): void {
     this.#program = program
+    this.#leftOut = chooseTracks(program, this.#policy).leftOut
     this.#select()
   }
 

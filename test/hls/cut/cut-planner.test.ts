@@ -1,7 +1,8 @@
 /** Decisions about the units of a reference track, forward only. */
 import * as fc from 'fast-check'
 import t from 'tap'
-import { CutPlanner, type CutDecision } from '../../../src/hls/cut/cut-planner.ts'
+import type { CutDecision } from '../../../src/hls/cut/cut-decision.ts'
+import { CutPlanner } from '../../../src/hls/cut/cut-planner.ts'
 import type { SegmentEnd, SegmentPlan } from '../../../src/hls/cut/segment-plan.ts'
 import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
 import { VIDEO } from '../source.ts'

@@ -56,7 +56,8 @@ type DateRanges = NonNullable<ReturnType<typeof parseM3u8>['manifest']['dateRang
 interface Result {
   readonly segments: readonly Segment[]
   readonly durations: readonly number[]
-  readonly warnings: readonly string[]
+  /** Codes of facts; `full` where the playlist took no more. */
+  readonly facts: readonly string[]
   readonly missed: number
   /** As m3u8-parser reads the last version. */
   readonly dateRanges: DateRanges
@@ -77,13 +78,13 @@ function simulate(steps: readonly Step[], playlistSegments: number): Result {
   const cache = new SegmentCache({ maxBytes: 1e9 })
   const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments })
   const segments: Segment[] = []
-  const warnings: string[] = []
+  const facts: string[] = []
   const playlists: string[] = []
   const take = (outputs: readonly PackagerOutput[]) => {
     for (const output of outputs) {
-      if (output.type === 'warning') warnings.push(output.code)
+      if (output.type === 'fact') facts.push(output.fact.code)
       if (output.type === 'date-range' && !presentation.addDateRange(output.dateRange)) {
-        warnings.push('full')
+        facts.push('full')
       }
       if (output.type !== 'segment') continue
       segments.push(output.segment)
@@ -98,7 +99,7 @@ function simulate(steps: readonly Step[], playlistSegments: number): Result {
   }
   const { manifest } = parseM3u8(playlists.at(-1) ?? '')
   return {
-    ...{ segments, warnings, playlists, missed: packager.stats.missedSplices },
+    ...{ segments, facts, playlists, missed: packager.stats.missedSplices },
     complaints: checkPlaylists(playlists),
     durations: segments.map(({ durationSec }) => durationSec),
     dateRanges: manifest.dateRanges ?? [],
@@ -375,27 +376,27 @@ t.test('an end that is told when it has left the playlist is listed all the same
 t.test('across seams', async (t) => {
   const pending = { 2: [insert({ eventId: 1, ptsTicks: at(9) })] }
 
-  t.test('a splice is dropped with its encoder, with a warning', async (t) => {
-    const { dateRanges, warnings, missed } = run(t, [
+  t.test('a splice is dropped with its encoder, and counted', async (t) => {
+    const { dateRanges, facts, missed } = run(t, [
       ...clip(5, pending),
       { type: 'discontinuity' },
       ...clip(12),
       END,
     ])
     t.same(dateRanges, [])
-    t.same(warnings, ['SPLICE_MISSED'])
+    t.same(facts, ['SPLICE_MISSED'])
     t.equal(missed, 1)
   })
 
   t.test('a splice is dropped where timestamps jump away from it', async (t) => {
     for (const jumpSec of [1000, -1000]) {
-      const { dateRanges, warnings, missed } = run(t, [
+      const { dateRanges, facts, missed } = run(t, [
         ...clip(5, pending),
         ...clip(12, {}, jumpSec),
         END,
       ])
       t.same(dateRanges, [])
-      t.same(warnings, ['TIMESTAMP_JUMP', 'SPLICE_MISSED'])
+      t.same(facts, ['TIMESTAMP_JUMP', 'SPLICE_MISSED'])
       t.equal(missed, 1)
     }
   })
@@ -460,7 +461,7 @@ t.test('a flood of splices is bounded, and told of', async (t) => {
   const lists = clip(20, { 2: flood(at(3)).slice(0, 60), 6: flood(at(7)).slice(100, 160) })
   const now = run(t, [...lists, END])
   t.equal(now.dateRanges.length, 64)
-  t.ok(now.warnings.includes('full'))
+  t.ok(now.facts.includes('full'))
 })
 
 t.test('a splice before the first picture is reached with it', async (t) => {

@@ -45,7 +45,10 @@ function run(steps: readonly Step[], options: Partial<PackagerOptions> = {}) {
     outputs,
     segments,
     of: (rendition: string) => segments.filter((segment) => segment.rendition === rendition),
-    warnings: outputs.flatMap((output) => (output.type === 'warning' ? output.code : [])),
+    /** Codes of facts, each once, in the order in which they came up. */
+    facts: [
+      ...new Set(outputs.flatMap((output) => (output.type === 'fact' ? output.fact.code : []))),
+    ],
   }
 }
 
@@ -97,7 +100,7 @@ t.test(
   async (t) => {
     const media = clip({ frames: 240, framesPerGop: 60, reorderFrames: 2 }, 8)
     const result = run([program(ALL), ...media.steps])
-    t.same(result.warnings, [])
+    t.same(result.facts, [])
     t.same(result.outputs[0], {
       type: 'renditions',
       renditions: ['main', 'video-2', 'audio-2'],
@@ -219,7 +222,7 @@ t.test('a track that stops and comes back: gaps between, and the numbers go on',
     [true, true, 'gap', 'gap', 'gap', true, true, true],
     'it comes back with a key frame',
   )
-  t.same(result.warnings, [])
+  t.same(result.facts, [])
 })
 
 t.test('key frames elsewhere than in the main video: not independent, and a warning', async (t) => {
@@ -234,7 +237,7 @@ t.test('key frames elsewhere than in the main video: not independent, and a warn
     result.of('video-2').map(({ independent }) => independent),
     [true, false, false, false, false],
   )
-  t.same(result.warnings, ['VARIANTS_NOT_ALIGNED'])
+  t.same(result.facts, ['VARIANTS_NOT_ALIGNED'])
   t.same(sentIn(result.of('video-2'), SMALL).flat(), ptsOf(small), 'nothing is lost')
 })
 
@@ -253,7 +256,7 @@ t.test('key frames half a frame off the boundary are meant for it', async (t) =>
         .of('video-2')
         .every(({ independent, videoFrames }) => independent && videoFrames === 60),
     )
-    t.same(result.warnings, [])
+    t.same(result.facts, [])
   }
 })
 
@@ -264,7 +267,7 @@ t.test('one key frame lost on the way is no misalignment', async (t) => {
   )
   const result = run([program(ALL), ...steps])
   checkStep(t, result)
-  t.same(result.warnings, [])
+  t.same(result.facts, [])
   t.same(
     result.of('video-2').map(({ independent }) => independent),
     [true, true, false, true, true],

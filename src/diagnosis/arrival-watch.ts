@@ -1,0 +1,61 @@
+/**
+ * Whether tables and media arrive at all.
+ *
+ * @module
+ */
+import type { DemuxerStats } from '../mpegts/demux/demuxer-stats.ts'
+import type { PesUnit } from '../mpegts/pes-unit.ts'
+import type { ProgramChoice } from '../mpegts/program-choice.ts'
+import type { Program } from '../mpegts/track.ts'
+import type { Fact } from './warnings.ts'
+
+const SECOND_US = 1_000_000
+const TABLES_DUE_US = 3 * SECOND_US
+const MEDIA_DUE_US = 5 * SECOND_US
+
+/** What was seen of the tables. */
+export interface TableFigures {
+  readonly stats: Readonly<DemuxerStats>
+  /** Undefined until PAT and PMT were seen. */
+  readonly program: Program | undefined
+  /** Programs that the PAT lists. */
+  readonly programNumbers: readonly number[]
+}
+
+/** `push` each PES unit, `observe` a few times a second. */
+export class ArrivalWatch {
+  readonly #wanted: ProgramChoice
+  #dataSinceUs: number | undefined
+  #mediaUs = 0
+  #hasMedia = true
+
+  /** @param wanted  program to be carried */
+  constructor(wanted: ProgramChoice) {
+    this.#wanted = wanted
+  }
+
+  push({ track }: PesUnit): void {
+    if (track.kind !== 'data') this.#hasMedia = true
+  }
+
+  observe({ stats }: TableFigures, nowUs: number): void {
+    if (stats.packets + stats.skippedBytes > 0) this.#dataSinceUs ??= nowUs
+    if (this.#hasMedia) this.#mediaUs = nowUs
+    this.#hasMedia = false
+  }
+
+  /** @returns the first thing that is missing */
+  facts({ stats, program, programNumbers }: TableFigures, nowUs: number): Fact[] {
+    const wanted = this.#wanted
+    const isDue = nowUs - (this.#dataSinceUs ?? nowUs) >= TABLES_DUE_US
+    if (stats.patSections === 0) {
+      if (isDue) return [{ code: 'NO_PAT' }]
+    } else if (typeof wanted === 'number' && !programNumbers.includes(wanted)) {
+      return [{ code: 'PROGRAM_NOT_FOUND', wanted, programNumbers }]
+    } else if (program === undefined) {
+      return isDue ? [{ code: 'NO_PMT', programNumbers }] : []
+    }
+    const silentUs = nowUs - this.#mediaUs
+    return silentUs < MEDIA_DUE_US ? [] : [{ code: 'NO_MEDIA', silentSec: silentUs / SECOND_US }]
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * Figures in messages: as many digits as count, and few characters however large they are.
+ *
+ * @module
+ */
+import type { Track } from '../mpegts/track.ts'
+
+const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 })
+
+const MAX_PROGRAMS = 3
+
+/** Two digits, and all before the point: `0.36`, `8.3`, `127`, `1.23M`. */
+export function figure(value: number): string {
+  if (Math.abs(value) >= 1e6) return COMPACT.format(value)
+  if (Math.abs(value) >= 100) return String(Math.round(value))
+  return String(Number(value.toPrecision(Math.abs(value) >= 10 ? 3 : 2)))
+}
+
+export function percent(share: number): string {
+  return `${Number((share * 100).toFixed(share < 0.01 ? 2 : 0))} %`
+}
+
+export function megabits(bitsPerSec: number): string {
+  return COMPACT.format(Number((bitsPerSec / 1e6).toPrecision(3)))
+}
+
+export function mebibytes(bytes: number): string {
+  return String(Math.ceil(bytes / 1024 ** 2))
+}
+
+/** For example `programs 3, 7, 8 and 17 more`. */
+export function programs(numbers: readonly number[]): string {
+  if (numbers.length === 0) return 'no program'
+  const listed = numbers.slice(0, MAX_PROGRAMS).join(', ')
+  return `${numbers.length === 1 ? 'program' : 'programs'} ${listed}${more(numbers.length - MAX_PROGRAMS)}`
+}
+
+/** For example `PID 258 (eac3) and 2 more`. */
+export function tracks(all: readonly Track[]): string {
+  const named = all.slice(0, 1).map(({ pid, label, codec, kind }) => {
+    return `PID ${pid} (${label ?? (codec === 'unknown' ? kind : codec)})`
+  })
+  return named.join(', ') + more(all.length - named.length)
+}
+
+function more(count: number): string {
+  return count > 0 ? ` and ${count} more` : ''
+}

@@ -1,0 +1,124 @@
+/**
+ * The first video and the first audio track of a source: timestamps, key frames, A/V offset.
+ *
+ * @module
+ */
+import type { PesUnit } from '../mpegts/pes-unit.ts'
+import type { DemuxerStats } from '../mpegts/demux/demuxer-stats.ts'
+import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
+import type { Program, Track } from '../mpegts/track.ts'
+import { AvOffset } from './av-offset.ts'
+import { KeyFrames } from './key-frames.ts'
+import { TrackTimes } from './track-times.ts'
+import type { Fact } from './warnings.ts'
+
+/** A track that begins later than this is not late but missing, which the segmenter tells. */
+const MAX_START_SEC = 5
+
+/** The offset at the start is a fact for so long. */
+const START_US = 30_000_000
+
+/** `setProgram`, `push` each PES unit, `closeSecond` about once a second. */
+export class LeadTracks {
+  #videoPid: number | undefined
+  #audioPid: number | undefined
+  #video = new TrackTimes()
+  #audio = new TrackTimes()
+  #keyFrames = new KeyFrames()
+  #offset = new AvOffset()
+  /** Seconds by which audio began before video; undefined until both did. */
+  #startOffsetSec: number | undefined
+  #startedUs: number | undefined
+  #hasMedia = false
+
+  /** Times of the video, or of the audio where there is no video. */
+  get reference(): TrackTimes {
+    return this.#videoPid === undefined ? this.#audio : this.#video
+  }
+
+  videoOf(program: Program | undefined): Track | undefined {
+    return program?.tracks.find(({ pid }) => pid === this.#videoPid)
+  }
+
+  /** @returns whether these are other tracks, whose counters start from 0 */
+  setProgram({ tracks }: Program): boolean {
+    const videoPid = tracks.find(({ kind }) => kind === 'video')?.pid
+    const audioPid = tracks.find(({ kind }) => kind === 'audio')?.pid
+    if (videoPid === this.#videoPid && audioPid === this.#audioPid) return false
+    // Only the tracks of the first program are known to begin with it.
+    if (this.#hasMedia) this.#startOffsetSec = 0
+    this.#videoPid = videoPid
+    this.#audioPid = audioPid
+    this.#video = new TrackTimes()
+    this.#audio = new TrackTimes()
+    this.#keyFrames = new KeyFrames()
+    this.#offset = new AvOffset()
+    return true
+  }
+
+  push(unit: PesUnit): void {
+    const { kind, pid } = unit.track
+    if (kind === 'data') return
+    this.#hasMedia = true
+    if (!unit.startsFrame) return
+    if (pid === this.#videoPid) {
+      this.#video.push(unit)
+      this.#keyFrames.push(unit)
+    } else if (pid === this.#audioPid) {
+      this.#audio.push(unit)
+      this.#offset.push(this.#audio, this.#video)
+    } else return
+    if (this.#startOffsetSec === undefined) this.#compareStarts()
+  }
+
+  /** @param isLossy  frames were lost on the way */
+  closeSecond(isLossy: boolean, nowUs: number): void {
+    if (isLossy) this.#keyFrames.skip()
+    this.#video.learn()
+    this.#offset.closeSecond()
+    if (this.#startOffsetSec === undefined || this.#startOffsetSec === 0) return
+    this.#startedUs ??= nowUs
+    if (nowUs - this.#startedUs >= START_US) this.#startOffsetSec = 0
+  }
+
+  /** Counters that only go up until the tracks change. */
+  count({ pesWithoutPts }: Readonly<DemuxerStats>) {
+    return {
+      frames: this.#video.frames,
+      frameTicks: this.#video.playedTicks,
+      gaps: this.#video.gaps,
+      missingTicks: this.#video.missingTicks,
+      intraRefreshes: this.#keyFrames.intraRefreshes,
+      playedTicks: this.reference.playedTicks,
+      repeated: this.#video.repeated + this.#audio.repeated - pesWithoutPts,
+      early: this.#video.early + this.#audio.early,
+    }
+  }
+
+  facts({ segmentSec }: { readonly segmentSec: number }): Fact[] {
+    const { steadySec: offsetSec, driftSec } = this.#offset
+    const { intervals, openGops } = this.#keyFrames
+    const facts: Fact[] = [
+      { code: 'AV_SKEW', offsetSec, startOffsetSec: this.#startOffsetSec ?? 0 },
+      { code: 'AV_DRIFT', driftSec },
+      { code: 'OPEN_GOP', openGops },
+    ]
+    if (intervals === undefined) return facts
+    const shortSec = intervals.shortTicks / TICKS_PER_SEC
+    const longSec = intervals.longTicks / TICKS_PER_SEC
+    return [...facts, { code: 'GOP_IRREGULAR', shortSec, longSec, segmentSec }]
+  }
+
+  /** Media of one track from before the other began is missing there; media of the same time may arrive far apart. */
+  #compareStarts(): void {
+    const [video, audio] = [this.#video, this.#audio]
+    const offsetSec = (video.firstTicks - audio.firstTicks) / TICKS_PER_SEC
+    if (Number.isNaN(offsetSec)) return
+    const aloneTicks = Math.max(
+      video.latestTicks - video.firstTicks,
+      audio.latestTicks - audio.firstTicks,
+    )
+    const aloneSec = aloneTicks / TICKS_PER_SEC
+    this.#startOffsetSec = aloneSec > 0.5 && aloneSec < MAX_START_SEC ? offsetSec : 0
+  }
+}

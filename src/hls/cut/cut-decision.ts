@@ -1,0 +1,32 @@
+/**
+ * What a cut planner takes, decides and counts.
+ *
+ * @module
+ */
+import type { DateRange } from '../playlist/playlist.ts'
+import type { SourceFact } from '../source-fact.ts'
+import type { SegmentEnd, SegmentPlan, SequenceNumbers } from './segment-plan.ts'
+
+export interface CutPlannerOptions {
+  readonly sequenceStart?: SequenceNumbers
+  readonly segmentSec: number
+  readonly maxSegmentSec: number
+  readonly maxSegmentBytes: number
+}
+
+/** `start` and `end` alternate. A date range comes ahead of the end of the segment before it. */
+export type CutDecision =
+  | { readonly type: 'start'; readonly plan: SegmentPlan }
+  | { readonly type: 'end'; readonly end: SegmentEnd }
+  | { readonly type: 'date-range'; readonly dateRange: DateRange }
+  | { readonly type: 'fact'; readonly fact: SourceFact }
+
+export interface CutPlannerStats {
+  /** Units of the reference track before a random access point. */
+  readonly unitsBeforeStart: number
+  /** Segments cut inside a GOP. */
+  readonly forcedCuts: number
+  readonly discontinuities: number
+  /** Splice points whose time never came. */
+  readonly missedSplices: number
+}
