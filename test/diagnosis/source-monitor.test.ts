@@ -10,22 +10,22 @@ import { AUDIO, programOf, VIDEO } from '../hls/source.ts'
 const SEC = 1_000_000
 const TICKS = 90_000
 
-/** As often as a stream looks. */
+/** Interval of `LiveStream.tick`. */
 const TICK_US = 250_000
 
-/** 30 pictures a second and a key frame in 60, as `VIDEO` announces; PAT and PMT ten times a second. */
+/** 30 frames a second as `VIDEO` announces, each 60th a key frame. */
 const FRAME_TICKS = 3000
 const GOP_FRAMES = 60
 /** 8 AAC frames of 48 kHz. */
-const SOUND_TICKS = 15_360
+const AUDIO_TICKS = 15_360
 
-/** What is odd about a stretch of the source. */
+/** Deviation of a stretch of the source from a good one. */
 interface Oddity {
-  /** Changes a picture or sound, or leaves it out; `index` counts from the start of the source. */
+  /** Changes or drops a frame of video or audio; `index` counts from the start of the source. */
   readonly alter?: (unit: PesUnit, index: number) => Partial<PesUnit> | undefined
-  /** Of the timestamps, in seconds of the wall clock. */
+  /** Speed of the timestamps against the wall clock. */
   readonly rate?: number
-  /** How late it arrives. */
+  /** Delay of arrival. */
   readonly delayUs?: (nowUs: number) => number
   /** Added to the counters each second. */
   readonly stats?: Partial<Record<keyof DemuxerStats, number>>
@@ -63,22 +63,22 @@ function setUp({
     known = next
     monitor.handle({ type: 'program', program: next, layoutChanged: false })
   }
-  const next = { pictures: 0, sounds: 0 }
+  const next = { video: 0, audio: 0 }
   /** Media of this time has been sent. */
   let sentTicks = 0
   const send = (oddity: Oddity) => {
     for (;;) {
-      const pictureTicks = next.pictures * FRAME_TICKS
-      const soundTicks = next.sounds * SOUND_TICKS
-      const isSound = soundTicks < pictureTicks
-      if ((isSound ? soundTicks : pictureTicks) >= sentTicks) return
-      const index = isSound ? next.sounds++ : next.pictures++
-      const ticks = (isSound ? soundTicks : pictureTicks) + 10 * TICKS
+      const videoTicks = next.video * FRAME_TICKS
+      const audioTicks = next.audio * AUDIO_TICKS
+      const isAudio = audioTicks < videoTicks
+      if ((isAudio ? audioTicks : videoTicks) >= sentTicks) return
+      const index = isAudio ? next.audio++ : next.video++
+      const ticks = (isAudio ? audioTicks : videoTicks) + 10 * TICKS
       const unit: PesUnit = {
-        track: isSound ? AUDIO : VIDEO,
+        track: isAudio ? AUDIO : VIDEO,
         ...{ chunks: [], sizeBytes: 0, damaged: false, gradualRefresh: false },
         ...{ decodableLeading: false, startsFrame: true },
-        randomAccess: isSound || index % GOP_FRAMES === 0,
+        randomAccess: isAudio || index % GOP_FRAMES === 0,
         ...{ ptsTicks: ticks, dtsTicks: ticks },
       }
       if (known?.tracks.every(({ pid }) => pid !== unit.track.pid) !== false) continue
@@ -117,12 +117,12 @@ function setUp({
   }
 }
 
-const ofPictures =
+const ofVideo =
   (change: (unit: PesUnit, index: number) => Partial<PesUnit> | undefined): Oddity['alter'] =>
   (unit, index) =>
     unit.track === VIDEO ? change(unit, index) : {}
 
-const ofSound =
+const ofAudio =
   (change: (unit: PesUnit, index: number) => Partial<PesUnit> | undefined): Oddity['alter'] =>
   (unit, index) =>
     unit.track === AUDIO ? change(unit, index) : {}
@@ -145,16 +145,16 @@ function beginsAndEnds(t: Test, code: string, oddity: Oddity, message: RegExp) {
   source.run(17)
   t.strictSame(source.held(), [], 'it is over')
   source.run(12, oddity)
-  t.strictSame(source.begun, [code, code], 'what comes again begins again')
+  t.strictSame(source.begun, [code, code], 'a condition that comes back is told again')
 }
 
-t.test('a good source has no warning, for ten minutes', async (t) => {
+t.test('a good source has no warning for ten minutes', async (t) => {
   const { run, begun } = setUp()
   run(600)
   t.strictSame(begun, [])
 })
 
-t.test('nor has one without sound, or without pictures', async (t) => {
+t.test('a source without audio or without video has no warning', async (t) => {
   for (const track of [VIDEO, AUDIO]) {
     const { run, begun } = setUp({ program: programOf(track) })
     run(300)
@@ -163,7 +163,7 @@ t.test('nor has one without sound, or without pictures', async (t) => {
 })
 
 t.test('tables', async (t) => {
-  t.test('3 s of data without a PAT', async (t) => {
+  t.test('NO_PAT begins after 3 s of data, NO_PMT after the PAT, and both end', async (t) => {
     const { run, held, begun, announce, listPrograms } = setUp({
       isKnown: false,
       programNumbers: [],
@@ -184,13 +184,13 @@ t.test('tables', async (t) => {
     t.strictSame(begun, ['NO_PAT', 'NO_PMT'])
   })
 
-  t.test('a PAT whose maps do not come', async (t) => {
+  t.test('NO_PMT names the programs of the PAT', async (t) => {
     const { run, message } = setUp({ isKnown: false, programNumbers: [3, 7] })
     run(5, { stats: { pmtSections: 0 } })
     t.match(message('NO_PMT'), /^No PMT of programs 3, 7 for 3 s\. /)
   })
 
-  t.test('a program that is not there names those that are', async (t) => {
+  t.test('PROGRAM_NOT_FOUND names the programs of the PAT', async (t) => {
     const source = setUp({ isKnown: false, choice: 5, programNumbers: [3, 7] })
     source.run(2)
     t.match(source.message('PROGRAM_NOT_FOUND'), /^Program 5 is wanted, .* lists programs 3, 7\. /)
@@ -204,7 +204,7 @@ t.test('tables', async (t) => {
     t.strictSame(source.held(), [])
   })
 
-  t.test('tables that come too rarely', async (t) => {
+  t.test('PSI_TOO_RARE begins above 2 s and ends at 1 s', async (t) => {
     const { run, held, message } = setUp()
     run(12, { stats: { pmtSections: 0.1 } })
     t.strictSame(held(), ['PSI_TOO_RARE'])
@@ -219,19 +219,19 @@ t.test('tables', async (t) => {
   })
 })
 
-t.test('5 s without a picture or sound', async (t) => {
+t.test('NO_MEDIA begins after 5 s without video and audio', async (t) => {
   const { run, held, begun } = setUp()
   run(4.5, { alter: () => undefined })
   t.strictSame(held(), [])
   run(1, { alter: () => undefined })
   t.strictSame(held(), ['NO_MEDIA'])
-  run(1, { alter: ofPictures(() => undefined) })
-  t.strictSame(held(), [], 'sound is enough')
+  run(1, { alter: ofVideo(() => undefined) })
+  t.strictSame(held(), [], 'audio is enough')
   run(10, { alter: () => undefined })
   t.strictSame(begun, ['NO_MEDIA', 'NO_MEDIA'], 'also in mid-stream')
 })
 
-t.test('packets that do not arrive whole', async (t) => {
+t.test('packets', async (t) => {
   t.test('continuity errors', async (t) => {
     const stats = { continuityErrors: 4 }
     beginsAndEnds(t, 'CONTINUITY_ERRORS', { stats }, /^48 continuity errors in 30 s/)
@@ -252,10 +252,10 @@ t.test('packets that do not arrive whole', async (t) => {
       /packets in 30 s are scrambled/,
     )
   })
-  t.test('what the connection lost is not the encoder`s fault', async (t) => {
+  t.test('does not warn of losses of the connection', async (t) => {
     const { run, begun } = setUp()
     run(20)
-    const gap = ofPictures((_, index) => (index % 90 < 30 ? undefined : {}))
+    const gap = ofVideo((_, index) => (index % 90 < 30 ? undefined : {}))
     run(20, { packetsDropped: 8, stats: { continuityErrors: 8 }, alter: gap })
     run(1, { stats: { continuityErrors: 1 } })
     run(60)
@@ -264,44 +264,44 @@ t.test('packets that do not arrive whole', async (t) => {
 })
 
 t.test('timestamps', async (t) => {
-  t.test('missing pictures', async (t) => {
-    const alter = ofPictures((_, index) => (index % 90 >= 70 && index % 90 < 85 ? undefined : {}))
+  t.test('PTS_GAPS begins and ends with missing frames', async (t) => {
+    const alter = ofVideo((_, index) => (index % 90 >= 70 && index % 90 < 85 ? undefined : {}))
     beginsAndEnds(t, 'PTS_GAPS', { alter }, /^\d(\.\d)? s of video are missing in 30 s \(\d gaps\)/)
   })
   t.test('a variable frame rate has no gaps, and is no less than announced', async (t) => {
     const { run, begun } = setUp()
-    run(60, { alter: ofPictures((_, index) => ([1, 3].includes(index % 10) ? undefined : {})) })
+    run(60, { alter: ofVideo((_, index) => ([1, 3].includes(index % 10) ? undefined : {})) })
     t.strictSame(begun, ['FRAME_RATE_ODD'])
   })
-  t.test('decoding times that stand still', async (t) => {
-    const alter = ofPictures((unit, index) => (index % 30 === 1 ? shifted(unit, -3000) : {}))
+  t.test('DTS_REPEATED begins and ends with repeated times', async (t) => {
+    const alter = ofVideo((unit, index) => (index % 30 === 1 ? shifted(unit, -3000) : {}))
     beginsAndEnds(t, 'DTS_REPEATED', { alter }, /back 1\d times in 30 s/)
   })
-  t.test('a PES without a PTS repeats a time, and no one is told', async (t) => {
+  t.test('does not warn of times repeated by a PES without a PTS', async (t) => {
     const { run, begun } = setUp()
-    const alter = ofPictures((unit, index) => (index % 2 === 1 ? shifted(unit, -3000) : {}))
+    const alter = ofVideo((unit, index) => (index % 2 === 1 ? shifted(unit, -3000) : {}))
     run(60, { alter, stats: { pesWithoutPts: 15 } })
     t.strictSame(begun, ['FRAME_RATE_ODD'].slice(1))
   })
   t.test('PTS before DTS', async (t) => {
-    const alter = ofPictures((unit) => ({ ptsTicks: unit.dtsTicks - 1 }))
+    const alter = ofVideo((unit) => ({ ptsTicks: unit.dtsTicks - 1 }))
     beginsAndEnds(t, 'PTS_BEFORE_DTS', { alter }, /^PTS is before DTS 3\d\d times in 30 s/)
   })
-  t.test('another frame rate than announced', async (t) => {
+  t.test('FRAME_RATE_ODD gives the measured and the announced rate', async (t) => {
     const { run, message, held } = setUp()
-    run(15, { alter: ofPictures((_, index) => (index % 3 === 1 ? undefined : {})) })
+    run(15, { alter: ofVideo((_, index) => (index % 3 === 1 ? undefined : {})) })
     t.match(message('FRAME_RATE_ODD'), /^20 frames arrive a second, 30 are announced\. /)
     run(12)
     t.strictSame(held(), [])
   })
-  t.test('fields, each a unit, are no other frame rate', async (t) => {
+  t.test('counts two fields as one frame', async (t) => {
     const { parameters, ...track } = VIDEO
     const interlaced = { ...track, parameters: { ...parameters!, frameRate: 15 } }
     const { run, begun } = setUp({ program: programOf(interlaced, AUDIO) })
-    run(60, { alter: ofPictures((_, index) => ({ startsFrame: index % 2 === 0 })) })
+    run(60, { alter: ofVideo((_, index) => ({ startsFrame: index % 2 === 0 })) })
     t.strictSame(begun, [])
   })
-  t.test('a jump is the segmenter`s matter, and no drift', async (t) => {
+  t.test('does not take timestamp jumps for drift', async (t) => {
     const { run, begun } = setUp()
     for (let turn = 0; turn < 20; turn++) {
       run(30, { alter: (unit) => shifted(unit, turn * 1000 * TICKS) })
@@ -310,44 +310,44 @@ t.test('timestamps', async (t) => {
   })
 })
 
-t.test('sound and pictures', async (t) => {
-  t.test('that do not begin together', async (t) => {
+t.test('audio and video', async (t) => {
+  t.test('AV_SKEW holds for 30 s where tracks begin 1 s apart', async (t) => {
     const { run, message, held, begun } = setUp()
-    run(3, { alter: ofSound((_, index) => (index < 6 ? undefined : {})) })
+    run(3, { alter: ofAudio((_, index) => (index < 6 ? undefined : {})) })
     t.match(message('AV_SKEW'), /^Audio begins 1 s after video\. /)
     run(40)
     t.strictSame(held(), [])
     t.strictSame(begun, ['AV_SKEW'])
     const other = setUp()
-    other.run(3, { alter: ofPictures((_, index) => (index < 30 ? undefined : {})) })
+    other.run(3, { alter: ofVideo((_, index) => (index < 30 ? undefined : {})) })
     t.match(other.message('AV_SKEW'), /^Audio begins 1 s before video\. /)
   })
-  t.test('half a second apart at the start are none, nor what begins later', async (t) => {
+  t.test('does not warn of half a second at the start, or of audio that joins later', async (t) => {
     const { run, begun, announce } = setUp()
-    run(60, { alter: ofSound((_, index) => (index < 3 ? undefined : {})) })
+    run(60, { alter: ofAudio((_, index) => (index < 3 ? undefined : {})) })
     announce(programOf(VIDEO))
     run(60)
     announce(programOf(VIDEO, AUDIO))
     run(60)
     t.strictSame(begun, [])
   })
-  t.test('that stay apart', async (t) => {
+  t.test('AV_SKEW holds while audio stays ahead or behind', async (t) => {
     const ahead = setUp()
-    ahead.run(12, { alter: ofSound((unit) => shifted(unit, 0.9 * TICKS)) })
+    ahead.run(12, { alter: ofAudio((unit) => shifted(unit, 0.9 * TICKS)) })
     const told = ahead.message('AV_SKEW')
     t.match(told, /^Audio is 0\.\d+ s ahead of video\. /)
-    ahead.run(12, { alter: ofSound((unit) => shifted(unit, 0.3 * TICKS)) })
+    ahead.run(12, { alter: ofAudio((unit) => shifted(unit, 0.3 * TICKS)) })
     t.notOk(ahead.held().includes('AV_SKEW'))
     const behind = setUp()
-    behind.run(60, { alter: ofSound((unit) => shifted(unit, -1.4 * TICKS)) })
-    t.strictSame(behind.begun, [], 'muxers may send pictures early')
-    behind.run(12, { alter: ofSound((unit) => shifted(unit, -1.9 * TICKS)) })
+    behind.run(60, { alter: ofAudio((unit) => shifted(unit, -1.4 * TICKS)) })
+    t.strictSame(behind.begun, [], 'muxers may send video early')
+    behind.run(12, { alter: ofAudio((unit) => shifted(unit, -1.9 * TICKS)) })
     t.match(behind.message('AV_SKEW'), /^Audio is 1\.\d s behind video\. /)
   })
-  t.test('that drift apart', async (t) => {
+  t.test('AV_DRIFT begins at 0.3 s', async (t) => {
     const { run, message, held, begun } = setUp()
     run(60)
-    const slow = ofSound((unit) => shifted(unit, -0.002 * (unit.dtsTicks - 70 * TICKS)))
+    const slow = ofAudio((unit) => shifted(unit, -0.002 * (unit.dtsTicks - 70 * TICKS)))
     run(140, { alter: slow })
     t.strictSame(held(), [])
     run(40, { alter: slow })
@@ -359,7 +359,7 @@ t.test('sound and pictures', async (t) => {
 })
 
 t.test('the clock', async (t) => {
-  t.test('that drifts is told after 3 minutes, whatever the network does', async (t) => {
+  t.test('CLOCK_DRIFT begins after 3 minutes in spite of jitter', async (t) => {
     for (const ppm of [-500, 300]) {
       let state = 1
       const jitter = () => (state = (state * 48_271) % 0x7fffffff) / 0x7fffffff
@@ -374,7 +374,7 @@ t.test('the clock', async (t) => {
       t.ok(Math.abs(Number(told) - Math.abs(ppm)) < 0.25 * Math.abs(ppm), `${told} ppm`)
     }
   })
-  t.test('of a usual quartz is good enough, though the way becomes longer', async (t) => {
+  t.test('does not warn of 50 ppm, or of a route that becomes longer', async (t) => {
     const { run, begun } = setUp()
     run(200, { rate: 1.00005 })
     run(200, { rate: 1.00005, delayUs: () => 60_000 })
@@ -382,7 +382,7 @@ t.test('the clock', async (t) => {
     run(200, { rate: 1.00005, delayUs: () => 60_000 })
     t.strictSame(begun, [])
   })
-  t.test('faster and slower than real time', async (t) => {
+  t.test('NOT_REAL_TIME begins faster and slower than real time', async (t) => {
     const { run, message, held } = setUp()
     run(15, { rate: 3 })
     t.match(message('NOT_REAL_TIME'), /^3 s of media arrive a second\. .* Send in real time/)
@@ -390,7 +390,7 @@ t.test('the clock', async (t) => {
     t.strictSame(held(), [])
     const losses = {
       packetsDropped: 100,
-      alter: ofPictures((_, n) => (n % 100 < 70 ? undefined : {})),
+      alter: ofVideo((_, n) => (n % 100 < 70 ? undefined : {})),
     }
     run(15, { rate: 3, ...losses })
     t.ok(held().includes('NOT_REAL_TIME'), 'also where the line does not carry it')
@@ -398,7 +398,7 @@ t.test('the clock', async (t) => {
     run(15, { rate: 0.8 })
     t.match(message('NOT_REAL_TIME'), /^0\.8 s of media arrive a second\. .* Set a faster/)
   })
-  t.test('a connection that stops for a while, and makes up for it, is none', async (t) => {
+  t.test('does not warn of a connection that stalls and catches up', async (t) => {
     const { run, begun } = setUp()
     for (let turn = 0; turn < 10; turn++) {
       run(3, { rate: 0 })
@@ -411,9 +411,9 @@ t.test('the clock', async (t) => {
 
 t.test('key frames', async (t) => {
   const keys = (isKey: (index: number) => boolean) =>
-    ofPictures((_, index) => ({ randomAccess: isKey(index) }))
+    ofVideo((_, index) => ({ randomAccess: isKey(index) }))
 
-  t.test('irregular ones', async (t) => {
+  t.test('GOP_IRREGULAR gives the range of the intervals', async (t) => {
     const { run, message, begun, held } = setUp()
     run(30, { alter: keys((index) => [0, 120].includes(index % 150)) })
     t.match(message('GOP_IRREGULAR'), /^Key frames are 1 to 4 s apart/)
@@ -421,7 +421,7 @@ t.test('key frames', async (t) => {
     t.strictSame(held(), [])
     t.strictSame(begun, ['GOP_IRREGULAR'])
   })
-  t.test('scene cuts within the length of a segment, and one that is late, are none', async (t) => {
+  t.test('does not warn of scene cuts within a segment, or of one late key frame', async (t) => {
     const { run, begun } = setUp()
     const cuts = { alter: keys((index) => [0, 50].includes(index % 60)) }
     run(60, cuts)
@@ -429,7 +429,7 @@ t.test('key frames', async (t) => {
     run(60, cuts)
     t.strictSame(begun, [])
   })
-  t.test('lost ones are none', async (t) => {
+  t.test('does not warn of key frames that the connection lost', async (t) => {
     const { run, begun } = setUp()
     for (let turn = 0; turn < 20; turn++) {
       run(4)
@@ -437,9 +437,9 @@ t.test('key frames', async (t) => {
     }
     t.strictSame(begun, [])
   })
-  t.test('open groups of pictures', async (t) => {
-    const closed = ofPictures((unit) => ({ ptsTicks: unit.dtsTicks + 6000 }))
-    const open = ofPictures(({ dtsTicks }, index) => ({
+  t.test('OPEN_GOP begins with two open GOPs and ends after five closed ones', async (t) => {
+    const closed = ofVideo((unit) => ({ ptsTicks: unit.dtsTicks + 6000 }))
+    const open = ofVideo(({ dtsTicks }, index) => ({
       ptsTicks: dtsTicks + (index % GOP_FRAMES === 1 ? 0 : 6000),
     }))
     const { run, begun, held } = setUp()
@@ -452,17 +452,17 @@ t.test('key frames', async (t) => {
     t.strictSame(held(), [])
     t.strictSame(begun, ['OPEN_GOP'])
   })
-  t.test('leading pictures that a player can decode leave it closed', async (t) => {
+  t.test('does not warn of decodable leading frames', async (t) => {
     const { run, begun } = setUp()
-    const alter = ofPictures(({ dtsTicks }, index) => {
+    const alter = ofVideo(({ dtsTicks }, index) => {
       const decodableLeading = index % GOP_FRAMES === 1
       return { decodableLeading, ptsTicks: dtsTicks + (decodableLeading ? 0 : 6000) }
     })
     run(60, { alter })
     t.strictSame(begun, [])
   })
-  t.test('intra refresh', async (t) => {
-    const alter = ofPictures(({ randomAccess }, index) =>
+  t.test('INTRA_REFRESH begins and ends with recovery points', async (t) => {
+    const alter = ofVideo(({ randomAccess }, index) =>
       index < 3600 && randomAccess ? {} : { randomAccess: false, gradualRefresh: randomAccess },
     )
     const { run, held } = setUp()
@@ -473,10 +473,10 @@ t.test('key frames', async (t) => {
   })
 })
 
-t.test('a playlist for which there is no room is told as long as it is short', async (t) => {
+t.test('CACHE_TOO_SMALL holds until 30 s after the shortage', async (t) => {
   const { run, held, begun } = setUp()
   run(10, { playlist: [4, 6] })
-  t.strictSame(held(), [], 'four were cut so far')
+  t.strictSame(held(), [], 'only four segments were cut so far')
   run(1, { playlist: [3, 6] })
   t.strictSame(held(), ['CACHE_TOO_SMALL'])
   run(29, { playlist: [6, 6] })
