@@ -3,13 +3,13 @@
  *
  * @module
  */
-import type { FileStore } from '../hls/store/file-store.ts'
+import type { FileLoan, FileStore } from '../hls/store/file-store.ts'
 import type { StreamFile } from '../hls/store/stream-file.ts'
 import type { StreamReport } from './report.ts'
 import type { ServiceReport } from './service-report.ts'
 import type { StreamState } from './state.ts'
 
-export type { StreamFile }
+export type { FileLoan, StreamFile }
 
 /** The three calls of the API under the library's names. All throw `MillraceError`. */
 export interface StreamControl {
@@ -59,5 +59,5 @@ export interface PlayableStream {
   readonly status: StreamState
   readonly live: boolean
   /** Playlists and segments by their names in the URL. */
-  readonly files: Pick<FileStore, 'get'>
+  readonly files: Pick<FileStore, 'get'> & Partial<Pick<FileStore, 'lend'>>
 }

@@ -10,6 +10,7 @@
  * @module
  */
 import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
+import { SlabPool } from '../mpegts/mux/slab-pool.ts'
 import type { PesUnit } from '../mpegts/pes-unit.ts'
 import { PSI_BYTES } from '../mpegts/mux/program-tables.ts'
 import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
@@ -24,19 +25,21 @@ import {
   type CarriedTracks,
   type TrackPolicy,
 } from './rendition/carried-tracks.ts'
-import { chooseOtherRenditions } from './rendition/other-renditions.ts'
-import { RenditionWriter } from './rendition/rendition-writer.ts'
+import { followerTracks } from './rendition/follower-tracks.ts'
+import { RenditionWriter, type RenditionWriterOptions } from './rendition/rendition-writer.ts'
 import { TrackSelection } from './rendition/track-selection.ts'
 import type { SourceFact } from './source-fact.ts'
 import type { Segment } from './store/segment.ts'
 
 export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentBytes'> {
-  /** Name of this start of the stream in segment URIs; never given before. */
+  /** Names this start of the stream in segment URIs; never given before. */
   readonly epoch: string
   /** `compatible` unless told. */
   readonly tracks?: TrackPolicy
-  /** Limit at which a segment is cut; 64 MiB unless told. */
+  /** A segment that would grow larger is cut; 64 MiB unless told. */
   readonly maxSegmentBytes?: number
+  /** Memory of the segments, which their holder releases to it; left to the garbage collector unless given. */
+  readonly slabs?: SlabPool
 }
 
 /**
@@ -52,26 +55,26 @@ export type PackagerOutput =
   | { readonly type: 'date-range'; readonly dateRange: DateRange }
   | { readonly type: 'fact'; readonly fact: SourceFact }
 
-/** Units that reached no segment, and discontinuities, since the packager was made. */
+/** Units that reached no segment, and discontinuities; counted since the packager was made. */
 export interface PackagerStats extends CutPlannerStats {
-  /** Damaged audio and damaged key frames, which no decoder should get. */
+  /** Damaged audio and damaged key frames, which a decoder had better not see. */
   readonly damagedUnits: number
-  /** Audio units whose time matched no video frame. */
+  /** Audio units whose time fitted to no frame of the video. */
   readonly strayAudioUnits: number
-  /** Units of metadata whose time matched no frame. */
+  /** Units of metadata that no frame came for. */
   readonly strayDataUnits: number
   /** Units for which a segment had no room. */
   readonly oversizeUnits: number
-  /** Units of other renditions than the main one that reached no segment. */
+  /** Units of other renditions than the main one that reached no segment, for whatever reason. */
   readonly strayUnits: number
 }
 
 const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
 
-/** Longest wait for tracks that lag behind the reference track. */
+/** Tracks that lag behind the reference track by more are waited for no longer. */
 const MAX_LAG_TICKS = 1 * TICKS_PER_SEC
 
-/** Bound on what waits in all renditions together, in segments of the maximum size. */
+/** So many of the largest segments may wait, of all renditions together. */
 const MAX_WAITING_SEGMENTS = 2
 
 const NOTHING: readonly PackagerOutput[] = []
@@ -85,13 +88,12 @@ const NOTHING: readonly PackagerOutput[] = []
  * discontinuity, until something arrives of it.
  */
 export class Packager {
-  readonly #epoch: string
   readonly #policy: TrackPolicy
-  readonly #maxSegmentBytes: number
+  readonly #writerOptions: Omit<RenditionWriterOptions, 'name' | 'reference'>
   readonly #selection: TrackSelection
   readonly #planner: CutPlanner
   readonly #main: RenditionWriter
-  readonly #others = new Map<RenditionName, RenditionWriter>()
+  readonly #followers = new Map<RenditionName, RenditionWriter>()
   /** The main one first. */
   readonly #writers: RenditionWriter[]
   readonly #stats = { damagedUnits: 0, oversizeUnits: 0, strayUnits: 0 }
@@ -101,18 +103,18 @@ export class Packager {
 
   constructor(options: PackagerOptions) {
     const { epoch, tracks = 'compatible', maxSegmentBytes = DEFAULT_MAX_SEGMENT_BYTES } = options
-    this.#epoch = epoch
+    const { slabs = new SlabPool() } = options
     this.#policy = tracks
-    this.#maxSegmentBytes = maxSegmentBytes
+    this.#writerOptions = { epoch, maxSegmentBytes, slabs }
     this.#selection = new TrackSelection(tracks)
     this.#planner = new CutPlanner({ ...options, maxSegmentBytes })
-    this.#main = new RenditionWriter({ epoch, maxSegmentBytes, name: 'main', reference: true })
+    this.#main = new RenditionWriter({ ...this.#writerOptions, name: 'main', reference: true })
     this.#writers = [this.#main]
   }
 
   get stats(): PackagerStats {
     let { strayUnits } = this.#stats
-    for (const { droppedUnits, oversizeUnits } of this.#others.values()) {
+    for (const { droppedUnits, oversizeUnits } of this.#followers.values()) {
       const { video, audio, data } = droppedUnits
       strayUnits += video + audio + data + oversizeUnits
     }
@@ -140,9 +142,9 @@ export class Packager {
     return this.#takeOutputs()
   }
 
-  /** The encoder left: closes what is open; units to come are on another timeline. */
+  /** The encoder went away: what is open is closed, and whatever comes next is on another timeline. */
   discontinuity(): readonly PackagerOutput[] {
-    this.#apply(this.#planner.endClock())
+    this.#apply(this.#planner.loseClock())
     this.#flush()
     for (const writer of this.#writers) writer.clear()
     this.#selection.reset()
@@ -156,7 +158,7 @@ export class Packager {
 
   #pushUnit(unit: PesUnit, wallMs: number): void {
     const patienceTicks = this.#planner.open === undefined ? 0 : this.#planner.limitTicks
-    const silent = this.#selection.push(unit, patienceTicks)
+    const silent = this.#selection.hear(unit, patienceTicks)
     if (silent !== undefined) this.#tell({ code: 'TRACK_SILENT', track: silent })
     this.#adoptSelection(unit, wallMs)
     this.#place(unit, wallMs)
@@ -189,10 +191,10 @@ export class Packager {
     this.#limitWaiting()
   }
 
-  /** Drops and counts what no decoder should get, and what no segment can hold. */
+  /** Counts what a decoder had better not see, and what no segment can hold. */
   #isUsable(unit: PesUnit): boolean {
     const isDamaged = unit.damaged && unit.randomAccess
-    const isOversize = unit.sizeBytes + PSI_BYTES > this.#maxSegmentBytes
+    const isOversize = unit.sizeBytes + PSI_BYTES > this.#writerOptions.maxSegmentBytes
     if (!isDamaged && !isOversize) return true
     const takers = this.#writers.filter((writer) => writer.carries(unit.track.pid))
     if (takers.some((writer) => writer !== this.#main)) this.#stats.strayUnits++
@@ -212,33 +214,30 @@ export class Packager {
     const { wanted } = this.#selection
     if (layoutChanged || !isSameSelection(wanted, this.#main.carried)) this.#endTimeline()
     for (const fact of this.facts) this.#tell(fact)
-    if (layoutChanged) for (const writer of this.#others.values()) writer.clear()
+    if (layoutChanged) for (const writer of this.#followers.values()) writer.clear()
     this.#carry(wanted)
   }
 
   /** Gives each rendition its tracks. */
   #carry(main: CarriedTracks): void {
     this.#main.carry(main)
-    const wanted = new Map(
-      this.#program && chooseOtherRenditions(this.#program, this.#policy, main),
-    )
+    const wanted = new Map(this.#program && followerTracks(this.#program, this.#policy, main))
     for (const name of wanted.keys()) {
-      if (!this.#others.has(name)) this.#others.set(name, this.#createWriter(name))
+      if (!this.#followers.has(name)) this.#followers.set(name, this.#createFollower(name))
     }
-    for (const [name, writer] of this.#others) writer.carry(wanted.get(name))
-    // A track that the main rendition carries, since the one before it fell silent, is not listed twice.
-    const listed = [...wanted].filter(([, { video, audio }]) =>
+    for (const [name, writer] of this.#followers) writer.carry(wanted.get(name))
+    // What the main rendition carries itself, since the track before it fell silent, is not offered twice.
+    const offered = [...wanted].filter(([, { video, audio }]) =>
       video === undefined ? audio?.pid !== main.audio?.pid : video.pid !== main.video?.pid,
     )
-    const renditions: RenditionName[] = ['main', ...listed.map(([name]) => name)]
+    const renditions: RenditionName[] = ['main', ...offered.map(([name]) => name)]
     if (renditions.join() === this.#renditions.join()) return
     this.#renditions = renditions
     this.#outputs.push({ type: 'renditions', renditions })
   }
 
-  #createWriter(name: RenditionName): RenditionWriter {
-    const [epoch, maxSegmentBytes] = [this.#epoch, this.#maxSegmentBytes]
-    const writer = new RenditionWriter({ name, epoch, maxSegmentBytes, reference: false })
+  #createFollower(name: RenditionName): RenditionWriter {
+    const writer = new RenditionWriter({ ...this.#writerOptions, name, reference: false })
     if (this.#planner.open !== undefined) writer.start(this.#planner.open)
     this.#writers.push(writer)
     return writer
@@ -262,7 +261,7 @@ export class Packager {
     }
   }
 
-  /** Completes the planned segments with what has arrived. */
+  /** Completes what was planned with what has come. */
   #flush(): void {
     for (const writer of this.#writers) this.#advance(writer, Infinity)
   }
@@ -279,11 +278,11 @@ export class Packager {
   }
 
   #limitWaiting(): void {
-    if (this.#others.size === 0) return
+    if (this.#followers.size === 0) return
     let waitingBytes = 0
-    for (const writer of this.#others.values()) waitingBytes += writer.waitingBytes
-    if (waitingBytes <= MAX_WAITING_SEGMENTS * this.#maxSegmentBytes) return
-    for (const writer of this.#others.values()) writer.clear()
+    for (const writer of this.#followers.values()) waitingBytes += writer.waitingBytes
+    if (waitingBytes <= MAX_WAITING_SEGMENTS * this.#writerOptions.maxSegmentBytes) return
+    for (const writer of this.#followers.values()) writer.clear()
   }
 
   #tell(fact: SourceFact): void {

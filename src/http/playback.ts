@@ -12,6 +12,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { MillraceError } from '../errors.ts'
 import { parseByteRange, sliceChunks } from './byte-range.ts'
 import { sendRefusal } from './error-handler.ts'
+import { borrowFile } from './file-loan.ts'
 import type { PlayableStream, PlaybackSource, StreamFile } from '../contract/streams.ts'
 
 export type { PlayableStream, PlaybackSource, StreamFile }
@@ -34,9 +35,11 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, { sourc
     handler: (request, reply) => {
       const { stream_id: streamId, file: name } = request.params
       const stream = PLAIN_NAME.test(streamId) ? source.findStream(streamId) : undefined
-      const file = PLAIN_NAME.test(name) ? stream?.files.get(name) : undefined
-      if (file === undefined) refuseFile(reply, stream)
-      else sendFile(request, reply, file)
+      const loan = PLAIN_NAME.test(name) ? borrowFile(stream, name) : undefined
+      if (loan === undefined) return refuseFile(reply, stream)
+      // Emitted once in any case: when the kernel has all of the reply, or the connection is closed.
+      if (loan.end !== undefined) reply.raw.once('close', loan.end)
+      sendFile(request, reply, loan.file)
     },
   })
   app.options('/:stream_id/:file', (_request, reply) => {

@@ -1,5 +1,5 @@
 /**
- * Options, decisions and counters of the cut planner.
+ * What a cut planner takes, decides and counts.
  *
  * @module
  */

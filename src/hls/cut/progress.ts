@@ -1,5 +1,6 @@
 /**
- * Amount of media that the reference track has sent, whatever its timestamps do: the clock of the wait for slower tracks.
+ * How much media of the reference track has come, whatever its timestamps do: the clock by which slower tracks are
+ * waited for.
  *
  * @module
  */

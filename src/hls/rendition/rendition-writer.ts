@@ -12,6 +12,7 @@
  */
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { SegmentWriter } from '../../mpegts/mux/segment-writer.ts'
+import type { SlabPool } from '../../mpegts/mux/slab-pool.ts'
 import type { Track } from '../../mpegts/track.ts'
 import type { SegmentEnd, SegmentPlan } from '../cut/segment-plan.ts'
 import { segmentUri, type RenditionName } from '../file-names.ts'
@@ -23,19 +24,20 @@ import { UnitQueue, type PlacingWindow, type QueuedUnit } from './unit-queue.ts'
 export interface RenditionWriterOptions {
   readonly name: RenditionName
   readonly epoch: string
-  /** Its lead track is the reference track: each segment is complete as soon as its end is planned. */
+  /** The segments are cut by its lead track: each is complete as soon as its end is planned. */
   readonly reference: boolean
   readonly maxSegmentBytes: number
+  readonly slabs: SlabPool
 }
 
 interface PendingSegment {
   readonly plan: SegmentPlan
   end?: SegmentEnd
-  /** Progress of the reference track at which the wait for slower tracks ends. */
+  /** Progress of the reference track at which slower tracks are waited for no longer. */
   dueTicks: number
 }
 
-/** Bound of one track's queue; video may queue as much as a segment may hold. */
+/** Of one track; of video as much as a segment may hold. */
 const MAX_WAITING_BYTES: Readonly<Partial<Record<Track['kind'], number>>> = {
   audio: 1024 * 1024,
   data: 256 * 1024,
@@ -46,7 +48,7 @@ const MISALIGNED_IN_A_ROW = 2
 
 const NO_SEGMENTS: readonly Segment[] = []
 
-/** More are pending only where the reference timestamps hardly move, so that progress does not tell when one is due. */
+/** More wait only where the reference timestamps hardly move: they will not tell when it is time. */
 const MAX_PENDING = 16
 
 /**
@@ -57,7 +59,7 @@ const MAX_PENDING = 16
  */
 export class RenditionWriter {
   readonly #options: RenditionWriterOptions
-  readonly #writer = new SegmentWriter()
+  readonly #writer: SegmentWriter
   #carried: CarriedTracks | undefined
   /** By PID, the lead track first, audio last. */
   #queues = new Map<number, UnitQueue>()
@@ -69,9 +71,10 @@ export class RenditionWriter {
 
   constructor(options: RenditionWriterOptions) {
     this.#options = options
+    this.#writer = new SegmentWriter(options.slabs)
   }
 
-  /** Tracks of its segments by now; another object where they, or their parameters, changed. */
+  /** Tracks that its segments have by now; another object where that, or what is known of them, changed. */
   get carried(): CarriedTracks | undefined {
     return this.#carried
   }
@@ -81,7 +84,7 @@ export class RenditionWriter {
     return this.#writer.sizeBytes
   }
 
-  /** Size of the units that wait. */
+  /** Size of what waits. */
   get waitingBytes(): number {
     let sizeBytes = 0
     for (const queue of this.#queues.values()) sizeBytes += queue.sizeBytes
@@ -98,7 +101,7 @@ export class RenditionWriter {
     return this.#misalignedInARow >= MISALIGNED_IN_A_ROW
   }
 
-  /** Its audio is on another clock than the reference track. */
+  /** Its audio keeps another time than the reference track. */
   get audioOutOfStep(): boolean {
     for (const queue of this.#queues.values()) {
       if (queue.kind === 'audio' && queue.outOfStep) return true
@@ -113,7 +116,7 @@ export class RenditionWriter {
     return dropped
   }
 
-  /** @param carried  tracks from now on; undefined for none, so that its segments are gaps */
+  /** @param carried  from now on; undefined: nothing, so that its segments are gaps */
   carry(carried: CarriedTracks | undefined): void {
     const isSame = isSameSelection(carried, this.#carried)
     this.#carried = carried
@@ -131,7 +134,7 @@ export class RenditionWriter {
     this.#queues.get(unit.track.pid)?.push(unit)
   }
 
-  /** Packets without PES that carry the PCR. Dropped unless the segment at the reference position is open. */
+  /** Packets that belong to no PES but must be kept: those of a clock. Dropped where none is open at the reference position. */
   pushPackets(chunks: readonly Buffer[]): void {
     const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
     const isCurrent = this.#open !== undefined && this.#pending.length === 1
@@ -143,7 +146,7 @@ export class RenditionWriter {
     if (this.#pending.length === 1) this.#enter(plan)
   }
 
-  /** @param dueTicks  progress of the reference track at which the wait for slower tracks ends */
+  /** @param dueTicks  progress of the reference track at which slower tracks are waited for no longer */
   end(end: SegmentEnd, dueTicks: number): void {
     const last = this.#pending.at(-1)
     if (last === undefined) return
@@ -154,7 +157,7 @@ export class RenditionWriter {
   /**
    * @param latestTicks  time of the newest unit of the reference track
    * @param progressTicks  media of the reference track so far, whatever its timestamps do
-   * @returns segments whose media has all arrived, or is late
+   * @returns segments of which all media has come, or is late
    */
   advance(latestTicks: number, progressTicks: number): readonly Segment[] {
     let segments: Segment[] | undefined
@@ -176,17 +179,17 @@ export class RenditionWriter {
     return segments ?? NO_SEGMENTS
   }
 
-  /** Copies the units that wait out of the input. */
+  /** Copies what waits of the input. */
   keep(): void {
     for (const queue of this.#queues.values()) queue.keep()
   }
 
-  /** Removes and returns the waiting units of a track. */
+  /** @returns the units of a track that wait */
   release(pid: number): PesUnit[] {
     return this.#queues.get(pid)?.release() ?? []
   }
 
-  /** Drops the units that wait. */
+  /** Drops what waits. */
   clear(): void {
     for (const queue of this.#queues.values()) queue.clear()
   }
@@ -218,7 +221,7 @@ export class RenditionWriter {
   #place(window: PlacingWindow): void {
     let isLead = true
     for (const queue of this.#queues.values()) {
-      // New tracks begin with the next segment, whose PMT lists them.
+      // Other tracks are for the next segment, with a PMT that lists them.
       if (this.#open !== undefined && this.#open.carried !== this.#carried) return
       if (this.#open === undefined && !isLead) return
       for (let unit = queue.take(window); unit !== undefined; unit = queue.take(window)) {
@@ -251,7 +254,7 @@ export class RenditionWriter {
     return [...this.#queues.values()].every((queue) => queue.isPast(window))
   }
 
-  /** Drops the audio of a segment without video: players would take it for the loss of the variant. */
+  /** Audio alone is no video: players take it for the loss of the variant. */
   #skip(window: PlacingWindow): void {
     for (const queue of this.#queues.values()) {
       queue.interrupt()

@@ -1,6 +1,6 @@
 /**
- * Choice of the tracks to carry, as long as they send: a track that the PMT lists and nothing arrives of would delay the
- * others, or make players wait for it.
+ * Which tracks are to be carried, as long as they send: a track that the program map names and nothing arrives of would
+ * hold up the others, or make players wait for it.
  *
  * @module
  */
@@ -15,21 +15,21 @@ import {
   type TrackPolicy,
 } from './carried-tracks.ts'
 
-/** A track counts as silent after this much of the other one. */
+/** A track is given up after this much of the other one. */
 const MAX_SILENT_TICKS = 5 * TICKS_PER_SEC
 
-/** A longer step of the timestamps is a jump, or a still frame; it does not tell how long the other track was silent. */
+/** A longer step of the timestamps is a jump, or a picture that stands; it says nothing of how long the other was silent. */
 const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
-/** `setProgram`, then `push` every unit; `reset` when the encoder left. */
+/** `setProgram`, then `hear` every unit; `reset` when the encoder went away. */
 export class TrackSelection {
   readonly #policy: TrackPolicy
   #program: Program | undefined
   #leftOut: readonly Track[] = []
   #wanted: CarriedTracks = { programNumber: 0, pcrPid: 0 }
-  #seenPids = new Set<number>()
+  #heardPids = new Set<number>()
   #silentPids = new Set<number>()
-  // Track of the newest unit, and for how long no other sent:
+  // The track heard last, and for how long no other was:
   #alonePid: number | undefined
   #aloneTicks = 0
   #latestTicks = 0
@@ -38,7 +38,7 @@ export class TrackSelection {
     this.#policy = policy
   }
 
-  /** Tracks to carry by now. */
+  /** What ought to be carried by now. */
   get wanted(): CarriedTracks {
     return this.#wanted
   }
@@ -59,32 +59,30 @@ export class TrackSelection {
   }
 
   reset(): void {
-    this.#seenPids.clear()
+    this.#heardPids.clear()
     this.#silentPids.clear()
     this.#alonePid = undefined
     this.#select()
   }
 
   /**
-   * @param patienceTicks  minimum wait for video
-   * @returns the track that this unit shows to be silent, once
+   * @param patienceTicks  video is waited for at least as long
+   * @returns the track that this unit shows to be silent, the first time it does
    */
-  push({ track, dtsTicks }: PesUnit, patienceTicks: number): Track | undefined {
+  hear({ track, dtsTicks }: PesUnit, patienceTicks: number): Track | undefined {
     if (this.#silentPids.delete(track.pid)) this.#select()
-    this.#seenPids.add(track.pid)
+    this.#heardPids.add(track.pid)
     const { video, audio } = this.#wanted
     if (video === undefined || audio === undefined) return undefined
     if (track.pid === video.pid) {
       const aloneTicks = this.#measure(video.pid, dtsTicks)
-      // Audio that has sent may pause: nothing waits for it.
-      const isSilent = aloneTicks > MAX_SILENT_TICKS && !this.#seenPids.has(audio.pid)
-      return isSilent ? this.#passOver(audio) : undefined
+      // Sound that was there may pause: nothing waits for it.
+      const isSilent = aloneTicks > MAX_SILENT_TICKS && !this.#heardPids.has(audio.pid)
+      return isSilent ? this.#giveUp(audio) : undefined
     }
     if (track.pid !== audio.pid) return undefined
     const aloneTicks = this.#measure(audio.pid, dtsTicks)
-    return aloneTicks > Math.max(MAX_SILENT_TICKS, patienceTicks)
-      ? this.#passOver(video)
-      : undefined
+    return aloneTicks > Math.max(MAX_SILENT_TICKS, patienceTicks) ? this.#giveUp(video) : undefined
   }
 
   #measure(pid: number, ticks: number): number {
@@ -95,7 +93,7 @@ export class TrackSelection {
     return this.#aloneTicks
   }
 
-  #passOver(track: Track): Track {
+  #giveUp(track: Track): Track {
     this.#silentPids.add(track.pid)
     this.#select()
     return track

@@ -26,7 +26,14 @@ export interface WaitOptions {
 }
 
 /** What readers see of a store. */
-export type StreamFiles = Pick<FileStore, 'get' | 'wait'>
+export type StreamFiles = Pick<FileStore, 'get' | 'lend' | 'wait'>
+
+/** A file for a while. */
+export interface FileLoan {
+  readonly file: StreamFile
+  /** Ends the loan, once: its chunks may change from now on. Undefined where they never do. */
+  readonly end: (() => void) | undefined
+}
 
 interface Playlist {
   readonly render: () => StreamFile
@@ -92,12 +99,20 @@ export class FileStore {
     this.#cache.rest(this.#owner)
   }
 
-  /** The file as it is now; undefined where there is none, yet or any more. */
+  /** The file as it is now, for good; undefined where there is none, yet or any more. */
   get(name: string): StreamFile | undefined {
-    const playlist = this.#playlists.get(name)
-    if (playlist === undefined) return this.#cache.get(this.#owner, name)
-    playlist.file ??= playlist.render()
-    return playlist.file
+    const file = this.#find(name)
+    if (file?.kind === 'segment') this.#cache.slabs.pin(file.chunks)
+    return file
+  }
+
+  /** The file as `get` has it, whose memory is used again after the loan, instead of garbage collected some time. */
+  lend(name: string): FileLoan | undefined {
+    const file = this.#find(name)
+    if (file?.kind !== 'segment') return file && { file, end: undefined }
+    const { slabs } = this.#cache
+    slabs.retain(file.chunks)
+    return { file, end: () => slabs.release(file.chunks) }
   }
 
   /**
@@ -135,6 +150,13 @@ export class FileStore {
     this.#playlists.clear()
     this.#cache.discard(this.#owner)
     this.end()
+  }
+
+  #find(name: string): StreamFile | undefined {
+    const playlist = this.#playlists.get(name)
+    if (playlist === undefined) return this.#cache.get(this.#owner, name)
+    playlist.file ??= playlist.render()
+    return playlist.file
   }
 
   /** Settles when the file was changed, or the wait aborted. */

@@ -21,6 +21,7 @@ import {
   type SegmentOwner,
   type ShortageCounters,
 } from './holding.ts'
+import { SlabPool } from '../../mpegts/mux/slab-pool.ts'
 import { LISTED_SHARE, shareMemory, type MemoryShares, type WindowSize } from './memory-share.ts'
 import type { StreamFile } from './stream-file.ts'
 
@@ -39,8 +40,14 @@ interface Entry {
   readonly sizeBytes: number
 }
 
+/** Memory kept for segments to come: a part of that of the segments there are, so that streams may cut all at once. */
+const FREE_SHARE = 1 / 8
+const MIN_FREE_BYTES = 16 * 1024 * 1024
+
 /** Times are milliseconds of one clock that never goes back. */
 export class SegmentCache {
+  /** Memory of the segments that are put here: each is released when the cache has no more use for it. */
+  readonly slabs: SlabPool
   readonly #entries: LRUCache<string, Entry>
   readonly #holdings = new Map<SegmentOwner, Holding>()
   readonly #shortage: Counters = { ...NO_SHORTAGE }
@@ -53,7 +60,11 @@ export class SegmentCache {
     this.#entries = new LRUCache({
       maxSize: maxBytes,
       sizeCalculation: ({ sizeBytes }) => sizeBytes,
+      dispose: ({ file }) => this.slabs.release(file.chunks),
     })
+    this.slabs = new SlabPool(() =>
+      Math.max(MIN_FREE_BYTES, this.#entries.calculatedSize * FREE_SHARE),
+    )
   }
 
   get stats(): SegmentCacheStats {
@@ -73,7 +84,7 @@ export class SegmentCache {
   }
 
   /**
-   * Adds a segment that its owner's playlist lists from now on.
+   * Adds a segment that its owner's playlist lists from now on. Its chunks belong to the cache, refused or not.
    *
    * @param uri  unique in the process: it names the epoch of its stream
    * @returns false where there is no room for it
@@ -94,6 +105,7 @@ export class SegmentCache {
     // Never let lru-cache make the room: it would evict what is listed.
     if (!this.#makeRoom(holding, sizeBytes, nowMs)) {
       this.#count(holding, 'refused')
+      this.slabs.release(file.chunks)
       return false
     }
     this.#entries.set(uri, { owner, file, sizeBytes })

@@ -4,6 +4,7 @@
  * @module
  */
 import type { PlaybackSource } from '../../contract/streams.ts'
+import { borrowFile } from '../file-loan.ts'
 
 /** Stream id and file name: the last two parts of the path, after any prefix. */
 const FILE = /\/([^/?]+)\/([^/?]+)(?:\?|$)/
@@ -19,7 +20,8 @@ export function uncachedMemory(
 ): ArrayBufferLike[] {
   const [, streamId, name] = FILE.exec(url) ?? []
   const stream = streamId === undefined ? undefined : source.findStream(streamId)
-  const file = name === undefined || bodies.length === 0 ? undefined : stream?.files.get(name)
-  const cached = new Set(file?.chunks.map(({ buffer }) => buffer))
+  const loan = name === undefined || bodies.length === 0 ? undefined : borrowFile(stream, name)
+  const cached = new Set(loan?.file.chunks.map(({ buffer }) => buffer))
+  loan?.end?.()
   return bodies.map(({ buffer }) => buffer).filter((memory) => !cached.has(memory))
 }

@@ -7,6 +7,7 @@
 import type { Program } from '../track.ts'
 import { ContinuityCounters } from './continuity-counters.ts'
 import { PacketMemory, type OnRun } from './packet-memory.ts'
+import type { SlabPool } from './slab-pool.ts'
 import { ProgramTables } from './program-tables.ts'
 
 /**
@@ -27,11 +28,17 @@ interface Run {
  * copied once.
  */
 export class SegmentWriter {
-  readonly #memory = new PacketMemory()
+  readonly #slabs: SlabPool
+  readonly #memory: PacketMemory
   readonly #counters = new ContinuityCounters()
   readonly #tables = new ProgramTables()
   #runs: Run[] = []
   #sizeBytes = 0
+
+  constructor(slabs: SlabPool) {
+    this.#slabs = slabs
+    this.#memory = new PacketMemory(slabs)
+  }
 
   /** Size of the open segment. */
   get sizeBytes(): number {
@@ -59,7 +66,7 @@ export class SegmentWriter {
     else this.#append(packets, 0, packets.length)
   }
 
-  /** @returns the segment as runs of whole packets, never changed afterwards */
+  /** @returns the segment as runs of whole packets, unchanged until they are released to the pool */
   finish(): Buffer[] {
     const chunks = this.#runs.map(({ buffer, start, end }) => buffer.subarray(start, end))
     this.#memory.expect(this.#sizeBytes)
@@ -73,6 +80,9 @@ export class SegmentWriter {
     this.#sizeBytes += end - start
     const last = this.#runs.at(-1)
     if (last?.buffer === buffer && last.end === start) last.end = end
-    else this.#runs.push({ buffer, start, end })
+    else {
+      this.#slabs.retain([buffer])
+      this.#runs.push({ buffer, start, end })
+    }
   }
 }

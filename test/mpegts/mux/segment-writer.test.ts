@@ -1,10 +1,7 @@
 import t from 'tap'
-import {
-  MAX_SLAB_BYTES,
-  MIN_SLAB_BYTES,
-  storePackets,
-} from '../../../src/mpegts/mux/packet-memory.ts'
+import { storePackets } from '../../../src/mpegts/mux/packet-memory.ts'
 import { SegmentWriter } from '../../../src/mpegts/mux/segment-writer.ts'
+import { MAX_SLAB_BYTES, MIN_SLAB_BYTES, SlabPool } from '../../../src/mpegts/mux/slab-pool.ts'
 import { AUDIO, VIDEO } from '../../hls/source.ts'
 import { continuityFaults, readPackets } from '../../support/ts-reader.ts'
 import { tsPacket } from '../ts-builder.ts'
@@ -25,7 +22,7 @@ const numbersIn = (chunks: readonly Buffer[]) =>
     .map(({ payload }) => payload.readUInt32BE())
 
 function writer(): SegmentWriter {
-  const made = new SegmentWriter()
+  const made = new SegmentWriter(new SlabPool())
   made.setProgram(PROGRAM)
   return made
 }

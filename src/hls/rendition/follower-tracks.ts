@@ -13,8 +13,7 @@ import {
   type TrackPolicy,
 } from './carried-tracks.ts'
 
-/** @param main  tracks that the main rendition carries by now */
-export function chooseOtherRenditions(
+export function followerTracks(
   program: Program,
   policy: TrackPolicy,
   { audio: mainAudio }: CarriedTracks,
