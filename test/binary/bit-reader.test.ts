@@ -5,7 +5,7 @@ import { crc32Mpeg2 } from '../../src/binary/crc32.ts'
 import { unwrapTimestamp33 } from '../../src/binary/timestamp-33.ts'
 import { BitWriter } from '../codec/nal-builder.ts'
 
-t.test('fields come out as they went in', async () => {
+t.test('reads bit fields of any width and position', async () => {
   const field = fc.oneof(
     fc
       .integer({ min: 1, max: 32 })
@@ -34,7 +34,7 @@ t.test('fields come out as they went in', async () => {
   )
 })
 
-t.test('past the end everything is 0, and the reader says so', async (t) => {
+t.test('reads 0 past the end and reports `overrun`', async (t) => {
   const reader = new BitReader(Buffer.from([0xff]))
   reader.skipBits(4)
   t.equal(reader.readBits(4), 0x0f)
@@ -45,20 +45,20 @@ t.test('past the end everything is 0, and the reader says so', async (t) => {
   t.ok(reader.overrun)
 })
 
-t.test('an Exp-Golomb code of more than 32 leading zeros ends all trust', async (t) => {
+t.test('an Exp-Golomb code of more than 32 leading zeros sets `overrun`', async (t) => {
   const reader = new BitReader(Buffer.alloc(100))
   t.equal(reader.readUe(), 0)
   t.ok(reader.overrun)
 })
 
-t.test('CRC-32/MPEG-2 (13818-1 Annex A)', async (t) => {
+t.test('computes CRC-32/MPEG-2 (13818-1 Annex A)', async (t) => {
   // The check value of the catalogue of parametrised CRC algorithms.
   t.equal(crc32Mpeg2(Buffer.from('123456789')), 0x0376e6e7)
   // A PAT of ffmpeg, checksum included.
   t.equal(crc32Mpeg2(Buffer.from('0000b00d0001c100000001f0002ab104b2', 'hex').subarray(1)), 0)
 })
 
-t.test('timestamps go on past 33 bits (13818-1 2.4.3.7)', async (t) => {
+t.test('unwraps timestamps beyond 33 bits (13818-1 2.4.3.7)', async (t) => {
   const wrap = 2 ** 33
   t.equal(unwrapTimestamp33(10, wrap - 10), wrap + 10)
   t.equal(unwrapTimestamp33(wrap - 10, 10), -10)

@@ -10,7 +10,7 @@ import { TimestampUnwrapper } from '../../src/binary/timestamp-32.ts'
 
 const sequences = () => fc.integer({ min: 0, max: MAX_SEQUENCE_NUMBER })
 
-t.test('sequence numbers count from 2^31 - 1 on to 0 (draft 3.1)', async (t) => {
+t.test('sequence numbers wrap from 2^31 - 1 to 0 (draft 3.1)', async (t) => {
   t.equal(addToSequence(MAX_SEQUENCE_NUMBER, 1), 0)
   t.equal(addToSequence(0, -1), MAX_SEQUENCE_NUMBER)
   t.equal(sequenceDistance(MAX_SEQUENCE_NUMBER, 0), 1)
@@ -18,7 +18,7 @@ t.test('sequence numbers count from 2^31 - 1 on to 0 (draft 3.1)', async (t) => 
   t.equal(sequenceDistance(7, 7), 0)
 })
 
-t.test('any step of less than half the circle is found again as the distance', async (t) => {
+t.test('the distance of two sequence numbers is any step below half their range', async (t) => {
   const steps = fc.integer({ min: -(2 ** 30), max: 2 ** 30 - 1 })
   fc.assert(
     fc.property(sequences(), steps, (from, step) => {
@@ -34,7 +34,7 @@ t.test('message numbers skip 0 where they wrap (draft 3.1)', async (t) => {
   t.equal(nextMessageNumber(MAX_MESSAGE_NUMBER), 1)
 })
 
-t.test('timestamps go on beyond 32 bits, in whatever order packets come', async (t) => {
+t.test('unwraps timestamps beyond 32 bits, in any order of packets', async (t) => {
   const startUs = 2 ** 32 - 5_000_000
   const steps = fc.array(fc.integer({ min: -30 * 60e6, max: 30 * 60e6 }), { maxLength: 50 })
   fc.assert(

@@ -104,7 +104,7 @@ for (const [index, cell] of CELLS.entries()) {
 }
 
 t.test(
-  'our caller sends drop requests to srt-live-transmit, which continues after the gap',
+  'srt-live-transmit continues after drop requests for dropped packets',
   { buffered: true },
   async (t) => {
     if (!requireTool(t, 'srt-live-transmit')) return

@@ -49,27 +49,24 @@ function steps(units: readonly PesUnit[], kind: 'video' | 'audio'): number[] {
   return times.slice(1).map((ticks, index) => ticks - times[index]!)
 }
 
-t.test('one pass hands on the file as it is, seven packets to a datagram', async (t) => {
+t.test('one pass returns the file unchanged, seven packets per datagram', async (t) => {
   const datagrams = play(DEMO)
   t.ok(bytesOf(datagrams).equals(DEMO))
   t.ok(datagrams.slice(0, -1).every(({ payload }) => payload.length === DATAGRAM_BYTES))
   t.equal(datagrams.at(-1)!.payload.length % 188, 0)
 })
 
-t.test(
-  'datagrams are due in order, evenly, and a pass lasts as long as its PCR says',
-  async (t) => {
-    const due = play(DEMO, 2).map(({ dueUs }) => dueUs)
-    t.ok(due.every((us, index) => index === 0 || us >= due[index - 1]!))
-    t.ok(due[0]! < 10e3)
-    t.ok(Math.abs(due.at(-1)! - 16e6) < 100e3, `two passes of 8 s end at ${due.at(-1)! / 1e6} s`)
-    const perSecond = Array.from({ length: 16 }, () => 0)
-    for (const us of due) perSecond[Math.min(Math.floor(us / 1e6), 15)]!++
-    t.ok(Math.max(...perSecond) < 1.3 * (due.length / 16), perSecond.join())
-  },
-)
+t.test('datagrams are due evenly and in order, and a pass lasts as long as its PCR', async (t) => {
+  const due = play(DEMO, 2).map(({ dueUs }) => dueUs)
+  t.ok(due.every((us, index) => index === 0 || us >= due[index - 1]!))
+  t.ok(due[0]! < 10e3)
+  t.ok(Math.abs(due.at(-1)! - 16e6) < 100e3, `two passes of 8 s end at ${due.at(-1)! / 1e6} s`)
+  const perSecond = Array.from({ length: 16 }, () => 0)
+  for (const us of due) perSecond[Math.min(Math.floor(us / 1e6), 15)]!++
+  t.ok(Math.max(...perSecond) < 1.3 * (due.length / 16), perSecond.join())
+})
 
-t.test('a loop goes on without a seam in times and counters', async (t) => {
+t.test('timestamps and counters continue across passes of a loop', async (t) => {
   for (const [name, file] of Object.entries({ demo: DEMO, wrap: WRAP })) {
     const once = demux(t, bytesOf(play(file)))
     const units = demux(t, bytesOf(play(file, 3)))
@@ -82,21 +79,24 @@ t.test('a loop goes on without a seam in times and counters', async (t) => {
   }
 })
 
-t.test('without video, and where sound outlasts it by far, the sound is the measure', async (t) => {
-  const onlyAudio = fixture('mp3')
-  const audio = steps(demux(t, bytesOf(play(onlyAudio, 3))), 'audio')
-  t.ok(Math.min(...audio) > 0 && Math.max(...audio) < 31_000, audio.join())
+t.test(
+  'a pass lasts as long as the audio without video, or where audio outlasts it by far',
+  async (t) => {
+    const onlyAudio = fixture('mp3')
+    const audio = steps(demux(t, bytesOf(play(onlyAudio, 3))), 'audio')
+    t.ok(Math.min(...audio) > 0 && Math.max(...audio) < 31_000, audio.join())
 
-  // The picture ends after 2 s of 8.
-  const packets = packetsOf(DEMO)
-  const file = Buffer.concat(
-    packets.filter((packet, index) => index < packets.length / 4 || pidOf(packet) !== 0x100),
-  )
-  const long = steps(demux(t, bytesOf(play(file, 2))), 'audio')
-  t.ok(Math.min(...long) > 0 && Math.max(...long) < 31_000, long.join())
-})
+    // The picture ends after 2 s of 8.
+    const packets = packetsOf(DEMO)
+    const file = Buffer.concat(
+      packets.filter((packet, index) => index < packets.length / 4 || pidOf(packet) !== 0x100),
+    )
+    const long = steps(demux(t, bytesOf(play(file, 2))), 'audio')
+    t.ok(Math.min(...long) > 0 && Math.max(...long) < 31_000, long.join())
+  },
+)
 
-t.test('the PCR goes on across the seam', async (t) => {
+t.test('the PCR continues across passes of a loop', async (t) => {
   const bytes = bytesOf(play(DEMO, 3))
   const clock = []
   for (let at = 0; at < bytes.length; at += 188) clock.push(readPcr(bytes, at) ?? [])
@@ -108,7 +108,7 @@ t.test('the PCR goes on across the seam', async (t) => {
   )
 })
 
-t.test('ffmpeg decodes across the seam in silence', async (t) => {
+t.test('ffmpeg decodes across passes of a loop without a message', async (t) => {
   if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
   const folder = mkdtempSync(join(tmpdir(), 'millrace-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
@@ -118,7 +118,7 @@ t.test('ffmpeg decodes across the seam in silence', async (t) => {
   t.match(await countMedia(file), { videoFrames: 3 * 240, audioFrames: 3 * 375 })
 })
 
-t.test('it matters not how the file is cut into pieces', async () => {
+t.test('the result does not depend on the sizes of the chunks', async () => {
   const part = DEMO.subarray(0, 100 * 188)
   const whole = play(part)
   fc.assert(
@@ -137,7 +137,7 @@ t.test('it matters not how the file is cut into pieces', async () => {
   )
 })
 
-t.test('without a PCR the DTS paces', async (t) => {
+t.test('the DTS paces a stream without PCR', async (t) => {
   const file = Buffer.from(DEMO)
   for (let at = 0; at < file.length; at += 188) {
     if (readPcr(file, at) !== undefined) file[at + 5]! &= ~0x10
@@ -147,19 +147,19 @@ t.test('without a PCR the DTS paces', async (t) => {
   t.ok(Math.abs(due.at(-1)! - 16e6) < 200e3, `two passes of 8 s end at ${due.at(-1)! / 1e6} s`)
 })
 
-t.test('a clock that jumps is followed at the rate it had', async (t) => {
+t.test('a jump of the clock keeps the rate from before', async (t) => {
   const seconds = (datagrams: Datagram[]) => datagrams.at(-1)!.dueUs / 1e6
   const both = seconds(play(Buffer.concat([DEMO, WRAP])))
   const apart = seconds(play(DEMO)) + seconds(play(WRAP))
   t.ok(Math.abs(both - apart) < 0.2, `${both} s together, ${apart} s apart`)
 })
 
-t.test('what is no transport stream makes no datagrams', async (t) => {
+t.test('bytes without transport packets make no datagrams', async (t) => {
   t.same(play(Buffer.alloc(0)), [])
   t.same(play(Buffer.from('a text that nobody should publish'.repeat(1000))), [])
 })
 
-t.test('a stream without any time is refused before it fills the memory', async (t) => {
+t.test('a stream without PCR and DTS throws after 10 MiB', async (t) => {
   const nulls = Buffer.alloc(188 * 7 * 100, 0xff)
   for (let at = 0; at < nulls.length; at += 188) nulls.set([0x47, 0x1f, 0xff, 0x10], at)
   const stream = new PacedStream()

@@ -66,7 +66,7 @@ t.test('reads and moves PTS and DTS, wherever the packet lies (2.4.3.7)', async 
   t.ok(bytes.equals(Buffer.concat([lead, packet])), 'back where it was, with all other bits')
 })
 
-t.test('a packet without a readable PES header is left alone', async (t) => {
+t.test('leaves a packet without a valid PES header unchanged', async (t) => {
   const continuation = packetWithPes()
   continuation[1] = 0x01
   const cut = Buffer.alloc(188, 0xff)
@@ -86,7 +86,7 @@ t.test('a packet without a readable PES header is left alone', async (t) => {
   }
 })
 
-t.test('no packet makes them throw or touch a neighbour', async () => {
+t.test('no packet causes an exception or changes a neighbor', async () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 188, maxLength: 188 }), ticks(), (random, shift) => {
       const bytes = Buffer.concat([Buffer.alloc(188), Buffer.from(random), Buffer.alloc(188)])

@@ -16,13 +16,13 @@ t.test(
   },
 )
 
-t.test('takes a latency, in milliseconds, before or behind the stream key', async (t) => {
+t.test('reads the latency in milliseconds, before or after the stream key', async (t) => {
   t.equal(parsePublishUrl(`srt://a:1?latency=400&streamid=${KEY}`).latencyMs, 400)
   t.equal(parsePublishUrl(`srt://a:1?streamid=${KEY}&latency=0`).latencyMs, 0)
   t.equal(parsePublishUrl(`srt://a:1?streamid=${KEY}&mode=caller`).streamId, KEY)
 })
 
-t.test('takes a passphrase and the length of keys, as libsrt names them', async (t) => {
+t.test('reads passphrase and key length under the names of libsrt', async (t) => {
   t.match(parsePublishUrl(`srt://a:1?streamid=${KEY}&passphrase=0123456789&pbkeylen=32`), {
     streamId: KEY,
     passphrase: '0123456789',
@@ -33,7 +33,7 @@ t.test('takes a passphrase and the length of keys, as libsrt names them', async 
   t.equal(keyLengthBytes, undefined, 'the caller has a default')
 })
 
-t.test('a stream key may be percent-encoded or stand as it is', async (t) => {
+t.test('reads a stream key with or without percent-encoding', async (t) => {
   const read = (text: string) => parsePublishUrl(`srt://a:1?streamid=${text}`).streamId
   t.equal(read(encodeURIComponent(KEY)), KEY)
   t.equal(read('#!::r=live/a,m=publish'), '#!::r=live/a,m=publish')
@@ -47,12 +47,12 @@ t.test('a stream key may be percent-encoded or stand as it is', async (t) => {
   )
 })
 
-t.test('takes addresses of both families', async (t) => {
+t.test('reads IPv4 and IPv6 addresses', async (t) => {
   t.match(parsePublishUrl('srt://127.0.0.1:9000'), { host: '127.0.0.1', port: 9000 })
   t.match(parsePublishUrl('srt://[::1]:9000/?streamid=x'), { host: '::1', port: 9000 })
 })
 
-t.test('says what is wrong and what was expected, and never the stream key', async (t) => {
+t.test('an error has the reason and the expected form, never the stream key', async (t) => {
   const wrong: Record<string, RegExp> = {
     '': /srt:\/\//,
     'http://a:1?streamid=SECRET': /begins with srt/,

@@ -105,7 +105,7 @@ function launch(t: Test, options: PublishOptions) {
   return { done, events, stop: () => stop.abort() }
 }
 
-t.test('a file arrives whole, in order, and the listener is told goodbye', async (t) => {
+t.test('a file arrives complete and in order, then SHUTDOWN', async (t) => {
   const station = await openStation(t)
   const { done, events } = launch(t, { file: DEMO, url: station.url })
   const report = await done
@@ -117,7 +117,7 @@ t.test('a file arrives whole, in order, and the listener is told goodbye', async
   t.same(events, [`publishing to 127.0.0.1:${station.port}`])
 })
 
-t.test('it takes as long as the clip says', async (t) => {
+t.test('publishing takes as long as the clip lasts', async (t) => {
   const station = await openStation(t)
   let nowUs = 0
   // A clock that only moves when it is asked: the least that 8 s of clip can take is 8 s of it.
@@ -126,7 +126,7 @@ t.test('it takes as long as the clip says', async (t) => {
   t.ok(nowUs > 7.8e6, `${nowUs / 1e6} s on its clock`)
 })
 
-t.test('a loop goes on until the signal, which ends it cleanly', async (t) => {
+t.test('a loop continues until the signal, which closes the connection', async (t) => {
   const station = await openStation(t)
   const { done, stop } = launch(t, { file: CLIP, url: station.url, loop: true })
   await until('two passes', () => station.bytes().length > 2 * CLIP.length)
@@ -138,7 +138,7 @@ t.test('a loop goes on until the signal, which ends it cleanly', async (t) => {
   t.equal(station.bytes().length % 188, 0)
 })
 
-t.test('a refusal of the first call is final and names its code', async (t) => {
+t.test('a rejection of the first call is final and has its code', async (t) => {
   const station = await openStation(t, () => RejectCode.BADSECRET)
   const { done } = launch(t, { file: CLIP, url: station.url })
   await t.rejects(done, { name: 'MillraceError', code: 'SRT_REJECTED', message: /1010/ })
@@ -146,7 +146,7 @@ t.test('a refusal of the first call is final and names its code', async (t) => {
   await done.catch((error: Error) => t.notMatch(error.message, /hushhush/))
 })
 
-t.test('with retry, a refused call is made again', async (t) => {
+t.test('a rejected call is repeated with `retry`', async (t) => {
   const station = await openStation(t, (caller) => (caller === 1 ? RejectCode.CONFLICT : undefined))
   const { done, events } = launch(t, { file: CLIP, url: station.url, retry: true })
   await done
@@ -155,7 +155,7 @@ t.test('with retry, a refused call is made again', async (t) => {
   t.match(events, [/2409.*again in 1 s/, /publishing to/])
 })
 
-t.test('a lost connection is called again and the file goes on where it was', async (t) => {
+t.test('calls again after a lost connection, and continues the file', async (t) => {
   const station = await openStation(t)
   const { done, events } = launch(t, { file: CLIP, url: station.url, loop: true })
   await until('some packets', () => station.bytes().length > 188 * 100)
@@ -168,7 +168,7 @@ t.test('a lost connection is called again and the file goes on where it was', as
   void done
 })
 
-t.test('who comes back and is refused calls again', async (t) => {
+t.test('calls again where the listener rejects after a lost connection', async (t) => {
   const station = await openStation(t, (caller) => (caller === 2 ? RejectCode.CLOSE : undefined))
   const { events } = launch(t, { file: CLIP, url: station.url, loop: true })
   await until('a connection', () => station.connections.length === 1)
@@ -177,7 +177,7 @@ t.test('who comes back and is refused calls again', async (t) => {
   t.match(events, [/publishing/, /again in 1 s/, /1007 \(CLOSE\); .* again in 2 s/, /publishing/])
 })
 
-t.test('who comes back and is refused for two minutes gives up', async (t) => {
+t.test('stops after two minutes of rejections following a lost connection', async (t) => {
   const station = await openStation(t, (caller) => (caller > 1 ? RejectCode.BADSECRET : undefined))
   let aheadUs = 0
   const clock: Clock = { ...HASTY, nowUs: () => HASTY.nowUs() + aheadUs }
@@ -190,7 +190,7 @@ t.test('who comes back and is refused for two minutes gives up', async (t) => {
   t.equal(station.streamIds.length, 2)
 })
 
-t.test('nobody there: it says so, and with a signal it stops calling', async (t) => {
+t.test('throws where nothing listens, and stops calling on the signal', async (t) => {
   const mute = await bindUdp()
   t.teardown(() => mute.close())
   const silent = `srt://127.0.0.1:${mute.address().port}`
@@ -203,7 +203,7 @@ t.test('nobody there: it says so, and with a signal it stops calling', async (t)
   t.match(await done, { connections: 0, datagrams: 0 })
 })
 
-t.test('a file that cannot be published is refused before anyone is called', async (t) => {
+t.test('an invalid file throws before the first call', async (t) => {
   const station = await openStation(t)
   const folder = await mkdtemp(join(tmpdir(), 'millrace-'))
   t.teardown(() => rm(folder, { recursive: true }))
@@ -245,7 +245,7 @@ t.test('every byte arrives in order through a bad network', async (t) => {
   t.ok(relay.counters('forward').lost > 20, 'although many datagrams were lost')
 })
 
-t.test('libsrt takes every byte', async (t) => {
+t.test('libsrt receives every byte', async (t) => {
   if (!requireTool(t, 'srt-live-transmit')) return
   const holder = await bindUdp()
   const { port } = holder.address()

@@ -10,7 +10,7 @@ const owner = { address: '192.0.2.1', port: 4000, socketId: 7 }
 const SEC = 1e6
 
 t.test(
-  'a cookie lives through one rotation of the secret, every 30 s, and not through two',
+  'a cookie stays valid across one rotation of the secret, every 30 s, but not two',
   async (t) => {
     const cookies = new CookieIssuer(createRandom(1).bytes, 0)
     const cookie = cookies.issue(owner, 1 * SEC)
@@ -24,18 +24,18 @@ t.test(
   },
 )
 
-t.test('a secret that was not used for a minute is no longer good', async (t) => {
+t.test('a secret expires after a minute without handshakes', async (t) => {
   const cookies = new CookieIssuer(createRandom(1).bytes, 0)
   const cookie = cookies.issue(owner, 0)
   t.notOk(cookies.verify(cookie, owner, 60 * SEC))
 })
 
-t.test('two issuers agree on nothing', async (t) => {
+t.test('an issuer rejects the cookies of another', async (t) => {
   const [one, other] = [1, 2].map((seed) => new CookieIssuer(createRandom(seed).bytes, 0))
   t.notOk(other!.verify(one!.issue(owner, 0), owner, 0))
 })
 
-t.test('socket ids find their socket until they are deleted', async (t) => {
+t.test('finds a socket by its id until it is deleted', async (t) => {
   const table = new SocketTable<string>(createRandom(1).bytes)
   const ids = Array.from({ length: 1000 }, () => table.allocate())
   for (const id of ids) table.set(id, `socket ${id}`)
@@ -52,7 +52,7 @@ t.test('socket ids find their socket until they are deleted', async (t) => {
   t.equal(table.get(ids[999]!), `socket ${ids[999]}`)
 })
 
-t.test('an id that is taken, or none, is drawn again', async (t) => {
+t.test('draws another id for one that is taken or invalid', async (t) => {
   const drawn = [5, 5, 0, 0x40000000, 5 + 64, 6]
   const table = new SocketTable<string>(() => {
     const bytes = Buffer.alloc(4)

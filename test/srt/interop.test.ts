@@ -158,7 +158,7 @@ t.test('srt-live-transmit publishes: every byte arrives', async (t) => {
   t.match(stats(), { pktRcvDropTotal: 0, pktRcvDuplicateTotal: 0 })
 })
 
-t.test('a caller with a packet filter: FEC packets take nobody’s place', async (t) => {
+t.test('FEC packets of a caller with a packet filter replace no data packet', async (t) => {
   if (!requireTool(t, 'srt-live-transmit')) return
   let filterPackets = 0
   const via = (targetPort: number) => {
@@ -178,7 +178,7 @@ t.test('a caller with a packet filter: FEC packets take nobody’s place', async
   t.match(stats(), { pktRecvTotal: Math.ceil(clip.length / DATAGRAM_BYTES) })
 })
 
-t.test('srt-live-transmit over a bad link: every byte arrives', async (t) => {
+t.test('srt-live-transmit publishes over a bad link: every byte arrives', async (t) => {
   if (!requireTool(t, 'srt-live-transmit')) return
   const link = { loss: 0.05, delayMs: 20, jitterMs: 5, reorder: 0.01, duplicate: 0.01 }
   const via = (targetPort: number) => {
@@ -194,7 +194,7 @@ t.test('srt-live-transmit over a bad link: every byte arrives', async (t) => {
   t.ok(stats().pktRcvLossTotal > 10, 'the link was bad')
 })
 
-t.test('srt-live-transmit reads each reject as it is meant', async (t) => {
+t.test('srt-live-transmit prints the reason of each reject code', async (t) => {
   if (!requireTool(t, 'srt-live-transmit')) return
   for (const [query, code, text] of [
     ['streamid=x', 1010, 'Incorrect passphrase'],
@@ -253,7 +253,7 @@ t.test('our caller publishes to ffmpeg: every frame arrives', async (t) => {
   t.match(await countMedia(file), { videoFrames, audioFrames })
 })
 
-t.test('a listener that wants a passphrase turns our caller away with 1011', async (t) => {
+t.test('a listener with a passphrase rejects a caller without one with 1011', async (t) => {
   if (!requireTool(t, 'srt-live-transmit')) return
   const port = await freePort()
   start(t, 'srt-live-transmit', [`srt://:${port}?passphrase=0123456789`, 'file://con'])

@@ -4,7 +4,7 @@ import { RateMeter } from '../../src/srt/rate-meter.ts'
 import { RttEstimator } from '../../src/srt/rtt-estimator.ts'
 import { DeliveryClock } from '../../src/srt/receive/delivery-clock.ts'
 
-t.test('RTT begins at 100 ms, and the first sample stands for itself (4.10; libsrt)', async (t) => {
+t.test('the RTT starts at 100 ms and takes the first sample as it is (4.10; libsrt)', async (t) => {
   const rtt = new RttEstimator()
   t.strictSame([rtt.rttUs, rtt.varianceUs, rtt.responseTimeoutUs], [100_000, 50_000, 300_000])
   rtt.push(1000)
@@ -14,7 +14,7 @@ t.test('RTT begins at 100 ms, and the first sample stands for itself (4.10; libs
   t.strictSame([rtt.rttUs, rtt.varianceUs, rtt.responseTimeoutUs], [1100, 575, 3400])
 })
 
-t.test('what the peer measured is taken over, and smoothed from there', async (t) => {
+t.test('adopts the RTT of the peer, and smooths from there', async (t) => {
   const rtt = new RttEstimator()
   rtt.adopt(8000, 4000)
   rtt.push(16_000)
@@ -31,7 +31,7 @@ t.test("a packet is due its latency after its sender's clock says so (4.5.1)", a
   t.equal(clock.deliveryUs(4_000_000, 15_000_000), 11_120_000, 'late or not')
 })
 
-t.test('delivery times go on through two wraps of the timestamp (4.5.1.2)', async (t) => {
+t.test('delivery times continue across two wraps of the timestamp (4.5.1.2)', async (t) => {
   const clock = new DeliveryClock({
     handshakeTimestampUs: 0,
     handshakeArrivedUs: 50_000,
@@ -44,7 +44,7 @@ t.test('delivery times go on through two wraps of the timestamp (4.5.1.2)', asyn
   }
 })
 
-t.test('a delivery time is never far in the future', async (t) => {
+t.test('a delivery time is at most 2 s plus the latency in the future', async (t) => {
   const clock = new DeliveryClock({
     handshakeTimestampUs: 0,
     handshakeArrivedUs: 0,
@@ -54,31 +54,34 @@ t.test('a delivery time is never far in the future', async (t) => {
   t.equal(clock.deliveryUs(3_000_001, 1_000_000), 1_100_000, 'more: a broken clock')
 })
 
-t.test('deadlines follow the fastest packet of each 10 s, by at most 1 ms/s (4.7)', async (t) => {
-  const clock = new DeliveryClock({
-    handshakeTimestampUs: 0,
-    handshakeArrivedUs: 0,
-    latencyUs: 100_000,
-  })
-  /** So many seconds of packets that come this much after their time, and one in ten still later. */
-  const run = (fromSec: number, seconds: number, lagUs: number) => {
-    for (let i = 0; i < seconds * 10; i++) {
-      const sentUs = fromSec * 1e6 + i * 1e5
-      clock.deliveryUs(sentUs, sentUs + lagUs + (i % 10 === 0 ? 0 : 50_000))
+t.test(
+  'delivery times follow the fastest packet of each 10 s, by at most 1 ms/s (4.7)',
+  async (t) => {
+    const clock = new DeliveryClock({
+      handshakeTimestampUs: 0,
+      handshakeArrivedUs: 0,
+      latencyUs: 100_000,
+    })
+    /** So many seconds of packets that come this much after their time, and one in ten still later. */
+    const run = (fromSec: number, seconds: number, lagUs: number) => {
+      for (let i = 0; i < seconds * 10; i++) {
+        const sentUs = fromSec * 1e6 + i * 1e5
+        clock.deliveryUs(sentUs, sentUs + lagUs + (i % 10 === 0 ? 0 : 50_000))
+      }
     }
-  }
-  run(0, 11, 3000)
-  t.equal(clock.driftUs, 3000, 'all of a little drift')
-  run(11, 11, 40_000)
-  t.equal(clock.driftUs, 13_000, '10 ms of a longer path')
-  run(22, 30, 40_000)
-  t.equal(clock.driftUs, 40_000, 'and the rest in time')
-  run(52, 11, 35_000)
-  t.equal(clock.driftUs, 35_000, 'back as well')
-  t.equal(clock.deliveryUs(70_000_000, 70_000_000), 70_135_000)
-})
+    run(0, 11, 3000)
+    t.equal(clock.driftUs, 3000, 'all of a little drift')
+    run(11, 11, 40_000)
+    t.equal(clock.driftUs, 13_000, '10 ms of a longer path')
+    run(22, 30, 40_000)
+    t.equal(clock.driftUs, 40_000, 'and the rest in time')
+    run(52, 11, 35_000)
+    t.equal(clock.driftUs, 35_000, 'back as well')
+    t.equal(clock.deliveryUs(70_000_000, 70_000_000), 70_135_000)
+  },
+)
 
-t.test('a clock that was set backwards holds from the next 10 s on', async (t) => {
+t.test('delivery times follow a clock that was set back after 10 s', async (t) => {
   const clock = new DeliveryClock({
     handshakeTimestampUs: 0,
     handshakeArrivedUs: 0,
@@ -93,7 +96,7 @@ t.test('a clock that was set backwards holds from the next 10 s on', async (t) =
   t.equal(clock.driftUs, 600e6)
 })
 
-t.test('a pacer lets 10 ms worth of data go ahead, headers counted (5.1)', async (t) => {
+t.test('a pacer sends up to 10 ms of data ahead, headers included (5.1)', async (t) => {
   const pacer = new Pacer(8_000_000)
   pacer.countSent(4972, 0)
   t.ok(pacer.maySend(0), '5 ms are spent')
@@ -106,7 +109,7 @@ t.test('a pacer lets 10 ms worth of data go ahead, headers counted (5.1)', async
   t.notOk(pacer.maySend(60_000))
 })
 
-t.test('a rate is that of the last whole second', async (t) => {
+t.test('a rate meter reports the last full second', async (t) => {
   const rate = new RateMeter(0)
   rate.tick({ packets: 500, bytes: 50_000 }, 500_000)
   t.equal(rate.bytesPerSec, 0)

@@ -32,7 +32,7 @@ function draw(seed: number): number[] {
   return Array.from({ length: 10_000 }, () => random.next())
 }
 
-t.test('random numbers repeat from their seed, and are uniform enough', async (t) => {
+t.test('random numbers repeat from their seed, and are uniform', async (t) => {
   // Joined, since a deep comparison of 10,000 items takes seconds.
   t.equal(draw(7).join(), draw(7).join())
   t.not(draw(7).join(), draw(8).join())
@@ -42,7 +42,7 @@ t.test('random numbers repeat from their seed, and are uniform enough', async (t
   t.equal(createRandom(1).bytes(33).length, 33)
 })
 
-t.test('a perfect link hands on every datagram as it came, at once', async (t) => {
+t.test('a perfect link passes every datagram unchanged and at once', async (t) => {
   const link = new Impairment(1)
   for (const datagram of numbered(100)) {
     t.same(link.push(datagram), [{ delayMs: 0, ordered: true, datagram }])
@@ -50,14 +50,14 @@ t.test('a perfect link hands on every datagram as it came, at once', async (t) =
   t.match(link.counters, { received: 100, forwarded: 100, lost: 0, lostInBurst: 0, corrupted: 0 })
 })
 
-t.test('a link that spares handshakes loses only the others', async (t) => {
+t.test('a link that spares handshakes loses only other datagrams', async (t) => {
   const link = new Impairment(1, { loss: 1, sparesHandshakes: true })
   t.equal(link.push(HANDSHAKE).length, 1)
   t.equal(link.push(Buffer.alloc(64)).length, 0)
   t.match(link.counters, { forwarded: 1, lost: 1 })
 })
 
-t.test('the same seed brings the same fates, another seed others', async (t) => {
+t.test('the same seed repeats the same fates, another seed changes them', async (t) => {
   const options: LinkOptions = {
     loss: 0.1,
     duplicate: 0.1,
@@ -88,7 +88,7 @@ t.test('bursts have the mean length of the Gilbert-Elliott model', async (t) => 
   t.ok(runs.length > 400 && runs.length < 560, `${runs.length} bursts, expected about 476`)
 })
 
-t.test('one impairment never changes the fates that another decides', async (t) => {
+t.test('one impairment never changes the decisions of another', async (t) => {
   const plain = survivors(new Impairment(5, { loss: 0.2 }), 2000)
   const others = new Impairment(5, { loss: 0.2, corrupt: 0.5, reorder: 0.5, jitterMs: 9 })
   const fates = numbered(2000).flatMap((datagram, place) =>
@@ -97,7 +97,7 @@ t.test('one impairment never changes the fates that another decides', async (t) 
   t.same(fates, plain)
 })
 
-t.test('the handshakes named by their number are dropped and nothing else', async (t) => {
+t.test('drops the handshakes named by number and nothing else', async (t) => {
   const link = new Impairment(1, { dropHandshakes: [1, 3] })
   const data = Buffer.alloc(64)
   const fates = [HANDSHAKE, data, HANDSHAKE, HANDSHAKE, data, HANDSHAKE].map(
@@ -107,7 +107,7 @@ t.test('the handshakes named by their number are dropped and nothing else', asyn
   t.equal(link.counters.handshakesDropped, 2)
 })
 
-t.test('corruption flips exactly one bit and leaves the sender its bytes', async (t) => {
+t.test('corruption flips exactly one bit of a copy', async (t) => {
   const link = new Impairment(9, { corrupt: 1 })
   const flippedBits: number[] = []
   let untouched = true
@@ -126,7 +126,7 @@ t.test('corruption flips exactly one bit and leaves the sender its bytes', async
   t.ok(untouched)
 })
 
-t.test('a datagram is held back, doubled or delayed as asked', async (t) => {
+t.test('a datagram is held, duplicated or delayed as configured', async (t) => {
   const datagram = Buffer.alloc(20)
   t.same(new Impairment(1, { delayMs: 50, reorder: 1 }).push(datagram), [
     { delayMs: 60, ordered: false, datagram },

@@ -55,7 +55,7 @@ function openRelay(t: Test, options: RelayOptions): UdpRelay {
 const texts = (peer: Peer) => peer.arrivals.map(({ text }) => text)
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => String(index))
 
-t.test('a perfect link carries everything both ways, for each client apart', async (t) => {
+t.test('a perfect link carries every datagram of each client in both directions', async (t) => {
   const target = await openPeer(t, { echo: true })
   const relay = openRelay(t, { targetPort: target.port })
   const clients = [await openPeer(t), await openPeer(t)]
@@ -74,7 +74,7 @@ t.test('a perfect link carries everything both ways, for each client apart', asy
   t.match(relay.counters('backward'), { received: 400, forwarded: 400 })
 })
 
-t.test('delay and jitter keep the order, reordering breaks it and loses nothing', async (t) => {
+t.test('delay and jitter keep the order; reordering changes it without loss', async (t) => {
   const target = await openPeer(t)
   const queue = openRelay(t, {
     targetPort: target.port,
@@ -100,7 +100,7 @@ t.test('delay and jitter keep the order, reordering breaks it and loses nothing'
   t.ok(mixer.counters('forward').reordered > 10)
 })
 
-t.test('which datagrams arrive depends on the seed alone, in both directions', async (t) => {
+t.test('the datagrams that arrive depend only on the seed, in both directions', async (t) => {
   const arrivals = async () => {
     const target = await openPeer(t, { echo: true })
     const relay = openRelay(t, {
@@ -124,7 +124,7 @@ t.test('which datagrams arrive depends on the seed alone, in both directions', a
   t.same(await arrivals(), first)
 })
 
-t.test('after a rebinding the target sees a new source port and the way back works', async (t) => {
+t.test('the target sees a new source port after a rebinding, and responses arrive', async (t) => {
   const target = await openPeer(t, { echo: true })
   const relay = openRelay(t, { targetPort: target.port })
   const client = await openPeer(t)
@@ -137,7 +137,7 @@ t.test('after a rebinding the target sees a new source port and the way back wor
   t.not(target.arrivals[0]!.from, target.arrivals[1]!.from)
 })
 
-t.test('a black hole swallows both directions until its time is over', async (t) => {
+t.test('a black hole drops both directions for its duration', async (t) => {
   const target = await openPeer(t, { echo: true })
   const relay = openRelay(t, { targetPort: target.port })
   const client = await openPeer(t)
@@ -151,7 +151,7 @@ t.test('a black hole swallows both directions until its time is over', async (t)
   t.same(texts(client), ['light'])
 })
 
-t.test('the tap sees what arrives, also what is lost', async (t) => {
+t.test('the tap gets every datagram that reaches the relay, lost ones included', async (t) => {
   const target = await openPeer(t)
   const seen: string[] = []
   const relay = openRelay(t, {
@@ -203,7 +203,7 @@ t.test('libsrt to libsrt through loss, bursts and reordering loses nothing', asy
   t.ok(lost > 50 && lostInBurst > 20, 'although many datagrams were lost')
 })
 
-t.test('IPv6 as well', async (t) => {
+t.test('the relay forwards IPv6', async (t) => {
   const target = createSocket('udp6').bind(0, '::1')
   const client = createSocket('udp6').bind(0, '::1')
   t.teardown(() => [target, client].map((socket) => socket.close()))
@@ -214,7 +214,7 @@ t.test('IPv6 as well', async (t) => {
   t.equal(String((await once(client, 'message'))[0]), 'there and back')
 })
 
-t.test('what is altered goes on changed, or not at all', async (t) => {
+t.test('`alter` changes or drops datagrams', async (t) => {
   const target = await openPeer(t, { echo: true })
   const client = await openPeer(t)
   const seen: string[] = []

@@ -117,7 +117,7 @@ function connect(response = hsResponse) {
   return harness
 }
 
-t.test('asks for a cookie, then for a connection (4.3.1)', async (t) => {
+t.test('sends an induction, then a conclusion with the cookie (4.3.1)', async (t) => {
   const { call, take, told } = createCall()
   call.start(1000)
   const [induction] = take()
@@ -149,7 +149,7 @@ t.test('asks for a cookie, then for a connection (4.3.1)', async (t) => {
   t.strictSame(told, ['connected'])
 })
 
-t.test('without a StreamID there is no block for it', async (t) => {
+t.test('sends no StreamID block for an empty StreamID', async (t) => {
   const { call, take } = createCall({ streamId: '' })
   call.start(0)
   call.handleDatagram(encode({}), 1000)
@@ -158,34 +158,37 @@ t.test('without a StreamID there is no block for it', async (t) => {
   t.notOk('streamId' in decodeExtensions(conclusion!)!)
 })
 
-t.test('asks again every 250 ms, with a new timestamp, and gives up after 3 s', async (t) => {
-  const { call, take, told } = createCall()
-  call.start(0)
-  take()
-  tick(call, 249_000)
-  t.strictSame(take(), [])
-  tick(call, 250_000)
-  t.strictSame(take().map(timestampUs), [249_000])
-  call.handleDatagram(encode({}), 300_000)
-  take()
-  tick(call, 540_000)
-  t.strictSame(take(), [])
-  tick(call, 550_000)
-  t.strictSame(
-    take().map((again) => decodeHandshake(again)?.type),
-    [HandshakeType.CONCLUSION],
-  )
-  tick(call, 2_999_000)
-  t.strictSame(told, [])
-  tick(call, 3_000_000)
-  t.strictSame(told, ['SRT_TIMEOUT: no SRT peer answered at 192.0.2.2:10080 within 3 s'])
-  take()
-  tick(call, 4_000_000)
-  t.strictSame(take(), [])
-  t.notOk(call.send(Buffer.alloc(1), 4_000_000))
-})
+t.test(
+  'repeats a request every 250 ms with a new timestamp, and times out after 3 s',
+  async (t) => {
+    const { call, take, told } = createCall()
+    call.start(0)
+    take()
+    tick(call, 249_000)
+    t.strictSame(take(), [])
+    tick(call, 250_000)
+    t.strictSame(take().map(timestampUs), [249_000])
+    call.handleDatagram(encode({}), 300_000)
+    take()
+    tick(call, 540_000)
+    t.strictSame(take(), [])
+    tick(call, 550_000)
+    t.strictSame(
+      take().map((again) => decodeHandshake(again)?.type),
+      [HandshakeType.CONCLUSION],
+    )
+    tick(call, 2_999_000)
+    t.strictSame(told, [])
+    tick(call, 3_000_000)
+    t.strictSame(told, ['SRT_TIMEOUT: no SRT peer answered at 192.0.2.2:10080 within 3 s'])
+    take()
+    tick(call, 4_000_000)
+    t.strictSame(take(), [])
+    t.notOk(call.send(Buffer.alloc(1), 4_000_000))
+  },
+)
 
-t.test('a process that was held up reads its mail before it gives up', async (t) => {
+t.test('reads waiting datagrams after a stall before it times out', async (t) => {
   const { call, told } = createCall()
   call.start(0)
   call.tick(10_000)
@@ -196,7 +199,7 @@ t.test('a process that was held up reads its mail before it gives up', async (t)
   t.strictSame(told, ['connected'])
 })
 
-t.test('a reject is told with number and name, once', async (t) => {
+t.test('reports a rejection once, with code and name', async (t) => {
   for (const [type, message] of [
     [1000, '1000 (UNKNOWN)'],
     [1010, '1010 (BADSECRET)'],
@@ -212,7 +215,7 @@ t.test('a reject is told with number and name, once', async (t) => {
   }
 })
 
-t.test('a listener of the old school is refused', async (t) => {
+t.test('refuses a listener of handshake version 4', async (t) => {
   for (const answer of [{ version: 4 }, { extensionField: 2 }]) {
     const { call, told } = createCall()
     call.start(0)
@@ -221,7 +224,7 @@ t.test('a listener of the old school is refused', async (t) => {
   }
 })
 
-t.test('what is not an answer to the question changes nothing', async (t) => {
+t.test('ignores datagrams that are no response to the current request', async (t) => {
   const { call, take, told } = createCall()
   call.start(0)
   take()
@@ -251,7 +254,7 @@ t.test('what is not an answer to the question changes nothing', async (t) => {
   t.strictSame(told, [])
 })
 
-t.test('sends from the sequence number it was told, to the id it was given', async (t) => {
+t.test('sends from the initial sequence number, to the socket id of the listener', async (t) => {
   const { call, take } = connect()
   t.ok(call.send(Buffer.from('x'), 5000))
   const [packet] = take()
@@ -260,7 +263,7 @@ t.test('sends from the sequence number it was told, to the id it was given', asy
   t.equal(timestampUs(packet!), 3000)
 })
 
-t.test('keeps what it sends for the latency that the listener answered with', async (t) => {
+t.test('keeps packets for the latency of the listener', async (t) => {
   const idle = connect()
   idle.call.close()
   tick(idle.call, 10_000)
@@ -277,7 +280,7 @@ t.test('keeps what it sends for the latency that the listener answered with', as
   t.strictSame(goodbyes.map(controlType).slice(-3), [5, 5, 5])
 })
 
-t.test('says goodbye when the listener has played what it has', async (t) => {
+t.test('sends SHUTDOWN once the listener has played every packet', async (t) => {
   const { call, told } = connect()
   call.send(Buffer.from('x'), 10_000)
   call.close()
@@ -289,7 +292,7 @@ t.test('says goodbye when the listener has played what it has', async (t) => {
   t.strictSame(told, ['ended closed'])
 })
 
-t.test('a listener that asks only once gets again what it does not acknowledge', async (t) => {
+t.test('retransmits the whole flight to a listener without periodic NAKs', async (t) => {
   const patient = { ...DELAYS, flags: LIVE_FLAGS & ~HsFlag.PERIODIC_NAK }
   for (const [response, again] of [
     [encodeHsExtension(ExtensionType.HSRSP, patient), [FIRST + 1, FIRST + 2]],
@@ -304,7 +307,7 @@ t.test('a listener that asks only once gets again what it does not acknowledge',
   }
 })
 
-t.test('the end comes once: SHUTDOWN, silence, or our own', async (t) => {
+t.test('ends once, by SHUTDOWN or by silence', async (t) => {
   const left = connect()
   left.call.handleDatagram(shutdown(), 5000)
   left.call.handleDatagram(shutdown(), 5000)
@@ -320,7 +323,7 @@ t.test('the end comes once: SHUTDOWN, silence, or our own', async (t) => {
   t.strictSame(silent.told, ['ended timeout'])
 })
 
-t.test('data from a listener is acknowledged and let go', async (t) => {
+t.test('acknowledges and discards data from a listener', async (t) => {
   const { call, take, told } = connect()
   const data = Buffer.alloc(HEADER_BYTES + 10)
   data.writeInt32BE(FIRST, 0)
@@ -332,7 +335,7 @@ t.test('data from a listener is acknowledged and let go', async (t) => {
   t.strictSame(told, [])
 })
 
-t.test('before there is a connection there is nothing to send or to tell', async (t) => {
+t.test('neither sends nor reports anything before it starts', async (t) => {
   const { call, told, take } = createCall()
   t.notOk(call.send(Buffer.alloc(1), 0))
   t.equal(call.stats(), undefined)

@@ -161,44 +161,50 @@ async function createPair({
 const numbers = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, i) => `packet ${from + i}`)
 
-t.test('who agrees to encrypt repeats the key material to the byte (3.2.2)', async (t) => {
-  const { toCaller, toListener, inject, send, payloads, failures } = await createPair()
-  const conclusion = toListener.at(-1)!
-  const answer = toCaller.at(-1)!
-  t.strictSame(decodeExtensions(answer)?.keyMaterial, decodeExtensions(conclusion)?.keyMaterial)
-  t.match(decodeHandshake(conclusion), { encryptionField: 2, extensionField: 3 })
-  t.equal(decodeHandshake(answer)?.extensionField, 3)
-  const before = toCaller.length
-  inject(conclusion)
-  t.strictSame(toCaller.slice(before), [answer], 'a repeated conclusion gets the same bytes')
-  send('secret')
-  t.strictSame(payloads, ['secret'])
-  t.notOk(toListener.at(-1)!.includes('secret'))
-  t.strictSame(failures, [])
-})
+t.test(
+  'a listener that agrees to encrypt repeats the key material byte for byte (3.2.2)',
+  async (t) => {
+    const { toCaller, toListener, inject, send, payloads, failures } = await createPair()
+    const conclusion = toListener.at(-1)!
+    const answer = toCaller.at(-1)!
+    t.strictSame(decodeExtensions(answer)?.keyMaterial, decodeExtensions(conclusion)?.keyMaterial)
+    t.match(decodeHandshake(conclusion), { encryptionField: 2, extensionField: 3 })
+    t.equal(decodeHandshake(answer)?.extensionField, 3)
+    const before = toCaller.length
+    inject(conclusion)
+    t.strictSame(toCaller.slice(before), [answer], 'a repeated conclusion gets the same bytes')
+    send('secret')
+    t.strictSame(payloads, ['secret'])
+    t.notOk(toListener.at(-1)!.includes('secret'))
+    t.strictSame(failures, [])
+  },
+)
 
-t.test('a caller that would encrypt alone gives up (libsrt: enforcedencryption=0)', async (t) => {
-  const answers: [string, (good: Buffer) => Buffer[], RegExp][] = [
-    ['another passphrase', () => [word(4)], /the SRT peer has another passphrase/],
-    ['no passphrase', () => [word(3)], /the SRT peer does not agree to encrypt/],
-    ['an unknown state', () => [word(0x04000000)], /does not agree/],
-    ['nothing', () => [], /does not agree/],
-    ['one bit less', (good) => [withFlippedBit(good)], /does not agree/],
-    ['other keys', (good) => [Buffer.concat([good, Buffer.alloc(16)])], /does not agree/],
-  ]
-  for (const [what, contents, message] of answers) {
-    const { failures, send } = await createPair({
-      alterAnswer: (datagram) => {
-        const good = isControl(datagram) ? decodeExtensions(datagram)?.keyMaterial : undefined
-        if (controlType(datagram) !== ControlType.HANDSHAKE || good === undefined) return datagram
-        const blocks = contents(good).map((each) => encodeBlock(ExtensionType.KMRSP, each))
-        return Buffer.concat([datagram.subarray(0, 80), ...blocks])
-      },
-    })
-    t.match(failures, [{ code: 'SRT_REJECTED', message }], what)
-    t.notOk(send('in clear'), 'nothing is sent')
-  }
-})
+t.test(
+  'a caller refuses a listener that does not confirm its keys (libsrt: enforcedencryption=0)',
+  async (t) => {
+    const answers: [string, (good: Buffer) => Buffer[], RegExp][] = [
+      ['another passphrase', () => [word(4)], /the SRT peer has another passphrase/],
+      ['no passphrase', () => [word(3)], /the SRT peer does not agree to encrypt/],
+      ['an unknown state', () => [word(0x04000000)], /does not agree/],
+      ['nothing', () => [], /does not agree/],
+      ['one bit less', (good) => [withFlippedBit(good)], /does not agree/],
+      ['other keys', (good) => [Buffer.concat([good, Buffer.alloc(16)])], /does not agree/],
+    ]
+    for (const [what, contents, message] of answers) {
+      const { failures, send } = await createPair({
+        alterAnswer: (datagram) => {
+          const good = isControl(datagram) ? decodeExtensions(datagram)?.keyMaterial : undefined
+          if (controlType(datagram) !== ControlType.HANDSHAKE || good === undefined) return datagram
+          const blocks = contents(good).map((each) => encodeBlock(ExtensionType.KMRSP, each))
+          return Buffer.concat([datagram.subarray(0, 80), ...blocks])
+        },
+      })
+      t.match(failures, [{ code: 'SRT_REJECTED', message }], what)
+      t.notOk(send('in clear'), 'nothing is sent')
+    }
+  },
+)
 
 /** A KMRSP that refuses, as libsrt writes it. */
 function word(state: number): Buffer {
@@ -213,7 +219,7 @@ function withFlippedBit(bytes: Buffer): Buffer {
   return copy
 }
 
-t.test('a clear packet in an encrypted connection takes nobody’s place (6.1.6)', async (t) => {
+t.test('a clear packet on an encrypted connection replaces no encrypted one (6.1.6)', async (t) => {
   const { inject, send, payloads, stats, socketId, advance } = await createPair()
   const forged = Buffer.alloc(HEADER_BYTES + 6)
   writeDataHeader(forged, { sequence: 1000, message: 1, timestampUs: 0, socketId })
@@ -226,29 +232,32 @@ t.test('a clear packet in an encrypted connection takes nobody’s place (6.1.6)
   t.match(stats(), { pktRcvUndecryptTotal: 2, pktRecvTotal: 1, pktRcvLossTotal: 0 })
 })
 
-t.test('keys change under way, each told before it is used, and agreed to (6.1.6)', async (t) => {
-  const pair = await createPair({ refreshPackets: 100, preannouncePackets: 30 })
-  for (let i = 0; i < 350; i++) {
-    pair.send(`packet ${i}`)
-    pair.advance(10_000)
-  }
-  t.strictSame(pair.payloads, numbers(0, 350))
-  const flags = pair.toListener.filter((d) => !isControl(d)).map(encryptionKeyFlag)
-  t.strictSame(
-    flags,
-    Array.from({ length: 350 }, (_, i) => (Math.floor(i / 100) % 2) + 1),
-  )
-  const requests = pair.toListener.filter((d) => isExtension(d, ExtensionType.KMREQ))
-  const responses = pair.toCaller.filter((d) => isExtension(d, ExtensionType.KMRSP))
-  t.equal(requests.length, 3)
-  t.strictSame(
-    responses.map((d) => d.subarray(HEADER_BYTES)),
-    requests.map((d) => d.subarray(HEADER_BYTES)),
-  )
-  t.match(pair.stats(), { pktRcvUndecryptTotal: 0, pktRcvLossTotal: 0 })
-})
+t.test(
+  'keys change during a connection, each announced and confirmed before its use (6.1.6)',
+  async (t) => {
+    const pair = await createPair({ refreshPackets: 100, preannouncePackets: 30 })
+    for (let i = 0; i < 350; i++) {
+      pair.send(`packet ${i}`)
+      pair.advance(10_000)
+    }
+    t.strictSame(pair.payloads, numbers(0, 350))
+    const flags = pair.toListener.filter((d) => !isControl(d)).map(encryptionKeyFlag)
+    t.strictSame(
+      flags,
+      Array.from({ length: 350 }, (_, i) => (Math.floor(i / 100) % 2) + 1),
+    )
+    const requests = pair.toListener.filter((d) => isExtension(d, ExtensionType.KMREQ))
+    const responses = pair.toCaller.filter((d) => isExtension(d, ExtensionType.KMRSP))
+    t.equal(requests.length, 3)
+    t.strictSame(
+      responses.map((d) => d.subarray(HEADER_BYTES)),
+      requests.map((d) => d.subarray(HEADER_BYTES)),
+    )
+    t.match(pair.stats(), { pktRcvUndecryptTotal: 0, pktRcvLossTotal: 0 })
+  },
+)
 
-t.test('a key request that is lost is repeated; so is the answer (libsrt)', async (t) => {
+t.test('a lost KMREQ is repeated, and so is a lost KMRSP (libsrt)', async (t) => {
   for (const lost of [ExtensionType.KMREQ, ExtensionType.KMRSP]) {
     const pair = await createPair({ refreshPackets: 100, preannouncePackets: 30 })
     let swallowed = 0
@@ -263,7 +272,7 @@ t.test('a key request that is lost is repeated; so is the answer (libsrt)', asyn
   }
 })
 
-t.test('a peer that changes its key too early is healed by retransmission', async (t) => {
+t.test('retransmissions repair packets of a peer that changes its key too early', async (t) => {
   const pair = await createPair({ refreshPackets: 100, preannouncePackets: 30 })
   // As libsrt does when nobody answers: its packets come under a key that this side does not know.
   const held: Buffer[] = []
@@ -284,7 +293,7 @@ t.test('a peer that changes its key too early is healed by retransmission', asyn
   t.strictSame(pair.payloads, numbers(0, 104))
 })
 
-t.test('packets under an unknown key are counted and not acknowledged', async (t) => {
+t.test('counts packets under an unknown key, and does not acknowledge them', async (t) => {
   const pair = await createPair()
   pair.setGate((datagram) => {
     if (!isControl(datagram)) datagram[4] = datagram[4]! ^ 0x18
@@ -296,28 +305,25 @@ t.test('packets under an unknown key are counted and not acknowledged', async (t
   t.match(pair.stats(), { pktRcvUndecryptTotal: 5, pktRecvTotal: 0 })
 })
 
-t.test(
-  'a key request that cannot be read is a counted drop, and answered with nothing',
-  async (t) => {
-    const pair = await createPair()
-    const good = decodeExtensions(pair.toListener.at(-1)!)!.keyMaterial!
-    const bent = Buffer.from(good)
-    bent[45]! ^= 1
-    const tooLong = Buffer.concat([good, Buffer.alloc(1400 - good.length)])
-    const bad = [Buffer.alloc(0), Buffer.alloc(4), good.subarray(0, 55), bent, tooLong]
-    const before = pair.toCaller.length
-    for (const message of bad) pair.inject(pair.extension(ExtensionType.KMREQ, message))
-    t.equal(pair.toCaller.length, before)
-    t.equal(pair.endpoint.stats.malformed, bad.length)
-    pair.inject(pair.extension(ExtensionType.KMREQ, good))
-    t.ok(isExtension(pair.toCaller.at(-1)!, ExtensionType.KMRSP))
-    t.strictSame(pair.toCaller.at(-1)!.subarray(HEADER_BYTES), good)
-    pair.send('still here')
-    t.strictSame(pair.payloads, ['still here'])
-  },
-)
+t.test('counts a malformed KMREQ without a response', async (t) => {
+  const pair = await createPair()
+  const good = decodeExtensions(pair.toListener.at(-1)!)!.keyMaterial!
+  const bent = Buffer.from(good)
+  bent[45]! ^= 1
+  const tooLong = Buffer.concat([good, Buffer.alloc(1400 - good.length)])
+  const bad = [Buffer.alloc(0), Buffer.alloc(4), good.subarray(0, 55), bent, tooLong]
+  const before = pair.toCaller.length
+  for (const message of bad) pair.inject(pair.extension(ExtensionType.KMREQ, message))
+  t.equal(pair.toCaller.length, before)
+  t.equal(pair.endpoint.stats.malformed, bad.length)
+  pair.inject(pair.extension(ExtensionType.KMREQ, good))
+  t.ok(isExtension(pair.toCaller.at(-1)!, ExtensionType.KMRSP))
+  t.strictSame(pair.toCaller.at(-1)!.subarray(HEADER_BYTES), good)
+  pair.send('still here')
+  t.strictSame(pair.payloads, ['still here'])
+})
 
-t.test('a flood of key requests is answered ten times (6.1)', async (t) => {
+t.test('responds to a flood of KMREQs ten times (6.1)', async (t) => {
   const pair = await createPair()
   const good = decodeExtensions(pair.toListener.at(-1)!)!.keyMaterial!
   const before = pair.toCaller.length
@@ -326,7 +332,7 @@ t.test('a flood of key requests is answered ten times (6.1)', async (t) => {
   t.equal(pair.endpoint.stats.malformed, 990)
 })
 
-t.test('a KMRSP that nobody asked for changes nothing (CVE-2026-55868)', async (t) => {
+t.test('an unsolicited KMRSP changes nothing (CVE-2026-55868)', async (t) => {
   const pair = await createPair()
   const before = pair.toCaller.length
   for (const bytes of [0, 1, 4, 40, 56, 72, 1456]) {
@@ -341,7 +347,7 @@ t.test('a KMRSP that nobody asked for changes nothing (CVE-2026-55868)', async (
   t.strictSame(pair.failures, [])
 })
 
-t.test('no extension packet throws or takes a key away, whatever it holds', async (t) => {
+t.test('no extension packet throws or replaces a key, whatever its contents', async (t) => {
   const pair = await createPair({ refreshPackets: 2 ** 24 })
   const good = decodeExtensions(pair.toListener.at(-1)!)!.keyMaterial!
   const noise = fc.uint8Array({ maxLength: 130 }).map((bytes) => Buffer.from(bytes))
@@ -380,7 +386,7 @@ async function simulateEncrypted(seed: number, link: LinkOptions, keyBytes: 16 |
 }
 
 t.test(
-  '10 % loss, reordering and duplicates, a new key every 400 packets: all arrive',
+  'every packet arrives at 10 % loss, reordering and duplicates with a new key every 400 packets',
   async (t) => {
     const link = { loss: 0.1, delayMs: 50, jitterMs: 5, reorder: 0.02, duplicate: 0.02 }
     for (const keyBytes of [16, 24, 32] as const) {
@@ -398,7 +404,7 @@ t.test(
   },
 )
 
-t.test('on any link: decrypted right or not at all, and every packet accounted for', async (t) => {
+t.test('every packet is decrypted correctly or counted as dropped, on any link', async (t) => {
   const ONCE_FAILING_SEEDS: readonly number[] = []
   let changed = 0
   for (const seed of [...ONCE_FAILING_SEEDS, ...Array.from({ length: 40 }, (_, i) => i + 1)]) {
@@ -461,7 +467,7 @@ async function listen(
 }
 
 t.test(
-  'both with the same passphrase or both without, or the caller is refused (6.1.3)',
+  'rejects a caller unless both sides have the same passphrase or neither has one (6.1.3)',
   async (t) => {
     const other = 'another passphrase'
     for (const [ours, theirs, code] of [
@@ -493,7 +499,7 @@ t.test(
   },
 )
 
-t.test('the accept hook may ask for a passphrase of its own', async (t) => {
+t.test('the accept hook may require a passphrase for one caller', async (t) => {
   const own = 'of this stream alone'
   const { call, refusals } = await listen(t, { passphrase: own }, PASSPHRASE)
   await call(own)
@@ -502,7 +508,7 @@ t.test('the accept hook may ask for a passphrase of its own', async (t) => {
   t.match(refusals, [{ code: 'PASSPHRASE_WRONG' }, { code: 'ENCRYPTION_MISSING' }])
 })
 
-t.test('a passphrase that is none is told to whoever set it, and not repeated', async (t) => {
+t.test('an invalid passphrase throws where it was set, without repeating it', async (t) => {
   const short = 'too short'
   await t.rejects(listen(t, {}, short), { name: 'RangeError', message: /10 to 80 bytes, not 9/ })
   const { call, warnings } = await listen(t, { passphrase: short })
@@ -513,7 +519,7 @@ t.test('a passphrase that is none is told to whoever set it, and not repeated', 
   await t.rejects(call(short), { name: 'RangeError', message: /10 to 80 bytes/ })
 })
 
-t.test('a hook that throws where it is told of a refusal harms nobody', async (t) => {
+t.test('an exception of `onRefused` rejects the caller and affects no other', async (t) => {
   const { call, listener, warnings } = await listen(t, {
     passphrase: PASSPHRASE,
     onRefused: () => {
@@ -526,7 +532,7 @@ t.test('a hook that throws where it is told of a refusal harms nobody', async (t
   t.equal(listener.connectionCount, 1)
 })
 
-t.test('a hook that gives up when it is told to is nothing to warn of', async (t) => {
+t.test('an accept hook that throws on abort causes no warning', async (t) => {
   const warnings: string[] = []
   const listener = await createListener({
     host: HOST,
@@ -545,7 +551,7 @@ t.test('a hook that gives up when it is told to is nothing to warn of', async (t
   t.notMatch(warnings.join(), /accept hook/)
 })
 
-t.test('options of a caller that SRT cannot take are refused before it calls', async (t) => {
+t.test('invalid encryption options of a caller throw before the first datagram', async (t) => {
   const at = { host: HOST, port: 9, passphrase: PASSPHRASE }
   for (const options of [
     { keyLengthBytes: 20 as 16 },

@@ -168,7 +168,7 @@ function connect() {
 
 const rejectOf = ([answer]: Buffer[]) => decodeHandshake(answer!)?.type
 
-t.test('an induction is answered with magic and cookie, in as many bytes (4.3.1.1)', async (t) => {
+t.test('responds to an induction with magic and cookie, in the same size (4.3.1.1)', async (t) => {
   const { endpoint, send } = createEndpoint()
   const request = encode(INDUCTION)
   const [answer, ...more] = send(request)
@@ -181,7 +181,7 @@ t.test('an induction is answered with magic and cookie, in as many bytes (4.3.1.
   t.notOk(endpoint.busy, 'nothing is kept')
 })
 
-t.test('a cookie is good for its owner alone, and for a while', async (t) => {
+t.test('a cookie is valid for its owner only, and for a limited time', async (t) => {
   const { send, asked, induce, endpoint } = createEndpoint()
   const cookie = induce()
   const conclusion = encode({ ...CONCLUSION, cookie }, [hsBlock()])
@@ -200,7 +200,7 @@ t.test('a cookie is good for its owner alone, and for a while', async (t) => {
   t.equal(late.asked.length, 1, 'across the rotation of the secret')
 })
 
-t.test('the host is asked once, and answers when it can (4.3.1.2)', async (t) => {
+t.test('requests one decision per caller, which may come later (4.3.1.2)', async (t) => {
   const { endpoint, conclude, asked, take } = createEndpoint()
   const { sink, heard } = createSink()
   const streamId = 'mode=publish,rid=demo,token=x'
@@ -239,7 +239,7 @@ t.test('the host is asked once, and answers when it can (4.3.1.2)', async (t) =>
   })
 })
 
-t.test('the longer latency holds, up to our limit, and the window with it (4.4)', async (t) => {
+t.test('negotiates the longer latency up to the limit, and a window to match (4.4)', async (t) => {
   for (const [asked, agreed, windowPackets] of [
     [0, 200, 16_384],
     [350, 350, 16_384],
@@ -257,7 +257,7 @@ t.test('the longer latency holds, up to our limit, and the window with it (4.4)'
   }
 })
 
-t.test('a repeated conclusion gets the same bytes, also while data flows', async (t) => {
+t.test('a repeated conclusion gets the same response, also after data packets', async (t) => {
   const { endpoint, conclude, answer, send, id, heard } = connect()
   t.strictSame(conclude(), [answer])
   send(dataPacket(id, FIRST))
@@ -267,46 +267,43 @@ t.test('a repeated conclusion gets the same bytes, also while data flows', async
   t.match(endpoint.stats, { accepted: 1, duplicateHandshakes: 2 })
 })
 
-t.test('another socket id or sequence number from the same port is another caller', async (t) => {
+t.test('another socket id or sequence number from one port is another caller', async (t) => {
   const { asked, conclude } = connect()
   conclude({ socketId: CALLER_ID + 1 })
   conclude({ initialSequenceNumber: FIRST + 1 })
   t.equal(asked.length, 3)
 })
 
-t.test(
-  'the host turns a caller away with its number on the wire, to repetitions too',
-  async (t) => {
-    const { endpoint, conclude, asked, take, waitUntil } = createEndpoint()
-    conclude()
-    endpoint.decide(asked[0]!, { reject: RejectCode.BADSECRET }, 0)
-    const [answer] = take()
-    t.equal(answer!.length, 64, 'no extensions')
-    t.match(decodeHandshake(answer!), { version: 5, type: 1010, socketId: CALLER_ID })
-    t.equal(destinationSocketId(answer!), CALLER_ID)
-    waitUntil(2_000_000)
-    t.strictSame(conclude({}, [hsBlock()], 2_000_000), [answer])
-    t.equal(asked.length, 1)
-    t.strictSame(endpoint.stats.rejects, { 1010: 1 })
-    t.equal(endpoint.stats.inductions, 2)
-    conclude({ socketId: 8 }, [hsBlock()], 2_000_000)
-    t.ok(endpoint.busy, 'one waits, one is remembered')
-    endpoint.decide(asked.pop()!, { reject: RejectCode.BADSECRET }, 0)
-    waitUntil(TOMBSTONE_US + 300_000, 2_000_000)
-    t.notOk(endpoint.busy, 'forgotten in the end')
-    conclude({}, [hsBlock()], 4_000_000)
-    t.equal(asked.length, 2)
-  },
-)
+t.test('a rejection has the code of the host, also for repeated conclusions', async (t) => {
+  const { endpoint, conclude, asked, take, waitUntil } = createEndpoint()
+  conclude()
+  endpoint.decide(asked[0]!, { reject: RejectCode.BADSECRET }, 0)
+  const [answer] = take()
+  t.equal(answer!.length, 64, 'no extensions')
+  t.match(decodeHandshake(answer!), { version: 5, type: 1010, socketId: CALLER_ID })
+  t.equal(destinationSocketId(answer!), CALLER_ID)
+  waitUntil(2_000_000)
+  t.strictSame(conclude({}, [hsBlock()], 2_000_000), [answer])
+  t.equal(asked.length, 1)
+  t.strictSame(endpoint.stats.rejects, { 1010: 1 })
+  t.equal(endpoint.stats.inductions, 2)
+  conclude({ socketId: 8 }, [hsBlock()], 2_000_000)
+  t.ok(endpoint.busy, 'one waits, one is remembered')
+  endpoint.decide(asked.pop()!, { reject: RejectCode.BADSECRET }, 0)
+  waitUntil(TOMBSTONE_US + 300_000, 2_000_000)
+  t.notOk(endpoint.busy, 'forgotten in the end')
+  conclude({}, [hsBlock()], 4_000_000)
+  t.equal(asked.length, 2)
+})
 
-t.test('a number that does not reject is not sent as a reject', async (t) => {
+t.test('a verdict with a code below 1000 is sent as 1006', async (t) => {
   const { endpoint, conclude, asked, take } = createEndpoint()
   conclude()
   endpoint.decide(asked[0]!, { reject: -1 }, 0)
   t.equal(rejectOf(take()), RejectCode.INTERNAL)
 })
 
-t.test('what a live ingest cannot agree to is rejected with the right number', async (t) => {
+t.test('rejects conclusions that live ingest does not support, each with its code', async (t) => {
   const noise = Buffer.alloc(56)
   const gcm = Buffer.alloc(56)
   gcm.write('12202901000000000401020000000404', 'hex')
@@ -339,7 +336,7 @@ t.test('what a live ingest cannot agree to is rejected with the right number', a
 })
 
 t.test(
-  'live congestion control, missing flags and small windows of old hardware are welcome',
+  'accepts live congestion control, missing flags and small windows of old hardware',
   async (t) => {
     const { conclude, asked } = createEndpoint()
     const live = encodeBlock(ExtensionType.CONGESTION, Buffer.from('evil'))
@@ -352,7 +349,7 @@ t.test(
   },
 )
 
-t.test('handshake version 4 is told off in both its languages', async (t) => {
+t.test('rejects handshake version 4 with a code and a SHUTDOWN', async (t) => {
   const { conclude } = createEndpoint()
   const answers = conclude({ version: 4 }, [])
   t.equal(rejectOf(answers), RejectCode.VERSION)
@@ -360,7 +357,7 @@ t.test('handshake version 4 is told off in both its languages', async (t) => {
   t.equal(destinationSocketId(answers[1]!), CALLER_ID)
 })
 
-t.test('a packet filter is repeated to the byte', async (t) => {
+t.test('repeats the packet filter of a caller byte for byte', async (t) => {
   const { endpoint, conclude, asked, take } = createEndpoint()
   const filter = Buffer.from('2c636566736c6f632c30313a73776f720000353a', 'hex')
   conclude({}, [hsBlock(), encodeBlock(ExtensionType.FILTER, filter)])
@@ -370,7 +367,7 @@ t.test('a packet filter is repeated to the byte', async (t) => {
   t.equal(decodeHandshake(answer!)?.extensionField, 5)
 })
 
-t.test('a host that thinks too long is spared the answer', async (t) => {
+t.test('expires an attempt without a decision in time', async (t) => {
   const { endpoint, conclude, asked, expired, waitUntil } = createEndpoint()
   const { sink, heard } = createSink()
   conclude({}, [hsBlock()], 1_000_000)
@@ -384,7 +381,7 @@ t.test('a host that thinks too long is spared the answer', async (t) => {
   t.equal(endpoint.connectionCount, 0)
 })
 
-t.test('callers that wait for the host are bounded', async (t) => {
+t.test('limits the callers that wait for a decision', async (t) => {
   const { conclude, asked, endpoint } = createEndpoint()
   const concludeFrom = (address: string, socketId: number) =>
     conclude({ socketId }, [hsBlock()], 0, address)
@@ -396,7 +393,7 @@ t.test('callers that wait for the host are bounded', async (t) => {
   t.strictSame(concludeFrom('198.51.100.1', 301), [], 'one went, one more may come')
 })
 
-t.test('refusals that are remembered are bounded', async (t) => {
+t.test('limits the rejections kept for repeated conclusions', async (t) => {
   const { conclude, send } = createEndpoint()
   const concludeAs = (socketId: number, blocks: Buffer[], nowUs: number) =>
     conclude({ socketId }, blocks, nowUs, `10.0.${socketId % 100}.1`)
@@ -407,7 +404,7 @@ t.test('refusals that are remembered are bounded', async (t) => {
   t.strictSame(send(Buffer.alloc(3)), [])
 })
 
-t.test('networks that wait leave places to others', async (t) => {
+t.test('limits the share of one network in the backlog', async (t) => {
   const { conclude, asked } = createEndpoint()
   const waiting = (network: string) => {
     const before = asked.length
@@ -425,23 +422,26 @@ t.test('networks that wait leave places to others', async (t) => {
   t.equal(asked.length, 128 + 64 + 32 + 8, 'callers of eight other networks')
 })
 
-t.test('conclusions with a good cookie are limited, before the host is asked', async (t) => {
-  const { endpoint, conclude, asked, induce, send } = createEndpoint()
-  const cookie = induce()
-  for (let sequence = 0; sequence < 1000; sequence++) {
-    send(encode({ ...CONCLUSION, cookie, initialSequenceNumber: sequence }, [hsBlock()]))
-    const attempt = asked[sequence]
-    if (attempt !== undefined) endpoint.decide(attempt, { reject: RejectCode.BADSECRET }, 0)
-  }
-  t.equal(asked.length, 150, 'of one address')
-  t.equal(endpoint.stats.conclusionsDropped, 850)
-  t.strictSame(conclude({ socketId: 5 }), [], 'no answer, for another socket id neither')
-  conclude({ socketId: 6 }, [hsBlock()], 0, '192.0.2.8')
-  conclude({ socketId: 7 }, [hsBlock()], 0, '198.51.100.1')
-  t.equal(asked.length, 152, 'a neighbor and a stranger are asked about')
-})
+t.test(
+  'limits conclusions with a valid cookie, before the host is requested to decide',
+  async (t) => {
+    const { endpoint, conclude, asked, induce, send } = createEndpoint()
+    const cookie = induce()
+    for (let sequence = 0; sequence < 1000; sequence++) {
+      send(encode({ ...CONCLUSION, cookie, initialSequenceNumber: sequence }, [hsBlock()]))
+      const attempt = asked[sequence]
+      if (attempt !== undefined) endpoint.decide(attempt, { reject: RejectCode.BADSECRET }, 0)
+    }
+    t.equal(asked.length, 150, 'of one address')
+    t.equal(endpoint.stats.conclusionsDropped, 850)
+    t.strictSame(conclude({ socketId: 5 }), [], 'no answer, for another socket id neither')
+    conclude({ socketId: 6 }, [hsBlock()], 0, '192.0.2.8')
+    conclude({ socketId: 7 }, [hsBlock()], 0, '198.51.100.1')
+    t.equal(asked.length, 152, 'a neighbor and a stranger are asked about')
+  },
+)
 
-t.test('repeats of callers that wait take nothing from newcomers of their address', async (t) => {
+t.test('repeated conclusions use up nothing of the limit of their address', async (t) => {
   const { endpoint, conclude, asked, take } = createEndpoint()
   const concludeAs = (firstId: number, callers: number, nowUs: number) => {
     for (let id = firstId; id < firstId + callers; id++) {
@@ -458,29 +458,36 @@ t.test('repeats of callers that wait take nothing from newcomers of their addres
   t.match(endpoint.stats, { conclusionsDropped: 0, duplicateHandshakes: 11 * 60 + 590 + 1 })
 })
 
-t.test('forged sources cost their owners nothing', async (t) => {
-  const { endpoint, conclude, asked, send } = createEndpoint()
-  for (let i = 0; i < 5000; i++) send(encode({ ...CONCLUSION, cookie: i }, [hsBlock()]))
-  t.match(endpoint.stats, { badCookies: 5000, conclusionsDropped: 0 })
-  conclude()
-  t.equal(asked.length, 1)
-})
+t.test(
+  'conclusions from forged sources use up nothing of the limits of these addresses',
+  async (t) => {
+    const { endpoint, conclude, asked, send } = createEndpoint()
+    for (let i = 0; i < 5000; i++) send(encode({ ...CONCLUSION, cookie: i }, [hsBlock()]))
+    t.match(endpoint.stats, { badCookies: 5000, conclusionsDropped: 0 })
+    conclude()
+    t.equal(asked.length, 1)
+  },
+)
 
-t.test('a network gets 1000 inductions a second answered, and the others theirs', async (t) => {
-  const { endpoint, send } = createEndpoint()
-  const answered = (count: number, nowUs: number, address: string) => {
-    let answers = 0
-    for (let i = 0; i < count; i++) answers += send(encode(INDUCTION), nowUs, PORT, address).length
-    return answers
-  }
-  t.equal(answered(3000, 0, ADDRESS), 1000)
-  t.equal(answered(10, 0, '192.0.2.200'), 0, 'a neighbor')
-  t.equal(answered(10, 0, '198.51.100.1'), 10)
-  t.equal(answered(10, 100_000, ADDRESS), 10, 'what is left of one second is there the next')
-  t.match(endpoint.stats, { inductions: 3030, inductionsDropped: 2010 })
-})
+t.test(
+  'responds to 1000 inductions a second from one network, and to those of others',
+  async (t) => {
+    const { endpoint, send } = createEndpoint()
+    const answered = (count: number, nowUs: number, address: string) => {
+      let answers = 0
+      for (let i = 0; i < count; i++)
+        answers += send(encode(INDUCTION), nowUs, PORT, address).length
+      return answers
+    }
+    t.equal(answered(3000, 0, ADDRESS), 1000)
+    t.equal(answered(10, 0, '192.0.2.200'), 0, 'a neighbor')
+    t.equal(answered(10, 0, '198.51.100.1'), 10)
+    t.equal(answered(10, 100_000, ADDRESS), 10, 'what is left of one second is there the next')
+    t.match(endpoint.stats, { inductions: 3030, inductionsDropped: 2010 })
+  },
+)
 
-t.test('5000 inductions a second are answered in all, whatever their sources say', async (t) => {
+t.test('responds to 5000 inductions a second in all, from any sources', async (t) => {
   const { endpoint, send } = createEndpoint()
   let answers = 0
   for (let i = 0; i < 20_000; i++) {
@@ -491,7 +498,7 @@ t.test('5000 inductions a second are answered in all, whatever their sources say
   t.equal(send(encode(INDUCTION), 1000, PORT, ADDRESS).length, 1)
 })
 
-t.test('a connection is heard 2000 control packets a second; its data goes on', async (t) => {
+t.test('handles 2000 control packets a second of a connection, and all of its data', async (t) => {
   const { endpoint, send, id, heard } = connect()
   for (let i = 0; i < 3000; i++) send(control(ControlType.KEEPALIVE, id))
   send(control(ControlType.SHUTDOWN, id))
@@ -502,7 +509,7 @@ t.test('a connection is heard 2000 control packets a second; its data goes on', 
   t.strictSame(heard, ['open', 'data', 'end shutdown'])
 })
 
-t.test('payloads reach the sink; SHUTDOWN ends it, with all that was held', async (t) => {
+t.test('pushes payloads to the sink, and those held on SHUTDOWN before it ends', async (t) => {
   const { send, id, heard, endpoint } = connect()
   send(dataPacket(id, FIRST, 'one'))
   send(dataPacket(id, FIRST + 2, 'three'))
@@ -511,7 +518,7 @@ t.test('payloads reach the sink; SHUTDOWN ends it, with all that was held', asyn
   t.equal(endpoint.connectionCount, 0)
 })
 
-t.test('datagrams from elsewhere do not reach a connection', async (t) => {
+t.test('drops datagrams for a connection from another address', async (t) => {
   const { send, id, heard, endpoint } = connect()
   send(dataPacket(id, FIRST), 0, PORT + 1)
   send(control(ControlType.SHUTDOWN, id), 0, PORT, '192.0.2.8')
@@ -521,7 +528,7 @@ t.test('datagrams from elsewhere do not reach a connection', async (t) => {
   t.match(endpoint.stats, { wrongSources: 2, unknownSocketIds: 2 })
 })
 
-t.test('a peer that falls silent is gone after 5 s; any packet counts', async (t) => {
+t.test('ends a connection after 5 s without any packet of the peer', async (t) => {
   const { send, id, heard, waitUntil, sink } = connect()
   waitUntil(4_000_000)
   send(control(ControlType.KEEPALIVE, id), 4_000_000)
@@ -533,14 +540,14 @@ t.test('a peer that falls silent is gone after 5 s; any packet counts', async (t
   t.equal(answers.filter((a) => controlType(a) === ControlType.SHUTDOWN).length, 3)
 })
 
-t.test('whoever has said nothing for a second says that it lives (3.2.3)', async (t) => {
+t.test('sends a keepalive after a second of silence (3.2.3)', async (t) => {
   const { waitUntil } = connect()
   const answers = waitUntil(3_600_000).filter((a) => controlType(a) === ControlType.KEEPALIVE)
   t.equal(answers.length, 3)
   t.equal(answers[0]!.length, 20)
 })
 
-t.test('a process that slept calls nobody silent before it has read its mail', async (t) => {
+t.test('reads waiting datagrams after a stall before any timeout', async (t) => {
   const { endpoint, heard, waitUntil, send, id } = connect()
   waitUntil(1_000_000)
   endpoint.tick(20_000_000)
@@ -549,14 +556,14 @@ t.test('a process that slept calls nobody silent before it has read its mail', a
   t.strictSame(heard, ['open', 'data'])
 })
 
-t.test('ticks that are always late still are ticks', async (t) => {
+t.test('handles timers even if every tick is late', async (t) => {
   const { endpoint, send, id, take } = connect()
   send(dataPacket(id, FIRST), 200_000)
   for (const nowUs of [200_000, 400_000]) endpoint.tick(nowUs)
   t.equal(take().filter((a) => isControl(a) && controlType(a) === ControlType.ACK).length, 1)
 })
 
-t.test('closing a connection says SHUTDOWN three times, and the sink hears it first', async (t) => {
+t.test('`close` sends SHUTDOWN three times and ends the sink before it returns', async (t) => {
   const { sink, heard, take, send, id } = connect()
   sink.connection?.close()
   t.strictSame(heard, ['open', 'end closed'])
@@ -567,7 +574,7 @@ t.test('closing a connection says SHUTDOWN three times, and the sink hears it fi
   t.strictSame(take(), [])
 })
 
-t.test('a sink may close its connection from within', async (t) => {
+t.test('a sink may close its connection from `push`', async (t) => {
   for (const moment of ['open', 'push', 'gap'] as const) {
     const harness = createEndpoint()
     const { sink, heard } = createSink()
@@ -600,7 +607,7 @@ t.test('a sink may close its connection from within', async (t) => {
   }
 })
 
-t.test('a sink that closes on the last words of its peer hears one end', async (t) => {
+t.test('a sink that closes its connection during SHUTDOWN ends once', async (t) => {
   const harness = createEndpoint()
   const { sink, heard } = createSink()
   const gap = (lostPackets: number) => {
@@ -615,7 +622,7 @@ t.test('a sink that closes on the last words of its peer hears one end', async (
   t.strictSame(heard, ['open', 'gap 1', 'end closed'])
 })
 
-t.test('the smallest and the largest datagram are read', async (t) => {
+t.test('accepts datagrams of the minimum and maximum size', async (t) => {
   const { endpoint, send, id, heard } = connect()
   send(control(ControlType.KEEPALIVE, id, 0))
   send(dataPacket(id, FIRST, 'x'.repeat(1456)))
@@ -623,7 +630,7 @@ t.test('the smallest and the largest datagram are read', async (t) => {
   t.equal(endpoint.stats.malformed, 0)
 })
 
-t.test('a sink that throws loses its connection, and nobody else theirs', async (t) => {
+t.test('an exception of a sink closes its connection and no other', async (t) => {
   for (const moment of ['open', 'push', 'gap', 'end'] as const) {
     const harness = connect()
     const { sink, heard } = createSink()
@@ -647,7 +654,7 @@ t.test('a sink that throws loses its connection, and nobody else theirs', async 
   }
 })
 
-t.test('what is closed stays closed, until its identity is free again', async (t) => {
+t.test('a closed connection does not reopen until its identity expires', async (t) => {
   const { endpoint, sink, asked, conclude, take, waitUntil } = connect()
   sink.connection?.close()
   take()
@@ -660,7 +667,7 @@ t.test('what is closed stays closed, until its identity is free again', async (t
   t.equal(asked.length, 2)
 })
 
-t.test('closing ends every connection and turns away who waits or comes', async (t) => {
+t.test('`close` ends every connection, and rejects waiting and later callers', async (t) => {
   const { endpoint, heard, conclude, asked, expired, take, failures } = connect()
   conclude({ socketId: 2 })
   endpoint.close(0)
@@ -674,7 +681,7 @@ t.test('closing ends every connection and turns away who waits or comes', async 
   t.strictSame(failures, [])
 })
 
-t.test('socket ids are random, distinct, and found again among many', async (t) => {
+t.test('socket ids of many connections are random and distinct', async (t) => {
   const harness = createEndpoint()
   const sinks = Array.from({ length: 300 }, () => createSink())
   const ids = sinks.map(({ sink }, index) => {
@@ -689,18 +696,21 @@ t.test('socket ids are random, distinct, and found again among many', async (t) 
   t.ok(sinks.every(({ heard }, index) => heard[1] === `for ${index}`))
 })
 
-t.test('handshakes of 49, 50 or 51 bytes, and 1 to 3 stray bytes, are counted drops', async (t) => {
-  for (const stray of [1, 2, 3]) {
-    for (const blocks of [[], [hsBlock()]]) {
-      const { endpoint, conclude, asked } = createEndpoint()
-      t.strictSame(conclude({}, [...blocks, Buffer.alloc(stray)]), [])
-      t.equal(endpoint.stats.malformed, 1)
-      t.strictSame(asked, [])
+t.test(
+  'counts handshakes of 49, 50 or 51 bytes, and those with 1 to 3 stray bytes, as malformed',
+  async (t) => {
+    for (const stray of [1, 2, 3]) {
+      for (const blocks of [[], [hsBlock()]]) {
+        const { endpoint, conclude, asked } = createEndpoint()
+        t.strictSame(conclude({}, [...blocks, Buffer.alloc(stray)]), [])
+        t.equal(endpoint.stats.malformed, 1)
+        t.strictSame(asked, [])
+      }
     }
-  }
-})
+  },
+)
 
-t.test('datagrams that are none are counted drops', async (t) => {
+t.test('counts datagrams that are no SRT packets as malformed', async (t) => {
   const { endpoint, send } = createEndpoint()
   for (let length = 0; length < 16; length++) t.strictSame(send(Buffer.alloc(length)), [])
   t.strictSame(send(Buffer.alloc(1473)), [])
@@ -712,7 +722,7 @@ t.test('datagrams that are none are counted drops', async (t) => {
   t.equal(endpoint.stats.malformed, 22)
 })
 
-t.test('control packets that cannot be read are counted, and change nothing', async (t) => {
+t.test('counts malformed control packets, which change nothing', async (t) => {
   const { send, id, heard, endpoint } = connect()
   for (const type of [ControlType.ACK, ControlType.NAK, ControlType.DROPREQ]) {
     send(control(type, id, 3))
@@ -725,7 +735,7 @@ t.test('control packets that cannot be read are counted, and change nothing', as
   t.equal(endpoint.stats.malformed, 3)
 })
 
-t.test('no datagram throws, and none that lacks a cookie is remembered', async (t) => {
+t.test('random datagrams throw nothing, and leave no state without a cookie', async (t) => {
   const noise = fc.uint8Array({ maxLength: 1500 }).map((bytes) => Buffer.from(bytes))
   const bent = fc
     .record({ at: fc.nat(200), value: fc.nat(255), cut: fc.nat(120), stray: fc.nat(3) })
@@ -746,7 +756,7 @@ t.test('no datagram throws, and none that lacks a cookie is remembered', async (
   t.strictSame(failures, [])
 })
 
-t.test('no conclusion with a good cookie throws, whatever its blocks', async (t) => {
+t.test('conclusions with a valid cookie and random blocks throw nothing', async (t) => {
   const { endpoint, induce, send, failures, asked } = createEndpoint()
   const cookie = induce()
   const good = encode({ ...CONCLUSION, cookie }, [hsBlock(), encodeStreamIdExtension('x=y')])
@@ -770,7 +780,7 @@ t.test('no conclusion with a good cookie throws, whatever its blocks', async (t)
   t.equal(endpoint.stats.conclusionsDropped, 0, 'all were looked at')
 })
 
-t.test('an established connection survives noise with its own id', async (t) => {
+t.test('an established connection survives random packets with its socket id', async (t) => {
   const { id, send, failures, waitUntil } = connect()
   const noise = fc.uint8Array({ minLength: 16, maxLength: 100 })
   let nowUs = 0

@@ -76,7 +76,7 @@ async function unlock({ passphrase, request }: { passphrase: string; request: Bu
   return Decryption.unlock(kek, material, 0)
 }
 
-t.test('key material reads as libsrt wrote it (3.2.2)', async (t) => {
+t.test('decodes key material of libsrt (3.2.2)', async (t) => {
   t.match(decodeKeyMaterial(FFMPEG.request), {
     keys: KeyFlag.EVEN,
     cipher: KmCipher.AES_CTR,
@@ -93,7 +93,7 @@ t.test('key material reads as libsrt wrote it (3.2.2)', async (t) => {
   }
 })
 
-t.test('key material of any other length, or with any field that cannot be, is none', async (t) => {
+t.test('rejects key material of a wrong length or with an invalid field', async (t) => {
   for (const good of [FFMPEG.request, TRANSMIT.request, TRANSMIT.refresh]) {
     for (let length = 0; length < good.length; length++) {
       if (decodeKeyMaterial(good.subarray(0, length))) t.fail(`cut to ${length}`)
@@ -125,7 +125,7 @@ t.test('key material of any other length, or with any field that cannot be, is n
   }
 })
 
-t.test('keys that AES does not know are none, however consistent their message', async (t) => {
+t.test('rejects key material with a key length that AES lacks', async (t) => {
   for (const keyBytes of [4, 8, 12, 20, 28, 36, 64]) {
     const message = encodeKeyMaterial({
       keys: KeyFlag.EVEN,
@@ -137,45 +137,42 @@ t.test('keys that AES does not know are none, however consistent their message',
   }
 })
 
-t.test('AES-GCM is recognised, so that it can be refused (libsrt 1.5.2)', async (t) => {
+t.test('decodes key material for AES-GCM, so that it can be rejected (libsrt 1.5.2)', async (t) => {
   const gcm = Buffer.from(FFMPEG.request)
   gcm[8] = KmCipher.AES_GCM
   gcm[9] = 1
   t.equal(decodeKeyMaterial(gcm)?.cipher, KmCipher.AES_GCM)
 })
 
-t.test('a refusing KMRSP is one word, little-endian (libsrt)', async (t) => {
+t.test('decodes a refusing KMRSP as one little-endian word (libsrt)', async (t) => {
   t.equal(decodeKmState(hex('04000000')), KmState.BAD_SECRET)
   t.equal(decodeKmState(hex('03000000')), KmState.NO_SECRET)
   for (const bytes of [0, 3, 5, 8, 56]) t.equal(decodeKmState(Buffer.alloc(bytes)), undefined)
 })
 
-t.test(
-  'no key material throws, whatever its bytes; what is read is what was written',
-  async (t) => {
-    const noise = fc.uint8Array({ maxLength: 120 }).map((bytes) => Buffer.from(bytes))
-    const bent = fc
-      .tuple(fc.constantFrom(FFMPEG.request, TRANSMIT.refresh), fc.nat(120), fc.nat(255), fc.nat(9))
-      .map(([good, at, value, cut]) => {
-        const message = Buffer.from(good.subarray(0, good.length - cut))
-        if (at < message.length) message[at] = value
-        return message
-      })
-    t.doesNotThrow(() =>
-      fc.assert(
-        fc.property(fc.oneof(noise, bent), (message) => {
-          const material = decodeKeyMaterial(message)
-          if (material === undefined) return true
-          const keys = material.keys === KeyFlag.BOTH ? 2 : 1
-          return message.length === 40 + keys * material.keyBytes
-        }),
-        { numRuns: 5000 },
-      ),
-    )
-  },
-)
+t.test('decodes its own key material, and throws for no bytes', async (t) => {
+  const noise = fc.uint8Array({ maxLength: 120 }).map((bytes) => Buffer.from(bytes))
+  const bent = fc
+    .tuple(fc.constantFrom(FFMPEG.request, TRANSMIT.refresh), fc.nat(120), fc.nat(255), fc.nat(9))
+    .map(([good, at, value, cut]) => {
+      const message = Buffer.from(good.subarray(0, good.length - cut))
+      if (at < message.length) message[at] = value
+      return message
+    })
+  t.doesNotThrow(() =>
+    fc.assert(
+      fc.property(fc.oneof(noise, bent), (message) => {
+        const material = decodeKeyMaterial(message)
+        if (material === undefined) return true
+        const keys = material.keys === KeyFlag.BOTH ? 2 : 1
+        return message.length === 40 + keys * material.keyBytes
+      }),
+      { numRuns: 5000 },
+    ),
+  )
+})
 
-t.test('keys are wrapped as in the examples of RFC 3394', async (t) => {
+t.test('wraps keys as in the examples of RFC 3394', async (t) => {
   const key = hex('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f')
   const data = hex('00112233445566778899aabbccddeeff000102030405060708090a0b0c0d0e0f')
   for (const [keyBytes, dataBytes, wrapped] of [
@@ -198,7 +195,7 @@ t.test('keys are wrapped as in the examples of RFC 3394', async (t) => {
   }
 })
 
-t.test('a passphrase has 10 to 80 bytes, of whatever characters', async (t) => {
+t.test('accepts passphrases of 10 to 80 bytes, in any characters', async (t) => {
   for (const good of ['0123456789', 'x'.repeat(80), 'é'.repeat(5), '🔑🔑🔑']) {
     t.doesNotThrow(() => checkPassphrase(good))
   }
@@ -209,7 +206,7 @@ t.test('a passphrase has 10 to 80 bytes, of whatever characters', async (t) => {
   t.throws(() => checkPassphrase('short one'), { message: /^((?!short one).)*$/ }, 'not repeated')
 })
 
-t.test('keys of many callers are derived a few at a time, and remembered', async (t) => {
+t.test('derives keys of many callers a few at a time, and caches them', async (t) => {
   const deriver = new KeyDeriver()
   const { signal } = new AbortController()
   const random = createRandom(1)
@@ -224,7 +221,7 @@ t.test('keys of many callers are derived a few at a time, and remembered', async
   await t.rejects(deriver.derive('short', salts[0]!, 16, signal), RangeError)
 })
 
-t.test('a caller that gave up while it waited for its key takes nobody’s turn', async (t) => {
+t.test('an aborted derivation does not use up a turn', async (t) => {
   const deriver = new KeyDeriver()
   const random = createRandom(2)
   const controllers = Array.from({ length: 12 }, () => new AbortController())
@@ -239,7 +236,7 @@ t.test('a caller that gave up while it waited for its key takes nobody’s turn'
   )
 })
 
-t.test('what libsrt encrypted is decrypted: ffmpeg, AES-128', async (t) => {
+t.test('decrypts packets of ffmpeg, AES-128', async (t) => {
   const decryption = await unlock(FFMPEG)
   const packet = Buffer.from(FFMPEG.packet)
   t.ok(decryption!.open(packet))
@@ -247,7 +244,7 @@ t.test('what libsrt encrypted is decrypted: ffmpeg, AES-128', async (t) => {
   t.strictSame(packet.subarray(0, 16), FFMPEG.packet.subarray(0, 16))
 })
 
-t.test('what libsrt encrypted is decrypted: srt-live-transmit, AES-256, either key', async (t) => {
+t.test('decrypts packets of srt-live-transmit, AES-256, even and odd key', async (t) => {
   const decryption = (await unlock(TRANSMIT))!
   const odd = Buffer.from(TRANSMIT.oddPacket)
   t.notOk(decryption.open(odd), 'the odd key is not known yet')
@@ -263,14 +260,14 @@ t.test('what libsrt encrypted is decrypted: srt-live-transmit, AES-256, either k
   }
 })
 
-t.test('another passphrase, and one bit of the keys, unlock nothing', async (t) => {
+t.test('rejects another passphrase, and key material with one flipped bit', async (t) => {
   t.equal(await unlock({ ...FFMPEG, passphrase: 'correct horse bakery' }), undefined)
   const request = Buffer.from(FFMPEG.request)
   request[50]! ^= 1
   t.equal(await unlock({ ...FFMPEG, request }), undefined)
 })
 
-t.test('packets in clear, and with both key flags, are not readable', async (t) => {
+t.test('rejects packets in clear, and with both key flags', async (t) => {
   const decryption = (await unlock(FFMPEG))!
   for (const flags of [0, 3]) {
     const datagram = Buffer.from(FFMPEG.packet)
@@ -282,7 +279,7 @@ t.test('packets in clear, and with both key flags, are not readable', async (t) 
 })
 
 t.test(
-  'a keystream is AES-CTR by sequence number, in any order and any length (6.2)',
+  'a keystream equals AES-CTR by sequence number, in any order and length (6.2)',
   async (t) => {
     const random = createRandom(7)
     const packets = fc.array(
@@ -340,7 +337,7 @@ async function createRefresher() {
 
 const [A, B, C] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte)) as [Buffer, Buffer, Buffer]
 
-t.test('keys change while data flows; one alone, or both (6.1.6)', async (t) => {
+t.test('adopts a new even key, odd key or both after the handshake (6.1.6)', async (t) => {
   const { decryption, message, reads } = await createRefresher()
   const first = message(KeyFlag.BOTH, Buffer.concat([A, B]))
   t.ok(decryption.refresh(first, 0, 0))
@@ -353,7 +350,7 @@ t.test('keys change while data flows; one alone, or both (6.1.6)', async (t) => 
   t.ok(reads(1, C) && reads(2, A))
 })
 
-t.test('key material that comes late does not bring the old key back', async (t) => {
+t.test('late key material does not restore the old key', async (t) => {
   const { decryption, message, reads } = await createRefresher()
   const older = message(KeyFlag.BOTH, Buffer.concat([A, B]))
   t.ok(decryption.refresh(older, 0, 0))
@@ -365,7 +362,7 @@ t.test('key material that comes late does not bring the old key back', async (t)
   t.ok(reads(1, C) && reads(2, B))
 })
 
-t.test('what was sent under a key that has been replaced is read when it comes late', async (t) => {
+t.test('decrypts a late packet under a key that has been replaced', async (t) => {
   for (const changedAt of [2000, 5]) {
     const { decryption, message, reads } = await createRefresher()
     t.ok(decryption.refresh(message(KeyFlag.BOTH, Buffer.concat([A, B])), 0, 0))
@@ -381,7 +378,7 @@ t.test('what was sent under a key that has been replaced is read when it comes l
   }
 })
 
-t.test('a refresh that fails changes nothing (CVE-2026-55869)', async (t) => {
+t.test('a failed key refresh changes nothing (CVE-2026-55869)', async (t) => {
   const { decryption, message, reads } = await createRefresher()
   t.ok(decryption.refresh(message(KeyFlag.BOTH, Buffer.concat([A, B])), 0, 0))
   const good = message(KeyFlag.BOTH, Buffer.concat([C, C]))
@@ -411,7 +408,7 @@ t.test('a refresh that fails changes nothing (CVE-2026-55869)', async (t) => {
   })
 })
 
-t.test('key material is looked at ten times in a row, then ten times a second', async (t) => {
+t.test('limits key material to ten messages at once, then ten a second', async (t) => {
   const { decryption } = await createRefresher()
   const answered = (nowUs: number, requests: number) => {
     let count = 0
@@ -463,27 +460,30 @@ async function createPair(refreshPackets: number, preannouncePackets: number, ke
 
 const flags = (list: number[]) => [...new Set(list)].join()
 
-t.test('a sender changes keys at its time, once the peer has agreed (6.1.6)', async (t) => {
-  for (const keyBytes of [16, 24, 32]) {
-    const { encryption, decryption, send, sent } = await createPair(100, 20, keyBytes)
-    t.equal(encryption.keyBytes, keyBytes)
-    t.equal(flags(send(t, 79)), '1')
-    for (let round = 0; round < 4; round++) {
-      const [current, next] = round % 2 === 0 ? ['1', '2'] : ['2', '1']
-      t.equal(encryption.takeRequest(0, 0), undefined, 'not yet')
-      t.equal(flags(send(t, 1)), current)
-      const request = encryption.takeRequest(0, 0)!
-      t.equal(decodeKeyMaterial(request)!.keys, KeyFlag.BOTH)
-      t.ok(decryption.refresh(request, sent(), round * 1e6))
-      encryption.handleResponse(request)
-      t.equal(encryption.takeRequest(1e6, 0), undefined, 'agreed')
-      t.equal(flags(send(t, 20)), current, 'the peer knows, and it is not time yet')
-      t.equal(flags(send(t, 79)), next)
+t.test(
+  'a sender changes keys after the refresh interval, once the peer has confirmed (6.1.6)',
+  async (t) => {
+    for (const keyBytes of [16, 24, 32]) {
+      const { encryption, decryption, send, sent } = await createPair(100, 20, keyBytes)
+      t.equal(encryption.keyBytes, keyBytes)
+      t.equal(flags(send(t, 79)), '1')
+      for (let round = 0; round < 4; round++) {
+        const [current, next] = round % 2 === 0 ? ['1', '2'] : ['2', '1']
+        t.equal(encryption.takeRequest(0, 0), undefined, 'not yet')
+        t.equal(flags(send(t, 1)), current)
+        const request = encryption.takeRequest(0, 0)!
+        t.equal(decodeKeyMaterial(request)!.keys, KeyFlag.BOTH)
+        t.ok(decryption.refresh(request, sent(), round * 1e6))
+        encryption.handleResponse(request)
+        t.equal(encryption.takeRequest(1e6, 0), undefined, 'agreed')
+        t.equal(flags(send(t, 20)), current, 'the peer knows, and it is not time yet')
+        t.equal(flags(send(t, 79)), next)
+      }
     }
-  }
-})
+  },
+)
 
-t.test('a peer that does not agree is asked ten times, and keeps its key', async (t) => {
+t.test('a sender sends ten KMREQs to a peer that never confirms, and keeps its key', async (t) => {
   const { encryption, decryption, send, sent } = await createPair(100, 20)
   send(t, 80)
   const rttUs = 20_000
@@ -504,7 +504,7 @@ t.test('a peer that does not agree is asked ten times, and keeps its key', async
   t.equal(flags(send(t, 1)), '2', 'asked again later, it agrees, and it is high time')
 })
 
-t.test('between two requests lies one and a half round trips', async (t) => {
+t.test('sends KMREQs one and a half round trips apart', async (t) => {
   const { encryption, send } = await createPair(100, 20)
   send(t, 80)
   const sentAt: number[] = []
@@ -514,25 +514,22 @@ t.test('between two requests lies one and a half round trips', async (t) => {
   t.strictSame(sentAt.slice(0, 4), [0, 150_000, 300_000, 450_000])
 })
 
-t.test(
-  'a KMRSP that nobody asked for, or that refuses, changes nothing (CVE-2026-55868)',
-  async (t) => {
-    const { encryption, send } = await createPair(100, 20)
-    encryption.handleResponse(encryption.keyMaterial)
-    send(t, 80)
-    const request = encryption.takeRequest(0, 0)!
-    for (const bad of [
-      Buffer.alloc(0),
-      hex('00000000'),
-      hex('04000000'),
-      hex('00000004'),
-      request.subarray(0, -1),
-      Buffer.concat([request, Buffer.alloc(4)]),
-      encryption.keyMaterial,
-    ]) {
-      encryption.handleResponse(bad)
-    }
-    t.equal(flags(send(t, 100)), '1')
-    t.ok(encryption.takeRequest(1, 0), 'still asking')
-  },
-)
+t.test('an unsolicited or refusing KMRSP changes nothing (CVE-2026-55868)', async (t) => {
+  const { encryption, send } = await createPair(100, 20)
+  encryption.handleResponse(encryption.keyMaterial)
+  send(t, 80)
+  const request = encryption.takeRequest(0, 0)!
+  for (const bad of [
+    Buffer.alloc(0),
+    hex('00000000'),
+    hex('04000000'),
+    hex('00000004'),
+    request.subarray(0, -1),
+    Buffer.concat([request, Buffer.alloc(4)]),
+    encryption.keyMaterial,
+  ]) {
+    encryption.handleResponse(bad)
+  }
+  t.equal(flags(send(t, 100)), '1')
+  t.ok(encryption.takeRequest(1, 0), 'still asking')
+})

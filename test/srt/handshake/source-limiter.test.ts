@@ -10,7 +10,7 @@ import {
 import { networkOf } from '../../../src/srt/handshake/source-network.ts'
 import { TokenBucket } from '../../../src/token-bucket.ts'
 
-t.test('a bucket gives a second’s worth at once, and then as it fills', async (t) => {
+t.test('a bucket gives the tokens of one second at once, then as it fills', async (t) => {
   const bucket = new TokenBucket(10, 5_000_000)
   const taken = (nowUs: number) => {
     let count = 0
@@ -25,7 +25,7 @@ t.test('a bucket gives a second’s worth at once, and then as it fills', async 
   t.equal(taken(60_500_000), 50)
 })
 
-t.test('a bucket may hold more than a second’s worth', async (t) => {
+t.test('a bucket may hold the tokens of more than one second', async (t) => {
   const bucket = new TokenBucket(0.5, 0, 30)
   t.ok(bucket.take(0, 30))
   t.notOk(bucket.take(1_900_000))
@@ -34,14 +34,14 @@ t.test('a bucket may hold more than a second’s worth', async (t) => {
   t.notOk(bucket.take(600_000_000), 'no more than it holds')
 })
 
-t.test('a bucket that has too little keeps it', async (t) => {
+t.test('a bucket with too few tokens keeps them', async (t) => {
   const bucket = new TokenBucket(10, 0)
   t.notOk(bucket.take(0, 11))
   t.ok(bucket.take(0, 10))
   t.notOk(bucket.take(0))
 })
 
-t.test('a network is a /24, or a /56', async (t) => {
+t.test('the network of an address is its /24 or /56', async (t) => {
   t.equal(networkOf('192.0.2.1'), networkOf('192.0.2.254'))
   t.not(networkOf('192.0.2.1'), networkOf('192.0.3.1'))
   t.equal(networkOf('::ffff:192.0.2.1'), networkOf('::ffff:192.0.2.9'))
@@ -52,7 +52,7 @@ t.test('a network is a /24, or a /56', async (t) => {
   t.equal(networkOf('fe80::1%eth0'), networkOf('fe80::2%eth0'))
 })
 
-t.test('a network that asks too often takes nothing from the others', async (t) => {
+t.test('a network over its limit uses up nothing of the others', async (t) => {
   const limiter = new SourceLimiter(INDUCTION_LEVELS)
   for (let i = 0; i < 100_000; i++) limiter.admit('192.0.2.1', 0)
   let admitted = 0
@@ -60,7 +60,7 @@ t.test('a network that asks too often takes nothing from the others', async (t) 
   t.equal(admitted, 4000)
 })
 
-t.test('conclusions of three networks leave those of a fourth all they need', async (t) => {
+t.test('conclusions of three networks leave a fourth its full limit', async (t) => {
   const limiter = new SourceLimiter(CONCLUSION_LEVELS)
   let [flood, newcomers] = [0, 0]
   for (let nowUs = 0; nowUs < 10_000_000; nowUs += 1000) {
@@ -71,7 +71,7 @@ t.test('conclusions of three networks leave those of a fourth all they need', as
   t.ok(flood <= 3 * (300 + 40 * 10), `${flood} of 90,000 are`)
 })
 
-t.test('conclusions of one address leave half to its neighbors', async (t) => {
+t.test('conclusions of one address use at most half of the limit of its network', async (t) => {
   const limiter = new SourceLimiter(CONCLUSION_LEVELS)
   let neighbors = 0
   for (let nowUs = 0; nowUs < 10_000_000; nowUs += 1000) {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { connect, type ConnectOptions } from '../../../src/srt/index.ts'
 
-t.test('numbers that SRT has no room for are refused before anyone is called', async (t) => {
+t.test('options out of range throw before the first datagram', async (t) => {
   const wrong: (Partial<ConnectOptions> & { message: RegExp })[] = [
     { latencyMs: 65_536, message: /^latencyMs is a whole number from 0 to 65535, not 65536$/ },
     { latencyMs: 0.5, message: /^latencyMs / },

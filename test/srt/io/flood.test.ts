@@ -35,7 +35,7 @@ function forge(handshake: Partial<Handshake>, blocks: Buffer[] = []): Buffer {
 }
 
 t.test(
-  '20,000 inductions and 5000 wrong cookies a second: a publisher loses nothing',
+  'a publisher loses nothing at 20,000 inductions and 5000 wrong cookies a second',
   async (t) => {
     const random = createRandom(1)
     const received: number[] = []

@@ -27,25 +27,22 @@ const UDP6 = `\
 const ipv4 = (address: string, port: number) => ({ address, port, family: 'IPv4' })
 const ipv6 = (address: string, port: number) => ({ address, port, family: 'IPv6' })
 
-t.test(
-  'sockets are found by their address and port, drops stand at the end (proc(5))',
-  async (t) => {
-    const udp = parseKernelDrops(UDP)
-    t.equal(udp.size, 4)
-    t.equal(udp.get(formatLocalAddress(ipv4('127.0.0.1', 10_080))), 18)
-    t.equal(udp.get(formatLocalAddress(ipv4('192.0.2.2', 10_080))), 0)
-    t.equal(udp.get(formatLocalAddress(ipv4('0.0.0.0', 10_081))), 0)
-    t.equal(udp.get(formatLocalAddress(ipv4('127.0.0.1', 10_081))), undefined)
-    const udp6 = parseKernelDrops(UDP6)
-    t.equal(udp6.size, 4)
-    t.equal(udp6.get(formatLocalAddress(ipv6('::1', 10_080))), 7)
-    t.equal(udp6.get(formatLocalAddress(ipv6('::', 10_081))), 0)
-    t.equal(udp6.get(formatLocalAddress(ipv6('fe80::fc:ff:fe00:1%eth0', 10_080))), 0)
-    t.strictSame(parseKernelDrops(''), new Map())
-  },
-)
+t.test('parses drops by address and port (proc(5))', async (t) => {
+  const udp = parseKernelDrops(UDP)
+  t.equal(udp.size, 4)
+  t.equal(udp.get(formatLocalAddress(ipv4('127.0.0.1', 10_080))), 18)
+  t.equal(udp.get(formatLocalAddress(ipv4('192.0.2.2', 10_080))), 0)
+  t.equal(udp.get(formatLocalAddress(ipv4('0.0.0.0', 10_081))), 0)
+  t.equal(udp.get(formatLocalAddress(ipv4('127.0.0.1', 10_081))), undefined)
+  const udp6 = parseKernelDrops(UDP6)
+  t.equal(udp6.size, 4)
+  t.equal(udp6.get(formatLocalAddress(ipv6('::1', 10_080))), 7)
+  t.equal(udp6.get(formatLocalAddress(ipv6('::', 10_081))), 0)
+  t.equal(udp6.get(formatLocalAddress(ipv6('fe80::fc:ff:fe00:1%eth0', 10_080))), 0)
+  t.strictSame(parseKernelDrops(''), new Map())
+})
 
-t.test('a socket that nobody reads drops what its buffer does not hold', async (t) => {
+t.test('reads the drops of a socket whose buffer is full', async (t) => {
   const socket = createSocket('udp4').bind(0, '127.0.0.1')
   const sender = createSocket('udp4')
   t.teardown(() => [socket, sender].forEach((each) => each.close()))
@@ -67,6 +64,6 @@ t.test('a socket that nobody reads drops what its buffer does not hold', async (
   await until(`${sent - drops} of ${sent} datagrams`, () => received === sent - drops)
 })
 
-t.test('a socket that is in no table has no answer', async (t) => {
+t.test('returns undefined for a socket in no table', async (t) => {
   t.equal(await readKernelDrops([ipv4('192.0.2.77', 9)]), undefined)
 })

@@ -72,7 +72,7 @@ const numbered = (number: number) => {
   return payload
 }
 
-t.test('what a caller sends arrives, whole and in order, and the end is told', async (t) => {
+t.test('payloads of a caller arrive complete and in order, then the end', async (t) => {
   const requests: ConnectionRequest[] = []
   const recording = new Recording()
   const { listener, port } = await listen(t, {
@@ -135,61 +135,61 @@ t.test('several callers share a port', async (t) => {
   t.match(listener.stats(), { accepted: 10, inductions: 10, malformed: 0 })
 })
 
-t.test('`::` takes IPv6, IPv4 and IPv4 in the form of IPv6; IPv4 is known as such', async (t) => {
-  if (!(await requireAddresses(t, '::1'))) return
-  const remotes: string[] = []
-  const recordings: Recording[] = []
-  const { listener, port } = await listen(t, {
-    host: '::',
-    accept: async ({ remoteAddress }) => {
-      remotes.push(remoteAddress)
-      const recording = new Recording()
-      recordings.push(recording)
-      return { sink: recording }
-    },
-  })
-  t.match(listener.address(), { address: '::', port })
-  const hosts = ['::1', HOST, `::ffff:${HOST}`]
-  for (const host of hosts) {
-    const caller = await connect({ host, port })
-    caller.send(Buffer.from(host))
-    await caller.close()
-  }
-  await Promise.all(recordings.map(({ ended }) => ended))
-  t.strictSame(
-    recordings.map(({ payloads }) => payloads.join()),
-    hosts,
-  )
-  t.strictSame(remotes, ['::1', HOST, HOST])
-  t.match(listener.stats(), { accepted: 3, inductions: 3, wrongSources: 0, badCookies: 0 })
-})
-
 t.test(
-  'several addresses are one service: a caller hears from the one that it called',
+  '`::` accepts IPv6 and IPv4, also mapped to IPv6; IPv4 addresses are reported as such',
   async (t) => {
-    const addresses = [HOST, '127.0.0.2']
-    if (!(await requireAddresses(t, ...addresses))) return
-    const { listener, recordings, port } = await listen(t, { host: addresses })
-    t.match(listener.address(), { address: HOST, port })
-    // Their sockets are connected: they hear nobody but the address that they called.
-    const callers = await Promise.all(addresses.map((host) => connect({ host, port })))
-    t.equal(listener.connectionCount, 2)
-    for (const caller of callers) {
-      caller.send(Buffer.from('said'))
+    if (!(await requireAddresses(t, '::1'))) return
+    const remotes: string[] = []
+    const recordings: Recording[] = []
+    const { listener, port } = await listen(t, {
+      host: '::',
+      accept: async ({ remoteAddress }) => {
+        remotes.push(remoteAddress)
+        const recording = new Recording()
+        recordings.push(recording)
+        return { sink: recording }
+      },
+    })
+    t.match(listener.address(), { address: '::', port })
+    const hosts = ['::1', HOST, `::ffff:${HOST}`]
+    for (const host of hosts) {
+      const caller = await connect({ host, port })
+      caller.send(Buffer.from(host))
       await caller.close()
     }
     await Promise.all(recordings.map(({ ended }) => ended))
-    t.ok(recordings.every(({ payloads }) => payloads.join() === 'said'))
-    t.match(listener.stats(), { accepted: 2, inductions: 2, unknownSocketIds: 0 })
-
-    const stranger = createSocket('udp4')
-    t.teardown(() => void stranger.close())
-    for (const host of addresses) stranger.send('noise', port, host)
-    await until('the noise', () => listener.stats().malformed === 2)
+    t.strictSame(
+      recordings.map(({ payloads }) => payloads.join()),
+      hosts,
+    )
+    t.strictSame(remotes, ['::1', HOST, HOST])
+    t.match(listener.stats(), { accepted: 3, inductions: 3, wrongSources: 0, badCookies: 0 })
   },
 )
 
-t.test('refusals count over all addresses', async (t) => {
+t.test('a listener on several addresses responds from the address that was called', async (t) => {
+  const addresses = [HOST, '127.0.0.2']
+  if (!(await requireAddresses(t, ...addresses))) return
+  const { listener, recordings, port } = await listen(t, { host: addresses })
+  t.match(listener.address(), { address: HOST, port })
+  // Their sockets are connected: they hear nobody but the address that they called.
+  const callers = await Promise.all(addresses.map((host) => connect({ host, port })))
+  t.equal(listener.connectionCount, 2)
+  for (const caller of callers) {
+    caller.send(Buffer.from('said'))
+    await caller.close()
+  }
+  await Promise.all(recordings.map(({ ended }) => ended))
+  t.ok(recordings.every(({ payloads }) => payloads.join() === 'said'))
+  t.match(listener.stats(), { accepted: 2, inductions: 2, unknownSocketIds: 0 })
+
+  const stranger = createSocket('udp4')
+  t.teardown(() => void stranger.close())
+  for (const host of addresses) stranger.send('noise', port, host)
+  await until('the noise', () => listener.stats().malformed === 2)
+})
+
+t.test('rejections are counted over all addresses', async (t) => {
   const addresses = [HOST, '127.0.0.2']
   if (!(await requireAddresses(t, ...addresses))) return
   const { listener, port } = await listen(t, {
@@ -211,7 +211,7 @@ t.test('refusals count over all addresses', async (t) => {
 })
 
 t.test(
-  'a port that is taken at one of several addresses: named, and nothing stays open',
+  'a port taken on one of several addresses is reported, and no socket stays open',
   async (t) => {
     if (!(await requireAddresses(t, '127.0.0.2'))) return
     const { port } = await listen(t, { host: '127.0.0.2' })
@@ -224,7 +224,7 @@ t.test(
   },
 )
 
-t.test('a caller that is turned away learns the number and its name', async (t) => {
+t.test('a rejected caller gets the code and its name', async (t) => {
   const refusals: [() => AcceptDecision, RegExp][] = [
     [() => ({ reject: 1010 }), /1010 \(BADSECRET\)/],
     [() => ({ reject: 2404 }), /2404$/],
@@ -254,7 +254,7 @@ t.test('a caller that is turned away learns the number and its name', async (t) 
   }
 })
 
-t.test('nobody there: SRT_TIMEOUT names address and time', async (t) => {
+t.test('SRT_TIMEOUT has address and time where nothing listens', async (t) => {
   const silent = createSocket('udp4').bind(0, HOST)
   await once(silent, 'listening')
   t.teardown(() => void silent.close())
@@ -265,7 +265,7 @@ t.test('nobody there: SRT_TIMEOUT names address and time', async (t) => {
   })
 })
 
-t.test('an attempt can be given up', async (t) => {
+t.test('an abort signal ends a handshake', async (t) => {
   const { port } = await listen(t, { accept: () => new Promise(() => {}) })
   const controller = new AbortController()
   const attempt = connect({ host: HOST, port, signal: controller.signal })
@@ -274,7 +274,7 @@ t.test('an attempt can be given up', async (t) => {
   await t.rejects(connect({ host: HOST, port, signal: controller.signal }), { message: 'enough' })
 })
 
-t.test('an accept hook that takes too long hears of it', async (t) => {
+t.test('an accept hook that takes too long is aborted', async (t) => {
   let aborted: Promise<unknown> | undefined
   const { port } = await listen(t, {
     acceptTimeoutMs: 100,
@@ -287,7 +287,7 @@ t.test('an accept hook that takes too long hears of it', async (t) => {
   await aborted
 })
 
-t.test('a port that is taken is named', async (t) => {
+t.test('ADDRESS_IN_USE has address and port', async (t) => {
   const { port } = await listen(t)
   await t.rejects(
     createListener({ host: HOST, port, latencyMs: 120, accept: async () => ({ reject: 1000 }) }),
@@ -308,7 +308,7 @@ t.test('closing the listener ends its connections, and the port is free again', 
   t.equal(again.port, port)
 })
 
-t.test('a caller whose listener vanished gives up after its idle time', async (t) => {
+t.test('a caller ends with a timeout after its listener vanished', async (t) => {
   const { port } = await listen(t)
   const relay = startRelay({ targetPort: port })
   t.teardown(() => relay.close())
@@ -318,7 +318,7 @@ t.test('a caller whose listener vanished gives up after its idle time', async (t
   await caller.close()
 })
 
-t.test('programmer errors are told at once', async (t) => {
+t.test('invalid arguments throw at once', async (t) => {
   await t.rejects(listen(t, { host: [] }), {
     message: 'host is empty: set at least one address to listen on',
   })
@@ -333,7 +333,7 @@ t.test('programmer errors are told at once', async (t) => {
   await caller.close()
 })
 
-t.test('noise on the port harms nobody', async (t) => {
+t.test('random datagrams on the port do not disturb a connection', async (t) => {
   const { listener, recordings, port } = await listen(t)
   const caller = await connect({ host: HOST, port })
   const noisy: Socket = createSocket('udp4')
@@ -349,29 +349,32 @@ t.test('noise on the port harms nobody', async (t) => {
   t.ok(malformed + unknownSocketIds > 0)
 })
 
-t.test('10 % loss, 50 ms, reordering and duplication through real sockets', async (t) => {
-  // The simulator proves it at 500 ms; a machine that does other things besides gets time for them.
-  const latencyMs = 1500
-  const { recordings, port } = await listen(t, { latencyMs })
-  const link = { loss: 0.1, delayMs: 50, jitterMs: 5, reorder: 0.02, duplicate: 0.02 }
-  const relay = startRelay({ targetPort: port, seed: 7, forward: link, backward: link })
-  t.teardown(() => relay.close())
-  const caller = await connect({ host: HOST, port: relay.port, latencyMs })
-  const packets = 1000
-  for (let number = 0; number < packets; number++) {
-    caller.send(numbered(number))
-    if (number % 5 === 0) await sleep(10)
-  }
-  await caller.close()
-  await recordings[0]!.ended
-  t.strictSame(
-    recordings[0]!.payloads.map((payload) => payload.readUInt32BE()),
-    Array.from({ length: packets }, (_, number) => number),
-  )
-  t.ok(recordings[0]!.connection!.stats().pktRcvLossTotal > packets / 20, 'the link was bad')
-})
+t.test(
+  'every packet arrives at 10 % loss, 50 ms, reordering and duplication through real sockets',
+  async (t) => {
+    // The simulator proves it at 500 ms; a machine that does other things besides gets time for them.
+    const latencyMs = 1500
+    const { recordings, port } = await listen(t, { latencyMs })
+    const link = { loss: 0.1, delayMs: 50, jitterMs: 5, reorder: 0.02, duplicate: 0.02 }
+    const relay = startRelay({ targetPort: port, seed: 7, forward: link, backward: link })
+    t.teardown(() => relay.close())
+    const caller = await connect({ host: HOST, port: relay.port, latencyMs })
+    const packets = 1000
+    for (let number = 0; number < packets; number++) {
+      caller.send(numbered(number))
+      if (number % 5 === 0) await sleep(10)
+    }
+    await caller.close()
+    await recordings[0]!.ended
+    t.strictSame(
+      recordings[0]!.payloads.map((payload) => payload.readUInt32BE()),
+      Array.from({ length: packets }, (_, number) => number),
+    )
+    t.ok(recordings[0]!.connection!.stats().pktRcvLossTotal > packets / 20, 'the link was bad')
+  },
+)
 
-t.test('what the kernel does not grant is told once, however many sockets there are', async (t) => {
+t.test('warns once about small receive buffers, for any number of sockets', async (t) => {
   const warningsOf = async (host: string | string[]) => {
     const warnings: string[] = []
     await listen(t, { host, onWarning: (warning) => warnings.push(warning) })
@@ -381,7 +384,7 @@ t.test('what the kernel does not grant is told once, however many sockets there 
   t.strictSame(await warningsOf([HOST, '127.0.0.2']), await warningsOf(HOST))
 })
 
-t.test('what the kernel dropped is told while callers are connected, once a minute', async (t) => {
+t.test('warns about kernel drops once a minute while callers are connected', async (t) => {
   let nowUs = 1_000_000
   let readings = 0
   const clock = {

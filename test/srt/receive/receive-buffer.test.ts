@@ -13,7 +13,7 @@ const FIRST = 0x7fffffff - 2000
 /** Places count from 0 and never wrap. */
 const numberOf = (place: number) => addToSequence(FIRST, place)
 
-t.test('finds what is held and what is missing, however far apart', async () => {
+t.test('finds held and missing packets at any distance', async () => {
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.record({ hold: fc.integer({ min: 1, max: 20 }) }) },
     { weight: 4, arbitrary: fc.record({ hold: fc.integer({ min: 1, max: WINDOW - 1 }) }) },

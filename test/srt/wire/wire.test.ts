@@ -53,7 +53,7 @@ const noise = () =>
     .uint8Array({ minLength: HEADER_BYTES, maxLength: MAX_DATAGRAM_BYTES + 30 })
     .map((bytes) => Buffer.from(bytes))
 
-t.test('a data header reads as it was written (draft 3.1)', async (t) => {
+t.test('decodes the data header that it encodes (draft 3.1)', async (t) => {
   const headers = fc.record({
     sequence: sequences(),
     message: fc.integer({ min: 1, max: 0x03ffffff }),
@@ -80,7 +80,7 @@ t.test('a data header reads as it was written (draft 3.1)', async (t) => {
   )
 })
 
-t.test('the key flag lies between order and retransmission flag (draft 3.1)', async (t) => {
+t.test('the KK flag lies between the order and retransmission flags (draft 3.1)', async (t) => {
   for (const [word, flag] of [
     ['c0000001', 0],
     ['c8000001', 1],
@@ -90,21 +90,24 @@ t.test('the key flag lies between order and retransmission flag (draft 3.1)', as
   }
 })
 
-t.test('a control header holds type and information; times wrap at 2^32 (draft 3.2)', async (t) => {
-  const datagram = Buffer.alloc(HEADER_BYTES)
-  writeControlHeader(datagram, {
-    type: ControlType.USER_DEFINED,
-    information: 0xfffffffe,
-    timestampUs: 2 ** 32 + 17.9,
-    socketId: 0x12345678,
-  })
-  t.strictSame(datagram, hex('ffff0000 fffffffe 00000011 12345678'))
-  t.ok(isControl(datagram))
-  t.equal(controlType(datagram), ControlType.USER_DEFINED)
-  t.equal(typeSpecificInformation(datagram), 0xfffffffe)
-})
+t.test(
+  'a control header has type and information, and timestamps modulo 2^32 (draft 3.2)',
+  async (t) => {
+    const datagram = Buffer.alloc(HEADER_BYTES)
+    writeControlHeader(datagram, {
+      type: ControlType.USER_DEFINED,
+      information: 0xfffffffe,
+      timestampUs: 2 ** 32 + 17.9,
+      socketId: 0x12345678,
+    })
+    t.strictSame(datagram, hex('ffff0000 fffffffe 00000011 12345678'))
+    t.ok(isControl(datagram))
+    t.equal(controlType(datagram), ControlType.USER_DEFINED)
+    t.equal(typeSpecificInformation(datagram), 0xfffffffe)
+  },
+)
 
-t.test('induction of a libsrt caller', async (t) => {
+t.test('decodes the induction of a libsrt caller', async (t) => {
   const datagram = hex(`
     80000000 00000000 0000002a 00000000
     00000004 00000002 1a2b3c4d 000005dc 00002000 00000001 2468ace0 00000000
@@ -125,23 +128,20 @@ t.test('induction of a libsrt caller', async (t) => {
   t.strictSame(encodeHandshake(handshake, packet), datagram)
 })
 
-t.test(
-  'peer addresses travel with the bytes of each word reversed, as libsrt sends them',
-  async (t) => {
-    const zeros = '00000000'
-    t.equal(encodePeerAddress('127.0.0.1').toString('hex'), `0100007f${zeros.repeat(3)}`)
-    t.equal(encodePeerAddress('2001:db8::1').toString('hex'), `b80d0120${zeros.repeat(2)}01000000`)
-    t.equal(encodePeerAddress('::').toString('hex'), zeros.repeat(4))
-    t.equal(
-      encodePeerAddress('::ffff:192.0.2.1').toString('hex'),
-      `${zeros.repeat(2)}ffff0000010200c0`,
-    )
-    t.equal(encodePeerAddress('fe80::1%eth0').toString('hex'), `000080fe${zeros.repeat(2)}01000000`)
-    t.equal(encodePeerAddress('localhost').toString('hex'), zeros.repeat(4))
-  },
-)
+t.test('encodes peer addresses with the bytes of each word reversed, as libsrt does', async (t) => {
+  const zeros = '00000000'
+  t.equal(encodePeerAddress('127.0.0.1').toString('hex'), `0100007f${zeros.repeat(3)}`)
+  t.equal(encodePeerAddress('2001:db8::1').toString('hex'), `b80d0120${zeros.repeat(2)}01000000`)
+  t.equal(encodePeerAddress('::').toString('hex'), zeros.repeat(4))
+  t.equal(
+    encodePeerAddress('::ffff:192.0.2.1').toString('hex'),
+    `${zeros.repeat(2)}ffff0000010200c0`,
+  )
+  t.equal(encodePeerAddress('fe80::1%eth0').toString('hex'), `000080fe${zeros.repeat(2)}01000000`)
+  t.equal(encodePeerAddress('localhost').toString('hex'), zeros.repeat(4))
+})
 
-t.test('HSREQ and StreamID of srt-live-transmit', async (t) => {
+t.test('decodes HSREQ and StreamID of srt-live-transmit', async (t) => {
   const blocks = hex(`
     00010003 00010501 000000bf 015e015e
     00050006 3a3a2123 696c3d72 612f6576 6d2c6362 6275703d 6873696c`)
@@ -160,13 +160,13 @@ t.test('HSREQ and StreamID of srt-live-transmit', async (t) => {
   t.equal(formatSrtVersion(0x010501), '1.5.1')
 })
 
-t.test('a StreamID shorter than its words is padded (draft 3.2.1.3)', async (t) => {
+t.test('pads a StreamID to whole words (draft 3.2.1.3)', async (t) => {
   const block = hex('00050001 00636261')
   t.strictSame(encodeStreamIdExtension('abc'), block)
   t.equal(decodeExtensions(behindHandshake(block))?.streamId, 'abc')
 })
 
-t.test('texts of full length survive; a longer one is malformed', async (t) => {
+t.test('decodes texts of the maximum length, and rejects longer ones', async (t) => {
   const text = fc.string({ unit: 'grapheme', maxLength: 120 })
   fc.assert(
     fc.property(text, (streamId) => {
@@ -185,7 +185,7 @@ t.test('texts of full length survive; a longer one is malformed', async (t) => {
   t.equal(decodeExtensions(behindHandshake(encodeStreamIdExtension('x'.repeat(513)))), undefined)
 })
 
-t.test('the other blocks: order is free, unknown ones are skipped', async (t) => {
+t.test('decodes extension blocks in any order, and skips unknown ones', async (t) => {
   const filter = '2c636566 736c6f63 2c30313a 73776f72 0000353a'
   const blocks = hex(`
     00070005 ${filter}
@@ -202,7 +202,7 @@ t.test('the other blocks: order is free, unknown ones are skipped', async (t) =>
   t.strictSame(decodeExtensions(behindHandshake(Buffer.alloc(0))), {})
 })
 
-t.test('blocks that overrun, remain, repeat or have the wrong size are malformed', async (t) => {
+t.test('rejects blocks that overrun, remain, repeat or have the wrong size', async (t) => {
   const hs = '00010003 00010501 000000bf 00780000'
   for (const [name, blocks] of Object.entries({
     'one stray byte': `${hs} 00`,
@@ -221,7 +221,7 @@ t.test('blocks that overrun, remain, repeat or have the wrong size are malformed
   }
 })
 
-t.test('ACKs: light, small and full (draft 3.2.4)', async (t) => {
+t.test('decodes light, small and full ACKs (draft 3.2.4)', async (t) => {
   const light = Buffer.alloc(HEADER_BYTES + 4)
   writeLightAck(light, 0x7ffffff0)
   t.strictSame(decodeAck(light), { nextExpected: 0x7ffffff0 })
@@ -241,26 +241,29 @@ t.test('ACKs: light, small and full (draft 3.2.4)', async (t) => {
   }
 })
 
-t.test('loss lists: singles and ranges (draft appendix A)', async (t) => {
-  const ranges = [
-    { first: 7, last: 7 },
-    { first: 10, last: 11 },
-    { first: 0x7fffffff, last: 2 },
-    { first: 0, last: 0 },
-  ]
-  const encoded = hex('00000007 8000000a 0000000b ffffffff 00000002 00000000')
-  t.strictSame(encodeLossList(ranges), encoded)
-  t.strictSame(decodeLossList(behindHeader(encoded)), ranges)
-})
+t.test(
+  'encodes and decodes single packets and ranges in loss lists (draft appendix A)',
+  async (t) => {
+    const ranges = [
+      { first: 7, last: 7 },
+      { first: 10, last: 11 },
+      { first: 0x7fffffff, last: 2 },
+      { first: 0, last: 0 },
+    ]
+    const encoded = hex('00000007 8000000a 0000000b ffffffff 00000002 00000000')
+    t.strictSame(encodeLossList(ranges), encoded)
+    t.strictSame(decodeLossList(behindHeader(encoded)), ranges)
+  },
+)
 
-t.test('a range that finds room for one word only waits for the next report', async (t) => {
+t.test('leaves a range out of a loss list with room for one word only', async (t) => {
   const single = (sequence: number) => ({ first: sequence, last: sequence })
   const singles = Array.from({ length: 363 }, (_, number) => single(number * 2))
   const ranges = [...singles, { first: 1000, last: 1001 }, single(2000)]
   t.strictSame(decodeLossList(behindHeader(encodeLossList(ranges))), singles)
 })
 
-t.test('loss lists that cannot be meant are malformed', async (t) => {
+t.test('rejects loss lists with invalid ranges', async (t) => {
   for (const [name, words] of Object.entries({
     'nothing listed': '',
     'half a word': '0000',
@@ -272,7 +275,7 @@ t.test('loss lists that cannot be meant are malformed', async (t) => {
   }
 })
 
-t.test('a loss list fits one datagram, and what fits is read back', async (t) => {
+t.test('encodes a loss list into one datagram, and decodes it', async (t) => {
   const run = fc.tuple(sequences(), fc.integer({ min: 0, max: 5000 }))
   fc.assert(
     fc.property(fc.array(run, { minLength: 1, maxLength: 400 }), (runs) => {
@@ -288,7 +291,7 @@ t.test('a loss list fits one datagram, and what fits is read back', async (t) =>
 })
 
 t.test(
-  'drop requests shorter than two words, or reversed, are malformed (draft 3.2.9)',
+  'rejects drop requests that are reversed or shorter than two words (draft 3.2.9)',
   async (t) => {
     const range = hex('7ffffffe 00000003')
     t.strictSame(decodeDropRequest(behindHeader(range)), { first: 0x7ffffffe, last: 3 })
@@ -301,7 +304,7 @@ t.test(
   },
 )
 
-t.test('drop requests read as libsrt writes them, and come back from our own', async (t) => {
+t.test('decodes drop requests of libsrt and its own', async (t) => {
   // srt-live-transmit 1.5.1 (libsrt 1.5.1), asked for five packets more than a second after it had sent them.
   const captured = hex('80070000 00000000 002da31a 13b3591c 689de6f6 689de6fa')
   t.equal(controlType(captured), ControlType.DROPREQ)
@@ -316,7 +319,7 @@ t.test('drop requests read as libsrt writes them, and come back from our own', a
   )
 })
 
-t.test('no decoder throws on noise', async (t) => {
+t.test('no decoder throws on random bytes', async (t) => {
   fc.assert(
     fc.property(noise(), (datagram) => {
       decodeHandshake(datagram)
@@ -330,26 +333,29 @@ t.test('no decoder throws on noise', async (t) => {
   t.pass()
 })
 
-t.test('the walker survives every cut and every length of a good conclusion', async (t) => {
-  const good = Buffer.concat([
-    Buffer.alloc(64),
-    encodeHsExtension(ExtensionType.HSREQ, {
-      srtVersion: 0x010501,
-      flags: LIVE_FLAGS,
-      receiverDelayMs: 120,
-      senderDelayMs: 0,
-    }),
-    encodeStreamIdExtension('mode=publish'),
-  ])
-  for (let length = 65; length < good.length; length++) {
-    const whole = length === 80
-    t.equal(decodeExtensions(good.subarray(0, length)) === undefined, !whole, `${length} bytes`)
-  }
-  for (const offset of [66, 82]) {
-    for (const words of [0, 1, 2, 4, 5, 0xffff]) {
-      const bent = Buffer.from(good)
-      bent.writeUInt16BE(words, offset)
-      t.equal(decodeExtensions(bent), undefined, `${words} words at ${offset}`)
+t.test(
+  'decodes or rejects a valid conclusion cut at any byte or with any block length',
+  async (t) => {
+    const good = Buffer.concat([
+      Buffer.alloc(64),
+      encodeHsExtension(ExtensionType.HSREQ, {
+        srtVersion: 0x010501,
+        flags: LIVE_FLAGS,
+        receiverDelayMs: 120,
+        senderDelayMs: 0,
+      }),
+      encodeStreamIdExtension('mode=publish'),
+    ])
+    for (let length = 65; length < good.length; length++) {
+      const whole = length === 80
+      t.equal(decodeExtensions(good.subarray(0, length)) === undefined, !whole, `${length} bytes`)
     }
-  }
-})
+    for (const offset of [66, 82]) {
+      for (const words of [0, 1, 2, 4, 5, 0xffff]) {
+        const bent = Buffer.from(good)
+        bent.writeUInt16BE(words, offset)
+        t.equal(decodeExtensions(bent), undefined, `${words} words at ${offset}`)
+      }
+    }
+  },
+)
