@@ -10,7 +10,7 @@ import {
 
 const key = fc.uint8Array({ minLength: 24, maxLength: 64 }).map((bytes) => Buffer.from(bytes))
 
-/** Of this moment: receivers refuse what is older than five minutes. */
+/** Current time: receivers refuse timestamps older than five minutes. */
 const timestampSec = Math.floor(Date.now() / 1000)
 
 function headersOf(id: string, signature: string) {

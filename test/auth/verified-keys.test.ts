@@ -9,7 +9,7 @@ const after = (sec: number) => new Date(NOW.getTime() + sec * 1000)
 
 const issue = (secret = SECRET) => issueStreamKey({ streamId: 'studio', secret, now: NOW })
 
-/** Who forgets its secrets can verify nothing that it does not remember. */
+/** Cache whose secrets can be removed, so that it verifies no key that it does not remember. */
 function forgetful() {
   const secrets = [SECRET]
   return { keys: new VerifiedKeys(secrets), forget: () => secrets.splice(0) }

@@ -1,5 +1,5 @@
 /**
- * What a stranger does first: `npm run demo`, and look.
+ * First steps of a new user: `npm run demo`, and its page.
  */
 import { fileURLToPath } from 'node:url'
 import t from 'tap'

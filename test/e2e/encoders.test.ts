@@ -147,7 +147,7 @@ for (const encoder of ENCODERS) {
   })
 }
 
-/** What is wrong with a segment, in the eyes of ffprobe and of ISO/IEC 13818-1 2.4.3. */
+/** Errors of a segment according to ffprobe and ISO/IEC 13818-1 2.4.3. */
 async function segmentFault(bytes: Buffer): Promise<string | undefined> {
   if (bytes.length === 0 || bytes.length % 188 !== 0) return `${bytes.length} bytes`
   const pid = (packet: number) => bytes.readUInt16BE(packet * 188 + 1) & 0x1fff

@@ -148,7 +148,7 @@ t.test('refuses an encoder that encrypts without a passphrase on our side', asyn
   t.match(service.log(), 'ENCRYPTION_UNEXPECTED')
 })
 
-/** How each encoder is given the URL of the answer, as it stands or in its parts. */
+/** Arguments of each encoder for the URL of the answer, whole or in its parts. */
 const ENCODERS: readonly {
   readonly tool: string
   readonly command: (url: string, parts: { streamKey: string; passphrase: string }) => string[]

@@ -1,5 +1,5 @@
 /**
- * What status and log say of an encoder's connection, provoked over a relay that is a bad network.
+ * Status and log about an encoder's connection over a relay that simulates a bad network.
  */
 import { statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -52,7 +52,7 @@ async function openStudio(
     status,
     url: srtUrl.replace(`:${service.server.srtPort}?`, `:${relay.port}?`),
     warning: async (code: string) => (await status()).warnings.find((each) => each.code === code),
-    /** How often the log said it. */
+    /** Number of such log lines. */
     logged: (code: string) =>
       lines.filter((line) => (JSON.parse(line) as LogLine).code === code).length,
   }

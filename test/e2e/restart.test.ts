@@ -13,7 +13,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 
-/** How long a picture may take to come back: the process starts, the encoder calls, a playlist fills, hls.js asks again. */
+/** Time for playback to resume: process start, encoder call, playlist, retry of hls.js. */
 const BACK_WITHIN_MS = 60_000
 
 /** A live encoder that is started again whenever it ends, as a supervisor would; so often at most. */

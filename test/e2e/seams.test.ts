@@ -24,7 +24,7 @@ const FRAMES_PER_SEC = 30
 const PLAYED_BEHIND_SEC = 3
 
 interface ClipOptions {
-  /** Where its timestamps begin. */
+  /** First timestamp. */
   readonly fromSec: number
   readonly size?: string
   readonly profile?: string

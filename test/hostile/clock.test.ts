@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 
 const CLIP = new URL('../../fixtures/demo.mpegts', import.meta.url)
 const JUMP_MS = 3 * 3600 * 1000
-/** Of a test on a busy machine: far less than the jump. */
+/** Tolerance for a busy machine, far below the jump. */
 const TOLERANCE_MS = 60_000
 
 /** The machine's wall clock from here on, for all of this process. */

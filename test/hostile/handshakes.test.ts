@@ -1,5 +1,5 @@
 /**
- * Strangers and key holders who shake hands without end: publishers and newcomers notice nothing.
+ * Floods of handshakes by anonymous callers and key holders: publishers and newcomers are not affected.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
@@ -13,7 +13,7 @@ import type { Target } from './target.ts'
 
 const CLIP = new URL('../../fixtures/demo.mpegts', import.meta.url)
 const NEWCOMERS = 8
-/** So that they call all through the attack. */
+/** Pause between newcomers, so that they call throughout the attack. */
 const NEWCOMER_EACH_MS = 200
 
 type Test = Parameters<typeof startService>[0]

@@ -1,5 +1,5 @@
 /**
- * What clients leave unread: it waits in a bound of memory, and not for ever.
+ * Unread replies wait in bounded memory and for a bounded time.
  */
 import { once } from 'node:events'
 import { request } from 'node:http'

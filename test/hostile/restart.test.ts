@@ -1,5 +1,5 @@
 /**
- * What a restart leaves of the streams: a second service with the same secrets stands for the process after it.
+ * Streams after a restart. A second service with the same secrets represents the next process.
  */
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'

@@ -16,7 +16,7 @@ const ROUTES = [
 const JSON_TYPE = { 'content-type': 'application/json' }
 const BODY = '{"stream_id":"demo"}'
 
-/** What a refusal looks like, for `t.match` with `told`. */
+/** Pattern of a refusal, for `t.match` with `told`. */
 function refusal(status: number, code: string, error: string | RegExp = /./) {
   return {
     status,

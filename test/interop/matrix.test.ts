@@ -78,7 +78,7 @@ const CELLS: readonly Cell[] = [
   cell('our caller', 'AES-256, rekeyed', 'IPv6', 10, 100),
 ]
 
-/** What passes on the way to the listener. */
+/** Packets seen by the relay on their way to the listener. */
 class Wire {
   /** KK of the data packets (draft-sharabayko-srt 3.1): 0 clear, 1 even, 2 odd. */
   readonly keyFlags = new Set<number>()

@@ -25,7 +25,7 @@ export interface Call {
 }
 
 export interface CallEncryption {
-  /** Of letters that a URL holds as they are: srt-live-transmit decodes no percent signs. */
+  /** Without characters that a URL escapes: srt-live-transmit does not decode percent signs. */
   readonly passphrase: string
   readonly keyBytes: 16 | 24 | 32
   /** Packets under one key, and how many before its first use the next one is told; libsrt's defaults where unset. */
@@ -36,7 +36,7 @@ export interface Publication {
   /** Resolves once nothing that is written is thrown away; rejects where our own caller was refused. */
   readonly ready: () => Promise<void>
   readonly write: (payload: Buffer) => void
-  /** What it has to say so far. */
+  /** Output so far. */
   readonly output: () => string
 }
 
@@ -102,7 +102,7 @@ function libsrtUrl(call: Call): string {
   return urlOf(call, { latency: call.latencyMs, conntimeo: CONNECT_TIMEOUT_MS })
 }
 
-/** As all programs over libsrt name these in a URL. */
+/** URL parameters under the names of libsrt. */
 function encryptionQuery({ passphrase, keyBytes, refresh }: CallEncryption) {
   return {
     passphrase,

@@ -13,7 +13,7 @@ import { PAYLOAD_BYTES, type Call, type Publication, type Test } from './publish
 export interface Reception {
   readonly listener: Listener
   readonly relay: UdpRelay
-  /** How to reach the listener through the relay. */
+  /** Address of the relay in front of the listener. */
   readonly call: Call
   readonly bytes: () => Buffer
   readonly gaps: () => number
@@ -22,7 +22,7 @@ export interface Reception {
 
 export interface ReceptionOptions extends Omit<RelayOptions, 'targetPort'> {
   readonly latencyMs: number
-  /** What callers must encrypt with; unset for no encryption. */
+  /** Passphrase of callers; undefined for no encryption. */
   readonly passphrase?: string
 }
 

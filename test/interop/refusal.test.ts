@@ -19,7 +19,7 @@ import { receive } from './reception.ts'
 const RIGHT = 'what-both-sides-know'
 const WRONG = 'what-nobody-has-said'
 
-/** By reject code: what libsrt says to it, and what our caller does. */
+/** Messages of libsrt and of our caller by reject code. */
 const WORDS: Readonly<Record<number, RegExp>> = {
   1010: /Incorrect passphrase|1010 \(BADSECRET\)/,
   1011: /Password required or unexpected|1011 \(UNSECURE\)/,

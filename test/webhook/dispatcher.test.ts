@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import { createServer as createTcpServer, type AddressInfo } from 'node:net'
+import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
 import { pino } from 'pino'
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
@@ -13,7 +13,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const SECRET = 'a secret of at least 32 characters'
 const KEY = Buffer.from(SECRET)
-/** Of this moment, since receivers refuse what is older than 5 minutes. */
+/** Current time, since receivers refuse timestamps older than 5 minutes. */
 const START_MS = Math.floor(Date.now() / 1000) * 1000
 const TRY_TIMEOUT_MS = 5000
 
@@ -85,6 +85,17 @@ function event(streamId: string, type: WebhookEvent['type'] = 'stream.live'): We
 /** Lets sockets do their work until the claim holds; the time of the test stands still. */
 async function until(claim: () => boolean): Promise<void> {
   while (!claim()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** @returns URL of a receiver that speaks raw TCP */
+async function startTcpReceiver(
+  t: Parameters<typeof startWebhookReceiver>[0],
+  onConnection: (socket: Socket) => void,
+): Promise<string> {
+  const server = createTcpServer(onConnection)
+  t.teardown(() => void server.close())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
 }
 
 /** A URL on which nobody listens. */
@@ -224,16 +235,13 @@ t.test('drops an event that waited ten minutes for a connection without an attem
 })
 
 t.test('logs a connection that is closed without a response', async (t) => {
-  const server = createTcpServer((socket) => {
+  const url = await startTcpReceiver(t, (socket) => {
     socket.once('data', () => {
       socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n')
     })
   })
-  t.teardown(() => void server.close())
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
   const { dispatcher, log } = start()
-  dispatcher.send([`http://127.0.0.1:${port}/hook`], event('demo'))
+  dispatcher.send([url], event('demo'))
   await until(() => log.length > 0)
   t.match(JSON.parse(log[0]!), { failure: 'NO_ANSWER', msg: 'webhook failed, will be retried' })
   await dispatcher.close({ timeoutMs: 1 })
@@ -241,18 +249,15 @@ t.test('logs a connection that is closed without a response', async (t) => {
 
 t.test('disconnects a receiver that sends endless interim responses', async (t) => {
   let sent = 0
-  const server = createTcpServer((socket) => {
+  const url = await startTcpReceiver(t, (socket) => {
     const timer = setInterval(() => {
       socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n')
       sent++
     }, 1)
     socket.on('error', () => undefined).once('close', () => clearInterval(timer))
   })
-  t.teardown(() => void server.close())
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
   const { dispatcher, log } = start()
-  dispatcher.send([`http://127.0.0.1:${port}/hook`], event('demo'))
+  dispatcher.send([url], event('demo'))
   await until(() => log.length > 0)
   t.match(JSON.parse(log[0]!), { failure: 'NO_ANSWER' })
   t.ok(sent > 8, `${sent} interim responses`)

@@ -106,7 +106,7 @@ export class HttpGuard {
     server.once('close', () => clearInterval(sweeper))
   }
 
-  /** Disconnects after `ms` whoever is still connected to the closing server. */
+  /** Disconnects the remaining clients of a closing server after `ms`. */
   endWithin(server: Server, ms: number): void {
     const deadline = setTimeout(() => {
       this.#refused.destroy()

@@ -54,7 +54,7 @@ const BARE_KEY = nals('0000000165888040')
 const KEY = h264AccessUnit({ key: true, sizeBytes: 100 })
 const DELTA = h264AccessUnit({ key: false, sizeBytes: 60 })
 
-/** By name. */
+/** Streams by name. */
 export const COSTLY_STREAMS: Readonly<Record<string, () => CostlyStream>> = {
   'PAT of 8 x 253 programs, one section changes': () => {
     const sections = Array.from({ length: 8 }, (_, index) =>

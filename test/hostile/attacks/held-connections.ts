@@ -7,7 +7,7 @@ import type { Socket } from 'node:net'
 import type { Target } from '../target.ts'
 import { openConnections, untilClosed } from './raw-connection.ts'
 
-/** What the client of a held connection does. */
+/** Behavior of the client of a held connection. */
 export const HELD_KINDS = {
   /** Nothing. */
   silent: () => undefined,
@@ -37,7 +37,7 @@ export type HeldKind = keyof typeof HELD_KINDS
 
 export interface HeldConnectionsFigures {
   readonly connected: number
-  /** Of those that read: answered, and then closed by the service. */
+  /** Reading clients that got a reply before the service closed the connection. */
   readonly answered: number
   readonly closedByService: number
 }

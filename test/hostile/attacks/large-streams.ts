@@ -14,7 +14,7 @@ const POLL_MS = 500
 const FRAMES_PER_SEC = 25
 const FRAME_TICKS = 90_000 / FRAMES_PER_SEC
 
-/** What memory cost the attackers themselves, in segments. */
+/** Losses of the attacking streams themselves, in segments. */
 export interface LargeStreamsReport {
   readonly streams: number
   /** Shortest window of any of them at the end. */

@@ -11,7 +11,7 @@ export interface SlowReaders {
   readonly readers: number
   /** Path of a file that is larger than the kernel's buffers; asked anew for each reader. */
   path(): string | Promise<string>
-  /** How often each reader asks for it, one request behind the other: the kernel's buffers hold the first. */
+  /** Pipelined requests of each reader: the kernel's buffers hold the first reply. */
   readonly requestsEach: number
   readonly bytesEach: number
   readonly everyMs: number

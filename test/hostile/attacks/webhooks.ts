@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { signedCall } from '../../support/service.ts'
 import type { Target } from '../target.ts'
 
-/** As many as start-stream takes. */
+/** Limit of start-stream. */
 const URLS_PER_STREAM = 16
 
 export interface SilentFigures {
