@@ -15,7 +15,7 @@ const SECRET = 'a secret of at least 32 characters'
 const KEY = Buffer.from(SECRET)
 /** Current time, since receivers refuse timestamps older than 5 minutes. */
 const START_MS = Math.floor(Date.now() / 1000) * 1000
-const TRY_TIMEOUT_MS = 5000
+const ATTEMPT_TIMEOUT_MS = 5000
 
 /** Time that stands still until it is told to go on. */
 class FakeTime {
@@ -89,7 +89,7 @@ async function until(claim: () => boolean): Promise<void> {
 
 /** @returns URL of a receiver that speaks raw TCP */
 async function startTcpReceiver(
-  t: Parameters<typeof startWebhookReceiver>[0],
+  t: { teardown(close: () => void): unknown },
   onConnection: (socket: Socket) => void,
 ): Promise<string> {
   const server = createTcpServer(onConnection)
@@ -287,14 +287,14 @@ t.test('repeats an event to a silent URL after 5 s without delaying others', asy
   t.equal((await silent.next()).event.stream_id, 'a')
   await until(() => dispatcher.stats().delivered === 3)
 
-  await time.pass(TRY_TIMEOUT_MS)
+  await time.pass(ATTEMPT_TIMEOUT_MS)
   await time.pass(1000)
   t.equal((await silent.next()).event.stream_id, 'a')
   t.match(JSON.parse(log[0]!), { failure: 'no answer within 5000 ms' })
   t.equal(prompt.received.length, 3)
 
   silent.answer = (reply) => reply.writeHead(204).end()
-  await time.pass(TRY_TIMEOUT_MS)
+  await time.pass(ATTEMPT_TIMEOUT_MS)
   await time.pass(2000)
   for (const id of ['a', 'b', 'c']) t.equal((await silent.next()).event.stream_id, id)
   await dispatcher.close({ timeoutMs: 1000 })
