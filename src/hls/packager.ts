@@ -25,18 +25,18 @@ import {
   type CarriedTracks,
   type TrackPolicy,
 } from './rendition/carried-tracks.ts'
-import { followerTracks } from './rendition/follower-tracks.ts'
+import { chooseOtherRenditions } from './rendition/other-renditions.ts'
 import { RenditionWriter, type RenditionWriterOptions } from './rendition/rendition-writer.ts'
 import { TrackSelection } from './rendition/track-selection.ts'
 import type { SourceFact } from './source-fact.ts'
 import type { Segment } from './store/segment.ts'
 
 export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentBytes'> {
-  /** Names this start of the stream in segment URIs; never given before. */
+  /** Name of this start of the stream in segment URIs; never given before. */
   readonly epoch: string
   /** `compatible` unless told. */
   readonly tracks?: TrackPolicy
-  /** A segment that would grow larger is cut; 64 MiB unless told. */
+  /** Limit at which a segment is cut; 64 MiB unless told. */
   readonly maxSegmentBytes?: number
   /** Memory of the segments, which their holder releases to it; left to the garbage collector unless given. */
   readonly slabs?: SlabPool
@@ -55,26 +55,26 @@ export type PackagerOutput =
   | { readonly type: 'date-range'; readonly dateRange: DateRange }
   | { readonly type: 'fact'; readonly fact: SourceFact }
 
-/** Units that reached no segment, and discontinuities; counted since the packager was made. */
+/** Units that reached no segment, and discontinuities, since the packager was made. */
 export interface PackagerStats extends CutPlannerStats {
-  /** Damaged audio and damaged key frames, which a decoder had better not see. */
+  /** Damaged audio and damaged key frames, which no decoder should get. */
   readonly damagedUnits: number
-  /** Audio units whose time fitted to no frame of the video. */
+  /** Audio units whose time matched no video frame. */
   readonly strayAudioUnits: number
-  /** Units of metadata that no frame came for. */
+  /** Units of metadata whose time matched no frame. */
   readonly strayDataUnits: number
   /** Units for which a segment had no room. */
   readonly oversizeUnits: number
-  /** Units of other renditions than the main one that reached no segment, for whatever reason. */
+  /** Units of other renditions than the main one that reached no segment. */
   readonly strayUnits: number
 }
 
 const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
 
-/** Tracks that lag behind the reference track by more are waited for no longer. */
+/** Longest wait for tracks that lag behind the reference track. */
 const MAX_LAG_TICKS = 1 * TICKS_PER_SEC
 
-/** So many of the largest segments may wait, of all renditions together. */
+/** Bound on what waits in all renditions together, in segments of the maximum size. */
 const MAX_WAITING_SEGMENTS = 2
 
 const NOTHING: readonly PackagerOutput[] = []
@@ -93,7 +93,7 @@ export class Packager {
   readonly #selection: TrackSelection
   readonly #planner: CutPlanner
   readonly #main: RenditionWriter
-  readonly #followers = new Map<RenditionName, RenditionWriter>()
+  readonly #others = new Map<RenditionName, RenditionWriter>()
   /** The main one first. */
   readonly #writers: RenditionWriter[]
   readonly #stats = { damagedUnits: 0, oversizeUnits: 0, strayUnits: 0 }
@@ -114,7 +114,7 @@ export class Packager {
 
   get stats(): PackagerStats {
     let { strayUnits } = this.#stats
-    for (const { droppedUnits, oversizeUnits } of this.#followers.values()) {
+    for (const { droppedUnits, oversizeUnits } of this.#others.values()) {
       const { video, audio, data } = droppedUnits
       strayUnits += video + audio + data + oversizeUnits
     }
@@ -142,9 +142,9 @@ export class Packager {
     return this.#takeOutputs()
   }
 
-  /** The encoder went away: what is open is closed, and whatever comes next is on another timeline. */
+  /** The encoder left: closes what is open; units to come are on another timeline. */
   discontinuity(): readonly PackagerOutput[] {
-    this.#apply(this.#planner.loseClock())
+    this.#apply(this.#planner.endClock())
     this.#flush()
     for (const writer of this.#writers) writer.clear()
     this.#selection.reset()
@@ -158,7 +158,7 @@ export class Packager {
 
   #pushUnit(unit: PesUnit, wallMs: number): void {
     const patienceTicks = this.#planner.open === undefined ? 0 : this.#planner.limitTicks
-    const silent = this.#selection.hear(unit, patienceTicks)
+    const silent = this.#selection.push(unit, patienceTicks)
     if (silent !== undefined) this.#tell({ code: 'TRACK_SILENT', track: silent })
     this.#adoptSelection(unit, wallMs)
     this.#place(unit, wallMs)
@@ -191,7 +191,7 @@ export class Packager {
     this.#limitWaiting()
   }
 
-  /** Counts what a decoder had better not see, and what no segment can hold. */
+  /** Drops and counts what no decoder should get, and what no segment can hold. */
   #isUsable(unit: PesUnit): boolean {
     const isDamaged = unit.damaged && unit.randomAccess
     const isOversize = unit.sizeBytes + PSI_BYTES > this.#writerOptions.maxSegmentBytes
@@ -214,29 +214,31 @@ export class Packager {
     const { wanted } = this.#selection
     if (layoutChanged || !isSameSelection(wanted, this.#main.carried)) this.#endTimeline()
     for (const fact of this.facts) this.#tell(fact)
-    if (layoutChanged) for (const writer of this.#followers.values()) writer.clear()
+    if (layoutChanged) for (const writer of this.#others.values()) writer.clear()
     this.#carry(wanted)
   }
 
   /** Gives each rendition its tracks. */
   #carry(main: CarriedTracks): void {
     this.#main.carry(main)
-    const wanted = new Map(this.#program && followerTracks(this.#program, this.#policy, main))
+    const wanted = new Map(
+      this.#program && chooseOtherRenditions(this.#program, this.#policy, main),
+    )
     for (const name of wanted.keys()) {
-      if (!this.#followers.has(name)) this.#followers.set(name, this.#createFollower(name))
+      if (!this.#others.has(name)) this.#others.set(name, this.#createWriter(name))
     }
-    for (const [name, writer] of this.#followers) writer.carry(wanted.get(name))
-    // What the main rendition carries itself, since the track before it fell silent, is not offered twice.
-    const offered = [...wanted].filter(([, { video, audio }]) =>
+    for (const [name, writer] of this.#others) writer.carry(wanted.get(name))
+    // A track that the main rendition carries, since the one before it fell silent, is not listed twice.
+    const listed = [...wanted].filter(([, { video, audio }]) =>
       video === undefined ? audio?.pid !== main.audio?.pid : video.pid !== main.video?.pid,
     )
-    const renditions: RenditionName[] = ['main', ...offered.map(([name]) => name)]
+    const renditions: RenditionName[] = ['main', ...listed.map(([name]) => name)]
     if (renditions.join() === this.#renditions.join()) return
     this.#renditions = renditions
     this.#outputs.push({ type: 'renditions', renditions })
   }
 
-  #createFollower(name: RenditionName): RenditionWriter {
+  #createWriter(name: RenditionName): RenditionWriter {
     const writer = new RenditionWriter({ ...this.#writerOptions, name, reference: false })
     if (this.#planner.open !== undefined) writer.start(this.#planner.open)
     this.#writers.push(writer)
@@ -261,7 +263,7 @@ export class Packager {
     }
   }
 
-  /** Completes what was planned with what has come. */
+  /** Completes the planned segments with what has arrived. */
   #flush(): void {
     for (const writer of this.#writers) this.#advance(writer, Infinity)
   }
@@ -278,11 +280,11 @@ export class Packager {
   }
 
   #limitWaiting(): void {
-    if (this.#followers.size === 0) return
+    if (this.#others.size === 0) return
     let waitingBytes = 0
-    for (const writer of this.#followers.values()) waitingBytes += writer.waitingBytes
+    for (const writer of this.#others.values()) waitingBytes += writer.waitingBytes
     if (waitingBytes <= MAX_WAITING_SEGMENTS * this.#writerOptions.maxSegmentBytes) return
-    for (const writer of this.#followers.values()) writer.clear()
+    for (const writer of this.#others.values()) writer.clear()
   }
 
   #tell(fact: SourceFact): void {

@@ -21,7 +21,7 @@ import type { Track } from '../mpegts/track.ts'
 import { Publication, type Encoder, type LeaveReason } from './publication.ts'
 import { reportTrack, type PlaylistReport, type StreamReport } from '../contract/report.ts'
 import type { StopReason, StreamState } from '../contract/state.ts'
-import { SteadySound } from '../hls/rendition/steady-audio.ts'
+import { SteadyAudio } from '../hls/rendition/steady-audio.ts'
 import { EventQueue, type StreamEvents } from './event-queue.ts'
 import { LifeCycle } from './life-cycle.ts'
 import { Totals } from './totals.ts'
@@ -63,7 +63,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   readonly #options: LiveStreamOptions
   readonly #budget: WorkBudget
-  readonly #steadyAudio: SteadySound
+  readonly #audio: SteadyAudio
   readonly #packager: Packager
   readonly #presentation: LivePresentation
   readonly #warnings = new ActiveWarnings((warning) =>
@@ -82,7 +82,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     this.#life = new LifeCycle(options)
     this.#totals = new Totals(options.sequenceStart)
     this.#budget = options.budget ?? new WorkBudget(options.clock.nowUs())
-    this.#steadyAudio = new SteadySound(options.tracks ?? 'compatible')
+    this.#audio = new SteadyAudio(options.tracks ?? 'compatible')
     this.#packager = new Packager({ ...options, slabs: options.cache.slabs })
     this.#presentation = new LivePresentation(options)
   }
@@ -189,7 +189,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     const wallMs = this.#options.clock.wallMs()
     for (const output of outputs) {
       if (output.type === 'program') this.#tracks = output.program.tracks
-      const steadied = this.#steadyAudio.push(output)
+      const steadied = this.#audio.push(output)
       this.#budget.spend(Math.max(0, steadied.length - 1) * MADE_UNIT_US)
       for (const steady of steadied) this.#take(this.#packager.push(steady, wallMs))
     }
@@ -211,7 +211,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     cache.slabs.retain(segment.chunks)
     this.#presentation.append(segment, clock.nowUs() / 1000)
     if (segment.rendition === 'main' && this.#totals.mainSegments === 0) {
-      this.#steadyAudio.begin(segment.tracks)
+      this.#audio.begin(segment.tracks)
     }
     this.#totals.addSegment(segment)
     if (segment.sizeBytes > 0) this.#events.push(() => this.#tellSegment(segment))
@@ -254,7 +254,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     const facts: Fact[] = [...this.#budget.factsAt(nowUs)]
     if (publication !== undefined) {
       facts.push(...publication.observe(figures, nowUs))
-      facts.push(...this.#packager.facts, ...this.#steadyAudio.facts)
+      facts.push(...this.#packager.facts, ...this.#audio.facts)
     }
     this.#warnings.observe(facts, nowUs)
     if (this.#budget.isExhausted(nowUs)) this.#dismiss('too-costly')

@@ -247,7 +247,7 @@ t.test('the first key frame after a cut inside a GOP starts a segment', async (t
   )
 })
 
-t.test('where the next key frame would come too late, it cuts at the one before', async (t) => {
+t.test('cuts at a key frame where the next one would come too late', async (t) => {
   const cases: [framesPerGop: number, segmentSec: number, maxSegmentSec: number, sec: number][] = [
     [45, 2, 2, 1.5],
     [120, 10, 10, 8],
@@ -279,7 +279,7 @@ t.test('a GOP a little over TARGETDURATION stays whole', async (t) => {
   t.same(facts, [])
 })
 
-t.test('a picture every second does not make a segment exceed TARGETDURATION', async (t) => {
+t.test('one frame per second makes no segment exceed TARGETDURATION', async (t) => {
   const { segments } = run([
     ...videoClip({ frames: 4, framesPerGop: 2, frameTicks: SEC }),
     ...pictures({
@@ -308,7 +308,7 @@ t.test('nothing leaves before the first random access point', async (t) => {
   t.equal(packager.stats.strayAudioUnits, 20 - carried.length)
 })
 
-t.test('says that no key frame comes', async (t) => {
+t.test('reports that no key frame arrives', async (t) => {
   const { segments, facts } = run([
     program(programOf(VIDEO)),
     ...pictures({ frames: 400, framesPerGop: 400 }).slice(1).map(unit),
@@ -334,7 +334,7 @@ t.test(
   },
 )
 
-t.test('without video it starts at the first sound and cuts on sound', async (t) => {
+t.test('audio without video starts at its first frame and is cut at audio frames', async (t) => {
   const audio = sounds(CLIP_START_TICKS, 50)
   const { segments } = run([program(programOf(AUDIO)), ...audio.map(unit), END])
   t.same(durations(segments), [1.877, 1.877, 1.877, 1.877, 1.024])
@@ -342,7 +342,7 @@ t.test('without video it starts at the first sound and cuts on sound', async (t)
   t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio))
 })
 
-t.test('a damaged key frame starts no segment and does not leave', async (t) => {
+t.test('a damaged key frame starts no segment and is dropped', async (t) => {
   const video = pictures({ frames: 180, framesPerGop: 60 }).map((value, index) =>
     index === 60 ? { ...value, damaged: true } : value,
   )
@@ -358,11 +358,11 @@ t.test('a damaged key frame starts no segment and does not leave', async (t) => 
       END,
     ]).segments.length,
     0,
-    'nor does it start a stream',
+    'and starts no stream',
   )
 })
 
-t.test('damaged sound is dropped, other damaged pictures are kept', async (t) => {
+t.test('damaged audio is dropped, damaged video other than key frames is kept', async (t) => {
   const video = pictures({ frames: 60, framesPerGop: 60 }).map((value, index) =>
     index === 30 ? { ...value, damaged: true } : value,
   )
@@ -376,21 +376,21 @@ t.test('damaged sound is dropped, other damaged pictures are kept', async (t) =>
   t.equal(packager.stats.damagedUnits, 1)
 })
 
-t.test('early sound waits for its pictures, so that no segment starts in silence', async (t) => {
+t.test('early audio waits for its video, so that no segment starts in silence', async (t) => {
   const video = pictures({ frames: 180, framesPerGop: 60 })
   const audio = sounds(CLIP_START_TICKS, 35)
   const units = interleave({ units: video, delayTicks: 1.5 * SEC }, { units: audio })
   const { segments, packager } = run([AUDIO_VIDEO, ...units.map(unit), END])
-  const seams = [1, 2].map((n) => CLIP_START_TICKS + n * 2 * SEC)
+  const jumps = [1, 2].map((n) => CLIP_START_TICKS + n * 2 * SEC)
   t.same(timesOf(segments, AUDIO.pid), [
-    ptsOf(audio).filter((ticks) => ticks < seams[0]!),
-    ptsOf(audio).filter((ticks) => ticks >= seams[0]! && ticks < seams[1]!),
-    ptsOf(audio).filter((ticks) => ticks >= seams[1]!),
+    ptsOf(audio).filter((ticks) => ticks < jumps[0]!),
+    ptsOf(audio).filter((ticks) => ticks >= jumps[0]! && ticks < jumps[1]!),
+    ptsOf(audio).filter((ticks) => ticks >= jumps[1]!),
   ])
   t.equal(packager.stats.strayAudioUnits, 0)
 })
 
-t.test('late sound is placed at once and nothing waits for it', async (t) => {
+t.test('late audio is placed at once and nothing waits for it', async (t) => {
   const video = pictures({ frames: 180, framesPerGop: 60 })
   const audio = sounds(CLIP_START_TICKS, 35)
   const units = interleave({ units: video }, { units: audio, delayTicks: 0.7 * SEC })
@@ -399,7 +399,7 @@ t.test('late sound is placed at once and nothing waits for it', async (t) => {
   t.equal(segments.length, 3)
 })
 
-t.test('sound with a time that fits nowhere holds nothing up', async (t) => {
+t.test('audio with a stray timestamp delays nothing', async (t) => {
   const video = pictures({ frames: 120, framesPerGop: 60 })
   const audio = sounds(CLIP_START_TICKS, 23)
   const wrong = audio.map((value, index) =>
@@ -414,7 +414,7 @@ t.test('sound with a time that fits nowhere holds nothing up', async (t) => {
   t.equal(packager.stats.strayAudioUnits, 2)
 })
 
-t.test('sound that keeps another time than the pictures is left out, with a warning', async (t) => {
+t.test('audio on another clock than the video is dropped, and reported', async (t) => {
   const video = pictures({ frames: 1800, framesPerGop: 60 })
   for (const skewSec of [1000, -1000, 15, -9]) {
     const audio = sounds(CLIP_START_TICKS, 340)
@@ -428,7 +428,7 @@ t.test('sound that keeps another time than the pictures is left out, with a warn
   }
 })
 
-t.test('sound without pictures is held within bounds', async (t) => {
+t.test('audio without video is queued within bounds', async (t) => {
   const start = [AUDIO_VIDEO, unit(picture(CLIP_START_TICKS, { key: true }))]
   const many = Array.from({ length: 3000 }, (_, index) => sound(CLIP_START_TICKS + index * 100))
   const { segments, packager } = run([...start, ...many.map(unit), END], {
@@ -440,7 +440,7 @@ t.test('sound without pictures is held within bounds', async (t) => {
   t.ok(strayAudioUnits + oversizeUnits > 2000, 'what has no place is dropped and counted')
 })
 
-t.test('goes on without a video track that never sends', async (t) => {
+t.test('continues without a video track that never sends', async (t) => {
   const audio = sounds(CLIP_START_TICKS, 60)
   const { segments, facts } = run([AUDIO_VIDEO, ...audio.map(unit), END])
   t.same(facts, ['TRACK_SILENT'])
@@ -455,7 +455,7 @@ t.test('goes on without a video track that never sends', async (t) => {
   t.same(run([AUDIO_VIDEO, ...patient.map(unit), END]).segments, [], 'it is waited for for 5 s')
 })
 
-t.test('goes on without an audio track that never sends', async (t) => {
+t.test('continues without an audio track that never sends', async (t) => {
   const video = pictures({ frames: 420, framesPerGop: 60, reorderFrames: 2 })
   const late = sounds(CLIP_START_TICKS + 9 * SEC, 24)
   const units = interleave({ units: video }, { units: late, delayTicks: 20_000 })
@@ -477,7 +477,7 @@ t.test('goes on without an audio track that never sends', async (t) => {
   t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(video), 'no picture is lost')
 })
 
-t.test('goes on without video that stops, and with it when it comes back', async (t) => {
+t.test('continues without video that stops, and with it when it resumes', async (t) => {
   const before = pictures({ frames: 90, framesPerGop: 60 })
   const fromTicks = CLIP_START_TICKS + 20 * SEC
   const after = pictures({ fromTicks, frames: 180, framesPerGop: 60 }).slice(30)
@@ -485,9 +485,9 @@ t.test('goes on without video that stops, and with it when it comes back', async
   const units = interleave({ units: [...before, ...after] }, { units: audio, delayTicks: 20_000 })
   const { segments, facts } = run([AUDIO_VIDEO, ...units.map(unit), END])
   t.same(facts, ['TRACK_SILENT'])
-  const seams = segments.filter(({ discontinuity }) => discontinuity)
+  const starts = segments.filter(({ discontinuity }) => discontinuity)
   t.same(
-    seams.map(({ tracks }) => tracks),
+    starts.map(({ tracks }) => tracks),
     [[AUDIO], [VIDEO, AUDIO]],
   )
   t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio), 'no sound is lost')
@@ -495,22 +495,25 @@ t.test('goes on without video that stops, and with it when it comes back', async
   t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(shown), 'it comes back with a key frame')
 })
 
-t.test('video that starts late is a discontinuity, told by the program or not', async (t) => {
-  const audio = sounds(CLIP_START_TICKS, 90)
-  const late = pictures({ fromTicks: CLIP_START_TICKS + 9 * SEC, frames: 150, framesPerGop: 60 })
-  const unknown = program(programOf({ ...VIDEO, parameters: undefined }, AUDIO))
-  const video = late.slice(50)
-  const units = interleave({ units: video }, { units: audio, delayTicks: 20_000 })
-  const key = video.find(({ randomAccess }) => randomAccess)!
-  const outputs = units.flatMap((value) =>
-    value === key ? [AUDIO_VIDEO, unit(value)] : [unit(value)],
-  )
-  const { segments } = run([unknown, ...outputs, END])
-  const [first, ...others] = segments.filter(({ tracks }) => tracks.length === 2)
-  t.match(first, { tracks: [VIDEO, AUDIO], discontinuity: true, independent: true })
-  t.notOk(others.some(({ discontinuity }) => discontinuity))
-  t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(video.slice(video.indexOf(key))))
-})
+t.test(
+  'video that starts late is a discontinuity, whether the program map changes or not',
+  async (t) => {
+    const audio = sounds(CLIP_START_TICKS, 90)
+    const late = pictures({ fromTicks: CLIP_START_TICKS + 9 * SEC, frames: 150, framesPerGop: 60 })
+    const unknown = program(programOf({ ...VIDEO, parameters: undefined }, AUDIO))
+    const video = late.slice(50)
+    const units = interleave({ units: video }, { units: audio, delayTicks: 20_000 })
+    const key = video.find(({ randomAccess }) => randomAccess)!
+    const outputs = units.flatMap((value) =>
+      value === key ? [AUDIO_VIDEO, unit(value)] : [unit(value)],
+    )
+    const { segments } = run([unknown, ...outputs, END])
+    const [first, ...others] = segments.filter(({ tracks }) => tracks.length === 2)
+    t.match(first, { tracks: [VIDEO, AUDIO], discontinuity: true, independent: true })
+    t.notOk(others.some(({ discontinuity }) => discontinuity))
+    t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(video.slice(video.indexOf(key))))
+  },
+)
 
 t.test('an encoder that comes back has all its tracks awaited anew', async (t) => {
   const video = pictures({ frames: 60, framesPerGop: 60 })
@@ -553,7 +556,7 @@ t.test('a jump of the timestamps is a discontinuity, and starts at a key frame',
   }
 })
 
-t.test('sound that jumps before or after the pictures stays with them', async (t) => {
+t.test('audio that jumps before or after the video stays with it', async (t) => {
   for (const jumpSec of [1000, -1000]) {
     for (const delayTicks of [-20_000, 20_000]) {
       const fromTicks = 2000 * SEC
@@ -668,7 +671,7 @@ t.test('an encoder that comes back continues the epoch after a discontinuity', a
 })
 
 t.test(
-  'PROGRAM-DATE-TIME is anchored at each seam, runs on by durations and never overlaps',
+  'PROGRAM-DATE-TIME is anchored at each discontinuity, advances by durations and never overlaps',
   async (t) => {
     const clip = (fromTicks: number) =>
       pictures({ fromTicks, frames: 120, framesPerGop: 60 }).map(unit)
@@ -690,7 +693,7 @@ t.test(
   },
 )
 
-t.test('timestamps pass the wrap of 33 bits without a seam', async (t) => {
+t.test('timestamps pass the wrap of 33 bits without a discontinuity', async (t) => {
   const fromTicks = 2 ** 33 - 3 * SEC
   const video = pictures({ fromTicks, frames: 240, framesPerGop: 60 })
   const { segments } = run([program(programOf(VIDEO)), ...video.map(unit), END])
@@ -703,7 +706,7 @@ t.test('timestamps pass the wrap of 33 bits without a seam', async (t) => {
 })
 
 t.test(
-  'a segment with leading pictures is independent only if they need nothing earlier',
+  'a segment with leading pictures is independent only if they need no earlier frame',
   async (t) => {
     // The second key frame comes in time, or so early that it is cut at only when the third is too late.
     for (const [frames, options] of [
@@ -834,7 +837,7 @@ t.test('HLS_TRACKS=all carries whatever comes in PES packets', async (t) => {
   t.equal(readPmt(readPackets(segments[0]!.bytes)[1]!).streams.length, 32)
 })
 
-t.test('packets that carry only a clock are kept', async (t) => {
+t.test('packets that carry only a PCR are kept', async (t) => {
   const clockPid = 0x1000
   const value = { ...programOf(VIDEO), pcrPid: clockPid }
   const clock = (ticks: number, pid = clockPid): DemuxerOutput => ({
@@ -871,7 +874,7 @@ t.test('refuses settings that contradict each other', async (t) => {
   }
 })
 
-t.test('a silence of the sound does not end its track', async (t) => {
+t.test('a pause of the audio does not end its track', async (t) => {
   const video = pictures({ frames: 900, framesPerGop: 60 })
   const audio = [...sounds(CLIP_START_TICKS, 5), ...sounds(CLIP_START_TICKS + 14 * SEC, 80)]
   const { segments } = run([

@@ -95,7 +95,7 @@ class RenditionChecks {
   next: number | undefined
   #carried: string | undefined
   /** Since the media before. */
-  #seam = false
+  #discontinuity = false
 
   check(segment: Segment, main: RenditionChecks): void {
     const { rendition, mediaSequence, bytes, discontinuity, uri } = segment
@@ -105,7 +105,7 @@ class RenditionChecks {
     const time = [durationSec, programDateTimeMs, discontinuity, discontinuitySequence].join()
     this.times.set(mediaSequence, time)
     if (main.times.get(mediaSequence) !== time) throw new Error(`${uri} is out of step`)
-    this.#seam ||= discontinuity
+    this.#discontinuity ||= discontinuity
     if (bytes.length === 0 && rendition !== 'main') return
     const room = rendition === 'main' ? MAX_SEGMENT_BYTES : 2 * MAX_SEGMENT_BYTES + PSI_BYTES
     if (bytes.length > room) throw new Error('segment too large')
@@ -115,11 +115,11 @@ class RenditionChecks {
     const pids = readPmt(packets[1]!)
       .streams.map(({ pid }) => pid)
       .join()
-    if (!this.#seam && this.bytes.length > 0 && pids !== this.#carried) {
+    if (!this.#discontinuity && this.bytes.length > 0 && pids !== this.#carried) {
       throw new Error(`tracks ${this.#carried} became ${pids} without a discontinuity`)
     }
     this.#carried = pids
-    this.#seam = false
+    this.#discontinuity = false
     this.bytes.push(bytes)
   }
 }

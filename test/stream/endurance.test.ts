@@ -99,7 +99,7 @@ class Watch {
   readonly serverErrorsMs: number[] = []
   durationSec = 0
   videoFrames = 0
-  seams = 0
+  discontinuities = 0
 }
 
 t.test('two hours, two lost connections, a clock that drifts', { timeout: 400_000 }, async (t) => {
@@ -128,7 +128,7 @@ t.test('two hours, two lost connections, a clock that drifts', { timeout: 400_00
     const text = stream.files.get('playlist.m3u8')!.chunks.join('')
     watch.complaints.push(...rules.check(text, clock.nowUs() / 1000), ...parseM3u8(text).complaints)
     if (mediaSequence !== nextSequence) watch.complaints.push(`${mediaSequence} after a gap`)
-    if (discontinuity) watch.seams++
+    if (discontinuity) watch.discontinuities++
     else if (mediaSequence > 0 && startTicks !== nextTicks) {
       watch.complaints.push(`${mediaSequence} starts at ${startTicks}, not ${nextTicks}`)
     }
@@ -185,7 +185,11 @@ t.test('two hours, two lost connections, a clock that drifts', { timeout: 400_00
     t.strictSame(complaints, [], 'every version of the playlist keeps the rules')
     const late = watch.complaints.filter(isLate)
     t.equal(late.length, index === 0 ? 0 : 1, 'no segment is late but the one after the silence')
-    t.equal(watch.seams, index === 0 ? 0 : 1, 'one discontinuity a reconnect, none at the wrap')
+    t.equal(
+      watch.discontinuities,
+      index === 0 ? 0 : 1,
+      'one discontinuity a reconnect, none at the wrap',
+    )
     t.ok(Math.abs(watch.durationSec - CONNECTION_SEC) < 0.2, `${watch.durationSec} s are listed`)
     t.ok(Math.abs(watch.videoFrames / FRAMES_PER_SEC - CONNECTION_SEC) < 0.2, 'with all pictures')
 

@@ -207,7 +207,7 @@ class Judge {
   }
 }
 
-/** The clip for ever without a seam, from any timestamp on. */
+/** The clip in an endless loop without a discontinuity, from any timestamp on. */
 function* loop(clip: Buffer, random: Random): Generator<Buffer, never> {
   const shift = Math.floor(random.next() * TIME_MODULUS)
   const stream = new PacedStream()

@@ -92,7 +92,7 @@ t.test(
   },
 )
 
-t.test('an encoder that leaves before its first segment was cut never was live', async (t) => {
+t.test('a stream whose encoder leaves before the first segment is never live', async (t) => {
   const { stream, events } = setUp()
   const publication = stream.publish(fakeEncoder())
   publication.push(CLIP.subarray(0, CLIP.length / 20))
@@ -148,28 +148,25 @@ t.test('READY stops when its last key expires, STREAMING does not', async (t) =>
   t.equal(other.stream.status, 'STREAMING')
 })
 
-t.test(
-  'another encoder replaces the first, and what the first still sends counts for nothing',
-  async (t) => {
-    const { stream, events } = setUp()
-    const old = fakeEncoder()
-    const first = stream.publish(old)
-    first.push(CLIP.subarray(0, CLIP.length / 2))
-    const second = stream.publish(fakeEncoder())
-    t.equal(old.closed, true)
-    const { segments } = stream.report().totals
-    first.push(CLIP)
-    first.end('closed' as 'stopped')
-    t.match(stream, { status: 'STREAMING' }, 'the end of the old one ends nothing')
-    t.equal(stream.report().totals.segments, segments)
-    second.push(CLIP)
-    t.match(playlist(stream), /#EXT-X-DISCONTINUITY-SEQUENCE:1/)
-    t.strictSame(events, ['publish', 'live', 'publish', 'live'])
-  },
-)
+t.test('another encoder replaces the first, whose later payloads are ignored', async (t) => {
+  const { stream, events } = setUp()
+  const old = fakeEncoder()
+  const first = stream.publish(old)
+  first.push(CLIP.subarray(0, CLIP.length / 2))
+  const second = stream.publish(fakeEncoder())
+  t.equal(old.closed, true)
+  const { segments } = stream.report().totals
+  first.push(CLIP)
+  first.end('closed' as 'stopped')
+  t.match(stream, { status: 'STREAMING' }, 'the end of the old one ends nothing')
+  t.equal(stream.report().totals.segments, segments)
+  second.push(CLIP)
+  t.match(playlist(stream), /#EXT-X-DISCONTINUITY-SEQUENCE:1/)
+  t.strictSame(events, ['publish', 'live', 'publish', 'live'])
+})
 
 t.test(
-  'stop disconnects, flushes, ends the playlist, and the linger ends everything',
+  'stop disconnects the encoder, flushes and ends the playlist; the linger removes all files',
   async (t) => {
     const { stream, events, clock } = setUp()
     const encoder = fakeEncoder()
@@ -392,7 +389,7 @@ t.test('an encoder that stays without media stops the stream after the grace', a
 })
 
 t.test(
-  'another encoder replaces one without media, and what that sends later counts for nothing',
+  'another encoder replaces one without media, whose later payloads are ignored',
   async (t) => {
     const setting = setUp()
     const { stream, events } = setting

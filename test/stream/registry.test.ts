@@ -99,7 +99,7 @@ t.test('time passes for streams in every state', async (t) => {
   t.strictSame([...registry], [ready], 'the linger of the other is over')
 })
 
-t.test('a tick looks at 100 of the streams that wait for an encoder, in turn', async (t) => {
+t.test('a tick visits 100 of the streams that wait for an encoder, in turn', async (t) => {
   const { registry, start, clock } = setUp({ maxStreams: 1000 })
   const looks = new Map<string, number>()
   for (let i = 0; i < 250; i++) {
@@ -134,7 +134,7 @@ t.test('no more than MAX_STREAMS run, whatever their state', async (t) => {
   t.equal(start('a').status, 'READY')
 })
 
-t.test('as many as MAX_STREAMS linger; then the first that stopped goes early', async (t) => {
+t.test('at most MAX_STREAMS linger; beyond, the first that stopped is dropped', async (t) => {
   const { registry, start, options } = setUp({ maxStreams: 2 })
   for (const id of ['a', 'b', 'c', 'd']) {
     const stream = start(id)
@@ -163,7 +163,7 @@ t.test('sequence numbers begin with the wall clock and never go back', async (t)
   t.ok(after.media < 2 ** 31 && after.discontinuity < 2 ** 31, 'for players of 32 bits')
 })
 
-t.test('a stream that outran the clock goes on above its last number', async (t) => {
+t.test('a stream that outran the clock continues above its last number', async (t) => {
   const { registry, start, wall } = setUp({ lingerSec: 0 })
   // Media is pushed at once, and the wall clock is set back by a day: no time has passed.
   const run = () => {

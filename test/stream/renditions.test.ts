@@ -137,13 +137,13 @@ function publish(t: Test, clip: Buffer, { times = 1, uris = URIS } = {}) {
       const { manifest, complaints } = parseM3u8(text)
       const broken = [...rules.get(uri)!.check(text), ...complaints]
       if (broken.length > 0) t.fail(`${uri}: ${broken.join()}`)
-      let seams = manifest.discontinuitySequence!
+      let discontinuities = manifest.discontinuitySequence!
       for (const [index, segment] of manifest.segments!.entries()) {
-        if (segment.discontinuity === true) seams++
+        if (segment.discontinuity === true) discontinuities++
         if (stream.files.get(segment.uri) === undefined) t.fail(`${segment.uri} is listed and gone`)
         // Rules 13 and 62: a number means the same time in all of them.
         const number = manifest.mediaSequence! + index
-        const date = `${seams} ${segment.programDateTime} ${segment.duration} ${manifest.targetDuration}`
+        const date = `${discontinuities} ${segment.programDateTime} ${segment.duration} ${manifest.targetDuration}`
         if (date !== (dates.get(number) ?? date)) t.fail(`${segment.uri}: ${date}`)
         dates.set(number, date)
       }

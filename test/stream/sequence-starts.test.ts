@@ -12,11 +12,14 @@ t.test('media sequence rises by 4 a second and fits 32 bits until 2043', async (
   t.ok(starts.next('a', Date.UTC(2043, 0, 1)).media < 2 ** 31)
 })
 
-t.test('discontinuity sequence stays small for years: hls.js has an array so long', async (t) => {
-  t.ok(new SequenceStarts(NOW_MS).next('a', Date.UTC(2028, 0, 1)).discontinuity < 100_000)
-})
+t.test(
+  'discontinuity sequence numbers stay small for years: hls.js makes an array of that length',
+  async (t) => {
+    t.ok(new SequenceStarts(NOW_MS).next('a', Date.UTC(2028, 0, 1)).discontinuity < 100_000)
+  },
+)
 
-t.test('a machine that does not know the time counts from 0, discontinuities from 1', async (t) => {
+t.test('a machine with a wrong clock counts segments from 0, discontinuities from 1', async (t) => {
   t.strictSame(new SequenceStarts(0).next('a', 0), { media: 0, discontinuity: 1 })
 })
 
@@ -34,7 +37,7 @@ t.test('a process begins above the discontinuity sequence of the one before it',
   t.equal(after.next('b', startedMs + 600_000).discontinuity, used + 1, 'the clock caught up')
 })
 
-t.test('whatever the clock does, no start of an id goes back', async () => {
+t.test('sequence numbers of an id never go back, whatever the clock does', async () => {
   const steps = fc.array(
     fc.record({
       id: fc.constantFrom('a', 'b', 'c'),

@@ -152,7 +152,7 @@ t.test('SCTE-35 and ID3 through a whole stream', async (t) => {
     t.ok(segments[0]!.bytes.includes(Buffer.from('250fffff49443320ff49443320001f0001', 'hex')))
   })
 
-  t.test('hls.js finds every tag, and pictures and sound as ever', async (t) => {
+  t.test('hls.js finds every tag, and all video and audio', async (t) => {
     const all = transmux(segments)
     t.match(all, { id3Samples: 16, videoFrames: 16 * 25, complaints: [] })
     const alone = segments.map((segment) => transmux([segment]).id3Samples)

@@ -5,12 +5,15 @@ import { WorkBudget } from '../../src/stream/work-budget.ts'
 const PAYLOAD_BYTES = 1316
 const SECOND_US = 1_000_000
 
-t.test('a stream begins with work for 0.1 s, and earns no more than that by waiting', async (t) => {
-  const budget = new WorkBudget(0)
-  t.equal(budget.balanceUs, 100_000)
-  budget.admit(PAYLOAD_BYTES, 3600 * SECOND_US)
-  t.equal(budget.balanceUs, 100_000)
-})
+t.test(
+  'a stream begins with a budget of 0.1 s, and earns no more than that by waiting',
+  async (t) => {
+    const budget = new WorkBudget(0)
+    t.equal(budget.balanceUs, 100_000)
+    budget.admit(PAYLOAD_BYTES, 3600 * SECOND_US)
+    t.equal(budget.balanceUs, 100_000)
+  },
+)
 
 t.test('each byte and each second earn work', async (t) => {
   const budget = new WorkBudget(0)

@@ -1,5 +1,5 @@
 /**
- * What a cut planner takes, decides and counts.
+ * Options, decisions and counters of the cut planner.
  *
  * @module
  */

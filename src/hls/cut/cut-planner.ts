@@ -18,7 +18,7 @@ import { Splices } from './splices.ts'
 import { TargetDuration } from './target-duration.ts'
 import { Timeline } from './timeline.ts'
 
-/** A GOP that is a little shorter than a segment should be makes a segment: a frame less, or rounded timestamps. */
+/** A GOP a little shorter than `segmentSec` makes a segment: it lacks a frame, or its timestamps are rounded. */
 const EARLY_CUT_FRACTION = 0.1
 
 /** No segment is called shorter, whatever its timestamps say; it bounds how many make up a playlist. */
@@ -31,7 +31,7 @@ const NO_DECISIONS: CutDecision[] = []
 
 /**
  * `announce` splice information and `push` each unit of the reference track in the order of arrival; `endTimeline` where
- * its tracks change, `loseClock` when the encoder is gone. Each returns what was decided; what a unit decides happens
+ * its tracks change, `endClock` when the encoder left. Each returns what was decided; what a unit decides happens
  * before the unit. Without an `open` segment after its push, a unit belongs to none.
  */
 export class CutPlanner {
@@ -89,7 +89,7 @@ export class CutPlanner {
     return this.#progress.ticks
   }
 
-  /** A segment may last this long and no longer. */
+  /** Maximum duration of a segment. */
   get limitTicks(): number {
     return this.#target.limitTicks
   }
@@ -123,7 +123,7 @@ export class CutPlanner {
   }
 
   /** Ends the timeline, and with it the clock by which splice points were announced. */
-  loseClock(): readonly CutDecision[] {
+  endClock(): readonly CutDecision[] {
     this.#endTimeline()
     this.#loseSplices()
     return this.#takeDecisions()
@@ -180,7 +180,7 @@ export class CutPlanner {
     return Math.min(Math.max(mediaEndTicks, minTicks), startTicks + this.limitTicks)
   }
 
-  /** Whether a segment had better end where a decoder can start. */
+  /** Whether a segment is to end before this unit, at which a decoder can start. */
   #isDue({ startTicks, keyTicks }: SegmentPlan, ticks: number, randomAccess: boolean): boolean {
     if (!randomAccess) return false
     const lengthTicks = ticks - startTicks

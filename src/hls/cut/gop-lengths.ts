@@ -1,10 +1,10 @@
 /**
- * Distances between random access points: whether another one can be expected in time.
+ * Distances between random access points, which tell whether the next one can be expected in time.
  *
  * @module
  */
 
-/** Encoders vary the length of a GOP where the scene changes; the longest of these is what to expect. */
+/** Encoders cut a GOP short where the scene changes: the longest of these is to be expected. */
 const GOPS_REMEMBERED = 3
 
 export class GopLengths {
@@ -29,7 +29,7 @@ export class GopLengths {
     this.#startTicks = ticks
   }
 
-  /** The timeline ended: what is open has no length. */
+  /** The timeline ended: the open GOP has no length. */
   endTimeline(): void {
     this.#startTicks = undefined
   }

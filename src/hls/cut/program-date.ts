@@ -7,24 +7,24 @@
  * @module
  */
 
-/** By how much a date may depart from the duration before it, a second. */
+/** Maximum departure of a date from the duration before it, per second. */
 const MAX_SLEW_MS = 1
 
-/** In which most of a difference is made good: at 50 ppm dates stay 5 ms behind, and jitter of 20 ms moves them 0.2 ms a second. */
+/** Time constant of the correction: at 50 ppm dates stay 5 ms behind, and jitter of 20 ms moves them 0.2 ms per second. */
 const SETTLE_SEC = 100
 
-/** A larger difference is no drift: the wall clock jumped, or media came in a burst or after a pause. Dates stay with the media. */
+/** A larger difference is no drift: the wall clock jumped, or media arrived in a burst or after a pause. Dates follow the media. */
 const MAX_DRIFT_MS = 1000
 
-/** The network delays, but hardly ever all of the newest random access points: the least late of so many counts. */
+/** Window of random access points: the network hardly ever delays all of them, so the earliest counts. */
 const ARRIVALS = 16
 
 /** `anchor` where a timeline begins, `arrive` at each random access point, `advance` at the end of each segment. */
 export class ProgramDate {
   #startMs = 0
-  /** How late the newest random access points came by the dates without slew, oldest first. */
+  /** Lateness of the newest random access points against dates without slew, oldest first. */
   #lagsMs: number[] = []
-  /** Sum since the anchor. */
+  /** Sum of all slew since the anchor. */
   #slewMs = 0
 
   /** Date of the open segment, milliseconds since 1970. */

@@ -1,6 +1,5 @@
 /**
- * How much media of the reference track has come, whatever its timestamps do: the clock by which slower tracks are
- * waited for.
+ * Amount of media that the reference track has sent, whatever its timestamps do: the clock of the wait for slower tracks.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * What the planner decides of a segment, for all renditions alike.
+ * Boundaries and numbers of a segment, the same for all renditions.
  *
  * @module
  */
@@ -10,13 +10,13 @@ export interface SequenceNumbers {
   readonly discontinuity: number
 }
 
-/** What is known of a segment when it begins. Ticks are of 90 kHz, unwrapped. */
+/** Properties of a segment that are fixed when it begins. Ticks are of 90 kHz, unwrapped. */
 export interface SegmentPlan {
   readonly mediaSequence: number
   readonly startTicks: number
   /** Presentation time of the random access point that it begins with; undefined where it begins inside a GOP. */
   readonly keyTicks: number | undefined
-  /** Its timeline: where that started, and whether this is its first segment. */
+  // Start of its timeline, and whether this is the first segment of it:
   readonly timelineStartTicks: number
   readonly startsTimeline: boolean
   /** Milliseconds since 1970. */
@@ -25,7 +25,7 @@ export interface SegmentPlan {
   readonly discontinuitySequence: number
 }
 
-/** What is known of a segment when it ends. */
+/** Properties of a segment that are fixed when it ends. */
 export interface SegmentEnd {
   /** The media shown before this belongs to it; the next segment of the timeline starts here. */
   readonly endTicks: number

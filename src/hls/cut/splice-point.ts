@@ -1,6 +1,5 @@
 /**
- * What splice information asks of a presentation: points at which a program is left or goes on, and commands that only
- * players understand (RFC 8216bis 4.4.5.1.1).
+ * Splice points: where a program is left or resumes, and commands that only players understand (RFC 8216bis 4.4.5.1.1).
  *
  * @module
  */
@@ -8,21 +7,21 @@ import type { Segmentation } from '../../mpegts/psi/segmentation-descriptor.ts'
 import type { SpliceInfo, SpliceInsert } from '../../mpegts/psi/splice-info.ts'
 
 /**
- * - `out`, `in`: the program is left, and goes on.
- * - `command`: anything else that happens at a time.
- * - `cancel`: what was announced under the key will not be.
+ * - `out`, `in`: the program is left, and resumes.
+ * - `command`: any other event with a time.
+ * - `cancel`: the event announced under the key is called off.
  */
 export interface SplicePoint {
   readonly kind: 'out' | 'in' | 'command' | 'cancel'
-  /** The same for what belongs together: `out` and `in`, or an announcement and its correction. */
+  /** Shared by points that belong together: `out` and `in`, or an announcement and its correction. */
   readonly key: string
   /** 90 kHz, unwrapped; undefined: at once. */
   readonly ptsTicks?: number
   /** The whole splice information section. */
   readonly section: Buffer
-  /** How long it is to last. */
+  /** Planned duration. */
   readonly plannedTicks?: number
-  /** `in` follows when that is over, whether or not it is told. */
+  /** `in` follows when that is over, even without an announcement. */
   readonly autoReturn?: boolean
 }
 
@@ -32,7 +31,7 @@ export interface SplicePoint {
  */
 const OUT_TYPES: ReadonlySet<number> = new Set([0x22, 0x30, 0x32, 0x34, 0x36, 0x44, 0x46])
 
-/** @returns nothing for signs of life and for schedules, which tell no time of the stream */
+/** @returns nothing for splice_null and schedules, which have no time in the stream */
 export function findSplicePoints(splice: SpliceInfo): SplicePoint[] {
   const { section, ptsTicks, command } = splice
   const place = { section, ...(ptsTicks !== undefined && { ptsTicks }) }
@@ -58,7 +57,7 @@ function describeInsert(insert: SpliceInsert): Description {
 function describeSegmentation(segmentation: Segmentation): Description {
   const { eventId, cancelled, typeId, durationTicks } = segmentation
   const event = `segmentation-${eventId}`
-  // It does not say of which type.
+  // A cancellation does not carry the type.
   if (cancelled) return { kind: 'cancel', key: event }
   if (OUT_TYPES.has(typeId - 1)) return { kind: 'in', key: `${event}-${typeId - 1}` }
   const kind = OUT_TYPES.has(typeId) ? 'out' : 'command'

@@ -9,7 +9,7 @@ import type { DateRange } from '../playlist/playlist.ts'
 import { findSplicePoints, type SplicePoint } from './splice-point.ts'
 import { SNAP_TICKS } from './timeline.ts'
 
-/** What media has come to. */
+/** Time that the media has reached. */
 export interface Moment {
   readonly ticks: number
   /** A segment can start here. */
@@ -21,11 +21,11 @@ export interface Moment {
 export interface Reached {
   /** New ones, or with more attributes than before. */
   readonly dateRanges: readonly DateRange[]
-  /** The program is left or goes on: a segment is to start as soon as one can. */
+  /** The program is left or resumes: a segment is to start as soon as possible. */
   readonly cut: boolean
 }
 
-/** `return`: a break has lasted as long as planned. `expiry`: so long ago that nobody will tell of its end. */
+/** `return`: a break has lasted as planned. `expiry`: so long ago that its end will not be announced. */
 interface Awaited extends Omit<SplicePoint, 'kind' | 'section'> {
   readonly kind: SplicePoint['kind'] | 'return' | 'expiry'
   readonly section?: Buffer
@@ -41,10 +41,10 @@ const MAX_AWAITED = 64
 const MAX_OPEN_BREAKS = 16
 const MAX_REMEMBERED = 256
 
-/** A break may last longer than planned; after this it is taken to have lasted as planned. */
+/** A break may overrun; after this its end is taken to be the planned one. */
 const OVERRUN_TICKS = 60 * TICKS_PER_SEC
 
-/** What is announced lies no further ahead; across a jump of the timestamps, what does is of the clock before. */
+/** Announcements reach no further ahead; across a timestamp jump, one that does belongs to the clock before. */
 const MAX_AHEAD_TICKS = 60 * TICKS_PER_SEC
 
 const NOTHING: Reached = { dateRanges: [], cut: false }
@@ -52,13 +52,13 @@ const NOTHING: Reached = { dateRanges: [], cut: false }
 /** `announce` splice information as it arrives, `reach` each unit that may start a segment, `endTimeline` at jumps. */
 export class Splices {
   #awaited: readonly Awaited[] = []
-  /** By key, the oldest first. */
+  /** Breaks by key, oldest first. */
   readonly #open = new Map<string, OpenBreak>()
-  /** IDs of date ranges, the newest last. */
-  #told: readonly string[] = []
+  /** IDs of date ranges so far, newest last. */
+  #begun: readonly string[] = []
   #missed = 0
 
-  /** Points whose time never came, or that were too many. */
+  /** Points whose time never came, or that exceeded the bound. */
   get missed(): number {
     return this.#missed
   }
@@ -79,15 +79,15 @@ export class Splices {
     const inOrder = due.toSorted((a, b) => timeOf(a) - timeOf(b))
     return {
       cut: due.some((point) => this.#isBoundary(point)),
-      dateRanges: inOrder.flatMap((point) => this.#happen(point, timeOf(point), moment)),
+      dateRanges: inOrder.flatMap((point) => this.#take(point, timeOf(point), moment)),
     }
   }
 
   /**
-   * What comes next is on another clock, so that what was announced will not be reached. Breaks are taken to last as
+   * The media to come is on another clock, so that announced points will not be reached. Breaks are taken to last as
    * planned.
    *
-   * @param newTicks  time of what comes next, if anything does; what was announced close to that stays
+   * @param newTicks  time of the media to come, if any; points announced close to it stay
    */
   endTimeline(newTicks = Infinity): DateRange[] {
     const lost = this.#awaited.filter(
@@ -98,7 +98,7 @@ export class Splices {
     return lost.filter(({ kind }) => isEnd(kind)).flatMap(({ key }) => this.#endAsPlanned(key))
   }
 
-  /** What is announced again, in other words, replaces what was. */
+  /** An announcement replaces an earlier one of the same key and kind. */
   #await(point: Awaited): void {
     const { key, kind } = point
     const others = this.#awaited.filter((other) => other.key !== key || other.kind !== kind)
@@ -107,7 +107,7 @@ export class Splices {
     this.#awaited = [...(isFull ? others.slice(1) : others), point]
   }
 
-  /** @param event  key, or what keys of the event begin with */
+  /** @param event  key, or prefix of the keys of the event */
   #cancel(event: string): void {
     this.#awaited = this.#awaited.filter(
       (point) => !isAnnounced(point) || (point.key !== event && !point.key.startsWith(`${event}-`)),
@@ -115,21 +115,21 @@ export class Splices {
   }
 
   #isBoundary({ kind, key }: Awaited): boolean {
-    return kind === 'out' || kind === 'in' || (kind === 'return' && this.#goesOnBy(key))
+    return kind === 'out' || kind === 'in' || (kind === 'return' && this.#endsByTime(key))
   }
 
-  /** A break that is open, and of whose end nothing else is told. */
-  #goesOnBy(key: string): boolean {
+  /** A break that is open, and whose end is not announced. */
+  #endsByTime(key: string): boolean {
     const isEndAnnounced = this.#awaited.some((other) => other.key === key && other.kind === 'in')
     return this.#open.has(key) && !isEndAnnounced
   }
 
-  #happen(point: Awaited, ticks: number, { dateOf }: Moment): DateRange[] {
+  #take(point: Awaited, ticks: number, { dateOf }: Moment): DateRange[] {
     const { kind, key, section } = point
     if (kind === 'command') return this.#begin(describeCommand(point, dateOf(ticks)))
     if (kind === 'out') return this.#leave(point, ticks, dateOf(ticks))
     if (kind === 'in') return this.#end(key, dateOf(ticks), section)
-    if (!this.#goesOnBy(key)) return []
+    if (!this.#endsByTime(key)) return []
     if (kind === 'expiry') return this.#endAsPlanned(key)
     if (this.#open.get(key)?.autoReturn === true) return this.#end(key, dateOf(ticks))
     this.#await({ kind: 'expiry', key, ptsTicks: ticks + OVERRUN_TICKS })
@@ -155,10 +155,10 @@ export class Splices {
     return [...ended, ...begun]
   }
 
-  /** Nothing where it began before: told again in other words, for the attributes of a date range never change. */
+  /** Nothing where it has begun before: the attributes of a date range never change. */
   #begin(range: DateRange): DateRange[] {
-    if (this.#told.includes(range.id)) return []
-    this.#told = [...this.#told.slice(1 - MAX_REMEMBERED), range.id]
+    if (this.#begun.includes(range.id)) return []
+    this.#begun = [...this.#begun.slice(1 - MAX_REMEMBERED), range.id]
     return [range]
   }
 
@@ -179,7 +179,7 @@ export class Splices {
   }
 }
 
-/** Told by the source, not made up here. */
+/** Announced by the source, not derived here. */
 function isAnnounced({ kind }: Awaited): boolean {
   return kind !== 'return' && kind !== 'expiry'
 }
@@ -194,13 +194,13 @@ function isDue(point: Awaited, { ticks, randomAccess }: Moment): boolean {
   return ptsTicks <= ticks + (randomAccess ? SNAP_TICKS : 0)
 }
 
-/** An instant, unless it tells how long it lasts. */
+/** An instant, unless the command has a duration. */
 function describeCommand({ key, plannedTicks, section }: Awaited, startMs: number): DateRange {
   const { plannedDurationSec: durationSec = 0, ...range } = describe(key, startMs, plannedTicks)
   return { ...range, durationSec, ...(section && { scte35Cmd: section }) }
 }
 
-/** Encoders use the numbers of events again: the date tells them apart. */
+/** Encoders reuse event ids: the date tells them apart. */
 function describe(key: string, startMs: number, plannedTicks: number | undefined): DateRange {
   return {
     id: `${key}-${Math.floor(startMs)}`,

@@ -30,17 +30,17 @@ export class TargetDuration {
     return this.#sec !== undefined
   }
 
-  /** The target; before it is fixed, the longest that it may become. */
+  /** The target; before it is fixed, its maximum. */
   get sec(): number {
     return this.#sec ?? this.#maxSec
   }
 
-  /** A segment may last this long and no longer. */
+  /** Maximum duration of a segment. */
   get limitTicks(): number {
     return (this.sec + HEADROOM_SEC) * TICKS_PER_SEC
   }
 
-  /** A segment of this duration closes; the first one fixes the target: rounded up, and at least as configured. */
+  /** A segment of this duration closes. The first one fixes the target: rounded up, and at least as configured. */
   fix(durationSec: number): void {
     const roundedSec = Math.ceil(Math.max(this.#minSec, durationSec) - ROUNDING_SLACK_SEC)
     this.#sec ??= Math.min(this.#maxSec, Math.max(1, roundedSec))

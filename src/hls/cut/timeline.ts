@@ -7,13 +7,13 @@
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 
-/** Timestamps that go back by less are the encoder's rounding and reordering. */
+/** Smaller steps back are the encoder's rounding and reordering. */
 export const MAX_STEP_BACK_TICKS = 1 * TICKS_PER_SEC
 
 /** Media further away from the reference track than this is on another timeline. */
 export const MAX_SKEW_TICKS = 10 * TICKS_PER_SEC
 
-/** A key frame or splice point this close to a boundary is meant for it: half a frame off, or rounded. */
+/** A key frame or splice point this close to a boundary belongs to it: half a frame off, or rounded. */
 export const SNAP_TICKS = 0.05 * TICKS_PER_SEC
 
 const USUAL_FRAME_TICKS = TICKS_PER_SEC / 30
@@ -42,14 +42,14 @@ export class Timeline {
     return this.#latestTicks
   }
 
-  /** Duration that the next frame probably has: the shorter of the newest two, for one alone may be a gap. */
+  /** Probable duration of the next frame: the shorter of the newest two, for one alone may be a gap. */
   get frameTicks(): number {
     const newest = this.#durations[(this.#frames - 1) % FRAMES_REMEMBERED] ?? USUAL_FRAME_TICKS
     const second = this.#durations[(this.#frames - 2) % FRAMES_REMEMBERED] ?? newest
     return Math.min(newest, second)
   }
 
-  /** End of the run if nothing follows: the frame shown last lasts as long as most did. */
+  /** End of the run if nothing follows: the last frame has the median duration. */
   get endTicks(): number {
     const sorted = this.#durations.toSorted((a, b) => a - b)
     return this.#lastShownTicks + (sorted[sorted.length >> 1] ?? USUAL_FRAME_TICKS)
@@ -70,7 +70,7 @@ export class Timeline {
     return stepTicks < -MAX_STEP_BACK_TICKS || stepTicks > limitTicks
   }
 
-  /** Goes on to the next reference unit. */
+  /** Advances to the next reference unit. */
   advance(unit: PesUnit): void {
     const ticks = this.timeOf(unit)
     this.#lastShownTicks = Math.max(this.#lastShownTicks, unit.ptsTicks)

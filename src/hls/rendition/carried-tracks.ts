@@ -1,6 +1,6 @@
 /**
- * Which tracks of a program reach the segments, and together in which. A track that a player does not know makes hls.js
- * fail on the whole program or lose the sound in silence, so such tracks are carried only where that is asked for.
+ * Tracks of a program by rendition. A track that a player does not know makes hls.js fail on the whole program or lose its
+ * audio, so such tracks are carried only where the policy says so.
  *
  * @module
  */
@@ -11,14 +11,14 @@ import type { Codec, Program, Track } from '../../mpegts/track.ts'
 /** `compatible`: what every player of MPEG-TS segments understands or passes over. `all`: whatever comes in PES packets. */
 export type TrackPolicy = 'compatible' | 'all'
 
-/** What one rendition carries. */
+/** Tracks of one rendition. */
 export interface CarriedTracks {
   readonly programNumber: number
   /** PID of the clock in the outgoing PMT. */
   readonly pcrPid: number
   readonly video?: Track
   readonly audio?: Track
-  /** Beside picture and sound: timed metadata, and with the policy `all` whatever else there is. */
+  /** Timed metadata, and with the policy `all` every other track. */
   readonly data?: readonly Track[]
 }
 
@@ -34,11 +34,11 @@ export interface TrackChoice {
 
 const VIDEO_CODECS: ReadonlySet<Codec> = new Set(['h264', 'h265'])
 
-/** How widely a codec is understood; what is not named here is not compatible. */
+/** Codecs by how widely they are understood; others are not compatible. */
 const AUDIO_RANKS: Readonly<Partial<Record<Codec, number>>> = { aac: 0, mp3: 1, mp2: 1, ac3: 2 }
 const LAST_RANK = 3
 
-/** A program may name hundreds; each becomes a playlist. */
+/** A program may list hundreds; each becomes a playlist. */
 const MAX_VIDEOS = 8
 const MAX_AUDIOS = 16
 
@@ -61,9 +61,9 @@ export function chooseTracks({ tracks }: Program, policy: TrackPolicy): TrackCho
 }
 
 /**
- * What the main rendition carries.
+ * Tracks of the main rendition.
  *
- * @param silentPids  of tracks that are passed over, since nothing comes of them
+ * @param silentPids  PIDs of tracks that are passed over, since they send nothing
  */
 export function selectTracks(
   program: Program,
@@ -71,8 +71,8 @@ export function selectTracks(
   silentPids: ReadonlySet<number> = new Set(),
 ): CarriedTracks {
   const { videos, audios, data } = chooseTracks(program, policy)
-  const isHeard = ({ pid }: Track) => !silentPids.has(pid)
-  return carryTracks(program, { video: videos.find(isHeard), audio: audios.find(isHeard), data })
+  const sends = ({ pid }: Track) => !silentPids.has(pid)
+  return carryTracks(program, { video: videos.find(sends), audio: audios.find(sends), data })
 }
 
 /** These tracks of a program, with its clock where that is one of them or a PID of its own. */
@@ -98,7 +98,7 @@ export function carryTracks(
   return clockIsLeftOut ? { ...carried, pcrPid: NULL_PID } : carried
 }
 
-/** Whether both carry the same tracks, whatever is known of them. */
+/** Whether both have the same PIDs; parameters may differ. */
 export function isSameSelection(
   a: CarriedTracks | undefined,
   b: CarriedTracks | undefined,
@@ -110,7 +110,7 @@ export function isSameSelection(
   return pids === others
 }
 
-/** The track by whose times the others are placed. */
+/** Track by whose times the others are placed. */
 export function leadTrack(carried: CarriedTracks | undefined): Track | undefined {
   return carried?.video ?? carried?.audio
 }
@@ -122,7 +122,7 @@ export function listTracks({ video, audio, data = [] }: CarriedTracks): Track[] 
 
 function isCompatible({ codec, kind, streamType, descriptors }: Track): boolean {
   if (kind === 'video') return VIDEO_CODECS.has(codec)
-  // DVB's AC-3 in private data is none that a player of HLS looks for.
+  // HLS players do not look for DVB's AC-3 in private data.
   if (kind === 'audio')
     return AUDIO_RANKS[codec] !== undefined && streamType !== StreamType.PRIVATE_PES
   // The metadata descriptors name the format (Timed Metadata for HTTP Live Streaming, section 2).

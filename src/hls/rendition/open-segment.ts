@@ -1,5 +1,5 @@
 /**
- * What is known of a segment while it is being written, from the units of its lead track.
+ * A segment while it is being written, as its lead track shows it.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { SNAP_TICKS } from '../cut/timeline.ts'
 import type { CarriedTracks } from './carried-tracks.ts'
 
 export class OpenSegment {
-  /** Its tracks, as they are known by now. */
+  /** Its tracks, with the parameters known by now. */
   carried: CarriedTracks
   readonly #first: PesUnit
   #frames = 0
@@ -21,7 +21,7 @@ export class OpenSegment {
     this.#first = first
   }
 
-  /** Frames of the lead track. */
+  /** Number of frames of the lead track. */
   get frames(): number {
     return this.#frames
   }

@@ -24,7 +24,7 @@ import { UnitQueue, type PlacingWindow, type QueuedUnit } from './unit-queue.ts'
 export interface RenditionWriterOptions {
   readonly name: RenditionName
   readonly epoch: string
-  /** The segments are cut by its lead track: each is complete as soon as its end is planned. */
+  /** Its lead track is the reference track: each segment is complete as soon as its end is planned. */
   readonly reference: boolean
   readonly maxSegmentBytes: number
   readonly slabs: SlabPool
@@ -33,11 +33,11 @@ export interface RenditionWriterOptions {
 interface PendingSegment {
   readonly plan: SegmentPlan
   end?: SegmentEnd
-  /** Progress of the reference track at which slower tracks are waited for no longer. */
+  /** Progress of the reference track at which the wait for slower tracks ends. */
   dueTicks: number
 }
 
-/** Of one track; of video as much as a segment may hold. */
+/** Bound of one track's queue; video may queue as much as a segment may hold. */
 const MAX_WAITING_BYTES: Readonly<Partial<Record<Track['kind'], number>>> = {
   audio: 1024 * 1024,
   data: 256 * 1024,
@@ -48,7 +48,7 @@ const MISALIGNED_IN_A_ROW = 2
 
 const NO_SEGMENTS: readonly Segment[] = []
 
-/** More wait only where the reference timestamps hardly move: they will not tell when it is time. */
+/** More are pending only where the reference timestamps hardly move, so that progress does not tell when one is due. */
 const MAX_PENDING = 16
 
 /**
@@ -74,7 +74,7 @@ export class RenditionWriter {
     this.#writer = new SegmentWriter(options.slabs)
   }
 
-  /** Tracks that its segments have by now; another object where that, or what is known of them, changed. */
+  /** Tracks of its segments by now; another object where they, or their parameters, changed. */
   get carried(): CarriedTracks | undefined {
     return this.#carried
   }
@@ -84,7 +84,7 @@ export class RenditionWriter {
     return this.#writer.sizeBytes
   }
 
-  /** Size of what waits. */
+  /** Size of the units that wait. */
   get waitingBytes(): number {
     let sizeBytes = 0
     for (const queue of this.#queues.values()) sizeBytes += queue.sizeBytes
@@ -101,7 +101,7 @@ export class RenditionWriter {
     return this.#misalignedInARow >= MISALIGNED_IN_A_ROW
   }
 
-  /** Its audio keeps another time than the reference track. */
+  /** Its audio is on another clock than the reference track. */
   get audioOutOfStep(): boolean {
     for (const queue of this.#queues.values()) {
       if (queue.kind === 'audio' && queue.outOfStep) return true
@@ -116,7 +116,7 @@ export class RenditionWriter {
     return dropped
   }
 
-  /** @param carried  from now on; undefined: nothing, so that its segments are gaps */
+  /** @param carried  tracks from now on; undefined for none, so that its segments are gaps */
   carry(carried: CarriedTracks | undefined): void {
     const isSame = isSameSelection(carried, this.#carried)
     this.#carried = carried
@@ -134,7 +134,7 @@ export class RenditionWriter {
     this.#queues.get(unit.track.pid)?.push(unit)
   }
 
-  /** Packets that belong to no PES but must be kept: those of a clock. Dropped where none is open at the reference position. */
+  /** Packets without PES that carry the PCR. Dropped unless the segment at the reference position is open. */
   pushPackets(chunks: readonly Buffer[]): void {
     const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
     const isCurrent = this.#open !== undefined && this.#pending.length === 1
@@ -146,7 +146,7 @@ export class RenditionWriter {
     if (this.#pending.length === 1) this.#enter(plan)
   }
 
-  /** @param dueTicks  progress of the reference track at which slower tracks are waited for no longer */
+  /** @param dueTicks  progress of the reference track at which the wait for slower tracks ends */
   end(end: SegmentEnd, dueTicks: number): void {
     const last = this.#pending.at(-1)
     if (last === undefined) return
@@ -157,7 +157,7 @@ export class RenditionWriter {
   /**
    * @param latestTicks  time of the newest unit of the reference track
    * @param progressTicks  media of the reference track so far, whatever its timestamps do
-   * @returns segments of which all media has come, or is late
+   * @returns segments whose media has all arrived, or is late
    */
   advance(latestTicks: number, progressTicks: number): readonly Segment[] {
     let segments: Segment[] | undefined
@@ -179,17 +179,17 @@ export class RenditionWriter {
     return segments ?? NO_SEGMENTS
   }
 
-  /** Copies what waits of the input. */
+  /** Copies the units that wait out of the input. */
   keep(): void {
     for (const queue of this.#queues.values()) queue.keep()
   }
 
-  /** @returns the units of a track that wait */
+  /** Removes and returns the waiting units of a track. */
   release(pid: number): PesUnit[] {
     return this.#queues.get(pid)?.release() ?? []
   }
 
-  /** Drops what waits. */
+  /** Drops the units that wait. */
   clear(): void {
     for (const queue of this.#queues.values()) queue.clear()
   }
@@ -221,7 +221,7 @@ export class RenditionWriter {
   #place(window: PlacingWindow): void {
     let isLead = true
     for (const queue of this.#queues.values()) {
-      // Other tracks are for the next segment, with a PMT that lists them.
+      // New tracks begin with the next segment, whose PMT lists them.
       if (this.#open !== undefined && this.#open.carried !== this.#carried) return
       if (this.#open === undefined && !isLead) return
       for (let unit = queue.take(window); unit !== undefined; unit = queue.take(window)) {
@@ -254,7 +254,7 @@ export class RenditionWriter {
     return [...this.#queues.values()].every((queue) => queue.isPast(window))
   }
 
-  /** Audio alone is no video: players take it for the loss of the variant. */
+  /** Drops the audio of a segment without video: players would take it for the loss of the variant. */
   #skip(window: PlacingWindow): void {
     for (const queue of this.#queues.values()) {
       queue.interrupt()

@@ -1,6 +1,6 @@
 /**
- * Which tracks are to be carried, as long as they send: a track that the program map names and nothing arrives of would
- * hold up the others, or make players wait for it.
+ * Choice of the tracks to carry, as long as they send: a track that the PMT lists and nothing arrives of would delay the
+ * others, or make players wait for it.
  *
  * @module
  */
@@ -15,21 +15,21 @@ import {
   type TrackPolicy,
 } from './carried-tracks.ts'
 
-/** A track is given up after this much of the other one. */
+/** A track counts as silent after this much of the other one. */
 const MAX_SILENT_TICKS = 5 * TICKS_PER_SEC
 
-/** A longer step of the timestamps is a jump, or a picture that stands; it says nothing of how long the other was silent. */
+/** A longer step of the timestamps is a jump, or a still frame; it does not tell how long the other track was silent. */
 const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
-/** `setProgram`, then `hear` every unit; `reset` when the encoder went away. */
+/** `setProgram`, then `push` every unit; `reset` when the encoder left. */
 export class TrackSelection {
   readonly #policy: TrackPolicy
   #program: Program | undefined
   #leftOut: readonly Track[] = []
   #wanted: CarriedTracks = { programNumber: 0, pcrPid: 0 }
-  #heardPids = new Set<number>()
+  #seenPids = new Set<number>()
   #silentPids = new Set<number>()
-  // The track heard last, and for how long no other was:
+  // Track of the newest unit, and for how long no other sent:
   #alonePid: number | undefined
   #aloneTicks = 0
   #latestTicks = 0
@@ -38,7 +38,7 @@ export class TrackSelection {
     this.#policy = policy
   }
 
-  /** What ought to be carried by now. */
+  /** Tracks to carry by now. */
   get wanted(): CarriedTracks {
     return this.#wanted
   }
@@ -59,30 +59,32 @@ export class TrackSelection {
   }
 
   reset(): void {
-    this.#heardPids.clear()
+    this.#seenPids.clear()
     this.#silentPids.clear()
     this.#alonePid = undefined
     this.#select()
   }
 
   /**
-   * @param patienceTicks  video is waited for at least as long
-   * @returns the track that this unit shows to be silent, the first time it does
+   * @param patienceTicks  minimum wait for video
+   * @returns the track that this unit shows to be silent, once
    */
-  hear({ track, dtsTicks }: PesUnit, patienceTicks: number): Track | undefined {
+  push({ track, dtsTicks }: PesUnit, patienceTicks: number): Track | undefined {
     if (this.#silentPids.delete(track.pid)) this.#select()
-    this.#heardPids.add(track.pid)
+    this.#seenPids.add(track.pid)
     const { video, audio } = this.#wanted
     if (video === undefined || audio === undefined) return undefined
     if (track.pid === video.pid) {
       const aloneTicks = this.#measure(video.pid, dtsTicks)
-      // Sound that was there may pause: nothing waits for it.
-      const isSilent = aloneTicks > MAX_SILENT_TICKS && !this.#heardPids.has(audio.pid)
-      return isSilent ? this.#giveUp(audio) : undefined
+      // Audio that has sent may pause: nothing waits for it.
+      const isSilent = aloneTicks > MAX_SILENT_TICKS && !this.#seenPids.has(audio.pid)
+      return isSilent ? this.#passOver(audio) : undefined
     }
     if (track.pid !== audio.pid) return undefined
     const aloneTicks = this.#measure(audio.pid, dtsTicks)
-    return aloneTicks > Math.max(MAX_SILENT_TICKS, patienceTicks) ? this.#giveUp(video) : undefined
+    return aloneTicks > Math.max(MAX_SILENT_TICKS, patienceTicks)
+      ? this.#passOver(video)
+      : undefined
   }
 
   #measure(pid: number, ticks: number): number {
@@ -93,7 +95,7 @@ export class TrackSelection {
     return this.#aloneTicks
   }
 
-  #giveUp(track: Track): Track {
+  #passOver(track: Track): Track {
     this.#silentPids.add(track.pid)
     this.#select()
     return track

@@ -13,13 +13,13 @@ import { MAX_SKEW_TICKS, MAX_STEP_BACK_TICKS, SNAP_TICKS } from '../cut/timeline
 
 export interface UnitQueueOptions {
   readonly kind: Track['kind']
-  /** The segments are cut by this very track: its units are never early or late. */
+  /** The segments are cut by this track: its units are never early or late. */
   readonly reference: boolean
-  /** More are not kept waiting. */
+  /** Bound of the units that wait. */
   readonly maxBytes: number
 }
 
-/** What is being placed. */
+/** Times of the units that are placed now. */
 export interface PlacingWindow {
   /** Start of the timeline. */
   readonly timelineStartTicks: number
@@ -31,11 +31,11 @@ export interface QueuedUnit {
   readonly unit: PesUnit
   /** Time at which a segment that starts with this unit begins. */
   readonly ticks: number
-  /** Its packets in memory of their own; undefined as long as they are views into the input. */
+  /** Copy of its packets; undefined as long as they are views into the input. */
   readonly packets?: Buffer
 }
 
-/** Units this long before the start of a timeline are kept: an audio PES packet holds about as much. */
+/** Units up to this long before the start of a timeline are kept: an audio PES packet lasts about as long. */
 const LEAD_TICKS: Readonly<Record<Track['kind'], number>> = {
   video: SNAP_TICKS,
   audio: 0.25 * TICKS_PER_SEC,
@@ -50,7 +50,7 @@ const MAX_BACK_TICKS = 5 * TICKS_PER_SEC
 
 const MAX_UNITS = 8192
 
-/** So many units far from the reference track, one after the other, are no accident. */
+/** Consecutive units far from the reference track that mean another clock. */
 const FAR_UNITS_IN_A_ROW = 50
 
 /**
@@ -66,9 +66,9 @@ export class UnitQueue {
   #dropped = 0
   #farInARow = 0
   #reorderTicks = 0
-  /** Time of the unit taken last in this timeline. */
+  /** Time of the newest unit taken in this timeline. */
   #takenTicks: number | undefined
-  /** A decoder that was given all units so far can go on with the next. */
+  /** A decoder that got all units so far can decode the next. */
   #decodable = false
 
   constructor({ kind, reference, maxBytes }: UnitQueueOptions) {
@@ -87,7 +87,7 @@ export class UnitQueue {
     return this.#dropped
   }
 
-  /** The track keeps another time than the reference track: none of it finds its place. */
+  /** The track is on another clock than the reference track: none of it is placed. */
   get outOfStep(): boolean {
     return this.#farInARow >= FAR_UNITS_IN_A_ROW
   }
@@ -128,13 +128,13 @@ export class UnitQueue {
     return undefined
   }
 
-  /** The newest unit lies beyond: what belongs before it has come. */
+  /** The newest unit lies beyond: all that belongs before it has arrived. */
   isPast(window: PlacingWindow): boolean {
     const newest = this.#units.at(-1)
     return newest !== undefined && !this.#isDue(newest, window)
   }
 
-  /** Makes what was pushed last and not taken its own: its chunks are views into the input. */
+  /** Copies the newest unit, unless it was taken: its chunks are views into the input. */
   keep(): void {
     const last = this.#units.at(-1)
     if (last === undefined) return
@@ -151,12 +151,12 @@ export class UnitQueue {
     this.#decodable = false
   }
 
-  /** A segment has nothing of this track, or not all of it: the next unit is a random access point. */
+  /** A segment lacks units of this track: the next unit taken is a random access point. */
   interrupt(): void {
     this.#decodable = false
   }
 
-  /** @returns all that wait, to be pushed elsewhere */
+  /** Removes and returns all that wait, to be pushed elsewhere. */
   release(): PesUnit[] {
     const units = this.#units.map(({ unit }) => unit)
     this.#units = []
@@ -200,7 +200,7 @@ export class UnitQueue {
     return isOutOfOrder && next !== undefined && this.#isDue(next, window)
   }
 
-  /** What came since tells that the unit has waited long enough. */
+  /** The units behind it show that it has waited long enough. */
   #isOverdue({ ticks }: QueuedUnit, { untilTicks }: PlacingWindow): boolean {
     const newest = this.#units.at(-1)!
     const maxTicks = ticks > untilTicks ? MAX_AHEAD_TICKS : MAX_BACK_TICKS

@@ -41,7 +41,7 @@ function plan(frames: readonly PesUnit[], settings: { segmentSec?: number; maxSe
   const { segmentSec = 2, maxSec = 10 } = settings
   const planner = new CutPlanner({ segmentSec, maxSegmentSec: maxSec, maxSegmentBytes: 1e9 })
   const decisions = frames.flatMap((unit) => planner.push(unit, 0, 0))
-  decisions.push(...planner.loseClock())
+  decisions.push(...planner.endClock())
   return { segments: segmentsOf(decisions), planner, decisions }
 }
 

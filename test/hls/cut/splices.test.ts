@@ -113,7 +113,7 @@ function matchRanges(t: Test, dateRanges: DateRanges, patterns: readonly object[
 
 const END: Step = { type: 'end' }
 
-t.test('a break: cut where it begins and ends, and one date range of both', async (t) => {
+t.test('a break is cut where it begins and ends, and becomes one date range', async (t) => {
   const out = spliceInsert({
     ...{ eventId: 7, ptsTicks: at(5), break: { durationTicks: 4 * SEC, autoReturn: false } },
   })
@@ -140,7 +140,7 @@ t.test('a break: cut where it begins and ends, and one date range of both', asyn
   t.notMatch(withOut, ',DURATION=')
 })
 
-t.test('a splice between key frames: cut at the next one, dated as announced', async (t) => {
+t.test('a splice between key frames is cut at the next one and dated as announced', async (t) => {
   const { durations, dateRanges } = run(t, [
     ...clip(8, { 2: [insert({ eventId: 1, ptsTicks: at(4.25) })] }),
     END,
@@ -150,7 +150,7 @@ t.test('a splice between key frames: cut at the next one, dated as announced', a
   t.equal(dateRanges[0]?.duration, undefined, 'nobody knows how long it lasts')
 })
 
-t.test('a splice a few ticks behind a key frame is meant for it', async (t) => {
+t.test('a splice a few ticks after a key frame is cut at it', async (t) => {
   const { durations } = run(t, [
     ...clip(6, { 2: [insert({ eventId: 1, ptsTicks: at(5) + 2 })] }),
     END,
@@ -158,7 +158,7 @@ t.test('a splice a few ticks behind a key frame is meant for it', async (t) => {
   t.same(durations, [2, 2, 1, 1])
 })
 
-t.test('no cut without a key frame', async (t) => {
+t.test('a splice makes no cut without a key frame', async (t) => {
   const { durations, segments } = run(t, [
     ...clip(4, { 2: [insert({ eventId: 1, ptsTicks: at(3.5) })] }),
     END,
@@ -167,7 +167,7 @@ t.test('no cut without a key frame', async (t) => {
   t.ok(segments.every(({ independent }) => independent))
 })
 
-t.test('an immediate splice, and one in the past: the next key frame', async (t) => {
+t.test('an immediate splice, and one in the past, is cut at the next key frame', async (t) => {
   const immediate = run(t, [...clip(6, { 2.5: [insert({ eventId: 1 })] }), END])
   t.same(immediate.durations, [2, 1, 2, 1])
   matchRanges(t, immediate.dateRanges, [{ startDate: dateOf(3) }])
@@ -185,7 +185,7 @@ t.test('the first segment is not cut short: it makes the target duration', async
   matchRanges(t, dateRanges, [{ startDate: dateOf(1) }])
 })
 
-t.test('a splice where a segment begins anyway makes no empty one', async (t) => {
+t.test('a splice at a segment boundary makes no empty segment', async (t) => {
   const { durations } = run(t, [
     ...clip(6, { 1: [insert({ eventId: 1, ptsTicks: at(2) }), insert({ eventId: 2 })] }),
     END,
@@ -193,7 +193,7 @@ t.test('a splice where a segment begins anyway makes no empty one', async (t) =>
   t.same(durations, [2, 2, 2])
 })
 
-t.test('a break that returns by itself ends as planned', async (t) => {
+t.test('a break with auto_return ends as planned', async (t) => {
   const planned = { durationTicks: 3 * SEC, autoReturn: true }
   const { durations, dateRanges } = run(t, [
     ...clip(12, { 2: [insert({ eventId: 1, ptsTicks: at(4), break: planned })] }),
@@ -204,7 +204,7 @@ t.test('a break that returns by itself ends as planned', async (t) => {
   t.equal(dateRanges[0]?.scte35In, undefined)
 })
 
-t.test('an end that is told counts more than one that is planned', async (t) => {
+t.test('an announced end of a break goes before its planned end', async (t) => {
   const planned = { durationTicks: 2 * SEC, autoReturn: true }
   const { dateRanges } = run(t, [
     ...clip(14, {
@@ -216,7 +216,7 @@ t.test('an end that is told counts more than one that is planned', async (t) => 
   matchRanges(t, dateRanges, [{ plannedDuration: 2, duration: 5, scte35In: /^0xFC/ }])
 })
 
-t.test('a break of whose end nobody tells lasted as planned, a minute later', async (t) => {
+t.test('a break whose end is not announced has its planned duration, a minute later', async (t) => {
   const planned = { durationTicks: 3 * SEC, autoReturn: false }
   const { durations, dateRanges, playlists } = run(t, [
     ...clip(70, { 2: [insert({ eventId: 1, ptsTicks: at(4), break: planned })] }),
@@ -227,7 +227,7 @@ t.test('a break of whose end nobody tells lasted as planned, a minute later', as
   t.notMatch(playlists.at(-6), ',DURATION=3')
 })
 
-t.test('what is cancelled does not appear (4.4.5.1.1)', async (t) => {
+t.test('a cancelled splice does not appear (4.4.5.1.1)', async (t) => {
   const { durations, dateRanges } = run(t, [
     ...clip(8, {
       2: [insert({ eventId: 1, ptsTicks: at(5) }), signal(at(5), { eventId: 2, typeId: 0x30 })],
@@ -239,7 +239,7 @@ t.test('what is cancelled does not appear (4.4.5.1.1)', async (t) => {
   t.same(dateRanges, [])
 })
 
-t.test('what is told again in other words appears once, as told last', async (t) => {
+t.test('a splice announced again with other content appears once, as announced last', async (t) => {
   const { durations, dateRanges } = run(t, [
     ...clip(10, {
       2: [insert({ eventId: 1, ptsTicks: at(5) })],
@@ -252,7 +252,7 @@ t.test('what is told again in other words appears once, as told last', async (t)
   matchRanges(t, dateRanges, [{ startDate: dateOf(7) }])
 })
 
-t.test('what happened and is told again, in other words, stays as it was told', async (t) => {
+t.test('an event announced again after it happened keeps its date range', async (t) => {
   const planned = { durationTicks: SEC, autoReturn: true }
   const { dateRanges } = run(t, [
     ...clip(10, {
@@ -273,7 +273,7 @@ t.test('what happened and is told again, in other words, stays as it was told', 
   ])
 })
 
-t.test('the same event once more is another date range', async (t) => {
+t.test('an event that is announced again after its end is another date range', async (t) => {
   const pair = (sec: number) => [
     insert({ eventId: 1, ptsTicks: at(sec) }),
     insert({ eventId: 1, out: false, ptsTicks: at(sec + 1) }),
@@ -285,7 +285,7 @@ t.test('the same event once more is another date range', async (t) => {
   ])
 })
 
-t.test('the end of a break whose beginning was not seen is a cut alone', async (t) => {
+t.test('the end of a break whose start was not seen is only a cut', async (t) => {
   const { durations, dateRanges } = run(t, [
     ...clip(8, { 2: [insert({ eventId: 1, out: false, ptsTicks: at(5) })] }),
     END,
@@ -320,24 +320,27 @@ t.test('time_signal by segmentation type (ANSI/SCTE 35 10.3.3.1)', async (t) => 
     t.equal(dateRanges[0]?.scte35In, dateRanges[1]?.scte35Out, 'each holds the whole section')
   })
 
-  t.test('what begins and ends within the program is a command, and no cut', async (t) => {
-    const section = timeSignal(at(5), [{ eventId: 5, typeId: 0x10, durationTicks: 60 * SEC }])
-    const { durations, dateRanges } = run(t, [
-      ...clip(10, {
-        2: [splice(section), signal(at(6), { eventId: 4, typeId: 0x11 }), signal(at(6.5))],
-        3.5: [signal(undefined)],
-      }),
-      END,
-    ])
-    t.same(durations, [2, 2, 2, 2, 2])
-    const scte35Cmd = `0x${section.toString('hex').toUpperCase()}`
-    matchRanges(t, dateRanges, [
-      { startDate: dateOf(3.5), duration: 0, scte35Cmd: /^0xFC/ },
-      { startDate: dateOf(5), duration: 60, scte35Cmd },
-      { startDate: dateOf(6), duration: 0, scte35Cmd: /^0xFC/ },
-      { startDate: dateOf(6.5), duration: 0, scte35Cmd: /^0xFC/ },
-    ])
-  })
+  t.test(
+    'a segmentation that starts and ends within the program is a command, and no cut',
+    async (t) => {
+      const section = timeSignal(at(5), [{ eventId: 5, typeId: 0x10, durationTicks: 60 * SEC }])
+      const { durations, dateRanges } = run(t, [
+        ...clip(10, {
+          2: [splice(section), signal(at(6), { eventId: 4, typeId: 0x11 }), signal(at(6.5))],
+          3.5: [signal(undefined)],
+        }),
+        END,
+      ])
+      t.same(durations, [2, 2, 2, 2, 2])
+      const scte35Cmd = `0x${section.toString('hex').toUpperCase()}`
+      matchRanges(t, dateRanges, [
+        { startDate: dateOf(3.5), duration: 0, scte35Cmd: /^0xFC/ },
+        { startDate: dateOf(5), duration: 60, scte35Cmd },
+        { startDate: dateOf(6), duration: 0, scte35Cmd: /^0xFC/ },
+        { startDate: dateOf(6.5), duration: 0, scte35Cmd: /^0xFC/ },
+      ])
+    },
+  )
 })
 
 t.test('a date range stays until it is over before the oldest segment', async (t) => {
@@ -354,7 +357,7 @@ t.test('a date range stays until it is over before the oldest segment', async (t
   t.match(playlists.at(-1), 'splice-2-', 'one without an end stays')
 })
 
-t.test('an end that is told when it has left the playlist is listed all the same', async (t) => {
+t.test('the end of a break is listed although the break has left the playlist', async (t) => {
   const { playlists } = run(
     t,
     [
@@ -373,7 +376,7 @@ t.test('an end that is told when it has left the playlist is listed all the same
   t.notMatch(playlists.at(-1), 'DATERANGE')
 })
 
-t.test('across seams', async (t) => {
+t.test('across discontinuities', async (t) => {
   const pending = { 2: [insert({ eventId: 1, ptsTicks: at(9) })] }
 
   t.test('a splice is dropped with its encoder, and counted', async (t) => {
@@ -435,12 +438,12 @@ t.test('across seams', async (t) => {
       ...clip(6, { 1: [insert({ eventId: 1, ptsTicks: at(103) })] }, 100),
       END,
     ])
-    const seam = segments.find(({ discontinuity }) => discontinuity)!
-    t.equal(dateRanges[0]?.startDate.getTime(), seam.programDateTimeMs + 3000)
+    const start = segments.find(({ discontinuity }) => discontinuity)!
+    t.equal(dateRanges[0]?.startDate.getTime(), start.programDateTimeMs + 3000)
   })
 })
 
-t.test('sound alone is cut exactly', async (t) => {
+t.test('audio without video is cut exactly', async (t) => {
   const steps: Step[] = [
     program(programOf(AUDIO)),
     insert({ eventId: 1, ptsTicks: at(3) }),
@@ -452,7 +455,7 @@ t.test('sound alone is cut exactly', async (t) => {
   t.ok(segments.some(({ startTicks }) => startTicks >= at(3) - 4500 && startTicks < at(3.18)))
 })
 
-t.test('a flood of splices is bounded, and told of', async (t) => {
+t.test('a flood of splices is bounded, and a fact is reported', async (t) => {
   const flood = (ptsTicks: number | undefined) =>
     Array.from({ length: 300 }, (_, eventId) => insert({ eventId, ptsTicks }))
   const later = run(t, [...clip(8, { 2: flood(at(5)) }), END])
@@ -464,7 +467,7 @@ t.test('a flood of splices is bounded, and told of', async (t) => {
   t.ok(now.facts.includes('full'))
 })
 
-t.test('a splice before the first picture is reached with it', async (t) => {
+t.test('a splice before the first frame takes effect with it', async (t) => {
   const [programFirst, ...units] = clip(6)
   for (const ptsTicks of [undefined, at(-5)]) {
     const { dateRanges, durations } = run(t, [
@@ -475,7 +478,7 @@ t.test('a splice before the first picture is reached with it', async (t) => {
   }
 })
 
-t.test('no segment is shorter than any that is called one', async (t) => {
+t.test('no segment is shorter than the minimum', async (t) => {
   const [key] = pictures({ fromTicks: at(2) + 90, frames: 1, framesPerGop: 1 })
   const [before, after] = [clip(2), clip(4, {}, 2).slice(1)]
   const { durations } = run(t, [
@@ -485,7 +488,7 @@ t.test('no segment is shorter than any that is called one', async (t) => {
   t.same(durations, [2, 2, 2])
 })
 
-t.test('an end that was planned is forgotten with its break', async (t) => {
+t.test('the planned end of a break is dropped with the break', async (t) => {
   const planned = { durationTicks: 5 * SEC, autoReturn: true }
   const { dateRanges, durations } = run(t, [
     ...clip(14, {
@@ -502,7 +505,7 @@ t.test('an end that was planned is forgotten with its break', async (t) => {
   t.same(durations, [2, 1, 2, 2, 2, 2, 2, 1], 'no cut at 8 s')
 })
 
-t.test('of 16 breaks that nobody ends, the oldest is over when another begins', async (t) => {
+t.test('the oldest of 16 open breaks is over when another begins', async (t) => {
   const outs = Array.from({ length: 20 }, (_, eventId) =>
     insert({ eventId, ptsTicks: at(3 + eventId / 10) }),
   )
@@ -555,15 +558,15 @@ t.test('whatever is spliced, every version of the playlist keeps the rules', asy
     fc.tuple(ptsTicks, segmentations).map(([pts, each]) => signal(pts, ...each)),
   )
   const announced = fc.array(fc.tuple(fc.nat(300), announcement), { maxLength: 40 })
-  const seams = fc.array(fc.tuple(fc.nat(300), fc.constantFrom(undefined, 50, -50)), {
+  const jumps = fc.array(fc.tuple(fc.nat(300), fc.constantFrom(undefined, 50, -50)), {
     maxLength: 2,
   })
   fc.assert(
-    fc.property(announced, seams, (announced, seams) => {
+    fc.property(announced, jumps, (announced, jumps) => {
       const steps = clip(30).map((step): Step[] => [step])
       for (const [index, output] of announced) steps[index]!.push(output)
       let fromSec = 0
-      for (const [index, jumpSec] of seams) {
+      for (const [index, jumpSec] of jumps) {
         fromSec += jumpSec ?? 0
         steps[index]!.push(
           ...(jumpSec === undefined ? [{ type: 'discontinuity' } as const] : []),

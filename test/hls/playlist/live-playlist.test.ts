@@ -10,7 +10,7 @@ import { AUDIO, VIDEO } from '../source.ts'
 
 const WALL_MS = Date.UTC(2026, 0, 1)
 
-const SEAM = { discontinuity: true, discontinuitySequence: 1 }
+const DISCONTINUITY = { discontinuity: true, discontinuitySequence: 1 }
 
 /** Segments of 2 s, one after the other, unless told. */
 function segment(
@@ -78,10 +78,10 @@ t.test('there is no playlist before the first segment', async (t) => {
   t.equal(files.get('e-0.ts'), undefined)
 })
 
-t.test('renders what RFC 8216 asks for, and no more', async (t) => {
+t.test('renders the tags that RFC 8216 asks for, and no more', async (t) => {
   const { playlist, append, readText } = watched(t)
   append(segment(0, { durationSec: 2.002 }))
-  append(segment(1, { ...SEAM, programDateTimeMs: WALL_MS + 60_000 }))
+  append(segment(1, { ...DISCONTINUITY, programDateTimeMs: WALL_MS + 60_000 }))
   t.equal(
     readText(),
     [
@@ -104,7 +104,7 @@ t.test('renders what RFC 8216 asks for, and no more', async (t) => {
   t.equal(playlist.targetDurationSec, 2)
 })
 
-t.test('rolls: lists so many segments, and at least three target durations', async (t) => {
+t.test('lists as many segments as configured, and at least three target durations', async (t) => {
   const { append } = watched(t, { playlistSegments: 4 })
   const listed = Array.from({ length: 8 }, (_, msn) => uris(append(segment(msn))))
   t.same(listed.at(-1), ['e-4.ts', 'e-5.ts', 'e-6.ts', 'e-7.ts'])
@@ -116,27 +116,30 @@ t.test('rolls: lists so many segments, and at least three target durations', asy
   }
 })
 
-t.test('DISCONTINUITY-SEQUENCE counts the seams that rolled out', async (t) => {
+t.test('DISCONTINUITY-SEQUENCE counts the discontinuities that left the playlist', async (t) => {
   const { append } = watched(t, { playlistSegments: 3 })
-  const seams = Array.from({ length: 9 }, (_, msn) => {
+  const sequences = Array.from({ length: 9 }, (_, msn) => {
     const discontinuity = msn === 2 || msn === 3
     const discontinuitySequence = msn < 2 ? 0 : msn === 2 ? 1 : 2
     const manifest = append(segment(msn, { discontinuity, discontinuitySequence }))
     return manifest.discontinuitySequence
   })
-  t.same(seams, [0, 0, 0, 0, 0, 1, 2, 2, 2])
+  t.same(sequences, [0, 0, 0, 0, 0, 1, 2, 2, 2])
 })
 
-t.test('INDEPENDENT-SEGMENTS goes for good with the first segment that is not', async (t) => {
-  const { append } = watched(t, { playlistSegments: 3 })
-  t.equal(append(segment(0)).independentSegments, true)
-  append(segment(1, { independent: false }))
-  let last = append(segment(2))
-  for (let msn = 3; msn < 8; msn++) last = append(segment(msn))
-  t.equal(last.independentSegments, undefined)
-})
+t.test(
+  'INDEPENDENT-SEGMENTS is gone for good after the first segment that is not independent',
+  async (t) => {
+    const { append } = watched(t, { playlistSegments: 3 })
+    t.equal(append(segment(0)).independentSegments, true)
+    append(segment(1, { independent: false }))
+    let last = append(segment(2))
+    for (let msn = 3; msn < 8; msn++) last = append(segment(msn))
+    t.equal(last.independentSegments, undefined)
+  },
+)
 
-t.test('ends with ENDLIST, and the rest stays', async (t) => {
+t.test('an ended playlist has ENDLIST, and its segments stay', async (t) => {
   const { append, playlist, files, manifest } = watched(t)
   for (let msn = 0; msn < 6; msn++) append(segment(msn))
   playlist.end()
@@ -150,7 +153,7 @@ t.test('ends with ENDLIST, and the rest stays', async (t) => {
   t.equal(files.get('e-5.ts'), undefined)
 })
 
-t.test('is rendered once a change, and names each change', async (t) => {
+t.test('renders a playlist once for each change, with a version of its own', async (t) => {
   const { append, playlist, media } = watched(t)
   append(segment(0))
   const first = media()!
@@ -175,10 +178,10 @@ t.test('a removed segment stays for its duration and its longest playlist', asyn
   t.notMatch(readText(), 'e-1.ts')
   const after = (msn: number) => segment(msn, { programDateTimeMs: WALL_MS + msn * 2000 - 2000 })
   append(after(6), 17_999)
-  t.ok(files.get('e-0.ts'), 'left at 8 s, owed for 2 + 8 s')
+  t.ok(files.get('e-0.ts'), 'left at 8 s, retained for 2 + 8 s')
   append(after(7), 18_999)
   t.notOk(files.get('e-0.ts'))
-  t.ok(files.get('e-1.ts'), 'left at 9 s, owed for 2 + 8 s')
+  t.ok(files.get('e-1.ts'), 'left at 9 s, retained for 2 + 8 s')
   append(after(8), 19_000)
   t.notOk(files.get('e-1.ts'))
 })
@@ -194,7 +197,7 @@ t.test('a segment for which the cache has no room is a gap (RFC 8216bis 4.4.4.7)
   t.equal(cache.stats.refused, 1)
 })
 
-t.test('the size of a window is that of the segments of now, however short they are', async (t) => {
+t.test('the size of a window follows the present segments, however short they are', async (t) => {
   const { append, playlist } = watched(t, { playlistSegments: 6 })
   t.same(playlist.windowSize, { minBytes: 0, wantedBytes: 0 })
   append(segment(0))

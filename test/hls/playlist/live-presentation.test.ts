@@ -66,7 +66,7 @@ function present(t: Test, tracks: Partial<Record<RenditionName, readonly Track[]
 
 const linesOf = (text: string, tag: string) => text.split('\n').filter((line) => line.includes(tag))
 
-t.test('one rendition: CODECS, RESOLUTION, FRAME-RATE, BANDWIDTH by measure', async (t) => {
+t.test('one rendition has CODECS, RESOLUTION, FRAME-RATE, and BANDWIDTH as measured', async (t) => {
   const { presentation, append, multivariant } = setUp(t)
   const { files } = presentation
   t.equal(files.get('master.m3u8'), undefined, 'none before the first segment')
@@ -103,7 +103,7 @@ t.test('the frame rate is counted where the bitstream does not tell it', async (
   t.match(multivariant(), /CODECS="mp4a.40.2",CLOSED/)
 })
 
-t.test('captions are declared where the pictures hold some (RFC 8216bis 4.4.6.2)', async (t) => {
+t.test('captions are declared where the video carries some (RFC 8216bis 4.4.6.2)', async (t) => {
   const { codecString } = VIDEO.parameters!
   const captioned = { ...VIDEO, parameters: { codecString, closedCaptions: true } }
   const text = present(t, { main: [VIDEO, AUDIO], 'video-2': [captioned, AUDIO] })
@@ -111,7 +111,7 @@ t.test('captions are declared where the pictures hold some (RFC 8216bis 4.4.6.2)
   t.equal(linesOf(text, 'CLOSED-CAPTIONS="cc"').length, 2, 'all variants say it, or none')
 })
 
-t.test('variants and alternative sound (RFC 8216bis 4.4.6)', async (t) => {
+t.test('describes variants and alternative audio (RFC 8216bis 4.4.6)', async (t) => {
   const small = { ...VIDEO, parameters: { codecString: 'avc1.42c00b', width: 160, height: 90 } }
   const text = present(t, {
     main: [VIDEO, ENGLISH],
@@ -159,36 +159,39 @@ t.test('a codec that players may lack makes a group and variants of its own', as
   )
 })
 
-t.test('names are unique in their group, and say the language in English', async (t) => {
-  const commentary = Buffer.from('0a04656e6703', 'hex')
-  const named = (language?: string): readonly Track[] => [
-    { ...AUDIO, ...(language !== undefined && { language }) },
-  ]
-  const text = present(t, {
-    main: [VIDEO, AUDIO],
-    'audio-2': named('ger'),
-    'audio-3': named('deu'),
-    'audio-4': named('und'),
-    'audio-5': named('qaa'),
-    'audio-6': [{ ...ENGLISH, descriptors: commentary }],
-    'audio-7': named('x"y'),
-  })
-  t.same(
-    linesOf(text, 'TYPE=AUDIO').map((line) =>
-      /NAME="(.*?)"(?:,LANGUAGE="(.*?)")?,/.exec(line)!.slice(1),
-    ),
-    [
-      ['Audio 1', undefined],
-      ['German', 'de'],
-      ['German 3', 'de'],
-      ['Audio 4', undefined],
-      ['Audio 5', 'qaa'],
-      ['English', 'en'],
-      ['Audio 7', undefined],
-    ],
-  )
-  t.same(linesOf(text, 'CHARACTERISTICS="public.accessibility.describes-video"').length, 1)
-})
+t.test(
+  'names of audio renditions are unique in their group, and give the language in English',
+  async (t) => {
+    const commentary = Buffer.from('0a04656e6703', 'hex')
+    const named = (language?: string): readonly Track[] => [
+      { ...AUDIO, ...(language !== undefined && { language }) },
+    ]
+    const text = present(t, {
+      main: [VIDEO, AUDIO],
+      'audio-2': named('ger'),
+      'audio-3': named('deu'),
+      'audio-4': named('und'),
+      'audio-5': named('qaa'),
+      'audio-6': [{ ...ENGLISH, descriptors: commentary }],
+      'audio-7': named('x"y'),
+    })
+    t.same(
+      linesOf(text, 'TYPE=AUDIO').map((line) =>
+        /NAME="(.*?)"(?:,LANGUAGE="(.*?)")?,/.exec(line)!.slice(1),
+      ),
+      [
+        ['Audio 1', undefined],
+        ['German', 'de'],
+        ['German 3', 'de'],
+        ['Audio 4', undefined],
+        ['Audio 5', 'qaa'],
+        ['English', 'en'],
+        ['Audio 7', undefined],
+      ],
+    )
+    t.same(linesOf(text, 'CHARACTERISTICS="public.accessibility.describes-video"').length, 1)
+  },
+)
 
 t.test(
   'there is no multivariant playlist until all can be played, since players read it once',
@@ -220,7 +223,7 @@ t.test('INDEPENDENT-SEGMENTS holds for all playlists, or is not there', async (t
 })
 
 t.test(
-  'a rendition that begins later, under pressure, with gaps and seams: all in step',
+  'renditions keep step: one that begins later, under memory pressure, with gaps and discontinuities',
   async (t) => {
     const segmentBytes = 25_000
     const { presentation, append, cache } = setUp(t, {
@@ -236,34 +239,39 @@ t.test(
       if (text === undefined) return undefined
       const { manifest, complaints } = parseM3u8(text)
       t.same([...rules.get(uri)!.check(text), ...complaints], [], uri)
-      let seams = manifest.discontinuitySequence!
+      let discontinuities = manifest.discontinuitySequence!
       return manifest.segments!.map((segment, index) => {
-        if (segment.discontinuity === true) seams++
+        if (segment.discontinuity === true) discontinuities++
         const isGap = new RegExp(`#EXT-X-GAP\\n.*\\n.*\\n${segment.uri}\\n`).test(text)
         t.equal(presentation.files.get(segment.uri) === undefined, isGap, segment.uri)
-        return [manifest.mediaSequence! + index, segment.duration, segment.programDateTime, seams]
+        return [
+          manifest.mediaSequence! + index,
+          segment.duration,
+          segment.programDateTime,
+          discontinuities,
+        ]
       })
     }
-    let seams = 0
+    let discontinuitySequence = 0
     let refusedAtFirst = 0
     for (let msn = 0; msn < 40; msn++) {
       const discontinuity = msn % 7 === 3
-      if (discontinuity) seams++
-      const seam = { discontinuity, discontinuitySequence: seams }
-      append(segment(msn, seam))
+      if (discontinuity) discontinuitySequence++
+      const numbers = { discontinuity, discontinuitySequence }
+      append(segment(msn, numbers))
       listed('playlist.m3u8')
       if (msn < 5) continue
       const isGap = msn % 5 === 0
       append(
         segment(msn, {
-          ...{ ...seam, rendition: 'audio-2', tracks: [FRENCH] },
+          ...{ ...numbers, rendition: 'audio-2', tracks: [FRENCH] },
           ...(isGap && { chunks: [] }),
         }),
       )
       const [audio, main] = [listed('audio-2.m3u8')!, listed('playlist.m3u8')!]
       t.same(audio, main.slice(main.length - audio.length))
       if (msn > 20) t.equal(audio.length, main.length, 'windows shrink together')
-      // What was listed before the windows shrank is owed for longer.
+      // What was listed before the windows shrank is retained for longer.
       else refusedAtFirst = cache.stats.refused
       t.ok(cache.stats.bytes <= cache.stats.maxBytes)
     }

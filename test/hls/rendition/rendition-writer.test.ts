@@ -95,68 +95,68 @@ function clip(options: ClipOptions, sec: number) {
   return { ...lanes, units, steps: units.map(unit) }
 }
 
+t.test('further video and audio tracks make renditions in step (RFC 8216bis 6.2.4)', async (t) => {
+  const media = clip({ frames: 240, framesPerGop: 60, reorderFrames: 2 }, 8)
+  const result = run([program(ALL), ...media.steps])
+  t.same(result.facts, [])
+  t.same(result.outputs[0], {
+    type: 'renditions',
+    renditions: ['main', 'video-2', 'audio-2'],
+  })
+  checkStep(t, result)
+  t.same(
+    result.segments.map(({ uri }) => uri),
+    [0, 1, 2, 3].flatMap((msn) => [`e-${msn}.ts`, `e-v2-${msn}.ts`, `e-a2-${msn}.ts`]),
+  )
+  const [main, small, french] = ['main', 'video-2', 'audio-2'].map(result.of)
+  t.same(main![0]!.tracks, [VIDEO, AUDIO])
+  t.same(small![0]!.tracks, [SMALL, AUDIO])
+  t.same(french![0]!.tracks, [FRENCH])
+  t.same(sentIn(small!, SMALL), sentIn(main!, VIDEO), 'cut at the same key frames')
+  t.same(sentIn(small!, SMALL).flat(), ptsOf(media.small), 'every picture, in order')
+  t.same(sentIn(small!, AUDIO).flat(), ptsOf(media.audio), 'with the default sound')
+  t.same(sentIn(french!, FRENCH).flat(), ptsOf(media.french), 'every sound, in order')
+  for (const [index, pts] of sentIn(french!, FRENCH).entries()) {
+    const { startTicks, endTicks } = french![index]!
+    t.ok(pts.every((ticks) => ticks >= startTicks - SOUND_TICKS && ticks < endTicks))
+  }
+  t.ok(result.segments.every(({ independent }) => independent))
+  t.same(
+    small!.map(({ videoFrames }) => videoFrames),
+    [60, 60, 60, 60],
+  )
+  t.equal(result.packager.stats.strayUnits, 0)
+})
+
 t.test(
-  'pictures and sounds beyond the first make renditions in step (RFC 8216bis 6.2.4)',
+  'a variant may consist of fields, or have leading pictures that need no earlier frame',
   async (t) => {
-    const media = clip({ frames: 240, framesPerGop: 60, reorderFrames: 2 }, 8)
-    const result = run([program(ALL), ...media.steps])
-    t.same(result.facts, [])
-    t.same(result.outputs[0], {
-      type: 'renditions',
-      renditions: ['main', 'video-2', 'audio-2'],
-    })
-    checkStep(t, result)
-    t.same(
-      result.segments.map(({ uri }) => uri),
-      [0, 1, 2, 3].flatMap((msn) => [`e-${msn}.ts`, `e-v2-${msn}.ts`, `e-a2-${msn}.ts`]),
-    )
-    const [main, small, french] = ['main', 'video-2', 'audio-2'].map(result.of)
-    t.same(main![0]!.tracks, [VIDEO, AUDIO])
-    t.same(small![0]!.tracks, [SMALL, AUDIO])
-    t.same(french![0]!.tracks, [FRENCH])
-    t.same(sentIn(small!, SMALL), sentIn(main!, VIDEO), 'cut at the same key frames')
-    t.same(sentIn(small!, SMALL).flat(), ptsOf(media.small), 'every picture, in order')
-    t.same(sentIn(small!, AUDIO).flat(), ptsOf(media.audio), 'with the default sound')
-    t.same(sentIn(french!, FRENCH).flat(), ptsOf(media.french), 'every sound, in order')
-    for (const [index, pts] of sentIn(french!, FRENCH).entries()) {
-      const { startTicks, endTicks } = french![index]!
-      t.ok(pts.every((ticks) => ticks >= startTicks - SOUND_TICKS && ticks < endTicks))
+    const video = pictures({ frames: 120, framesPerGop: 60, reorderFrames: 3 })
+    for (const decodableLeading of [false, true]) {
+      const small = on(
+        SMALL,
+        pictures({ frames: 240, framesPerGop: 120, frameTicks: 1500, reorderFrames: 6 }),
+      )
+        .map((value, index) => ({ ...value, startsFrame: index % 2 === 0 }))
+        .map((value, index) =>
+          index === 122 ? { ...value, ptsTicks: value.ptsTicks - 6000, decodableLeading } : value,
+        )
+      const result = run([
+        program(programOf(VIDEO, SMALL)),
+        ...interleave({ units: video }, { units: small, delayTicks: 10 }).map(unit),
+      ])
+      checkStep(t, result)
+      t.same(
+        result.of('video-2').map(({ videoFrames, independent }) => [videoFrames, independent]),
+        [
+          [60, true],
+          [60, decodableLeading],
+        ],
+      )
+      t.equal(sentIn(result.of('video-2'), SMALL).flat().length, 240)
     }
-    t.ok(result.segments.every(({ independent }) => independent))
-    t.same(
-      small!.map(({ videoFrames }) => videoFrames),
-      [60, 60, 60, 60],
-    )
-    t.equal(result.packager.stats.strayUnits, 0)
   },
 )
-
-t.test('a variant of fields, and with leading pictures that need nothing earlier', async (t) => {
-  const video = pictures({ frames: 120, framesPerGop: 60, reorderFrames: 3 })
-  for (const decodableLeading of [false, true]) {
-    const small = on(
-      SMALL,
-      pictures({ frames: 240, framesPerGop: 120, frameTicks: 1500, reorderFrames: 6 }),
-    )
-      .map((value, index) => ({ ...value, startsFrame: index % 2 === 0 }))
-      .map((value, index) =>
-        index === 122 ? { ...value, ptsTicks: value.ptsTicks - 6000, decodableLeading } : value,
-      )
-    const result = run([
-      program(programOf(VIDEO, SMALL)),
-      ...interleave({ units: video }, { units: small, delayTicks: 10 }).map(unit),
-    ])
-    checkStep(t, result)
-    t.same(
-      result.of('video-2').map(({ videoFrames, independent }) => [videoFrames, independent]),
-      [
-        [60, true],
-        [60, decodableLeading],
-      ],
-    )
-    t.equal(sentIn(result.of('video-2'), SMALL).flat().length, 240)
-  }
-})
 
 t.test('the input may be overwritten once it was pushed', async (t) => {
   const media = clip({ frames: 90, framesPerGop: 60 }, 3)
@@ -179,69 +179,72 @@ t.test('the input may be overwritten once it was pushed', async (t) => {
   )
 })
 
-t.test(
-  'a track that sends nothing has gaps, and holds up the others for no more than 1 s',
-  async (t) => {
-    const media = clip({ frames: 300, framesPerGop: 60 }, 10)
-    const steps = media.units.filter(({ track }) => track !== FRENCH).map(unit)
-    const result = run([program(ALL), ...steps])
-    checkStep(t, result)
-    t.same(
-      result.of('audio-2').map(({ bytes }) => bytes.length),
-      [0, 0, 0, 0, 0],
-    )
-    const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10 })
-    const lagsSec: number[] = []
-    let ticks = 0
-    for (const step of [program(ALL), ...steps]) {
-      if (step.type === 'unit' && step.unit.track === VIDEO) ticks = step.unit.dtsTicks
-      for (const output of packager.push(step, WALL_MS)) {
-        if (output.type !== 'segment' || output.segment.rendition !== 'audio-2') continue
-        lagsSec.push((ticks - output.segment.endTicks) / SEC)
-      }
-    }
-    t.equal(lagsSec.length, 4)
-    t.ok(
-      lagsSec.every((lag) => lag >= 1 && lag < 1.1),
-      `${lagsSec.join()} s`,
-    )
-  },
-)
-
-t.test('a track that stops and comes back: gaps between, and the numbers go on', async (t) => {
-  const media = clip({ frames: 480, framesPerGop: 60 }, 16)
-  const isOff = ({ dtsTicks }: PesUnit) =>
-    dtsTicks >= CLIP_START_TICKS + 4 * SEC && dtsTicks < CLIP_START_TICKS + 9 * SEC
-  const steps = media.units.filter((value) => value.track !== SMALL || !isOff(value)).map(unit)
+t.test('a track that sends nothing has gaps, and delays the others for at most 1 s', async (t) => {
+  const media = clip({ frames: 300, framesPerGop: 60 }, 10)
+  const steps = media.units.filter(({ track }) => track !== FRENCH).map(unit)
   const result = run([program(ALL), ...steps])
   checkStep(t, result)
   t.same(
-    result
-      .of('video-2')
-      .map(({ bytes, independent }) => (bytes.length === 0 ? 'gap' : independent)),
-    [true, true, 'gap', 'gap', 'gap', true, true, true],
-    'it comes back with a key frame',
+    result.of('audio-2').map(({ bytes }) => bytes.length),
+    [0, 0, 0, 0, 0],
   )
-  t.same(result.facts, [])
+  const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10 })
+  const lagsSec: number[] = []
+  let ticks = 0
+  for (const step of [program(ALL), ...steps]) {
+    if (step.type === 'unit' && step.unit.track === VIDEO) ticks = step.unit.dtsTicks
+    for (const output of packager.push(step, WALL_MS)) {
+      if (output.type !== 'segment' || output.segment.rendition !== 'audio-2') continue
+      lagsSec.push((ticks - output.segment.endTicks) / SEC)
+    }
+  }
+  t.equal(lagsSec.length, 4)
+  t.ok(
+    lagsSec.every((lag) => lag >= 1 && lag < 1.1),
+    `${lagsSec.join()} s`,
+  )
 })
 
-t.test('key frames elsewhere than in the main video: not independent, and a warning', async (t) => {
-  const video = pictures({ frames: 300, framesPerGop: 60 })
-  const small = on(SMALL, pictures({ frames: 300, framesPerGop: 50 }))
-  const result = run([
-    program(programOf(VIDEO, SMALL)),
-    ...interleave({ units: video }, { units: small, delayTicks: 100 }).map(unit),
-  ])
-  checkStep(t, result)
-  t.same(
-    result.of('video-2').map(({ independent }) => independent),
-    [true, false, false, false, false],
-  )
-  t.same(result.facts, ['VARIANTS_NOT_ALIGNED'])
-  t.same(sentIn(result.of('video-2'), SMALL).flat(), ptsOf(small), 'nothing is lost')
-})
+t.test(
+  'a track that stops and resumes has gaps between, and its sequence numbers continue',
+  async (t) => {
+    const media = clip({ frames: 480, framesPerGop: 60 }, 16)
+    const isOff = ({ dtsTicks }: PesUnit) =>
+      dtsTicks >= CLIP_START_TICKS + 4 * SEC && dtsTicks < CLIP_START_TICKS + 9 * SEC
+    const steps = media.units.filter((value) => value.track !== SMALL || !isOff(value)).map(unit)
+    const result = run([program(ALL), ...steps])
+    checkStep(t, result)
+    t.same(
+      result
+        .of('video-2')
+        .map(({ bytes, independent }) => (bytes.length === 0 ? 'gap' : independent)),
+      [true, true, 'gap', 'gap', 'gap', true, true, true],
+      'it comes back with a key frame',
+    )
+    t.same(result.facts, [])
+  },
+)
 
-t.test('key frames half a frame off the boundary are meant for it', async (t) => {
+t.test(
+  'a variant with key frames elsewhere than the main video is not independent, and reported',
+  async (t) => {
+    const video = pictures({ frames: 300, framesPerGop: 60 })
+    const small = on(SMALL, pictures({ frames: 300, framesPerGop: 50 }))
+    const result = run([
+      program(programOf(VIDEO, SMALL)),
+      ...interleave({ units: video }, { units: small, delayTicks: 100 }).map(unit),
+    ])
+    checkStep(t, result)
+    t.same(
+      result.of('video-2').map(({ independent }) => independent),
+      [true, false, false, false, false],
+    )
+    t.same(result.facts, ['VARIANTS_NOT_ALIGNED'])
+    t.same(sentIn(result.of('video-2'), SMALL).flat(), ptsOf(small), 'nothing is lost')
+  },
+)
+
+t.test('key frames half a frame off the boundary are aligned with it', async (t) => {
   const video = pictures({ frames: 300, framesPerGop: 60 })
   for (const offsetTicks of [-1500, 1500, -1, 1]) {
     const fromTicks = CLIP_START_TICKS + offsetTicks
@@ -302,74 +305,90 @@ for (const [title, jumpSec] of [
   })
 }
 
-t.test('an encoder that leaves: what was begun is flushed, and its return continues', async (t) => {
-  const before = clip({ frames: 150, framesPerGop: 60 }, 5)
-  const after = clip({ frames: 120, framesPerGop: 60 }, 4)
-  const result = run([program(ALL), ...before.steps, 'discontinuity', program(ALL), ...after.steps])
-  checkStep(t, result)
-  const small = result.of('video-2')
-  t.same(
-    small.map(({ discontinuitySequence }) => discontinuitySequence),
-    [0, 0, 0, 1, 1],
-  )
-  t.same(sentIn(small, SMALL).flat(), [...ptsOf(before.small), ...ptsOf(after.small)])
-})
+t.test(
+  'an open segment is flushed when the encoder leaves, and the return continues the playlist',
+  async (t) => {
+    const before = clip({ frames: 150, framesPerGop: 60 }, 5)
+    const after = clip({ frames: 120, framesPerGop: 60 }, 4)
+    const result = run([
+      program(ALL),
+      ...before.steps,
+      'discontinuity',
+      program(ALL),
+      ...after.steps,
+    ])
+    checkStep(t, result)
+    const small = result.of('video-2')
+    t.same(
+      small.map(({ discontinuitySequence }) => discontinuitySequence),
+      [0, 0, 0, 1, 1],
+    )
+    t.same(sentIn(small, SMALL).flat(), [...ptsOf(before.small), ...ptsOf(after.small)])
+  },
+)
 
-t.test('a layout without the track: gaps; with another: its number is taken again', async (t) => {
-  const first = clip({ frames: 120, framesPerGop: 60 }, 4)
-  const second = clip({ fromTicks: CLIP_START_TICKS + 4 * SEC, frames: 120, framesPerGop: 60 }, 4)
-  const third = clip({ fromTicks: CLIP_START_TICKS + 8 * SEC, frames: 120, framesPerGop: 60 }, 4)
-  const german: Track = { ...FRENCH, pid: 300, language: 'deu' }
-  const result = run([
-    program(programOf(VIDEO, AUDIO)),
-    ...first.steps,
-    program(programOf(VIDEO, AUDIO, FRENCH), true),
-    ...second.steps,
-    program(programOf(VIDEO, AUDIO), true),
-    ...third.steps,
-    program(programOf(VIDEO, AUDIO, german), true),
-    ...clip({ fromTicks: CLIP_START_TICKS + 12 * SEC, frames: 120, framesPerGop: 60 }, 4).units.map(
-      (value) => unit(value.track === FRENCH ? moved(value, german) : value),
-    ),
-  ])
-  checkStep(t, result)
-  t.same(
-    result
-      .of('audio-2')
-      .map(({ mediaSequence, bytes, tracks }) => [
-        mediaSequence,
-        bytes.length > 0,
-        tracks.map(({ language }) => language).join(),
-      ]),
-    [
-      [2, true, 'fra'],
-      [3, true, 'fra'],
-      [4, false, ''],
-      [5, false, ''],
-      [6, true, 'deu'],
-      [7, true, 'deu'],
-    ],
-  )
-  t.same(
-    result.outputs.flatMap((output) => (output.type === 'renditions' ? [output.renditions] : [])),
-    [['main'], ['main', 'audio-2'], ['main'], ['main', 'audio-2']],
-  )
-})
+t.test(
+  'a rendition has gaps while the layout lacks its track, and continues with another track',
+  async (t) => {
+    const first = clip({ frames: 120, framesPerGop: 60 }, 4)
+    const second = clip({ fromTicks: CLIP_START_TICKS + 4 * SEC, frames: 120, framesPerGop: 60 }, 4)
+    const third = clip({ fromTicks: CLIP_START_TICKS + 8 * SEC, frames: 120, framesPerGop: 60 }, 4)
+    const german: Track = { ...FRENCH, pid: 300, language: 'deu' }
+    const result = run([
+      program(programOf(VIDEO, AUDIO)),
+      ...first.steps,
+      program(programOf(VIDEO, AUDIO, FRENCH), true),
+      ...second.steps,
+      program(programOf(VIDEO, AUDIO), true),
+      ...third.steps,
+      program(programOf(VIDEO, AUDIO, german), true),
+      ...clip(
+        { fromTicks: CLIP_START_TICKS + 12 * SEC, frames: 120, framesPerGop: 60 },
+        4,
+      ).units.map((value) => unit(value.track === FRENCH ? moved(value, german) : value)),
+    ])
+    checkStep(t, result)
+    t.same(
+      result
+        .of('audio-2')
+        .map(({ mediaSequence, bytes, tracks }) => [
+          mediaSequence,
+          bytes.length > 0,
+          tracks.map(({ language }) => language).join(),
+        ]),
+      [
+        [2, true, 'fra'],
+        [3, true, 'fra'],
+        [4, false, ''],
+        [5, false, ''],
+        [6, true, 'deu'],
+        [7, true, 'deu'],
+      ],
+    )
+    t.same(
+      result.outputs.flatMap((output) => (output.type === 'renditions' ? [output.renditions] : [])),
+      [['main'], ['main', 'audio-2'], ['main'], ['main', 'audio-2']],
+    )
+  },
+)
 
-t.test('the default sound is the most widely understood; without pictures it leads', async (t) => {
-  const ac3: Track = { ...AUDIO, pid: 258, streamType: 0x81, codec: 'ac3' }
-  const units = sounds(CLIP_START_TICKS, 60)
-  const result = run([
-    program(programOf(ac3, AUDIO)),
-    ...units.flatMap((value) => [unit(moved(value, ac3)), unit(value)]),
-  ])
-  checkStep(t, result)
-  t.same(result.of('main')[0]!.tracks, [AUDIO])
-  t.same(result.of('audio-2')[0]!.tracks, [ac3])
-  t.same(sentIn(result.of('audio-2'), ac3), sentIn(result.of('main'), AUDIO))
-})
+t.test(
+  'the default audio is the most widely understood; without video it is the reference track',
+  async (t) => {
+    const ac3: Track = { ...AUDIO, pid: 258, streamType: 0x81, codec: 'ac3' }
+    const units = sounds(CLIP_START_TICKS, 60)
+    const result = run([
+      program(programOf(ac3, AUDIO)),
+      ...units.flatMap((value) => [unit(moved(value, ac3)), unit(value)]),
+    ])
+    checkStep(t, result)
+    t.same(result.of('main')[0]!.tracks, [AUDIO])
+    t.same(result.of('audio-2')[0]!.tracks, [ac3])
+    t.same(sentIn(result.of('audio-2'), ac3), sentIn(result.of('main'), AUDIO))
+  },
+)
 
-t.test('a default sound that stays silent is replaced, and not offered twice', async (t) => {
+t.test('a default audio track that stays silent is replaced, and not listed twice', async (t) => {
   const media = clip({ frames: 600, framesPerGop: 60 }, 20)
   const steps = media.units.filter(({ track }) => track !== AUDIO).map(unit)
   const result = run([program(ALL), ...steps])
@@ -386,7 +405,7 @@ t.test('a default sound that stays silent is replaced, and not offered twice', a
   t.ok(result.of('audio-2').at(-1)!.bytes.length > 0, 'whoever listens to it goes on')
 })
 
-t.test('what waits is bounded, whatever comes', async (t) => {
+t.test('waiting units are bounded, whatever arrives', async (t) => {
   const small = on(SMALL, pictures({ frames: 2000, framesPerGop: 60 }))
   const value = programOf(VIDEO, SMALL)
   const kept = { maxSegmentBytes: 100_000 }
@@ -398,27 +417,30 @@ t.test('what waits is bounded, whatever comes', async (t) => {
   t.ok(many.packager.stats.strayUnits >= 8192)
 })
 
-t.test('a main rendition whose clock goes back or stands still is not waited for', async (t) => {
-  const clocks: [string, (index: number) => number][] = [
-    ['back', (index) => 10_000 * SEC - index * 2 * SEC],
-    ['still', () => 10_000 * SEC],
-  ]
-  for (const [name, ticksOf] of clocks) {
-    const packager = new Packager({
-      ...{ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, maxSegmentBytes: 20_000 },
-    })
-    packager.push(program(programOf(VIDEO, AUDIO, FRENCH)), WALL_MS)
-    const made = { main: 0, others: 0 }
-    let mostBehind = 0
-    for (let index = 0; index < 1000; index++) {
-      const key = picture(ticksOf(index), { key: true, sizeBytes: 1000 })
-      for (const output of packager.push(unit(key), WALL_MS)) {
-        if (output.type === 'segment')
-          made[output.segment.rendition === 'main' ? 'main' : 'others']++
+t.test(
+  'other renditions do not wait for a main rendition whose timestamps go back or stand still',
+  async (t) => {
+    const clocks: [string, (index: number) => number][] = [
+      ['back', (index) => 10_000 * SEC - index * 2 * SEC],
+      ['still', () => 10_000 * SEC],
+    ]
+    for (const [name, ticksOf] of clocks) {
+      const packager = new Packager({
+        ...{ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, maxSegmentBytes: 20_000 },
+      })
+      packager.push(program(programOf(VIDEO, AUDIO, FRENCH)), WALL_MS)
+      const made = { main: 0, others: 0 }
+      let mostBehind = 0
+      for (let index = 0; index < 1000; index++) {
+        const key = picture(ticksOf(index), { key: true, sizeBytes: 1000 })
+        for (const output of packager.push(unit(key), WALL_MS)) {
+          if (output.type === 'segment')
+            made[output.segment.rendition === 'main' ? 'main' : 'others']++
+        }
+        mostBehind = Math.max(mostBehind, made.main - made.others)
       }
-      mostBehind = Math.max(mostBehind, made.main - made.others)
+      t.ok(made.main > 50, `${name}: ${made.main} segments`)
+      t.ok(mostBehind <= 16, `${name}: ${mostBehind} behind`)
     }
-    t.ok(made.main > 50, `${name}: ${made.main} segments`)
-    t.ok(mostBehind <= 16, `${name}: ${mostBehind} behind`)
-  }
-})
+  },
+)

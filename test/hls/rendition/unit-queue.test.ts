@@ -37,7 +37,7 @@ t.test('audio ahead of the reference track waits, late audio is taken at once', 
   t.equal(queue.dropped, 0)
 })
 
-t.test('what waits has packets of its own', async (t) => {
+t.test('units that wait are copied out of the input', async (t) => {
   const queue = audioQueue()
   const unit = sound(START)
   queue.push(unit)
@@ -81,7 +81,7 @@ t.test('a track that steps back alone is waited for during 5 s, then placed late
   t.equal(takeAll(queue, START + 13 * SEC).length, 31)
 })
 
-t.test('a track 1000 s ahead is bounded, and out of step', async (t) => {
+t.test('a track 1000 s ahead is queued within bounds, and reported as out of step', async (t) => {
   const queue = audioQueue()
   for (let n = 0; n < 400; n++) {
     queue.push(sound(START + 1000 * SEC + n * SOUND_TICKS))

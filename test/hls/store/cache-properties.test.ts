@@ -99,7 +99,7 @@ function checkStream(stream: CrowdStream) {
   if (stream.listed().length * plan.segmentSec < leastSec) throw new Error('too short a window')
 }
 
-t.test('order and fairness hold for any streams, and all grows back', async (t) => {
+t.test('order and fairness hold for any streams, and windows grow back', async (t) => {
   const figures = { runs: 0, gaps: 0, releasedEarly: 0, spared: 0, grewBack: 0 }
   fc.assert(
     fc.property(

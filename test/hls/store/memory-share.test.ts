@@ -4,7 +4,7 @@ import { fairShare, shareMemory } from '../../../src/hls/store/memory-share.ts'
 
 const sum = (values: readonly number[]) => values.reduce((a, b) => a + b, 0)
 
-t.test('small needs leave the rest to the large ones', async (t) => {
+t.test('small needs leave the rest of the memory to large ones', async (t) => {
   t.equal(fairShare([], 100), Infinity)
   t.equal(fairShare([30, 70], 100), Infinity, 'all fit')
   t.equal(fairShare([50, 50, 50, 50], 100), 25)
@@ -14,7 +14,7 @@ t.test('small needs leave the rest to the large ones', async (t) => {
 })
 
 t.test(
-  'the share is max-min fair: all of the capacity is used, and nobody could have more',
+  'the share is max-min fair: all of the capacity is used, and no need could get more',
   async (t) => {
     const needs = fc.array(fc.nat(1_000_000), { maxLength: 50 })
     fc.assert(

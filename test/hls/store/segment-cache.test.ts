@@ -86,7 +86,7 @@ t.test('evicts nothing that is listed: a segment that then has no room is refuse
   t.match(cache.shortageOf(owner), { refused: 1 })
 })
 
-t.test('what is larger than the cache costs nobody anything', async (t) => {
+t.test('a segment larger than the cache takes no memory from others', async (t) => {
   const cache = new SegmentCache({ maxBytes: 1000 })
   const owner = new Owner(cache, 0)
   owner.put(500)
@@ -113,7 +113,7 @@ t.test('under pressure windows shrink, then what is retained goes, oldest first'
   t.match(cache.shortageOf(owner), { unlistedEarly: 9, releasedEarly: 4, refused: 0 })
 })
 
-t.test('what one owner retains no longer makes room for another', async (t) => {
+t.test('segments that expired make room for another owner', async (t) => {
   const cache = new SegmentCache({ maxBytes: 1000 })
   const [idle, other] = [new Owner(cache), new Owner(cache)]
   const uris = [1000, 1000, 3000].map((untilMs) => {
@@ -141,28 +141,31 @@ t.test('windows keep to a fair share of what can be listed and retained', async 
   t.equal(large.listed.length, 7, 'no limit where all can have their windows')
 })
 
-t.test('what is retained is released early by who holds most, and by no other', async (t) => {
-  const cache = new SegmentCache({ maxBytes: 1000 })
-  const [small, large, late] = [new Owner(cache), new Owner(cache), new Owner(cache)]
-  const retained = (owner: Owner, sizeBytes: number) => {
-    const uri = owner.put(sizeBytes)!
-    cache.retain(owner, uri, 5000)
-    return uri
-  }
-  const ofSmall = [retained(small, 100), retained(small, 100)]
-  const ofLarge = Array.from({ length: 4 }, () => retained(large, 200))
-  for (let n = 0; n < 4; n++) t.ok(late.put(100))
-  t.same([small.kept(ofSmall), large.kept(ofLarge)], [2, 2])
-  t.same(
-    ofLarge.map((uri) => large.kept([uri])),
-    [0, 0, 1, 1],
-    'oldest first',
-  )
-  t.match(cache.stats, { bytes: 1000, releasedEarly: 2, refused: 0 })
-  t.match(cache.shortageOf(large), { releasedEarly: 2 })
-})
+t.test(
+  'retained segments are released early by the owner that holds most, and by no other',
+  async (t) => {
+    const cache = new SegmentCache({ maxBytes: 1000 })
+    const [small, large, late] = [new Owner(cache), new Owner(cache), new Owner(cache)]
+    const retained = (owner: Owner, sizeBytes: number) => {
+      const uri = owner.put(sizeBytes)!
+      cache.retain(owner, uri, 5000)
+      return uri
+    }
+    const ofSmall = [retained(small, 100), retained(small, 100)]
+    const ofLarge = Array.from({ length: 4 }, () => retained(large, 200))
+    for (let n = 0; n < 4; n++) t.ok(late.put(100))
+    t.same([small.kept(ofSmall), large.kept(ofLarge)], [2, 2])
+    t.same(
+      ofLarge.map((uri) => large.kept([uri])),
+      [0, 0, 1, 1],
+      'oldest first',
+    )
+    t.match(cache.stats, { bytes: 1000, releasedEarly: 2, refused: 0 })
+    t.match(cache.shortageOf(large), { releasedEarly: 2 })
+  },
+)
 
-t.test('where the shortest windows do not fit, only who is over its share gets gaps', async (t) => {
+t.test('only owners over their share get gaps where the shortest windows do not fit', async (t) => {
   const cache = new SegmentCache({ maxBytes: 1000 })
   const [small, large] = [new Owner(cache, 3), new Owner(cache, 3)]
   large.windowSize = { minBytes: 1500, wantedBytes: 3000 }
@@ -190,7 +193,7 @@ t.test('a window within its share does not shrink for a larger stream', async (t
   t.equal(small.kept(uris), 10, 'what is retained goes before a gap')
 })
 
-t.test('a URI that is taken is a mistake of whoever named the epoch', async (t) => {
+t.test('throws at a URI that is in the cache already', async (t) => {
   const cache = new SegmentCache({ maxBytes: 1000 })
   const owner = new Owner(cache)
   cache.put(owner, 'a-0.ts', { file: file(1), nowMs: 0 })
@@ -254,7 +257,7 @@ t.test(
   },
 )
 
-t.test('an owner that rests gives all it has before others give anything', async (t) => {
+t.test('an idle owner gives all it has before others give anything', async (t) => {
   const cache = new SegmentCache({ maxBytes: 100 })
   const [resting, live] = [new Owner(cache, 1), new Owner(cache, 1)]
   for (const owner of [resting, live]) {

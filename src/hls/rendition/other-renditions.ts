@@ -13,7 +13,8 @@ import {
   type TrackPolicy,
 } from './carried-tracks.ts'
 
-export function followerTracks(
+/** @param main  tracks that the main rendition carries by now */
+export function chooseOtherRenditions(
   program: Program,
   policy: TrackPolicy,
   { audio: mainAudio }: CarriedTracks,
