@@ -449,3 +449,24 @@ t.test(
     ])
   },
 )
+
+t.test('a warning about segments ends 30 s after its cause, or with its encoder', async (t) => {
+  const setting = setUp()
+  const { stream, events } = setting
+  const publish = () => {
+    // The clip again: its timestamps go back.
+    const publication = stream.publish(fakeEncoder())
+    for (let turn = 0; turn < 2; turn++) publication.push(CLIP)
+  }
+  const jumps = () => stream.report().warnings.filter(({ code }) => code === 'TIMESTAMP_JUMP')
+  publish()
+  passer(setting)(29)
+  t.match(jumps(), [{ message: /^Timestamps jumped \d.* s back\. / }])
+  passer(setting)(1)
+  t.strictSame(jumps(), [])
+  publish()
+  t.equal(jumps().length, 1)
+  stream.publish(fakeEncoder())
+  t.strictSame(jumps(), [])
+  t.equal(events.filter((event) => event === 'warning: TIMESTAMP_JUMP').length, 2, 'told twice')
+})
