@@ -139,6 +139,29 @@ t.test('imports go the way the data flows, and only where the table lets them', 
   t.ok(files.length > 10, 'there is something to look at')
 })
 
+t.test('no file imports itself by way of others', async (t) => {
+  const imports = new Map(
+    files.map(({ file, source }) => [file, ownImports(file, source).map(({ target }) => target)]),
+  )
+  const done = new Set<string>()
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) t.fail([...path.slice(path.indexOf(file)), file].join(' -> '))
+    if (path.includes(file) || done.has(file)) return
+    for (const target of imports.get(file) ?? []) visit(target, [...path, file])
+    done.add(file)
+  }
+  for (const { file } of files) visit(file, [])
+  t.equal(done.size, files.length)
+})
+
+t.test('no file has over 300 lines', async (t) => {
+  const lengths = files.map(({ file, source }) => ({ file, lines: source.split('\n').length - 1 }))
+  t.strictSame(
+    lengths.filter(({ lines }) => lines > 300),
+    [],
+  )
+})
+
 t.test('clocks, timers, chance, sockets, files and the environment have owners', async (t) => {
   for (const [pattern, owners] of Object.entries(IMPURE)) {
     for (const { file, source } of files) {

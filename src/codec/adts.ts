@@ -7,13 +7,7 @@
  * @module
  */
 import type { AudioFrameHeader } from './audio-frame.ts'
-import type { AudioSpecificConfig } from './audio-specific-config.ts'
-
-/** Sample rates by samplingFrequencyIndex (ISO/IEC 14496-3 Table 1.18). */
-export const AAC_SAMPLE_RATES = [
-  96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000,
-  7_350,
-] as const
+import { AAC_SAMPLE_RATES, type AudioSpecificConfig } from './audio-specific-config.ts'
 
 const HEADER_BYTES = 7
 

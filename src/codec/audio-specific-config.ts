@@ -9,8 +9,13 @@
  * @module
  */
 import type { BitReader } from '../binary/bit-reader.ts'
-import { AAC_SAMPLE_RATES } from './adts.ts'
 import type { AudioParameters } from './audio-frame.ts'
+
+/** Sample rates by samplingFrequencyIndex (ISO/IEC 14496-3 Table 1.18). */
+export const AAC_SAMPLE_RATES = [
+  96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000,
+  7_350,
+] as const
 
 /** Audio object types (Table 1.17). */
 const AAC_LC = 2

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { AAC_SAMPLE_RATES, encodeAdtsHeader } from '../../codec/adts.ts'
+import { encodeAdtsHeader } from '../../codec/adts.ts'
+import { AAC_SAMPLE_RATES } from '../../codec/audio-specific-config.ts'
 import type { PesUnit } from '../pes-unit.ts'
 import { HAS_PAYLOAD, PACKET_BYTES, SYNC_BYTE, UNIT_START } from '../packet.ts'
 import { PES_PREFIX_BYTES, writeTimestamp } from '../pes.ts'
