@@ -24,12 +24,12 @@ t.test('refuses requests too far in the past or future with API_MAX_AGE_SEC', as
   for (const [name, method] of Object.entries(calls)) {
     t.match(await api(method, `/api/${name}`, { stream_id: 'replayed' }), {
       status: 400,
-      body: { code: 'BODY_INVALID', error: /^issued_at is missing: API_MAX_AGE_SEC asks for/ },
+      body: { code: 'BODY_INVALID', error: /^issued_at is missing: API_MAX_AGE_SEC requires/ },
     })
     const old = { stream_id: 'replayed', issued_at: Math.floor(Date.now() / 1000) - 75 }
     t.match(await api(method, `/api/${name}`, old), {
       status: 403,
-      body: { error: /^issued_at lies 7[56] s in the past: expected at most 30 s/ },
+      body: { error: /^issued_at is 7[56] s in the past: expected at most 30 s/ },
     })
   }
 })

@@ -93,7 +93,7 @@ t.test('the page waits, plays and reports the state in a browser', async (t) => 
   service.streams.set('demo', stream)
   await says('Waiting for the encoder to connect')
   stream.status = 'STREAMING'
-  await says('Waiting for the first pictures')
+  await says('Waiting for video')
 
   const media = await makeMedia(t.testdir())
   for (const [name, file] of media) stream.files.set(name, file)
@@ -102,7 +102,7 @@ t.test('the page waits, plays and reports the state in a browser', async (t) => 
   const isLoaded = 'document.querySelector("video").buffered.length > 0'
   await until('the first segment is loaded', () => page.evaluate<boolean>(isLoaded))
   t.ok(await page.evaluate('document.querySelector("video").paused'), 'one segment is too thin ice')
-  await says('Waiting for the first pictures')
+  await says('Waiting for video')
 
   stream.files.set('playlist.m3u8', media.get('playlist.m3u8')!)
   const plays = 'document.querySelector("video").currentTime > 1'
