@@ -34,20 +34,20 @@ import type { Segment } from './store/segment.ts'
 export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentBytes'> {
   /** Name of this start of the stream in segment URIs; never given before. */
   readonly epoch: string
-  /** `compatible` unless told. */
+  /** Default `compatible`. */
   readonly tracks?: TrackPolicy
-  /** Limit at which a segment is cut; 64 MiB unless told. */
+  /** Maximum size of a segment; default 64 MiB. */
   readonly maxSegmentBytes?: number
-  /** Memory of the segments, which their holder releases to it; left to the garbage collector unless given. */
+  /** Pool for the memory of segments, to which their holder releases it; by default the garbage collector frees it. */
   readonly slabs?: SlabPool
 }
 
 /**
- * - `segment`: of each number that of the main rendition comes first.
- * - `renditions`: what the presentation consists of from now on, the main one first. It is told before the first
- *   segment of one that is new; one that is named no more still gets segments, all of them gaps.
- * - `date-range`: comes with the segment that ends where it begins, ahead of it, and again when more is known of it.
- * - `fact`: as often as it is seen.
+ * - `segment`: of each number, the segment of the main rendition comes first.
+ * - `renditions`: all renditions of the presentation from now on, the main one first. Precedes the first segment of a new
+ *   rendition. A rendition that is no longer in it still gets segments, all of them gaps.
+ * - `date-range`: precedes the segment that ends where the date range starts; output again with added attributes.
+ * - `fact`: output at each observation.
  */
 export type PackagerOutput =
   | { readonly type: 'segment'; readonly segment: Segment }
@@ -57,13 +57,13 @@ export type PackagerOutput =
 
 /** Units that reached no segment, and discontinuities, since the packager was made. */
 export interface PackagerStats extends CutPlannerStats {
-  /** Damaged audio and damaged key frames, which no decoder should get. */
+  /** Damaged audio and damaged key frames, which are dropped. */
   readonly damagedUnits: number
-  /** Audio units whose time matched no video frame. */
+  /** Audio units dropped because their time matched no video frame. */
   readonly strayAudioUnits: number
-  /** Units of metadata whose time matched no frame. */
+  /** Metadata units dropped because their time matched no frame. */
   readonly strayDataUnits: number
-  /** Units for which a segment had no room. */
+  /** Units that exceeded the maximum size of a segment. */
   readonly oversizeUnits: number
   /** Units of other renditions than the main one that reached no segment. */
   readonly strayUnits: number
@@ -74,18 +74,18 @@ const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
 /** Longest wait for tracks that lag behind the reference track. */
 const MAX_LAG_TICKS = 1 * TICKS_PER_SEC
 
-/** Bound on what waits in all renditions together, in segments of the maximum size. */
+/** Maximum size of the waiting units of all renditions together, in segments of the maximum size. */
 const MAX_WAITING_SEGMENTS = 2
 
 const NOTHING: readonly PackagerOutput[] = []
 
 /**
- * `push` what the demuxer puts out; `discontinuity` when the encoder went away, `end` when it will not come back. Each
- * takes the wall clock of that moment, in milliseconds since 1970, and returns what it completed.
+ * `push` the outputs of the demuxer, with the wall clock in milliseconds since 1970; `discontinuity` when the encoder has
+ * disconnected; `end` at the end of the stream. All return the outputs that they completed.
  *
- * The reference track is the video of the main rendition, or its audio where there is no video. Nothing leaves before its
- * first random access point, and every discontinuity starts at one again. A track that stays silent is left out, with a
- * discontinuity, until something arrives of it.
+ * The reference track is the video of the main rendition or, without video, its audio. The first segment, and the first after
+ * a discontinuity, starts at a random access point of the reference track. A track that sends nothing is dropped, with a
+ * discontinuity, until its media arrives.
  */
 export class Packager {
   readonly #policy: TrackPolicy
@@ -159,7 +159,7 @@ export class Packager {
   #pushUnit(unit: PesUnit, wallMs: number): void {
     const patienceTicks = this.#planner.open === undefined ? 0 : this.#planner.limitTicks
     const silent = this.#selection.push(unit, patienceTicks)
-    if (silent !== undefined) this.#tell({ code: 'TRACK_SILENT', track: silent })
+    if (silent !== undefined) this.#report({ code: 'TRACK_SILENT', track: silent })
     this.#adoptSelection(unit, wallMs)
     this.#place(unit, wallMs)
   }
@@ -213,7 +213,7 @@ export class Packager {
     this.#selection.setProgram(program)
     const { wanted } = this.#selection
     if (layoutChanged || !isSameSelection(wanted, this.#main.carried)) this.#endTimeline()
-    for (const fact of this.facts) this.#tell(fact)
+    for (const fact of this.facts) this.#report(fact)
     if (layoutChanged) for (const writer of this.#others.values()) writer.clear()
     this.#carry(wanted)
   }
@@ -275,8 +275,8 @@ export class Packager {
     for (const segment of segments) this.#outputs.push({ type: 'segment', segment })
     const targetSec = segments[0]!.targetDurationSec
     const variants = this.#writers.filter(({ misaligned }) => misaligned).length
-    if (writer.misaligned) this.#tell({ code: 'VARIANTS_NOT_ALIGNED', variants, targetSec })
-    if (writer.audioOutOfStep) this.#tell({ code: 'AUDIO_OUT_OF_STEP', targetSec })
+    if (writer.misaligned) this.#report({ code: 'VARIANTS_NOT_ALIGNED', variants, targetSec })
+    if (writer.audioOutOfStep) this.#report({ code: 'AUDIO_OUT_OF_STEP', targetSec })
   }
 
   #limitWaiting(): void {
@@ -287,7 +287,7 @@ export class Packager {
     for (const writer of this.#others.values()) writer.clear()
   }
 
-  #tell(fact: SourceFact): void {
+  #report(fact: SourceFact): void {
     this.#outputs.push({ type: 'fact', fact })
   }
 

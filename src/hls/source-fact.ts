@@ -1,37 +1,36 @@
 /**
- * Facts about a source that its segments show, with their figures. Which of them are warnings, and in which words, is for
- * whoever takes them.
+ * Facts about a source that packaging finds, with their figures. The receiver decides which of them are warnings.
  *
  * @module
  */
 import type { Track } from '../mpegts/track.ts'
 
 export type SourceFact =
-  /** A segment was cut inside a GOP, which has lasted for `gopSec` so far, so as not to exceed the target duration. */
+  /** A segment was cut inside a GOP, so as not to exceed the target duration; `gopSec`: duration of the GOP so far. */
   | { readonly code: 'GOP_TOO_LONG'; readonly gopSec: number; readonly targetSec: number }
-  /** A segment was cut inside a GOP, since it has no room for more. */
+  /** A segment was cut inside a GOP at its maximum size. */
   | { readonly code: 'SEGMENT_TOO_LARGE'; readonly maxBytes: number; readonly targetSec: number }
-  /** Video arrives, but no random access point for longer than a segment may last. */
+  /** Video arrives without a random access point for longer than the maximum duration of a segment. */
   | { readonly code: 'NO_KEY_FRAME'; readonly awaitedSec: number }
-  /** The timestamps of the reference track left their timeline; negative: they went back. */
+  /** Timestamp discontinuity of the reference track; negative for a step back. */
   | { readonly code: 'TIMESTAMP_JUMP'; readonly jumpSec: number }
-  /** The times of so many announced splice points never came. */
+  /** Announced splice points whose time was never reached. */
   | { readonly code: 'SPLICE_MISSED'; readonly points: number }
-  /** So many splice points found no room in the playlist. */
+  /** Splice points for which the playlist had no room. */
   | { readonly code: 'TOO_MANY_SPLICES'; readonly points: number }
-  /** Audio is dropped, since its timestamps are too far from those of the video. */
+  /** Audio is dropped because its timestamps are too far from those of the video. */
   | { readonly code: 'AUDIO_OUT_OF_STEP'; readonly targetSec: number }
-  /** Nothing arrives of a track that the PMT lists. */
+  /** A track that the PMT lists sends no media. */
   | { readonly code: 'TRACK_SILENT'; readonly track: Track }
-  /** So many variants have other key frames than the main video. */
+  /** Variants whose key frames are not aligned with those of the main video. */
   | { readonly code: 'VARIANTS_NOT_ALIGNED'; readonly variants: number; readonly targetSec: number }
-  /** Tracks that players fail on; `tooMany`: more tracks than a presentation holds. */
+  /** Tracks that are not carried: players fail on them or, with `tooMany`, they exceed the maximum number. */
   | {
       readonly code: 'TRACKS_LEFT_OUT'
       readonly tracks: readonly Track[]
       readonly tooMany: boolean
     }
-  /** The audio that the presentation began with has ended; silence takes its place. */
+  /** The audio that the presentation started with has ended and is replaced by silence. */
   | { readonly code: 'SOUND_GONE' }
-  /** Audio is dropped, since the presentation began without. */
+  /** Audio is dropped because the presentation started without audio. */
   | { readonly code: 'SOUND_TOO_LATE' }

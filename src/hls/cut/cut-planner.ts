@@ -1,6 +1,6 @@
 /**
- * Decides, for each unit of the reference track as it arrives, whether a segment ends before it. Decisions look forward
- * only: what was written never moves to another segment.
+ * Decides for each PES unit of the reference track, as it arrives, whether the open segment ends before it. Decisions are
+ * final: a unit never moves to another segment.
  *
  * @module
  */
@@ -18,21 +18,21 @@ import { Splices } from './splices.ts'
 import { TargetDuration } from './target-duration.ts'
 import { Timeline } from './timeline.ts'
 
-/** A GOP a little shorter than `segmentSec` makes a segment: it lacks a frame, or its timestamps are rounded. */
+/** Part of `segmentSec` that a segment may lack: a GOP may be a frame short, or its timestamps rounded. */
 const EARLY_CUT_FRACTION = 0.1
 
-/** No segment is called shorter, whatever its timestamps say; it bounds how many make up a playlist. */
+/** Minimum duration of a segment, whatever its timestamps say; it bounds the number of segments in a playlist. */
 const MIN_SEGMENT_TICKS = 0.01 * TICKS_PER_SEC
 
-/** Audio and metadata this far ahead of the last frame still belong to it when the timeline ends. */
+/** Maximum lead of audio and metadata over the last video frame for the last segment of a timeline to include them. */
 const CLOSING_TICKS = 1 * TICKS_PER_SEC
 
 const NO_DECISIONS: CutDecision[] = []
 
 /**
  * `announce` splice information and `push` each unit of the reference track in the order of arrival; `endTimeline` where
- * its tracks change, `endClock` when the encoder left. Each returns what was decided; what a unit decides happens
- * before the unit. Without an `open` segment after its push, a unit belongs to none.
+ * its tracks change, `endClock` when the encoder has left. The decisions returned by `push` apply before the unit. If no
+ * segment is `open` after the push, the unit belongs to none.
  */
 export class CutPlanner {
   readonly #segmentTicks: number
@@ -47,11 +47,11 @@ export class CutPlanner {
   #decisions: CutDecision[] = NO_DECISIONS
   /** The open segment and its timeline. */
   #open: { readonly plan: SegmentPlan; readonly timeline: Timeline } | undefined
-  /** A splice point was reached, but no random access point since. */
+  /** A splice point was reached, and no random access point since. */
   #spliceIsDue = false
-  /** Missed splice points that were told. */
-  #missedSplices = 0
-  /** Decoding time of the first unit since a random access point is awaited. */
+  /** Number of missed splice points that were reported. */
+  #reportedSplices = 0
+  /** Decoding time of the first unit that was dropped for want of a random access point. */
   #awaitedSinceTicks: number | undefined
 
   constructor(options: CutPlannerOptions) {
@@ -79,12 +79,12 @@ export class CutPlanner {
     return this.#open?.plan
   }
 
-  /** Time of the newest unit in the open segment; none is before that. */
+  /** Time of the newest unit in the open segment; -Infinity without an open segment. */
   get latestTicks(): number {
     return this.#open?.timeline.latestTicks ?? -Infinity
   }
 
-  /** Media of the reference track so far, whatever its timestamps do. */
+  /** Duration of the media of the reference track so far, without timestamp discontinuities. */
   get progressTicks(): number {
     return this.#progress.ticks
   }
@@ -106,9 +106,9 @@ export class CutPlanner {
     this.#progress.push(unit.dtsTicks)
     if (this.#open?.timeline.breaksAt(unit, this.limitTicks) === true) {
       const jumpTicks = this.#open.timeline.timeOf(unit) - this.latestTicks
-      this.#tell({ code: 'TIMESTAMP_JUMP', jumpSec: jumpTicks / TICKS_PER_SEC })
+      this.#report({ code: 'TIMESTAMP_JUMP', jumpSec: jumpTicks / TICKS_PER_SEC })
       this.#endTimeline()
-      this.#loseSplices(unit.ptsTicks)
+      this.#dropSplices(unit.ptsTicks)
     }
     if (this.#open === undefined) this.#begin(unit, wallMs)
     else this.#cutIfDue(this.#open, unit, wallMs, openBytes)
@@ -122,21 +122,21 @@ export class CutPlanner {
     return this.#takeDecisions()
   }
 
-  /** Ends the timeline, and with it the clock by which splice points were announced. */
+  /** Ends the timeline and drops the announced splice points, whose times are on a clock that has ended. */
   endClock(): readonly CutDecision[] {
     this.#endTimeline()
-    this.#loseSplices()
+    this.#dropSplices()
     return this.#takeDecisions()
   }
 
-  /** Starts a timeline, if a decoder can start at this unit. */
+  /** Starts a timeline if the unit is a random access point. */
   #begin(unit: PesUnit, wallMs: number): void {
     if (!unit.randomAccess) {
       this.#stats.unitsBeforeStart++
       this.#awaitedSinceTicks ??= unit.dtsTicks
       const awaitedTicks = unit.dtsTicks - this.#awaitedSinceTicks
       if (awaitedTicks > this.limitTicks) {
-        this.#tell({ code: 'NO_KEY_FRAME', awaitedSec: awaitedTicks / TICKS_PER_SEC })
+        this.#report({ code: 'NO_KEY_FRAME', awaitedSec: awaitedTicks / TICKS_PER_SEC })
       }
       return
     }
@@ -172,7 +172,7 @@ export class CutPlanner {
     this.#start(timeline, boundaryTicks, unit)
   }
 
-  /** @returns where the open segment ends, if the next unit comes so late that it cannot last until then */
+  /** @returns end of the open segment where the gap before the next unit exceeds its maximum duration */
   #gapBefore({ startTicks }: SegmentPlan, timeline: Timeline, ticks: number): number | undefined {
     if (ticks - startTicks <= this.limitTicks) return undefined
     const mediaEndTicks = Math.max(timeline.endTicks, timeline.latestTicks)
@@ -180,7 +180,7 @@ export class CutPlanner {
     return Math.min(Math.max(mediaEndTicks, minTicks), startTicks + this.limitTicks)
   }
 
-  /** Whether a segment is to end before this unit, at which a decoder can start. */
+  /** Whether the open segment is to end before a random access point at `ticks`. */
   #isDue({ startTicks, keyTicks }: SegmentPlan, ticks: number, randomAccess: boolean): boolean {
     if (!randomAccess) return false
     const lengthTicks = ticks - startTicks
@@ -188,11 +188,11 @@ export class CutPlanner {
     if (lengthTicks >= this.#segmentTicks * (1 - EARLY_CUT_FRACTION)) return true
     if (lengthTicks < MIN_SEGMENT_TICKS) return false
     if (this.#spliceIsDue && this.#target.fixed) return true
-    // The next one would probably come too late.
+    // The next random access point would probably exceed the maximum duration.
     return lengthTicks + this.#gops.longestTicks > this.limitTicks
   }
 
-  /** Whether the segment has no room, or no time, for this unit and the next. */
+  /** Whether the unit would exceed the maximum duration or size of the open segment. */
   #isForced(
     { startTicks }: SegmentPlan,
     unit: PesUnit,
@@ -205,8 +205,8 @@ export class CutPlanner {
     const isTooLarge = openBytes + unit.sizeBytes > maxBytes
     const targetSec = this.#target.sec
     const gopSec = this.#gops.lengthAt(ticks) / TICKS_PER_SEC
-    if (isTooLong) this.#tell({ code: 'GOP_TOO_LONG', gopSec, targetSec })
-    else if (isTooLarge) this.#tell({ code: 'SEGMENT_TOO_LARGE', maxBytes, targetSec })
+    if (isTooLong) this.#report({ code: 'GOP_TOO_LONG', gopSec, targetSec })
+    else if (isTooLarge) this.#report({ code: 'SEGMENT_TOO_LARGE', maxBytes, targetSec })
     return isTooLong || isTooLarge
   }
 
@@ -259,19 +259,19 @@ export class CutPlanner {
     this.#decideDateRanges(dateRanges)
   }
 
-  /** @param newTicks  as `Splices.endTimeline` takes it */
-  #loseSplices(newTicks?: number): void {
+  /** @param newTicks  see `Splices.endTimeline` */
+  #dropSplices(newTicks?: number): void {
     this.#decideDateRanges(this.#splices.endTimeline(newTicks))
-    const points = this.#splices.missed - this.#missedSplices
-    this.#missedSplices += points
-    if (points > 0) this.#tell({ code: 'SPLICE_MISSED', points })
+    const points = this.#splices.missed - this.#reportedSplices
+    this.#reportedSplices += points
+    if (points > 0) this.#report({ code: 'SPLICE_MISSED', points })
   }
 
   #decideDateRanges(dateRanges: readonly DateRange[]): void {
     for (const dateRange of dateRanges) this.#decide({ type: 'date-range', dateRange })
   }
 
-  #tell(fact: SourceFact): void {
+  #report(fact: SourceFact): void {
     this.#decide({ type: 'fact', fact })
   }
 

@@ -7,31 +7,31 @@ import type { Segmentation } from '../../mpegts/psi/segmentation-descriptor.ts'
 import type { SpliceInfo, SpliceInsert } from '../../mpegts/psi/splice-info.ts'
 
 /**
- * - `out`, `in`: the program is left, and resumes.
+ * - `out`, `in`: start and end of a break in the program.
  * - `command`: any other event with a time.
- * - `cancel`: the event announced under the key is called off.
+ * - `cancel`: withdraws the announcement under the same key.
  */
 export interface SplicePoint {
   readonly kind: 'out' | 'in' | 'command' | 'cancel'
   /** Shared by points that belong together: `out` and `in`, or an announcement and its correction. */
   readonly key: string
-  /** 90 kHz, unwrapped; undefined: at once. */
+  /** Splice time, 90 kHz, unwrapped; undefined for an immediate splice. */
   readonly ptsTicks?: number
   /** The whole splice information section. */
   readonly section: Buffer
-  /** Planned duration. */
+  /** Planned duration of the break, 90 kHz. */
   readonly plannedTicks?: number
-  /** `in` follows when that is over, even without an announcement. */
+  /** The break ends after `plannedTicks` without an `in` (auto_return, ANSI/SCTE 35 9.8.2). */
   readonly autoReturn?: boolean
 }
 
 /**
- * Segmentation types that begin a stretch in which the program is left: break, advertisement, placement opportunity and
- * advertisement block, of provider and distributor (ANSI/SCTE 35 10.3.3.1). The type that ends it is one more.
+ * Segmentation types that start a break: break, advertisement, placement opportunity and advertisement block, of provider
+ * and distributor (ANSI/SCTE 35 10.3.3.1). The type of the end is the type of the start plus 1.
  */
 const OUT_TYPES: ReadonlySet<number> = new Set([0x22, 0x30, 0x32, 0x34, 0x36, 0x44, 0x46])
 
-/** @returns nothing for splice_null and schedules, which have no time in the stream */
+/** @returns none for splice_null and splice_schedule, which have no time in the stream */
 export function findSplicePoints(splice: SpliceInfo): SplicePoint[] {
   const { section, ptsTicks, command } = splice
   const place = { section, ...(ptsTicks !== undefined && { ptsTicks }) }

@@ -1,32 +1,32 @@
 /**
- * Date ranges of a media playlist (EXT-X-DATERANGE), until they are over before its oldest segment.
+ * Date ranges of a media playlist (EXT-X-DATERANGE). Each is listed until it ends before the oldest segment.
  *
  * @module
  */
 import type { DateRange, PlaylistSegment } from './playlist.ts'
 
-/** Each may be 8 KiB of text, in every version of the playlist. */
+/** Bounds the size of the playlist: a date range may have 8 KiB of text. */
 const MAX_DATE_RANGES = 64
 
 interface ListedDateRange {
   readonly dateRange: DateRange
-  /** Number of the segment with which it was listed as it is. */
+  /** Number of the first segment listed after the latest change of the date range. */
   readonly mediaSequence: number
 }
 
 export class DateRangeList {
-  /** By ID, in the order in which they were added. */
+  /** Date ranges by ID, oldest first. */
   readonly #listed = new Map<string, ListedDateRange>()
 
-  /** In the order in which they were added. */
+  /** Listed date ranges, oldest first. */
   get dateRanges(): readonly DateRange[] {
     return [...this.#listed.values()].map(({ dateRange }) => dateRange)
   }
 
   /**
-   * @param dateRange  a new one; or one that is listed, with more attributes
+   * @param dateRange  new, or already listed and with more attributes than before
    * @param mediaSequence  number of the next segment
-   * @returns false where the list is full
+   * @returns whether there was room for it
    */
   add(dateRange: DateRange, mediaSequence: number): boolean {
     const { id } = dateRange
@@ -35,12 +35,12 @@ export class DateRangeList {
     return true
   }
 
-  /** Removes those that are over before the oldest segment. Each was listed for at least one segment. */
+  /** Removes the date ranges that end before the oldest segment. */
   expire(oldest: PlaylistSegment, mediaSequence: number): void {
     for (const [id, listed] of this.#listed) {
       const { startMs, durationSec = Infinity } = listed.dateRange
       const isOver = startMs + durationSec * 1000 < oldest.programDateTimeMs
-      // One that was announced after it was over is listed all the same.
+      // Listed for at least one segment, even if it was announced after its end.
       if (isOver && listed.mediaSequence < mediaSequence) this.#listed.delete(id)
     }
   }
