@@ -1,8 +1,8 @@
 /**
- * Limit of what a publisher may send: its payload with retransmissions, as a mean of 5 s, so that the burst after an
- * outage is no offense.
+ * Limit of an encoder's bitrate: payload with retransmissions, as a mean over 5 s, so that the burst after an outage does
+ * not count as excess.
  *
- * Sans-IO: `observe` takes the figures of the connection now and then (4 times a second is plenty).
+ * Sans-IO: `observe` takes the counters of the connection, about 4 times a second.
  *
  * @module
  */
@@ -17,19 +17,19 @@ interface Sample {
   readonly atUs: number
 }
 
-/** One for each connection. */
+/** Meter of one connection. */
 export class BitrateLimit {
   readonly #maxBps: number
   /** Samples of the window, a second apart, oldest first. */
   readonly #samples: Sample[] = []
   #meanBps = 0
 
-  /** @param maxBps  bits a second; Infinity for no limit */
+  /** @param maxBps  bits per second; Infinity for no limit */
   constructor(maxBps: number) {
     this.#maxBps = maxBps
   }
 
-  /** Why the publisher is to be disconnected. */
+  /** Fact for which the encoder is to be disconnected; undefined within the limit. */
   get excess(): Fact | undefined {
     const { meanBps, maxBps } = this.#figures
     return meanBps > maxBps ? { code: 'BITRATE_EXCEEDED', meanBps, maxBps } : undefined

@@ -1,6 +1,6 @@
 /**
- * Events of a stream, told once the command that caused them is done, in the order in which things happened: a listener
- * may command the stream, and one that throws leaves it whole.
+ * Queue of events of a stream. Listeners are called after the command that caused the events, in order, so that a listener
+ * may call the stream, and one that throws leaves its state consistent.
  *
  * @module
  */
@@ -9,17 +9,17 @@ import type { StopReason } from '../contract/state.ts'
 import type { Segment } from '../hls/store/segment.ts'
 import type { Encoder, LeaveReason } from './publication.ts'
 
-/** Events of a stream, in the words of the library. */
+/** Events of a stream, under the names of the library. */
 export interface StreamEvents {
   /** A segment is complete; its bytes are shared with the cache and not to be changed. */
   segment: [segment: Segment]
   /** An encoder connected. */
   publish: [encoder: Encoder]
-  /** The playlist can be played and grows; again after every interruption. */
+  /** The playlist is playable and grows; emitted again after every interruption. */
   live: []
-  /** The encoder left, or sends no media; the playlist waits for it. */
+  /** The encoder disconnected or sends no media; the playlist stops growing until media arrives. */
   interrupted: [event: { reason: LeaveReason | 'no-media' }]
-  /** A condition of the source that an operator should mend; told when it begins. */
+  /** A problem of the source that the operator should fix; emitted when it begins. */
   warning: [warning: Warning]
   /** The stream is over. Last event. */
   end: [event: { reason: StopReason }]
@@ -27,19 +27,19 @@ export interface StreamEvents {
 
 export class EventQueue {
   readonly #events: (() => void)[] = []
-  /** A command is being carried out, or its events are being told. */
+  /** Whether a command runs, or listeners of its events do. */
   #active = false
 
-  /** @param tell  calls the listeners of the event */
-  push(tell: () => void): void {
-    this.#events.push(tell)
+  /** @param emit  calls the listeners of the event */
+  push(emit: () => void): void {
+    this.#events.push(emit)
   }
 
   /**
-   * Carries out a command, then tells what happened. A command within a command, or given by a listener, adds its events
-   * behind those that are not told yet.
+   * Runs a command, then emits its events. The events of a nested command, or of a command called by a listener, follow those
+   * already queued.
    *
-   * @throws what a listener throws; the events after that are told with the next command
+   * @throws the error of a listener; the remaining events are emitted after the next command
    */
   run<Result>(command: () => Result): Result {
     if (this.#active) return command()
@@ -48,14 +48,14 @@ export class EventQueue {
       return command()
     } finally {
       try {
-        this.#tell()
+        this.#emitAll()
       } finally {
         this.#active = false
       }
     }
   }
 
-  #tell(): void {
-    for (let tell = this.#events.shift(); tell !== undefined; tell = this.#events.shift()) tell()
+  #emitAll(): void {
+    for (let emit = this.#events.shift(); emit !== undefined; emit = this.#events.shift()) emit()
   }
 }

@@ -13,13 +13,13 @@ export interface LifeCycleOptions {
   readonly reconnectGraceSec: number
 }
 
-/** Commands change the state; `due` tells when time is up. */
+/** Commands change the state; `due` is the reason to stop, once a time limit has passed. */
 export class LifeCycle {
   readonly startedAtMs: number
   readonly #options: LifeCycleOptions
   #state: StreamState = 'READY'
   #keyExpiresAtUs = 0
-  /** When the encoder was lost, or a key issued after that. */
+  /** Time at which the encoder was lost or, if later, a key was issued. */
   #waitingSinceUs = 0
   #stoppedAtUs = 0
   #liveSinceMs: number | undefined
@@ -33,35 +33,35 @@ export class LifeCycle {
     return this.#state
   }
 
-  /** Since when the playlist can be played and grows, in milliseconds since 1970; undefined where it does not. */
+  /** Start of the current live period, in milliseconds since 1970; undefined while the stream is not live. */
   get liveSinceMs(): number | undefined {
     return this.#liveSinceMs
   }
 
-  /** Stopped, and the linger of its files is over. */
+  /** Whether the stream has stopped and the linger of its files is over. */
   get over(): boolean {
     const lingerUs = this.#options.lingerSec * 1e6
     return this.#state === 'STOPPED' && this.#nowUs - this.#stoppedAtUs >= lingerUs
   }
 
-  /** A key was issued: an encoder has the whole grace to come back with it. */
+  /** Records a new stream key: the whole reconnect grace begins again. */
   renewKey(expiresAtMs: number): void {
     const expiresAtUs = this.#nowUs + (expiresAtMs - this.#options.clock.wallMs()) * 1000
     this.#keyExpiresAtUs = Math.max(this.#keyExpiresAtUs, expiresAtUs)
     this.#waitingSinceUs = this.#nowUs
   }
 
-  /** An encoder is connected and sends. */
+  /** Enters STREAMING: an encoder is connected and sends. */
   stream(): void {
     this.#state = 'STREAMING'
   }
 
-  /** The playlist can be played and grows. */
+  /** Starts a live period: the playlist is playable and grows. */
   goLive(): void {
     this.#liveSinceMs = this.#options.clock.wallMs()
   }
 
-  /** The playlist waits for another encoder; the state stays. */
+  /** Ends the live period; the state stays. */
   leaveLive(): void {
     this.#liveSinceMs = undefined
   }
@@ -78,7 +78,7 @@ export class LifeCycle {
     this.#liveSinceMs = undefined
   }
 
-  /** Why the stream is to stop now, if it is. */
+  /** Reason for which the stream is to stop now; undefined for none. */
   get due(): StopReason | undefined {
     const graceUs = this.#options.reconnectGraceSec * 1e6
     if (this.#state === 'INTERRUPTED' && this.#nowUs - this.#waitingSinceUs >= graceUs) {

@@ -33,32 +33,32 @@ export interface LiveStreamOptions {
   readonly cache: SegmentCache
   /** Name of this start of the stream, part of its segment URIs. */
   readonly epoch: string
-  /** Numbers of its first segment; 0 unless told. */
+  /** Sequence numbers of the first segment; default 0. */
   readonly sequenceStart?: SequenceNumbers
   readonly segmentSec: number
   readonly maxSegmentSec: number
   readonly playlistSegments: number
-  /** Program to carry where an encoder names none; the first that has video unless told. */
+  /** Program to carry for encoders that select none; default: the first with video. */
   readonly program?: ProgramChoice | undefined
-  /** `compatible` unless told. */
+  /** Default `compatible`. */
   readonly tracks?: TrackPolicy
   readonly lingerSec: number
   readonly reconnectGraceSec: number
-  /** Limit of a publisher's payload, in bits per second; none unless told. */
+  /** Maximum payload rate of an encoder, in bits per second; default: no limit. */
   readonly maxBitrateBps?: number
-  /** Work that its media may cost; a budget of its own unless told. */
+  /** CPU budget of its media; default: a new one. */
   readonly budget?: WorkBudget
 }
 
 /**
- * Commands: `renewKey`, `publish`, `stop`, `discard`; `tick` lets time pass (4 times a second is plenty).
- * Questions: `status`, `live`, `files`, `report`. Events tell what happens.
+ * Commands: `renewKey`, `publish`, `stop`, `discard`, and `tick` about 4 times a second. Queries: `status`, `live`, `files`,
+ * `report`. Events: `StreamEvents`.
  */
 export class LiveStream extends EventEmitter<StreamEvents> {
   readonly id: string
-  /** Receivers of its status updates. */
+  /** Receivers of its webhooks. */
   webhookUrls: readonly string[] = []
-  /** Passphrase of its own, with which its encoders must encrypt. A secret: no report holds it. */
+  /** Encryption required of its encoders. The passphrase is a secret: no report contains it. */
   encryption: { readonly passphrase: string; readonly sinceSec: number } | undefined
 
   readonly #options: LiveStreamOptions
@@ -95,32 +95,32 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     return this.#life.liveSinceMs !== undefined
   }
 
-  /** Its playlists and segments; empty once it is discarded. */
+  /** Playlists and segments; empty after `discard`. */
   get files(): StreamFiles {
     return this.#presentation.files
   }
 
-  /** Encoder that is connected. */
+  /** Connected encoder. */
   get encoder(): Encoder | undefined {
     return this.#publication?.encoder
   }
 
-  /** First sequence numbers that the stream has not used. */
+  /** Lowest sequence numbers that the stream has not used. */
   get freeSequence(): SequenceNumbers {
     return this.#totals.freeSequence
   }
 
-  /** Stopped, and the linger of its files is over. */
+  /** Whether the stream has stopped and the linger of its files is over. */
   get forgotten(): boolean {
     return this.#life.over
   }
 
-  /** A key was issued for this stream: an encoder has the whole grace to come back with it. */
+  /** Records a new stream key: the whole reconnect grace begins again. */
   renewKey(expiresAtMs: number): void {
     this.#life.renewKey(expiresAtMs)
   }
 
-  /** Connects an encoder; one connected before is replaced. The stream must not be stopped. */
+  /** Connects an encoder, which replaces the connected one. The stream must not be stopped. */
   publish(encoder: Encoder): Publication {
     return this.#events.run(() => {
       this.#dismiss('replaced')
@@ -143,7 +143,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     })
   }
 
-  /** Ends the stream: the encoder is disconnected, the playlist ends, files stay for the linger. */
+  /** Ends the stream: disconnects the encoder and ends the playlist. Files stay available for the linger. */
   stop(reason: StopReason): void {
     if (this.status === 'STOPPED') return
     this.#events.run(() => {
@@ -155,7 +155,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     })
   }
 
-  /** Lets time pass: grace, key expiry, warnings about the encoder and its connection. */
+  /** Advances timers: grace, key expiry, linger. Updates the warnings about the encoder and its connection. */
   tick(): void {
     const { due } = this.#life
     if (due !== undefined) this.stop(due)
@@ -207,7 +207,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   #addSegment(segment: Segment): void {
     const { clock, cache } = this.#options
-    // The cache may refuse or release it before listeners are told of it.
+    // The cache may refuse or release it before the listeners are called.
     cache.slabs.retain(segment.chunks)
     this.#presentation.append(segment, clock.nowUs() / 1000)
     if (segment.rendition === 'main' && this.#totals.mainSegments === 0) {
@@ -223,7 +223,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   #tellSegment(segment: Segment): void {
     const { slabs } = this.#options.cache
-    // Listeners keep what they get for as long as they like.
+    // Listeners may keep segments for any time.
     if (this.listenerCount('segment') > 0) slabs.pin(segment.chunks)
     this.emit('segment', segment)
     slabs.release(segment.chunks)
@@ -262,12 +262,12 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       this.#report(publication.excess)
       this.#dismiss('bitrate-exceeded')
     } else if (publication?.silent === true && this.status === 'STREAMING') {
-      // Its media may go on where it was, so that what is open stays open.
+      // The open segment stays open: media may continue on the same timeline.
       this.#interrupt('no-media')
     }
   }
 
-  /** Media of an encoder that was silent resumes the stream. */
+  /** Resumes the stream when media of a silent encoder arrives. */
   #resume(): void {
     if (this.status === 'INTERRUPTED' && this.#publication?.silent === false) this.#life.stream()
   }

@@ -1,8 +1,8 @@
 /**
- * Watch over the media of a publisher: frames that segments can be made of. Keep-alives hold a connection, but null
- * packets, tables, garbage and frames whose timestamps stand still make no segment.
+ * Detection of encoders that send no usable media: keepalives hold the connection, but null packets, tables, garbage and
+ * frames with frozen timestamps make no segment.
  *
- * Sans-IO: `handle` takes the demuxer's outputs, `observe` the time (4 times a second is plenty).
+ * Sans-IO: `handle` takes the demuxer's outputs, `observe` the time, about 4 times a second.
  *
  * @module
  */
@@ -10,14 +10,14 @@ import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
 
 const SILENT_AFTER_US = 10_000_000
 
-/** One for each publication. */
+/** Watch over one publication. */
 export class MediaWatch {
   #latestDtsTicks: number | undefined
   #moved = true
   #mediaUs = 0
   #silent = false
 
-  /** No media for 10 s, and none since. */
+  /** Whether no usable media has arrived for 10 s or more. */
   get silent(): boolean {
     return this.#silent
   }

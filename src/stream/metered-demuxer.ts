@@ -1,6 +1,5 @@
 /**
- * A demuxer whose work is paid from a budget. Where that is used up, payloads are dropped: a loss like any other for the
- * demuxer.
+ * Demuxer with a CPU budget. While the budget is used up, payloads are dropped, which the demuxer sees as packet loss.
  *
  * @module
  */
@@ -10,12 +9,12 @@ import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import { GAP_US, PAYLOAD_US, workOfMedia, workOfStats } from './work.ts'
 import type { WorkBudget } from './work-budget.ts'
 
-/** Same calls as `Demuxer`. */
+/** Has the methods of `Demuxer`. */
 export class MeteredDemuxer {
   readonly #demuxer: Demuxer
   readonly #budget: WorkBudget
   #countedUs = 0
-  /** Payloads lost or dropped since the newest one that was used. */
+  /** Payloads lost or dropped since the latest that was demuxed. */
   #missing = 0
 
   constructor(program: ProgramChoice, budget: WorkBudget) {

@@ -1,5 +1,5 @@
 /**
- * One encoder's connection to a stream: its transport payloads, demuxed. A stream outlives its publications.
+ * Connection of one encoder to a stream, from payloads to demuxed units. A stream outlives its publications.
  *
  * @module
  */
@@ -16,40 +16,40 @@ import type { PlaylistFigures } from '../diagnosis/shortage-watch.ts'
 import type { Fact } from '../diagnosis/warnings.ts'
 import type { WorkBudget } from './work-budget.ts'
 
-/** The far end of a publication, whatever carries it. */
+/** Encoder of a publication, independent of its transport. */
 export interface Encoder {
-  /** Which program of its transport stream to carry, where its StreamID says so. */
+  /** Program selected in its StreamID. */
   readonly program?: ProgramChoice
-  /** Microseconds of `Clock.nowUs` when it was last heard. */
+  /** Time of its latest packet, on `Clock.nowUs`. */
   readonly lastHeardUs: number
   report(): PublisherReport
-  /** Disconnects it; calls `Publication.end` before it returns, if that was not called yet. */
+  /** Disconnects the encoder. Calls `Publication.end` before it returns, unless that was called before. */
   close(): void
 }
 
 /**
- * Why an encoder is gone: it said so, fell silent, was replaced by another, sent too much, made too much work, or the
- * stream stopped.
+ * Reason for the end of a publication: SHUTDOWN by the encoder, idle timeout, another encoder, bitrate over the limit, CPU
+ * cost over the limit, or end of the stream.
  */
 export type LeaveReason =
   'shutdown' | 'timeout' | 'replaced' | 'bitrate-exceeded' | 'too-costly' | 'stopped'
 
-/** What a publication tells its stream. */
+/** Receiver of a publication's outputs: its stream. */
 export interface PublicationListener {
   outputs(outputs: readonly DemuxerOutput[]): void
-  /** @param rest  what the encoder had begun */
+  /** @param rest  outputs for the PES packets that were open */
   left(publication: Publication, reason: LeaveReason, rest: readonly DemuxerOutput[]): void
 }
 
 export interface PublicationOptions {
   readonly clock: Clock
-  /** Pays for the work that the media makes. */
+  /** CPU budget of the media. */
   readonly budget: WorkBudget
-  /** A segment ends at the first key frame after this. */
+  /** Target duration of segments, which end at the first key frame after it. */
   readonly segmentSec: number
-  /** Which program to carry where the encoder does not say it; the first that has video unless told. */
+  /** Program to carry where the encoder selects none; default: the first with video. */
   readonly program?: ProgramChoice | undefined
-  /** Payload that it may send, in bits a second; any unless told. */
+  /** Maximum payload rate, in bits per second; default: no limit. */
   readonly maxBitrateBps?: number
 }
 
@@ -75,18 +75,18 @@ export class Publication {
     this.#listener = listener
   }
 
-  /** No media for 10 s, though the connection may stand. */
+  /** Whether no media has arrived for 10 s, on a connection that may still be alive. */
   get silent(): boolean {
     return this.#media.silent
   }
 
-  /** It sends more than it may: to be disconnected, for this reason. */
+  /** Fact for which the encoder is to be disconnected; undefined within the bitrate limit. */
   get excess(): Fact | undefined {
     return this.#bitrate.excess
   }
 
   /**
-   * Looks at what was counted, 4 times a second.
+   * Evaluates the counters; to be called 4 times a second.
    *
    * @returns facts about the connection and about the media that it carries
    */
@@ -114,12 +114,12 @@ export class Publication {
     this.#listener.outputs(outputs)
   }
 
-  /** This many transport payloads were lost before the next one. */
+  /** Reports payloads lost before the next one. */
   gap(lostPackets: number): void {
     if (!this.#ended) this.#demuxer.gap(lostPackets)
   }
 
-  /** The encoder is gone; what it had begun is flushed, not lost. */
+  /** Ends the publication and outputs the open PES packets. */
   end(reason: LeaveReason): void {
     if (this.#ended) return
     this.#ended = true

@@ -1,5 +1,5 @@
 /**
- * All streams by id. A stopped stream stays until its linger is over or its id is started anew.
+ * Streams by id. A stopped stream stays until its linger is over or its id is started again.
  *
  * @module
  */
@@ -10,15 +10,15 @@ import { SequenceStarts } from './sequence-starts.ts'
 import type { StopReason } from '../contract/state.ts'
 
 export type RegistryOptions = Omit<LiveStreamOptions, 'epoch' | 'sequenceStart'> & {
-  /** Limit of streams that are not stopped. As many more may linger; beyond, the one that stopped first is dropped. */
+  /** Maximum number of running streams. As many more may linger; above that, the one that stopped first is dropped. */
   readonly maxStreams: number
-  /** Makes a name for a start of a stream, never given before. */
+  /** Creates a unique name for a start of a stream. */
   readonly createEpoch: () => string
 }
 
 /**
- * Streams without an encoder so far that are visited in one tick: 100,000 of them have their turn every 4 minutes, soon
- * enough for keys that last two hours.
+ * Streams without an encoder so far that are checked in one tick: 100,000 of them take 4 minutes, often enough for keys that
+ * last two hours.
  */
 const READY_STREAMS_PER_TICK = 100
 
@@ -26,7 +26,7 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
   readonly #options: RegistryOptions
   readonly #sequences: SequenceStarts
   readonly #streams = new Map<string, LiveStream>()
-  /** Streams without an encoder so far, in the order of their next visit. */
+  /** Streams without an encoder so far, in the order of their next check. */
   readonly #ready = new Set<LiveStream>()
   /** Streams that have, or had, an encoder. */
   readonly #active = new Set<LiveStream>()
@@ -40,9 +40,9 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
   }
 
   /**
-   * The running stream of that id, or a new one.
+   * Finds the running stream of this id, or creates one.
    *
-   * @param options.resumed  it has run not long ago, in a process before this one
+   * @param options.resumed  the stream ran recently, in the previous process
    * @throws {MillraceError} `TOO_MANY_STREAMS`
    */
   start(id: string, { resumed = false } = {}): LiveStream {
@@ -65,13 +65,13 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
     return stream
   }
 
-  /** Undefined where the id was never started or is forgotten. */
+  /** @returns undefined for an id that was never started or is forgotten */
   find(id: string): LiveStream | undefined {
     const stream = this.#streams.get(id)
     return stream?.forgotten === true ? undefined : stream
   }
 
-  /** Lets time pass for the streams, and forgets those whose linger is over. */
+  /** Advances the timers of all streams, and forgets those whose linger is over. */
   tick(): void {
     for (const stream of this.#active) stream.tick()
     let visits = Math.min(READY_STREAMS_PER_TICK, this.#ready.size)
@@ -98,7 +98,7 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
   #linger(stream: LiveStream): void {
     this.#ready.delete(stream)
     this.#active.delete(stream)
-    // Its id may have been started anew before this event.
+    // The id may have been started again before this event.
     if (this.#streams.get(stream.id) !== stream) return
     this.#stopped.add(stream)
     const [first = stream] = this.#stopped

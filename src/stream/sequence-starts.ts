@@ -1,46 +1,45 @@
 /**
- * First media and discontinuity sequence numbers of new streams. Under one URL they never go back (RFC 8216bis 6.2.1), not
- * even after a restart of the process, which leaves nothing but the clock: so they follow the wall clock, at a pace that no
- * stream reaches.
+ * First media and discontinuity sequence numbers of new streams. Under one URL they never decrease (RFC 8216bis 6.2.1), not
+ * even after a restart of the process, which keeps no state. So they follow the wall clock, faster than any stream counts.
  *
  * @module
  */
 
 import type { SequenceNumbers } from '../hls/cut/segment-plan.ts'
 
-/** Zero of the count: players that read 32 bits have media sequence numbers until 2043. */
+/** Wall clock of number 0. Media sequence numbers fit players that read 32 bits until 2043. */
 const ORIGIN_MS = Date.UTC(2026, 10, 1)
 
-/** `HLS_SEGMENT_SEC` allows 2 segments per second; the rest is for those that discontinuities cut short. */
+/** `HLS_SEGMENT_SEC` allows 2 segments per second; discontinuities cut others short. */
 const MEDIA_PER_SEC = 4
 
 /**
- * One in ten minutes. hls.js 1.7 iterates over an array of that length at each reload: 240 million numbers took 12 s,
+ * One per ten minutes. hls.js 1.7 iterates over an array of that length at each reload: 240 million entries took 12 s,
  * 100,000 take 4 ms.
  */
 const DISCONTINUITIES_PER_SEC = 1 / 600
 
-/** Limit of streams that are remembered as ahead of the clock. */
+/** Maximum number of stream ids whose numbers are ahead of the clock. */
 const MAX_AHEAD = 10_000
 
 /** `next` when a stream of an id begins, `leave` when it is forgotten. Times are wall clock milliseconds. */
 export class SequenceStarts {
   /** First free numbers by stream id, where they are ahead of the clock; oldest first. */
   readonly #ahead = new Map<string, SequenceNumbers>()
-  /** Above all numbers that a process before this one took from the clock. */
+  /** Lowest number above all that the previous process took from the clock. */
   readonly #firstDiscontinuity: number
-  /** Latest wall clock seen: it may be set back. */
+  /** Highest wall clock so far; the clock may be set back. */
   #latestMs = ORIGIN_MS
 
-  /** @param startedMs  when the process started */
+  /** @param startedMs  wall clock at the start of the process */
   constructor(startedMs: number) {
     this.#firstDiscontinuity = this.#advance(startedMs).discontinuity + 1
   }
 
   /**
-   * First numbers of a new stream; above all that the streams of this id have used.
+   * Chooses the first numbers of a new stream, above all that streams of this id have used.
    *
-   * @param options.resumed  the process before this one ran the stream, perhaps for less than ten minutes
+   * @param options.resumed  the previous process ran the stream, perhaps for less than ten minutes
    */
   next(streamId: string, wallMs: number, { resumed = false } = {}): SequenceNumbers {
     const clock = this.#advance(wallMs)
@@ -55,7 +54,7 @@ export class SequenceStarts {
     }
   }
 
-  /** @param free  first numbers that the stream did not use */
+  /** @param free  lowest numbers that the stream has not used */
   leave(streamId: string, free: SequenceNumbers, wallMs: number): void {
     const { media, discontinuity } = this.#advance(wallMs)
     this.#ahead.delete(streamId)

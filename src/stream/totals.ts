@@ -1,5 +1,5 @@
 /**
- * Counts of a stream since it started, over all encoder connections.
+ * Totals of a stream since it started, over all encoder connections.
  *
  * @module
  */
@@ -19,12 +19,12 @@ export class Totals {
     this.#freeSequence = sequenceStart
   }
 
-  /** First sequence numbers that the stream has not used. */
+  /** Lowest sequence numbers that the stream has not used. */
   get freeSequence(): SequenceNumbers {
     return this.#freeSequence
   }
 
-  /** Segments of the main rendition. */
+  /** Number of segments of the main rendition. */
   get mainSegments(): number {
     return this.#mainSegments
   }
@@ -33,7 +33,7 @@ export class Totals {
     this.#publishers++
   }
 
-  /** A gap of another rendition than the main one counts for nothing. */
+  /** Counts a segment. Gaps count only in the main rendition. */
   addSegment(segment: Segment): void {
     const { rendition, sizeBytes, durationSec, mediaSequence, discontinuitySequence } = segment
     if (rendition === 'main') {

@@ -1,9 +1,9 @@
 /**
- * How much work the media of a stream may make. A clean stream takes about 2.3 µs a transport packet from the datagram
- * to the segment, 0.4 µs of it behind SRT; the media of one that is not clean may take 2.3 µs more, so that the whole
- * costs at most twice as much. What is over is dropped; a publisher that stays over is to be disconnected.
+ * CPU budget of a stream's media. Clean media costs about 2.3 µs per transport packet from datagram to segment, 0.4 µs of it
+ * after SRT. Hostile media may cost 2.3 µs more, so that a stream costs at most twice as much. Payloads above the budget are
+ * dropped; an encoder that stays above it is to be disconnected.
  *
- * It is kept by the stream and not by the connection: whoever comes back finds it as it was left.
+ * The budget belongs to the stream and not to the connection: reconnecting does not reset it.
  *
  * @module
  */
@@ -12,21 +12,21 @@ import { PACKET_BYTES } from '../mpegts/packet.ts'
 
 const US_PER_BYTE = 2.7 / PACKET_BYTES
 
-/** Beside that 1 % of a core: 24 renditions at the lowest bitrates take half of it. */
+/** Fixed part, 1 % of a core: 24 renditions at the lowest bitrates take half of it. */
 const US_PER_SEC = 10_000
 
-/** Work that may be done at once, 0.1 s: a stream of 24 renditions begins, a burst after an outage arrives. */
+/** Maximum saved budget, 0.1 s: enough to start 24 renditions, or for the burst after an outage. */
 const MAX_BALANCE_US = 100_000
 
-/** Media is dropped until so much work may be done again, so that what is kept is in one piece. */
+/** Balance at which dropping ends, so that the media after it is contiguous. */
 const REOPENING_US = 20_000
 
-/** No media is dropped for so long: it was another time. */
+/** Time without a drop after which the next one starts a new period of dropping. */
 const PAUSE_US = 5_000_000
 
 const DISCONNECT_AFTER_US = 10_000_000
 
-/** `admit` each payload, `spend` what it cost. Sans-IO: times are microseconds of a clock that never goes back. */
+/** `admit` each payload, then `spend` its cost. Sans-IO: times are microseconds of a monotonic clock. */
 export class WorkBudget {
   #balanceUs = MAX_BALANCE_US
   #filledUs: number
@@ -41,22 +41,22 @@ export class WorkBudget {
     this.#filledUs = nowUs
   }
 
-  /** Payloads that were dropped. */
+  /** Number of dropped payloads. */
   get dropped(): number {
     return this.#dropped
   }
 
-  /** Nominal microseconds so far. */
+  /** Cost so far, in nominal microseconds. */
   get spentUs(): number {
     return this.#spentUs
   }
 
-  /** Nominal microseconds that may be spent at once; negative: more was spent than there was. */
+  /** Balance in nominal microseconds; negative where more was spent than earned. */
   get balanceUs(): number {
     return this.#balanceUs
   }
 
-  /** @returns whether the payload is to be used; if not, it counts as dropped */
+  /** @returns whether to demux the payload; otherwise it counts as dropped */
   admit(sizeBytes: number, nowUs: number): boolean {
     const earnedUs = ((nowUs - this.#filledUs) * US_PER_SEC) / 1e6 + sizeBytes * US_PER_BYTE
     this.#filledUs = nowUs
@@ -78,18 +78,18 @@ export class WorkBudget {
     this.#spentUs += workUs
   }
 
-  /** Media has been dropped for 10 s: the publisher is to be disconnected. */
+  /** Whether media has been dropped for 10 s, so that the encoder is to be disconnected. */
   isExhausted(nowUs: number): boolean {
     const lastedUs = this.#droppedUs - this.#droppingSinceUs
     return lastedUs >= DISCONNECT_AFTER_US && nowUs - this.#droppedUs <= PAUSE_US
   }
 
-  /** A new publisher has 10 s of its own. */
+  /** Starts the 10 s again, for a new encoder. */
   restart(): void {
     this.#droppedUs = -Infinity
   }
 
-  /** Facts about media that is being dropped. */
+  /** Facts about media dropped now. */
   factsAt(nowUs: number): readonly Fact[] {
     if (nowUs - this.#droppedUs > PAUSE_US) return []
     return [{ code: 'INGEST_TOO_COSTLY', dropped: this.#dropped - this.#droppedBefore }]

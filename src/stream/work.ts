@@ -9,7 +9,7 @@ import type { PackagerOutput } from '../hls/packager.ts'
 import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
 import type { DemuxerStats } from '../mpegts/demux/demuxer-stats.ts'
 
-/** Cost of one of each, on its way to the segments. */
+/** CPU cost by counter of the demuxer, for each event counted. */
 const COUNTER_US = {
   packets: 0.15,
   lostSyncs: 1,
@@ -38,7 +38,7 @@ const TRACK_US = 1
 
 const SEGMENTATION_US = 3
 
-/** Cost of a frame of silence that is made here. */
+/** CPU cost of a generated frame of silence. */
 export const MADE_UNIT_US = 4
 
 /** Cost of a segment, or of a gap in its place: its events, and a playlist that is rendered anew and sent to all viewers. */
@@ -46,21 +46,21 @@ const SEGMENT_US = 100
 const DATE_RANGE_US = 50
 const RENDITIONS_US = 50
 
-/** Nominal microseconds of all that a demuxer has counted so far. */
+/** CPU cost of everything that a demuxer has counted so far, in nominal microseconds. */
 export function workOfStats(stats: Readonly<DemuxerStats>): number {
   let us = 0
   for (const [name, eachUs] of COUNTERS) us += stats[name] * eachUs
   return us
 }
 
-/** Nominal microseconds of an output, beside what the demuxer counted for it. */
+/** CPU cost of a demuxer output beyond the counters, in nominal microseconds. */
 export function workOfMedia(output: DemuxerOutput): number {
   if (output.type === 'program') return PROGRAM_US + output.program.tracks.length * TRACK_US
   if (output.type !== 'splice' || output.splice.command.type !== 'time-signal') return 0
   return output.splice.command.segmentations.length * SEGMENTATION_US
 }
 
-/** Nominal microseconds of an output on its way to the viewers. */
+/** CPU cost of a packager output, in nominal microseconds. */
 export function workOfPackaging({ type }: PackagerOutput): number {
   if (type === 'segment') return SEGMENT_US
   if (type === 'date-range') return DATE_RANGE_US
