@@ -1,9 +1,8 @@
 /**
- * The warnings of a stream that hold: each begins with a fact, is told once, and ends with its cause, by the rules of
- * the table.
+ * Active warnings of a stream. Each begins with a fact, is emitted once, and ends with its cause, by the rules in
+ * `warnings.ts`.
  *
- * Sans-IO. Conditions that are measured go through `observe`, all of them each time; what happens in between goes
- * through `report`.
+ * Sans-IO: `observe` takes all measured facts at once, `report` a single event.
  *
  * @module
  */
@@ -12,9 +11,9 @@ import type { WarningRule } from './warning-rule.ts'
 import { WARNINGS, type Fact, type WarningCode } from './warnings.ts'
 
 interface Active {
-  /** Its figures are those of the message. */
+  /** Fact with the figures of the message. */
   fact: Fact
-  /** When the condition was seen last. */
+  /** Time of the latest observation. */
   seenUs: number
 }
 
@@ -22,17 +21,17 @@ export class ActiveWarnings {
   readonly #onBegin: (warning: Warning) => void
   readonly #active = new Map<WarningCode, Active>()
 
-  /** @param onBegin  takes each warning as it begins */
+  /** @param onBegin  called with each warning that begins */
   constructor(onBegin: (warning: Warning) => void) {
     this.#onBegin = onBegin
   }
 
-  /** The warnings that hold, oldest first, with the newest figures. */
+  /** Active warnings, oldest first, with the newest figures. */
   get list(): readonly Warning[] {
     return [...this.#active.values()].map(({ fact }) => describe(fact))
   }
 
-  /** @param facts  all that is measured now; conditions that are not among them are no more */
+  /** @param facts  all facts measured now; a warning whose fact is missing ends after its hold time */
   observe(facts: readonly Fact[], nowUs: number): void {
     const seen = new Set(facts.filter((fact) => this.report(fact, nowUs)).map(({ code }) => code))
     for (const [code, active] of this.#active) {
@@ -40,7 +39,7 @@ export class ActiveWarnings {
     }
   }
 
-  /** @returns whether its warning begins or goes on */
+  /** @returns whether the warning begins or continues */
   report(fact: Fact, nowUs: number): boolean {
     const { code } = fact
     const { begins, ends, merge, unless } = ruleOf(fact)
@@ -52,15 +51,15 @@ export class ActiveWarnings {
       this.#onBegin(describe(fact))
       return true
     }
-    const goesOn = !isExplained && !(ends?.(fact) ?? begins?.(fact) === false)
-    if (goesOn) active.seenUs = nowUs
+    const continues = !isExplained && !(ends?.(fact) ?? begins?.(fact) === false)
+    if (continues) active.seenUs = nowUs
     else if (isOver(active, nowUs)) this.#active.delete(code)
     if (merge !== undefined) active.fact = merge(active.fact, fact)
-    else if (goesOn) active.fact = fact
-    return goesOn
+    else if (continues) active.fact = fact
+    return continues
   }
 
-  /** Ends all of them: another source begins. */
+  /** Ends all warnings, for a new source. */
   clear(): void {
     this.#active.clear()
   }

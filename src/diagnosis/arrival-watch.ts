@@ -1,5 +1,5 @@
 /**
- * Whether tables and media arrive at all.
+ * Detection of missing tables and missing media.
  *
  * @module
  */
@@ -13,10 +13,10 @@ const SECOND_US = 1_000_000
 const TABLES_DUE_US = 3 * SECOND_US
 const MEDIA_DUE_US = 5 * SECOND_US
 
-/** What was seen of the tables. */
+/** State of the tables. */
 export interface TableFigures {
   readonly stats: Readonly<DemuxerStats>
-  /** Undefined until PAT and PMT were seen. */
+  /** Carried program; undefined until PAT and PMT have arrived. */
   readonly program: Program | undefined
   /** Programs that the PAT lists. */
   readonly programNumbers: readonly number[]
@@ -44,7 +44,7 @@ export class ArrivalWatch {
     this.#hasMedia = false
   }
 
-  /** @returns the first thing that is missing */
+  /** @returns a fact about the first of PAT, PMT and media that is missing; none if all arrive */
   facts({ stats, program, programNumbers }: TableFigures, nowUs: number): Fact[] {
     const wanted = this.#wanted
     const isDue = nowUs - (this.#dataSinceUs ?? nowUs) >= TABLES_DUE_US

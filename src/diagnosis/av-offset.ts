@@ -1,12 +1,13 @@
 /**
- * A/V offset: how far the timestamps of audio are ahead of those of the video that arrives at the same time.
+ * A/V offset: timestamp of the newest audio frame minus that of the newest video frame, as they arrive. Negative where
+ * audio is behind.
  *
  * @module
  */
 import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 import { JUMP_TICKS, type TrackTimes } from './track-times.ts'
 
-/** Seconds that are looked at together. */
+/** Length of the sliding window. */
 const WINDOW_SECONDS = 10
 
 interface Second {
@@ -15,11 +16,11 @@ interface Second {
   readonly meanTicks: number
 }
 
-/** `push` after each frame of audio, `closeSecond` about once a second. Negative offsets: audio is behind. */
+/** `push` after each audio frame, `closeSecond` about once a second. */
 export class AvOffset {
   /** Seconds of the window, oldest first. */
   #seconds: Second[] = []
-  /** Mean of the first window. */
+  /** Mean offset in the first full window. */
   #firstMeanTicks: number | undefined
   #minTicks = Infinity
   #maxTicks = -Infinity
@@ -30,7 +31,7 @@ export class AvOffset {
     const ticks = audio.latestTicks - video.latestTicks
     if (Number.isNaN(ticks)) return
     if (Math.abs(ticks) >= JUMP_TICKS) {
-      // Another timeline begins, or the tracks have none in common.
+      // Timestamp discontinuity, or tracks on different clocks.
       this.#seconds = []
       this.#firstMeanTicks = undefined
       return
@@ -56,7 +57,7 @@ export class AvOffset {
     if (this.#seconds.length === WINDOW_SECONDS) this.#firstMeanTicks ??= this.#meanTicks
   }
 
-  /** Smallest offset of the window; 0 where audio was both ahead and behind, or the window is not full. */
+  /** Offset nearest to zero in the window; 0 where it changed sign, or the window is not full. */
   get steadySec(): number {
     if (this.#seconds.length < WINDOW_SECONDS) return 0
     const minTicks = Math.min(...this.#seconds.map((second) => second.minTicks))

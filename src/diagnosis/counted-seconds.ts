@@ -1,5 +1,5 @@
 /**
- * Counters of a source, second by second, and their sums over the newest seconds.
+ * Counters of a source by second, and their sums over the latest seconds.
  *
  * @module
  */
@@ -25,7 +25,7 @@ const NAMES = [
 
 export type Counts = Readonly<Record<(typeof NAMES)[number], number>>
 
-/** Sums over so many seconds. */
+/** Sums over `seconds` seconds. */
 export type Sum = Counts & { readonly seconds: number }
 
 const NOTHING = tally(() => 0)
@@ -33,11 +33,11 @@ const NOTHING = tally(() => 0)
 /** `push` the counters about once a second. */
 export class CountedSeconds {
   readonly #capacity: number
-  /** Sums from the start to the end of each remembered second, oldest first. */
+  /** Running totals at the end of each remembered second, oldest first. */
   readonly #sums: Counts[] = [NOTHING]
   #last: Counts | undefined
 
-  /** @param capacity  seconds that are remembered */
+  /** @param capacity  number of seconds remembered */
   constructor(capacity: number) {
     this.#capacity = capacity
   }
@@ -55,12 +55,12 @@ export class CountedSeconds {
     if (this.#sums.length > this.#capacity + 1) this.#sums.shift()
   }
 
-  /** The counters start from 0 again. */
+  /** Prepares for counters that start from 0 again. */
   restart(): void {
     this.#last = undefined
   }
 
-  /** Sum over the newest seconds: fewer than `maxSeconds` where fewer are remembered. */
+  /** Sum over the latest `maxSeconds` seconds, or over all remembered ones if those are fewer. */
   sum(maxSeconds = this.#capacity): Sum {
     const seconds = Math.min(maxSeconds, this.#sums.length - 1)
     const from = this.#sums.at(-1 - seconds)!

@@ -1,5 +1,5 @@
 /**
- * Figures in messages: as many digits as count, and few characters however large they are.
+ * Figures in messages, in few characters: significant digits only, large numbers in compact notation.
  *
  * @module
  */
@@ -9,7 +9,7 @@ const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignif
 
 const MAX_PROGRAMS = 3
 
-/** Two digits, and all before the point: `0.36`, `8.3`, `127`, `1.23M`. */
+/** Formats two significant digits and all digits before the decimal point: `0.36`, `8.3`, `127`, `1.23M`. */
 export function figure(value: number): string {
   if (Math.abs(value) >= 1e6) return COMPACT.format(value)
   if (Math.abs(value) >= 100) return String(Math.round(value))
@@ -28,14 +28,14 @@ export function mebibytes(bytes: number): string {
   return String(Math.ceil(bytes / 1024 ** 2))
 }
 
-/** For example `programs 3, 7, 8 and 17 more`. */
+/** Formats a list of program numbers: `programs 3, 7, 8 and 17 more`. */
 export function programs(numbers: readonly number[]): string {
   if (numbers.length === 0) return 'no program'
   const listed = numbers.slice(0, MAX_PROGRAMS).join(', ')
   return `${numbers.length === 1 ? 'program' : 'programs'} ${listed}${more(numbers.length - MAX_PROGRAMS)}`
 }
 
-/** For example `PID 258 (eac3) and 2 more`. */
+/** Formats a list of tracks: `PID 258 (eac3) and 2 more`. */
 export function tracks(all: readonly Track[]): string {
   const named = all.slice(0, 1).map(({ pid, label, codec, kind }) => {
     return `PID ${pid} (${label ?? (codec === 'unknown' ? kind : codec)})`

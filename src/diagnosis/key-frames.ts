@@ -1,5 +1,5 @@
 /**
- * The key frames of a video track: their intervals, and whether a player that joins at one can decode all that follows.
+ * Key frames of a video track: their intervals, and whether players that join at one can decode all following frames.
  *
  * @module
  */
@@ -9,38 +9,38 @@ import { JUMP_TICKS } from './track-times.ts'
 const INTERVALS_REMEMBERED = 16
 const MIN_INTERVALS = 5
 
-/** After so many closed GOPs one after the other, the encoder was mended. */
+/** Consecutive closed GOPs after which the encoder counts as fixed. */
 const CLOSED_IN_A_ROW = 5
 
 /** `push` each frame. */
 export class KeyFrames {
-  /** Recovery points of intra refresh; only goes up. */
+  /** Number of recovery points of intra refresh; only increases. */
   intraRefreshes = 0
-  /** Open GOPs since so many closed ones came in a row. */
+  /** Number of open GOPs since the latest run of `CLOSED_IN_A_ROW` closed ones. */
   openGops = 0
   #closedInRow = 0
   #keyTicks = NaN
   #isOpen = false
-  /** Presentation times between key frames, a ring. */
+  /** Ring of the newest intervals, in presentation time. */
   readonly #intervals = new Float64Array(INTERVALS_REMEMBERED)
   #remembered = 0
 
   push({ ptsTicks, randomAccess, gradualRefresh, decodableLeading }: PesUnit): void {
     if (gradualRefresh) this.intraRefreshes++
     if (randomAccess) this.#startGop(ptsTicks)
-    // Shown before the key frame that it follows: it refers to frames before that one as well.
+    // A leading frame that is not decodable from its key frame refers to frames of the previous GOP.
     else if (ptsTicks < this.#keyTicks && !decodableLeading) this.#isOpen = true
   }
 
-  /** Frames were lost: the interval to the next key frame says nothing. */
+  /** Skips the current interval, in which frames were lost. */
   skip(): void {
     this.#keyTicks = NaN
     this.#isOpen = false
   }
 
   /**
-   * Range of the newest intervals, without the shortest and the longest: one that differs is an accident. Undefined
-   * until there are 5.
+   * Range of the newest intervals without the shortest and the longest, which may be outliers. Undefined with fewer than 5
+   * intervals.
    */
   get intervals(): { readonly shortTicks: number; readonly longTicks: number } | undefined {
     const count = Math.min(this.#remembered, INTERVALS_REMEMBERED)

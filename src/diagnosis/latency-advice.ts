@@ -1,21 +1,21 @@
 /**
- * How much latency a round trip time asks for.
+ * Latency that a connection needs for its round-trip time.
  *
  * @module
  */
 import { MAX_LATENCY_MS } from '../srt/wire/limits.ts'
 
-/** A loss is found, asked for and sent again within two round trips; four leave time for a second try. */
+/** Minimum latency in round trips: detection, NAK and retransmission take up to two, and four allow a second attempt. */
 export const MIN_ROUND_TRIPS = 4
-/** Advised, so that a round trip that varies leaves enough. */
+/** Advised latency in round trips, with a reserve for a varying round-trip time. */
 export const ADVISED_ROUND_TRIPS = 4.5
 
-/** Whether a latency is so many round trips, or the longest there is. */
+/** Whether a latency has this many round trips, or is the maximum. */
 export function isEnough(latencyMs: number, roundTrips: number, rttMs: number): boolean {
   return latencyMs >= Math.min(roundTrips * rttMs, MAX_LATENCY_MS)
 }
 
-/** @returns milliseconds, in steps of 10 */
+/** @returns advised latency in milliseconds, a multiple of 10 */
 export function adviseLatencyMs(rttMs: number): number {
   return Math.min(Math.ceil((ADVISED_ROUND_TRIPS * rttMs) / 10) * 10, MAX_LATENCY_MS)
 }

@@ -1,5 +1,5 @@
 /**
- * The first video and the first audio track of a source: timestamps, key frames, A/V offset.
+ * First video track and first audio track of a source: timestamps, key frames, A/V offset.
  *
  * @module
  */
@@ -12,10 +12,10 @@ import { KeyFrames } from './key-frames.ts'
 import { TrackTimes } from './track-times.ts'
 import type { Fact } from './warnings.ts'
 
-/** A track that begins later than this is not late but missing, which the segmenter tells. */
+/** Maximum delay of a late track. A track that starts later is missing, which the packager reports. */
 const MAX_START_SEC = 5
 
-/** The offset at the start is a fact for so long. */
+/** Time for which the offset at the start is reported. */
 const START_US = 30_000_000
 
 /** `setProgram`, `push` each PES unit, `closeSecond` about once a second. */
@@ -26,12 +26,12 @@ export class LeadTracks {
   #audio = new TrackTimes()
   #keyFrames = new KeyFrames()
   #offset = new AvOffset()
-  /** Seconds by which audio began before video; undefined until both did. */
+  /** Start of video minus start of audio, in seconds; undefined until both have started. */
   #startOffsetSec: number | undefined
   #startedUs: number | undefined
   #hasMedia = false
 
-  /** Times of the video, or of the audio where there is no video. */
+  /** Timestamps of the video or, without video, of the audio. */
   get reference(): TrackTimes {
     return this.#videoPid === undefined ? this.#audio : this.#video
   }
@@ -40,12 +40,12 @@ export class LeadTracks {
     return program?.tracks.find(({ pid }) => pid === this.#videoPid)
   }
 
-  /** @returns whether these are other tracks, whose counters start from 0 */
+  /** @returns whether the tracks are others than before, so that their counters start from 0 */
   setProgram({ tracks }: Program): boolean {
     const videoPid = tracks.find(({ kind }) => kind === 'video')?.pid
     const audioPid = tracks.find(({ kind }) => kind === 'audio')?.pid
     if (videoPid === this.#videoPid && audioPid === this.#audioPid) return false
-    // Only the tracks of the first program are known to begin with it.
+    // Later tracks have no common start to compare.
     if (this.#hasMedia) this.#startOffsetSec = 0
     this.#videoPid = videoPid
     this.#audioPid = audioPid
@@ -71,7 +71,7 @@ export class LeadTracks {
     if (this.#startOffsetSec === undefined) this.#compareStarts()
   }
 
-  /** @param isLossy  frames were lost on the way */
+  /** @param isLossy  whether SRT packets of this second were lost */
   closeSecond(isLossy: boolean, nowUs: number): void {
     if (isLossy) this.#keyFrames.skip()
     this.#video.learn()
@@ -81,7 +81,7 @@ export class LeadTracks {
     if (nowUs - this.#startedUs >= START_US) this.#startOffsetSec = 0
   }
 
-  /** Counters that only go up until the tracks change. */
+  /** Counters, which only increase until the tracks change. */
   count({ pesWithoutPts }: Readonly<DemuxerStats>) {
     return {
       frames: this.#video.frames,
@@ -109,7 +109,7 @@ export class LeadTracks {
     return [...facts, { code: 'GOP_IRREGULAR', shortSec, longSec, segmentSec }]
   }
 
-  /** Media of one track from before the other began is missing there; media of the same time may arrive far apart. */
+  /** Compares the first timestamps. Tracks whose media merely arrives at different times have no start offset. */
   #compareStarts(): void {
     const [video, audio] = [this.#video, this.#audio]
     const offsetSec = (video.firstTicks - audio.firstTicks) / TICKS_PER_SEC

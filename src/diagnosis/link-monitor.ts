@@ -1,8 +1,8 @@
 /**
- * Facts about the connection of an encoder: its latency against the round trip time, and packets that could not be
- * repaired, decrypted or kept.
+ * Facts about the connection of an encoder: latency against round-trip time, and packets that could not be repaired,
+ * decrypted or buffered.
  *
- * Sans-IO: `observe` takes the figures of the connection 4 times a second.
+ * Sans-IO: `observe` takes the counters of the connection 4 times a second.
  *
  * @module
  */
@@ -14,7 +14,7 @@ const SAMPLE_US = 1_000_000
 const WINDOW_US = 10_000_000
 const WINDOW_SEC = WINDOW_US / 1e6
 
-/** A round trip time counts once it has stood for 5 s. */
+/** Number of samples, over 5 s, whose minimum is the steady round-trip time. */
 const RTT_SAMPLES = 6
 
 interface Sample {
@@ -22,22 +22,22 @@ interface Sample {
   readonly atUs: number
 }
 
-/** One for each connection. */
+/** Monitor of one connection. */
 export class LinkMonitor {
-  /** Oldest first: the newest that lies a whole window back, where there is one, and all since. */
+  /** Samples of the window, oldest first; the oldest is the latest one from before the window, if any. */
   readonly #samples: Sample[] = []
-  /** Newest round trip times, oldest first. */
+  /** Latest round-trip times, oldest first. */
   readonly #rttsMs: number[] = []
   #latency: readonly Fact[] = []
   #facts: readonly Fact[] = []
 
-  /** @returns all facts that are known now */
+  /** @returns all current facts */
   observe(report: PublisherReport, nowUs: number): readonly Fact[] {
     const last = this.#samples.at(-1)
     if (last !== undefined && nowUs - last.atUs < SAMPLE_US) return this.#facts
     this.#samples.push({ report, atUs: nowUs })
     while ((this.#samples[1]?.atUs ?? Infinity) <= nowUs - WINDOW_US) this.#samples.shift()
-    // Round trips are measured where packets arrive: before them the time is a preset, and without them an old one.
+    // The RTT is measured only while packets arrive; before, it is the initial 100 ms, and without them it is out of date.
     const isMeasured = last !== undefined && report.packetsReceived !== last.report.packetsReceived
     if (isMeasured) this.#observeLatency(report)
     this.#facts = [...this.#latency, ...this.#countLosses(report, nowUs)]
@@ -67,9 +67,9 @@ export class LinkMonitor {
   }
 }
 
-/** Packets by what became of them within the window. */
+/** Packets by outcome within the window. */
 interface Rise {
-  /** Sent, each counted once; no less than `dropped`, some of which may have been sent before. */
+  /** Distinct packets sent; at least `dropped`, since dropped packets may have been sent before the window. */
   readonly sent: number
   readonly lost: number
   readonly dropped: number

@@ -1,15 +1,15 @@
 /**
- * How far the memory for segments falls short of what a stream wants.
+ * Shortage of memory for the segments of a stream.
  *
  * @module
  */
 import type { PlaylistReport } from '../contract/report.ts'
 
-/** What `observe` looks at. */
+/** Input of `observe`. */
 export interface PlaylistFigures extends PlaylistReport {
-  /** Segments that were cut since the stream started. */
+  /** Segments cut since the stream started. */
   readonly cutSegments: number
-  /** Memory that all streams together would take with their whole windows. */
+  /** Memory for the whole windows of all streams. */
   readonly neededBytes: number
 }
 
@@ -18,11 +18,11 @@ export interface Shortage {
   readonly wanted: number
   /** Segments cut since the stream started. */
   readonly cut: number
-  /** Segments released early since the last look. */
+  /** Segments released early since the last call. */
   readonly released: number
-  /** Segments missing in the playlist since the last look. */
+  /** Gaps in the playlist (EXT-X-GAP) since the last call. */
   readonly gaps: number
-  /** Memory that all streams together would take. */
+  /** Memory for the whole windows of all streams. */
   readonly neededBytes: number
 }
 

@@ -1,9 +1,9 @@
 /**
- * Rate and drift of the clock behind the timestamps of a source, measured by ours.
+ * Rate and drift of the clock of a source's timestamps, against the clock of this machine.
  *
- * The delay of the network varies, but hardly its minimum: of every 10 s only the moment counts in which the media was
- * least late. The drift is the median of the slopes between all of these moments (Theil and Sen), which neither an outage
- * nor a longer route moves much.
+ * Network delay varies, but its minimum hardly does: of every 10 s, only the sample with the least delay counts. The drift is
+ * the median of the slopes between all pairs of these samples (Theil-Sen estimator), which outages and route changes
+ * hardly affect.
  *
  * @module
  */
@@ -12,11 +12,11 @@ import { JUMP_TICKS } from './track-times.ts'
 
 const SPAN_US = 10_000_000
 const SPANS_REMEMBERED = 60
-/** 3 minutes, in which 200 ppm make 36 ms. */
+/** Minimum for a drift: 3 minutes, in which 200 ppm amount to 36 ms. */
 const MIN_SPANS = 18
 
 const SECOND_US = 1_000_000
-/** The rate is the median of so many: neither a stop that is made up for afterwards nor a jump counts. */
+/** Number of seconds in the median rate, which ignores a stall with its catch-up burst, and a timestamp discontinuity. */
 const RATED_SECONDS = 12
 
 interface Moment {
@@ -24,24 +24,24 @@ interface Moment {
   readonly lagUs: number
 }
 
-/** `observe` a few times a second. */
+/** `observe` about 4 times a second. */
 export class SourceClock {
-  /** Least late moment of each span, oldest first. */
+  /** Sample with the least delay of each span, oldest first. */
   readonly #moments: Moment[] = []
   #spanUs = -Infinity
   #best: Moment | undefined
   #latestTicks = NaN
   #driftPpm: number | undefined
-  /** Seconds of media in each of the last seconds, oldest first. */
+  /** Seconds of media received in each of the latest seconds, oldest first. */
   readonly #rates: number[] = []
   #second: { readonly ticks: number; readonly atUs: number } | undefined
 
-  /** Seconds of media that arrive in a second, a median; undefined for the first 12 s. */
+  /** Median of the seconds of media received per second; undefined for the first 12 s. */
   get rate(): number | undefined {
     return this.#rates.length < RATED_SECONDS ? undefined : median(this.#rates)
   }
 
-  /** Drift in millionths, positive if the clock runs too fast; undefined for the first 3 minutes. */
+  /** Drift in ppm, positive where the source's clock is fast; undefined for the first 3 minutes. */
   get driftPpm(): number | undefined {
     return this.#driftPpm
   }
@@ -61,7 +61,7 @@ export class SourceClock {
   #rate(ticks: number, nowUs: number): void {
     this.#second ??= { ticks, atUs: nowUs }
     const elapsedUs = nowUs - this.#second.atUs
-    // A silence is one long second: one rate among others.
+    // A pause counts as one long second, so that it adds a single rate.
     if (elapsedUs < SECOND_US || ticks === this.#second.ticks) return
     this.#rates.push((ticks - this.#second.ticks) / TICKS_PER_SEC / (elapsedUs / SECOND_US))
     if (this.#rates.length > RATED_SECONDS) this.#rates.shift()

@@ -1,9 +1,9 @@
 /**
- * Facts about an encoder that its media shows: tables, timestamps, key frames and clock. Which of them are warnings is in
- * `warnings.ts`.
+ * Facts about an encoder from its media: tables, timestamps, key frames and clock. `warnings.ts` decides which of them are
+ * warnings.
  *
- * Sans-IO: `handle` takes what the demuxer puts out, `observe` what was counted, 4 times a second. Seconds in which the
- * connection lost packets say nothing about the encoder and do not count.
+ * Sans-IO: `handle` takes the outputs of the demuxer, `observe` the counters, 4 times a second. Seconds in which the
+ * connection lost packets do not count, since they do not show the fault of the encoder.
  *
  * @module
  */
@@ -21,31 +21,31 @@ import type { Fact } from './warnings.ts'
 
 const SECOND_US = 1_000_000
 
-/** Rates are means of so many seconds, events are counted over so many. */
+/** Seconds over which rates are averaged (RATE_SEC) and events are counted (EVENT_SEC). */
 const RATE_SEC = 10
 const EVENT_SEC = 30
 
-/** Media that hardly arrives at all has no speed. */
+/** Lowest rate of media that is reported as not in real time; below, media is missing. */
 const MIN_RATE = 0.1
 
 export interface SourceMonitorOptions {
   readonly program: ProgramChoice
-  /** A segment ends at the first key frame after this. */
+  /** Target duration of segments, which end at the first key frame after it. */
   readonly segmentSec: number
 }
 
-/** What `observe` looks at. */
+/** Input of `observe`. */
 export interface SourceFigures extends PlaylistFigures {
   readonly stats: Readonly<DemuxerStats>
-  /** Undefined until PAT and PMT were seen. */
+  /** Carried program; undefined until PAT and PMT have arrived. */
   readonly program: Program | undefined
   /** Programs that the PAT lists. */
   readonly programNumbers: readonly number[]
-  /** Packets that the connection could not repair; only goes up. */
+  /** Packets that the connection could not repair; only increases. */
   readonly packetsDropped: number
 }
 
-/** One for each publication. */
+/** Monitor of one publication. */
 export class SourceMonitor {
   readonly #options: SourceMonitorOptions
   readonly #clock = new SourceClock()
@@ -72,7 +72,7 @@ export class SourceMonitor {
     }
   }
 
-  /** @returns all facts that are known now */
+  /** @returns all current facts */
   observe(figures: SourceFigures, nowUs: number): readonly Fact[] {
     this.#arrival.observe(figures, nowUs)
     this.#clock.observe(this.#tracks.reference.latestTicks, nowUs)
@@ -91,7 +91,7 @@ export class SourceMonitor {
 
   #closeSecond({ stats, packetsDropped }: SourceFigures, nowUs: number): void {
     const isLossy = packetsDropped > this.#packetsDropped
-    // What was lost at the end of a second is missed in the next one.
+    // A loss at the end of a second also shows in the next one.
     const isSkipped = isLossy || this.#wasLossy
     this.#seconds.push({ ...stats, ...this.#tracks.count(stats) }, isSkipped)
     this.#tracks.closeSecond(isLossy, nowUs)

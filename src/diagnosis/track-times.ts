@@ -1,39 +1,40 @@
 /**
- * The timestamps of one track as its frames arrive: regular steps, gaps, repetitions.
+ * Timestamps of one track in order of arrival: regular steps, gaps, repetitions.
  *
  * @module
  */
 import type { PesUnit } from '../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 
-/** A longer step, ahead or back, leads to another timeline. */
+/** Shortest step, ahead or back, that is a timestamp discontinuity. */
 export const JUMP_TICKS = 10 * TICKS_PER_SEC
 
-/** Two frames less than half a millisecond apart share a time: muxers make this of a time that stood still. */
+/** Shortest step that counts: a muxer spaces repeated timestamps by less than 0.5 ms, to keep them rising. */
 const MIN_STEP_TICKS = 45
 
-/** Newest steps, from which the usual one is learned. */
+/** Number of newest steps that the usual step is learned from. */
 const STEPS_REMEMBERED = 128
 
-/** A step is a gap if it is so many times as long as the 90th percentile: a variable frame rate has none. */
+/** Length of a gap as a multiple of the 90th percentile of the steps, so that a variable frame rate has no gaps. */
 const GAP_STEPS = 2.5
 
 /** `push` each frame; `learn` about once a second. Counters only go up. */
 export class TrackTimes {
   frames = 0
-  /** Frames with a DTS no later than the one before. */
+  /** Number of frames whose DTS is not later than the previous one. */
   repeated = 0
-  /** Frames with a PTS before their DTS. */
+  /** Number of frames whose PTS is before their DTS. */
   early = 0
-  /** Steps that skip frames, and the time that these would have taken. */
+  /** Number of steps that skip frames. */
   gaps = 0
+  /** Duration of the skipped frames. */
   missingTicks = 0
-  /** Sum of all steps ahead. */
+  /** Sum of all steps ahead, without discontinuities. */
   playedTicks = 0
-  /** DTS; NaN before the first frame. */
+  /** DTS of the first frame; NaN before it. */
   firstTicks = NaN
   latestTicks = NaN
-  /** Newest steps, a ring. */
+  /** Ring of the newest steps. */
   readonly #steps = new Float64Array(STEPS_REMEMBERED)
   #remembered = 0
   #usualTicks = 0
@@ -48,7 +49,7 @@ export class TrackTimes {
     else if (Math.abs(stepTicks) < JUMP_TICKS) this.repeated++
   }
 
-  /** Learns from the newest steps how long a gap is from now on. */
+  /** Updates the length of a gap from the newest steps. */
   learn(): void {
     const count = Math.min(this.#remembered, STEPS_REMEMBERED)
     if (count < STEPS_REMEMBERED / 4) return

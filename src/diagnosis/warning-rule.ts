@@ -1,34 +1,34 @@
 /**
- * The shape of a row in the table of warnings, and what several rows share.
+ * Type of a row in the table of warnings, and helpers of several rows.
  *
  * @module
  */
 
-/** A fact begins a warning, which ends when the fact is seen no more. */
+/** Rule of a warning: it begins with a fact and ends when the fact is no longer observed. */
 export interface WarningRule<Figures> {
-  /** Figures from which it begins; any unless told. */
+  /** Whether it begins at these figures; default: at any. */
   readonly begins?: (figures: Figures) => boolean
-  /** Figures at which it ends; those that would not begin it unless told. */
+  /** Whether it ends at these figures; default: where `begins` is false. */
   readonly ends?: (figures: Figures) => boolean
-  /** Seconds for which it goes on without the fact; 0 unless told. Infinity: until another encoder connects. */
+  /** Seconds for which it continues without the fact; default 0. Infinity: until another encoder connects. */
   readonly holdSec?: number | ((figures: Figures) => number)
-  /** Codes of warnings that explain it: it does not hold beside them. */
+  /** Codes of warnings that explain it and suppress it. */
   readonly unless?: readonly string[]
-  /** Figures of a warning that goes on, where they are not the newest. */
+  /** Figures of a continuing warning; default: the newest. */
   readonly merge?: (before: Figures, now: Figures) => Figures
   readonly message: (figures: Figures) => string
 }
 
-/** Events in the newest seconds. */
+/** Number of events in the latest `spanSec` seconds. */
 export interface Events {
   readonly count: number
   readonly spanSec: number
 }
 
-/** A single event stays in view for so long. */
+/** Seconds for which the warning about a single event continues. */
 export const EVENT_HOLD_SEC = 30
 
-/** What each segment shows anew has ended when three in a row are without. */
+/** Hold time of a fact that every segment repeats: it has ended after three segments without it. */
 export function perSegment({ targetSec }: { readonly targetSec: number }): number {
   return Math.max(EVENT_HOLD_SEC, 3 * targetSec)
 }
@@ -37,7 +37,7 @@ export function isSome({ count }: Events): boolean {
   return count > 0
 }
 
-/** Infers nothing: the figures of a row are named. */
+/** Declares the figures of a row, which cannot be inferred. */
 export function rule<Figures = object>(row: WarningRule<Figures>): WarningRule<Figures> {
   return row
 }

@@ -26,7 +26,7 @@ import {
 
 export type WarningCode = keyof typeof WARNINGS
 
-/** What was seen, with its figures. */
+/** Observation with its figures: one that may begin, continue or end the warning of the same code. */
 export type Fact = {
   [Code in WarningCode]: { readonly code: Code } & FiguresOf<(typeof WARNINGS)[Code]>
 }[WarningCode]
@@ -38,7 +38,7 @@ interface Bitrate {
   readonly maxBps: number
 }
 
-/** Muxers send video ahead of its audio, by as much as a decoder can hold. */
+/** Tolerates video ahead of audio by up to 1.5 s, since muxers send it early by as much as a decoder buffers. */
 const isSkewed = (offsetSec: number) => offsetSec > 0.5 || offsetSec < -1.5
 
 export const WARNINGS = {
@@ -85,7 +85,7 @@ export const WARNINGS = {
     message: ({ count, spanSec }) =>
       `${figure(count)} packets in ${spanSec} s are scrambled. Viewers see nothing of them. Switch off BISS or CAS; to encrypt, set an SRT passphrase.`,
   }),
-  // How far audio is ahead of the video that arrives with it, and how much earlier it began.
+  // `offsetSec`: audio minus video timestamp on arrival; `startOffsetSec`: start of video minus start of audio.
   AV_SKEW: rule<{ offsetSec: number; startOffsetSec: number }>({
     begins: ({ offsetSec, startOffsetSec }) =>
       isSkewed(offsetSec) || Math.abs(startOffsetSec) > 0.5,
@@ -143,7 +143,7 @@ export const WARNINGS = {
       `The encoder's clock is ${figure(Math.abs(ppm))} ppm too ${ppm > 0 ? 'fast' : 'slow'}, ${figure(Math.abs(ppm) * 3600e-6)} s an hour. Viewers ${ppm > 0 ? 'fall behind' : 'stall'}. Set its clock to the capture device or NTP.`,
   }),
   GOP_IRREGULAR: rule<{ shortSec: number; longSec: number; segmentSec: number }>({
-    // Shorter ones make no segment uneven.
+    // Intervals shorter than a segment make no segment uneven.
     begins: ({ shortSec, longSec, segmentSec }) =>
       longSec > 1.1 * segmentSec && longSec > 1.5 * shortSec,
     ends: ({ shortSec, longSec, segmentSec }) =>
@@ -261,7 +261,7 @@ export const WARNINGS = {
       `${figure(count)} packets in ${spanSec} s outran a missing one (${megabits(bitrateBps)} Mbit/s, latency ${latencyMs} ms). Viewers see holes. Lower bitrate or latency.`,
   }),
   LOSSES_NOT_REPAIRED: rule<
-    // Packets sent, lost on the way, and not repaired (`count`).
+    // Packets sent, lost, and not repaired (`count`).
     Events & { sent: number; lost: number; latencyMs: number; rttMs: number; bitrateBps: number }
   >({
     begins: ({ count, sent }) => count > 0.001 * sent,
