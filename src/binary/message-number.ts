@@ -1,6 +1,6 @@
 /**
  * SRT message numbers (draft-sharabayko-srt 3.1): a 26-bit counter that wraps from its maximum to 1. Zero marks packets
- * without a message, such as those of a packet filter.
+ * without a message, such as FEC packets.
  *
  * @module
  */

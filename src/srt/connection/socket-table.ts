@@ -1,7 +1,8 @@
 /**
- * Connections by socket id. The low bits of an id are the index of its slot, so a look-up is one array read.
+ * Table of connections by socket id. The low bits of an id are the index of its slot, so a look-up is one array read.
  *
- * Ids are random, in [1, 2^30 - 1]: an attacker off the path cannot guess one, and bit 30 would mark a group (bonding).
+ * Ids are random, in [1, 2^30 - 1]: an off-path attacker cannot guess one, and bit 30 is left clear, since it marks a group
+ * (bonding).
  *
  * @module
  */
@@ -35,7 +36,7 @@ export class SocketTable<Socket> {
 
   /** @returns a new id, reserved until `delete` */
   allocate(): number {
-    // In a table at most half full, a random id finds a free slot at the second try on average.
+    // With at most half of the slots taken, a random id finds a free one in two tries on average.
     if (this.#size * 2 >= this.#ids.length) this.#grow()
     for (;;) {
       const id = this.#random(4).readUInt32BE() & MAX_SOCKET_ID
@@ -60,7 +61,7 @@ export class SocketTable<Socket> {
     this.#size--
   }
 
-  /** Ids that share no slot share none in a table twice as large, so nothing collides. */
+  /** Doubles the number of slots. Ids in different slots stay in different slots: one more bit of each id counts. */
   #grow(): void {
     const ids = this.#ids
     const sockets = this.#sockets

@@ -1,6 +1,6 @@
 /**
- * Network of a source address, as far as limits go. A host that can send from one address can often send from its
- * neighbors: an access provider gives one customer a /56 (RFC 6177).
+ * Network of a source address, for limits per network. A host that can send from one address can often send from others
+ * nearby: an access provider assigns a customer a /56 (RFC 6177).
  *
  * @module
  */

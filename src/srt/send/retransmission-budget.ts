@@ -1,18 +1,18 @@
 /**
- * Limits of retransmissions. They go before new packets, as the next to be too late, but within two limits:
+ * Limits of retransmissions, which are sent before new packets because they are due earlier:
  *
- * - While new packets wait for bandwidth, four of them leave for one retransmission: libsrt also grants a quarter on top
- *   (`SRTO_OHEADBW`). Losses beyond that are more than the line can carry.
- * - Retransmissions are at most twice the new packets, whatever the peer reports. That is enough for a loss of two packets
- *   in three, and the budget saved before an outage repairs it.
+ * - While new packets wait for bandwidth, one retransmission is sent for every four of them: the overhead of 25 % that
+ *   libsrt allows by default (`SRTO_OHEADBW`). A higher loss rate exceeds the line anyway.
+ * - At most two packets are retransmitted for each new one, whatever the peer reports: enough for a loss rate of two thirds.
+ *   Unused budget accumulates, so that an outage can be repaired at once.
  *
  * @module
  */
 
-/** New packets between two retransmissions while new packets wait. */
+/** Minimum number of new packets between two retransmissions while new packets wait. */
 const NEW_PER_RETRANSMISSION = 4
 
-/** Retransmissions that a new packet pays for. */
+/** Budget earned by each new packet, in retransmissions. */
 const RETRANSMISSIONS_PER_NEW = 2
 
 export class RetransmissionBudget {
@@ -20,7 +20,7 @@ export class RetransmissionBudget {
   #packets: number
   #newInRow = NEW_PER_RETRANSMISSION
 
-  /** @param maxPackets  largest budget: the whole send buffer once */
+  /** @param maxPackets  maximum budget: one retransmission of the whole send buffer */
   constructor(maxPackets: number) {
     this.#maxPackets = maxPackets
     this.#packets = maxPackets

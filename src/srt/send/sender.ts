@@ -1,6 +1,6 @@
 /**
  * The sending half of a connection: payloads become data packets, paced and within the peer's window. Lost packets are
- * retransmitted (draft-sharabayko-srt 4.8.2), or dropped once they would come too late (4.6).
+ * retransmitted (draft-sharabayko-srt 4.8.2), or dropped when they are too late to be played (4.6).
  *
  * Inputs: `push`, `handleAck`, `handleNak`, and `tick` every 10 ms while `busy`.
  *
@@ -24,12 +24,14 @@ import { RetransmissionBudget } from './retransmission-budget.ts'
 import { RetransmissionTimer } from './retransmission-timer.ts'
 import { SendBuffer } from './send-buffer.ts'
 
-/** A packet is kept for the peer's latency or for this time, whichever is longer, plus a margin (libsrt, srtcore/core.cpp). */
+/** A packet is kept for the peer's latency, but at least for this time, plus a margin (libsrt, srtcore/core.cpp). */
 const MIN_KEEP_US = 1_000_000
 const MARGIN_US = 20_000
 
-/** Shortest interval between two retransmissions of a packet, and longest round-trip time taken over from the peer. */
+/** Minimum interval between two retransmissions of a packet. */
 const MIN_RETRANSMISSION_INTERVAL_US = TICK_MS * 1000
+
+/** Maximum round-trip time that is adopted from the peer. */
 const MAX_RTT_US = 10_000_000
 
 export interface SenderOptions {
@@ -90,14 +92,14 @@ export class Sender {
     this.#peerWindowPackets = options.peerWindowPackets
   }
 
-  /** Whether a tick is due every 10 ms: the send buffer holds packets. */
+  /** Whether the send buffer holds packets, so that a tick is due every 10 ms. */
   get busy(): boolean {
     return !this.#buffer.isEmpty
   }
 
   /**
-   * Whether the send buffer is empty and the peer has had the time to play every packet: libsrt discards on SHUTDOWN what
-   * it still holds for its latency.
+   * Whether the send buffer is empty and the latency of every packet has passed at the peer: on SHUTDOWN libsrt discards the
+   * packets that still wait for their delivery time.
    */
   isDone(nowUs: number): boolean {
     const playedUs = this.#pushedUs + this.#rtt.rttUs + this.#peerLatencyUs + MARGIN_US
@@ -121,7 +123,7 @@ export class Sender {
       socketId: this.#transmitter.peerSocketId,
     })
     datagram.set(payload, HEADER_BYTES)
-    // Sealed once: a retransmission keeps its key, whichever is current by then.
+    // Encrypted once: a retransmission keeps its key even if another is current by then.
     this.#encryption?.seal(datagram)
     this.#messageNumber = nextMessageNumber(this.#messageNumber)
     this.#buffer.push(datagram, nowUs)
@@ -133,7 +135,7 @@ export class Sender {
   /** @param number  ACK number of a full ACK, 0 for a light one */
   handleAck({ nextExpected, report }: Ack, number: number, nowUs: number): void {
     this.#counters.acks++
-    // An ACK beyond the packets sent is forged. libsrt closes the connection here, as any attacker could make it do.
+    // An ACK beyond the packets sent is forged. libsrt closes the connection, which lets an attacker end it.
     if (sequenceDistance(this.#buffer.unsent, nextExpected) > 0) {
       this.#counters.invalidAcks++
       return
@@ -144,7 +146,7 @@ export class Sender {
     if (report === undefined) {
       this.#peerWindowPackets = Math.max(0, this.#peerWindowPackets - released)
     } else {
-      // The window begins at the position of the same ACK.
+      // The window counts from the position of its own ACK, so that of an overtaken ACK is obsolete.
       if (!isOvertaken) this.#peerWindowPackets = report.freePackets
       this.#rtt.adopt(
         Math.min(report.rttUs, MAX_RTT_US),
@@ -158,7 +160,7 @@ export class Sender {
   /** Retransmits packets in flight, each at most once per round trip, and sends drop requests for dropped ones. */
   handleNak(ranges: readonly LossRange[], nowUs: number): void {
     this.#counters.naks++
-    // Overlapping ranges of one report cost no more than one pass over the flight.
+    // Bounds the cost of overlapping ranges in one report: one pass over the packets in flight.
     let visits = this.#buffer.flightPackets
     for (const range of ranges) {
       const dropped = this.#buffer.findDropped(range)
@@ -172,7 +174,7 @@ export class Sender {
     this.#transmit(nowUs)
   }
 
-  /** @returns number of packets from `first` on whose retransmission is newly requested */
+  /** @returns number of packets, from `first` on, whose retransmission was not requested before */
   #request(first: number, packets: number, nowUs: number): number {
     const sinceUs = nowUs - Math.max(this.#rtt.rttUs, MIN_RETRANSMISSION_INTERVAL_US)
     let requested = 0
@@ -209,10 +211,10 @@ export class Sender {
     this.#counters.dropped += this.#buffer.drop(nowUs - keepUs)
   }
 
-  /** Sends what pacer and window allow, retransmissions first within their budget: they are the next to be too late. */
+  /** Sends as much as pacer and window allow: first retransmissions within their budget, which are due earlier. */
   #transmit(nowUs: number): void {
     while (this.#pacer.maySend(nowUs)) {
-      // A closed window still admits one packet: the ACK that reopens it may be lost, and nothing else would repeat it.
+      // One packet may be sent into a closed window, to elicit another ACK where the one that opens it was lost.
       const windowPackets = Math.max(this.#peerWindowPackets, 1)
       const newWaits = this.#buffer.waitingPackets > 0 && this.#buffer.flightPackets < windowPackets
       if (this.#buffer.requestedPackets > 0 && this.#retransmissionBudget.allows(newWaits)) {

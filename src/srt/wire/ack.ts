@@ -1,5 +1,5 @@
 /**
- * Acknowledgement (draft-sharabayko-srt 3.2.4). Its length gives its kind: light ACK 4 bytes, small ACK 16, full ACK 28.
+ * Acknowledgement (draft-sharabayko-srt 3.2.4). The kind follows from the length: light ACK 4 bytes, small 16, full 28.
  *
  *   | next expected sequence number | RTT (us) | RTT variance (us) | free buffer (packets) |
  *   | receiving rate (packets/s) | link capacity (packets/s) | receiving rate (bytes/s) |
@@ -12,7 +12,7 @@ import { HEADER_BYTES } from './packet.ts'
 export const LIGHT_ACK_BYTES = 4
 export const FULL_ACK_BYTES = 28
 
-/** Fields of a small or full ACK that a light one lacks. */
+/** Fields of small and full ACKs; a light ACK has none of them. */
 export interface AckReport {
   readonly rttUs: number
   readonly rttVarianceUs: number
@@ -32,7 +32,7 @@ export interface ReceivingRate {
   readonly bytesPerSec: number
 }
 
-/** Link capacity reported: libsrt's initial value. It has no effect in live mode. */
+/** Reported link capacity: libsrt's initial value. It has no effect in live mode. */
 const LINK_CAPACITY_PACKETS_PER_SEC = 1000
 
 /** @returns undefined where the length is not that of an ACK */
