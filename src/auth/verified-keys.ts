@@ -1,6 +1,6 @@
 /**
  * Cache of verified stream keys: checking a signature takes a hundred times as long as a look-up. Expiry is checked at
- * every call. Whether the stream runs, and whether the key was revoked, is left to the caller.
+ * every call. The caller checks whether the stream runs and whether the key was revoked.
  *
  * Keys are credentials: only their hashes are kept.
  *
@@ -11,7 +11,7 @@ import { LRUCache } from 'lru-cache'
 import { MillraceError } from '../errors.ts'
 import { verifyStreamKey, type StreamKeyClaims } from './stream-key.ts'
 
-/** Entries for valid and for refused keys each, so that a flood of bad keys evicts no good one. */
+/** Size of each of two caches, one for valid and one for refused keys: a flood of bad keys evicts no valid one. */
 const MAX_KEYS = 4096
 
 /** Lifetime of a refusal: a token may become valid later (claim `nbf`). */
@@ -33,7 +33,7 @@ export class VerifiedKeys {
   }
 
   /**
-   * Verifies a key like `verifyStreamKey`, which it calls for keys that are not in the cache.
+   * Verifies a key: from the cache, else with `verifyStreamKey`.
    *
    * @param text  untrusted
    * @throws {MillraceError} as `verifyStreamKey`

@@ -1,5 +1,5 @@
 /**
- * H.265 profile, tier and level, as a codec string (ITU-T H.265 7.3.3; ISO/IEC 14496-15 E.3).
+ * CODECS value of H.265, from profile, tier and level (ITU-T H.265 7.3.3; ISO/IEC 14496-15 E.3).
  *
  * @module
  */

@@ -28,7 +28,7 @@ const PARAMETER_SETS: Readonly<Record<number, ParameterSetKind>> = {
   34: 'pps',
 }
 
-/** Size of the NAL header and the byte with `first_slice_segment_in_pic_flag`. */
+/** Size of the NAL header and the byte that contains `first_slice_segment_in_pic_flag`. */
 const SLICE_HEAD_BYTES = 3
 
 /**
@@ -88,7 +88,7 @@ function nalType(header: number): number {
   return (header >> 1) & 0x3f
 }
 
-/** Whether a NAL unit belongs to the base layer, which decodes without scalable and multi-view layers. */
+/** Whether a NAL unit belongs to the base layer, which decodes without the scalable and multi-view layers. */
 function isBaseLayer(nal: Buffer): boolean {
   return (nal[0]! & 1) === 0 && (nal[1] ?? 0) >> 3 === 0
 }

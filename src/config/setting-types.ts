@@ -1,5 +1,5 @@
 /**
- * Types of settings that TypeBox does not have, each with the function that parses its text.
+ * TypeBox types of settings that are parsed from text, and the functions that parse them.
  *
  * @module
  */
@@ -27,13 +27,13 @@ export const secret = (description: string) =>
     }),
     (text) => {
       const all = parseSecrets(text)
-      // A single short secret only causes a warning. A short half of a pair is likely one secret split by its comma.
+      // A single short secret only causes a warning. A pair with a short half is probably one secret that contains a comma.
       if (all.length === 1) return text !== ''
       return all.length === 2 && all.every((each) => each.length >= MIN_SECRET_CHARACTERS)
     },
   )
 
-/** See `parseAddresses`. A wildcard stands alone: it binds the port at every address beside it. */
+/** See `parseAddresses`. A wildcard must be the only address, since it binds the port on all addresses. */
 export const addresses = (preset: string, description: string) =>
   Type.Refine(
     Type.String({
@@ -96,8 +96,7 @@ export const program = (preset: string, description: string) =>
 export type Secrets = readonly [newest: string, ...older: string[]]
 
 /**
- * Parses a secret, or two during a rotation: the first signs, both are accepted. Text without a comma is one secret,
- * spaces included.
+ * Parses one secret, or two during a rotation: the first signs, both are accepted. Spaces belong to a single secret.
  */
 export function parseSecrets(text: string): Secrets {
   if (!text.includes(',')) return [text]

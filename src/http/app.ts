@@ -1,5 +1,5 @@
 /**
- * The HTTP side of the service: the signed API, public playback and the player page in one Fastify application.
+ * HTTP application of the service: the signed API, public playback and the player page, on Fastify.
  *
  * @module
  */
@@ -18,22 +18,22 @@ export interface AppOptions {
   readonly playback: PlaybackSource
   /** Values of `HMAC_SECRET`, any of which may have signed a request. */
   readonly hmacSecrets: readonly string[]
-  /** Maximum age of API requests in seconds; default 0: any age. */
+  /** Maximum age of API requests in seconds; default 0, which allows any age. */
   readonly maxAgeSec?: number
-  /** Clock that the age of requests is measured with. */
+  /** Clock for the age of requests. */
   readonly clock?: Pick<Clock, 'wallMs'>
   readonly guard: HttpGuard
-  /** Takes internal errors. Requests are not logged. */
+  /** Receives internal errors. Requests are not logged. */
   readonly logger: Logger
 }
 
-/** Time for a whole request, from the connection or from the first byte of a later request. */
+/** Time limit of a request, from the connection or, for a later request, from its first byte. */
 const REQUEST_TIMEOUT_MS = 10_000
 
-/** Time that an idle connection is kept after a reply. */
+/** Time for which a connection stays open after a reply. */
 const KEEP_ALIVE_TIMEOUT_MS = 60_000
 
-/** Time for replies in progress to end when the server closes. */
+/** Time limit of replies in progress when the server closes. */
 const CLOSE_TIMEOUT_MS = 1000
 
 /** @returns an application that does not listen yet */
@@ -41,11 +41,11 @@ export function buildApp(options: AppOptions): FastifyInstance {
   const { control, playback, hmacSecrets, maxAgeSec = 0, clock = machineClock } = options
   const { guard, logger } = options
   const errorHandler = createErrorHandler(logger)
-  // Without a logger of its own Fastify makes no child logger for each request.
+  // No `logger` option: Fastify would create a child logger for each request.
   const app = Fastify({
     requestTimeout: REQUEST_TIMEOUT_MS,
     http: {
-      // Node swaps the two where headersTimeout (default 60 s) is the longer.
+      // Node swaps requestTimeout and headersTimeout (default 60 s) where the latter is longer.
       headersTimeout: REQUEST_TIMEOUT_MS,
       // Interval at which Node checks both timeouts (default 30 s).
       connectionsCheckingInterval: 1000,
@@ -64,7 +64,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
   app.addHttpMethod('GET', { hasBody: true, overrideExisting: true })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (request, _payload, done) => done(null, request.body))
-  // Discards the body: unread, it stays in memory until the reply is sent, at 200 bytes for a chunk of one.
+  // Discards the body. Unread, it stays in memory until the reply is sent, at 200 bytes for each one-byte chunk.
   app.addHook('preHandler', ({ raw, headers }, _reply, done) => {
     if ('transfer-encoding' in headers || 'content-length' in headers) raw.resume()
     done()

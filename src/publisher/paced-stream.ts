@@ -1,11 +1,11 @@
 /**
- * Turns the bytes of a transport stream into datagrams with their sending times, so that a file arrives as from a live
- * encoder. No IO, no clock.
+ * Splits a transport stream into datagrams with sending times, so that a file is sent at the rate of a live encoder. No IO,
+ * no clock.
  *
- *   bytes ─► packets ─► timeline across passes ─► seven per datagram ─► due by PCR
+ *   bytes ─► packets ─► timeline across passes ─► datagrams of seven packets ─► sending times by PCR
  *
- * The time is the PCR of one PID or, without any PCR, the DTS of one. Packets between two readings are spread evenly, so a
- * datagram leaves this stage after the next reading.
+ * The clock is the PCR of one PID or, without any PCR, the DTS of one. Packets between two clock readings are spaced evenly,
+ * so a datagram waits for the reading after it.
  *
  * @module
  */
@@ -25,7 +25,7 @@ const DATAGRAM_BYTES = PACKETS_PER_DATAGRAM * PACKET_BYTES
 /** Datagrams that may wait for a clock reading: 10 MiB, a few key frames of 4K video. */
 const MAX_WAITING_DATAGRAMS = 8192
 
-/** Longest step between two clock readings; a longer one is a jump. */
+/** Longest step between two clock readings; a longer one is a timestamp discontinuity. */
 const MAX_STEP_TICKS = 10 * TICKS_PER_SEC
 
 const US_PER_TICK = 1e6 / TICKS_PER_SEC
@@ -48,7 +48,7 @@ interface Reading {
   readonly packet: number
   /** Unwrapped time in ticks of 90 kHz. */
   readonly ticks: number
-  /** The same time on the timeline of `dueUs`. */
+  /** Sending time of the packet, as in `dueUs`. */
   readonly us: number
 }
 
@@ -59,7 +59,7 @@ export class PacedStream {
   #packets = 0
   #filling = Buffer.allocUnsafe(DATAGRAM_BYTES)
   #filledBytes = 0
-  /** Complete datagrams that wait for a clock reading; the last packet of the first one has the number `#firstDue`. */
+  /** Complete datagrams that wait for a clock reading. `#firstDue` is the number of the last packet of the first one. */
   #waiting: Buffer[] = []
   #firstDue = PACKETS_PER_DATAGRAM - 1
   #source: ClockSource | undefined
@@ -80,7 +80,7 @@ export class PacedStream {
     return this.#take(this.#sync.push(bytes))
   }
 
-  /** Starts over: the next bytes pushed are the beginning of the file. */
+  /** Starts another pass: the next bytes pushed are the beginning of the file. */
   rewind(): Datagram[] {
     const datagrams = this.#take(this.#sync.end())
     this.#timeline.rewind()
@@ -134,7 +134,7 @@ export class PacedStream {
     return pid === this.#source?.pid ? dts : undefined
   }
 
-  /** Takes the clock reading of the current packet, and releases the datagrams before it. */
+  /** Adopts the clock reading of the current packet, and releases the datagrams before it. */
   #advance(clockTicks: number): Datagram[] {
     const last = this.#reading ?? { packet: 0, ticks: clockTicks, us: 0 }
     const ticks = unwrapTimestamp33(clockTicks, last.ticks)

@@ -5,10 +5,10 @@
  */
 import { isIP } from 'node:net'
 
-/** Limit of glibc before 2.26. */
+/** Maximum number of search suffixes; glibc before 2.26 has the same. */
 const MAX_SUFFIXES = 6
 
-/** Addresses of a name in a hosts file, in its order. */
+/** Addresses of a host name, in the order of the hosts file. */
 export function parseHosts(text: string, name: string): string[] {
   return (
     text
@@ -17,14 +17,14 @@ export function parseHosts(text: string, name: string): string[] {
       .map((line) => line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/))
       .filter(([address = '', ...names]) => isIP(address) !== 0 && names.includes(name))
       .map(([address = '']) => address)
-      // Only link-local addresses have a zone, and they are forbidden.
+      // Only link-local addresses have a zone; no webhook may go to them.
       .filter((address) => !address.includes('%'))
   )
 }
 
 /**
- * Names to query one after the other until one exists. Names with fewer than `ndots` dots, as in containers, are first
- * completed by the search list.
+ * Names to query, in this order, until one exists. A name with fewer than `ndots` dots, as in containers, is tried with the
+ * suffixes of the search list first.
  */
 export function searchNames(resolvConf: string, name: string): string[] {
   const lines = resolvConf.split('\n').map((line) => line.trim().split(/\s+/))

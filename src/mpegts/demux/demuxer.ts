@@ -31,13 +31,13 @@ import { TableReader } from './table-reader.ts'
 import { TimestampUnwrapper } from '../timestamps.ts'
 import type { Program } from '../track.ts'
 
-/** Limit of the transport packets held in open PES packets; a key frame of 4K video at 80 Mbit/s has 2 MB. */
+/** Maximum size of all transport packets held in open PES packets; a key frame of 4K video at 80 Mbit/s has 2 MB. */
 const MAX_OPEN_BYTES = 8 * 1024 * 1024
 
 /** Transport packets in one SRT packet of a typical encoder: 1316 bytes fit an Ethernet frame. */
 const PACKETS_PER_PAYLOAD = 7
 
-/** Number of values of the 4-bit continuity counter: a loss of as many packets leaves no mark in it. */
+/** Number of values of the 4-bit continuity counter: it does not show the loss of 16 packets of a PID. */
 const COUNTER_VALUES = 16
 
 /**
@@ -51,11 +51,11 @@ export class Demuxer {
   readonly #sync = new PacketSync(this.#stats)
   readonly #timestamps = new TimestampUnwrapper()
   readonly #tables: TableReader
-  /** By PID. */
+  /** Destinations of packets, by PID. */
   #routes = new Map<number, Route>()
   /** Elementary streams of the program, by PID. */
   #streams = new Map<number, ElementaryStream>()
-  /** Streams whose open PES packet began before the latest PMT change; it is still put out under the old program. */
+  /** Streams whose open PES packet began before the latest PMT change and is output under the old program. */
   #predating = new Set<ElementaryStream>()
   #program: Program | undefined
   /** Program of the latest `program` output. */
@@ -73,7 +73,7 @@ export class Demuxer {
     return this.#stats
   }
 
-  /** The carried program; undefined before its PMT arrived. */
+  /** Carried program; undefined until its PMT has arrived. */
   get program(): Program | undefined {
     return this.#program
   }
@@ -107,7 +107,7 @@ export class Demuxer {
     }
   }
 
-  /** @returns the PES packets that were still open; one known to lack bytes is damaged */
+  /** @returns outputs for the PES packets that were still open; one that is known to lack bytes is marked damaged */
   end(): DemuxerOutput[] {
     const outputs: DemuxerOutput[] = []
     for (const run of this.#sync.end()) this.#demuxRun(run, outputs)
@@ -165,7 +165,7 @@ export class Demuxer {
     } else stats.unusedPackets++
   }
 
-  /** Keeps a packet without payload, which is sent for its PCR, at its place in an open PES packet. */
+  /** Keeps a packet without payload, sent only for its PCR, in its position within an open PES packet. */
   #handleEmptyPacket(
     pid: number,
     stream: ElementaryStream | undefined,
@@ -208,7 +208,7 @@ export class Demuxer {
     if (complete && pes.open) this.#release(stream, outputs)
   }
 
-  /** Counts one more held packet. Above the limit, drops the largest open PES packet: it lost its end. */
+  /** Counts a held packet. Above the limit, drops the largest open PES packet, whose end was probably lost. */
   #holdPacket(): void {
     this.#openBytes += PACKET_BYTES
     if (this.#openBytes <= MAX_OPEN_BYTES) return
@@ -220,7 +220,7 @@ export class Demuxer {
     this.#stats.oversizedPes++
   }
 
-  /** Releases an open PES packet whose end has not been seen. */
+  /** Outputs an open PES packet whose end has not arrived. */
   #flush(stream: ElementaryStream, outputs: DemuxerOutput[]): void {
     if (!stream.pes.open) return
     if (stream.pes.truncated) stream.pes.handleLoss()
@@ -246,7 +246,7 @@ export class Demuxer {
     else this.#updateRoutes()
   }
 
-  /** Carries the program of this map. Streams that it continues keep their open PES packet; the others are flushed. */
+  /** Changes to the program of this map. Streams that continue keep their open PES packet; the others are flushed. */
   #carry(map: ProgramMap, outputs: DemuxerOutput[]): void {
     const streams = new Map<number, ElementaryStream>()
     for (const entry of map.streams) {
