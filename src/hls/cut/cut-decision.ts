@@ -14,7 +14,7 @@ export interface CutPlannerOptions {
   readonly maxSegmentBytes: number
 }
 
-/** `start` and `end` alternate. A date range comes ahead of the end of the segment before it. */
+/** `start` and `end` alternate. A date range precedes the end of the segment before it. */
 export type CutDecision =
   | { readonly type: 'start'; readonly plan: SegmentPlan }
   | { readonly type: 'end'; readonly end: SegmentEnd }
@@ -22,11 +22,11 @@ export type CutDecision =
   | { readonly type: 'fact'; readonly fact: SourceFact }
 
 export interface CutPlannerStats {
-  /** Units of the reference track before a random access point. */
+  /** Units of the reference track dropped before the first random access point of a timeline. */
   readonly unitsBeforeStart: number
   /** Segments cut inside a GOP. */
   readonly forcedCuts: number
   readonly discontinuities: number
-  /** Splice points whose time never came. */
+  /** Announced splice points whose time was never reached. */
   readonly missedSplices: number
 }

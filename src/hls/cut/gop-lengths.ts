@@ -1,10 +1,10 @@
 /**
- * Distances between random access points, which tell whether the next one can be expected in time.
+ * Intervals between random access points, to predict the next one.
  *
  * @module
  */
 
-/** Encoders cut a GOP short where the scene changes: the longest of these is to be expected. */
+/** Number of GOPs whose longest is the prediction: encoders shorten a GOP at a scene change. */
 const GOPS_REMEMBERED = 3
 
 export class GopLengths {
@@ -21,7 +21,7 @@ export class GopLengths {
     return ticks - (this.#startTicks ?? ticks)
   }
 
-  /** The next random access point of a timeline. */
+  /** Adds the next random access point of a timeline. */
   push(ticks: number): void {
     if (this.#startTicks !== undefined) {
       this.#lengths = [...this.#lengths.slice(1 - GOPS_REMEMBERED), ticks - this.#startTicks]
@@ -29,7 +29,7 @@ export class GopLengths {
     this.#startTicks = ticks
   }
 
-  /** The timeline ended: the open GOP has no length. */
+  /** Ends the timeline: ignores the open GOP, which has no length. */
   endTimeline(): void {
     this.#startTicks = undefined
   }

@@ -1,19 +1,19 @@
 /**
- * EXT-X-PROGRAM-DATE-TIME (RFC 8216bis 4.4.4.6): the wall clock where a timeline begins, then the media's own durations.
+ * EXT-X-PROGRAM-DATE-TIME (RFC 8216bis 4.4.4.6): the wall clock at the start of a timeline, then advanced by EXTINF.
  *
- * The clock of an encoder is never quite that of the server: 50 ppm are 4.3 s a day. So dates are slewed towards the
- * server's, by so little that each still is the one before plus EXTINF for every player.
+ * The clocks of encoder and server drift: 50 ppm are 4.3 s per day. So dates are slewed toward the server's clock, by so
+ * little that for every player each date still equals the previous one plus EXTINF.
  *
  * @module
  */
 
-/** Maximum departure of a date from the duration before it, per second. */
+/** Maximum slew per second of media. */
 const MAX_SLEW_MS = 1
 
 /** Time constant of the correction: at 50 ppm dates stay 5 ms behind, and jitter of 20 ms moves them 0.2 ms per second. */
 const SETTLE_SEC = 100
 
-/** A larger difference is no drift: the wall clock jumped, or media arrived in a burst or after a pause. Dates follow the media. */
+/** Shortest difference that is no drift, but a jump of the wall clock, a burst or a pause. Dates then follow the media. */
 const MAX_DRIFT_MS = 1000
 
 /** Window of random access points: the network hardly ever delays all of them, so the earliest counts. */
@@ -32,27 +32,27 @@ export class ProgramDate {
     return this.#startMs
   }
 
-  /** The wall clock may have been set back, and media may run ahead of it: two segments never claim the same time. */
+  /** Starts a timeline at the wall clock, but not before the end of the previous segment, so that dates never overlap. */
   anchor(wallMs: number): void {
     this.#startMs = Math.max(wallMs, this.#startMs)
     this.#lagsMs = [wallMs - this.#startMs]
     this.#slewMs = 0
   }
 
-  /** @param sinceStartSec  between the start of the open segment and the random access point that arrived */
+  /** @param sinceStartSec  media time from the start of the open segment to the random access point that arrived */
   arrive(sinceStartSec: number, wallMs: number): void {
     this.#lagsMs.push(wallMs - (this.#startMs - this.#slewMs + sinceStartSec * 1000))
     if (this.#lagsMs.length > ARRIVALS) this.#lagsMs.shift()
   }
 
-  /** Goes on to the next segment of the timeline. */
+  /** Advances to the next segment of the timeline. */
   advance(durationSec: number): void {
     const slewMs = this.#slewRateMs() * durationSec
     this.#slewMs += slewMs
     this.#startMs += durationSec * 1000 + slewMs
   }
 
-  /** Milliseconds a second of media. */
+  /** Slew in milliseconds per second of media. */
   #slewRateMs(): number {
     if (this.#lagsMs.length < ARRIVALS) return 0
     const differenceMs = Math.min(...this.#lagsMs) - this.#slewMs

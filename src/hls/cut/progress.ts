@@ -1,18 +1,19 @@
 /**
- * Amount of media that the reference track has sent, whatever its timestamps do: the clock of the wait for slower tracks.
+ * Duration of the media of the reference track so far, without timestamp discontinuities: the clock for waiting on slower
+ * tracks.
  *
  * @module
  */
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 
-/** A longer step of the timestamps, ahead or back, is a jump. */
+/** Longest step of the timestamps that counts in full; a longer one is a discontinuity. */
 const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
 export class Progress {
   #ticks = 0
   #latestTicks = 0
 
-  /** Sum of all steps. */
+  /** Sum of all steps, 90 kHz. */
   get ticks(): number {
     return this.#ticks
   }

@@ -14,9 +14,9 @@ export interface SequenceNumbers {
 export interface SegmentPlan {
   readonly mediaSequence: number
   readonly startTicks: number
-  /** Presentation time of the random access point that it begins with; undefined where it begins inside a GOP. */
+  /** Presentation time of the random access point at its start; undefined for a start inside a GOP. */
   readonly keyTicks: number | undefined
-  // Start of its timeline, and whether this is the first segment of it:
+  // Start of the timeline, and whether this is its first segment:
   readonly timelineStartTicks: number
   readonly startsTimeline: boolean
   /** Milliseconds since 1970. */
@@ -27,9 +27,9 @@ export interface SegmentPlan {
 
 /** Properties of a segment that are fixed when it ends. */
 export interface SegmentEnd {
-  /** The media shown before this belongs to it; the next segment of the timeline starts here. */
+  /** End of the segment in presentation time, and start of the next one on the timeline. */
   readonly endTicks: number
-  /** Units up to this time are placed in it: later ones than `endTicks` at the end of a timeline. */
+  /** Time up to which units are placed in it; later than `endTicks` at the end of a timeline. */
   readonly untilTicks: number
   readonly durationSec: number
   readonly targetDurationSec: number

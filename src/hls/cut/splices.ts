@@ -12,20 +12,20 @@ import { SNAP_TICKS } from './timeline.ts'
 /** Time that the media has reached. */
 export interface Moment {
   readonly ticks: number
-  /** A segment can start here. */
+  /** Whether a segment can start here. */
   readonly randomAccess: boolean
-  /** Wall clock of a time on the same timeline, milliseconds since 1970. */
+  /** Converts a time on this timeline to the wall clock, in milliseconds since 1970. */
   readonly dateOf: (ticks: number) => number
 }
 
 export interface Reached {
-  /** New ones, or with more attributes than before. */
+  /** Date ranges that are new or have more attributes than before. */
   readonly dateRanges: readonly DateRange[]
-  /** The program is left or resumes: a segment is to start as soon as possible. */
+  /** Whether a break starts or ends, so that a segment is to start as soon as possible. */
   readonly cut: boolean
 }
 
-/** `return`: a break has lasted as planned. `expiry`: so long ago that its end will not be announced. */
+/** Point to come. `return`: planned end of a break. `expiry`: end of the wait for an announced end after it. */
 interface Awaited extends Omit<SplicePoint, 'kind' | 'section'> {
   readonly kind: SplicePoint['kind'] | 'return' | 'expiry'
   readonly section?: Buffer
@@ -44,7 +44,7 @@ const MAX_REMEMBERED = 256
 /** A break may overrun; after this its end is taken to be the planned one. */
 const OVERRUN_TICKS = 60 * TICKS_PER_SEC
 
-/** Announcements reach no further ahead; across a timestamp jump, one that does belongs to the clock before. */
+/** Longest lead of an announcement. After a timestamp discontinuity, a longer one belongs to the previous clock. */
 const MAX_AHEAD_TICKS = 60 * TICKS_PER_SEC
 
 const NOTHING: Reached = { dateRanges: [], cut: false }
@@ -58,7 +58,7 @@ export class Splices {
   #begun: readonly string[] = []
   #missed = 0
 
-  /** Points whose time never came, or that exceeded the bound. */
+  /** Number of points whose time was never reached, or that exceeded `MAX_AWAITED`. */
   get missed(): number {
     return this.#missed
   }
@@ -84,10 +84,9 @@ export class Splices {
   }
 
   /**
-   * The media to come is on another clock, so that announced points will not be reached. Breaks are taken to last as
-   * planned.
+   * Drops the announced points, since the following media is on another clock. Open breaks end as planned.
    *
-   * @param newTicks  time of the media to come, if any; points announced close to it stay
+   * @param newTicks  time of the following media, if any; points close to it are kept
    */
   endTimeline(newTicks = Infinity): DateRange[] {
     const lost = this.#awaited.filter(
@@ -155,7 +154,7 @@ export class Splices {
     return [...ended, ...begun]
   }
 
-  /** Nothing where it has begun before: the attributes of a date range never change. */
+  /** Begins a date range; none where it has begun before, since attributes of a date range must not change. */
   #begin(range: DateRange): DateRange[] {
     if (this.#begun.includes(range.id)) return []
     this.#begun = [...this.#begun.slice(1 - MAX_REMEMBERED), range.id]
@@ -179,7 +178,7 @@ export class Splices {
   }
 }
 
-/** Announced by the source, not derived here. */
+/** Whether the point was announced by the source, not derived from a planned duration. */
 function isAnnounced({ kind }: Awaited): boolean {
   return kind !== 'return' && kind !== 'expiry'
 }
@@ -194,13 +193,13 @@ function isDue(point: Awaited, { ticks, randomAccess }: Moment): boolean {
   return ptsTicks <= ticks + (randomAccess ? SNAP_TICKS : 0)
 }
 
-/** An instant, unless the command has a duration. */
+/** Date range of a command; of duration 0 unless the command has one. */
 function describeCommand({ key, plannedTicks, section }: Awaited, startMs: number): DateRange {
   const { plannedDurationSec: durationSec = 0, ...range } = describe(key, startMs, plannedTicks)
   return { ...range, durationSec, ...(section && { scte35Cmd: section }) }
 }
 
-/** Encoders reuse event ids: the date tells them apart. */
+/** Date range with a unique ID: encoders reuse event ids, so the date is part of it. */
 function describe(key: string, startMs: number, plannedTicks: number | undefined): DateRange {
   return {
     id: `${key}-${Math.floor(startMs)}`,

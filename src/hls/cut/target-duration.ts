@@ -1,15 +1,15 @@
 /**
- * EXT-X-TARGETDURATION (RFC 8216 4.3.3.1): fixed when the first segment closes, never changed and never exceeded
- * afterwards. Players keep the first value they see, and Apple's refuse a longer segment.
+ * EXT-X-TARGETDURATION (RFC 8216 4.3.3.1): fixed at the end of the first segment, then never changed or exceeded. Players
+ * keep the first value they read, and Apple's reject a longer segment.
  *
  * @module
  */
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 
-/** 60 frames at 29.97 Hz last 2.002 s: no reason for a target of 3 s, which would keep players 3 s further behind. */
+/** Excess that does not raise the target: 60 frames at 29.97 Hz last 2.002 s, and a target of 3 s would add 3 s of delay. */
 const ROUNDING_SLACK_SEC = 0.1
 
-/** EXTINF is compared after rounding to the nearest second. */
+/** Permitted excess of EXTINF over the target: EXTINF is rounded to the nearest second before the comparison. */
 const HEADROOM_SEC = 0.49
 
 export class TargetDuration {
@@ -18,8 +18,8 @@ export class TargetDuration {
   #sec: number | undefined
 
   /**
-   * @param segmentSec  the target is at least this
-   * @param maxSegmentSec  and at most this, a whole number
+   * @param segmentSec  minimum target
+   * @param maxSegmentSec  maximum target, an integer
    */
   constructor(segmentSec: number, maxSegmentSec: number) {
     this.#minSec = segmentSec
@@ -40,7 +40,7 @@ export class TargetDuration {
     return (this.sec + HEADROOM_SEC) * TICKS_PER_SEC
   }
 
-  /** A segment of this duration closes. The first one fixes the target: rounded up, and at least as configured. */
+  /** Records the duration of a segment. The first one fixes the target: rounded up, and at least `segmentSec`. */
   fix(durationSec: number): void {
     const roundedSec = Math.ceil(Math.max(this.#minSec, durationSec) - ROUNDING_SLACK_SEC)
     this.#sec ??= Math.min(this.#maxSec, Math.max(1, roundedSec))

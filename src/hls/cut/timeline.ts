@@ -1,33 +1,33 @@
 /**
- * One unbroken run of timestamps, from the random access point where it starts to the next discontinuity, on the clock of
- * its reference track: the video, or the audio where there is no video.
+ * Continuous timestamps, from a random access point to the next discontinuity, on the clock of the reference track: the
+ * video or, without video, the audio.
  *
  * @module
  */
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 
-/** Smaller steps back are the encoder's rounding and reordering. */
+/** Longest step back that is not a discontinuity, but rounding or reordering by the encoder. */
 export const MAX_STEP_BACK_TICKS = 1 * TICKS_PER_SEC
 
-/** Media further away from the reference track than this is on another timeline. */
+/** Maximum distance from the reference track of media on the same timeline. */
 export const MAX_SKEW_TICKS = 10 * TICKS_PER_SEC
 
-/** A key frame or splice point this close to a boundary belongs to it: half a frame off, or rounded. */
+/** Maximum distance of a key frame or splice point from the segment boundary that it belongs to, due to rounding. */
 export const SNAP_TICKS = 0.05 * TICKS_PER_SEC
 
 const USUAL_FRAME_TICKS = TICKS_PER_SEC / 30
 const FRAMES_REMEMBERED = 32
 
 export class Timeline {
-  /** Presentation time of its first unit. */
+  /** Presentation time of the first unit. */
   readonly startTicks: number
 
   #latestTicks: number
   #lastShownTicks: number
   #reorderTicks: number
   #frames = 0
-  /** Durations of the newest frames, a ring. */
+  /** Ring of the durations of the newest frames. */
   readonly #durations: number[] = []
 
   constructor(first: PesUnit) {
@@ -37,40 +37,39 @@ export class Timeline {
     this.#reorderTicks = first.ptsTicks - first.dtsTicks
   }
 
-  /** Time of the newest reference unit. */
+  /** Time of the newest unit of the reference track. */
   get latestTicks(): number {
     return this.#latestTicks
   }
 
-  /** Probable duration of the next frame: the shorter of the newest two, for one alone may be a gap. */
+  /** Expected duration of the next frame: the shorter of the latest two, since one may be a gap. */
   get frameTicks(): number {
     const newest = this.#durations[(this.#frames - 1) % FRAMES_REMEMBERED] ?? USUAL_FRAME_TICKS
     const second = this.#durations[(this.#frames - 2) % FRAMES_REMEMBERED] ?? newest
     return Math.min(newest, second)
   }
 
-  /** End of the run if nothing follows: the last frame has the median duration. */
+  /** End of the timeline, if its last frame has the median duration. */
   get endTicks(): number {
     const sorted = this.#durations.toSorted((a, b) => a - b)
     return this.#lastShownTicks + (sorted[sorted.length >> 1] ?? USUAL_FRAME_TICKS)
   }
 
   /**
-   * Time at which a segment that starts with this reference unit begins: its presentation time if a decoder can start
-   * there. Else its decoding time, moved by as much as frames are reordered, since frames that follow it may be shown
-   * before it.
+   * Start time of a segment that begins with this unit. For a random access point it is the PTS. Else it is the DTS plus the
+   * reorder delay, since following frames may be presented before this one.
    */
   timeOf(unit: PesUnit): number {
     return unit.randomAccess ? unit.ptsTicks : unit.dtsTicks + this.#reorderTicks
   }
 
-  /** Whether a reference unit does not continue the run: it lies back, or so far ahead that no segment spans the gap. */
+  /** Whether there is a timestamp discontinuity before a unit: a step back, or a gap that no segment can span. */
   breaksAt(unit: PesUnit, limitTicks: number): boolean {
     const stepTicks = this.timeOf(unit) - this.#latestTicks
     return stepTicks < -MAX_STEP_BACK_TICKS || stepTicks > limitTicks
   }
 
-  /** Advances to the next reference unit. */
+  /** Advances to the next unit of the reference track. */
   advance(unit: PesUnit): void {
     const ticks = this.timeOf(unit)
     this.#lastShownTicks = Math.max(this.#lastShownTicks, unit.ptsTicks)

@@ -10,15 +10,15 @@ interface Sample {
 }
 
 export class BitrateMeter {
-  /** Newest segments, of at most one and a half target durations. */
+  /** Latest segments, at most one and a half target durations in total. */
   #recent: Sample[] = []
   #peakBps = 0
   #totalBytes = 0
   #totalSec = 0
 
   /**
-   * Largest rate so far of a run of segments that lasts between half and one and a half target durations; the average
-   * where no run did.
+   * Peak rate so far over any run of segments with a duration of 0.5 to 1.5 target durations; the average where there was no
+   * such run.
    */
   get peakBps(): number {
     return this.#peakBps === 0 ? this.averageBps : this.#peakBps
@@ -28,7 +28,7 @@ export class BitrateMeter {
     return this.#totalSec === 0 ? 0 : (this.#totalBytes * 8) / this.#totalSec
   }
 
-  /** The next segment. */
+  /** Adds the next segment. */
   add(sample: Sample, targetDurationSec: number): void {
     this.#totalBytes += sample.sizeBytes
     this.#totalSec += sample.durationSec

@@ -1,17 +1,17 @@
 /**
- * Languages: codes of transport streams (ISO 639-2), tags of playlists (RFC 5646), names for viewers.
+ * Languages: from codes in transport streams (ISO 639-2) to tags in playlists (RFC 5646) and names for viewers.
  *
  * @module
  */
 
 const NAMES = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' })
 
-/** Codes that name no language: undetermined, multiple, uncoded, no linguistic content. */
+/** Codes without a language: undetermined, multiple, uncoded, no linguistic content. */
 const NO_LANGUAGE: ReadonlySet<string> = new Set(['und', 'mul', 'mis', 'zxx'])
 
 /**
- * @param code  three letters, of either kind where ISO 639-2 has two
- * @returns the shortest tag, `fr` for `fra` and `fre`; undefined where the code names no language
+ * @param code  three letters; where ISO 639-2 has two codes for a language, either one
+ * @returns the shortest tag, for example `fr` for `fra` and `fre`; undefined for a code without a language
  */
 export function languageTag(code: string): string | undefined {
   if (!/^[a-z]{3}$/.test(code) || NO_LANGUAGE.has(code)) return undefined

@@ -1,5 +1,5 @@
 /**
- * The rolling media playlist of one rendition.
+ * Rolling media playlist of one rendition.
  *
  * @module
  */
@@ -13,44 +13,44 @@ import { formatMediaPlaylist } from './playlist-format.ts'
 import type { DateRange, PlaylistSegment } from './playlist.ts'
 import { RenditionMeter, type RenditionSummary } from './rendition-meter.ts'
 
-/** RFC 8216 6.2.2: no segment leaves while fewer target durations than this remain. */
+/** Minimum duration of the playlist after a removal, in target durations (RFC 8216 6.2.2). */
 const MIN_TARGET_DURATIONS = 3
 
-/** Bound on the window that is asked of memory, however short the segments are. */
+/** Maximum number of segments that a window may reserve memory for, however short they are. */
 const MAX_WINDOW_SEGMENTS = 1000
 
 /**
- * A longer playlist may be shorter than three target durations: these hold 60 segments of 0.5 s where the target is 10 s,
- * but 3000 of a source whose timestamps jump with each key frame.
+ * Number of segments above which the minimum duration does not apply. Three target durations of 10 s have 60 segments of
+ * 0.5 s, but 3000 where the timestamps jump at each key frame.
  */
 const MAX_SEGMENTS = 256
 
 export interface LivePlaylistOptions {
-  /** Takes the playlist and the segments that it lists. */
+  /** Receives the playlist and its segments. */
   readonly files: FileStore
   readonly rendition: RenditionName
   /** Name of this start of the stream, part of every version. */
   readonly epoch: string
-  /** At least so many segments are listed, memory permitting. */
+  /** Minimum number of listed segments, memory permitting. */
   readonly playlistSegments: number
-  /** Playlist of the main rendition, whose window is that of all; undefined for the main rendition itself. */
+  /** Playlist of the main rendition, whose window all others follow; undefined for the main rendition. */
   readonly main?: LivePlaylist
 }
 
 interface Entry {
   readonly mediaSequence: number
-  /** EXT-X-DISCONTINUITY-SEQUENCE of a playlist that starts with it. */
+  /** EXT-X-DISCONTINUITY-SEQUENCE of a playlist that starts with this segment. */
   readonly discontinuitySequence: number
-  /** Size of the media, whether there is room for it or not. */
+  /** Size of the segment, even where memory had no room for it. */
   readonly sizeBytes: number
   readonly segment: PlaylistSegment & { gap: boolean }
-  /** Duration of the longest playlist that listed it. */
+  /** Duration of the longest playlist that listed this segment. */
   longestPlaylistSec: number
 }
 
 /**
- * `append` each segment of the rendition in order, `end` when no more will come, `discard` when nobody may read any more.
- * Each change makes a new version of the file. Times are those of `SegmentCache`.
+ * `append` each segment of the rendition in order; `end` after the last segment, `discard` to drop all. Each change publishes
+ * a new version of the file. Times are those of `SegmentCache`.
  */
 export class LivePlaylist {
   readonly #options: LivePlaylistOptions
@@ -70,17 +70,17 @@ export class LivePlaylist {
     return this.#targetDurationSec
   }
 
-  /** Number of the oldest segment listed; undefined where none is. */
+  /** Number of the oldest listed segment; undefined for an empty playlist. */
   get mediaSequence(): number | undefined {
     return this.#entries[0]?.mediaSequence
   }
 
-  /** Number of listed segments that can be fetched. */
+  /** Number of available segments. */
   get segments(): number {
     return this.#entries.filter(({ segment }) => !segment.gap).length
   }
 
-  /** Undefined before there was any media. */
+  /** Summary for the multivariant playlist; undefined until a segment has media. */
   get summary(): RenditionSummary | undefined {
     return this.#meter.summary
   }
@@ -113,7 +113,7 @@ export class LivePlaylist {
       longestPlaylistSec: 0,
     }
     this.#entries.push(entry)
-    // What it makes superfluous leaves the window first, so that its room can be taken.
+    // Shrinks the window first, so that the memory of the removed segments is available.
     this.roll(nowMs)
     const file: StreamFile = { kind: 'segment', chunks, version: uri, targetDurationSec }
     entry.segment.gap = sizeBytes === 0 || !this.#options.files.put(uri, file, nowMs)
@@ -125,21 +125,21 @@ export class LivePlaylist {
     this.#publish()
   }
 
-  /** Lists no more than its window, as far as RFC 8216 6.2.2 permits. */
+  /** Removes the segments that exceed the window, as far as RFC 8216 6.2.2 permits. */
   roll(nowMs: number): void {
     while (this.#exceedsWindow && this.shrink(nowMs));
   }
 
-  /** Listed date ranges, in the order in which they were added. */
+  /** Listed date ranges, oldest first. */
   get dateRanges(): readonly DateRange[] {
     return this.#dateRanges.dateRanges
   }
 
   /**
-   * Lists a date range until it is over before the oldest segment; as it is now, at least for as long as a segment.
+   * Lists a date range until it ends before the oldest segment, and for at least one segment after each change.
    *
-   * @param dateRange  a new one; or one that is listed, with more attributes
-   * @returns false where the playlist has no room for it
+   * @param dateRange  new, or already listed and with more attributes than before
+   * @returns whether there was room for it
    */
   addDateRange(dateRange: DateRange): boolean {
     const nextSequence = (this.#entries.at(-1)?.mediaSequence ?? -1) + 1
@@ -148,13 +148,17 @@ export class LivePlaylist {
     return true
   }
 
-  /** EXT-X-ENDLIST */
+  /** Adds EXT-X-ENDLIST. */
   end(): void {
     this.#ended = true
     this.#publish()
   }
 
-  /** Removes the oldest segment from the window and retains it; false where the window cannot be shorter. */
+  /**
+   * Removes the oldest segment from the window and retains it.
+   *
+   * @returns false where the window has its minimum duration
+   */
   shrink(nowMs: number): boolean {
     const [oldest, next] = this.#entries
     if (oldest === undefined || next === undefined) return false
@@ -170,7 +174,7 @@ export class LivePlaylist {
     return true
   }
 
-  /** Lists a segment that is no longer there as a gap. */
+  /** Lists a segment that is no longer available as a gap. */
   drop(uri: string): void {
     for (const { segment } of this.#entries) {
       if (segment.uri !== uri) continue
@@ -179,7 +183,7 @@ export class LivePlaylist {
     }
   }
 
-  /** Lists nothing any more. */
+  /** Drops all entries. */
   discard(): void {
     this.#entries = []
   }
@@ -196,7 +200,7 @@ export class LivePlaylist {
     return this.#entries.reduce((sum, { segment }) => sum + segment.durationSec, 0)
   }
 
-  /** Makes a new version of the file, as soon as a segment is listed. */
+  /** Publishes a new version of the file, unless the playlist is empty. */
   #publish(): void {
     const [oldest] = this.#entries
     if (oldest === undefined) return

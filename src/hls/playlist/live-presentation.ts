@@ -1,6 +1,6 @@
 /**
- * All renditions of a stream as players see them: a rolling media playlist for each, in step with each other, and the
- * multivariant playlist that names them.
+ * Playlists of a stream: a rolling media playlist for each rendition, with windows that move together, and the multivariant
+ * playlist.
  *
  * @module
  */
@@ -17,22 +17,22 @@ import { formatMultivariantPlaylist } from './playlist-format.ts'
 import type { DateRange } from './playlist.ts'
 
 export interface LivePresentationOptions {
-  /** Keeps the bytes of the segments. */
+  /** Cache for the segments. */
   readonly cache: SegmentCache
   /** Name of this start of the stream, part of every version. */
   readonly epoch: string
-  /** At least so many segments are listed, memory permitting. */
+  /** Minimum number of listed segments, memory permitting. */
   readonly playlistSegments: number
 }
 
 /**
- * `setRenditions`, `append` each segment in the order of its rendition, `end` when no more will come, `discard` when nobody
- * may read any more. Playlists and segments are in `files`. Times are those of `SegmentCache`.
+ * `setRenditions`, then `append` each segment, in order within its rendition; `end` after the last segment, `discard` to
+ * release all files. Playlists and segments are in `files`. Times are those of `SegmentCache`.
  */
 export class LivePresentation implements SegmentOwner {
   readonly files: FileStore
   readonly #options: LivePresentationOptions
-  /** The main one first. Once there, a playlist stays, with gaps where its rendition has no media. */
+  /** Playlists, the main one first. None is removed: it gets gaps while its rendition has no media. */
   readonly #playlists = new Map<RenditionName, LivePlaylist>()
   #renditions: readonly RenditionName[] = ['main']
   #playable = false
@@ -44,12 +44,12 @@ export class LivePresentation implements SegmentOwner {
     this.#playlist('main')
   }
 
-  /** Number of segments that the main playlist lists and that can be fetched. */
+  /** Number of available segments in the main playlist. */
   get listedSegments(): number {
     return this.#playlist('main').segments
   }
 
-  /** Each rendition that there was at first has a segment; it stays so. */
+  /** Whether every rendition has had a segment; stays true from then on. */
   get playable(): boolean {
     return this.#playable
   }
@@ -62,7 +62,7 @@ export class LivePresentation implements SegmentOwner {
     }
   }
 
-  /** @param renditions  that the multivariant playlist names from now on, the main one first */
+  /** @param renditions  renditions in the multivariant playlist from now on, the main one first */
   setRenditions(renditions: readonly RenditionName[]): void {
     this.#renditions = renditions
     this.#publish()
@@ -77,22 +77,22 @@ export class LivePresentation implements SegmentOwner {
   }
 
   /**
-   * Lists a date range in all playlists, those yet to come included.
+   * Lists a date range in all playlists, including later ones.
    *
-   * @returns false where there is no room for it
+   * @returns whether there was room for it
    */
   addDateRange(dateRange: DateRange): boolean {
     const listed = [...this.#playlists.values()].map((it) => it.addDateRange(dateRange))
     return listed.every(Boolean)
   }
 
-  /** EXT-X-ENDLIST in all playlists. */
+  /** Adds EXT-X-ENDLIST to all playlists. */
   end(): void {
     for (const playlist of this.#playlists.values()) playlist.end()
     this.files.end()
   }
 
-  /** Windows shrink together: the oldest number leaves all of them. */
+  /** Shrinks all windows: removes the segments with the oldest number. */
   shrink(nowMs: number): boolean {
     if (!this.#playlist('main').shrink(nowMs)) return false
     for (const playlist of this.#playlists.values()) playlist.roll(nowMs)
@@ -126,7 +126,7 @@ export class LivePresentation implements SegmentOwner {
     return playlist
   }
 
-  /** Makes a new version of the multivariant playlist. Players read it once, so there is none until all can be played. */
+  /** Publishes a new version of the multivariant playlist. Players read it only once, so the first lists all renditions. */
   #publish(): void {
     if (this.#playable) this.files.replace(MULTIVARIANT_URI, () => this.#render())
   }

@@ -1,5 +1,5 @@
 /**
- * Multivariant playlist as data, from the renditions and what was measured of them.
+ * Contents of the multivariant playlist, from the renditions and their measurements.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { isAudioRendition, playlistUri, type RenditionName } from '../file-names
 const LANGUAGE_DESCRIPTOR = 0x0a
 const VISUAL_IMPAIRED_COMMENTARY = 0x03
 
-/** A rendition that can be played. */
+/** Playable rendition. */
 export interface Rendition {
   readonly name: RenditionName
   readonly summary: RenditionSummary
@@ -43,8 +43,8 @@ export function describePresentation(renditions: readonly Rendition[]): Multivar
 }
 
 /**
- * Alternative audio by codec, that of the main rendition first. A player drops a variant for a single codec that it lacks,
- * so no group has two codecs, and every variant is listed once for each group.
+ * Groups alternative audio by codec, that of the main rendition first. A player rejects a variant with one codec that it does
+ * not support, so each group has a single codec, and every variant is listed once per group.
  */
 function groupAudio(renditions: readonly Rendition[]): AudioGroup[] {
   const alternatives = renditions.filter(({ name }) => isAudioRendition(name))

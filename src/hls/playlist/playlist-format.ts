@@ -1,5 +1,5 @@
 /**
- * Playlists as text (RFC 8216bis 4).
+ * Formatting of playlists (RFC 8216bis 4).
  *
  * @module
  */
@@ -12,13 +12,13 @@ import type {
   Variant,
 } from './playlist.ts'
 
-/** Lowest version with a decimal EXTINF (RFC 8216bis 8), which is all that these playlists need. */
+/** Lowest version that permits a decimal EXTINF (RFC 8216bis 8); no other tag in use needs a higher one. */
 const MEDIA_PLAYLIST_VERSION = 3
 
-/** A tick of 90 kHz is 0.00001 s. */
+/** Decimals of a duration: a tick of 90 kHz is 0.00001 s. */
 const DURATION_DECIMALS = 5
 
-/** First channel of the first field: in use wherever a channel is. */
+/** CEA-608 channel CC1, which is in use wherever there are captions. */
 const CAPTIONS_TAG =
   '#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID="cc",NAME="CC1",AUTOSELECT=YES,INSTREAM-ID="CC1"'
 
@@ -42,7 +42,7 @@ export function formatMultivariantPlaylist(playlist: MultivariantPlaylist): stri
   if (playlist.independentSegments) lines.push('#EXT-X-INDEPENDENT-SEGMENTS')
   lines.push(...playlist.audios.map(formatAudio))
   if (playlist.closedCaptions) lines.push(CAPTIONS_TAG)
-  // NONE stands with all variants or with none (RFC 8216bis 4.4.6.2), and so does the group.
+  // CLOSED-CAPTIONS=NONE must be on all variants or on none (RFC 8216bis 4.4.6.2); the group is treated the same way.
   const captions = playlist.closedCaptions ? '"cc"' : 'NONE'
   lines.push(...playlist.variants.flatMap((variant) => formatVariant(variant, captions)))
   return `${lines.join('\n')}\n`

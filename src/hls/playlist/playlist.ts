@@ -1,5 +1,5 @@
 /**
- * Playlists as data (RFC 8216bis 4.4). `playlist-format.ts` makes them text.
+ * Contents of playlists (RFC 8216bis 4.4), which `playlist-format.ts` formats.
  *
  * @module
  */
@@ -19,7 +19,7 @@ export interface MediaPlaylist {
   readonly segments: readonly PlaylistSegment[]
 }
 
-/** EXT-X-DATERANGE. Attributes may be added while it is listed; none changes. */
+/** EXT-X-DATERANGE. Attributes may be added to a listed date range, but never change. */
 export interface DateRange {
   /** ID, unique in the playlist. */
   readonly id: string
@@ -43,7 +43,7 @@ export interface PlaylistSegment {
   readonly programDateTimeMs: number
   /** EXT-X-DISCONTINUITY */
   readonly discontinuity: boolean
-  /** EXT-X-GAP: the media is missing and the URI not to be loaded. */
+  /** EXT-X-GAP: the media is missing, and players must not load the URI. */
   readonly gap: boolean
 }
 
@@ -82,7 +82,7 @@ export interface Variant {
   readonly peakBps: number
   /** AVERAGE-BANDWIDTH in bits per second. */
   readonly averageBps: number
-  /** CODECS (RFC 6381); empty as long as no bitstream has told. */
+  /** CODECS (RFC 6381); empty until the bitstreams are known. */
   readonly codecs: readonly string[]
   /** RESOLUTION */
   readonly resolution?: { readonly width: number; readonly height: number }

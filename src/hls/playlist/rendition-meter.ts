@@ -1,5 +1,5 @@
 /**
- * What a multivariant playlist says of a rendition, measured over its segments.
+ * Measurements of a rendition for the multivariant playlist, over its segments.
  *
  * @module
  */
@@ -8,13 +8,13 @@ import type { Segment } from '../store/segment.ts'
 import { BitrateMeter } from './bitrate.ts'
 
 export interface RenditionSummary {
-  /** Tracks of the newest segment that is no gap. */
+  /** Tracks of the newest segment with media. */
   readonly tracks: readonly Track[]
   readonly peakBps: number
   readonly averageBps: number
-  /** Frames per second: from the bitstream, or counted. */
+  /** Frames per second: from the bitstream, else counted. */
   readonly frameRate?: number
-  /** EXT-X-INDEPENDENT-SEGMENTS holds for all segments so far. */
+  /** EXT-X-INDEPENDENT-SEGMENTS: whether all segments so far were independent. */
   readonly independentSegments: boolean
 }
 
@@ -22,16 +22,16 @@ export class RenditionMeter {
   readonly #bitrate = new BitrateMeter()
   #tracks: readonly Track[] = []
   #independentSegments = true
-  // Since the newest discontinuity, to measure the frame rate:
+  // Frames and their duration since the latest discontinuity, for the frame rate:
   #videoFrames = 0
   #videoSec = 0
 
-  /** EXT-X-INDEPENDENT-SEGMENTS holds for all segments so far. */
+  /** EXT-X-INDEPENDENT-SEGMENTS: whether all segments so far were independent. */
   get independentSegments(): boolean {
     return this.#independentSegments
   }
 
-  /** Undefined before there was any media. */
+  /** Undefined until a segment has media. */
   get summary(): RenditionSummary | undefined {
     if (this.#tracks.length === 0) return undefined
     const video = this.#tracks.find(({ kind }) => kind === 'video')?.parameters
@@ -45,13 +45,13 @@ export class RenditionMeter {
     }
   }
 
-  /** The next segment; a gap tells nothing. */
+  /** Adds the next segment; ignores gaps. */
   add(segment: Segment): void {
     const { sizeBytes, durationSec, targetDurationSec } = segment
     if (sizeBytes === 0) return
     this.#bitrate.add({ sizeBytes, durationSec }, targetDurationSec)
     this.#tracks = segment.tracks
-    // RFC 8216bis 4.4.3.2 speaks of all segments: once one is not, players must not count on it any more.
+    // The tag applies to all segments (RFC 8216bis 4.4.3.2): one that is not independent removes it for good.
     if (!segment.independent) this.#independentSegments = false
     if (segment.discontinuity) {
       this.#videoFrames = 0

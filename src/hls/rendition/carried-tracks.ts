@@ -1,6 +1,6 @@
 /**
- * Tracks of a program by rendition. A track that a player does not know makes hls.js fail on the whole program or lose its
- * audio, so such tracks are carried only where the policy says so.
+ * Tracks of a program by rendition. An unsupported track makes hls.js fail on the whole program or lose its audio, so such
+ * tracks are carried only with the policy `all`.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { NULL_PID } from '../../mpegts/packet.ts'
 import { isCarriedInPes, StreamType } from '../../mpegts/psi/stream-type.ts'
 import type { Codec, Program, Track } from '../../mpegts/track.ts'
 
-/** `compatible`: what every player of MPEG-TS segments understands or passes over. `all`: whatever comes in PES packets. */
+/** `compatible`: tracks that every player of MPEG-TS segments supports or ignores. `all`: every track in PES packets. */
 export type TrackPolicy = 'compatible' | 'all'
 
 /** Tracks of one rendition. */
@@ -22,11 +22,11 @@ export interface CarriedTracks {
   readonly data?: readonly Track[]
 }
 
-/** The tracks of a program by their part in the presentation. */
+/** Tracks of a program by their role in the presentation. */
 export interface TrackChoice {
-  /** The main one first, then further variants, in the order of the PMT. */
+  /** Main video first, then that of further variants, in PMT order. */
   readonly videos: readonly Track[]
-  /** The default first, then its alternatives: the most widely understood codec first, then the order of the PMT. */
+  /** Default audio first, then its alternatives: most widely supported codec first, then in PMT order. */
   readonly audios: readonly Track[]
   readonly data: readonly Track[]
   readonly leftOut: readonly Track[]
@@ -34,15 +34,15 @@ export interface TrackChoice {
 
 const VIDEO_CODECS: ReadonlySet<Codec> = new Set(['h264', 'h265'])
 
-/** Codecs by how widely they are understood; others are not compatible. */
+/** Rank of codecs by player support, best first; others are not compatible. */
 const AUDIO_RANKS: Readonly<Partial<Record<Codec, number>>> = { aac: 0, mp3: 1, mp2: 1, ac3: 2 }
 const LAST_RANK = 3
 
-/** A program may list hundreds; each becomes a playlist. */
+/** Maximum number of renditions: a program may list hundreds of tracks, and each becomes a playlist. */
 const MAX_VIDEOS = 8
 const MAX_AUDIOS = 16
 
-/** As many fit into a PMT of one packet beside one video and one audio track. */
+/** Number of data tracks that fit into a PMT of one packet, with one video and one audio track. */
 const MAX_DATA = 31
 
 export function chooseTracks({ tracks }: Program, policy: TrackPolicy): TrackChoice {
@@ -63,7 +63,7 @@ export function chooseTracks({ tracks }: Program, policy: TrackPolicy): TrackCho
 /**
  * Tracks of the main rendition.
  *
- * @param silentPids  PIDs of tracks that are passed over, since they send nothing
+ * @param silentPids  PIDs of tracks to skip, since they send no media
  */
 export function selectTracks(
   program: Program,
@@ -75,7 +75,7 @@ export function selectTracks(
   return carryTracks(program, { video: videos.find(sends), audio: audios.find(sends), data })
 }
 
-/** These tracks of a program, with its clock where that is one of them or a PID of its own. */
+/** Carries these tracks of a program, and its PCR where that is on one of them or on a separate PID. */
 export function carryTracks(
   program: Program,
   tracks: {
@@ -98,7 +98,7 @@ export function carryTracks(
   return clockIsLeftOut ? { ...carried, pcrPid: NULL_PID } : carried
 }
 
-/** Whether both have the same PIDs; parameters may differ. */
+/** Whether both have the same PIDs, possibly with different parameters. */
 export function isSameSelection(
   a: CarriedTracks | undefined,
   b: CarriedTracks | undefined,
@@ -110,12 +110,12 @@ export function isSameSelection(
   return pids === others
 }
 
-/** Track by whose times the others are placed. */
+/** Lead track, on whose timeline the others are placed: the video or, without video, the audio. */
 export function leadTrack(carried: CarriedTracks | undefined): Track | undefined {
   return carried?.video ?? carried?.audio
 }
 
-/** The carried tracks, video first, then audio. */
+/** Carried tracks: video, audio, data. */
 export function listTracks({ video, audio, data = [] }: CarriedTracks): Track[] {
   return [video, audio, ...data].filter((track) => track !== undefined)
 }

@@ -1,5 +1,5 @@
 /**
- * A segment while it is being written, as its lead track shows it.
+ * Properties of the segment being written, from the units of its lead track.
  *
  * @module
  */
@@ -9,13 +9,13 @@ import { SNAP_TICKS } from '../cut/timeline.ts'
 import type { CarriedTracks } from './carried-tracks.ts'
 
 export class OpenSegment {
-  /** Its tracks, with the parameters known by now. */
+  /** Tracks of the segment, with the parameters known so far. */
   carried: CarriedTracks
   readonly #first: PesUnit
   #frames = 0
   #hasLeadingFrames = false
 
-  /** @param first  unit of the lead track that it begins with */
+  /** @param first  first unit of the lead track */
   constructor(carried: CarriedTracks, first: PesUnit) {
     this.carried = carried
     this.#first = first
@@ -26,14 +26,14 @@ export class OpenSegment {
     return this.#frames
   }
 
-  /** The next unit of the lead track. */
+  /** Adds the next unit of the lead track. */
   push({ startsFrame, ptsTicks, decodableLeading }: PesUnit): void {
     if (!startsFrame) return
     this.#frames++
     if (ptsTicks < this.#first.ptsTicks && !decodableLeading) this.#hasLeadingFrames = true
   }
 
-  /** It begins with a random access point, and one with a video where the reference track has its own. */
+  /** Whether it begins with a random access point: a video one close to that of the reference track. */
   isAligned({ keyTicks, startTicks }: SegmentPlan): boolean {
     const { randomAccess, ptsTicks } = this.#first
     if (!randomAccess) return false
@@ -41,7 +41,7 @@ export class OpenSegment {
     return this.carried.video === undefined || offsetTicks <= SNAP_TICKS
   }
 
-  /** Every frame can be decoded: no frame shown before the first one needs an earlier segment. */
+  /** Whether all frames can be decoded: no leading frame refers to an earlier segment. */
   isIndependent(plan: SegmentPlan): boolean {
     return this.isAligned(plan) && !this.#hasLeadingFrames
   }

@@ -13,7 +13,7 @@ import {
   type TrackPolicy,
 } from './carried-tracks.ts'
 
-/** @param main  tracks that the main rendition carries by now */
+/** @param main  tracks of the main rendition */
 export function chooseOtherRenditions(
   program: Program,
   policy: TrackPolicy,

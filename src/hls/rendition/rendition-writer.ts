@@ -1,6 +1,5 @@
 /**
- * Makes the segments of one rendition: its own tracks between the boundaries that were planned for all (RFC 8216bis
- * 6.2.4).
+ * Writes the segments of one rendition: its tracks, between the boundaries planned for all renditions (RFC 8216bis 6.2.4).
  *
  * ```
  * plan ───────────────────┐
@@ -24,7 +23,7 @@ import { UnitQueue, type PlacingWindow, type QueuedUnit } from './unit-queue.ts'
 export interface RenditionWriterOptions {
   readonly name: RenditionName
   readonly epoch: string
-  /** Its lead track is the reference track: each segment is complete as soon as its end is planned. */
+  /** Whether its lead track is the reference track, so that a segment is complete as soon as its end is planned. */
   readonly reference: boolean
   readonly maxSegmentBytes: number
   readonly slabs: SlabPool
@@ -37,31 +36,31 @@ interface PendingSegment {
   dueTicks: number
 }
 
-/** Bound of one track's queue; video may queue as much as a segment may hold. */
+/** Maximum size of a track's queue; for video it is the maximum size of a segment. */
 const MAX_WAITING_BYTES: Readonly<Partial<Record<Track['kind'], number>>> = {
   audio: 1024 * 1024,
   data: 256 * 1024,
 }
 
-/** A key frame may be lost on the way; two are no accident. */
+/** Consecutive segments that make a rendition misaligned; a single key frame may have been lost. */
 const MISALIGNED_IN_A_ROW = 2
 
 const NO_SEGMENTS: readonly Segment[] = []
 
-/** More are pending only where the reference timestamps hardly move, so that progress does not tell when one is due. */
+/** Maximum number of pending segments, where the timestamps of the reference track hardly advance and none becomes due. */
 const MAX_PENDING = 16
 
 /**
- * `carry` tracks and `push` their units; `start` and `end` each planned segment. `advance` gives the segments that are
- * complete by now, then `keep` makes what waits its own.
+ * `carry` tracks and `push` their units; `start` and `end` each planned segment. `advance` returns complete segments; then
+ * `keep` copies the waiting units.
  *
- * A segment begins with a unit of the lead track: the video, or the audio where there is no video.
+ * A segment begins with a unit of the lead track: the video or, without video, the audio.
  */
 export class RenditionWriter {
   readonly #options: RenditionWriterOptions
   readonly #writer: SegmentWriter
   #carried: CarriedTracks | undefined
-  /** By PID, the lead track first, audio last. */
+  /** Queues by PID, that of the lead track first, audio last. */
   #queues = new Map<number, UnitQueue>()
   #pending: PendingSegment[] = []
   #open: OpenSegment | undefined
@@ -74,7 +73,7 @@ export class RenditionWriter {
     this.#writer = new SegmentWriter(options.slabs)
   }
 
-  /** Tracks of its segments by now; another object where they, or their parameters, changed. */
+  /** Tracks of the segments; a new object after each change of the tracks or their parameters. */
   get carried(): CarriedTracks | undefined {
     return this.#carried
   }
@@ -84,24 +83,24 @@ export class RenditionWriter {
     return this.#writer.sizeBytes
   }
 
-  /** Size of the units that wait. */
+  /** Size of the waiting units. */
   get waitingBytes(): number {
     let sizeBytes = 0
     for (const queue of this.#queues.values()) sizeBytes += queue.sizeBytes
     return sizeBytes
   }
 
-  /** Units for which a segment had no room. */
+  /** Units that exceeded the maximum size of a segment. */
   get oversizeUnits(): number {
     return this.#oversizeUnits
   }
 
-  /** Its key frames are elsewhere than those of the reference track. */
+  /** Whether its key frames are not aligned with those of the reference track. */
   get misaligned(): boolean {
     return this.#misalignedInARow >= MISALIGNED_IN_A_ROW
   }
 
-  /** Its audio is on another clock than the reference track. */
+  /** Whether its audio is on another clock than the reference track. */
   get audioOutOfStep(): boolean {
     for (const queue of this.#queues.values()) {
       if (queue.kind === 'audio' && queue.outOfStep) return true
@@ -134,7 +133,7 @@ export class RenditionWriter {
     this.#queues.get(unit.track.pid)?.push(unit)
   }
 
-  /** Packets without PES that carry the PCR. Dropped unless the segment at the reference position is open. */
+  /** Writes packets that only carry a PCR. Drops them while the open segment is behind the reference track. */
   pushPackets(chunks: readonly Buffer[]): void {
     const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
     const isCurrent = this.#open !== undefined && this.#pending.length === 1
@@ -179,7 +178,7 @@ export class RenditionWriter {
     return segments ?? NO_SEGMENTS
   }
 
-  /** Copies the units that wait out of the input. */
+  /** Copies the waiting units, whose chunks are views into the input. */
   keep(): void {
     for (const queue of this.#queues.values()) queue.keep()
   }
@@ -189,7 +188,7 @@ export class RenditionWriter {
     return this.#queues.get(pid)?.release() ?? []
   }
 
-  /** Drops the units that wait. */
+  /** Drops the waiting units. */
   clear(): void {
     for (const queue of this.#queues.values()) queue.clear()
   }
@@ -254,7 +253,7 @@ export class RenditionWriter {
     return [...this.#queues.values()].every((queue) => queue.isPast(window))
   }
 
-  /** Drops the audio of a segment without video: players would take it for the loss of the variant. */
+  /** Drops the audio of a segment without video, which players would take for a failure of the variant. */
   #skip(window: PlacingWindow): void {
     for (const queue of this.#queues.values()) {
       queue.interrupt()
@@ -289,7 +288,7 @@ export class RenditionWriter {
   }
 }
 
-/** The lead track, then data, then audio beside video. */
+/** Tracks in the order of placement: lead track, data, then audio. */
 function placingOrder(carried: CarriedTracks | undefined): Track[] {
   if (carried === undefined) return []
   const { video, audio, data = [] } = carried

@@ -1,7 +1,7 @@
 /**
- * Audio that a presentation began with, kept to its end. Players set up their decoders once: hls.js fails where audio joins
- * video that had none, and waits forever where it ends. So audio that ends is replaced by silence, and audio that comes
- * later is dropped.
+ * Constant presence of audio in a presentation. Players set up their decoders once: hls.js fails where audio starts after
+ * video, and waits forever where audio ends. So audio that ends is replaced by silence, and audio that starts later is
+ * dropped.
  *
  * @module
  */
@@ -15,10 +15,10 @@ import type { SourceFact } from '../source-fact.ts'
 /** `push` every output of the demuxer; `begin` with the tracks of the first segment. */
 export class SteadyAudio {
   readonly #policy: TrackPolicy
-  /** Audio that it began with; undefined before, and where it began without video. */
+  /** Audio of the first segment; undefined before it, and for a presentation without video. */
   #audio: Track | 'none' | undefined
   #silence: Silence | undefined
-  /** PID of the video that the silence accompanies. */
+  /** PID of the video that the silence is synchronized with. */
   #videoPid: number | undefined
   #droppedPids = new Set<number>()
 
@@ -26,13 +26,13 @@ export class SteadyAudio {
     this.#policy = policy
   }
 
-  /** @param tracks  those of the first segment */
+  /** @param tracks  tracks of the first segment */
   begin(tracks: readonly Track[]): void {
     if (!tracks.some(({ kind }) => kind === 'video')) return
     this.#audio = tracks.find(({ kind }) => kind === 'audio') ?? 'none'
   }
 
-  /** Facts that hold now. */
+  /** Current facts. */
   get facts(): readonly SourceFact[] {
     if (this.#silence !== undefined) return [{ code: 'SOUND_GONE' }]
     return this.#droppedPids.size > 0 ? [{ code: 'SOUND_TOO_LATE' }] : []

@@ -1,6 +1,6 @@
 /**
- * Choice of the tracks to carry, as long as they send: a track that the PMT lists and nothing arrives of would delay the
- * others, or make players wait for it.
+ * Selection of the tracks to carry, without silent ones: a track that the PMT lists but that sends no media would delay the
+ * others, or make players wait.
  *
  * @module
  */
@@ -15,10 +15,10 @@ import {
   type TrackPolicy,
 } from './carried-tracks.ts'
 
-/** A track counts as silent after this much of the other one. */
+/** Media of the other track after which a track counts as silent. */
 const MAX_SILENT_TICKS = 5 * TICKS_PER_SEC
 
-/** A longer step of the timestamps is a jump, or a still frame; it does not tell how long the other track was silent. */
+/** Longest step that counts in full toward silence; a longer one is a discontinuity, or a still frame. */
 const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
 /** `setProgram`, then `push` every unit; `reset` when the encoder left. */
@@ -29,7 +29,7 @@ export class TrackSelection {
   #wanted: CarriedTracks = { programNumber: 0, pcrPid: 0 }
   #seenPids = new Set<number>()
   #silentPids = new Set<number>()
-  // Track of the newest unit, and for how long no other sent:
+  // Track of the newest unit, and duration of its media since the other one sent:
   #alonePid: number | undefined
   #aloneTicks = 0
   #latestTicks = 0
@@ -38,12 +38,12 @@ export class TrackSelection {
     this.#policy = policy
   }
 
-  /** Tracks to carry by now. */
+  /** Tracks to carry from now on. */
   get wanted(): CarriedTracks {
     return this.#wanted
   }
 
-  /** Facts about tracks that are passed over: for good, or until something arrives of them. */
+  /** Facts about tracks that are not carried: unsupported ones, and silent ones until their media arrives. */
   get facts(): readonly SourceFact[] {
     const isSilent = ({ pid }: Track) => this.#silentPids.has(pid)
     const silent = this.#program?.tracks.filter(isSilent) ?? []
@@ -67,7 +67,7 @@ export class TrackSelection {
 
   /**
    * @param patienceTicks  minimum wait for video
-   * @returns the track that this unit shows to be silent, once
+   * @returns the track that becomes silent with this unit, if any
    */
   push({ track, dtsTicks }: PesUnit, patienceTicks: number): Track | undefined {
     if (this.#silentPids.delete(track.pid)) this.#select()
@@ -76,7 +76,7 @@ export class TrackSelection {
     if (video === undefined || audio === undefined) return undefined
     if (track.pid === video.pid) {
       const aloneTicks = this.#measure(video.pid, dtsTicks)
-      // Audio that has sent may pause: nothing waits for it.
+      // Audio that has sent before may pause, since no segment waits for it.
       const isSilent = aloneTicks > MAX_SILENT_TICKS && !this.#seenPids.has(audio.pid)
       return isSilent ? this.#passOver(audio) : undefined
     }

@@ -1,7 +1,7 @@
 /**
- * Units of one track on their way into the segments of a rendition. A unit waits until the reference track has come as
- * far, so that no segment starts without the audio of its first frames; one that is late is placed at once, since players
- * trim it and waiting would delay every segment.
+ * Queue of the units of one track for the segments of a rendition. A unit waits until the reference track reaches its time,
+ * so that no segment starts without the audio of its first frames. A late unit is placed at once: players trim it, and
+ * waiting would delay every segment.
  *
  * @module
  */
@@ -13,29 +13,29 @@ import { MAX_SKEW_TICKS, MAX_STEP_BACK_TICKS, SNAP_TICKS } from '../cut/timeline
 
 export interface UnitQueueOptions {
   readonly kind: Track['kind']
-  /** The segments are cut by this track: its units are never early or late. */
+  /** Whether this is the reference track, whose units are never early or late. */
   readonly reference: boolean
-  /** Bound of the units that wait. */
+  /** Maximum size of the waiting units. */
   readonly maxBytes: number
 }
 
-/** Times of the units that are placed now. */
+/** Range of times whose units may be placed now. */
 export interface PlacingWindow {
   /** Start of the timeline. */
   readonly timelineStartTicks: number
-  /** Later units belong to another segment, or wait until the reference track has come as far. */
+  /** Time after which units belong to another segment, or wait for the reference track. */
   readonly untilTicks: number
 }
 
 export interface QueuedUnit {
   readonly unit: PesUnit
-  /** Time at which a segment that starts with this unit begins. */
+  /** Start time of a segment that begins with this unit, see `Timeline.timeOf`. */
   readonly ticks: number
-  /** Copy of its packets; undefined as long as they are views into the input. */
+  /** Copy of its packets; undefined while they are views into the input. */
   readonly packets?: Buffer
 }
 
-/** Units up to this long before the start of a timeline are kept: an audio PES packet lasts about as long. */
+/** Maximum lead of a unit over the start of its timeline: the usual duration of a PES packet. */
 const LEAD_TICKS: Readonly<Record<Track['kind'], number>> = {
   video: SNAP_TICKS,
   audio: 0.25 * TICKS_PER_SEC,
@@ -50,12 +50,12 @@ const MAX_BACK_TICKS = 5 * TICKS_PER_SEC
 
 const MAX_UNITS = 8192
 
-/** Consecutive units far from the reference track that mean another clock. */
+/** Consecutive units far from the reference track after which the track counts as on another clock. */
 const FAR_UNITS_IN_A_ROW = 50
 
 /**
- * `push` each unit, `take` until undefined, then `keep`; `take` also whenever the reference track has moved on.
- * `startTimeline` where the reference track does.
+ * `push` each unit, `take` until undefined, then `keep`; `take` also when the reference track has advanced. `startTimeline`
+ * when the reference track starts one.
  */
 export class UnitQueue {
   readonly kind: Track['kind']
@@ -68,7 +68,7 @@ export class UnitQueue {
   #reorderTicks = 0
   /** Time of the newest unit taken in this timeline. */
   #takenTicks: number | undefined
-  /** A decoder that got all units so far can decode the next. */
+  /** Whether the next unit can be decoded after those taken so far. */
   #decodable = false
 
   constructor({ kind, reference, maxBytes }: UnitQueueOptions) {
@@ -77,7 +77,7 @@ export class UnitQueue {
     this.#maxBytes = maxBytes
   }
 
-  /** Bytes that wait. */
+  /** Size of the waiting units. */
   get sizeBytes(): number {
     return this.#sizeBytes
   }
@@ -87,7 +87,7 @@ export class UnitQueue {
     return this.#dropped
   }
 
-  /** The track is on another clock than the reference track: none of it is placed. */
+  /** Whether the track is on another clock than the reference track, so that its units are dropped. */
   get outOfStep(): boolean {
     return this.#farInARow >= FAR_UNITS_IN_A_ROW
   }
@@ -128,7 +128,7 @@ export class UnitQueue {
     return undefined
   }
 
-  /** The newest unit lies beyond: all that belongs before it has arrived. */
+  /** Whether a unit after the window has arrived, so that all units of the window have. */
   isPast(window: PlacingWindow): boolean {
     const newest = this.#units.at(-1)
     return newest !== undefined && !this.#isDue(newest, window)
@@ -151,12 +151,12 @@ export class UnitQueue {
     this.#decodable = false
   }
 
-  /** A segment lacks units of this track: the next unit taken is a random access point. */
+  /** Reports that a segment lacks units of this track: the next unit taken will be a random access point. */
   interrupt(): void {
     this.#decodable = false
   }
 
-  /** Removes and returns all that wait, to be pushed elsewhere. */
+  /** Removes and returns the waiting units. */
   release(): PesUnit[] {
     const units = this.#units.map(({ unit }) => unit)
     this.#units = []
@@ -164,7 +164,7 @@ export class UnitQueue {
     return units
   }
 
-  /** Drops all that wait. */
+  /** Drops the waiting units. */
   clear(): void {
     this.#dropped += this.release().length
     this.#decodable = false
@@ -174,10 +174,10 @@ export class UnitQueue {
     return this.#units.length > MAX_UNITS || this.#sizeBytes > this.#maxBytes
   }
 
-  /** The reference track has come as far, and nothing says that the unit is of another timeline. */
+  /** Whether the reference track has reached the unit, and the unit is on the current timeline. */
   #isDue({ ticks, unit }: QueuedUnit, { timelineStartTicks, untilTicks }: PlacingWindow): boolean {
     if (this.reference) return true
-    // The clock of metadata may have nothing to do with the program's: then it is placed as it comes.
+    // Metadata on an unrelated clock is placed on arrival.
     if (this.kind === 'data' && Math.abs(ticks - untilTicks) > MAX_SKEW_TICKS) return true
     const snapTicks = this.kind === 'video' && unit.randomAccess ? SNAP_TICKS : 0
     return ticks <= untilTicks - snapTicks && ticks >= this.#oldestTicks(timelineStartTicks)
@@ -190,7 +190,7 @@ export class UnitQueue {
       : this.#takenTicks - MAX_STEP_BACK_TICKS
   }
 
-  /** The unit will never be due: it ended before the timeline began, or its successor is due already. */
+  /** Whether the unit will never be due: it ended before the timeline began, or a later unit is due already. */
   #isStray({ ticks }: QueuedUnit, window: PlacingWindow): boolean {
     if (this.kind === 'data') return false
     const isBack = ticks < this.#oldestTicks(window.timelineStartTicks)
@@ -200,7 +200,7 @@ export class UnitQueue {
     return isOutOfOrder && next !== undefined && this.#isDue(next, window)
   }
 
-  /** The units behind it show that it has waited long enough. */
+  /** Whether the unit has reached its maximum wait, measured by the units queued after it. */
   #isOverdue({ ticks }: QueuedUnit, { untilTicks }: PlacingWindow): boolean {
     const newest = this.#units.at(-1)!
     const maxTicks = ticks > untilTicks ? MAX_AHEAD_TICKS : MAX_BACK_TICKS

@@ -1,7 +1,7 @@
 /**
- * The files of one stream by name, and the readers that wait for them: all that delivery sees of a stream.
+ * Files of one stream by name, and the readers that wait for them: the interface between packaging and delivery.
  *
- * Playlists are held here, each version rendered once, when it is first read. Segments are held by the cache that all
+ * Playlists are stored here; each version is rendered once, when it is first read. Segments are stored in the cache that all
  * streams share, which may refuse or release them.
  *
  * @module
@@ -12,26 +12,26 @@ import type { StreamFile } from './stream-file.ts'
 
 export interface FileStoreOptions {
   readonly cache: SegmentCache
-  /** The holder of the segments in the cache, which may ask it to list fewer. */
+  /** Owner of the segments in the cache. */
   readonly owner: SegmentOwner
-  /** Readers that may wait at once; 10,000 unless told. */
+  /** Maximum number of waiting readers; default 10,000. */
   readonly maxWaiters?: number
 }
 
 export interface WaitOptions {
-  /** Version that the reader has; without one, any version is news. */
+  /** Version that the reader has; undefined for none. */
   readonly version?: string | undefined
   /** Ends the wait. */
   readonly signal: AbortSignal
 }
 
-/** What readers see of a store. */
+/** Store as its readers see it. */
 export type StreamFiles = Pick<FileStore, 'get' | 'lend' | 'wait'>
 
-/** A file for a while. */
+/** File for the time of a reply. */
 export interface FileLoan {
   readonly file: StreamFile
-  /** Ends the loan, once: its chunks may change from now on. Undefined where they never do. */
+  /** Ends the loan, to be called once: the memory of the chunks may be reused after it. Undefined where it never is. */
   readonly end: (() => void) | undefined
 }
 
@@ -43,15 +43,15 @@ interface Playlist {
 const DEFAULT_MAX_WAITERS = 10_000
 
 /**
- * Writers call `put`, `replace` and `remove`, then `end` when nothing will be added and `discard` when nothing may be read
- * any more. Readers call `get` and `wait`. Times are those of `SegmentCache`.
+ * Writers call `put`, `replace` and `remove`, `end` after the last file, and `discard` to drop all files. Readers call `get`,
+ * `lend` and `wait`. Times are those of `SegmentCache`.
  */
 export class FileStore {
   readonly #cache: SegmentCache
   readonly #owner: SegmentOwner
   readonly #maxWaiters: number
   readonly #playlists = new Map<string, Playlist>()
-  /** Callbacks of the readers that wait, by the name of the file. */
+  /** Callbacks of waiting readers, by file name. */
   readonly #wakers = new Map<string, Set<() => void>>()
   #waiters = 0
   #ended = false
@@ -62,7 +62,7 @@ export class FileStore {
     this.#maxWaiters = maxWaiters
   }
 
-  /** Segments of this stream that memory did not suffice for. */
+  /** Counters of segments lost to a shortage of memory. */
   get shortage(): ShortageCounters {
     return this.#cache.shortageOf(this.#owner)
   }
@@ -80,33 +80,33 @@ export class FileStore {
   }
 
   /**
-   * Adds a playlist, or the next version of it.
+   * Adds a playlist, or its next version.
    *
-   * @param render  called once, when this version is first read, and never before the caller is done
+   * @param render  called once, when this version is first read, and never during the call of `replace`
    */
   replace(name: string, render: () => StreamFile): void {
     this.#playlists.set(name, { render })
     this.#wake(name)
   }
 
-  /** Removes a segment at `untilMs`; earlier where memory is short. */
+  /** Removes a segment at `untilMs`, or earlier where memory is short. */
   remove(name: string, untilMs: number): void {
     this.#cache.retain(this.#owner, name, untilMs)
   }
 
-  /** No segment is expected until the next `put`: live streams may take the memory of those there are. */
+  /** Marks the stream as idle until the next `put`: live streams may take its memory. */
   rest(): void {
     this.#cache.rest(this.#owner)
   }
 
-  /** The file as it is now, for good; undefined where there is none, yet or any more. */
+  /** Current version of a file; its memory is never reused. Undefined for a file that does not exist, yet or any longer. */
   get(name: string): StreamFile | undefined {
     const file = this.#find(name)
     if (file?.kind === 'segment') this.#cache.slabs.pin(file.chunks)
     return file
   }
 
-  /** The file as `get` has it, whose memory is used again after the loan, instead of garbage collected some time. */
+  /** Current version of a file, for a limited time: after the loan its memory may be reused. */
   lend(name: string): FileLoan | undefined {
     const file = this.#find(name)
     if (file?.kind !== 'segment') return file && { file, end: undefined }
@@ -116,10 +116,10 @@ export class FileStore {
   }
 
   /**
-   * Waits for a file, or for another version of it. What one command of the stream changes is seen as a whole.
+   * Waits for another version of a file. All changes by one command of the stream become visible together.
    *
-   * @returns the file as it is then; also the version that the reader has, or undefined, where the stream has ended or too
-   *   many readers wait
+   * @returns the current version; where the stream has ended or too many readers wait, even the version that the reader has,
+   *   or undefined
    * @throws the reason of the signal
    */
   async wait(name: string, { version, signal }: WaitOptions): Promise<StreamFile | undefined> {
@@ -138,14 +138,14 @@ export class FileStore {
     }
   }
 
-  /** The stream has ended: releases the readers that wait, and those to come at once. */
+  /** Ends all waits, present and future. */
   end(): void {
     this.#ended = true
     this.rest()
     for (const name of this.#wakers.keys()) this.#wake(name)
   }
 
-  /** Drops all files and ends. */
+  /** Drops all files and ends all waits. */
   discard(): void {
     this.#playlists.clear()
     this.#cache.discard(this.#owner)
@@ -159,7 +159,7 @@ export class FileStore {
     return playlist.file
   }
 
-  /** Settles when the file was changed, or the wait aborted. */
+  /** Resolves at the next change of a file; rejects when the signal aborts. */
   #change(name: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const wakers = this.#wakers.get(name) ?? new Set()
@@ -178,7 +178,7 @@ export class FileStore {
     })
   }
 
-  /** Readers go on in a microtask: after the command that changed the file. */
+  /** Wakes the waiting readers, which continue in a microtask: after the command that changed the file. */
   #wake(name: string): void {
     const wakers = this.#wakers.get(name)
     this.#wakers.delete(name)

@@ -1,26 +1,30 @@
 /**
- * Streams whose segments are in the cache, and what each has in it.
+ * Owners of cached segments, and the segments of each.
  *
  * @module
  */
 import type { WindowSize } from './memory-share.ts'
 
-/** Playlists in step whose segments are in the cache. */
+/** Owner of cached segments: all playlists of a stream, whose windows shrink together. */
 export interface SegmentOwner {
   readonly windowSize: WindowSize
-  /** Takes the oldest segment out of the window and retains it; false where the window cannot be shorter. */
+  /**
+   * Removes the oldest segment from the window and retains it.
+   *
+   * @returns false where the window has its minimum duration
+   */
   shrink(nowMs: number): boolean
-  /** Lists a segment as a gap: it is no longer in the cache. */
+  /** Lists a segment that is no longer in the cache as a gap. */
   drop(uri: string): void
 }
 
-/** Segments that memory did not suffice for. Counters only go up. */
+/** Counters of segments lost to a shortage of memory; they only increase. */
 export interface ShortageCounters {
-  /** Left their playlist early, because the window had to shrink. */
+  /** Segments removed from their playlist early, because the window had to shrink. */
   readonly unlistedEarly: number
-  /** Released before the time that RFC 8216 6.2.2 asks for. */
+  /** Segments released earlier than RFC 8216 6.2.2 requires. */
   readonly releasedEarly: number
-  /** Not stored, or dropped while the stream had no encoder: the playlist lists a gap. */
+  /** Segments that became gaps: not stored, or dropped while the stream had no encoder. */
   readonly refused: number
 }
 
@@ -34,15 +38,15 @@ export const NO_WINDOW: WindowSize = { minBytes: 0, wantedBytes: 0 }
 export class Holding {
   readonly owner: SegmentOwner
   readonly listed = new Set<string>()
-  /** Time at which each is released, in the order in which they left the window. */
+  /** Release time by URI, in the order in which the segments left the window. */
   readonly retained = new Map<string, number>()
   readonly shortage: Counters = { ...NO_SHORTAGE }
   bytes = 0
   listedBytes = 0
   windowSize = NO_WINDOW
-  /** The window cannot shrink until it grows. */
+  /** Whether the window has its minimum duration, so that it cannot shrink. */
   shortest = false
-  /** No segment is expected: all that it holds may go. */
+  /** Whether the stream has no encoder, so that all of its segments may be dropped. */
   idle = false
 
   constructor(owner: SegmentOwner) {

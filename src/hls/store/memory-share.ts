@@ -1,37 +1,37 @@
 /**
- * Shares of the memory for segments: max-min fairness, so that a large stream takes nothing that a small one needs.
+ * Shares of the memory for segments, by max-min fairness: a large stream takes nothing that a small one needs.
  *
  * @module
  */
 
-/** Bytes of all segments that a stream lists, at its present bitrate. */
+/** Size of a stream's window of listed segments, at its present bitrate. */
 export interface WindowSize {
-  /** With the shortest window that RFC 8216 6.2.2 permits. */
+  /** Size of the shortest window that RFC 8216 6.2.2 permits. */
   readonly minBytes: number
-  /** With the window that there would be if there were room for it. */
+  /** Size of the configured window. */
   readonly wantedBytes: number
 }
 
-/** Bytes that each stream may list. */
+/** Limits on the listed bytes of each stream. */
 export interface MemoryShares {
-  /** A larger window shrinks: the rest of the memory is for retained segments. */
+  /** Limit above which a window shrinks, to leave memory for retained segments. */
   readonly windowBytes: number
-  /** A stream that would list more gets gaps, however short its window. */
+  /** Limit above which a stream gets gaps, however short its window. */
   readonly maxBytes: number
 }
 
 /**
- * Part of the memory for listed segments; the rest is for retained ones. A segment is retained for its own duration and
- * that of the playlist: of a window of three segments, the shortest there may be, three are listed and four retained. A
- * longer window needs less.
+ * Share of the memory for listed segments; the rest is for retained ones. A segment is retained for its own duration plus
+ * that of the playlist: with the shortest window, three segments are listed and four retained. Longer windows retain
+ * relatively fewer.
  */
 export const LISTED_SHARE = 0.4
 
-/** @param maxBytes  the memory for what is listed and retained */
+/** @param maxBytes  memory for listed and retained segments */
 export function shareMemory(sizes: readonly WindowSize[], maxBytes: number): MemoryShares {
   const wanted = sizes.map(({ wantedBytes }) => wantedBytes)
   const windowBytes = fairShare(wanted, maxBytes * LISTED_SHARE)
-  // Whole windows within their share stay whole; of all others, the shortest come before what is retained.
+  // Windows within their share stay whole. The minimum of every other window takes precedence over retained segments.
   const listed = sizes.map(({ minBytes, wantedBytes }) =>
     wantedBytes <= windowBytes ? wantedBytes : minBytes,
   )
@@ -39,14 +39,13 @@ export function shareMemory(sizes: readonly WindowSize[], maxBytes: number): Mem
 }
 
 /**
- * Largest share of each with which all together stay within the capacity: a need below the share leaves the rest to the
- * larger ones.
+ * Computes the largest equal share within the capacity. A need below the share leaves its rest to the larger needs.
  *
  * @param needs  none negative, in any order
  * @returns infinite where all needs fit
  */
 export function fairShare(needs: readonly number[], capacity: number): number {
-  // Typed arrays sort natively: 1,000 needs take 20 µs, and no pattern of them takes longer.
+  // Typed arrays sort natively: 20 µs for 1,000 needs in any order.
   const ascending = new Float64Array(needs).toSorted()
   let rest = capacity
   let left = ascending.length

@@ -1,13 +1,13 @@
 /**
- * The only owner of segment bytes, shared by all streams, within one bound of memory.
+ * Segments of all streams in memory, with one limit on their size. No other object keeps segment bytes.
  *
- * What a playlist lists is never evicted. What left it is retained for its own duration and that of the longest playlist
- * that listed it (RFC 8216 6.2.2), as far as memory goes. Where it does not suffice for all:
+ * A listed segment is never evicted. A segment that has left its playlist is retained for its own duration plus that of the
+ * longest playlist that listed it (RFC 8216 6.2.2). Where memory does not suffice for all:
  *
- * 1. A stream without an encoder gives first: what it retains, then what it lists, which becomes a gap.
- * 2. A stream whose whole window is within its fair share keeps it; the window of any other shrinks to that share, at
- *    most to the shortest that there may be.
- * 3. What is retained is released early, oldest first, from the stream that holds most.
+ * 1. Streams without an encoder lose segments first: retained ones, then listed ones, which become gaps.
+ * 2. A stream whose whole window is within its fair share keeps it. Other windows shrink to that share, but not below the
+ *    minimum of RFC 8216 6.2.2.
+ * 3. Retained segments are released early, oldest first, from the stream with the most bytes.
  * 4. Then a stream that lists more than its fair share gets gaps.
  *
  * @module
@@ -29,7 +29,7 @@ export interface SegmentCacheStats extends ShortageCounters {
   readonly maxBytes: number
   readonly bytes: number
   readonly listedBytes: number
-  /** Memory that would suffice for the whole windows of all streams. */
+  /** Memory for the whole windows of all streams. */
   readonly neededBytes: number
   readonly segments: number
 }
@@ -40,13 +40,13 @@ interface Entry {
   readonly sizeBytes: number
 }
 
-/** Memory kept for segments to come: a part of that of the segments there are, so that streams may cut all at once. */
+/** Free slabs kept for new segments, as a share of the cached bytes, so that all streams may cut at once. */
 const FREE_SHARE = 1 / 8
 const MIN_FREE_BYTES = 16 * 1024 * 1024
 
-/** Times are milliseconds of one clock that never goes back. */
+/** Times are in milliseconds of a monotonic clock. */
 export class SegmentCache {
-  /** Memory of the segments that are put here: each is released when the cache has no more use for it. */
+  /** Pool of the segments' memory, to which the cache releases each segment that it removes. */
   readonly slabs: SlabPool
   readonly #entries: LRUCache<string, Entry>
   readonly #holdings = new Map<SegmentOwner, Holding>()
@@ -78,13 +78,13 @@ export class SegmentCache {
     }
   }
 
-  /** Counted since the owner's first segment. */
+  /** Counters since the owner's first segment. */
   shortageOf(owner: SegmentOwner): ShortageCounters {
     return { ...(this.#holdings.get(owner)?.shortage ?? NO_SHORTAGE) }
   }
 
   /**
-   * Adds a segment that its owner's playlist lists from now on. Its chunks belong to the cache, refused or not.
+   * Adds a segment, which its owner's playlist lists from now on. The cache owns the chunks, even of a refused segment.
    *
    * @param uri  unique in the process: it names the epoch of its stream
    * @returns false where there is no room for it
@@ -102,7 +102,7 @@ export class SegmentCache {
     holding.idle = false
     this.#resize(holding, owner.windowSize)
     this.#releaseExpired(holding, nowMs)
-    // Never let lru-cache make the room: it would evict what is listed.
+    // lru-cache must not make room itself: it would evict listed segments.
     if (!this.#makeRoom(holding, sizeBytes, nowMs)) {
       this.#count(holding, 'refused')
       this.slabs.release(file.chunks)
@@ -120,7 +120,7 @@ export class SegmentCache {
     return entry?.owner === owner ? entry.file : undefined
   }
 
-  /** The owner's playlist lists the segment no longer. It is retained until then, unless memory is short. */
+  /** Retains a segment that left its playlist until `untilMs`, or less long where memory is short. */
   retain(owner: SegmentOwner, uri: string, untilMs: number): void {
     const holding = this.#holdings.get(owner)
     if (holding?.listed.delete(uri) !== true) return
@@ -129,7 +129,7 @@ export class SegmentCache {
     this.#addListed(holding, -this.#sizeOf(uri))
   }
 
-  /** The owner expects no segment until the next `put`: it has no share of the memory, and gives before all others. */
+  /** Marks the owner as idle until its next `put`: it has no share of the memory, and loses segments before all others. */
   rest(owner: SegmentOwner): void {
     const holding = this.#holdings.get(owner)
     if (holding === undefined) return
@@ -194,7 +194,7 @@ export class SegmentCache {
     )
   }
 
-  /** @returns false where the segment must become a gap */
+  /** @returns whether there is room; without it the segment becomes a gap */
   #makeRoom(requester: Holding, sizeBytes: number, nowMs: number): boolean {
     const shares = this.#shares
     const { windowBytes, maxBytes } = shares
@@ -212,7 +212,7 @@ export class SegmentCache {
     return true
   }
 
-  /** The owner that holds most of those that can do with less; an idle one before all others. */
+  /** Finds the owner to lose a segment: an idle one, else the one with the most bytes that can shrink or release. */
   #findGiver({ windowBytes }: MemoryShares): Holding | undefined {
     let giver: Holding | undefined
     for (const holding of this.#holdings.values()) {
@@ -225,7 +225,7 @@ export class SegmentCache {
     return giver
   }
 
-  /** A window above its share shrinks; then the oldest segment that is retained goes. */
+  /** Shrinks a window above its share, then releases the oldest retained segment; drops a listed one of an idle owner. */
   #give(holding: Holding, { windowBytes }: MemoryShares, nowMs: number): void {
     if (holding.windowSize.wantedBytes > windowBytes) {
       while (this.#shrink(holding, nowMs));
@@ -248,7 +248,7 @@ export class SegmentCache {
     this.#count(holding, 'refused')
   }
 
-  /** Visits all streams only where something may have expired: under pressure little does. */
+  /** Visits all streams only after `#nextExpiryMs`, since under memory pressure few segments live until they expire. */
   #releaseAllExpired(nowMs: number): void {
     if (nowMs < this.#nextExpiryMs) return
     this.#nextExpiryMs = Infinity

@@ -7,45 +7,45 @@ import type { Track } from '../../mpegts/track.ts'
 import type { RenditionName } from '../file-names.ts'
 
 export interface Segment {
-  /** Random name of this start of the stream: no HTTP cache ever serves an older stream's bytes. */
+  /** Random name of this start of the stream, so that HTTP caches never serve segments of an earlier start. */
   readonly epoch: string
-  /** One more than that of the segment before in the rendition. */
+  /** Media sequence number: that of the previous segment in the rendition plus 1. */
   readonly mediaSequence: number
   /** Rendition whose playlist lists it. */
   readonly rendition: RenditionName
   /** Unique in the process. */
   readonly uri: string
   /**
-   * Its bytes in order, each chunk n x 188: PAT, PMT, then whole PES packets. Shared by all readers; not to be changed.
-   * Empty: the rendition has a gap here.
+   * Bytes in order, each chunk a multiple of 188: PAT, PMT, then whole PES packets. Shared by all readers; must not be
+   * changed. Empty for a gap.
    */
   readonly chunks: readonly Buffer[]
   /** Sum of the chunks' lengths. */
   readonly sizeBytes: number
   /** The chunks in one buffer: a copy at each access, unless there is a single chunk. */
   readonly bytes: Buffer
-  /** From the media's own timestamps, never from a clock. */
+  /** EXTINF, from the timestamps of the media. */
   readonly durationSec: number
   /**
-   * The media that is shown in [`startTicks`, `endTicks`) belongs to it: 90 kHz, unwrapped, on the clock of its
-   * tracks. Without a discontinuity it starts where the segment before it ended.
+   * The segment contains the media presented in [`startTicks`, `endTicks`): 90 kHz, unwrapped, on the clock of its tracks.
+   * Without a discontinuity it starts at the end of the previous segment.
    */
   readonly startTicks: number
   readonly endTicks: number
-  /** EXT-X-TARGETDURATION: the same for every segment of an epoch; `durationSec` rounds to at most this. */
+  /** EXT-X-TARGETDURATION, the same for all segments of an epoch; the rounded `durationSec` does not exceed it. */
   readonly targetDurationSec: number
-  /** Capture time of its first sample, as far as the server can tell: milliseconds since 1970. */
+  /** EXT-X-PROGRAM-DATE-TIME in milliseconds since 1970, see `program-date.ts`. */
   readonly programDateTimeMs: number
-  /** Timestamps, tracks or formats do not continue those of the segment before. */
+  /** Whether timestamps, tracks or formats do not continue those of the previous segment. */
   readonly discontinuity: boolean
   /**
-   * Discontinuity sequence number of its stream's start, and one for each discontinuity up to its own start (RFC 8216bis
-   * 3), its own included.
+   * Discontinuity sequence number (RFC 8216bis 3): that of the first segment, plus the number of discontinuities since,
+   * including one at the start of this segment.
    */
   readonly discontinuitySequence: number
-  /** Every frame in it can be decoded from its own bytes. */
+  /** Whether all frames can be decoded without other segments. */
   readonly independent: boolean
-  /** Tracks that it carries, video first, with the parameters known at its end. */
+  /** Carried tracks, video first, with the parameters known at the end of the segment. */
   readonly tracks: readonly Track[]
   readonly videoFrames: number
 }

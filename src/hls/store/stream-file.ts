@@ -1,15 +1,15 @@
 /**
- * A file of a stream as it is delivered: a playlist or a segment.
+ * File of a stream for delivery: a playlist or a segment.
  *
  * @module
  */
 
 export interface StreamFile {
   readonly kind: 'media-playlist' | 'multivariant-playlist' | 'segment'
-  /** Its bytes in order. Shared by all readers; not to be changed. */
+  /** Bytes in order. Shared by all readers; must not be changed. */
   readonly chunks: readonly Buffer[]
-  /** Changes whenever the bytes do; a strong ETag without quotes. */
+  /** Strong ETag without quotes: changes whenever the bytes do. */
   readonly version: string
-  /** EXT-X-TARGETDURATION of its stream: the unit of every cache lifetime. */
+  /** EXT-X-TARGETDURATION of the stream, the unit of all cache lifetimes. */
   readonly targetDurationSec: number
 }
