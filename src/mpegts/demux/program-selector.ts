@@ -38,7 +38,7 @@ export class ProgramSelector {
   readonly #stats: DemuxerStats
   readonly #list = new ProgramList()
   readonly #credit = new TableCredit()
-  /** By program number, in PAT order. */
+  /** Candidates by program number, in PAT order. */
   #candidates = new Map<number, Candidate>()
   #listed: readonly number[] = []
   /** Numbers of the carried programs. */

@@ -1,12 +1,12 @@
 /**
- * Memory of media: slabs of a few sizes, used again and again. New ones for each segment make V8 collect the whole heap, since
- * they count as external memory: a fifth of the CPU at 60 streams of 5 Mbit/s (bench/ingest).
+ * Pool of reusable memory for media: slabs of a few sizes. New memory for each segment would take a fifth of the CPU at
+ * 60 streams of 5 Mbit/s (bench/ingest), since V8 collects the whole heap for external memory.
  *
  * @module
  */
 import { PACKET_BYTES } from '../packet.ts'
 
-/** Sizes of slabs: whole packets in 32, 64, 128 and 256 KiB. */
+/** Sizes of slabs in bytes: as many whole packets as fit in 32, 64, 128 and 256 KiB. */
 const SLAB_SIZES = [32, 64, 128, 256].map(
   (kib) => Math.floor((kib * 1024) / PACKET_BYTES) * PACKET_BYTES,
 )
@@ -14,26 +14,26 @@ const SLAB_SIZES = [32, 64, 128, 256].map(
 export const MIN_SLAB_BYTES = SLAB_SIZES[0]!
 export const MAX_SLAB_BYTES = SLAB_SIZES.at(-1)!
 
-/** Compromise: each buffer costs an HTTP reply 2 to 4 µs, and larger slabs leave more unused bytes. */
+/** Compromise: each slab of a segment adds 2 to 4 µs to an HTTP reply, and larger slabs waste more memory. */
 const SLABS_PER_SEGMENT = 4
 
 interface Slab {
   readonly bytes: Buffer
-  /** Views of it that are in use, the one that is being filled among them. */
+  /** Number of views in use, including the one that is being filled. */
   views: number
-  /** Some view may be in use for ever. */
+  /** Whether a view may stay in use forever. */
   pinned: boolean
 }
 
-/** Size of the slabs that suit segments of this size, in bytes. */
+/** Size of slabs for segments of this size, in bytes. */
 export function slabBytesFor(segmentBytes: number): number {
   const fitting = SLAB_SIZES.find((sizeBytes) => sizeBytes * SLABS_PER_SEGMENT >= segmentBytes)
   return fitting ?? MAX_SLAB_BYTES
 }
 
 /**
- * Counts the views of each slab: `take` and `retain` add one, `release` ends one. A slab without views is used again; one
- * that is never released is left to the garbage collector. Memory that is not of this pool is ignored.
+ * Reference counts per slab: `take` and `retain` add a view, `release` removes one. A slab without views is reused; one that
+ * is never released is left to the garbage collector. Memory from elsewhere is ignored.
  */
 export class SlabPool {
   readonly #maxFreeBytes: () => number
@@ -41,18 +41,18 @@ export class SlabPool {
   readonly #free = new Map<number, Slab[]>()
   #freeBytes = 0
 
-  /** @param maxFreeBytes  that the pool keeps for later, as of now */
+  /** @param maxFreeBytes  current limit of `freeBytes` */
   constructor(maxFreeBytes: () => number = () => 0) {
     this.#maxFreeBytes = maxFreeBytes
   }
 
-  /** Bytes that wait to be used again. */
+  /** Size of the unused slabs that the pool keeps. */
   get freeBytes(): number {
     return this.#freeBytes
   }
 
   /**
-   * A slab with one view in use. Its content is that of earlier segments.
+   * Takes a slab, with one view in use. It still contains bytes of earlier segments.
    *
    * @param sizeBytes  one of `slabBytesFor`
    */
@@ -64,7 +64,7 @@ export class SlabPool {
     return free.bytes
   }
 
-  /** Each of these views is in use once more. */
+  /** Adds one use of each view. */
   retain(views: readonly Buffer[]): void {
     for (const { buffer } of views) {
       const slab = this.#slabs.get(buffer)
@@ -72,7 +72,7 @@ export class SlabPool {
     }
   }
 
-  /** Each of these views is in use no longer. */
+  /** Ends one use of each view. */
   release(views: readonly Buffer[]): void {
     for (const { buffer } of views) {
       const slab = this.#slabs.get(buffer)
@@ -83,7 +83,7 @@ export class SlabPool {
     }
   }
 
-  /** These views may be in use for ever: their memory is never used again. */
+  /** Excludes the memory of these views from reuse: they may stay in use forever. */
   pin(views: readonly Buffer[]): void {
     for (const { buffer } of views) {
       const slab = this.#slabs.get(buffer)
