@@ -1,5 +1,5 @@
 /**
- * Options from the environment and from flags. Both come in as arguments: only `cli.ts` reads `process.env`.
+ * Options from environment variables and flags. Both are arguments: only `cli.ts` reads `process.env`.
  *
  * @module
  */
@@ -44,7 +44,7 @@ export function parseFlags(
   return { values: values as Record<string, string | undefined>, positionals }
 }
 
-/** Text that has not the form of its type is kept as text, and refused by `completeOptions`. */
+/** Parses the text of a setting. Text of another type stays text, which `completeOptions` refuses. */
 function fromText(text: string, { type }: Setting['schema']): unknown {
   if (type === 'boolean' && /^(true|false)$/.test(text)) return text === 'true'
   const isNumber = type === 'integer' || type === 'number'

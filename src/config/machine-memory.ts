@@ -8,9 +8,9 @@ import { totalmem } from 'node:os'
 const MIB = 1024 * 1024
 
 /**
- * Bytes that this process may use: the memory of the machine, or the limit of its container (cgroup v1 and v2).
+ * Memory that this process may use, in bytes: the memory of the machine, or the limit of its container (cgroup v1 and v2).
  *
- * @param limitBytes  0 where the system does not tell; larger than the machine where there is no limit
+ * @param limitBytes  limit of the container; 0 where it is unknown, more than the machine has where there is none
  */
 export function usableMemoryBytes(
   machineBytes = totalmem(),

@@ -1,5 +1,5 @@
 /**
- * From options to a complete configuration: defaults, bounds, and rules that span several settings.
+ * Complete configuration from options: defaults, bounds, and rules that span several settings.
  *
  * @module
  */
@@ -34,7 +34,7 @@ export function completeOptions(options: Options, memoryBytes = usableMemoryByte
   return complete
 }
 
-/** A client that signs API requests must not be able to sign stream keys, nor a receiver of webhooks either of them. */
+/** Checks that each secret serves one purpose: API clients must not sign stream keys, webhook receivers neither of both. */
 function checkSecretsDiffer({ hmacSecret, jwtSecret, webhook }: Config): void {
   const secrets = Object.entries({
     HMAC_SECRET: parseSecrets(hmacSecret),
@@ -69,14 +69,14 @@ function checkSegmentDurations({ hls: { segmentSec, maxSegmentSec } }: Config): 
   })
 }
 
-/** Text that no log line may hold. */
+/** Secrets, which no log line may contain. */
 export function secretsOf(config: Config): readonly string[] {
   return SETTINGS.filter(({ schema }) => schema.secret === true).flatMap(({ path }) =>
     parseSecrets(String(readSetting(config, path))),
   )
 }
 
-/** Warnings about settings that work, but should not stay as they are. */
+/** Warnings about settings that are accepted, but weak. */
 export function configWarnings({ hmacSecret, jwtSecret }: Config): string[] {
   return Object.entries({ HMAC_SECRET: hmacSecret, JWT_SECRET: jwtSecret })
     .filter(([, text]) =>

@@ -180,7 +180,7 @@ export const Config = Type.Object({
 
 export type Config = Static<typeof Config>
 
-/** `Config` as a caller writes it: omitted settings take their defaults. */
+/** `Config` with optional settings, which default. */
 export type Options = {
   readonly [Key in keyof Config as Key extends RequiredKey ? Key : never]: string
 } & {
@@ -207,13 +207,13 @@ interface LeafKeywords {
   readonly minimum?: number
   readonly maximum?: number
   readonly default?: string | number | boolean
-  /** Default that depends on the memory of the machine, in words and as a function of bytes. */
+  /** Default that depends on the machine's memory, as text and as a function of bytes. */
   readonly preset?: string
   readonly presetFor?: (memoryBytes: number) => number
   /** The value is never printed. */
   readonly secret?: boolean
-  /** Allowed values, where type and bounds do not tell. */
-  readonly takes?: string
+  /** Allowed values in words; default: from type and bounds. */
+  readonly allowed?: string
   readonly description?: string
 }
 
@@ -231,7 +231,7 @@ function leaves(schema: TSchema, path: readonly string[]): Setting[] {
 
 /** Allowed values of a setting in words, for the README and for error messages. */
 export function allowedValues({ schema }: Setting): string {
-  if (schema.takes !== undefined) return schema.takes
+  if (schema.allowed !== undefined) return schema.allowed
   if (schema.enum !== undefined) return `one of ${schema.enum.join(', ')}`
   if (schema.type === 'integer') return `a whole number from ${schema.minimum} to ${schema.maximum}`
   if (schema.type === 'boolean') return 'true or false'

@@ -22,7 +22,7 @@ export const secret = (description: string) =>
   Type.Refine(
     Type.String({
       secret: true,
-      takes: `at least ${MIN_SECRET_CHARACTERS} characters without a comma, or two such values as \`new,old\``,
+      allowed: `at least ${MIN_SECRET_CHARACTERS} characters without a comma, or two such values as \`new,old\``,
       description,
     }),
     (text) => {
@@ -38,7 +38,7 @@ export const addresses = (preset: string, description: string) =>
   Type.Refine(
     Type.String({
       default: preset,
-      takes: 'IP addresses separated by commas, or 0.0.0.0 or :: alone',
+      allowed: 'IP addresses separated by commas, or 0.0.0.0 or :: alone',
       description,
     }),
     (text) => {
@@ -49,7 +49,7 @@ export const addresses = (preset: string, description: string) =>
 
 export const passphrase = (description: string) =>
   Type.Refine(
-    Type.String({ default: '', secret: true, takes: PASSPHRASE_LENGTH, description }),
+    Type.String({ default: '', secret: true, allowed: PASSPHRASE_LENGTH, description }),
     (text) => text === '' || isPassphrase(text),
   )
 
@@ -58,7 +58,7 @@ export const webhookUrls = (description: string) =>
   Type.Refine(
     Type.String({
       default: '',
-      takes: `at most ${MAX_WEBHOOK_URLS} http or https URLs of at most ${MAX_WEBHOOK_URL_LENGTH} characters, separated by commas`,
+      allowed: `at most ${MAX_WEBHOOK_URLS} http or https URLs of at most ${MAX_WEBHOOK_URL_LENGTH} characters, separated by commas`,
       description,
     }),
     (text) => Value.Check(WebhookUrls, parseUrls(text)),
@@ -69,7 +69,8 @@ export const webhookSecret = (description: string) =>
     Type.String({
       default: '',
       secret: true,
-      takes: 'base64 of 24 to 64 bytes, with or without `whsec_`, or two such values as `new,old`',
+      allowed:
+        'base64 of 24 to 64 bytes, with or without `whsec_`, or two such values as `new,old`',
       description,
     }),
     (text) => text === '' || parseWebhookSecret(text) !== undefined,
@@ -79,7 +80,7 @@ export const allowList = (description: string) =>
   Type.Refine(
     Type.String({
       default: '',
-      takes:
+      allowed:
         'host names, `.example.org` for every name with that ending, IP addresses and CIDR blocks, separated by commas',
       description,
     }),
@@ -88,7 +89,7 @@ export const allowList = (description: string) =>
 
 export const program = (preset: string, description: string) =>
   Type.Refine(
-    Type.String({ default: preset, takes: PROGRAM_CHOICES, description }),
+    Type.String({ default: preset, allowed: PROGRAM_CHOICES, description }),
     (text) => parseProgramChoice(text) !== undefined,
   )
 

@@ -11,5 +11,7 @@ export function settingsTable(): string {
     const preset = schema.preset ?? String(schema.default ?? '(required)')
     return `| \`${env}\` | ${preset === '' ? '(none)' : preset} | ${allowedValues(setting)} | ${schema.description} |`
   })
-  return ['| setting | default | takes | meaning |', '|---|---|---|---|', ...rows].join('\n')
+  return ['| setting | default | allowed values | meaning |', '|---|---|---|---|', ...rows].join(
+    '\n',
+  )
 }

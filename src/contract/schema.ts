@@ -1,5 +1,5 @@
 /**
- * Request bodies of the API: schema, TypeScript types, and the message a client gets for a field that does not fit.
+ * Request bodies of the API: schemas, TypeScript types, and error messages by field.
  *
  * @module
  */
@@ -12,8 +12,8 @@ const MAX_STREAM_ID_CHARACTERS = 128
 export const MAX_WEBHOOK_URLS = 16
 export const MAX_WEBHOOK_URL_LENGTH = 2048
 
-/** Message by field. */
-const TAKES = {
+/** Allowed values by field, for error messages. */
+const ALLOWED = {
   stream_id: `must be 1 to ${MAX_STREAM_ID_CHARACTERS} characters of A-Z a-z 0-9 . _ ~ - and not start with a dot`,
   webhook_urls: `must be at most ${MAX_WEBHOOK_URLS} http or https URLs of at most ${MAX_WEBHOOK_URL_LENGTH} characters, without user name and password`,
   encryption: 'must be true or false',
@@ -24,36 +24,36 @@ const TAKES = {
 /** Safe in a URL path and a file name, and short enough for its stream key to fit a StreamID of SRT. */
 export const StreamId = Type.String({
   pattern: `^(?!\\.)[A-Za-z0-9._~-]{1,${MAX_STREAM_ID_CHARACTERS}}$`,
-  description: TAKES.stream_id,
+  description: ALLOWED.stream_id,
 })
 
 export const WebhookUrls = Type.Array(
   Type.Refine(Type.String({ maxLength: MAX_WEBHOOK_URL_LENGTH }), isWebhookUrl),
-  { maxItems: MAX_WEBHOOK_URLS, description: TAKES.webhook_urls },
+  { maxItems: MAX_WEBHOOK_URLS, description: ALLOWED.webhook_urls },
 )
 
-const IssuedAt = Type.Optional(Type.Number({ minimum: 0, description: TAKES.issued_at }))
+const IssuedAt = Type.Optional(Type.Number({ minimum: 0, description: ALLOWED.issued_at }))
 
 export const StartStreamBody = Type.Object({
   stream_id: StreamId,
   issued_at: IssuedAt,
   webhook_urls: Type.Optional(WebhookUrls),
-  encryption: Type.Optional(Type.Boolean({ description: TAKES.encryption })),
+  encryption: Type.Optional(Type.Boolean({ description: ALLOWED.encryption })),
 })
 
 export const StopStreamBody = Type.Object({
   stream_id: StreamId,
   issued_at: IssuedAt,
-  revoke: Type.Optional(Type.Boolean({ description: TAKES.revoke })),
+  revoke: Type.Optional(Type.Boolean({ description: ALLOWED.revoke })),
 })
 
 export const StreamBody = Type.Object({ stream_id: StreamId, issued_at: IssuedAt })
 
-/** Names the first field that does not fit and its allowed values; for Fastify's `setSchemaErrorFormatter`. */
+/** Formats the error of the first invalid field, with its allowed values; for Fastify's `setSchemaErrorFormatter`. */
 export function formatBodyError(errors: readonly { readonly instancePath: string }[]): Error {
   const field = errors[0]?.instancePath.split('/')[1]
   const message = isBodyField(field)
-    ? `${field} ${TAKES[field]}`
+    ? `${field} ${ALLOWED[field]}`
     : 'the request body must be a JSON object with stream_id'
   return new Error(message)
 }
@@ -74,11 +74,11 @@ export function checkStartRequest({ streamId, webhookUrls, encryption }: StartRe
   throw new MillraceError('BODY_INVALID', { message: formatBodyError(errors).message })
 }
 
-function isBodyField(field: string | undefined): field is keyof typeof TAKES {
-  return field !== undefined && Object.hasOwn(TAKES, field)
+function isBodyField(field: string | undefined): field is keyof typeof ALLOWED {
+  return field !== undefined && Object.hasOwn(ALLOWED, field)
 }
 
-/** Without credentials: `fetch` and many log lines of receivers would reveal them. */
+/** Whether the text is a webhook URL without credentials, which `fetch` and logs of receivers would reveal. */
 function isWebhookUrl(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, username, password } = new URL(text)

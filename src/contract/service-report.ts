@@ -14,7 +14,7 @@ export interface ServiceLoad {
   /** 99th percentile over all callbacks, in milliseconds. */
   readonly loopDelayMsP99: number
   readonly loopDelayMsMax: number
-  /** Datagrams for SRT that the kernel dropped; undefined where the system does not tell. */
+  /** SRT datagrams that the kernel dropped; undefined where the system has no such counter. */
   readonly kernelDrops: number | undefined
 }
 

@@ -150,6 +150,6 @@ export function createAdmission(options: AdmissionOptions) {
 function chooseProgram(text: string): ProgramChoice {
   const choice = parseProgramChoice(text)
   if (choice !== undefined) return choice
-  const message = `program in a stream key takes ${PROGRAM_CHOICES}`
+  const message = `program in the stream key must be ${PROGRAM_CHOICES}`
   throw new MillraceError('STREAM_KEY_MALFORMED', { message })
 }

@@ -101,7 +101,7 @@ function checkedLatency(text: string | undefined): number {
 function parseEncryption(passphrase: string | undefined, keyLength: string | undefined) {
   if (passphrase !== undefined && !isPassphrase(passphrase)) {
     throw invalid(
-      `passphrase has ${Buffer.byteLength(passphrase)} bytes, SRT takes ${PASSPHRASE_LENGTH}`,
+      `passphrase has ${Buffer.byteLength(passphrase)} bytes, SRT allows ${PASSPHRASE_LENGTH}`,
     )
   }
   if (keyLength !== undefined && passphrase === undefined) {

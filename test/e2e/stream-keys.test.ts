@@ -143,7 +143,7 @@ t.test('publishes the program that the key names', async (t) => {
     await t.rejects(call(`${streamKey},program=${program}`), refused, program)
   }
   const told = await until('the webhook stream.rejected', () => findEvent(hooks, 'stream.rejected'))
-  const reason = 'program in a stream key takes first, all, or a program number from 1 to 65535'
+  const reason = 'program in the stream key must be first, all, or a program number from 1 to 65535'
   t.match(told, { data: { reason } })
 })
 

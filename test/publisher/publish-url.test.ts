@@ -68,7 +68,7 @@ t.test('an error has the reason and the expected form, never the stream key', as
     'srt://a:1?streamid=SECRET&mode=listener': /mode can only be caller/,
     'srt://a:1?streamid=SECRET&latency=2s': /whole number of milliseconds/,
     'srt://a:1?streamid=SECRET&latency=65536': /up to 65535/,
-    'srt://a:1?passphrase=SECRET': /passphrase has 6 bytes, SRT takes 10 to 80/,
+    'srt://a:1?passphrase=SECRET': /passphrase has 6 bytes, SRT allows 10 to 80/,
     [`srt://a:1?passphrase=${'SECRET'.repeat(14)}`]: /passphrase has 84 bytes/,
     'srt://a:1?streamid=SECRET&passphrase=': /passphrase has 0 bytes/,
     'srt://a:1?passphrase=SECRETSECRET&pbkeylen=20': /pbkeylen is 16, 24 or 32/,

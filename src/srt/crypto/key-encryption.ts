@@ -32,7 +32,9 @@ export interface KeyEncryptionKey {
 /** @throws {RangeError} where `isPassphrase` is false */
 export function checkPassphrase(text: string): void {
   if (isPassphrase(text)) return
-  throw new RangeError(`a passphrase takes ${PASSPHRASE_LENGTH}, not ${Buffer.byteLength(text)}`)
+  throw new RangeError(
+    `passphrase has ${Buffer.byteLength(text)} bytes, SRT allows ${PASSPHRASE_LENGTH}`,
+  )
 }
 
 /** @throws {RangeError} where `isPassphrase` is false */
