@@ -107,7 +107,7 @@ const REFUSALS = {
 
 export type ErrorCode = keyof typeof REFUSALS
 
-/** Error for users. `code` is stable; `message` tells what is wrong and what is expected, and contains no secrets. */
+/** Error for users. `code` is stable; `message` says what is wrong and what is expected, and contains no secrets. */
 export class MillraceError extends Error {
   readonly code: ErrorCode
   /** HTTP status of the refusal; 500 for refusals that are not for HTTP clients. */

@@ -7,7 +7,7 @@ import { pino, type DestinationStream, type Logger } from 'pino'
 
 export type { Logger }
 
-/** @param destination  takes the lines; default standard output */
+/** @param destination  receives the lines; default standard output */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   const options = { level, base: { name: 'millrace' } }
   return destination === undefined ? pino(options) : pino(options, destination)

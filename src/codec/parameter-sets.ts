@@ -21,7 +21,7 @@ const MAX_REMEMBERED_BYTES = 4096
 /** Latest parameter sets of one stream: `push` those of every access unit in order. */
 export class ParameterSets {
   readonly #kinds: readonly ParameterSetKind[]
-  /** By kind and id. */
+  /** Sets by kind and id. */
   readonly #sets = new Map<string, ParameterSet>()
   #heldBytes = 0
 

@@ -1,5 +1,5 @@
 /**
- * Player page `/watch/{stream_id}`: plays a stream, or tells what it is waiting for.
+ * Player page `/watch/{stream_id}`: plays a stream, or shows why it cannot yet.
  *
  * @module
  */

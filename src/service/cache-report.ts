@@ -11,7 +11,7 @@ import type { SegmentCache } from '../hls/store/segment-cache.ts'
 const MIB = 1024 * 1024
 const LINE_INTERVAL_US = 60_000_000
 
-/** Shortest playlist (RFC 8216 6.2.2), and the segment being added. */
+/** Number of segments in the shortest playlist (RFC 8216 6.2.2), plus the one being added. */
 const MIN_SEGMENTS = 3 + 1
 
 /** @returns the bitrates that the memory suffices for, as a sentence */

@@ -16,7 +16,7 @@ export interface LoadReading extends ServiceLoad {
 export interface LoadMonitorOptions {
   readonly clock: SteadyClock
   readonly readKernelDrops: () => Promise<number | undefined>
-  /** Takes warnings for the operator. */
+  /** Receives warnings for the operator. */
   readonly onWarning: (message: string) => void
 }
 
@@ -55,7 +55,7 @@ export class LoadJudge {
   }
 }
 
-/** Measures from its creation until `close`. */
+/** Monitor that measures from its creation until `close`. */
 export class LoadMonitor {
   readonly #options: LoadMonitorOptions
   readonly #judge = new LoadJudge()

@@ -1,5 +1,5 @@
 /**
- * The service put together: SRT listener -> streams -> HTTP, with keys, webhooks and a life cycle.
+ * Service: SRT listener -> streams -> HTTP, with keys, webhooks and a life cycle.
  *
  * @module
  */
@@ -43,16 +43,16 @@ import { createWebhookDispatcher, type WebhookDispatcher } from '../webhook/disp
 /** Interval of the stream timer, in milliseconds. */
 const TICK_MS = 250
 
-/** How long `close` waits for the last webhooks. */
+/** Time limit of the last webhooks in `close`. */
 const WEBHOOK_FLUSH_MS = 1500
 
 export interface ServerOptions extends Options {
-  /** Takes log lines; by default JSON on standard output from `logLevel` on. */
+  /** Receives log lines; default: JSON on standard output, at `logLevel` and above. */
   readonly logger?: Logger
 }
 
 export interface CloseOptions {
-  /** How long playlists stay available after their ENDLIST, for players to see it; default 0. */
+  /** Time for which playlists stay available after ENDLIST, so that players read it; default 0. */
   readonly drainMs?: number
 }
 

@@ -52,7 +52,7 @@ function sentBytes(socket: Socket): number {
   return handle === null ? 0 : handle.bytesWritten - handle.writeQueueSize
 }
 
-/** Counters by which Node tells a stalled connection from a slow one (`Socket._onTimeout`). */
+/** Counters by which Node distinguishes a stalled connection from a slow one (`Socket._onTimeout`). */
 interface StreamHandle {
   readonly bytesWritten: number
   readonly writeQueueSize: number

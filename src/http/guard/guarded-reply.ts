@@ -56,7 +56,7 @@ export function guardedReplies(
       if (isSmall || largeBodies.take(sizeBytes)) {
         return super.end(chunk, encoding as BufferEncoding, callback as () => void)
       }
-      // What was written before is corked and waits as well.
+      // Earlier writes are corked and wait as well.
       largeBodies.add(() => {
         if (!this.destroyed) super.end(chunk, encoding as BufferEncoding, callback as () => void)
       }, sizeBytes)

@@ -66,7 +66,7 @@ export class RequestGate {
    */
   #read(bytes: Buffer): void {
     let start = 0
-    // Not writable: Node is closing the connection and reads no more.
+    // Not writable: Node is closing the connection and has stopped reading.
     while (start < bytes.length && this.#socket.writable && this.#isOpen && !this.#isHolding) {
       if (!this.#mayParse()) break
       const head = bytes.indexOf(HEAD_END, start)

@@ -1,5 +1,5 @@
 /**
- * Browser script of the player page: polls the stream's state, plays while it is live, and tells what it is waiting for
+ * Browser script of the player page: polls the stream's state, plays while it is live, and shows why it cannot
  * otherwise. A string, so that `tsc` alone copies it to `dist`.
  *
  * @module

@@ -190,7 +190,7 @@ export class Connection implements SrtConnection {
         this.#end('shutdown')
         break
       default:
-      // KEEPALIVE needs no more than `#lastReceivedUs`; the other types are not used in live mode.
+      // KEEPALIVE only updates `#lastReceivedUs`; the other types are not used in live mode.
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * Detection of late ticks. A process that was held up finds in its socket what the peers sent meanwhile, and must read it
- * before it takes a packet for late or lost, or a peer for gone.
+ * Detection of late ticks. After a stall of the process, the sockets hold packets that the peers sent meanwhile. They must
+ * be read before any packet counts as late or lost, or any peer as gone.
  *
  * @module
  */
@@ -16,7 +16,7 @@ export class StallDetector {
     this.#tickedUs = nowUs
   }
 
-  /** Whether to skip this tick, as a late one; never two in a row, so a process that is always late still makes progress. */
+  /** Whether to skip this tick because it is late; never two in a row, so that an overloaded process makes progress. */
   shouldSkip(nowUs: number): boolean {
     this.#skipped = !this.#skipped && nowUs - this.#tickedUs > STALL_US
     this.#tickedUs = nowUs

@@ -3,7 +3,7 @@
  * KK flag of each packet names one, and key material that replaces them.
  *
  * A retransmission keeps the key of its first transmission. Where keys change often and the latency is long, it may come
- * under a key that has been replaced, with the flag of the new one; its sequence number tells the two apart.
+ * under a key that has been replaced, with the flag of the new one; its sequence number distinguishes the two.
  *
  *   even key      odd key       next even key
  *   ─────────────┬─────────────┬─────────────────►  sequence numbers

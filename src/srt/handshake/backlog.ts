@@ -1,6 +1,5 @@
 /**
- * Attempts that wait for the accept hook, as many as `MAX_ATTEMPTS`. No network can fill the backlog and keep the
- * others out.
+ * Attempts that wait for the accept hook, at most `MAX_ATTEMPTS`. No single network can fill the backlog.
  *
  * @module
  */
@@ -11,7 +10,7 @@ const MAX_ATTEMPTS = 256
 
 /** Calling order: `hasRoomFor`, `push`; then `take`, or `takeExpired` where no decision came. */
 export class Backlog {
-  /** In order of arrival. */
+  /** Attempts by key, oldest first. */
   readonly #attempts = new Map<string, Attempt>()
 
   get size(): number {
@@ -22,7 +21,7 @@ export class Backlog {
     return this.#attempts.has(key)
   }
 
-  /** A network may hold at most as many places as it leaves free: half of them where it is alone. */
+  /** Whether the backlog admits the address: a network may use at most as many places as are free, so half of them alone. */
   hasRoomFor(address: string): boolean {
     const free = MAX_ATTEMPTS - this.size
     if (this.size < free) return true

@@ -115,7 +115,7 @@ export class Listener {
     return this.#endpoints.map(({ stats }) => stats).reduce(addStats)
   }
 
-  /** Datagrams that the kernel dropped, mostly as this process read too late; undefined where the system does not tell. */
+  /** Datagrams that the kernel dropped, mostly because this process read too late; undefined where it has no counter. */
   kernelDrops(): Promise<number | undefined> {
     return this.#dropMonitor.read(this.#clock.nowUs())
   }

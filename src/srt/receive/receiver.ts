@@ -30,7 +30,7 @@ import { DeliveryClock, type DeliveryClockOptions } from './delivery-clock.ts'
 import { LossReporter } from './loss-reporter.ts'
 import { ReceiveBuffer } from './receive-buffer.ts'
 
-/** Latest dropped ranges, kept to tell a belated packet from a duplicate. */
+/** Number of latest dropped ranges kept, to distinguish belated packets from duplicates. */
 const MAX_DROPPED_RANGES = 16
 
 export interface ReceiverOptions {
@@ -264,7 +264,7 @@ export class Receiver {
     while (this.#buffer.hasGap) this.#dropTo(this.#buffer.firstHeld)
   }
 
-  /** Discards everything and calls the sink no more. May be called from within the sink. */
+  /** Discards everything and stops calling the sink. May be called from within the sink. */
   stop(): void {
     this.#stopped = true
     this.#buffer.clear()

@@ -1,17 +1,17 @@
 /**
  * Retransmission time-out, for losses that no NAK reports.
  *
- * The loss of the last packet shows only by the packets behind it. A peer without periodic NAKs reports a loss once, and
- * that NAK may be lost (libsrt's FASTREXMIT).
+ * A receiver detects the loss of the last packet only when a later one arrives. A peer without periodic NAKs reports a loss
+ * once, and that NAK may be lost (libsrt's FASTREXMIT).
  *
  * @module
  */
 import type { RttEstimator } from '../rtt-estimator.ts'
 
-/** Time beyond a response's in which an ACK may still come: the receiver delays it, and ticks are coarse on both sides. */
+/** Margin over the round trip for an ACK, which the receiver delays; timers on both sides are coarse. */
 const TAIL_MARGIN_US = 60_000
 
-/** Time beyond a response's before the whole flight is retransmitted. */
+/** Margin over the round trip before the whole flight is retransmitted. */
 const FLIGHT_MARGIN_US = 30_000
 
 export class RetransmissionTimer {

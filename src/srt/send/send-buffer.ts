@@ -19,7 +19,7 @@ export class SendBuffer {
   readonly #requested: Uint8Array
   readonly #mask: number
   #requestedPackets = 0
-  /** No retransmission is requested of a packet before this one. */
+  /** Lower bound of the requested packets. */
   #requestedFrom: number
   #acknowledged: number
   #first: number
@@ -97,7 +97,7 @@ export class SendBuffer {
     this.#end = addToSequence(this.#end, 1)
   }
 
-  /** @returns the packet `unsent`, in flight from now on */
+  /** @returns the packet `unsent`, which is in flight from now on */
   takeUnsent(): Buffer {
     const datagram = this.#datagrams[this.#unsent & this.#mask]!
     this.#unsent = addToSequence(this.#unsent, 1)
@@ -135,7 +135,7 @@ export class SendBuffer {
     return true
   }
 
-  /** @returns the oldest packet requested, as retransmitted now; there must be one */
+  /** @returns the oldest requested packet, recorded as retransmitted now; there must be one */
   takeRequested(nowUs: number): Buffer {
     while (this.#requested[this.#requestedFrom & this.#mask] === 0) {
       this.#requestedFrom = addToSequence(this.#requestedFrom, 1)
@@ -172,7 +172,7 @@ export class SendBuffer {
       sequence = addToSequence(sequence, 1)
     }
     const packets = this.#releaseUntil(sequence)
-    // A peer may never acknowledge. The range of dropped packets stays within one ring length.
+    // Limits the range of dropped packets to one ring length, since a peer may never acknowledge.
     const oldest = addToSequence(this.#first, -this.#mask)
     if (sequenceDistance(this.#acknowledged, oldest) > 0) this.#acknowledged = oldest
     return packets
