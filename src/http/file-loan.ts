@@ -1,11 +1,11 @@
 /**
- * Files of a stream for the time of a reply.
+ * Loan of a stream's file for the time of a reply.
  *
  * @module
  */
 import type { FileLoan, PlayableStream } from '../contract/streams.ts'
 
-/** A file of a stream of whatever make; undefined where there is none. */
+/** Borrows a file, from a stream of any implementation; undefined where the file does not exist. */
 export function borrowFile(stream: PlayableStream | undefined, name: string): FileLoan | undefined {
   const files = stream?.files
   if (files?.lend !== undefined) return files.lend(name)

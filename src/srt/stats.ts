@@ -17,7 +17,7 @@ export interface SrtStats {
   readonly pktRcvLossTotal: number
   /** Retransmitted packets received. */
   readonly pktRcvRetransTotal: number
-  /** Missing packets dropped, as too late to wait for. */
+  /** Missing packets dropped as too late. */
   readonly pktRcvDropTotal: number
   /** Packets that arrived after they had been dropped. */
   readonly pktRcvBelatedTotal: number
@@ -40,7 +40,7 @@ export interface SrtStats {
   readonly pktNAKWithheldTotal: number
   readonly mbpsRecvRate: number
   readonly msRcvTsbPdDelay: number
-  /** Drift of sender clock and path delay since the handshake, as far as delivery times have followed it. */
+  /** Drift of sender clock and path delay since the handshake, as corrected in delivery times so far. */
   readonly msDrift: number
 }
 

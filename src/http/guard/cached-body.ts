@@ -1,5 +1,5 @@
 /**
- * Memory of reply bodies that are not in the cache any more. Cached bodies cost nothing extra.
+ * Memory of reply bodies that have left the cache. Cached bodies need no extra memory.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Bounds on what clients cost an HTTP server: connections, waiting requests, memory in sockets, and time to close.
+ * Limits on the cost of HTTP clients: connections, waiting requests, memory in sockets, and time to close.
  *
  *     connection ──► ConnectionTable: admitted, or 503 and closed
  *     bytes ──► RequestGate: one request at a time
@@ -32,7 +32,7 @@ export interface HttpLimits {
 
 export interface HttpGuardOptions {
   readonly limits: HttpLimits
-  /** Files that it still has cost no memory while a reply with them waits. */
+  /** Source of cached files, whose memory does not count while a reply waits. */
   readonly playback: PlaybackSource
   readonly clock: Pick<Clock, 'nowUs'>
   readonly logger: Logger
@@ -41,15 +41,18 @@ export interface HttpGuardOptions {
 /** Share of all connections that one source may have. */
 const SOURCE_SHARE = 1 / 4
 
-/** Above keep-alive and request timeout together: only a client that sends bytes but no request reaches it. */
+/** Maximum idle time, above keep-alive plus request timeout: only a client that sends bytes but no request reaches it. */
 const MAX_IDLE_MS = 75_000
 
 const SWEEP_MS = 1000
 
-/** 16 small replies take 1 ms. */
+/** Limit of one turn of the event loop: 16 small replies take 1 ms. */
 const MAX_REQUESTS_PER_TURN = 16
 
-/** The kernel copies them in 1 to 3 ms. Without the limit, 600 requests for a segment held the loop for 10 ms a turn. */
+/**
+ * Limit of one turn of the event loop: the kernel copies 4 MiB in 1 to 3 ms. Without the limit, 600 requests for a segment
+ * held the loop for 10 ms per turn.
+ */
 const MAX_BODY_BYTES_PER_TURN = 4 * 1024 * 1024
 
 /** Pass `ServerResponse` to the server's options; call `protect` before it listens, `endWithin` when it closes. */

@@ -15,7 +15,7 @@ export function maxOpenConnections(): number {
   return Math.max(files - RESERVED_FILES, Math.floor(files / 2))
 }
 
-/** Node raises the soft limit to the hard one when it starts. */
+/** Limit of open files. Node raises the soft limit to the hard one when it starts. */
 function maxOpenFiles(): number {
   try {
     const limits = readFileSync('/proc/self/limits', 'utf8')

@@ -2,7 +2,7 @@
  * SYN cookies (draft-sharabayko-srt 4.3.1.1): a listener keeps nothing about a caller until the caller has proved that it
  * receives what is sent to its address.
  *
- * libsrt hashes address and minute without a secret, so anybody can compute the cookie of any address. These cookies are
+ * libsrt hashes address and minute without a secret, so an attacker can compute the cookie of any address. These cookies are
  * keyed with a secret that rotates, and bound to the caller's socket id as well.
  *
  * @module

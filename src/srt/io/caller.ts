@@ -195,7 +195,7 @@ export class Caller {
       },
     })
     socket.on('message', (datagram) => this.#call.handleDatagram(datagram, clock.nowUs()))
-    // Nobody listens at the moment (ECONNREFUSED); the timeouts of handshake and connection decide when that is final.
+    // ECONNREFUSED: no listener at the moment. The timeouts of handshake and connection decide when that is final.
     socket.on('error', () => {})
     this.#ticker = setInterval(() => this.#call.tick(clock.nowUs()), TICK_MS)
     this.#call.start(clock.nowUs())

@@ -6,7 +6,7 @@
 import type { AddressInfo } from 'node:net'
 import { readKernelDrops } from './kernel-drops.ts'
 
-/** Longest time without a reading while callers are connected. Above the 10 s at which the service reads. */
+/** Maximum interval between readings while callers are connected; longer than the 10 s at which the service reads. */
 const MAX_UNREAD_US = 15_000_000
 const WARNING_INTERVAL_US = 60_000_000
 
@@ -40,7 +40,7 @@ export class KernelDropMonitor {
     return drops
   }
 
-  /** Reads the counters, unless somebody else did recently. */
+  /** Reads the counters, unless they were read recently. */
   tick(nowUs: number): void {
     if (nowUs >= this.#nextReadUs) void this.read(nowUs)
   }

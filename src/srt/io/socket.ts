@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
 import { MillraceError } from '../../errors.ts'
 
-/** 1.5 s at 40 Mbit/s. The default of Linux holds 92 full datagrams, which one pause of the process overruns. */
+/** Receive buffer for 1.5 s at 40 Mbit/s. The Linux default holds 92 full datagrams, too few for a pause of the process. */
 export const RECEIVE_BUFFER_BYTES = 8 * 1024 * 1024
 
 /** Tries of `bindSockets` to find a port that is free on every address. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** At one ACK in 10 ms, enough for round trips of up to 2.5 s. */
+/** Number of ACKs kept: with one ACK per 10 ms, enough for round trips of up to 2.5 s. */
 const CAPACITY = 256
 
 const MAX_ACK_NUMBER = 0xffffffff

@@ -1,5 +1,5 @@
 /**
- * Loss reports (NAK, draft-sharabayko-srt 4.8.2): a new gap is reported as soon as it cannot be mere reordering, and then
+ * Loss reports (NAK, draft-sharabayko-srt 4.8.2). A gap is reported as soon as it is no longer taken for reordering, then
  * periodically until it closes.
  *
  * @module
@@ -15,13 +15,13 @@ import type { ReceiveBuffer } from './receive-buffer.ts'
 import { ReorderTolerance } from './reorder-tolerance.ts'
 
 /**
- * Limit of NAKs: a tenth of the receiving rate, or `MIN_NAK_BYTES_PER_SEC` where that is more. Reports of 10 % loss need
- * less. Without a limit, a sender that skips every other number of tiny packets would get more back than it sends.
+ * Maximum rate of NAKs as a share of the receiving rate, but at least `MIN_NAK_BYTES_PER_SEC`. Reports of 10 % loss need
+ * less. Without a limit, a sender of tiny packets that skips every other number would get more bytes back than it sends.
  */
 const NAK_SHARE = 0.1
 const MIN_NAK_BYTES_PER_SEC = 64_000
 
-/** Round trips that the latency must hold for gaps to wait for reordering; with less, repairs need the time. */
+/** Minimum latency, in round trips, for waiting on reordered packets; below, retransmission needs all of the time. */
 const MIN_PATIENT_ROUND_TRIPS = 3
 
 export interface LossReporterOptions {
@@ -67,7 +67,7 @@ export class LossReporter {
     return this.#sentReports
   }
 
-  /** Reports not sent, over the limit of NAKs. */
+  /** Number of reports not sent because of the limit. */
   get withheldReports(): number {
     return this.#withheldReports
   }

@@ -1,6 +1,6 @@
 /**
  * The receiving half of a connection: data packets in any order become payloads in sequence. Missing packets are reported
- * (draft-sharabayko-srt 4.8), and dropped once they would come too late (4.6).
+ * (draft-sharabayko-srt 4.8), and dropped when they are too late (4.6).
  *
  * Payloads in order are delivered at once, so the first packet not delivered, the position that ACKs carry and the first
  * missing packet are the same: `next` of the buffer.
@@ -114,7 +114,7 @@ export class Receiver {
       counters.filter++
       return
     }
-    // Discarded before its sequence number is looked at, which anybody could have forged; a genuine packet is reported lost.
+    // Discarded before its sequence number is used, which may be forged; a genuine packet is reported as lost.
     if (!this.#isReadable(datagram)) {
       counters.undecryptable++
       return
@@ -177,13 +177,13 @@ export class Receiver {
     this.#deliverHeld()
   }
 
-  /** @returns whether the window holds the packet; it moves where the sender's sequence numbers have jumped */
+  /** @returns whether the packet is within the window, which moves if the sender's sequence numbers have jumped */
   #followJump(sequence: number): boolean {
     const { next, hasGap } = this.#buffer
     if (sequenceDistance(next, sequence) < this.#windowPackets) return true
     const before = this.#beyondWindow
     this.#beyondWindow = sequence
-    // A single packet may be forged or corrupt; to follow it would make every genuine packet stale.
+    // A single packet may be forged or corrupt; following it would make every genuine packet stale.
     if (hasGap || before === undefined || !this.#isSoonAfter(before, sequence)) {
       this.#counters.overflow++
       return false
@@ -259,7 +259,7 @@ export class Receiver {
     this.#lossReporter.tick(this.#rate.bytesPerSec, nowUs)
   }
 
-  /** Delivers all held packets, over every gap. */
+  /** Delivers all held packets and drops the gaps between them. */
   flush(): void {
     while (this.#buffer.hasGap) this.#dropTo(this.#buffer.firstHeld)
   }

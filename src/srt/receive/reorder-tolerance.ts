@@ -1,6 +1,6 @@
 /**
- * Reordering of packets on the path: libsrt's `SRTO_LOSSMAXTTL`, measured instead of configured. Reporting a reordered
- * packet as lost makes the sender repeat it for nothing; on bonded and mobile links, much of the stream.
+ * Reordering of packets on the path: libsrt's `SRTO_LOSSMAXTTL`, measured instead of configured. A reordered packet that is
+ * reported as lost is retransmitted needlessly; on bonded and mobile links, much of the stream would be.
  *
  * @module
  */
