@@ -66,7 +66,7 @@ function measure(
   let payloads = open()
   const connect = () =>
     stream.publish({
-      lastHeardUs: 0,
+      lastPacketUs: 0,
       report: () => PUBLISHER_REPORT,
       close: () => undefined,
     })

@@ -79,7 +79,7 @@ function stream(onRead?: () => void): number {
     live.files.get('playlist.m3u8')
   })
   const publication = live.publish({
-    lastHeardUs: 0,
+    lastPacketUs: 0,
     report: () => ({}) as PublisherReport,
     close: () => undefined,
   })

@@ -89,8 +89,8 @@ export function createAdmission(options: AdmissionOptions) {
     limits.checkRoom(stream)
     await limits.wait(stream, arrivedUs, async () => {
       while (isBusy(stream)) {
-        const heardUs = stream.encoder!.lastHeardUs
-        if (heardUs - arrivedUs > IN_FLIGHT_US || signal.aborted)
+        const packetUs = stream.encoder!.lastPacketUs
+        if (packetUs - arrivedUs > IN_FLIGHT_US || signal.aborted)
           throw new MillraceError('STREAM_BUSY')
         await options.sleep(TAKEOVER_POLL_MS, signal).catch(() => undefined)
       }
@@ -142,7 +142,7 @@ export function createAdmission(options: AdmissionOptions) {
   /** Whether an encoder feeds the stream. A connection without media does not. */
   function isBusy({ status, encoder }: LiveStream): boolean {
     if (status !== 'STREAMING' || encoder === undefined) return false
-    return clock.nowUs() - encoder.lastHeardUs < TAKEOVER_AFTER_US
+    return clock.nowUs() - encoder.lastPacketUs < TAKEOVER_AFTER_US
   }
 }
 

@@ -8,11 +8,11 @@ import type { SrtConnection } from '../srt/types.ts'
 import type { Encoder } from '../stream/publication.ts'
 import type { PublisherReport } from '../contract/report.ts'
 
-/** @param program  which program of its transport stream to carry, where the stream key says so */
+/** @param program  program selected in the stream key */
 export function asEncoder(connection: SrtConnection, program: ProgramChoice | undefined): Encoder {
   return {
     ...(program !== undefined && { program }),
-    get lastHeardUs() {
+    get lastPacketUs() {
       return connection.lastReceivedUs
     },
     report: () => reportConnection(connection),

@@ -21,7 +21,7 @@ export interface Encoder {
   /** Program selected in its StreamID. */
   readonly program?: ProgramChoice
   /** Time of its latest packet, on `Clock.nowUs`. */
-  readonly lastHeardUs: number
+  readonly lastPacketUs: number
   report(): PublisherReport
   /** Disconnects the encoder. Calls `Publication.end` before it returns, unless that was called before. */
   close(): void

@@ -62,7 +62,7 @@ class TestStream {
 
   connect(): void {
     this.#publication = this.stream.publish({
-      lastHeardUs: 0,
+      lastPacketUs: 0,
       report: () => PUBLISHER_REPORT,
       close: () => undefined,
     })

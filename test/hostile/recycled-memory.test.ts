@@ -50,7 +50,7 @@ async function setUp(t: Test) {
   const { port } = app.server.address() as AddressInfo
 
   const publication = stream.publish({
-    ...{ lastHeardUs: 0, report: () => PUBLISHER_REPORT, close: () => undefined },
+    ...{ lastPacketUs: 0, report: () => PUBLISHER_REPORT, close: () => undefined },
   })
   const datagrams = readDatagrams(largeVideo(MBPS), { loop: true })
   /** Media of so many segments. */

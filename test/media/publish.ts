@@ -88,7 +88,7 @@ export function publish(steps: readonly Step[], options: PublishOptions = {}): P
     } else {
       const { bytes } = step
       const encoder = { report: () => PUBLISHER_REPORT, close: () => undefined }
-      publication ??= stream.publish({ ...encoder, lastHeardUs: nowUs })
+      publication ??= stream.publish({ ...encoder, lastPacketUs: nowUs })
       const beganUs = nowUs
       const secAt = paceOf(step)
       for (let at = 0; at < bytes.length; at += payloadBytes) {

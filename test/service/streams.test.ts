@@ -6,7 +6,7 @@ import type { Encoder } from '../../src/stream/publication.ts'
 import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 
 const ENCODER: Encoder = {
-  lastHeardUs: 0,
+  lastPacketUs: 0,
   report: () => PUBLISHER_REPORT,
   close: () => undefined,
 }

@@ -156,7 +156,7 @@ t.test('two hours, two lost connections, a clock that drifts', { timeout: 400_00
     connectedUs = sourceUs
     watches.push(new Watch())
     const publication = stream.publish({
-      lastHeardUs: 0,
+      lastPacketUs: 0,
       report: () => PUBLISHER_REPORT,
       close: () => undefined,
     })

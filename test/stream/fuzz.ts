@@ -76,7 +76,7 @@ export function fuzz(seed: number, steps: number): FuzzOutcome {
     source = random.chance(0.7) ? loop(pick(CLIPS), random) : repeat(pick(CLIPS))
     if (random.chance(0.2)) source = payloadsOf(pick(COSTLY))
     publication = stream.publish({
-      lastHeardUs: 0,
+      lastPacketUs: 0,
       report: () => PUBLISHER_REPORT,
       close: () => publication?.end('replaced'),
     })

@@ -32,7 +32,7 @@ function fakeClock() {
 function fakeEncoder(): Encoder & { closed: boolean } {
   return {
     closed: false,
-    lastHeardUs: 0,
+    lastPacketUs: 0,
     report: () => PUBLISHER_REPORT,
     close() {
       this.closed = true

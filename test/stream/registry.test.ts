@@ -40,7 +40,7 @@ function setUp(given: Partial<RegistryOptions> = {}) {
 }
 
 const ENCODER: Encoder = {
-  lastHeardUs: 0,
+  lastPacketUs: 0,
   report: () => PUBLISHER_REPORT,
   close: () => undefined,
 }

@@ -150,7 +150,7 @@ function publish(t: Test, clip: Buffer, { times = 1, uris = URIS } = {}) {
     }
   }
   for (let time = 0; time < times; time++) {
-    const encoder = { lastHeardUs: 0, report: () => PUBLISHER_REPORT, close: () => {} }
+    const encoder = { lastPacketUs: 0, report: () => PUBLISHER_REPORT, close: () => {} }
     const publication = stream.publish(encoder)
     for (let at = 0; at < clip.length; at += PAYLOAD_BYTES) {
       nowUs += (SECONDS * 1e6 * PAYLOAD_BYTES) / clip.length

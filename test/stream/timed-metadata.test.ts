@@ -83,7 +83,7 @@ function publish(bytes: Buffer) {
   stream.on('segment', (segment) => segments.push(segment))
   stream.on('warning', ({ code }) => warnings.push(code))
   const playlists: string[] = []
-  const encoder = { lastHeardUs: 0, report: () => PUBLISHER_REPORT, close: () => undefined }
+  const encoder = { lastPacketUs: 0, report: () => PUBLISHER_REPORT, close: () => undefined }
   const publication = stream.publish(encoder)
   const look = () => {
     const text = stream.files.get('playlist.m3u8')?.chunks.join('')
