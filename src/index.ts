@@ -22,7 +22,7 @@ export type {
 export type { HttpReport, ServiceReport } from './contract/service-report.ts'
 export type { StreamFiles, WaitOptions } from './hls/store/file-store.ts'
 export type { Segment } from './hls/store/segment.ts'
-export type { StreamEvents } from './stream/event-queue.ts'
+export type { StreamEvents } from './stream/stream-events.ts'
 export type { LiveStream } from './stream/live-stream.ts'
 export type {
   PlaylistReport,

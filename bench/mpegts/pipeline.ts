@@ -72,18 +72,21 @@ function stream(onRead?: () => void): number {
     ...{ lingerSec: 60, reconnectGraceSec: 120 },
   })
   let segments = 0
-  live.on('segment', ({ durationSec }) => {
-    segments++
-    nowUs += durationSec * 1e6
+  // Not by the event: memory of segments that listeners were given is never used again.
+  const follow = () => {
+    const { totals } = live.report()
+    nowUs = totals.durationSec * 1e6
     // As a player that requests every version.
-    live.files.get('playlist.m3u8')
-  })
+    if (totals.segments > segments) live.files.get('playlist.m3u8')
+    segments = totals.segments
+    onRead?.()
+  }
   const publication = live.publish({
     lastPacketUs: 0,
     report: () => ({}) as PublisherReport,
     close: () => undefined,
   })
-  const bytes = forEachPayload((payload) => publication.push(payload), onRead)
+  const bytes = forEachPayload((payload) => publication.push(payload), follow)
   live.stop('api')
   if (segments === 0) throw new Error('the file made no segment')
   return bytes

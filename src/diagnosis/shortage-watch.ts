@@ -9,8 +9,10 @@ import type { PlaylistReport } from '../contract/report.ts'
 export interface PlaylistFigures extends PlaylistReport {
   /** Segments cut since the stream started. */
   readonly cutSegments: number
-  /** Memory for the whole windows of all streams. */
-  readonly neededBytes: number
+  /** The whole windows of all streams do not fit. */
+  readonly short: boolean
+  /** Size of a cache that would suffice. */
+  readonly advisedBytes: number
 }
 
 export interface Shortage {
@@ -22,8 +24,10 @@ export interface Shortage {
   readonly released: number
   /** Gaps in the playlist (EXT-X-GAP) since the last call. */
   readonly gaps: number
-  /** Memory for the whole windows of all streams. */
-  readonly neededBytes: number
+  /** The whole windows of all streams do not fit. */
+  readonly short: boolean
+  /** Size of a cache that would suffice. */
+  readonly advisedBytes: number
 }
 
 export class ShortageWatch {
@@ -38,7 +42,8 @@ export class ShortageWatch {
       cut: figures.cutSegments,
       released: figures.releasedEarly - last.releasedEarly,
       gaps: figures.gaps - last.gaps,
-      neededBytes: figures.neededBytes,
+      short: figures.short,
+      advisedBytes: figures.advisedBytes,
     }
   }
 }

@@ -163,8 +163,8 @@ export const WARNINGS = {
       `${figure(count)} intra refreshes in ${spanSec} s instead of key frames. Viewers cannot join. Set intra-refresh=0 (x264) and a keyframe interval of 2 s.`,
   }),
   CACHE_TOO_SMALL: rule<Shortage>({
-    begins: ({ listed, wanted, cut, released, gaps }) =>
-      listed < Math.min(wanted, cut) || released > 0 || gaps > 0,
+    begins: ({ listed, wanted, cut, short, released, gaps }) =>
+      (short && listed < Math.min(wanted, cut)) || released > 0 || gaps > 0,
     holdSec: EVENT_HOLD_SEC,
     merge: (before, now) => ({
       ...now,
@@ -172,14 +172,14 @@ export const WARNINGS = {
       released: before.released + now.released,
       gaps: before.gaps + now.gaps,
     }),
-    message: ({ listed, wanted, released, gaps, neededBytes }) =>
+    message: ({ listed, wanted, released, gaps, advisedBytes }) =>
       `Memory is short: ${listed} of ${wanted} segments listed, ${figure(released)} released early, ${figure(gaps)} gaps. ${
         gaps > 0
           ? 'Viewers see holes.'
           : released > 0
             ? 'Slow viewers miss segments.'
             : 'Viewers can rewind less.'
-      } Set CACHE_MAX_MIB to ${mebibytes(neededBytes)}.`,
+      } Set CACHE_MAX_MIB to ${mebibytes(advisedBytes)}.`,
   }),
   GOP_TOO_LONG: rule<{ gopSec: number; targetSec: number }>({
     holdSec: perSegment,

@@ -88,7 +88,7 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: StreamFile
   const range = kind === 'segment' ? requestedRange(request, etag, sizeBytes) : undefined
   if (range === undefined) {
     headers.push('Content-Length', sizeBytes)
-    write(reply, 200, headers, chunks)
+    write(reply, 200, headers, request.method === 'HEAD' ? [] : chunks)
   } else if (range === 'unsatisfiable') {
     reply.header('content-range', `bytes */${sizeBytes}`)
     refuse(reply, new MillraceError('RANGE_NOT_SATISFIABLE'))

@@ -5,7 +5,7 @@
  */
 import { IntervalLimiter } from '../interval-limiter.ts'
 import { LISTED_SHARE } from '../hls/store/memory-share.ts'
-import type { ShortageCounters } from '../hls/store/holding.ts'
+import { NO_SHORTAGE, type ShortageCounters } from '../hls/store/holding.ts'
 import type { SegmentCache } from '../hls/store/segment-cache.ts'
 
 const MIB = 1024 * 1024
@@ -29,7 +29,7 @@ export function describeCapacity(
 export class CacheReport {
   readonly #cache: Pick<SegmentCache, 'stats'>
   readonly #limiter = new IntervalLimiter(LINE_INTERVAL_US)
-  #reported: ShortageCounters = { unlistedEarly: 0, releasedEarly: 0, refused: 0 }
+  #reported: ShortageCounters = NO_SHORTAGE
 
   constructor(cache: Pick<SegmentCache, 'stats'>) {
     this.#cache = cache
@@ -44,9 +44,11 @@ export class CacheReport {
     const gaps = stats.refused - reported.refused
     if (unlisted + released + gaps === 0 || !this.#limiter.take('shortage', nowUs)) return []
     this.#reported = stats
-    const [hasMib, needsMib] = [stats.maxBytes, stats.neededBytes].map((it) => Math.ceil(it / MIB))
+    const [hasMib, adviceMib] = [stats.maxBytes, stats.advisedBytes].map((it) =>
+      Math.ceil(it / MIB),
+    )
     return [
-      `Memory for segments is short: ${hasMib} of ${needsMib} MiB. Viewers lack ${unlisted} unlisted early, ${released} released early, ${gaps} gaps. Set CACHE_MAX_MIB to ${needsMib}.`,
+      `Memory for segments is short: ${hasMib} of ${adviceMib} MiB. Viewers lack ${unlisted} unlisted early, ${released} released early, ${gaps} gaps. Set CACHE_MAX_MIB to ${adviceMib}.`,
     ]
   }
 }

@@ -4,8 +4,6 @@
  * @module
  */
 import { EventEmitter } from 'node:events'
-import type { Clock } from '../clock.ts'
-import type { TrackPolicy } from '../hls/rendition/carried-tracks.ts'
 import { LivePresentation } from '../hls/playlist/live-presentation.ts'
 import type { SequenceNumbers } from '../hls/cut/segment-plan.ts'
 import { ActiveWarnings } from '../diagnosis/active-warnings.ts'
@@ -13,42 +11,20 @@ import type { Fact } from '../diagnosis/warnings.ts'
 import { Packager, type PackagerOutput } from '../hls/packager.ts'
 import type { DateRange } from '../hls/playlist/playlist.ts'
 import type { StreamFiles } from '../hls/store/file-store.ts'
-import type { SegmentCache } from '../hls/store/segment-cache.ts'
 import type { Segment } from '../hls/store/segment.ts'
 import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
-import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import type { Track } from '../mpegts/track.ts'
 import { Publication, type Encoder, type LeaveReason } from './publication.ts'
 import { reportTrack, type PlaylistReport, type StreamReport } from '../contract/report.ts'
 import type { StopReason, StreamState } from '../contract/state.ts'
 import { SteadyAudio } from '../hls/rendition/steady-audio.ts'
-import { EventQueue, type StreamEvents } from './event-queue.ts'
+import { EventQueue } from './event-queue.ts'
+import type { StreamEvents } from './stream-events.ts'
+import type { LiveStreamOptions } from './live-stream-options.ts'
 import { LifeCycle } from './life-cycle.ts'
 import { Totals } from './totals.ts'
 import { MADE_UNIT_US, workOfPackaging } from './work.ts'
 import { WorkBudget } from './work-budget.ts'
-
-export interface LiveStreamOptions {
-  readonly clock: Clock
-  readonly cache: SegmentCache
-  /** Name of this start of the stream, part of its segment URIs. */
-  readonly epoch: string
-  /** Sequence numbers of the first segment; default 0. */
-  readonly sequenceStart?: SequenceNumbers
-  readonly segmentSec: number
-  readonly maxSegmentSec: number
-  readonly playlistSegments: number
-  /** Program to carry for encoders that select none; default: the first with video. */
-  readonly program?: ProgramChoice | undefined
-  /** Default `compatible`. */
-  readonly tracks?: TrackPolicy
-  readonly lingerSec: number
-  readonly reconnectGraceSec: number
-  /** Maximum payload rate of an encoder, in bits per second; default: no limit. */
-  readonly maxBitrateBps?: number
-  /** CPU budget of its media; default: a new one. */
-  readonly budget?: WorkBudget
-}
 
 /**
  * Commands: `renewKey`, `publish`, `stop`, `discard`, and `tick` about 4 times a second. Queries: `status`, `live`, `files`,
@@ -151,6 +127,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       this.#dismiss('stopped')
       this.#take(this.#packager.end())
       this.#presentation.end()
+      this.#warnings.clear()
       this.#events.push(() => this.emit('end', { reason }))
     })
   }
@@ -208,7 +185,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   #addSegment(segment: Segment): void {
     const { clock, cache } = this.#options
     // The cache may refuse or release it before the listeners are called.
-    cache.slabs.retain(segment.chunks)
+    cache.slabs.hold(segment.chunks)
     this.#presentation.append(segment, clock.nowUs() / 1000)
     if (segment.rendition === 'main' && this.#totals.mainSegments === 0) {
       this.#audio.begin(segment.tracks)
@@ -245,10 +222,12 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   }
 
   #watchSource(nowUs: number): void {
+    const { neededBytes, maxBytes, advisedBytes } = this.#options.cache.stats
     const figures = {
       ...this.#playlistReport,
       cutSegments: this.#totals.mainSegments,
-      neededBytes: this.#options.cache.stats.neededBytes,
+      short: neededBytes > maxBytes,
+      advisedBytes,
     }
     const publication = this.#publication
     const facts: Fact[] = [...this.#budget.factsAt(nowUs)]
@@ -286,6 +265,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     if (interrupted) this.#life.interrupt()
     this.#consume(rest)
     this.#take(this.#packager.discontinuity())
+    this.#audio.reset()
+    this.#presentation.files.rest()
     this.#publication = undefined
     this.#warnings.observe([], this.#options.clock.nowUs())
     if (interrupted) this.#interrupt(reason)

@@ -5,7 +5,8 @@
  */
 import { EventEmitter } from 'node:events'
 import { MillraceError } from '../errors.ts'
-import { LiveStream, type LiveStreamOptions } from './live-stream.ts'
+import { LiveStream } from './live-stream.ts'
+import type { LiveStreamOptions } from './live-stream-options.ts'
 import { SequenceStarts } from './sequence-starts.ts'
 import type { StopReason } from '../contract/state.ts'
 

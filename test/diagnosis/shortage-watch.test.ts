@@ -6,7 +6,8 @@ const SEC = 1_000_000
 
 const PLENTY: PlaylistFigures = {
   ...{ listedSegments: 6, wantedSegments: 6, cutSegments: 100, releasedEarly: 10, gaps: 1 },
-  neededBytes: 1789 * 1024 * 1024,
+  short: true,
+  advisedBytes: 1789 * 1024 * 1024,
 }
 
 function setUp() {

@@ -55,7 +55,7 @@ function setUp({
   let listed = programNumbers
   const observe = ({ playlist: [listedSegments, wantedSegments] = [0, 0] }: Oddity = {}) => {
     const playlist = { listedSegments, wantedSegments, cutSegments: 4, releasedEarly: 0, gaps: 0 }
-    const figures = { ...playlist, neededBytes: 0, packetsDropped }
+    const figures = { ...playlist, short: true, advisedBytes: 0, packetsDropped }
     const seen = { stats, program: known, programNumbers: listed, ...figures }
     warnings.observe(monitor.observe(seen, nowUs), nowUs)
   }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { NO_SHORTAGE } from '../../src/hls/store/holding.ts'
 import { CacheReport, describeCapacity } from '../../src/service/cache-report.ts'
 import type { SegmentCacheStats } from '../../src/hls/store/segment-cache.ts'
 
@@ -6,7 +7,7 @@ const MIB = 1024 * 1024
 
 const STATS: SegmentCacheStats = {
   ...{ maxBytes: 512 * MIB, bytes: 500 * MIB, listedBytes: 300 * MIB, segments: 400 },
-  ...{ neededBytes: 1788.1 * MIB, unlistedEarly: 0, releasedEarly: 0, refused: 0 },
+  ...{ neededBytes: 1788.1 * MIB, advisedBytes: 1788.1 * MIB, ...NO_SHORTAGE },
 }
 
 t.test('describes the bitrates that the memory suffices for', async (t) => {

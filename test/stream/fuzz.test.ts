@@ -12,6 +12,17 @@ import { fuzz } from './fuzz.ts'
 const SEEDS = 16
 const STEPS = 3000
 
+/** Seeds that once failed, with the fault that they found. */
+const FAILED_SEEDS = {
+  37275806: 'a date range was removed within the millisecond before its end',
+} as const
+
+for (const [seed, fault] of Object.entries(FAILED_SEEDS)) {
+  t.test(`seed ${seed}: ${fault}`, async (t) => {
+    t.strictSame(fuzz(Number(seed), 2000).violations, [])
+  })
+}
+
 t.test('whatever encoders send: nothing throws, and what comes out keeps all rules', async (t) => {
   const hasProbe = requireTool(t, 'ffprobe')
   const folder = t.testdir()

@@ -470,3 +470,58 @@ t.test('a warning about segments ends 30 s after its cause, or with its encoder'
   t.strictSame(jumps(), [])
   t.equal(events.filter((event) => event === 'warning: TIMESTAMP_JUMP').length, 2, 'told twice')
 })
+
+t.test('warnings about tracks of the last encoder are not told of the next one', async (t) => {
+  const setting = setUp()
+  const { stream, events } = setting
+  // E-AC-3 (stream type 87) beside the video of the clip: dropped, with a warning.
+  const first = stream.publish(fakeEncoder())
+  const tables = new TsBuilder().program([
+    { pid: 0x100, streamType: 0x1b },
+    { pid: 0x101, streamType: 0x87 },
+    { pid: 0x102, streamType: 0x06 },
+  ]).bytes
+  for (let turn = 0; turn < 5; turn++) first.push(tables)
+  passer(setting)(1)
+  const told = () => events.filter((event) => event.startsWith('warning: TRACKS_LEFT_OUT')).length
+  t.equal(told(), 1)
+  stream.publish(fakeEncoder())
+  passer(setting)(1)
+  t.equal(told(), 1, 'before its first PMT')
+  t.strictSame(stream.report().warnings, [])
+})
+
+t.test('a stopped stream has no warnings', async (t) => {
+  const setting = setUp()
+  const { stream } = setting
+  const publication = stream.publish(fakeEncoder())
+  for (let turn = 0; turn < 2; turn++) publication.push(CLIP)
+  t.match(stream.report().warnings, [{ code: 'TIMESTAMP_JUMP' }])
+  stream.stop('api')
+  t.strictSame(stream.report().warnings, [])
+})
+
+t.test(
+  'a stream without an encoder gives its memory first, however its encoder left',
+  async (t) => {
+    for (const leave of ['closed', 'silent, then closed']) {
+      const setting = setUp()
+      const { options, clock } = setting
+      const cache = new SegmentCache({ maxBytes: CLIP.length })
+      const [idle, live] = ['idle', 'live'].map(
+        (id) => new LiveStream(id, { ...options, cache, epoch: id, segmentSec: 1 }),
+      ) as [LiveStream, LiveStream]
+      const publication = idle.publish(fakeEncoder())
+      publication.push(CLIP)
+      if (leave !== 'closed') passer({ ...setting, stream: idle })(12)
+      publication.end('timeout')
+      const other = live.publish(fakeEncoder())
+      for (let turn = 0; turn < 8; turn++) {
+        other.push(CLIP)
+        clock.advanceSec(8)
+      }
+      t.ok(cache.stats.yielded > 0, leave)
+      t.match(cache.stats, { refused: 0 }, leave)
+    }
+  },
+)

@@ -37,9 +37,11 @@ export class DateRangeList {
 
   /** Removes the date ranges that end before the oldest segment. */
   expire(oldest: PlaylistSegment, mediaSequence: number): void {
+    // Whole milliseconds, as the playlist has them.
+    const oldestMs = Math.floor(oldest.programDateTimeMs)
     for (const [id, listed] of this.#listed) {
       const { startMs, durationSec = Infinity } = listed.dateRange
-      const isOver = startMs + durationSec * 1000 < oldest.programDateTimeMs
+      const isOver = startMs + durationSec * 1000 < oldestMs
       // Listed for at least one segment, even if it was announced after its end.
       if (isOver && listed.mediaSequence < mediaSequence) this.#listed.delete(id)
     }

@@ -38,6 +38,12 @@ export class SteadyAudio {
     return this.#droppedPids.size > 0 ? [{ code: 'SOUND_TOO_LATE' }] : []
   }
 
+  /** The encoder left: the next one says what it sends. */
+  reset(): void {
+    this.#silence = undefined
+    this.#droppedPids.clear()
+  }
+
   push(output: DemuxerOutput): readonly DemuxerOutput[] {
     if (output.type === 'program') {
       return [{ ...output, program: this.#steady(output.program) }]

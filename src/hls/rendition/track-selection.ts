@@ -61,6 +61,7 @@ export class TrackSelection {
   reset(): void {
     this.#seenPids.clear()
     this.#silentPids.clear()
+    this.#leftOut = []
     this.#alonePid = undefined
     this.#select()
   }

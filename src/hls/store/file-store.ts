@@ -31,7 +31,7 @@ export type StreamFiles = Pick<FileStore, 'get' | 'lend' | 'wait'>
 /** File for the time of a reply. */
 export interface FileLoan {
   readonly file: StreamFile
-  /** Ends the loan, to be called once: the memory of the chunks may be reused after it. Undefined where it never is. */
+  /** Ends the loan: the memory of the chunks may be reused afterwards. Undefined where it never is. */
   readonly end: (() => void) | undefined
 }
 
@@ -111,8 +111,13 @@ export class FileStore {
     const file = this.#find(name)
     if (file?.kind !== 'segment') return file && { file, end: undefined }
     const { slabs } = this.#cache
-    slabs.retain(file.chunks)
-    return { file, end: () => slabs.release(file.chunks) }
+    slabs.hold(file.chunks)
+    let ended = false
+    const end = () => {
+      if (!ended) slabs.release(file.chunks)
+      ended = true
+    }
+    return { file, end }
   }
 
   /**

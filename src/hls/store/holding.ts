@@ -24,13 +24,20 @@ export interface ShortageCounters {
   readonly unlistedEarly: number
   /** Segments released earlier than RFC 8216 6.2.2 requires. */
   readonly releasedEarly: number
-  /** Segments that became gaps: not stored, or dropped while the stream had no encoder. */
+  /** Segments that became gaps: not stored. */
   readonly refused: number
+  /** Segments released for live streams while this one had no encoder; listed ones became gaps. */
+  readonly yielded: number
 }
 
 export type Counters = { -readonly [Name in keyof ShortageCounters]: number }
 
-export const NO_SHORTAGE: ShortageCounters = { unlistedEarly: 0, releasedEarly: 0, refused: 0 }
+export const NO_SHORTAGE: ShortageCounters = {
+  unlistedEarly: 0,
+  releasedEarly: 0,
+  refused: 0,
+  yielded: 0,
+}
 
 export const NO_WINDOW: WindowSize = { minBytes: 0, wantedBytes: 0 }
 

@@ -31,6 +31,8 @@ export interface SegmentCacheStats extends ShortageCounters {
   readonly listedBytes: number
   /** Memory for the whole windows of all streams. */
   readonly neededBytes: number
+  /** Size to recommend when memory is short: always above `maxBytes`, since bitrates may have fallen meanwhile. */
+  readonly advisedBytes: number
   readonly segments: number
 }
 
@@ -43,6 +45,9 @@ interface Entry {
 /** Free slabs kept for new segments, as a share of the cached bytes, so that all streams may cut at once. */
 const FREE_SHARE = 1 / 8
 const MIN_FREE_BYTES = 16 * 1024 * 1024
+
+/** Smallest size to recommend, in parts of the present one. */
+const MIN_ADVICE = 5 / 4
 
 /** Times are in milliseconds of a monotonic clock. */
 export class SegmentCache {
@@ -62,17 +67,21 @@ export class SegmentCache {
       sizeCalculation: ({ sizeBytes }) => sizeBytes,
       dispose: ({ file }) => this.slabs.release(file.chunks),
     })
+    const minFreeBytes = Math.min(MIN_FREE_BYTES, maxBytes * FREE_SHARE)
     this.slabs = new SlabPool(() =>
-      Math.max(MIN_FREE_BYTES, this.#entries.calculatedSize * FREE_SHARE),
+      Math.max(minFreeBytes, this.#entries.calculatedSize * FREE_SHARE),
     )
   }
 
   get stats(): SegmentCacheStats {
+    const { maxSize: maxBytes } = this.#entries
+    const neededBytes = Math.ceil(this.#wantedBytes / LISTED_SHARE)
     return {
-      maxBytes: this.#entries.maxSize,
+      maxBytes,
       bytes: this.#entries.calculatedSize,
       listedBytes: this.#listedBytes,
-      neededBytes: Math.ceil(this.#wantedBytes / LISTED_SHARE),
+      neededBytes,
+      advisedBytes: Math.max(neededBytes, Math.ceil(maxBytes * MIN_ADVICE)),
       segments: this.#entries.size,
       ...this.#shortage,
     }
@@ -234,7 +243,7 @@ export class SegmentCache {
     const [oldest] = holding.retained.keys()
     if (oldest !== undefined) {
       this.#release(holding, oldest)
-      this.#count(holding, 'releasedEarly')
+      this.#count(holding, holding.idle ? 'yielded' : 'releasedEarly')
     } else if (holding.idle) this.#dropListed(holding)
   }
 
@@ -245,7 +254,7 @@ export class SegmentCache {
     holding.listed.delete(oldest)
     this.#addListed(holding, -this.#sizeOf(oldest))
     this.#release(holding, oldest)
-    this.#count(holding, 'refused')
+    this.#count(holding, 'yielded')
   }
 
   /** Visits all streams only after `#nextExpiryMs`, since under memory pressure few segments live until they expire. */

@@ -81,7 +81,7 @@ export class SegmentWriter {
     const last = this.#runs.at(-1)
     if (last?.buffer === buffer && last.end === start) last.end = end
     else {
-      this.#slabs.retain([buffer])
+      this.#slabs.hold([buffer])
       this.#runs.push({ buffer, start, end })
     }
   }

@@ -32,8 +32,8 @@ export function slabBytesFor(segmentBytes: number): number {
 }
 
 /**
- * Reference counts per slab: `take` and `retain` add a view, `release` removes one. A slab without views is reused; one that
- * is never released is left to the garbage collector. Memory from elsewhere is ignored.
+ * Reference counts per slab: `take` and `hold` add a view, `release` removes one. A slab without views is reused; one that is
+ * never released is left to the garbage collector. Memory from elsewhere is ignored.
  */
 export class SlabPool {
   readonly #maxFreeBytes: () => number
@@ -65,7 +65,7 @@ export class SlabPool {
   }
 
   /** Adds one use of each view. */
-  retain(views: readonly Buffer[]): void {
+  hold(views: readonly Buffer[]): void {
     for (const { buffer } of views) {
       const slab = this.#slabs.get(buffer)
       if (slab !== undefined) slab.views++
@@ -106,9 +106,14 @@ export class SlabPool {
     this.#trim(this.#maxFreeBytes())
   }
 
+  /** Drops slabs of the size that takes most of the free memory. */
   #trim(maxBytes: number): void {
-    for (const [sizeBytes, free] of this.#free) {
-      while (this.#freeBytes > maxBytes && free.pop() !== undefined) this.#freeBytes -= sizeBytes
+    while (this.#freeBytes > maxBytes) {
+      const [sizeBytes, free] = [...this.#free].reduce((a, b) =>
+        b[0] * b[1].length > a[0] * a[1].length ? b : a,
+      )
+      free.shift()
+      this.#freeBytes -= sizeBytes
     }
   }
 }

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { FileStore } from '../../../src/hls/store/file-store.ts'
+import { slabBytesFor } from '../../../src/mpegts/mux/slab-pool.ts'
 import type { SegmentOwner } from '../../../src/hls/store/holding.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import type { StreamFile } from '../../../src/hls/store/stream-file.ts'
@@ -290,4 +291,17 @@ t.test('waits end as in a naive model, whatever happens in a turn', async (t) =>
   )
   t.comment(JSON.stringify([...seen]))
   for (const state of ['waits', 'resolved', 'AbortError']) t.ok(seen.get(state), state)
+})
+
+t.test('a loan that is ended twice ends once', async (t) => {
+  const cache = new SegmentCache({ maxBytes: 1e6 })
+  const files = new FileStore({ cache, owner: OWNER })
+  const slab = cache.slabs.take(slabBytesFor(1))
+  files.put('1.ts', { kind: 'segment', chunks: [slab], version: '1', targetDurationSec: 2 }, 0)
+  const loan = files.lend('1.ts')!
+  loan.end!()
+  loan.end!()
+  t.not(cache.slabs.take(slabBytesFor(1)), slab, 'the cache has it')
+  files.discard()
+  t.equal(cache.slabs.freeBytes, slab.length)
 })

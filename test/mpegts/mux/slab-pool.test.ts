@@ -9,7 +9,7 @@ t.test('a slab is used again once its last view is released', async (t) => {
   const pool = new SlabPool(KEEP_ALL)
   const slab = pool.take(MIN_SLAB_BYTES)
   const view = slab.subarray(188, 376)
-  pool.retain([view])
+  pool.hold([view])
   pool.release([slab])
   t.not(pool.take(MIN_SLAB_BYTES), slab)
   pool.release([view])
@@ -36,7 +36,7 @@ t.test('a view that is released twice is an error', async (t) => {
 t.test('memory of others is ignored', async (t) => {
   const pool = new SlabPool(KEEP_ALL)
   const buffer = Buffer.alloc(MIN_SLAB_BYTES)
-  pool.retain([buffer])
+  pool.hold([buffer])
   pool.pin([buffer])
   pool.release([buffer, buffer])
   t.equal(pool.freeBytes, 0)
@@ -70,7 +70,7 @@ t.test('no slab is taken twice while a view of it is in use, whatever happens', 
           views.push(slab)
         } else if (views.length > 0 && action < 0.6) {
           const view = views[at]!.subarray(0, 188)
-          pool.retain([view])
+          pool.hold([view])
           views.push(view)
         } else if (views.length > 0) pool.release(views.splice(at, 1))
         if (pool.freeBytes > 600_000) return false

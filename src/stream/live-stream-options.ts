@@ -1,0 +1,33 @@
+/**
+ * Settings of a stream.
+ *
+ * @module
+ */
+import type { Clock } from '../clock.ts'
+import type { TrackPolicy } from '../hls/rendition/carried-tracks.ts'
+import type { SequenceNumbers } from '../hls/cut/segment-plan.ts'
+import type { SegmentCache } from '../hls/store/segment-cache.ts'
+import type { ProgramChoice } from '../mpegts/program-choice.ts'
+import type { WorkBudget } from './work-budget.ts'
+
+export interface LiveStreamOptions {
+  readonly clock: Clock
+  readonly cache: SegmentCache
+  /** Name of this start of the stream, part of its segment URIs. */
+  readonly epoch: string
+  /** Sequence numbers of the first segment; default 0. */
+  readonly sequenceStart?: SequenceNumbers
+  readonly segmentSec: number
+  readonly maxSegmentSec: number
+  readonly playlistSegments: number
+  /** Program to carry for encoders that select none; default: the first with video. */
+  readonly program?: ProgramChoice | undefined
+  /** Default `compatible`. */
+  readonly tracks?: TrackPolicy
+  readonly lingerSec: number
+  readonly reconnectGraceSec: number
+  /** Maximum payload rate of an encoder, in bits per second; default: no limit. */
+  readonly maxBitrateBps?: number
+  /** CPU budget of its media; default: a new one. */
+  readonly budget?: WorkBudget
+}
