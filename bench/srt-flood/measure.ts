@@ -17,7 +17,7 @@ import { startLibsrt, startOurs, type Publisher } from './publishers.ts'
 const INDUCTIONS_PER_SEC = 20_000
 const CONCLUSIONS_PER_SEC = 5000
 
-/** Streams run evenly by then, and the code is optimised. */
+/** Streams run evenly by then, and the code is optimized. */
 const WARM_UP_MS = 10_000
 
 const RSS_SAMPLE_MS = 250

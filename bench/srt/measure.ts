@@ -18,7 +18,7 @@ import type { SenderAnswers, SendTask, SentReport } from './send.ts'
 
 const PASSPHRASE = 'correct-horse-battery-staple'
 
-/** Until all senders have begun, and the code is optimised. */
+/** Until all senders have begun, and the code is optimized. */
 const WARM_UP_MS = 6000
 
 /** Behind the time that counts for CPU. */

@@ -14,7 +14,7 @@ export function skipVideoDescription(reader: BitReader): void {
   if (reader.readFlag()) reader.skipBits(1) // overscan_appropriate_flag
   if (reader.readFlag()) {
     reader.skipBits(4) // video_format, video_full_range_flag
-    if (reader.readFlag()) reader.skipBits(24) // colour description
+    if (reader.readFlag()) reader.skipBits(24) // color description
   }
   if (reader.readFlag()) {
     reader.readUe() // chroma_sample_loc_type_top_field

@@ -234,11 +234,11 @@ export const WARNINGS = {
         ? `Not carried: ${tracks(all)}. Viewers miss them. Send at most 8 video, 16 audio and 31 data tracks.`
         : `Not carried: ${tracks(all)}. Viewers miss them. Send up to 8 H.264/H.265 and 16 AAC/MP3/AC-3 tracks, or set HLS_TRACKS=all.`,
   }),
-  SOUND_GONE: rule({
+  AUDIO_GONE: rule({
     message: () =>
       'The audio that the stream began with is gone. Viewers hear silence. Set the audio source (OBS: Audio Mixer; ffmpeg: without -an).',
   }),
-  SOUND_TOO_LATE: rule({
+  AUDIO_TOO_LATE: rule({
     message: () =>
       'Audio joined a stream that began without it, and is dropped. Viewers hear nothing. Restart the stream with audio, or set HLS_TRACKS=all.',
   }),

@@ -31,6 +31,6 @@ export type SourceFact =
       readonly tooMany: boolean
     }
   /** The audio that the presentation started with has ended and is replaced by silence. */
-  | { readonly code: 'SOUND_GONE' }
+  | { readonly code: 'AUDIO_GONE' }
   /** Audio is dropped because the presentation started without audio. */
-  | { readonly code: 'SOUND_TOO_LATE' }
+  | { readonly code: 'AUDIO_TOO_LATE' }

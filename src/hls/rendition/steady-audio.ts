@@ -34,8 +34,8 @@ export class SteadyAudio {
 
   /** Current facts. */
   get facts(): readonly SourceFact[] {
-    if (this.#silence !== undefined) return [{ code: 'SOUND_GONE' }]
-    return this.#droppedPids.size > 0 ? [{ code: 'SOUND_TOO_LATE' }] : []
+    if (this.#silence !== undefined) return [{ code: 'AUDIO_GONE' }]
+    return this.#droppedPids.size > 0 ? [{ code: 'AUDIO_TOO_LATE' }] : []
   }
 
   /** The encoder left: the next one says what it sends. */

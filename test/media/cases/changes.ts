@@ -79,7 +79,7 @@ export const CHANGES: readonly MediaCase[] = [
     make: sequence(videoOnly, shifted(usual, 8)),
     playlist: { ...TWICE, audioFrames: 0, tracks: ['256:1b', '256:1b'] },
     discontinuities: [4],
-    warnings: ['SOUND_TOO_LATE'],
+    warnings: ['AUDIO_TOO_LATE'],
   },
   {
     name: 'audio-removed',
@@ -88,7 +88,7 @@ export const CHANGES: readonly MediaCase[] = [
     playlist: { ...TWICE, audioFrames: 752, tracks: [USUAL.tracks, USUAL.tracks] },
     discontinuities: [4],
     bytesOut: 'silenced',
-    warnings: ['SOUND_GONE'],
+    warnings: ['AUDIO_GONE'],
   },
 ]
 
