@@ -180,7 +180,7 @@ export const Config = Type.Object({
 
 export type Config = Static<typeof Config>
 
-/** `Config` with optional settings, which default. */
+/** `Config` with every setting optional except the two secrets. */
 export type Options = {
   readonly [Key in keyof Config as Key extends RequiredKey ? Key : never]: string
 } & {

@@ -27,7 +27,7 @@ export interface StartRequest {
 }
 
 export interface StopRequest {
-  /** Refuses all stream keys issued so far; otherwise they publish again once the stream is restarted. */
+  /** Refuses all stream keys issued so far; otherwise they are valid again once the stream is restarted. */
   readonly revoke?: boolean
 }
 
@@ -37,7 +37,7 @@ export interface StartedStream {
   /** Contains the stream key and the passphrase, both credentials. */
   readonly srtUrl: string
   readonly streamKey: string
-  /** Passphrase of the stream's own, where it has one. */
+  /** The stream's own passphrase, where it has one. */
   readonly passphrase?: string
   readonly expiresAt: Date
   readonly playlistUrl: string

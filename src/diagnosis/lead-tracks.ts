@@ -12,7 +12,7 @@ import { KeyFrames } from './key-frames.ts'
 import { TrackTimes } from './track-times.ts'
 import type { Fact } from './warnings.ts'
 
-/** Maximum delay of a late track. A track that starts later is missing, which the packager reports. */
+/** Maximum delay between the starts. A track that starts later counts as missing, which the packager reports. */
 const MAX_START_SEC = 5
 
 /** Time for which the offset at the start is reported. */
@@ -26,7 +26,7 @@ export class LeadTracks {
   #audio = new TrackTimes()
   #keyFrames = new KeyFrames()
   #offset = new AvOffset()
-  /** Start of video minus start of audio, in seconds; undefined until both have started. */
+  /** Start of video minus start of audio, in seconds; undefined until both have started, 0 when no longer reported. */
   #startOffsetSec: number | undefined
   #startedUs: number | undefined
   #hasMedia = false
@@ -40,12 +40,12 @@ export class LeadTracks {
     return program?.tracks.find(({ pid }) => pid === this.#videoPid)
   }
 
-  /** @returns whether the tracks are others than before, so that their counters start from 0 */
+  /** @returns whether the tracks have changed; their counters then restart from 0 */
   setProgram({ tracks }: Program): boolean {
     const videoPid = tracks.find(({ kind }) => kind === 'video')?.pid
     const audioPid = tracks.find(({ kind }) => kind === 'audio')?.pid
     if (videoPid === this.#videoPid && audioPid === this.#audioPid) return false
-    // Later tracks have no common start to compare.
+    // Tracks that appear after the first media have no common start to compare.
     if (this.#hasMedia) this.#startOffsetSec = 0
     this.#videoPid = videoPid
     this.#audioPid = audioPid
@@ -109,7 +109,10 @@ export class LeadTracks {
     return [...facts, { code: 'GOP_IRREGULAR', shortSec, longSec, segmentSec }]
   }
 
-  /** Compares the first timestamps. Tracks whose media merely arrives at different times have no start offset. */
+  /**
+   * Compares the first timestamps, if one track has had 0.5 s to `MAX_START_SEC` of media before the other's first frame.
+   * Tracks with equal first timestamps have no offset, however far apart they arrive.
+   */
   #compareStarts(): void {
     const [video, audio] = [this.#video, this.#audio]
     const offsetSec = (video.firstTicks - audio.firstTicks) / TICKS_PER_SEC

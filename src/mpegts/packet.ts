@@ -15,7 +15,7 @@
 export const PACKET_BYTES = 188
 export const SYNC_BYTE = 0x47
 
-/** The 13 bits of a PID in the 16 that it shares with flags. */
+/** Mask of a PID: the low 13 bits of the 16-bit field that also holds three flags. */
 export const PID_MASK = 0x1fff
 export const PID_COUNT = PID_MASK + 1
 export const PAT_PID = 0x0000

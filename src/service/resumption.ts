@@ -6,7 +6,7 @@
  */
 import { STREAM_KEY_LIFETIME_SEC, type StreamKeyClaims } from '../auth/stream-key.ts'
 
-/** Streams remembered as ended. More of them within two hours disable resumption. */
+/** Maximum number of ended streams remembered for the lifetime of a stream key. At one more, resumption is disabled. */
 const MAX_ENDED = 100_000
 
 /** Call `end` for each ended stream, and `allows` for each verified key of an unknown stream. */
@@ -31,7 +31,7 @@ export class Resumption {
   }
 
   allows({ streamId, issuedAtSec }: StreamKeyClaims): boolean {
-    // A key of the second of the start may be from this process.
+    // A key issued in the same second as the start may be from this process.
     return !this.#isOver && issuedAtSec < this.#startedSec && !this.#ended.has(streamId)
   }
 }

@@ -1,8 +1,8 @@
 /**
- * Statistics of connections, in libsrt's names (`SRT_TRACEBSTATS`) and camel case, and of listeners.
+ * Statistics of connections, named like those of libsrt (`SRT_TRACEBSTATS`), and of listeners.
  *
- * Names begin with the unit: `pkt` packets, `byte` bytes of payload, `ms` milliseconds, `mbps` megabits per second.
- * Those that end in `Total` count from the handshake on; the others are current values.
+ * Names of connection statistics begin with the unit: `pkt` packets, `byte` bytes of payload, `ms` milliseconds, `mbps`
+ * megabits per second. Those that end in `Total` count from the handshake on; the others are current values.
  *
  * @module
  */
@@ -26,7 +26,7 @@ export interface SrtStats {
   readonly pktRcvUndecryptTotal: number
   /** Packets of a packet filter (FEC), discarded. */
   readonly pktRcvFilterTotal: number
-  /** Packets discarded because they lay beyond the receive window, or alone far ahead of all others. */
+  /** Packets discarded because they lay beyond the receive window, and the receiver did not follow them there. */
   readonly pktRcvOverflowTotal: number
   /** Jumps of the sequence number that the receiver followed; the numbers skipped count as lost and dropped. */
   readonly pktRcvResyncTotal: number
@@ -68,7 +68,7 @@ export interface SenderStats {
   readonly pktRecvNAKTotal: number
   /** Packets sent and not acknowledged. */
   readonly pktFlightSize: number
-  /** Packets that the peer has room for, the limit of the flight. */
+  /** Packets that the peer has room for: the limit on `pktFlightSize`. */
   readonly pktFlowWindow: number
   /** Packets in the send buffer. */
   readonly pktSndBuf: number
@@ -79,9 +79,9 @@ export interface SenderStats {
 /** Counters of a listener since it was opened. */
 export interface ListenerStats {
   readonly inductions: number
-  /** Inductions without a response, over the rate limit of their network or of all. */
+  /** Inductions without a response, over the rate limit of their network or of all networks. */
   readonly inductionsDropped: number
-  /** Conclusions with a valid cookie but no response, over the rate limit of their address, of its network or of all. */
+  /** Conclusions with a valid cookie but no response, over the rate limit of their address, its network or all networks. */
   readonly conclusionsDropped: number
   readonly accepted: number
   /** Repeated conclusions of callers that have their response or wait for it. */

@@ -13,7 +13,7 @@ import type { WorkBudget } from './work-budget.ts'
 export interface LiveStreamOptions {
   readonly clock: Clock
   readonly cache: SegmentCache
-  /** Name of this start of the stream, part of its segment URIs. */
+  /** Identifier of this run of the stream, from start to stop; part of its segment URIs. */
   readonly epoch: string
   /** Sequence numbers of the first segment; default 0. */
   readonly sequenceStart?: SequenceNumbers
@@ -28,6 +28,6 @@ export interface LiveStreamOptions {
   readonly reconnectGraceSec: number
   /** Maximum payload rate of an encoder, in bits per second; default: no limit. */
   readonly maxBitrateBps?: number
-  /** CPU budget of its media; default: a new one. */
+  /** CPU budget of the stream's media; default: a new one. */
   readonly budget?: WorkBudget
 }

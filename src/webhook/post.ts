@@ -47,7 +47,7 @@ export function post(
     const settleAtClose = () => settle(unanswered())
     let interimResponses = 0
     outgoing.on('error', settle)
-    // Also after an unsolicited 101 Switching Protocols.
+    // An unsolicited 101 Switching Protocols also ends here: it emits no 'response'.
     outgoing.on('close', settleAtClose)
     outgoing.on('information', () => {
       if (++interimResponses > MAX_INTERIM_RESPONSES) outgoing.destroy(unanswered())

@@ -13,7 +13,7 @@ export const MAX_QUEUED_BYTES = 32 * 1024 * 1024
 /** Memory of an event beside its body. */
 const OVERHEAD_BYTES = 64
 
-/** Shared: thousands at a time would cost a stack trace each. */
+/** Abort reason, one object for all queues: thousands of queues at a time would cost a stack trace each. */
 const DISCARDED = new Error('the queue was discarded')
 
 /** A waiting event; all URLs share its body. */
@@ -25,7 +25,7 @@ export interface QueuedEvent {
   readonly createdUs: number
 }
 
-/** Events of one URL, oldest first. The first is being delivered and never dropped to make room. */
+/** Events of one URL, oldest first. The first is being delivered; to make room, it is dropped only with the queue. */
 export class UrlQueue {
   readonly url: string
   readonly events: QueuedEvent[] = []
@@ -34,7 +34,7 @@ export class UrlQueue {
   attempt: AbortController | undefined
   /** Ends the pause before the next attempt. */
   pause: AbortController | undefined
-  /** The queue was removed with all its events, which are counted. */
+  /** Whether the queue was removed. Its events, the first included, are then counted as dropped. */
   isDiscarded = false
   /** Events were dropped since the last delivery. */
   hasOverflowed = false
@@ -59,7 +59,7 @@ export interface UrlQueuesOptions {
 export class UrlQueues implements Iterable<UrlQueue> {
   readonly #options: UrlQueuesOptions
   readonly #queues = new Map<string, UrlQueue>()
-  /** Queues with events behind the one being delivered, in the same order. */
+  /** Queues with events behind the one being delivered. A queue moves to the end with each delivery. */
   readonly #backlogged = new Set<UrlQueue>()
   /** URLs whose last event was delivered, in the order of delivery. */
   readonly #proven = new Set<string>()

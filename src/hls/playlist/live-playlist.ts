@@ -20,8 +20,8 @@ const MIN_TARGET_DURATIONS = 3
 const MAX_WINDOW_SEGMENTS = 1000
 
 /**
- * Number of segments above which the minimum duration does not apply. Three target durations of 10 s have 60 segments of
- * 0.5 s, but 3000 where the timestamps jump at each key frame.
+ * Number of segments above which the minimum duration does not apply. Three target durations of 10 s are 60 segments of
+ * 0.5 s, but 3000 segments of 10 ms from a source whose timestamps jump at each key frame.
  */
 const MAX_SEGMENTS = 256
 
@@ -29,7 +29,7 @@ export interface LivePlaylistOptions {
   /** Receives the playlist and its segments. */
   readonly files: FileStore
   readonly rendition: RenditionName
-  /** Name of this start of the stream, part of every version. */
+  /** Identifier of this run of the stream, from start to stop; part of each file's version. */
   readonly epoch: string
   /** Minimum number of listed segments, memory permitting. */
   readonly playlistSegments: number
@@ -50,7 +50,7 @@ interface Entry {
 
 /**
  * `append` each segment of the rendition in order; `end` after the last segment, `discard` to drop all. Each change publishes
- * a new version of the file. Times are those of `SegmentCache`.
+ * a new version of the file. Times are in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class LivePlaylist {
   readonly #options: LivePlaylistOptions
@@ -136,7 +136,7 @@ export class LivePlaylist {
   }
 
   /**
-   * Lists a date range until it ends before the oldest segment, and for at least one segment after each change.
+   * Lists a date range until the oldest segment starts after its end, but for at least one segment after each change.
    *
    * @param dateRange  new, or already listed and with more attributes than before
    * @returns whether there was room for it
@@ -174,7 +174,7 @@ export class LivePlaylist {
     return true
   }
 
-  /** Lists a segment that is no longer available as a gap. */
+  /** Turns a segment into a gap: its file is no longer available. */
   drop(uri: string): void {
     for (const { segment } of this.#entries) {
       if (segment.uri !== uri) continue

@@ -19,7 +19,7 @@ import type { DateRange } from './playlist.ts'
 export interface LivePresentationOptions {
   /** Cache for the segments. */
   readonly cache: SegmentCache
-  /** Name of this start of the stream, part of every version. */
+  /** Identifier of this run of the stream, from start to stop; part of each file's version. */
   readonly epoch: string
   /** Minimum number of listed segments, memory permitting. */
   readonly playlistSegments: number
@@ -27,12 +27,13 @@ export interface LivePresentationOptions {
 
 /**
  * `setRenditions`, then `append` each segment, in order within its rendition; `end` after the last segment, `discard` to
- * release all files. Playlists and segments are in `files`. Times are those of `SegmentCache`.
+ * release all files. Playlists and segments are in `files`. Times are in milliseconds of the monotonic clock of
+ * `SegmentCache`.
  */
 export class LivePresentation implements SegmentOwner {
   readonly files: FileStore
   readonly #options: LivePresentationOptions
-  /** Playlists, the main one first. None is removed: it gets gaps while its rendition has no media. */
+  /** Playlists, the main one first. A playlist is never removed; it gets gaps while its rendition has no media. */
   readonly #playlists = new Map<RenditionName, LivePlaylist>()
   #renditions: readonly RenditionName[] = ['main']
   #playable = false
@@ -126,7 +127,7 @@ export class LivePresentation implements SegmentOwner {
     return playlist
   }
 
-  /** Publishes a new version of the multivariant playlist. Players read it only once, so the first lists all renditions. */
+  /** Publishes the multivariant playlist. Players read it once, so its first version lists all renditions. */
   #publish(): void {
     if (this.#playable) this.files.replace(MULTIVARIANT_URI, () => this.#render())
   }

@@ -28,10 +28,10 @@ export interface WaitOptions {
 /** Store as its readers see it. */
 export type StreamFiles = Pick<FileStore, 'get' | 'lend' | 'wait'>
 
-/** File for the time of a reply. */
+/** File lent to a reader for the duration of a reply. */
 export interface FileLoan {
   readonly file: StreamFile
-  /** Ends the loan: the memory of the chunks may be reused afterwards. Undefined where it never is. */
+  /** Ends the loan, after which the memory of the chunks may be reused; undefined for memory that is never reused. */
   readonly end: (() => void) | undefined
 }
 
@@ -44,7 +44,7 @@ const DEFAULT_MAX_WAITERS = 10_000
 
 /**
  * Writers call `put`, `replace` and `remove`, `end` after the last file, and `discard` to drop all files. Readers call `get`,
- * `lend` and `wait`. Times are those of `SegmentCache`.
+ * `lend` and `wait`. Times are in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class FileStore {
   readonly #cache: SegmentCache
@@ -121,10 +121,11 @@ export class FileStore {
   }
 
   /**
-   * Waits for another version of a file. All changes by one command of the stream become visible together.
+   * Waits for a version of a file that the reader does not have. All changes made in one synchronous call become visible
+   * together.
    *
-   * @returns the current version; where the stream has ended or too many readers wait, even the version that the reader has,
-   *   or undefined
+   * @returns the new version; where the stream has ended or too many readers wait, the current version at once, even if the
+   *   reader has it, or undefined for a file that does not exist
    * @throws the reason of the signal
    */
   async wait(name: string, { version, signal }: WaitOptions): Promise<StreamFile | undefined> {
@@ -134,8 +135,8 @@ export class FileStore {
       for (;;) {
         signal.throwIfAborted()
         const file = this.get(name)
-        const isNews = file !== undefined && file.version !== version
-        if (isNews || this.#ended || !mayWait) return file
+        const isNewVersion = file !== undefined && file.version !== version
+        if (isNewVersion || this.#ended || !mayWait) return file
         await this.#change(name, signal)
       }
     } finally {
@@ -183,7 +184,7 @@ export class FileStore {
     })
   }
 
-  /** Wakes the waiting readers, which continue in a microtask: after the command that changed the file. */
+  /** Wakes the waiting readers. They continue in a microtask, after the synchronous call that changed the file. */
   #wake(name: string): void {
     const wakers = this.#wakers.get(name)
     this.#wakers.delete(name)

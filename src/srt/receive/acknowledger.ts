@@ -1,6 +1,6 @@
 /**
- * Acknowledgements (ACK, draft-sharabayko-srt 4.8.1), and the round-trip time measured by the ACKACK of each full one
- * (4.10).
+ * Acknowledgments (ACK, draft-sharabayko-srt 4.8.1), and the round-trip time from each full ACK to its ACKACK (4.10). The
+ * position in an ACK is the first sequence number not delivered.
  *
  * @module
  */
@@ -16,8 +16,8 @@ import { AckHistory } from './ack-history.ts'
 const LIGHT_ACK_PACKETS = 64
 
 /**
- * Data packets, or time, that a full ACK waits for. The draft sends one every 10 ms (4.8.1); waiting saves 15 % of the
- * CPU time per packet at 100 streams of 5 Mbit/s: 5.8 us instead of 6.8 us.
+ * Data packets or time that a full ACK waits for, whichever comes first. The draft sends one every 10 ms (4.8.1); waiting
+ * saves 15 % of the CPU time per packet at 100 streams of 5 Mbit/s: 5.8 us instead of 6.8 us.
  */
 const FULL_ACK_PACKETS = 16
 const FULL_ACK_DELAY_US = 25_000

@@ -72,9 +72,9 @@ export class ReceiveBuffer {
 
   /** Counts the packet `next` as delivered; it never enters the ring. */
   advance(): void {
-    const last = this.#next === this.#end
+    const isAtEnd = this.#next === this.#end
     this.#next = addToSequence(this.#next, 1)
-    if (last) this.#end = this.#next
+    if (isAtEnd) this.#end = this.#next
   }
 
   /** Holds a packet after `next` that is not held yet. */
@@ -89,7 +89,11 @@ export class ReceiveBuffer {
     this.#heldPackets++
   }
 
-  /** @returns payload of the packet `next`, which advances; undefined where that packet is missing or nothing is held */
+  /**
+   * Removes the packet `next` from the ring and advances `next`.
+   *
+   * @returns its payload; undefined where that packet is missing or nothing is held: `firstHeld` is then up to date
+   */
   takeNext(): Buffer | undefined {
     const payload = this.hasGap ? this.#payloads[this.#next & this.#mask] : undefined
     if (payload === undefined) {

@@ -1,6 +1,6 @@
 /**
- * Key material: contents of KMREQ, and of a KMRSP that agrees to it (draft-sharabayko-srt 3.2.2). It is an extension block
- * of the handshake and, after it, a control packet of its own.
+ * Key material: contents of KMREQ, and of a KMRSP that agrees to it (draft-sharabayko-srt 3.2.2). It travels as an
+ * extension block in the handshake, and as a control packet of its own after the handshake.
  *
  *   |0|V=1|PT=2|   signature 0x2029    | reserved |KK |   0
  *   |           KEK index (0: the passphrase)         |   4
@@ -14,7 +14,7 @@
  * @module
  */
 
-/** KK field: the keys in the message. Of two, the even key comes first. */
+/** KK field: the keys in the message. Where both are present, the even key comes first. */
 export const KeyFlag = { EVEN: 1, ODD: 2, BOTH: 3 } as const
 
 export type KeyFlag = (typeof KeyFlag)[keyof typeof KeyFlag]
