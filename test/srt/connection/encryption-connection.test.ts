@@ -510,7 +510,10 @@ t.test('the accept hook may require a passphrase for one caller', async (t) => {
 
 t.test('an invalid passphrase throws where it was set, without repeating it', async (t) => {
   const short = 'too short'
-  await t.rejects(listen(t, {}, short), { name: 'RangeError', message: /has 9 bytes, SRT allows 10 to 80 bytes/ })
+  await t.rejects(listen(t, {}, short), {
+    name: 'RangeError',
+    message: /has 9 bytes, SRT allows 10 to 80 bytes/,
+  })
   const { call, warnings } = await listen(t, { passphrase: short })
   await t.rejects(call(PASSPHRASE), { message: /1006/ })
   const said = warnings.filter((warning) => warning.includes('10 to 80 bytes'))
