@@ -73,7 +73,7 @@ async function serve(args: readonly string[]): Promise<void> {
   await server.close({ drainMs: DRAIN_MS })
 }
 
-/** Starts the service of a program: an uncaught error ends the process. */
+/** Starts the service for a command; from then on, an uncaught error ends the process. */
 async function startServer(options: Options): Promise<Server> {
   const config = completeOptions(options)
   const logger = createLogger(config.logLevel)
@@ -104,7 +104,7 @@ async function demo(args: readonly string[]): Promise<void> {
   await server.close()
 }
 
-/** Starts on a free HTTP port where the default one is taken; a port that the user set is never replaced. */
+/** Starts on any free HTTP port if the default one is taken; a port that the user set is never replaced. */
 async function createDemoServer({ http, srt, ...options }: Partial<Options>): Promise<Server> {
   const start = (httpPort: number, srtPort: number) =>
     startServer({

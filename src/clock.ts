@@ -19,9 +19,9 @@ const MIN_JUMP_MS = 1000
 const HOLD_US = 10 * 60 * 1_000_000
 
 /**
- * A wall clock that does not jump: the source's wall clock at the first reading, advanced by `nowUs`. A jump of the source
- * (NTP, an operator, a suspended machine) is adopted once it has lasted for 10 minutes; a jump that is reverted earlier has
- * no effect. Dates of media and of stream keys come from this clock.
+ * A wall clock that does not jump: the source's wall clock at the first reading, advanced by `nowUs`. A jump of the
+ * source (NTP, an operator, a suspended machine) is adopted once it has lasted for 10 minutes; a jump that is reverted
+ * earlier has no effect. Dates of media and of stream keys come from this clock.
  *
  * Read it about once a minute or more often: jumps are detected at readings.
  */
@@ -29,7 +29,7 @@ export class SteadyClock implements Clock {
   readonly #source: Clock
   /** Offset of the wall clock from `nowUs`, in milliseconds. */
   #offsetMs: number
-  /** Current offset of the source; adopted if it lasts for HOLD_US. */
+  /** Current offset of the source, in milliseconds; adopted if it lasts for HOLD_US. */
   #candidateMs: number
   #candidateSinceUs: number
 

@@ -1,6 +1,6 @@
 /**
- * Rate limit of the log, so that it cannot fill a disk: for each kind of line a burst of 5, then one a second with the number
- * of dropped lines; for all kinds together 20 a second.
+ * Rate limit of the log, so that it cannot fill a disk: for each kind of line a burst of 5, then one a second with the
+ * number of dropped lines; for all kinds together 20 a second.
  *
  * @module
  */
@@ -15,7 +15,7 @@ const LINES_PER_SEC = 1
 const MAX_LINES_AT_ONCE = 1000
 const MAX_LINES_PER_SEC = 20
 
-/** Kinds that are remembered, the most recent ones. */
+/** Max remembered kinds, the most recent ones. */
 const MAX_KINDS = 1000
 
 interface Kind {
@@ -24,9 +24,9 @@ interface Kind {
 }
 
 /**
- * Limits `info`, `warn` and `error` of a logger and its children. Lines are of one kind if they have the same words before
- * the first digit or colon, level, `code`, `webhook` and child. Field `unlogged` is the number of dropped lines of the kind,
- * `unlogged_others` that of kinds that are no longer remembered.
+ * Limits `info`, `warn` and `error` of a logger and its children. Lines are of one kind if they have the same child,
+ * level, `code`, `webhook`, and text before the first digit or colon. Field `unlogged` is the number of dropped lines
+ * of the kind, `unlogged_others` that of kinds that are no longer remembered.
  */
 export function limitLines(logger: Logger, clock: Pick<Clock, 'nowUs'>): Logger {
   const kinds = new Map<string, Kind>()
@@ -38,7 +38,7 @@ export function limitLines(logger: Logger, clock: Pick<Clock, 'nowUs'>): Logger 
       bucket: new TokenBucket(LINES_PER_SEC, clock.nowUs(), LINES_AT_ONCE),
       unlogged: 0,
     }
-    // Moved to the end: the first kind is the one that has been quiet for longest.
+    // Moved to the end, so that the first kind is the one without a line for longest.
     kinds.delete(name)
     kinds.set(name, kind)
     const [oldest] = kinds

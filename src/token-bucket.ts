@@ -5,7 +5,7 @@
  */
 
 export class TokenBucket {
-  /** May change while it is in use. */
+  /** Tokens added per second; may change while the bucket is in use. */
   perSec: number
   readonly #burst: number | undefined
   #tokens: number

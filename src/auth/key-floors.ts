@@ -5,14 +5,16 @@
  */
 import { STREAM_KEY_LIFETIME_SEC, type StreamKeyClaims } from './stream-key.ts'
 
-/** Streams with a revocation in the last two hours. */
+/** Max remembered streams with a revocation in the last two hours. */
 const MAX_FLOORS = 100_000
 
-/** `revoke` the keys of a stream, `isRevoked` for each key, `issueTime` for a new one. Times are in wall clock milliseconds. */
+/** `revoke` the keys of a stream, `isRevoked` for each key, `issueTime` for a new one. `wallMs` is the wall clock. */
 export class KeyFloors {
   /** Lowest accepted `iat` by stream id, in the order of revocation. */
   readonly #floors = new Map<string, number>()
-  /** Lowest accepted `iat` of all streams. Rises above MAX_FLOORS: refusing valid keys beats accepting revoked ones. */
+  /**
+   * Lowest accepted `iat` of all streams. Rises above MAX_FLOORS: better refuse valid keys than accept revoked ones.
+   */
   #floorOfAllSec = 0
 
   /** Revokes all keys of the stream issued so far. */
@@ -33,7 +35,9 @@ export class KeyFloors {
     return issuedAtSec < this.#floorSec(streamId)
   }
 
-  /** Time of issue for a new key. In the second of a revocation it is the next second, since `iat` is in whole seconds. */
+  /**
+   * Time of issue for a new key. In the second of a revocation it is the next second, since `iat` is in whole seconds.
+   */
   issueTime(streamId: string, wallMs: number): Date {
     return new Date(Math.max(wallMs, this.#floorSec(streamId) * 1000))
   }

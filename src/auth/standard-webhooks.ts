@@ -2,8 +2,8 @@
  * Webhook signatures of the Standard Webhooks specification (standardwebhooks.com): HMAC-SHA256 over
  * `id.timestamp.body`, in base64.
  *
- * With the key of LT-SIGNATURE, a webhook signature is still not one of an API request: the signed text begins with a
- * UUID and a dot, which no JSON text does.
+ * Even with the key of LT-SIGNATURE, a webhook signature is never valid for an API request: the signed text begins with
+ * a UUID and a dot, and no JSON text does.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { createHmac } from 'node:crypto'
 
 const PREFIX = 'whsec_'
 
-/** Key lengths of the specification, in bytes. */
+/** Key lengths that the specification allows, in bytes. */
 const MIN_KEY_BYTES = 24
 const MAX_KEY_BYTES = 64
 
@@ -33,7 +33,7 @@ export function parseWebhookSecret(text: string): WebhookKeys | undefined {
   return newest !== undefined && isComplete ? [newest, ...older] : undefined
 }
 
-/** Keys of a service: WEBHOOK_SECRET, or the bytes of HMAC_SECRET where that is empty. */
+/** Keys of a service: those of WEBHOOK_SECRET or, if it is empty, the bytes of HMAC_SECRET. */
 export function webhookKeys(
   webhookSecret: string,
   [newest, ...older]: readonly [string, ...string[]],

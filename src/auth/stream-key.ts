@@ -1,9 +1,9 @@
 /**
  * Stream keys: `mode=publish,rid=<stream_id>,token=<jwt>`, the SRT StreamID of an encoder.
  *
- * The token is a JWT (RFC 7519) signed with HS256 and bound to one stream by its claim `stream_id`. The claim `enc` of an
- * encrypted stream is the time from which it is encrypted; its passphrase is derived from that time and the secret, so
- * both survive a restart.
+ * The token is a JWT (RFC 7519) signed with HS256 and bound to one stream by its claim `stream_id`. The claim `enc` of
+ * an encrypted stream is the time from which it is encrypted; its passphrase is derived from that time and the secret,
+ * so encryption survives a restart without stored state.
  *
  * @module
  */
@@ -14,11 +14,13 @@ import { MAX_STREAM_ID_BYTES } from '../srt/wire/limits.ts'
 
 export const STREAM_KEY_LIFETIME_SEC = 2 * 60 * 60
 
-/** Prefix of a StreamID in the form of SRT's access control guidelines, with `m` for the mode and `r` for the resource. */
+/**
+ * Prefix of a StreamID in the form of SRT's access control guidelines, with `m` for the mode and `r` for the resource.
+ */
 const GUIDELINES_PREFIX = '#!::'
 
 export interface StreamKey {
-  /** A credential: never log it. Fits a StreamID of SRT whatever the stream id. */
+  /** A credential: never log it. Fits the StreamID of SRT with every valid stream id. */
   readonly streamKey: string
   /** A whole second, as in the claim `exp`. */
   readonly expiresAt: Date
@@ -102,7 +104,7 @@ export async function verifyStreamKey(
   if (streamId !== rid) throw new MillraceError('STREAM_KEY_MISMATCH')
   return {
     streamId: rid,
-    // Optional in tokens of other issuers.
+    // Tokens of other issuers may lack `iat`.
     issuedAtSec: typeof iat === 'number' ? iat : expiresAtSec - STREAM_KEY_LIFETIME_SEC,
     expiresAtSec,
     ...(typeof enc === 'number' && {
@@ -175,8 +177,8 @@ export function parseStreamKey(text: string): StreamKeyParts {
 }
 
 /**
- * Decodes a key that is percent-encoded as a whole, and so contains no `=`: callers send it where the user encoded the
- * URL and the program does not decode it (libsrt's URL parser does not; ffmpeg's does).
+ * Decodes a key that is percent-encoded as a whole, and so contains no `=`. Encoders send such a key if the user
+ * encoded the URL and the encoder does not decode it (libsrt's URL parser does not; ffmpeg's does).
  */
 function decoded(text: string): string {
   if (text.includes('=')) return text

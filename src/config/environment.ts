@@ -27,7 +27,7 @@ export function readOptions(
 /**
  * Splits arguments into flags of settings, flags of the command and positional arguments.
  *
- * @param commandFlags  flags that the command has beside the settings
+ * @param commandFlags  flags of the command besides the settings
  */
 export function parseFlags(
   args: readonly string[],

@@ -8,9 +8,10 @@ import { totalmem } from 'node:os'
 const MIB = 1024 * 1024
 
 /**
- * Memory that this process may use, in bytes: the memory of the machine, or the limit of its container (cgroup v1 and v2).
+ * Memory that this process may use, in bytes: the memory of the machine, or the limit of its container (cgroup v1 and
+ * v2).
  *
- * @param limitBytes  limit of the container; 0 where it is unknown, more than the machine has where there is none
+ * @param limitBytes  limit of the container; 0 if unknown, above `machineBytes` if there is no limit
  */
 export function usableMemoryBytes(
   machineBytes = totalmem(),

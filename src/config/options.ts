@@ -34,7 +34,9 @@ export function completeOptions(options: Options, memoryBytes = usableMemoryByte
   return complete
 }
 
-/** Checks that each secret serves one purpose: API clients must not sign stream keys, webhook receivers neither of both. */
+/**
+ * Checks that each secret has one purpose: no API client may sign stream keys, no webhook receiver requests or keys.
+ */
 function checkSecretsDiffer({ hmacSecret, jwtSecret, webhook }: Config): void {
   const secrets = Object.entries({
     HMAC_SECRET: parseSecrets(hmacSecret),
@@ -76,7 +78,7 @@ export function secretsOf(config: Config): readonly string[] {
   )
 }
 
-/** Warnings about settings that are accepted, but weak. */
+/** Warnings about secrets that are accepted, but weak. */
 export function configWarnings({ hmacSecret, jwtSecret }: Config): string[] {
   return Object.entries({ HMAC_SECRET: hmacSecret, JWT_SECRET: jwtSecret })
     .filter(([, text]) =>

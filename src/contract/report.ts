@@ -33,38 +33,38 @@ export interface PublisherReport {
   readonly rttMs: number
   /** Drift of the encoder's clock and of the network delay since the connection was established. */
   readonly driftMs: number
-  /** Payload of the last second, retransmissions included. */
+  /** Bitrate of the payload received in the last second, retransmissions included. */
   readonly bitrateBps: number
-  /** Payload, retransmissions included. */
+  /** Payload received, duplicates and retransmissions included. */
   readonly bytesReceived: number
-  /** Duplicates and retransmissions included. */
+  /** Packets received, duplicates and retransmissions included. */
   readonly packetsReceived: number
-  /** Missing when a later packet arrived, whether repaired or not. */
+  /** Packets that were missing when a later one arrived, whether retransmitted in time or not. */
   readonly packetsLost: number
   /** Received packets that were retransmissions. */
   readonly packetsRetransmitted: number
   /** `packetsRetransmitted` / `packetsReceived`, 0 to 1. */
   readonly retransmitRatio: number
-  /** Not received in time. */
+  /** Packets that did not arrive in time. */
   readonly packetsDropped: number
-  /** Received after they were counted as dropped. */
+  /** Packets that arrived after they were counted as dropped. */
   readonly packetsBelated: number
   readonly packetsDuplicate: number
   /** Packets that cannot be decrypted; not counted as received. */
   readonly packetsUndecryptable: number
   /** Packets of a packet filter (FEC), discarded; not counted as received. */
   readonly packetsFec: number
-  /** Too far ahead of a missing packet to be buffered. */
+  /** Packets discarded because they were too far ahead of a missing one to be buffered. */
   readonly packetsOverflowed: number
   /** Jumps of the sequence number. */
   readonly sequenceJumps: number
-  /** Currently waiting behind a missing packet. */
+  /** Packets that currently wait behind a missing one. */
   readonly packetsBuffered: number
   /** Packets that may overtake a missing one before it is reported as lost; learned from reordering. */
   readonly reorderTolerancePackets: number
   readonly acksSent: number
   readonly naksSent: number
-  /** Not sent, to limit the bandwidth toward the encoder. */
+  /** NAKs not sent, to limit the bandwidth toward the encoder. */
   readonly naksWithheld: number
 }
 
@@ -81,15 +81,15 @@ export interface TrackReport {
   readonly language?: string
 }
 
-/** Length of the main playlist now, and losses to a short memory in all playlists since the stream started. */
+/** Current length of the main playlist, and what lack of memory has cost all playlists since the stream started. */
 export interface PlaylistReport {
   /** Available segments in the playlist. */
   readonly listedSegments: number
-  /** Segments in the playlist with enough memory. */
+  /** Segments that the playlist has when memory suffices. */
   readonly wantedSegments: number
   /** Segments released earlier than RFC 8216 6.2.2 requires. */
   readonly releasedEarly: number
-  /** Segments missing in the playlist (EXT-X-GAP). */
+  /** Segments not stored for lack of memory, which the playlist lists as gaps (EXT-X-GAP). */
   readonly gaps: number
 }
 

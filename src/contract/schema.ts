@@ -78,7 +78,7 @@ function isBodyField(field: string | undefined): field is keyof typeof ALLOWED {
   return field !== undefined && Object.hasOwn(ALLOWED, field)
 }
 
-/** Whether the text is a webhook URL without credentials, which `fetch` and logs of receivers would reveal. */
+/** Whether the text is a webhook URL without credentials. */
 function isWebhookUrl(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, username, password } = new URL(text)

@@ -11,8 +11,9 @@ export interface ServiceReport extends ServiceLoad {
 
 /** Lateness of the event loop over the last 10 s, and datagrams lost since the service started. */
 export interface ServiceLoad {
-  /** 99th percentile over all callbacks, in milliseconds. */
+  /** 99th percentile of the lateness of a 10 ms timer, in milliseconds. */
   readonly loopDelayMsP99: number
+  /** Greatest lateness of the same timer, in milliseconds. */
   readonly loopDelayMsMax: number
   /** SRT datagrams that the kernel dropped; undefined where the system has no such counter. */
   readonly kernelDrops: number | undefined

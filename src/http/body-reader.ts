@@ -1,6 +1,6 @@
 /**
- * Bodies of API requests in memory. The signature covers the whole body, so anyone can send one: bodies are bounded each
- * and in total, in bytes of memory rather than of content.
+ * Bodies of API requests in memory. The signature covers the whole body, so anyone can send one: bodies are bounded
+ * each and in total, in bytes of memory rather than of content.
  *
  * @module
  */
@@ -12,10 +12,10 @@ const MAX_BODY_BYTES = 64 * 1024
 /** Initial capacity of a body. */
 const MIN_CAPACITY_BYTES = 256
 
-/** Capacity that does not count: calls of this size are served while clients fill the shared capacity. */
+/** Capacity of each body that does not count toward MAX_SHARED_BYTES: small calls are served even when that is full. */
 const FREE_CAPACITY_BYTES = 2 * 1024
 
-/** Total capacity of all bodies, above the free capacity of each. */
+/** Max total capacity of all bodies, without the free capacity of each. */
 const MAX_SHARED_BYTES = 16 * 1024 * 1024
 
 /** One instance for all requests of a service. */
@@ -23,8 +23,8 @@ export class BodyReader {
   #sharedBytes = 0
 
   /**
-   * Reads a body into one buffer. Keeping chunks would cost 40 times the size of one-byte chunks, and a slice keeps the
-   * whole read of the socket alive.
+   * Reads a body into one buffer. A list of one-byte chunks would take 40 times their size, and a slice of a chunk
+   * keeps the whole socket read in memory.
    *
    * @param contentLength  header `Content-Length`, if present
    * @throws {MillraceError} `BODY_TOO_LARGE`, `TOO_MANY_BODIES`, `REQUEST_MALFORMED`; the rest of the body is not read
@@ -65,7 +65,7 @@ function sharedBytes(capacity: number): number {
   return Math.max(0, capacity - FREE_CAPACITY_BYTES)
 }
 
-/** Calls `take` for each chunk at once, unlike `for await`, which queues them. Rejects where the client disconnects. */
+/** Calls `take` for each chunk at once, unlike `for await`, which queues them. Rejects if the client disconnects. */
 function forEachChunk(payload: Readable, take: (chunk: Buffer) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const onData = (chunk: Buffer) => {

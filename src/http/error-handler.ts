@@ -30,7 +30,7 @@ export function notFoundHandler(_request: FastifyRequest, reply: FastifyReply): 
 
 /**
  * Sends the envelope of a failure and keeps headers already set on `reply`. Reads and discards the rest of the request
- * body: it takes no memory, and the client stays connected to read the reply.
+ * body, so that it takes no memory and the client stays connected to read the reply.
  */
 export function sendRefusal(reply: FastifyReply, refusal: MillraceError): void {
   reply.request.raw.resume()
@@ -43,7 +43,7 @@ export function clientErrorHandler(error: NodeJS.ErrnoException, socket: Socket)
     const status = CLIENT_ERROR_STATUS[error.code ?? ''] ?? 400
     socket.write(formatRefusal(new MillraceError('REQUEST_MALFORMED'), { status }))
   }
-  // Sends pending bytes first, perhaps of a segment.
+  // Unlike `destroy`, first sends pending bytes, for example the rest of a segment.
   socket.destroySoon()
 }
 
@@ -64,7 +64,7 @@ const CLIENT_ERROR_STATUS: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
 }
 
-/** Maps errors of Fastify by their status: below 500 to the client's error, else to an internal one. */
+/** Refusal for any error. An error of Fastify with a status below 500 is the client's; any other is internal. */
 function asRefusal(error: unknown): MillraceError {
   if (error instanceof MillraceError) {
     return error.httpStatus === 500 ? new MillraceError('INTERNAL') : error

@@ -1,5 +1,5 @@
 /**
- * Loan of a stream's file for the time of a reply.
+ * Loan of a stream's file for the duration of a reply.
  *
  * @module
  */

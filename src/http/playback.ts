@@ -18,7 +18,7 @@ import type { PlayableStream, PlaybackSource, StreamFile } from '../contract/str
 export type { PlayableStream, PlaybackSource, StreamFile }
 
 export interface PlaybackOptions {
-  /** Queried for each request, with ids and names of at most 160 of `A-Z a-z 0-9 . _ ~ -`, not starting with a dot. */
+  /** Queried for each request; ids and names have 1 to 160 characters of `A-Z a-z 0-9 . _ ~ -` and no leading dot. */
   readonly source: PlaybackSource
 }
 
@@ -37,7 +37,7 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, { sourc
       const stream = PLAIN_NAME.test(streamId) ? source.findStream(streamId) : undefined
       const loan = PLAIN_NAME.test(name) ? borrowFile(stream, name) : undefined
       if (loan === undefined) return refuseFile(reply, stream)
-      // Emitted once in any case: when the kernel has all of the reply, or the connection is closed.
+      // `close` is emitted exactly once: when the kernel has the whole reply, or when the connection has closed.
       if (loan.end !== undefined) reply.raw.once('close', loan.end)
       sendFile(request, reply, loan.file)
     },
@@ -49,8 +49,8 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, { sourc
 
 const PLAIN_NAME = /^(?!\.)[A-Za-z0-9._~-]{1,160}$/
 
-// Not with @fastify/cors: an application can register it only once, and its headers do not reach replies written straight
-// to the socket.
+// CORS without @fastify/cors: an application can register it only once, and its headers do not reach replies written
+// straight to the socket.
 const EXPOSED_HEADERS = 'Age, Content-Length, Content-Range, Date, ETag'
 
 const PREFLIGHT_HEADERS = {
@@ -133,7 +133,7 @@ function isKnown(etag: string, ifNoneMatch: string | undefined): boolean {
   return known.includes(etag) || known[0] === '*'
 }
 
-/** Range applies to GET alone, and only where If-Range matches (RFC 9110 sections 13.1.5 and 14.2). */
+/** Range of a GET request whose If-Range, if any, matches (RFC 9110 sections 13.1.5 and 14.2). */
 function requestedRange({ method, headers }: FastifyRequest, etag: string, sizeBytes: number) {
   const { range, 'if-range': ifRange } = headers
   if (range === undefined || method !== 'GET') return undefined
@@ -142,7 +142,7 @@ function requestedRange({ method, headers }: FastifyRequest, etag: string, sizeB
 }
 
 function refuseFile(reply: FastifyReply, stream: PlayableStream | undefined): void {
-  // Lets a shared cache absorb a crowd before the first segment, for one second.
+  // For one second, lets a shared cache answer a crowd that waits for the first segment.
   reply.header('cache-control', 'public, max-age=1')
   if (stream === undefined) return refuse(reply, new MillraceError('STREAM_NOT_FOUND'))
   if (stream.files.get('playlist.m3u8') !== undefined || stream.status === 'STOPPED') {

@@ -1,8 +1,8 @@
 /**
  * Checks of every API request before its route: LT-SIGNATURE over the raw body, then content type, then JSON.
  *
- * Reads the body itself, since Fastify's parsers check the content type before the signature. Fastify must not parse it
- * again: see app.ts.
+ * The hook reads the body itself, since Fastify's parsers would check the content type before the signature. app.ts
+ * keeps Fastify from parsing the body again.
  *
  * @module
  */

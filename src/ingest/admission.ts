@@ -25,7 +25,7 @@ const TAKEOVER_AFTER_US = 1_000_000
 /** Interval at which a waiting caller checks whether the current encoder still sends. */
 const TAKEOVER_POLL_MS = 50
 
-/** Packets within this time after a call may have been in flight before the current encoder died. */
+/** A packet that arrives within this time after a call may have been in flight when the current encoder died. */
 const IN_FLIGHT_US = 200_000
 
 /** Streams as admission sees them. */
@@ -45,7 +45,7 @@ export interface AdmissionOptions {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<unknown>
   /** Calls a function in a later turn of the event loop. */
   readonly defer: (act: () => void) => void
-  /** Called for each refusal, with the stream of the key if it exists. */
+  /** Called for each refusal; `stream` is that of the key, if it exists. */
   readonly onRejected: (
     request: ConnectionRequest,
     error: MillraceError,
@@ -62,7 +62,7 @@ export function createAdmission(options: AdmissionOptions) {
   return async (request: ConnectionRequest, signal: AbortSignal): Promise<AcceptDecision> => {
     let stream: LiveStream | undefined
     try {
-      // Found before the key is verified, so that a refusal is reported to its stream.
+      // The stream is looked up before the key is verified, so that a refusal of the key is reported to the stream.
       const { rid, program } = parseStreamKey(request.streamId)
       stream = streams.find(rid)
       const claims = await keys.verify(request.streamId, new Date(clock.wallMs()))
@@ -139,7 +139,7 @@ export function createAdmission(options: AdmissionOptions) {
     }
   }
 
-  /** Whether an encoder feeds the stream. A connection without media does not. */
+  /** Whether an encoder feeds the stream; one that is connected, but sends no media, does not. */
   function isBusy({ status, encoder }: LiveStream): boolean {
     if (status !== 'STREAMING' || encoder === undefined) return false
     return clock.nowUs() - encoder.lastPacketUs < TAKEOVER_AFTER_US

@@ -1,18 +1,18 @@
 /**
- * Queue that spreads a publisher's bursts over turns of the event loop. SRT delivers up to 65,536 payloads behind a missing
- * packet in one call; demuxing them at once would delay all other streams.
+ * Queue that spreads a publisher's bursts over turns of the event loop. SRT delivers up to 65,536 payloads behind a
+ * missing packet in one call; demuxing them at once would delay all other streams.
  *
  * @module
  */
 import type { CloseReason, PayloadSink } from '../srt/types.ts'
 
-/** 8 ms a turn for the costliest media (120 µs a payload), 0.3 ms for usual media. */
+/** Max payloads passed on per turn: 8 ms for the costliest media (120 µs a payload), 0.3 ms for usual media. */
 const MAX_PER_TURN = 64
 
-/** Payloads after which a new turn is scheduled; not at each, since most turns bring one or two. */
+/** Payloads after which a turn is scheduled; not after each, since most turns of the event loop bring one or two. */
 const TURN_CHECK = 32
 
-/** `PayloadSink` without `open`. Keeps the order. `end('closed')` discards waiting payloads, any other end follows them. */
+/** `PayloadSink` without `open`. Keeps the order. `end('closed')` discards waiting payloads; other ends follow them. */
 export class BurstQueue implements Omit<PayloadSink, 'open'> {
   readonly #sink: Omit<PayloadSink, 'open'>
   readonly #defer: (act: () => void) => void
@@ -59,7 +59,7 @@ export class BurstQueue implements Omit<PayloadSink, 'open'> {
     this.#waiting.push(item)
   }
 
-  /** Passes on waiting payloads, then the end if it has come. */
+  /** Passes on waiting payloads and gaps, then the end if it has come. */
   #turn(): void {
     this.#passedOn = 0
     while (this.#isWaiting && this.#passedOn < MAX_PER_TURN) {

@@ -20,7 +20,7 @@ export function asEncoder(connection: SrtConnection, program: ProgramChoice | un
   }
 }
 
-/** The names of people for those of libsrt. */
+/** Report of the connection, with descriptive names in place of those of libsrt. */
 function reportConnection(connection: SrtConnection): PublisherReport {
   const stats = connection.stats()
   return {
@@ -50,6 +50,7 @@ function reportConnection(connection: SrtConnection): PublisherReport {
   }
 }
 
-function rounded(value: number, partsOfOne: number): number {
-  return Math.round(value * partsOfOne) / partsOfOne
+/** @param stepsPerUnit  1000 rounds to three decimals */
+function rounded(value: number, stepsPerUnit: number): number {
+  return Math.round(value * stepsPerUnit) / stepsPerUnit
 }

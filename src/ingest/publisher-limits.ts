@@ -1,6 +1,6 @@
 /**
- * Limits on publishers: their total, and the callers and connections of one stream, so that the holders of one key cannot
- * affect other streams.
+ * Limits on publishers: their total, and the callers and connections of one stream, so that the holders of one key
+ * cannot affect other streams.
  *
  * @module
  */
@@ -8,10 +8,10 @@ import { MillraceError } from '../errors.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import { TokenBucket } from '../token-bucket.ts'
 
-/** Callers of a stream that wait for its encoder to fall silent. */
+/** Max callers that wait for the encoder of a stream to fall silent. */
 const MAX_WAITING_PER_STREAM = 2
 
-/** Connections of a stream: enough for an encoder on a line that fails every two seconds. */
+/** Rate of new connections to a stream, and burst: enough for an encoder on a line that fails every two seconds. */
 const CONNECTIONS_PER_SEC = 0.5
 const CONNECTIONS_AT_ONCE = 30
 
@@ -33,7 +33,7 @@ export class PublisherLimits {
   /**
    * Occupies a waiting place of the stream during `work`.
    *
-   * @throws {MillraceError} `STREAM_BUSY` where all places are taken
+   * @throws {MillraceError} `STREAM_BUSY` if all places are taken
    */
   async wait(stream: LiveStream, nowUs: number, work: () => Promise<void>): Promise<void> {
     const share = this.#shareOf(stream, nowUs)
@@ -42,7 +42,7 @@ export class PublisherLimits {
     await work().finally(() => share.waiting--)
   }
 
-  /** @throws {MillraceError} `TOO_MANY_CONNECTIONS` where the stream may not have another; counts none */
+  /** @throws {MillraceError} `TOO_MANY_CONNECTIONS` if `countConnection` would throw now; counts nothing */
   checkConnections(stream: LiveStream, nowUs: number): void {
     if (!this.#shareOf(stream, nowUs).connections.has(nowUs)) {
       throw new MillraceError('TOO_MANY_CONNECTIONS')
@@ -50,8 +50,8 @@ export class PublisherLimits {
   }
 
   /**
-   * Counts an established connection. A caller with a key but without its passphrase never gets here, so it takes nothing
-   * from encoders with both.
+   * Counts an established connection. A caller that has the key, but not the passphrase, never connects, so it does not
+   * use up the rate of encoders that have both.
    *
    * @throws {MillraceError} `TOO_MANY_CONNECTIONS`
    */

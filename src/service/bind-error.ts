@@ -5,7 +5,7 @@
  */
 import { MillraceError } from '../errors.ts'
 
-/** Error codes for an address that is incomplete or not of this machine. */
+/** Error codes for an address that is incomplete or does not belong to this machine. */
 const NOT_OURS = new Set<unknown>(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL', 'ENOTFOUND'])
 
 /** @returns handler that rethrows a bind error with advice, and any other error as it is */

@@ -14,7 +14,7 @@ const LINE_INTERVAL_US = 60_000_000
 /** Number of segments in the shortest playlist (RFC 8216 6.2.2), plus the one being added. */
 const MIN_SEGMENTS = 3 + 1
 
-/** @returns the bitrates that the memory suffices for, as a sentence */
+/** @returns total bitrate of the streams that fit into the memory, as a sentence */
 export function describeCapacity(
   maxMib: number,
   { segmentSec, playlistSegments }: { segmentSec: number; playlistSegments: number },
@@ -35,7 +35,7 @@ export class CacheReport {
     this.#cache = cache
   }
 
-  /** @returns a warning where memory was short since the last one, at most one a minute */
+  /** @returns a warning if memory was short since the last warning, at most one a minute */
   observe(nowUs: number): string[] {
     const { stats } = this.#cache
     const reported = this.#reported

@@ -20,26 +20,27 @@ export interface LoadMonitorOptions {
   readonly onWarning: (message: string) => void
 }
 
+/** Interval of measurements. */
 const SPAN_MS = 10_000
-/** Interval of the timer whose ticks the histogram measures; above it, the loop is late. */
+/** Interval of the timer that the histogram measures; a longer measured interval means that the event loop is late. */
 const RESOLUTION_MS = 10
 
 const MAX_DELAY_P99_MS = 100
 const MAX_DELAY_MS = 1000
 const WARNING_INTERVAL_US = 60_000_000
 
-/** Call `observe` at the end of each span. The SRT listener itself warns of kernel drops. */
+/** Call `observe` every 10 s. Kernel drops cause no warning here, since the SRT listener itself warns of them. */
 export class LoadJudge {
   readonly #warnings = new IntervalLimiter(WARNING_INTERVAL_US)
   #reportedJumpMs = 0
   #overloaded = false
 
-  /** Whether the loop was late in the last span. */
+  /** Whether the event loop was late in the last 10 s. */
   get overloaded(): boolean {
     return this.#overloaded
   }
 
-  /** @returns warnings: about the loop at most one a minute, about a jump one */
+  /** @returns warnings: at most one a minute about the event loop, and one about each jump of the wall clock */
   observe(reading: LoadReading, nowUs: number): string[] {
     const { loopDelayMsP99, loopDelayMsMax, clockJumpMs } = reading
     const messages: string[] = []

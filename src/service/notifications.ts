@@ -19,7 +19,7 @@ export interface IssuedKey {
   readonly expiresAt: Date
 }
 
-/** Data of `service.started`, for an application whose streams were lost, or will be resumed. */
+/** Data of `service.started`; tells an application whether its streams were lost or may be resumed. */
 export interface ServiceFacts {
   readonly publicUrl: string
   /** URL of the SRT listener, without a stream key. */
@@ -32,7 +32,7 @@ export interface Notifier {
   follow(stream: LiveStream): void
   /** Announces a new stream key. */
   ready(stream: LiveStream, key: IssuedKey): void
-  /** Announces a stream that a key from before this process resumed. */
+  /** Announces a stream that was resumed by a key issued before this process started. */
   resumed(stream: LiveStream): void
   /** Announces the start of the service. */
   serviceStarted(urls: readonly string[], facts: ServiceFacts): void
@@ -78,7 +78,7 @@ export function createNotifier(
         send(stream, 'stream.interrupted', { reason, totals: onTheWire(stream.report().totals) })
       })
       stream.on('warning', ({ code, message }) => {
-        // A short memory affects many streams at once; CacheReport writes one line for all.
+        // A lack of memory affects many streams at once; CacheReport writes one line for all of them.
         log[code === 'CACHE_TOO_SMALL' ? 'debug' : 'warn']({ code }, message)
         send(stream, 'stream.warning', { code, message }, { limitedAs: code })
       })

@@ -43,7 +43,7 @@ import { createWebhookDispatcher, type WebhookDispatcher } from '../webhook/disp
 /** Interval of the stream timer, in milliseconds. */
 const TICK_MS = 250
 
-/** Time limit of the last webhooks in `close`. */
+/** Time limit for the last webhooks in `close`. */
 const WEBHOOK_FLUSH_MS = 1500
 
 export interface ServerOptions extends Options {
@@ -57,7 +57,7 @@ export interface CloseOptions {
 }
 
 /**
- * Starts the service. Where it fails, nothing is left running.
+ * Starts the service. If the start fails, nothing is left running.
  *
  * @throws {MillraceError} `CONFIG_INVALID`, or `ADDRESS_IN_USE` with the address
  */
@@ -136,7 +136,7 @@ export class Server
     this.#httpGuard = new HttpGuard({ ...http, limits: config.http })
     this.#app = buildApp({
       ...http,
-      // Clients compare `issued_at` with their own clocks: no steadied clock, which may be 10 minutes behind.
+      // Not the steadied clock, which may be 10 minutes behind: clients take `issued_at` from their own clocks.
       clock: machineClock,
       control: this,
       hmacSecrets,
@@ -239,8 +239,8 @@ export class Server
   }
 
   /**
-   * Closes the ports and nothing else, for a process that ends at once. Encoders get SHUTDOWN and call the next process;
-   * playlists get no ENDLIST, so that viewers wait for it.
+   * Closes the ports and nothing else, for a process that ends at once. Encoders get SHUTDOWN and call the next
+   * process; playlists get no ENDLIST, so that viewers wait for the next process.
    */
   async abandon(): Promise<void> {
     clearInterval(this.#ticker)

@@ -21,9 +21,9 @@ import { Resumption } from './resumption.ts'
 
 export type StreamsOptions = RegistryOptions & {
   readonly clock: Clock
-  /** Values of `JWT_SECRET`: the first signs new keys, any may have signed a key. */
+  /** Values of `JWT_SECRET`: the first signs new keys, older ones may have signed keys that are still valid. */
   readonly jwtSecrets: readonly [newest: string, ...older: string[]]
-  /** Whether a key from before this process resumes its stream. */
+  /** Whether a key issued before this process started resumes its stream. */
   readonly resume: boolean
   /** Webhook URLs of streams without their own. */
   readonly webhookUrls: readonly string[]
@@ -51,14 +51,14 @@ export class Streams {
     this.#registry.on('stream', (stream) => {
       stream.webhookUrls = options.webhookUrls
       stream.once('end', ({ reason }) => {
-        // A stream that expired without an encoder may resume by a newer key.
+        // A stream whose key expired without an encoder may be resumed by a newer key.
         if (reason !== 'key-expired') this.#resumption.end(stream.id, clock.wallMs())
       })
       options.onStream(stream)
     })
   }
 
-  /** @returns undefined for an id that was never started or has lingered long enough */
+  /** @returns undefined for a stream that was never started, or that has stopped and whose linger is over */
   find(streamId: string): LiveStream | undefined {
     return this.#registry.find(streamId)
   }
@@ -85,7 +85,7 @@ export class Streams {
     stream.renewKey(now.getTime() + STREAM_KEY_LIFETIME_SEC * 1000)
     if (webhookUrls !== undefined) stream.webhookUrls = webhookUrls
     const secret = this.#secretOf(stream)
-    // Kept until the stream stops, for encoders that return with an older key.
+    // The passphrase stays the same until the stream stops, for encoders that return with an older key.
     if (encryption === true) {
       const sinceSec = Math.floor(now.getTime() / 1000)
       stream.encryption ??= deriveEncryption({ streamId, secret, sinceSec })
@@ -96,7 +96,7 @@ export class Streams {
   }
 
   /**
-   * Ends a stream. An unknown stream will not resume either, and its keys are revoked all the same.
+   * Ends a stream. An unknown stream is excluded from resumption, and `revoke` applies to its keys as well.
    *
    * @throws {MillraceError} `STREAM_NOT_FOUND`
    */
@@ -159,7 +159,7 @@ export class Streams {
     return stream
   }
 
-  /** Secret for new keys of the stream. With encryption it is the secret of its passphrase, which its keys must derive. */
+  /** Secret for new keys of the stream: the newest or, with encryption, the one that its passphrase derives from. */
   #secretOf({ id: streamId, encryption }: LiveStream): string {
     const { jwtSecrets } = this.#options
     const [newest] = jwtSecrets
@@ -171,9 +171,9 @@ export class Streams {
   }
 }
 
-/** Restores state of a resumed stream from the claims of one of its keys, in any order of keys. */
+/** Restores state of a resumed stream from the claims of one of its keys, whatever the order in which keys come. */
 function adoptClaims(stream: LiveStream, { encryption, expiresAtSec }: StreamKeyClaims): void {
-  // Once an encoder has connected, keys neither keep the stream nor renew its grace.
+  // Once an encoder has connected, a key neither prolongs the stream nor restarts its reconnect grace.
   if (stream.status === 'READY') stream.renewKey(expiresAtSec * 1000)
   const knownSinceSec = stream.encryption?.sinceSec ?? -Infinity
   if (encryption !== undefined && encryption.sinceSec > knownSinceSec)

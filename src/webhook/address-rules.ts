@@ -1,5 +1,6 @@
 /**
- * Allowed receivers of webhooks: never link-local, metadata or multicast addresses, and only WEBHOOK_ALLOW if it is set.
+ * Allowed receivers of webhooks: never link-local, metadata or multicast addresses; if WEBHOOK_ALLOW is set, only
+ * its entries.
  *
  * @module
  */
@@ -14,8 +15,8 @@ export interface AllowList {
 }
 
 /**
- * Addresses that are never a receiver. Metadata services of clouds hand out credentials of the machine; most have
- * link-local addresses, some others.
+ * Addresses that are never a receiver. Metadata services of clouds hand out credentials of the machine; most of them
+ * have link-local addresses.
  */
 const FORBIDDEN_IPV4 = [
   // Link-local (RFC 3927).
@@ -53,7 +54,7 @@ const FORBIDDEN = addressList([
 /**
  * Parses host names, `.suffixes`, addresses and CIDR blocks, separated by commas.
  *
- * @returns undefined where an entry has another form
+ * @returns undefined if an entry has another form
  */
 export function parseAllowList(text: string): AllowList | undefined {
   const entries = text.split(',').map((entry) => entry.trim().toLowerCase())
@@ -73,7 +74,7 @@ export function mayConnect(allowed: AllowList, host: string, address: string): b
   return allowed.isEmpty || matchesName(allowed, host) || contains(allowed.addresses, address)
 }
 
-/** Whether `host`, a name or an address, is forbidden whatever a look-up of it returns. */
+/** Whether `host`, a name or an address, is forbidden no matter what a look-up of it returns. */
 export function isForbidden(allowed: AllowList, host: string): boolean {
   if (isIP(host) !== 0) return !mayConnect(allowed, host, host)
   const hasAddresses = allowed.addresses.rules.length > 0
@@ -115,7 +116,7 @@ function translatedForms(block: string): string[] {
   return [`64:ff9b::${a}${b}:${c}${d}/${96 + bits}`, `2002:${a}${b}:${c}${d}::/${16 + bits}`]
 }
 
-/** Whether a URL reads the text as a host name. It reads `10.1` as an IPv4 address. */
+/** Whether the URL parser takes the text for a host name. It takes `10.1` for an IPv4 address. */
 function isName(text: string): boolean {
   const name = text.replace(/^\./, '')
   return /^[a-z0-9_.-]+$/.test(name) && URL.canParse(`http://${name}`)

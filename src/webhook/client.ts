@@ -19,7 +19,7 @@ export class WebhookClient {
 
   /**
    * @returns status of the response
-   * @throws {Error} with a `code`: `ADDRESS_FORBIDDEN`, `NO_ANSWER`, or that of the system, of `node:dns` or of the abort
+   * @throws {Error} with a `code`: `ADDRESS_FORBIDDEN`, `NO_ANSWER`, or the code of a system, `node:dns` or abort error
    */
   async send(
     url: URL,

@@ -1,8 +1,9 @@
 /**
  * Connections of webhooks, shared so that any number of silent receivers never delays one that answers.
  *
- * An attempt starts in one of a few places. It leaves the place with its response, or after PLACE_TIME_MS, and then only
- * keeps its connection until its timeout. So an attempt waits for a place, never for the timeout of another.
+ * An attempt starts in one of a few places. It leaves the place when the response arrives or after PLACE_TIME_MS;
+ * without a response it then keeps only its connection, until its timeout. So an attempt waits for a place, never for
+ * the timeout of another attempt.
  *
  * @module
  */
@@ -11,8 +12,8 @@
 export type Standing = 'proven' | 'new' | 'failing'
 
 /**
- * Places by standing. With a timeout of 5 s, silent URLs hold up to 20 connections a place: 440 for URLs that never
- * answered, of 26 KB each (88 KB with TLS).
+ * Number of places by standing. With a timeout of 5 s, silent URLs hold up to 20 connections a place: 440 connections
+ * for URLs that never answered, at 26 KB of memory each (88 KB with TLS).
  */
 const PLACES: Readonly<Record<Standing, number>> = { proven: 48, new: 20, failing: 2 }
 export const PLACE_TIME_MS = 250
@@ -117,7 +118,7 @@ export class ConnectionSlots {
     else blocked.push(claim)
   }
 
-  /** A connection became free: lets one claim of each standing to this origin compete again, then serves all. */
+  /** Lets one claim of each standing compete for the free connection of this origin, then serves all standings. */
   #unblock(origin: string): void {
     for (const standing of ['proven', 'new', 'failing'] as const) {
       const blocked = this.#blocked[standing].get(origin)

@@ -1,5 +1,5 @@
 /**
- * Delivery of webhooks: in order for each URL, repeated until it answers 2xx, independent of other URLs.
+ * Delivery of webhooks: in order for each URL, independent of other URLs, retried for 10 minutes until a 2xx response.
  *
  * @module
  */
@@ -22,9 +22,9 @@ export interface WebhookDispatcherOptions {
   readonly keys: readonly Uint8Array[]
   /** Allowed receivers; by default all but forbidden addresses. */
   readonly allowed?: AllowList | undefined
-  /** Must limit its own rate: thousands of URLs may fail at a time. */
+  /** Must limit its own rate: thousands of URLs may fail at once. */
   readonly logger: Logger
-  /** Receivers reject timestamps 5 minutes off their own clock: no steadied clock, which may be 10 minutes behind. */
+  /** Not a steadied clock, which may be 10 minutes behind: receivers reject timestamps that are 5 minutes off. */
   readonly clock?: Clock
   /** Waits; rejects when the signal aborts. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<unknown>
@@ -48,7 +48,7 @@ export interface WebhookStats {
 export interface WebhookDispatcher {
   /** Queues an event for each distinct URL and returns at once. */
   send(urls: readonly string[], event: WebhookEvent): void
-  /** @throws {MillraceError} `BODY_INVALID` for a URL that is forbidden whatever a look-up returns */
+  /** @throws {MillraceError} `BODY_INVALID` for a URL that is forbidden no matter what a look-up returns */
   check(urls: readonly string[]): void
   stats(): WebhookStats
   /**
@@ -64,18 +64,18 @@ const MAX_RETRY_MS = 60_000
 const RETRY_FOR_US = 10 * 60 * 1_000_000
 const LIMITED_INTERVAL_US = 10 * 1_000_000
 
-/** The claim for a connection was granted too late. */
+/** Failure of an event that became too old while it waited for a connection. */
 const TOO_OLD: Failure = { reason: 'waited too long for a connection' }
 
-/** Shared by all attempts: an error of its own would cost each a stack trace. */
+/** Abort reason shared by all attempts: to create an error for each attempt would cost a stack trace. */
 const ANSWERED = new Error('answered')
 
 interface Failure {
   /** For the log; contains nothing of the URL, the body or the response. */
   readonly reason: string
-  /** The receiver responded, but not with 2xx. */
+  /** Whether the receiver responded, but not with 2xx. */
   readonly isAnswer?: boolean
-  /** Another attempt cannot succeed. */
+  /** Whether no further attempt can succeed. */
   readonly isFinal?: boolean
 }
 
@@ -210,7 +210,7 @@ class Dispatcher implements WebhookDispatcher {
     }
   }
 
-  /** @returns undefined where the event was delivered */
+  /** @returns undefined if the event was delivered */
   async #attempt(
     queue: UrlQueue,
     { id, body, createdUs }: QueuedEvent,
@@ -263,7 +263,7 @@ class Dispatcher implements WebhookDispatcher {
     this.#log('warn', url, event, reason, 'webhook dropped')
   }
 
-  /** Discards the events behind the first, which is counted already. */
+  /** Discards the queue. The first event is already counted as dropped, the others are counted here. */
   #discardRest(queue: UrlQueue): void {
     this.#stats.dropped += this.#queues.discard(queue).length - 1
   }
@@ -289,7 +289,7 @@ class Dispatcher implements WebhookDispatcher {
   }
 }
 
-/** For example `ECONNREFUSED`. */
+/** Code or name of an error, for example `ECONNREFUSED`. */
 function errorCode(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   return 'code' in error ? String(error.code) : error.name

@@ -20,7 +20,7 @@ export interface WebhookEvent {
   /** Stream of the event and its state; undefined for events of the service. */
   readonly streamId?: string
   readonly status?: StreamState
-  /** JSON under wire names (`playlist_url`). Contains credentials in `stream.ready`. */
+  /** Data as JSON, with the field names of the API (`playlist_url`). Contains credentials in `stream.ready`. */
   readonly data: object
   /** Name of a frequent event: at most one of this name is sent per stream in 10 s. */
   readonly limitedAs?: string

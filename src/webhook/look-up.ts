@@ -1,7 +1,8 @@
 /**
  * Addresses of host names, from the hosts file and DNS.
  *
- * Without `dns.lookup`, which waits for name servers in Node's thread pool: four dead names block all other look-ups.
+ * Avoids `dns.lookup`, which waits for name servers in Node's thread pool: four dead names would block all other
+ * look-ups.
  *
  * @module
  */
@@ -23,10 +24,10 @@ export interface LookUpOptions {
 const VALID_FOR_US = 10 * 1_000_000
 const MAX_NAMES = 1024
 
-/** Two queries, 2 s in total. */
+/** Two tries, 2 s in total. */
 const RESOLVER_OPTIONS = { timeout: 700, tries: 2 }
 
-/** Error codes of a name that does not exist, or has no address. */
+/** Error codes for a name that does not exist or has no address. */
 const UNKNOWN = new Set<unknown>(['ENOTFOUND', 'ENODATA'])
 
 interface Answer {

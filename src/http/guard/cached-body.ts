@@ -10,8 +10,8 @@ import { borrowFile } from '../file-loan.ts'
 const FILE = /\/([^/?]+)\/([^/?]+)(?:\?|$)/
 
 /**
- * @param url  of the request
- * @returns the memory of those that are not
+ * @param url  URL of the request; names the file that the bodies may be part of
+ * @returns memory of the bodies that are not in the cache
  */
 export function uncachedMemory(
   source: PlaybackSource,

@@ -6,7 +6,7 @@
 
 export interface ConnectionLimits {
   readonly maxConnections: number
-  /** Limit of one source. Connections without a source only count in the total. */
+  /** Limit of one source. Connections without a source count only toward the total. */
   readonly maxPerSource: number
 }
 
@@ -15,7 +15,7 @@ export type Admission<Connection> =
   | { readonly admitted: true; readonly displaced?: Connection }
   | { readonly admitted: false; readonly limit: 'all' | 'source' }
 
-/** Idle time before a connection is displaced: a new client needs it to send a request, a player to send its next one. */
+/** Min idle time of a displaced connection: a new client has time to send a request, a player to send its next one. */
 const MIN_IDLE_MS = 2000
 
 /**
@@ -26,7 +26,7 @@ export class ConnectionTable<Connection> {
   readonly #limits: ConnectionLimits
   readonly #sources = new Map<Connection, string | undefined>()
   readonly #sourceCounts = new Map<string, number>()
-  /** Start of idleness, the longest idle first. */
+  /** Time at which each idle connection became idle, the longest idle first. */
   readonly #idleSinceMs = new Map<Connection, number>()
 
   constructor(limits: ConnectionLimits) {
@@ -70,12 +70,12 @@ export class ConnectionTable<Connection> {
     return undefined
   }
 
-  /** Marks a connection with an unanswered request. */
+  /** Marks a connection that has an unanswered request. */
   markBusy(connection: Connection): void {
     this.#idleSinceMs.delete(connection)
   }
 
-  /** Marks a connection without unanswered requests. */
+  /** Marks a connection that has no unanswered request. */
   markIdle(connection: Connection, nowMs: number): void {
     if (this.#sources.has(connection)) this.#idleSinceMs.set(connection, nowMs)
   }

@@ -44,9 +44,7 @@ export class GuardedConnection {
   }
 }
 
-/**
- * Bytes passed to the kernel. `Socket.bytesWritten` includes bytes that still wait, so it grows by whole segments.
- */
+/** Bytes passed to the kernel. `Socket.bytesWritten` includes bytes that still wait, so it grows by whole segments. */
 function sentBytes(socket: Socket): number {
   const { _handle: handle } = socket as unknown as { _handle: StreamHandle | null }
   return handle === null ? 0 : handle.bytesWritten - handle.writeQueueSize

@@ -17,14 +17,14 @@ export type GuardedReply = ServerResponse & {
 export interface ReplyWatcher {
   /** A request was parsed; `reply` will answer it. */
   begin(reply: GuardedReply): void
-  /** The kernel has the whole reply. Not called where the connection ends before. */
+  /** The kernel has the whole reply. Not called if the connection ends earlier. */
   finish(reply: GuardedReply): void
 }
 
 /**
  * Class for the option `ServerResponse` of `node:http`; it also covers replies that Node itself makes.
  *
- * @param largeBodies  turns in which large bodies go to the kernel, measured in bytes
+ * @param largeBodies  turns in which large bodies go to the kernel; costs are in bytes
  */
 export function guardedReplies(
   watcher: ReplyWatcher,

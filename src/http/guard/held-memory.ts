@@ -1,8 +1,8 @@
 /**
  * Memory held by replies that wait in sockets, and the connections to disconnect when it exceeds its limit.
  *
- * A body sent to many readers is in memory once, and a cached one costs nothing extra. So bodies are identified by their
- * memory, and each is counted once.
+ * A body sent to many readers is in memory once, and a cached one costs nothing extra. So bodies are identified by
+ * their memory, and each is counted once.
  *
  * @module
  */
@@ -32,8 +32,8 @@ export function heldBytes(holders: Iterable<Holder>): number {
 }
 
 /**
- * Connections to disconnect, the slowest first, until the others hold at most `maxBytes`. A connection that holds nothing,
- * since its bodies are in the cache, stays.
+ * Connections to disconnect, the slowest first, until the others hold at most `maxBytes`. A connection that holds
+ * nothing, since its bodies are in the cache, stays.
  */
 export function slowestOver<Each extends Holder>(
   holders: readonly Each[],
@@ -60,6 +60,6 @@ export function slowestOver<Each extends Holder>(
 }
 
 function bySpeed(a: Holder, b: Holder): number {
-  // Not by difference: that of two infinities is NaN.
+  // Not by subtraction: Infinity - Infinity is NaN.
   return a.bytesPerSec === b.bytesPerSec ? 0 : a.bytesPerSec < b.bytesPerSec ? -1 : 1
 }

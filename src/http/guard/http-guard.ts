@@ -26,7 +26,7 @@ import { TurnQueue } from './turn-queue.ts'
 export interface HttpLimits {
   /** Capped by the limit of open files. */
   readonly maxConnections: number
-  /** Memory of replies in sockets, without segments in the cache. */
+  /** Memory of replies that wait in sockets, in MiB. Segments that are in the cache do not count. */
   readonly maxBufferedMib: number
 }
 
@@ -41,17 +41,19 @@ export interface HttpGuardOptions {
 /** Share of all connections that one source may have. */
 const SOURCE_SHARE = 1 / 4
 
-/** Maximum idle time, above keep-alive plus request timeout: only a client that sends bytes but no request reaches it. */
+/**
+ * Maximum idle time, above keep-alive plus request timeout: only a client that sends bytes but no request reaches it.
+ */
 const MAX_IDLE_MS = 75_000
 
 const SWEEP_MS = 1000
 
-/** Limit of one turn of the event loop: 16 small replies take 1 ms. */
+/** Max requests parsed per turn of the event loop: 16 small replies take 1 ms. */
 const MAX_REQUESTS_PER_TURN = 16
 
 /**
- * Limit of one turn of the event loop: the kernel copies 4 MiB in 1 to 3 ms. Without the limit, 600 requests for a segment
- * held the loop for 10 ms per turn.
+ * Max bytes of large bodies per turn of the event loop: the kernel copies 4 MiB in 1 to 3 ms. Without the limit, 600
+ * requests for a segment held the loop for 10 ms per turn.
  */
 const MAX_BODY_BYTES_PER_TURN = 4 * 1024 * 1024
 
@@ -102,14 +104,14 @@ export class HttpGuard {
       serve.call(server, socket)
       this.#connections.set(socket, new GuardedConnection(socket, this.#turns))
     })
-    // Node closes connections beyond these without creating a socket.
+    // Node closes connections beyond this number without creating a socket.
     server.maxConnections = this.#maxConnections + MAX_REFUSED
     server.on('drop', () => this.#log.count('refused'))
     const sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref()
     server.once('close', () => clearInterval(sweeper))
   }
 
-  /** Disconnects the remaining clients of a closing server after `ms`. */
+  /** Disconnects the remaining clients of a closing server after `ms` milliseconds. */
   endWithin(server: Server, ms: number): void {
     const deadline = setTimeout(() => {
       this.#refused.destroy()

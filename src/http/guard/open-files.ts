@@ -11,7 +11,7 @@ const RESERVED_FILES = 512 + 128 + 256
 /** @returns maximum number of connections; Infinity where the limit of open files is unknown (not on Linux) */
 export function maxOpenConnections(): number {
   const files = maxOpenFiles()
-  // At least half: the reserve must not take everything.
+  // At least half of the limit: the reserve must not take all of a small one.
   return Math.max(files - RESERVED_FILES, Math.floor(files / 2))
 }
 

@@ -8,8 +8,8 @@
 export const MIN_BYTES_PER_SEC = 4 * 1024
 
 /**
- * Window of the rate. The kernel accepts bytes again when a third of its send buffer is free, up to 1.3 of 4 MB: 41 s for
- * a phone that loads 32 kB/s.
+ * Window over which the rate is measured. The kernel accepts bytes again only when a third of its send buffer is free,
+ * at most 1.3 MB of 4 MB: a phone that loads 32 kB/s needs 41 s for that.
  */
 export const RATE_WINDOW_MS = 60_000
 
@@ -24,8 +24,8 @@ export class ReaderProgress {
 
   /**
    * @param sentBytes  bytes that the kernel has accepted since the connection began
-   * @param waitingBytes  bytes that it has not accepted yet; 0 resets the window, as for a paused player
-   * @returns whether the reader was too slow over a whole window
+   * @param waitingBytes  bytes that the kernel has not accepted yet; 0 ends the window: a paused player is not slow
+   * @returns whether a whole window has ended in which the reader was too slow
    */
   observe(sentBytes: number, waitingBytes: number, nowMs: number): boolean {
     if (waitingBytes === 0) this.#end(sentBytes, nowMs)
@@ -39,7 +39,9 @@ export class ReaderProgress {
     return false
   }
 
-  /** Rate in this window, or in the last one while this is younger than a second; Infinity without one. */
+  /**
+   * Rate in the current window or, in the first second of a window, the last known rate; Infinity before any is known.
+   */
   bytesPerSec(sentBytes: number, nowMs: number): number {
     const elapsedMs = nowMs - (this.#windowStartMs ?? nowMs)
     if (elapsedMs < MIN_RATE_SPAN_MS) return this.#lastBytesPerSec

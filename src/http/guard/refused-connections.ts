@@ -7,10 +7,10 @@ import type { Socket } from 'node:net'
 import { MillraceError } from '../../errors.ts'
 import { formatRefusal } from '../error-handler.ts'
 
-/** Maximum of refused connections that are open at once. */
+/** Max refused connections that are open at once. */
 export const MAX_REFUSED = 128
 
-/** Time for the client to read the reply. A close with an unread request would discard it. */
+/** Time for the client to read the reply. Closing a socket with an unread request discards the reply. */
 const LINGER_MS = 1000
 
 const ANSWER = formatRefusal(new MillraceError('TOO_MANY_HTTP_CONNECTIONS'), {
@@ -19,7 +19,7 @@ const ANSWER = formatRefusal(new MillraceError('TOO_MANY_HTTP_CONNECTIONS'), {
 
 /** Requests on these connections are not parsed. Times are in milliseconds of a monotonic clock. */
 export class RefusedConnections {
-  /** Time to destroy each connection, the earliest first. */
+  /** Time at which each connection is destroyed, the earliest first. */
   readonly #endsMs = new Map<Socket, number>()
 
   refuse(socket: Socket, nowMs: number): void {
@@ -33,7 +33,7 @@ export class RefusedConnections {
     socket.resume().end(ANSWER)
   }
 
-  /** Closes connections whose client did not. */
+  /** Closes connections that their clients have not closed in time. */
   sweep(nowMs: number): void {
     for (const [socket, endMs] of this.#endsMs) if (nowMs >= endMs) socket.destroy()
   }

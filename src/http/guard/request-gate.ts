@@ -5,8 +5,9 @@
  *                  ▲                                    │
  *                  └──────────── finished ──────────────┘
  *
- * Without the gate, Node parses all requests of a 64 KiB read at once, 2,500 of them at 2.9 KiB of heap each, before the
- * first reply can reveal that the client does not read. Bytes behind the gate stay in the buffer of the paused socket.
+ * Without the gate, Node parses all requests of a 64 KiB read at once, 2,500 of them at 2.9 KiB of heap each, before
+ * the first reply can reveal that the client does not read. Bytes behind the gate stay in the buffer of the paused
+ * socket.
  *
  * @module
  */
@@ -24,8 +25,9 @@ export class RequestGate {
   readonly #turns: TurnQueue
   /** Unfinished replies, oldest first. At most two: the end of a body may come with the head of the next request. */
   readonly #replies: GuardedReply[] = []
+  /** Whether the socket is paused, with the bytes behind the gate in its buffer. */
   #isHolding = false
-  /** The connection waited for its turn, and has it now. */
+  /** Whether the turn that the connection waited for has come and is not used yet. */
   #hasTurn = false
 
   /** Inserts itself between `socket` and Node's parser, which must already listen to it. */
@@ -54,15 +56,15 @@ export class RequestGate {
     if (this.#isHolding && this.#isOpen) this.#turns.add(this.#release)
   }
 
+  /** Whether bytes may pass: no reply is unfinished, or only one, to a request whose body is still incomplete. */
   get #isOpen(): boolean {
     const [oldest] = this.#replies
-    // Lets the rest of a body through.
     return oldest === undefined || (this.#replies.length === 1 && !oldest.req.complete)
   }
 
   /**
-   * Passes bytes on up to the end of a head, so that each piece holds at most one request. While a reply waits, only the
-   * body of its own request passes: Node's parser must get nothing while Node has paused the socket.
+   * Passes bytes on up to the end of a head, so that each piece holds at most one request. While a reply waits, only
+   * the body of its own request passes: Node's parser must get nothing while Node has paused the socket.
    */
   #read(bytes: Buffer): void {
     let start = 0
@@ -78,7 +80,9 @@ export class RequestGate {
     if (start < bytes.length && this.#socket.writable) this.#hold(bytes.subarray(start))
   }
 
-  /** A new request needs a turn, since a crowd may send one at the same time; the body of a begun request does not. */
+  /**
+   * Whether bytes may be parsed now. A new request needs a turn, since a crowd may send many at once; a body does not.
+   */
   #mayParse(): boolean {
     const mayParse = this.#replies.length > 0 || this.#hasTurn || this.#turns.take()
     this.#hasTurn = false

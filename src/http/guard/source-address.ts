@@ -6,8 +6,8 @@
 import { networkName } from '../../binary/ip-address.ts'
 
 /**
- * Names the source of a connection: the IPv4 address (also of `::ffff:192.0.2.1`), or the /64 of an IPv6 address, since one
- * host has all addresses of its /64.
+ * Names the source of a connection: the IPv4 address (also for `::ffff:192.0.2.1`), or the /64 of an IPv6 address,
+ * since one host can use all addresses of its /64.
  *
  * @param address  `Socket.remoteAddress`
  * @returns undefined for the loopback, where a reverse proxy connects on behalf of all viewers

@@ -7,7 +7,7 @@
 /** `take` a turn at once, or `add` work for a later one. The owner chooses the unit of costs. */
 export class TurnQueue {
   readonly #maxCost: number
-  /** Waiting work and its cost, in order. */
+  /** Waiting work with its cost, oldest first. */
   readonly #waiting = new Map<() => void, number>()
   #isScheduled = false
   /** Cost of the work done in this turn of the loop. */

@@ -1,5 +1,5 @@
 /**
- * Markup of the player page. All paths are relative, so that it works below a prefix of a reverse proxy.
+ * Markup of the player page. All paths are relative, so that the page works below a prefix of a reverse proxy.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Browser script of the player page: polls the stream's state, plays while it is live, and shows why it cannot
- * otherwise. A string, so that `tsc` alone copies it to `dist`.
+ * Browser script of the player page: polls the state of the stream, plays the stream while it is live, and otherwise
+ * shows why it cannot. The script is a string, so that `tsc` alone copies it to `dist`.
  *
  * @module
  */
