@@ -31,7 +31,7 @@ export interface StreamKeyClaims {
   readonly streamId: string
   readonly issuedAtSec: number
   readonly expiresAtSec: number
-  /** Present where the stream was encrypted when the key was issued. */
+  /** Present if the stream was encrypted when the key was issued. */
   readonly encryption?: StreamEncryption
 }
 

@@ -56,7 +56,7 @@ export interface PublisherReport {
   readonly packetsFec: number
   /** Packets discarded because they were too far ahead of a missing one to be buffered. */
   readonly packetsOverflowed: number
-  /** Jumps of the sequence number. */
+  /** Jumps of the sequence number that the receiver followed. */
   readonly sequenceJumps: number
   /** Packets that currently wait behind a missing one. */
   readonly packetsBuffered: number

@@ -1,5 +1,5 @@
 /**
- * Log lines about the memory for segments: its capacity at the start, and what viewers lose when it is short.
+ * Log lines about the memory for segments: its capacity at the start, and what viewers lose when memory is short.
  *
  * @module
  */

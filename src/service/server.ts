@@ -52,7 +52,7 @@ export interface ServerOptions extends Options {
 }
 
 export interface CloseOptions {
-  /** Time for which playlists stay available after ENDLIST, so that players read it; default 0. */
+  /** Time for which playlists stay available after ENDLIST is added, for players to read the tag; default 0. */
   readonly drainMs?: number
 }
 

@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs'
 /** Descriptors for webhooks (512), refused connections (128), and SRT, log and libraries. */
 const RESERVED_FILES = 512 + 128 + 256
 
-/** @returns maximum number of connections; Infinity where the limit of open files is unknown (not on Linux) */
+/** @returns maximum number of connections; Infinity if the limit of open files is unknown (not on Linux) */
 export function maxOpenConnections(): number {
   const files = maxOpenFiles()
   // At least half of the limit: the reserve must not take all of a small one.
