@@ -32,22 +32,22 @@ import type { SourceFact } from './source-fact.ts'
 import type { Segment } from './store/segment.ts'
 
 export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentBytes'> {
-  /** Name of this start of the stream in segment URIs; never given before. */
+  /** Identifier of this run of the stream, from start to stop; part of its segment URIs, never reused. */
   readonly epoch: string
   /** Default `compatible`. */
   readonly tracks?: TrackPolicy
   /** Maximum size of a segment; default 64 MiB. */
   readonly maxSegmentBytes?: number
-  /** Pool for the memory of segments, to which their holder releases it; by default the garbage collector frees it. */
+  /** Pool of the segments' memory. By default a new pool, to which no segment need be released. */
   readonly slabs?: SlabPool
 }
 
 /**
- * - `segment`: of each number, the segment of the main rendition comes first.
- * - `renditions`: all renditions of the presentation from now on, the main one first. Precedes the first segment of a new
- *   rendition. A rendition that is no longer in it still gets segments, all of them gaps.
- * - `date-range`: precedes the segment that ends where the date range starts; output again with added attributes.
- * - `fact`: output at each observation.
+ * - `segment`: for each media sequence number, the segment of the main rendition comes first.
+ * - `renditions`: all renditions of the presentation from now on, the main one first. Precedes the first segment of a
+ *   new rendition. A rendition removed from the list still gets segments: gaps, once the program lacks its track.
+ * - `date-range`: precedes the segment in or after which the date range starts; output again when attributes are added.
+ * - `fact`: output each time that it is observed.
  */
 export type PackagerOutput =
   | { readonly type: 'segment'; readonly segment: Segment }
@@ -55,17 +55,17 @@ export type PackagerOutput =
   | { readonly type: 'date-range'; readonly dateRange: DateRange }
   | { readonly type: 'fact'; readonly fact: SourceFact }
 
-/** Units that reached no segment, and discontinuities, since the packager was made. */
+/** Counters since the packager was created. */
 export interface PackagerStats extends CutPlannerStats {
-  /** Damaged audio and damaged key frames, which are dropped. */
+  /** Damaged key frames and damaged audio and metadata units of the main rendition, which are dropped. */
   readonly damagedUnits: number
-  /** Audio units dropped because their time matched no video frame. */
+  /** Audio units of the main rendition that reached no segment, mostly because their time matched no video frame. */
   readonly strayAudioUnits: number
-  /** Metadata units dropped because their time matched no frame. */
+  /** Metadata units of the main rendition that reached no segment. */
   readonly strayDataUnits: number
-  /** Units that exceeded the maximum size of a segment. */
+  /** Units of the main rendition dropped because a segment would have exceeded its maximum size. */
   readonly oversizeUnits: number
-  /** Units of other renditions than the main one that reached no segment. */
+  /** Units of the other renditions that reached no segment. */
   readonly strayUnits: number
 }
 
@@ -74,18 +74,18 @@ const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
 /** Longest wait for tracks that lag behind the reference track. */
 const MAX_LAG_TICKS = 1 * TICKS_PER_SEC
 
-/** Maximum size of the waiting units of all renditions together, in segments of the maximum size. */
+/** Maximum size of the waiting units of all renditions but the main one, in segments of the maximum size. */
 const MAX_WAITING_SEGMENTS = 2
 
 const NOTHING: readonly PackagerOutput[] = []
 
 /**
- * `push` the outputs of the demuxer, with the wall clock in milliseconds since 1970; `discontinuity` when the encoder has
- * disconnected; `end` at the end of the stream. All return the outputs that they completed.
+ * `push` the outputs of the demuxer, with the wall clock in milliseconds since 1970; `discontinuity` when the encoder
+ * has disconnected; `end` at the end of the stream. Each call returns the outputs that it completes.
  *
- * The reference track is the video of the main rendition or, without video, its audio. The first segment, and the first after
- * a discontinuity, starts at a random access point of the reference track. A track that sends nothing is dropped, with a
- * discontinuity, until its media arrives.
+ * The reference track is the video of the main rendition or, without video, its audio. The first segment, and the first
+ * after a discontinuity, starts at a random access point of the reference track. A silent track is not carried until
+ * its media arrives; both changes are discontinuities.
  */
 export class Packager {
   readonly #policy: TrackPolicy
@@ -94,7 +94,7 @@ export class Packager {
   readonly #planner: CutPlanner
   readonly #main: RenditionWriter
   readonly #others = new Map<RenditionName, RenditionWriter>()
-  /** The main one first. */
+  /** Writers of all renditions, that of the main one first. */
   readonly #writers: RenditionWriter[]
   readonly #stats = { damagedUnits: 0, oversizeUnits: 0, strayUnits: 0 }
   #renditions: readonly RenditionName[] = []
@@ -128,12 +128,12 @@ export class Packager {
     }
   }
 
-  /** Facts that last; each was an output when it began. */
+  /** Facts that hold now; each was also an output when it began. */
   get facts(): readonly SourceFact[] {
     return this.#selection.facts
   }
 
-  /** Copies what it keeps of the output's chunks. */
+  /** Borrows the output's chunks for the duration of the call. */
   push(output: DemuxerOutput, wallMs: number): readonly PackagerOutput[] {
     if (output.type === 'unit') this.#pushUnit(output.unit, wallMs)
     else if (output.type === 'program') this.#setProgram(output.program, output.layoutChanged)
@@ -142,7 +142,7 @@ export class Packager {
     return this.#takeOutputs()
   }
 
-  /** The encoder left: closes what is open; units to come are on another timeline. */
+  /** Completes the open segments when the encoder has left; later units are on another timeline. */
   discontinuity(): readonly PackagerOutput[] {
     this.#apply(this.#planner.endClock())
     this.#flush()
@@ -151,7 +151,7 @@ export class Packager {
     return this.#takeOutputs()
   }
 
-  /** The stream is over; last call. */
+  /** Completes the last segments at the end of the stream; last call. */
   end(): readonly PackagerOutput[] {
     return this.discontinuity()
   }
@@ -164,7 +164,7 @@ export class Packager {
     this.#place(unit, wallMs)
   }
 
-  /** Carries the tracks that are wanted by now, if they can be joined at this unit. */
+  /** Switches to the selected tracks if the unit is an undamaged random access point of their lead track. */
   #adoptSelection(unit: PesUnit, wallMs: number): void {
     const { wanted } = this.#selection
     const lead = leadTrack(wanted)
@@ -191,7 +191,7 @@ export class Packager {
     this.#limitWaiting()
   }
 
-  /** Drops and counts what no decoder should get, and what no segment can hold. */
+  /** Whether to place the unit; counts a damaged random access point, and a unit larger than a segment. */
   #isUsable(unit: PesUnit): boolean {
     const isDamaged = unit.damaged && unit.randomAccess
     const isOversize = unit.sizeBytes + PSI_BYTES > this.#writerOptions.maxSegmentBytes
@@ -228,7 +228,7 @@ export class Packager {
       if (!this.#others.has(name)) this.#others.set(name, this.#createWriter(name))
     }
     for (const [name, writer] of this.#others) writer.carry(wanted.get(name))
-    // A track that the main rendition carries, since the one before it fell silent, is not listed twice.
+    // A rendition is not listed while the main one carries its track in place of a silent one.
     const listed = [...wanted].filter(([, { video, audio }]) =>
       video === undefined ? audio?.pid !== main.audio?.pid : video.pid !== main.video?.pid,
     )
@@ -263,7 +263,7 @@ export class Packager {
     }
   }
 
-  /** Completes the planned segments with what has arrived. */
+  /** Completes the planned segments with the units that have arrived. */
   #flush(): void {
     for (const writer of this.#writers) this.#advance(writer, Infinity)
   }

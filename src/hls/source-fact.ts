@@ -6,23 +6,23 @@
 import type { Track } from '../mpegts/track.ts'
 
 export type SourceFact =
-  /** A segment was cut inside a GOP, so as not to exceed the target duration; `gopSec`: duration of the GOP so far. */
+  /** A segment was cut inside a GOP at its maximum duration. `gopSec`: duration of the GOP so far. */
   | { readonly code: 'GOP_TOO_LONG'; readonly gopSec: number; readonly targetSec: number }
   /** A segment was cut inside a GOP at its maximum size. */
   | { readonly code: 'SEGMENT_TOO_LARGE'; readonly maxBytes: number; readonly targetSec: number }
   /** Video arrives without a random access point for longer than the maximum duration of a segment. */
   | { readonly code: 'NO_KEY_FRAME'; readonly awaitedSec: number }
-  /** Timestamp discontinuity of the reference track; negative for a step back. */
+  /** Timestamp discontinuity of the reference track. `jumpSec` is negative for a step back. */
   | { readonly code: 'TIMESTAMP_JUMP'; readonly jumpSec: number }
-  /** Announced splice points whose time was never reached. */
+  /** Number of announced splice points that were dropped before the media reached their time. */
   | { readonly code: 'SPLICE_MISSED'; readonly points: number }
-  /** Splice points for which the playlist had no room. */
+  /** Number of splice points for which the playlist had no room. */
   | { readonly code: 'TOO_MANY_SPLICES'; readonly points: number }
   /** Audio is dropped because its timestamps are too far from those of the video. */
   | { readonly code: 'AUDIO_OUT_OF_STEP'; readonly targetSec: number }
   /** A track that the PMT lists sends no media. */
   | { readonly code: 'TRACK_SILENT'; readonly track: Track }
-  /** Variants whose key frames are not aligned with those of the main video. */
+  /** Number of variants whose key frames are not aligned with those of the main video. */
   | { readonly code: 'VARIANTS_NOT_ALIGNED'; readonly variants: number; readonly targetSec: number }
   /** Tracks that are not carried: players fail on them or, with `tooMany`, they exceed the maximum number. */
   | {

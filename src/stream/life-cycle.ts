@@ -1,5 +1,5 @@
 /**
- * State of a stream, and the times that end it: expiry of its last key, the grace of a lost encoder, the linger of its
+ * State of a stream, and its time limits: expiry of its last key, reconnect grace after a lost encoder, linger of its
  * files.
  *
  * @module

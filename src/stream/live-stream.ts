@@ -32,9 +32,9 @@ import { WorkBudget } from './work-budget.ts'
  */
 export class LiveStream extends EventEmitter<StreamEvents> {
   readonly id: string
-  /** Receivers of its webhooks. */
+  /** Receivers of the webhooks of this stream. */
   webhookUrls: readonly string[] = []
-  /** Encryption required of its encoders. The passphrase is a secret: no report contains it. */
+  /** Encryption required of encoders. The passphrase is a secret: no report contains it. */
   encryption: { readonly passphrase: string; readonly sinceSec: number } | undefined
 
   readonly #options: LiveStreamOptions
@@ -184,23 +184,23 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   #addSegment(segment: Segment): void {
     const { clock, cache } = this.#options
-    // The cache may refuse or release it before the listeners are called.
+    // Holds the memory for the listeners: the cache may refuse or release the segment before they are called.
     cache.slabs.hold(segment.chunks)
     this.#presentation.append(segment, clock.nowUs() / 1000)
     if (segment.rendition === 'main' && this.#totals.mainSegments === 0) {
       this.#audio.begin(segment.tracks)
     }
     this.#totals.addSegment(segment)
-    if (segment.sizeBytes > 0) this.#events.push(() => this.#tellSegment(segment))
+    if (segment.sizeBytes > 0) this.#events.push(() => this.#emitSegment(segment))
     if (this.status === 'STREAMING' && !this.live && this.#presentation.playable) {
       this.#life.goLive()
       this.#events.push(() => this.emit('live'))
     }
   }
 
-  #tellSegment(segment: Segment): void {
+  #emitSegment(segment: Segment): void {
     const { slabs } = this.#options.cache
-    // Listeners may keep segments for any time.
+    // Pinned memory is never reused, since listeners may keep segments.
     if (this.listenerCount('segment') > 0) slabs.pin(segment.chunks)
     this.emit('segment', segment)
     slabs.release(segment.chunks)

@@ -9,12 +9,11 @@ import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import { GAP_US, PAYLOAD_US, workOfMedia, workOfStats } from './work.ts'
 import type { WorkBudget } from './work-budget.ts'
 
-/** Has the methods of `Demuxer`. */
 export class MeteredDemuxer {
   readonly #demuxer: Demuxer
   readonly #budget: WorkBudget
   #countedUs = 0
-  /** Payloads lost or dropped since the latest that was demuxed. */
+  /** Payloads lost or dropped since the latest demuxed one. */
   #missing = 0
 
   constructor(program: ProgramChoice, budget: WorkBudget) {

@@ -45,7 +45,7 @@ export interface PublicationOptions {
   readonly clock: Clock
   /** CPU budget of the media. */
   readonly budget: WorkBudget
-  /** Target duration of segments, which end at the first key frame after it. */
+  /** Minimum duration of a segment, which ends at the next key frame. */
   readonly segmentSec: number
   /** Program to carry where the encoder selects none; default: the first with video. */
   readonly program?: ProgramChoice | undefined

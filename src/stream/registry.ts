@@ -13,13 +13,13 @@ import type { StopReason } from '../contract/state.ts'
 export type RegistryOptions = Omit<LiveStreamOptions, 'epoch' | 'sequenceStart'> & {
   /** Maximum number of running streams. As many more may linger; above that, the one that stopped first is dropped. */
   readonly maxStreams: number
-  /** Creates a unique name for a start of a stream. */
+  /** Creates a unique identifier for a run of a stream. */
   readonly createEpoch: () => string
 }
 
 /**
- * Streams without an encoder so far that are checked in one tick: 100,000 of them take 4 minutes, often enough for keys that
- * last two hours.
+ * Number of streams checked in one tick, among those without an encoder so far: 100,000 of them take 4 minutes, often
+ * enough for keys that last two hours.
  */
 const READY_STREAMS_PER_TICK = 100
 
@@ -43,7 +43,7 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
   /**
    * Finds the running stream of this id, or creates one.
    *
-   * @param options.resumed  the stream ran recently, in the previous process
+   * @param options.resumed  whether the stream ran recently, in the previous process
    * @throws {MillraceError} `TOO_MANY_STREAMS`
    */
   start(id: string, { resumed = false } = {}): LiveStream {

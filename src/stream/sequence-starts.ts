@@ -1,21 +1,22 @@
 /**
- * First media and discontinuity sequence numbers of new streams. Under one URL they never decrease (RFC 8216bis 6.2.1), not
- * even after a restart of the process, which keeps no state. So they follow the wall clock, faster than any stream counts.
+ * First media and discontinuity sequence numbers of new streams. Under one URL the numbers never decrease (RFC 8216bis
+ * 6.2.1), not even after a restart of the process, which keeps no state. So they follow the wall clock, faster than
+ * streams usually count.
  *
  * @module
  */
 
 import type { SequenceNumbers } from '../hls/cut/segment-plan.ts'
 
-/** Wall clock of number 0. Media sequence numbers fit players that read 32 bits until 2043. */
+/** Wall clock of number 0. Until 2043, media sequence numbers fit players that read signed 32-bit numbers. */
 const ORIGIN_MS = Date.UTC(2026, 10, 1)
 
-/** `HLS_SEGMENT_SEC` allows 2 segments per second; discontinuities cut others short. */
+/** Media sequence numbers per second: `HLS_SEGMENT_SEC` allows 2, and discontinuities cut segments short. */
 const MEDIA_PER_SEC = 4
 
 /**
- * One per ten minutes. hls.js 1.7 iterates over an array of that length at each reload: 240 million entries took 12 s,
- * 100,000 take 4 ms.
+ * Discontinuity sequence numbers per second: one per ten minutes. At each reload, hls.js 1.7 iterates over an array as
+ * long as the number: 240 million entries took 12 s, 100,000 take 4 ms.
  */
 const DISCONTINUITIES_PER_SEC = 1 / 600
 
@@ -26,7 +27,7 @@ const MAX_AHEAD = 10_000
 export class SequenceStarts {
   /** First free numbers by stream id, where they are ahead of the clock; oldest first. */
   readonly #ahead = new Map<string, SequenceNumbers>()
-  /** Lowest number above all that the previous process took from the clock. */
+  /** Lowest discontinuity sequence number above all that the previous process took from the clock. */
   readonly #firstDiscontinuity: number
   /** Highest wall clock so far; the clock may be set back. */
   #latestMs = ORIGIN_MS
@@ -39,7 +40,7 @@ export class SequenceStarts {
   /**
    * Chooses the first numbers of a new stream, above all that streams of this id have used.
    *
-   * @param options.resumed  the previous process ran the stream, perhaps for less than ten minutes
+   * @param options.resumed  whether the previous process ran the stream, perhaps for less than ten minutes
    */
   next(streamId: string, wallMs: number, { resumed = false } = {}): SequenceNumbers {
     const clock = this.#advance(wallMs)

@@ -24,7 +24,7 @@ export class Totals {
     return this.#freeSequence
   }
 
-  /** Number of segments of the main rendition. */
+  /** Number of segments of the main rendition, gaps included. */
   get mainSegments(): number {
     return this.#mainSegments
   }
@@ -33,7 +33,7 @@ export class Totals {
     this.#publishers++
   }
 
-  /** Counts a segment. Gaps count only in the main rendition. */
+  /** Counts a segment; a gap counts only toward `mainSegments`, the duration and the sequence numbers. */
   addSegment(segment: Segment): void {
     const { rendition, sizeBytes, durationSec, mediaSequence, discontinuitySequence } = segment
     if (rendition === 'main') {

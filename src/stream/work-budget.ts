@@ -1,7 +1,7 @@
 /**
- * CPU budget of a stream's media. Clean media costs about 2.3 µs per transport packet from datagram to segment, 0.4 µs of it
- * after SRT. Hostile media may cost 2.3 µs more, so that a stream costs at most twice as much. Payloads above the budget are
- * dropped; an encoder that stays above it is to be disconnected.
+ * CPU budget of a stream's media. Clean media costs about 2.3 µs per transport packet from datagram to segment, of
+ * which 0.4 µs are after SRT. Hostile media may cost 2.3 µs more, so that a stream costs at most twice as much.
+ * Payloads above the budget are dropped; an encoder that stays above it is to be disconnected.
  *
  * The budget belongs to the stream and not to the connection: reconnecting does not reset it.
  *
@@ -21,7 +21,7 @@ const MAX_BALANCE_US = 100_000
 /** Balance at which dropping ends, so that the media after it is contiguous. */
 const REOPENING_US = 20_000
 
-/** Time without a drop after which the next one starts a new period of dropping. */
+/** Time without a drop after which the next drop starts a new period of dropping. */
 const PAUSE_US = 5_000_000
 
 const DISCONNECT_AFTER_US = 10_000_000
@@ -84,12 +84,12 @@ export class WorkBudget {
     return lastedUs >= DISCONNECT_AFTER_US && nowUs - this.#droppedUs <= PAUSE_US
   }
 
-  /** Starts the 10 s again, for a new encoder. */
+  /** Restarts the 10 s of `isExhausted` for a new encoder. */
   restart(): void {
     this.#droppedUs = -Infinity
   }
 
-  /** Facts about media dropped now. */
+  /** Facts about the current period of dropping; none once 5 s have passed since its last drop. */
   factsAt(nowUs: number): readonly Fact[] {
     if (nowUs - this.#droppedUs > PAUSE_US) return []
     return [{ code: 'INGEST_TOO_COSTLY', dropped: this.#dropped - this.#droppedBefore }]

@@ -36,6 +36,7 @@ export const GAP_US = 10
 const PROGRAM_US = 10
 const TRACK_US = 1
 
+/** Cost of a segmentation descriptor. */
 const SEGMENTATION_US = 3
 
 /** CPU cost of a generated frame of silence. */

@@ -14,7 +14,7 @@ export interface CutPlannerOptions {
   readonly maxSegmentBytes: number
 }
 
-/** `start` and `end` alternate. A date range precedes the end of the segment before it. */
+/** `start` and `end` alternate. A new date range precedes the `end` of the segment in or after which it starts. */
 export type CutDecision =
   | { readonly type: 'start'; readonly plan: SegmentPlan }
   | { readonly type: 'end'; readonly end: SegmentEnd }
@@ -27,6 +27,6 @@ export interface CutPlannerStats {
   /** Segments cut inside a GOP. */
   readonly forcedCuts: number
   readonly discontinuities: number
-  /** Announced splice points whose time was never reached. */
+  /** Announced splice points that were dropped before the media reached their time. */
   readonly missedSplices: number
 }

@@ -4,14 +4,14 @@
  * @module
  */
 
-/** Number of GOPs whose longest is the prediction: encoders shorten a GOP at a scene change. */
+/** Number of newest GOPs, the longest of which predicts the next: encoders shorten a GOP at a scene change. */
 const GOPS_REMEMBERED = 3
 
 export class GopLengths {
   #startTicks: number | undefined
   #lengths: readonly number[] = []
 
-  /** Longest of the newest GOPs; 0 before one was seen from start to end. */
+  /** Duration of the longest of the newest GOPs; 0 before the first complete one. */
   get longestTicks(): number {
     return Math.max(0, ...this.#lengths)
   }
@@ -29,7 +29,7 @@ export class GopLengths {
     this.#startTicks = ticks
   }
 
-  /** Ends the timeline: ignores the open GOP, which has no length. */
+  /** Ends the timeline: ignores the open GOP, whose length is unknown. */
   endTimeline(): void {
     this.#startTicks = undefined
   }

@@ -13,16 +13,16 @@ const MAX_SLEW_MS = 1
 /** Time constant of the correction: at 50 ppm dates stay 5 ms behind, and jitter of 20 ms moves them 0.2 ms per second. */
 const SETTLE_SEC = 100
 
-/** Shortest difference that is no drift, but a jump of the wall clock, a burst or a pause. Dates then follow the media. */
+/** Smallest difference that is not drift but a jump of the wall clock, a burst or a pause: dates then have no slew. */
 const MAX_DRIFT_MS = 1000
 
-/** Window of random access points: the network hardly ever delays all of them, so the earliest counts. */
+/** Number of random access points compared: the network hardly ever delays all of them, so the smallest lag counts. */
 const ARRIVALS = 16
 
 /** `anchor` where a timeline begins, `arrive` at each random access point, `advance` at the end of each segment. */
 export class ProgramDate {
   #startMs = 0
-  /** Lateness of the newest random access points against dates without slew, oldest first. */
+  /** Arrivals of the newest random access points minus their dates without slew, oldest first. */
   #lagsMs: number[] = []
   /** Sum of all slew since the anchor. */
   #slewMs = 0

@@ -6,7 +6,7 @@
  */
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 
-/** Longest step of the timestamps that counts in full; a longer one is a discontinuity. */
+/** Maximum part of a timestamp step that counts; a longer step is a discontinuity. */
 const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
 export class Progress {

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** Media and discontinuity sequence number. */
+/** Media sequence number and discontinuity sequence number. */
 export interface SequenceNumbers {
   readonly media: number
   readonly discontinuity: number
@@ -29,7 +29,7 @@ export interface SegmentPlan {
 export interface SegmentEnd {
   /** End of the segment in presentation time, and start of the next one on the timeline. */
   readonly endTicks: number
-  /** Time up to which units are placed in it; later than `endTicks` at the end of a timeline. */
+  /** Latest time of a unit in the segment, inclusive; later than `endTicks` at the end of a timeline. */
   readonly untilTicks: number
   readonly durationSec: number
   readonly targetDurationSec: number

@@ -25,7 +25,7 @@ export interface Reached {
   readonly cut: boolean
 }
 
-/** Point to come. `return`: planned end of a break. `expiry`: end of the wait for an announced end after it. */
+/** Future point. `return`: planned end of a break. `expiry`: end of the wait for an announced end after `return`. */
 interface Awaited extends Omit<SplicePoint, 'kind' | 'section'> {
   readonly kind: SplicePoint['kind'] | 'return' | 'expiry'
   readonly section?: Buffer
@@ -41,24 +41,24 @@ const MAX_AWAITED = 64
 const MAX_OPEN_BREAKS = 16
 const MAX_REMEMBERED = 256
 
-/** A break may overrun; after this its end is taken to be the planned one. */
+/** Longest wait for the announced end of a break after its planned end; then the break ends as planned. */
 const OVERRUN_TICKS = 60 * TICKS_PER_SEC
 
-/** Longest lead of an announcement. After a timestamp discontinuity, a longer one belongs to the previous clock. */
+/** Distance from the media after a timestamp discontinuity beyond which a splice point belongs to the old clock. */
 const MAX_AHEAD_TICKS = 60 * TICKS_PER_SEC
 
 const NOTHING: Reached = { dateRanges: [], cut: false }
 
-/** `announce` splice information as it arrives, `reach` each unit that may start a segment, `endTimeline` at jumps. */
+/** `announce` splice information as it arrives, `reach` the time of each unit, `endTimeline` when its clock ends. */
 export class Splices {
   #awaited: readonly Awaited[] = []
   /** Breaks by key, oldest first. */
   readonly #open = new Map<string, OpenBreak>()
-  /** IDs of date ranges so far, newest last. */
+  /** IDs of the newest `MAX_REMEMBERED` date ranges, newest last. */
   #begun: readonly string[] = []
   #missed = 0
 
-  /** Number of points whose time was never reached, or that exceeded `MAX_AWAITED`. */
+  /** Number of points whose time was never reached, or that were dropped because they exceeded `MAX_AWAITED`. */
   get missed(): number {
     return this.#missed
   }
@@ -84,9 +84,9 @@ export class Splices {
   }
 
   /**
-   * Drops the announced points, since the following media is on another clock. Open breaks end as planned.
+   * Drops the splice points of a clock that has ended. Breaks whose end is dropped end as planned.
    *
-   * @param newTicks  time of the following media, if any; points close to it are kept
+   * @param newTicks  time of the first unit on the new clock, if any; points within `MAX_AHEAD_TICKS` of it are kept
    */
   endTimeline(newTicks = Infinity): DateRange[] {
     const lost = this.#awaited.filter(
@@ -97,7 +97,7 @@ export class Splices {
     return lost.filter(({ kind }) => isEnd(kind)).flatMap(({ key }) => this.#endAsPlanned(key))
   }
 
-  /** An announcement replaces an earlier one of the same key and kind. */
+  /** Adds a point, in place of an earlier one of the same key and kind; drops the oldest point when full. */
   #await(point: Awaited): void {
     const { key, kind } = point
     const others = this.#awaited.filter((other) => other.key !== key || other.kind !== kind)
@@ -117,7 +117,7 @@ export class Splices {
     return kind === 'out' || kind === 'in' || (kind === 'return' && this.#endsByTime(key))
   }
 
-  /** A break that is open, and whose end is not announced. */
+  /** Whether the break is open and its end is not announced. */
   #endsByTime(key: string): boolean {
     const isEndAnnounced = this.#awaited.some((other) => other.key === key && other.kind === 'in')
     return this.#open.has(key) && !isEndAnnounced
@@ -154,7 +154,7 @@ export class Splices {
     return [...ended, ...begun]
   }
 
-  /** Begins a date range; none where it has begun before, since attributes of a date range must not change. */
+  /** Begins a date range, unless one of its ID has begun before: attributes of a date range must not change. */
   #begin(range: DateRange): DateRange[] {
     if (this.#begun.includes(range.id)) return []
     this.#begun = [...this.#begun.slice(1 - MAX_REMEMBERED), range.id]
@@ -193,13 +193,13 @@ function isDue(point: Awaited, { ticks, randomAccess }: Moment): boolean {
   return ptsTicks <= ticks + (randomAccess ? SNAP_TICKS : 0)
 }
 
-/** Date range of a command; of duration 0 unless the command has one. */
+/** Date range of a command; its duration is that of the command, or 0. */
 function describeCommand({ key, plannedTicks, section }: Awaited, startMs: number): DateRange {
   const { plannedDurationSec: durationSec = 0, ...range } = describe(key, startMs, plannedTicks)
   return { ...range, durationSec, ...(section && { scte35Cmd: section }) }
 }
 
-/** Date range with a unique ID: encoders reuse event ids, so the date is part of it. */
+/** Date range with a unique ID: encoders reuse event ids, so the ID contains the date. */
 function describe(key: string, startMs: number, plannedTicks: number | undefined): DateRange {
   return {
     id: `${key}-${Math.floor(startMs)}`,

@@ -10,7 +10,7 @@ import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 /** Longest step back that is not a discontinuity, but rounding or reordering by the encoder. */
 export const MAX_STEP_BACK_TICKS = 1 * TICKS_PER_SEC
 
-/** Maximum distance from the reference track of media on the same timeline. */
+/** Maximum difference in time between the reference track and other tracks of the same timeline. */
 export const MAX_SKEW_TICKS = 10 * TICKS_PER_SEC
 
 /** Maximum distance of a key frame or splice point from the segment boundary that it belongs to, due to rounding. */
@@ -49,7 +49,7 @@ export class Timeline {
     return Math.min(newest, second)
   }
 
-  /** End of the timeline, if its last frame has the median duration. */
+  /** End of the last frame, which is taken to have the median duration. */
   get endTicks(): number {
     const sorted = this.#durations.toSorted((a, b) => a - b)
     return this.#lastShownTicks + (sorted[sorted.length >> 1] ?? USUAL_FRAME_TICKS)
@@ -63,7 +63,11 @@ export class Timeline {
     return unit.randomAccess ? unit.ptsTicks : unit.dtsTicks + this.#reorderTicks
   }
 
-  /** Whether there is a timestamp discontinuity before a unit: a step back, or a gap that no segment can span. */
+  /**
+   * Whether there is a timestamp discontinuity before a unit: a step back, or a gap that no segment can span.
+   *
+   * @param limitTicks  maximum duration of a segment
+   */
   breaksAt(unit: PesUnit, limitTicks: number): boolean {
     const stepTicks = this.timeOf(unit) - this.#latestTicks
     return stepTicks < -MAX_STEP_BACK_TICKS || stepTicks > limitTicks

@@ -42,7 +42,7 @@ export function formatMultivariantPlaylist(playlist: MultivariantPlaylist): stri
   if (playlist.independentSegments) lines.push('#EXT-X-INDEPENDENT-SEGMENTS')
   lines.push(...playlist.audios.map(formatAudio))
   if (playlist.closedCaptions) lines.push(CAPTIONS_TAG)
-  // CLOSED-CAPTIONS=NONE must be on all variants or on none (RFC 8216bis 4.4.6.2); the group is treated the same way.
+  // All variants have the same value: CLOSED-CAPTIONS=NONE must be on all or on none (RFC 8216bis 4.4.6.2).
   const captions = playlist.closedCaptions ? '"cc"' : 'NONE'
   lines.push(...playlist.variants.flatMap((variant) => formatVariant(variant, captions)))
   return `${lines.join('\n')}\n`

@@ -43,14 +43,14 @@ export interface PlaylistSegment {
   readonly programDateTimeMs: number
   /** EXT-X-DISCONTINUITY */
   readonly discontinuity: boolean
-  /** EXT-X-GAP: the media is missing, and players must not load the URI. */
+  /** EXT-X-GAP: whether the media is missing, so that players must not load the URI. */
   readonly gap: boolean
 }
 
 export interface MultivariantPlaylist {
-  /** EXT-X-INDEPENDENT-SEGMENTS, for all playlists that it names. */
+  /** EXT-X-INDEPENDENT-SEGMENTS, for all media playlists of the presentation. */
   readonly independentSegments: boolean
-  /** CLOSED-CAPTIONS: the video carries CEA-608 or CEA-708 captions. */
+  /** CLOSED-CAPTIONS: whether a video carries CEA-608 or CEA-708 captions. */
   readonly closedCaptions: boolean
   readonly audios: readonly AudioRendition[]
   readonly variants: readonly Variant[]
@@ -70,13 +70,13 @@ export interface AudioRendition {
   readonly channels?: number
   /** CHARACTERISTICS */
   readonly characteristics?: string
-  /** URI of its media playlist; undefined where its audio is in the variants. */
+  /** URI of the media playlist; undefined for audio in the variants' own segments. */
   readonly uri?: string
 }
 
 /** EXT-X-STREAM-INF */
 export interface Variant {
-  /** URI of its media playlist. */
+  /** URI of the media playlist. */
   readonly uri: string
   /** BANDWIDTH: peak in bits per second. */
   readonly peakBps: number

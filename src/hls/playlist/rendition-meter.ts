@@ -31,7 +31,7 @@ export class RenditionMeter {
     return this.#independentSegments
   }
 
-  /** Undefined until a segment has media. */
+  /** Measurements so far; undefined until a segment has media. */
   get summary(): RenditionSummary | undefined {
     if (this.#tracks.length === 0) return undefined
     const video = this.#tracks.find(({ kind }) => kind === 'video')?.parameters
@@ -51,7 +51,7 @@ export class RenditionMeter {
     if (sizeBytes === 0) return
     this.#bitrate.add({ sizeBytes, durationSec }, targetDurationSec)
     this.#tracks = segment.tracks
-    // The tag applies to all segments (RFC 8216bis 4.4.3.2): one that is not independent removes it for good.
+    // The tag applies to all segments (RFC 8216bis 4.4.3.2): one segment that is not independent removes it for good.
     if (!segment.independent) this.#independentSegments = false
     if (segment.discontinuity) {
       this.#videoFrames = 0

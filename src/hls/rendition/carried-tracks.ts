@@ -14,7 +14,7 @@ export type TrackPolicy = 'compatible' | 'all'
 /** Tracks of one rendition. */
 export interface CarriedTracks {
   readonly programNumber: number
-  /** PID of the clock in the outgoing PMT. */
+  /** PCR_PID in the outgoing PMT; `NULL_PID` where the PCR is on a track that is not carried. */
   readonly pcrPid: number
   readonly video?: Track
   readonly audio?: Track
@@ -29,6 +29,7 @@ export interface TrackChoice {
   /** Default audio first, then its alternatives: most widely supported codec first, then in PMT order. */
   readonly audios: readonly Track[]
   readonly data: readonly Track[]
+  /** Tracks in PES packets that are not carried. */
   readonly leftOut: readonly Track[]
 }
 
@@ -38,7 +39,7 @@ const VIDEO_CODECS: ReadonlySet<Codec> = new Set(['h264', 'h265'])
 const AUDIO_RANKS: Readonly<Partial<Record<Codec, number>>> = { aac: 0, mp3: 1, mp2: 1, ac3: 2 }
 const LAST_RANK = 3
 
-/** Maximum number of renditions: a program may list hundreds of tracks, and each becomes a playlist. */
+/** Maximum numbers of video and audio tracks: a program may list hundreds, and each becomes a playlist. */
 const MAX_VIDEOS = 8
 const MAX_AUDIOS = 16
 
@@ -75,7 +76,7 @@ export function selectTracks(
   return carryTracks(program, { video: videos.find(sends), audio: audios.find(sends), data })
 }
 
-/** Carries these tracks of a program, and its PCR where that is on one of them or on a separate PID. */
+/** Carries these tracks of a program, and its PCR unless the PCR is on another track. */
 export function carryTracks(
   program: Program,
   tracks: {
@@ -93,12 +94,12 @@ export function carryTracks(
     ...(audio && { audio }),
     ...(data.length > 0 && { data }),
   }
-  const isOfClock = ({ pid }: Track) => pid === pcrPid
-  const clockIsLeftOut = program.tracks.some(isOfClock) && !listTracks(carried).some(isOfClock)
-  return clockIsLeftOut ? { ...carried, pcrPid: NULL_PID } : carried
+  const carriesPcr = ({ pid }: Track) => pid === pcrPid
+  const isPcrDropped = program.tracks.some(carriesPcr) && !listTracks(carried).some(carriesPcr)
+  return isPcrDropped ? { ...carried, pcrPid: NULL_PID } : carried
 }
 
-/** Whether both have the same PIDs, possibly with different parameters. */
+/** Whether both have tracks of the same PIDs; the parameters of the tracks may differ. */
 export function isSameSelection(
   a: CarriedTracks | undefined,
   b: CarriedTracks | undefined,

@@ -33,7 +33,7 @@ export class OpenSegment {
     if (ptsTicks < this.#first.ptsTicks && !decodableLeading) this.#hasLeadingFrames = true
   }
 
-  /** Whether it begins with a random access point: a video one close to that of the reference track. */
+  /** Whether the segment begins with a random access point; with video, one close to that of the reference track. */
   isAligned({ keyTicks, startTicks }: SegmentPlan): boolean {
     const { randomAccess, ptsTicks } = this.#first
     if (!randomAccess) return false

@@ -23,7 +23,7 @@ import { UnitQueue, type PlacingWindow, type QueuedUnit } from './unit-queue.ts'
 export interface RenditionWriterOptions {
   readonly name: RenditionName
   readonly epoch: string
-  /** Whether its lead track is the reference track, so that a segment is complete as soon as its end is planned. */
+  /** Whether the lead track is the reference track, so that a segment is complete as soon as its end is planned. */
   readonly reference: boolean
   readonly maxSegmentBytes: number
   readonly slabs: SlabPool
@@ -42,12 +42,12 @@ const MAX_WAITING_BYTES: Readonly<Partial<Record<Track['kind'], number>>> = {
   data: 256 * 1024,
 }
 
-/** Consecutive segments that make a rendition misaligned; a single key frame may have been lost. */
+/** Consecutive misaligned segments that make a rendition misaligned: a single key frame may have been lost. */
 const MISALIGNED_IN_A_ROW = 2
 
 const NO_SEGMENTS: readonly Segment[] = []
 
-/** Maximum number of pending segments, where the timestamps of the reference track hardly advance and none becomes due. */
+/** Maximum number of pending segments; reached where the reference track hardly advances, so that none becomes due. */
 const MAX_PENDING = 16
 
 /**
@@ -90,17 +90,17 @@ export class RenditionWriter {
     return sizeBytes
   }
 
-  /** Units that exceeded the maximum size of a segment. */
+  /** Units dropped because the open segment would have exceeded its maximum size. */
   get oversizeUnits(): number {
     return this.#oversizeUnits
   }
 
-  /** Whether its key frames are not aligned with those of the reference track. */
+  /** Whether the key frames are not aligned with those of the reference track. */
   get misaligned(): boolean {
     return this.#misalignedInARow >= MISALIGNED_IN_A_ROW
   }
 
-  /** Whether its audio is on another clock than the reference track. */
+  /** Whether the audio is on another clock than the reference track. */
   get audioOutOfStep(): boolean {
     for (const queue of this.#queues.values()) {
       if (queue.kind === 'audio' && queue.outOfStep) return true
@@ -115,7 +115,7 @@ export class RenditionWriter {
     return dropped
   }
 
-  /** @param carried  tracks from now on; undefined for none, so that its segments are gaps */
+  /** @param carried  tracks from now on; undefined for none, so that segments are gaps */
   carry(carried: CarriedTracks | undefined): void {
     const isSame = isSameSelection(carried, this.#carried)
     this.#carried = carried
@@ -133,7 +133,7 @@ export class RenditionWriter {
     this.#queues.get(unit.track.pid)?.push(unit)
   }
 
-  /** Writes packets that only carry a PCR. Drops them while the open segment is behind the reference track. */
+  /** Writes packets that only carry a PCR; drops them unless the newest planned segment is open and has room. */
   pushPackets(chunks: readonly Buffer[]): void {
     const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
     const isCurrent = this.#open !== undefined && this.#pending.length === 1
@@ -155,8 +155,8 @@ export class RenditionWriter {
 
   /**
    * @param latestTicks  time of the newest unit of the reference track
-   * @param progressTicks  media of the reference track so far, whatever its timestamps do
-   * @returns segments whose media has all arrived, or is late
+   * @param progressTicks  duration of the media of the reference track so far, see `Progress`
+   * @returns segments that have all their media, or whose wait for slower tracks is over
    */
   advance(latestTicks: number, progressTicks: number): readonly Segment[] {
     let segments: Segment[] | undefined
@@ -253,7 +253,7 @@ export class RenditionWriter {
     return [...this.#queues.values()].every((queue) => queue.isPast(window))
   }
 
-  /** Drops the audio of a segment without video, which players would take for a failure of the variant. */
+  /** Drops the units of a segment without its lead track: players take audio without video for a failed variant. */
   #skip(window: PlacingWindow): void {
     for (const queue of this.#queues.values()) {
       queue.interrupt()
@@ -265,8 +265,8 @@ export class RenditionWriter {
     const { name, epoch } = this.#options
     const open = this.#open
     this.#open = undefined
-    const isStray = open?.isAligned(plan) === false && plan.keyTicks !== undefined
-    this.#misalignedInARow = isStray ? this.#misalignedInARow + 1 : 0
+    const isMisaligned = open?.isAligned(plan) === false && plan.keyTicks !== undefined
+    this.#misalignedInARow = isMisaligned ? this.#misalignedInARow + 1 : 0
     const carried = open?.carried ?? this.#carried
     return createSegment({
       epoch,

@@ -15,7 +15,7 @@ import type { SourceFact } from '../source-fact.ts'
 /** `push` every output of the demuxer; `begin` with the tracks of the first segment. */
 export class SteadyAudio {
   readonly #policy: TrackPolicy
-  /** Audio of the first segment; undefined before it, and for a presentation without video. */
+  /** Audio of the first segment, `none` for video alone; undefined before it, and for a presentation without video. */
   #audio: Track | 'none' | undefined
   #silence: Silence | undefined
   /** PID of the video that the silence is synchronized with. */
@@ -38,12 +38,13 @@ export class SteadyAudio {
     return this.#droppedPids.size > 0 ? [{ code: 'AUDIO_TOO_LATE' }] : []
   }
 
-  /** The encoder left: the next one says what it sends. */
+  /** Ends the silence, and the dropping of late audio, when the encoder has left. */
   reset(): void {
     this.#silence = undefined
     this.#droppedPids.clear()
   }
 
+  /** @returns the output, with silence added; none for late audio */
   push(output: DemuxerOutput): readonly DemuxerOutput[] {
     if (output.type === 'program') {
       return [{ ...output, program: this.#steady(output.program) }]

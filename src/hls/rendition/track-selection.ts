@@ -15,13 +15,13 @@ import {
   type TrackPolicy,
 } from './carried-tracks.ts'
 
-/** Media of the other track after which a track counts as silent. */
+/** Duration of the other track's media after which a track counts as silent. */
 const MAX_SILENT_TICKS = 5 * TICKS_PER_SEC
 
-/** Longest step that counts in full toward silence; a longer one is a discontinuity, or a still frame. */
+/** Maximum part of a step that counts toward silence; a longer step is a discontinuity, or a still frame. */
 const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
-/** `setProgram`, then `push` every unit; `reset` when the encoder left. */
+/** `setProgram`, then `push` every unit; `reset` when the encoder has left. */
 export class TrackSelection {
   readonly #policy: TrackPolicy
   #program: Program | undefined
@@ -29,7 +29,7 @@ export class TrackSelection {
   #wanted: CarriedTracks = { programNumber: 0, pcrPid: 0 }
   #seenPids = new Set<number>()
   #silentPids = new Set<number>()
-  // Track of the newest unit, and duration of its media since the other one sent:
+  // PID of the track that sent last, duration of its media since the other one sent, and time of its newest unit:
   #alonePid: number | undefined
   #aloneTicks = 0
   #latestTicks = 0
@@ -67,7 +67,7 @@ export class TrackSelection {
   }
 
   /**
-   * @param patienceTicks  minimum wait for video
+   * @param patienceTicks  minimum wait for silent video, in media of the audio
    * @returns the track that becomes silent with this unit, if any
    */
   push({ track, dtsTicks }: PesUnit, patienceTicks: number): Track | undefined {

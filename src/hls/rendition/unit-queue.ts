@@ -35,17 +35,17 @@ export interface QueuedUnit {
   readonly packets?: Buffer
 }
 
-/** Maximum lead of a unit over the start of its timeline: the usual duration of a PES packet. */
+/** Maximum time of a unit before the start of its timeline; for audio, the usual duration of a PES packet. */
 const LEAD_TICKS: Readonly<Record<Track['kind'], number>> = {
   video: SNAP_TICKS,
   audio: 0.25 * TICKS_PER_SEC,
   data: Infinity,
 }
 
-/** Longest wait, in media of the track itself, of a unit that is ahead of the reference track. */
+/** Longest wait of a unit that is ahead of the reference track, measured in media of its own track. */
 const MAX_AHEAD_TICKS = 20 * TICKS_PER_SEC
 
-/** Longest wait of a unit that stepped back, for the reference track to do the same. */
+/** Longest wait of a unit whose time stepped back, for that of the reference track to do the same. */
 const MAX_BACK_TICKS = 5 * TICKS_PER_SEC
 
 const MAX_UNITS = 8192
@@ -128,13 +128,13 @@ export class UnitQueue {
     return undefined
   }
 
-  /** Whether a unit after the window has arrived, so that all units of the window have. */
+  /** Whether a unit after the window has arrived, so that the window is complete. */
   isPast(window: PlacingWindow): boolean {
     const newest = this.#units.at(-1)
     return newest !== undefined && !this.#isDue(newest, window)
   }
 
-  /** Copies the newest unit, unless it was taken: its chunks are views into the input. */
+  /** Copies the newest unit, whose chunks are views into the input, unless it was taken. Drops the oldest when full. */
   keep(): void {
     const last = this.#units.at(-1)
     if (last === undefined) return
@@ -151,7 +151,7 @@ export class UnitQueue {
     this.#decodable = false
   }
 
-  /** Reports that a segment lacks units of this track: the next unit taken will be a random access point. */
+  /** Records that a segment lacks units of this track: unless it is the reference, video resumes at a key frame. */
   interrupt(): void {
     this.#decodable = false
   }

@@ -11,10 +11,10 @@ export interface SegmentOwner {
   /**
    * Removes the oldest segment from the window and retains it.
    *
-   * @returns false where the window has its minimum duration
+   * @returns whether it removed one; false where the window has its minimum duration
    */
   shrink(nowMs: number): boolean
-  /** Lists a segment that is no longer in the cache as a gap. */
+  /** Turns a listed segment into a gap, since the cache releases it. */
   drop(uri: string): void
 }
 
@@ -24,7 +24,7 @@ export interface ShortageCounters {
   readonly unlistedEarly: number
   /** Segments released earlier than RFC 8216 6.2.2 requires. */
   readonly releasedEarly: number
-  /** Segments that became gaps: not stored. */
+  /** Segments that the cache did not store, so that they became gaps. */
   readonly refused: number
   /** Segments released for live streams while this one had no encoder; listed ones became gaps. */
   readonly yielded: number

@@ -39,7 +39,7 @@ export function shareMemory(sizes: readonly WindowSize[], maxBytes: number): Mem
 }
 
 /**
- * Computes the largest equal share within the capacity. A need below the share leaves its rest to the larger needs.
+ * Computes the largest equal share within the capacity. A need below the share leaves the rest to the larger needs.
  *
  * @param needs  none negative, in any order
  * @returns infinite where all needs fit
@@ -48,9 +48,9 @@ export function fairShare(needs: readonly number[], capacity: number): number {
   // Typed arrays sort natively: 20 µs for 1,000 needs in any order.
   const ascending = new Float64Array(needs).toSorted()
   let rest = capacity
-  let left = ascending.length
+  let needsLeft = ascending.length
   for (const need of ascending) {
-    const share = rest / left--
+    const share = rest / needsLeft--
     if (need > share) return share
     rest -= need
   }

@@ -29,7 +29,7 @@ export interface SegmentCacheStats extends ShortageCounters {
   readonly maxBytes: number
   readonly bytes: number
   readonly listedBytes: number
-  /** Memory for the whole windows of all streams. */
+  /** Size at which the whole windows of all streams fit, with their retained segments. */
   readonly neededBytes: number
   /** Size to recommend when memory is short: always above `maxBytes`, since bitrates may have fallen meanwhile. */
   readonly advisedBytes: number
@@ -46,7 +46,7 @@ interface Entry {
 const FREE_SHARE = 1 / 8
 const MIN_FREE_BYTES = 16 * 1024 * 1024
 
-/** Smallest size to recommend, in parts of the present one. */
+/** Minimum size to recommend, as a multiple of the current one. */
 const MIN_ADVICE = 5 / 4
 
 /** Times are in milliseconds of a monotonic clock. */
@@ -95,7 +95,7 @@ export class SegmentCache {
   /**
    * Adds a segment, which its owner's playlist lists from now on. The cache owns the chunks, even of a refused segment.
    *
-   * @param uri  unique in the process: it names the epoch of its stream
+   * @param uri  unique in the process: it contains the epoch of the stream
    * @returns false where there is no room for it
    */
   put(
@@ -129,7 +129,7 @@ export class SegmentCache {
     return entry?.owner === owner ? entry.file : undefined
   }
 
-  /** Retains a segment that left its playlist until `untilMs`, or less long where memory is short. */
+  /** Retains until `untilMs` a segment that has left its playlist; where memory is short, it is released earlier. */
   retain(owner: SegmentOwner, uri: string, untilMs: number): void {
     const holding = this.#holdings.get(owner)
     if (holding?.listed.delete(uri) !== true) return
@@ -221,7 +221,7 @@ export class SegmentCache {
     return true
   }
 
-  /** Finds the owner to lose a segment: an idle one, else the one with the most bytes that can shrink or release. */
+  /** Finds the owner that is to lose a segment: the largest idle one, else the largest that can shrink or release. */
   #findGiver({ windowBytes }: MemoryShares): Holding | undefined {
     let giver: Holding | undefined
     for (const holding of this.#holdings.values()) {
@@ -234,7 +234,7 @@ export class SegmentCache {
     return giver
   }
 
-  /** Shrinks a window above its share, then releases the oldest retained segment; drops a listed one of an idle owner. */
+  /** Shrinks a window above its share, then releases the oldest retained segment; else drops one of an idle owner. */
   #give(holding: Holding, { windowBytes }: MemoryShares, nowMs: number): void {
     if (holding.windowSize.wantedBytes > windowBytes) {
       while (this.#shrink(holding, nowMs));

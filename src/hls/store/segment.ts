@@ -7,7 +7,7 @@ import type { Track } from '../../mpegts/track.ts'
 import type { RenditionName } from '../file-names.ts'
 
 export interface Segment {
-  /** Random name of this start of the stream, so that HTTP caches never serve segments of an earlier start. */
+  /** Random identifier of this run of the stream, so that HTTP caches never serve segments of an earlier run. */
   readonly epoch: string
   /** Media sequence number: that of the previous segment in the rendition plus 1. */
   readonly mediaSequence: number
