@@ -1,6 +1,6 @@
 /**
- * AC-3 and Enhanced AC-3 frame headers (ETSI TS 102 366 4.3, E.1.2). Both have syncword 0B77 and `bsid` at the same
- * place, whose value distinguishes them.
+ * AC-3 and Enhanced AC-3 frame headers (ETSI TS 102 366 4.3, E.1.2). Both begin with syncword 0B77 and have `bsid` at
+ * the same offset; the value of `bsid` distinguishes them.
  *
  *   AC-3    | 0B77 16 | crc1 16 | fscod 2 | frmsizecod 6 | bsid 5 | bsmod 3 | acmod 3 | … | lfeon 1 |
  *   E-AC-3  | 0B77 16 | strmtyp 2 | substreamid 3 | frmsiz 11 | fscod 2 | numblkscod 2 | acmod 3 | lfeon 1 | bsid 5 |

@@ -25,7 +25,8 @@ export function decodeAdtsHeader(bytes: Buffer, at: number): AudioFrameHeader | 
   if (sampleRate === undefined || sizeBytes <= HEADER_BYTES) return undefined
 
   const parameters = { codecString: `mp4a.40.${objectType}`, sampleRate }
-  if (channelConfiguration === 0) return { codec: 'aac', sizeBytes, parameters } // in a program_config_element
+  // 0: the channels are in a program_config_element of the payload.
+  if (channelConfiguration === 0) return { codec: 'aac', sizeBytes, parameters }
   const channels = channelConfiguration === 7 ? 8 : channelConfiguration
   return { codec: 'aac', sizeBytes, parameters: { ...parameters, channels } }
 }

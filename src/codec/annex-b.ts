@@ -8,7 +8,7 @@
  * @module
  */
 
-/** Limit of bytes copied of a parameter set or SEI, which are much shorter. */
+/** Maximum number of bytes copied of a parameter set or SEI; usual ones are much shorter. */
 export const MAX_HEAD_BYTES = 4096
 
 /**
@@ -17,7 +17,7 @@ export const MAX_HEAD_BYTES = 4096
  *
  * @param chunks  the access unit in any pieces
  * @param bytesWanted  number of bytes to copy of a NAL unit, by its first byte; 0 skips it
- * @returns copies that start with the NAL header; shorter than wanted when the NAL unit is, never empty
+ * @returns copies that start with the NAL header; shorter than wanted when the NAL unit is shorter, never empty
  */
 export function* nalHeads(
   chunks: Iterable<Uint8Array>,
@@ -55,7 +55,7 @@ export function* nalHeads(
   if (head.some(Boolean)) yield withoutTrailingZeros(head)
 }
 
-/** Removes zero bytes of the next start code: a NAL unit never ends in one (H.264 7.4.1). */
+/** Removes zero bytes of the next start code: a NAL unit never ends in a zero byte (H.264 7.4.1). */
 function withoutTrailingZeros(bytes: number[]): Buffer {
   let end = bytes.length
   while (end > 0 && bytes[end - 1] === 0) end--

@@ -25,12 +25,12 @@ export interface AudioFrameHeader {
 /** @returns the header at `at`; undefined when there is none or it is truncated */
 export type DecodeAudioFrameHeader = (bytes: Buffer, at: number) => AudioFrameHeader | undefined
 
-/** Limit of false headers in a search; 8 KiB of payload contain two of MPEG audio, whose syncword is the shortest. */
+/** Maximum number of false headers in a search; MPEG audio, with the shortest syncword, has about two in 8 KiB. */
 const MAX_FALSE_HEADERS = 8
 
 /**
- * Finds the first frame header in bytes that may start within a frame. Syncwords also occur in payload, so a header counts
- * only when a header of the same format follows its frame, or when its frame is all of `bytes`.
+ * Finds the first frame header in bytes that may start within a frame. Syncwords also occur in payload, so a header
+ * counts only when a header of the same format follows its frame, or when its frame is all of `bytes`.
  */
 export function findAudioFrame(
   bytes: Buffer,

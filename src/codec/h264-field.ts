@@ -31,7 +31,7 @@ export class H264FieldPairs {
   /**
    * @param slice  start of the first slice, with NAL header
    * @param sets  parameter sets of the access unit
-   * @returns whether the access unit is the second field of the frame that the one before started
+   * @returns whether the access unit is the second field of the frame that the previous access unit started
    */
   push(slice: Buffer, sets: readonly ParameterSet[]): boolean {
     const sps = sets.find(({ kind }) => kind === 'sps')

@@ -141,7 +141,7 @@ function readCrop(reader: BitReader): readonly [number, number, number, number] 
   return [reader.readUe(), reader.readUe(), reader.readUe(), reader.readUe()]
 }
 
-/** Reads the VUI parameters (E.1.1) up to the timing information, whose tick is a field (E.2.1). */
+/** Reads the frame rate from the VUI parameters (E.1.1); a tick of their timing information is a field (E.2.1). */
 function readVui(reader: BitReader): number | undefined {
   skipVideoDescription(reader)
   return reader.readFlag() ? readFrameRate(reader, 2) : undefined

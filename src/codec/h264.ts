@@ -20,8 +20,9 @@ const SLICE_HEAD_BYTES = 16
 const SPS_ID_AT = 3
 
 /**
- * Reads an access unit up to its first slice. Random access points are IDR pictures, and I pictures with a recovery point
- * of `recovery_frame_cnt` 0, which start open GOPs. A recovery point of intra refresh is none.
+ * Reads an access unit up to its first slice. Random access points are IDR pictures, and I pictures with a recovery
+ * point of `recovery_frame_cnt` 0, which start open GOPs. A recovery point of intra refresh is not a random access
+ * point.
  *
  * @param chunks  the access unit in any pieces
  */

@@ -1,6 +1,6 @@
 /**
- * Short-term reference picture sets of an H.265 sequence parameter set (ITU-T H.265 7.3.7). They are parsed only to reach
- * the frame rate behind them, since they have no length field.
+ * Short-term reference picture sets of an H.265 sequence parameter set (ITU-T H.265 7.3.7). They are parsed only to
+ * reach the frame rate behind them, since they have no length field.
  *
  * @module
  */
@@ -27,7 +27,7 @@ export function skipShortTermReferenceSets(reader: BitReader): boolean {
 }
 
 /**
- * Skips a set that is coded as difference from the previous one.
+ * Skips a set that is coded as the difference from the previous set.
  *
  * @param pictures  number of pictures in the previous set
  * @returns number of pictures in this set; undefined above the maximum

@@ -51,7 +51,7 @@ export function decodeH265Sps(nal: Buffer): VideoParameters | undefined {
   return { codecString, width, height, ...(frameRate === undefined ? {} : { frameRate }) }
 }
 
-/** Reads the rest of the set up to the timing information of its VUI parameters (E.2.1). */
+/** Reads the rest of the set up to the frame rate in its VUI parameters (E.2.1). */
 function readVui(reader: BitReader, maxSubLayersMinus1: number): number | undefined {
   if (!skipToVui(reader, maxSubLayersMinus1)) return undefined
   if (!reader.readFlag()) return undefined // vui_parameters_present_flag

@@ -3,8 +3,8 @@
  *
  *   | syncword 2B7 11 | audioMuxLengthBytes 13 | AudioMuxElement … |
  *
- * An AudioMuxElement has useSameStreamMux or a new StreamMuxConfig, then length and payload of each frame, then other
- * data and byte alignment.
+ * An AudioMuxElement has useSameStreamMux and, when that is 0, a StreamMuxConfig; then length and payload of each
+ * frame; then other data and byte alignment.
  *
  * @module
  */

@@ -9,13 +9,13 @@ export type ParameterSetKind = 'vps' | 'sps' | 'pps'
 
 export interface ParameterSet {
   readonly kind: ParameterSetKind
-  /** A set replaces the previous one of the same kind and id. */
+  /** Identifier within the kind: a set replaces the previous one of the same kind and id. */
   readonly id: number
   /** NAL unit as sent, with its header. */
   readonly nal: Buffer
 }
 
-/** Limit of remembered bytes, since all may be inserted into every key frame; usual streams have some hundred. */
+/** Maximum size of all remembered sets, which every key frame may need inserted; usual streams have a few 100 bytes. */
 const MAX_REMEMBERED_BYTES = 4096
 
 /** Latest parameter sets of one stream: `push` those of every access unit in order. */
@@ -41,8 +41,9 @@ export class ParameterSets {
   /**
    * Finds the sets to insert before those of an access unit.
    *
-   * @param present  sets of the access unit; if it has some of every kind, it is taken to have all it needs
-   * @returns none, or all remembered sets, so that each follows those it refers to; undefined while a kind is unknown
+   * @param present  sets of the access unit; one with a set of every kind counts as complete
+   * @returns empty for a complete access unit, else all remembered sets, each after those it refers to; undefined while
+   *   a kind is unknown
    */
   missingFrom(present: readonly ParameterSet[]): readonly ParameterSet[] | undefined {
     if (this.#kinds.every((kind) => present.some((set) => set.kind === kind))) return []

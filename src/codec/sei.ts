@@ -1,6 +1,6 @@
 /**
- * Supplemental enhancement information: the messages of an SEI NAL unit (ITU-T H.264 7.3.2.3.1, H.265 7.3.2.4), whose
- * types used here have the same numbers in both codecs.
+ * Supplemental enhancement information: the messages of an SEI NAL unit (ITU-T H.264 7.3.2.3.1, H.265 7.3.2.4). The
+ * message types used here have the same numbers in both codecs.
  *
  *   | FF … | type | FF … | size | payload … | repeated
  *
@@ -47,8 +47,8 @@ export function* seiMessages(body: Uint8Array): Generator<SeiMessage, void, unde
 const CAPTION_HEAD = Buffer.from([0xb5, 0x00, 0x31, 0x47, 0x41, 0x39, 0x34, 0x03])
 
 /**
- * Whether a message carries CEA-608 or CEA-708 captions (CTA-708 4.4). Valid padding counts too: an encoder that reserves
- * room for captions may send some later.
+ * Whether a message carries CEA-608 or CEA-708 captions (CTA-708 4.4). Valid padding counts too: an encoder that
+ * reserves room for captions may send captions later.
  *
  *   | head 64 | x 1 | process_cc_data 1 | x 1 | cc_count 5 | x 8 | 11111 5 | cc_valid 1 | cc_type 2 | data 16 | repeated
  */

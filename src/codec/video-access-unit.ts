@@ -8,9 +8,9 @@ import type { ParameterSet } from './parameter-sets.ts'
 export interface VideoAccessUnit {
   /** Whether a decoder can start here; the codec defines when. */
   readonly randomAccess: boolean
-  /** Recovery point of a gradual decoding refresh (intra refresh): recovery takes frames. */
+  /** Whether it is a recovery point of a gradual decoding refresh (intra refresh), which takes several frames. */
   readonly gradualRefresh: boolean
-  /** H.265 RADL picture: output before the key frame that it follows, and decodable from that key frame. */
+  /** Whether it is an H.265 RADL picture: presented before the key frame that it follows, but decodable from there. */
   readonly decodableLeading: boolean
   /** Whether the first slice found is the first of its picture. */
   readonly startsPicture: boolean

@@ -12,7 +12,7 @@ export interface VideoParameters {
 /** Maximum width and height in any level: the root of 8 x MaxLumaPs of H.265 level 7.2 (H.265 A.4.1). */
 const MAX_PICTURE_SIDE = 33_776
 
-/** Whether a level permits the picture size. */
+/** Whether neither side exceeds what the highest level permits. */
 export function isPictureSize(width: number, height: number): boolean {
   return width > 0 && height > 0 && width <= MAX_PICTURE_SIDE && height <= MAX_PICTURE_SIDE
 }

@@ -5,7 +5,7 @@
  */
 import type { BitReader } from '../binary/bit-reader.ts'
 
-/** Extended_SAR (Table E-1 of both): the sample aspect ratio follows as two numbers. */
+/** Extended_SAR (Table E-1 in both standards): the sample aspect ratio follows as two numbers. */
 const EXTENDED_SAR = 255
 
 /** Skips aspect ratio, overscan, video signal type and chroma location, at the start of the structure. */

@@ -1,6 +1,6 @@
 /**
- * Active warnings of a stream. Each begins with a fact, is emitted once, and ends with its cause, by the rules in
- * `warnings.ts`.
+ * Active warnings of a stream. A fact begins a warning, which is emitted once and ends when the fact ends, by the
+ * rules in `warnings.ts`.
  *
  * Sans-IO: `observe` takes all measured facts at once, `report` a single event.
  *
@@ -11,9 +11,9 @@ import type { WarningRule } from './warning-rule.ts'
 import { WARNINGS, type Fact, type WarningCode } from './warnings.ts'
 
 interface Active {
-  /** Fact with the figures of the message. */
+  /** Fact whose figures the message shows. */
   fact: Fact
-  /** Time of the latest observation. */
+  /** Time at which the fact last justified the warning. */
   seenUs: number
 }
 

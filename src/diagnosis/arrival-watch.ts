@@ -10,10 +10,12 @@ import type { Program } from '../mpegts/track.ts'
 import type { Fact } from './warnings.ts'
 
 const SECOND_US = 1_000_000
+/** Time after the first data at which PAT and PMT are due. */
 const TABLES_DUE_US = 3 * SECOND_US
+/** Time without audio and video after which they count as missing. */
 const MEDIA_DUE_US = 5 * SECOND_US
 
-/** State of the tables. */
+/** PAT and PMT received so far. */
 export interface TableFigures {
   readonly stats: Readonly<DemuxerStats>
   /** Carried program; undefined until PAT and PMT have arrived. */
@@ -29,7 +31,7 @@ export class ArrivalWatch {
   #mediaUs = 0
   #hasMedia = true
 
-  /** @param wanted  program to be carried */
+  /** @param wanted  program chosen by the setting or the stream key */
   constructor(wanted: ProgramChoice) {
     this.#wanted = wanted
   }

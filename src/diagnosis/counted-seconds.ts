@@ -18,7 +18,7 @@ const NAMES = [
   'intraRefreshes',
   // The first video track, or the first audio track where there is no video:
   'playedTicks',
-  // Both:
+  // The first video and the first audio track together:
   'repeated',
   'early',
 ] as const
@@ -43,8 +43,8 @@ export class CountedSeconds {
   }
 
   /**
-   * @param totals  counters that only go up
-   * @param skipped  the second since the last call does not count
+   * @param totals  counters that only increase
+   * @param skipped  whether the sums leave out the time since the previous call
    */
   push(totals: Counts, skipped: boolean): void {
     const last = this.#last
@@ -55,7 +55,7 @@ export class CountedSeconds {
     if (this.#sums.length > this.#capacity + 1) this.#sums.shift()
   }
 
-  /** Prepares for counters that start from 0 again. */
+  /** Prepares for counters that start at 0 again, after which the next `push` adds nothing. */
   restart(): void {
     this.#last = undefined
   }

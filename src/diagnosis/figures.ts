@@ -9,7 +9,7 @@ const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignif
 
 const MAX_PROGRAMS = 3
 
-/** Formats two significant digits and all digits before the decimal point: `0.36`, `8.3`, `127`, `1.23M`. */
+/** Formats 2 significant digits, 3 from 10 on, integers from 100 on, compact from 1e6 on: `0.36`, `12.5`, `1.23M`. */
 export function figure(value: number): string {
   if (Math.abs(value) >= 1e6) return COMPACT.format(value)
   if (Math.abs(value) >= 100) return String(Math.round(value))

@@ -9,7 +9,7 @@ import { JUMP_TICKS } from './track-times.ts'
 const INTERVALS_REMEMBERED = 16
 const MIN_INTERVALS = 5
 
-/** Consecutive closed GOPs after which the encoder counts as fixed. */
+/** Number of consecutive closed GOPs after which the encoder counts as reconfigured. */
 const CLOSED_IN_A_ROW = 5
 
 /** `push` each frame. */
@@ -19,9 +19,11 @@ export class KeyFrames {
   /** Number of open GOPs since the latest run of `CLOSED_IN_A_ROW` closed ones. */
   openGops = 0
   #closedInRow = 0
+  /** PTS of the latest key frame; NaN without one. */
   #keyTicks = NaN
+  /** Whether the current GOP is open. */
   #isOpen = false
-  /** Ring of the newest intervals, in presentation time. */
+  /** Ring of the newest intervals between PTS, in ticks of 90 kHz. */
   readonly #intervals = new Float64Array(INTERVALS_REMEMBERED)
   #remembered = 0
 
@@ -32,15 +34,15 @@ export class KeyFrames {
     else if (ptsTicks < this.#keyTicks && !decodableLeading) this.#isOpen = true
   }
 
-  /** Skips the current interval, in which frames were lost. */
+  /** Discards the current interval, in which frames were lost. */
   skip(): void {
     this.#keyTicks = NaN
     this.#isOpen = false
   }
 
   /**
-   * Range of the newest intervals without the shortest and the longest, which may be outliers. Undefined with fewer than 5
-   * intervals.
+   * Range of the newest intervals without the shortest and the longest, which may be outliers; undefined with fewer
+   * than 5 intervals.
    */
   get intervals(): { readonly shortTicks: number; readonly longTicks: number } | undefined {
     const count = Math.min(this.#remembered, INTERVALS_REMEMBERED)

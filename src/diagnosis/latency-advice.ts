@@ -5,12 +5,12 @@
  */
 import { MAX_LATENCY_MS } from '../srt/wire/limits.ts'
 
-/** Minimum latency in round trips: detection, NAK and retransmission take up to two, and four allow a second attempt. */
+/** Minimum latency in round trips: detection, NAK and retransmission take up to two; four allow a second attempt. */
 export const MIN_ROUND_TRIPS = 4
 /** Advised latency in round trips, with a reserve for a varying round-trip time. */
 export const ADVISED_ROUND_TRIPS = 4.5
 
-/** Whether a latency has this many round trips, or is the maximum. */
+/** Whether a latency lasts at least `roundTrips` round trips, or is the maximum latency. */
 export function isEnough(latencyMs: number, roundTrips: number, rttMs: number): boolean {
   return latencyMs >= Math.min(roundTrips * rttMs, MAX_LATENCY_MS)
 }

@@ -9,14 +9,16 @@ import type { PlaylistReport } from '../contract/report.ts'
 export interface PlaylistFigures extends PlaylistReport {
   /** Segments cut since the stream started. */
   readonly cutSegments: number
-  /** The whole windows of all streams do not fit. */
+  /** Whether the cache is smaller than the whole windows of all streams. */
   readonly short: boolean
-  /** Size of a cache that would suffice. */
+  /** Recommended size of the cache. */
   readonly advisedBytes: number
 }
 
 export interface Shortage {
+  /** Available segments in the playlist. */
   readonly listed: number
+  /** Segments that the playlist would have with enough memory. */
   readonly wanted: number
   /** Segments cut since the stream started. */
   readonly cut: number
@@ -24,9 +26,9 @@ export interface Shortage {
   readonly released: number
   /** Gaps in the playlist (EXT-X-GAP) since the last call. */
   readonly gaps: number
-  /** The whole windows of all streams do not fit. */
+  /** Whether the cache is smaller than the whole windows of all streams. */
   readonly short: boolean
-  /** Size of a cache that would suffice. */
+  /** Recommended size of the cache. */
   readonly advisedBytes: number
 }
 

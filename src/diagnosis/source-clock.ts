@@ -1,22 +1,23 @@
 /**
  * Rate and drift of the clock of a source's timestamps, against the clock of this machine.
  *
- * Network delay varies, but its minimum hardly does: of every 10 s, only the sample with the least delay counts. The drift is
- * the median of the slopes between all pairs of these samples (Theil-Sen estimator), which outages and route changes
- * hardly affect.
+ * Network delay varies, but its minimum hardly does: of every 10 s, only the sample with the least delay counts. The
+ * drift is the median of the slopes between all pairs of these samples (Theil-Sen estimator), which outages and route
+ * changes hardly affect.
  *
  * @module
  */
 import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 import { JUMP_TICKS } from './track-times.ts'
 
+/** Duration of a span, of which one sample counts. */
 const SPAN_US = 10_000_000
 const SPANS_REMEMBERED = 60
-/** Minimum for a drift: 3 minutes, in which 200 ppm amount to 36 ms. */
+/** Minimum number of spans for a drift: 3 minutes, in which 200 ppm amount to 36 ms. */
 const MIN_SPANS = 18
 
 const SECOND_US = 1_000_000
-/** Number of seconds in the median rate, which ignores a stall with its catch-up burst, and a timestamp discontinuity. */
+/** Number of seconds in the median rate, which ignores a stall with its catch-up burst and a discontinuity. */
 const RATED_SECONDS = 12
 
 interface Moment {

@@ -1,6 +1,6 @@
 /**
- * Facts about an encoder from its media: tables, timestamps, key frames and clock. `warnings.ts` decides which of them are
- * warnings.
+ * Facts about an encoder from its media: tables, timestamps, key frames and clock. `warnings.ts` decides which of
+ * them are warnings.
  *
  * Sans-IO: `handle` takes the outputs of the demuxer, `observe` the counters, 4 times a second. Seconds in which the
  * connection lost packets do not count, since they do not show the fault of the encoder.
@@ -25,7 +25,7 @@ const SECOND_US = 1_000_000
 const RATE_SEC = 10
 const EVENT_SEC = 30
 
-/** Lowest rate of media that is reported as not in real time; below, media is missing. */
+/** Lowest rate, in seconds of media per second, that is reported as NOT_REAL_TIME; below it, media is missing. */
 const MIN_RATE = 0.1
 
 export interface SourceMonitorOptions {

@@ -9,16 +9,16 @@ import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 /** Shortest step, ahead or back, that is a timestamp discontinuity. */
 export const JUMP_TICKS = 10 * TICKS_PER_SEC
 
-/** Shortest step that counts: a muxer spaces repeated timestamps by less than 0.5 ms, to keep them rising. */
+/** Shortest step that is no repetition: muxers space repeated timestamps by less than 0.5 ms, to keep them rising. */
 const MIN_STEP_TICKS = 45
 
-/** Number of newest steps that the usual step is learned from. */
+/** Number of the newest steps from which the usual step is learned. */
 const STEPS_REMEMBERED = 128
 
-/** Length of a gap as a multiple of the 90th percentile of the steps, so that a variable frame rate has no gaps. */
+/** Minimum gap as a multiple of the 90th percentile of the steps, so that a variable frame rate has no gaps. */
 const GAP_STEPS = 2.5
 
-/** `push` each frame; `learn` about once a second. Counters only go up. */
+/** `push` each frame; `learn` about once a second. Counters only increase. */
 export class TrackTimes {
   frames = 0
   /** Number of frames whose DTS is not later than the previous one. */
@@ -27,12 +27,13 @@ export class TrackTimes {
   early = 0
   /** Number of steps that skip frames. */
   gaps = 0
-  /** Duration of the skipped frames. */
+  /** Total duration of the skipped frames. */
   missingTicks = 0
-  /** Sum of all steps ahead, without discontinuities. */
+  /** Sum of all forward steps, without discontinuities. */
   playedTicks = 0
   /** DTS of the first frame; NaN before it. */
   firstTicks = NaN
+  /** DTS of the latest frame; NaN before the first. */
   latestTicks = NaN
   /** Ring of the newest steps. */
   readonly #steps = new Float64Array(STEPS_REMEMBERED)
@@ -49,7 +50,7 @@ export class TrackTimes {
     else if (Math.abs(stepTicks) < JUMP_TICKS) this.repeated++
   }
 
-  /** Updates the length of a gap from the newest steps. */
+  /** Updates the usual step and the minimum length of a gap from the newest steps. */
   learn(): void {
     const count = Math.min(this.#remembered, STEPS_REMEMBERED)
     if (count < STEPS_REMEMBERED / 4) return

@@ -6,13 +6,13 @@
 
 /** Rule of a warning: it begins with a fact and ends when the fact is no longer observed. */
 export interface WarningRule<Figures> {
-  /** Whether it begins at these figures; default: at any. */
+  /** Whether the warning begins at these figures; default: at any. */
   readonly begins?: (figures: Figures) => boolean
-  /** Whether it ends at these figures; default: where `begins` is false. */
+  /** Whether the warning ends at these figures; default: when `begins` is false. */
   readonly ends?: (figures: Figures) => boolean
-  /** Seconds for which it continues without the fact; default 0. Infinity: until another encoder connects. */
+  /** Seconds for which the warning continues without the fact; default 0. Infinity: until another encoder connects. */
   readonly holdSec?: number | ((figures: Figures) => number)
-  /** Codes of warnings that explain it and suppress it. */
+  /** Codes of other warnings, any of which explains this one and suppresses it. */
   readonly unless?: readonly string[]
   /** Figures of a continuing warning; default: the newest. */
   readonly merge?: (before: Figures, now: Figures) => Figures
@@ -28,7 +28,7 @@ export interface Events {
 /** Seconds for which the warning about a single event continues. */
 export const EVENT_HOLD_SEC = 30
 
-/** Hold time of a fact that every segment repeats: it has ended after three segments without it. */
+/** Hold time for a fact that every affected segment repeats: the warning ends after three segments without the fact. */
 export function perSegment({ targetSec }: { readonly targetSec: number }): number {
   return Math.max(EVENT_HOLD_SEC, 3 * targetSec)
 }
@@ -37,7 +37,7 @@ export function isSome({ count }: Events): boolean {
   return count > 0
 }
 
-/** Declares the figures of a row, which cannot be inferred. */
+/** Declares the type of the figures of a row, which TypeScript cannot infer. */
 export function rule<Figures = object>(row: WarningRule<Figures>): WarningRule<Figures> {
   return row
 }

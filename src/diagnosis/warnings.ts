@@ -26,7 +26,7 @@ import {
 
 export type WarningCode = keyof typeof WARNINGS
 
-/** Observation with its figures: one that may begin, continue or end the warning of the same code. */
+/** Observation with its figures, which may begin, continue or end the warning of the same code. */
 export type Fact = {
   [Code in WarningCode]: { readonly code: Code } & FiguresOf<(typeof WARNINGS)[Code]>
 }[WarningCode]
@@ -38,16 +38,16 @@ interface Bitrate {
   readonly maxBps: number
 }
 
-/** Tolerates video ahead of audio by up to 1.5 s, since muxers send it early by as much as a decoder buffers. */
+/** Tolerates video up to 1.5 s ahead of audio, since muxers send video early by as much as a decoder buffers. */
 const isSkewed = (offsetSec: number) => offsetSec > 0.5 || offsetSec < -1.5
 
 export const WARNINGS = {
-  // 1.3: a PAT within 0.5 s
+  // 1.3: a PAT at least every 0.5 s
   NO_PAT: rule({
     message: () =>
       'No PAT for 3 s: this is not MPEG-TS. Viewers see nothing. Set the output format to MPEG-TS (ffmpeg: -f mpegts).',
   }),
-  // 1.5: a PMT within 0.5 s
+  // 1.5: a PMT at least every 0.5 s
   NO_PMT: rule<{ programNumbers: readonly number[] }>({
     message: ({ programNumbers }) =>
       `No PMT of ${programs(programNumbers)} for 3 s. Viewers see nothing. Send PMTs (ffmpeg: -pat_period 0.1), or take these programs out of the PAT.`,
@@ -56,7 +56,7 @@ export const WARNINGS = {
     message: ({ wanted, programNumbers }) =>
       `Program ${wanted} is wanted, but the PAT lists ${programs(programNumbers)}. Viewers see nothing. Correct program= in the stream key, or TS_PROGRAM.`,
   }),
-  // 1.6: the PIDs of the program occur
+  // 1.6: a packet of each PID of the program within a set period
   NO_MEDIA: rule<{ silentSec: number }>({
     message: ({ silentSec }) =>
       `No video and no audio for ${figure(silentSec)} s, though connected. Viewers wait. Start or resume the encoder, and check its sources.`,
@@ -261,7 +261,7 @@ export const WARNINGS = {
       `${figure(count)} packets in ${spanSec} s outran a missing one (${megabits(bitrateBps)} Mbit/s, latency ${latencyMs} ms). Viewers see holes. Lower bitrate or latency.`,
   }),
   LOSSES_NOT_REPAIRED: rule<
-    // Packets sent, lost, and not repaired (`count`).
+    // `sent`, `lost` and `count`: packets sent, lost, and lost without repair.
     Events & { sent: number; lost: number; latencyMs: number; rttMs: number; bitrateBps: number }
   >({
     begins: ({ count, sent }) => count > 0.001 * sent,

@@ -6,8 +6,8 @@
 import type { Track } from './track.ts'
 
 /**
- * A PES packet in its transport packets, with its times and the kind of its access unit. Put out when complete, so the
- * packets of two units never interleave.
+ * A PES packet in its transport packets, with its times and the kind of its access unit. The demuxer emits it when it
+ * is complete, so the transport packets of two units never interleave.
  */
 export interface PesUnit {
   readonly track: Track
@@ -19,22 +19,22 @@ export interface PesUnit {
   /** Sum of the chunks' lengths. */
   readonly sizeBytes: number
   /**
-   * Presentation time, 90 kHz, unwrapped past 33 bits: negative before a wrap that follows the first unit. A PES packet
-   * without a PTS has the times of the one before.
+   * Presentation time, 90 kHz, unwrapped past 33 bits. Negative for a timestamp from before a wrap when the first unit
+   * of the program came after that wrap. A PES packet without a PTS takes the times of the PES packet before it.
    */
   readonly ptsTicks: number
   /** Decoding time, 90 kHz, unwrapped; equals `ptsTicks` when the PES packet has no DTS. */
   readonly dtsTicks: number
   /**
-   * Whether a decoder can start here. H.264: IDR picture, or I picture with an exact recovery point; H.265: IRAP picture,
-   * CRA included; both with delimiter and all parameter sets. Always true for audio and data.
+   * Whether a decoder can start here. H.264: IDR picture, or I picture with an exact recovery point; H.265: IRAP
+   * picture, CRA included; both with delimiter and all parameter sets. Always true for audio and data.
    */
   readonly randomAccess: boolean
-  /** Recovery point of a gradual decoding refresh (intra refresh), at which players cannot start. */
+  /** Whether it is a recovery point of a gradual decoding refresh (intra refresh), at which players cannot start. */
   readonly gradualRefresh: boolean
-  /** H.265 RADL picture: output before the key frame that it follows, and decodable from that key frame. */
+  /** Whether it is an H.265 RADL picture: presented before the key frame that it follows, but decodable from there. */
   readonly decodableLeading: boolean
-  /** False for video that continues the frame of the unit before: a second field, or later slices. */
+  /** Whether it starts a frame; false for video that continues the previous unit: a second field, or later slices. */
   readonly startsFrame: boolean
   /** Whether bytes were lost or damaged in transmission. */
   readonly damaged: boolean

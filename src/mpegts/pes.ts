@@ -43,7 +43,7 @@ export function isPesStart(bytes: Buffer, at: number): boolean {
   return bytes[at] === 0 && bytes[at + 1] === 0 && bytes[at + 2] === 1
 }
 
-/** @returns size of the PES packet according to PES_packet_length; undefined for 0, unbounded */
+/** @returns size of the PES packet according to PES_packet_length; undefined when that is 0, for an unbounded one */
 export function readPesSize(bytes: Buffer, at: number): number | undefined {
   const length = bytes.readUInt16BE(at + 4)
   return length === 0 ? undefined : PES_PREFIX_BYTES + length
@@ -67,7 +67,7 @@ export function decodePesHeader(bytes: Buffer): PesHeader | undefined {
 }
 
 function readTimestamp(bytes: Buffer, at: number): number {
-  // Bitwise operators end at 32 bits.
+  // Multiplied instead of shifted: bitwise operators have only 32 bits.
   return (
     ((bytes[at]! >> 1) & 0x07) * 2 ** 30 +
     ((bytes.readUInt16BE(at + 1) >> 1) << 15) +
@@ -75,7 +75,7 @@ function readTimestamp(bytes: Buffer, at: number): number {
   )
 }
 
-/** Writes a PTS or DTS modulo 2^33, and keeps the four prefix bits, which distinguish the two. */
+/** Writes a PTS or DTS modulo 2^33, and keeps the four prefix bits, which distinguish PTS from DTS. */
 export function writeTimestamp(bytes: Buffer, at: number, ticks: number): void {
   const wrapped = ((ticks % TIME_MODULUS) + TIME_MODULUS) % TIME_MODULUS
   bytes[at] = (bytes[at]! & 0xf0) | (Math.floor(wrapped / 2 ** 30) << 1) | 1
@@ -125,7 +125,7 @@ export function pesBytes(chunks: readonly Buffer[]): Buffer {
   return Buffer.concat([...payloads(chunks)])
 }
 
-/** @returns the first pieces in one buffer, at least `count` bytes if there are as many */
+/** @returns the first pieces in one buffer: `count` bytes or more, or all of them if they have fewer */
 export function firstBytes(pieces: Iterable<Buffer>, count: number): Buffer {
   const taken: Buffer[] = []
   let length = 0

@@ -5,7 +5,7 @@
  */
 import { unwrapTimestamp33 } from '../binary/timestamp-33.ts'
 
-/** Frequency of PTS and DTS. */
+/** Frequency of PTS and DTS, in hertz. */
 export const TICKS_PER_SEC = 90_000
 
 /** Unwrapped times, 90 kHz. */
@@ -16,12 +16,12 @@ export interface Times {
 
 /**
  * Unwraps all tracks of a program against one reference, so that they stay together across wraps and jumps. The first
- * timestamp remains as sent; a timestamp from before a wrap that precedes it becomes negative.
+ * timestamp remains as sent; if it came after a wrap, timestamps from before that wrap become negative.
  */
 export class TimestampUnwrapper {
   #latest: Times | undefined
 
-  /** Current reference. */
+  /** Current reference: the times of the latest `advance`; undefined before the first. */
   get latest(): Times | undefined {
     return this.#latest
   }

@@ -10,7 +10,7 @@ export type Codec =
 /** One elementary stream of a program (ISO/IEC 13818-1 2.4.4.9). */
 export interface Track {
   readonly pid: number
-  /** `stream_type` (ISO/IEC 13818-1 Table 2-34) of the units as put out; the received PMT may have another. */
+  /** `stream_type` (ISO/IEC 13818-1 Table 2-34) of the emitted units; the received PMT may have another. */
   readonly streamType: number
   readonly kind: 'video' | 'audio' | 'data'
   readonly codec: Codec
@@ -20,7 +20,7 @@ export interface Track {
   readonly label?: string
   /** ISO 639 code of the language descriptor. */
   readonly language?: string
-  /** Parameters of the bitstream, undefined until known. Each change puts out a new `program`. */
+  /** Parameters of the bitstream, undefined until known. Each change makes the demuxer emit a new `program`. */
   readonly parameters?: TrackParameters
 }
 
@@ -40,7 +40,7 @@ export interface TrackParameters {
   readonly closedCaptions?: boolean
 }
 
-/** The carried program. Immutable: each change is a new object. */
+/** The carried program. Immutable: each change makes a new object. */
 export interface Program {
   readonly programNumber: number
   readonly pcrPid: number

@@ -1,9 +1,9 @@
 /**
- * Timeline of a clip sent in a loop: the timestamps and continuity counters of each pass continue those of the pass before
- * (ISO/IEC 13818-1 2.4.3.3).
+ * Timeline of a clip sent in a loop: the timestamps and continuity counters of each pass continue those of the
+ * previous pass (ISO/IEC 13818-1 2.4.3.3).
  *
- * A pass lasts from the first video DTS to the last one plus a frame, so video frames stay evenly spaced. Audio that outlasts
- * the video overlaps the next pass; where it does so by more than `MAX_OVERHANG_TICKS`, the pass lasts as long as the audio.
+ * A pass lasts from the first video DTS to the last one plus a frame, so video frames stay evenly spaced. Audio that
+ * outlasts the video overlaps the next pass; if by more than `MAX_OVERHANG_TICKS`, the pass lasts as long as the audio.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { PACKET_BYTES, payloadOffset, readContinuityCounter, readPid } from '../
 import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 import { movePcr, movePesTimes, readPesTimes } from './packet-times.ts'
 
-/** Time by which a track may outlast the video: in most files, a few audio frames. */
+/** Maximum time by which a track may overlap the next pass; in most files, a few audio frames do. */
 const MAX_OVERHANG_TICKS = 0.5 * TICKS_PER_SEC
 
 /** Duration of a pass with a single frame. */
@@ -23,7 +23,7 @@ interface PidState {
   counter: number
   /** Offset of the continuity counters in this pass; undefined before its first packet. */
   counterShift: number | undefined
-  /** Unwrapped DTS of this pass; undefined where the PID has none. */
+  /** Range of the unwrapped DTS in this pass; undefined before the first, and for a PID without DTS. */
   span: Span | undefined
 }
 
@@ -38,6 +38,7 @@ interface Span {
 /** Calling order: `push` every packet; `rewind` before each further pass. */
 export class LoopTimeline {
   readonly #pids = new Map<number, PidState>()
+  /** Offset added to the timestamps of this pass. */
   #shiftTicks = 0
 
   /** Rewrites the packet at `at` in place. */
@@ -51,7 +52,7 @@ export class LoopTimeline {
       measure(first, bytes, at)
     } else {
       measure(state, bytes, at)
-      count(state, bytes, at)
+      renumber(state, bytes, at)
     }
     if (this.#shiftTicks > 0) {
       movePcr(bytes, at, this.#shiftTicks)
@@ -96,7 +97,7 @@ function measure(state: PidState, bytes: Buffer, at: number): void {
 }
 
 /** Adds one offset to all counters of a pass, so that losses and duplicates in the file stay visible. */
-function count(state: PidState, bytes: Buffer, at: number): void {
+function renumber(state: PidState, bytes: Buffer, at: number): void {
   const counter = readContinuityCounter(bytes, at)
   if (state.counterShift === undefined) {
     // 2.4.3.3: a packet without payload repeats the counter of the one before.

@@ -9,14 +9,15 @@ import { PacedStream, type Datagram } from './paced-stream.ts'
 
 const CHUNK_BYTES = 64 * 1024
 
-/** Bytes read before a file without packets is rejected. */
+/** Number of bytes read before a file without packets is rejected. */
 const MAX_PROBE_BYTES = 1024 * 1024
 
 /** Path, URL or bytes of a transport stream. */
 export type MediaFile = string | URL | Buffer
 
 /**
- * @param options.loop  starts over at the end of the file; timestamps and counters continue, and the generator never ends
+ * @param options.loop  whether to start over at the end of the file; timestamps and counters continue, and the
+ *   generator never ends
  * @yields datagrams in order, a few at a time; the file is read on demand
  * @throws {MillraceError} `MEDIA_INVALID` where the file cannot be read, is no transport stream or has no timestamps
  */

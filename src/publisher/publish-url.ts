@@ -30,7 +30,7 @@ const PARAMETERS = ['streamid', 'latency', 'passphrase', 'pbkeylen', 'mode']
 const SHAPE = 'srt://host:port?streamid=mode=publish,rid=…,token=…&latency=120'
 
 /**
- * @throws {MillraceError} `CONFIG_INVALID` with what is wrong, without the stream key
+ * @throws {MillraceError} `CONFIG_INVALID`; the message names the mistake and never contains the stream key
  */
 export function parsePublishUrl(url: string): PublishTarget {
   // A StreamID may contain `#`, which would end the query in other URLs.
@@ -58,7 +58,7 @@ function parseAuthority(base: string): { host: string; port: number } {
   return { host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(parsed.port) }
 }
 
-/** Not `URLSearchParams`, which takes a plus sign for a space. */
+/** Parses the query without `URLSearchParams`, which would decode a plus sign as a space. */
 function parseQuery(query: string): Map<string, string> {
   const parameters = new Map<string, string>()
   for (const pair of query.split('&').filter((each) => each !== '')) {

@@ -11,21 +11,21 @@ import { readDatagrams, type MediaFile } from './paced-file.ts'
 import type { Datagram } from './paced-stream.ts'
 import { parsePublishUrl, type PublishTarget } from './publish-url.ts'
 
-/** Interval of sending. Datagrams leave in bursts of those due: a timer for each would cost more than sending it. */
+/** Interval of sending: due datagrams leave in one burst, since a timer for each would cost more than sending it. */
 const TICK_MS = 4
 
-/** Longest sleep, after which an abort or a lost connection is noticed. */
+/** Longest sleep while waiting to send, and so the longest delay before an abort or a lost connection is noticed. */
 const MAX_SLEEP_MS = 100
 
-/** Longest delay that is caught up with a burst; after a longer one the schedule moves, as a live source would lose data. */
+/** Longest delay that a burst makes up for; a longer one postpones the rest of the file, instead of losing data. */
 const MAX_LAG_US = 500_000
 
 /** Delays before the second call, the third and so on; the last value repeats. */
 const CALL_DELAYS_MS = [1000, 2000, 4000, 8000, 10_000]
 
 /**
- * Time for which rejections are retried after a lost connection: the server may be shutting down, may not have restarted
- * the stream yet, or may not have noticed the loss.
+ * Time for which rejections are retried after a lost connection: the server may be shutting down, may not have
+ * restarted the stream yet, or may not have noticed the loss.
  */
 const MAX_REJECTED_US = 120_000_000
 
@@ -79,9 +79,9 @@ class Publisher {
   readonly #options: PublishOptions
   readonly #clock: Clock
   #caller: Caller | undefined
-  /** Calls since the latest that connected, that one included. */
+  /** Number of calls since the latest one that connected, which counts too. */
   #calls = 0
-  /** Clock time of `dueUs` 0. */
+  /** Clock time that corresponds to a `dueUs` of 0. */
   #originUs = -Infinity
   /** Time at which the latest connection was lost. */
   #lostUs = -Infinity
@@ -106,7 +106,7 @@ class Publisher {
         }
       }
     }
-    // libsrt delivers a payload after its latency, and discards what it still holds on SHUTDOWN.
+    // libsrt delivers a payload only after the latency, and on SHUTDOWN discards payloads not yet delivered.
     await sleep(this.#target.latencyMs + MAX_SLEEP_MS, undefined, { signal })
   }
 
@@ -119,7 +119,7 @@ class Publisher {
     }
   }
 
-  /** Resolves when the listener has played everything, or it is too late for that. */
+  /** Resolves when the listener has played all sent datagrams, or the sender has dropped them as too late. */
   async close(): Promise<void> {
     const caller = this.#caller
     this.#caller = undefined
@@ -167,8 +167,8 @@ class Publisher {
     } catch (cause) {
       if (signal?.aborted === true) throw cause
       const error = toMillraceError(cause, host)
-      const isPatient = this.#clock.nowUs() - this.#lostUs < MAX_REJECTED_US
-      const isFinal = error.code === 'SRT_REJECTED' ? !isPatient : this.#connections === 0
+      const retriesRejection = this.#clock.nowUs() - this.#lostUs < MAX_REJECTED_US
+      const isFinal = error.code === 'SRT_REJECTED' ? !retriesRejection : this.#connections === 0
       if (isFinal && !retry) throw error
       this.#notify(`${error.message}; ${this.#outlook}`)
     }

@@ -8,7 +8,7 @@ import { PACKET_BYTES, announcesDiscontinuity, readContinuityCounter } from '../
 /** Result for a packet: next in sequence, first after a loss, or repetition of the packet before. */
 export type Verdict = 'continuous' | 'lost' | 'duplicate'
 
-/** Counter of one PID: `check` every packet with payload. Packets without payload do not increment it. */
+/** Counter of one PID: `check` every packet with payload. Packets without payload do not increment the counter. */
 export class Continuity {
   /** Counter of the previous packet; -1 before the first. */
   #counter = -1
@@ -19,7 +19,7 @@ export class Continuity {
 
   /**
    * @param at  offset of the packet in `bytes`, which is retained until the next packet
-   * @param payloadAt  offset of its payload
+   * @param payloadAt  offset of the payload in `bytes`
    */
   check(bytes: Buffer, at: number, payloadAt: number): Verdict {
     const counter = readContinuityCounter(bytes, at)

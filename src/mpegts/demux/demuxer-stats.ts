@@ -12,7 +12,7 @@ export function createDemuxerStats() {
     packets: 0,
     /** Null packets, dropped. */
     nullPackets: 0,
-    /** Packets of PIDs outside the program, or with nothing to carry; dropped. */
+    /** Packets of PIDs outside the carried program, or without anything to carry; dropped. */
     unusedPackets: 0,
     /** Losses of packet synchronization: a sync byte was missing (ETSI TR 101 290 1.2). */
     lostSyncs: 0,
@@ -26,7 +26,7 @@ export function createDemuxerStats() {
     malformedPackets: 0,
     /** Jumps of a continuity counter without `discontinuity_indicator` (ETSI TR 101 290 1.4). */
     continuityErrors: 0,
-    /** Repetitions of the packet before on the same PID, dropped. */
+    /** Repetitions of the previous packet on the same PID, dropped. */
     duplicatePackets: 0,
     /** Packets of a PES packet whose start is missing, dropped. */
     orphanPackets: 0,
@@ -35,7 +35,7 @@ export function createDemuxerStats() {
     patSections: 0,
     /** Valid PMT sections, repetitions included. */
     pmtSections: 0,
-    /** Sections of any table, except those of another syntax. */
+    /** Sections in the long syntax and splice information sections, whether or not their CRC_32 is right. */
     sections: 0,
     sectionBytes: 0,
     /** PAT and PMT changes that exceeded the table credit, ignored. */
@@ -49,7 +49,7 @@ export function createDemuxerStats() {
     /** Splice information sections that do not parse, dropped. */
     malformedSplices: 0,
 
-    /** PES packets put out as units. */
+    /** PES packets emitted as units. */
     units: 0,
     /** Units with lost or damaged bytes. */
     damagedUnits: 0,
@@ -57,11 +57,11 @@ export function createDemuxerStats() {
     nalUnits: 0,
     /** Bytes of the parsed NAL units. */
     nalBytes: 0,
-    /** Transport packets by which units were put out larger than received. */
+    /** Transport packets by which emitted units are larger than the received ones. */
     addedPackets: 0,
     /** PES packets whose header does not parse, dropped. */
     malformedPes: 0,
-    /** PES packets without a PTS: they take the time of the PES packet before, or are dropped when there is none. */
+    /** PES packets without a PTS: they take the times of the PES packet before, or are dropped when there is none. */
     pesWithoutPts: 0,
     /** LATM PES packets before the first StreamMuxConfig, dropped. */
     unconfiguredUnits: 0,

@@ -17,13 +17,13 @@ import type { Times, TimestampUnwrapper } from '../timestamps.ts'
 import type { Codec, Track, TrackParameters } from '../track.ts'
 import { VideoStream, type UnitContent } from './video-stream.ts'
 
-/** Push packets into `pes`; `takeUnit` when it is complete. */
+/** Push transport packets into `pes`; call `takeUnit` when its PES packet is complete. */
 export class ElementaryStream {
   readonly pes = new PesAssembler()
   readonly #timestamps: TimestampUnwrapper
   readonly #stats: DemuxerStats
   readonly #video: VideoStream | undefined
-  /** Defined while LATM is converted to ADTS. */
+  /** Converter from LATM to ADTS; undefined for a stream that is not converted. */
   #latm: LatmReader | undefined
   /** Track according to the program map alone. */
   #declared: Track
@@ -39,7 +39,7 @@ export class ElementaryStream {
     this.#stats = stats
     if (codec === 'h264' || codec === 'h265') this.#video = new VideoStream(codec)
     if (codec !== 'aac-latm') return
-    // No HLS player decodes LATM. Declared as ADTS from the start: a later change would cost a discontinuity.
+    // No HLS player decodes LATM. The track is ADTS from the start: a later change would cost a discontinuity.
     this.#latm = new LatmReader()
     this.#track = { ...declared, codec: 'aac', streamType: StreamType.AAC_ADTS }
   }
@@ -50,9 +50,9 @@ export class ElementaryStream {
   }
 
   /**
-   * Takes a new entry of the program map over, if it describes the same stream.
+   * Takes over a new entry of the program map if it describes the same stream; the bitstream parameters are kept.
    *
-   * @returns whether it does; the parameters of the bitstream are kept then
+   * @returns whether it describes the same stream
    */
   continueAs(declared: Track): boolean {
     if (declared.streamType !== this.#declared.streamType) return false
@@ -63,7 +63,10 @@ export class ElementaryStream {
     return true
   }
 
-  /** @returns the open PES packet as a unit; undefined when its header does not parse or no time is known for it */
+  /**
+   * @returns the open PES packet as a unit; undefined when its header does not parse, no time is known for it, or its
+   *   LATM has no configuration yet
+   */
   takeUnit(): PesUnit | undefined {
     const pes = this.pes.take()
     const header = findPesHeader(pes.chunks)
@@ -120,7 +123,7 @@ export class ElementaryStream {
     this.#track = { ...this.#track, codec, parameters }
   }
 
-  /** Converts LATM to ADTS. @returns undefined before the first StreamMuxConfig, without which nothing can be decoded */
+  /** Converts LATM to ADTS. @returns undefined before the first StreamMuxConfig, which decoding requires */
   #convert(latm: LatmReader, pes: RawPes, headerBytes: number): UnitContent | undefined {
     if (pes.damaged) return withoutVideo(pes.chunks, pes.sizeBytes, pes.damaged)
     const reading = latm.push(Buffer.concat([...elementaryBytes(pes.chunks, headerBytes)]))
@@ -133,7 +136,7 @@ export class ElementaryStream {
       this.#stats.unconfiguredUnits++
       return undefined
     }
-    // Before the first conversion, frames that span PES packets mean a stream that cannot be converted.
+    // `damaged` before the first conversion means that frames span PES packets: this stream cannot be converted.
     if (reading.type === 'damaged' && this.#track.parameters !== undefined) {
       return withoutVideo(pes.chunks, pes.sizeBytes, true)
     }
@@ -143,8 +146,8 @@ export class ElementaryStream {
   }
 
   /**
-   * A PES packet without a PTS, such as the rest of an access unit, takes the time of the PES packet before it on its
-   * track, else the latest of the program.
+   * Times of a PES packet. One without a PTS, such as the rest of an access unit, takes the times of the PES packet
+   * before it on its track, or of the latest one of the program when it is the first of its track.
    */
   #timesOf({ ptsTicks, dtsTicks = ptsTicks }: PesHeader): Times | undefined {
     if (ptsTicks === undefined || dtsTicks === undefined) {
@@ -159,7 +162,7 @@ export class ElementaryStream {
   }
 }
 
-/** Audio and data, where every unit is a random access point. Spread objects would cost 50 % more (bench/mpegts). */
+/** Content of an audio or data unit: a random access point. Object spread would cost 50 % more (bench/mpegts). */
 function withoutVideo(chunks: readonly Buffer[], sizeBytes: number, damaged: boolean): UnitContent {
   return {
     chunks,

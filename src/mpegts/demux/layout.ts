@@ -5,7 +5,7 @@
  */
 import type { Program, Track, TrackParameters } from '../track.ts'
 
-/** Whether a decoder can go on without a new setup. A parameter that becomes known is no change. */
+/** Whether a decoder can go on without a new setup. Parameters that become known are no change. */
 export function isSameLayout(a: Program, b: Program): boolean {
   return (
     a.tracks.length === b.tracks.length &&

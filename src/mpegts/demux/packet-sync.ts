@@ -20,7 +20,7 @@ export interface PacketRun {
 
 const STRIDES = [PACKET_BYTES, 192, 204] as const
 
-/** Number of consecutive sync bytes that make a lock; payload contains five at a stride once in 10^12 bytes. */
+/** Number of sync bytes at one stride that make a lock; in payload they occur by chance once in 10^12 bytes. */
 const LOCK_PACKETS = 5
 
 const NOTHING = Buffer.alloc(0)
@@ -32,7 +32,7 @@ export class PacketSync {
   #stride = 0
   /** Unused end of the last push: the start of a packet, or, while searching, all bytes from the first candidate. */
   #carry: Buffer = NOTHING
-  /** Number of bytes between packets at the start of the next push. */
+  /** Number of bytes to skip at the start of the next push, which lie between two packets. */
   #skip = 0
 
   /** @param stats  counts lost syncs and skipped bytes */
@@ -98,9 +98,9 @@ export class PacketSync {
   }
 
   /**
-   * Searches a lock and sets the stride.
+   * Searches for a lock and sets the stride.
    *
-   * @returns offset of the first packet; without a lock, offset of the first byte that may start one with more bytes
+   * @returns offset of the first packet; without a lock, offset of the first byte at which more bytes may give a lock
    */
   #search(bytes: Buffer, from: number): number {
     let at = bytes.indexOf(SYNC_BYTE, from)

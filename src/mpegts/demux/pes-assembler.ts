@@ -18,14 +18,16 @@ export interface RawPes {
  * Calling order: `start` with a packet that has `payload_unit_start_indicator`, `append` those that follow, `take` the
  * PES packet before the next `start` and when `start` or `append` returns true.
  *
- * A PES packet ends at the next unit start, or earlier when it has the number of bytes in PES_packet_length. Some muxers
- * write wrong lengths: once payload follows a PES packet complete by length, lengths of this PID are ignored.
+ * A PES packet ends at the next unit start, or earlier when it has the number of bytes in PES_packet_length. Some
+ * muxers write wrong lengths: once payload follows a PES packet that was complete by its length, lengths on this PID
+ * are ignored.
  */
 export class PesAssembler {
   #open = false
   #damaged = false
   #chunks: Buffer[] = []
   #sizeBytes = 0
+  /** Value of `#sizeBytes` at the latest gap; undefined when the open PES packet has had none. */
   #sizeBytesAtGap: number | undefined
   /** Adjacent packets that do not form a chunk yet. */
   #run: Buffer | undefined
@@ -40,13 +42,13 @@ export class PesAssembler {
     return this.#open
   }
 
-  /** Whether the open PES packet lacks bytes if it ends now: bytes of its length, or bytes lost in a gap. */
+  /** Whether the open PES packet would lack bytes if it ended now: of its length, or because a gap may hold its end. */
   get truncated(): boolean {
     const isBounded = Number.isFinite(this.#missingBytes)
     return this.#open && (isBounded || this.#sizeBytes === this.#sizeBytesAtGap)
   }
 
-  /** Number of bytes of transport packets held. */
+  /** Size of the transport packets of the open PES packet. */
   get sizeBytes(): number {
     return this.#sizeBytes
   }
@@ -83,7 +85,7 @@ export class PesAssembler {
     return this.#endedByLength
   }
 
-  /** Keeps a packet without payload at its place. It does not count as a sign that nothing was lost in a gap. */
+  /** Appends a packet without payload, which, unlike one with payload, does not show that a gap lost nothing. */
   appendEmpty(bytes: Buffer, at: number): void {
     const nothingSinceGap = this.#sizeBytes === this.#sizeBytesAtGap
     this.append(bytes, at, at + PACKET_BYTES)

@@ -12,16 +12,16 @@ import type { SectionFields } from '../psi/section.ts'
 import { describeTrack } from '../psi/describe-track.ts'
 import { TableCredit } from './table-credit.ts'
 
-/** Limit of programs whose maps are read, more than any multiplex has. */
+/** Maximum number of programs whose maps are read, more than any multiplex has. */
 const MAX_PROGRAMS = 1024
 
-/** Limit of streams of joined programs, since a change of one goes through all. */
+/** Maximum number of streams of joined programs, since a change of one stream processes all of them. */
 const MAX_STREAMS = 256
 
 /** Price of any change, in packets of table credit. */
 const PACKETS_PER_CHANGE = 16
 
-/** Prices of a map that changes the carried program, for each of its bytes and each stream of joined programs. */
+/** Prices of a map that changes the carried program: for each byte of the map, and each stream of joined programs. */
 const PACKETS_PER_BYTE = 4
 const PACKETS_PER_STREAM = 8
 
@@ -74,7 +74,9 @@ export class ProgramSelector {
     )
     const isSame =
       this.#candidates.size === before.size &&
-      [...this.#candidates].every(([programNumber, it]) => before.get(programNumber) === it)
+      [...this.#candidates].every(
+        ([programNumber, candidate]) => before.get(programNumber) === candidate,
+      )
     if (isSame) return false
     this.#isSettled = false
     this.#knownMaps = [...this.#candidates.values()].filter(({ map }) => map !== undefined).length
@@ -94,7 +96,7 @@ export class ProgramSelector {
   handlePmt(mapPid: number, programNumber: number, body: Buffer): ProgramMap | undefined {
     const candidate = this.#candidates.get(programNumber)
     if (candidate?.mapPid !== mapPid) return undefined
-    // A repetition means that a whole cycle went by: maps not seen in it are not sent.
+    // A repeated map ends a cycle: maps that were missing from it are not sent at all.
     const isRepeated = candidate.body?.equals(body) === true
     if (isRepeated && this.#isSettled) return undefined
     const isOpen = !isRepeated && this.#staysOpenWith(candidate)
@@ -122,7 +124,10 @@ export class ProgramSelector {
     return joined
   }
 
-  /** @param price  price in packets, in addition to that of any change */
+  /**
+   * @param price  price in packets of table credit, on top of `PACKETS_PER_CHANGE`
+   * @returns whether the credit covers both
+   */
   #pay(price: number): boolean {
     if (this.#credit.pay(PACKETS_PER_CHANGE + price, this.#stats.packets)) return true
     this.#stats.unpaidTables++
@@ -160,7 +165,7 @@ export class ProgramSelector {
   }
 }
 
-/** @returns program number and PCR PID of the first map with the streams of all */
+/** @returns one map with the program number and PCR PID of the first and the streams of all */
 function joinMaps(maps: readonly ProgramMap[]): ProgramMap {
   const streams = new Map<number, StreamEntry>()
   for (const map of maps) {

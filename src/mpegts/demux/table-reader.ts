@@ -22,9 +22,9 @@ import type { DemuxerStats } from './demuxer-stats.ts'
 import { ProgramSelector } from './program-selector.ts'
 
 /**
- * - `map-pids`: the PAT moved the program maps to other PIDs.
+ * - `map-pids`: the PAT may have moved program maps to other PIDs.
  * - `program`: the carried program has a new map.
- * - `splice`: splice information, its time unwrapped.
+ * - `splice`: splice information with its time unwrapped.
  */
 export type TableChange =
   | { readonly type: 'map-pids' }

@@ -1,5 +1,5 @@
 /**
- * State that one access unit of a video stream leaves to the next: parameter sets, and a first field without its second.
+ * State of a video stream between access units: its parameter sets, and a first field that awaits its second.
  *
  * @module
  */
@@ -30,8 +30,8 @@ export class VideoStream {
   /**
    * @param headerBytes  size of the PES header
    * @param accessUnit  classification of the PES packet's content
-   * @returns the unit with its delimiter; a key frame with all parameter sets, and not called a random access point
-   *   while they are unknown
+   * @returns the unit with an access unit delimiter and, in a key frame, all parameter sets; while these are not known,
+   *   a key frame is not a random access point
    */
   push(pes: RawPes, headerBytes: number, accessUnit: VideoAccessUnit): UnitContent {
     // Parameter sets of a damaged PES packet may be corrupt: none are remembered, none are inserted.

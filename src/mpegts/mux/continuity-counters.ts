@@ -7,12 +7,12 @@
 import { HAS_PAYLOAD, PACKET_BYTES, PID_COUNT, readPid } from '../packet.ts'
 
 export class ContinuityCounters {
-  /** Last counter of each PID: 8 KiB, allocated with the first media. */
+  /** Last counter of each PID: 8 KiB, allocated with the first packets. */
   #last: Uint8Array | undefined
 
   /**
    * Renumbers packets in place (ISO/IEC 13818-1 2.4.3.3): the counter increments with each packet that has payload, and
-   * repeats in a packet that has none.
+   * stays the same in a packet without payload.
    *
    * @param from  offset of the first packet
    * @param to  end of the last packet

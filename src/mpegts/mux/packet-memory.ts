@@ -1,12 +1,12 @@
 /**
- * Memory of outgoing packets: slabs, filled from front to back. Bytes are copied once and never moved. A slab may hold the
- * packets of two segments, and is in use as long as either.
+ * Memory of outgoing packets: slabs, filled from front to back. Bytes are copied once and never moved. A slab may hold
+ * the packets of two segments, and stays in use until both are released.
  *
  * @module
  */
 import { MIN_SLAB_BYTES, slabBytesFor, type SlabPool } from './slab-pool.ts'
 
-/** Receives a run of adjacent packets in one buffer. */
+/** Receives a run of adjacent packets: the bytes of `buffer` from `start` to `end`. */
 export type OnRun = (buffer: Buffer, start: number, end: number) => void
 
 export class PacketMemory {
@@ -19,15 +19,16 @@ export class PacketMemory {
     this.#pool = pool
   }
 
-  /** Chooses the size of the next slabs for segments of this size. */
+  /** Chooses the size of the next slabs for segments of `segmentBytes`. */
   expect(segmentBytes: number): void {
     this.#slabBytes = slabBytesFor(segmentBytes)
   }
 
   /**
-   * Copies whole packets to the end of the written ones.
+   * Copies whole packets behind those already written.
    *
-   * @param onRun  receives their places in order; several when a slab ends among them. It retains them at once
+   * @param onRun  called with each run of copied packets in order, one run per slab; must call `SlabPool.hold` for the
+   *   slab before it returns
    */
   write(chunks: readonly Buffer[], onRun: OnRun): void {
     let start = this.#length

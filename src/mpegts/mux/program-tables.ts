@@ -1,6 +1,7 @@
 /**
- * PAT and PMT of the outgoing stream. Players accept far less than ISO/IEC 13818-1 2.4.4 permits, so there is exactly one
- * program, one packet for each table, no track that is not carried, and no descriptor that players ignore.
+ * PAT and PMT of the outgoing stream. Players accept far less than ISO/IEC 13818-1 2.4.4 permits, so there is exactly
+ * one program and one packet for each table, and the PMT lists only carried tracks, with the descriptors that
+ * players use.
  *
  * @module
  */
@@ -23,7 +24,7 @@ const KEPT_DESCRIPTORS: ReadonlySet<number> = new Set([
   DescriptorTag.METADATA,
 ])
 
-/** Room for the stream loop of a PMT in one packet: without packet header, pointer_field, and the 16 bytes around it. */
+/** Maximum size of the stream loop of a PMT in one packet, beside packet header, pointer_field and 16 section bytes. */
 const STREAM_LOOP_BYTES = PACKET_BYTES - 4 - 1 - 16
 const TRACK_ENTRY_BYTES = 5
 

@@ -11,22 +11,19 @@ import type { SlabPool } from './slab-pool.ts'
 import { ProgramTables } from './program-tables.ts'
 
 /**
- * Minimum size of packets that are linked instead of copied. A buffer takes about 100 bytes itself, so a segment of
- * thousands of small ones would take far more memory than its size.
+ * Minimum size of a run of packets that is linked instead of copied. Each `Buffer` object takes about 100 bytes of its
+ * own, so thousands of small ones would make a segment take far more memory than its size.
  */
 const MIN_LINKED_BYTES = 1024
 
-/** Adjacent packets in one buffer. */
+/** Adjacent packets: the bytes of `buffer` from `start` to `end`. */
 interface Run {
   readonly buffer: Buffer
   readonly start: number
   end: number
 }
 
-/**
- * Calling order: `setProgram`, then for each segment `begin`, `write` or `link` its packets, `finish`. Each byte is
- * copied once.
- */
+/** Calling order: `setProgram`, then for each segment `begin`, `write` or `link` its packets, `finish`. */
 export class SegmentWriter {
   readonly #slabs: SlabPool
   readonly #memory: PacketMemory

@@ -16,7 +16,7 @@ import type { Track } from '../track.ts'
 const SAMPLES_PER_FRAME = 1024
 const FRAMES_PER_UNIT = 8
 
-/** A larger difference of video times is a timestamp discontinuity. */
+/** Maximum distance of the video from the end of the silence; a longer one is a timestamp discontinuity. */
 const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
 const AUDIO_STREAM_ID = 0xc0
@@ -30,11 +30,15 @@ export class Silence {
   readonly track: Track
   readonly #sampleRate: number
   readonly #payload: Buffer
-  /** Time of the first sample, which `#frames` continue. */
+  /** Presentation time of the first frame since the latest timestamp discontinuity, 90 kHz; undefined before the first. */
   #startTicks: number | undefined
+  /** Number of frames since `#startTicks`. */
   #frames = 0
 
-  /** @param original  the replaced track; its sample rate and channels are kept as far as AAC supports them */
+  /**
+   * @param original  the replaced track: a sample rate that AAC lacks becomes 48 kHz; mono stays mono, any other
+   *   channel layout becomes stereo
+   */
   constructor(pid: number, original: Track) {
     const { sampleRate, channels } = original.parameters ?? {}
     const rates: readonly number[] = AAC_SAMPLE_RATES
@@ -61,7 +65,7 @@ export class Silence {
     }
   }
 
-  /** @returns the units that continue the silence up to a time, 90 kHz unwrapped */
+  /** @returns the next PES packets of silence, those that begin up to `untilTicks` (90 kHz, unwrapped) */
   takeUntil(untilTicks: number): PesUnit[] {
     const units: PesUnit[] = []
     if (Math.abs(untilTicks - this.#nextTicks) > MAX_STEP_TICKS) this.#startTicks = undefined

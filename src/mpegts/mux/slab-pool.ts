@@ -1,6 +1,6 @@
 /**
  * Pool of reusable memory for media: slabs of a few sizes. New memory for each segment would take a fifth of the CPU at
- * 60 streams of 5 Mbit/s (bench/ingest), since V8 collects the whole heap for external memory.
+ * 60 streams of 5 Mbit/s (bench/ingest), since allocating external memory makes V8 collect the whole heap.
  *
  * @module
  */
@@ -14,14 +14,14 @@ const SLAB_SIZES = [32, 64, 128, 256].map(
 export const MIN_SLAB_BYTES = SLAB_SIZES[0]!
 export const MAX_SLAB_BYTES = SLAB_SIZES.at(-1)!
 
-/** Compromise: each slab of a segment adds 2 to 4 µs to an HTTP reply, and larger slabs waste more memory. */
+/** Desired number of slabs in a segment: each adds 2 to 4 µs to an HTTP reply, but fewer, larger ones waste memory. */
 const SLABS_PER_SEGMENT = 4
 
 interface Slab {
   readonly bytes: Buffer
-  /** Number of views in use, including the one that is being filled. */
+  /** Number of uses: one for each view held, and one while the slab is being filled. */
   views: number
-  /** Whether a view may stay in use forever. */
+  /** Whether the slab is never reused, because a view may stay in use forever. */
   pinned: boolean
 }
 
@@ -32,8 +32,8 @@ export function slabBytesFor(segmentBytes: number): number {
 }
 
 /**
- * Reference counts per slab: `take` and `hold` add a view, `release` removes one. A slab without views is reused; one that is
- * never released is left to the garbage collector. Memory from elsewhere is ignored.
+ * Reference counts per slab: `take` and `hold` add a view, `release` removes one. A slab without views is reused; a
+ * slab that is never released is left to the garbage collector. Views of other memory are ignored.
  */
 export class SlabPool {
   readonly #maxFreeBytes: () => number
@@ -41,12 +41,12 @@ export class SlabPool {
   readonly #free = new Map<number, Slab[]>()
   #freeBytes = 0
 
-  /** @param maxFreeBytes  current limit of `freeBytes` */
+  /** @param maxFreeBytes  returns the current limit of `freeBytes`; by default 0: no slab is reused */
   constructor(maxFreeBytes: () => number = () => 0) {
     this.#maxFreeBytes = maxFreeBytes
   }
 
-  /** Size of the unused slabs that the pool keeps. */
+  /** Total size of the unused slabs. */
   get freeBytes(): number {
     return this.#freeBytes
   }
@@ -106,7 +106,7 @@ export class SlabPool {
     this.#trim(this.#maxFreeBytes())
   }
 
-  /** Drops slabs of the size that takes most of the free memory. */
+  /** Drops unused slabs until the limit is met, each time one of the size that takes most of the unused memory. */
   #trim(maxBytes: number): void {
     while (this.#freeBytes > maxBytes) {
       const [sizeBytes, free] = [...this.#free].reduce((a, b) =>

@@ -12,10 +12,10 @@ export const PAT_TABLE_ID = 0x00
 
 const ENTRY_BYTES = 4
 
-/** Limit of sections, 8 x 253 programs: a change of one reads the whole table again. */
+/** Maximum number of sections, of 253 programs each: when one section changes, the whole table is read again. */
 const MAX_SECTIONS = 8
 
-/** Program number of the network information table. */
+/** Value of program_number in the entry of the network information table. */
 const NETWORK = 0
 
 export interface ProgramAssociation {
@@ -23,7 +23,7 @@ export interface ProgramAssociation {
   readonly mapPid: number
 }
 
-/** @returns the entries of a section body; those with a reserved PID are ignored */
+/** @returns the programs in a section body, without those on a reserved PID */
 export function decodePat(body: Buffer): ProgramAssociation[] {
   const programs: ProgramAssociation[] = []
   for (let at = 0; at + ENTRY_BYTES <= body.length; at += ENTRY_BYTES) {
@@ -43,7 +43,7 @@ export class ProgramList {
   #lastSectionNumber = 0
 
   /**
-   * @param pay  asked whether table credit covers the given number of programs; if not, the section is ignored
+   * @param pay  returns whether table credit covers that number of programs; if not, the section is ignored
    * @returns all programs, when this section completes or changes the table
    */
   push(
@@ -61,7 +61,7 @@ export class ProgramList {
     const isRepeated = this.#bodies.get(sectionNumber)?.equals(body) === true
     const isWhole = this.#bodies.size === lastSectionNumber + 1
     if (isRepeated && isWhole) return undefined
-    // A repetition means that a whole cycle went by: sections not seen in it are not sent.
+    // A repeated section ends a cycle: sections that were missing from it are not sent at all.
     const seen = this.#bodies.size + (this.#bodies.has(sectionNumber) ? 0 : 1)
     const isUnfinished = seen <= lastSectionNumber && !isRepeated
     if (!isUnfinished && !pay(this.#countEntries() + body.length / ENTRY_BYTES)) return undefined

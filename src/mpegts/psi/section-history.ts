@@ -6,7 +6,7 @@
  */
 import { TICKS_PER_SEC } from '../timestamps.ts'
 
-/** Limit for a repetition. Later, equal bytes are a new splice: two immediate splices may not differ. */
+/** Time within which an equal section is a repetition. Later it is a new splice: immediate splices may be equal. */
 const MAX_REPETITION_TICKS = 10 * TICKS_PER_SEC
 
 const MAX_SECTIONS = 32

@@ -30,7 +30,7 @@ export class SectionAssembler {
   /** Number of bytes in the open section; undefined while none is open. */
   #length: number | undefined
 
-  /** @param maxBytes  limit; longer sections are dropped */
+  /** @param maxBytes  maximum size of a section, by default that of PAT and PMT; longer sections are dropped */
   constructor(maxBytes = MAX_PSI_BYTES) {
     this.#section = Buffer.allocUnsafe(maxBytes)
   }
@@ -55,7 +55,7 @@ export class SectionAssembler {
     this.#length = undefined
   }
 
-  /** @returns number of bytes that belong to the open section; all when the section is too long */
+  /** @returns how many of `bytes` belong to the open section; all of them when the section is too long */
   #append(bytes: Buffer, sections: Buffer[]): number {
     let taken = 0
     while (this.#length !== undefined && taken < bytes.length) {
@@ -79,7 +79,7 @@ export class SectionAssembler {
     return taken
   }
 
-  /** Size of the open section; size of the header up to its length while that is incomplete. */
+  /** Size of the open section; until section_length has arrived, size of the header up to that field. */
   #sectionBytes(length: number): number {
     if (length < LENGTH_HEADER_BYTES) return LENGTH_HEADER_BYTES
     return LENGTH_HEADER_BYTES + (this.#section.readUInt16BE(1) & 0x0fff)

@@ -14,7 +14,7 @@ import { BitReader } from '../../binary/bit-reader.ts'
 export interface Segmentation {
   /** `segmentation_event_id`; the same at the start and the end of a segmentation event. */
   readonly eventId: number
-  /** Whether the event of this id is cancelled; the other fields are empty then. */
+  /** Whether the event of this id is canceled; the other fields are empty then. */
   readonly cancelled: boolean
   /** `segmentation_type_id` (10.3.3.1); 0 in a cancellation. */
   readonly typeId: number

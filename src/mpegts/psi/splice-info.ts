@@ -20,8 +20,8 @@ export interface SpliceInfo {
   /** The section as sent, CRC_32 included. */
   readonly section: Buffer
   /**
-   * Splice time with `pts_adjustment`, 90 kHz: 33 bits from `decodeSpliceInfo`, unwrapped from the demuxer. Undefined for
-   * an immediate splice and for a command without a time.
+   * Splice time, `pts_adjustment` added, 90 kHz: modulo 2^33 in the result of `decodeSpliceInfo`, unwrapped in the
+   * output of the demuxer. Undefined for an immediate splice and for a command without a time.
    */
   readonly ptsTicks?: number
   readonly command: SpliceCommand
@@ -43,7 +43,7 @@ export interface SpliceInsert {
   readonly type: 'splice-insert'
   /** `splice_event_id`; the same for the exit from the program and the return to it. */
   readonly eventId: number
-  /** Whether the event of this id is cancelled; the other fields are empty then. */
+  /** Whether the event of this id is canceled; the other fields are empty then. */
   readonly cancelled: boolean
   /** True for the exit from the program, false for the return to it. */
   readonly outOfNetwork: boolean
@@ -62,7 +62,7 @@ const HEADER_BYTES = 14
 const CRC_BYTES = 4
 const MIN_BYTES = HEADER_BYTES + 2 + CRC_BYTES
 
-/** Value of splice_command_length from senders older than the field. */
+/** Value of splice_command_length that senders from before the introduction of the field use. */
 const UNKNOWN_LENGTH = 0xfff
 
 const CommandType = { NULL: 0x00, INSERT: 0x05, TIME_SIGNAL: 0x06 } as const
@@ -73,7 +73,7 @@ interface TimedCommand {
   readonly ptsTicks?: number | undefined
 }
 
-/** @returns `encrypted_packet` of a splice information section, whose command cannot be read then */
+/** @returns whether a splice information section is encrypted (`encrypted_packet`), so its command is unreadable */
 export function isEncryptedSplice(section: Buffer): boolean {
   return ((section[4] ?? 0) & 0x80) !== 0
 }

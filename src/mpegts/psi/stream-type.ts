@@ -44,7 +44,7 @@ const SECTION_TYPES: ReadonlySet<number> = new Set([
   StreamType.SCTE_35,
 ])
 
-/** @returns false for a stream type that is carried in sections */
+/** @returns whether the stream type is carried in PES packets; if not, it is carried in sections */
 export function isCarriedInPes(streamType: number): boolean {
   return !SECTION_TYPES.has(streamType)
 }
