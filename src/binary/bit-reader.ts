@@ -5,8 +5,8 @@
  */
 
 /**
- * Reads forward through bytes. Past their end every read returns 0 and `overrun` stays true, so a parser may read a whole
- * structure and check `overrun` once, at the end.
+ * Reads bits from front to back. Bits past the end of the bytes read as 0 and set `overrun` for good, so a parser may
+ * read a whole structure and check `overrun` once, at the end.
  */
 export class BitReader {
   readonly #bytes: Uint8Array
@@ -21,13 +21,13 @@ export class BitReader {
     return this.#position > this.#bytes.length * 8
   }
 
-  /** Bits read or skipped so far. */
+  /** Number of bits read or skipped so far. */
   get position(): number {
     return this.#position
   }
 
   /**
-   * @param count  0 to 32
+   * @param count  number of bits, 0 to 32
    * @returns unsigned value of the next `count` bits
    */
   readBits(count: number): number {
@@ -49,7 +49,7 @@ export class BitReader {
     return this.readBits(1) === 1
   }
 
-  /** @returns copy of the next `count` bytes, from any bit position; empty where fewer are left */
+  /** @returns copy of the next `count` bytes, from any bit position; empty if fewer remain */
   readBytes(count: number): Buffer {
     const shift = this.#position & 7
     const begin = this.#position >>> 3
@@ -72,7 +72,7 @@ export class BitReader {
   readUe(): number {
     let leadingZeros = 0
     while (!this.overrun && !this.readFlag()) leadingZeros++
-    // No valid code has more leading zeros: `overrun` from here on.
+    // A valid code has at most 31 leading zeros: an invalid one sets `overrun`.
     if (leadingZeros > 31) this.#position = this.#bytes.length * 8 + 1
     const value = 2 ** leadingZeros - 1 + this.readBits(leadingZeros)
     return this.overrun ? 0 : value

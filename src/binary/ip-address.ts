@@ -5,17 +5,17 @@
  */
 import { isIPv4, isIPv6 } from 'node:net'
 
-/** @returns 4 bytes of IPv4 or 16 bytes of IPv6, without its zone; empty for any other text */
+/** @returns 4 bytes for IPv4, 16 for IPv6 (a zone is ignored); empty for any other text */
 export function parseIpAddress(address: string): Buffer {
   if (isIPv4(address)) return Buffer.from(address.split('.').map(Number))
   return isIPv6(address) ? parseIpv6(address) : Buffer.alloc(0)
 }
 
 /**
- * Names the network of an address by its first bytes. An IPv4-mapped address (`::ffff:192.0.2.1`) counts as IPv4.
+ * Names the network of an address by its prefix. An IPv4-mapped address (`::ffff:192.0.2.1`) counts as IPv4.
  *
- * @param ipv4Bytes  length of the prefix of IPv4
- * @param ipv6Bytes  length of the prefix of IPv6
+ * @param ipv4Bytes  length of an IPv4 prefix, in bytes
+ * @param ipv6Bytes  length of an IPv6 prefix, in bytes
  */
 export function networkName(address: string, ipv4Bytes: number, ipv6Bytes: number): string {
   const isDotted = address.includes('.')
@@ -41,7 +41,7 @@ function parseGroups(text: string): number[] {
   return text === '' ? [] : text.split(':').map((group) => parseInt(group, 16))
 }
 
-/** Rewrites the dotted end of `::ffff:127.0.0.1` as two groups. */
+/** Rewrites the dotted part of `::ffff:127.0.0.1` as two hexadecimal groups. */
 function ipv4AsGroups(dotted: string): string {
   const word = Buffer.from(dotted.split('.').map(Number)).toString('hex')
   return `${word.slice(0, 4)}:${word.slice(4)}`

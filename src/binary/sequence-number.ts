@@ -1,7 +1,7 @@
 /**
  * SRT packet sequence numbers (draft-sharabayko-srt 3.1): a 31-bit counter that wraps.
  *
- * Two numbers are compared by the shorter way round, which is unambiguous up to a distance of 2^30 - 1.
+ * The distance of two numbers is the shorter way around the circle, unambiguous up to 2^30 - 1.
  *
  * @module
  */
@@ -14,7 +14,7 @@ export function addToSequence(sequence: number, count: number): number {
   return (sequence + count) & MAX_SEQUENCE_NUMBER
 }
 
-/** Steps from `from` to `to`, in [-2^30, 2^30 - 1]; negative where `to` is older. */
+/** Number of steps from `from` to `to`, in [-2^30, 2^30 - 1]; negative if `to` is older. */
 export function sequenceDistance(from: number, to: number): number {
   return ((to - from) << 1) >> 1
 }

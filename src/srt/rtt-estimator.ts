@@ -1,8 +1,8 @@
 /**
  * Round-trip time (draft-sharabayko-srt 4.10): smoothed value and variance, as in TCP.
  *
- * The draft smooths from 100 ms on, which takes seconds to converge on a short path. Like libsrt (srtcore/core.cpp), this
- * estimator takes the first sample as it is.
+ * In the draft, smoothing starts from 100 ms and takes seconds to converge on a short path. Like libsrt
+ * (srtcore/core.cpp), this estimator adopts the first sample unsmoothed.
  *
  * @module
  */

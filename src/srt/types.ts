@@ -6,7 +6,7 @@
 import type { MillraceError } from '../errors.ts'
 import type { SrtStats } from './stats.ts'
 
-/** End of a connection: SHUTDOWN from the peer, silence of the peer, or `close` on this side. */
+/** Reason for the end of a connection: SHUTDOWN from the peer, silence of the peer, or `close` on this side. */
 export type CloseReason = 'shutdown' | 'timeout' | 'closed'
 
 /** A caller that waits for the accept hook. */
@@ -24,7 +24,7 @@ export type AcceptDecision =
       readonly sink: PayloadSink
       /** Passphrase required of this caller; by default `ListenerOptions.passphrase`. */
       readonly passphrase?: string
-      /** The caller was rejected after all, for its encryption. No method of the sink is called. */
+      /** Called if the caller is rejected after all, for its encryption; no method of the sink is called then. */
       readonly onRefused?: (error: MillraceError) => void
     }
   | { readonly reject: number }
@@ -37,7 +37,7 @@ export interface PayloadSink {
   push(payload: Buffer): void
   /** Number of data packets dropped before the next payload (too-late packet drop, draft 4.6). */
   gap(lostPackets: number): void
-  /** Last call. */
+  /** The connection has ended; the last call. */
   end(reason: CloseReason): void
 }
 

@@ -1,5 +1,5 @@
 /**
- * The calling side without the socket: the handshake with a listener, then the connection.
+ * Calling side without the socket: the handshake with a listener, then the connection.
  *
  * Inputs: `start` once; `handleDatagram`, `send` and `tick` every 10 ms; `close`. The last output is one call of
  * `CallHost.ended`, or of `CallHost.refused` where no connection was established.
@@ -26,18 +26,18 @@ import {
 import { Connection } from './connection.ts'
 import { StallDetector } from './stall-detector.ts'
 
-/** Receive window of libsrt by default; a publisher receives no payloads. */
+/** Default receive window of libsrt; a publisher receives no payloads. */
 const RECEIVE_WINDOW_PACKETS = 8192
 
 export interface CallOptions extends Omit<InitiatorOptions, 'receiveWindowPackets' | 'host'> {
   readonly sendBufferPackets: number
   readonly maxBandwidthBps: number
-  /** A listener silent for this long is gone. */
+  /** Silence of the listener after which the connection ends with `timeout`. */
   readonly idleTimeoutUs: number
   readonly host: CallHost
 }
 
-/** Owner of the socket. */
+/** Owner of the socket, which receives the outputs of a call. */
 export interface CallHost {
   transmit(datagram: Buffer): void
   connected(): void
@@ -148,7 +148,7 @@ export class Call {
     }
   }
 
-  /** Ends the connection once the listener has played what was sent, or it is too late for that. */
+  /** Ends the connection once every payload sent was acknowledged or dropped, and its latency has passed. */
   close(): void {
     this.#closing = this.#connection !== undefined
   }

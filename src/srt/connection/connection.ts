@@ -1,9 +1,9 @@
 /**
- * One established connection (draft-sharabayko-srt 4): dispatches the peer's packets to receiver and sender, keeps the
- * peer alive, and ends once.
+ * An established connection (draft-sharabayko-srt 4): dispatches the peer's packets to receiver and sender, sends
+ * keepalives, and ends the sink exactly once.
  *
- * Calling order: `open` once; then `handleDatagram`, `send` and `tick` as they come, until `closed`. `tick` is due every
- * 10 ms while `busy`, and every 250 ms otherwise. Datagrams for the peer leave through `ConnectionOptions.send`.
+ * Calling order: `open` once; then `handleDatagram`, `send` and `tick` in any order, until `closed`. `tick` is due
+ * every 10 ms while `busy`, and every 250 ms otherwise. Datagrams for the peer leave through `ConnectionOptions.send`.
  *
  * @module
  */
@@ -29,18 +29,18 @@ import {
   typeSpecificInformation,
 } from '../wire/packet.ts'
 
-/** Silence of this side after which it sends a keepalive (3.2.3). */
+/** Time without a packet sent by this side after which it sends a keepalive (3.2.3). */
 const KEEPALIVE_US = 1_000_000
 
-/** Copies of SHUTDOWN: a peer that gets none keeps sending until its idle timeout. */
+/** Number of copies of SHUTDOWN: a peer that receives none keeps sending until its idle timeout. */
 const SHUTDOWN_COPIES = 3
 
 /** First version of libsrt that retransmits a packet at most once per round trip, however often NAKs report it. */
 const RETRANSMITS_ONCE_PER_RTT = 0x010500
 
 /**
- * Rate limit of control packets. At 1 Gbit/s a libsrt receiver sends 1500 light ACKs, 100 full ACKs and 50 NAKs per second,
- * and a sender 100 ACKACKs.
+ * Max rate of control packets from the peer. At 1 Gbit/s a libsrt receiver sends 1500 light ACKs, 100 full ACKs and 50
+ * NAKs per second, and a libsrt sender 100 ACKACKs.
  */
 const MAX_CONTROL_PACKETS_PER_SEC = 2000
 
@@ -53,13 +53,13 @@ export interface ConnectionOptions {
   /** Initial sequence number of both directions: libsrt's responses repeat the caller's. */
   readonly initialSequenceNumber: number
   readonly delivery: DeliveryClockOptions
-  /** Longest distance of a packet from the first missing one. */
+  /** Max distance of a packet from the first missing one. */
   readonly windowPackets: number
-  /** The peer sets the R flag of packets that it retransmits (HSREQ flag REXMITFLG). */
+  /** Whether the peer sets the R flag of packets that it retransmits (HSREQ flag REXMITFLG). */
   readonly marksRetransmissions: boolean
-  /** A peer silent for this long is gone. */
+  /** Silence of the peer after which the connection ends with `timeout`. */
   readonly idleTimeoutUs: number
-  /** Packets sent at `startUs` bear the timestamp `startTimestampUs`. */
+  /** Local time at which sent packets have the timestamp `startTimestampUs`. */
   readonly startUs: number
   readonly startTimestampUs: number
   readonly nowUs: number
@@ -70,7 +70,7 @@ export interface ConnectionOptions {
   readonly sink: PayloadSink
   /** Transmits a datagram to the peer. */
   readonly send: (datagram: Buffer) => void
-  /** Counts a control packet that cannot be parsed. */
+  /** Counts a control packet that cannot be parsed, or a KMREQ that cannot be adopted. */
   readonly onMalformed: () => void
   /** Counts a control packet dropped over the rate limit. */
   readonly onExcess: () => void
@@ -131,7 +131,7 @@ export class Connection implements SrtConnection {
     return !this.#closed && (this.#receiver.busy || this.#sender?.busy === true)
   }
 
-  /** Whether closing loses nothing: the peer has played what was sent, or it is too late for that. */
+  /** Whether closing loses nothing: every payload was acknowledged or dropped, and the peer's latency has passed. */
   isDone(nowUs: number): boolean {
     return this.#sender === undefined || this.#sender.isDone(nowUs)
   }
@@ -199,7 +199,7 @@ export class Connection implements SrtConnection {
     const { decryption, sending } = this.#options
     switch (controlSubtype(datagram)) {
       case ExtensionType.KMREQ:
-        // No response on failure: libsrt takes a refusal for the end of encryption, but repeats a request without response.
+        // No response on failure: libsrt repeats an unanswered KMREQ, but takes a refusal for the end of encryption.
         if (decryption?.refresh(contents, this.#receiver.end, nowUs) === true) {
           this.#transmitter.sendExtension(ExtensionType.KMRSP, contents, nowUs)
         } else this.#options.onMalformed()
@@ -246,10 +246,10 @@ export class Connection implements SrtConnection {
     this.#end('closed')
   }
 
-  /** Where the peer ended it, the packets that it sent before are still delivered. */
+  /** Ends the connection once. Unless this side closed it, delivers the held packets first. */
   #end(reason: CloseReason): void {
     if (reason !== 'closed') this.#receiver.flush()
-    // Closed earlier, or by the sink during `flush`.
+    // The connection may have been closed before, or by the sink during `flush`.
     if (this.#closed) return
     this.#closed = true
     this.#receiver.stop()

@@ -1,6 +1,6 @@
 /**
- * A listening socket without the socket: dispatches datagrams to the handshake and to connections, and drives their
- * timers.
+ * Listening side of one UDP socket, without the socket: dispatches datagrams to the handshake and to connections, and
+ * drives their timers.
  *
  * Inputs: `handleDatagram`, `decide` for each attempt requested of the host, `tick` every 10 ms while `busy`, `close`.
  *
@@ -26,27 +26,27 @@ import { Connection } from './connection.ts'
 import { SocketTable } from './socket-table.ts'
 import { StallDetector } from './stall-detector.ts'
 
-/** Interval of ticks for idle connections and for the handshake. */
+/** Interval of ticks for idle connections, and of sweeps of the handshake. */
 const IDLE_TICK_US = 250_000
 
 export interface EndpointOptions extends Terms {
-  /** A peer silent for this long is gone. */
+  /** Silence of a peer after which its connection ends with `timeout`. */
   readonly idleTimeoutUs: number
-  /** Time that the host may take to decide about an attempt. */
+  /** Max time that the host may take to decide about an attempt. */
   readonly acceptTimeoutUs: number
   readonly random: (bytes: number) => Buffer
   readonly nowUs: number
   readonly host: EndpointHost
 }
 
-/** Owner of the socket. */
+/** Owner of the socket, which receives the outputs of the endpoint. */
 export interface EndpointHost {
   transmit(datagram: Buffer, port: number, address: string): void
   /** A caller waits for `Endpoint.decide`. */
   request(attempt: Attempt): void
   /** The attempt ended without a decision; a later one has no effect. */
   expire(attempt: Attempt): void
-  /** A connection was closed because its sink threw, or this code did. */
+  /** A connection was closed because of this exception, thrown by its sink or by this code. */
   fail(error: unknown): void
 }
 
@@ -85,7 +85,7 @@ export class Endpoint {
     })
   }
 
-  /** Whether ticks are needed: there are attempts, connections or identities to forget. */
+  /** Whether ticks are needed: there are attempts, connections or kept responses. */
   get busy(): boolean {
     return this.#responder.busy
   }
@@ -106,7 +106,7 @@ export class Endpoint {
 
   /** @param datagram  owned by the endpoint from now on; payloads pushed to sinks are views into it */
   handleDatagram(datagram: Buffer, port: number, address: string, nowUs: number): void {
-    // A forged source port may be 0, to which the socket cannot send: it would throw.
+    // A forged source port may be 0: sending a response to it would throw.
     if (datagram.length < HEADER_BYTES || datagram.length > MAX_DATAGRAM_BYTES || port === 0) {
       this.#counters.malformed++
       return

@@ -1,11 +1,11 @@
 /**
- * Detection of late ticks. After a stall of the process, the sockets hold packets that the peers sent meanwhile. They must
- * be read before any packet counts as late or lost, or any peer as gone.
+ * Detection of late ticks. After a stall of the process, the sockets hold packets that the peers sent meanwhile. These
+ * packets must be read before any packet counts as late or lost, or any peer as gone.
  *
  * @module
  */
 
-/** Time between two ticks from which the later one counts as late. */
+/** Time since the previous tick above which a tick counts as late. */
 const STALL_US = 100_000
 
 export class StallDetector {

@@ -1,9 +1,9 @@
 /**
- * The receiving side of an encrypted connection (draft-sharabayko-srt 6.1.6, 6.2.2): an even and an odd key, of which the
- * KK flag of each packet names one, and key material that replaces them.
+ * Receiving side of an encrypted connection (draft-sharabayko-srt 6.1.6, 6.2.2). The KK flag of each packet names the
+ * even or the odd key; key material replaces the keys.
  *
- * A retransmission keeps the key of its first transmission. Where keys change often and the latency is long, it may come
- * under a key that has been replaced, with the flag of the new one; its sequence number distinguishes the two.
+ * A retransmission keeps the key of its first transmission. If keys change often and the latency is long, that key may
+ * have been replaced by one with the same KK flag; the packet's sequence number then tells which of the two it uses.
  *
  *   even key      odd key       next even key
  *   ─────────────┬─────────────┬─────────────────►  sequence numbers
@@ -24,17 +24,17 @@ import {
 } from '../wire/key-material.ts'
 import { encryptionKeyFlag, HEADER_BYTES, isRetransmitted, sequenceNumber } from '../wire/packet.ts'
 
-/** Rate limit of key material: as many KMREQs as libsrt sends for one key change. */
+/** Max rate of KMREQs, in packets per second: as many as libsrt sends for one key change. */
 const MAX_REQUESTS_PER_SEC = 10
 
-/** Age after which a replaced key is discarded, far below the range in which sequence numbers can be compared. */
+/** Number of packets after which a replaced key is discarded; far below 2^30, up to which sequence numbers compare. */
 const MAX_LATE_PACKETS = 2 ** 24
 
-/** Current and previous key of one KK flag. */
+/** Current and previous key for one KK flag. */
 class KeySlot {
   #current: Keystream | undefined
   #previous: Keystream | undefined
-  /** First packet under the current key. */
+  /** First sequence number that may be under the current key; meaningful only with a previous key. */
   #changedAt = 0
 
   /** @param nextSequence  first sequence number that may be under the new key */
@@ -44,7 +44,7 @@ class KeySlot {
     this.#changedAt = nextSequence
   }
 
-  /** @returns keystream of the packet's key; undefined where the key was never announced */
+  /** @returns keystream of the packet's key; undefined if no key was ever announced */
   find(sequence: number): Keystream | undefined {
     if (this.#previous === undefined) return this.#current
     const ahead = sequenceDistance(this.#changedAt, sequence)
@@ -60,7 +60,7 @@ export class Decryption {
   readonly #odd = new KeySlot()
   /** Latest wrapped keys, to recognize a repeated KMREQ. */
   #wrappedKeys: Buffer
-  /** Wrapped keys before those: a late copy of their KMREQ must not restore them. */
+  /** Wrapped keys before `#wrappedKeys`: a late copy of their KMREQ must not restore them. */
   #previousWrappedKeys: Buffer | undefined
   readonly #requests: TokenBucket
 
@@ -109,10 +109,11 @@ export class Decryption {
   }
 
   /**
-   * Adopts the keys of a KMREQ after the handshake. Its salt must be the connection's, so no key is derived.
+   * Adopts the keys of a KMREQ that follows the handshake. The KMREQ must repeat the salt of the connection, so the key
+   * encryption key stays the same.
    *
-   * @param nextSequence  highest sequence number that arrived, plus one: a key is announced before its first use
-   * @returns whether to respond with a KMRSP; on false nothing has changed
+   * @param nextSequence  highest sequence number received, plus one: no earlier packet can be under a new key
+   * @returns whether to respond with a KMRSP; if false, the keys are unchanged
    */
   refresh(message: Buffer, nextSequence: number, nowUs: number): boolean {
     if (!this.#requests.take(nowUs)) return false

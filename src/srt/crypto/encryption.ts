@@ -1,12 +1,12 @@
 /**
- * The sending side of an encrypted connection (draft-sharabayko-srt 6.1.6, 6.2.1): encrypts packets with one key, and
- * replaces it after `refreshPackets`, once the peer has confirmed the next one.
+ * Sending side of an encrypted connection (draft-sharabayko-srt 6.1.6, 6.2.1): encrypts packets with the current key,
+ * and switches to the next key after `refreshPackets`, once the peer has confirmed it.
  *
  *   packets under a key    0 ─────────────────── refresh - preannounce ───────── refresh
  *                                                KMREQ, until KMRSP arrives      next key
  *
- * libsrt changes the key whether or not the peer has it, and such a peer cannot decrypt (srt PR#3357). Here, a peer that
- * never responds keeps the key that it has.
+ * libsrt switches keys even if the peer has not received the next one, and then the peer cannot decrypt (srt PR#3357).
+ * Here, the current key stays in use until the peer confirms the next one.
  *
  * @module
  */
@@ -15,16 +15,16 @@ import { Keystream } from './keystream.ts'
 import { encodeKeyMaterial, KeyFlag, type KeyBytes } from '../wire/key-material.ts'
 import { HEADER_BYTES, markEncrypted, sequenceNumber } from '../wire/packet.ts'
 
-/** KMREQs per key change, as many as libsrt sends. */
+/** Max number of KMREQs per key change, as in libsrt. */
 const MAX_REQUESTS = 10
 /** Interval of KMREQs, in round trips. */
 const REQUEST_RTTS = 1.5
 
 export interface EncryptionOptions {
   readonly keyEncryptionKey: KeyEncryptionKey
-  /** Packets encrypted with one key. */
+  /** Number of packets encrypted with one key. */
   readonly refreshPackets: number
-  /** Packets between the announcement of a key and its first use, at most half of `refreshPackets`. */
+  /** Number of packets between the announcement of a key and its first use, at most half of `refreshPackets`. */
   readonly preannouncePackets: number
   readonly random: (bytes: number) => Buffer
 }
@@ -35,7 +35,7 @@ interface Key {
   readonly keystream: Keystream
 }
 
-/** The next key, while the peer confirms it. */
+/** Next key, from its announcement to its first use. */
 interface Announcement {
   readonly key: Key
   readonly message: Buffer
@@ -45,12 +45,13 @@ interface Announcement {
 }
 
 export class Encryption {
-  /** Contents of the KMREQ that opens the connection. */
+  /** Contents of the KMREQ in the handshake. */
   readonly keyMaterial: Buffer
   readonly #options: EncryptionOptions
   #current: Key
+  /** Number of packets encrypted with the current key. */
   #packets = 0
-  /** Packets under the current key after which the next one is announced. */
+  /** Value of `#packets` at which the next key is announced. */
   #announceAt: number
   #announcement: Announcement | undefined
 
@@ -96,7 +97,7 @@ export class Encryption {
     this.#current.keystream.apply(payload, sequenceNumber(datagram), false)
   }
 
-  /** @returns contents of the KMREQ due now; undefined for none */
+  /** @returns contents of the KMREQ due now; undefined if none is due */
   takeRequest(nowUs: number, rttUs: number): Buffer | undefined {
     if (this.#announcement === undefined && this.#packets >= this.#announceAt) this.#announce()
     const next = this.#announcement
@@ -126,7 +127,7 @@ export class Encryption {
     }
   }
 
-  /** @param message  contents of a KMRSP; without effect where it refuses, or repeats no pending KMREQ */
+  /** @param message  contents of a KMRSP; ignored unless they repeat the pending KMREQ, which confirms the key */
   handleResponse(message: Buffer): void {
     if (this.#announcement?.message.equals(message)) this.#announcement.isConfirmed = true
   }

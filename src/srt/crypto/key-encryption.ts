@@ -1,6 +1,6 @@
 /**
- * Key encryption key (KEK): derived from the passphrase, it wraps the keys that encrypt payloads (draft-sharabayko-srt 6.1.4,
- * 6.1.5; RFC 8018, RFC 3394).
+ * Key encryption key (KEK): derived from the passphrase, it wraps the keys that encrypt payloads
+ * (draft-sharabayko-srt 6.1.4, 6.1.5; RFC 8018, RFC 3394).
  *
  * @module
  */
@@ -12,18 +12,18 @@ import { isPassphrase, PASSPHRASE_LENGTH } from '../wire/limits.ts'
 
 const ITERATIONS = 2048
 
-/** Initial value of RFC 3394 2.2.3.1: its integrity check. */
+/** Default initial value (RFC 3394 2.2.3.1), which unwrapping verifies. */
 const INITIAL_VALUE = Buffer.alloc(8, 0xa6)
 
-/** Derivations at a time. Each takes 0.7 ms of a thread; the pool has four threads, for DNS and files too. */
+/** Max number of concurrent derivations. Each takes 0.7 ms of a libuv thread; DNS and files share the four threads. */
 const MAX_RUNNING = 2
 
-/** Derived keys in the cache. */
+/** Max number of derived keys in the cache. */
 const MAX_CACHED = 256
 
 const pbkdf2Async = promisify(pbkdf2)
 
-/** Key derived from passphrase and salt, valid for all key changes of a connection. */
+/** Key derived from passphrase and salt, the same for all key changes of a connection. */
 export interface KeyEncryptionKey {
   readonly key: Buffer
   readonly salt: Buffer
@@ -44,7 +44,7 @@ export async function deriveKey(
   keyBytes: KeyBytes,
 ): Promise<KeyEncryptionKey> {
   checkPassphrase(passphrase)
-  // LSB(64, salt) of 6.1.4 is the last 8 bytes. Every peer computes 2048 rounds of SHA-1.
+  // LSB(64, salt) in 6.1.4 means the last 8 bytes. Every implementation uses 2048 iterations of HMAC-SHA-1.
   const key = await pbkdf2Async(passphrase, salt.subarray(8), ITERATIONS, keyBytes, 'sha1')
   return { key, salt }
 }
@@ -63,7 +63,7 @@ export function unwrapKeys({ key }: KeyEncryptionKey, wrapped: Buffer): Buffer |
   }
 }
 
-/** Derives keys of many callers, `MAX_RUNNING` at a time, and caches them. */
+/** Derives the keys of all callers, `MAX_RUNNING` at a time, and caches them. */
 export class KeyDeriver {
   readonly #cached = new LRUCache<string, KeyEncryptionKey>({ max: MAX_CACHED })
   readonly #waiting: (() => void)[] = []
@@ -82,7 +82,7 @@ export class KeyDeriver {
   ): Promise<KeyEncryptionKey> {
     const name = `${keyBytes} ${salt.toString('hex')} ${passphrase}`
     while (this.#running === MAX_RUNNING) {
-      await new Promise<void>((go) => this.#waiting.push(go))
+      await new Promise<void>((resume) => this.#waiting.push(resume))
     }
     signal.throwIfAborted()
     const cached = this.#cached.get(name)
@@ -94,8 +94,8 @@ export class KeyDeriver {
       return derived
     } finally {
       this.#running--
-      // All waiting calls check again in order, so that an aborted one does not use up a turn.
-      for (const go of this.#waiting.splice(0)) go()
+      // Wakes all waiting calls, in order, so that an aborted one does not use up a turn.
+      for (const resume of this.#waiting.splice(0)) resume()
     }
   }
 }

@@ -1,13 +1,13 @@
 /**
- * AES in counter mode over the packets of one key (draft-sharabayko-srt 6.2). The initialization vector of a packet is a
- * function of salt and sequence number, so packets may come in any order, and repeatedly.
+ * AES in counter mode for the packets under one key (draft-sharabayko-srt 6.2). The initialization vector of a packet
+ * is a function of salt and sequence number, so packets may come in any order, and repeatedly.
  *
  *   |  salt 0..9  | salt 10..13 XOR sequence number | block counter |   the counter block, 16 bytes
  *
  * The draft shifts by bits here; every peer uses libsrt's byte positions (haicrypt/hcrypt.h).
  *
- * A cipher per packet costs 3.3 us (bench/srt/encryption.ts). Instead, one call encrypts the counter blocks of many
- * packets ahead of their payloads.
+ * A new cipher for each packet would cost 3.3 us (bench/srt/encryption.ts). Instead, one call generates the keystream
+ * of many packets in advance.
  *
  * @module
  */
@@ -16,17 +16,19 @@ import { addToSequence, sequenceDistance } from '../../binary/sequence-number.ts
 
 const BLOCK_BYTES = 16
 
-/** Packets whose keystream is generated in one call. Each holds 1.3 KB; a larger batch saves little. */
+/** Number of packets whose keystream is generated in one call, 1.3 KB for each; a larger batch saves little. */
 const BATCH_PACKETS = 16
 
 export class Keystream {
   readonly #cipher: Cipher
   readonly #salt: Buffer
-  /** Blocks of the longest payload so far. */
+  /** Number of blocks in the longest payload so far. */
   #blocksPerPacket = 0
-  /** Counter blocks of a batch, and its keystream. */
+  /** Counter blocks of a batch. */
   #counters: Buffer = Buffer.alloc(0)
+  /** Keystream of the latest batch. */
   #batch: Buffer = Buffer.alloc(0)
+  /** Sequence number of the first packet in `#batch`; undefined while `#batch` is not valid. */
   #batchFirst: number | undefined
 
   /**
@@ -42,7 +44,8 @@ export class Keystream {
   /**
    * Encrypts or decrypts in place.
    *
-   * @param isRetransmission  the packets after it are not expected next, so outside the batch it gets a keystream of its own
+   * @param isRetransmission  whether the packet is a retransmission: outside the batch, its keystream is generated
+   *   alone, since the packets that follow it in sequence are not expected next
    */
   apply(payload: Buffer, sequence: number, isRetransmission: boolean): void {
     const blocks = Math.ceil(payload.length / BLOCK_BYTES)
@@ -89,7 +92,7 @@ export class Keystream {
   }
 }
 
-/** XORs eight bytes at a time where both buffers are aligned, as those of datagrams and ciphers are. */
+/** XORs the keystream into the payload, eight bytes at a time if both are aligned, as they usually are. */
 function xorInto(payload: Buffer, keystream: Buffer, offset: number): void {
   const { length } = payload
   const from = keystream.byteOffset + offset

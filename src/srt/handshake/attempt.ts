@@ -1,5 +1,5 @@
 /**
- * A caller in its handshake: its address, what it sent and what was agreed with it.
+ * A caller during its handshake: address, handshake packet and agreed terms.
  *
  * @module
  */
@@ -17,10 +17,11 @@ export interface Peer {
 /** A caller with a valid cookie and acceptable terms. */
 export interface Attempt extends Peer, ConnectionRequest {
   readonly agreement: Agreement
-  /** FILTER extension as sent, where the caller has a packet filter. */
+  /** Contents of the FILTER extension as sent; undefined if the caller has no packet filter. */
   readonly filter: Buffer | undefined
-  /** Timestamp and arrival of the first CONCLUSION: the base of delivery times (4.5.1.1). */
+  /** Timestamp of the first CONCLUSION; with `arrivedUs`, the base of delivery times (4.5.1.1). */
   readonly timestampUs: number
+  /** Arrival time of the first CONCLUSION. */
   readonly arrivedUs: number
 }
 

@@ -8,7 +8,7 @@ import { networkOf } from './source-network.ts'
 
 const MAX_ATTEMPTS = 256
 
-/** Calling order: `hasRoomFor`, `push`; then `take`, or `takeExpired` where no decision came. */
+/** Calling order: `hasRoomFor`, `push`; then `take` on a decision, or `takeExpired` without one. */
 export class Backlog {
   /** Attempts by key, oldest first. */
   readonly #attempts = new Map<string, Attempt>()
@@ -21,7 +21,10 @@ export class Backlog {
     return this.#attempts.has(key)
   }
 
-  /** Whether the backlog admits the address: a network may use at most as many places as are free, so half of them alone. */
+  /**
+   * Whether the backlog admits an attempt from the address. A network must hold fewer places than are free, so one
+   * network alone gets at most half of the backlog.
+   */
   hasRoomFor(address: string): boolean {
     const free = MAX_ATTEMPTS - this.size
     if (this.size < free) return true
@@ -42,7 +45,7 @@ export class Backlog {
     return this.#attempts.get(key) === attempt && this.#attempts.delete(key)
   }
 
-  /** @returns the attempts that arrived at `untilUs` or before; they wait no longer */
+  /** @returns attempts that arrived at `untilUs` or before, removed from the backlog */
   takeExpired(untilUs: number): Attempt[] {
     const expired = [...this.#attempts.values()].filter(({ arrivedUs }) => arrivedUs <= untilUs)
     for (const attempt of expired) this.take(attempt)

@@ -1,15 +1,15 @@
 /**
- * SYN cookies (draft-sharabayko-srt 4.3.1.1): a listener keeps nothing about a caller until the caller has proved that it
- * receives what is sent to its address.
+ * SYN cookies (draft-sharabayko-srt 4.3.1.1): a listener stores no state for a caller until the caller has proved that
+ * it receives packets at its source address.
  *
- * libsrt hashes address and minute without a secret, so an attacker can compute the cookie of any address. These cookies are
- * keyed with a secret that rotates, and bound to the caller's socket id as well.
+ * libsrt hashes address and minute without a secret, so an attacker can compute the cookie of any address. These
+ * cookies are keyed with a secret that rotates, and bound to the caller's socket id as well.
  *
  * @module
  */
 import { createHmac } from 'node:crypto'
 
-/** Life of a secret. A cookie is valid for one to two of these; a caller stops after 3 s. */
+/** Min lifetime of a secret; rotation waits for the next handshake. A cookie outlives it; a caller stops after 3 s. */
 const ROTATION_US = 30_000_000
 
 const SECRET_BYTES = 32
@@ -40,7 +40,7 @@ export class CookieIssuer {
     return computeCookie(this.#current, owner)
   }
 
-  /** @returns whether `cookie` was issued to `owner` with the current secret or the one before */
+  /** @returns whether `cookie` was issued to `owner` with the current or the previous secret */
   verify(cookie: number, owner: CookieOwner, nowUs: number): boolean {
     this.#rotate(nowUs)
     return (

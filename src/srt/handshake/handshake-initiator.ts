@@ -3,7 +3,7 @@
  *
  *   INDUCTION ─► cookie ─► CONCLUSION ─► acceptance, or rejection
  *
- * Each request is repeated every 250 ms until its response arrives or the time is up.
+ * Each request is repeated every 250 ms until its response arrives or `connectTimeoutUs` has passed.
  *
  * @module
  */
@@ -31,17 +31,17 @@ import { decodeKmState, KmState } from '../wire/key-material.ts'
 import { DEFAULT_MTU_BYTES, timestampUs } from '../wire/packet.ts'
 import { hasValidLimits } from './negotiation.ts'
 
-/** Version of a caller's induction: one less than it speaks, so that older listeners understand it (4.3.1.1). */
+/** Version in a caller's induction: lower than `HANDSHAKE_VERSION`, so that older listeners understand it (4.3.1.1). */
 const INDUCTION_VERSION = 4
 
-/** Interval of repeated requests; libsrt's, as the draft gives none. */
+/** Interval of repeated requests, as in libsrt; the draft gives none. */
 const RETRY_US = 250_000
 
 export interface InitiatorOptions {
   readonly remoteAddress: string
   readonly remotePort: number
   readonly socketId: number
-  /** Empty for none. */
+  /** StreamID; empty for none. */
   readonly streamId: string
   /** Receive latency of this side. */
   readonly latencyMs: number
@@ -59,9 +59,9 @@ export interface InitiatorOptions {
 
 export interface InitiatorHost {
   transmit(datagram: Buffer): void
-  /** Last call, unless `refused` is. */
+  /** The listener accepted; the last call. */
   accepted(response: ConclusionResponse, nowUs: number): void
-  /** Last call, unless `accepted` is. */
+  /** The listener refused or did not answer in time; the last call. */
   refused(error: MillraceError): void
 }
 
@@ -182,9 +182,10 @@ export class HandshakeInitiator {
 }
 
 /**
- * A listener may accept a caller without sharing its keys (libsrt: `enforcedencryption=0`).
+ * Explains why the listener has not adopted the key; undefined if it has. A listener may accept a caller whose payloads
+ * it cannot decrypt (libsrt: `enforcedencryption=0`).
  *
- * @param response  contents of KMRSP, which agree where they repeat KMREQ
+ * @param response  contents of the KMRSP; they repeat the KMREQ if the listener has adopted the key
  */
 function describeDisagreement(
   { keyMaterial }: Encryption,

@@ -5,8 +5,8 @@
  *   CONCLUSION ─► valid cookie? ─► known attempt? same response ─► rate limit ─► negotiation ─► backlog ─► accept hook
  *                                                                              ─► connection, or rejection
  *
- * A caller repeats its CONCLUSION every 250 ms, so repetitions are the rule on long paths. A response is kept as long as
- * its connection lives, plus `TOMBSTONE_US`.
+ * A caller repeats its CONCLUSION every 250 ms, so repetitions are the rule on long paths. An acceptance is kept until
+ * `TOMBSTONE_US` after the end of its connection, a rejection for `TOMBSTONE_US`.
  *
  * @module
  */
@@ -31,11 +31,11 @@ import { CONCLUSION_LEVELS, INDUCTION_LEVELS, SourceLimiter } from './source-lim
 /** Time for which the identity of a closed connection stays taken, so that no late packet reopens it. */
 export const TOMBSTONE_US = 3_000_000
 
-/** Rejections kept for callers that repeat their CONCLUSION. */
+/** Max number of rejections kept for callers that repeat their CONCLUSION. */
 const MAX_REJECTIONS = 1024
 
 export interface ResponderOptions extends Terms {
-  /** Time that the accept hook may take. */
+  /** Max time from the CONCLUSION to the decision of the accept hook. */
   readonly acceptTimeoutUs: number
   readonly random: (bytes: number) => Buffer
   readonly nowUs: number
@@ -63,7 +63,7 @@ export interface Acceptance {
 /** Decision about an attempt: accepted, with keys derived, or a reject code. */
 export type Verdict = Acceptance | { readonly reject: number }
 
-/** A connection as its handshake sees it. */
+/** Part of a connection that the handshake uses. */
 export interface Connected {
   readonly localSocketId: number
   readonly connection: { readonly closed: boolean; open(): void }
@@ -71,7 +71,7 @@ export interface Connected {
 
 interface Accepted extends Connected {
   readonly response: Buffer
-  /** Time to forget it; Infinity while the connection lives. */
+  /** Time at which the connection is forgotten; Infinity until `sweep` finds it closed. */
   expiresUs: number
 }
 
@@ -98,8 +98,9 @@ export class HandshakeResponder {
   readonly #inductions = new SourceLimiter(INDUCTION_LEVELS)
   readonly #conclusions = new SourceLimiter(CONCLUSION_LEVELS)
   readonly #backlog = new Backlog()
+  /** Connections by attempt key. */
   readonly #accepted = new Map<string, Accepted>()
-  /** Oldest first. */
+  /** Rejections by attempt key, oldest first. */
   readonly #rejected = new Map<string, Rejected>()
   #closed = false
 
@@ -146,7 +147,7 @@ export class HandshakeResponder {
       this.#repeatResponse(key, peer)
       return
     }
-    // After the cookie and the repetitions: neither a forged source nor a repeated packet uses up its network's limit.
+    // Checked after cookie and repetition, so that forged sources and repeated packets do not count toward the limit.
     if (!this.#conclusions.admit(peer.remoteAddress, nowUs)) {
       this.counters.conclusionsDropped++
       return
@@ -176,7 +177,7 @@ export class HandshakeResponder {
     }
   }
 
-  /** No response while the host decides, nor once the connection is closed. */
+  /** Sends the kept response again; sends none while the host decides, or after the connection has closed. */
   #repeatResponse(key: string, peer: Peer): void {
     const accepted = this.#accepted.get(key)
     if (accepted?.connection.closed) return
@@ -200,7 +201,7 @@ export class HandshakeResponder {
   }
 
   #reject(peer: Peer, code: number, nowUs: number): void {
-    // Values below 1000 are handshake types that reject nothing.
+    // Values below 1000 are handshake types, not reject codes.
     const type = code >= RejectCode.UNKNOWN ? code : RejectCode.INTERNAL
     this.counters.rejects[type] = (this.counters.rejects[type] ?? 0) + 1
     const response = encodeRejection(peer, type)
@@ -211,7 +212,7 @@ export class HandshakeResponder {
     if (peer.handshake.version < HANDSHAKE_VERSION) this.#send(peer, encodeShutdown(peer))
   }
 
-  /** Expires attempts without a decision, and forgets what ended `TOMBSTONE_US` ago. */
+  /** Expires attempts without a decision; forgets connections that closed, and rejections sent, `TOMBSTONE_US` ago. */
   sweep(nowUs: number): void {
     this.#expire(nowUs - this.#options.acceptTimeoutUs, RejectCode.TIMEOUT, nowUs)
     for (const [key, accepted] of this.#accepted) {
@@ -234,7 +235,7 @@ export class HandshakeResponder {
     }
   }
 
-  /** Rejects the callers that wait, and every later one. */
+  /** Rejects all waiting callers, and every later one. */
   close(nowUs: number): void {
     this.#closed = true
     this.#expire(Infinity, RejectCode.CLOSE, nowUs)

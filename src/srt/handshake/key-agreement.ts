@@ -1,6 +1,6 @@
 /**
- * Key agreement between a caller and the passphrase required of it (draft-sharabayko-srt 6.1.3). It is strict: both sides
- * have the same passphrase, or neither has one.
+ * Key agreement with a caller (draft-sharabayko-srt 6.1.3), which is strict: both sides have the same passphrase, or
+ * neither has one.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { KeyDeriver } from '../crypto/key-encryption.ts'
 import type { Attempt } from './attempt.ts'
 
 /**
- * @param passphrase  passphrase required of the caller; undefined: it must not encrypt
+ * @param passphrase  passphrase required of the caller; undefined: the caller must not encrypt
  * @param signal  aborts the derivation once the caller has stopped waiting
  * @returns decryption of the caller's payloads; undefined where they are in clear
  * @throws {MillraceError} `ENCRYPTION_MISSING`, `ENCRYPTION_UNEXPECTED`, `PASSPHRASE_WRONG`

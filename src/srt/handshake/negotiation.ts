@@ -10,42 +10,42 @@ import { HANDSHAKE_VERSION, type Handshake } from '../wire/handshake.ts'
 import { decodeKeyMaterial, KmCipher, type KeyMaterial } from '../wire/key-material.ts'
 import { DEFAULT_MTU_BYTES, HEADER_BYTES, IP_UDP_HEADER_BYTES } from '../wire/packet.ts'
 
-/** Peers before 1.3 know handshake version 4 at most. */
+/** Oldest SRT version accepted, 1.3.0: older peers know handshake version 4 at most. */
 const MIN_SRT_VERSION = 0x010300
 
-/** Headers and 32 bytes of payload; libsrt accepted 32 in all and underflowed (srt#3359). */
+/** Headers and 32 bytes of payload; libsrt accepted an MTU of 32 bytes and underflowed (srt#3359). */
 const MIN_MTU_BYTES = IP_UDP_HEADER_BYTES + HEADER_BYTES + 32
 
 /**
- * Receive window: the packets of one latency at 100 Mbit/s, within bounds. The ring of the receive buffer may grow to it;
- * its memory follows the packets held.
+ * Receive window: number of packets in one latency at 100 Mbit/s, within bounds. The ring of the receive buffer grows
+ * up to this size as needed.
  */
 const WINDOW_PACKETS_PER_MS = 10
 const MIN_WINDOW_PACKETS = 16_384
 const MAX_WINDOW_PACKETS = 65_536
 
-/** Terms of this side. */
+/** Terms of the listener. */
 export interface Terms {
-  /** Shortest receive latency, used where the caller proposes less. */
+  /** Min receive latency, used if the caller proposes less. */
   readonly latencyMs: number
-  /** Longest receive latency that a caller may propose. */
+  /** Max receive latency, used if the caller proposes more. */
   readonly maxLatencyMs: number
 }
 
-/** Terms that both sides keep to. */
+/** Terms negotiated between both sides. */
 export interface Agreement {
   /** Version of the caller: `major << 16 | minor << 8 | patch`. */
   readonly srtVersion: number
-  /** Latency of data that the caller sends. */
+  /** Receive latency of the listener. */
   readonly latencyMs: number
-  /** Latency of data that the caller receives. */
+  /** Receive latency of the caller. */
   readonly peerLatencyMs: number
   readonly mtuBytes: number
-  /** Longest distance of a packet from the first missing one. */
+  /** Max distance of a packet from the first missing one. */
   readonly windowPackets: number
-  /** The caller sets the R flag of packets that it retransmits. */
+  /** Whether the caller sets the R flag of packets that it retransmits. */
   readonly marksRetransmissions: boolean
-  /** Present where the caller encrypts. */
+  /** Undefined if the caller does not encrypt. */
   readonly keyMaterial: KeyMaterial | undefined
 }
 
@@ -80,7 +80,7 @@ export function negotiate(
   }
 }
 
-/** Receive window of a connection with this latency. */
+/** Receive window of a connection with this latency, in packets. */
 export function windowPackets(latencyMs: number): number {
   const packets = latencyMs * WINDOW_PACKETS_PER_MS
   return Math.min(Math.max(packets, MIN_WINDOW_PACKETS), MAX_WINDOW_PACKETS)

@@ -39,7 +39,7 @@ export function encodeConclusionResponse(
     }),
     // A caller with a packet filter expects its own configuration back; filter packets are discarded on arrival.
     ...(filter === undefined ? [] : [encodeBlock(ExtensionType.FILTER, filter)]),
-    // 3.2.2: to agree is to repeat the key material.
+    // A repetition of the key material confirms it (3.2.2).
     ...(keyMaterial === undefined ? [] : [encodeBlock(ExtensionType.KMRSP, keyMaterial.message)]),
   ]
   const response: Handshake = {

@@ -8,12 +8,13 @@ import { LRUCache } from 'lru-cache'
 import { TokenBucket } from '../../token-bucket.ts'
 import { networkOf } from './source-network.ts'
 
-/** Sources with a limit of their own, the latest ones; the wider levels limit all. */
+/** Max number of groups tracked at each level; the least recently used one is forgotten. */
 const MAX_SOURCES = 4096
 
 interface Level {
-  /** Name of the group that shares the limit. */
+  /** Names the group of addresses that share one limit. */
   readonly groupOf: (address: string) => string
+  /** Handshakes admitted per second. */
   readonly perSec: number
   /** Handshakes admitted at once after a quiet period; by default `perSec`. */
   readonly burst?: number
@@ -42,7 +43,7 @@ export const CONCLUSION_LEVELS: readonly Level[] = [
 export class SourceLimiter {
   readonly #levels: readonly (Level & { readonly buckets: LRUCache<string, TokenBucket> })[]
 
-  /** @param levels  narrowest first: a handshake that it drops uses up nothing of the wider limits */
+  /** @param levels  narrowest first, so that a handshake dropped at one level does not count at the wider ones */
   constructor(levels: readonly Level[]) {
     this.#levels = levels.map((level) => ({
       ...level,

@@ -1,5 +1,5 @@
 /**
- * SRT caller: connects to a listener and sends to it. Drives a `Call` with socket, clock and timer.
+ * SRT caller: connects to a listener and sends payloads to it. Drives a `Call` with socket, clock and timer.
  *
  * @module
  */
@@ -32,13 +32,13 @@ export interface ConnectOptions {
   readonly peerLatencyMs?: number
   /** Sequence number of the first packet; random by default. */
   readonly initialSequenceNumber?: number
-  /** First timestamp, 32 bits; default 0. */
+  /** Timestamp of the first packet, 0 to 2^32 - 1; default 0. */
   readonly startTimestampUs?: number
-  /** Capacity of the send buffer; default 8192. */
+  /** Capacity of the send buffer, rounded up to a power of two; default 8192. */
   readonly sendBufferPackets?: number
   /** Bandwidth limit in bits per second, for bursts and retransmissions; default 1e9. */
   readonly maxBandwidthBps?: number
-  /** Encrypts the payloads; the same as the listener's. */
+  /** Passphrase of the listener; without one, payloads are sent in clear. */
   readonly passphrase?: string
   /** Length of the AES keys; default 16. */
   readonly keyLengthBytes?: KeyBytes
@@ -48,7 +48,7 @@ export interface ConnectOptions {
   readonly kmPreannouncePackets?: number
   /** Time for the handshake, in milliseconds; default 3000. */
   readonly connectTimeoutMs?: number
-  /** Silence in milliseconds after which the listener is gone; default 5000. */
+  /** Silence of the listener in milliseconds after which the connection ends; default 5000. */
   readonly idleTimeoutMs?: number
   /** Aborts the handshake; an established connection is not affected. */
   readonly signal?: AbortSignal
@@ -202,9 +202,10 @@ export class Caller {
   }
 
   /**
-   * Sends a payload of at most 1456 bytes, ideally n x 188; it is copied.
+   * Sends a payload of at most 1456 bytes, ideally whole TS packets (n x 188); it is copied.
    *
-   * @returns false where the payload was not accepted: the send buffer is full, or the connection has ended
+   * @returns false if the payload was not accepted: the send buffer is full, or the connection is closing or closed
+   * @throws {RangeError} for a longer payload
    */
   send(payload: Buffer): boolean {
     if (payload.length > MAX_PAYLOAD_BYTES) {
@@ -220,8 +221,8 @@ export class Caller {
   }
 
   /**
-   * Sends SHUTDOWN once the listener has played what was sent, or it is too late for that: after the latency of the
-   * connection, or after about a second where the listener does not acknowledge.
+   * Sends SHUTDOWN once the listener has had time to deliver all payloads: after the latency of the connection, or
+   * after about a second if the listener does not acknowledge them.
    */
   async close(): Promise<void> {
     this.#call.close()

@@ -6,14 +6,14 @@
 import type { AddressInfo } from 'node:net'
 import { readKernelDrops } from './kernel-drops.ts'
 
-/** Maximum interval between readings while callers are connected; longer than the 10 s at which the service reads. */
+/** Max interval between readings while callers are connected; longer than the 10 s between readings by the service. */
 const MAX_UNREAD_US = 15_000_000
 const WARNING_INTERVAL_US = 60_000_000
 
 export interface KernelDropMonitorOptions {
   /** Local addresses of the sockets to watch. */
   readonly sockets: readonly AddressInfo[]
-  /** Command that allows a larger receive buffer, where the kernel limits it. */
+  /** Command that allows a larger receive buffer; undefined if the kernel does not limit it. */
   readonly advice: string | undefined
   readonly onWarning: (message: string) => void
 }

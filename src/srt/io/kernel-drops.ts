@@ -1,6 +1,6 @@
 /**
- * Datagrams that the kernel dropped at UDP sockets, mostly as the process read too late. Linux has tables with a line for
- * each socket (proc(5)); those of IPv6 have wider addresses:
+ * Datagrams that the kernel dropped at UDP sockets, mostly because the process read too late. Linux has one table for
+ * IPv4 and one, with longer addresses, for IPv6 (proc(5)). Each has one line per socket:
  *
  *      sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
  *   15189: 0100007F:2760 00000000:0000 07 00000000:00001200 00:00000000 00000000     0        0 677127 2 e568617d 18
@@ -31,7 +31,7 @@ export function parseKernelDrops(table: string): Map<string, number> {
   return new Map(sockets.map((fields) => [fields[1]!, Number(fields.at(-1))]))
 }
 
-/** Formats an address as in the table: words in host byte order, which on little-endian machines is libsrt's reversed one. */
+/** Formats an address as in the table: words in host byte order (`encodePeerAddress` writes them little-endian). */
 export function formatLocalAddress({ address, port, family }: AddressInfo): string {
   const words = encodePeerAddress(address).toString('hex', 0, family === 'IPv6' ? 16 : 4)
   return `${words}:${port.toString(16).padStart(4, '0')}`.toUpperCase()

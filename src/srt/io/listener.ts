@@ -1,5 +1,5 @@
 /**
- * SRT listener: accepts callers on one UDP port. Drives an `Endpoint` for each socket with clock and timer.
+ * SRT listener: accepts callers on one UDP port. Drives one `Endpoint` per socket with clock and timer.
  *
  * @module
  */
@@ -24,23 +24,24 @@ import { bindSockets, enlargeReceiveBuffer, RECEIVE_BUFFER_BYTES } from './socke
 export interface ListenerOptions {
   /**
    * Numeric address, or several; `::` also listens on IPv4. On a machine with several addresses, list them: a response
-   * then comes from the address that was called, which a wildcard does not ensure. Rate limits hold per address.
+   * then comes from the address that was called, which a wildcard does not ensure. Rate limits hold for each address.
    */
   readonly host: string | readonly string[]
   /** UDP port; 0 for any free one. */
   readonly port: number
-  /** Shortest receive latency in milliseconds, used where the caller proposes less. */
+  /** Min receive latency in milliseconds, used if the caller proposes less. */
   readonly latencyMs: number
-  /** Longest receive latency in milliseconds, used where the caller proposes more; default `MAX_LATENCY_MS`. */
+  /** Max receive latency in milliseconds, used if the caller proposes more; default `MAX_LATENCY_MS`. */
   readonly maxLatencyMs?: number
-  /** Silence in milliseconds after which an encoder is gone; default 5000. */
+  /** Silence of an encoder in milliseconds after which its connection ends; default 5000. */
   readonly idleTimeoutMs?: number
   /** Passphrase of callers, unless `accept` returns another; by default callers must not encrypt. */
   readonly passphrase?: string
-  /** Time in milliseconds that `accept` may take; default 2500, since callers stop after 3000. */
+  /** Max time in milliseconds that `accept` may take; default 2500, since callers stop after 3000. */
   readonly acceptTimeoutMs?: number
   /**
-   * Decides about a caller. An exception rejects the caller: a `MillraceError` with its reject code.
+   * Decides about a caller. An exception rejects the caller: a `MillraceError` with its reject code, any other with
+   * `RejectCode.INTERNAL`.
    *
    * @param signal  aborted after `acceptTimeoutMs`; a later decision has no effect
    */
@@ -54,7 +55,7 @@ export interface ListenerOptions {
 
 /**
  * @throws {MillraceError} `ADDRESS_IN_USE`, naming the address
- * @throws {RangeError} where `isPassphrase` is false, or without an address
+ * @throws {RangeError} if `isPassphrase` is false for the passphrase, or `host` is empty
  */
 export async function createListener(options: ListenerOptions): Promise<Listener> {
   if (options.passphrase !== undefined) checkPassphrase(options.passphrase)
@@ -115,7 +116,7 @@ export class Listener {
     return this.#endpoints.map(({ stats }) => stats).reduce(addStats)
   }
 
-  /** Datagrams that the kernel dropped, mostly because this process read too late; undefined where it has no counter. */
+  /** Datagrams that the kernel dropped, mostly because this process read too late; undefined without such a counter. */
   kernelDrops(): Promise<number | undefined> {
     return this.#dropMonitor.read(this.#clock.nowUs())
   }
@@ -186,7 +187,7 @@ export class Listener {
 
   #reject(error: unknown, signal: AbortSignal): Verdict {
     if (error instanceof MillraceError) return { reject: error.rejectCode }
-    // The attempt has expired, and the caller has its rejection.
+    // The attempt has expired and was rejected then: this verdict has no effect.
     if (signal.aborted) return { reject: RejectCode.TIMEOUT }
     this.#warn(`an SRT caller was rejected, because the accept hook threw ${String(error)}`)
     return { reject: RejectCode.INTERNAL }

@@ -1,5 +1,5 @@
 /**
- * UDP sockets of listener and caller.
+ * UDP sockets of listeners and callers.
  *
  * @module
  */
@@ -8,30 +8,30 @@ import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
 import { MillraceError } from '../../errors.ts'
 
-/** Receive buffer for 1.5 s at 40 Mbit/s. The Linux default holds 92 full datagrams, too few for a pause of the process. */
+/** Receive buffer for 1.5 s at 40 Mbit/s. The Linux default of 92 full datagrams overflows if the process pauses. */
 export const RECEIVE_BUFFER_BYTES = 8 * 1024 * 1024
 
-/** Tries of `bindSockets` to find a port that is free on every address. */
+/** Max number of attempts to find a port that is free on every address. */
 const FREE_PORT_ATTEMPTS = 10
 
-/** Opens a socket for peers of the same address family as `address`, all of them numeric. */
+/** Opens a socket of the address family of `address`. This address and those of all peers must be numeric. */
 export function openSocket(address: string, options: { readonly ipv6Only?: boolean } = {}): Socket {
   const family = isIPv6(address) ? 6 : 4
   return createSocket({
     ...options,
     type: family === 6 ? 'udp6' : 'udp4',
-    // Addresses are numeric. Node's own look-up is asynchronous: it would send later, when the datagram may have changed.
-    // With a synchronous one, `send` has transmitted when it returns.
+    // Node's own lookup is asynchronous: `send` would transmit later, when the datagram may have changed. With this
+    // synchronous lookup of numeric addresses, `send` has transmitted the datagram when it returns.
     lookup: (hostname, _options, callback) => callback(null, hostname, family),
   })
 }
 
 /**
- * Binds a socket to each address, all on one port; two for `::`, where IPv4 has a socket of its own. Datagrams sent from a
- * socket have its address as source.
+ * Binds a socket to each address, all on one port; for `::`, one socket for IPv6 and one for IPv4. Datagrams sent from
+ * a socket have its address as source.
  *
  * @param addresses  numeric
- * @param port  0 for one that is free on every address
+ * @param port  0 for any port that is free on every address
  * @returns sockets in the order of the addresses
  * @throws {MillraceError} `ADDRESS_IN_USE`; after any exception, no socket is open
  */
@@ -76,7 +76,7 @@ async function bindSocket(address: string, port: number): Promise<Socket> {
  * Requests a receive buffer of `RECEIVE_BUFFER_BYTES`.
  *
  * @param socket  bound
- * @returns bytes granted where the kernel grants less; else undefined
+ * @returns size granted, in bytes, if the kernel grants less; else undefined
  */
 export function enlargeReceiveBuffer(socket: Socket): number | undefined {
   try {

@@ -1,5 +1,5 @@
 /**
- * Timestamp-based packet delivery (TSBPD, draft-sharabayko-srt 4.5): the delivery time of a packet on the receiver's clock.
+ * Timestamp-based packet delivery (TSBPD, draft-sharabayko-srt 4.5): computes when a packet is due for delivery.
  *
  * HLS cuts by the timestamps of the media, not by arrival, so packets in order are delivered at once. The delivery time
  * only limits how long the receiver waits for a missing packet (4.6).
@@ -9,25 +9,27 @@
 import { TimestampUnwrapper } from '../../binary/timestamp-32.ts'
 
 /**
- * Window whose fastest packet gives the offset of the sender's clock. libsrt takes 1000 round trips, which are minutes on
- * a slow stream.
+ * Duration of a window, in which the packet with the shortest delay gives the offset of the sender's clock. libsrt
+ * takes 1000 round trips instead, which last minutes on a slow stream.
  */
 const DRIFT_WINDOW_US = 10_000_000
 
-/** Longest correction per window: clocks drift by less, and a path that grows longer is followed at the same pace. */
+/** Max correction per window. Clocks drift by less; a path whose delay grows is followed at this rate. */
 const MAX_DRIFT_STEP_US = 10_000
 
 /**
- * Offset from which the sender's clock was set rather than drifted. A packet so far in the future is delivered as if it
- * had been sent on arrival; a whole window so far in the past moves the base at once.
+ * Offset above which the sender's clock counts as set to another time, not as drifted. A packet with a timestamp that
+ * far in the future is delivered as if it had been sent on arrival. A window whose packets are all that far in the past
+ * moves the base by the whole offset at once.
  */
 const CLOCK_JUMP_US = 2_000_000
 
 export interface DeliveryClockOptions {
   /** Timestamp of the handshake that opened the connection. */
   readonly handshakeTimestampUs: number
-  /** Arrival of that handshake. */
+  /** Arrival time of the handshake that opened the connection. */
   readonly handshakeArrivedUs: number
+  /** Receive latency. */
   readonly latencyUs: number
 }
 
@@ -37,7 +39,7 @@ export class DeliveryClock {
   /** Receiver's time at the sender's timestamp 0 (4.5.1.1). */
   #baseUs: number
   #driftUs = 0
-  /** Shortest delay of a packet behind its timestamp in this window. */
+  /** Shortest delay between timestamp and arrival of a packet in the current window; may be negative. */
   #minLagUs = Infinity
   #windowEndsUs: number
 
@@ -48,7 +50,7 @@ export class DeliveryClock {
     this.#windowEndsUs = handshakeArrivedUs + DRIFT_WINDOW_US
   }
 
-  /** Sum of the corrections for the drift of sender clock and path (4.7). */
+  /** Sum of all corrections so far for the drift of sender clock and path delay (4.7). */
   get driftUs(): number {
     return this.#driftUs
   }

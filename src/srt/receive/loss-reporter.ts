@@ -1,6 +1,6 @@
 /**
- * Loss reports (NAK, draft-sharabayko-srt 4.8.2). A gap is reported as soon as it is no longer taken for reordering, then
- * periodically until it closes.
+ * Loss reports (NAK, draft-sharabayko-srt 4.8.2). A gap is reported as soon as it is no longer attributed to
+ * reordering, then periodically until it closes.
  *
  * @module
  */
@@ -15,19 +15,20 @@ import type { ReceiveBuffer } from './receive-buffer.ts'
 import { ReorderTolerance } from './reorder-tolerance.ts'
 
 /**
- * Maximum rate of NAKs as a share of the receiving rate, but at least `MIN_NAK_BYTES_PER_SEC`. Reports of 10 % loss need
- * less. Without a limit, a sender of tiny packets that skips every other number would get more bytes back than it sends.
+ * Max rate of NAKs as a share of the receiving rate, but at least `MIN_NAK_BYTES_PER_SEC`. Reports of 10 % loss need
+ * less. Without a limit, a sender of tiny packets that skips every other sequence number would get more bytes back than
+ * it sends.
  */
 const NAK_SHARE = 0.1
 const MIN_NAK_BYTES_PER_SEC = 64_000
 
-/** Minimum latency, in round trips, for waiting on reordered packets; below, retransmission needs all of the time. */
+/** Min latency, in round trips, to wait for reordered packets; a shorter one leaves time for retransmission only. */
 const MIN_PATIENT_ROUND_TRIPS = 3
 
 export interface LossReporterOptions {
   readonly buffer: ReceiveBuffer
   readonly latencyUs: number
-  /** The sender retransmits at most once per round trip, so frequent reports only make up for lost NAKs. */
+  /** Whether the sender retransmits a packet at most once per round trip: frequent reports only replace lost NAKs. */
   readonly eagerNak: boolean
   readonly rtt: RttEstimator
   readonly transmitter: Transmitter
@@ -47,9 +48,11 @@ export class LossReporter {
   /** Time of the next periodic report. */
   #dueUs = 0
 
-  /** Whether a gap from `#reportedTo` on may still be reordering; it was found at `#freshUs`. */
+  /** Whether a packet missing at `#reportedTo` or after it may be a reordered one that still arrives. */
   #hasFresh = false
+  /** Time at which the wait for reordered packets began. */
   #freshUs = 0
+  /** End of the sequence numbers whose gaps have been reported. */
   #reportedTo: number
 
   constructor(options: LossReporterOptions) {
@@ -67,7 +70,7 @@ export class LossReporter {
     return this.#sentReports
   }
 
-  /** Number of reports not sent because of the limit. */
+  /** Number of reports not sent because of the rate limit. */
   get withheldReports(): number {
     return this.#withheldReports
   }
@@ -76,22 +79,22 @@ export class LossReporter {
     return this.#tolerance.packets
   }
 
-  /** To be called before the buffer holds a packet beyond its end, which opens a gap. */
+  /** Records a new gap. To be called before the buffer holds the packet beyond its end that opens the gap. */
   handleGap(nowUs: number): void {
     if (!this.#buffer.hasGap) this.#dueUs = nowUs + this.#intervalUs
-    // Without an open gap `#hasFresh` is stale: the fresh gaps have closed.
+    // If no gap is open, `#hasFresh` is stale: the fresh gaps have closed.
     else if (this.#hasFresh) return
     this.#hasFresh = true
     this.#freshUs = nowUs
     this.#reportedTo = this.#buffer.end
   }
 
-  /** To be called for a packet that fills a gap and is no retransmission. */
+  /** Records a reordered packet: it fills a gap and is not a retransmission. */
   handleReordered(sequence: number): void {
     this.#tolerance.push(sequenceDistance(sequence, this.#buffer.end) - 1)
   }
 
-  /** Reports new gaps that are no longer taken for reordering; to be called for every packet while there is a gap. */
+  /** Reports new gaps no longer attributed to reordering. To be called for every packet while there is a gap. */
   reportFresh(nowUs: number): void {
     if (!this.#hasFresh) return
     const { end } = this.#buffer
@@ -104,7 +107,7 @@ export class LossReporter {
     this.#freshUs = nowUs
   }
 
-  /** Longest time for which a gap is taken for reordering. */
+  /** Max time for which a gap is attributed to reordering. */
   get #patienceUs(): number {
     const { rttUs } = this.#rtt
     return this.#latencyUs < MIN_PATIENT_ROUND_TRIPS * rttUs ? 0 : rttUs / 4
@@ -123,8 +126,8 @@ export class LossReporter {
   }
 
   /**
-   * Interval of periodic reports: (RTT + 4 x variance) / 2 by 4.8.2. At the lower bound, 10 % loss leaves 1.5e-5 of the
-   * packets missing instead of 1.4e-4 (RTT 100 ms, latency 500 ms).
+   * Interval of periodic reports: (RTT + 4 x variance) / 2, but at least `MIN_NAK_INTERVAL_US` (4.8.2). Eager NAKs use
+   * the minimum: at 10 % loss, RTT 100 ms and latency 500 ms, 1.5e-5 of the packets stay missing instead of 1.4e-4.
    */
   get #intervalUs(): number {
     return this.#eagerNak

@@ -1,11 +1,12 @@
 /**
- * The receiving half of a connection: data packets in any order become payloads in sequence. Missing packets are reported
- * (draft-sharabayko-srt 4.8), and dropped when they are too late (4.6).
+ * Receiving half of a connection: turns data packets in any order into payloads in sequence. Reports missing packets
+ * (draft-sharabayko-srt 4.8), and drops those that are too late (4.6).
  *
- * Payloads in order are delivered at once, so the first packet not delivered, the position that ACKs carry and the first
- * missing packet are the same: `next` of the buffer.
+ * Payloads in order are delivered at once, so the first packet not delivered, the position that ACKs carry and the
+ * first missing packet are the same: `next` of the buffer.
  *
- * Inputs: `handleData`, `handleAckAck`, `handleDropRequest`, and `tick` every 10 ms while `busy`. Then `flush` or `stop`.
+ * Inputs: `handleData`, `handleAckAck`, `handleDropRequest`, and `tick` every 10 ms while `busy`; at the end, `flush`
+ * to deliver the held packets, and `stop`.
  *
  * @module
  */
@@ -30,17 +31,17 @@ import { DeliveryClock, type DeliveryClockOptions } from './delivery-clock.ts'
 import { LossReporter } from './loss-reporter.ts'
 import { ReceiveBuffer } from './receive-buffer.ts'
 
-/** Number of latest dropped ranges kept, to distinguish belated packets from duplicates. */
+/** Number of latest dropped ranges that are kept to distinguish belated packets from duplicates. */
 const MAX_DROPPED_RANGES = 16
 
 export interface ReceiverOptions {
   readonly initialSequenceNumber: number
   readonly delivery: DeliveryClockOptions
-  /** Longest distance of a packet from the first missing one; the flow window announced to the sender. */
+  /** Max distance of a packet from the first missing one; also the flow window announced to the sender. */
   readonly windowPackets: number
-  /** The sender retransmits at most once per round trip, so frequent reports only make up for lost NAKs. */
+  /** Whether the sender retransmits a packet at most once per round trip: frequent reports only replace lost NAKs. */
   readonly eagerNak: boolean
-  /** The sender sets the R flag of retransmissions, so a late packet without it was reordered. */
+  /** Whether the sender sets the R flag of retransmissions, so that a late packet without it was reordered. */
   readonly marksRetransmissions: boolean
   /** Present where the connection is encrypted. */
   readonly decryption?: Decryption
@@ -77,7 +78,7 @@ export class Receiver {
   readonly #sink: Pick<PayloadSink, 'push' | 'gap'>
   readonly #rate: RateMeter
   readonly #droppedRanges: LossRange[] = []
-  /** Latest packet beyond the window, unless a packet in order has arrived since. */
+  /** Sequence number of the latest packet beyond the window; undefined once a packet in order has arrived. */
   #beyondWindow: number | undefined
   #stopped = false
 
@@ -109,12 +110,12 @@ export class Receiver {
 
   handleData(datagram: Buffer, nowUs: number): void {
     const counters = this.#counters
-    // A filter packet repeats the sequence number of the data packet before it and must not take its place.
+    // A packet of a packet filter (FEC) repeats the sequence number of a data packet and must not take its place.
     if (messageNumber(datagram) === 0) {
       counters.filter++
       return
     }
-    // Discarded before its sequence number is used, which may be forged; a genuine packet is reported as lost.
+    // Discarded before its sequence number, which may be forged, is used; a genuine packet is then reported as lost.
     if (!this.#isReadable(datagram)) {
       counters.undecryptable++
       return
@@ -137,7 +138,11 @@ export class Receiver {
     this.#acknowledger.countPacket(buffer.next, nowUs)
   }
 
-  /** Decrypts the payload in place. A packet in clear on an encrypted connection is forged. */
+  /**
+   * Decrypts the payload in place if the connection is encrypted.
+   *
+   * @returns false for an encrypted packet without its key, or a packet in clear on an encrypted connection (forged)
+   */
   #isReadable(datagram: Buffer): boolean {
     if (this.#decryption === undefined) return encryptionKeyFlag(datagram) === 0
     return this.#decryption.open(datagram)
@@ -177,7 +182,11 @@ export class Receiver {
     this.#deliverHeld()
   }
 
-  /** @returns whether the packet is within the window, which moves if the sender's sequence numbers have jumped */
+  /**
+   * Moves the window if the sender's sequence numbers have jumped.
+   *
+   * @returns whether the packet is within the window, and the receiver not stopped
+   */
   #followJump(sequence: number): boolean {
     const { next, hasGap } = this.#buffer
     if (sequenceDistance(next, sequence) < this.#windowPackets) return true
@@ -218,7 +227,7 @@ export class Receiver {
     }
   }
 
-  /** Too-late packet drop (4.6): a gap is dropped when the packet behind it is due. */
+  /** Too-late packet drop (4.6): drops a gap when the first packet after it is due. */
   #dropTooLate(nowUs: number): void {
     while (this.#buffer.hasGap && this.#buffer.firstHeldDueUs <= nowUs) {
       this.#dropTo(this.#buffer.firstHeld)
@@ -237,7 +246,7 @@ export class Receiver {
     this.#deliverHeld()
   }
 
-  /** Drops the gap at `next` where the sender has dropped its packets. */
+  /** Drops the packets of the gap at `next` that the sender has dropped. */
   handleDropRequest({ first, last }: LossRange): void {
     const { next, firstHeld, hasGap } = this.#buffer
     const coversNext = sequenceDistance(first, next) >= 0 && sequenceDistance(next, last) >= 0
@@ -264,7 +273,7 @@ export class Receiver {
     while (this.#buffer.hasGap) this.#dropTo(this.#buffer.firstHeld)
   }
 
-  /** Discards everything and stops calling the sink. May be called from within the sink. */
+  /** Discards the held packets and stops calling the sink. May be called from within the sink. */
   stop(): void {
     this.#stopped = true
     this.#buffer.clear()

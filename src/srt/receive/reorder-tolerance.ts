@@ -1,14 +1,14 @@
 /**
- * Reordering of packets on the path: libsrt's `SRTO_LOSSMAXTTL`, measured instead of configured. A reordered packet that is
- * reported as lost is retransmitted needlessly; on bonded and mobile links, much of the stream would be.
+ * Reorder tolerance: libsrt's `SRTO_LOSSMAXTTL`, measured instead of configured. A reordered packet that is reported as
+ * lost is retransmitted needlessly; on bonded and mobile links, this would hit much of the stream.
  *
  * @module
  */
 
-/** Longest tolerance: 20 ms at 64 Mbit/s. */
+/** Max tolerance, in packets: 20 ms at 64 Mbit/s. */
 const MAX_PACKETS = 128
 
-/** Interval at which the tolerance decays by an eighth, down to the longest distance observed within it. */
+/** Interval at which the tolerance decays by an eighth, but not below the longest distance observed meanwhile. */
 const DECAY_US = 1_000_000
 
 export class ReorderTolerance {
@@ -21,12 +21,12 @@ export class ReorderTolerance {
     this.#decayedUs = nowUs
   }
 
-  /** Packets that may follow a missing one before it counts as lost. */
+  /** Number of packets that may follow a missing one before it counts as lost. */
   get packets(): number {
     return this.#packets
   }
 
-  /** @param packets  distance by which a packet came later than the newest one */
+  /** @param packets  distance of a reordered packet from the newest one, in sequence numbers */
   push(packets: number): void {
     this.#observedPackets = Math.min(Math.max(this.#observedPackets, packets), MAX_PACKETS)
     this.#packets = Math.max(this.#packets, this.#observedPackets)

@@ -1,6 +1,6 @@
 /**
- * Drop requests (DROPREQ, draft-sharabayko-srt 3.2.9) for packets that a NAK reports and the sender has dropped. A receiver
- * without too-late packet drop would report them forever.
+ * Drop requests (DROPREQ, draft-sharabayko-srt 3.2.9) for packets that a NAK reports and the sender has dropped.
+ * Without a request, a receiver that has no too-late packet drop would report these packets forever.
  *
  * @module
  */
@@ -12,10 +12,10 @@ import { encodeDropRequest } from '../wire/drop-request.ts'
 import type { LossRange } from '../wire/loss-list.ts'
 import { ControlType } from '../wire/packet.ts'
 
-/** Requests per round trip; a receiver reports the other ranges again. */
+/** Max number of requests per round trip; the receiver reports the remaining ranges again. */
 const MAX_RANGES = 32
 
-/** Message number of a request that names none, as libsrt's do. */
+/** Message number of a request that names no message, as in libsrt. */
 const NO_MESSAGE = 0
 
 export class DropReporter {

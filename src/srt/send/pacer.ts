@@ -1,8 +1,8 @@
 /**
  * Pacing of data packets at the maximum bandwidth (live congestion control, draft-sharabayko-srt 5.1).
  *
- * The draft waits for a period after every packet. This pacer sends at once all packets that are due before the next tick:
- * a finer timer would cost more CPU than the smoother traffic is worth.
+ * The draft waits for a period after every packet. This pacer sends all packets that are due before the next tick at
+ * once: a finer timer would cost more CPU than the smoother traffic is worth.
  *
  * @module
  */

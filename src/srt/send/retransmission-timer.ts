@@ -1,17 +1,17 @@
 /**
- * Retransmission time-out, for losses that no NAK reports.
+ * Retransmission timeout, for losses that no NAK reports.
  *
- * A receiver detects the loss of the last packet only when a later one arrives. A peer without periodic NAKs reports a loss
- * once, and that NAK may be lost (libsrt's FASTREXMIT).
+ * A receiver does not detect the loss of the last packet until a later one arrives. A peer without periodic NAKs
+ * reports a loss once, and that NAK may be lost (the case of libsrt's FASTREXMIT).
  *
  * @module
  */
 import type { RttEstimator } from '../rtt-estimator.ts'
 
-/** Margin over the round trip for an ACK, which the receiver delays; timers on both sides are coarse. */
+/** Margin over the response timeout before the last packet is retransmitted: ACKs are delayed, and timers coarse. */
 const TAIL_MARGIN_US = 60_000
 
-/** Margin over the round trip before the whole flight is retransmitted. */
+/** Margin over the response timeout before the whole flight is retransmitted. */
 const FLIGHT_MARGIN_US = 30_000
 
 export class RetransmissionTimer {
@@ -22,7 +22,7 @@ export class RetransmissionTimer {
   /** Time at which the flight began, shrank, or was retransmitted. */
   #progressUs = 0
 
-  /** @param peerRepeatsNaks  the peer sends periodic NAKs (HSRSP flag PERIODICNAK) */
+  /** @param peerRepeatsNaks  whether the peer sends periodic NAKs (HSRSP flag PERIODICNAK) */
   constructor(rtt: RttEstimator, peerRepeatsNaks: boolean) {
     this.#rtt = rtt
     this.#peerRepeatsNaks = peerRepeatsNaks

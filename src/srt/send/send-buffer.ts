@@ -12,6 +12,7 @@ import type { LossRange } from '../wire/loss-list.ts'
 
 export class SendBuffer {
   readonly #datagrams: (Buffer | undefined)[]
+  /** Time of the push. */
   readonly #queuedUs: Float64Array
   /** Time of the latest retransmission; -Infinity for none. */
   readonly #retransmittedUs: Float64Array
@@ -19,7 +20,7 @@ export class SendBuffer {
   readonly #requested: Uint8Array
   readonly #mask: number
   #requestedPackets = 0
-  /** Lower bound of the requested packets. */
+  /** Sequence number at or before the oldest requested packet. */
   #requestedFrom: number
   #acknowledged: number
   #first: number
@@ -43,12 +44,12 @@ export class SendBuffer {
     return this.#acknowledged
   }
 
-  /** Oldest packet in the buffer. */
+  /** Sequence number of the oldest packet in the buffer. */
   get first(): number {
     return this.#first
   }
 
-  /** First packet not sent yet. */
+  /** Sequence number of the first packet not sent yet. */
   get unsent(): number {
     return this.#unsent
   }
@@ -66,22 +67,22 @@ export class SendBuffer {
     return this.#first === this.#end
   }
 
-  /** Packets in flight: sent, neither acknowledged nor dropped. */
+  /** Number of packets in flight: sent, neither acknowledged nor dropped. */
   get flightPackets(): number {
     return sequenceDistance(this.#first, this.#unsent)
   }
 
-  /** Packets not sent yet. */
+  /** Number of packets not sent yet. */
   get waitingPackets(): number {
     return sequenceDistance(this.#unsent, this.#end)
   }
 
-  /** Packets in flight whose retransmission is requested. */
+  /** Number of packets in flight whose retransmission is requested. */
   get requestedPackets(): number {
     return this.#requestedPackets
   }
 
-  /** Time from the push of the first packet in the buffer to that of the last. */
+  /** Time between the pushes of the first and the last packet in the buffer. */
   get spanUs(): number {
     if (this.isEmpty) return 0
     const last = addToSequence(this.#end, -1)
@@ -97,19 +98,19 @@ export class SendBuffer {
     this.#end = addToSequence(this.#end, 1)
   }
 
-  /** @returns the packet `unsent`, which is in flight from now on */
+  /** @returns packet with sequence number `unsent`, in flight from now on; there must be one */
   takeUnsent(): Buffer {
     const datagram = this.#datagrams[this.#unsent & this.#mask]!
     this.#unsent = addToSequence(this.#unsent, 1)
     return datagram
   }
 
-  /** @returns part of the range that is in flight */
+  /** @returns part of the range that is in flight; undefined if none is */
   findInFlight(range: LossRange): LossRange | undefined {
     return overlap(range, this.#first, this.#unsent)
   }
 
-  /** @returns part of the range that was dropped and not acknowledged */
+  /** @returns part of the range that was dropped and not acknowledged; undefined if none was */
   findDropped(range: LossRange): LossRange | undefined {
     return overlap(range, this.#acknowledged, this.#first)
   }
@@ -192,7 +193,7 @@ export class SendBuffer {
   }
 }
 
-/** Part of a range from `from` to before `to`. */
+/** @returns part of the range from `from` to before `to`; undefined if none */
 function overlap({ first, last }: LossRange, from: number, to: number): LossRange | undefined {
   const begin = Math.max(sequenceDistance(from, first), 0)
   const end = Math.min(sequenceDistance(from, last), sequenceDistance(from, to) - 1)

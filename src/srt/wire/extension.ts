@@ -1,5 +1,5 @@
 /**
- * Extension blocks after the handshake of a conclusion (draft-sharabayko-srt 3.2.1.1 to 3.2.1.4).
+ * Extension blocks at the end of a CONCLUSION handshake (draft-sharabayko-srt 3.2.1.1 to 3.2.1.4).
  *
  *   |   extension type   | length (4-byte words) |
  *   |               contents                     |
@@ -73,7 +73,7 @@ export interface Extensions {
   readonly filter?: Buffer
   /** KMREQ of a request, KMRSP of a response. */
   readonly keyMaterial?: Buffer
-  /** The caller is a member of a group (bonding). */
+  /** Present if the caller is a member of a group (bonding). */
   readonly group?: true
 }
 
@@ -104,7 +104,7 @@ export function decodeExtensions(datagram: Buffer): Extensions | undefined {
   }
 }
 
-/** @returns block contents by extension type; undefined where blocks and datagram do not end together */
+/** @returns block contents by extension type; undefined if a type repeats, or blocks do not end with the datagram */
 function splitBlocks(datagram: Buffer): Map<number, Buffer> | undefined {
   const blocks = new Map<number, Buffer>()
   let offset = HEADER_BYTES + HANDSHAKE_BYTES
@@ -160,7 +160,7 @@ export function encodeStreamIdExtension(streamId: string): Buffer {
   return encodeBlock(ExtensionType.STREAM_ID, padded.swap32())
 }
 
-/** @param contents  a multiple of 4 bytes */
+/** @param contents  length is a multiple of 4 bytes */
 export function encodeBlock(type: number, contents: Buffer): Buffer {
   const block = Buffer.allocUnsafe(4 + contents.length)
   block.writeUInt16BE(type, 0)
@@ -169,7 +169,7 @@ export function encodeBlock(type: number, contents: Buffer): Buffer {
   return block
 }
 
-/** Extension field of a conclusion: flags of the kinds of block that follow. */
+/** Extension field of a conclusion: one `ExtensionFlag` for each kind of block that follows. */
 export function extensionFieldOf(blocks: readonly Buffer[]): number {
   return blocks.reduce((field, block) => field | flagOf(block.readUInt16BE(0)), 0)
 }

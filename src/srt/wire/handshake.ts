@@ -1,5 +1,5 @@
 /**
- * Control information field of the handshake (draft-sharabayko-srt 3.2.1); extension blocks follow it.
+ * Control information field of the handshake (draft-sharabayko-srt 3.2.1), without the extension blocks that follow.
  *
  *   |                            version                            |   0
  *   |       encryption field        |        extension field        |   4
@@ -16,7 +16,7 @@
 import { ControlType, HEADER_BYTES, writeControlHeader } from './packet.ts'
 import { encodePeerAddress } from './peer-address.ts'
 
-/** Control information field without extensions. */
+/** Length of the control information field without extension blocks. */
 export const HANDSHAKE_BYTES = 48
 
 export const HandshakeType = {
@@ -36,7 +36,7 @@ export const UDT_DATAGRAM = 2
 /** Flags in the extension field of a conclusion: the kinds of block that follow. */
 export const ExtensionFlag = { HSREQ: 1, KMREQ: 2, CONFIG: 4 } as const
 
-/** Version of every handshake packet but a caller's induction, whose version is 4. */
+/** Version in every handshake packet except a caller's induction, which says 4. */
 export const HANDSHAKE_VERSION = 5
 
 export interface Handshake {
@@ -50,7 +50,7 @@ export interface Handshake {
   /** A `HandshakeType`, or a reject code from 1000 on. */
   readonly type: number
   readonly socketId: number
-  /** i32 */
+  /** SYN cookie (i32). */
   readonly cookie: number
 }
 
@@ -74,7 +74,7 @@ export function decodeHandshake(datagram: Buffer): Handshake | undefined {
  * Encodes a complete handshake datagram.
  *
  * @param packet.socketId  destination socket id; 0 in a caller's requests
- * @param packet.peerAddress  IP address of the destination; informative, so decoding skips it
+ * @param packet.peerAddress  IP address of the destination; informative, `decodeHandshake` skips it
  * @param packet.blocks  extension blocks, see extension.ts
  */
 export function encodeHandshake(

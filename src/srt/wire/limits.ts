@@ -14,7 +14,7 @@ export const MAX_PASSPHRASE_BYTES = 80
 /** Accepted passphrase length, for messages. */
 export const PASSPHRASE_LENGTH = `${MIN_PASSPHRASE_BYTES} to ${MAX_PASSPHRASE_BYTES} bytes`
 
-/** Longest receive latency that a listener agrees to, in milliseconds. The handshake has room for 65,535. */
+/** Longest receive latency that a listener agrees to, in milliseconds. The handshake can carry up to 65,535. */
 export const MAX_LATENCY_MS = 8000
 
 /** Whether SRT accepts `text` as a passphrase. */

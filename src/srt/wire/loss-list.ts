@@ -1,6 +1,6 @@
 /**
- * Loss list: sequence numbers that the receiver misses, in the control information field of a NAK (draft-sharabayko-srt
- * 3.2.5, appendix A).
+ * Loss list: sequence numbers of packets missing at the receiver, in the control information field of a NAK
+ * (draft-sharabayko-srt 3.2.5, appendix A).
  *
  *   |0|          a single lost packet           |
  *   |1|  first of a range  |0|  last of a range |
@@ -16,15 +16,16 @@ export interface LossRange {
   readonly last: number
 }
 
+/** Bit that marks the first sequence number of a range. */
 const RANGE = 0x80000000
 
 const MAX_WORDS = MAX_PAYLOAD_BYTES / 4
 
-/** Number of ranges that always fits one datagram. */
+/** Number of ranges that fit one datagram, even if none of them is a single packet. */
 export const MAX_LOSS_RANGES = MAX_WORDS / 2
 
 /**
- * @returns ranges in the peer's order, sorted or not; undefined where the list is empty, or a range lacks its last number
+ * @returns ranges in the peer's order, sorted or not; undefined if the list is empty, or a range lacks its last number
  *   or ends before it begins
  */
 export function decodeLossList(datagram: Buffer): LossRange[] | undefined {

@@ -20,7 +20,7 @@
  *   |                    destination socket id                      |
  *   +---------------------------------------------------------------+
  *
- * The hot path reads fields in place and allocates no object. Every reader expects at least `HEADER_BYTES`.
+ * The hot path reads fields in place and allocates no object. Every function expects at least `HEADER_BYTES`.
  *
  * @module
  */
@@ -33,7 +33,7 @@ export const DEFAULT_MTU_BYTES = 1500
 /** IPv4 and UDP headers, which MTU and bandwidth include. */
 export const IP_UDP_HEADER_BYTES = 28
 
-/** Longest datagram within the MTU. */
+/** Longest datagram (UDP payload) within the default MTU over IPv4. */
 export const MAX_DATAGRAM_BYTES = DEFAULT_MTU_BYTES - IP_UDP_HEADER_BYTES
 
 /** Longest payload of a data packet, and longest control information field of a control packet. */
