@@ -2,11 +2,7 @@
  * Receiving half of a connection: turns data packets in any order into payloads in sequence. Reports missing packets
  * (draft-sharabayko-srt 4.8), and drops those that are too late (4.6).
  *
- * Payloads in order are delivered at once, so the first packet not delivered, the position that ACKs carry and the
- * first missing packet are the same: `next` of the buffer.
- *
- * Inputs: `handleData`, `handleAckAck`, `handleDropRequest`, and `tick` every 10 ms while `busy`; at the end, `flush`
- * to deliver the held packets, and `stop`.
+ * Payloads in order are delivered at once: `next` of the buffer is the first missing packet and the position in ACKs.
  *
  * @module
  */
@@ -43,7 +39,6 @@ export interface ReceiverOptions {
   readonly eagerNak: boolean
   /** Whether the sender sets the R flag of retransmissions, so that a late packet without it was reordered. */
   readonly marksRetransmissions: boolean
-  /** Present where the connection is encrypted. */
   readonly decryption?: Decryption
   readonly rtt: RttEstimator
   readonly transmitter: Transmitter
@@ -51,7 +46,6 @@ export interface ReceiverOptions {
   readonly nowUs: number
 }
 
-/** Counters of the whole connection, explained in `SrtStats`. */
 class ReceiverCounters {
   packets = 0
   bytes = 0
@@ -66,6 +60,7 @@ class ReceiverCounters {
   resync = 0
 }
 
+/** Inputs: `handle…`, `tick` every 10 ms while `busy`, `flush` to deliver held packets at the end, `stop`. */
 export class Receiver {
   readonly #counters = new ReceiverCounters()
   readonly #windowPackets: number
