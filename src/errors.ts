@@ -6,7 +6,7 @@
  * @module
  */
 
-/** Reject codes in the handshake type field (draft-sharabayko-srt, Table 7; libsrt adds 1000 and 2000). */
+/** Reject codes in the handshake type field (draft-sharabayko-srt, Table 7): 1000 plus the code of libsrt. */
 export const RejectCode = {
   UNKNOWN: 1000,
   SYSTEM: 1001,

@@ -9,7 +9,7 @@
  */
 import { BitReader } from '../binary/bit-reader.ts'
 import { unescapeNal } from './annex-b.ts'
-import { decodeH264FieldSyntax, type H264SliceSyntax } from './h264-sps.ts'
+import { decodeH264FieldSyntax, type H264FieldSyntax } from './h264-sps.ts'
 import type { ParameterSet } from './parameter-sets.ts'
 
 /** `nal_unit_type` of an IDR slice, which a second field never has (7.4.1.2.4). */
@@ -20,11 +20,11 @@ interface Field {
   readonly isBottom: boolean
 }
 
-/** `push` every intact access unit of a stream in decoding order. */
+/** Detector of second fields: `push` the first slice of every access unit in decoding order. */
 export class H264FieldPairs {
   #spsNal: Buffer | undefined
   /** Undefined for a sequence without field pictures. */
-  #syntax: H264SliceSyntax | undefined
+  #syntax: H264FieldSyntax | undefined
   /** First field without its second. */
   #first: Field | undefined
 
@@ -53,7 +53,7 @@ export class H264FieldPairs {
 }
 
 /** @returns undefined for a frame picture and for a truncated header */
-function decodeField(slice: Buffer, syntax: H264SliceSyntax): Field | undefined {
+function decodeField(slice: Buffer, syntax: H264FieldSyntax): Field | undefined {
   const reader = new BitReader(unescapeNal(slice.subarray(1)))
   reader.readUe() // first_mb_in_slice
   reader.readUe() // slice_type

@@ -8,7 +8,7 @@ import { unescapeNal } from './annex-b.ts'
 import { isPictureSize, type VideoParameters } from './video-parameters.ts'
 import { readFrameRate, skipVideoDescription } from './vui.ts'
 
-/** Values of `profile_idc` with `chroma_format_idc` and scaling lists in the set (7.3.2.1.1). */
+/** Values of `profile_idc` whose SPS has the fields from `chroma_format_idc` to the scaling lists (7.3.2.1.1). */
 const HIGH_PROFILES = new Set([44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244])
 
 /** Maximum size of `frame_num`: `log2_max_frame_num_minus4` is at most 12 (7.4.2.1.1). */
@@ -49,14 +49,14 @@ export function decodeH264Sps(nal: Buffer): VideoParameters | undefined {
 }
 
 /** Parameters for reading slice headers (7.3.3) up to their field flags. */
-export interface H264SliceSyntax {
+export interface H264FieldSyntax {
   readonly separateColorPlanes: boolean
   /** Size of `frame_num` in bits. */
   readonly frameNumberBits: number
 }
 
 /** @returns undefined when the sequence has no field pictures or the set does not parse */
-export function decodeH264FieldSyntax(nal: Buffer): H264SliceSyntax | undefined {
+export function decodeH264FieldSyntax(nal: Buffer): H264FieldSyntax | undefined {
   const reader = new BitReader(unescapeNal(nal.subarray(1)))
   const head = readHead(reader)
   reader.readUe() // pic_width_in_mbs_minus1
@@ -88,7 +88,7 @@ function readHead(reader: BitReader): Head | undefined {
   return { profile, constraints, level, chroma, frameNumberBits }
 }
 
-/** Chroma format, as the luma samples of one cropping unit (Table 6-1, equations 7-19 to 7-22). */
+/** Chroma format, given by the size of a cropping unit in luma samples (Table 6-1, equations 7-19 to 7-22). */
 interface Chroma {
   readonly cropUnitX: number
   readonly cropUnitY: number

@@ -15,7 +15,7 @@ export interface ParameterSet {
   readonly nal: Buffer
 }
 
-/** Maximum size of all remembered sets, which every key frame may need inserted; usual streams have a few 100 bytes. */
+/** Maximum total size of the remembered sets, since all may be inserted into a key frame; usually a few 100 bytes. */
 const MAX_REMEMBERED_BYTES = 4096
 
 /** Latest parameter sets of one stream: `push` those of every access unit in order. */
@@ -41,7 +41,7 @@ export class ParameterSets {
   /**
    * Finds the sets to insert before those of an access unit.
    *
-   * @param present  sets of the access unit; one with a set of every kind counts as complete
+   * @param present  sets of the access unit, which is complete if it has a set of every kind
    * @returns empty for a complete access unit, else all remembered sets, each after those it refers to; undefined while
    *   a kind is unknown
    */

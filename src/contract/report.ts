@@ -21,7 +21,7 @@ export interface StreamReport {
   readonly warnings: readonly Warning[]
 }
 
-/** The encoder's connection, with counters since it was established. docs/api.md has libsrt's name for each. */
+/** The encoder's connection, with counters since it was established. docs/api.md has the names in libsrt. */
 export interface PublisherReport {
   /** `address:port` */
   readonly remote: string
@@ -87,7 +87,7 @@ export interface PlaylistReport {
   readonly listedSegments: number
   /** Segments that the playlist has when memory suffices. */
   readonly wantedSegments: number
-  /** Segments released earlier than RFC 8216 6.2.2 requires. */
+  /** Segments released earlier than RFC 8216 6.2.2 allows. */
   readonly releasedEarly: number
   /** Segments not stored for lack of memory, which the playlist lists as gaps (EXT-X-GAP). */
   readonly gaps: number
@@ -95,8 +95,10 @@ export interface PlaylistReport {
 
 /** Totals since the stream started, over all connections of encoders. */
 export interface StreamTotals {
+  /** Segments of all renditions, without gaps. */
   readonly segments: number
   readonly segmentBytes: number
+  /** Duration of the main rendition, gaps included. */
   readonly durationSec: number
   /** SRT packets whose media was dropped because demuxing it costs too much CPU. */
   readonly payloadsDropped: number

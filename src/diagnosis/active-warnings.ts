@@ -2,7 +2,7 @@
  * Active warnings of a stream. A fact begins a warning, which is emitted once and ends when the fact ends, by the
  * rules in `warnings.ts`.
  *
- * Sans-IO: `observe` takes all measured facts at once, `report` a single event.
+ * Sans-IO: `observe` takes all measured facts at once, `report` takes the fact of a single event.
  *
  * @module
  */

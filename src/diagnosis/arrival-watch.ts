@@ -24,11 +24,12 @@ export interface TableFigures {
   readonly programNumbers: readonly number[]
 }
 
-/** `push` each PES unit, `observe` a few times a second. */
+/** Watch over the tables and media of one publication: `push` each PES unit, `observe` a few times a second. */
 export class ArrivalWatch {
   readonly #wanted: ProgramChoice
   #dataSinceUs: number | undefined
   #mediaUs = 0
+  /** Whether media has arrived since the last `observe`; at first true, so that the first call starts the wait for it. */
   #hasMedia = true
 
   /** @param wanted  program chosen by the setting or the stream key */
@@ -46,7 +47,7 @@ export class ArrivalWatch {
     this.#hasMedia = false
   }
 
-  /** @returns a fact about the first of PAT, PMT and media that is missing; none if all arrive */
+  /** @returns a fact about the first of PAT, wanted program, PMT and media that is missing; none if all arrive */
   facts({ stats, program, programNumbers }: TableFigures, nowUs: number): Fact[] {
     const wanted = this.#wanted
     const isDue = nowUs - (this.#dataSinceUs ?? nowUs) >= TABLES_DUE_US

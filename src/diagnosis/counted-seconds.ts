@@ -13,14 +13,14 @@ const NAMES = [
   // The first video track:
   'frames',
   'frameTicks',
-  'gaps',
+  'ptsGaps',
   'missingTicks',
   'intraRefreshes',
-  // The first video track, or the first audio track where there is no video:
+  // The first video track or, without video, the first audio track:
   'playedTicks',
   // The first video and the first audio track together:
-  'repeated',
-  'early',
+  'dtsRepeated',
+  'ptsBeforeDts',
 ] as const
 
 export type Counts = Readonly<Record<(typeof NAMES)[number], number>>
@@ -30,7 +30,7 @@ export type Sum = Counts & { readonly seconds: number }
 
 const NOTHING = tally(() => 0)
 
-/** `push` the counters about once a second. */
+/** Window of the latest seconds: `push` the counters about once a second. */
 export class CountedSeconds {
   readonly #capacity: number
   /** Running totals at the end of each remembered second, oldest first. */
@@ -44,7 +44,7 @@ export class CountedSeconds {
 
   /**
    * @param totals  counters that only increase
-   * @param skipped  whether the sums leave out the time since the previous call
+   * @param skipped  whether the time since the previous call is excluded from the sums
    */
   push(totals: Counts, skipped: boolean): void {
     const last = this.#last
@@ -55,7 +55,7 @@ export class CountedSeconds {
     if (this.#sums.length > this.#capacity + 1) this.#sums.shift()
   }
 
-  /** Prepares for counters that start at 0 again, after which the next `push` adds nothing. */
+  /** Prepares for counters that start at 0 again: the next `push` adds nothing to the sums. */
   restart(): void {
     this.#last = undefined
   }

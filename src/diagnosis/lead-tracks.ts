@@ -86,12 +86,12 @@ export class LeadTracks {
     return {
       frames: this.#video.frames,
       frameTicks: this.#video.playedTicks,
-      gaps: this.#video.gaps,
+      ptsGaps: this.#video.gaps,
       missingTicks: this.#video.missingTicks,
       intraRefreshes: this.#keyFrames.intraRefreshes,
       playedTicks: this.reference.playedTicks,
-      repeated: this.#video.repeated + this.#audio.repeated - pesWithoutPts,
-      early: this.#video.early + this.#audio.early,
+      dtsRepeated: this.#video.repeated + this.#audio.repeated - pesWithoutPts,
+      ptsBeforeDts: this.#video.early + this.#audio.early,
     }
   }
 

@@ -24,7 +24,7 @@ interface Sample {
 
 /** Monitor of one connection. */
 export class LinkMonitor {
-  /** Samples of the window, oldest first; the oldest is the latest one from before the window, if any. */
+  /** Samples, oldest first: the last one before the window, if any, then those within it. */
   readonly #samples: Sample[] = []
   /** Latest round-trip times, oldest first. */
   readonly #rttsMs: number[] = []
@@ -37,7 +37,7 @@ export class LinkMonitor {
     if (last !== undefined && nowUs - last.atUs < SAMPLE_US) return this.#facts
     this.#samples.push({ report, atUs: nowUs })
     while ((this.#samples[1]?.atUs ?? Infinity) <= nowUs - WINDOW_US) this.#samples.shift()
-    // The RTT is measured only while packets arrive; before, it is the initial 100 ms, and without them it is out of date.
+    // The RTT is measured only while packets arrive: before the first it is 100 ms, after the last it is out of date.
     const isMeasured = last !== undefined && report.packetsReceived !== last.report.packetsReceived
     if (isMeasured) this.#observeLatency(report)
     this.#facts = [...this.#latency, ...this.#countLosses(report, nowUs)]

@@ -107,9 +107,9 @@ export class SourceMonitor {
       { code: 'CONTINUITY_ERRORS', ...events(sum.continuityErrors) },
       { code: 'TRANSPORT_ERRORS', ...events(sum.transportErrors) },
       { code: 'SCRAMBLED', ...events(sum.scrambledPackets) },
-      { code: 'PTS_GAPS', ...events(sum.gaps), missingSec },
-      { code: 'DTS_REPEATED', ...events(sum.repeated) },
-      { code: 'PTS_BEFORE_DTS', ...events(sum.early) },
+      { code: 'PTS_GAPS', ...events(sum.ptsGaps), missingSec },
+      { code: 'DTS_REPEATED', ...events(sum.dtsRepeated) },
+      { code: 'PTS_BEFORE_DTS', ...events(sum.ptsBeforeDts) },
       { code: 'INTRA_REFRESH', ...events(sum.intraRefreshes) },
     ]
   }

@@ -51,7 +51,7 @@ export function createNotifier(
     stream: LiveStream,
     type: WebhookType,
     data: object,
-    limit: { readonly limitedAs?: string } = {},
+    limit: { readonly rateLimitKey?: string } = {},
   ) => {
     const { id: streamId, status, webhookUrls } = stream
     webhooks.send(webhookUrls, { type, streamId, status, data, ...limit })
@@ -80,7 +80,7 @@ export function createNotifier(
       stream.on('warning', ({ code, message }) => {
         // A lack of memory affects many streams at once; CacheReport writes one line for all of them.
         log[code === 'CACHE_TOO_SMALL' ? 'debug' : 'warn']({ code }, message)
-        send(stream, 'stream.warning', { code, message }, { limitedAs: code })
+        send(stream, 'stream.warning', { code, message }, { rateLimitKey: code })
       })
       stream.on('end', ({ reason }) => {
         const totals = onTheWire(stream.report().totals)
@@ -115,7 +115,7 @@ export function createNotifier(
       const log = stream === undefined ? logger : logOf(stream)
       log.warn({ remote, code, srt_reject: rejectCode }, `encoder rejected: ${reason}`)
       if (stream === undefined) return
-      send(stream, 'stream.rejected', { remote, reason }, { limitedAs: 'stream.rejected' })
+      send(stream, 'stream.rejected', { remote, reason }, { rateLimitKey: 'stream.rejected' })
     },
   }
 }

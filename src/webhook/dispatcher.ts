@@ -39,7 +39,7 @@ export interface WebhookStats {
   readonly failed: number
   /** Events dropped: too old, displaced by newer ones, to a forbidden address, or pending at `close`. */
   readonly dropped: number
-  /** Events suppressed by `limitedAs`. */
+  /** Events suppressed by `rateLimitKey`. */
   readonly suppressed: number
   /** Events waiting or being delivered. */
   readonly pending: number
@@ -113,13 +113,13 @@ class Dispatcher implements WebhookDispatcher {
 
   send(urls: readonly string[], event: WebhookEvent): void {
     if (urls.length === 0) return
-    const { type, streamId, limitedAs } = event
+    const { type, streamId, rateLimitKey } = event
     const nowUs = this.#clock.nowUs()
     if (this.#isClosing) {
       this.#stats.dropped += urls.length
       return
     }
-    if (limitedAs !== undefined && !this.#limiter.take(`${streamId} ${limitedAs}`, nowUs)) {
+    if (rateLimitKey !== undefined && !this.#limiter.take(`${streamId} ${rateLimitKey}`, nowUs)) {
       this.#stats.suppressed++
       return
     }

@@ -22,8 +22,8 @@ export interface WebhookEvent {
   readonly status?: StreamState
   /** Data as JSON, with the field names of the API (`playlist_url`). Contains credentials in `stream.ready`. */
   readonly data: object
-  /** Name of a frequent event: at most one of this name is sent per stream in 10 s. */
-  readonly limitedAs?: string
+  /** Key of the rate limit, one event per stream and key in 10 s; undefined for an event without a limit. */
+  readonly rateLimitKey?: string
 }
 
 /**

@@ -88,7 +88,9 @@ t.test('logs a warning and sends a webhook limited by its code', async (t) => {
   stream.emit('warning', warning)
   t.match(lines[1], { stream_id: 'studio', code: 'OPEN_GOP', msg: 'switch open GOP off' })
   const event = { type: 'stream.warning', streamId: 'studio', status: 'STREAMING' }
-  t.strictSame(sent, [[['http://192.0.2.1/'], { ...event, data: warning, limitedAs: 'OPEN_GOP' }]])
+  t.strictSame(sent, [
+    [['http://192.0.2.1/'], { ...event, data: warning, rateLimitKey: 'OPEN_GOP' }],
+  ])
 })
 
 t.test('limits log lines about an encoder that reconnects repeatedly', async (t) => {

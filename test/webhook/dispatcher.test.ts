@@ -377,11 +377,11 @@ t.test('attempts no more delivery to a URL that was displaced during its pause',
 t.test('sends a limited event once in 10 s per stream, and other events always', async (t) => {
   const receiver = await startWebhookReceiver(t)
   const { dispatcher, time } = start()
-  const send = (id: string, limitedAs?: string) =>
+  const send = (id: string, rateLimitKey?: string) =>
     dispatcher.send([receiver.url], {
-      ...event(id, limitedAs === undefined ? 'stream.live' : 'stream.warning'),
-      data: { limitedAs },
-      ...(limitedAs !== undefined && { limitedAs }),
+      ...event(id, rateLimitKey === undefined ? 'stream.live' : 'stream.warning'),
+      data: { rateLimitKey },
+      ...(rateLimitKey !== undefined && { rateLimitKey }),
     })
   send('a', 'NO_PAT')
   send('a', 'NO_PAT')
@@ -399,7 +399,7 @@ t.test('sends a limited event once in 10 s per stream, and other events always',
   send('b', 'NO_PAT')
   await dispatcher.close({ timeoutMs: 1000 })
   const told = receiver.received.map(({ event: { stream_id: id, data } }) =>
-    [id, data['limitedAs']].join(' '),
+    [id, data['rateLimitKey']].join(' '),
   )
   const first = ['a NO_PAT', 'b NO_PAT', 'a OPEN_GOP', 'a ', 'a ']
   t.strictSame(told, [...first, 'a NO_PAT', 'b NO_PAT'])
@@ -409,7 +409,7 @@ t.test('sends a limited event once in 10 s per stream, and other events always',
 t.test('does not limit an event after one without URLs', async (t) => {
   const receiver = await startWebhookReceiver(t)
   const { dispatcher } = start()
-  const refusal = { ...event('demo', 'stream.rejected'), limitedAs: 'stream.rejected' }
+  const refusal = { ...event('demo', 'stream.rejected'), rateLimitKey: 'stream.rejected' }
   dispatcher.send([], refusal)
   dispatcher.send([receiver.url], refusal)
   t.equal((await receiver.next()).event.type, 'stream.rejected')

@@ -1,6 +1,6 @@
 /**
  * Memory of outgoing packets: slabs, filled from front to back. Bytes are copied once and never moved. A slab may hold
- * the packets of two segments, and stays in use until both are released.
+ * the packets of several segments, and stays in use until all of them are released.
  *
  * @module
  */
