@@ -7,7 +7,7 @@ import { crc32Mpeg2 } from '../../src/binary/crc32.ts'
 
 export interface SpliceInsertFields {
   readonly eventId: number
-  readonly cancelled?: boolean
+  readonly canceled?: boolean
   /** Default true. */
   readonly out?: boolean
   /** Splice time; immediate without one. */
@@ -17,7 +17,7 @@ export interface SpliceInsertFields {
 
 export interface SegmentationFields {
   readonly eventId: number
-  readonly cancelled?: boolean
+  readonly canceled?: boolean
   readonly typeId?: number
   readonly durationTicks?: number | undefined
   readonly upid?: Uint8Array
@@ -56,10 +56,10 @@ export function spliceSection(
 }
 
 export function spliceInsert(fields: SpliceInsertFields, options?: SpliceSectionOptions): Buffer {
-  const { eventId, cancelled = false, out = true, ptsTicks } = fields
+  const { eventId, canceled = false, out = true, ptsTicks } = fields
   const id = Buffer.alloc(4)
   id.writeUInt32BE(eventId)
-  if (cancelled) return spliceSection(5, Buffer.concat([id, Buffer.from([0xff])]), options)
+  if (canceled) return spliceSection(5, Buffer.concat([id, Buffer.from([0xff])]), options)
   const flags =
     (out ? 0x80 : 0) |
     0x40 |
@@ -92,8 +92,8 @@ export function segmentationDescriptor(fields: SegmentationFields): Buffer {
   const { eventId, typeId = 0x34, durationTicks, upid = new Uint8Array(0) } = fields
   const head = Buffer.alloc(9, 'CUEI')
   head.writeUInt32BE(eventId, 4)
-  head[8] = fields.cancelled === true ? 0xff : 0x7f
-  if (fields.cancelled === true) return descriptor(head)
+  head[8] = fields.canceled === true ? 0xff : 0x7f
+  if (fields.canceled === true) return descriptor(head)
   const duration = Buffer.alloc(durationTicks === undefined ? 0 : 5)
   if (durationTicks !== undefined) duration.writeUIntBE(durationTicks, 0, 5)
   const flags = durationTicks === undefined ? 0xbf : 0xff

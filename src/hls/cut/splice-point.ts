@@ -47,7 +47,7 @@ type Description = Omit<SplicePoint, 'section' | 'ptsTicks'>
 
 function describeInsert(insert: SpliceInsert): Description {
   const key = `splice-${insert.eventId}`
-  if (insert.cancelled) return { kind: 'cancel', key }
+  if (insert.canceled) return { kind: 'cancel', key }
   if (!insert.outOfNetwork) return { kind: 'in', key }
   if (insert.break === undefined) return { kind: 'out', key }
   const { durationTicks, autoReturn } = insert.break
@@ -55,10 +55,10 @@ function describeInsert(insert: SpliceInsert): Description {
 }
 
 function describeSegmentation(segmentation: Segmentation): Description {
-  const { eventId, cancelled, typeId, durationTicks } = segmentation
+  const { eventId, canceled, typeId, durationTicks } = segmentation
   const event = `segmentation-${eventId}`
   // A cancellation does not carry the type.
-  if (cancelled) return { kind: 'cancel', key: event }
+  if (canceled) return { kind: 'cancel', key: event }
   if (OUT_TYPES.has(typeId - 1)) return { kind: 'in', key: `${event}-${typeId - 1}` }
   const kind = OUT_TYPES.has(typeId) ? 'out' : 'command'
   const planned = durationTicks !== undefined && { plannedTicks: durationTicks }

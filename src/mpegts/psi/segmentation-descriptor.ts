@@ -15,7 +15,7 @@ export interface Segmentation {
   /** `segmentation_event_id`; the same at the start and the end of a segmentation event. */
   readonly eventId: number
   /** Whether the event of this id is canceled; the other fields are empty then. */
-  readonly cancelled: boolean
+  readonly canceled: boolean
   /** `segmentation_type_id` (10.3.3.1); 0 in a cancellation. */
   readonly typeId: number
   /** `segmentation_duration`: 90 kHz, 40 bits. */
@@ -55,10 +55,10 @@ function decodeSegmentation(bytes: Buffer): Segmentation | undefined {
   const reader = new BitReader(bytes)
   const identifier = reader.readBits(32)
   const eventId = reader.readBits(32)
-  const cancelled = reader.readFlag()
+  const canceled = reader.readFlag()
   reader.skipBits(7)
   if (reader.overrun || identifier !== CUE_IDENTIFIER) return undefined
-  if (cancelled) return { eventId, cancelled, typeId: 0, upidType: 0, upid: NO_UPID }
+  if (canceled) return { eventId, canceled, typeId: 0, upidType: 0, upid: NO_UPID }
   const isOfProgram = reader.readFlag()
   const hasDuration = reader.readFlag()
   reader.skipBits(6)
@@ -73,7 +73,7 @@ function decodeSegmentation(bytes: Buffer): Segmentation | undefined {
   if (reader.overrun) return undefined
   return {
     eventId,
-    cancelled,
+    canceled,
     typeId,
     upidType,
     ...(durationTicks !== undefined && { durationTicks }),

@@ -44,7 +44,7 @@ export interface SpliceInsert {
   /** `splice_event_id`; the same for the exit from the program and the return to it. */
   readonly eventId: number
   /** Whether the event of this id is canceled; the other fields are empty then. */
-  readonly cancelled: boolean
+  readonly canceled: boolean
   /** True for the exit from the program, false for the return to it. */
   readonly outOfNetwork: boolean
   readonly break?: {
@@ -122,9 +122,9 @@ function decodeCommand(commandType: number, reader: BitReader): TimedCommand {
 function decodeInsert(reader: BitReader): TimedCommand {
   const type = 'splice-insert'
   const eventId = reader.readBits(32)
-  const cancelled = reader.readFlag()
+  const canceled = reader.readFlag()
   reader.skipBits(7)
-  if (cancelled) return { command: { type, eventId, cancelled, outOfNetwork: false } }
+  if (canceled) return { command: { type, eventId, canceled, outOfNetwork: false } }
   const outOfNetwork = reader.readFlag()
   const isOfProgram = reader.readFlag()
   const hasDuration = reader.readFlag()
@@ -140,7 +140,7 @@ function decodeInsert(reader: BitReader): TimedCommand {
   const planned = hasDuration ? { break: { durationTicks, autoReturn } } : {}
   // A segment holds all components, so it is cut once, at the first component's splice.
   const ptsTicks = times.find((ticks) => ticks !== undefined)
-  return { command: { type, eventId, cancelled, outOfNetwork, ...planned }, ptsTicks }
+  return { command: { type, eventId, canceled, outOfNetwork, ...planned }, ptsTicks }
 }
 
 function readComponentTimes(reader: BitReader, isImmediate: boolean): (number | undefined)[] {

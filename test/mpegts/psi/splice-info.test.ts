@@ -20,7 +20,7 @@ const decode = (base64: string) => {
 }
 
 t.test('reads the sample messages of the standard (ANSI/SCTE 35 14)', async (t) => {
-  const upid = (hex: string) => ({ upidType: 8, upid: Buffer.from(hex, 'hex'), cancelled: false })
+  const upid = (hex: string) => ({ upidType: 8, upid: Buffer.from(hex, 'hex'), canceled: false })
   const placement = { eventId: 0x4800008e, ...upid('000000002ca0a18a') }
   const cases: [title: string, base64: string, info: object][] = [
     [
@@ -42,7 +42,7 @@ t.test('reads the sample messages of the standard (ANSI/SCTE 35 14)', async (t) 
         command: {
           type: 'splice-insert',
           eventId: 0x4800008f,
-          cancelled: false,
+          canceled: false,
           outOfNetwork: true,
           break: { durationTicks: 0x00052ccf5, autoReturn: true },
         },
@@ -150,10 +150,10 @@ t.test('skips descriptors of other kinds', async (t) => {
   foreign.write('ABCD', 2)
   const descriptors = Buffer.concat([
     ...[Buffer.from([0x00, 0x00]), foreign],
-    segmentationDescriptor({ eventId: 2, cancelled: true }),
+    segmentationDescriptor({ eventId: 2, canceled: true }),
   ])
   t.match(decodeSpliceInfo(timeSignal(1, [], { descriptors }))?.command, {
-    segmentations: [{ eventId: 2, cancelled: true }],
+    segmentations: [{ eventId: 2, canceled: true }],
   })
 })
 
