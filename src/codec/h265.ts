@@ -32,8 +32,8 @@ const PARAMETER_SETS: Readonly<Record<number, ParameterSetKind>> = {
 const SLICE_HEAD_BYTES = 3
 
 /**
- * Reads an access unit up to its first slice. Random access points are IRAP pictures: IDR, BLA or CRA. CRA is included
- * because encoders with open GOPs send only CRA after the first IDR; a decoder that starts there skips its RASL pictures.
+ * Reads an access unit up to its first slice. Random access points are IRAP pictures: IDR, BLA or CRA. CRA is included,
+ * since encoders with open GOPs send only CRA after the first IDR: a decoder that starts there skips its RASL pictures.
  *
  * @param chunks  the access unit in any pieces
  */

@@ -2,8 +2,8 @@
  * MPEG audio frame headers, layers I to III (ISO/IEC 11172-3 2.4.1.3, ISO/IEC 13818-3 2.4.1.3), with the lower sample
  * rates of MPEG 2.5.
  *
- *   | syncword FFE 11 | version 2 | layer 2 | protection 1 | bit rate 4 | sampling frequency 2 | padding 1 | private 1 |
- *   | mode 2 | mode extension 2 | copyright 1 | original 1 | emphasis 2 |
+ *   | syncword FFE 11 | version 2 | layer 2 | protection 1 | bit rate 4 | sampling frequency 2 | padding 1 |
+ *   | private 1 | mode 2 | mode extension 2 | copyright 1 | original 1 | emphasis 2 |
  *
  * @module
  */

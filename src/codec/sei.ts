@@ -50,7 +50,8 @@ const CAPTION_HEAD = Buffer.from([0xb5, 0x00, 0x31, 0x47, 0x41, 0x39, 0x34, 0x03
  * Whether a message carries CEA-608 or CEA-708 captions (CTA-708 4.4). Valid padding counts too: an encoder that
  * reserves room for captions may send captions later.
  *
- *   | head 64 | x 1 | process_cc_data 1 | x 1 | cc_count 5 | x 8 | 11111 5 | cc_valid 1 | cc_type 2 | data 16 | repeated
+ *   | head 64 | x 1 | process_cc_data 1 | x 1 | cc_count 5 | x 8 |
+ *   | 11111 5 | cc_valid 1 | cc_type 2 | data 16 |  (cc_count times)
  */
 export function carriesCaptions({ type, payload }: SeiMessage): boolean {
   if (type !== SeiType.USER_DATA_REGISTERED) return false

@@ -15,7 +15,7 @@ export interface ServiceLoad {
   readonly loopDelayMsP99: number
   /** Greatest lateness of the same timer, in milliseconds. */
   readonly loopDelayMsMax: number
-  /** SRT datagrams that the kernel dropped; undefined where the system has no such counter. */
+  /** SRT datagrams that the kernel dropped; undefined if the system has no such counter. */
   readonly kernelDrops: number | undefined
 }
 

@@ -37,7 +37,7 @@ export interface StartedStream {
   /** Contains the stream key and the passphrase, both credentials. */
   readonly srtUrl: string
   readonly streamKey: string
-  /** The stream's own passphrase, where it has one. */
+  /** The stream's own passphrase, if it has one. */
   readonly passphrase?: string
   readonly expiresAt: Date
   readonly playlistUrl: string

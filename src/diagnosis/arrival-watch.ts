@@ -29,7 +29,7 @@ export class ArrivalWatch {
   readonly #wanted: ProgramChoice
   #dataSinceUs: number | undefined
   #mediaUs = 0
-  /** Whether media has arrived since the last `observe`; at first true, so that the first call starts the wait for it. */
+  /** Whether media has arrived since the last `observe`; initially true, to start the wait at the first call. */
   #hasMedia = true
 
   /** @param wanted  program chosen by the setting or the stream key */

@@ -1,5 +1,5 @@
 /**
- * A/V offset: timestamp of the newest audio frame minus that of the newest video frame, as they arrive. Negative where
+ * A/V offset: timestamp of the newest audio frame minus that of the newest video frame, as they arrive. Negative if
  * audio is behind.
  *
  * @module
@@ -57,7 +57,7 @@ export class AvOffset {
     if (this.#seconds.length === WINDOW_SECONDS) this.#firstMeanTicks ??= this.#meanTicks
   }
 
-  /** Offset nearest to zero in the window; 0 where it changed sign, or the window is not full. */
+  /** Offset nearest to zero in the window; 0 if it changed sign, or the window is not full. */
   get steadySec(): number {
     if (this.#seconds.length < WINDOW_SECONDS) return 0
     const minTicks = Math.min(...this.#seconds.map((second) => second.minTicks))

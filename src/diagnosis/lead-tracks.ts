@@ -110,8 +110,8 @@ export class LeadTracks {
   }
 
   /**
-   * Compares the first timestamps, if one track has had 0.5 s to `MAX_START_SEC` of media before the other's first frame.
-   * Tracks with equal first timestamps have no offset, however far apart they arrive.
+   * Compares the first timestamps, if one track has had 0.5 s to `MAX_START_SEC` of media before the other's first
+   * frame. Tracks with equal first timestamps have no offset, however far apart they arrive.
    */
   #compareStarts(): void {
     const [video, audio] = [this.#video, this.#audio]

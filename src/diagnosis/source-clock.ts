@@ -42,7 +42,7 @@ export class SourceClock {
     return this.#rates.length < RATED_SECONDS ? undefined : median(this.#rates)
   }
 
-  /** Drift in ppm, positive where the source's clock is fast; undefined for the first 3 minutes. */
+  /** Drift in ppm, positive if the source's clock is fast; undefined for the first 3 minutes. */
   get driftPpm(): number | undefined {
     return this.#driftPpm
   }

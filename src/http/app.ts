@@ -45,7 +45,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
   const app = Fastify({
     requestTimeout: REQUEST_TIMEOUT_MS,
     http: {
-      // Node swaps requestTimeout and headersTimeout (default 60 s) where the latter is longer.
+      // Node swaps requestTimeout and headersTimeout (default 60 s) if the latter is longer.
       headersTimeout: REQUEST_TIMEOUT_MS,
       // Interval at which Node checks both timeouts (default 30 s).
       connectionsCheckingInterval: 1000,

@@ -1,6 +1,6 @@
 /**
- * Transport stream packets (ISO/IEC 13818-1 2.4.3.2). A packet is identified by a buffer and the offset of its sync byte,
- * so reading one allocates nothing.
+ * Transport stream packets (ISO/IEC 13818-1 2.4.3.2). A packet is identified by a buffer and the offset of its sync
+ * byte, so reading one allocates nothing.
  *
  *   | sync byte 47 8 | transport error 1 | payload unit start 1 | priority 1 | PID 13 |
  *   | scrambling 2 | adaptation field control 2 | continuity counter 4 | adaptation field, payload … |
@@ -57,8 +57,8 @@ export function readContinuityCounter(bytes: Buffer, at: number): number {
 }
 
 /**
- * @returns offset of the payload in `bytes`; `at + PACKET_BYTES` when the packet has none; undefined when the adaptation
- *   field exceeds the packet or `adaptation_field_control` is the reserved 00
+ * @returns offset of the payload in `bytes`; `at + PACKET_BYTES` when the packet has none; undefined when the
+ *   adaptation field exceeds the packet or `adaptation_field_control` is the reserved 00
  */
 export function payloadOffset(bytes: Buffer, at: number): number | undefined {
   const control = bytes[at + 3]! & (HAS_PAYLOAD | HAS_ADAPTATION_FIELD)

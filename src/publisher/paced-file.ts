@@ -19,7 +19,7 @@ export type MediaFile = string | URL | Buffer
  * @param options.loop  whether to start over at the end of the file; timestamps and counters continue, and the
  *   generator never ends
  * @yields datagrams in order, a few at a time; the file is read on demand
- * @throws {MillraceError} `MEDIA_INVALID` where the file cannot be read, is no transport stream or has no timestamps
+ * @throws {MillraceError} `MEDIA_INVALID` if the file cannot be read, is no transport stream or has no timestamps
  */
 export async function* readDatagrams(
   file: MediaFile,

@@ -1,11 +1,11 @@
 /**
- * Splits a transport stream into datagrams with sending times, so that a file is sent at the rate of a live encoder. No IO,
- * no clock.
+ * Splits a transport stream into datagrams with sending times, so that a file is sent at the rate of a live encoder.
+ * Sans-IO.
  *
  *   bytes ─► packets ─► timeline across passes ─► datagrams of seven packets ─► sending times by PCR
  *
- * The clock is the PCR of one PID or, without any PCR, the DTS of one. Packets between two clock readings are spaced evenly,
- * so a datagram waits for the reading after it.
+ * The clock is the PCR of one PID or, without any PCR, the DTS of one. Packets between two clock readings are spaced
+ * evenly, so a datagram waits for the reading after it.
  *
  * @module
  */
@@ -52,14 +52,14 @@ interface Reading {
   readonly us: number
 }
 
-/** Calling order: `push` bytes; `rewind` where the file starts over; `end` after the last byte. */
+/** Calling order: `push` bytes; `rewind` when the file starts over; `end` after the last byte. */
 export class PacedStream {
   readonly #timeline = new LoopTimeline()
   readonly #sync = new PacketSync(createDemuxerStats())
   #packets = 0
   #filling = Buffer.allocUnsafe(DATAGRAM_BYTES)
   #filledBytes = 0
-  /** Complete datagrams that wait for a clock reading. `#firstDue` is the number of the last packet of the first one. */
+  /** Complete datagrams that wait for a clock reading. `#firstDue`: number of the last packet of the first datagram. */
   #waiting: Buffer[] = []
   #firstDue = PACKETS_PER_DATAGRAM - 1
   #source: ClockSource | undefined

@@ -29,13 +29,13 @@ export interface PesTimes {
   readonly dtsTicks: number
 }
 
-/** @returns base of the packet's PCR in ticks of 90 kHz; undefined where it has none */
+/** @returns base of the packet's PCR in ticks of 90 kHz; undefined if it has none */
 export function readPcr(bytes: Buffer, at: number): number | undefined {
   if (!hasPcr(bytes, at)) return undefined
   return bytes.readUInt32BE(at + 6) * 2 + (bytes[at + 10]! >> 7)
 }
 
-/** Adds `ticks` to the packet's PCR, where it has one. */
+/** Adds `ticks` to the packet's PCR, if it has one. */
 export function movePcr(bytes: Buffer, at: number, ticks: number): void {
   const base = readPcr(bytes, at)
   if (base === undefined) return
@@ -54,7 +54,7 @@ export function readPesTimes(bytes: Buffer, at: number): PesTimes | undefined {
   return { isVideo, ptsTicks, dtsTicks: dtsTicks ?? ptsTicks }
 }
 
-/** Adds `ticks` to PTS and DTS of the PES packet that begins in this packet, where it has them. */
+/** Adds `ticks` to PTS and DTS of the PES packet that begins in this packet, if it has them. */
 export function movePesTimes(bytes: Buffer, at: number, ticks: number): void {
   const start = pesOffset(bytes, at)
   if (start === undefined) return

@@ -36,7 +36,7 @@ export interface PublishOptions {
   readonly url: string
   /** Starts over at the end of the file, on a continuous timeline. Default false. */
   readonly loop?: boolean
-  /** Calls again without limit, also where the first call fails or the listener rejects. Default false. */
+  /** Calls again without limit, even if the first call fails or the listener rejects. Default false. */
   readonly retry?: boolean
   /** Stops publishing: `publish` closes the connection and resolves. */
   readonly signal?: AbortSignal
@@ -59,8 +59,8 @@ export interface PublishReport {
  * Publishes until the end of the file or an abort. After a lost connection it calls again, with growing delays, and
  * continues the file.
  *
- * @throws {MillraceError} `CONFIG_INVALID` for the URL; `MEDIA_INVALID` for the file; `SRT_REJECTED` where the listener
- *   rejects the first call, or later calls for two minutes; `SRT_TIMEOUT` where the first call gets no response
+ * @throws {MillraceError} `CONFIG_INVALID` for the URL; `MEDIA_INVALID` for the file; `SRT_REJECTED` if the listener
+ *   rejects the first call, or later calls for two minutes; `SRT_TIMEOUT` if the first call gets no response
  */
 export async function publish(options: PublishOptions): Promise<PublishReport> {
   const publisher = new Publisher(parsePublishUrl(options.url), options)

@@ -1,6 +1,6 @@
 /**
- * Exit after an uncaught error: one log line, ports closed, exit code 1. The state of the process is unknown, so nothing
- * else is attempted; a supervisor restarts it.
+ * Exit after an uncaught error: one log line, ports closed, exit code 1. The state of the process is unknown, so
+ * nothing else is attempted; a supervisor restarts it.
  *
  * For programs only: a library does not end the process of its user.
  *

@@ -81,7 +81,7 @@ export interface ListenerStats {
   readonly inductions: number
   /** Inductions without a response, over the rate limit of their network or of all networks. */
   readonly inductionsDropped: number
-  /** Conclusions with a valid cookie but no response, over the rate limit of their address, its network or all networks. */
+  /** Conclusions with a valid cookie without a response, over the rate limit of their address or network, or of all. */
   readonly conclusionsDropped: number
   readonly accepted: number
   /** Repeated conclusions of callers that have their response or wait for it. */

@@ -1,6 +1,6 @@
 /**
- * Output to one peer: writes headers with this side's timestamp and the peer's socket id, and keeps the time of the latest
- * datagram.
+ * Output to one peer: writes headers with this side's timestamp and the peer's socket id, and keeps the time of the
+ * latest datagram.
  *
  * @module
  */

@@ -13,7 +13,7 @@ export type CloseReason = 'shutdown' | 'timeout' | 'closed'
 export interface ConnectionRequest {
   readonly remoteAddress: string
   readonly remotePort: number
-  /** StreamID extension as sent; empty where the caller sent none. Holds credentials: never log it. */
+  /** StreamID extension as sent; empty if the caller sent none. Holds credentials: never log it. */
   readonly streamId: string
   /** Version of the caller, for example `1.5.1`. */
   readonly peerVersion: string

@@ -1,6 +1,6 @@
 /**
- * Limit of an encoder's bitrate: payload with retransmissions, as a mean over 5 s, so that the burst after an outage does
- * not count as excess.
+ * Limit of an encoder's bitrate: payload with retransmissions, as a mean over 5 s, so that the burst after an outage
+ * does not count as excess.
  *
  * Sans-IO: `observe` takes the counters of the connection, about 4 times a second.
  *

@@ -1,6 +1,6 @@
 /**
- * Queue of events of a stream. Listeners are called after the command that caused the events, in order, so that a listener
- * may call the stream, and one that throws leaves its state consistent.
+ * Queue of events of a stream. Listeners are called after the command that caused the events, in order, so that a
+ * listener may call the stream, and one that throws leaves its state consistent.
  *
  * @module
  */
@@ -15,8 +15,8 @@ export class EventQueue {
   }
 
   /**
-   * Runs a command, then emits its events. The events of a nested command, or of a command called by a listener, follow those
-   * already queued.
+   * Runs a command, then emits its events. The events of a nested command, or of a command called by a listener, follow
+   * those already queued.
    *
    * @throws the error of a listener; the remaining events are emitted after the next command
    */

@@ -28,8 +28,8 @@ export interface Encoder {
 }
 
 /**
- * Reason for the end of a publication: SHUTDOWN by the encoder, idle timeout, another encoder, bitrate over the limit, CPU
- * cost over the limit, or end of the stream.
+ * Reason for the end of a publication: SHUTDOWN by the encoder, idle timeout, another encoder, bitrate over the limit,
+ * CPU cost over the limit, or end of the stream.
  */
 export type LeaveReason =
   'shutdown' | 'timeout' | 'replaced' | 'bitrate-exceeded' | 'too-costly' | 'stopped'
@@ -47,7 +47,7 @@ export interface PublicationOptions {
   readonly budget: WorkBudget
   /** Minimum duration of a segment, which ends at the next key frame. */
   readonly segmentSec: number
-  /** Program to carry where the encoder selects none; default: the first with video. */
+  /** Program to carry if the encoder selects none; default: the first with video. */
   readonly program?: ProgramChoice | undefined
   /** Maximum payload rate, in bits per second; default: no limit. */
   readonly maxBitrateBps?: number

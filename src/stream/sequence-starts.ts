@@ -25,7 +25,7 @@ const MAX_AHEAD = 10_000
 
 /** `next` when a stream of an id begins, `leave` when it is forgotten. Times are wall clock milliseconds. */
 export class SequenceStarts {
-  /** First free numbers by stream id, where they are ahead of the clock; oldest first. */
+  /** First free numbers by stream id, if they are ahead of the clock; oldest first. */
   readonly #ahead = new Map<string, SequenceNumbers>()
   /** Lowest discontinuity sequence number above all that the previous process took from the clock. */
   readonly #firstDiscontinuity: number

@@ -51,7 +51,7 @@ export class WorkBudget {
     return this.#spentUs
   }
 
-  /** Balance in nominal microseconds; negative where more was spent than earned. */
+  /** Balance in nominal microseconds; negative if more was spent than earned. */
   get balanceUs(): number {
     return this.#balanceUs
   }

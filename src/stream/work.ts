@@ -1,7 +1,7 @@
 /**
- * Cost of a publisher's media, counted instead of timed: the same bytes cost the same on every machine, however busy, and
- * garbage collection is not charged to anyone. Nominal microseconds, measured with `npm run bench -- media-cost` on a core
- * of 2025; a slower core is slower for clean media too.
+ * Cost of a publisher's media, counted instead of timed: the same bytes cost the same on every machine, however busy,
+ * and garbage collection is not charged to anyone. Nominal microseconds, measured with `npm run bench -- media-cost` on
+ * a core of 2025; a slower core is slower for clean media too.
  *
  * @module
  */
@@ -42,7 +42,7 @@ const SEGMENTATION_US = 3
 /** CPU cost of a generated frame of silence. */
 export const MADE_UNIT_US = 4
 
-/** Cost of a segment, or of a gap in its place: its events, and a playlist that is rendered anew and sent to all viewers. */
+/** Cost of a segment or a gap: its events, and a playlist that is rendered anew and sent to all viewers. */
 const SEGMENT_US = 100
 const DATE_RANGE_US = 50
 const RENDITIONS_US = 50

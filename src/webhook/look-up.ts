@@ -16,7 +16,7 @@ export interface LookUpOptions {
   readonly clock: Clock
   /** Creates a resolver for each look-up, so that a changed /etc/resolv.conf takes effect. */
   readonly createResolver?: (() => Resolver) | undefined
-  /** Reads a system file; resolves to '' where it does not exist. */
+  /** Reads a system file; resolves to '' if it does not exist. */
   readonly readSystemFile?: ((path: string) => Promise<string>) | undefined
 }
 

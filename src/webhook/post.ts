@@ -25,7 +25,7 @@ const MAX_INTERIM_RESPONSES = 8
  * Sends the request on a connection of its own and reads the response to its end, at most 16 KiB. Redirects are not
  * followed.
  *
- * @returns status of the response, also where `signal` aborts or the connection breaks while its body arrives
+ * @returns status of the response, even if `signal` aborts or the connection breaks while its body arrives
  * @throws {Error} with a `code`: `NO_ANSWER`, or that of the system or of the abort
  */
 export function post(

@@ -53,8 +53,8 @@ export interface UrlQueuesOptions {
 }
 
 /**
- * Queues of all URLs in the order of their last delivery. At a limit, the queue whose last delivery is longest ago loses
- * its events first, the oldest of them before the others.
+ * Queues of all URLs in the order of their last delivery. At a limit, the queue whose last delivery is longest ago
+ * loses its events first, the oldest of them before the others.
  */
 export class UrlQueues implements Iterable<UrlQueue> {
   readonly #options: UrlQueuesOptions

@@ -1,6 +1,6 @@
 /**
- * Decides for each PES unit of the reference track, as it arrives, whether the open segment ends before it. Decisions are
- * final: a unit never moves to another segment.
+ * Decides for each PES unit of the reference track, as it arrives, whether the open segment ends before it. Decisions
+ * are final: a unit never moves to another segment.
  *
  * @module
  */
@@ -30,9 +30,9 @@ const CLOSING_TICKS = 1 * TICKS_PER_SEC
 const NO_DECISIONS: CutDecision[] = []
 
 /**
- * `announce` splice information and `push` each unit of the reference track in the order of arrival; `endTimeline` where
- * its tracks change, `endClock` when the encoder has left. The decisions returned by `push` apply before the unit. If no
- * segment is `open` after the push, the unit belongs to none.
+ * `announce` splice information and `push` each unit of the reference track in the order of arrival; `endTimeline` when
+ * its tracks change, `endClock` when the encoder has left. The decisions returned by `push` apply before the unit. If
+ * no segment is `open` after the push, the unit belongs to none.
  */
 export class CutPlanner {
   readonly #segmentTicks: number
@@ -172,7 +172,7 @@ export class CutPlanner {
     this.#start(timeline, boundaryTicks, unit)
   }
 
-  /** @returns end of the open segment where the gap before the next unit exceeds its maximum duration */
+  /** @returns end of the open segment if the gap before the next unit exceeds its maximum duration */
   #gapBefore({ startTicks }: SegmentPlan, timeline: Timeline, ticks: number): number | undefined {
     if (ticks - startTicks <= this.limitTicks) return undefined
     const mediaEndTicks = Math.max(timeline.endTicks, timeline.latestTicks)

@@ -1,6 +1,6 @@
 /**
- * Duration of the media of the reference track so far, without timestamp discontinuities: the clock for waiting on slower
- * tracks.
+ * Duration of the media of the reference track so far, without timestamp discontinuities: the clock for waiting on
+ * slower tracks.
  *
  * @module
  */

@@ -26,8 +26,8 @@ export interface SplicePoint {
 }
 
 /**
- * Segmentation types that start a break: break, advertisement, placement opportunity and advertisement block, of provider
- * and distributor (ANSI/SCTE 35 10.3.3.1). The type of the end is the type of the start plus 1.
+ * Segmentation types that start a break: break, advertisement, placement opportunity and advertisement block, of
+ * provider and distributor (ANSI/SCTE 35 10.3.3.1). The type of the end is the type of the start plus 1.
  */
 const OUT_TYPES: ReadonlySet<number> = new Set([0x22, 0x30, 0x32, 0x34, 0x36, 0x44, 0x46])
 

@@ -1,12 +1,12 @@
 /**
- * EXT-X-TARGETDURATION (RFC 8216 4.3.3.1): fixed at the end of the first segment, then never changed or exceeded. Players
- * keep the first value they read, and Apple's reject a longer segment.
+ * EXT-X-TARGETDURATION (RFC 8216 4.3.3.1): fixed at the end of the first segment, then never changed or exceeded.
+ * Players keep the first value they read, and Apple's reject a longer segment.
  *
  * @module
  */
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 
-/** Excess that does not raise the target: 60 frames at 29.97 Hz last 2.002 s, and a target of 3 s would add 3 s of delay. */
+/** Excess that does not raise the target: 60 frames at 29.97 Hz last 2.002 s; a target of 3 s adds 3 s of delay. */
 const ROUNDING_SLACK_SEC = 0.1
 
 /** Permitted excess of EXTINF over the target: EXTINF is rounded to the nearest second before the comparison. */

@@ -56,8 +56,8 @@ export class Timeline {
   }
 
   /**
-   * Start time of a segment that begins with this unit. For a random access point it is the PTS. Else it is the DTS plus the
-   * reorder delay, since following frames may be presented before this one.
+   * Start time of a segment that begins with this unit. For a random access point it is the PTS. Else it is the DTS
+   * plus the reorder delay, since following frames may be presented before this one.
    */
   timeOf(unit: PesUnit): number {
     return unit.randomAccess ? unit.ptsTicks : unit.dtsTicks + this.#reorderTicks

@@ -17,8 +17,8 @@ export class BitrateMeter {
   #totalSec = 0
 
   /**
-   * Peak rate so far over any run of segments with a duration of 0.5 to 1.5 target durations; the average where there was no
-   * such run.
+   * Peak rate so far over any run of segments with a duration of 0.5 to 1.5 target durations; the average if there was
+   * no such run.
    */
   get peakBps(): number {
     return this.#peakBps === 0 ? this.averageBps : this.#peakBps

@@ -10,7 +10,7 @@ const NAMES = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none'
 const NO_LANGUAGE: ReadonlySet<string> = new Set(['und', 'mul', 'mis', 'zxx'])
 
 /**
- * @param code  three letters; where ISO 639-2 has two codes for a language, either one
+ * @param code  three letters; if ISO 639-2 has two codes for a language, either one
  * @returns the shortest tag, for example `fr` for `fra` and `fre`; undefined for a code without a language
  */
 export function languageTag(code: string): string | undefined {

@@ -41,7 +41,7 @@ interface Entry {
   readonly mediaSequence: number
   /** EXT-X-DISCONTINUITY-SEQUENCE of a playlist that starts with this segment. */
   readonly discontinuitySequence: number
-  /** Size of the segment, even where memory had no room for it. */
+  /** Size of the segment, even if memory had no room for it. */
   readonly sizeBytes: number
   readonly segment: PlaylistSegment & { gap: boolean }
   /** Duration of the longest playlist that listed this segment. */
@@ -49,8 +49,8 @@ interface Entry {
 }
 
 /**
- * `append` each segment of the rendition in order; `end` after the last segment, `discard` to drop all. Each change publishes
- * a new version of the file. Times are in milliseconds of the monotonic clock of `SegmentCache`.
+ * `append` each segment of the rendition in order; `end` after the last segment, `discard` to drop all. Each change
+ * publishes a new version of the file. Times are in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class LivePlaylist {
   readonly #options: LivePlaylistOptions
@@ -157,7 +157,7 @@ export class LivePlaylist {
   /**
    * Removes the oldest segment from the window and retains it.
    *
-   * @returns false where the window has its minimum duration
+   * @returns false if the window has its minimum duration
    */
   shrink(nowMs: number): boolean {
     const [oldest, next] = this.#entries

@@ -1,6 +1,6 @@
 /**
- * Playlists of a stream: a rolling media playlist for each rendition, with windows that move together, and the multivariant
- * playlist.
+ * Playlists of a stream: a rolling media playlist for each rendition, with windows that move together, and the
+ * multivariant playlist.
  *
  * @module
  */
@@ -26,8 +26,8 @@ export interface LivePresentationOptions {
 }
 
 /**
- * `setRenditions`, then `append` each segment, in order within its rendition; `end` after the last segment, `discard` to
- * release all files. Playlists and segments are in `files`. Times are in milliseconds of the monotonic clock of
+ * `setRenditions`, then `append` each segment, in order within its rendition; `end` after the last segment, `discard`
+ * to release all files. Playlists and segments are in `files`. Times are in milliseconds of the monotonic clock of
  * `SegmentCache`.
  */
 export class LivePresentation implements SegmentOwner {

@@ -43,8 +43,8 @@ export function describePresentation(renditions: readonly Rendition[]): Multivar
 }
 
 /**
- * Groups alternative audio by codec, that of the main rendition first. A player rejects a variant with one codec that it does
- * not support, so each group has a single codec, and every variant is listed once per group.
+ * Groups alternative audio by codec, that of the main rendition first. A player rejects a variant with one codec that
+ * it does not support, so each group has a single codec, and every variant is listed once per group.
  */
 function groupAudio(renditions: readonly Rendition[]): AudioGroup[] {
   const alternatives = renditions.filter(({ name }) => isAudioRendition(name))

@@ -1,6 +1,6 @@
 /**
- * Tracks of a program by rendition. An unsupported track makes hls.js fail on the whole program or lose its audio, so such
- * tracks are carried only with the policy `all`.
+ * Tracks of a program by rendition. An unsupported track makes hls.js fail on the whole program or lose its audio, so
+ * such tracks are carried only with the policy `all`.
  *
  * @module
  */
@@ -8,13 +8,13 @@ import { NULL_PID } from '../../mpegts/packet.ts'
 import { isCarriedInPes, StreamType } from '../../mpegts/psi/stream-type.ts'
 import type { Codec, Program, Track } from '../../mpegts/track.ts'
 
-/** `compatible`: tracks that every player of MPEG-TS segments supports or ignores. `all`: every track in PES packets. */
+/** `compatible`: tracks that every player of MPEG-TS segments supports or ignores. `all`: every track sent in PES. */
 export type TrackPolicy = 'compatible' | 'all'
 
 /** Tracks of one rendition. */
 export interface CarriedTracks {
   readonly programNumber: number
-  /** PCR_PID in the outgoing PMT; `NULL_PID` where the PCR is on a track that is not carried. */
+  /** PCR_PID in the outgoing PMT; `NULL_PID` if the PCR is on a track that is not carried. */
   readonly pcrPid: number
   readonly video?: Track
   readonly audio?: Track

@@ -1,5 +1,5 @@
 /**
- * Writes the segments of one rendition: its tracks, between the boundaries planned for all renditions (RFC 8216bis 6.2.4).
+ * Writer of the segments of one rendition, with boundaries planned for all renditions (RFC 8216bis 6.2.4).
  *
  * ```
  * plan ───────────────────┐
@@ -47,12 +47,12 @@ const MISALIGNED_IN_A_ROW = 2
 
 const NO_SEGMENTS: readonly Segment[] = []
 
-/** Maximum number of pending segments; reached where the reference track hardly advances, so that none becomes due. */
+/** Maximum number of pending segments; reached when the reference track hardly advances, so that none becomes due. */
 const MAX_PENDING = 16
 
 /**
- * `carry` tracks and `push` their units; `start` and `end` each planned segment. `advance` returns complete segments; then
- * `keep` copies the waiting units.
+ * `carry` tracks and `push` their units; `start` and `end` each planned segment. `advance` returns complete segments;
+ * then `keep` copies the waiting units.
  *
  * A segment begins with a unit of the lead track: the video or, without video, the audio.
  */

@@ -1,6 +1,6 @@
 /**
- * Constant presence of audio in a presentation. Players set up their decoders once: hls.js fails where audio starts after
- * video, and waits forever where audio ends. So audio that ends is replaced by silence, and audio that starts later is
+ * Constant presence of audio in a presentation. Players set up their decoders once: hls.js fails if audio starts after
+ * video, and waits forever if audio ends. So audio that ends is replaced by silence, and audio that starts later is
  * dropped.
  *
  * @module

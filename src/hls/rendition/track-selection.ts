@@ -1,6 +1,6 @@
 /**
- * Selection of the tracks to carry, without silent ones: a track that the PMT lists but that sends no media would delay the
- * others, or make players wait.
+ * Selection of the tracks to carry, without silent ones: a track that the PMT lists but that sends no media would delay
+ * the others, or make players wait.
  *
  * @module
  */

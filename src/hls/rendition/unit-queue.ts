@@ -1,7 +1,7 @@
 /**
- * Queue of the units of one track for the segments of a rendition. A unit waits until the reference track reaches its time,
- * so that no segment starts without the audio of its first frames. A late unit is placed at once: players trim it, and
- * waiting would delay every segment.
+ * Queue of the units of one track for the segments of a rendition. A unit waits until the reference track reaches its
+ * time, so that no segment starts without the audio of its first frames. A late unit is placed at once: players trim
+ * it, and waiting would delay every segment.
  *
  * @module
  */
@@ -54,8 +54,8 @@ const MAX_UNITS = 8192
 const FAR_UNITS_IN_A_ROW = 50
 
 /**
- * `push` each unit, `take` until undefined, then `keep`; `take` also when the reference track has advanced. `startTimeline`
- * when the reference track starts one.
+ * `push` each unit, `take` until undefined, then `keep`; `take` also when the reference track has advanced.
+ * `startTimeline` when the reference track starts one.
  */
 export class UnitQueue {
   readonly kind: Track['kind']

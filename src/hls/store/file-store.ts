@@ -1,8 +1,8 @@
 /**
  * Files of one stream by name, and the readers that wait for them: the interface between packaging and delivery.
  *
- * Playlists are stored here; each version is rendered once, when it is first read. Segments are stored in the cache that all
- * streams share, which may refuse or release them.
+ * Playlists are stored here; each version is rendered once, when it is first read. Segments are stored in the cache
+ * that all streams share, which may refuse or release them.
  *
  * @module
  */
@@ -43,8 +43,8 @@ interface Playlist {
 const DEFAULT_MAX_WAITERS = 10_000
 
 /**
- * Writers call `put`, `replace` and `remove`, `end` after the last file, and `discard` to drop all files. Readers call `get`,
- * `lend` and `wait`. Times are in milliseconds of the monotonic clock of `SegmentCache`.
+ * Writers call `put`, `replace` and `remove`, `end` after the last file, and `discard` to drop all files. Readers call
+ * `get`, `lend` and `wait`. Times are in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class FileStore {
   readonly #cache: SegmentCache
@@ -71,7 +71,7 @@ export class FileStore {
    * Adds a segment, which never changes.
    *
    * @param name  unique in the process: it names the epoch of its stream
-   * @returns false where the cache has no room for it
+   * @returns false if the cache has no room for it
    */
   put(name: string, file: StreamFile, nowMs: number): boolean {
     const hasRoom = this.#cache.put(this.#owner, name, { file, nowMs })
@@ -89,7 +89,7 @@ export class FileStore {
     this.#wake(name)
   }
 
-  /** Removes a segment at `untilMs`, or earlier where memory is short. */
+  /** Removes a segment at `untilMs`, or earlier if memory is short. */
   remove(name: string, untilMs: number): void {
     this.#cache.retain(this.#owner, name, untilMs)
   }
@@ -99,7 +99,7 @@ export class FileStore {
     this.#cache.rest(this.#owner)
   }
 
-  /** Current version of a file; its memory is never reused. Undefined for a file that does not exist, yet or any longer. */
+  /** Current version of a file; undefined if there is none (yet, or any longer). Its memory is never reused. */
   get(name: string): StreamFile | undefined {
     const file = this.#find(name)
     if (file?.kind === 'segment') this.#cache.slabs.pin(file.chunks)
@@ -121,11 +121,11 @@ export class FileStore {
   }
 
   /**
-   * Waits for a version of a file that the reader does not have. All changes made in one synchronous call become visible
-   * together.
+   * Waits for a version of a file that the reader does not have. All changes made in one synchronous call become
+   * visible together.
    *
-   * @returns the new version; where the stream has ended or too many readers wait, the current version at once, even if the
-   *   reader has it, or undefined for a file that does not exist
+   * @returns the new version; if the stream has ended or too many readers wait, the current version at once, even if
+   *   the reader has it, or undefined for a file that does not exist
    * @throws the reason of the signal
    */
   async wait(name: string, { version, signal }: WaitOptions): Promise<StreamFile | undefined> {

@@ -11,7 +11,7 @@ export interface SegmentOwner {
   /**
    * Removes the oldest segment from the window and retains it.
    *
-   * @returns whether it removed one; false where the window has its minimum duration
+   * @returns whether it removed one; false if the window has its minimum duration
    */
   shrink(nowMs: number): boolean
   /** Turns a listed segment into a gap, since the cache releases it. */

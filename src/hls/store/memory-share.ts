@@ -21,9 +21,9 @@ export interface MemoryShares {
 }
 
 /**
- * Share of the memory for listed segments; the rest is for retained ones. A segment is retained for its own duration plus
- * that of the playlist: with the shortest window, three segments are listed and four retained. Longer windows retain
- * relatively fewer.
+ * Share of the memory for listed segments; the rest is for retained ones. A segment is retained for its own duration
+ * plus that of the playlist: with the shortest window, three segments are listed and four retained. Longer windows
+ * retain relatively fewer.
  */
 export const LISTED_SHARE = 0.4
 
@@ -42,7 +42,7 @@ export function shareMemory(sizes: readonly WindowSize[], maxBytes: number): Mem
  * Computes the largest equal share within the capacity. A need below the share leaves the rest to the larger needs.
  *
  * @param needs  none negative, in any order
- * @returns infinite where all needs fit
+ * @returns infinite if all needs fit
  */
 export function fairShare(needs: readonly number[], capacity: number): number {
   // Typed arrays sort natively: 20 µs for 1,000 needs in any order.

@@ -1,12 +1,12 @@
 /**
  * Segments of all streams in memory, with one limit on their size. No other object keeps segment bytes.
  *
- * A listed segment is never evicted. A segment that has left its playlist is retained for its own duration plus that of the
- * longest playlist that listed it (RFC 8216 6.2.2). Where memory does not suffice for all:
+ * A listed segment is never evicted. A segment that has left its playlist is retained for its own duration plus that of
+ * the longest playlist that listed it (RFC 8216 6.2.2). Where memory does not suffice for all:
  *
  * 1. Streams without an encoder lose segments first: retained ones, then listed ones, which become gaps.
- * 2. A stream whose whole window is within its fair share keeps it. Other windows shrink to that share, but not below the
- *    minimum of RFC 8216 6.2.2.
+ * 2. A stream whose whole window is within its fair share keeps it. Other windows shrink to that share, but not below
+ *    the minimum of RFC 8216 6.2.2.
  * 3. Retained segments are released early, oldest first, from the stream with the most bytes.
  * 4. Then a stream that lists more than its fair share gets gaps.
  *
@@ -96,7 +96,7 @@ export class SegmentCache {
    * Adds a segment, which its owner's playlist lists from now on. The cache owns the chunks, even of a refused segment.
    *
    * @param uri  unique in the process: it contains the epoch of the stream
-   * @returns false where there is no room for it
+   * @returns false if there is no room for it
    */
   put(
     owner: SegmentOwner,
@@ -129,7 +129,7 @@ export class SegmentCache {
     return entry?.owner === owner ? entry.file : undefined
   }
 
-  /** Retains until `untilMs` a segment that has left its playlist; where memory is short, it is released earlier. */
+  /** Retains until `untilMs` a segment that has left its playlist; if memory is short, it is released earlier. */
   retain(owner: SegmentOwner, uri: string, untilMs: number): void {
     const holding = this.#holdings.get(owner)
     if (holding?.listed.delete(uri) !== true) return
@@ -138,7 +138,9 @@ export class SegmentCache {
     this.#addListed(holding, -this.#sizeOf(uri))
   }
 
-  /** Marks the owner as idle until its next `put`: it has no share of the memory, and loses segments before all others. */
+  /**
+   * Marks the owner as idle until its next `put`: it has no share of the memory and loses segments before all others.
+   */
   rest(owner: SegmentOwner): void {
     const holding = this.#holdings.get(owner)
     if (holding === undefined) return

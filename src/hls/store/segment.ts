@@ -27,8 +27,8 @@ export interface Segment {
   /** EXTINF, from the timestamps of the media. */
   readonly durationSec: number
   /**
-   * The segment contains the media presented in [`startTicks`, `endTicks`): 90 kHz, unwrapped, on the clock of its tracks.
-   * Without a discontinuity it starts at the end of the previous segment.
+   * The segment contains the media presented in [`startTicks`, `endTicks`): 90 kHz, unwrapped, on the clock of its
+   * tracks. Without a discontinuity it starts at the end of the previous segment.
    */
   readonly startTicks: number
   readonly endTicks: number

@@ -1,6 +1,6 @@
 /**
  * Completes access units for players: every one starts with an access unit delimiter (ISO/IEC 13818-1 2.14.1, 2.17.1),
- * and key frames have all parameter sets. NAL units that the encoder omits are inserted; those it sent stay as they are.
+ * and key frames have all parameter sets. Missing NAL units are inserted, the others stay as they are.
  *
  * All access units get a delimiter, not only key frames: once hls.js has seen one, it appends an access unit without a
  * delimiter to the one before.

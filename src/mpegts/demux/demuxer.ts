@@ -41,8 +41,8 @@ const PACKETS_PER_PAYLOAD = 7
 const COUNTER_VALUES = 16
 
 /**
- * Calling order: `push` bytes as they arrive, `gap` when bytes were lost before the next push, `end` once after the last.
- * No input throws: packets that cannot be used are dropped and counted in `stats`.
+ * Calling order: `push` bytes as they arrive, `gap` when bytes were lost before the next push, `end` once after the
+ * last. No input throws: packets that cannot be used are dropped and counted in `stats`.
  *
  * Pushed buffers are retained, not copied, until the PES packets in them are complete; units are views into them.
  */

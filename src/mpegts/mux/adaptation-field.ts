@@ -1,7 +1,8 @@
 /**
  * Content of an adaptation field (ISO/IEC 13818-1 2.4.3.4), to be copied into a new packet.
  *
- *   | length 8 | flags 8 | PCR 48 | OPCR 48 | splice countdown 8 | private length 8, data … | extension length 8, … | FF …
+ *   | length 8 | flags 8 | PCR 48 | OPCR 48 | splice countdown 8 | private length 8, data … |
+ *   | extension length 8, … | FF … |
  *
  * @module
  */

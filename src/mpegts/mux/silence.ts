@@ -30,7 +30,7 @@ export class Silence {
   readonly track: Track
   readonly #sampleRate: number
   readonly #payload: Buffer
-  /** Presentation time of the first frame since the latest timestamp discontinuity, 90 kHz; undefined before the first. */
+  /** PTS of the first frame since the latest timestamp discontinuity, 90 kHz; undefined before the first frame. */
   #startTicks: number | undefined
   /** Number of frames since `#startTicks`. */
   #frames = 0

@@ -2,7 +2,7 @@
  * Calling side without the socket: the handshake with a listener, then the connection.
  *
  * Inputs: `start` once; `handleDatagram`, `send` and `tick` every 10 ms; `close`. The last output is one call of
- * `CallHost.ended`, or of `CallHost.refused` where no connection was established.
+ * `CallHost.ended`, or of `CallHost.refused` if no connection was established.
  *
  * @module
  */
@@ -129,7 +129,7 @@ export class Call {
     this.#connection.open()
   }
 
-  /** @returns false where the payload was not accepted: no connection, closing, or the send buffer is full */
+  /** @returns false if the payload was not accepted: no connection, closing, or the send buffer is full */
   send(payload: Buffer, nowUs: number): boolean {
     return !this.#closing && this.#connection?.send(payload, nowUs) === true
   }

@@ -63,9 +63,9 @@ export interface ConnectionOptions {
   readonly startUs: number
   readonly startTimestampUs: number
   readonly nowUs: number
-  /** Present where the peer encrypts its payloads. */
+  /** Present if the peer encrypts its payloads. */
   readonly decryption?: Decryption
-  /** Present where this side sends payloads. */
+  /** Present if this side sends payloads. */
   readonly sending?: Omit<SenderOptions, 'initialSequenceNumber' | 'rtt' | 'transmitter' | 'nowUs'>
   readonly sink: PayloadSink
   /** Transmits a datagram to the peer. */
@@ -212,7 +212,7 @@ export class Connection implements SrtConnection {
     }
   }
 
-  /** @returns false where the payload was not accepted: the send buffer is full, or the connection is closed */
+  /** @returns false if the payload was not accepted: the send buffer is full, or the connection is closed */
   send(payload: Buffer, nowUs: number): boolean {
     if (this.#closed || this.#sender === undefined) return false
     this.#nowUs = nowUs

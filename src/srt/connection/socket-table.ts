@@ -1,8 +1,8 @@
 /**
  * Table of connections by socket id. The low bits of an id are the index of its slot, so a look-up is one array read.
  *
- * Ids are random, in [1, 2^30 - 1]: an off-path attacker cannot guess one, and bit 30 is left clear, since it marks a group
- * (bonding).
+ * Ids are random, in [1, 2^30 - 1]: an off-path attacker cannot guess one, and bit 30 is left clear, since it marks a
+ * group (bonding).
  *
  * @module
  */

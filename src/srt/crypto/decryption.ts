@@ -72,7 +72,7 @@ export class Decryption {
 
   /**
    * @param kek  derived from the passphrase and the salt of the material
-   * @returns undefined where the peer has another passphrase
+   * @returns undefined if the peer has another passphrase
    */
   static unlock(
     kek: KeyEncryptionKey,
@@ -96,7 +96,7 @@ export class Decryption {
   /**
    * Decrypts a data packet's payload in place.
    *
-   * @returns false where the packet is in clear, or under a key that was never announced
+   * @returns false if the packet is in clear, or under a key that was never announced
    */
   open(datagram: Buffer): boolean {
     const flag = encryptionKeyFlag(datagram)

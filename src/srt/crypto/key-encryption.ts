@@ -29,7 +29,7 @@ export interface KeyEncryptionKey {
   readonly salt: Buffer
 }
 
-/** @throws {RangeError} where `isPassphrase` is false */
+/** @throws {RangeError} if `isPassphrase` is false */
 export function checkPassphrase(text: string): void {
   if (isPassphrase(text)) return
   throw new RangeError(
@@ -37,7 +37,7 @@ export function checkPassphrase(text: string): void {
   )
 }
 
-/** @throws {RangeError} where `isPassphrase` is false */
+/** @throws {RangeError} if `isPassphrase` is false */
 export async function deriveKey(
   passphrase: string,
   salt: Buffer,
@@ -54,7 +54,7 @@ export function wrapKeys({ key }: KeyEncryptionKey, keys: Buffer): Buffer {
   return createCipheriv(`id-aes${key.length * 8}-wrap`, key, INITIAL_VALUE).update(keys)
 }
 
-/** @returns undefined where `key` is not the one that wrapped the keys */
+/** @returns undefined if `key` is not the one that wrapped the keys */
 export function unwrapKeys({ key }: KeyEncryptionKey, wrapped: Buffer): Buffer | undefined {
   try {
     return createDecipheriv(`id-aes${key.length * 8}-wrap`, key, INITIAL_VALUE).update(wrapped)
@@ -71,7 +71,7 @@ export class KeyDeriver {
 
   /**
    * @param signal  aborts a derivation that has not begun
-   * @throws {RangeError} where `isPassphrase` is false
+   * @throws {RangeError} if `isPassphrase` is false
    * @throws the signal's reason
    */
   async derive(

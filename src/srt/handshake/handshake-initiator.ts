@@ -52,7 +52,7 @@ export interface InitiatorOptions {
   readonly startTimestampUs: number
   readonly receiveWindowPackets: number
   readonly connectTimeoutUs: number
-  /** Present where the payloads are to be encrypted. */
+  /** Present if the payloads are to be encrypted. */
   readonly encryption?: Encryption
   readonly host: InitiatorHost
 }

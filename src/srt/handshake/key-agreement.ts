@@ -12,9 +12,9 @@ import type { Attempt } from './attempt.ts'
 /**
  * @param passphrase  passphrase required of the caller; undefined: the caller must not encrypt
  * @param signal  aborts the derivation once the caller has stopped waiting
- * @returns decryption of the caller's payloads; undefined where they are in clear
+ * @returns decryption of the caller's payloads; undefined if they are in clear
  * @throws {MillraceError} `ENCRYPTION_MISSING`, `ENCRYPTION_UNEXPECTED`, `PASSPHRASE_WRONG`
- * @throws {RangeError} where `isPassphrase` is false
+ * @throws {RangeError} if `isPassphrase` is false
  */
 export async function agreeOnKeys(
   { agreement: { keyMaterial }, arrivedUs }: Attempt,

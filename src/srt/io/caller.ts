@@ -61,7 +61,7 @@ export interface ConnectOptions {
  *
  * @throws {MillraceError} `SRT_REJECTED` with the reject code; `SRT_TIMEOUT` without a response
  * @throws {RangeError} for an option out of range
- * @throws the signal's reason where it aborts first
+ * @throws the signal's reason if it aborts first
  */
 export async function connect(options: ConnectOptions): Promise<Caller> {
   const { streamId = '', signal } = options

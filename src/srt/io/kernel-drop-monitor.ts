@@ -31,7 +31,7 @@ export class KernelDropMonitor {
   /**
    * Reads the counters, and warns of new drops.
    *
-   * @returns datagrams dropped since the sockets were opened; undefined where the system has no such counter
+   * @returns datagrams dropped since the sockets were opened; undefined if the system has no such counter
    */
   async read(nowUs: number): Promise<number | undefined> {
     this.#nextReadUs = nowUs + MAX_UNREAD_US

@@ -13,7 +13,7 @@ import { encodePeerAddress } from '../wire/peer-address.ts'
 
 const TABLES = ['/proc/net/udp', '/proc/net/udp6']
 
-/** @returns datagrams dropped since these sockets were opened; undefined where the system has no such counter */
+/** @returns datagrams dropped since these sockets were opened; undefined if the system has no such counter */
 export async function readKernelDrops(
   sockets: readonly AddressInfo[],
 ): Promise<number | undefined> {

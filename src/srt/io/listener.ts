@@ -92,7 +92,7 @@ export class Listener {
     })
   }
 
-  /** @returns command for the operator, where the kernel limits the receive buffers */
+  /** @returns command for the operator, if the kernel limits the receive buffers */
   #enlargeReceiveBuffers(): string | undefined {
     const granted = this.#sockets.map(enlargeReceiveBuffer).find((bytes) => bytes !== undefined)
     if (granted === undefined) return undefined

@@ -25,7 +25,7 @@ export class AckHistory {
     return this.#lastNumber
   }
 
-  /** @returns position and time of the ACK with this number; undefined where it is too old, confirmed, or was never sent */
+  /** @returns position and time of the ACK with this number; undefined if it is too old, confirmed or never sent */
   take(ackNumber: number): { position: number; sentUs: number } | undefined {
     const slot = ackNumber % CAPACITY
     if (ackNumber === 0 || this.#numbers[slot] !== ackNumber) return undefined

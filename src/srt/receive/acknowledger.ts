@@ -1,6 +1,6 @@
 /**
- * Acknowledgments (ACK, draft-sharabayko-srt 4.8.1), and the round-trip time from each full ACK to its ACKACK (4.10). The
- * position in an ACK is the first sequence number not delivered.
+ * Acknowledgments (ACK, draft-sharabayko-srt 4.8.1), and the round-trip time from each full ACK to its ACKACK (4.10).
+ * The position in an ACK is the first sequence number not delivered.
  *
  * @module
  */
@@ -16,8 +16,8 @@ import { AckHistory } from './ack-history.ts'
 const LIGHT_ACK_PACKETS = 64
 
 /**
- * Data packets or time that a full ACK waits for, whichever comes first. The draft sends one every 10 ms (4.8.1); waiting
- * saves 15 % of the CPU time per packet at 100 streams of 5 Mbit/s: 5.8 us instead of 6.8 us.
+ * Data packets or time that a full ACK waits for, whichever comes first. The draft sends one every 10 ms (4.8.1);
+ * waiting saves 15 % of the CPU time per packet at 100 streams of 5 Mbit/s: 5.8 us instead of 6.8 us.
  */
 const FULL_ACK_PACKETS = 16
 const FULL_ACK_DELAY_US = 25_000
@@ -61,7 +61,7 @@ export class Acknowledger {
     return position === this.#confirmed
   }
 
-  /** Counts a data packet, and sends a light ACK where one is due. */
+  /** Counts a data packet, and sends a light ACK if one is due. */
   countPacket(position: number, nowUs: number): void {
     if (++this.#packetsSinceFullAck % LIGHT_ACK_PACKETS === 0) this.#sendLight(position, nowUs)
   }
@@ -73,7 +73,7 @@ export class Acknowledger {
     if (sequenceDistance(this.#confirmed, ack.position) > 0) this.#confirmed = ack.position
   }
 
-  /** Sends a full ACK where the position has moved, and repeats it where its ACKACK is overdue (libsrt; 3.2.4). */
+  /** Sends a full ACK if the position has moved, and repeats it if its ACKACK is overdue (libsrt; 3.2.4). */
   tick(position: number, rate: RateMeter, nowUs: number): void {
     if (position === this.#confirmed) return
     const elapsedUs = nowUs - this.#fullyAckedUs

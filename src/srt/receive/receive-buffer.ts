@@ -1,6 +1,6 @@
 /**
- * Payloads that arrived ahead of a missing one, in a ring indexed by sequence number, and the receiver's position in the
- * sequence. 2^31 is a multiple of every ring size, so an index needs no special case where sequence numbers wrap.
+ * Payloads that arrived ahead of a missing one, in a ring indexed by sequence number, and the receiver's position in
+ * the sequence. 2^31 is a multiple of every ring size, so an index needs no special case when sequence numbers wrap.
  *
  *          delivered         missing      held    missing    held
  *   ───────────────────────┬───────────┬────────┬─────────┬────────┬─────►  sequence numbers
@@ -16,8 +16,8 @@ import type { LossRange } from '../wire/loss-list.ts'
 const INITIAL_CAPACITY = 1024
 
 /**
- * Slots per block of the ring. A search skips empty blocks: slot by slot, a peer that skips a whole window with each packet
- * would cost 180 us per packet.
+ * Slots per block of the ring. A search skips empty blocks: slot by slot, a peer that skips a whole window with each
+ * packet would cost 180 us per packet.
  */
 const BLOCK_SLOTS = 256
 
@@ -92,7 +92,7 @@ export class ReceiveBuffer {
   /**
    * Removes the packet `next` from the ring and advances `next`.
    *
-   * @returns its payload; undefined where that packet is missing or nothing is held: `firstHeld` is then up to date
+   * @returns its payload; undefined if that packet is missing or nothing is held: `firstHeld` is then up to date
    */
   takeNext(): Buffer | undefined {
     const payload = this.hasGap ? this.#payloads[this.#next & this.#mask] : undefined

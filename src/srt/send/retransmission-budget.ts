@@ -3,8 +3,8 @@
  *
  * - While new packets wait for bandwidth, one retransmission is sent for every four of them: the overhead of 25 % that
  *   libsrt allows by default (`SRTO_OHEADBW`). A higher loss rate exceeds the line anyway.
- * - At most two packets are retransmitted for each new one, whatever the peer reports: enough for a loss rate of two thirds.
- *   Unused budget accumulates, so that an outage can be repaired at once.
+ * - At most two packets are retransmitted for each new one, whatever the peer reports: enough for a loss rate of two
+ *   thirds. Unused budget accumulates, so that an outage can be repaired at once.
  *
  * @module
  */

@@ -123,7 +123,7 @@ export class SendBuffer {
   /**
    * Requests the retransmission of a packet in flight.
    *
-   * @returns false where it is requested already
+   * @returns false if it is requested already
    */
   request(sequence: number): boolean {
     const slot = sequence & this.#mask

@@ -44,7 +44,7 @@ export interface SenderOptions {
   /** The peer sends periodic NAKs (HSRSP flag PERIODICNAK). */
   readonly peerRepeatsNaks: boolean
   readonly maxBandwidthBps: number
-  /** Present where the connection is encrypted. */
+  /** Present if the connection is encrypted. */
   readonly encryption?: Encryption
   readonly rtt: RttEstimator
   readonly transmitter: Transmitter
@@ -98,8 +98,8 @@ export class Sender {
   }
 
   /**
-   * Whether the send buffer is empty and the latency of every packet has passed at the peer: on SHUTDOWN libsrt discards the
-   * packets that still wait for their delivery time.
+   * Whether the send buffer is empty and the latency of every packet has passed at the peer: on SHUTDOWN libsrt
+   * discards the packets that still wait for their delivery time.
    */
   isDone(nowUs: number): boolean {
     const playedUs = this.#pushedUs + this.#rtt.rttUs + this.#peerLatencyUs + MARGIN_US
@@ -108,7 +108,7 @@ export class Sender {
 
   /**
    * @param payload  at most `MAX_PAYLOAD_BYTES`; copied
-   * @returns false where the send buffer is full and the payload was not accepted
+   * @returns false if the send buffer is full and the payload was not accepted
    */
   push(payload: Buffer, nowUs: number): boolean {
     if (this.#buffer.isFull) {
@@ -214,7 +214,7 @@ export class Sender {
   /** Sends as much as pacer and window allow: first retransmissions within their budget, which are due earlier. */
   #transmit(nowUs: number): void {
     while (this.#pacer.maySend(nowUs)) {
-      // One packet may be sent into a closed window, to elicit another ACK where the one that opens it was lost.
+      // One packet may be sent into a closed window, to elicit another ACK if the one that opens it was lost.
       const windowPackets = Math.max(this.#peerWindowPackets, 1)
       const newWaits = this.#buffer.waitingPackets > 0 && this.#buffer.flightPackets < windowPackets
       if (this.#buffer.requestedPackets > 0 && this.#retransmissionBudget.allows(newWaits)) {

@@ -80,7 +80,7 @@ export interface Extensions {
 /**
  * Decodes the blocks after a handshake; unknown types are skipped.
  *
- * @returns undefined where a block overruns the datagram, occurs twice or has the wrong size, or where bytes remain
+ * @returns undefined if a block overruns the datagram, occurs twice or has the wrong size, or if bytes remain
  */
 export function decodeExtensions(datagram: Buffer): Extensions | undefined {
   const blocks = splitBlocks(datagram)

@@ -54,7 +54,7 @@ export interface Handshake {
   readonly cookie: number
 }
 
-/** @returns undefined where the datagram is too short */
+/** @returns undefined if the datagram is too short */
 export function decodeHandshake(datagram: Buffer): Handshake | undefined {
   if (datagram.length < HEADER_BYTES + HANDSHAKE_BYTES) return undefined
   return {

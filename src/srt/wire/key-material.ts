@@ -58,7 +58,7 @@ export interface KeyMaterial {
 
 /**
  * @param message  contents of an extension block or of a control packet
- * @returns views into the message; undefined where a field is invalid or the length does not match
+ * @returns views into the message; undefined if a field is invalid or the length does not match
  */
 export function decodeKeyMaterial(message: Buffer): KeyMaterial | undefined {
   if (message.length < FIXED_BYTES) return undefined
