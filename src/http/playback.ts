@@ -11,6 +11,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { MillraceError } from '../errors.ts'
 import { parseByteRange, sliceChunks } from './byte-range.ts'
+import { gzipped, prefersGzip } from './content-coding.ts'
 import { sendRefusal } from './error-handler.ts'
 import { borrowFile } from './file-loan.ts'
 import type { PlayableStream, PlaybackSource, StreamFile } from '../contract/streams.ts'
@@ -53,10 +54,17 @@ const PLAIN_NAME = /^(?!\.)[A-Za-z0-9._~-]{1,160}$/
 // straight to the socket.
 const EXPOSED_HEADERS = 'Age, Content-Length, Content-Range, Date, ETag'
 
+/**
+ * Request headers that a preflight allows. The wildcard does not cover Authorization (Fetch standard, CORS non-wildcard
+ * request-header name), and older browsers do not know it: for them, the headers of players, CMCD's (CTA-5004) among them.
+ */
+const ALLOWED_HEADERS =
+  '*, Authorization, Range, If-None-Match, If-Range, CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status'
+
 const PREFLIGHT_HEADERS = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': 'GET, HEAD',
-  'access-control-allow-headers': 'Range, If-None-Match, If-Range',
+  'access-control-allow-headers': ALLOWED_HEADERS,
   'access-control-max-age': '86400',
 }
 
@@ -73,19 +81,25 @@ const KINDS = {
 
 /** Sends the file, a range of it, or 304 (RFC 9110 section 13.2.2). */
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: StreamFile): void {
-  const { chunks, kind, version, targetDurationSec } = file
+  const { kind, version, targetDurationSec } = file
+  const isPlaylist = kind !== 'segment'
+  const isGzip = isPlaylist && prefersGzip(request.headers['accept-encoding'])
+  const chunks = isGzip ? gzipped(file) : file.chunks
   const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
   const { contentType, lifetime, caching } = KINDS[kind]
-  const etag = `"${version}"`
+  // Representations with different codings have different strong tags (RFC 9110 section 8.8.3.3).
+  const etag = isGzip ? `"${version}-gzip"` : `"${version}"`
   const maxAge = `max-age=${Math.floor(targetDurationSec * lifetime)}`
   const headers: Headers = ['ETag', etag, 'Cache-Control', `public, ${maxAge}${caching}`]
   headers.push('Access-Control-Allow-Origin', '*')
   headers.push('Access-Control-Expose-Headers', EXPOSED_HEADERS)
+  if (isPlaylist) headers.push('Vary', 'Accept-Encoding')
   if (isKnown(etag, request.headers['if-none-match'])) return write(reply, 304, headers)
 
   headers.push('Content-Type', contentType)
-  if (kind === 'segment') headers.push('Accept-Ranges', 'bytes')
-  const range = kind === 'segment' ? requestedRange(request, etag, sizeBytes) : undefined
+  if (isGzip) headers.push('Content-Encoding', 'gzip')
+  if (!isPlaylist) headers.push('Accept-Ranges', 'bytes')
+  const range = isPlaylist ? undefined : requestedRange(request, etag, sizeBytes)
   if (range === undefined) {
     headers.push('Content-Length', sizeBytes)
     write(reply, 200, headers, request.method === 'HEAD' ? [] : chunks)

@@ -1,10 +1,20 @@
 import { connect } from 'node:net'
+import { gunzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import Fastify from 'fastify'
 import t from 'tap'
+import { gzipped, prefersGzip } from '../../src/http/content-coding.ts'
 import { playback } from '../../src/http/playback.ts'
 import type { StreamFile } from '../../src/contract/streams.ts'
-import { call, json, MemoryService, MemoryStream, speak, startApp } from './memory-service.ts'
+import {
+  call,
+  json,
+  MemoryService,
+  MemoryStream,
+  speak,
+  startApp,
+  type Reply,
+} from './memory-service.ts'
 
 const PLAYLIST = Buffer.from('#EXTM3U\n#EXT-X-TARGETDURATION:5\n')
 const SEGMENT = Buffer.from(Uint8Array.from({ length: 188 * 1000 }, (_, index) => index % 251))
@@ -295,6 +305,117 @@ t.test('answers a preflight of any origin (Fetch standard, CORS-preflight fetch)
     'access-control-allow-methods': 'GET, HEAD',
     'access-control-allow-headers': /Range/,
   })
+})
+
+t.test(
+  'a preflight allows any request header, Authorization and those of CMCD by name (Fetch standard, CORS-preflight fetch)',
+  async (t) => {
+    const app = await startApp(t, playing())
+    const wanted = ['CMCD-Object', 'CMCD-Session', 'Authorization', 'Range', 'X-Anything']
+    const reply = await call(app, 'OPTIONS', '/video/demo/playlist.m3u8', {
+      headers: {
+        origin: 'https://example.com',
+        'access-control-request-method': 'GET',
+        'access-control-request-headers': wanted.join(',').toLowerCase(),
+      },
+    })
+    t.equal(reply.status, 204)
+    const allowed = String(reply.headers['access-control-allow-headers']).split(', ')
+    t.ok(allowed.includes('*'), 'any header')
+    t.ok(allowed.includes('Authorization'), 'not covered by the wildcard')
+    for (const name of ['CMCD-Object', 'CMCD-Request', 'CMCD-Session', 'CMCD-Status', 'Range']) {
+      t.ok(allowed.includes(name), `${name}, for browsers without the wildcard`)
+    }
+  },
+)
+
+const gunzipOf = (reply: Reply) => gunzipSync(reply.body)
+
+t.test(
+  'compresses playlists for clients that accept gzip (RFC 8216bis 6.2.1, RFC 9110 section 12.5.3)',
+  async (t) => {
+    const app = await startApp(t, playing())
+    const cases: [header: string | undefined, isGzip: boolean][] = [
+      [undefined, false],
+      ['', false],
+      ['identity', false],
+      ['br, deflate', false],
+      ['gzip', true],
+      ['GZIP', true],
+      ['x-gzip', true],
+      ['gzip, deflate, br, zstd', true],
+      ['br;q=1.0, gzip;q=0.8, *;q=0.1', true],
+      ['gzip;q=0', false],
+      ['gzip;q=0.000', false],
+      ['gzip;q=0, *', false],
+      ['*', true],
+      ['*;q=0', false],
+      ['*;q=0, gzip', true],
+      ['gzip;q=0.5, identity', false],
+      ['gzip;q=0.5, identity;q=0.5', true],
+      ['gzip;q=0.001, identity;q=0', true],
+      ['gzip;q=0.5, *', false],
+      ['identity;q=0', false],
+      ['gzip;q=2', false],
+      ['gzip;q=', false],
+      ['gzip ; Q=0.9', true],
+      ['notgzip, gzip2', false],
+    ]
+    for (const [header, isGzip] of cases) {
+      const headers = header === undefined ? {} : { 'accept-encoding': header }
+      for (const name of ['playlist.m3u8', 'master.m3u8']) {
+        const reply = await call(app, 'GET', `/video/demo/${name}`, { headers })
+        const title = `${name}, Accept-Encoding: ${header}`
+        t.equal(reply.status, 200, title)
+        t.equal(reply.headers['content-encoding'], isGzip ? 'gzip' : undefined, title)
+        t.equal(reply.headers['vary'], 'Accept-Encoding', title)
+        t.equal(reply.headers['content-length'], `${reply.body.length}`, title)
+        t.ok((isGzip ? gunzipOf(reply) : reply.body).equals(PLAYLIST), title)
+        const head = await call(app, 'HEAD', `/video/demo/${name}`, { headers })
+        t.strictSame({ ...head.headers, date: '' }, { ...reply.headers, date: '' }, `HEAD ${title}`)
+      }
+    }
+    const headers = { 'accept-encoding': 'gzip' }
+    const segment = await call(app, 'GET', '/video/demo/a1-7.ts', { headers })
+    t.notOk(segment.headers['content-encoding'], 'no segment is compressed')
+    t.notOk(segment.headers['vary'])
+  },
+)
+
+t.test(
+  'each coding of a playlist has its own strong ETag (RFC 9110 sections 8.8.3.3 and 13.1.2)',
+  async (t) => {
+    const app = await startApp(t, playing())
+    const path = '/video/demo/playlist.m3u8'
+    const ask = (coding: string, known: string) =>
+      call(app, 'GET', path, { headers: { 'accept-encoding': coding, 'if-none-match': known } })
+    t.equal((await ask('gzip', '"x"')).headers['etag'], '"a1-7-gzip"')
+    t.equal((await ask('identity', '"x"')).headers['etag'], '"a1-7"')
+    for (const [coding, known] of [
+      ['gzip', '"a1-7-gzip"'],
+      ['gzip', 'W/"a1-7-gzip"'],
+      ['identity', '"a1-7"'],
+    ] as const) {
+      const reply = await ask(coding, known)
+      t.equal(reply.status, 304, `${coding} ${known}`)
+      t.match(reply.headers, { etag: known.replace('W/', ''), vary: 'Accept-Encoding' })
+      t.notOk(reply.headers['content-encoding'])
+    }
+    t.equal((await ask('gzip', '"a1-7"')).status, 200, 'the other coding')
+    t.equal((await ask('identity', '"a1-7-gzip"')).status, 200, 'the other coding')
+  },
+)
+
+t.test('a version of a playlist is compressed once, for all its readers', async (t) => {
+  const file = FILES['playlist.m3u8']!
+  t.equal(gzipped(file), gzipped(file))
+  t.not(gzipped(file), gzipped({ ...file }), 'another version')
+  t.ok(gzipped(file)[0]!.buffer.byteLength <= Buffer.poolSize, 'zlib returns views of 16 KiB')
+})
+
+t.test('prefersGzip accepts any header without throwing', async () => {
+  const piece = fc.constantFrom('gzip', '*', 'identity', ';', 'q=', '0', '1', '.', ',', ' ', '=')
+  fc.assert(fc.property(fc.array(piece), (pieces) => prefersGzip(pieces.join('')) !== undefined))
 })
 
 t.test('answers other methods with 404', async (t) => {
