@@ -38,6 +38,8 @@ export interface FileLoan {
 interface Playlist {
   readonly render: () => StreamFile
   file?: StreamFile
+  /** Latest earlier version that was read. */
+  previous?: StreamFile | undefined
 }
 
 const DEFAULT_MAX_WAITERS = 10_000
@@ -80,12 +82,13 @@ export class FileStore {
   }
 
   /**
-   * Adds a playlist, or its next version.
+   * Adds a playlist, or its next version; bytes that are the same as those of the version before remain that version.
    *
    * @param render  called once, when this version is first read, and never during the call of `replace`
    */
   replace(name: string, render: () => StreamFile): void {
-    this.#playlists.set(name, { render })
+    const known = this.#playlists.get(name)
+    this.#playlists.set(name, { render, previous: known?.file ?? known?.previous })
     this.#wake(name)
   }
 
@@ -161,7 +164,12 @@ export class FileStore {
   #find(name: string): StreamFile | undefined {
     const playlist = this.#playlists.get(name)
     if (playlist === undefined) return this.#cache.get(this.#owner, name)
-    playlist.file ??= playlist.render()
+    if (playlist.file === undefined) {
+      const file = playlist.render()
+      const { previous } = playlist
+      playlist.file = previous !== undefined && isSameFile(file, previous) ? previous : file
+      playlist.previous = undefined
+    }
     return playlist.file
   }
 
@@ -190,4 +198,10 @@ export class FileStore {
     this.#wakers.delete(name)
     for (const wake of wakers ?? []) wake()
   }
+}
+
+/** Whether two versions of a playlist have the same bytes and the same lifetime. */
+function isSameFile(a: StreamFile, b: StreamFile): boolean {
+  if (a.targetDurationSec !== b.targetDurationSec) return false
+  return Buffer.concat(a.chunks).equals(Buffer.concat(b.chunks))
 }

@@ -88,6 +88,22 @@ t.test('one rendition has CODECS, RESOLUTION, FRAME-RATE, and BANDWIDTH as measu
   t.equal(files.get('master.m3u8')!.targetDurationSec, 2)
 })
 
+t.test(
+  'the ETag of the multivariant playlist changes only with its text (RFC 9110 section 8.8.1)',
+  async (t) => {
+    const { presentation, append } = setUp(t)
+    const read = () => presentation.files.get('master.m3u8')!
+    append(segment(0))
+    const { version } = read()
+    for (let index = 1; index < 4; index++) {
+      append(segment(index))
+      t.equal(read().version, version, 'a segment of the same bitrate')
+    }
+    append(segment(4, { chunks: [Buffer.alloc(50_000)] }))
+    t.not(read().version, version, 'BANDWIDTH has changed')
+  },
+)
+
 t.test('the frame rate is counted where the bitstream does not tell it', async (t) => {
   const silent = { ...VIDEO, parameters: { codecString: 'avc1.42c00d', width: 320, height: 180 } }
   const { append, multivariant } = setUp(t)

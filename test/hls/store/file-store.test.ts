@@ -59,6 +59,32 @@ t.test('renders each version of a playlist once, when it is first read', async (
   t.equal(renderings, 1)
 })
 
+t.test(
+  'a playlist whose bytes are those of the version before keeps that version (strong ETag, RFC 9110 section 8.8.1)',
+  async (t) => {
+    const { files, never } = setUp()
+    const render = (version: string, text: string, targetDurationSec = 2) =>
+      files.replace('master.m3u8', () => {
+        const chunks = [Buffer.from(text)]
+        return { kind: 'multivariant-playlist', chunks, version, targetDurationSec }
+      })
+    render('1', 'a')
+    const file = files.get('master.m3u8')
+    render('2', 'a')
+    t.equal(files.get('master.m3u8'), file, 'the same file')
+    const waiting = watch(files.wait('master.m3u8', { version: '1', signal: never }))
+    render('3', 'never read')
+    render('4', 'a')
+    await nextTurn()
+    t.match(waiting.outcome, { state: 'waits' }, 'no news for a reader')
+    render('5', 'b')
+    await nextTurn()
+    t.match(waiting.outcome, { version: '5' })
+    render('6', 'b', 3)
+    t.equal(files.get('master.m3u8')?.version, '6', 'its lifetime changed')
+  },
+)
+
 t.test('holds segments in the cache: the same bytes, until they are removed', async (t) => {
   const { files, cache } = setUp()
   const file = segment('a')
