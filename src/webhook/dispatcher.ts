@@ -13,6 +13,7 @@ import type { Logger } from '../logger.ts'
 import { hostOf, isForbidden, parseAllowList, type AllowList } from './address-rules.ts'
 import { WebhookClient } from './client.ts'
 import { ConnectionSlots, PLACE_TIME_MS, type Slot } from './connection-slots.ts'
+import { DeliveryLog } from './delivery-log.ts'
 import { encodeEvent, type WebhookEvent } from './event.ts'
 import type { LookUpOptions } from './look-up.ts'
 import { UrlQueues, type QueuedEvent, type UrlQueue } from './url-queues.ts'
@@ -88,7 +89,7 @@ class Dispatcher implements WebhookDispatcher {
   readonly #allowed: AllowList
   readonly #clock: Clock
   readonly #sleep: (delayMs: number, signal: AbortSignal) => Promise<unknown>
-  readonly #logger: Logger
+  readonly #log: DeliveryLog
   readonly #client: WebhookClient
   readonly #slots = new ConnectionSlots()
   readonly #limiter = new IntervalLimiter(LIMITED_INTERVAL_US)
@@ -107,7 +108,7 @@ class Dispatcher implements WebhookDispatcher {
     this.#allowed = options.allowed ?? parseAllowList('')!
     this.#clock = clock
     this.#sleep = options.sleep ?? ((delayMs, signal) => delay(delayMs, undefined, { signal }))
-    this.#logger = options.logger
+    this.#log = new DeliveryLog(options.logger)
     this.#client = new WebhookClient(this.#allowed, { clock, createResolver })
   }
 
@@ -154,7 +155,7 @@ class Dispatcher implements WebhookDispatcher {
     drained.abort()
     this.#client.close()
     const dropped = this.#stats.dropped - droppedBefore
-    if (dropped > 0) this.#logger.warn({ dropped }, 'webhooks dropped at shutdown')
+    if (dropped > 0) this.#log.logDropsAtClose(dropped)
   }
 
   #isForbidden(url: string): boolean {
@@ -202,9 +203,8 @@ class Dispatcher implements WebhookDispatcher {
         if (isLastAttempt && failure.isAnswer !== true) this.#discardRest(queue)
         return
       }
-      // The first failure of an event is logged as a warning, repetitions are not.
-      const level = retryMs === FIRST_RETRY_MS ? 'warn' : 'debug'
-      this.#log(level, queue.url, event, failure.reason, 'webhook failed, will be retried')
+      const isFirst = retryMs === FIRST_RETRY_MS
+      this.#log.logRetry({ url: queue.url, event, failure: failure.reason, isFirst })
       await this.#pause(queue, retryMs)
       retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)
     }
@@ -260,7 +260,7 @@ class Dispatcher implements WebhookDispatcher {
 
   #drop(url: string, event: QueuedEvent, reason: string): void {
     this.#stats.dropped++
-    this.#log('warn', url, event, reason, 'webhook dropped')
+    this.#log.logDrop({ url, event, failure: reason })
   }
 
   /** Discards the queue. The first event is already counted as dropped, the others are counted here. */
@@ -273,19 +273,7 @@ class Dispatcher implements WebhookDispatcher {
     this.#stats.dropped += events.length
     if (queue.hasOverflowed || first === undefined) return
     queue.hasOverflowed = true
-    this.#log('warn', queue.url, first, 'queue is full', 'webhook dropped')
-  }
-
-  #log(
-    level: 'warn' | 'debug',
-    url: string,
-    { type, streamId }: QueuedEvent,
-    failure: string,
-    message: string,
-  ): void {
-    // Path and query of a webhook URL are often secret.
-    const webhook = URL.canParse(url) ? new URL(url).origin : 'not a URL'
-    this.#logger[level]({ webhook, type, stream_id: streamId, failure }, message)
+    this.#log.logDrop({ url: queue.url, event: first, failure: 'queue is full' })
   }
 }
 

@@ -212,7 +212,7 @@ t.test('drops an event after ten minutes, and delivers the next one', async (t) 
   await time.pass(60_000)
   await time.asleep(1000)
   t.match(dispatcher.stats(), { failed: 16, dropped: 1, pending: 1 })
-  t.match(JSON.parse(log.find((line) => line.includes('webhook dropped'))!), {
+  t.match(JSON.parse(log.find((line) => line.includes('Webhook dropped'))!), {
     level: 40,
     failure: 'ECONNREFUSED',
     stream_id: 'first',
@@ -243,7 +243,10 @@ t.test('logs a connection that is closed without a response', async (t) => {
   const { dispatcher, log } = start()
   dispatcher.send([url], event('demo'))
   await until(() => log.length > 0)
-  t.match(JSON.parse(log[0]!), { failure: 'NO_ANSWER', msg: 'webhook failed, will be retried' })
+  t.match(JSON.parse(log[0]!), {
+    failure: 'NO_ANSWER',
+    msg: 'Webhook failed, is retried for 10 minutes.',
+  })
   await dispatcher.close({ timeoutMs: 1 })
 })
 
@@ -457,7 +460,7 @@ t.test('reveals neither URL path, secret nor event in the log', async (t) => {
   })
   await receiver.next()
   await dispatcher.close({ timeoutMs: 1000 })
-  t.match(log.join(''), /webhook dropped/)
+  t.match(log.join(''), /Webhook dropped/)
   t.notMatch(log.join(''), /hush|answer text|a secret/)
 })
 
