@@ -12,6 +12,9 @@ import { allowedValues, SETTINGS, type Config, type Options, type Setting } from
 import { readSetting, writeSetting } from './setting-path.ts'
 import { MIN_SECRET_CHARACTERS, parseSecrets, parseUrls } from './setting-types.ts'
 
+/** Longest quotation of a value in a message, so that the message has at most 160 characters. */
+const MAX_QUOTED_CHARACTERS = 40
+
 /**
  * Completes options with the defaults.
  *
@@ -47,7 +50,7 @@ function checkSecretsDiffer({ hmacSecret, jwtSecret, webhook }: Config): void {
     for (const [otherName, others] of secrets.slice(index + 1)) {
       if (!values.some((value) => others.some((other) => isSameSecret(value, other)))) continue
       throw new MillraceError('CONFIG_INVALID', {
-        message: `${name} and ${otherName} are the same: expected different secrets, since they protect different things; \`millrace keygen\` prints one`,
+        message: `${name} and ${otherName} are the same: expected different secrets; \`millrace keygen\` prints one`,
       })
     }
   }
@@ -60,7 +63,7 @@ function checkDefaultWebhookUrls({ defaultWebhookUrls, webhook }: Config): void 
   const forbidden = hosts.find((host) => isForbidden(allowed, host))
   if (forbidden === undefined) return
   throw new MillraceError('CONFIG_INVALID', {
-    message: `DEFAULT_WEBHOOK_URLS leads to ${forbidden}: expected no link-local, metadata or multicast address, and none beyond WEBHOOK_ALLOW`,
+    message: `DEFAULT_WEBHOOK_URLS leads to ${clip(forbidden)}: expected no link-local, metadata or multicast address, and none beyond WEBHOOK_ALLOW`,
   })
 }
 
@@ -86,7 +89,7 @@ export function configWarnings({ hmacSecret, jwtSecret }: Config): string[] {
     )
     .map(
       ([name]) =>
-        `${name} has fewer than ${MIN_SECRET_CHARACTERS} characters. It can be guessed. Set one that \`millrace keygen\` prints.`,
+        `${name} has fewer than ${MIN_SECRET_CHARACTERS} characters. An attacker who guesses it controls streams. Set one that \`millrace keygen\` prints.`,
     )
 }
 
@@ -101,7 +104,11 @@ function invalid(setting: Setting, value: unknown): MillraceError {
 
 function describe(value: unknown, { schema }: Setting): string {
   if (value === undefined) return 'is not set'
-  if (schema.secret !== true) return `is ${JSON.stringify(value)}`
+  if (schema.secret !== true) return `is ${clip(JSON.stringify(value))}`
   if (typeof value !== 'string') return 'is not text'
   return value === '' ? 'is empty' : `has ${Buffer.byteLength(value)} bytes`
+}
+
+function clip(text: string): string {
+  return text.length <= MAX_QUOTED_CHARACTERS ? text : `${text.slice(0, MAX_QUOTED_CHARACTERS)}…`
 }

@@ -80,8 +80,7 @@ export const allowList = (description: string) =>
   Type.Refine(
     Type.String({
       default: '',
-      allowed:
-        'host names, `.example.org` for every name with that ending, IP addresses and CIDR blocks, separated by commas',
+      allowed: 'comma-separated host names, endings (`.example.org`), IP addresses and CIDR blocks',
       description,
     }),
     (text) => parseAllowList(text) !== undefined,

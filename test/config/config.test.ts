@@ -5,6 +5,7 @@ import { parseFlags, readOptions } from '../../src/config/environment.ts'
 import { usableMemoryBytes } from '../../src/config/machine-memory.ts'
 import { completeOptions, configWarnings } from '../../src/config/options.ts'
 import { SETTINGS, type Options } from '../../src/config/schema.ts'
+import { writeSetting } from '../../src/config/setting-path.ts'
 import { parseAddresses, parseSecrets } from '../../src/config/setting-types.ts'
 import { settingsTable } from '../../src/config/settings-table.ts'
 import { MAX_LATENCY_MS } from '../../src/srt/wire/limits.ts'
@@ -231,8 +232,22 @@ t.test('accepts base64 as WEBHOOK_SECRET, and names and addresses as WEBHOOK_ALL
   })
   t.throws(given({ WEBHOOK_ALLOW: '10.0.0.0/33' }), {
     code: 'CONFIG_INVALID',
-    message: /^WEBHOOK_ALLOW is "10\.0\.0\.0\/33": expected host names/,
+    message: /^WEBHOOK_ALLOW is "10\.0\.0\.0\/33": expected comma-separated host names/,
   })
+})
+
+t.test('quotes at most 40 characters of a value, so that no message exceeds 160', async (t) => {
+  const messages = SETTINGS.map(({ env, path }) => {
+    const options: Record<string, unknown> = { ...SECRETS }
+    writeSetting(options, path, ['x'.repeat(5000)])
+    const error = t.throws(() => completeOptions(options as unknown as Options), {
+      code: 'CONFIG_INVALID',
+      message: new RegExp(`^${env} is (not text|\\["x{38}…): expected `),
+    })
+    return (error as Error).message
+  })
+  t.equal(messages.length, SETTINGS.length)
+  for (const message of messages) t.ok(message.length <= 160, message)
 })
 
 t.test('warns of a secret under 32 characters', async (t) => {
