@@ -36,7 +36,7 @@ export async function* readDatagrams(
     yield loop ? stream.rewind() : stream.end()
     if (stream.packets === 0) {
       throw new MillraceError('MEDIA_INVALID', {
-        message: `the file is no MPEG transport stream: no packets in its first ${readBytes} bytes`,
+        message: `the file is no MPEG transport stream: no packets in its first ${readBytes} bytes; make one (ffmpeg -i FILE -c copy out.ts)`,
       })
     }
     if (!loop) return

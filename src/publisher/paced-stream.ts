@@ -112,7 +112,8 @@ export class PacedStream {
   #complete(): void {
     if (this.#waiting.length === MAX_WAITING_DATAGRAMS) {
       throw new MillraceError('MEDIA_INVALID', {
-        message: 'the file cannot be paced: no PCR and no DTS in 10 MiB',
+        message:
+          'the file cannot be paced: no PCR and no DTS in 10 MiB; make new ones (ffmpeg -i FILE -c copy out.ts)',
       })
     }
     this.#waiting.push(this.#filling)

@@ -38,7 +38,7 @@ export function parsePublishUrl(url: string): PublishTarget {
   const base = queryAt === -1 ? url : url.slice(0, queryAt)
   const parameters = parseQuery(queryAt === -1 ? '' : url.slice(queryAt + 1))
   const mode = parameters.get('mode') ?? 'caller'
-  if (mode !== 'caller') throw invalid('mode can only be caller: publishing means to call')
+  if (mode !== 'caller') throw invalid('mode is not caller')
   return {
     ...parseAuthority(base),
     streamId: checkedStreamId(parameters.get('streamid') ?? ''),
@@ -49,11 +49,11 @@ export function parsePublishUrl(url: string): PublishTarget {
 
 function parseAuthority(base: string): { host: string; port: number } {
   const parsed = URL.canParse(base) ? new URL(base) : undefined
-  if (parsed?.protocol !== 'srt:') throw invalid('it begins with srt://')
+  if (parsed?.protocol !== 'srt:') throw invalid('it does not begin with srt://')
   if (parsed.hostname === '') throw invalid('the host is missing')
   if (parsed.port === '' || parsed.port === '0') throw invalid('the port is missing')
   if (parsed.username !== '' || !['', '/'].includes(parsed.pathname)) {
-    throw invalid('nothing stands between the port and the question mark')
+    throw invalid('it has a user name or a path')
   }
   return { host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(parsed.port) }
 }
@@ -65,9 +65,9 @@ function parseQuery(query: string): Map<string, string> {
     const equalsAt = pair.indexOf('=')
     const name = equalsAt === -1 ? pair : pair.slice(0, equalsAt)
     if (!PARAMETERS.includes(name)) {
-      throw invalid(`its parameters are ${PARAMETERS.join(', ')}`)
+      throw invalid(`it may only have ${PARAMETERS.join(', ')}`)
     }
-    if (parameters.has(name)) throw invalid(`${name} stands in it twice`)
+    if (parameters.has(name)) throw invalid(`${name} is repeated`)
     parameters.set(name, decode(name, equalsAt === -1 ? '' : pair.slice(equalsAt + 1)))
   }
   return parameters
@@ -77,7 +77,7 @@ function decode(name: string, text: string): string {
   try {
     return decodeURIComponent(text)
   } catch (cause) {
-    throw invalid(`${name} has a percent sign that encodes nothing`, cause)
+    throw invalid(`${name} has a percent sign that encodes nothing (write %25)`, cause)
   }
 }
 
@@ -93,7 +93,7 @@ function checkedLatency(text: string | undefined): number {
   if (text === undefined) return DEFAULT_LATENCY_MS
   const latencyMs = /^\d+$/.test(text) ? Number(text) : Infinity
   if (latencyMs > MAX_LATENCY_MS) {
-    throw invalid(`latency is a whole number of milliseconds up to ${MAX_LATENCY_MS}`)
+    throw invalid(`latency is not a whole number of milliseconds up to ${MAX_LATENCY_MS}`)
   }
   return latencyMs
 }
@@ -105,10 +105,10 @@ function parseEncryption(passphrase: string | undefined, keyLength: string | und
     )
   }
   if (keyLength !== undefined && passphrase === undefined) {
-    throw invalid('pbkeylen is the length of keys, and there is no passphrase')
+    throw invalid('pbkeylen is set without a passphrase')
   }
   if (keyLength !== undefined && !['16', '24', '32'].includes(keyLength)) {
-    throw invalid('pbkeylen is 16, 24 or 32')
+    throw invalid('pbkeylen is not 16, 24 or 32')
   }
   return {
     ...(passphrase !== undefined && { passphrase }),

@@ -204,6 +204,7 @@ class Publisher {
 /** Wraps errors of the system, such as an unknown host or an unreachable network. */
 function toMillraceError(cause: unknown, host: string): MillraceError {
   if (cause instanceof MillraceError) return cause
-  const message = `${host} cannot be reached: ${(cause as Error).message}`
+  const { code, message: text } = cause as NodeJS.ErrnoException
+  const message = `${host} cannot be reached (${code ?? text}): check host and network`
   return new MillraceError('SRT_TIMEOUT', { message, cause })
 }

@@ -104,7 +104,9 @@ export class HandshakeInitiator {
 
   #handleInduction({ version, extensionField, cookie }: Handshake, nowUs: number): void {
     if (version !== HANDSHAKE_VERSION || extensionField !== SRT_MAGIC) {
-      this.#refuse(`the SRT peer speaks handshake version ${version}, not ${HANDSHAKE_VERSION}`)
+      this.#refuse(
+        `the SRT peer speaks handshake version ${version}, not ${HANDSHAKE_VERSION}: update it`,
+      )
       return
     }
     this.#cookie = cookie
@@ -170,7 +172,7 @@ export class HandshakeInitiator {
 
   #timeOut(): void {
     const { remoteAddress, remotePort, connectTimeoutUs, host } = this.#options
-    const message = `no SRT peer answered at ${remoteAddress}:${remotePort} within ${connectTimeoutUs / 1e6} s`
+    const message = `no SRT peer answered at ${remoteAddress}:${remotePort} within ${connectTimeoutUs / 1e6} s: check address, UDP port and firewall`
     this.#phase = 'over'
     host.refused(new MillraceError('SRT_TIMEOUT', { message }))
   }
@@ -193,11 +195,11 @@ function describeDisagreement(
 ): string | undefined {
   if (response?.equals(keyMaterial) === true) return undefined
   return response !== undefined && decodeKmState(response) === KmState.BAD_SECRET
-    ? 'the SRT peer has another passphrase'
-    : 'the SRT peer does not agree to encrypt'
+    ? 'the SRT peer has another passphrase: set the same on both sides'
+    : 'the SRT peer does not agree to encrypt: set the passphrase there too, or on neither side'
 }
 
 function describeReject(code: number): string {
   const name = Object.entries(RejectCode).find(([, value]) => value === code)?.[0]
-  return `the SRT peer refused the connection: ${code}${name === undefined ? '' : ` (${name})`}`
+  return `the SRT peer refused the connection: ${code}${name === undefined ? '' : ` (${name})`}; its log has the reason`
 }

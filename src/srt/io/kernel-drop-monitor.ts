@@ -50,8 +50,8 @@ export class KernelDropMonitor {
     this.#nextWarningUs = nowUs + WARNING_INTERVAL_US
     const { advice, onWarning } = this.#options
     onWarning(
-      `the kernel dropped ${drops - this.#reportedDrops} datagrams for SRT, read too late: streams lost packets. ` +
-        `Run fewer streams${advice === undefined ? '' : `, or set: ${advice}`}`,
+      `The kernel dropped ${drops - this.#reportedDrops} datagrams for SRT, read too late. Viewers may see holes. ` +
+        `Run fewer streams${advice === undefined ? '.' : `, or: ${advice}`}`,
     )
     this.#reportedDrops = drops
   }

@@ -98,7 +98,7 @@ export class Listener {
     if (granted === undefined) return undefined
     const advice = `sysctl -w net.core.rmem_max=${RECEIVE_BUFFER_BYTES}`
     this.#warn(
-      `the kernel limits the UDP receive buffer to ${granted} bytes: bursts may lose packets. Set: ${advice}`,
+      `The UDP receive buffer is ${granted} of ${RECEIVE_BUFFER_BYTES} bytes. Bursts lose packets and viewers see holes. Run: ${advice}`,
     )
     return advice
   }
@@ -149,14 +149,20 @@ export class Listener {
         request: (attempt) => void this.#decide(endpoint, attempt),
         expire: (attempt) => this.#undecided.get(attempt)?.abort(),
         fail: (error) =>
-          this.#warn(`an SRT connection was closed, because its sink threw ${String(error)}`),
+          this.#warn(
+            `A sink threw ${String(error)}. Its SRT connection is closed. Report this line.`,
+          ),
       },
     })
     socket.on('message', (datagram, { address, port }) => {
       endpoint.handleDatagram(datagram, port, address, this.#clock.nowUs())
       if (endpoint.busy) this.#ticker ??= setInterval(() => this.#tick(), TICK_MS)
     })
-    socket.on('error', (error) => this.#warn(`SRT socket: ${error.message}`))
+    socket.on('error', (error) =>
+      this.#warn(
+        `SRT socket: ${error.message}. Encoders may lose packets. Check the network of this machine.`,
+      ),
+    )
     return endpoint
   }
 
@@ -189,7 +195,7 @@ export class Listener {
     if (error instanceof MillraceError) return { reject: error.rejectCode }
     // The attempt has expired and was rejected then: this verdict has no effect.
     if (signal.aborted) return { reject: RejectCode.TIMEOUT }
-    this.#warn(`an SRT caller was rejected, because the accept hook threw ${String(error)}`)
+    this.#warn(`The accept hook threw ${String(error)}. An encoder is rejected. Report this line.`)
     return { reject: RejectCode.INTERNAL }
   }
 

@@ -180,7 +180,9 @@ t.test(
     tick(call, 2_999_000)
     t.strictSame(told, [])
     tick(call, 3_000_000)
-    t.strictSame(told, ['SRT_TIMEOUT: no SRT peer answered at 192.0.2.2:10080 within 3 s'])
+    t.strictSame(told, [
+      'SRT_TIMEOUT: no SRT peer answered at 192.0.2.2:10080 within 3 s: check address, UDP port and firewall',
+    ])
     take()
     tick(call, 4_000_000)
     t.strictSame(take(), [])
@@ -211,7 +213,9 @@ t.test('reports a rejection once, with code and name', async (t) => {
     call.handleDatagram(encode({ type }), 2000)
     call.handleDatagram(encode({ type }), 2000)
     call.handleDatagram(encode(ACCEPTANCE, [hsResponse]), 3000)
-    t.strictSame(told, [`SRT_REJECTED: the SRT peer refused the connection: ${message}`])
+    t.strictSame(told, [
+      `SRT_REJECTED: the SRT peer refused the connection: ${message}; its log has the reason`,
+    ])
   }
 })
 
@@ -220,7 +224,7 @@ t.test('refuses a listener of handshake version 4', async (t) => {
     const { call, told } = createCall()
     call.start(0)
     call.handleDatagram(encode(answer), 1000)
-    t.match(told, [/^SRT_REJECTED: the SRT peer speaks handshake version \d, not 5$/])
+    t.match(told, [/^SRT_REJECTED: the SRT peer speaks handshake version \d, not 5: update it$/])
   }
 })
 
