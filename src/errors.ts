@@ -42,7 +42,8 @@ interface Refusal {
   readonly srt?: RejectCode
 }
 
-const REFUSALS = {
+/** Refusals by code. */
+export const REFUSALS = {
   SIGNATURE_MISSING: { http: 400, message: 'Missing Header for Verification!' },
   SIGNATURE_INVALID: { http: 403, message: 'Invalid Request' },
   CONTENT_TYPE_UNSUPPORTED: { http: 415, message: 'Content-Type must be application/json' },
@@ -51,58 +52,90 @@ const REFUSALS = {
     http: 503,
     message: 'too many large request bodies are being received: try again in 10 s',
   },
-  BODY_INVALID: { http: 400, message: 'the request body does not fit this call' },
-  REQUEST_EXPIRED: { http: 403, message: 'issued_at is too far from now' },
+  BODY_INVALID: { http: 400, message: 'the request body must be a JSON object with stream_id' },
+  REQUEST_EXPIRED: {
+    http: 403,
+    message: 'issued_at is too far from now: compare the clocks, and sign each request anew',
+  },
   STREAM_NOT_FOUND: { http: 404, srt: RejectCode.BADSECRET, message: 'no such stream' },
   TOO_MANY_STREAMS: {
     http: 503,
     srt: RejectCode.RESOURCE,
-    message: 'the service runs MAX_STREAMS streams: stop some, or raise it',
+    message: 'the service runs as many streams as MAX_STREAMS allows: stop some, or raise it',
   },
   FILE_NOT_FOUND: { http: 404, message: 'no such file' },
   RANGE_NOT_SATISFIABLE: { http: 416, message: 'the range is outside the file' },
   REQUEST_MALFORMED: { http: 400, message: 'the HTTP request is malformed' },
-  ROUTE_NOT_FOUND: { http: 404, message: 'no such route' },
+  ROUTE_NOT_FOUND: {
+    http: 404,
+    message: 'no such route: expected a path under /api/, /video/ or /watch/, and its method',
+  },
   TOO_MANY_HTTP_CONNECTIONS: { http: 503, message: 'too many connections: try again in 5 s' },
-  INTERNAL: { http: 500, message: 'internal error' },
-  SHUTTING_DOWN: { http: 503, srt: RejectCode.CLOSE, message: 'the server is shutting down' },
+  INTERNAL: { http: 500, message: 'internal error: the log of the service has its cause' },
+  SHUTTING_DOWN: {
+    http: 503,
+    srt: RejectCode.CLOSE,
+    message: 'the service is shutting down: try again after its restart',
+  },
   STREAM_KEY_MALFORMED: {
     srt: RejectCode.BADSECRET,
-    message: 'a stream key reads mode=publish,rid=<stream_id>,token=<jwt>',
+    message: 'stream key malformed: set streamid to mode=publish,rid=<stream_id>,token=<jwt>',
   },
-  STREAM_KEY_INVALID: { srt: RejectCode.BADSECRET, message: 'Token invalid' },
+  STREAM_KEY_INVALID: {
+    srt: RejectCode.BADSECRET,
+    message:
+      'Token invalid: set the whole stream key that start-stream returned, and check JWT_SECRET',
+  },
+  // Exact text of the contract with clients, hence without advice.
   STREAM_KEY_EXPIRED: { srt: RejectCode.BADSECRET, message: 'Token expired' },
-  STREAM_KEY_REVOKED: { srt: RejectCode.BADSECRET, message: 'Token revoked' },
+  STREAM_KEY_REVOKED: {
+    srt: RejectCode.BADSECRET,
+    message: 'Token revoked: call start-stream for a new stream key, and set it in the encoder',
+  },
   STREAM_KEY_MISMATCH: {
     srt: RejectCode.BADSECRET,
-    message: 'the token was issued for another stream_id than rid',
+    message:
+      'the token is for another stream than rid: set the whole stream key that start-stream returned',
   },
-  PASSPHRASE_WRONG: { srt: RejectCode.BADSECRET, message: 'the passphrase is wrong' },
+  PASSPHRASE_WRONG: {
+    srt: RejectCode.BADSECRET,
+    message: 'the passphrase is wrong: set the one that start-stream returned, or SRT_PASSPHRASE',
+  },
   ENCRYPTION_MISSING: {
     srt: RejectCode.UNSECURE,
-    message: 'the encoder does not encrypt, but must: set its passphrase',
+    message:
+      'the encoder does not encrypt, but must: set the passphrase that start-stream returned, or SRT_PASSPHRASE',
   },
   ENCRYPTION_UNEXPECTED: {
     srt: RejectCode.UNSECURE,
-    message: 'the encoder encrypts, but no passphrase is set for it here',
+    message:
+      'the encoder encrypts, but its stream has no passphrase: remove it, or start the stream with encryption',
   },
-  STREAM_BUSY: { srt: RejectCode.CONFLICT, message: 'another encoder is publishing this stream' },
+  STREAM_BUSY: {
+    srt: RejectCode.CONFLICT,
+    message:
+      'another encoder is publishing this stream: stop it, or start a stream for each encoder',
+  },
   TOO_MANY_CONNECTIONS: {
     srt: RejectCode.OVERLOAD,
     message:
-      'encoders connect to this stream more than 30 times a minute: let them wait longer between calls',
+      'encoders connect to this stream more than 30 times a minute: let them wait 2 s or more between calls',
   },
   TOO_MANY_PUBLISHERS: {
     srt: RejectCode.RESOURCE,
-    message: 'MAX_PUBLISHERS encoders are connected: stop some, or raise it',
+    message: 'as many encoders are connected as MAX_PUBLISHERS allows: stop some, or raise it',
   },
-  SRT_REJECTED: { message: 'the SRT peer refused the connection' },
-  SRT_TIMEOUT: { message: 'the SRT peer did not answer' },
+  SRT_REJECTED: { message: 'the SRT peer refused the connection: its log has the reason' },
+  SRT_TIMEOUT: { message: 'the SRT peer did not answer: check its address, UDP port and firewall' },
   SRT_CLOSED: { message: 'the SRT connection is closed' },
-  USAGE: { message: 'the command line is not valid' },
-  CONFIG_INVALID: { message: 'a setting has a value that is not allowed' },
-  MEDIA_INVALID: { message: 'the file is not an MPEG transport stream that can be published' },
-  ADDRESS_IN_USE: { message: 'the address is in use' },
+  USAGE: { message: 'the command line is not valid: see millrace help' },
+  CONFIG_INVALID: {
+    message: 'a setting has a value that is not allowed: see the settings in README.md',
+  },
+  MEDIA_INVALID: {
+    message: 'the file is not an MPEG transport stream: make one (ffmpeg -i FILE -c copy out.ts)',
+  },
+  ADDRESS_IN_USE: { message: 'the address is in use: choose another port' },
 } as const satisfies Record<string, Refusal>
 
 export type ErrorCode = keyof typeof REFUSALS

@@ -160,9 +160,9 @@ export function parseStreamKey(text: string): StreamKeyParts {
   const pairs = new Map<string, string>()
   for (const pair of plain.slice(isGuidelines ? GUIDELINES_PREFIX.length : 0).split(',')) {
     const equals = pair.indexOf('=')
-    if (equals < 1) throw malformed('a part is not key=value')
+    if (equals < 1) throw malformed('a part is not name=value')
     const key = pair.slice(0, equals)
-    if (pairs.has(key)) throw malformed('a key stands twice')
+    if (pairs.has(key)) throw malformed('a name is repeated')
     pairs.set(key, pair.slice(equals + 1))
   }
   const valueOf = (key: string, short: string) =>
@@ -190,6 +190,6 @@ function decoded(text: string): string {
 }
 
 function malformed(what: string): MillraceError {
-  const message = `a stream key reads mode=publish,rid=<stream_id>,token=<jwt>: ${what}`
+  const message = `stream key malformed, ${what}: set streamid to mode=publish,rid=<stream_id>,token=<jwt>`
   return new MillraceError('STREAM_KEY_MALFORMED', { message })
 }

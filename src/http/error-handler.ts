@@ -17,7 +17,7 @@ export function createErrorHandler(logger: Logger) {
     if (refusal.code === 'INTERNAL') {
       logger.error(
         { err: error, method: request.method, route: request.routeOptions.url },
-        'request failed',
+        'An HTTP request failed in the service. Its client got 500. Report this line.',
       )
     }
     sendRefusal(reply, refusal)

@@ -17,10 +17,14 @@ export function explainAddress(setting: 'HTTP' | 'SRT', host: string) {
       const message = `port ${port} on ${address} is in use: choose another ${setting}_PORT`
       throw new MillraceError('ADDRESS_IN_USE', { message, cause })
     }
+    if (code === 'EACCES') {
+      const message = `${setting}_PORT is ${port}: expected 1024 or more, unless the process has CAP_NET_BIND_SERVICE`
+      throw new MillraceError('CONFIG_INVALID', { message, cause })
+    }
     if (!NOT_OURS.has(code)) throw error
     const message =
-      `${setting}_HOST is "${host}": expected addresses of this machine (a link-local one with its interface, ` +
-      `fe80::1%eth0), and ${address} cannot be bound`
+      `${setting}_HOST: ${address} cannot be bound; expected addresses of this machine, ` +
+      'a link-local one with its interface (fe80::1%eth0)'
     throw new MillraceError('CONFIG_INVALID', { message, cause })
   }
 }

@@ -48,7 +48,7 @@ export class CacheReport {
       Math.ceil(it / MIB),
     )
     return [
-      `Memory for segments is short: ${hasMib} of ${adviceMib} MiB. Viewers lack ${unlisted} unlisted early, ${released} released early, ${gaps} gaps. Set CACHE_MAX_MIB to ${adviceMib}.`,
+      `Memory is short: ${unlisted} segments unlisted early, ${released} released early, ${gaps} gaps. Viewers rewind less or see holes. Set CACHE_MAX_MIB to ${adviceMib} (now ${hasMib}).`,
     ]
   }
 }

@@ -13,6 +13,9 @@ const CLOSE_TIMEOUT_MS = 500
 
 const MAX_STACK_LENGTH = 4000
 
+const LINE =
+  'Uncaught error, exit 1. Encoders and viewers wait for the next process. Let a supervisor start it, and report the stack.'
+
 export interface FatalErrorOptions {
   readonly logger: Logger
   /** Text to remove from the log line. */
@@ -28,7 +31,7 @@ export function exitOnFatalErrors({ logger, secrets, abandon }: FatalErrorOption
     // Exits at once on a second error, and in time if the ports do not close.
     process.on('uncaughtException', exit)
     setTimeout(exit, CLOSE_TIMEOUT_MS)
-    logger.fatal({ stack: describe(error, secrets) }, 'uncaught error: closing the ports, exit 1')
+    logger.fatal({ stack: describe(error, secrets) }, LINE)
     void closePorts(abandon)
   })
 }

@@ -151,7 +151,8 @@ export class Streams {
 
   #resume(claims: StreamKeyClaims): LiveStream {
     if (this.#closed || !this.#resumption.allows(claims)) {
-      throw new MillraceError('STREAM_NOT_FOUND')
+      const message = 'no such stream: call start-stream before the encoder connects'
+      throw new MillraceError('STREAM_NOT_FOUND', { message })
     }
     const stream = this.#registry.start(claims.streamId, { resumed: true })
     this.#resumed.add(stream)

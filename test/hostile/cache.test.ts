@@ -155,7 +155,7 @@ t.test(
     t.equal(playlist('large').gaps, 0)
     t.match(playlist('small'), { gaps: 0, releasedEarly: 0 })
     const told = lines.filter(({ msg }) => /memory/i.test(msg))
-    t.match(told, [{ msg: /^Memory for segments is short: 16 of \d+ MiB\. Viewers lack / }])
+    t.match(told, [{ msg: /^Memory is short: \d+ segments unlisted early, .* \(now 16\)\.$/ }])
     t.equal(told.length, 1, 'one line for all streams')
     t.ok(lines.some(({ msg }) => msg.startsWith('cache of 16 MiB holds about 8 Mbit/s of streams')))
   },

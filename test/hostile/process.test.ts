@@ -75,7 +75,7 @@ for (const [what, defect] of Object.entries(DEFECTS)) {
     t.equal(await program.exit, 1)
 
     const fatal = lines(program).filter(({ level }) => level === 60)
-    t.match(fatal, [{ msg: /uncaught error/, stack: /lost … … passphrase=…&x/ }])
+    t.match(fatal, [{ msg: /^Uncaught error, exit 1\. /, stack: /lost … … passphrase=…&x/ }])
     t.equal(fatal.length, 1)
     t.notMatch(program.output(), /hhhh|eyJ|correcthorse/)
     t.equal(await encoder.closed, 'shutdown', 'the encoder was told')

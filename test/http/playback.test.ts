@@ -474,7 +474,11 @@ t.test('answers a source that throws with a logged 500 that reveals nothing', as
   const app = await startApp(t, service)
   const reply = await call(app, 'GET', '/video/demo/playlist.m3u8')
   t.equal(reply.status, 500)
-  t.strictSame(json(reply), { success: false, error: 'internal error', code: 'INTERNAL' })
+  t.strictSame(json(reply), {
+    success: false,
+    error: 'internal error: the log of the service has its cause',
+    code: 'INTERNAL',
+  })
   t.equal(app.log.length, 1)
 })
 
@@ -485,7 +489,11 @@ t.test('answers a file with invalid headers with a logged 500', async (t) => {
   const app = await startApp(t, service)
   const reply = await call(app, 'GET', '/video/demo/playlist.m3u8')
   t.equal(reply.status, 500)
-  t.strictSame(json(reply), { success: false, error: 'internal error', code: 'INTERNAL' })
+  t.strictSame(json(reply), {
+    success: false,
+    error: 'internal error: the log of the service has its cause',
+    code: 'INTERNAL',
+  })
   t.equal(app.log.length, 1)
 })
 

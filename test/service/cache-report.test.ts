@@ -25,11 +25,11 @@ t.test('warns of a shortage at once, and at most once a minute', async (t) => {
   const [line] = report.observe(1e6)
   t.equal(
     line,
-    'Memory for segments is short: 512 of 1789 MiB. Viewers lack 1234567 unlisted early, 1234567 released early, 1234567 gaps. Set CACHE_MAX_MIB to 1789.',
+    'Memory is short: 1234567 segments unlisted early, 1234567 released early, 1234567 gaps. Viewers rewind less or see holes. Set CACHE_MAX_MIB to 1789 (now 512).',
   )
   t.ok(line!.length <= 160)
   cache.stats = { ...cache.stats, refused: 1_234_570 }
   t.strictSame(report.observe(60.9e6), [])
-  t.match(report.observe(61e6), [/ Viewers lack 0 unlisted early, 0 released early, 3 gaps\. /])
+  t.match(report.observe(61e6), [/: 0 segments unlisted early, 0 released early, 3 gaps\. /])
   t.strictSame(report.observe(200e6), [], 'it is over')
 })

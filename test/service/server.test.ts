@@ -61,12 +61,11 @@ t.test('rejects an address that is not of this machine', async (t) => {
   // Of the blocks for documentation (RFC 3849, RFC 5737).
   await t.rejects(startService(t, { srt: { host: '127.0.0.1,2001:db8::1' } }), {
     code: 'CONFIG_INVALID',
-    message:
-      /^SRT_HOST is "127\.0\.0\.1,2001:db8::1": expected addresses of this machine .*, and 2001:db8::1 cannot be bound$/,
+    message: /^SRT_HOST: 2001:db8::1 cannot be bound; expected addresses of this machine, /,
   })
   await t.rejects(startService(t, { http: { host: '203.0.113.254' } }), {
     code: 'CONFIG_INVALID',
-    message: /^HTTP_HOST is "203\.0\.113\.254": expected addresses of this machine/,
+    message: /^HTTP_HOST: 203\.0\.113\.254 cannot be bound; expected addresses of this machine, /,
   })
 })
 

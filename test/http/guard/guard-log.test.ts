@@ -22,3 +22,18 @@ t.test('logs each counter at once, then at most once a minute with its increase'
   t.equal(lines.length, 3, 'nothing new')
   t.match(log.counters, { slow: 4, refused: 1, expired: 0 })
 })
+
+t.test('a line has three sentences and at most 160 characters', async (t) => {
+  const lines: string[] = []
+  const log = new GuardLog(createLogger('warn', { write: (line) => void lines.push(line) }))
+  for (const counter of Object.keys(log.counters)) {
+    log.counters[counter as keyof typeof log.counters] = 1_234_567_890
+  }
+  log.report(0)
+  t.equal(lines.length, 6)
+  for (const line of lines) {
+    const { msg } = JSON.parse(line) as { msg: string }
+    t.ok(msg.length <= 160, msg)
+    t.equal(msg.split('. ').length, 3, msg)
+  }
+})
