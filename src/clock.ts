@@ -23,7 +23,7 @@ const HOLD_US = 10 * 60 * 1_000_000
  * source (NTP, an operator, a suspended machine) is adopted once it has lasted for 10 minutes; a jump that is reverted
  * earlier has no effect. Dates of media and of stream keys come from this clock.
  *
- * Read it about once a minute or more often: jumps are detected at readings.
+ * Readings are due at least once a minute, since only they detect jumps.
  */
 export class SteadyClock implements Clock {
   readonly #source: Clock

@@ -8,7 +8,7 @@ import { STREAM_KEY_LIFETIME_SEC, type StreamKeyClaims } from './stream-key.ts'
 /** Max remembered streams with a revocation in the last two hours. */
 const MAX_FLOORS = 100_000
 
-/** `revoke` the keys of a stream, `isRevoked` for each key, `issueTime` for a new one. `wallMs` is the wall clock. */
+/** Calling order: `revoke` the keys of a stream, `issueTime` for each new key, `isRevoked` for each key received. */
 export class KeyFloors {
   /** Lowest accepted `iat` by stream id, in the order of revocation. */
   readonly #floors = new Map<string, number>()

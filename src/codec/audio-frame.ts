@@ -10,7 +10,7 @@ export interface AudioParameters {
   readonly codecString: string
   /** Hertz. */
   readonly sampleRate: number
-  /** Undefined when only the payload contains it. */
+  /** Number of channels; undefined when only the payload contains it. */
   readonly channels?: number
 }
 

@@ -23,7 +23,7 @@ interface Field {
 /** Detector of second fields: `push` the first slice of every access unit in decoding order. */
 export class H264FieldPairs {
   #spsNal: Buffer | undefined
-  /** Undefined for a sequence without field pictures. */
+  /** Syntax of the current SPS; undefined if the sequence has no field pictures. */
   #syntax: H264FieldSyntax | undefined
   /** First field without its second. */
   #first: Field | undefined

@@ -108,7 +108,7 @@ export interface StreamTotals {
 
 /** A problem of the source or its connection, for the operator to fix. */
 export interface Warning {
-  /** Stable, upper case, for example `NO_PAT`. */
+  /** Stable code in upper case, for example `NO_PAT`. */
   readonly code: string
   readonly message: string
 }

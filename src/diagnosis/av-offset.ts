@@ -16,7 +16,7 @@ interface Second {
   readonly meanTicks: number
 }
 
-/** `push` after each audio frame, `closeSecond` about once a second. */
+/** Inputs: `push` after each audio frame, `closeSecond` about once a second. */
 export class AvOffset {
   /** Seconds of the window, oldest first. */
   #seconds: Second[] = []

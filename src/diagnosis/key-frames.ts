@@ -12,7 +12,7 @@ const MIN_INTERVALS = 5
 /** Number of consecutive closed GOPs after which the encoder counts as reconfigured. */
 const CLOSED_IN_A_ROW = 5
 
-/** `push` each frame. */
+/** Inputs: `push` each frame. */
 export class KeyFrames {
   /** Number of recovery points of intra refresh; only increases. */
   intraRefreshes = 0

@@ -18,7 +18,7 @@ const MAX_START_SEC = 5
 /** Time for which the offset at the start is reported. */
 const START_US = 30_000_000
 
-/** `setProgram`, `push` each PES unit, `closeSecond` about once a second. */
+/** Calling order: `setProgram`, `push` each PES unit, `closeSecond` about once a second. */
 export class LeadTracks {
   #videoPid: number | undefined
   #audioPid: number | undefined

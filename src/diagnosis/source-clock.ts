@@ -25,7 +25,7 @@ interface Moment {
   readonly lagUs: number
 }
 
-/** `observe` about 4 times a second. */
+/** Inputs: `observe` about 4 times a second. */
 export class SourceClock {
   /** Sample with the least delay of each span, oldest first. */
   readonly #moments: Moment[] = []

@@ -18,7 +18,7 @@ const STEPS_REMEMBERED = 128
 /** Minimum gap as a multiple of the 90th percentile of the steps, so that a variable frame rate has no gaps. */
 const GAP_STEPS = 2.5
 
-/** `push` each frame; `learn` about once a second. Counters only increase. */
+/** Inputs: `push` each frame; `learn` about once a second. Counters only increase. */
 export class TrackTimes {
   frames = 0
   /** Number of frames whose DTS is not later than the previous one. */

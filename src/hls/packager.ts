@@ -34,7 +34,7 @@ import type { Segment } from './store/segment.ts'
 export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentBytes'> {
   /** Identifier of this run of the stream, from start to stop; part of its segment URIs, never reused. */
   readonly epoch: string
-  /** Default `compatible`. */
+  /** Tracks to carry; default `compatible`. */
   readonly tracks?: TrackPolicy
   /** Maximum size of a segment; default 64 MiB. */
   readonly maxSegmentBytes?: number
@@ -80,8 +80,8 @@ const MAX_WAITING_SEGMENTS = 2
 const NOTHING: readonly PackagerOutput[] = []
 
 /**
- * `push` the outputs of the demuxer, with the wall clock in milliseconds since 1970; `discontinuity` when the encoder
- * has disconnected; `end` at the end of the stream. Each call returns the outputs that it completes.
+ * Inputs: `push` the outputs of the demuxer, with the wall clock in milliseconds since 1970; `discontinuity` when the
+ * encoder has disconnected; `end` at the end of the stream. Each call returns the outputs that it completes.
  *
  * The reference track is the video of the main rendition or, without video, its audio. The first segment, and the first
  * after a discontinuity, starts at a random access point of the reference track. A silent track is not carried until

@@ -1,6 +1,6 @@
 /**
- * Bodies of API requests in memory. The signature covers the whole body, so anyone can send one: bodies are bounded
- * each and in total, in bytes of memory rather than of content.
+ * Bodies of API requests in memory. The signature covers the whole body, so anyone can send one: each body and
+ * their total are bounded, in bytes of memory rather than of content.
  *
  * @module
  */

@@ -10,7 +10,7 @@ import { MillraceError } from '../errors.ts'
  *
  * @param issuedAtSec  field `issued_at` of a verified body, in seconds since 1970
  * @param options.maxAgeSec  `API_MAX_AGE_SEC`; 0: any age
- * @throws {MillraceError} `BODY_INVALID` without the field, `REQUEST_EXPIRED` too far from now in either direction
+ * @throws {MillraceError} `BODY_INVALID` without the field, `REQUEST_EXPIRED` if it is too far from now, past or future
  */
 export function checkRequestAge(
   issuedAtSec: number | undefined,

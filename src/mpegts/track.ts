@@ -44,6 +44,6 @@ export interface TrackParameters {
 export interface Program {
   readonly programNumber: number
   readonly pcrPid: number
-  /** In PMT order. */
+  /** Tracks in PMT order. */
   readonly tracks: readonly Track[]
 }

@@ -25,7 +25,7 @@ export function describeCapacity(
   return `cache of ${maxMib} MiB holds about ${Math.floor(full)} Mbit/s of streams with full playlists, ${Math.floor(shortest)} with the shortest`
 }
 
-/** Call `observe` once a second or more often. */
+/** Inputs: `observe` at least once a second. */
 export class CacheReport {
   readonly #cache: Pick<SegmentCache, 'stats'>
   readonly #limiter = new IntervalLimiter(LINE_INTERVAL_US)

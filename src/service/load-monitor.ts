@@ -29,7 +29,7 @@ const MAX_DELAY_P99_MS = 100
 const MAX_DELAY_MS = 1000
 const WARNING_INTERVAL_US = 60_000_000
 
-/** Call `observe` every 10 s. Kernel drops cause no warning here, since the SRT listener itself warns of them. */
+/** Inputs: `observe` every 10 s. Kernel drops cause no warning here, since the SRT listener itself warns of them. */
 export class LoadJudge {
   readonly #warnings = new IntervalLimiter(WARNING_INTERVAL_US)
   #reportedJumpMs = 0

@@ -9,7 +9,7 @@ import { STREAM_KEY_LIFETIME_SEC, type StreamKeyClaims } from '../auth/stream-ke
 /** Maximum number of ended streams remembered for the lifetime of a stream key. At one more, resumption is disabled. */
 const MAX_ENDED = 100_000
 
-/** Call `end` for each ended stream, and `allows` for each verified key of an unknown stream. */
+/** Inputs: `end` for each ended stream, `allows` for each verified key of an unknown stream. */
 export class Resumption {
   readonly #startedSec: number
   readonly #ended = new Set<string>()

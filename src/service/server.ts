@@ -97,7 +97,7 @@ export class Server
   #ticker: NodeJS.Timeout | undefined
   #closing: Promise<void> | undefined
 
-  /** Use `createServer`. */
+  /** Constructor for `createServer` only. */
   constructor(config: Config, logger: Logger) {
     super()
     const hmacSecrets = parseSecrets(config.hmacSecret)

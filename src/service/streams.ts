@@ -127,7 +127,7 @@ export class Streams {
     return stream
   }
 
-  /** Advances timers of the streams; call it about 4 times a second. */
+  /** Advances the timers of the streams; due about 4 times a second. */
   tick(): void {
     this.#registry.tick()
   }

@@ -22,7 +22,7 @@ export interface LiveStreamOptions {
   readonly playlistSegments: number
   /** Program to carry for encoders that select none; default: the first with video. */
   readonly program?: ProgramChoice | undefined
-  /** Default `compatible`. */
+  /** Tracks to carry; default `compatible`. */
   readonly tracks?: TrackPolicy
   readonly lingerSec: number
   readonly reconnectGraceSec: number

@@ -53,7 +53,7 @@ export interface PublicationOptions {
   readonly maxBitrateBps?: number
 }
 
-/** `push`, `gap` and `observe` while it lasts, then `end` once; later calls do nothing. */
+/** Calling order: `push`, `gap` and `observe` while it lasts, then `end` once; later calls do nothing. */
 export class Publication {
   readonly encoder: Encoder
   readonly #link = new LinkMonitor()

@@ -23,7 +23,7 @@ const DISCONTINUITIES_PER_SEC = 1 / 600
 /** Maximum number of stream ids whose numbers are ahead of the clock. */
 const MAX_AHEAD = 10_000
 
-/** `next` when a stream of an id begins, `leave` when it is forgotten. Times are wall clock milliseconds. */
+/** Calling order: `next` when a stream begins, `leave` when it is forgotten. Times: wall clock, in milliseconds. */
 export class SequenceStarts {
   /** First free numbers by stream id, if they are ahead of the clock; oldest first. */
   readonly #ahead = new Map<string, SequenceNumbers>()

@@ -26,7 +26,7 @@ const PAUSE_US = 5_000_000
 
 const DISCONNECT_AFTER_US = 10_000_000
 
-/** `admit` each payload, then `spend` its cost. Sans-IO: times are microseconds of a monotonic clock. */
+/** Calling order: `admit` each payload, then `spend` its cost. Sans-IO: times are microseconds of a monotonic clock. */
 export class WorkBudget {
   #balanceUs = MAX_BALANCE_US
   #filledUs: number

@@ -23,9 +23,9 @@ export interface WebhookDispatcherOptions {
   readonly keys: readonly Uint8Array[]
   /** Allowed receivers; by default all but forbidden addresses. */
   readonly allowed?: AllowList | undefined
-  /** Must limit its own rate: thousands of URLs may fail at once. */
+  /** Logger with a rate limit of its own, since thousands of URLs may fail at once. */
   readonly logger: Logger
-  /** Not a steadied clock, which may be 10 minutes behind: receivers reject timestamps that are 5 minutes off. */
+  /** Machine clock; a steadied one may be 10 minutes behind, and receivers reject timestamps 5 minutes off. */
   readonly clock?: Clock
   /** Waits; rejects when the signal aborts. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<unknown>
@@ -72,7 +72,7 @@ const TOO_OLD: Failure = { reason: 'waited too long for a connection' }
 const ANSWERED = new Error('answered')
 
 interface Failure {
-  /** For the log; contains nothing of the URL, the body or the response. */
+  /** Text for the log, without anything of the URL, the body or the response. */
   readonly reason: string
   /** Whether the receiver responded, but not with 2xx. */
   readonly isAnswer?: boolean

@@ -30,9 +30,9 @@ const CLOSING_TICKS = 1 * TICKS_PER_SEC
 const NO_DECISIONS: CutDecision[] = []
 
 /**
- * `announce` splice information and `push` each unit of the reference track in the order of arrival; `endTimeline` when
- * its tracks change, `endClock` when the encoder has left. The decisions returned by `push` apply before the unit. If
- * no segment is `open` after the push, the unit belongs to none.
+ * Inputs: `announce` splice information, `push` each unit of the reference track in the order of arrival, `endTimeline`
+ * when the tracks change, `endClock` when the encoder has left. The decisions returned by `push` apply before the unit.
+ * If no segment is `open` after the push, the unit belongs to none.
  */
 export class CutPlanner {
   readonly #segmentTicks: number

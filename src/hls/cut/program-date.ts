@@ -19,7 +19,7 @@ const MAX_DRIFT_MS = 1000
 /** Number of random access points compared: the network hardly ever delays all of them, so the smallest lag counts. */
 const ARRIVALS = 16
 
-/** `anchor` when a timeline begins, `arrive` at each random access point, `advance` at the end of each segment. */
+/** Inputs: `anchor` when a timeline begins, `arrive` at each random access point, `advance` after each segment. */
 export class ProgramDate {
   #startMs = 0
   /** Arrivals of the newest random access points minus their dates without slew, oldest first. */

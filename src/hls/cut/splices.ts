@@ -49,7 +49,7 @@ const MAX_AHEAD_TICKS = 60 * TICKS_PER_SEC
 
 const NOTHING: Reached = { dateRanges: [], cut: false }
 
-/** `announce` splice information as it arrives, `reach` the time of each unit, `endTimeline` when its clock ends. */
+/** Inputs: `announce` each splice information, `reach` the time of each unit, `endTimeline` when its clock ends. */
 export class Splices {
   #awaited: readonly Awaited[] = []
   /** Breaks by key, oldest first. */

@@ -49,7 +49,7 @@ interface Entry {
 }
 
 /**
- * `append` each segment of the rendition in order; `end` after the last segment, `discard` to drop all. Each change
+ * Calling order: `append` each segment of the rendition, `end` after the last one, `discard` to drop all. Each change
  * publishes a new version of the file. Times are in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class LivePlaylist {

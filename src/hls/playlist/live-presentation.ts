@@ -26,9 +26,9 @@ export interface LivePresentationOptions {
 }
 
 /**
- * `setRenditions`, then `append` each segment, in order within its rendition; `end` after the last segment, `discard`
- * to release all files. Playlists and segments are in `files`. Times are in milliseconds of the monotonic clock of
- * `SegmentCache`.
+ * Calling order: `setRenditions`, then `append` each segment, in order within its rendition; `end` after the last
+ * segment, `discard` to release all files. Playlists and segments are in `files`. Times are in milliseconds of the
+ * monotonic clock of `SegmentCache`.
  */
 export class LivePresentation implements SegmentOwner {
   readonly files: FileStore

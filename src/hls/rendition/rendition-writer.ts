@@ -51,8 +51,8 @@ const NO_SEGMENTS: readonly Segment[] = []
 const MAX_PENDING = 16
 
 /**
- * `carry` tracks and `push` their units; `start` and `end` each planned segment. `advance` returns complete segments;
- * then `keep` copies the waiting units.
+ * Calling order: `carry` tracks and `push` their units; `start` and `end` each planned segment. `advance` returns
+ * complete segments; then `keep` copies the waiting units.
  *
  * A segment begins with a unit of the lead track: the video or, without video, the audio.
  */

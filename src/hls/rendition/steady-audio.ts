@@ -12,7 +12,7 @@ import { freePid } from '../../mpegts/packet.ts'
 import type { Program, Track } from '../../mpegts/track.ts'
 import type { SourceFact } from '../source-fact.ts'
 
-/** `push` every output of the demuxer; `begin` with the tracks of the first segment. */
+/** Inputs: `push` every output of the demuxer; `begin` with the tracks of the first segment. */
 export class SteadyAudio {
   readonly #policy: TrackPolicy
   /** Audio of the first segment, `none` for video alone; undefined before it, and for a presentation without video. */

@@ -21,7 +21,7 @@ const MAX_SILENT_TICKS = 5 * TICKS_PER_SEC
 /** Maximum part of a step that counts toward silence; a longer step is a discontinuity, or a still frame. */
 const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
-/** `setProgram`, then `push` every unit; `reset` when the encoder has left. */
+/** Calling order: `setProgram`, then `push` every unit; `reset` when the encoder has left. */
 export class TrackSelection {
   readonly #policy: TrackPolicy
   #program: Program | undefined

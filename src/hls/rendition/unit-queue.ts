@@ -54,8 +54,8 @@ const MAX_UNITS = 8192
 const FAR_UNITS_IN_A_ROW = 50
 
 /**
- * `push` each unit, `take` until undefined, then `keep`; `take` also when the reference track has advanced.
- * `startTimeline` when the reference track starts one.
+ * Calling order: `push` each unit, `take` until undefined, then `keep`; `take` also when the reference track has
+ * advanced. `startTimeline` when the reference track starts one.
  */
 export class UnitQueue {
   readonly kind: Track['kind']

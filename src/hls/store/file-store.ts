@@ -45,8 +45,8 @@ interface Playlist {
 const DEFAULT_MAX_WAITERS = 10_000
 
 /**
- * Writers call `put`, `replace` and `remove`, `end` after the last file, and `discard` to drop all files. Readers call
- * `get`, `lend` and `wait`. Times are in milliseconds of the monotonic clock of `SegmentCache`.
+ * Inputs of the writer: `put`, `replace` and `remove`, `end` after the last file, `discard` to drop all files. Queries
+ * of readers: `get`, `lend` and `wait`. Times are in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class FileStore {
   readonly #cache: SegmentCache

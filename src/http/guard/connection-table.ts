@@ -19,8 +19,8 @@ export type Admission<Connection> =
 const MIN_IDLE_MS = 2000
 
 /**
- * Call `admit`, then `markBusy` and `markIdle` as requests begin and end, and `remove` at the end. A connection is idle
- * from its admission on. Times are in milliseconds of a monotonic clock.
+ * Calling order: `admit`; `markBusy` and `markIdle` as requests begin and end; `remove`. A connection is idle from its
+ * admission on. Times are in milliseconds of a monotonic clock.
  */
 export class ConnectionTable<Connection> {
   readonly #limits: ConnectionLimits

@@ -27,7 +27,7 @@ const LINES: Record<Counter, (times: number) => string> = {
 
 const LINE_INTERVAL_US = 60_000_000
 
-/** `count` each event; `report` every second or so. */
+/** Inputs: `count` each event; `report` about once a second. */
 export class GuardLog {
   readonly counters: { -readonly [Name in Counter]: number } = {
     refused: 0,

@@ -11,7 +11,7 @@ import { ReaderProgress } from './reader-progress.ts'
 import { RequestGate } from './request-gate.ts'
 import type { TurnQueue } from './turn-queue.ts'
 
-/** Call `isSlow` about once a second, then `holder` for its memory and rate. */
+/** Calling order: `isSlow` about once a second, then `holder` for its memory and rate. */
 export class GuardedConnection {
   readonly socket: Socket
   readonly gate: RequestGate

@@ -1,5 +1,5 @@
 /**
- * Node's reply with events for its begin and its end, and turns for large bodies.
+ * Node's reply with events for its start and its end, and turns for large bodies.
  *
  * @module
  */

@@ -24,7 +24,7 @@ import { sourceOf } from './source-address.ts'
 import { TurnQueue } from './turn-queue.ts'
 
 export interface HttpLimits {
-  /** Capped by the limit of open files. */
+  /** Maximum number of open connections; the limit of open files caps it. */
   readonly maxConnections: number
   /** Memory of replies that wait in sockets, in MiB. Segments that are in the cache do not count. */
   readonly maxBufferedMib: number
@@ -42,7 +42,8 @@ export interface HttpGuardOptions {
 const SOURCE_SHARE = 1 / 4
 
 /**
- * Maximum idle time, above keep-alive plus request timeout: only a client that sends bytes but no request reaches it.
+ * Maximum idle time, above keep-alive plus request timeout: reached only by a client that sends bytes but no complete
+ * request.
  */
 const MAX_IDLE_MS = 75_000
 
@@ -57,7 +58,7 @@ const MAX_REQUESTS_PER_TURN = 16
  */
 const MAX_BODY_BYTES_PER_TURN = 4 * 1024 * 1024
 
-/** Pass `ServerResponse` to the server's options; call `protect` before it listens, `endWithin` when it closes. */
+/** Calling order: `ServerResponse` into the server's options, `protect` before it listens, `endWithin` to close. */
 export class HttpGuard {
   readonly ServerResponse: typeof ServerResponse
   readonly #options: HttpGuardOptions

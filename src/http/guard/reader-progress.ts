@@ -16,7 +16,7 @@ export const RATE_WINDOW_MS = 60_000
 /** Shortest window with a meaningful rate, since the kernel accepts bytes in steps. */
 const MIN_RATE_SPAN_MS = 1000
 
-/** Call `observe` every second or so. Times are in milliseconds of a monotonic clock. */
+/** Inputs: `observe` about once a second. Times are in milliseconds of a monotonic clock. */
 export class ReaderProgress {
   #windowStartMs: number | undefined
   #sentAtStart = 0

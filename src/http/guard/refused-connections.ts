@@ -17,7 +17,7 @@ const ANSWER = formatRefusal(new MillraceError('TOO_MANY_HTTP_CONNECTIONS'), {
   headers: 'Access-Control-Allow-Origin: *\r\nRetry-After: 5\r\n',
 })
 
-/** Requests on these connections are not parsed. Times are in milliseconds of a monotonic clock. */
+/** Refused connections, whose requests are not parsed. Times are in milliseconds of a monotonic clock. */
 export class RefusedConnections {
   /** Time at which each connection is destroyed, the earliest first. */
   readonly #endsMs = new Map<Socket, number>()

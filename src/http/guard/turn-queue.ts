@@ -4,7 +4,7 @@
  * @module
  */
 
-/** `take` a turn at once, or `add` work for a later one. The owner chooses the unit of costs. */
+/** Inputs: `take` a turn at once, or `add` work for a later one. The owner chooses the unit of costs. */
 export class TurnQueue {
   readonly #maxCost: number
   /** Waiting work with its cost, oldest first. */

@@ -17,7 +17,7 @@ import type { Times, TimestampUnwrapper } from '../timestamps.ts'
 import type { Codec, Track, TrackParameters } from '../track.ts'
 import { VideoStream, type UnitContent } from './video-stream.ts'
 
-/** Push transport packets into `pes`; call `takeUnit` when its PES packet is complete. */
+/** Calling order: transport packets into `pes`, then `takeUnit` when its PES packet is complete. */
 export class ElementaryStream {
   readonly pes = new PesAssembler()
   readonly #timestamps: TimestampUnwrapper

@@ -30,9 +30,9 @@ const MAX_AUDIO_BYTES = 8192
 export interface Inspection {
   /** Codec of the bitstream; differs from that of the track when its stream type stands for several. */
   readonly codec: Codec
-  /** Undefined when this PES packet does not contain them. */
+  /** Parameters of the bitstream; undefined when this PES packet does not contain them. */
   readonly parameters?: TrackParameters
-  /** Video only. */
+  /** Access unit of a video track. */
   readonly accessUnit?: VideoAccessUnit
 }
 

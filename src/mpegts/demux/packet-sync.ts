@@ -25,7 +25,7 @@ const LOCK_PACKETS = 5
 
 const NOTHING = Buffer.alloc(0)
 
-/** `push` bytes as they arrive, `reset` after a loss, `end` after the last. */
+/** Calling order: `push` bytes as they arrive, `reset` after a loss, `end` after the last. */
 export class PacketSync {
   readonly #stats: DemuxerStats
   /** Bytes from packet to packet; 0 while searching. */

@@ -32,7 +32,7 @@ interface Candidate {
   map?: ProgramMap
 }
 
-/** `handlePat` and `handlePmt` take every valid section of these tables. */
+/** Inputs: `handlePat` and `handlePmt` with every valid section. */
 export class ProgramSelector {
   readonly #choice: ProgramChoice
   readonly #stats: DemuxerStats

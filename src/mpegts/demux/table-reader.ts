@@ -31,7 +31,7 @@ export type TableChange =
   | { readonly type: 'program'; readonly map: ProgramMap }
   | { readonly type: 'splice'; readonly splice: SpliceInfo }
 
-/** `push` every section in order of arrival. Sections that cannot be used are dropped and counted. */
+/** Inputs: `push` every section in order of arrival. Sections that cannot be used are dropped and counted. */
 export class TableReader {
   readonly #selector: ProgramSelector
   readonly #timestamps: TimestampUnwrapper

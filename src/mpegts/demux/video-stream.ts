@@ -15,7 +15,7 @@ export type UnitContent = Omit<PesUnit, 'track' | 'ptsTicks' | 'dtsTicks'>
 
 const NOTHING: readonly ParameterSet[] = []
 
-/** `push` every PES packet in order. */
+/** Inputs: `push` every PES packet in order. */
 export class VideoStream {
   readonly #codec: VideoCodec
   readonly #sets: ParameterSets

@@ -11,7 +11,7 @@ const MAX_REPETITION_TICKS = 10 * TICKS_PER_SEC
 
 const MAX_SECTIONS = 32
 
-/** `push` every section. */
+/** Inputs: `push` every section. */
 export class SectionHistory {
   #sent: { readonly section: Buffer; readonly ticks: number }[] = []
 

@@ -24,7 +24,7 @@ const CRC_BYTES = 4
 /** Value in place of a table_id when stuffing fills the rest of the packet. */
 const STUFFING = 0xff
 
-/** `push` the payload of every packet of a PID, `reset` after a loss. */
+/** Inputs: `push` the payload of every packet of a PID, `reset` after a loss. */
 export class SectionAssembler {
   readonly #section: Buffer
   /** Number of bytes in the open section; undefined while none is open. */

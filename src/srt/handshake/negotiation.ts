@@ -45,7 +45,7 @@ export interface Agreement {
   readonly windowPackets: number
   /** Whether the caller sets the R flag of packets that it retransmits. */
   readonly marksRetransmissions: boolean
-  /** Undefined if the caller does not encrypt. */
+  /** Key material of the caller; undefined if it does not encrypt. */
   readonly keyMaterial: KeyMaterial | undefined
 }
 

@@ -1,6 +1,6 @@
 /**
- * Key material: contents of KMREQ, and of a KMRSP that agrees to it (draft-sharabayko-srt 3.2.2). It travels as an
- * extension block in the handshake, and as a control packet of its own after the handshake.
+ * Key material: contents of a KMREQ, which a KMRSP repeats to accept it (draft-sharabayko-srt 3.2.2). Both are
+ * extension blocks of the handshake, and control packets after it.
  *
  *   |0|V=1|PT=2|   signature 0x2029    | reserved |KK |   0
  *   |           KEK index (0: the passphrase)         |   4
@@ -9,20 +9,20 @@
  *   |                salt (16 bytes)                  |  16
  *   |     wrapped keys: 8 bytes + length of keys      |  32
  *
- * A KMRSP that refuses is one `KmState` word instead, little-endian as libsrt writes it; the draft gives no byte order.
+ * A KMRSP that refuses contains one `KmState` word, little-endian as in libsrt; the draft gives no byte order.
  *
  * @module
  */
 
-/** KK field: the keys in the message. Where both are present, the even key comes first. */
+/** KK field: the keys in the message. If both are present, the even key comes first. */
 export const KeyFlag = { EVEN: 1, ODD: 2, BOTH: 3 } as const
 
 export type KeyFlag = (typeof KeyFlag)[keyof typeof KeyFlag]
 
-/** Key lengths of AES. */
+/** Key lengths of AES, in bytes. */
 export type KeyBytes = 16 | 24 | 32
 
-/** Ciphers in use; a receiver rejects others. */
+/** Ciphers of libsrt; only AES_CTR is supported here. */
 export const KmCipher = { AES_CTR: 2, AES_GCM: 4 } as const
 
 /** State in a KMRSP that refuses (libsrt, srtcore/srt.h). */
@@ -42,7 +42,7 @@ const SIGNATURE = 0x2029
 /** Stream encapsulation: SRT live. */
 const LIVE_SRT = 2
 const FIXED_BYTES = 32
-/** Length that RFC 3394 adds to the wrapped keys. */
+/** Number of bytes that key wrapping adds (RFC 3394). */
 const WRAP_BYTES = 8
 
 export interface KeyMaterial {
