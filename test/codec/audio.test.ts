@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { decodeAc3Header } from '../../src/codec/ac3.ts'
 import { decodeAdtsHeader } from '../../src/codec/adts.ts'
-import { findAudioFrame } from '../../src/codec/audio-frame.ts'
+import { findAudioFrame, type ReadBytes } from '../../src/codec/audio-frame.ts'
 import { decodeMpegAudioHeader } from '../../src/codec/mpeg-audio.ts'
 
 // First bytes of a stream as ffmpeg, LAME and TwoLAME write them; frame size, rate and channels as ffprobe reads them.
@@ -62,16 +62,22 @@ t.test('frame headers with reserved values are rejected', async (t) => {
   for (const [decode, hex, why] of none) t.equal(decode(Buffer.from(hex, 'hex'), 0), undefined, why)
 })
 
+/** @returns an ADTS frame */
+function frame(sizeBytes: number, sampleRateIndex = 3): Buffer {
+  const bytes = Buffer.alloc(sizeBytes, 0x55)
+  bytes.set([0xff, 0xf1, 0x40 | (sampleRateIndex << 2), 0x80 | (sizeBytes >> 11)])
+  bytes[4] = (sizeBytes >> 3) & 0xff
+  bytes[5] = ((sizeBytes & 7) << 5) | 0x1f
+  return bytes
+}
+
+function readerOf(bytes: Buffer): ReadBytes {
+  return (at, count) => bytes.subarray(at, at + count)
+}
+
 t.test('findAudioFrame accepts a header when another frame follows', async (t) => {
-  const frame = (sizeBytes: number, sampleRateIndex = 3) => {
-    const bytes = Buffer.alloc(sizeBytes, 0x55)
-    bytes.set([0xff, 0xf1, 0x40 | (sampleRateIndex << 2), 0x80 | (sizeBytes >> 11)])
-    bytes[4] = (sizeBytes >> 3) & 0xff
-    bytes[5] = ((sizeBytes & 7) << 5) | 0x1f
-    return bytes
-  }
   const find = (...parts: Uint8Array[]) =>
-    findAudioFrame(Buffer.concat(parts), decodeAdtsHeader)?.parameters.sampleRate
+    findAudioFrame(readerOf(Buffer.concat(parts)), decodeAdtsHeader)?.parameters.sampleRate
 
   t.equal(find(frame(100), frame(90)), 48_000)
   t.equal(find(frame(100)), 48_000, 'one frame and no more')
@@ -95,13 +101,27 @@ t.test('findAudioFrame accepts a header when another frame follows', async (t) =
   t.equal(find(Buffer.alloc(500, 0xff)), undefined)
 })
 
+t.test('findAudioFrame reads only headers when the bytes start with a frame', async (t) => {
+  for (const parts of [[frame(300), frame(90), frame(90)], [frame(300)]]) {
+    const read = readerOf(Buffer.concat(parts))
+    let readBytes = 0
+    const header = findAudioFrame((at, count) => {
+      const bytes = read(at, count)
+      readBytes += bytes.length
+      return bytes
+    }, decodeAdtsHeader)
+    t.equal(header?.sizeBytes, 300)
+    t.ok(readBytes < 20)
+  }
+})
+
 t.test('frame header decoders accept any bytes without throwing', async () => {
   const sync = fc.constantFrom([0xff, 0xf1], [0xff, 0xfb], [0x0b, 0x77], [])
   fc.assert(
     fc.property(sync, fc.uint8Array({ maxLength: 40 }), (sync, bytes) => {
       const stretch = Buffer.from([...sync, ...bytes])
       for (const decode of [decodeAdtsHeader, decodeMpegAudioHeader, decodeAc3Header]) {
-        const header = findAudioFrame(stretch, decode)
+        const header = findAudioFrame(readerOf(stretch), decode)
         if (header !== undefined && header.sizeBytes <= 0) return false
       }
       return true

@@ -100,8 +100,11 @@ export class ElementaryStream {
   }
 
   #inspect(pes: RawPes, headerBytes: number): UnitContent {
-    const bytes = elementaryBytes(pes.chunks, headerBytes)
-    const { codec, parameters, accessUnit } = inspectUnit(this.#track.codec, bytes)
+    const { codec, parameters, accessUnit } = inspectUnit(
+      this.#track.codec,
+      pes.chunks,
+      headerBytes,
+    )
     if (accessUnit !== undefined) {
       this.#stats.nalUnits += accessUnit.nalUnits
       this.#stats.nalBytes += accessUnit.nalBytes
