@@ -12,7 +12,7 @@ const COLUMNS = [
   { title: 'millrace Gbit/s', decimals: 2 },
   { title: 'ffmpeg Gbit/s', decimals: 2 },
   { title: 'millrace : ffmpeg', decimals: 2 },
-  { title: 'copied B/B', decimals: 2 },
+  { title: 'copied B/B', decimals: 3 },
   { title: 'heap B/packet', decimals: 0 },
   { title: 'GC %', decimals: 1 },
 ]
