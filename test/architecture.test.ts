@@ -46,7 +46,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'hls/store': ['hls', 'mpegts'],
   'hls/playlist': ['hls', 'hls/store', 'mpegts'],
   'hls/cut': ['hls', 'hls/playlist', 'mpegts'],
-  'hls/rendition': ['hls', 'hls/store', 'hls/cut', 'mpegts'],
+  'hls/rendition': ['hls', 'hls/store', 'hls/cut', 'hls/playlist', 'mpegts'],
   'hls/packager.ts': ['hls', 'hls/store', 'hls/cut', 'hls/rendition', 'hls/playlist', 'mpegts'],
   'hls/index.ts': ['hls/packager.ts', 'hls/playlist', 'hls/store'],
   contract: ['mpegts', 'hls', 'errors.ts'],

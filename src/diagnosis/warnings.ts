@@ -234,6 +234,10 @@ export const WARNINGS = {
         ? `Not carried: ${tracks(all)}. Viewers miss them. Send at most 8 video, 16 audio and 31 data tracks.`
         : `Not carried: ${tracks(all)}. Viewers miss them. Send up to 8 H.264/H.265 and 16 AAC/MP3/AC-3 tracks, or set HLS_TRACKS=all.`,
   }),
+  AUDIO_CODECS_DIFFER: rule<{ tracks: readonly Track[] }>({
+    message: ({ tracks: all }) =>
+      `Not carried: ${tracks(all)}: the main codec lacks its language. Viewers miss it. Send it in AAC, or set HLS_TRACKS=all.`,
+  }),
   AUDIO_GONE: rule({
     message: () =>
       'The audio that the stream began with is gone. Viewers hear silence. Set the audio source (OBS: Audio Mixer; ffmpeg: without -an).',

@@ -30,6 +30,8 @@ export type SourceFact =
       readonly tracks: readonly Track[]
       readonly tooMany: boolean
     }
+  /** Audio tracks that are not carried: the codec of the default audio does not have their languages. */
+  | { readonly code: 'AUDIO_CODECS_DIFFER'; readonly tracks: readonly Track[] }
   /** The audio that the presentation started with has ended and is replaced by silence. */
   | { readonly code: 'AUDIO_GONE' }
   /** Audio is dropped because the presentation started without audio. */

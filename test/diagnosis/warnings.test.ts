@@ -87,6 +87,7 @@ const LARGEST: { readonly [Code in WarningCode]: readonly Omit<FactOf<Code>, 'co
     { tracks, tooMany: false },
     { tracks, tooMany: true },
   ],
+  AUDIO_CODECS_DIFFER: [{ tracks }],
   AUDIO_GONE: [{}],
   AUDIO_TOO_LATE: [{}],
   LATENCY_TOO_LOW: [{ latencyMs: 8000, rttMs: DAY_MS, steadyRttMs: DAY_MS }],

@@ -817,6 +817,24 @@ t.test('the main rendition is the first video, the default audio and ID3', async
   t.equal(readPmt(packets[1]!).pcrPid, 0x1fff, 'the clock was on a track left out')
 })
 
+t.test(
+  'audio in a language that the main codec lacks is dropped (RFC 8216bis 4.4.6.1.1)',
+  async (t) => {
+    const english = { ...AUDIO, language: 'eng' }
+    const dolby: Track = { ...english, streamType: 0x81, codec: 'ac3' }
+    const inEnglish = { ...dolby, pid: 258 }
+    const inFrench = { ...dolby, pid: 259, language: 'fra' }
+    const all = programOf(VIDEO, inFrench, inEnglish, english)
+    const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10 })
+    t.match(packager.push(program(all), WALL_MS), [
+      { type: 'fact', fact: { code: 'AUDIO_CODECS_DIFFER', tracks: [inFrench] } },
+      { type: 'renditions', renditions: ['main', 'audio-2'] },
+    ])
+    const { segments, facts } = run([program(all), END], { tracks: 'all' })
+    t.same([segments, facts], [[], []], 'unless all tracks are wanted')
+  },
+)
+
 t.test('HLS_TRACKS=all carries whatever comes in PES packets', async (t) => {
   const tracks = [VIDEO, EAC3, SPLICES, DATA, ID3]
   const steps = pictures({ frames: 60, framesPerGop: 60 }).flatMap((value) =>

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { parseM3u8 } from '../support/m3u8.ts'
+import { checkMultivariant } from '../support/multivariant-rules.ts'
 import { requireTool } from '../support/tools.ts'
 import { ClipFolder } from './clip.ts'
 import { CORPUS } from './corpus.ts'
@@ -53,8 +54,12 @@ for (const mediaCase of Object.values(CORPUS).flat()) {
       judge.judgeByMuxJs()
       await judge.judgeFrames(originals)
     }
-    const complaints = multivariants.flatMap((text) => parseM3u8(text).complaints)
-    t.strictSame(complaints, [], 'm3u8-parser on the multivariant playlist')
+    const all = [...playlists.values()].flatMap(({ versions }) => versions.map(({ text }) => text))
+    const complaints = multivariants.flatMap((text) => [
+      ...parseM3u8(text).complaints,
+      ...checkMultivariant(text, all),
+    ])
+    t.strictSame(complaints, [], 'm3u8-parser and the rules on the multivariant playlist')
     const multivariant = multivariants.at(-1) ?? ''
     if (mediaCase.codecs !== undefined) {
       const [, codecs] = /CODECS="([^"]*)"/.exec(multivariant) ?? []

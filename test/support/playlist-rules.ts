@@ -212,7 +212,7 @@ function checkChange(before: ListedPlaylist, after: ListedPlaylist): string[] {
   ]
 }
 
-function check(conditions: readonly boolean[], broken: string): string[] {
+export function check(conditions: readonly boolean[], broken: string): string[] {
   return conditions.every(Boolean) ? [] : [broken]
 }
 
@@ -263,7 +263,7 @@ function parse(text: string): ListedPlaylist {
   }
 }
 
-function parseAttributes(list: string): ReadonlyMap<string, string> {
+export function parseAttributes(list: string): ReadonlyMap<string, string> {
   const attributes = list.matchAll(/([A-Z0-9-]+)=("[^"]*"|[^",]*)/g)
   return new Map([...attributes].map(([, name = '', value = '']) => [name, value]))
 }

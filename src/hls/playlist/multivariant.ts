@@ -4,15 +4,11 @@
  * @module
  */
 import type { Track } from '../../mpegts/track.ts'
-import { listDescriptors } from '../../mpegts/psi/descriptors.ts'
+import { describesVideo, groupAudio } from './audio-groups.ts'
 import { languageName, languageTag } from './language.ts'
 import type { RenditionSummary } from './rendition-meter.ts'
 import type { AudioRendition, MultivariantPlaylist, Variant } from './playlist.ts'
 import { isAudioRendition, playlistUri, type RenditionName } from '../file-names.ts'
-
-/** ISO_639_language_descriptor and its audio_type for audio description (ISO/IEC 13818-1 2.6.18). */
-const LANGUAGE_DESCRIPTOR = 0x0a
-const VISUAL_IMPAIRED_COMMENTARY = 0x03
 
 /** Playable rendition. */
 export interface Rendition {
@@ -23,58 +19,58 @@ export interface Rendition {
 /** EXT-X-MEDIA tags of one GROUP-ID. */
 interface AudioGroup {
   readonly id: string
+  /** The default first. */
   readonly members: readonly Rendition[]
 }
 
 /** @param renditions  the main one first */
 export function describePresentation(renditions: readonly Rendition[]): MultivariantPlaylist {
   const variants = renditions.filter(({ name }) => !isAudioRendition(name))
-  const groups = groupAudio(renditions)
+  const groups = groupRenditions(renditions)
   return {
     independentSegments: renditions.every(({ summary }) => summary.independentSegments),
     closedCaptions: variants.some(
       ({ summary }) => videoOf(summary)?.parameters?.closedCaptions === true,
     ),
-    audios: groups.flatMap((group) => describeGroup(group, renditions[0])),
+    audios: groups.flatMap(describeGroup),
     variants: (groups.length === 0 ? [undefined] : groups).flatMap((group) =>
       variants.map((variant) => describeVariant(variant, group)),
     ),
   }
 }
 
-/**
- * Groups alternative audio by codec, that of the main rendition first. A player rejects a variant with one codec that
- * it does not support, so each group has a single codec, and every variant is listed once per group.
- */
-function groupAudio(renditions: readonly Rendition[]): AudioGroup[] {
+/** Audio of the main rendition and its alternatives, in the groups in which every variant is listed once. */
+function groupRenditions(renditions: readonly Rendition[]): AudioGroup[] {
   const alternatives = renditions.filter(({ name }) => isAudioRendition(name))
   if (alternatives.length === 0) return []
-  const members = [...renditions.slice(0, 1), ...alternatives].filter(({ summary }) =>
-    audioOf(summary),
-  )
-  const codecs = new Set(members.map(({ summary }) => audioOf(summary)?.codec))
-  return [...codecs].map((codec, index) => ({
+  const byTrack = new Map<Track, Rendition>()
+  for (const rendition of [...renditions.slice(0, 1), ...alternatives]) {
+    const track = audioOf(rendition.summary)
+    if (track !== undefined) byTrack.set(track, rendition)
+  }
+  return groupAudio([...byTrack.keys()]).map(({ codec, tracks }, index) => ({
     id: index === 0 ? 'audio' : `audio-${codec}`,
-    members: members.filter(({ summary }) => audioOf(summary)?.codec === codec),
+    members: tracks.map((track) => byTrack.get(track)!),
   }))
 }
 
-function describeGroup({ id, members }: AudioGroup, main: Rendition | undefined): AudioRendition[] {
-  const preferred = members.find((each) => languageOf(each) === languageOf(main)) ?? members[0]
+function describeGroup({ id, members }: AudioGroup): AudioRendition[] {
   const names = new Set<string>()
   return members.map((member, index) => {
     const language = languageOf(member)
     const plain = (language && languageName(language)) ?? `Audio ${index + 1}`
     const name = names.has(plain) ? `${plain} ${index + 1}` : plain
     names.add(name)
-    const channels = audioOf(member.summary)?.parameters?.channels
+    const track = audioOf(member.summary)
+    const channels = track?.parameters?.channels
     return {
       groupId: id,
       name,
-      isDefault: member === preferred,
+      isDefault: index === 0,
       ...(language !== undefined && { language }),
       ...(channels !== undefined && { channels }),
-      ...(describesVideo(member) && { characteristics: 'public.accessibility.describes-video' }),
+      ...(track !== undefined &&
+        describesVideo(track) && { characteristics: 'public.accessibility.describes-video' }),
       // Audio in the variants has no playlist of its own (RFC 8216bis 4.4.6.2.1).
       ...(isAudioRendition(member.name) && { uri: playlistUri(member.name) }),
     }
@@ -105,13 +101,6 @@ function videoOf({ tracks }: RenditionSummary): Track | undefined {
 
 function audioOf({ tracks }: RenditionSummary): Track | undefined {
   return tracks.find(({ kind }) => kind === 'audio')
-}
-
-function describesVideo({ summary }: Rendition): boolean {
-  const track = audioOf(summary)
-  return listDescriptors(track?.descriptors ?? Buffer.alloc(0)).some(
-    ({ tag, data }) => tag === LANGUAGE_DESCRIPTOR && data[3] === VISUAL_IMPAIRED_COMMENTARY,
-  )
 }
 
 function languageOf(rendition: Rendition | undefined): string | undefined {

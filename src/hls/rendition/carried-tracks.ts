@@ -7,6 +7,7 @@
 import { NULL_PID } from '../../mpegts/packet.ts'
 import { isCarriedInPes, StreamType } from '../../mpegts/psi/stream-type.ts'
 import type { Codec, Program, Track } from '../../mpegts/track.ts'
+import { findUngrouped } from '../playlist/audio-groups.ts'
 
 /** `compatible`: tracks that every player of MPEG-TS segments supports or ignores. `all`: every track sent in PES. */
 export type TrackPolicy = 'compatible' | 'all'
@@ -29,8 +30,10 @@ export interface TrackChoice {
   /** Default audio first, then its alternatives: most widely supported codec first, then in PMT order. */
   readonly audios: readonly Track[]
   readonly data: readonly Track[]
-  /** Tracks in PES packets that are not carried. */
+  /** Tracks in PES packets that are not carried, since players fail on them or they exceed the maximum number. */
   readonly leftOut: readonly Track[]
+  /** Audio that is not carried, since the default audio's codec lacks its language or role. */
+  readonly ungrouped: readonly Track[]
 }
 
 const VIDEO_CODECS: ReadonlySet<Codec> = new Set(['h264', 'h265'])
@@ -49,16 +52,17 @@ const MAX_DATA = 31
 export function chooseTracks({ tracks }: Program, policy: TrackPolicy): TrackChoice {
   const carriable = tracks.filter((track) => policy === 'all' || isCompatible(track))
   const videos = carriable.filter(({ kind }) => kind === 'video').slice(0, MAX_VIDEOS)
-  const audios = carriable
+  const ranked = carriable
     .filter(({ kind }) => kind === 'audio')
     .toSorted((a, b) => rankOf(a) - rankOf(b))
-    .slice(0, MAX_AUDIOS)
+  const ungrouped = policy === 'all' ? [] : findUngrouped(ranked)
+  const audios = ranked.filter((track) => !ungrouped.includes(track)).slice(0, MAX_AUDIOS)
   const data = carriable
     .filter(({ kind, streamType }) => kind === 'data' && isCarriedInPes(streamType))
     .slice(0, MAX_DATA)
-  const carried = new Set([...videos, ...audios, ...data])
-  const leftOut = tracks.filter((track) => !carried.has(track) && isCarriedInPes(track.streamType))
-  return { videos, audios, data, leftOut }
+  const known = new Set([...videos, ...audios, ...data, ...ungrouped])
+  const leftOut = tracks.filter((track) => !known.has(track) && isCarriedInPes(track.streamType))
+  return { videos, audios, data, leftOut, ungrouped }
 }
 
 /**

@@ -12,6 +12,7 @@ import {
   chooseTracks,
   selectTracks,
   type CarriedTracks,
+  type TrackChoice,
   type TrackPolicy,
 } from './carried-tracks.ts'
 
@@ -25,7 +26,7 @@ const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 export class TrackSelection {
   readonly #policy: TrackPolicy
   #program: Program | undefined
-  #leftOut: readonly Track[] = []
+  #choice: TrackChoice | undefined
   #wanted: CarriedTracks = { programNumber: 0, pcrPid: 0 }
   #seenPids = new Set<number>()
   #silentPids = new Set<number>()
@@ -48,20 +49,23 @@ export class TrackSelection {
     const isSilent = ({ pid }: Track) => this.#silentPids.has(pid)
     const silent = this.#program?.tracks.filter(isSilent) ?? []
     const facts: SourceFact[] = silent.map((track) => ({ code: 'TRACK_SILENT', track }))
-    const [tracks, tooMany] = [this.#leftOut, this.#policy === 'all']
-    return tracks.length === 0 ? facts : [{ code: 'TRACKS_LEFT_OUT', tracks, tooMany }, ...facts]
+    const { leftOut = [], ungrouped = [] } = this.#choice ?? {}
+    const tooMany = this.#policy === 'all'
+    if (ungrouped.length > 0) facts.unshift({ code: 'AUDIO_CODECS_DIFFER', tracks: ungrouped })
+    if (leftOut.length > 0) facts.unshift({ code: 'TRACKS_LEFT_OUT', tracks: leftOut, tooMany })
+    return facts
   }
 
   setProgram(program: Program): void {
     this.#program = program
-    this.#leftOut = chooseTracks(program, this.#policy).leftOut
+    this.#choice = chooseTracks(program, this.#policy)
     this.#select()
   }
 
   reset(): void {
     this.#seenPids.clear()
     this.#silentPids.clear()
-    this.#leftOut = []
+    this.#choice = undefined
     this.#alonePid = undefined
     this.#select()
   }

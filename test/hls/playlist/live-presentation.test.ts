@@ -5,6 +5,7 @@ import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import { createSegment, type Segment } from '../../../src/hls/store/segment.ts'
 import type { Track } from '../../../src/mpegts/track.ts'
 import { parseM3u8 } from '../../support/m3u8.ts'
+import { checkMultivariant } from '../../support/multivariant-rules.ts'
 import { PlaylistRules } from '../../support/playlist-rules.ts'
 import { AUDIO, VIDEO } from '../source.ts'
 
@@ -48,7 +49,7 @@ function setUp(t: Test, { maxBytes = 1e9, playlistSegments = 4 } = {}) {
   const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments })
   const multivariant = () => {
     const text = presentation.files.get('master.m3u8')!.chunks.join('')
-    t.same(parseM3u8(text).complaints, [])
+    t.same([...parseM3u8(text).complaints, ...checkMultivariant(text)], [])
     return text
   }
   const append = (value: Segment) => presentation.append(value, value.mediaSequence * 2000)
@@ -162,8 +163,8 @@ t.test('a codec that players may lack makes a group and variants of its own', as
     [
       '="audio",NAME="French",LANGUAGE="fr",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2"',
       '="audio",NAME="English",LANGUAGE="en",DEFAULT=NO,AUTOSELECT=YES,CHANNELS="2",URI="audio-2.m3u8"',
-      '="audio-ac3",NAME="English",LANGUAGE="en",DEFAULT=NO,AUTOSELECT=YES,CHANNELS="6",URI="audio-3.m3u8"',
       '="audio-ac3",NAME="French",LANGUAGE="fr",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="6",URI="audio-4.m3u8"',
+      '="audio-ac3",NAME="English",LANGUAGE="en",DEFAULT=NO,AUTOSELECT=YES,CHANNELS="6",URI="audio-3.m3u8"',
     ],
   )
   t.same(
@@ -172,6 +173,35 @@ t.test('a codec that players may lack makes a group and variants of its own', as
       ['avc1.42c00d,mp4a.40.2', 'audio'],
       ['avc1.42c00d,mp4a.40.2,ac-3', 'audio-ac3'],
     ],
+  )
+})
+
+t.test('all audio groups have the same members (RFC 8216bis 4.4.6.1.1)', async (t) => {
+  const describing = Buffer.from('0a04656e6703', 'hex')
+  const text = present(t, {
+    main: [VIDEO, ENGLISH],
+    'audio-2': [FRENCH],
+    'audio-3': [{ ...ENGLISH, descriptors: describing }],
+    'audio-4': [{ ...ENGLISH, pid: 300 }],
+    'audio-5': [DOLBY],
+  })
+  t.same(
+    linesOf(text, 'TYPE=AUDIO').map((line) =>
+      [/GROUP-ID="(.*?)"/, /NAME="(.*?)"/, /CHANNELS="(.*?)"/, /URI="(.*?)"/].map(
+        (attribute) => attribute.exec(line)?.[1],
+      ),
+    ),
+    [
+      ['audio', 'English', '2', undefined],
+      ['audio', 'French', '2', 'audio-2.m3u8'],
+      ['audio', 'English 3', '2', 'audio-3.m3u8'],
+      ['audio', 'English 4', '2', 'audio-4.m3u8'],
+      ['audio-ac3', 'English', '6', 'audio-5.m3u8'],
+      ['audio-ac3', 'French', '2', 'audio-2.m3u8'],
+      ['audio-ac3', 'English 3', '2', 'audio-3.m3u8'],
+      ['audio-ac3', 'English 4', '2', 'audio-4.m3u8'],
+    ],
+    'a member that a codec lacks is in its group with another codec',
   )
 })
 

@@ -29,6 +29,22 @@ export const TRACKS: readonly MediaCase[] = [
     multivariantContains: ['LANGUAGE="en"', 'LANGUAGE="fr"', 'URI="audio-2.m3u8"', 'AUDIO="audio"'],
   },
   {
+    name: 'two-audio-codecs',
+    input: 'AAC in English, AC-3 in English and French: a group for each codec, each in English',
+    make: (clips) =>
+      clips.encode([
+        ...[...TEST_PATTERN, ...TONE, ...OTHER_TONE],
+        ...['-map', '0', '-map', '1', '-map', '1', '-map', '2', ...X264, ...AAC],
+        ...['-c:a:1', 'ac3', '-c:a:2', 'ac3', '-metadata:s:a:0', 'language=eng'],
+        ...['-metadata:s:a:1', 'language=eng', '-metadata:s:a:2', 'language=fra'],
+      ]),
+    playlist: USUAL,
+    codecs: H264_AAC,
+    renditions: { 'audio-2.m3u8': { videoFrames: 0, audioFrames: 250, tracks: '258:81' } },
+    warnings: ['AUDIO_CODECS_DIFFER'],
+    multivariantContains: ['AUDIO="audio"', 'ac-3', 'AUDIO="audio-ac3"'],
+  },
+  {
     name: 'three-sizes',
     input: 'video in three sizes and audio in two languages: variants and renditions',
     make: (clips) =>
