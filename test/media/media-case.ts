@@ -51,7 +51,7 @@ export interface MediaCase {
   readonly codecs?: string
   /** Media sequence numbers of segments with a DISCONTINUITY; default none. */
   readonly discontinuities?: readonly number[]
-  /** Whether the playlist keeps EXT-X-INDEPENDENT-SEGMENTS and each segment decodes alone; default true. */
+  /** Whether the playlist has EXT-X-INDEPENDENT-SEGMENTS at its end and each segment decodes alone; default true. */
   readonly independent?: boolean
   /** Default `same`. */
   readonly bytesOut?: BytesOut

@@ -138,3 +138,14 @@ t.test('names a segment that comes too late', async (t) => {
     '9: a new segment came after 3001 ms, target 2 s',
   ])
 })
+
+t.test('names a segment that is not independent where all are said to be', async (t) => {
+  const tag = '#EXT-X-INDEPENDENT-SEGMENTS\n'
+  const check = (text: string) => new PlaylistRules((uri) => uri !== 'a-1.ts').check(text)
+  t.same(check(playlist(from(0, 3)) + tag), [
+    '53: INDEPENDENT-SEGMENTS, but a-1.ts needs another segment',
+  ])
+  t.same(check(playlist(from(0, 3))), [])
+  t.same(check(playlist(from(2, 3)) + tag), [])
+  t.same(check(playlist(from(0, 3)).replace('#EXTINF:2.000,\na-1', '#EXT-X-GAP\n$&') + tag), [])
+})

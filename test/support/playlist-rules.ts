@@ -38,8 +38,14 @@ const MAX_SLEW = 0.001
 
 /** `check` each version once, in order. */
 export class PlaylistRules {
+  readonly #isIndependent: ((uri: string) => boolean) | undefined
   #previous: ListedPlaylist | undefined
   #grewAtMs: number | undefined
+
+  /** @param isIndependent  whether a segment can be decoded alone; without it nothing is said of INDEPENDENT-SEGMENTS */
+  constructor(isIndependent?: (uri: string) => boolean) {
+    this.#isIndependent = isIndependent
+  }
 
   /**
    * @param nowMs  when the version was published; without it nothing is said of rule 9
@@ -51,6 +57,7 @@ export class PlaylistRules {
       ...checkSyntax(text, playlist),
       ...checkSegments(playlist),
       ...checkDateRanges(playlist),
+      ...this.#checkIndependence(playlist),
     ]
     if (this.#previous !== undefined) {
       broken.push(...checkChange(this.#previous, playlist))
@@ -59,6 +66,19 @@ export class PlaylistRules {
     broken.push(...this.#checkPace(playlist, nowMs))
     this.#previous = playlist
     return broken
+  }
+
+  /** The tag applies to every segment that the version lists (RFC 8216bis 4.4.2.1). */
+  #checkIndependence({ tags, segments }: ListedPlaylist): string[] {
+    const isClaimed = tags.some(({ name }) => name === 'EXT-X-INDEPENDENT-SEGMENTS')
+    const isIndependent = this.#isIndependent
+    if (!isClaimed || isIndependent === undefined) return []
+    return segments.flatMap(({ uri, gap }) =>
+      check(
+        [gap || isIndependent(uri)],
+        `53: INDEPENDENT-SEGMENTS, but ${uri} needs another segment`,
+      ),
+    )
   }
 
   #checkPace(playlist: ListedPlaylist, nowMs: number | undefined): string[] {

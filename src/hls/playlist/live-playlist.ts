@@ -43,6 +43,8 @@ interface Entry {
   readonly discontinuitySequence: number
   /** Size of the segment, even if memory had no room for it. */
   readonly sizeBytes: number
+  /** Whether all frames can be decoded without other segments. */
+  readonly independent: boolean
   readonly segment: PlaylistSegment & { gap: boolean }
   /** Duration of the longest playlist that listed this segment. */
   longestPlaylistSec: number
@@ -109,6 +111,7 @@ export class LivePlaylist {
       mediaSequence: segment.mediaSequence,
       discontinuitySequence: segment.discontinuitySequence - (discontinuity ? 1 : 0),
       sizeBytes,
+      independent: segment.independent,
       segment: { uri, durationSec, programDateTimeMs, discontinuity, gap: true },
       longestPlaylistSec: 0,
     }
@@ -196,6 +199,15 @@ export class LivePlaylist {
       : oldest !== undefined && oldest.mediaSequence < (main.mediaSequence ?? 0)
   }
 
+  /**
+   * EXT-X-INDEPENDENT-SEGMENTS, which applies to every segment that the playlist lists (RFC 8216bis 4.4.2.1): it leaves
+   * with a segment that needs another one, and returns when that segment has left. Unlike EXT-X-TARGETDURATION (6.2.1)
+   * it may change; hls.js and Shaka ignore it.
+   */
+  get #isIndependent(): boolean {
+    return this.#entries.every(({ independent, segment }) => independent || segment.gap)
+  }
+
   get #durationSec(): number {
     return this.#entries.reduce((sum, { segment }) => sum + segment.durationSec, 0)
   }
@@ -214,7 +226,7 @@ export class LivePlaylist {
       targetDurationSec,
       mediaSequence,
       discontinuitySequence,
-      independentSegments: this.#meter.independentSegments,
+      independentSegments: this.#isIndependent,
       ended: this.#ended,
       dateRanges: this.dateRanges,
       segments: this.#entries.map(({ segment }) => segment),

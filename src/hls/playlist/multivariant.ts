@@ -28,7 +28,6 @@ export function describePresentation(renditions: readonly Rendition[]): Multivar
   const variants = renditions.filter(({ name }) => !isAudioRendition(name))
   const groups = groupRenditions(renditions)
   return {
-    independentSegments: renditions.every(({ summary }) => summary.independentSegments),
     closedCaptions: variants.some(
       ({ summary }) => videoOf(summary)?.parameters?.closedCaptions === true,
     ),

@@ -38,8 +38,8 @@ export function formatMediaPlaylist(playlist: MediaPlaylist): string {
 }
 
 export function formatMultivariantPlaylist(playlist: MultivariantPlaylist): string {
+  // No EXT-X-INDEPENDENT-SEGMENTS: it would hold for all later segments too (RFC 8216bis 4.4.2.1).
   const lines = ['#EXTM3U']
-  if (playlist.independentSegments) lines.push('#EXT-X-INDEPENDENT-SEGMENTS')
   lines.push(...playlist.audios.map(formatAudio))
   if (playlist.closedCaptions) lines.push(CAPTIONS_TAG)
   // All variants have the same value: CLOSED-CAPTIONS=NONE must be on all or on none (RFC 8216bis 4.4.6.2).

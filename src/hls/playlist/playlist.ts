@@ -11,7 +11,7 @@ export interface MediaPlaylist {
   readonly mediaSequence: number
   /** EXT-X-DISCONTINUITY-SEQUENCE: number of EXT-X-DISCONTINUITY tags that have left the playlist. */
   readonly discontinuitySequence: number
-  /** EXT-X-INDEPENDENT-SEGMENTS */
+  /** EXT-X-INDEPENDENT-SEGMENTS: whether each listed segment can be decoded without other segments. */
   readonly independentSegments: boolean
   /** EXT-X-ENDLIST */
   readonly ended: boolean
@@ -48,8 +48,6 @@ export interface PlaylistSegment {
 }
 
 export interface MultivariantPlaylist {
-  /** EXT-X-INDEPENDENT-SEGMENTS, for all media playlists of the presentation. */
-  readonly independentSegments: boolean
   /** CLOSED-CAPTIONS: whether a video carries CEA-608 or CEA-708 captions. */
   readonly closedCaptions: boolean
   readonly audios: readonly AudioRendition[]

@@ -14,22 +14,14 @@ export interface RenditionSummary {
   readonly averageBps: number
   /** Frames per second: from the bitstream, else counted. */
   readonly frameRate?: number
-  /** EXT-X-INDEPENDENT-SEGMENTS: whether all segments so far were independent. */
-  readonly independentSegments: boolean
 }
 
 export class RenditionMeter {
   readonly #bitrate = new BitrateMeter()
   #tracks: readonly Track[] = []
-  #independentSegments = true
   // Frames and their duration since the latest discontinuity, for the frame rate:
   #videoFrames = 0
   #videoSec = 0
-
-  /** EXT-X-INDEPENDENT-SEGMENTS: whether all segments so far were independent. */
-  get independentSegments(): boolean {
-    return this.#independentSegments
-  }
 
   /** Measurements so far; undefined until a segment has media. */
   get summary(): RenditionSummary | undefined {
@@ -41,7 +33,6 @@ export class RenditionMeter {
       peakBps: this.#bitrate.peakBps,
       averageBps: this.#bitrate.averageBps,
       ...(this.#videoFrames > 0 && { frameRate }),
-      independentSegments: this.#independentSegments,
     }
   }
 
@@ -51,8 +42,6 @@ export class RenditionMeter {
     if (sizeBytes === 0) return
     this.#bitrate.add({ sizeBytes, durationSec }, targetDurationSec)
     this.#tracks = segment.tracks
-    // The tag applies to all segments (RFC 8216bis 4.4.3.2): one segment that is not independent removes it for good.
-    if (!segment.independent) this.#independentSegments = false
     if (segment.discontinuity) {
       this.#videoFrames = 0
       this.#videoSec = 0

@@ -128,14 +128,16 @@ t.test('DISCONTINUITY-SEQUENCE counts the discontinuities that left the playlist
 })
 
 t.test(
-  'INDEPENDENT-SEGMENTS is gone for good after the first segment that is not independent',
+  'INDEPENDENT-SEGMENTS holds for each listed segment with media (RFC 8216bis 4.4.2.1)',
   async (t) => {
     const { append } = watched(t, { playlistSegments: 3 })
-    t.equal(append(segment(0)).independentSegments, true)
-    append(segment(1, { independent: false }))
-    let last = append(segment(2))
-    for (let msn = 3; msn < 8; msn++) last = append(segment(msn))
-    t.equal(last.independentSegments, undefined)
+    const flags = Array.from({ length: 9 }, (_, msn) => {
+      const independent = msn !== 1
+      const chunks = msn === 5 ? [] : undefined
+      const changes = { independent: independent && msn !== 5, ...(chunks && { chunks }) }
+      return append(segment(msn, changes)).independentSegments ?? false
+    })
+    t.same(flags, [true, false, false, false, true, true, true, true, true])
   },
 )
 

@@ -78,7 +78,6 @@ t.test('one rendition has CODECS, RESOLUTION, FRAME-RATE, and BANDWIDTH as measu
     multivariant(),
     [
       '#EXTM3U',
-      '#EXT-X-INDEPENDENT-SEGMENTS',
       // Of runs that last 1 to 3 s, the last two segments together are the fastest.
       `#EXT-X-STREAM-INF:BANDWIDTH=${Math.ceil((188 * 4500 * 8) / 2.5)},AVERAGE-BANDWIDTH=${Math.ceil((188 * 5500 * 8) / 4.5)},CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180,FRAME-RATE=30.000,CLOSED-CAPTIONS=NONE`,
       'playlist.m3u8',
@@ -139,7 +138,6 @@ t.test('describes variants and alternative audio (RFC 8216bis 4.4.6)', async (t)
     text,
     [
       '#EXTM3U',
-      '#EXT-X-INDEPENDENT-SEGMENTS',
       '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="English",LANGUAGE="en",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2"',
       '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="French",LANGUAGE="fr",DEFAULT=NO,AUTOSELECT=YES,CHANNELS="2",URI="audio-2.m3u8"',
       '#EXT-X-STREAM-INF:BANDWIDTH=200000,AVERAGE-BANDWIDTH=200000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180,FRAME-RATE=30.000,AUDIO="audio",CLOSED-CAPTIONS=NONE',
@@ -260,12 +258,19 @@ t.test(
   },
 )
 
-t.test('INDEPENDENT-SEGMENTS holds for all playlists, or is not there', async (t) => {
+t.test('INDEPENDENT-SEGMENTS is in media playlists only (RFC 8216bis 4.4.2.1)', async (t) => {
   const { presentation, append, multivariant } = setUp(t)
   presentation.setRenditions(['main', 'video-2'])
   append(segment(0))
   append(segment(0, { rendition: 'video-2', independent: false }))
-  t.notMatch(multivariant(), 'INDEPENDENT')
+  const has = (name: string) =>
+    presentation.files.get(name)!.chunks.join('').includes('#EXT-X-INDEPENDENT-SEGMENTS\n')
+  t.same(['playlist.m3u8', 'video-2.m3u8'].map(has), [true, false])
+  t.notMatch(
+    multivariant(),
+    'INDEPENDENT',
+    'players read it once: it would hold for later segments',
+  )
 })
 
 t.test(
