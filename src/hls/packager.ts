@@ -46,7 +46,7 @@ export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentByte
  * - `segment`: for each media sequence number, the segment of the main rendition comes first.
  * - `renditions`: all renditions of the presentation from now on, the main one first. Precedes the first segment of a
  *   new rendition. A rendition removed from the list still gets segments: gaps, once the program lacks its track.
- * - `date-range`: precedes the segment in or after which the date range starts; output again when attributes are added.
+ * - `date-range`: output when the media reach its start, before the segment that is open then; again with each change.
  * - `fact`: output each time that it is observed.
  */
 export type PackagerOutput =

@@ -26,7 +26,7 @@ export interface SrtStats {
   readonly pktRcvUndecryptTotal: number
   /** Packets of a packet filter (FEC), discarded. */
   readonly pktRcvFilterTotal: number
-  /** Packets discarded because they lay beyond the receive window, and the receiver did not follow them there. */
+  /** Packets discarded beyond the receive window, unless the receiver followed the jump (`pktRcvResyncTotal`). */
   readonly pktRcvOverflowTotal: number
   /** Jumps of the sequence number that the receiver followed; the numbers skipped count as lost and dropped. */
   readonly pktRcvResyncTotal: number
@@ -79,9 +79,9 @@ export interface SenderStats {
 /** Counters of a listener since it was opened. */
 export interface ListenerStats {
   readonly inductions: number
-  /** Inductions without a response, over the rate limit of their network or of all networks. */
+  /** Inductions dropped at a rate limit: that of their network or that of all networks. */
   readonly inductionsDropped: number
-  /** Conclusions with a valid cookie without a response, over the rate limit of their address or network, or of all. */
+  /** Conclusions with a valid cookie dropped at a rate limit: that of their address, their network or all networks. */
   readonly conclusionsDropped: number
   readonly accepted: number
   /** Repeated conclusions of callers that have their response or wait for it. */
@@ -96,7 +96,7 @@ export interface ListenerStats {
   readonly unknownSocketIds: number
   /** Datagrams for a connection from an address other than its peer's. */
   readonly wrongSources: number
-  /** Control packets dropped, over the rate limit of their connection. */
+  /** Control packets dropped at the rate limit of their connection. */
   readonly controlPacketsDropped: number
   /** Connections closed because their sink threw. */
   readonly failures: number

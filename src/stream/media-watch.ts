@@ -13,6 +13,7 @@ const SILENT_AFTER_US = 10_000_000
 /** Watch over one publication. */
 export class MediaWatch {
   #latestDtsTicks: number | undefined
+  /** Whether a timestamp has moved since the last `observe`; initially true, to start the wait at the first call. */
   #moved = true
   #mediaUs = 0
   #silent = false

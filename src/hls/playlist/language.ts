@@ -18,7 +18,7 @@ export function languageTag(code: string): string | undefined {
   return Intl.getCanonicalLocales(code)[0]
 }
 
-/** @returns for example `French`; undefined for a language without a name in English */
+/** @returns name in English, for example `French`; undefined for a language without one */
 export function languageName(tag: string): string | undefined {
   return NAMES.of(tag)
 }

@@ -30,7 +30,7 @@ export class TrackSelection {
   #wanted: CarriedTracks = { programNumber: 0, pcrPid: 0 }
   #seenPids = new Set<number>()
   #silentPids = new Set<number>()
-  // PID of the track that sent last, duration of its media since the other one sent, and time of its newest unit:
+  // PID of the track that sent last, duration of its media since the other track sent, and time of its newest unit:
   #alonePid: number | undefined
   #aloneTicks = 0
   #latestTicks = 0
@@ -83,12 +83,12 @@ export class TrackSelection {
       const aloneTicks = this.#measure(video.pid, dtsTicks)
       // Audio that has sent before may pause, since no segment waits for it.
       const isSilent = aloneTicks > MAX_SILENT_TICKS && !this.#seenPids.has(audio.pid)
-      return isSilent ? this.#passOver(audio) : undefined
+      return isSilent ? this.#markSilent(audio) : undefined
     }
     if (track.pid !== audio.pid) return undefined
     const aloneTicks = this.#measure(audio.pid, dtsTicks)
     return aloneTicks > Math.max(MAX_SILENT_TICKS, patienceTicks)
-      ? this.#passOver(video)
+      ? this.#markSilent(video)
       : undefined
   }
 
@@ -100,7 +100,7 @@ export class TrackSelection {
     return this.#aloneTicks
   }
 
-  #passOver(track: Track): Track {
+  #markSilent(track: Track): Track {
     this.#silentPids.add(track.pid)
     this.#select()
     return track

@@ -45,7 +45,7 @@ const LEAD_TICKS: Readonly<Record<Track['kind'], number>> = {
 /** Longest wait of a unit that is ahead of the reference track, measured in media of its own track. */
 const MAX_AHEAD_TICKS = 20 * TICKS_PER_SEC
 
-/** Longest wait of a unit whose time stepped back, for that of the reference track to do the same. */
+/** Longest wait of a unit whose time stepped back until the reference track steps back as well. */
 const MAX_BACK_TICKS = 5 * TICKS_PER_SEC
 
 const MAX_UNITS = 8192
@@ -151,7 +151,7 @@ export class UnitQueue {
     this.#decodable = false
   }
 
-  /** Records that a segment lacks units of this track: unless it is the reference, video resumes at a key frame. */
+  /** Records that a segment lacks units of this track. Video, except the reference track, resumes at a key frame. */
   interrupt(): void {
     this.#decodable = false
   }

@@ -22,7 +22,7 @@ export interface SegmentOwner {
 export interface ShortageCounters {
   /** Segments removed from their playlist early, because the window had to shrink. */
   readonly unlistedEarly: number
-  /** Segments released earlier than RFC 8216 6.2.2 requires. */
+  /** Segments released earlier than RFC 8216 6.2.2 allows. */
   readonly releasedEarly: number
   /** Segments that the cache did not store, so that they became gaps. */
   readonly refused: number

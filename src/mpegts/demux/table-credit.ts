@@ -9,7 +9,7 @@
 /** Maximum credit: enough for the first tables of 60 programs, or for 40 changes of a usual program at once. */
 const MAX_CREDIT = 32_768
 
-/** Unit of credit: the CPU time of demultiplexing one packet, about 0.2 µs. */
+/** Credit of one source. Its unit is the CPU time of demultiplexing one packet, about 0.2 µs. */
 export class TableCredit {
   #credit = MAX_CREDIT
   #packets = 0

@@ -79,7 +79,7 @@ export class LossReporter {
     return this.#tolerance.packets
   }
 
-  /** Records a new gap. To be called before the buffer holds the packet beyond its end that opens the gap. */
+  /** Records a new gap; due before the buffer holds the packet after the gap. */
   handleGap(nowUs: number): void {
     if (!this.#buffer.hasGap) this.#dueUs = nowUs + this.#intervalUs
     // If no gap is open, `#hasFresh` is stale: the fresh gaps have closed.
