@@ -1,5 +1,5 @@
 /**
- * Content coding of playlists: gzip, for clients that accept it (RFC 8216bis 6.2.1, RFC 9110 sections 8.4.1 and 12.5.3).
+ * Content coding of playlists: gzip, for clients that accept it (RFC 8216bis 6.2.1, RFC 9110 sections 8.4.1, 12.5.3).
  *
  * @module
  */
@@ -10,8 +10,8 @@ import type { StreamFile } from '../contract/streams.ts'
 const WEIGHT = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 
 /**
- * Whether a client prefers gzip to no coding. Without the header any coding would be acceptable, but some players fail on
- * one that they did not ask for. A client that accepts neither gets no coding.
+ * Whether a client prefers gzip to no coding. Without the header any coding would be acceptable, but some players fail
+ * on one that they did not ask for. A client that accepts neither gets no coding.
  */
 export function prefersGzip(acceptEncoding: string | undefined): boolean {
   if (acceptEncoding === undefined) return false
@@ -36,7 +36,8 @@ const compressed = new WeakMap<StreamFile, readonly Buffer[]>()
 export function gzipped(file: StreamFile): readonly Buffer[] {
   const known = compressed.get(file)
   if (known !== undefined) return known
-  // The fastest level: 35 µs for a playlist of 3 KB, as the default, but 105 µs instead of 350 for one of 23 KB; 2 % larger.
+  // The fastest level: a playlist of 23 KB takes 105 µs instead of 350 with the default, and gets 2 % larger; one of
+  // 3 KB takes 35 µs with either.
   const bytes = gzipSync(Buffer.concat(file.chunks), { level: constants.Z_BEST_SPEED })
   // Copied, since zlib returns a view of 16 KiB.
   const chunks = [Buffer.from(bytes)]

@@ -56,7 +56,8 @@ const EXPOSED_HEADERS = 'Age, Content-Length, Content-Range, Date, ETag'
 
 /**
  * Request headers that a preflight allows. The wildcard does not cover Authorization (Fetch standard, CORS non-wildcard
- * request-header name), and older browsers do not know it: for them, the headers of players, CMCD's (CTA-5004) among them.
+ * request-header name), and older browsers do not know it: for them, the headers of players, those of CMCD (CTA-5004)
+ * included.
  */
 const ALLOWED_HEADERS =
   '*, Authorization, Range, If-None-Match, If-Range, CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status'

@@ -9,7 +9,7 @@
  */
 import { createHmac } from 'node:crypto'
 
-/** Minimum lifetime of a secret, and so of a cookie, since the previous secret stays valid; a caller stops after 3 s. */
+/** Minimum lifetime of a secret and, since the previous secret stays valid, of a cookie. A caller stops after 3 s. */
 const ROTATION_US = 30_000_000
 
 const SECRET_BYTES = 32
