@@ -25,8 +25,10 @@ export type { Segment } from './hls/store/segment.ts'
 export type { StreamEvents } from './stream/stream-events.ts'
 export type { LiveStream } from './stream/live-stream.ts'
 export type {
+  ConnectionReport,
   PlaylistReport,
   PublisherReport,
+  SrtCounters,
   StreamReport,
   StreamTotals,
   TrackReport,

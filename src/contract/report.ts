@@ -21,10 +21,21 @@ export interface StreamReport {
   readonly warnings: readonly Warning[]
 }
 
-/** The encoder's connection, with counters since it was established. docs/api.md has the names in libsrt. */
-export interface PublisherReport {
+/** The encoder's connection, with counters since it was established; those of SRT if it publishes over SRT. */
+export type PublisherReport = ConnectionReport &
+  (SrtCounters | { readonly [Name in keyof SrtCounters]?: undefined })
+
+export interface ConnectionReport {
   /** `address:port` */
   readonly remote: string
+  /** Bitrate of the payload received in the last second, retransmissions included. */
+  readonly bitrateBps: number
+  /** Payload received, duplicates and retransmissions included. */
+  readonly bytesReceived: number
+}
+
+/** State and counters of an SRT connection. docs/api.md has the names in libsrt. */
+export interface SrtCounters {
   /** Version of the peer's SRT library, for example `1.5.1`. */
   readonly peerVersion: string
   /** Negotiated receive latency: how long the receiver waits for a missing packet. */
@@ -33,10 +44,6 @@ export interface PublisherReport {
   readonly rttMs: number
   /** Drift of the encoder's clock and of the network delay since the connection was established. */
   readonly driftMs: number
-  /** Bitrate of the payload received in the last second, retransmissions included. */
-  readonly bitrateBps: number
-  /** Payload received, duplicates and retransmissions included. */
-  readonly bytesReceived: number
   /** Packets received, duplicates and retransmissions included. */
   readonly packetsReceived: number
   /** Packets that were missing when a later one arrived, whether retransmitted in time or not. */

@@ -1,12 +1,12 @@
 /**
- * Facts about the connection of an encoder: latency against round-trip time, and packets that could not be repaired,
+ * Facts about the SRT connection of an encoder: latency against round-trip time, and packets that could not be repaired,
  * decrypted or buffered.
  *
  * Sans-IO: `observe` takes the counters of the connection 4 times a second.
  *
  * @module
  */
-import type { PublisherReport } from '../contract/report.ts'
+import type { ConnectionReport, PublisherReport, SrtCounters } from '../contract/report.ts'
 import type { Fact } from './warnings.ts'
 
 /** Interval of the samples, and the window over which counters are compared. */
@@ -17,8 +17,10 @@ const WINDOW_SEC = WINDOW_US / 1e6
 /** Number of samples, over 5 s, whose minimum is the steady round-trip time. */
 const RTT_SAMPLES = 6
 
+type SrtReport = ConnectionReport & SrtCounters
+
 interface Sample {
-  readonly report: PublisherReport
+  readonly report: SrtReport
   readonly atUs: number
 }
 
@@ -31,8 +33,9 @@ export class LinkMonitor {
   #latency: readonly Fact[] = []
   #facts: readonly Fact[] = []
 
-  /** @returns all current facts */
+  /** @returns all current facts; none without counters of SRT */
   observe(report: PublisherReport, nowUs: number): readonly Fact[] {
+    if (report.packetsReceived === undefined) return []
     const last = this.#samples.at(-1)
     if (last !== undefined && nowUs - last.atUs < SAMPLE_US) return this.#facts
     this.#samples.push({ report, atUs: nowUs })
@@ -44,7 +47,7 @@ export class LinkMonitor {
     return this.#facts
   }
 
-  #observeLatency({ latencyMs, rttMs }: PublisherReport): void {
+  #observeLatency({ latencyMs, rttMs }: SrtReport): void {
     this.#rttsMs.push(rttMs)
     if (this.#rttsMs.length > RTT_SAMPLES) this.#rttsMs.shift()
     if (this.#rttsMs.length < RTT_SAMPLES) return
@@ -52,7 +55,7 @@ export class LinkMonitor {
     this.#latency = [{ code: 'LATENCY_TOO_LOW', latencyMs, rttMs, steadyRttMs }]
   }
 
-  #countLosses(report: PublisherReport, nowUs: number): Fact[] {
+  #countLosses(report: SrtReport, nowUs: number): Fact[] {
     const oldest = this.#samples[0]!
     const { latencyMs, rttMs, bitrateBps } = report
     const { sent, lost, dropped, undecryptable, overflowed } = rise(oldest.report, report)
@@ -77,7 +80,7 @@ interface Rise {
   readonly overflowed: number
 }
 
-function rise(from: PublisherReport, to: PublisherReport): Rise {
+function rise(from: SrtCounters, to: SrtCounters): Rise {
   const received = to.packetsReceived - from.packetsReceived
   const retransmitted = to.packetsRetransmitted - from.packetsRetransmitted
   const lost = to.packetsLost - from.packetsLost

@@ -1,5 +1,5 @@
 /**
- * Accept hook of the SRT listener: decides whether an encoder may publish, and connects its payloads to a stream.
+ * Admission of encoders: decides whether a caller may publish, and connects its payloads to a stream.
  *
  * @module
  */
@@ -12,11 +12,9 @@ import {
   PROGRAM_CHOICES,
   type ProgramChoice,
 } from '../mpegts/program-choice.ts'
-import type { AcceptDecision, ConnectionRequest, PayloadSink } from '../srt/types.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
-import type { Publication } from '../stream/publication.ts'
-import { BurstQueue } from './burst-queue.ts'
-import { asEncoder } from './publisher-connection.ts'
+import type { Encoder, Publication } from '../stream/publication.ts'
+import { BurstQueue, type MediaSink } from './burst-queue.ts'
 import { PublisherLimits } from './publisher-limits.ts'
 
 /** Silence after which an encoder is replaced by another with a valid key. */
@@ -27,6 +25,29 @@ const TAKEOVER_POLL_MS = 50
 
 /** A packet that arrives within this time after a call may have been in flight when the current encoder died. */
 const IN_FLIGHT_US = 200_000
+
+/** An encoder that asks to publish. */
+export interface Caller {
+  /** As sent: untrusted, and a credential that is never logged. */
+  readonly streamKey: string
+  /** `address:port` */
+  readonly remote: string
+}
+
+/** Decides on a caller; rejects with a `MillraceError` that was reported to `onRejected`. */
+export type Admit = (caller: Caller, signal: AbortSignal) => Promise<AdmittedCaller>
+
+/** Sink of an admitted caller: `open` once, then its payloads, then `end`; or `refuse`. */
+export interface AdmittedCaller extends MediaSink {
+  /** Program selected in the stream key. */
+  readonly program?: ProgramChoice
+  /** Passphrase of the stream, which the caller has to use. */
+  readonly passphrase?: string
+  /** Connects the encoder to the stream, or closes it if the stream was taken or stopped since the decision. */
+  open(encoder: Encoder): void
+  /** Reports that the caller does not connect after all. */
+  refuse(error: MillraceError): void
+}
 
 /** Streams as admission sees them. */
 export interface AdmissionStreams {
@@ -47,39 +68,31 @@ export interface AdmissionOptions {
   readonly defer: (act: () => void) => void
   /** Called for each refusal; `stream` is that of the key, if it exists. */
   readonly onRejected: (
-    request: ConnectionRequest,
+    remote: string,
     error: MillraceError,
     stream: LiveStream | undefined,
   ) => void
 }
 
-/** @returns an accept hook that turns every refusal into a reject code and throws only programmer errors */
-export function createAdmission(options: AdmissionOptions) {
+export function createAdmission(options: AdmissionOptions): Admit {
   const { streams, clock } = options
   const keys = new VerifiedKeys(options.jwtSecrets)
   const limits = new PublisherLimits(options.maxPublishers)
 
-  return async (request: ConnectionRequest, signal: AbortSignal): Promise<AcceptDecision> => {
+  return async ({ streamKey, remote }, signal) => {
     let stream: LiveStream | undefined
     try {
       // The stream is looked up before the key is verified, so that a refusal of the key is reported to the stream.
-      const { rid, program } = parseStreamKey(request.streamId)
+      const { rid, program } = parseStreamKey(streamKey)
       stream = streams.find(rid)
-      const claims = await keys.verify(request.streamId, new Date(clock.wallMs()))
+      const claims = await keys.verify(streamKey, new Date(clock.wallMs()))
       const choice = program === undefined ? undefined : chooseProgram(program)
-      const admitted = streams.admit(claims)
-      stream = admitted
-      await waitForTurn(admitted, signal)
-      const passphrase = admitted.encryption?.passphrase
-      return {
-        sink: createSink(admitted, request, choice),
-        onRefused: (error) => options.onRejected(request, error, admitted),
-        ...(passphrase !== undefined && { passphrase }),
-      }
+      stream = streams.admit(claims)
+      await waitForTurn(stream, signal)
+      return admitted(stream, remote, choice)
     } catch (error) {
-      if (!(error instanceof MillraceError)) throw error
-      options.onRejected(request, error, stream)
-      return { reject: error.rejectCode }
+      if (error instanceof MillraceError) options.onRejected(remote, error, stream)
+      throw error
     }
   }
 
@@ -98,11 +111,11 @@ export function createAdmission(options: AdmissionOptions) {
     limits.checkConnections(stream, clock.nowUs())
   }
 
-  function createSink(
+  function admitted(
     stream: LiveStream,
-    request: ConnectionRequest,
+    remote: string,
     program: ProgramChoice | undefined,
-  ): PayloadSink {
+  ): AdmittedCaller {
     let publication: Publication | undefined
     let isCounted = false
     const queue = new BurstQueue(
@@ -111,14 +124,17 @@ export function createAdmission(options: AdmissionOptions) {
         gap: (lostPackets) => publication?.gap(lostPackets),
         end: (reason) => {
           if (isCounted) limits.removePublisher()
-          publication?.end(reason === 'closed' ? 'stopped' : reason)
+          publication?.end(reason)
         },
       },
       options.defer,
     )
+    const passphrase = stream.encryption?.passphrase
+    const refuse = (error: MillraceError) => options.onRejected(remote, error, stream)
     return {
-      open: (connection) => {
-        const encoder = asEncoder(connection, program)
+      ...(program !== undefined && { program }),
+      ...(passphrase !== undefined && { passphrase }),
+      open: (encoder) => {
         try {
           // Another encoder may have connected since the decision.
           if (stream.status === 'STOPPED' || isBusy(stream)) throw new MillraceError('STREAM_BUSY')
@@ -129,13 +145,14 @@ export function createAdmission(options: AdmissionOptions) {
           publication = stream.publish(encoder)
         } catch (error) {
           if (!(error instanceof MillraceError)) throw error
-          options.onRejected(request, error, stream)
+          refuse(error)
           encoder.close()
         }
       },
       push: (payload) => queue.push(payload),
       gap: (lostPackets) => queue.gap(lostPackets),
       end: (reason) => queue.end(reason),
+      refuse,
     }
   }
 

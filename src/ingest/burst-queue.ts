@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { CloseReason, PayloadSink } from '../srt/types.ts'
+import type { LeaveReason, Publication } from '../stream/publication.ts'
 
 /** Max payloads passed on per turn: 8 ms for the costliest media (120 µs a payload), 0.3 ms for usual media. */
 const MAX_PER_TURN = 64
@@ -12,19 +12,22 @@ const MAX_PER_TURN = 64
 /** Payloads after which a turn is scheduled; not after each, since most turns of the event loop bring one or two. */
 const TURN_CHECK = 32
 
-/** `PayloadSink` without `open`. Keeps the order. `end('closed')` discards waiting payloads; other ends follow them. */
-export class BurstQueue implements Omit<PayloadSink, 'open'> {
-  readonly #sink: Omit<PayloadSink, 'open'>
+/** Receiver of an encoder's payloads. */
+export type MediaSink = Pick<Publication, 'push' | 'gap' | 'end'>
+
+/** Keeps the order. `end('stopped')` discards waiting payloads; other ends follow them. */
+export class BurstQueue implements MediaSink {
+  readonly #sink: MediaSink
   readonly #defer: (act: () => void) => void
   /** Payloads, and gaps as a number of packets; oldest first, from `#head` on. */
   #waiting: (Buffer | number)[] = []
   #head = 0
   /** Payloads passed on since the last scheduled turn. */
   #passedOn = 0
-  #endReason: CloseReason | undefined
+  #endReason: LeaveReason | undefined
 
   /** @param defer  calls a function in a later turn of the event loop */
-  constructor(sink: Omit<PayloadSink, 'open'>, defer: (act: () => void) => void) {
+  constructor(sink: MediaSink, defer: (act: () => void) => void) {
     this.#sink = sink
     this.#defer = defer
   }
@@ -39,9 +42,9 @@ export class BurstQueue implements Omit<PayloadSink, 'open'> {
     else this.#sink.gap(lostPackets)
   }
 
-  end(reason: CloseReason): void {
+  end(reason: LeaveReason): void {
     this.#endReason = reason
-    if (this.#isWaiting && reason !== 'closed') return
+    if (this.#isWaiting && reason !== 'stopped') return
     this.#clear()
     this.#sink.end(reason)
   }

@@ -6,7 +6,6 @@
 import type { MillraceError } from '../errors.ts'
 import { onTheWire } from '../contract/wire-names.ts'
 import type { Logger } from '../logger.ts'
-import type { ConnectionRequest } from '../srt/types.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import type { WebhookDispatcher } from '../webhook/dispatcher.ts'
 import type { WebhookType } from '../webhook/event.ts'
@@ -36,7 +35,11 @@ export interface Notifier {
   resumed(stream: LiveStream): void
   /** Announces the start of the service. */
   serviceStarted(urls: readonly string[], facts: ServiceFacts): void
-  rejected(request: ConnectionRequest, error: MillraceError, stream: LiveStream | undefined): void
+  /**
+   * @param remote  `address:port`
+   * @param stream  stream of the encoder's key, if it exists
+   */
+  rejected(remote: string, error: MillraceError, stream: LiveStream | undefined): void
 }
 
 /** @param logger  must limit its own rate: refused encoders call again, some without a pause */
@@ -108,8 +111,7 @@ export function createNotifier(
       webhooks.send(urls, { type: 'service.started', data: onTheWire(facts) as object })
     },
 
-    rejected(request, error, stream) {
-      const remote = `${request.remoteAddress}:${request.remotePort}`
+    rejected(remote, error, stream) {
       const reason = error.message
       const { code, rejectCode } = error
       const log = stream === undefined ? logger : logOf(stream)

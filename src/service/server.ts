@@ -28,6 +28,7 @@ import type {
   StreamRecord,
 } from '../contract/streams.ts'
 import { createAdmission } from '../ingest/admission.ts'
+import { createSrtAdmission } from '../ingest/srt-admission.ts'
 import { limitLines } from '../limited-logger.ts'
 import { LoadMonitor } from './load-monitor.ts'
 import { createLogger, type Logger } from '../logger.ts'
@@ -166,20 +167,21 @@ export class Server
   async listen(): Promise<void> {
     const { srt, http, jwtSecret } = this.#config
     const onWarning = (message: string) => this.#logger.warn(message)
+    const admit = createAdmission({
+      streams: this.#streams,
+      jwtSecrets: parseSecrets(jwtSecret),
+      maxPublishers: this.#config.maxPublishers,
+      clock: systemClock,
+      sleep: (ms, signal) => sleep(ms, undefined, { signal }),
+      defer: setImmediate,
+      onRejected: (...refusal) => this.#notifier.rejected(...refusal),
+    })
     const listener = await createListener({
       host: parseAddresses(srt.host),
       port: srt.port,
       latencyMs: srt.latencyMs,
       ...(srt.passphrase !== '' && { passphrase: srt.passphrase }),
-      accept: createAdmission({
-        streams: this.#streams,
-        jwtSecrets: parseSecrets(jwtSecret),
-        maxPublishers: this.#config.maxPublishers,
-        clock: systemClock,
-        sleep: (ms, signal) => sleep(ms, undefined, { signal }),
-        defer: setImmediate,
-        onRejected: (...refusal) => this.#notifier.rejected(...refusal),
-      }),
+      accept: createSrtAdmission(admit),
       onWarning,
     }).catch(explainAddress('SRT', srt.host))
     this.#listener = listener

@@ -18,7 +18,7 @@ import type { WorkBudget } from './work-budget.ts'
 
 /** Encoder of a publication, independent of its transport. */
 export interface Encoder {
-  /** Program selected in its StreamID. */
+  /** Program selected in its stream key. */
   readonly program?: ProgramChoice
   /** Time of its latest packet, on `Clock.nowUs`. */
   readonly lastPacketUs: number
@@ -94,7 +94,7 @@ export class Publication {
     const report = this.encoder.report()
     this.#media.observe(nowUs)
     const { stats, program, programNumbers } = this.#demuxer
-    const { packetsDropped } = report
+    const { packetsDropped = 0 } = report
     const figures = { stats, program, programNumbers, packetsDropped, ...playlist }
     return [
       ...this.#link.observe(report, nowUs),

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { ActiveWarnings } from '../../src/diagnosis/active-warnings.ts'
 import { LinkMonitor } from '../../src/diagnosis/link-monitor.ts'
-import type { PublisherReport } from '../../src/contract/report.ts'
+import type { ConnectionReport, SrtCounters } from '../../src/contract/report.ts'
 import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 
 const SEC = 1_000_000
@@ -11,7 +11,7 @@ const SEC = 1_000_000
 const TICK_US = 250_000
 
 /** Additions of a second to the counters; RTT, latency and bitrate are set as given. */
-type Second = Partial<PublisherReport>
+type Second = Partial<ConnectionReport & SrtCounters>
 
 /** A connection observed from its first moment on. */
 function watch() {
@@ -221,4 +221,12 @@ t.test('warns of packets that cannot be decrypted and of packets beyond the wind
   t.strictSame(begun, ['PACKETS_UNDECRYPTABLE', 'WINDOW_OVERFLOW'])
   run(1, { packetsOverflowed: 4 })
   t.strictSame(begun.slice(2), ['WINDOW_OVERFLOW'], 'a condition that comes back is told again')
+})
+
+t.test('has no facts about an encoder without SRT', async (t) => {
+  const link = new LinkMonitor()
+  const report = { remote: '192.0.2.1:5000', bitrateBps: 5_000_000, bytesReceived: 0 }
+  for (let second = 0; second < 20; second++) {
+    t.strictSame(link.observe(report, second * SEC), [])
+  }
 })

@@ -51,22 +51,22 @@ t.test('passes single payloads on at once', async (t) => {
   t.equal(handedOn.at(-1), 'timeout')
 })
 
-t.test('discards waiting payloads when the connection is closed by us', async (t) => {
+t.test('discards waiting payloads when the stream stops', async (t) => {
   const { queue, handedOn, turn, pushAll } = setUp()
   pushAll(0, 200)
-  queue.end('closed')
-  t.same(handedOn, [...numbers(64), 'closed'])
+  queue.end('stopped')
+  t.same(handedOn, [...numbers(64), 'stopped'])
   turn()
-  t.same(handedOn, [...numbers(64), 'closed'])
+  t.same(handedOn, [...numbers(64), 'stopped'])
 })
 
-t.test('ends once where a payload makes the stream close the connection', async (t) => {
+t.test('ends once where a payload stops the stream', async (t) => {
   const handedOn: string[] = []
   const queue: BurstQueue = new BurstQueue(
     {
       push: () => {
         handedOn.push('payload')
-        if (handedOn.length === 70) queue.end('closed')
+        if (handedOn.length === 70) queue.end('stopped')
       },
       gap: () => undefined,
       end: (reason) => void handedOn.push(reason),
@@ -76,5 +76,5 @@ t.test('ends once where a payload makes the stream close the connection', async 
   const deferred: (() => void)[] = []
   for (let number = 0; number < 200; number++) queue.push(Buffer.alloc(1))
   while (deferred.length > 0) deferred.shift()!()
-  t.same(handedOn.slice(70), ['closed'])
+  t.same(handedOn.slice(70), ['stopped'])
 })

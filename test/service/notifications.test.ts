@@ -16,14 +16,8 @@ t.test('limits log lines about an encoder that is refused repeatedly', async (t)
   const clock = { nowUs: () => nowUs }
   const noStreams = {} as WebhookDispatcher
   const notifier = createNotifier(limitLines(logger, clock), noStreams, { playlistUrl: String })
-  const request = {
-    remoteAddress: '192.0.2.1',
-    remotePort: 5000,
-    peerVersion: '1.5.1',
-    streamId: 'mode=publish,rid=studio,token=secret',
-  }
   const refuse = () =>
-    notifier.rejected(request, new MillraceError('STREAM_KEY_EXPIRED'), undefined)
+    notifier.rejected('192.0.2.1:5000', new MillraceError('STREAM_KEY_EXPIRED'), undefined)
 
   for (let i = 0; i < 100; i++) refuse()
   t.equal(lines.length, 5)
@@ -39,7 +33,6 @@ t.test('limits log lines about an encoder that is refused repeatedly', async (t)
   nowUs = 2_000_000
   refuse()
   t.notOk('unlogged' in lines[6]!)
-  t.notMatch(JSON.stringify(lines), /secret/)
 })
 
 t.test('logs why an encoder is refused during a flood of bad keys', async (t) => {
@@ -51,18 +44,13 @@ t.test('logs why an encoder is refused during a flood of bad keys', async (t) =>
     playlistUrl: String,
   })
   const stream = { id: 'studio', status: 'READY', webhookUrls: [] } as unknown as LiveStream
-  const request = {
-    remoteAddress: '192.0.2.1',
-    remotePort: 5000,
-    peerVersion: '1.5.1',
-    streamId: 'key',
-  }
+  const remote = '192.0.2.1:5000'
   for (let sec = 0; sec < 60; sec += 5) {
     for (let call = 0; call < 50; call++) {
-      notifier.rejected(request, new MillraceError('STREAM_KEY_INVALID'), undefined)
-      notifier.rejected(request, new MillraceError('STREAM_KEY_INVALID'), stream)
+      notifier.rejected(remote, new MillraceError('STREAM_KEY_INVALID'), undefined)
+      notifier.rejected(remote, new MillraceError('STREAM_KEY_INVALID'), stream)
     }
-    notifier.rejected(request, new MillraceError('ENCRYPTION_MISSING'), stream)
+    notifier.rejected(remote, new MillraceError('ENCRYPTION_MISSING'), stream)
     nowUs += 5_000_000
   }
   const told = lines.filter(({ code }) => code === 'ENCRYPTION_MISSING')

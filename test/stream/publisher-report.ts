@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { PublisherReport } from '../../src/contract/report.ts'
+import type { ConnectionReport, SrtCounters } from '../../src/contract/report.ts'
 
-export const PUBLISHER_REPORT: PublisherReport = {
+export const PUBLISHER_REPORT: ConnectionReport & SrtCounters = {
   remote: '192.0.2.1:5000',
   peerVersion: '1.5.1',
   latencyMs: 120,
