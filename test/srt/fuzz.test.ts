@@ -12,7 +12,7 @@ t.test(
       t.strictSame(violations, [], `seed ${seed}`)
       accepted += stats.accepted
     }
-    // Once a sink that had ended heard of a gap.
+    // A seed with which a sink got a gap after its end.
     t.strictSame(fuzz(1355, 20_000, kek).violations, [], 'a seed that failed')
     t.ok(accepted > 200, `${accepted} connections stood`)
   },

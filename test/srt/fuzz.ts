@@ -41,7 +41,7 @@ export function fuzz(seed: number, steps: number, kek: KeyEncryptionKey): FuzzOu
   const corpus: Recorded[] = []
   const undecided: Attempt[] = []
   const calls: Call[] = []
-  /** As with a socket, nobody gets an answer from within his question. */
+  /** Datagrams are delivered after the call that sent them, as by a socket. */
   const onTheWay: (() => void)[] = []
   let nowUs = 0
   let datagrams = 0
@@ -159,10 +159,10 @@ export function fuzz(seed: number, steps: number, kek: KeyEncryptionKey): FuzzOu
       const choice = random.chance(0.01) ? rare : actions
       choice[random.below(choice.length)]!()
       for (const arrive of onTheWay.splice(0, 20)) arrive()
-      if (onTheWay.length > MAX_ON_THE_WAY) violations.push('more is answered than is asked')
+      if (onTheWay.length > MAX_ON_THE_WAY) violations.push('more datagrams are sent than received')
       if (undecided.length > MAX_PENDING) violations.push(`${undecided.length} callers wait`)
     }
-    // Ten seconds of silence: whatever was kept is let go.
+    // Ten seconds of silence: all state is released.
     for (let tick = 0; tick < 1000; tick++) endpoint.tick((nowUs += 10_000))
     if (endpoint.busy) violations.push('something is kept for ever')
     if (endpoint.connectionCount !== 0) violations.push('a connection outlives its peer')

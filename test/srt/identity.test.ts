@@ -1,5 +1,5 @@
 /**
- * Who is who: cookies before there is a connection, socket ids afterwards.
+ * Identity of peers: cookies before the connection, socket ids afterwards.
  */
 import t from 'tap'
 import { CookieIssuer } from '../../src/srt/handshake/cookie.ts'

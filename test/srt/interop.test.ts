@@ -30,7 +30,7 @@ const DATAGRAM_BYTES = 7 * 188
 async function receive(t: Test, latencyMs = 120) {
   const requests: ConnectionRequest[] = []
   const payloads: Buffer[] = []
-  const heard = {
+  const observed = {
     connection: undefined as SrtConnection | undefined,
     gaps: 0,
     end: undefined as string | undefined,
@@ -43,10 +43,10 @@ async function receive(t: Test, latencyMs = 120) {
       requests.push(request)
       return {
         sink: {
-          open: (connection) => (heard.connection = connection),
+          open: (connection) => (observed.connection = connection),
           push: (payload) => payloads.push(payload),
-          gap: (lostPackets) => (heard.gaps += lostPackets),
-          end: (reason) => (heard.end = reason),
+          gap: (lostPackets) => (observed.gaps += lostPackets),
+          end: (reason) => (observed.end = reason),
         },
       }
     },
@@ -55,15 +55,15 @@ async function receive(t: Test, latencyMs = 120) {
   return {
     port: listener.address().port,
     requests,
-    heard,
+    observed,
     bytes: () => Buffer.concat(payloads),
-    stats: (): SrtStats => heard.connection!.stats(),
-    connected: () => until('a connection', () => heard.connection),
-    ended: () => until('the end of the stream', () => heard.end),
+    stats: (): SrtStats => observed.connection!.stats(),
+    connected: () => until('a connection', () => observed.connection),
+    ended: () => until('the end of the stream', () => observed.end),
   }
 }
 
-/** A UDP port that nobody uses at the moment. */
+/** A free UDP port. */
 async function freePort(): Promise<number> {
   const socket = createSocket('udp4')
   await new Promise<void>((done) => void socket.bind(0, HOST, done))
@@ -98,7 +98,7 @@ async function transmit(
   const received = await receive(t, latencyMs)
   const port = via?.(received.port) ?? received.port
   const { program, udpPort } = await startTransmitter(t, `srt://${HOST}:${port}?${query}`)
-  // Not when we have answered, but when it has heard the answer: until then it throws its input away.
+  // It discards its input until it has received our response.
   await until('a connection', () => program.output().includes('SRT target connected'))
   const clip = readFileSync(CLIP)
   await play(t, udpPort, clip)
@@ -117,14 +117,14 @@ async function transmit(
 
 t.test('ffmpeg publishes: every frame arrives', async (t) => {
   if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
-  const { port, requests, heard, bytes, stats, ended } = await receive(t)
+  const { port, requests, observed, bytes, stats, ended } = await receive(t)
   const streamId = 'mode=publish,rid=demo,token=a.b.c'
   const url = `srt://${HOST}:${port}?streamid=${streamId}&latency=350000&linger=2`
   const ffmpeg = start(t, 'ffmpeg', `-v error -re -i ${CLIP} -c copy -f mpegts ${url}`.split(' '))
   t.equal(await ffmpeg.exit, 0, ffmpeg.output())
   await ended()
   t.match(requests, [{ remoteAddress: HOST, streamId, peerVersion: /^1\.[45]\.\d$/ }])
-  t.match(heard, { connection: { latencyMs: 350 }, gaps: 0, end: 'shutdown' })
+  t.match(observed, { connection: { latencyMs: 350 }, gaps: 0, end: 'shutdown' })
   t.match(stats(), { pktRcvDropTotal: 0, pktRcvDuplicateTotal: 0, msRcvTsbPdDelay: 350 })
   const file = join(t.testdir(), 'received.mpegts')
   writeFileSync(file, bytes())
@@ -134,14 +134,14 @@ t.test('ffmpeg publishes: every frame arrives', async (t) => {
 
 t.test('GStreamer publishes: every byte that it sends arrives', async (t) => {
   if (!requireTool(t, 'gst-launch-1.0')) return
-  const { port, requests, heard, bytes, ended } = await receive(t)
+  const { port, requests, observed, bytes, ended } = await receive(t)
   const sink = `srtsink uri=srt://${HOST}:${port}?streamid=hello latency=200`
   const pipeline = `-q filesrc location=${CLIP} ! tsparse set-timestamps=true ! ${sink}`
   const gst = start(t, 'gst-launch-1.0', pipeline.split(' '))
   t.equal(await gst.exit, 0, gst.output())
   await ended()
   t.match(requests, [{ streamId: 'hello' }])
-  t.match(heard, { connection: { latencyMs: 200 }, gaps: 0, end: 'shutdown' })
+  t.match(observed, { connection: { latencyMs: 200 }, gaps: 0, end: 'shutdown' })
   // srtsink closes without waiting for its last packets to be acknowledged.
   const received = bytes()
   const clip = readFileSync(CLIP)
@@ -151,10 +151,13 @@ t.test('GStreamer publishes: every byte that it sends arrives', async (t) => {
 
 t.test('srt-live-transmit publishes: every byte arrives', async (t) => {
   if (!requireTool(t, 'srt-live-transmit')) return
-  const { clip, finish, requests, heard, stats } = await transmit(t, 'streamid=#!::r=a,m=publish')
+  const { clip, finish, requests, observed, stats } = await transmit(
+    t,
+    'streamid=#!::r=a,m=publish',
+  )
   t.ok((await finish(clip.length)).equals(clip))
   t.match(requests, [{ streamId: '#!::r=a,m=publish' }])
-  t.match(heard, { connection: { latencyMs: 120 }, gaps: 0, end: 'shutdown' })
+  t.match(observed, { connection: { latencyMs: 120 }, gaps: 0, end: 'shutdown' })
   t.match(stats(), { pktRcvDropTotal: 0, pktRcvDuplicateTotal: 0 })
 })
 
@@ -171,10 +174,10 @@ t.test('FEC packets of a caller with a packet filter replace no data packet', as
     return relay.port
   }
   const query = 'packetfilter=fec,cols:10,rows:5'
-  const { clip, finish, heard, stats } = await transmit(t, query, { via })
+  const { clip, finish, observed, stats } = await transmit(t, query, { via })
   t.ok((await finish(clip.length)).equals(clip))
   t.ok(filterPackets > 100, `${filterPackets} packets of the filter`)
-  t.equal(heard.gaps, 0)
+  t.equal(observed.gaps, 0)
   t.match(stats(), { pktRecvTotal: Math.ceil(clip.length / DATAGRAM_BYTES) })
 })
 
@@ -186,10 +189,13 @@ t.test('srt-live-transmit publishes over a bad link: every byte arrives', async 
     t.teardown(() => relay.close())
     return relay.port
   }
-  const { clip, finish, heard, stats } = await transmit(t, 'latency=4000', { latencyMs: 4000, via })
-  // A loss of the very last packets shows to nobody: libsrt sends nothing after them.
+  const { clip, finish, observed, stats } = await transmit(t, 'latency=4000', {
+    latencyMs: 4000,
+    via,
+  })
+  // A loss of the very last packets is invisible: libsrt sends nothing after them.
   const received = await finish(clip.length - 3 * DATAGRAM_BYTES)
-  t.equal(heard.gaps, 0)
+  t.equal(observed.gaps, 0)
   t.ok(received.equals(clip.subarray(0, received.length)))
   t.ok(stats().pktRcvLossTotal > 10, 'the link was bad')
 })

@@ -28,21 +28,21 @@ import { createRandom } from '../support/random.ts'
 
 export interface SimulationOptions {
   readonly seed: number
-  /** Of both directions. */
+  /** Impairments of both directions. */
   readonly link: LinkOptions
   readonly latencyMs: number
   readonly packets: number
-  /** Between two packets. */
+  /** Interval between two packets. */
   readonly intervalUs: number
   readonly initialSequenceNumber?: number
   readonly startTimestampUs?: number
-  /** Of the way to the listener, where it is limited: what comes faster queues for 100 ms at most. */
+  /** Bandwidth towards the listener, if limited, with a queue of at most 100 ms. */
   readonly bandwidthBps?: number
-  /** What the caller may use; by default a gigabit. */
+  /** `maxBandwidthBps` of the caller; default 1 Gbit/s. */
   readonly maxBandwidthBps?: number
-  /** How much faster than the listener's the caller's clock runs. */
+  /** Drift of the caller's clock against the listener's, positive if it is faster. */
   readonly driftPpm?: number
-  /** Encrypts; the listener has what the caller's passphrase makes, derived beforehand. */
+  /** Encryption by the caller; the listener has the same derived key. */
   readonly encryption?: {
     readonly keyEncryptionKey: KeyEncryptionKey
     readonly refreshPackets: number
@@ -51,13 +51,13 @@ export interface SimulationOptions {
 }
 
 export interface Outcome {
-  /** What the sink was told, in runs: so many payloads in order, or so many given up. */
+  /** Output of the receiver in runs: number of payloads in order, or of packets in a gap. */
   readonly pushed: number
   readonly gaps: number
   readonly end: string | undefined
-  /** Everything that must never happen, and did. */
+  /** Violated invariants. */
   readonly violations: readonly string[]
-  /** Undefined where the handshake never ended. */
+  /** Undefined if the handshake did not complete. */
   readonly sender: SenderStats | undefined
   readonly receiver: SrtStats | undefined
   readonly datagrams: { readonly toListener: number; readonly toCaller: number }
@@ -238,7 +238,7 @@ export function simulate(options: SimulationOptions): Outcome {
   }
 }
 
-/** What an ACK or a NAK claims beyond what has arrived: libsrt breaks the connection over either. */
+/** Violations by an ACK or a NAK beyond the highest packet received, over which libsrt breaks the connection. */
 function claims(datagram: Buffer, highest: number | undefined): string[] {
   if (!isControl(datagram) || highest === undefined) return []
   const type = controlType(datagram)
@@ -289,7 +289,7 @@ class Wire {
   }
 }
 
-/** What is to happen, in order of time; what is due at one moment happens in the order it was asked for. */
+/** Future events in order of time; those of the same time in the order in which they were added. */
 class Timeline {
   nowUs = 0
   /** A binary heap by time, then by number. */

@@ -62,7 +62,7 @@ t.test(
       handshakeArrivedUs: 0,
       latencyUs: 100_000,
     })
-    /** So many seconds of packets that come this much after their time, and one in ten still later. */
+    /** Packets for `seconds`: every tenth is late by `lagUs`, the others by 50 ms more. */
     const run = (fromSec: number, seconds: number, lagUs: number) => {
       for (let i = 0; i < seconds * 10; i++) {
         const sentUs = fromSec * 1e6 + i * 1e5

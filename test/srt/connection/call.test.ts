@@ -36,7 +36,7 @@ const COOKIE = -123456
 
 function createCall(options: Partial<CallOptions> = {}) {
   const sent: Buffer[] = []
-  const told: string[] = []
+  const events: string[] = []
   const call = new Call({
     remoteAddress: '192.0.2.2',
     remotePort: 10_080,
@@ -52,16 +52,16 @@ function createCall(options: Partial<CallOptions> = {}) {
     idleTimeoutUs: 5_000_000,
     host: {
       transmit: (datagram) => sent.push(datagram),
-      connected: () => told.push('connected'),
-      refused: (error) => told.push(`${error.code}: ${error.message}`),
-      ended: (reason) => told.push(`ended ${reason}`),
+      connected: () => events.push('connected'),
+      refused: (error) => events.push(`${error.code}: ${error.message}`),
+      ended: (reason) => events.push(`ended ${reason}`),
     },
     ...options,
   })
-  return { call, told, take: () => sent.splice(0) }
+  return { call, events, take: () => sent.splice(0) }
 }
 
-/** Twice: the first tick after a long time is left out. */
+/** Ticks twice, since the call skips the first tick after a pause. */
 function tick(call: Call, nowUs: number): void {
   call.tick(nowUs)
   call.tick(nowUs)
@@ -113,12 +113,12 @@ function connect(response = hsResponse) {
   harness.call.handleDatagram(encode({}), 2000)
   harness.call.handleDatagram(encode(ACCEPTANCE, [response]), 3000)
   harness.take()
-  harness.told.splice(0)
+  harness.events.splice(0)
   return harness
 }
 
 t.test('sends an induction, then a conclusion with the cookie (4.3.1)', async (t) => {
-  const { call, take, told } = createCall()
+  const { call, take, events } = createCall()
   call.start(1000)
   const [induction] = take()
   t.strictSame(decodeHandshake(induction!), {
@@ -144,9 +144,9 @@ t.test('sends an induction, then a conclusion with the cookie (4.3.1)', async (t
     hs: { srtVersion: 0x010501, flags: LIVE_FLAGS, receiverDelayMs: 350, senderDelayMs: 400 },
     streamId: 'mode=publish',
   })
-  t.strictSame(told, [])
+  t.strictSame(events, [])
   call.handleDatagram(encode(ACCEPTANCE, [hsResponse]), 4000)
-  t.strictSame(told, ['connected'])
+  t.strictSame(events, ['connected'])
 })
 
 t.test('sends no StreamID block for an empty StreamID', async (t) => {
@@ -161,7 +161,7 @@ t.test('sends no StreamID block for an empty StreamID', async (t) => {
 t.test(
   'repeats a request every 250 ms with a new timestamp, and times out after 3 s',
   async (t) => {
-    const { call, take, told } = createCall()
+    const { call, take, events } = createCall()
     call.start(0)
     take()
     tick(call, 249_000)
@@ -178,9 +178,9 @@ t.test(
       [HandshakeType.CONCLUSION],
     )
     tick(call, 2_999_000)
-    t.strictSame(told, [])
+    t.strictSame(events, [])
     tick(call, 3_000_000)
-    t.strictSame(told, [
+    t.strictSame(events, [
       'SRT_TIMEOUT: no SRT peer answered at 192.0.2.2:10080 within 3 s: check address, UDP port and firewall',
     ])
     take()
@@ -191,14 +191,14 @@ t.test(
 )
 
 t.test('reads waiting datagrams after a stall before it times out', async (t) => {
-  const { call, told } = createCall()
+  const { call, events } = createCall()
   call.start(0)
   call.tick(10_000)
   call.tick(4_000_000)
   call.handleDatagram(encode({}), 4_001_000)
   call.handleDatagram(encode(ACCEPTANCE, [hsResponse]), 4_002_000)
   call.tick(4_010_000)
-  t.strictSame(told, ['connected'])
+  t.strictSame(events, ['connected'])
 })
 
 t.test('reports a rejection once, with code and name', async (t) => {
@@ -207,13 +207,13 @@ t.test('reports a rejection once, with code and name', async (t) => {
     [1010, '1010 (BADSECRET)'],
     [2404, '2404'],
   ] as const) {
-    const { call, told } = createCall()
+    const { call, events } = createCall()
     call.start(0)
     call.handleDatagram(encode({}), 1000)
     call.handleDatagram(encode({ type }), 2000)
     call.handleDatagram(encode({ type }), 2000)
     call.handleDatagram(encode(ACCEPTANCE, [hsResponse]), 3000)
-    t.strictSame(told, [
+    t.strictSame(events, [
       `SRT_REJECTED: the SRT peer refused the connection: ${message}; its log has the reason`,
     ])
   }
@@ -221,15 +221,15 @@ t.test('reports a rejection once, with code and name', async (t) => {
 
 t.test('refuses a listener of handshake version 4', async (t) => {
   for (const answer of [{ version: 4 }, { extensionField: 2 }]) {
-    const { call, told } = createCall()
+    const { call, events } = createCall()
     call.start(0)
     call.handleDatagram(encode(answer), 1000)
-    t.match(told, [/^SRT_REJECTED: the SRT peer speaks handshake version \d, not 5: update it$/])
+    t.match(events, [/^SRT_REJECTED: the SRT peer speaks handshake version \d, not 5: update it$/])
   }
 })
 
 t.test('ignores datagrams that are no response to the current request', async (t) => {
-  const { call, take, told } = createCall()
+  const { call, take, events } = createCall()
   call.start(0)
   take()
   const inductions = [
@@ -255,7 +255,7 @@ t.test('ignores datagrams that are no response to the current request', async (t
   ]
   for (const datagram of conclusions) call.handleDatagram(datagram, 2000)
   t.strictSame(take(), [])
-  t.strictSame(told, [])
+  t.strictSame(events, [])
 })
 
 t.test('sends from the initial sequence number, to the socket id of the listener', async (t) => {
@@ -271,29 +271,29 @@ t.test('keeps packets for the latency of the listener', async (t) => {
   const idle = connect()
   idle.call.close()
   tick(idle.call, 10_000)
-  t.strictSame(idle.told, ['ended closed'], 'nothing was sent, nothing is waited for')
+  t.strictSame(idle.events, ['ended closed'], 'without payloads, without waiting')
   const late = connect()
   late.call.send(Buffer.from('x'), 10_000)
   late.call.close()
   t.notOk(late.call.send(Buffer.from('y'), 10_000), 'nothing more is taken')
   tick(late.call, 900_000)
-  t.strictSame(late.told, [])
+  t.strictSame(late.events, [])
   tick(late.call, 1_030_000)
-  t.strictSame(late.told, ['ended closed'], 'given up after a second without an ACK')
+  t.strictSame(late.events, ['ended closed'], 'ended after a second without an ACK')
   const goodbyes = late.take().filter((datagram) => isControl(datagram))
   t.strictSame(goodbyes.map(controlType).slice(-3), [5, 5, 5])
 })
 
 t.test('sends SHUTDOWN once the listener has played every packet', async (t) => {
-  const { call, told } = connect()
+  const { call, events } = connect()
   call.send(Buffer.from('x'), 10_000)
   call.close()
   call.handleDatagram(ackUntil(FIRST + 1), 90_000)
   tick(call, 609_000)
-  t.strictSame(told, [])
-  // 500 ms of latency that the listener asked for, the RTT, and a little more.
+  t.strictSame(events, [])
+  // 500 ms of latency that the listener requested, the RTT, and a margin.
   tick(call, 610_000)
-  t.strictSame(told, ['ended closed'])
+  t.strictSame(events, ['ended closed'])
 })
 
 t.test('retransmits the whole flight to a listener without periodic NAKs', async (t) => {
@@ -317,18 +317,18 @@ t.test('ends once, by SHUTDOWN or by silence', async (t) => {
   left.call.handleDatagram(shutdown(), 5000)
   left.call.close()
   tick(left.call, 10_000)
-  t.strictSame(left.told, ['ended shutdown'])
+  t.strictSame(left.events, ['ended shutdown'])
 
   const silent = connect()
   tick(silent.call, 5_002_000)
-  t.strictSame(silent.told, [])
+  t.strictSame(silent.events, [])
   tick(silent.call, 5_003_000)
   tick(silent.call, 5_013_000)
-  t.strictSame(silent.told, ['ended timeout'])
+  t.strictSame(silent.events, ['ended timeout'])
 })
 
 t.test('acknowledges and discards data from a listener', async (t) => {
-  const { call, take, told } = connect()
+  const { call, take, events } = connect()
   const data = Buffer.alloc(HEADER_BYTES + 10)
   data.writeInt32BE(FIRST, 0)
   data.writeUInt32BE(0xc0000001, 4)
@@ -336,15 +336,15 @@ t.test('acknowledges and discards data from a listener', async (t) => {
   call.handleDatagram(data, 5000)
   tick(call, 10_000)
   t.strictSame(take().map(controlType), [ControlType.ACK])
-  t.strictSame(told, [])
+  t.strictSame(events, [])
 })
 
 t.test('neither sends nor reports anything before it starts', async (t) => {
-  const { call, told, take } = createCall()
+  const { call, events, take } = createCall()
   t.notOk(call.send(Buffer.alloc(1), 0))
   t.equal(call.stats(), undefined)
   call.close()
   tick(call, 0)
-  t.strictSame(told, [])
+  t.strictSame(events, [])
   t.strictSame(take(), [])
 })

@@ -1,6 +1,6 @@
 /**
- * Encrypted connections: from the handshake to the change of keys, over bad networks, and against whoever sends what
- * does not belong there.
+ * Encrypted connections: from the handshake to the change of keys, over bad networks, and against hostile
+ * peers.
  */
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
@@ -51,7 +51,7 @@ async function createPair({
   const toListener: Buffer[] = []
   let connection: SrtConnection | undefined
   let nowUs = 0
-  /** What is under way: nobody is handed an answer before having done with the question. */
+  /** Datagrams in flight: each is delivered after the call that sent it. */
   const underWay: (() => void)[] = []
   let isDelivering = false
   const deliver = (delivery: () => void) => {
@@ -274,7 +274,7 @@ t.test('a lost KMREQ is repeated, and so is a lost KMRSP (libsrt)', async (t) =>
 
 t.test('retransmissions repair packets of a peer that changes its key too early', async (t) => {
   const pair = await createPair({ refreshPackets: 100, preannouncePackets: 30 })
-  // As libsrt does when nobody answers: its packets come under a key that this side does not know.
+  // libsrt without a response: its packets are encrypted with a key that this side does not know.
   const held: Buffer[] = []
   pair.setGate((datagram) => {
     const isOdd = !isControl(datagram) && encryptionKeyFlag(datagram) === 2
@@ -347,7 +347,7 @@ t.test('an unsolicited KMRSP changes nothing (CVE-2026-55868)', async (t) => {
   t.strictSame(pair.failures, [])
 })
 
-t.test('no extension packet throws or replaces a key, whatever its contents', async (t) => {
+t.test('no extension packet throws or replaces a key, with any contents', async (t) => {
   const pair = await createPair({ refreshPackets: 2 ** 24 })
   const good = decodeExtensions(pair.toListener.at(-1)!)!.keyMaterial!
   const noise = fc.uint8Array({ maxLength: 130 }).map((bytes) => Buffer.from(bytes))
@@ -425,7 +425,7 @@ t.test('every packet is decrypted correctly or counted as dropped, on any link',
   t.ok(changed > 30, `${changed} connections changed their key`)
 })
 
-/** A listener on a real socket that answers as it is told, and what callers hear of it. */
+/** Listener on a real socket with given decisions, and the outcomes for its callers. */
 async function listen(
   t: Test,
   decision: Partial<AcceptDecision & { passphrase: string }> = {},
@@ -478,7 +478,7 @@ t.test(
       [undefined, PASSPHRASE, 'ENCRYPTION_UNEXPECTED'],
     ] as const) {
       const { listener, call, refusals, payloads, warnings } = await listen(t, {}, ours)
-      const name = `${ours ?? 'nothing'} asked, ${theirs ?? 'nothing'} offered`
+      const name = `${ours ?? 'nothing'} required, ${theirs ?? 'nothing'} offered`
       if (code === undefined) {
         const caller = await call(theirs)
         caller.send(Buffer.from('hello'))
@@ -494,7 +494,7 @@ t.test(
         t.equal(listener.connectionCount, 0)
       }
       const said = JSON.stringify([warnings, refusals.map(({ message }) => message)])
-      t.notOk(said.includes(PASSPHRASE) || said.includes(other), 'no passphrase in what is told')
+      t.notOk(said.includes(PASSPHRASE) || said.includes(other), 'no passphrase in any message')
     }
   },
 )

@@ -60,10 +60,10 @@ const CONCLUSION: Handshake = {
 }
 const HS = { srtVersion: 0x010501, flags: LIVE_FLAGS, receiverDelayMs: 120, senderDelayMs: 0 }
 
-/** An endpoint, what it sends, whom it asks about, and what its sinks hear. */
+/** Endpoint with its sent datagrams, attempts, expired attempts and failures. */
 function createEndpoint() {
   const sent: { datagram: Buffer; port: number; address: string }[] = []
-  const asked: Attempt[] = []
+  const attempts: Attempt[] = []
   const expired: Attempt[] = []
   const failures: unknown[] = []
   const endpoint = new Endpoint({
@@ -75,7 +75,7 @@ function createEndpoint() {
     nowUs: 0,
     host: {
       transmit: (datagram, port, address) => sent.push({ datagram, port, address }),
-      request: (attempt) => asked.push(attempt),
+      request: (attempt) => attempts.push(attempt),
       expire: (attempt) => expired.push(attempt),
       fail: (error) => failures.push(error),
     },
@@ -91,7 +91,7 @@ function createEndpoint() {
   }
   return {
     endpoint,
-    asked,
+    attempts,
     expired,
     failures,
     send,
@@ -140,30 +140,30 @@ function control(type: ControlType, socketId: number, bytes = 4): Buffer {
   return datagram
 }
 
-/** A sink that writes down what it hears. */
+/** Sink that records its calls. */
 function createSink() {
-  const heard: string[] = []
+  const events: string[] = []
   const sink = {
     connection: undefined as SrtConnection | undefined,
     open: (connection: SrtConnection) => {
       sink.connection = connection
-      heard.push('open')
+      events.push('open')
     },
-    push: (payload: Buffer) => heard.push(payload.toString()),
-    gap: (lostPackets: number) => heard.push(`gap ${lostPackets}`),
-    end: (reason: CloseReason) => heard.push(`end ${reason}`),
+    push: (payload: Buffer) => events.push(payload.toString()),
+    gap: (lostPackets: number) => events.push(`gap ${lostPackets}`),
+    end: (reason: CloseReason) => events.push(`end ${reason}`),
   }
-  return { sink, heard }
+  return { sink, events }
 }
 
 /** An endpoint with one connection. */
 function connect() {
   const harness = createEndpoint()
-  const { sink, heard } = createSink()
+  const { sink, events } = createSink()
   harness.conclude()
-  harness.endpoint.decide(harness.asked[0]!, { sink }, 0)
+  harness.endpoint.decide(harness.attempts[0]!, { sink }, 0)
   const [answer] = harness.take()
-  return { ...harness, sink, heard, answer: answer!, id: decodeHandshake(answer!)!.socketId }
+  return { ...harness, sink, events, answer: answer!, id: decodeHandshake(answer!)!.socketId }
 }
 
 const rejectOf = ([answer]: Buffer[]) => decodeHandshake(answer!)?.type
@@ -173,7 +173,7 @@ t.test('responds to an induction with magic and cookie, in the same size (4.3.1.
   const request = encode(INDUCTION)
   const [answer, ...more] = send(request)
   t.strictSame(more, [])
-  t.equal(answer!.length, request.length, 'nobody can be flooded through us')
+  t.equal(answer!.length, request.length, 'no amplification')
   t.equal(destinationSocketId(answer!), CALLER_ID)
   const { cookie, ...rest } = decodeHandshake(answer!)!
   t.strictSame(rest, { ...rest, version: 5, extensionField: SRT_MAGIC, encryptionField: 0 })
@@ -182,7 +182,7 @@ t.test('responds to an induction with magic and cookie, in the same size (4.3.1.
 })
 
 t.test('a cookie is valid for its owner only, and for a limited time', async (t) => {
-  const { send, asked, induce, endpoint } = createEndpoint()
+  const { send, attempts, induce, endpoint } = createEndpoint()
   const cookie = induce()
   const conclusion = encode({ ...CONCLUSION, cookie }, [hsBlock()])
   t.strictSame(send(conclusion, 0, PORT + 1), [], 'another port')
@@ -192,32 +192,32 @@ t.test('a cookie is valid for its owner only, and for a limited time', async (t)
   t.strictSame(send(encode(CONCLUSION, [hsBlock()])), [], 'none')
   t.strictSame(send(conclusion, 61_000_000), [], 'a minute old')
   t.equal(endpoint.stats.badCookies, 6)
-  t.strictSame(asked, [])
+  t.strictSame(attempts, [])
 
   const late = createEndpoint()
   const lateCookie = late.induce(INDUCTION, 29_999_999)
   late.send(encode({ ...CONCLUSION, cookie: lateCookie }, [hsBlock()]), 33_000_000)
-  t.equal(late.asked.length, 1, 'across the rotation of the secret')
+  t.equal(late.attempts.length, 1, 'across the rotation of the secret')
 })
 
 t.test('requests one decision per caller, which may come later (4.3.1.2)', async (t) => {
-  const { endpoint, conclude, asked, take } = createEndpoint()
-  const { sink, heard } = createSink()
+  const { endpoint, conclude, attempts, take } = createEndpoint()
+  const { sink, events } = createSink()
   const streamId = 'mode=publish,rid=demo,token=x'
   const blocks = [hsBlock(), encodeStreamIdExtension(streamId)]
   t.strictSame(conclude({}, blocks, 1_000_000), [])
   t.strictSame(conclude({}, blocks, 1_250_000), [], 'a repetition waits too')
-  t.equal(asked.length, 1)
-  t.match(asked[0], {
+  t.equal(attempts.length, 1)
+  t.match(attempts[0], {
     remoteAddress: ADDRESS,
     remotePort: PORT,
     streamId,
     peerVersion: '1.5.1',
   })
-  endpoint.decide(asked[0]!, { sink }, 1_250_000)
+  endpoint.decide(attempts[0]!, { sink }, 1_250_000)
   const [answer, ...more] = take()
   t.strictSame(more, [])
-  t.strictSame(heard, ['open'])
+  t.strictSame(events, ['open'])
   t.equal(endpoint.connectionCount, 1)
   t.equal(destinationSocketId(answer!), CALLER_ID)
   t.equal(timestampUs(answer!), 250_000)
@@ -240,7 +240,7 @@ t.test('requests one decision per caller, which may come later (4.3.1.2)', async
 })
 
 t.test('negotiates the longer latency up to the limit, and a window to match (4.4)', async (t) => {
-  for (const [asked, agreed, windowPackets] of [
+  for (const [attempts, agreed, windowPackets] of [
     [0, 200, 16_384],
     [350, 350, 16_384],
     [4000, 4000, 40_000],
@@ -248,8 +248,8 @@ t.test('negotiates the longer latency up to the limit, and a window to match (4.
   ] as const) {
     const harness = createEndpoint()
     const { sink } = createSink()
-    harness.conclude({}, [hsBlock({ ...HS, senderDelayMs: asked })])
-    harness.endpoint.decide(harness.asked[0]!, { sink }, 0)
+    harness.conclude({}, [hsBlock({ ...HS, senderDelayMs: attempts })])
+    harness.endpoint.decide(harness.attempts[0]!, { sink }, 0)
     const [answer] = harness.take()
     t.equal(decodeExtensions(answer!)?.hs?.receiverDelayMs, agreed)
     t.equal(decodeHandshake(answer!)?.flowWindowPackets, windowPackets)
@@ -258,48 +258,48 @@ t.test('negotiates the longer latency up to the limit, and a window to match (4.
 })
 
 t.test('a repeated conclusion gets the same response, also after data packets', async (t) => {
-  const { endpoint, conclude, answer, send, id, heard } = connect()
+  const { endpoint, conclude, answer, send, id, events } = connect()
   t.strictSame(conclude(), [answer])
   send(dataPacket(id, FIRST))
   t.strictSame(conclude({}, [hsBlock()], 900_000), [answer])
   send(dataPacket(id, FIRST + 1))
-  t.strictSame(heard, ['open', 'data', 'data'])
+  t.strictSame(events, ['open', 'data', 'data'])
   t.match(endpoint.stats, { accepted: 1, duplicateHandshakes: 2 })
 })
 
 t.test('another socket id or sequence number from one port is another caller', async (t) => {
-  const { asked, conclude } = connect()
+  const { attempts, conclude } = connect()
   conclude({ socketId: CALLER_ID + 1 })
   conclude({ initialSequenceNumber: FIRST + 1 })
-  t.equal(asked.length, 3)
+  t.equal(attempts.length, 3)
 })
 
 t.test('a rejection has the code of the host, also for repeated conclusions', async (t) => {
-  const { endpoint, conclude, asked, take, waitUntil } = createEndpoint()
+  const { endpoint, conclude, attempts, take, waitUntil } = createEndpoint()
   conclude()
-  endpoint.decide(asked[0]!, { reject: RejectCode.BADSECRET }, 0)
+  endpoint.decide(attempts[0]!, { reject: RejectCode.BADSECRET }, 0)
   const [answer] = take()
   t.equal(answer!.length, 64, 'no extensions')
   t.match(decodeHandshake(answer!), { version: 5, type: 1010, socketId: CALLER_ID })
   t.equal(destinationSocketId(answer!), CALLER_ID)
   waitUntil(2_000_000)
   t.strictSame(conclude({}, [hsBlock()], 2_000_000), [answer])
-  t.equal(asked.length, 1)
+  t.equal(attempts.length, 1)
   t.strictSame(endpoint.stats.rejects, { 1010: 1 })
   t.equal(endpoint.stats.inductions, 2)
   conclude({ socketId: 8 }, [hsBlock()], 2_000_000)
   t.ok(endpoint.busy, 'one waits, one is remembered')
-  endpoint.decide(asked.pop()!, { reject: RejectCode.BADSECRET }, 0)
+  endpoint.decide(attempts.pop()!, { reject: RejectCode.BADSECRET }, 0)
   waitUntil(TOMBSTONE_US + 300_000, 2_000_000)
   t.notOk(endpoint.busy, 'forgotten in the end')
   conclude({}, [hsBlock()], 4_000_000)
-  t.equal(asked.length, 2)
+  t.equal(attempts.length, 2)
 })
 
 t.test('a verdict with a code below 1000 is sent as 1006', async (t) => {
-  const { endpoint, conclude, asked, take } = createEndpoint()
+  const { endpoint, conclude, attempts, take } = createEndpoint()
   conclude()
-  endpoint.decide(asked[0]!, { reject: -1 }, 0)
+  endpoint.decide(attempts[0]!, { reject: -1 }, 0)
   t.equal(rejectOf(take()), RejectCode.INTERNAL)
 })
 
@@ -328,9 +328,9 @@ t.test('rejects conclusions that live ingest does not support, each with its cod
     ['bonding', 1015, {}, [hsBlock(), encodeBlock(ExtensionType.GROUP, Buffer.alloc(8))]],
   ]
   for (const [name, code, handshake, blocks] of cases) {
-    const { conclude, asked, endpoint } = createEndpoint()
+    const { conclude, attempts, endpoint } = createEndpoint()
     t.equal(rejectOf(conclude(handshake, blocks)), code, name)
-    t.strictSame(asked, [], 'without asking the host')
+    t.strictSame(attempts, [], 'without asking the host')
     t.strictSame(endpoint.stats.rejects, { [code]: 1 })
   }
 })
@@ -338,14 +338,14 @@ t.test('rejects conclusions that live ingest does not support, each with its cod
 t.test(
   'accepts live congestion control, missing flags and small windows of old hardware',
   async (t) => {
-    const { conclude, asked } = createEndpoint()
+    const { conclude, attempts } = createEndpoint()
     const live = encodeBlock(ExtensionType.CONGESTION, Buffer.from('evil'))
     const flags = HsFlag.TSBPD_SENDER | HsFlag.TSBPD_RECEIVER
     const small = { mtuBytes: 76, flowWindowPackets: 2 }
     conclude(small, [live, hsBlock({ ...HS, srtVersion: 0x010300, flags })])
-    t.equal(asked[0]?.agreement.mtuBytes, 76)
+    t.equal(attempts[0]?.agreement.mtuBytes, 76)
     conclude({ socketId: 2, mtuBytes: 9000 })
-    t.equal(asked[1]?.agreement.mtuBytes, 1500, 'no more than we can take')
+    t.equal(attempts[1]?.agreement.mtuBytes, 1500, 'no more than we can take')
   },
 )
 
@@ -358,38 +358,38 @@ t.test('rejects handshake version 4 with a code and a SHUTDOWN', async (t) => {
 })
 
 t.test('repeats the packet filter of a caller byte for byte', async (t) => {
-  const { endpoint, conclude, asked, take } = createEndpoint()
+  const { endpoint, conclude, attempts, take } = createEndpoint()
   const filter = Buffer.from('2c636566736c6f632c30313a73776f720000353a', 'hex')
   conclude({}, [hsBlock(), encodeBlock(ExtensionType.FILTER, filter)])
-  endpoint.decide(asked[0]!, { sink: createSink().sink }, 0)
+  endpoint.decide(attempts[0]!, { sink: createSink().sink }, 0)
   const [answer] = take()
   t.strictSame(decodeExtensions(answer!)?.filter, filter)
   t.equal(decodeHandshake(answer!)?.extensionField, 5)
 })
 
 t.test('expires an attempt without a decision in time', async (t) => {
-  const { endpoint, conclude, asked, expired, waitUntil } = createEndpoint()
-  const { sink, heard } = createSink()
+  const { endpoint, conclude, attempts, expired, waitUntil } = createEndpoint()
+  const { sink, events } = createSink()
   conclude({}, [hsBlock()], 1_000_000)
   t.ok(endpoint.busy)
   t.strictSame(waitUntil(3_490_000, 1_000_000), [])
   const answers = waitUntil(3_760_000, 3_500_000)
   t.equal(rejectOf(answers), RejectCode.TIMEOUT)
-  t.strictSame(expired, asked)
-  endpoint.decide(asked[0]!, { sink }, 3_800_000)
-  t.strictSame(heard, [])
+  t.strictSame(expired, attempts)
+  endpoint.decide(attempts[0]!, { sink }, 3_800_000)
+  t.strictSame(events, [])
   t.equal(endpoint.connectionCount, 0)
 })
 
 t.test('limits the callers that wait for a decision', async (t) => {
-  const { conclude, asked, endpoint } = createEndpoint()
+  const { conclude, attempts, endpoint } = createEndpoint()
   const concludeFrom = (address: string, socketId: number) =>
     conclude({ socketId }, [hsBlock()], 0, address)
   for (let id = 1; id <= 128; id++) t.strictSame(concludeFrom(`192.0.2.${id}`, id), [])
   t.equal(rejectOf(concludeFrom('192.0.2.1', 200)), RejectCode.BACKLOG, 'half for one network')
   for (let id = 1; id <= 128; id++) t.strictSame(concludeFrom(`2001:db8:${id}::1`, id), [])
   t.equal(rejectOf(concludeFrom('198.51.100.1', 300)), RejectCode.BACKLOG)
-  endpoint.decide(asked[0]!, { reject: 1010 }, 0)
+  endpoint.decide(attempts[0]!, { reject: 1010 }, 0)
   t.strictSame(concludeFrom('198.51.100.1', 301), [], 'one went, one more may come')
 })
 
@@ -405,13 +405,13 @@ t.test('limits the rejections kept for repeated conclusions', async (t) => {
 })
 
 t.test('limits the share of one network in the backlog', async (t) => {
-  const { conclude, asked } = createEndpoint()
+  const { conclude, attempts } = createEndpoint()
   const waiting = (network: string) => {
-    const before = asked.length
+    const before = attempts.length
     for (let id = 1; id <= 250; id++) {
       conclude({ socketId: id }, [hsBlock()], 0, `${network}.${id}`)
     }
-    return asked.length - before
+    return attempts.length - before
   }
   t.strictSame(
     ['192.0.2', '198.51.100', '203.0.113'].map(waiting),
@@ -419,30 +419,30 @@ t.test('limits the share of one network in the backlog', async (t) => {
     'each no more than it leaves free',
   )
   for (let id = 1; id <= 8; id++) conclude({ socketId: id }, [hsBlock()], 0, `10.0.${id}.1`)
-  t.equal(asked.length, 128 + 64 + 32 + 8, 'callers of eight other networks')
+  t.equal(attempts.length, 128 + 64 + 32 + 8, 'callers of eight other networks')
 })
 
 t.test(
   'limits conclusions with a valid cookie, before the host is requested to decide',
   async (t) => {
-    const { endpoint, conclude, asked, induce, send } = createEndpoint()
+    const { endpoint, conclude, attempts, induce, send } = createEndpoint()
     const cookie = induce()
     for (let sequence = 0; sequence < 1000; sequence++) {
       send(encode({ ...CONCLUSION, cookie, initialSequenceNumber: sequence }, [hsBlock()]))
-      const attempt = asked[sequence]
+      const attempt = attempts[sequence]
       if (attempt !== undefined) endpoint.decide(attempt, { reject: RejectCode.BADSECRET }, 0)
     }
-    t.equal(asked.length, 150, 'of one address')
+    t.equal(attempts.length, 150, 'of one address')
     t.equal(endpoint.stats.conclusionsDropped, 850)
     t.strictSame(conclude({ socketId: 5 }), [], 'no answer, for another socket id neither')
     conclude({ socketId: 6 }, [hsBlock()], 0, '192.0.2.8')
     conclude({ socketId: 7 }, [hsBlock()], 0, '198.51.100.1')
-    t.equal(asked.length, 152, 'a neighbor and a stranger are asked about')
+    t.equal(attempts.length, 152, 'the host decides about a neighbor and a stranger')
   },
 )
 
 t.test('repeated conclusions use up nothing of the limit of their address', async (t) => {
-  const { endpoint, conclude, asked, take } = createEndpoint()
+  const { endpoint, conclude, attempts, take } = createEndpoint()
   const concludeAs = (firstId: number, callers: number, nowUs: number) => {
     for (let id = firstId; id < firstId + callers; id++) {
       conclude({ socketId: id }, [hsBlock()], nowUs)
@@ -450,8 +450,9 @@ t.test('repeated conclusions use up nothing of the limit of their address', asyn
   }
   for (let repeat = 0; repeat < 12; repeat++) concludeAs(1, 60, repeat * 250_000)
   concludeAs(101, 60, 2_900_000)
-  t.equal(asked.length, 120, 'the host is asked about each')
-  for (const attempt of asked) endpoint.decide(attempt, { reject: RejectCode.BADSECRET }, 2_900_000)
+  t.equal(attempts.length, 120, 'the host decides about each')
+  for (const attempt of attempts)
+    endpoint.decide(attempt, { reject: RejectCode.BADSECRET }, 2_900_000)
   take()
   for (let repeat = 0; repeat < 10; repeat++) concludeAs(101, 59, 2_900_000)
   t.equal(rejectOf(conclude({ socketId: 160 }, [hsBlock()], 2_900_000)), RejectCode.BADSECRET)
@@ -461,11 +462,11 @@ t.test('repeated conclusions use up nothing of the limit of their address', asyn
 t.test(
   'conclusions from forged sources use up nothing of the limits of these addresses',
   async (t) => {
-    const { endpoint, conclude, asked, send } = createEndpoint()
+    const { endpoint, conclude, attempts, send } = createEndpoint()
     for (let i = 0; i < 5000; i++) send(encode({ ...CONCLUSION, cookie: i }, [hsBlock()]))
     t.match(endpoint.stats, { badCookies: 5000, conclusionsDropped: 0 })
     conclude()
-    t.equal(asked.length, 1)
+    t.equal(attempts.length, 1)
   },
 )
 
@@ -499,44 +500,44 @@ t.test('responds to 5000 inductions a second in all, from any sources', async (t
 })
 
 t.test('handles 2000 control packets a second of a connection, and all of its data', async (t) => {
-  const { endpoint, send, id, heard } = connect()
+  const { endpoint, send, id, events } = connect()
   for (let i = 0; i < 3000; i++) send(control(ControlType.KEEPALIVE, id))
   send(control(ControlType.SHUTDOWN, id))
   send(dataPacket(id, FIRST))
-  t.strictSame(heard, ['open', 'data'])
+  t.strictSame(events, ['open', 'data'])
   t.equal(endpoint.stats.controlPacketsDropped, 1001)
   send(control(ControlType.SHUTDOWN, id), 1000)
-  t.strictSame(heard, ['open', 'data', 'end shutdown'])
+  t.strictSame(events, ['open', 'data', 'end shutdown'])
 })
 
 t.test('pushes payloads to the sink, and those held on SHUTDOWN before it ends', async (t) => {
-  const { send, id, heard, endpoint } = connect()
+  const { send, id, events, endpoint } = connect()
   send(dataPacket(id, FIRST, 'one'))
   send(dataPacket(id, FIRST + 2, 'three'))
   send(control(ControlType.SHUTDOWN, id))
-  t.strictSame(heard, ['open', 'one', 'gap 1', 'three', 'end shutdown'])
+  t.strictSame(events, ['open', 'one', 'gap 1', 'three', 'end shutdown'])
   t.equal(endpoint.connectionCount, 0)
 })
 
 t.test('drops datagrams for a connection from another address', async (t) => {
-  const { send, id, heard, endpoint } = connect()
+  const { send, id, events, endpoint } = connect()
   send(dataPacket(id, FIRST), 0, PORT + 1)
   send(control(ControlType.SHUTDOWN, id), 0, PORT, '192.0.2.8')
   send(dataPacket(id + 1, FIRST))
   send(dataPacket(-5, FIRST))
-  t.strictSame(heard, ['open'])
+  t.strictSame(events, ['open'])
   t.match(endpoint.stats, { wrongSources: 2, unknownSocketIds: 2 })
 })
 
 t.test('ends a connection after 5 s without any packet of the peer', async (t) => {
-  const { send, id, heard, waitUntil, sink } = connect()
+  const { send, id, events, waitUntil, sink } = connect()
   waitUntil(4_000_000)
   send(control(ControlType.KEEPALIVE, id), 4_000_000)
   t.equal(sink.connection?.lastReceivedUs, 4_000_000)
   waitUntil(8_900_000, 4_000_000)
-  t.strictSame(heard, ['open'])
+  t.strictSame(events, ['open'])
   const answers = waitUntil(9_300_000, 8_900_000)
-  t.strictSame(heard, ['open', 'end timeout'])
+  t.strictSame(events, ['open', 'end timeout'])
   t.equal(answers.filter((a) => controlType(a) === ControlType.SHUTDOWN).length, 3)
 })
 
@@ -548,12 +549,12 @@ t.test('sends a keepalive after a second of silence (3.2.3)', async (t) => {
 })
 
 t.test('reads waiting datagrams after a stall before any timeout', async (t) => {
-  const { endpoint, heard, waitUntil, send, id } = connect()
+  const { endpoint, events, waitUntil, send, id } = connect()
   waitUntil(1_000_000)
   endpoint.tick(20_000_000)
   send(dataPacket(id, FIRST), 20_001_000)
   waitUntil(21_000_000, 20_010_000)
-  t.strictSame(heard, ['open', 'data'])
+  t.strictSame(events, ['open', 'data'])
 })
 
 t.test('handles timers even if every tick is late', async (t) => {
@@ -564,20 +565,20 @@ t.test('handles timers even if every tick is late', async (t) => {
 })
 
 t.test('`close` sends SHUTDOWN three times and ends the sink before it returns', async (t) => {
-  const { sink, heard, take, send, id } = connect()
+  const { sink, events, take, send, id } = connect()
   sink.connection?.close()
-  t.strictSame(heard, ['open', 'end closed'])
+  t.strictSame(events, ['open', 'end closed'])
   t.strictSame(take().map(controlType), [5, 5, 5])
   send(dataPacket(id, FIRST))
   sink.connection?.close()
-  t.strictSame(heard, ['open', 'end closed'])
+  t.strictSame(events, ['open', 'end closed'])
   t.strictSame(take(), [])
 })
 
 t.test('a sink may close its connection from `push`', async (t) => {
   for (const moment of ['open', 'push', 'gap'] as const) {
     const harness = createEndpoint()
-    const { sink, heard } = createSink()
+    const { sink, events } = createSink()
     const closeAt = (now: string) => {
       if (now === moment) sink.connection?.close()
     }
@@ -597,43 +598,43 @@ t.test('a sink may close its connection from `push`', async (t) => {
       end: sink.end,
     }
     harness.conclude()
-    harness.endpoint.decide(harness.asked[0]!, { sink: closing }, 0)
+    harness.endpoint.decide(harness.attempts[0]!, { sink: closing }, 0)
     const { socketId } = decodeHandshake(harness.take()[0]!)!
     for (const ahead of [0, 2, 4]) harness.send(dataPacket(socketId, FIRST + ahead), 10_000)
     harness.waitUntil(1_000_000)
     const last = { open: 'open', push: 'data', gap: 'gap 1' }[moment]
-    t.strictSame(heard.slice(-2), [last, 'end closed'], moment)
+    t.strictSame(events.slice(-2), [last, 'end closed'], moment)
     t.strictSame(harness.failures, [])
   }
 })
 
 t.test('a sink that closes its connection during SHUTDOWN ends once', async (t) => {
   const harness = createEndpoint()
-  const { sink, heard } = createSink()
+  const { sink, events } = createSink()
   const gap = (lostPackets: number) => {
     sink.gap(lostPackets)
     sink.connection?.close()
   }
   harness.conclude()
-  harness.endpoint.decide(harness.asked[0]!, { sink: { ...sink, open: sink.open, gap } }, 0)
+  harness.endpoint.decide(harness.attempts[0]!, { sink: { ...sink, open: sink.open, gap } }, 0)
   const { socketId } = decodeHandshake(harness.take()[0]!)!
   harness.send(dataPacket(socketId, FIRST + 1))
   harness.send(control(ControlType.SHUTDOWN, socketId))
-  t.strictSame(heard, ['open', 'gap 1', 'end closed'])
+  t.strictSame(events, ['open', 'gap 1', 'end closed'])
 })
 
 t.test('accepts datagrams of the minimum and maximum size', async (t) => {
-  const { endpoint, send, id, heard } = connect()
+  const { endpoint, send, id, events } = connect()
   send(control(ControlType.KEEPALIVE, id, 0))
   send(dataPacket(id, FIRST, 'x'.repeat(1456)))
-  t.equal(heard[1]?.length, 1456)
+  t.equal(events[1]?.length, 1456)
   t.equal(endpoint.stats.malformed, 0)
 })
 
 t.test('an exception of a sink closes its connection and no other', async (t) => {
   for (const moment of ['open', 'push', 'gap', 'end'] as const) {
     const harness = connect()
-    const { sink, heard } = createSink()
+    const { sink, events } = createSink()
     const throwing = {
       ...sink,
       [moment]: () => {
@@ -641,21 +642,21 @@ t.test('an exception of a sink closes its connection and no other', async (t) =>
       },
     }
     harness.conclude({ socketId: 9 })
-    harness.endpoint.decide(harness.asked[1]!, { sink: throwing }, 0)
+    harness.endpoint.decide(harness.attempts[1]!, { sink: throwing }, 0)
     const { socketId } = decodeHandshake(harness.take()[0]!)!
     for (const ahead of [0, 2]) harness.send(dataPacket(socketId, FIRST + ahead), 10_000)
     harness.waitUntil(1_000_000)
     harness.send(control(ControlType.SHUTDOWN, socketId))
     t.match(harness.failures, [{ message: `in ${moment}` }])
-    if (moment !== 'end') t.equal(heard.at(-1), 'end closed')
+    if (moment !== 'end') t.equal(events.at(-1), 'end closed')
     t.equal(harness.endpoint.stats.failures, 1)
     t.equal(harness.endpoint.connectionCount, 1)
-    t.strictSame(harness.heard, ['open'])
+    t.strictSame(harness.events, ['open'])
   }
 })
 
 t.test('a closed connection does not reopen until its identity expires', async (t) => {
-  const { endpoint, sink, asked, conclude, take, waitUntil } = connect()
+  const { endpoint, sink, attempts, conclude, take, waitUntil } = connect()
   sink.connection?.close()
   take()
   t.strictSame(conclude(), [], 'a late repetition brings nothing back')
@@ -664,15 +665,15 @@ t.test('a closed connection does not reopen until its identity expires', async (
   waitUntil(TOMBSTONE_US + 600_000, 2_000_000)
   t.notOk(endpoint.busy)
   conclude({}, [hsBlock()], 4_000_000)
-  t.equal(asked.length, 2)
+  t.equal(attempts.length, 2)
 })
 
 t.test('`close` ends every connection, and rejects waiting and later callers', async (t) => {
-  const { endpoint, heard, conclude, asked, expired, take, failures } = connect()
+  const { endpoint, events, conclude, attempts, expired, take, failures } = connect()
   conclude({ socketId: 2 })
   endpoint.close(0)
-  t.strictSame(heard, ['open', 'end closed'])
-  t.strictSame(expired, [asked[1]])
+  t.strictSame(events, ['open', 'end closed'])
+  t.strictSame(expired, [attempts[1]])
   const types = take().map((answer) =>
     controlType(answer) === ControlType.HANDSHAKE ? decodeHandshake(answer)!.type : 'shutdown',
   )
@@ -685,15 +686,15 @@ t.test('socket ids of many connections are random and distinct', async (t) => {
   const harness = createEndpoint()
   const sinks = Array.from({ length: 300 }, () => createSink())
   const ids = sinks.map(({ sink }, index) => {
-    // As fast as one address may connect.
+    // The rate that one address may connect at.
     const nowUs = index * 50_000
     harness.conclude({ socketId: index + 1 }, [hsBlock()], nowUs)
-    harness.endpoint.decide(harness.asked.at(-1)!, { sink }, nowUs)
+    harness.endpoint.decide(harness.attempts.at(-1)!, { sink }, nowUs)
     return decodeHandshake(harness.take()[0]!)!.socketId
   })
   t.equal(new Set(ids).size, 300)
   ids.forEach((id, index) => harness.send(dataPacket(id, FIRST, `for ${index}`), 15_000_000))
-  t.ok(sinks.every(({ heard }, index) => heard[1] === `for ${index}`))
+  t.ok(sinks.every(({ events }, index) => events[1] === `for ${index}`))
 })
 
 t.test(
@@ -701,10 +702,10 @@ t.test(
   async (t) => {
     for (const stray of [1, 2, 3]) {
       for (const blocks of [[], [hsBlock()]]) {
-        const { endpoint, conclude, asked } = createEndpoint()
+        const { endpoint, conclude, attempts } = createEndpoint()
         t.strictSame(conclude({}, [...blocks, Buffer.alloc(stray)]), [])
         t.equal(endpoint.stats.malformed, 1)
-        t.strictSame(asked, [])
+        t.strictSame(attempts, [])
       }
     }
   },
@@ -723,7 +724,7 @@ t.test('counts datagrams that are no SRT packets as malformed', async (t) => {
 })
 
 t.test('counts malformed control packets, which change nothing', async (t) => {
-  const { send, id, heard, endpoint } = connect()
+  const { send, id, events, endpoint } = connect()
   for (const type of [ControlType.ACK, ControlType.NAK, ControlType.DROPREQ]) {
     send(control(type, id, 3))
   }
@@ -731,7 +732,7 @@ t.test('counts malformed control packets, which change nothing', async (t) => {
     send(control(type, id))
   }
   send(dataPacket(id, FIRST))
-  t.strictSame(heard, ['open', 'data'])
+  t.strictSame(events, ['open', 'data'])
   t.equal(endpoint.stats.malformed, 3)
 })
 
@@ -757,7 +758,7 @@ t.test('random datagrams throw nothing, and leave no state without a cookie', as
 })
 
 t.test('conclusions with a valid cookie and random blocks throw nothing', async (t) => {
-  const { endpoint, induce, send, failures, asked } = createEndpoint()
+  const { endpoint, induce, send, failures, attempts } = createEndpoint()
   const cookie = induce()
   const good = encode({ ...CONCLUSION, cookie }, [hsBlock(), encodeStreamIdExtension('x=y')])
   const edits = fc.array(fc.tuple(fc.integer({ min: 64, max: 95 }), fc.nat(255)), { maxLength: 4 })
@@ -768,10 +769,10 @@ t.test('conclusions with a valid cookie and random blocks throw nothing', async 
       const datagram = Buffer.from(good)
       for (const [at, value] of changes) if (at < datagram.length) datagram[at] = value
       const length = Math.max(64, datagram.length - cut)
-      // As fast as one address may try, and as long as the cookie is good.
+      // The rate that one address may connect at, while the cookie is valid.
       nowUs += 50_000
       send(Buffer.concat([datagram.subarray(0, length), Buffer.alloc(stray)]), nowUs)
-      for (const attempt of asked.splice(0)) endpoint.decide(attempt, { reject: 1010 }, nowUs)
+      for (const attempt of attempts.splice(0)) endpoint.decide(attempt, { reject: 1010 }, nowUs)
       endpoint.tick(nowUs)
     }),
     { numRuns: 1000 },

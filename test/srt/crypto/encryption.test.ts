@@ -39,7 +39,7 @@ const FFMPEG = {
   payload: hex('474011100042f0250001c10000ff01ff0001fc80144812010646466d70656709'),
 }
 
-/** srt-live-transmit 1.5.1: the key it began with, and the two it told before it changed to the other. */
+/** Key material of srt-live-transmit 1.5.1: its first key, and both keys before it switched to the second. */
 const TRANSMIT = {
   passphrase: 'correct-horse-battery',
   request: hex(`12202901 00000000 02000200 00000408 | b0603b5743af4fa2c874dd4166966662
@@ -313,7 +313,7 @@ t.test(
   },
 )
 
-/** Key material for the connection that `TRANSMIT` opened, of whatever form. */
+/** Key material for the connection that `TRANSMIT` opened. */
 async function createRefresher() {
   const material = decodeKeyMaterial(TRANSMIT.request)!
   const kek = await deriveKey(TRANSMIT.passphrase, material.salt, 32)
@@ -358,7 +358,7 @@ t.test('late key material does not restore the old key', async (t) => {
   t.notOk(decryption.refresh(older, 0, 0))
   const reserved = Buffer.from(older)
   reserved[12] = 1
-  t.notOk(decryption.refresh(reserved, 0, 0), 'nor with another header')
+  t.notOk(decryption.refresh(reserved, 0, 0), 'rejects another header')
   t.ok(reads(1, C) && reads(2, B))
 })
 
@@ -501,7 +501,7 @@ t.test('a sender sends ten KMREQs to a peer that never confirms, and keeps its k
   const again = encryption.takeRequest(2e6, rttUs)!
   t.ok(decryption.refresh(again, sent(), 2e6))
   encryption.handleResponse(again)
-  t.equal(flags(send(t, 1)), '2', 'asked again later, it agrees, and it is high time')
+  t.equal(flags(send(t, 1)), '2', 'requested again later, it is confirmed and used')
 })
 
 t.test('sends KMREQs one and a half round trips apart', async (t) => {

@@ -1,5 +1,5 @@
 /**
- * How much of anything the network may ask for.
+ * Limits on handshakes by address and network.
  */
 import t from 'tap'
 import {

@@ -39,7 +39,7 @@ t.test(
   async (t) => {
     const random = createRandom(1)
     const received: number[] = []
-    const asked: Attempt[] = []
+    const attempts: Attempt[] = []
     let answers = 0
     /** Answers arrive after the question is dealt with. */
     const toPublisher: Buffer[] = []
@@ -57,7 +57,7 @@ t.test(
           if (port === PUBLISHER.port) toPublisher.push(datagram)
           else answers++
         },
-        request: (attempt) => asked.push(attempt),
+        request: (attempt) => attempts.push(attempt),
         expire: () => {},
         fail: (error) => t.fail(String(error)),
       },
@@ -94,7 +94,7 @@ t.test(
       gap: (lostPackets: number) => t.fail(`${lostPackets} packets lost`),
       end: (reason: string) => t.fail(reason),
     }
-    endpoint.decide(asked[0]!, { sink }, nowUs)
+    endpoint.decide(attempts[0]!, { sink }, nowUs)
     deliver()
 
     const hs = { srtVersion: 0x010501, flags: LIVE_FLAGS, receiverDelayMs: 120, senderDelayMs: 0 }
@@ -129,7 +129,7 @@ t.test(
     })
     const answered = 1000 * (SECONDS + 1)
     t.ok(answers <= answered, `${answers} answers, a second’s worth ahead at most`)
-    t.equal(asked.length, 1, 'nobody else is known')
+    t.equal(attempts.length, 1, 'no other caller')
     t.equal(endpoint.connectionCount, 1)
   },
 )

@@ -50,7 +50,7 @@ t.test('reads the drops of a socket whose buffer is full', async (t) => {
   sender.connect(socket.address().port, '127.0.0.1')
   await once(sender, 'connect')
   if ((await readKernelDrops([socket.address()])) === undefined) {
-    t.pass('skipped', { skip: 'needs Linux, which tells what it dropped' })
+    t.pass('skipped', { skip: 'needs Linux, which counts drops' })
     return
   }
   t.equal(await readKernelDrops([socket.address()]), 0)

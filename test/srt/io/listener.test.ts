@@ -21,7 +21,7 @@ import { until } from '../../support/until.ts'
 
 const HOST = '127.0.0.1'
 
-/** A sink that keeps everything, and says when it has heard the end. */
+/** Sink that records its calls, and a promise of the end. */
 class Recording {
   readonly payloads: Buffer[] = []
   readonly ended: Promise<CloseReason>
@@ -401,10 +401,10 @@ t.test('warns about kernel drops once a minute while callers are connected', asy
     onWarning: (warning) => warnings.push(warning),
   })
   if ((await listener.kernelDrops()) === undefined) {
-    t.pass('skipped', { skip: 'needs Linux, which tells what it dropped' })
+    t.pass('skipped', { skip: 'needs Linux, which counts drops' })
     return
   }
-  const told = () => warnings.filter((warning) => warning.startsWith('The kernel dropped'))
+  const dropWarnings = () => warnings.filter((warning) => warning.startsWith('The kernel dropped'))
   const caller = await connect({ host: HOST, port })
   t.teardown(() => caller.close())
   const flood = createSocket('udp4')
@@ -424,16 +424,16 @@ t.test('warns about kernel drops once a minute while callers are connected', asy
 
   const first = await overflow()
   nowUs += 10_000_000
-  await until('a warning', () => told().length === 1)
-  t.match(told()[0], `The kernel dropped ${first} datagrams for SRT`)
+  await until('a warning', () => dropWarnings().length === 1)
+  t.match(dropWarnings()[0], `The kernel dropped ${first} datagrams for SRT`)
 
   const all = await overflow()
   t.ok(all > first)
   nowUs += 45_000_000
   const before = readings
   await until('some ticks', () => readings > before + 20)
-  t.equal(told().length, 1)
+  t.equal(dropWarnings().length, 1)
   nowUs += 20_000_000
-  await until('the next warning', () => told().length === 2)
-  t.match(told()[1], `The kernel dropped ${all - first} datagrams for SRT`)
+  await until('the next warning', () => dropWarnings().length === 2)
+  t.match(dropWarnings()[1], `The kernel dropped ${all - first} datagrams for SRT`)
 })

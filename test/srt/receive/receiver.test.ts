@@ -28,7 +28,7 @@ interface Options {
   startTimestampUs?: number
 }
 
-/** A receiver whose handshake left its peer at 0; a log of what the sink hears and of what is answered. */
+/** Receiver whose peer sent its handshake at 0, with a log of its output: delivered packets, gaps and answers. */
 function createReceiver(
   options: Options = {},
   onPush: (number: number) => void = () => {},
@@ -36,7 +36,7 @@ function createReceiver(
 ) {
   const first = options.first ?? 0
   const startTimestampUs = options.startTimestampUs ?? 0
-  const heard: (number | string)[] = []
+  const delivered: (number | string)[] = []
   const answers: Buffer[] = []
   const rtt = new RttEstimator()
   const receiver = new Receiver({
@@ -59,11 +59,11 @@ function createReceiver(
     }),
     sink: {
       push: (payload) => {
-        heard.push(payload.readUInt32BE())
+        delivered.push(payload.readUInt32BE())
         onPush(payload.readUInt32BE())
       },
       gap: (lostPackets) => {
-        heard.push(`gap ${lostPackets}`)
+        delivered.push(`gap ${lostPackets}`)
         onGap()
       },
     },
@@ -72,13 +72,13 @@ function createReceiver(
   return {
     receiver,
     rtt,
-    heard,
+    delivered,
     /** The n-th packet (from 0), sent at `sentUs`, arrives. */
     arrive(number: number, sentUs = number * 1000, arrivedUs = sentUs + TRANSIT_US): void {
       const datagram = dataPacket(addToSequence(first, number), number, startTimestampUs + sentUs)
       receiver.handleData(datagram, arrivedUs)
     },
-    /** What was answered since the last call, by control type. */
+    /** Answers of this control type since the last call. */
     take(type: number): Buffer[] {
       const taken = answers.filter((datagram) => controlType(datagram) === type)
       answers.splice(0, answers.length, ...answers.filter((datagram) => !taken.includes(datagram)))
@@ -98,20 +98,20 @@ const range = (first: number, last = first): LossRange => ({ first, last })
 const lossesOf = (naks: Buffer[]) => naks.map((nak) => decodeLossList(nak))
 
 t.test('delivers packets in order at once', async (t) => {
-  const { receiver, arrive, heard } = createReceiver()
+  const { receiver, arrive, delivered } = createReceiver()
   for (let number = 0; number < 5; number++) arrive(number)
-  t.strictSame(heard, [0, 1, 2, 3, 4])
+  t.strictSame(delivered, [0, 1, 2, 3, 4])
   t.match(receiver.stats(), { pktRecvTotal: 5, byteRecvTotal: 20, pktRcvLossTotal: 0 })
 })
 
 t.test('holds packets behind a missing one', async (t) => {
-  const { receiver, arrive, heard } = createReceiver()
+  const { receiver, arrive, delivered } = createReceiver()
   for (const number of [0, 2, 3, 5]) arrive(number)
-  t.strictSame(heard, [0])
+  t.strictSame(delivered, [0])
   arrive(1, 1000, 40_000)
-  t.strictSame(heard, [0, 1, 2, 3])
+  t.strictSame(delivered, [0, 1, 2, 3])
   arrive(4, 4000, 41_000)
-  t.strictSame(heard, [0, 1, 2, 3, 4, 5])
+  t.strictSame(delivered, [0, 1, 2, 3, 4, 5])
   t.match(receiver.stats(), { pktRcvLossTotal: 2, pktRcvDropTotal: 0, pktRcvDuplicateTotal: 0 })
 })
 
@@ -229,7 +229,11 @@ t.test('lowers the reorder tolerance over time', async (t) => {
 t.test('keeps the reorder tolerance where a late packet may be a retransmission', async (t) => {
   const unmarked = createReceiver({ marksRetransmissions: false })
   for (const number of [0, 2, 3, 1]) unmarked.arrive(number)
-  t.equal(unmarked.receiver.stats().pktReorderTolerance, 0, 'the sender does not tell')
+  t.equal(
+    unmarked.receiver.stats().pktReorderTolerance,
+    0,
+    'unknown, since the sender does not mark retransmissions',
+  )
   const { receiver, arrive } = createReceiver()
   for (const number of [0, 2, 3]) arrive(number)
   const again = dataPacket(1, 1, 1000)
@@ -257,89 +261,89 @@ t.test('limits NAKs to 64 kB/s or a tenth of the receiving rate', async (t) => {
   t.equal(receiver.stats().pktNAKWithheldTotal, 1800)
   t.equal(receiver.stats().pktRcvLossTotal, 5000, 'what is not reported is counted all the same')
   receiver.tick(100_000)
-  t.equal(take(ControlType.NAK).length, 1, 'and asked for when there is room')
+  t.equal(take(ControlType.NAK).length, 1, 'requested once there is room')
 })
 
 t.test('drops a gap when the packet behind it is due (4.6)', async (t) => {
-  const { receiver, arrive, heard, take } = createReceiver()
+  const { receiver, arrive, delivered, take } = createReceiver()
   arrive(0)
   arrive(3, 50_000)
   const dueUs = 50_000 + TRANSIT_US + LATENCY_US
   receiver.tick(dueUs - 1)
-  t.strictSame(heard, [0])
+  t.strictSame(delivered, [0])
   receiver.tick(dueUs)
-  t.strictSame(heard, [0, 'gap 2', 3])
+  t.strictSame(delivered, [0, 'gap 2', 3])
   receiver.tick(dueUs + 30_000)
   t.equal(decodeAck(take(ControlType.ACK).at(-1)!)?.nextExpected, 4, 'the ACK skips it too')
   take(ControlType.NAK)
   receiver.tick(dueUs + 100_000)
-  t.strictSame(take(ControlType.NAK), [], 'nobody asks for it any more')
+  t.strictSame(take(ControlType.NAK), [], 'no longer requested')
   for (const late of [1, 2, 3]) arrive(late, 1000, dueUs + 100_000)
-  t.strictSame(heard, [0, 'gap 2', 3])
+  t.strictSame(delivered, [0, 'gap 2', 3])
   t.match(receiver.stats(), { pktRcvDropTotal: 2, pktRcvBelatedTotal: 2, pktRcvDuplicateTotal: 1 })
 })
 
 t.test('keeps waiting for a gap that no packet follows', async (t) => {
-  const { receiver, arrive, heard } = createReceiver()
+  const { receiver, arrive, delivered } = createReceiver()
   arrive(0)
   receiver.tick(60_000_000)
   arrive(1, 60_000_000)
-  t.strictSame(heard, [0, 1])
+  t.strictSame(delivered, [0, 1])
 })
 
 t.test(
   'holds packets no longer than the latency behind a timestamp far in the future',
   async (t) => {
-    const { receiver, arrive, heard } = createReceiver()
+    const { receiver, arrive, delivered } = createReceiver()
     arrive(0)
     arrive(2, 20 * 60e6, 50_000)
     receiver.tick(50_000 + LATENCY_US)
-    t.strictSame(heard, [0, 'gap 1', 2])
+    t.strictSame(delivered, [0, 'gap 1', 2])
   },
 )
 
 t.test('delivery times continue where the timestamp wraps', async (t) => {
-  const { receiver, arrive, heard } = createReceiver({ startTimestampUs: 2 ** 32 - 30_000 })
+  const { receiver, arrive, delivered } = createReceiver({ startTimestampUs: 2 ** 32 - 30_000 })
   arrive(0, 10_000)
   arrive(2, 50_000)
   receiver.tick(50_000 + TRANSIT_US + LATENCY_US - 1)
-  t.strictSame(heard, [0])
+  t.strictSame(delivered, [0])
   receiver.tick(50_000 + TRANSIT_US + LATENCY_US)
-  t.strictSame(heard, [0, 'gap 1', 2])
+  t.strictSame(delivered, [0, 'gap 1', 2])
 })
 
 t.test('delivers in order where sequence numbers wrap', async (t) => {
-  const { arrive, heard, take } = createReceiver({ first: 0x7ffffffe })
+  const { arrive, delivered, take } = createReceiver({ first: 0x7ffffffe })
   for (const number of [0, 3]) arrive(number)
   t.strictSame(lossesOf(take(ControlType.NAK)), [[range(0x7fffffff, 0)]])
   for (const number of [2, 1]) arrive(number, 0, 30_000)
-  t.strictSame(heard, [0, 1, 2, 3])
+  t.strictSame(delivered, [0, 1, 2, 3])
 })
 
 t.test('counts duplicates without delivering them', async (t) => {
-  const { receiver, arrive, heard } = createReceiver()
+  const { receiver, arrive, delivered } = createReceiver()
   for (const number of [0, 0, 2, 2, 1, 1]) arrive(number, 0, 20_000)
-  t.strictSame(heard, [0, 1, 2])
+  t.strictSame(delivered, [0, 1, 2])
   t.match(receiver.stats(), { pktRecvTotal: 6, pktRcvDuplicateTotal: 3, pktRcvBelatedTotal: 0 })
 })
 
 t.test('discards packets of a packet filter before their sequence number counts', async (t) => {
-  const { receiver, heard, arrive } = createReceiver()
+  const { receiver, delivered, arrive } = createReceiver()
   arrive(0)
   const fec = dataPacket(1, 99, 0)
   fec.writeUInt32BE(0xc0000000, 4)
   receiver.handleData(fec, 20_000)
   arrive(1)
-  t.strictSame(heard, [0, 1])
+  t.strictSame(delivered, [0, 1])
   t.match(receiver.stats(), { pktRecvTotal: 2, pktRcvFilterTotal: 1 })
 })
 
 t.test('counts and drops encrypted packets on a connection in clear', async (t) => {
-  const { receiver, heard } = createReceiver()
+  const { receiver, delivered } = createReceiver()
   const encrypted = dataPacket(0, 0, 0)
   encrypted.writeUInt32BE(0xc8000001, 4)
   receiver.handleData(encrypted, 20_000)
-  t.strictSame(heard, [])
+  t.strictSame(delivered, [])
   t.equal(receiver.stats().pktRcvUndecryptTotal, 1)
 })
 
@@ -407,11 +411,11 @@ t.test(
     arrive(0)
     receiver.tick(30_000)
     receiver.handleAckAck(7, 31_000)
-    t.equal(rtt.rttUs, 100_000, 'an ACKACK that nobody asked for says nothing')
+    t.equal(rtt.rttUs, 100_000, 'ignores an ACKACK without an ACK')
     receiver.handleAckAck(1, 38_000)
     t.strictSame([rtt.rttUs, rtt.varianceUs], [8000, 4000])
     receiver.handleAckAck(1, 90_000)
-    t.strictSame([rtt.rttUs, rtt.varianceUs], [8000, 4000], 'nor does one that is repeated')
+    t.strictSame([rtt.rttUs, rtt.varianceUs], [8000, 4000], 'ignores a repeated ACKACK')
     arrive(1)
     receiver.tick(100_000)
     receiver.handleAckAck(2, 116_000)
@@ -428,69 +432,69 @@ t.test('sends a light ACK after 64 packets without a full one (3.2.4)', async (t
   receiver.tick(30_000)
   t.equal(decodeAck(take(ControlType.ACK)[0]!)?.nextExpected, 130)
   for (let number = 131; number < 200; number++) arrive(number, 0, 31_000)
-  t.strictSame(take(ControlType.ACK), [], 'what a full one told is not told again')
+  t.strictSame(take(ControlType.ACK), [], 'no second ACK for the same position')
 })
 
 t.test('drops the gap that a drop request covers (3.2.9)', async (t) => {
-  const { receiver, arrive, heard } = createReceiver()
+  const { receiver, arrive, delivered } = createReceiver()
   for (const number of [0, 4, 6]) arrive(number)
   receiver.handleDropRequest({ first: 1, last: 1 })
-  t.strictSame(heard, [0, 'gap 1'])
+  t.strictSame(delivered, [0, 'gap 1'])
   receiver.handleDropRequest({ first: 1, last: 1 })
-  t.strictSame(heard, [0, 'gap 1'], 'once')
+  t.strictSame(delivered, [0, 'gap 1'], 'once')
   receiver.handleDropRequest({ first: 1, last: 1000 })
-  t.strictSame(heard, [0, 'gap 1', 'gap 2', 4], 'no further than to what is here')
+  t.strictSame(delivered, [0, 'gap 1', 'gap 2', 4], 'no further than to what is here')
   receiver.handleDropRequest({ first: 6, last: 9 })
   receiver.handleDropRequest({ first: 0x40000000, last: 0x7fffffff })
-  t.strictSame(heard.length, 4, 'ranges elsewhere change nothing')
+  t.strictSame(delivered.length, 4, 'ranges elsewhere change nothing')
   receiver.handleDropRequest({ first: 5, last: 5 + 0x3fffffff })
-  t.strictSame(heard.slice(4), ['gap 1', 6], 'as far as numbers reach')
+  t.strictSame(delivered.slice(4), ['gap 1', 6], 'as far as numbers reach')
   arrive(5, 0, 30_000)
   t.match(receiver.stats(), { pktRcvDropTotal: 4, pktRcvBelatedTotal: 1 })
 })
 
 t.test('drops a packet beyond the receive window', async (t) => {
-  const { receiver, arrive, heard } = createReceiver({ windowPackets: 64 })
+  const { receiver, arrive, delivered } = createReceiver({ windowPackets: 64 })
   arrive(0)
   arrive(2, 0, 20_000)
   arrive(65, 0, 20_000)
   t.match(receiver.stats(), { pktRcvOverflowTotal: 1, pktRcvLossTotal: 1 })
   arrive(64, 0, 20_000)
   arrive(1, 0, 20_000)
-  t.strictSame(heard, [0, 1, 2])
+  t.strictSame(delivered, [0, 1, 2])
 })
 
 t.test('calls a sink no more that closes the connection in `gap`', async (t) => {
-  const { receiver, arrive, heard } = createReceiver({ windowPackets: 64 }, (number) => {
+  const { receiver, arrive, delivered } = createReceiver({ windowPackets: 64 }, (number) => {
     if (number === 2) receiver.stop()
   })
   arrive(0)
   arrive(2, 0, 20_000)
   arrive(100, 200_000)
-  t.strictSame(heard, [0, 'gap 1', 2])
+  t.strictSame(delivered, [0, 'gap 1', 2])
 })
 
 t.test('drops a late gap to make room for a packet beyond the window', async (t) => {
-  const { receiver, arrive, heard } = createReceiver({ windowPackets: 64 })
+  const { receiver, arrive, delivered } = createReceiver({ windowPackets: 64 })
   arrive(0)
   arrive(2, 0, 20_000)
   arrive(66, 200_000)
-  t.strictSame(heard, [0, 'gap 1', 2])
+  t.strictSame(delivered, [0, 'gap 1', 2])
   t.equal(receiver.stats().pktRcvOverflowTotal, 0)
 })
 
 t.test(
   'follows a jump of the sequence number where no packet is missing (libsrt disconnects)',
   async (t) => {
-    const { receiver, arrive, heard, take } = createReceiver({ windowPackets: 64 })
+    const { receiver, arrive, delivered, take } = createReceiver({ windowPackets: 64 })
     arrive(0)
     arrive(5_000_001, 30_000)
-    t.strictSame(heard, [0], 'one alone may be astray')
+    t.strictSame(delivered, [0], 'one alone may be astray')
     arrive(5_000_003, 31_000)
-    t.strictSame(heard, [0, 'gap 5000000'])
+    t.strictSame(delivered, [0, 'gap 5000000'])
     t.strictSame(lossesOf(take(ControlType.NAK)), [[range(5_000_001, 5_000_002)]])
     for (const number of [5_000_001, 5_000_002]) arrive(number, 31_000, 60_000)
-    t.strictSame(heard, [0, 'gap 5000000', 5_000_001, 5_000_002, 5_000_003])
+    t.strictSame(delivered, [0, 'gap 5000000', 5_000_001, 5_000_002, 5_000_003])
     t.match(receiver.stats(), {
       pktRcvLossTotal: 5_000_002,
       pktRcvDropTotal: 5_000_000,
@@ -502,20 +506,20 @@ t.test(
 
 t.test('ignores a single packet with a wrong sequence number', async (t) => {
   for (const bit of [14, 20, 29]) {
-    const { receiver, arrive, heard } = createReceiver({ first: 0x7fffffff - 150 })
+    const { receiver, arrive, delivered } = createReceiver({ first: 0x7fffffff - 150 })
     const numbers = Array.from({ length: 300 }, (_, i) => i)
     for (const number of numbers) {
       // Twice, as the path may make a copy.
       if (number % 100 === 99) for (let copy = 0; copy < 2; copy++) arrive(number + 2 ** bit, 0)
       arrive(number, 0, 20_000)
     }
-    t.strictSame(heard, numbers)
+    t.strictSame(delivered, numbers)
     t.match(receiver.stats(), { pktRcvOverflowTotal: 6, pktRcvResyncTotal: 0 })
   }
 })
 
 t.test('calls a sink no more that closes the connection during a jump', async (t) => {
-  const { receiver, arrive, heard } = createReceiver(
+  const { receiver, arrive, delivered } = createReceiver(
     { windowPackets: 64 },
     () => {},
     () => {
@@ -525,24 +529,24 @@ t.test('calls a sink no more that closes the connection during a jump', async (t
   arrive(0)
   arrive(1000, 20_000)
   arrive(1002, 20_000)
-  t.strictSame(heard, [0, 'gap 999'])
+  t.strictSame(delivered, [0, 'gap 999'])
   t.equal(receiver.stats().pktRcvBuf, 0)
 })
 
 t.test('holds thousands of packets behind a missing one, across the wrap', async (t) => {
-  const { arrive, heard } = createReceiver({ first: 0x7fffffff - 700, windowPackets: 4096 })
+  const { arrive, delivered } = createReceiver({ first: 0x7fffffff - 700, windowPackets: 4096 })
   const numbers = Array.from({ length: 3000 }, (_, i) => i)
   for (const number of numbers.slice(1)) arrive(number, 0, 20_000)
-  t.strictSame(heard, [])
+  t.strictSame(delivered, [])
   arrive(0, 0, 30_000)
-  t.strictSame(heard, numbers)
+  t.strictSame(delivered, numbers)
 })
 
 t.test('delivers held packets at the end', async (t) => {
-  const { receiver, arrive, heard } = createReceiver()
+  const { receiver, arrive, delivered } = createReceiver()
   for (const number of [0, 2, 3, 6]) arrive(number)
   receiver.flush()
-  t.strictSame(heard, [0, 'gap 1', 2, 3, 'gap 2', 6])
+  t.strictSame(delivered, [0, 'gap 1', 2, 3, 'gap 2', 6])
 })
 
 t.test('behaves like a naive reference receiver', async (t) => {
@@ -555,7 +559,10 @@ t.test('behaves like a naive reference receiver', async (t) => {
   const starts = fc.constantFrom(0, 0x7ffffff0, 0x3fffffff, 12345)
   fc.assert(
     fc.property(starts, fc.array(step, { maxLength: 300 }), (first, steps) => {
-      const { receiver, arrive, heard, take } = createReceiver({ first, windowPackets: capacity })
+      const { receiver, arrive, delivered, take } = createReceiver({
+        first,
+        windowPackets: capacity,
+      })
       const model = new NaiveReceiver(capacity)
       let nowUs = TRANSIT_US
       let newest = 0
@@ -588,7 +595,7 @@ t.test('behaves like a naive reference receiver', async (t) => {
           },
         )
       }
-      t.strictSame(heard, model.heard)
+      t.strictSame(delivered, model.delivered)
 
       // Beyond a quarter of the round trip nothing counts as merely reordered.
       for (const laterUs of [0, 25_000, 45_000]) {
@@ -608,9 +615,9 @@ t.test('behaves like a naive reference receiver', async (t) => {
   )
 })
 
-/** By a map and by counting, with numbers that never wrap. */
+/** Model of the receiver: a map and counters, with numbers that never wrap. */
 class NaiveReceiver {
-  readonly heard: (number | string)[] = []
+  readonly delivered: (number | string)[] = []
   dropped = 0
   stale = 0
   overflow = 0
@@ -668,12 +675,12 @@ class NaiveReceiver {
   }
 
   #skipTo(number: number): void {
-    this.heard.push(`gap ${number - this.next}`)
+    this.delivered.push(`gap ${number - this.next}`)
     this.dropped += number - this.next
     this.next = number
   }
 
   #deliver(): void {
-    while (this.#held.delete(this.next)) this.heard.push(this.next++)
+    while (this.#held.delete(this.next)) this.delivered.push(this.next++)
   }
 }

@@ -116,11 +116,11 @@ t.test(
             model.acknowledged = Math.max(model.acknowledged, model.first - (CAPACITY - 1))
           } else {
             const from = model.first + step.ask
-            const asked = Array.from({ length: step.more + 1 }, (_, i) => from + i)
-            const range = rangeOf(asked)!
+            const requested = Array.from({ length: step.more + 1 }, (_, i) => from + i)
+            const range = rangeOf(requested)!
             const { first, unsent, acknowledged } = model
-            const inFlight = asked.filter((place) => place >= first && place < unsent)
-            const givenUp = asked.filter((place) => place >= acknowledged && place < first)
+            const inFlight = requested.filter((place) => place >= first && place < unsent)
+            const givenUp = requested.filter((place) => place >= acknowledged && place < first)
             assert.deepEqual(buffer.findInFlight(range), rangeOf(inFlight))
             assert.deepEqual(buffer.findDropped(range), rangeOf(givenUp))
           }

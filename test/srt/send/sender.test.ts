@@ -268,7 +268,7 @@ t.test('a closed window admits one packet, as the ACK that opens it may be lost'
   for (const text of ['b', 'c', 'd']) push(text, 20_000)
   t.strictSame(takeSequences(), [0, 1], 'one is under way')
   sender.handleAck({ nextExpected: 2 }, 0, 30_000)
-  t.strictSame(takeSequences(), [2], 'light ACKs tell of no room, and still it goes on')
+  t.strictSame(takeSequences(), [2], 'light ACKs have no window, and sending continues')
   sender.handleAck(ack(3, 8192), 2, 40_000)
   t.strictSame(takeSequences(), [3])
 })
@@ -397,9 +397,9 @@ t.test('sends a drop request once per RTT for each range', async (t) => {
   }
   t.strictSame(ask(1, 2, 2_000_000), [{ first: 1, last: 2 }])
   t.strictSame(ask(1, 2, 2_049_999), [])
-  t.strictSame(ask(2, 3, 2_049_999), [], 'some of it was told')
+  t.strictSame(ask(2, 3, 2_049_999), [], 'part of the range was dropped already')
   t.strictSame(ask(4, 4, 2_049_999), [{ first: 4, last: 4 }])
-  t.strictSame(ask(1, 4, 2_050_000), [], 'some of it was told just now')
+  t.strictSame(ask(1, 4, 2_050_000), [], 'part of the range was dropped just now')
   t.strictSame(ask(1, 3, 2_050_000), [{ first: 1, last: 3 }])
 })
 
@@ -459,7 +459,7 @@ t.test(
     t.strictSame(takeSequences(), [])
     sender.tick(30_000 + 2 * timeoutUs)
     t.strictSame(takeSequences(), [1, 2, 3], 'until an ACK comes')
-    t.equal(sender.stats().pktSndLossTotal, 0, 'nobody asked')
+    t.equal(sender.stats().pktSndLossTotal, 0, 'no NAK arrived')
   },
 )
 
@@ -626,9 +626,10 @@ t.test('survives arbitrary ACKs and NAKs', async (t) => {
         for (const { sequence } of take()) {
           if (sequenceDistance(sequence, next) <= 0) throw new Error('sent what was never given')
         }
-        for (const told of takeDropRequests()) {
-          const isKnown = sequenceDistance(acknowledged, told!.first) < 0
-          if (isKnown || sequenceDistance(told!.last, next) <= 0) throw new Error('told too much')
+        for (const range of takeDropRequests()) {
+          const isKnown = sequenceDistance(acknowledged, range!.first) < 0
+          if (isKnown || sequenceDistance(range!.last, next) <= 0)
+            throw new Error('a drop request covers kept packets')
         }
         const { pktSndBuf, pktFlightSize } = sender.stats()
         if (pktSndBuf > 64 || pktFlightSize > pktSndBuf) throw new Error('kept too much')

@@ -1,5 +1,5 @@
 /**
- * What travels, against datagrams captured from libsrt 1.5.1 (ffmpeg, srt-live-transmit), and against noise.
+ * Wire formats against datagrams captured from libsrt 1.5.1 (ffmpeg, srt-live-transmit), and against noise.
  */
 import * as fc from 'fast-check'
 import t from 'tap'
@@ -305,7 +305,7 @@ t.test(
 )
 
 t.test('decodes drop requests of libsrt and its own', async (t) => {
-  // srt-live-transmit 1.5.1 (libsrt 1.5.1), asked for five packets more than a second after it had sent them.
+  // srt-live-transmit 1.5.1 (libsrt 1.5.1), after a NAK for five packets that it had sent more than a second before.
   const captured = hex('80070000 00000000 002da31a 13b3591c 689de6f6 689de6fa')
   t.equal(controlType(captured), ControlType.DROPREQ)
   const range = { first: 0x689de6f6, last: 0x689de6fa }
