@@ -21,7 +21,7 @@ t.test(
     const [url] = await until('a URL', () => /http:\/\/\S+\/watch\/\S+/.exec(demo.output()))
     const { page, errors } = await openPage(t, url)
     const now = () => playback(page)
-    await until('the picture moves', async () => (await now()).currentTimeSec > 0.5, {
+    await until('the video plays', async () => (await now()).currentTimeSec > 0.5, {
       timeoutMs: 40_000,
     })
     await watchStalls(page)
@@ -36,8 +36,8 @@ t.test(
     const after = await now()
     t.match(after, { width: 640, height: 360, paused: false, error: null })
     t.equal(after.stalls, 0, 'without a stall')
-    t.ok(after.audioDecodedBytes > before.audioDecodedBytes, 'sound was decoded')
-    t.ok(after.framesDecoded > before.framesDecoded + 15 * 25, 'and pictures')
+    t.ok(after.audioDecodedBytes > before.audioDecodedBytes, 'audio was decoded')
+    t.ok(after.framesDecoded > before.framesDecoded + 15 * 25, 'and video')
     t.strictSame(errors, [])
     demo.kill('SIGINT')
     t.equal(await demo.exit, 0, 'Ctrl-C ends it cleanly')

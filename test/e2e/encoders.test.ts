@@ -18,7 +18,7 @@ import { findEvent, startWebhookReceiver } from '../support/webhook-receiver.ts'
 /** 60 s is what a person watches before believing it; `E2E_SECONDS` shortens it at the desk. */
 const SECONDS = Number(process.env['E2E_SECONDS'] ?? 60)
 
-const PICTURE = ['-f', 'lavfi', '-i', 'testsrc2=size=320x180:rate=30']
+const TEST_VIDEO = ['-f', 'lavfi', '-i', 'testsrc2=size=320x180:rate=30']
 const TONE = ['-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=48000']
 const X264 = '-c:v libx264 -preset ultrafast -tune zerolatency -g 60 -pix_fmt yuv420p'.split(' ')
 const X265 =
@@ -29,13 +29,13 @@ const X265 =
 /** ffmpeg in real time that writes the same packets to `file` and to `target`. */
 function ffmpeg(codec: readonly string[], file: string, target: string): string[] {
   return [
-    ...['-v', 'error', '-re', ...PICTURE, '-re', ...TONE, '-t', String(SECONDS)],
+    ...['-v', 'error', '-re', ...TEST_VIDEO, '-re', ...TONE, '-t', String(SECONDS)],
     ...['-map', '0:v', '-map', '1:a', ...codec, '-c:a', 'aac', '-b:a', '128k'],
     ...['-f', 'tee', `[f=mpegts]${file}|[f=mpegts]${target}`],
   ]
 }
 
-/** Unless told to linger, libsrt closes before it has sent its last packets. */
+/** Without `linger`, libsrt closes before it has sent its last packets. */
 function lingering(url: string): string {
   return `${url}&linger=2`
 }
@@ -155,7 +155,7 @@ async function segmentFault(bytes: Buffer): Promise<string | undefined> {
   if (pid(0) !== 0) return 'does not begin with a PAT'
   if (pid(1) !== pmtPid) return 'has no PMT behind its PAT'
   const first = await firstVideoPacket(bytes)
-  return first.startsWith('K') ? undefined : `its first picture has the flags "${first}"`
+  return first.startsWith('K') ? undefined : `its first frame has the flags "${first}"`
 }
 
 function firstVideoPacket(bytes: Buffer): Promise<string> {

@@ -117,8 +117,8 @@ t.test('refuses a wrong or missing passphrase, and reports the reason by webhook
   const absent = await refusedBy(t, srt_url.replace(/&passphrase=.*/, ''))
   t.match(absent, { code: 'SRT_REJECTED', message: /1011 \(UNSECURE\)/ })
   for (const code of ['PASSPHRASE_WRONG', 'ENCRYPTION_MISSING']) t.match(service.log(), code)
-  const told = service.log() + String(wrong) + String(absent)
-  t.notOk(told.includes(passphrase!) || told.includes('quite-another-one'))
+  const output = service.log() + String(wrong) + String(absent)
+  t.notOk(output.includes(passphrase!) || output.includes('quite-another-one'))
 })
 
 t.test('requires SRT_PASSPHRASE of all encoders, and reveals it in no answer', async (t) => {

@@ -10,7 +10,7 @@ import { requireTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
 import { record } from '../support/viewer.ts'
 
-/** A live encoder of picture and sound, killed by whoever started it. */
+/** Live encoder of video and audio that runs until it is killed. */
 function encode(t: Parameters<typeof start>[0], url: string): Program {
   const args =
     '-v error -re -f lavfi -i testsrc2=size=640x360:rate=30 -re -f lavfi -i sine=sample_rate=48000'
@@ -34,7 +34,7 @@ t.test(
     await until('live', () => server.status('studio').live)
     const { page, errors } = await openPage(t, `${url}/watch/studio`)
     const time = async () => (await playback(page)).currentTimeSec
-    await until('the picture moves', async () => (await time()) > 3, { timeoutMs: 40_000 })
+    await until('the video plays', async () => (await time()) > 3, { timeoutMs: 40_000 })
     await watchStalls(page)
 
     for (const awaySec of [2, 20]) {
@@ -58,7 +58,7 @@ t.test(
     t.strictSame(failures, [], 'all that was listed could be fetched')
     t.strictSame(checkPlaylists(playlists), [], 'sequence numbers only went up, by the rules')
     const all = playlists.join('\n')
-    t.ok(all.includes('#EXT-X-DISCONTINUITY\n'), 'the seams are marked')
+    t.ok(all.includes('#EXT-X-DISCONTINUITY\n'), 'the discontinuities are marked')
     t.match(playlists.at(-1), /#EXT-X-DISCONTINUITY-SEQUENCE:[12]|#EXT-X-DISCONTINUITY\n/)
     t.equal(server.status('studio').totals.publishers, 3)
   },

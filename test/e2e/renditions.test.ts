@@ -1,5 +1,5 @@
 /**
- * One ffmpeg sends three sizes of a picture and two languages: hls.js offers both to switch, and plays on when it does.
+ * One ffmpeg sends three frame sizes and two languages: hls.js lists them, and plays on across a switch.
  */
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
@@ -52,7 +52,7 @@ t.test(
     const browser = await openBrowser(t)
     const page = await openPlayer(await browser.newContext(), urlOf('master.m3u8'))
     const state = () => playerState(page)
-    await until('the picture moves', async () => (await state()).framesDecoded > 15)
+    await until('the video plays', async () => (await state()).framesDecoded > 15)
     const { levels, audioTracks } = await state()
     t.strictSame(levels, HEIGHTS)
     t.strictSame(audioTracks, ['English', 'French'])
@@ -68,10 +68,10 @@ t.test(
       [0, 'video-2.m3u8'],
     ] as const) {
       await switchAudioTrack(page, index)
-      await until(`sound from ${from}`, async () => (await state()).soundFrom === from)
+      await until(`audio from ${from}`, async () => (await state()).audioFrom === from)
       const { currentTimeSec, audioDecodedBytes } = await state()
       await until('it plays on', async () => (await state()).currentTimeSec > currentTimeSec + 3)
-      t.ok((await state()).audioDecodedBytes > audioDecodedBytes, 'with sound')
+      t.ok((await state()).audioDecodedBytes > audioDecodedBytes, 'with audio')
     }
     const { fatalErrors, mediaError } = await state()
     t.strictSame(fatalErrors, [])
@@ -84,7 +84,7 @@ t.test(
     const recordings = await Promise.all(viewers)
     for (const [index, { playlists, failures }] of recordings.entries()) {
       t.strictSame(failures, [], 'all that was listed could be fetched')
-      // The encoder may end before it has sent sound for its last pictures.
+      // The encoder may end before it has sent audio for its last frames.
       t.notMatch(playlists.at(-1), /#EXT-X-GAP\n(.*\n)*.*\.ts\n(.*\n)*.*\.ts\n/, 'and is there')
       t.strictSame(checkPlaylists(playlists), [], `${files[index]} keeps the rules`)
     }
@@ -107,7 +107,7 @@ t.test(
   },
 )
 
-/** @returns presentation time of the first picture in the file, in 90 kHz */
+/** @returns presentation time of the first video frame in the file, in 90 kHz */
 async function firstPts(file: string): Promise<number> {
   const { stdout } = await promisify(execFile)('ffprobe', [
     ...['-v', 'error', '-select_streams', 'v', '-show_entries', 'packet=pts'],

@@ -1,5 +1,5 @@
 /**
- * The process is killed and started again: the encoder comes back by itself, and so does the picture.
+ * The process is killed and started again: the encoder reconnects by itself, and the player continues.
  */
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
@@ -69,7 +69,7 @@ t.test(
         timeoutMs: BACK_WITHIN_MS,
         everyMs: 100,
       })
-    await playFor('the picture moves', 90)
+    await playFor('the video plays', 90)
 
     for (const round of [1, 2]) {
       const before = await numbers()
@@ -83,7 +83,7 @@ t.test(
       )
       const { framesDecoded } = await playback(page)
       // More than was buffered when it died.
-      await playFor(`the picture moves after kill ${round}`, framesDecoded + 300)
+      await playFor(`the video plays after kill ${round}`, framesDecoded + 300)
       t.comment(
         `kill ${round}: 10 s played ${Math.round(performance.now() - killedAtMs)} ms after it`,
       )

@@ -1,5 +1,5 @@
 /**
- * Whatever changes in a stream while it is watched, hls.js plays across it: the same page, no error that it gives up for.
+ * hls.js plays across every change in a live stream: on the same page, without a fatal error.
  */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ import { record } from '../support/viewer.ts'
 const SECONDS = 8
 const FRAMES_PER_SEC = 30
 
-/** A player that is done with the seam went on for this long behind it. */
+/** Playing time behind a discontinuity that shows that the player has passed it. */
 const PLAYED_BEHIND_SEC = 3
 
 interface ClipOptions {
@@ -29,7 +29,7 @@ interface ClipOptions {
   readonly size?: string
   readonly profile?: string
   readonly sampleRate?: number
-  /** Pictures alone. */
+  /** Video only. */
   readonly mute?: true
 }
 
@@ -39,7 +39,7 @@ interface Case {
   /** The encoder is gone for so long between the clips; without it, it just goes on with the second. */
   readonly awaySec?: number
   readonly sizeAfter: { width: number; height: number }
-  /** No sound is to be heard behind the seam. */
+  /** There is no audio behind the discontinuity. */
   readonly silent?: true
 }
 
@@ -70,12 +70,12 @@ const CASES: readonly Case[] = [
     sizeAfter: SMALL,
   },
   {
-    name: 'sound that goes away',
+    name: 'audio that ends',
     clips: [FIRST, { fromSec: SECONDS, mute: true }],
     sizeAfter: SMALL,
   },
   {
-    name: 'sound that comes later',
+    name: 'audio that begins later',
     clips: [
       { fromSec: 0, mute: true },
       { fromSec: SECONDS, sampleRate: 48_000 },
@@ -85,7 +85,7 @@ const CASES: readonly Case[] = [
   },
 ]
 
-/** Picture and sound of 8 s, a key frame each second. */
+/** 8 s of video and audio, a key frame each second. */
 async function encode(folder: string, options: ClipOptions): Promise<Buffer> {
   const { fromSec, size = '320x180', profile = 'high', sampleRate = 48_000, mute } = options
   const file = join(folder, `${Object.values(options).join('-')}.mpegts`)
@@ -134,7 +134,7 @@ t.test('hls.js plays across every discontinuity', { timeout: 180_000 }, async (t
       await until('a playlist to start with', () => server.status(streamId).totals.segments >= 3)
       const page = await openPlayer(context, playlistUrl.replace('playlist', 'master'))
       const atSeam = await until(
-        'the seam is on the screen',
+        'the discontinuity is played',
         async () => {
           const state = await playerState(page)
           return state.shown !== null && state.shown.discontinuities > 0 && state
@@ -152,8 +152,11 @@ t.test('hls.js plays across every discontinuity', { timeout: 180_000 }, async (t
       t.match(later, { ...sizeAfter, mediaError: null })
       t.strictSame(later.fatalErrors, [])
       const frames = later.framesDecoded - atSeam.framesDecoded
-      t.ok(frames >= (PLAYED_BEHIND_SEC - 1) * FRAMES_PER_SEC, `${frames} pictures behind the seam`)
-      if (!silent) t.ok(later.audioDecodedBytes > atSeam.audioDecodedBytes, 'and sound')
+      t.ok(
+        frames >= (PLAYED_BEHIND_SEC - 1) * FRAMES_PER_SEC,
+        `${frames} frames behind the discontinuity`,
+      )
+      if (!silent) t.ok(later.audioDecodedBytes > atSeam.audioDecodedBytes, 'and audio')
       await page.close()
       await sent
       await server.stopStream(streamId)

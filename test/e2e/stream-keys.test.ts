@@ -16,7 +16,7 @@ import { findEvent, startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const HOUR_MS = 3_600_000
 
-/** Every way for a key to be bad -> the reason that the webhook gives, where there is a stream to tell. */
+/** Defect of a key -> reason in the webhook, if its stream exists. */
 async function badKeys(service: TestService) {
   const key = async (streamId: string, secret = service.jwtSecret, now = new Date()) =>
     (await issueStreamKey({ streamId, secret, now })).streamKey
@@ -64,7 +64,7 @@ t.test('srt-live-transmit prints the bad-secret text for every bad key', async (
     await caller.exit
   }
   const { body } = await service.api('GET', '/api/status', { stream_id: 'studio' })
-  t.equal(body.data['status'], 'READY', 'nobody got in')
+  t.equal(body.data['status'], 'READY', 'no encoder was admitted')
 })
 
 t.test('our caller reports 1010, and the webhook the reason', async (t) => {
@@ -81,9 +81,11 @@ t.test('our caller reports 1010, and the webhook the reason', async (t) => {
       what,
     )
   }
-  const told = await until('the webhook stream.rejected', () => findEvent(hooks, 'stream.rejected'))
-  t.match(told, { stream_id: 'studio', status: 'READY', data: { reason: 'Token expired' } })
-  t.match(told.data['remote'], /^127\.0\.0\.1:\d+$/)
+  const event = await until('the webhook stream.rejected', () =>
+    findEvent(hooks, 'stream.rejected'),
+  )
+  t.match(event, { stream_id: 'studio', status: 'READY', data: { reason: 'Token expired' } })
+  t.match(event.data['remote'], /^127\.0\.0\.1:\d+$/)
 })
 
 t.test("publishes with a key in the form of SRT's access control guidelines", async (t) => {
@@ -142,9 +144,11 @@ t.test('publishes the program that the key names', async (t) => {
     const refused = { code: 'SRT_REJECTED', message: /1010/ }
     await t.rejects(call(`${streamKey},program=${program}`), refused, program)
   }
-  const told = await until('the webhook stream.rejected', () => findEvent(hooks, 'stream.rejected'))
+  const event = await until('the webhook stream.rejected', () =>
+    findEvent(hooks, 'stream.rejected'),
+  )
   const reason = 'program in the stream key must be first, all, or a program number from 1 to 65535'
-  t.match(told, { data: { reason } })
+  t.match(event, { data: { reason } })
 })
 
 t.test('a valid key can be used again, also after a new start', async (t) => {

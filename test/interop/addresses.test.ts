@@ -1,5 +1,5 @@
 /**
- * One listener at several addresses: publishers of every kind call each of them, and hear from the one that they called.
+ * One listener at several addresses: publishers of every kind call each of them, and get responses from the called address.
  */
 import t from 'tap'
 import { createListener } from '../../src/srt/index.ts'

@@ -23,7 +23,7 @@ const PACKETS = 600
 
 interface Cell {
   readonly receiver: keyof typeof RECEIVERS
-  /** In both directions. */
+  /** Loss in both directions. */
   readonly lossPercent: number
   readonly rttMs: number
   /** Encrypted with a key of so many bytes, and a new one every 300 packets. */
@@ -110,7 +110,7 @@ t.test(
     if (!requireTool(t, 'srt-live-transmit')) return
     const gone = { first: 1100, last: 1104 }
     const listener = await listen(t, RECEIVERS['srt-live-transmit'], 'latency=1000')
-    const told: (LossRange | undefined)[] = []
+    const dropRequests: (LossRange | undefined)[] = []
     // Half the round trip longer than we keep a packet, libsrt still asks for it.
     const link = { delayMs: 300 }
     const relay = startRelay({
@@ -121,7 +121,7 @@ t.test(
         if (direction === 'backward') return true
         if (isControl(datagram)) {
           if (controlType(datagram) === ControlType.DROPREQ) {
-            told.push(decodeDropRequest(datagram))
+            dropRequests.push(decodeDropRequest(datagram))
           }
           return true
         }
@@ -144,7 +144,7 @@ t.test(
     const at = 100 * PAYLOAD_BYTES
     const rest = Buffer.concat([stream.subarray(0, at), stream.subarray(at + goneBytes)])
     t.equal(difference(listener.bytes(), rest), '')
-    t.strictSame(told.at(-1), gone)
+    t.strictSame(dropRequests.at(-1), gone)
     t.equal(publication.output(), '')
   },
 )

@@ -1,6 +1,6 @@
 /**
- * Handshakes of foreign peers that go wrong on the way (draft-sharabayko-srt 4.3.1): each side repeats itself until the
- * other has heard, and nobody is accepted twice.
+ * Handshakes of foreign peers over a bad network (draft-sharabayko-srt 4.3.1): each side repeats its packets until the
+ * other has received them, and no peer is accepted twice.
  */
 import t from 'tap'
 import { requireTool } from '../support/tools.ts'

@@ -1,6 +1,6 @@
 /**
  * The interop matrix: every kind of publisher into our listener, in clear and encrypted, over networks of every kind.
- * docs/interop.md tells what was seen.
+ * docs/interop.md has the results.
  */
 import t from 'tap'
 import { decodeExtensions } from '../../src/srt/wire/extension.ts'
@@ -19,7 +19,7 @@ import { difference, play, receive } from './reception.ts'
 /** 4 s of 2.1 Mbit/s. */
 const PACKETS = 800
 
-/** A new key is told 0.7 s ahead: a lost KMREQ is repeated, and repeated, before the key is needed. */
+/** A new key is announced 0.7 s ahead, so that a lost KMREQ is repeated several times before the key is used. */
 const REFRESH = [300, 140] as const
 const PASSPHRASE = 'what-both-sides-know'
 
@@ -30,7 +30,7 @@ interface Cell {
   readonly cipher: Cipher
   readonly rekeys: boolean
   readonly family: 'IPv4' | 'IPv6'
-  /** In both directions. */
+  /** Loss in both directions. */
   readonly lossPercent: number
   readonly rttMs: number
 }

@@ -28,7 +28,7 @@ export interface CallEncryption {
   /** Without characters that a URL escapes: srt-live-transmit does not decode percent signs. */
   readonly passphrase: string
   readonly keyBytes: 16 | 24 | 32
-  /** Packets under one key, and how many before its first use the next one is told; libsrt's defaults where unset. */
+  /** Packets per key, and number of packets before a new key at which it is announced; default as in libsrt. */
   readonly refresh?: readonly [packets: number, preannounced: number]
 }
 
@@ -71,7 +71,7 @@ export const PUBLISHERS = {
       const url = libsrtUrl(call)
       const publication = run(t, `srt-live-transmit -v -chunk:${PAYLOAD_BYTES} file://con ${url}`)
       const connected = () => publication.output().includes('SRT target connected')
-      // It throws its input away until it has heard the answer.
+      // It discards its input until it has received the response.
       return { ...publication, ready: async () => void (await until('a connection', connected)) }
     },
   },
@@ -115,7 +115,7 @@ function encryptionQuery({ passphrase, keyBytes, refresh }: CallEncryption) {
 export function run(t: Test, commandLine: string): Publication {
   const [command, ...args] = commandLine.split(' ')
   const program = start(t, command!, args, { stdin: 'pipe' })
-  // A program that was refused is gone; the test hears of it by what it said.
+  // A rejected program has exited; the test reads its output.
   program.child.stdin!.on('error', () => undefined)
   return {
     ready: async () => undefined,
@@ -139,7 +139,7 @@ export function publishWith(t: Test, call: ConnectOptions): Publication {
   const ended = new AbortController()
   t.teardown(() => {
     ended.abort()
-    // Takes the latency of the connection, which nobody has to wait for.
+    // Takes the latency of the connection; not awaited.
     void caller?.close()
   })
   const connected = connect({

@@ -46,7 +46,7 @@ for (const publisher of Object.keys(PUBLISHERS) as PublisherName[]) {
         ...(ours !== undefined && { passphrase: ours }),
       })
       const publication = start(t, { ...received.call, ...encrypted(theirs) })
-      // ffmpeg calls nobody before it has something to send.
+      // ffmpeg connects once it has media to send.
       publication.write(Buffer.alloc(PAYLOAD_BYTES))
       await until(`reject ${code}`, () => received.listener.stats().rejects[code])
       // srtsink calls again and again, and keeps the reason to itself.
@@ -61,7 +61,7 @@ for (const publisher of Object.keys(PUBLISHERS) as PublisherName[]) {
 }
 
 for (const { what, ours, theirs, code } of MISMATCHES) {
-  t.test(`our caller hears from srt-live-transmit of ${what}: ${code}`, async (t) => {
+  t.test(`our caller gets the code of srt-live-transmit for ${what}: ${code}`, async (t) => {
     if (!requireTool(t, 'srt-live-transmit')) return
     const query = ours === undefined ? '' : `passphrase=${ours}`
     const { port } = await listen(t, RECEIVERS['srt-live-transmit'], query)

@@ -65,7 +65,7 @@ export class PlaylistJudge {
     this.#stretches = splitBefore(this.#segments, ({ discontinuity }) => discontinuity)
   }
 
-  /** What the playlist says of its segments. */
+  /** Segments as the playlist lists them. */
   judgeCuts(): void {
     const t = this.#t
     const round = (sec: number) => Math.round(sec * 100) / 100
@@ -80,7 +80,7 @@ export class PlaylistJudge {
     t.strictSame(discontinuities, this.#case.discontinuities ?? [], 'DISCONTINUITY')
   }
 
-  /** What a segment is made of: PAT, PMT, whole PES packets, unbroken counters, nothing that is not announced. */
+  /** Checks a segment: PAT, PMT, whole PES packets, continuous counters, no PID that the PMT does not list. */
   judgePackets(): void {
     const t = this.#t
     const faults = continuityFaults(this.#segments.flatMap(({ packets }) => packets))
@@ -259,7 +259,7 @@ function readSegment(segment: ListedSegment): ReadSegment {
   return { ...segment, packets, map: { ...readPmt(pmt), pmtPid } }
 }
 
-/** What hls.js makes of the bytes: NAL units with their length before each, AAC without ADTS headers. */
+/** Media as hls.js remuxes it: NAL units with length prefixes, AAC without ADTS headers. */
 function sizesForHlsJs(segments: readonly ReadSegment[], audioFrames: number) {
   const sizes = { videoBytes: 0, audioBytes: 0 }
   let isAdts = false

@@ -95,7 +95,7 @@ function withData(
   )
 }
 
-/** A break of 2 s, told a second ahead and once more when it is over. */
+/** Break of 2 s, announced a second ahead and again at its end. */
 function withBreak(clip: Clip): Clip {
   const map = pmtSection(1, VIDEO_PID, [...USUAL_MAP, { pid: DATA_PID, streamType: 0x86 }])
   const outTicks = firstPtsTicks(clip) + 3 * 90_000

@@ -1,5 +1,5 @@
 /**
- * How muxers put it into packets and tables.
+ * Packets and tables as various muxers write them.
  *
  * @module
  */
