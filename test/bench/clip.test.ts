@@ -7,7 +7,7 @@ import { Demuxer } from '../../src/mpegts/index.ts'
 import { countMedia, decodeErrors } from '../support/media.ts'
 import { requireTool } from '../support/tools.ts'
 
-t.test('a clip of the benches has the rate asked for and breaks no rule', async (t) => {
+t.test('a clip of the benches has the requested rate and breaks no rule', async (t) => {
   for (const megabits of [2, 5, 40]) {
     const clip = clipOf(megabits * 1e6)
     const rate = (clip.length * 8) / 8 / 1e6

@@ -53,8 +53,8 @@ t.test(
 t.test(
   'decodeH265VpsFrameRate reads the frame rate of a video parameter set (7.3.2.1)',
   async (t) => {
-    const told = '40010c01ffff01600000030090000003000003003c95940c000003000400000300cba0'
-    t.equal(decodeH265VpsFrameRate(Buffer.from(told, 'hex')), 50)
+    const vps = '40010c01ffff01600000030090000003000003003c95940c000003000400000300cba0'
+    t.equal(decodeH265VpsFrameRate(Buffer.from(vps, 'hex')), 50)
     const silent = '40010c02ffff0408000003009d0800000300003c00009598acc048'
     t.equal(decodeH265VpsFrameRate(Buffer.from(silent, 'hex')), undefined)
   },

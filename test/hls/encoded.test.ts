@@ -20,8 +20,8 @@ import { continuityFaults, readPackets, readPat } from '../support/ts-reader.ts'
 const run = promisify(execFile)
 
 const SECONDS = 9
-const PICTURES = ['-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=30']
-const NTSC_PICTURES = ['-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=30000/1001']
+const TEST_VIDEO = ['-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=30']
+const NTSC_TEST_VIDEO = ['-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=30000/1001']
 const TONE = ['-f', 'lavfi', '-i', 'sine=f=440:r=48000']
 const AAC = ['-c:a', 'aac', '-b:a', '96k']
 const GOP = (frames: number) => [
@@ -50,7 +50,7 @@ interface Case {
 const CASES: readonly Case[] = [
   {
     name: 'H.264 and AAC',
-    encode: [...PICTURES, ...TONE, ...X264, ...AAC],
+    encode: [...TEST_VIDEO, ...TONE, ...X264, ...AAC],
     durations: [2, 2, 2, 2, 1],
     targetSec: 2,
     independent: true,
@@ -58,7 +58,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'H.264 of 29.97 Hz and MP2',
-    encode: [...NTSC_PICTURES, ...TONE, ...X264, '-c:a', 'mp2'],
+    encode: [...NTSC_TEST_VIDEO, ...TONE, ...X264, '-c:a', 'mp2'],
     durations: [2, 2, 2, 2, 1],
     targetSec: 2,
     independent: true,
@@ -66,7 +66,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'H.264 alone, past the wrap of 33 bits',
-    encode: [...PICTURES, ...X264, '-output_ts_offset', '95440'],
+    encode: [...TEST_VIDEO, ...X264, '-output_ts_offset', '95440'],
     durations: [2, 2, 2, 2, 1],
     targetSec: 2,
     independent: true,
@@ -74,7 +74,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'H.264 with open GOPs and MP3',
-    encode: [...PICTURES, ...TONE, ...X264, '-x264-params', 'open-gop=1', '-c:a', 'libmp3lame'],
+    encode: [...TEST_VIDEO, ...TONE, ...X264, '-x264-params', 'open-gop=1', '-c:a', 'libmp3lame'],
     durations: [2, 2, 2, 2, 1],
     targetSec: 2,
     independent: false,
@@ -82,7 +82,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'H.264 with a GOP that outlasts the greatest target',
-    encode: [...PICTURES, ...TONE, ...X264, ...GOP(600), ...AAC],
+    encode: [...TEST_VIDEO, ...TONE, ...X264, ...GOP(600), ...AAC],
     maxSegmentSec: 4,
     durations: [4.47, 4.47, 0.07],
     targetSec: 4,
@@ -91,7 +91,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'H.265 and AAC',
-    encode: [...PICTURES, ...TONE, ...X265, 'keyint=60:min-keyint=60:open-gop=0', ...AAC],
+    encode: [...TEST_VIDEO, ...TONE, ...X265, 'keyint=60:min-keyint=60:open-gop=0', ...AAC],
     durations: [2, 2, 2, 2, 1],
     targetSec: 2,
     independent: true,
@@ -99,7 +99,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'H.265 with open GOPs',
-    encode: [...PICTURES, ...X265, 'keyint=60:min-keyint=60:open-gop=1'],
+    encode: [...TEST_VIDEO, ...X265, 'keyint=60:min-keyint=60:open-gop=1'],
     durations: [2, 2, 2, 2, 1],
     targetSec: 2,
     independent: false,
@@ -193,7 +193,7 @@ function publish(t: Test, source: Buffer, maxSegmentSec: number) {
 function inspect(t: Test, segments: readonly Segment[], startsWithIdr: boolean): void {
   for (const { bytes, uri } of segments) {
     const { video = [], firstKeyFrame } = inspector.inspect(bytes) ?? {}
-    t.equal(video.length, 2, `mux.js finds first and last picture of ${uri}`)
+    t.equal(video.length, 2, `mux.js finds first and last frame of ${uri}`)
     if (startsWithIdr) t.equal(firstKeyFrame?.dts, video[0]?.dts, 'the first is a key frame')
   }
 }

@@ -16,16 +16,16 @@ import {
 import {
   AUDIO,
   CLIP_START_TICKS,
-  SOUND_TICKS,
+  AUDIO_UNIT_TICKS,
   VIDEO,
   interleave,
   moved,
-  picture,
-  pictures,
+  videoUnit,
+  videoUnits,
   program,
   programOf,
-  sound,
-  sounds,
+  audioUnit,
+  audioUnits,
   unit,
   videoClip,
 } from './source.ts'
@@ -69,7 +69,7 @@ const AUDIO_VIDEO = program(programOf(VIDEO, AUDIO))
 const durations = (segments: readonly Segment[]) =>
   segments.map(({ durationSec }) => Math.round(durationSec * 1000) / 1000)
 
-/** PTS of the pictures or sounds in each segment, in their order. */
+/** PTS of the video or audio units in each segment, in order of arrival. */
 const timesOf = (segments: readonly Segment[], pid: number) =>
   segments.map(({ bytes }) => readPtsTicks(readPackets(bytes), pid))
 
@@ -78,8 +78,8 @@ const ptsOf = (units: readonly PesUnit[]) => units.map(({ ptsTicks }) => ptsTick
 t.test(
   'a segment is PAT, PMT, key frame, then whole PES packets (RFC 8216bis 3.1.1)',
   async (t) => {
-    const video = pictures({ frames: 180, framesPerGop: 60 })
-    const audio = sounds(CLIP_START_TICKS, 35)
+    const video = videoUnits({ frames: 180, framesPerGop: 60 })
+    const audio = audioUnits(CLIP_START_TICKS, 35)
     const units = interleave({ units: video }, { units: audio, delayTicks: 20_000 })
     const { segments, facts } = run([AUDIO_VIDEO, ...units.map(unit), END])
     t.same(facts, [])
@@ -110,8 +110,12 @@ t.test(
     }
     const packets = readPackets(Buffer.concat(segments.map(({ bytes }) => bytes)))
     t.same(continuityFaults(packets), [], 'continuity counters run on (RFC 8216bis 3)')
-    t.same(readPtsTicks(packets, VIDEO.pid), ptsOf(video), 'every picture leaves, in order')
-    t.same(readPtsTicks(packets, AUDIO.pid), ptsOf(audio), 'every sound leaves, in order')
+    t.same(
+      readPtsTicks(packets, VIDEO.pid),
+      ptsOf(video),
+      'all video frames are published in order',
+    )
+    t.same(readPtsTicks(packets, AUDIO.pid), ptsOf(audio), 'all audio units are published in order')
     const payloads = (pid: number) =>
       Buffer.concat(packets.filter((packet) => packet.pid === pid).map(({ payload }) => payload))
     const sent = Buffer.concat(video.flatMap(({ chunks }) => chunks))
@@ -123,8 +127,8 @@ t.test(
 )
 
 t.test('the input may be overwritten once it was pushed', async (t) => {
-  const video = pictures({ frames: 61, framesPerGop: 60 })
-  const early = sounds(CLIP_START_TICKS + SEC, 3)
+  const video = videoUnits({ frames: 61, framesPerGop: 60 })
+  const early = audioUnits(CLIP_START_TICKS + SEC, 3)
   const kept = [...video, ...early].map(({ chunks }) => Buffer.concat(chunks))
   const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10 })
   packager.push(AUDIO_VIDEO, WALL_MS)
@@ -175,7 +179,7 @@ t.test('EXTINF comes from presentation times', async (t) => {
     [2.002, 2.002, 2.002],
     'the last segment lasts one frame longer than its last timestamp',
   )
-  const uneven = pictures({ frames: 121, framesPerGop: 60 }).map((value, index) => ({
+  const uneven = videoUnits({ frames: 121, framesPerGop: 60 }).map((value, index) => ({
     ...value,
     ptsTicks: value.ptsTicks + (index % 60 === 0 ? (index / 60) * 90 : 0),
   }))
@@ -203,8 +207,8 @@ t.test('TARGETDURATION is fixed by the first segment, within the limits set', as
 })
 
 t.test('a GOP that outlasts TARGETDURATION is cut between access units', async (t) => {
-  const short = pictures({ frames: 60, framesPerGop: 60 })
-  const long = pictures({
+  const short = videoUnits({ frames: 60, framesPerGop: 60 })
+  const long = videoUnits({
     fromTicks: CLIP_START_TICKS + 2 * SEC,
     frames: 360,
     framesPerGop: 200,
@@ -223,7 +227,7 @@ t.test('a GOP that outlasts TARGETDURATION is cut between access units', async (
     segments.map(({ videoFrames }) => videoFrames),
     [60, 74, 74, 52, 74, 74, 12],
   )
-  t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(all), 'no picture is lost or twice')
+  t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(all), 'no video frame is lost or repeated')
   const packets = readPackets(Buffer.concat(segments.map(({ bytes }) => bytes)))
   t.same(continuityFaults(packets), [])
   for (const { bytes } of segments) {
@@ -237,7 +241,7 @@ t.test('the first key frame after a cut inside a GOP starts a segment', async (t
   const video = gops.flatMap((frames, index) => {
     const before = gops.slice(0, index).reduce((sum, count) => sum + count, 0)
     const fromTicks = CLIP_START_TICKS + before * 3000
-    return pictures({ fromTicks, frames, framesPerGop: frames })
+    return videoUnits({ fromTicks, frames, framesPerGop: frames })
   })
   const { segments } = run([program(programOf(VIDEO)), ...video.map(unit), END])
   t.same(durations(segments), [2, 2.467, 0.133, 1.4, 2])
@@ -268,8 +272,8 @@ t.test('cuts at a key frame where the next one would come too late', async (t) =
 })
 
 t.test('a GOP a little over TARGETDURATION stays whole', async (t) => {
-  const short = pictures({ frames: 60, framesPerGop: 60 })
-  const longer = pictures({ fromTicks: CLIP_START_TICKS + 2 * SEC, frames: 74, framesPerGop: 74 })
+  const short = videoUnits({ frames: 60, framesPerGop: 60 })
+  const longer = videoUnits({ fromTicks: CLIP_START_TICKS + 2 * SEC, frames: 74, framesPerGop: 74 })
   const { segments, facts } = run([
     program(programOf(VIDEO)),
     ...[...short, ...longer].map(unit),
@@ -282,7 +286,7 @@ t.test('a GOP a little over TARGETDURATION stays whole', async (t) => {
 t.test('one frame per second makes no segment exceed TARGETDURATION', async (t) => {
   const { segments } = run([
     ...videoClip({ frames: 4, framesPerGop: 2, frameTicks: SEC }),
-    ...pictures({
+    ...videoUnits({
       fromTicks: CLIP_START_TICKS + 4 * SEC,
       frames: 9,
       framesPerGop: 9,
@@ -294,16 +298,20 @@ t.test('one frame per second makes no segment exceed TARGETDURATION', async (t) 
 })
 
 t.test('nothing leaves before the first random access point', async (t) => {
-  const pan = pictures({ frames: 200, framesPerGop: 200 }).slice(140)
-  const video = pictures({ fromTicks: CLIP_START_TICKS + 200 * 3000, frames: 60, framesPerGop: 60 })
-  const audio = sounds(CLIP_START_TICKS + 140 * 3000, 20)
+  const pan = videoUnits({ frames: 200, framesPerGop: 200 }).slice(140)
+  const video = videoUnits({
+    fromTicks: CLIP_START_TICKS + 200 * 3000,
+    frames: 60,
+    framesPerGop: 60,
+  })
+  const audio = audioUnits(CLIP_START_TICKS + 140 * 3000, 20)
   const units = interleave({ units: [...pan, ...video] }, { units: audio, delayTicks: 20_000 })
   const { segments, packager } = run([AUDIO_VIDEO, ...units.map(unit), END])
   t.equal(segments.length, 1)
   t.same(timesOf(segments, VIDEO.pid), [ptsOf(video)])
   const startTicks = CLIP_START_TICKS + 200 * 3000
   const carried = ptsOf(audio).filter((ticks) => ticks >= startTicks - 0.25 * SEC)
-  t.same(timesOf(segments, AUDIO.pid), [carried], 'sound goes on into the first picture')
+  t.same(timesOf(segments, AUDIO.pid), [carried], 'audio continues up to the first video frame')
   t.equal(packager.stats.unitsBeforeStart, 60)
   t.equal(packager.stats.strayAudioUnits, 20 - carried.length)
 })
@@ -311,7 +319,7 @@ t.test('nothing leaves before the first random access point', async (t) => {
 t.test('reports that no key frame arrives', async (t) => {
   const { segments, facts } = run([
     program(programOf(VIDEO)),
-    ...pictures({ frames: 400, framesPerGop: 400 }).slice(1).map(unit),
+    ...videoUnits({ frames: 400, framesPerGop: 400 }).slice(1).map(unit),
     END,
   ])
   t.same(segments, [])
@@ -321,13 +329,13 @@ t.test('reports that no key frame arrives', async (t) => {
 t.test(
   'an encoder that leaves before its first key frame is not blamed for the next',
   async (t) => {
-    const early = pictures({ frames: 60, framesPerGop: 60 }).slice(1)
+    const early = videoUnits({ frames: 60, framesPerGop: 60 }).slice(1)
     const { facts } = run([
       program(programOf(VIDEO)),
       ...early.map(unit),
       { type: 'discontinuity' },
-      unit(picture(CLIP_START_TICKS + 1000 * SEC)),
-      unit(picture(CLIP_START_TICKS + 1000 * SEC + 3000, { key: true })),
+      unit(videoUnit(CLIP_START_TICKS + 1000 * SEC)),
+      unit(videoUnit(CLIP_START_TICKS + 1000 * SEC + 3000, { key: true })),
       END,
     ])
     t.same(facts, [])
@@ -335,7 +343,7 @@ t.test(
 )
 
 t.test('audio without video starts at its first frame and is cut at audio frames', async (t) => {
-  const audio = sounds(CLIP_START_TICKS, 50)
+  const audio = audioUnits(CLIP_START_TICKS, 50)
   const { segments } = run([program(programOf(AUDIO)), ...audio.map(unit), END])
   t.same(durations(segments), [1.877, 1.877, 1.877, 1.877, 1.024])
   t.ok(segments.every(({ independent, videoFrames }) => independent && videoFrames === 0))
@@ -343,7 +351,7 @@ t.test('audio without video starts at its first frame and is cut at audio frames
 })
 
 t.test('a damaged key frame starts no segment and is dropped', async (t) => {
-  const video = pictures({ frames: 180, framesPerGop: 60 }).map((value, index) =>
+  const video = videoUnits({ frames: 180, framesPerGop: 60 }).map((value, index) =>
     index === 60 ? { ...value, damaged: true } : value,
   )
   const { segments, packager } = run([program(programOf(VIDEO)), ...video.map(unit), END])
@@ -353,8 +361,8 @@ t.test('a damaged key frame starts no segment and is dropped', async (t) => {
   t.equal(
     run([
       program(programOf(VIDEO)),
-      unit(picture(0, { key: true, damaged: true })),
-      unit(picture(3000)),
+      unit(videoUnit(0, { key: true, damaged: true })),
+      unit(videoUnit(3000)),
       END,
     ]).segments.length,
     0,
@@ -363,10 +371,10 @@ t.test('a damaged key frame starts no segment and is dropped', async (t) => {
 })
 
 t.test('damaged audio is dropped, damaged video other than key frames is kept', async (t) => {
-  const video = pictures({ frames: 60, framesPerGop: 60 }).map((value, index) =>
+  const video = videoUnits({ frames: 60, framesPerGop: 60 }).map((value, index) =>
     index === 30 ? { ...value, damaged: true } : value,
   )
-  const audio = sounds(CLIP_START_TICKS, 8).map((value, index) =>
+  const audio = audioUnits(CLIP_START_TICKS, 8).map((value, index) =>
     index === 4 ? { ...value, damaged: true } : value,
   )
   const units = interleave({ units: video }, { units: audio })
@@ -377,8 +385,8 @@ t.test('damaged audio is dropped, damaged video other than key frames is kept', 
 })
 
 t.test('early audio waits for its video, so that no segment starts in silence', async (t) => {
-  const video = pictures({ frames: 180, framesPerGop: 60 })
-  const audio = sounds(CLIP_START_TICKS, 35)
+  const video = videoUnits({ frames: 180, framesPerGop: 60 })
+  const audio = audioUnits(CLIP_START_TICKS, 35)
   const units = interleave({ units: video, delayTicks: 1.5 * SEC }, { units: audio })
   const { segments, packager } = run([AUDIO_VIDEO, ...units.map(unit), END])
   const jumps = [1, 2].map((n) => CLIP_START_TICKS + n * 2 * SEC)
@@ -391,8 +399,8 @@ t.test('early audio waits for its video, so that no segment starts in silence', 
 })
 
 t.test('late audio is placed at once and nothing waits for it', async (t) => {
-  const video = pictures({ frames: 180, framesPerGop: 60 })
-  const audio = sounds(CLIP_START_TICKS, 35)
+  const video = videoUnits({ frames: 180, framesPerGop: 60 })
+  const audio = audioUnits(CLIP_START_TICKS, 35)
   const units = interleave({ units: video }, { units: audio, delayTicks: 0.7 * SEC })
   const { segments } = run([AUDIO_VIDEO, ...units.map(unit), END])
   t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio))
@@ -400,10 +408,10 @@ t.test('late audio is placed at once and nothing waits for it', async (t) => {
 })
 
 t.test('audio with a stray timestamp delays nothing', async (t) => {
-  const video = pictures({ frames: 120, framesPerGop: 60 })
-  const audio = sounds(CLIP_START_TICKS, 23)
+  const video = videoUnits({ frames: 120, framesPerGop: 60 })
+  const audio = audioUnits(CLIP_START_TICKS, 23)
   const wrong = audio.map((value, index) =>
-    index === 5 ? sound(value.ptsTicks + 1000 * SEC) : index === 9 ? sound(0) : value,
+    index === 5 ? audioUnit(value.ptsTicks + 1000 * SEC) : index === 9 ? audioUnit(0) : value,
   )
   const units = interleave(
     { units: video },
@@ -415,9 +423,9 @@ t.test('audio with a stray timestamp delays nothing', async (t) => {
 })
 
 t.test('audio on another clock than the video is dropped, and reported', async (t) => {
-  const video = pictures({ frames: 1800, framesPerGop: 60 })
+  const video = videoUnits({ frames: 1800, framesPerGop: 60 })
   for (const skewSec of [1000, -1000, 15, -9]) {
-    const audio = sounds(CLIP_START_TICKS, 340)
+    const audio = audioUnits(CLIP_START_TICKS, 340)
     const skewed = audio.map((value) => ({ ...value, ptsTicks: value.ptsTicks + skewSec * SEC }))
     const units = interleave({ units: video }, { units: skewed })
     const { facts, segments } = run([AUDIO_VIDEO, ...units.map(unit), END])
@@ -429,8 +437,8 @@ t.test('audio on another clock than the video is dropped, and reported', async (
 })
 
 t.test('audio without video is queued within bounds', async (t) => {
-  const start = [AUDIO_VIDEO, unit(picture(CLIP_START_TICKS, { key: true }))]
-  const many = Array.from({ length: 3000 }, (_, index) => sound(CLIP_START_TICKS + index * 100))
+  const start = [AUDIO_VIDEO, unit(videoUnit(CLIP_START_TICKS, { key: true }))]
+  const many = Array.from({ length: 3000 }, (_, index) => audioUnit(CLIP_START_TICKS + index * 100))
   const { segments, packager } = run([...start, ...many.map(unit), END], {
     maxSegmentBytes: 20_000,
   })
@@ -441,23 +449,23 @@ t.test('audio without video is queued within bounds', async (t) => {
 })
 
 t.test('continues without a video track that never sends', async (t) => {
-  const audio = sounds(CLIP_START_TICKS, 60)
+  const audio = audioUnits(CLIP_START_TICKS, 60)
   const { segments, facts } = run([AUDIO_VIDEO, ...audio.map(unit), END])
   t.same(facts, ['TRACK_SILENT'])
-  t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio), 'no sound is lost meanwhile')
+  t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio), 'no audio unit is lost')
   t.match(segments[0], { tracks: [AUDIO], discontinuity: false, mediaSequence: 0 })
   t.same(
     readPmt(readPackets(segments[0]!.bytes)[1]!).streams.map(({ pid }) => pid),
     [AUDIO.pid],
     'players must not wait for it',
   )
-  const patient = sounds(CLIP_START_TICKS, 29)
+  const patient = audioUnits(CLIP_START_TICKS, 29)
   t.same(run([AUDIO_VIDEO, ...patient.map(unit), END]).segments, [], 'it is waited for for 5 s')
 })
 
 t.test('continues without an audio track that never sends', async (t) => {
-  const video = pictures({ frames: 420, framesPerGop: 60, reorderFrames: 2 })
-  const late = sounds(CLIP_START_TICKS + 9 * SEC, 24)
+  const video = videoUnits({ frames: 420, framesPerGop: 60, reorderFrames: 2 })
+  const late = audioUnits(CLIP_START_TICKS + 9 * SEC, 24)
   const units = interleave({ units: video }, { units: late, delayTicks: 20_000 })
   const { segments, facts } = run([AUDIO_VIDEO, ...units.map(unit), END])
   t.same(facts, ['TRACK_SILENT'])
@@ -474,14 +482,14 @@ t.test('continues without an audio track that never sends', async (t) => {
     ],
     'from the next key frame on, and so it comes back',
   )
-  t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(video), 'no picture is lost')
+  t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(video), 'no video frame is lost')
 })
 
 t.test('continues without video that stops, and with it when it resumes', async (t) => {
-  const before = pictures({ frames: 90, framesPerGop: 60 })
+  const before = videoUnits({ frames: 90, framesPerGop: 60 })
   const fromTicks = CLIP_START_TICKS + 20 * SEC
-  const after = pictures({ fromTicks, frames: 180, framesPerGop: 60 }).slice(30)
-  const audio = sounds(CLIP_START_TICKS, 150)
+  const after = videoUnits({ fromTicks, frames: 180, framesPerGop: 60 }).slice(30)
+  const audio = audioUnits(CLIP_START_TICKS, 150)
   const units = interleave({ units: [...before, ...after] }, { units: audio, delayTicks: 20_000 })
   const { segments, facts } = run([AUDIO_VIDEO, ...units.map(unit), END])
   t.same(facts, ['TRACK_SILENT'])
@@ -490,7 +498,7 @@ t.test('continues without video that stops, and with it when it resumes', async 
     starts.map(({ tracks }) => tracks),
     [[AUDIO], [VIDEO, AUDIO]],
   )
-  t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio), 'no sound is lost')
+  t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio), 'no audio unit is lost')
   const shown = [...before, ...after.slice(30)]
   t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(shown), 'it comes back with a key frame')
 })
@@ -498,8 +506,12 @@ t.test('continues without video that stops, and with it when it resumes', async 
 t.test(
   'video that starts late is a discontinuity, whether the program map changes or not',
   async (t) => {
-    const audio = sounds(CLIP_START_TICKS, 90)
-    const late = pictures({ fromTicks: CLIP_START_TICKS + 9 * SEC, frames: 150, framesPerGop: 60 })
+    const audio = audioUnits(CLIP_START_TICKS, 90)
+    const late = videoUnits({
+      fromTicks: CLIP_START_TICKS + 9 * SEC,
+      frames: 150,
+      framesPerGop: 60,
+    })
     const unknown = program(programOf({ ...VIDEO, parameters: undefined }, AUDIO))
     const video = late.slice(50)
     const units = interleave({ units: video }, { units: audio, delayTicks: 20_000 })
@@ -516,11 +528,11 @@ t.test(
 )
 
 t.test('an encoder that comes back has all its tracks awaited anew', async (t) => {
-  const video = pictures({ frames: 60, framesPerGop: 60 })
-  const audio = sounds(CLIP_START_TICKS, 12)
+  const video = videoUnits({ frames: 60, framesPerGop: 60 })
+  const audio = audioUnits(CLIP_START_TICKS, 12)
   const { segments } = run([
     AUDIO_VIDEO,
-    ...sounds(CLIP_START_TICKS, 40).map(unit),
+    ...audioUnits(CLIP_START_TICKS, 40).map(unit),
     { type: 'discontinuity' },
     AUDIO_VIDEO,
     ...interleave({ units: video }, { units: audio, delayTicks: 20_000 }).map(unit),
@@ -533,8 +545,8 @@ t.test('an encoder that comes back has all its tracks awaited anew', async (t) =
 t.test('a jump of the timestamps is a discontinuity, and starts at a key frame', async (t) => {
   for (const jumpSec of [1000, 12, -1.5, -1000]) {
     const fromTicks = 2000 * SEC
-    const before = pictures({ fromTicks, frames: 90, framesPerGop: 60 })
-    const after = pictures({
+    const before = videoUnits({ fromTicks, frames: 90, framesPerGop: 60 })
+    const after = videoUnits({
       fromTicks: fromTicks + 2 * SEC + jumpSec * SEC,
       frames: 150,
       framesPerGop: 60,
@@ -562,8 +574,8 @@ t.test('audio that jumps before or after the video stays with it', async (t) => 
       const fromTicks = 2000 * SEC
       const [first, second] = [fromTicks, fromTicks + 2 * SEC].map((from, index) => {
         const shift = index * jumpSec * SEC
-        const video = pictures({ fromTicks: from + shift, frames: 60, framesPerGop: 60 })
-        const audio = sounds(from + shift, 11)
+        const video = videoUnits({ fromTicks: from + shift, frames: 60, framesPerGop: 60 })
+        const audio = audioUnits(from + shift, 11)
         const order = (value: PesUnit) => value.dtsTicks - shift
         return [
           ...video.map((value) => ({ value, at: order(value) })),
@@ -589,8 +601,8 @@ t.test('audio that jumps before or after the video stays with it', async (t) => 
 })
 
 t.test('small steps back and gaps that a segment can span are no discontinuity', async (t) => {
-  const video = pictures({ frames: 240, framesPerGop: 60 })
-    .map((value, index) => (index === 30 ? picture(value.dtsTicks - 0.5 * SEC) : value))
+  const video = videoUnits({ frames: 240, framesPerGop: 60 })
+    .map((value, index) => (index === 30 ? videoUnit(value.dtsTicks - 0.5 * SEC) : value))
     .toSpliced(70, 30)
   const { segments, facts } = run([program(programOf(VIDEO)), ...video.map(unit), END])
   t.same(durations(segments), [2, 2, 2, 2])
@@ -599,8 +611,8 @@ t.test('small steps back and gaps that a segment can span are no discontinuity',
 })
 
 t.test('a key frame that steps back a little leaves no segment that cannot end', async (t) => {
-  const video = pictures({ frames: 61, framesPerGop: 60 })
-  const at = (sec: number, key = false) => unit(picture(CLIP_START_TICKS + sec * SEC, { key }))
+  const video = videoUnits({ frames: 61, framesPerGop: 60 })
+  const at = (sec: number, key = false) => unit(videoUnit(CLIP_START_TICKS + sec * SEC, { key }))
   const { segments } = run([
     program(programOf(VIDEO)),
     ...video.map(unit),
@@ -612,8 +624,8 @@ t.test('a key frame that steps back a little leaves no segment that cannot end',
 })
 
 t.test('a change of layout is a discontinuity; a change of parameters alone is none', async (t) => {
-  const first = pictures({ frames: 90, framesPerGop: 60 })
-  const rest = pictures({ fromTicks: CLIP_START_TICKS + 3 * SEC, frames: 120, framesPerGop: 60 })
+  const first = videoUnits({ frames: 90, framesPerGop: 60 })
+  const rest = videoUnits({ fromTicks: CLIP_START_TICKS + 3 * SEC, frames: 120, framesPerGop: 60 })
   const wider = { ...VIDEO, parameters: { codecString: 'avc1.640028', width: 1920, height: 1080 } }
   const changed = (layoutChanged: boolean) =>
     run([
@@ -640,11 +652,11 @@ t.test('a change of layout is a discontinuity; a change of parameters alone is n
 })
 
 t.test('an encoder that comes back continues the epoch after a discontinuity', async (t) => {
-  const before = pictures({ frames: 75, framesPerGop: 60 })
-  const after = pictures({ fromTicks: 5 * SEC, frames: 250, framesPerGop: 250 })
+  const before = videoUnits({ frames: 75, framesPerGop: 60 })
+  const after = videoUnits({ fromTicks: 5 * SEC, frames: 250, framesPerGop: 250 })
   const { segments, packager } = run([
     AUDIO_VIDEO,
-    ...interleave({ units: before }, { units: sounds(CLIP_START_TICKS + 9000, 14) }).map(unit),
+    ...interleave({ units: before }, { units: audioUnits(CLIP_START_TICKS + 9000, 14) }).map(unit),
     { type: 'discontinuity' },
     AUDIO_VIDEO,
     ...after.map(unit),
@@ -674,7 +686,7 @@ t.test(
   'PROGRAM-DATE-TIME is anchored at each discontinuity, advances by durations and never overlaps',
   async (t) => {
     const clip = (fromTicks: number) =>
-      pictures({ fromTicks, frames: 120, framesPerGop: 60 }).map(unit)
+      videoUnits({ fromTicks, frames: 120, framesPerGop: 60 }).map(unit)
     const { segments } = run([
       program(programOf(VIDEO)),
       ...clip(CLIP_START_TICKS),
@@ -695,7 +707,7 @@ t.test(
 
 t.test('timestamps pass the wrap of 33 bits without a discontinuity', async (t) => {
   const fromTicks = 2 ** 33 - 3 * SEC
-  const video = pictures({ fromTicks, frames: 240, framesPerGop: 60 })
+  const video = videoUnits({ fromTicks, frames: 240, framesPerGop: 60 })
   const { segments } = run([program(programOf(VIDEO)), ...video.map(unit), END])
   t.same(durations(segments), [2, 2, 2, 2])
   t.notOk(segments.some(({ discontinuity }) => discontinuity))
@@ -714,9 +726,9 @@ t.test(
       [45, { maxSegmentSec: 2 }],
     ] as const) {
       const from = CLIP_START_TICKS + frames * 3000
-      const closed = pictures({ frames, framesPerGop: frames, reorderFrames: 1 })
-      const rest = pictures({ fromTicks: from, frames: 60, framesPerGop: 60, reorderFrames: 1 })
-      const key = picture(from, { key: true, reorderTicks: 3 * 3000 })
+      const closed = videoUnits({ frames, framesPerGop: frames, reorderFrames: 1 })
+      const rest = videoUnits({ fromTicks: from, frames: 60, framesPerGop: 60, reorderFrames: 1 })
+      const key = videoUnit(from, { key: true, reorderTicks: 3 * 3000 })
       const leading = { ...rest[1]!, ptsTicks: from + 2 * 3000 }
       for (const decodableLeading of [false, true]) {
         const units = [...closed, key, { ...leading, decodableLeading }, ...rest.slice(2)]
@@ -731,7 +743,7 @@ t.test(
 )
 
 t.test('two fields in two PES packets are one frame', async (t) => {
-  const fields = pictures({ frames: 240, framesPerGop: 120, frameTicks: 1500 }).map(
+  const fields = videoUnits({ frames: 240, framesPerGop: 120, frameTicks: 1500 }).map(
     (value, index) => ({ ...value, startsFrame: index % 2 === 0 }),
   )
   const { segments } = run([program(programOf(VIDEO)), ...fields.map(unit), END])
@@ -746,7 +758,7 @@ t.test('two fields in two PES packets are one frame', async (t) => {
 })
 
 t.test('a segment never holds more bytes than allowed', async (t) => {
-  const clip = videoClip({ frames: 300, framesPerGop: 60, pictureBytes: 10_000 })
+  const clip = videoClip({ frames: 300, framesPerGop: 60, frameBytes: 10_000 })
   const { segments, facts } = run([...clip, END], { maxSegmentBytes: 200_000 })
   t.ok(segments.every(({ bytes }) => bytes.length <= 200_000))
   t.equal(
@@ -756,7 +768,7 @@ t.test('a segment never holds more bytes than allowed', async (t) => {
   t.same(facts, ['SEGMENT_TOO_LARGE'])
   const huge = [
     ...clip.slice(0, 31),
-    unit(picture(CLIP_START_TICKS + 90_000, { sizeBytes: 300_000 })),
+    unit(videoUnit(CLIP_START_TICKS + 90_000, { sizeBytes: 300_000 })),
   ]
   const { packager } = run([...huge, END], { maxSegmentBytes: 200_000 })
   t.equal(packager.stats.oversizeUnits, 1)
@@ -764,12 +776,12 @@ t.test('a segment never holds more bytes than allowed', async (t) => {
 
 t.test('segments take their bytes in memory and the rest of one slab', async (t) => {
   const sizes = [8000, 300, 4000, 4100, 3900, 60]
-  const video = sizes.flatMap((pictureBytes, index) =>
-    pictures({
+  const video = sizes.flatMap((frameBytes, index) =>
+    videoUnits({
       fromTicks: CLIP_START_TICKS + index * 2 * SEC,
       frames: 60,
       framesPerGop: 60,
-      pictureBytes,
+      frameBytes,
     }),
   )
   const { segments } = run([program(programOf(VIDEO)), ...video.map(unit), END])
@@ -804,7 +816,7 @@ t.test('the main rendition is the first video, the default audio and ID3', async
   const fact = { code: 'TRACKS_LEFT_OUT', tracks: [EAC3, DATA], tooMany: false }
   t.match(left, { type: 'fact', fact })
   t.match(packager.facts, [fact], 'as long as the PMT lists them')
-  for (const value of pictures({ frames: 30, framesPerGop: 30 })) {
+  for (const value of videoUnits({ frames: 30, framesPerGop: 30 })) {
     packager.push(unit(value), WALL_MS)
     for (const track of others) packager.push(unit(moved(value, track)), WALL_MS)
   }
@@ -837,7 +849,7 @@ t.test(
 
 t.test('HLS_TRACKS=all carries whatever comes in PES packets', async (t) => {
   const tracks = [VIDEO, EAC3, SPLICES, DATA, ID3]
-  const steps = pictures({ frames: 60, framesPerGop: 60 }).flatMap((value) =>
+  const steps = videoUnits({ frames: 60, framesPerGop: 60 }).flatMap((value) =>
     tracks.map((track) => unit(moved(value, track))),
   )
   const all = run([program(programOf(...tracks)), ...steps, END], { tracks: 'all' })
@@ -866,10 +878,10 @@ t.test('packets that carry only a PCR are kept', async (t) => {
   const { segments } = run([
     program(value),
     clock(0),
-    ...pictures({ frames: 60, framesPerGop: 60 }).flatMap((picture) => [
-      unit(picture),
-      clock(picture.dtsTicks),
-      clock(picture.dtsTicks, 300),
+    ...videoUnits({ frames: 60, framesPerGop: 60 }).flatMap((frame) => [
+      unit(frame),
+      clock(frame.dtsTicks),
+      clock(frame.dtsTicks, 300),
     ]),
     END,
   ])
@@ -893,11 +905,11 @@ t.test('refuses settings that contradict each other', async (t) => {
 })
 
 t.test('a pause of the audio does not end its track', async (t) => {
-  const video = pictures({ frames: 900, framesPerGop: 60 })
-  const audio = [...sounds(CLIP_START_TICKS, 5), ...sounds(CLIP_START_TICKS + 14 * SEC, 80)]
+  const video = videoUnits({ frames: 900, framesPerGop: 60 })
+  const audio = [...audioUnits(CLIP_START_TICKS, 5), ...audioUnits(CLIP_START_TICKS + 14 * SEC, 80)]
   const { segments } = run([
     AUDIO_VIDEO,
-    ...interleave({ units: video }, { units: audio, delayTicks: SOUND_TICKS }).map(unit),
+    ...interleave({ units: video }, { units: audio, delayTicks: AUDIO_UNIT_TICKS }).map(unit),
     END,
   ])
   t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio))

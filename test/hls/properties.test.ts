@@ -15,7 +15,7 @@ import { parseM3u8 } from '../support/m3u8.ts'
 import { PlaylistRules } from '../support/playlist-rules.ts'
 import { tsPacket } from '../mpegts/ts-builder.ts'
 import { continuityFaults, readPackets, readPat, readPmt } from '../support/ts-reader.ts'
-import { AUDIO, VIDEO, moved, picture, program, programOf, sound, unit } from './source.ts'
+import { AUDIO, VIDEO, moved, videoUnit, program, programOf, audioUnit, unit } from './source.ts'
 
 const SEC = 90_000
 const MAX_SEGMENT_BYTES = 40_000
@@ -202,12 +202,12 @@ type MediaEvent = Exclude<
 function toOutputs(happened: MediaEvent, times: { video: number; audio: number }): DemuxerOutput[] {
   if (happened.type === 'video') {
     times.video += happened.step
-    const value = picture(times.video, happened)
+    const value = videoUnit(times.video, happened)
     return happened.tracks.map((track) => unit(moved(value, track)))
   }
   if (happened.type === 'audio') {
     times.audio += happened.step * 5
-    const value = sound(times.audio, { damaged: happened.damaged })
+    const value = audioUnit(times.audio, { damaged: happened.damaged })
     return happened.tracks.map((track) => unit(moved(value, track)))
   }
   if (happened.type === 'program') {

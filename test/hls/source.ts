@@ -1,5 +1,5 @@
 /**
- * An encoder and a demuxer in one: what a demuxer puts out for media of this or that make, without running either.
+ * Demuxer outputs for generated media, without an encoder or a demuxer.
  *
  * @module
  */
@@ -39,15 +39,15 @@ export function unit(value: PesUnit): DemuxerOutput {
   return { type: 'unit', unit: value }
 }
 
-export interface PictureOptions {
+export interface VideoUnitOptions {
   readonly key?: boolean
   readonly damaged?: boolean
-  /** How much later it is shown than decoded; 0 unless told. */
+  /** PTS minus DTS; default 0. */
   readonly reorderTicks?: number
   readonly sizeBytes?: number
 }
 
-export function picture(dtsTicks: number, options: PictureOptions = {}): PesUnit {
+export function videoUnit(dtsTicks: number, options: VideoUnitOptions = {}): PesUnit {
   const { key = false, damaged = false, reorderTicks = 0, sizeBytes = 400 } = options
   const ptsTicks = dtsTicks + reorderTicks
   const times = { ptsTicks, dtsTicks }
@@ -61,7 +61,7 @@ export function picture(dtsTicks: number, options: PictureOptions = {}): PesUnit
   }
 }
 
-export function sound(
+export function audioUnit(
   ptsTicks: number,
   options: { frames?: number; damaged?: boolean } = {},
 ): PesUnit {
@@ -75,7 +75,7 @@ export function sound(
   }
 }
 
-/** The same unit on the PID of another track. */
+/** Copy of the unit on the PID of another track. */
 export function moved(value: PesUnit, track: Track): PesUnit {
   const bytes = Buffer.concat(value.chunks)
   for (let at = 0; at < bytes.length; at += 188) {
@@ -85,40 +85,42 @@ export function moved(value: PesUnit, track: Track): PesUnit {
 }
 
 export interface ClipOptions {
-  /** Time of the first picture; 10 s unless told. */
+  /** DTS of the first frame; default 10 s. */
   readonly fromTicks?: number
   readonly frames: number
   readonly framesPerGop: number
-  /** 90,000 over the frame rate; 3000 unless told. */
+  /** Frame duration in ticks of 90 kHz; default 3000. */
   readonly frameTicks?: number
-  /** Presentation lags decoding by as many frames; 0 unless told. */
+  /** PTS minus DTS in frames; default 0. */
   readonly reorderFrames?: number
-  readonly pictureBytes?: number
+  readonly frameBytes?: number
 }
 
 export const CLIP_START_TICKS = 900_000
 
-/** Pictures at a constant rate, every so many of them a key frame. */
-export function pictures(options: ClipOptions): PesUnit[] {
+/** Video at a constant frame rate, with a key frame every `framesPerGop` frames. */
+export function videoUnits(options: ClipOptions): PesUnit[] {
   const { fromTicks = CLIP_START_TICKS, frameTicks = 3000, reorderFrames = 0 } = options
   return Array.from({ length: options.frames }, (_, index) =>
-    picture(fromTicks + index * frameTicks, {
+    videoUnit(fromTicks + index * frameTicks, {
       key: index % options.framesPerGop === 0,
       reorderTicks: reorderFrames * frameTicks,
-      ...(options.pictureBytes !== undefined && { sizeBytes: options.pictureBytes }),
+      ...(options.frameBytes !== undefined && { sizeBytes: options.frameBytes }),
     }),
   )
 }
 
-/** 8 AAC frames. */
-export const SOUND_TICKS = 15_360
+/** Duration of 8 AAC frames, the content of an audio unit. */
+export const AUDIO_UNIT_TICKS = 15_360
 
-/** Sound of as many PES packets, one after the other. */
-export function sounds(fromTicks: number, count: number): PesUnit[] {
-  return Array.from({ length: count }, (_, index) => sound(fromTicks + index * SOUND_TICKS))
+/** Consecutive audio units of 8 AAC frames each. */
+export function audioUnits(fromTicks: number, count: number): PesUnit[] {
+  return Array.from({ length: count }, (_, index) =>
+    audioUnit(fromTicks + index * AUDIO_UNIT_TICKS),
+  )
 }
 
-/** Units of several tracks in the order of their times, each track delayed as told. */
+/** Units of several tracks in order of DTS plus the delay of their track. */
 export function interleave(
   ...lanes: { units: readonly PesUnit[]; delayTicks?: number }[]
 ): PesUnit[] {
@@ -132,5 +134,5 @@ export function interleave(
 
 /** A program of video alone, and its units. */
 export function videoClip(options: ClipOptions): DemuxerOutput[] {
-  return [program(programOf(VIDEO)), ...pictures(options).map(unit)]
+  return [program(programOf(VIDEO)), ...videoUnits(options).map(unit)]
 }

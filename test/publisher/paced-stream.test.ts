@@ -14,7 +14,7 @@ const fixture = (name: string) =>
 const DEMO = fixture('demo')
 /** Its 33-bit times wrap. */
 const WRAP = fixture('h264-aac-wrap')
-/** What fills a datagram. */
+/** Payload bytes of a datagram. */
 const DATAGRAM_BYTES = 7 * 188
 
 /** The whole of `file`, so many times over. */
@@ -33,7 +33,7 @@ const pidOf = (packet: Buffer) => packet.readUInt16BE(1) & 0x1fff
 const bytesOf = (datagrams: readonly Datagram[]) =>
   Buffer.concat(datagrams.map(({ payload }) => payload))
 
-/** What a demuxer finds in it, and that it found nothing to complain of. */
+/** Units of a demuxer that found no error. */
 function demux(t: { equal(a: unknown, b: unknown, message: string): unknown }, bytes: Buffer) {
   const demuxer = new Demuxer()
   const units = [...demuxer.push(bytes), ...demuxer.end()].flatMap((output) =>
@@ -71,10 +71,10 @@ t.test('timestamps and counters continue across passes of a loop', async (t) => 
     const once = demux(t, bytesOf(play(file)))
     const units = demux(t, bytesOf(play(file, 3)))
     t.equal(units.length, 3 * once.length, name)
-    t.same(new Set(steps(units, 'video')), new Set([3000]), 'pictures keep their rhythm')
+    t.same(new Set(steps(units, 'video')), new Set([3000]), 'the frame interval is constant')
     const audio = steps(units, 'audio')
-    t.ok(Math.max(...audio) < 31_000, 'sound does not pause for longer than a PES lasts')
-    // The sound of the other clip is 2.7 ms longer than its picture and the PES grid.
+    t.ok(Math.max(...audio) < 31_000, 'no audio gap exceeds the duration of a PES packet')
+    // The audio of the other clip is 2.7 ms longer than its video and the PES grid.
     t.ok(Math.min(...audio) > (file === DEMO ? 0 : -300), 'and goes on')
   }
 })
@@ -86,7 +86,7 @@ t.test(
     const audio = steps(demux(t, bytesOf(play(onlyAudio, 3))), 'audio')
     t.ok(Math.min(...audio) > 0 && Math.max(...audio) < 31_000, audio.join())
 
-    // The picture ends after 2 s of 8.
+    // The video ends after 2 s of 8.
     const packets = packetsOf(DEMO)
     const file = Buffer.concat(
       packets.filter((packet, index) => index < packets.length / 4 || pidOf(packet) !== 0x100),
@@ -156,7 +156,7 @@ t.test('a jump of the clock keeps the rate from before', async (t) => {
 
 t.test('bytes without transport packets make no datagrams', async (t) => {
   t.same(play(Buffer.alloc(0)), [])
-  t.same(play(Buffer.from('a text that nobody should publish'.repeat(1000))), [])
+  t.same(play(Buffer.from('a text, not a transport stream'.repeat(1000))), [])
 })
 
 t.test('a stream without PCR and DTS throws after 10 MiB', async (t) => {

@@ -15,7 +15,7 @@ function packetWithPcr(baseTicks: number, extension: number): Buffer {
   return packet
 }
 
-// PTS 126000 as ffmpeg 5.1 writes it, and a DTS of 216000 to tell the two apart.
+// PTS 126000 as ffmpeg 5.1 writes it, and a DTS of 216000, so that the two differ.
 const PES_HEAD = '000001e0000080c00a31 0007 d861 11 000d 9781'.replaceAll(' ', '')
 
 function packetWithPes(): Buffer {

@@ -100,7 +100,7 @@ function launch(t: Test, options: PublishOptions) {
     onEvent: (sentence) => events.push(sentence),
     ...options,
   })
-  // Looked at later; until then nobody shall call it unhandled.
+  // Awaited later; until then Node must not report an unhandled rejection.
   done.catch(() => undefined)
   return { done, events, stop: () => stop.abort() }
 }
@@ -120,7 +120,7 @@ t.test('a file arrives complete and in order, then SHUTDOWN', async (t) => {
 t.test('publishing takes as long as the clip lasts', async (t) => {
   const station = await openStation(t)
   let nowUs = 0
-  // A clock that only moves when it is asked: the least that 8 s of clip can take is 8 s of it.
+  // A clock that only advances when it is read: 8 s of media take at least 8 s of it.
   const clock: Clock = { nowUs: () => (nowUs += 20_000), wallMs: () => 0 }
   await launch(t, { file: demo, url: station.url, clock }).done
   t.ok(nowUs > 7.8e6, `${nowUs / 1e6} s on its clock`)

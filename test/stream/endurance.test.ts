@@ -51,9 +51,9 @@ async function heldBytes(): Promise<number> {
 
 /** The encoder connects, and is lost after 40 minutes. */
 interface Connection {
-  /** How long it was away before. */
+  /** Pause before the connection, in seconds. */
   readonly awaySec: number
-  /** PTS of its first picture. */
+  /** PTS of its first video frame. */
   readonly startTicks: number
 }
 
@@ -90,7 +90,7 @@ function readFirstPts(clip: Buffer): number {
   throw new Error('the clip has no video')
 }
 
-/** What is seen of the playlist while one connection lasts. */
+/** Observations of the playlist during one connection. */
 class Watch {
   readonly complaints: string[] = []
   /** PROGRAM-DATE-TIME less the time of capture by the encoder's clock, of each segment; a constant is its way to here. */
@@ -191,7 +191,10 @@ t.test('two hours, two lost connections, a clock that drifts', { timeout: 400_00
       'one discontinuity a reconnect, none at the wrap',
     )
     t.ok(Math.abs(watch.durationSec - CONNECTION_SEC) < 0.2, `${watch.durationSec} s are listed`)
-    t.ok(Math.abs(watch.videoFrames / FRAMES_PER_SEC - CONNECTION_SEC) < 0.2, 'with all pictures')
+    t.ok(
+      Math.abs(watch.videoFrames / FRAMES_PER_SEC - CONNECTION_SEC) < 0.2,
+      'with all video frames',
+    )
 
     // Against one anchor for all three: what drifted in a connection is not left to the next.
     const [anchorMs] = first!.serverErrorsMs

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { EventQueue } from '../../src/stream/event-queue.ts'
 
-t.test('tells events after the command, in order, and returns its result', async (t) => {
+t.test('emits events after the command, in order, and returns its result', async (t) => {
   const queue = new EventQueue()
   const log: string[] = []
   const result = queue.run(() => {
@@ -14,7 +14,7 @@ t.test('tells events after the command, in order, and returns its result', async
   t.strictSame(log, ['command', 'first', 'second'])
 })
 
-t.test('tells the events of a command within a command with those of the outer one', async (t) => {
+t.test('emits the events of a nested command with those of the outer one', async (t) => {
   const queue = new EventQueue()
   const log: string[] = []
   queue.run(() => {
@@ -24,7 +24,7 @@ t.test('tells the events of a command within a command with those of the outer o
   t.strictSame(log, ['outer', 'inner'])
 })
 
-t.test('carries out the command of a listener at once, and tells its events last', async (t) => {
+t.test('runs the command of a listener at once, and emits its events last', async (t) => {
   const queue = new EventQueue()
   const log: string[] = []
   queue.run(() => {
@@ -39,7 +39,7 @@ t.test('carries out the command of a listener at once, and tells its events last
   t.strictSame(log, ['command of a listener', 'second', 'its event'])
 })
 
-t.test('tells what happened before a command threw, and throws', async (t) => {
+t.test('emits the events from before a command threw, and throws', async (t) => {
   const queue = new EventQueue()
   const log: string[] = []
   const command = () => {
@@ -50,17 +50,20 @@ t.test('tells what happened before a command threw, and throws', async (t) => {
   t.strictSame(log, ['before'])
 })
 
-t.test('throws what a listener throws, and tells the rest with the next command', async (t) => {
-  const queue = new EventQueue()
-  const log: string[] = []
-  const command = () => {
-    queue.push(() => {
-      throw new Error('broken listener')
-    })
-    queue.push(() => log.push('rest'))
-  }
-  t.throws(() => queue.run(command), /broken listener/)
-  t.strictSame(log, [])
-  queue.run(() => queue.push(() => log.push('next')))
-  t.strictSame(log, ['rest', 'next'])
-})
+t.test(
+  'throws the exception of a listener, and emits the rest with the next command',
+  async (t) => {
+    const queue = new EventQueue()
+    const log: string[] = []
+    const command = () => {
+      queue.push(() => {
+        throw new Error('broken listener')
+      })
+      queue.push(() => log.push('rest'))
+    }
+    t.throws(() => queue.run(command), /broken listener/)
+    t.strictSame(log, [])
+    queue.run(() => queue.push(() => log.push('next')))
+    t.strictSame(log, ['rest', 'next'])
+  },
+)

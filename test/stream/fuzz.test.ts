@@ -1,5 +1,5 @@
 /**
- * Fuzzing of all that lies between SRT and HTTP, a bounded run; `npm run fuzz -- --only media` goes on for as long as told.
+ * Fuzzing of all that lies between SRT and HTTP, a bounded run; `npm run fuzz -- --only media` runs for a given time.
  */
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
@@ -23,7 +23,7 @@ for (const [seed, fault] of Object.entries(FAILED_SEEDS)) {
   })
 }
 
-t.test('whatever encoders send: nothing throws, and what comes out keeps all rules', async (t) => {
+t.test('arbitrary media cause no exception and no violation of a rule', async (t) => {
   const hasProbe = requireTool(t, 'ffprobe')
   const folder = t.testdir()
   let segments = 0

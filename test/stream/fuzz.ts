@@ -67,7 +67,7 @@ export function fuzz(seed: number, steps: number): FuzzOutcome {
   const judge = new Judge(stream)
   let payloads = 0
 
-  /** How ill the network is of this connection, and its encoder. */
+  /** Defects of the network and of the encoder during this connection. */
   let illness = 0
   let publication: Publication | undefined
   let source: Iterator<Buffer> | undefined
@@ -132,7 +132,7 @@ class Judge {
   readonly violations: string[] = []
   readonly segments: Segment[] = []
   readonly #stream: LiveStream
-  /** By the URI of the playlist. */
+  /** Playlist versions by URI. */
   readonly #rules = new Map<string, { rules: PlaylistRules; version: string }>()
   /** Counter last seen, by rendition and PID. */
   readonly #counters = new Map<string, number>()

@@ -201,30 +201,33 @@ t.test('a listener may stop the stream: no segment comes after the end', async (
   t.strictSame(
     second,
     second.map((_, index) => index),
-    'each listener hears of all segments, in order',
+    'each listener receives all segments in order',
   )
   const listed = playlist(stream)!.match(/^e-.*$/gm)
   t.equal(listed?.at(-1), `e-${second.at(-1)}.ts`)
   t.equal(stream.report().totals.segments, second.length)
 })
 
-t.test('a listener that throws leaves the stream whole, and the rest is told', async (t) => {
-  const { stream, events, clock } = setUp()
-  const encoder = fakeEncoder()
-  stream.publish(encoder).push(CLIP)
-  stream.once('segment', () => {
-    throw new Error('bucket is full')
-  })
-  t.throws(() => stream.stop('api'), /bucket is full/)
-  t.equal(encoder.closed, true)
-  t.match(stream, { status: 'STOPPED', live: false, forgotten: false })
-  t.match(playlist(stream), /#EXT-X-ENDLIST\n$/)
-  clock.advanceSec(0.25)
-  stream.tick()
-  t.equal(events.at(-1), 'end: api')
-})
+t.test(
+  'a listener that throws does not damage the stream, and later events are emitted',
+  async (t) => {
+    const { stream, events, clock } = setUp()
+    const encoder = fakeEncoder()
+    stream.publish(encoder).push(CLIP)
+    stream.once('segment', () => {
+      throw new Error('bucket is full')
+    })
+    t.throws(() => stream.stop('api'), /bucket is full/)
+    t.equal(encoder.closed, true)
+    t.match(stream, { status: 'STOPPED', live: false, forgotten: false })
+    t.match(playlist(stream), /#EXT-X-ENDLIST\n$/)
+    clock.advanceSec(0.25)
+    stream.tick()
+    t.equal(events.at(-1), 'end: api')
+  },
+)
 
-/** As time passes in the service. */
+/** Advances the clock in the steps of the stream timer. */
 function passer({ clock, stream }: ReturnType<typeof setUp>) {
   return (sec: number) => {
     for (let tick = 0; tick < sec * 4; tick++) {
@@ -244,7 +247,7 @@ t.test('NO_PAT begins 3 s after the first data and ends with a PAT', async (t) =
   t.strictSame(stream.report().warnings, [])
   pass(3)
   t.match(stream.report().warnings, [{ code: 'NO_PAT', message: /MPEG-TS/ }])
-  t.strictSame(events, ['publish', 'warning: NO_PAT'], 'told once')
+  t.strictSame(events, ['publish', 'warning: NO_PAT'], 'warned once')
   publication.push(CLIP)
   pass(1)
   t.notMatch(stream.report().warnings, [{ code: 'NO_PAT' }])
@@ -308,7 +311,7 @@ t.test('the program that the encoder names goes before that of the service', asy
   t.strictSame(publish({ ...fakeEncoder(), program: 'all' }), [0x100, 0x200])
 })
 
-t.test('a warning about the link is told once and ends with the encoder', async (t) => {
+t.test('warns once of the link, until the encoder ends', async (t) => {
   const { stream, events, clock } = setUp()
   const encoder = fakeEncoder()
   let packetsReceived = 0
@@ -468,10 +471,10 @@ t.test('a warning about segments ends 30 s after its cause, or with its encoder'
   t.equal(jumps().length, 1)
   stream.publish(fakeEncoder())
   t.strictSame(jumps(), [])
-  t.equal(events.filter((event) => event === 'warning: TIMESTAMP_JUMP').length, 2, 'told twice')
+  t.equal(events.filter((event) => event === 'warning: TIMESTAMP_JUMP').length, 2, 'warned twice')
 })
 
-t.test('warnings about tracks of the last encoder are not told of the next one', async (t) => {
+t.test('warnings about tracks end with their encoder', async (t) => {
   const setting = setUp()
   const { stream, events } = setting
   // E-AC-3 (stream type 87) beside the video of the clip: dropped, with a warning.
@@ -483,11 +486,12 @@ t.test('warnings about tracks of the last encoder are not told of the next one',
   ]).bytes
   for (let turn = 0; turn < 5; turn++) first.push(tables)
   passer(setting)(1)
-  const told = () => events.filter((event) => event.startsWith('warning: TRACKS_LEFT_OUT')).length
-  t.equal(told(), 1)
+  const countWarnings = () =>
+    events.filter((event) => event.startsWith('warning: TRACKS_LEFT_OUT')).length
+  t.equal(countWarnings(), 1)
   stream.publish(fakeEncoder())
   passer(setting)(1)
-  t.equal(told(), 1, 'before its first PMT')
+  t.equal(countWarnings(), 1, 'before its first PMT')
   t.strictSame(stream.report().warnings, [])
 })
 

@@ -119,7 +119,7 @@ t.test('a tick visits 100 of the streams that wait for an encoder, in turn', asy
   t.equal([...registry].filter(({ status }) => status === 'STOPPED').length, 250)
 })
 
-t.test('no more than MAX_STREAMS run, whatever their state', async (t) => {
+t.test('runs at most MAX_STREAMS streams in any state', async (t) => {
   const { registry, start } = setUp({ maxStreams: 3 })
   const refused = (id: string) =>
     t.throws(() => registry.start(id), { code: 'TOO_MANY_STREAMS', httpStatus: 503 })

@@ -1,5 +1,5 @@
 /**
- * Three pictures and two sounds from one ffmpeg command through a stream, as viewers of each rendition see them.
+ * Three video and two audio tracks of one ffmpeg command through a stream, as viewers of each rendition see them.
  */
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'

@@ -39,14 +39,14 @@ function id3Tag(owner: string): Buffer {
 const at = (sec: number) => (START_TICKS + Math.round(sec * SEC)) % 2 ** 33
 
 const OUT = { eventId: 41, break: { durationTicks: 4 * SEC, autoReturn: false } }
-/** What is sent at which second: each splice three times, as encoders do. */
+/** Splices by the second in which they are sent, each three times, as encoders do. */
 const SPLICES: Readonly<Record<number, Buffer>> = Object.fromEntries([
   ...[3, 3.5, 4].map((sec) => [sec, spliceInsert({ ...OUT, ptsTicks: at(6.6) })]),
   ...[8, 8.5, 9].map((sec) => [sec, spliceInsert({ eventId: 41, out: false, ptsTicks: at(10.4) })]),
   [12, timeSignal(at(13), [{ eventId: 9, typeId: 0x10 }])],
 ])
 
-/** 25 pictures a second; key frames every 2 s and, as an encoder that knows of them sets them, where it is spliced. */
+/** 25 frames a second; key frames every 2 s and at each splice point. */
 function encode(seconds: number): Buffer {
   const ts = new TsBuilder()
   for (let frame = 0; frame < seconds * 25; frame++) {
@@ -55,8 +55,8 @@ function encode(seconds: number): Buffer {
     const section = SPLICES[sec]
     if (section !== undefined) ts.sections(PIDS.splices, section)
     const key = frame % 50 === 0 || sec === 6.6 || sec === 10.4
-    const picture = h264AccessUnit({ key, sizeBytes: 600 })
-    ts.unit(PIDS.video, pesPacket(picture, { ptsTicks: at(sec), length: 'none' }))
+    const accessUnit = h264AccessUnit({ key, sizeBytes: 600 })
+    ts.unit(PIDS.video, pesPacket(accessUnit, { ptsTicks: at(sec), length: 'none' }))
     if (frame % 4 === 0) {
       ts.unit(PIDS.audio, pesPacket(adtsFrames(7), { ptsTicks: at(sec), streamId: 0xc0 }))
     }
@@ -114,7 +114,7 @@ t.test('SCTE-35 and ID3 through a whole stream', async (t) => {
     const { manifest, complaints } = parseM3u8(playlists.at(-1)!)
     t.same(complaints, [])
     const [first] = segments
-    // As text, for `t.match` takes any date for another.
+    // Compared as text, since `t.match` accepts any date for another.
     const dateOf = (sec: number) => new Date(first!.programDateTimeMs + sec * 1000).toISOString()
     const hex = (section: Buffer | undefined) => `0x${section?.toString('hex').toUpperCase()}`
     const { dateRanges = [] } = manifest
@@ -143,12 +143,12 @@ t.test('SCTE-35 and ID3 through a whole stream', async (t) => {
     t.same(tags, expected)
   })
 
-  t.test('the program map tells of ID3, in the program and on its track', async (t) => {
+  t.test('the PMT describes ID3 for the program and on its track', async (t) => {
     const [, pmt] = readPackets(segments[0]!.bytes)
     t.same(readPmt(pmt!).streams[2], {
       ...{ streamType: 0x15, pid: PIDS.id3, descriptors: METADATA.toString('hex') },
     })
-    t.equal(readPmt(pmt!).streams.length, 3, 'and of no splices, which the playlist tells')
+    t.equal(readPmt(pmt!).streams.length, 3, 'no track of splices, which are in the playlist')
     t.ok(segments[0]!.bytes.includes(Buffer.from('250fffff49443320ff49443320001f0001', 'hex')))
   })
 

@@ -1,4 +1,4 @@
-/** What the media of a stream may cost, and what becomes of it when it costs more. */
+/** Limits on the CPU time of a stream, and the consequences of exceeding them. */
 import t from 'tap'
 import { WorkBudget } from '../../src/stream/work-budget.ts'
 
@@ -35,7 +35,7 @@ t.test('payloads are dropped in one piece: until 20 ms of work may be done again
   t.strictSame(budget.factsAt(8 * SECOND_US), [], 'none was dropped for more than 5 s')
 })
 
-t.test('dropping for 10 s exhausts it, whatever is used in between', async (t) => {
+t.test('dropping for 10 s exhausts it, whatever the work in between', async (t) => {
   const budget = new WorkBudget(0)
   let exhaustedSec: number | undefined
   for (let ms = 0; ms < 20_000 && exhaustedSec === undefined; ms += 10) {

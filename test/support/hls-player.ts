@@ -16,7 +16,7 @@ export interface PlayerState {
   /** Names of all audio tracks. */
   readonly audioTracks: readonly string[]
   /** Playlist of the latest buffered audio: an audio rendition or the variant. */
-  readonly soundFrom: string | null
+  readonly audioFrom: string | null
   /** Bytes of decoded audio so far. */
   readonly audioDecodedBytes: number
   /** Decoded video frames so far. */
@@ -33,7 +33,7 @@ const video = document.querySelector('video')
 const hls = new Hls()
 const fatalErrors = []
 let shown = null
-let soundFrom = null
+let audioFrom = null
 hls.on(Hls.Events.ERROR, (_, { type, details, fatal, error }) => {
   if (fatal) fatalErrors.push([type, details, error?.message].join(': '))
 })
@@ -45,7 +45,7 @@ hls.on(Hls.Events.FRAG_CHANGED, (_, { frag }) => {
   shown = { discontinuities: frag.cc - firstCc }
 })
 hls.on(Hls.Events.FRAG_BUFFERED, (_, { frag }) => {
-  if (frag.elementaryStreams.audio) soundFrom = frag.baseurl.replace(/.*\\//, '')
+  if (frag.elementaryStreams.audio) audioFrom = frag.baseurl.replace(/.*\\//, '')
 })
 hls.on(Hls.Events.MANIFEST_PARSED, () => void video.play())
 hls.attachMedia(video)
@@ -57,7 +57,7 @@ const state = () => ({
   shown,
   levels: hls.levels.map(({ height }) => height),
   audioTracks: hls.audioTracks.map(({ name }) => name),
-  soundFrom,
+  audioFrom,
   audioDecodedBytes: video.webkitAudioDecodedByteCount,
   framesDecoded: video.getVideoPlaybackQuality().totalVideoFrames,
   fatalErrors,

@@ -4,7 +4,7 @@ import { createRandom } from './random.ts'
 
 const HANDSHAKE = Buffer.concat([Buffer.from([0x80, 0x00]), Buffer.alloc(62)])
 
-/** Datagrams that tell their place. */
+/** Datagrams that contain their index. */
 function numbered(count: number): Buffer[] {
   return Array.from({ length: count }, (_, index) => {
     const datagram = Buffer.alloc(64)

@@ -1,5 +1,5 @@
 /**
- * What a bad network does to one direction of a link, decided datagram by datagram from a seed. No IO and no
+ * Impairments of one direction of a link, decided datagram by datagram from a seed. No IO and no
  * clock: the fate of the n-th datagram depends on the seed, on n, and on whether it is a handshake.
  *
  * @module
@@ -50,7 +50,7 @@ export interface Delivery {
   readonly datagram: Buffer
 }
 
-/** `push(datagram)` answers with the copies to deliver: none, one or two. `counters` tells what was done. */
+/** `push(datagram)` answers with the copies to deliver: none, one or two. `counters` count the impairments. */
 export class Impairment {
   readonly counters: LinkCounters = {
     received: 0,

@@ -13,7 +13,7 @@ interface Test {
 
 export interface NameServer {
   /** Queried names, repetitions included. */
-  readonly asked: readonly string[]
+  readonly queries: readonly string[]
   /** Resolver that queries only this server. */
   createResolver(options?: { timeout: number; tries: number }): Resolver
 }
@@ -26,11 +26,11 @@ export async function startNameServer(
   t: Test,
   answer: (name: string) => Answer,
 ): Promise<NameServer> {
-  const asked: string[] = []
+  const queries: string[] = []
   const socket = createSocket('udp4')
   socket.on('message', (question, { port, address }) => {
     const { name, type, endBytes } = parseQuestion(question)
-    asked.push(name)
+    queries.push(name)
     const known = answer(name)
     if (known !== undefined) socket.send(reply(question, endBytes, type, known), port, address)
   })
@@ -39,7 +39,7 @@ export async function startNameServer(
   const { port } = socket.address()
   t.teardown(() => socket.close())
   return {
-    asked,
+    queries,
     createResolver: (options = { timeout: 100, tries: 2 }) => {
       const resolver = new Resolver(options)
       resolver.setServers([`127.0.0.1:${port}`])

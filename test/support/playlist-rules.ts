@@ -7,7 +7,7 @@
 
 interface ListedSegment {
   readonly uri: string
-  /** As written: a segment's duration never changes, not even in its last decimal. */
+  /** EXTINF as text: the duration of a segment never changes, not even in its last decimal. */
   readonly duration: string
   readonly discontinuity: boolean
   readonly gap: boolean
@@ -30,10 +30,10 @@ const MULTIVARIANT_TAGS = new Set(['EXT-X-STREAM-INF', 'EXT-X-MEDIA', 'EXT-X-I-F
 /** The smallest EXT-X-VERSION that knows each tag (RFC 8216bis 8). */
 const VERSION_OF_TAG: Readonly<Record<string, number>> = { 'EXT-X-BYTERANGE': 4, 'EXT-X-MAP': 6 }
 
-/** What a millisecond of PROGRAM-DATE-TIME and a decimal of EXTINF may hide. */
+/** Rounding of PROGRAM-DATE-TIME and EXTINF. */
 const ROUNDING_SEC = 0.002
 
-/** By how much a date may depart from the EXTINF before it, a second: it follows the wall clock, the media its encoder's. */
+/** Max difference between dates and EXTINF per second: dates follow the wall clock, media the encoder's clock. */
 const MAX_SLEW = 0.001
 
 /** `check` each version once, in order. */
@@ -199,7 +199,7 @@ function checkChange(before: ListedPlaylist, after: ListedPlaylist): string[] {
   const removed = after.mediaSequence - before.mediaSequence
   const gone = before.segments.slice(0, Math.max(0, removed))
   const seams = gone.filter(({ discontinuity }) => discontinuity).length
-  // What came and went between two versions was nowhere to be seen.
+  // A segment that came and went between two versions was in no playlist.
   const isAllKnown = removed <= before.segments.length
   const kept = before.segments.slice(Math.max(0, removed))
   const totalSec = after.segments.reduce((sum, { duration }) => sum + Number(duration), 0)

@@ -9,24 +9,24 @@ import { playlistUri, segmentUri, type RenditionName } from '../../src/hls/file-
 import type { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { createSegment } from '../../src/hls/store/segment.ts'
 
-/** What no segment here exceeds. */
+/** Maximum segment duration. */
 const BYTES = Buffer.alloc(64_000_000)
 
 export interface StreamPlan {
   readonly mbps: number
-  /** 2 unless told. */
+  /** Default 2. */
   readonly segmentSec?: number
-  /** When it starts; 0 unless told. */
+  /** Start time in seconds; default 0. */
   readonly fromSec?: number
-  /** When its encoder goes away, with its segments; never unless told. */
+  /** Time in seconds at which its encoder and its segments go; default never. */
   readonly untilSec?: number
   /** Its segments stay when the encoder goes away, as they do until a stream is forgotten. */
   readonly lingers?: boolean
-  /** 6 unless told. */
+  /** Default 6. */
   readonly playlistSegments?: number
-  /** The main one alone unless told; each has all of `mbps`. */
+  /** Number of renditions, each of `mbps`; default the main one only. */
   readonly renditions?: readonly RenditionName[]
-  /** Factor of the size of each segment, by its number; 1 unless told. */
+  /** Size factor of a segment by its number; default 1. */
   readonly size?: (mediaSequence: number) => number
 }
 
@@ -79,7 +79,7 @@ export class CrowdStream {
       .reduce((sum, { uri, gap }) => sum + (gap ? 0 : (this.#sizes.get(uri) ?? 0)), 0)
   }
 
-  /** What the playlist of a rendition lists. */
+  /** Segments that the playlist of a rendition lists. */
   listed(name: RenditionName = 'main'): ListedSegment[] {
     const text = this.presentation.files.get(playlistUri(name))?.chunks.join('') ?? ''
     const lines = text.split('\n')
@@ -95,7 +95,7 @@ export class CrowdStream {
     this.gaps = 0
   }
 
-  /** @param onGap  told of each segment for which there was no room */
+  /** @param onGap  called for each segment that the cache refused */
   cut(onGap: (sizeBytes: number) => void = () => {}): void {
     const nowMs = this.nextSec * 1000
     const { mbps, segmentSec, renditions, size } = this.plan
@@ -143,7 +143,7 @@ export class StreamCrowd {
     return streams.reduce((sum, stream) => sum + stream[figure], 0)
   }
 
-  /** @param watch  told of what each stream cuts, when it is listed, and of what there was no room for */
+  /** @param watch  called for each segment that is cut, listed or refused */
   run(untilSec: number, watch: CrowdWatch = {}): void {
     for (;;) {
       const next = this.streams.reduce((a, b) => (b.nextSec < a.nextSec ? b : a))

@@ -22,13 +22,13 @@ export type Direction = 'forward' | 'backward'
 export interface RelayOptions {
   /** UDP port on `host` that the relay stands in front of. */
   readonly targetPort: number
-  /** Where target, relay and clients are; 127.0.0.1 by default. */
+  /** Address of target, relay and clients; default 127.0.0.1. */
   readonly host?: Loopback
   /** The n-th client (from 0) gets the fates of `seed + n`. */
   readonly seed?: number
-  /** What happens on the way from the clients to the target. */
+  /** Impairments from the clients to the target. */
   readonly forward?: LinkOptions
-  /** What happens on the way back. */
+  /** Impairments from the target to the clients. */
   readonly backward?: LinkOptions
   /** Sees every datagram as it arrives at the relay, before its fate. */
   readonly tap?: (direction: Direction, datagram: Buffer) => void
@@ -42,14 +42,14 @@ export interface DirectionCounters extends LinkCounters {
 }
 
 export interface UdpRelay {
-  /** What clients send to, on the relay's host. */
+  /** Port that clients send to. */
   readonly port: number
   counters(direction: Direction): DirectionCounters
   /** From now on the target sees every client at a new source port, as behind a NAT that forgot them. */
   rebind(): void
   /** Swallows what arrives in either direction for this long; a second call replaces what is left of the first. */
   blackhole(durationMs: number): void
-  /** Also drops what is still under way. */
+  /** Closes the sockets; drops datagrams that are still delayed. */
   close(): Promise<void>
 }
 

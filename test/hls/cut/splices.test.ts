@@ -15,15 +15,15 @@ import {
 } from '../../mpegts/splice-builder.ts'
 import { checkPlaylists } from '../../support/check-playlists.ts'
 import { parseM3u8 } from '../../support/m3u8.ts'
-import { AUDIO, pictures, program, programOf, sounds, unit, VIDEO } from '../source.ts'
+import { AUDIO, audioUnits, program, programOf, unit, VIDEO, videoUnits } from '../source.ts'
 
 const SEC = 90_000
 const WALL_MS = Date.UTC(2026, 0, 1)
 
-/** Times of splices are seconds since the first picture, at this time. */
+/** Time of the first video frame. Splice times are in seconds after it. */
 const START_TICKS = 10 * SEC
 const at = (sec: number) => START_TICKS + sec * SEC
-/** As text, for `t.match` takes any date for another. */
+/** Date as text, since `t.match` accepts any date for another. */
 const dateOf = (sec: number) => new Date(WALL_MS + sec * 1000).toISOString()
 
 type Step = DemuxerOutput | { readonly type: 'discontinuity' } | { readonly type: 'end' }
@@ -36,9 +36,9 @@ const insert = (fields: SpliceInsertFields) => splice(spliceInsert(fields))
 const signal = (ptsTicks: number | undefined, ...segmentations: SegmentationFields[]) =>
   splice(timeSignal(ptsTicks, segmentations))
 
-/** Pictures of 0.1 s, a key frame each second, and splices, each announced before the picture of that second. */
+/** Video frames of 0.1 s, a key frame each second, and splices, each announced before the frame of that second. */
 function clip(seconds: number, splices: Record<number, DemuxerOutput[]> = {}, fromSec = 0): Step[] {
-  const units = pictures({
+  const units = videoUnits({
     ...{ fromTicks: at(fromSec), frames: seconds * 10, framesPerGop: 10, frameTicks: SEC / 10 },
   })
   const announced = Object.entries(splices)
@@ -59,11 +59,11 @@ interface Result {
   /** Codes of facts; `full` where the playlist took no more. */
   readonly facts: readonly string[]
   readonly missed: number
-  /** As m3u8-parser reads the last version. */
+  /** Last version of the playlist as m3u8-parser reads it. */
   readonly dateRanges: DateRanges
   /** All versions. */
   readonly playlists: readonly string[]
-  /** What is wrong with them. */
+  /** Violations of the playlist rules. */
   readonly complaints: readonly string[]
 }
 
@@ -147,7 +147,7 @@ t.test('a splice between key frames is cut at the next one and dated as announce
   ])
   t.same(durations, [2, 2, 1, 2, 1])
   matchRanges(t, dateRanges, [{ startDate: dateOf(4.25) }])
-  t.equal(dateRanges[0]?.duration, undefined, 'nobody knows how long it lasts')
+  t.equal(dateRanges[0]?.duration, undefined, 'its duration is unknown')
 })
 
 t.test('a splice a few ticks after a key frame is cut at it', async (t) => {
@@ -447,7 +447,7 @@ t.test('audio without video is cut exactly', async (t) => {
   const steps: Step[] = [
     program(programOf(AUDIO)),
     insert({ eventId: 1, ptsTicks: at(3) }),
-    ...sounds(START_TICKS, 40).map(unit),
+    ...audioUnits(START_TICKS, 40).map(unit),
     END,
   ]
   const { segments, dateRanges } = run(t, steps)
@@ -479,7 +479,7 @@ t.test('a splice before the first frame takes effect with it', async (t) => {
 })
 
 t.test('no segment is shorter than the minimum', async (t) => {
-  const [key] = pictures({ fromTicks: at(2) + 90, frames: 1, framesPerGop: 1 })
+  const [key] = videoUnits({ fromTicks: at(2) + 90, frames: 1, framesPerGop: 1 })
   const [before, after] = [clip(2), clip(4, {}, 2).slice(1)]
   const { durations } = run(t, [
     ...[...before, ...after.slice(0, 1), insert({ eventId: 1 }), unit(key!), ...after.slice(1)],

@@ -12,7 +12,7 @@ const WALL_MS = Date.UTC(2026, 0, 1)
 
 const DISCONTINUITY = { discontinuity: true, discontinuitySequence: 1 }
 
-/** Segments of 2 s, one after the other, unless told. */
+/** Segment of 2 s after the previous one, unless `changes` say otherwise. */
 function segment(
   mediaSequence: number,
   changes: Partial<Omit<Segment, 'bytes' | 'sizeBytes'>> = {},

@@ -18,7 +18,7 @@ const DOLBY: Track = {
   parameters: { codecString: 'ac-3', sampleRate: 48000, channels: 6 },
 }
 
-/** Segments of 2 s and 100,000 bit/s, one after the other, unless told. */
+/** Segment of 2 s and 100,000 bit/s after the previous one, unless `changes` say otherwise. */
 function segment(
   mediaSequence: number,
   changes: Partial<Omit<Segment, 'bytes' | 'sizeBytes'>> = {},
@@ -104,7 +104,7 @@ t.test(
   },
 )
 
-t.test('the frame rate is counted where the bitstream does not tell it', async (t) => {
+t.test('counts the frame rate where the bitstream has none', async (t) => {
   const silent = { ...VIDEO, parameters: { codecString: 'avc1.42c00d', width: 320, height: 180 } }
   const { append, multivariant } = setUp(t)
   const frameRate = () => /FRAME-RATE=([\d.]+)/.exec(multivariant())?.[1]
@@ -253,7 +253,7 @@ t.test(
     t.match(multivariant(), 'audio-2')
     presentation.setRenditions(['main', 'audio-2', 'audio-3'])
     t.notMatch(multivariant(), 'video-2', 'what is offered no more')
-    t.ok(presentation.files.get('video-2.m3u8'), 'but whoever has it goes on')
+    t.ok(presentation.files.get('video-2.m3u8'), 'it stays available to its viewers')
     t.notMatch(multivariant(), 'audio-3', 'later ones are offered as they come')
   },
 )

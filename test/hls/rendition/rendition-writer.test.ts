@@ -8,15 +8,15 @@ import { continuityFaults, readPackets, readPmt, readPtsTicks } from '../../supp
 import {
   AUDIO,
   CLIP_START_TICKS,
-  SOUND_TICKS,
+  AUDIO_UNIT_TICKS,
   VIDEO,
   interleave,
   moved,
-  picture,
-  pictures,
+  videoUnit,
+  videoUnits,
   program,
   programOf,
-  sounds,
+  audioUnits,
   unit,
   type ClipOptions,
 } from '../source.ts'
@@ -83,8 +83,8 @@ function checkStep(t: Test, { segments, of }: ReturnType<typeof run>): void {
 /** Four tracks of the same clip, each delayed as encoders do. */
 function clip(options: ClipOptions, sec: number) {
   const { fromTicks = CLIP_START_TICKS } = options
-  const video = pictures(options)
-  const audio = sounds(fromTicks, Math.floor((sec * SEC) / SOUND_TICKS))
+  const video = videoUnits(options)
+  const audio = audioUnits(fromTicks, Math.floor((sec * SEC) / AUDIO_UNIT_TICKS))
   const lanes = { video, audio, small: on(SMALL, video), french: on(FRENCH, audio) }
   const units = interleave(
     { units: lanes.video },
@@ -113,12 +113,12 @@ t.test('further video and audio tracks make renditions in step (RFC 8216bis 6.2.
   t.same(small![0]!.tracks, [SMALL, AUDIO])
   t.same(french![0]!.tracks, [FRENCH])
   t.same(sentIn(small!, SMALL), sentIn(main!, VIDEO), 'cut at the same key frames')
-  t.same(sentIn(small!, SMALL).flat(), ptsOf(media.small), 'every picture, in order')
-  t.same(sentIn(small!, AUDIO).flat(), ptsOf(media.audio), 'with the default sound')
-  t.same(sentIn(french!, FRENCH).flat(), ptsOf(media.french), 'every sound, in order')
+  t.same(sentIn(small!, SMALL).flat(), ptsOf(media.small), 'all video frames in order')
+  t.same(sentIn(small!, AUDIO).flat(), ptsOf(media.audio), 'with the default audio')
+  t.same(sentIn(french!, FRENCH).flat(), ptsOf(media.french), 'all audio units in order')
   for (const [index, pts] of sentIn(french!, FRENCH).entries()) {
     const { startTicks, endTicks } = french![index]!
-    t.ok(pts.every((ticks) => ticks >= startTicks - SOUND_TICKS && ticks < endTicks))
+    t.ok(pts.every((ticks) => ticks >= startTicks - AUDIO_UNIT_TICKS && ticks < endTicks))
   }
   t.ok(result.segments.every(({ independent }) => independent))
   t.same(
@@ -131,11 +131,11 @@ t.test('further video and audio tracks make renditions in step (RFC 8216bis 6.2.
 t.test(
   'a variant may consist of fields, or have leading pictures that need no earlier frame',
   async (t) => {
-    const video = pictures({ frames: 120, framesPerGop: 60, reorderFrames: 3 })
+    const video = videoUnits({ frames: 120, framesPerGop: 60, reorderFrames: 3 })
     for (const decodableLeading of [false, true]) {
       const small = on(
         SMALL,
-        pictures({ frames: 240, framesPerGop: 120, frameTicks: 1500, reorderFrames: 6 }),
+        videoUnits({ frames: 240, framesPerGop: 120, frameTicks: 1500, reorderFrames: 6 }),
       )
         .map((value, index) => ({ ...value, startsFrame: index % 2 === 0 }))
         .map((value, index) =>
@@ -228,8 +228,8 @@ t.test(
 t.test(
   'a variant with key frames elsewhere than the main video is not independent, and reported',
   async (t) => {
-    const video = pictures({ frames: 300, framesPerGop: 60 })
-    const small = on(SMALL, pictures({ frames: 300, framesPerGop: 50 }))
+    const video = videoUnits({ frames: 300, framesPerGop: 60 })
+    const small = on(SMALL, videoUnits({ frames: 300, framesPerGop: 50 }))
     const result = run([
       program(programOf(VIDEO, SMALL)),
       ...interleave({ units: video }, { units: small, delayTicks: 100 }).map(unit),
@@ -245,10 +245,10 @@ t.test(
 )
 
 t.test('key frames half a frame off the boundary are aligned with it', async (t) => {
-  const video = pictures({ frames: 300, framesPerGop: 60 })
+  const video = videoUnits({ frames: 300, framesPerGop: 60 })
   for (const offsetTicks of [-1500, 1500, -1, 1]) {
     const fromTicks = CLIP_START_TICKS + offsetTicks
-    const small = on(SMALL, pictures({ fromTicks, frames: 300, framesPerGop: 60 }))
+    const small = on(SMALL, videoUnits({ fromTicks, frames: 300, framesPerGop: 60 }))
     const result = run([
       program(programOf(VIDEO, SMALL)),
       ...interleave({ units: video }, { units: small }).map(unit),
@@ -376,7 +376,7 @@ t.test(
   'the default audio is the most widely understood; without video it is the reference track',
   async (t) => {
     const ac3: Track = { ...AUDIO, pid: 258, streamType: 0x81, codec: 'ac3' }
-    const units = sounds(CLIP_START_TICKS, 60)
+    const units = audioUnits(CLIP_START_TICKS, 60)
     const result = run([
       program(programOf(ac3, AUDIO)),
       ...units.flatMap((value) => [unit(moved(value, ac3)), unit(value)]),
@@ -402,11 +402,11 @@ t.test('a default audio track that stays silent is replaced, and not listed twic
       ['main', 'video-2'],
     ],
   )
-  t.ok(result.of('audio-2').at(-1)!.bytes.length > 0, 'whoever listens to it goes on')
+  t.ok(result.of('audio-2').at(-1)!.bytes.length > 0, 'its playlist continues')
 })
 
 t.test('waiting units are bounded, whatever arrives', async (t) => {
-  const small = on(SMALL, pictures({ frames: 2000, framesPerGop: 60 }))
+  const small = on(SMALL, videoUnits({ frames: 2000, framesPerGop: 60 }))
   const value = programOf(VIDEO, SMALL)
   const kept = { maxSegmentBytes: 100_000 }
   const result = run([program(value), ...small.map(unit)], kept)
@@ -432,7 +432,7 @@ t.test(
       const made = { main: 0, others: 0 }
       let mostBehind = 0
       for (let index = 0; index < 1000; index++) {
-        const key = picture(ticksOf(index), { key: true, sizeBytes: 1000 })
+        const key = videoUnit(ticksOf(index), { key: true, sizeBytes: 1000 })
         for (const output of packager.push(unit(key), WALL_MS)) {
           if (output.type === 'segment')
             made[output.segment.rendition === 'main' ? 'main' : 'others']++

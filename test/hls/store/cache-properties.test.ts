@@ -71,7 +71,7 @@ function shares(streams: readonly CrowdStream[], maxBytes: number) {
   return { windowShare, maxShare: level(shortest, maxBytes) }
 }
 
-/** A segment is refused where its stream has its share, or nobody has anything to give. */
+/** A segment is refused only if its stream has its share, or no stream has memory to release. */
 function checkGap(requester: CrowdStream, sizeBytes: number, crowd: StreamCrowd, maxBytes: number) {
   const streams = crowd.running.filter((stream) => stream.segments > 0 || stream === requester)
   const { windowShare, maxShare } = shares(streams, maxBytes)

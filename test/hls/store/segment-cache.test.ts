@@ -13,7 +13,7 @@ function file(sizeBytes: number): StreamFile {
 
 let owners = 0
 
-/** An owner that lists what it puts until it is told not to, and then retains it for 5 s. */
+/** Owner that lists each segment until `unlist`, then retains it for 5 s. */
 class Owner implements SegmentOwner {
   windowSize = { minBytes: 0, wantedBytes: 0 }
   readonly listed: string[] = []

@@ -152,9 +152,9 @@ const IDR = Buffer.concat([Buffer.from([0x65, 0x88, 0x84]), Buffer.alloc(600, 0x
 const P_SLICE = Buffer.concat([Buffer.from([0x41, 0x9a, 0x24]), Buffer.alloc(300, 0x5b)])
 
 /** Demuxes access units of one PES packet each. @returns the NAL units of each output */
-function complete(pictures: readonly Nals[], edit = (packets: readonly Buffer[]) => packets) {
+function complete(accessUnits: readonly Nals[], edit = (packets: readonly Buffer[]) => packets) {
   const ts = new TsBuilder().program([{ pid: PID, streamType: 0x1b }])
-  for (const [index, nals] of pictures.entries()) {
+  for (const [index, nals] of accessUnits.entries()) {
     ts.unit(PID, pesPacket(byteStream(nals), { ptsTicks: 3000 * (index + 1), length: 'none' }))
   }
   const units = unitsOf(demux(Buffer.concat(edit(ts.packets))))
@@ -220,14 +220,14 @@ t.test('inserted parameter sets follow those they refer to', async (t) => {
 })
 
 t.test('a damaged PES packet neither gives nor receives parameter sets', async (t) => {
-  const pictures = [
+  const accessUnits = [
     [AUD, SPS, PPS, IDR],
     [AUD, IDR],
     [AUD, SPS, PPS, IDR],
     [AUD, IDR],
   ]
   // PAT, PMT, then four packets per access unit; the last but one of the first two is lost.
-  const { nals, keys, units } = complete(pictures, (packets) =>
+  const { nals, keys, units } = complete(accessUnits, (packets) =>
     packets.filter((_, index) => index !== 4 && index !== 8),
   )
   t.strictSame(

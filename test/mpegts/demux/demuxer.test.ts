@@ -590,15 +590,15 @@ t.test('choice of the carried program', async (t) => {
 
 t.test('late, damaged and repeated program maps', async (t) => {
   const pmt = pmtSection(1, 0x100, [VIDEO])
-  const picture = (index: number) => videoPes(index, index * 3000)
+  const frame = (index: number) => videoPes(index, index * 3000)
   const times = (ts: TsBuilder) => unitsOf(demux(ts.bytes)).map(({ ptsTicks }) => ptsTicks / 3000)
 
   t.test(
     'PES packets before the program map are dropped, those after it are carried',
     async (t) => {
       const ts = new TsBuilder().sections(0, patSection([[1, 0x1000]]))
-      for (let index = 0; index < 60; index++) ts.unit(0x100, picture(index))
-      ts.sections(0x1000, pmt).unit(0x100, picture(60)).unit(0x100, picture(61))
+      for (let index = 0; index < 60; index++) ts.unit(0x100, frame(index))
+      ts.sections(0x1000, pmt).unit(0x100, frame(60)).unit(0x100, frame(61))
       t.strictSame(times(ts), [60, 61])
     },
   )
@@ -610,10 +610,10 @@ t.test('late, damaged and repeated program maps', async (t) => {
       broken[12]! ^= 0xff
       const demuxer = new Demuxer()
       const ts = new TsBuilder().sections(0, patSection([[1, 0x1000]]))
-      ts.sections(0x1000, broken).unit(0x100, picture(0))
+      ts.sections(0x1000, broken).unit(0x100, frame(0))
       t.strictSame(demux(ts.bytes), [])
-      ts.sections(0x1000, pmt).unit(0x100, picture(1)).sections(0x1000, broken)
-      ts.unit(0x100, picture(2))
+      ts.sections(0x1000, pmt).unit(0x100, frame(1)).sections(0x1000, broken)
+      ts.unit(0x100, frame(2))
       const outputs = demux(ts.bytes, [188], demuxer)
       t.strictSame(
         unitsOf(outputs).map(({ ptsTicks }) => ptsTicks / 3000),
@@ -628,7 +628,7 @@ t.test('late, damaged and repeated program maps', async (t) => {
     for (let version = 0; version < 32; version++) {
       ts.sections(0, patSection([[1, 0x1000]], { version }))
       ts.sections(0x1000, pmtSection(1, 0x100, [VIDEO], { version }))
-      ts.unit(0x100, picture(version))
+      ts.unit(0x100, frame(version))
     }
     const outputs = demux(ts.bytes)
     const layouts = outputs.filter((it) => it.type === 'program' && it.layoutChanged)
@@ -814,8 +814,8 @@ t.test('hostile input', async (t) => {
     for (let i = 0; i < room; i++) ts.packet({ pid: 0x102, payload: Buffer.alloc(184) })
     for (let i = 0; i < 10; i++) ts.unit(0x100, videoPes(i, 3000 * i, 184 * 40))
     const demuxer = new Demuxer()
-    const pictures = unitsOf(demuxer.push(ts.bytes), 0x100)
-    t.equal(pictures.length, 9, 'all but the one that is open')
+    const frames = unitsOf(demuxer.push(ts.bytes), 0x100)
+    t.equal(frames.length, 9, 'all but the one that is open')
     t.match(demuxer.stats, { oversizedPes: 1, damagedUnits: 0 })
   })
 
