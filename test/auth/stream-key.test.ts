@@ -255,10 +255,10 @@ t.test('reveals neither token, secret nor claims in a refusal', async (t) => {
   const expired = jwt(HS256, { stream_id: 'demo', exp: 1 })
   for (const token of [TOKEN, expired, `${TOKEN}x`]) {
     const error = await refusal(`mode=publish,rid=other,token=${token}`)
-    const told = `${error?.message} ${error?.stack} ${JSON.stringify(error)} ${String(error?.cause)}`
-    t.notOk(told.includes(token.slice(0, 20)))
-    t.notOk(told.includes(token.slice(-20)))
-    t.notOk(told.includes(SECRET))
+    const text = `${error?.message} ${error?.stack} ${JSON.stringify(error)} ${String(error?.cause)}`
+    t.notOk(text.includes(token.slice(0, 20)))
+    t.notOk(text.includes(token.slice(-20)))
+    t.notOk(text.includes(SECRET))
   }
 })
 

@@ -5,7 +5,7 @@ import { quarterMib, usableMemoryBytes } from '../../src/config/machine-memory.t
 const GIB = 1024 ** 3
 
 t.test('usable memory is the memory of the machine, or the limit of its container', async (t) => {
-  t.equal(usableMemoryBytes(8 * GIB, 0), 8 * GIB, 'the system does not tell')
+  t.equal(usableMemoryBytes(8 * GIB, 0), 8 * GIB, 'unknown')
   t.equal(usableMemoryBytes(8 * GIB, 2 ** 64), 8 * GIB, 'no limit')
   t.equal(usableMemoryBytes(8 * GIB, 2 * GIB), 2 * GIB)
   t.ok(usableMemoryBytes() > 0)

@@ -19,17 +19,20 @@ function setUp() {
 
 const drift = (driftSec: number): Fact => ({ code: 'AV_DRIFT', driftSec })
 
-t.test('a condition is told when it begins and ends when it is seen no more', async (t) => {
-  const { warnings, begun, held, message } = setUp()
-  warnings.observe([{ code: 'NO_MEDIA', silentSec: 5 }], 0)
-  warnings.observe([{ code: 'NO_MEDIA', silentSec: 6 }], SEC)
-  t.match(message(), / 6 s/, 'with the newest figures')
-  t.strictSame(begun, ['NO_MEDIA'])
-  warnings.observe([], 2 * SEC)
-  t.strictSame(held(), [])
-  warnings.observe([{ code: 'NO_MEDIA', silentSec: 5 }], 3 * SEC)
-  t.strictSame(begun, ['NO_MEDIA', 'NO_MEDIA'], 'and is told again when it comes back')
-})
+t.test(
+  'a warning begins with its condition and ends when the condition is no longer reported',
+  async (t) => {
+    const { warnings, begun, held, message } = setUp()
+    warnings.observe([{ code: 'NO_MEDIA', silentSec: 5 }], 0)
+    warnings.observe([{ code: 'NO_MEDIA', silentSec: 6 }], SEC)
+    t.match(message(), / 6 s/, 'with the newest figures')
+    t.strictSame(begun, ['NO_MEDIA'])
+    warnings.observe([], 2 * SEC)
+    t.strictSame(held(), [])
+    warnings.observe([{ code: 'NO_MEDIA', silentSec: 5 }], 3 * SEC)
+    t.strictSame(begun, ['NO_MEDIA', 'NO_MEDIA'], 'begins again when the condition returns')
+  },
+)
 
 t.test('a figure begins a warning at one threshold and ends it at a lower one', async (t) => {
   const { warnings, begun, held, message } = setUp()

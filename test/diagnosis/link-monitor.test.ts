@@ -38,7 +38,7 @@ function watch() {
     begun,
     /** Codes of the warnings that hold. */
     held: () => warnings.list.map(({ code }) => code),
-    /** By default 1000 packets a second, all in order. */
+    /** Traffic of one second; default 1000 packets in order. */
     run: (seconds: number, second: Second = {}) => {
       for (let tick = 0; tick < (seconds * SEC) / TICK_US; tick++) {
         nowUs += TICK_US
@@ -220,7 +220,7 @@ t.test('warns of packets that cannot be decrypted and of packets beyond the wind
   t.strictSame(held(), [])
   t.strictSame(begun, ['PACKETS_UNDECRYPTABLE', 'WINDOW_OVERFLOW'])
   run(1, { packetsOverflowed: 4 })
-  t.strictSame(begun.slice(2), ['WINDOW_OVERFLOW'], 'a condition that comes back is told again')
+  t.strictSame(begun.slice(2), ['WINDOW_OVERFLOW'], 'warns again of a condition that returns')
 })
 
 t.test('has no facts about an encoder without SRT', async (t) => {

@@ -145,7 +145,7 @@ function beginsAndEnds(t: Test, code: string, oddity: Oddity, message: RegExp) {
   source.run(17)
   t.strictSame(source.held(), [], 'it is over')
   source.run(12, oddity)
-  t.strictSame(source.begun, [code, code], 'a condition that comes back is told again')
+  t.strictSame(source.begun, [code, code], 'warns again of a condition that returns')
 }
 
 t.test('a good source has no warning for ten minutes', async (t) => {
@@ -334,8 +334,8 @@ t.test('audio and video', async (t) => {
   t.test('AV_SKEW holds while audio stays ahead or behind', async (t) => {
     const ahead = setUp()
     ahead.run(12, { alter: ofAudio((unit) => shifted(unit, 0.9 * TICKS)) })
-    const told = ahead.message('AV_SKEW')
-    t.match(told, /^Audio is 0\.\d+ s ahead of video\. /)
+    const message = ahead.message('AV_SKEW')
+    t.match(message, /^Audio is 0\.\d+ s ahead of video\. /)
     ahead.run(12, { alter: ofAudio((unit) => shifted(unit, 0.3 * TICKS)) })
     t.notOk(ahead.held().includes('AV_SKEW'))
     const behind = setUp()
@@ -369,9 +369,9 @@ t.test('the clock', async (t) => {
       t.strictSame(begun, [])
       run(120, { rate, delayUs: () => jitter() * 200_000 })
       t.strictSame(begun, ['CLOCK_DRIFT'])
-      const [, told, speed] = /is (\d+) ppm too (fast|slow), /.exec(message('CLOCK_DRIFT')!)!
+      const [, shownPpm, speed] = /is (\d+) ppm too (fast|slow), /.exec(message('CLOCK_DRIFT')!)!
       t.equal(speed, ppm > 0 ? 'fast' : 'slow')
-      t.ok(Math.abs(Number(told) - Math.abs(ppm)) < 0.25 * Math.abs(ppm), `${told} ppm`)
+      t.ok(Math.abs(Number(shownPpm) - Math.abs(ppm)) < 0.25 * Math.abs(ppm), `${shownPpm} ppm`)
     }
   })
   t.test('does not warn of 50 ppm, or of a route that becomes longer', async (t) => {

@@ -43,7 +43,7 @@ t.test(
     const { app, stream, target } = await serveSegments(t, { maxBufferedMib: 33 })
     const stop = new AbortController()
     t.teardown(() => stop.abort())
-    // Once asked for they are gone from the stream, as from a cache: each is held by its reader alone.
+    // A requested file leaves the stream, as from a cache: only its reader holds it.
     const attack = readSlowly(target, stop.signal, {
       readers: 5,
       path: async () => {
@@ -52,7 +52,7 @@ t.test(
         return `/video/demo/${name}`
       },
     })
-    await until('requests', () => app.service.asked.length >= 5)
+    await until('requests', () => app.service.lookUps.length >= 5)
     t.equal(app.guard.report().overMemory, 0, 'in the cache they cost nothing')
     stream.files.clear()
     const { overMemory, bufferedBytes } = await until('cut', () => {
@@ -72,7 +72,7 @@ t.test('counts a segment once for many readers', async (t) => {
   const stop = new AbortController()
   t.teardown(() => stop.abort())
   const attack = readSlowly(target, stop.signal, { readers: 20, path: () => '/video/demo/1.ts' })
-  await until('requests', () => app.service.asked.length >= 20)
+  await until('requests', () => app.service.lookUps.length >= 20)
   stream.files.clear()
   const bufferedBytes = await until('a sample', () => app.guard.report().bufferedBytes || undefined)
   t.ok(bufferedBytes >= 16 * MIB && bufferedBytes < 17 * MIB, `${bufferedBytes} bytes`)
@@ -88,7 +88,7 @@ t.test('disconnects a reader below the minimum rate, and no other', async (t) =>
   stream.files.set('small.ts', { ...segment(), chunks: [Buffer.alloc(1000)] })
   const stop = new AbortController()
   t.teardown(() => stop.abort())
-  // Paused players: all that was asked for is taken.
+  // Paused players: each request has been read.
   const paused = readSlowly(target, stop.signal, { readers: 3, path: () => '/video/demo/small.ts' })
   // Took the first half by the first look, and reads on at each.
   const phone = request({ port: app.port, host: '127.0.0.1', path: '/video/demo/1.ts' }).end()
@@ -100,7 +100,7 @@ t.test('disconnects a reader below the minimum rate, and no other', async (t) =>
     bytesEach: 16 * 1024,
     everyMs: 300,
   })
-  await until('requests', () => app.service.asked.length >= 8)
+  await until('requests', () => app.service.lookUps.length >= 8)
   const timer = setInterval(() => {
     const chunk = reply.read() as Buffer | null
     readBytes += chunk?.length ?? 0
@@ -123,7 +123,7 @@ t.test('disconnects a reader below the minimum rate, and no other', async (t) =>
 function segment() {
   return {
     kind: 'segment' as const,
-    // In slabs, as the cache has it.
+    // Slabs, as the cache has them.
     chunks: Array.from({ length: 128 }, () => Buffer.alloc(MIB / 8)),
     version: '1',
     targetDurationSec: 2,

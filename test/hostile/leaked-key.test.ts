@@ -1,5 +1,5 @@
 /**
- * A stream key that leaked can be taken back, and only when it is asked for.
+ * Revocation of leaked stream keys, which only an explicit request causes.
  */
 import t from 'tap'
 import { connect } from '../../src/srt/index.ts'
@@ -37,8 +37,8 @@ t.test(
       await (await call(key)).close()
       await api('POST', '/api/stop-stream', { stream_id: 'studio' })
     }
-    const told = await until('stream.rejected', () => findEvent(hooks, 'stream.rejected'))
-    t.match(told, { stream_id: 'studio', data: { reason: 'Token revoked' } })
+    const event = await until('stream.rejected', () => findEvent(hooks, 'stream.rejected'))
+    t.match(event, { stream_id: 'studio', data: { reason: 'Token revoked' } })
   },
 )
 

@@ -199,7 +199,7 @@ interface Multiplex {
   readonly seconds: number
 }
 
-/** 30 pictures a second in GOPs of a second, and sound of 48 kHz, PAT and PMT ten times a second. */
+/** 30 frames a second in GOPs of a second, audio of 48 kHz, PAT and PMT ten times a second. */
 function multiplex({
   videos,
   audios,
@@ -214,31 +214,31 @@ function multiplex({
     ...Array.from({ length: audios }, (_, index) => ({ pid: 0x200 + index, streamType: 0x0f })),
     { pid: 0x300, streamType: 0x86 },
   ]
-  const sound = adtsFrames(framesPerPes, 120)
+  const audio = adtsFrames(framesPerPes, 120)
   const soundTicks = 1920 * framesPerPes
-  let nextSound = 0
+  let nextAudio = 0
   let splices = 0
-  for (let picture = 0; picture < seconds * 30; picture++) {
-    const ticks = picture * 3000
-    if (picture % 3 === 0) {
+  for (let frame = 0; frame < seconds * 30; frame++) {
+    const ticks = frame * 3000
+    if (frame % 3 === 0) {
       ts.sections(0, patSection([[1, 0x1000]])).sections(
         0x1000,
         pmtSection(1, streams[0]!.pid, streams),
       )
     }
-    for (; splices < (picture * splicesPerSec) / 30; splices++) {
+    for (; splices < (frame * splicesPerSec) / 30; splices++) {
       ts.sections(
         0x300,
         spliceInsert({ eventId: splices, ptsTicks: ticks + 180_000, out: splices % 2 === 0 }),
       )
     }
     for (let index = 0; index < videos; index++) {
-      const unit = h264AccessUnit({ key: picture % 30 === 0, sizeBytes: videoBytes })
+      const unit = h264AccessUnit({ key: frame % 30 === 0, sizeBytes: videoBytes })
       ts.unit(0x100 + index, pesPacket(unit, { ptsTicks: ticks, length: 'none' }))
     }
-    for (; nextSound <= ticks; nextSound += soundTicks) {
+    for (; nextAudio <= ticks; nextAudio += soundTicks) {
       for (let index = 0; index < audios; index++) {
-        ts.unit(0x200 + index, pesPacket(sound, { ptsTicks: nextSound, streamId: 0xc0 }))
+        ts.unit(0x200 + index, pesPacket(audio, { ptsTicks: nextAudio, streamId: 0xc0 }))
       }
     }
   }
@@ -248,7 +248,7 @@ function multiplex({
 t.test('usual streams stay far below the work budget', async (t) => {
   const tracks = { splicesPerSec: 1, seconds: 4 }
   const cases = {
-    '60 Mbit/s of video with 10 sounds': multiplex({
+    '60 Mbit/s of video with 10 audio tracks': multiplex({
       ...tracks,
       videos: 1,
       audios: 10,
@@ -262,14 +262,14 @@ t.test('usual streams stay far below the work budget', async (t) => {
       videoBytes: 0,
       framesPerPes: 1,
     }),
-    '8 variants and 16 sounds, each frame a PES packet': multiplex({
+    '8 variants and 16 audio tracks, each frame a PES packet': multiplex({
       ...tracks,
       videos: 8,
       audios: 16,
       videoBytes: 4000,
       framesPerPes: 1,
     }),
-    '8 variants and 16 sounds at 64 kbit/s each': multiplex({
+    '8 variants and 16 audio tracks at 64 kbit/s each': multiplex({
       ...tracks,
       videos: 8,
       audios: 16,

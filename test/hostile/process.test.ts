@@ -78,7 +78,7 @@ for (const [what, defect] of Object.entries(DEFECTS)) {
     t.match(fatal, [{ msg: /^Uncaught error, exit 1\. /, stack: /lost … … passphrase=…&x/ }])
     t.equal(fatal.length, 1)
     t.notMatch(program.output(), /hhhh|eyJ|correcthorse/)
-    t.equal(await encoder.closed, 'shutdown', 'the encoder was told')
+    t.equal(await encoder.closed, 'shutdown', 'the encoder gets SHUTDOWN')
     const udp = createSocket('udp4').bind(srtPort, '127.0.0.1')
     await once(udp, 'listening')
     udp.close()

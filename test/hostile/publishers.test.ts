@@ -27,8 +27,8 @@ t.test('a publisher that only sends stuffing is replaced by one with a valid key
   }
   const report = await holdStreamWithoutMedia(target, AbortSignal.timeout(18_000))
   t.match(report, { replaced: true })
-  const told = await until('the webhook', () => findEvent(hooks, 'stream.interrupted'))
-  t.match(told.data, { reason: 'no-media' })
+  const event = await until('the webhook', () => findEvent(hooks, 'stream.interrupted'))
+  t.match(event.data, { reason: 'no-media' })
 })
 
 t.test('refuses a publisher beyond MAX_PUBLISHERS until another one leaves', async (t) => {

@@ -71,7 +71,7 @@ async function setUp(t: Test) {
 }
 
 const lendNothing = (): never => {
-  throw new Error('what can be lent is not asked for in another way')
+  throw new Error('a file that can be lent is not read in another way')
 }
 
 /** A copy, which keeps no memory of the segment in use. */
@@ -82,7 +82,7 @@ function copyOf(stream: LiveStream, name: string): Buffer {
   return copy
 }
 
-t.test('a slow reader gets the segment that it asked for, whatever is written since', async (t) => {
+t.test('a slow reader gets the requested segment, whatever is written meanwhile', async (t) => {
   const { stream, loans, feed, newest, url } = await setUp(t)
   await feed(3)
   const name = newest()
@@ -125,7 +125,7 @@ t.test('listeners keep the segments they were given', async (t) => {
   for (const { segment, copy } of kept) t.ok(segment.bytes.equals(copy), segment.uri)
 })
 
-t.test('a file that was asked for by name stays as it is', async (t) => {
+t.test('a file that was read by name does not change', async (t) => {
   const { stream, feed, newest } = await setUp(t)
   await feed(3)
   const file = stream.files.get(newest())!

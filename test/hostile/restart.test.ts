@@ -156,10 +156,10 @@ t.test('DEFAULT_WEBHOOK_URLS apply to streams without URLs of their own', async 
   await start('none', [])
   await start('own', [own.url])
   await start('default')
-  const told = (type: string, { received }: typeof own) =>
+  const eventsOf = (type: string, { received }: typeof own) =>
     received.filter(({ event }) => event.type === type).map(({ event }) => event.stream_id)
-  await until('stream.ready twice', () => told('stream.ready', defaults).length === 2)
-  await until('stream.ready', () => told('stream.ready', own).length === 1)
-  t.strictSame(told('stream.ready', defaults), ['default', 'default'], 'at both of its URLs')
-  t.strictSame(told('service.started', own), [])
+  await until('stream.ready twice', () => eventsOf('stream.ready', defaults).length === 2)
+  await until('stream.ready', () => eventsOf('stream.ready', own).length === 1)
+  t.strictSame(eventsOf('stream.ready', defaults), ['default', 'default'], 'at both of its URLs')
+  t.strictSame(eventsOf('service.started', own), [])
 })

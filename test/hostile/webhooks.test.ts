@@ -142,7 +142,7 @@ t.test('silent receivers hold a bounded number of connections', async (t) => {
     watchMs: 3000,
   })
   t.equal(figures.urls, 1024)
-  t.ok(figures.healthyMs !== undefined, 'the receiver that answers was told')
+  t.ok(figures.healthyMs !== undefined, 'the receiver that answers gets its webhook')
   t.ok(figures.maxConnections <= MAX_CONNECTIONS, `${figures.maxConnections} connections`)
 })
 
@@ -211,8 +211,8 @@ t.test('dead names delay no other URL, and are looked up once at a time', async 
   await delivered(dispatcher, 3)
   t.match(dispatcher.stats(), { failed: 0, pending: 32 })
 
-  const asked = names.asked.filter((name) => name === 'dead.example')
-  t.equal(asked.length, 2, 'once for IPv4, once for IPv6')
+  const queries = names.queries.filter((name) => name === 'dead.example')
+  t.equal(queries.length, 2, 'once for IPv4, once for IPv6')
 })
 
 t.test('connects only to the address that was checked after the look-up', async (t) => {
@@ -221,7 +221,7 @@ t.test('connects only to the address that was checked after the look-up', async 
   const forbidden = createServer(() => t.fail('a connection to an address that is not allowed'))
   await new Promise<void>((resolve) => forbidden.listen(port, '127.0.0.2', resolve))
   t.teardown(() => forbidden.close())
-  // As of a name whose owner changes it between the check and the connection.
+  // The owner of a name may change its address between the check and the connection.
   let answers = 0
   const names = await startNameServer(t, (name) => {
     if (name === 'rebinding.example') return [answers++ < 2 ? '127.0.0.1' : '127.0.0.2']
@@ -278,7 +278,7 @@ t.test('start-stream refuses URLs that can never be delivered', async (t) => {
   }
 })
 
-t.test('the API does not tell open ports from closed ones', async (t) => {
+t.test('the API reveals no difference between open and closed ports', async (t) => {
   const { api, server } = await startService(t)
   const silent = await startSilent(t)
   const closed = createServer()
@@ -291,8 +291,8 @@ t.test('the API does not tell open ports from closed ones', async (t) => {
     await server.startStream({ streamId: 'studio', webhookUrls })
     await until('a try', () => port === closedPort || silent.connections() > 0)
     const { body } = await api('GET', '/api/status', { stream_id: 'studio' })
-    const { started_at: _, service: __, ...told } = body.data
-    answers.push(JSON.stringify(told))
+    const { started_at: _, service: __, ...rest } = body.data
+    answers.push(JSON.stringify(rest))
   }
   t.equal(answers[0], answers[1])
   t.notMatch(answers[0], new RegExp(`${silent.port}|webhook`))
@@ -320,10 +320,10 @@ t.test('close delivers to healthy receivers first, and ends open connections', a
 })
 
 t.test('sends the host of the URL as TLS server name, not the address', async (t) => {
-  const asked: string[] = []
+  const queries: string[] = []
   const server = createTlsServer({
     SNICallback: (name, callback) => {
-      asked.push(name)
+      queries.push(name)
       callback(new Error('no certificate'))
     },
   })
@@ -335,5 +335,5 @@ t.test('sends the host of the URL as TLS server name, not the address', async (t
   const { port } = server.address() as AddressInfo
   dispatcher.send([`https://receiver.example:${port}/`], event())
   await until('a handshake', () => dispatcher.stats().failed === 1)
-  t.strictSame(asked, ['receiver.example'])
+  t.strictSame(queries, ['receiver.example'])
 })

@@ -16,7 +16,7 @@ const ROUTES = [
 const JSON_TYPE = { 'content-type': 'application/json' }
 const BODY = '{"stream_id":"demo"}'
 
-/** Pattern of a refusal, for `t.match` with `told`. */
+/** Pattern of a refusal, for `t.match` with `outcome`. */
 function refusal(status: number, code: string, error: string | RegExp = /./) {
   return {
     status,
@@ -26,7 +26,7 @@ function refusal(status: number, code: string, error: string | RegExp = /./) {
   }
 }
 
-function told(reply: Reply) {
+function outcome(reply: Reply) {
   const body = json(reply)
   return {
     status: reply.status,
@@ -151,7 +151,7 @@ for (const [method, path] of ROUTES) {
 
     const unsigned = await call(app, method, path, { headers: JSON_TYPE, body: BODY })
     t.match(
-      told(unsigned),
+      outcome(unsigned),
       refusal(400, 'SIGNATURE_MISSING', 'Missing Header for Verification!'),
       'rule 3',
     )
@@ -167,7 +167,7 @@ for (const [method, path] of ROUTES) {
     }
     for (const [what, signature] of Object.entries(wrong)) {
       const reply = await signedCall(app, method, path, BODY, { 'lt-signature': signature })
-      t.match(told(reply), refusal(403, 'SIGNATURE_INVALID', 'Invalid Request'), what)
+      t.match(outcome(reply), refusal(403, 'SIGNATURE_INVALID', 'Invalid Request'), what)
     }
 
     const upper = { 'lt-signature': right.toUpperCase() }
@@ -181,13 +181,13 @@ for (const [method, path] of ROUTES) {
       const wrong = { 'lt-signature': '0'.repeat(64) }
 
       const nothing = await call(app, method, path)
-      t.match(told(nothing), refusal(400, 'SIGNATURE_MISSING'), 'nothing at all')
+      t.match(outcome(nothing), refusal(400, 'SIGNATURE_MISSING'), 'nothing at all')
       const empty = await call(app, method, path, { headers: wrong })
-      t.match(told(empty), refusal(403, 'SIGNATURE_INVALID'), 'no body, wrong signature')
+      t.match(outcome(empty), refusal(403, 'SIGNATURE_INVALID'), 'no body, wrong signature')
       const typeless = await signedCall(app, method, path, '', { 'content-type': [] })
-      t.match(told(typeless), refusal(415, 'CONTENT_TYPE_UNSUPPORTED'), 'no body, no type')
+      t.match(outcome(typeless), refusal(415, 'CONTENT_TYPE_UNSUPPORTED'), 'no body, no type')
       t.match(
-        told(await signedCall(app, method, path, '')),
+        outcome(await signedCall(app, method, path, '')),
         refusal(400, 'BODY_INVALID'),
         'no body',
       )
@@ -201,9 +201,9 @@ for (const [method, path] of ROUTES) {
       ]) {
         const headers = { 'content-type': type }
         const unsigned = await signedCall(app, method, path, 'x', { ...headers, ...wrong })
-        t.match(told(unsigned), refusal(403, 'SIGNATURE_INVALID'), `${type}, wrong signature`)
+        t.match(outcome(unsigned), refusal(403, 'SIGNATURE_INVALID'), `${type}, wrong signature`)
         const signed = await signedCall(app, method, path, 'x', headers)
-        t.match(told(signed), refusal(415, 'CONTENT_TYPE_UNSUPPORTED'), type)
+        t.match(outcome(signed), refusal(415, 'CONTENT_TYPE_UNSUPPORTED'), type)
       }
 
       const unknown = path === '/api/start-stream' ? 200 : 404
@@ -255,10 +255,10 @@ for (const [method, path] of ROUTES) {
     ]
     for (const [body, error] of bodies) {
       const reply = await signedCall(app, method, path, body)
-      t.match(told(reply), refusal(400, 'BODY_INVALID', error), body)
+      t.match(outcome(reply), refusal(400, 'BODY_INVALID', error), body)
     }
     const notUtf8 = await signedCall(app, method, path, Buffer.from('7b22ff227d', 'hex'))
-    t.match(told(notUtf8), refusal(400, 'BODY_INVALID'))
+    t.match(outcome(notUtf8), refusal(400, 'BODY_INVALID'))
   })
 
   t.test(`${method} ${path} accepts a body of up to 64 KiB`, async (t) => {
@@ -269,9 +269,9 @@ for (const [method, path] of ROUTES) {
     const chunked = { 'transfer-encoding': 'chunked' }
     for (const headers of [{}, chunked]) {
       const reply = await signedCall(app, method, path, padded(65_537), headers)
-      t.match(told(reply), refusal(413, 'BODY_TOO_LARGE', /65536 bytes/))
+      t.match(outcome(reply), refusal(413, 'BODY_TOO_LARGE', /65536 bytes/))
       const huge = await signedCall(app, method, path, padded(5_000_000), headers)
-      t.match(told(huge), refusal(413, 'BODY_TOO_LARGE'))
+      t.match(outcome(huge), refusal(413, 'BODY_TOO_LARGE'))
     }
   })
 }
@@ -300,7 +300,7 @@ t.test('rejects unusable webhook_urls', async (t) => {
     const body = { stream_id: 'demo', webhook_urls: urls }
     const reply = await signedCall(app, 'POST', '/api/start-stream', body)
     const expected = refusal(400, 'BODY_INVALID', /^webhook_urls must be at most 16 http or https/)
-    t.match(told(reply), expected, JSON.stringify(urls).slice(0, 60))
+    t.match(outcome(reply), expected, JSON.stringify(urls).slice(0, 60))
   }
   t.strictSame(app.service.started, [])
 
@@ -315,7 +315,7 @@ t.test('answers stop and status of an unknown stream with 404', async (t) => {
   const body = { stream_id: 'x'.repeat(128) }
   for (const [method, path] of ROUTES.slice(1)) {
     const reply = await signedCall(app, method, path, body)
-    t.match(told(reply), refusal(404, 'STREAM_NOT_FOUND', 'no such stream'))
+    t.match(outcome(reply), refusal(404, 'STREAM_NOT_FOUND', 'no such stream'))
   }
 })
 
@@ -334,7 +334,7 @@ t.test('answers other methods and paths with 404 in the same envelope', async (t
   ] as const
   for (const [method, path] of requests) {
     const reply = await signedCall(app, method, path, BODY)
-    t.match(told(reply), refusal(404, 'ROUTE_NOT_FOUND'), `${method} ${path}`)
+    t.match(outcome(reply), refusal(404, 'ROUTE_NOT_FOUND'), `${method} ${path}`)
   }
   const head = await signedCall(app, 'HEAD', '/api/status', BODY)
   t.equal(head.status, 404)
@@ -372,7 +372,7 @@ t.test('logs an internal error, and reveals nothing of it in the reply', async (
   }
   const app = await startApp(t, new Broken())
   const reply = await signedCall(app, 'GET', '/api/status', BODY)
-  t.match(told(reply), refusal(500, 'INTERNAL', 'internal error'))
+  t.match(outcome(reply), refusal(500, 'INTERNAL', 'internal error'))
   t.notMatch(reply.body.toString(), /secret detail|TypeError/)
   t.equal(app.log.length, 1)
   t.match(JSON.parse(app.log[0]!), {
@@ -390,7 +390,7 @@ t.test('answers an error without HTTP status as an internal one', async (t) => {
   }
   const app = await startApp(t, new Misplaced())
   const reply = await signedCall(app, 'GET', '/api/status', BODY)
-  t.match(told(reply), refusal(500, 'INTERNAL', 'internal error'))
+  t.match(outcome(reply), refusal(500, 'INTERNAL', 'internal error'))
   t.match(JSON.parse(app.log[0]!), { err: { message: 'Token expired' } })
 })
 

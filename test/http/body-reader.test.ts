@@ -152,7 +152,7 @@ t.test('discards the body of a segment request, also while the client does not r
     const socket = await send(t, app.port, head + '1\r\na\r\n'.repeat(10_000))
     socket.pause()
   }
-  await until('all are asked for', () => service.asked.length >= 40)
+  await until('all requests', () => service.lookUps.length >= 40)
   gc()
   const heldBytes = process.memoryUsage().heapUsed - before
   t.ok(heldBytes < 10 * MIB, `${heldBytes} bytes of heap`)

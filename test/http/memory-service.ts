@@ -48,7 +48,7 @@ export class MemoryService implements StreamControl, PlaybackSource {
   readonly streams = new Map<string, MemoryStream>()
   readonly started: StartRequest[] = []
   readonly stopped: (StopRequest & { readonly streamId: string })[] = []
-  readonly asked: string[] = []
+  readonly lookUps: string[] = []
 
   async startStream(start: StartRequest) {
     this.started.push(start)
@@ -94,7 +94,7 @@ export class MemoryService implements StreamControl, PlaybackSource {
   }
 
   findStream(streamId: string): MemoryStream | undefined {
-    this.asked.push(streamId)
+    this.lookUps.push(streamId)
     return this.streams.get(streamId)
   }
 

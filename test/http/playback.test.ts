@@ -18,7 +18,7 @@ import {
 
 const PLAYLIST = Buffer.from('#EXTM3U\n#EXT-X-TARGETDURATION:5\n')
 const SEGMENT = Buffer.from(Uint8Array.from({ length: 188 * 1000 }, (_, index) => index % 251))
-/** In pieces of different sizes, as memory has it. */
+/** Chunks of different sizes, as the cache has them. */
 const CHUNKS = [0, 188, 100_016, 100_204].map((start, index, starts) =>
   SEGMENT.subarray(start, starts[index + 1]),
 )
@@ -273,7 +273,7 @@ t.test('refuses path traversal without a query of streams', async (t) => {
     t.match(json(reply), { success: false, error: /./, code: /_/ })
   }
   t.notOk(
-    app.service.asked.some((id) => /[^\w-]/.test(id)),
+    app.service.lookUps.some((id) => /[^\w-]/.test(id)),
     'no odd id reached the service',
   )
   t.strictSame(app.log, [])

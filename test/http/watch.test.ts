@@ -106,7 +106,7 @@ t.test('the page waits, plays and reports the state in a browser', async (t) => 
 
   stream.files.set('playlist.m3u8', media.get('playlist.m3u8')!)
   const plays = 'document.querySelector("video").currentTime > 1'
-  await until('the picture moves', () => page.evaluate<boolean>(plays))
+  await until('the video plays', () => page.evaluate<boolean>(plays))
   t.ok(await page.isVisible('#badge'))
   t.notOk(await page.isVisible('#notice'))
   t.equal(await page.evaluate('document.querySelector("video").videoWidth'), 320)
@@ -128,12 +128,12 @@ t.test('the page waits, plays and reports the state in a browser', async (t) => 
   const again = Object.assign(new MemoryStream(), { status: 'STREAMING', live: true })
   for (const [name, file] of media) again.files.set(name, file)
   service.streams.set('demo', again)
-  await until('the new picture moves', () => page.evaluate<boolean>(plays))
+  await until('the new video plays', () => page.evaluate<boolean>(plays))
   t.strictSame(errors, [])
   t.strictSame(refused, [], 'the content security policy refuses nothing')
 })
 
-/** Eight seconds of pictures and sound as ffmpeg cuts them, under a playlist that does not end. */
+/** 8 s of video and audio, cut by ffmpeg, in a playlist without ENDLIST. */
 async function makeMedia(folder: string): Promise<Map<string, StreamFile>> {
   const sources = ['testsrc2=size=320x180:rate=25', 'sine=sample_rate=48000']
   await promisify(execFile)('ffmpeg', [

@@ -14,13 +14,13 @@ t.test('warns of a late event loop at most once a minute', async (t) => {
   t.strictSame(judge.observe(CALM, 0), [])
   t.equal(judge.overloaded, false)
   const late = { ...CALM, loopDelayMsP99: 100, loopDelayMsMax: 12_345 }
-  const told = Array.from({ length: 30 }, (_, span) => judge.observe(late, span * 10 * SEC))
+  const warnings = Array.from({ length: 30 }, (_, span) => judge.observe(late, span * 10 * SEC))
   t.strictSame(
-    told.map(({ length }) => length),
+    warnings.map(({ length }) => length),
     Array.from({ length: 30 }, (_, span) => (span % 6 === 0 ? 1 : 0)),
   )
-  t.match(told[0]![0], /100 ms .*12345 ms.*Viewers .*\. Run fewer/)
-  t.ok(told[0]![0]!.length <= 160, 'in one breath')
+  t.match(warnings[0]![0], /100 ms .*12345 ms.*Viewers .*\. Run fewer/)
+  t.ok(warnings[0]![0]!.length <= 160, 'at most 160 characters')
   t.equal(judge.overloaded, true)
   judge.observe(CALM, 300 * SEC)
   t.equal(judge.overloaded, false, 'it recovers by itself')
@@ -34,10 +34,10 @@ t.test('warns of a single long stall', async (t) => {
 t.test('warns of a jump of the wall clock once, and not of its reversion', async (t) => {
   const judge = new LoadJudge()
   const jumped = { ...CALM, clockJumpMs: -10_800_000 }
-  const told = [CALM, jumped, jumped, CALM, CALM, jumped].map(
+  const counts = [CALM, jumped, jumped, CALM, CALM, jumped].map(
     (reading, span) => judge.observe(reading, span * 10 * SEC).length,
   )
-  t.strictSame(told, [0, 1, 0, 0, 0, 1])
+  t.strictSame(counts, [0, 1, 0, 0, 0, 1])
   const [message] = new LoadJudge().observe(jumped, 0)
   t.match(message, 'jumped 10800 s back')
   t.ok(message!.length <= 160)

@@ -53,9 +53,9 @@ t.test('logs why an encoder is refused during a flood of bad keys', async (t) =>
     notifier.rejected(remote, new MillraceError('ENCRYPTION_MISSING'), stream)
     nowUs += 5_000_000
   }
-  const told = lines.filter(({ code }) => code === 'ENCRYPTION_MISSING')
-  t.equal(told.length, 12, 'all of 12 refusals')
-  t.match(told[0], { stream_id: 'studio', remote: '192.0.2.1:5000' })
+  const refusals = lines.filter(({ code }) => code === 'ENCRYPTION_MISSING')
+  t.equal(refusals.length, 12, 'all of 12 refusals')
+  t.match(refusals[0], { stream_id: 'studio', remote: '192.0.2.1:5000' })
 })
 
 t.test('logs a warning and sends a webhook limited by its code', async (t) => {

@@ -58,7 +58,7 @@ t.test('names the setting of a port in use, and leaves nothing running', async (
 })
 
 t.test('rejects an address that is not of this machine', async (t) => {
-  // Of the blocks for documentation (RFC 3849, RFC 5737).
+  // Addresses of the blocks for documentation (RFC 3849, RFC 5737).
   await t.rejects(startService(t, { srt: { host: '127.0.0.1,2001:db8::1' } }), {
     code: 'CONFIG_INVALID',
     message: /^SRT_HOST: 2001:db8::1 cannot be bound; expected addresses of this machine, /,

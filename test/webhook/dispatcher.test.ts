@@ -17,7 +17,7 @@ const KEY = Buffer.from(SECRET)
 const START_MS = Math.floor(Date.now() / 1000) * 1000
 const ATTEMPT_TIMEOUT_MS = 5000
 
-/** Time that stands still until it is told to go on. */
+/** Clock that only advances in `pass`. */
 class FakeTime {
   #nowMs = 0
   readonly #sleeps = new Set<{ delayMs: number; endMs: number; wake: () => void }>()
@@ -40,14 +40,14 @@ class FakeTime {
       this.#changed()
     })
 
-  /** Waits until somebody sleeps for this long. */
+  /** Waits until a sleep of this length begins. */
   async asleep(delayMs: number): Promise<void> {
     while (![...this.#sleeps].some((sleep) => sleep.delayMs === delayMs)) {
       await new Promise<void>((resolve) => (this.#changed = resolve))
     }
   }
 
-  /** Waits until somebody sleeps for this long, and lets the time pass. */
+  /** Waits until a sleep of this length begins, and advances the clock by it. */
   async pass(delayMs: number): Promise<void> {
     await this.asleep(delayMs)
     this.jump(delayMs)
@@ -98,7 +98,7 @@ async function startTcpReceiver(
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
 }
 
-/** A URL on which nobody listens. */
+/** URL without a listener. */
 async function deadUrl(): Promise<string> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -401,11 +401,11 @@ t.test('sends a limited event once in 10 s per stream, and other events always',
   send('b', 'NO_PAT')
   send('b', 'NO_PAT')
   await dispatcher.close({ timeoutMs: 1000 })
-  const told = receiver.received.map(({ event: { stream_id: id, data } }) =>
+  const delivered = receiver.received.map(({ event: { stream_id: id, data } }) =>
     [id, data['rateLimitKey']].join(' '),
   )
   const first = ['a NO_PAT', 'b NO_PAT', 'a OPEN_GOP', 'a ', 'a ']
-  t.strictSame(told, [...first, 'a NO_PAT', 'b NO_PAT'])
+  t.strictSame(delivered, [...first, 'a NO_PAT', 'b NO_PAT'])
   t.match(dispatcher.stats(), { suppressed: 3 })
 })
 
@@ -471,7 +471,7 @@ t.test('lets many URLs wait without a warning from Node', async (t) => {
   t.teardown(() => process.off('warning', onWarning))
   const dead = await deadUrl()
   const logger = pino({ level: 'silent' })
-  // With the timers of Node itself, which add a listener for each wait.
+  // With Node's timers, which add a listener for each wait.
   const dispatcher = createWebhookDispatcher({ keys: [KEY], logger })
   const urls = Array.from({ length: 30 }, (_, index) => `${dead}/${index}`)
   dispatcher.send(urls, event('demo'))

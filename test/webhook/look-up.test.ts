@@ -19,8 +19,8 @@ function start(
   files: object = {},
 ) {
   let nowUs = 0
-  return startNameServer(t, answer).then(({ asked, createResolver }) => ({
-    asked,
+  return startNameServer(t, answer).then(({ queries, createResolver }) => ({
+    queries,
     pass: (us: number) => (nowUs += us),
     lookUp: new LookUp({
       clock: { nowUs: () => nowUs, wallMs: () => 0 },
@@ -53,21 +53,21 @@ t.test('completes names with fewer dots than ndots by the search list first', as
 })
 
 t.test('sends no query for addresses, localhost and names of the hosts file', async (t) => {
-  const { lookUp, asked } = await start(t, () => ['192.0.2.99'], { '/etc/hosts': HOSTS })
+  const { lookUp, queries } = await start(t, () => ['192.0.2.99'], { '/etc/hosts': HOSTS })
   t.strictSame(await lookUp.find('192.0.2.5'), ['192.0.2.5'])
   t.strictSame(await lookUp.find('fd00::5'), ['fd00::5'])
   t.strictSame(await lookUp.find('localhost'), ['127.0.0.1', '::1'])
   t.strictSame(await lookUp.find('receiver'), ['192.0.2.1', 'fd00::1'])
-  t.strictSame(asked, [])
+  t.strictSame(queries, [])
   t.strictSame(await lookUp.find('other.example'), ['192.0.2.99'])
 })
 
 t.test('looks up a name once at a time, and again after 10 s', async (t) => {
   let address = '192.0.2.1'
-  const { lookUp, asked, pass } = await start(t, () => [address])
+  const { lookUp, queries, pass } = await start(t, () => [address])
   const all = await Promise.all([1, 2, 3].map(() => lookUp.find('receiver.example')))
   t.strictSame(all, [['192.0.2.1'], ['192.0.2.1'], ['192.0.2.1']])
-  t.equal(asked.length, 2, 'for IPv4 and for IPv6')
+  t.equal(queries.length, 2, 'for IPv4 and for IPv6')
   address = '192.0.2.2'
   pass(9_999_999)
   t.strictSame(await lookUp.find('receiver.example'), ['192.0.2.1'])

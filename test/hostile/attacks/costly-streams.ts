@@ -244,11 +244,11 @@ export const COSTLY_STREAMS: Readonly<Record<string, () => CostlyStream>> = {
     }
     return { opening: media(...streams), round, roundTicks: 32 * 180_000 }
   },
-  'pictures 2 s apart, none a key frame': () => ({
+  'frames 2 s apart, none a key frame': () => ({
     ...unitsAt([VIDEO], DELTA, (turn) => turn * 180_000, 180_000),
     opening: media(VIDEO, AUDIO).unit(VIDEO.pid, pesPacket(KEY, { ptsTicks: 0 })),
   }),
-  'pictures 1 s apart beside silence': () => {
+  'frames 1 s apart beside silence': () => {
     const opening = media(VIDEO, AUDIO)
     for (let turn = 0; turn < 8; turn++) {
       opening.unit(VIDEO.pid, pesPacket(KEY, { ptsTicks: turn * 90_000 }))
@@ -287,7 +287,7 @@ export const COSTLY_STREAMS: Readonly<Record<string, () => CostlyStream>> = {
     }
     return { opening: media(VIDEO, SPLICES), round, roundTicks: 128 * FRAME_TICKS }
   },
-  'splices to come, and pictures': () => {
+  'future splices, and video': () => {
     const opening = media(VIDEO, SPLICES)
     const round = new TsBuilder()
     for (let turn = 0; turn < 128; turn++) {
@@ -315,11 +315,11 @@ export const COSTLY_STREAMS: Readonly<Record<string, () => CostlyStream>> = {
     ...unitsAt([METADATA], Buffer.alloc(10), (turn) => 500_000 + turn),
     opening: media(VIDEO, METADATA).unit(VIDEO.pid, pesPacket(KEY, { ptsTicks: 0 })),
   }),
-  'sound ahead of its time': () => ({
+  'audio ahead of its time': () => ({
     ...unitsAt([AUDIO], adtsFrames(1), (turn) => 500_000 + turn),
     opening: media(VIDEO, AUDIO).unit(VIDEO.pid, pesPacket(KEY, { ptsTicks: 0 })),
   }),
-  'sound far from the pictures': () => ({
+  'audio far from video': () => ({
     ...unitsAt([AUDIO], adtsFrames(1), (turn) => 50_000_000 + turn),
     opening: media(VIDEO, AUDIO).unit(VIDEO.pid, pesPacket(KEY, { ptsTicks: 0 })),
   }),

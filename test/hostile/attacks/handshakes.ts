@@ -28,7 +28,7 @@ const INDUCTION_TRIES = 40
 /** Cookies of each intruder, by socket id from 1 on. */
 const COOKIES = 64
 const BURST_MS = 10
-/** Limits catching up after a delay: a burst that overflows the kernel's buffer tells nothing about the service. */
+/** Limits catching up after a delay: a burst that overflows the kernel's buffer says nothing about the service. */
 const MAX_BURST_SEC = 0.05
 
 const HSREQ = encodeHsExtension(ExtensionType.HSREQ, {

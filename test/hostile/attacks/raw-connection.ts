@@ -12,7 +12,7 @@ import type { Target } from '../target.ts'
 const BATCH = 100
 
 /**
- * Opens connections that read nothing until told to; all of them are destroyed when the signal says so.
+ * Opens connections that read nothing until `resume`; all of them are destroyed when the signal aborts.
  *
  * @returns those that could be opened; the service may have closed some of them again
  */

@@ -9,7 +9,7 @@ import { openConnections, pause, untilClosed } from './raw-connection.ts'
 
 export interface SlowReaders {
   readonly readers: number
-  /** Path of a file that is larger than the kernel's buffers; asked anew for each reader. */
+  /** Path of a file that is larger than the kernel's buffers; called for each reader. */
   path(): string | Promise<string>
   /** Pipelined requests of each reader: the kernel's buffers hold the first reply. */
   readonly requestsEach: number

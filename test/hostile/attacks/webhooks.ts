@@ -164,7 +164,7 @@ async function startSilent() {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
     sockets.add(socket)
-    // What is sent is read, or the end of the connection would not be seen.
+    // Reads all bytes, since an unread socket emits no end.
     socket.resume()
     socket.on('error', () => undefined)
     socket.on('close', () => sockets.delete(socket))

@@ -17,11 +17,11 @@ const REQUESTS = {
   segment: { text: 'GET /video/demo/1.ts HTTP/1.1\r\nHost: a\r\n\r\n', reply: '200 xxxxxxx' },
   'head of a segment': { text: 'HEAD /video/demo/1.ts HTTP/1.1\r\nHost: a\r\n\r\n', reply: '200 ' },
   'unknown route': { text: 'GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n', reply: '404 {"succe' },
-  'segment, asked for with a body': {
+  'segment, requested with a body': {
     text: 'GET /video/demo/1.ts HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\na\r\n\r\nbb',
     reply: '200 xxxxxxx',
   },
-  'segment, asked for in chunks': {
+  'segment, requested in chunks': {
     text: 'GET /video/demo/1.ts HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n',
     reply: '200 xxxxxxx',
   },
@@ -56,7 +56,7 @@ t.test('handles no more of an unread pipeline than the kernel accepts', async (t
   await once(socket, 'connect')
   socket.write(REQUESTS.segment.text.repeat(3000))
   // Buffers of the kernel at both ends hold some 12 MB at most.
-  const handled = await untilStill(() => service.asked.length)
+  const handled = await untilStill(() => service.lookUps.length)
   t.ok(handled >= 1 && handled < 60, `${handled} of 3000`)
   const bufferedBytes = await until(
     'waiting bytes',
