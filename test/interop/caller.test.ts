@@ -26,7 +26,7 @@ interface Cell {
   /** Loss in both directions. */
   readonly lossPercent: number
   readonly rttMs: number
-  /** Encrypted with a key of so many bytes, and a new one every 300 packets. */
+  /** Length of the encryption key in bytes; a new key every 300 packets. */
   readonly keyBytes?: CallEncryption['keyBytes']
   /** The first packet lies shortly before the end of both counters (draft-sharabayko-srt 3). */
   readonly wraps?: boolean

@@ -16,7 +16,7 @@ import {
 } from './publishers.ts'
 import { difference, play, receive } from './reception.ts'
 
-/** 4 s of 2.1 Mbit/s. */
+/** Payloads of 4 s at 2.1 Mbit/s. */
 const PACKETS = 800
 
 /** A new key is announced 0.7 s ahead, so that a lost KMREQ is repeated several times before the key is used. */

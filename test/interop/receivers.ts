@@ -1,5 +1,5 @@
 /**
- * Programs that listen: they write to standard output what they receive over SRT.
+ * SRT listeners that write the received stream to standard output.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Our listener with a bad network in front of it, and a stream to compare what arrives with.
+ * Our listener behind a bad network, and a stream to compare its output with.
  *
  * @module
  */
@@ -26,7 +26,7 @@ export interface ReceptionOptions extends Omit<RelayOptions, 'targetPort'> {
   readonly passphrase?: string
 }
 
-/** A listener that keeps what it gets. */
+/** Listener that records its input. */
 export async function receive(t: Test, options: ReceptionOptions): Promise<Reception> {
   const { host = '127.0.0.1', latencyMs, passphrase } = options
   const payloads: Buffer[] = []

@@ -1,5 +1,5 @@
 /**
- * Encryption that does not match: the caller is refused with the code that says why, and libsrt finds the words for it.
+ * Mismatched encryption: the caller is rejected with a specific code, for which libsrt has a message.
  */
 import t from 'tap'
 import { requireTool } from '../support/tools.ts'
@@ -17,7 +17,7 @@ import { listen, RECEIVERS } from './receivers.ts'
 import { receive } from './reception.ts'
 
 const RIGHT = 'what-both-sides-know'
-const WRONG = 'what-nobody-has-said'
+const WRONG = 'another-passphrase'
 
 /** Messages of libsrt and of our caller by reject code. */
 const WORDS: Readonly<Record<number, RegExp>> = {
@@ -25,7 +25,7 @@ const WORDS: Readonly<Record<number, RegExp>> = {
   1011: /Password required or unexpected|1011 \(UNSECURE\)/,
 }
 
-/** Without a shared passphrase: what the listener asks for, what the caller has, and the reject code. */
+/** Passphrases of the listener and the caller, and the reject code. */
 const MISMATCHES = [
   { what: 'the wrong passphrase', ours: RIGHT, theirs: WRONG, code: 1010 },
   { what: 'no passphrase where one is required', ours: RIGHT, theirs: undefined, code: 1011 },
@@ -49,7 +49,7 @@ for (const publisher of Object.keys(PUBLISHERS) as PublisherName[]) {
       // ffmpeg connects once it has media to send.
       publication.write(Buffer.alloc(PAYLOAD_BYTES))
       await until(`reject ${code}`, () => received.listener.stats().rejects[code])
-      // srtsink calls again and again, and keeps the reason to itself.
+      // srtsink calls repeatedly and does not report the reason.
       if (publisher !== 'GStreamer') {
         await until(`${WORDS[code]}`, () => WORDS[code]!.test(publication.output()))
       }

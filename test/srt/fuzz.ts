@@ -1,6 +1,6 @@
 /**
- * A listener under callers that mean well on a network that means ill: what real machines send is lost, repeated, bent,
- * replayed later or from elsewhere, while the host decides late, sinks throw, and time jumps. All of it from a seed.
+ * Fuzzing of a listener with real callers on a hostile network: datagrams are lost, repeated, altered, or
+ * replayed later or from another address, while the host decides late, sinks throw, and time jumps. Reproducible from a seed.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import type { PayloadSink } from '../../src/srt/types.ts'
 import { createRandom, type Random } from '../support/random.ts'
 
 export interface FuzzOutcome {
-  /** Everything that must never happen, and did. */
+  /** Violated invariants. */
   readonly violations: readonly string[]
   readonly datagrams: number
   readonly stats: ListenerStats
@@ -57,7 +57,7 @@ export function fuzz(seed: number, steps: number, kek: KeyEncryptionKey): FuzzOu
     host: {
       transmit: (datagram, port) => {
         if (random.chance(0.2)) return
-        const copy = random.chance(0.1) ? bend(datagram, random) : Buffer.from(datagram)
+        const copy = random.chance(0.1) ? alter(datagram, random) : Buffer.from(datagram)
         onTheWay.push(() => calls[port % CALLERS]?.handleDatagram(copy, nowUs))
       },
       request: (attempt) => undecided.push(attempt),
@@ -74,7 +74,7 @@ export function fuzz(seed: number, steps: number, kek: KeyEncryptionKey): FuzzOu
 
   const receive = (datagram: Buffer, port: number) => {
     datagrams++
-    // The endpoint keeps what it is given, and decrypts in place.
+    // The endpoint keeps the datagram and decrypts it in place.
     const copy = Buffer.from(datagram)
     onTheWay.push(() => endpoint.handleDatagram(copy, port, '192.0.2.1', nowUs))
   }
@@ -107,7 +107,7 @@ export function fuzz(seed: number, steps: number, kek: KeyEncryptionKey): FuzzOu
         transmit: (datagram) => {
           corpus[random.below(CORPUS)] = { datagram: Buffer.from(datagram), port }
           if (random.chance(0.1)) return
-          receive(random.chance(0.1) ? bend(datagram, random) : datagram, port)
+          receive(random.chance(0.1) ? alter(datagram, random) : datagram, port)
           if (random.chance(0.05)) receive(datagram, port)
         },
         connected: () => {},
@@ -139,7 +139,7 @@ export function fuzz(seed: number, steps: number, kek: KeyEncryptionKey): FuzzOu
     decide,
     () => {
       const recorded = pick()
-      if (recorded) receive(bend(recorded.datagram, random), recorded.port)
+      if (recorded) receive(alter(recorded.datagram, random), recorded.port)
     },
     () => {
       const recorded = pick()
@@ -173,7 +173,7 @@ export function fuzz(seed: number, steps: number, kek: KeyEncryptionKey): FuzzOu
   return { violations, datagrams, stats: endpoint.stats }
 }
 
-/** Throws now and then, closes now and then, and knows in which order it may be called. */
+/** Sink that sometimes throws or closes, and checks the order of its calls. */
 function createSink(random: Random, violations: string[]): PayloadSink {
   let state: 'new' | 'open' | 'ended' = 'new'
   let close = () => {}
@@ -205,8 +205,8 @@ function createSink(random: Random, violations: string[]): PayloadSink {
   }
 }
 
-/** Some bytes changed, most of them in the headers; perhaps cut, perhaps longer. */
-function bend(datagram: Buffer, random: Random): Buffer {
+/** Alters some bytes, most of them in the headers; sometimes truncates or extends the datagram. */
+function alter(datagram: Buffer, random: Random): Buffer {
   const bent = Buffer.concat([datagram, random.bytes(random.chance(0.1) ? random.below(8) : 0)])
   for (let edits = 1 + random.below(4); edits > 0; edits--) {
     const end = random.chance(0.5) ? Math.min(16, bent.length) : bent.length

@@ -22,11 +22,11 @@ import { startRelay, type Direction } from '../support/udp-relay.ts'
 import { until } from '../support/until.ts'
 
 const HOST = '127.0.0.1'
-/** 8 s of 0.8 Mbit/s. */
+/** Clip of 8 s at 0.8 Mbit/s. */
 const CLIP = fileURLToPath(new URL('../../fixtures/demo.mpegts', import.meta.url))
 const DATAGRAM_BYTES = 7 * 188
 
-/** A listener that takes one stream and keeps it. */
+/** Listener that records one stream. */
 async function receive(t: Test, latencyMs = 120) {
   const requests: ConnectionRequest[] = []
   const payloads: Buffer[] = []
@@ -72,14 +72,14 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** srt-live-transmit, from a UDP port to `url`. */
+/** Starts srt-live-transmit from a UDP port to `url`. */
 async function startTransmitter(t: Test, url: string) {
   const udpPort = await freePort()
   const program = start(t, 'srt-live-transmit', ['-v', `udp://${HOST}:${udpPort}`, url])
   return { program, udpPort }
 }
 
-/** Sends the clip to where srt-live-transmit listens, twice as fast as it plays. */
+/** Sends the clip to the UDP port of srt-live-transmit, at twice its speed. */
 async function play(t: Test, udpPort: number, clip: Buffer): Promise<void> {
   const socket = createSocket('udp4')
   t.teardown(() => void socket.close())
@@ -89,7 +89,7 @@ async function play(t: Test, udpPort: number, clip: Buffer): Promise<void> {
   }
 }
 
-/** Publishes the clip by srt-live-transmit, over what `query` asks for. */
+/** Publishes the clip with srt-live-transmit and the URL parameters `query`. */
 async function transmit(
   t: Test,
   query: string,
@@ -105,7 +105,7 @@ async function transmit(
   return {
     ...received,
     clip,
-    /** Waits for so many bytes, and ends it. */
+    /** Waits for `bytes` received bytes, then ends the program. */
     finish: async (bytes: number) => {
       await until(`${bytes} bytes`, () => received.bytes().length >= bytes)
       program.kill('SIGINT')
@@ -225,7 +225,7 @@ t.test('srt-live-transmit prints the reason of each reject code', async (t) => {
   }
 })
 
-/** Calls a foreign listener as soon as it is there, and plays the clip to it. */
+/** Calls a foreign listener once it is ready, and plays the clip to it. */
 async function callAndPlay(port: number, program: Program): Promise<Buffer> {
   const caller = await connect({ host: HOST, port, latencyMs: 2000, connectTimeoutMs: 15_000 })
   const clip = readFileSync(CLIP)

@@ -1,12 +1,12 @@
 /**
- * Two machines over a bad network, from seeds.
+ * Sender and receiver over a simulated bad network, reproducible from seeds.
  */
 import t from 'tap'
 import type { LinkOptions } from '../support/impairment.ts'
 import { createRandom } from '../support/random.ts'
 import { simulate, type SimulationOptions } from './simulator.ts'
 
-/** Seeds of the random links below that once failed, and why. */
+/** Seeds of random links that once failed, with the cause. */
 const ONCE_FAILING_SEEDS: readonly number[] = []
 
 t.test('a perfect link loses nothing and repeats nothing', async (t) => {
@@ -138,7 +138,7 @@ t.test('flipped bits neither close a connection nor deliver a wrong packet', asy
       packets: 1000,
       intervalUs: 2000,
     })
-    // There is no integrity in a clear connection: payloads and their order suffer.
+    // A connection in clear has no integrity check: payloads and their order may be wrong.
     const others = violations.filter(
       (violation) => !/^(packet|a payload|\d+ acc|no SRT)/.test(violation),
     )
@@ -147,7 +147,7 @@ t.test('flipped bits neither close a connection nor deliver a wrong packet', asy
   }
 })
 
-/** 20 % of 8.4 Mbit/s are lost: a quarter more has to be sent at least. */
+/** Link that loses 20 % of 8.4 Mbit/s, so that at least a quarter more must be sent. */
 const LOSSY = {
   link: { loss: 0.2, delayMs: 50, sparesHandshakes: true },
   latencyMs: 1000,
@@ -268,7 +268,7 @@ t.test(
   },
 )
 
-/** Anything from a cable to a train in a tunnel. */
+/** Random link, from a cable to a train in a tunnel. */
 function randomLink(seed: number): SimulationOptions {
   const random = createRandom(seed * 7919)
   const upTo = (limit: number) => (random.chance(0.3) ? 0 : random.next() * limit)

@@ -1,6 +1,6 @@
 /**
- * A caller and a listener, a bad network between them, and no time but what is counted here: an hour of SRT in
- * milliseconds, and the same hour again from the same seed.
+ * Simulation of a caller, a listener and a bad network with a clock of its own: an hour of SRT in milliseconds,
+ * reproducible from its seed.
  *
  * @module
  */
@@ -61,13 +61,13 @@ export interface Outcome {
   readonly sender: SenderStats | undefined
   readonly receiver: SrtStats | undefined
   readonly datagrams: { readonly toListener: number; readonly toCaller: number }
-  /** Lost because they came faster than the bandwidth of the link. */
+  /** Datagrams lost at the full queue of the link. */
   readonly overruns: number
-  /** The longest time without a packet that the caller sent for the first time, from the first to the last of them. */
+  /** Longest interval between two packets that the caller sent for the first time. */
   readonly longestPauseUs: number
   /** DROPREQs of the caller. */
   readonly dropRequests: number
-  /** Under each key, by the KK of the packet: in clear, even, odd, both; with retransmissions. */
+  /** Packets by KK: in clear, even, odd, both; retransmissions included. */
   readonly packetsByKey: readonly number[]
 }
 
@@ -75,7 +75,7 @@ const TICK_US = 10_000
 const MAX_QUEUE_US = 100_000
 const CALLER = { address: '192.0.2.1', port: 40_000 }
 
-/** Sends so many numbered packets over the link, closes, and waits for the end. */
+/** Sends numbered packets over the link, closes, and waits for the end. */
 export function simulate(options: SimulationOptions): Outcome {
   const violations: string[] = []
   const timeline = new Timeline()
@@ -197,7 +197,7 @@ export function simulate(options: SimulationOptions): Outcome {
       encryption: new Encryption({ ...options.encryption, random: bytes }),
     }),
     host: {
-      // Nobody changes a datagram that is on its way, but for the mark of a retransmission: the wire takes a copy.
+      // The sender marks retransmissions in its own datagram, so the wire takes a copy.
       transmit: (datagram) => {
         note(datagram)
         forward.carry(Buffer.from(datagram), arrive)
@@ -259,7 +259,7 @@ class Wire {
   readonly #timeline: Timeline
   readonly #impairment: Impairment
   readonly #usPerByte: number
-  /** When the queue will be empty. */
+  /** Time at which the queue will be empty. */
   #freeUs = 0
   #lastDueUs = 0
   carried = 0
@@ -283,7 +283,7 @@ class Wire {
     for (const { delayMs, ordered, datagram: copy } of this.#impairment.push(datagram)) {
       let dueUs = this.#freeUs + delayMs * 1000
       if (ordered) dueUs = this.#lastDueUs = Math.max(dueUs, this.#lastDueUs)
-      // A socket hands out a buffer for each, which the receiver may write to.
+      // Each datagram has a buffer of its own, as from a socket: the receiver may write to it.
       this.#timeline.at(dueUs - nowUs, () => deliver(Buffer.from(copy)))
     }
   }
@@ -309,7 +309,7 @@ class Timeline {
     heap[index] = event
   }
 
-  /** Until nothing is left to happen, or it is later than `limitUs`. */
+  /** Runs until no event is left, or until `limitUs`. */
   run(limitUs: number): void {
     while (this.#heap.length > 0 && this.nowUs <= limitUs) {
       const { atUs, action } = this.#take()

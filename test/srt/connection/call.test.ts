@@ -1,5 +1,5 @@
 /**
- * The caller's side without a socket: what it asks, what it believes, when it gives up.
+ * The caller's side without a socket: its requests, the responses it accepts, and its timeouts.
  */
 import t from 'tap'
 import { Call, type CallOptions } from '../../../src/srt/connection/call.ts'

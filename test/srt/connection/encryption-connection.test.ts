@@ -37,7 +37,7 @@ const isExtension = (datagram: Buffer, subtype: number) =>
   controlType(datagram) === ControlType.USER_DEFINED &&
   controlSubtype(datagram) === subtype
 
-/** A caller and a listener, what passes between them, and a hand on it. */
+/** A caller, a listener, and the datagrams between them, which a test can alter. */
 async function createPair({
   refreshPackets = 1000,
   preannouncePackets = 100,
@@ -61,7 +61,7 @@ async function createPair({
     for (let next = underWay.shift(); next; next = underWay.shift()) next()
     isDelivering = false
   }
-  /** Swallows a datagram where it answers false. */
+  /** Drops a datagram if it returns false. */
   let gate: (datagram: Buffer) => boolean = () => true
   const endpoint: Endpoint = new Endpoint({
     latencyMs: 200,
@@ -147,7 +147,7 @@ async function createPair({
         endpoint.tick(nowUs)
       }
     },
-    /** A control packet to the listener, as if the caller had sent it. */
+    /** Sends a control packet to the listener as if from the caller. */
     extension(subtype: number, contents: Buffer): Buffer {
       const datagram = Buffer.alloc(HEADER_BYTES + contents.length)
       const type = ControlType.USER_DEFINED
@@ -206,7 +206,7 @@ t.test(
   },
 )
 
-/** A KMRSP that refuses, as libsrt writes it. */
+/** KMRSP of a refusal, as libsrt writes it. */
 function word(state: number): Buffer {
   const bytes = Buffer.alloc(4)
   bytes.writeUInt32LE(state)
@@ -371,7 +371,7 @@ t.test('no extension packet throws or replaces a key, with any contents', async 
   t.strictSame(pair.failures, [])
 })
 
-/** New keys every few hundred packets, on the network of the test. */
+/** Simulation with new keys every few hundred packets. */
 async function simulateEncrypted(seed: number, link: LinkOptions, keyBytes: 16 | 24 | 32 = 16) {
   const keyEncryptionKey = await deriveKey(PASSPHRASE, createRandom(seed).bytes(16), keyBytes)
   return simulate({

@@ -1,5 +1,5 @@
 /**
- * The listener's side without a socket: who gets which answer, and who gets none.
+ * The listener's side without a socket: responses to handshakes, packets of connections, and drops.
  */
 import * as fc from 'fast-check'
 import t from 'tap'
@@ -97,7 +97,7 @@ function createEndpoint() {
     send,
     induce,
     take: () => sent.splice(0).map(({ datagram }) => datagram),
-    /** A conclusion with a good cookie. */
+    /** Sends a conclusion with a valid cookie. */
     conclude(
       handshake: Partial<Handshake> = {},
       blocks = [hsBlock()],
@@ -108,7 +108,7 @@ function createEndpoint() {
       const cookie = induce({ ...INDUCTION, socketId: conclusion.socketId }, nowUs, PORT, address)
       return send(encode({ ...conclusion, cookie }, blocks), nowUs, PORT, address)
     },
-    /** Turns ticks of 10 ms until then. */
+    /** Ticks every 10 ms until `nowUs`. */
     waitUntil(nowUs: number, fromUs = 0): Buffer[] {
       for (let at = fromUs; at <= nowUs; at += 10_000) endpoint.tick(at)
       return sent.splice(0).map(({ datagram }) => datagram)

@@ -29,7 +29,7 @@ import { createRandom } from '../../support/random.ts'
 
 const hex = (text: string) => Buffer.from(text.replaceAll(/[\s|]/g, ''), 'hex')
 
-/** ffmpeg 5.1. */
+/** Key material and a packet of ffmpeg 5.1. */
 const FFMPEG = {
   passphrase: 'correct horse battery',
   request: hex(`12202901 00000000 02000200 00000404 | 6c6ecdcb908aef59b6587b5339025e74
@@ -55,7 +55,7 @@ const TRANSMIT = {
   oddPayload: hex('47010016c04b077c48e392e5f6fb6ec5a26a9688daf08272b33c63f76e1ca3a4'),
 }
 
-/** A cipher of `node:crypto` for each packet: what ours has to equal. */
+/** Reference: a cipher of `node:crypto` for each packet. */
 function cipherPacket(key: Buffer, salt: Buffer, sequence: number, payload: Buffer): Buffer {
   const iv = Buffer.alloc(16)
   salt.copy(iv, 0, 0, 14)
@@ -325,7 +325,7 @@ async function createRefresher() {
       keyBytes: (bytes.length / (keys === KeyFlag.BOTH ? 2 : 1)) as 32,
       wrappedKeys: wrapKeys(kek, bytes),
     })
-  /** Whether a packet under that key can be read. */
+  /** Whether a packet encrypted with that key can be decrypted. */
   const reads = (flag: 1 | 2, key: Buffer, sequence = 9) => {
     const payload = Buffer.alloc(100, 0x47)
     const datagram = dataPacket(sequence, cipherPacket(key, material.salt, sequence, payload))
@@ -442,7 +442,7 @@ async function createPair(refreshPackets: number, preannouncePackets: number, ke
     encryption,
     decryption,
     sent: () => sequence,
-    /** Seals so many packets; @returns their key flags, once they have been read */
+    /** Encrypts and decrypts `packets` packets; @returns their key flags */
     send(t: Test, packets: number): number[] {
       return Array.from({ length: packets }, () => {
         const datagram = dataPacket(sequence++)

@@ -67,7 +67,7 @@ t.test('conclusions of three networks leave a fourth its full limit', async (t) 
     for (let i = 0; i < 9; i++) if (limiter.admit(`10.0.${i % 3}.${i}`, nowUs)) flood++
     if (nowUs % 100_000 === 0 && limiter.admit('192.0.2.1', nowUs)) newcomers++
   }
-  t.equal(newcomers, 100, 'every one of them is answered')
+  t.equal(newcomers, 100, 'all are answered')
   t.ok(flood <= 3 * (300 + 40 * 10), `${flood} of 90,000 are`)
 })
 

@@ -1,6 +1,6 @@
 /**
- * The flood of `flood.test.ts` over real sockets, as much as in two seconds. A burst waits until the one before is read,
- * so that no machine is too slow for it and the kernel has nothing to drop.
+ * The flood of `flood.test.ts` over real sockets, with the datagrams of two seconds. Each burst waits until the
+ * previous one is read, so that the kernel drops nothing, on a slow machine either.
  */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import { until } from '../../support/until.ts'
 const BURSTS = 500
 const INDUCTIONS = 80
 const CONCLUSIONS = 20
-/** Answered for one network (`induction-limiter.ts`), with as many to begin with. */
+/** Inductions per second that are answered for one network (`induction-limiter.ts`), and the initial burst. */
 const ANSWERED_PER_SEC = 1000
 
 const HOST = '127.0.0.1'
@@ -23,7 +23,7 @@ t.test('publishers lose nothing in a flood of handshakes, which leaves no state'
   const listener = await createListener({
     host: HOST,
     port: 0,
-    // Whatever else the machine does meanwhile, a repair is not too late.
+    // Long enough for repairs on a busy machine.
     latencyMs: 8000,
     accept: async ({ streamId }) => ({
       sink: {
@@ -75,8 +75,8 @@ t.test('publishers lose nothing in a flood of handshakes, which leaves no state'
   const answered = inductions - before.inductions - (inductionsDropped - before.inductionsDropped)
   t.ok(answered <= ANSWERED_PER_SEC * (1 + elapsedSec), `${answered} answers`)
   t.equal(accepted, publishers.length)
-  t.equal(listener.connectionCount, publishers.length, 'nobody else is known')
+  t.equal(listener.connectionCount, publishers.length, 'no other caller is connected')
 
-  await call('a newcomer')
-  t.equal(listener.connectionCount, publishers.length + 1, 'whoever comes later gets in')
+  await call('a late caller')
+  t.equal(listener.connectionCount, publishers.length + 1, 'a later caller connects')
 })

@@ -1,6 +1,5 @@
 /**
- * A flood on the port of a publisher, on a clock that is a number. What the kernel drops before anybody reads it is not
- * part of this.
+ * A flood on the port of a publisher, on a simulated clock and without a socket, so without drops by the kernel.
  */
 import t from 'tap'
 import { Call } from '../../../src/srt/connection/call.ts'
@@ -41,7 +40,7 @@ t.test(
     const received: number[] = []
     const attempts: Attempt[] = []
     let answers = 0
-    /** Answers arrive after the question is dealt with. */
+    /** Delivers responses after the call that sent them. */
     const toPublisher: Buffer[] = []
     let nowUs = 0
 

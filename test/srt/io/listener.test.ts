@@ -172,7 +172,7 @@ t.test('a listener on several addresses responds from the address that was calle
   if (!(await requireAddresses(t, ...addresses))) return
   const { listener, recordings, port } = await listen(t, { host: addresses })
   t.match(listener.address(), { address: HOST, port })
-  // Their sockets are connected: they hear nobody but the address that they called.
+  // Their sockets are connected, so they receive from the called address only.
   const callers = await Promise.all(addresses.map((host) => connect({ host, port })))
   t.equal(listener.connectionCount, 2)
   for (const caller of callers) {
@@ -195,7 +195,7 @@ t.test('rejections are counted over all addresses', async (t) => {
   const { listener, port } = await listen(t, {
     host: addresses,
     acceptTimeoutMs: 100,
-    // One that is not answered: 1016, once the time is over.
+    // Without a decision: 1016 after the time limit.
     accept: async ({ streamId }) =>
       streamId === '' ? new Promise(() => {}) : { reject: Number(streamId) },
   })
@@ -352,7 +352,7 @@ t.test('random datagrams on the port do not disturb a connection', async (t) => 
 t.test(
   'every packet arrives at 10 % loss, 50 ms, reordering and duplication through real sockets',
   async (t) => {
-    // The simulator proves it at 500 ms; a machine that does other things besides gets time for them.
+    // The simulator needs 500 ms; a busy machine gets more.
     const latencyMs = 1500
     const { recordings, port } = await listen(t, { latencyMs })
     const link = { loss: 0.1, delayMs: 50, jitterMs: 5, reorder: 0.02, duplicate: 0.02 }
@@ -412,7 +412,7 @@ t.test('warns about kernel drops once a minute while callers are connected', asy
   flood.connect(port, HOST)
   await once(flood, 'connect')
   let sent = 0
-  /** More than the receive buffer holds, all before the listener reads the first. */
+  /** Sends more than the receive buffer holds before the listener reads the first. */
   const overflow = async () => {
     const datagram = Buffer.alloc(1472)
     for (let count = 0; count < 10_000; count++) flood.send(datagram)

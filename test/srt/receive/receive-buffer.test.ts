@@ -1,5 +1,5 @@
 /**
- * The ring of the receiver against a set that knows no ring, no wrap and no blocks.
+ * The ring of the receiver against a model without ring, wrap and blocks.
  */
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'

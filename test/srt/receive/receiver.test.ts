@@ -16,7 +16,7 @@ import {
 } from '../../../src/srt/wire/packet.ts'
 
 const LATENCY_US = 120_000
-/** One way; handshake and data alike. */
+/** One-way delay of handshake and data. */
 const TRANSIT_US = 20_000
 const TICK_US = 10_000
 
@@ -509,7 +509,7 @@ t.test('ignores a single packet with a wrong sequence number', async (t) => {
     const { receiver, arrive, delivered } = createReceiver({ first: 0x7fffffff - 150 })
     const numbers = Array.from({ length: 300 }, (_, i) => i)
     for (const number of numbers) {
-      // Twice, as the path may make a copy.
+      // Twice, since the network may duplicate it.
       if (number % 100 === 99) for (let copy = 0; copy < 2; copy++) arrive(number + 2 ** bit, 0)
       arrive(number, 0, 20_000)
     }
@@ -597,7 +597,7 @@ t.test('behaves like a naive reference receiver', async (t) => {
       }
       t.strictSame(delivered, model.delivered)
 
-      // Beyond a quarter of the round trip nothing counts as merely reordered.
+      // A delay beyond a quarter of the RTT counts as a loss, not as reordering.
       for (const laterUs of [0, 25_000, 45_000]) {
         take(ControlType.NAK)
         receiver.tick(nowUs + laterUs)

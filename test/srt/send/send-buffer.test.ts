@@ -1,5 +1,5 @@
 /**
- * The ring of the sender against a list of packets that knows no ring and no wrap.
+ * The ring of the sender against a model without ring and wrap.
  */
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'

@@ -26,7 +26,7 @@ interface Options {
   maxBandwidthBps?: number
 }
 
-/** A sender and what it lets out. */
+/** Sender with its sent datagrams. */
 function createSender(options: Options = {}) {
   const sent: { sequence: number; again: boolean; timestampUs: number; payload: string }[] = []
   const controls: Buffer[] = []
@@ -64,7 +64,7 @@ function createSender(options: Options = {}) {
     controls,
     push: (payload: string, nowUs = 0) => sender.push(Buffer.from(payload, 'latin1'), nowUs),
     take: () => sent.splice(0),
-    /** Sequence numbers of what was let out since the last call. */
+    /** Sequence numbers of the packets sent since the last call. */
     takeSequences: () => sent.splice(0).map(({ sequence }) => sequence),
     /** Ranges of the drop requests since the last call. */
     takeDropRequests: () =>
@@ -550,7 +550,7 @@ t.test('retransmits the oldest packets first, in any order of NAKs', async (t) =
 })
 
 t.test('forgets the request of a packet that is acknowledged', async (t) => {
-  // Nothing may leave for 80 ms after the first three.
+  // No packet may be sent for 80 ms after the first three.
   const { sender, push, takeSequences } = createSender({
     maxBandwidthBps: 100_000,
     bufferPackets: 4,
@@ -575,7 +575,7 @@ t.test('sends at most three times the stream in a storm of NAKs', async (t) => {
   const storm = (packets: number) => {
     for (let i = 0; i < packets; i++) {
       push('x', (nowUs += 2000))
-      // A round trip of nothing, says the enemy.
+      // A hostile peer reports an RTT of 0.
       sender.handleAck(ack(0, 8192, 0), 1, nowUs)
       sender.handleNak(everything, nowUs)
       if (i % 5 === 0) sender.tick(nowUs)

@@ -47,7 +47,7 @@ const behindHandshake = (blocks: Buffer) => Buffer.concat([Buffer.alloc(64), blo
 const u32 = () => fc.integer({ min: 0, max: 0xffffffff })
 const sequences = () => fc.integer({ min: 0, max: MAX_SEQUENCE_NUMBER })
 
-/** Any bytes from a header up to more than a datagram holds. */
+/** Random bytes, from the size of a header to more than a datagram. */
 const noise = () =>
   fc
     .uint8Array({ minLength: HEADER_BYTES, maxLength: MAX_DATAGRAM_BYTES + 30 })
