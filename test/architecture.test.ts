@@ -74,14 +74,14 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'cli.ts': ['service', 'config', 'errors.ts', 'logger.ts', 'auth', 'publisher'],
 }
 
-/** Only types may cross these borders: whoever needs more than the shape is in the wrong room. */
+/** Borders that only types may cross: a file that needs more than the shape is in the wrong room. */
 const TYPES_ONLY = [
   ['contract', 'mpegts'],
   ['contract', 'hls'],
   ['ingest', 'srt'],
 ]
 
-/** Who may read a clock, set a timer, throw dice, open a socket or see the environment. */
+/** Files that may read a clock, set a timer, create random numbers, open a socket or read the environment. */
 const IMPURE = {
   'Date.now|performance.now|process.hrtime': ['clock.ts'],
   'setTimeout|setInterval|setImmediate': [

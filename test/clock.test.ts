@@ -25,7 +25,7 @@ function setUp() {
         clock.wallMs()
       }
     },
-    /** How far its wall clock is from one that was never set. */
+    /** Difference of the wall clock to one that was never set. */
     offMs: () => clock.wallMs() - (START_MS + (nowUs - 5_000_000) / 1000),
   }
 }

@@ -15,7 +15,7 @@ const SECRET = '0123456789abcdef0123456789abcdef'
 const NOW = new Date('2026-03-01T12:00:00.700Z')
 const NOW_SEC = 1772366400
 
-/** A JWT made by hand (RFC 7515 section 3.3), to say what a library of ours would refuse to say. */
+/** A JWT made by hand (RFC 7515 section 3.3), for claims that the library refuses to sign. */
 function jwt(header: object, claims: object, secret = SECRET): string {
   const signed = `${encode(header)}.${encode(claims)}`
   return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`

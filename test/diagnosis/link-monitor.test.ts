@@ -38,7 +38,7 @@ function watch() {
     begun,
     /** Codes of the warnings that hold. */
     held: () => warnings.list.map(({ code }) => code),
-    /** Traffic of one second; default 1000 packets in order. */
+    /** Runs for `seconds`; default: 1000 packets in order in each second. */
     run: (seconds: number, second: Second = {}) => {
       for (let tick = 0; tick < (seconds * SEC) / TICK_US; tick++) {
         nowUs += TICK_US

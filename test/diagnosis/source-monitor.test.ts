@@ -132,7 +132,7 @@ const shifted = ({ ptsTicks, dtsTicks }: PesUnit, ticks: number) => ({
   dtsTicks: dtsTicks + ticks,
 })
 
-/** It begins within 12 s of the oddity and ends within 32 s of the last. */
+/** Checks that a warning begins within 12 s of its cause and ends within 32 s of the last. */
 function beginsAndEnds(t: Test, code: string, oddity: Oddity, message: RegExp) {
   const source = setUp()
   source.run(60)

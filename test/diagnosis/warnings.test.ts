@@ -24,7 +24,7 @@ const track: Track = {
 }
 const tracks = Array.from({ length: 200 }, () => track)
 
-/** For each warning, the figures that make its message longest. */
+/** Figures that make the message of each warning longest. */
 const LARGEST: { readonly [Code in WarningCode]: readonly Omit<FactOf<Code>, 'code'>[] } = {
   NO_PAT: [{}],
   NO_PMT: [{ programNumbers }, { programNumbers: [7] }],

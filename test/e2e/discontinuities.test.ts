@@ -36,7 +36,7 @@ interface ClipOptions {
 interface Case {
   readonly name: string
   readonly clips: readonly [ClipOptions, ClipOptions]
-  /** The encoder is gone for so long between the clips; without it, it just goes on with the second. */
+  /** Pause of the encoder between the clips, in seconds; default: it continues with the second without reconnecting. */
   readonly awaySec?: number
   readonly sizeAfter: { width: number; height: number }
   /** There is no audio behind the discontinuity. */
@@ -118,7 +118,7 @@ t.test('hls.js plays across every discontinuity', { timeout: 180_000 }, async (t
 
   const plays = CASES.map(({ name, clips: [before, after], awaySec, sizeAfter, silent }, index) =>
     t.test(name, async (t) => {
-      const streamId = `seam-${index}`
+      const streamId = `discontinuity-${index}`
       const { srtUrl, playlistUrl } = await server.startStream({ streamId })
       const stop = new AbortController()
       t.teardown(() => stop.abort())
@@ -133,7 +133,7 @@ t.test('hls.js plays across every discontinuity', { timeout: 180_000 }, async (t
               .then(() => send(second))
       await until('a playlist to start with', () => server.status(streamId).totals.segments >= 3)
       const page = await openPlayer(context, playlistUrl.replace('playlist', 'master'))
-      const atSeam = await until(
+      const atDiscontinuity = await until(
         'the discontinuity is played',
         async () => {
           const state = await playerState(page)
@@ -145,18 +145,18 @@ t.test('hls.js plays across every discontinuity', { timeout: 180_000 }, async (t
         'it plays on',
         async () => {
           const state = await playerState(page)
-          return state.currentTimeSec >= atSeam.currentTimeSec + PLAYED_BEHIND_SEC && state
+          return state.currentTimeSec >= atDiscontinuity.currentTimeSec + PLAYED_BEHIND_SEC && state
         },
         { everyMs: 100 },
       )
       t.match(later, { ...sizeAfter, mediaError: null })
       t.strictSame(later.fatalErrors, [])
-      const frames = later.framesDecoded - atSeam.framesDecoded
+      const frames = later.framesDecoded - atDiscontinuity.framesDecoded
       t.ok(
         frames >= (PLAYED_BEHIND_SEC - 1) * FRAMES_PER_SEC,
         `${frames} frames behind the discontinuity`,
       )
-      if (!silent) t.ok(later.audioDecodedBytes > atSeam.audioDecodedBytes, 'and audio')
+      if (!silent) t.ok(later.audioDecodedBytes > atDiscontinuity.audioDecodedBytes, 'and audio')
       await page.close()
       await sent
       await server.stopStream(streamId)

@@ -1,6 +1,6 @@
 /**
- * Real encoders publish for a while with the URL that a webhook brought; a viewer keeps everything; other people's
- * tools judge what came out against what the encoder wrote to a file at the same time.
+ * Real encoders publish with the URL of a webhook while a viewer records everything; foreign tools compare the
+ * recording with a file that the encoder wrote at the same time.
  */
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -167,7 +167,7 @@ function firstVideoPacket(bytes: Buffer): Promise<string> {
     probe.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
     probe.on('error', reject)
     probe.on('close', () => resolve(output.trim()))
-    // It stops reading once it knows.
+    // ffprobe stops reading once it has its result.
     probe.stdin.on('error', () => undefined)
     probe.stdin.end(bytes)
   })

@@ -1,6 +1,6 @@
 /**
  * Encryption as users meet it: `encryption` in start-stream, `SRT_PASSPHRASE`, and real encoders with the URL that the
- * API gives them. What is secret stays so.
+ * API returns. Secrets stay out of logs and messages.
  */
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
@@ -15,7 +15,7 @@ import { findEvent, startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const CLIP = fileURLToPath(new URL('../../fixtures/demo.mpegts', import.meta.url))
 
-/** A service that keeps what it logs. */
+/** Service that records its log. */
 async function startLogged(t: Test, options: Partial<ServerOptions> = {}) {
   const lines: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
@@ -33,7 +33,7 @@ async function isLive({ api }: TestService): Promise<boolean> {
   return body.data['live'] === true
 }
 
-/** Publishes until the test ends; what it was refused with is kept. */
+/** Publishes until the test ends; records the refusal. */
 function publishTo(t: Test, url: string) {
   const stop = new AbortController()
   const outcome = { error: undefined as unknown }

@@ -20,7 +20,7 @@ import { requireTool } from '../support/tools.ts'
 import { startRelay, type RelayOptions } from '../support/udp-relay.ts'
 import { until } from '../support/until.ts'
 
-/** 8 s. */
+/** Clip of 8 s. */
 const CLIP = fileURLToPath(new URL('../../fixtures/demo.mpegts', import.meta.url))
 const CLIP_BYTES = statSync(CLIP).size
 
@@ -29,7 +29,7 @@ interface LogLine {
   readonly msg: string
 }
 
-/** A stream whose encoders come through a relay. */
+/** Stream whose encoders connect through a relay. */
 async function openStudio(
   t: Test,
   link: Omit<RelayOptions, 'targetPort'>,
@@ -70,7 +70,7 @@ function publishTo(t: Test, url: string): () => Promise<unknown> {
   return stop
 }
 
-// They wait for real seconds to pass, and not for the processor.
+// These tests wait for real time, not for the CPU.
 t.jobs = 4
 
 t.test(
@@ -150,7 +150,7 @@ function isUserDefined(datagram: Buffer): boolean {
   return isControl(datagram) && controlType(datagram) === ControlType.USER_DEFINED
 }
 
-/** An encoder that minds no window, as libsrt does: of 50 packets it never sends one, and another far ahead of that. */
+/** Encoder that ignores the flow window: it never sends one packet of 50, but others far ahead of it. */
 function outrunWindow(): NonNullable<RelayOptions['alter']> {
   return (direction, datagram) => {
     if (direction === 'backward' || isControl(datagram)) return true

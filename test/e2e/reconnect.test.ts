@@ -1,5 +1,5 @@
 /**
- * The encoder dies without a word and comes back: viewers stay, on the same URL.
+ * The encoder dies without SHUTDOWN and reconnects: viewers continue on the same URL.
  */
 import t from 'tap'
 import { openPage, playback, watchStalls } from '../support/browser.ts'

@@ -16,7 +16,7 @@ const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 /** Time for playback to resume: process start, encoder call, playlist, retry of hls.js. */
 const BACK_WITHIN_MS = 60_000
 
-/** A live encoder that is started again whenever it ends, as a supervisor would; so often at most. */
+/** Live encoder that is restarted whenever it ends, as by a supervisor, up to a limit. */
 function encodeInLoop(t: Test, url: string): void {
   const encoder =
     'ffmpeg -v error -re -f lavfi -i testsrc2=size=640x360:rate=30 -re -f lavfi -i sine=sample_rate=48000 ' +
@@ -82,7 +82,7 @@ t.test(
         hooks.received.slice(seen).some(({ event }) => event.type === 'stream.resumed'),
       )
       const { framesDecoded } = await playback(page)
-      // More than was buffered when it died.
+      // More than the player had buffered when the process died.
       await playFor(`the video plays after kill ${round}`, framesDecoded + 300)
       t.comment(
         `kill ${round}: 10 s played ${Math.round(performance.now() - killedAtMs)} ms after it`,

@@ -1,5 +1,5 @@
 /**
- * The end of a stream: by the API, by time, by a signal to the process.
+ * End of a stream by the API, by a timeout, and by a signal to the process.
  */
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'

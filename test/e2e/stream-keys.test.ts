@@ -1,6 +1,5 @@
 /**
- * Stream keys as a real SRT caller meets them (interface.md, Layer 2): each bad one is 1010 on the wire, which libsrt
- * puts into words as its bad-secret text.
+ * Stream keys of a real SRT caller: each invalid one is rejected with 1010, for which libsrt has a message.
  */
 import { randomBytes } from 'node:crypto'
 import { SignJWT } from 'jose'

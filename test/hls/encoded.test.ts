@@ -39,10 +39,10 @@ interface Case {
   readonly name: string
   readonly encode: readonly string[]
   readonly maxSegmentSec?: number
-  /** Rounded to 10 ms. */
+  /** Segment durations, rounded to 10 ms. */
   readonly durations: readonly number[]
   readonly targetSec: number
-  /** Every segment decodes alone, without the one before. */
+  /** Whether every segment decodes without the one before. */
   readonly independent: boolean
   readonly codecs: string
 }

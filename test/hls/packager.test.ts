@@ -36,14 +36,14 @@ const WALL_MS = Date.UTC(2026, 0, 1)
 interface Result {
   readonly packager: Packager
   readonly segments: readonly Segment[]
-  /** Codes of facts, each once, in the order in which they came up. */
+  /** Codes of facts, each once, in the order of their first report. */
   readonly facts: readonly string[]
 }
 
 type Step =
   DemuxerOutput | { type: 'discontinuity' } | { type: 'end' } | { type: 'wall'; wallMs: number }
 
-/** Runs a packager over outputs; the wall clock stands unless a step moves it. */
+/** Runs a packager over outputs; the wall clock only advances in steps. */
 function run(steps: readonly Step[], options: Partial<PackagerOptions> = {}): Result {
   const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, ...options })
   let wallMs = WALL_MS
@@ -847,7 +847,7 @@ t.test(
   },
 )
 
-t.test('HLS_TRACKS=all carries whatever comes in PES packets', async (t) => {
+t.test('HLS_TRACKS=all publishes every track of PES packets', async (t) => {
   const tracks = [VIDEO, EAC3, SPLICES, DATA, ID3]
   const steps = videoUnits({ frames: 60, framesPerGop: 60 }).flatMap((value) =>
     tracks.map((track) => unit(moved(value, track))),

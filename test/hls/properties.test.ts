@@ -1,5 +1,5 @@
 /**
- * Whatever a demuxer may put out, in any order: the rules of HLS hold, and memory is bounded.
+ * Arbitrary demuxer outputs in any order: the rules of HLS hold, and memory is bounded.
  */
 import * as fc from 'fast-check'
 import t from 'tap'
@@ -23,7 +23,7 @@ const MAX_SEGMENT_BYTES = 40_000
 const SMALL: Track = { ...VIDEO, pid: 260 }
 const FRENCH: Track = { ...AUDIO, pid: 261, language: 'fra' }
 
-/** Mostly a frame, now and then anything. */
+/** Random output, mostly a frame. */
 const step = fc.oneof(
   { weight: 20, arbitrary: fc.constantFrom(3000, 3003, 1500) },
   { weight: 4, arbitrary: fc.integer({ min: -3 * SEC, max: 4 * SEC }) },
@@ -90,11 +90,11 @@ const settings = fc.record({
 class RenditionChecks {
   readonly rules = new PlaylistRules()
   readonly bytes: Buffer[] = []
-  /** By number. */
+  /** Segments by number. */
   readonly times = new Map<number, string>()
   next: number | undefined
   #carried: string | undefined
-  /** Since the media before. */
+  /** Time since the previous media. */
   #discontinuity = false
 
   check(segment: Segment, main: RenditionChecks): void {

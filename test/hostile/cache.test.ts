@@ -1,5 +1,5 @@
 /**
- * The memory for segments, when there is not enough of it.
+ * Shortage of memory for segments.
  */
 import t from 'tap'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'

@@ -13,7 +13,7 @@ const JUMP_MS = 3 * 3600 * 1000
 /** Tolerance for a busy machine, far below the jump. */
 const TOLERANCE_MS = 60_000
 
-/** The machine's wall clock from here on, for all of this process. */
+/** Wall clock of the machine, which `jump` shifts for this process. */
 const machineMs = Date.now
 const jump = (ms: number) => void (Date.now = () => machineMs() + ms)
 
@@ -55,7 +55,7 @@ t.test(
 
     jump(-JUMP_MS)
     await publishUntilLive()
-    t.ok(Math.abs(offMs.at(-1)!) < TOLERANCE_MS, 'nor does a jump back move them')
+    t.ok(Math.abs(offMs.at(-1)!) < TOLERANCE_MS, 'a jump back does not move them')
     t.equal(server.status('waiting').status, 'READY')
     t.equal(server.status('studio').totals.publishers, 3)
   },

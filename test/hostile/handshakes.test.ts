@@ -23,7 +23,7 @@ function targetOf({ server, hmacSecret, jwtSecret }: TestService): Target {
   return { host: '127.0.0.1', httpPort, srtPort, hmacSecret, jwtSecret }
 }
 
-/** A publisher until the test ends. Whatever else the machine does meanwhile, a repair is not too late. */
+/** Publishes until the test ends, with a latency long enough for repairs on a busy machine. */
 async function startPublisher(t: Test, { server }: TestService): Promise<void> {
   const { srtUrl } = await server.startStream({ streamId: 'bystander' })
   const stop = new AbortController()

@@ -30,7 +30,7 @@ t.test('SIGTERM writes ENDLIST and exits 0 with every kind of client', async (t)
   await until('the playlist', async () => (await fetch(playlistUrl)).ok)
   const kinds = Object.keys(HELD_KINDS).length
   const attack = holdConnections(target, stop.signal, { each: 5, everyMs: 500 })
-  // Whoever came before this answer is accepted.
+  // Connections opened before this response are accepted.
   await until('the playlist', async () => (await fetch(playlistUrl)).ok)
 
   program.kill('SIGTERM')

@@ -1,5 +1,5 @@
 /**
- * Connections that strangers hold: they keep no place for long.
+ * Held connections, which occupy their places for a bounded time.
  */
 import t from 'tap'
 import { startApp, MemoryService, call, json, speak } from '../http/memory-service.ts'

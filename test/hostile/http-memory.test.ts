@@ -90,7 +90,7 @@ t.test('disconnects a reader below the minimum rate, and no other', async (t) =>
   t.teardown(() => stop.abort())
   // Paused players: each request has been read.
   const paused = readSlowly(target, stop.signal, { readers: 3, path: () => '/video/demo/small.ts' })
-  // Took the first half by the first look, and reads on at each.
+  // Has read the first half at the first sweep, and reads more before each.
   const phone = request({ port: app.port, host: '127.0.0.1', path: '/video/demo/1.ts' }).end()
   const [reply] = (await once(phone, 'response')) as [NodeJS.ReadableStream]
   let readBytes = 0
@@ -104,7 +104,7 @@ t.test('disconnects a reader below the minimum rate, and no other', async (t) =>
   const timer = setInterval(() => {
     const chunk = reply.read() as Buffer | null
     readBytes += chunk?.length ?? 0
-    // Time goes on once the service has looked at what waits.
+    // The clock advances after each sweep of the service.
     nowMs += 500
   }, 20)
   t.teardown(() => clearInterval(timer))

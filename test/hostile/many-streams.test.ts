@@ -1,5 +1,5 @@
 /**
- * Streams are bounded in number, and those that wait for an encoder cost next to nothing.
+ * The number of streams is bounded, and streams that wait for an encoder cost almost nothing.
  */
 import t from 'tap'
 import { startService } from '../support/service.ts'
@@ -28,5 +28,5 @@ t.test('refuses starts beyond MAX_STREAMS, and running streams go on', async (t)
 
   await api('POST', '/api/stop-stream', { stream_id: 's0' })
   const instead = await api('POST', '/api/start-stream', { stream_id: 'one-more' })
-  t.equal(instead.status, 200, 'one that lingers blocks nobody')
+  t.equal(instead.status, 200, 'a lingering stream blocks no other')
 })

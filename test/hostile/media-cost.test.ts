@@ -1,6 +1,6 @@
 /**
  * A publisher whose tables, headers and timestamps cost more than its bytes: its media is dropped, it is disconnected,
- * and nobody else pays. Work is counted, not timed; `npm run bench -- media-cost` has the times.
+ * and other streams are not affected. Work is counted, not timed; `npm run bench -- media-cost` has the times.
  */
 import { readFileSync } from 'node:fs'
 import * as fc from 'fast-check'
@@ -24,7 +24,7 @@ const SECOND_US = 1_000_000
 /** Work for which a balance may be exceeded: that of one payload, which may be 7 segments of 24 renditions. */
 const MAX_OVERDRAFT_US = 20_000
 
-/** Remembers how low the balance ever was. */
+/** Work budget that records its lowest balance. */
 class WatchedBudget extends WorkBudget {
   lowestUs = Infinity
 
@@ -173,7 +173,7 @@ t.test('a stream continues after its costly media ends', async (t) => {
   t.ok(subject.budget.dropped < dropped + 300, `${subject.budget.dropped - dropped} more dropped`)
 })
 
-/** Work that was left when there was least; 100,000 is all. */
+/** Lowest balance of the budget, of 100,000. */
 function leftOver(
   packets: readonly Buffer[],
   seconds: number,

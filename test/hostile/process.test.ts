@@ -16,7 +16,7 @@ const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 const SECRETS = { HMAC_SECRET: 'h'.repeat(32), JWT_SECRET: 'j'.repeat(32) }
 const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjF9.c2lnbmF0dXJl'
 
-/** Brings into the process what a defect would: an error where nobody catches it. */
+/** Code that throws an uncaught error in the process, as a defect would. */
 const DEFECTS = {
   'throws twice': `for (let time = 0; time < 2; time++) setImmediate(() => { throw new TypeError(message) })`,
   rejects: `void Promise.reject(new TypeError(message))`,

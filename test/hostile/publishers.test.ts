@@ -1,5 +1,5 @@
 /**
- * Key holders whose encoders do what none should: nobody else pays for it.
+ * Misbehaving encoders with valid keys, which cost no other publisher anything.
  */
 import t from 'tap'
 import { connect } from '../../src/srt/index.ts'

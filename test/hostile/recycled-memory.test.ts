@@ -1,5 +1,5 @@
 /**
- * Memory of segments is used again: nobody who still reads a segment sees the next one in it.
+ * Reuse of segment memory: a viewer who still reads a segment never receives bytes of another.
  */
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
@@ -53,7 +53,7 @@ async function setUp(t: Test) {
     ...{ lastPacketUs: 0, report: () => PUBLISHER_REPORT, close: () => undefined },
   })
   const datagrams = readDatagrams(largeVideo(MBPS), { loop: true })
-  /** Media of so many segments. */
+  /** Media of `segments` segments. */
   const feed = async (segments: number) => {
     const { segments: before } = stream.report().totals
     for (;;) {

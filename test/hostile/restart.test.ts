@@ -17,7 +17,7 @@ const SECRETS = {
   jwtSecret: randomBytes(32).toString('hex'),
 }
 
-/** Starts it in another second than that in which keys were issued: only those from before count as older. */
+/** Starts the next service in a later second than the keys, since only keys from earlier seconds count as older. */
 async function startProcess(t: Test, options: Partial<ServerOptions> = {}) {
   const second = () => Math.floor(Date.now() / 1000)
   const before = second()

@@ -1,5 +1,5 @@
 /**
- * The built service in a process of its own, with an attack pointed at it.
+ * The built service in a process of its own, as target of an attack.
  *
  * @module
  */
@@ -19,7 +19,7 @@ export interface ServiceProcess {
   readonly url: string
 }
 
-/** Starts it on free ports of the loopback; it ends with the test. */
+/** Starts the service on free ports of the loopback; it ends with the test. */
 export async function startServiceProcess(
   t: Parameters<typeof start>[0],
   { env = {}, nodeArgs = [] }: { env?: Record<string, string>; nodeArgs?: readonly string[] } = {},

@@ -1,5 +1,5 @@
 /**
- * The service that an attack is pointed at. All of it is on the loopback.
+ * The attacked service, on the loopback.
  *
  * @module
  */
@@ -10,6 +10,6 @@ export interface Target {
   readonly srtPort: number
   readonly hmacSecret: string
   readonly jwtSecret: string
-  /** Process of the service, where it is not the test's own. */
+  /** Process of the service, if it is not that of the test. */
   readonly pid?: number
 }

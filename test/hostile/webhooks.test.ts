@@ -1,6 +1,6 @@
 /**
- * Receivers that never answer, names that nobody knows, addresses that are nobody's business, and webhooks that are
- * sent back as requests: none of it delays a receiver that answers, or does more than that.
+ * Receivers that never answer, unknown names, forbidden addresses, and webhooks replayed as API requests: none of them
+ * delays a receiver that answers, or has any other effect.
  */
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
@@ -29,7 +29,7 @@ interface Test {
 
 const KEY = Buffer.alloc(32, 'k')
 
-/** All there are; a new one must be added. */
+/** All webhook types; a new one must be added. */
 const TYPES: Record<WebhookType, true> = {
   'stream.ready': true,
   'stream.live': true,
@@ -58,13 +58,13 @@ function targetOf({ server, hmacSecret, jwtSecret }: TestService): Target {
   return { host: '127.0.0.1', httpPort, srtPort, hmacSecret, jwtSecret }
 }
 
-/** Time in which places are left to others and no try is ever given up. */
+/** Time in which places go to others and no attempt ends. */
 const patience = {
   sleep: (delayMs: number, signal: AbortSignal): Promise<unknown> =>
     delayMs < 1000 ? delay(delayMs, undefined, { signal }) : new Promise(() => undefined),
 }
 
-/** Takes connections and says nothing. */
+/** Server that accepts connections and never answers. */
 async function startSilent(t: Test, host = '127.0.0.1') {
   const sockets = new Set<Socket>()
   let connections = 0

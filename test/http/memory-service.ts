@@ -36,7 +36,7 @@ export interface Reply {
   readonly body: Buffer
 }
 
-/** A stream whose files are what the test put there. */
+/** Stream with files put there by the test. */
 export class MemoryStream implements PlayableStream {
   status: StreamState = 'READY'
   live = false
@@ -142,7 +142,7 @@ export async function startApp(
   return { service, url, port: Number(new URL(url).port), guard, log, close: () => app.close() }
 }
 
-/** One request on a connection of its own. `path` goes out as it stands, `../` and all. */
+/** Sends a request on a connection of its own. `path` is sent unchanged, `../` included. */
 export function call(
   { port }: { readonly port: number },
   method: string,
@@ -169,7 +169,7 @@ export function call(
   })
 }
 
-/** A call of the API with a right signature and content type; `headers` replace or add. */
+/** Calls the API with a valid signature and content type; `headers` replace or add. */
 export function signedCall(
   app: { readonly port: number },
   method: string,
@@ -190,7 +190,7 @@ export function signedCall(
   })
 }
 
-/** Bytes on a bare connection, and all that comes back until the server closes it. */
+/** Sends bytes on a TCP connection, and returns the response until the server closes it. */
 export function speak({ port }: { readonly port: number }, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(text))

@@ -177,7 +177,7 @@ async function makeMedia(folder: string): Promise<Map<string, StreamFile>> {
   return new Map([...media, ['master.m3u8', file]])
 }
 
-/** The playlist as it was when there was no more than one segment. */
+/** The playlist when it had one segment. */
 function firstSegmentOnly(playlist: StreamFile): StreamFile {
   const text = playlist.chunks.join('')
   const end = text.indexOf('.ts\n') + '.ts\n'.length

@@ -1,5 +1,5 @@
 /**
- * The judges of what came out of a case. None of them is ours but the readers of packets and the rules of playlists.
+ * Judges of the output of a case: foreign tools, except the packet reader and the playlist rules.
  *
  * @module
  */
@@ -23,7 +23,7 @@ import type { Clip, ClipFolder } from './clip.ts'
 import type { ExpectedPlaylist, MediaCase } from './media-case.ts'
 import type { ListedSegment, PlaylistHistory } from './publish.ts'
 
-/** m3u8-parser with nothing to say, and every rule kept from version to version. */
+/** Checks that m3u8-parser reports nothing, and that every version keeps the rules. */
 export function judgeText(
   t: Test,
   { versions, segments }: PlaylistHistory,
@@ -48,7 +48,7 @@ export class PlaylistJudge {
   readonly #expected: ExpectedPlaylist
   readonly #folder: ClipFolder
   readonly #segments: readonly ReadSegment[]
-  /** Segments that follow on one another without a DISCONTINUITY. */
+  /** Consecutive segments without a DISCONTINUITY. */
   readonly #stretches: readonly (readonly ReadSegment[])[]
 
   constructor(
@@ -65,7 +65,7 @@ export class PlaylistJudge {
     this.#stretches = splitBefore(this.#segments, ({ discontinuity }) => discontinuity)
   }
 
-  /** Segments as the playlist lists them. */
+  /** Checks the segments as the playlist lists them. */
   judgeCuts(): void {
     const t = this.#t
     const round = (sec: number) => Math.round(sec * 100) / 100

@@ -1,5 +1,5 @@
 /**
- * Runs bytes through a demuxer and looks at what comes out.
+ * Runs bytes through a demuxer and selects from its outputs.
  *
  * @module
  */

@@ -11,7 +11,7 @@ export interface PacketFields {
   readonly pid: number
   /** Default 0. */
   readonly counter?: number
-  /** At most 184 bytes, filled up by an adaptation field; without payload, an adaptation field only. */
+  /** Payload of at most 184 bytes, filled up by an adaptation field; undefined: adaptation field only. */
   readonly payload?: Uint8Array
   readonly unitStart?: boolean
   readonly transportError?: boolean

@@ -12,12 +12,12 @@ import { requireTool } from '../support/tools.ts'
 const fixture = (name: string) =>
   readFileSync(new URL(`../../fixtures/${name}.mpegts`, import.meta.url))
 const DEMO = fixture('demo')
-/** Its 33-bit times wrap. */
+/** Clip whose 33-bit timestamps wrap. */
 const WRAP = fixture('h264-aac-wrap')
 /** Payload bytes of a datagram. */
 const DATAGRAM_BYTES = 7 * 188
 
-/** The whole of `file`, so many times over. */
+/** `file` repeated `passes` times. */
 function play(file: Buffer, passes = 1): Datagram[] {
   const stream = new PacedStream()
   const datagrams = stream.push(file)
@@ -33,7 +33,7 @@ const pidOf = (packet: Buffer) => packet.readUInt16BE(1) & 0x1fff
 const bytesOf = (datagrams: readonly Datagram[]) =>
   Buffer.concat(datagrams.map(({ payload }) => payload))
 
-/** Units of a demuxer that found no error. */
+/** Demuxes a stream, and checks that it has no errors. */
 function demux(t: { equal(a: unknown, b: unknown, message: string): unknown }, bytes: Buffer) {
   const demuxer = new Demuxer()
   const units = [...demuxer.push(bytes), ...demuxer.end()].flatMap((output) =>

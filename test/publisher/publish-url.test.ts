@@ -4,17 +4,14 @@ import { parsePublishUrl } from '../../src/publisher/publish-url.ts'
 
 const KEY = 'mode=publish,rid=demo,token=eyJhbGciOiJIUzI1NiJ9.e30.a-b_c'
 
-t.test(
-  'reads the URL as the API and the webhooks give it (interface.md, SRT publish URL)',
-  async (t) => {
-    t.same(parsePublishUrl(`srt://stream.example.com:10080?streamid=${KEY}`), {
-      host: 'stream.example.com',
-      port: 10_080,
-      streamId: KEY,
-      latencyMs: 120,
-    })
-  },
-)
+t.test('reads the URL as the API and the webhooks give it', async (t) => {
+  t.same(parsePublishUrl(`srt://stream.example.com:10080?streamid=${KEY}`), {
+    host: 'stream.example.com',
+    port: 10_080,
+    streamId: KEY,
+    latencyMs: 120,
+  })
+})
 
 t.test('reads the latency in milliseconds, before or after the stream key', async (t) => {
   t.equal(parsePublishUrl(`srt://a:1?latency=400&streamid=${KEY}`).latencyMs, 400)

@@ -32,12 +32,12 @@ interface Test {
 interface Station {
   readonly port: number
   readonly url: string
-  /** All payload of all connections, in order. */
+  /** Payload bytes of all connections, in order. */
   bytes(): Buffer
   readonly streamIds: string[]
   readonly connections: SrtConnection[]
   readonly ends: string[]
-  /** Packets given up, each time some were. */
+  /** Lost packets of each gap. */
   readonly gaps: number[]
 }
 

@@ -1,6 +1,6 @@
 /**
  * Two hours of a stream through demuxer, segmenter, playlist and cache: the encoder's clock wraps, it comes back twice,
- * and its crystal is not the server's. No sockets: time is a number, and runs as fast as the machine allows.
+ * and its clock drifts from the server's. On a simulated clock without sockets, as fast as the machine allows.
  *
  * `ENDURANCE_SPEED=50` holds it to 50 times real time.
  */
@@ -29,7 +29,7 @@ const TICK_US = 250_000
 const MEASURE_US = 10 * MINUTE_SEC * 1e6
 const WALL_START_MS = Date.UTC(2026, 0, 1)
 
-/** The server's clock gains so much on the encoder's: 4.3 s a day. */
+/** Drift of the server's clock against the encoder's: 4.3 s a day. */
 const DRIFT_PPM = 50
 const MAX_ERROR_MS = 15
 const MOST_GROWTH_BYTES = 2 * 1024 * 1024
@@ -38,18 +38,18 @@ const SPEED = Number(process.env['ENDURANCE_SPEED'] ?? Infinity)
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
-/** Bytes in use, garbage apart. */
+/** Bytes in use, without garbage. */
 async function heldBytes(): Promise<number> {
   for (let round = 0; round < 2; round++) {
     collectGarbage()
-    // Buffers are freed behind the collector's back.
+    // Buffers are freed after the garbage collection.
     await turn()
   }
   const { heapUsed, arrayBuffers } = process.memoryUsage()
   return heapUsed + arrayBuffers
 }
 
-/** The encoder connects, and is lost after 40 minutes. */
+/** Connection of an encoder, which is lost after 40 minutes. */
 interface Connection {
   /** Pause before the connection, in seconds. */
   readonly awaySec: number
@@ -67,7 +67,7 @@ const CONNECTIONS: readonly Connection[] = [
   { awaySec: 60, startTicks: BEFORE_THE_WRAP },
 ]
 
-/** The clip for ever, from these timestamps on. */
+/** Endless repetition of the clip, from these timestamps on. */
 function* encode(startTicks: number): Generator<Datagram, never> {
   const clip = Buffer.from(CLIP)
   const shift = startTicks - readFirstPts(clip) + TIME_MODULUS
@@ -93,9 +93,9 @@ function readFirstPts(clip: Buffer): number {
 /** Observations of the playlist during one connection. */
 class Watch {
   readonly complaints: string[] = []
-  /** PROGRAM-DATE-TIME less the time of capture by the encoder's clock, of each segment; a constant is its way to here. */
+  /** PROGRAM-DATE-TIME minus capture time by the encoder's clock, for each segment; the constant part is the delay. */
   readonly sourceErrorsMs: number[] = []
-  /** The same by the server's clock. */
+  /** The same difference by the server's clock. */
   readonly serverErrorsMs: number[] = []
   durationSec = 0
   videoFrames = 0
@@ -132,7 +132,7 @@ t.test('two hours, two lost connections, a clock that drifts', { timeout: 400_00
     else if (mediaSequence > 0 && startTicks !== nextTicks) {
       watch.complaints.push(`${mediaSequence} starts at ${startTicks}, not ${nextTicks}`)
     }
-    // To read all of it back would take longer than everything else together.
+    // To read all segments would take longer than the rest of the test.
     if (mediaSequence % 50 === 0 || discontinuity) {
       watch.complaints.push(...continuityFaults(readPackets(Buffer.concat([before, bytes]))))
     }

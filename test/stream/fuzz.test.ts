@@ -1,5 +1,5 @@
 /**
- * Fuzzing of all that lies between SRT and HTTP, a bounded run; `npm run fuzz -- --only media` runs for a given time.
+ * Fuzzing of everything between SRT and HTTP, a bounded run; `npm run fuzz -- --only media` runs for a given time.
  */
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import { fuzz } from './fuzz.ts'
 const SEEDS = 16
 const STEPS = 3000
 
-/** Seeds that once failed, with the fault that they found. */
+/** Seeds that once failed, with the defect they found. */
 const FAILED_SEEDS = {
   37275806: 'a date range was removed within the millisecond before its end',
 } as const

@@ -1,6 +1,6 @@
 /**
- * A stream under encoders that come and go, on a network that loses, repeats, swaps and bends what they send, with tables
- * that announce anything and timestamps that jump. All of it from a seed.
+ * Fuzzing of a stream: encoders connect and leave, the network loses, repeats, swaps and alters packets,
+ * tables are random and timestamps jump. Reproducible from a seed.
  *
  *   fixtures ─► harm ─► LiveStream ─► every segment and every version of every playlist is read back
  *
@@ -24,7 +24,7 @@ import { readPackets, readPat, readPmt } from '../support/ts-reader.ts'
 import { PUBLISHER_REPORT } from './publisher-report.ts'
 
 export interface FuzzOutcome {
-  /** Everything that must never happen, and did. */
+  /** Violated invariants. */
   readonly violations: readonly string[]
   readonly payloads: number
   /** The first of all renditions that are no gaps. */
@@ -67,12 +67,12 @@ export function fuzz(seed: number, steps: number): FuzzOutcome {
   const judge = new Judge(stream)
   let payloads = 0
 
-  /** Defects of the network and of the encoder during this connection. */
-  let illness = 0
+  /** Factor of the defects of network and encoder during this connection; 0: none. */
+  let severity = 0
   let publication: Publication | undefined
   let source: Iterator<Buffer> | undefined
   const connect = () => {
-    illness = pick([0, 0.2, 1, 5])
+    severity = pick([0, 0.2, 1, 5])
     source = random.chance(0.7) ? loop(pick(CLIPS), random) : repeat(pick(CLIPS))
     if (random.chance(0.2)) source = payloadsOf(pick(COSTLY))
     publication = stream.publish({
@@ -85,14 +85,14 @@ export function fuzz(seed: number, steps: number): FuzzOutcome {
     payloads++
     publication?.push(payload)
   }
-  /** Lost with or without a word, cut off, or sent twice. */
+  /** Loses (with or without a report), truncates or repeats a payload. */
   const hurt = (payload: Buffer) => {
     const way = random.below(4)
     if (way === 0) publication?.gap(1 + random.below(3))
     else if (way === 1) send(payload.subarray(0, random.below(payload.length)))
     else if (way === 2) for (let times = 0; times < 2; times++) send(Buffer.from(payload))
   }
-  const harms = (probability: number) => random.chance(probability * illness)
+  const harms = (probability: number) => random.chance(probability * severity)
 
   connect()
   try {
@@ -110,7 +110,7 @@ export function fuzz(seed: number, steps: number): FuzzOutcome {
       if (harms(0.002)) moveTimes(payload, random)
       if (harms(0.001)) send(tables(random))
       if (harms(0.002)) send(random.bytes(1 + random.below(400)))
-      if (harms(0.005)) bendHeader(payload, random)
+      if (harms(0.005)) alterHeader(payload, random)
       if (harms(0.005)) payload[random.below(payload.length)] = random.below(256)
       if (harms(0.015)) hurt(payload)
       else send(payload)
@@ -127,14 +127,14 @@ export function fuzz(seed: number, steps: number): FuzzOutcome {
   return { violations: judge.violations, payloads, segments: judge.segments }
 }
 
-/** Reads back what a stream puts out, as a player of every rendition would. */
+/** Reads the output of a stream, as a player of every rendition would. */
 class Judge {
   readonly violations: string[] = []
   readonly segments: Segment[] = []
   readonly #stream: LiveStream
   /** Playlist versions by URI. */
   readonly #rules = new Map<string, { rules: PlaylistRules; version: string }>()
-  /** Counter last seen, by rendition and PID. */
+  /** Latest continuity counter by rendition and PID. */
   readonly #counters = new Map<string, number>()
   #changed = false
 
@@ -222,7 +222,7 @@ function* loop(clip: Buffer, random: Random): Generator<Buffer, never> {
   }
 }
 
-/** The clip for ever as it is: its timestamps and counters jump back at each end. */
+/** Endless repetition of the clip, whose timestamps and counters jump back at each end. */
 function* repeat(clip: Buffer): Generator<Buffer, never> {
   for (;;) {
     for (let at = 0; at < clip.length; at += PAYLOAD_BYTES) {
@@ -240,8 +240,8 @@ function moveTimes(payload: Buffer, random: Random): void {
   }
 }
 
-/** One byte of the headers of TS and PES does the most. */
-function bendHeader(payload: Buffer, random: Random): void {
+/** Alters a byte near the headers of TS and PES, where it has the most effect. */
+function alterHeader(payload: Buffer, random: Random): void {
   const at = random.below(Math.ceil(payload.length / PACKET_BYTES)) * PACKET_BYTES
   const offset = Math.min(at + random.below(24), payload.length - 1)
   payload[offset] = random.chance(0.5)

@@ -227,7 +227,7 @@ t.test(
   },
 )
 
-/** Advances the clock in the steps of the stream timer. */
+/** @returns function that advances clock and stream in the steps of the stream timer */
 function passer({ clock, stream }: ReturnType<typeof setUp>) {
   return (sec: number) => {
     for (let tick = 0; tick < sec * 4; tick++) {

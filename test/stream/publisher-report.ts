@@ -1,5 +1,5 @@
 /**
- * The figures of a connection that has just begun, over a short and perfect line.
+ * Figures of a new connection over a short link without losses.
  *
  * @module
  */

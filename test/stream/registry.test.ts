@@ -45,7 +45,7 @@ const ENCODER: Encoder = {
   close: () => undefined,
 }
 
-/** Numbers in the playlist: of its first segment, and of the discontinuities before it. */
+/** Media sequence number and discontinuity sequence number of the playlist. */
 function numbers(stream: LiveStream) {
   const text = stream.files.get('playlist.m3u8')!.chunks.join('')
   const number = (tag: string) => Number(new RegExp(`^#${tag}:(\\d+)$`, 'm').exec(text)?.[1])
@@ -149,7 +149,7 @@ t.test('at most MAX_STREAMS linger; beyond, the first that stopped is dropped', 
 })
 
 t.test('sequence numbers begin with the wall clock and never go back', async (t) => {
-  // A process that begins later knows nothing of the one before it but the time.
+  // A later process shares only the clock with the previous one.
   const first = setUp().start('studio')
   first.publish(ENCODER).push(CLIP)
   const before = numbers(first)

@@ -110,7 +110,7 @@ t.test(
   },
 )
 
-/** Publishes a clip as SRT would bring it; looks at every version of every playlist. */
+/** Publishes a clip in SRT payloads, and checks every version of every playlist. */
 function publish(t: Test, clip: Buffer, { times = 1, uris = URIS } = {}) {
   let nowUs = 0
   const stream = new LiveStream('studio', {

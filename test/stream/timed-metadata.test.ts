@@ -1,4 +1,4 @@
-/** SCTE-35 and ID3 from an encoder's transport stream to what players are given. */
+/** SCTE-35 and ID3 from an encoder's transport stream to playlists and segments. */
 import t from 'tap'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import type { Segment } from '../../src/hls/store/segment.ts'
@@ -13,7 +13,7 @@ import { readPackets, readPmt } from '../support/ts-reader.ts'
 import { PUBLISHER_REPORT } from './publisher-report.ts'
 
 const SEC = 90_000
-/** Close to the end of 33 bits, so that everything passes it. */
+/** Start close to the wrap of 33-bit timestamps. */
 const START_TICKS = 2 ** 33 - 5 * SEC
 const WALL_MS = Date.UTC(2026, 0, 1)
 

@@ -1,5 +1,5 @@
 /**
- * Every version of a playlist before two judges: m3u8-parser, and the rules of RFC 8216bis over time.
+ * Checks every version of a playlist with m3u8-parser and with the rules of RFC 8216bis over time.
  *
  * @module
  */

@@ -13,7 +13,7 @@ function numbered(count: number): Buffer[] {
   })
 }
 
-/** Places of the datagrams that arrive. */
+/** Indices of the datagrams that arrive. */
 function survivors(link: Impairment, count: number): number[] {
   return numbered(count).flatMap((datagram) =>
     link.push(datagram).map((delivery) => delivery.datagram.readUInt32BE()),

@@ -16,7 +16,7 @@ export interface LinkOptions {
    */
   readonly burst?: { readonly enter: number; readonly leave: number; readonly loss?: number }
   readonly delayMs?: number
-  /** Uniform addition to the delay, 0 to this. Keeps the order, as a queue does. */
+  /** Max random addition to the delay, uniform; keeps the order, as a queue does. */
   readonly jitterMs?: number
   /** Probability that a datagram is held back by `reorderMs` (default 10) while later ones overtake it. */
   readonly reorder?: number
@@ -25,13 +25,13 @@ export interface LinkOptions {
   readonly duplicate?: number
   /** Probability that one bit of a datagram is flipped. */
   readonly corrupt?: number
-  /** Which SRT handshakes of this direction never arrive: 1 is the first. */
+  /** SRT handshakes of this direction that never arrive; 1 is the first. */
   readonly dropHandshakes?: readonly number[]
-  /** SRT handshakes are not lost by chance: the link turns bad when the connection stands. */
+  /** Whether SRT handshakes are never lost, so that the link turns bad once connected. */
   readonly sparesHandshakes?: boolean
 }
 
-/** Datagrams by what became of them; `received` = `forwarded` - `duplicated` + the losses. */
+/** Datagrams by fate; `received` = `forwarded` - `duplicated` + the losses. */
 export interface LinkCounters {
   received: number
   forwarded: number

@@ -1,5 +1,5 @@
 /**
- * A checker that never complains proves nothing: each rule is broken once.
+ * Breaks each rule once, since a checker that never complains proves nothing.
  */
 import t from 'tap'
 import { PlaylistRules } from './playlist-rules.ts'
@@ -7,7 +7,7 @@ import { PlaylistRules } from './playlist-rules.ts'
 interface Line {
   readonly msn: number
   readonly sec?: string
-  readonly seam?: boolean
+  readonly discontinuity?: boolean
   readonly atSec?: number
 }
 
@@ -22,8 +22,8 @@ function playlist(lines: readonly Line[], head: Record<string, string | number> 
   return [
     '#EXTM3U',
     ...Object.entries(tags).map(([name, value]) => `#${name}:${value}`),
-    ...lines.flatMap(({ msn, sec = '2.000', seam = false, atSec = msn * 2 }) => [
-      ...(seam ? ['#EXT-X-DISCONTINUITY'] : []),
+    ...lines.flatMap(({ msn, sec = '2.000', discontinuity = false, atSec = msn * 2 }) => [
+      ...(discontinuity ? ['#EXT-X-DISCONTINUITY'] : []),
       `#EXT-X-PROGRAM-DATE-TIME:${new Date(atSec * 1000).toISOString()}`,
       `#EXTINF:${sec},`,
       `a-${msn}.ts`,
@@ -40,8 +40,8 @@ const rulesBroken = (...versions: string[]): string[] => {
   return versions.flatMap((text) => rules.check(text)).map((broken) => broken.split(':')[0]!)
 }
 
-t.test('is content with a playlist that rolls, meets a seam and ends', async (t) => {
-  const seam = { msn: 4, seam: true, atSec: 30 }
+t.test('accepts a playlist that rolls, has a discontinuity and ends', async (t) => {
+  const changed = { msn: 4, discontinuity: true, atSec: 30 }
   const after = [
     { msn: 5, atSec: 32 },
     { msn: 6, atSec: 34 },
@@ -51,8 +51,8 @@ t.test('is content with a playlist that rolls, meets a seam and ends', async (t)
     rulesBroken(
       playlist(from(0, 3)),
       playlist(from(1, 3)),
-      playlist([...from(2, 2), seam]),
-      playlist([seam, ...after.slice(0, 2)]),
+      playlist([...from(2, 2), changed]),
+      playlist([changed, ...after.slice(0, 2)]),
       playlist(after, { 'EXT-X-DISCONTINUITY-SEQUENCE': 1 }),
       `${playlist(after, { 'EXT-X-DISCONTINUITY-SEQUENCE': 1 })}#EXT-X-ENDLIST\n`,
     ),
@@ -71,7 +71,7 @@ t.test('names the rule that one version breaks', async (t) => {
     ['6', valid.replace(/#EXT-X-DISCONTINUITY-SEQUENCE:0\n/, '')],
     ['7', playlist(from(0, 3), { 'EXT-X-PLAYLIST-TYPE': 'EVENT' })],
     ['11', playlist([{ msn: 0 }, { msn: 1, atSec: 3 }])],
-    ['12', playlist([{ msn: 0 }, { msn: 1, atSec: 1, seam: true }])],
+    ['12', playlist([{ msn: 0 }, { msn: 1, atSec: 1, discontinuity: true }])],
     ['16', `#EXTM3U\n#EXT-X-ENDLIST\n${valid.replace('#EXTM3U\n', '')}`],
   ]
   for (const [rule, text] of cases) t.ok(rulesBroken(text).includes(rule), `rule ${rule}`)
@@ -84,7 +84,7 @@ t.test('names the rule that a change breaks', async (t) => {
     ['5', playlist(from(1, 3)), playlist(from(0, 4))],
     ['5', playlist(from(0, 3)), playlist([...from(0, 2), { msn: 2, sec: '1.000' }])],
     ['5', playlist(from(0, 3)), playlist(from(0, 2))],
-    ['6', playlist([{ msn: 0, seam: true }, ...from(1, 3)]), playlist(from(1, 4))],
+    ['6', playlist([{ msn: 0, discontinuity: true }, ...from(1, 3)]), playlist(from(1, 4))],
     ['8', playlist(from(0, 3)), playlist(from(2, 2))],
     ['16', ended, playlist(from(0, 3))],
     ['16', ended, `${playlist(from(0, 4))}#EXT-X-ENDLIST\n`],

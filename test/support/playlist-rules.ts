@@ -1,6 +1,6 @@
 /**
  * The rules that a live media playlist has to keep from one version to the next (RFC 8216bis 4.4 and 6.2), without
- * those of low latency. Fed every version of a playlist in order, it says which rule each one breaks.
+ * those of low latency. Takes every version of a playlist in order, and returns the violated rules.
  *
  * @module
  */
@@ -185,7 +185,7 @@ function classify(range: ReadonlyMap<string, string>): { sections: string[]; sec
   return { sections: valuesOf(/^SCTE35-/), seconds: valuesOf(/DURATION$/) }
 }
 
-/** A date range without DURATION goes on for ever, as far as anybody knows. */
+/** End of a date range; without DURATION it has none. */
 function dateRangeEndSec(range: ReadonlyMap<string, string>): number {
   const startSec = Date.parse((range.get('START-DATE') ?? '').replaceAll('"', '')) / 1000
   return startSec + Number(range.get('DURATION') ?? Infinity)
@@ -198,7 +198,7 @@ function describeRange(range: ReadonlyMap<string, string>): string {
 function checkChange(before: ListedPlaylist, after: ListedPlaylist): string[] {
   const removed = after.mediaSequence - before.mediaSequence
   const gone = before.segments.slice(0, Math.max(0, removed))
-  const seams = gone.filter(({ discontinuity }) => discontinuity).length
+  const discontinuities = gone.filter(({ discontinuity }) => discontinuity).length
   // A segment that came and went between two versions was in no playlist.
   const isAllKnown = removed <= before.segments.length
   const kept = before.segments.slice(Math.max(0, removed))
@@ -215,10 +215,11 @@ function checkChange(before: ListedPlaylist, after: ListedPlaylist): string[] {
     }),
     ...check(
       [
-        after.discontinuitySequence === before.discontinuitySequence + seams ||
-          (!isAllKnown && after.discontinuitySequence > before.discontinuitySequence + seams),
+        after.discontinuitySequence === before.discontinuitySequence + discontinuities ||
+          (!isAllKnown &&
+            after.discontinuitySequence > before.discontinuitySequence + discontinuities),
       ],
-      `6: DISCONTINUITY-SEQUENCE went from ${before.discontinuitySequence} to ${after.discontinuitySequence} as ${seams} DISCONTINUITY left`,
+      `6: DISCONTINUITY-SEQUENCE went from ${before.discontinuitySequence} to ${after.discontinuitySequence} as ${discontinuities} DISCONTINUITY left`,
     ),
     ...check(
       [removed === 0 || after.ended || totalSec >= 3 * after.targetSec - ROUNDING_SEC],

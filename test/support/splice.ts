@@ -1,5 +1,5 @@
 /**
- * Joins clips as one encoder would send them, with continuity counters that go on across the clips.
+ * Joins clips as one encoder would send them, with continuity counters that continue across the clips.
  *
  * @module
  */

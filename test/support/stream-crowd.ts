@@ -1,6 +1,6 @@
 /**
- * Many live streams in one segment cache, in a time of their own: minutes of them run in milliseconds, and no segment
- * takes memory, since all are views of the same bytes.
+ * Many live streams in one segment cache, on a simulated clock: minutes run in milliseconds. Segments take no memory,
+ * since all are views of the same bytes.
  *
  * @module
  */
@@ -20,7 +20,7 @@ export interface StreamPlan {
   readonly fromSec?: number
   /** Time in seconds at which its encoder and its segments go; default never. */
   readonly untilSec?: number
-  /** Its segments stay when the encoder goes away, as they do until a stream is forgotten. */
+  /** Whether its segments stay when the encoder leaves, as they do until the linger is over. */
   readonly lingers?: boolean
   /** Default 6. */
   readonly playlistSegments?: number
@@ -57,14 +57,14 @@ export class CrowdStream {
     this.presentation.setRenditions(this.plan.renditions)
   }
 
-  /** When the next segment of each rendition is complete. */
+  /** Time at which the next segment of each rendition is complete. */
   get nextSec(): number {
     const { fromSec, untilSec, segmentSec } = this.plan
     const sec = fromSec + (this.#next + 1) * segmentSec
     return sec > untilSec ? Infinity : sec
   }
 
-  /** Bytes of what can be fetched. */
+  /** Bytes of the segments that can be fetched. */
   get heldBytes(): number {
     for (const uri of this.#sizes.keys()) {
       if (this.presentation.files.get(uri) === undefined) this.#sizes.delete(uri)
@@ -72,7 +72,7 @@ export class CrowdStream {
     return [...this.#sizes.values()].reduce((sum, size) => sum + size, 0)
   }
 
-  /** Bytes of what can be fetched and is listed. */
+  /** Bytes of the listed segments that can be fetched. */
   get listedBytes(): number {
     return this.plan.renditions
       .flatMap((name) => this.listed(name))
@@ -124,7 +124,7 @@ export class CrowdStream {
   }
 }
 
-/** `run` lets time pass for all. */
+/** Streams on one clock, which `run` advances. */
 export class StreamCrowd {
   readonly streams: readonly CrowdStream[]
   readonly #running: Set<CrowdStream>
@@ -134,7 +134,7 @@ export class StreamCrowd {
     this.#running = new Set(this.streams)
   }
 
-  /** Those whose encoder has not gone away. */
+  /** Streams whose encoder has not left. */
   get running(): readonly CrowdStream[] {
     return [...this.#running]
   }

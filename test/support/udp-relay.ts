@@ -11,7 +11,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import { Impairment, type LinkCounters, type LinkOptions } from './impairment.ts'
 
-/** The loopback addresses. */
+/** Loopback addresses that may be used. */
 export type Loopback = '127.0.0.1' | '::1'
 
 const SOCKET_BUFFER_BYTES = 4 * 1024 * 1024
@@ -32,7 +32,7 @@ export interface RelayOptions {
   readonly backward?: LinkOptions
   /** Sees every datagram as it arrives at the relay, before its fate. */
   readonly tap?: (direction: Direction, datagram: Buffer) => void
-  /** Changes a datagram in place behind the tap; one that it answers `false` to goes no further and counts nowhere. */
+  /** Alters a datagram in place, after `tap`; one for which it returns false is dropped and not counted. */
   readonly alter?: (direction: Direction, datagram: Buffer) => boolean
 }
 
@@ -45,9 +45,9 @@ export interface UdpRelay {
   /** Port that clients send to. */
   readonly port: number
   counters(direction: Direction): DirectionCounters
-  /** From now on the target sees every client at a new source port, as behind a NAT that forgot them. */
+  /** Gives each client a new source port towards the target, as a NAT that lost its mappings. */
   rebind(): void
-  /** Swallows what arrives in either direction for this long; a second call replaces what is left of the first. */
+  /** Drops datagrams of both directions for this time; a second call replaces the rest of the first. */
   blackhole(durationMs: number): void
   /** Closes the sockets; drops datagrams that are still delayed. */
   close(): Promise<void>
@@ -161,7 +161,7 @@ class Relay implements UdpRelay {
   }
 }
 
-/** One direction of one client: fates turned into moments of delivery. */
+/** One direction of one client: schedules deliveries according to fates. */
 class Link {
   readonly impairment: Impairment
   #lastDueMs = 0
@@ -213,7 +213,7 @@ class DelayLine {
   }
 }
 
-/** A socket that is bound when this returns. */
+/** Creates a socket that is bound when this returns. */
 function openSocket(host: Loopback): Socket {
   const family = isIPv6(host) ? 6 : 4
   const socket = createSocket({

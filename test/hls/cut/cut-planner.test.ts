@@ -97,7 +97,7 @@ t.test('a segment that a gap would make too long ends with its media', async (t)
   t.equal(segments[2]!.startTicks, START_TICKS + 3 * SEC, 'the next one goes on from there')
 })
 
-t.test('whatever comes, decisions alternate, and no segment exceeds its target', async (t) => {
+t.test('decisions alternate and no segment exceeds its target, for arbitrary units', async (t) => {
   const unit = fc.record({
     step: fc.oneof(
       { weight: 20, arbitrary: fc.constantFrom(3000, 3600, 1500) },

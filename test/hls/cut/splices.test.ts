@@ -56,12 +56,12 @@ type DateRanges = NonNullable<ReturnType<typeof parseM3u8>['manifest']['dateRang
 interface Result {
   readonly segments: readonly Segment[]
   readonly durations: readonly number[]
-  /** Codes of facts; `full` where the playlist took no more. */
+  /** Codes of facts; `full` for splices without room in the playlist. */
   readonly facts: readonly string[]
   readonly missed: number
   /** Last version of the playlist as m3u8-parser reads it. */
   readonly dateRanges: DateRanges
-  /** All versions. */
+  /** All versions of the playlist. */
   readonly playlists: readonly string[]
   /** Violations of the playlist rules. */
   readonly complaints: readonly string[]
@@ -515,7 +515,7 @@ t.test('the oldest of 16 open breaks is over when another begins', async (t) => 
   t.equal(durations.length, 20)
 })
 
-t.test('a rendition that comes later lists what the main one lists', async (t) => {
+t.test('a later rendition lists the date ranges of the main one', async (t) => {
   const { segments } = run(t, [...clip(4), END])
   const cache = new SegmentCache({ maxBytes: 1e9 })
   const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments: 3 })
@@ -540,7 +540,7 @@ t.test('points of one moment happen in the order of their times', async (t) => {
   matchRanges(t, dateRanges, [{ startDate: dateOf(5.02), duration: 0.04 }])
 })
 
-t.test('whatever is spliced, every version of the playlist keeps the rules', async () => {
+t.test('every version of the playlist keeps the rules, for arbitrary splices', async () => {
   const sec = fc.double({ min: -5, max: 40, noNaN: true })
   const ptsTicks = fc.option(sec.map(at).map(Math.round), { nil: undefined })
   const planned = fc.record({

@@ -37,7 +37,7 @@ function segment(
   })
 }
 
-/** A playlist whose every version is checked against the rules and by m3u8-parser. */
+/** Playlist of which each version is checked against the rules and by m3u8-parser. */
 function watched(t: Test, options: { playlistSegments?: number; maxBytes?: number } = {}) {
   const { playlistSegments = 4, maxBytes = 1e9 } = options
   const cache = new SegmentCache({ maxBytes })

@@ -56,7 +56,7 @@ function setUp(t: Test, { maxBytes = 1e9, playlistSegments = 4 } = {}) {
   return { cache, presentation, multivariant, append }
 }
 
-/** A presentation of one segment of each of these. */
+/** Presentation with one segment of each rendition. */
 function present(t: Test, tracks: Partial<Record<RenditionName, readonly Track[]>>) {
   const { presentation, multivariant, append } = setUp(t)
   const names = Object.keys(tracks) as RenditionName[]
@@ -322,7 +322,7 @@ t.test(
       const [audio, main] = [listed('audio-2.m3u8')!, listed('playlist.m3u8')!]
       t.same(audio, main.slice(main.length - audio.length))
       if (msn > 20) t.equal(audio.length, main.length, 'windows shrink together')
-      // What was listed before the windows shrank is retained for longer.
+      // Segments listed before the windows shrank are retained for longer.
       else refusedAtFirst = cache.stats.refused
       t.ok(cache.stats.bytes <= cache.stats.maxBytes)
     }

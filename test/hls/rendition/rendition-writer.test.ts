@@ -45,7 +45,7 @@ function run(steps: readonly Step[], options: Partial<PackagerOptions> = {}) {
     outputs,
     segments,
     of: (rendition: string) => segments.filter((segment) => segment.rendition === rendition),
-    /** Codes of facts, each once, in the order in which they came up. */
+    /** Codes of facts, each once, in the order of their first report. */
     facts: [
       ...new Set(outputs.flatMap((output) => (output.type === 'fact' ? output.fact.code : []))),
     ],
@@ -57,7 +57,7 @@ const ptsOf = (units: readonly PesUnit[]) => units.map(({ ptsTicks }) => ptsTick
 const sentIn = (segments: readonly Segment[], { pid }: Track) =>
   segments.map(({ bytes }) => readPtsTicks(readPackets(bytes), pid))
 
-/** Whatever the media: each follower has the segments of the main rendition, in order and in step. */
+/** Checks that each follower has the segments of the main rendition, in order and in step. */
 function checkStep(t: Test, { segments, of }: ReturnType<typeof run>): void {
   const main = of('main')
   for (const name of new Set(segments.map(({ rendition }) => rendition))) {
@@ -405,7 +405,7 @@ t.test('a default audio track that stays silent is replaced, and not listed twic
   t.ok(result.of('audio-2').at(-1)!.bytes.length > 0, 'its playlist continues')
 })
 
-t.test('waiting units are bounded, whatever arrives', async (t) => {
+t.test('waiting units are bounded for any input', async (t) => {
   const small = on(SMALL, videoUnits({ frames: 2000, framesPerGop: 60 }))
   const value = programOf(VIDEO, SMALL)
   const kept = { maxSegmentBytes: 100_000 }

@@ -1,5 +1,5 @@
 /**
- * Streams of any size, in a cache of any size: what is promised of memory holds for all of them.
+ * Streams of any size in a cache of any size: the guarantees about memory hold.
  */
 import * as fc from 'fast-check'
 import t from 'tap'
@@ -7,14 +7,14 @@ import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import { createRandom } from '../../support/random.ts'
 import { StreamCrowd, type CrowdStream, type StreamPlan } from '../../support/stream-crowd.ts'
 
-/** All that joins and leaves does it before this; then those that run settle. */
+/** Time after which no stream joins or leaves, so that the running ones settle. */
 const RESTLESS_SEC = 60
 const SETTLED_SEC = 120
 const END_SEC = 150
 
 const plan: fc.Arbitrary<StreamPlan> = fc
   .record({
-    // In units of a test: 60 times as much as the smallest.
+    // Bitrates up to 60 times the lowest.
     mbps: fc.constantFrom(0.1, 0.1, 0.2, 0.3, 1, 6),
     segmentSec: fc.constantFrom(1, 2, 2, 3),
     fromSec: fc.integer({ min: 0, max: RESTLESS_SEC }).map((half) => half / 2),
@@ -28,11 +28,11 @@ const plan: fc.Arbitrary<StreamPlan> = fc
   })
   .map(({ staysSec, ...rest }) => ({ ...rest, untilSec: rest.fromSec + staysSec }))
 
-/** The most is what the bitrate says. */
+/** Random size factor of a segment, 0.5 to 1. */
 const anySize = (seed: number) => (mediaSequence: number) =>
   0.5 + createRandom(seed + mediaSequence).next() / 2
 
-/** Bytes of so many segments of all renditions, at most. */
+/** Max bytes of `segments` segments of all renditions. */
 function windowBytes({ plan }: CrowdStream, segments: number): number {
   const { mbps, segmentSec, renditions } = plan
   return Math.ceil(((mbps * 1e6) / 8) * segmentSec * segments * renditions.length)
@@ -44,7 +44,7 @@ const wantedBytes = (stream: CrowdStream) => windowBytes(stream, stream.plan.pla
 
 const sum = (values: readonly number[]) => values.reduce((a, b) => a + b, 0)
 
-/** Whether the window is longer than RFC 8216 6.2.2 asks for. */
+/** Whether the window is longer than RFC 8216 6.2.2 requires. */
 function canShrink(stream: CrowdStream): boolean {
   const { segmentSec } = stream.plan
   return (stream.listed().length - 1) * segmentSec >= 3 * Math.ceil(segmentSec)
@@ -62,7 +62,7 @@ function level(needs: readonly number[], capacity: number): number {
   return low
 }
 
-/** What each may list: with whole windows, and at the very most. */
+/** Bytes that each stream may list: with whole windows, and at most. */
 function shares(streams: readonly CrowdStream[], maxBytes: number) {
   const windowShare = level(streams.map(wantedBytes), maxBytes * 0.4)
   const shortest = streams.map((stream) =>
@@ -135,7 +135,7 @@ t.test('order and fairness hold for any streams, and windows grow back', async (
           const after = cache.shortageOf(stream.presentation)
           const lost = (name: keyof typeof after) => after[name] - before[index]![name]
           const say = `${JSON.stringify(after)} after ${JSON.stringify(before[index])}`
-          // What varies may come to more than its average: the share of now is no promise for the next segment.
+          // Segments of variable size may exceed their average, so the current share is no guarantee for the next one.
           if (seed === null && minBytes(stream) <= maxShare && lost('refused') > 0)
             throw new Error(`gaps: ${say}`)
           if (wantedBytes(stream) <= windowShare) {

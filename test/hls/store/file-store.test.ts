@@ -30,7 +30,7 @@ function segment(version: string, sizeBytes = 100): StreamFile {
   return { kind: 'segment', chunks: [Buffer.alloc(sizeBytes)], version, targetDurationSec: 2 }
 }
 
-/** What became of a wait so far. */
+/** State of a wait. */
 type Outcome = { readonly state: string; readonly version?: string | undefined }
 
 function watch(wait: Promise<StreamFile | undefined>): { outcome: Outcome } {
@@ -118,7 +118,7 @@ t.test('discards all files, and nothing of another stream', async (t) => {
   t.ok(other.get('b.ts'))
 })
 
-t.test('a wait ends at once where there is news', async (t) => {
+t.test('a wait ends at once if the file is newer than the known version', async (t) => {
   const { files, never } = setUp()
   files.replace('playlist.m3u8', () => playlist('2'))
   t.match(await files.wait('playlist.m3u8', { signal: never }), { version: '2' })
@@ -142,7 +142,7 @@ t.test('a wait ends when the file appears, or when its version changes', async (
   t.match(hinted.outcome, { version: 'a' })
 })
 
-t.test('what one command changes is seen as a whole', async (t) => {
+t.test('the changes of one command appear together', async (t) => {
   const { files, never } = setUp()
   const listed: string[] = []
   const readBoth = async () => {
@@ -158,7 +158,7 @@ t.test('what one command changes is seen as a whole', async (t) => {
   t.strictSame(await seen, ['a,b', 'm'])
 })
 
-t.test('a wait rejects with the reason of its signal, and leaves the others alone', async (t) => {
+t.test('a wait rejects with the reason of its signal, without effect on other waits', async (t) => {
   const { files, never } = setUp()
   const controller = new AbortController()
   const aborted = files.wait('a.ts', { signal: controller.signal })
@@ -228,7 +228,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ type: 'end' as const }) },
 )
 
-/** The store as its description reads: one list of waits, looked at whenever a turn is over. */
+/** Model of the store: one list of waits, checked at the end of each turn. */
 class NaiveStore {
   readonly waits: { name: string; version: string; outcome: Outcome; aborted: boolean }[] = []
   readonly #versions = new Map<string, string>()
@@ -269,7 +269,7 @@ class NaiveStore {
   }
 }
 
-t.test('waits end as in a naive model, whatever happens in a turn', async (t) => {
+t.test('waits end as in a naive model, for any commands in a turn', async (t) => {
   const seen = new Map<string, number>()
   await fc.assert(
     fc.asyncProperty(fc.array(command, { maxLength: 40 }), async (commands) => {

@@ -13,7 +13,7 @@ function file(sizeBytes: number): StreamFile {
 
 let owners = 0
 
-/** Owner that lists each segment until `unlist`, then retains it for 5 s. */
+/** Owner that lists its segments, and retains those it removes for 5 s. */
 class Owner implements SegmentOwner {
   windowSize = { minBytes: 0, wantedBytes: 0 }
   readonly listed: string[] = []
@@ -44,7 +44,7 @@ class Owner implements SegmentOwner {
     this.listed.splice(this.listed.indexOf(uri), 1)
   }
 
-  /** Those of `uris` that can be fetched. */
+  /** The elements of `uris` that can be fetched. */
   kept(uris: readonly (string | undefined)[]): number {
     return uris.filter((uri) => uri !== undefined && this.#cache.get(this, uri)).length
   }
@@ -99,7 +99,7 @@ t.test('under pressure windows shrink, then what is retained goes, oldest first'
   const owner = new Owner(cache, 2)
   owner.windowSize = { minBytes: 200, wantedBytes: 1000 }
   const uris = Array.from({ length: 10 }, () => owner.put(100))
-  t.equal(owner.listed.length, 4, 'so that as many and more can be retained')
+  t.equal(owner.listed.length, 4, 'at least as many can be retained')
   t.match(cache.stats, { unlistedEarly: 6, releasedEarly: 0 })
   uris.push(owner.put(100))
   t.equal(owner.listed.length, 3, 'the shortest window, and the new one')

@@ -37,15 +37,15 @@ const FRAME_TICKS = 3000
 const OPENING_EACH_PACKETS = 7000
 
 export interface CostlyStream {
-  /** Sent first, and now and then: some of it may be dropped. */
+  /** Packets sent first and repeated at intervals, since some may be dropped. */
   readonly opening: TsBuilder
-  /** Sent over and over. */
+  /** Packets sent repeatedly. */
   readonly round: TsBuilder
-  /** Timestamps of each round lie so much behind those of the round before. */
+  /** Advance of the timestamps from round to round. */
   readonly roundTicks?: number
-  /** Which program to ask for. */
+  /** Program to publish. */
   readonly program?: 'all'
-  /** Continuity counters are part of it. */
+  /** Whether the packets have their own continuity counters. */
   readonly keepsCounters?: boolean
 }
 
@@ -433,7 +433,7 @@ function unitsAt(
   return { opening: media(...streams), round, roundTicks: 64 * stepTicks }
 }
 
-/** Payloads of seven packets for ever, with continuous counters. */
+/** Endless payloads of seven packets, with continuous counters. */
 export function* payloadsOf({
   opening,
   round,

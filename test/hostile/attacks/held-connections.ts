@@ -9,7 +9,7 @@ import { openConnections, untilClosed } from './raw-connection.ts'
 
 /** Behavior of the client of a held connection. */
 export const HELD_KINDS = {
-  /** Nothing. */
+  /** Sends nothing. */
   silent: () => undefined,
   /** Sends half of a request's head. */
   'half-sent': (socket: Socket) => void socket.write('GET /watch/x HTTP/1.1\r\nHos'),
@@ -26,7 +26,7 @@ export const HELD_KINDS = {
         ? 'POST /api/status HTTP/1.1\r\nHost: a\r\nLT-SIGNATURE: 00\r\nContent-Length: 9999\r\n\r\n'
         : 'x',
     ),
-  /** Asks for much and reads nothing. */
+  /** Requests large files and reads nothing. */
   'never-reading': (socket: Socket, turn: number) => {
     const request = 'GET /watch/assets/hls.min.js HTTP/1.1\r\nHost: a\r\n\r\n'
     if (turn === 0) socket.write(request.repeat(40))
@@ -42,7 +42,7 @@ export interface HeldConnectionsFigures {
   readonly closedByService: number
 }
 
-/** Opens as many of each kind, and goes on until the signal says so or the service has closed all of them. */
+/** Opens as many of each kind, and continues until the signal aborts or the service has closed all of them. */
 export async function holdConnections(
   target: Target,
   signal: AbortSignal,

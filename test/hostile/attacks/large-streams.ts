@@ -21,7 +21,7 @@ export interface LargeStreamsReport {
   readonly leastListed: number
   readonly releasedEarly: number
   readonly gaps: number
-  /** Their status said that memory is short. */
+  /** Whether their status warned of short memory. */
   readonly warned: boolean
 }
 

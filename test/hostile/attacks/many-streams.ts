@@ -1,5 +1,5 @@
 /**
- * Starts streams that no encoder ever comes to, as a client of the API that has lost its list would.
+ * Starts streams that no encoder publishes, as an API client without memory would.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { Target } from '../target.ts'
 const MAX_STREAMS_TRIED = 100_000
 const CALLS_AT_ONCE = 16
 
-/** Stops where the service has refused this many. */
+/** Number of refusals after which the attack stops. */
 const MAX_REFUSED = 100
 
 /** @returns how many starts were answered with 200, and how many with anything else */

@@ -12,7 +12,7 @@ import type { Target } from '../target.ts'
 const BATCH = 100
 
 /**
- * Opens connections that read nothing until `resume`; all of them are destroyed when the signal aborts.
+ * Opens connections that read nothing until they are resumed; all of them are destroyed when the signal aborts.
  *
  * @returns those that could be opened; the service may have closed some of them again
  */
@@ -33,7 +33,7 @@ export async function openConnections(
 }
 
 /**
- * Waits until the signal says so, or every connection was closed by the service; a socket that reads nothing never knows.
+ * Waits until the signal aborts, or the service has closed every connection; a socket that reads nothing never notices.
  *
  * @param act  what the attacker does meanwhile, at once and then each `everyMs`; turns count from 0
  * @returns whether the service closed them

@@ -1,5 +1,5 @@
 /**
- * Sends signed requests of the API again that somebody has recorded, unchanged.
+ * Replays recorded signed API requests unchanged.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * A publisher that holds its stream and sends nothing that anybody could watch.
+ * A publisher that occupies its stream and sends no media.
  *
  * @module
  */
@@ -19,10 +19,10 @@ const NULL_PACKETS = Buffer.alloc(PAYLOAD_BYTES, 0xff)
 for (let at = 0; at < PAYLOAD_BYTES; at += 188) NULL_PACKETS.set([0x47, 0x1f, 0xff, 0x10], at)
 
 export interface SilentPublisherReport {
-  /** Status polls while it sent nothing but stuffing: those that called the stream live, and all. */
+  /** Status polls while it sent only stuffing: those with `live`, and all. */
   readonly livePolls: number
   readonly polls: number
-  /** A second encoder with the same key got in. */
+  /** Whether a second encoder with the same key was admitted. */
   readonly replaced: boolean
 }
 

@@ -1,5 +1,5 @@
 /**
- * Readers that ask for every new segment and take a few bytes of it now and then, so that it stays in memory for them.
+ * Readers that request every new segment and read a few bytes at intervals, so that it stays in memory for them.
  *
  * @module
  */
@@ -25,7 +25,7 @@ export interface SlowReadersFigures {
   readonly closedByService: number
 }
 
-/** Goes on until the signal says so, or the service has closed every connection. */
+/** Runs until the signal aborts or the service has closed every connection. */
 export async function readSlowly(
   target: Target,
   signal: AbortSignal,
@@ -56,7 +56,7 @@ export async function readSlowly(
   }
 }
 
-/** Takes so many bytes at most; the kernel's receive buffer fills up behind them. */
+/** Reads at most `bytes`, so that the kernel's receive buffer fills up. */
 function take(socket: Socket, bytes: number): void {
   let left = bytes
   while (left > 0 && socket.readableLength > 0) {

@@ -1,5 +1,5 @@
 /**
- * Requests sent one behind the other, whose replies nobody reads: what waits for them is to fill the service's memory.
+ * Pipelined requests whose replies are never read, so that waiting replies fill the memory of the service.
  *
  * @module
  */
@@ -17,7 +17,7 @@ export interface UnreadPipelinesFigures {
   readonly sentBytes: number
 }
 
-/** Goes on until the signal says so. */
+/** Runs until the signal aborts. */
 export async function sendUnreadPipelines(
   target: Target,
   signal: AbortSignal,

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { signedCall } from '../../support/service.ts'
 import type { Target } from '../target.ts'
 
-/** Limit of start-stream. */
+/** Max webhook URLs of start-stream. */
 const URLS_PER_STREAM = 16
 
 export interface SilentFigures {
@@ -25,7 +25,7 @@ export interface SilentFigures {
 }
 
 /**
- * Starts streams with URLs on `ports` that take connections and say nothing, then one with a healthy receiver, waits
+ * Starts streams with URLs on `ports` that accept connections and never answer, then one with a healthy receiver, waits
  * for that one's webhook, and watches on until `watchMs` are over. The streams are left running.
  */
 export async function silentReceivers(

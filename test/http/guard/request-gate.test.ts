@@ -8,7 +8,7 @@ import { MemoryService, MemoryStream, SECRET, speak, startApp } from '../memory-
 
 const SEGMENT = Buffer.alloc(300_000, 'x')
 
-/** Requests, and by which the reply to each is known. */
+/** Requests, with a pattern of the reply to each. */
 const REQUESTS = {
   playlist: {
     text: 'GET /video/demo/playlist.m3u8 HTTP/1.1\r\nHost: a\r\n\r\n',
@@ -163,7 +163,7 @@ function isAnswerToHead(text: string, index: number): boolean {
   return [...text.matchAll(/(GET|HEAD) \/\S+ HTTP/g)][index]?.[1] === 'HEAD'
 }
 
-/** The value, once it is the same for a while. */
+/** Waits until the value stays the same, and returns it. */
 async function untilStill(value: () => number): Promise<number> {
   for (let [last, same] = [-1, 0]; ;) {
     const now = value()
