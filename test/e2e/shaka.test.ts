@@ -1,5 +1,5 @@
 /**
- * Shaka Player stays on its page, as hls.js does in seams.test.ts, when the encoder is killed and another takes over.
+ * Shaka Player stays on its page, as hls.js does in discontinuities.test.ts, when the encoder is killed and another takes over.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'

@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import t from 'tap'
+import { explainAddress } from '../../src/service/bind-error.ts'
 import { startService } from '../support/service.ts'
 import { requireAddresses } from '../support/tools.ts'
 
@@ -66,6 +67,15 @@ t.test('rejects an address that is not of this machine', async (t) => {
   await t.rejects(startService(t, { http: { host: '203.0.113.254' } }), {
     code: 'CONFIG_INVALID',
     message: /^HTTP_HOST: 203\.0\.113\.254 cannot be bound; expected addresses of this machine, /,
+  })
+})
+
+t.test('names the setting of a port that the process may not open', async (t) => {
+  const cause = Object.assign(new Error('listen EACCES'), { code: 'EACCES', port: 443 })
+  t.throws(() => explainAddress('HTTP', '0.0.0.0')(cause), {
+    code: 'CONFIG_INVALID',
+    message:
+      /^HTTP_PORT is 443: expected 1024 or more, unless the process has CAP_NET_BIND_SERVICE$/,
   })
 })
 
