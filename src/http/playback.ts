@@ -69,38 +69,25 @@ const PREFLIGHT_HEADERS = {
   'access-control-max-age': '86400',
 }
 
-/** Content type and cache lifetime by kind of file; lifetimes are in target durations (RFC 8216bis appendix B.1). */
-const KINDS = {
-  'media-playlist': { contentType: 'application/vnd.apple.mpegurl', lifetime: 0.5, caching: '' },
-  'multivariant-playlist': {
-    contentType: 'application/vnd.apple.mpegurl',
-    lifetime: 1,
-    caching: '',
-  },
-  segment: { contentType: 'video/mp2t', lifetime: 6, caching: ', immutable' },
-} as const
-
 /** Sends the file, a range of it, or 304 (RFC 9110 section 13.2.2). */
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: StreamFile): void {
-  const { kind, version, targetDurationSec } = file
-  const isPlaylist = kind !== 'segment'
-  const isGzip = isPlaylist && prefersGzip(request.headers['accept-encoding'])
+  const { contentType, version, maxAgeSec, immutable } = file
+  const isGzip = !immutable && prefersGzip(request.headers['accept-encoding'])
   const chunks = isGzip ? gzipped(file) : file.chunks
   const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
-  const { contentType, lifetime, caching } = KINDS[kind]
   // Representations with different codings have different strong tags (RFC 9110 section 8.8.3.3).
   const etag = isGzip ? `"${version}-gzip"` : `"${version}"`
-  const maxAge = `max-age=${Math.floor(targetDurationSec * lifetime)}`
-  const headers: Headers = ['ETag', etag, 'Cache-Control', `public, ${maxAge}${caching}`]
+  const caching = `public, max-age=${maxAgeSec}${immutable ? ', immutable' : ''}`
+  const headers: Headers = ['ETag', etag, 'Cache-Control', caching]
   headers.push('Access-Control-Allow-Origin', '*')
   headers.push('Access-Control-Expose-Headers', EXPOSED_HEADERS)
-  if (isPlaylist) headers.push('Vary', 'Accept-Encoding')
+  if (!immutable) headers.push('Vary', 'Accept-Encoding')
   if (isKnown(etag, request.headers['if-none-match'])) return write(reply, 304, headers)
 
   headers.push('Content-Type', contentType)
   if (isGzip) headers.push('Content-Encoding', 'gzip')
-  if (!isPlaylist) headers.push('Accept-Ranges', 'bytes')
-  const range = isPlaylist ? undefined : requestedRange(request, etag, sizeBytes)
+  if (immutable) headers.push('Accept-Ranges', 'bytes')
+  const range = immutable ? requestedRange(request, etag, sizeBytes) : undefined
   if (range === undefined) {
     headers.push('Content-Length', sizeBytes)
     write(reply, 200, headers, request.method === 'HEAD' ? [] : chunks)

@@ -4,6 +4,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import t, { type Test } from 'tap'
+import { createStreamFile } from '../../src/hls/store/stream-file.ts'
 import { MemoryService, MemoryStream, startApp } from '../http/memory-service.ts'
 import { until } from '../support/until.ts'
 import { readSlowly } from './attacks/slow-readers.ts'
@@ -121,13 +122,12 @@ t.test('disconnects a reader below the minimum rate, and no other', async (t) =>
 })
 
 function segment() {
-  return {
-    kind: 'segment' as const,
+  return createStreamFile('segment', {
     // Slabs, as the cache has them.
     chunks: Array.from({ length: 128 }, () => Buffer.alloc(MIB / 8)),
     version: '1',
     targetDurationSec: 2,
-  }
+  })
 }
 
 async function serveSegments(

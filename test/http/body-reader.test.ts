@@ -5,6 +5,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import * as fc from 'fast-check'
 import t from 'tap'
+import { createStreamFile } from '../../src/hls/store/stream-file.ts'
 import { BodyReader } from '../../src/http/body-reader.ts'
 import { until } from '../support/until.ts'
 import { MemoryService, MemoryStream, signedCall, startApp } from './memory-service.ts'
@@ -137,12 +138,14 @@ t.test('discards the body of a segment request, also while the client does not r
   const service = new MemoryService()
   const stream = new MemoryStream()
   const bytes = Buffer.alloc(16 * MIB)
-  stream.files.set('1.ts', {
-    kind: 'segment',
-    chunks: [bytes],
-    version: '1',
-    targetDurationSec: 2,
-  })
+  stream.files.set(
+    '1.ts',
+    createStreamFile('segment', {
+      chunks: [bytes],
+      version: '1',
+      targetDurationSec: 2,
+    }),
+  )
   service.streams.set('demo', stream)
   const app = await startApp(t, service)
   gc()

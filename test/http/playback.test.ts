@@ -3,6 +3,7 @@ import { gunzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import Fastify from 'fastify'
 import t from 'tap'
+import { createStreamFile } from '../../src/hls/store/stream-file.ts'
 import { gzipped, prefersGzip } from '../../src/http/content-coding.ts'
 import { playback } from '../../src/http/playback.ts'
 import type { StreamFile } from '../../src/contract/streams.ts'
@@ -24,19 +25,17 @@ const CHUNKS = [0, 188, 100_016, 100_204].map((start, index, starts) =>
 )
 
 const FILES: Record<string, StreamFile> = {
-  'playlist.m3u8': {
-    kind: 'media-playlist',
+  'playlist.m3u8': createStreamFile('media-playlist', {
     chunks: [PLAYLIST],
     version: 'a1-7',
     targetDurationSec: 5,
-  },
-  'master.m3u8': {
-    kind: 'multivariant-playlist',
+  }),
+  'master.m3u8': createStreamFile('multivariant-playlist', {
     chunks: [PLAYLIST],
     version: 'a1-m1',
     targetDurationSec: 5,
-  },
-  'a1-7.ts': { kind: 'segment', chunks: CHUNKS, version: 'a1-7', targetDurationSec: 5 },
+  }),
+  'a1-7.ts': createStreamFile('segment', { chunks: CHUNKS, version: 'a1-7', targetDurationSec: 5 }),
 }
 
 const bytesOf = ({ chunks }: StreamFile) => Buffer.concat(chunks)
@@ -128,9 +127,11 @@ t.test('serves a changed playlist as a new version at once', async (t) => {
   const service = playing()
   const app = await startApp(t, service)
   const bytes = Buffer.from('#EXTM3U\n#EXT-X-ENDLIST\n')
-  const file: StreamFile = {
-    ...{ kind: 'media-playlist', chunks: [bytes], version: 'a1-8', targetDurationSec: 5 },
-  }
+  const file = createStreamFile('media-playlist', {
+    chunks: [bytes],
+    version: 'a1-8',
+    targetDurationSec: 5,
+  })
   service.streams.get('demo')!.files.set('playlist.m3u8', file)
   const reply = await call(app, 'GET', '/video/demo/playlist.m3u8', {
     headers: { 'if-none-match': '"a1-7"' },
@@ -447,12 +448,11 @@ t.test('sends full, partial, empty and refused replies on one connection', async
 t.test('survives a viewer that disconnects in the middle of a segment', async (t) => {
   const service = playing()
   const bytes = Buffer.alloc(32 << 20)
-  const file: StreamFile = {
-    kind: 'segment',
+  const file = createStreamFile('segment', {
     chunks: [bytes],
     version: 'big',
     targetDurationSec: 5,
-  }
+  })
   service.streams.get('demo')!.files.set('big.ts', file)
   const app = await startApp(t, service)
   await new Promise<void>((resolve) => {

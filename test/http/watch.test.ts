@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Script } from 'node:vm'
 import t from 'tap'
+import { createStreamFile } from '../../src/hls/store/stream-file.ts'
 import { playerPage } from '../../src/http/player/page.ts'
 import { playerScript } from '../../src/http/player/script.ts'
 import type { StreamFile } from '../../src/contract/streams.ts'
@@ -155,25 +156,26 @@ async function makeMedia(folder: string): Promise<Map<string, StreamFile>> {
   const media = readdirSync(folder).map((name): [string, StreamFile] => {
     const bytes = readFileSync(join(folder, name))
     if (name.endsWith('.ts'))
-      return [name, { kind: 'segment', chunks: [bytes], version: name, targetDurationSec: 1 }]
+      return [
+        name,
+        createStreamFile('segment', { chunks: [bytes], version: name, targetDurationSec: 1 }),
+      ]
     const endless = bytes.toString().replace(/#EXT-X-ENDLIST\s*/, '')
     return [
       name,
-      {
-        kind: 'media-playlist',
+      createStreamFile('media-playlist', {
         chunks: [Buffer.from(endless)],
         version: name,
         targetDurationSec: 1,
-      },
+      }),
     ]
   })
   const master = Buffer.from('#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=2000000\nplaylist.m3u8\n')
-  const file: StreamFile = {
-    kind: 'multivariant-playlist',
+  const file = createStreamFile('multivariant-playlist', {
     chunks: [master],
     version: 'm',
     targetDurationSec: 1,
-  }
+  })
   return new Map([...media, ['master.m3u8', file]])
 }
 

@@ -7,7 +7,7 @@ import { playlistUri, type RenditionName } from '../file-names.ts'
 import type { FileStore } from '../store/file-store.ts'
 import type { WindowSize } from '../store/memory-share.ts'
 import type { Segment } from '../store/segment.ts'
-import type { StreamFile } from '../store/stream-file.ts'
+import { createStreamFile, type StreamFile } from '../store/stream-file.ts'
 import { DateRangeList } from './date-range-list.ts'
 import { formatMediaPlaylist } from './playlist-format.ts'
 import type { DateRange, PlaylistSegment } from './playlist.ts'
@@ -118,7 +118,7 @@ export class LivePlaylist {
     this.#entries.push(entry)
     // Shrinks the window first, so that the memory of the removed segments is available.
     this.roll(nowMs)
-    const file: StreamFile = { kind: 'segment', chunks, version: uri, targetDurationSec }
+    const file = createStreamFile('segment', { chunks, version: uri, targetDurationSec })
     entry.segment.gap = sizeBytes === 0 || !this.#options.files.put(uri, file, nowMs)
     const playlistSec = this.#durationSec
     for (const each of this.#entries) {
@@ -232,6 +232,7 @@ export class LivePlaylist {
       segments: this.#entries.map(({ segment }) => segment),
     })
     const version = `${this.#options.epoch}-${++this.#revision}`
-    return { kind: 'media-playlist', chunks: [Buffer.from(text)], version, targetDurationSec }
+    const chunks = [Buffer.from(text)]
+    return createStreamFile('media-playlist', { chunks, version, targetDurationSec })
   }
 }

@@ -10,7 +10,7 @@ import type { SegmentOwner } from '../store/holding.ts'
 import type { WindowSize } from '../store/memory-share.ts'
 import type { SegmentCache } from '../store/segment-cache.ts'
 import type { Segment } from '../store/segment.ts'
-import type { StreamFile } from '../store/stream-file.ts'
+import { createStreamFile, type StreamFile } from '../store/stream-file.ts'
 import { LivePlaylist } from './live-playlist.ts'
 import { describePresentation } from './multivariant.ts'
 import { formatMultivariantPlaylist } from './playlist-format.ts'
@@ -140,11 +140,7 @@ export class LivePresentation implements SegmentOwner {
     const text = formatMultivariantPlaylist(describePresentation(known))
     const version = `${this.#options.epoch}-${++this.#revision}`
     const { targetDurationSec } = this.#playlist('main')
-    return {
-      kind: 'multivariant-playlist',
-      chunks: [Buffer.from(text)],
-      version,
-      targetDurationSec,
-    }
+    const chunks = [Buffer.from(text)]
+    return createStreamFile('multivariant-playlist', { chunks, version, targetDurationSec })
   }
 }

@@ -104,15 +104,19 @@ export class FileStore {
 
   /** Current version of a file; undefined if there is none (yet, or any longer). Its memory is never reused. */
   get(name: string): StreamFile | undefined {
-    const file = this.#find(name)
-    if (file?.kind === 'segment') this.#cache.slabs.pin(file.chunks)
-    return file
+    const playlist = this.#playlist(name)
+    if (playlist !== undefined) return playlist
+    const segment = this.#cache.get(this.#owner, name)
+    if (segment !== undefined) this.#cache.slabs.pin(segment.chunks)
+    return segment
   }
 
   /** Current version of a file, for a limited time: after the loan its memory may be reused. */
   lend(name: string): FileLoan | undefined {
-    const file = this.#find(name)
-    if (file?.kind !== 'segment') return file && { file, end: undefined }
+    const playlist = this.#playlist(name)
+    if (playlist !== undefined) return { file: playlist, end: undefined }
+    const file = this.#cache.get(this.#owner, name)
+    if (file === undefined) return undefined
     const { slabs } = this.#cache
     slabs.hold(file.chunks)
     let ended = false
@@ -161,9 +165,9 @@ export class FileStore {
     this.end()
   }
 
-  #find(name: string): StreamFile | undefined {
+  #playlist(name: string): StreamFile | undefined {
     const playlist = this.#playlists.get(name)
-    if (playlist === undefined) return this.#cache.get(this.#owner, name)
+    if (playlist === undefined) return undefined
     if (playlist.file === undefined) {
       const file = playlist.render()
       const { previous } = playlist
@@ -202,6 +206,6 @@ export class FileStore {
 
 /** Whether two versions of a playlist have the same bytes and the same lifetime. */
 function isSameFile(a: StreamFile, b: StreamFile): boolean {
-  if (a.targetDurationSec !== b.targetDurationSec) return false
+  if (a.maxAgeSec !== b.maxAgeSec) return false
   return Buffer.concat(a.chunks).equals(Buffer.concat(b.chunks))
 }

@@ -85,7 +85,7 @@ t.test('one rendition has CODECS, RESOLUTION, FRAME-RATE, and BANDWIDTH as measu
     ].join('\n'),
   )
   t.equal(files.get('master.m3u8'), files.get('master.m3u8'), 'rendered once a change')
-  t.equal(files.get('master.m3u8')!.targetDurationSec, 2)
+  t.equal(files.get('master.m3u8')!.maxAgeSec, 2)
 })
 
 t.test(

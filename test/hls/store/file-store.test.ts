@@ -6,7 +6,7 @@ import { FileStore } from '../../../src/hls/store/file-store.ts'
 import { slabBytesFor } from '../../../src/mpegts/mux/slab-pool.ts'
 import type { SegmentOwner } from '../../../src/hls/store/holding.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
-import type { StreamFile } from '../../../src/hls/store/stream-file.ts'
+import { createStreamFile, type StreamFile } from '../../../src/hls/store/stream-file.ts'
 
 const OWNER: SegmentOwner = {
   windowSize: { minBytes: 0, wantedBytes: 0 },
@@ -23,11 +23,15 @@ function setUp({ maxBytes = 1000, maxWaiters = 1000 } = {}) {
 
 function playlist(version: string): StreamFile {
   const chunks = [Buffer.from(`#EXTM3U\n#${version}\n`)]
-  return { kind: 'media-playlist', chunks, version, targetDurationSec: 2 }
+  return createStreamFile('media-playlist', { chunks, version, targetDurationSec: 2 })
 }
 
 function segment(version: string, sizeBytes = 100): StreamFile {
-  return { kind: 'segment', chunks: [Buffer.alloc(sizeBytes)], version, targetDurationSec: 2 }
+  return createStreamFile('segment', {
+    chunks: [Buffer.alloc(sizeBytes)],
+    version,
+    targetDurationSec: 2,
+  })
 }
 
 /** State of a wait. */
@@ -66,7 +70,7 @@ t.test(
     const render = (version: string, text: string, targetDurationSec = 2) =>
       files.replace('master.m3u8', () => {
         const chunks = [Buffer.from(text)]
-        return { kind: 'multivariant-playlist', chunks, version, targetDurationSec }
+        return createStreamFile('multivariant-playlist', { chunks, version, targetDurationSec })
       })
     render('1', 'a')
     const file = files.get('master.m3u8')
@@ -323,7 +327,11 @@ t.test('a loan that is ended twice ends once', async (t) => {
   const cache = new SegmentCache({ maxBytes: 1e6 })
   const files = new FileStore({ cache, owner: OWNER })
   const slab = cache.slabs.take(slabBytesFor(1))
-  files.put('1.ts', { kind: 'segment', chunks: [slab], version: '1', targetDurationSec: 2 }, 0)
+  files.put(
+    '1.ts',
+    createStreamFile('segment', { chunks: [slab], version: '1', targetDurationSec: 2 }),
+    0,
+  )
   const loan = files.lend('1.ts')!
   loan.end!()
   loan.end!()

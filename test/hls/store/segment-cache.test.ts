@@ -3,12 +3,16 @@ import { LivePresentation } from '../../../src/hls/playlist/live-presentation.ts
 import { createSegment } from '../../../src/hls/store/segment.ts'
 import type { SegmentOwner } from '../../../src/hls/store/holding.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
-import type { StreamFile } from '../../../src/hls/store/stream-file.ts'
+import { createStreamFile, type StreamFile } from '../../../src/hls/store/stream-file.ts'
 
 const bytes = (length: number) => Buffer.alloc(length)
 
 function file(sizeBytes: number): StreamFile {
-  return { kind: 'segment', chunks: [bytes(sizeBytes)], version: '', targetDurationSec: 2 }
+  return createStreamFile('segment', {
+    chunks: [bytes(sizeBytes)],
+    version: '',
+    targetDurationSec: 2,
+  })
 }
 
 let owners = 0

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import * as fc from 'fast-check'
 import t from 'tap'
+import { createStreamFile } from '../../../src/hls/store/stream-file.ts'
 import { sign } from '../../../src/auth/signature.ts'
 import { until } from '../../support/until.ts'
 import { MemoryService, MemoryStream, SECRET, speak, startApp } from '../memory-service.ts'
@@ -102,18 +103,22 @@ function signedStatus(): string {
 function serviceWithMedia(): MemoryService {
   const service = new MemoryService()
   const stream = new MemoryStream()
-  stream.files.set('1.ts', {
-    kind: 'segment',
-    chunks: [SEGMENT],
-    version: '1',
-    targetDurationSec: 2,
-  })
-  stream.files.set('playlist.m3u8', {
-    kind: 'media-playlist',
-    chunks: [Buffer.from('#EXTM3U\n')],
-    version: '2',
-    targetDurationSec: 2,
-  })
+  stream.files.set(
+    '1.ts',
+    createStreamFile('segment', {
+      chunks: [SEGMENT],
+      version: '1',
+      targetDurationSec: 2,
+    }),
+  )
+  stream.files.set(
+    'playlist.m3u8',
+    createStreamFile('media-playlist', {
+      chunks: [Buffer.from('#EXTM3U\n')],
+      version: '2',
+      targetDurationSec: 2,
+    }),
+  )
   service.streams.set('demo', stream)
   return service
 }
