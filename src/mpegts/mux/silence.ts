@@ -7,8 +7,8 @@ import { encodeAdtsHeader } from '../../codec/adts.ts'
 import { AAC_SAMPLE_RATES } from '../../codec/audio-specific-config.ts'
 import type { PesUnit } from '../pes-unit.ts'
 import { HAS_PAYLOAD, PACKET_BYTES, SYNC_BYTE, UNIT_START } from '../packet.ts'
-import { PES_PREFIX_BYTES, writeTimestamp } from '../pes.ts'
 import { StreamType } from '../psi/stream-type.ts'
+import { encodePesHeader } from './pes-header.ts'
 import { packetizePes } from './pes-packetizer.ts'
 import { TICKS_PER_SEC } from '../timestamps.ts'
 import type { Track } from '../track.ts'
@@ -93,7 +93,7 @@ export class Silence {
     packet[3] = HAS_PAYLOAD
     const bytes = packetizePes(
       packet,
-      Buffer.concat([encodePesHeader(ticks, this.#payload.length), this.#payload]),
+      Buffer.concat([encodePesHeader(AUDIO_STREAM_ID, ticks, this.#payload.length), this.#payload]),
     )
     return {
       track,
@@ -108,19 +108,4 @@ export class Silence {
       damaged: false,
     }
   }
-}
-
-/**
- *   | 000001 24 | stream id 8 | length 16 | 10 2 | 0 4 | aligned 1 | 0 1 | PTS only 10 2 | 0 6 | 5 8 | PTS 40 |
- */
-function encodePesHeader(ptsTicks: number, payloadBytes: number): Buffer {
-  const header = Buffer.alloc(PES_PREFIX_BYTES + 8)
-  header.writeUInt32BE(0x100 | AUDIO_STREAM_ID, 0)
-  header.writeUInt16BE(header.length - PES_PREFIX_BYTES + payloadBytes, 4)
-  header.writeUInt8(0x84, 6)
-  header.writeUInt8(0x80, 7)
-  header.writeUInt8(5, 8)
-  header.writeUInt8(0x20, 9)
-  writeTimestamp(header, 9, ptsTicks)
-  return header
 }
