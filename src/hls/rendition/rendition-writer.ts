@@ -2,9 +2,9 @@
  * Writer of the segments of one rendition, with boundaries planned for all renditions (RFC 8216bis 6.2.4).
  *
  * ```
- * plan ───────────────────┐
- *                         ▼
- * unit ─► UnitQueue ─► SegmentWriter ─► segment
+ * plan ─────────────────────┐
+ *                           ▼
+ * unit ─► TrackQueues ─► SegmentWriter ─► segment
  * ```
  *
  * @module
@@ -18,7 +18,8 @@ import { segmentUri, type RenditionName } from '../file-names.ts'
 import { createSegment, type Segment } from '../store/segment.ts'
 import { isSameSelection, listTracks, type CarriedTracks } from './carried-tracks.ts'
 import { OpenSegment } from './open-segment.ts'
-import { UnitQueue, type PlacingWindow, type QueuedUnit } from './unit-queue.ts'
+import { TrackQueues } from './track-queues.ts'
+import type { PlacingWindow, QueuedUnit, UnitQueue } from './unit-queue.ts'
 
 export interface RenditionWriterOptions {
   readonly name: RenditionName
@@ -34,12 +35,6 @@ interface PendingSegment {
   end?: SegmentEnd
   /** Progress of the reference track at which the wait for slower tracks ends. */
   dueTicks: number
-}
-
-/** Maximum size of a track's queue; for video it is the maximum size of a segment. */
-const MAX_WAITING_BYTES: Readonly<Partial<Record<Track['kind'], number>>> = {
-  audio: 1024 * 1024,
-  data: 256 * 1024,
 }
 
 /** Consecutive misaligned segments that make a rendition misaligned: a single key frame may have been lost. */
@@ -59,18 +54,17 @@ const MAX_PENDING = 16
 export class RenditionWriter {
   readonly #options: RenditionWriterOptions
   readonly #writer: SegmentWriter
+  readonly #queues: TrackQueues
   #carried: CarriedTracks | undefined
-  /** Queues by PID, that of the lead track first, audio last. */
-  #queues = new Map<number, UnitQueue>()
   #pending: PendingSegment[] = []
   #open: OpenSegment | undefined
-  readonly #dropped: Record<Track['kind'], number> = { video: 0, audio: 0, data: 0 }
   #oversizeUnits = 0
   #misalignedInARow = 0
 
   constructor(options: RenditionWriterOptions) {
     this.#options = options
     this.#writer = new SegmentWriter(options.slabs)
+    this.#queues = new TrackQueues(options)
   }
 
   /** Tracks of the segments; a new object after each change of the tracks or their parameters. */
@@ -85,9 +79,7 @@ export class RenditionWriter {
 
   /** Size of the waiting units. */
   get waitingBytes(): number {
-    let sizeBytes = 0
-    for (const queue of this.#queues.values()) sizeBytes += queue.sizeBytes
-    return sizeBytes
+    return this.#queues.sizeBytes
   }
 
   /** Units dropped because the open segment would have exceeded its maximum size. */
@@ -102,17 +94,12 @@ export class RenditionWriter {
 
   /** Whether the audio is on another clock than the reference track. */
   get audioOutOfStep(): boolean {
-    for (const queue of this.#queues.values()) {
-      if (queue.kind === 'audio' && queue.outOfStep) return true
-    }
-    return false
+    return this.#queues.audioOutOfStep
   }
 
   /** Units that reached no segment, by kind of track. */
   get droppedUnits(): Readonly<Record<Track['kind'], number>> {
-    const dropped = { ...this.#dropped }
-    for (const queue of this.#queues.values()) dropped[queue.kind] += queue.dropped
-    return dropped
+    return this.#queues.droppedUnits
   }
 
   /** @param carried  tracks from now on; undefined for none, so that segments are gaps */
@@ -120,12 +107,12 @@ export class RenditionWriter {
     const isSame = isSameSelection(carried, this.#carried)
     this.#carried = carried
     if (carried !== undefined) this.#writer.setProgram({ ...carried, tracks: listTracks(carried) })
-    if (!isSame) this.#replaceQueues()
+    if (!isSame) this.#queues.carry(carried)
     else if (this.#open !== undefined && carried !== undefined) this.#open.carried = carried
   }
 
   carries(pid: number): boolean {
-    return this.#queues.has(pid)
+    return this.#queues.get(pid) !== undefined
   }
 
   /** Borrows the unit's chunks until `keep`. */
@@ -167,8 +154,9 @@ export class RenditionWriter {
       this.#place(window)
       if (end === undefined) break
       const isDue = progressTicks >= dueTicks || this.#pending.length > MAX_PENDING
-      if (!isDue && !this.#options.reference && !this.#isComplete(window)) break
-      if (this.#open === undefined) this.#skip(window)
+      if (!isDue && !this.#options.reference && !this.#queues.isPast(window)) break
+      // Players take audio without video for a failed variant, so a segment without its lead track is empty.
+      if (this.#open === undefined) this.#queues.skip(window)
       segments ??= []
       segments.push(this.#finish(plan, end))
       this.#pending.shift()
@@ -180,7 +168,7 @@ export class RenditionWriter {
 
   /** Copies the waiting units, whose chunks are views into the input. */
   keep(): void {
-    for (const queue of this.#queues.values()) queue.keep()
+    this.#queues.keep()
   }
 
   /** Removes and returns the waiting units of a track. */
@@ -190,36 +178,16 @@ export class RenditionWriter {
 
   /** Drops the waiting units. */
   clear(): void {
-    for (const queue of this.#queues.values()) queue.clear()
-  }
-
-  #replaceQueues(): void {
-    const before = this.#queues
-    this.#queues = new Map()
-    for (const [index, track] of placingOrder(this.#carried).entries()) {
-      const { pid, kind } = track
-      const reference = this.#options.reference && index === 0
-      const known = before.get(pid)
-      if (known?.reference === reference) before.delete(pid)
-      const maxBytes = MAX_WAITING_BYTES[kind] ?? this.#options.maxSegmentBytes
-      const queue =
-        known?.reference === reference ? known : new UnitQueue({ kind, reference, maxBytes })
-      this.#queues.set(pid, queue)
-    }
-    for (const queue of before.values()) {
-      queue.clear()
-      this.#dropped[queue.kind] += queue.dropped
-    }
+    this.#queues.clear()
   }
 
   #enter({ startsTimeline }: SegmentPlan): void {
-    if (!startsTimeline) return
-    for (const queue of this.#queues.values()) queue.startTimeline()
+    if (startsTimeline) this.#queues.startTimeline()
   }
 
   #place(window: PlacingWindow): void {
     let isLead = true
-    for (const queue of this.#queues.values()) {
+    for (const queue of this.#queues) {
       // New tracks begin with the next segment, whose PMT lists them.
       if (this.#open !== undefined && this.#open.carried !== this.#carried) return
       if (this.#open === undefined && !isLead) return
@@ -249,18 +217,6 @@ export class RenditionWriter {
     return this.#writer.sizeBytes + sizeBytes <= this.#options.maxSegmentBytes
   }
 
-  #isComplete(window: PlacingWindow): boolean {
-    return [...this.#queues.values()].every((queue) => queue.isPast(window))
-  }
-
-  /** Drops the units of a segment without its lead track: players take audio without video for a failed variant. */
-  #skip(window: PlacingWindow): void {
-    for (const queue of this.#queues.values()) {
-      queue.interrupt()
-      while (queue.take(window) !== undefined) this.#dropped[queue.kind]++
-    }
-  }
-
   #finish(plan: SegmentPlan, end: SegmentEnd): Segment {
     const { name, epoch } = this.#options
     const open = this.#open
@@ -286,12 +242,4 @@ export class RenditionWriter {
       videoFrames: carried?.video === undefined ? 0 : (open?.frames ?? 0),
     })
   }
-}
-
-/** Tracks in the order of placement: lead track, data, then audio. */
-function placingOrder(carried: CarriedTracks | undefined): Track[] {
-  if (carried === undefined) return []
-  const { video, audio, data = [] } = carried
-  const tracks = video === undefined ? [audio, ...data] : [video, ...data, audio]
-  return tracks.filter((track) => track !== undefined)
 }
