@@ -1,12 +1,13 @@
 /**
- * H.264 sequence parameter set: codec string, picture size and frame rate (ITU-T H.264 7.3.2.1.1, Annex E).
+ * H.264 sequence parameter set: codec string, picture size, frame rate and dynamic range (ITU-T H.264 7.3.2.1.1, Annex E).
  *
  * @module
  */
 import { BitReader } from '../binary/bit-reader.ts'
 import { unescapeNal } from './annex-b.ts'
 import { isPictureSize, type VideoParameters } from './video-parameters.ts'
-import { readFrameRate, skipVideoDescription } from './vui.ts'
+import { videoRangeOf } from './video-range.ts'
+import { NO_VUI, readFrameRate, readTransferCharacteristics, type VuiParameters } from './vui.ts'
 
 /** Values of `profile_idc` whose SPS has the fields from `chroma_format_idc` to the scaling lists (7.3.2.1.1). */
 const HIGH_PROFILES = new Set([44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244])
@@ -44,8 +45,8 @@ export function decodeH264Sps(nal: Buffer): VideoParameters | undefined {
   if (reader.overrun || !isPictureSize(width, height)) return undefined
 
   const codecString = `avc1.${Buffer.from([profile, constraints, level]).toString('hex')}`
-  const frameRate = reader.readFlag() ? readVui(reader) : undefined
-  return { codecString, width, height, ...(frameRate === undefined ? {} : { frameRate }) }
+  const vui = reader.readFlag() ? readVui(reader) : NO_VUI
+  return { codecString, width, height, ...vui }
 }
 
 /** Parameters for reading slice headers (7.3.3) up to their field flags. */
@@ -141,8 +142,9 @@ function readCrop(reader: BitReader): readonly [number, number, number, number] 
   return [reader.readUe(), reader.readUe(), reader.readUe(), reader.readUe()]
 }
 
-/** Reads the frame rate from the VUI parameters (E.1.1); a tick of their timing information is a field (E.2.1). */
-function readVui(reader: BitReader): number | undefined {
-  skipVideoDescription(reader)
-  return reader.readFlag() ? readFrameRate(reader, 2) : undefined
+/** Reads the VUI parameters (E.1.1) up to their timing information, whose tick is a field (E.2.1). */
+function readVui(reader: BitReader): VuiParameters {
+  const videoRange = videoRangeOf(readTransferCharacteristics(reader))
+  const frameRate = reader.readFlag() ? readFrameRate(reader, 2) : undefined
+  return { videoRange, ...(frameRate !== undefined && { frameRate }) }
 }

@@ -7,7 +7,7 @@
 import { BitReader } from '../binary/bit-reader.ts'
 import { MAX_HEAD_BYTES, nalHeads, unescapeNal } from './annex-b.ts'
 import type { ParameterSet, ParameterSetKind } from './parameter-sets.ts'
-import { carriesCaptions, seiMessages, SeiType } from './sei.ts'
+import { carriesCaptions, readPreferredTransfer, seiMessages, SeiType } from './sei.ts'
 import type { VideoAccessUnit } from './video-access-unit.ts'
 
 /** `nal_unit_type` (Table 7-1). */
@@ -30,6 +30,7 @@ export function inspectH264AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
   const parameterSets: ParameterSet[] = []
   let recoveryFrames: number | undefined
   let closedCaptions = false
+  let preferredTransfer: number | undefined
   let slice: Buffer | undefined
   let nalUnits = 0
   let nalBytes = 0
@@ -45,6 +46,7 @@ export function inspectH264AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
       for (const message of seiMessages(nal.subarray(1))) {
         recoveryFrames ??= readRecoveryFrames(message.type, message.payload)
         closedCaptions ||= carriesCaptions(message)
+        preferredTransfer ??= readPreferredTransfer(message)
       }
     } else {
       slice = nal
@@ -59,6 +61,7 @@ export function inspectH264AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
     decodableLeading: false,
     startsPicture,
     closedCaptions,
+    preferredTransfer,
     nalUnits,
     nalBytes,
     parameterSets,

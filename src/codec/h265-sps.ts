@@ -1,5 +1,5 @@
 /**
- * H.265 sequence parameter set: codec string, picture size and frame rate (ITU-T H.265 7.3.2.2, Annex E).
+ * H.265 sequence parameter set: codec string, picture size, frame rate and dynamic range (ITU-T H.265 7.3.2.2, Annex E).
  *
  * @module
  */
@@ -8,7 +8,8 @@ import { unescapeNal } from './annex-b.ts'
 import { readH265CodecString } from './h265-profile.ts'
 import { skipShortTermReferenceSets } from './h265-reference-sets.ts'
 import { isPictureSize, type VideoParameters } from './video-parameters.ts'
-import { readFrameRate, skipVideoDescription } from './vui.ts'
+import { videoRangeOf } from './video-range.ts'
+import { NO_VUI, readFrameRate, readTransferCharacteristics, type VuiParameters } from './vui.ts'
 
 /** Maximum of `num_long_term_ref_pics_sps` (7.4.3.2.1). */
 const MAX_LONG_TERM_PICTURES = 32
@@ -47,18 +48,18 @@ export function decodeH265Sps(nal: Buffer): VideoParameters | undefined {
   }
   if (reader.overrun || !isPictureSize(width, height)) return undefined
 
-  const frameRate = readVui(reader, maxSubLayersMinus1)
-  return { codecString, width, height, ...(frameRate === undefined ? {} : { frameRate }) }
+  return { codecString, width, height, ...readVui(reader, maxSubLayersMinus1) }
 }
 
 /** Reads the rest of the set up to the frame rate in its VUI parameters (E.2.1). */
-function readVui(reader: BitReader, maxSubLayersMinus1: number): number | undefined {
-  if (!skipToVui(reader, maxSubLayersMinus1)) return undefined
-  if (!reader.readFlag()) return undefined // vui_parameters_present_flag
-  skipVideoDescription(reader)
+function readVui(reader: BitReader, maxSubLayersMinus1: number): VuiParameters {
+  if (!skipToVui(reader, maxSubLayersMinus1)) return NO_VUI
+  if (!reader.readFlag()) return NO_VUI // vui_parameters_present_flag
+  const videoRange = videoRangeOf(readTransferCharacteristics(reader))
   reader.skipBits(3) // neutral_chroma_indication_flag, field_seq_flag, frame_field_info_present_flag
   if (reader.readFlag()) for (let side = 0; side < 4; side++) reader.readUe() // default window
-  return reader.readFlag() ? readFrameRate(reader, 1) : undefined
+  const frameRate = reader.readFlag() ? readFrameRate(reader, 1) : undefined
+  return { videoRange, ...(frameRate !== undefined && { frameRate }) }
 }
 
 /** @returns false when the set is truncated or a count exceeds its maximum */

@@ -9,7 +9,7 @@ import { BitReader } from '../binary/bit-reader.ts'
 import { MAX_HEAD_BYTES, nalHeads, unescapeNal } from './annex-b.ts'
 import { readH265CodecString } from './h265-profile.ts'
 import type { ParameterSet, ParameterSetKind } from './parameter-sets.ts'
-import { carriesCaptions, seiMessages, SeiType } from './sei.ts'
+import { carriesCaptions, readPreferredTransfer, seiMessages, SeiType } from './sei.ts'
 import type { VideoAccessUnit } from './video-access-unit.ts'
 
 /** `nal_unit_type` (Table 7-1). */
@@ -41,6 +41,7 @@ export function inspectH265AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
   const parameterSets: ParameterSet[] = []
   let recoveryPictures: number | undefined
   let closedCaptions = false
+  let preferredTransfer: number | undefined
   let slice: Buffer | undefined
   let nalUnits = 0
   let nalBytes = 0
@@ -56,6 +57,7 @@ export function inspectH265AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
       for (const message of seiMessages(nal.subarray(2))) {
         recoveryPictures ??= readRecoveryPictures(message.type, message.payload)
         closedCaptions ||= carriesCaptions(message)
+        preferredTransfer ??= readPreferredTransfer(message)
       }
     } else {
       slice = nal
@@ -71,6 +73,7 @@ export function inspectH265AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
     decodableLeading: type === NalType.RADL_N || type === NalType.RADL_R,
     startsPicture,
     closedCaptions,
+    preferredTransfer,
     nalUnits,
     nalBytes,
     parameterSets,

@@ -11,7 +11,11 @@
 import { unescapeNal } from './annex-b.ts'
 
 /** `payloadType` (H.264 D.1, H.265 D.2.1). */
-export const SeiType = { USER_DATA_REGISTERED: 4, RECOVERY_POINT: 6 } as const
+export const SeiType = {
+  USER_DATA_REGISTERED: 4,
+  RECOVERY_POINT: 6,
+  ALTERNATIVE_TRANSFER_CHARACTERISTICS: 147,
+} as const
 
 export interface SeiMessage {
   readonly type: number
@@ -41,6 +45,16 @@ export function* seiMessages(body: Uint8Array): Generator<SeiMessage, void, unde
     yield { type, payload: bytes.subarray(at, at + sizeBytes) }
     at += sizeBytes
   }
+}
+
+/**
+ * Reads `preferred_transfer_characteristics` (Annex D of H.264 and H.265): those with which the video was encoded, where its
+ * parameter sets have ones that older displays know.
+ *
+ * @returns undefined for another message or an empty one
+ */
+export function readPreferredTransfer({ type, payload }: SeiMessage): number | undefined {
+  return type === SeiType.ALTERNATIVE_TRANSFER_CHARACTERISTICS ? payload[0] : undefined
 }
 
 /** Start of ATSC caption messages: country and provider code, `GA94`, user data type (ATSC A/53 Part 4 6.2.3). */

@@ -16,6 +16,8 @@ export interface VideoAccessUnit {
   readonly startsPicture: boolean
   /** Whether an SEI message carries CEA-608 or CEA-708 captions. */
   readonly closedCaptions: boolean
+  /** Transfer characteristics in an SEI message, which override those of the parameter sets. */
+  readonly preferredTransfer: number | undefined
   /** Number of parsed NAL units, first slice included. */
   readonly nalUnits: number
   /** Number of bytes copied from the parsed NAL units. */

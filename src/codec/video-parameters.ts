@@ -1,3 +1,5 @@
+import type { VideoRange } from './video-range.ts'
+
 /** Parameters in the parameter sets of a video bitstream. */
 export interface VideoParameters {
   /** CODECS value (RFC 6381). */
@@ -7,6 +9,7 @@ export interface VideoParameters {
   readonly height: number
   /** Frames per second, when the parameter sets contain it. */
   readonly frameRate?: number
+  readonly videoRange: VideoRange
 }
 
 /** Maximum width and height in any level: the root of 8 x MaxLumaPs of H.265 level 7.2 (H.265 A.4.1). */

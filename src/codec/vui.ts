@@ -4,22 +4,40 @@
  * @module
  */
 import type { BitReader } from '../binary/bit-reader.ts'
+import type { VideoParameters } from './video-parameters.ts'
+import { UNSPECIFIED_TRANSFER } from './video-range.ts'
+
+/** Parameters of the video that the structure contains. */
+export type VuiParameters = Pick<VideoParameters, 'frameRate' | 'videoRange'>
+
+/** Parameters of video without the structure. */
+export const NO_VUI: VuiParameters = { videoRange: 'SDR' }
 
 /** Extended_SAR (Table E-1 in both standards): the sample aspect ratio follows as two numbers. */
 const EXTENDED_SAR = 255
 
-/** Skips aspect ratio, overscan, video signal type and chroma location, at the start of the structure. */
-export function skipVideoDescription(reader: BitReader): void {
+/**
+ * Reads aspect ratio, overscan, video signal type and chroma location, at the start of the structure.
+ *
+ * @returns `transfer_characteristics`
+ */
+export function readTransferCharacteristics(reader: BitReader): number {
+  let transfer = UNSPECIFIED_TRANSFER
   if (reader.readFlag() && reader.readBits(8) === EXTENDED_SAR) reader.skipBits(32)
   if (reader.readFlag()) reader.skipBits(1) // overscan_appropriate_flag
   if (reader.readFlag()) {
     reader.skipBits(4) // video_format, video_full_range_flag
-    if (reader.readFlag()) reader.skipBits(24) // color description
+    if (reader.readFlag()) {
+      reader.skipBits(8) // colour_primaries
+      transfer = reader.readBits(8)
+      reader.skipBits(8) // matrix_coefficients
+    }
   }
   if (reader.readFlag()) {
     reader.readUe() // chroma_sample_loc_type_top_field
     reader.readUe() // chroma_sample_loc_type_bottom_field
   }
+  return reader.overrun ? UNSPECIFIED_TRANSFER : transfer
 }
 
 /**

@@ -105,6 +105,11 @@ export const Config = Type.Object({
       description:
         'tracks to publish: `all`, or those that every player decodes (H.264, H.265, AAC, MP3, MP2, AC-3, ID3)',
     }),
+    captions: Type.Enum(['auto', 'always', 'never'], {
+      default: 'auto',
+      description:
+        'CEA-608 and CEA-708 captions in `master.m3u8`: listed once seen (`auto`), from the start, or denied. Players read it once: set `always` or `never` where you know',
+    }),
     lingerSec: Type.Integer({
       minimum: 0,
       maximum: 86_400,

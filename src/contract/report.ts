@@ -83,6 +83,8 @@ export interface TrackReport {
   readonly width?: number
   readonly height?: number
   readonly frameRate?: number
+  /** `SDR`, `HLG` or `PQ`. */
+  readonly videoRange?: string
   readonly sampleRate?: number
   readonly channels?: number
   readonly language?: string

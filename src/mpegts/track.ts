@@ -4,6 +4,8 @@
  * @module
  */
 
+import type { VideoRange } from '../codec/video-range.ts'
+
 export type Codec =
   'h264' | 'h265' | 'aac' | 'aac-latm' | 'mp3' | 'mp2' | 'ac3' | 'eac3' | 'opus' | 'unknown'
 
@@ -33,6 +35,7 @@ export interface TrackParameters {
   readonly height?: number
   /** Frames per second, when the parameter sets contain it. */
   readonly frameRate?: number
+  readonly videoRange?: VideoRange
   /** Hertz. */
   readonly sampleRate?: number
   readonly channels?: number

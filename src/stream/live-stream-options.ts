@@ -6,6 +6,7 @@
 import type { Clock } from '../clock.ts'
 import type { TrackPolicy } from '../hls/rendition/carried-tracks.ts'
 import type { SequenceNumbers } from '../hls/cut/segment-plan.ts'
+import type { CaptionsPolicy } from '../hls/playlist/multivariant.ts'
 import type { SegmentCache } from '../hls/store/segment-cache.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import type { WorkBudget } from './work-budget.ts'
@@ -24,6 +25,8 @@ export interface LiveStreamOptions {
   readonly program?: ProgramChoice | undefined
   /** Tracks to carry; default `compatible`. */
   readonly tracks?: TrackPolicy
+  /** Default `auto`. */
+  readonly captions?: CaptionsPolicy
   readonly lingerSec: number
   readonly reconnectGraceSec: number
   /** Maximum payload rate of an encoder, in bits per second; default: no limit. */

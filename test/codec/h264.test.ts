@@ -17,7 +17,7 @@ const ENCODED = [
 for (const [name, hex, codecString, width, height, frameRate] of ENCODED) {
   t.test(`sequence parameter set of ${name}`, async (t) => {
     const nal = Buffer.from(hex, 'hex')
-    t.strictSame(decodeH264Sps(nal), { codecString, width, height, frameRate })
+    t.strictSame(decodeH264Sps(nal), { codecString, width, height, frameRate, videoRange: 'SDR' })
     const sized = { codecString, width, height }
     for (let length = 0; length < nal.length; length++) {
       const cut = decodeH264Sps(nal.subarray(0, length))
@@ -25,6 +25,26 @@ for (const [name, hex, codecString, width, height, frameRate] of ENCODED) {
     }
   })
 }
+
+// Transfer characteristics given to x264, the set it wrote.
+// prettier-ignore
+const RANGES = [
+  ['smpte2084', '676e000ba6cb41a23cb2e02d4244025000000300100000030320f142aa', 'PQ'],
+  ['arib-std-b67', '676e000ba6cb41a23cb2e02d4244825000000300100000030320f142aa', 'HLG'],
+  ['bt2020-10', '676e000ba6cb41a23cb2e02d4243825000000300100000030320f142aa', 'SDR'],
+  ['bt709', '6742c00bda0d11e597016a020202800000030080000019078a1550', 'SDR'],
+] as const
+
+t.test('dynamic range follows transfer_characteristics (RFC 8216bis 4.4.6.2)', async (t) => {
+  for (const [transfer, hex, videoRange] of RANGES) {
+    const nal = Buffer.from(hex, 'hex')
+    t.match(decodeH264Sps(nal), { width: 200, height: 120, frameRate: 25, videoRange }, transfer)
+    for (let length = 0; length < nal.length; length++) {
+      const cut = decodeH264Sps(nal.subarray(0, length))?.videoRange
+      t.ok(cut === undefined || cut === 'SDR' || cut === videoRange, `of ${length} bytes`)
+    }
+  }
+})
 
 t.test('decodeH264Sps parses syntax that encoders rarely use', async (t) => {
   const head = (profile: number) => new BitWriter().u(8, profile).u(8, 0).u(8, 31).ue(0)
@@ -178,6 +198,15 @@ t.test(
     }
   },
 )
+
+t.test('preferred transfer characteristics come from an SEI message (Annex D)', async (t) => {
+  const preferredTransfer = (...nals: Buffer[]) =>
+    inspectH264AccessUnit([byteStream(...nals, idr)]).preferredTransfer
+  // As x264 writes it with alternative-transfer=arib-std-b67.
+  t.equal(preferredTransfer(sps, Buffer.from('0693011280', 'hex')), 18)
+  t.equal(preferredTransfer(sps, sei([5, new BitWriter().u(8, 0)])), undefined)
+  t.equal(preferredTransfer(sps, sei([147, new BitWriter()])), undefined, 'an empty one')
+})
 
 const pps = Buffer.from('68ce0fc8', 'hex')
 

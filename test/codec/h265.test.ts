@@ -18,7 +18,7 @@ const ENCODED = [
 for (const [name, hex, codecString, width, height, frameRate] of ENCODED) {
   t.test(`sequence parameter set of ${name}`, async (t) => {
     const nal = Buffer.from(hex, 'hex')
-    t.strictSame(decodeH265Sps(nal), { codecString, width, height, frameRate })
+    t.strictSame(decodeH265Sps(nal), { codecString, width, height, frameRate, videoRange: 'SDR' })
     const sized = { codecString, width, height }
     for (let length = 0; length < nal.length; length++) {
       const cut = decodeH265Sps(nal.subarray(0, length))
@@ -26,6 +26,35 @@ for (const [name, hex, codecString, width, height, frameRate] of ENCODED) {
     }
   })
 }
+
+// Transfer characteristics given to x265, the set it wrote.
+// prettier-ignore
+const RANGES = [
+  ['smpte2084', '42010102200000030090000003000003003ca01a202072cad965654a4c2f016a12201208000003000800000300c840', 'PQ'],
+  ['arib-std-b67', '42010102200000030090000003000003003ca01a202072cad965654a4c2f016a12241208000003000800000300c840', 'HLG'],
+  ['bt2020-10', '42010102200000030090000003000003003ca01a202072cad965654a4c2f016a121c1208000003000800000300c840', 'SDR'],
+  ['bt709', '42010101600000030090000003000003003ca01a202072cb965654a4c2f016a020202080000003008000000c84', 'SDR'],
+] as const
+
+t.test('dynamic range follows transfer_characteristics (RFC 8216bis 4.4.6.2)', async (t) => {
+  for (const [transfer, hex, videoRange] of RANGES) {
+    const nal = Buffer.from(hex, 'hex')
+    t.match(decodeH265Sps(nal), { width: 200, height: 120, frameRate: 25, videoRange }, transfer)
+    for (let length = 0; length < nal.length; length++) {
+      const cut = decodeH265Sps(nal.subarray(0, length))?.videoRange
+      t.ok(cut === undefined || cut === 'SDR' || cut === videoRange, `of ${length} bytes`)
+    }
+  }
+})
+
+t.test('preferred transfer characteristics come from an SEI message (Annex D)', async (t) => {
+  const preferredTransfer = (...nals: Buffer[]) =>
+    inspectH265AccessUnit([byteStream(...nals, nal(19, first))]).preferredTransfer
+  // As x265 writes it with atc-sei=18.
+  t.equal(preferredTransfer(sps, Buffer.from('4e0193011280', 'hex')), 18)
+  t.equal(preferredTransfer(sps, nal(39, 5, 1, 0, 0x80)), undefined)
+  t.equal(preferredTransfer(sps, nal(39, 147, 0, 0x80)), undefined, 'an empty one')
+})
 
 t.test(
   'reference picture sets coded as differences from the previous set are skipped (7.3.7)',

@@ -20,7 +20,7 @@ import type { Clip } from './clip.ts'
 export type Step = Clip | { readonly silentSec: number } | { readonly awaySec: number }
 
 export interface PublishOptions extends Partial<
-  Pick<LiveStreamOptions, 'tracks' | 'program' | 'segmentSec' | 'maxSegmentSec'>
+  Pick<LiveStreamOptions, 'tracks' | 'program' | 'segmentSec' | 'maxSegmentSec' | 'captions'>
 > {
   /** Default 7 packets. */
   readonly payloadBytes?: number

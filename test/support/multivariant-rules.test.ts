@@ -5,7 +5,7 @@ import t from 'tap'
 import { checkMultivariant } from './multivariant-rules.ts'
 
 const media = (group: string, name: string, rest = 'DEFAULT=NO,CHANNELS="2"') =>
-  `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${group}",NAME="${name}",${rest},URI="${group}-${name}.m3u8"\n`
+  `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${group}",NAME="${name}",LANGUAGE="en",${rest},URI="${group}-${name}.m3u8"\n`
 const variant = (group: string) =>
   `#EXT-X-STREAM-INF:BANDWIDTH=1,CODECS="a,b",AUDIO="${group}"\nmain.m3u8\n`
 const rulesBroken = (text: string, mediaPlaylists: string[] = []) =>
@@ -28,6 +28,40 @@ t.test('names the rule that a multivariant playlist breaks', async (t) => {
     t.same(rulesBroken(text + variant('a') + variant('b')), [rule], text)
   }
   t.same(rulesBroken(english + variant('b')), ['4.4.6.2'])
+})
+
+const captions = (rest = 'LANGUAGE="en",INSTREAM-ID="CC1"') =>
+  `#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID="cc",NAME="CC1",${rest}\n`
+const video = (...attributes: string[]) =>
+  `#EXT-X-STREAM-INF:${['BANDWIDTH=1', 'RESOLUTION=2x2', ...attributes].join()}\nmain.m3u8\n`
+const [none, some] = ['CLOSED-CAPTIONS=NONE', 'CLOSED-CAPTIONS="cc"']
+
+t.test('accepts captions and dynamic ranges that all variants agree on', async (t) => {
+  for (const text of [
+    video() + video(),
+    video(none) + video(none),
+    captions() + video(some) + video(some),
+    video('VIDEO-RANGE=PQ') + video('VIDEO-RANGE=SDR'),
+    video('VIDEO-RANGE=SDR') + video(),
+  ]) {
+    t.same(rulesBroken(text), [], text)
+  }
+})
+
+t.test('names the rule about captions or dynamic range that variants break', async (t) => {
+  const cases: [rule: string, text: string][] = [
+    ['4.4.6.1', captions('INSTREAM-ID="CC1"') + video(some)],
+    ['4.4.6.1', captions('LANGUAGE="en"') + video(some)],
+    ['4.4.6.1', captions('LANGUAGE="en",INSTREAM-ID="CC5"') + video(some)],
+    ['4.4.6.1', captions('LANGUAGE="en",INSTREAM-ID="CC1",URI="a"') + video(some)],
+    ['4.4.6.2', video(none) + video()],
+    ['4.4.6.2', captions() + video(some) + video(none)],
+    ['4.4.6.2', captions() + video(none)],
+    ['4.4.6.2', video(some)],
+    ['4.4.6.2', video('VIDEO-RANGE=HDR') + video('VIDEO-RANGE=SDR')],
+    ['4.4.6.2', video('VIDEO-RANGE=HLG') + video()],
+  ]
+  for (const [rule, text] of cases) t.same(rulesBroken(text), [rule], text)
 })
 
 t.test('names INDEPENDENT-SEGMENTS that one media playlist does not keep', async (t) => {

@@ -22,6 +22,13 @@ export function checkMultivariant(text: string, mediaPlaylists: readonly string[
     groups.set(id, [...(groups.get(id) ?? []), rendition])
   }
   const members = [...groups.values()].map((group) => group.map(describeMember).toSorted())
+  const captions = new Set(
+    renditions.filter((it) => it.get('TYPE') === 'CLOSED-CAPTIONS').map((it) => it.get('GROUP-ID')),
+  )
+  const claims = new Set(variants.map((variant) => variant.get('CLOSED-CAPTIONS')))
+  const ranges = variants
+    .filter((variant) => variant.has('RESOLUTION'))
+    .map((variant) => variant.get('VIDEO-RANGE'))
   const listedGroups = new Set(variants.map((variant) => variant.get('AUDIO')))
   const promise = '#EXT-X-INDEPENDENT-SEGMENTS\n'
   return [
@@ -40,11 +47,45 @@ export function checkMultivariant(text: string, mediaPlaylists: readonly string[
       ),
       ...check([listedGroups.has(id)], `4.4.6.2: no variant has AUDIO=${id}`),
     ]),
+    ...renditions.flatMap((rendition) => [
+      ...check(
+        [/^"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*"$/.test(rendition.get('LANGUAGE') ?? '')],
+        `4.4.6.1: ${rendition.get('NAME')} has no LANGUAGE`,
+      ),
+      ...check(
+        [rendition.get('TYPE') !== 'CLOSED-CAPTIONS' || isCaptionService(rendition)],
+        `4.4.6.1: ${rendition.get('NAME')} is no caption service`,
+      ),
+    ]),
+    ...check(
+      [!claims.has('NONE') || (claims.size === 1 && captions.size === 0)],
+      '4.4.6.2: CLOSED-CAPTIONS=NONE, but not on all variants',
+    ),
+    ...[...claims].flatMap((claim) =>
+      check(
+        [claim === undefined || claim === 'NONE' || captions.has(claim)],
+        `4.4.6.2: CLOSED-CAPTIONS=${claim}, which is no group`,
+      ),
+    ),
+    ...check(
+      [ranges.every((range) => range === undefined || /^(SDR|HLG|PQ)$/.test(range))],
+      '4.4.6.2: VIDEO-RANGE of no known value',
+    ),
+    ...check(
+      [ranges.every((range) => range !== undefined) || !ranges.some((it) => it && it !== 'SDR')],
+      '4.4.6.2: VIDEO-RANGE on one HDR variant, but not on all',
+    ),
     ...check(
       [!text.includes(promise) || mediaPlaylists.every((media) => media.includes(promise))],
       '4.4.2.1: INDEPENDENT-SEGMENTS, but not in every media playlist',
     ),
   ]
+}
+
+/** CEA-608 channels and CEA-708 services (RFC 8216bis 4.4.6.1, INSTREAM-ID); no playlist. */
+function isCaptionService(rendition: ReadonlyMap<string, string>): boolean {
+  const id = rendition.get('INSTREAM-ID') ?? ''
+  return /^"(CC[1-4]|SERVICE([1-9]|[1-5]\d|6[0-3]))"$/.test(id) && !rendition.has('URI')
 }
 
 function describeMember(rendition: ReadonlyMap<string, string>): string {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { mixVideoRanges, type VideoRange } from '../../codec/video-range.ts'
 import { playlistUri, type RenditionName } from '../file-names.ts'
 import type { FileStore } from '../store/file-store.ts'
 import type { WindowSize } from '../store/memory-share.ts'
@@ -45,6 +46,8 @@ interface Entry {
   readonly sizeBytes: number
   /** Whether all frames can be decoded without other segments. */
   readonly independent: boolean
+  /** Dynamic range of the video; undefined without video. */
+  readonly videoRange: VideoRange | undefined
   readonly segment: PlaylistSegment & { gap: boolean }
   /** Duration of the longest playlist that listed this segment. */
   longestPlaylistSec: number
@@ -84,7 +87,9 @@ export class LivePlaylist {
 
   /** Summary for the multivariant playlist; undefined until a segment has media. */
   get summary(): RenditionSummary | undefined {
-    return this.#meter.summary
+    const { summary } = this.#meter
+    const videoRange = mixVideoRanges(this.#entries.map((entry) => entry.videoRange))
+    return summary && { ...summary, ...(videoRange !== undefined && { videoRange }) }
   }
 
   get windowSize(): WindowSize {
@@ -112,6 +117,7 @@ export class LivePlaylist {
       discontinuitySequence: segment.discontinuitySequence - (discontinuity ? 1 : 0),
       sizeBytes,
       independent: segment.independent,
+      videoRange: segment.tracks.find(({ kind }) => kind === 'video')?.parameters?.videoRange,
       segment: { uri, durationSec, programDateTimeMs, discontinuity, gap: true },
       longestPlaylistSec: 0,
     }

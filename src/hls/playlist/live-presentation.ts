@@ -12,7 +12,7 @@ import type { SegmentCache } from '../store/segment-cache.ts'
 import type { Segment } from '../store/segment.ts'
 import { createStreamFile, type StreamFile } from '../store/stream-file.ts'
 import { LivePlaylist } from './live-playlist.ts'
-import { describePresentation } from './multivariant.ts'
+import { describePresentation, type CaptionsPolicy } from './multivariant.ts'
 import { formatMultivariantPlaylist } from './playlist-format.ts'
 import type { DateRange } from './playlist.ts'
 
@@ -23,6 +23,8 @@ export interface LivePresentationOptions {
   readonly epoch: string
   /** Minimum number of listed segments, memory permitting. */
   readonly playlistSegments: number
+  /** Default `auto`. */
+  readonly captions?: CaptionsPolicy
 }
 
 /**
@@ -137,7 +139,8 @@ export class LivePresentation implements SegmentOwner {
       const summary = this.#playlists.get(name)?.summary
       return summary === undefined ? [] : [{ name, summary }]
     })
-    const text = formatMultivariantPlaylist(describePresentation(known))
+    const { captions = 'auto' } = this.#options
+    const text = formatMultivariantPlaylist(describePresentation(known, captions))
     const version = `${this.#options.epoch}-${++this.#revision}`
     const { targetDurationSec } = this.#playlist('main')
     const chunks = [Buffer.from(text)]

@@ -10,6 +10,9 @@ import type { RenditionSummary } from './rendition-meter.ts'
 import type { AudioRendition, MultivariantPlaylist, Variant } from './playlist.ts'
 import { isAudioRendition, playlistUri, type RenditionName } from '../file-names.ts'
 
+/** LANGUAGE of renditions without a language code: Apple's authoring specification demands one. RFC 5646 4.1. */
+const UNKNOWN_LANGUAGE = 'und'
+
 /** Playable rendition. */
 export interface Rendition {
   readonly name: RenditionName
@@ -23,19 +26,43 @@ interface AudioGroup {
   readonly members: readonly Rendition[]
 }
 
+/** Claim about captions: what was seen so far, or what an operator knows of the source. */
+export type CaptionsPolicy = 'auto' | 'always' | 'never'
+
 /** @param renditions  the main one first */
-export function describePresentation(renditions: readonly Rendition[]): MultivariantPlaylist {
+export function describePresentation(
+  renditions: readonly Rendition[],
+  captions: CaptionsPolicy,
+): MultivariantPlaylist {
   const variants = renditions.filter(({ name }) => !isAudioRendition(name))
   const groups = groupRenditions(renditions)
+  // Where one variant is HDR, all state their range (Apple's authoring specification).
+  const isHdr = variants.some(({ summary }) => (summary.videoRange ?? 'SDR') !== 'SDR')
+  const closedCaptions = describeCaptions(renditions, captions)
   return {
-    closedCaptions: variants.some(
-      ({ summary }) => videoOf(summary)?.parameters?.closedCaptions === true,
-    ),
+    ...(closedCaptions !== undefined && { closedCaptions }),
     audios: groups.flatMap(describeGroup),
     variants: (groups.length === 0 ? [undefined] : groups).flatMap((group) =>
-      variants.map((variant) => describeVariant(variant, group)),
+      variants.map((variant) => describeVariant(variant, group, isHdr)),
     ),
   }
+}
+
+/**
+ * Captions may begin at any time, and players read the playlist once. So no captions so far are no claim: players then look
+ * for them in the video, and CLOSED-CAPTIONS=NONE would keep them from it (RFC 8216bis 4.4.6.2).
+ */
+function describeCaptions(
+  renditions: readonly Rendition[],
+  policy: CaptionsPolicy,
+): MultivariantPlaylist['closedCaptions'] {
+  if (policy === 'never') return 'none'
+  const isSeen = renditions.some(
+    ({ summary }) => videoOf(summary)?.parameters?.closedCaptions === true,
+  )
+  if (policy === 'auto' && !isSeen) return undefined
+  // CC1 is the primary caption service, in the language of the audio (CTA-608).
+  return { language: languageOf(renditions[0]) ?? UNKNOWN_LANGUAGE }
 }
 
 /** Audio of the main rendition and its alternatives, in the groups in which every variant is listed once. */
@@ -66,7 +93,7 @@ function describeGroup({ id, members }: AudioGroup): AudioRendition[] {
       groupId: id,
       name,
       isDefault: index === 0,
-      ...(language !== undefined && { language }),
+      language: language ?? UNKNOWN_LANGUAGE,
       ...(channels !== undefined && { channels }),
       ...(track !== undefined &&
         describesVideo(track) && { characteristics: 'public.accessibility.describes-video' }),
@@ -76,11 +103,15 @@ function describeGroup({ id, members }: AudioGroup): AudioRendition[] {
   })
 }
 
-function describeVariant({ name, summary }: Rendition, group: AudioGroup | undefined): Variant {
+function describeVariant(
+  { name, summary }: Rendition,
+  group: AudioGroup | undefined,
+  isHdr: boolean,
+): Variant {
   const alternatives = (group?.members ?? []).filter((member) => isAudioRendition(member.name))
   const maxAudio = (rate: 'peakBps' | 'averageBps') =>
     Math.max(0, ...alternatives.map((member) => member.summary[rate]))
-  const { tracks, frameRate } = summary
+  const { tracks, frameRate, videoRange } = summary
   const { width, height } = videoOf(summary)?.parameters ?? {}
   const carried = [...tracks, ...alternatives.flatMap((member) => member.summary.tracks)]
   return {
@@ -90,6 +121,7 @@ function describeVariant({ name, summary }: Rendition, group: AudioGroup | undef
     codecs: [...new Set(carried.flatMap(({ parameters }) => parameters?.codecString ?? []))],
     ...(width !== undefined && height !== undefined && { resolution: { width, height } }),
     ...(frameRate !== undefined && { frameRate }),
+    ...(isHdr && videoRange !== undefined && { videoRange }),
     ...(group !== undefined && { audioGroup: group.id }),
   }
 }

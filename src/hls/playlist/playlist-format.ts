@@ -5,6 +5,7 @@
  */
 import type {
   AudioRendition,
+  ClosedCaptions,
   DateRange,
   MediaPlaylist,
   MultivariantPlaylist,
@@ -17,10 +18,6 @@ const MEDIA_PLAYLIST_VERSION = 3
 
 /** Decimals of a duration: a tick of 90 kHz is 0.00001 s. */
 const DURATION_DECIMALS = 5
-
-/** CEA-608 channel CC1, which is in use wherever there are captions. */
-const CAPTIONS_TAG =
-  '#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID="cc",NAME="CC1",AUTOSELECT=YES,INSTREAM-ID="CC1"'
 
 export function formatMediaPlaylist(playlist: MediaPlaylist): string {
   const lines = [
@@ -41,10 +38,9 @@ export function formatMultivariantPlaylist(playlist: MultivariantPlaylist): stri
   // No EXT-X-INDEPENDENT-SEGMENTS: it would hold for all later segments too (RFC 8216bis 4.4.2.1).
   const lines = ['#EXTM3U']
   lines.push(...playlist.audios.map(formatAudio))
-  if (playlist.closedCaptions) lines.push(CAPTIONS_TAG)
-  // All variants have the same value: CLOSED-CAPTIONS=NONE must be on all or on none (RFC 8216bis 4.4.6.2).
-  const captions = playlist.closedCaptions ? '"cc"' : 'NONE'
-  lines.push(...playlist.variants.flatMap((variant) => formatVariant(variant, captions)))
+  const { closedCaptions } = playlist
+  if (typeof closedCaptions === 'object') lines.push(formatCaptions(closedCaptions))
+  lines.push(...playlist.variants.flatMap((variant) => formatVariant(variant, closedCaptions)))
   return `${lines.join('\n')}\n`
 }
 
@@ -83,7 +79,7 @@ function formatSegment(segment: PlaylistSegment): string[] {
 function formatAudio(audio: AudioRendition): string {
   const { groupId, name, language, isDefault, channels, characteristics, uri } = audio
   const attributes = ['TYPE=AUDIO', `GROUP-ID="${groupId}"`, `NAME="${name}"`]
-  if (language !== undefined) attributes.push(`LANGUAGE="${language}"`)
+  attributes.push(`LANGUAGE="${language}"`)
   attributes.push(`DEFAULT=${isDefault ? 'YES' : 'NO'}`, 'AUTOSELECT=YES')
   if (channels !== undefined) attributes.push(`CHANNELS="${channels}"`)
   if (characteristics !== undefined) attributes.push(`CHARACTERISTICS="${characteristics}"`)
@@ -91,8 +87,15 @@ function formatAudio(audio: AudioRendition): string {
   return `#EXT-X-MEDIA:${attributes.join(',')}`
 }
 
-function formatVariant(variant: Variant, captions: string): string[] {
-  const { resolution, frameRate } = variant
+function formatCaptions({ language }: ClosedCaptions): string {
+  return `#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID="cc",NAME="CC1",LANGUAGE="${language}",AUTOSELECT=YES,INSTREAM-ID="CC1"`
+}
+
+function formatVariant(
+  variant: Variant,
+  closedCaptions: MultivariantPlaylist['closedCaptions'],
+): string[] {
+  const { resolution, frameRate, videoRange } = variant
   const attributes = [
     `BANDWIDTH=${Math.ceil(variant.peakBps)}`,
     `AVERAGE-BANDWIDTH=${Math.ceil(variant.averageBps)}`,
@@ -102,7 +105,11 @@ function formatVariant(variant: Variant, captions: string): string[] {
     attributes.push(`RESOLUTION=${resolution.width}x${resolution.height}`)
   }
   if (frameRate !== undefined) attributes.push(`FRAME-RATE=${frameRate.toFixed(3)}`)
+  if (videoRange !== undefined) attributes.push(`VIDEO-RANGE=${videoRange}`)
   if (variant.audioGroup !== undefined) attributes.push(`AUDIO="${variant.audioGroup}"`)
-  attributes.push(`CLOSED-CAPTIONS=${captions}`)
+  // The same on all variants: NONE must be on all or on none (RFC 8216bis 4.4.6.2).
+  if (closedCaptions !== undefined) {
+    attributes.push(`CLOSED-CAPTIONS=${closedCaptions === 'none' ? 'NONE' : '"cc"'}`)
+  }
   return [`#EXT-X-STREAM-INF:${attributes.join(',')}`, variant.uri]
 }

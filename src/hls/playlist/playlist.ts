@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { VideoRange } from '../../codec/video-range.ts'
 
 export interface MediaPlaylist {
   /** EXT-X-TARGETDURATION */
@@ -48,10 +49,19 @@ export interface PlaylistSegment {
 }
 
 export interface MultivariantPlaylist {
-  /** CLOSED-CAPTIONS: whether a video carries CEA-608 or CEA-708 captions. */
-  readonly closedCaptions: boolean
+  /**
+   * CLOSED-CAPTIONS of all variants: their captions, or `none` if there are certainly none; undefined for no claim, so that
+   * players look for captions in the video.
+   */
+  readonly closedCaptions?: ClosedCaptions | 'none'
   readonly audios: readonly AudioRendition[]
   readonly variants: readonly Variant[]
+}
+
+/** EXT-X-MEDIA of TYPE=CLOSED-CAPTIONS: CEA-608 channel CC1, which is in use wherever there are captions. */
+export interface ClosedCaptions {
+  /** LANGUAGE, RFC 5646; `und` for an unknown language. */
+  readonly language: string
 }
 
 /** EXT-X-MEDIA of TYPE=AUDIO */
@@ -60,8 +70,8 @@ export interface AudioRendition {
   readonly groupId: string
   /** NAME, unique in its group. */
   readonly name: string
-  /** LANGUAGE, RFC 5646. */
-  readonly language?: string
+  /** LANGUAGE, RFC 5646; `und` for an unknown language. */
+  readonly language: string
   /** DEFAULT */
   readonly isDefault: boolean
   /** CHANNELS */
@@ -86,6 +96,8 @@ export interface Variant {
   readonly resolution?: { readonly width: number; readonly height: number }
   /** FRAME-RATE */
   readonly frameRate?: number
+  /** VIDEO-RANGE; undefined where all variants are SDR, which its absence implies. */
+  readonly videoRange?: VideoRange
   /** AUDIO: a GROUP-ID. */
   readonly audioGroup?: string
 }

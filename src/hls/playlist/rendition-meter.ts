@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { VideoRange } from '../../codec/video-range.ts'
 import type { Track } from '../../mpegts/track.ts'
 import type { Segment } from '../store/segment.ts'
 import { BitrateMeter } from './bitrate.ts'
@@ -14,6 +15,8 @@ export interface RenditionSummary {
   readonly averageBps: number
   /** Frames per second: from the bitstream, else counted. */
   readonly frameRate?: number
+  /** VIDEO-RANGE of the listed segments; undefined without video. */
+  readonly videoRange?: VideoRange
 }
 
 export class RenditionMeter {
@@ -24,7 +27,7 @@ export class RenditionMeter {
   #videoSec = 0
 
   /** Measurements so far; undefined until a segment has media. */
-  get summary(): RenditionSummary | undefined {
+  get summary(): Omit<RenditionSummary, 'videoRange'> | undefined {
     if (this.#tracks.length === 0) return undefined
     const video = this.#tracks.find(({ kind }) => kind === 'video')?.parameters
     const frameRate = video?.frameRate ?? this.#videoFrames / this.#videoSec

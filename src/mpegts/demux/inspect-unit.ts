@@ -14,6 +14,8 @@ import { decodeH265VpsFrameRate } from '../../codec/h265-vps.ts'
 import { decodeMpegAudioHeader } from '../../codec/mpeg-audio.ts'
 import type { ParameterSetKind } from '../../codec/parameter-sets.ts'
 import type { VideoAccessUnit } from '../../codec/video-access-unit.ts'
+import type { VideoParameters } from '../../codec/video-parameters.ts'
+import { videoRangeOf } from '../../codec/video-range.ts'
 import { elementaryBytes, firstBytes } from '../pes.ts'
 import type { Codec, TrackParameters } from '../track.ts'
 
@@ -59,19 +61,29 @@ export function inspectUnit(
 function inspectH264(chunks: readonly Buffer[], headerBytes: number): Inspection {
   const accessUnit = inspectH264AccessUnit(elementaryBytes(chunks, headerBytes))
   const sps = findSet(accessUnit, 'sps')
-  return { codec: 'h264', accessUnit, parameters: sps && decodeH264Sps(sps) }
+  const parameters = preferTransfer(sps && decodeH264Sps(sps), accessUnit)
+  return { codec: 'h264', accessUnit, parameters }
 }
 
 function inspectH265(chunks: readonly Buffer[], headerBytes: number): Inspection {
   const accessUnit = inspectH265AccessUnit(elementaryBytes(chunks, headerBytes))
   const sps = findSet(accessUnit, 'sps')
   const vps = findSet(accessUnit, 'vps')
-  const parameters = sps && decodeH265Sps(sps)
+  const parameters = preferTransfer(sps && decodeH265Sps(sps), accessUnit)
   if (parameters === undefined || parameters.frameRate !== undefined || vps === undefined) {
     return { codec: 'h265', accessUnit, parameters }
   }
   const frameRate = decodeH265VpsFrameRate(vps)
   return { codec: 'h265', accessUnit, parameters: { ...parameters, frameRate } }
+}
+
+/** Parameters of the set, with the dynamic range that the access unit prefers. */
+function preferTransfer(
+  parameters: VideoParameters | undefined,
+  { preferredTransfer }: VideoAccessUnit,
+): VideoParameters | undefined {
+  if (parameters === undefined || preferredTransfer === undefined) return parameters
+  return { ...parameters, videoRange: videoRangeOf(preferredTransfer) }
 }
 
 function findSet({ parameterSets }: VideoAccessUnit, wanted: ParameterSetKind): Buffer | undefined {

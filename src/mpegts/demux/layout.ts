@@ -34,6 +34,7 @@ export function areSameParameters(
     a?.width === b?.width &&
     a?.height === b?.height &&
     a?.frameRate === b?.frameRate &&
+    a?.videoRange === b?.videoRange &&
     a?.sampleRate === b?.sampleRate &&
     a?.channels === b?.channels &&
     a?.closedCaptions === b?.closedCaptions

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { LivePresentation } from '../../../src/hls/playlist/live-presentation.ts'
+import type { CaptionsPolicy } from '../../../src/hls/playlist/multivariant.ts'
 import { segmentUri, type RenditionName } from '../../../src/hls/file-names.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import { createSegment, type Segment } from '../../../src/hls/store/segment.ts'
@@ -44,9 +45,15 @@ function segment(
   })
 }
 
-function setUp(t: Test, { maxBytes = 1e9, playlistSegments = 4 } = {}) {
+interface SetUp {
+  readonly maxBytes?: number
+  readonly playlistSegments?: number
+  readonly captions?: CaptionsPolicy
+}
+
+function setUp(t: Test, { maxBytes = 1e9, playlistSegments = 4, captions = 'auto' }: SetUp = {}) {
   const cache = new SegmentCache({ maxBytes })
-  const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments })
+  const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments, captions })
   const multivariant = () => {
     const text = presentation.files.get('master.m3u8')!.chunks.join('')
     t.same([...parseM3u8(text).complaints, ...checkMultivariant(text)], [])
@@ -57,8 +64,12 @@ function setUp(t: Test, { maxBytes = 1e9, playlistSegments = 4 } = {}) {
 }
 
 /** Presentation with one segment of each rendition. */
-function present(t: Test, tracks: Partial<Record<RenditionName, readonly Track[]>>) {
-  const { presentation, multivariant, append } = setUp(t)
+function present(
+  t: Test,
+  tracks: Partial<Record<RenditionName, readonly Track[]>>,
+  options: SetUp = {},
+) {
+  const { presentation, multivariant, append } = setUp(t, options)
   const names = Object.keys(tracks) as RenditionName[]
   presentation.setRenditions(names)
   for (const rendition of names) append(segment(0, { rendition, tracks: tracks[rendition]! }))
@@ -79,7 +90,7 @@ t.test('one rendition has CODECS, RESOLUTION, FRAME-RATE, and BANDWIDTH as measu
     [
       '#EXTM3U',
       // Of runs that last 1 to 3 s, the last two segments together are the fastest.
-      `#EXT-X-STREAM-INF:BANDWIDTH=${Math.ceil((188 * 4500 * 8) / 2.5)},AVERAGE-BANDWIDTH=${Math.ceil((188 * 5500 * 8) / 4.5)},CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180,FRAME-RATE=30.000,CLOSED-CAPTIONS=NONE`,
+      `#EXT-X-STREAM-INF:BANDWIDTH=${Math.ceil((188 * 4500 * 8) / 2.5)},AVERAGE-BANDWIDTH=${Math.ceil((188 * 5500 * 8) / 4.5)},CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180,FRAME-RATE=30.000`,
       'playlist.m3u8',
       '',
     ].join('\n'),
@@ -116,15 +127,61 @@ t.test('counts the frame rate where the bitstream has none', async (t) => {
   later.programDateTimeMs += 60_000
   append(segment(2, { ...later, tracks: [AUDIO], videoFrames: 0 }))
   t.equal(frameRate(), undefined)
-  t.match(multivariant(), /CODECS="mp4a.40.2",CLOSED/)
+  t.match(multivariant(), /CODECS="mp4a.40.2"\n/)
 })
 
-t.test('captions are declared where the video carries some (RFC 8216bis 4.4.6.2)', async (t) => {
+t.test('CLOSED-CAPTIONS claims what is known of all variants (RFC 8216bis 4.4.6.2)', async (t) => {
   const { codecString } = VIDEO.parameters!
   const captioned = { ...VIDEO, parameters: { codecString, closedCaptions: true } }
-  const text = present(t, { main: [VIDEO, AUDIO], 'video-2': [captioned, AUDIO] })
-  t.match(text, /#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID="cc",NAME="CC1",.*INSTREAM-ID="CC1"\n/)
-  t.equal(linesOf(text, 'CLOSED-CAPTIONS="cc"').length, 2, 'all variants say it, or none')
+  const [without, withCaptions] = [
+    [VIDEO, ENGLISH],
+    [captioned, ENGLISH],
+  ].map((second) => ({
+    main: [VIDEO, ENGLISH],
+    'video-2': second,
+  }))
+  const values = (captions: CaptionsPolicy, tracks: typeof without) =>
+    linesOf(present(t, tracks!, { captions }), 'STREAM-INF').map(
+      (line) => /CLOSED-CAPTIONS=([^,]*)/.exec(line)?.[1],
+    )
+  t.same(values('auto', without), [undefined, undefined], 'captions may come later: no claim')
+  t.same(values('auto', withCaptions), ['"cc"', '"cc"'], 'all variants say it, or none')
+  t.same(values('always', without), ['"cc"', '"cc"'])
+  t.same(values('always', withCaptions), ['"cc"', '"cc"'])
+  t.same(values('never', without), ['NONE', 'NONE'])
+  t.same(values('never', withCaptions), ['NONE', 'NONE'])
+})
+
+t.test(
+  'captions have the language of the main audio, or und (Apple authoring specification)',
+  async (t) => {
+    const tagOf = (audio: Track) =>
+      linesOf(present(t, { main: [VIDEO, audio] }, { captions: 'always' }), 'TYPE=CLOSED-CAPTIONS')
+    const tag = (language: string) => [
+      `#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID="cc",NAME="CC1",LANGUAGE="${language}",AUTOSELECT=YES,INSTREAM-ID="CC1"`,
+    ]
+    t.same(tagOf(FRENCH), tag('fr'))
+    t.same(tagOf(AUDIO), tag('und'))
+  },
+)
+
+t.test('VIDEO-RANGE follows the listed segments (RFC 8216bis 4.4.6.2)', async (t) => {
+  const ranged = (videoRange: 'SDR' | 'HLG' | 'PQ') => [
+    { ...VIDEO, parameters: { ...VIDEO.parameters!, videoRange } },
+    ENGLISH,
+  ]
+  const rangesOf = (text: string) =>
+    linesOf(text, 'STREAM-INF').map((line) => /VIDEO-RANGE=([^,]*)/.exec(line)?.[1])
+  t.same(rangesOf(present(t, { main: ranged('SDR') })), [undefined], 'absence implies SDR')
+  t.same(rangesOf(present(t, { main: ranged('HLG') })), ['HLG'])
+  t.same(rangesOf(present(t, { main: ranged('SDR'), 'video-2': ranged('PQ') })), ['SDR', 'PQ'])
+
+  const { append, multivariant } = setUp(t, { playlistSegments: 3 })
+  const ranges = (['SDR', 'HLG', 'SDR', 'PQ', 'SDR', 'SDR', 'SDR'] as const).map((range, index) => {
+    append(segment(index, { tracks: ranged(range) }))
+    return rangesOf(multivariant())[0]
+  })
+  t.same(ranges, [undefined, 'HLG', 'HLG', 'PQ', 'PQ', 'PQ', undefined], 'HDR mixed with less')
 })
 
 t.test('describes variants and alternative audio (RFC 8216bis 4.4.6)', async (t) => {
@@ -140,9 +197,9 @@ t.test('describes variants and alternative audio (RFC 8216bis 4.4.6)', async (t)
       '#EXTM3U',
       '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="English",LANGUAGE="en",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2"',
       '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="French",LANGUAGE="fr",DEFAULT=NO,AUTOSELECT=YES,CHANNELS="2",URI="audio-2.m3u8"',
-      '#EXT-X-STREAM-INF:BANDWIDTH=200000,AVERAGE-BANDWIDTH=200000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180,FRAME-RATE=30.000,AUDIO="audio",CLOSED-CAPTIONS=NONE',
+      '#EXT-X-STREAM-INF:BANDWIDTH=200000,AVERAGE-BANDWIDTH=200000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180,FRAME-RATE=30.000,AUDIO="audio"',
       'playlist.m3u8',
-      '#EXT-X-STREAM-INF:BANDWIDTH=200000,AVERAGE-BANDWIDTH=200000,CODECS="avc1.42c00b,mp4a.40.2",RESOLUTION=160x90,FRAME-RATE=30.000,AUDIO="audio",CLOSED-CAPTIONS=NONE',
+      '#EXT-X-STREAM-INF:BANDWIDTH=200000,AVERAGE-BANDWIDTH=200000,CODECS="avc1.42c00b,mp4a.40.2",RESOLUTION=160x90,FRAME-RATE=30.000,AUDIO="audio"',
       'video-2.m3u8',
       '',
     ].join('\n'),
@@ -204,7 +261,7 @@ t.test('all audio groups have the same members (RFC 8216bis 4.4.6.1.1)', async (
 })
 
 t.test(
-  'names of audio renditions are unique in their group, and give the language in English',
+  'names of audio renditions are unique in their group, and give the language in English; und is the LANGUAGE of untagged audio (RFC 5646 4.1)',
   async (t) => {
     const commentary = Buffer.from('0a04656e6703', 'hex')
     const named = (language?: string): readonly Track[] => [
@@ -221,16 +278,16 @@ t.test(
     })
     t.same(
       linesOf(text, 'TYPE=AUDIO').map((line) =>
-        /NAME="(.*?)"(?:,LANGUAGE="(.*?)")?,/.exec(line)!.slice(1),
+        /NAME="(.*?)",LANGUAGE="(.*?)",/.exec(line)!.slice(1),
       ),
       [
-        ['Audio 1', undefined],
+        ['Audio 1', 'und'],
         ['German', 'de'],
         ['German 3', 'de'],
-        ['Audio 4', undefined],
+        ['Audio 4', 'und'],
         ['Audio 5', 'qaa'],
         ['English', 'en'],
-        ['Audio 7', undefined],
+        ['Audio 7', 'und'],
       ],
     )
     t.same(linesOf(text, 'CHARACTERISTICS="public.accessibility.describes-video"').length, 1)

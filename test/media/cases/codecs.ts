@@ -7,6 +7,12 @@ import { AAC, gop, lavfi, TEST_PATTERN, TONE, X264, X265 } from '../clip.ts'
 import type { MediaCase } from '../media-case.ts'
 import { audioOnly, H264_AAC, h265, usual, USUAL, videoOnly } from '../sources.ts'
 
+/** H.265 with 10 bits in the wide color space of HDR. */
+function hdr265(transfer: string): string[] {
+  const params = `keyint=60:min-keyint=60:open-gop=0:colorprim=bt2020:colormatrix=bt2020nc:${transfer}`
+  return [...TEST_PATTERN, ...TONE, ...X265, params, '-pix_fmt', 'yuv420p10le', ...AAC]
+}
+
 export const CODECS: readonly MediaCase[] = [
   {
     name: 'h264-aac',
@@ -73,6 +79,51 @@ export const CODECS: readonly MediaCase[] = [
     playlist: { ...USUAL, tracks: '256:24,257:f' },
     independent: false,
     warnings: ['OPEN_GOP'],
+  },
+  {
+    name: 'h264-pq',
+    input: 'H.264 in HDR with the PQ transfer function',
+    make: (clips) =>
+      clips.encode([
+        ...[...TEST_PATTERN, ...TONE, ...X264],
+        ...['-color_primaries', 'bt2020', '-colorspace', 'bt2020nc', '-color_trc', 'smpte2084'],
+        ...AAC,
+      ]),
+    playlist: USUAL,
+    multivariantContains: ['VIDEO-RANGE=PQ'],
+  },
+  {
+    name: 'h264-hlg',
+    input: 'H.264 in HDR with the HLG transfer function',
+    make: (clips) =>
+      clips.encode([
+        ...[...TEST_PATTERN, ...TONE, ...X264],
+        ...['-color_primaries', 'bt2020', '-colorspace', 'bt2020nc', '-color_trc', 'arib-std-b67'],
+        ...AAC,
+      ]),
+    playlist: USUAL,
+    multivariantContains: ['VIDEO-RANGE=HLG'],
+  },
+  {
+    name: 'h265-pq',
+    input: 'H.265 in HDR with the PQ transfer function',
+    make: (clips) => clips.encode(hdr265('transfer=smpte2084')),
+    playlist: { ...USUAL, tracks: '256:24,257:f' },
+    multivariantContains: ['VIDEO-RANGE=PQ'],
+  },
+  {
+    name: 'h265-hlg',
+    input: 'H.265 in HDR with the HLG transfer function',
+    make: (clips) => clips.encode(hdr265('transfer=arib-std-b67')),
+    playlist: { ...USUAL, tracks: '256:24,257:f' },
+    multivariantContains: ['VIDEO-RANGE=HLG'],
+  },
+  {
+    name: 'h265-hlg-compatible',
+    input: 'H.265 in HLG that SDR displays show too: HLG is in an SEI message',
+    make: (clips) => clips.encode(hdr265('transfer=bt2020-10:atc-sei=18')),
+    playlist: { ...USUAL, tracks: '256:24,257:f' },
+    multivariantContains: ['VIDEO-RANGE=HLG'],
   },
   {
     name: 'video-only',

@@ -6,7 +6,7 @@
 import { spliceInsert } from '../../mpegts/splice-builder.ts'
 import { pesPacket, pmtSection } from '../../mpegts/ts-builder.ts'
 import { readPackets, readPesPackets } from '../../support/ts-reader.ts'
-import { AAC, gop, TEST_PATTERN, TONE, X264, type Clip } from '../clip.ts'
+import { AAC, gop, TEST_PATTERN, TONE, X264, type Clip, type ClipFolder } from '../clip.ts'
 import { editNalUnits, insertBefore, PMT_PID, replaceSections, VIDEO_PID } from '../edit.ts'
 import type { MediaCase } from '../media-case.ts'
 import { altered, usual, USUAL, USUAL_MAP } from '../sources.ts'
@@ -61,16 +61,35 @@ export const METADATA: readonly MediaCase[] = [
   {
     name: 'captions',
     input: 'CEA-608 captions in SEI messages',
-    make: async (clips) =>
-      editNalUnits(await usual(clips), ([delimiter, ...others]) => [
-        delimiter!,
-        CAPTIONS,
-        ...others,
-      ]),
+    make: withCaptions,
+    playlist: USUAL,
+    multivariantContains: ['TYPE=CLOSED-CAPTIONS', 'LANGUAGE="und"', 'CLOSED-CAPTIONS="cc"'],
+  },
+  {
+    name: 'captions-always',
+    input: 'no captions so far, with HLS_CAPTIONS=always',
+    make: usual,
+    options: { captions: 'always' },
     playlist: USUAL,
     multivariantContains: ['TYPE=CLOSED-CAPTIONS', 'INSTREAM-ID="CC1"', 'CLOSED-CAPTIONS="cc"'],
   },
+  {
+    name: 'captions-never',
+    input: 'CEA-608 captions with HLS_CAPTIONS=never',
+    make: withCaptions,
+    options: { captions: 'never' },
+    playlist: USUAL,
+    multivariantContains: ['CLOSED-CAPTIONS=NONE'],
+  },
 ]
+
+async function withCaptions(clips: ClipFolder): Promise<Clip> {
+  return editNalUnits(await usual(clips), ([delimiter, ...others]) => [
+    delimiter!,
+    CAPTIONS,
+    ...others,
+  ])
+}
 
 /** Time of the clip's first frame: ffmpeg's mux delay. */
 function firstPtsTicks(clip: Clip): number {

@@ -22,7 +22,13 @@ interface ExpectedTrack {
   readonly keys?: readonly number[] | undefined
 }
 
-const AVC = { codecString: 'avc1.42c00b', width: 160, height: 90, frameRate: 30 }
+const AVC: TrackParameters = {
+  codecString: 'avc1.42c00b',
+  width: 160,
+  height: 90,
+  frameRate: 30,
+  videoRange: 'SDR',
+}
 const AVC_MAIN = { ...AVC, codecString: 'avc1.4d400b' }
 const AAC_48 = { codecString: 'mp4a.40.2', sampleRate: 48_000, channels: 1 }
 const AAC_44 = { codecString: 'mp4a.40.2', sampleRate: 44_100, channels: 1 }
@@ -70,7 +76,7 @@ const CLIPS: Record<string, readonly ExpectedTrack[]> = {
     { pid: 258, codec: 'aac', parameters: AAC_44, units: 2, sizeBytes: 4622, firstPts: 126_000, lastPts: 155_257 },
   ],
   'h265-aac': [
-    { pid: 256, codec: 'h265', parameters: { codecString: 'hvc1.1.6.L30.90', width: 160, height: 90, frameRate: 30 }, units: 45, sizeBytes: 18_613, firstPts: 132_000, lastPts: 261_000, keys: [0, 13, 28] },
+    { pid: 256, codec: 'h265', parameters: { codecString: 'hvc1.1.6.L30.90', width: 160, height: 90, frameRate: 30, videoRange: 'SDR' }, units: 45, sizeBytes: 18_613, firstPts: 132_000, lastPts: 261_000, keys: [0, 13, 28] },
     { pid: 257, codec: 'aac', parameters: AAC_48, units: 5, sizeBytes: 12_866, firstPts: 130_080, lastPts: 251_040 },
   ],
   mp3: [
@@ -84,7 +90,7 @@ const CLIPS: Record<string, readonly ExpectedTrack[]> = {
   ],
   // openh264 writes no timing information.
   gstreamer: [
-    { pid: 65, codec: 'h264', parameters: { codecString: 'avc1.42c00b', width: 160, height: 90 }, units: 12, sizeBytes: 9740, firstPts: 324_000_000, lastPts: 324_032_999, keys: [0, 6] },
+    { pid: 65, codec: 'h264', parameters: { codecString: 'avc1.42c00b', width: 160, height: 90, videoRange: 'SDR' }, units: 12, sizeBytes: 9740, firstPts: 324_000_000, lastPts: 324_032_999, keys: [0, 6] },
     { pid: 66, codec: 'aac', parameters: AAC_44, units: 16, sizeBytes: 6056, firstPts: 324_000_000, lastPts: 324_031_346 },
   ],
 }

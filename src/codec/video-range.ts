@@ -1,0 +1,28 @@
+/**
+ * Dynamic range of video by its transfer characteristics (ITU-T H.273 Table 3; RFC 8216bis 4.4.6.2).
+ *
+ * @module
+ */
+
+/** Value of VIDEO-RANGE. */
+export type VideoRange = 'SDR' | 'HLG' | 'PQ'
+
+/** Code point of video that does not specify its transfer characteristics. */
+export const UNSPECIFIED_TRANSFER = 2
+
+/** Ranges by precedence: video of several ranges counts as the last of them (RFC 8216bis 4.4.6.2). */
+const BY_PRECEDENCE: readonly VideoRange[] = ['SDR', 'HLG', 'PQ']
+
+const RANGES: Readonly<Record<number, VideoRange>> = { 16: 'PQ', 18: 'HLG' }
+
+/** @param transfer  code point, from the parameter sets or from an SEI message; unknown ones are SDR */
+export function videoRangeOf(transfer: number): VideoRange {
+  return RANGES[transfer] ?? 'SDR'
+}
+
+/** @returns range of video that is a mixture of these; undefined without video */
+export function mixVideoRanges(
+  ranges: readonly (VideoRange | undefined)[],
+): VideoRange | undefined {
+  return BY_PRECEDENCE.findLast((range) => ranges.includes(range))
+}
