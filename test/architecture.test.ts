@@ -47,7 +47,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'hls/playlist': ['hls', 'hls/store', 'mpegts', 'codec'],
   'hls/cut': ['hls', 'hls/playlist', 'mpegts'],
   'hls/rendition': ['hls', 'hls/store', 'hls/cut', 'hls/playlist', 'mpegts'],
-  'hls/packager.ts': ['hls', 'hls/store', 'hls/cut', 'hls/rendition', 'hls/playlist', 'mpegts'],
+  'hls/packager-output.ts': [
+    ...['hls', 'hls/store', 'hls/cut', 'hls/rendition', 'hls/playlist', 'mpegts'],
+  ],
+  'hls/packager.ts': ['hls', 'hls/packager-output.ts', 'hls/cut', 'hls/rendition', 'mpegts'],
   'hls/index.ts': ['hls/packager.ts', 'hls/playlist', 'hls/store'],
   contract: ['mpegts', 'hls', 'errors.ts'],
   auth: ['srt', 'errors.ts'],

@@ -7,7 +7,7 @@ import { figure, mebibytes, megabits } from './figures.ts'
 import type { Shortage } from './shortage-watch.ts'
 import { EVENT_HOLD_SEC, rule } from './warning-rule.ts'
 
-interface Bitrate {
+export interface Bitrate {
   readonly meanBps: number
   readonly maxBps: number
 }

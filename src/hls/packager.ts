@@ -15,10 +15,10 @@ import type { PesUnit } from '../mpegts/pes-unit.ts'
 import { PSI_BYTES } from '../mpegts/mux/program-tables.ts'
 import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 import type { Program } from '../mpegts/track.ts'
-import type { CutDecision, CutPlannerOptions, CutPlannerStats } from './cut/cut-decision.ts'
+import type { CutDecision } from './cut/cut-decision.ts'
 import { CutPlanner } from './cut/cut-planner.ts'
 import type { RenditionName } from './file-names.ts'
-import type { DateRange } from './playlist/playlist.ts'
+import type { PackagerOptions, PackagerOutput, PackagerStats } from './packager-output.ts'
 import {
   isSameSelection,
   leadTrack,
@@ -29,45 +29,8 @@ import { chooseOtherRenditions } from './rendition/other-renditions.ts'
 import { RenditionWriter, type RenditionWriterOptions } from './rendition/rendition-writer.ts'
 import { TrackSelection } from './rendition/track-selection.ts'
 import type { SourceFact } from './source-fact.ts'
-import type { Segment } from './store/segment.ts'
 
-export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentBytes'> {
-  /** Identifier of this run of the stream, from start to stop; part of its segment URIs, never reused. */
-  readonly epoch: string
-  /** Tracks to carry; default `compatible`. */
-  readonly tracks?: TrackPolicy
-  /** Maximum size of a segment; default 64 MiB. */
-  readonly maxSegmentBytes?: number
-  /** Pool of the segments' memory. By default a new pool, to which no segment need be released. */
-  readonly slabs?: SlabPool
-}
-
-/**
- * - `segment`: for each media sequence number, the segment of the main rendition comes first.
- * - `renditions`: all renditions of the presentation from now on, the main one first. Precedes the first segment of a
- *   new rendition. A rendition removed from the list still gets segments: gaps, once the program lacks its track.
- * - `date-range`: output when the media reach its start, before the segment that is open then; again with each change.
- * - `fact`: output each time that it is observed.
- */
-export type PackagerOutput =
-  | { readonly type: 'segment'; readonly segment: Segment }
-  | { readonly type: 'renditions'; readonly renditions: readonly RenditionName[] }
-  | { readonly type: 'date-range'; readonly dateRange: DateRange }
-  | { readonly type: 'fact'; readonly fact: SourceFact }
-
-/** Counters since the packager was created. */
-export interface PackagerStats extends CutPlannerStats {
-  /** Damaged key frames and damaged audio and metadata units of the main rendition, which are dropped. */
-  readonly damagedUnits: number
-  /** Audio units of the main rendition that reached no segment, mostly because their time matched no video frame. */
-  readonly strayAudioUnits: number
-  /** Metadata units of the main rendition that reached no segment. */
-  readonly strayDataUnits: number
-  /** Units of the main rendition dropped because a segment would have exceeded its maximum size. */
-  readonly oversizeUnits: number
-  /** Units of the other renditions that reached no segment. */
-  readonly strayUnits: number
-}
+export type { PackagerOptions, PackagerOutput, PackagerStats }
 
 const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
 
@@ -81,7 +44,8 @@ const NOTHING: readonly PackagerOutput[] = []
 
 /**
  * Inputs: `push` the outputs of the demuxer, with the wall clock in milliseconds since 1970; `discontinuity` when the
- * encoder has disconnected; `end` at the end of the stream. Each call returns the outputs that it completes.
+ * encoder has disconnected, `settle` if it is lost; `end` at the end of the stream. Each call returns the outputs that it
+ * completes.
  *
  * The reference track is the video of the main rendition or, without video, its audio. The first segment, and the first
  * after a discontinuity, starts at a random access point of the reference track. A silent track is not carried until
@@ -151,9 +115,15 @@ export class Packager {
     return this.#takeOutputs()
   }
 
+  /** Fixes EXT-X-TARGETDURATION by the segments so far, if there are any, so that their playlist can appear. */
+  settle(): readonly PackagerOutput[] {
+    this.#apply(this.#planner.settle())
+    return this.#takeOutputs()
+  }
+
   /** Completes the last segments at the end of the stream; last call. */
   end(): readonly PackagerOutput[] {
-    return this.discontinuity()
+    return [...this.discontinuity(), ...this.settle()]
   }
 
   #pushUnit(unit: PesUnit, wallMs: number): void {
@@ -252,10 +222,10 @@ export class Packager {
 
   #apply(decisions: readonly CutDecision[]): void {
     for (const decision of decisions) {
-      if (decision.type === 'fact' || decision.type === 'date-range') this.#outputs.push(decision)
-      else if (decision.type === 'start') {
+      if (decision.type === 'start') {
         for (const writer of this.#writers) writer.start(decision.plan)
-      } else {
+      } else if (decision.type !== 'end') this.#outputs.push(decision)
+      else {
         const dueTicks = this.#planner.progressTicks + MAX_LAG_TICKS
         for (const writer of this.#writers) writer.end(decision.end, dueTicks)
         this.#advance(this.#main)
@@ -273,7 +243,7 @@ export class Packager {
     const segments = writer.advance(latestTicks, progressTicks)
     if (segments.length === 0) return
     for (const segment of segments) this.#outputs.push({ type: 'segment', segment })
-    const targetSec = segments[0]!.targetDurationSec
+    const { targetSec } = this.#planner
     const variants = this.#writers.filter(({ misaligned }) => misaligned).length
     if (writer.misaligned) this.#report({ code: 'VARIANTS_NOT_ALIGNED', variants, targetSec })
     if (writer.audioOutOfStep) this.#report({ code: 'AUDIO_OUT_OF_STEP', targetSec })

@@ -176,6 +176,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     for (const output of outputs) {
       this.#budget.spend(workOfPackaging(output))
       if (output.type === 'segment') this.#addSegment(output.segment)
+      else if (output.type === 'target') this.#setTarget(output.targetSec)
       else if (output.type === 'renditions') this.#presentation.setRenditions(output.renditions)
       else if (output.type === 'date-range') this.#addDateRange(output.dateRange)
       else this.#report(output.fact)
@@ -192,10 +193,18 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     }
     this.#totals.addSegment(segment)
     if (segment.sizeBytes > 0) this.#events.push(() => this.#emitSegment(segment))
-    if (this.status === 'STREAMING' && !this.live && this.#presentation.playable) {
-      this.#life.goLive()
-      this.#events.push(() => this.emit('live'))
-    }
+    this.#goLiveIfPlayable()
+  }
+
+  #setTarget(targetSec: number): void {
+    this.#presentation.setTarget(targetSec)
+    this.#goLiveIfPlayable()
+  }
+
+  #goLiveIfPlayable(): void {
+    if (this.status !== 'STREAMING' || this.live || !this.#presentation.playable) return
+    this.#life.goLive()
+    this.#events.push(() => this.emit('live'))
   }
 
   #emitSegment(segment: Segment): void {
@@ -275,6 +284,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   #interrupt(reason: LeaveReason | 'no-media'): void {
     this.#life.interrupt()
+    this.#take(this.#packager.settle())
     this.#presentation.files.rest()
     this.#events.push(() => this.emit('interrupted', { reason }))
   }

@@ -122,7 +122,7 @@ for (const { name, encode, ...expected } of CASES) {
     const source = join(folder, 'source.mpegts')
     const result = join(folder, 'result.mpegts')
     await run('ffmpeg', ['-v', 'error', ...encode, '-t', `${SECONDS}`, '-f', 'mpegts', source])
-    const { segments, multivariant } = publish(
+    const { segments, targetSec, multivariant } = publish(
       t,
       await readFile(source),
       expected.maxSegmentSec ?? 10,
@@ -140,7 +140,7 @@ for (const { name, encode, ...expected } of CASES) {
     }
     const lastsSec = segments.reduce((sum, { durationSec }) => sum + durationSec, 0)
     t.ok(Math.abs(lastsSec - SECONDS) < 0.1, `EXTINF adds up: ${lastsSec} s`)
-    t.ok(segments.every((segment) => segment.targetDurationSec === expected.targetSec))
+    t.equal(targetSec, expected.targetSec)
     t.match(multivariant, `CODECS="${expected.codecs}"`)
 
     if (expected.codecs.startsWith('avc1')) inspect(t, segments, expected.independent)
@@ -161,16 +161,24 @@ function publish(t: Test, source: Buffer, maxSegmentSec: number) {
   const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec })
   const cache = new SegmentCache({ maxBytes: 1e9 })
   const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments: 3 })
-  const rules = new PlaylistRules()
+  const rules = new PlaylistRules({ watchedFromStart: true })
   const segments: Segment[] = []
-  const text = () => presentation.files.get('playlist.m3u8')!.chunks.join('')
-  const checkPlaylist = () =>
-    t.same([...rules.check(text()), ...parseM3u8(text()).complaints], [], 'playlist in order')
+  let targetSec: number | undefined
+  const checkPlaylist = () => {
+    const text = presentation.files.get('playlist.m3u8')?.chunks.join('')
+    t.equal(text === undefined, targetSec === undefined, 'the playlist appears with its target')
+    if (text === undefined) return
+    t.same([...rules.check(text), ...parseM3u8(text).complaints], [], 'playlist in order')
+  }
   const take = (outputs: readonly PackagerOutput[]) => {
     for (const output of outputs) {
-      if (output.type !== 'segment') continue
-      segments.push(output.segment)
-      presentation.append(output.segment, segments.length * 2000)
+      if (output.type === 'target') {
+        targetSec = output.targetSec
+        presentation.setTarget(targetSec)
+      } else if (output.type === 'segment') {
+        segments.push(output.segment)
+        presentation.append(output.segment, segments.length * 2000)
+      } else continue
       checkPlaylist()
     }
   }
@@ -186,7 +194,11 @@ function publish(t: Test, source: Buffer, maxSegmentSec: number) {
     t.equal(readPat(pat!)[0]!.pmtPid, pmt!.pid, 'then PMT')
     t.ok(first!.unitStart, 'then a PES packet')
   }
-  return { segments, multivariant: presentation.files.get('master.m3u8')!.chunks.join('') }
+  return {
+    segments,
+    targetSec,
+    multivariant: presentation.files.get('master.m3u8')!.chunks.join(''),
+  }
 }
 
 /** mux.js, the demuxer of video.js, reads each segment by itself; the only key frame it knows is IDR. */

@@ -36,12 +36,18 @@ const WALL_MS = Date.UTC(2026, 0, 1)
 interface Result {
   readonly packager: Packager
   readonly segments: readonly Segment[]
+  /** Target durations, with the number of segments before each. */
+  readonly targets: readonly { readonly targetSec: number; readonly segments: number }[]
   /** Codes of facts, each once, in the order of their first report. */
   readonly facts: readonly string[]
 }
 
 type Step =
-  DemuxerOutput | { type: 'discontinuity' } | { type: 'end' } | { type: 'wall'; wallMs: number }
+  | DemuxerOutput
+  | { type: 'discontinuity' }
+  | { type: 'settle' }
+  | { type: 'end' }
+  | { type: 'wall'; wallMs: number }
 
 /** Runs a packager over outputs; the wall clock only advances in steps. */
 function run(steps: readonly Step[], options: Partial<PackagerOptions> = {}): Result {
@@ -49,6 +55,7 @@ function run(steps: readonly Step[], options: Partial<PackagerOptions> = {}): Re
   let wallMs = WALL_MS
   const outputs = steps.flatMap((step): readonly PackagerOutput[] => {
     if (step.type === 'discontinuity') return packager.discontinuity()
+    if (step.type === 'settle') return packager.settle()
     if (step.type === 'end') return packager.end()
     if (step.type !== 'wall') return packager.push(step, wallMs)
     wallMs = step.wallMs
@@ -57,6 +64,11 @@ function run(steps: readonly Step[], options: Partial<PackagerOptions> = {}): Re
   return {
     packager,
     segments: outputs.flatMap((output) => (output.type === 'segment' ? output.segment : [])),
+    targets: outputs.flatMap((output, index) => {
+      const isSegment = ({ type }: PackagerOutput) => type === 'segment'
+      const segments = outputs.slice(0, index).filter(isSegment).length
+      return output.type === 'target' ? { targetSec: output.targetSec, segments } : []
+    }),
     facts: [
       ...new Set(outputs.flatMap((output) => (output.type === 'fact' ? output.fact.code : []))),
     ],
@@ -189,7 +201,7 @@ t.test('EXTINF comes from presentation times', async (t) => {
   )
 })
 
-t.test('TARGETDURATION is fixed by the first segment, within the limits set', async (t) => {
+t.test('TARGETDURATION is fixed by the third segment, within the limits set', async (t) => {
   const cases: [framesPerGop: number, frameTicks: number, targetSec: number][] = [
     [60, 3000, 2],
     [60, 3003, 2],
@@ -198,34 +210,31 @@ t.test('TARGETDURATION is fixed by the first segment, within the limits set', as
     [400, 3000, 10],
   ]
   for (const [framesPerGop, frameTicks, targetSec] of cases) {
-    const { segments } = run([...videoClip({ frames: 900, framesPerGop, frameTicks }), END])
-    t.ok(
-      segments.every((segment) => segment.targetDurationSec === targetSec),
-      `GOP of ${framesPerGop}: ${targetSec} s`,
-    )
+    const { targets } = run([...videoClip({ frames: 1800, framesPerGop, frameTicks }), END])
+    t.same(targets, [{ targetSec, segments: 3 }], `GOP of ${framesPerGop}`)
   }
 })
 
 t.test('a GOP that outlasts TARGETDURATION is cut between access units', async (t) => {
-  const short = videoUnits({ frames: 60, framesPerGop: 60 })
+  const short = videoUnits({ frames: 180, framesPerGop: 60 })
   const long = videoUnits({
-    fromTicks: CLIP_START_TICKS + 2 * SEC,
+    fromTicks: CLIP_START_TICKS + 6 * SEC,
     frames: 360,
     framesPerGop: 200,
     reorderFrames: 0,
   })
   const all = [...short, ...long]
   const { segments, facts, packager } = run([program(programOf(VIDEO)), ...all.map(unit), END])
-  t.same(durations(segments), [2, 2.467, 2.467, 1.733, 2.467, 2.467, 0.4])
+  t.same(durations(segments), [2, 2, 2, 2.467, 2.467, 1.733, 2.467, 2.467, 0.4])
   t.same(
     segments.map(({ independent }) => independent),
-    [true, true, false, false, true, false, false],
+    [true, true, true, true, false, false, true, false, false],
   )
   t.same(facts, ['GOP_TOO_LONG'])
   t.equal(packager.stats.forcedCuts, 4)
   t.same(
     segments.map(({ videoFrames }) => videoFrames),
-    [60, 74, 74, 52, 74, 74, 12],
+    [60, 60, 60, 74, 74, 52, 74, 74, 12],
   )
   t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(all), 'no video frame is lost or repeated')
   const packets = readPackets(Buffer.concat(segments.map(({ bytes }) => bytes)))
@@ -237,17 +246,17 @@ t.test('a GOP that outlasts TARGETDURATION is cut between access units', async (
 })
 
 t.test('the first key frame after a cut inside a GOP starts a segment', async (t) => {
-  const gops = [60, 78, 42, 60]
+  const gops = [60, 60, 60, 78, 42, 60]
   const video = gops.flatMap((frames, index) => {
     const before = gops.slice(0, index).reduce((sum, count) => sum + count, 0)
     const fromTicks = CLIP_START_TICKS + before * 3000
     return videoUnits({ fromTicks, frames, framesPerGop: frames })
   })
   const { segments } = run([program(programOf(VIDEO)), ...video.map(unit), END])
-  t.same(durations(segments), [2, 2.467, 0.133, 1.4, 2])
+  t.same(durations(segments), [2, 2, 2, 2.467, 0.133, 1.4, 2])
   t.same(
     segments.map(({ independent }) => independent),
-    [true, true, false, true, true],
+    [true, true, true, true, false, true, true],
   )
 })
 
@@ -272,29 +281,29 @@ t.test('cuts at a key frame where the next one would come too late', async (t) =
 })
 
 t.test('a GOP a little over TARGETDURATION stays whole', async (t) => {
-  const short = videoUnits({ frames: 60, framesPerGop: 60 })
-  const longer = videoUnits({ fromTicks: CLIP_START_TICKS + 2 * SEC, frames: 74, framesPerGop: 74 })
+  const short = videoUnits({ frames: 180, framesPerGop: 60 })
+  const longer = videoUnits({ fromTicks: CLIP_START_TICKS + 6 * SEC, frames: 74, framesPerGop: 74 })
   const { segments, facts } = run([
     program(programOf(VIDEO)),
     ...[...short, ...longer].map(unit),
     END,
   ])
-  t.same(durations(segments), [2, 2.467])
+  t.same(durations(segments), [2, 2, 2, 2.467])
   t.same(facts, [])
 })
 
 t.test('one frame per second makes no segment exceed TARGETDURATION', async (t) => {
   const { segments } = run([
-    ...videoClip({ frames: 4, framesPerGop: 2, frameTicks: SEC }),
+    ...videoClip({ frames: 6, framesPerGop: 2, frameTicks: SEC }),
     ...videoUnits({
-      fromTicks: CLIP_START_TICKS + 4 * SEC,
+      fromTicks: CLIP_START_TICKS + 6 * SEC,
       frames: 9,
       framesPerGop: 9,
       frameTicks: SEC,
     }).map(unit),
     END,
   ])
-  t.same(durations(segments), [2, 2, 2, 2, 2, 2, 1])
+  t.same(durations(segments), [2, 2, 2, 2, 2, 2, 2, 1])
 })
 
 t.test('nothing leaves before the first random access point', async (t) => {
@@ -611,16 +620,17 @@ t.test('small steps back and gaps that a segment can span are no discontinuity',
 })
 
 t.test('a key frame that steps back a little leaves no segment that cannot end', async (t) => {
-  const video = videoUnits({ frames: 61, framesPerGop: 60 })
-  const at = (sec: number, key = false) => unit(videoUnit(CLIP_START_TICKS + sec * SEC, { key }))
+  const video = videoUnits({ frames: 181, framesPerGop: 60 })
+  const at = (sec: number, key = false) =>
+    unit(videoUnit(CLIP_START_TICKS + (4 + sec) * SEC, { key }))
   const { segments } = run([
     program(programOf(VIDEO)),
     ...video.map(unit),
     ...[at(4.2), at(3.9, true), at(6.5), at(6.55)],
     END,
   ])
-  t.same(durations(segments), [2, 1.9, 0.333, 2.317, 0.033])
-  t.equal(timesOf(segments, VIDEO.pid).flat().length, 65)
+  t.same(durations(segments), [2, 2, 2, 1.9, 0.333, 2.317, 0.033])
+  t.equal(timesOf(segments, VIDEO.pid).flat().length, 185)
 })
 
 t.test('a change of layout is a discontinuity; a change of parameters alone is none', async (t) => {
@@ -651,36 +661,39 @@ t.test('a change of layout is a discontinuity; a change of parameters alone is n
   t.notOk(changed(false).some(({ discontinuity }) => discontinuity))
 })
 
-t.test('an encoder that comes back continues the epoch after a discontinuity', async (t) => {
-  const before = videoUnits({ frames: 75, framesPerGop: 60 })
-  const after = videoUnits({ fromTicks: 5 * SEC, frames: 250, framesPerGop: 250 })
-  const { segments, packager } = run([
-    AUDIO_VIDEO,
-    ...interleave({ units: before }, { units: audioUnits(CLIP_START_TICKS + 9000, 14) }).map(unit),
-    { type: 'discontinuity' },
-    AUDIO_VIDEO,
-    ...after.map(unit),
-    END,
-  ])
-  t.same(durations(segments), [2, 0.5, 2.467, 2.467, 2.467, 0.933])
-  t.same(
-    segments.map(({ discontinuity }) => discontinuity),
-    [false, false, true, false, false, false],
-  )
-  t.same(
-    segments.map(({ mediaSequence }) => mediaSequence),
-    [0, 1, 2, 3, 4, 5],
-  )
-  t.ok(
-    segments.every(({ targetDurationSec }) => targetDurationSec === 2),
-    'TARGETDURATION stands',
-  )
-  t.equal(timesOf(segments.slice(0, 2), AUDIO.pid).flat().length, 14, 'nothing buffered is lost')
-  t.equal(packager.stats.discontinuities, 1)
-  t.same(run([AUDIO_VIDEO, { type: 'discontinuity' }, ...before.map(unit), END]).segments[0], {
-    ...run([AUDIO_VIDEO, ...before.map(unit), END]).segments[0],
-  })
-})
+t.test(
+  'an encoder that was lost and comes back continues the epoch after a discontinuity',
+  async (t) => {
+    const before = videoUnits({ frames: 75, framesPerGop: 60 })
+    const after = videoUnits({ fromTicks: 5 * SEC, frames: 250, framesPerGop: 250 })
+    const { segments, targets, packager } = run([
+      AUDIO_VIDEO,
+      ...interleave({ units: before }, { units: audioUnits(CLIP_START_TICKS + 9000, 14) }).map(
+        unit,
+      ),
+      { type: 'discontinuity' },
+      { type: 'settle' },
+      AUDIO_VIDEO,
+      ...after.map(unit),
+      END,
+    ])
+    t.same(durations(segments), [2, 0.5, 2.467, 2.467, 2.467, 0.933])
+    t.same(
+      segments.map(({ discontinuity }) => discontinuity),
+      [false, false, true, false, false, false],
+    )
+    t.same(
+      segments.map(({ mediaSequence }) => mediaSequence),
+      [0, 1, 2, 3, 4, 5],
+    )
+    t.same(targets, [{ targetSec: 2, segments: 2 }], 'TARGETDURATION stands')
+    t.equal(timesOf(segments.slice(0, 2), AUDIO.pid).flat().length, 14, 'nothing buffered is lost')
+    t.equal(packager.stats.discontinuities, 1)
+    t.same(run([AUDIO_VIDEO, { type: 'discontinuity' }, ...before.map(unit), END]).segments[0], {
+      ...run([AUDIO_VIDEO, ...before.map(unit), END]).segments[0],
+    })
+  },
+)
 
 t.test(
   'PROGRAM-DATE-TIME is anchored at each discontinuity, advances by durations and never overlaps',

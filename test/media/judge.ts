@@ -32,7 +32,11 @@ export function judgeText(
   const dependent = new Set(
     segments.filter((segment) => transmux([segment]).independent === false).map(({ uri }) => uri),
   )
-  const rules = new PlaylistRules((uri) => !dependent.has(uri))
+  const rules = new PlaylistRules({
+    isIndependent: (uri) => !dependent.has(uri),
+    // An encoder that is lost or ends before the third segment has a playlist of what there is.
+    watchedFromStart: isPaced && segments.length >= 3,
+  })
   const complaints = versions.flatMap(({ text, atMs }, index) =>
     [...parseM3u8(text).complaints, ...rules.check(text, isPaced ? atMs : undefined)].map(
       (complaint) => `version ${index}: ${complaint}`,

@@ -170,8 +170,7 @@ class Judge {
 
   #readSegment(segment: Segment): void {
     this.#changed = true
-    const { rendition, bytes, durationSec, targetDurationSec } = segment
-    if (Math.round(durationSec) > targetDurationSec) throw new Error(`it lasts ${durationSec} s`)
+    const { rendition, bytes } = segment
     // A gap.
     if (bytes.length === 0 && rendition !== 'main') return
     if (this.segments.length < ENOUGH_SEGMENTS) this.segments.push(segment)

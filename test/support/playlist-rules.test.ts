@@ -141,11 +141,19 @@ t.test('names a segment that comes too late', async (t) => {
 
 t.test('names a segment that is not independent where all are said to be', async (t) => {
   const tag = '#EXT-X-INDEPENDENT-SEGMENTS\n'
-  const check = (text: string) => new PlaylistRules((uri) => uri !== 'a-1.ts').check(text)
+  const check = (text: string) =>
+    new PlaylistRules({ isIndependent: (uri) => uri !== 'a-1.ts' }).check(text)
   t.same(check(playlist(from(0, 3)) + tag), [
     '53: INDEPENDENT-SEGMENTS, but a-1.ts needs another segment',
   ])
   t.same(check(playlist(from(0, 3))), [])
   t.same(check(playlist(from(2, 3)) + tag), [])
   t.same(check(playlist(from(0, 3)).replace('#EXTINF:2.000,\na-1', '#EXT-X-GAP\n$&') + tag), [])
+})
+
+t.test('names a playlist that appears with fewer than three segments', async (t) => {
+  const check = (text: string) => new PlaylistRules({ watchedFromStart: true }).check(text)
+  t.same(check(playlist(from(0, 2))), ['6.3.3: the playlist appeared with 2 segments'])
+  t.same(check(playlist(from(0, 3))), [])
+  t.same(check(`${playlist(from(0, 2))}#EXT-X-ENDLIST\n`), [])
 })

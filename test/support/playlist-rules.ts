@@ -36,15 +36,24 @@ const ROUNDING_SEC = 0.002
 /** Max difference between dates and EXTINF per second: dates follow the wall clock, media the encoder's clock. */
 const MAX_SLEW = 0.001
 
+export interface PlaylistRulesOptions {
+  /** Whether a segment can be decoded alone; without it nothing is said of INDEPENDENT-SEGMENTS. */
+  readonly isIndependent?: (uri: string) => boolean
+  /** Whether the first version checked is the first one of a stream whose encoder is connected. */
+  readonly watchedFromStart?: boolean
+}
+
+/** Number of segments with which a live playlist appears. */
+const SEGMENTS_AT_START = 3
+
 /** `check` each version once, in order. */
 export class PlaylistRules {
-  readonly #isIndependent: ((uri: string) => boolean) | undefined
+  readonly #options: PlaylistRulesOptions
   #previous: ListedPlaylist | undefined
   #grewAtMs: number | undefined
 
-  /** @param isIndependent  whether a segment can be decoded alone; without it nothing is said of INDEPENDENT-SEGMENTS */
-  constructor(isIndependent?: (uri: string) => boolean) {
-    this.#isIndependent = isIndependent
+  constructor(options: PlaylistRulesOptions = {}) {
+    this.#options = options
   }
 
   /**
@@ -59,7 +68,8 @@ export class PlaylistRules {
       ...checkDateRanges(playlist),
       ...this.#checkIndependence(playlist),
     ]
-    if (this.#previous !== undefined) {
+    if (this.#previous === undefined) broken.push(...this.#checkStart(playlist))
+    else {
       broken.push(...checkChange(this.#previous, playlist))
       broken.push(...checkDateRangeChange(this.#previous, playlist))
     }
@@ -68,10 +78,18 @@ export class PlaylistRules {
     return broken
   }
 
+  /** Players start three target durations before the end (RFC 8216bis 6.3.3). */
+  #checkStart({ segments, ended }: ListedPlaylist): string[] {
+    const isLong = segments.length >= SEGMENTS_AT_START || ended
+    return this.#options.watchedFromStart === true
+      ? check([isLong], `6.3.3: the playlist appeared with ${segments.length} segments`)
+      : []
+  }
+
   /** The tag applies to every segment that the version lists (RFC 8216bis 4.4.2.1). */
   #checkIndependence({ tags, segments }: ListedPlaylist): string[] {
     const isClaimed = tags.some(({ name }) => name === 'EXT-X-INDEPENDENT-SEGMENTS')
-    const isIndependent = this.#isIndependent
+    const { isIndependent } = this.#options
     if (!isClaimed || isIndependent === undefined) return []
     return segments.flatMap(({ uri, gap }) =>
       check(

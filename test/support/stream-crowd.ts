@@ -55,6 +55,7 @@ export class CrowdStream {
     const { playlistSegments } = this.plan
     this.presentation = new LivePresentation({ cache, epoch, playlistSegments })
     this.presentation.setRenditions(this.plan.renditions)
+    this.presentation.setTarget(Math.ceil(this.plan.segmentSec))
   }
 
   /** Time at which the next segment of each rendition is complete. */
@@ -72,8 +73,9 @@ export class CrowdStream {
     return [...this.#sizes.values()].reduce((sum, size) => sum + size, 0)
   }
 
-  /** Bytes of the listed segments that can be fetched. */
+  /** Bytes of the segments that can be fetched and are listed, or will be when the playlists appear. */
   get listedBytes(): number {
+    if (!this.presentation.playable) return this.heldBytes
     return this.plan.renditions
       .flatMap((name) => this.listed(name))
       .reduce((sum, { uri, gap }) => sum + (gap ? 0 : (this.#sizes.get(uri) ?? 0)), 0)
@@ -109,7 +111,6 @@ export class CrowdStream {
         durationSec: segmentSec,
         startTicks: mediaSequence * segmentSec * 90_000,
         endTicks: (mediaSequence + 1) * segmentSec * 90_000,
-        targetDurationSec: Math.ceil(segmentSec),
         programDateTimeMs: nowMs - segmentSec * 1000,
         ...{ discontinuity: false, discontinuitySequence: 0, independent: true },
         ...{ tracks: [], videoFrames: 60 },

@@ -14,10 +14,12 @@ export interface CutPlannerOptions {
   readonly maxSegmentBytes: number
 }
 
-/** `start` and `end` alternate. A new date range comes when the media reach its start, while a segment is open. */
+/** `start` and `end` alternate; the third `end` is followed by `target`, unless `settle` comes first. A new date range comes when the media reach its start, while a segment is open. */
 export type CutDecision =
   | { readonly type: 'start'; readonly plan: SegmentPlan }
   | { readonly type: 'end'; readonly end: SegmentEnd }
+  /** EXT-X-TARGETDURATION, fixed from now on. */
+  | { readonly type: 'target'; readonly targetSec: number }
   | { readonly type: 'date-range'; readonly dateRange: DateRange }
   | { readonly type: 'fact'; readonly fact: SourceFact }
 

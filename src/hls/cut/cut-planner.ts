@@ -31,8 +31,8 @@ const NO_DECISIONS: CutDecision[] = []
 
 /**
  * Inputs: `announce` splice information, `push` each unit of the reference track in the order of arrival, `endTimeline`
- * when the tracks change, `endClock` when the encoder has left. The decisions returned by `push` apply before the unit.
- * If no segment is `open` after the push, the unit belongs to none.
+ * when the tracks change, `endClock` when the encoder has left, `settle` if none may follow. The decisions returned by
+ * `push` apply before the unit. If no segment is `open` after the push, the unit belongs to none.
  */
 export class CutPlanner {
   readonly #segmentTicks: number
@@ -94,6 +94,11 @@ export class CutPlanner {
     return this.#target.limitTicks
   }
 
+  /** EXT-X-TARGETDURATION; before it is fixed, its maximum. */
+  get targetSec(): number {
+    return this.#target.sec
+  }
+
   announce(splice: SpliceInfo): void {
     this.#splices.announce(splice)
   }
@@ -126,6 +131,12 @@ export class CutPlanner {
   endClock(): readonly CutDecision[] {
     this.#endTimeline()
     this.#dropSplices()
+    return this.#takeDecisions()
+  }
+
+  /** Fixes EXT-X-TARGETDURATION by the segments so far, if there are any. */
+  settle(): readonly CutDecision[] {
+    if (this.#target.fix()) this.#decide({ type: 'target', targetSec: this.targetSec })
     return this.#takeDecisions()
   }
 
@@ -187,7 +198,7 @@ export class CutPlanner {
     if (keyTicks === undefined) return true
     if (lengthTicks >= this.#segmentTicks * (1 - EARLY_CUT_FRACTION)) return true
     if (lengthTicks < MIN_SEGMENT_TICKS) return false
-    if (this.#spliceIsDue && this.#target.fixed) return true
+    if (this.#spliceIsDue) return true
     // The next random access point would probably exceed the maximum duration.
     return lengthTicks + this.#gops.longestTicks > this.limitTicks
   }
@@ -203,7 +214,7 @@ export class CutPlanner {
     const isTooLong = ticks - startTicks + timeline.frameTicks > this.limitTicks
     const maxBytes = this.#maxSegmentBytes
     const isTooLarge = openBytes + unit.sizeBytes > maxBytes
-    const targetSec = this.#target.sec
+    const { targetSec } = this
     const gopSec = this.#gops.lengthAt(ticks) / TICKS_PER_SEC
     if (isTooLong) this.#report({ code: 'GOP_TOO_LONG', gopSec, targetSec })
     else if (isTooLarge) this.#report({ code: 'SEGMENT_TOO_LARGE', maxBytes, targetSec })
@@ -229,10 +240,10 @@ export class CutPlanner {
   ): void {
     const lengthTicks = Math.max(endTicks - startTicks, MIN_SEGMENT_TICKS)
     const durationSec = Math.min(lengthTicks, this.limitTicks) / TICKS_PER_SEC
-    this.#target.fix(durationSec)
     this.#programDate.advance(durationSec)
-    const targetDurationSec = this.#target.sec
-    this.#decide({ type: 'end', end: { endTicks, untilTicks, durationSec, targetDurationSec } })
+    this.#decide({ type: 'end', end: { endTicks, untilTicks, durationSec } })
+    if (this.#target.addSegment(durationSec))
+      this.#decide({ type: 'target', targetSec: this.targetSec })
   }
 
   #endTimeline(): void {

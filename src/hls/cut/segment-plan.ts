@@ -32,7 +32,6 @@ export interface SegmentEnd {
   /** Latest time of a unit in the segment, inclusive; later than `endTicks` at the end of a timeline. */
   readonly untilTicks: number
   readonly durationSec: number
-  readonly targetDurationSec: number
 }
 
 /** Counts segments and discontinuities. */

@@ -1,38 +1,42 @@
 /**
- * EXT-X-TARGETDURATION (RFC 8216 4.3.3.1): fixed at the end of the first segment, then never changed or exceeded.
- * Players keep the first value they read, and Apple's reject a longer segment.
+ * EXT-X-TARGETDURATION (RFC 8216bis 4.4.3.1): fixed by the first segments, then never changed or exceeded. Players keep
+ * the first value they read, and Apple's reject a longer segment.
  *
  * @module
  */
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 
-/** Excess that does not raise the target: 60 frames at 29.97 Hz last 2.002 s; a target of 3 s adds 3 s of delay. */
+/**
+ * Number of segments that fix the target and begin the playlist: the first GOP may be shorter than those to come, and
+ * players start three target durations before the end (RFC 8216bis 6.3.3).
+ */
+const SEGMENTS_TO_FIX = 3
+
+/** Excess that does not raise the target: 60 frames at 29.97 Hz last 2.002 s, and a target of 3 s would add 3 s of delay. */
 const ROUNDING_SLACK_SEC = 0.1
 
 /** Permitted excess of EXTINF over the target: EXTINF is rounded to the nearest second before the comparison. */
 const HEADROOM_SEC = 0.49
 
 export class TargetDuration {
-  readonly #minSec: number
   readonly #maxSec: number
-  #sec: number | undefined
+  #segments = 0
+  /** Longest segment so far, rounded up: the target, once it is fixed. */
+  #longestSec: number
+  #fixed = false
 
   /**
    * @param segmentSec  minimum target
    * @param maxSegmentSec  maximum target, an integer
    */
   constructor(segmentSec: number, maxSegmentSec: number) {
-    this.#minSec = segmentSec
     this.#maxSec = maxSegmentSec
-  }
-
-  get fixed(): boolean {
-    return this.#sec !== undefined
+    this.#longestSec = Math.max(1, Math.ceil(segmentSec - ROUNDING_SLACK_SEC))
   }
 
   /** The target; before it is fixed, its maximum. */
   get sec(): number {
-    return this.#sec ?? this.#maxSec
+    return this.#fixed ? this.#longestSec : this.#maxSec
   }
 
   /** Maximum duration of a segment. */
@@ -40,9 +44,26 @@ export class TargetDuration {
     return (this.sec + HEADROOM_SEC) * TICKS_PER_SEC
   }
 
-  /** Records the duration of a segment. The first one fixes the target: rounded up, and at least `segmentSec`. */
-  fix(durationSec: number): void {
-    const roundedSec = Math.ceil(Math.max(this.#minSec, durationSec) - ROUNDING_SLACK_SEC)
-    this.#sec ??= Math.min(this.#maxSec, Math.max(1, roundedSec))
+  /**
+   * Records the duration of a segment.
+   *
+   * @returns whether this segment fixes the target
+   */
+  addSegment(sec: number): boolean {
+    const roundedSec = Math.ceil(sec - ROUNDING_SLACK_SEC)
+    if (!this.#fixed)
+      this.#longestSec = Math.min(this.#maxSec, Math.max(this.#longestSec, roundedSec))
+    return ++this.#segments >= SEGMENTS_TO_FIX && this.fix()
+  }
+
+  /**
+   * Fixes the target by the segments so far, if there are any.
+   *
+   * @returns whether it was not fixed before
+   */
+  fix(): boolean {
+    if (this.#fixed) return false
+    this.#fixed = this.#segments > 0
+    return this.#fixed
   }
 }

@@ -62,7 +62,9 @@ export class LivePlaylist {
   readonly #meter = new RenditionMeter()
   readonly #dateRanges = new DateRangeList()
   #entries: Entry[] = []
-  #targetDurationSec = 0
+  /** Segments appended before `open`, in order. */
+  #unmetered: Segment[] = []
+  #targetDurationSec: number | undefined
   #ended = false
   #revision = 0
 
@@ -70,14 +72,14 @@ export class LivePlaylist {
     this.#options = options
   }
 
-  /** EXT-X-TARGETDURATION; 0 before the first segment. */
-  get targetDurationSec(): number {
-    return this.#targetDurationSec
-  }
-
   /** Number of the oldest listed segment; undefined for an empty playlist. */
   get mediaSequence(): number | undefined {
     return this.#entries[0]?.mediaSequence
+  }
+
+  /** Number of the newest segment; undefined for an empty playlist. */
+  get latestSequence(): number | undefined {
+    return this.#entries.at(-1)?.mediaSequence
   }
 
   /** Number of available segments. */
@@ -99,7 +101,7 @@ export class LivePlaylist {
     const averageSec = this.#durationSec / length
     const minSegments = Math.min(
       MAX_WINDOW_SEGMENTS,
-      Math.ceil((MIN_TARGET_DURATIONS * this.#targetDurationSec) / averageSec),
+      Math.ceil((MIN_TARGET_DURATIONS * (this.#targetDurationSec ?? averageSec)) / averageSec),
     )
     const segments = Math.max(minSegments, this.#options.playlistSegments)
     return {
@@ -108,10 +110,16 @@ export class LivePlaylist {
     }
   }
 
+  /** Publishes the playlist, and from now on each change of it. */
+  open(targetDurationSec: number): void {
+    this.#targetDurationSec = targetDurationSec
+    for (const segment of this.#unmetered.splice(0)) this.#meter.add(segment, targetDurationSec)
+    this.#publish()
+  }
+
   append(segment: Segment, nowMs: number): void {
     const { uri, chunks, sizeBytes, durationSec, programDateTimeMs, discontinuity } = segment
-    const { targetDurationSec } = segment
-    this.#targetDurationSec = targetDurationSec
+    const targetDurationSec = this.#targetDurationSec
     const entry: Entry = {
       mediaSequence: segment.mediaSequence,
       discontinuitySequence: segment.discontinuitySequence - (discontinuity ? 1 : 0),
@@ -124,13 +132,19 @@ export class LivePlaylist {
     this.#entries.push(entry)
     // Shrinks the window first, so that the memory of the removed segments is available.
     this.roll(nowMs)
-    const file = createStreamFile('segment', { chunks, version: uri, targetDurationSec })
+    const lifetimeSec = targetDurationSec ?? Math.ceil(durationSec)
+    const file = createStreamFile('segment', {
+      chunks,
+      version: uri,
+      targetDurationSec: lifetimeSec,
+    })
     entry.segment.gap = sizeBytes === 0 || !this.#options.files.put(uri, file, nowMs)
     const playlistSec = this.#durationSec
     for (const each of this.#entries) {
       each.longestPlaylistSec = Math.max(each.longestPlaylistSec, playlistSec)
     }
-    this.#meter.add(segment)
+    if (targetDurationSec === undefined) this.#unmetered.push(segment)
+    else this.#meter.add(segment, targetDurationSec)
     this.#publish()
   }
 
@@ -166,13 +180,14 @@ export class LivePlaylist {
   /**
    * Removes the oldest segment from the window and retains it.
    *
-   * @returns false if the window has its minimum duration
+   * @returns false if the window has its minimum duration, or is not published yet
    */
   shrink(nowMs: number): boolean {
     const [oldest, next] = this.#entries
-    if (oldest === undefined || next === undefined) return false
+    const targetDurationSec = this.#targetDurationSec
+    if (oldest === undefined || next === undefined || targetDurationSec === undefined) return false
     const { uri, durationSec } = oldest.segment
-    const minSec = MIN_TARGET_DURATIONS * this.#targetDurationSec
+    const minSec = MIN_TARGET_DURATIONS * targetDurationSec
     const isCrowded = this.#entries.length > MAX_SEGMENTS
     if (!isCrowded && this.#durationSec - durationSec < minSec) return false
     this.#entries.shift()
@@ -218,16 +233,16 @@ export class LivePlaylist {
     return this.#entries.reduce((sum, { segment }) => sum + segment.durationSec, 0)
   }
 
-  /** Publishes a new version of the file, unless the playlist is empty. */
+  /** Publishes a new version of the file, if the playlist is open and not empty. */
   #publish(): void {
     const [oldest] = this.#entries
-    if (oldest === undefined) return
+    const targetDurationSec = this.#targetDurationSec
+    if (oldest === undefined || targetDurationSec === undefined) return
     const { files, rendition } = this.#options
-    files.replace(playlistUri(rendition), () => this.#render(oldest))
+    files.replace(playlistUri(rendition), () => this.#render(oldest, targetDurationSec))
   }
 
-  #render({ mediaSequence, discontinuitySequence }: Entry): StreamFile {
-    const targetDurationSec = this.#targetDurationSec
+  #render({ mediaSequence, discontinuitySequence }: Entry, targetDurationSec: number): StreamFile {
     const text = formatMediaPlaylist({
       targetDurationSec,
       mediaSequence,

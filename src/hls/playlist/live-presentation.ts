@@ -28,8 +28,8 @@ export interface LivePresentationOptions {
 }
 
 /**
- * Calling order: `setRenditions`, then `append` each segment, in order within its rendition; `end` after the last
- * segment, `discard` to release all files. Playlists and segments are in `files`. Times are in milliseconds of the
+ * Calling order: `setRenditions`, then `append` each segment, in order within its rendition, with `setTarget` in
+ * between; `end` after the last segment, `discard` to release all files. Playlists and segments are in `files`. Times are in milliseconds of the
  * monotonic clock of `SegmentCache`.
  */
 export class LivePresentation implements SegmentOwner {
@@ -38,6 +38,8 @@ export class LivePresentation implements SegmentOwner {
   /** Playlists, the main one first. A playlist is never removed; it gets gaps while its rendition has no media. */
   readonly #playlists = new Map<RenditionName, LivePlaylist>()
   #renditions: readonly RenditionName[] = ['main']
+  /** EXT-X-TARGETDURATION, and the newest segment of the main playlist when it was fixed. */
+  #target: { readonly sec: number; readonly mediaSequence: number } | undefined
   #playable = false
   #revision = 0
 
@@ -52,7 +54,7 @@ export class LivePresentation implements SegmentOwner {
     return this.#playlist('main').segments
   }
 
-  /** Whether every rendition has had a segment; stays true from then on. */
+  /** Whether the playlists have appeared; they stay. */
   get playable(): boolean {
     return this.#playable
   }
@@ -73,9 +75,14 @@ export class LivePresentation implements SegmentOwner {
 
   append(segment: Segment, nowMs: number): void {
     this.#playlist(segment.rendition).append(segment, nowMs)
-    this.#playable ||= this.#renditions.every(
-      (name) => this.#playlists.get(name)?.mediaSequence !== undefined,
-    )
+    this.#openIfComplete()
+    this.#publish()
+  }
+
+  /** Sets EXT-X-TARGETDURATION. The playlists appear when each has the segments that the main one has now. */
+  setTarget(sec: number): void {
+    this.#target = { sec, mediaSequence: this.#playlist('main').latestSequence ?? 0 }
+    this.#openIfComplete()
     this.#publish()
   }
 
@@ -91,7 +98,9 @@ export class LivePresentation implements SegmentOwner {
 
   /** Adds EXT-X-ENDLIST to all playlists. */
   end(): void {
+    this.#open()
     for (const playlist of this.#playlists.values()) playlist.end()
+    this.#publish()
     this.files.end()
   }
 
@@ -112,6 +121,19 @@ export class LivePresentation implements SegmentOwner {
     this.files.discard()
   }
 
+  #openIfComplete(): void {
+    const { mediaSequence } = this.#target ?? { mediaSequence: Infinity }
+    const hasAll = (name: RenditionName) =>
+      (this.#playlists.get(name)?.latestSequence ?? -1) >= mediaSequence
+    if (!this.#playable && this.#renditions.every(hasAll)) this.#open()
+  }
+
+  #open(): void {
+    if (this.#target === undefined || this.#playable) return
+    this.#playable = true
+    for (const playlist of this.#playlists.values()) playlist.open(this.#target.sec)
+  }
+
   #playlist(rendition: RenditionName): LivePlaylist {
     const known = this.#playlists.get(rendition)
     if (known !== undefined) return known
@@ -126,6 +148,7 @@ export class LivePresentation implements SegmentOwner {
     })
     for (const dateRange of main?.dateRanges ?? []) playlist.addDateRange(dateRange)
     this.#playlists.set(rendition, playlist)
+    if (this.#playable && this.#target !== undefined) playlist.open(this.#target.sec)
     return playlist
   }
 
@@ -142,7 +165,7 @@ export class LivePresentation implements SegmentOwner {
     const { captions = 'auto' } = this.#options
     const text = formatMultivariantPlaylist(describePresentation(known, captions))
     const version = `${this.#options.epoch}-${++this.#revision}`
-    const { targetDurationSec } = this.#playlist('main')
+    const targetDurationSec = this.#target?.sec ?? 0
     const chunks = [Buffer.from(text)]
     return createStreamFile('multivariant-playlist', { chunks, version, targetDurationSec })
   }

@@ -40,8 +40,8 @@ export class RenditionMeter {
   }
 
   /** Adds the next segment; ignores gaps. */
-  add(segment: Segment): void {
-    const { sizeBytes, durationSec, targetDurationSec } = segment
+  add(segment: Segment, targetDurationSec: number): void {
+    const { sizeBytes, durationSec } = segment
     if (sizeBytes === 0) return
     this.#bitrate.add({ sizeBytes, durationSec }, targetDurationSec)
     this.#tracks = segment.tracks

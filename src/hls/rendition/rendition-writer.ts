@@ -233,7 +233,6 @@ export class RenditionWriter {
       durationSec: end.durationSec,
       startTicks: plan.startTicks,
       endTicks: end.endTicks,
-      targetDurationSec: end.targetDurationSec,
       programDateTimeMs: plan.programDateTimeMs,
       discontinuity: plan.discontinuity,
       discontinuitySequence: plan.discontinuitySequence,

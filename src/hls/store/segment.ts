@@ -32,8 +32,6 @@ export interface Segment {
    */
   readonly startTicks: number
   readonly endTicks: number
-  /** EXT-X-TARGETDURATION, the same for all segments of an epoch; the rounded `durationSec` does not exceed it. */
-  readonly targetDurationSec: number
   /** EXT-X-PROGRAM-DATE-TIME in milliseconds since 1970, see `program-date.ts`. */
   readonly programDateTimeMs: number
   /** Whether timestamps, tracks or formats do not continue those of the previous segment. */

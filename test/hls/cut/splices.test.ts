@@ -86,6 +86,7 @@ function simulate(steps: readonly Step[], playlistSegments: number): Result {
       if (output.type === 'date-range' && !presentation.addDateRange(output.dateRange)) {
         facts.push('full')
       }
+      if (output.type === 'target') presentation.setTarget(output.targetSec)
       if (output.type !== 'segment') continue
       segments.push(output.segment)
       presentation.append(output.segment, 0)
@@ -176,18 +177,21 @@ t.test('an immediate splice, and one in the past, is cut at the next key frame',
   matchRanges(t, late.dateRanges, [{ startDate: dateOf(1.5) }])
 })
 
-t.test('the first segment is not cut short: it makes the target duration', async (t) => {
-  const { durations, dateRanges } = run(t, [
-    ...clip(4, { 0: [insert({ eventId: 1, ptsTicks: at(1) })] }),
-    END,
-  ])
-  t.same(durations, [2, 2])
-  matchRanges(t, dateRanges, [{ startDate: dateOf(1) }])
-})
+t.test(
+  'the first segment is cut too: the longest of three makes the target duration',
+  async (t) => {
+    const { durations, dateRanges } = run(t, [
+      ...clip(4, { 0: [insert({ eventId: 1, ptsTicks: at(1) })] }),
+      END,
+    ])
+    t.same(durations, [1, 2, 1])
+    matchRanges(t, dateRanges, [{ startDate: dateOf(1) }])
+  },
+)
 
 t.test('a splice at a segment boundary makes no empty segment', async (t) => {
   const { durations } = run(t, [
-    ...clip(6, { 1: [insert({ eventId: 1, ptsTicks: at(2) }), insert({ eventId: 2 })] }),
+    ...clip(6, { 2: [insert({ eventId: 1, ptsTicks: at(2) }), insert({ eventId: 2 })] }),
     END,
   ])
   t.same(durations, [2, 2, 2])
@@ -522,6 +526,7 @@ t.test('a later rendition lists the date ranges of the main one', async (t) => {
   presentation.append(segments[0]!, 0)
   presentation.addDateRange({ id: 'a', startMs: WALL_MS })
   presentation.append({ ...segments[0]!, rendition: 'audio-2', uri: 'e-a2-0.ts' }, 0)
+  presentation.setTarget(2)
   presentation.addDateRange({ id: 'b', startMs: WALL_MS })
   const text = presentation.files.get('audio-2.m3u8')?.chunks.join('') ?? ''
   t.match(parseM3u8(text).manifest.dateRanges, [{ id: 'a' }, { id: 'b' }])

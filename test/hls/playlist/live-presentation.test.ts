@@ -34,7 +34,6 @@ function segment(
     durationSec: 2,
     startTicks: mediaSequence * 180_000,
     endTicks: (mediaSequence + 1) * 180_000,
-    targetDurationSec: 2,
     programDateTimeMs: WALL_MS + mediaSequence * 2000,
     discontinuity: false,
     discontinuitySequence: 0,
@@ -54,6 +53,7 @@ interface SetUp {
 function setUp(t: Test, { maxBytes = 1e9, playlistSegments = 4, captions = 'auto' }: SetUp = {}) {
   const cache = new SegmentCache({ maxBytes })
   const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments, captions })
+  presentation.setTarget(2)
   const multivariant = () => {
     const text = presentation.files.get('master.m3u8')!.chunks.join('')
     t.same([...parseM3u8(text).complaints, ...checkMultivariant(text)], [])

@@ -224,6 +224,7 @@ t.test(
       { length: 10 },
       (_, n) => new LivePresentation({ cache, epoch: `s${n}`, playlistSegments: 6 }),
     )
+    for (const stream of streams) stream.setTarget(2)
     for (let msn = 0; msn < 60; msn++) {
       for (const [n, stream] of streams.entries()) {
         stream.append(
@@ -236,7 +237,6 @@ t.test(
             durationSec: 2,
             startTicks: msn * 180_000,
             endTicks: (msn + 1) * 180_000,
-            targetDurationSec: 2,
             programDateTimeMs: msn * 2000,
             discontinuity: false,
             discontinuitySequence: 0,

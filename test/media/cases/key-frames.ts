@@ -13,6 +13,17 @@ const withoutParameterSets = (nalUnits: readonly Buffer[]) =>
 
 export const KEY_FRAMES: readonly MediaCase[] = [
   {
+    name: 'short-first-gop',
+    input: 'a GOP of 2 s, then GOPs of 4 s: the longest of the first three segments counts',
+    make: (clips) =>
+      clips.encode(
+        [...TEST_PATTERN, ...TONE, ...X264, ...gop(120), '-force_key_frames', '0,2,6,10', ...AAC],
+        14,
+      ),
+    playlist: { ...USUAL, durations: [2, 4, 4, 4], videoFrames: 420, audioFrames: 658 },
+    targetSec: 4,
+  },
+  {
     name: 'gop-of-8s',
     input: 'a GOP longer than the maximum segment: cut between key frames',
     make: (clips) => clips.encode([...TEST_PATTERN, ...TONE, ...X264, ...gop(240), ...AAC]),

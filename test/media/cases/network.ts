@@ -3,9 +3,14 @@
  *
  * @module
  */
+import { AAC, TEST_PATTERN, TONE, X264, type ClipFolder } from '../clip.ts'
 import { AUDIO_PID, editPackets, lose, split, swap, VIDEO_PID } from '../edit.ts'
 import type { MediaCase } from '../media-case.ts'
 import { altered, flip, isFrame, isPsi, USUAL } from '../sources.ts'
+
+/** 12 s, so that a loss comes after the three segments that fix the target duration. */
+const longer = (clips: ClipFolder) => clips.encode([...TEST_PATTERN, ...TONE, ...X264, ...AAC], 12)
+const LONGER = { audioFrames: 564, tracks: USUAL.tracks }
 
 export const NETWORK: readonly MediaCase[] = [
   {
@@ -57,8 +62,11 @@ export const NETWORK: readonly MediaCase[] = [
   {
     name: 'lost-inside-a-key-frame',
     input: 'a lost packet in a key frame: no segment starts there',
-    make: altered((clip) => lose(clip, (packet) => isFrame(120)(packet) && packet.index === 2)),
-    playlist: { ...USUAL, durations: [2, 2.47, 1.53, 2], videoFrames: 239 },
+    make: altered(
+      (clip) => lose(clip, (packet) => isFrame(240)(packet) && packet.index === 2),
+      longer,
+    ),
+    playlist: { ...LONGER, durations: [2, 2, 2, 2.47, 1.53, 2], videoFrames: 359 },
     independent: false,
     bytesOut: 'damaged',
     warnings: ['CONTINUITY_ERRORS', 'GOP_TOO_LONG'],
@@ -66,10 +74,11 @@ export const NETWORK: readonly MediaCase[] = [
   {
     name: 'lost-in-a-burst',
     input: 'a lost key frame, with the frames next to it',
-    make: altered((clip) =>
-      lose(clip, ({ pid, unit }) => pid === VIDEO_PID && unit >= 118 && unit <= 121),
+    make: altered(
+      (clip) => lose(clip, ({ pid, unit }) => pid === VIDEO_PID && unit >= 238 && unit <= 241),
+      longer,
     ),
-    playlist: { ...USUAL, durations: [2, 2.47, 1.53, 2], videoFrames: 236 },
+    playlist: { ...LONGER, durations: [2, 2, 2, 2.47, 1.53, 2], videoFrames: 356 },
     independent: false,
     bytesOut: 'damaged',
     warnings: ['CONTINUITY_ERRORS', 'GOP_TOO_LONG', 'PTS_GAPS'],

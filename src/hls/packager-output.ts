@@ -1,0 +1,53 @@
+/**
+ * Options, outputs and counters of the packager.
+ *
+ * @module
+ */
+import type { SlabPool } from '../mpegts/mux/slab-pool.ts'
+import type { CutPlannerOptions, CutPlannerStats } from './cut/cut-decision.ts'
+import type { RenditionName } from './file-names.ts'
+import type { DateRange } from './playlist/playlist.ts'
+import type { TrackPolicy } from './rendition/carried-tracks.ts'
+import type { SourceFact } from './source-fact.ts'
+import type { Segment } from './store/segment.ts'
+
+export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentBytes'> {
+  /** Identifier of this run of the stream, from start to stop; part of its segment URIs, never reused. */
+  readonly epoch: string
+  /** Tracks to carry; default `compatible`. */
+  readonly tracks?: TrackPolicy
+  /** Maximum size of a segment; default 64 MiB. */
+  readonly maxSegmentBytes?: number
+  /** Pool of the segments' memory. By default a new pool, to which no segment need be released. */
+  readonly slabs?: SlabPool
+}
+
+/**
+ * - `segment`: for each media sequence number, the segment of the main rendition comes first.
+ * - `renditions`: all renditions of the presentation from now on, the main one first. Precedes the first segment of a
+ *   new rendition. A rendition removed from the list still gets segments: gaps, once the program lacks its track.
+ * - `target`: EXT-X-TARGETDURATION, fixed from now on. Output once, after the third segment of the main rendition or
+ *   with `settle`.
+ * - `date-range`: output when the media reach its start, before the segment that is open then; again with each change.
+ * - `fact`: output each time that it is observed.
+ */
+export type PackagerOutput =
+  | { readonly type: 'segment'; readonly segment: Segment }
+  | { readonly type: 'renditions'; readonly renditions: readonly RenditionName[] }
+  | { readonly type: 'target'; readonly targetSec: number }
+  | { readonly type: 'date-range'; readonly dateRange: DateRange }
+  | { readonly type: 'fact'; readonly fact: SourceFact }
+
+/** Counters since the packager was created. */
+export interface PackagerStats extends CutPlannerStats {
+  /** Damaged key frames and damaged audio and metadata units of the main rendition, which are dropped. */
+  readonly damagedUnits: number
+  /** Audio units of the main rendition that reached no segment, mostly because their time matched no video frame. */
+  readonly strayAudioUnits: number
+  /** Metadata units of the main rendition that reached no segment. */
+  readonly strayDataUnits: number
+  /** Units of the main rendition dropped because a segment would have exceeded its maximum size. */
+  readonly oversizeUnits: number
+  /** Units of the other renditions that reached no segment. */
+  readonly strayUnits: number
+}

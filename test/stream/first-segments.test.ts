@@ -1,0 +1,131 @@
+/**
+ * The playlist appears with the third segment, since players start three target durations before its end (RFC 8216bis
+ * 6.3.3), and the longest of the three sets EXT-X-TARGETDURATION (4.4.3.1).
+ */
+import t from 'tap'
+import { createStream, GopEncoder, listDurations, targetOf } from './gops.ts'
+
+t.test('the playlist appears with the third segment, and the stream is live then', async (t) => {
+  const { stream, playlist, publish, events } = createStream()
+  const encoder = new GopEncoder()
+  const publication = publish()
+  publication.push(encoder.encode([2, 2, 2]))
+  t.equal(stream.report().totals.segments, 2)
+  t.equal(playlist(), undefined)
+  t.equal(stream.files.get('master.m3u8'), undefined)
+  t.match(stream, { status: 'STREAMING', live: false })
+  t.same(events, [])
+  publication.push(encoder.encode([1]))
+  t.same(listDurations(playlist()), [2, 2, 2])
+  t.equal(targetOf(playlist()), 2)
+  t.ok(stream.files.get('master.m3u8'))
+  t.match(stream, { status: 'STREAMING', live: true })
+  t.same(events, ['live'])
+})
+
+t.test('a short first GOP does not cut later ones (RFC 8216bis 4.4.3.1)', async (t) => {
+  const cases: [
+    name: string,
+    segmentSec: number,
+    gops: number[],
+    durations: number[],
+    target: number,
+  ][] = [
+    ['GOPs of 4 s after one of 2 s', 2, [2, 4, 4, 4], [2, 4, 4, 4], 4],
+    ['GOPs of 2 s after one of 1 s', 1, [1, 2, 2, 2], [1, 2, 2, 2], 2],
+    ['GOPs of 2 s after one of 0.4 s', 2, [0.4, 2, 2, 2, 2], [2.4, 2, 2, 2], 3],
+    ['the third GOP is the longest', 2, [2, 3, 8, 8], [2, 3, 8, 8], 8],
+  ]
+  for (const [name, segmentSec, gops, durations, target] of cases) {
+    const { stream, playlist, publish } = createStream({ segmentSec, playlistSegments: 8 })
+    publish().push(new GopEncoder().encode([...gops, 1]))
+    t.same(listDurations(playlist()), durations, name)
+    t.equal(targetOf(playlist()), target, name)
+    t.notOk(
+      stream.report().warnings.some(({ code }) => code === 'GOP_TOO_LONG'),
+      name,
+    )
+  }
+})
+
+t.test('a GOP longer than the first three is cut at the limit, with a warning', async (t) => {
+  const { stream, playlist, publish } = createStream({ playlistSegments: 8 })
+  publish().push(new GopEncoder().encode([2, 2, 2, 4, 2]))
+  t.same(listDurations(playlist()), [2, 2, 2, 2.4, 1.6])
+  t.match(stream.report().warnings, [{ code: 'GOP_TOO_LONG' }])
+})
+
+t.test(
+  'a stream that stops before the third segment has a playlist of what there is',
+  async (t) => {
+    for (const gops of [[1], [2, 1], [3, 2, 1]]) {
+      const { stream, playlist, publish, events } = createStream()
+      publish().push(new GopEncoder().encode(gops))
+      t.equal(playlist(), undefined)
+      stream.stop('api')
+      t.match(playlist(), /#EXT-X-ENDLIST\n$/)
+      t.equal(targetOf(playlist()), Math.max(2, gops[0]!))
+      t.equal(listDurations(playlist()).length, gops.length)
+      t.ok(stream.files.get('master.m3u8'))
+      t.same(events, [], 'never live')
+    }
+  },
+)
+
+t.test('a stream without a segment has no playlist, even when it stops', async (t) => {
+  const { stream, playlist, publish } = createStream()
+  publish()
+  stream.stop('api')
+  t.equal(playlist(), undefined)
+})
+
+t.test('an encoder lost before the third segment: the playlist appears, and goes on', async (t) => {
+  for (const loss of ['timeout', 'no media'] as const) {
+    const { stream, playlist, publish, events, pass } = createStream({ playlistSegments: 8 })
+    const publication = publish()
+    publication.push(new GopEncoder().encode([2, 2, 1]))
+    if (loss === 'timeout') publication.end('timeout')
+    else pass(11)
+    t.match(stream, { status: 'INTERRUPTED', live: false })
+    t.equal(targetOf(playlist()), 2)
+    t.same(listDurations(playlist()).slice(0, 2), [2, 2], loss)
+    if (loss === 'no media') continue
+    publish().push(new GopEncoder().encode([4, 4]))
+    t.match(stream, { status: 'STREAMING', live: true })
+    t.equal(targetOf(playlist()), 2, 'players keep the first value')
+    t.same(listDurations(playlist()), [2, 2, 1, 2.4, 1.6, 2.4])
+    t.match(playlist(), /#EXT-X-DISCONTINUITY\n[^]*e-3.ts\n/)
+    t.same(
+      events.filter((event) => !event.startsWith('warning')),
+      ['interrupted: timeout', 'live'],
+    )
+  }
+})
+
+t.test('an encoder replaced before the third segment: its segments count', async (t) => {
+  const { stream, playlist, publish, events } = createStream()
+  publish().push(new GopEncoder().encode([2, 1]))
+  const second = publish()
+  t.equal(stream.report().totals.segments, 2)
+  t.equal(playlist(), undefined, 'the stream was not interrupted')
+  const encoder = new GopEncoder()
+  second.push(encoder.encode([4]))
+  t.equal(playlist(), undefined)
+  second.push(encoder.encode([4]))
+  t.same(listDurations(playlist()), [2, 1, 4])
+  t.equal(targetOf(playlist()), 4)
+  t.same(events, ['live'])
+})
+
+t.test('a stream that comes back keeps its playlist and its target', async (t) => {
+  const { playlist, publish, events } = createStream()
+  const first = publish()
+  first.push(new GopEncoder().encode([4, 4, 4]))
+  first.end('timeout')
+  const before = playlist()
+  t.equal(targetOf(before), 4)
+  publish().push(new GopEncoder().encode([2, 2]))
+  t.same(listDurations(playlist()).at(-1), 2, 'with its first segment')
+  t.equal(targetOf(playlist()), 4)
+  t.same(events, ['live', 'interrupted: timeout', 'live'].slice(events.length === 2 ? 1 : 0))
+})
