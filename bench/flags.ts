@@ -61,7 +61,8 @@ export class Flags {
 
   /** @returns the number given, or else all presets */
   numbers(name: keyof typeof NUMBERS, benchPresets: readonly number[]): readonly number[] {
-    return this.#values[name] === undefined ? benchPresets : [this.number(name)]
+    const value = this.optional(name)
+    return value === undefined ? benchPresets : [value]
   }
 
   /** @throws {RangeError} when the value is none of `names` */

@@ -275,11 +275,13 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     this.#consume(rest)
     this.#take(this.#packager.discontinuity())
     this.#audio.reset()
-    this.#presentation.files.rest()
     this.#publication = undefined
     this.#warnings.observe([], this.#options.clock.nowUs())
     if (interrupted) this.#interrupt(reason)
-    else this.#life.leaveLive()
+    else {
+      this.#presentation.files.rest()
+      this.#life.leaveLive()
+    }
   }
 
   #interrupt(reason: LeaveReason | 'no-media'): void {

@@ -227,11 +227,10 @@ export class SegmentCache {
   #findGiver({ windowBytes }: MemoryShares): Holding | undefined {
     let giver: Holding | undefined
     for (const holding of this.#holdings.values()) {
-      if (holding.bytes === 0 || (giver?.idle === true && !holding.idle)) continue
-      const isFirstIdle = holding.idle && giver?.idle !== true
-      if (!isFirstIdle && giver !== undefined && holding.bytes <= giver.bytes) continue
+      if (holding.bytes === 0) continue
       const canShrink = !holding.shortest && holding.windowSize.wantedBytes > windowBytes
-      if (holding.idle || holding.retains || canShrink) giver = holding
+      if (!holding.idle && !holding.retains && !canShrink) continue
+      if (giver === undefined || givesBefore(holding, giver)) giver = holding
     }
     return giver
   }
@@ -282,4 +281,8 @@ export class SegmentCache {
     holding.retained.delete(uri)
     this.#entries.delete(uri)
   }
+}
+
+function givesBefore(a: Holding, b: Holding): boolean {
+  return a.idle === b.idle ? a.bytes > b.bytes : a.idle
 }

@@ -45,22 +45,24 @@ export function guardedReplies(
     }
 
     override write(...args: unknown[]): boolean {
-      if (args[0] instanceof Uint8Array) this.bodies.push(args[0] as Buffer)
+      this.#keep(args[0])
       return super.write(...(args as [unknown, BufferEncoding]))
     }
 
-    override end(chunk?: unknown, encoding?: unknown, callback?: unknown): this {
-      if (chunk instanceof Uint8Array) this.bodies.push(chunk as Buffer)
+    override end(...args: unknown[]): this {
+      this.#keep(args[0])
       const sizeBytes = this.bodies.reduce((sum, { length }) => sum + length, 0)
-      const isSmall = sizeBytes < MIN_LARGE_BODY_BYTES
-      if (isSmall || largeBodies.take(sizeBytes)) {
-        return super.end(chunk, encoding as BufferEncoding, callback as () => void)
-      }
+      const end = () => super.end(...(args as [unknown, BufferEncoding]))
+      if (sizeBytes < MIN_LARGE_BODY_BYTES || largeBodies.take(sizeBytes)) return end()
       // Earlier writes are corked and wait as well.
       largeBodies.add(() => {
-        if (!this.destroyed) super.end(chunk, encoding as BufferEncoding, callback as () => void)
+        if (!this.destroyed) end()
       }, sizeBytes)
       return this
+    }
+
+    #keep(chunk: unknown): void {
+      if (chunk instanceof Uint8Array) this.bodies.push(chunk as Buffer)
     }
   } as typeof ServerResponse
 }

@@ -10,9 +10,10 @@ import type { Attempt } from '../handshake/attempt.ts'
 import {
   HandshakeResponder,
   type Acceptance,
+  type ResponderHost,
+  type ResponderOptions,
   type Verdict,
 } from '../handshake/handshake-responder.ts'
-import type { Terms } from '../handshake/negotiation.ts'
 import type { ListenerStats } from '../stats.ts'
 import {
   ControlType,
@@ -29,23 +30,14 @@ import { StallDetector } from './stall-detector.ts'
 /** Interval of ticks for idle connections, and of sweeps of the handshake. */
 const IDLE_TICK_US = 250_000
 
-export interface EndpointOptions extends Terms {
+export interface EndpointOptions extends Omit<ResponderOptions, 'host'> {
   /** Silence of a peer after which its connection ends with `timeout`. */
   readonly idleTimeoutUs: number
-  /** Max time that the host may take to decide about an attempt. */
-  readonly acceptTimeoutUs: number
-  readonly random: (bytes: number) => Buffer
-  readonly nowUs: number
   readonly host: EndpointHost
 }
 
 /** Owner of the socket, which receives the outputs of the endpoint. */
-export interface EndpointHost {
-  transmit(datagram: Buffer, port: number, address: string): void
-  /** A caller waits for `Endpoint.decide`. */
-  request(attempt: Attempt): void
-  /** The attempt ended without a decision; a later one has no effect. */
-  expire(attempt: Attempt): void
+export interface EndpointHost extends Pick<ResponderHost, 'transmit' | 'request' | 'expire'> {
   /** A connection was closed because of this exception, thrown by its sink or by this code. */
   fail(error: unknown): void
 }

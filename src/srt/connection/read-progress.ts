@@ -1,0 +1,35 @@
+/**
+ * Whether the process reads its sockets as fast as datagrams arrive. Where it does not, packets lie unread: they are
+ * neither late nor lost, and their peers are not gone.
+ *
+ * @module
+ */
+
+/** Time since the previous tick above which a tick counts as late. */
+const STALL_US = 100_000
+
+export class ReadProgress {
+  #tickedUs: number
+  #skipped = false
+  #behind = false
+
+  constructor(nowUs: number) {
+    this.#tickedUs = nowUs
+  }
+
+  /** Whether datagrams may have been unread at all times since the tick before the latest. */
+  get behind(): boolean {
+    return this.#behind
+  }
+
+  /**
+   * @param drained  whether all sockets were found empty at some time since the previous tick
+   * @returns whether to skip this tick because it is late; never two in a row, so that an overloaded process advances
+   */
+  tick(nowUs: number, drained: boolean): boolean {
+    this.#behind = !drained
+    this.#skipped = !this.#skipped && nowUs - this.#tickedUs > STALL_US
+    this.#tickedUs = nowUs
+    return this.#skipped
+  }
+}
