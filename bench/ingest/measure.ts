@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { clipOf } from '../support/clip.ts'
 import { freePorts } from '../support/free-ports.ts'
 import { isInstalled, startProgram, stopProgram } from '../support/programs.ts'
-import { startService } from '../support/service.ts'
+import { startService, type Collections } from '../support/service.ts'
 import { kernelDrops, usageOf, type Usage } from '../support/usage.ts'
 import { startSenders, type SendersOptions } from './senders.ts'
 
@@ -37,6 +37,10 @@ export interface IngestResult {
   readonly cpuLoad: number
   readonly cpuUsPerPacket: number
   readonly rssBytes: number
+  /** Collections of the whole heap, per minute; NaN where there is none. */
+  readonly majorCollectionsPerMin: number
+  /** Pauses for garbage collection, as a share of the time; NaN where there are none. */
+  readonly pauseShare: number
   /** CPU of the sending processes, for comparison. */
   readonly senderCpuLoad: number
   readonly kernelDrops: number
@@ -62,6 +66,7 @@ interface Receiver {
   readonly urls: readonly string[]
   readonly ports: readonly number[]
   readonly pids: readonly number[]
+  collections(): Collections
   losses(): Promise<Losses>
   stop(): Promise<void>
 }
@@ -82,8 +87,10 @@ export async function measureIngest(name: string, load: IngestLoad): Promise<Ing
     await Promise.race([sleep(WARM_UP_MS), senders.failure])
     const before = [usageOf(receiver.pids), usageOf(senders.pids)] as const
     const dropsBefore = kernelDrops(receiver.ports)
+    const collectionsBefore = receiver.collections()
     await Promise.race([sleep(load.seconds * 1000), senders.failure])
     const after = [usageOf(receiver.pids), usageOf(senders.pids)] as const
+    const collections = receiver.collections()
     const drops = kernelDrops(receiver.ports) - dropsBefore
     const losses = await receiver.losses()
     const reports = await senders.finish()
@@ -96,6 +103,9 @@ export async function measureIngest(name: string, load: IngestLoad): Promise<Ing
       cpuLoad,
       cpuUsPerPacket: (cpuLoad / packetsPerSec) * 1e6,
       rssBytes: after[0].rssBytes,
+      majorCollectionsPerMin:
+        ((collections.major - collectionsBefore.major) * 60) / load.seconds,
+      pauseShare: (collections.pauseMs - collectionsBefore.pauseMs) / 1000 / load.seconds,
       senderCpuLoad: loadBetween(before[1], after[1], load.seconds),
       kernelDrops: drops,
       ...losses,
@@ -123,7 +133,7 @@ async function startMillrace(
   const encryption = name.endsWith('AES-256')
   const env: Record<string, string> = { MAX_PUBLISHERS: '1000' }
   if (cacheMib !== undefined) env['CACHE_MAX_MIB'] = String(cacheMib)
-  const service = await startService({ env })
+  const service = await startService({ env, nodeArgs: ['--trace-gc'] })
   const ids = Array.from({ length: count }, (_, index) => `bench-${index}`)
   const urls = await Promise.all(ids.map((id) => service.start(id, { encryption })))
   return {
@@ -131,6 +141,7 @@ async function startMillrace(
     urls,
     ports: [service.srtPort],
     pids: [service.pid],
+    collections: () => service.collections(),
     losses: async () => {
       const all = await Promise.all(ids.map((id) => service.status(id)))
       const dead = all.filter(({ live }) => !live).length
@@ -160,6 +171,7 @@ async function startPeers(name: string, count: number): Promise<Receiver> {
     urls: ports.map((port) => `srt://127.0.0.1:${port}?streamid=bench`),
     ports,
     pids: programs.map(({ pid }) => pid!),
+    collections: () => ({ major: NaN, pauseMs: NaN }),
     losses: () => Promise.resolve({ lost: NaN, dropped: NaN, gaps: NaN, loopDelayMsMax: NaN }),
     stop: async () => {
       await Promise.all(programs.map((program) => stopProgram(program, 'SIGKILL')))

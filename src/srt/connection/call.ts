@@ -24,7 +24,7 @@ import {
   MAX_DATAGRAM_BYTES,
 } from '../wire/packet.ts'
 import { Connection } from './connection.ts'
-import { StallDetector } from './stall-detector.ts'
+import { ReadProgress } from './read-progress.ts'
 
 /** Default receive window of libsrt; a publisher receives no payloads. */
 const RECEIVE_WINDOW_PACKETS = 8192
@@ -49,7 +49,7 @@ export class Call {
   readonly #options: CallOptions
   readonly #initiator: HandshakeInitiator
   #connection: Connection | undefined
-  #stalls: StallDetector | undefined
+  #progress: ReadProgress | undefined
   #startedUs = 0
   #closing = false
 
@@ -69,7 +69,7 @@ export class Call {
 
   start(nowUs: number): void {
     this.#startedUs = nowUs
-    this.#stalls = new StallDetector(nowUs)
+    this.#progress = new ReadProgress(nowUs)
     this.#initiator.start(nowUs)
   }
 
@@ -100,6 +100,7 @@ export class Call {
       windowPackets: RECEIVE_WINDOW_PACKETS,
       marksRetransmissions: (hs.flags & HsFlag.RETRANSMIT_FLAG) !== 0,
       idleTimeoutUs: options.idleTimeoutUs,
+      progress: this.#progress!,
       startUs: this.#startedUs,
       startTimestampUs: options.startTimestampUs,
       nowUs,
@@ -140,7 +141,7 @@ export class Call {
   }
 
   tick(nowUs: number): void {
-    if (this.#stalls?.shouldSkip(nowUs)) return
+    if (this.#progress?.tick(nowUs, true) === true) return
     if (this.#connection === undefined) this.#initiator.tick(nowUs)
     else {
       this.#connection.tick(nowUs)

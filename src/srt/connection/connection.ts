@@ -28,6 +28,7 @@ import {
   isControl,
   typeSpecificInformation,
 } from '../wire/packet.ts'
+import type { ReadProgress } from './read-progress.ts'
 
 /** Time without a packet sent by this side after which it sends a keepalive (3.2.3). */
 const KEEPALIVE_US = 1_000_000
@@ -57,6 +58,8 @@ export interface ConnectionOptions {
   readonly windowPackets: number
   /** Whether the peer sets the R flag of packets that it retransmits (HSREQ flag REXMITFLG). */
   readonly marksRetransmissions: boolean
+  /** Whether packets of the peer may lie unread. */
+  readonly progress: Pick<ReadProgress, 'behind'>
   /** Silence of the peer after which the connection ends with `timeout`. */
   readonly idleTimeoutUs: number
   /** Local time at which sent packets have the timestamp `startTimestampUs`. */
@@ -110,6 +113,7 @@ export class Connection implements SrtConnection {
       ...shared,
       delivery: options.delivery,
       windowPackets: options.windowPackets,
+      progress: options.progress,
       eagerNak: options.peerSrtVersion >= RETRANSMITS_ONCE_PER_RTT,
       marksRetransmissions: options.marksRetransmissions,
       ...(options.decryption && { decryption: options.decryption }),

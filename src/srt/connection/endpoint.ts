@@ -25,7 +25,7 @@ import {
 } from '../wire/packet.ts'
 import { Connection } from './connection.ts'
 import { SocketTable } from './socket-table.ts'
-import { StallDetector } from './stall-detector.ts'
+import { ReadProgress } from './read-progress.ts'
 
 /** Interval of ticks for idle connections, and of sweeps of the handshake. */
 const IDLE_TICK_US = 250_000
@@ -56,14 +56,14 @@ export class Endpoint {
     controlPacketsDropped: 0,
     failures: 0,
   }
-  readonly #stalls: StallDetector
+  readonly #progress: ReadProgress
   #idleTickUs: number
 
   constructor(options: EndpointOptions) {
     this.#options = options
     this.#host = options.host
     this.#connections = new SocketTable(options.random)
-    this.#stalls = new StallDetector(options.nowUs)
+    this.#progress = new ReadProgress(options.nowUs)
     this.#idleTickUs = options.nowUs
     this.#responder = new HandshakeResponder({
       ...options,
@@ -143,6 +143,7 @@ export class Endpoint {
       windowPackets: agreement.windowPackets,
       marksRetransmissions: agreement.marksRetransmissions,
       idleTimeoutUs: this.#options.idleTimeoutUs,
+      progress: this.#progress,
       startUs: attempt.arrivedUs,
       startTimestampUs: 0,
       nowUs,
@@ -159,8 +160,9 @@ export class Endpoint {
     return { localSocketId, connection }
   }
 
-  tick(nowUs: number): void {
-    if (this.#stalls.shouldSkip(nowUs)) return
+  /** @param drained  whether the socket was found empty at some time since the previous tick */
+  tick(nowUs: number, drained = true): void {
+    if (this.#progress.tick(nowUs, drained)) return
     for (const connection of this.#active) {
       connection.tick(nowUs)
       if (!connection.busy) this.#active.delete(connection)

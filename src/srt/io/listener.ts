@@ -76,6 +76,8 @@ export class Listener {
   readonly #keyDeriver = new KeyDeriver()
   readonly #dropMonitor: KernelDropMonitor
   #ticker: NodeJS.Timeout | undefined
+  /** Time for which the event loop had waited for input at the latest tick. */
+  #idleMs = 0
   #closing: Promise<void> | undefined
 
   /** Use `createListener`. */
@@ -201,7 +203,10 @@ export class Listener {
 
   #tick(): void {
     const nowUs = this.#clock.nowUs()
-    for (const endpoint of this.#endpoints) endpoint.tick(nowUs)
+    // The loop has waited for input only if it found all sockets empty.
+    const { idle } = performance.eventLoopUtilization()
+    for (const endpoint of this.#endpoints) endpoint.tick(nowUs, idle > this.#idleMs)
+    this.#idleMs = idle
     this.#dropMonitor.tick(nowUs)
     if (this.#endpoints.some(({ busy }) => busy)) return
     clearInterval(this.#ticker)

@@ -6,6 +6,7 @@
  */
 import { addToSequence, sequenceDistance } from '../../binary/sequence-number.ts'
 import { TokenBucket } from '../../token-bucket.ts'
+import type { ReadProgress } from '../connection/read-progress.ts'
 import type { RttEstimator } from '../rtt-estimator.ts'
 import { MIN_NAK_INTERVAL_US } from '../timers.ts'
 import type { Transmitter } from '../transmitter.ts'
@@ -28,6 +29,8 @@ const MIN_PATIENT_ROUND_TRIPS = 3
 export interface LossReporterOptions {
   readonly buffer: ReceiveBuffer
   readonly latencyUs: number
+  /** Whether packets of the sender, retransmissions among them, may lie unread. */
+  readonly progress: Pick<ReadProgress, 'behind'>
   /** Whether the sender retransmits a packet at most once per round trip: frequent reports only replace lost NAKs. */
   readonly eagerNak: boolean
   readonly rtt: RttEstimator
@@ -38,6 +41,7 @@ export interface LossReporterOptions {
 export class LossReporter {
   readonly #buffer: ReceiveBuffer
   readonly #latencyUs: number
+  readonly #progress: Pick<ReadProgress, 'behind'>
   readonly #eagerNak: boolean
   readonly #rtt: RttEstimator
   readonly #transmitter: Transmitter
@@ -58,6 +62,7 @@ export class LossReporter {
   constructor(options: LossReporterOptions) {
     this.#buffer = options.buffer
     this.#latencyUs = options.latencyUs
+    this.#progress = options.progress
     this.#eagerNak = options.eagerNak
     this.#rtt = options.rtt
     this.#transmitter = options.transmitter
@@ -128,11 +133,16 @@ export class LossReporter {
   /**
    * Interval of periodic reports: (RTT + 4 x variance) / 2, but at least `MIN_NAK_INTERVAL_US` (4.8.2). Eager NAKs use
    * the minimum: at 10 % loss, RTT 100 ms and latency 500 ms, 1.5e-5 of the packets stay missing instead of 1.4e-4.
+   *
+   * While the process is behind, retransmissions lie unread for as long as the responses that the RTT is measured by:
+   * earlier reports would only bring copies, and more datagrams to an overloaded process.
    */
   get #intervalUs(): number {
+    const { responseTimeoutUs } = this.#rtt
+    if (this.#progress.behind) return Math.max(responseTimeoutUs, MIN_NAK_INTERVAL_US)
     return this.#eagerNak
       ? MIN_NAK_INTERVAL_US
-      : Math.max(this.#rtt.responseTimeoutUs / 2, MIN_NAK_INTERVAL_US)
+      : Math.max(responseTimeoutUs / 2, MIN_NAK_INTERVAL_US)
   }
 
   #send(ranges: readonly LossRange[], nowUs: number): void {

@@ -7,6 +7,7 @@
  * @module
  */
 import { addToSequence, sequenceDistance } from '../../binary/sequence-number.ts'
+import type { ReadProgress } from '../connection/read-progress.ts'
 import type { Decryption } from '../crypto/decryption.ts'
 import { RateMeter } from '../rate-meter.ts'
 import type { RttEstimator } from '../rtt-estimator.ts'
@@ -35,6 +36,8 @@ export interface ReceiverOptions {
   readonly delivery: DeliveryClockOptions
   /** Max distance of a packet from the first missing one; also the flow window announced to the sender. */
   readonly windowPackets: number
+  /** Whether packets of the sender may lie unread. */
+  readonly progress: Pick<ReadProgress, 'behind'>
   /** Whether the sender retransmits a packet at most once per round trip: frequent reports only replace lost NAKs. */
   readonly eagerNak: boolean
   /** Whether the sender sets the R flag of retransmissions, so that a late packet without it was reordered. */

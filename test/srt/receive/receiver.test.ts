@@ -23,6 +23,7 @@ const TICK_US = 10_000
 interface Options {
   first?: number
   windowPackets?: number
+  progress?: { behind: boolean }
   eagerNak?: boolean
   marksRetransmissions?: boolean
   startTimestampUs?: number
@@ -48,6 +49,7 @@ function createReceiver(
     },
     windowPackets: options.windowPackets ?? 1024,
     eagerNak: options.eagerNak ?? true,
+    progress: options.progress ?? { behind: false },
     marksRetransmissions: options.marksRetransmissions ?? true,
     rtt,
     transmitter: new Transmitter({
@@ -149,6 +151,23 @@ t.test('sends periodic NAKs less often to peers that retransmit for every one', 
   t.strictSame(take(ControlType.NAK), [])
   receiver.tick(60_000)
   t.strictSame(lossesOf(take(ControlType.NAK)), [[range(1)]])
+})
+
+t.test('repeats NAKs after a response timeout while retransmissions may lie unread', async (t) => {
+  const progress = { behind: true }
+  const { receiver, rtt, arrive, take } = createReceiver({ progress })
+  rtt.adopt(50_000, 5000)
+  for (const number of [0, 2]) arrive(number, 0, 20_000)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(1)]], 'a new gap is reported at once')
+  for (const nowUs of [40_000, 60_000, 80_000]) receiver.tick(nowUs)
+  t.strictSame(take(ControlType.NAK), [])
+  // RTT + 4 x variance later.
+  receiver.tick(90_000)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(1)]])
+  progress.behind = false
+  receiver.tick(160_000)
+  receiver.tick(180_000)
+  t.equal(take(ControlType.NAK).length, 2, 'every 20 ms again')
 })
 
 t.test('raises the reorder tolerance after a reordered packet', async (t) => {
@@ -371,7 +390,7 @@ t.test(
   },
 )
 
-t.test('delays the ACK of a few packets, for 25 ms at most', async (t) => {
+t.test('delays the ACK of a few packets, for 100 ms at most', async (t) => {
   const { receiver, arrive, take } = createReceiver()
   const ackAt = (nowUs: number) => {
     receiver.tick(nowUs)
@@ -379,12 +398,13 @@ t.test('delays the ACK of a few packets, for 25 ms at most', async (t) => {
   }
   arrive(0, 0, 0)
   t.equal(ackAt(10_000), 1, 'the first is acknowledged at once: it measures the RTT')
-  for (let number = 1; number < 16; number++) arrive(number, 0, 11_000)
+  for (let number = 1; number < 63; number++) arrive(number, 0, 11_000)
   t.equal(ackAt(20_000), 0)
-  arrive(16, 0, 21_000)
-  t.equal(ackAt(30_000), 1, '16 packets')
-  arrive(17, 0, 31_000)
-  t.strictSame([40_000, 50_000, 60_000].map(ackAt), [0, 0, 1], 'the third tick')
+  for (let number = 63; number < 66; number++) arrive(number, 0, 21_000)
+  t.equal(take(ControlType.ACK).length, 1, 'a light one after 64 packets')
+  t.equal(ackAt(30_000), 1, 'a full one at the next tick')
+  arrive(66, 0, 31_000)
+  t.strictSame([110_000, 120_000, 130_000].map(ackAt), [0, 0, 1], 'after 100 ms')
 })
 
 t.test('repeats an ACK only where its ACKACK is overdue', async (t) => {
@@ -417,8 +437,8 @@ t.test(
     receiver.handleAckAck(1, 90_000)
     t.strictSame([rtt.rttUs, rtt.varianceUs], [8000, 4000], 'ignores a repeated ACKACK')
     arrive(1)
-    receiver.tick(100_000)
-    receiver.handleAckAck(2, 116_000)
+    receiver.tick(130_000)
+    receiver.handleAckAck(2, 146_000)
     t.strictSame([rtt.rttUs, rtt.varianceUs], [9000, 5000])
   },
 )
