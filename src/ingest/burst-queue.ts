@@ -54,7 +54,7 @@ export class BurstQueue implements MediaSink {
   }
 
   #passOn(payload: Buffer): void {
-    if (++this.#passedOn === TURN_CHECK) this.#defer(() => this.#turn())
+    if (++this.#passedOn === TURN_CHECK) this.#defer(this.#turn)
     this.#sink.push(payload)
   }
 
@@ -62,8 +62,8 @@ export class BurstQueue implements MediaSink {
     this.#waiting.push(item)
   }
 
-  /** Passes on waiting payloads and gaps, then the end if it has come. */
-  #turn(): void {
+  /** Passes on waiting payloads and gaps, then the end if it has come. A field, so that no payload costs a closure. */
+  readonly #turn = (): void => {
     this.#passedOn = 0
     while (this.#isWaiting && this.#passedOn < MAX_PER_TURN) {
       const item = this.#waiting[this.#head++]!

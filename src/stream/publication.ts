@@ -107,6 +107,7 @@ export class Publication {
   push(payload: Buffer): void {
     if (this.#ended) return
     const outputs = this.#demuxer.push(payload, this.#clock.nowUs())
+    if (outputs.length === 0) return
     for (const output of outputs) {
       this.#source.handle(output)
       this.#media.handle(output)

@@ -42,6 +42,8 @@ export class PacketSync {
 
   /** @returns the packets completed by `bytes`: views into it, except packets that began in an earlier push */
   push(bytes: Buffer): PacketRun[] {
+    const whole = this.#wholeRun(bytes)
+    if (whole !== undefined) return [whole]
     const runs: PacketRun[] = []
     if (this.#carry.length === 0) {
       this.#scan(bytes, this.#skip, runs)
@@ -54,6 +56,21 @@ export class PacketSync {
       this.#scan(bytes, missing + this.#stride - PACKET_BYTES, runs)
     }
     return runs
+  }
+
+  /**
+   * The usual payload, without a search and without an array that grows: 200 bytes less of garbage per payload.
+   *
+   * @returns undefined unless `bytes` are whole packets at the stride of a lock
+   */
+  #wholeRun(bytes: Buffer): PacketRun | undefined {
+    const { length } = bytes
+    const isWhole = this.#stride === PACKET_BYTES && length > 0 && length % PACKET_BYTES === 0
+    if (!isWhole || this.#skip > 0 || this.#carry.length > 0) return undefined
+    for (let at = 0; at < length; at += PACKET_BYTES) {
+      if (bytes[at] !== SYNC_BYTE) return undefined
+    }
+    return { bytes, start: 0, end: length, stride: PACKET_BYTES }
   }
 
   /** Discards the start of a packet whose rest was lost; the next push may start at any offset. */
