@@ -103,8 +103,7 @@ export async function measureIngest(name: string, load: IngestLoad): Promise<Ing
       cpuLoad,
       cpuUsPerPacket: (cpuLoad / packetsPerSec) * 1e6,
       rssBytes: after[0].rssBytes,
-      majorCollectionsPerMin:
-        ((collections.major - collectionsBefore.major) * 60) / load.seconds,
+      majorCollectionsPerMin: ((collections.major - collectionsBefore.major) * 60) / load.seconds,
       pauseShare: (collections.pauseMs - collectionsBefore.pauseMs) / 1000 / load.seconds,
       senderCpuLoad: loadBetween(before[1], after[1], load.seconds),
       kernelDrops: drops,

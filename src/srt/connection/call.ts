@@ -24,7 +24,7 @@ import {
   MAX_DATAGRAM_BYTES,
 } from '../wire/packet.ts'
 import { Connection } from './connection.ts'
-import { ReadProgress } from './read-progress.ts'
+import { ReadProgress } from '../read-progress.ts'
 
 /** Default receive window of libsrt; a publisher receives no payloads. */
 const RECEIVE_WINDOW_PACKETS = 8192

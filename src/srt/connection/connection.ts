@@ -28,7 +28,7 @@ import {
   isControl,
   typeSpecificInformation,
 } from '../wire/packet.ts'
-import type { ReadProgress } from './read-progress.ts'
+import type { ReadProgress } from '../read-progress.ts'
 
 /** Time without a packet sent by this side after which it sends a keepalive (3.2.3). */
 const KEEPALIVE_US = 1_000_000

@@ -25,7 +25,7 @@ import {
 } from '../wire/packet.ts'
 import { Connection } from './connection.ts'
 import { SocketTable } from './socket-table.ts'
-import { ReadProgress } from './read-progress.ts'
+import { ReadProgress } from '../read-progress.ts'
 
 /** Interval of ticks for idle connections, and of sweeps of the handshake. */
 const IDLE_TICK_US = 250_000

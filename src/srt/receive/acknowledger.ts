@@ -15,15 +15,20 @@ import { AckHistory } from './ack-history.ts'
 /** Data packets after which a light ACK is sent if no full one was (3.2.4). */
 const LIGHT_ACK_PACKETS = 64
 
-/**
- * Data packets or time that a full ACK waits for, whichever comes first. The draft sends one every 10 ms (4.8.1), which
- * at 0.5 Mbit/s is one ACK and one ACKACK for every second packet.
- */
-const FULL_ACK_PACKETS = 64
-const FULL_ACK_DELAY_US = 100_000
+/** Data packets or time that a full ACK waits for, whichever comes first. */
+interface AckPacing {
+  readonly packets: number
+  readonly delayUs: number
+}
+
+/** The draft sends a full ACK every 10 ms (4.8.1): at 0.5 Mbit/s, an ACK and an ACKACK for every second packet. */
+const RELAXED: AckPacing = { packets: 64, delayUs: 100_000 }
+/** While packets are missing: sender and receiver time retransmissions by the RTT that ACKs measure. */
+const PROMPT: AckPacing = { packets: 16, delayUs: 25_000 }
 
 export interface AcknowledgerOptions {
   readonly initialSequenceNumber: number
+  /** Max distance of a packet from the first missing one; also the flow window announced to the sender. */
   readonly windowPackets: number
   readonly rtt: RttEstimator
   readonly transmitter: Transmitter
@@ -74,13 +79,14 @@ export class Acknowledger {
   }
 
   /** Sends a full ACK if the position has moved, and repeats it if its ACKACK is overdue (libsrt; 3.2.4). */
-  tick(position: number, rate: RateMeter, nowUs: number): void {
+  tick(position: number, hasGap: boolean, rate: RateMeter, nowUs: number): void {
     if (position === this.#confirmed) return
     const elapsedUs = nowUs - this.#fullyAckedUs
     if (position === this.#fullyAcked) {
       if (elapsedUs < this.#rtt.responseTimeoutUs) return
-    } else if (this.#packetsSinceFullAck < FULL_ACK_PACKETS && elapsedUs < FULL_ACK_DELAY_US) {
-      return
+    } else {
+      const { packets, delayUs } = hasGap ? PROMPT : RELAXED
+      if (this.#packetsSinceFullAck < packets && elapsedUs < delayUs) return
     }
     this.#acked = this.#fullyAcked = position
     this.#fullyAckedUs = nowUs

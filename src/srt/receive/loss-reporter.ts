@@ -6,7 +6,7 @@
  */
 import { addToSequence, sequenceDistance } from '../../binary/sequence-number.ts'
 import { TokenBucket } from '../../token-bucket.ts'
-import type { ReadProgress } from '../connection/read-progress.ts'
+import type { ReadProgress } from '../read-progress.ts'
 import type { RttEstimator } from '../rtt-estimator.ts'
 import { MIN_NAK_INTERVAL_US } from '../timers.ts'
 import type { Transmitter } from '../transmitter.ts'

@@ -7,12 +7,9 @@
  * @module
  */
 import { addToSequence, sequenceDistance } from '../../binary/sequence-number.ts'
-import type { ReadProgress } from '../connection/read-progress.ts'
 import type { Decryption } from '../crypto/decryption.ts'
 import { RateMeter } from '../rate-meter.ts'
-import type { RttEstimator } from '../rtt-estimator.ts'
 import type { SrtStats } from '../stats.ts'
-import type { Transmitter } from '../transmitter.ts'
 import type { PayloadSink } from '../types.ts'
 import type { LossRange } from '../wire/loss-list.ts'
 import {
@@ -23,30 +20,21 @@ import {
   sequenceNumber,
   timestampUs,
 } from '../wire/packet.ts'
-import { Acknowledger } from './acknowledger.ts'
+import { Acknowledger, type AcknowledgerOptions } from './acknowledger.ts'
 import { DeliveryClock, type DeliveryClockOptions } from './delivery-clock.ts'
-import { LossReporter } from './loss-reporter.ts'
+import { LossReporter, type LossReporterOptions } from './loss-reporter.ts'
 import { ReceiveBuffer } from './receive-buffer.ts'
 
 /** Number of latest dropped ranges that are kept to distinguish belated packets from duplicates. */
 const MAX_DROPPED_RANGES = 16
 
-export interface ReceiverOptions {
-  readonly initialSequenceNumber: number
+export interface ReceiverOptions
+  extends AcknowledgerOptions, Omit<LossReporterOptions, 'buffer' | 'latencyUs'> {
   readonly delivery: DeliveryClockOptions
-  /** Max distance of a packet from the first missing one; also the flow window announced to the sender. */
-  readonly windowPackets: number
-  /** Whether packets of the sender may lie unread. */
-  readonly progress: Pick<ReadProgress, 'behind'>
-  /** Whether the sender retransmits a packet at most once per round trip: frequent reports only replace lost NAKs. */
-  readonly eagerNak: boolean
   /** Whether the sender sets the R flag of retransmissions, so that a late packet without it was reordered. */
   readonly marksRetransmissions: boolean
   readonly decryption?: Decryption
-  readonly rtt: RttEstimator
-  readonly transmitter: Transmitter
   readonly sink: Pick<PayloadSink, 'push' | 'gap'>
-  readonly nowUs: number
 }
 
 class ReceiverCounters {
@@ -262,7 +250,7 @@ export class Receiver {
     this.#rate.tick(this.#counters, nowUs)
     this.#dropTooLate(nowUs)
     if (this.#stopped) return
-    this.#acknowledger.tick(this.#buffer.next, this.#rate, nowUs)
+    this.#acknowledger.tick(this.#buffer.next, this.#buffer.hasGap, this.#rate, nowUs)
     this.#lossReporter.tick(this.#rate.bytesPerSec, nowUs)
   }
 

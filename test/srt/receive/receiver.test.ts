@@ -156,17 +156,17 @@ t.test('sends periodic NAKs less often to peers that retransmit for every one', 
 t.test('repeats NAKs after a response timeout while retransmissions may lie unread', async (t) => {
   const progress = { behind: true }
   const { receiver, rtt, arrive, take } = createReceiver({ progress })
-  rtt.adopt(50_000, 5000)
+  rtt.adopt(20_000, 2500)
   for (const number of [0, 2]) arrive(number, 0, 20_000)
   t.strictSame(lossesOf(take(ControlType.NAK)), [[range(1)]], 'a new gap is reported at once')
-  for (const nowUs of [40_000, 60_000, 80_000]) receiver.tick(nowUs)
+  for (const nowUs of [30_000, 40_000]) receiver.tick(nowUs)
   t.strictSame(take(ControlType.NAK), [])
   // RTT + 4 x variance later.
-  receiver.tick(90_000)
+  receiver.tick(50_000)
   t.strictSame(lossesOf(take(ControlType.NAK)), [[range(1)]])
   progress.behind = false
-  receiver.tick(160_000)
-  receiver.tick(180_000)
+  receiver.tick(80_000)
+  receiver.tick(100_000)
   t.equal(take(ControlType.NAK).length, 2, 'every 20 ms again')
 })
 
@@ -292,10 +292,9 @@ t.test('drops a gap when the packet behind it is due (4.6)', async (t) => {
   t.strictSame(delivered, [0])
   receiver.tick(dueUs)
   t.strictSame(delivered, [0, 'gap 2', 3])
-  receiver.tick(dueUs + 30_000)
-  t.equal(decodeAck(take(ControlType.ACK).at(-1)!)?.nextExpected, 4, 'the ACK skips it too')
   take(ControlType.NAK)
   receiver.tick(dueUs + 100_000)
+  t.equal(decodeAck(take(ControlType.ACK).at(-1)!)?.nextExpected, 4, 'the ACK skips it too')
   t.strictSame(take(ControlType.NAK), [], 'no longer requested')
   for (const late of [1, 2, 3]) arrive(late, 1000, dueUs + 100_000)
   t.strictSame(delivered, [0, 'gap 2', 3])
