@@ -26,7 +26,7 @@ export const RejectCode = {
   GROUP: 1015,
   TIMEOUT: 1016,
   CRYPTO: 1017,
-  /** Access control: too many requests (libsrt `SRT_REJX_OVERLOAD`). */
+  /** Access control: too many requests, or too much load (libsrt `SRT_REJX_OVERLOAD`). */
   OVERLOAD: 2402,
   /** Access control: the resource is already in use (libsrt `SRT_REJX_CONFLICT`). */
   CONFLICT: 2409,
@@ -124,6 +124,10 @@ export const REFUSALS = {
   TOO_MANY_PUBLISHERS: {
     srt: RejectCode.RESOURCE,
     message: 'as many encoders are connected as MAX_PUBLISHERS allows: stop some, or raise it',
+  },
+  OVERLOADED: {
+    srt: RejectCode.OVERLOAD,
+    message: 'the service cannot read more packets: try again in 10 s, or publish to another one',
   },
   SRT_REJECTED: { message: 'the SRT peer refused the connection: its log has the reason' },
   SRT_TIMEOUT: { message: 'the SRT peer did not answer: check its address, UDP port and firewall' },

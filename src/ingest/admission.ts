@@ -61,6 +61,8 @@ export interface AdmissionOptions {
   readonly streams: AdmissionStreams
   readonly jwtSecrets: readonly string[]
   readonly maxPublishers: number
+  /** Whether the process reads packets more slowly than they arrive. */
+  readonly isOverloaded: () => boolean
   readonly clock: Clock
   /** Waits; rejects when the signal aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<unknown>
@@ -77,7 +79,7 @@ export interface AdmissionOptions {
 export function createAdmission(options: AdmissionOptions): Admit {
   const { streams, clock } = options
   const keys = new VerifiedKeys(options.jwtSecrets)
-  const limits = new PublisherLimits(options.maxPublishers)
+  const limits = new PublisherLimits(options.maxPublishers, options.isOverloaded)
 
   return async ({ streamKey, remote }, signal) => {
     let stream: LiveStream | undefined

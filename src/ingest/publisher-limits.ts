@@ -22,12 +22,17 @@ interface StreamShare {
 
 export class PublisherLimits {
   readonly #maxPublishers: number
+  readonly #isOverloaded: () => boolean
   readonly #shares = new WeakMap<LiveStream, StreamShare>()
   #publishers = 0
 
-  /** @param maxPublishers  `MAX_PUBLISHERS` */
-  constructor(maxPublishers: number) {
+  /**
+   * @param maxPublishers  `MAX_PUBLISHERS`
+   * @param isOverloaded  whether the process reads packets more slowly than they arrive
+   */
+  constructor(maxPublishers: number, isOverloaded: () => boolean) {
     this.#maxPublishers = maxPublishers
+    this.#isOverloaded = isOverloaded
   }
 
   /**
@@ -61,11 +66,15 @@ export class PublisherLimits {
     }
   }
 
-  /** @throws {MillraceError} `TOO_MANY_PUBLISHERS` at the limit, unless the caller replaces an encoder of the stream */
+  /**
+   * Admits a caller that replaces an encoder of the stream, since it adds no load.
+   *
+   * @throws {MillraceError} `OVERLOADED`, or `TOO_MANY_PUBLISHERS` at the limit
+   */
   checkRoom({ encoder }: LiveStream): void {
-    if (encoder === undefined && this.#publishers >= this.#maxPublishers) {
-      throw new MillraceError('TOO_MANY_PUBLISHERS')
-    }
+    if (encoder !== undefined) return
+    if (this.#isOverloaded()) throw new MillraceError('OVERLOADED')
+    if (this.#publishers >= this.#maxPublishers) throw new MillraceError('TOO_MANY_PUBLISHERS')
   }
 
   addPublisher(): void {

@@ -33,19 +33,13 @@ const WARNING_INTERVAL_US = 60_000_000
 export class LoadJudge {
   readonly #warnings = new IntervalLimiter(WARNING_INTERVAL_US)
   #reportedJumpMs = 0
-  #overloaded = false
-
-  /** Whether the event loop was late in the last 10 s. */
-  get overloaded(): boolean {
-    return this.#overloaded
-  }
 
   /** @returns warnings: at most one a minute about the event loop, and one about each jump of the wall clock */
   observe(reading: LoadReading, nowUs: number): string[] {
     const { loopDelayMsP99, loopDelayMsMax, clockJumpMs } = reading
     const messages: string[] = []
-    this.#overloaded = loopDelayMsP99 >= MAX_DELAY_P99_MS || loopDelayMsMax >= MAX_DELAY_MS
-    if (this.#overloaded && this.#warnings.take('loop', nowUs)) {
+    const isLate = loopDelayMsP99 >= MAX_DELAY_P99_MS || loopDelayMsMax >= MAX_DELAY_MS
+    if (isLate && this.#warnings.take('loop', nowUs)) {
       messages.push(loopBehind(loopDelayMsP99, loopDelayMsMax))
     }
     if (clockJumpMs !== 0 && Math.abs(clockJumpMs - this.#reportedJumpMs) >= 1000) {
@@ -74,11 +68,6 @@ export class LoadMonitor {
 
   get load(): ServiceLoad {
     return this.#load
-  }
-
-  /** See `LoadJudge`. */
-  get overloaded(): boolean {
-    return this.#judge.overloaded
   }
 
   close(): void {

@@ -31,6 +31,7 @@ import { createAdmission } from '../ingest/admission.ts'
 import { createSrtAdmission } from '../ingest/srt-admission.ts'
 import { limitLines } from '../limited-logger.ts'
 import { LoadMonitor } from './load-monitor.ts'
+import { OverloadGuard } from './overload.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import { parseProgramChoice } from '../mpegts/program-choice.ts'
 import { createNotifier, type Notifier } from './notifications.ts'
@@ -95,6 +96,7 @@ export class Server
   readonly #app: FastifyInstance
   #listener: Listener | undefined
   #load: LoadMonitor | undefined
+  #overload: OverloadGuard | undefined
   #ticker: NodeJS.Timeout | undefined
   #closing: Promise<void> | undefined
 
@@ -171,6 +173,7 @@ export class Server
       streams: this.#streams,
       jwtSecrets: parseSecrets(jwtSecret),
       maxPublishers: this.#config.maxPublishers,
+      isOverloaded: () => this.#overload?.overloaded === true,
       clock: systemClock,
       sleep: (ms, signal) => sleep(ms, undefined, { signal }),
       defer: setImmediate,
@@ -187,6 +190,12 @@ export class Server
     this.#listener = listener
     const readKernelDrops = () => listener.kernelDrops()
     this.#load = new LoadMonitor({ clock: systemClock, readKernelDrops, onWarning })
+    this.#overload = new OverloadGuard({
+      readKernelDrops,
+      countEncoders: () => this.#streams.encoders,
+      disconnectNewest: (count) => this.#streams.disconnectNewest(count),
+      onWarning,
+    })
     await this.#app
       // For `localhost` Fastify opens a second server, which the guard does not see.
       .listen({ host: http.host === 'localhost' ? '127.0.0.1' : http.host, port: http.port })
@@ -260,6 +269,7 @@ export class Server
     ])
     clearInterval(this.#ticker)
     this.#load?.close()
+    this.#overload?.close()
     await this.#app.close()
     this.#streams.discard()
     this.#logger.info('closed')

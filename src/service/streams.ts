@@ -132,6 +132,16 @@ export class Streams {
     this.#registry.tick()
   }
 
+  /** Number of encoders that are connected. */
+  get encoders(): number {
+    return this.#registry.encoders
+  }
+
+  /** Disconnects the encoders that connected last. */
+  disconnectNewest(count: number): void {
+    this.#registry.disconnectNewest(count)
+  }
+
   /**
    * Ends all streams and refuses new ones.
    *

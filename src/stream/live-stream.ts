@@ -27,7 +27,7 @@ import { MADE_UNIT_US, workOfPackaging } from './work.ts'
 import { WorkBudget } from './work-budget.ts'
 
 /**
- * Commands: `renewKey`, `publish`, `stop`, `discard`, and `tick` about 4 times a second. Queries: `status`, `live`,
+ * Commands: `renewKey`, `publish`, `disconnect`, `stop`, `discard`, and `tick` about 4 times a second. Queries: `status`, `live`,
  * `files`, `report`. Events: `StreamEvents`.
  */
 export class LiveStream extends EventEmitter<StreamEvents> {
@@ -117,6 +117,11 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       this.#events.push(() => this.emit('publish', encoder))
       return publication
     })
+  }
+
+  /** Disconnects the encoder, which may connect again. */
+  disconnect(reason: 'overloaded'): void {
+    this.#events.run(() => this.#dismiss(reason))
   }
 
   /** Ends the stream: disconnects the encoder and ends the playlist. Files stay available for the linger. */

@@ -29,7 +29,7 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
   readonly #streams = new Map<string, LiveStream>()
   /** Streams without an encoder so far, in the order of their next check. */
   readonly #ready = new Set<LiveStream>()
-  /** Streams that have, or had, an encoder. */
+  /** Streams that have, or had, an encoder, in the order in which the latest one connected. */
   readonly #active = new Set<LiveStream>()
   /** Streams that linger, in the order in which they stopped. */
   readonly #stopped = new Set<LiveStream>()
@@ -58,8 +58,10 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
     const stream = new LiveStream(id, { ...this.#options, epoch: createEpoch(), sequenceStart })
     this.#streams.set(id, stream)
     this.#ready.add(stream)
-    stream.once('publish', () => {
-      if (this.#ready.delete(stream)) this.#active.add(stream)
+    stream.on('publish', () => {
+      this.#ready.delete(stream)
+      this.#active.delete(stream)
+      this.#active.add(stream)
     })
     stream.once('end', () => this.#linger(stream))
     this.emit('stream', stream)
@@ -86,6 +88,21 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
       if (!stream.forgotten) break
       this.#forget(stream)
     }
+  }
+
+  /** Number of encoders that are connected. */
+  get encoders(): number {
+    return this.#published.length
+  }
+
+  /** Disconnects the encoders that connected last. */
+  disconnectNewest(count: number): void {
+    const newestFirst = this.#published.toReversed()
+    for (const stream of newestFirst.slice(0, count)) stream.disconnect('overloaded')
+  }
+
+  get #published(): LiveStream[] {
+    return [...this.#active].filter(({ encoder }) => encoder !== undefined)
   }
 
   stopAll(reason: StopReason): void {

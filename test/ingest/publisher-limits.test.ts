@@ -6,7 +6,7 @@ const streamOf = (encoder?: object) => ({ encoder }) as LiveStream
 const SEC = 1_000_000
 
 t.test('lets two callers wait for a stream, and refuses a third at once', async (t) => {
-  const limits = new PublisherLimits(10)
+  const limits = new PublisherLimits(10, () => false)
   const [studio, other] = [streamOf(), streamOf()]
   const ends: (() => void)[] = []
   const wait = (stream: LiveStream) =>
@@ -25,7 +25,7 @@ t.test('lets two callers wait for a stream, and refuses a third at once', async 
 })
 
 t.test('frees a waiting place when waiting ends in an error', async (t) => {
-  const limits = new PublisherLimits(10)
+  const limits = new PublisherLimits(10, () => false)
   const studio = streamOf()
   for (let caller = 0; caller < 5; caller++) {
     const failing = limits.wait(studio, 0, () => Promise.reject(new Error('gone')))
@@ -34,7 +34,7 @@ t.test('frees a waiting place when waiting ends in an error', async (t) => {
 })
 
 t.test('allows 30 connections of a stream at once, then one every two seconds', async (t) => {
-  const limits = new PublisherLimits(10)
+  const limits = new PublisherLimits(10, () => false)
   const [studio, other] = [streamOf(), streamOf()]
   for (let i = 0; i < 30; i++) limits.countConnection(studio, 0)
   const refused = { code: 'TOO_MANY_CONNECTIONS', rejectCode: 2402 }
@@ -47,7 +47,7 @@ t.test('allows 30 connections of a stream at once, then one every two seconds', 
 })
 
 t.test('limits publishers, except one that replaces another', async (t) => {
-  const limits = new PublisherLimits(2)
+  const limits = new PublisherLimits(2, () => false)
   limits.addPublisher()
   limits.checkRoom(streamOf())
   limits.addPublisher()
@@ -56,3 +56,15 @@ t.test('limits publishers, except one that replaces another', async (t) => {
   limits.removePublisher()
   limits.checkRoom(streamOf())
 })
+
+t.test(
+  'refuses encoders while the process is overloaded, except one that replaces another',
+  async (t) => {
+    let overloaded = true
+    const limits = new PublisherLimits(10, () => overloaded)
+    t.throws(() => limits.checkRoom(streamOf()), { code: 'OVERLOADED', rejectCode: 2402 })
+    limits.checkRoom(streamOf({}))
+    overloaded = false
+    limits.checkRoom(streamOf())
+  },
+)

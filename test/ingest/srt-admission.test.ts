@@ -18,6 +18,7 @@ t.test('rejects with the code of the refusal, and reports it without the key', a
   const reported: unknown[][] = []
   const studio = { id: 'studio' } as LiveStream
   const admit = createAdmission({
+    isOverloaded: () => false,
     streams: {
       find: (id) => (id === 'studio' ? studio : undefined),
       admit: () => studio,

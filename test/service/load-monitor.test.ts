@@ -12,7 +12,6 @@ const CALM: LoadReading = {
 t.test('warns of a late event loop at most once a minute', async (t) => {
   const judge = new LoadJudge()
   t.strictSame(judge.observe(CALM, 0), [])
-  t.equal(judge.overloaded, false)
   const late = { ...CALM, loopDelayMsP99: 100, loopDelayMsMax: 12_345 }
   const warnings = Array.from({ length: 30 }, (_, span) => judge.observe(late, span * 10 * SEC))
   t.strictSame(
@@ -21,9 +20,6 @@ t.test('warns of a late event loop at most once a minute', async (t) => {
   )
   t.match(warnings[0]![0], /100 ms .*12345 ms.*Viewers .*\. Run fewer/)
   t.ok(warnings[0]![0]!.length <= 160, 'at most 160 characters')
-  t.equal(judge.overloaded, true)
-  judge.observe(CALM, 300 * SEC)
-  t.equal(judge.overloaded, false, 'it recovers by itself')
 })
 
 t.test('warns of a single long stall', async (t) => {
@@ -52,5 +48,4 @@ t.test('measures the load of a running process', async (t) => {
     monitor.load.kernelDrops === undefined ? undefined : monitor.load,
   )
   t.equal(kernelDrops, 18)
-  t.equal(monitor.overloaded, false)
 })
