@@ -174,7 +174,7 @@ export const Config = Type.Object({
       preset: 'a quarter of memory',
       presetFor: (memoryBytes: number) => quarterMib(memoryBytes, MIN_CACHE_MIB, MAX_CACHE_MIB),
       description:
-        'memory for segments of all streams; under pressure playlists get shorter, then segments become gaps',
+        'memory for segments and queues of all streams; under pressure playlists get shorter, then segments become gaps',
     }),
   }),
   logLevel: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {

@@ -17,6 +17,8 @@ export interface StreamReport {
   readonly publisher?: PublisherReport
   readonly tracks: readonly TrackReport[]
   readonly playlist: PlaylistReport
+  /** Received media that is in no finished segment, in bytes; counts toward the memory for segments. */
+  readonly queuedBytes: number
   readonly totals: StreamTotals
   readonly warnings: readonly Warning[]
 }

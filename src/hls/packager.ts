@@ -63,7 +63,7 @@ export class Packager {
   readonly #stats = { damagedUnits: 0, oversizeUnits: 0, strayUnits: 0 }
   #renditions: readonly RenditionName[] = []
   #program: Program | undefined
-  #outputs: PackagerOutput[] = []
+  readonly #outputs: PackagerOutput[] = []
 
   constructor(options: PackagerOptions) {
     const { epoch, tracks = 'compatible', maxSegmentBytes = DEFAULT_MAX_SEGMENT_BYTES } = options
@@ -90,6 +90,11 @@ export class Packager {
       strayDataUnits: this.#main.droppedUnits.data,
       strayUnits,
     }
+  }
+
+  /** Size of the waiting units and of the open segments. */
+  get queuedBytes(): number {
+    return this.#writers.reduce((sum, writer) => sum + writer.waitingBytes + writer.openBytes, 0)
   }
 
   /** Facts that hold now; each was also an output when it began. */
@@ -148,9 +153,8 @@ export class Packager {
 
   /** Hands a unit to the renditions that carry its track. */
   #place(unit: PesUnit, wallMs: number, writers = this.#writers): void {
-    const { pid } = unit.track
     if (!this.#isUsable(unit)) return
-    const isReference = pid === leadTrack(this.#main.carried)?.pid
+    const isReference = unit.track.pid === leadTrack(this.#main.carried)?.pid
     if (isReference) this.#apply(this.#planner.push(unit, wallMs, this.#main.openBytes))
     for (const writer of writers) {
       const isBeforeStart = isReference && writer === this.#main && this.#planner.open === undefined
@@ -239,8 +243,7 @@ export class Packager {
   }
 
   #advance(writer: RenditionWriter, progressTicks = this.#planner.progressTicks): void {
-    const { latestTicks } = this.#planner
-    const segments = writer.advance(latestTicks, progressTicks)
+    const segments = writer.advance(this.#planner.latestTicks, progressTicks)
     if (segments.length === 0) return
     for (const segment of segments) this.#outputs.push({ type: 'segment', segment })
     const { targetSec } = this.#planner
@@ -250,7 +253,6 @@ export class Packager {
   }
 
   #limitWaiting(): void {
-    if (this.#others.size === 0) return
     let waitingBytes = 0
     for (const writer of this.#others.values()) waitingBytes += writer.waitingBytes
     if (waitingBytes <= MAX_WAITING_SEGMENTS * this.#writerOptions.maxSegmentBytes) return
@@ -263,8 +265,6 @@ export class Packager {
 
   #takeOutputs(): readonly PackagerOutput[] {
     if (this.#outputs.length === 0) return NOTHING
-    const outputs = this.#outputs
-    this.#outputs = []
-    return outputs
+    return this.#outputs.splice(0)
   }
 }

@@ -43,6 +43,8 @@ export interface AdmittedCaller extends MediaSink {
   readonly program?: ProgramChoice
   /** Passphrase of the stream, which the caller has to use. */
   readonly passphrase?: string
+  /** Size of the payloads that wait for their turn. */
+  readonly queuedBytes: number
   /** Connects the encoder to the stream, or closes it if the stream was taken or stopped since the decision. */
   open(encoder: Encoder): void
   /** Reports that the caller does not connect after all. */
@@ -150,6 +152,9 @@ export function createAdmission(options: AdmissionOptions): Admit {
           refuse(error)
           encoder.close()
         }
+      },
+      get queuedBytes() {
+        return queue.sizeBytes
       },
       push: (payload) => queue.push(payload),
       gap: (lostPackets) => queue.gap(lostPackets),

@@ -32,6 +32,14 @@ export class BurstQueue implements MediaSink {
     this.#defer = defer
   }
 
+  /** Size of the waiting payloads; walks them, since a burst is rare. */
+  get sizeBytes(): number {
+    return this.#waiting.reduce<number>(
+      (sum, item) => sum + (typeof item === 'number' ? 0 : item.length),
+      0,
+    )
+  }
+
   push(payload: Buffer): void {
     if (this.#isWaiting || this.#passedOn === MAX_PER_TURN) this.#wait(payload)
     else this.#passOn(payload)

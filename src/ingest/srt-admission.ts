@@ -14,10 +14,10 @@ export function createSrtAdmission(admit: Admit) {
     const { streamId: streamKey, remoteAddress, remotePort } = request
     try {
       const admitted = await admit({ streamKey, remote: `${remoteAddress}:${remotePort}` }, signal)
-      const { program, passphrase } = admitted
+      const { passphrase } = admitted
       return {
         sink: {
-          open: (connection) => admitted.open(asEncoder(connection, program)),
+          open: (connection) => admitted.open(asEncoder(connection, admitted)),
           push: (payload) => admitted.push(payload),
           gap: (lostPackets) => admitted.gap(lostPackets),
           end: (reason) => admitted.end(reason === 'closed' ? 'stopped' : reason),

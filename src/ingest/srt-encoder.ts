@@ -3,17 +3,27 @@
  *
  * @module
  */
-import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import type { SrtConnection } from '../srt/types.ts'
 import type { Encoder } from '../stream/publication.ts'
 import type { PublisherReport } from '../contract/report.ts'
+import type { AdmittedCaller } from './admission.ts'
 
-/** @param program  program selected in the stream key */
-export function asEncoder(connection: SrtConnection, program: ProgramChoice | undefined): Encoder {
+/** Maximum payload of an SRT packet (draft-sharabayko-srt 3): a datagram of 1500 bytes without its headers. */
+const MAX_PAYLOAD_BYTES = 1456
+
+/** @param caller  the admitted caller, with the program selected in its stream key */
+export function asEncoder(
+  connection: SrtConnection,
+  caller: Pick<AdmittedCaller, 'program' | 'queuedBytes'>,
+): Encoder {
+  const { program } = caller
   return {
     ...(program !== undefined && { program }),
     get lastPacketUs() {
       return connection.lastReceivedUs
+    },
+    get queuedBytes() {
+      return connection.stats().pktRcvBuf * MAX_PAYLOAD_BYTES + caller.queuedBytes
     },
     report: () => reportConnection(connection),
     close: () => connection.close(),

@@ -44,11 +44,13 @@ export class CacheReport {
     const gaps = stats.refused - reported.refused
     if (unlisted + released + gaps === 0 || !this.#limiter.take('shortage', nowUs)) return []
     this.#reported = stats
-    const [hasMib, adviceMib] = [stats.maxBytes, stats.advisedBytes].map((it) =>
-      Math.ceil(it / MIB),
-    )
+    const [hasMib, queuedMib, adviceMib] = [
+      stats.maxBytes,
+      stats.queuedBytes,
+      stats.advisedBytes,
+    ].map((it) => Math.ceil(it / MIB))
     return [
-      `Memory is short: ${unlisted} segments unlisted early, ${released} released early, ${gaps} gaps. Viewers rewind less or see holes. Set CACHE_MAX_MIB to ${adviceMib} (now ${hasMib}).`,
+      `Memory is short: ${unlisted} segments unlisted, ${released} released early, ${gaps} gaps. Viewers see less. Set CACHE_MAX_MIB to ${adviceMib} (now ${hasMib}, ${queuedMib} in queues).`,
     ]
   }
 }

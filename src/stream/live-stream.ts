@@ -32,11 +32,9 @@ import { WorkBudget } from './work-budget.ts'
  */
 export class LiveStream extends EventEmitter<StreamEvents> {
   readonly id: string
-  /** Receivers of the webhooks of this stream. */
   webhookUrls: readonly string[] = []
   /** Encryption required of encoders. The passphrase is a secret: no report contains it. */
   encryption: { readonly passphrase: string; readonly sinceSec: number } | undefined
-
   readonly #options: LiveStreamOptions
   readonly #budget: WorkBudget
   readonly #audio: SteadyAudio
@@ -76,7 +74,6 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     return this.#presentation.files
   }
 
-  /** Connected encoder. */
   get encoder(): Encoder | undefined {
     return this.#publication?.encoder
   }
@@ -145,7 +142,6 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     if (this.forgotten) this.discard()
   }
 
-  /** Releases all files. */
   discard(): void {
     this.#presentation.discard()
   }
@@ -162,6 +158,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       ...(publisher === undefined ? {} : { publisher }),
       tracks: this.#tracks.map(reportTrack),
       playlist: this.#playlistReport,
+      queuedBytes: this.#queuedBytes,
       totals: this.#totals.report(this.#budget.dropped),
       warnings: this.#warnings.list,
     }
@@ -190,6 +187,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   #addSegment(segment: Segment): void {
     const { clock, cache } = this.#options
+    this.#presentation.files.reserve(this.#queuedBytes)
     // Holds the memory for the listeners: the cache may refuse or release the segment before they are called.
     cache.slabs.hold(segment.chunks)
     this.#presentation.append(segment, clock.nowUs() / 1000)
@@ -235,7 +233,12 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     return { listedSegments, wantedSegments: this.#options.playlistSegments, releasedEarly, gaps }
   }
 
+  get #queuedBytes(): number {
+    return this.#packager.queuedBytes + (this.#publication?.queuedBytes ?? 0)
+  }
+
   #watchSource(nowUs: number): void {
+    this.#presentation.files.reserve(this.#queuedBytes)
     const { neededBytes, maxBytes, advisedBytes } = this.#options.cache.stats
     const figures = {
       ...this.#playlistReport,
@@ -265,7 +268,6 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     if (this.status === 'INTERRUPTED' && this.#publication?.silent === false) this.#life.stream()
   }
 
-  /** Ends the current publication and closes its connection. */
   #dismiss(reason: LeaveReason): void {
     const publication = this.#publication
     publication?.end(reason)

@@ -25,6 +25,10 @@ export class MeteredDemuxer {
     return this.#demuxer.stats
   }
 
+  get openBytes() {
+    return this.#demuxer.openBytes
+  }
+
   get program() {
     return this.#demuxer.program
   }

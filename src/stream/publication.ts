@@ -22,6 +22,8 @@ export interface Encoder {
   readonly program?: ProgramChoice
   /** Time of its latest packet, on `Clock.nowUs`. */
   readonly lastPacketUs: number
+  /** Size of the payloads that were received but not pushed; default 0. */
+  readonly queuedBytes?: number
   report(): PublisherReport
   /** Disconnects the encoder. Calls `Publication.end` before it returns, unless that was called before. */
   close(): void
@@ -78,6 +80,11 @@ export class Publication {
   /** Whether no media has arrived for 10 s, on a connection that may still be alive. */
   get silent(): boolean {
     return this.#media.silent
+  }
+
+  /** Size of what was received but not output. */
+  get queuedBytes(): number {
+    return (this.encoder.queuedBytes ?? 0) + this.#demuxer.openBytes
   }
 
   /** Fact for which the encoder is to be disconnected; undefined within the bitrate limit. */

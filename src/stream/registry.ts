@@ -84,6 +84,7 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
       this.#ready.add(stream)
       stream.tick()
     }
+    this.#options.cache.settle(this.#options.clock.nowUs() / 1000)
     for (const stream of this.#stopped) {
       if (!stream.forgotten) break
       this.#forget(stream)

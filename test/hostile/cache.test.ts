@@ -156,7 +156,7 @@ t.test(
     t.match(playlist('small'), { gaps: 0, releasedEarly: 0 })
     const memoryLines = lines.filter(({ msg }) => /memory/i.test(msg))
     t.match(memoryLines, [
-      { msg: /^Memory is short: \d+ segments unlisted early, .* \(now 16\)\.$/ },
+      { msg: /^Memory is short: \d+ segments unlisted, .* \(now 16, \d+ in queues\)\.$/ },
     ])
     t.equal(memoryLines.length, 1, 'one line for all streams')
     t.ok(lines.some(({ msg }) => msg.startsWith('cache of 16 MiB holds about 8 Mbit/s of streams')))

@@ -45,7 +45,7 @@ t.test('hands the encoder, its payloads and its end to the stream', async (t) =>
   const told = (name: string) => (argument: unknown) => void calls.push([name, argument])
   let encoder: Encoder | undefined
   const admitted: AdmittedCaller = {
-    ...{ program: 2, passphrase: 'a long passphrase' },
+    ...{ program: 2, passphrase: 'a long passphrase', queuedBytes: 188 },
     ...{ push: told('push'), gap: told('gap'), end: told('end'), refuse: told('refuse') },
     open: (it) => (encoder = it),
   }
@@ -53,8 +53,10 @@ t.test('hands the encoder, its payloads and its end to the stream', async (t) =>
   if ('reject' in decision) throw new Error('rejected')
   const { sink, passphrase, onRefused } = decision
   t.equal(passphrase, 'a long passphrase')
-  sink.open({ lastReceivedUs: 7 } as SrtConnection)
+  const stats = () => ({ pktRcvBuf: 10 })
+  sink.open({ lastReceivedUs: 7, stats } as unknown as SrtConnection)
   t.match(encoder, { program: 2, lastPacketUs: 7 })
+  t.equal(encoder?.queuedBytes, 10 * 1456 + 188, 'behind a missing packet, and in a burst')
   const payload = Buffer.alloc(188)
   sink.push(payload)
   sink.gap(3)

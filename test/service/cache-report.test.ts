@@ -7,7 +7,12 @@ const MIB = 1024 * 1024
 
 const STATS: SegmentCacheStats = {
   ...{ maxBytes: 512 * MIB, bytes: 500 * MIB, listedBytes: 300 * MIB, segments: 400 },
-  ...{ neededBytes: 1788.1 * MIB, advisedBytes: 1788.1 * MIB, ...NO_SHORTAGE },
+  ...{
+    queuedBytes: 95 * MIB,
+    neededBytes: 1788.1 * MIB,
+    advisedBytes: 1788.1 * MIB,
+    ...NO_SHORTAGE,
+  },
 }
 
 t.test('describes the bitrates that the memory suffices for', async (t) => {
@@ -25,11 +30,11 @@ t.test('warns of a shortage at once, and at most once a minute', async (t) => {
   const [line] = report.observe(1e6)
   t.equal(
     line,
-    'Memory is short: 1234567 segments unlisted early, 1234567 released early, 1234567 gaps. Viewers rewind less or see holes. Set CACHE_MAX_MIB to 1789 (now 512).',
+    'Memory is short: 1234567 segments unlisted, 1234567 released early, 1234567 gaps. Viewers see less. Set CACHE_MAX_MIB to 1789 (now 512, 95 in queues).',
   )
   t.ok(line!.length <= 160)
   cache.stats = { ...cache.stats, refused: 1_234_570 }
   t.strictSame(report.observe(60.9e6), [])
-  t.match(report.observe(61e6), [/: 0 segments unlisted early, 0 released early, 3 gaps\. /])
+  t.match(report.observe(61e6), [/: 0 segments unlisted, 0 released early, 3 gaps\. /])
   t.strictSame(report.observe(200e6), [], 'it is over')
 })

@@ -529,3 +529,24 @@ t.test(
     }
   },
 )
+
+t.test(
+  'queues of a stream count towards the memory for segments, and are in its report until its encoder leaves',
+  async (t) => {
+    const setting = setUp()
+    const cache = new SegmentCache({ maxBytes: 1e9 })
+    const stream = new LiveStream('studio', { ...setting.options, epoch: 'e', cache })
+    const heldBytes = 95_000_000
+    const publication = stream.publish({ ...fakeEncoder(), queuedBytes: heldBytes })
+    stream.tick()
+    t.equal(stream.report().queuedBytes, heldBytes, 'behind a missing packet')
+    t.equal(cache.stats.queuedBytes, heldBytes)
+    publication.push(CLIP.subarray(0, CLIP.length / 20))
+    stream.tick()
+    const { queuedBytes } = cache.stats
+    t.ok(queuedBytes > heldBytes + CLIP.length / 40, 'the open segment and open PES packets')
+    publication.end('timeout')
+    t.equal(cache.stats.queuedBytes, 0)
+    t.equal(stream.report().queuedBytes, 0)
+  },
+)

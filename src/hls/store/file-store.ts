@@ -97,8 +97,14 @@ export class FileStore {
     this.#cache.retain(this.#owner, name, untilMs)
   }
 
+  /** Counts media of the stream that is in no segment yet toward the memory of its segments, see `SegmentCache`. */
+  reserve(queuedBytes: number): void {
+    this.#cache.reserve(this.#owner, queuedBytes)
+  }
+
   /** Marks the stream as idle until the next `put`: live streams may take its memory. */
   rest(): void {
+    this.reserve(0)
     this.#cache.rest(this.#owner)
   }
 

@@ -4,6 +4,7 @@
  * @module
  */
 import type { WindowSize } from './memory-share.ts'
+import type { StreamFile } from './stream-file.ts'
 
 /** Owner of cached segments: all playlists of a stream, whose windows shrink together. */
 export interface SegmentOwner {
@@ -16,6 +17,12 @@ export interface SegmentOwner {
   shrink(nowMs: number): boolean
   /** Turns a listed segment into a gap, since the cache releases it. */
   drop(uri: string): void
+}
+
+export interface CachedSegment {
+  readonly owner: SegmentOwner
+  readonly file: StreamFile
+  readonly sizeBytes: number
 }
 
 /** Counters of segments lost to a shortage of memory; they only increase. */
@@ -50,6 +57,8 @@ export class Holding {
   readonly shortage: Counters = { ...NO_SHORTAGE }
   bytes = 0
   listedBytes = 0
+  /** Size of media that is in no segment yet. */
+  queuedBytes = 0
   windowSize = NO_WINDOW
   /** Whether the window has its minimum duration, so that it cannot shrink. */
   shortest = false
@@ -60,7 +69,21 @@ export class Holding {
     this.owner = owner
   }
 
+  get totalBytes(): number {
+    return this.bytes + this.queuedBytes
+  }
+
+  /** Size of the configured window and the queues. */
+  get wantedBytes(): number {
+    return this.windowSize.wantedBytes + this.queuedBytes
+  }
+
   get retains(): boolean {
     return this.bytes > this.listedBytes
   }
+}
+
+/** Whether `a` is to lose a segment rather than `b`. */
+export function givesBefore(a: Holding, b: Holding): boolean {
+  return a.idle === b.idle ? a.totalBytes > b.totalBytes : a.idle
 }

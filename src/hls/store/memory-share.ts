@@ -12,12 +12,21 @@ export interface WindowSize {
   readonly wantedBytes: number
 }
 
-/** Limits on the listed bytes of each stream. */
+/** Needs of a stream. */
+export interface MemoryNeed {
+  readonly windowSize: WindowSize
+  /** Size of media that is in no segment yet. */
+  readonly queuedBytes: number
+}
+
+/** Limits on the bytes of each stream, listed and queued. */
 export interface MemoryShares {
   /** Limit above which a window shrinks, to leave memory for retained segments. */
   readonly windowBytes: number
   /** Limit above which a stream gets gaps, however short its window. */
   readonly maxBytes: number
+  /** Size of all queues, each at most `maxBytes`: no queue takes memory from another stream's share. */
+  readonly queuedBytes: number
 }
 
 /**
@@ -27,15 +36,28 @@ export interface MemoryShares {
  */
 export const LISTED_SHARE = 0.4
 
-/** @param maxBytes  memory for listed and retained segments */
-export function shareMemory(sizes: readonly WindowSize[], maxBytes: number): MemoryShares {
-  const wanted = sizes.map(({ wantedBytes }) => wantedBytes)
-  const windowBytes = fairShare(wanted, maxBytes * LISTED_SHARE)
+/** @param maxBytes  memory for queues, and for listed and retained segments */
+export function shareMemory(needs: readonly MemoryNeed[], maxBytes: number): MemoryShares {
+  const queues = needs.map(({ queuedBytes }) => queuedBytes)
+  const wanted = needs.map((need) => need.windowSize.wantedBytes + need.queuedBytes)
+  const windowBytes = fairShare(wanted, listedCapacity(sum(queues), maxBytes))
   // Windows within their share stay whole. The minimum of every other window takes precedence over retained segments.
-  const listed = sizes.map(({ minBytes, wantedBytes }) =>
-    wantedBytes <= windowBytes ? wantedBytes : minBytes,
+  const listed = needs.map(({ windowSize, queuedBytes }, index) =>
+    wanted[index]! <= windowBytes ? wanted[index]! : windowSize.minBytes + queuedBytes,
   )
-  return { windowBytes, maxBytes: Math.min(maxBytes, fairShare(listed, maxBytes)) }
+  const shareBytes = Math.min(maxBytes, fairShare(listed, maxBytes))
+  const queuedBytes = sum(queues.map((bytes) => Math.min(bytes, shareBytes)))
+  return { windowBytes, maxBytes: shareBytes, queuedBytes }
+}
+
+/** @returns capacity for queues and listed segments: `LISTED_SHARE` of what the queues leave */
+export function listedCapacity(queuedBytes: number, maxBytes: number): number {
+  const taken = Math.min(queuedBytes, maxBytes)
+  return taken + (maxBytes - taken) * LISTED_SHARE
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
 }
 
 /**

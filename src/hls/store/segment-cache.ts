@@ -10,37 +10,33 @@
  * 3. Retained segments are released early, oldest first, from the stream with the most bytes.
  * 4. Then a stream that lists more than its fair share gets gaps.
  *
+ * The queues of a stream, media that is in no segment yet, count like listed segments that cannot be evicted.
+ *
  * @module
  */
 import { LRUCache } from 'lru-cache'
 import {
+  givesBefore,
   Holding,
   NO_SHORTAGE,
   NO_WINDOW,
+  type CachedSegment,
   type Counters,
   type SegmentOwner,
   type ShortageCounters,
 } from './holding.ts'
 import { SlabPool } from '../../mpegts/mux/slab-pool.ts'
-import { LISTED_SHARE, shareMemory, type MemoryShares, type WindowSize } from './memory-share.ts'
+import {
+  LISTED_SHARE,
+  listedCapacity,
+  shareMemory,
+  type MemoryShares,
+  type WindowSize,
+} from './memory-share.ts'
+import type { SegmentCacheStats } from './cache-stats.ts'
 import type { StreamFile } from './stream-file.ts'
 
-export interface SegmentCacheStats extends ShortageCounters {
-  readonly maxBytes: number
-  readonly bytes: number
-  readonly listedBytes: number
-  /** Size at which the whole windows of all streams fit, with their retained segments. */
-  readonly neededBytes: number
-  /** Size to recommend when memory is short: always above `maxBytes`, since bitrates may have fallen meanwhile. */
-  readonly advisedBytes: number
-  readonly segments: number
-}
-
-interface Entry {
-  readonly owner: SegmentOwner
-  readonly file: StreamFile
-  readonly sizeBytes: number
-}
+export type { SegmentCacheStats }
 
 /** Free slabs kept for new segments, as a share of the cached bytes, so that all streams may cut at once. */
 const FREE_SHARE = 1 / 8
@@ -53,11 +49,12 @@ const MIN_ADVICE = 5 / 4
 export class SegmentCache {
   /** Pool of the segments' memory, to which the cache releases each segment that it removes. */
   readonly slabs: SlabPool
-  readonly #entries: LRUCache<string, Entry>
+  readonly #entries: LRUCache<string, CachedSegment>
   readonly #holdings = new Map<SegmentOwner, Holding>()
   readonly #shortage: Counters = { ...NO_SHORTAGE }
   #listedBytes = 0
   #wantedBytes = 0
+  #queuedBytes = 0
   /** No retained segment expires before this time. */
   #nextExpiryMs = Infinity
 
@@ -75,11 +72,12 @@ export class SegmentCache {
 
   get stats(): SegmentCacheStats {
     const { maxSize: maxBytes } = this.#entries
-    const neededBytes = Math.ceil(this.#wantedBytes / LISTED_SHARE)
+    const neededBytes = Math.ceil(this.#wantedBytes / LISTED_SHARE) + this.#queuedBytes
     return {
       maxBytes,
       bytes: this.#entries.calculatedSize,
       listedBytes: this.#listedBytes,
+      queuedBytes: this.#queuedBytes,
       neededBytes,
       advisedBytes: Math.max(neededBytes, Math.ceil(maxBytes * MIN_ADVICE)),
       segments: this.#entries.size,
@@ -138,6 +136,19 @@ export class SegmentCache {
     this.#addListed(holding, -this.#sizeOf(uri))
   }
 
+  /** Records the size of the owner's queues; `settle` and `put` make room for them. */
+  reserve(owner: SegmentOwner, queuedBytes: number): void {
+    if (queuedBytes === 0 && !this.#holdings.has(owner)) return
+    const holding = this.#holding(owner)
+    this.#queuedBytes += queuedBytes - holding.queuedBytes
+    holding.queuedBytes = queuedBytes
+  }
+
+  /** Makes room for queues that have grown; to be called 4 times a second. */
+  settle(nowMs: number): void {
+    if (!this.#hasRoom(0, this.#queuedBytes)) this.#freeRoom(0, this.#shares, nowMs)
+  }
+
   /**
    * Marks the owner as idle until its next `put`: it has no share of the memory and loses segments before all others.
    */
@@ -154,6 +165,7 @@ export class SegmentCache {
     if (holding === undefined) return
     for (const uri of [...holding.listed, ...holding.retained.keys()]) this.#entries.delete(uri)
     this.#addListed(holding, -holding.listedBytes)
+    this.#queuedBytes -= holding.queuedBytes
     this.#resize(holding, NO_WINDOW)
     this.#holdings.delete(owner)
   }
@@ -185,8 +197,8 @@ export class SegmentCache {
     return this.#entries.peek(uri)?.sizeBytes ?? 0
   }
 
-  #hasRoom(sizeBytes: number): boolean {
-    return this.#entries.calculatedSize + sizeBytes <= this.#entries.maxSize
+  #hasRoom(sizeBytes: number, queuedBytes: number): boolean {
+    return this.#entries.calculatedSize + sizeBytes + queuedBytes <= this.#entries.maxSize
   }
 
   #shrink(holding: Holding, nowMs: number): boolean {
@@ -197,12 +209,10 @@ export class SegmentCache {
 
   get #shares(): MemoryShares {
     const { maxSize: maxBytes } = this.#entries
-    const allFit = this.#wantedBytes <= maxBytes * LISTED_SHARE
-    if (allFit) return { windowBytes: maxBytes, maxBytes }
-    return shareMemory(
-      [...this.#holdings.values()].map((it) => it.windowSize),
-      maxBytes,
-    )
+    const queuedBytes = this.#queuedBytes
+    const allFit = this.#wantedBytes + queuedBytes <= listedCapacity(queuedBytes, maxBytes)
+    if (allFit) return { windowBytes: maxBytes, maxBytes, queuedBytes }
+    return shareMemory([...this.#holdings.values()], maxBytes)
   }
 
   /** @returns whether there is room; without it the segment becomes a gap */
@@ -210,12 +220,18 @@ export class SegmentCache {
     const shares = this.#shares
     const { windowBytes, maxBytes } = shares
     if (sizeBytes > maxBytes) return false
-    const exceeds = (bytes: number) => requester.listedBytes + sizeBytes > bytes
+    const ownBytes = requester.queuedBytes + sizeBytes
+    const exceeds = (bytes: number) => requester.listedBytes + ownBytes > bytes
     while (exceeds(Math.min(windowBytes, maxBytes)) && this.#shrink(requester, nowMs));
     if (exceeds(maxBytes)) return false
-    if (this.#hasRoom(sizeBytes)) return true
+    return this.#freeRoom(sizeBytes, shares, nowMs)
+  }
+
+  /** Releases segments of the streams that have most. @returns whether there is room */
+  #freeRoom(sizeBytes: number, shares: MemoryShares, nowMs: number): boolean {
+    if (this.#hasRoom(sizeBytes, shares.queuedBytes)) return true
     this.#releaseAllExpired(nowMs)
-    while (!this.#hasRoom(sizeBytes)) {
+    while (!this.#hasRoom(sizeBytes, shares.queuedBytes)) {
       const giver = this.#findGiver(shares)
       if (giver === undefined) return false
       this.#give(giver, shares, nowMs)
@@ -228,7 +244,7 @@ export class SegmentCache {
     let giver: Holding | undefined
     for (const holding of this.#holdings.values()) {
       if (holding.bytes === 0) continue
-      const canShrink = !holding.shortest && holding.windowSize.wantedBytes > windowBytes
+      const canShrink = !holding.shortest && holding.wantedBytes > windowBytes
       if (!holding.idle && !holding.retains && !canShrink) continue
       if (giver === undefined || givesBefore(holding, giver)) giver = holding
     }
@@ -237,7 +253,7 @@ export class SegmentCache {
 
   /** Shrinks a window above its share, then releases the oldest retained segment; else drops one of an idle owner. */
   #give(holding: Holding, { windowBytes }: MemoryShares, nowMs: number): void {
-    if (holding.windowSize.wantedBytes > windowBytes) {
+    if (holding.wantedBytes > windowBytes) {
       while (this.#shrink(holding, nowMs));
       holding.shortest = true
     }
@@ -281,8 +297,4 @@ export class SegmentCache {
     holding.retained.delete(uri)
     this.#entries.delete(uri)
   }
-}
-
-function givesBefore(a: Holding, b: Holding): boolean {
-  return a.idle === b.idle ? a.bytes > b.bytes : a.idle
 }

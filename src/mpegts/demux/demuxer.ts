@@ -78,6 +78,11 @@ export class Demuxer {
     return this.#program
   }
 
+  /** Size of the transport packets held in open PES packets. */
+  get openBytes(): number {
+    return this.#openBytes
+  }
+
   /** Numbers of all programs in PAT order; empty before the first PAT. */
   get programNumbers(): readonly number[] {
     return this.#tables.programNumbers

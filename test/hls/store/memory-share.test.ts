@@ -30,15 +30,34 @@ t.test(
 )
 
 t.test('windows keep to their share, and only what cannot be listed at all is a gap', async (t) => {
-  const small = { minBytes: 30, wantedBytes: 60 }
-  const large = { minBytes: 300, wantedBytes: 600 }
+  const queuedBytes = 0
+  const small = { windowSize: { minBytes: 30, wantedBytes: 60 }, queuedBytes }
+  const large = { windowSize: { minBytes: 300, wantedBytes: 600 }, queuedBytes }
   t.same(
     shareMemory([small, large], 2000),
-    { windowBytes: Infinity, maxBytes: 2000 },
+    { windowBytes: Infinity, maxBytes: 2000, queuedBytes },
     'room for all, and for as much and more again',
   )
-  t.same(shareMemory([small, large], 1000), { windowBytes: 340, maxBytes: 1000 })
-  t.same(shareMemory([small, large], 300), { windowBytes: 60, maxBytes: 240 })
-  t.same(shareMemory([small, small], 100), { windowBytes: 20, maxBytes: 100 })
-  t.same(shareMemory([small, small], 40), { windowBytes: 8, maxBytes: 20 })
+  t.same(shareMemory([small, large], 1000), { windowBytes: 340, maxBytes: 1000, queuedBytes })
+  t.same(shareMemory([small, large], 300), { windowBytes: 60, maxBytes: 240, queuedBytes })
+  t.same(shareMemory([small, small], 100), { windowBytes: 20, maxBytes: 100, queuedBytes })
+  t.same(shareMemory([small, small], 40), { windowBytes: 8, maxBytes: 20, queuedBytes })
 })
+
+t.test(
+  'a queue counts for its own stream first, and never takes the share of another',
+  async (t) => {
+    const small = { windowSize: { minBytes: 30, wantedBytes: 60 }, queuedBytes: 0 }
+    const held = (queuedBytes: number) => ({ ...small, queuedBytes })
+    t.same(shareMemory([small, held(100)], 1000), {
+      ...{ windowBytes: Infinity, maxBytes: 1000 },
+      queuedBytes: 100,
+    })
+    // The window of the first stream stays whole.
+    const { windowBytes, maxBytes, queuedBytes } = shareMemory([small, held(200)], 240)
+    t.ok(windowBytes >= 60)
+    t.equal(maxBytes, 180)
+    t.equal(queuedBytes, 180, 'the rest of the queue takes nothing from the first stream')
+    t.equal(shareMemory([small, small, held(1e9)], 300).maxBytes, 180)
+  },
+)

@@ -276,3 +276,38 @@ t.test('an idle owner gives all it has before others give anything', async (t) =
   t.equal(cache.stats.listedBytes, 75)
   t.ok(resting.put(15), 'it has its share again as soon as it has a segment')
 })
+
+t.test('queues of a stream shrink its window before memory is exceeded', async (t) => {
+  const cache = new SegmentCache({ maxBytes: 1000 })
+  const [hog, other] = [new Owner(cache, 1), new Owner(cache, 1)]
+  hog.windowSize = other.windowSize = { minBytes: 50, wantedBytes: 200 }
+  const uris = Array.from({ length: 4 }, () => [hog.put(50), other.put(50)])
+  t.match(cache.stats, { bytes: 400, queuedBytes: 0, unlistedEarly: 0 })
+  cache.reserve(hog, 750)
+  cache.settle(0)
+  t.match(cache.stats, { queuedBytes: 750, refused: 0 })
+  t.ok(cache.stats.bytes + cache.stats.queuedBytes <= 1000)
+  t.equal(other.kept(uris.map((pair) => pair[1])), 4, 'the other stream loses nothing')
+  t.equal(hog.listed.length, 1, 'its own window is the shortest')
+  cache.reserve(hog, 0)
+  t.match(cache.stats, { queuedBytes: 0 })
+})
+
+t.test('queues beyond all memory leave other streams their share', async (t) => {
+  const cache = new SegmentCache({ maxBytes: 1000 })
+  const [hog, other] = [new Owner(cache, 1), new Owner(cache, 3)]
+  other.windowSize = { minBytes: 150, wantedBytes: 200 }
+  cache.reserve(hog, 1e9)
+  cache.settle(0)
+  const uris = Array.from({ length: 4 }, () => other.put(50))
+  t.equal(other.kept(uris), 4, 'its whole window')
+  t.equal(hog.put(50), undefined, 'a gap for the stream with the queues')
+  for (let index = 0; index < 8; index++) {
+    cache.settle(index)
+    other.shrink(index)
+    t.ok(other.put(50, index), 'no gap')
+  }
+  t.match(cache.shortageOf(other), { refused: 0 })
+  cache.discard(hog)
+  t.match(cache.stats, { queuedBytes: 0 })
+})
