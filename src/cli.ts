@@ -36,7 +36,7 @@ ${SETTINGS.map(({ env, flag }) => `  --${flag.padEnd(24)} ${env}`).join('\n')}
 /** Time that playlists stay available after their ENDLIST, for players to see it. */
 const DRAIN_MS = 2500
 
-/** Exit code of a wrong command line, as opposed to a failure. */
+/** Exit code for mistakes of the user, as opposed to failures. */
 const EXIT_USAGE = 2
 
 async function main([command, ...args]: readonly string[]): Promise<void> {
@@ -164,7 +164,7 @@ function requiredOptions(args: readonly string[]): Options {
   return readOptions(process.env, parseFlags(args).values) as Options
 }
 
-/** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */
+/** Resolves at the first SIGINT or SIGTERM; the same signal again ends the process at once. */
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
@@ -184,7 +184,7 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-/** Whether the user can fix the error by changing the command line. */
+/** Whether the error is an invalid argument, setting or media file. */
 function isMistake(error: unknown): boolean {
   if (!(error instanceof Error && 'code' in error)) return false
   const code = String(error.code)

@@ -41,8 +41,8 @@ const MAX_FALSE_HEADERS = 8
  * Finds the first frame header in bytes that may start within a frame. Syncwords also occur in payload, so a header
  * counts only when a header of the same format follows its frame, or when its frame is all of the bytes.
  *
- * @param read  usually reads two headers only, since most PES packets start with a frame; a copy of their payload would
- *   be 1.6 % of a stream of 2 Mbit/s (bench/mpegts)
+ * @param read  usually reads two headers only, since most PES packets start with a frame. Reading the payload instead
+ *   would copy 1.6 % of all bytes of a stream of 2 Mbit/s (bench/mpegts).
  */
 export function findAudioFrame(
   read: ReadBytes,
@@ -50,7 +50,7 @@ export function findAudioFrame(
 ): AudioFrameHeader | undefined {
   const first = decode(read(0, MAX_HEADER_BYTES), 0)
   if (first !== undefined) {
-    // Starts at the last byte of the frame: only that byte when the frame is all, none when the frame is truncated.
+    // The frame's last byte and the next header: one byte if nothing follows the frame, none if it is truncated.
     const end = read(first.sizeBytes - 1, 1 + MAX_HEADER_BYTES)
     if (end.length === 1 || isSameFormat(first, decode(end, 1))) return first
   }

@@ -1,5 +1,5 @@
 /**
- * H.264 sequence parameter set: codec string, picture size, frame rate and dynamic range (ITU-T H.264 7.3.2.1.1, Annex E).
+ * H.264 sequence parameter set: codec string, picture size, frame rate, dynamic range (ITU-T H.264 7.3.2.1.1, Annex E).
  *
  * @module
  */

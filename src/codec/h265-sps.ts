@@ -1,5 +1,5 @@
 /**
- * H.265 sequence parameter set: codec string, picture size, frame rate and dynamic range (ITU-T H.265 7.3.2.2, Annex E).
+ * H.265 sequence parameter set: codec string, picture size, frame rate, dynamic range (ITU-T H.265 7.3.2.2, Annex E).
  *
  * @module
  */

@@ -48,8 +48,8 @@ export function* seiMessages(body: Uint8Array): Generator<SeiMessage, void, unde
 }
 
 /**
- * Reads `preferred_transfer_characteristics` (Annex D of H.264 and H.265): those with which the video was encoded, where its
- * parameter sets have ones that older displays know.
+ * Reads `preferred_transfer_characteristics` (Annex D of H.264 and H.265). HLG video may declare SDR transfer
+ * characteristics in its parameter sets, for older displays; then this message declares HLG.
  *
  * @returns undefined for another message or an empty one
  */

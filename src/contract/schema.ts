@@ -59,9 +59,9 @@ export function formatBodyError(errors: readonly { readonly instancePath: string
 }
 
 /**
- * Checks a request of the library against the schema of the API.
+ * Checks the arguments of `startStream` in the library against the schema of the HTTP request.
  *
- * @throws {MillraceError} `BODY_INVALID` with the message that the API gives
+ * @throws {MillraceError} `BODY_INVALID` with the message of the HTTP response
  */
 export function checkStartRequest({ streamId, webhookUrls, encryption }: StartRequest): void {
   const body = {

@@ -1,6 +1,6 @@
 /**
- * Facts about the SRT connection of an encoder: latency against round-trip time, and packets that could not be repaired,
- * decrypted or buffered.
+ * Facts about the SRT connection of an encoder: latency against round-trip time, and packets that could not be
+ * repaired, decrypted or buffered.
  *
  * Sans-IO: `observe` takes the counters of the connection 4 times a second.
  *

@@ -21,7 +21,7 @@ const GAP_STEPS = 2.5
 /** Inputs: `push` each frame; `learn` about once a second. Counters only increase. */
 export class TrackTimes {
   frames = 0
-  /** Number of frames whose DTS is not later than the previous one. */
+  /** Number of frames whose DTS is earlier than, equal to or less than 0.5 ms after the previous one. */
   repeated = 0
   /** Number of frames whose PTS is before their DTS. */
   early = 0

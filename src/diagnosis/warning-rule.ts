@@ -28,7 +28,7 @@ export interface Events {
 /** Seconds for which the warning about a single event continues. */
 export const EVENT_HOLD_SEC = 30
 
-/** Hold time for a fact that every affected segment repeats: the warning ends after three segments without the fact. */
+/** Hold time for a fact that every affected segment repeats: three segments without the fact, but at least 30 s. */
 export function perSegment({ targetSec }: { readonly targetSec: number }): number {
   return Math.max(EVENT_HOLD_SEC, 3 * targetSec)
 }

@@ -18,14 +18,14 @@ export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentByte
   readonly tracks?: TrackPolicy
   /** Maximum size of a segment; default 64 MiB. */
   readonly maxSegmentBytes?: number
-  /** Pool of the segments' memory. By default a new pool, to which no segment need be released. */
+  /** Pool of the segments' memory. By default a private pool that reuses none: no segment needs to be released. */
   readonly slabs?: SlabPool
 }
 
 /**
  * - `segment`: for each media sequence number, the segment of the main rendition comes first.
  * - `renditions`: all renditions of the presentation from now on, the main one first. Precedes the first segment of a
- *   new rendition. A rendition removed from the list still gets segments: gaps, once the program lacks its track.
+ *   new rendition. Segments of a removed rendition continue to follow; they are gaps if the program lacks its track.
  * - `target`: EXT-X-TARGETDURATION, fixed from now on. Output once, after the third segment of the main rendition or
  *   with `settle`.
  * - `date-range`: output when the media reach its start, before the segment that is open then; again with each change.
@@ -40,14 +40,14 @@ export type PackagerOutput =
 
 /** Counters since the packager was created. */
 export interface PackagerStats extends CutPlannerStats {
-  /** Damaged key frames and damaged audio and metadata units of the main rendition, which are dropped. */
+  /** PES packets of the main rendition dropped as damaged: those of key frames, audio and metadata. */
   readonly damagedUnits: number
-  /** Audio units of the main rendition that reached no segment, mostly because their time matched no video frame. */
+  /** Audio PES packets of the main rendition that are in no segment, mostly for lack of video at their time. */
   readonly strayAudioUnits: number
-  /** Metadata units of the main rendition that reached no segment. */
+  /** Metadata PES packets of the main rendition that are in no segment. */
   readonly strayDataUnits: number
-  /** Units of the main rendition dropped because a segment would have exceeded its maximum size. */
+  /** PES packets of the main rendition dropped because a segment would have exceeded its maximum size. */
   readonly oversizeUnits: number
-  /** Units of the other renditions that reached no segment. */
+  /** PES packets of the other renditions that are in no segment. */
   readonly strayUnits: number
 }

@@ -44,8 +44,8 @@ const NOTHING: readonly PackagerOutput[] = []
 
 /**
  * Inputs: `push` the outputs of the demuxer, with the wall clock in milliseconds since 1970; `discontinuity` when the
- * encoder has disconnected, `settle` if it is lost; `end` at the end of the stream. Each call returns the outputs that it
- * completes.
+ * encoder has disconnected, `settle` if it is lost; `end` at the end of the stream. Each call returns the outputs that
+ * it completes.
  *
  * The reference track is the video of the main rendition or, without video, its audio. The first segment, and the first
  * after a discontinuity, starts at a random access point of the reference track. A silent track is not carried until

@@ -25,7 +25,7 @@ export function prefersGzip(acceptEncoding: string | undefined): boolean {
   return gzip > 0 && gzip >= (weights.get('identity') ?? others)
 }
 
-/** Compressed bytes of each version that a client asked for, at most as many as the version has itself. */
+/** Compressed bytes by version, for versions that a client asked for. */
 const compressed = new WeakMap<StreamFile, readonly Buffer[]>()
 
 /**

@@ -67,7 +67,8 @@ export class PublisherLimits {
   }
 
   /**
-   * Admits a caller that replaces an encoder of the stream, since it adds no load.
+   * Checks whether one more encoder may connect. A caller that replaces an encoder of the stream adds no load and is
+   * always admitted.
    *
    * @throws {MillraceError} `OVERLOADED`, or `TOO_MANY_PUBLISHERS` at the limit
    */

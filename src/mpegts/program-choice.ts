@@ -4,7 +4,11 @@
  * @module
  */
 
-/** The first program with video; all programs joined into one, for variants sent as programs; or a program number. */
+/**
+ * - `first`: the first program with video.
+ * - `all`: the tracks of all programs, for encoders that send each variant as a program of its own.
+ * - number: the program with this program_number.
+ */
 export type ProgramChoice = 'first' | 'all' | number
 
 /** Description of the valid texts, for messages. */

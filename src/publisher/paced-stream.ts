@@ -59,9 +59,10 @@ export class PacedStream {
   #packets = 0
   #filling = Buffer.allocUnsafe(DATAGRAM_BYTES)
   #filledBytes = 0
-  /** Complete datagrams that wait for a clock reading. `#firstDue`: number of the last packet of the first datagram. */
+  /** Complete datagrams that wait for a clock reading. */
   #waiting: Buffer[] = []
-  #firstDue = PACKETS_PER_DATAGRAM - 1
+  /** Number of the packet that times the first waiting datagram: its last one. */
+  #firstTimedPacket = PACKETS_PER_DATAGRAM - 1
   #source: ClockSource | undefined
   #reading: Reading | undefined
   /** Time per packet between the latest two readings. */
@@ -153,10 +154,10 @@ export class PacedStream {
   #release(): Datagram[] {
     const { packet, us } = this.#reading ?? { packet: 0, us: 0 }
     const datagrams = this.#waiting.map((payload, index) => {
-      const number = this.#firstDue + index * PACKETS_PER_DATAGRAM
+      const number = this.#firstTimedPacket + index * PACKETS_PER_DATAGRAM
       return { payload, dueUs: us + (number - packet) * this.#usPerPacket }
     })
-    this.#firstDue += this.#waiting.length * PACKETS_PER_DATAGRAM
+    this.#firstTimedPacket += this.#waiting.length * PACKETS_PER_DATAGRAM
     this.#waiting = []
     return datagrams
   }

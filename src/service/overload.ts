@@ -5,14 +5,16 @@
  * @module
  */
 
-/** Share of a second that the event loop worked above which kernel drops count as overload, not as a short stall. */
+/** Event loop utilization from which kernel drops count as overload; below it, they come from a short stall. */
 const BUSY_UTILIZATION = 0.9
 
-/** Consecutive seconds with drops after which encoders are refused, and after which the newest are disconnected. */
+/** Consecutive seconds with a busy event loop and drops after which new encoders are refused. */
 const REFUSE_AFTER_SEC = 2
+
+/** Consecutive seconds with a busy event loop and drops after which the newest encoders are disconnected. */
 const SHED_AFTER_SEC = 3
 
-/** Time for the remaining encoders' lost packets to arrive before more encoders are disconnected. */
+/** Interval of disconnections: in between, the remaining encoders can retransmit what was dropped before. */
 const SHED_INTERVAL_SEC = 2
 
 /** Share of the encoders that is disconnected at once. */

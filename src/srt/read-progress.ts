@@ -17,7 +17,7 @@ export class ReadProgress {
     this.#tickedUs = nowUs
   }
 
-  /** Whether datagrams may have been unread at all times since the tick before the latest. */
+  /** Whether the sockets were never found empty between the latest two ticks: datagrams may lie unread. */
   get behind(): boolean {
     return this.#behind
   }

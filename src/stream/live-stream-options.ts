@@ -25,7 +25,7 @@ export interface LiveStreamOptions {
   readonly program?: ProgramChoice | undefined
   /** Tracks to carry; default `compatible`. */
   readonly tracks?: TrackPolicy
-  /** Default `auto`. */
+  /** Claim about captions in the playlist; default `auto`. */
   readonly captions?: CaptionsPolicy
   readonly lingerSec: number
   readonly reconnectGraceSec: number

@@ -27,8 +27,8 @@ import { MADE_UNIT_US, workOfPackaging } from './work.ts'
 import { WorkBudget } from './work-budget.ts'
 
 /**
- * Commands: `renewKey`, `publish`, `disconnect`, `stop`, `discard`, and `tick` about 4 times a second. Queries: `status`, `live`,
- * `files`, `report`. Events: `StreamEvents`.
+ * Commands: `renewKey`, `publish`, `disconnect`, `stop`, `discard`, and `tick` about 4 times a second. Queries:
+ * `status`, `live`, `files`, `report`. Events: `StreamEvents`.
  */
 export class LiveStream extends EventEmitter<StreamEvents> {
   readonly id: string

@@ -82,7 +82,7 @@ export class Publication {
     return this.#media.silent
   }
 
-  /** Size of what was received but not output. */
+  /** Size of the received media that the demuxer has not output yet. */
   get queuedBytes(): number {
     return (this.encoder.queuedBytes ?? 0) + this.#demuxer.openBytes
   }

@@ -29,7 +29,7 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
   readonly #streams = new Map<string, LiveStream>()
   /** Streams without an encoder so far, in the order of their next check. */
   readonly #ready = new Set<LiveStream>()
-  /** Streams that have, or had, an encoder, in the order in which the latest one connected. */
+  /** Streams that have, or had, an encoder, by the time at which their latest encoder connected. */
   readonly #active = new Set<LiveStream>()
   /** Streams that linger, in the order in which they stopped. */
   readonly #stopped = new Set<LiveStream>()

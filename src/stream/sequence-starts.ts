@@ -25,7 +25,7 @@ const MAX_AHEAD = 10_000
 
 /** Calling order: `next` when a stream begins, `leave` when it is forgotten. Times: wall clock, in milliseconds. */
 export class SequenceStarts {
-  /** First free numbers by stream id, if they are ahead of the clock; oldest first. */
+  /** Lowest unused sequence numbers by id of an ended stream, if above those of the clock at its end; oldest first. */
   readonly #ahead = new Map<string, SequenceNumbers>()
   /** Lowest discontinuity sequence number above all that the previous process took from the clock. */
   readonly #firstDiscontinuity: number

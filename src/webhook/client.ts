@@ -19,7 +19,7 @@ export class WebhookClient {
 
   /**
    * @returns status of the response
-   * @throws {Error} with a `code`: `ADDRESS_FORBIDDEN`, `NO_ANSWER`, or the code of a system, `node:dns` or abort error
+   * @throws {Error} whose `code` is `ADDRESS_FORBIDDEN`, `NO_ANSWER`, or that of a system error, DNS error or the abort
    */
   async send(
     url: URL,

@@ -1,5 +1,5 @@
 /**
- * Log lines about webhooks that are not delivered. Field `failure` has the reason.
+ * Log lines about failed attempts and dropped webhooks. Field `failure` has the reason.
  *
  * @module
  */

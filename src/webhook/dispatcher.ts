@@ -25,7 +25,7 @@ export interface WebhookDispatcherOptions {
   readonly allowed?: AllowList | undefined
   /** Logger with a rate limit of its own, since thousands of URLs may fail at once. */
   readonly logger: Logger
-  /** Machine clock; a steadied one may be 10 minutes behind, and receivers reject timestamps 5 minutes off. */
+  /** Machine clock: a `SteadyClock` adopts jumps 10 minutes late, and receivers reject timestamps 5 minutes off. */
   readonly clock?: Clock
   /** Waits; rejects when the signal aborts. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<unknown>
@@ -53,8 +53,9 @@ export interface WebhookDispatcher {
   check(urls: readonly string[]): void
   stats(): WebhookStats
   /**
-   * Accepts no more events and gives each pending event a last attempt, those to proven URLs first. Settles when all
-   * are done, or after `timeoutMs`. A URL that does not respond to its last attempt loses its remaining events.
+   * Accepts no more events and gives each pending event a last attempt. URLs whose last event was delivered do not wait
+   * for others. A URL that does not respond to a last attempt loses its remaining events. Settles when all events are
+   * delivered or dropped, at the latest after `timeoutMs`.
    */
   close(options: { readonly timeoutMs: number }): Promise<void>
 }

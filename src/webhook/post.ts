@@ -26,7 +26,7 @@ const MAX_INTERIM_RESPONSES = 8
  * followed.
  *
  * @returns status of the response, even if `signal` aborts or the connection breaks while its body arrives
- * @throws {Error} with a `code`: `NO_ANSWER`, or that of the system or of the abort
+ * @throws {Error} whose `code` is `NO_ANSWER`, or that of a system error or the abort
  */
 export function post(
   { url, headers, body, addresses }: Post,

@@ -25,7 +25,7 @@ export interface QueuedEvent {
   readonly createdUs: number
 }
 
-/** Events of one URL, oldest first. The first is being delivered; to make room, it is dropped only with the queue. */
+/** Events of one URL, oldest first. The first is being delivered: it is never dropped alone to make room. */
 export class UrlQueue {
   readonly url: string
   readonly events: QueuedEvent[] = []
@@ -36,7 +36,7 @@ export class UrlQueue {
   pause: AbortController | undefined
   /** Whether the queue was removed. Its events, the first included, are then counted as dropped. */
   isDiscarded = false
-  /** Events were dropped since the last delivery. */
+  /** Whether events were dropped since the last delivery. */
   hasOverflowed = false
 
   constructor(url: string, standing: Standing) {

@@ -14,7 +14,10 @@ export interface CutPlannerOptions {
   readonly maxSegmentBytes: number
 }
 
-/** `start` and `end` alternate; the third `end` is followed by `target`, unless `settle` comes first. A new date range comes when the media reach its start, while a segment is open. */
+/**
+ * `start` and `end` alternate; the third `end` is followed by `target`, unless `settle` comes first. A new date range
+ * comes when the media reach its start, while a segment is open.
+ */
 export type CutDecision =
   | { readonly type: 'start'; readonly plan: SegmentPlan }
   | { readonly type: 'end'; readonly end: SegmentEnd }

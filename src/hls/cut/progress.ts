@@ -6,7 +6,7 @@
  */
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 
-/** Maximum part of a timestamp step that counts; a longer step is a discontinuity. */
+/** Maximum that one DTS difference adds; a larger difference is a timestamp discontinuity. */
 const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
 export class Progress {

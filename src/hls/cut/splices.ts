@@ -18,6 +18,7 @@ export interface Moment {
   readonly dateOf: (ticks: number) => number
 }
 
+/** Result of the splice points whose time the media has reached. */
 export interface Reached {
   /** Date ranges that are new or have more attributes than before. */
   readonly dateRanges: readonly DateRange[]
@@ -25,7 +26,12 @@ export interface Reached {
   readonly cut: boolean
 }
 
-/** Future point. `return`: planned end of a break. `expiry`: end of the wait for an announced end after `return`. */
+/**
+ * Future point: announced by the source, or derived from the planned duration of a break.
+ *
+ * - `return`: planned end of the break.
+ * - `expiry`: deadline, `OVERRUN_TICKS` after `return`, for the source to announce the end.
+ */
 interface Awaited extends Omit<SplicePoint, 'kind' | 'section'> {
   readonly kind: SplicePoint['kind'] | 'return' | 'expiry'
   readonly section?: Buffer
@@ -44,12 +50,18 @@ const MAX_REMEMBERED = 256
 /** Longest wait for the announced end of a break after its planned end; then the break ends as planned. */
 const OVERRUN_TICKS = 60 * TICKS_PER_SEC
 
-/** Distance from the media after a timestamp discontinuity beyond which a splice point belongs to the old clock. */
+/**
+ * Maximum distance between a splice point and the first frame after a timestamp discontinuity; a point farther away
+ * belongs to the timeline before the discontinuity.
+ */
 const MAX_AHEAD_TICKS = 60 * TICKS_PER_SEC
 
 const NOTHING: Reached = { dateRanges: [], cut: false }
 
-/** Inputs: `announce` each splice information, `reach` the time of each unit, `endTimeline` when its clock ends. */
+/**
+ * Inputs: `announce` each splice information section, `reach` with the time of each PES packet of the reference track,
+ * `endTimeline` at a timestamp discontinuity or when the encoder disconnects.
+ */
 export class Splices {
   #awaited: readonly Awaited[] = []
   /** Breaks by key, oldest first. */
@@ -89,6 +101,7 @@ export class Splices {
    * @param newTicks  time of the first unit on the new clock, if any; points within `MAX_AHEAD_TICKS` of it are kept
    */
   endTimeline(newTicks = Infinity): DateRange[] {
+    // Not `>`: for a point without a time and `newTicks` Infinity the difference is NaN, and the point is dropped.
     const lost = this.#awaited.filter(
       ({ ptsTicks = newTicks }) => !(Math.abs(ptsTicks - newTicks) <= MAX_AHEAD_TICKS),
     )

@@ -12,7 +12,7 @@ import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
  */
 const SEGMENTS_TO_FIX = 3
 
-/** Excess that does not raise the target: 60 frames at 29.97 Hz last 2.002 s, and a target of 3 s would add 3 s of delay. */
+/** Excess that does not raise the target: 60 frames at 29.97 Hz last 2.002 s; a target of 3 s adds 3 s of delay. */
 const ROUNDING_SLACK_SEC = 0.1
 
 /** Permitted excess of EXTINF over the target: EXTINF is rounded to the nearest second before the comparison. */

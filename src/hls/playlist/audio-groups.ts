@@ -1,6 +1,6 @@
 /**
- * Groups of alternative audio. A player rejects a variant with one codec that it does not support, so each codec makes
- * a group. All groups have the same members (RFC 8216bis 4.4.6.1.1): what a viewer chooses, whatever the codec.
+ * Groups of alternative audio, one for each codec: a player rejects a variant if it does not support one of its codecs.
+ * A member is what a viewer chooses, for example "English"; every group has all members (RFC 8216bis 4.4.6.1.1).
  *
  * @module
  */
@@ -19,8 +19,8 @@ export interface AudioGroup {
 }
 
 /**
- * Groups for the codecs of the tracks, that of the first track first. A member that a codec lacks has the track of an
- * earlier codec.
+ * Groups the tracks by codec, the codec of the first track first. For a member without a track of the group's codec,
+ * the group has the member's first track of any codec.
  */
 export function groupAudio(tracks: readonly Track[]): AudioGroup[] {
   const members = identifyMembers(tracks)
@@ -35,7 +35,10 @@ export function groupAudio(tracks: readonly Track[]): AudioGroup[] {
   }))
 }
 
-/** Tracks of members that the first track's codec lacks: its group would need a codec that a player may not support. */
+/**
+ * Tracks of members that have no track of the first group's codec. With them, the first group would contain a second
+ * codec, which a player may not support.
+ */
 export function findUngrouped(tracks: readonly Track[]): Track[] {
   const members = identifyMembers(tracks)
   const offered = new Set(

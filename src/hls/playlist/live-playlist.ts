@@ -221,9 +221,9 @@ export class LivePlaylist {
   }
 
   /**
-   * EXT-X-INDEPENDENT-SEGMENTS, which applies to every segment that the playlist lists (RFC 8216bis 4.4.2.1): it leaves
-   * with a segment that needs another one, and returns when that segment has left. Unlike EXT-X-TARGETDURATION (6.2.1)
-   * it may change; hls.js and Shaka ignore it.
+   * EXT-X-INDEPENDENT-SEGMENTS, which applies to every segment that the playlist lists (RFC 8216bis 4.4.2.1): the tag
+   * is absent while the playlist lists a segment that needs another one. Unlike EXT-X-TARGETDURATION (6.2.1) it may
+   * change; hls.js and Shaka ignore it.
    */
   get #isIndependent(): boolean {
     return this.#entries.every(({ independent, segment }) => independent || segment.gap)

@@ -23,14 +23,14 @@ export interface LivePresentationOptions {
   readonly epoch: string
   /** Minimum number of listed segments, memory permitting. */
   readonly playlistSegments: number
-  /** Default `auto`. */
+  /** Claim about captions; default `auto`. */
   readonly captions?: CaptionsPolicy
 }
 
 /**
  * Calling order: `setRenditions`, then `append` each segment, in order within its rendition, with `setTarget` in
- * between; `end` after the last segment, `discard` to release all files. Playlists and segments are in `files`. Times are in milliseconds of the
- * monotonic clock of `SegmentCache`.
+ * between; `end` after the last segment, `discard` to release all files. Playlists and segments are in `files`. Times
+ * are in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class LivePresentation implements SegmentOwner {
   readonly files: FileStore

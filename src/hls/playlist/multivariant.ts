@@ -22,7 +22,7 @@ export interface Rendition {
 /** EXT-X-MEDIA tags of one GROUP-ID. */
 interface AudioGroup {
   readonly id: string
-  /** The default first. */
+  /** Renditions of the group, the default one first. */
   readonly members: readonly Rendition[]
 }
 
@@ -49,8 +49,8 @@ export function describePresentation(
 }
 
 /**
- * Captions may begin at any time, and players read the playlist once. So no captions so far are no claim: players then look
- * for them in the video, and CLOSED-CAPTIONS=NONE would keep them from it (RFC 8216bis 4.4.6.2).
+ * Describes the captions. Without captions so far, CLOSED-CAPTIONS is absent: players read the playlist once, captions
+ * may begin later, and CLOSED-CAPTIONS=NONE would keep players from looking for them (RFC 8216bis 4.4.6.2).
  */
 function describeCaptions(
   renditions: readonly Rendition[],
@@ -65,7 +65,7 @@ function describeCaptions(
   return { language: languageOf(renditions[0]) ?? UNKNOWN_LANGUAGE }
 }
 
-/** Audio of the main rendition and its alternatives, in the groups in which every variant is listed once. */
+/** Groups the audio of the main rendition and its alternatives; every variant is listed once for each group. */
 function groupRenditions(renditions: readonly Rendition[]): AudioGroup[] {
   const alternatives = renditions.filter(({ name }) => isAudioRendition(name))
   if (alternatives.length === 0) return []

@@ -50,8 +50,8 @@ export interface PlaylistSegment {
 
 export interface MultivariantPlaylist {
   /**
-   * CLOSED-CAPTIONS of all variants: their captions, or `none` if there are certainly none; undefined for no claim, so that
-   * players look for captions in the video.
+   * CLOSED-CAPTIONS of all variants: their captions, or `none` if there are certainly none; undefined for no claim, so
+   * that players look for captions in the video.
    */
   readonly closedCaptions?: ClosedCaptions | 'none'
   readonly audios: readonly AudioRendition[]

@@ -45,7 +45,7 @@ const LEAD_TICKS: Readonly<Record<Track['kind'], number>> = {
 /** Longest wait of a unit that is ahead of the reference track, measured in media of its own track. */
 const MAX_AHEAD_TICKS = 20 * TICKS_PER_SEC
 
-/** Longest wait of a unit whose time stepped back until the reference track steps back as well. */
+/** Longest wait of a unit whose timestamp went back until the reference track's does too, in media of its own track. */
 const MAX_BACK_TICKS = 5 * TICKS_PER_SEC
 
 const MAX_UNITS = 8192

@@ -82,7 +82,7 @@ export class FileStore {
   }
 
   /**
-   * Adds a playlist, or its next version; bytes that are the same as those of the version before remain that version.
+   * Adds a playlist, or its next version. A version with the same bytes as the one before counts as the same version.
    *
    * @param render  called once, when this version is first read, and never during the call of `replace`
    */

@@ -64,7 +64,7 @@ function sum(values: readonly number[]): number {
  * Computes the largest equal share within the capacity. A need below the share leaves the rest to the larger needs.
  *
  * @param needs  none negative, in any order
- * @returns infinite if all needs fit
+ * @returns the share; Infinity if all needs fit
  */
 export function fairShare(needs: readonly number[], capacity: number): number {
   // Typed arrays sort natively: 20 µs for 1,000 needs in any order.

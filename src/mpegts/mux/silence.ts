@@ -17,7 +17,7 @@ const SAMPLES_PER_FRAME = 1024
 const FRAMES_PER_UNIT = 8
 
 /** Maximum distance of the video from the end of the silence; a longer one is a timestamp discontinuity. */
-const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
+const MAX_DISTANCE_TICKS = 1 * TICKS_PER_SEC
 
 const AUDIO_STREAM_ID = 0xc0
 const USUAL_SAMPLE_RATE = 48_000
@@ -68,7 +68,7 @@ export class Silence {
   /** @returns the next PES packets of silence, those that begin up to `untilTicks` (90 kHz, unwrapped) */
   takeUntil(untilTicks: number): PesUnit[] {
     const units: PesUnit[] = []
-    if (Math.abs(untilTicks - this.#nextTicks) > MAX_STEP_TICKS) this.#startTicks = undefined
+    if (Math.abs(untilTicks - this.#nextTicks) > MAX_DISTANCE_TICKS) this.#startTicks = undefined
     if (this.#startTicks === undefined) {
       this.#startTicks = untilTicks
       this.#frames = 0

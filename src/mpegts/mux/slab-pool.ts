@@ -54,7 +54,7 @@ export class SlabPool {
   /**
    * Takes a slab, with one view in use. It still contains bytes of earlier segments.
    *
-   * @param sizeBytes  one of `slabBytesFor`
+   * @param sizeBytes  a size that `slabBytesFor` returned
    */
   take(sizeBytes: number): Buffer {
     const free = this.#free.get(sizeBytes)?.pop()

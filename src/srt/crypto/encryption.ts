@@ -24,7 +24,7 @@ export interface EncryptionOptions {
   readonly keyEncryptionKey: KeyEncryptionKey
   /** Number of packets encrypted with one key. */
   readonly refreshPackets: number
-  /** Number of packets between the announcement of a key and its first use, at most half of `refreshPackets`. */
+  /** Number of packets between the announcement of a key and its first use, less than half of `refreshPackets`. */
   readonly preannouncePackets: number
   readonly random: (bytes: number) => Buffer
 }

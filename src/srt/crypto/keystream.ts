@@ -44,8 +44,8 @@ export class Keystream {
   /**
    * Encrypts or decrypts in place.
    *
-   * @param isRetransmission  whether the packet is a retransmission: outside the batch, its keystream is generated
-   *   alone, since the packets that follow it in sequence are not expected next
+   * @param isRetransmission  whether the packet is a retransmission. One outside the batch starts no new batch, since
+   *   the packets after it in sequence are not expected next.
    */
   apply(payload: Buffer, sequence: number, isRetransmission: boolean): void {
     const blocks = Math.ceil(payload.length / BLOCK_BYTES)

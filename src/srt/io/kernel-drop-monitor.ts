@@ -6,7 +6,7 @@
 import type { AddressInfo } from 'node:net'
 import { readKernelDrops } from './kernel-drops.ts'
 
-/** Max interval between readings while callers are connected; longer than the 10 s between readings by the service. */
+/** Max interval between readings while callers are connected; longer than the 1 s between readings by the service. */
 const MAX_UNREAD_US = 15_000_000
 const WARNING_INTERVAL_US = 60_000_000
 

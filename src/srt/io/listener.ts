@@ -76,7 +76,7 @@ export class Listener {
   readonly #keyDeriver = new KeyDeriver()
   readonly #dropMonitor: KernelDropMonitor
   #ticker: NodeJS.Timeout | undefined
-  /** Time for which the event loop had waited for input at the latest tick. */
+  /** Total time that the event loop has waited for input, in milliseconds, up to the latest tick. */
   #idleMs = 0
   #closing: Promise<void> | undefined
 

@@ -21,9 +21,12 @@ interface AckPacing {
   readonly delayUs: number
 }
 
-/** The draft sends a full ACK every 10 ms (4.8.1): at 0.5 Mbit/s, an ACK and an ACKACK for every second packet. */
+/**
+ * Pacing while no packet is missing. A full ACK every 10 ms, as in the draft (4.8.1), would at 0.5 Mbit/s cost an ACK
+ * and an ACKACK for every second packet.
+ */
 const RELAXED: AckPacing = { packets: 64, delayUs: 100_000 }
-/** While packets are missing: sender and receiver time retransmissions by the RTT that ACKs measure. */
+/** Pacing while packets are missing: both peers time retransmissions by the RTT that ACKs measure. */
 const PROMPT: AckPacing = { packets: 16, delayUs: 25_000 }
 
 export interface AcknowledgerOptions {

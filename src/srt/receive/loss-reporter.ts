@@ -134,8 +134,8 @@ export class LossReporter {
    * Interval of periodic reports: (RTT + 4 x variance) / 2, but at least `MIN_NAK_INTERVAL_US` (4.8.2). Eager NAKs use
    * the minimum: at 10 % loss, RTT 100 ms and latency 500 ms, 1.5e-5 of the packets stay missing instead of 1.4e-4.
    *
-   * While the process is behind, retransmissions lie unread for as long as the responses that the RTT is measured by:
-   * earlier reports would only bring copies, and more datagrams to an overloaded process.
+   * While the process is behind, the interval is RTT + 4 x variance. Retransmissions then lie unread as long as the
+   * ACKACKs that measure the RTT, so an earlier report would only fetch copies, and load the process even more.
    */
   get #intervalUs(): number {
     const { responseTimeoutUs } = this.#rtt
