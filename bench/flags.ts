@@ -26,6 +26,8 @@ export class Flags {
   readonly encrypted: boolean | undefined
   /** Whether all publishers send key frames at the same time. */
   readonly inPhase: boolean
+  /** Whether to publish more than the process can read. */
+  readonly overload: boolean
   readonly #values: Readonly<Record<string, string | boolean | undefined>>
 
   constructor() {
@@ -36,6 +38,7 @@ export class Flags {
         ...Object.fromEntries(Object.keys(NUMBERS).map((name) => [name, STRING])),
         encrypted: { type: 'boolean' },
         'in-phase': { type: 'boolean' },
+        overload: { type: 'boolean' },
         only: STRING,
         sender: STRING,
       },
@@ -43,6 +46,7 @@ export class Flags {
     this.bench = positionals[0] ?? 'http'
     this.encrypted = values['encrypted']
     this.inPhase = values['in-phase'] === true
+    this.overload = values['overload'] === true
     this.#values = values
   }
 

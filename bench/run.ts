@@ -8,7 +8,8 @@ import { Flags } from './flags.ts'
 import { measureHttp } from './http/measure.ts'
 import { formatHttp } from './http/report.ts'
 import { availableReceivers, measureIngest } from './ingest/measure.ts'
-import { formatIngest } from './ingest/report.ts'
+import { measureOverload } from './ingest/overload.ts'
+import { formatIngest, formatOverload } from './ingest/report.ts'
 import { SENDERS } from './ingest/senders.ts'
 import { measureMediaCost } from './media-cost/measure.ts'
 import { formatMediaCost } from './media-cost/report.ts'
@@ -28,7 +29,8 @@ const USAGE = `usage: npm run bench -- [http | ingest | media-cost | mpegts | sr
              --mbit, --connections, --seconds (of a run), --rounds
   ingest     live streams received by Millrace, srt-live-transmit and ffmpeg
              --publishers, --mbit (each), --seconds, --in-phase, --cache-mib, --sender (${SENDERS.join(', ')}),
-             --senders (processes of the first), --only
+             --senders (processes of the first), --only;
+             --overload: of more publishers than it can read, who keeps his packets (Millrace alone, libsrt senders)
   media-cost transport streams that cost more than their bytes, behind SRT
              --mbit (10), --seconds (1, of CPU for each)
   mpegts     a file through demuxer, segmenter and playlist on one core, and through ffmpeg
@@ -73,6 +75,10 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
     print(
       `Ingest: ${load.publishers} publishers of ${flags.number('mbit')} Mbit/s, ${load.seconds} s, ${busy()}`,
     )
+    if (flags.overload) {
+      print(formatOverload(await measureOverload(load)))
+      return
+    }
     const receivers = availableReceivers(load)
     const only = flags.oneOf('only', receivers)
     const results = []

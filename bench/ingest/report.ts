@@ -5,6 +5,7 @@
  */
 import { formatTable } from '../support/table.ts'
 import type { IngestResult } from './measure.ts'
+import type { OverloadResult } from './overload.ts'
 
 const COLUMNS = [
   { title: 'receiver' },
@@ -42,4 +43,34 @@ export function formatIngest(results: readonly IngestResult[]): string {
     result.senderCpuLoad * 100,
   ])
   return formatTable(COLUMNS, rows)
+}
+
+const OVERLOAD_COLUMNS = [
+  { title: 'publishers' },
+  { title: 'kept' },
+  { title: 'of the first' },
+  { title: 'kept at end' },
+  { title: 'received' },
+  { title: 'dropped' },
+  { title: 'dropped %', decimals: 3 },
+  { title: 'newcomer' },
+  { title: 'recovery s', decimals: 1 },
+]
+
+/** Received and dropped: packets of the kept publishers, after the process had settled. */
+export function formatOverload(result: OverloadResult): string {
+  const { received, dropped } = result
+  return formatTable(OVERLOAD_COLUMNS, [
+    [
+      result.publishers,
+      result.kept,
+      result.keptOfFirst,
+      result.keptAtEnd,
+      received,
+      dropped,
+      (dropped * 100) / (received + dropped),
+      result.refusedWith,
+      result.recoverySec,
+    ],
+  ])
 }

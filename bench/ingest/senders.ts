@@ -19,6 +19,8 @@ export interface SendersOptions {
   readonly senders: number
   /** Time between the first frame of the first publisher and that of the last; 0: all cut at the same moment. */
   readonly spreadMs: number
+  /** Whether connections may break, as under overload; otherwise a broken one ends the bench. */
+  readonly mayBreak?: boolean
 }
 
 /** Sums over publishers, since their start. */

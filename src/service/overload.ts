@@ -4,14 +4,24 @@
  *
  * @module
  */
+import type { ListenerStats } from '../srt/stats.ts'
 
 /** Event loop utilization from which kernel drops count as overload; below it, they come from a short stall. */
 const BUSY_UTILIZATION = 0.9
 
-/** Consecutive seconds with a busy event loop and drops after which new encoders are refused. */
+/** Dropped share of the datagrams that arrived, from which drops count as overload; SRT repairs smaller losses. */
+const MIN_DROPPED_SHARE = 0.01
+
+/**
+ * Share of the datagrams read that belongs to connections, below which drops count as a flood by strangers: to
+ * disconnect encoders would complete the attack.
+ */
+const MIN_CONNECTION_SHARE = 0.9
+
+/** Consecutive seconds of overload after which new encoders are refused. */
 const REFUSE_AFTER_SEC = 2
 
-/** Consecutive seconds with a busy event loop and drops after which the newest encoders are disconnected. */
+/** Consecutive seconds of overload after which the newest encoders are disconnected. */
 const SHED_AFTER_SEC = 3
 
 /** Interval of disconnections: in between, the remaining encoders can retransmit what was dropped before. */
@@ -20,7 +30,10 @@ const SHED_INTERVAL_SEC = 2
 /** Share of the encoders that is disconnected at once. */
 const SHED_SHARE = 1 / 8
 
-/** Consecutive seconds without drops, and with a loop that is not busy, after which encoders are admitted again. */
+/** Decrease of drops that a disconnection must bring for another one to follow; otherwise encoders are not the cause. */
+const MIN_RELIEF = 0.05
+
+/** Consecutive seconds without overload or a busy event loop after which encoders are admitted again. */
 const CALM_SEC = 5
 
 export interface SecondOfIngest {
@@ -28,6 +41,10 @@ export interface SecondOfIngest {
   readonly utilization: number
   /** Datagrams that the kernel dropped in this second. */
   readonly drops: number
+  /** Datagrams read in this second. */
+  readonly datagrams: number
+  /** Datagrams read in this second that belong to connections. */
+  readonly connectionDatagrams: number
   /** Encoders that are connected. */
   readonly encoders: number
 }
@@ -37,6 +54,8 @@ export class OverloadJudge {
   #overloaded = false
   #behindSec = 0
   #calmSec = 0
+  /** Drops in the second before the latest disconnection in this period of overload. */
+  #dropsAtShedding = Infinity
 
   /** Whether new encoders are to be refused. */
   get overloaded(): boolean {
@@ -44,21 +63,28 @@ export class OverloadJudge {
   }
 
   /** @returns number of encoders to disconnect, the newest first; never all of them */
-  observe({ utilization, drops, encoders }: SecondOfIngest): number {
+  observe(second: SecondOfIngest): number {
+    const { utilization, drops, datagrams, connectionDatagrams, encoders } = second
     const busy = utilization >= BUSY_UTILIZATION
-    this.#behindSec = busy && drops > 0 ? this.#behindSec + 1 : 0
-    this.#calmSec = busy || drops > 0 ? 0 : this.#calmSec + 1
+    const dropping = drops > (drops + datagrams) * MIN_DROPPED_SHARE
+    const behind = busy && dropping && connectionDatagrams >= datagrams * MIN_CONNECTION_SHARE
+    this.#behindSec = behind ? this.#behindSec + 1 : 0
+    this.#calmSec = busy || dropping ? 0 : this.#calmSec + 1
     if (this.#behindSec >= REFUSE_AFTER_SEC) this.#overloaded = true
     else if (this.#calmSec >= CALM_SEC) this.#overloaded = false
+    if (!behind) this.#dropsAtShedding = Infinity
     const sinceShedding = this.#behindSec - SHED_AFTER_SEC
     if (sinceShedding < 0 || sinceShedding % SHED_INTERVAL_SEC !== 0) return 0
-    return Math.min(Math.ceil(encoders * SHED_SHARE), Math.max(0, encoders - 1))
+    const relieved = drops <= this.#dropsAtShedding * (1 - MIN_RELIEF)
+    this.#dropsAtShedding = relieved ? drops : 0
+    return relieved ? Math.min(Math.ceil(encoders * SHED_SHARE), Math.max(0, encoders - 1)) : 0
   }
 }
 
 export interface OverloadGuardOptions {
   /** @returns datagrams dropped since the start; undefined if the system has no such counter */
   readonly readKernelDrops: () => Promise<number | undefined>
+  readonly readStats: () => Pick<ListenerStats, 'datagrams' | 'connectionDatagrams'>
   /** Number of encoders that are connected. */
   readonly countEncoders: () => number
   /** Disconnects the encoders that connected last. */
@@ -67,17 +93,25 @@ export interface OverloadGuardOptions {
   readonly onWarning: (message: string) => void
 }
 
+/** Counts since the start. */
+interface Totals {
+  readonly drops: number
+  readonly datagrams: number
+  readonly connectionDatagrams: number
+}
+
 /** Guard that measures from its creation until `close`, and acts on what the judge says. */
 export class OverloadGuard {
   readonly #options: OverloadGuardOptions
   readonly #judge = new OverloadJudge()
   readonly #ticker: NodeJS.Timeout
-  #measured = performance.eventLoopUtilization()
-  #drops: number | undefined
+  #loop = performance.eventLoopUtilization()
+  #totals: Totals | undefined
+  #measuring = false
 
   constructor(options: OverloadGuardOptions) {
     this.#options = options
-    this.#ticker = setInterval(() => void this.#measure(), 1000)
+    this.#ticker = setInterval(() => void this.#tick(), 1000)
     this.#ticker.unref()
   }
 
@@ -90,30 +124,46 @@ export class OverloadGuard {
     clearInterval(this.#ticker)
   }
 
+  async #tick(): Promise<void> {
+    const isIdle = this.#options.countEncoders() === 0 && !this.overloaded
+    if (isIdle || this.#measuring) return
+    this.#measuring = true
+    await this.#measure()
+    this.#measuring = false
+  }
+
   async #measure(): Promise<void> {
-    const { readKernelDrops, countEncoders, disconnectNewest, onWarning } = this.#options
-    const now = performance.eventLoopUtilization()
-    const { utilization } = performance.eventLoopUtilization(now, this.#measured)
-    this.#measured = now
-    const before = this.#drops
-    this.#drops = (await readKernelDrops()) ?? 0
-    const drops = this.#drops - (before ?? this.#drops)
-    const encoders = countEncoders()
+    const { readKernelDrops, readStats, countEncoders, disconnectNewest, onWarning } = this.#options
+    const loop = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(loop, this.#loop)
+    this.#loop = loop
+    const { datagrams, connectionDatagrams } = readStats()
+    const drops = (await readKernelDrops()) ?? this.#totals?.drops ?? 0
+    const totals = { drops, datagrams, connectionDatagrams }
+    const before = this.#totals ?? totals
+    this.#totals = totals
+    const second: SecondOfIngest = {
+      utilization,
+      drops: drops - before.drops,
+      datagrams: datagrams - before.datagrams,
+      connectionDatagrams: connectionDatagrams - before.connectionDatagrams,
+      encoders: countEncoders(),
+    }
     const wasOverloaded = this.overloaded
-    const count = this.#judge.observe({ utilization, drops, encoders })
-    if (this.overloaded !== wasOverloaded) onWarning(wasOverloaded ? ADMITTING : refusing(drops))
+    const count = this.#judge.observe(second)
+    if (this.overloaded !== wasOverloaded) onWarning(wasOverloaded ? ADMITTING : refusing(second))
     if (count === 0) return
     disconnectNewest(count)
-    onWarning(disconnected(count, encoders, drops))
+    onWarning(disconnected(count, second))
   }
 }
 
-const ADMITTING = 'The process reads all packets again: new encoders are admitted.'
+const ADMITTING = 'The process reads all SRT packets in time again: new encoders are admitted.'
 
-function refusing(drops: number): string {
+function refusing({ drops }: SecondOfIngest): string {
   return `The kernel dropped ${drops} SRT packets in 1 s, read too late: viewers see gaps. New encoders are refused (2402). Run fewer streams in this process.`
 }
 
-function disconnected(count: number, encoders: number, drops: number): string {
-  return `Disconnected the ${count} newest of ${encoders} encoders: ${drops} packets dropped in 1 s. Their viewers wait, the others see no gaps. Run fewer here.`
+function disconnected(count: number, { drops, encoders }: SecondOfIngest): string {
+  return `Disconnected the ${count} newest of ${encoders} encoders, since ${drops} SRT packets were dropped in 1 s. Their viewers wait. Run fewer streams in this process.`
 }

@@ -192,6 +192,7 @@ export class Server
     this.#load = new LoadMonitor({ clock: systemClock, readKernelDrops, onWarning })
     this.#overload = new OverloadGuard({
       readKernelDrops,
+      readStats: () => listener.stats(),
       countEncoders: () => this.#streams.encoders,
       disconnectNewest: (count) => this.#streams.disconnectNewest(count),
       onWarning,

@@ -78,6 +78,10 @@ export interface SenderStats {
 
 /** Counters of a listener since it was opened. */
 export interface ListenerStats {
+  /** Datagrams read. */
+  readonly datagrams: number
+  /** Datagrams read that belong to a connection. */
+  readonly connectionDatagrams: number
   readonly inductions: number
   /** Inductions dropped at a rate limit: that of their network or that of all networks. */
   readonly inductionsDropped: number

@@ -50,6 +50,8 @@ export class Endpoint {
   /** Connections that need a tick every 10 ms. */
   readonly #active = new Set<Connection>()
   readonly #counters = {
+    datagrams: 0,
+    connectionDatagrams: 0,
     malformed: 0,
     unknownSocketIds: 0,
     wrongSources: 0,
@@ -98,6 +100,7 @@ export class Endpoint {
 
   /** @param datagram  owned by the endpoint from now on; payloads pushed to sinks are views into it */
   handleDatagram(datagram: Buffer, port: number, address: string, nowUs: number): void {
+    this.#counters.datagrams++
     // A forged source port may be 0: sending a response to it would throw.
     if (datagram.length < HEADER_BYTES || datagram.length > MAX_DATAGRAM_BYTES || port === 0) {
       this.#counters.malformed++
@@ -116,6 +119,7 @@ export class Endpoint {
     } else if (connection.remotePort !== port || connection.remoteAddress !== address) {
       this.#counters.wrongSources++
     } else {
+      this.#counters.connectionDatagrams++
       connection.handleDatagram(datagram, nowUs)
       if (connection.busy) this.#active.add(connection)
     }

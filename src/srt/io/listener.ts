@@ -224,6 +224,8 @@ function addStats(a: ListenerStats, b: ListenerStats): ListenerStats {
     rejects[Number(code)] = (rejects[Number(code)] ?? 0) + count
   }
   return {
+    datagrams: a.datagrams + b.datagrams,
+    connectionDatagrams: a.connectionDatagrams + b.connectionDatagrams,
     inductions: a.inductions + b.inductions,
     inductionsDropped: a.inductionsDropped + b.inductionsDropped,
     conclusionsDropped: a.conclusionsDropped + b.conclusionsDropped,
