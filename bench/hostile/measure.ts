@@ -85,7 +85,7 @@ export async function measureAttack(attack: Attack): Promise<AttackResult> {
       cpuDuring,
       rssBytes: { ...rss, after: usageOf([service.pid]).rssBytes },
       sent,
-      lost: publisher.packets_dropped + dropped,
+      lost: publisher!.packets_dropped + dropped,
     }
   } finally {
     await Promise.all([attacker, bystanders, service].map((each) => each.stop()))

@@ -98,7 +98,7 @@ async function readPublishers(
   const figures = new Map<string, Figures>()
   for (const id of ids) {
     const { publisher } = await service.status(id)
-    if (publisher === undefined) continue
+    if (publisher === null) continue
     const { packets_received: received, packets_dropped: dropped } = publisher
     figures.set(id, { received, dropped })
   }

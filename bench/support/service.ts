@@ -27,11 +27,11 @@ export interface StreamStatus {
   readonly live: boolean
   readonly playlist: { readonly gaps: number }
   readonly service: { readonly loop_delay_ms_max: number }
-  readonly publisher?: {
+  readonly publisher: {
     readonly packets_received: number
     readonly packets_lost: number
     readonly packets_dropped: number
-  }
+  } | null
 }
 
 export interface Collections {
