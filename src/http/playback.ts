@@ -73,8 +73,6 @@ const PREFLIGHT_HEADERS = {
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: StreamFile): void {
   const { contentType, version, maxAgeSec, immutable } = file
   const isGzip = !immutable && prefersGzip(request.headers['accept-encoding'])
-  const chunks = isGzip ? gzipped(file) : file.chunks
-  const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
   // Representations with different codings have different strong tags (RFC 9110 section 8.8.3.3).
   const etag = isGzip ? `"${version}-gzip"` : `"${version}"`
   const caching = `public, max-age=${maxAgeSec}${immutable ? ', immutable' : ''}`
@@ -84,6 +82,8 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: StreamFile
   if (!immutable) headers.push('Vary', 'Accept-Encoding')
   if (isKnown(etag, request.headers['if-none-match'])) return write(reply, 304, headers)
 
+  const chunks = isGzip ? gzipped(file) : file.chunks
+  const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
   headers.push('Content-Type', contentType)
   if (isGzip) headers.push('Content-Encoding', 'gzip')
   if (immutable) headers.push('Accept-Ranges', 'bytes')

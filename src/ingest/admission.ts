@@ -92,6 +92,8 @@ export function createAdmission(options: AdmissionOptions): Admit {
       const claims = await keys.verify(streamKey, new Date(clock.wallMs()))
       const choice = program === undefined ? undefined : chooseProgram(program)
       stream = streams.admit(claims)
+      // The reconnect grace begins again, so that overload ends no stream whose encoder keeps calling.
+      if (options.isOverloaded()) stream.renewKey(claims.expiresAtSec * 1000)
       await waitForTurn(stream, signal)
       return admitted(stream, remote, choice)
     } catch (error) {

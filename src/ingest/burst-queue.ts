@@ -22,6 +22,7 @@ export class BurstQueue implements MediaSink {
   /** Payloads, and gaps as a number of packets; oldest first, from `#head` on. */
   #waiting: (Buffer | number)[] = []
   #head = 0
+  #waitingBytes = 0
   /** Payloads passed on since the last scheduled turn. */
   #passedOn = 0
   #endReason: LeaveReason | undefined
@@ -32,21 +33,20 @@ export class BurstQueue implements MediaSink {
     this.#defer = defer
   }
 
-  /** Size of the waiting payloads; walks them, since a burst is rare. */
+  /** Size of the waiting payloads. */
   get sizeBytes(): number {
-    return this.#waiting.reduce<number>(
-      (sum, item) => sum + (typeof item === 'number' ? 0 : item.length),
-      0,
-    )
+    return this.#waitingBytes
   }
 
   push(payload: Buffer): void {
-    if (this.#isWaiting || this.#passedOn === MAX_PER_TURN) this.#wait(payload)
-    else this.#passOn(payload)
+    if (this.#isWaiting || this.#passedOn === MAX_PER_TURN) {
+      this.#waiting.push(payload)
+      this.#waitingBytes += payload.length
+    } else this.#passOn(payload)
   }
 
   gap(lostPackets: number): void {
-    if (this.#isWaiting) this.#wait(lostPackets)
+    if (this.#isWaiting) this.#waiting.push(lostPackets)
     else this.#sink.gap(lostPackets)
   }
 
@@ -66,17 +66,18 @@ export class BurstQueue implements MediaSink {
     this.#sink.push(payload)
   }
 
-  #wait(item: Buffer | number): void {
-    this.#waiting.push(item)
-  }
-
   /** Passes on waiting payloads and gaps, then the end if it has come. A field, so that no payload costs a closure. */
   readonly #turn = (): void => {
     this.#passedOn = 0
     while (this.#isWaiting && this.#passedOn < MAX_PER_TURN) {
-      const item = this.#waiting[this.#head++]!
+      const item = this.#waiting[this.#head]!
+      // The slot releases its payload before the last one has been passed on.
+      this.#waiting[this.#head++] = 0
       if (typeof item === 'number') this.#sink.gap(item)
-      else this.#passOn(item)
+      else {
+        this.#waitingBytes -= item.length
+        this.#passOn(item)
+      }
     }
     if (this.#isWaiting) return
     const wasWaiting = this.#waiting.length > 0
@@ -87,5 +88,6 @@ export class BurstQueue implements MediaSink {
   #clear(): void {
     this.#waiting = []
     this.#head = 0
+    this.#waitingBytes = 0
   }
 }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { issueStreamKey } from '../../src/auth/stream-key.ts'
 import { MillraceError } from '../../src/errors.ts'
 import { createAdmission, type AdmittedCaller } from '../../src/ingest/admission.ts'
 import { createSrtAdmission } from '../../src/ingest/srt-admission.ts'
@@ -33,6 +34,28 @@ t.test('rejects with the code of the refusal, and reports it without the key', a
   t.strictSame(await createSrtAdmission(admit)(REQUEST, signal), { reject: 1010 })
   t.match(reported, [['192.0.2.1:5000', { code: 'STREAM_KEY_INVALID' }, studio]])
   t.notMatch(JSON.stringify(reported) + String(reported[0]![1]), /token=|secret/)
+})
+
+t.test('refuses a good key under overload, and restarts the reconnect grace', async (t) => {
+  const secret = 'a secret of thirty-two characters'
+  const now = new Date(1_700_000_000_000)
+  const { streamKey } = await issueStreamKey({ streamId: 'studio', secret, now })
+  const renewals: number[] = []
+  const renewKey = (expiresAtMs: number) => void renewals.push(expiresAtMs)
+  const studio = { id: 'studio', renewKey, status: 'INTERRUPTED' } as unknown as LiveStream
+  const admit = createAdmission({
+    isOverloaded: () => true,
+    streams: { find: () => studio, admit: () => studio },
+    jwtSecrets: [secret],
+    maxPublishers: 1,
+    clock: { nowUs: () => 0, wallMs: () => now.getTime() },
+    sleep: () => Promise.resolve(),
+    defer: () => undefined,
+    onRejected: () => undefined,
+  })
+  const decision = await createSrtAdmission(admit)({ ...REQUEST, streamId: streamKey }, signal)
+  t.strictSame(decision, { reject: 2402 })
+  t.strictSame(renewals, [now.getTime() + 7200 * 1000])
 })
 
 t.test('throws programmer errors', async (t) => {

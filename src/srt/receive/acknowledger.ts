@@ -25,7 +25,7 @@ interface AckPacing {
  * Pacing while no packet is missing. A full ACK every 10 ms, as in the draft (4.8.1), would at 0.5 Mbit/s cost an ACK
  * and an ACKACK for every second packet.
  */
-const RELAXED: AckPacing = { packets: 64, delayUs: 100_000 }
+const RELAXED: AckPacing = { packets: 48, delayUs: 100_000 }
 /** Pacing while packets are missing: both peers time retransmissions by the RTT that ACKs measure. */
 const PROMPT: AckPacing = { packets: 16, delayUs: 25_000 }
 
