@@ -27,7 +27,7 @@ export type StreamsOptions = RegistryOptions & {
   readonly resume: boolean
   /** Webhook URLs of streams without their own. */
   readonly webhookUrls: readonly string[]
-  /** Called with each new stream, before any event of it. */
+  /** Called with each new stream, before the stream emits an event. */
   readonly onStream: (stream: LiveStream) => void
   /** Called when the first encoder of a resumed stream is connected. */
   readonly onResumed: (stream: LiveStream) => void
@@ -39,7 +39,7 @@ export class Streams {
   readonly #registry: StreamRegistry
   readonly #floors = new KeyFloors()
   readonly #resumption: Resumption
-  /** Streams that a key resumed. */
+  /** Streams that `admit` resumed, without an API call. */
   readonly #resumed = new WeakSet<LiveStream>()
   #closed = false
 
@@ -51,14 +51,14 @@ export class Streams {
     this.#registry.on('stream', (stream) => {
       stream.webhookUrls = options.webhookUrls
       stream.once('end', ({ reason }) => {
-        // A stream whose key expired without an encoder may be resumed by a newer key.
+        // No encoder has connected yet: a key that expires later may still resume the stream.
         if (reason !== 'key-expired') this.#resumption.end(stream.id, clock.wallMs())
       })
       options.onStream(stream)
     })
   }
 
-  /** @returns undefined for a stream that was never started, or that has stopped and whose linger is over */
+  /** @returns undefined for an id that was never started, or whose stopped stream is no longer retained */
   find(streamId: string): LiveStream | undefined {
     return this.#registry.find(streamId)
   }
@@ -71,7 +71,7 @@ export class Streams {
   }
 
   /**
-   * Issues a new key for the running stream of that id, or for a new stream.
+   * Issues a new key for a stream, and starts the stream unless it is running.
    *
    * @param request  already checked
    * @throws {MillraceError} `SHUTTING_DOWN`, `TOO_MANY_STREAMS`
@@ -96,7 +96,8 @@ export class Streams {
   }
 
   /**
-   * Ends a stream. An unknown stream is excluded from resumption, and `revoke` applies to its keys as well.
+   * Ends a stream and excludes it from resumption; `revoke` also revokes the keys issued so far. For an unknown stream,
+   * both take effect before the exception.
    *
    * @throws {MillraceError} `STREAM_NOT_FOUND`
    */
@@ -114,7 +115,7 @@ export class Streams {
   }
 
   /**
-   * Finds or resumes the stream that a verified key publishes.
+   * Finds or resumes the stream of a verified key.
    *
    * @throws {MillraceError} `STREAM_KEY_REVOKED`, `STREAM_NOT_FOUND`, `TOO_MANY_STREAMS`
    */
@@ -137,7 +138,7 @@ export class Streams {
     return this.#registry.encoders
   }
 
-  /** Disconnects the encoders that connected last. */
+  /** Disconnects the `count` encoders that connected last. */
   disconnectNewest(count: number): void {
     this.#registry.disconnectNewest(count)
   }
@@ -170,7 +171,10 @@ export class Streams {
     return stream
   }
 
-  /** Secret for new keys of the stream: the newest or, with encryption, the one that its passphrase derives from. */
+  /**
+   * Secret that signs new keys of the stream: the secret from which its passphrase was derived; without encryption, the
+   * newest secret.
+   */
   #secretOf({ id: streamId, encryption }: LiveStream): string {
     const { jwtSecrets } = this.#options
     const [newest] = jwtSecrets
@@ -182,7 +186,7 @@ export class Streams {
   }
 }
 
-/** Restores state of a resumed stream from the claims of one of its keys, whatever the order in which keys come. */
+/** Restores state of a resumed stream from the claims of a key. The order in which keys arrive does not matter. */
 function adoptClaims(stream: LiveStream, { encryption, expiresAtSec }: StreamKeyClaims): void {
   // Once an encoder has connected, a key neither prolongs the stream nor restarts its reconnect grace.
   if (stream.status === 'READY') stream.renewKey(expiresAtSec * 1000)

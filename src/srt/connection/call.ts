@@ -1,7 +1,7 @@
 /**
  * Calling side without the socket: the handshake with a listener, then the connection.
  *
- * Inputs: `start` once; `handleDatagram`, `send` and `tick` every 10 ms; `close`. The last output is one call of
+ * Inputs: `start` once, `tick` every 10 ms, `handleDatagram`, `send`, `close`. The last output is one call of
  * `CallHost.ended`, or of `CallHost.refused` if no connection was established.
  *
  * @module
@@ -26,7 +26,7 @@ import {
 import { Connection } from './connection.ts'
 import { ReadProgress } from '../read-progress.ts'
 
-/** Default receive window of libsrt; a publisher receives no payloads. */
+/** Receive window, as by default in libsrt; a listener sends no payloads to a publisher. */
 const RECEIVE_WINDOW_PACKETS = 8192
 
 export interface CallOptions extends Omit<InitiatorOptions, 'receiveWindowPackets' | 'host'> {
@@ -37,7 +37,7 @@ export interface CallOptions extends Omit<InitiatorOptions, 'receiveWindowPacket
   readonly host: CallHost
 }
 
-/** Owner of the socket, which receives the outputs of a call. */
+/** Owner of the socket; receives the outputs of a call. */
 export interface CallHost {
   transmit(datagram: Buffer): void
   connected(): void
@@ -114,7 +114,7 @@ export class Call {
       },
       sink: {
         open: () => options.host.connected(),
-        // A publisher expects no payloads; those that arrive are acknowledged and discarded.
+        // A publisher expects no payloads: the receiver acknowledges a payload, and this sink discards it.
         push: () => {},
         gap: () => {},
         end: (reason) => options.host.ended(reason),
@@ -122,7 +122,7 @@ export class Call {
       send: (datagram) => options.host.transmit(datagram),
       onMalformed: () => {},
       onExcess: () => {},
-      // This sink is our own: an exception is a bug and must surface.
+      // The sink is defined above: an exception is a bug and must surface.
       onFailure: (error) => {
         throw error
       },
@@ -149,7 +149,10 @@ export class Call {
     }
   }
 
-  /** Ends the connection once every payload sent was acknowledged or dropped, and its latency has passed. */
+  /**
+   * Ends the connection once all payloads are acknowledged or dropped and the listener's latency has passed. No effect
+   * before the connection is established.
+   */
   close(): void {
     this.#closing = this.#connection !== undefined
   }

@@ -30,7 +30,7 @@ import {
 } from '../wire/packet.ts'
 import type { ReadProgress } from '../read-progress.ts'
 
-/** Time without a packet sent by this side after which it sends a keepalive (3.2.3). */
+/** Time since the latest packet sent after which a keepalive is sent (3.2.3). */
 const KEEPALIVE_US = 1_000_000
 
 /** Number of copies of SHUTDOWN: a peer that receives none keeps sending until its idle timeout. */
@@ -51,14 +51,14 @@ export interface ConnectionOptions {
   readonly remotePort: number
   /** `major << 16 | minor << 8 | patch` */
   readonly peerSrtVersion: number
-  /** Initial sequence number of both directions: libsrt's responses repeat the caller's. */
+  /** Initial sequence number of both directions: a listener repeats the caller's number in its response. */
   readonly initialSequenceNumber: number
   readonly delivery: DeliveryClockOptions
-  /** Max distance of a packet from the first missing one. */
+  /** Receive window: number of sequence numbers accepted, from the first missing packet on. */
   readonly windowPackets: number
-  /** Whether the peer sets the R flag of packets that it retransmits (HSREQ flag REXMITFLG). */
+  /** Whether the peer sets the R flag of packets that it retransmits (flag REXMITFLG of HSREQ or HSRSP). */
   readonly marksRetransmissions: boolean
-  /** Whether packets of the peer may lie unread. */
+  /** Read progress of the process: `behind` while packets of the peer may lie unread in the socket. */
   readonly progress: Pick<ReadProgress, 'behind'>
   /** Silence of the peer after which the connection ends with `timeout`. */
   readonly idleTimeoutUs: number
@@ -73,11 +73,11 @@ export interface ConnectionOptions {
   readonly sink: PayloadSink
   /** Transmits a datagram to the peer. */
   readonly send: (datagram: Buffer) => void
-  /** Counts a control packet that cannot be parsed, or a KMREQ that cannot be adopted. */
+  /** Counts a control packet that cannot be parsed, or a KMREQ that gets no response. */
   readonly onMalformed: () => void
   /** Counts a control packet dropped over the rate limit. */
   readonly onExcess: () => void
-  /** Reports an exception of the sink or of this code; the connection is closed. */
+  /** Reports an exception thrown by the sink or by this code; the connection then ends. */
   readonly onFailure: (error: unknown) => void
 }
 
@@ -130,17 +130,16 @@ export class Connection implements SrtConnection {
     return this.#closed
   }
 
-  /** Whether a tick is due every 10 ms: packets are missing, unacknowledged or waiting in either direction. */
+  /** Whether a tick is due every 10 ms: a packet is missing, an ACK unconfirmed, or a packet unacknowledged. */
   get busy(): boolean {
     return !this.#closed && (this.#receiver.busy || this.#sender?.busy === true)
   }
 
-  /** Whether closing loses nothing: every payload was acknowledged or dropped, and the peer's latency has passed. */
+  /** Whether every payload was acknowledged or dropped, and the peer has had its latency to deliver them. */
   isDone(nowUs: number): boolean {
     return this.#sender === undefined || this.#sender.isDone(nowUs)
   }
 
-  /** Opens the sink. */
   open(): void {
     try {
       this.#options.sink.open(this)
@@ -194,7 +193,7 @@ export class Connection implements SrtConnection {
         this.#end('shutdown')
         break
       default:
-      // KEEPALIVE only updates `#lastReceivedUs`; the other types are not used in live mode.
+      // KEEPALIVE has updated `#lastReceivedUs` already; the other types have no effect in live mode.
     }
   }
 
@@ -212,7 +211,7 @@ export class Connection implements SrtConnection {
         sending?.encryption?.handleResponse(contents)
         break
       default:
-      // Handshake extensions of version 4 (libsrt before 1.3).
+      // Ignored: handshake extensions of version 4 (libsrt before 1.3).
     }
   }
 
@@ -250,10 +249,10 @@ export class Connection implements SrtConnection {
     this.#end('closed')
   }
 
-  /** Ends the connection once. Unless this side closed it, delivers the held packets first. */
+  /** Ends the connection; later calls have no effect. Unless this side closes, held packets are delivered first. */
   #end(reason: CloseReason): void {
     if (reason !== 'closed') this.#receiver.flush()
-    // The connection may have been closed before, or by the sink during `flush`.
+    // The connection may have ended before, or the sink may have closed it during `flush`.
     if (this.#closed) return
     this.#closed = true
     this.#receiver.stop()

@@ -2,7 +2,7 @@
  * Listening side of one UDP socket, without the socket: dispatches datagrams to the handshake and to connections, and
  * drives their timers.
  *
- * Inputs: `handleDatagram`, `decide` for each attempt requested of the host, `tick` every 10 ms while `busy`, `close`.
+ * Inputs: `handleDatagram`, `decide` after each `EndpointHost.request`, `tick` every 10 ms while `busy`, `close`.
  *
  * @module
  */
@@ -27,7 +27,7 @@ import { Connection } from './connection.ts'
 import { SocketTable } from './socket-table.ts'
 import { ReadProgress } from '../read-progress.ts'
 
-/** Interval of ticks for idle connections, and of sweeps of the handshake. */
+/** Interval of ticks for idle connections, and of `HandshakeResponder.sweep`. */
 const IDLE_TICK_US = 250_000
 
 export interface EndpointOptions extends Omit<ResponderOptions, 'host'> {
@@ -36,9 +36,9 @@ export interface EndpointOptions extends Omit<ResponderOptions, 'host'> {
   readonly host: EndpointHost
 }
 
-/** Owner of the socket, which receives the outputs of the endpoint. */
+/** Owner of the socket; receives the outputs of the endpoint. */
 export interface EndpointHost extends Pick<ResponderHost, 'transmit' | 'request' | 'expire'> {
-  /** A connection was closed because of this exception, thrown by its sink or by this code. */
+  /** Reports an exception thrown by a sink or by this code; its connection then ends. */
   fail(error: unknown): void
 }
 
@@ -79,7 +79,7 @@ export class Endpoint {
     })
   }
 
-  /** Whether ticks are needed: there are attempts, connections or kept responses. */
+  /** Whether a tick is due every 10 ms: there are attempts, connections or rejections. */
   get busy(): boolean {
     return this.#responder.busy
   }
@@ -125,7 +125,7 @@ export class Endpoint {
     }
   }
 
-  /** Decision of the host about an attempt. */
+  /** Accepts or rejects an attempt as the host decided; no effect once the attempt has expired. */
   decide(attempt: Attempt, verdict: Verdict, nowUs: number): void {
     this.#responder.decide(attempt, verdict, nowUs)
   }
@@ -179,7 +179,7 @@ export class Endpoint {
     this.#responder.sweep(nowUs)
   }
 
-  /** Sends SHUTDOWN to every peer, ends every sink, and rejects every later caller. */
+  /** Sends SHUTDOWN to every peer, ends every sink, and rejects waiting and later callers. */
   close(nowUs: number): void {
     this.#responder.close(nowUs)
     for (const connection of this.#connections.values()) connection.close()

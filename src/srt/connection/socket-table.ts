@@ -1,8 +1,8 @@
 /**
  * Table of connections by socket id. The low bits of an id are the index of its slot, so a look-up is one array read.
  *
- * Ids are random, in [1, 2^30 - 1]: an off-path attacker cannot guess one, and bit 30 is left clear, since it marks a
- * group (bonding).
+ * Ids are random, from 1 to 2^30 - 1, so an off-path attacker cannot guess them. Bit 30 stays clear: it marks the id of
+ * a group (bonding).
  *
  * @module
  */
@@ -36,7 +36,7 @@ export class SocketTable<Socket> {
 
   /** @returns a new id, reserved until `delete` */
   allocate(): number {
-    // With at most half of the slots taken, a random id finds a free one in two tries on average.
+    // At least half of the slots are free, so a free slot is found within two tries on average.
     if (this.#size * 2 >= this.#ids.length) this.#grow()
     for (;;) {
       const id = this.#random(4).readUInt32BE() & MAX_SOCKET_ID

@@ -1,9 +1,9 @@
 /**
  * Receiving side of an encrypted connection (draft-sharabayko-srt 6.1.6, 6.2.2). The KK flag of each packet names the
- * even or the odd key; key material replaces the keys.
+ * even or the odd key. A KMREQ replaces one key, or both.
  *
- * A retransmission keeps the key of its first transmission. If keys change often and the latency is long, that key may
- * have been replaced by one with the same KK flag; the packet's sequence number then tells which of the two it uses.
+ * A retransmission is encrypted with the key of its first transmission. If keys change often and the latency is long,
+ * another key with the same KK flag may have replaced it by then; the packet's sequence number then selects the key.
  *
  *   even key      odd key       next even key
  *   ─────────────┬─────────────┬─────────────────►  sequence numbers
@@ -27,7 +27,7 @@ import { encryptionKeyFlag, HEADER_BYTES, isRetransmitted, sequenceNumber } from
 /** Max rate of KMREQs, in packets per second: as many as libsrt sends for one key change. */
 const MAX_REQUESTS_PER_SEC = 10
 
-/** Number of packets after which a replaced key is discarded; far below 2^30, up to which sequence numbers compare. */
+/** Number of packets after which a replaced key is discarded; far below 2^30, where distances become ambiguous. */
 const MAX_LATE_PACKETS = 2 ** 24
 
 /** Current and previous key for one KK flag. */
@@ -44,7 +44,7 @@ class KeySlot {
     this.#changedAt = nextSequence
   }
 
-  /** @returns keystream of the packet's key; undefined if no key was ever announced */
+  /** @returns keystream of the packet's key; undefined if no key with this KK flag was announced */
   find(sequence: number): Keystream | undefined {
     if (this.#previous === undefined) return this.#current
     const ahead = sequenceDistance(this.#changedAt, sequence)

@@ -15,16 +15,16 @@ import { Keystream } from './keystream.ts'
 import { encodeKeyMaterial, KeyFlag, type KeyBytes } from '../wire/key-material.ts'
 import { HEADER_BYTES, markEncrypted, sequenceNumber } from '../wire/packet.ts'
 
-/** Max number of KMREQs per key change, as in libsrt. */
+/** Max number of KMREQs per key, as in libsrt. Without a KMRSP, another key is announced `refreshPackets` later. */
 const MAX_REQUESTS = 10
 /** Interval of KMREQs, in round trips. */
 const REQUEST_RTTS = 1.5
 
 export interface EncryptionOptions {
   readonly keyEncryptionKey: KeyEncryptionKey
-  /** Number of packets encrypted with one key. */
+  /** Number of packets encrypted with one key; more if the peer has not confirmed the next key by then. */
   readonly refreshPackets: number
-  /** Number of packets between the announcement of a key and its first use, less than half of `refreshPackets`. */
+  /** Number of packets before a key change at which the next key is announced; below half of `refreshPackets`. */
   readonly preannouncePackets: number
   readonly random: (bytes: number) => Buffer
 }
@@ -127,7 +127,7 @@ export class Encryption {
     }
   }
 
-  /** @param message  contents of a KMRSP; ignored unless they repeat the pending KMREQ, which confirms the key */
+  /** @param message  contents of a KMRSP: a copy of the pending KMREQ confirms the next key; others are ignored */
   handleResponse(message: Buffer): void {
     if (this.#announcement?.message.equals(message)) this.#announcement.isConfirmed = true
   }

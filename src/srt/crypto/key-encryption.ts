@@ -63,7 +63,7 @@ export function unwrapKeys({ key }: KeyEncryptionKey, wrapped: Buffer): Buffer |
   }
 }
 
-/** Derives the keys of all callers, `MAX_RUNNING` at a time, and caches them. */
+/** Derives the key encryption keys for all callers, `MAX_RUNNING` at a time, and caches them. */
 export class KeyDeriver {
   readonly #cached = new LRUCache<string, KeyEncryptionKey>({ max: MAX_CACHED })
   readonly #waiting: (() => void)[] = []
@@ -94,7 +94,7 @@ export class KeyDeriver {
       return derived
     } finally {
       this.#running--
-      // Wakes all waiting calls, in order, so that an aborted one does not use up a turn.
+      // Wakes all waiting calls, in order: an aborted call, woken alone, would leave the others asleep.
       for (const resume of this.#waiting.splice(0)) resume()
     }
   }

@@ -1,6 +1,6 @@
 /**
  * AES in counter mode for the packets under one key (draft-sharabayko-srt 6.2). The initialization vector of a packet
- * is a function of salt and sequence number, so packets may come in any order, and repeatedly.
+ * is a function of salt and sequence number, so packets may come in any order, or more than once.
  *
  *   |  salt 0..9  | salt 10..13 XOR sequence number | block counter |   the counter block, 16 bytes
  *
@@ -16,7 +16,7 @@ import { addToSequence, sequenceDistance } from '../../binary/sequence-number.ts
 
 const BLOCK_BYTES = 16
 
-/** Number of packets whose keystream is generated in one call, 1.3 KB for each; a larger batch saves little. */
+/** Number of packets whose keystream is generated in one call, 1.3 KB each; a larger batch saves little. */
 const BATCH_PACKETS = 16
 
 export class Keystream {
@@ -42,10 +42,10 @@ export class Keystream {
   }
 
   /**
-   * Encrypts or decrypts in place.
+   * Encrypts or decrypts a payload in place.
    *
-   * @param isRetransmission  whether the packet is a retransmission. One outside the batch starts no new batch, since
-   *   the packets after it in sequence are not expected next.
+   * @param isRetransmission  whether the packet is a retransmission. A retransmission outside the batch starts no new
+   *   batch, since the packets that arrive next are not its successors.
    */
   apply(payload: Buffer, sequence: number, isRetransmission: boolean): void {
     const blocks = Math.ceil(payload.length / BLOCK_BYTES)

@@ -25,7 +25,7 @@ export interface Attempt extends Peer, ConnectionRequest {
   readonly arrivedUs: number
 }
 
-/** Identity of an attempt. Two encoders may choose the same socket id, and one encoder may call twice from one port. */
+/** Identity of an attempt: two encoders may choose the same socket id, and an encoder may call twice from one port. */
 export function attemptKey({ remoteAddress, remotePort, handshake }: Peer): string {
   return `${remoteAddress} ${remotePort} ${handshake.socketId} ${handshake.initialSequenceNumber}`
 }

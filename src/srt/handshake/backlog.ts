@@ -8,7 +8,7 @@ import { networkOf } from './source-network.ts'
 
 const MAX_ATTEMPTS = 256
 
-/** Calling order: `hasRoomFor`, `push`; then `take` on a decision, or `takeExpired` without one. */
+/** Calling order: `hasRoomFor`, `push`; then `take` when the host decides, or `takeExpired` if it has not in time. */
 export class Backlog {
   /** Attempts by key, oldest first. */
   readonly #attempts = new Map<string, Attempt>()

@@ -9,12 +9,15 @@
  */
 import { createHmac } from 'node:crypto'
 
-/** Minimum lifetime of a secret and, since the previous secret stays valid, of a cookie. A caller stops after 3 s. */
+/**
+ * Min time for which a secret issues cookies. The previous secret stays valid for as long, so a cookie is valid for at
+ * least 30 s; a caller stops after 3 s.
+ */
 const ROTATION_US = 30_000_000
 
 const SECRET_BYTES = 32
 
-/** Source address and port of a handshake, and the socket id that it names. */
+/** Source address and port of a handshake, and the caller's socket id. */
 export interface CookieOwner {
   readonly address: string
   readonly port: number
@@ -34,7 +37,7 @@ export class CookieIssuer {
     this.#rotatedUs = nowUs
   }
 
-  /** @returns i32 */
+  /** @returns a signed 32-bit cookie */
   issue(owner: CookieOwner, nowUs: number): number {
     this.#rotate(nowUs)
     return computeCookie(this.#current, owner)

@@ -72,7 +72,7 @@ export interface ConclusionResponse {
   readonly timestampUs: number
 }
 
-/** Inputs: `start` once; `handleDatagram`, `tick` every 10 ms. */
+/** Inputs: `start` once, `tick` every 10 ms, `handleDatagram`. */
 export class HandshakeInitiator {
   readonly #options: InitiatorOptions
   #phase: 'idle' | 'induction' | 'conclusion' | 'over' = 'idle'

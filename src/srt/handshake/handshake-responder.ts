@@ -1,12 +1,12 @@
 /**
  * The listener's side of the handshake (draft-sharabayko-srt 4.3.1).
  *
- *   INDUCTION  ─► a cookie; nothing is kept
+ *   INDUCTION  ─► a cookie; nothing is stored
  *   CONCLUSION ─► valid cookie? ─► known attempt? same response ─► rate limit ─► negotiation ─► backlog ─► accept hook
  *                                                                              ─► connection, or rejection
  *
- * A caller repeats its CONCLUSION every 250 ms, so repetitions are the rule on long paths. An acceptance is kept until
- * `TOMBSTONE_US` after the end of its connection, a rejection for `TOMBSTONE_US`.
+ * A caller repeats its CONCLUSION every 250 ms, so repetitions are the rule on long paths. The response is therefore
+ * stored: an acceptance until `TOMBSTONE_US` after the end of its connection, a rejection for `TOMBSTONE_US`.
  *
  * @module
  */
@@ -31,7 +31,7 @@ import { CONCLUSION_LEVELS, INDUCTION_LEVELS, SourceLimiter } from './source-lim
 /** Time for which the identity of a closed connection stays taken, so that no late packet reopens it. */
 export const TOMBSTONE_US = 3_000_000
 
-/** Max number of rejections kept for callers that repeat their CONCLUSION. */
+/** Max number of rejections stored for callers that repeat their CONCLUSION. */
 const MAX_REJECTIONS = 1024
 
 export interface ResponderOptions extends Terms {
@@ -44,9 +44,9 @@ export interface ResponderOptions extends Terms {
 
 export interface ResponderHost {
   transmit(datagram: Buffer, port: number, address: string): void
-  /** A caller waits for `decide`. */
+  /** Requests a decision: the caller waits until `decide` is called. */
   request(attempt: Attempt): void
-  /** The attempt ended without a decision; a later one has no effect. */
+  /** The attempt has ended without a decision: a later `decide` has no effect. */
   expire(attempt: Attempt): void
   /** Creates the connection and gives it a socket id. */
   connect(attempt: Attempt, acceptance: Acceptance, nowUs: number): Connected
@@ -63,7 +63,7 @@ export interface Acceptance {
 /** Decision about an attempt: accepted, with keys derived, or a reject code. */
 export type Verdict = Acceptance | { readonly reject: number }
 
-/** Part of a connection that the handshake uses. */
+/** Socket id of a new connection, and the part of the connection that the handshake uses. */
 export interface Connected {
   readonly localSocketId: number
   readonly connection: { readonly closed: boolean; open(): void }
@@ -80,7 +80,7 @@ interface Rejected {
   readonly expiresUs: number
 }
 
-/** Inputs: `handleDatagram`, `decide` for each attempt requested of the host, `sweep` every 250 ms, `close`. */
+/** Inputs: `handleDatagram`, `decide` after each `ResponderHost.request`, `sweep` every 250 ms, `close`. */
 export class HandshakeResponder {
   readonly counters = {
     inductions: 0,
@@ -177,7 +177,7 @@ export class HandshakeResponder {
     }
   }
 
-  /** Sends the kept response again; sends none while the host decides, or after the connection has closed. */
+  /** Sends the stored response again; sends none while the host decides, or after the connection has closed. */
   #repeatResponse(key: string, peer: Peer): void {
     const accepted = this.#accepted.get(key)
     if (accepted?.connection.closed) return
@@ -185,7 +185,7 @@ export class HandshakeResponder {
     if (response !== undefined) this.#send(peer, response)
   }
 
-  /** Decision of the host about an attempt; without effect once the attempt has expired. */
+  /** Accepts or rejects an attempt as the host decided; no effect once the attempt has expired. */
   decide(attempt: Attempt, verdict: Verdict, nowUs: number): void {
     if (!this.#backlog.take(attempt)) return
     if ('reject' in verdict) {
@@ -212,7 +212,7 @@ export class HandshakeResponder {
     if (peer.handshake.version < HANDSHAKE_VERSION) this.#send(peer, encodeShutdown(peer))
   }
 
-  /** Expires attempts without a decision; forgets connections that closed, and rejections sent, `TOMBSTONE_US` ago. */
+  /** Rejects attempts undecided for `acceptTimeoutUs`; forgets closed connections and rejections after `TOMBSTONE_US`. */
   sweep(nowUs: number): void {
     this.#expire(nowUs - this.#options.acceptTimeoutUs, RejectCode.TIMEOUT, nowUs)
     for (const [key, accepted] of this.#accepted) {

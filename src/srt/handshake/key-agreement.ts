@@ -1,6 +1,6 @@
 /**
- * Key agreement with a caller (draft-sharabayko-srt 6.1.3), which is strict: both sides have the same passphrase, or
- * neither has one.
+ * Strict key agreement with a caller (draft-sharabayko-srt 6.1.3): both sides have the same passphrase, or neither side
+ * has any.
  *
  * @module
  */
@@ -11,10 +11,11 @@ import type { Attempt } from './attempt.ts'
 
 /**
  * @param passphrase  passphrase required of the caller; undefined: the caller must not encrypt
- * @param signal  aborts the derivation once the caller has stopped waiting
+ * @param signal  aborts the key derivation when the attempt expires
  * @returns decryption of the caller's payloads; undefined if they are in clear
  * @throws {MillraceError} `ENCRYPTION_MISSING`, `ENCRYPTION_UNEXPECTED`, `PASSPHRASE_WRONG`
  * @throws {RangeError} if `isPassphrase` is false
+ * @throws the signal's reason
  */
 export async function agreeOnKeys(
   { agreement: { keyMaterial }, arrivedUs }: Attempt,

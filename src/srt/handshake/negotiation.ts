@@ -10,15 +10,15 @@ import { HANDSHAKE_VERSION, type Handshake } from '../wire/handshake.ts'
 import { decodeKeyMaterial, KmCipher, type KeyMaterial } from '../wire/key-material.ts'
 import { DEFAULT_MTU_BYTES, HEADER_BYTES, IP_UDP_HEADER_BYTES } from '../wire/packet.ts'
 
-/** Oldest SRT version accepted, 1.3.0: older peers know handshake version 4 at most. */
+/** Oldest SRT version accepted, 1.3.0: older versions support only handshake version 4. */
 const MIN_SRT_VERSION = 0x010300
 
 /** Headers and 32 bytes of payload; libsrt accepted an MTU of 32 bytes and underflowed (srt#3359). */
 const MIN_MTU_BYTES = IP_UDP_HEADER_BYTES + HEADER_BYTES + 32
 
 /**
- * Receive window: number of packets in one latency at 100 Mbit/s, within bounds. The ring of the receive buffer grows
- * up to this size as needed.
+ * Receive window per millisecond of latency, for 100 Mbit/s. The ring of the receive buffer grows up to the window as
+ * needed.
  */
 const WINDOW_PACKETS_PER_MS = 10
 const MIN_WINDOW_PACKETS = 16_384
@@ -41,7 +41,7 @@ export interface Agreement {
   /** Receive latency of the caller. */
   readonly peerLatencyMs: number
   readonly mtuBytes: number
-  /** Max distance of a packet from the first missing one. */
+  /** Receive window: number of sequence numbers accepted, from the first missing packet on. */
   readonly windowPackets: number
   /** Whether the caller sets the R flag of packets that it retransmits. */
   readonly marksRetransmissions: boolean
@@ -49,7 +49,7 @@ export interface Agreement {
   readonly keyMaterial: KeyMaterial | undefined
 }
 
-/** @returns the agreement, or the code to reject with */
+/** @returns the agreement, or the reject code for the caller */
 export function negotiate(
   handshake: Handshake,
   { hs, congestion, keyMaterial: message, group }: Extensions,
@@ -64,7 +64,7 @@ export function negotiate(
   if (congestion !== undefined && congestion !== 'live') return { reject: RejectCode.CONGESTION }
   const keyMaterial = message && decodeKeyMaterial(message)
   if (message !== undefined && keyMaterial === undefined) return { reject: RejectCode.ROGUE }
-  // AES-GCM came with libsrt 1.5.2, and 1.5.4 changed its wire format.
+  // AES-GCM is not supported: libsrt has it since 1.5.2, and changed its wire format in 1.5.4.
   if (keyMaterial !== undefined && keyMaterial.cipher !== KmCipher.AES_CTR) {
     return { reject: RejectCode.CRYPTO }
   }

@@ -22,7 +22,7 @@ interface Level {
 
 /**
  * Limits of inductions (draft-sharabayko-srt 4.3.1.1). Each costs a hash and a datagram, and its source may be forged.
- * Hundreds of encoders behind one address may start at once.
+ * The limit of a network is high, since hundreds of encoders behind one address may start at once.
  */
 export const INDUCTION_LEVELS: readonly Level[] = [
   { groupOf: networkOf, perSec: 1000 },
@@ -31,8 +31,8 @@ export const INDUCTION_LEVELS: readonly Level[] = [
 
 /**
  * Limits of conclusions with a valid cookie. Their source is genuine, but each costs the check of a signature, which
- * takes ten times as long as everything before it. One address gets half of its network's limit, and one network a
- * fraction of the total. 150 encoders behind one address are admitted at once, then 20 a second.
+ * takes ten times as long as all earlier steps together. One address gets half of its network's limit, and one network
+ * a fraction of the total. 150 encoders behind one address are admitted at once, then 20 per second.
  */
 export const CONCLUSION_LEVELS: readonly Level[] = [
   { groupOf: (address) => address, perSec: 20, burst: 150 },
@@ -43,7 +43,7 @@ export const CONCLUSION_LEVELS: readonly Level[] = [
 export class SourceLimiter {
   readonly #levels: readonly (Level & { readonly buckets: LRUCache<string, TokenBucket> })[]
 
-  /** @param levels  narrowest first, so that a handshake dropped at one level does not count at the wider ones */
+  /** @param levels  narrowest first, so that a handshake dropped at one level does not count at wider levels */
   constructor(levels: readonly Level[]) {
     this.#levels = levels.map((level) => ({
       ...level,

@@ -1,6 +1,6 @@
 /**
- * Network of a source address, for limits per network. A host that can send from one address can often send from others
- * nearby: an access provider assigns a customer a /56 (RFC 6177).
+ * Network of a source address, for limits per network. A host can often send from many addresses of one network: an
+ * access provider assigns each customer a /56 (RFC 6177).
  *
  * @module
  */
