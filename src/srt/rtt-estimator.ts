@@ -38,7 +38,7 @@ export class RttEstimator {
     this.#rttUs += (rttUs - this.#rttUs) / 8
   }
 
-  /** Adopts the peer's estimate, which each full ACK carries. */
+  /** Replaces the estimate, for example by the one that the peer reports in an ACK. */
   adopt(rttUs: number, varianceUs: number): void {
     this.#rttUs = rttUs
     this.#varianceUs = varianceUs

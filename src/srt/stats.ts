@@ -1,8 +1,8 @@
 /**
- * Statistics of connections, named like those of libsrt (`SRT_TRACEBSTATS`), and of listeners.
+ * Statistics of connections, named as in libsrt (`SRT_TRACEBSTATS`), and statistics of listeners.
  *
  * Names of connection statistics begin with the unit: `pkt` packets, `byte` bytes of payload, `ms` milliseconds, `mbps`
- * megabits per second. Those that end in `Total` count from the handshake on; the others are current values.
+ * megabits per second. Names that end in `Total` are counts since the handshake; the others are current values.
  *
  * @module
  */
@@ -17,7 +17,7 @@ export interface SrtStats {
   readonly pktRcvLossTotal: number
   /** Retransmitted packets received. */
   readonly pktRcvRetransTotal: number
-  /** Missing packets dropped as too late. */
+  /** Missing packets dropped: too late, dropped by the sender, skipped in a jump, or missing at the end. */
   readonly pktRcvDropTotal: number
   /** Packets that arrived after they had been dropped. */
   readonly pktRcvBelatedTotal: number
@@ -40,7 +40,7 @@ export interface SrtStats {
   readonly pktNAKWithheldTotal: number
   readonly mbpsRecvRate: number
   readonly msRcvTsbPdDelay: number
-  /** Drift of sender clock and path delay since the handshake, as corrected in delivery times so far. */
+  /** Sum of the corrections for drift of the sender's clock and of the path delay since the handshake. */
   readonly msDrift: number
 }
 
@@ -51,11 +51,11 @@ export interface SenderStats {
   readonly pktSentTotal: number
   /** Payload sent, retransmissions included. */
   readonly byteSentTotal: number
-  /** Payload over the last second, retransmissions included. */
+  /** Rate of payload sent over the last second, retransmissions included. */
   readonly mbpsSendRate: number
   readonly pktRetransTotal: number
   readonly byteRetransTotal: number
-  /** Packets in flight that NAKs reported as lost. */
+  /** Packets in flight that NAKs reported as lost; further NAKs for a packet within a round trip do not count. */
   readonly pktSndLossTotal: number
   /** Packets dropped as too late to send. */
   readonly pktSndDropTotal: number
@@ -66,7 +66,7 @@ export interface SenderStats {
   /** ACKs ignored because they acknowledge packets that were never sent. */
   readonly pktRecvACKInvalidTotal: number
   readonly pktRecvNAKTotal: number
-  /** Packets sent and not acknowledged. */
+  /** Packets sent and neither acknowledged nor dropped. */
   readonly pktFlightSize: number
   /** Packets that the peer has room for: the limit on `pktFlightSize`. */
   readonly pktFlowWindow: number
@@ -94,7 +94,7 @@ export interface ListenerStats {
   readonly rejects: Readonly<Record<number, number>>
   /** Conclusions with a cookie that was never issued, has expired, or belongs to another caller. */
   readonly badCookies: number
-  /** Datagrams that cannot be parsed: too short, too long, or with contradictory lengths. */
+  /** Datagrams that cannot be parsed: too short, too long, or with invalid fields. KMREQs that cannot be adopted. */
   readonly malformed: number
   /** Datagrams for a socket id without a connection. */
   readonly unknownSocketIds: number
@@ -102,6 +102,6 @@ export interface ListenerStats {
   readonly wrongSources: number
   /** Control packets dropped at the rate limit of their connection. */
   readonly controlPacketsDropped: number
-  /** Connections closed because their sink threw. */
+  /** Exceptions of sinks or of this code; each closes its connection. */
   readonly failures: number
 }

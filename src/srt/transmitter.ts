@@ -1,6 +1,6 @@
 /**
- * Output to one peer: writes headers with this side's timestamp and the peer's socket id, and keeps the time of the
- * latest datagram.
+ * Output to one peer: writes headers with this side's timestamp and the peer's socket id, and records the time at which
+ * the latest datagram was sent.
  *
  * @module
  */
@@ -12,17 +12,17 @@ export interface TransmitterOptions {
   readonly startTimestampUs: number
   readonly startUs: number
   readonly nowUs: number
-  /** Transmits a datagram; nothing is written to it later, except to the header of a retransmission. */
+  /** Transmits a datagram, which later changes only in the R flag of a retransmission. */
   readonly send: (datagram: Buffer) => void
 }
 
-/** Padding of control packets without contents: libsrt's (srtcore/packet.cpp), not in the draft. */
+/** Padding of control packets without contents, as in libsrt (srtcore/packet.cpp); the draft has no padding. */
 const PADDING_BYTES = 4
 
 export class Transmitter {
   readonly peerSocketId: number
   readonly #send: (datagram: Buffer) => void
-  /** Time at timestamp 0. */
+  /** Time at which this side's timestamp is 0. */
   readonly #originUs: number
   #lastSentUs: number
 
@@ -37,12 +37,12 @@ export class Transmitter {
     return this.#lastSentUs
   }
 
-  /** Timestamp of a packet sent now; never wraps, the header keeps its low 32 bits. */
+  /** Timestamp of a packet sent now; never wraps, though a header holds only its low 32 bits. */
   timestampUs(nowUs: number): number {
     return nowUs - this.#originUs
   }
 
-  /** @returns a control packet with its header; its contents are not initialized */
+  /** @returns a control packet with a complete header and uninitialized contents */
   createControl(type: ControlType, information: number, bytes: number, nowUs: number): Buffer {
     const datagram = Buffer.allocUnsafe(HEADER_BYTES + bytes)
     writeControlHeader(datagram, {

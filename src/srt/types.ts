@@ -6,7 +6,10 @@
 import type { MillraceError } from '../errors.ts'
 import type { SrtStats } from './stats.ts'
 
-/** Reason for the end of a connection: SHUTDOWN from the peer, silence of the peer, or `close` on this side. */
+/**
+ * Reason for the end of a connection: SHUTDOWN from the peer, silence of the peer, or a close on this side (`close`, or
+ * an exception of the sink).
+ */
 export type CloseReason = 'shutdown' | 'timeout' | 'closed'
 
 /** A caller that waits for the accept hook. */
@@ -15,7 +18,7 @@ export interface ConnectionRequest {
   readonly remotePort: number
   /** StreamID extension as sent; empty if the caller sent none. Holds credentials: never log it. */
   readonly streamId: string
-  /** Version of the caller, for example `1.5.1`. */
+  /** SRT version of the caller, for example `1.5.1`. */
   readonly peerVersion: string
 }
 
@@ -24,12 +27,15 @@ export type AcceptDecision =
       readonly sink: PayloadSink
       /** Passphrase required of this caller; by default `ListenerOptions.passphrase`. */
       readonly passphrase?: string
-      /** Called if the caller is rejected after all, for its encryption; no method of the sink is called then. */
+      /** Called if the caller's encryption gets it rejected; no method of the sink is called then. */
       readonly onRefused?: (error: MillraceError) => void
     }
   | { readonly reject: number }
 
-/** Receiver of a connection's payloads. All calls are synchronous, from the receiving socket; none may throw. */
+/**
+ * Receiver of a connection's payloads. The connection calls it synchronously while it handles a datagram, a tick or
+ * `close`. An exception closes the connection.
+ */
 export interface PayloadSink {
   /** The connection is established; called once, before any payload. */
   open(connection: SrtConnection): void
@@ -48,7 +54,7 @@ export interface SrtConnection {
   readonly peerVersion: string
   /** Negotiated receive latency, in milliseconds. */
   readonly latencyMs: number
-  /** Arrival of the peer's latest packet, in microseconds of `Clock.nowUs`. */
+  /** Time at which the peer's latest packet arrived, in microseconds of `Clock.nowUs`. */
   readonly lastReceivedUs: number
   stats(): SrtStats
   /** Sends SHUTDOWN and closes the connection; calls the sink's `end('closed')` before it returns. */

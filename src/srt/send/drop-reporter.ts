@@ -13,7 +13,7 @@ import type { LossRange } from '../wire/loss-list.ts'
 import { ControlType } from '../wire/packet.ts'
 
 /** Max number of requests per round trip; the receiver reports the remaining ranges again. */
-const MAX_RANGES = 32
+const MAX_REQUESTS = 32
 
 /** Message number of a request that names no message, as in libsrt. */
 const NO_MESSAGE = 0
@@ -21,7 +21,7 @@ const NO_MESSAGE = 0
 export class DropReporter {
   readonly #rtt: RttEstimator
   readonly #transmitter: Transmitter
-  /** Requests of the last round trip, oldest first. */
+  /** Requests sent within the last round trip (at least 20 ms), oldest first. */
   readonly #sent: { readonly range: LossRange; readonly sentUs: number }[] = []
 
   constructor(rtt: RttEstimator, transmitter: Transmitter) {
@@ -29,11 +29,11 @@ export class DropReporter {
     this.#transmitter = transmitter
   }
 
-  /** Sends a request for the range, unless one that overlaps it was sent within the last round trip. */
+  /** Sends a request for the range, unless `#sent` is full or has a request that overlaps it. */
   report(range: LossRange, nowUs: number): void {
     const sinceUs = nowUs - Math.max(this.#rtt.rttUs, MIN_NAK_INTERVAL_US)
     while (this.#sent.length > 0 && this.#sent[0]!.sentUs <= sinceUs) this.#sent.shift()
-    if (this.#sent.length === MAX_RANGES) return
+    if (this.#sent.length === MAX_REQUESTS) return
     if (this.#sent.some((sent) => overlaps(sent.range, range))) return
     this.#sent.push({ range, sentUs: nowUs })
     const contents = encodeDropRequest(range)

@@ -2,7 +2,7 @@
  * Limits of retransmissions, which are sent before new packets because they are due earlier:
  *
  * - While new packets wait for bandwidth, one retransmission is sent for every four of them: the overhead of 25 % that
- *   libsrt allows by default (`SRTO_OHEADBW`). A higher loss rate exceeds the line anyway.
+ *   libsrt allows by default (`SRTO_OHEADBW`). A higher loss rate would exceed the bandwidth anyway.
  * - At most two packets are retransmitted for each new one, whatever the peer reports: enough for a loss rate of two
  *   thirds. Unused budget accumulates, so that an outage can be repaired at once.
  *
@@ -18,6 +18,7 @@ const RETRANSMISSIONS_PER_NEW = 2
 export class RetransmissionBudget {
   readonly #maxPackets: number
   #packets: number
+  /** Number of new packets sent since the latest retransmission. */
   #newInRow = NEW_PER_RETRANSMISSION
 
   /** @param maxPackets  maximum budget: one retransmission of the whole send buffer */

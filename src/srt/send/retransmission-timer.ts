@@ -8,7 +8,7 @@
  */
 import type { RttEstimator } from '../rtt-estimator.ts'
 
-/** Margin over the response timeout before the last packet is retransmitted: ACKs are delayed, and timers coarse. */
+/** Margin over the response timeout before the last packet is retransmitted: ACKs may be late, timers are coarse. */
 const TAIL_MARGIN_US = 60_000
 
 /** Margin over the response timeout before the whole flight is retransmitted. */

@@ -12,9 +12,9 @@ import type { LossRange } from '../wire/loss-list.ts'
 
 export class SendBuffer {
   readonly #datagrams: (Buffer | undefined)[]
-  /** Time of the push. */
+  /** Time at which each packet was pushed. */
   readonly #queuedUs: Float64Array
-  /** Time of the latest retransmission; -Infinity for none. */
+  /** Time of each packet's latest retransmission; -Infinity before the first. */
   readonly #retransmittedUs: Float64Array
   /** 1 for packets whose retransmission is requested. */
   readonly #requested: Uint8Array
@@ -39,7 +39,7 @@ export class SendBuffer {
     this.#first = this.#unsent = this.#end = initialSequenceNumber
   }
 
-  /** First sequence number that the peer has not acknowledged. */
+  /** First sequence number that the peer has not acknowledged. Dropped packets count only for one ring length. */
   get acknowledged(): number {
     return this.#acknowledged
   }
@@ -115,7 +115,7 @@ export class SendBuffer {
     return overlap(range, this.#acknowledged, this.#first)
   }
 
-  /** Time of the latest retransmission of a packet in flight; -Infinity for none. */
+  /** Time of the latest retransmission of a packet in flight; -Infinity before the first. */
   retransmittedUs(sequence: number): number {
     return this.#retransmittedUs[sequence & this.#mask]!
   }
@@ -173,7 +173,7 @@ export class SendBuffer {
       sequence = addToSequence(sequence, 1)
     }
     const packets = this.#releaseUntil(sequence)
-    // Limits the range of dropped packets to one ring length, since a peer may never acknowledge.
+    // Remembers dropped packets for less than one ring length, since the peer may never acknowledge them.
     const oldest = addToSequence(this.#first, -this.#mask)
     if (sequenceDistance(this.#acknowledged, oldest) > 0) this.#acknowledged = oldest
     return packets

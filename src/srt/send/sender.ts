@@ -24,14 +24,17 @@ import { RetransmissionBudget } from './retransmission-budget.ts'
 import { RetransmissionTimer } from './retransmission-timer.ts'
 import { SendBuffer } from './send-buffer.ts'
 
-/** A packet is kept for the peer's latency, but at least for this time, plus a margin (libsrt, srtcore/core.cpp). */
-const MIN_KEEP_US = 1_000_000
+/**
+ * Age at which an unacknowledged packet is dropped: the peer's latency, but at least this minimum, plus the margin
+ * (libsrt, srtcore/core.cpp).
+ */
+const MIN_DROP_AGE_US = 1_000_000
 const MARGIN_US = 20_000
 
 /** Minimum interval between two retransmissions of a packet. */
 const MIN_RETRANSMISSION_INTERVAL_US = TICK_MS * 1000
 
-/** Maximum round-trip time that is adopted from the peer. */
+/** Upper limit on the round-trip time and on the variance adopted from an ACK. */
 const MAX_RTT_US = 10_000_000
 
 export interface SenderOptions {
@@ -41,7 +44,7 @@ export interface SenderOptions {
   /** Flow window in the peer's handshake. */
   readonly peerWindowPackets: number
   readonly peerLatencyUs: number
-  /** The peer sends periodic NAKs (HSRSP flag PERIODICNAK). */
+  /** Whether the peer sends periodic NAKs (HSRSP flag PERIODICNAK). */
   readonly peerRepeatsNaks: boolean
   readonly maxBandwidthBps: number
   /** Present if the connection is encrypted. */
@@ -98,8 +101,8 @@ export class Sender {
   }
 
   /**
-   * Whether the send buffer is empty and the latency of every packet has passed at the peer: on SHUTDOWN libsrt
-   * discards the packets that still wait for their delivery time.
+   * Whether the send buffer is empty and the peer has delivered every packet. libsrt discards packets that still wait
+   * for their delivery time when SHUTDOWN arrives.
    */
   isDone(nowUs: number): boolean {
     const playedUs = this.#pushedUs + this.#rtt.rttUs + this.#peerLatencyUs + MARGIN_US
@@ -132,7 +135,7 @@ export class Sender {
     return true
   }
 
-  /** @param number  ACK number of a full ACK, 0 for a light one */
+  /** @param number  ACK number of a full ACK; 0 for a light or small ACK */
   handleAck({ nextExpected, report }: Ack, number: number, nowUs: number): void {
     this.#counters.acks++
     // An ACK beyond the packets sent is forged. libsrt closes the connection, which lets an attacker end it.
@@ -146,7 +149,7 @@ export class Sender {
     if (report === undefined) {
       this.#peerWindowPackets = Math.max(0, this.#peerWindowPackets - released)
     } else {
-      // The window counts from the position of its own ACK, so that of an overtaken ACK is obsolete.
+      // A window begins at the sequence number in its ACK: the window in an overtaken ACK is obsolete.
       if (!isOvertaken) this.#peerWindowPackets = report.freePackets
       this.#rtt.adopt(
         Math.min(report.rttUs, MAX_RTT_US),
@@ -157,10 +160,10 @@ export class Sender {
     this.#transmit(nowUs)
   }
 
-  /** Retransmits packets in flight, each at most once per round trip, and sends drop requests for dropped ones. */
+  /** Retransmits packets in flight, each at most once per round trip, and sends drop requests for dropped packets. */
   handleNak(ranges: readonly LossRange[], nowUs: number): void {
     this.#counters.naks++
-    // Bounds the cost of overlapping ranges in one report: one pass over the packets in flight.
+    // Ranges may overlap: one NAK visits at most as many packets as are in flight.
     let visits = this.#buffer.flightPackets
     for (const range of ranges) {
       const dropped = this.#buffer.findDropped(range)
@@ -174,7 +177,12 @@ export class Sender {
     this.#transmit(nowUs)
   }
 
-  /** @returns number of packets, from `first` on, whose retransmission was not requested before */
+  /**
+   * Requests the retransmission of `packets` packets from `first` on, except those already requested and those
+   * retransmitted within the last round trip.
+   *
+   * @returns number of new requests
+   */
   #request(first: number, packets: number, nowUs: number): number {
     const sinceUs = nowUs - Math.max(this.#rtt.rttUs, MIN_RETRANSMISSION_INTERVAL_US)
     let requested = 0
@@ -207,11 +215,11 @@ export class Sender {
 
   /** Too-late packet drop (4.6): the peer would drop these packets on arrival. */
   #dropTooLate(nowUs: number): void {
-    const keepUs = Math.max(this.#peerLatencyUs, MIN_KEEP_US) + MARGIN_US
-    this.#counters.dropped += this.#buffer.drop(nowUs - keepUs)
+    const dropAgeUs = Math.max(this.#peerLatencyUs, MIN_DROP_AGE_US) + MARGIN_US
+    this.#counters.dropped += this.#buffer.drop(nowUs - dropAgeUs)
   }
 
-  /** Sends as much as pacer and window allow: first retransmissions within their budget, which are due earlier. */
+  /** Sends packets while pacer and window allow. Retransmissions within their budget go first: they are due earlier. */
   #transmit(nowUs: number): void {
     while (this.#pacer.maySend(nowUs)) {
       // One packet may be sent into a closed window, to elicit another ACK if the one that opens it was lost.

@@ -26,7 +26,7 @@ export interface Ack {
   readonly report?: AckReport
 }
 
-/** Receiving rate, in the last fields of a full ACK. */
+/** Receiving rate that a full ACK reports. */
 export interface ReceivingRate {
   readonly packetsPerSec: number
   readonly bytesPerSec: number
@@ -35,7 +35,7 @@ export interface ReceivingRate {
 /** Reported link capacity: libsrt's initial value. It has no effect in live mode. */
 const LINK_CAPACITY_PACKETS_PER_SEC = 1000
 
-/** @returns undefined if the length is not that of an ACK */
+/** @returns undefined if the contents are empty or not whole 4-byte words */
 export function decodeAck(datagram: Buffer): Ack | undefined {
   const bytes = datagram.length - HEADER_BYTES
   if (bytes < LIGHT_ACK_BYTES || bytes % 4 !== 0) return undefined

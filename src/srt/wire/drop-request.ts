@@ -11,7 +11,7 @@ import { sequenceDistance } from '../../binary/sequence-number.ts'
 import type { LossRange } from './loss-list.ts'
 import { HEADER_BYTES } from './packet.ts'
 
-/** @returns undefined if the datagram is too short, or the range ends before it begins */
+/** @returns undefined if the datagram is too short, a number exceeds 31 bits, or the range ends before it begins */
 export function decodeDropRequest(datagram: Buffer): LossRange | undefined {
   if (datagram.length < HEADER_BYTES + 8) return undefined
   const first = datagram.readInt32BE(HEADER_BYTES)

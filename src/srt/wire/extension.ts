@@ -44,7 +44,7 @@ export const HsFlag = {
 /** Flags of a live endpoint with every feature; libsrt sends the same, encrypted or not. */
 export const LIVE_FLAGS = 0xbf
 
-/** Version announced to peers: that of the libsrt whose behavior this implementation follows. */
+/** Version announced to peers: libsrt 1.5.1, whose behavior this implementation follows. */
 export const SRT_VERSION = 0x010501
 
 const MAX_CONGESTION_BYTES = 16
@@ -80,7 +80,8 @@ export interface Extensions {
 /**
  * Decodes the blocks after a handshake; unknown types are skipped.
  *
- * @returns undefined if a block overruns the datagram, occurs twice or has the wrong size, or if bytes remain
+ * @returns undefined if there are more than 16 blocks, a type repeats, a block has a wrong size or overruns the
+ *   datagram, or bytes remain after the last block
  */
 export function decodeExtensions(datagram: Buffer): Extensions | undefined {
   const blocks = splitBlocks(datagram)
@@ -104,7 +105,7 @@ export function decodeExtensions(datagram: Buffer): Extensions | undefined {
   }
 }
 
-/** @returns block contents by extension type; undefined if a type repeats, or blocks do not end with the datagram */
+/** @returns contents of the blocks by extension type; undefined if the blocks are invalid, see `decodeExtensions` */
 function splitBlocks(datagram: Buffer): Map<number, Buffer> | undefined {
   const blocks = new Map<number, Buffer>()
   let offset = HEADER_BYTES + HANDSHAKE_BYTES

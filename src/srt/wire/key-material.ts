@@ -1,6 +1,6 @@
 /**
- * Key material: contents of a KMREQ, which a KMRSP repeats to accept it (draft-sharabayko-srt 3.2.2). Both are
- * extension blocks of the handshake, and control packets after it.
+ * Key material: contents of a KMREQ, which a KMRSP repeats to accept it (draft-sharabayko-srt 3.2.2). Both are sent as
+ * extension blocks in the handshake, and as control packets later.
  *
  *   |0|V=1|PT=2|   signature 0x2029    | reserved |KK |   0
  *   |           KEK index (0: the passphrase)         |   4
@@ -9,7 +9,7 @@
  *   |                salt (16 bytes)                  |  16
  *   |     wrapped keys: 8 bytes + length of keys      |  32
  *
- * A KMRSP that refuses contains one `KmState` word, little-endian as in libsrt; the draft gives no byte order.
+ * A KMRSP that refuses the keys contains one `KmState` word, little-endian as in libsrt; the draft gives no byte order.
  *
  * @module
  */
@@ -25,7 +25,7 @@ export type KeyBytes = 16 | 24 | 32
 /** Ciphers of libsrt; only AES_CTR is supported here. */
 export const KmCipher = { AES_CTR: 2, AES_GCM: 4 } as const
 
-/** State in a KMRSP that refuses (libsrt, srtcore/srt.h). */
+/** State in a KMRSP that refuses the keys (libsrt, srtcore/srt.h). */
 export const KmState = {
   UNSECURED: 0,
   SECURING: 1,
@@ -39,7 +39,7 @@ export const SALT_BYTES = 16
 
 const VERSION_AND_TYPE = 0x12
 const SIGNATURE = 0x2029
-/** Stream encapsulation: SRT live. */
+/** Stream encapsulation (SE): MPEG-TS over SRT. */
 const LIVE_SRT = 2
 const FIXED_BYTES = 32
 /** Number of bytes that key wrapping adds (RFC 3394). */
@@ -104,7 +104,7 @@ export function encodeKeyMaterial(
   return message
 }
 
-/** @returns state of a KMRSP that refuses; undefined for any other message */
+/** @returns state in a KMRSP that refuses the keys; undefined for any other message */
 export function decodeKmState(message: Buffer): number | undefined {
   return message.length === 4 ? message.readUInt32LE(0) : undefined
 }

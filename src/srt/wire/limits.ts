@@ -7,14 +7,14 @@
 /** Longest StreamID, in bytes (draft-sharabayko-srt 3.2.1.3). */
 export const MAX_STREAM_ID_BYTES = 512
 
-/** Passphrase lengths that libsrt accepts, in bytes (draft-sharabayko-srt 6.1.1; srtcore/haicrypt). */
+/** Shortest and longest passphrase that libsrt accepts, in bytes (`SRTO_PASSPHRASE`). */
 export const MIN_PASSPHRASE_BYTES = 10
 export const MAX_PASSPHRASE_BYTES = 80
 
 /** Accepted passphrase length, for messages. */
 export const PASSPHRASE_LENGTH = `${MIN_PASSPHRASE_BYTES} to ${MAX_PASSPHRASE_BYTES} bytes`
 
-/** Longest receive latency that a listener agrees to, in milliseconds. The handshake can carry up to 65,535. */
+/** Upper limit on the receive latency that a listener negotiates, in milliseconds. The handshake allows 65,535. */
 export const MAX_LATENCY_MS = 8000
 
 /** Whether SRT accepts `text` as a passphrase. */

@@ -21,12 +21,12 @@ const RANGE = 0x80000000
 
 const MAX_WORDS = MAX_PAYLOAD_BYTES / 4
 
-/** Number of ranges that fit one datagram, even if none of them is a single packet. */
+/** Number of ranges of two or more packets that fit one datagram. */
 export const MAX_LOSS_RANGES = MAX_WORDS / 2
 
 /**
- * @returns ranges in the peer's order, sorted or not; undefined if the list is empty, or a range lacks its last number
- *   or ends before it begins
+ * @returns ranges in the peer's order, sorted or not; undefined if the list is empty or not whole 4-byte words, or if
+ *   a range lacks its last number or ends before it begins
  */
 export function decodeLossList(datagram: Buffer): LossRange[] | undefined {
   const bytes = datagram.length - HEADER_BYTES

@@ -75,7 +75,7 @@ export function controlSubtype(datagram: Buffer): number {
   return datagram.readUInt16BE(2)
 }
 
-/** ACK number of ACK and ACKACK, message number of DROPREQ, extension field of the handshake. */
+/** ACK number of a full ACK and its ACKACK, message number of a DROPREQ; 0 in most other control packets. */
 export function typeSpecificInformation(datagram: Buffer): number {
   return datagram.readUInt32BE(4)
 }

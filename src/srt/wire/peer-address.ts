@@ -1,7 +1,7 @@
 /**
  * The peer's IP address in the handshake (draft-sharabayko-srt 3.2.1): 16 bytes, of which IPv4 uses the first four.
  * The draft gives no byte order. libsrt reverses each word (srtcore/common.cpp), so 127.0.0.1 is sent as 01 00 00 7f.
- * No receiver checks the field.
+ * Receivers do not check the field.
  *
  * @module
  */
