@@ -1,7 +1,7 @@
 /**
- * Table of all refusals: code -> HTTP status, SRT reject code, message.
+ * Table of all errors for users: code -> HTTP status, SRT reject code, message.
  *
- * Bad input from the network is not an error but a counted drop; see the `stats` of each layer.
+ * Bad media or packets from the network are not errors: they are dropped and counted in the `stats` of each layer.
  *
  * @module
  */
@@ -42,7 +42,6 @@ interface Refusal {
   readonly srt?: RejectCode
 }
 
-/** Refusals by code. */
 export const REFUSALS = {
   SIGNATURE_MISSING: { http: 400, message: 'Missing Header for Verification!' },
   SIGNATURE_INVALID: { http: 403, message: 'Invalid Request' },
@@ -86,7 +85,7 @@ export const REFUSALS = {
     message:
       'Token invalid: set the whole stream key that start-stream returned, and check JWT_SECRET',
   },
-  // Exact text of the contract with clients, hence without advice.
+  // The contract with clients fixes this text, so it has no advice.
   STREAM_KEY_EXPIRED: { srt: RejectCode.BADSECRET, message: 'Token expired' },
   STREAM_KEY_REVOKED: {
     srt: RejectCode.BADSECRET,
@@ -149,7 +148,7 @@ export class MillraceError extends Error {
   readonly code: ErrorCode
   /** HTTP status of the refusal; 500 for refusals that are not for HTTP clients. */
   readonly httpStatus: number
-  /** SRT reject code of the refusal. */
+  /** SRT reject code of the refusal; `UNKNOWN` for refusals that are not for encoders. */
   readonly rejectCode: RejectCode
 
   /**

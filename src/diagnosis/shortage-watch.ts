@@ -7,26 +7,26 @@ import type { PlaylistReport } from '../contract/report.ts'
 
 /** Input of `observe`. */
 export interface PlaylistFigures extends PlaylistReport {
-  /** Segments cut since the stream started. */
+  /** Segments of the main rendition since the stream started, gaps included. */
   readonly cutSegments: number
-  /** Whether the cache is smaller than the whole windows of all streams. */
+  /** Whether the cache is too small for the whole windows of all streams, their retained segments and their queues. */
   readonly short: boolean
   /** Recommended size of the cache. */
   readonly advisedBytes: number
 }
 
 export interface Shortage {
-  /** Available segments in the playlist. */
+  /** Segments in the main playlist, without gaps. */
   readonly listed: number
-  /** Segments that the playlist would have with enough memory. */
+  /** Segments that the main playlist has when memory suffices. */
   readonly wanted: number
-  /** Segments cut since the stream started. */
+  /** Segments of the main rendition since the stream started, gaps included. */
   readonly cut: number
-  /** Segments released early since the last call. */
+  /** Segments released earlier than RFC 8216 6.2.2 allows, since the previous `observe`. */
   readonly released: number
-  /** Gaps in the playlist (EXT-X-GAP) since the last call. */
+  /** Segments not stored for lack of memory, since the previous `observe`; the playlist lists them as gaps. */
   readonly gaps: number
-  /** Whether the cache is smaller than the whole windows of all streams. */
+  /** Whether the cache is too small for the whole windows of all streams, their retained segments and their queues. */
   readonly short: boolean
   /** Recommended size of the cache. */
   readonly advisedBytes: number

@@ -1,48 +1,50 @@
 /**
  * Rate and drift of the clock of a source's timestamps, against the clock of this machine.
  *
- * Network delay varies, but its minimum hardly does: of every 10 s, only the sample with the least delay counts. The
- * drift is the median of the slopes between all pairs of these samples (Theil-Sen estimator), which outages and route
- * changes hardly affect.
+ * Network delay varies, but its minimum hardly does, so each span of 10 s contributes only the sample with the least
+ * delay. The drift is the median of the slopes between all pairs of these samples (Theil-Sen estimator): outages and
+ * route changes hardly affect it.
  *
  * @module
  */
 import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 import { JUMP_TICKS } from './track-times.ts'
 
-/** Duration of a span, of which one sample counts. */
+/** Duration of a span, which contributes one sample. */
 const SPAN_US = 10_000_000
 const SPANS_REMEMBERED = 60
 /** Minimum number of spans for a drift: 3 minutes, in which 200 ppm amount to 36 ms. */
 const MIN_SPANS = 18
 
 const SECOND_US = 1_000_000
-/** Number of seconds in the median rate, which ignores a stall with its catch-up burst and a discontinuity. */
+/** Number of rates, one per second, in the median: it ignores a stall, the burst after it, and a discontinuity. */
 const RATED_SECONDS = 12
 
-interface Moment {
+interface Sample {
   readonly atUs: number
+  /** Arrival time minus DTS. The two clocks have different epochs, so only changes are meaningful. */
   readonly lagUs: number
 }
 
 /** Inputs: `observe` about 4 times a second. */
 export class SourceClock {
-  /** Sample with the least delay of each span, oldest first. */
-  readonly #moments: Moment[] = []
+  /** For each span, the sample with the least delay; oldest first. */
+  readonly #samples: Sample[] = []
   #spanUs = -Infinity
-  #best: Moment | undefined
+  /** Sample with the least delay in the current span. */
+  #best: Sample | undefined
   #latestTicks = NaN
   #driftPpm: number | undefined
-  /** Seconds of media received in each of the latest seconds, oldest first. */
+  /** Newest rates, in seconds of media per second, oldest first. */
   readonly #rates: number[] = []
   #second: { readonly ticks: number; readonly atUs: number } | undefined
 
-  /** Median of the seconds of media received per second; undefined for the first 12 s. */
+  /** Median of the newest rates, in seconds of media per second; undefined for the first 12 s. */
   get rate(): number | undefined {
     return this.#rates.length < RATED_SECONDS ? undefined : median(this.#rates)
   }
 
-  /** Drift in ppm, positive if the source's clock is fast; undefined for the first 3 minutes. */
+  /** Drift in ppm, positive if the source's clock is fast; undefined for 3 minutes after a start or discontinuity. */
   get driftPpm(): number | undefined {
     return this.#driftPpm
   }
@@ -62,7 +64,7 @@ export class SourceClock {
   #rate(ticks: number, nowUs: number): void {
     this.#second ??= { ticks, atUs: nowUs }
     const elapsedUs = nowUs - this.#second.atUs
-    // A pause counts as one long second, so that it adds a single rate.
+    // A pause in the media counts as one long second, so that it adds a single rate.
     if (elapsedUs < SECOND_US || ticks === this.#second.ticks) return
     this.#rates.push((ticks - this.#second.ticks) / TICKS_PER_SEC / (elapsedUs / SECOND_US))
     if (this.#rates.length > RATED_SECONDS) this.#rates.shift()
@@ -70,7 +72,7 @@ export class SourceClock {
   }
 
   #reset(): void {
-    this.#moments.length = 0
+    this.#samples.length = 0
     this.#best = undefined
     this.#spanUs = -Infinity
     this.#driftPpm = undefined
@@ -79,17 +81,17 @@ export class SourceClock {
   #startSpan(nowUs: number): void {
     this.#spanUs = nowUs
     if (this.#best === undefined) return
-    this.#moments.push(this.#best)
+    this.#samples.push(this.#best)
     this.#best = undefined
-    if (this.#moments.length > SPANS_REMEMBERED) this.#moments.shift()
-    if (this.#moments.length >= MIN_SPANS) this.#driftPpm = -medianSlope(this.#moments) * 1e6
+    if (this.#samples.length > SPANS_REMEMBERED) this.#samples.shift()
+    if (this.#samples.length >= MIN_SPANS) this.#driftPpm = -medianSlope(this.#samples) * 1e6
   }
 }
 
-function medianSlope(moments: readonly Moment[]): number {
+function medianSlope(samples: readonly Sample[]): number {
   return median(
-    moments.flatMap((a, index) =>
-      moments.slice(index + 1).map((b) => (b.lagUs - a.lagUs) / (b.atUs - a.atUs)),
+    samples.flatMap((a, index) =>
+      samples.slice(index + 1).map((b) => (b.lagUs - a.lagUs) / (b.atUs - a.atUs)),
     ),
   )
 }

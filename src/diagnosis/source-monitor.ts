@@ -1,9 +1,9 @@
 /**
- * Facts about an encoder from its media: tables, timestamps, key frames and clock. `warnings.ts` decides which of
- * them are warnings.
+ * Facts about an encoder from its media: tables, timestamps, key frames and clock. The rules in `warnings.ts` decide
+ * which facts are warnings.
  *
- * Sans-IO: `handle` takes the outputs of the demuxer, `observe` the counters, 4 times a second. Seconds in which the
- * connection lost packets do not count, since they do not show the fault of the encoder.
+ * Sans-IO: `handle` takes each output of the demuxer, `observe` takes the counters 4 times a second. Sums of events
+ * exclude each second in which the connection lost packets, and the second after it: that loss is not the encoder's.
  *
  * @module
  */
@@ -21,16 +21,17 @@ import type { Fact } from './warnings.ts'
 
 const SECOND_US = 1_000_000
 
-/** Seconds over which rates are averaged (RATE_SEC) and events are counted (EVENT_SEC). */
+/** Number of seconds over which rates are averaged. */
 const RATE_SEC = 10
+/** Number of seconds over which events are counted. */
 const EVENT_SEC = 30
 
-/** Lowest rate, in seconds of media per second, that is reported as NOT_REAL_TIME; below it, media is missing. */
+/** Rate, in seconds of media per second, above which NOT_REAL_TIME is reported; at a lower rate, media is missing. */
 const MIN_RATE = 0.1
 
 export interface SourceMonitorOptions {
   readonly program: ProgramChoice
-  /** Target duration of segments, which end at the first key frame after it. */
+  /** Configured duration of a segment, which ends at the first key frame after 90 % of it. */
   readonly segmentSec: number
 }
 
@@ -41,7 +42,7 @@ export interface SourceFigures extends PlaylistFigures {
   readonly program: Program | undefined
   /** Programs that the PAT lists. */
   readonly programNumbers: readonly number[]
-  /** Packets that the connection could not repair; only increases. */
+  /** Number of packets that did not arrive in time on the connection; only increases. */
   readonly packetsDropped: number
 }
 
@@ -72,7 +73,7 @@ export class SourceMonitor {
     }
   }
 
-  /** @returns all current facts */
+  /** @returns all current facts; all but CACHE_TOO_SMALL are measured once a second */
   observe(figures: SourceFigures, nowUs: number): readonly Fact[] {
     this.#arrival.observe(figures, nowUs)
     this.#clock.observe(this.#tracks.reference.latestTicks, nowUs)

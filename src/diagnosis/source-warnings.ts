@@ -7,7 +7,7 @@ import type { Track } from '../mpegts/track.ts'
 import { figure, mebibytes, programs, tracks } from './figures.ts'
 import { EVENT_HOLD_SEC, isSome, perSegment, rule, type Events } from './warning-rule.ts'
 
-/** Tolerates video up to 1.5 s ahead of audio, since muxers send video early by as much as a decoder buffers. */
+/** Tolerates audio 0.5 s ahead of video, and video 1.5 s ahead, since muxers send video early for decoder buffers. */
 const isSkewed = (offsetSec: number) => offsetSec > 0.5 || offsetSec < -1.5
 
 export const SOURCE_WARNINGS = {
@@ -54,7 +54,7 @@ export const SOURCE_WARNINGS = {
     message: ({ count, spanSec }) =>
       `${figure(count)} packets in ${spanSec} s are scrambled. Viewers see nothing of them. Switch off BISS or CAS; to encrypt, set an SRT passphrase.`,
   }),
-  // `offsetSec`: audio minus video timestamp on arrival; `startOffsetSec`: start of video minus start of audio.
+  // `offsetSec`: audio minus video DTS on arrival. `startOffsetSec`: first video DTS minus first audio DTS.
   AV_SKEW: rule<{ offsetSec: number; startOffsetSec: number }>({
     begins: ({ offsetSec, startOffsetSec }) =>
       isSkewed(offsetSec) || Math.abs(startOffsetSec) > 0.5,
@@ -112,7 +112,7 @@ export const SOURCE_WARNINGS = {
       `The encoder's clock is ${figure(Math.abs(ppm))} ppm too ${ppm > 0 ? 'fast' : 'slow'}, ${figure(Math.abs(ppm) * 3600e-6)} s an hour. Viewers ${ppm > 0 ? 'fall behind' : 'stall'}. Set its clock to the capture device or NTP.`,
   }),
   GOP_IRREGULAR: rule<{ shortSec: number; longSec: number; segmentSec: number }>({
-    // Intervals shorter than a segment make no segment uneven.
+    // Key frame intervals shorter than a segment hardly change the duration of segments.
     begins: ({ shortSec, longSec, segmentSec }) =>
       longSec > 1.1 * segmentSec && longSec > 1.5 * shortSec,
     ends: ({ shortSec, longSec, segmentSec }) =>

@@ -9,19 +9,19 @@ import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 /** Shortest step, ahead or back, that is a timestamp discontinuity. */
 export const JUMP_TICKS = 10 * TICKS_PER_SEC
 
-/** Shortest step that is no repetition: muxers space repeated timestamps by less than 0.5 ms, to keep them rising. */
+/** Shortest step that is no repetition: muxers raise repeated timestamps by less than 0.5 ms. */
 const MIN_STEP_TICKS = 45
 
 /** Number of the newest steps from which the usual step is learned. */
 const STEPS_REMEMBERED = 128
 
-/** Minimum gap as a multiple of the 90th percentile of the steps, so that a variable frame rate has no gaps. */
+/** Length of a gap as a multiple of the 90th percentile of the steps, so that a variable frame rate has no gaps. */
 const GAP_STEPS = 2.5
 
 /** Inputs: `push` each frame; `learn` about once a second. Counters only increase. */
 export class TrackTimes {
   frames = 0
-  /** Number of frames whose DTS is earlier than, equal to or less than 0.5 ms after the previous one. */
+  /** Number of frames whose DTS advances by less than 0.5 ms, stands still, or goes back by less than 10 s. */
   repeated = 0
   /** Number of frames whose PTS is before their DTS. */
   early = 0
@@ -29,7 +29,7 @@ export class TrackTimes {
   gaps = 0
   /** Total duration of the skipped frames. */
   missingTicks = 0
-  /** Sum of all forward steps, without discontinuities. */
+  /** Sum of all steps from 0.5 ms to 10 s; longer ones are discontinuities. */
   playedTicks = 0
   /** DTS of the first frame; NaN before it. */
   firstTicks = NaN
@@ -50,7 +50,7 @@ export class TrackTimes {
     else if (Math.abs(stepTicks) < JUMP_TICKS) this.repeated++
   }
 
-  /** Updates the usual step and the minimum length of a gap from the newest steps. */
+  /** Updates the usual step and the length of a gap from the newest steps, once there are 32. */
   learn(): void {
     const count = Math.min(this.#remembered, STEPS_REMEMBERED)
     if (count < STEPS_REMEMBERED / 4) return

@@ -1,5 +1,5 @@
 /**
- * Every warning about a source in one table: code -> when it begins, when it ends, message.
+ * Table of all warnings of a stream: code -> when it begins, when it ends, message.
  *
  * A message has three parts for the operator: what is wrong, with the figure; what viewers see; what to set. It has at
  * most 160 characters.

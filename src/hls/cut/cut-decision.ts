@@ -15,8 +15,8 @@ export interface CutPlannerOptions {
 }
 
 /**
- * `start` and `end` alternate; the third `end` is followed by `target`, unless `settle` comes first. A new date range
- * comes when the media reach its start, while a segment is open.
+ * `start` and `end` alternate. `target` follows the third `end`, unless `settle` has fixed it earlier. A new date range
+ * is decided at the first PES packet at or after its start, while a segment is open.
  */
 export type CutDecision =
   | { readonly type: 'start'; readonly plan: SegmentPlan }
@@ -27,11 +27,11 @@ export type CutDecision =
   | { readonly type: 'fact'; readonly fact: SourceFact }
 
 export interface CutPlannerStats {
-  /** Units of the reference track dropped before the first random access point of a timeline. */
+  /** PES packets of the reference track dropped before the first random access point of a timeline. */
   readonly unitsBeforeStart: number
-  /** Segments cut inside a GOP. */
+  /** Segments that start inside a GOP. */
   readonly forcedCuts: number
   readonly discontinuities: number
-  /** Announced splice points that were dropped before the media reached their time. */
+  /** Announced splice points that were dropped before their time. */
   readonly missedSplices: number
 }

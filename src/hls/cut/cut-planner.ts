@@ -1,6 +1,6 @@
 /**
- * Decides for each PES unit of the reference track, as it arrives, whether the open segment ends before it. Decisions
- * are final: a unit never moves to another segment.
+ * Decides for each PES packet of the reference track, as it arrives, whether the open segment ends before it. Decisions
+ * are final: a PES packet never moves to another segment.
  *
  * @module
  */
@@ -18,21 +18,21 @@ import { Splices } from './splices.ts'
 import { TargetDuration } from './target-duration.ts'
 import { Timeline } from './timeline.ts'
 
-/** Part of `segmentSec` that a segment may lack: a GOP may be a frame short, or its timestamps rounded. */
+/** Fraction of `segmentSec` by which a segment may be shorter: a GOP may lack a frame, or have rounded timestamps. */
 const EARLY_CUT_FRACTION = 0.1
 
 /** Minimum duration of a segment, whatever its timestamps say; it bounds the number of segments in a playlist. */
 const MIN_SEGMENT_TICKS = 0.01 * TICKS_PER_SEC
 
-/** Maximum lead of audio and metadata over the last video frame for the last segment of a timeline to include them. */
+/** Time after the last frame of a timeline up to which the last segment includes audio and metadata. */
 const CLOSING_TICKS = 1 * TICKS_PER_SEC
 
 const NO_DECISIONS: CutDecision[] = []
 
 /**
- * Inputs: `announce` splice information, `push` each unit of the reference track in the order of arrival, `endTimeline`
- * when the tracks change, `endClock` when the encoder has left, `settle` if none may follow. The decisions returned by
- * `push` apply before the unit. If no segment is `open` after the push, the unit belongs to none.
+ * Inputs: `announce` splice information, `push` each PES packet of the reference track in order of arrival,
+ * `endTimeline` when the tracks change, `endClock` when the encoder has left, `settle` when the stream is interrupted
+ * or ends. The decisions of `push` apply before its PES packet, which is in no segment if none is `open` afterwards.
  */
 export class CutPlanner {
   readonly #segmentTicks: number
@@ -47,11 +47,11 @@ export class CutPlanner {
   #decisions: CutDecision[] = NO_DECISIONS
   /** The open segment and its timeline. */
   #open: { readonly plan: SegmentPlan; readonly timeline: Timeline } | undefined
-  /** A splice point was reached, and no random access point since. */
+  /** Whether a break has started or ended since the latest random access point. */
   #spliceIsDue = false
-  /** Number of missed splice points that were reported. */
+  /** Number of missed splice points reported so far. */
   #reportedSplices = 0
-  /** Decoding time of the first unit that was dropped for want of a random access point. */
+  /** DTS of the first PES packet dropped in the wait for a random access point. */
   #awaitedSinceTicks: number | undefined
 
   constructor(options: CutPlannerOptions) {
@@ -79,12 +79,12 @@ export class CutPlanner {
     return this.#open?.plan
   }
 
-  /** Time of the newest unit in the open segment; -Infinity without an open segment. */
+  /** Time of the newest frame of the timeline; -Infinity without an open segment. */
   get latestTicks(): number {
     return this.#open?.timeline.latestTicks ?? -Infinity
   }
 
-  /** Duration of the media of the reference track so far, without timestamp discontinuities. */
+  /** Duration of the media of the reference track so far, see `Progress`. */
   get progressTicks(): number {
     return this.#progress.ticks
   }
@@ -104,7 +104,7 @@ export class CutPlanner {
   }
 
   /**
-   * @param wallMs  milliseconds since 1970
+   * @param wallMs  time of arrival, milliseconds since 1970
    * @param openBytes  size of the main rendition's open segment
    */
   push(unit: PesUnit, wallMs: number, openBytes: number): readonly CutDecision[] {
@@ -127,7 +127,7 @@ export class CutPlanner {
     return this.#takeDecisions()
   }
 
-  /** Ends the timeline and drops the announced splice points, whose times are on a clock that has ended. */
+  /** Ends the timeline and drops the announced splice points, whose times are on the clock of the encoder that left. */
   endClock(): readonly CutDecision[] {
     this.#endTimeline()
     this.#dropSplices()
@@ -140,7 +140,7 @@ export class CutPlanner {
     return this.#takeDecisions()
   }
 
-  /** Starts a timeline if the unit is a random access point. */
+  /** Starts a timeline if the PES packet is a random access point. */
   #begin(unit: PesUnit, wallMs: number): void {
     if (!unit.randomAccess) {
       this.#stats.unitsBeforeStart++
@@ -183,7 +183,7 @@ export class CutPlanner {
     this.#start(timeline, boundaryTicks, unit)
   }
 
-  /** @returns end of the open segment if the gap before the next unit exceeds its maximum duration */
+  /** @returns end of the open segment if a PES packet at `ticks` is after its maximum duration; else undefined */
   #gapBefore({ startTicks }: SegmentPlan, timeline: Timeline, ticks: number): number | undefined {
     if (ticks - startTicks <= this.limitTicks) return undefined
     const mediaEndTicks = Math.max(timeline.endTicks, timeline.latestTicks)
@@ -191,7 +191,7 @@ export class CutPlanner {
     return Math.min(Math.max(mediaEndTicks, minTicks), startTicks + this.limitTicks)
   }
 
-  /** Whether the open segment is to end before a random access point at `ticks`. */
+  /** Whether the open segment ends before a PES packet at `ticks` because the packet is a random access point. */
   #isDue({ startTicks, keyTicks }: SegmentPlan, ticks: number, randomAccess: boolean): boolean {
     if (!randomAccess) return false
     const lengthTicks = ticks - startTicks
@@ -199,11 +199,11 @@ export class CutPlanner {
     if (lengthTicks >= this.#segmentTicks * (1 - EARLY_CUT_FRACTION)) return true
     if (lengthTicks < MIN_SEGMENT_TICKS) return false
     if (this.#spliceIsDue) return true
-    // The next random access point would probably exceed the maximum duration.
+    // With one more GOP as long as the longest recent one, the segment would exceed its maximum duration.
     return lengthTicks + this.#gops.longestTicks > this.limitTicks
   }
 
-  /** Whether the unit would exceed the maximum duration or size of the open segment. */
+  /** Whether the open segment would exceed its maximum duration or size with this PES packet; reports which. */
   #isForced(
     { startTicks }: SegmentPlan,
     unit: PesUnit,

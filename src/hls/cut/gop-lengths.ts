@@ -1,22 +1,22 @@
 /**
- * Intervals between random access points, to predict the next one.
+ * Durations of the newest GOPs, to predict the next random access point.
  *
  * @module
  */
 
-/** Number of newest GOPs, the longest of which predicts the next: encoders shorten a GOP at a scene change. */
+/** Number of newest GOPs; their maximum predicts the next GOP, since encoders shorten some GOPs at scene changes. */
 const GOPS_REMEMBERED = 3
 
 export class GopLengths {
   #startTicks: number | undefined
   #lengths: readonly number[] = []
 
-  /** Duration of the longest of the newest GOPs; 0 before the first complete one. */
+  /** Maximum duration of the newest GOPs; 0 before the first complete GOP. */
   get longestTicks(): number {
     return Math.max(0, ...this.#lengths)
   }
 
-  /** Time since the newest random access point; 0 before the first of a timeline. */
+  /** Time since the newest random access point of the timeline; 0 before the first. */
   lengthAt(ticks: number): number {
     return ticks - (this.#startTicks ?? ticks)
   }

@@ -1,8 +1,8 @@
 /**
  * EXT-X-PROGRAM-DATE-TIME (RFC 8216bis 4.4.4.6): the wall clock at the start of a timeline, then advanced by EXTINF.
  *
- * The clocks of encoder and server drift: 50 ppm are 4.3 s per day. So dates are slewed toward the server's clock, by
- * so little that for every player each date still equals the previous one plus EXTINF.
+ * The clocks of encoder and server drift apart: 50 ppm are 4.3 s per day. So dates are slewed toward the server's
+ * clock, by at most 1 ms per second. Players, which expect each date to be the previous one plus EXTINF, tolerate that.
  *
  * @module
  */
@@ -10,29 +10,29 @@
 /** Maximum slew per second of media. */
 const MAX_SLEW_MS = 1
 
-/** Time constant of the correction: at 50 ppm dates stay 5 ms behind; jitter of 20 ms moves them 0.2 ms per second. */
+/** Time constant of the slew: at 50 ppm dates stay 5 ms off; jitter of 20 ms moves them by 0.2 ms per second. */
 const SETTLE_SEC = 100
 
-/** Smallest difference that is not drift but a jump of the wall clock, a burst or a pause: dates then have no slew. */
+/** Smallest difference that is a jump of the wall clock, a burst or a pause instead of drift: it is not slewed. */
 const MAX_DRIFT_MS = 1000
 
-/** Number of random access points compared: the network hardly ever delays all of them, so the smallest lag counts. */
+/** Number of newest random access points compared. The network hardly ever delays all, so the smallest lag counts. */
 const ARRIVALS = 16
 
 /** Inputs: `anchor` when a timeline begins, `arrive` at each random access point, `advance` after each segment. */
 export class ProgramDate {
   #startMs = 0
-  /** Arrivals of the newest random access points minus their dates without slew, oldest first. */
+  /** Arrival times of the newest random access points minus their dates without slew, oldest first. */
   #lagsMs: number[] = []
   /** Sum of all slew since the anchor. */
   #slewMs = 0
 
-  /** Date of the open segment, milliseconds since 1970. */
+  /** Start of the open segment, milliseconds since 1970. */
   get startMs(): number {
     return this.#startMs
   }
 
-  /** Starts a timeline at the wall clock, or at the end of the previous segment if later: dates never overlap. */
+  /** Starts a timeline at the wall clock or, if later, at the end of the previous segment: dates never overlap. */
   anchor(wallMs: number): void {
     this.#startMs = Math.max(wallMs, this.#startMs)
     this.#lagsMs = [wallMs - this.#startMs]

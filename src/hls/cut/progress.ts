@@ -1,19 +1,19 @@
 /**
- * Duration of the media of the reference track so far, without timestamp discontinuities: the clock for waiting on
- * slower tracks.
+ * Duration of the media of the reference track so far, in which a timestamp discontinuity counts as at most 1 s. It
+ * measures the wait for slower tracks.
  *
  * @module
  */
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 
-/** Maximum that one DTS difference adds; a larger difference is a timestamp discontinuity. */
+/** Maximum that one DTS difference adds; a larger difference is a gap or a timestamp discontinuity. */
 const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
 export class Progress {
   #ticks = 0
   #latestTicks = 0
 
-  /** Sum of all steps, 90 kHz. */
+  /** Sum of all DTS differences, each at most 1 s, in ticks of 90 kHz. */
   get ticks(): number {
     return this.#ticks
   }

@@ -14,12 +14,13 @@ export interface SequenceNumbers {
 export interface SegmentPlan {
   readonly mediaSequence: number
   readonly startTicks: number
-  /** Presentation time of the random access point at its start; undefined for a start inside a GOP. */
+  /** PTS of the random access point that starts the segment; undefined for a start inside a GOP. */
   readonly keyTicks: number | undefined
-  // Start of the timeline, and whether this is its first segment:
+  /** PTS of the first PES packet of the timeline. */
   readonly timelineStartTicks: number
+  /** Whether this is the first segment of its timeline. */
   readonly startsTimeline: boolean
-  /** Milliseconds since 1970. */
+  /** EXT-X-PROGRAM-DATE-TIME, milliseconds since 1970. */
   readonly programDateTimeMs: number
   readonly discontinuity: boolean
   readonly discontinuitySequence: number
@@ -29,12 +30,13 @@ export interface SegmentPlan {
 export interface SegmentEnd {
   /** End of the segment in presentation time, and start of the next one on the timeline. */
   readonly endTicks: number
-  /** Latest time of a unit in the segment, inclusive; later than `endTicks` at the end of a timeline. */
+  /** Latest time of a PES packet in the segment: `endTicks` - 1; at the end of a timeline, 1 s after its last frame. */
   readonly untilTicks: number
+  /** EXTINF */
   readonly durationSec: number
 }
 
-/** Counts segments and discontinuities. */
+/** Numbers segments and counts discontinuities. */
 export class SequenceCounter {
   readonly #start: SequenceNumbers
   #segments = 0
@@ -55,7 +57,7 @@ export class SequenceCounter {
     this.#startsTimeline = true
   }
 
-  /** The numbers of the next segment. */
+  /** Takes the numbers of the next segment. */
   next(): Pick<
     SegmentPlan,
     'mediaSequence' | 'startsTimeline' | 'discontinuity' | 'discontinuitySequence'

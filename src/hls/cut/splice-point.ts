@@ -1,5 +1,5 @@
 /**
- * Splice points: where a program is left or resumes, and commands that only players understand (RFC 8216bis 4.4.5.1.1).
+ * Splice points: starts and ends of breaks, and other SCTE-35 commands for players (RFC 8216bis 4.4.5.1.1).
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { SpliceInfo, SpliceInsert } from '../../mpegts/psi/splice-info.ts'
 /**
  * - `out`, `in`: start and end of a break in the program.
  * - `command`: any other event with a time.
- * - `cancel`: withdraws the announcement under the same key.
+ * - `cancel`: withdraws the announced points of an event, whose key is this one or begins with it.
  */
 export interface SplicePoint {
   readonly kind: 'out' | 'in' | 'command' | 'cancel'
@@ -17,21 +17,21 @@ export interface SplicePoint {
   readonly key: string
   /** Splice time, 90 kHz, unwrapped; undefined for an immediate splice. */
   readonly ptsTicks?: number
-  /** The whole splice information section. */
+  /** Whole splice information section. */
   readonly section: Buffer
   /** Planned duration of the break, 90 kHz. */
   readonly plannedTicks?: number
-  /** The break ends after `plannedTicks` without an `in` (auto_return, ANSI/SCTE 35 9.8.2). */
+  /** Whether the break ends after `plannedTicks` without an `in` (auto_return, ANSI/SCTE 35 9.8.2). */
   readonly autoReturn?: boolean
 }
 
 /**
- * Segmentation types that start a break: break, advertisement, placement opportunity and advertisement block, of
- * provider and distributor (ANSI/SCTE 35 10.3.3.1). The type of the end is the type of the start plus 1.
+ * segmentation_type_id of the start of a break (0x22), and of an advertisement, a placement opportunity and an
+ * advertisement block of provider and distributor (ANSI/SCTE 35 10.3.3.1). The end has the id of the start plus 1.
  */
 const OUT_TYPES: ReadonlySet<number> = new Set([0x22, 0x30, 0x32, 0x34, 0x36, 0x44, 0x46])
 
-/** @returns none for splice_null and splice_schedule, which have no time in the stream */
+/** @returns points of a splice information section; none unless it has a splice_insert or time_signal */
 export function findSplicePoints(splice: SpliceInfo): SplicePoint[] {
   const { section, ptsTicks, command } = splice
   const place = { section, ...(ptsTicks !== undefined && { ptsTicks }) }

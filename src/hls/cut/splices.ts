@@ -9,25 +9,25 @@ import type { DateRange } from '../playlist/playlist.ts'
 import { findSplicePoints, type SplicePoint } from './splice-point.ts'
 import { SNAP_TICKS } from './timeline.ts'
 
-/** Time that the media has reached. */
+/** Current time of the media. */
 export interface Moment {
   readonly ticks: number
-  /** Whether a segment can start here. */
+  /** Whether a segment can start at this time. */
   readonly randomAccess: boolean
   /** Converts a time on this timeline to the wall clock, in milliseconds since 1970. */
   readonly dateOf: (ticks: number) => number
 }
 
-/** Result of the splice points whose time the media has reached. */
+/** Effects of the splice points that are due. */
 export interface Reached {
   /** Date ranges that are new or have more attributes than before. */
   readonly dateRanges: readonly DateRange[]
-  /** Whether a break starts or ends, so that a segment is to start as soon as possible. */
+  /** Whether a break starts or ends, so that a segment starts at this or the next random access point. */
   readonly cut: boolean
 }
 
 /**
- * Future point: announced by the source, or derived from the planned duration of a break.
+ * Splice point whose time has not come, announced by the source or derived from the planned duration of a break.
  *
  * - `return`: planned end of the break.
  * - `expiry`: deadline, `OVERRUN_TICKS` after `return`, for the source to announce the end.
@@ -37,7 +37,7 @@ interface Awaited extends Omit<SplicePoint, 'kind' | 'section'> {
   readonly section?: Buffer
 }
 
-/** A break whose end is not known. */
+/** Break that has started and not ended. */
 interface OpenBreak {
   readonly range: DateRange
   readonly autoReturn: boolean
@@ -47,7 +47,7 @@ const MAX_AWAITED = 64
 const MAX_OPEN_BREAKS = 16
 const MAX_REMEMBERED = 256
 
-/** Longest wait for the announced end of a break after its planned end; then the break ends as planned. */
+/** Longest wait, after the planned end of a break, for the source to announce the end; then it ended as planned. */
 const OVERRUN_TICKS = 60 * TICKS_PER_SEC
 
 /**
@@ -70,7 +70,7 @@ export class Splices {
   #begun: readonly string[] = []
   #missed = 0
 
-  /** Number of points whose time was never reached, or that were dropped because they exceeded `MAX_AWAITED`. */
+  /** Number of points dropped before their time: their clock ended, or there were more than `MAX_AWAITED`. */
   get missed(): number {
     return this.#missed
   }
@@ -96,9 +96,10 @@ export class Splices {
   }
 
   /**
-   * Drops the splice points of a clock that has ended. Breaks whose end is dropped end as planned.
+   * Drops the splice points of a clock that has ended. If the end of a break is dropped, the break ends as planned or,
+   * without a planned duration, stays open.
    *
-   * @param newTicks  time of the first unit on the new clock, if any; points within `MAX_AHEAD_TICKS` of it are kept
+   * @param newTicks  PTS of the first PES packet on the new clock, if any; points within `MAX_AHEAD_TICKS` of it stay
    */
   endTimeline(newTicks = Infinity): DateRange[] {
     // Not `>`: for a point without a time and `newTicks` Infinity the difference is NaN, and the point is dropped.
@@ -110,7 +111,7 @@ export class Splices {
     return lost.filter(({ kind }) => isEnd(kind)).flatMap(({ key }) => this.#endAsPlanned(key))
   }
 
-  /** Adds a point, in place of an earlier one of the same key and kind; drops the oldest point when full. */
+  /** Adds a point, which replaces one with the same key and kind; drops the oldest point when full. */
   #await(point: Awaited): void {
     const { key, kind } = point
     const others = this.#awaited.filter((other) => other.key !== key || other.kind !== kind)
@@ -119,7 +120,7 @@ export class Splices {
     this.#awaited = [...(isFull ? others.slice(1) : others), point]
   }
 
-  /** @param event  key, or prefix of the keys of the event */
+  /** @param event  key of a `cancel`: the key of the announced points, or a prefix of it */
   #cancel(event: string): void {
     this.#awaited = this.#awaited.filter(
       (point) => !isAnnounced(point) || (point.key !== event && !point.key.startsWith(`${event}-`)),
@@ -139,7 +140,7 @@ export class Splices {
   #take(point: Awaited, ticks: number, { dateOf }: Moment): DateRange[] {
     const { kind, key, section } = point
     if (kind === 'command') return this.#begin(describeCommand(point, dateOf(ticks)))
-    if (kind === 'out') return this.#leave(point, ticks, dateOf(ticks))
+    if (kind === 'out') return this.#startBreak(point, ticks, dateOf(ticks))
     if (kind === 'in') return this.#end(key, dateOf(ticks), section)
     if (!this.#endsByTime(key)) return []
     if (kind === 'expiry') return this.#endAsPlanned(key)
@@ -148,7 +149,7 @@ export class Splices {
     return []
   }
 
-  #leave(point: Awaited, ticks: number, startMs: number): DateRange[] {
+  #startBreak(point: Awaited, ticks: number, startMs: number): DateRange[] {
     const { key, plannedTicks, autoReturn = false, section } = point
     const range = {
       ...describe(key, startMs, plannedTicks),
@@ -167,7 +168,7 @@ export class Splices {
     return [...ended, ...begun]
   }
 
-  /** Begins a date range, unless one of its ID has begun before: attributes of a date range must not change. */
+  /** Begins a date range, unless one with the same ID has begun before: attributes of a date range must not change. */
   #begin(range: DateRange): DateRange[] {
     if (this.#begun.includes(range.id)) return []
     this.#begun = [...this.#begun.slice(1 - MAX_REMEMBERED), range.id]
@@ -206,13 +207,13 @@ function isDue(point: Awaited, { ticks, randomAccess }: Moment): boolean {
   return ptsTicks <= ticks + (randomAccess ? SNAP_TICKS : 0)
 }
 
-/** Date range of a command; its duration is that of the command, or 0. */
+/** Date range of a command, with the duration of its event, or 0. */
 function describeCommand({ key, plannedTicks, section }: Awaited, startMs: number): DateRange {
   const { plannedDurationSec: durationSec = 0, ...range } = describe(key, startMs, plannedTicks)
   return { ...range, durationSec, ...(section && { scte35Cmd: section }) }
 }
 
-/** Date range with a unique ID: encoders reuse event ids, so the ID contains the date. */
+/** Date range with a unique ID, which contains the date, since encoders reuse event IDs. */
 function describe(key: string, startMs: number, plannedTicks: number | undefined): DateRange {
   return {
     id: `${key}-${Math.floor(startMs)}`,
