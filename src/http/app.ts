@@ -30,7 +30,7 @@ export interface AppOptions {
 /** Time limit of a request, from the connection or, for a later request, from its first byte. */
 const REQUEST_TIMEOUT_MS = 10_000
 
-/** Time for which a connection stays open after a reply. */
+/** Time for which a connection stays open after a reply, without another request. */
 const KEEP_ALIVE_TIMEOUT_MS = 60_000
 
 /** Time limit of replies in progress when the server closes. */

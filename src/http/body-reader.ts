@@ -1,6 +1,6 @@
 /**
- * Bodies of API requests in memory. The signature covers the whole body, so anyone can send one: each body and
- * their total are bounded, in bytes of memory rather than of content.
+ * Bodies of API requests in memory. A signature can be verified only when the whole body has arrived, so a client
+ * without a secret can make the service store one. Each body and their total are limited, in bytes of memory.
  *
  * @module
  */
@@ -12,10 +12,10 @@ const MAX_BODY_BYTES = 64 * 1024
 /** Initial capacity of a body. */
 const MIN_CAPACITY_BYTES = 256
 
-/** Capacity of each body that does not count toward MAX_SHARED_BYTES: small calls are served even when that is full. */
+/** Part of each body's capacity that does not count toward MAX_SHARED_BYTES: small requests are read at any load. */
 const FREE_CAPACITY_BYTES = 2 * 1024
 
-/** Max total capacity of all bodies, without the free capacity of each. */
+/** Maximum total capacity of all bodies, each less FREE_CAPACITY_BYTES. */
 const MAX_SHARED_BYTES = 16 * 1024 * 1024
 
 /** One instance for all requests of a service. */
@@ -23,8 +23,8 @@ export class BodyReader {
   #sharedBytes = 0
 
   /**
-   * Reads a body into one buffer. A list of one-byte chunks would take 40 times their size, and a slice of a chunk
-   * keeps the whole socket read in memory.
+   * Reads a body into one buffer. A list of chunks could take far more memory: each chunk is a view that retains a
+   * whole socket read.
    *
    * @param contentLength  header `Content-Length`, if present
    * @throws {MillraceError} `BODY_TOO_LARGE`, `TOO_MANY_BODIES`, `REQUEST_MALFORMED`; the rest of the body is not read
@@ -65,7 +65,7 @@ function sharedBytes(capacity: number): number {
   return Math.max(0, capacity - FREE_CAPACITY_BYTES)
 }
 
-/** Calls `take` for each chunk at once, unlike `for await`, which queues them. Rejects if the client disconnects. */
+/** Calls `take` for each chunk as it arrives; `for await` would queue chunks. Rejects if the client disconnects. */
 function forEachChunk(payload: Readable, take: (chunk: Buffer) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const onData = (chunk: Buffer) => {

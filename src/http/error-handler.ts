@@ -64,7 +64,10 @@ const CLIENT_ERROR_STATUS: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
 }
 
-/** Refusal for any error. An error of Fastify with a status below 500 is the client's; any other is internal. */
+/**
+ * Refusal for any error. A `MillraceError` stays as it is unless its status is 500. An error of Fastify with a status
+ * below 500 is the client's; any other error is internal.
+ */
 function asRefusal(error: unknown): MillraceError {
   if (error instanceof MillraceError) {
     return error.httpStatus === 500 ? new MillraceError('INTERNAL') : error

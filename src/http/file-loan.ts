@@ -5,7 +5,7 @@
  */
 import type { FileLoan, PlayableStream } from '../contract/streams.ts'
 
-/** Borrows a file, also from a stream that has no `lend`; undefined if the file does not exist. */
+/** Borrows a file, also from a stream whose `files` have no `lend`; undefined if the file does not exist. */
 export function borrowFile(stream: PlayableStream | undefined, name: string): FileLoan | undefined {
   const files = stream?.files
   if (files?.lend !== undefined) return files.lend(name)

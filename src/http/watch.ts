@@ -1,5 +1,5 @@
 /**
- * Player page `/watch/{stream_id}`: plays a stream, or shows why it cannot play yet.
+ * Player page `/watch/{stream_id}`: plays a stream, or shows why there is nothing to play.
  *
  * @module
  */

@@ -9,11 +9,11 @@ export interface SegmentCacheStats extends ShortageCounters {
   readonly maxBytes: number
   readonly bytes: number
   readonly listedBytes: number
-  /** Media of all streams that is in no segment yet. */
+  /** Size of the media of all streams that is in no segment yet. */
   readonly queuedBytes: number
-  /** Size at which the whole windows of all streams fit, with their retained segments. */
+  /** Size that holds the configured windows of all streams, their retained segments and their queues. */
   readonly neededBytes: number
-  /** Size to recommend when memory is short: always above `maxBytes`, since bitrates may have fallen meanwhile. */
+  /** Size to recommend after a shortage. Always above `maxBytes`: `neededBytes` falls when bitrates fall. */
   readonly advisedBytes: number
   readonly segments: number
 }

@@ -45,8 +45,9 @@ interface Playlist {
 const DEFAULT_MAX_WAITERS = 10_000
 
 /**
- * Inputs of the writer: `put`, `replace` and `remove`, `end` after the last file, `discard` to drop all files. Queries
- * of readers: `get`, `lend` and `wait`. Times are in milliseconds of the monotonic clock of `SegmentCache`.
+ * Inputs of the writer: `put`, `replace`, `remove`, `reserve`; `rest` when media stops, `end` after the last file,
+ * `discard` to drop all files. Queries of readers: `get`, `lend` and `wait`. Times are in milliseconds of the monotonic
+ * clock of `SegmentCache`.
  */
 export class FileStore {
   readonly #cache: SegmentCache
@@ -72,7 +73,7 @@ export class FileStore {
   /**
    * Adds a segment, which never changes.
    *
-   * @param name  unique in the process: it names the epoch of its stream
+   * @param name  unique in the process: it contains the epoch of the stream
    * @returns false if the cache has no room for it
    */
   put(name: string, file: StreamFile, nowMs: number): boolean {
@@ -82,9 +83,10 @@ export class FileStore {
   }
 
   /**
-   * Adds a playlist, or its next version. A version with the same bytes as the one before counts as the same version.
+   * Adds a playlist, or its next version. A version with the bytes and the cache lifetime of the last version that was
+   * read is not a new one: it has the same ETag.
    *
-   * @param render  called once, when this version is first read, and never during the call of `replace`
+   * @param render  called when this version is first read; never, if the next version replaces it before
    */
   replace(name: string, render: () => StreamFile): void {
     const known = this.#playlists.get(name)
@@ -97,7 +99,7 @@ export class FileStore {
     this.#cache.retain(this.#owner, name, untilMs)
   }
 
-  /** Counts media of the stream that is in no segment yet toward the memory of its segments, see `SegmentCache`. */
+  /** Sets the size of the stream's media that is in no segment yet; it counts like listed segments. */
   reserve(queuedBytes: number): void {
     this.#cache.reserve(this.#owner, queuedBytes)
   }
@@ -108,7 +110,7 @@ export class FileStore {
     this.#cache.rest(this.#owner)
   }
 
-  /** Current version of a file; undefined if there is none (yet, or any longer). Its memory is never reused. */
+  /** Current version of a file; undefined before it exists and after its removal. Its memory is never reused. */
   get(name: string): StreamFile | undefined {
     const playlist = this.#playlist(name)
     if (playlist !== undefined) return playlist
@@ -157,14 +159,14 @@ export class FileStore {
     }
   }
 
-  /** Ends all waits, present and future. */
+  /** Ends all waits, present and future, and marks the stream as idle. */
   end(): void {
     this.#ended = true
     this.rest()
     for (const name of this.#wakers.keys()) this.#wake(name)
   }
 
-  /** Drops all files and ends all waits. */
+  /** Drops all files and ends all waits, present and future. */
   discard(): void {
     this.#playlists.clear()
     this.#cache.discard(this.#owner)

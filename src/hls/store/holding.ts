@@ -12,7 +12,7 @@ export interface SegmentOwner {
   /**
    * Removes the oldest segment from the window and retains it.
    *
-   * @returns whether it removed one; false if the window has its minimum duration
+   * @returns false if no segment may leave: the window has its minimum duration, or is not published yet
    */
   shrink(nowMs: number): boolean
   /** Turns a listed segment into a gap, since the cache releases it. */
@@ -33,7 +33,7 @@ export interface ShortageCounters {
   readonly releasedEarly: number
   /** Segments that the cache did not store, so that they became gaps. */
   readonly refused: number
-  /** Segments released for live streams while this one had no encoder; listed ones became gaps. */
+  /** Segments of a stream without an encoder that were released for other streams; listed segments became gaps. */
   readonly yielded: number
 }
 
@@ -52,7 +52,7 @@ export const NO_WINDOW: WindowSize = { minBytes: 0, wantedBytes: 0 }
 export class Holding {
   readonly owner: SegmentOwner
   readonly listed = new Set<string>()
-  /** Release time by URI, in the order in which the segments left the window. */
+  /** Release time in milliseconds by URI, in the order in which the segments left the window. */
   readonly retained = new Map<string, number>()
   readonly shortage: Counters = { ...NO_SHORTAGE }
   bytes = 0
@@ -60,7 +60,7 @@ export class Holding {
   /** Size of media that is in no segment yet. */
   queuedBytes = 0
   windowSize = NO_WINDOW
-  /** Whether the window has its minimum duration, so that it cannot shrink. */
+  /** Whether the window was shrunk as far as possible since the latest `put`. */
   shortest = false
   /** Whether the stream has no encoder, so that all of its segments may be dropped. */
   idle = false
@@ -83,7 +83,7 @@ export class Holding {
   }
 }
 
-/** Whether `a` is to lose a segment rather than `b`. */
+/** Whether `a` loses a segment before `b`: an idle owner before a live one, then the larger before the smaller. */
 export function givesBefore(a: Holding, b: Holding): boolean {
   return a.idle === b.idle ? a.totalBytes > b.totalBytes : a.idle
 }

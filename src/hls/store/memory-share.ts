@@ -19,13 +19,13 @@ export interface MemoryNeed {
   readonly queuedBytes: number
 }
 
-/** Limits on the bytes of each stream, listed and queued. */
+/** Shares of the memory: limits on the listed and queued bytes of each stream, and the size of all queues. */
 export interface MemoryShares {
   /** Limit above which a window shrinks, to leave memory for retained segments. */
   readonly windowBytes: number
   /** Limit above which a stream gets gaps, however short its window. */
   readonly maxBytes: number
-  /** Size of all queues, each at most `maxBytes`: no queue takes memory from another stream's share. */
+  /** Sum of the queues, each counted up to `maxBytes`: no queue takes memory from another stream's share. */
   readonly queuedBytes: number
 }
 
@@ -50,7 +50,7 @@ export function shareMemory(needs: readonly MemoryNeed[], maxBytes: number): Mem
   return { windowBytes, maxBytes: shareBytes, queuedBytes }
 }
 
-/** @returns capacity for queues and listed segments: `LISTED_SHARE` of what the queues leave */
+/** @returns capacity for queues and listed segments: the queues, and `LISTED_SHARE` of the rest of the memory */
 export function listedCapacity(queuedBytes: number, maxBytes: number): number {
   const taken = Math.min(queuedBytes, maxBytes)
   return taken + (maxBytes - taken) * LISTED_SHARE

@@ -1,16 +1,16 @@
 /**
- * Segments of all streams in memory, with one limit on their size. No other object keeps segment bytes.
+ * Segments of all streams in memory, with one limit on their size.
  *
- * A listed segment is never evicted. A segment that has left its playlist is retained for its own duration plus that of
- * the longest playlist that listed it (RFC 8216 6.2.2). Where memory does not suffice for all:
+ * A segment that has left its playlist is retained for its own duration plus the duration of the longest playlist that
+ * listed it (RFC 8216 6.2.2). A listed segment is evicted only while its stream is idle. When memory is short:
  *
- * 1. Streams without an encoder lose segments first: retained ones, then listed ones, which become gaps.
+ * 1. Idle streams (no media arrives) lose segments first: retained segments, then listed segments, which become gaps.
  * 2. A stream whose whole window is within its fair share keeps it. Other windows shrink to that share, but not below
  *    the minimum of RFC 8216 6.2.2.
  * 3. Retained segments are released early, oldest first, from the stream with the most bytes.
- * 4. Then a stream that lists more than its fair share gets gaps.
+ * 4. A new segment becomes a gap if its stream would still exceed its fair share, or no other segment may be released.
  *
- * The queues of a stream, media that is in no segment yet, count like listed segments that cannot be evicted.
+ * The queues of a stream hold media that is in no segment yet. They count like listed segments.
  *
  * @module
  */
@@ -38,11 +38,11 @@ import type { StreamFile } from './stream-file.ts'
 
 export type { SegmentCacheStats }
 
-/** Free slabs kept for new segments, as a share of the cached bytes, so that all streams may cut at once. */
+/** Maximum size of the unused slabs, as a share of the cached bytes: all streams may cut a segment at once. */
 const FREE_SHARE = 1 / 8
 const MIN_FREE_BYTES = 16 * 1024 * 1024
 
-/** Minimum size to recommend, as a multiple of the current one. */
+/** Minimum size to recommend, as a multiple of `maxBytes`. */
 const MIN_ADVICE = 5 / 4
 
 /** Times are in milliseconds of a monotonic clock. */
@@ -227,7 +227,7 @@ export class SegmentCache {
     return this.#freeRoom(sizeBytes, shares, nowMs)
   }
 
-  /** Releases segments of the streams that have most. @returns whether there is room */
+  /** Releases segments, of idle and large streams first. @returns whether there is room */
   #freeRoom(sizeBytes: number, shares: MemoryShares, nowMs: number): boolean {
     if (this.#hasRoom(sizeBytes, shares.queuedBytes)) return true
     this.#releaseAllExpired(nowMs)
@@ -239,7 +239,7 @@ export class SegmentCache {
     return true
   }
 
-  /** Finds the owner that is to lose a segment: the largest idle one, else the largest that can shrink or release. */
+  /** Finds the owner that loses a segment: the largest idle one, else the largest that can shrink or retains any. */
   #findGiver({ windowBytes }: MemoryShares): Holding | undefined {
     let giver: Holding | undefined
     for (const holding of this.#holdings.values()) {
@@ -251,7 +251,7 @@ export class SegmentCache {
     return giver
   }
 
-  /** Shrinks a window above its share, then releases the oldest retained segment; else drops one of an idle owner. */
+  /** Shrinks a window above its share. Releases the oldest retained segment or, of an idle owner, a listed one. */
   #give(holding: Holding, { windowBytes }: MemoryShares, nowMs: number): void {
     if (holding.wantedBytes > windowBytes) {
       while (this.#shrink(holding, nowMs));
@@ -274,7 +274,7 @@ export class SegmentCache {
     this.#count(holding, 'yielded')
   }
 
-  /** Visits all streams only after `#nextExpiryMs`, since under memory pressure few segments live until they expire. */
+  /** Releases the expired segments of all streams. Skips the search when none can have expired. */
   #releaseAllExpired(nowMs: number): void {
     if (nowMs < this.#nextExpiryMs) return
     this.#nextExpiryMs = Infinity

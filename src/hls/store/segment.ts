@@ -9,15 +9,15 @@ import type { RenditionName } from '../file-names.ts'
 export interface Segment {
   /** Random identifier of this run of the stream, so that HTTP caches never serve segments of an earlier run. */
   readonly epoch: string
-  /** Media sequence number: that of the previous segment in the rendition plus 1. */
+  /** Media sequence number: 1 more than in the previous segment of the rendition. */
   readonly mediaSequence: number
-  /** Rendition whose playlist lists it. */
+  /** Rendition whose playlist lists the segment. */
   readonly rendition: RenditionName
   /** Unique in the process. */
   readonly uri: string
   /**
-   * Bytes in order, each chunk a multiple of 188: PAT, PMT, then whole PES packets. Shared by all readers; must not be
-   * changed. Empty for a gap.
+   * Whole transport packets in order: PAT, PMT, then PES packets, between which PCR-only packets may lie. Shared by all
+   * readers; must not be changed. Empty for a gap.
    */
   readonly chunks: readonly Buffer[]
   /** Sum of the chunks' lengths. */
@@ -37,8 +37,8 @@ export interface Segment {
   /** Whether timestamps, tracks or formats do not continue those of the previous segment. */
   readonly discontinuity: boolean
   /**
-   * Discontinuity sequence number (RFC 8216bis 3): that of the first segment, plus the number of discontinuities since,
-   * including one at the start of this segment.
+   * Discontinuity sequence number (RFC 8216bis 3): 1 more than in the previous segment if this segment starts with a
+   * discontinuity, else the same.
    */
   readonly discontinuitySequence: number
   /** Whether all frames can be decoded without other segments. */

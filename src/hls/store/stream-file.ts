@@ -12,7 +12,7 @@ export interface StreamFile {
   readonly version: string
   /** Lifetime in caches, in seconds. */
   readonly maxAgeSec: number
-  /** Whether the bytes never change: such a file is served in ranges and without compression. */
+  /** Whether the bytes never change. Such a file supports byte ranges and is never compressed. */
   readonly immutable: boolean
 }
 
@@ -31,7 +31,7 @@ const KINDS = {
   segment: { contentType: 'video/mp2t', lifetime: 6, immutable: true },
 }
 
-/** @param file.targetDurationSec  EXT-X-TARGETDURATION of the stream */
+/** @param file.targetDurationSec  EXT-X-TARGETDURATION; for a segment before it is fixed, the segment's duration */
 export function createStreamFile(
   kind: keyof typeof KINDS,
   file: Pick<StreamFile, 'chunks' | 'version'> & { readonly targetDurationSec: number },

@@ -10,7 +10,7 @@ import { borrowFile } from '../file-loan.ts'
 const FILE = /\/([^/?]+)\/([^/?]+)(?:\?|$)/
 
 /**
- * @param url  URL of the request; names the file that the bodies may be part of
+ * @param url  URL of the request, whose file the bodies may be views into
  * @returns memory of the bodies that are not in the cache
  */
 export function uncachedMemory(

@@ -1,5 +1,6 @@
 /**
- * Limits on connections, in total and from one source. At either limit a new connection displaces the longest idle one.
+ * Limits on connections, in total and from one source. At a limit, a new connection displaces the longest idle one, or
+ * is refused if none has been idle for 2 s. At the limit of a source, only connections of that source are displaced.
  *
  * @module
  */
@@ -15,7 +16,7 @@ export type Admission<Connection> =
   | { readonly admitted: true; readonly displaced?: Connection }
   | { readonly admitted: false; readonly limit: 'all' | 'source' }
 
-/** Min idle time of a displaced connection: a new client has time to send a request, a player to send its next one. */
+/** Minimum idle time before displacement: a new client has time to send a request, a player to send its next one. */
 const MIN_IDLE_MS = 2000
 
 /**
@@ -57,8 +58,8 @@ export class ConnectionTable<Connection> {
   }
 
   #limitReached(source: string | undefined): 'all' | 'source' | undefined {
-    const ofSource = source === undefined ? 0 : (this.#sourceCounts.get(source) ?? 0)
-    if (ofSource >= this.#limits.maxPerSource) return 'source'
+    const count = source === undefined ? 0 : (this.#sourceCounts.get(source) ?? 0)
+    if (count >= this.#limits.maxPerSource) return 'source'
     return this.size >= this.#limits.maxConnections ? 'all' : undefined
   }
 

@@ -1,5 +1,5 @@
 /**
- * Counters of what the guard refused or disconnected, and their log lines: at most one of a kind per minute.
+ * Counters of the connections that the guard refused or closed, and a log line for each counter at most once a minute.
  *
  * @module
  */

@@ -11,7 +11,7 @@ import { ReaderProgress } from './reader-progress.ts'
 import { RequestGate } from './request-gate.ts'
 import type { TurnQueue } from './turn-queue.ts'
 
-/** Calling order: `isSlow` about once a second, then `holder` for its memory and rate. */
+/** Calling order: `isSlow` about once a second while a reply is unfinished, then `holder`. */
 export class GuardedConnection {
   readonly socket: Socket
   readonly gate: RequestGate
@@ -23,12 +23,12 @@ export class GuardedConnection {
     this.gate = new RequestGate(socket, turns)
   }
 
-  /** Whether the client read too slowly over a whole window. */
+  /** Whether a rate window has ended in which the client read too slowly, see `ReaderProgress`. */
   isSlow(nowMs: number): boolean {
     return this.#progress.observe(sentBytes(this.socket), this.socket.writableLength, nowMs)
   }
 
-  /** Memory of waiting replies, without bodies that `playback` still has. */
+  /** Memory that the connection holds, without the bodies that are in the cache, and its reading rate. */
   holder(playback: PlaybackSource, nowMs: number): Holder {
     const { readableLength, writableLength } = this.socket
     const { replies } = this.gate
@@ -44,14 +44,16 @@ export class GuardedConnection {
   }
 }
 
-/** Bytes passed to the kernel. `Socket.bytesWritten` includes bytes that still wait, so it grows by whole segments. */
+/** Bytes accepted by the kernel. `Socket.bytesWritten` includes bytes that wait in Node: it grows by whole segments. */
 function sentBytes(socket: Socket): number {
   const { _handle: handle } = socket as unknown as { _handle: StreamHandle | null }
   return handle === null ? 0 : handle.bytesWritten - handle.writeQueueSize
 }
 
-/** Counters by which Node distinguishes a stalled connection from a slow one (`Socket._onTimeout`). */
+/** Node's handle of a socket. */
 interface StreamHandle {
+  /** Bytes written to the handle, including bytes that wait in its queue. */
   readonly bytesWritten: number
+  /** Bytes that the kernel has not accepted yet. */
   readonly writeQueueSize: number
 }

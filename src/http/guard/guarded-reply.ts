@@ -6,18 +6,18 @@
 import { ServerResponse } from 'node:http'
 import type { TurnQueue } from './turn-queue.ts'
 
-/** Smaller bodies do not wait, so a playlist overtakes the segments of a crowd. */
+/** Minimum size of a body that waits for a turn. Smaller bodies do not, so a playlist overtakes segments. */
 const MIN_LARGE_BODY_BYTES = 64 * 1024
 
 export type GuardedReply = ServerResponse & {
-  /** Buffers of the body; other connections may send the same ones. */
+  /** Buffers of the body; other connections may send the same buffers. */
   readonly bodies: readonly Buffer[]
 }
 
 export interface ReplyWatcher {
-  /** A request was parsed; `reply` will answer it. */
+  /** Called when a request was parsed, which `reply` answers. */
   begin(reply: GuardedReply): void
-  /** The kernel has the whole reply. Not called if the connection ends earlier. */
+  /** Called when the kernel has the whole reply; not if the connection ends earlier. */
   finish(reply: GuardedReply): void
 }
 
@@ -45,23 +45,23 @@ export function guardedReplies(
     }
 
     override write(...args: unknown[]): boolean {
-      this.#keep(args[0])
+      this.#addBody(args[0])
       return super.write(...(args as [unknown, BufferEncoding]))
     }
 
     override end(...args: unknown[]): this {
-      this.#keep(args[0])
+      this.#addBody(args[0])
       const sizeBytes = this.bodies.reduce((sum, { length }) => sum + length, 0)
       const end = () => super.end(...(args as [unknown, BufferEncoding]))
       if (sizeBytes < MIN_LARGE_BODY_BYTES || largeBodies.take(sizeBytes)) return end()
-      // Earlier writes are corked and wait as well.
+      // The chunks of earlier writes wait as well, since playback corks the reply.
       largeBodies.add(() => {
         if (!this.destroyed) end()
       }, sizeBytes)
       return this
     }
 
-    #keep(chunk: unknown): void {
+    #addBody(chunk: unknown): void {
       if (chunk instanceof Uint8Array) this.bodies.push(chunk as Buffer)
     }
   } as typeof ServerResponse

@@ -1,8 +1,8 @@
 /**
  * Memory held by replies that wait in sockets, and the connections to disconnect when it exceeds its limit.
  *
- * A body sent to many readers is in memory once, and a cached one costs nothing extra. So bodies are identified by
- * their memory, and each is counted once.
+ * A body sent to many readers is in memory once, so each is counted once, identified by its memory. Cached bodies cost
+ * no extra memory and are not counted.
  *
  * @module
  */
@@ -17,7 +17,7 @@ export interface Holder {
   readonly bytesPerSec: number
 }
 
-/** Bytes held by these connections together. */
+/** Bytes held by these connections together; memory that several of them hold counts once. */
 export function heldBytes(holders: Iterable<Holder>): number {
   const counted = new Set<ArrayBufferLike>()
   let bytes = 0

@@ -26,7 +26,7 @@ import { TurnQueue } from './turn-queue.ts'
 export interface HttpLimits {
   /** Maximum number of open connections; the limit of open files caps it. */
   readonly maxConnections: number
-  /** Memory of replies that wait in sockets, in MiB. Segments that are in the cache do not count. */
+  /** Maximum memory of replies that wait in sockets, in MiB. Segments that are in the cache do not count. */
   readonly maxBufferedMib: number
 }
 
@@ -42,23 +42,23 @@ export interface HttpGuardOptions {
 const SOURCE_SHARE = 1 / 4
 
 /**
- * Maximum idle time, above keep-alive plus request timeout: reached only by a client that sends bytes but no complete
- * request.
+ * Maximum idle time. It exceeds keep-alive plus request timeout (70 s), so it closes only connections whose clients
+ * send bytes, but no complete request.
  */
 const MAX_IDLE_MS = 75_000
 
 const SWEEP_MS = 1000
 
-/** Max requests parsed per turn of the event loop: 16 small replies take 1 ms. */
+/** Maximum number of requests parsed per turn of the event loop: 16 small replies take 1 ms. */
 const MAX_REQUESTS_PER_TURN = 16
 
 /**
- * Max bytes of large bodies per turn of the event loop: the kernel copies 4 MiB in 1 to 3 ms. Without the limit, 600
+ * Maximum size of large bodies per turn of the event loop: the kernel copies 4 MiB in 1 to 3 ms. Without the limit, 600
  * requests for a segment held the loop for 10 ms per turn.
  */
 const MAX_BODY_BYTES_PER_TURN = 4 * 1024 * 1024
 
-/** Calling order: `ServerResponse` into the server's options, `protect` before it listens, `endWithin` to close. */
+/** Calling order: create the server with `ServerResponse`, `protect` it before it listens, `endWithin` to close. */
 export class HttpGuard {
   readonly ServerResponse: typeof ServerResponse
   readonly #options: HttpGuardOptions

@@ -5,13 +5,13 @@
  */
 import { readFileSync } from 'node:fs'
 
-/** Descriptors for webhooks (512), refused connections (128), and SRT, log and libraries. */
+/** File descriptors for webhooks (512), for refused connections (128), and for SRT, log and libraries (256). */
 const RESERVED_FILES = 512 + 128 + 256
 
 /** @returns maximum number of connections; Infinity if the limit of open files is unknown (not on Linux) */
 export function maxOpenConnections(): number {
   const files = maxOpenFiles()
-  // At least half of the limit: the reserve must not take all of a small one.
+  // At least half of the limit: the reserve must not use up a small limit.
   return Math.max(files - RESERVED_FILES, Math.floor(files / 2))
 }
 

@@ -13,7 +13,7 @@ export const MIN_BYTES_PER_SEC = 4 * 1024
  */
 export const RATE_WINDOW_MS = 60_000
 
-/** Shortest window with a meaningful rate, since the kernel accepts bytes in steps. */
+/** Minimum age of a window for its rate to count, since the kernel accepts bytes in bursts. */
 const MIN_RATE_SPAN_MS = 1000
 
 /** Inputs: `observe` about once a second. Times are in milliseconds of a monotonic clock. */

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net'
 import { MillraceError } from '../../errors.ts'
 import { formatRefusal } from '../error-handler.ts'
 
-/** Max refused connections that are open at once. */
+/** Maximum number of refused connections that are open at once. */
 export const MAX_REFUSED = 128
 
 /** Time for the client to read the reply. Closing a socket with an unread request discards the reply. */

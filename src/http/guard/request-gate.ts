@@ -63,8 +63,8 @@ export class RequestGate {
   }
 
   /**
-   * Passes bytes on up to the end of a head, so that each piece holds at most one request. While a reply waits, only
-   * the body of its own request passes: Node's parser must get nothing while Node has paused the socket.
+   * Passes bytes on in pieces, each up to the end of a head, so that a piece holds at most one head. While a reply is
+   * unfinished, only the body of its request passes: Node's parser must get nothing while Node has paused the socket.
    */
   #read(bytes: Buffer): void {
     let start = 0

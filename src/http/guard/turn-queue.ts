@@ -10,7 +10,7 @@ export class TurnQueue {
   /** Waiting work with its cost, oldest first. */
   readonly #waiting = new Map<() => void, number>()
   #isScheduled = false
-  /** Cost of the work done in this turn of the loop. */
+  /** Cost of the work since the latest `#turn`; several turns of the event loop may have passed without one. */
   #spent = 0
 
   /** @param maxCost  limit of one turn; work that costs more has a turn of its own */
@@ -22,7 +22,7 @@ export class TurnQueue {
   take(cost = 1): boolean {
     if (!this.#fits(cost)) return false
     this.#spent += cost
-    // Not at each call: most turns bring a few requests, and a timer would cost as much as they do.
+    // Not at each call: most turns bring a few requests, and an immediate costs as much as they do.
     if (this.#spent * 2 >= this.#maxCost) this.#schedule()
     return true
   }

@@ -1,6 +1,6 @@
 /**
  * Browser script of the player page: polls the state of the stream, plays the stream while it is live, and otherwise
- * shows why it cannot. The script is a string, so that `tsc` alone copies it to `dist`.
+ * shows why there is nothing to play. The script is a string, so that `tsc` alone builds it into `dist`.
  *
  * @module
  */
