@@ -34,7 +34,7 @@ Settings come from flags or from the environment; flags win:
 ${SETTINGS.map(({ env, flag }) => `  --${flag.padEnd(24)} ${env}`).join('\n')}
 `
 
-/** Time that playlists stay available after their ENDLIST, for players to see it. */
+/** Time for which playlists stay available after their ENDLIST, so that players load it. */
 const DRAIN_MS = 2500
 
 /** Exit code for mistakes of the user, as opposed to failures. */

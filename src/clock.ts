@@ -15,25 +15,26 @@ export interface Clock {
 /** Smallest step of the wall clock that counts as a jump. */
 const MIN_JUMP_MS = 1000
 
-/** Time after which a jump is adopted. A wrong setting is usually corrected sooner. */
+/** Time without another jump after which the source is adopted. A wrong setting is usually corrected sooner. */
 const HOLD_US = 10 * 60 * 1_000_000
 
 /**
- * A wall clock that does not jump: the source's wall clock at the first reading, advanced by `nowUs`. A jump of the
- * source (NTP, an operator, a suspended machine) is adopted once it has lasted for 10 minutes; a jump that is reverted
- * earlier has no effect. Dates of media and of stream keys come from this clock.
+ * A wall clock that delays jumps. It advances with `nowUs`, and adopts the source's wall clock after every 10 minutes
+ * without a jump, so it follows slow drift. A jump of the source (NTP, an operator, a suspended machine) starts the 10
+ * minutes anew; a jump that is reverted within them has no effect. Dates of media and of stream keys come from this
+ * clock.
  *
- * Readings are due at least once a minute, since only they detect jumps.
+ * `wallMs` or `jumpMs` must be read at least once a minute, since only a reading detects a jump.
  */
 export class SteadyClock implements Clock {
   readonly #source: Clock
-  /** Offset of the wall clock from `nowUs`, in milliseconds. */
+  /** Offset of this wall clock from `nowUs`, in milliseconds. */
   #offsetMs: number
-  /** Current offset of the source, in milliseconds; adopted if it lasts for HOLD_US. */
+  /** Offset of the source's wall clock since `#candidateSinceUs`, in milliseconds. */
   #candidateMs: number
   #candidateSinceUs: number
 
-  /** @param source  its wall clock may jump */
+  /** @param source  clock whose wall clock may jump */
   constructor(source: Clock) {
     this.#source = source
     this.#candidateSinceUs = source.nowUs()
@@ -72,7 +73,7 @@ export class SteadyClock implements Clock {
   }
 }
 
-/** Clocks of this machine, for times that other machines compare with their own: requests and webhooks. */
+/** Clocks of this machine, for times that other machines compare with their own clocks: requests and webhooks. */
 export const machineClock: Clock = {
   nowUs: () => performance.now() * 1000,
   wallMs: () => Date.now(),

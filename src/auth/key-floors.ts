@@ -5,15 +5,16 @@
  */
 import { STREAM_KEY_LIFETIME_SEC, type StreamKeyClaims } from './stream-key.ts'
 
-/** Max remembered streams with a revocation in the last two hours. */
+/** Maximum number of remembered floors. A floor is obsolete after two hours, when the revoked keys have expired. */
 const MAX_FLOORS = 100_000
 
-/** Calling order: `revoke` the keys of a stream, `issueTime` for each new key, `isRevoked` for each key received. */
+/** Inputs: `revoke` for each revocation, `issueTime` for each new key, `isRevoked` for each verified key. */
 export class KeyFloors {
   /** Lowest accepted `iat` by stream id, in the order of revocation. */
   readonly #floors = new Map<string, number>()
   /**
-   * Lowest accepted `iat` of all streams. Rises above MAX_FLOORS: better refuse valid keys than accept revoked ones.
+   * Lowest accepted `iat` of all streams. Floors beyond MAX_FLOORS are removed and raise this one: valid keys of other
+   * streams may then be refused, but no revoked key is accepted.
    */
   #floorOfAllSec = 0
 
@@ -35,9 +36,7 @@ export class KeyFloors {
     return issuedAtSec < this.#floorSec(streamId)
   }
 
-  /**
-   * Time of issue for a new key. In the second of a revocation it is the next second, since `iat` is in whole seconds.
-   */
+  /** Time of issue for a new key: `wallMs` or, if that is below the floor of the stream, the floor. */
   issueTime(streamId: string, wallMs: number): Date {
     return new Date(Math.max(wallMs, this.#floorSec(streamId) * 1000))
   }

@@ -33,7 +33,7 @@ export function parseWebhookSecret(text: string): WebhookKeys | undefined {
   return newest !== undefined && isComplete ? [newest, ...older] : undefined
 }
 
-/** Keys of a service: those of WEBHOOK_SECRET or, if it is empty, the bytes of HMAC_SECRET. */
+/** Keys that sign webhooks: the keys in WEBHOOK_SECRET or, if it is empty, the bytes of each HMAC_SECRET. */
 export function webhookKeys(
   webhookSecret: string,
   [newest, ...older]: readonly [string, ...string[]],

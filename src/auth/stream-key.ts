@@ -1,9 +1,9 @@
 /**
  * Stream keys: `mode=publish,rid=<stream_id>,token=<jwt>`, the SRT StreamID of an encoder.
  *
- * The token is a JWT (RFC 7519) signed with HS256 and bound to one stream by its claim `stream_id`. The claim `enc` of
- * an encrypted stream is the time from which it is encrypted; its passphrase is derived from that time and the secret,
- * so encryption survives a restart without stored state.
+ * The token is a JWT (RFC 7519) signed with HS256 and bound to one stream by its claim `stream_id`. Keys of encrypted
+ * streams have the claim `enc`, the time from which the stream is encrypted. The passphrase is derived from stream id,
+ * `enc` and secret, so encryption survives a restart without stored state.
  *
  * @module
  */
@@ -20,7 +20,7 @@ export const STREAM_KEY_LIFETIME_SEC = 2 * 60 * 60
 const GUIDELINES_PREFIX = '#!::'
 
 export interface StreamKey {
-  /** A credential: never log it. Fits the StreamID of SRT with every valid stream id. */
+  /** A credential: never log it. For every valid stream id it has at most MAX_STREAM_ID_BYTES. */
   readonly streamKey: string
   /** A whole second, as in the claim `exp`. */
   readonly expiresAt: Date
@@ -47,8 +47,8 @@ export interface StreamEncryption {
  * Issues a unique stream key that is valid for two hours from `now`. Older keys stay valid.
  *
  * @param options.streamId  already checked: no comma, at most 128 characters
- * @param options.secret  newest value of `JWT_SECRET`
- * @param options.encryptedSinceSec  `sinceSec` of an encrypted stream
+ * @param options.secret  value of `JWT_SECRET`; for an encrypted stream, the value that its passphrase is derived from
+ * @param options.encryptedSinceSec  `StreamEncryption.sinceSec`; undefined for a stream without encryption
  */
 export async function issueStreamKey(options: {
   readonly streamId: string
@@ -128,7 +128,7 @@ async function verifyToken(
       return { payload, secret }
     } catch (error) {
       if (error instanceof errors.JWSSignatureVerificationFailed) continue
-      // No `cause`: it contains the claims, which must not reach a log.
+      // No `cause`: it contains the claims, which must not be logged.
       throw new MillraceError(
         error instanceof errors.JWTExpired ? 'STREAM_KEY_EXPIRED' : 'STREAM_KEY_INVALID',
       )
@@ -140,14 +140,14 @@ async function verifyToken(
 export interface StreamKeyParts {
   readonly rid: string
   readonly token: string
-  /** Program of the transport stream to publish, as the encoder sent it. */
+  /** Value of `program`, not validated: the program of the transport stream to publish. */
   readonly program?: string
 }
 
 /**
- * Parses the key=value pairs without verifying them: any order, unknown keys ignored, no key twice. Also accepts the
- * form of SRT's access control guidelines, `#!::r=<stream_id>,m=publish,token=<jwt>`. Some encoders put the whole key
- * into the field that becomes `r`: the names `rid` and `mode` then win over `r` and `m`.
+ * Parses the name=value pairs without verifying them. Accepts any order, ignores unknown names, rejects repeated names.
+ * Also accepts the form of SRT's access control guidelines, `#!::r=<stream_id>,m=publish,token=<jwt>`. There `rid` and
+ * `mode` win over `r` and `m`, since some encoders put the whole stream key into the field that becomes `r`.
  *
  * @throws {MillraceError} `STREAM_KEY_MALFORMED`
  */

@@ -2,7 +2,7 @@
  * Cache of verified stream keys: checking a signature takes a hundred times as long as a look-up. Expiry is checked at
  * every call. The caller checks whether the stream runs and whether the key was revoked.
  *
- * Keys are credentials: only their hashes are kept.
+ * Stream keys are credentials: only their hashes are stored.
  *
  * @module
  */
@@ -11,10 +11,10 @@ import { LRUCache } from 'lru-cache'
 import { MillraceError } from '../errors.ts'
 import { verifyStreamKey, type StreamKeyClaims } from './stream-key.ts'
 
-/** Size of each of two caches, one for valid and one for refused keys: a flood of bad keys evicts no valid one. */
+/** Capacity of each cache. Refused keys have a cache of their own, so that a flood of them evicts no valid key. */
 const MAX_KEYS = 4096
 
-/** Lifetime of a refusal: a token may become valid later (claim `nbf`). */
+/** Lifetime of a cached refusal. It is limited, since a token may become valid later (claim `nbf`). */
 const REFUSAL_MS = 60_000
 
 interface Refusal {

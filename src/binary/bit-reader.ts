@@ -5,8 +5,8 @@
  */
 
 /**
- * Reads bits from front to back. Bits past the end of the bytes read as 0 and set `overrun` for good, so a parser may
- * read a whole structure and check `overrun` once, at the end.
+ * Reader of bits from front to back. Bits past the end of the bytes read as 0 and set `overrun`, which is never reset:
+ * a parser may read a whole structure and check `overrun` once, at the end.
  */
 export class BitReader {
   readonly #bytes: Uint8Array
@@ -16,7 +16,7 @@ export class BitReader {
     this.#bytes = bytes
   }
 
-  /** Whether a read passed the end of the bytes, or an Exp-Golomb code was invalid. */
+  /** Whether bits past the end of the bytes were read or skipped, or an Exp-Golomb code was invalid. */
   get overrun(): boolean {
     return this.#position > this.#bytes.length * 8
   }
@@ -68,7 +68,7 @@ export class BitReader {
     this.#position += count
   }
 
-  /** ue(v): unsigned Exp-Golomb code, up to 2^32 - 2. */
+  /** ue(v): unsigned Exp-Golomb code, up to 2^32 - 2; 0 after an overrun. */
   readUe(): number {
     let leadingZeros = 0
     while (!this.overrun && !this.readFlag()) leadingZeros++

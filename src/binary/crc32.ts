@@ -15,7 +15,7 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   return remainder
 })
 
-/** @returns checksum as u32; 0 if the bytes end with the checksum of those before it */
+/** @returns checksum as u32; 0 for a section that includes its valid CRC_32 */
 export function crc32Mpeg2(bytes: Uint8Array): number {
   let remainder = 0xffffffff
   for (const byte of bytes) {

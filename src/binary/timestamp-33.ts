@@ -4,7 +4,7 @@
  * @module
  */
 
-/** Number of values of a 33-bit timestamp, in ticks of 90 kHz: it wraps to 0 here. */
+/** Period after which a 33-bit timestamp wraps to 0, in ticks of 90 kHz. */
 export const TIME_MODULUS = 2 ** 33
 
 /**
@@ -15,7 +15,7 @@ export const TIME_MODULUS = 2 ** 33
  * @returns `ticks` plus the multiple of 2^33, which may be negative, that brings it nearest to the reference
  */
 export function unwrapTimestamp33(ticks: number, referenceTicks: number): number {
-  // Bitwise operators hold 32 bits only; `%` is exact up to 2^53.
+  // Bitwise operators truncate to 32 bits; `%` is exact for integers up to 2^53.
   const ahead = (((ticks - referenceTicks) % TIME_MODULUS) + TIME_MODULUS) % TIME_MODULUS
   return referenceTicks + (ahead < TIME_MODULUS / 2 ? ahead : ahead - TIME_MODULUS)
 }

@@ -3,17 +3,17 @@
  *
  *   | 00 | 00 | 01 | header (1 byte in H.264, 2 in H.265) | payload … |
  *
- * An access unit is read in the pieces in which it arrived; start codes and headers may span two of them.
+ * An access unit is read in the pieces in which it arrived; start codes and headers may span two pieces.
  *
  * @module
  */
 
-/** Maximum number of bytes copied of a parameter set or SEI; usual ones are much shorter. */
+/** Maximum number of bytes copied of a parameter set or SEI NAL unit; most are much shorter. */
 export const MAX_HEAD_BYTES = 4096
 
 /**
- * Yields the first bytes of the NAL units of interest. Callers stop at the first coded slice, so that most of an access
- * unit is never read.
+ * Yields the first bytes of each NAL unit that `bytesWanted` does not skip. Callers stop at the first coded slice, so
+ * most of an access unit is never read.
  *
  * @param chunks  the access unit in any pieces
  * @param bytesWanted  number of bytes to copy of a NAL unit, by its first byte; 0 skips it

@@ -1,5 +1,5 @@
 /**
- * Audio frames: the search for frame headers, which all audio codecs share.
+ * Search for audio frame headers, common to ADTS, MPEG audio, AC-3 and E-AC-3.
  *
  * @module
  */
@@ -17,7 +17,7 @@ export interface AudioParameters {
 /** Header of one audio frame. */
 export interface AudioFrameHeader {
   readonly codec: 'aac' | 'mp3' | 'mp2' | 'ac3' | 'eac3'
-  /** Size of the frame, header included. */
+  /** Size of the frame, including its header. */
   readonly sizeBytes: number
   readonly parameters: AudioParameters
 }
@@ -28,7 +28,7 @@ export type DecodeAudioFrameHeader = (bytes: Buffer, at: number) => AudioFrameHe
 /** @returns the bytes from offset `at` on: `count` or more, or all that are left */
 export type ReadBytes = (at: number, count: number) => Buffer
 
-/** Maximum size of a frame header up to the last field that is decoded: that of AC-3. */
+/** Maximum number of bytes that a `DecodeAudioFrameHeader` needs: the AC-3 decoder needs 8, the others fewer. */
 const MAX_HEADER_BYTES = 8
 
 /** Size of two frames of any codec at usual bit rates, so that the second header confirms the first. */
@@ -41,7 +41,7 @@ const MAX_FALSE_HEADERS = 8
  * Finds the first frame header in bytes that may start within a frame. Syncwords also occur in payload, so a header
  * counts only when a header of the same format follows its frame, or when its frame is all of the bytes.
  *
- * @param read  usually reads two headers only, since most PES packets start with a frame. Reading the payload instead
+ * @param read  usually called for two headers only, since most PES packets start with a frame. Reading whole payloads
  *   would copy 1.6 % of all bytes of a stream of 2 Mbit/s (bench/mpegts).
  */
 export function findAudioFrame(

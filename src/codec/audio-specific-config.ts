@@ -3,8 +3,8 @@
  *
  *   | object type 5 | sampling frequency index 4 | channels 4 | … | frame length 1 | core coder 1 | extension 1 |
  *
- * With explicit SBR signaling the object type is 5, or 29 with parametric stereo; sample rate of the extension and
- * object type of the core follow the channels.
+ * With explicit SBR signaling the first object type is 5, or 29 with parametric stereo. The extension's sample rate and
+ * the core's object type then follow the channels.
  *
  * @module
  */

@@ -23,9 +23,9 @@ interface Field {
 /** Detector of second fields: `push` the first slice of every access unit in decoding order. */
 export class H264FieldPairs {
   #spsNal: Buffer | undefined
-  /** Syntax of the current SPS; undefined if the sequence has no field pictures. */
+  /** Syntax of the latest SPS; undefined before the first, and if the sequence has no field pictures. */
   #syntax: H264FieldSyntax | undefined
-  /** First field without its second. */
+  /** Field of the previous access unit, if it may be a first field. */
   #first: Field | undefined
 
   /**

@@ -22,7 +22,7 @@ const MAX_ORDER_COUNT_CYCLE = 255
  * Decodes a sequence parameter set.
  *
  * @param nal  the NAL unit with its header, emulation prevention bytes still in it
- * @returns undefined when it is truncated or contains impossible values
+ * @returns undefined when it ends before the VUI parameters or contains impossible values
  */
 export function decodeH264Sps(nal: Buffer): VideoParameters | undefined {
   const reader = new BitReader(unescapeNal(nal.subarray(1)))
@@ -123,7 +123,7 @@ function skipScalingMatrix(reader: BitReader, lists: number): void {
   }
 }
 
-/** @returns false when the cycle exceeds the maximum */
+/** @returns false when `num_ref_frames_in_pic_order_cnt_cycle` exceeds its maximum */
 function skipPictureOrderCount(reader: BitReader): boolean {
   const type = reader.readUe()
   if (type === 0) reader.readUe() // log2_max_pic_order_cnt_lsb_minus4

@@ -13,10 +13,10 @@ import type { VideoAccessUnit } from './video-access-unit.ts'
 /** `nal_unit_type` (Table 7-1). */
 const NalType = { SLICE: 1, PARTITION_A: 2, IDR_SLICE: 5, SEI: 6, SPS: 7, PPS: 8 } as const
 
-/** Maximum size of a slice header up to its field flags. */
+/** Number of bytes copied of a slice: more than NAL header and slice header take up to the field flags. */
 const SLICE_HEAD_BYTES = 16
 
-/** Offset of `seq_parameter_set_id`, behind profile, constraints and level. */
+/** Offset of `seq_parameter_set_id` after the NAL header: profile, constraints and level precede it. */
 const SPS_ID_AT = 3
 
 /**
@@ -84,19 +84,19 @@ function bytesWanted(header: number): number {
   }
 }
 
-/** @param idAt  offset of the id behind the NAL header */
+/** @param idAt  offset of the id after the NAL header, in bytes */
 function parameterSet(kind: ParameterSetKind, idAt: number, nal: Buffer): ParameterSet {
   const head = unescapeNal(nal.subarray(1, 1 + SLICE_HEAD_BYTES))
   return { kind, id: new BitReader(head.subarray(idAt)).readUe(), nal }
 }
 
-/** Reads a slice header up to `slice_type` (7.3.3); `first_mb_in_slice` is 0 in the first slice of a picture only. */
+/** Reads a slice header up to `slice_type` (7.3.3). Only the first slice of a picture has `first_mb_in_slice` 0. */
 function firstSlice(nal: Buffer | undefined): { startsPicture: boolean; intra: boolean } {
   if (nal === undefined) return { startsPicture: false, intra: false }
   const reader = new BitReader(unescapeNal(nal.subarray(1)))
   const startsPicture = reader.readUe() === 0
   const type = reader.readUe()
-  // Table 7-6: 2 is an I slice, 7 an I slice of a picture with I slices only.
+  // Table 7-6: 2 is an I slice, 7 an I slice in a picture of I slices only.
   return { startsPicture: startsPicture && !reader.overrun, intra: type === 2 || type === 7 }
 }
 

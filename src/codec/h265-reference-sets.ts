@@ -1,6 +1,6 @@
 /**
- * Short-term reference picture sets of an H.265 sequence parameter set (ITU-T H.265 7.3.7). They are parsed only to
- * reach the frame rate behind them, since they have no length field.
+ * Short-term reference picture sets of an H.265 sequence parameter set (ITU-T H.265 7.3.7). They have no length field,
+ * so they are parsed to find the VUI parameters after them.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { BitReader } from '../binary/bit-reader.ts'
 /** Maximum of `num_short_term_ref_pic_sets` (7.4.3.2.1). */
 const MAX_SETS = 64
 
-/** Maximum number of pictures in a set, that of the decoded picture buffer (7.4.8). */
+/** Maximum number of pictures in a set: the maximum size of the decoded picture buffer (7.4.8). */
 const MAX_PICTURES = 16
 
 /** @returns false when a count exceeds its maximum */
@@ -35,16 +35,16 @@ export function skipShortTermReferenceSets(reader: BitReader): boolean {
 function skipPredictedSet(reader: BitReader, pictures: number): number | undefined {
   reader.skipBits(1) // delta_rps_sign
   reader.readUe() // abs_delta_rps_minus1
-  let kept = 0
+  let count = 0
   for (let picture = 0; picture <= pictures; picture++) {
     const used = reader.readFlag() // used_by_curr_pic_flag
-    if (used || reader.readFlag()) kept++ // use_delta_flag
+    if (used || reader.readFlag()) count++ // use_delta_flag
   }
-  return kept > MAX_PICTURES ? undefined : kept
+  return count > MAX_PICTURES ? undefined : count
 }
 
 function skipExplicitSet(reader: BitReader): number | undefined {
-  const pictures = reader.readUe() + reader.readUe() // before and after in output order
+  const pictures = reader.readUe() + reader.readUe() // num_negative_pics, num_positive_pics
   if (pictures > MAX_PICTURES) return undefined
   for (let picture = 0; picture < pictures; picture++) {
     reader.readUe() // delta_poc_minus1

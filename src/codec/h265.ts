@@ -1,7 +1,7 @@
 /**
  * H.265 access units: random access points and parameter sets (ITU-T H.265 7.3.1, 7.4.2.2).
  *
- *   | 0 | nal_unit_type 6 | nuh_layer_id 6 | temporal_id_plus1 3 |
+ *   | 0 1 | nal_unit_type 6 | nuh_layer_id 6 | temporal_id_plus1 3 |
  *
  * @module
  */
@@ -33,7 +33,8 @@ const SLICE_HEAD_BYTES = 3
 
 /**
  * Reads an access unit up to its first slice. Random access points are IRAP pictures: IDR, BLA or CRA. CRA is included,
- * since encoders with open GOPs send only CRA after the first IDR: a decoder that starts there skips its RASL pictures.
+ * since encoders with open GOPs send only CRA pictures after the first IDR picture. A decoder that starts at a CRA
+ * picture skips the RASL pictures that follow it.
  *
  * @param chunks  the access unit in any pieces
  */

@@ -25,9 +25,11 @@ interface MuxConfig {
 }
 
 /**
- * - `adts`: the same frames in ADTS.
+ * Result of a conversion.
+ *
+ * - `adts`: the frames in ADTS.
  * - `unconfigured`: no StreamMuxConfig has arrived yet.
- * - `unsupported`: ADTS cannot express the StreamMuxConfig.
+ * - `unsupported`: the StreamMuxConfig cannot be converted, see `readMuxConfig`.
  * - `damaged`: the bytes do not parse.
  */
 export type LatmReading =
@@ -69,14 +71,15 @@ export class LatmReader {
     for (let frame = 0; frame < framesPerElement; frame++) {
       const payload = reader.readBytes(readPayloadLength(reader))
       if (reader.overrun) return 'damaged'
-      // An element and an ADTS frame both have 13 bits of length, and the element has more overhead: the frame fits.
+      // The lengths of element and ADTS frame both have 13 bits. In an element of 8191 bytes the payload length takes
+      // 32 bytes, more than an ADTS header, so the longest payload fits.
       if (payload.length > 0) frames.push(encodeAdtsHeader(audio, payload.length), payload)
     }
     return undefined
   }
 }
 
-/** @returns undefined when ADTS cannot express the configuration */
+/** @returns undefined unless it has one program, one layer, frames of variable length, and AAC that ADTS can express */
 function readMuxConfig(reader: BitReader): MuxConfig | undefined {
   const version = reader.readBits(1)
   if (version === 1 && reader.readFlag()) return undefined // audioMuxVersionA
@@ -91,7 +94,7 @@ function readMuxConfig(reader: BitReader): MuxConfig | undefined {
   const configBegin = reader.position
   const audio = readAudioSpecificConfig(reader)
   if (audio === undefined) return undefined
-  // A configuration with a length may have extensions behind the parsed part.
+  // A configuration with a length field may have extensions after the parsed part.
   if (configBits !== undefined) {
     const unreadBits = configBegin + configBits - reader.position
     if (unreadBits < 0) return undefined
@@ -118,7 +121,7 @@ function readValue(reader: BitReader): number {
   return reader.readBits(count * 8)
 }
 
-/** PayloadLengthInfo (1.7.3.1): a run of FF bytes plus a last one. */
+/** PayloadLengthInfo (1.7.3.1): the sum of a run of FF bytes and the byte after it. */
 function readPayloadLength(reader: BitReader): number {
   let length = 0
   for (;;) {

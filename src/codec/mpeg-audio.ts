@@ -15,11 +15,12 @@ const HEADER_BYTES = 4
 const MPEG_1 = 3
 const RESERVED_VERSION = 1
 
-/** Sample rates of MPEG 1 by sampling_frequency; MPEG 2 has half of them, MPEG 2.5 a quarter. */
+/** Sample rates of MPEG 1 by sampling_frequency. MPEG 2 has half of each rate, MPEG 2.5 a quarter. */
 const SAMPLE_RATES = [44_100, 48_000, 32_000] as const
+/** Divisors of the sample rate by version field. */
 const RATE_DIVISORS = [4, 1, 2, 1] as const
 
-/** Bit rates in kbit/s by bitrate_index, from 1; index 0 is free format, whose frame size is unknown. */
+/** Bit rates in kbit/s by layer and bitrate_index - 1. Index 0 is free format, whose frame size is unknown. */
 const BIT_RATES_MPEG_1 = {
   1: [32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
   2: [32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
@@ -31,7 +32,7 @@ const BIT_RATES_MPEG_2 = {
   3: [8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
 } as const
 
-/** `mode` of one channel; stereo, joint stereo and dual channel have two. */
+/** Value of `mode` for one channel; all other values stand for two channels. */
 const SINGLE_CHANNEL = 3
 
 export function decodeMpegAudioHeader(bytes: Buffer, at: number): AudioFrameHeader | undefined {

@@ -15,23 +15,23 @@ export interface ParameterSet {
   readonly nal: Buffer
 }
 
-/** Maximum total size of the remembered sets, since all may be inserted into a key frame; usually a few 100 bytes. */
+/** Maximum total size of the remembered sets, since a key frame may need all; usually a few hundred bytes. */
 const MAX_REMEMBERED_BYTES = 4096
 
-/** Latest parameter sets of one stream: `push` those of every access unit in order. */
+/** Latest parameter sets of a video track: `push` the sets of every access unit in decoding order. */
 export class ParameterSets {
   readonly #kinds: readonly ParameterSetKind[]
   /** Sets by kind and id. */
   readonly #sets = new Map<string, ParameterSet>()
   #heldBytes = 0
 
-  /** @param kinds  kinds that a decoder needs, each after those it refers to */
+  /** @param kinds  kinds that a decoder needs, in the order of `ParameterSetKind` */
   constructor(kinds: readonly ParameterSetKind[]) {
     this.#kinds = kinds
   }
 
   push(sets: readonly ParameterSet[]): void {
-    // A PPS is parsed with the SPS that it refers to, so a changed SPS invalidates it.
+    // A PPS is parsed with its SPS, so every PPS received before a changed SPS may be invalid.
     if (sets.some((set) => set.kind === 'sps' && this.#changes(set))) this.#forget('pps')
     for (const set of sets) {
       if (this.#sets.get(keyOf(set))?.nal.equals(set.nal) !== true) this.#remember(set)
@@ -39,11 +39,11 @@ export class ParameterSets {
   }
 
   /**
-   * Finds the sets to insert before those of an access unit.
+   * Finds the remembered sets that a decoder needs in addition to the sets of an access unit.
    *
-   * @param present  sets of the access unit, which is complete if it has a set of every kind
-   * @returns empty for a complete access unit, else all remembered sets, each after those it refers to; undefined while
-   *   a kind is unknown
+   * @param present  sets of the access unit
+   * @returns empty if `present` has a set of every kind, else all remembered sets in the order of `kinds`; undefined
+   *   while no set of some kind is known
    */
   missingFrom(present: readonly ParameterSet[]): readonly ParameterSet[] | undefined {
     if (this.#kinds.every((kind) => present.some((set) => set.kind === kind))) return []

@@ -19,11 +19,11 @@ export const SeiType = {
 
 export interface SeiMessage {
   readonly type: number
-  /** View; truncated when the NAL unit ends early. */
+  /** View into an unescaped copy; truncated when the NAL unit ends early. */
   readonly payload: Buffer
 }
 
-/** Limit of messages in a NAL unit; encoders send fewer than ten. */
+/** Maximum number of messages read from a NAL unit; encoders send fewer than ten. */
 const MAX_MESSAGES = 32
 
 /** @param body  NAL unit without its header, with emulation prevention bytes */
@@ -61,8 +61,8 @@ export function readPreferredTransfer({ type, payload }: SeiMessage): number | u
 const CAPTION_HEAD = Buffer.from([0xb5, 0x00, 0x31, 0x47, 0x41, 0x39, 0x34, 0x03])
 
 /**
- * Whether a message carries CEA-608 or CEA-708 captions (CTA-708 4.4). Valid padding counts too: an encoder that
- * reserves room for captions may send captions later.
+ * Whether a message carries CEA-608 or CEA-708 captions (CTA-708 4.4): a construct with `cc_valid`. Padding with
+ * `cc_valid` counts too, since an encoder that reserves room for captions may send captions later.
  *
  *   | head 64 | x 1 | process_cc_data 1 | x 1 | cc_count 5 | x 8 |
  *   | 11111 5 | cc_valid 1 | cc_type 2 | data 16 |  (cc_count times)

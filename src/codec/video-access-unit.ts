@@ -6,11 +6,11 @@
 import type { ParameterSet } from './parameter-sets.ts'
 
 export interface VideoAccessUnit {
-  /** Whether a decoder can start here; the codec defines when. */
+  /** Whether a decoder can start here: see `inspectH264AccessUnit` and `inspectH265AccessUnit`. */
   readonly randomAccess: boolean
   /** Whether it is a recovery point of a gradual decoding refresh (intra refresh), which takes several frames. */
   readonly gradualRefresh: boolean
-  /** Whether it is an H.265 RADL picture: presented before the key frame that it follows, but decodable from there. */
+  /** Whether it is an H.265 RADL picture: presented before its key frame, but decodable without earlier GOPs. */
   readonly decodableLeading: boolean
   /** Whether the first slice found is the first of its picture. */
   readonly startsPicture: boolean

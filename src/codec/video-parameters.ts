@@ -4,7 +4,7 @@ import type { VideoRange } from './video-range.ts'
 export interface VideoParameters {
   /** CODECS value (RFC 6381). */
   readonly codecString: string
-  /** Luma samples after cropping. */
+  /** Width in luma samples after cropping, like `height`. */
   readonly width: number
   readonly height: number
   /** Frames per second, when the parameter sets contain it. */
@@ -12,10 +12,10 @@ export interface VideoParameters {
   readonly videoRange: VideoRange
 }
 
-/** Maximum width and height in any level: the root of 8 x MaxLumaPs of H.265 level 7.2 (H.265 A.4.1). */
+/** Maximum width and height at any level: the square root of 8 x MaxLumaPs at H.265 level 7.2 (H.265 A.4.1). */
 const MAX_PICTURE_SIDE = 33_776
 
-/** Whether neither side exceeds what the highest level permits. */
+/** Whether both sides are positive and within the limit of the highest level. */
 export function isPictureSize(width: number, height: number): boolean {
   return width > 0 && height > 0 && width <= MAX_PICTURE_SIDE && height <= MAX_PICTURE_SIDE
 }

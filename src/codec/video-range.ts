@@ -15,12 +15,12 @@ const BY_PRECEDENCE: readonly VideoRange[] = ['SDR', 'HLG', 'PQ']
 
 const RANGES: Readonly<Record<number, VideoRange>> = { 16: 'PQ', 18: 'HLG' }
 
-/** @param transfer  code point, from the parameter sets or from an SEI message; unknown ones are SDR */
+/** @param transfer  code point, from the parameter sets or an SEI message; an unknown code point is SDR */
 export function videoRangeOf(transfer: number): VideoRange {
   return RANGES[transfer] ?? 'SDR'
 }
 
-/** @returns range of video that is a mixture of these; undefined without video */
+/** @returns VIDEO-RANGE of video that mixes these ranges; undefined if it has none */
 export function mixVideoRanges(
   ranges: readonly (VideoRange | undefined)[],
 ): VideoRange | undefined {

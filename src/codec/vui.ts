@@ -7,19 +7,19 @@ import type { BitReader } from '../binary/bit-reader.ts'
 import type { VideoParameters } from './video-parameters.ts'
 import { UNSPECIFIED_TRANSFER } from './video-range.ts'
 
-/** Parameters of the video that the structure contains. */
+/** Parameters that the VUI contains. */
 export type VuiParameters = Pick<VideoParameters, 'frameRate' | 'videoRange'>
 
-/** Parameters of video without the structure. */
+/** Parameters of video without VUI. */
 export const NO_VUI: VuiParameters = { videoRange: 'SDR' }
 
 /** Extended_SAR (Table E-1 in both standards): the sample aspect ratio follows as two numbers. */
 const EXTENDED_SAR = 255
 
 /**
- * Reads aspect ratio, overscan, video signal type and chroma location, at the start of the structure.
+ * Reads aspect ratio, overscan, video signal type and chroma location, at the start of the VUI.
  *
- * @returns `transfer_characteristics`
+ * @returns `transfer_characteristics`; UNSPECIFIED_TRANSFER when absent or truncated
  */
 export function readTransferCharacteristics(reader: BitReader): number {
   let transfer = UNSPECIFIED_TRANSFER

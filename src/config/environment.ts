@@ -1,5 +1,5 @@
 /**
- * Options from environment variables and flags. Both are arguments: only `cli.ts` reads `process.env`.
+ * Options from environment variables and flags, which callers pass as arguments: only `cli.ts` reads `process.env`.
  *
  * @module
  */
@@ -8,7 +8,8 @@ import { SETTINGS, type Options, type Setting } from './schema.ts'
 import { writeSetting } from './setting-path.ts'
 
 /**
- * Reads options by their names in the environment and as flags; a flag wins. An empty variable counts as not set.
+ * Reads options by their names in the environment and as flags. A flag wins over a variable; an empty variable counts
+ * as not set.
  *
  * @param flags  values by flag name, see `parseFlags`
  */
@@ -44,7 +45,7 @@ export function parseFlags(
   return { values: values as Record<string, string | undefined>, positionals }
 }
 
-/** Parses the text of a setting. Text of another type stays text, which `completeOptions` refuses. */
+/** Parses the text of a setting. Text that does not match the type stays a string, which `completeOptions` refuses. */
 function fromText(text: string, { type }: Setting['schema']): unknown {
   if (type === 'boolean' && /^(true|false)$/.test(text)) return text === 'true'
   const isNumber = type === 'integer' || type === 'number'

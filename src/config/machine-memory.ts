@@ -11,7 +11,7 @@ const MIB = 1024 * 1024
  * Memory that this process may use, in bytes: the memory of the machine, or the limit of its container (cgroup v1 and
  * v2).
  *
- * @param limitBytes  limit of the container; 0 if unknown, above `machineBytes` if there is no limit
+ * @param limitBytes  limit of the container; 0 if unknown, more than `machineBytes` without a limit
  */
 export function usableMemoryBytes(
   machineBytes = totalmem(),

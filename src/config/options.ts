@@ -12,7 +12,7 @@ import { allowedValues, SETTINGS, type Config, type Options, type Setting } from
 import { readSetting, writeSetting } from './setting-path.ts'
 import { MIN_SECRET_CHARACTERS, parseSecrets, parseUrls } from './setting-types.ts'
 
-/** Longest quotation of a value in a message, so that the message has at most 160 characters. */
+/** Maximum length of a value quoted in a message, so that the message has at most 160 characters. */
 const MAX_QUOTED_CHARACTERS = 40
 
 /**
@@ -38,7 +38,8 @@ export function completeOptions(options: Options, memoryBytes = usableMemoryByte
 }
 
 /**
- * Checks that each secret has one purpose: no API client may sign stream keys, no webhook receiver requests or keys.
+ * Checks that no two settings have the same secret. Otherwise an API client could sign stream keys, and a webhook
+ * receiver could sign API requests or stream keys.
  */
 function checkSecretsDiffer({ hmacSecret, jwtSecret, webhook }: Config): void {
   const secrets = Object.entries({
@@ -74,14 +75,14 @@ function checkSegmentDurations({ hls: { segmentSec, maxSegmentSec } }: Config): 
   })
 }
 
-/** Secrets, which no log line may contain. */
+/** Values of all secret settings, which no log line may contain. */
 export function secretsOf(config: Config): readonly string[] {
   return SETTINGS.filter(({ schema }) => schema.secret === true).flatMap(({ path }) =>
     parseSecrets(String(readSetting(config, path))),
   )
 }
 
-/** Warnings about secrets that are accepted, but weak. */
+/** Warnings about secrets that are accepted although they are short. */
 export function configWarnings({ hmacSecret, jwtSecret }: Config): string[] {
   return Object.entries({ HMAC_SECRET: hmacSecret, JWT_SECRET: jwtSecret })
     .filter(([, text]) =>

@@ -21,7 +21,7 @@ import {
 const MIN_CACHE_MIB = 16
 const MAX_CACHE_MIB = 1_048_576
 
-/** Complete options of the service. Environment and flags fill the same shape. */
+/** Complete options of the service, from a caller of the library or from environment and flags. */
 export const Config = Type.Object({
   hmacSecret: secret(
     'signs API requests, and webhooks unless `WEBHOOK_SECRET` is set; `millrace keygen` makes one',
@@ -185,7 +185,7 @@ export const Config = Type.Object({
 
 export type Config = Static<typeof Config>
 
-/** `Config` with every setting optional except the two secrets. */
+/** `Config` with every setting optional except `hmacSecret` and `jwtSecret`. */
 export type Options = {
   readonly [Key in keyof Config as Key extends RequiredKey ? Key : never]: string
 } & {
@@ -212,10 +212,10 @@ interface LeafKeywords {
   readonly minimum?: number
   readonly maximum?: number
   readonly default?: string | number | boolean
-  /** Default that depends on the machine's memory, as text and as a function of bytes. */
+  /** Default that depends on memory, in words; `presetFor` computes it from the usable memory in bytes. */
   readonly preset?: string
   readonly presetFor?: (memoryBytes: number) => number
-  /** The value is never printed. */
+  /** Whether the value is a credential, which is never printed. */
   readonly secret?: boolean
   /** Allowed values in words; default: from type and bounds. */
   readonly allowed?: string

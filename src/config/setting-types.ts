@@ -96,7 +96,8 @@ export const program = (preset: string, description: string) =>
 export type Secrets = readonly [newest: string, ...older: string[]]
 
 /**
- * Parses one secret, or two during a rotation: the first signs, both are accepted. Spaces belong to a single secret.
+ * Parses one secret, or two separated by a comma during a rotation: the first signs, both are accepted. Two secrets are
+ * trimmed; a single secret may begin or end with a space.
  */
 export function parseSecrets(text: string): Secrets {
   if (!text.includes(',')) return [text]

@@ -17,26 +17,26 @@ export interface StreamReport {
   readonly publisher?: PublisherReport
   readonly tracks: readonly TrackReport[]
   readonly playlist: PlaylistReport
-  /** Received media that is in no finished segment, in bytes; counts toward the memory for segments. */
+  /** Size of received media that is in no finished segment, in bytes; counts toward `CACHE_MAX_MIB`. */
   readonly queuedBytes: number
   readonly totals: StreamTotals
   readonly warnings: readonly Warning[]
 }
 
-/** The encoder's connection, with counters since it was established; those of SRT if it publishes over SRT. */
+/** Connection of the encoder, with counters since it was established. Has `SrtCounters` if it is an SRT connection. */
 export type PublisherReport = ConnectionReport &
   (SrtCounters | { readonly [Name in keyof SrtCounters]?: undefined })
 
 export interface ConnectionReport {
   /** `address:port` */
   readonly remote: string
-  /** Bitrate of the payload received in the last second, retransmissions included. */
+  /** Bitrate of the payload received in the last second, duplicates and retransmissions included. */
   readonly bitrateBps: number
-  /** Payload received, duplicates and retransmissions included. */
+  /** Size of the payload received, duplicates and retransmissions included. */
   readonly bytesReceived: number
 }
 
-/** State and counters of an SRT connection. docs/api.md has the names in libsrt. */
+/** State and counters of an SRT connection. docs/api.md lists the corresponding names in libsrt. */
 export interface SrtCounters {
   /** Version of the peer's SRT library, for example `1.5.1`. */
   readonly peerVersion: string
@@ -48,28 +48,28 @@ export interface SrtCounters {
   readonly driftMs: number
   /** Packets received, duplicates and retransmissions included. */
   readonly packetsReceived: number
-  /** Packets that were missing when a later one arrived, whether retransmitted in time or not. */
+  /** Packets that were missing when a later packet arrived, whether repaired or not. */
   readonly packetsLost: number
   /** Received packets that were retransmissions. */
   readonly packetsRetransmitted: number
   /** `packetsRetransmitted` / `packetsReceived`, 0 to 1. */
   readonly retransmitRatio: number
-  /** Packets that did not arrive in time. */
+  /** Lost packets that were not repaired in time. */
   readonly packetsDropped: number
   /** Packets that arrived after they were counted as dropped. */
   readonly packetsBelated: number
   readonly packetsDuplicate: number
-  /** Packets that cannot be decrypted; not counted as received. */
+  /** Packets in clear despite encryption, encrypted without it, or without a known key; not counted as received. */
   readonly packetsUndecryptable: number
   /** Packets of a packet filter (FEC), discarded; not counted as received. */
   readonly packetsFec: number
-  /** Packets discarded because they were too far ahead of a missing one to be buffered. */
+  /** Packets discarded because they were too far ahead of a missing packet to be buffered. */
   readonly packetsOverflowed: number
   /** Jumps of the sequence number that the receiver followed. */
   readonly sequenceJumps: number
-  /** Packets that currently wait behind a missing one. */
+  /** Packets that currently wait behind a missing packet. */
   readonly packetsBuffered: number
-  /** Packets that may overtake a missing one before it is reported as lost; learned from reordering. */
+  /** Packets that may overtake a missing packet before it is reported as lost; learned from reordering. */
   readonly reorderTolerancePackets: number
   readonly acksSent: number
   readonly naksSent: number
@@ -92,21 +92,21 @@ export interface TrackReport {
   readonly language?: string
 }
 
-/** Current length of the main playlist, and what lack of memory has cost all playlists since the stream started. */
+/** Length of the main playlist, and segments of all playlists lost to lack of memory since the stream started. */
 export interface PlaylistReport {
-  /** Available segments in the playlist. */
+  /** Available segments in the main playlist. */
   readonly listedSegments: number
-  /** Segments that the playlist has when memory suffices. */
+  /** Minimum number of segments in a playlist when memory suffices: `HLS_PLAYLIST_SEGMENTS`. */
   readonly wantedSegments: number
   /** Segments released earlier than RFC 8216 6.2.2 allows. */
   readonly releasedEarly: number
-  /** Segments not stored for lack of memory, which the playlist lists as gaps (EXT-X-GAP). */
+  /** Segments not stored for lack of memory, which their playlist lists as gaps (EXT-X-GAP). */
   readonly gaps: number
 }
 
 /** Totals since the stream started, over all connections of encoders. */
 export interface StreamTotals {
-  /** Segments of all renditions, without gaps. */
+  /** Number of segments of all renditions, gaps excluded. */
   readonly segments: number
   readonly segmentBytes: number
   /** Duration of the main rendition, gaps included. */

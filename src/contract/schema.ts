@@ -21,7 +21,7 @@ const ALLOWED = {
   issued_at: 'must be a number of seconds since 1970',
 }
 
-/** Safe in a URL path and a file name, and short enough for its stream key to fit a StreamID of SRT. */
+/** Id of a stream: safe in a URL path and a file name, and so short that its stream key fits an SRT StreamID. */
 export const StreamId = Type.String({
   pattern: `^(?!\\.)[A-Za-z0-9._~-]{1,${MAX_STREAM_ID_CHARACTERS}}$`,
   description: ALLOWED.stream_id,

@@ -4,12 +4,12 @@
  * @module
  */
 
-/** Part `service` of every record. */
+/** Field `service` of a `StreamRecord`. */
 export interface ServiceReport extends ServiceLoad {
   readonly http: HttpReport
 }
 
-/** Lateness of the event loop over the last 10 s, and datagrams lost since the service started. */
+/** Lateness of the event loop in the latest interval of 10 s, and datagrams lost since the service started. */
 export interface ServiceLoad {
   /** 99th percentile of the lateness of a 10 ms timer, in milliseconds. */
   readonly loopDelayMsP99: number
@@ -22,20 +22,20 @@ export interface ServiceLoad {
 /** Connections of the HTTP server now, and refusals and disconnections since it started. */
 export interface HttpReport extends HttpCounters {
   readonly connections: number
-  /** Memory of replies to slow readers, without segments in the cache, in bytes; sampled once a second. */
+  /** Memory of replies that wait in sockets, without segments in the cache, in bytes; sampled once a second. */
   readonly bufferedBytes: number
 }
 
 export interface HttpCounters {
-  /** Connections refused at `HTTP_MAX_CONNECTIONS`. */
+  /** Connections refused at `HTTP_MAX_CONNECTIONS`, or at the limit of open files if that is lower. */
   readonly refused: number
-  /** Connections refused at the share of one address. */
+  /** Connections refused because their address has its share, a quarter of all connections. */
   readonly refusedPerAddress: number
   /** Idle connections closed in favor of new ones. */
   readonly displaced: number
   /** Connections closed after 75 s without a complete request. */
   readonly expired: number
-  /** Readers disconnected below the minimum rate. */
+  /** Readers disconnected because they read less than 4 KiB/s for a minute. */
   readonly slow: number
   /** Readers disconnected because replies exceeded `HTTP_MAX_BUFFERED_MIB`. */
   readonly overMemory: number

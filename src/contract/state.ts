@@ -1,6 +1,7 @@
 /**
  * States of a stream. READY: key issued, no encoder yet. STREAMING: an encoder is connected. INTERRUPTED: the encoder
- * disconnected and may resume the same playlist. STOPPED: ended; the id may be started again.
+ * disconnected, or has sent no audio or video for 10 s; new media resumes the same playlist. STOPPED: ended; the id may
+ * be started again.
  *
  * @module
  */

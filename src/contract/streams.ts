@@ -27,7 +27,7 @@ export interface StartRequest {
 }
 
 export interface StopRequest {
-  /** Refuses all stream keys issued so far; otherwise they are valid again once the stream is restarted. */
+  /** Revokes all stream keys issued so far; otherwise they become valid again when the stream is restarted. */
   readonly revoke?: boolean
 }
 
@@ -43,7 +43,7 @@ export interface StartedStream {
   readonly playlistUrl: string
 }
 
-/** Answer of `status` and `stop-stream`: the stream, and the process that serves it. */
+/** Response of `status` and `stop-stream`: the stream, and the load of the process that serves it. */
 export type StreamRecord = StreamReport & {
   readonly playlistUrl: string
   readonly service?: ServiceReport

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** @returns the same value with snake_case keys. Dates are kept; JSON writes them in ISO 8601. */
+/** @returns a copy with snake_case keys; `Date` objects stay as they are, since JSON writes them in ISO 8601 */
 export function onTheWire(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(onTheWire)
   if (typeof value !== 'object' || value === null || value instanceof Date) return value

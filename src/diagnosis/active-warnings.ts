@@ -1,6 +1,6 @@
 /**
- * Active warnings of a stream. A fact begins a warning, which is emitted once and ends when the fact ends, by the
- * rules in `warnings.ts`.
+ * Active warnings of a stream. Facts begin, continue and end warnings by the rules in `warnings.ts`; each warning is
+ * reported once, when it begins.
  *
  * Sans-IO: `observe` takes all measured facts at once, `report` takes the fact of a single event.
  *
@@ -13,7 +13,7 @@ import { WARNINGS, type Fact, type WarningCode } from './warnings.ts'
 interface Active {
   /** Fact whose figures the message shows. */
   fact: Fact
-  /** Time at which the fact last justified the warning. */
+  /** Time at which a fact last began or continued the warning, in microseconds of a monotonic clock. */
   seenUs: number
 }
 
@@ -26,7 +26,7 @@ export class ActiveWarnings {
     this.#onBegin = onBegin
   }
 
-  /** Active warnings, oldest first, with the newest figures. */
+  /** Active warnings, oldest first, with their current figures. */
   get list(): readonly Warning[] {
     return [...this.#active.values()].map(({ fact }) => describe(fact))
   }
@@ -59,7 +59,7 @@ export class ActiveWarnings {
     return continues
   }
 
-  /** Ends all warnings, for a new source. */
+  /** Ends all warnings: another encoder connects, or the stream stops. */
   clear(): void {
     this.#active.clear()
   }

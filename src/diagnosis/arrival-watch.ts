@@ -10,7 +10,7 @@ import type { Program } from '../mpegts/track.ts'
 import type { Fact } from './warnings.ts'
 
 const SECOND_US = 1_000_000
-/** Time after the first data at which PAT and PMT are due. */
+/** Time after the first received bytes at which PAT and PMT are due. */
 const TABLES_DUE_US = 3 * SECOND_US
 /** Time without audio and video after which they count as missing. */
 const MEDIA_DUE_US = 5 * SECOND_US
@@ -20,16 +20,16 @@ export interface TableFigures {
   readonly stats: Readonly<DemuxerStats>
   /** Carried program; undefined until PAT and PMT have arrived. */
   readonly program: Program | undefined
-  /** Programs that the PAT lists. */
+  /** Program numbers in the PAT. */
   readonly programNumbers: readonly number[]
 }
 
-/** Watch over the tables and media of one publication: `push` each PES unit, `observe` a few times a second. */
+/** Watch over one publication: `push` each PES unit, `observe` 4 times a second, `facts` about once a second. */
 export class ArrivalWatch {
   readonly #wanted: ProgramChoice
   #dataSinceUs: number | undefined
   #mediaUs = 0
-  /** Whether media has arrived since the last `observe`; initially true, to start the wait at the first call. */
+  /** Whether audio or video has arrived since the last `observe`; initially true: the wait starts at the first call. */
   #hasMedia = true
 
   /** @param wanted  program chosen by the setting or the stream key */
@@ -47,7 +47,7 @@ export class ArrivalWatch {
     this.#hasMedia = false
   }
 
-  /** @returns a fact about the first of PAT, wanted program, PMT and media that is missing; none if all arrive */
+  /** @returns the first of NO_PAT, PROGRAM_NOT_FOUND, NO_PMT and NO_MEDIA that applies; empty if none does */
   facts({ stats, program, programNumbers }: TableFigures, nowUs: number): Fact[] {
     const wanted = this.#wanted
     const isDue = nowUs - (this.#dataSinceUs ?? nowUs) >= TABLES_DUE_US

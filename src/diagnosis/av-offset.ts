@@ -1,13 +1,13 @@
 /**
- * A/V offset: timestamp of the newest audio frame minus that of the newest video frame, as they arrive. Negative if
- * audio is behind.
+ * A/V offset: DTS of the newest audio frame minus DTS of the newest video frame, as they arrive. Negative if audio is
+ * behind.
  *
  * @module
  */
 import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 import { JUMP_TICKS, type TrackTimes } from './track-times.ts'
 
-/** Length of the sliding window. */
+/** Length of the sliding window; seconds without audio do not count. */
 const WINDOW_SECONDS = 10
 
 interface Second {
@@ -20,7 +20,7 @@ interface Second {
 export class AvOffset {
   /** Seconds of the window, oldest first. */
   #seconds: Second[] = []
-  /** Mean offset in the first full window. */
+  /** Mean offset in the first full window since the latest discontinuity. */
   #firstMeanTicks: number | undefined
   #minTicks = Infinity
   #maxTicks = -Infinity
@@ -57,7 +57,7 @@ export class AvOffset {
     if (this.#seconds.length === WINDOW_SECONDS) this.#firstMeanTicks ??= this.#meanTicks
   }
 
-  /** Offset nearest to zero in the window; 0 if it changed sign, or the window is not full. */
+  /** Offset nearest to zero in the window; 0 if the sign changed, or if the window is not full. */
   get steadySec(): number {
     if (this.#seconds.length < WINDOW_SECONDS) return 0
     const minTicks = Math.min(...this.#seconds.map((second) => second.minTicks))
@@ -65,7 +65,7 @@ export class AvOffset {
     return (Math.max(minTicks, 0) + Math.min(maxTicks, 0)) / TICKS_PER_SEC
   }
 
-  /** Change of the mean offset since the first window. */
+  /** Change of the mean offset since the first full window; 0 before it. */
   get driftSec(): number {
     return (this.#meanTicks - (this.#firstMeanTicks ?? this.#meanTicks)) / TICKS_PER_SEC
   }

@@ -1,5 +1,5 @@
 /**
- * Counters of a source by second, and their sums over the latest seconds.
+ * Sums of a source's counters over the latest seconds, without skipped seconds.
  *
  * @module
  */
@@ -25,15 +25,15 @@ const NAMES = [
 
 export type Counts = Readonly<Record<(typeof NAMES)[number], number>>
 
-/** Sums over `seconds` seconds. */
+/** Increase of each counter in `seconds` seconds. */
 export type Sum = Counts & { readonly seconds: number }
 
 const NOTHING = tally(() => 0)
 
-/** Window of the latest seconds: `push` the counters about once a second. */
+/** Sliding window over counters: `push` their totals about once a second. */
 export class CountedSeconds {
   readonly #capacity: number
-  /** Running totals at the end of each remembered second, oldest first. */
+  /** Running totals before the oldest remembered second and after each remembered second, oldest first. */
   readonly #sums: Counts[] = [NOTHING]
   #last: Counts | undefined
 
@@ -43,7 +43,7 @@ export class CountedSeconds {
   }
 
   /**
-   * @param totals  counters that only increase
+   * @param totals  cumulative counters
    * @param skipped  whether the time since the previous call is excluded from the sums
    */
   push(totals: Counts, skipped: boolean): void {
@@ -60,7 +60,7 @@ export class CountedSeconds {
     this.#last = undefined
   }
 
-  /** Sum over the latest `maxSeconds` seconds, or over all remembered ones if those are fewer. */
+  /** Sum over the latest `maxSeconds` seconds; over fewer if the window has fewer. */
   sum(maxSeconds = this.#capacity): Sum {
     const seconds = Math.min(maxSeconds, this.#sums.length - 1)
     const from = this.#sums.at(-1 - seconds)!

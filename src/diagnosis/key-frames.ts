@@ -1,5 +1,5 @@
 /**
- * Key frames of a video track: their intervals, and whether players that join at one can decode all following frames.
+ * Key frames of a video track: their intervals, and open GOPs, in which a player that joins cannot decode all frames.
  *
  * @module
  */
@@ -9,14 +9,14 @@ import { JUMP_TICKS } from './track-times.ts'
 const INTERVALS_REMEMBERED = 16
 const MIN_INTERVALS = 5
 
-/** Number of consecutive closed GOPs after which the encoder counts as reconfigured. */
+/** Number of consecutive closed GOPs after which the encoder counts as reconfigured, and open GOPs are forgotten. */
 const CLOSED_IN_A_ROW = 5
 
 /** Inputs: `push` each frame. */
 export class KeyFrames {
   /** Number of recovery points of intra refresh; only increases. */
   intraRefreshes = 0
-  /** Number of open GOPs since the latest run of `CLOSED_IN_A_ROW` closed ones. */
+  /** Number of open GOPs since the latest run of `CLOSED_IN_A_ROW` closed GOPs. */
   openGops = 0
   #closedInRow = 0
   /** PTS of the latest key frame; NaN without one. */
@@ -34,7 +34,7 @@ export class KeyFrames {
     else if (ptsTicks < this.#keyTicks && !decodableLeading) this.#isOpen = true
   }
 
-  /** Discards the current interval, in which frames were lost. */
+  /** Discards the current GOP, in which packets were dropped. */
   skip(): void {
     this.#keyTicks = NaN
     this.#isOpen = false
@@ -53,6 +53,7 @@ export class KeyFrames {
 
   #startGop(ptsTicks: number): void {
     const intervalTicks = ptsTicks - this.#keyTicks
+    // A step of 60 s or more is a timestamp discontinuity, not an interval.
     if (intervalTicks > 0 && intervalTicks < 6 * JUMP_TICKS) {
       this.#intervals[this.#remembered++ % INTERVALS_REMEMBERED] = intervalTicks
     }

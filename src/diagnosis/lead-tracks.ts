@@ -12,7 +12,7 @@ import { KeyFrames } from './key-frames.ts'
 import { TrackTimes } from './track-times.ts'
 import type { Fact } from './warnings.ts'
 
-/** Maximum delay between the starts. A track that starts later counts as missing, which the packager reports. */
+/** Maximum delay between the starts of both tracks. The packager reports a later track as TRACK_SILENT. */
 const MAX_START_SEC = 5
 
 /** Time for which the offset at the start is reported. */
@@ -26,12 +26,12 @@ export class LeadTracks {
   #audio = new TrackTimes()
   #keyFrames = new KeyFrames()
   #offset = new AvOffset()
-  /** Start of video minus start of audio, in seconds; undefined until both have started, 0 when no longer reported. */
+  /** First DTS of video minus first DTS of audio; undefined until both tracks have started, 0 if not to be reported. */
   #startOffsetSec: number | undefined
   #startedUs: number | undefined
   #hasMedia = false
 
-  /** Timestamps of the video or, without video, of the audio. */
+  /** Timestamps of the first video track or, without video, of the first audio track. */
   get reference(): TrackTimes {
     return this.#videoPid === undefined ? this.#audio : this.#video
   }
@@ -40,7 +40,7 @@ export class LeadTracks {
     return program?.tracks.find(({ pid }) => pid === this.#videoPid)
   }
 
-  /** @returns whether the tracks have changed; their counters then restart from 0 */
+  /** @returns whether the first video or audio track has changed; their counters then restart from 0 */
   setProgram({ tracks }: Program): boolean {
     const videoPid = tracks.find(({ kind }) => kind === 'video')?.pid
     const audioPid = tracks.find(({ kind }) => kind === 'audio')?.pid
@@ -71,7 +71,7 @@ export class LeadTracks {
     if (this.#startOffsetSec === undefined) this.#compareStarts()
   }
 
-  /** @param isLossy  whether SRT packets of this second were lost */
+  /** @param isLossy  whether SRT packets were dropped in this second */
   closeSecond(isLossy: boolean, nowUs: number): void {
     if (isLossy) this.#keyFrames.skip()
     this.#video.learn()
@@ -81,7 +81,10 @@ export class LeadTracks {
     if (nowUs - this.#startedUs >= START_US) this.#startOffsetSec = 0
   }
 
-  /** Counters, which only increase until the tracks change. */
+  /**
+   * Cumulative counters since the tracks changed. A PES packet without a PTS repeats a DTS without a fault of the
+   * encoder, so the number of such packets on all tracks is subtracted from `dtsRepeated`.
+   */
   count({ pesWithoutPts }: Readonly<DemuxerStats>) {
     return {
       frames: this.#video.frames,
@@ -110,8 +113,8 @@ export class LeadTracks {
   }
 
   /**
-   * Compares the first timestamps, if one track has had 0.5 s to `MAX_START_SEC` of media before the other's first
-   * frame. Tracks with equal first timestamps have no offset, however far apart they arrive.
+   * Compares the first timestamps. The offset is reported only if one track had between 0.5 s and `MAX_START_SEC` of
+   * media before the first frame of the other track arrived.
    */
   #compareStarts(): void {
     const [video, audio] = [this.#video, this.#audio]

@@ -9,12 +9,12 @@
 import type { ConnectionReport, PublisherReport, SrtCounters } from '../contract/report.ts'
 import type { Fact } from './warnings.ts'
 
-/** Interval of the samples, and the window over which counters are compared. */
+/** Interval of the samples, and window over which the counters are compared. */
 const SAMPLE_US = 1_000_000
 const WINDOW_US = 10_000_000
 const WINDOW_SEC = WINDOW_US / 1e6
 
-/** Number of samples, over 5 s, whose minimum is the steady round-trip time. */
+/** Number of samples, usually over 5 s, whose minimum is the steady round-trip time. */
 const RTT_SAMPLES = 6
 
 type SrtReport = ConnectionReport & SrtCounters
@@ -26,9 +26,9 @@ interface Sample {
 
 /** Monitor of one connection. */
 export class LinkMonitor {
-  /** Samples, oldest first: the last one before the window, if any, then those within it. */
+  /** Samples, oldest first. The first is the last sample before the window, or the oldest of the connection. */
   readonly #samples: Sample[] = []
-  /** Latest round-trip times, oldest first. */
+  /** Latest `RTT_SAMPLES` round-trip times, oldest first. */
   readonly #rttsMs: number[] = []
   #latency: readonly Fact[] = []
   #facts: readonly Fact[] = []
@@ -40,7 +40,7 @@ export class LinkMonitor {
     if (last !== undefined && nowUs - last.atUs < SAMPLE_US) return this.#facts
     this.#samples.push({ report, atUs: nowUs })
     while ((this.#samples[1]?.atUs ?? Infinity) <= nowUs - WINDOW_US) this.#samples.shift()
-    // The RTT is measured only while packets arrive: before the first it is 100 ms, after the last it is out of date.
+    // The RTT is measured only while packets arrive. It is 100 ms before the first packet, and stale after the last.
     const isMeasured = last !== undefined && report.packetsReceived !== last.report.packetsReceived
     if (isMeasured) this.#observeLatency(report)
     this.#facts = [...this.#latency, ...this.#countLosses(report, nowUs)]
@@ -70,9 +70,9 @@ export class LinkMonitor {
   }
 }
 
-/** Packets by outcome within the window. */
+/** Number of packets in the window, by outcome. */
 interface Rise {
-  /** Distinct packets sent; at least `dropped`, since dropped packets may have been sent before the window. */
+  /** Packets sent, without retransmissions. At least `dropped`, which may include packets sent before the window. */
   readonly sent: number
   readonly lost: number
   readonly dropped: number

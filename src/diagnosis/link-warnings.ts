@@ -1,5 +1,5 @@
 /**
- * Warnings about the connection of an encoder.
+ * Warnings about the SRT connection of an encoder.
  *
  * @module
  */
