@@ -1,5 +1,5 @@
 /**
- * `millrace/mpegts`: a transport stream demuxer whose PES packets keep the transport packets they arrived in.
+ * `millrace/mpegts`: a transport stream demuxer that outputs PES packets as whole transport packets.
  *
  * @module
  */

@@ -58,7 +58,7 @@ export function readContinuityCounter(bytes: Buffer, at: number): number {
 
 /**
  * @returns offset of the payload in `bytes`; `at + PACKET_BYTES` when the packet has none; undefined when the
- *   adaptation field exceeds the packet or `adaptation_field_control` is the reserved 00
+ *   adaptation field leaves no room for the payload or `adaptation_field_control` is the reserved 00
  */
 export function payloadOffset(bytes: Buffer, at: number): number | undefined {
   const control = bytes[at + 3]! & (HAS_PAYLOAD | HAS_ADAPTATION_FIELD)

@@ -1,13 +1,13 @@
 /**
- * PES units, the output of the demuxer and the input of segments.
+ * PES packets as the demuxer outputs them and segments take them.
  *
  * @module
  */
 import type { Track } from './track.ts'
 
 /**
- * A PES packet in its transport packets, with its times and the kind of its access unit. The demuxer emits it when it
- * is complete, so the transport packets of two units never interleave.
+ * A PES packet in its transport packets, with its times and the kind of its access unit. The demuxer outputs it when it
+ * is complete, so transport packets of two PES packets never interleave.
  */
 export interface PesUnit {
   readonly track: Track
@@ -19,23 +19,24 @@ export interface PesUnit {
   /** Sum of the chunks' lengths. */
   readonly sizeBytes: number
   /**
-   * Presentation time, 90 kHz, unwrapped past 33 bits. Negative for a timestamp from before a wrap when the first unit
-   * of the program came after that wrap. A PES packet without a PTS takes the times of the PES packet before it.
+   * Presentation time, 90 kHz, unwrapped past 33 bits. Negative for a timestamp from before a wrap when the first PES
+   * packet of the program came after that wrap. A PES packet without a PTS has the times of the previous PES packet of
+   * its track, or of the program if it is the first of its track.
    */
   readonly ptsTicks: number
   /** Decoding time, 90 kHz, unwrapped; equals `ptsTicks` when the PES packet has no DTS. */
   readonly dtsTicks: number
   /**
-   * Whether a decoder can start here. H.264: IDR picture, or I picture with an exact recovery point; H.265: IRAP
-   * picture, CRA included; both with delimiter and all parameter sets. Always true for audio and data.
+   * Whether a decoder can start here. H.264: IDR picture, or I picture with recovery_frame_cnt 0; H.265: IRAP picture,
+   * CRA included; both with delimiter and, unless damaged, all parameter sets. Always true for audio and data.
    */
   readonly randomAccess: boolean
   /** Whether it is a recovery point of a gradual decoding refresh (intra refresh), at which players cannot start. */
   readonly gradualRefresh: boolean
-  /** Whether it is an H.265 RADL picture: presented before the key frame that it follows, but decodable from there. */
+  /** Whether it is an H.265 RADL picture: sent after a key frame, presented before it, and decodable from it. */
   readonly decodableLeading: boolean
-  /** Whether it starts a frame; false for video that continues the previous unit: a second field, or later slices. */
+  /** Whether it starts a frame; false for video that continues one: a second field, or later slices. */
   readonly startsFrame: boolean
-  /** Whether bytes were lost or damaged in transmission. */
+  /** Whether bytes were lost in transmission, or LATM cannot be parsed. */
   readonly damaged: boolean
 }

@@ -31,7 +31,7 @@ const HEADERLESS_STREAM_IDS = new Set([
 ])
 
 export interface PesHeader {
-  /** Offset of the payload. */
+  /** Offset of the payload in the PES packet. */
   readonly sizeBytes: number
   /** PTS as sent: 33 bits, 90 kHz. */
   readonly ptsTicks?: number
@@ -43,7 +43,7 @@ export function isPesStart(bytes: Buffer, at: number): boolean {
   return bytes[at] === 0 && bytes[at + 1] === 0 && bytes[at + 2] === 1
 }
 
-/** @returns size of the PES packet according to PES_packet_length; undefined when that is 0, for an unbounded one */
+/** @returns size of the PES packet according to PES_packet_length; undefined for 0, an unbounded PES packet */
 export function readPesSize(bytes: Buffer, at: number): number | undefined {
   const length = bytes.readUInt16BE(at + 4)
   return length === 0 ? undefined : PES_PREFIX_BYTES + length
@@ -83,7 +83,7 @@ export function writeTimestamp(bytes: Buffer, at: number, ticks: number): void {
   bytes.writeUInt16BE(((wrapped & 0x7fff) << 1) | 1, at + 3)
 }
 
-/** Yields the payload of each transport packet. */
+/** Yields the payload of each transport packet that has one. */
 function* payloads(chunks: readonly Buffer[]): Generator<Buffer, void, undefined> {
   for (const chunk of chunks) {
     for (let at = 0; at < chunk.length; at += PACKET_BYTES) {
@@ -105,7 +105,7 @@ export function findPesHeader(chunks: readonly Buffer[]): PesHeader | undefined 
 }
 
 /**
- * Yields the elementary stream bytes of a PES packet: one view for each transport packet.
+ * Yields the elementary stream bytes of a PES packet: at most one view for each transport packet.
  *
  * @param headerBytes  size of the PES header
  */
@@ -125,7 +125,7 @@ export function pesBytes(chunks: readonly Buffer[]): Buffer {
   return Buffer.concat([...payloads(chunks)])
 }
 
-/** @returns the first pieces in one buffer: `count` bytes or more, or all of them if they have fewer */
+/** @returns one buffer of whole pieces, from the first up to the one that completes `count` bytes, or the last */
 export function firstBytes(pieces: Iterable<Buffer>, count: number): Buffer {
   const taken: Buffer[] = []
   let length = 0

@@ -5,7 +5,7 @@
  */
 
 /**
- * - `first`: the first program with video.
+ * - `first`: the first program with video, or the first of all if none has video.
  * - `all`: the tracks of all programs, for encoders that send each variant as a program of its own.
  * - number: the program with this program_number.
  */

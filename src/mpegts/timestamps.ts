@@ -15,7 +15,7 @@ export interface Times {
 }
 
 /**
- * Unwraps all tracks of a program against one reference, so that they stay together across wraps and jumps. The first
+ * Unwraps all tracks of a program against one reference, so that they stay in sync across wraps and jumps. The first
  * timestamp remains as sent; if it came after a wrap, timestamps from before that wrap become negative.
  */
 export class TimestampUnwrapper {
@@ -26,13 +26,13 @@ export class TimestampUnwrapper {
     return this.#latest
   }
 
-  /** @returns the times nearest to the reference */
+  /** @returns the DTS nearest to the reference, and the PTS nearest to that DTS */
   unwrap(ptsTicks: number, dtsTicks: number): Times {
     const dts = unwrapTimestamp33(dtsTicks, this.#latest?.dtsTicks ?? dtsTicks)
     return { ptsTicks: unwrapTimestamp33(ptsTicks, dts), dtsTicks: dts }
   }
 
-  /** Makes these times the reference for those that follow. */
+  /** Makes these times the reference of the next `unwrap`. */
   advance(times: Times): void {
     this.#latest = times
   }

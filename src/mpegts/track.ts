@@ -12,17 +12,17 @@ export type Codec =
 /** One elementary stream of a program (ISO/IEC 13818-1 2.4.4.9). */
 export interface Track {
   readonly pid: number
-  /** `stream_type` (ISO/IEC 13818-1 Table 2-34) of the emitted units; the received PMT may have another. */
+  /** `stream_type` (ISO/IEC 13818-1 Table 2-34) of the output; the received PMT may have another. */
   readonly streamType: number
   readonly kind: 'video' | 'audio' | 'data'
   readonly codec: Codec
-  /** ES descriptors of the PMT, after the registration descriptor of a changed stream type. */
+  /** ES descriptors of the PMT. AC-3 and E-AC-3 in DVB signaling get a registration descriptor in front. */
   readonly descriptors: Buffer
-  /** Name of the data format for warnings, for example `teletext`; undefined for audio, video and unknown formats. */
+  /** Format of a `data` track for warnings, for example `teletext` or `MPEG-2 video`; undefined if unknown. */
   readonly label?: string
-  /** ISO 639 code of the language descriptor. */
+  /** First ISO 639 code of the language descriptor, in lower case. */
   readonly language?: string
-  /** Parameters of the bitstream, undefined until known. Each change makes the demuxer emit a new `program`. */
+  /** Parameters of the bitstream, undefined until known. After each change, the demuxer outputs a new `program`. */
   readonly parameters?: TrackParameters
 }
 
@@ -33,7 +33,7 @@ export interface TrackParameters {
   /** Luma samples after cropping. */
   readonly width?: number
   readonly height?: number
-  /** Frames per second, when the parameter sets contain it. */
+  /** Frames per second; undefined when the parameter sets do not contain the frame rate. */
   readonly frameRate?: number
   readonly videoRange?: VideoRange
   /** Hertz. */

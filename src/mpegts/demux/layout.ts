@@ -1,11 +1,11 @@
 /**
- * Comparison of programs and tracks as a player sees them.
+ * Comparison of programs and of track parameters.
  *
  * @module
  */
 import type { Program, Track, TrackParameters } from '../track.ts'
 
-/** Whether a decoder can go on without a new setup. Parameters that become known are no change. */
+/** Whether players can continue with the same decoders. Unknown parameters count as unchanged. */
 export function isSameLayout(a: Program, b: Program): boolean {
   return (
     a.tracks.length === b.tracks.length &&

@@ -20,7 +20,7 @@ export interface PacketRun {
 
 const STRIDES = [PACKET_BYTES, 192, 204] as const
 
-/** Number of sync bytes at one stride that make a lock; in payload they occur by chance once in 10^12 bytes. */
+/** Number of sync bytes in a row that make a lock. At a given stride, random bytes contain them once in 10^12 bytes. */
 const LOCK_PACKETS = 5
 
 const NOTHING = Buffer.alloc(0)
@@ -28,11 +28,11 @@ const NOTHING = Buffer.alloc(0)
 /** Calling order: `push` bytes as they arrive, `reset` after a loss, `end` after the last. */
 export class PacketSync {
   readonly #stats: DemuxerStats
-  /** Bytes from packet to packet; 0 while searching. */
+  /** Number of bytes from one sync byte to the next; 0 while searching. */
   #stride = 0
-  /** Unused end of the last push: the start of a packet, or, while searching, all bytes from the first candidate. */
+  /** Bytes not yet output: the start of a packet or, while searching, all bytes from the first possible sync byte. */
   #carry: Buffer = NOTHING
-  /** Number of bytes to skip at the start of the next push, which lie between two packets. */
+  /** Number of bytes to skip at the start of the next push: the rest of the bytes between two packets. */
   #skip = 0
 
   /** @param stats  counts lost syncs and skipped bytes */
@@ -40,7 +40,7 @@ export class PacketSync {
     this.#stats = stats
   }
 
-  /** @returns the packets completed by `bytes`: views into it, except packets that began in an earlier push */
+  /** @returns the packets completed by `bytes`: views into it, or into a copy joined with bytes of earlier pushes */
   push(bytes: Buffer): PacketRun[] {
     const whole = this.#wholeRun(bytes)
     if (whole !== undefined) return [whole]
@@ -59,9 +59,10 @@ export class PacketSync {
   }
 
   /**
-   * Fast path for the usual payload, whole packets: no search and no growing array, 200 bytes less garbage per payload.
+   * Fast path for payloads of whole packets, as encoders send them: no search and no growing array, so 200 bytes less
+   * garbage per payload.
    *
-   * @returns undefined unless `bytes` are whole packets at the stride of a lock
+   * @returns undefined without a lock on 188 bytes, and when `bytes` does not begin and end with whole packets
    */
   #wholeRun(bytes: Buffer): PacketRun | undefined {
     const { length } = bytes
@@ -73,7 +74,7 @@ export class PacketSync {
     return { bytes, start: 0, end: length, stride: PACKET_BYTES }
   }
 
-  /** Discards the start of a packet whose rest was lost; the next push may start at any offset. */
+  /** Discards the start of a packet whose rest was lost, and the lock: the next push may start within a packet. */
   reset(): void {
     this.#stats.skippedBytes += this.#carry.length
     this.#carry = NOTHING
@@ -81,7 +82,7 @@ export class PacketSync {
     this.#stride = 0
   }
 
-  /** @returns packets at the end of the stream that were too few for a lock */
+  /** @returns packets of 188 bytes at the end of the stream that were too few for a lock */
   end(): PacketRun[] {
     const runs: PacketRun[] = []
     const bytes = this.#carry
@@ -117,7 +118,7 @@ export class PacketSync {
   /**
    * Searches for a lock and sets the stride.
    *
-   * @returns offset of the first packet; without a lock, offset of the first byte at which more bytes may give a lock
+   * @returns offset of the first packet; without a lock, first offset at which more bytes may complete one
    */
   #search(bytes: Buffer, from: number): number {
     let at = bytes.indexOf(SYNC_BYTE, from)

@@ -15,25 +15,25 @@ export interface RawPes {
 }
 
 /**
- * Calling order: `start` with a packet that has `payload_unit_start_indicator`, `append` those that follow, `take` the
- * PES packet before the next `start` and when `start` or `append` returns true.
+ * Calling order: `start` with a packet that has `payload_unit_start_indicator`, `append` with each packet after it,
+ * `take` when `start` or `append` returns true, and before the next `start`.
  *
- * A PES packet ends at the next unit start, or earlier when it has the number of bytes in PES_packet_length. Some
- * muxers write wrong lengths: once payload follows a PES packet that was complete by its length, lengths on this PID
- * are ignored.
+ * A PES packet ends at the next `payload_unit_start_indicator`, or earlier when it has the size that PES_packet_length
+ * gives. Some muxers write wrong lengths: once payload follows a PES packet that was complete by its length, lengths on
+ * this PID are ignored.
  */
 export class PesAssembler {
   #open = false
   #damaged = false
   #chunks: Buffer[] = []
   #sizeBytes = 0
-  /** Value of `#sizeBytes` at the latest gap; undefined when the open PES packet has had none. */
+  /** Value of `#sizeBytes` at the latest gap; undefined when there was no gap since the last `take`. */
   #sizeBytesAtGap: number | undefined
-  /** Adjacent packets that do not form a chunk yet. */
+  /** Buffer of the latest adjacent packets, from `#runStart` to `#runEnd`, which `#chunks` does not contain yet. */
   #run: Buffer | undefined
   #runStart = 0
   #runEnd = 0
-  /** Number of payload bytes to come; infinite for an unbounded PES packet. */
+  /** Number of payload bytes to come; Infinity when the length of the PES packet is 0 or not trusted. */
   #missingBytes = Infinity
   #lengthsTrusted = true
   #endedByLength = false
@@ -42,7 +42,7 @@ export class PesAssembler {
     return this.#open
   }
 
-  /** Whether the open PES packet would lack bytes if it ended now: of its length, or because a gap may hold its end. */
+  /** Whether the open PES packet may lack bytes: it is shorter than its length, or ends at a gap. */
   get truncated(): boolean {
     const isBounded = Number.isFinite(this.#missingBytes)
     return this.#open && (isBounded || this.#sizeBytes === this.#sizeBytesAtGap)
@@ -56,7 +56,7 @@ export class PesAssembler {
   /**
    * Opens a PES packet; call `take` first if one is open.
    *
-   * @returns whether it is complete; false also when the payload is no PES header, which leaves `open` false
+   * @returns whether the PES packet is complete; when the payload has no PES start code, false, and `open` stays false
    */
   start(bytes: Buffer, at: number, payloadAt: number): boolean {
     const payloadBytes = at + PACKET_BYTES - payloadAt
@@ -85,7 +85,10 @@ export class PesAssembler {
     return this.#endedByLength
   }
 
-  /** Appends a packet without payload, which, unlike one with payload, does not show that a gap lost nothing. */
+  /**
+   * Appends a packet without payload. Its continuity counter is not checked, so the end of the PES packet may still lie
+   * in the latest gap.
+   */
   appendEmpty(bytes: Buffer, at: number): void {
     const nothingSinceGap = this.#sizeBytes === this.#sizeBytesAtGap
     this.append(bytes, at, at + PACKET_BYTES)
@@ -98,17 +101,20 @@ export class PesAssembler {
     this.#endedByLength = false
   }
 
-  /** Notes a loss on an unknown PID; the continuity counter of the next packet shows whether it was this one. */
+  /** Notes a loss of unknown packets; the next continuity counter shows whether this PID is affected. */
   handleGap(): void {
     this.#sizeBytesAtGap = this.#sizeBytes
   }
 
-  /** Handles payload outside of a PES packet. */
+  /**
+   * Handles payload outside of a PES packet. Directly after a PES packet that ended by its length, such payload proves
+   * that the length was wrong.
+   */
   handleOrphan(): void {
     if (this.#endedByLength) this.#lengthsTrusted = false
   }
 
-  /** @returns the open PES packet, and closes it */
+  /** Closes and returns the open PES packet. */
   take(): RawPes {
     this.#closeRun()
     const pes = { chunks: this.#chunks, sizeBytes: this.#sizeBytes, damaged: this.#damaged }

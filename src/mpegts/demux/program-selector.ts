@@ -1,6 +1,7 @@
 /**
- * Chooses the carried program of a transport stream: the one of a given number; the first with video in PAT order, else
- * the first; or all programs joined into one. The choice holds for as long as the PAT lists the program.
+ * Chooses the carried program of a transport stream: the program with a given number; the first program in PAT order
+ * that has video, or the first one if none has; or all programs joined into one. A chosen program is carried for as
+ * long as the PAT lists it.
  *
  * @module
  */
@@ -15,19 +16,19 @@ import { TableCredit } from './table-credit.ts'
 /** Maximum number of programs whose maps are read, more than any multiplex has. */
 const MAX_PROGRAMS = 1024
 
-/** Maximum number of streams of joined programs, since a change of one stream processes all of them. */
+/** Number of joined streams from which no more programs are joined, since each change processes all joined streams. */
 const MAX_STREAMS = 256
 
-/** Price of any change, in packets of table credit. */
+/** Basic price of each change of a table, in packets of table credit. */
 const PACKETS_PER_CHANGE = 16
 
-/** Prices of a map that changes the carried program: for each byte of the map, and each stream of joined programs. */
+/** Additional prices of a map that may change the carried program: for each byte of the map, and each joined stream. */
 const PACKETS_PER_BYTE = 4
 const PACKETS_PER_STREAM = 8
 
 interface Candidate {
   readonly mapPid: number
-  /** Section body of `map`. */
+  /** Section body that `map` was decoded from. */
   body?: Buffer
   map?: ProgramMap
 }
@@ -89,14 +90,14 @@ export class ProgramSelector {
   }
 
   /**
-   * @param body  body of the section, retained. It counts as new when its bytes differ, not its version_number: some
-   *   encoders increment the version without a change, others change the map without a new version
-   * @returns the map to carry, when this section chose or changed it
+   * @param body  body of the section, retained. Its bytes are compared, not its version_number: some encoders increment
+   *   the version without a change, others change the map without a new version
+   * @returns the map to carry when this section chose or changed it, else undefined
    */
   handlePmt(mapPid: number, programNumber: number, body: Buffer): ProgramMap | undefined {
     const candidate = this.#candidates.get(programNumber)
     if (candidate?.mapPid !== mapPid) return undefined
-    // A repeated map ends a cycle: maps that were missing from it are not sent at all.
+    // A repeated map shows that a whole cycle of maps has passed: programs still without a map do not send one.
     const isRepeated = candidate.body?.equals(body) === true
     if (isRepeated && this.#isSettled) return undefined
     const isOpen = !isRepeated && this.#staysOpenWith(candidate)
@@ -125,8 +126,8 @@ export class ProgramSelector {
   }
 
   /**
-   * @param price  price in packets of table credit, on top of `PACKETS_PER_CHANGE`
-   * @returns whether the credit covers both
+   * @param price  price in packets of table credit, to which `PACKETS_PER_CHANGE` is added
+   * @returns whether the credit covers the sum
    */
   #pay(price: number): boolean {
     if (this.#credit.pay(PACKETS_PER_CHANGE + price, this.#stats.packets)) return true
@@ -165,7 +166,7 @@ export class ProgramSelector {
   }
 }
 
-/** @returns one map with the program number and PCR PID of the first and the streams of all */
+/** Joins the streams of all maps into one map, with the program number and PCR PID of the first map. */
 function joinMaps(maps: readonly ProgramMap[]): ProgramMap {
   const streams = new Map<number, StreamEntry>()
   for (const map of maps) {

@@ -16,20 +16,20 @@ export interface Route {
   readonly stream?: ElementaryStream
 }
 
-/** PIDs of the carried program. */
+/** PIDs to route, in addition to that of the PAT. */
 export interface ProgramPids {
-  /** PIDs of program maps. */
+  /** PIDs of all program maps to read. */
   readonly mapPids: Iterable<number>
-  /** Elementary streams of the program, by PID. */
+  /** Elementary streams of the carried program, by PID. */
   readonly streams: ReadonlyMap<number, ElementaryStream>
-  /** PCR PID; `NULL_PID` when the program has no PCR. */
+  /** PCR PID of the carried program; `NULL_PID` without a program or PCR. */
   readonly pcrPid: number
 }
 
 /**
- * Creates the routes of a program. A PID listed both as a table and as a stream is a table.
+ * Creates the routes by PID. A PID listed both as a table and as a stream is a table.
  *
- * @param before  the previous routes; those that remain keep their state
+ * @param before  the previous routes; routes of remaining tables and streams are taken over with their state
  */
 export function createRoutes(
   before: ReadonlyMap<number, Route>,

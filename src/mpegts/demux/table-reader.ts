@@ -1,6 +1,6 @@
 /**
- * Reads the tables of a transport stream: PAT and PMT, which name the carried program (ISO/IEC 13818-1 2.4.4), and
- * splice information (ANSI/SCTE 35 9.6).
+ * Reads the tables of a transport stream: PAT and PMT, which describe the programs (ISO/IEC 13818-1 2.4.4), and splice
+ * information (ANSI/SCTE 35 9.6).
  *
  * @module
  */
@@ -23,7 +23,7 @@ import { ProgramSelector } from './program-selector.ts'
 
 /**
  * - `map-pids`: the PAT may have moved program maps to other PIDs.
- * - `program`: the carried program has a new map.
+ * - `program`: the carried program was chosen, or its map has changed.
  * - `splice`: splice information with its time unwrapped.
  */
 export type TableChange =
@@ -31,7 +31,7 @@ export type TableChange =
   | { readonly type: 'program'; readonly map: ProgramMap }
   | { readonly type: 'splice'; readonly splice: SpliceInfo }
 
-/** Inputs: `push` every section in order of arrival. Sections that cannot be used are dropped and counted. */
+/** Inputs: `push` every section in order of arrival. `stats` counts CRC errors, and splices that cannot be read. */
 export class TableReader {
   readonly #selector: ProgramSelector
   readonly #timestamps: TimestampUnwrapper
@@ -44,7 +44,7 @@ export class TableReader {
     this.#stats = stats
   }
 
-  /** PIDs that carry program maps. */
+  /** PIDs of the program maps to read. */
   get mapPids(): Set<number> {
     return this.#selector.mapPids
   }

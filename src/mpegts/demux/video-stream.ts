@@ -10,7 +10,7 @@ import { completeAccessUnit, PARAMETER_SET_KINDS, type VideoCodec } from './comp
 import type { PesUnit } from '../pes-unit.ts'
 import type { RawPes } from './pes-assembler.ts'
 
-/** A PES unit without its track and times. */
+/** Fields of a `PesUnit` other than track and times. */
 export type UnitContent = Omit<PesUnit, 'track' | 'ptsTicks' | 'dtsTicks'>
 
 const NOTHING: readonly ParameterSet[] = []
@@ -30,8 +30,8 @@ export class VideoStream {
   /**
    * @param headerBytes  size of the PES header
    * @param accessUnit  classification of the PES packet's content
-   * @returns the unit with an access unit delimiter and, in a key frame, all parameter sets; while these are not known,
-   *   a key frame is not a random access point
+   * @returns the PES packet, with an access unit delimiter at the start of a picture, and with all parameter sets in an
+   *   undamaged key frame; while a parameter set is unknown, a key frame is not a random access point
    */
   push(pes: RawPes, headerBytes: number, accessUnit: VideoAccessUnit): UnitContent {
     // Parameter sets of a damaged PES packet may be corrupt: none are remembered, none are inserted.

@@ -1,6 +1,6 @@
 /**
  * Memory of outgoing packets: slabs, filled from front to back. Bytes are copied once and never moved. A slab may hold
- * the packets of several segments, and stays in use until all of them are released.
+ * the packets of several segments, and stays in use until all these segments are released.
  *
  * @module
  */
@@ -27,8 +27,8 @@ export class PacketMemory {
   /**
    * Copies whole packets behind those already written.
    *
-   * @param onRun  called with each run of copied packets in order, one run per slab; must call `SlabPool.hold` for the
-   *   slab before it returns
+   * @param onRun  called with each run of copied packets in order, one run per slab; must hold the slab
+   *   (`SlabPool.hold`) before it returns, unless the run continues one that is held already
    */
   write(chunks: readonly Buffer[], onRun: OnRun): void {
     let start = this.#length

@@ -1,7 +1,8 @@
 /**
  * Header of a PES packet without a DTS (ISO/IEC 13818-1 2.4.3.6).
  *
- *   | 000001 24 | stream id 8 | length 16 | 10 2 | 0 3 | aligned 1 | 0 2 | PTS only 10 2 | 0 6 | 5 8 | PTS 40 |
+ *   | 000001 24 | stream id 8 | length 16 |
+ *   | 10 2 | 0 3 | data alignment 1 | 0 2 | PTS only 10 2 | 0 6 | header data length 5 8 | PTS 40 |
  *
  * @module
  */

@@ -18,8 +18,8 @@ const MAX_PAYLOAD_BYTES = PACKET_BYTES - HEADER_BYTES
 const MAX_PES_LENGTH = 0xffff
 
 /**
- * @param first  first original transport packet: all new packets take over its PID and priority, and the first new one
- *   also its adaptation field with the PCR
+ * @param first  first original transport packet: all new packets get its PID and priority, and the first new packet
+ *   also its adaptation field, with any PCR
  * @param pes  the whole PES packet, or the start of it
  * @returns whole transport packets with arbitrary continuity counters
  */
@@ -49,8 +49,8 @@ export function packetizePes(first: Buffer, pes: Buffer): Buffer {
 }
 
 /**
- * Inserts bytes into a PES packet. Transport packets up to the insertion are new; those after it remain views into
- * `chunks`.
+ * Inserts bytes into a PES packet. Transport packets up to the insertion are replaced by new ones; later transport
+ * packets remain views into `chunks`.
  *
  * @param chunks  the PES packet as whole transport packets
  * @param at  offset of the insertion in the PES packet
@@ -89,8 +89,8 @@ export function replacePesPayload(
 }
 
 /**
- * Corrects PES_packet_length in place. An unbounded PES packet stays unbounded; one that outgrows the field
- * becomes unbounded.
+ * Adds to PES_packet_length in place. An unbounded PES packet stays unbounded; a PES packet whose length exceeds the
+ * field becomes unbounded.
  *
  * @param addedBytes  negative for a PES packet that became shorter
  */

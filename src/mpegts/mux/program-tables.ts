@@ -24,8 +24,11 @@ const KEPT_DESCRIPTORS: ReadonlySet<number> = new Set([
   DescriptorTag.METADATA,
 ])
 
-/** Maximum size of the stream loop of a PMT in one packet, beside packet header, pointer_field and 16 section bytes. */
-const STREAM_LOOP_BYTES = PACKET_BYTES - 4 - 1 - 16
+/**
+ * Maximum size of program descriptors and track entries in a PMT of one packet. Packet header and pointer_field take 5
+ * bytes, the other fields of the section 16.
+ */
+const MAX_LOOP_BYTES = PACKET_BYTES - 4 - 1 - 16
 const TRACK_ENTRY_BYTES = 5
 
 /** PAT and PMT of one outgoing stream. A change of the content increments version_number. */
@@ -69,11 +72,11 @@ function encodePat(programNumber: number, pmtPid: number, version: number): Buff
 }
 
 /**
- *  | 111 | PCR_PID (13) | 1111 | program_info_length (12) |
+ *  | 111 | PCR_PID (13) | 1111 | program_info_length (12) | descriptors |
  *  { stream_type (8) | 111 | elementary_PID (13) | 1111 | ES_info_length (12) | descriptors } for each track
  */
 function encodePmt({ programNumber, pcrPid, tracks }: Program, version: number): Buffer {
-  let spareBytes = STREAM_LOOP_BYTES - tracks.length * TRACK_ENTRY_BYTES
+  let spareBytes = MAX_LOOP_BYTES - tracks.length * TRACK_ENTRY_BYTES
   const pointers = tracks.flatMap((track) => metadataPointers(track, programNumber))
   const pointer = pointers.find(({ length }) => length <= spareBytes) ?? Buffer.alloc(0)
   spareBytes -= pointer.length

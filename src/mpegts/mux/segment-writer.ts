@@ -12,7 +12,7 @@ import { ProgramTables } from './program-tables.ts'
 
 /**
  * Minimum size of a run of packets that is linked instead of copied. Each `Buffer` object takes about 100 bytes of its
- * own, so thousands of small ones would make a segment take far more memory than its size.
+ * own, so thousands of small buffers would make a segment take far more memory than its size.
  */
 const MIN_LINKED_BYTES = 1024
 
@@ -57,13 +57,17 @@ export class SegmentWriter {
     this.#memory.write(chunks, this.#append)
   }
 
-  /** Adds packets to the end of the segment without a copy; their buffer belongs to the writer afterwards. */
+  /**
+   * Adds packets to the end of the segment, without a copy from `MIN_LINKED_BYTES` up.
+   *
+   * @param packets  owned by the writer afterwards, which renumbers the packets in place
+   */
   link(packets: Buffer): void {
     if (packets.length < MIN_LINKED_BYTES) this.write([packets])
     else this.#append(packets, 0, packets.length)
   }
 
-  /** @returns the segment as runs of whole packets, unchanged until they are released to the pool */
+  /** @returns the segment as runs of whole packets, whose bytes do not change until they are released to the pool */
   finish(): Buffer[] {
     const chunks = this.#runs.map(({ buffer, start, end }) => buffer.subarray(start, end))
     this.#memory.expect(this.#sizeBytes)

@@ -14,9 +14,9 @@ import { TICKS_PER_SEC } from '../timestamps.ts'
 import type { Track } from '../track.ts'
 
 const SAMPLES_PER_FRAME = 1024
-const FRAMES_PER_UNIT = 8
+const FRAMES_PER_PES = 8
 
-/** Maximum distance of the video from the end of the silence; a longer one is a timestamp discontinuity. */
+/** Maximum time between the end of the silence and the video; a longer time is a timestamp discontinuity. */
 const MAX_DISTANCE_TICKS = 1 * TICKS_PER_SEC
 
 const AUDIO_STREAM_ID = 0xc0
@@ -53,7 +53,7 @@ export class Silence {
     const sampleRateIndex = rates.indexOf(this.#sampleRate)
     const config = { parameters, sampleRateIndex, channelConfiguration }
     const frame = Buffer.concat([encodeAdtsHeader(config, block.length), block])
-    this.#payload = Buffer.concat(Array.from({ length: FRAMES_PER_UNIT }, () => frame))
+    this.#payload = Buffer.concat(Array.from({ length: FRAMES_PER_PES }, () => frame))
     this.track = {
       pid,
       streamType: StreamType.AAC_ADTS,
@@ -65,7 +65,10 @@ export class Silence {
     }
   }
 
-  /** @returns the next PES packets of silence, those that begin up to `untilTicks` (90 kHz, unwrapped) */
+  /**
+   * @param untilTicks  DTS of the video, 90 kHz, unwrapped
+   * @returns the next PES packets of silence: all with a PTS of at most `untilTicks`
+   */
   takeUntil(untilTicks: number): PesUnit[] {
     const units: PesUnit[] = []
     if (Math.abs(untilTicks - this.#nextTicks) > MAX_DISTANCE_TICKS) this.#startTicks = undefined
@@ -75,7 +78,7 @@ export class Silence {
     }
     while (this.#nextTicks <= untilTicks) {
       units.push(this.#createUnit(this.#nextTicks))
-      this.#frames += FRAMES_PER_UNIT
+      this.#frames += FRAMES_PER_PES
     }
     return units
   }

@@ -14,7 +14,7 @@ const SLAB_SIZES = [32, 64, 128, 256].map(
 export const MIN_SLAB_BYTES = SLAB_SIZES[0]!
 export const MAX_SLAB_BYTES = SLAB_SIZES.at(-1)!
 
-/** Desired number of slabs in a segment: each adds 2 to 4 µs to an HTTP reply, but fewer, larger ones waste memory. */
+/** Desired maximum of slabs per segment: each adds 2 to 4 µs to an HTTP reply, but fewer, larger slabs waste memory. */
 const SLABS_PER_SEGMENT = 4
 
 interface Slab {
@@ -106,7 +106,7 @@ export class SlabPool {
     this.#trim(this.#maxFreeBytes())
   }
 
-  /** Drops unused slabs until the limit is met, each time one of the size that takes most of the unused memory. */
+  /** Drops unused slabs until the limit is met, each time a slab of the size that takes most of the unused memory. */
   #trim(maxBytes: number): void {
     while (this.#freeBytes > maxBytes) {
       const [sizeBytes, free] = [...this.#free].reduce((a, b) =>

@@ -22,7 +22,7 @@ const VIDEO: Readonly<Record<number, Codec>> = {
 }
 
 const AUDIO: Readonly<Record<number, Codec>> = {
-  // Both stand for all three layers: 'mp2' until a frame header turns out to be layer III.
+  // Both stream types stand for all three layers: 'mp2' until a frame header has layer III.
   [StreamType.MPEG1_AUDIO]: 'mp2',
   [StreamType.MPEG2_AUDIO]: 'mp2',
   [StreamType.AAC_ADTS]: 'aac',
@@ -68,7 +68,7 @@ export function describeTrack({ pid, streamType, descriptors }: StreamEntry): Tr
   }
 }
 
-/** DVB marks AC-3 in private data by a descriptor of its own (ETSI EN 300 468 Annex D); others register the format. */
+/** DVB marks AC-3 in private data with a descriptor (ETSI EN 300 468 Annex D); other systems register the format. */
 function privateAudio(descriptors: Buffer): Codec | undefined {
   if (findDescriptor(descriptors, DescriptorTag.AC3) !== undefined) return 'ac3'
   if (findDescriptor(descriptors, DescriptorTag.ENHANCED_AC3) !== undefined) return 'eac3'

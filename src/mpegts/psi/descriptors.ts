@@ -50,7 +50,7 @@ export function findRegistration(descriptors: Buffer): string | undefined {
   return findDescriptor(descriptors, DescriptorTag.REGISTRATION)?.toString('latin1', 0, 4)
 }
 
-/** @returns first code of the ISO 639 language descriptor (2.6.18), for example `eng` */
+/** @returns first code of the ISO 639 language descriptor (2.6.18) in lower case, for example `eng` */
 export function findLanguage(descriptors: Buffer): string | undefined {
   const code = findDescriptor(descriptors, DescriptorTag.ISO_639_LANGUAGE)?.toString('latin1', 0, 3)
   return code !== undefined && /^[a-z]{3}$/i.test(code) ? code.toLowerCase() : undefined

@@ -23,7 +23,7 @@ export interface ProgramAssociation {
   readonly mapPid: number
 }
 
-/** @returns the programs in a section body, without those on a reserved PID */
+/** @returns the programs in a section body, without programs whose map has a reserved PID */
 export function decodePat(body: Buffer): ProgramAssociation[] {
   const programs: ProgramAssociation[] = []
   for (let at = 0; at + ENTRY_BYTES <= body.length; at += ENTRY_BYTES) {
@@ -35,7 +35,7 @@ export function decodePat(body: Buffer): ProgramAssociation[] {
   return programs
 }
 
-/** Assembles the table from its sections, up to eight of 253 programs each: `push` every valid one. */
+/** Assembles the table from its sections, eight at most. Inputs: `push` every valid section. */
 export class ProgramList {
   /** Section bodies of the current version, by section_number. */
   readonly #bodies = new Map<number, Buffer>()
@@ -43,8 +43,8 @@ export class ProgramList {
   #lastSectionNumber = 0
 
   /**
-   * @param pay  returns whether table credit covers that number of programs; if not, the section is ignored
-   * @returns all programs, when this section completes or changes the table
+   * @param pay  returns whether table credit covers a number of programs; if not, the section is ignored
+   * @returns all programs when this section completes or changes the table, else undefined
    */
   push(
     section: SectionFields,
@@ -61,7 +61,7 @@ export class ProgramList {
     const isRepeated = this.#bodies.get(sectionNumber)?.equals(body) === true
     const isWhole = this.#bodies.size === lastSectionNumber + 1
     if (isRepeated && isWhole) return undefined
-    // A repeated section ends a cycle: sections that were missing from it are not sent at all.
+    // A repeated section shows that a whole cycle has passed: sections still missing are not sent.
     const seen = this.#bodies.size + (this.#bodies.has(sectionNumber) ? 0 : 1)
     const isUnfinished = seen <= lastSectionNumber && !isRepeated
     if (!isUnfinished && !pay(this.#countEntries() + body.length / ENTRY_BYTES)) return undefined

@@ -30,7 +30,7 @@ export interface StreamEntry {
 /**
  * @param programNumber  `table_id_extension` of the section
  * @param body  section body; the descriptors are views into it
- * @returns undefined when a length exceeds the section
+ * @returns undefined when the lengths in the body do not add up to its size
  */
 export function decodePmt(programNumber: number, body: Buffer): ProgramMap | undefined {
   if (body.length < HEADER_BYTES) return undefined

@@ -6,7 +6,7 @@
  */
 import { TICKS_PER_SEC } from '../timestamps.ts'
 
-/** Time within which an equal section is a repetition. Later it is a new splice: immediate splices may be equal. */
+/** Maximum time to a repetition. After more time, an equal section is a new splice: immediate splices may be equal. */
 const MAX_REPETITION_TICKS = 10 * TICKS_PER_SEC
 
 const MAX_SECTIONS = 32

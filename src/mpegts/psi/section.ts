@@ -12,7 +12,7 @@
  * @module
  */
 
-/** Maximum sizes of sections: of PAT and PMT (2.4.4.5, 2.4.4.9), and of private sections (2.4.4.11). */
+/** Maximum sizes: sections of PAT and PMT (2.4.4.5, 2.4.4.9), and private sections (2.4.4.11). */
 const MAX_PSI_BYTES = 1024
 export const MAX_PRIVATE_BYTES = 4096
 
@@ -24,7 +24,7 @@ const CRC_BYTES = 4
 /** Value in place of a table_id when stuffing fills the rest of the packet. */
 const STUFFING = 0xff
 
-/** Inputs: `push` the payload of every packet of a PID, `reset` after a loss. */
+/** Inputs: `push` the payload of every packet of one PID, `reset` after a loss. */
 export class SectionAssembler {
   readonly #section: Buffer
   /** Number of bytes in the open section; undefined while none is open. */
@@ -55,7 +55,7 @@ export class SectionAssembler {
     this.#length = undefined
   }
 
-  /** @returns how many of `bytes` belong to the open section; all of them when the section is too long */
+  /** @returns number of bytes that belong to the open section; the size of `bytes` when the section is too long */
   #append(bytes: Buffer, sections: Buffer[]): number {
     let taken = 0
     while (this.#length !== undefined && taken < bytes.length) {
@@ -79,7 +79,7 @@ export class SectionAssembler {
     return taken
   }
 
-  /** Size of the open section; until section_length has arrived, size of the header up to that field. */
+  /** Size of the open section; until section_length has arrived, size of the header including that field. */
   #sectionBytes(length: number): number {
     if (length < LENGTH_HEADER_BYTES) return LENGTH_HEADER_BYTES
     return LENGTH_HEADER_BYTES + (this.#section.readUInt16BE(1) & 0x0fff)
@@ -100,7 +100,7 @@ export interface SectionFields {
   readonly body: Buffer
 }
 
-/** @returns undefined for a section in the short syntax or a truncated one */
+/** @returns undefined for a section that is truncated or in the short syntax */
 export function decodeSection(section: Buffer): SectionFields | undefined {
   const longSyntax = ((section[1] ?? 0) & 0x80) !== 0
   if (!longSyntax || section.length < HEADER_BYTES + CRC_BYTES) return undefined

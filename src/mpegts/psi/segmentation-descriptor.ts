@@ -14,7 +14,7 @@ import { BitReader } from '../../binary/bit-reader.ts'
 export interface Segmentation {
   /** `segmentation_event_id`; the same at the start and the end of a segmentation event. */
   readonly eventId: number
-  /** Whether the event of this id is canceled; the other fields are empty then. */
+  /** Whether the section cancels the event with this id; the other fields are then empty or 0. */
   readonly canceled: boolean
   /** `segmentation_type_id` (10.3.3.1); 0 in a cancellation. */
   readonly typeId: number
@@ -34,7 +34,7 @@ const NO_UPID = Buffer.alloc(0)
 
 /**
  * @param descriptors  descriptor loop of a splice information section
- * @returns segmentation descriptors in order, without malformed ones; undefined when a length exceeds the loop
+ * @returns valid segmentation descriptors in order; undefined when the lengths do not add up to the loop
  */
 export function decodeSegmentations(descriptors: Buffer): Segmentation[] | undefined {
   const segmentations: Segmentation[] = []

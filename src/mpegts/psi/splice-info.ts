@@ -43,7 +43,7 @@ export interface SpliceInsert {
   readonly type: 'splice-insert'
   /** `splice_event_id`; the same for the exit from the program and the return to it. */
   readonly eventId: number
-  /** Whether the event of this id is canceled; the other fields are empty then. */
+  /** Whether the section cancels the event with this id; the other fields then have no meaning. */
   readonly canceled: boolean
   /** True for the exit from the program, false for the return to it. */
   readonly outOfNetwork: boolean
@@ -62,7 +62,7 @@ const HEADER_BYTES = 14
 const CRC_BYTES = 4
 const MIN_BYTES = HEADER_BYTES + 2 + CRC_BYTES
 
-/** Value of splice_command_length that senders from before the introduction of the field use. */
+/** Value of splice_command_length in sections of senders that are older than the field. */
 const UNKNOWN_LENGTH = 0xfff
 
 const CommandType = { NULL: 0x00, INSERT: 0x05, TIME_SIGNAL: 0x06 } as const
@@ -80,7 +80,7 @@ export function isEncryptedSplice(section: Buffer): boolean {
 
 /**
  * @param section  splice information section, not encrypted, CRC_32 verified; retained
- * @returns undefined for a truncated section or an unknown protocol version
+ * @returns undefined for a malformed section or an unknown protocol version
  */
 export function decodeSpliceInfo(section: Buffer): SpliceInfo | undefined {
   if (section.length < MIN_BYTES) return undefined
@@ -138,7 +138,7 @@ function decodeInsert(reader: BitReader): TimedCommand {
   const durationTicks = hasDuration ? readTicks(reader) : 0
   reader.skipBits(32)
   const planned = hasDuration ? { break: { durationTicks, autoReturn } } : {}
-  // A segment holds all components, so it is cut once, at the first component's splice.
+  // A segment contains all components, so there is one cut: at the time of the first component that has one.
   const ptsTicks = times.find((ticks) => ticks !== undefined)
   return { command: { type, eventId, canceled, outOfNetwork, ...planned }, ptsTicks }
 }
@@ -164,7 +164,7 @@ function readTicks(reader: BitReader): number {
   return reader.readBits(1) * 2 ** 32 + reader.readBits(32)
 }
 
-/** @param bytes  descriptor loop with its length; stuffing may follow */
+/** @param bytes  descriptor_loop_length and descriptor loop; stuffing may follow */
 function withSegmentations(command: SpliceCommand, bytes: Buffer): SpliceCommand | undefined {
   if (command.type !== 'time-signal') return command
   if (bytes.length < 2) return undefined

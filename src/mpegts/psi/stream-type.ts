@@ -44,7 +44,7 @@ const SECTION_TYPES: ReadonlySet<number> = new Set([
   StreamType.SCTE_35,
 ])
 
-/** @returns whether the stream type is carried in PES packets; if not, it is carried in sections */
+/** @returns true for a stream type carried in PES packets, false for one carried in sections */
 export function isCarriedInPes(streamType: number): boolean {
   return !SECTION_TYPES.has(streamType)
 }

@@ -1,5 +1,5 @@
 /**
- * Names of tracks whose codec HLS does not carry, for warnings.
+ * Names of track formats other than the audio and video codecs of `Codec`, for warnings.
  *
  * @module
  */
