@@ -1,6 +1,6 @@
 /**
- * Whether the process reads its sockets as fast as datagrams arrive. Where it does not, packets lie unread: they are
- * neither late nor lost, and their peers are not gone.
+ * Detects whether the process reads its sockets as fast as datagrams arrive. If it does not, packets may lie unread:
+ * packets that seem late or lost may have arrived, and peers that seem silent may have sent.
  *
  * @module
  */
@@ -24,7 +24,7 @@ export class ReadProgress {
 
   /**
    * @param drained  whether all sockets were found empty at some time since the previous tick
-   * @returns whether to skip this tick because it is late; never two in a row, so that an overloaded process advances
+   * @returns whether to skip this tick because it is late; never two in a row, so that the timers always advance
    */
   tick(nowUs: number, drained: boolean): boolean {
     this.#behind = !drained

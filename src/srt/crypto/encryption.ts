@@ -127,7 +127,7 @@ export class Encryption {
     }
   }
 
-  /** @param message  contents of a KMRSP: a copy of the pending KMREQ confirms the next key; others are ignored */
+  /** @param message  contents of a KMRSP: a copy of the pending KMREQ confirms its key, any other is ignored */
   handleResponse(message: Buffer): void {
     if (this.#announcement?.message.equals(message)) this.#announcement.isConfirmed = true
   }

@@ -212,7 +212,7 @@ export class HandshakeResponder {
     if (peer.handshake.version < HANDSHAKE_VERSION) this.#send(peer, encodeShutdown(peer))
   }
 
-  /** Rejects attempts undecided for `acceptTimeoutUs`; forgets closed connections and rejections after `TOMBSTONE_US`. */
+  /** Rejects attempts not decided in time; forgets closed connections and rejections after `TOMBSTONE_US`. */
   sweep(nowUs: number): void {
     this.#expire(nowUs - this.#options.acceptTimeoutUs, RejectCode.TIMEOUT, nowUs)
     for (const [key, accepted] of this.#accepted) {

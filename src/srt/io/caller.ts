@@ -26,9 +26,9 @@ export interface ConnectOptions {
   readonly port: number
   /** StreamID, at most `MAX_STREAM_ID_BYTES`. */
   readonly streamId?: string
-  /** Latency in milliseconds, in both directions; the listener may choose a longer one. Default 120. */
+  /** Receive latency of this side, and default of `peerLatencyMs`, in milliseconds; default 120. */
   readonly latencyMs?: number
-  /** Latency of the payloads sent, in milliseconds; default `latencyMs`. */
+  /** Receive latency proposed to the listener, which may choose another, in milliseconds; default `latencyMs`. */
   readonly peerLatencyMs?: number
   /** Sequence number of the first packet; random by default. */
   readonly initialSequenceNumber?: number
@@ -36,17 +36,17 @@ export interface ConnectOptions {
   readonly startTimestampUs?: number
   /** Capacity of the send buffer, rounded up to a power of two; default 8192. */
   readonly sendBufferPackets?: number
-  /** Bandwidth limit in bits per second, for bursts and retransmissions; default 1e9. */
+  /** Bandwidth limit in bits per second, IP and UDP headers included; default 1e9. */
   readonly maxBandwidthBps?: number
   /** Passphrase of the listener; without one, payloads are sent in clear. */
   readonly passphrase?: string
   /** Length of the AES keys; default 16. */
   readonly keyLengthBytes?: KeyBytes
-  /** Packets encrypted with one key (`SRTO_KMREFRESHRATE`); default 2^24. */
+  /** Number of packets encrypted with one key (`SRTO_KMREFRESHRATE`); default 2^24. */
   readonly kmRefreshPackets?: number
-  /** Packets between the announcement of a key and its first use (`SRTO_KMPREANNOUNCE`); default 2^12. */
+  /** Number of packets before a key change at which the next key is announced (`SRTO_KMPREANNOUNCE`); default 2^12. */
   readonly kmPreannouncePackets?: number
-  /** Time for the handshake, in milliseconds; default 3000. */
+  /** Max time for the handshake, in milliseconds; default 3000. */
   readonly connectTimeoutMs?: number
   /** Silence of the listener in milliseconds after which the connection ends; default 5000. */
   readonly idleTimeoutMs?: number
@@ -59,7 +59,7 @@ export interface ConnectOptions {
 /**
  * Calls a listener.
  *
- * @throws {MillraceError} `SRT_REJECTED` with the reject code; `SRT_TIMEOUT` without a response
+ * @throws {MillraceError} `SRT_REJECTED`, with the reason in its message; `SRT_TIMEOUT` without a response
  * @throws {RangeError} for an option out of range
  * @throws the signal's reason if it aborts first
  */
@@ -93,7 +93,7 @@ export async function connect(options: ConnectOptions): Promise<Caller> {
   })
 }
 
-/** Minimum and maximum of each option: the widths of protocol fields, and of the ring of the send buffer. */
+/** Min and max of numeric options, as protocol fields and send buffer allow. */
 const LIMITS = {
   latencyMs: [0, 0xffff],
   peerLatencyMs: [0, 0xffff],
@@ -202,7 +202,7 @@ export class Caller {
   }
 
   /**
-   * Sends a payload of at most 1456 bytes, ideally whole TS packets (n x 188); it is copied.
+   * Sends a copy of a payload of at most 1456 bytes, ideally whole TS packets (n x 188).
    *
    * @returns false if the payload was not accepted: the send buffer is full, or the connection is closing or closed
    * @throws {RangeError} for a longer payload
@@ -221,8 +221,8 @@ export class Caller {
   }
 
   /**
-   * Sends SHUTDOWN once the listener has had time to deliver all payloads: after the latency of the connection, or
-   * after about a second if the listener does not acknowledge them.
+   * Sends SHUTDOWN once all payloads are acknowledged and the listener's latency has passed. A payload without an ACK
+   * is dropped after that latency, but not before 1 s.
    */
   async close(): Promise<void> {
     this.#call.close()

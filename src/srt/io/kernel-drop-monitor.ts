@@ -6,7 +6,7 @@
 import type { AddressInfo } from 'node:net'
 import { readKernelDrops } from './kernel-drops.ts'
 
-/** Max interval between readings while callers are connected; longer than the 1 s between readings by the service. */
+/** Max interval between readings while the listener is busy. The service calls `read` once per second. */
 const MAX_UNREAD_US = 15_000_000
 const WARNING_INTERVAL_US = 60_000_000
 
@@ -40,7 +40,7 @@ export class KernelDropMonitor {
     return drops
   }
 
-  /** Reads the counters, unless they were read recently. */
+  /** Reads the counters, unless they were read within `MAX_UNREAD_US`. */
   tick(nowUs: number): void {
     if (nowUs >= this.#nextReadUs) void this.read(nowUs)
   }

@@ -13,7 +13,7 @@ import { encodePeerAddress } from '../wire/peer-address.ts'
 
 const TABLES = ['/proc/net/udp', '/proc/net/udp6']
 
-/** @returns datagrams dropped since these sockets were opened; undefined if the system has no such counter */
+/** @returns number of datagrams dropped since the sockets were opened; undefined if the system has no such counter */
 export async function readKernelDrops(
   sockets: readonly AddressInfo[],
 ): Promise<number | undefined> {
@@ -31,7 +31,7 @@ export function parseKernelDrops(table: string): Map<string, number> {
   return new Map(sockets.map((fields) => [fields[1]!, Number(fields.at(-1))]))
 }
 
-/** Formats an address as in the table: words in host byte order (`encodePeerAddress` writes them little-endian). */
+/** Formats an address as in the table: 32-bit words in host byte order, which is little-endian on x86 and ARM. */
 export function formatLocalAddress({ address, port, family }: AddressInfo): string {
   const words = encodePeerAddress(address).toString('hex', 0, family === 'IPv6' ? 16 : 4)
   return `${words}:${port.toString(16).padStart(4, '0')}`.toUpperCase()

@@ -24,10 +24,10 @@ import { bindSockets, enlargeReceiveBuffer, RECEIVE_BUFFER_BYTES } from './socke
 export interface ListenerOptions {
   /**
    * Numeric address, or several; `::` also listens on IPv4. On a machine with several addresses, list them: a response
-   * then comes from the address that was called, which a wildcard does not ensure. Rate limits hold for each address.
+   * then comes from the address that was called, which a wildcard does not ensure. Rate limits apply per local address.
    */
   readonly host: string | readonly string[]
-  /** UDP port; 0 for any free one. */
+  /** UDP port; 0 for any free port. */
   readonly port: number
   /** Min receive latency in milliseconds, used if the caller proposes less. */
   readonly latencyMs: number
@@ -43,7 +43,7 @@ export interface ListenerOptions {
    * Decides about a caller. An exception rejects the caller: a `MillraceError` with its reject code, any other with
    * `RejectCode.INTERNAL`.
    *
-   * @param signal  aborted after `acceptTimeoutMs`; a later decision has no effect
+   * @param signal  aborted after `acceptTimeoutMs` or by `close`; a later decision has no effect
    */
   readonly accept: (request: ConnectionRequest, signal: AbortSignal) => Promise<AcceptDecision>
   readonly clock?: Clock
@@ -94,7 +94,7 @@ export class Listener {
     })
   }
 
-  /** @returns command for the operator, if the kernel limits the receive buffers */
+  /** @returns command that allows larger receive buffers; undefined if the kernel does not limit them */
   #enlargeReceiveBuffers(): string | undefined {
     const granted = this.#sockets.map(enlargeReceiveBuffer).find((bytes) => bytes !== undefined)
     if (granted === undefined) return undefined
@@ -118,7 +118,7 @@ export class Listener {
     return this.#endpoints.map(({ stats }) => stats).reduce(addStats)
   }
 
-  /** Datagrams that the kernel dropped, mostly because this process read too late; undefined without such a counter. */
+  /** Number of datagrams that the kernel dropped since the sockets were opened; undefined without such a counter. */
   kernelDrops(): Promise<number | undefined> {
     return this.#dropMonitor.read(this.#clock.nowUs())
   }
@@ -177,7 +177,7 @@ export class Listener {
     endpoint.decide(attempt, verdict, this.#clock.nowUs())
   }
 
-  /** Calls the accept hook, then checks the caller's encryption against its decision. */
+  /** Calls the accept hook, then agrees on keys with a caller that the hook accepts. */
   async #judge(attempt: Attempt, signal: AbortSignal): Promise<Verdict> {
     const { remoteAddress, remotePort, streamId, peerVersion } = attempt
     const request = { remoteAddress, remotePort, streamId, peerVersion }
@@ -203,7 +203,7 @@ export class Listener {
 
   #tick(): void {
     const nowUs = this.#clock.nowUs()
-    // The loop has waited for input only if it found all sockets empty.
+    // The event loop waits for input only when all sockets are empty.
     const { idle } = performance.eventLoopUtilization()
     for (const endpoint of this.#endpoints) endpoint.tick(nowUs, idle > this.#idleMs)
     this.#idleMs = idle

@@ -14,7 +14,7 @@ export const RECEIVE_BUFFER_BYTES = 8 * 1024 * 1024
 /** Max number of attempts to find a port that is free on every address. */
 const FREE_PORT_ATTEMPTS = 10
 
-/** Opens a socket of the address family of `address`. This address and those of all peers must be numeric. */
+/** Opens a socket of the address family of `address`. It can only bind and send to numeric addresses. */
 export function openSocket(address: string, options: { readonly ipv6Only?: boolean } = {}): Socket {
   const family = isIPv6(address) ? 6 : 4
   return createSocket({
@@ -27,8 +27,8 @@ export function openSocket(address: string, options: { readonly ipv6Only?: boole
 }
 
 /**
- * Binds a socket to each address, all on one port; for `::`, one socket for IPv6 and one for IPv4. Datagrams sent from
- * a socket have its address as source.
+ * Binds a socket to each address, all on one port; for `::`, one socket for IPv6 and one for IPv4. Unless the address
+ * is a wildcard, it is the source address of the datagrams sent.
  *
  * @param addresses  numeric
  * @param port  0 for any port that is free on every address
@@ -82,7 +82,7 @@ export function enlargeReceiveBuffer(socket: Socket): number | undefined {
   try {
     socket.setRecvBufferSize(RECEIVE_BUFFER_BYTES)
   } catch {
-    // Some systems throw instead of clamping; the size stays as it was.
+    // Some systems throw instead of granting less; the size stays as it was.
   }
   // Linux reports twice the usable size, for its own bookkeeping (socket(7)).
   const doubled = process.platform === 'linux' ? 2 : 1

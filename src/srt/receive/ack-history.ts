@@ -1,10 +1,10 @@
 /**
- * Full ACKs that wait for their ACKACK, by number (draft-sharabayko-srt 3.2.4, 3.2.5 and 4.10).
+ * Full ACKs that wait for their ACKACK, by number (draft-sharabayko-srt 3.2.4, 3.2.8 and 4.10).
  *
  * @module
  */
 
-/** Number of ACKs kept: with one ACK per 10 ms, enough for round trips of up to 2.5 s. */
+/** Number of ACKs stored: with at most one ACK per 10 ms, enough for round trips of up to 2.5 s. */
 const CAPACITY = 256
 
 const MAX_ACK_NUMBER = 0xffffffff
@@ -15,7 +15,7 @@ export class AckHistory {
   readonly #sentUs = new Float64Array(CAPACITY)
   #lastNumber = 0
 
-  /** @returns number of the ACK that acknowledges this position, from 1 on */
+  /** @returns ACK number for an ACK of this position, from 1 on */
   push(position: number, nowUs: number): number {
     this.#lastNumber = this.#lastNumber === MAX_ACK_NUMBER ? 1 : this.#lastNumber + 1
     const slot = this.#lastNumber % CAPACITY

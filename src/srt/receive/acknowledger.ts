@@ -12,18 +12,18 @@ import { FULL_ACK_BYTES, LIGHT_ACK_BYTES, writeFullAck, writeLightAck } from '..
 import { ControlType } from '../wire/packet.ts'
 import { AckHistory } from './ack-history.ts'
 
-/** Data packets after which a light ACK is sent if no full one was (3.2.4). */
+/** Number of data packets since the latest full ACK after which a light ACK is sent (3.2.4). */
 const LIGHT_ACK_PACKETS = 64
 
-/** Data packets or time that a full ACK waits for, whichever comes first. */
+/** Number of data packets, or time, from one full ACK to the next, whichever comes first. */
 interface AckPacing {
   readonly packets: number
   readonly delayUs: number
 }
 
 /**
- * Pacing while no packet is missing. A full ACK every 10 ms, as in the draft (4.8.1), would at 0.5 Mbit/s cost an ACK
- * and an ACKACK for every second packet.
+ * Pacing while no packet is missing. A full ACK every 10 ms, as in the draft (4.8.1), would cost an ACK and an ACKACK
+ * for each packet of a 0.5 Mbit/s stream, whose packets arrive 21 ms apart.
  */
 const RELAXED: AckPacing = { packets: 48, delayUs: 100_000 }
 /** Pacing while packets are missing: both peers time retransmissions by the RTT that ACKs measure. */
@@ -31,7 +31,7 @@ const PROMPT: AckPacing = { packets: 16, delayUs: 25_000 }
 
 export interface AcknowledgerOptions {
   readonly initialSequenceNumber: number
-  /** Max distance of a packet from the first missing one; also the flow window announced to the sender. */
+  /** Receive window: number of sequence numbers accepted, from the first missing packet on; announced in full ACKs. */
   readonly windowPackets: number
   readonly rtt: RttEstimator
   readonly transmitter: Transmitter
@@ -43,7 +43,7 @@ export class Acknowledger {
   readonly #transmitter: Transmitter
   readonly #history = new AckHistory()
   #sentAcks = 0
-  /** Position of the last ACK of either kind. */
+  /** Position of the last ACK, light or full. */
   #acked: number
   /** Position of the last full ACK. */
   #fullyAcked: number
@@ -64,7 +64,7 @@ export class Acknowledger {
     return this.#sentAcks
   }
 
-  /** Whether the peer has confirmed an ACK of this position. */
+  /** Whether this is the latest position that the peer has confirmed. */
   isConfirmed(position: number): boolean {
     return position === this.#confirmed
   }
@@ -81,7 +81,7 @@ export class Acknowledger {
     if (sequenceDistance(this.#confirmed, ack.position) > 0) this.#confirmed = ack.position
   }
 
-  /** Sends a full ACK if the position has moved, and repeats it if its ACKACK is overdue (libsrt; 3.2.4). */
+  /** Sends a full ACK if the position has moved and the pacing allows it; repeats the ACK if its ACKACK is overdue. */
   tick(position: number, hasGap: boolean, rate: RateMeter, nowUs: number): void {
     if (position === this.#confirmed) return
     const elapsedUs = nowUs - this.#fullyAckedUs

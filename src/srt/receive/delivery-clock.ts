@@ -9,18 +9,18 @@
 import { TimestampUnwrapper } from '../../binary/timestamp-32.ts'
 
 /**
- * Duration of a window, in which the packet with the shortest delay gives the offset of the sender's clock. libsrt
- * takes 1000 round trips instead, which last minutes on a slow stream.
+ * Duration of a window. Its packet with the shortest delay gives the offset of the sender's clock. libsrt averages 1000
+ * round trips instead, which takes minutes on a slow stream.
  */
 const DRIFT_WINDOW_US = 10_000_000
 
-/** Max correction per window. Clocks drift by less; a path whose delay grows is followed at this rate. */
+/** Max correction per window. Clocks drift by less; if the path delay grows, the clock follows at this rate. */
 const MAX_DRIFT_STEP_US = 10_000
 
 /**
- * Offset above which the sender's clock counts as set to another time, not as drifted. A packet with a timestamp that
- * far in the future is delivered as if it had been sent on arrival. A window whose packets are all that far in the past
- * moves the base by the whole offset at once.
+ * Offset above which the sender's clock counts as set to another time, not as drifted. A packet whose timestamp is this
+ * far in the future is due one latency after its arrival. If the timestamps of a whole window are this far in the past,
+ * the base moves by the whole offset at once.
  */
 const CLOCK_JUMP_US = 2_000_000
 
@@ -50,12 +50,12 @@ export class DeliveryClock {
     this.#windowEndsUs = handshakeArrivedUs + DRIFT_WINDOW_US
   }
 
-  /** Sum of all corrections so far for the drift of sender clock and path delay (4.7). */
+  /** Sum of all corrections so far, for drift of the sender's clock and changes of the path delay (4.7). */
   get driftUs(): number {
     return this.#driftUs
   }
 
-  /** Delivery time of a packet. To be called for every packet: its timestamp also moves the clock. */
+  /** Delivery time of a packet. To be called for every packet: each timestamp also adjusts the clock. */
   deliveryUs(timestampUs: number, nowUs: number): number {
     const sentUs = this.#baseUs + this.#timestamps.unwrap(timestampUs)
     const lagUs = nowUs - sentUs

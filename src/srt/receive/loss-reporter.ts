@@ -16,22 +16,22 @@ import type { ReceiveBuffer } from './receive-buffer.ts'
 import { ReorderTolerance } from './reorder-tolerance.ts'
 
 /**
- * Max rate of NAKs as a share of the receiving rate, but at least `MIN_NAK_BYTES_PER_SEC`. Reports of 10 % loss need
- * less. Without a limit, a sender of tiny packets that skips every other sequence number would get more bytes back than
- * it sends.
+ * Max rate of NAKs in bytes, as a share of the receiving rate, but at least `MIN_NAK_BYTES_PER_SEC`. Reports of 10 %
+ * loss need less. Without a limit, a sender of tiny packets that skips every other sequence number would get more bytes
+ * back than it sends.
  */
 const NAK_SHARE = 0.1
 const MIN_NAK_BYTES_PER_SEC = 64_000
 
-/** Min latency, in round trips, to wait for reordered packets; a shorter one leaves time for retransmission only. */
+/** Min latency, in round trips, to wait for reordered packets; a shorter latency has time for retransmission only. */
 const MIN_PATIENT_ROUND_TRIPS = 3
 
 export interface LossReporterOptions {
   readonly buffer: ReceiveBuffer
   readonly latencyUs: number
-  /** Whether packets of the sender, retransmissions among them, may lie unread. */
+  /** Read progress of the process: `behind` while retransmissions may lie unread in the socket. */
   readonly progress: Pick<ReadProgress, 'behind'>
-  /** Whether the sender retransmits a packet at most once per round trip: frequent reports only replace lost NAKs. */
+  /** Whether the sender retransmits a packet at most once per round trip, so that frequent NAKs cause no duplicates. */
   readonly eagerNak: boolean
   readonly rtt: RttEstimator
   readonly transmitter: Transmitter
@@ -52,11 +52,11 @@ export class LossReporter {
   /** Time of the next periodic report. */
   #dueUs = 0
 
-  /** Whether a packet missing at `#reportedTo` or after it may be a reordered one that still arrives. */
+  /** Whether a packet missing from `#reportedTo` on may be reordered, and still arrive. */
   #hasFresh = false
   /** Time at which the wait for reordered packets began. */
   #freshUs = 0
-  /** End of the sequence numbers whose gaps have been reported. */
+  /** Sequence number before which all missing packets have been reported. */
   #reportedTo: number
 
   constructor(options: LossReporterOptions) {
@@ -84,10 +84,10 @@ export class LossReporter {
     return this.#tolerance.packets
   }
 
-  /** Records a new gap; due before the buffer holds the packet after the gap. */
+  /** Records a new gap. To be called before the buffer holds the packet after the gap. */
   handleGap(nowUs: number): void {
     if (!this.#buffer.hasGap) this.#dueUs = nowUs + this.#intervalUs
-    // If no gap is open, `#hasFresh` is stale: the fresh gaps have closed.
+    // Without an open gap, `#hasFresh` is out of date: all gaps have closed.
     else if (this.#hasFresh) return
     this.#hasFresh = true
     this.#freshUs = nowUs
@@ -134,8 +134,8 @@ export class LossReporter {
    * Interval of periodic reports: (RTT + 4 x variance) / 2, but at least `MIN_NAK_INTERVAL_US` (4.8.2). Eager NAKs use
    * the minimum: at 10 % loss, RTT 100 ms and latency 500 ms, 1.5e-5 of the packets stay missing instead of 1.4e-4.
    *
-   * While the process is behind, the interval is RTT + 4 x variance. Retransmissions then lie unread as long as the
-   * ACKACKs that measure the RTT, so an earlier report would only fetch copies, and load the process even more.
+   * While the process is behind, the interval is RTT + 4 x variance. The RTT then includes the time for which ACKACKs,
+   * like retransmissions, lie unread. An earlier NAK would only cause duplicates, and load the process even more.
    */
   get #intervalUs(): number {
     const { responseTimeoutUs } = this.#rtt

@@ -1,12 +1,12 @@
 /**
- * Payloads that arrived ahead of a missing one, in a ring indexed by sequence number, and the receiver's position in
+ * Payloads that arrived ahead of a missing packet, in a ring indexed by sequence number, and the receiver's position in
  * the sequence. 2^31 is a multiple of every ring size, so an index needs no special case when sequence numbers wrap.
  *
  *          delivered         missing      held    missing    held
  *   ───────────────────────┬───────────┬────────┬─────────┬────────┬─────►  sequence numbers
  *                         next     firstHeld                      end
  *
- * The owner keeps `end` within its window from `next`; the ring grows with the part of the window in use.
+ * The owner limits the distance from `next` to `end` to its receive window; the ring grows with that distance.
  *
  * @module
  */
@@ -41,7 +41,7 @@ export class ReceiveBuffer {
     return this.#next
   }
 
-  /** First packet held; meaningful only while `hasGap`. */
+  /** Sequence number of the first packet held; meaningful only while `hasGap`. */
   get firstHeld(): number {
     return this.#firstHeld
   }
@@ -92,7 +92,7 @@ export class ReceiveBuffer {
   /**
    * Removes the packet `next` from the ring and advances `next`.
    *
-   * @returns its payload; undefined if that packet is missing or nothing is held: `firstHeld` is then up to date
+   * @returns its payload; undefined if that packet is missing: `firstHeld` is then up to date
    */
   takeNext(): Buffer | undefined {
     const payload = this.hasGap ? this.#payloads[this.#next & this.#mask] : undefined
@@ -112,7 +112,7 @@ export class ReceiveBuffer {
     this.#firstHeld = this.#findHeld(this.#next, this.#end)
   }
 
-  /** @returns first packet held from `from` on, or `to` */
+  /** @returns sequence number of the first packet held from `from` on; `to` if there is none before `to` */
   #findHeld(from: number, to: number): number {
     let sequence = from
     while (sequence !== to && !this.has(sequence)) {

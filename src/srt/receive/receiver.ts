@@ -1,8 +1,8 @@
 /**
  * Receiving half of a connection: turns data packets in any order into payloads in sequence. Reports missing packets
- * (draft-sharabayko-srt 4.8), and drops those that are too late (4.6).
+ * (draft-sharabayko-srt 4.8), and drops a missing packet when a later packet is due for delivery (4.6).
  *
- * Payloads in order are delivered at once: `next` of the buffer is the first missing packet and the position in ACKs.
+ * Payloads in order are delivered at once: the first missing packet, `next` of the buffer, is the position in ACKs.
  *
  * @module
  */
@@ -25,13 +25,13 @@ import { DeliveryClock, type DeliveryClockOptions } from './delivery-clock.ts'
 import { LossReporter, type LossReporterOptions } from './loss-reporter.ts'
 import { ReceiveBuffer } from './receive-buffer.ts'
 
-/** Number of latest dropped ranges that are kept to distinguish belated packets from duplicates. */
+/** Number of latest dropped ranges that are stored to distinguish belated packets from duplicates. */
 const MAX_DROPPED_RANGES = 16
 
 export interface ReceiverOptions
   extends AcknowledgerOptions, Omit<LossReporterOptions, 'buffer' | 'latencyUs'> {
   readonly delivery: DeliveryClockOptions
-  /** Whether the sender sets the R flag of retransmissions, so that a late packet without it was reordered. */
+  /** Whether the sender sets the R flag of retransmissions, so that a late packet without the flag was reordered. */
   readonly marksRetransmissions: boolean
   readonly decryption?: Decryption
   readonly sink: Pick<PayloadSink, 'push' | 'gap'>
@@ -89,7 +89,7 @@ export class Receiver {
     return this.#buffer.end
   }
 
-  /** Whether a tick is due every 10 ms: a packet is missing, or the peer has not confirmed the latest ACK. */
+  /** Whether a tick is due every 10 ms: a packet is missing, or the peer has not confirmed the latest position. */
   get busy(): boolean {
     return this.#buffer.hasGap || !this.#acknowledger.isConfirmed(this.#buffer.next)
   }
@@ -101,7 +101,7 @@ export class Receiver {
       counters.filter++
       return
     }
-    // Discarded before its sequence number, which may be forged, is used; a genuine packet is then reported as lost.
+    // An unreadable packet may be forged: its sequence number must not move the window.
     if (!this.#isReadable(datagram)) {
       counters.undecryptable++
       return
@@ -127,7 +127,7 @@ export class Receiver {
   /**
    * Decrypts the payload in place if the connection is encrypted.
    *
-   * @returns false for an encrypted packet without its key, or a packet in clear on an encrypted connection (forged)
+   * @returns false for an encrypted packet whose key is unknown, or a packet in clear on an encrypted connection
    */
   #isReadable(datagram: Buffer): boolean {
     if (this.#decryption === undefined) return encryptionKeyFlag(datagram) === 0
@@ -171,7 +171,7 @@ export class Receiver {
   /**
    * Moves the window if the sender's sequence numbers have jumped.
    *
-   * @returns whether the packet is within the window, and the receiver not stopped
+   * @returns whether the packet is within the window now, and the receiver not stopped
    */
   #followJump(sequence: number): boolean {
     const { next, hasGap } = this.#buffer
@@ -220,7 +220,7 @@ export class Receiver {
     }
   }
 
-  /** Drops the missing packets before `sequence`. */
+  /** Drops the missing packets before `sequence`, and delivers the packets held from there to the next gap. */
   #dropTo(sequence: number): void {
     const { next } = this.#buffer
     const lostPackets = sequenceDistance(next, sequence)
@@ -232,11 +232,11 @@ export class Receiver {
     this.#deliverHeld()
   }
 
-  /** Drops the packets of the gap at `next` that the sender has dropped. */
+  /** Drops the packets missing at `next` that the sender has dropped. */
   handleDropRequest({ first, last }: LossRange): void {
     const { next, firstHeld, hasGap } = this.#buffer
     const coversNext = sequenceDistance(first, next) >= 0 && sequenceDistance(next, last) >= 0
-    // A later gap is reported again by the next NAK, and the sender repeats its drop request.
+    // Requests for later gaps are ignored: the next NAK reports such a gap again, and the sender repeats its request.
     if (!hasGap || !coversNext) return
     const beyond = addToSequence(last, 1)
     this.#dropTo(sequenceDistance(beyond, firstHeld) > 0 ? beyond : firstHeld)

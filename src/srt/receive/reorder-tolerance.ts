@@ -1,6 +1,6 @@
 /**
  * Reorder tolerance: libsrt's `SRTO_LOSSMAXTTL`, measured instead of configured. A reordered packet that is reported as
- * lost is retransmitted needlessly; on bonded and mobile links, this would hit much of the stream.
+ * lost is retransmitted needlessly; on bonded and mobile links, many packets are reordered.
  *
  * @module
  */
@@ -21,7 +21,7 @@ export class ReorderTolerance {
     this.#decayedUs = nowUs
   }
 
-  /** Number of packets that may follow a missing one before it counts as lost. */
+  /** Number of packets that may arrive after a missing packet before the missing packet counts as lost. */
   get packets(): number {
     return this.#packets
   }
