@@ -108,7 +108,7 @@ async function demo(args: readonly string[]): Promise<void> {
   await server.close()
 }
 
-/** Starts on any free HTTP port if the default one is taken; a port that the user set is never replaced. */
+/** Starts on any free HTTP port if the default port is taken; a port that the user set is never replaced. */
 async function createDemoServer({ http, srt, ...options }: Partial<Options>): Promise<Server> {
   const start = (httpPort: number, srtPort: number) =>
     startServer({
@@ -164,7 +164,7 @@ function printWebhookSecret(args: readonly string[]): void {
 }
 
 function requiredOptions(args: readonly string[]): Options {
-  // `completeOptions` refuses missing secrets, with advice to make them.
+  // `completeOptions` rejects missing secrets; its message names the command that makes them.
   return readOptions(process.env, parseFlags(args).values) as Options
 }
 

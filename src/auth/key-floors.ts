@@ -25,9 +25,9 @@ export class KeyFloors {
     this.#floors.delete(streamId)
     this.#floors.set(streamId, floorSec)
     for (const [id, oldestSec] of this.#floors) {
-      const isOver = oldestSec + STREAM_KEY_LIFETIME_SEC <= nowSec
-      if (!isOver && this.#floors.size <= MAX_FLOORS) break
-      if (!isOver) this.#floorOfAllSec = Math.max(this.#floorOfAllSec, oldestSec)
+      const isObsolete = oldestSec + STREAM_KEY_LIFETIME_SEC <= nowSec
+      if (!isObsolete && this.#floors.size <= MAX_FLOORS) break
+      if (!isObsolete) this.#floorOfAllSec = Math.max(this.#floorOfAllSec, oldestSec)
       this.#floors.delete(id)
     }
   }

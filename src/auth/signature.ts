@@ -23,7 +23,7 @@ export function verify(bytes: Uint8Array, signature: string, secret: string): bo
   return timingSafeEqual(Buffer.from(signature, 'hex'), hmac(bytes, secret))
 }
 
-/** Whether `signature` was made with any of the secrets. Checks all of them, so the time does not reveal which one. */
+/** Whether `signature` was made with any secret. Checks all secrets: the time does not reveal which one matched. */
 export function verifyAny(
   bytes: Uint8Array,
   signature: string,

@@ -23,7 +23,7 @@ export type WebhookKeys = readonly [newest: Buffer, ...older: Buffer[]]
 
 /**
  * Parses WEBHOOK_SECRET: base64 with or without `whsec_`, as the libraries of receivers accept it, or two such values
- * separated by a comma, the new one first.
+ * separated by a comma, the new value first.
  *
  * @returns undefined for text of another form, and for a key that is too short or too long
  */

@@ -49,7 +49,7 @@ export class BitReader {
     return this.readBits(1) === 1
   }
 
-  /** @returns copy of the next `count` bytes, from any bit position; empty if fewer remain */
+  /** @returns copy of the next `count` bytes, from any bit position; empty, with `overrun` set, if fewer remain */
   readBytes(count: number): Buffer {
     const shift = this.#position & 7
     const begin = this.#position >>> 3

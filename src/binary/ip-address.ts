@@ -12,7 +12,8 @@ export function parseIpAddress(address: string): Buffer {
 }
 
 /**
- * Names the network of an address by its prefix. An IPv4-mapped address (`::ffff:192.0.2.1`) counts as IPv4.
+ * Name of an address's network: its prefix, dotted for IPv4, in hexadecimal for IPv6. An IPv4-mapped address
+ * (`::ffff:192.0.2.1`) counts as IPv4.
  *
  * @param ipv4Bytes  length of an IPv4 prefix, in bytes
  * @param ipv6Bytes  length of an IPv6 prefix, in bytes

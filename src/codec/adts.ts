@@ -12,8 +12,8 @@ import { AAC_SAMPLE_RATES, type AudioSpecificConfig } from './audio-specific-con
 const HEADER_BYTES = 7
 
 /**
- * Decodes an ADTS header. HE-AAC with implicit SBR signaling has the header of AAC-LC at half the sample rate, and is
- * reported as such: only the payload differs.
+ * Decodes an ADTS header. HE-AAC with implicit SBR signaling has the header of AAC-LC at half the sample rate. It is
+ * reported as AAC-LC at that rate, since only the payload differs.
  */
 export function decodeAdtsHeader(bytes: Buffer, at: number): AudioFrameHeader | undefined {
   if (at + HEADER_BYTES > bytes.length) return undefined

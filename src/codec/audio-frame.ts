@@ -25,7 +25,7 @@ export interface AudioFrameHeader {
 /** @returns the header at `at`; undefined when there is none or it is truncated */
 export type DecodeAudioFrameHeader = (bytes: Buffer, at: number) => AudioFrameHeader | undefined
 
-/** @returns the bytes from offset `at` on: `count` or more, or all that are left */
+/** @returns at least `count` bytes from offset `at` on, or all bytes from there if there are fewer */
 export type ReadBytes = (at: number, count: number) => Buffer
 
 /** Maximum number of bytes that a `DecodeAudioFrameHeader` needs: the AC-3 decoder needs 8, the others fewer. */
@@ -39,7 +39,7 @@ const MAX_FALSE_HEADERS = 8
 
 /**
  * Finds the first frame header in bytes that may start within a frame. Syncwords also occur in payload, so a header
- * counts only when a header of the same format follows its frame, or when its frame is all of the bytes.
+ * counts only when a header of the same format follows its frame, or when nothing precedes and follows its frame.
  *
  * @param read  usually called for two headers only, since most PES packets start with a frame. Reading whole payloads
  *   would copy 1.6 % of all bytes of a stream of 2 Mbit/s (bench/mpegts).
@@ -50,7 +50,7 @@ export function findAudioFrame(
 ): AudioFrameHeader | undefined {
   const first = decode(read(0, MAX_HEADER_BYTES), 0)
   if (first !== undefined) {
-    // The frame's last byte and the next header: one byte if nothing follows the frame, none if it is truncated.
+    // Last byte of the frame, and next header: one byte if nothing follows the frame, none if the frame is truncated.
     const end = read(first.sizeBytes - 1, 1 + MAX_HEADER_BYTES)
     if (end.length === 1 || isSameFormat(first, decode(end, 1))) return first
   }

@@ -26,7 +26,7 @@ const CHROMA_SUBSAMPLING = [
  * Decodes a sequence parameter set of the base layer.
  *
  * @param nal  the NAL unit with its header, emulation prevention bytes still in it
- * @returns undefined when it ends before the picture size or contains impossible values
+ * @returns undefined when the fields up to the cropped picture size are truncated or contain impossible values
  */
 export function decodeH265Sps(nal: Buffer): VideoParameters | undefined {
   const reader = new BitReader(unescapeNal(nal.subarray(2)))

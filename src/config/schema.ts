@@ -1,6 +1,6 @@
 /**
- * Every setting, declared once: type, default, bounds and meaning. Its path gives its name in the environment
- * (`srt.port` -> `SRT_PORT`) and as a flag (`--srt-port`).
+ * Every setting, declared once: type, default, bounds and meaning. The path of a setting gives its names in the
+ * environment (`srt.port` -> `SRT_PORT`) and as a flag (`--srt-port`).
  *
  * @module
  */

@@ -27,7 +27,7 @@ export const secret = (description: string) =>
     }),
     (text) => {
       const all = parseSecrets(text)
-      // A single short secret only causes a warning. A pair with a short half is probably one secret with a comma.
+      // A single short secret causes a warning. A short secret in a pair is refused: probably one secret has a comma.
       if (all.length === 1) return text !== ''
       return all.length === 2 && all.every((each) => each.length >= MIN_SECRET_CHARACTERS)
     },

@@ -104,14 +104,14 @@ export interface PlaylistReport {
   readonly gaps: number
 }
 
-/** Totals since the stream started, over all connections of encoders. */
+/** Totals since the stream started, over all encoder connections. */
 export interface StreamTotals {
   /** Number of segments of all renditions, gaps excluded. */
   readonly segments: number
   readonly segmentBytes: number
   /** Duration of the main rendition, gaps included. */
   readonly durationSec: number
-  /** SRT packets whose media was dropped because demuxing it costs too much CPU. */
+  /** SRT packets whose payload was dropped because demuxing and packaging the media costs too much CPU. */
   readonly payloadsDropped: number
   /** Number of encoder connections. */
   readonly publishers: number

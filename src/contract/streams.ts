@@ -1,5 +1,6 @@
 /**
- * Streams as the HTTP layer sees them. `Server` implements these interfaces; an integrator's own code may as well.
+ * Streams as the HTTP layer uses them. `Server` implements these interfaces; code of an integrator may implement them
+ * instead.
  *
  * @module
  */

@@ -71,8 +71,8 @@ export function describe(fact: Fact): Warning {
 
 function isOver({ fact, seenUs }: Active, nowUs: number): boolean {
   const { holdSec = 0 } = ruleOf(fact)
-  const heldSec = typeof holdSec === 'number' ? holdSec : holdSec(fact)
-  return nowUs - seenUs >= heldSec * 1e6
+  const limitSec = typeof holdSec === 'number' ? holdSec : holdSec(fact)
+  return nowUs - seenUs >= limitSec * 1e6
 }
 
 function ruleOf({ code }: Fact): WarningRule<Fact> {

@@ -5,6 +5,7 @@
  */
 
 const NAMES = [
+  // The transport stream:
   'patSections',
   'pmtSections',
   'continuityErrors',

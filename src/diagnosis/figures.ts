@@ -16,14 +16,17 @@ export function figure(value: number): string {
   return String(Number(value.toPrecision(Math.abs(value) >= 10 ? 3 : 2)))
 }
 
+/** @param share  0 to 1; below 0.01 the percentage has two decimals */
 export function percent(share: number): string {
   return `${Number((share * 100).toFixed(share < 0.01 ? 2 : 0))} %`
 }
 
+/** Formats a bit rate in Mbit/s, without the unit. */
 export function megabits(bitsPerSec: number): string {
   return COMPACT.format(Number((bitsPerSec / 1e6).toPrecision(3)))
 }
 
+/** Formats a size in whole MiB, rounded up, without the unit. */
 export function mebibytes(bytes: number): string {
   return String(Math.ceil(bytes / 1024 ** 2))
 }
