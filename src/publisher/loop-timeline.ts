@@ -1,9 +1,10 @@
 /**
- * Timeline of a clip sent in a loop: the timestamps and continuity counters of each pass continue those of the
- * previous pass (ISO/IEC 13818-1 2.4.3.3).
+ * Timeline of a clip sent in a loop: timestamps and continuity counters continue from pass to pass (ISO/IEC 13818-1
+ * 2.4.3.3).
  *
- * A pass lasts from the first video DTS to the last one plus a frame, so video frames stay evenly spaced. Audio that
- * outlasts the video overlaps the next pass; if by more than `MAX_OVERHANG_TICKS`, the pass lasts as long as the audio.
+ * A pass lasts from the first video DTS to the last video DTS plus one frame, so video frames stay evenly spaced. Audio
+ * that is longer overlaps the next pass; if it is longer by more than `MAX_OVERHANG_TICKS`, the pass lasts as long as
+ * the audio.
  *
  * @module
  */
@@ -12,18 +13,18 @@ import { PACKET_BYTES, payloadOffset, readContinuityCounter, readPid } from '../
 import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 import { movePcr, movePesTimes, readPesTimes } from './packet-times.ts'
 
-/** Maximum time by which a track may overlap the next pass; in most files, a few audio frames do. */
+/** Maximum time by which a track may overlap the next pass; in most files, a few audio frames overlap it. */
 const MAX_OVERHANG_TICKS = 0.5 * TICKS_PER_SEC
 
-/** Duration of a pass with a single frame. */
+/** Duration of a pass with one frame, or without timestamps. */
 const SINGLE_FRAME_TICKS = TICKS_PER_SEC / 25
 
 interface PidState {
   /** Continuity counter of the latest packet. */
   counter: number
-  /** Offset of the continuity counters in this pass; undefined before its first packet. */
+  /** Offset added to the continuity counters in this pass; undefined before its first packet of this PID. */
   counterShift: number | undefined
-  /** Range of the unwrapped DTS in this pass; undefined before the first, and for a PID without DTS. */
+  /** Range of the unwrapped DTS in this pass; undefined before the first DTS. */
   span: Span | undefined
 }
 
@@ -31,14 +32,14 @@ interface Span {
   readonly isVideo: boolean
   readonly firstTicks: number
   lastTicks: number
-  /** Difference of the latest two DTS. */
+  /** Difference between the latest two DTS; 0 after the first. */
   stepTicks: number
 }
 
 /** Calling order: `push` every packet; `rewind` before each further pass. */
 export class LoopTimeline {
   readonly #pids = new Map<number, PidState>()
-  /** Offset added to the timestamps of this pass. */
+  /** Offset added to the timestamps of this pass, modulo 2^33. */
   #shiftTicks = 0
 
   /** Rewrites the packet at `at` in place. */
@@ -96,11 +97,11 @@ function measure(state: PidState, bytes: Buffer, at: number): void {
   }
 }
 
-/** Adds one offset to all counters of a pass, so that losses and duplicates in the file stay visible. */
+/** Adds one offset to all counters of the PID in this pass, so that losses and duplicates in the file stay visible. */
 function renumber(state: PidState, bytes: Buffer, at: number): void {
   const counter = readContinuityCounter(bytes, at)
   if (state.counterShift === undefined) {
-    // 2.4.3.3: a packet without payload repeats the counter of the one before.
+    // 2.4.3.3: a packet without payload repeats the counter of the previous packet.
     const step = payloadOffset(bytes, at) === at + PACKET_BYTES ? 0 : 1
     state.counterShift = state.counter + step - counter
   }

@@ -16,10 +16,11 @@ const MAX_PROBE_BYTES = 1024 * 1024
 export type MediaFile = string | URL | Buffer
 
 /**
- * @param options.loop  whether to start over at the end of the file; timestamps and counters continue, and the
- *   generator never ends
+ * @param options.loop  whether to start over at the end of the file, with continuous timestamps and counters; the
+ *   generator then never ends
  * @yields datagrams in order, a few at a time; the file is read on demand
- * @throws {MillraceError} `MEDIA_INVALID` if the file cannot be read, is no transport stream or has no timestamps
+ * @throws {MillraceError} `MEDIA_INVALID` if the file cannot be read, is no transport stream, or lacks timestamps
+ *   for 10 MiB
  */
 export async function* readDatagrams(
   file: MediaFile,

@@ -4,8 +4,8 @@
  *
  *   bytes ─► packets ─► timeline across passes ─► datagrams of seven packets ─► sending times by PCR
  *
- * The clock is the PCR of one PID or, without any PCR, the DTS of one. Packets between two clock readings are spaced
- * evenly, so a datagram waits for the reading after it.
+ * The clock is the PCR of one PID or, without any PCR, the DTS of one PID. Packets between two clock readings are
+ * spaced evenly, so a datagram waits for the next clock reading.
  *
  * @module
  */
@@ -22,10 +22,10 @@ import { readPcr, readPesTimes } from './packet-times.ts'
 const PACKETS_PER_DATAGRAM = 7
 const DATAGRAM_BYTES = PACKETS_PER_DATAGRAM * PACKET_BYTES
 
-/** Datagrams that may wait for a clock reading: 10 MiB, a few key frames of 4K video. */
+/** Maximum number of datagrams that wait for a clock reading: 10 MiB, a few key frames of 4K video. */
 const MAX_WAITING_DATAGRAMS = 8192
 
-/** Longest step between two clock readings; a longer one is a timestamp discontinuity. */
+/** Maximum time between two clock readings; a longer time is a timestamp discontinuity. */
 const MAX_STEP_TICKS = 10 * TICKS_PER_SEC
 
 const US_PER_TICK = 1e6 / TICKS_PER_SEC
@@ -44,11 +44,11 @@ interface ClockSource {
 }
 
 interface Reading {
-  /** Number of the packet with the reading. */
+  /** Index of the packet with the reading, over all passes, from 0. */
   readonly packet: number
   /** Unwrapped time in ticks of 90 kHz. */
   readonly ticks: number
-  /** Sending time of the packet, as in `dueUs`. */
+  /** Sending time of the packet, in microseconds since the first clock reading. */
   readonly us: number
 }
 
@@ -61,11 +61,11 @@ export class PacedStream {
   #filledBytes = 0
   /** Complete datagrams that wait for a clock reading. */
   #waiting: Buffer[] = []
-  /** Number of the packet that times the first waiting datagram: its last one. */
+  /** Index of the last packet of the first waiting datagram; its time is the sending time of that datagram. */
   #firstTimedPacket = PACKETS_PER_DATAGRAM - 1
   #source: ClockSource | undefined
   #reading: Reading | undefined
-  /** Time per packet between the latest two readings. */
+  /** Time per packet between the latest two readings without a timestamp discontinuity. */
   #usPerPacket = 0
 
   /** Packets pushed so far, in all passes. */
@@ -74,8 +74,8 @@ export class PacedStream {
   }
 
   /**
-   * @param bytes  next bytes of the file, any number; not retained
-   * @throws {MillraceError} `MEDIA_INVALID` after 10 MiB without PCR and DTS
+   * @param bytes  next bytes of the file, any number; must not be changed before the next call
+   * @throws {MillraceError} `MEDIA_INVALID` after 10 MiB without a clock reading
    */
   push(bytes: Buffer): Datagram[] {
     return this.#take(this.#sync.push(bytes))
@@ -127,7 +127,7 @@ export class PacedStream {
     const pcr = readPcr(bytes, at)
     if (pcr !== undefined && this.#source?.kind !== 'pcr') {
       this.#source = { kind: 'pcr', pid }
-      // The PCR replaces the DTS as clock and continues from here.
+      // The PCR replaces the DTS as clock; the sending times continue.
       if (this.#reading !== undefined) this.#reading = { ...this.#reading, ticks: pcr }
     }
     if (this.#source?.kind === 'pcr') return pid === this.#source.pid ? pcr : undefined
@@ -136,7 +136,7 @@ export class PacedStream {
     return pid === this.#source?.pid ? dts : undefined
   }
 
-  /** Adopts the clock reading of the current packet, and releases the datagrams before it. */
+  /** Adopts the clock reading of the current packet, and releases the datagrams that waited for it. */
   #advance(clockTicks: number): Datagram[] {
     const last = this.#reading ?? { packet: 0, ticks: clockTicks, us: 0 }
     const ticks = unwrapTimestamp33(clockTicks, last.ticks)
@@ -150,7 +150,7 @@ export class PacedStream {
     return datagrams
   }
 
-  /** Releases all waiting datagrams, timed at the rate of the latest two readings. */
+  /** Releases all waiting datagrams, spaced by `#usPerPacket`. */
   #release(): Datagram[] {
     const { packet, us } = this.#reading ?? { packet: 0, us: 0 }
     const datagrams = this.#waiting.map((payload, index) => {

@@ -5,7 +5,7 @@
  *   PCR  | base 33, 90 kHz | reserved 6 | extension 9, 27 MHz |
  *   PTS  | 001x 4 | 32-30 3 | 1 | 29-15 15 | 1 | 14-0 15 | 1 |
  *
- * A PES header that spans two packets is left unchanged; no current muxer writes one.
+ * A PES header that spans two packets is neither read nor moved; no current muxer writes one.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { decodePesHeader, writeTimestamp } from '../mpegts/pes.ts'
 
 const ADAPTATION_FIELD = 0x20
 const PCR_FLAG = 0x10
-/** Adaptation field with flags and PCR. */
+/** Minimum adaptation_field_length with a PCR: 1 byte of flags, 6 bytes of PCR. */
 const ADAPTATION_BYTES_WITH_PCR = 7
 
 const MIN_PES_HEADER_BYTES = 9
@@ -29,7 +29,7 @@ export interface PesTimes {
   readonly dtsTicks: number
 }
 
-/** @returns base of the packet's PCR in ticks of 90 kHz; undefined if it has none */
+/** @returns base of the packet's PCR in ticks of 90 kHz; undefined for a packet without a PCR */
 export function readPcr(bytes: Buffer, at: number): number | undefined {
   if (!hasPcr(bytes, at)) return undefined
   return bytes.readUInt32BE(at + 6) * 2 + (bytes[at + 10]! >> 7)
@@ -44,7 +44,7 @@ export function movePcr(bytes: Buffer, at: number, ticks: number): void {
   bytes[at + 10] = (bytes[at + 10]! & 0x7f) | ((moved % 2) << 7)
 }
 
-/** @returns timestamps of the PES packet that begins in this packet; undefined without one, or without a PTS */
+/** @returns timestamps of the PES packet that begins in this packet; undefined without a PES packet or PTS */
 export function readPesTimes(bytes: Buffer, at: number): PesTimes | undefined {
   const start = pesOffset(bytes, at)
   if (start === undefined) return undefined

@@ -11,13 +11,13 @@ import { readDatagrams, type MediaFile } from './paced-file.ts'
 import type { Datagram } from './paced-stream.ts'
 import { parsePublishUrl, type PublishTarget } from './publish-url.ts'
 
-/** Interval of sending: due datagrams leave in one burst, since a timer for each would cost more than sending it. */
+/** Interval of sending: due datagrams are sent in one burst, since a timer for each would cost more than sending it. */
 const TICK_MS = 4
 
-/** Longest sleep while waiting to send, and so the longest delay before an abort or a lost connection is noticed. */
+/** Maximum sleep while waiting to send, and so the maximum delay until an abort or a lost connection is noticed. */
 const MAX_SLEEP_MS = 100
 
-/** Longest delay that a burst makes up for; a longer one postpones the rest of the file, instead of losing data. */
+/** Maximum delay to make up for in a burst. After a longer one, the rest of the file is sent later. */
 const MAX_LAG_US = 500_000
 
 /** Delays before the second call, the third and so on; the last value repeats. */
@@ -59,8 +59,9 @@ export interface PublishReport {
  * Publishes until the end of the file or an abort. After a lost connection it calls again, with growing delays, and
  * continues the file.
  *
- * @throws {MillraceError} `CONFIG_INVALID` for the URL; `MEDIA_INVALID` for the file; `SRT_REJECTED` if the listener
- *   rejects the first call, or later calls for two minutes; `SRT_TIMEOUT` if the first call gets no response
+ * @throws {MillraceError} `CONFIG_INVALID` for the URL; `MEDIA_INVALID` for the file. Without `retry` also
+ *   `SRT_REJECTED` if the listener rejects the first call, or still rejects two minutes after a lost connection, and
+ *   `SRT_TIMEOUT` if the first call gets no response
  */
 export async function publish(options: PublishOptions): Promise<PublishReport> {
   const publisher = new Publisher(parsePublishUrl(options.url), options)
@@ -79,7 +80,7 @@ class Publisher {
   readonly #options: PublishOptions
   readonly #clock: Clock
   #caller: Caller | undefined
-  /** Number of calls since the latest one that connected, which counts too. */
+  /** Number of calls since the latest connection, including the call that opened it. */
   #calls = 0
   /** Clock time that corresponds to a `dueUs` of 0. */
   #originUs = -Infinity
@@ -119,7 +120,7 @@ class Publisher {
     }
   }
 
-  /** Resolves when the listener has played all sent datagrams, or the sender has dropped them as too late. */
+  /** Closes the connection, once the listener has had time to deliver all sent datagrams (`Caller.close`). */
   async close(): Promise<void> {
     const caller = this.#caller
     this.#caller = undefined
@@ -127,7 +128,7 @@ class Publisher {
     this.#count(caller)
   }
 
-  /** @returns whether the datagram was sent: it is due, and the connection accepted it */
+  /** @returns whether the datagram was sent; false without a connection, before its time, or with a full send buffer */
   #send({ payload, dueUs }: Datagram): boolean {
     if (this.#caller === undefined || this.#waitUs(dueUs) > 0 || !this.#caller.send(payload)) {
       return false
@@ -136,7 +137,7 @@ class Publisher {
     return true
   }
 
-  /** Waits for what an unsent datagram lacks: a connection, or its time. */
+  /** Prepares another attempt to send: calls the listener, or sleeps until the datagram is due, 4 to 100 ms. */
   async #prepare({ dueUs }: Datagram): Promise<void> {
     if (this.#caller === undefined) {
       await this.#call()
@@ -201,7 +202,7 @@ class Publisher {
   }
 }
 
-/** Wraps errors of the system, such as an unknown host or an unreachable network. */
+/** Wraps system errors, for example of an unknown host or an unreachable network. */
 function toMillraceError(cause: unknown, host: string): MillraceError {
   if (cause instanceof MillraceError) return cause
   const { code, message: text } = cause as NodeJS.ErrnoException

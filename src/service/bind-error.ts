@@ -5,10 +5,10 @@
  */
 import { MillraceError } from '../errors.ts'
 
-/** Error codes for an address that is incomplete or does not belong to this machine. */
+/** Error codes for an address that is incomplete or unknown, or does not belong to this machine. */
 const NOT_OURS = new Set<unknown>(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL', 'ENOTFOUND'])
 
-/** @returns handler that rethrows a bind error with advice, and any other error as it is */
+/** @returns handler that rethrows a bind error with advice, and any other error unchanged */
 export function explainAddress(setting: 'HTTP' | 'SRT', host: string) {
   return (error: unknown): never => {
     const cause = ((error as Error).cause ?? error) as BindError

@@ -14,7 +14,7 @@ const LINE_INTERVAL_US = 60_000_000
 /** Number of segments in the shortest playlist (RFC 8216 6.2.2), plus the one being added. */
 const MIN_SEGMENTS = 3 + 1
 
-/** @returns total bitrate of the streams that fit into the memory, as a sentence */
+/** @returns a sentence with the total bitrate that fits into the memory, with full and with the shortest playlists */
 export function describeCapacity(
   maxMib: number,
   { segmentSec, playlistSegments }: { segmentSec: number; playlistSegments: number },

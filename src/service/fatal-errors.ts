@@ -8,7 +8,7 @@
  */
 import type { Logger } from '../logger.ts'
 
-/** Time limit for closing the ports. */
+/** Time limit for closing the ports, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 500
 
 const MAX_STACK_LENGTH = 4000
@@ -28,7 +28,7 @@ export interface FatalErrorOptions {
 export function exitOnFatalErrors({ logger, secrets, abandon }: FatalErrorOptions): void {
   // Includes unhandled rejections.
   process.once('uncaughtException', (error: unknown) => {
-    // Exits at once on a second error, and in time if the ports do not close.
+    // Exits at once on a second error, and after the time limit if the ports do not close.
     process.on('uncaughtException', exit)
     setTimeout(exit, CLOSE_TIMEOUT_MS)
     logger.fatal({ stack: describe(error, secrets) }, LINE)
@@ -50,7 +50,7 @@ function describe(error: unknown, secrets: readonly string[]): string {
   return redact(text, secrets).slice(0, MAX_STACK_LENGTH)
 }
 
-/** Removes secret settings, and anything that looks like a token or a passphrase in a URL. */
+/** Replaces secrets, JWTs, and values of `token=` and `passphrase=`. */
 function redact(text: string, secrets: readonly string[]): string {
   return secrets
     .filter((secret) => secret !== '')

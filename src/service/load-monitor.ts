@@ -20,7 +20,7 @@ export interface LoadMonitorOptions {
   readonly onWarning: (message: string) => void
 }
 
-/** Interval of measurements. */
+/** Interval of measurements, in milliseconds. */
 const SPAN_MS = 10_000
 /** Interval of the timer that the histogram measures; a longer measured interval means that the event loop is late. */
 const RESOLUTION_MS = 10
@@ -29,7 +29,7 @@ const MAX_DELAY_P99_MS = 100
 const MAX_DELAY_MS = 1000
 const WARNING_INTERVAL_US = 60_000_000
 
-/** Inputs: `observe` every 10 s. Kernel drops cause no warning here, since the SRT listener itself warns of them. */
+/** Inputs: `observe` every 10 s. Kernel drops cause no warning here, since the SRT listener warns of them. */
 export class LoadJudge {
   readonly #warnings = new IntervalLimiter(WARNING_INTERVAL_US)
   #reportedJumpMs = 0
@@ -50,7 +50,7 @@ export class LoadJudge {
   }
 }
 
-/** Monitor that measures from its creation until `close`. */
+/** Measures every 10 s, from its creation until `close`. */
 export class LoadMonitor {
   readonly #options: LoadMonitorOptions
   readonly #judge = new LoadJudge()

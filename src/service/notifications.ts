@@ -1,5 +1,5 @@
 /**
- * Log lines and webhooks for events of streams: one line for each event, and one webhook to each URL of the stream.
+ * Log lines and webhooks for events of streams. A webhook is sent to each URL of its stream.
  *
  * @module
  */
@@ -37,18 +37,18 @@ export interface Notifier {
   serviceStarted(urls: readonly string[], facts: ServiceFacts): void
   /**
    * @param remote  `address:port`
-   * @param stream  stream of the encoder's key, if it exists
+   * @param stream  stream that the encoder's key names; undefined if there is none
    */
   rejected(remote: string, error: MillraceError, stream: LiveStream | undefined): void
 }
 
-/** @param logger  must limit its own rate: refused encoders call again, some without a pause */
+/** @param logger  rate-limited: rejected encoders call again, some without a pause */
 export function createNotifier(
   logger: Logger,
   webhooks: WebhookDispatcher,
   { playlistUrl }: { playlistUrl: (streamId: string) => string },
 ): Notifier {
-  // A child for each stream, so that its lines have a rate limit of their own.
+  // A child logger for each stream, since log lines are rate-limited per child.
   const logOf = ({ id }: LiveStream) => logger.child({ stream_id: id })
   const send = (
     stream: LiveStream,

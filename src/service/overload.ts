@@ -1,6 +1,6 @@
 /**
- * Overload of ingest: the process reads datagrams more slowly than they arrive, and the kernel drops the others. Every
- * stream then loses packets, so new encoders are refused, and if that is not enough the newest are disconnected.
+ * Overload of ingest: the process reads datagrams more slowly than they arrive, and the kernel drops the rest. Every
+ * stream then loses packets, so new encoders are refused and, if that is not enough, the newest ones disconnected.
  *
  * @module
  */
@@ -9,12 +9,12 @@ import type { ListenerStats } from '../srt/stats.ts'
 /** Event loop utilization from which kernel drops count as overload; below it, they come from a short stall. */
 const BUSY_UTILIZATION = 0.9
 
-/** Dropped share of the datagrams that arrived, from which drops count as overload; SRT repairs smaller losses. */
+/** Share of the arriving datagrams above which drops count as overload; SRT repairs smaller losses. */
 const MIN_DROPPED_SHARE = 0.01
 
 /**
- * Share of the datagrams read that belongs to connections, below which drops count as a flood by strangers: to
- * disconnect encoders would complete the attack.
+ * Minimum share of the datagrams read that belongs to connections. Below it, the process is flooded with foreign
+ * datagrams, and disconnecting encoders would only help the attacker.
  */
 const MIN_CONNECTION_SHARE = 0.9
 
@@ -24,20 +24,20 @@ const REFUSE_AFTER_SEC = 2
 /** Consecutive seconds of overload after which the newest encoders are disconnected. */
 const SHED_AFTER_SEC = 3
 
-/** Interval of disconnections: in between, the remaining encoders can retransmit what was dropped before. */
+/** Seconds between disconnections, in which the remaining encoders can retransmit the dropped packets. */
 const SHED_INTERVAL_SEC = 2
 
-/** Share of the encoders that is disconnected at once. */
+/** Share of the encoders to disconnect at once, rounded up. */
 const SHED_SHARE = 1 / 8
 
-/** Decrease of drops that a disconnection must bring for another one to follow; otherwise encoders are not the cause. */
+/** Minimum share by which a disconnection must reduce drops; if it does not, encoders are not the cause, and stay. */
 const MIN_RELIEF = 0.05
 
-/** Consecutive seconds without overload or a busy event loop after which encoders are admitted again. */
+/** Consecutive seconds with few drops and an event loop that is not busy, after which new encoders are admitted. */
 const CALM_SEC = 5
 
 export interface SecondOfIngest {
-  /** Share of the second that the event loop worked, 0 to 1. */
+  /** Share of this second in which the event loop was busy, 0 to 1. */
   readonly utilization: number
   /** Datagrams that the kernel dropped in this second. */
   readonly drops: number
@@ -45,7 +45,7 @@ export interface SecondOfIngest {
   readonly datagrams: number
   /** Datagrams read in this second that belong to connections. */
   readonly connectionDatagrams: number
-  /** Encoders that are connected. */
+  /** Number of connected encoders. */
   readonly encoders: number
 }
 
@@ -54,7 +54,7 @@ export class OverloadJudge {
   #overloaded = false
   #behindSec = 0
   #calmSec = 0
-  /** Drops in the second before the latest disconnection in this period of overload. */
+  /** Drops before the latest disconnection of this overload; Infinity before the first, 0 after one without effect. */
   #dropsAtShedding = Infinity
 
   /** Whether new encoders are to be refused. */
@@ -82,10 +82,10 @@ export class OverloadJudge {
 }
 
 export interface OverloadGuardOptions {
-  /** @returns datagrams dropped since the start; undefined if the system has no such counter */
+  /** @returns datagrams dropped since the SRT sockets were opened; undefined if the system has no such counter */
   readonly readKernelDrops: () => Promise<number | undefined>
   readonly readStats: () => Pick<ListenerStats, 'datagrams' | 'connectionDatagrams'>
-  /** Number of encoders that are connected. */
+  /** @returns number of connected encoders */
   readonly countEncoders: () => number
   /** Disconnects the encoders that connected last. */
   readonly disconnectNewest: (count: number) => void
@@ -93,14 +93,14 @@ export interface OverloadGuardOptions {
   readonly onWarning: (message: string) => void
 }
 
-/** Counts since the start. */
+/** Counts since the SRT listener was created. */
 interface Totals {
   readonly drops: number
   readonly datagrams: number
   readonly connectionDatagrams: number
 }
 
-/** Guard that measures from its creation until `close`, and acts on what the judge says. */
+/** Measures once a second while there are encoders or overload, until `close`; applies the decisions of the judge. */
 export class OverloadGuard {
   readonly #options: OverloadGuardOptions
   readonly #judge = new OverloadJudge()

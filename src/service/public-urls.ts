@@ -1,5 +1,5 @@
 /**
- * URLs by which encoders and players reach this service.
+ * Public URLs of this service, for encoders and players.
  *
  * @module
  */
@@ -18,7 +18,7 @@ export class PublicUrls {
   readonly #config: Pick<Config, 'public' | 'srt'>
   readonly #ports: Ports
 
-  /** @param ports  read at every call: a port of 0 is known once it is bound */
+  /** @param ports  read for every URL, since a port set to 0 is known only once it is bound */
   constructor(config: Pick<Config, 'public' | 'srt'>, ports: Ports) {
     this.#config = config
     this.#ports = ports
@@ -39,13 +39,13 @@ export class PublicUrls {
     return `${this.http}/video/${streamId}/playlist.m3u8`
   }
 
-  /** @returns a URL that holds credentials */
+  /** @returns SRT URL for an encoder, with its credentials */
   publish(streamKey: string, passphrase: string | undefined): string {
     const encryption = passphrase === undefined ? '' : `&passphrase=${passphrase}&pbkeylen=32`
     return `${this.srt}?streamid=${streamKey}${encryption}`
   }
 
-  /** Public host as a URL writes it. */
+  /** Host for public URLs; an IPv6 address in brackets. */
   get #host(): string {
     const [first = ''] = parseAddresses(this.#config.srt.host)
     const host = this.#config.public.host || (isWildcard(first) ? firstAddress() : first)
@@ -53,7 +53,7 @@ export class PublicUrls {
   }
 }
 
-/** First external address of this machine, IPv4 if it has one. */
+/** @returns first external address of this machine, preferably IPv4; 127.0.0.1 without an external address */
 function firstAddress(): string {
   const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
   const reachable = addresses.filter(

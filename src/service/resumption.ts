@@ -6,24 +6,24 @@
  */
 import { STREAM_KEY_LIFETIME_SEC, type StreamKeyClaims } from '../auth/stream-key.ts'
 
-/** Maximum number of ended streams remembered for the lifetime of a stream key. At one more, resumption is disabled. */
+/** Maximum number of ended streams to remember. When one more ends, no stream resumes any more. */
 const MAX_ENDED = 100_000
 
-/** Inputs: `end` for each ended stream, `allows` for each verified key of an unknown stream. */
+/** Inputs: `end` for each stream that must not resume, `allows` for each verified key without a running stream. */
 export class Resumption {
   readonly #startedSec: number
   readonly #ended = new Set<string>()
   #isOver: boolean
 
-  /** @param options.startedMs  wall clock when this process started */
+  /** @param options.startedMs  time at which this process started, in milliseconds since 1970 */
   constructor({ enabled, startedMs }: { readonly enabled: boolean; readonly startedMs: number }) {
     this.#isOver = !enabled
     this.#startedSec = Math.floor(startedMs / 1000)
   }
 
-  /** Excludes a stream from resumption: it ended, or was stopped before it resumed. */
+  /** Excludes a stream from resumption, because it ended or was stopped before it resumed. */
   end(streamId: string, wallMs: number): void {
-    // All keys from before the start have expired by then.
+    // Two hours after the start, all keys issued before it have expired.
     this.#isOver ||= wallMs >= (this.#startedSec + STREAM_KEY_LIFETIME_SEC) * 1000
     this.#isOver ||= this.#ended.size >= MAX_ENDED
     if (this.#isOver) this.#ended.clear()

@@ -45,7 +45,7 @@ import { createWebhookDispatcher, type WebhookDispatcher } from '../webhook/disp
 /** Interval of the stream timer, in milliseconds. */
 const TICK_MS = 250
 
-/** Time limit for the last webhooks in `close`. */
+/** Time limit for the last webhooks in `close`, in milliseconds. */
 const WEBHOOK_FLUSH_MS = 1500
 
 export interface ServerOptions extends Options {
@@ -54,7 +54,7 @@ export interface ServerOptions extends Options {
 }
 
 export interface CloseOptions {
-  /** Time for which playlists stay available after ENDLIST is added, for players to read the tag; default 0. */
+  /** Time for which playlists stay available after ENDLIST is added, so that players load the tag; default 0. */
   readonly drainMs?: number
 }
 
@@ -79,7 +79,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 
 /**
  * A running service. Queries: `status`, `findStream`, `publicUrl`, `httpPort`, `srtPort`. Commands: `startStream`,
- * `stopStream`, `close`. Event `stream`: a stream was started; it has events of its own.
+ * `stopStream`, `close`. Event `stream`: a stream was started or resumed; it has its own events.
  */
 export class Server
   extends EventEmitter<{ stream: [stream: LiveStream] }>
@@ -139,7 +139,7 @@ export class Server
     this.#httpGuard = new HttpGuard({ ...http, limits: config.http })
     this.#app = buildApp({
       ...http,
-      // Not the steadied clock, which may be 10 minutes behind: clients take `issued_at` from their own clocks.
+      // Not `systemClock`, which ignores a clock jump for 10 minutes: clients take `issued_at` from their own clocks.
       clock: machineClock,
       control: this,
       hmacSecrets,

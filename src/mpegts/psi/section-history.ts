@@ -6,7 +6,10 @@
  */
 import { TICKS_PER_SEC } from '../timestamps.ts'
 
-/** Maximum time to a repetition. After more time, an equal section is a new splice: immediate splices may be equal. */
+/**
+ * Maximum time from a section to its repetition. An equal section after more time is a new splice, since sections of
+ * immediate splices may be equal.
+ */
 const MAX_REPETITION_TICKS = 10 * TICKS_PER_SEC
 
 const MAX_SECTIONS = 32

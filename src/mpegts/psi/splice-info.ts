@@ -138,7 +138,7 @@ function decodeInsert(reader: BitReader): TimedCommand {
   const durationTicks = hasDuration ? readTicks(reader) : 0
   reader.skipBits(32)
   const planned = hasDuration ? { break: { durationTicks, autoReturn } } : {}
-  // A segment contains all components, so there is one cut: at the time of the first component that has one.
+  // A segment contains all components, so it is cut once: at the first time that any component specifies.
   const ptsTicks = times.find((ticks) => ticks !== undefined)
   return { command: { type, eventId, canceled, outOfNetwork, ...planned }, ptsTicks }
 }
