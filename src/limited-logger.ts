@@ -1,6 +1,6 @@
 /**
- * Rate limit of the log, so that it cannot fill a disk: for each kind of line a burst of 5, then one a second with the
- * number of dropped lines; for all kinds together 20 a second.
+ * Rate limit of the log, so that it cannot fill a disk. Each kind of line has a burst of 5, then one line a second with
+ * the number of dropped lines. All kinds together have a burst of 1000, then 20 lines a second.
  *
  * @module
  */
@@ -15,7 +15,7 @@ const LINES_PER_SEC = 1
 const MAX_LINES_AT_ONCE = 1000
 const MAX_LINES_PER_SEC = 20
 
-/** Max remembered kinds, the most recent ones. */
+/** Maximum number of remembered kinds: those with the most recent lines. */
 const MAX_KINDS = 1000
 
 interface Kind {
@@ -26,7 +26,7 @@ interface Kind {
 /**
  * Limits `info`, `warn` and `error` of a logger and its children. Lines are of one kind if they have the same child,
  * level, `code`, `webhook`, and text before the first digit or colon. Field `unlogged` is the number of dropped lines
- * of the kind, `unlogged_others` that of kinds that are no longer remembered.
+ * of the kind, `unlogged_others` the number of dropped lines of kinds that are no longer remembered.
  */
 export function limitLines(logger: Logger, clock: Pick<Clock, 'nowUs'>): Logger {
   const kinds = new Map<string, Kind>()

@@ -17,7 +17,7 @@ import type { Encoder, Publication } from '../stream/publication.ts'
 import { BurstQueue, type MediaSink } from './burst-queue.ts'
 import { PublisherLimits } from './publisher-limits.ts'
 
-/** Silence after which an encoder is replaced by another with a valid key. */
+/** Time without a packet after which another encoder with a valid key replaces the current one. */
 const TAKEOVER_AFTER_US = 1_000_000
 
 /** Interval at which a waiting caller checks whether the current encoder still sends. */
@@ -43,9 +43,9 @@ export interface AdmittedCaller extends MediaSink {
   readonly program?: ProgramChoice
   /** Passphrase of the stream, which the caller has to use. */
   readonly passphrase?: string
-  /** Size of the payloads that wait for their turn. */
+  /** Size of the payloads that wait for a later turn of the event loop. */
   readonly queuedBytes: number
-  /** Connects the encoder to the stream, or closes it if the stream was taken or stopped since the decision. */
+  /** Connects the encoder to the stream. Reports a refusal and closes the encoder if it can no longer be admitted. */
   open(encoder: Encoder): void
   /** Reports that the caller does not connect after all. */
   refuse(error: MillraceError): void
@@ -55,7 +55,7 @@ export interface AdmittedCaller extends MediaSink {
 export interface AdmissionStreams {
   /** @returns undefined for an unknown id */
   find(streamId: string): LiveStream | undefined
-  /** @throws {MillraceError} for a verified key without a stream */
+  /** @throws {MillraceError} for a verified key that is revoked, or has no stream and cannot resume one */
   admit(claims: StreamKeyClaims): LiveStream
 }
 
@@ -70,7 +70,7 @@ export interface AdmissionOptions {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<unknown>
   /** Calls a function in a later turn of the event loop. */
   readonly defer: (act: () => void) => void
-  /** Called for each refusal; `stream` is that of the key, if it exists. */
+  /** Called for each refusal; `stream` is the one named in the stream key, undefined if it does not exist. */
   readonly onRejected: (
     remote: string,
     error: MillraceError,
@@ -102,7 +102,11 @@ export function createAdmission(options: AdmissionOptions): Admit {
     }
   }
 
-  /** Returns once no encoder feeds the stream, or the current one has fallen silent. */
+  /**
+   * Waits until no encoder feeds the stream.
+   *
+   * @throws {MillraceError} `OVERLOADED`, `TOO_MANY_PUBLISHERS`, `STREAM_BUSY` or `TOO_MANY_CONNECTIONS`
+   */
   async function waitForTurn(stream: LiveStream, signal: AbortSignal): Promise<void> {
     const arrivedUs = clock.nowUs()
     limits.checkRoom(stream)
@@ -165,7 +169,7 @@ export function createAdmission(options: AdmissionOptions): Admit {
     }
   }
 
-  /** Whether an encoder feeds the stream; one that is connected, but sends no media, does not. */
+  /** Whether an encoder feeds the stream: it sent a packet in the last second, and the stream is not INTERRUPTED. */
   function isBusy({ status, encoder }: LiveStream): boolean {
     if (status !== 'STREAMING' || encoder === undefined) return false
     return clock.nowUs() - encoder.lastPacketUs < TAKEOVER_AFTER_US

@@ -6,16 +6,16 @@
  */
 import type { LeaveReason, Publication } from '../stream/publication.ts'
 
-/** Max payloads passed on per turn: 8 ms for the costliest media (120 µs a payload), 0.3 ms for usual media. */
+/** Maximum number of payloads per turn: 8 ms for the costliest media (120 µs a payload), 0.3 ms for usual media. */
 const MAX_PER_TURN = 64
 
-/** Payloads after which a turn is scheduled; not after each, since most turns of the event loop bring one or two. */
+/** Number of payloads after which a turn is scheduled. Most turns of the event loop bring one or two, and need none. */
 const TURN_CHECK = 32
 
 /** Receiver of an encoder's payloads. */
 export type MediaSink = Pick<Publication, 'push' | 'gap' | 'end'>
 
-/** Keeps the order. `end('stopped')` discards waiting payloads; other ends follow them. */
+/** Passes payloads, gaps and the end on in order, except that `end('stopped')` discards what waits. */
 export class BurstQueue implements MediaSink {
   readonly #sink: MediaSink
   readonly #defer: (act: () => void) => void
@@ -66,12 +66,12 @@ export class BurstQueue implements MediaSink {
     this.#sink.push(payload)
   }
 
-  /** Passes on waiting payloads and gaps, then the end if it has come. A field, so that no payload costs a closure. */
+  /** Passes on waiting payloads and gaps, then an end that waits. A field, so that no payload costs a closure. */
   readonly #turn = (): void => {
     this.#passedOn = 0
     while (this.#isWaiting && this.#passedOn < MAX_PER_TURN) {
       const item = this.#waiting[this.#head]!
-      // The slot releases its payload before the last one has been passed on.
+      // Releases the payload now: the array itself remains until it is empty.
       this.#waiting[this.#head++] = 0
       if (typeof item === 'number') this.#sink.gap(item)
       else {

@@ -8,10 +8,10 @@ import { MillraceError } from '../errors.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import { TokenBucket } from '../token-bucket.ts'
 
-/** Max callers that wait for the encoder of a stream to fall silent. */
+/** Maximum number of callers that wait to replace the encoder of a stream. */
 const MAX_WAITING_PER_STREAM = 2
 
-/** Rate of new connections to a stream, and burst: enough for an encoder on a line that fails every two seconds. */
+/** Rate and burst of new connections to a stream: enough for an encoder on a line that fails every two seconds. */
 const CONNECTIONS_PER_SEC = 0.5
 const CONNECTIONS_AT_ONCE = 30
 
@@ -47,7 +47,7 @@ export class PublisherLimits {
     await work().finally(() => share.waiting--)
   }
 
-  /** @throws {MillraceError} `TOO_MANY_CONNECTIONS` if `countConnection` would throw now; counts nothing */
+  /** Checks the rate without counting a connection. @throws {MillraceError} `TOO_MANY_CONNECTIONS` */
   checkConnections(stream: LiveStream, nowUs: number): void {
     if (!this.#shareOf(stream, nowUs).connections.has(nowUs)) {
       throw new MillraceError('TOO_MANY_CONNECTIONS')
@@ -55,8 +55,8 @@ export class PublisherLimits {
   }
 
   /**
-   * Counts an established connection. A caller that has the key, but not the passphrase, never connects, so it does not
-   * use up the rate of encoders that have both.
+   * Counts an established connection. A caller without the passphrase never connects, so it does not use up the rate,
+   * even with a valid stream key.
    *
    * @throws {MillraceError} `TOO_MANY_CONNECTIONS`
    */

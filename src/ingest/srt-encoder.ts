@@ -1,5 +1,5 @@
 /**
- * An SRT connection as the publisher of a stream: its figures under the names of status and webhooks.
+ * An SRT connection as the encoder of a stream, and its statistics under the names used in status and webhooks.
  *
  * @module
  */
@@ -8,10 +8,10 @@ import type { Encoder } from '../stream/publication.ts'
 import type { PublisherReport } from '../contract/report.ts'
 import type { AdmittedCaller } from './admission.ts'
 
-/** Maximum payload of an SRT packet (draft-sharabayko-srt 3): a datagram of 1500 bytes without its headers. */
+/** Maximum payload of an SRT packet (draft-sharabayko-srt 3): 1500 bytes less the headers of IPv4, UDP and SRT. */
 const MAX_PAYLOAD_BYTES = 1456
 
-/** @param caller  the admitted caller, with the program selected in its stream key */
+/** @param caller  the admitted caller, whose queue counts toward the queue of the encoder */
 export function asEncoder(
   connection: SrtConnection,
   caller: Pick<AdmittedCaller, 'program' | 'queuedBytes'>,
@@ -30,7 +30,7 @@ export function asEncoder(
   }
 }
 
-/** Report of the connection, with descriptive names in place of those of libsrt. */
+/** Report of the connection, with descriptive names in place of libsrt's names. */
 function reportConnection(connection: SrtConnection): PublisherReport {
   const stats = connection.stats()
   return {

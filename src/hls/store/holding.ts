@@ -33,7 +33,7 @@ export interface ShortageCounters {
   readonly releasedEarly: number
   /** Segments that the cache did not store, so that they became gaps. */
   readonly refused: number
-  /** Segments of a stream without an encoder that were released for other streams; listed segments became gaps. */
+  /** Segments of an idle stream that were released for other streams; listed segments became gaps. */
   readonly yielded: number
 }
 
@@ -62,7 +62,7 @@ export class Holding {
   windowSize = NO_WINDOW
   /** Whether the window was shrunk as far as possible since the latest `put`. */
   shortest = false
-  /** Whether the stream has no encoder, so that all of its segments may be dropped. */
+  /** Whether the stream gets no media, so that all of its segments may be dropped. */
   idle = false
 
   constructor(owner: SegmentOwner) {

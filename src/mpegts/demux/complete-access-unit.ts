@@ -1,6 +1,6 @@
 /**
- * Completes access units for players: every one starts with an access unit delimiter (ISO/IEC 13818-1 2.14.1, 2.17.1),
- * and key frames have all parameter sets. Missing NAL units are inserted, the others stay as they are.
+ * Completes access units for players: each starts with an access unit delimiter (ISO/IEC 13818-1 2.14.1, 2.17.1), and
+ * key frames have all parameter sets. Missing NAL units are inserted; NAL units that were sent do not change.
  *
  * All access units get a delimiter, not only key frames: once hls.js has seen one, it appends an access unit without a
  * delimiter to the one before.
@@ -14,7 +14,7 @@ import { insertIntoPes } from '../mux/pes-packetizer.ts'
 
 export type VideoCodec = 'h264' | 'h265'
 
-/** Kinds of parameter sets that a decoder needs, each after those it refers to. */
+/** Kinds of parameter sets that a decoder needs, in order: an SPS refers to a VPS, and a PPS to an SPS. */
 export const PARAMETER_SET_KINDS: Readonly<Record<VideoCodec, readonly ParameterSetKind[]>> = {
   h264: ['sps', 'pps'],
   h265: ['vps', 'sps', 'pps'],
@@ -28,7 +28,7 @@ const DELIMITERS: Readonly<Record<VideoCodec, Buffer>> = {
 
 const START_CODE = Buffer.from([0, 0, 0, 1])
 
-/** Number of bytes that hold the first start code with its leading zeros, and the NAL header. */
+/** Number of bytes searched for a leading delimiter: zero bytes, start code and NAL header. */
 const START_BYTES = 16
 
 /**
@@ -53,7 +53,7 @@ export function completeAccessUnit(
   return insertIntoPes(chunks, headerBytes + delimiterEnd, inserted)
 }
 
-/** @returns end of the leading delimiter in the elementary stream; 0 when the PES packet starts without one */
+/** @returns offset in the PES payload behind the leading delimiter; 0 when the payload starts without a delimiter */
 function endOfDelimiter(codec: VideoCodec, chunks: readonly Buffer[], headerBytes: number): number {
   const head = readStart(chunks, headerBytes)
   let at = 0
@@ -64,7 +64,7 @@ function endOfDelimiter(codec: VideoCodec, chunks: readonly Buffer[], headerByte
   return isDelimiter ? at + 1 + DELIMITERS[codec].length : 0
 }
 
-/** @returns the first elementary stream bytes; a copy only when the first packet does not hold them */
+/** @returns the first bytes of the PES payload, `START_BYTES` if it has as many; a copy if they span packets */
 function readStart(chunks: readonly Buffer[], headerBytes: number): Buffer {
   const [first] = chunks
   if (first === undefined) return START_CODE.subarray(0, 0)

@@ -5,14 +5,14 @@
  */
 import { PACKET_BYTES, announcesDiscontinuity, readContinuityCounter } from '../packet.ts'
 
-/** Result for a packet: next in sequence, first after a loss, or repetition of the packet before. */
+/** Result for a packet: no loss before it, first packet after a loss, or repetition of the packet before. */
 export type Verdict = 'continuous' | 'lost' | 'duplicate'
 
 /** Counter of one PID: `check` every packet with payload. Packets without payload do not increment the counter. */
 export class Continuity {
   /** Counter of the previous packet; -1 before the first. */
   #counter = -1
-  /** Payload of the previous packet. */
+  /** Buffer with the payload of the previous packet, from `#payloadAt` to `#end`. */
   #bytes: Buffer | undefined
   #payloadAt = 0
   #end = 0
@@ -36,7 +36,7 @@ export class Continuity {
     return verdict
   }
 
-  /** A duplicate has the same payload, while its adaptation field may have another PCR (2.4.3.3). */
+  /** Whether the payload equals the previous one. Adaptation fields are ignored: the PCR may differ (2.4.3.3). */
   #repeats(bytes: Buffer, at: number, payloadAt: number): boolean {
     return (
       this.#bytes !== undefined &&

@@ -8,12 +8,12 @@ import type { PesUnit } from '../pes-unit.ts'
 import type { Program } from '../track.ts'
 
 /**
- * - `program`: describes all units that follow. Emitted when a track appears, vanishes or changes, and when the
+ * - `program`: describes the PES packets that follow. Emitted when a track appears, vanishes or changes, and when the
  *   bitstream parameters of a track become known or change. `layoutChanged` is true when PIDs, stream types, codec,
  *   video size, sample rate or channels differ from the previous program, so that players need an EXT-X-DISCONTINUITY.
  *   It is false when parameters only become known, and for the first program of a demuxer.
  * - `unit`: a complete PES packet.
- * - `packets`: transport packets outside of PES packets that must be kept: PCR-only packets of the PCR PID.
+ * - `packets`: transport packets between PES packets that segments need as well: PCR-only packets of the PCR PID.
  * - `splice`: a splice information section, emitted on arrival, usually before its splice time; repetitions are
  *   dropped.
  */

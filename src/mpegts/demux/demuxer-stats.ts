@@ -16,13 +16,13 @@ export function createDemuxerStats() {
     unusedPackets: 0,
     /** Losses of packet synchronization: a sync byte was missing (ETSI TR 101 290 1.2). */
     lostSyncs: 0,
-    /** Bytes outside of packets, and bytes of packets that a loss cut short. */
+    /** Bytes skipped to find the next packet, and bytes of packets that a loss cut short. */
     skippedBytes: 0,
     /** Packets with `transport_error_indicator`, dropped (ETSI TR 101 290 2.1). */
     transportErrors: 0,
     /** Packets with scrambled payload, dropped. */
     scrambledPackets: 0,
-    /** Packets with an impossible adaptation field, dropped. */
+    /** Packets with an impossible adaptation field or `adaptation_field_control` 00, dropped. */
     malformedPackets: 0,
     /** Jumps of a continuity counter without `discontinuity_indicator` (ETSI TR 101 290 1.4). */
     continuityErrors: 0,
@@ -42,7 +42,7 @@ export function createDemuxerStats() {
     unpaidTables: 0,
     /** Sections with a wrong CRC_32, dropped (ETSI TR 101 290 2.2). */
     psiCrcErrors: 0,
-    /** Valid splice information sections, repetitions included. */
+    /** Splice information sections with a right CRC_32, including repeated, encrypted and malformed ones. */
     spliceSections: 0,
     /** Encrypted splice information sections, dropped. */
     encryptedSplices: 0,
@@ -51,17 +51,17 @@ export function createDemuxerStats() {
 
     /** PES packets emitted as units. */
     units: 0,
-    /** Units with lost or damaged bytes. */
+    /** Emitted PES packets with lost or damaged bytes. */
     damagedUnits: 0,
     /** NAL units parsed to classify access units. */
     nalUnits: 0,
     /** Bytes of the parsed NAL units. */
     nalBytes: 0,
-    /** Transport packets by which emitted units are larger than the received ones. */
+    /** Transport packets added to PES packets by inserted NAL units and by the conversion from LATM. */
     addedPackets: 0,
-    /** PES packets whose header does not parse, dropped. */
+    /** PES packets without a valid header, dropped. */
     malformedPes: 0,
-    /** PES packets without a PTS: they take the times of the PES packet before, or are dropped when there is none. */
+    /** PES packets without a PTS: they take the times of an earlier PES packet, or are dropped when there is none. */
     pesWithoutPts: 0,
     /** LATM PES packets before the first StreamMuxConfig, dropped. */
     unconfiguredUnits: 0,

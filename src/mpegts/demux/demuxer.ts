@@ -34,7 +34,7 @@ import type { Program } from '../track.ts'
 /** Maximum size of all transport packets held in open PES packets; a key frame of 4K video at 80 Mbit/s has 2 MB. */
 const MAX_OPEN_BYTES = 8 * 1024 * 1024
 
-/** Transport packets in one SRT packet of a typical encoder: 1316 bytes fit an Ethernet frame. */
+/** Number of transport packets in one SRT packet of a typical encoder: 1316 bytes fit an Ethernet frame. */
 const PACKETS_PER_PAYLOAD = 7
 
 /** Number of values of the 4-bit continuity counter: it does not show the loss of 16 packets of a PID. */
@@ -44,7 +44,7 @@ const COUNTER_VALUES = 16
  * Calling order: `push` bytes as they arrive, `gap` when bytes were lost before the next push, `end` once after the
  * last. No input throws: packets that cannot be used are dropped and counted in `stats`.
  *
- * Pushed buffers are retained, not copied, until the PES packets in them are complete; units are views into them.
+ * Pushed buffers are retained, not copied, until the PES packets in them are complete. Output chunks are views of them.
  */
 export class Demuxer {
   readonly #stats = createDemuxerStats()
@@ -170,7 +170,7 @@ export class Demuxer {
     } else stats.unusedPackets++
   }
 
-  /** Keeps a packet without payload, sent only for its PCR, in its position within an open PES packet. */
+  /** Adds a PCR-only packet to the open PES packet of its PID. Without an open one, outputs it if on the PCR PID. */
   #handleEmptyPacket(
     pid: number,
     stream: ElementaryStream | undefined,
@@ -225,7 +225,7 @@ export class Demuxer {
     this.#stats.oversizedPes++
   }
 
-  /** Outputs an open PES packet whose end has not arrived. */
+  /** Outputs the open PES packet, if any, as the last of its stream; damaged if it lacks bytes. */
   #flush(stream: ElementaryStream, outputs: DemuxerOutput[]): void {
     if (!stream.pes.open) return
     if (stream.pes.truncated) stream.pes.handleLoss()
@@ -251,7 +251,7 @@ export class Demuxer {
     else this.#updateRoutes()
   }
 
-  /** Changes to the program of this map. Streams that continue keep their open PES packet; the others are flushed. */
+  /** Changes to the program of this map. Outputs the open PES packets of streams that do not continue. */
   #carry(map: ProgramMap, outputs: DemuxerOutput[]): void {
     const streams = new Map<number, ElementaryStream>()
     for (const entry of map.streams) {

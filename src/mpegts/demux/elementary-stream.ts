@@ -50,9 +50,10 @@ export class ElementaryStream {
   }
 
   /**
-   * Takes over a new entry of the program map if it describes the same stream; the bitstream parameters are kept.
+   * Takes over a new entry of the program map if its stream type and codec are the same. The bitstream parameters
+   * remain known.
    *
-   * @returns whether it describes the same stream
+   * @returns whether they are the same
    */
   continueAs(declared: Track): boolean {
     if (declared.streamType !== this.#declared.streamType) return false
@@ -64,8 +65,10 @@ export class ElementaryStream {
   }
 
   /**
-   * @returns the open PES packet as a unit; undefined when its header does not parse, no time is known for it, or its
-   *   LATM has no configuration yet
+   * Closes the open PES packet.
+   *
+   * @returns the PES packet with its times and content; undefined when its header does not parse, no time is known for
+   *   it, or no StreamMuxConfig has arrived for its LATM
    */
   takeUnit(): PesUnit | undefined {
     const pes = this.pes.take()
@@ -165,7 +168,10 @@ export class ElementaryStream {
   }
 }
 
-/** Content of an audio or data unit: a random access point. Object spread would cost 50 % more (bench/mpegts). */
+/**
+ * Content of an audio or data PES packet, at which a decoder can always start. Its properties are listed, here and in
+ * `takeUnit`: object spread would cost 50 % more CPU for each PES packet (bench/mpegts).
+ */
 function withoutVideo(chunks: readonly Buffer[], sizeBytes: number, damaged: boolean): UnitContent {
   return {
     chunks,

@@ -20,7 +20,7 @@ import { elementaryBytes, firstBytes } from '../pes.ts'
 import type { Codec, TrackParameters } from '../track.ts'
 
 export interface Inspection {
-  /** Codec of the bitstream; differs from that of the track when its stream type stands for several. */
+  /** Codec of the bitstream; differs from the track's codec when the stream type stands for several codecs. */
   readonly codec: Codec
   /** Parameters of the bitstream; undefined when this PES packet does not contain them. */
   readonly parameters?: TrackParameters
@@ -28,7 +28,7 @@ export interface Inspection {
   readonly accessUnit?: VideoAccessUnit
 }
 
-/** Opus always decodes to this rate (RFC 6716 2); its packets do not contain the number of channels. */
+/** Parameters of every Opus track: Opus decodes to 48 kHz whatever the source (RFC 6716 2). */
 const OPUS: TrackParameters = { codecString: 'opus', sampleRate: 48_000 }
 
 type Inspector = (chunks: readonly Buffer[], headerBytes: number) => Inspection
@@ -77,7 +77,7 @@ function inspectH265(chunks: readonly Buffer[], headerBytes: number): Inspection
   return { codec: 'h265', accessUnit, parameters: { ...parameters, frameRate } }
 }
 
-/** Parameters of the set, with the dynamic range that the access unit prefers. */
+/** Parameters of the SPS, with the dynamic range of the SEI message, which overrides the SPS. */
 function preferTransfer(
   parameters: VideoParameters | undefined,
   { preferredTransfer }: VideoAccessUnit,
