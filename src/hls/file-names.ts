@@ -1,21 +1,21 @@
 /**
- * Names of the files of a stream. Its renditions are the main one, further variants and alternative audio: each is a
- * transport stream with a playlist of its own, and all are cut at the same times.
+ * Names of the files of a stream. The renditions of a stream are the main one, further variants and alternative audio:
+ * each is a transport stream with its own playlist, and all are cut at the same times.
  *
  * @module
  */
 
 export const MULTIVARIANT_URI = 'master.m3u8'
 
-/** Numbers begin at 2: the first video and the first audio track are in the main rendition. */
+/** The numbers begin at 2, since the first video track and the first audio track are in the main rendition. */
 export type RenditionName = 'main' | `video-${number}` | `audio-${number}`
 
-/** URI of a rendition's media playlist, beside the multivariant playlist. */
+/** URI of a rendition's media playlist, relative to the multivariant playlist. */
 export function playlistUri(name: RenditionName): string {
   return name === 'main' ? 'playlist.m3u8' : `${name}.m3u8`
 }
 
-/** @returns `{epoch}-7.ts`, `{epoch}-v2-7.ts` or `{epoch}-a2-7.ts`: unique in the process */
+/** @returns for example `{epoch}-7.ts`, `{epoch}-v2-7.ts` or `{epoch}-a2-7.ts`: unique in the process */
 export function segmentUri(epoch: string, name: RenditionName, mediaSequence: number): string {
   const tag = name === 'main' ? '' : `${name.replace(/^(.).*-/, '$1')}-`
   return `${epoch}-${tag}${mediaSequence}.ts`

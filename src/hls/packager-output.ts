@@ -12,24 +12,24 @@ import type { SourceFact } from './source-fact.ts'
 import type { Segment } from './store/segment.ts'
 
 export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentBytes'> {
-  /** Identifier of this run of the stream, from start to stop; part of its segment URIs, never reused. */
+  /** Identifier of this run of the stream, from start to stop: part of each segment URI, never reused. */
   readonly epoch: string
   /** Tracks to carry; default `compatible`. */
   readonly tracks?: TrackPolicy
   /** Maximum size of a segment; default 64 MiB. */
   readonly maxSegmentBytes?: number
-  /** Pool of the segments' memory. By default a private pool that reuses none: no segment needs to be released. */
+  /** Pool of memory for segments; default: a private pool without reuse, so that no segment needs to be released. */
   readonly slabs?: SlabPool
 }
 
 /**
  * - `segment`: for each media sequence number, the segment of the main rendition comes first.
  * - `renditions`: all renditions of the presentation from now on, the main one first. Precedes the first segment of a
- *   new rendition. Segments of a removed rendition continue to follow; they are gaps if the program lacks its track.
+ *   new rendition. A removed rendition still has segments; they are gaps if the program lacks its track.
  * - `target`: EXT-X-TARGETDURATION, fixed from now on. Output once, after the third segment of the main rendition or
  *   with `settle`.
- * - `date-range`: output when the media reach its start, before the segment that is open then; again with each change.
- * - `fact`: output each time that it is observed.
+ * - `date-range`: output at its start time, before the segment that is open at that time; again with each change.
+ * - `fact`: output each time it is observed.
  */
 export type PackagerOutput =
   | { readonly type: 'segment'; readonly segment: Segment }
@@ -40,7 +40,7 @@ export type PackagerOutput =
 
 /** Counters since the packager was created. */
 export interface PackagerStats extends CutPlannerStats {
-  /** PES packets of the main rendition dropped as damaged: those of key frames, audio and metadata. */
+  /** Damaged PES packets of the main rendition, dropped: key frames, audio and metadata. */
   readonly damagedUnits: number
   /** Audio PES packets of the main rendition that are in no segment, mostly for lack of video at their time. */
   readonly strayAudioUnits: number

@@ -3,7 +3,7 @@
  *
  * ```
  *                  ┌─► CutPlanner ─► plans ─┐
- * demuxed units ───┤                        ▼
+ * PES packets ─────┤                        ▼
  *                  └──────────────► RenditionWriter … ─► main, video-2, audio-2 …
  * ```
  *
@@ -34,22 +34,22 @@ export type { PackagerOptions, PackagerOutput, PackagerStats }
 
 const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
 
-/** Longest wait for tracks that lag behind the reference track. */
+/** Longest wait for tracks that lag behind the reference track, in media of the reference track. */
 const MAX_LAG_TICKS = 1 * TICKS_PER_SEC
 
-/** Maximum size of the waiting units of all renditions but the main one, in segments of the maximum size. */
+/** Maximum size of the PES packets that wait for all renditions but the main one, in segments of maximum size. */
 const MAX_WAITING_SEGMENTS = 2
 
 const NOTHING: readonly PackagerOutput[] = []
 
 /**
  * Inputs: `push` the outputs of the demuxer, with the wall clock in milliseconds since 1970; `discontinuity` when the
- * encoder has disconnected, `settle` if it is lost; `end` at the end of the stream. Each call returns the outputs that
- * it completes.
+ * encoder has disconnected; `settle` when the stream is interrupted; `end` at the end of the stream. Each call returns
+ * the outputs that it completes.
  *
  * The reference track is the video of the main rendition or, without video, its audio. The first segment, and the first
  * after a discontinuity, starts at a random access point of the reference track. A silent track is not carried until
- * its media arrives; both changes are discontinuities.
+ * its media arrives; its removal and its return are discontinuities.
  */
 export class Packager {
   readonly #policy: TrackPolicy
@@ -58,7 +58,7 @@ export class Packager {
   readonly #planner: CutPlanner
   readonly #main: RenditionWriter
   readonly #others = new Map<RenditionName, RenditionWriter>()
-  /** Writers of all renditions, that of the main one first. */
+  /** Writers of all renditions, the main one first. */
   readonly #writers: RenditionWriter[]
   readonly #stats = { damagedUnits: 0, oversizeUnits: 0, strayUnits: 0 }
   #renditions: readonly RenditionName[] = []
@@ -92,7 +92,7 @@ export class Packager {
     }
   }
 
-  /** Size of the waiting units and of the open segments. */
+  /** Total size of the waiting PES packets and the open segments of all renditions. */
   get queuedBytes(): number {
     return this.#writers.reduce((sum, writer) => sum + writer.waitingBytes + writer.openBytes, 0)
   }
@@ -111,7 +111,7 @@ export class Packager {
     return this.#takeOutputs()
   }
 
-  /** Completes the open segments when the encoder has left; later units are on another timeline. */
+  /** Completes the open segments when the encoder has left; later media is on another timeline. */
   discontinuity(): readonly PackagerOutput[] {
     this.#apply(this.#planner.endClock())
     this.#flush()
@@ -120,7 +120,7 @@ export class Packager {
     return this.#takeOutputs()
   }
 
-  /** Fixes EXT-X-TARGETDURATION by the segments so far, if there are any, so that their playlist can appear. */
+  /** Fixes EXT-X-TARGETDURATION by the segments so far, if there are any, so that the playlists can appear. */
   settle(): readonly PackagerOutput[] {
     this.#apply(this.#planner.settle())
     return this.#takeOutputs()
@@ -139,7 +139,7 @@ export class Packager {
     this.#place(unit, wallMs)
   }
 
-  /** Switches to the selected tracks if the unit is an undamaged random access point of their lead track. */
+  /** Switches to the selected tracks if the PES packet is an undamaged random access point of their lead track. */
   #adoptSelection(unit: PesUnit, wallMs: number): void {
     const { wanted } = this.#selection
     const lead = leadTrack(wanted)
@@ -151,7 +151,7 @@ export class Packager {
     for (const each of waiting) this.#place(each, wallMs, [this.#main])
   }
 
-  /** Hands a unit to the renditions that carry its track. */
+  /** Hands a PES packet to the planner, if it is of the reference track, and to the renditions that carry its track. */
   #place(unit: PesUnit, wallMs: number, writers = this.#writers): void {
     if (!this.#isUsable(unit)) return
     const isReference = unit.track.pid === leadTrack(this.#main.carried)?.pid
@@ -165,7 +165,7 @@ export class Packager {
     this.#limitWaiting()
   }
 
-  /** Whether to place the unit; counts a damaged random access point, and a unit larger than a segment. */
+  /** False for a damaged random access point or a PES packet larger than a segment, which are counted as dropped. */
   #isUsable(unit: PesUnit): boolean {
     const isDamaged = unit.damaged && unit.randomAccess
     const isOversize = unit.sizeBytes + PSI_BYTES > this.#writerOptions.maxSegmentBytes
@@ -202,7 +202,7 @@ export class Packager {
       if (!this.#others.has(name)) this.#others.set(name, this.#createWriter(name))
     }
     for (const [name, writer] of this.#others) writer.carry(wanted.get(name))
-    // A rendition is not listed while the main one carries its track in place of a silent one.
+    // A rendition is not listed while the main rendition carries its track in place of a silent track.
     const listed = [...wanted].filter(([, { video, audio }]) =>
       video === undefined ? audio?.pid !== main.audio?.pid : video.pid !== main.video?.pid,
     )
@@ -237,7 +237,7 @@ export class Packager {
     }
   }
 
-  /** Completes the planned segments with the units that have arrived. */
+  /** Completes the planned segments with the PES packets that have arrived. */
   #flush(): void {
     for (const writer of this.#writers) this.#advance(writer, Infinity)
   }

@@ -20,11 +20,12 @@ const USUAL_FRAME_TICKS = TICKS_PER_SEC / 30
 const FRAMES_REMEMBERED = 32
 
 export class Timeline {
-  /** Presentation time of the first unit. */
+  /** PTS of the first PES packet. */
   readonly startTicks: number
 
   #latestTicks: number
-  #lastShownTicks: number
+  #maxPtsTicks: number
+  /** PTS minus DTS of the newest random access point. */
   #reorderTicks: number
   #frames = 0
   /** Ring of the durations of the newest frames. */
@@ -33,11 +34,11 @@ export class Timeline {
   constructor(first: PesUnit) {
     this.startTicks = first.ptsTicks
     this.#latestTicks = first.ptsTicks
-    this.#lastShownTicks = first.ptsTicks
+    this.#maxPtsTicks = first.ptsTicks
     this.#reorderTicks = first.ptsTicks - first.dtsTicks
   }
 
-  /** Time of the newest unit of the reference track. */
+  /** Time of the newest frame, see `timeOf`. */
   get latestTicks(): number {
     return this.#latestTicks
   }
@@ -49,22 +50,22 @@ export class Timeline {
     return Math.min(newest, second)
   }
 
-  /** End of the last frame, which is taken to have the median duration. */
+  /** End of the frame with the latest PTS, if it has the median duration. */
   get endTicks(): number {
     const sorted = this.#durations.toSorted((a, b) => a - b)
-    return this.#lastShownTicks + (sorted[sorted.length >> 1] ?? USUAL_FRAME_TICKS)
+    return this.#maxPtsTicks + (sorted[sorted.length >> 1] ?? USUAL_FRAME_TICKS)
   }
 
   /**
-   * Start time of a segment that begins with this unit. For a random access point it is the PTS. Else it is the DTS
-   * plus the reorder delay, since following frames may be presented before this one.
+   * Start time of a segment that begins with this PES packet. For a random access point it is the PTS. Otherwise it is
+   * the DTS plus the reorder delay, since later frames may be presented before this one.
    */
   timeOf(unit: PesUnit): number {
     return unit.randomAccess ? unit.ptsTicks : unit.dtsTicks + this.#reorderTicks
   }
 
   /**
-   * Whether there is a timestamp discontinuity before a unit: a step back, or a gap that no segment can span.
+   * Whether there is a timestamp discontinuity before a PES packet: a step back, or a gap that no segment can span.
    *
    * @param limitTicks  maximum duration of a segment
    */
@@ -73,10 +74,10 @@ export class Timeline {
     return stepTicks < -MAX_STEP_BACK_TICKS || stepTicks > limitTicks
   }
 
-  /** Advances to the next unit of the reference track. */
+  /** Advances to the next frame of the reference track. */
   advance(unit: PesUnit): void {
     const ticks = this.timeOf(unit)
-    this.#lastShownTicks = Math.max(this.#lastShownTicks, unit.ptsTicks)
+    this.#maxPtsTicks = Math.max(this.#maxPtsTicks, unit.ptsTicks)
     if (unit.randomAccess) this.#reorderTicks = unit.ptsTicks - unit.dtsTicks
     if (ticks <= this.#latestTicks) return
     this.#durations[this.#frames++ % FRAMES_REMEMBERED] = ticks - this.#latestTicks

@@ -1,6 +1,7 @@
 /**
- * Groups of alternative audio, one for each codec: a player rejects a variant if it does not support one of its codecs.
- * A member is what a viewer chooses, for example "English"; every group has all members (RFC 8216bis 4.4.6.1.1).
+ * Groups of alternative audio, one for each codec, since a player rejects a variant with a codec that it does not
+ * support. A member is a choice of the viewer, for example "English"; all groups have the same members (RFC 8216bis
+ * 4.4.6.1.1).
  *
  * @module
  */
@@ -8,19 +9,20 @@ import { listDescriptors } from '../../mpegts/psi/descriptors.ts'
 import type { Codec, Track } from '../../mpegts/track.ts'
 import { languageTag } from './language.ts'
 
-/** ISO_639_language_descriptor and its audio_type for audio description (ISO/IEC 13818-1 2.6.18). */
+/** Tag of the ISO_639_language_descriptor (ISO/IEC 13818-1 2.6.18). */
 const LANGUAGE_DESCRIPTOR = 0x0a
+/** audio_type of audio description (ISO/IEC 13818-1 2.6.19). */
 const VISUAL_IMPAIRED_COMMENTARY = 0x03
 
 export interface AudioGroup {
   readonly codec: Codec
-  /** A track for each member, in the same order in all groups. */
+  /** One track for each member, in the same order of members in all groups. */
   readonly tracks: readonly Track[]
 }
 
 /**
- * Groups the tracks by codec, the codec of the first track first. For a member without a track of the group's codec,
- * the group has the member's first track of any codec.
+ * Groups the tracks by codec; the first group has the codec of the first track. A member without a track of the group's
+ * codec is represented by its first track of any codec.
  */
 export function groupAudio(tracks: readonly Track[]): AudioGroup[] {
   const members = identifyMembers(tracks)
@@ -36,8 +38,8 @@ export function groupAudio(tracks: readonly Track[]): AudioGroup[] {
 }
 
 /**
- * Tracks of members that have no track of the first group's codec. With them, the first group would contain a second
- * codec, which a player may not support.
+ * Tracks of the members that have no track of the first group's codec. They would add a second codec to the first
+ * group, which a player may not support.
  */
 export function findUngrouped(tracks: readonly Track[]): Track[] {
   const members = identifyMembers(tracks)
@@ -55,8 +57,8 @@ export function describesVideo({ descriptors }: Track): boolean {
 }
 
 /**
- * Key of each track's member: its language and role, and its place among the tracks of the same language, role and
- * codec. The second AC-3 track in English belongs with the second AAC track in English.
+ * Key of the member that each track belongs to: language, role, and position among the tracks of the same language,
+ * role and codec. So the second AC-3 track in English belongs with the second AAC track in English.
  */
 function identifyMembers(tracks: readonly Track[]): Map<Track, string> {
   const counts = new Map<string, number>()

@@ -10,15 +10,15 @@ interface Sample {
 }
 
 export class BitrateMeter {
-  /** Latest segments, at most one and a half target durations in total. */
+  /** Newest segments, oldest first, with a total duration of at most 1.5 target durations. */
   #recent: Sample[] = []
   #peakBps = 0
   #totalBytes = 0
   #totalSec = 0
 
   /**
-   * Peak rate so far over any run of segments with a duration of 0.5 to 1.5 target durations; the average if there was
-   * no such run.
+   * Maximum bitrate of consecutive segments with a total duration of 0.5 to 1.5 target durations; the average if there
+   * were none.
    */
   get peakBps(): number {
     return this.#peakBps === 0 ? this.averageBps : this.#peakBps

@@ -1,16 +1,16 @@
 /**
- * Date ranges of a media playlist (EXT-X-DATERANGE). Each is listed until it ends before the oldest segment.
+ * Date ranges of a media playlist (EXT-X-DATERANGE). Each is listed until the oldest segment starts after its end.
  *
  * @module
  */
 import type { DateRange, PlaylistSegment } from './playlist.ts'
 
-/** Bounds the size of the playlist: a date range may have 8 KiB of text. */
+/** Bounds the size of the playlist: SCTE35-OUT and SCTE35-IN of a date range may have 8 KiB of text each. */
 const MAX_DATE_RANGES = 64
 
 interface ListedDateRange {
   readonly dateRange: DateRange
-  /** Number of the first segment listed after the latest change of the date range. */
+  /** Media sequence number of the first segment after the latest change of the date range. */
   readonly mediaSequence: number
 }
 
@@ -25,7 +25,7 @@ export class DateRangeList {
 
   /**
    * @param dateRange  new, or already listed and with more attributes than before
-   * @param mediaSequence  number of the next segment
+   * @param mediaSequence  media sequence number of the next segment
    * @returns whether there was room for it
    */
   add(dateRange: DateRange, mediaSequence: number): boolean {
@@ -35,14 +35,19 @@ export class DateRangeList {
     return true
   }
 
-  /** Removes the date ranges that end before the oldest segment. */
+  /**
+   * Removes the date ranges that end before the oldest segment.
+   *
+   * @param oldest  oldest listed segment
+   * @param mediaSequence  media sequence number of `oldest`
+   */
   expire(oldest: PlaylistSegment, mediaSequence: number): void {
-    // Whole milliseconds, as the playlist has them.
+    // The playlist has dates in whole milliseconds.
     const oldestMs = Math.floor(oldest.programDateTimeMs)
     for (const [id, listed] of this.#listed) {
       const { startMs, durationSec = Infinity } = listed.dateRange
       const isOver = startMs + durationSec * 1000 < oldestMs
-      // Listed for at least one segment, even if it was announced after its end.
+      // Stays until the first segment after its latest change has left, even if it was announced after its end.
       if (isOver && listed.mediaSequence < mediaSequence) this.#listed.delete(id)
     }
   }

@@ -17,7 +17,7 @@ import { RenditionMeter, type RenditionSummary } from './rendition-meter.ts'
 /** Minimum duration of the playlist after a removal, in target durations (RFC 8216 6.2.2). */
 const MIN_TARGET_DURATIONS = 3
 
-/** Maximum number of segments that a window may reserve memory for, however short they are. */
+/** Maximum number of segments for which a minimum window reserves memory, however short they are. */
 const MAX_WINDOW_SEGMENTS = 1000
 
 /**
@@ -34,7 +34,7 @@ export interface LivePlaylistOptions {
   readonly epoch: string
   /** Minimum number of listed segments, memory permitting. */
   readonly playlistSegments: number
-  /** Playlist of the main rendition, whose window all others follow; undefined for the main rendition. */
+  /** Playlist of the main rendition, whose window all other playlists follow; undefined for the main rendition. */
   readonly main?: LivePlaylist
 }
 
@@ -54,15 +54,16 @@ interface Entry {
 }
 
 /**
- * Calling order: `append` each segment of the rendition, `end` after the last one, `discard` to drop all. Each change
- * publishes a new version of the file. Times are in milliseconds of the monotonic clock of `SegmentCache`.
+ * Calling order: `append` each segment of the rendition, `open` once EXT-X-TARGETDURATION is fixed, `end` after the
+ * last segment, `discard` to drop all. From `open` on, each change publishes a new version of the file. Times are in
+ * milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class LivePlaylist {
   readonly #options: LivePlaylistOptions
   readonly #meter = new RenditionMeter()
   readonly #dateRanges = new DateRangeList()
   #entries: Entry[] = []
-  /** Segments appended before `open`, in order. */
+  /** Segments appended before `open`, in order: their bitrate is measured when the target duration is known. */
   #unmetered: Segment[] = []
   #targetDurationSec: number | undefined
   #ended = false
@@ -72,17 +73,17 @@ export class LivePlaylist {
     this.#options = options
   }
 
-  /** Number of the oldest listed segment; undefined for an empty playlist. */
+  /** Media sequence number of the oldest listed segment; undefined for an empty playlist. */
   get mediaSequence(): number | undefined {
     return this.#entries[0]?.mediaSequence
   }
 
-  /** Number of the newest segment; undefined for an empty playlist. */
+  /** Media sequence number of the newest segment; undefined for an empty playlist. */
   get latestSequence(): number | undefined {
     return this.#entries.at(-1)?.mediaSequence
   }
 
-  /** Number of available segments. */
+  /** Number of listed segments, without gaps. */
   get segments(): number {
     return this.#entries.filter(({ segment }) => !segment.gap).length
   }
@@ -110,7 +111,7 @@ export class LivePlaylist {
     }
   }
 
-  /** Publishes the playlist, and from now on each change of it. */
+  /** Publishes the playlist, and from now on each change to it. */
   open(targetDurationSec: number): void {
     this.#targetDurationSec = targetDurationSec
     for (const segment of this.#unmetered.splice(0)) this.#meter.add(segment, targetDurationSec)
@@ -130,7 +131,7 @@ export class LivePlaylist {
       longestPlaylistSec: 0,
     }
     this.#entries.push(entry)
-    // Shrinks the window first, so that the memory of the removed segments is available.
+    // Shrinks the window first, so that the cache may release the removed segments if memory is short.
     this.roll(nowMs)
     const lifetimeSec = targetDurationSec ?? Math.ceil(durationSec)
     const file = createStreamFile('segment', {
@@ -159,7 +160,8 @@ export class LivePlaylist {
   }
 
   /**
-   * Lists a date range until the oldest segment starts after its end, but for at least one segment after each change.
+   * Lists a date range until the oldest segment starts after its end and the first segment after its latest change has
+   * left the playlist.
    *
    * @param dateRange  new, or already listed and with more attributes than before
    * @returns whether there was room for it
@@ -221,9 +223,9 @@ export class LivePlaylist {
   }
 
   /**
-   * EXT-X-INDEPENDENT-SEGMENTS, which applies to every segment that the playlist lists (RFC 8216bis 4.4.2.1): the tag
-   * is absent while the playlist lists a segment that needs another one. Unlike EXT-X-TARGETDURATION (6.2.1) it may
-   * change; hls.js and Shaka ignore it.
+   * EXT-X-INDEPENDENT-SEGMENTS, which applies to every listed segment (RFC 8216bis 4.4.2.1): the tag is absent while
+   * the playlist lists a segment that cannot be decoded alone. Unlike EXT-X-TARGETDURATION (6.2.1), the tag may change;
+   * hls.js and Shaka ignore it.
    */
   get #isIndependent(): boolean {
     return this.#entries.every(({ independent, segment }) => independent || segment.gap)
@@ -233,7 +235,7 @@ export class LivePlaylist {
     return this.#entries.reduce((sum, { segment }) => sum + segment.durationSec, 0)
   }
 
-  /** Publishes a new version of the file, if the playlist is open and not empty. */
+  /** Publishes a new version of the file if the playlist is open and not empty. */
   #publish(): void {
     const [oldest] = this.#entries
     const targetDurationSec = this.#targetDurationSec

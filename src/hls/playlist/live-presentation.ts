@@ -28,9 +28,9 @@ export interface LivePresentationOptions {
 }
 
 /**
- * Calling order: `setRenditions`, then `append` each segment, in order within its rendition, with `setTarget` in
- * between; `end` after the last segment, `discard` to release all files. Playlists and segments are in `files`. Times
- * are in milliseconds of the monotonic clock of `SegmentCache`.
+ * Calling order: `setRenditions`, then `append` each segment, in order within its rendition; `setTarget` once
+ * EXT-X-TARGETDURATION is fixed; `end` after the last segment, `discard` to drop all files. Playlists and segments are
+ * in `files`. Times are in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class LivePresentation implements SegmentOwner {
   readonly files: FileStore
@@ -38,7 +38,7 @@ export class LivePresentation implements SegmentOwner {
   /** Playlists, the main one first. A playlist is never removed; it gets gaps while its rendition has no media. */
   readonly #playlists = new Map<RenditionName, LivePlaylist>()
   #renditions: readonly RenditionName[] = ['main']
-  /** EXT-X-TARGETDURATION, and the newest segment of the main playlist when it was fixed. */
+  /** EXT-X-TARGETDURATION, and the number of the newest segment of the main playlist when it was set. */
   #target: { readonly sec: number; readonly mediaSequence: number } | undefined
   #playable = false
   #revision = 0
@@ -49,12 +49,12 @@ export class LivePresentation implements SegmentOwner {
     this.#playlist('main')
   }
 
-  /** Number of available segments in the main playlist. */
+  /** Number of segments in the main playlist, without gaps. */
   get listedSegments(): number {
     return this.#playlist('main').segments
   }
 
-  /** Whether the playlists have appeared; they stay. */
+  /** Whether the playlists have been published. */
   get playable(): boolean {
     return this.#playable
   }
@@ -79,7 +79,7 @@ export class LivePresentation implements SegmentOwner {
     this.#publish()
   }
 
-  /** Sets EXT-X-TARGETDURATION. The playlists appear when each has the segments that the main one has now. */
+  /** Sets EXT-X-TARGETDURATION. All playlists appear when each has the newest segment that the main one has now. */
   setTarget(sec: number): void {
     this.#target = { sec, mediaSequence: this.#playlist('main').latestSequence ?? 0 }
     this.#openIfComplete()
@@ -89,7 +89,7 @@ export class LivePresentation implements SegmentOwner {
   /**
    * Lists a date range in all playlists, including later ones.
    *
-   * @returns whether there was room for it
+   * @returns whether all playlists had room for it
    */
   addDateRange(dateRange: DateRange): boolean {
     const listed = [...this.#playlists.values()].map((it) => it.addDateRange(dateRange))
@@ -104,7 +104,7 @@ export class LivePresentation implements SegmentOwner {
     this.files.end()
   }
 
-  /** Shrinks all windows: removes the segments with the oldest number. */
+  /** Removes the oldest segment of the main playlist, and the segments of the same number from all other playlists. */
   shrink(nowMs: number): boolean {
     if (!this.#playlist('main').shrink(nowMs)) return false
     for (const playlist of this.#playlists.values()) playlist.roll(nowMs)
@@ -115,7 +115,7 @@ export class LivePresentation implements SegmentOwner {
     for (const playlist of this.#playlists.values()) playlist.drop(uri)
   }
 
-  /** Releases all files. */
+  /** Drops all files. */
   discard(): void {
     for (const playlist of this.#playlists.values()) playlist.discard()
     this.files.discard()
@@ -152,7 +152,7 @@ export class LivePresentation implements SegmentOwner {
     return playlist
   }
 
-  /** Publishes the multivariant playlist. Players read it once, so its first version lists all renditions. */
+  /** Publishes the multivariant playlist, but not before all media playlists: players read it only once. */
   #publish(): void {
     if (this.#playable) this.files.replace(MULTIVARIANT_URI, () => this.#render())
   }

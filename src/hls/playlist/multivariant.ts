@@ -10,23 +10,23 @@ import type { RenditionSummary } from './rendition-meter.ts'
 import type { AudioRendition, MultivariantPlaylist, Variant } from './playlist.ts'
 import { isAudioRendition, playlistUri, type RenditionName } from '../file-names.ts'
 
-/** LANGUAGE of renditions without a language code: Apple's authoring specification demands one. RFC 5646 4.1. */
+/** LANGUAGE of renditions without a language code (RFC 5646 4.1): Apple's authoring specification requires a value. */
 const UNKNOWN_LANGUAGE = 'und'
 
-/** Playable rendition. */
+/** Rendition that has media. */
 export interface Rendition {
   readonly name: RenditionName
   readonly summary: RenditionSummary
 }
 
-/** EXT-X-MEDIA tags of one GROUP-ID. */
+/** Renditions of one GROUP-ID. */
 interface AudioGroup {
   readonly id: string
   /** Renditions of the group, the default one first. */
   readonly members: readonly Rendition[]
 }
 
-/** Claim about captions: what was seen so far, or what an operator knows of the source. */
+/** Claim about captions: `auto` claims captions once they are seen; `always` and `never` are the operator's claims. */
 export type CaptionsPolicy = 'auto' | 'always' | 'never'
 
 /** @param renditions  the main one first */
@@ -36,7 +36,7 @@ export function describePresentation(
 ): MultivariantPlaylist {
   const variants = renditions.filter(({ name }) => !isAudioRendition(name))
   const groups = groupRenditions(renditions)
-  // Where one variant is HDR, all state their range (Apple's authoring specification).
+  // If one variant is HDR, all variants state VIDEO-RANGE (Apple's authoring specification).
   const isHdr = variants.some(({ summary }) => (summary.videoRange ?? 'SDR') !== 'SDR')
   const closedCaptions = describeCaptions(renditions, captions)
   return {
@@ -49,8 +49,8 @@ export function describePresentation(
 }
 
 /**
- * Describes the captions. Without captions so far, CLOSED-CAPTIONS is absent: players read the playlist once, captions
- * may begin later, and CLOSED-CAPTIONS=NONE would keep players from looking for them (RFC 8216bis 4.4.6.2).
+ * Describes the captions. CLOSED-CAPTIONS is absent until captions are seen: players read the playlist once, captions
+ * may begin later, and players do not look for captions after CLOSED-CAPTIONS=NONE (RFC 8216bis 4.4.6.2).
  */
 function describeCaptions(
   renditions: readonly Rendition[],

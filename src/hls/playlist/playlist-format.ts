@@ -16,7 +16,7 @@ import type {
 /** Lowest version that permits a decimal EXTINF (RFC 8216bis 8); no other tag in use needs a higher one. */
 const MEDIA_PLAYLIST_VERSION = 3
 
-/** Decimals of a duration: a tick of 90 kHz is 0.00001 s. */
+/** Decimals of a duration in seconds: a tick of 90 kHz is 0.000011 s. */
 const DURATION_DECIMALS = 5
 
 export function formatMediaPlaylist(playlist: MediaPlaylist): string {
@@ -107,7 +107,7 @@ function formatVariant(
   if (frameRate !== undefined) attributes.push(`FRAME-RATE=${frameRate.toFixed(3)}`)
   if (videoRange !== undefined) attributes.push(`VIDEO-RANGE=${videoRange}`)
   if (variant.audioGroup !== undefined) attributes.push(`AUDIO="${variant.audioGroup}"`)
-  // The same on all variants: NONE must be on all or on none (RFC 8216bis 4.4.6.2).
+  // The same on all variants: if one variant has NONE, all must have NONE (RFC 8216bis 4.4.6.2).
   if (closedCaptions !== undefined) {
     attributes.push(`CLOSED-CAPTIONS=${closedCaptions === 'none' ? 'NONE' : '"cc"'}`)
   }

@@ -8,7 +8,7 @@ import type { VideoRange } from '../../codec/video-range.ts'
 export interface MediaPlaylist {
   /** EXT-X-TARGETDURATION */
   readonly targetDurationSec: number
-  /** EXT-X-MEDIA-SEQUENCE: number of the first segment listed. */
+  /** EXT-X-MEDIA-SEQUENCE: media sequence number of the oldest listed segment. */
   readonly mediaSequence: number
   /** EXT-X-DISCONTINUITY-SEQUENCE: number of EXT-X-DISCONTINUITY tags that have left the playlist. */
   readonly discontinuitySequence: number
@@ -50,8 +50,8 @@ export interface PlaylistSegment {
 
 export interface MultivariantPlaylist {
   /**
-   * CLOSED-CAPTIONS of all variants: their captions, or `none` if there are certainly none; undefined for no claim, so
-   * that players look for captions in the video.
+   * CLOSED-CAPTIONS of all variants: their captions, or `none` if there certainly are no captions; undefined makes no
+   * claim, so that players look for captions in the video.
    */
   readonly closedCaptions?: ClosedCaptions | 'none'
   readonly audios: readonly AudioRendition[]
@@ -96,8 +96,8 @@ export interface Variant {
   readonly resolution?: { readonly width: number; readonly height: number }
   /** FRAME-RATE */
   readonly frameRate?: number
-  /** VIDEO-RANGE; undefined where all variants are SDR, which its absence implies. */
+  /** VIDEO-RANGE; undefined if all variants are SDR, which the absence of the attribute implies. */
   readonly videoRange?: VideoRange
-  /** AUDIO: a GROUP-ID. */
+  /** AUDIO: GROUP-ID of the alternative audio. */
   readonly audioGroup?: string
 }

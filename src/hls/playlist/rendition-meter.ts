@@ -1,5 +1,5 @@
 /**
- * Measurements of a rendition for the multivariant playlist, over its segments.
+ * Tracks, bitrate and frame rate of a rendition for the multivariant playlist, measured in its segments.
  *
  * @module
  */
@@ -13,7 +13,7 @@ export interface RenditionSummary {
   readonly tracks: readonly Track[]
   readonly peakBps: number
   readonly averageBps: number
-  /** Frames per second: from the bitstream, else counted. */
+  /** Frames per second: from the bitstream or, if that has none, counted. */
   readonly frameRate?: number
   /** VIDEO-RANGE of the listed segments; undefined without video. */
   readonly videoRange?: VideoRange
@@ -22,8 +22,9 @@ export interface RenditionSummary {
 export class RenditionMeter {
   readonly #bitrate = new BitrateMeter()
   #tracks: readonly Track[] = []
-  // Frames and their duration since the latest discontinuity, for the frame rate:
+  /** Number of video frames since the latest discontinuity. */
   #videoFrames = 0
+  /** Duration of the segments since the latest discontinuity. */
   #videoSec = 0
 
   /** Measurements so far; undefined until a segment has media. */

@@ -1,6 +1,6 @@
 /**
- * Tracks of a program by rendition. An unsupported track makes hls.js fail on the whole program or lose its audio, so
- * such tracks are carried only with the policy `all`.
+ * Choice of the tracks of a program for its renditions. An unsupported track makes hls.js fail on the whole program or
+ * lose the audio, so such tracks are carried only with the policy `all`.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { isCarriedInPes, StreamType } from '../../mpegts/psi/stream-type.ts'
 import type { Codec, Program, Track } from '../../mpegts/track.ts'
 import { findUngrouped } from '../playlist/audio-groups.ts'
 
-/** `compatible`: tracks that every player of MPEG-TS segments supports or ignores. `all`: every track sent in PES. */
+/** `compatible`: tracks that players of MPEG-TS segments support or ignore. `all`: all tracks sent in PES packets. */
 export type TrackPolicy = 'compatible' | 'all'
 
 /** Tracks of one rendition. */
@@ -19,26 +19,26 @@ export interface CarriedTracks {
   readonly pcrPid: number
   readonly video?: Track
   readonly audio?: Track
-  /** Timed metadata, and with the policy `all` every other track. */
+  /** Timed metadata and, with the policy `all`, other data sent in PES packets. */
   readonly data?: readonly Track[]
 }
 
 /** Tracks of a program by their role in the presentation. */
 export interface TrackChoice {
-  /** Main video first, then that of further variants, in PMT order. */
+  /** Main video first, then the video of each further variant, in PMT order. */
   readonly videos: readonly Track[]
-  /** Default audio first, then its alternatives: most widely supported codec first, then in PMT order. */
+  /** Default audio first, then its alternatives: by codec, most widely supported first, then in PMT order. */
   readonly audios: readonly Track[]
   readonly data: readonly Track[]
-  /** Tracks in PES packets that are not carried, since players fail on them or they exceed the maximum number. */
+  /** Tracks sent in PES packets that are not carried: players fail on them, or they exceed the maximum number. */
   readonly leftOut: readonly Track[]
-  /** Audio that is not carried, since the default audio's codec lacks its language or role. */
+  /** Audio tracks that are not carried: no track with the codec of the default audio has their language and role. */
   readonly ungrouped: readonly Track[]
 }
 
 const VIDEO_CODECS: ReadonlySet<Codec> = new Set(['h264', 'h265'])
 
-/** Rank of codecs by player support, best first; others are not compatible. */
+/** Rank of audio codecs by player support, 0 the best; codecs without a rank are not compatible. */
 const AUDIO_RANKS: Readonly<Partial<Record<Codec, number>>> = { aac: 0, mp3: 1, mp2: 1, ac3: 2 }
 const LAST_RANK = 3
 
@@ -80,7 +80,7 @@ export function selectTracks(
   return carryTracks(program, { video: videos.find(sends), audio: audios.find(sends), data })
 }
 
-/** Carries these tracks of a program, and its PCR unless the PCR is on another track. */
+/** @returns these tracks of a program, with its PCR_PID unless the PCR is on a track that is not among them */
 export function carryTracks(
   program: Program,
   tracks: {
@@ -103,7 +103,7 @@ export function carryTracks(
   return isPcrDropped ? { ...carried, pcrPid: NULL_PID } : carried
 }
 
-/** Whether both have tracks of the same PIDs; the parameters of the tracks may differ. */
+/** Whether both selections have the same PIDs; the parameters of the tracks may differ. */
 export function isSameSelection(
   a: CarriedTracks | undefined,
   b: CarriedTracks | undefined,
@@ -115,7 +115,7 @@ export function isSameSelection(
   return pids === others
 }
 
-/** Lead track, on whose timeline the others are placed: the video or, without video, the audio. */
+/** Lead track, whose PES packets start the segments: the video or, without video, the audio. */
 export function leadTrack(carried: CarriedTracks | undefined): Track | undefined {
   return carried?.video ?? carried?.audio
 }
@@ -127,7 +127,7 @@ export function listTracks({ video, audio, data = [] }: CarriedTracks): Track[] 
 
 function isCompatible({ codec, kind, streamType, descriptors }: Track): boolean {
   if (kind === 'video') return VIDEO_CODECS.has(codec)
-  // HLS players do not look for DVB's AC-3 in private data.
+  // HLS players do not find AC-3 in private PES packets (DVB).
   if (kind === 'audio')
     return AUDIO_RANKS[codec] !== undefined && streamType !== StreamType.PRIVATE_PES
   // The metadata descriptors name the format (Timed Metadata for HTTP Live Streaming, section 2).

@@ -1,5 +1,5 @@
 /**
- * Properties of the segment being written, from the units of its lead track.
+ * Properties of the segment being written, from the PES packets of its lead track.
  *
  * @module
  */
@@ -13,9 +13,10 @@ export class OpenSegment {
   carried: CarriedTracks
   readonly #first: PesUnit
   #frames = 0
+  /** Whether a frame is presented before the first one and refers to an earlier segment. */
   #hasLeadingFrames = false
 
-  /** @param first  first unit of the lead track */
+  /** @param first  first PES packet of the lead track */
   constructor(carried: CarriedTracks, first: PesUnit) {
     this.carried = carried
     this.#first = first
@@ -26,14 +27,14 @@ export class OpenSegment {
     return this.#frames
   }
 
-  /** Adds the next unit of the lead track. */
+  /** Adds the next PES packet of the lead track. */
   push({ startsFrame, ptsTicks, decodableLeading }: PesUnit): void {
     if (!startsFrame) return
     this.#frames++
     if (ptsTicks < this.#first.ptsTicks && !decodableLeading) this.#hasLeadingFrames = true
   }
 
-  /** Whether the segment begins with a random access point; with video, one close to that of the reference track. */
+  /** Whether the segment begins with a random access point and, if it has video, within 50 ms of the planned start. */
   isAligned({ keyTicks, startTicks }: SegmentPlan): boolean {
     const { randomAccess, ptsTicks } = this.#first
     if (!randomAccess) return false
@@ -41,7 +42,7 @@ export class OpenSegment {
     return this.carried.video === undefined || offsetTicks <= SNAP_TICKS
   }
 
-  /** Whether all frames can be decoded: no leading frame refers to an earlier segment. */
+  /** Whether all frames can be decoded without other segments. */
   isIndependent(plan: SegmentPlan): boolean {
     return this.isAligned(plan) && !this.#hasLeadingFrames
   }

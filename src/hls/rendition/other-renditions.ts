@@ -1,6 +1,6 @@
 /**
- * Renditions beside the main one: a variant for each further video track, with the audio of the main rendition, and a
- * rendition for each further audio track.
+ * Renditions other than the main one: a variant for each further video track, with the audio of the main rendition, and
+ * a rendition for each further audio track.
  *
  * @module
  */

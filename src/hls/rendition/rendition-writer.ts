@@ -1,10 +1,10 @@
 /**
- * Writer of the segments of one rendition, with boundaries planned for all renditions (RFC 8216bis 6.2.4).
+ * Writer of the segments of one rendition. The plan has the same boundaries for all renditions (RFC 8216bis 6.2.4).
  *
  * ```
- * plan ─────────────────────┐
- *                           ▼
- * unit ─► TrackQueues ─► SegmentWriter ─► segment
+ * plan ───────────────────────────┐
+ *                                 ▼
+ * PES packet ─► TrackQueues ─► SegmentWriter ─► segment
  * ```
  *
  * @module
@@ -37,19 +37,19 @@ interface PendingSegment {
   dueTicks: number
 }
 
-/** Consecutive misaligned segments that make a rendition misaligned: a single key frame may have been lost. */
+/** Number of consecutive misaligned segments that make a rendition misaligned: a single key frame may be lost. */
 const MISALIGNED_IN_A_ROW = 2
 
 const NO_SEGMENTS: readonly Segment[] = []
 
-/** Maximum number of pending segments; reached when the reference track hardly advances, so that none becomes due. */
+/** Maximum number of segments that wait for slower tracks, if the reference track hardly advances in the meantime. */
 const MAX_PENDING = 16
 
 /**
- * Calling order: `carry` tracks and `push` their units; `start` and `end` each planned segment. `advance` returns
- * complete segments; then `keep` copies the waiting units.
+ * Calling order: `carry` tracks and `push` their PES packets; `start` and `end` each planned segment. `advance` returns
+ * complete segments; then `keep` copies the PES packet if it waits.
  *
- * A segment begins with a unit of the lead track: the video or, without video, the audio.
+ * A segment begins with a PES packet of the lead track: the video or, without video, the audio.
  */
 export class RenditionWriter {
   readonly #options: RenditionWriterOptions
@@ -67,7 +67,7 @@ export class RenditionWriter {
     this.#queues = new TrackQueues(options)
   }
 
-  /** Tracks of the segments; a new object after each change of the tracks or their parameters. */
+  /** Tracks carried now, undefined for none; a new object after each change of the tracks or their parameters. */
   get carried(): CarriedTracks | undefined {
     return this.#carried
   }
@@ -77,12 +77,12 @@ export class RenditionWriter {
     return this.#writer.sizeBytes
   }
 
-  /** Size of the waiting units. */
+  /** Size of the waiting PES packets. */
   get waitingBytes(): number {
     return this.#queues.sizeBytes
   }
 
-  /** Units dropped because the open segment would have exceeded its maximum size. */
+  /** Number of PES packets dropped because the open segment would have exceeded its maximum size. */
   get oversizeUnits(): number {
     return this.#oversizeUnits
   }
@@ -92,17 +92,17 @@ export class RenditionWriter {
     return this.#misalignedInARow >= MISALIGNED_IN_A_ROW
   }
 
-  /** Whether the audio is on another clock than the reference track. */
+  /** Whether audio is dropped because its timestamps are too far from those of the reference track. */
   get audioOutOfStep(): boolean {
     return this.#queues.audioOutOfStep
   }
 
-  /** Units that reached no segment, by kind of track. */
+  /** Number of PES packets dropped from the queues, by kind of track. */
   get droppedUnits(): Readonly<Record<Track['kind'], number>> {
     return this.#queues.droppedUnits
   }
 
-  /** @param carried  tracks from now on; undefined for none, so that segments are gaps */
+  /** @param carried  tracks from now on; undefined for none: the segments are gaps */
   carry(carried: CarriedTracks | undefined): void {
     const isSame = isSameSelection(carried, this.#carried)
     this.#carried = carried
@@ -115,7 +115,7 @@ export class RenditionWriter {
     return this.#queues.get(pid) !== undefined
   }
 
-  /** Borrows the unit's chunks until `keep`. */
+  /** Borrows the chunks of the PES packet until `keep`. */
   push(unit: PesUnit): void {
     this.#queues.get(unit.track.pid)?.push(unit)
   }
@@ -141,7 +141,7 @@ export class RenditionWriter {
   }
 
   /**
-   * @param latestTicks  time of the newest unit of the reference track
+   * @param latestTicks  time of the newest frame of the reference track
    * @param progressTicks  duration of the media of the reference track so far, see `Progress`
    * @returns segments that have all their media, or whose wait for slower tracks is over
    */
@@ -155,7 +155,7 @@ export class RenditionWriter {
       if (end === undefined) break
       const isDue = progressTicks >= dueTicks || this.#pending.length > MAX_PENDING
       if (!isDue && !this.#options.reference && !this.#queues.isPast(window)) break
-      // Players take audio without video for a failed variant, so a segment without its lead track is empty.
+      // Players take audio without video for a failed variant, so a segment without its lead track becomes a gap.
       if (this.#open === undefined) this.#queues.skip(window)
       segments ??= []
       segments.push(this.#finish(plan, end))
@@ -166,17 +166,17 @@ export class RenditionWriter {
     return segments ?? NO_SEGMENTS
   }
 
-  /** Copies the waiting units, whose chunks are views into the input. */
+  /** Copies the newest PES packet of each queue, if its chunks are still views into the input. */
   keep(): void {
     this.#queues.keep()
   }
 
-  /** Removes and returns the waiting units of a track. */
+  /** Removes and returns the waiting PES packets of a track. */
   release(pid: number): PesUnit[] {
     return this.#queues.get(pid)?.release() ?? []
   }
 
-  /** Drops the waiting units. */
+  /** Drops the waiting PES packets. */
   clear(): void {
     this.#queues.clear()
   }

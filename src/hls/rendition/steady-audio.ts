@@ -1,7 +1,7 @@
 /**
- * Constant presence of audio in a presentation. Players set up their decoders once: hls.js fails if audio starts after
- * video, and waits forever if audio ends. So audio that ends is replaced by silence, and audio that starts later is
- * dropped.
+ * Constant presence of audio in a presentation with video. Players set up their decoders once: hls.js fails if audio
+ * starts after video, and waits forever if audio ends. So silence replaces audio that is no longer in the PMT, and
+ * audio that starts later is dropped, unless the policy is `all`.
  *
  * @module
  */
@@ -12,10 +12,10 @@ import { freePid } from '../../mpegts/packet.ts'
 import type { Program, Track } from '../../mpegts/track.ts'
 import type { SourceFact } from '../source-fact.ts'
 
-/** Inputs: `push` every output of the demuxer; `begin` with the tracks of the first segment. */
+/** Inputs: `push` every output of the demuxer; `begin` after the first segment, `reset` when the encoder has left. */
 export class SteadyAudio {
   readonly #policy: TrackPolicy
-  /** Audio of the first segment, `none` for video alone; undefined before it, and for a presentation without video. */
+  /** Audio of the first segment, `none` for video alone; undefined before that segment, and if it has no video. */
   #audio: Track | 'none' | undefined
   #silence: Silence | undefined
   /** PID of the video that the silence is synchronized with. */
@@ -38,13 +38,13 @@ export class SteadyAudio {
     return this.#droppedPids.size > 0 ? [{ code: 'AUDIO_TOO_LATE' }] : []
   }
 
-  /** Ends the silence, and the dropping of late audio, when the encoder has left. */
+  /** Ends the silence and the dropping of late audio. */
   reset(): void {
     this.#silence = undefined
     this.#droppedPids.clear()
   }
 
-  /** @returns the output, with silence added; none for late audio */
+  /** @returns the output, followed by the silence that is due; nothing for late audio */
   push(output: DemuxerOutput): readonly DemuxerOutput[] {
     if (output.type === 'program') {
       return [{ ...output, program: this.#steady(output.program) }]

@@ -1,5 +1,5 @@
 /**
- * Queues of the tracks of one rendition, whose units wait for their segment.
+ * PES packets of one rendition that wait for their segment, in one queue for each track.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import type { Track } from '../../mpegts/track.ts'
 import type { CarriedTracks } from './carried-tracks.ts'
 import { UnitQueue, type PlacingWindow } from './unit-queue.ts'
 
-/** Maximum size of a track's queue; for video it is the maximum size of a segment. */
+/** Maximum size of the queue of a track, by kind; a video queue may have the maximum size of a segment. */
 const MAX_WAITING_BYTES: Readonly<Partial<Record<Track['kind'], number>>> = {
   audio: 1024 * 1024,
   data: 256 * 1024,
@@ -24,7 +24,7 @@ export class TrackQueues implements Iterable<UnitQueue> {
   readonly #options: TrackQueuesOptions
   /** Queues by PID. */
   #queues = new Map<number, UnitQueue>()
-  /** Units dropped from former queues, and units of segments without their lead track. */
+  /** Number of PES packets that former queues dropped, or that `skip` dropped. */
   readonly #dropped: Record<Track['kind'], number> = { video: 0, audio: 0, data: 0 }
 
   constructor(options: TrackQueuesOptions) {
@@ -35,20 +35,20 @@ export class TrackQueues implements Iterable<UnitQueue> {
     return this.#queues.values()
   }
 
-  /** Size of the waiting units. */
+  /** Size of the waiting PES packets. */
   get sizeBytes(): number {
     let sizeBytes = 0
     for (const queue of this) sizeBytes += queue.sizeBytes
     return sizeBytes
   }
 
-  /** Whether the audio is on another clock than the reference track. */
+  /** Whether audio is dropped because its timestamps are too far from those of the reference track. */
   get audioOutOfStep(): boolean {
     for (const queue of this) if (queue.kind === 'audio' && queue.outOfStep) return true
     return false
   }
 
-  /** Units that reached no segment, by kind of track. */
+  /** Number of PES packets dropped, by kind of track. */
   get droppedUnits(): Readonly<Record<Track['kind'], number>> {
     const dropped = { ...this.#dropped }
     for (const queue of this) dropped[queue.kind] += queue.dropped
@@ -60,7 +60,7 @@ export class TrackQueues implements Iterable<UnitQueue> {
     return this.#queues.get(pid)
   }
 
-  /** Replaces the queues by those of other tracks; a track that stays keeps its queue. */
+  /** Sets the tracks to queue. A track retains its queue, unless it becomes or ceases to be the reference track. */
   carry(carried: CarriedTracks | undefined): void {
     const before = this.#queues
     this.#queues = new Map()
@@ -84,13 +84,13 @@ export class TrackQueues implements Iterable<UnitQueue> {
     for (const queue of this) queue.startTimeline()
   }
 
-  /** Whether a unit after the window has arrived on each track, so that the window is complete. */
+  /** Whether a PES packet after the window has arrived on each track, so that the window is complete. */
   isPast(window: PlacingWindow): boolean {
     for (const queue of this) if (!queue.isPast(window)) return false
     return true
   }
 
-  /** Drops the units of a window. */
+  /** Drops the PES packets of a window. */
   skip(window: PlacingWindow): void {
     for (const queue of this) {
       queue.interrupt()
@@ -98,12 +98,12 @@ export class TrackQueues implements Iterable<UnitQueue> {
     }
   }
 
-  /** Copies the waiting units, whose chunks are views into the input. */
+  /** Copies the newest PES packet of each queue, if its chunks are still views into the input. */
   keep(): void {
     for (const queue of this) queue.keep()
   }
 
-  /** Drops the waiting units. */
+  /** Drops the waiting PES packets. */
   clear(): void {
     for (const queue of this) queue.clear()
   }

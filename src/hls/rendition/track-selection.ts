@@ -1,6 +1,6 @@
 /**
- * Selection of the tracks to carry, without silent ones: a track that the PMT lists but that sends no media would delay
- * the others, or make players wait.
+ * Selection of the tracks to carry, without silent tracks. A track that the PMT lists but that sends no media would
+ * delay the other tracks, or make players wait.
  *
  * @module
  */
@@ -16,13 +16,13 @@ import {
   type TrackPolicy,
 } from './carried-tracks.ts'
 
-/** Duration of the other track's media after which a track counts as silent. */
+/** Duration of the media of one track, video or audio, after which the other track counts as silent. */
 const MAX_SILENT_TICKS = 5 * TICKS_PER_SEC
 
-/** Maximum part of a step that counts toward silence; a longer step is a discontinuity, or a still frame. */
+/** Maximum that a DTS step adds to the silence of the other track; a longer step is a discontinuity or still frame. */
 const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
-/** Calling order: `setProgram`, then `push` every unit; `reset` when the encoder has left. */
+/** Calling order: `setProgram`, then `push` every PES packet; `reset` when the encoder has left. */
 export class TrackSelection {
   readonly #policy: TrackPolicy
   #program: Program | undefined
@@ -30,9 +30,11 @@ export class TrackSelection {
   #wanted: CarriedTracks = { programNumber: 0, pcrPid: 0 }
   #seenPids = new Set<number>()
   #silentPids = new Set<number>()
-  // PID of the track that sent last, duration of its media since the other track sent, and time of its newest unit:
+  /** PID of the track that sent last, video or audio. */
   #alonePid: number | undefined
+  /** Duration of the media of `#alonePid` since the other track sent. */
   #aloneTicks = 0
+  /** DTS of the newest PES packet of `#alonePid`. */
   #latestTicks = 0
 
   constructor(policy: TrackPolicy) {
@@ -44,7 +46,7 @@ export class TrackSelection {
     return this.#wanted
   }
 
-  /** Facts about tracks that are not carried: unsupported ones, and silent ones until their media arrives. */
+  /** Facts about tracks that are not carried: unsupported or too many, or silent until their media arrives. */
   get facts(): readonly SourceFact[] {
     const isSilent = ({ pid }: Track) => this.#silentPids.has(pid)
     const silent = this.#program?.tracks.filter(isSilent) ?? []
@@ -72,7 +74,7 @@ export class TrackSelection {
 
   /**
    * @param patienceTicks  minimum wait for silent video, in media of the audio
-   * @returns the track that becomes silent with this unit, if any
+   * @returns the track that counts as silent from this PES packet on, if any
    */
   push({ track, dtsTicks }: PesUnit, patienceTicks: number): Track | undefined {
     if (this.#silentPids.delete(track.pid)) this.#select()

@@ -1,7 +1,7 @@
 /**
- * Queue of the units of one track for the segments of a rendition. A unit waits until the reference track reaches its
- * time, so that no segment starts without the audio of its first frames. A late unit is placed at once: players trim
- * it, and waiting would delay every segment.
+ * Queue of the PES packets of one track of a rendition. A PES packet waits until the reference track is at its time, so
+ * that no segment starts without the audio of its first frames. A late PES packet is placed at once: players trim it,
+ * and waiting would delay every segment.
  *
  * @module
  */
@@ -13,49 +13,49 @@ import { MAX_SKEW_TICKS, MAX_STEP_BACK_TICKS, SNAP_TICKS } from '../cut/timeline
 
 export interface UnitQueueOptions {
   readonly kind: Track['kind']
-  /** Whether this is the reference track, whose units are never early or late. */
+  /** Whether this is the reference track, whose PES packets never wait. */
   readonly reference: boolean
-  /** Maximum size of the waiting units. */
+  /** Maximum size of the waiting PES packets. */
   readonly maxBytes: number
 }
 
-/** Range of times whose units may be placed now. */
+/** Range of times in which PES packets are placed now. */
 export interface PlacingWindow {
   /** Start of the timeline. */
   readonly timelineStartTicks: number
-  /** Time after which units belong to another segment, or wait for the reference track. */
+  /** Time after which PES packets belong to another segment, or wait for the reference track. */
   readonly untilTicks: number
 }
 
 export interface QueuedUnit {
   readonly unit: PesUnit
-  /** Start time of a segment that begins with this unit, see `Timeline.timeOf`. */
+  /** Start time of a segment that begins with this PES packet, see `Timeline.timeOf`. */
   readonly ticks: number
-  /** Copy of its packets; undefined while they are views into the input. */
+  /** Copy of its transport packets; undefined while its chunks are views into the input. */
   readonly packets?: Buffer
 }
 
-/** Maximum time of a unit before the start of its timeline; for audio, the usual duration of a PES packet. */
+/** Maximum time by which a PES packet precedes its timeline; for audio, the usual duration of a PES packet. */
 const LEAD_TICKS: Readonly<Record<Track['kind'], number>> = {
   video: SNAP_TICKS,
   audio: 0.25 * TICKS_PER_SEC,
   data: Infinity,
 }
 
-/** Longest wait of a unit that is ahead of the reference track, measured in media of its own track. */
+/** Longest wait of a PES packet ahead of the reference track, measured in media of its own track. */
 const MAX_AHEAD_TICKS = 20 * TICKS_PER_SEC
 
-/** Longest wait of a unit whose timestamp went back until the reference track's does too, in media of its own track. */
+/** Longest wait of a PES packet after a step back, in media of its own track: the reference track may step back too. */
 const MAX_BACK_TICKS = 5 * TICKS_PER_SEC
 
 const MAX_UNITS = 8192
 
-/** Consecutive units far from the reference track after which the track counts as on another clock. */
+/** Number of consecutive PES packets dropped far from the reference track that make a track out of step. */
 const FAR_UNITS_IN_A_ROW = 50
 
 /**
- * Calling order: `push` each unit, `take` until undefined, then `keep`; `take` also when the reference track has
- * advanced. `startTimeline` when the reference track starts one.
+ * Calling order: `push` each PES packet, `take` until undefined, then `keep`; `take` also when the reference track has
+ * advanced. `startTimeline` when a timeline starts.
  */
 export class UnitQueue {
   readonly kind: Track['kind']
@@ -66,9 +66,9 @@ export class UnitQueue {
   #dropped = 0
   #farInARow = 0
   #reorderTicks = 0
-  /** Time of the newest unit taken in this timeline. */
+  /** Time of the PES packet taken last in this timeline. */
   #takenTicks: number | undefined
-  /** Whether the next unit can be decoded after those taken so far. */
+  /** Whether a key frame was taken, and no PES packet dropped since; for video other than the reference track. */
   #decodable = false
 
   constructor({ kind, reference, maxBytes }: UnitQueueOptions) {
@@ -77,22 +77,22 @@ export class UnitQueue {
     this.#maxBytes = maxBytes
   }
 
-  /** Size of the waiting units. */
+  /** Size of the waiting PES packets. */
   get sizeBytes(): number {
     return this.#sizeBytes
   }
 
-  /** Units that reached no segment. */
+  /** Number of PES packets dropped. */
   get dropped(): number {
     return this.#dropped
   }
 
-  /** Whether the track is on another clock than the reference track, so that its units are dropped. */
+  /** Whether the timestamps are too far from those of the reference track, so that the PES packets are dropped. */
   get outOfStep(): boolean {
     return this.#farInARow >= FAR_UNITS_IN_A_ROW
   }
 
-  /** Borrows the unit's chunks until `keep`. */
+  /** Borrows the chunks of the PES packet until `keep`. */
   push(unit: PesUnit): void {
     const { randomAccess, ptsTicks, dtsTicks } = unit
     if (randomAccess) this.#reorderTicks = ptsTicks - dtsTicks
@@ -100,7 +100,7 @@ export class UnitQueue {
     this.#sizeBytes += unit.sizeBytes
   }
 
-  /** @returns the next unit to be placed */
+  /** @returns next PES packet to place; undefined if none is due */
   take(window: PlacingWindow): QueuedUnit | undefined {
     for (let head = this.#units[0]; head !== undefined; head = this.#units[0]) {
       if (!this.#isDue(head, window)) {
@@ -128,13 +128,13 @@ export class UnitQueue {
     return undefined
   }
 
-  /** Whether a unit after the window has arrived, so that the window is complete. */
+  /** Whether a PES packet after the window has arrived, so that the window is complete. */
   isPast(window: PlacingWindow): boolean {
     const newest = this.#units.at(-1)
     return newest !== undefined && !this.#isDue(newest, window)
   }
 
-  /** Copies the newest unit, whose chunks are views into the input, unless it was taken. Drops the oldest when full. */
+  /** Copies the newest PES packet, if its chunks are still views into the input; drops the oldest when full. */
   keep(): void {
     const last = this.#units.at(-1)
     if (last === undefined) return
@@ -151,12 +151,12 @@ export class UnitQueue {
     this.#decodable = false
   }
 
-  /** Records that a segment lacks units of this track. Video, except the reference track, resumes at a key frame. */
+  /** Records that a segment lacks PES packets of this track: video other than the reference resumes at a key frame. */
   interrupt(): void {
     this.#decodable = false
   }
 
-  /** Removes and returns the waiting units. */
+  /** Removes and returns the waiting PES packets. */
   release(): PesUnit[] {
     const units = this.#units.map(({ unit }) => unit)
     this.#units = []
@@ -164,7 +164,7 @@ export class UnitQueue {
     return units
   }
 
-  /** Drops the waiting units. */
+  /** Drops the waiting PES packets. */
   clear(): void {
     this.#dropped += this.release().length
     this.#decodable = false
@@ -174,7 +174,7 @@ export class UnitQueue {
     return this.#units.length > MAX_UNITS || this.#sizeBytes > this.#maxBytes
   }
 
-  /** Whether the reference track has reached the unit, and the unit is on the current timeline. */
+  /** Whether the PES packet is in the window: not ahead of the reference track, and on the current timeline. */
   #isDue({ ticks, unit }: QueuedUnit, { timelineStartTicks, untilTicks }: PlacingWindow): boolean {
     if (this.reference) return true
     // Metadata on an unrelated clock is placed on arrival.
@@ -190,7 +190,7 @@ export class UnitQueue {
       : this.#takenTicks - MAX_STEP_BACK_TICKS
   }
 
-  /** Whether the unit will never be due: it ended before the timeline began, or a later unit is due already. */
+  /** Whether the PES packet will never be due: it precedes the timeline, or the next in the queue is due already. */
   #isStray({ ticks }: QueuedUnit, window: PlacingWindow): boolean {
     if (this.kind === 'data') return false
     const isBack = ticks < this.#oldestTicks(window.timelineStartTicks)
@@ -200,7 +200,7 @@ export class UnitQueue {
     return isOutOfOrder && next !== undefined && this.#isDue(next, window)
   }
 
-  /** Whether the unit has reached its maximum wait, measured by the units queued after it. */
+  /** Whether the PES packet has waited for its maximum time, measured to the newest one, or the queue is full. */
   #isOverdue({ ticks }: QueuedUnit, { untilTicks }: PlacingWindow): boolean {
     const newest = this.#units.at(-1)!
     const maxTicks = ticks > untilTicks ? MAX_AHEAD_TICKS : MAX_BACK_TICKS
