@@ -27,7 +27,7 @@ export class TokenBucket {
     return this.#tokens >= tokens
   }
 
-  /** Takes tokens if the bucket has enough, else none. */
+  /** @returns whether the tokens were taken; takes none if the bucket has too few */
   take(nowUs: number, tokens = 1): boolean {
     if (!this.has(nowUs, tokens)) return false
     this.#tokens -= tokens

@@ -1,6 +1,6 @@
 /**
- * Limit of an encoder's bitrate: payload with retransmissions, as a mean over 5 s, so that the burst after an outage
- * does not count as excess.
+ * Limit on the bitrate of an encoder: the mean rate over 5 s of its payload, retransmissions included. A shorter mean
+ * would count the burst after an outage as excess.
  *
  * Sans-IO: `observe` takes the counters of the connection, about 4 times a second.
  *
@@ -29,12 +29,13 @@ export class BitrateLimit {
     this.#maxBps = maxBps
   }
 
-  /** Fact for which the encoder is to be disconnected; undefined within the limit. */
+  /** Fact that the bitrate exceeds the limit: the encoder is to be disconnected. Undefined within the limit. */
   get excess(): Fact | undefined {
     const { meanBps, maxBps } = this.#figures
     return meanBps > maxBps ? { code: 'BITRATE_EXCEEDED', meanBps, maxBps } : undefined
   }
 
+  /** @returns figures for the warning about a bitrate close to the limit */
   observe({ bytesReceived: bytes }: PublisherReport, nowUs: number): Fact {
     const samples = this.#samples
     if (nowUs - (samples.at(-1)?.atUs ?? -Infinity) >= SAMPLE_US) {

@@ -1,12 +1,12 @@
 /**
- * Queue of events of a stream. Listeners are called after the command that caused the events, in order, so that a
- * listener may call the stream, and one that throws leaves its state consistent.
+ * Queue of events of a stream. Listeners are called in order, after the command that caused the events. So a listener
+ * may call the stream, and a listener that throws leaves the stream in a consistent state.
  *
  * @module
  */
 export class EventQueue {
   readonly #events: (() => void)[] = []
-  /** Whether a command runs, or listeners of its events do. */
+  /** Whether a command or a listener is running. */
   #active = false
 
   /** @param emit  calls the listeners of the event */

@@ -1,5 +1,5 @@
 /**
- * State of a stream, and its time limits: expiry of its last key, reconnect grace after a lost encoder, linger of its
+ * State of a stream, and its time limits: expiry of all its keys, reconnect grace after an interruption, linger of its
  * files.
  *
  * @module
@@ -19,7 +19,7 @@ export class LifeCycle {
   readonly #options: LifeCycleOptions
   #state: StreamState = 'READY'
   #keyExpiresAtUs = 0
-  /** Time at which the encoder was lost or, if later, a key was issued. */
+  /** Time at which the stream was interrupted or, if later, the latest key was issued. */
   #waitingSinceUs = 0
   #stoppedAtUs = 0
   #liveSinceMs: number | undefined
@@ -44,14 +44,14 @@ export class LifeCycle {
     return this.#state === 'STOPPED' && this.#nowUs - this.#stoppedAtUs >= lingerUs
   }
 
-  /** Records a new stream key: the whole reconnect grace begins again. */
+  /** Records a new stream key, and restarts the reconnect grace. */
   renewKey(expiresAtMs: number): void {
     const expiresAtUs = this.#nowUs + (expiresAtMs - this.#options.clock.wallMs()) * 1000
     this.#keyExpiresAtUs = Math.max(this.#keyExpiresAtUs, expiresAtUs)
     this.#waitingSinceUs = this.#nowUs
   }
 
-  /** Enters STREAMING: an encoder is connected and sends. */
+  /** Enters STREAMING: an encoder connected, or a silent one sends media again. */
   stream(): void {
     this.#state = 'STREAMING'
   }
@@ -61,7 +61,7 @@ export class LifeCycle {
     this.#liveSinceMs = this.#options.clock.wallMs()
   }
 
-  /** Ends the live period; the state stays. */
+  /** Ends the live period without a change of the state. */
   leaveLive(): void {
     this.#liveSinceMs = undefined
   }

@@ -1,5 +1,5 @@
 /**
- * A stream from start to stop: demuxed units in, segments and playlists out, over any number of encoder connections.
+ * A stream from start to stop: demuxer outputs in, segments and playlists out, over any number of encoder connections.
  *
  * @module
  */
@@ -28,7 +28,7 @@ import { WorkBudget } from './work-budget.ts'
 
 /**
  * Commands: `renewKey`, `publish`, `disconnect`, `stop`, `discard`, and `tick` about 4 times a second. Queries:
- * `status`, `live`, `files`, `report`. Events: `StreamEvents`.
+ * `status`, `live`, `files`, `encoder`, `freeSequence`, `forgotten`, `report`. Events: `StreamEvents`.
  */
 export class LiveStream extends EventEmitter<StreamEvents> {
   readonly id: string
@@ -88,7 +88,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     return this.#life.over
   }
 
-  /** Records a new stream key: the whole reconnect grace begins again. */
+  /** Records a new stream key, and restarts the reconnect grace. */
   renewKey(expiresAtMs: number): void {
     this.#life.renewKey(expiresAtMs)
   }
@@ -188,7 +188,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   #addSegment(segment: Segment): void {
     const { clock, cache } = this.#options
     this.#presentation.files.reserve(this.#queuedBytes)
-    // Holds the memory for the listeners: the cache may refuse or release the segment before they are called.
+    // Retains the memory for the listeners: the cache may refuse or release the segment before they are called.
     cache.slabs.hold(segment.chunks)
     this.#presentation.append(segment, clock.nowUs() / 1000)
     if (segment.rendition === 'main' && this.#totals.mainSegments === 0) {
@@ -212,7 +212,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   #emitSegment(segment: Segment): void {
     const { slabs } = this.#options.cache
-    // Pinned memory is never reused, since listeners may keep segments.
+    // Pinned memory is never reused, since listeners may retain segments.
     if (this.listenerCount('segment') > 0) slabs.pin(segment.chunks)
     this.emit('segment', segment)
     slabs.release(segment.chunks)
@@ -277,7 +277,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   #left(publication: Publication, reason: LeaveReason, rest: readonly DemuxerOutput[]): void {
     if (this.#publication !== publication) return
     const interrupted = this.status === 'STREAMING' && reason !== 'replaced'
-    // Segments cut from the rest do not make the stream live again.
+    // First, so that segments cut from `rest` do not make the stream live again.
     if (interrupted) this.#life.interrupt()
     this.#consume(rest)
     this.#take(this.#packager.discontinuity())

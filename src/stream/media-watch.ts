@@ -1,6 +1,6 @@
 /**
- * Detection of encoders that send no usable media: keepalives hold the connection, but null packets, tables, garbage
- * and frames with frozen timestamps make no segment.
+ * Detection of encoders that send no usable media. Keepalives maintain their connection, but null packets, tables,
+ * garbage and frames with frozen timestamps make no segment.
  *
  * Sans-IO: `handle` takes the demuxer's outputs, `observe` the time, about 4 times a second.
  *

@@ -1,5 +1,5 @@
 /**
- * Demuxer with a CPU budget. While the budget is used up, payloads are dropped, which the demuxer sees as packet loss.
+ * Demuxer with a CPU budget. While the budget is used up, payloads are dropped; to the demuxer they are lost packets.
  *
  * @module
  */
@@ -12,6 +12,7 @@ import type { WorkBudget } from './work-budget.ts'
 export class MeteredDemuxer {
   readonly #demuxer: Demuxer
   readonly #budget: WorkBudget
+  /** Cost of the demuxer's counters that the budget has paid. */
   #countedUs = 0
   /** Payloads lost or dropped since the latest demuxed one. */
   #missing = 0

@@ -1,5 +1,5 @@
 /**
- * Connection of one encoder to a stream, from payloads to demuxed units. A stream outlives its publications.
+ * Connection of one encoder to a stream, from payloads to demuxer outputs. A stream outlives its publications.
  *
  * @module
  */
@@ -18,9 +18,9 @@ import type { WorkBudget } from './work-budget.ts'
 
 /** Encoder of a publication, independent of its transport. */
 export interface Encoder {
-  /** Program selected in its stream key. */
+  /** Program selected in the encoder's stream key. */
   readonly program?: ProgramChoice
-  /** Time of its latest packet, on `Clock.nowUs`. */
+  /** Time at which the encoder's latest packet arrived, in microseconds of `Clock.nowUs`. */
   readonly lastPacketUs: number
   /** Size of the payloads that were received but not pushed; default 0. */
   readonly queuedBytes?: number
@@ -39,7 +39,7 @@ export type LeaveReason =
 /** Receiver of a publication's outputs: its stream. */
 export interface PublicationListener {
   outputs(outputs: readonly DemuxerOutput[]): void
-  /** @param rest  outputs for the PES packets that were open */
+  /** @param rest  outputs for the PES packets that were open at the end */
   left(publication: Publication, reason: LeaveReason, rest: readonly DemuxerOutput[]): void
 }
 
@@ -77,7 +77,7 @@ export class Publication {
     this.#listener = listener
   }
 
-  /** Whether no media has arrived for 10 s, on a connection that may still be alive. */
+  /** Whether no usable media has arrived for 10 s or more, though the connection may be alive. */
   get silent(): boolean {
     return this.#media.silent
   }
@@ -87,7 +87,7 @@ export class Publication {
     return (this.encoder.queuedBytes ?? 0) + this.#demuxer.openBytes
   }
 
-  /** Fact for which the encoder is to be disconnected; undefined within the bitrate limit. */
+  /** Fact that the bitrate exceeds the limit: the encoder is to be disconnected. Undefined within the limit. */
   get excess(): Fact | undefined {
     return this.#bitrate.excess
   }
@@ -110,7 +110,7 @@ export class Publication {
     ]
   }
 
-  /** @param payload  the next bytes of the transport stream; kept until the PES unit they belong to is complete */
+  /** @param payload  the next bytes of the transport stream; must not be changed afterwards */
   push(payload: Buffer): void {
     if (this.#ended) return
     const outputs = this.#demuxer.push(payload, this.#clock.nowUs())

@@ -1,5 +1,5 @@
 /**
- * Streams by id. A stopped stream stays until its linger is over or its id is started again.
+ * Streams by id. A stopped stream stays until its linger is over, its id is started again, or too many others linger.
  *
  * @module
  */
@@ -18,8 +18,8 @@ export type RegistryOptions = Omit<LiveStreamOptions, 'epoch' | 'sequenceStart'>
 }
 
 /**
- * Number of streams checked in one tick, among those without an encoder so far: 100,000 of them take 4 minutes, often
- * enough for keys that last two hours.
+ * Max number of streams without an encoder so far that one tick checks. To check 100,000 takes 4 minutes, often enough
+ * for keys that last two hours.
  */
 const READY_STREAMS_PER_TICK = 100
 
@@ -74,7 +74,7 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
     return stream?.forgotten === true ? undefined : stream
   }
 
-  /** Advances the timers of all streams, and forgets those whose linger is over. */
+  /** Advances the timers of the active streams and of the next READY streams; forgets streams whose linger is over. */
   tick(): void {
     for (const stream of this.#active) stream.tick()
     let visits = Math.min(READY_STREAMS_PER_TICK, this.#ready.size)
@@ -91,12 +91,12 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
     }
   }
 
-  /** Number of encoders that are connected. */
+  /** Number of connected encoders. */
   get encoders(): number {
     return this.#published.length
   }
 
-  /** Disconnects the encoders that connected last. */
+  /** Disconnects the `count` encoders that connected last. */
   disconnectNewest(count: number): void {
     const newestFirst = this.#published.toReversed()
     for (const stream of newestFirst.slice(0, count)) stream.disconnect('overloaded')

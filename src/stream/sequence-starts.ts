@@ -1,7 +1,7 @@
 /**
  * First media and discontinuity sequence numbers of new streams. Under one URL the numbers never decrease (RFC 8216bis
- * 6.2.1), not even after a restart of the process, which keeps no state. So they follow the wall clock, faster than
- * streams usually count.
+ * 6.2.1), not even after a restart of the process, which saves no state. So the first numbers come from the wall clock,
+ * which counts faster than streams usually do.
  *
  * @module
  */
@@ -25,7 +25,7 @@ const MAX_AHEAD = 10_000
 
 /** Calling order: `next` when a stream begins, `leave` when it is forgotten. Times: wall clock, in milliseconds. */
 export class SequenceStarts {
-  /** Lowest unused sequence numbers by id of an ended stream, if above those of the clock at its end; oldest first. */
+  /** Lowest unused numbers by stream id, for streams that were ahead of the clock when forgotten; oldest first. */
   readonly #ahead = new Map<string, SequenceNumbers>()
   /** Lowest discontinuity sequence number above all that the previous process took from the clock. */
   readonly #firstDiscontinuity: number
@@ -38,7 +38,7 @@ export class SequenceStarts {
   }
 
   /**
-   * Chooses the first numbers of a new stream, above all that streams of this id have used.
+   * Chooses the first numbers of a new stream, above all numbers that earlier streams of this id used.
    *
    * @param options.resumed  whether the previous process ran the stream, perhaps for less than ten minutes
    */
@@ -55,7 +55,11 @@ export class SequenceStarts {
     }
   }
 
-  /** @param free  lowest numbers that the stream has not used */
+  /**
+   * Records the numbers of a stream that is forgotten.
+   *
+   * @param free  lowest numbers that the stream has not used
+   */
   leave(streamId: string, free: SequenceNumbers, wallMs: number): void {
     const { media, discontinuity } = this.#advance(wallMs)
     this.#ahead.delete(streamId)

@@ -1,5 +1,5 @@
 /**
- * Events of a stream, under the names of the library.
+ * Events of a stream, with their names in the library.
  *
  * @module
  */
@@ -9,15 +9,15 @@ import type { Segment } from '../hls/store/segment.ts'
 import type { Encoder, LeaveReason } from './publication.ts'
 
 export interface StreamEvents {
-  /** A segment is complete; its bytes are shared with the cache and not to be changed. */
+  /** A segment is complete. The cache shares its bytes, which must not be changed. */
   segment: [segment: Segment]
   /** An encoder connected. */
   publish: [encoder: Encoder]
-  /** The playlist is playable and grows; emitted again after every interruption. */
+  /** The playlist is playable and grows. Emitted again after an interruption or a replacement of the encoder. */
   live: []
   /** The encoder disconnected or sends no media; the playlist stops growing until media arrives. */
   interrupted: [event: { reason: LeaveReason | 'no-media' }]
-  /** A problem of the source that the operator should fix; emitted when it begins. */
+  /** A warning begins: a problem that the operator should fix. */
   warning: [warning: Warning]
   /** The stream is over. Last event. */
   end: [event: { reason: StopReason }]

@@ -15,10 +15,10 @@ const US_PER_BYTE = 2.7 / PACKET_BYTES
 /** Fixed part, 1 % of a core: 24 renditions at the lowest bitrates take half of it. */
 const US_PER_SEC = 10_000
 
-/** Maximum saved budget, 0.1 s: enough to start 24 renditions, or for the burst after an outage. */
+/** Maximum saved budget, 0.1 s of CPU time: enough to start 24 renditions, or for the burst after an outage. */
 const MAX_BALANCE_US = 100_000
 
-/** Balance at which dropping ends, so that the media after it is contiguous. */
+/** Balance above which dropping ends: enough for the media that follows to be contiguous. */
 const REOPENING_US = 20_000
 
 /** Time without a drop after which the next drop starts a new period of dropping. */
@@ -78,13 +78,13 @@ export class WorkBudget {
     this.#spentUs += workUs
   }
 
-  /** Whether media has been dropped for 10 s, so that the encoder is to be disconnected. */
+  /** Whether the current period of dropping has lasted 10 s: the encoder is to be disconnected. */
   isExhausted(nowUs: number): boolean {
     const lastedUs = this.#droppedUs - this.#droppingSinceUs
     return lastedUs >= DISCONNECT_AFTER_US && nowUs - this.#droppedUs <= PAUSE_US
   }
 
-  /** Restarts the 10 s of `isExhausted` for a new encoder. */
+  /** Ends the current period of dropping, for a new encoder. */
   restart(): void {
     this.#droppedUs = -Infinity
   }

@@ -1,7 +1,7 @@
 /**
  * Cost of a publisher's media, counted instead of timed: the same bytes cost the same on every machine, however busy,
- * and garbage collection is not charged to anyone. Nominal microseconds, measured with `npm run bench -- media-cost` on
- * a core of 2025; a slower core is slower for clean media too.
+ * and garbage collection is not charged to anyone. The unit is the nominal microsecond, measured
+ * with `npm run bench -- media-cost` on a core of 2025. A slower core is slower for clean media too.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { PackagerOutput } from '../hls/packager.ts'
 import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
 import type { DemuxerStats } from '../mpegts/demux/demuxer-stats.ts'
 
-/** CPU cost by counter of the demuxer, for each event counted. */
+/** CPU cost of each event that a demuxer counter counts. */
 const COUNTER_US = {
   packets: 0.15,
   lostSyncs: 1,
@@ -39,7 +39,7 @@ const TRACK_US = 1
 /** Cost of a segmentation descriptor. */
 const SEGMENTATION_US = 3
 
-/** CPU cost of a generated frame of silence. */
+/** CPU cost of a generated PES packet of silence. */
 export const MADE_UNIT_US = 4
 
 /** Cost of a segment or a gap: its events, and a playlist that is rendered anew and sent to all viewers. */

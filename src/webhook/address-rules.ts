@@ -1,6 +1,6 @@
 /**
- * Allowed receivers of webhooks: never link-local, metadata or multicast addresses; if WEBHOOK_ALLOW is set, only
- * its entries.
+ * Allowed receivers of webhooks: the entries of WEBHOOK_ALLOW if it is set, but never link-local, metadata,
+ * unspecified, multicast or broadcast addresses.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { BlockList, isIP } from 'node:net'
 /** Parsed WEBHOOK_ALLOW. Without entries it allows every address that is not forbidden. */
 export interface AllowList {
   readonly addresses: BlockList
-  /** Lower-case host names; a leading dot matches every name with that ending. */
+  /** Lower-case host names; an entry with a leading dot matches every name that ends with it. */
   readonly names: readonly string[]
   readonly isEmpty: boolean
 }
@@ -44,7 +44,7 @@ const FORBIDDEN_IPV6 = [
   'ff00::/8',
 ]
 
-/** `BlockList` also matches the IPv4-mapped form of IPv6. */
+/** Forbidden addresses. `BlockList` matches IPv4-mapped IPv6 addresses (`::ffff:0:0/96`) with the IPv4 entries. */
 const FORBIDDEN = addressList([
   ...FORBIDDEN_IPV4,
   ...FORBIDDEN_IPV4.flatMap(translatedForms),
@@ -116,7 +116,7 @@ function translatedForms(block: string): string[] {
   return [`64:ff9b::${a}${b}:${c}${d}/${96 + bits}`, `2002:${a}${b}:${c}${d}::/${16 + bits}`]
 }
 
-/** Whether the URL parser takes the text for a host name. It takes `10.1` for an IPv4 address. */
+/** Whether the URL parser reads the text, without a leading dot, as a host name. It reads `10.1` as an IPv4 address. */
 function isName(text: string): boolean {
   const name = text.replace(/^\./, '')
   return /^[a-z0-9_.-]+$/.test(name) && URL.canParse(`http://${name}`)

@@ -19,7 +19,7 @@ export class WebhookClient {
 
   /**
    * @returns status of the response
-   * @throws {Error} whose `code` is `ADDRESS_FORBIDDEN`, `NO_ANSWER`, or that of a system error, DNS error or the abort
+   * @throws {Error} with the `code` `ADDRESS_FORBIDDEN`, `NO_ANSWER` or that of a Node.js error; any error after an abort
    */
   async send(
     url: URL,

@@ -1,9 +1,9 @@
 /**
- * Connections of webhooks, shared so that any number of silent receivers never delays one that answers.
+ * Connections of webhooks, shared so that silent receivers, however many, do not delay a receiver that answers.
  *
- * An attempt starts in one of a few places. It leaves the place when the response arrives or after PLACE_TIME_MS;
- * without a response it then keeps only its connection, until its timeout. So an attempt waits for a place, never for
- * the timeout of another attempt.
+ * An attempt starts in one of a few places. It leaves the place after PLACE_TIME_MS, or earlier when it ends. Later
+ * it occupies only its connection. So below the connection limits an attempt waits for a place, never for the timeout
+ * of another attempt.
  *
  * @module
  */
@@ -12,21 +12,23 @@
 export type Standing = 'proven' | 'new' | 'failing'
 
 /**
- * Number of places by standing. With a timeout of 5 s, silent URLs hold up to 20 connections a place: 440 connections
- * for URLs that never answered, at 26 KB of memory each (88 KB with TLS).
+ * Number of places by standing. With a timeout of 5 s, silent URLs hold up to 20 connections per place: 440 connections
+ * for new and failing URLs, at 26 KB of memory each (88 KB with TLS).
  */
 const PLACES: Readonly<Record<Standing, number>> = { proven: 48, new: 20, failing: 2 }
 export const PLACE_TIME_MS = 250
 
-/** Limits on all connections, on those to one origin, and on those to one origin for URLs that are not proven. */
+/** Max number of connections in total, and to one origin. */
 export const MAX_CONNECTIONS = 512
 export const MAX_CONNECTIONS_PER_ORIGIN = 32
+
+/** Number of connections to one origin, of all its URLs, from which on new and failing URLs of the origin wait. */
 const MAX_UNPROVEN_PER_ORIGIN = 16
 
 export interface Slot {
-  /** Frees the place and keeps the connection. */
+  /** Frees the place, but not the connection. */
   readonly leavePlace: () => void
-  /** Frees place and connection. Call it once. */
+  /** Frees the connection, and the place if it is still occupied. Call it once. */
   readonly release: () => void
 }
 
@@ -37,17 +39,17 @@ interface Claim {
 }
 
 /**
- * Grants places and connections, within one standing to the newest claim first: in a flood of URLs that never answer,
- * the waiting claims are the flood, and a healthy URL must not wait behind it.
+ * Grants places and connections. Within a standing the newest claim comes first: in a flood of URLs that never answer,
+ * most waiting claims are for these URLs, and a healthy URL must not wait behind them.
  */
 export class ConnectionSlots {
   readonly #places: Record<Standing, number> = { ...PLACES }
   /** Number of connections by origin. */
   readonly #connections = new Map<string, number>()
   #total = 0
-  /** Claims waiting for a place, the newest last. */
+  /** Claims that wait for a place; the last one is granted first. */
   readonly #waiting: Readonly<Record<Standing, Claim[]>> = { proven: [], new: [], failing: [] }
-  /** Claims whose origin has no free connection, by origin; set apart to keep `#serve` short. */
+  /** Claims whose origin has no free connection, by origin; separate, so that `#serve` does not visit them. */
   readonly #blocked: Readonly<Record<Standing, Map<string, Claim[]>>> = {
     proven: new Map(),
     new: new Map(),
@@ -118,7 +120,7 @@ export class ConnectionSlots {
     else blocked.push(claim)
   }
 
-  /** Lets one claim of each standing compete for the free connection of this origin, then serves all standings. */
+  /** For each standing: lets one claim that this origin blocked wait for a place again, then serves the standing. */
   #unblock(origin: string): void {
     for (const standing of ['proven', 'new', 'failing'] as const) {
       const blocked = this.#blocked[standing].get(origin)
@@ -136,7 +138,7 @@ export class ConnectionSlots {
     const index = waiting.indexOf(claim)
     if (index >= 0) {
       waiting.splice(index, 1)
-      // The withdrawn claim may be the one that was to use a free connection.
+      // `#unblock` may have chosen this claim for a free connection: another claim takes its turn.
       this.#unblock(origin)
       return
     }

@@ -6,10 +6,10 @@
 import type { Logger } from '../logger.ts'
 import type { QueuedEvent } from './url-queues.ts'
 
-/** An event and the failure of its delivery, which contains nothing of the URL, the body or the response. */
 export interface FailedDelivery {
   readonly url: string
   readonly event: QueuedEvent
+  /** Error code, response status or other reason; contains nothing of the URL or of a body. */
   readonly failure: string
 }
 

@@ -32,13 +32,13 @@ export interface WebhookDispatcherOptions {
   readonly createResolver?: LookUpOptions['createResolver']
 }
 
-/** Counters since the dispatcher was created. */
+/** Counters since the dispatcher was created. An event counts once per URL, a suppressed event once. */
 export interface WebhookStats {
   /** Events answered with 2xx. */
   readonly delivered: number
   /** Failed attempts. */
   readonly failed: number
-  /** Events dropped: too old, displaced by newer ones, to a forbidden address, or pending at `close`. */
+  /** Events dropped: too old, displaced by newer ones, to a forbidden address, or undelivered at shutdown. */
   readonly dropped: number
   /** Events suppressed by `rateLimitKey`. */
   readonly suppressed: number
@@ -73,7 +73,7 @@ const TOO_OLD: Failure = { reason: 'waited too long for a connection' }
 const ANSWERED = new Error('answered')
 
 interface Failure {
-  /** Text for the log, without anything of the URL, the body or the response. */
+  /** Text for the log: an error code or the response status, nothing of the URL or of a body. */
   readonly reason: string
   /** Whether the receiver responded, but not with 2xx. */
   readonly isAnswer?: boolean
@@ -98,7 +98,7 @@ class Dispatcher implements WebhookDispatcher {
     onQueue: (queue) => this.#start(queue),
     onDrop: (queue, events) => this.#noteOverflow(queue, events),
   })
-  /** One promise for each queue; settles when the queue is empty. */
+  /** One promise for each queue, which settles when the queue is empty. */
   readonly #draining = new Set<Promise<void>>()
   #isClosing = false
   readonly #stats = { delivered: 0, failed: 0, dropped: 0, suppressed: 0 }
@@ -181,7 +181,7 @@ class Dispatcher implements WebhookDispatcher {
     }
   }
 
-  /** Attempts delivery until it succeeds, the event is too old, or the last attempt at shutdown has failed. */
+  /** Attempts delivery until it succeeds, no further attempt is allowed, or the queue is discarded. */
   async #deliver(queue: UrlQueue, event: QueuedEvent): Promise<void> {
     let retryMs = FIRST_RETRY_MS
     while (!queue.isDiscarded) {

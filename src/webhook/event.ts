@@ -17,12 +17,13 @@ export type WebhookType =
 
 export interface WebhookEvent {
   readonly type: WebhookType
-  /** Stream of the event and its state; undefined for events of the service. */
+  /** Stream of the event; undefined for an event of the service. */
   readonly streamId?: string
+  /** State of that stream. */
   readonly status?: StreamState
-  /** Data as JSON, with the field names of the API (`playlist_url`). Contains credentials in `stream.ready`. */
+  /** Data with the field names of the API (`playlist_url`). Contains credentials in `stream.ready`. */
   readonly data: object
-  /** Key of the rate limit, one event per stream and key in 10 s; undefined for an event without a limit. */
+  /** Key of the rate limit: at most one event per stream and key in 10 s. Default: no limit. */
   readonly rateLimitKey?: string
 }
 

@@ -16,7 +16,7 @@ export interface LookUpOptions {
   readonly clock: Clock
   /** Creates a resolver for each look-up, so that a changed /etc/resolv.conf takes effect. */
   readonly createResolver?: (() => Resolver) | undefined
-  /** Reads a system file; resolves to '' if it does not exist. */
+  /** Reads a system file; resolves to '' if it cannot be read. */
   readonly readSystemFile?: ((path: string) => Promise<string>) | undefined
 }
 
@@ -51,7 +51,7 @@ export class LookUp {
   }
 
   /**
-   * Addresses of a host, IPv4 first; an address resolves to itself.
+   * Addresses of a host, in the order of the hosts file or, from DNS, IPv4 first. An address resolves to itself.
    *
    * @throws {Error} with the `code` of `node:dns`
    */
@@ -71,14 +71,14 @@ export class LookUp {
     return answer.addresses
   }
 
-  /** Rejects pending and later look-ups with ECANCELLED. */
+  /** Cancels pending DNS queries; they and later ones reject with ECANCELLED. */
   close(): void {
     this.#isClosed = true
     for (const resolver of this.#resolvers) resolver.cancel()
   }
 
   async #lookUp(name: string): Promise<string[]> {
-    // Never sent to a name server (RFC 6761 6.3).
+    // Queries for these names must not be sent to a name server (RFC 6761 6.3).
     if (/(^|\.)localhost$/.test(name)) return ['127.0.0.1', '::1']
     const hosts = parseHosts(await this.#readSystemFile('/etc/hosts'), name)
     if (hosts.length > 0) return hosts

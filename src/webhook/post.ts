@@ -1,5 +1,5 @@
 /**
- * HTTP POST to one of the addresses that were checked for it.
+ * HTTP POST to one of the checked addresses of a host.
  *
  * @module
  */
@@ -11,14 +11,14 @@ export interface Post {
   readonly url: URL
   readonly headers: http.OutgoingHttpHeaders
   readonly body: Buffer
-  /** Addresses to try, in this order; at least one. Host header and server name are those of the URL. */
+  /** Addresses to try, at least one. Host header and TLS server name are those of the URL. */
   readonly addresses: readonly string[]
 }
 
-/** Bytes of a response body that are read and discarded, to let the receiver finish. */
+/** Max bytes of a response body that are read and discarded, to let the receiver finish. */
 const MAX_RESPONSE_BYTES = 16 * 1024
 
-/** Interim responses (1xx) before the final one; Node limits each to 16 KiB. */
+/** Max number of interim responses (1xx) before the final one; Node limits each to 16 KiB. */
 const MAX_INTERIM_RESPONSES = 8
 
 /**
@@ -26,7 +26,7 @@ const MAX_INTERIM_RESPONSES = 8
  * followed.
  *
  * @returns status of the response, even if `signal` aborts or the connection breaks while its body arrives
- * @throws {Error} whose `code` is `NO_ANSWER`, or that of a system error or the abort
+ * @throws {Error} with the `code` `NO_ANSWER` or that of a Node.js error; any error after an abort
  */
 export function post(
   { url, headers, body, addresses }: Post,

@@ -23,8 +23,8 @@ export function parseHosts(text: string, name: string): string[] {
 }
 
 /**
- * Names to query, in this order, until one exists. A name with fewer than `ndots` dots, as in containers, is tried with
- * the suffixes of the search list first.
+ * Names to query, in this order, until one exists. A name with fewer than `ndots` dots is tried with the suffixes of
+ * the search list first. The default `ndots` is 1; containers often have 5.
  */
 export function searchNames(resolvConf: string, name: string): string[] {
   const lines = resolvConf.split('\n').map((line) => line.trim().split(/\s+/))

@@ -10,13 +10,13 @@ export const MAX_EVENTS_PER_URL = 256
 export const MAX_URLS = 4096
 export const MAX_QUEUED_BYTES = 32 * 1024 * 1024
 
-/** Memory of an event beside its body. */
+/** Memory of an event without its body. */
 const OVERHEAD_BYTES = 64
 
 /** Abort reason, one object for all queues: thousands of queues at a time would cost a stack trace each. */
 const DISCARDED = new Error('the queue was discarded')
 
-/** A waiting event; all URLs share its body. */
+/** A waiting event. Its body is shared by the queues of all its URLs. */
 export interface QueuedEvent {
   readonly type: WebhookType
   readonly streamId: string | undefined
@@ -25,7 +25,7 @@ export interface QueuedEvent {
   readonly createdUs: number
 }
 
-/** Events of one URL, oldest first. The first is being delivered: it is never dropped alone to make room. */
+/** Events of one URL, oldest first. The first is being delivered; to make room it is dropped only with all others. */
 export class UrlQueue {
   readonly url: string
   readonly events: QueuedEvent[] = []
@@ -34,7 +34,7 @@ export class UrlQueue {
   attempt: AbortController | undefined
   /** Ends the pause before the next attempt. */
   pause: AbortController | undefined
-  /** Whether the queue was removed. Its events, the first included, are then counted as dropped. */
+  /** Whether `discard` removed the queue. All its events, the first included, then count as dropped. */
   isDiscarded = false
   /** Whether events were dropped since the last delivery. */
   hasOverflowed = false
@@ -53,8 +53,9 @@ export interface UrlQueuesOptions {
 }
 
 /**
- * Queues of all URLs in the order of their last delivery. At a limit, the queue whose last delivery is longest ago
- * loses its events first, the oldest of them before the others.
+ * Queues of all URLs, in the order of their last delivery or, before it, of their creation. At the limit of URLs the
+ * first queue is discarded. At the limit of bytes each backlogged queue in turn loses its oldest waiting event, until
+ * the rest fits.
  */
 export class UrlQueues implements Iterable<UrlQueue> {
   readonly #options: UrlQueuesOptions
