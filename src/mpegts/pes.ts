@@ -43,7 +43,7 @@ export function isPesStart(bytes: Buffer, at: number): boolean {
   return bytes[at] === 0 && bytes[at + 1] === 0 && bytes[at + 2] === 1
 }
 
-/** @returns size of the PES packet according to PES_packet_length; undefined for 0, an unbounded PES packet */
+/** @returns size of the PES packet according to PES_packet_length; undefined when it is 0 (unbounded) */
 export function readPesSize(bytes: Buffer, at: number): number | undefined {
   const length = bytes.readUInt16BE(at + 4)
   return length === 0 ? undefined : PES_PREFIX_BYTES + length
@@ -125,7 +125,7 @@ export function pesBytes(chunks: readonly Buffer[]): Buffer {
   return Buffer.concat([...payloads(chunks)])
 }
 
-/** @returns one buffer of whole pieces, from the first up to the one that completes `count` bytes, or the last */
+/** @returns the leading pieces in one buffer of at least `count` bytes; all pieces if they have fewer bytes */
 export function firstBytes(pieces: Iterable<Buffer>, count: number): Buffer {
   const taken: Buffer[] = []
   let length = 0

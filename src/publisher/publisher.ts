@@ -17,7 +17,10 @@ const TICK_MS = 4
 /** Maximum sleep while waiting to send, and so the maximum delay until an abort or a lost connection is noticed. */
 const MAX_SLEEP_MS = 100
 
-/** Maximum delay to make up for in a burst. After a longer one, the rest of the file is sent later. */
+/**
+ * Maximum delay to make up for in a burst. After a longer delay, the rest of the file is sent later, since a burst of
+ * more data would lose packets.
+ */
 const MAX_LAG_US = 500_000
 
 /** Delays before the second call, the third and so on; the last value repeats. */
@@ -40,7 +43,7 @@ export interface PublishOptions {
   readonly retry?: boolean
   /** Stops publishing: `publish` closes the connection and resolves. */
   readonly signal?: AbortSignal
-  /** Receives a message for the operator on every change of the connection. */
+  /** Receives a message for the operator when a connection opens or is lost, and when a call fails. */
   readonly onEvent?: (sentence: string) => void
   readonly clock?: Clock
 }

@@ -18,7 +18,7 @@ const LINE =
 
 export interface FatalErrorOptions {
   readonly logger: Logger
-  /** Text to remove from the log line. */
+  /** Texts to remove from the log line. */
   readonly secrets: readonly string[]
   /** Closes the ports. */
   readonly abandon: () => Promise<unknown>

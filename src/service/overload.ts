@@ -1,6 +1,6 @@
 /**
  * Overload of ingest: the process reads datagrams more slowly than they arrive, and the kernel drops the rest. Every
- * stream then loses packets, so new encoders are refused and, if that is not enough, the newest ones disconnected.
+ * stream then loses packets, so new encoders are refused and, if that is not enough, the newest are disconnected.
  *
  * @module
  */
@@ -30,7 +30,7 @@ const SHED_INTERVAL_SEC = 2
 /** Share of the encoders to disconnect at once, rounded up. */
 const SHED_SHARE = 1 / 8
 
-/** Minimum share by which a disconnection must reduce drops; if it does not, encoders are not the cause, and stay. */
+/** Minimum relative decrease of drops after a disconnection. With less, encoders are not the cause, and none follows. */
 const MIN_RELIEF = 0.05
 
 /** Consecutive seconds with few drops and an event loop that is not busy, after which new encoders are admitted. */

@@ -25,7 +25,7 @@ export class PacketMemory {
   }
 
   /**
-   * Copies whole packets behind those already written.
+   * Appends copies of whole packets.
    *
    * @param onRun  called with each run of copied packets in order, one run per slab; must hold the slab
    *   (`SlabPool.hold`) before it returns, unless the run continues one that is held already

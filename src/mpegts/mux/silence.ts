@@ -22,7 +22,7 @@ const MAX_DISTANCE_TICKS = 1 * TICKS_PER_SEC
 const AUDIO_STREAM_ID = 0xc0
 const USUAL_SAMPLE_RATE = 48_000
 
-/** Silent raw_data_block (ISO/IEC 14496-3 4.4.2.1) of one channel and of two. */
+/** Silent raw_data_block (ISO/IEC 14496-3 4.4.2.1) for one channel and for two. */
 const MONO_BLOCK = Buffer.from('01182007', 'hex')
 const STEREO_BLOCK = Buffer.from('211004608c1c', 'hex')
 
