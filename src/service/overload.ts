@@ -30,7 +30,7 @@ const SHED_INTERVAL_SEC = 2
 /** Share of the encoders to disconnect at once, rounded up. */
 const SHED_SHARE = 1 / 8
 
-/** Minimum relative decrease of drops after a disconnection. With less, encoders are not the cause, and none follows. */
+/** Minimum relative decrease of drops after a disconnection. With less, encoders are not the cause: none follows. */
 const MIN_RELIEF = 0.05
 
 /** Consecutive seconds with few drops and an event loop that is not busy, after which new encoders are admitted. */
