@@ -56,7 +56,7 @@ export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, options) =
   )
 }
 
-/** Record with null for fields that are always present on the wire. */
+/** Record as it is sent: `liveSince` and `publisher` are null instead of absent. */
 function record(report: StreamRecord): object {
   return { ...report, liveSince: report.liveSince ?? null, publisher: report.publisher ?? null }
 }

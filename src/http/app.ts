@@ -27,7 +27,7 @@ export interface AppOptions {
   readonly logger: Logger
 }
 
-/** Time limit of a request, from the connection or, for a later request, from its first byte. */
+/** Time limit for receiving a request: the first since the connection began, later ones since their first byte. */
 const REQUEST_TIMEOUT_MS = 10_000
 
 /** Time for which a connection stays open after a reply, without another request. */
@@ -64,7 +64,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
   app.addHttpMethod('GET', { hasBody: true, overrideExisting: true })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (request, _payload, done) => done(null, request.body))
-  // Discards the body. Unread, it stays in memory until the reply is sent, at 200 bytes for each one-byte chunk.
+  // Discards the body. Unread, it would stay in memory until the reply is sent, at 200 bytes for each one-byte chunk.
   app.addHook('preHandler', ({ raw, headers }, _reply, done) => {
     if ('transfer-encoding' in headers || 'content-length' in headers) raw.resume()
     done()

@@ -14,7 +14,8 @@ export interface ByteRange {
  * Parses a Range header.
  *
  * @param sizeBytes  size of the file
- * @returns undefined for a header to ignore: other units, several ranges, malformed
+ * @returns undefined for a header to ignore: another range unit, several ranges, or a malformed range; `unsatisfiable`
+ *   when the range has no byte of the file
  */
 export function parseByteRange(
   header: string,

@@ -1,6 +1,6 @@
 /**
- * One reply for every failure, `{"success":false,"error":"<message>","code":"<CODE>"}`, whether a route, Fastify or
- * Node's HTTP parser detects it.
+ * One format of reply for every failure, whether a route, Fastify or Node's HTTP parser detects it:
+ * `{"success":false,"error":"<message>","code":"<CODE>"}`.
  *
  * @module
  */
@@ -37,7 +37,7 @@ export function sendRefusal(reply: FastifyReply, refusal: MillraceError): void {
   reply.code(refusal.httpStatus).type('application/json; charset=utf-8').send(envelope(refusal))
 }
 
-/** Handler for Fastify's `clientErrorHandler`: bytes that Node cannot parse as HTTP. */
+/** Handler for Fastify's `clientErrorHandler`: a request that Node cannot parse or that is not complete in time. */
 export function clientErrorHandler(error: NodeJS.ErrnoException, socket: Socket): void {
   if (socket.writable && error.code !== 'ECONNRESET') {
     const status = CLIENT_ERROR_STATUS[error.code ?? ''] ?? 400

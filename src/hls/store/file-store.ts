@@ -1,8 +1,8 @@
 /**
  * Files of one stream by name, and the readers that wait for them: the interface between packaging and delivery.
  *
- * Playlists are stored here; each version is rendered once, when it is first read. Segments are stored in the cache
- * that all streams share, which may refuse or release them.
+ * Playlists are stored here; a version is rendered when it is first read. Segments are stored in the cache that all
+ * streams share, which may refuse or release them.
  *
  * @module
  */

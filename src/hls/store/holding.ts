@@ -1,5 +1,5 @@
 /**
- * Owners of cached segments, and the segments of each.
+ * Owners of cached segments, and the segments of each owner.
  *
  * @module
  */

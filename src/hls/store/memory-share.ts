@@ -30,9 +30,9 @@ export interface MemoryShares {
 }
 
 /**
- * Share of the memory for listed segments; the rest is for retained ones. A segment is retained for its own duration
- * plus that of the playlist: with the shortest window, three segments are listed and four retained. Longer windows
- * retain relatively fewer.
+ * Share of the memory for listed segments; the rest is for retained segments. A segment is retained for its own
+ * duration plus the duration of the playlist: with the shortest window, three segments are listed and four are
+ * retained. Longer windows retain relatively fewer.
  */
 export const LISTED_SHARE = 0.4
 

@@ -34,7 +34,7 @@ export interface Segment {
   readonly endTicks: number
   /** EXT-X-PROGRAM-DATE-TIME in milliseconds since 1970, see `program-date.ts`. */
   readonly programDateTimeMs: number
-  /** Whether timestamps, tracks or formats do not continue those of the previous segment. */
+  /** Whether timestamps, tracks or formats do not continue from the previous segment. */
   readonly discontinuity: boolean
   /**
    * Discontinuity sequence number (RFC 8216bis 3): 1 more than in the previous segment if this segment starts with a

@@ -7,7 +7,7 @@
 
 export interface ConnectionLimits {
   readonly maxConnections: number
-  /** Limit of one source. Connections without a source count only toward the total. */
+  /** Maximum number of connections of one source. Connections without a source count only toward the total. */
   readonly maxPerSource: number
 }
 
@@ -71,12 +71,12 @@ export class ConnectionTable<Connection> {
     return undefined
   }
 
-  /** Marks a connection that has an unanswered request. */
+  /** Marks a connection as busy: it has an unanswered request. */
   markBusy(connection: Connection): void {
     this.#idleSinceMs.delete(connection)
   }
 
-  /** Marks a connection that has no unanswered request. */
+  /** Marks a connection as idle: it has no unanswered request. */
   markIdle(connection: Connection, nowMs: number): void {
     if (this.#sources.has(connection)) this.#idleSinceMs.set(connection, nowMs)
   }

@@ -15,7 +15,7 @@ export type GuardedReply = ServerResponse & {
 }
 
 export interface ReplyWatcher {
-  /** Called when a request was parsed, which `reply` answers. */
+  /** Called when the head of a request has been parsed; `reply` answers it. */
   begin(reply: GuardedReply): void
   /** Called when the kernel has the whole reply; not if the connection ends earlier. */
   finish(reply: GuardedReply): void

@@ -44,12 +44,12 @@ export class RequestGate {
     return this.#replies
   }
 
-  /** A request was parsed; `reply` will answer it. */
+  /** Adds the reply to a request whose head has been parsed. */
   begin(reply: GuardedReply): void {
     this.#replies.push(reply)
   }
 
-  /** The kernel has accepted the oldest reply. */
+  /** Removes the oldest reply, which the kernel has accepted, and lets the next request pass. */
   finish(): void {
     this.#replies.shift()
     // In a later turn, so that other connections come first.

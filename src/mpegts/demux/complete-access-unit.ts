@@ -2,8 +2,8 @@
  * Completes access units for players: each starts with an access unit delimiter (ISO/IEC 13818-1 2.14.1, 2.17.1), and
  * key frames have all parameter sets. Missing NAL units are inserted; NAL units that were sent do not change.
  *
- * All access units get a delimiter, not only key frames: once hls.js has seen one, it appends an access unit without a
- * delimiter to the one before.
+ * All access units get a delimiter, not only key frames: after the first delimiter, hls.js appends an access unit
+ * without a delimiter to the previous access unit.
  *
  * @module
  */

@@ -142,7 +142,7 @@ export class ElementaryStream {
       this.#stats.unconfiguredUnits++
       return undefined
     }
-    // `damaged` before the first conversion means that frames span PES packets: this stream cannot be converted.
+    // Before the first conversion, `damaged` means that frames span PES packets, which cannot be converted.
     if (reading.type === 'damaged' && this.#track.parameters !== undefined) {
       return withoutVideo(pes.chunks, pes.sizeBytes, true)
     }
@@ -152,8 +152,8 @@ export class ElementaryStream {
   }
 
   /**
-   * Times of a PES packet. One without a PTS, such as the rest of an access unit, takes the times of the PES packet
-   * before it on its track, or of the latest one of the program when it is the first of its track.
+   * Times of a PES packet. Without a PTS, as in the rest of an access unit, they are the latest times of the track or,
+   * before the track has any, the latest times of the program.
    */
   #timesOf({ ptsTicks, dtsTicks = ptsTicks }: PesHeader): Times | undefined {
     if (ptsTicks === undefined || dtsTicks === undefined) {
