@@ -92,7 +92,7 @@ export class SourceMonitor {
 
   #closeSecond({ stats, packetsDropped }: SourceFigures, nowUs: number): void {
     const isLossy = packetsDropped > this.#packetsDropped
-    // A loss at the end of a second also shows in the next one.
+    // A loss at the end of a second may cause errors in the next second.
     const isSkipped = isLossy || this.#wasLossy
     this.#seconds.push({ ...stats, ...this.#tracks.count(stats) }, isSkipped)
     this.#tracks.closeSecond(isLossy, nowUs)

@@ -29,7 +29,7 @@ export class TrackTimes {
   gaps = 0
   /** Total duration of the skipped frames. */
   missingTicks = 0
-  /** Sum of all steps from 0.5 ms to 10 s; longer ones are discontinuities. */
+  /** Sum of all steps from 0.5 ms to 10 s; a longer step is a discontinuity. */
   playedTicks = 0
   /** DTS of the first frame; NaN before it. */
   firstTicks = NaN

@@ -12,9 +12,9 @@ export interface WarningRule<Figures> {
   readonly ends?: (figures: Figures) => boolean
   /** Seconds that the warning outlasts the fact; default 0. Infinity: until an encoder connects or the stream stops. */
   readonly holdSec?: number | ((figures: Figures) => number)
-  /** Codes of other warnings, any of which explains this one and suppresses it. */
+  /** Codes of other warnings; while any of them is active, it explains this warning and suppresses it. */
   readonly unless?: readonly string[]
-  /** Combines the figures of an active warning with newer ones; default: the newer ones. */
+  /** Combines the figures of an active warning with new figures; default: the new figures. */
   readonly merge?: (before: Figures, now: Figures) => Figures
   readonly message: (figures: Figures) => string
 }

@@ -121,7 +121,7 @@ export class CutPlanner {
     return this.#takeDecisions()
   }
 
-  /** Ends the open segment; the next one starts another timeline. */
+  /** Ends the open segment; the next segment starts another timeline. */
   endTimeline(): readonly CutDecision[] {
     this.#endTimeline()
     return this.#takeDecisions()
@@ -183,7 +183,7 @@ export class CutPlanner {
     this.#start(timeline, boundaryTicks, unit)
   }
 
-  /** @returns end of the open segment if a PES packet at `ticks` is after its maximum duration; else undefined */
+  /** @returns end of the open segment if the PES packet at `ticks` is after its maximum duration; else undefined */
   #gapBefore({ startTicks }: SegmentPlan, timeline: Timeline, ticks: number): number | undefined {
     if (ticks - startTicks <= this.limitTicks) return undefined
     const mediaEndTicks = Math.max(timeline.endTicks, timeline.latestTicks)

@@ -28,7 +28,7 @@ export interface SegmentPlan {
 
 /** Properties of a segment that are fixed when it ends. */
 export interface SegmentEnd {
-  /** End of the segment in presentation time, and start of the next one on the timeline. */
+  /** End of the segment in presentation time, and start of the next segment of the timeline. */
   readonly endTicks: number
   /** Latest time of a PES packet in the segment: `endTicks` - 1; at the end of a timeline, 1 s after its last frame. */
   readonly untilTicks: number

@@ -46,7 +46,7 @@ const LAST_RANK = 3
 const MAX_VIDEOS = 8
 const MAX_AUDIOS = 16
 
-/** Number of data tracks that fit into a PMT of one packet, with one video and one audio track. */
+/** Number of data tracks without descriptors that fit into a PMT of one packet, with one video and one audio track. */
 const MAX_DATA = 31
 
 export function chooseTracks({ tracks }: Program, policy: TrackPolicy): TrackChoice {
