@@ -28,7 +28,7 @@ export class RttEstimator {
     return this.#rttUs + 4 * this.#varianceUs
   }
 
-  /** Adds a measured round trip. */
+  /** Adds a measured round-trip time. */
   push(rttUs: number): void {
     if (!this.#measured) {
       this.adopt(rttUs, rttUs / 2)

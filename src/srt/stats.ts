@@ -22,7 +22,7 @@ export interface SrtStats {
   /** Packets that arrived after they had been dropped. */
   readonly pktRcvBelatedTotal: number
   readonly pktRcvDuplicateTotal: number
-  /** Packets in clear on an encrypted connection, encrypted on a clear one, or under a key that was never announced. */
+  /** Clear packets on an encrypted connection, encrypted packets on a clear one, or packets under an unknown key. */
   readonly pktRcvUndecryptTotal: number
   /** Packets of a packet filter (FEC), discarded. */
   readonly pktRcvFilterTotal: number

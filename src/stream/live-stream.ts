@@ -134,7 +134,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     })
   }
 
-  /** Advances timers: grace, key expiry, linger. Updates the warnings about the encoder and its connection. */
+  /** Enforces the time limits of the stream and the limits on its encoder, and updates the warnings. */
   tick(): void {
     const { due } = this.#life
     if (due !== undefined) this.stop(due)

@@ -8,7 +8,7 @@
 
 import type { SequenceNumbers } from '../hls/cut/segment-plan.ts'
 
-/** Wall clock of number 0. Until 2043, media sequence numbers fit players that read signed 32-bit numbers. */
+/** Wall-clock time of number 0. Until 2043, media sequence numbers fit players that read signed 32-bit numbers. */
 const ORIGIN_MS = Date.UTC(2026, 10, 1)
 
 /** Media sequence numbers per second: `HLS_SEGMENT_SEC` allows 2, and discontinuities cut segments short. */
@@ -27,7 +27,7 @@ const MAX_AHEAD = 10_000
 export class SequenceStarts {
   /** Lowest unused numbers by stream id, for streams that were ahead of the clock when forgotten; oldest first. */
   readonly #ahead = new Map<string, SequenceNumbers>()
-  /** Lowest discontinuity sequence number above all that the previous process took from the clock. */
+  /** Lowest discontinuity sequence number above all numbers that the previous process took from the clock. */
   readonly #firstDiscontinuity: number
   /** Highest wall clock so far; the clock may be set back. */
   #latestMs = ORIGIN_MS
@@ -40,7 +40,8 @@ export class SequenceStarts {
   /**
    * Chooses the first numbers of a new stream, above all numbers that earlier streams of this id used.
    *
-   * @param options.resumed  whether the previous process ran the stream, perhaps for less than ten minutes
+   * @param options.resumed  whether the previous process ran the stream; if that process began in the same ten minutes,
+   *   it used the same `#firstDiscontinuity`
    */
   next(streamId: string, wallMs: number, { resumed = false } = {}): SequenceNumbers {
     const clock = this.#advance(wallMs)

@@ -12,7 +12,7 @@ import { PACKET_BYTES } from '../mpegts/packet.ts'
 
 const US_PER_BYTE = 2.7 / PACKET_BYTES
 
-/** Fixed part, 1 % of a core: 24 renditions at the lowest bitrates take half of it. */
+/** Fixed part of the budget, 1 % of a core: 24 renditions at the lowest bitrates take half of it. */
 const US_PER_SEC = 10_000
 
 /** Maximum saved budget, 0.1 s of CPU time: enough to start 24 renditions, or for the burst after an outage. */

@@ -54,7 +54,7 @@ export function workOfStats(stats: Readonly<DemuxerStats>): number {
   return us
 }
 
-/** CPU cost of a demuxer output beyond the counters, in nominal microseconds. */
+/** CPU cost of a demuxer output that `workOfStats` does not include, in nominal microseconds. */
 export function workOfMedia(output: DemuxerOutput): number {
   if (output.type === 'program') return PROGRAM_US + output.program.tracks.length * TRACK_US
   if (output.type !== 'splice' || output.splice.command.type !== 'time-signal') return 0

@@ -19,7 +19,7 @@ export class WebhookClient {
 
   /**
    * @returns status of the response
-   * @throws {Error} with the `code` `ADDRESS_FORBIDDEN`, `NO_ANSWER` or that of a Node.js error; any error after an abort
+   * @throws {Error} with `code` `ADDRESS_FORBIDDEN`, `NO_ANSWER` or a Node.js error code; any error after an abort
    */
   async send(
     url: URL,

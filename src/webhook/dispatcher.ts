@@ -1,5 +1,5 @@
 /**
- * Delivery of webhooks: in order for each URL, independent of other URLs, retried for 10 minutes until a 2xx response.
+ * Delivery of webhooks: in order for each URL, independent of other URLs, retried for up to 10 minutes.
  *
  * @module
  */
@@ -25,7 +25,7 @@ export interface WebhookDispatcherOptions {
   readonly allowed?: AllowList | undefined
   /** Logger with a rate limit of its own, since thousands of URLs may fail at once. */
   readonly logger: Logger
-  /** Machine clock: a `SteadyClock` adopts jumps 10 minutes late, and receivers reject timestamps 5 minutes off. */
+  /** Default `machineClock`. A `SteadyClock` would adopt jumps 10 minutes late: receivers allow a deviation of 5. */
   readonly clock?: Clock
   /** Waits; rejects when the signal aborts. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<unknown>

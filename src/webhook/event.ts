@@ -19,7 +19,7 @@ export interface WebhookEvent {
   readonly type: WebhookType
   /** Stream of the event; undefined for an event of the service. */
   readonly streamId?: string
-  /** State of that stream. */
+  /** State of the stream; undefined for an event of the service. */
   readonly status?: StreamState
   /** Data with the field names of the API (`playlist_url`). Contains credentials in `stream.ready`. */
   readonly data: object

@@ -25,12 +25,12 @@ export interface QueuedEvent {
   readonly createdUs: number
 }
 
-/** Events of one URL, oldest first. The first is being delivered; to make room it is dropped only with all others. */
+/** Events of one URL, oldest first. The first is being delivered; `UrlQueues` drops it only with the whole queue. */
 export class UrlQueue {
   readonly url: string
   readonly events: QueuedEvent[] = []
   standing: Standing
-  /** Aborts the current attempt, in whatever state. */
+  /** Aborts the current attempt, even while it waits for a connection. */
   attempt: AbortController | undefined
   /** Ends the pause before the next attempt. */
   pause: AbortController | undefined

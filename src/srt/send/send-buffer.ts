@@ -39,7 +39,7 @@ export class SendBuffer {
     this.#first = this.#unsent = this.#end = initialSequenceNumber
   }
 
-  /** First sequence number that the peer has not acknowledged. Dropped packets count only for one ring length. */
+  /** First sequence number that the peer has not acknowledged; less than one ring length before `first`. */
   get acknowledged(): number {
     return this.#acknowledged
   }

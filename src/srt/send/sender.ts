@@ -126,7 +126,7 @@ export class Sender {
       socketId: this.#transmitter.peerSocketId,
     })
     datagram.set(payload, HEADER_BYTES)
-    // Encrypted once: a retransmission keeps its key even if another is current by then.
+    // Encrypted once, here: a retransmission has the same key even after a key change.
     this.#encryption?.seal(datagram)
     this.#messageNumber = nextMessageNumber(this.#messageNumber)
     this.#buffer.push(datagram, nowUs)

@@ -21,7 +21,7 @@ export interface AckReport {
 }
 
 export interface Ack {
-  /** First sequence number not received. */
+  /** First sequence number that the receiver still expects. */
   readonly nextExpected: number
   readonly report?: AckReport
 }

@@ -50,7 +50,7 @@ export interface Handshake {
   /** A `HandshakeType`, or a reject code from 1000 on. */
   readonly type: number
   readonly socketId: number
-  /** SYN cookie (i32). */
+  /** SYN cookie, as a signed 32-bit integer. */
   readonly cookie: number
 }
 
