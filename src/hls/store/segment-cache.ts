@@ -5,8 +5,8 @@
  * listed it (RFC 8216 6.2.2). A listed segment is evicted only while its stream is idle. When memory is short:
  *
  * 1. Idle streams (no media arrives) lose segments first: retained segments, then listed segments, which become gaps.
- * 2. A stream whose whole window is within its fair share keeps it. Other windows shrink to that share, but not below
- *    the minimum of RFC 8216 6.2.2.
+ * 2. A window within the fair share of its stream does not shrink. Other windows shrink: to that share when their
+ *    stream adds a segment, to the minimum of RFC 8216 6.2.2 when there is still no room.
  * 3. Retained segments are released early, oldest first, from the stream with the most bytes.
  * 4. A new segment becomes a gap if its stream would still exceed its fair share, or no other segment may be released.
  *
@@ -251,7 +251,7 @@ export class SegmentCache {
     return giver
   }
 
-  /** Shrinks a window above its share. Releases the oldest retained segment or, of an idle owner, a listed one. */
+  /** Shrinks a window above its share to its minimum. Releases a retained or, of an idle owner, a listed segment. */
   #give(holding: Holding, { windowBytes }: MemoryShares, nowMs: number): void {
     if (holding.wantedBytes > windowBytes) {
       while (this.#shrink(holding, nowMs));
