@@ -55,7 +55,7 @@ export interface PublicationOptions {
   readonly maxBitrateBps?: number
 }
 
-/** Calling order: `push`, `gap` and `observe` while it lasts, then `end`. After it, `push`, `gap` and `end` do nothing. */
+/** Calling order: `push`, `gap` and `observe` while it lasts, then `end`; then `push`, `gap` and `end` do nothing. */
 export class Publication {
   readonly encoder: Encoder
   readonly #link = new LinkMonitor()

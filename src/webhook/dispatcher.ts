@@ -25,7 +25,7 @@ export interface WebhookDispatcherOptions {
   readonly allowed?: AllowList | undefined
   /** Logger with a rate limit of its own, since thousands of URLs may fail at once. */
   readonly logger: Logger
-  /** Default `machineClock`. A `SteadyClock` would adopt jumps 10 minutes late: receivers allow a deviation of 5. */
+  /** Default `machineClock`. A `SteadyClock` is up to 10 minutes late after a jump; receivers allow 5 minutes. */
   readonly clock?: Clock
   /** Waits; rejects when the signal aborts. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<unknown>
