@@ -97,8 +97,8 @@ function formatVariant(
 ): string[] {
   const { resolution, frameRate, videoRange } = variant
   const attributes = [
-    `BANDWIDTH=${Math.ceil(variant.peakBps)}`,
-    `AVERAGE-BANDWIDTH=${Math.ceil(variant.averageBps)}`,
+    `BANDWIDTH=${roundUpRate(variant.peakBps)}`,
+    `AVERAGE-BANDWIDTH=${roundUpRate(variant.averageBps)}`,
   ]
   if (variant.codecs.length > 0) attributes.push(`CODECS="${variant.codecs.join(',')}"`)
   if (resolution !== undefined) {
@@ -112,4 +112,10 @@ function formatVariant(
     attributes.push(`CLOSED-CAPTIONS=${closedCaptions === 'none' ? 'NONE' : '"cc"'}`)
   }
   return [`#EXT-X-STREAM-INF:${attributes.join(',')}`, variant.uri]
+}
+
+/** Two significant digits, so that the playlist and its ETag stay the same while measurements hardly change. */
+function roundUpRate(bps: number): number {
+  const step = 10 ** Math.max(0, Math.floor(Math.log10(bps)) - 1)
+  return Math.ceil(bps / step) * step
 }

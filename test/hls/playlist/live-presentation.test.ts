@@ -89,8 +89,9 @@ t.test('one rendition has CODECS, RESOLUTION, FRAME-RATE, and BANDWIDTH as measu
     multivariant(),
     [
       '#EXTM3U',
-      // Of runs that last 1 to 3 s, the last two segments together are the fastest.
-      `#EXT-X-STREAM-INF:BANDWIDTH=${Math.ceil((188 * 4500 * 8) / 2.5)},AVERAGE-BANDWIDTH=${Math.ceil((188 * 5500 * 8) / 4.5)},CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180,FRAME-RATE=30.000`,
+      // Of runs that last 1 to 3 s, the last two segments together are the fastest: 2,707,200 bit/s in 2.5 s. The
+      // average is 1,838,223 bit/s.
+      '#EXT-X-STREAM-INF:BANDWIDTH=2800000,AVERAGE-BANDWIDTH=1900000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180,FRAME-RATE=30.000',
       'playlist.m3u8',
       '',
     ].join('\n'),
@@ -110,8 +111,35 @@ t.test(
       append(segment(index))
       t.equal(read().version, version, 'a segment of the same bitrate')
     }
-    append(segment(4, { chunks: [Buffer.alloc(50_000)] }))
+    for (let index = 4; index < 14; index++) {
+      append(segment(index, { chunks: [Buffer.alloc(24_800 + (index % 3) * 50)] }))
+      t.equal(read().version, version, 'a segment of nearly the same bitrate')
+    }
+    append(segment(14, { chunks: [Buffer.alloc(50_000)] }))
     t.not(read().version, version, 'BANDWIDTH has changed')
+  },
+)
+
+t.test(
+  'BANDWIDTH is rounded up to two digits, never below the peak (RFC 8216bis 4.4.6.2)',
+  async (t) => {
+    const bandwidthOf = (sizeBytes: number) => {
+      const { append, multivariant } = setUp(t)
+      append(segment(0, { chunks: [Buffer.alloc(sizeBytes)] }))
+      return /:BANDWIDTH=(\d+),AVERAGE-BANDWIDTH=\1,/.exec(multivariant())?.[1]
+    }
+    t.same([1, 24, 25, 26, 275, 276, 24_999, 25_000, 25_001, 2_476_000].map(bandwidthOf), [
+      '4',
+      '96',
+      '100',
+      '110',
+      '1100',
+      '1200',
+      '100000',
+      '100000',
+      '110000',
+      '10000000',
+    ])
   },
 )
 
