@@ -3,6 +3,7 @@
  *
  * @module
  */
+export type { DateRange } from './date-range.ts'
 export { LivePresentation, type LivePresentationOptions } from './playlist/live-presentation.ts'
 export {
   Packager,
@@ -12,7 +13,6 @@ export {
 } from './packager.ts'
 export { formatMediaPlaylist, formatMultivariantPlaylist } from './playlist/playlist-format.ts'
 export type {
-  DateRange,
   MediaPlaylist,
   MultivariantPlaylist,
   PlaylistSegment,

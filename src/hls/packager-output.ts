@@ -5,8 +5,8 @@
  */
 import type { SlabPool } from '../mpegts/mux/slab-pool.ts'
 import type { CutPlannerOptions, CutPlannerStats } from './cut/cut-decision.ts'
+import type { DateRange } from './date-range.ts'
 import type { RenditionName } from './file-names.ts'
-import type { DateRange } from './playlist/playlist.ts'
 import type { TrackPolicy } from './rendition/carried-tracks.ts'
 import type { SourceFact } from './source-fact.ts'
 import type { Segment } from './store/segment.ts'

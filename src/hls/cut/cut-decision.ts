@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { DateRange } from '../playlist/playlist.ts'
+import type { DateRange } from '../date-range.ts'
 import type { SourceFact } from '../source-fact.ts'
 import type { SegmentEnd, SegmentPlan, SequenceNumbers } from './segment-plan.ts'
 

@@ -7,7 +7,7 @@
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import type { SpliceInfo } from '../../mpegts/psi/splice-info.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
-import type { DateRange } from '../playlist/playlist.ts'
+import type { DateRange } from '../date-range.ts'
 import type { SourceFact } from '../source-fact.ts'
 import type { CutDecision, CutPlannerOptions, CutPlannerStats } from './cut-decision.ts'
 import { GopLengths } from './gop-lengths.ts'

@@ -5,7 +5,7 @@
  */
 import type { SpliceInfo } from '../../mpegts/psi/splice-info.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
-import type { DateRange } from '../playlist/playlist.ts'
+import type { DateRange } from '../date-range.ts'
 import { findSplicePoints, type SplicePoint } from './splice-point.ts'
 import { SNAP_TICKS } from './timeline.ts'
 

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { DateRange, PlaylistSegment } from './playlist.ts'
+import type { DateRange } from '../date-range.ts'
+import type { PlaylistSegment } from './playlist.ts'
 
 /** Bounds the size of the playlist: SCTE35-OUT and SCTE35-IN of a date range may have 8 KiB of text each. */
 const MAX_DATE_RANGES = 64

@@ -4,6 +4,7 @@
  * @module
  */
 import { mixVideoRanges, type VideoRange } from '../../codec/video-range.ts'
+import type { DateRange } from '../date-range.ts'
 import { playlistUri, type RenditionName } from '../file-names.ts'
 import type { FileStore } from '../store/file-store.ts'
 import type { WindowSize } from '../store/memory-share.ts'
@@ -11,7 +12,7 @@ import type { Segment } from '../store/segment.ts'
 import { createStreamFile, type StreamFile } from '../store/stream-file.ts'
 import { DateRangeList } from './date-range-list.ts'
 import { formatMediaPlaylist } from './playlist-format.ts'
-import type { DateRange, PlaylistSegment } from './playlist.ts'
+import type { PlaylistSegment } from './playlist.ts'
 import { RenditionMeter, type RenditionSummary } from './rendition-meter.ts'
 
 /** Minimum duration of the playlist after a removal, in target durations (RFC 8216 6.2.2). */

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { DateRange } from '../date-range.ts'
 import { MULTIVARIANT_URI, type RenditionName } from '../file-names.ts'
 import { FileStore } from '../store/file-store.ts'
 import type { SegmentOwner } from '../store/holding.ts'
@@ -14,7 +15,6 @@ import { createStreamFile, type StreamFile } from '../store/stream-file.ts'
 import { LivePlaylist } from './live-playlist.ts'
 import { describePresentation, type CaptionsPolicy } from './multivariant.ts'
 import { formatMultivariantPlaylist } from './playlist-format.ts'
-import type { DateRange } from './playlist.ts'
 
 export interface LivePresentationOptions {
   /** Cache for the segments. */

@@ -4,11 +4,11 @@
  * @module
  */
 import type { Track } from '../../mpegts/track.ts'
-import { describesVideo, groupAudio } from './audio-groups.ts'
-import { languageName, languageTag } from './language.ts'
+import { isAudioRendition, playlistUri, type RenditionName } from '../file-names.ts'
+import { languageName, languageTag } from '../language.ts'
+import { describesVideo, groupAudio } from '../rendition/audio-groups.ts'
 import type { RenditionSummary } from './rendition-meter.ts'
 import type { AudioRendition, MultivariantPlaylist, Variant } from './playlist.ts'
-import { isAudioRendition, playlistUri, type RenditionName } from '../file-names.ts'
 
 /** LANGUAGE of renditions without a language code (RFC 5646 4.1): Apple's authoring specification requires a value. */
 const UNKNOWN_LANGUAGE = 'und'

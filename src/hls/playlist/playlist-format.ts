@@ -3,10 +3,10 @@
  *
  * @module
  */
+import type { DateRange } from '../date-range.ts'
 import type {
   AudioRendition,
   ClosedCaptions,
-  DateRange,
   MediaPlaylist,
   MultivariantPlaylist,
   PlaylistSegment,

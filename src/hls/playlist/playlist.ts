@@ -4,6 +4,7 @@
  * @module
  */
 import type { VideoRange } from '../../codec/video-range.ts'
+import type { DateRange } from '../date-range.ts'
 
 export interface MediaPlaylist {
   /** EXT-X-TARGETDURATION */
@@ -18,22 +19,6 @@ export interface MediaPlaylist {
   readonly ended: boolean
   readonly dateRanges: readonly DateRange[]
   readonly segments: readonly PlaylistSegment[]
-}
-
-/** EXT-X-DATERANGE. Attributes may be added to a listed date range, but never change. */
-export interface DateRange {
-  /** ID, unique in the playlist. */
-  readonly id: string
-  /** START-DATE, milliseconds since 1970. */
-  readonly startMs: number
-  /** DURATION; undefined until it is known. */
-  readonly durationSec?: number
-  /** PLANNED-DURATION */
-  readonly plannedDurationSec?: number
-  // SCTE35-OUT, SCTE35-IN, SCTE35-CMD: whole splice information sections.
-  readonly scte35Out?: Buffer
-  readonly scte35In?: Buffer
-  readonly scte35Cmd?: Buffer
 }
 
 export interface PlaylistSegment {

@@ -7,7 +7,7 @@
 import { NULL_PID } from '../../mpegts/packet.ts'
 import { isCarriedInPes, StreamType } from '../../mpegts/psi/stream-type.ts'
 import type { Codec, Program, Track } from '../../mpegts/track.ts'
-import { findUngrouped } from '../playlist/audio-groups.ts'
+import { findUngrouped } from './audio-groups.ts'
 
 /** `compatible`: tracks that players of MPEG-TS segments support or ignore. `all`: all tracks sent in PES packets. */
 export type TrackPolicy = 'compatible' | 'all'

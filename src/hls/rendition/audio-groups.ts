@@ -7,7 +7,7 @@
  */
 import { listDescriptors } from '../../mpegts/psi/descriptors.ts'
 import type { Codec, Track } from '../../mpegts/track.ts'
-import { languageTag } from './language.ts'
+import { languageTag } from '../language.ts'
 
 /** Tag of the ISO_639_language_descriptor (ISO/IEC 13818-1 2.6.18). */
 const LANGUAGE_DESCRIPTOR = 0x0a
