@@ -26,8 +26,8 @@ export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentByte
  * - `segment`: for each media sequence number, the segment of the main rendition comes first.
  * - `renditions`: all renditions of the presentation from now on, the main one first. Precedes the first segment of a
  *   new rendition. A removed rendition still has segments; they are gaps if the program lacks its track.
- * - `target`: EXT-X-TARGETDURATION, fixed from now on. Output once, after the third segment of the main rendition or
- *   with `settle`.
+ * - `target`: EXT-X-TARGETDURATION, fixed from now on. Output once, after the third segment of the main rendition (a
+ *   later one if disconnects cut all of them short), or with `settle` or `end`.
  * - `date-range`: output at its start time, before the segment that is open at that time; again with each change.
  * - `fact`: output each time it is observed.
  */

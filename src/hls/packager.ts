@@ -44,7 +44,7 @@ const NOTHING: readonly PackagerOutput[] = []
 
 /**
  * Inputs: `push` the outputs of the demuxer, with the wall clock in milliseconds since 1970; `discontinuity` when the
- * encoder has disconnected; `settle` when the stream is interrupted; `end` at the end of the stream. Each call returns
+ * encoder has disconnected; `settle` when media pauses for long; `end` at the end of the stream. Each call returns
  * the outputs that it completes.
  *
  * The reference track is the video of the main rendition or, without video, its audio. The first segment, and the first
@@ -120,15 +120,18 @@ export class Packager {
     return this.#takeOutputs()
   }
 
-  /** Fixes EXT-X-TARGETDURATION by the segments so far, if there are any, so that the playlists can appear. */
+  /** Fixes EXT-X-TARGETDURATION, see `CutPlanner`, and ends the wait for tracks that lag: the playlists can appear. */
   settle(): readonly PackagerOutput[] {
     this.#apply(this.#planner.settle())
+    this.#flush()
     return this.#takeOutputs()
   }
 
   /** Completes the last segments at the end of the stream; last call. */
   end(): readonly PackagerOutput[] {
-    return [...this.discontinuity(), ...this.settle()]
+    const outputs = this.discontinuity()
+    this.#apply(this.#planner.end())
+    return [...outputs, ...this.#takeOutputs()]
   }
 
   #pushUnit(unit: PesUnit, wallMs: number): void {

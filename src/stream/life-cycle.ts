@@ -7,6 +7,9 @@
 import type { Clock } from '../clock.ts'
 import type { StopReason, StreamState } from '../contract/state.ts'
 
+/** Wait for an encoder after which the playlist appears with the segments so far. */
+const LOST_AFTER_US = 10_000_000
+
 export interface LifeCycleOptions {
   readonly clock: Clock
   readonly lingerSec: number
@@ -76,6 +79,11 @@ export class LifeCycle {
     this.#state = 'STOPPED'
     this.#stoppedAtUs = this.#nowUs
     this.#liveSinceMs = undefined
+  }
+
+  /** Whether the stream has been waiting for an encoder for 10 s or more. */
+  get lost(): boolean {
+    return this.#state === 'INTERRUPTED' && this.#nowUs - this.#waitingSinceUs >= LOST_AFTER_US
   }
 
   /** Reason for which the stream is to stop now; undefined for none. */

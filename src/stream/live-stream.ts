@@ -258,9 +258,13 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       this.#report(publication.excess)
       this.#dismiss('bitrate-exceeded')
     } else if (publication?.silent === true && this.status === 'STREAMING') {
+      this.#life.interrupt()
       // The open segment stays open: media may continue on the same timeline.
-      this.#interrupt('no-media')
+      this.#take(this.#packager.settle())
+      this.#presentation.files.rest()
+      this.#events.push(() => this.emit('interrupted', { reason: 'no-media' }))
     }
+    if (this.#life.lost) this.#take(this.#packager.settle())
   }
 
   /** Resumes the stream when media of a silent encoder arrives. */
@@ -284,17 +288,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     this.#audio.reset()
     this.#publication = undefined
     this.#warnings.observe([], this.#options.clock.nowUs())
-    if (interrupted) this.#interrupt(reason)
-    else {
-      this.#presentation.files.rest()
-      this.#life.leaveLive()
-    }
-  }
-
-  #interrupt(reason: LeaveReason | 'no-media'): void {
-    this.#life.interrupt()
-    this.#take(this.#packager.settle())
     this.#presentation.files.rest()
-    this.#events.push(() => this.emit('interrupted', { reason }))
+    this.#life.leaveLive()
+    if (interrupted) this.#events.push(() => this.emit('interrupted', { reason }))
   }
 }

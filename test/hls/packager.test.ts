@@ -842,6 +842,25 @@ t.test('the main rendition is the first video, the default audio and ID3', async
   t.equal(readPmt(packets[1]!).pcrPid, 0x1fff, 'the clock was on a track left out')
 })
 
+t.test('settle completes the segments that wait for tracks that lag', async (t) => {
+  const french = { ...AUDIO, pid: 259, language: 'fra' }
+  const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10 })
+  const video = videoUnits({ frames: 181, framesPerGop: 60 })
+  const audio = audioUnits(CLIP_START_TICKS, 35)
+  const inFrench = { units: audio.map((value) => moved(value, french)) }
+  const uris = (outputs: readonly PackagerOutput[]) =>
+    outputs.flatMap((output) => (output.type === 'segment' ? output.segment.uri : []))
+  const media = interleave({ units: video }, { units: audio }, inFrench).map(unit)
+  const outputs = [program(programOf(VIDEO, AUDIO, french)), ...media].flatMap((output) =>
+    packager.push(output, WALL_MS),
+  )
+  t.same(uris(outputs).toSorted(), ['e-0.ts', 'e-1.ts', 'e-2.ts', 'e-a2-0.ts', 'e-a2-1.ts'])
+  const settled = packager.settle()
+  t.same(uris(settled), ['e-a2-2.ts'])
+  const [segment] = settled
+  t.ok(segment?.type === 'segment' && segment.segment.sizeBytes > 0)
+})
+
 t.test(
   'audio in a language that the main codec lacks is dropped (RFC 8216bis 4.4.6.1.1)',
   async (t) => {

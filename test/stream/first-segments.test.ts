@@ -79,7 +79,67 @@ t.test('a stream without a segment has no playlist, even when it stops', async (
   t.equal(playlist(), undefined)
 })
 
-t.test('an encoder lost before the third segment: the playlist appears, and goes on', async (t) => {
+t.test('a connection that fails in the first seconds does not cut later GOPs of 4 s', async (t) => {
+  const cases: [name: string, failed: number[][], awaySec: number][] = [
+    ['one failure', [[1]], 9],
+    ['three failures', [[1], [1], [1]], 9],
+    ['a short first GOP', [[2, 1]], 9],
+    ['a long absence', [[1]], 100],
+  ]
+  for (const [name, failed, awaySec] of cases) {
+    const { playlist, publish, pass, events } = createStream({ playlistSegments: 8 })
+    for (const gops of failed) {
+      const publication = publish()
+      publication.push(new GopEncoder().encode(gops))
+      publication.end('timeout')
+      pass(awaySec)
+      t.equal(playlist(), undefined, name)
+    }
+    publish().push(new GopEncoder().encode([4, 4, 4, 1]))
+    t.same(listDurations(playlist()), [...failed.flat(), 4, 4, 4], name)
+    t.equal(targetOf(playlist()), 4, name)
+    t.notOk(events.includes('warning: GOP_TOO_LONG'), name)
+  }
+})
+
+t.test('an encoder that never completes a segment has a playlist after the sixth', async (t) => {
+  const { playlist, publish } = createStream()
+  for (let connection = 1; connection <= 6; connection++) {
+    t.equal(playlist(), undefined)
+    const publication = publish()
+    publication.push(new GopEncoder().encode([1.5]))
+    publication.end('timeout')
+  }
+  t.equal(targetOf(playlist()), 2)
+})
+
+t.test('an encoder lost before the third segment: the playlist appears after 10 s', async (t) => {
+  const { stream, playlist, publish, pass } = createStream()
+  const publication = publish()
+  publication.push(new GopEncoder().encode([3, 1]))
+  publication.end('shutdown')
+  pass(9.75)
+  t.equal(playlist(), undefined)
+  pass(0.25)
+  t.same(listDurations(playlist()), [3, 1])
+  t.equal(targetOf(playlist()), 3)
+  t.match(stream, { status: 'INTERRUPTED', live: false })
+})
+
+t.test('media that pauses within the second segment: its length so far counts', async (t) => {
+  const { playlist, publish, pass, events } = createStream({ playlistSegments: 8 })
+  const encoder = new GopEncoder()
+  const publication = publish()
+  publication.push(encoder.encode([2, 5]))
+  pass(11)
+  t.same(listDurations(playlist()), [2])
+  t.equal(targetOf(playlist()), 5)
+  publication.push(encoder.encode([4, 1]))
+  t.same(listDurations(playlist()), [2, 5, 4])
+  t.notOk(events.includes('warning: GOP_TOO_LONG'))
+})
+
+t.test('an encoder lost within the third segment: the playlist appears, and goes on', async (t) => {
   for (const loss of ['timeout', 'no media'] as const) {
     const { stream, playlist, publish, events, pass } = createStream({ playlistSegments: 8 })
     const publication = publish()

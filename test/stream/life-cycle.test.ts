@@ -36,6 +36,21 @@ t.test('an interrupted stream is due after the grace, which a new key renews', a
   t.equal(life.due, 'grace-expired')
 })
 
+t.test('an encoder that has been away for 10 s is lost, until one comes back', async (t) => {
+  const { life, pass } = setUp()
+  pass(60)
+  t.equal(life.lost, false, 'a stream that waits for its first encoder')
+  life.stream()
+  pass(60)
+  life.interrupt()
+  pass(9.9)
+  t.equal(life.lost, false)
+  pass(0.1)
+  t.equal(life.lost, true)
+  life.stream()
+  t.equal(life.lost, false)
+})
+
 t.test('a stopped stream is never due, and over after the linger', async (t) => {
   const { life, pass } = setUp()
   life.stream()

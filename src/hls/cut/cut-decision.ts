@@ -15,8 +15,9 @@ export interface CutPlannerOptions {
 }
 
 /**
- * `start` and `end` alternate. `target` follows the third `end`, unless `settle` has fixed it earlier. A new date range
- * is decided at the first PES packet at or after its start, while a segment is open.
+ * `start` and `end` alternate. `target` follows the third `end`, unless `settle` has fixed it earlier or disconnects
+ * cut all three segments short. A new date range is decided at the first PES packet at or after its start, while a
+ * segment is open.
  */
 export type CutDecision =
   | { readonly type: 'start'; readonly plan: SegmentPlan }

@@ -31,8 +31,8 @@ const NO_DECISIONS: CutDecision[] = []
 
 /**
  * Inputs: `announce` splice information, `push` each PES packet of the reference track in order of arrival,
- * `endTimeline` when the tracks change, `endClock` when the encoder has left, `settle` when the stream is interrupted
- * or ends. The decisions of `push` apply before its PES packet, which is in no segment if none is `open` afterwards.
+ * `endTimeline` when the tracks change, `endClock` when the encoder has left, `settle` while media pauses, `end` at the
+ * end. The decisions of `push` apply before its PES packet, which is in no segment if none is `open` afterwards.
  */
 export class CutPlanner {
   readonly #segmentTicks: number
@@ -56,11 +56,6 @@ export class CutPlanner {
 
   constructor(options: CutPlannerOptions) {
     const { segmentSec, maxSegmentSec, maxSegmentBytes } = options
-    if (!(segmentSec > 0 && segmentSec <= maxSegmentSec && Number.isInteger(maxSegmentSec))) {
-      throw new RangeError(
-        `segmentSec is ${segmentSec} and maxSegmentSec ${maxSegmentSec}: expected 0 < segmentSec <= maxSegmentSec, the latter a whole number`,
-      )
-    }
     this.#segmentTicks = segmentSec * TICKS_PER_SEC
     this.#maxSegmentBytes = maxSegmentBytes
     this.#target = new TargetDuration(segmentSec, maxSegmentSec)
@@ -129,14 +124,22 @@ export class CutPlanner {
 
   /** Ends the timeline and drops the announced splice points, whose times are on the clock of the encoder that left. */
   endClock(): readonly CutDecision[] {
-    this.#endTimeline()
+    this.#endTimeline({ cutShort: true })
     this.#dropSplices()
     return this.#takeDecisions()
   }
 
-  /** Fixes EXT-X-TARGETDURATION by the segments so far, if there are any. */
+  /** Fixes EXT-X-TARGETDURATION by the segments so far and the open one, unless disconnects cut all of them short. */
   settle(): readonly CutDecision[] {
-    if (this.#target.fix()) this.#decide({ type: 'target', targetSec: this.targetSec })
+    const open = this.#open
+    const openTicks = open === undefined ? 0 : open.timeline.mediaEndTicks - open.plan.startTicks
+    this.#decideTarget(this.#target.settle(openTicks / TICKS_PER_SEC))
+    return this.#takeDecisions()
+  }
+
+  /** Fixes EXT-X-TARGETDURATION by the segments of the stream, if there are any; last call, after `endClock`. */
+  end(): readonly CutDecision[] {
+    this.#decideTarget(this.#target.fix())
     return this.#takeDecisions()
   }
 
@@ -186,9 +189,8 @@ export class CutPlanner {
   /** @returns end of the open segment if the PES packet at `ticks` is after its maximum duration; else undefined */
   #gapBefore({ startTicks }: SegmentPlan, timeline: Timeline, ticks: number): number | undefined {
     if (ticks - startTicks <= this.limitTicks) return undefined
-    const mediaEndTicks = Math.max(timeline.endTicks, timeline.latestTicks)
     const minTicks = startTicks + MIN_SEGMENT_TICKS
-    return Math.min(Math.max(mediaEndTicks, minTicks), startTicks + this.limitTicks)
+    return Math.min(Math.max(timeline.mediaEndTicks, minTicks), startTicks + this.limitTicks)
   }
 
   /** Whether the open segment ends before a PES packet at `ticks` because the packet is a random access point. */
@@ -204,14 +206,9 @@ export class CutPlanner {
   }
 
   /** Whether the open segment would exceed its maximum duration or size with this PES packet; reports which. */
-  #isForced(
-    { startTicks }: SegmentPlan,
-    unit: PesUnit,
-    timeline: Timeline,
-    openBytes: number,
-  ): boolean {
+  #isForced(plan: SegmentPlan, unit: PesUnit, timeline: Timeline, openBytes: number): boolean {
     const ticks = timeline.timeOf(unit)
-    const isTooLong = ticks - startTicks + timeline.frameTicks > this.limitTicks
+    const isTooLong = ticks - plan.startTicks + timeline.frameTicks > this.limitTicks
     const maxBytes = this.#maxSegmentBytes
     const isTooLarge = openBytes + unit.sizeBytes > maxBytes
     const { targetSec } = this
@@ -237,22 +234,22 @@ export class CutPlanner {
   #end(
     { startTicks }: SegmentPlan,
     { endTicks, untilTicks }: Pick<SegmentEnd, 'endTicks' | 'untilTicks'>,
+    { cutShort = false } = {},
   ): void {
     const lengthTicks = Math.max(endTicks - startTicks, MIN_SEGMENT_TICKS)
     const durationSec = Math.min(lengthTicks, this.limitTicks) / TICKS_PER_SEC
     this.#programDate.advance(durationSec)
     this.#decide({ type: 'end', end: { endTicks, untilTicks, durationSec } })
-    if (this.#target.addSegment(durationSec))
-      this.#decide({ type: 'target', targetSec: this.targetSec })
+    this.#decideTarget(this.#target.addSegment(durationSec, { cutShort }))
   }
 
-  #endTimeline(): void {
+  #endTimeline({ cutShort = false } = {}): void {
     this.#awaitedSinceTicks = undefined
     this.#gops.endTimeline()
     if (this.#open === undefined) return
     const { plan, timeline } = this.#open
     const { endTicks, latestTicks } = timeline
-    this.#end(plan, { endTicks, untilTicks: latestTicks + CLOSING_TICKS })
+    this.#end(plan, { endTicks, untilTicks: latestTicks + CLOSING_TICKS }, { cutShort })
     this.#open = undefined
   }
 
@@ -280,6 +277,10 @@ export class CutPlanner {
 
   #decideDateRanges(dateRanges: readonly DateRange[]): void {
     for (const dateRange of dateRanges) this.#decide({ type: 'date-range', dateRange })
+  }
+
+  #decideTarget(fixed: boolean): void {
+    if (fixed) this.#decide({ type: 'target', targetSec: this.targetSec })
   }
 
   #report(fact: SourceFact): void {

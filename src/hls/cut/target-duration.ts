@@ -12,6 +12,9 @@ import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
  */
 const SEGMENTS_TO_FIX = 3
 
+/** Number of segments that fix the target even if all were cut short: the memory they take is bounded. */
+const MAX_SEGMENTS_TO_FIX = 6
+
 /** Excess that does not raise the target: 60 frames at 29.97 Hz last 2.002 s, and a target of 3 s adds 3 s of delay. */
 const ROUNDING_SLACK_SEC = 0.1
 
@@ -21,6 +24,7 @@ const HEADROOM_SEC = 0.49
 export class TargetDuration {
   readonly #maxSec: number
   #segments = 0
+  #wholeSegments = 0
   /** Target for the segments so far, in whole seconds; final once it is fixed. */
   #candidateSec: number
   #fixed = false
@@ -30,6 +34,11 @@ export class TargetDuration {
    * @param maxSegmentSec  maximum target, an integer
    */
   constructor(segmentSec: number, maxSegmentSec: number) {
+    if (!(segmentSec > 0 && segmentSec <= maxSegmentSec && Number.isInteger(maxSegmentSec))) {
+      throw new RangeError(
+        `segmentSec is ${segmentSec} and maxSegmentSec ${maxSegmentSec}: expected 0 < segmentSec <= maxSegmentSec, the latter a whole number`,
+      )
+    }
     this.#maxSec = maxSegmentSec
     this.#candidateSec = Math.max(1, Math.ceil(segmentSec - ROUNDING_SLACK_SEC))
   }
@@ -45,15 +54,29 @@ export class TargetDuration {
   }
 
   /**
-   * Records the duration of a segment.
+   * Records the duration of a segment. One that a disconnect cut short says nothing about the GOPs to come: without a
+   * whole one it fixes no target.
    *
    * @returns whether this segment fixes the target
    */
-  addSegment(sec: number): boolean {
-    const roundedSec = Math.ceil(sec - ROUNDING_SLACK_SEC)
-    if (!this.#fixed)
-      this.#candidateSec = Math.min(this.#maxSec, Math.max(this.#candidateSec, roundedSec))
-    return ++this.#segments >= SEGMENTS_TO_FIX && this.fix()
+  addSegment(sec: number, { cutShort }: { readonly cutShort: boolean }): boolean {
+    this.#include(sec)
+    this.#segments++
+    if (!cutShort) this.#wholeSegments++
+    const minSegments = this.#wholeSegments > 0 ? SEGMENTS_TO_FIX : MAX_SEGMENTS_TO_FIX
+    return this.#segments >= minSegments && this.fix()
+  }
+
+  /**
+   * Fixes the target by the segments so far, if one is whole.
+   *
+   * @param openSec  duration of the open segment so far
+   * @returns whether this call fixes it
+   */
+  settle(openSec: number): boolean {
+    if (this.#wholeSegments === 0) return false
+    this.#include(openSec)
+    return this.fix()
   }
 
   /**
@@ -65,5 +88,11 @@ export class TargetDuration {
     if (this.#fixed) return false
     this.#fixed = this.#segments > 0
     return this.#fixed
+  }
+
+  #include(sec: number): void {
+    const roundedSec = Math.ceil(sec - ROUNDING_SLACK_SEC)
+    if (!this.#fixed)
+      this.#candidateSec = Math.min(this.#maxSec, Math.max(this.#candidateSec, roundedSec))
   }
 }

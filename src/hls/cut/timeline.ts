@@ -56,6 +56,11 @@ export class Timeline {
     return this.#maxPtsTicks + (sorted[sorted.length >> 1] ?? USUAL_FRAME_TICKS)
   }
 
+  /** End of the media so far; unlike `endTicks`, not before the time of the newest unit. */
+  get mediaEndTicks(): number {
+    return Math.max(this.endTicks, this.#latestTicks)
+  }
+
   /**
    * Start time of a segment that begins with this PES packet. For a random access point it is the PTS. Otherwise it is
    * the DTS plus the reorder delay, since later frames may be presented before this one.

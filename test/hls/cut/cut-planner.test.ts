@@ -42,7 +42,7 @@ function plan(frames: readonly PesUnit[], settings: { segmentSec?: number; maxSe
   const planner = new CutPlanner({ segmentSec, maxSegmentSec: maxSec, maxSegmentBytes: 1e9 })
   const decisions = frames.flatMap((unit) => planner.push(unit, 0, 0))
   decisions.push(...planner.endClock())
-  decisions.push(...planner.settle())
+  decisions.push(...planner.end())
   const targets = decisions.flatMap((decision) =>
     decision.type === 'target' ? decision.targetSec : [],
   )
