@@ -168,10 +168,15 @@ function requiredOptions(args: readonly string[]): Options {
   return readOptions(process.env, parseFlags(args).values) as Options
 }
 
-/** Resolves at the first SIGINT or SIGTERM; the same signal again ends the process at once. */
+/** Resolves at the first SIGINT or SIGTERM; the next one, of either kind, ends the process at once. */
 function stopSignal(): Promise<void> {
+  const signals = ['SIGINT', 'SIGTERM'] as const
   return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+    const stop = () => {
+      for (const signal of signals) process.off(signal, stop)
+      resolve()
+    }
+    for (const signal of signals) process.on(signal, stop)
   })
 }
 
