@@ -10,7 +10,7 @@
 import { BitReader } from '../binary/bit-reader.ts'
 import type { AudioFrameHeader } from './audio-frame.ts'
 
-/** Minimum number of bytes to decode; `lfeon` ends in the seventh at the latest. */
+/** Bytes required to decode a header: one more than its fields use, which end in the seventh. */
 const HEADER_BYTES = 8
 
 /** Values of `bsid`: up to 8 for AC-3 (4.4.2.1), 11 to 16 for E-AC-3 (E.1.3.1.6). */

@@ -1,5 +1,5 @@
 /**
- * Options from environment variables and flags, which callers pass as arguments: only `cli.ts` reads `process.env`.
+ * Options from environment variables and command-line flags. Callers pass both in: only `cli.ts` reads `process.env`.
  *
  * @module
  */
@@ -26,7 +26,7 @@ export function readOptions(
 }
 
 /**
- * Splits arguments into flags of settings, flags of the command and positional arguments.
+ * Parses command-line arguments into the values of flags, of settings and of the command, and positional arguments.
  *
  * @param commandFlags  flags of the command besides the settings
  */

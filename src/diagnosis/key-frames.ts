@@ -34,7 +34,7 @@ export class KeyFrames {
     else if (ptsTicks < this.#keyTicks && !decodableLeading) this.#isOpen = true
   }
 
-  /** Discards the current GOP, in which packets were dropped. */
+  /** Excludes the current GOP, in which packets were dropped, from the intervals. */
   skip(): void {
     this.#keyTicks = NaN
     this.#isOpen = false
@@ -53,7 +53,7 @@ export class KeyFrames {
 
   #startGop(ptsTicks: number): void {
     const intervalTicks = ptsTicks - this.#keyTicks
-    // A step of 60 s or more is a timestamp discontinuity, not an interval.
+    // Key frames 60 s or more apart, or not in sequence, are a timestamp discontinuity.
     if (intervalTicks > 0 && intervalTicks < 6 * JUMP_TICKS) {
       this.#intervals[this.#remembered++ % INTERVALS_REMEMBERED] = intervalTicks
     }

@@ -37,7 +37,7 @@ const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
 /** Longest wait for tracks that lag behind the reference track, in media of the reference track. */
 const MAX_LAG_TICKS = 1 * TICKS_PER_SEC
 
-/** Maximum size of the PES packets that wait for all renditions but the main one, in segments of maximum size. */
+/** Maximum size of all PES packets queued in renditions other than the main one, in segments of maximum size. */
 const MAX_WAITING_SEGMENTS = 2
 
 const NOTHING: readonly PackagerOutput[] = []

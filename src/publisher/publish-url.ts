@@ -1,7 +1,7 @@
 /**
  * The SRT URL of an encoder: `srt://host:port?streamid=…&latency=ms&passphrase=…&pbkeylen=…`.
  *
- * A stream key may be percent-encoded or not; its commas and equals signs need no encoding.
+ * In a value, `&` and `%` must be percent-encoded; the commas and equals signs of a stream key need no encoding.
  *
  * @module
  */
@@ -23,7 +23,7 @@ export interface PublishTarget {
 
 const DEFAULT_LATENCY_MS = 120
 /** Maximum of the 16-bit field in the handshake (draft-sharabayko-srt 3.2.1.1). */
-const MAX_LATENCY_MS = 65_535
+const MAX_HANDSHAKE_LATENCY_MS = 65_535
 
 const PARAMETERS = ['streamid', 'latency', 'passphrase', 'pbkeylen', 'mode']
 
@@ -92,8 +92,8 @@ function checkedStreamId(streamId: string): string {
 function checkedLatency(text: string | undefined): number {
   if (text === undefined) return DEFAULT_LATENCY_MS
   const latencyMs = /^\d+$/.test(text) ? Number(text) : Infinity
-  if (latencyMs > MAX_LATENCY_MS) {
-    throw invalid(`latency is not a whole number of milliseconds up to ${MAX_LATENCY_MS}`)
+  if (latencyMs > MAX_HANDSHAKE_LATENCY_MS) {
+    throw invalid(`latency is not a whole number of milliseconds up to ${MAX_HANDSHAKE_LATENCY_MS}`)
   }
   return latencyMs
 }

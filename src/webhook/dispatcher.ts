@@ -25,7 +25,7 @@ export interface WebhookDispatcherOptions {
   readonly allowed?: AllowList | undefined
   /** Logger with a rate limit of its own, since thousands of URLs may fail at once. */
   readonly logger: Logger
-  /** Default `machineClock`. A `SteadyClock` is up to 10 minutes late after a jump; receivers allow 5 minutes. */
+  /** Default `machineClock`: a `SteadyClock` adopts a jump after 10 minutes, receivers reject timestamps 5 minutes off. */
   readonly clock?: Clock
   /** Waits; rejects when the signal aborts. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<unknown>
@@ -53,8 +53,8 @@ export interface WebhookDispatcher {
   check(urls: readonly string[]): void
   stats(): WebhookStats
   /**
-   * Accepts no more events and gives each pending event a last attempt. URLs whose last event was delivered do not wait
-   * for others. A URL that does not respond to a last attempt loses its remaining events. Settles when all events are
+   * Accepts no more events and gives each pending event a last attempt. URLs whose last event was delivered have
+   * connections of their own, so URLs that fail do not delay them. A URL that does not respond to a last attempt loses its remaining events. Settles when all events are
    * delivered or dropped, at the latest after `timeoutMs`.
    */
   close(options: { readonly timeoutMs: number }): Promise<void>

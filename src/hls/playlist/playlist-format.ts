@@ -16,7 +16,7 @@ import type {
 /** Lowest version that permits a decimal EXTINF (RFC 8216bis 8); no other tag in use needs a higher one. */
 const MEDIA_PLAYLIST_VERSION = 3
 
-/** Decimals of a duration in seconds: a tick of 90 kHz is 0.000011 s. */
+/** Decimals of a duration in seconds: 10 µs, less than a tick of 90 kHz. */
 const DURATION_DECIMALS = 5
 
 export function formatMediaPlaylist(playlist: MediaPlaylist): string {

@@ -42,7 +42,7 @@ export class OpenSegment {
     return this.carried.video === undefined || offsetTicks <= SNAP_TICKS
   }
 
-  /** Whether all frames can be decoded without other segments. */
+  /** Whether the segment begins as planned, and all its frames can be decoded without other segments. */
   isIndependent(plan: SegmentPlan): boolean {
     return this.isAligned(plan) && !this.#hasLeadingFrames
   }

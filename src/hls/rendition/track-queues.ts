@@ -98,7 +98,10 @@ export class TrackQueues implements Iterable<UnitQueue> {
     }
   }
 
-  /** Copies the newest PES packet of each queue, if its chunks are still views into the input. */
+  /**
+   * Copies the newest PES packet of each queue if its chunks are views into the input, and drops the oldest of a full
+   * queue.
+   */
   keep(): void {
     for (const queue of this) queue.keep()
   }

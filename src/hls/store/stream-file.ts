@@ -31,7 +31,7 @@ const KINDS = {
   segment: { contentType: 'video/mp2t', lifetime: 6, immutable: true },
 }
 
-/** @param file.targetDurationSec  EXT-X-TARGETDURATION; for a segment before it is fixed, the segment's duration */
+/** @param file.targetDurationSec  EXT-X-TARGETDURATION; until that is fixed, the duration of the segment itself */
 export function createStreamFile(
   kind: keyof typeof KINDS,
   file: Pick<StreamFile, 'chunks' | 'version'> & { readonly targetDurationSec: number },
