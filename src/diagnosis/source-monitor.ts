@@ -26,7 +26,7 @@ const RATE_SEC = 10
 /** Number of seconds over which events are counted. */
 const EVENT_SEC = 30
 
-/** Minimum rate that is compared with real time, in seconds of media per second; below it, media is missing, not slow. */
+/** Minimum rate compared with real time, in seconds of media per second; below it, media is missing, not slow. */
 const MIN_RATE = 0.1
 
 export interface SourceMonitorOptions {

@@ -25,7 +25,7 @@ export interface WebhookDispatcherOptions {
   readonly allowed?: AllowList | undefined
   /** Logger with a rate limit of its own, since thousands of URLs may fail at once. */
   readonly logger: Logger
-  /** Default `machineClock`: a `SteadyClock` adopts a jump after 10 minutes, receivers reject timestamps 5 minutes off. */
+  /** Default `machineClock`: receivers reject timestamps 5 minutes off, a `SteadyClock` may be so for 10. */
   readonly clock?: Clock
   /** Waits; rejects when the signal aborts. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<unknown>
@@ -54,7 +54,8 @@ export interface WebhookDispatcher {
   stats(): WebhookStats
   /**
    * Accepts no more events and gives each pending event a last attempt. URLs whose last event was delivered have
-   * connections of their own, so URLs that fail do not delay them. A URL that does not respond to a last attempt loses its remaining events. Settles when all events are
+   * connections of their own, so URLs that fail do not delay them. A URL that does not respond to a last attempt loses
+   * its remaining events. Settles when all events are
    * delivered or dropped, at the latest after `timeoutMs`.
    */
   close(options: { readonly timeoutMs: number }): Promise<void>
