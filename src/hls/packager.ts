@@ -136,8 +136,7 @@ export class Packager {
 
   #pushUnit(unit: PesUnit, wallMs: number): void {
     const patienceTicks = this.#planner.open === undefined ? 0 : this.#planner.limitTicks
-    const silent = this.#selection.push(unit, patienceTicks)
-    if (silent !== undefined) this.#report({ code: 'TRACK_SILENT', track: silent })
+    if (this.#selection.push(unit, patienceTicks)) this.#reportFacts()
     this.#adoptSelection(unit, wallMs)
     this.#place(unit, wallMs)
   }
@@ -190,7 +189,7 @@ export class Packager {
     this.#selection.setProgram(program)
     const { wanted } = this.#selection
     if (layoutChanged || !isSameSelection(wanted, this.#main.carried)) this.#endTimeline()
-    for (const fact of this.facts) this.#report(fact)
+    this.#reportFacts()
     if (layoutChanged) for (const writer of this.#others.values()) writer.clear()
     this.#carry(wanted)
   }
@@ -198,8 +197,9 @@ export class Packager {
   /** Gives each rendition its tracks. */
   #carry(main: CarriedTracks): void {
     this.#main.carry(main)
+    const { silentPids } = this.#selection
     const wanted = new Map(
-      this.#program && chooseOtherRenditions(this.#program, this.#policy, main),
+      this.#program && chooseOtherRenditions(this.#program, this.#policy, main, silentPids),
     )
     for (const name of wanted.keys()) {
       if (!this.#others.has(name)) this.#others.set(name, this.#createWriter(name))
@@ -260,6 +260,10 @@ export class Packager {
     for (const writer of this.#others.values()) waitingBytes += writer.waitingBytes
     if (waitingBytes <= MAX_WAITING_SEGMENTS * this.#writerOptions.maxSegmentBytes) return
     for (const writer of this.#others.values()) writer.clear()
+  }
+
+  #reportFacts(): void {
+    for (const fact of this.facts) this.#report(fact)
   }
 
   #report(fact: SourceFact): void {

@@ -879,6 +879,44 @@ t.test(
   },
 )
 
+t.test('audio in another language replaces a main codec that stays silent', async (t) => {
+  const german: Track = { ...AUDIO, pid: 258, streamType: 0x81, codec: 'ac3', language: 'deu' }
+  const video = videoUnits({ frames: 600, framesPerGop: 60 })
+  const audio = audioUnits(CLIP_START_TICKS, 110).map((value) => moved(value, german))
+  const units = interleave({ units: video }, { units: audio, delayTicks: 20_000 })
+  const late = audioUnit(CLIP_START_TICKS + 20 * SEC)
+  for (const silent of [AUDIO, { ...AUDIO, language: 'eng' }]) {
+    const sent = program(programOf(VIDEO, silent, german))
+    const { segments, packager } = run([sent, ...units.map(unit)])
+    const main = segments.filter(({ rendition }) => rendition === 'main')
+    t.same(main.at(-1)!.tracks, [VIDEO, german])
+    t.match(packager.facts, [{ code: 'TRACK_SILENT', track: silent }])
+    t.equal(packager.facts.length, 1)
+    const outputs = packager.push(unit({ ...late, track: silent }), WALL_MS)
+    const differing = { type: 'fact', fact: { code: 'AUDIO_CODECS_DIFFER', tracks: [german] } }
+    if (silent.language === 'eng') t.match(outputs, [differing])
+  }
+})
+
+t.test('audio without a language is in no group of its own', async (t) => {
+  const english = { ...AUDIO, language: 'eng' }
+  const [tagged, untagged] = [english, AUDIO].map((track): Track => ({
+    ...track,
+    pid: 258,
+    streamType: 0x81,
+    codec: 'ac3',
+  }))
+  for (const [aac, ac3] of [
+    [english, untagged!],
+    [AUDIO, tagged!],
+  ] as const) {
+    const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10 })
+    t.same(packager.push(program(programOf(VIDEO, ac3, aac)), WALL_MS), [
+      { type: 'renditions', renditions: ['main', 'audio-2'] },
+    ])
+  }
+})
+
 t.test('HLS_TRACKS=all publishes every track of PES packets', async (t) => {
   const tracks = [VIDEO, EAC3, SPLICES, DATA, ID3]
   const steps = videoUnits({ frames: 60, framesPerGop: 60 }).flatMap((value) =>

@@ -23,6 +23,7 @@ t.test('names the rule that a multivariant playlist breaks', async (t) => {
     ['4.4.6.1.1', english + media('b', 'English', 'DEFAULT=YES')],
     ['4.4.6.1.1', english + english],
     ['4.4.6.1.1', media('a', 'x', 'DEFAULT=YES') + media('a', 'y', 'DEFAULT=YES')],
+    ['4.4.6.1.1', media('a', 'x', 'AUTOSELECT=YES') + media('a', 'y', 'AUTOSELECT=YES')],
   ]
   for (const [rule, text] of cases) {
     t.same(rulesBroken(text + variant('a') + variant('b')), [rule], text)

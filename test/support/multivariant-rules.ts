@@ -45,6 +45,10 @@ export function checkMultivariant(text: string, mediaPlaylists: readonly string[
         [group.filter((member) => member.get('DEFAULT') === 'YES').length <= 1],
         `4.4.6.1.1: ${id} has two defaults`,
       ),
+      ...check(
+        [new Set(autoselected(group)).size === autoselected(group).length],
+        `4.4.6.1.1: two AUTOSELECT members of ${id} have the same LANGUAGE and CHARACTERISTICS`,
+      ),
       ...check([listedGroups.has(id)], `4.4.6.2: no variant has AUDIO=${id}`),
     ]),
     ...renditions.flatMap((rendition) => [
@@ -86,6 +90,13 @@ export function checkMultivariant(text: string, mediaPlaylists: readonly string[
 function isCaptionService(rendition: ReadonlyMap<string, string>): boolean {
   const id = rendition.get('INSTREAM-ID') ?? ''
   return /^"(CC[1-4]|SERVICE([1-9]|[1-5]\d|6[0-3]))"$/.test(id) && !rendition.has('URI')
+}
+
+/** LANGUAGE and CHARACTERISTICS of the members that a player may choose by itself. */
+function autoselected(group: readonly ReadonlyMap<string, string>[]): string[] {
+  return group
+    .filter((member) => member.get('AUTOSELECT') === 'YES')
+    .map((member) => `${member.get('LANGUAGE')} ${member.get('CHARACTERISTICS')}`)
 }
 
 function describeMember(rendition: ReadonlyMap<string, string>): string {

@@ -6,7 +6,7 @@
 import type { Track } from '../../mpegts/track.ts'
 import { isAudioRendition, playlistUri, type RenditionName } from '../file-names.ts'
 import { languageName, languageTag } from '../language.ts'
-import { describesVideo, groupAudio } from '../rendition/audio-groups.ts'
+import { groupAudio } from '../rendition/audio-groups.ts'
 import type { RenditionSummary } from './rendition-meter.ts'
 import type { AudioRendition, MultivariantPlaylist, Variant } from './playlist.ts'
 
@@ -22,8 +22,14 @@ export interface Rendition {
 /** Renditions of one GROUP-ID. */
 interface AudioGroup {
   readonly id: string
-  /** Renditions of the group, the default one first. */
-  readonly members: readonly Rendition[]
+  /** Members of the group, the default one first. */
+  readonly members: readonly GroupMember[]
+}
+
+interface GroupMember {
+  readonly rendition: Rendition
+  readonly language: string | undefined
+  readonly describesVideo: boolean
 }
 
 /** Claim about captions: `auto` claims captions once they are seen; `always` and `never` are the operator's claims. */
@@ -74,31 +80,33 @@ function groupRenditions(renditions: readonly Rendition[]): AudioGroup[] {
     const track = audioOf(rendition.summary)
     if (track !== undefined) byTrack.set(track, rendition)
   }
-  return groupAudio([...byTrack.keys()]).map(({ codec, tracks }, index) => ({
+  return groupAudio([...byTrack.keys()]).map(({ codec, members }, index) => ({
     id: index === 0 ? 'audio' : `audio-${codec}`,
-    members: tracks.map((track) => byTrack.get(track)!),
+    members: members.map(({ track, ...member }) => ({ ...member, rendition: byTrack.get(track)! })),
   }))
 }
 
 function describeGroup({ id, members }: AudioGroup): AudioRendition[] {
   const names = new Set<string>()
-  return members.map((member, index) => {
-    const language = languageOf(member)
+  const kinds = new Set<string>()
+  return members.map(({ rendition, language, describesVideo }, index) => {
     const plain = (language && languageName(language)) ?? `Audio ${index + 1}`
     const name = names.has(plain) ? `${plain} ${index + 1}` : plain
     names.add(name)
-    const track = audioOf(member.summary)
-    const channels = track?.parameters?.channels
+    const kind = `${language} ${describesVideo}`
+    const isAutoselect = !kinds.has(kind)
+    kinds.add(kind)
+    const channels = audioOf(rendition.summary)?.parameters?.channels
     return {
       groupId: id,
       name,
       isDefault: index === 0,
+      isAutoselect,
       language: language ?? UNKNOWN_LANGUAGE,
       ...(channels !== undefined && { channels }),
-      ...(track !== undefined &&
-        describesVideo(track) && { characteristics: 'public.accessibility.describes-video' }),
+      ...(describesVideo && { characteristics: 'public.accessibility.describes-video' }),
       // Audio in the variants has no playlist of its own (RFC 8216bis 4.4.6.2.1).
-      ...(isAudioRendition(member.name) && { uri: playlistUri(member.name) }),
+      ...(isAudioRendition(rendition.name) && { uri: playlistUri(rendition.name) }),
     }
   })
 }
@@ -108,12 +116,14 @@ function describeVariant(
   group: AudioGroup | undefined,
   isHdr: boolean,
 ): Variant {
-  const alternatives = (group?.members ?? []).filter((member) => isAudioRendition(member.name))
+  const alternatives = (group?.members ?? [])
+    .map(({ rendition }) => rendition)
+    .filter((rendition) => isAudioRendition(rendition.name))
   const maxAudio = (rate: 'peakBps' | 'averageBps') =>
-    Math.max(0, ...alternatives.map((member) => member.summary[rate]))
+    Math.max(0, ...alternatives.map((rendition) => rendition.summary[rate]))
   const { tracks, frameRate, videoRange } = summary
   const { width, height } = videoOf(summary)?.parameters ?? {}
-  const carried = [...tracks, ...alternatives.flatMap((member) => member.summary.tracks)]
+  const carried = [...tracks, ...alternatives.flatMap((rendition) => rendition.summary.tracks)]
   return {
     uri: playlistUri(name),
     peakBps: summary.peakBps + maxAudio('peakBps'),

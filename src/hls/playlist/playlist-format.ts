@@ -77,10 +77,11 @@ function formatSegment(segment: PlaylistSegment): string[] {
 }
 
 function formatAudio(audio: AudioRendition): string {
-  const { groupId, name, language, isDefault, channels, characteristics, uri } = audio
+  const { groupId, name, language, isDefault, isAutoselect, channels, characteristics, uri } = audio
   const attributes = ['TYPE=AUDIO', `GROUP-ID="${groupId}"`, `NAME="${name}"`]
   attributes.push(`LANGUAGE="${language}"`)
-  attributes.push(`DEFAULT=${isDefault ? 'YES' : 'NO'}`, 'AUTOSELECT=YES')
+  attributes.push(`DEFAULT=${isDefault ? 'YES' : 'NO'}`)
+  attributes.push(`AUTOSELECT=${isAutoselect ? 'YES' : 'NO'}`)
   if (channels !== undefined) attributes.push(`CHANNELS="${channels}"`)
   if (characteristics !== undefined) attributes.push(`CHARACTERISTICS="${characteristics}"`)
   if (uri !== undefined) attributes.push(`URI="${uri}"`)

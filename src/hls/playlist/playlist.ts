@@ -59,6 +59,8 @@ export interface AudioRendition {
   readonly language: string
   /** DEFAULT */
   readonly isDefault: boolean
+  /** AUTOSELECT: on the first member of a language and role in its group (RFC 8216bis 4.4.6.1.1). */
+  readonly isAutoselect: boolean
   /** CHANNELS */
   readonly channels?: number
   /** CHARACTERISTICS */

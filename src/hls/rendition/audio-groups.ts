@@ -16,59 +16,93 @@ const VISUAL_IMPAIRED_COMMENTARY = 0x03
 
 export interface AudioGroup {
   readonly codec: Codec
-  /** One track for each member, in the same order of members in all groups. */
-  readonly tracks: readonly Track[]
+  /** The same in all groups, in the same order. */
+  readonly members: readonly AudioMember[]
 }
 
-/**
- * Groups the tracks by codec; the first group has the codec of the first track. A member without a track of the group's
- * codec is represented by its first track of any codec.
- */
+export interface AudioMember {
+  /** Tag of RFC 5646; undefined for an unknown language. */
+  readonly language: string | undefined
+  readonly describesVideo: boolean
+  /** Track in the group's codec; if the member has none, its first track. */
+  readonly track: Track
+}
+
+/** Tracks of one member, each in another codec. */
+interface Choice {
+  language: string | undefined
+  readonly describesVideo: boolean
+  readonly tracks: Track[]
+}
+
+/** Groups the tracks by codec, the codec of the first track first. */
 export function groupAudio(tracks: readonly Track[]): AudioGroup[] {
-  const members = identifyMembers(tracks)
-  const keys = [...new Set(members.values())]
-  const codecs = [...new Set(tracks.map(({ codec }) => codec))]
-  return codecs.map((codec) => ({
+  const choices = findChoices(tracks)
+  return codecsOf(tracks).map((codec) => ({
     codec,
-    tracks: keys.map((key) => {
-      const candidates = tracks.filter((track) => members.get(track) === key)
-      return candidates.find((track) => track.codec === codec) ?? candidates[0]!
-    }),
+    members: choices.map(({ language, describesVideo, tracks: own }) => ({
+      language,
+      describesVideo,
+      track: own.find((track) => track.codec === codec) ?? own[0]!,
+    })),
   }))
 }
 
 /**
- * Tracks of the members that have no track of the first group's codec. They would add a second codec to the first
- * group, which a player may not support.
+ * Tracks of members that have no track of the first group's codec. With them, the first group would contain a second
+ * codec, which a player may not support.
  */
 export function findUngrouped(tracks: readonly Track[]): Track[] {
-  const members = identifyMembers(tracks)
-  const offered = new Set(
-    tracks.filter(({ codec }) => codec === tracks[0]?.codec).map((track) => members.get(track)),
-  )
-  return tracks.filter((track) => !offered.has(members.get(track)))
-}
-
-/** Whether the track is an audio description. */
-export function describesVideo({ descriptors }: Track): boolean {
-  return listDescriptors(descriptors).some(
-    ({ tag, data }) => tag === LANGUAGE_DESCRIPTOR && data[3] === VISUAL_IMPAIRED_COMMENTARY,
-  )
+  return findChoices(tracks)
+    .filter((choice) => !choice.tracks.some(({ codec }) => codec === tracks[0]?.codec))
+    .flatMap((choice) => choice.tracks)
 }
 
 /**
- * Key of the member that each track belongs to: language, role, and position among the tracks of the same language,
- * role and codec. So the second AC-3 track in English belongs with the second AAC track in English.
+ * Finds for each codec's tracks, in order, the members of the same language and role; then a track without a language
+ * joins any member of its role, and a member without a language takes any track. The second AC-3 track in English
+ * belongs with the second AAC track in English.
  */
-function identifyMembers(tracks: readonly Track[]): Map<Track, string> {
-  const counts = new Map<string, number>()
-  const members = new Map<Track, string>()
-  for (const track of tracks) {
-    const { codec, language = '' } = track
-    const kind = `${languageTag(language) ?? ''} ${describesVideo(track)}`
-    const place = counts.get(`${codec} ${kind}`) ?? 0
-    counts.set(`${codec} ${kind}`, place + 1)
-    members.set(track, `${kind} ${place}`)
+function findChoices(tracks: readonly Track[]): Choice[] {
+  const choices: Choice[] = []
+  for (const codec of codecsOf(tracks)) {
+    const free = new Set(choices)
+    const join = (track: Track, matches: (a?: string, b?: string) => boolean): boolean => {
+      const choice = [...free].find(
+        (each) =>
+          each.describesVideo === isDescription(track) && matches(each.language, tagOf(track)),
+      )
+      if (choice === undefined) return false
+      choice.tracks.push(track)
+      choice.language ??= tagOf(track)
+      return free.delete(choice)
+    }
+    const rest = tracks
+      .filter((track) => track.codec === codec)
+      .filter((track) => !join(track, (a, b) => a === b))
+      .filter((track) => !join(track, (a, b) => a === undefined || b === undefined))
+    for (const track of rest) {
+      choices.push({
+        language: tagOf(track),
+        describesVideo: isDescription(track),
+        tracks: [track],
+      })
+    }
   }
-  return members
+  return choices
+}
+
+function codecsOf(tracks: readonly Track[]): Codec[] {
+  return [...new Set(tracks.map(({ codec }) => codec))]
+}
+
+function tagOf({ language }: Track): string | undefined {
+  return language === undefined ? undefined : languageTag(language)
+}
+
+/** Whether the track is an audio description. */
+function isDescription({ descriptors }: Track): boolean {
+  return listDescriptors(descriptors).some(
+    ({ tag, data }) => tag === LANGUAGE_DESCRIPTOR && data[3] === VISUAL_IMPAIRED_COMMENTARY,
+  )
 }

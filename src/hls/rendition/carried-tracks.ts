@@ -49,13 +49,19 @@ const MAX_AUDIOS = 16
 /** Number of data tracks without descriptors that fit into a PMT of one packet, with one video and one audio track. */
 const MAX_DATA = 31
 
-export function chooseTracks({ tracks }: Program, policy: TrackPolicy): TrackChoice {
+/** @param silentPids  PIDs of tracks that send no media */
+export function chooseTracks(
+  { tracks }: Program,
+  policy: TrackPolicy,
+  silentPids: ReadonlySet<number> = new Set(),
+): TrackChoice {
   const carriable = tracks.filter((track) => policy === 'all' || isCompatible(track))
   const videos = carriable.filter(({ kind }) => kind === 'video').slice(0, MAX_VIDEOS)
   const ranked = carriable
     .filter(({ kind }) => kind === 'audio')
     .toSorted((a, b) => rankOf(a) - rankOf(b))
-  const ungrouped = policy === 'all' ? [] : findUngrouped(ranked)
+  const sending = ranked.filter(({ pid }) => !silentPids.has(pid))
+  const ungrouped = policy === 'all' ? [] : findUngrouped(sending)
   const audios = ranked.filter((track) => !ungrouped.includes(track)).slice(0, MAX_AUDIOS)
   const data = carriable
     .filter(({ kind, streamType }) => kind === 'data' && isCarriedInPes(streamType))
@@ -73,9 +79,9 @@ export function chooseTracks({ tracks }: Program, policy: TrackPolicy): TrackCho
 export function selectTracks(
   program: Program,
   policy: TrackPolicy,
-  silentPids: ReadonlySet<number> = new Set(),
+  silentPids: ReadonlySet<number>,
 ): CarriedTracks {
-  const { videos, audios, data } = chooseTracks(program, policy)
+  const { videos, audios, data } = chooseTracks(program, policy, silentPids)
   const sends = ({ pid }: Track) => !silentPids.has(pid)
   return carryTracks(program, { video: videos.find(sends), audio: audios.find(sends), data })
 }

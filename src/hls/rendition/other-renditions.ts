@@ -13,13 +13,17 @@ import {
   type TrackPolicy,
 } from './carried-tracks.ts'
 
-/** @param main  tracks of the main rendition */
+/**
+ * @param main  tracks of the main rendition
+ * @param silentPids  PIDs of tracks that send no media
+ */
 export function chooseOtherRenditions(
   program: Program,
   policy: TrackPolicy,
   { audio: mainAudio }: CarriedTracks,
+  silentPids: ReadonlySet<number>,
 ): [RenditionName, CarriedTracks][] {
-  const { videos, audios } = chooseTracks(program, policy)
+  const { videos, audios } = chooseTracks(program, policy, silentPids)
   const variants = videos
     .slice(1)
     .map((video, index): [RenditionName, CarriedTracks] => [

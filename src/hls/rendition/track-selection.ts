@@ -46,6 +46,11 @@ export class TrackSelection {
     return this.#wanted
   }
 
+  /** PIDs of tracks that are not carried until their media arrives. */
+  get silentPids(): ReadonlySet<number> {
+    return this.#silentPids
+  }
+
   /** Facts about tracks that are not carried: unsupported or too many, or silent until their media arrives. */
   get facts(): readonly SourceFact[] {
     const isSilent = ({ pid }: Track) => this.#silentPids.has(pid)
@@ -60,38 +65,44 @@ export class TrackSelection {
 
   setProgram(program: Program): void {
     this.#program = program
-    this.#choice = chooseTracks(program, this.#policy)
     this.#select()
   }
 
   reset(): void {
     this.#seenPids.clear()
     this.#silentPids.clear()
-    this.#choice = undefined
     this.#alonePid = undefined
     this.#select()
+    this.#choice = undefined
   }
 
   /**
    * @param patienceTicks  minimum wait for silent video, in media of the audio
-   * @returns the track that counts as silent from this PES packet on, if any
+   * @returns whether a track counts as silent from this PES packet on, or sends again
    */
-  push({ track, dtsTicks }: PesUnit, patienceTicks: number): Track | undefined {
-    if (this.#silentPids.delete(track.pid)) this.#select()
-    this.#seenPids.add(track.pid)
+  push(unit: PesUnit, patienceTicks: number): boolean {
+    const sendsAgain = this.#silentPids.delete(unit.track.pid)
+    this.#seenPids.add(unit.track.pid)
+    if (sendsAgain) this.#select()
+    const silent = this.#findSilent(unit, patienceTicks)
+    if (silent === undefined) return sendsAgain
+    this.#silentPids.add(silent.pid)
+    this.#select()
+    return true
+  }
+
+  /** Finds a carried track that has sent nothing for too long. */
+  #findSilent({ track, dtsTicks }: PesUnit, patienceTicks: number): Track | undefined {
     const { video, audio } = this.#wanted
     if (video === undefined || audio === undefined) return undefined
     if (track.pid === video.pid) {
       const aloneTicks = this.#measure(video.pid, dtsTicks)
       // Audio that has sent before may pause, since no segment waits for it.
-      const isSilent = aloneTicks > MAX_SILENT_TICKS && !this.#seenPids.has(audio.pid)
-      return isSilent ? this.#markSilent(audio) : undefined
+      return aloneTicks > MAX_SILENT_TICKS && !this.#seenPids.has(audio.pid) ? audio : undefined
     }
     if (track.pid !== audio.pid) return undefined
     const aloneTicks = this.#measure(audio.pid, dtsTicks)
-    return aloneTicks > Math.max(MAX_SILENT_TICKS, patienceTicks)
-      ? this.#markSilent(video)
-      : undefined
+    return aloneTicks > Math.max(MAX_SILENT_TICKS, patienceTicks) ? video : undefined
   }
 
   #measure(pid: number, ticks: number): number {
@@ -102,14 +113,9 @@ export class TrackSelection {
     return this.#aloneTicks
   }
 
-  #markSilent(track: Track): Track {
-    this.#silentPids.add(track.pid)
-    this.#select()
-    return track
-  }
-
   #select(): void {
     if (this.#program === undefined) return
+    this.#choice = chooseTracks(this.#program, this.#policy, this.#silentPids)
     this.#wanted = selectTracks(this.#program, this.#policy, this.#silentPids)
   }
 }

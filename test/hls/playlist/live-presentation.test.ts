@@ -288,6 +288,59 @@ t.test('all audio groups have the same members (RFC 8216bis 4.4.6.1.1)', async (
   )
 })
 
+t.test('audio without a language joins a member that lacks its codec', async (t) => {
+  const { language, ...untagged } = DOLBY
+  t.equal(language, 'eng')
+  const membersOf = (tracks: Partial<Record<RenditionName, readonly Track[]>>) =>
+    linesOf(present(t, tracks), 'TYPE=AUDIO').map((line) =>
+      [/GROUP-ID="(.*?)"/, /LANGUAGE="(.*?)"/, /URI="(.*?)"/].map(
+        (attribute) => attribute.exec(line)?.[1],
+      ),
+    )
+  t.same(
+    membersOf({
+      main: [VIDEO, FRENCH],
+      'audio-2': [ENGLISH],
+      'audio-3': [DOLBY],
+      'audio-4': [untagged],
+    }),
+    [
+      ['audio', 'fr', undefined],
+      ['audio', 'en', 'audio-2.m3u8'],
+      ['audio-ac3', 'fr', 'audio-4.m3u8'],
+      ['audio-ac3', 'en', 'audio-3.m3u8'],
+    ],
+    'the same language comes first',
+  )
+  t.same(
+    membersOf({ main: [VIDEO, AUDIO], 'audio-2': [DOLBY] }),
+    [
+      ['audio', 'en', undefined],
+      ['audio-ac3', 'en', 'audio-2.m3u8'],
+    ],
+    'the member has the language of any of its tracks',
+  )
+})
+
+t.test(
+  'AUTOSELECT=YES is on the first of several members of the same language and role (RFC 8216bis 4.4.6.1.1)',
+  async (t) => {
+    const text = present(t, {
+      main: [VIDEO, ENGLISH],
+      'audio-2': [{ ...ENGLISH, pid: 300 }],
+      'audio-3': [{ ...ENGLISH, descriptors: Buffer.from('0a04656e6703', 'hex') }],
+      'audio-4': [AUDIO],
+      'audio-5': [{ ...AUDIO, pid: 301 }],
+      'audio-6': [DOLBY],
+    })
+    const chosen = ['YES', 'NO', 'YES', 'YES', 'NO']
+    t.same(
+      linesOf(text, 'TYPE=AUDIO').map((line) => /AUTOSELECT=(\w+)/.exec(line)?.[1]),
+      [...chosen, ...chosen],
+    )
+  },
+)
+
 t.test(
   'names of audio renditions are unique in their group, and give the language in English; und is the LANGUAGE of untagged audio (RFC 5646 4.1)',
   async (t) => {
