@@ -8,6 +8,7 @@ import { parsePublishUrl } from '../../src/publisher/publish-url.ts'
 import { connect } from '../../src/srt/io/caller.ts'
 import { startService, type Service } from '../support/service.ts'
 import { startLibsrtSenders } from './libsrt-senders.ts'
+import type { IngestLoad } from './measure.ts'
 
 /** From the start of the publishers until those that the process cannot read are disconnected. */
 const SETTLE_MS = 25_000
@@ -15,13 +16,8 @@ const SETTLE_MS = 25_000
 /** Max time for a newcomer to be admitted after the load has gone. */
 const RECOVERY_MS = 30_000
 
-export interface OverloadLoad {
-  readonly publishers: number
-  readonly bitsPerSecond: number
-  /** Duration of the measurement, after the process has settled. */
-  readonly seconds: number
-  readonly spreadMs: number
-}
+/** `seconds`: duration of the measurement, after the process has settled. */
+export type OverloadLoad = Pick<IngestLoad, 'publishers' | 'bitsPerSecond' | 'seconds' | 'spreadMs'>
 
 export interface OverloadResult {
   readonly publishers: number

@@ -6,8 +6,7 @@
 import { BitReader } from '../binary/bit-reader.ts'
 import { unescapeNal } from './annex-b.ts'
 import { isPictureSize, type VideoParameters } from './video-parameters.ts'
-import { videoRangeOf } from './video-range.ts'
-import { NO_VUI, readFrameRate, readTransferCharacteristics, type VuiParameters } from './vui.ts'
+import { NO_VUI, readFrameRate, readVideoRange, type VuiParameters } from './vui.ts'
 
 /** Values of `profile_idc` whose SPS has the fields from `chroma_format_idc` to the scaling lists (7.3.2.1.1). */
 const HIGH_PROFILES = new Set([44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244])
@@ -144,7 +143,7 @@ function readCrop(reader: BitReader): readonly [number, number, number, number] 
 
 /** Reads the VUI parameters (E.1.1) up to their timing information, whose tick is a field (E.2.1). */
 function readVui(reader: BitReader): VuiParameters {
-  const videoRange = videoRangeOf(readTransferCharacteristics(reader))
-  const frameRate = reader.readFlag() ? readFrameRate(reader, 2) : undefined
+  const videoRange = readVideoRange(reader)
+  const frameRate = readFrameRate(reader, 2)
   return { videoRange, ...(frameRate !== undefined && { frameRate }) }
 }

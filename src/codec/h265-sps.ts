@@ -8,8 +8,7 @@ import { unescapeNal } from './annex-b.ts'
 import { readH265CodecString } from './h265-profile.ts'
 import { skipShortTermReferenceSets } from './h265-reference-sets.ts'
 import { isPictureSize, type VideoParameters } from './video-parameters.ts'
-import { videoRangeOf } from './video-range.ts'
-import { NO_VUI, readFrameRate, readTransferCharacteristics, type VuiParameters } from './vui.ts'
+import { NO_VUI, readFrameRate, readVideoRange, type VuiParameters } from './vui.ts'
 
 /** Maximum of `num_long_term_ref_pics_sps` (7.4.3.2.1). */
 const MAX_LONG_TERM_PICTURES = 32
@@ -55,10 +54,10 @@ export function decodeH265Sps(nal: Buffer): VideoParameters | undefined {
 function readVui(reader: BitReader, maxSubLayersMinus1: number): VuiParameters {
   if (!skipToVui(reader, maxSubLayersMinus1)) return NO_VUI
   if (!reader.readFlag()) return NO_VUI // vui_parameters_present_flag
-  const videoRange = videoRangeOf(readTransferCharacteristics(reader))
+  const videoRange = readVideoRange(reader)
   reader.skipBits(3) // neutral_chroma_indication_flag, field_seq_flag, frame_field_info_present_flag
   if (reader.readFlag()) for (let side = 0; side < 4; side++) reader.readUe() // default window
-  const frameRate = reader.readFlag() ? readFrameRate(reader, 1) : undefined
+  const frameRate = readFrameRate(reader, 1)
   return { videoRange, ...(frameRate !== undefined && { frameRate }) }
 }
 

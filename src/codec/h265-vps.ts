@@ -27,5 +27,5 @@ export function decodeH265VpsFrameRate(nal: Buffer): number | undefined {
   const layerSetsMinus1 = reader.readUe()
   if (layerSetsMinus1 > MAX_LAYER_SETS_MINUS1) return undefined
   reader.skipBits(layerSetsMinus1 * (maxLayerId + 1)) // layer_id_included_flag
-  return reader.readFlag() ? readFrameRate(reader, 1) : undefined
+  return readFrameRate(reader, 1)
 }

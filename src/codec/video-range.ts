@@ -7,9 +7,6 @@
 /** Value of VIDEO-RANGE. */
 export type VideoRange = 'SDR' | 'HLG' | 'PQ'
 
-/** Code point of video that does not specify its transfer characteristics. */
-export const UNSPECIFIED_TRANSFER = 2
-
 /** Ranges by precedence: video of several ranges counts as the last of them (RFC 8216bis 4.4.6.2). */
 const BY_PRECEDENCE: readonly VideoRange[] = ['SDR', 'HLG', 'PQ']
 

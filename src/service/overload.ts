@@ -94,11 +94,7 @@ export interface OverloadGuardOptions {
 }
 
 /** Counts since the SRT listener was created. */
-interface Totals {
-  readonly drops: number
-  readonly datagrams: number
-  readonly connectionDatagrams: number
-}
+type Totals = Pick<SecondOfIngest, 'drops' | 'datagrams' | 'connectionDatagrams'>
 
 /** Measures once a second while there are encoders or overload, until `close`; applies the decisions of the judge. */
 export class OverloadGuard {

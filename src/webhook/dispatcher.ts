@@ -55,8 +55,7 @@ export interface WebhookDispatcher {
   /**
    * Accepts no more events and gives each pending event a last attempt. URLs whose last event was delivered have
    * connections of their own, so URLs that fail do not delay them. A URL that does not respond to a last attempt loses
-   * its remaining events. Settles when all events are
-   * delivered or dropped, at the latest after `timeoutMs`.
+   * its remaining events. Settles when all events are delivered or dropped, at the latest after `timeoutMs`.
    */
   close(options: { readonly timeoutMs: number }): Promise<void>
 }
