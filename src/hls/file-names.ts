@@ -17,10 +17,21 @@ export function playlistUri(name: RenditionName): string {
 
 /** @returns for example `{epoch}-7.ts`, `{epoch}-v2-7.ts` or `{epoch}-a2-7.ts`: unique in the process */
 export function segmentUri(epoch: string, name: RenditionName, mediaSequence: number): string {
-  const tag = name === 'main' ? '' : `${name.replace(/^(.).*-/, '$1')}-`
-  return `${epoch}-${tag}${mediaSequence}.ts`
+  return `${epoch}-${tagOf(name)}${mediaSequence}.ts`
+}
+
+/**
+ * @param serial  number of the part in its stream, so that the URI of the next part is known before its segment is
+ * @returns for example `{epoch}-p7.ts`, `{epoch}-v2-p7.ts` or `{epoch}-a2-p7.ts`: unique in the process
+ */
+export function partUri(epoch: string, name: RenditionName, serial: number): string {
+  return `${epoch}-${tagOf(name)}p${serial}.ts`
 }
 
 export function isAudioRendition(name: RenditionName): boolean {
   return name.startsWith('audio-')
+}
+
+function tagOf(name: RenditionName): string {
+  return name === 'main' ? '' : `${name.replace(/^(.).*-/, '$1')}-`
 }

@@ -9,6 +9,7 @@ import type { DateRange } from './date-range.ts'
 import type { RenditionName } from './file-names.ts'
 import type { TrackPolicy } from './rendition/carried-tracks.ts'
 import type { SourceFact } from './source-fact.ts'
+import type { Part } from './store/part.ts'
 import type { Segment } from './store/segment.ts'
 
 export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentBytes'> {
@@ -24,6 +25,7 @@ export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentByte
 
 /**
  * - `segment`: for each media sequence number, the segment of the main rendition comes first.
+ * - `part`: precedes its segment. Parts with the same serial are output together, the main rendition first.
  * - `renditions`: all renditions of the presentation from now on, the main one first. Precedes the first segment of a
  *   new rendition. A removed rendition still has segments; they are gaps if the program lacks its track.
  * - `target`: EXT-X-TARGETDURATION, fixed from now on. Output once, after the third segment of the main rendition (a
@@ -33,8 +35,9 @@ export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentByte
  */
 export type PackagerOutput =
   | { readonly type: 'segment'; readonly segment: Segment }
+  | { readonly type: 'part'; readonly part: Part }
   | { readonly type: 'renditions'; readonly renditions: readonly RenditionName[] }
-  | { readonly type: 'target'; readonly targetSec: number }
+  | { readonly type: 'target'; readonly targetSec: number; readonly partTargetSec?: number }
   | { readonly type: 'date-range'; readonly dateRange: DateRange }
   | { readonly type: 'fact'; readonly fact: SourceFact }
 

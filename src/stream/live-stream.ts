@@ -181,7 +181,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       else if (output.type === 'target') this.#setTarget(output.targetSec)
       else if (output.type === 'renditions') this.#presentation.setRenditions(output.renditions)
       else if (output.type === 'date-range') this.#addDateRange(output.dateRange)
-      else this.#report(output.fact)
+      else if (output.type === 'fact') this.#report(output.fact)
     }
   }
 

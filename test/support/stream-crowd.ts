@@ -113,7 +113,7 @@ export class CrowdStream {
         endTicks: (mediaSequence + 1) * segmentSec * 90_000,
         programDateTimeMs: nowMs - segmentSec * 1000,
         ...{ discontinuity: false, discontinuitySequence: 0, independent: true },
-        ...{ tracks: [], videoFrames: 60 },
+        ...{ tracks: [], parts: [], endsTimeline: false, videoFrames: 60 },
       })
       this.presentation.append(segment, nowMs)
       this.segments++

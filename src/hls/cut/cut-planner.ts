@@ -182,7 +182,8 @@ export class CutPlanner {
     if (randomAccess) this.#spliceIsDue = false
     if (!isDue && !this.#isForced(plan, unit, timeline, openBytes)) return
     const boundaryTicks = gap ?? ticks
-    this.#end(plan, { endTicks: boundaryTicks, untilTicks: boundaryTicks - 1 })
+    const untilTicks = boundaryTicks - 1
+    this.#end(plan, { endTicks: boundaryTicks, untilTicks, endsTimeline: false })
     this.#start(timeline, boundaryTicks, unit)
   }
 
@@ -233,13 +234,13 @@ export class CutPlanner {
 
   #end(
     { startTicks }: SegmentPlan,
-    { endTicks, untilTicks }: Pick<SegmentEnd, 'endTicks' | 'untilTicks'>,
+    { endTicks, untilTicks, endsTimeline }: Omit<SegmentEnd, 'durationSec'>,
     { cutShort = false } = {},
   ): void {
     const lengthTicks = Math.max(endTicks - startTicks, MIN_SEGMENT_TICKS)
     const durationSec = Math.min(lengthTicks, this.limitTicks) / TICKS_PER_SEC
     this.#programDate.advance(durationSec)
-    this.#decide({ type: 'end', end: { endTicks, untilTicks, durationSec } })
+    this.#decide({ type: 'end', end: { endTicks, untilTicks, durationSec, endsTimeline } })
     this.#decideTarget(this.#target.addSegment(durationSec, { cutShort }))
   }
 
@@ -249,7 +250,8 @@ export class CutPlanner {
     if (this.#open === undefined) return
     const { plan, timeline } = this.#open
     const { endTicks, latestTicks } = timeline
-    this.#end(plan, { endTicks, untilTicks: latestTicks + CLOSING_TICKS }, { cutShort })
+    const untilTicks = latestTicks + CLOSING_TICKS
+    this.#end(plan, { endTicks, untilTicks, endsTimeline: true }, { cutShort })
     this.#open = undefined
   }
 

@@ -34,6 +34,8 @@ export interface SegmentEnd {
   readonly untilTicks: number
   /** EXTINF */
   readonly durationSec: number
+  /** Whether the next segment starts with a discontinuity. */
+  readonly endsTimeline: boolean
 }
 
 /** Numbers segments and counts discontinuities. */

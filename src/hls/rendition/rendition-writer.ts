@@ -237,6 +237,8 @@ export class RenditionWriter {
       discontinuity: plan.discontinuity,
       discontinuitySequence: plan.discontinuitySequence,
       independent: open?.isIndependent(plan) === true,
+      parts: [],
+      endsTimeline: end.endsTimeline,
       tracks: carried === undefined ? [] : listTracks(carried),
       videoFrames: carried?.video === undefined ? 0 : (open?.frames ?? 0),
     })

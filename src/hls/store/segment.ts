@@ -5,6 +5,7 @@
  */
 import type { Track } from '../../mpegts/track.ts'
 import type { RenditionName } from '../file-names.ts'
+import type { Part } from './part.ts'
 
 export interface Segment {
   /** Random identifier of this run of the stream, so that HTTP caches never serve segments of an earlier run. */
@@ -43,6 +44,10 @@ export interface Segment {
   readonly discontinuitySequence: number
   /** Whether all frames can be decoded without other segments. */
   readonly independent: boolean
+  /** Partial segments in order, whose chunks together are those of the segment; empty without low latency. */
+  readonly parts: readonly Part[]
+  /** Whether the next segment starts with a discontinuity. */
+  readonly endsTimeline: boolean
   /** Carried tracks, video first, with the parameters known at the end of the segment. */
   readonly tracks: readonly Track[]
   readonly videoFrames: number

@@ -31,6 +31,8 @@ function segment(
     discontinuitySequence: 0,
     independent: true,
     tracks: [VIDEO, AUDIO],
+    parts: [],
+    endsTimeline: false,
     videoFrames: 60,
     ...changes,
   })

@@ -39,6 +39,8 @@ function segment(
     discontinuitySequence: 0,
     independent: true,
     tracks: [VIDEO, ENGLISH],
+    parts: [],
+    endsTimeline: false,
     videoFrames: 60,
     ...changes,
   })

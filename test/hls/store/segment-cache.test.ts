@@ -242,6 +242,8 @@ t.test(
             discontinuitySequence: 0,
             independent: true,
             tracks: [],
+            parts: [],
+            endsTimeline: false,
             videoFrames: 60,
           }),
           msn * 2000,

@@ -1,0 +1,31 @@
+/**
+ * Partial segment of low-latency HLS (RFC 8216bis 3.2): a stretch of a segment that a player may fetch before the
+ * segment is complete.
+ *
+ * @module
+ */
+import type { SegmentPlan } from '../cut/segment-plan.ts'
+import type { RenditionName } from '../file-names.ts'
+
+/** Repeats the properties of its segment that a playlist lists before the first part. */
+export interface Part extends Pick<
+  SegmentPlan,
+  'mediaSequence' | 'programDateTimeMs' | 'discontinuity' | 'discontinuitySequence'
+> {
+  /** Rendition whose playlist lists the part. */
+  readonly rendition: RenditionName
+  /** Number of the part in its stream: the same in all renditions, and 1 more than in the previous part. */
+  readonly serial: number
+  /** Unique in the process. */
+  readonly uri: string
+  /** URI of the segment that the part belongs to. */
+  readonly segmentUri: string
+  /**
+   * Whole transport packets in order, PAT and PMT first: the segment has the same buffers. Empty for a gap (GAP=YES).
+   */
+  readonly chunks: readonly Buffer[]
+  /** DURATION, at most PART-TARGET. */
+  readonly durationSec: number
+  /** INDEPENDENT: whether it starts with a key frame and has media of each track of its rendition. */
+  readonly independent: boolean
+}
