@@ -8,7 +8,9 @@ import { createRequire } from 'node:module'
 import type { FastifyPluginAsync } from 'fastify'
 import { Check } from 'typebox/value'
 import { MillraceError } from '../errors.ts'
+import { liveEdgeScript } from './player/live-edge.ts'
 import { playerPage } from './player/page.ts'
+import { panelScript } from './player/panel.ts'
 import { playerScript } from './player/script.ts'
 import { playerStyle } from './player/style.ts'
 import { StreamId } from '../contract/schema.ts'
@@ -51,16 +53,22 @@ export const watch: FastifyPluginAsync<WatchOptions> = async (app, { source }) =
     reply.header('cache-control', 'no-store')
     const stream = source.findStream(params.stream_id)
     if (stream === undefined) throw new MillraceError('STREAM_NOT_FOUND')
-    reply.send({ success: true, data: { status: stream.status, live: stream.live } })
+    reply.send({
+      success: true,
+      data: { status: stream.status, live: stream.live, time: new Date() },
+    })
   })
 }
 
 /** Static files, read once at the start. */
 function assets() {
   const hls = createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js')
+  const script = 'text/javascript; charset=utf-8'
   return [
-    { name: 'hls.min.js', type: 'text/javascript; charset=utf-8', content: readFileSync(hls) },
-    { name: 'player.js', type: 'text/javascript; charset=utf-8', content: playerScript },
+    { name: 'hls.min.js', type: script, content: readFileSync(hls) },
+    { name: 'player.js', type: script, content: playerScript },
+    { name: 'live-edge.js', type: script, content: liveEdgeScript },
+    { name: 'panel.js', type: script, content: panelScript },
     { name: 'player.css', type: 'text/css; charset=utf-8', content: playerStyle },
   ]
 }

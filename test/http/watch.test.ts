@@ -2,10 +2,12 @@ import { execFile } from 'node:child_process'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { Script } from 'node:vm'
 import t from 'tap'
+import { transpileModule } from 'typescript'
 import { createStreamFile } from '../../src/hls/store/stream-file.ts'
+import { liveEdgeScript } from '../../src/http/player/live-edge.ts'
 import { playerPage } from '../../src/http/player/page.ts'
+import { panelScript } from '../../src/http/player/panel.ts'
 import { playerScript } from '../../src/http/player/script.ts'
 import type { StreamFile } from '../../src/contract/streams.ts'
 import { openPage } from '../support/browser.ts'
@@ -52,7 +54,13 @@ t.test('serves every asset of the page', async (t) => {
   const app = await startApp(t)
   const html = (await call(app, 'GET', '/watch/demo')).body.toString()
   const assets = [...html.matchAll(/(?:src|href)="(assets\/[^"]+)"/g)].map(([, path]) => path)
-  t.strictSame(assets, ['assets/player.css', 'assets/hls.min.js', 'assets/player.js'])
+  t.strictSame(assets, [
+    'assets/player.css',
+    'assets/live-edge.js',
+    'assets/panel.js',
+    'assets/hls.min.js',
+    'assets/player.js',
+  ])
   for (const path of assets) {
     const reply = await call(app, 'GET', `/watch/${path}`)
     t.equal(reply.status, 200)
@@ -61,11 +69,13 @@ t.test('serves every asset of the page', async (t) => {
   }
   const hls = await call(app, 'GET', '/watch/assets/hls.min.js')
   t.ok(hls.body.equals(readFileSync('node_modules/hls.js/dist/hls.min.js')))
-  t.doesNotThrow(() => new Script(playerScript))
+  for (const script of [playerScript, liveEdgeScript, panelScript]) {
+    t.strictSame(transpileModule(script, { reportDiagnostics: true }).diagnostics, [])
+  }
   t.equal((await call(app, 'GET', '/watch/assets/other.js')).status, 404)
 })
 
-t.test('reveals the state of a stream, and nothing else', async (t) => {
+t.test('reveals the state of a stream and the time, and nothing else', async (t) => {
   const service = new MemoryService()
   const app = await startApp(t, service)
   t.equal((await call(app, 'GET', '/watch/demo/state')).status, 404)
@@ -75,7 +85,9 @@ t.test('reveals the state of a stream, and nothing else', async (t) => {
   )
   const reply = await call(app, 'GET', '/watch/demo/state')
   t.equal(reply.headers['cache-control'], 'no-store')
-  t.strictSame(json(reply), { success: true, data: { status: 'STREAMING', live: true } })
+  const { time } = json(reply)['data'] as { time: string }
+  t.ok(Math.abs(Date.now() - Date.parse(time)) < 1000)
+  t.strictSame(json(reply), { success: true, data: { status: 'STREAMING', live: true, time } })
 })
 
 t.test('the page waits, plays and reports the state in a browser', async (t) => {
@@ -111,6 +123,8 @@ t.test('the page waits, plays and reports the state in a browser', async (t) => 
   t.ok(await page.isVisible('#badge'))
   t.notOk(await page.isVisible('#notice'))
   t.equal(await page.evaluate('document.querySelector("video").videoWidth'), 320)
+  t.notOk(await page.isVisible('label'), 'nothing to choose from')
+  t.notOk(await page.isVisible('dl'), 'figures are hidden until asked for')
 
   t.ok(await page.evaluate('document.querySelector("video").muted'), 'plays by itself, so muted')
   await page.click('#unmute')

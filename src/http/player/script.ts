@@ -1,17 +1,25 @@
 /**
- * Browser script of the player page: polls the state of the stream, plays the stream while it is live, and otherwise
- * shows why there is nothing to play. The script is a string, so that `tsc` alone builds it into `dist`.
+ * Main browser module of the player page: polls the state of the stream, plays the stream while it is live, and otherwise
+ * shows why there is nothing to play. Modules of the page are strings, so that `tsc` alone builds them into `dist`.
  *
  * @module
  */
 
-export const playerScript = `'use strict'
+export const playerScript = `
+import { followLiveEdge } from './live-edge.js'
+import { showPanel } from './panel.js'
 
 const WAITING_POLL_MS = 1000
 const PLAYING_POLL_MS = 2000
 // With fewer segments the player would stall before the next one is listed (RFC 8216 section 6.3.3).
 const START_SEGMENTS = 3
+/** Memory for media that was played. */
+const BACK_BUFFER_SEC = 30
+/** Latency added after a stall, for as long as the page is open. */
+const STALL_INCREASE_SEC = 0.25
 const { playlist, state } = document.body.dataset
+/** Distance from the newest media that the address asks for: \`?latency=0.4\`. By default the playlist decides. */
+const wantedLatencySec = Number(new URLSearchParams(location.search).get('latency'))
 const [video, notice, badge, unmute] = ['video', '#notice', '#badge', '#unmute'].map((selector) =>
   document.querySelector(selector),
 )
@@ -31,6 +39,8 @@ let stopPlayer
 let shown = false
 /** Error of the last player, until one plays. */
 let failure = ''
+/** Clock of the server minus ours. */
+let clockOffsetMs = 0
 
 async function look() {
   const { status, live } = await fetchState()
@@ -47,8 +57,12 @@ async function look() {
 
 async function fetchState() {
   try {
+    const sentMs = Date.now()
     const reply = await fetch(state)
-    return reply.status === 404 ? { status: 'UNKNOWN', live: false } : (await reply.json()).data
+    if (reply.status === 404) return { status: 'UNKNOWN', live: false }
+    const { data } = await reply.json()
+    clockOffsetMs = Date.parse(data.time) - (sentMs + Date.now()) / 2
+    return data
   } catch {
     return { status: 'UNREACHABLE', live: false }
   }
@@ -56,19 +70,32 @@ async function fetchState() {
 
 function startPlayer() {
   if (window.Hls?.isSupported()) {
-    const hls = new Hls()
+    const hls = new Hls({
+      backBufferLength: BACK_BUFFER_SEC,
+      liveSyncOnStallIncrease: STALL_INCREASE_SEC,
+      ...(wantedLatencySec > 0 && { liveSyncDuration: wantedLatencySec }),
+    })
     hls.on(Hls.Events.ERROR, (_event, { fatal, details }) => {
       if (fatal) giveUp(details)
     })
     hls.on(Hls.Events.LEVEL_LOADED, (_event, { details }) => {
-      if (!shown && (details.fragments.length >= START_SEGMENTS || !details.live)) play()
+      const isEnough = details.partTarget || details.fragments.length >= START_SEGMENTS
+      if (!shown && (isEnough || !details.live)) play()
     })
+    const hidePanel = showPanel(video, hls, () => Date.now() + clockOffsetMs)
+    const stopFollowing = followLiveEdge(video, badge, hls)
     hls.loadSource(playlist)
     hls.attachMedia(video)
-    stopPlayer = () => hls.destroy()
+    stopPlayer = () => {
+      stopFollowing()
+      hidePanel()
+      hls.destroy()
+    }
   } else if (video.canPlayType('application/vnd.apple.mpegurl')) {
+    const stopFollowing = followLiveEdge(video, badge)
     video.src = playlist
     stopPlayer = () => {
+      stopFollowing()
       video.removeAttribute('src')
       video.load()
     }

@@ -1,0 +1,106 @@
+/**
+ * Browser module of the player page: keeps playback near the newest media after a pause, after stalls, and in a tab
+ * that returns from the background. A viewer who seeks back stays there until the badge is clicked.
+ *
+ * @module
+ */
+
+export const liveEdgeScript = `
+/** Speed that is hardly heard. */
+const CATCH_UP_RATE = 1.1
+/** A native player does not tell in which unit media is published. */
+const NATIVE_STEP_SEC = 2
+/** Smallest seek of a viewer; players correct their position by less. */
+const SEEK_BACK_SEC = 0.5
+
+/** Duration of the media after the playback position, without a gap. */
+export function aheadSec({ buffered, currentTime }) {
+  for (let index = 0; index < buffered.length; index++) {
+    if (buffered.start(index) <= currentTime && currentTime <= buffered.end(index)) {
+      return buffered.end(index) - currentTime
+    }
+  }
+  return 0
+}
+
+/**
+ * @param hls  undefined if the browser plays HLS natively
+ * @returns function that ends it
+ */
+export function followLiveEdge(video, badge, hls) {
+  const listening = new AbortController()
+  let follows = true
+  let wasPaused = false
+  let positionSec = 0
+
+  /** Position of a viewer who has just arrived; undefined when the stream is over. */
+  function livePosition() {
+    if (hls) return hls.latestLevelDetails?.live ? (hls.liveSyncPosition ?? undefined) : undefined
+    const { seekable, duration } = video
+    return duration === Infinity && seekable.length > 0 ? seekable.end(seekable.length - 1) : undefined
+  }
+
+  const behindSec = () => (livePosition() ?? video.currentTime) - video.currentTime
+
+  /** Duration of a part, or else of a segment: a smaller distance from the live position is chance. */
+  function stepSec() {
+    const { partTarget, targetduration } = hls?.latestLevelDetails ?? {}
+    return partTarget || targetduration || NATIVE_STEP_SEC
+  }
+
+  /** Distance at which a viewer sees that this is not live. */
+  const maxBehindSec = () => 2 * (hls?.latestLevelDetails?.targetduration ?? NATIVE_STEP_SEC)
+
+  function goLive() {
+    follows = true
+    if (behindSec() > stepSec()) video.currentTime = livePosition()
+  }
+
+  /** Speeds up or seeks. hls.js itself speeds up only with over 1 s of media ahead, more than low latency has. */
+  function catchUp() {
+    const behind = behindSec()
+    const isFast = video.playbackRate === CATCH_UP_RATE
+    const isBehind = behind > stepSec() / (isFast ? 4 : 1)
+    const isSafe = aheadSec(video) > hls?.targetLatency / 2
+    // Any other rate is the viewer's choice.
+    if (isFast || video.playbackRate === 1) {
+      video.playbackRate = follows && isBehind && isSafe ? CATCH_UP_RATE : 1
+    }
+    if (hls && follows && behind > maxBehindSec()) goLive()
+  }
+
+  function showDistance() {
+    const isLive = !video.paused && behindSec() <= maxBehindSec()
+    badge.textContent = isLive ? 'Live' : 'Go live'
+    badge.classList.toggle('behind', !isLive)
+  }
+
+  const on = (target, types, act) => {
+    for (const type of types) target.addEventListener(type, act, { signal: listening.signal })
+  }
+  on(video, ['timeupdate'], () => {
+    if (!video.paused && !video.seeking) catchUp()
+    positionSec = video.currentTime
+  })
+  on(video, ['seeking'], () => {
+    if (behindSec() <= stepSec()) follows = true
+    else if (video.currentTime < positionSec - SEEK_BACK_SEC) follows = false
+    positionSec = video.currentTime
+  })
+  on(video, ['pause'], () => {
+    wasPaused = true
+  })
+  on(video, ['play'], () => {
+    if (wasPaused && follows) goLive()
+  })
+  on(video, ['timeupdate', 'pause', 'playing', 'seeked'], showDistance)
+  on(document, ['visibilitychange'], () => {
+    if (!document.hidden && !video.paused && follows) goLive()
+  })
+  on(badge, ['click'], () => {
+    goLive()
+    void video.play()
+  })
+  return () => listening.abort()
+}
+`
