@@ -20,7 +20,8 @@ export type {
   StreamRecord,
 } from './contract/streams.ts'
 export type { HttpReport, ServiceReport } from './contract/service-report.ts'
-export type { StreamFiles, WaitOptions } from './hls/store/file-store.ts'
+export type { Availability, DeliveryDirectives } from './hls/store/delivery-directives.ts'
+export type { StreamFiles } from './hls/store/file-store.ts'
 export type { Segment } from './hls/store/segment.ts'
 export type { StreamEvents } from './stream/stream-events.ts'
 export type { LiveStream } from './stream/live-stream.ts'

@@ -4,13 +4,14 @@
  *
  * @module
  */
-import type { FileLoan, FileStore } from '../hls/store/file-store.ts'
+import type { Availability, DeliveryDirectives } from '../hls/store/delivery-directives.ts'
+import type { FileLoan, StreamFiles } from '../hls/store/file-store.ts'
 import type { StreamFile } from '../hls/store/stream-file.ts'
 import type { StreamReport } from './report.ts'
 import type { ServiceReport } from './service-report.ts'
 import type { StreamState } from './state.ts'
 
-export type { FileLoan, StreamFile }
+export type { Availability, DeliveryDirectives, FileLoan, StreamFile }
 
 /** The three calls of the API under the library's names. All throw `MillraceError`. */
 export interface StreamControl {
@@ -59,6 +60,6 @@ export interface PlaybackSource {
 export interface PlayableStream {
   readonly status: StreamState
   readonly live: boolean
-  /** Playlists and segments by their names in the URL. */
-  readonly files: Pick<FileStore, 'get'> & Partial<Pick<FileStore, 'lend'>>
+  /** Playlists, segments and parts by their names in the URL; `get` is enough without delivery directives. */
+  readonly files: Pick<StreamFiles, 'get'> & Partial<StreamFiles>
 }

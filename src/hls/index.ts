@@ -18,7 +18,12 @@ export type {
   PlaylistSegment,
   Variant,
 } from './playlist/playlist.ts'
-export { FileStore, type FileStoreOptions, type WaitOptions } from './store/file-store.ts'
+export type {
+  Availability,
+  DeliveryDirectives,
+  PlaylistPosition,
+} from './store/delivery-directives.ts'
+export { FileStore, type FileStoreOptions } from './store/file-store.ts'
 export type { SegmentOwner, ShortageCounters } from './store/holding.ts'
 export type { WindowSize } from './store/memory-share.ts'
 export { SegmentCache, type SegmentCacheStats } from './store/segment-cache.ts'

@@ -2,13 +2,23 @@
  * Files of one stream by name, and the readers that wait for them: the interface between packaging and delivery.
  *
  * Playlists are stored here; a version is rendered when it is first read. Segments are stored in the cache that all
- * streams share, which may refuse or release them.
+ * streams share, which may refuse or release them. The parts of a segment are available while it is.
  *
  * @module
  */
+import { MULTIVARIANT_URI, playlistUri } from '../file-names.ts'
+import {
+  availabilityAt,
+  type Availability,
+  type DeliveryDirectives,
+  type PlaylistPosition,
+} from './delivery-directives.ts'
 import type { SegmentOwner, ShortageCounters } from './holding.ts'
+import { PartFiles } from './part-files.ts'
+import { RenderedFile } from './rendered-file.ts'
 import type { SegmentCache } from './segment-cache.ts'
 import type { StreamFile } from './stream-file.ts'
+import { Waiters } from './waiters.ts'
 
 export interface FileStoreOptions {
   readonly cache: SegmentCache
@@ -18,15 +28,8 @@ export interface FileStoreOptions {
   readonly maxWaiters?: number
 }
 
-export interface WaitOptions {
-  /** Version that the reader has; undefined for none. */
-  readonly version?: string | undefined
-  /** Ends the wait. */
-  readonly signal: AbortSignal
-}
-
 /** Store as its readers see it. */
-export type StreamFiles = Pick<FileStore, 'get' | 'lend' | 'wait'>
+export type StreamFiles = Pick<FileStore, 'availability' | 'get' | 'lend' | 'wait'>
 
 /** File lent to a reader for the duration of a reply. */
 export interface FileLoan {
@@ -36,38 +39,46 @@ export interface FileLoan {
 }
 
 interface Playlist {
-  readonly render: () => StreamFile
-  file?: StreamFile
-  /** Latest earlier version that was read. */
-  previous?: StreamFile | undefined
+  readonly full: RenderedFile
+  readonly delta: RenderedFile
+  readonly position: PlaylistPosition | undefined
 }
 
 const DEFAULT_MAX_WAITERS = 10_000
 
+/** Playlists that every stream will have. */
+const FIRST_PLAYLISTS: ReadonlySet<string> = new Set([MULTIVARIANT_URI, playlistUri('main')])
+
 /**
- * Inputs of the writer: `put`, `replace`, `remove`, `reserve`; `rest` when media stops, `end` after the last file,
- * `discard` to drop all files. Queries of readers: `get`, `lend` and `wait`. Times are in milliseconds of the monotonic
- * clock of `SegmentCache`.
+ * Inputs of the writer: `put`, `putPart`, `replace`, `remove`, `reserve`; `rest` when media stops, `end` after the last
+ * file, `discard` to drop all files. Queries of readers: `availability`, `get`, `lend` and `wait`. Times are in
+ * milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class FileStore {
   readonly #cache: SegmentCache
   readonly #owner: SegmentOwner
-  readonly #maxWaiters: number
   readonly #playlists = new Map<string, Playlist>()
-  /** Callbacks of waiting readers, by file name. */
-  readonly #wakers = new Map<string, Set<() => void>>()
-  #waiters = 0
+  readonly #parts: PartFiles
+  /** URIs of the parts that the playlists hint. */
+  readonly #hints = new Set<string>()
+  readonly #waiters: Waiters
   #ended = false
 
   constructor({ cache, owner, maxWaiters = DEFAULT_MAX_WAITERS }: FileStoreOptions) {
     this.#cache = cache
     this.#owner = owner
-    this.#maxWaiters = maxWaiters
+    this.#parts = new PartFiles((segmentUri) => cache.get(owner, segmentUri))
+    this.#waiters = new Waiters(maxWaiters)
   }
 
   /** Counters of segments lost to a shortage of memory. */
   get shortage(): ShortageCounters {
     return this.#cache.shortageOf(this.#owner)
+  }
+
+  /** Number of waiting readers. */
+  get waiters(): number {
+    return this.#waiters.count
   }
 
   /**
@@ -78,20 +89,40 @@ export class FileStore {
    */
   put(name: string, file: StreamFile, nowMs: number): boolean {
     const hasRoom = this.#cache.put(this.#owner, name, { file, nowMs })
-    if (hasRoom) this.#wake(name)
+    this.#parts.complete(name, hasRoom ? file : undefined)
     return hasRoom
+  }
+
+  /**
+   * Adds a part of a segment that is `put` later, with the same chunks. The part is available until the segment is
+   * refused or released.
+   *
+   * @param name  unique in the process: it contains the epoch of the stream
+   */
+  putPart(name: string, file: StreamFile, segmentName: string): void {
+    this.#parts.add(name, file, segmentName)
   }
 
   /**
    * Adds a playlist, or its next version. A version with the bytes and the cache lifetime of the last version that was
    * read is not a new one: it has the same ETag.
    *
-   * @param render  called when this version is first read; never, if the next version replaces it before
+   * @param render  called when this version, or its delta update, is first read; never, if the next version replaces it
+   *   before
+   * @param position  newest media of a low-latency playlist, for readers that wait
    */
-  replace(name: string, render: () => StreamFile): void {
+  replace(name: string, render: (delta: boolean) => StreamFile, position?: PlaylistPosition): void {
     const known = this.#playlists.get(name)
-    this.#playlists.set(name, { render, previous: known?.file ?? known?.previous })
-    this.#wake(name)
+    this.#playlists.set(name, {
+      full: new RenderedFile(() => render(false), known?.full),
+      delta: new RenderedFile(() => render(true), known?.delta),
+      position,
+    })
+    const hint = known?.position?.hint
+    if (hint !== undefined) this.#hints.delete(hint)
+    if (position !== undefined) this.#hints.add(position.hint)
+    this.#waiters.wake(name)
+    if (hint !== undefined) this.#waiters.wake(hint)
   }
 
   /** Removes a segment at `untilMs`, or earlier if memory is short. */
@@ -110,20 +141,41 @@ export class FileStore {
     this.#cache.rest(this.#owner)
   }
 
-  /** Current version of a file; undefined before it exists and after its removal. Its memory is never reused. */
-  get(name: string): StreamFile | undefined {
-    const playlist = this.#playlist(name)
-    if (playlist !== undefined) return playlist
-    const segment = this.#cache.get(this.#owner, name)
-    if (segment !== undefined) this.#cache.slabs.pin(segment.chunks)
-    return segment
+  /**
+   * Tells whether a file, or a playlist with the media that the directives name, can be read now or waited for. The
+   * directives do not apply to playlists without low latency, nor after the end of the stream.
+   */
+  availability(name: string, directives: DeliveryDirectives = {}): Availability {
+    const playlist = this.#playlists.get(name)
+    if (playlist !== undefined) {
+      const { position } = playlist
+      return position === undefined || this.#ended
+        ? 'current'
+        : availabilityAt(position, directives)
+    }
+    if (this.#media(name) !== undefined) return 'current'
+    const isAwaited = this.#hints.has(name) || FIRST_PLAYLISTS.has(name)
+    return isAwaited && !this.#ended ? 'future' : 'unknown'
   }
 
-  /** Current version of a file, for a limited time: after the loan its memory may be reused. */
-  lend(name: string): FileLoan | undefined {
-    const playlist = this.#playlist(name)
+  /**
+   * Current version of a file; undefined before it exists and after its removal. Its memory is never reused.
+   *
+   * @param directives  `skip` selects the delta update of a playlist that has one
+   */
+  get(name: string, directives: DeliveryDirectives = {}): StreamFile | undefined {
+    const playlist = this.#playlist(name, directives)
+    if (playlist !== undefined) return playlist
+    const media = this.#media(name)
+    if (media !== undefined) this.#cache.slabs.pin(media.chunks)
+    return media
+  }
+
+  /** Current version of a file as `get` selects it, for a limited time: after the loan its memory may be reused. */
+  lend(name: string, directives: DeliveryDirectives = {}): FileLoan | undefined {
+    const playlist = this.#playlist(name, directives)
     if (playlist !== undefined) return { file: playlist, end: undefined }
-    const file = this.#cache.get(this.#owner, name)
+    const file = this.#media(name)
     if (file === undefined) return undefined
     const { slabs } = this.#cache
     slabs.hold(file.chunks)
@@ -136,84 +188,41 @@ export class FileStore {
   }
 
   /**
-   * Waits for a version of a file that the reader does not have. All changes made in one synchronous call become
+   * Waits while the file is `future`; not if too many readers wait. All changes made in one synchronous call become
    * visible together.
    *
-   * @returns the new version; if the stream has ended or too many readers wait, the current version at once, even if
-   *   the reader has it, or undefined for a file that does not exist
    * @throws the reason of the signal
    */
-  async wait(name: string, { version, signal }: WaitOptions): Promise<StreamFile | undefined> {
-    const mayWait = this.#waiters < this.#maxWaiters
-    this.#waiters++
-    try {
-      for (;;) {
-        signal.throwIfAborted()
-        const file = this.get(name)
-        const isNewVersion = file !== undefined && file.version !== version
-        if (isNewVersion || this.#ended || !mayWait) return file
-        await this.#change(name, signal)
-      }
-    } finally {
-      this.#waiters--
-    }
+  wait(name: string, directives: DeliveryDirectives, signal: AbortSignal): Promise<void> {
+    const isOver = () => this.availability(name, directives) !== 'future'
+    return this.#waiters.wait(name, isOver, signal)
   }
 
   /** Ends all waits, present and future, and marks the stream as idle. */
   end(): void {
     this.#ended = true
     this.rest()
-    for (const name of this.#wakers.keys()) this.#wake(name)
+    this.#waiters.wakeAll()
   }
 
   /** Drops all files and ends all waits, present and future. */
   discard(): void {
     this.#playlists.clear()
+    this.#hints.clear()
+    this.#parts.discard()
     this.#cache.discard(this.#owner)
     this.end()
   }
 
-  #playlist(name: string): StreamFile | undefined {
+  #playlist(name: string, { skip = false }: DeliveryDirectives): StreamFile | undefined {
     const playlist = this.#playlists.get(name)
     if (playlist === undefined) return undefined
-    if (playlist.file === undefined) {
-      const file = playlist.render()
-      const { previous } = playlist
-      playlist.file = previous !== undefined && isSameFile(file, previous) ? previous : file
-      playlist.previous = undefined
-    }
-    return playlist.file
+    const isDelta = skip && playlist.position?.skippable === true
+    return isDelta ? playlist.delta.file : playlist.full.file
   }
 
-  /** Resolves at the next change of a file; rejects when the signal aborts. */
-  #change(name: string, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const wakers = this.#wakers.get(name) ?? new Set()
-      this.#wakers.set(name, wakers)
-      const abort = () => {
-        wakers.delete(wake)
-        if (wakers.size === 0) this.#wakers.delete(name)
-        reject(signal.reason as Error)
-      }
-      const wake = () => {
-        signal.removeEventListener('abort', abort)
-        resolve()
-      }
-      signal.addEventListener('abort', abort, { once: true })
-      wakers.add(wake)
-    })
+  /** Segment or part. */
+  #media(name: string): StreamFile | undefined {
+    return this.#cache.get(this.#owner, name) ?? this.#parts.get(name)
   }
-
-  /** Wakes the waiting readers. They continue in a microtask, after the synchronous call that changed the file. */
-  #wake(name: string): void {
-    const wakers = this.#wakers.get(name)
-    this.#wakers.delete(name)
-    for (const wake of wakers ?? []) wake()
-  }
-}
-
-/** Whether two versions of a playlist have the same bytes and the same lifetime. */
-function isSameFile(a: StreamFile, b: StreamFile): boolean {
-  if (a.maxAgeSec !== b.maxAgeSec) return false
-  return Buffer.concat(a.chunks).equals(Buffer.concat(b.chunks))
 }

@@ -1,5 +1,5 @@
 /**
- * File of a stream for delivery: a playlist or a segment.
+ * File of a stream for delivery: a playlist, a segment or a part.
  *
  * @module
  */
@@ -14,6 +14,15 @@ export interface StreamFile {
   readonly maxAgeSec: number
   /** Whether the bytes never change. Such a file supports byte ranges and is never compressed. */
   readonly immutable: boolean
+  /** Limits for a request that waits for this playlist; undefined if the playlist does not offer to wait. */
+  readonly blocking?: BlockingLimits
+}
+
+export interface BlockingLimits {
+  /** Lifetime of the reply in caches, in seconds. */
+  readonly maxAgeSec: number
+  /** Time after which a wait is given up, in milliseconds. */
+  readonly maxWaitMs: number
 }
 
 /** Cache lifetimes are in target durations (RFC 8216bis appendix B.1). */
@@ -29,7 +38,15 @@ const KINDS = {
     immutable: false,
   },
   segment: { contentType: 'video/mp2t', lifetime: 6, immutable: true },
+  part: { contentType: 'video/mp2t', lifetime: 6, immutable: true },
 }
+
+/** Lifetime of a blocking reply in caches, in target durations (RFC 8216bis appendix B.1). */
+const BLOCKING_LIFETIME = 6
+
+/** Longest wait in target durations (RFC 8216bis 6.2.5.2), and in milliseconds: players give up after 10 s. */
+const MAX_WAIT_TARGETS = 3
+const MAX_WAIT_MS = 9000
 
 /** @param file.targetDurationSec  EXT-X-TARGETDURATION; until that is fixed, the duration of the segment itself */
 export function createStreamFile(
@@ -40,4 +57,11 @@ export function createStreamFile(
   const { contentType, lifetime, immutable } = KINDS[kind]
   const maxAgeSec = Math.floor(targetDurationSec * lifetime)
   return { contentType, chunks, version, maxAgeSec, immutable }
+}
+
+export function blockingLimits(targetDurationSec: number): BlockingLimits {
+  return {
+    maxAgeSec: BLOCKING_LIFETIME * targetDurationSec,
+    maxWaitMs: Math.min(MAX_WAIT_MS, MAX_WAIT_TARGETS * targetDurationSec * 1000),
+  }
 }

@@ -2,6 +2,10 @@ import { deepStrictEqual } from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import t from 'tap'
+import type {
+  DeliveryDirectives,
+  PlaylistPosition,
+} from '../../../src/hls/store/delivery-directives.ts'
 import { FileStore } from '../../../src/hls/store/file-store.ts'
 import { slabBytesFor } from '../../../src/mpegts/mux/slab-pool.ts'
 import type { SegmentOwner } from '../../../src/hls/store/holding.ts'
@@ -35,15 +39,25 @@ function segment(version: string, sizeBytes = 100): StreamFile {
 }
 
 /** State of a wait. */
-type Outcome = { readonly state: string; readonly version?: string | undefined }
+type Outcome = 'waits' | 'over' | `failed: ${string}`
 
-function watch(wait: Promise<StreamFile | undefined>): { outcome: Outcome } {
-  const watched: { outcome: Outcome } = { outcome: { state: 'waits' } }
+function watch(wait: Promise<void>): { outcome: Outcome } {
+  const watched: { outcome: Outcome } = { outcome: 'waits' }
   wait.then(
-    (file) => (watched.outcome = { state: 'resolved', version: file?.version }),
-    (error: Error) => (watched.outcome = { state: error.name }),
+    () => (watched.outcome = 'over'),
+    (error: Error) => (watched.outcome = `failed: ${error.name}`),
   )
   return watched
+}
+
+/** Position with segment 7 of three parts complete, and two parts of segment 8. */
+const POSITION: PlaylistPosition = {
+  mediaSequence: 7,
+  parts: 3,
+  nextParts: 2,
+  partTargetSec: 0.5,
+  hint: 'p23.ts',
+  skippable: false,
 }
 
 t.test('renders each version of a playlist once, when it is first read', async (t) => {
@@ -66,7 +80,7 @@ t.test('renders each version of a playlist once, when it is first read', async (
 t.test(
   'a playlist whose bytes are those of the version before keeps that version (strong ETag, RFC 9110 section 8.8.1)',
   async (t) => {
-    const { files, never } = setUp()
+    const { files } = setUp()
     const render = (version: string, text: string, targetDurationSec = 2) =>
       files.replace('master.m3u8', () => {
         const chunks = [Buffer.from(text)]
@@ -76,14 +90,11 @@ t.test(
     const file = files.get('master.m3u8')
     render('2', 'a')
     t.equal(files.get('master.m3u8'), file, 'the same file')
-    const waiting = watch(files.wait('master.m3u8', { version: '1', signal: never }))
     render('3', 'never read')
     render('4', 'a')
-    await nextTurn()
-    t.match(waiting.outcome, { state: 'waits' }, 'no news for a reader')
+    t.equal(files.get('master.m3u8'), file, 'a version between that was never read')
     render('5', 'b')
-    await nextTurn()
-    t.match(waiting.outcome, { version: '5' })
+    t.equal(files.get('master.m3u8')?.version, '5')
     render('6', 'b', 3)
     t.equal(files.get('master.m3u8')?.version, '6', 'its lifetime changed')
   },
@@ -122,36 +133,115 @@ t.test('discards all files, and nothing of another stream', async (t) => {
   t.ok(other.get('b.ts'))
 })
 
-t.test('a wait ends at once if the file is newer than the known version', async (t) => {
-  const { files, never } = setUp()
-  files.replace('playlist.m3u8', () => playlist('2'))
-  t.match(await files.wait('playlist.m3u8', { signal: never }), { version: '2' })
-  t.match(await files.wait('playlist.m3u8', { version: '1', signal: never }), { version: '2' })
-})
+t.test(
+  'a delta update is rendered apart from the playlist, and only where there is one',
+  async (t) => {
+    const { files } = setUp()
+    const rendered: string[] = []
+    const replace = (version: string, position?: PlaylistPosition) =>
+      files.replace(
+        'playlist.m3u8',
+        (delta) => {
+          rendered.push(`${version} ${delta ? 'delta' : 'full'}`)
+          return playlist(`${version}${delta ? '-delta' : ''}`)
+        },
+        position,
+      )
+    const read = (skip: boolean) => files.get('playlist.m3u8', { skip })!.version
+    replace('1')
+    t.equal(read(true), '1', 'the whole playlist where no delta update is offered')
+    replace('2', POSITION)
+    t.equal(read(true), '2')
+    replace('3', { ...POSITION, skippable: true })
+    t.equal(files.lend('playlist.m3u8', { skip: true })?.file.version, '3-delta')
+    t.same([read(true), read(false), read(true)], ['3-delta', '3', '3-delta'])
+    t.same(rendered, ['1 full', '2 full', '3 delta', '3 full'])
+  },
+)
 
-t.test('a wait ends when the file appears, or when its version changes', async (t) => {
-  const { files, never } = setUp()
-  files.replace('playlist.m3u8', () => playlist('1'))
-  const next = watch(files.wait('playlist.m3u8', { version: '1', signal: never }))
-  const hinted = watch(files.wait('a.ts', { signal: never }))
-  files.replace('playlist.m3u8', () => playlist('1'))
-  files.replace('other.m3u8', () => playlist('2'))
-  await nextTurn()
-  t.match([next.outcome, hinted.outcome], [{ state: 'waits' }, { state: 'waits' }])
-  files.replace('playlist.m3u8', () => playlist('2'))
-  await nextTurn()
-  t.match([next.outcome, hinted.outcome], [{ version: '2' }, { state: 'waits' }])
+t.test('a file is unknown until it exists, except the first playlists of a stream', async (t) => {
+  const { files } = setUp()
+  const names = ['playlist.m3u8', 'master.m3u8', 'audio-2.m3u8', 'a.ts', 'p23.ts']
+  const all = () => names.map((name) => files.availability(name))
+  t.same(all(), ['future', 'future', 'unknown', 'unknown', 'unknown'])
+  files.replace('playlist.m3u8', () => playlist('1'), POSITION)
+  t.same(all(), ['current', 'future', 'unknown', 'unknown', 'future'], 'p23.ts is hinted')
+  files.putPart('p23.ts', segment('p23'), 'a.ts')
+  files.replace('playlist.m3u8', () => playlist('2'), { ...POSITION, hint: 'p24.ts' })
+  t.same(all(), ['current', 'future', 'unknown', 'unknown', 'current'])
   files.put('a.ts', segment('a'), 0)
-  await nextTurn()
-  t.match(hinted.outcome, { version: 'a' })
+  t.same(all(), ['current', 'future', 'unknown', 'current', 'current'])
+  files.end()
+  t.same(all(), ['current', 'unknown', 'unknown', 'current', 'current'])
+  t.equal(files.availability('p24.ts'), 'unknown', 'no part comes after the end')
+  files.discard()
+  t.same(all(), ['unknown', 'unknown', 'unknown', 'unknown', 'unknown'])
 })
 
-t.test('the changes of one command appear together', async (t) => {
+t.test('a hinted part that comes as a gap is unknown (RFC 8216bis 6.2.6)', async (t) => {
+  const { files, never } = setUp()
+  files.replace('playlist.m3u8', () => playlist('1'), POSITION)
+  const wait = watch(files.wait('p23.ts', {}, never))
+  await nextTurn()
+  t.equal(wait.outcome, 'waits')
+  files.replace('playlist.m3u8', () => playlist('2'), { ...POSITION, hint: 'p24.ts' })
+  await nextTurn()
+  t.equal(wait.outcome, 'over')
+  t.equal(files.availability('p23.ts'), 'unknown')
+})
+
+t.test('directives do not apply without low latency, nor after the end', async (t) => {
+  const { files } = setUp()
+  const far = { mediaSequence: 1e9, part: 1e9 }
+  files.replace('playlist.m3u8', () => playlist('1'))
+  t.equal(files.availability('playlist.m3u8', far), 'current')
+  files.replace('playlist.m3u8', () => playlist('2'), POSITION)
+  t.equal(files.availability('playlist.m3u8', far), 'beyond')
+  files.end()
+  t.equal(files.availability('playlist.m3u8', far), 'current')
+})
+
+t.test('a wait ends when the playlist has the part', async (t) => {
+  const { files, never } = setUp()
+  const wait = (mediaSequence: number, part?: number) =>
+    watch(files.wait('playlist.m3u8', { mediaSequence, part }, never))
+  const replace = (changes: Partial<PlaylistPosition>) =>
+    files.replace('playlist.m3u8', () => playlist('1'), { ...POSITION, ...changes })
+  const waits = [wait(8, 2), wait(8, 3), wait(8), wait(9, 0)]
+  const outcomes = async () => {
+    await nextTurn()
+    return waits.map(({ outcome }) => outcome)
+  }
+  replace({})
+  t.same(await outcomes(), ['waits', 'waits', 'waits', 'waits'])
+  replace({ nextParts: 3 })
+  t.same(await outcomes(), ['over', 'waits', 'waits', 'waits'])
+  replace({ mediaSequence: 8, parts: 3, nextParts: 0 })
+  t.same(await outcomes(), ['over', 'waits', 'over', 'waits'], 'segment 8 has no fourth part')
+  replace({ mediaSequence: 8, parts: 3, nextParts: 1 })
+  t.same(await outcomes(), ['over', 'over', 'over', 'over'])
+})
+
+t.test('a wait for the first playlist ends with it', async (t) => {
+  const { files, never } = setUp()
+  const waits = ['playlist.m3u8', 'master.m3u8'].map((name) => watch(files.wait(name, {}, never)))
+  files.replace('playlist.m3u8', () => playlist('1'))
+  await nextTurn()
+  t.same(
+    waits.map(({ outcome }) => outcome),
+    ['over', 'waits'],
+  )
+  t.equal(watch(files.wait('other.m3u8', {}, never)).outcome, 'waits', 'until the next microtask')
+  await nextTurn()
+  t.equal(files.waiters, 1, 'nobody waits for an unknown file')
+})
+
+t.test('all changes of one synchronous call become visible together', async (t) => {
   const { files, never } = setUp()
   const listed: string[] = []
   const readBoth = async () => {
-    const file = await files.wait('playlist.m3u8', { signal: never })
-    return [file?.version, files.get('master.m3u8')?.version]
+    await files.wait('playlist.m3u8', {}, never)
+    return [files.get('playlist.m3u8')?.version, files.get('master.m3u8')?.version]
   }
   const seen = readBoth()
   for (const uri of ['a', 'b']) {
@@ -165,162 +255,216 @@ t.test('the changes of one command appear together', async (t) => {
 t.test('a wait rejects with the reason of its signal, without effect on other waits', async (t) => {
   const { files, never } = setUp()
   const controller = new AbortController()
-  const aborted = files.wait('a.ts', { signal: controller.signal })
-  const other = watch(files.wait('a.ts', { signal: never }))
+  const { signal } = controller
+  const aborted = files.wait('playlist.m3u8', {}, signal)
+  const other = watch(files.wait('playlist.m3u8', {}, never))
+  t.equal(files.waiters, 2)
   controller.abort(new Error('the viewer left'))
+  t.equal(files.waiters, 1)
   await t.rejects(aborted, /the viewer left/)
-  await t.rejects(files.wait('a.ts', { signal: controller.signal }), /the viewer left/)
-  files.put('a.ts', segment('a'), 0)
+  await t.rejects(files.wait('playlist.m3u8', {}, signal), /the viewer left/)
+  files.replace('playlist.m3u8', () => playlist('1'))
   await nextTurn()
-  t.match(other.outcome, { version: 'a' })
+  t.equal(other.outcome, 'over')
+  t.equal(files.waiters, 0)
 })
 
-t.test('the end of the stream releases all waits, with the file as it is then', async (t) => {
+t.test('the end of the stream ends all waits', async (t) => {
   const { files, never } = setUp()
-  files.replace('playlist.m3u8', () => playlist('1'))
-  const waits = [
-    files.wait('playlist.m3u8', { version: '1', signal: never }),
-    files.wait('a.ts', { signal: never }),
-  ]
-  files.replace('playlist.m3u8', () => playlist('with ENDLIST'))
+  files.replace('playlist.m3u8', () => playlist('1'), POSITION)
+  const next = { mediaSequence: 8 }
+  const waits = ['playlist.m3u8', 'p23.ts', 'master.m3u8'].map((name) =>
+    watch(files.wait(name, next, never)),
+  )
+  await nextTurn()
+  t.equal(files.waiters, 3)
   files.end()
-  t.match(await Promise.all(waits), [{ version: 'with ENDLIST' }, undefined])
-  t.match(await files.wait('playlist.m3u8', { version: 'with ENDLIST', signal: never }), {
-    version: 'with ENDLIST',
-  })
+  await nextTurn()
+  for (const { outcome } of waits) t.equal(outcome, 'over')
+  await files.wait('playlist.m3u8', next, never)
   const discarded = setUp()
-  const wait = discarded.files.wait('a.ts', { signal: never })
+  const wait = discarded.files.wait('playlist.m3u8', {}, never)
   discarded.files.discard()
-  t.equal(await wait, undefined)
+  await wait
+  t.equal(discarded.files.waiters, 0)
 })
 
-t.test('a wait beyond the bound gets the file as it is', async (t) => {
+t.test('too many readers do not wait', async (t) => {
   const { files, never } = setUp({ maxWaiters: 2 })
-  files.replace('playlist.m3u8', () => playlist('1'))
-  const wait = () => watch(files.wait('playlist.m3u8', { version: '1', signal: never }))
+  const wait = () => watch(files.wait('playlist.m3u8', {}, never))
   const waits = [wait(), wait(), wait()]
   await nextTurn()
-  t.match(
-    waits.map(({ outcome }) => outcome.state),
-    ['waits', 'waits', 'resolved'],
+  t.same(
+    waits.map(({ outcome }) => outcome),
+    ['waits', 'waits', 'over'],
   )
-  files.replace('playlist.m3u8', () => playlist('2'))
+  t.equal(files.availability('playlist.m3u8'), 'future', 'as after a wait that was too long')
+  files.replace('playlist.m3u8', () => playlist('2'), POSITION)
   await nextTurn()
-  t.match(waits[1]?.outcome, { version: '2' })
-  const next = watch(files.wait('playlist.m3u8', { version: '2', signal: never }))
+  t.equal(waits[1]?.outcome, 'over')
+  const next = watch(files.wait('playlist.m3u8', { mediaSequence: 8 }, never))
   await nextTurn()
-  t.match(next.outcome, { state: 'waits' }, 'those that are released make room')
+  t.equal(next.outcome, 'waits', 'those that are released make room')
 })
 
-const NAMES = ['a', 'b', 'c']
-const VERSIONS = ['1', '2', '3']
+/** Part `index` of segment `mediaSequence`. */
+interface PublishedPart {
+  readonly mediaSequence: number
+  readonly index: number
+}
+
+const FIRST_SEQUENCE = 3
 const MAX_WAITERS = 5
 
-type Command =
-  | { readonly type: 'replace' | 'put' | 'wait'; readonly name: string; readonly version: string }
-  | { readonly type: 'abort'; readonly index: number }
-  | { readonly type: 'end' | 'turn' }
+/** Model of a playlist: the list of its parts, and the number of segments that are complete. */
+class NaivePlaylist {
+  readonly partTargetSec: number
+  readonly published: PublishedPart[] = []
+  completeSegments = 1
+  ended = false
 
-const name = fc.constantFrom(...NAMES)
-const version = fc.constantFrom(...VERSIONS)
-const command: fc.Arbitrary<Command> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ type: fc.constant('replace' as const), name, version }) },
-  { weight: 2, arbitrary: fc.record({ type: fc.constant('put' as const), name, version }) },
-  { weight: 6, arbitrary: fc.record({ type: fc.constant('wait' as const), name, version }) },
-  { weight: 2, arbitrary: fc.record({ type: fc.constant('abort' as const), index: fc.nat(9) }) },
-  { weight: 4, arbitrary: fc.constant({ type: 'turn' as const }) },
-  { weight: 1, arbitrary: fc.constant({ type: 'end' as const }) },
-)
-
-/** Model of the store: one list of waits, checked at the end of each turn. */
-class NaiveStore {
-  readonly waits: { name: string; version: string; outcome: Outcome; aborted: boolean }[] = []
-  readonly #versions = new Map<string, string>()
-  #ended = false
-
-  change(file: string, newVersion: string): void {
-    this.#versions.set(file, newVersion)
+  constructor(partTargetSec: number) {
+    this.partTargetSec = partTargetSec
   }
 
-  end(): void {
-    this.#ended = true
+  /** Media sequence number of the segment that is not complete. */
+  get open(): number {
+    return FIRST_SEQUENCE + this.completeSegments
   }
 
-  wait(file: string, known: string): void {
-    const pending = this.waits.filter(({ outcome }) => outcome.state === 'waits').length
-    const current = this.#versions.get(file)
-    const isNews = current !== undefined && current !== known
-    const outcome =
-      isNews || this.#ended || pending >= MAX_WAITERS
-        ? { state: 'resolved', version: current }
-        : { state: 'waits' }
-    this.waits.push({ name: file, version: known, outcome, aborted: false })
+  partsOf(mediaSequence: number): number {
+    return this.published.filter((part) => part.mediaSequence === mediaSequence).length
   }
 
-  abort(index: number): void {
-    const wait = this.waits[index]
-    if (wait?.outcome.state === 'waits') wait.aborted = true
-  }
-
-  turn(): void {
-    for (const wait of this.waits) {
-      if (wait.outcome.state !== 'waits') continue
-      const current = this.#versions.get(wait.name)
-      const isNews = current !== undefined && current !== wait.version
-      if (wait.aborted) wait.outcome = { state: 'AbortError' }
-      else if (isNews || this.#ended) wait.outcome = { state: 'resolved', version: current }
+  availability(mediaSequence: number, part: number | undefined): string {
+    if (this.ended) return 'current'
+    if (mediaSequence > this.open + 1) return 'beyond'
+    if (part === undefined) return mediaSequence < this.open ? 'current' : 'future'
+    // A segment that is complete will get no more parts.
+    let wanted = { mediaSequence, index: part }
+    if (mediaSequence < this.open && part >= this.partsOf(mediaSequence)) {
+      wanted = { mediaSequence: mediaSequence + 1, index: 0 }
     }
+    if (wanted.mediaSequence < this.open) return 'current'
+    const isThere = this.published.some(
+      (each) => each.mediaSequence === wanted.mediaSequence && each.index === wanted.index,
+    )
+    if (isThere) return 'current'
+    const ahead = wanted.index + 1 - this.partsOf(wanted.mediaSequence)
+    const { partTargetSec } = this
+    const limit = partTargetSec < 1 ? Math.ceil(3 / partTargetSec) : 3
+    return ahead > limit ? 'beyond' : 'future'
+  }
+
+  get position(): PlaylistPosition {
+    const mediaSequence = this.open - 1
+    const parts = this.partsOf(mediaSequence)
+    const nextParts = this.partsOf(this.open)
+    const { partTargetSec, published } = this
+    const hint = `p${published.length}.ts`
+    return { mediaSequence, parts, nextParts, partTargetSec, hint, skippable: false }
   }
 }
 
-t.test('waits end as in a naive model, for any commands in a turn', async (t) => {
+type Command =
+  | { readonly type: 'wait'; readonly ahead: number; readonly part: number | undefined }
+  | { readonly type: 'abort'; readonly index: number }
+  | { readonly type: 'part' | 'segment' | 'hinted' | 'end' | 'turn' }
+
+const ahead = fc.integer({ min: -3, max: 4 })
+const part = fc.option(fc.oneof(fc.nat(4), fc.nat(20)), { nil: undefined })
+const simple = (type: 'part' | 'segment' | 'hinted' | 'end' | 'turn') => fc.constant({ type })
+const command: fc.Arbitrary<Command> = fc.oneof(
+  { weight: 8, arbitrary: simple('part') },
+  { weight: 3, arbitrary: simple('segment') },
+  { weight: 8, arbitrary: fc.record({ type: fc.constant('wait' as const), ahead, part }) },
+  { weight: 2, arbitrary: simple('hinted') },
+  { weight: 5, arbitrary: fc.record({ type: fc.constant('abort' as const), index: fc.nat(5) }) },
+  { weight: 5, arbitrary: simple('turn') },
+  { weight: 1, arbitrary: simple('end') },
+)
+
+t.test('availability and waits are those of a naive model, for any directives', async (t) => {
   const seen = new Map<string, number>()
+  const count = (key: string) => seen.set(key, (seen.get(key) ?? 0) + 1)
   await fc.assert(
-    fc.asyncProperty(fc.array(command, { maxLength: 40 }), async (commands) => {
-      const { files } = setUp({ maxBytes: 1e6, maxWaiters: MAX_WAITERS })
-      const model = new NaiveStore()
-      const waits: { controller: AbortController; watched: { outcome: Outcome } }[] = []
-      let segments = 0
-      for (const each of [...commands, { type: 'turn' } as const]) {
-        if (each.type === 'replace') {
-          files.replace(`${each.name}.m3u8`, () => playlist(each.version))
-          model.change(`${each.name}.m3u8`, each.version)
-        } else if (each.type === 'put') {
-          // A segment is put once; the one after the newest is what players wait for.
-          files.put(`${segments}.ts`, segment(each.version), 0)
-          model.change(`${segments++}.ts`, each.version)
-        } else if (each.type === 'wait') {
-          const file = each.name === 'c' ? `${segments}.ts` : `${each.name}.m3u8`
+    fc.asyncProperty(
+      fc.constantFrom(0.2, 0.34, 0.9, 1),
+      fc.array(command, { maxLength: 60 }),
+      async (partTargetSec, commands) => {
+        const { files } = setUp({ maxBytes: 1e6, maxWaiters: MAX_WAITERS })
+        const model = new NaivePlaylist(partTargetSec)
+        const waits: {
+          readonly controller: AbortController
+          readonly watched: { outcome: Outcome }
+          readonly expect: () => string
+          expected: Outcome
+        }[] = []
+        const wait = (name: string, directives: DeliveryDirectives, expect: () => string) => {
           const controller = new AbortController()
-          const { signal } = controller
-          const watched = watch(files.wait(file, { version: each.version, signal }))
-          waits.push({ controller, watched })
-          model.wait(file, each.version)
-        } else if (each.type === 'abort') {
-          waits[each.index]?.controller.abort()
-          model.abort(each.index)
-        } else if (each.type === 'end') {
-          files.end()
-          model.end()
-        } else {
-          await nextTurn()
-          model.turn()
-          const outcomes = waits.map(({ watched }) => watched.outcome)
-          deepStrictEqual(
-            outcomes,
-            model.waits.map(({ outcome }) => outcome),
-          )
+          const waiting = waits.filter(({ expected }) => expected === 'waits').length
+          const mayWait = expect() === 'future' && waiting < MAX_WAITERS
+          const watched = watch(files.wait(name, directives, controller.signal))
+          waits.push({ controller, watched, expect, expected: mayWait ? 'waits' : 'over' })
         }
-      }
-      for (const { watched } of waits) {
-        const { state } = watched.outcome
-        seen.set(state, (seen.get(state) ?? 0) + 1)
-      }
-    }),
-    { numRuns: 300 },
+        const publish = () => files.replace('playlist.m3u8', () => playlist('1'), model.position)
+        publish()
+        for (const each of [...commands, { type: 'turn' } as const]) {
+          if (each.type === 'part' && !model.ended) {
+            const mediaSequence = model.open
+            const uri = `p${model.published.length}.ts`
+            files.putPart(uri, segment(uri, 10), `${mediaSequence}.ts`)
+            model.published.push({ mediaSequence, index: model.partsOf(mediaSequence) })
+            publish()
+          } else if (each.type === 'segment' && !model.ended) {
+            files.put(`${model.open}.ts`, segment('s', 10), 0)
+            model.completeSegments++
+            publish()
+          } else if (each.type === 'wait') {
+            const mediaSequence = model.open + each.ahead
+            const directives = { mediaSequence, part: each.part }
+            const expect = () => model.availability(mediaSequence, each.part)
+            const availability = files.availability('playlist.m3u8', directives)
+            deepStrictEqual(availability, expect(), JSON.stringify([directives, model]))
+            count(availability)
+            wait('playlist.m3u8', directives, expect)
+          } else if (each.type === 'hinted') {
+            const serial = model.published.length
+            const expect = () => {
+              if (model.published.length > serial) return 'current'
+              return model.ended ? 'unknown' : 'future'
+            }
+            deepStrictEqual(files.availability(`p${serial}.ts`), expect())
+            wait(`p${serial}.ts`, {}, expect)
+          } else if (each.type === 'abort') {
+            const aborted = waits[each.index]
+            aborted?.controller.abort()
+            if (aborted?.expected === 'waits') aborted.expected = 'failed: AbortError'
+          } else if (each.type === 'end') {
+            files.end()
+            model.ended = true
+          }
+          for (const each of waits) {
+            if (each.expected === 'waits' && each.expect() !== 'future') each.expected = 'over'
+          }
+          if (each.type === 'turn') {
+            await nextTurn()
+            deepStrictEqual(
+              waits.map(({ watched }) => watched.outcome),
+              waits.map(({ expected }) => expected),
+            )
+            const waiting = waits.filter(({ expected }) => expected === 'waits').length
+            deepStrictEqual(files.waiters, waiting)
+          }
+        }
+        for (const { watched } of waits) count(watched.outcome)
+      },
+    ),
+    { numRuns: 1000 },
   )
   t.comment(JSON.stringify([...seen]))
-  for (const state of ['waits', 'resolved', 'AbortError']) t.ok(seen.get(state), state)
+  const states = ['current', 'future', 'beyond', 'waits', 'over', 'failed: AbortError']
+  for (const state of states) t.ok(seen.get(state), state)
 })
 
 t.test('a loan that is ended twice ends once', async (t) => {
