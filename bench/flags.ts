@@ -28,6 +28,8 @@ export class Flags {
   readonly inPhase: boolean
   /** Whether to publish more than the process can read. */
   readonly overload: boolean
+  /** Whether one publisher sends ten times its rate. */
+  readonly surge: boolean
   readonly #values: Readonly<Record<string, string | boolean | undefined>>
 
   constructor() {
@@ -39,6 +41,7 @@ export class Flags {
         encrypted: { type: 'boolean' },
         'in-phase': { type: 'boolean' },
         overload: { type: 'boolean' },
+        surge: { type: 'boolean' },
         only: STRING,
         sender: STRING,
       },
@@ -47,6 +50,7 @@ export class Flags {
     this.encrypted = values['encrypted']
     this.inPhase = values['in-phase'] === true
     this.overload = values['overload'] === true
+    this.surge = values['surge'] === true
     this.#values = values
   }
 

@@ -9,8 +9,9 @@ import { measureHttp } from './http/measure.ts'
 import { formatHttp } from './http/report.ts'
 import { availableReceivers, measureIngest } from './ingest/measure.ts'
 import { measureOverload } from './ingest/overload.ts'
-import { formatIngest, formatOverload } from './ingest/report.ts'
+import { formatIngest, formatOverload, formatSurge } from './ingest/report.ts'
 import { SENDERS } from './ingest/senders.ts'
+import { measureSurge } from './ingest/surge.ts'
 import { measureMediaCost } from './media-cost/measure.ts'
 import { formatMediaCost } from './media-cost/report.ts'
 import { measureMpegts } from './mpegts/measure.ts'
@@ -30,7 +31,8 @@ const USAGE = `usage: npm run bench -- [http | ingest | media-cost | mpegts | sr
   ingest     live streams received by Millrace, srt-live-transmit and ffmpeg
              --publishers, --mbit (each), --seconds, --in-phase, --cache-mib, --sender (${SENDERS.join(', ')}),
              --senders (processes of the first), --only;
-             --overload: of more publishers than it can read, who keeps his packets (Millrace alone, libsrt senders)
+             --overload: of more publishers than it can read, who keeps his packets (Millrace alone, libsrt senders);
+             --surge: of one publisher that sends ten times its rate, what the others lose (likewise)
   media-cost transport streams that cost more than their bytes, behind SRT
              --mbit (10), --seconds (1, of CPU for each)
   mpegts     a file through demuxer, segmenter and playlist on one core, and through ffmpeg
@@ -77,6 +79,10 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
     )
     if (flags.overload) {
       print(formatOverload(await measureOverload(load)))
+      return
+    }
+    if (flags.surge) {
+      print(formatSurge(await measureSurge(load)))
       return
     }
     const receivers = availableReceivers(load)

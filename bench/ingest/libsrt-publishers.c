@@ -5,8 +5,8 @@
  *   libsrt-publishers RECORDING CALLS
  *
  * RECORDING: per datagram its due time in microseconds and its length, 4 bytes each in the machine's order, then 1316
- * bytes. CALLS: a line for each encoder, "PORT START_US STREAMID": it begins with the datagram that is due at START_US.
- * All call 127.0.0.1.
+ * bytes. CALLS: a line for each encoder, "PORT START_US SURGE_US STREAMID": it begins with the datagram that is due at
+ * START_US, and SURGE_US after its begin, if that is not 0, it starts to send ten times as fast. All call 127.0.0.1.
  *
  * Prints "ready" once all are connected; then, when the recording ends or standard input is closed, one line of JSON:
  * what all of them sent, sent again and dropped, and how many connections broke.
@@ -24,7 +24,7 @@
 #include <unistd.h>
 #include <srt/srt.h>
 
-enum { PAYLOAD_BYTES = 1316, MAX_CALLS = 1000, STREAMID_BYTES = 512, CALLS_PER_SOCKET = 25 };
+enum { PAYLOAD_BYTES = 1316, MAX_CALLS = 1000, STREAMID_BYTES = 512, CALLS_PER_SOCKET = 25, SURGE_FACTOR = 10 };
 
 struct datagram {
     uint32_t due_us;
@@ -36,6 +36,7 @@ struct call {
     SRTSOCKET socket;
     size_t next;
     uint32_t start_us;
+    uint32_t surge_us;
     int broken;
 };
 
@@ -118,15 +119,16 @@ static SRTSOCKET call(unsigned short port, const char *stream_id)
 static void make_calls(const char *file)
 {
     FILE *list = fopen(file, "r");
-    unsigned port, start_us;
+    unsigned port, start_us, surge_us;
     char stream_id[STREAMID_BYTES + 1];
     if (list == NULL)
         fail(file);
-    while (call_count < MAX_CALLS && fscanf(list, "%u %u %512s", &port, &start_us, stream_id) == 3) {
+    while (call_count < MAX_CALLS && fscanf(list, "%u %u %u %512s", &port, &start_us, &surge_us, stream_id) == 4) {
         struct call *each = &calls[call_count];
         each->socket = call((unsigned short)port, stream_id);
         each->broken = each->socket == SRT_INVALID_SOCK;
         each->start_us = start_us;
+        each->surge_us = surge_us;
         each->next = find_start(start_us);
         call_count++;
     }
@@ -136,6 +138,8 @@ static void make_calls(const char *file)
 /* Sends all that is due; false at the end of a recording. */
 static int send_due(struct call *each, int64_t elapsed_us)
 {
+    if (each->surge_us > 0 && elapsed_us > each->surge_us)
+        elapsed_us += (elapsed_us - each->surge_us) * (SURGE_FACTOR - 1);
     while (!each->broken) {
         if (each->next == datagrams)
             return 0;

@@ -29,6 +29,9 @@ const HEADER = '/usr/include/srt/srt.h'
 /** In memory: the disk is no contender. */
 const SCRATCH = `/dev/shm/millrace-bench-libsrt-${process.pid}`
 
+/** As in the C program. */
+const SURGE_FACTOR = 10
+
 const HEADER_BYTES = 8
 const RECORD_BYTES = HEADER_BYTES + 1316
 
@@ -39,18 +42,20 @@ export function canUseLibsrt(): boolean {
 /** Starts a publisher for each URL; resolves once all are connected. */
 export async function startLibsrtSenders(
   urls: readonly string[],
-  { bitsPerSecond, seconds, spreadMs, mayBreak = false }: SendersOptions,
+  { bitsPerSecond, seconds, spreadMs, mayBreak = false, surgeAfterSec = 0 }: SendersOptions,
 ): Promise<Senders> {
   mkdirSync(SCRATCH, { recursive: true })
   const [program, recording, calls] = ['publishers', 'recording', 'calls'].map((name) =>
     join(SCRATCH, name),
   ) as [string, string, string]
   execFileSync('gcc', ['-O2', '-Wall', '-Werror', '-o', program, SOURCE, '-lsrt'])
-  await record(recording, bitsPerSecond, seconds + spreadMs / 1000)
+  const surgeSec = surgeAfterSec > 0 ? (seconds - surgeAfterSec) * (SURGE_FACTOR - 1) : 0
+  await record(recording, bitsPerSecond, seconds + spreadMs / 1000 + surgeSec)
   const lines = urls.map((url, index) => {
     const startUs = Math.round((index * spreadMs * 1000) / urls.length)
     const { port, searchParams } = new URL(url)
-    return `${port} ${startUs} ${searchParams.get('streamid')}\n`
+    const surgeUs = index === 0 ? surgeAfterSec * 1e6 : 0
+    return `${port} ${startUs} ${surgeUs} ${searchParams.get('streamid')}\n`
   })
   writeFileSync(calls, lines.join(''))
 

@@ -87,7 +87,7 @@ interface Figures {
 }
 
 /** @returns figures of the streams that have a publisher, by id */
-async function readPublishers(
+export async function readPublishers(
   service: Service,
   ids: readonly string[],
 ): Promise<Map<string, Figures>> {

@@ -6,6 +6,7 @@
 import { formatTable } from '../support/table.ts'
 import type { IngestResult } from './measure.ts'
 import type { OverloadResult } from './overload.ts'
+import type { SurgeResult } from './surge.ts'
 
 const COLUMNS = [
   { title: 'receiver' },
@@ -71,6 +72,32 @@ export function formatOverload(result: OverloadResult): string {
       (dropped * 100) / (received + dropped),
       result.refusedWith,
       result.recoverySec,
+    ],
+  ])
+}
+
+const SURGE_COLUMNS = [
+  { title: 'publishers' },
+  { title: 'disconnected after s', decimals: 1 },
+  { title: 'kernel drops' },
+  { title: 'others kept' },
+  { title: 'received' },
+  { title: 'dropped' },
+  { title: 'dropped %', decimals: 3 },
+]
+
+/** Received and dropped: packets of the other publishers, from the surge on. */
+export function formatSurge(result: SurgeResult): string {
+  const { received, dropped } = result
+  return formatTable(SURGE_COLUMNS, [
+    [
+      result.publishers,
+      result.disconnectedAfterSec,
+      result.kernelDrops,
+      result.kept,
+      received,
+      dropped,
+      (dropped * 100) / (received + dropped),
     ],
   ])
 }

@@ -21,6 +21,8 @@ export interface SendersOptions {
   readonly spreadMs: number
   /** Whether connections may break, as under overload; otherwise a broken one ends the bench. */
   readonly mayBreak?: boolean
+  /** Time after which the first publisher sends ten times as fast; default: never. For libsrt only. */
+  readonly surgeAfterSec?: number
 }
 
 /** Sums over publishers, since their start. */

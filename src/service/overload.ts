@@ -1,10 +1,13 @@
 /**
  * Overload of ingest: the process reads datagrams more slowly than they arrive, and the kernel drops the rest. Every
- * stream then loses packets, so new encoders are refused and, if that is not enough, the newest are disconnected.
+ * stream then loses packets, so new encoders are refused. If that is not enough, encoders are disconnected: those that
+ * send far more than before, and if there are none, the newest.
  *
  * @module
  */
 import type { ListenerStats } from '../srt/stats.ts'
+import type { LiveStream } from '../stream/live-stream.ts'
+import { UsualRates, type Surge } from './usual-rates.ts'
 
 /** Event loop utilization from which kernel drops count as overload; below it, they come from a short stall. */
 const BUSY_UTILIZATION = 0.9
@@ -21,13 +24,16 @@ const MIN_CONNECTION_SHARE = 0.9
 /** Consecutive seconds of overload after which new encoders are refused. */
 const REFUSE_AFTER_SEC = 2
 
-/** Consecutive seconds of overload after which the newest encoders are disconnected. */
-const SHED_AFTER_SEC = 3
+/** Consecutive seconds of overload after which surging encoders are disconnected. */
+const SHED_SURGES_AFTER_SEC = 2
+
+/** Consecutive seconds of overload after which the newest encoders are disconnected, if none surges. */
+const SHED_NEWEST_AFTER_SEC = 3
 
 /** Seconds between disconnections, in which the remaining encoders can retransmit the dropped packets. */
 const SHED_INTERVAL_SEC = 2
 
-/** Share of the encoders to disconnect at once, rounded up. */
+/** Maximum share of the encoders to disconnect at once, rounded up. */
 const SHED_SHARE = 1 / 8
 
 /** Minimum relative decrease of drops after a disconnection. With less, encoders are not the cause: none follows. */
@@ -47,6 +53,8 @@ export interface SecondOfIngest {
   readonly connectionDatagrams: number
   /** Number of connected encoders. */
   readonly encoders: number
+  /** Number of encoders among them that send far more than before. */
+  readonly surges: number
 }
 
 /** Input: `observe`, once a second. */
@@ -54,6 +62,8 @@ export class OverloadJudge {
   #overloaded = false
   #behindSec = 0
   #calmSec = 0
+  /** Value of `#behindSec` at the latest disconnection of this overload. */
+  #shedAtSec = -Infinity
   /** Drops before the latest disconnection of this overload; Infinity before the first, 0 after one without effect. */
   #dropsAtShedding = Infinity
 
@@ -62,9 +72,14 @@ export class OverloadJudge {
     return this.#overloaded
   }
 
-  /** @returns number of encoders to disconnect, the newest first; never all of them */
+  /** Whether the process was behind in the last second. */
+  get behind(): boolean {
+    return this.#behindSec > 0
+  }
+
+  /** @returns number of encoders to disconnect: the surging ones, else the newest; never all of them */
   observe(second: SecondOfIngest): number {
-    const { utilization, drops, datagrams, connectionDatagrams, encoders } = second
+    const { utilization, drops, datagrams, connectionDatagrams, encoders, surges } = second
     const busy = utilization >= BUSY_UTILIZATION
     const dropping = drops > (drops + datagrams) * MIN_DROPPED_SHARE
     const behind = busy && dropping && connectionDatagrams >= datagrams * MIN_CONNECTION_SHARE
@@ -72,12 +87,20 @@ export class OverloadJudge {
     this.#calmSec = busy || dropping ? 0 : this.#calmSec + 1
     if (this.#behindSec >= REFUSE_AFTER_SEC) this.#overloaded = true
     else if (this.#calmSec >= CALM_SEC) this.#overloaded = false
-    if (!behind) this.#dropsAtShedding = Infinity
-    const sinceShedding = this.#behindSec - SHED_AFTER_SEC
-    if (sinceShedding < 0 || sinceShedding % SHED_INTERVAL_SEC !== 0) return 0
+    if (!behind) {
+      this.#dropsAtShedding = Infinity
+      this.#shedAtSec = -Infinity
+      return 0
+    }
+    const shedAfterSec = surges > 0 ? SHED_SURGES_AFTER_SEC : SHED_NEWEST_AFTER_SEC
+    const sinceSec = this.#behindSec - this.#shedAtSec
+    if (this.#behindSec < shedAfterSec || sinceSec < SHED_INTERVAL_SEC) return 0
+    this.#shedAtSec = this.#behindSec
     const relieved = drops <= this.#dropsAtShedding * (1 - MIN_RELIEF)
     this.#dropsAtShedding = relieved ? drops : 0
-    return relieved ? Math.min(Math.ceil(encoders * SHED_SHARE), Math.max(0, encoders - 1)) : 0
+    if (!relieved) return 0
+    const share = Math.min(Math.ceil(encoders * SHED_SHARE), Math.max(0, encoders - 1))
+    return surges > 0 ? Math.min(surges, share) : share
   }
 }
 
@@ -85,10 +108,8 @@ export interface OverloadGuardOptions {
   /** @returns datagrams dropped since the SRT sockets were opened; undefined if the system has no such counter */
   readonly readKernelDrops: () => Promise<number | undefined>
   readonly readStats: () => Pick<ListenerStats, 'datagrams' | 'connectionDatagrams'>
-  /** @returns number of connected encoders */
-  readonly countEncoders: () => number
-  /** Disconnects the encoders that connected last. */
-  readonly disconnectNewest: (count: number) => void
+  /** @returns streams with an encoder, the one that connected last at the end */
+  readonly listPublished: () => readonly LiveStream[]
   /** Receives warnings for the operator. */
   readonly onWarning: (message: string) => void
 }
@@ -100,6 +121,7 @@ type Totals = Pick<SecondOfIngest, 'drops' | 'datagrams' | 'connectionDatagrams'
 export class OverloadGuard {
   readonly #options: OverloadGuardOptions
   readonly #judge = new OverloadJudge()
+  readonly #rates = new UsualRates<LiveStream>()
   readonly #ticker: NodeJS.Timeout
   #loop = performance.eventLoopUtilization()
   #totals: Totals | undefined
@@ -121,7 +143,7 @@ export class OverloadGuard {
   }
 
   async #tick(): Promise<void> {
-    const isIdle = this.#options.countEncoders() === 0 && !this.overloaded
+    const isIdle = this.#options.listPublished().length === 0 && !this.overloaded
     if (isIdle || this.#measuring) return
     this.#measuring = true
     await this.#measure()
@@ -129,7 +151,7 @@ export class OverloadGuard {
   }
 
   async #measure(): Promise<void> {
-    const { readKernelDrops, readStats, countEncoders, disconnectNewest, onWarning } = this.#options
+    const { readKernelDrops, readStats, listPublished, onWarning } = this.#options
     const loop = performance.eventLoopUtilization()
     const { utilization } = performance.eventLoopUtilization(loop, this.#loop)
     this.#loop = loop
@@ -138,19 +160,28 @@ export class OverloadGuard {
     const totals = { drops, datagrams, connectionDatagrams }
     const before = this.#totals ?? totals
     this.#totals = totals
+    const streams = listPublished()
+    const rates = new Map(streams.map((each) => [each, each.encoder?.report().bitrateBps ?? 0]))
+    const surges = this.#rates.findSurges(rates)
     const second: SecondOfIngest = {
       utilization,
       drops: drops - before.drops,
       datagrams: datagrams - before.datagrams,
       connectionDatagrams: connectionDatagrams - before.connectionDatagrams,
-      encoders: countEncoders(),
+      encoders: streams.length,
+      surges: surges.length,
     }
     const wasOverloaded = this.overloaded
     const count = this.#judge.observe(second)
+    if (!this.#judge.behind) this.#rates.learn(rates)
     if (this.overloaded !== wasOverloaded) onWarning(wasOverloaded ? ADMITTING : refusing(second))
     if (count === 0) return
-    disconnectNewest(count)
-    onWarning(disconnected(count, second))
+    const shed = surges.slice(0, count)
+    const culprits = shed.length > 0 ? shed.map(({ source }) => source) : streams.slice(-count)
+    for (const stream of culprits) stream.disconnect('overloaded')
+    onWarning(
+      shed.length > 0 ? disconnectedSurges(shed, second) : disconnectedNewest(count, second),
+    )
   }
 }
 
@@ -160,6 +191,19 @@ function refusing({ drops }: SecondOfIngest): string {
   return `The kernel dropped ${drops} SRT packets in 1 s, read too late: viewers see gaps. New encoders are refused (2402). Run fewer streams in this process.`
 }
 
-function disconnected(count: number, { drops, encoders }: SecondOfIngest): string {
+function disconnectedNewest(count: number, { drops, encoders }: SecondOfIngest): string {
   return `Disconnected the ${count} newest of ${encoders} encoders, since ${drops} SRT packets were dropped in 1 s. Their viewers wait. Run fewer streams in this process.`
+}
+
+function disconnectedSurges(
+  surges: readonly Surge<LiveStream>[],
+  { drops, encoders }: SecondOfIngest,
+): string {
+  const sum = (key: 'bitsPerSecond' | 'usual') =>
+    mbps(surges.reduce((total, surge) => total + surge[key], 0))
+  return `Disconnected ${surges.length} of ${encoders} encoders, at ${sum('bitsPerSecond')} Mbit/s instead of ${sum('usual')}, since ${drops} SRT packets were dropped in 1 s. Limit their bitrate.`
+}
+
+function mbps(bitsPerSecond: number): string {
+  return (bitsPerSecond / 1e6).toFixed(1)
 }

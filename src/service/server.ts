@@ -193,8 +193,7 @@ export class Server
     this.#overload = new OverloadGuard({
       readKernelDrops,
       readStats: () => listener.stats(),
-      countEncoders: () => this.#streams.encoders,
-      disconnectNewest: (count) => this.#streams.disconnectNewest(count),
+      listPublished: () => this.#streams.published,
       onWarning,
     })
     await this.#app

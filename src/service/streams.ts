@@ -33,7 +33,7 @@ export type StreamsOptions = RegistryOptions & {
   readonly onResumed: (stream: LiveStream) => void
 }
 
-/** Commands: `start`, `stop`, `admit`, `tick`, `close`, `discard`. Queries: `find`, `get`. */
+/** Commands: `start`, `stop`, `admit`, `tick`, `close`, `discard`. Queries: `find`, `get`, `published`. */
 export class Streams {
   readonly #options: StreamsOptions
   readonly #registry: StreamRegistry
@@ -133,14 +133,9 @@ export class Streams {
     this.#registry.tick()
   }
 
-  /** Number of encoders that are connected. */
-  get encoders(): number {
-    return this.#registry.encoders
-  }
-
-  /** Disconnects the `count` encoders that connected last. */
-  disconnectNewest(count: number): void {
-    this.#registry.disconnectNewest(count)
+  /** Streams with an encoder, the one that connected last at the end. */
+  get published(): readonly LiveStream[] {
+    return this.#registry.published
   }
 
   /**

@@ -91,18 +91,8 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
     }
   }
 
-  /** Number of connected encoders. */
-  get encoders(): number {
-    return this.#published.length
-  }
-
-  /** Disconnects the `count` encoders that connected last. */
-  disconnectNewest(count: number): void {
-    const newestFirst = this.#published.toReversed()
-    for (const stream of newestFirst.slice(0, count)) stream.disconnect('overloaded')
-  }
-
-  get #published(): LiveStream[] {
+  /** Streams with an encoder, the one that connected last at the end. */
+  get published(): readonly LiveStream[] {
     return [...this.#active].filter(({ encoder }) => encoder !== undefined)
   }
 

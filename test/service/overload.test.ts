@@ -7,6 +7,7 @@ const BEHIND = {
   datagrams: 40_000,
   connectionDatagrams: 39_000,
   encoders: 140,
+  surges: 0,
 }
 const BUSY = { ...BEHIND, drops: 0 }
 const CALM = { ...BUSY, utilization: 0.5 }
@@ -65,6 +66,26 @@ t.test('keeps the encoder that connected first', async (t) => {
     const counts = Array.from({ length: 3 }, () => judge.observe({ ...BEHIND, encoders }))
     t.equal(counts.at(-1), Math.max(0, encoders - 1))
   }
+})
+
+t.test(
+  'disconnects surging encoders after two seconds, and the newest two seconds later',
+  async (t) => {
+    const judge = new OverloadJudge()
+    const counts = [
+      judge.observe({ ...BEHIND, surges: 1 }),
+      judge.observe({ ...BEHIND, surges: 1 }),
+      judge.observe({ ...BEHIND, encoders: 139, drops: 10_000 }),
+      judge.observe({ ...BEHIND, encoders: 139, drops: 10_000 }),
+    ]
+    t.strictSame(counts, [0, 1, 0, 18])
+  },
+)
+
+t.test('disconnects at most an eighth of the encoders where all surge', async (t) => {
+  const judge = new OverloadJudge()
+  judge.observe({ ...BEHIND, surges: 140 })
+  t.equal(judge.observe({ ...BEHIND, surges: 140 }), 18)
 })
 
 t.test('admits encoders again after five calm seconds', async (t) => {
