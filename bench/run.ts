@@ -12,6 +12,9 @@ import { measureOverload } from './ingest/overload.ts'
 import { formatIngest, formatOverload, formatSurge } from './ingest/report.ts'
 import { SENDERS } from './ingest/senders.ts'
 import { measureSurge } from './ingest/surge.ts'
+import { measureEncoder } from './latency/encoder.ts'
+import { measureLatency, SETUPS } from './latency/measure.ts'
+import { formatEncoder, formatLatency } from './latency/report.ts'
 import { measureMediaCost } from './media-cost/measure.ts'
 import { formatMediaCost } from './media-cost/report.ts'
 import { measureMpegts } from './mpegts/measure.ts'
@@ -24,7 +27,7 @@ import { measureLoss, NETWORKS } from './srt-loss/measure.ts'
 import { PEERS } from './srt-loss/peers.ts'
 import { formatLoss } from './srt-loss/report.ts'
 
-const USAGE = `usage: npm run bench -- [http | ingest | media-cost | mpegts | srt | srt-flood | srt-loss] [--flag value …]
+const USAGE = `usage: npm run bench -- [http | ingest | latency | media-cost | mpegts | srt | srt-flood | srt-loss] [--flag value …]
 
   http       a playlist and a segment of a live stream, delivered by Millrace and by nginx
              --mbit, --connections, --seconds (of a run), --rounds
@@ -33,6 +36,9 @@ const USAGE = `usage: npm run bench -- [http | ingest | media-cost | mpegts | sr
              --senders (processes of the first), --only;
              --overload: of more publishers than it can read, who keeps his packets (Millrace alone, libsrt senders);
              --surge: of one publisher that sends ten times its rate, what the others lose (likewise)
+             --overload: of more publishers than it can read, who keeps his packets (Millrace alone, libsrt senders)
+  latency    glass to glass: from the capture of a frame to its display in Chromium
+             --seconds (60, each), --only (${SETUPS.map(({ name }) => name).join(', ')})
   media-cost transport streams that cost more than their bytes, behind SRT
              --mbit (10), --seconds (1, of CPU for each)
   mpegts     a file through demuxer, segmenter and playlist on one core, and through ffmpeg
@@ -91,6 +97,21 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
     for (const name of receivers.filter((name) => name === (only ?? name)))
       results.push(await measureIngest(name, load))
     print(formatIngest(results))
+  },
+
+  latency: async (flags) => {
+    const seconds = flags.number('seconds', 60)
+    const only = flags.oneOf(
+      'only',
+      SETUPS.map(({ name }) => name),
+    )
+    print(`Glass to glass, ${seconds} s each, ${busy()}`)
+    const results = []
+    for (const setup of SETUPS.filter(({ name }) => name === (only ?? name))) {
+      results.push(await measureLatency(setup, seconds))
+    }
+    print(formatLatency(results))
+    print(formatEncoder(await measureEncoder(Math.min(seconds, 10))))
   },
 
   'media-cost': async (flags) => {

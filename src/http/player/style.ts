@@ -15,7 +15,7 @@ h1 { font-size: 1rem; font-weight: 600; overflow: hidden; text-overflow: ellipsi
   font: inherit; font-size: .75rem; font-weight: 600; text-transform: uppercase; letter-spacing: .05em; }
 #badge.behind { background: var(--line); color: var(--text); cursor: pointer; }
 main { flex: 1; position: relative; display: grid; place-items: center; padding: 1rem; }
-video { width: 100%; max-width: 80rem; max-height: calc(100vh - 6rem); aspect-ratio: 16 / 9; border-radius: .5rem;
+video { width: 100%; max-width: 80rem; max-height: calc(100vh - 9rem); aspect-ratio: 16 / 9; border-radius: .5rem;
   background: #000; }
 #notice { position: absolute; top: 50%; left: 50%; transform: translate(-50%, -50%); width: max-content;
   max-width: calc(100% - 4rem); padding: .5rem 1rem; border-radius: .5rem; background: rgb(15 16 19 / .85);

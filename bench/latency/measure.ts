@@ -1,0 +1,116 @@
+/**
+ * Glass to glass: time from the capture of a frame to its display in Chromium, on the player page.
+ *
+ * @module
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openPage } from '../../test/support/browser.ts'
+import { until } from '../../test/support/until.ts'
+import { startService } from '../support/service.ts'
+import { READER } from './clock-picture.ts'
+import { startEncoder } from './encoder.ts'
+
+const STREAM_ID = 'bench'
+const SRT_LATENCY_MS = 120
+/** Time from the first frame on the screen until the measurement. */
+const SETTLE_MS = 10_000
+
+export interface LatencySetup {
+  readonly name: string
+  /** `HLS_PART_MS`; undefined: without low latency. */
+  readonly partMs?: number
+  /** Distance of the player from the newest part; by default PART-HOLD-BACK. */
+  readonly playerSec?: number
+}
+
+export const SETUPS: readonly LatencySetup[] = [
+  { name: 'part-200', partMs: 200 },
+  { name: 'part-200-near', partMs: 200, playerSec: 0.4 },
+  { name: 'part-333', partMs: 333 },
+  { name: 'part-333-near', partMs: 333, playerSec: 0.7 },
+  { name: 'part-500', partMs: 500 },
+  { name: 'classic' },
+]
+
+export interface LatencyResult {
+  readonly name: string
+  /** PART-TARGET; NaN without low latency, as is the next. */
+  readonly partTargetSec: number
+  readonly partHoldBackSec: number
+  readonly medianMs: number
+  readonly p95Ms: number
+  readonly maxMs: number
+  readonly stalls: number
+  readonly shown: number
+  /** Captured meanwhile, but not shown. */
+  readonly missed: number
+  readonly unreadable: number
+}
+
+export async function measureLatency(setup: LatencySetup, seconds: number): Promise<LatencyResult> {
+  const { name, partMs, playerSec } = setup
+  const closing: (() => Promise<unknown>)[] = []
+  try {
+    const service = await startService({
+      env: {
+        SRT_LATENCY_MS: String(SRT_LATENCY_MS),
+        HLS_LOW_LATENCY: String(partMs !== undefined),
+        ...(partMs !== undefined && { HLS_PART_MS: String(partMs) }),
+      },
+    })
+    closing.push(() => service.stop())
+    const srtUrl = await service.start(STREAM_ID)
+    const encoder = await startEncoder(`${srtUrl}&latency=${SRT_LATENCY_MS * 1000}&linger=5`)
+    closing.push(() => encoder.stop())
+    const playlist = await startOf(`${service.httpUrl}/video/${STREAM_ID}/playlist.m3u8`)
+
+    const query = playerSec === undefined ? '' : `?latency=${playerSec}`
+    const { page } = await openPage(
+      { teardown: (close) => closing.push(close) },
+      `${service.httpUrl}/watch/${STREAM_ID}${query}`,
+    )
+    await page.evaluate(READER)
+    const isPlaying = 'document.querySelector("video").currentTime > 0.5'
+    await until('the video plays', () => page.evaluate<boolean>(isPlaying))
+    await sleep(SETTLE_MS)
+    await page.evaluate('window.measured = [], window.stalls = 0')
+    const before = encoder.capturedMs.length
+    await sleep(seconds * 1000)
+    const captured = encoder.capturedMs.length - before
+    const [delaysMs, stalls] = await page.evaluate<[number[], number]>('[measured, stalls]')
+    const sorted = delaysMs.filter((delay) => !Number.isNaN(delay)).toSorted((a, b) => a - b)
+    return {
+      name,
+      partTargetSec: attribute(playlist, 'PART-TARGET'),
+      partHoldBackSec: attribute(playlist, 'PART-HOLD-BACK'),
+      ...{ medianMs: quantile(sorted, 0.5), p95Ms: quantile(sorted, 0.95) },
+      ...{ maxMs: quantile(sorted, 1), stalls, shown: delaysMs.length },
+      missed: Math.max(0, captured - delaysMs.length),
+      unreadable: delaysMs.length - sorted.length,
+    }
+  } finally {
+    for (const close of closing.toReversed()) await close()
+  }
+}
+
+/** @returns the first playlist with as many segments as players want */
+async function startOf(url: string): Promise<string> {
+  return until(
+    'a playlist',
+    async () => {
+      const reply = await fetch(url)
+      const text = await reply.text()
+      return reply.ok && (text.match(/#EXTINF/g)?.length ?? 0) >= 3 ? text : undefined
+    },
+    { timeoutMs: 60_000, everyMs: 200 },
+  )
+}
+
+function attribute(playlist: string, name: string): number {
+  return Number(new RegExp(`[:,]${name}=([\\d.]+)`).exec(playlist)?.[1] ?? NaN)
+}
+
+/** @param sorted  numbers in ascending order */
+export function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? NaN
+}
