@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { openPage, playback } from '../support/browser.ts'
+import { freePort } from '../support/free-port.ts'
 import { start } from '../support/process.ts'
 import { signedCall } from '../support/service.ts'
 import { requireTool } from '../support/tools.ts'
@@ -34,21 +35,20 @@ t.test(
       HMAC_SECRET: randomBytes(32).toString('hex'),
       JWT_SECRET: randomBytes(32).toString('hex'),
       HTTP_HOST: '127.0.0.1',
+      HTTP_PORT: String(await freePort()),
       SRT_HOST: '127.0.0.1',
+      SRT_PORT: String(await freePort()),
       PUBLIC_HOST: '127.0.0.1',
       HLS_SEGMENT_SEC: '1',
       DEFAULT_WEBHOOK_URLS: hooks.url,
     }
-    const serve = async (ports: { readonly http: string; readonly srt: string }) => {
-      const ownEnv = { ...env, HTTP_PORT: ports.http, SRT_PORT: ports.srt }
-      const service = start(t, process.execPath, [CLI, 'serve'], { env: ownEnv })
-      const [, http, srt] = await until('the service listens', () =>
-        /"http":"http:[^"]+:(\d+)","srt_port":(\d+)/.exec(service.output()),
-      )
-      return { service, ports: { http: http!, srt: srt! } }
+    const serve = async () => {
+      const service = start(t, process.execPath, [CLI, 'serve'], { env })
+      await until('the service listens', () => service.output().includes('"srt_port"'))
+      return service
     }
-    let { service, ports } = await serve({ http: '0', srt: '0' })
-    const url = `http://127.0.0.1:${ports.http}`
+    let service = await serve()
+    const url = `http://127.0.0.1:${env.HTTP_PORT}`
     const body = { stream_id: 'studio' }
     const started = await signedCall(`${url}/api/start-stream`, 'POST', body, env.HMAC_SECRET)
     encodeInLoop(t, started.body.data['srt_url'])
@@ -77,7 +77,7 @@ t.test(
       await service.exit
       const killedAtMs = performance.now()
       const seen = hooks.received.length
-      ;({ service } = await serve(ports))
+      service = await serve()
       await until('stream.resumed', () =>
         hooks.received.slice(seen).some(({ event }) => event.type === 'stream.resumed'),
       )

@@ -3,13 +3,19 @@
  *
  * @module
  */
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { encodeHandshake, HandshakeType, UDT_DATAGRAM } from '../../src/srt/wire/handshake.ts'
 import { freePort } from '../support/free-port.ts'
 import { start } from '../support/process.ts'
+import { until } from '../support/until.ts'
 import { PAYLOAD_BYTES, type Test } from './publishers.ts'
 
 export interface ForeignListener {
   readonly port: number
   readonly bytes: () => Buffer
+  /** Resolves once the program has exited and all its output is in `bytes`. */
+  readonly exit: Promise<unknown>
 }
 
 export interface Receiver {
@@ -39,10 +45,58 @@ export const RECEIVERS = {
   },
 } as const satisfies Record<string, Receiver>
 
-export async function listen(t: Test, { command }: Receiver, query = ''): Promise<ForeignListener> {
+/**
+ * Starts a listener, and resolves once it listens.
+ *
+ * @throws {Error} with the output of a program that exits instead
+ */
+export async function listen(
+  t: Test,
+  { command }: Pick<Receiver, 'command'>,
+  query = '',
+): Promise<ForeignListener> {
   const port = await freePort()
   const [program, ...args] = command(port, query).split(' ')
   const chunks: Buffer[] = []
-  start(t, program!, args).child.stdout!.on('data', (chunk: Buffer) => chunks.push(chunk))
-  return { port, bytes: () => Buffer.concat(chunks) }
+  const { child, output } = start(t, program!, args)
+  child.stdout!.on('data', (chunk: Buffer) => chunks.push(chunk))
+  let exited = false
+  const exit = once(child, 'close').then(() => (exited = true))
+  await untilAnswered(port, () => {
+    if (exited) throw new Error(`${program} exited: ${output()}`)
+  })
+  return { port, bytes: () => Buffer.concat(chunks), exit }
+}
+
+/** INDUCTION, to which a listener responds without state (draft-sharabayko-srt 4.3.1.1). */
+const PROBE = encodeHandshake(
+  {
+    version: 4,
+    encryptionField: 0,
+    extensionField: UDT_DATAGRAM,
+    initialSequenceNumber: 0,
+    mtuBytes: 1500,
+    flowWindowPackets: 8192,
+    type: HandshakeType.INDUCTION,
+    socketId: 1,
+    cookie: 0,
+  },
+  { socketId: 0, timestampUs: 0, peerAddress: '127.0.0.1', blocks: [] },
+)
+
+/** Polls a port until an SRT listener responds. */
+async function untilAnswered(port: number, check: () => void): Promise<void> {
+  const socket = createSocket('udp4')
+  let isAnswered = false
+  socket.on('message', () => (isAnswered = true))
+  try {
+    const probe = () => {
+      check()
+      socket.send(PROBE, port, '127.0.0.1')
+      return isAnswered
+    }
+    await until(`an SRT listener on port ${port}`, probe, { timeoutMs: 60_000, everyMs: 50 })
+  } finally {
+    socket.close()
+  }
 }

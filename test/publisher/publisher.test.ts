@@ -1,15 +1,14 @@
-import { spawn } from 'node:child_process'
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buffer } from 'node:stream/consumers'
 import t from 'tap'
 import { systemClock, type Clock } from '../../src/clock.ts'
 import { RejectCode } from '../../src/errors.ts'
 import { publish, type PublishOptions } from '../../src/publisher/publisher.ts'
 import { createListener, type AcceptDecision, type SrtConnection } from '../../src/srt/index.ts'
+import { listen, RECEIVERS } from '../interop/receivers.ts'
 import { requireTool } from '../support/tools.ts'
 import { startRelay } from '../support/udp-relay.ts'
 import { until } from '../support/until.ts'
@@ -247,13 +246,8 @@ t.test('every byte arrives in order through a bad network', async (t) => {
 
 t.test('libsrt receives every byte', async (t) => {
   if (!requireTool(t, 'srt-live-transmit')) return
-  const holder = await bindUdp()
-  const { port } = holder.address()
-  holder.close()
-  const url = `srt://127.0.0.1:${port}?mode=listener`
-  const receiver = spawn('srt-live-transmit', ['-quiet', '-autoreconnect:no', url, 'file://con'])
-  t.teardown(() => receiver.kill('SIGKILL'))
-  const received = buffer(receiver.stdout)
-  await launch(t, { file: DEMO, url: `srt://127.0.0.1:${port}?streamid=x`, retry: true }).done
-  t.ok((await received).equals(demo))
+  const { port, bytes, exit } = await listen(t, RECEIVERS['srt-live-transmit'])
+  await launch(t, { file: DEMO, url: `srt://127.0.0.1:${port}?streamid=x` }).done
+  await exit
+  t.ok(bytes().equals(demo))
 })

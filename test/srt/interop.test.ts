@@ -15,8 +15,10 @@ import {
   type SrtStats,
 } from '../../src/srt/index.ts'
 import { isControl, messageNumber } from '../../src/srt/wire/packet.ts'
+import { listen, RECEIVERS, type ForeignListener } from '../interop/receivers.ts'
+import { freePort } from '../support/free-port.ts'
 import { countMedia, decodeErrors } from '../support/media.ts'
-import { start, type Program } from '../support/process.ts'
+import { start } from '../support/process.ts'
 import { requireTool } from '../support/tools.ts'
 import { startRelay, type Direction } from '../support/udp-relay.ts'
 import { until } from '../support/until.ts'
@@ -61,15 +63,6 @@ async function receive(t: Test, latencyMs = 120) {
     connected: () => until('a connection', () => observed.connection),
     ended: () => until('the end of the stream', () => observed.end),
   }
-}
-
-/** A free UDP port. */
-async function freePort(): Promise<number> {
-  const socket = createSocket('udp4')
-  await new Promise<void>((done) => void socket.bind(0, HOST, done))
-  const { port } = socket.address()
-  await new Promise<void>((done) => void socket.close(done))
-  return port
 }
 
 /** Starts srt-live-transmit from a UDP port to `url`. */
@@ -225,8 +218,8 @@ t.test('srt-live-transmit prints the reason of each reject code', async (t) => {
   }
 })
 
-/** Calls a foreign listener once it is ready, and plays the clip to it. */
-async function callAndPlay(port: number, program: Program): Promise<Buffer> {
+/** Plays the clip to a foreign listener until it exits. */
+async function callAndPlay({ port, exit }: ForeignListener): Promise<Buffer> {
   const caller = await connect({ host: HOST, port, latencyMs: 2000, connectTimeoutMs: 15_000 })
   const clip = readFileSync(CLIP)
   for (let at = 0; at < clip.length; at += DATAGRAM_BYTES) {
@@ -234,35 +227,32 @@ async function callAndPlay(port: number, program: Program): Promise<Buffer> {
     if (at % (16 * DATAGRAM_BYTES) === 0) await sleep(100)
   }
   await caller.close()
-  await program.exit
+  await exit
   return clip
 }
 
 t.test('our caller publishes to srt-live-transmit: every byte arrives', async (t) => {
   if (!requireTool(t, 'srt-live-transmit')) return
-  const port = await freePort()
-  const program = start(t, 'srt-live-transmit', ['-q', '-a:no', `srt://:${port}`, 'file://con'])
-  const chunks: Buffer[] = []
-  program.child.stdout!.on('data', (chunk: Buffer) => chunks.push(chunk))
-  const clip = await callAndPlay(port, program)
-  t.ok(Buffer.concat(chunks).equals(clip))
+  const listener = await listen(t, RECEIVERS['srt-live-transmit'])
+  const clip = await callAndPlay(listener)
+  t.ok(listener.bytes().equals(clip))
 })
 
 t.test('our caller publishes to ffmpeg: every frame arrives', async (t) => {
   if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
-  const port = await freePort()
   const file = join(t.testdir(), 'received.mpegts')
-  const url = `srt://${HOST}:${port}?mode=listener`
-  const program = start(t, 'ffmpeg', `-v error -i ${url} -c copy -f mpegts ${file}`.split(' '))
-  await callAndPlay(port, program)
+  const listener = await listen(t, {
+    command: (port) =>
+      `ffmpeg -v error -i srt://${HOST}:${port}?mode=listener -c copy -f mpegts ${file}`,
+  })
+  await callAndPlay(listener)
   const { videoFrames, audioFrames } = await countMedia(CLIP)
   t.match(await countMedia(file), { videoFrames, audioFrames })
 })
 
 t.test('a listener with a passphrase rejects a caller without one with 1011', async (t) => {
   if (!requireTool(t, 'srt-live-transmit')) return
-  const port = await freePort()
-  start(t, 'srt-live-transmit', [`srt://:${port}?passphrase=0123456789`, 'file://con'])
+  const { port } = await listen(t, RECEIVERS['srt-live-transmit'], 'passphrase=0123456789')
   await t.rejects(connect({ host: HOST, port, connectTimeoutMs: 15_000 }), {
     code: 'SRT_REJECTED',
     message: /1011 \(UNSECURE\)/,

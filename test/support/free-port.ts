@@ -1,11 +1,40 @@
+/**
+ * Ports for programs that cannot choose one themselves. The kernel gives sockets bound to port 0, and outgoing
+ * connections, ports from 32768 up: below that, none is taken between the choice and the start of the program.
+ *
+ * @module
+ */
+import { randomInt } from 'node:crypto'
 import { createSocket } from 'node:dgram'
-import { once } from 'node:events'
+import { once, type EventEmitter } from 'node:events'
+import { createServer } from 'node:net'
 
-/** Finds an unused UDP port on 127.0.0.1, for programs that cannot choose one themselves. */
+const PORTS = { first: 20_000, count: 6000 }
+
+/** A TCP and UDP port that nothing uses; no other call returns it until this process ends. */
 export async function freePort(): Promise<number> {
-  const socket = createSocket('udp4').bind(0, '127.0.0.1')
-  await once(socket, 'listening')
-  const { port } = socket.address()
-  socket.close()
-  return port
+  for (let tries = 0; tries < 100; tries++) {
+    const port = PORTS.first + randomInt(PORTS.count)
+    // Other test files run at the same time; this socket shows them that the port is given away.
+    const lock = createServer().unref()
+    if (!(await binds(lock.listen(port + PORTS.count, '127.0.0.1')))) continue
+    const tcp = createServer()
+    const udp = createSocket('udp4')
+    const isFree = (await binds(tcp.listen(port, '0.0.0.0'))) && (await binds(udp.bind(port)))
+    await Promise.all([closed(tcp), closed(udp)])
+    if (isFree) return port
+  }
+  throw new Error(`no port is free from ${PORTS.first} to ${PORTS.first + PORTS.count - 1}`)
+}
+
+/** Whether the socket gets its address. */
+function binds(socket: EventEmitter): Promise<boolean> {
+  return once(socket, 'listening').then(
+    () => true,
+    () => false,
+  )
+}
+
+function closed(socket: { close(done: () => void): unknown }): Promise<void> {
+  return new Promise((resolve) => void socket.close(resolve))
 }
