@@ -235,7 +235,8 @@ t.test('every byte arrives in order through a bad network', async (t) => {
     backward: link,
   })
   t.teardown(() => relay.close())
-  const url = `srt://127.0.0.1:${relay.port}?streamid=x&latency=500`
+  // Room for 25 attempts to repair a loss, each of which fails with a probability of 0.19.
+  const url = `srt://127.0.0.1:${relay.port}?streamid=x&latency=3000`
   // Retransmissions take real time, so the clip does too.
   await launch(t, { file: demo.subarray(0, 188 * 2000), url, clock: systemClock }).done
   await until('the end', () => station.ends.length === 1)

@@ -353,7 +353,7 @@ t.test(
   'every packet arrives at 10 % loss, 50 ms, reordering and duplication through real sockets',
   async (t) => {
     // The simulator needs 500 ms; a busy machine gets more.
-    const latencyMs = 1500
+    const latencyMs = 3000
     const { recordings, port } = await listen(t, { latencyMs })
     const link = { loss: 0.1, delayMs: 50, jitterMs: 5, reorder: 0.02, duplicate: 0.02 }
     const relay = startRelay({ targetPort: port, seed: 7, forward: link, backward: link })
