@@ -70,6 +70,7 @@ export const REFUSALS = {
     message: 'no such route: expected a path under /api/, /video/ or /watch/, and its method',
   },
   TOO_MANY_HTTP_CONNECTIONS: { http: 503, message: 'too many connections: try again in 5 s' },
+  HTTPS_REQUIRED: { http: 400, message: 'this port speaks HTTPS: use https:// in the URL' },
   INTERNAL: { http: 500, message: 'internal error: the log of the service has its cause' },
   SHUTTING_DOWN: {
     http: 503,

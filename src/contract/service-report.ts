@@ -37,6 +37,10 @@ export interface HttpCounters {
   readonly expired: number
   /** Readers disconnected because they read less than 4 KiB/s for a minute. */
   readonly slow: number
+  /** HTTP/2 streams refused because as many requests were open as connections may be. */
+  readonly refusedStreams: number
+  /** HTTP/2 connections closed for a flood of resets or of frames without requests. */
+  readonly flooding: number
   /** Readers disconnected because replies exceeded `HTTP_MAX_BUFFERED_MIB`. */
   readonly overMemory: number
 }

@@ -101,6 +101,8 @@ t.test('status reports the load of the process and its HTTP connections', async 
     displaced: 0,
     expired: 0,
     slow: 0,
+    refused_streams: 0,
+    flooding: 0,
     over_memory: 0,
   })
 })

@@ -21,6 +21,10 @@ const LINES: Record<Counter, (times: number) => string> = {
     `HTTP connections without a complete request for 75 s closed: ${times}. Players are not affected. Nothing to set.`,
   slow: (times) =>
     `Slow readers disconnected: ${times}, under 4 KiB/s for a minute. Their players stall. Offer a lower bitrate.`,
+  refusedStreams: (times) =>
+    `HTTP/2 requests refused: ${times}, as many are open as HTTP_MAX_CONNECTIONS. Players try again. Raise it, or put a proxy in front.`,
+  flooding: (times) =>
+    `HTTP/2 connections closed for floods of resets or empty frames: ${times}. Players are not affected. Block the addresses if it goes on.`,
   overMemory: (times) =>
     `Slow readers disconnected: ${times}, replies exceed the limit of memory. Players load again. Raise HTTP_MAX_BUFFERED_MIB, or lower the bitrate.`,
 }
@@ -35,6 +39,8 @@ export class GuardLog {
     displaced: 0,
     expired: 0,
     slow: 0,
+    refusedStreams: 0,
+    flooding: 0,
     overMemory: 0,
   }
   readonly #logger: Logger

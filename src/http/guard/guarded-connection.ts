@@ -1,5 +1,5 @@
 /**
- * An admitted connection: its request gate, its reading rate, and the memory it holds.
+ * An admitted HTTP/1.1 connection: its request gate, its reading rate, and the memory it holds.
  *
  * @module
  */
@@ -13,24 +13,32 @@ import type { TurnQueue } from './turn-queue.ts'
 
 /** Calling order: `isSlow` about once a second while a reply is unfinished, then `holder`. */
 export class GuardedConnection {
+  /** TCP socket, below TLS if there is any. */
   readonly socket: Socket
   readonly gate: RequestGate
+  /** Socket that Node's HTTP parser reads. */
+  readonly #parsed: Socket
   readonly #progress = new ReaderProgress()
 
-  /** @param socket  Node's HTTP parser must already listen to it */
-  constructor(socket: Socket, turns: TurnQueue) {
+  /** @param parsed  the same socket, or the TLS socket on it; Node's HTTP parser must already listen to it */
+  constructor(socket: Socket, parsed: Socket, turns: TurnQueue) {
     this.socket = socket
-    this.gate = new RequestGate(socket, turns)
+    this.#parsed = parsed
+    this.gate = new RequestGate(parsed, turns)
+  }
+
+  get isBusy(): boolean {
+    return this.gate.replies.length > 0
   }
 
   /** Whether a rate window has ended in which the client read too slowly, see `ReaderProgress`. */
   isSlow(nowMs: number): boolean {
-    return this.#progress.observe(sentBytes(this.socket), this.socket.writableLength, nowMs)
+    return this.#progress.observe(sentBytes(this.socket), this.#parsed.writableLength, nowMs)
   }
 
   /** Memory that the connection holds, without the bodies that are in the cache, and its reading rate. */
   holder(playback: PlaybackSource, nowMs: number): Holder {
-    const { readableLength, writableLength } = this.socket
+    const { readableLength, writableLength } = this.#parsed
     const { replies } = this.gate
     const bodies = replies.flatMap((reply) => reply.bodies)
     const bodyBytes = bodies.reduce((sum, { length }) => sum + length, 0)
@@ -44,7 +52,7 @@ export class GuardedConnection {
   }
 }
 
-/** Bytes accepted by the kernel. `Socket.bytesWritten` includes bytes that wait in Node: it grows by whole segments. */
+/** Bytes accepted by the kernel, encrypted ones with TLS. `Socket.bytesWritten` includes bytes that wait in Node: it grows by whole segments. */
 function sentBytes(socket: Socket): number {
   const { _handle: handle } = socket as unknown as { _handle: StreamHandle | null }
   return handle === null ? 0 : handle.bytesWritten - handle.writeQueueSize

@@ -1,26 +1,32 @@
 /**
  * Limits on the cost of HTTP clients: connections, waiting requests, memory in sockets, and time to close.
  *
- *     connection ──► ConnectionTable: admitted, or 503 and closed
- *     bytes ──► RequestGate: one request at a time
+ *     connection ──► ConnectionTable: admitted, or 503 and closed ──► TlsHandshakes, with TLS
+ *     bytes ──► RequestGate: one request at a time, or guardStreams: a limited number
  *     reply ──► ReaderProgress, held memory: checked once a second, the slowest are disconnected
  *
  * @module
  */
 import type { Server, ServerResponse } from 'node:http'
+import type { Http2SecureServer, Http2ServerResponse, ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
+import { Server as TlsServer, type TLSSocket } from 'node:tls'
 import type { Clock } from '../../clock.ts'
 import type { HttpCounters, HttpReport } from '../../contract/service-report.ts'
 import type { Logger } from '../../logger.ts'
 import type { PlaybackSource } from '../../contract/streams.ts'
-import { ConnectionTable } from './connection-table.ts'
+import { ConnectionTable, type ConnectionLimits } from './connection-table.ts'
 import { GuardedConnection } from './guarded-connection.ts'
+import { guardedHttp2Replies, type GuardedHttp2Reply } from './guarded-http2-reply.ts'
 import { guardedReplies, type GuardedReply } from './guarded-reply.ts'
+import { GuardedSession } from './guarded-session.ts'
 import { GuardLog } from './guard-log.ts'
 import { heldBytes, slowestOver } from './held-memory.ts'
+import { guardStreams, tcpSocketOf } from './http2-streams.ts'
 import { maxOpenConnections } from './open-files.ts'
 import { MAX_REFUSED, RefusedConnections } from './refused-connections.ts'
 import { sourceOf } from './source-address.ts'
+import { TlsHandshakes } from './tls-handshakes.ts'
 import { TurnQueue } from './turn-queue.ts'
 
 export interface HttpLimits {
@@ -61,10 +67,13 @@ const MAX_BODY_BYTES_PER_TURN = 4 * 1024 * 1024
 /** Calling order: create the server with `ServerResponse`, `protect` it before it listens, `endWithin` to close. */
 export class HttpGuard {
   readonly ServerResponse: typeof ServerResponse
+  readonly Http2ServerResponse: typeof Http2ServerResponse
   readonly #options: HttpGuardOptions
-  readonly #maxConnections: number
+  readonly #limits: ConnectionLimits
+  /** Admitted TCP connections. */
   readonly #table: ConnectionTable<Socket>
-  readonly #connections = new Map<Socket, GuardedConnection>()
+  /** Connections that speak HTTP, by TCP socket. */
+  readonly #clients = new Map<Socket, GuardedConnection | GuardedSession>()
   readonly #refused = new RefusedConnections()
   readonly #turns = new TurnQueue(MAX_REQUESTS_PER_TURN)
   readonly #log: GuardLog
@@ -73,23 +82,23 @@ export class HttpGuard {
   constructor(options: HttpGuardOptions) {
     this.#options = options
     this.#log = new GuardLog(options.logger)
-    const { maxConnections } = options.limits
-    this.#maxConnections = Math.min(maxConnections, maxOpenConnections())
-    if (this.#maxConnections < maxConnections) {
+    const wanted = options.limits.maxConnections
+    const maxConnections = Math.min(wanted, maxOpenConnections())
+    if (maxConnections < wanted) {
       options.logger.warn(
-        `HTTP_MAX_CONNECTIONS is ${maxConnections}, open files allow ${this.#maxConnections}. ` +
+        `HTTP_MAX_CONNECTIONS is ${wanted}, open files allow ${maxConnections}. ` +
           'Further viewers get 503. Raise LimitNOFILE or ulimit -n.',
       )
     }
-    this.#table = new ConnectionTable({
-      maxConnections: this.#maxConnections,
-      maxPerSource: Math.ceil(this.#maxConnections * SOURCE_SHARE),
-    })
+    this.#limits = { maxConnections, maxPerSource: Math.ceil(maxConnections * SOURCE_SHARE) }
+    this.#table = new ConnectionTable(this.#limits)
     const watcher = {
       begin: (reply: GuardedReply) => this.#begin(reply),
       finish: (reply: GuardedReply) => this.#finish(reply),
     }
-    this.ServerResponse = guardedReplies(watcher, new TurnQueue(MAX_BODY_BYTES_PER_TURN))
+    const largeBodies = new TurnQueue(MAX_BODY_BYTES_PER_TURN)
+    this.ServerResponse = guardedReplies(watcher, largeBodies)
+    this.Http2ServerResponse = guardedHttp2Replies((reply) => this.#beginStream(reply), largeBodies)
   }
 
   report(): HttpReport {
@@ -98,25 +107,65 @@ export class HttpGuard {
   }
 
   /** Puts the guard between the server and its connections. */
-  protect(server: Server): void {
+  protect(server: Server | Http2SecureServer): void {
     const [serve] = server.listeners('connection') as [(socket: Socket) => void]
-    server.off('connection', serve).on('connection', (socket: Socket) => {
-      if (!this.#admit(socket)) return
-      serve.call(server, socket)
-      this.#connections.set(socket, new GuardedConnection(socket, this.#turns))
-    })
+    server.off('connection', serve)
+    if (server instanceof TlsServer) {
+      const handshakes = new TlsHandshakes({
+        shake: (socket) => serve.call(server, socket),
+        refuse: (socket) => this.#refused.refuse(socket, this.#nowMs, 'HTTPS_REQUIRED'),
+      })
+      server.on('connection', (socket: Socket) => {
+        if (this.#admit(socket)) handshakes.await(socket)
+        else socket.destroy()
+      })
+      this.#protectTls(server)
+    } else {
+      server.on('connection', (socket: Socket) => {
+        if (!this.#admit(socket)) {
+          this.#refused.refuse(socket, this.#nowMs, 'TOO_MANY_HTTP_CONNECTIONS')
+          return
+        }
+        serve.call(server, socket)
+        this.#clients.set(socket, new GuardedConnection(socket, socket, this.#turns))
+      })
+    }
     // Node closes connections beyond this number without creating a socket.
-    server.maxConnections = this.#maxConnections + MAX_REFUSED
+    server.maxConnections = this.#limits.maxConnections + MAX_REFUSED
     server.on('drop', () => this.#log.count('refused'))
     const sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref()
     server.once('close', () => clearInterval(sweeper))
   }
 
-  /** Disconnects the remaining clients of a closing server after `ms` milliseconds. */
-  endWithin(server: Server, ms: number): void {
+  /** Follows connections after the TLS handshake, which has chosen HTTP/2 or HTTP/1.1. */
+  #protectTls(server: Http2SecureServer): void {
+    const [serve] = server.listeners('secureConnection') as [(socket: TLSSocket) => void]
+    server.off('secureConnection', serve).on('secureConnection', (secure: TLSSocket) => {
+      serve.call(server, secure)
+      const socket = tcpSocketOf(secure)
+      if (socket === undefined || secure.alpnProtocol === 'h2') return
+      this.#clients.set(socket, new GuardedConnection(socket, secure, this.#turns))
+    })
+    server.on('session', (session: ServerHttp2Session) => {
+      const socket = tcpSocketOf(session.socket)
+      if (socket === undefined) return
+      this.#clients.set(socket, new GuardedSession(session, socket, this.#nowMs))
+    })
+    guardStreams(server, this.#limits, this.#turns, {
+      onReset: (socket) => this.#reset(socket),
+      onRefused: () => this.#log.count('refusedStreams'),
+      nowMs: () => this.#nowMs,
+    })
+  }
+
+  /** Ends HTTP/2 connections of a closing server, and disconnects the remaining clients after `ms` milliseconds. */
+  endWithin(server: Server | Http2SecureServer, ms: number): void {
+    for (const client of this.#clients.values()) {
+      if (client instanceof GuardedSession) client.end()
+    }
     const deadline = setTimeout(() => {
       this.#refused.destroy()
-      for (const socket of this.#connections.keys()) socket.destroy()
+      for (const socket of this.#table) socket.destroy()
     }, ms).unref()
     server.once('close', () => clearTimeout(deadline))
   }
@@ -130,28 +179,50 @@ export class HttpGuard {
     const admission = this.#table.admit(socket, source, this.#nowMs)
     if (!admission.admitted) {
       this.#log.count(admission.limit === 'all' ? 'refused' : 'refusedPerAddress')
-      this.#refused.refuse(socket, this.#nowMs)
       return false
     }
     if (admission.displaced !== undefined) this.#cut(admission.displaced, 'displaced')
     socket.once('close', () => {
       this.#table.remove(socket)
-      this.#connections.delete(socket)
+      this.#clients.delete(socket)
     })
     return true
   }
 
   #begin(reply: GuardedReply): void {
-    const { socket } = reply.req
+    const { client, socket } = this.#http1Client(reply)
     this.#table.markBusy(socket)
-    this.#connections.get(socket)?.gate.begin(reply)
+    client?.gate.begin(reply)
   }
 
   #finish(reply: GuardedReply): void {
-    const { socket } = reply.req
-    const gate = this.#connections.get(socket)?.gate
-    gate?.finish()
-    if (gate?.replies.length === 0) this.#table.markIdle(socket, this.#nowMs)
+    const { client, socket } = this.#http1Client(reply)
+    client?.gate.finish()
+    if (client?.isBusy === false) this.#table.markIdle(socket, this.#nowMs)
+  }
+
+  #http1Client({ req }: GuardedReply) {
+    const socket = tcpSocketOf(req.socket) ?? req.socket
+    return { socket, client: this.#clients.get(socket) as GuardedConnection | undefined }
+  }
+
+  /** @returns function to call when the stream has ended */
+  #beginStream(reply: GuardedHttp2Reply): () => void {
+    const socket = tcpSocketOf(reply.stream.session?.socket)
+    const client = socket && this.#clients.get(socket)
+    if (!(client instanceof GuardedSession)) return () => undefined
+    this.#table.markBusy(client.socket)
+    client.begin(reply, this.#nowMs)
+    return () => {
+      client.finish(reply)
+      if (!client.isBusy) this.#table.markIdle(client.socket, this.#nowMs)
+    }
+  }
+
+  #reset(socket: Socket): void {
+    const client = this.#clients.get(socket)
+    if (!(client instanceof GuardedSession) || socket.destroyed) return
+    if (!client.mayReset(this.#nowMs)) this.#cut(socket, 'flooding')
   }
 
   #sweep(): void {
@@ -159,11 +230,11 @@ export class HttpGuard {
     this.#refused.sweep(nowMs)
     for (const socket of this.#table.idleFor(MAX_IDLE_MS, nowMs)) this.#cut(socket, 'expired')
     const holders = []
-    for (const connection of this.#connections.values()) {
-      if (connection.gate.replies.length === 0) continue
-      const { socket } = connection
-      if (connection.isSlow(nowMs)) this.#cut(socket, 'slow')
-      else holders.push({ socket, ...connection.holder(this.#options.playback, nowMs) })
+    for (const client of this.#clients.values()) {
+      this.#endLate(client, nowMs)
+      const { socket } = client
+      if (!client.isBusy || socket.destroyed) continue
+      holders.push({ socket, ...client.holder(this.#options.playback, nowMs) })
     }
     for (const { socket } of slowestOver(
       holders,
@@ -173,6 +244,16 @@ export class HttpGuard {
     }
     this.#bufferedBytes = heldBytes(holders.filter(({ socket }) => !socket.destroyed))
     this.#log.report(this.#options.clock.nowUs())
+  }
+
+  /** Disconnects slow readers and floods; HTTP/2: ends only the streams that are read too slowly. */
+  #endLate(client: GuardedConnection | GuardedSession, nowMs: number): void {
+    if (client instanceof GuardedSession) {
+      if (client.isFlooding(nowMs)) this.#cut(client.socket, 'flooding')
+      for (let slow = client.cancelLate(nowMs); slow > 0; slow--) this.#log.count('slow')
+    } else if (client.isBusy && client.isSlow(nowMs)) {
+      this.#cut(client.socket, 'slow')
+    }
   }
 
   /** Disconnects with a reset, so that the kernel discards its part of the reply as well. */

@@ -1,5 +1,5 @@
 /**
- * Connections beyond the limit: a 503 reply to a bounded number of them, a plain close for the others.
+ * Connections beyond the limit, or without TLS: a reply to a bounded number of them, a plain close for the others.
  *
  * @module
  */
@@ -13,16 +13,19 @@ export const MAX_REFUSED = 128
 /** Time for the client to read the reply. Closing a socket with an unread request discards the reply. */
 const LINGER_MS = 1000
 
-const ANSWER = formatRefusal(new MillraceError('TOO_MANY_HTTP_CONNECTIONS'), {
-  headers: 'Access-Control-Allow-Origin: *\r\nRetry-After: 5\r\n',
-})
+const ANSWERS = {
+  TOO_MANY_HTTP_CONNECTIONS: formatRefusal(new MillraceError('TOO_MANY_HTTP_CONNECTIONS'), {
+    headers: 'Access-Control-Allow-Origin: *\r\nRetry-After: 5\r\n',
+  }),
+  HTTPS_REQUIRED: formatRefusal(new MillraceError('HTTPS_REQUIRED')),
+}
 
 /** Refused connections, whose requests are not parsed. Times are in milliseconds of a monotonic clock. */
 export class RefusedConnections {
   /** Time at which each connection is destroyed, the earliest first. */
   readonly #endsMs = new Map<Socket, number>()
 
-  refuse(socket: Socket, nowMs: number): void {
+  refuse(socket: Socket, nowMs: number, code: keyof typeof ANSWERS): void {
     if (this.#endsMs.size >= MAX_REFUSED) {
       socket.destroy()
       return
@@ -30,7 +33,7 @@ export class RefusedConnections {
     this.#endsMs.set(socket, nowMs + LINGER_MS)
     socket.on('error', () => undefined)
     socket.once('close', () => this.#endsMs.delete(socket))
-    socket.resume().end(ANSWER)
+    socket.resume().end(ANSWERS[code])
   }
 
   /** Closes connections that their clients have not closed in time. */

@@ -30,7 +30,7 @@ t.test('a line has three sentences and at most 160 characters', async (t) => {
     log.counters[counter as keyof typeof log.counters] = 1_234_567_890
   }
   log.report(0)
-  t.equal(lines.length, 6)
+  t.equal(lines.length, 8)
   for (const line of lines) {
     const { msg } = JSON.parse(line) as { msg: string }
     t.ok(msg.length <= 160, msg)

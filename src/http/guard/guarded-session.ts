@@ -1,0 +1,118 @@
+/**
+ * An HTTP/2 connection: its open streams, the reading rate of each, and how often the client resets them.
+ *
+ * @module
+ */
+import { constants, type ServerHttp2Session } from 'node:http2'
+import type { Socket } from 'node:net'
+import type { PlaybackSource } from '../../contract/streams.ts'
+import { TokenBucket } from '../../token-bucket.ts'
+import { uncachedMemory } from './cached-body.ts'
+import type { GuardedHttp2Reply } from './guarded-http2-reply.ts'
+import type { Holder } from './held-memory.ts'
+import { ReaderProgress } from './reader-progress.ts'
+
+/**
+ * Streams that a client may reset at once and per second: a player that changes the level or seeks cancels some. More
+ * is a flood ("rapid reset", CVE-2023-44487), which nghttp2 alone ends after 1000.
+ */
+const RESETS_AT_ONCE = 100
+const RESETS_PER_SEC = 10
+
+/**
+ * Maximum input of a connection per second: requests of viewers have some kilobytes. Frames that open no stream (PING,
+ * SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA) cost CPU and nothing else counts them.
+ */
+const MAX_INPUT_BYTES_PER_SEC = 4 * 1024 * 1024
+
+/** Time limit for receiving a request. */
+const REQUEST_TIMEOUT_MS = 10_000
+
+interface OpenStream {
+  readonly openedMs: number
+  readonly progress: ReaderProgress
+}
+
+/** Calling order: `begin` and `finish` as replies do; `isFlooding`, `cancelLate` and `holder` about once a second. */
+export class GuardedSession {
+  /** TCP socket below TLS. */
+  readonly socket: Socket
+  readonly #session: ServerHttp2Session
+  readonly #streams = new Map<GuardedHttp2Reply, OpenStream>()
+  readonly #resets: TokenBucket
+  #inputBytes = 0
+  #inputMs: number
+
+  constructor(session: ServerHttp2Session, socket: Socket, nowMs: number) {
+    this.#session = session
+    this.socket = socket
+    this.#resets = new TokenBucket(RESETS_PER_SEC, nowMs * 1000, RESETS_AT_ONCE)
+    this.#inputMs = nowMs
+  }
+
+  get isBusy(): boolean {
+    return this.#streams.size > 0
+  }
+
+  begin(reply: GuardedHttp2Reply, nowMs: number): void {
+    this.#streams.set(reply, { openedMs: nowMs, progress: new ReaderProgress() })
+  }
+
+  finish(reply: GuardedHttp2Reply): void {
+    this.#streams.delete(reply)
+  }
+
+  /** @returns whether the client may reset a stream now; if not, it floods the service with resets */
+  mayReset(nowMs: number): boolean {
+    return this.#resets.take(nowMs * 1000)
+  }
+
+  /** Whether the client has sent more than requests can be since the previous call. */
+  isFlooding(nowMs: number): boolean {
+    const { bytesRead } = this.socket
+    const isFlooding =
+      (bytesRead - this.#inputBytes) * 1000 >
+      MAX_INPUT_BYTES_PER_SEC * Math.max(nowMs - this.#inputMs, 1000)
+    this.#inputBytes = bytesRead
+    this.#inputMs = nowMs
+    return isFlooding
+  }
+
+  /**
+   * Cancels streams whose request is not complete in time, and those whose reply is read too slowly.
+   *
+   * @returns number of slow readers
+   */
+  cancelLate(nowMs: number): number {
+    let slow = 0
+    for (const [reply, { progress, openedMs }] of this.#streams) {
+      const waitingBytes = sizeOf(reply) - reply.sentBytes
+      const isSlow = progress.observe(reply.sentBytes, waitingBytes, nowMs)
+      if (isSlow) slow++
+      const isLate = !reply.req.complete && nowMs - openedMs >= REQUEST_TIMEOUT_MS
+      if (isSlow || isLate) reply.stream.close(constants.NGHTTP2_CANCEL)
+    }
+    return slow
+  }
+
+  /** Memory that the connection holds, without the bodies that are in the cache, and its reading rate. */
+  holder(playback: PlaybackSource, nowMs: number): Holder {
+    const streams = [...this.#streams]
+    return {
+      ownBytes: 0,
+      bodies: streams.flatMap(([{ req, bodies }]) => uncachedMemory(playback, req.url, bodies)),
+      bytesPerSec: Math.min(
+        ...streams.map(([{ sentBytes }, { progress }]) => progress.bytesPerSec(sentBytes, nowMs)),
+      ),
+    }
+  }
+
+  /** Ends the connection once its streams have ended. */
+  end(): void {
+    this.#session.close()
+  }
+}
+
+function sizeOf({ bodies }: GuardedHttp2Reply): number {
+  return bodies.reduce((sum, { length }) => sum + length, 0)
+}

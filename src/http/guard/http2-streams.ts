@@ -1,0 +1,81 @@
+/**
+ * Streams of all HTTP/2 connections: admitted up to a limit, their requests handled a few per turn.
+ *
+ * @module
+ */
+import { constants, type Http2SecureServer, type ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
+import { ConnectionTable, type ConnectionLimits } from './connection-table.ts'
+import { sourceOf } from './source-address.ts'
+import type { TurnQueue } from './turn-queue.ts'
+
+/** Settings and limits of each connection, for `http2.createSecureServer`. */
+export const HTTP2_OPTIONS = {
+  settings: {
+    // The minimum that RFC 9113 section 6.5.2 recommends.
+    maxConcurrentStreams: 100,
+    // As for HTTP/1.1 (`--max-http-header-size`).
+    maxHeaderListSize: 16 * 1024,
+    enablePush: false,
+  },
+  // Frames that are not valid, and streams beyond the limit, after which nghttp2 ends the connection.
+  maxSessionInvalidFrames: 100,
+  maxSessionRejectedStreams: 100,
+}
+
+export interface StreamHandlers {
+  /** Called for each stream that ends with an error code, also if it was refused. */
+  readonly onReset: (socket: Socket) => void
+  readonly onRefused: () => void
+  readonly nowMs: () => number
+}
+
+type StreamListener = (stream: ServerHttp2Stream, ...head: unknown[]) => void
+
+/**
+ * Puts itself between the server and its streams.
+ *
+ * @param limits  as for connections: an HTTP/1.1 connection has one open request
+ * @param turns  schedules streams that may begin their request
+ */
+export function guardStreams(
+  server: Http2SecureServer,
+  limits: ConnectionLimits,
+  turns: TurnQueue,
+  { onReset, onRefused, nowMs }: StreamHandlers,
+): void {
+  const table = new ConnectionTable<ServerHttp2Stream>(limits)
+  const [serve] = server.listeners('stream') as [StreamListener]
+  server.off('stream', serve).on('stream', (stream: ServerHttp2Stream, ...head: unknown[]) => {
+    const socket = tcpSocketOf(stream.session?.socket)
+    // The session has ended.
+    if (socket === undefined) return
+    if (stream.destroyed) {
+      onReset(socket)
+      return
+    }
+    // Node adds a listener only when the request begins.
+    stream.on('error', () => undefined)
+    stream.once('close', () => {
+      table.remove(stream)
+      if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) onReset(socket)
+    })
+    if (!table.admit(stream, sourceOf(socket.remoteAddress ?? ''), nowMs()).admitted) {
+      onRefused()
+      stream.close(constants.NGHTTP2_REFUSED_STREAM)
+      return
+    }
+    table.markBusy(stream)
+    const begin = () => {
+      if (!stream.destroyed) serve.call(server, stream, ...head)
+    }
+    if (turns.take()) begin()
+    else turns.add(begin)
+  })
+}
+
+/** TCP socket below a TLS socket; Node has no public name for it. */
+export function tcpSocketOf(socket: object | undefined): Socket | undefined {
+  const { _parent: parent } = (socket ?? {}) as { _parent?: Socket | null }
+  return parent ?? undefined
+}
