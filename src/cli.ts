@@ -99,8 +99,9 @@ async function demo(args: readonly string[]): Promise<void> {
     loop: true,
     signal: stop.signal,
   })
+  const isHttps = (options.tls?.cert ?? '') !== ''
   print(
-    `\n  Watch the demo:  http://127.0.0.1:${server.httpPort}/watch/demo\n  Stop it:         Ctrl-C\n`,
+    `\n  Watch the demo:  ${isHttps ? 'https' : 'http'}://127.0.0.1:${server.httpPort}/watch/demo\n  Stop it:         Ctrl-C\n`,
   )
   await Promise.race([stopSignal(), encoder])
   stop.abort()

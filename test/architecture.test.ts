@@ -55,7 +55,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   diagnosis: ['contract', 'mpegts', 'srt'],
   stream: ['contract', 'diagnosis', 'mpegts', 'hls', 'errors.ts', 'clock.ts'],
   webhook: ['auth', 'contract', 'clock.ts', 'logger.ts', 'errors.ts', 'interval-limiter.ts'],
-  http: ['contract', 'binary', 'clock.ts', 'auth', 'errors.ts', 'logger.ts', 'interval-limiter.ts'],
+  http: [
+    ...['contract', 'binary', 'clock.ts', 'auth', 'errors.ts', 'logger.ts'],
+    ...['interval-limiter.ts', 'token-bucket.ts'],
+  ],
   // Publishing a file joins SRT and MPEG-TS the other way round; it serves no one but the command line.
   publisher: ['srt', 'mpegts', 'binary', 'errors.ts', 'clock.ts'],
   // The top of the house: rooms that see both ends.

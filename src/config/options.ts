@@ -34,6 +34,7 @@ export function completeOptions(options: Options, memoryBytes = usableMemoryByte
   checkSecretsDiffer(complete)
   checkDefaultWebhookUrls(complete)
   checkSegmentDurations(complete)
+  checkTlsFiles(complete)
   return complete
 }
 
@@ -72,6 +73,14 @@ function checkSegmentDurations({ hls: { segmentSec, maxSegmentSec } }: Config): 
   if (maxSegmentSec >= segmentSec) return
   throw new MillraceError('CONFIG_INVALID', {
     message: `HLS_MAX_SEGMENT_SEC is ${maxSegmentSec}: expected at least HLS_SEGMENT_SEC, ${segmentSec}`,
+  })
+}
+
+function checkTlsFiles({ tls: { cert, key } }: Config): void {
+  if ((cert === '') === (key === '')) return
+  const [missing, given] = cert === '' ? ['TLS_CERT', 'TLS_KEY'] : ['TLS_KEY', 'TLS_CERT']
+  throw new MillraceError('CONFIG_INVALID', {
+    message: `${missing} is not set, ${given} is: expected both or none`,
   })
 }
 

@@ -45,6 +45,19 @@ export const Config = Type.Object({
         'memory for replies to slow readers, beside the cache; above it the slowest readers are disconnected',
     }),
   }),
+  tls: Type.Object({
+    cert: Type.String({
+      default: '',
+      allowed: 'path of a PEM file',
+      description:
+        'certificate chain: the HTTP port speaks HTTPS, with HTTP/2 and HTTP/1.1; read again when it changes; empty: plain HTTP',
+    }),
+    key: Type.String({
+      default: '',
+      allowed: 'path of a PEM file',
+      description: 'private key of `TLS_CERT`, without a passphrase',
+    }),
+  }),
   srt: Type.Object({
     host: addresses(
       '0.0.0.0',
@@ -72,7 +85,7 @@ export const Config = Type.Object({
       default: '',
       pattern: '^(https?://.+)?$',
       description:
-        'base of playlist URLs, an http or https URL; empty: `http://PUBLIC_HOST:HTTP_PORT`',
+        'base of playlist URLs, an http or https URL; empty: `http://PUBLIC_HOST:HTTP_PORT`, https with `TLS_CERT`',
     }),
   }),
   ts: Type.Object({

@@ -6,6 +6,7 @@
  */
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { MillraceError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
@@ -38,7 +39,12 @@ export function sendRefusal(reply: FastifyReply, refusal: MillraceError): void {
 }
 
 /** Handler for Fastify's `clientErrorHandler`: a request that Node cannot parse or that is not complete in time. */
-export function clientErrorHandler(error: NodeJS.ErrnoException, socket: Socket): void {
+export function clientErrorHandler(error: NodeJS.ErrnoException, socket: Socket | TLSSocket): void {
+  if ('secureConnecting' in socket && socket.secureConnecting === true) {
+    // The TLS handshake has failed: nothing can be sent.
+    socket.destroy()
+    return
+  }
   if (socket.writable && error.code !== 'ECONNRESET') {
     const status = CLIENT_ERROR_STATUS[error.code ?? ''] ?? 400
     socket.write(formatRefusal(new MillraceError('REQUEST_MALFORMED'), { status }))

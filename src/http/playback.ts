@@ -8,6 +8,7 @@
  *
  * @module
  */
+import type { Http2ServerResponse } from 'node:http2'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { MillraceError } from '../errors.ts'
 import { parseByteRange, sliceChunks } from './byte-range.ts'
@@ -38,8 +39,7 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, { sourc
       const stream = PLAIN_NAME.test(streamId) ? source.findStream(streamId) : undefined
       const loan = PLAIN_NAME.test(name) ? borrowFile(stream, name) : undefined
       if (loan === undefined) return refuseFile(reply, stream)
-      // `close` is emitted exactly once: when the kernel has the whole reply, or when the connection has closed.
-      if (loan.end !== undefined) reply.raw.once('close', loan.end)
+      if (loan.end !== undefined) onceClosed(reply, loan.end)
       sendFile(request, reply, loan.file)
     },
   })
@@ -115,8 +115,7 @@ function write(
   chunks: readonly Buffer[] = [],
 ): void {
   const { raw } = reply
-  // The types allow only strings; Node accepts numbers.
-  raw.writeHead(status, headers as string[])
+  raw.writeHead(status, isHttp2(reply) ? toRecord(headers) : headers)
   reply.hijack()
   if (chunks.length <= 1) {
     raw.end(chunks[0])
@@ -126,6 +125,25 @@ function write(
   raw.cork()
   for (const chunk of chunks) raw.write(chunk)
   raw.end()
+}
+
+function isHttp2({ request }: FastifyReply): boolean {
+  return request.raw.httpVersionMajor === 2
+}
+
+/** Headers for HTTP/2, whose flat lists differ between versions of Node. */
+function toRecord(headers: Headers): Record<string, string | number> {
+  const record: Record<string, string | number> = {}
+  for (let i = 0; i < headers.length; i += 2) record[headers[i] as string] = headers[i + 1]!
+  return record
+}
+
+/** Calls `act` exactly once: when the kernel has the whole reply, or when connection or stream has closed. */
+function onceClosed(reply: FastifyReply, act: () => void): void {
+  const { raw } = reply
+  // A reply of HTTP/2 to HEAD does not emit it if the client leaves before the reply.
+  const emitter = isHttp2(reply) ? (raw as unknown as Http2ServerResponse).stream : raw
+  emitter.once('close', act)
 }
 
 /** Weak comparison of If-None-Match (RFC 9110 section 13.1.2). */

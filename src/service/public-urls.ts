@@ -15,11 +15,11 @@ export interface Ports {
 }
 
 export class PublicUrls {
-  readonly #config: Pick<Config, 'public' | 'srt'>
+  readonly #config: Pick<Config, 'public' | 'srt' | 'tls'>
   readonly #ports: Ports
 
   /** @param ports  read for every URL, since a port set to 0 is known only once it is bound */
-  constructor(config: Pick<Config, 'public' | 'srt'>, ports: Ports) {
+  constructor(config: Pick<Config, 'public' | 'srt' | 'tls'>, ports: Ports) {
     this.#config = config
     this.#ports = ports
   }
@@ -27,7 +27,10 @@ export class PublicUrls {
   /** Base of HTTP URLs, without a slash at the end. */
   get http(): string {
     const { url } = this.#config.public
-    return url === '' ? `http://${this.#host}:${this.#ports.httpPort}` : url.replace(/\/+$/, '')
+    const scheme = this.#config.tls.cert === '' ? 'http' : 'https'
+    return url === ''
+      ? `${scheme}://${this.#host}:${this.#ports.httpPort}`
+      : url.replace(/\/+$/, '')
   }
 
   /** URL of the SRT listener, without a stream key. */

@@ -19,6 +19,7 @@ import { checkStartRequest } from '../contract/schema.ts'
 import { SegmentCache } from '../hls/store/segment-cache.ts'
 import { buildApp } from '../http/app.ts'
 import { HttpGuard } from '../http/guard/http-guard.ts'
+import { CertificateSource } from '../http/tls/certificate-source.ts'
 import type {
   PlaybackSource,
   StartedStream,
@@ -145,6 +146,7 @@ export class Server
       hmacSecrets,
       maxAgeSec: config.apiMaxAgeSec,
       guard: this.#httpGuard,
+      ...(config.tls.cert !== '' && { certificates: new CertificateSource(config.tls) }),
     })
   }
 

@@ -260,3 +260,16 @@ t.test('warns of a secret under 32 characters', async (t) => {
 t.test('rejects an unknown flag by its name', async (t) => {
   t.throws(() => parseFlags(['--http-prot', '80']), { message: /--http-prot/ })
 })
+
+t.test('TLS_CERT and TLS_KEY are set together or not at all', async (t) => {
+  t.strictSame(completeOptions(SECRETS).tls, { cert: '', key: '' })
+  const tls = { cert: '/cert.pem', key: '/key.pem' }
+  t.strictSame(completeOptions({ ...SECRETS, tls }).tls, tls)
+  t.throws(() => completeOptions({ ...SECRETS, tls: { cert: '/cert.pem' } }), {
+    code: 'CONFIG_INVALID',
+    message: 'TLS_KEY is not set, TLS_CERT is: expected both or none',
+  })
+  t.throws(() => completeOptions({ ...SECRETS, tls: { key: '/key.pem' } }), {
+    message: 'TLS_CERT is not set, TLS_KEY is: expected both or none',
+  })
+})

@@ -5,12 +5,14 @@
  * @module
  */
 import { request, type OutgoingHttpHeaders } from 'node:http'
+import { request as requestHttps } from 'node:https'
 import { connect } from 'node:net'
 import { pino } from 'pino'
 import { sign } from '../../src/auth/signature.ts'
 import { MillraceError } from '../../src/errors.ts'
 import { systemClock } from '../../src/clock.ts'
 import { buildApp } from '../../src/http/app.ts'
+import { CertificateSource } from '../../src/http/tls/certificate-source.ts'
 import { HttpGuard, type HttpGuardOptions } from '../../src/http/guard/http-guard.ts'
 import type {
   PlayableStream,
@@ -23,11 +25,12 @@ import type {
 } from '../../src/contract/streams.ts'
 import type { StreamState } from '../../src/contract/state.ts'
 import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
+import { writeCertificate } from '../support/certificate.ts'
 
 export const SECRET = 'a secret of at least 32 characters'
 
 interface Test {
-  teardown(close: () => Promise<unknown>): unknown
+  teardown(close: () => unknown): unknown
 }
 
 export interface Reply {
@@ -116,11 +119,21 @@ export interface TestApp {
   close(): Promise<void>
 }
 
+/** Starts the application with HTTPS; it ends with the test. */
+export function startHttpsApp(
+  t: Test,
+  service?: MemoryService,
+  guarding?: Partial<HttpGuardOptions>,
+): Promise<TestApp> {
+  return startApp(t, service, guarding, new CertificateSource(writeCertificate(t)))
+}
+
 /** Starts the application; it ends with the test. */
 export async function startApp(
   t: Test,
   service = new MemoryService(),
   guarding: Partial<HttpGuardOptions> = {},
+  certificates?: CertificateSource,
 ): Promise<TestApp> {
   const log: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line: string) => void log.push(line) })
@@ -136,6 +149,7 @@ export async function startApp(
     playback: service,
     hmacSecrets: [SECRET],
     guard,
+    certificates,
     logger,
   })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
@@ -145,14 +159,16 @@ export async function startApp(
 
 /** Sends a request on a connection of its own. `path` is sent unchanged, `../` included. */
 export function call(
-  { port }: { readonly port: number },
+  { port, url = '' }: { readonly port: number; readonly url?: string },
   method: string,
   path: string,
   options: { headers?: OutgoingHttpHeaders; body?: string | Buffer } = {},
 ): Promise<Reply> {
   const { headers = {}, body } = options
   return new Promise((resolve, reject) => {
-    const outgoing = request({ host: '127.0.0.1', port, method, path, agent: false, headers })
+    const send = url.startsWith('https:') ? requestHttps : request
+    const target = { host: '127.0.0.1', port, method, path, agent: false, headers }
+    const outgoing = send({ ...target, rejectUnauthorized: false } as object)
     outgoing.on('error', reject)
     outgoing.on('response', (incoming) => {
       const chunks: Buffer[] = []
@@ -172,7 +188,7 @@ export function call(
 
 /** Calls the API with a valid signature and content type; `headers` replace or add. */
 export function signedCall(
-  app: { readonly port: number },
+  app: { readonly port: number; readonly url?: string },
   method: string,
   path: string,
   body: string | Buffer | object,

@@ -1,0 +1,213 @@
+/**
+ * Limits on the cost of HTTP/2 clients.
+ */
+import { once } from 'node:events'
+import { constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
+import { connect as connectTls } from 'node:tls'
+import t, { type Test } from 'tap'
+import { createStreamFile } from '../../../src/hls/store/stream-file.ts'
+import { until } from '../../support/until.ts'
+import { callStream, openSession } from '../http2-client.ts'
+import { MemoryService, MemoryStream, startHttpsApp } from '../memory-service.ts'
+
+const MIB = 1024 * 1024
+
+t.test(
+  'refuses requests beyond the limit with REFUSED_STREAM (RFC 9113 section 8.7)',
+  async (t) => {
+    const { app, unread } = await serveSegments(t, { maxConnections: 16 })
+    const session = await openSession(t, app)
+    t.equal(session.remoteSettings.maxConcurrentStreams, 100)
+    const streams = Array.from({ length: 20 }, () => unread(session))
+    await until('refusals', () => streams.filter(({ closed }) => closed).length === 4)
+    const refused = streams.filter(({ closed }) => closed)
+    t.equal(app.guard.report().refusedStreams, 4)
+    t.ok(refused.every(({ rstCode }) => rstCode === constants.NGHTTP2_REFUSED_STREAM))
+    const line = await until('a line', () =>
+      app.log.find((each) => each.includes('HTTP/2 requests')),
+    )
+    t.match(line, /refused: 4,/)
+    for (const stream of streams) stream.close(constants.NGHTTP2_CANCEL)
+    await until('room', async () => {
+      const reply = await callStream(session, 'GET', '/video/demo/small.ts').catch(() => undefined)
+      return reply?.status === 200
+    })
+  },
+)
+
+t.test(
+  'closes a connection that resets more streams than players do (CVE-2023-44487)',
+  async (t) => {
+    const { app, unread } = await serveSegments(t)
+    const other = await openSession(t, app)
+    const session = await openSession(t, app)
+    const closed = closing(session)
+    for (let i = 0; i < 50; i++) unread(session).close(constants.NGHTTP2_CANCEL)
+    t.equal((await callStream(session, 'GET', '/video/demo/small.ts')).status, 200, '50 at once')
+    for (let i = 0; i < 90; i++) unread(session).close(constants.NGHTTP2_CANCEL)
+    await closed
+    t.equal(app.guard.report().flooding, 1)
+    t.equal((await callStream(other, 'GET', '/video/demo/small.ts')).status, 200, 'another one')
+    await until('only the other', () => app.guard.report().connections === 1)
+  },
+)
+
+t.test('closes a connection that floods it with frames of no request', async (t) => {
+  const { app } = await serveSegments(t)
+  const socket = connectTls({
+    port: app.port,
+    host: '127.0.0.1',
+    rejectUnauthorized: false,
+    ALPNProtocols: ['h2'],
+  })
+  socket.on('error', () => undefined).resume()
+  await once(socket, 'secureConnect')
+  const closed = closing(socket)
+  socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+  socket.write(frame(4, Buffer.alloc(0)))
+  // WINDOW_UPDATE of the connection by 1: 13 bytes each.
+  const updates = Buffer.concat(Array.from({ length: 4000 }, () => frame(8, Buffer.of(0, 0, 0, 1))))
+  const timer = setInterval(() => {
+    for (let i = 0; i < 10 && !socket.destroyed; i++) socket.write(updates)
+  }, 10)
+  t.teardown(() => clearInterval(timer))
+  await closed
+  t.equal(app.guard.report().flooding, 1)
+})
+
+t.test('cancels a stream below the minimum rate, and no other of its connection', async (t) => {
+  const { app, unread, pass } = await serveSegments(t)
+  const session = await openSession(t, app)
+  const stalled = unread(session)
+  await once(stalled, 'response')
+  // Begins the window of the rate.
+  await until('a sample', () => app.guard.report().bufferedBytes === 0 && pass(1000))
+  const closed = closing(stalled)
+  const timer = setInterval(() => pass(2000), 50)
+  t.teardown(() => clearInterval(timer))
+  await closed
+  t.equal(stalled.rstCode, constants.NGHTTP2_CANCEL)
+  t.equal(app.guard.report().slow, 1)
+  t.equal((await callStream(session, 'GET', '/video/demo/small.ts')).status, 200)
+})
+
+t.test('disconnects readers of evicted segments at the memory limit', async (t) => {
+  const { app, stream, unread } = await serveSegments(t, { maxBufferedMib: 33 })
+  for (let index = 0; index < 4; index++) {
+    stream.files.set(`${index}.ts`, segment())
+    const session = await openSession(t, app)
+    await once(unread(session, `/video/demo/${index}.ts`), 'response')
+  }
+  t.equal(app.guard.report().overMemory, 0, 'in the cache they cost nothing')
+  stream.files.clear()
+  await until('cut', () => app.guard.report().overMemory === 2)
+  t.ok(app.guard.report().bufferedBytes <= 33 * MIB)
+  await until('closed', () => app.guard.report().connections === 2)
+})
+
+t.test('cancels a request that is not complete after 10 s', async (t) => {
+  const { app, pass } = await serveSegments(t)
+  const session = await openSession(t, app)
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': '/api/status',
+    'lt-signature': '0'.repeat(64),
+  })
+  stream.on('error', () => undefined)
+  stream.write('{')
+  const closed = closing(stream)
+  await until('the request', () => callStream(session, 'GET', '/video/demo/small.ts'))
+  pass(10_000)
+  await closed
+  t.equal(stream.rstCode, constants.NGHTTP2_CANCEL)
+  t.equal((await callStream(session, 'GET', '/video/demo/small.ts')).status, 200)
+})
+
+t.test('disconnects a connection without a request for 75 s', async (t) => {
+  const { app, pass } = await serveSegments(t)
+  const session = await openSession(t, app)
+  await callStream(session, 'GET', '/video/demo/small.ts')
+  const closed = closing(session)
+  pass(75_000)
+  await closed
+  t.equal(app.guard.report().expired, 1)
+  await until('none', () => app.guard.report().connections === 0)
+})
+
+t.test('handles a crowd of requests a few per turn', async (t) => {
+  const { app } = await serveSegments(t)
+  const session = await openSession(t, app)
+  let turn = 0
+  const turns: number[] = []
+  const count = () => {
+    turn++
+    if (turns.length < 80) setImmediate(count)
+  }
+  const { service } = app
+  const find = service.findStream.bind(service)
+  service.findStream = (id) => {
+    turns.push(turn)
+    return find(id)
+  }
+  setImmediate(count)
+  await Promise.all(
+    Array.from({ length: 80 }, () => callStream(session, 'GET', '/video/demo/small.ts')),
+  )
+  const counts = countEach(turns)
+  t.ok(Math.max(...counts.values()) <= 16, `at most ${Math.max(...counts.values())} in a turn`)
+})
+
+/** Settles when it has closed, with or without an error. */
+function closing(emitter: NodeJS.EventEmitter): Promise<void> {
+  return new Promise((resolve) => void emitter.once('close', () => resolve()))
+}
+
+function countEach(turns: readonly number[]): Map<number, number> {
+  const counts = new Map<number, number>()
+  for (const turn of turns) counts.set(turn, (counts.get(turn) ?? 0) + 1)
+  return counts
+}
+
+function segment(sizeBytes = 16 * MIB) {
+  const chunkBytes = Math.min(sizeBytes, MIB / 8)
+  return createStreamFile('segment', {
+    chunks: Array.from({ length: sizeBytes / chunkBytes }, () => Buffer.alloc(chunkBytes)),
+    version: '1',
+    targetDurationSec: 2,
+  })
+}
+
+async function serveSegments(
+  t: Test,
+  limits: { readonly maxConnections?: number; readonly maxBufferedMib?: number } = {},
+) {
+  const service = new MemoryService()
+  const stream = new MemoryStream()
+  stream.files.set('large.ts', segment())
+  stream.files.set('small.ts', segment(1000))
+  service.streams.set('demo', stream)
+  let nowMs = 0
+  const app = await startHttpsApp(t, service, {
+    limits: { maxConnections: 1000, maxBufferedMib: 1024, ...limits },
+    clock: { nowUs: () => nowMs * 1000 },
+  })
+  return {
+    app,
+    stream,
+    pass(ms: number): true {
+      nowMs += ms
+      return true
+    },
+    /** Requests a file and reads nothing of it. */
+    unread(session: ClientHttp2Session, path = '/video/demo/large.ts'): ClientHttp2Stream {
+      const request = session.request({ ':path': path }).pause()
+      request.on('error', () => undefined)
+      return request
+    },
+  }
+}
+
+/** A frame of stream 0 (RFC 9113 section 4.1). */
+function frame(type: number, payload: Buffer): Buffer {
+  return Buffer.concat([Buffer.of(0, 0, payload.length, type, 0, 0, 0, 0, 0), payload])
+}
