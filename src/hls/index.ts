@@ -13,9 +13,13 @@ export {
 } from './packager.ts'
 export { formatMediaPlaylist, formatMultivariantPlaylist } from './playlist/playlist-format.ts'
 export type {
+  LowLatencyTags,
   MediaPlaylist,
   MultivariantPlaylist,
+  OpenSegment,
+  PlaylistPart,
   PlaylistSegment,
+  RenditionReport,
   Variant,
 } from './playlist/playlist.ts'
 export type {
@@ -27,5 +31,6 @@ export { FileStore, type FileStoreOptions } from './store/file-store.ts'
 export type { SegmentOwner, ShortageCounters } from './store/holding.ts'
 export type { WindowSize } from './store/memory-share.ts'
 export { SegmentCache, type SegmentCacheStats } from './store/segment-cache.ts'
+export type { Part } from './store/part.ts'
 export type { Segment } from './store/segment.ts'
-export type { StreamFile } from './store/stream-file.ts'
+export type { BlockingLimits, StreamFile } from './store/stream-file.ts'

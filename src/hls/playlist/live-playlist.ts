@@ -3,32 +3,22 @@
  *
  * @module
  */
-import { mixVideoRanges, type VideoRange } from '../../codec/video-range.ts'
 import type { DateRange } from '../date-range.ts'
 import { playlistUri, type RenditionName } from '../file-names.ts'
 import type { FileStore } from '../store/file-store.ts'
 import type { WindowSize } from '../store/memory-share.ts'
+import type { Part } from '../store/part.ts'
 import type { Segment } from '../store/segment.ts'
-import { createStreamFile, type StreamFile } from '../store/stream-file.ts'
+import { blockingLimits, createStreamFile, type StreamFile } from '../store/stream-file.ts'
 import { DateRangeList } from './date-range-list.ts'
+import { LiveEdge, listPart, type TargetDurations } from './live-edge.ts'
 import { formatMediaPlaylist } from './playlist-format.ts'
-import type { PlaylistSegment } from './playlist.ts'
+import { PlaylistWindow, type ListedSegment } from './playlist-window.ts'
+import type { RenditionReport } from './playlist.ts'
 import { RenditionMeter, type RenditionSummary } from './rendition-meter.ts'
 
-/** Minimum duration of the playlist after a removal, in target durations (RFC 8216 6.2.2). */
-const MIN_TARGET_DURATIONS = 3
-
-/** Maximum number of segments for which a minimum window reserves memory, however short they are. */
-const MAX_WINDOW_SEGMENTS = 1000
-
-/**
- * Number of segments above which the minimum duration does not apply. Three target durations of 10 s are 60 segments of
- * 0.5 s, but 3000 segments of 10 ms from a source whose timestamps jump at each key frame.
- */
-const MAX_SEGMENTS = 256
-
 export interface LivePlaylistOptions {
-  /** Receives the playlist and its segments. */
+  /** Receives the playlist, its segments and their parts. */
   readonly files: FileStore
   readonly rendition: RenditionName
   /** Identifier of this run of the stream, from start to stop; part of each file's version. */
@@ -37,116 +27,110 @@ export interface LivePlaylistOptions {
   readonly playlistSegments: number
   /** Playlist of the main rendition, whose window all other playlists follow; undefined for the main rendition. */
   readonly main?: LivePlaylist
-}
-
-interface Entry {
-  readonly mediaSequence: number
-  /** EXT-X-DISCONTINUITY-SEQUENCE of a playlist that starts with this segment. */
-  readonly discontinuitySequence: number
-  /** Size of the segment, even if memory had no room for it. */
-  readonly sizeBytes: number
-  /** Whether all frames can be decoded without other segments. */
-  readonly independent: boolean
-  /** Dynamic range of the video; undefined without video. */
-  readonly videoRange: VideoRange | undefined
-  readonly segment: PlaylistSegment & { gap: boolean }
-  /** Duration of the longest playlist that listed this segment. */
-  longestPlaylistSec: number
+  /** Returns the reports of all other playlists; default none. */
+  readonly otherReports?: () => readonly RenditionReport[]
 }
 
 /**
- * Calling order: `append` each segment of the rendition, `open` once EXT-X-TARGETDURATION is fixed, `end` after the
- * last segment, `discard` to drop all. From `open` on, each change publishes a new version of the file. Times are in
- * milliseconds of the monotonic clock of `SegmentCache`.
+ * Calling order: `append` each segment of the rendition, with low latency `appendPart` each of its parts before; `open`
+ * once EXT-X-TARGETDURATION is fixed, `end` after the last segment, `discard` to drop all. From `open` on, each change
+ * publishes a new version of the file. Times are in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class LivePlaylist {
   readonly #options: LivePlaylistOptions
   readonly #meter = new RenditionMeter()
   readonly #dateRanges = new DateRangeList()
-  #entries: Entry[] = []
+  readonly #window = new PlaylistWindow()
+  readonly #edge: LiveEdge
   /** Segments appended before `open`, in order: their bitrate is measured when the target duration is known. */
   #unmetered: Segment[] = []
-  #targetDurationSec: number | undefined
+  #target: TargetDurations | undefined
   #ended = false
   #revision = 0
 
   constructor(options: LivePlaylistOptions) {
     this.#options = options
+    const main = options.main && options.main.#edge
+    this.#edge = new LiveEdge(this.#window, { ...options, main })
   }
 
   /** Media sequence number of the oldest listed segment; undefined for an empty playlist. */
   get mediaSequence(): number | undefined {
-    return this.#entries[0]?.mediaSequence
+    return this.#window.oldest?.mediaSequence
   }
 
-  /** Media sequence number of the newest segment; undefined for an empty playlist. */
+  /** Media sequence number of the newest complete segment; undefined for an empty playlist. */
   get latestSequence(): number | undefined {
-    return this.#entries.at(-1)?.mediaSequence
+    return this.#window.newest?.mediaSequence
   }
 
   /** Number of listed segments, without gaps. */
   get segments(): number {
-    return this.#entries.filter(({ segment }) => !segment.gap).length
+    return this.#window.availableSegments
   }
 
   /** Summary for the multivariant playlist; undefined until a segment has media. */
   get summary(): RenditionSummary | undefined {
     const { summary } = this.#meter
-    const videoRange = mixVideoRanges(this.#entries.map((entry) => entry.videoRange))
+    const { videoRange } = this.#window
     return summary && { ...summary, ...(videoRange !== undefined && { videoRange }) }
   }
 
   get windowSize(): WindowSize {
-    const { length } = this.#entries
-    if (length === 0) return { minBytes: 0, wantedBytes: 0 }
-    const averageBytes = this.#entries.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) / length
-    const averageSec = this.#durationSec / length
-    const minSegments = Math.min(
-      MAX_WINDOW_SEGMENTS,
-      Math.ceil((MIN_TARGET_DURATIONS * (this.#targetDurationSec ?? averageSec)) / averageSec),
-    )
-    const segments = Math.max(minSegments, this.#options.playlistSegments)
-    return {
-      minBytes: Math.ceil(averageBytes * minSegments),
-      wantedBytes: Math.ceil(averageBytes * segments),
-    }
+    return this.#window.measure(this.#options.playlistSegments, this.#target?.targetSec)
   }
 
-  /** Publishes the playlist, and from now on each change to it. */
-  open(targetDurationSec: number): void {
-    this.#targetDurationSec = targetDurationSec
-    for (const segment of this.#unmetered.splice(0)) this.#meter.add(segment, targetDurationSec)
+  /** EXT-X-RENDITION-REPORT for the other playlists; undefined until the playlist is published. */
+  get report(): RenditionReport | undefined {
+    return this.#target && this.#edge.report
+  }
+
+  /**
+   * Publishes the playlist, and from now on each change to it.
+   *
+   * @param targetSec  EXT-X-TARGETDURATION
+   * @param partTargetSec  PART-TARGET; undefined for a playlist without parts
+   */
+  open(targetSec: number, partTargetSec?: number): void {
+    this.#target = { targetSec, partTargetSec }
+    for (const segment of this.#unmetered.splice(0)) this.#meter.add(segment, targetSec)
+    this.#publish()
+  }
+
+  /** Adds the next part of the segment that is not complete. */
+  appendPart(part: Part): void {
+    const { uri, chunks, segmentUri } = part
+    if (chunks.length > 0) {
+      const targetDurationSec = this.#target?.targetSec ?? Math.ceil(part.durationSec)
+      const file = createStreamFile('part', { chunks, version: uri, targetDurationSec })
+      this.#options.files.putPart(uri, file, segmentUri)
+    }
+    this.#edge.push(part)
     this.#publish()
   }
 
   append(segment: Segment, nowMs: number): void {
     const { uri, chunks, sizeBytes, durationSec, programDateTimeMs, discontinuity } = segment
-    const targetDurationSec = this.#targetDurationSec
-    const entry: Entry = {
-      mediaSequence: segment.mediaSequence,
+    const { mediaSequence, independent, endsTimeline } = segment
+    const targetSec = this.#target?.targetSec
+    const entry: ListedSegment = {
+      ...{ mediaSequence, sizeBytes, independent, endsTimeline },
       discontinuitySequence: segment.discontinuitySequence - (discontinuity ? 1 : 0),
-      sizeBytes,
-      independent: segment.independent,
       videoRange: segment.tracks.find(({ kind }) => kind === 'video')?.parameters?.videoRange,
       segment: { uri, durationSec, programDateTimeMs, discontinuity, gap: true },
+      parts: segment.parts.map(listPart),
       longestPlaylistSec: 0,
     }
-    this.#entries.push(entry)
+    this.#edge.complete()
+    this.#window.push(entry)
     // Shrinks the window first, so that the cache may release the removed segments if memory is short.
     this.roll(nowMs)
-    const lifetimeSec = targetDurationSec ?? Math.ceil(durationSec)
-    const file = createStreamFile('segment', {
-      chunks,
-      version: uri,
-      targetDurationSec: lifetimeSec,
-    })
+    const targetDurationSec = targetSec ?? Math.ceil(durationSec)
+    const file = createStreamFile('segment', { chunks, version: uri, targetDurationSec })
     entry.segment.gap = sizeBytes === 0 || !this.#options.files.put(uri, file, nowMs)
-    const playlistSec = this.#durationSec
-    for (const each of this.#entries) {
-      each.longestPlaylistSec = Math.max(each.longestPlaylistSec, playlistSec)
-    }
-    if (targetDurationSec === undefined) this.#unmetered.push(segment)
-    else this.#meter.add(segment, targetDurationSec)
+    this.#window.recordDuration()
+    if (targetSec === undefined) this.#unmetered.push(segment)
+    else this.#meter.add(segment, targetSec)
     this.#publish()
   }
 
@@ -168,7 +152,7 @@ export class LivePlaylist {
    * @returns whether there was room for it
    */
   addDateRange(dateRange: DateRange): boolean {
-    const nextSequence = (this.#entries.at(-1)?.mediaSequence ?? -1) + 1
+    const nextSequence = (this.latestSequence ?? -1) + 1
     if (!this.#dateRanges.add(dateRange, nextSequence)) return false
     this.#publish()
     return true
@@ -186,77 +170,67 @@ export class LivePlaylist {
    * @returns false if the window has its minimum duration, or is not published yet
    */
   shrink(nowMs: number): boolean {
-    const [oldest, next] = this.#entries
-    const targetDurationSec = this.#targetDurationSec
-    if (oldest === undefined || next === undefined || targetDurationSec === undefined) return false
-    const { uri, durationSec } = oldest.segment
-    const minSec = MIN_TARGET_DURATIONS * targetDurationSec
-    const isCrowded = this.#entries.length > MAX_SEGMENTS
-    if (!isCrowded && this.#durationSec - durationSec < minSec) return false
-    this.#entries.shift()
-    const retainedSec = durationSec + oldest.longestPlaylistSec
+    if (this.#target === undefined) return false
+    const removed = this.#window.shift(this.#target.targetSec)
+    if (removed === undefined) return false
+    const { uri, durationSec } = removed.segment
+    const retainedSec = durationSec + removed.longestPlaylistSec
     this.#options.files.remove(uri, nowMs + retainedSec * 1000)
-    this.#dateRanges.expire(next.segment, next.mediaSequence)
+    const { oldest } = this.#window
+    if (oldest !== undefined) this.#dateRanges.expire(oldest.segment, oldest.mediaSequence)
     this.#publish()
     return true
   }
 
-  /** Turns a segment into a gap: its file is no longer available. */
+  /** Turns a segment and its parts into gaps: their files are no longer available. */
   drop(uri: string): void {
-    for (const { segment } of this.#entries) {
-      if (segment.uri !== uri) continue
-      segment.gap = true
-      this.#publish()
-    }
+    if (this.#window.drop(uri)) this.#publish()
   }
 
-  /** Drops all entries. */
+  /** Drops all segments and parts. */
   discard(): void {
-    this.#entries = []
+    this.#window.clear()
+    this.#edge.complete()
   }
 
   get #exceedsWindow(): boolean {
     const { main, playlistSegments } = this.#options
-    const [oldest] = this.#entries
+    const { oldest, entries } = this.#window
     return main === undefined
-      ? this.#entries.length > playlistSegments
+      ? entries.length > playlistSegments
       : oldest !== undefined && oldest.mediaSequence < (main.mediaSequence ?? 0)
-  }
-
-  /**
-   * EXT-X-INDEPENDENT-SEGMENTS, which applies to every listed segment (RFC 8216bis 4.4.2.1): the tag is absent while
-   * the playlist lists a segment that cannot be decoded alone. Unlike EXT-X-TARGETDURATION (6.2.1), the tag may change;
-   * hls.js and Shaka ignore it.
-   */
-  get #isIndependent(): boolean {
-    return this.#entries.every(({ independent, segment }) => independent || segment.gap)
-  }
-
-  get #durationSec(): number {
-    return this.#entries.reduce((sum, { segment }) => sum + segment.durationSec, 0)
   }
 
   /** Publishes a new version of the file if the playlist is open and not empty. */
   #publish(): void {
-    const [oldest] = this.#entries
-    const targetDurationSec = this.#targetDurationSec
-    if (oldest === undefined || targetDurationSec === undefined) return
+    const target = this.#target
+    if (this.#window.oldest === undefined || target === undefined) return
     const { files, rendition } = this.#options
-    files.replace(playlistUri(rendition), () => this.#render(oldest, targetDurationSec))
+    const position = this.#ended ? undefined : this.#edge.position(target)
+    files.replace(playlistUri(rendition), (delta) => this.#render(target, delta), position)
   }
 
-  #render({ mediaSequence, discontinuitySequence }: Entry, targetDurationSec: number): StreamFile {
+  #render(target: TargetDurations, delta: boolean): StreamFile {
+    const { oldest, isIndependent } = this.#window
+    const { targetSec } = target
+    const lowLatency = this.#edge.tags(target, this.#options.otherReports?.() ?? [])
     const text = formatMediaPlaylist({
-      targetDurationSec,
-      mediaSequence,
-      discontinuitySequence,
-      independentSegments: this.#isIndependent,
+      targetDurationSec: targetSec,
+      mediaSequence: oldest?.mediaSequence ?? 0,
+      discontinuitySequence: oldest?.discontinuitySequence ?? 0,
+      independentSegments: isIndependent,
       ended: this.#ended,
       dateRanges: this.dateRanges,
-      segments: this.#entries.map(({ segment }) => segment),
+      segments: this.#edge.listSegments(target),
+      skippedSegments: delta ? this.#edge.countSkipped(targetSec) : 0,
+      lowLatency,
     })
     const version = `${this.#options.epoch}-${++this.#revision}`
-    const chunks = [Buffer.from(text)]
-    return createStreamFile('media-playlist', { chunks, version, targetDurationSec })
+    return createStreamFile('media-playlist', {
+      chunks: [Buffer.from(text)],
+      version,
+      targetDurationSec: targetSec,
+      ...(lowLatency !== undefined && !this.#ended && { blocking: blockingLimits(targetSec) }),
+    })
   }
 }

@@ -10,11 +10,14 @@ import { FileStore } from '../store/file-store.ts'
 import type { SegmentOwner } from '../store/holding.ts'
 import type { WindowSize } from '../store/memory-share.ts'
 import type { SegmentCache } from '../store/segment-cache.ts'
+import type { Part } from '../store/part.ts'
 import type { Segment } from '../store/segment.ts'
 import { createStreamFile, type StreamFile } from '../store/stream-file.ts'
+import type { TargetDurations } from './live-edge.ts'
 import { LivePlaylist } from './live-playlist.ts'
 import { describePresentation, type CaptionsPolicy } from './multivariant.ts'
 import { formatMultivariantPlaylist } from './playlist-format.ts'
+import type { RenditionReport } from './playlist.ts'
 
 export interface LivePresentationOptions {
   /** Cache for the segments. */
@@ -29,7 +32,9 @@ export interface LivePresentationOptions {
 
 /**
  * Calling order: `setRenditions`, then `append` each segment, in order within its rendition; `setTarget` once
- * EXT-X-TARGETDURATION is fixed; `end` after the last segment, `discard` to drop all files. Playlists and segments are
+ * EXT-X-TARGETDURATION is fixed; `end` after the last segment, `discard` to drop all files. With low latency,
+ * `appendPart` each part of a segment before the segment; parts of the same serial, and segments of the same number, of
+ * all renditions in one synchronous call, so that all playlists report the same part. Playlists, segments and parts are
  * in `files`. Times are in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class LivePresentation implements SegmentOwner {
@@ -38,8 +43,8 @@ export class LivePresentation implements SegmentOwner {
   /** Playlists, the main one first. A playlist is never removed; it gets gaps while its rendition has no media. */
   readonly #playlists = new Map<RenditionName, LivePlaylist>()
   #renditions: readonly RenditionName[] = ['main']
-  /** EXT-X-TARGETDURATION, and the number of the newest segment of the main playlist when it was set. */
-  #target: { readonly sec: number; readonly mediaSequence: number } | undefined
+  /** Target durations, and the number of the newest segment of the main playlist when they were set. */
+  #target: (TargetDurations & { readonly mediaSequence: number }) | undefined
   #playable = false
   #revision = 0
 
@@ -79,9 +84,20 @@ export class LivePresentation implements SegmentOwner {
     this.#publish()
   }
 
-  /** Sets EXT-X-TARGETDURATION. All playlists appear when each has the newest segment that the main one has now. */
-  setTarget(sec: number): void {
-    this.#target = { sec, mediaSequence: this.#playlist('main').latestSequence ?? 0 }
+  /** Adds the next part of a segment that is not complete. */
+  appendPart(part: Part): void {
+    this.#playlist(part.rendition).appendPart(part)
+  }
+
+  /**
+   * Fixes the target durations. All playlists appear when each has the newest segment that the main one has now.
+   *
+   * @param targetSec  EXT-X-TARGETDURATION
+   * @param partTargetSec  PART-TARGET; undefined for playlists without parts
+   */
+  setTarget(targetSec: number, partTargetSec?: number): void {
+    const mediaSequence = this.#playlist('main').latestSequence ?? 0
+    this.#target = { targetSec, partTargetSec, mediaSequence }
     this.#openIfComplete()
     this.#publish()
   }
@@ -131,7 +147,8 @@ export class LivePresentation implements SegmentOwner {
   #open(): void {
     if (this.#target === undefined || this.#playable) return
     this.#playable = true
-    for (const playlist of this.#playlists.values()) playlist.open(this.#target.sec)
+    const { targetSec, partTargetSec } = this.#target
+    for (const playlist of this.#playlists.values()) playlist.open(targetSec, partTargetSec)
   }
 
   #playlist(rendition: RenditionName): LivePlaylist {
@@ -145,11 +162,20 @@ export class LivePresentation implements SegmentOwner {
       epoch,
       playlistSegments,
       ...(main !== undefined && { main }),
+      otherReports: () => this.#reportsExcept(rendition),
     })
     for (const dateRange of main?.dateRanges ?? []) playlist.addDateRange(dateRange)
     this.#playlists.set(rendition, playlist)
-    if (this.#playable && this.#target !== undefined) playlist.open(this.#target.sec)
+    if (this.#playable && this.#target !== undefined) {
+      playlist.open(this.#target.targetSec, this.#target.partTargetSec)
+    }
     return playlist
+  }
+
+  #reportsExcept(rendition: RenditionName): RenditionReport[] {
+    return [...this.#playlists].flatMap(([name, { report }]) =>
+      name === rendition ? [] : (report ?? []),
+    )
   }
 
   /** Publishes the multivariant playlist, but not before all media playlists: players read it only once. */
@@ -165,7 +191,7 @@ export class LivePresentation implements SegmentOwner {
     const { captions = 'auto' } = this.#options
     const text = formatMultivariantPlaylist(describePresentation(known, captions))
     const version = `${this.#options.epoch}-${++this.#revision}`
-    const targetDurationSec = this.#target?.sec ?? 0
+    const targetDurationSec = this.#target?.targetSec ?? 0
     const chunks = [Buffer.from(text)]
     return createStreamFile('multivariant-playlist', { chunks, version, targetDurationSec })
   }

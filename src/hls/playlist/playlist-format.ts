@@ -7,30 +7,44 @@ import type { DateRange } from '../date-range.ts'
 import type {
   AudioRendition,
   ClosedCaptions,
+  LowLatencyTags,
   MediaPlaylist,
   MultivariantPlaylist,
+  PlaylistPart,
   PlaylistSegment,
+  RenditionReport,
   Variant,
 } from './playlist.ts'
 
-/** Lowest version that permits a decimal EXTINF (RFC 8216bis 8); no other tag in use needs a higher one. */
+/** Lowest version that permits a decimal EXTINF (RFC 8216bis 8); only EXT-X-SKIP needs a higher one. */
 const MEDIA_PLAYLIST_VERSION = 3
+const DELTA_UPDATE_VERSION = 9
 
 /** Decimals of a duration in seconds: 10 µs, less than a tick of 90 kHz. */
 const DURATION_DECIMALS = 5
 
+/** Distances from the end at which players start, in part and segment target durations (RFC 8216bis 4.4.3.8). */
+const HOLD_BACK_TARGETS = 3
+
 export function formatMediaPlaylist(playlist: MediaPlaylist): string {
+  const { targetDurationSec, lowLatency, segments, skippedSegments = 0 } = playlist
+  const version = skippedSegments > 0 ? DELTA_UPDATE_VERSION : MEDIA_PLAYLIST_VERSION
   const lines = [
     '#EXTM3U',
-    `#EXT-X-VERSION:${MEDIA_PLAYLIST_VERSION}`,
-    `#EXT-X-TARGETDURATION:${playlist.targetDurationSec}`,
+    `#EXT-X-VERSION:${version}`,
+    `#EXT-X-TARGETDURATION:${targetDurationSec}`,
+  ]
+  if (lowLatency !== undefined) lines.push(...formatPartControl(lowLatency, targetDurationSec))
+  lines.push(
     `#EXT-X-MEDIA-SEQUENCE:${playlist.mediaSequence}`,
     `#EXT-X-DISCONTINUITY-SEQUENCE:${playlist.discontinuitySequence}`,
-  ]
+  )
   if (playlist.independentSegments) lines.push('#EXT-X-INDEPENDENT-SEGMENTS')
   lines.push(...playlist.dateRanges.map(formatDateRange))
-  for (const segment of playlist.segments) lines.push(...formatSegment(segment))
+  if (skippedSegments > 0) lines.push(`#EXT-X-SKIP:SKIPPED-SEGMENTS=${skippedSegments}`)
+  for (const segment of segments.slice(skippedSegments)) lines.push(...formatSegment(segment))
   if (playlist.ended) lines.push('#EXT-X-ENDLIST')
+  else if (lowLatency !== undefined) lines.push(...formatLiveEdge(lowLatency))
   return `${lines.join('\n')}\n`
 }
 
@@ -48,7 +62,7 @@ function formatDateRange(range: DateRange): string {
   const attributes = [`ID="${range.id}"`, `START-DATE="${formatDate(range.startMs)}"`]
   const seconds = { DURATION: range.durationSec, 'PLANNED-DURATION': range.plannedDurationSec }
   for (const [name, sec] of Object.entries(seconds)) {
-    if (sec !== undefined) attributes.push(`${name}=${sec.toFixed(DURATION_DECIMALS)}`)
+    if (sec !== undefined) attributes.push(`${name}=${formatDuration(sec)}`)
   }
   const sections = {
     'SCTE35-OUT': range.scte35Out,
@@ -68,12 +82,70 @@ function formatDate(ms: number): string {
 function formatSegment(segment: PlaylistSegment): string[] {
   const lines = [
     `#EXT-X-PROGRAM-DATE-TIME:${formatDate(segment.programDateTimeMs)}`,
-    `#EXTINF:${segment.durationSec.toFixed(DURATION_DECIMALS)},`,
+    ...(segment.parts ?? []).map(formatPart),
+    `#EXTINF:${formatDuration(segment.durationSec)},`,
     segment.uri,
   ]
   if (segment.gap) lines.unshift('#EXT-X-GAP')
   if (segment.discontinuity) lines.unshift('#EXT-X-DISCONTINUITY')
   return lines
+}
+
+/** EXT-X-SERVER-CONTROL and EXT-X-PART-INF. */
+function formatPartControl(
+  { partTargetSec, skipUntilSec }: LowLatencyTags,
+  targetDurationSec: number,
+): string[] {
+  const partTarget = roundUpDuration(partTargetSec)
+  const control = [
+    'CAN-BLOCK-RELOAD=YES',
+    `PART-HOLD-BACK=${formatDuration(HOLD_BACK_TARGETS * partTarget)}`,
+    `HOLD-BACK=${HOLD_BACK_TARGETS * targetDurationSec}`,
+  ]
+  if (skipUntilSec !== undefined) control.push(`CAN-SKIP-UNTIL=${skipUntilSec}`)
+  return [
+    `#EXT-X-SERVER-CONTROL:${control.join(',')}`,
+    `#EXT-X-PART-INF:PART-TARGET=${formatDuration(partTarget)}`,
+  ]
+}
+
+/** Tags after the last complete segment. */
+function formatLiveEdge(tags: LowLatencyTags): string[] {
+  const { openSegment, endsTimeline, preloadHint, renditionReports } = tags
+  const lines: string[] = []
+  // Written before the hint too, since hls.js takes a discontinuity for an error that follows the hint (hls.js#7962).
+  if (openSegment?.discontinuity ?? endsTimeline) lines.push('#EXT-X-DISCONTINUITY')
+  if (openSegment !== undefined) {
+    lines.push(`#EXT-X-PROGRAM-DATE-TIME:${formatDate(openSegment.programDateTimeMs)}`)
+    lines.push(...openSegment.parts.map(formatPart))
+  }
+  lines.push(`#EXT-X-PRELOAD-HINT:TYPE=PART,URI="${preloadHint}"`)
+  lines.push(...renditionReports.map(formatRenditionReport))
+  return lines
+}
+
+function formatPart({ uri, durationSec, independent, gap }: PlaylistPart): string {
+  const attributes = [`DURATION=${formatDuration(durationSec)}`, `URI="${uri}"`]
+  if (gap) attributes.push('GAP=YES')
+  else if (independent) attributes.push('INDEPENDENT=YES')
+  return `#EXT-X-PART:${attributes.join(',')}`
+}
+
+function formatRenditionReport({ uri, lastSequence, lastPart }: RenditionReport): string {
+  const attributes = [`URI="${uri}"`, `LAST-MSN=${lastSequence}`]
+  if (lastPart !== undefined) attributes.push(`LAST-PART=${lastPart}`)
+  return `#EXT-X-RENDITION-REPORT:${attributes.join(',')}`
+}
+
+function formatDuration(sec: number): string {
+  return sec.toFixed(DURATION_DECIMALS)
+}
+
+/** Rounds up to the decimals of a duration, so that no rounded part is longer than PART-TARGET. */
+function roundUpDuration(sec: number): number {
+  const scale = 10 ** DURATION_DECIMALS
+  // The subtrahend is less than any part of a tick, and more than the error of the multiplication.
+  return Math.ceil(sec * scale - 1e-6) / scale
 }
 
 function formatAudio(audio: AudioRendition): string {

@@ -19,6 +19,48 @@ export interface MediaPlaylist {
   readonly ended: boolean
   readonly dateRanges: readonly DateRange[]
   readonly segments: readonly PlaylistSegment[]
+  /** EXT-X-SKIP: number of oldest segments that a delta update leaves out; default 0. */
+  readonly skippedSegments?: number
+  /** Tags of low latency; undefined for a playlist without parts. */
+  readonly lowLatency?: LowLatencyTags | undefined
+}
+
+export interface LowLatencyTags {
+  /** EXT-X-PART-INF: PART-TARGET */
+  readonly partTargetSec: number
+  /** EXT-X-SERVER-CONTROL: CAN-SKIP-UNTIL; undefined for a playlist without delta updates. */
+  readonly skipUntilSec: number | undefined
+  /** Parts of the segment that is not complete; undefined before the first part. */
+  readonly openSegment: OpenSegment | undefined
+  /** Whether the next segment will start with EXT-X-DISCONTINUITY, which precedes its hint too. */
+  readonly endsTimeline: boolean
+  /** EXT-X-PRELOAD-HINT: URI of the next part. */
+  readonly preloadHint: string
+  /** EXT-X-RENDITION-REPORT of each other media playlist. */
+  readonly renditionReports: readonly RenditionReport[]
+}
+
+/** EXT-X-PART */
+export interface PlaylistPart {
+  readonly uri: string
+  readonly durationSec: number
+  readonly independent: boolean
+  /** GAP: whether the media is missing. */
+  readonly gap: boolean
+}
+
+/** Segment that is not complete, with what the playlist lists before its first part. */
+export interface OpenSegment extends Pick<PlaylistSegment, 'programDateTimeMs' | 'discontinuity'> {
+  readonly parts: readonly PlaylistPart[]
+}
+
+/** EXT-X-RENDITION-REPORT */
+export interface RenditionReport {
+  readonly uri: string
+  /** LAST-MSN: media sequence number of the newest segment, complete or not. */
+  readonly lastSequence: number
+  /** LAST-PART: index of the newest part of that segment; undefined if it has none. */
+  readonly lastPart: number | undefined
 }
 
 export interface PlaylistSegment {
@@ -31,6 +73,8 @@ export interface PlaylistSegment {
   readonly discontinuity: boolean
   /** EXT-X-GAP: whether the media is missing, so that players must not load the URI. */
   readonly gap: boolean
+  /** EXT-X-PART of each listed part, in order; default none. */
+  readonly parts?: readonly PlaylistPart[]
 }
 
 export interface MultivariantPlaylist {

@@ -51,12 +51,14 @@ const MAX_WAIT_MS = 9000
 /** @param file.targetDurationSec  EXT-X-TARGETDURATION; until that is fixed, the duration of the segment itself */
 export function createStreamFile(
   kind: keyof typeof KINDS,
-  file: Pick<StreamFile, 'chunks' | 'version'> & { readonly targetDurationSec: number },
+  file: Pick<StreamFile, 'chunks' | 'version' | 'blocking'> & {
+    readonly targetDurationSec: number
+  },
 ): StreamFile {
-  const { chunks, version, targetDurationSec } = file
+  const { chunks, version, targetDurationSec, blocking } = file
   const { contentType, lifetime, immutable } = KINDS[kind]
   const maxAgeSec = Math.floor(targetDurationSec * lifetime)
-  return { contentType, chunks, version, maxAgeSec, immutable }
+  return { contentType, chunks, version, maxAgeSec, immutable, ...(blocking && { blocking }) }
 }
 
 export function blockingLimits(targetDurationSec: number): BlockingLimits {

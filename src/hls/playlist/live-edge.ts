@@ -1,0 +1,160 @@
+/**
+ * Low-latency side of a media playlist: the parts of its newest segments, the hint for the next part, and what delta
+ * updates skip (RFC 8216bis 4.4.3.7, 4.4.4.9, 4.4.5).
+ *
+ * @module
+ */
+import { partUri, playlistUri, type RenditionName } from '../file-names.ts'
+import type { PlaylistPosition } from '../store/delivery-directives.ts'
+import type { Part } from '../store/part.ts'
+import type { PlaylistWindow } from './playlist-window.ts'
+import type {
+  LowLatencyTags,
+  OpenSegment,
+  PlaylistPart,
+  PlaylistSegment,
+  RenditionReport,
+} from './playlist.ts'
+
+/** Durations that all playlists of a stream have in common and that never change. */
+export interface TargetDurations {
+  /** EXT-X-TARGETDURATION */
+  readonly targetSec: number
+  /** EXT-X-PART-INF: PART-TARGET; undefined for playlists without parts. */
+  readonly partTargetSec?: number | undefined
+}
+
+export interface LiveEdgeOptions {
+  readonly rendition: RenditionName
+  readonly epoch: string
+  /** Minimum number of listed segments. */
+  readonly playlistSegments: number
+  /** Edge of the main rendition; undefined for the main rendition itself. */
+  readonly main?: LiveEdge | undefined
+}
+
+/** Distance from the end within which parts are listed, in target durations (RFC 8216bis 4.4.4.9). */
+const PARTS_TARGETS = 3
+
+/** Skip Boundary: distance from the end within which delta updates skip nothing (RFC 8216bis 4.4.3.8). */
+const SKIP_BOUNDARY_TARGETS = 6
+
+/** `push` each part of a segment, then `complete` the segment when the window has it. */
+export class LiveEdge {
+  readonly #options: LiveEdgeOptions
+  readonly #window: PlaylistWindow
+  #firstPart: Part | undefined
+  /** Parts of the segment that is not complete. */
+  #parts: PlaylistPart[] = []
+  #latestSerial: number | undefined
+
+  constructor(window: PlaylistWindow, options: LiveEdgeOptions) {
+    this.#window = window
+    this.#options = options
+  }
+
+  push(part: Part): void {
+    this.#firstPart ??= part
+    this.#parts.push(listPart(part))
+    this.#latestSerial = part.serial
+  }
+
+  complete(): void {
+    this.#firstPart = undefined
+    this.#parts = []
+  }
+
+  /** EXT-X-RENDITION-REPORT for the other playlists; undefined until the playlist lists a segment. */
+  get report(): RenditionReport | undefined {
+    const { newest } = this.#window
+    if (newest === undefined) return undefined
+    const isOpen = this.#parts.length > 0
+    const { length } = isOpen ? this.#parts : newest.parts
+    return {
+      uri: playlistUri(this.#options.rendition),
+      lastSequence: newest.mediaSequence + (isOpen ? 1 : 0),
+      lastPart: length === 0 ? undefined : length - 1,
+    }
+  }
+
+  /** Newest listed media; undefined for a playlist without parts. */
+  position({ targetSec, partTargetSec }: TargetDurations): PlaylistPosition | undefined {
+    const { newest } = this.#window
+    if (newest === undefined || partTargetSec === undefined) return undefined
+    return {
+      mediaSequence: newest.mediaSequence,
+      parts: newest.parts.length,
+      nextParts: this.#parts.length,
+      partTargetSec,
+      hint: this.#hint,
+      skippable: this.countSkipped(targetSec) > 0,
+    }
+  }
+
+  /** @returns undefined for a playlist without parts */
+  tags(
+    { targetSec, partTargetSec }: TargetDurations,
+    renditionReports: readonly RenditionReport[],
+  ): LowLatencyTags | undefined {
+    if (partTargetSec === undefined) return undefined
+    return {
+      partTargetSec,
+      skipUntilSec: this.#hasDeltas ? SKIP_BOUNDARY_TARGETS * targetSec : undefined,
+      openSegment: this.#openSegment,
+      endsTimeline: this.#window.newest?.endsTimeline === true,
+      preloadHint: this.#hint,
+      renditionReports,
+    }
+  }
+
+  /** Complete segments of the playlist, with their parts as far as these are listed. */
+  listSegments({ targetSec, partTargetSec }: TargetDurations): PlaylistSegment[] {
+    const { entries } = this.#window
+    if (partTargetSec === undefined) return entries.map(({ segment }) => segment)
+    const openSec = this.#parts.reduce((sum, { durationSec }) => sum + durationSec, 0)
+    const withoutParts = this.#window.countBefore(PARTS_TARGETS * targetSec - openSec)
+    return entries.map(({ segment, parts }, index) =>
+      index < withoutParts ? segment : { ...segment, parts: parts.map(asPartOf(segment)) },
+    )
+  }
+
+  /**
+   * Number of segments that a delta update skips; 0 while an EXT-X-DISCONTINUITY is listed, across which hls.js merges
+   * no delta update (hls.js#6949).
+   */
+  countSkipped(targetSec: number): number {
+    const hasDiscontinuity =
+      this.#window.hasDiscontinuity ||
+      this.#window.newest?.endsTimeline === true ||
+      this.#firstPart?.discontinuity === true
+    if (!this.#hasDeltas || hasDiscontinuity) return 0
+    return this.#window.countBefore(SKIP_BOUNDARY_TARGETS * targetSec)
+  }
+
+  /** Whether delta updates are offered: only where the configured window exceeds the Skip Boundary. Never changes. */
+  get #hasDeltas(): boolean {
+    return this.#options.playlistSegments > SKIP_BOUNDARY_TARGETS
+  }
+
+  /** URI of the next part. All renditions have the same serials. */
+  get #hint(): string {
+    const { main, epoch, rendition } = this.#options
+    const latestSerial = this.#latestSerial ?? (main && main.#latestSerial) ?? -1
+    return partUri(epoch, rendition, latestSerial + 1)
+  }
+
+  get #openSegment(): OpenSegment | undefined {
+    if (this.#firstPart === undefined) return undefined
+    const { programDateTimeMs, discontinuity } = this.#firstPart
+    return { programDateTimeMs, discontinuity, parts: this.#parts }
+  }
+}
+
+export function listPart({ uri, durationSec, independent, chunks }: Part): PlaylistPart {
+  return { uri, durationSec, independent, gap: chunks.length === 0 }
+}
+
+/** The parts of a segment that is a gap are gaps: they have the same memory. */
+function asPartOf(segment: PlaylistSegment): (part: PlaylistPart) => PlaylistPart {
+  return (part) => ({ ...part, gap: part.gap || segment.gap })
+}

@@ -1,0 +1,152 @@
+/**
+ * Window of complete segments that a media playlist lists.
+ *
+ * @module
+ */
+import { mixVideoRanges, type VideoRange } from '../../codec/video-range.ts'
+import type { WindowSize } from '../store/memory-share.ts'
+import type { PlaylistPart, PlaylistSegment } from './playlist.ts'
+
+/** Minimum duration of the playlist after a removal, in target durations (RFC 8216 6.2.2). */
+const MIN_TARGET_DURATIONS = 3
+
+/** Maximum number of segments for which a minimum window reserves memory, however short they are. */
+const MAX_WINDOW_SEGMENTS = 1000
+
+/**
+ * Number of segments above which the minimum duration does not apply. Three target durations of 10 s are 60 segments of
+ * 0.5 s, but 3000 segments of 10 ms from a source whose timestamps jump at each key frame.
+ */
+const MAX_SEGMENTS = 256
+
+export interface ListedSegment {
+  readonly mediaSequence: number
+  /** EXT-X-DISCONTINUITY-SEQUENCE of a playlist that starts with this segment. */
+  readonly discontinuitySequence: number
+  /** Size of the segment, even if memory had no room for it. */
+  readonly sizeBytes: number
+  /** Whether all frames can be decoded without other segments. */
+  readonly independent: boolean
+  /** Dynamic range of the video; undefined without video. */
+  readonly videoRange: VideoRange | undefined
+  readonly segment: PlaylistSegment & { gap: boolean }
+  /** All parts of the segment, listed or not. */
+  readonly parts: readonly PlaylistPart[]
+  /** Whether the next segment starts with a discontinuity. */
+  readonly endsTimeline: boolean
+  /** Duration of the longest playlist that listed this segment. */
+  longestPlaylistSec: number
+}
+
+export class PlaylistWindow {
+  #entries: ListedSegment[] = []
+
+  /** Listed segments, oldest first. */
+  get entries(): readonly ListedSegment[] {
+    return this.#entries
+  }
+
+  get oldest(): ListedSegment | undefined {
+    return this.#entries[0]
+  }
+
+  get newest(): ListedSegment | undefined {
+    return this.#entries.at(-1)
+  }
+
+  get durationSec(): number {
+    return this.#entries.reduce((sum, { segment }) => sum + segment.durationSec, 0)
+  }
+
+  /** Number of segments that are not gaps. */
+  get availableSegments(): number {
+    return this.#entries.filter(({ segment }) => !segment.gap).length
+  }
+
+  /** Dynamic range of all segments together; undefined without video. */
+  get videoRange(): VideoRange | undefined {
+    return mixVideoRanges(this.#entries.map(({ videoRange }) => videoRange))
+  }
+
+  /**
+   * EXT-X-INDEPENDENT-SEGMENTS, which applies to every listed segment (RFC 8216bis 4.4.2.1): the tag is absent while
+   * the playlist lists a segment that cannot be decoded alone. Unlike EXT-X-TARGETDURATION (6.2.1), the tag may change;
+   * hls.js and Shaka ignore it.
+   */
+  get isIndependent(): boolean {
+    return this.#entries.every(({ independent, segment }) => independent || segment.gap)
+  }
+
+  get hasDiscontinuity(): boolean {
+    return this.#entries.some(({ segment }) => segment.discontinuity)
+  }
+
+  /**
+   * Measures a window of segments like those listed.
+   *
+   * @param wantedSegments  number of segments that the window should have
+   * @param targetDurationSec  undefined until it is fixed
+   */
+  measure(wantedSegments: number, targetDurationSec: number | undefined): WindowSize {
+    const { length } = this.#entries
+    if (length === 0) return { minBytes: 0, wantedBytes: 0 }
+    const averageBytes = this.#entries.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) / length
+    const averageSec = this.durationSec / length
+    const minSegments = Math.min(
+      MAX_WINDOW_SEGMENTS,
+      Math.ceil((MIN_TARGET_DURATIONS * (targetDurationSec ?? averageSec)) / averageSec),
+    )
+    const segments = Math.max(minSegments, wantedSegments)
+    return {
+      minBytes: Math.ceil(averageBytes * minSegments),
+      wantedBytes: Math.ceil(averageBytes * segments),
+    }
+  }
+
+  push(entry: ListedSegment): void {
+    this.#entries.push(entry)
+  }
+
+  /** Records the duration of the playlist for its segments. */
+  recordDuration(): void {
+    const { durationSec } = this
+    for (const entry of this.#entries) {
+      entry.longestPlaylistSec = Math.max(entry.longestPlaylistSec, durationSec)
+    }
+  }
+
+  /**
+   * Removes the oldest segment.
+   *
+   * @returns undefined if none may leave, since the window has its minimum duration
+   */
+  shift(targetDurationSec: number): ListedSegment | undefined {
+    const [oldest] = this.#entries
+    if (oldest === undefined || this.#entries.length === 1) return undefined
+    const minSec = MIN_TARGET_DURATIONS * targetDurationSec
+    const isCrowded = this.#entries.length > MAX_SEGMENTS
+    if (!isCrowded && this.durationSec - oldest.segment.durationSec < minSec) return undefined
+    return this.#entries.shift()
+  }
+
+  /** Turns a segment into a gap. @returns whether it is listed */
+  drop(uri: string): boolean {
+    const dropped = this.#entries.find(({ segment }) => segment.uri === uri)
+    if (dropped !== undefined) dropped.segment.gap = true
+    return dropped !== undefined
+  }
+
+  /** @returns number of segments that end at least `sec` before the end of the newest segment */
+  countBefore(sec: number): number {
+    let laterSec = 0
+    for (let index = this.#entries.length; index > 0; index--) {
+      if (laterSec >= sec) return index
+      laterSec += this.#entries[index - 1]!.segment.durationSec
+    }
+    return 0
+  }
+
+  clear(): void {
+    this.#entries = []
+  }
+}
