@@ -120,7 +120,7 @@ export class LiveEdge {
 
   /**
    * Number of segments that a delta update skips; 0 while an EXT-X-DISCONTINUITY is listed, across which hls.js merges
-   * no delta update (hls.js#6949).
+   * no delta update (hls.js#6949). A segment that has become a gap is not skipped: players may know it with media.
    */
   countSkipped(targetSec: number): number {
     const hasDiscontinuity =
@@ -128,7 +128,9 @@ export class LiveEdge {
       this.#window.newest?.endsTimeline === true ||
       this.#firstPart?.discontinuity === true
     if (!this.#hasDeltas || hasDiscontinuity) return 0
-    return this.#window.countBefore(SKIP_BOUNDARY_TARGETS * targetSec)
+    const count = this.#window.countBefore(SKIP_BOUNDARY_TARGETS * targetSec)
+    const dropped = this.#window.entries.findIndex((entry) => entry.dropped)
+    return dropped === -1 ? count : Math.min(count, dropped)
   }
 
   /** Whether delta updates are offered: only where the configured window exceeds the Skip Boundary. Never changes. */

@@ -114,11 +114,15 @@ export class LivePlaylist {
     const { mediaSequence, independent, endsTimeline } = segment
     const targetSec = this.#target?.targetSec
     const entry: ListedSegment = {
-      ...{ mediaSequence, sizeBytes, independent, endsTimeline },
+      mediaSequence,
+      sizeBytes,
+      independent,
+      endsTimeline,
       discontinuitySequence: segment.discontinuitySequence - (discontinuity ? 1 : 0),
       videoRange: segment.tracks.find(({ kind }) => kind === 'video')?.parameters?.videoRange,
       segment: { uri, durationSec, programDateTimeMs, discontinuity, gap: true },
       parts: segment.parts.map(listPart),
+      dropped: false,
       longestPlaylistSec: 0,
     }
     this.#edge.complete()

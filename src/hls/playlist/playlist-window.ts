@@ -19,6 +19,9 @@ const MAX_WINDOW_SEGMENTS = 1000
  */
 const MAX_SEGMENTS = 256
 
+/** More than the rounding error of a sum of durations, and less than a tick of 90 kHz. */
+const SUM_ERROR_SEC = 1e-6
+
 export interface ListedSegment {
   readonly mediaSequence: number
   /** EXT-X-DISCONTINUITY-SEQUENCE of a playlist that starts with this segment. */
@@ -34,6 +37,8 @@ export interface ListedSegment {
   readonly parts: readonly PlaylistPart[]
   /** Whether the next segment starts with a discontinuity. */
   readonly endsTimeline: boolean
+  /** Whether the segment became a gap after it was listed with media. */
+  dropped: boolean
   /** Duration of the longest playlist that listed this segment. */
   longestPlaylistSec: number
 }
@@ -132,15 +137,17 @@ export class PlaylistWindow {
   /** Turns a segment into a gap. @returns whether it is listed */
   drop(uri: string): boolean {
     const dropped = this.#entries.find(({ segment }) => segment.uri === uri)
-    if (dropped !== undefined) dropped.segment.gap = true
-    return dropped !== undefined
+    if (dropped === undefined) return false
+    dropped.segment.gap = true
+    dropped.dropped = true
+    return true
   }
 
   /** @returns number of segments that end at least `sec` before the end of the newest segment */
   countBefore(sec: number): number {
     let laterSec = 0
     for (let index = this.#entries.length; index > 0; index--) {
-      if (laterSec >= sec) return index
+      if (laterSec > sec - SUM_ERROR_SEC) return index
       laterSec += this.#entries[index - 1]!.segment.durationSec
     }
     return 0
