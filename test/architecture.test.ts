@@ -47,7 +47,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'hls/cut': ['hls', 'mpegts'],
   'hls/rendition': ['hls', 'hls/store', 'hls/cut', 'mpegts'],
   'hls/playlist': ['hls', 'hls/store', 'hls/rendition', 'mpegts', 'codec'],
-  'hls/packager-output.ts': ['hls', 'hls/store', 'hls/cut', 'hls/rendition', 'mpegts'],
+  'hls/packager-output.ts': ['hls', 'hls/cut', 'hls/rendition', 'mpegts'],
   'hls/packager.ts': ['hls', 'hls/packager-output.ts', 'hls/cut', 'hls/rendition', 'mpegts'],
   'hls/index.ts': ['hls', 'hls/packager.ts', 'hls/playlist', 'hls/store'],
   contract: ['mpegts', 'hls', 'errors.ts'],

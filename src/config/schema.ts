@@ -113,6 +113,18 @@ export const Config = Type.Object({
       default: 6,
       description: 'minimum number of segments in a playlist',
     }),
+    lowLatency: Type.Boolean({
+      default: true,
+      description:
+        'low-latency HLS: players fetch parts of a segment before the segment is complete; other players use the same URL',
+    }),
+    partMs: Type.Integer({
+      minimum: 100,
+      maximum: 1000,
+      default: 200,
+      description:
+        'desired duration of a part; the latency of players is about three parts, and no part is shorter than an audio PES packet',
+    }),
     tracks: Type.Enum(['compatible', 'all'], {
       default: 'compatible',
       description:

@@ -9,8 +9,7 @@ import type { DateRange } from './date-range.ts'
 import type { RenditionName } from './file-names.ts'
 import type { TrackPolicy } from './rendition/carried-tracks.ts'
 import type { SourceFact } from './source-fact.ts'
-import type { Part } from './store/part.ts'
-import type { Segment } from './store/segment.ts'
+import type { WriterOutput } from './rendition/rendition-writer.ts'
 
 export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentBytes'> {
   /** Identifier of this run of the stream, from start to stop: part of each segment URI, never reused. */
@@ -34,10 +33,13 @@ export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentByte
  * - `fact`: output each time it is observed.
  */
 export type PackagerOutput =
-  | { readonly type: 'segment'; readonly segment: Segment }
-  | { readonly type: 'part'; readonly part: Part }
+  | WriterOutput
   | { readonly type: 'renditions'; readonly renditions: readonly RenditionName[] }
-  | { readonly type: 'target'; readonly targetSec: number; readonly partTargetSec?: number }
+  | {
+      readonly type: 'target'
+      readonly targetSec: number
+      readonly partTargetSec: number | undefined
+    }
   | { readonly type: 'date-range'; readonly dateRange: DateRange }
   | { readonly type: 'fact'; readonly fact: SourceFact }
 

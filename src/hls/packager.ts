@@ -13,9 +13,9 @@ import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
 import { SlabPool } from '../mpegts/mux/slab-pool.ts'
 import type { PesUnit } from '../mpegts/pes-unit.ts'
 import { PSI_BYTES } from '../mpegts/mux/program-tables.ts'
-import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
+import { TICKS_PER_SEC, type Times } from '../mpegts/timestamps.ts'
 import type { Program } from '../mpegts/track.ts'
-import type { CutDecision } from './cut/cut-decision.ts'
+import type { Boundary, CutDecision } from './cut/cut-decision.ts'
 import { CutPlanner } from './cut/cut-planner.ts'
 import type { RenditionName } from './file-names.ts'
 import type { PackagerOptions, PackagerOutput, PackagerStats } from './packager-output.ts'
@@ -27,6 +27,7 @@ import {
 } from './rendition/carried-tracks.ts'
 import { chooseOtherRenditions } from './rendition/other-renditions.ts'
 import { RenditionWriter, type RenditionWriterOptions } from './rendition/rendition-writer.ts'
+import { Rows } from './rendition/rows.ts'
 import { TrackSelection } from './rendition/track-selection.ts'
 import type { SourceFact } from './source-fact.ts'
 
@@ -53,6 +54,7 @@ const NOTHING: readonly PackagerOutput[] = []
  */
 export class Packager {
   readonly #policy: TrackPolicy
+  readonly #lowLatency: boolean
   readonly #writerOptions: Omit<RenditionWriterOptions, 'name' | 'reference'>
   readonly #selection: TrackSelection
   readonly #planner: CutPlanner
@@ -63,17 +65,19 @@ export class Packager {
   readonly #stats = { damagedUnits: 0, oversizeUnits: 0, strayUnits: 0 }
   #renditions: readonly RenditionName[] = []
   #program: Program | undefined
-  readonly #outputs: PackagerOutput[] = []
+  readonly #outputs: Rows<RenditionWriter, PackagerOutput>
 
   constructor(options: PackagerOptions) {
     const { epoch, tracks = 'compatible', maxSegmentBytes = DEFAULT_MAX_SEGMENT_BYTES } = options
     const { slabs = new SlabPool() } = options
     this.#policy = tracks
+    this.#lowLatency = options.partSec !== undefined
     this.#writerOptions = { epoch, maxSegmentBytes, slabs }
     this.#selection = new TrackSelection(tracks)
     this.#planner = new CutPlanner({ ...options, maxSegmentBytes })
     this.#main = new RenditionWriter({ ...this.#writerOptions, name: 'main', reference: true })
     this.#writers = [this.#main]
+    this.#outputs = new Rows({ inStep: this.#lowLatency })
   }
 
   get stats(): PackagerStats {
@@ -107,6 +111,7 @@ export class Packager {
     if (output.type === 'unit') this.#pushUnit(output.unit, wallMs)
     else if (output.type === 'program') this.#setProgram(output.program, output.layoutChanged)
     else if (output.type === 'splice') this.#planner.announce(output.splice)
+    else if (output.type === 'header') this.#expectUnit(output.pid, output.times)
     else this.#pushPackets(output.pid, output.chunks)
     return this.#takeOutputs()
   }
@@ -134,6 +139,15 @@ export class Packager {
     return [...outputs, ...this.#takeOutputs()]
   }
 
+  /** Ends the open parts before a PES packet of the reference track, if its times tell that they are complete. */
+  #expectUnit(pid: number, times: Times): void {
+    if (pid !== leadTrack(this.#main.carried)?.pid) return
+    const decisions = this.#planner.expect(times)
+    if (decisions.length === 0) return
+    this.#apply(decisions)
+    for (const writer of this.#writers) this.#advance(writer)
+  }
+
   #pushUnit(unit: PesUnit, wallMs: number): void {
     const patienceTicks = this.#planner.open === undefined ? 0 : this.#planner.limitTicks
     if (this.#selection.push(unit, patienceTicks)) this.#reportFacts()
@@ -158,6 +172,7 @@ export class Packager {
     if (!this.#isUsable(unit)) return
     const isReference = unit.track.pid === leadTrack(this.#main.carried)?.pid
     if (isReference) this.#apply(this.#planner.push(unit, wallMs, this.#main.openBytes))
+    else this.#planner.observe(unit)
     for (const writer of writers) {
       const isBeforeStart = isReference && writer === this.#main && this.#planner.open === undefined
       if (!isBeforeStart) writer.push(unit)
@@ -212,12 +227,13 @@ export class Packager {
     const renditions: RenditionName[] = ['main', ...listed.map(([name]) => name)]
     if (renditions.join() === this.#renditions.join()) return
     this.#renditions = renditions
-    this.#outputs.push({ type: 'renditions', renditions })
+    this.#outputs.insert({ type: 'renditions', renditions })
   }
 
   #createWriter(name: RenditionName): RenditionWriter {
     const writer = new RenditionWriter({ ...this.#writerOptions, name, reference: false })
-    if (this.#planner.open !== undefined) writer.start(this.#planner.open)
+    // With low latency, a new rendition begins with the next segment: the parts of the open one are published.
+    if (this.#planner.open !== undefined && !this.#lowLatency) writer.start(this.#planner.open)
     this.#writers.push(writer)
     return writer
   }
@@ -231,13 +247,16 @@ export class Packager {
     for (const decision of decisions) {
       if (decision.type === 'start') {
         for (const writer of this.#writers) writer.start(decision.plan)
-      } else if (decision.type !== 'end') this.#outputs.push(decision)
-      else {
-        const dueTicks = this.#planner.progressTicks + MAX_LAG_TICKS
-        for (const writer of this.#writers) writer.end(decision.end, dueTicks)
-        this.#advance(this.#main)
-      }
+      } else if (decision.type === 'part' || decision.type === 'end') this.#end(decision)
+      else this.#outputs.insert(decision)
     }
+  }
+
+  #end(boundary: Boundary): void {
+    const dueTicks = this.#planner.progressTicks + MAX_LAG_TICKS
+    const ended = this.#writers.filter((writer) => writer.end(boundary, dueTicks))
+    this.#outputs.plan(ended)
+    this.#advance(this.#main)
   }
 
   /** Completes the planned segments with the PES packets that have arrived. */
@@ -246,9 +265,9 @@ export class Packager {
   }
 
   #advance(writer: RenditionWriter, progressTicks = this.#planner.progressTicks): void {
-    const segments = writer.advance(this.#planner.latestTicks, progressTicks)
-    if (segments.length === 0) return
-    for (const segment of segments) this.#outputs.push({ type: 'segment', segment })
+    const outputs = writer.advance(this.#planner.latestTicks, progressTicks)
+    if (outputs.length === 0) return
+    for (const output of outputs) this.#outputs.add(writer, output)
     const { targetSec } = this.#planner
     const variants = this.#writers.filter(({ misaligned }) => misaligned).length
     if (writer.misaligned) this.#report({ code: 'VARIANTS_NOT_ALIGNED', variants, targetSec })
@@ -267,11 +286,10 @@ export class Packager {
   }
 
   #report(fact: SourceFact): void {
-    this.#outputs.push({ type: 'fact', fact })
+    this.#outputs.insert({ type: 'fact', fact })
   }
 
   #takeOutputs(): readonly PackagerOutput[] {
-    if (this.#outputs.length === 0) return NOTHING
-    return this.#outputs.splice(0)
+    return this.#outputs.isEmpty ? NOTHING : this.#outputs.take()
   }
 }

@@ -42,8 +42,9 @@ const SEGMENTATION_US = 3
 /** CPU cost of a generated PES packet of silence. */
 export const MADE_UNIT_US = 4
 
-/** Cost of a segment or a gap: its events, and a playlist that is rendered anew and sent to all viewers. */
+/** Cost of a segment, a part or a gap: its events, and a playlist that is rendered anew and sent to all viewers. */
 const SEGMENT_US = 100
+const PART_US = 50
 const DATE_RANGE_US = 50
 const RENDITIONS_US = 50
 
@@ -64,6 +65,7 @@ export function workOfMedia(output: DemuxerOutput): number {
 /** CPU cost of a packager output, in nominal microseconds. */
 export function workOfPackaging({ type }: PackagerOutput): number {
   if (type === 'segment') return SEGMENT_US
+  if (type === 'part') return PART_US
   if (type === 'date-range') return DATE_RANGE_US
   return type === 'renditions' ? RENDITIONS_US : 0
 }

@@ -5,27 +5,36 @@
  */
 import type { DateRange } from '../date-range.ts'
 import type { SourceFact } from '../source-fact.ts'
+import type { PartEnd } from './part-plan.ts'
+import type { TargetsOptions } from './targets.ts'
 import type { SegmentEnd, SegmentPlan, SequenceNumbers } from './segment-plan.ts'
 
-export interface CutPlannerOptions {
+export interface CutPlannerOptions extends TargetsOptions {
   readonly sequenceStart?: SequenceNumbers
-  readonly segmentSec: number
-  readonly maxSegmentSec: number
   readonly maxSegmentBytes: number
 }
 
 /**
- * `start` and `end` alternate. `target` follows the third `end`, unless `settle` has fixed it earlier or disconnects
- * cut all three segments short. A new date range is decided at the first PES packet at or after its start, while a
+ * `start` and `end` alternate; between them, if the segment has parts, `part` ends each of them, the last one directly
+ * before `end`. `target` follows the third `end`, with low latency the second, unless `settle` has fixed it earlier or
+ * disconnects cut all these segments short; the segments after it have parts if it has a PART-TARGET. A new date range is decided at the first PES packet at or after its start, while a
  * segment is open.
  */
 export type CutDecision =
   | { readonly type: 'start'; readonly plan: SegmentPlan }
   | { readonly type: 'end'; readonly end: SegmentEnd }
-  /** EXT-X-TARGETDURATION, fixed from now on. */
-  | { readonly type: 'target'; readonly targetSec: number }
+  | { readonly type: 'part'; readonly end: PartEnd }
+  /** EXT-X-TARGETDURATION and PART-TARGET, fixed from now on. */
+  | {
+      readonly type: 'target'
+      readonly targetSec: number
+      readonly partTargetSec: number | undefined
+    }
   | { readonly type: 'date-range'; readonly dateRange: DateRange }
   | { readonly type: 'fact'; readonly fact: SourceFact }
+
+/** End of a part, after which its segment goes on, or of a segment. */
+export type Boundary = Extract<CutDecision, { type: 'part' | 'end' }>
 
 export interface CutPlannerStats {
   /** PES packets of the reference track dropped before the first random access point of a timeline. */
@@ -35,4 +44,16 @@ export interface CutPlannerStats {
   readonly discontinuities: number
   /** Announced splice points that were dropped before their time. */
   readonly missedSplices: number
+}
+
+export function endPart(end: PartEnd): CutDecision {
+  return { type: 'part', end }
+}
+
+export function listDateRange(dateRange: DateRange): CutDecision {
+  return { type: 'date-range', dateRange }
+}
+
+export function reportFact(fact: SourceFact): CutDecision {
+  return { type: 'fact', fact }
 }

@@ -6,23 +6,24 @@
  */
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import type { SpliceInfo } from '../../mpegts/psi/splice-info.ts'
-import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
-import type { DateRange } from '../date-range.ts'
-import type { SourceFact } from '../source-fact.ts'
-import type { CutDecision, CutPlannerOptions, CutPlannerStats } from './cut-decision.ts'
+import { TICKS_PER_SEC, type Times } from '../../mpegts/timestamps.ts'
+import {
+  endPart,
+  listDateRange,
+  reportFact,
+  type CutDecision,
+  type CutPlannerOptions,
+  type CutPlannerStats,
+} from './cut-decision.ts'
 import { GopLengths } from './gop-lengths.ts'
+import { PartCutter } from './part-cutter.ts'
 import { ProgramDate } from './program-date.ts'
 import { Progress } from './progress.ts'
+import { gapBefore, isDueAt, segmentTicks } from './segment-boundary.ts'
 import { SequenceCounter, type SegmentEnd, type SegmentPlan } from './segment-plan.ts'
 import { Splices } from './splices.ts'
-import { TargetDuration } from './target-duration.ts'
+import { Targets, type FixedTargets } from './targets.ts'
 import { Timeline } from './timeline.ts'
-
-/** Fraction of `segmentSec` by which a segment may be shorter: a GOP may lack a frame, or have rounded timestamps. */
-const EARLY_CUT_FRACTION = 0.1
-
-/** Minimum duration of a segment, whatever its timestamps say; it bounds the number of segments in a playlist. */
-const MIN_SEGMENT_TICKS = 0.01 * TICKS_PER_SEC
 
 /** Time after the last frame of a timeline up to which the last segment includes audio and metadata. */
 const CLOSING_TICKS = 1 * TICKS_PER_SEC
@@ -30,14 +31,14 @@ const CLOSING_TICKS = 1 * TICKS_PER_SEC
 const NO_DECISIONS: CutDecision[] = []
 
 /**
- * Inputs: `announce` splice information, `push` each PES packet of the reference track in order of arrival,
- * `endTimeline` when the tracks change, `endClock` when the encoder has left, `settle` while media pauses, `end` at the
- * end. The decisions of `push` apply before its PES packet, which is in no segment if none is `open` afterwards.
+ * Inputs: `announce` splice information, `expect` and `push` each PES packet of the reference track in order of arrival,
+ * `observe` those of other tracks, `endTimeline` when the tracks change, `endClock` when the encoder has left, `settle`
+ * while media pauses, `end` at the end. The decisions of `push` apply before its PES packet, which is in no segment if none is `open` afterwards.
  */
 export class CutPlanner {
-  readonly #segmentTicks: number
   readonly #maxSegmentBytes: number
-  readonly #target: TargetDuration
+  readonly #targets: Targets
+  readonly #parts = new PartCutter()
   readonly #sequence: SequenceCounter
   readonly #programDate = new ProgramDate()
   readonly #splices = new Splices()
@@ -49,16 +50,12 @@ export class CutPlanner {
   #open: { readonly plan: SegmentPlan; readonly timeline: Timeline } | undefined
   /** Whether a break has started or ended since the latest random access point. */
   #spliceIsDue = false
-  /** Number of missed splice points reported so far. */
-  #reportedSplices = 0
   /** DTS of the first PES packet dropped in the wait for a random access point. */
   #awaitedSinceTicks: number | undefined
 
   constructor(options: CutPlannerOptions) {
-    const { segmentSec, maxSegmentSec, maxSegmentBytes } = options
-    this.#segmentTicks = segmentSec * TICKS_PER_SEC
-    this.#maxSegmentBytes = maxSegmentBytes
-    this.#target = new TargetDuration(segmentSec, maxSegmentSec)
+    this.#maxSegmentBytes = options.maxSegmentBytes
+    this.#targets = new Targets(options, this.#gops)
     this.#sequence = new SequenceCounter(options.sequenceStart)
   }
 
@@ -86,12 +83,12 @@ export class CutPlanner {
 
   /** Maximum duration of a segment. */
   get limitTicks(): number {
-    return this.#target.limitTicks
+    return this.#targets.limitTicks
   }
 
   /** EXT-X-TARGETDURATION; before it is fixed, its maximum. */
   get targetSec(): number {
-    return this.#target.sec
+    return this.#targets.sec
   }
 
   announce(splice: SpliceInfo): void {
@@ -104,16 +101,31 @@ export class CutPlanner {
    */
   push(unit: PesUnit, wallMs: number, openBytes: number): readonly CutDecision[] {
     this.#progress.push(unit.dtsTicks)
+    this.#targets.addFrame(unit)
     if (this.#open?.timeline.breaksAt(unit, this.limitTicks) === true) {
       const jumpTicks = this.#open.timeline.timeOf(unit) - this.latestTicks
-      this.#report({ code: 'TIMESTAMP_JUMP', jumpSec: jumpTicks / TICKS_PER_SEC })
+      this.#decide(reportFact({ code: 'TIMESTAMP_JUMP', jumpSec: jumpTicks / TICKS_PER_SEC }))
       this.#endTimeline()
       this.#dropSplices(unit.ptsTicks)
     }
     if (this.#open === undefined) this.#begin(unit, wallMs)
     else this.#cutIfDue(this.#open, unit, wallMs, openBytes)
-    if (unit.startsFrame) this.#open?.timeline.advance(unit)
+    if (unit.startsFrame && this.#open !== undefined) this.#addFrame(this.#open.timeline, unit)
     return this.#takeDecisions()
+  }
+
+  /** Records a PES packet of another track. */
+  observe(unit: PesUnit): void {
+    this.#targets.addOther(unit)
+  }
+
+  /** Announces the times of the next PES packet of the reference track, before which the open part may end. */
+  expect({ dtsTicks }: Times): readonly CutDecision[] {
+    if (this.#open === undefined) return NO_DECISIONS
+    const { plan, timeline } = this.#open
+    const ticks = timeline.timeAt(dtsTicks)
+    if (ticks - plan.startTicks > this.limitTicks) return NO_DECISIONS
+    return this.#parts.foresee(ticks, timeline.frameTicks).map(endPart)
   }
 
   /** Ends the open segment; the next segment starts another timeline. */
@@ -133,24 +145,26 @@ export class CutPlanner {
   settle(): readonly CutDecision[] {
     const open = this.#open
     const openTicks = open === undefined ? 0 : open.timeline.mediaEndTicks - open.plan.startTicks
-    this.#decideTarget(this.#target.settle(openTicks / TICKS_PER_SEC))
+    this.#decideTargets(this.#targets.settle(openTicks / TICKS_PER_SEC))
     return this.#takeDecisions()
   }
 
   /** Fixes EXT-X-TARGETDURATION by the segments of the stream, if there are any; last call, after `endClock`. */
   end(): readonly CutDecision[] {
-    this.#decideTarget(this.#target.fix())
+    this.#decideTargets(this.#targets.fix())
     return this.#takeDecisions()
   }
 
   /** Starts a timeline if the PES packet is a random access point. */
   #begin(unit: PesUnit, wallMs: number): void {
+    this.#open = undefined
+    this.#gops.endTimeline()
     if (!unit.randomAccess) {
       this.#stats.unitsBeforeStart++
       this.#awaitedSinceTicks ??= unit.dtsTicks
       const awaitedTicks = unit.dtsTicks - this.#awaitedSinceTicks
       if (awaitedTicks > this.limitTicks) {
-        this.#report({ code: 'NO_KEY_FRAME', awaitedSec: awaitedTicks / TICKS_PER_SEC })
+        this.#decide(reportFact({ code: 'NO_KEY_FRAME', awaitedSec: awaitedTicks / TICKS_PER_SEC }))
       }
       return
     }
@@ -176,34 +190,18 @@ export class CutPlanner {
       this.#gops.push(ticks)
       this.#programDate.arrive((ticks - plan.startTicks) / TICKS_PER_SEC, wallMs)
     }
-    const gap = this.#gapBefore(plan, timeline, ticks)
+    const { limitTicks } = this
+    const gap = gapBefore(plan, ticks, timeline.mediaEndTicks, limitTicks)
     this.#reachSplices(timeline, unit)
-    const isDue = gap !== undefined || this.#isDue(plan, ticks, randomAccess)
+    const point = { ticks, spliceIsDue: this.#spliceIsDue, gopTicks: this.#gops.longestTicks }
+    const isDue = gap !== undefined || (randomAccess && isDueAt(plan, point, this.#targets))
     if (randomAccess) this.#spliceIsDue = false
     if (!isDue && !this.#isForced(plan, unit, timeline, openBytes)) return
-    const boundaryTicks = gap ?? ticks
-    const untilTicks = boundaryTicks - 1
-    this.#end(plan, { endTicks: boundaryTicks, untilTicks, endsTimeline: false })
-    this.#start(timeline, boundaryTicks, unit)
-  }
-
-  /** @returns end of the open segment if the PES packet at `ticks` is after its maximum duration; else undefined */
-  #gapBefore({ startTicks }: SegmentPlan, timeline: Timeline, ticks: number): number | undefined {
-    if (ticks - startTicks <= this.limitTicks) return undefined
-    const minTicks = startTicks + MIN_SEGMENT_TICKS
-    return Math.min(Math.max(timeline.mediaEndTicks, minTicks), startTicks + this.limitTicks)
-  }
-
-  /** Whether the open segment ends before a PES packet at `ticks` because the packet is a random access point. */
-  #isDue({ startTicks, keyTicks }: SegmentPlan, ticks: number, randomAccess: boolean): boolean {
-    if (!randomAccess) return false
-    const lengthTicks = ticks - startTicks
-    if (keyTicks === undefined) return true
-    if (lengthTicks >= this.#segmentTicks * (1 - EARLY_CUT_FRACTION)) return true
-    if (lengthTicks < MIN_SEGMENT_TICKS) return false
-    if (this.#spliceIsDue) return true
-    // With one more GOP as long as the longest recent one, the segment would exceed its maximum duration.
-    return lengthTicks + this.#gops.longestTicks > this.limitTicks
+    const endTicks = this.#parts.snap(gap ?? ticks, timeline.frameTicks)
+    this.#end(plan, { endTicks, untilTicks: endTicks - 1, endsTimeline: false })
+    // The end may have fixed the targets, so that no segment can span the gap any more.
+    if (ticks - endTicks <= this.limitTicks) this.#start(timeline, endTicks, unit)
+    else this.#begin(unit, wallMs)
   }
 
   /** Whether the open segment would exceed its maximum duration or size with this PES packet; reports which. */
@@ -214,9 +212,16 @@ export class CutPlanner {
     const isTooLarge = openBytes + unit.sizeBytes > maxBytes
     const { targetSec } = this
     const gopSec = this.#gops.lengthAt(ticks) / TICKS_PER_SEC
-    if (isTooLong) this.#report({ code: 'GOP_TOO_LONG', gopSec, targetSec })
-    else if (isTooLarge) this.#report({ code: 'SEGMENT_TOO_LARGE', maxBytes, targetSec })
+    if (isTooLong) this.#decide(reportFact({ code: 'GOP_TOO_LONG', gopSec, targetSec }))
+    else if (isTooLarge)
+      this.#decide(reportFact({ code: 'SEGMENT_TOO_LARGE', maxBytes, targetSec }))
     return isTooLong || isTooLarge
+  }
+
+  #addFrame(timeline: Timeline, unit: PesUnit): void {
+    const ticks = timeline.timeOf(unit)
+    this.#decide(...this.#parts.advance(ticks, timeline.frameTicks, unit.randomAccess).map(endPart))
+    timeline.advance(unit)
   }
 
   #start(timeline: Timeline, startTicks: number, { randomAccess, ptsTicks }: PesUnit): void {
@@ -229,6 +234,7 @@ export class CutPlanner {
     }
     if (!randomAccess) this.#stats.forcedCuts++
     this.#open = { plan, timeline }
+    this.#parts.start(startTicks)
     this.#decide({ type: 'start', plan })
   }
 
@@ -237,20 +243,20 @@ export class CutPlanner {
     { endTicks, untilTicks, endsTimeline }: Omit<SegmentEnd, 'durationSec'>,
     { cutShort = false } = {},
   ): void {
-    const lengthTicks = Math.max(endTicks - startTicks, MIN_SEGMENT_TICKS)
-    const durationSec = Math.min(lengthTicks, this.limitTicks) / TICKS_PER_SEC
+    const lengthTicks = segmentTicks(startTicks, endTicks, this.limitTicks)
+    this.#decide(...this.#parts.end(startTicks + lengthTicks, untilTicks).map(endPart))
+    const durationSec = lengthTicks / TICKS_PER_SEC
     this.#programDate.advance(durationSec)
     this.#decide({ type: 'end', end: { endTicks, untilTicks, durationSec, endsTimeline } })
-    this.#decideTarget(this.#target.addSegment(durationSec, { cutShort }))
+    this.#decideTargets(this.#targets.addSegment(durationSec, cutShort))
   }
 
   #endTimeline({ cutShort = false } = {}): void {
     this.#awaitedSinceTicks = undefined
-    this.#gops.endTimeline()
     if (this.#open === undefined) return
     const { plan, timeline } = this.#open
-    const { endTicks, latestTicks } = timeline
-    const untilTicks = latestTicks + CLOSING_TICKS
+    const endTicks = this.#parts.snap(timeline.endTicks, timeline.frameTicks)
+    const untilTicks = timeline.latestTicks + CLOSING_TICKS
     this.#end(plan, { endTicks, untilTicks, endsTimeline: true }, { cutShort })
     this.#open = undefined
   }
@@ -266,31 +272,24 @@ export class CutPlanner {
       },
     })
     if (cut) this.#spliceIsDue = true
-    this.#decideDateRanges(dateRanges)
+    this.#decide(...dateRanges.map(listDateRange))
   }
 
   /** @param newTicks  see `Splices.endTimeline` */
   #dropSplices(newTicks?: number): void {
-    this.#decideDateRanges(this.#splices.endTimeline(newTicks))
-    const points = this.#splices.missed - this.#reportedSplices
-    this.#reportedSplices += points
-    if (points > 0) this.#report({ code: 'SPLICE_MISSED', points })
+    this.#decide(...this.#splices.endTimeline(newTicks).map(listDateRange))
+    const points = this.#splices.takeMissed()
+    if (points > 0) this.#decide(reportFact({ code: 'SPLICE_MISSED', points }))
   }
 
-  #decideDateRanges(dateRanges: readonly DateRange[]): void {
-    for (const dateRange of dateRanges) this.#decide({ type: 'date-range', dateRange })
+  #decideTargets(fixed: FixedTargets | undefined): void {
+    if (fixed === undefined) return
+    this.#parts.fix(fixed.partTargetSec)
+    this.#decide({ type: 'target', ...fixed })
   }
 
-  #decideTarget(fixed: boolean): void {
-    if (fixed) this.#decide({ type: 'target', targetSec: this.targetSec })
-  }
-
-  #report(fact: SourceFact): void {
-    this.#decide({ type: 'fact', fact })
-  }
-
-  #decide(decision: CutDecision): void {
-    this.#decisions = [...this.#decisions, decision]
+  #decide(...decisions: readonly CutDecision[]): void {
+    if (decisions.length > 0) this.#decisions = [...this.#decisions, ...decisions]
   }
 
   #takeDecisions(): readonly CutDecision[] {

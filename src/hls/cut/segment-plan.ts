@@ -38,6 +38,17 @@ export interface SegmentEnd {
   readonly endsTimeline: boolean
 }
 
+/** Properties that a playlist lists with a segment, or before its first part. */
+export type ListedProperties = Pick<
+  SegmentPlan,
+  'mediaSequence' | 'programDateTimeMs' | 'discontinuity' | 'discontinuitySequence'
+>
+
+export function listedProperties(plan: SegmentPlan): ListedProperties {
+  const { mediaSequence, programDateTimeMs, discontinuity, discontinuitySequence } = plan
+  return { mediaSequence, programDateTimeMs, discontinuity, discontinuitySequence }
+}
+
 /** Numbers segments and counts discontinuities. */
 export class SequenceCounter {
   readonly #start: SequenceNumbers

@@ -69,10 +69,18 @@ export class Splices {
   /** IDs of the newest `MAX_REMEMBERED` date ranges, newest last. */
   #begun: readonly string[] = []
   #missed = 0
+  #missedReported = 0
 
   /** Number of points dropped before their time: their clock ended, or there were more than `MAX_AWAITED`. */
   get missed(): number {
     return this.#missed
+  }
+
+  /** @returns number of points missed since the previous call */
+  takeMissed(): number {
+    const points = this.#missed - this.#missedReported
+    this.#missedReported = this.#missed
+    return points
   }
 
   announce(splice: SpliceInfo): void {

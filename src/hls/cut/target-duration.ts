@@ -6,12 +6,6 @@
  */
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 
-/**
- * Number of segments that fix the target, with which the playlist appears. The first GOP may be shorter than later
- * GOPs, and players start three target durations before the end (RFC 8216bis 6.3.3).
- */
-const SEGMENTS_TO_FIX = 3
-
 /** Number of segments that fix the target even if all were cut short: the memory they take is bounded. */
 const MAX_SEGMENTS_TO_FIX = 6
 
@@ -23,6 +17,7 @@ const HEADROOM_SEC = 0.49
 
 export class TargetDuration {
   readonly #maxSec: number
+  readonly #segmentsToFix: number
   #segments = 0
   #wholeSegments = 0
   /** Target for the segments so far, in whole seconds; final once it is fixed. */
@@ -32,15 +27,21 @@ export class TargetDuration {
   /**
    * @param segmentSec  minimum target, before it is rounded up
    * @param maxSegmentSec  maximum target, an integer
+   * @param segmentsToFix  number of segments that fix the target
    */
-  constructor(segmentSec: number, maxSegmentSec: number) {
+  constructor(segmentSec: number, maxSegmentSec: number, segmentsToFix: number) {
     if (!(segmentSec > 0 && segmentSec <= maxSegmentSec && Number.isInteger(maxSegmentSec))) {
       throw new RangeError(
         `segmentSec is ${segmentSec} and maxSegmentSec ${maxSegmentSec}: expected 0 < segmentSec <= maxSegmentSec, the latter a whole number`,
       )
     }
     this.#maxSec = maxSegmentSec
+    this.#segmentsToFix = segmentsToFix
     this.#candidateSec = Math.max(1, Math.ceil(segmentSec - ROUNDING_SLACK_SEC))
+  }
+
+  get fixed(): boolean {
+    return this.#fixed
   }
 
   /** The target; before it is fixed, its maximum. */
@@ -63,7 +64,7 @@ export class TargetDuration {
     this.#include(sec)
     this.#segments++
     if (!cutShort) this.#wholeSegments++
-    const minSegments = this.#wholeSegments > 0 ? SEGMENTS_TO_FIX : MAX_SEGMENTS_TO_FIX
+    const minSegments = this.#wholeSegments > 0 ? this.#segmentsToFix : MAX_SEGMENTS_TO_FIX
     return this.#segments >= minSegments && this.fix()
   }
 

@@ -66,7 +66,12 @@ export class Timeline {
    * the DTS plus the reorder delay, since later frames may be presented before this one.
    */
   timeOf(unit: PesUnit): number {
-    return unit.randomAccess ? unit.ptsTicks : unit.dtsTicks + this.#reorderTicks
+    return unit.randomAccess ? unit.ptsTicks : this.timeAt(unit.dtsTicks)
+  }
+
+  /** Start time of a segment that begins with a PES packet that is no random access point. */
+  timeAt(dtsTicks: number): number {
+    return dtsTicks + this.#reorderTicks
   }
 
   /**

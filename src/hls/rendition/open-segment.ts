@@ -1,5 +1,5 @@
 /**
- * Properties of the segment being written, from the PES packets of its lead track.
+ * Properties of the segment and the part being written, from their PES packets.
  *
  * @module
  */
@@ -7,6 +7,28 @@ import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import type { SegmentPlan } from '../cut/segment-plan.ts'
 import { SNAP_TICKS } from '../cut/timeline.ts'
 import type { CarriedTracks } from './carried-tracks.ts'
+
+/** Contents of the part being written. */
+export class OpenPart {
+  readonly #startsWithKey: boolean
+  #hasAudio = false
+
+  /** @param first  first PES packet, which is of the lead track */
+  constructor(first: PesUnit) {
+    this.#startsWithKey = first.randomAccess
+  }
+
+  push({ track }: PesUnit): void {
+    if (track.kind === 'audio') this.#hasAudio = true
+  }
+
+  /**
+   * INDEPENDENT: without audio of a rendition that has audio, hls.js would not create an audio buffer (hls.js#7245).
+   */
+  isIndependent(carried: CarriedTracks | undefined): boolean {
+    return this.#startsWithKey && (carried?.audio === undefined || this.#hasAudio)
+  }
+}
 
 export class OpenSegment {
   /** Tracks of the segment, with the parameters known so far. */

@@ -1,23 +1,27 @@
 /**
- * Writer of the segments of one rendition. The plan has the same boundaries for all renditions (RFC 8216bis 6.2.4).
+ * Writer of the segments and parts of one rendition, with the same boundaries in all renditions (RFC 8216bis 6.2.4).
  *
  * ```
  * plan ───────────────────────────┐
  *                                 ▼
- * PES packet ─► TrackQueues ─► SegmentWriter ─► segment
+ * PES packet ─► TrackQueues ─► SegmentWriter ─► part, segment
  * ```
  *
  * @module
  */
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import { PSI_BYTES } from '../../mpegts/mux/program-tables.ts'
 import { SegmentWriter } from '../../mpegts/mux/segment-writer.ts'
 import type { SlabPool } from '../../mpegts/mux/slab-pool.ts'
 import type { Track } from '../../mpegts/track.ts'
-import type { SegmentEnd, SegmentPlan } from '../cut/segment-plan.ts'
-import { segmentUri, type RenditionName } from '../file-names.ts'
+import type { Boundary } from '../cut/cut-decision.ts'
+import type { PartEnd } from '../cut/part-plan.ts'
+import { listedProperties, type SegmentEnd, type SegmentPlan } from '../cut/segment-plan.ts'
+import { partUri, segmentUri, type RenditionName } from '../file-names.ts'
+import type { Part } from '../store/part.ts'
 import { createSegment, type Segment } from '../store/segment.ts'
 import { isSameSelection, listTracks, type CarriedTracks } from './carried-tracks.ts'
-import { OpenSegment } from './open-segment.ts'
+import { OpenPart, OpenSegment } from './open-segment.ts'
 import { TrackQueues } from './track-queues.ts'
 import type { PlacingWindow, QueuedUnit, UnitQueue } from './unit-queue.ts'
 
@@ -30,34 +34,45 @@ export interface RenditionWriterOptions {
   readonly slabs: SlabPool
 }
 
-interface PendingSegment {
+/** Media of a segment up to the next boundary: a part, or all of a segment without parts. */
+interface Pending {
   readonly plan: SegmentPlan
-  end?: SegmentEnd
+  /** Whether parts of the segment precede it. */
+  readonly followsPart: boolean
+  end?: Boundary
   /** Progress of the reference track at which the wait for slower tracks ends. */
   dueTicks: number
 }
 
-/** Number of consecutive misaligned segments that make a rendition misaligned: a single key frame may be lost. */
+export type WriterOutput =
+  | { readonly type: 'part'; readonly part: Part }
+  | { readonly type: 'segment'; readonly segment: Segment }
+
+/** Number of consecutive misaligned segments that make a rendition misaligned: one key frame may be lost. */
 const MISALIGNED_IN_A_ROW = 2
 
-const NO_SEGMENTS: readonly Segment[] = []
+const NO_OUTPUTS: readonly WriterOutput[] = []
 
-/** Maximum number of segments that wait for slower tracks, if the reference track hardly advances in the meantime. */
+/** Maximum number of boundaries that wait for slower tracks, if the reference track hardly advances in the meantime. */
 const MAX_PENDING = 16
 
 /**
- * Calling order: `carry` tracks and `push` their PES packets; `start` and `end` each planned segment. `advance` returns
- * complete segments; then `keep` copies the PES packet if it waits.
+ * Calling order: `carry` tracks and `push` their PES packets; `start` each planned segment, `end` its parts and then the
+ * segment. `advance` returns complete parts and segments; then `keep` copies the PES packet if it waits.
  *
- * A segment begins with a PES packet of the lead track: the video or, without video, the audio.
+ * A segment or part begins with a PES packet of the lead track: the video or, without video, the audio.
  */
 export class RenditionWriter {
   readonly #options: RenditionWriterOptions
   readonly #writer: SegmentWriter
   readonly #queues: TrackQueues
   #carried: CarriedTracks | undefined
-  #pending: PendingSegment[] = []
+  #pending: Pending[] = []
   #open: OpenSegment | undefined
+  #openPart: OpenPart | undefined
+  /** Finished parts of the open segment. */
+  #parts: Part[] = []
+  #partBytes = 0
   #oversizeUnits = 0
   #misalignedInARow = 0
 
@@ -74,7 +89,7 @@ export class RenditionWriter {
 
   /** Size of the open segment. */
   get openBytes(): number {
-    return this.#writer.sizeBytes
+    return this.#partBytes + this.#writer.sizeBytes
   }
 
   /** Size of the waiting PES packets. */
@@ -120,50 +135,60 @@ export class RenditionWriter {
     this.#queues.get(unit.track.pid)?.push(unit)
   }
 
-  /** Writes packets that only carry a PCR; drops them unless the newest planned segment is open and has room. */
+  /** Writes packets that only carry a PCR; drops them unless the newest part is open and has room. */
   pushPackets(chunks: readonly Buffer[]): void {
     const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
-    const isCurrent = this.#open !== undefined && this.#pending.length === 1
+    const isCurrent = this.#openPart !== undefined && this.#pending.length === 1
     if (isCurrent && this.#hasRoom(sizeBytes)) this.#writer.write(chunks)
   }
 
   start(plan: SegmentPlan): void {
-    this.#pending.push({ plan, dueTicks: Infinity })
+    this.#pending.push({ plan, followsPart: false, dueTicks: Infinity })
     if (this.#pending.length === 1) this.#enter(plan)
   }
 
-  /** @param dueTicks  progress of the reference track at which the wait for slower tracks ends */
-  end(end: SegmentEnd, dueTicks: number): void {
+  /**
+   * Ends a part, after which the segment goes on, or a segment.
+   *
+   * @param dueTicks  progress of the reference track at which the wait for slower tracks ends
+   * @returns false for a boundary of a segment that was not started here
+   */
+  end(boundary: Boundary, dueTicks: number): boolean {
     const last = this.#pending.at(-1)
-    if (last === undefined) return
-    last.end = end
+    if (last === undefined || last.end !== undefined) return false
+    last.end = boundary
     last.dueTicks = dueTicks
+    if (boundary.type === 'part') {
+      this.#pending.push({ plan: last.plan, followsPart: true, dueTicks: Infinity })
+    }
+    return true
   }
 
   /**
    * @param latestTicks  time of the newest frame of the reference track
    * @param progressTicks  duration of the media of the reference track so far, see `Progress`
-   * @returns segments that have all their media, or whose wait for slower tracks is over
+   * @returns parts and segments that have all their media, or whose wait for slower tracks is over
    */
-  advance(latestTicks: number, progressTicks: number): readonly Segment[] {
-    let segments: Segment[] | undefined
+  advance(latestTicks: number, progressTicks: number): readonly WriterOutput[] {
+    let outputs = NO_OUTPUTS
     for (let [first] = this.#pending; first !== undefined; [first] = this.#pending) {
       const { plan, end, dueTicks } = first
       const { timelineStartTicks } = plan
-      const window = { timelineStartTicks, untilTicks: end?.untilTicks ?? latestTicks }
-      this.#place(window)
+      const window = { timelineStartTicks, untilTicks: end?.end.untilTicks ?? latestTicks }
+      // Media that arrives after the last part is in the next segment.
+      const isOver = first.followsPart && end?.type === 'end'
+      if (!isOver) this.#place(window)
       if (end === undefined) break
       const isDue = progressTicks >= dueTicks || this.#pending.length > MAX_PENDING
       if (!isDue && !this.#options.reference && !this.#queues.isPast(window)) break
       // Players take audio without video for a failed variant, so a segment without its lead track becomes a gap.
       if (this.#open === undefined) this.#queues.skip(window)
-      segments ??= []
-      segments.push(this.#finish(plan, end))
+      outputs = [...outputs, this.#finish(plan, end)]
       this.#pending.shift()
       const [next] = this.#pending
-      if (next !== undefined) this.#enter(next.plan)
+      if (next?.followsPart === false) this.#enter(next.plan)
     }
-    return segments ?? NO_SEGMENTS
+    return outputs
   }
 
   /** Copies the newest PES packet of each queue, if its chunks are still views into the input. */
@@ -190,7 +215,7 @@ export class RenditionWriter {
     for (const queue of this.#queues) {
       // New tracks begin with the next segment, whose PMT lists them.
       if (this.#open !== undefined && this.#open.carried !== this.#carried) return
-      if (this.#open === undefined && !isLead) return
+      if (this.#openPart === undefined && !isLead) return
       for (let unit = queue.take(window); unit !== undefined; unit = queue.take(window)) {
         this.#write(unit, queue, isLead)
       }
@@ -199,45 +224,74 @@ export class RenditionWriter {
   }
 
   #write({ unit, packets }: QueuedUnit, queue: UnitQueue, isLead: boolean): void {
-    if (this.#open === undefined && this.#carried !== undefined) {
-      this.#writer.begin()
-      this.#open = new OpenSegment(this.#carried, unit)
-    }
-    if (!this.#hasRoom(unit.sizeBytes)) {
+    const tablesBytes = this.#openPart === undefined ? PSI_BYTES : 0
+    if (!this.#hasRoom(tablesBytes + unit.sizeBytes)) {
       this.#oversizeUnits++
       queue.interrupt()
       return
     }
+    if (this.#openPart === undefined && this.#carried !== undefined) {
+      this.#writer.begin()
+      this.#open ??= new OpenSegment(this.#carried, unit)
+      this.#openPart = new OpenPart(unit)
+    }
     if (packets === undefined) this.#writer.write(unit.chunks)
     else this.#writer.link(packets)
     if (isLead) this.#open?.push(unit)
+    this.#openPart?.push(unit)
   }
 
-  #hasRoom(sizeBytes: number): boolean {
-    return this.#writer.sizeBytes + sizeBytes <= this.#options.maxSegmentBytes
+  #hasRoom(bytes: number): boolean {
+    return this.openBytes + bytes <= this.#options.maxSegmentBytes
   }
 
-  #finish(plan: SegmentPlan, end: SegmentEnd): Segment {
+  #finish(plan: SegmentPlan, { type, end }: Boundary): WriterOutput {
+    if (type === 'part') return { type, part: this.#endPart(plan, end) }
+    return { type: 'segment', segment: this.#endSegment(plan, end) }
+  }
+
+  #endPart(plan: SegmentPlan, { serial, durationSec }: PartEnd): Part {
+    const { name, epoch } = this.#options
+    this.#partBytes += this.#writer.sizeBytes
+    const part: Part = {
+      ...listedProperties(plan),
+      rendition: name,
+      serial,
+      uri: partUri(epoch, name, serial),
+      segmentUri: segmentUri(epoch, name, plan.mediaSequence),
+      chunks: this.#writer.finish(),
+      durationSec,
+      independent: this.#openPart?.isIndependent(this.#open?.carried) === true,
+    }
+    this.#openPart = undefined
+    this.#parts.push(part)
+    return part
+  }
+
+  #endSegment(plan: SegmentPlan, end: SegmentEnd): Segment {
     const { name, epoch } = this.#options
     const open = this.#open
+    const parts = this.#parts
+    this.#writer.expect(this.openBytes)
+    const chunks = [...parts.flatMap((part) => part.chunks), ...this.#writer.finish()]
     this.#open = undefined
-    const isMisaligned = open?.isAligned(plan) === false && plan.keyTicks !== undefined
-    this.#misalignedInARow = isMisaligned ? this.#misalignedInARow + 1 : 0
+    this.#openPart = undefined
+    this.#parts = []
+    this.#partBytes = 0
+    if (open?.isAligned(plan) !== false || plan.keyTicks === undefined) this.#misalignedInARow = 0
+    else this.#misalignedInARow++
     const carried = open?.carried ?? this.#carried
     return createSegment({
+      ...listedProperties(plan),
       epoch,
-      mediaSequence: plan.mediaSequence,
       rendition: name,
       uri: segmentUri(epoch, name, plan.mediaSequence),
-      chunks: this.#writer.finish(),
+      chunks,
       durationSec: end.durationSec,
       startTicks: plan.startTicks,
       endTicks: end.endTicks,
-      programDateTimeMs: plan.programDateTimeMs,
-      discontinuity: plan.discontinuity,
-      discontinuitySequence: plan.discontinuitySequence,
       independent: open?.isIndependent(plan) === true,
-      parts: [],
+      parts,
       endsTimeline: end.endsTimeline,
       tracks: carried === undefined ? [] : listTracks(carried),
       videoFrames: carried?.video === undefined ? 0 : (open?.frames ?? 0),

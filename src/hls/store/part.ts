@@ -4,14 +4,14 @@
  *
  * @module
  */
-import type { SegmentPlan } from '../cut/segment-plan.ts'
 import type { RenditionName } from '../file-names.ts'
 
 /** Repeats the properties of its segment that a playlist lists before the first part. */
-export interface Part extends Pick<
-  SegmentPlan,
-  'mediaSequence' | 'programDateTimeMs' | 'discontinuity' | 'discontinuitySequence'
-> {
+export interface Part {
+  readonly mediaSequence: number
+  readonly programDateTimeMs: number
+  readonly discontinuity: boolean
+  readonly discontinuitySequence: number
   /** Rendition whose playlist lists the part. */
   readonly rendition: RenditionName
   /** Number of the part in its stream: the same in all renditions, and 1 more than in the previous part. */

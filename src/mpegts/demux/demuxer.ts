@@ -202,6 +202,8 @@ export class Demuxer {
         this.#stats.malformedPes++
         return
       }
+      const times = stream.readTimes(bytes.subarray(payloadAt, at + PACKET_BYTES))
+      if (times !== undefined) outputs.push({ type: 'header', pid: stream.track.pid, times })
     } else if (pes.open) {
       complete = pes.append(bytes, at, payloadAt)
     } else {

@@ -9,7 +9,7 @@ import type { DemuxerStats } from './demuxer-stats.ts'
 import { inspectUnit } from './inspect-unit.ts'
 import { areSameParameters } from './layout.ts'
 import { PACKET_BYTES } from '../packet.ts'
-import { elementaryBytes, findPesHeader, type PesHeader } from '../pes.ts'
+import { decodePesHeader, elementaryBytes, findPesHeader, type PesHeader } from '../pes.ts'
 import { PesAssembler, type RawPes } from './pes-assembler.ts'
 import { StreamType } from '../psi/stream-type.ts'
 import { replacePesPayload } from '../mux/pes-packetizer.ts'
@@ -62,6 +62,19 @@ export class ElementaryStream {
     this.#declared = declared
     this.#track = { ...declared, streamType, codec, parameters }
     return true
+  }
+
+  /**
+   * Reads the times of a video PES packet that begins.
+   *
+   * @param payload  of its first transport packet
+   * @returns undefined for audio and data, and for a header that is incomplete or has no PTS
+   */
+  readTimes(payload: Buffer): Times | undefined {
+    if (this.#video === undefined) return undefined
+    const { ptsTicks, dtsTicks = ptsTicks } = decodePesHeader(payload) ?? {}
+    if (ptsTicks === undefined || dtsTicks === undefined) return undefined
+    return this.#timestamps.unwrap(ptsTicks, dtsTicks)
   }
 
   /**

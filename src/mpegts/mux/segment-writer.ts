@@ -1,6 +1,6 @@
 /**
- * Writes the transport stream of one rendition in segments: PAT and PMT, then whole PES packets. Continuity counters
- * continue from segment to segment.
+ * Writes the transport stream of one rendition in parts of segments, or whole segments: PAT and PMT, then whole PES
+ * packets. Continuity counters continue from part to part.
  *
  * @module
  */
@@ -23,7 +23,7 @@ interface Run {
   end: number
 }
 
-/** Calling order: `setProgram`, then for each segment `begin`, `write` or `link` its packets, `finish`. */
+/** Calling order: `setProgram`, then for each part `begin`, `write` or `link` its packets, `finish`. */
 export class SegmentWriter {
   readonly #slabs: SlabPool
   readonly #memory: PacketMemory
@@ -37,28 +37,28 @@ export class SegmentWriter {
     this.#memory = new PacketMemory(slabs)
   }
 
-  /** Size of the open segment. */
+  /** Size of the open part. */
   get sizeBytes(): number {
     return this.#sizeBytes
   }
 
-  /** @param program  program in the PMT of the next segments */
+  /** @param program  program in the PMT of the next parts */
   setProgram(program: Program): void {
     this.#tables.update(program)
   }
 
-  /** Begins a segment with PAT and PMT. */
+  /** Begins a part with PAT and PMT. */
   begin(): void {
     this.write([this.#tables.bytes])
   }
 
-  /** Copies packets to the end of the segment. */
+  /** Copies packets to the end of the part. */
   write(chunks: readonly Buffer[]): void {
     this.#memory.write(chunks, this.#append)
   }
 
   /**
-   * Adds packets to the end of the segment, without a copy from `MIN_LINKED_BYTES` up.
+   * Adds packets to the end of the part, without a copy from `MIN_LINKED_BYTES` up.
    *
    * @param packets  owned by the writer afterwards, which renumbers the packets in place
    */
@@ -67,13 +67,17 @@ export class SegmentWriter {
     else this.#append(packets, 0, packets.length)
   }
 
-  /** @returns the segment as runs of whole packets, whose bytes do not change until they are released to the pool */
+  /** @returns the part as runs of whole packets, whose bytes do not change until they are released to the pool */
   finish(): Buffer[] {
     const chunks = this.#runs.map(({ buffer, start, end }) => buffer.subarray(start, end))
-    this.#memory.expect(this.#sizeBytes)
     this.#runs = []
     this.#sizeBytes = 0
     return chunks
+  }
+
+  /** Sizes memory for segments of `segmentBytes`. */
+  expect(segmentBytes: number): void {
+    this.#memory.expect(segmentBytes)
   }
 
   readonly #append: OnRun = (buffer, start, end) => {

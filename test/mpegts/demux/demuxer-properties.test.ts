@@ -230,6 +230,7 @@ function isWellFormed(output: DemuxerOutput): boolean {
     const pids = output.program.tracks.map(({ pid }) => pid)
     return new Set(pids).size === pids.length
   }
+  if (output.type === 'header') return Number.isSafeInteger(output.times.dtsTicks)
   if (output.type === 'packets') return isPackets(output.chunks)
   if (output.type === 'splice') return Number.isSafeInteger(output.splice.ptsTicks ?? 0)
   const { chunks, sizeBytes, ptsTicks, dtsTicks } = output.unit

@@ -25,9 +25,10 @@ const videoPes = (fill: number, ptsTicks: number, sizeBytes?: number): Buffer =>
 const audioPes = (fill: number, ptsTicks: number, sizeBytes = 400): Buffer =>
   pesPacket(Buffer.alloc(sizeBytes, fill), { ptsTicks, streamId: 0xc0 })
 
-/** Outputs as one line each. */
+/** Outputs other than headers, as one line each. */
 const summary = (outputs: readonly DemuxerOutput[]) =>
-  outputs.map((output) => {
+  outputs.flatMap((output) => {
+    if (output.type === 'header') return []
     if (output.type === 'program') return `program${output.layoutChanged ? ' changed' : ''}`
     if (output.type === 'packets') return `packets ${output.pid}`
     if (output.type === 'splice') return `splice ${output.splice.ptsTicks}`

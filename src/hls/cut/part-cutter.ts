@@ -1,0 +1,110 @@
+/**
+ * Division of segments into parts (RFC 8216bis 4.4.4.9). No part lasts longer than PART-TARGET, and none is shorter
+ * than 85 % of it except the last part of a segment, whatever the frame rate: a part may end during a frame that lasts
+ * longer than the rest of the part.
+ *
+ * @module
+ */
+import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
+import type { PartEnd } from './part-plan.ts'
+
+/** Minimum duration of a part, as a fraction of PART-TARGET. */
+const MIN_FRACTION = 0.85
+
+/** Calling order: `fix` the target; then for each segment `start`, `advance` or `foresee` with each frame, `end`. */
+export class PartCutter {
+  #targetTicks: number | undefined
+  /** Start of the open part; undefined in a segment without parts. */
+  #startTicks: number | undefined
+  /** Whether the open part has a frame. */
+  #hasFrame = false
+  #serial = 0
+
+  /** Fixes PART-TARGET, with which the next segments have parts; undefined for segments without parts. */
+  fix(targetSec: number | undefined): void {
+    this.#targetTicks = targetSec === undefined ? undefined : Math.round(targetSec * TICKS_PER_SEC)
+  }
+
+  start(startTicks: number): void {
+    this.#startTicks = this.#targetTicks === undefined ? undefined : startTicks
+    this.#hasFrame = false
+  }
+
+  /**
+   * Adds a frame at `ticks`.
+   *
+   * @param frameTicks  expected duration of the frame
+   * @returns ends of the parts before it: more than one if the previous frame lasts longer than a part
+   */
+  advance(ticks: number, frameTicks: number, randomAccess: boolean): readonly PartEnd[] {
+    const ends = this.#endBefore(ticks)
+    const isDue = randomAccess || !this.#fits(ticks + frameTicks)
+    if (isDue && this.#isLongEnough(ticks)) ends.push(this.#end(ticks))
+    this.#hasFrame = true
+    return ends
+  }
+
+  /**
+   * Announces a frame at `ticks`, of which nothing else is known.
+   *
+   * @param frameTicks  expected duration of the frame
+   * @returns end of the part before it if that frame cannot belong to the part, so that the part is complete already
+   */
+  foresee(ticks: number, frameTicks: number): readonly PartEnd[] {
+    const isDue = this.#fits(ticks) && !this.#fits(ticks + frameTicks)
+    return isDue && this.#isLongEnough(ticks) ? [this.#end(ticks)] : []
+  }
+
+  /**
+   * End of the segment that needs no further part for less than a frame.
+   *
+   * @param frameTicks  expected duration of a frame
+   */
+  snap(endTicks: number, frameTicks: number): number {
+    if (this.#startTicks === undefined || this.#targetTicks === undefined) return endTicks
+    const maxTicks = this.#startTicks + this.#targetTicks
+    if (!this.#hasFrame && endTicks - this.#startTicks < frameTicks) return this.#startTicks
+    return endTicks - maxTicks < frameTicks ? Math.min(endTicks, maxTicks) : endTicks
+  }
+
+  /**
+   * Ends the segment.
+   *
+   * @param endTicks  end of the segment, as `snap` returns it
+   * @param untilTicks  latest time of a PES packet in the segment
+   * @returns ends of its last parts
+   */
+  end(endTicks: number, untilTicks: number): readonly PartEnd[] {
+    const ends = this.#endBefore(endTicks)
+    if (this.#startTicks !== undefined && endTicks > this.#startTicks)
+      ends.push(this.#end(endTicks))
+    const last = ends.pop()
+    this.#startTicks = undefined
+    return last === undefined ? ends : [...ends, { ...last, untilTicks }]
+  }
+
+  /** Ends the parts that are over before `ticks`. */
+  #endBefore(ticks: number): PartEnd[] {
+    const ends: PartEnd[] = []
+    while (!this.#fits(ticks)) ends.push(this.#end(this.#startTicks! + this.#targetTicks!))
+    return ends
+  }
+
+  /** Whether the open part may last until `ticks`. */
+  #fits(ticks: number): boolean {
+    if (this.#startTicks === undefined || this.#targetTicks === undefined) return true
+    return ticks - this.#startTicks <= this.#targetTicks
+  }
+
+  #isLongEnough(ticks: number): boolean {
+    if (this.#startTicks === undefined || this.#targetTicks === undefined) return false
+    return this.#hasFrame && ticks - this.#startTicks >= MIN_FRACTION * this.#targetTicks
+  }
+
+  #end(endTicks: number): PartEnd {
+    const durationSec = (endTicks - this.#startTicks!) / TICKS_PER_SEC
+    this.#startTicks = endTicks
+    this.#hasFrame = false
+    return { serial: this.#serial++, untilTicks: endTicks - 1, durationSec }
+  }
+}

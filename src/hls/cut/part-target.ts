@@ -1,0 +1,113 @@
+/**
+ * PART-TARGET (RFC 8216bis 4.4.3.7), chosen once by the rhythm of the media so far. Parts of a constant number of frames
+ * last almost as long as the target, which leaves room for rounded timestamps.
+ *
+ * @module
+ */
+import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
+
+/** PART-TARGET as a multiple of the usual duration of a part: four percent are 8 ms of jitter for 200 ms. */
+const HEADROOM = 1.04
+
+/** Maximum PART-TARGET: a longer one has no advantage over segments. */
+const MAX_TICKS = 1 * TICKS_PER_SEC
+
+/** Range in which the number of frames may differ from the desired one so that it divides the GOP. */
+const MIN_CHANGE = 0.6
+const MAX_CHANGE = 1.5
+
+/** Maximum number of durations per track. */
+const DURATIONS_REMEMBERED = 1024
+
+/** Fraction of a frame by which audio PES packets may be longer than their part. */
+const ROUNDING_FRAMES = 0.1
+
+/** Fraction of the durations that are outliers, at each end. */
+const TRIMMED = 0.1
+
+/** Inputs: `addFrame` with each PES packet of the reference track, `addOther` with those of other tracks; `choose`. */
+export class PartTarget {
+  readonly #partTicks: number
+  readonly #frames = new Rhythm()
+  /** Audio tracks by PID. */
+  readonly #audios = new Map<number, Rhythm>()
+
+  /** @param partSec  desired duration of a part */
+  constructor(partSec: number) {
+    this.#partTicks = partSec * TICKS_PER_SEC
+  }
+
+  addFrame({ dtsTicks, startsFrame }: PesUnit): void {
+    if (startsFrame) this.#frames.push(dtsTicks)
+  }
+
+  addOther({ track, dtsTicks }: PesUnit): void {
+    if (track.kind !== 'audio') return
+    const rhythm = this.#audios.get(track.pid) ?? new Rhythm()
+    this.#audios.set(track.pid, rhythm)
+    rhythm.push(dtsTicks)
+  }
+
+  /**
+   * @param gopTicks  usual duration of a GOP; 0 if unknown
+   * @param segmentTicks  minimum duration of a segment
+   * @returns PART-TARGET in seconds; undefined if a frame lasts too long for parts
+   */
+  choose(gopTicks: number, segmentTicks: number): number | undefined {
+    const frameTicks = this.#frames.meanTicks
+    if (frameTicks === undefined || frameTicks > MAX_TICKS) return undefined
+    const maxFrames = Math.max(1, Math.floor(MAX_TICKS / HEADROOM / frameTicks))
+    // Players expect audio in each part, so no part is shorter than the longest audio PES packet.
+    const audioTicks = Math.max(0, ...[...this.#audios.values()].map(({ maxTicks }) => maxTicks))
+    const minFrames = Math.min(maxFrames, Math.ceil(audioTicks / frameTicks - ROUNDING_FRAMES))
+    const wanted = Math.max(1, minFrames, Math.round(this.#partTicks / frameTicks))
+    const gopFrames = gopTicks < segmentTicks ? Math.round(gopTicks / frameTicks) : 0
+    const frames = Math.min(maxFrames, nearestDivisor(gopFrames, wanted, minFrames) ?? wanted)
+    return Math.min(Math.ceil(frames * frameTicks * HEADROOM), MAX_TICKS) / TICKS_PER_SEC
+  }
+}
+
+/** Durations of the PES packets of a track, by their differences in time. */
+class Rhythm {
+  #latestTicks: number | undefined
+  readonly #durations: number[] = []
+
+  push(dtsTicks: number): void {
+    const ticks = dtsTicks - (this.#latestTicks ?? dtsTicks)
+    this.#latestTicks = dtsTicks
+    if (ticks > 0 && this.#durations.length < DURATIONS_REMEMBERED) this.#durations.push(ticks)
+  }
+
+  /** Mean of the usual durations; undefined if there are none. */
+  get meanTicks(): number | undefined {
+    const usual = this.#usual
+    return usual.length === 0 ? undefined : usual.reduce((sum, it) => sum + it, 0) / usual.length
+  }
+
+  /** Longest usual duration; 0 if there are none. */
+  get maxTicks(): number {
+    return this.#usual.at(-1) ?? 0
+  }
+
+  /** Sorted durations without the outliers: media lost in transmission leaves gaps. */
+  get #usual(): number[] {
+    const trimmed = Math.floor(this.#durations.length * TRIMMED)
+    return this.#durations
+      .toSorted((a, b) => a - b)
+      .slice(trimmed, this.#durations.length - trimmed)
+  }
+}
+
+/** @returns divisor of `total` nearest to `wanted`; undefined if none is near it and at least `min` */
+function nearestDivisor(total: number, wanted: number, min: number): number | undefined {
+  if (total === 0) return undefined
+  let nearest: number | undefined
+  const lowest = Math.max(1, min, Math.ceil(wanted * MIN_CHANGE))
+  for (let count = lowest; count <= wanted * MAX_CHANGE; count++) {
+    if (total % count !== 0) continue
+    if (nearest === undefined || Math.abs(count - wanted) < Math.abs(nearest - wanted))
+      nearest = count
+  }
+  return nearest
+}

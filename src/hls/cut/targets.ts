@@ -1,0 +1,100 @@
+/**
+ * EXT-X-TARGETDURATION and PART-TARGET, which are fixed together and never change.
+ *
+ * @module
+ */
+import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import type { GopLengths } from './gop-lengths.ts'
+import { PartTarget } from './part-target.ts'
+import { usualMinTicks } from './segment-boundary.ts'
+import { TargetDuration } from './target-duration.ts'
+
+/**
+ * Number of segments that fix the targets, with which the playlist appears. The first GOP may be shorter than later
+ * GOPs, and players start three target durations before the end (RFC 8216bis 6.3.3); with parts they start near the
+ * end.
+ */
+const SEGMENTS_TO_FIX = 3
+const SEGMENTS_TO_FIX_WITH_PARTS = 2
+
+export interface TargetsOptions {
+  readonly segmentSec: number
+  readonly maxSegmentSec: number
+  /** Desired duration of a part; undefined for segments without parts. */
+  readonly partSec?: number | undefined
+}
+
+export interface FixedTargets {
+  readonly targetSec: number
+  /** PART-TARGET; undefined for segments without parts. */
+  readonly partTargetSec: number | undefined
+}
+
+/** Inputs until the targets are fixed: `addFrame`, `addOther` and `addSegment`; then `settle` and `fix`, if need be. */
+export class Targets {
+  readonly #duration: TargetDuration
+  readonly #minTicks: number
+  /** Undefined without low latency. */
+  readonly #part: PartTarget | undefined
+  readonly #gops: GopLengths
+
+  /** @param gops  of the reference track */
+  constructor({ segmentSec, maxSegmentSec, partSec }: TargetsOptions, gops: GopLengths) {
+    this.#gops = gops
+    const segmentsToFix = partSec === undefined ? SEGMENTS_TO_FIX : SEGMENTS_TO_FIX_WITH_PARTS
+    this.#duration = new TargetDuration(segmentSec, maxSegmentSec, segmentsToFix)
+    this.#minTicks = usualMinTicks(segmentSec)
+    this.#part = partSec === undefined ? undefined : new PartTarget(partSec)
+  }
+
+  /** EXT-X-TARGETDURATION; before it is fixed, its maximum. */
+  get sec(): number {
+    return this.#duration.sec
+  }
+
+  /** Maximum duration of a segment. */
+  get limitTicks(): number {
+    return this.#duration.limitTicks
+  }
+
+  /** Minimum duration of a segment that ends at a random access point without a reason of its own. */
+  get minTicks(): number {
+    return this.#minTicks
+  }
+
+  /** Records a PES packet of the reference track. */
+  addFrame(unit: PesUnit): void {
+    if (!this.#duration.fixed) this.#part?.addFrame(unit)
+  }
+
+  /** Records a PES packet of another track. */
+  addOther(unit: PesUnit): void {
+    if (!this.#duration.fixed) this.#part?.addOther(unit)
+  }
+
+  /**
+   * Records a segment, see `TargetDuration.addSegment`.
+   *
+   * @returns the targets if this segment fixes them
+   */
+  addSegment(sec: number, cutShort: boolean): FixedTargets | undefined {
+    return this.#duration.addSegment(sec, { cutShort }) ? this.#choose() : undefined
+  }
+
+  /** Fixes the targets by the segments so far and the open one, see `TargetDuration.settle`. */
+  settle(openSec: number): FixedTargets | undefined {
+    return this.#duration.settle(openSec) ? this.#choose() : undefined
+  }
+
+  /** Fixes the targets by the segments so far, if there are any. */
+  fix(): FixedTargets | undefined {
+    return this.#duration.fix() ? this.#choose() : undefined
+  }
+
+  #choose(): FixedTargets {
+    return {
+      targetSec: this.sec,
+      partTargetSec: this.#part?.choose(this.#gops.longestTicks, this.#minTicks),
+    }
+  }
+}
