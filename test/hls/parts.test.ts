@@ -91,8 +91,7 @@ function createSource(random: Random): Source {
       const value = unitOf(track, times, { key: isKey, reorderTicks })
       const { pid } = track
       const { dtsTicks, ptsTicks } = value
-      if (integer(0, 9) > 0)
-        inputs.push({ type: 'header', pid, times: { dtsTicks, ptsTicks } })
+      if (integer(0, 9) > 0) inputs.push({ type: 'header', pid, times: { dtsTicks, ptsTicks } })
       if (!random.chance(lossRate)) inputs.push(unit(value))
     }
     // Audio that is late arrives after the video of its time.
@@ -102,8 +101,7 @@ function createSource(random: Random): Source {
       }
       audioDueTicks += audioTicks
     }
-    const stepTicks =
-      isVariable && integer(0, 4) === 0 ? frameTicks * integer(1, 6) : frameTicks
+    const stepTicks = isVariable && integer(0, 4) === 0 ? frameTicks * integer(1, 6) : frameTicks
     ticks += stepTicks
     media += stepTicks
   }

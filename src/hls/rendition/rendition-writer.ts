@@ -72,7 +72,6 @@ export class RenditionWriter {
   #openPart: OpenPart | undefined
   /** Finished parts of the open segment. */
   #parts: Part[] = []
-  #partBytes = 0
   #oversizeUnits = 0
   #misalignedInARow = 0
 
@@ -89,7 +88,7 @@ export class RenditionWriter {
 
   /** Size of the open segment. */
   get openBytes(): number {
-    return this.#partBytes + this.#writer.sizeBytes
+    return this.#writer.sizeBytes
   }
 
   /** Size of the waiting PES packets. */
@@ -252,14 +251,13 @@ export class RenditionWriter {
 
   #endPart(plan: SegmentPlan, { serial, durationSec }: PartEnd): Part {
     const { name, epoch } = this.#options
-    this.#partBytes += this.#writer.sizeBytes
     const part: Part = {
       ...listedProperties(plan),
       rendition: name,
       serial,
       uri: partUri(epoch, name, serial),
       segmentUri: segmentUri(epoch, name, plan.mediaSequence),
-      chunks: this.#writer.finish(),
+      chunks: this.#writer.endPart(),
       durationSec,
       independent: this.#openPart?.isIndependent(this.#open?.carried) === true,
     }
@@ -272,12 +270,9 @@ export class RenditionWriter {
     const { name, epoch } = this.#options
     const open = this.#open
     const parts = this.#parts
-    this.#writer.expect(this.openBytes)
-    const chunks = [...parts.flatMap((part) => part.chunks), ...this.#writer.finish()]
     this.#open = undefined
     this.#openPart = undefined
     this.#parts = []
-    this.#partBytes = 0
     if (open?.isAligned(plan) !== false || plan.keyTicks === undefined) this.#misalignedInARow = 0
     else this.#misalignedInARow++
     const carried = open?.carried ?? this.#carried
@@ -286,7 +281,7 @@ export class RenditionWriter {
       epoch,
       rendition: name,
       uri: segmentUri(epoch, name, plan.mediaSequence),
-      chunks,
+      chunks: this.#writer.finish(),
       durationSec: end.durationSec,
       startTicks: plan.startTicks,
       endTicks: end.endTicks,

@@ -1,6 +1,6 @@
 /**
- * Writes the transport stream of one rendition in parts of segments, or whole segments: PAT and PMT, then whole PES
- * packets. Continuity counters continue from part to part.
+ * Writes the transport stream of one rendition in segments, whole or in parts: PAT and PMT, then whole PES packets.
+ * Continuity counters continue from part to part and from segment to segment.
  *
  * @module
  */
@@ -23,13 +23,16 @@ interface Run {
   end: number
 }
 
-/** Calling order: `setProgram`, then for each part `begin`, `write` or `link` its packets, `finish`. */
+/** Calling order: `setProgram`, then for each part `begin`, `write` or `link` its packets, `endPart`; `finish`. */
 export class SegmentWriter {
   readonly #slabs: SlabPool
   readonly #memory: PacketMemory
   readonly #counters = new ContinuityCounters()
   readonly #tables = new ProgramTables()
+  /** Runs of the open part. */
   #runs: Run[] = []
+  /** Chunks of the finished parts of the segment. */
+  #chunks: Buffer[] = []
   #sizeBytes = 0
 
   constructor(slabs: SlabPool) {
@@ -37,7 +40,7 @@ export class SegmentWriter {
     this.#memory = new PacketMemory(slabs)
   }
 
-  /** Size of the open part. */
+  /** Size of the open segment. */
   get sizeBytes(): number {
     return this.#sizeBytes
   }
@@ -67,17 +70,22 @@ export class SegmentWriter {
     else this.#append(packets, 0, packets.length)
   }
 
-  /** @returns the part as runs of whole packets, whose bytes do not change until they are released to the pool */
-  finish(): Buffer[] {
+  /** @returns the part as runs of whole packets, whose bytes do not change until the segment is released to the pool */
+  endPart(): Buffer[] {
     const chunks = this.#runs.map(({ buffer, start, end }) => buffer.subarray(start, end))
     this.#runs = []
-    this.#sizeBytes = 0
+    this.#chunks.push(...chunks)
     return chunks
   }
 
-  /** Sizes memory for segments of `segmentBytes`. */
-  expect(segmentBytes: number): void {
-    this.#memory.expect(segmentBytes)
+  /** Ends the last part too. @returns the segment: the chunks of all its parts */
+  finish(): Buffer[] {
+    this.endPart()
+    const chunks = this.#chunks
+    this.#memory.expect(this.#sizeBytes)
+    this.#chunks = []
+    this.#sizeBytes = 0
+    return chunks
   }
 
   readonly #append: OnRun = (buffer, start, end) => {

@@ -1,0 +1,82 @@
+import t from 'tap'
+import { Packager, type PackagerOutput } from '../../src/hls/packager.ts'
+import type { Track } from '../../src/mpegts/track.ts'
+import { AUDIO, VIDEO, audioUnit, moved, program, programOf, unit, videoUnit } from './source.ts'
+
+const SEC = 90_000
+const SMALL: Track = { ...VIDEO, pid: 260 }
+const FRENCH: Track = { ...AUDIO, pid: 261, language: 'fra' }
+
+/** Outputs of each call for 12 s of media, in which French lags. */
+function pack(lagSec: number): (readonly PackagerOutput[])[] {
+  const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, partSec: 0.2 })
+  const calls = [packager.push(program(programOf(VIDEO, AUDIO, SMALL, FRENCH)), 1e12)]
+  const push = (value: Parameters<typeof unit>[0]) => calls.push(packager.push(unit(value), 1e12))
+  for (let frame = 0; frame < 360; frame++) {
+    const video = videoUnit(SEC + frame * 3000, { key: frame % 60 === 0 })
+    const { ptsTicks, dtsTicks } = video
+    const times = { ptsTicks, dtsTicks }
+    calls.push(packager.push({ type: 'header', pid: VIDEO.pid, times }, 1e12))
+    push(video)
+    push(moved(video, SMALL))
+    if (frame % 5 > 0) continue
+    push(audioUnit(SEC + frame * 3000))
+    const lateFrame = frame - lagSec * 30
+    if (lateFrame >= 0) push(moved(audioUnit(SEC + lateFrame * 3000), FRENCH))
+  }
+  calls.push(packager.end())
+  return calls
+}
+
+for (const lagSec of [0, 0.7]) {
+  t.test(`all renditions publish a part in one step when one lags by ${lagSec} s`, async (t) => {
+    let rows = 0
+    let gaps = 0
+    for (const outputs of pack(lagSec)) {
+      const parts = outputs.flatMap((output) => (output.type === 'part' ? [output.part] : []))
+      for (const serial of new Set(parts.map((part) => part.serial))) {
+        const row = parts.filter((part) => part.serial === serial)
+        t.same(
+          row.map(({ rendition }) => rendition),
+          ['main', 'video-2', 'audio-2'],
+        )
+        rows++
+        gaps += row.filter(({ chunks }) => chunks.length === 0).length
+      }
+    }
+    t.equal(rows, 40, '10 parts in each of 4 segments')
+    t.equal(gaps, 0)
+  })
+}
+
+t.test(
+  'a rendition that lags by more than 1 s has gaps, and delays the others by 1 s',
+  async (t) => {
+    const parts = pack(3).flatMap((outputs) =>
+      outputs.flatMap((output) => (output.type === 'part' ? [output.part] : [])),
+    )
+    const french = parts.filter(({ rendition }) => rendition === 'audio-2')
+    t.equal(french.length, 40)
+    t.ok(french.some(({ chunks }) => chunks.length === 0))
+    t.ok(parts.filter(({ rendition }) => rendition === 'main').every(({ chunks }) => chunks.length))
+  },
+)
+
+t.test('a part is complete when the frame after it begins', async (t) => {
+  const calls = pack(0)
+  const atHeader = calls.filter((outputs) => outputs.some(({ type }) => type === 'part'))
+  t.ok(atHeader.length > 0)
+  const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, partSec: 0.2 })
+  packager.push(program(programOf(VIDEO)), 1e12)
+  const times = (frame: number) => ({ ptsTicks: SEC + frame * 3000, dtsTicks: SEC + frame * 3000 })
+  const parts: string[] = []
+  for (let frame = 0; frame < 150; frame++) {
+    const header = { type: 'header', pid: VIDEO.pid, times: times(frame) } as const
+    for (const output of packager.push(header, 1e12)) {
+      if (output.type === 'part') parts.push(`${frame} ${output.part.independent}`)
+    }
+    const video = videoUnit(SEC + frame * 3000, { key: frame % 60 === 0 })
+    for (const output of packager.push(unit(video), 1e12)) t.not(output.type, 'part')
+  }
+  t.same(parts, ['126 true', '132 false', '138 false', '144 false'])
+})
