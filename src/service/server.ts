@@ -120,6 +120,7 @@ export class Server
     this.#cacheReport = new CacheReport(cache)
     this.#streams = new Streams({
       ...config.hls,
+      partSec: config.hls.lowLatency ? config.hls.partMs / 1000 : undefined,
       program: parseProgramChoice(config.ts.program),
       maxStreams: config.maxStreams,
       reconnectGraceSec: config.reconnectGraceSec,

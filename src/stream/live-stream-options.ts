@@ -21,6 +21,8 @@ export interface LiveStreamOptions {
   readonly segmentSec: number
   readonly maxSegmentSec: number
   readonly playlistSegments: number
+  /** Desired duration of a part of low-latency HLS; default: no parts. */
+  readonly partSec?: number | undefined
   /** Program to carry for encoders that select none; default: the first with video. */
   readonly program?: ProgramChoice | undefined
   /** Tracks to carry; default `compatible`. */

@@ -177,11 +177,14 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   #take(outputs: readonly PackagerOutput[]): void {
     for (const output of outputs) {
       this.#budget.spend(workOfPackaging(output))
-      if (output.type === 'segment') this.#addSegment(output.segment)
-      else if (output.type === 'target') this.#setTarget(output.targetSec)
-      else if (output.type === 'renditions') this.#presentation.setRenditions(output.renditions)
+      if (output.type === 'part') this.#presentation.appendPart(output.part)
+      else if (output.type === 'segment') this.#addSegment(output.segment)
+      else if (output.type === 'target') {
+        this.#presentation.setTarget(output.targetSec, output.partTargetSec)
+        this.#goLiveIfPlayable()
+      } else if (output.type === 'renditions') this.#presentation.setRenditions(output.renditions)
       else if (output.type === 'date-range') this.#addDateRange(output.dateRange)
-      else if (output.type === 'fact') this.#report(output.fact)
+      else this.#report(output.fact)
     }
   }
 
@@ -196,11 +199,6 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     }
     this.#totals.addSegment(segment)
     if (segment.sizeBytes > 0) this.#events.push(() => this.#emitSegment(segment))
-    this.#goLiveIfPlayable()
-  }
-
-  #setTarget(targetSec: number): void {
-    this.#presentation.setTarget(targetSec)
     this.#goLiveIfPlayable()
   }
 

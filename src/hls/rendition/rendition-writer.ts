@@ -169,7 +169,7 @@ export class RenditionWriter {
    * @returns parts and segments that have all their media, or whose wait for slower tracks is over
    */
   advance(latestTicks: number, progressTicks: number): readonly WriterOutput[] {
-    let outputs = NO_OUTPUTS
+    let outputs: WriterOutput[] | undefined
     for (let [first] = this.#pending; first !== undefined; [first] = this.#pending) {
       const { plan, end, dueTicks } = first
       const { timelineStartTicks } = plan
@@ -182,12 +182,13 @@ export class RenditionWriter {
       if (!isDue && !this.#options.reference && !this.#queues.isPast(window)) break
       // Players take audio without video for a failed variant, so a segment without its lead track becomes a gap.
       if (this.#open === undefined) this.#queues.skip(window)
-      outputs = [...outputs, this.#finish(plan, end)]
+      outputs ??= []
+      outputs.push(this.#finish(plan, end))
       this.#pending.shift()
       const [next] = this.#pending
       if (next?.followsPart === false) this.#enter(next.plan)
     }
-    return outputs
+    return outputs ?? NO_OUTPUTS
   }
 
   /** Copies the newest PES packet of each queue, if its chunks are still views into the input. */

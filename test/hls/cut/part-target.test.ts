@@ -18,8 +18,9 @@ function choose({ fps, partSec = 0.2, gopSec = 2, audioSec }: Source): number | 
   for (let frame = 0; frame <= 4 * fps; frame++) {
     target.addFrame(videoUnit(Math.round((frame * SEC) / fps)))
   }
-  for (let sec = 0; audioSec !== undefined && sec < 4; sec += audioSec) {
-    target.addOther(audioUnit(Math.round(sec * SEC)))
+  if (audioSec !== undefined) {
+    for (let n = 0; n * audioSec < 4; n++)
+      target.addOther(audioUnit(Math.round(n * audioSec * SEC)))
   }
   return target.choose(gopSec * SEC, 1.8 * SEC)
 }
