@@ -17,6 +17,8 @@ export interface StreamReport {
   readonly publisher?: PublisherReport
   readonly tracks: readonly TrackReport[]
   readonly playlist: PlaylistReport
+  /** Latency that viewers can expect; absent until the playlist is published. */
+  readonly latency?: LatencyReport
   /** Size of received media that is in no finished segment, in bytes; counts toward `CACHE_MAX_MIB`. */
   readonly queuedBytes: number
   readonly totals: StreamTotals
@@ -102,6 +104,18 @@ export interface PlaylistReport {
   readonly releasedEarly: number
   /** Segments not stored for lack of memory, which their playlist lists as gaps (EXT-X-GAP). */
   readonly gaps: number
+}
+
+/** Latency from the arrival at the encoder's SRT sender to the screen of a player that starts where the playlist says. */
+export interface LatencyReport {
+  /** Latency of the SRT connection; 0 without an encoder. */
+  readonly srtMs: number
+  /** Duration of the media that must be complete before players get it: PART-TARGET or, without parts, a segment. */
+  readonly partMs: number
+  /** Distance from the end of the playlist at which players play: PART-HOLD-BACK or, without parts, HOLD-BACK. */
+  readonly holdBackMs: number
+  /** Sum of all three. The encoder, the network to the viewer and the display are not included. */
+  readonly expectedMs: number
 }
 
 /** Totals since the stream started, over all encoder connections. */

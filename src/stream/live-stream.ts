@@ -19,6 +19,7 @@ import { reportTrack, type PlaylistReport, type StreamReport } from '../contract
 import type { StopReason, StreamState } from '../contract/state.ts'
 import { SteadyAudio } from '../hls/rendition/steady-audio.ts'
 import { EventQueue } from './event-queue.ts'
+import { describeLatency } from './latency.ts'
 import type { StreamEvents } from './stream-events.ts'
 import type { LiveStreamOptions } from './live-stream-options.ts'
 import { LifeCycle } from './life-cycle.ts'
@@ -149,6 +150,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   report(): StreamReport {
     const publisher = this.encoder?.report()
     const { startedAtMs, liveSinceMs } = this.#life
+    const { targets } = this.#presentation
     return {
       streamId: this.id,
       status: this.status,
@@ -158,6 +160,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       ...(publisher === undefined ? {} : { publisher }),
       tracks: this.#tracks.map(reportTrack),
       playlist: this.#playlistReport,
+      ...(targets && { latency: describeLatency(targets, publisher?.latencyMs ?? 0) }),
       queuedBytes: this.#queuedBytes,
       totals: this.#totals.report(this.#budget.dropped),
       warnings: this.#warnings.list,

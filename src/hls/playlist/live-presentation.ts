@@ -64,6 +64,11 @@ export class LivePresentation implements SegmentOwner {
     return this.#playable
   }
 
+  /** Target durations of the playlists; undefined before these are published. */
+  get targets(): TargetDurations | undefined {
+    return this.#playable ? this.#target : undefined
+  }
+
   get windowSize(): WindowSize {
     const sizes = [...this.#playlists.values()].map(({ windowSize }) => windowSize)
     return {

@@ -4,6 +4,7 @@
  * @module
  */
 import type { DateRange } from '../date-range.ts'
+import type { TargetDurations } from './live-edge.ts'
 import type {
   AudioRendition,
   ClosedCaptions,
@@ -25,6 +26,13 @@ const DURATION_DECIMALS = 5
 
 /** Distances from the end at which players start, in part and segment target durations (RFC 8216bis 4.4.3.8). */
 const HOLD_BACK_TARGETS = 3
+
+/** PART-HOLD-BACK or, for playlists without parts, HOLD-BACK. */
+export function holdBackSec({ targetSec, partTargetSec }: TargetDurations): number {
+  return (
+    HOLD_BACK_TARGETS * (partTargetSec === undefined ? targetSec : roundUpDuration(partTargetSec))
+  )
+}
 
 export function formatMediaPlaylist(playlist: MediaPlaylist): string {
   const { targetDurationSec, lowLatency, segments, skippedSegments = 0 } = playlist
