@@ -84,6 +84,7 @@ const settings = fc.record({
   fraction: fc.double({ min: 0.05, max: 1, noNaN: true }),
   playlistSegments: fc.integer({ min: 1, max: 6 }),
   maxBytes: fc.constantFrom(50_000, 200_000, 10_000_000),
+  partSec: fc.constantFrom(undefined, 0.1, 0.5),
 })
 
 /** The segments of one rendition, in their order. */
@@ -127,12 +128,13 @@ class RenditionChecks {
 t.test('any sequence of units makes playlists and segments in order', async (t) => {
   fc.assert(
     fc.property(settings, fc.array(event, { maxLength: 250, size: 'max' }), (chosen, events) => {
-      const { maxSegmentSec, playlistSegments, maxBytes } = chosen
+      const { maxSegmentSec, playlistSegments, maxBytes, partSec } = chosen
       const packager = new Packager({
         epoch: 'e',
         segmentSec: maxSegmentSec * chosen.fraction,
         maxSegmentSec,
         maxSegmentBytes: MAX_SEGMENT_BYTES,
+        partSec,
       })
       const cache = new SegmentCache({ maxBytes })
       const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments })
@@ -143,11 +145,12 @@ t.test('any sequence of units makes playlists and segments in order', async (t) 
         for (const output of outputs) {
           if (output.type === 'renditions') presentation.setRenditions(output.renditions)
           if (output.type === 'target') {
-            presentation.setTarget(output.targetSec)
+            presentation.setTarget(output.targetSec, output.partTargetSec)
             for (const [name, checks] of renditions) {
               checkPlaylist(playlistUri(name as RenditionName), checks)
             }
           }
+          if (output.type === 'part') presentation.appendPart(output.part)
           if (output.type !== 'segment') continue
           const { segment } = output
           const checks = renditions.get(segment.rendition) ?? new RenditionChecks()
@@ -167,7 +170,8 @@ t.test('any sequence of units makes playlists and segments in order', async (t) 
         const listed = text.split('\n')
         for (const [index, line] of listed.entries()) {
           if (!line.startsWith('e-')) continue
-          const gap = listed.slice(Math.max(0, index - 4), index).includes('#EXT-X-GAP')
+          const previous = listed.findLastIndex((each, at) => at < index && each.startsWith('e-'))
+          const gap = listed.slice(previous + 1, index).includes('#EXT-X-GAP')
           if (!gap && presentation.files.get(line) === undefined) throw new Error(`${line} is gone`)
         }
         const multivariant = presentation.files.get('master.m3u8')?.chunks.join('')
