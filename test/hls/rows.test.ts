@@ -32,7 +32,8 @@ for (const lagSec of [0, 0.7]) {
   t.test(`all renditions publish a part in one step when one lags by ${lagSec} s`, async (t) => {
     let rows = 0
     let gaps = 0
-    for (const outputs of pack(lagSec)) {
+    const calls = pack(lagSec)
+    for (const outputs of calls) {
       const parts = outputs.flatMap((output) => (output.type === 'part' ? [output.part] : []))
       for (const serial of new Set(parts.map((part) => part.serial))) {
         const row = parts.filter((part) => part.serial === serial)
@@ -41,7 +42,8 @@ for (const lagSec of [0, 0.7]) {
           ['main', 'video-2', 'audio-2'],
         )
         rows++
-        gaps += row.filter(({ chunks }) => chunks.length === 0).length
+        // At its end, the stream does not wait for the rest of a rendition that lags.
+        if (outputs !== calls.at(-1)) gaps += row.filter((part) => part.chunks.length === 0).length
       }
     }
     t.equal(rows, 40, '10 parts in each of 4 segments')
