@@ -31,6 +31,8 @@ export function followLiveEdge(video, badge, hls) {
   const listening = new AbortController()
   let follows = true
   let wasPaused = false
+  /** At the start and after a stall, when a jump is no surprise. */
+  let isArriving = true
   let positionSec = 0
 
   /** Position of a viewer who has just arrived; undefined when the stream is over. */
@@ -56,17 +58,21 @@ export function followLiveEdge(video, badge, hls) {
     if (behindSec() > stepSec()) video.currentTime = livePosition()
   }
 
+  /** Whether playback can go on after the next seconds. */
+  const isBuffered = (seconds) => aheadSec(video) - seconds > hls?.targetLatency / 2
+
   /** Speeds up or seeks. hls.js itself speeds up only with over 1 s of media ahead, more than low latency has. */
   function catchUp() {
     const behind = behindSec()
     const isFast = video.playbackRate === CATCH_UP_RATE
     const isBehind = behind > stepSec() / (isFast ? 4 : 1)
-    const isSafe = aheadSec(video) > hls?.targetLatency / 2
     // Any other rate is the viewer's choice.
     if (isFast || video.playbackRate === 1) {
-      video.playbackRate = follows && isBehind && isSafe ? CATCH_UP_RATE : 1
+      video.playbackRate = follows && isBehind && isBuffered(0) ? CATCH_UP_RATE : 1
     }
-    if (hls && follows && behind > maxBehindSec()) goLive()
+    const jumps = behind > maxBehindSec() || (isArriving && isBuffered(behind))
+    if (hls && follows && jumps) goLive()
+    isArriving &&= behind > stepSec() && !jumps
   }
 
   function showDistance() {
@@ -92,6 +98,9 @@ export function followLiveEdge(video, badge, hls) {
   })
   on(video, ['play'], () => {
     if (wasPaused && follows) goLive()
+  })
+  on(video, ['waiting'], () => {
+    if (!video.seeking) isArriving = true
   })
   on(video, ['timeupdate', 'pause', 'playing', 'seeked'], showDistance)
   on(document, ['visibilitychange'], () => {
