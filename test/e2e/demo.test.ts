@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 t.test(
   'the demo prints the URL of a page that plays video and audio',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async (t) => {
     if (!requireTool(t, 'chromium')) return
     const demo = start(t, process.execPath, ['dist/cli.js', 'demo', '--http-port', '0'], {

@@ -103,7 +103,7 @@ async function encode(folder: string, options: ClipOptions): Promise<Buffer> {
   return readFileSync(file)
 }
 
-t.test('hls.js plays across every discontinuity', { timeout: 180_000 }, async (t) => {
+t.test('hls.js plays across every discontinuity', { timeout: 300_000 }, async (t) => {
   if (!requireTool(t, 'ffmpeg', 'chromium')) return
   const folder = t.testdir()
   const clips = new Map<ClipOptions, Buffer>()

@@ -95,7 +95,7 @@ const ENCODERS: readonly Encoder[] = [
 ]
 
 t.jobs = ENCODERS.length
-t.setTimeout((SECONDS + 90) * 1000)
+t.setTimeout((SECONDS + 240) * 1000)
 
 for (const encoder of ENCODERS) {
   t.test(`${encoder.name}: every frame and byte arrives`, { buffered: true }, async (t) => {

@@ -21,7 +21,7 @@ const SECONDS = Number(process.env['E2E_SECONDS'] ?? 60)
 t.test(
   '20 publishers of 2 Mbit/s have valid playlists, no packet loss and a clean end',
   {
-    timeout: (SECONDS + 120) * 1000,
+    timeout: (SECONDS + 240) * 1000,
   },
   async (t) => {
     if (!requireTool(t, 'ffmpeg')) return

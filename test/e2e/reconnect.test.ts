@@ -21,7 +21,7 @@ function encode(t: Parameters<typeof start>[0], url: string): Program {
 
 t.test(
   'an encoder resumes its stream 2 s and 20 s after it was killed',
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   async (t) => {
     if (!requireTool(t, 'ffmpeg', 'chromium')) return
     const { server, url } = await startService(t)

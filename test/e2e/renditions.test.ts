@@ -33,7 +33,7 @@ const CODECS = [
 
 t.test(
   'publishes three sizes and two languages of one encoder',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async (t) => {
     if (!requireTool(t, 'ffmpeg', 'ffprobe', 'chromium')) return
     const { server } = await startService(t, { hls: { segmentSec: 1 } })

@@ -66,7 +66,7 @@ t.test('Shaka plays on when the encoder is killed and another connects', async (
     ['with the same frame size', '640x360', 360],
     ['with another frame size', '1280x720', 720],
   ] as const) {
-    await t.test(name, { timeout: 120_000 }, async (t) => {
+    await t.test(name, { timeout: 300_000 }, async (t) => {
       const streamId = size
       const { srtUrl, playlistUrl } = await server.startStream({ streamId })
       const stop = new AbortController()

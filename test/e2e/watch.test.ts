@@ -26,7 +26,7 @@ const MAX_LATENCY_SEC = 6
 
 t.test(
   'the player page shows figures, switches quality and language, and returns to live',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async (t) => {
     if (!requireTool(t, 'chromium', 'ffmpeg')) return
     const { page, errors } = await watchSource(t, await startService(t, { hls: { segmentSec: 1 } }))
