@@ -15,7 +15,7 @@ function millrace(args: readonly string[], env: Record<string, string> = {}, inp
     env: { ...clean, ...env },
     encoding: 'utf8',
     input,
-    timeout: 20_000,
+    timeout: 60_000,
   })
   return { exit: result.status, out: result.stdout, err: result.stderr }
 }

@@ -34,7 +34,7 @@ t.test(
     await until('live', () => server.status('studio').live)
     const { page, errors } = await openPage(t, `${url}/watch/studio`)
     const time = async () => (await playback(page)).currentTimeSec
-    await until('the video plays', async () => (await time()) > 3, { timeoutMs: 40_000 })
+    await until('the video plays', async () => (await time()) > 3)
     await watchStalls(page)
 
     for (const awaySec of [2, 20]) {
@@ -42,11 +42,10 @@ t.test(
       await encoder.exit
       await new Promise((resolve) => setTimeout(resolve, awaySec * 1000))
       encoder = encode(t, srtUrl)
-      await until('live again', () => server.status('studio').live, { timeoutMs: 30_000 })
+      await until('live again', () => server.status('studio').live)
       const before = await time()
-      await until(`plays on after ${awaySec} s`, async () => (await time()) > before + 5, {
-        timeoutMs: 40_000,
-      }).catch(async (error: unknown) => {
+      const playsOn = async () => (await time()) > before + 5
+      await until(`plays on after ${awaySec} s`, playsOn).catch(async (error: unknown) => {
         t.fail(`${String(error)}: ${JSON.stringify(await playback(page))}`)
       })
       t.equal((await playback(page)).error, null)

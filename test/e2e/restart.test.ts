@@ -62,7 +62,7 @@ t.test(
         segments: text.match(/#EXTINF/g)?.length ?? 0,
       }
     }
-    await until('a playlist', async () => (await numbers()).segments >= 3, { timeoutMs: 40_000 })
+    await until('a playlist', async () => (await numbers()).segments >= 3)
     const { page, errors } = await openPage(t, `${url}/watch/studio`)
     const playFor = (what: string, frames: number) =>
       until(what, async () => (await playback(page)).framesDecoded > frames, {

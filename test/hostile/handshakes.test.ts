@@ -63,7 +63,7 @@ t.test(
   async (t) => {
     const service = await startService(t)
     await startPublisher(t, service)
-    const attack = floodConclusions(targetOf(service), AbortSignal.timeout(15_000), {
+    const attack = floodConclusions(targetOf(service), AbortSignal.timeout(60_000), {
       perSec: 4000,
       conclusions: 12_000,
     })
@@ -79,7 +79,7 @@ t.test(
 t.test('callers with one key occupy two waiting places, and newcomers connect', async (t) => {
   const service = await startService(t)
   await startPublisher(t, service)
-  const attack = fillWaitingPlaces(targetOf(service), AbortSignal.timeout(15_000), {
+  const attack = fillWaitingPlaces(targetOf(service), AbortSignal.timeout(60_000), {
     perSec: 3000,
     conclusions: 9000,
   })

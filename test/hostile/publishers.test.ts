@@ -25,7 +25,7 @@ t.test('a publisher that only sends stuffing is replaced by one with a valid key
     hmacSecret,
     jwtSecret,
   }
-  const report = await holdStreamWithoutMedia(target, AbortSignal.timeout(18_000))
+  const report = await holdStreamWithoutMedia(target, AbortSignal.timeout(60_000))
   t.match(report, { replaced: true })
   const event = await until('the webhook', () => findEvent(hooks, 'stream.interrupted'))
   t.match(event.data, { reason: 'no-media' })

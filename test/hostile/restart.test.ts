@@ -139,7 +139,7 @@ t.test(
     const query = started.srtUrl.replace(/^[^?]*/, '')
     const clear = query.replace(/&passphrase.*/, '')
     const url = `srt://127.0.0.1:${server.srtPort}`
-    const open = { file: DEMO, url: url + clear, signal: AbortSignal.timeout(5000) }
+    const open = { file: DEMO, url: url + clear, signal: AbortSignal.timeout(60_000) }
     await t.rejects(publish(open), { message: /1011/ }, 'in clear it is refused')
     publishTo(t, url + query)
     await until('it is live again', () => server.status('studio').live)

@@ -83,7 +83,7 @@ export async function play(
     write(padding)
     return arrived(stream.length)
   }
-  await until(`${stream.length} bytes`, complete, { everyMs: 50, timeoutMs: 30_000 })
+  await until(`${stream.length} bytes`, complete, { everyMs: 50 })
   return stream
 }
 
