@@ -55,3 +55,29 @@ declare module 'mux.js/lib/tools/ts-inspector.js' {
   }
   export default inspector
 }
+
+declare module 'hls.js/dist/hls.mjs' {
+  export const M3U8Parser: {
+    parseLevelPlaylist(
+      text: string,
+      baseUrl: string,
+      id: number,
+      type: string,
+      levelUrlId: number,
+      variables: null,
+    ): {
+      readonly playlistParsingError: Error | null
+      readonly live: boolean
+      readonly startSN: number
+      readonly endSN: number
+      readonly lastPartSn: number
+      readonly lastPartIndex: number
+      readonly skippedSegments: number
+      readonly partHoldBack: number
+      readonly partTarget: number
+      readonly canBlockReload: boolean
+      readonly canSkipUntil: number
+      readonly preloadHint?: Readonly<Record<string, string>>
+    }
+  }
+}

@@ -1,0 +1,378 @@
+import { deepStrictEqual } from 'node:assert/strict'
+import * as fc from 'fast-check'
+import t from 'tap'
+import { playlistUri, type RenditionName } from '../../../src/hls/file-names.ts'
+import { LivePresentation } from '../../../src/hls/playlist/live-presentation.ts'
+import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
+import { parseWithHlsJs } from '../../support/hls-js-playlist.ts'
+import {
+  compareReports,
+  LowLatencyRules,
+  mergeDelta,
+  parseLowLatency,
+} from '../../support/low-latency-rules.ts'
+import { parseM3u8 } from '../../support/m3u8.ts'
+import { PlaylistRules } from '../../support/playlist-rules.ts'
+import { PartSource } from './part-source.ts'
+
+const PART_TARGET_SEC = 0.208
+
+interface SetUp {
+  readonly renditions?: readonly RenditionName[]
+  readonly playlistSegments?: number
+  readonly maxBytes?: number
+  readonly partTargetSec?: number
+}
+
+function setUp(options: SetUp = {}) {
+  const { renditions = ['main'], playlistSegments = 6, maxBytes = 1e9 } = options
+  const { partTargetSec = PART_TARGET_SEC } = options
+  const cache = new SegmentCache({ maxBytes })
+  const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments })
+  const source = new PartSource(presentation, renditions)
+  const { files } = presentation
+  const read = (rendition: RenditionName = 'main', skip = false) =>
+    files.get(playlistUri(rendition), { skip })?.chunks.join('') ?? ''
+  source.complete()
+  source.complete()
+  presentation.setTarget(2, partTargetSec)
+  return { cache, presentation, files, source, read }
+}
+
+/** Lines with a tag, or with one of several. */
+const linesOf = (text: string, ...tags: string[]) =>
+  text.split('\n').filter((line) => tags.some((tag) => line.startsWith(`#EXT-X-${tag}`)))
+
+t.test(
+  'renders the tags of low latency (RFC 8216bis 4.4.3.7, 4.4.3.8, 4.4.4.9, 4.4.5)',
+  async (t) => {
+    const { source, read } = setUp({ renditions: ['main', 'audio-2'] })
+    t.match(read(), /e-1\.ts\n#EXT-X-PRELOAD-HINT:TYPE=PART,URI="e-p0\.ts"\n/)
+    source.part({ durationSec: 0.2 })
+    source.part({ durationSec: 0.208, gaps: ['main'] })
+    source.complete()
+    source.part()
+    t.equal(
+      read(),
+      [
+        '#EXTM3U',
+        '#EXT-X-VERSION:3',
+        '#EXT-X-TARGETDURATION:2',
+        '#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=0.62400,HOLD-BACK=6',
+        '#EXT-X-PART-INF:PART-TARGET=0.20800',
+        '#EXT-X-MEDIA-SEQUENCE:0',
+        '#EXT-X-DISCONTINUITY-SEQUENCE:0',
+        '#EXT-X-INDEPENDENT-SEGMENTS',
+        '#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:00.000Z',
+        '#EXTINF:2.00000,',
+        'e-0.ts',
+        '#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:02.000Z',
+        '#EXTINF:2.00000,',
+        'e-1.ts',
+        '#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:04.000Z',
+        '#EXT-X-PART:DURATION=0.20000,URI="e-p0.ts",INDEPENDENT=YES',
+        '#EXT-X-PART:DURATION=0.20800,URI="e-p1.ts",GAP=YES',
+        '#EXTINF:0.40800,',
+        'e-2.ts',
+        '#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:04.408Z',
+        '#EXT-X-PART:DURATION=0.20000,URI="e-p2.ts",INDEPENDENT=YES',
+        '#EXT-X-PRELOAD-HINT:TYPE=PART,URI="e-p3.ts"',
+        '#EXT-X-RENDITION-REPORT:URI="audio-2.m3u8",LAST-MSN=3,LAST-PART=0',
+        '',
+      ].join('\n'),
+    )
+    t.match(read('audio-2'), /PRELOAD-HINT:TYPE=PART,URI="e-a2-p3\.ts"\n.*URI="playlist\.m3u8"/)
+  },
+)
+
+t.test('without a part target the playlist has no tag of low latency', async (t) => {
+  const cache = new SegmentCache({ maxBytes: 1e9 })
+  const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments: 20 })
+  const source = new PartSource(presentation)
+  presentation.setTarget(2)
+  for (let index = 0; index < 20; index++) source.complete()
+  const file = presentation.files.get('playlist.m3u8', { skip: true })!
+  t.equal(file.blocking, undefined)
+  t.notMatch(file.chunks.join(''), /SERVER|PART|SKIP|HINT|REPORT/)
+  t.equal(presentation.files.availability('playlist.m3u8', { mediaSequence: 99 }), 'current')
+})
+
+t.test('no printed part is longer than PART-TARGET, which is rounded up', async (t) => {
+  const target = (partTargetSec: number) => {
+    const { source, read } = setUp({ partTargetSec })
+    source.part({ durationSec: partTargetSec })
+    const [control, inf, part] = linesOf(read(), 'SERVER', 'PART')
+    const number = (line: string | undefined, name: string) =>
+      Number(new RegExp(`${name}=([\\d.]+)`).exec(line ?? '')?.[1])
+    t.ok(number(part, 'DURATION') <= number(inf, 'PART-TARGET'))
+    t.ok(number(control, 'PART-HOLD-BACK') >= 3 * number(inf, 'PART-TARGET') - 1e-9)
+    return number(inf, 'PART-TARGET')
+  }
+  t.same([0.208, 10.4 / 30, 1 / 3, 0.9999999, 1].map(target), [0.208, 0.34667, 0.33334, 1, 1])
+})
+
+t.test('lists parts within three target durations of the end (RFC 8216bis 4.4.4.9)', async (t) => {
+  const { source, read } = setUp({ playlistSegments: 10 })
+  for (let index = 0; index < 8; index++) source.segment()
+  const listed = () =>
+    parseLowLatency(read())
+      .segments.filter(({ parts }) => parts.length > 0)
+      .map(({ mediaSequence }) => mediaSequence)
+  t.same(listed(), [7, 8, 9])
+  source.part()
+  t.same(listed(), [7, 8, 9, 10])
+  for (let index = 0; index < 9; index++) source.part()
+  t.same(listed(), [8, 9, 10], 'the first ends three target durations before the end')
+})
+
+t.test(
+  'a discontinuity is announced before the hint, until its part is there (hls.js#7962)',
+  async (t) => {
+    const { source, presentation, read } = setUp()
+    source.part()
+    source.complete({ endsTimeline: true })
+    t.match(read(), /\ne-2\.ts\n#EXT-X-DISCONTINUITY\n#EXT-X-PRELOAD-HINT:.*\n$/)
+    source.part()
+    t.match(
+      read(),
+      /\ne-2\.ts\n#EXT-X-DISCONTINUITY\n#EXT-X-PROGRAM.*\n#EXT-X-PART:.*\n#EXT-X-PRELOAD/,
+    )
+    source.complete({ endsTimeline: true })
+    presentation.end()
+    t.match(read(), /\ne-2\.ts\n#EXT-X-DISCONTINUITY\n#EXT-X-PROGRAM.*\n#EXT-X-PART:.*\n#EXTINF/)
+    t.match(read(), /\ne-3\.ts\n#EXT-X-ENDLIST\n$/, 'nothing follows the end')
+  },
+)
+
+t.test('an ended playlist has no hint and no report (RFC 8216bis 6.2.5)', async (t) => {
+  const { source, presentation, files, read } = setUp({ renditions: ['main', 'audio-2'] })
+  source.segment()
+  t.match(files.get('playlist.m3u8')?.blocking, { maxAgeSec: 12, maxWaitMs: 6000 })
+  const control = linesOf(read(), 'SERVER-CONTROL', 'PART-INF')
+  presentation.end()
+  t.same(linesOf(read(), 'PRELOAD-HINT', 'RENDITION-REPORT'), [])
+  t.same(linesOf(read(), 'SERVER-CONTROL', 'PART-INF'), control, 'which never change')
+  t.equal(files.get('playlist.m3u8')?.blocking, undefined)
+  t.equal(files.availability(`e-p${source.serial}.ts`), 'unknown')
+  t.equal(files.availability('playlist.m3u8', { mediaSequence: 99 }), 'current')
+})
+
+t.test(
+  'a delta update skips what lies before the Skip Boundary (RFC 8216bis 6.2.5.1)',
+  async (t) => {
+    const short = setUp({ playlistSegments: 6 })
+    for (let index = 0; index < 20; index++) short.source.segment()
+    t.equal(short.read('main', true), short.read(), 'never for a window within the boundary')
+    t.notMatch(short.read(), 'CAN-SKIP-UNTIL')
+
+    const { source, read, files } = setUp({ playlistSegments: 20 })
+    for (let index = 0; index < 4; index++) source.segment()
+    t.match(read(), ',CAN-SKIP-UNTIL=12\n')
+    t.equal(files.get('playlist.m3u8', { skip: true }), files.get('playlist.m3u8'), '6 segments')
+    source.segment()
+    t.match(read('main', true), '#EXT-X-SKIP:SKIPPED-SEGMENTS=1\n')
+    for (let index = 0; index < 13; index++) source.segment()
+    const [full, delta] = [read(), read('main', true)]
+    t.match(full, '#EXT-X-VERSION:3\n')
+    t.match(
+      delta,
+      /#EXT-X-VERSION:9\n[^]*#EXT-X-SKIP:SKIPPED-SEGMENTS=14\n#EXT-X-PROGRAM.*\n#EXTINF.*\ne-14.ts/,
+    )
+    t.equal(mergeDelta(full, delta), full)
+    t.same(parseM3u8(delta).complaints, [])
+    const { playlistParsingError, skippedSegments, startSN, endSN } = parseWithHlsJs(delta)
+    t.same(
+      { playlistParsingError, skippedSegments, startSN, endSN },
+      {
+        ...{ playlistParsingError: null, skippedSegments: 14, startSN: 0, endSN: 19 },
+      },
+    )
+  },
+)
+
+t.test('there is no delta update while a discontinuity is listed (hls.js#6949)', async (t) => {
+  const { source, read } = setUp({ playlistSegments: 10 })
+  for (let index = 0; index < 10; index++) source.segment()
+  const isDelta = () => read('main', true).includes('EXT-X-SKIP')
+  t.ok(isDelta())
+  source.segment(10, { endsTimeline: true })
+  t.notOk(isDelta(), 'announced')
+  source.part()
+  t.notOk(isDelta(), 'in the segment that is not complete')
+  for (let index = 0; index < 10; index++) {
+    source.complete()
+    t.notOk(isDelta(), 'in a listed segment')
+    source.part()
+  }
+  for (let index = 0; index < 12; index++) source.segment()
+  t.ok(isDelta())
+})
+
+t.test('a delta update does not skip a segment that became a gap', async (t) => {
+  const { source, presentation, read } = setUp({ playlistSegments: 10 })
+  for (let index = 0; index < 10; index++) source.segment()
+  const known = read()
+  t.match(read('main', true), 'SKIPPED-SEGMENTS=4\n')
+  presentation.drop('e-4.ts')
+  t.match(read('main', true), 'SKIPPED-SEGMENTS=2\n')
+  t.equal(mergeDelta(known, read('main', true)), read())
+})
+
+t.test('every playlist has a report of all others, also of one that begins later', async (t) => {
+  const { source, read } = setUp({ renditions: ['main', 'video-2'] })
+  source.segment()
+  source.join('audio-2')
+  source.part()
+  t.equal(read('audio-2'), '', 'no playlist before the first segment')
+  t.same(linesOf(read(), 'RENDITION'), [
+    '#EXT-X-RENDITION-REPORT:URI="video-2.m3u8",LAST-MSN=3,LAST-PART=0',
+  ])
+  source.complete()
+  const renditions: RenditionName[] = ['main', 'video-2', 'audio-2']
+  const texts = new Map(renditions.map((name) => [playlistUri(name), read(name)]))
+  t.same(compareReports(texts), [])
+  for (const text of texts.values()) t.equal(linesOf(text, 'RENDITION').length, 2)
+  t.match(read('audio-2'), `URI="e-a2-p${source.serial}.ts"`)
+})
+
+t.test('a part is served when it is listed, and awaited when it is hinted', async (t) => {
+  const { source, files } = setUp({ renditions: ['main', 'audio-2'] })
+  t.equal(files.availability('e-p0.ts'), 'future')
+  t.equal(files.availability('e-a2-p0.ts'), 'future', 'the serial of the main rendition')
+  t.equal(files.availability('e-p1.ts'), 'unknown')
+  source.part({ gaps: ['audio-2'] })
+  t.equal(files.availability('e-p0.ts'), 'current')
+  t.equal(files.availability('e-a2-p0.ts'), 'unknown', 'a gap is never served')
+  t.match(files.get('e-p0.ts'), {
+    ...{ contentType: 'video/mp2t', maxAgeSec: 12, immutable: true, version: 'e-p0.ts' },
+  })
+  t.same(files.get('e-p0.ts')?.chunks, [Buffer.alloc(188)])
+  t.same(
+    [2, 3, 4, 5].map((mediaSequence) => files.availability('playlist.m3u8', { mediaSequence })),
+    ['future', 'future', 'beyond', 'beyond'],
+  )
+  t.equal(files.availability('playlist.m3u8', { mediaSequence: 2, part: 0 }), 'current')
+  t.equal(files.availability('playlist.m3u8', { mediaSequence: 2, part: 15 }), 'future')
+  t.equal(files.availability('playlist.m3u8', { mediaSequence: 2, part: 16 }), 'beyond')
+})
+
+type Command =
+  | { readonly type: 'part'; readonly gaps: readonly RenditionName[] }
+  | { readonly type: 'segment'; readonly parts: number; readonly sizeBytes: number }
+  | { readonly type: 'complete' | 'timeline' | 'join' | 'drop' | 'rest' | 'end' }
+
+const of = (type: 'complete' | 'timeline' | 'join' | 'drop' | 'rest' | 'end') =>
+  fc.constant({ type })
+const gaps = fc.subarray<RenditionName>(['main', 'video-2', 'audio-2'])
+const command: fc.Arbitrary<Command> = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ type: fc.constant('part' as const), gaps }) },
+  {
+    weight: 12,
+    arbitrary: fc.record({
+      type: fc.constant('segment' as const),
+      parts: fc.integer({ min: 1, max: 10 }),
+      sizeBytes: fc.constantFrom(188, 188, 188, 1880),
+    }),
+  },
+  { weight: 4, arbitrary: of('complete') },
+  { weight: 1, arbitrary: of('timeline') },
+  { weight: 1, arbitrary: of('join') },
+  { weight: 1, arbitrary: of('drop') },
+  { weight: 1, arbitrary: of('rest') },
+)
+
+t.test('any rows, gaps, discontinuities, shortages and drops keep the rules', async (t) => {
+  const seen = { versions: 0, deltas: 0, gaps: 0, parts: 0, discontinuities: 0, skipped: 0 }
+  fc.assert(
+    fc.property(
+      fc.record({
+        playlistSegments: fc.constantFrom(6, 12, 20),
+        maxBytes: fc.constantFrom(1e9, 400_000, 100_000),
+        renditions: fc.constantFrom<readonly RenditionName[]>(['main'], ['main', 'video-2']),
+      }),
+      fc.array(command, { minLength: 20, maxLength: 60 }),
+      (options, commands) => {
+        const { source, presentation, files, read, cache } = setUp(options)
+        const rules = new Map<RenditionName, [PlaylistRules, LowLatencyRules]>()
+        const known = new Map<RenditionName, string[]>()
+        const verify = () => {
+          const published = source.renditions.filter((name) => read(name) !== '')
+          const texts = new Map(published.map((name) => [playlistUri(name), read(name)]))
+          const hasParts = published.every((name) => {
+            const last = parseLowLatency(read(name)).segments.at(-1)
+            return (last?.parts.length ?? 0) > 0
+          })
+          if (hasParts) deepStrictEqual(compareReports(texts), [])
+          for (const name of published) {
+            const text = read(name)
+            const [general, lowLatency] = rules.get(name) ?? [
+              new PlaylistRules(),
+              new LowLatencyRules({ realDurations: false }),
+            ]
+            rules.set(name, [general, lowLatency])
+            const complaints = [
+              // A drop makes a gap of a segment, which is a change.
+              ...general.check(text).filter((rule) => !/gap":false.*gap":true/.test(rule)),
+              ...lowLatency.check(text),
+              ...parseM3u8(text).complaints,
+            ]
+            const playlist = parseLowLatency(text)
+            const hlsJs = parseWithHlsJs(text)
+            deepStrictEqual([name, complaints, hlsJs.playlistParsingError], [name, [], null])
+            const delta = read(name, true)
+            const versions = known.get(name) ?? []
+            known.set(name, [...versions.slice(-3), text])
+            for (const each of versions) deepStrictEqual(mergeDelta(each, delta), text)
+            for (const { parts, uri, gap } of playlist.segments) {
+              if (uri !== undefined) {
+                deepStrictEqual(files.availability(uri), gap ? 'unknown' : 'current', uri)
+              }
+              for (const part of parts) {
+                const expected = part.gap ? 'unknown' : 'current'
+                deepStrictEqual(files.availability(part.uri), expected, part.uri)
+                seen.parts++
+                if (part.gap) seen.gaps++
+              }
+            }
+            const [hint = ''] = playlist.hints
+            if (!playlist.ended) deepStrictEqual(files.availability(hint), 'future', hint)
+            seen.versions++
+            seen.discontinuities += playlist.endsTimeline ? 1 : 0
+            if (delta !== text) seen.deltas++
+            seen.skipped += parseLowLatency(delta).skipped
+          }
+          deepStrictEqual(cache.stats.bytes <= cache.stats.maxBytes, true)
+        }
+        verify()
+        for (const each of commands) {
+          const isFull = source.openParts >= 10
+          if (each.type === 'part' && !isFull) source.part({ gaps: each.gaps })
+          else if (each.type === 'segment') {
+            if (source.openParts > 0) source.complete()
+            source.segment(each.parts, { sizeBytes: each.sizeBytes })
+          } else if (
+            source.openParts > 0 &&
+            (each.type === 'complete' || each.type === 'timeline')
+          ) {
+            source.complete({ endsTimeline: each.type === 'timeline' })
+          } else if (each.type === 'join' && source.openParts === 0) {
+            if (!source.renditions.includes('audio-2')) source.join('audio-2')
+          } else if (each.type === 'drop') {
+            // The cache drops a listed segment of an idle stream for others.
+            files.rest()
+            const other = new LivePresentation({ cache, epoch: 'o', playlistSegments: 6 })
+            new PartSource(other, ['main'], 'o').complete({ sizeBytes: 30_000 })
+            other.discard()
+          } else if (each.type === 'rest') files.rest()
+          verify()
+        }
+        if (source.openParts > 0) source.complete()
+        presentation.end()
+        verify()
+      },
+    ),
+    { numRuns: 30 },
+  )
+  t.comment(JSON.stringify(seen))
+  for (const [what, count] of Object.entries(seen)) t.ok(count > 0, what)
+})
