@@ -63,6 +63,13 @@ export const REFUSALS = {
     message: 'the service runs as many streams as MAX_STREAMS allows: stop some, or raise it',
   },
   FILE_NOT_FOUND: { http: 404, message: 'no such file' },
+  DIRECTIVES_INVALID: { http: 400, message: 'the delivery directives are malformed' },
+  MEDIA_TOO_FAR_AHEAD: {
+    http: 400,
+    message: 'the playlist will not have that media soon: request the current playlist',
+  },
+  MEDIA_LATE: { http: 503, message: 'the media has not arrived in time: try again in 1 s' },
+  TOO_MANY_WAITING: { http: 503, message: 'too many requests wait for media: try again in 1 s' },
   RANGE_NOT_SATISFIABLE: { http: 416, message: 'the range is outside the file' },
   REQUEST_MALFORMED: { http: 400, message: 'the HTTP request is malformed' },
   ROUTE_NOT_FOUND: {

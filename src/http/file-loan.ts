@@ -3,12 +3,16 @@
  *
  * @module
  */
-import type { FileLoan, PlayableStream } from '../contract/streams.ts'
+import type { DeliveryDirectives, FileLoan, PlayableStream } from '../contract/streams.ts'
 
 /** Borrows a file, also from a stream whose `files` have no `lend`; undefined if the file does not exist. */
-export function borrowFile(stream: PlayableStream | undefined, name: string): FileLoan | undefined {
+export function borrowFile(
+  stream: PlayableStream | undefined,
+  name: string,
+  directives?: DeliveryDirectives,
+): FileLoan | undefined {
   const files = stream?.files
-  if (files?.lend !== undefined) return files.lend(name)
-  const file = files?.get(name)
+  if (files?.lend !== undefined) return files.lend(name, directives)
+  const file = files?.get(name, directives)
   return file && { file, end: undefined }
 }

@@ -8,14 +8,18 @@
  *
  * @module
  */
-import type { Http2ServerResponse } from 'node:http2'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { MillraceError } from '../errors.ts'
-import { parseByteRange, sliceChunks } from './byte-range.ts'
-import { gzipped, prefersGzip } from './content-coding.ts'
-import { sendRefusal } from './error-handler.ts'
+import { MillraceError, type ErrorCode } from '../errors.ts'
+import { mayHaveDirectives, parseDirectives } from './directives.ts'
 import { borrowFile } from './file-loan.ts'
-import type { PlayableStream, PlaybackSource, StreamFile } from '../contract/streams.ts'
+import { onceClosed, refuse, sendFile } from './file-reply.ts'
+import type {
+  DeliveryDirectives,
+  PlayableStream,
+  PlaybackSource,
+  StreamFile,
+} from '../contract/streams.ts'
+import { WaitingRequests } from './waiting-requests.ts'
 
 export type { PlayableStream, PlaybackSource, StreamFile }
 
@@ -31,16 +35,18 @@ export interface PlaybackOptions {
  * `onSend` hooks and headers of other plugins do not apply. Failures are JSON replies like those of the API.
  */
 export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, { source }) => {
+  const waiting = new WaitingRequests()
+  app.addHook('preClose', async () => waiting.close())
   app.route<{ Params: { stream_id: string; file: string } }>({
     method: ['GET', 'HEAD'],
     url: '/:stream_id/:file',
     handler: (request, reply) => {
       const { stream_id: streamId, file: name } = request.params
       const stream = PLAIN_NAME.test(streamId) ? source.findStream(streamId) : undefined
-      const loan = PLAIN_NAME.test(name) ? borrowFile(stream, name) : undefined
-      if (loan === undefined) return refuseFile(reply, stream)
-      if (loan.end !== undefined) onceClosed(reply, loan.end)
-      sendFile(request, reply, loan.file)
+      if (stream === undefined || !PLAIN_NAME.test(name)) return refuseFile(reply, stream)
+      const directives = readDirectives(request, stream, name)
+      if (directives instanceof MillraceError) return refuse(reply, directives)
+      answer({ request, reply, stream, name, directives }, waiting)
     },
   })
   app.options('/:stream_id/:file', (_request, reply) => {
@@ -49,10 +55,6 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, { sourc
 }
 
 const PLAIN_NAME = /^(?!\.)[A-Za-z0-9._~-]{1,160}$/
-
-// CORS without @fastify/cors: an application can register that only once, and replies written straight to the socket
-// would not have its headers.
-const EXPOSED_HEADERS = 'Age, Content-Length, Content-Range, Date, ETag'
 
 /**
  * Request headers that a preflight allows. The wildcard does not cover Authorization (Fetch standard, CORS non-wildcard
@@ -69,96 +71,83 @@ const PREFLIGHT_HEADERS = {
   'access-control-max-age': '86400',
 }
 
-/** Sends the file, a range of it, 304 or 416 (RFC 9110 section 13.2.2). */
-function sendFile(request: FastifyRequest, reply: FastifyReply, file: StreamFile): void {
-  const { contentType, version, maxAgeSec, immutable } = file
-  const isGzip = !immutable && prefersGzip(request.headers['accept-encoding'])
-  // Representations with different codings have different strong tags (RFC 9110 section 8.8.3.3).
-  const etag = isGzip ? `"${version}-gzip"` : `"${version}"`
-  const caching = `public, max-age=${maxAgeSec}${immutable ? ', immutable' : ''}`
-  const headers: Headers = ['ETag', etag, 'Cache-Control', caching]
-  headers.push('Access-Control-Allow-Origin', '*')
-  headers.push('Access-Control-Expose-Headers', EXPOSED_HEADERS)
-  if (!immutable) headers.push('Vary', 'Accept-Encoding')
-  if (isKnown(etag, request.headers['if-none-match'])) return write(reply, 304, headers)
+/** A request for a file of a stream. */
+interface FileRequest {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly stream: PlayableStream
+  readonly name: string
+  readonly directives: DeliveryDirectives
+}
 
-  const chunks = isGzip ? gzipped(file) : file.chunks
-  const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
-  headers.push('Content-Type', contentType)
-  if (isGzip) headers.push('Content-Encoding', 'gzip')
-  if (immutable) headers.push('Accept-Ranges', 'bytes')
-  const range = immutable ? requestedRange(request, etag, sizeBytes) : undefined
-  if (range === undefined) {
-    headers.push('Content-Length', sizeBytes)
-    write(reply, 200, headers, request.method === 'HEAD' ? [] : chunks)
-  } else if (range === 'unsatisfiable') {
-    reply.header('content-range', `bytes */${sizeBytes}`)
-    refuse(reply, new MillraceError('RANGE_NOT_SATISFIABLE'))
-  } else {
-    const { first, last } = range
-    headers.push('Content-Range', `bytes ${first}-${last}/${sizeBytes}`)
-    headers.push('Content-Length', last - first + 1)
-    write(reply, 206, headers, sliceChunks(chunks, range))
+/** Delivery directives of a request; none for a playlist that does not offer to wait (RFC 8216bis 6.2.5). */
+function readDirectives(
+  { url, query }: FastifyRequest,
+  { files }: PlayableStream,
+  name: string,
+): DeliveryDirectives | MillraceError {
+  if (!mayHaveDirectives(url) || !isPlaylist(name)) return {}
+  const playlist = files.get(name)
+  const isOffered = playlist === undefined || playlist.blocking !== undefined
+  return isOffered ? parseDirectives(query as Record<string, unknown>) : {}
+}
+
+/** Sends the file, or waits for it if it is to come. */
+function answer(asked: FileRequest, waiting: WaitingRequests, mayWait = true): void {
+  const { reply, stream, name, directives } = asked
+  // Most requests are for a file that exists.
+  if (directives.mediaSequence === undefined && sendCurrent(asked)) return
+  const availability = stream.files.availability?.(name, directives)
+  if (availability === 'beyond') refuseShortly(reply, 'MEDIA_TOO_FAR_AHEAD')
+  else if (availability === 'future') {
+    if (mayWait) void answerLater(asked, waiting)
+    else refuseShortly(reply, 'TOO_MANY_WAITING')
+  } else if (!sendCurrent(asked)) refuseFile(reply, stream)
+}
+
+/** Waits for the file, then answers. */
+async function answerLater(asked: FileRequest, waiting: WaitingRequests): Promise<void> {
+  const { reply, stream, name, directives } = asked
+  const { files } = stream
+  try {
+    const end = await waiting.wait(reply, maxWaitMs(stream, name), async (signal) =>
+      files.wait?.(name, directives, signal),
+    )
+    // The client has left: tells Fastify that there is nothing to send.
+    if (end === 'left') reply.hijack()
+    else if (end === 'closing') refuseShortly(reply, 'SHUTTING_DOWN')
+    else if (end === 'refused') refuseShortly(reply, 'TOO_MANY_WAITING')
+    else if (end === 'over') answer(asked, waiting, false)
+    else if (isPlaylist(name) && files.get(name) === undefined) refuseFile(reply, stream)
+    else refuseShortly(reply, 'MEDIA_LATE')
+  } catch (error) {
+    reply.send(error)
   }
 }
 
-type Headers = (string | number)[]
+/** Longest wait before the first segment, in milliseconds: players give up after 10 s. */
+const MAX_FIRST_WAIT_MS = 9000
 
-/**
- * Writes a flat list of headers straight to the socket: 17 µs of CPU a reply, against 20 µs with `reply.send` and 21 µs
- * with an object of headers (400-byte body, 16 connections).
- */
-function write(
-  reply: FastifyReply,
-  status: number,
-  headers: Headers,
-  chunks: readonly Buffer[] = [],
-): void {
-  const { raw } = reply
-  raw.writeHead(status, isHttp2(reply) ? toRecord(headers) : headers)
-  reply.hijack()
-  if (chunks.length <= 1) {
-    raw.end(chunks[0])
-    return
-  }
-  // Corked, head and chunks go out in one system call.
-  raw.cork()
-  for (const chunk of chunks) raw.write(chunk)
-  raw.end()
+/** Longest wait for a playlist, or for a part that it hints, in milliseconds (RFC 8216bis 6.2.5.2). */
+function maxWaitMs({ files }: PlayableStream, name: string): number {
+  const playlist = files.get(isPlaylist(name) ? name : 'playlist.m3u8')
+  return playlist?.blocking?.maxWaitMs ?? MAX_FIRST_WAIT_MS
 }
 
-function isHttp2({ request }: FastifyReply): boolean {
-  return request.raw.httpVersionMajor === 2
+function isPlaylist(name: string): boolean {
+  return name.endsWith('.m3u8')
 }
 
-/** Headers for HTTP/2, whose flat lists differ between versions of Node. */
-function toRecord(headers: Headers): Record<string, string | number> {
-  const record: Record<string, string | number> = {}
-  for (let i = 0; i < headers.length; i += 2) record[headers[i] as string] = headers[i + 1]!
-  return record
-}
-
-/** Calls `act` exactly once: when the kernel has the whole reply, or when connection or stream has closed. */
-function onceClosed(reply: FastifyReply, act: () => void): void {
-  const { raw } = reply
-  // A reply of HTTP/2 to HEAD does not emit it if the client leaves before the reply.
-  const emitter = isHttp2(reply) ? (raw as unknown as Http2ServerResponse).stream : raw
-  emitter.once('close', act)
-}
-
-/** Weak comparison of If-None-Match (RFC 9110 section 13.1.2). */
-function isKnown(etag: string, ifNoneMatch: string | undefined): boolean {
-  if (ifNoneMatch === undefined) return false
-  const known = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-  return known.includes(etag) || known[0] === '*'
-}
-
-/** Range of a GET request whose If-Range, if any, matches (RFC 9110 sections 13.1.5 and 14.2). */
-function requestedRange({ method, headers }: FastifyRequest, etag: string, sizeBytes: number) {
-  const { range, 'if-range': ifRange } = headers
-  if (range === undefined || method !== 'GET') return undefined
-  if (ifRange !== undefined && ifRange !== etag) return undefined
-  return parseByteRange(range, sizeBytes)
+/** @returns whether the file exists */
+function sendCurrent({ request, reply, stream, name, directives }: FileRequest): boolean {
+  const loan = borrowFile(stream, name, directives)
+  if (loan === undefined) return false
+  if (loan.end !== undefined) onceClosed(reply, loan.end)
+  const { blocking, maxAgeSec } = loan.file
+  // The URL with the directives never names later media (RFC 8216bis appendix B.1).
+  const isBlocking = directives.mediaSequence !== undefined && blocking !== undefined
+  sendFile(request, reply, loan.file, isBlocking ? blocking.maxAgeSec : maxAgeSec)
+  return true
 }
 
 function refuseFile(reply: FastifyReply, stream: PlayableStream | undefined): void {
@@ -172,8 +161,10 @@ function refuseFile(reply: FastifyReply, stream: PlayableStream | undefined): vo
   refuse(reply, new MillraceError('FILE_NOT_FOUND', { message: 'the stream has no playlist yet' }))
 }
 
-function refuse(reply: FastifyReply, refusal: MillraceError): void {
-  reply.header('access-control-allow-origin', '*')
-  reply.header('access-control-expose-headers', EXPOSED_HEADERS)
-  sendRefusal(reply, refusal)
+/** Refuses a request for a reason that soon ends. */
+function refuseShortly(reply: FastifyReply, code: ErrorCode): void {
+  const refusal = new MillraceError(code)
+  reply.header('cache-control', 'public, max-age=1')
+  if (refusal.httpStatus === 503) reply.header('retry-after', '1')
+  refuse(reply, refusal)
 }

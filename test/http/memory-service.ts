@@ -14,6 +14,7 @@ import { systemClock } from '../../src/clock.ts'
 import { buildApp } from '../../src/http/app.ts'
 import { CertificateSource } from '../../src/http/tls/certificate-source.ts'
 import { HttpGuard, type HttpGuardOptions } from '../../src/http/guard/http-guard.ts'
+import type { FileStore } from '../../src/hls/store/file-store.ts'
 import type {
   PlayableStream,
   PlaybackSource,
@@ -46,9 +47,13 @@ export class MemoryStream implements PlayableStream {
   readonly files = new Map<string, StreamFile>()
 }
 
+/** Stream whose files are those of a store. */
+export type StoredStream = PlayableStream & { readonly files: FileStore }
+
 /** Starts, stops and reports streams as the contract says, without an encoder. */
 export class MemoryService implements StreamControl, PlaybackSource {
   readonly streams = new Map<string, MemoryStream>()
+  readonly stored = new Map<string, StoredStream>()
   readonly started: StartRequest[] = []
   readonly stopped: (StopRequest & { readonly streamId: string })[] = []
   readonly lookUps: string[] = []
@@ -97,9 +102,9 @@ export class MemoryService implements StreamControl, PlaybackSource {
     }
   }
 
-  findStream(streamId: string): MemoryStream | undefined {
+  findStream(streamId: string): PlayableStream | undefined {
     this.lookUps.push(streamId)
-    return this.streams.get(streamId)
+    return this.streams.get(streamId) ?? this.stored.get(streamId)
   }
 
   #find(streamId: string): MemoryStream {

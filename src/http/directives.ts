@@ -1,0 +1,42 @@
+/**
+ * Delivery directives in the query of a playlist request (RFC 8216bis 6.2.5).
+ *
+ * @module
+ */
+import type { DeliveryDirectives } from '../contract/streams.ts'
+import { MillraceError } from '../errors.ts'
+
+/** Values of `_HLS_skip`; `v2` allows a server to skip date ranges too, which we do not. */
+const SKIP_VALUES: ReadonlySet<unknown> = new Set(['YES', 'v2'])
+
+/** Whether a URL can have delivery directives: most have none. */
+export function mayHaveDirectives(url: string): boolean {
+  return url.includes('_HLS_')
+}
+
+/**
+ * @param query  other parameters are ignored
+ * @returns `DIRECTIVES_INVALID` for a number that is none, and for a part without its segment
+ */
+export function parseDirectives(
+  query: Readonly<Record<string, unknown>>,
+): DeliveryDirectives | MillraceError {
+  const mediaSequence = parseNumber(query['_HLS_msn'])
+  const part = parseNumber(query['_HLS_part'])
+  if (Number.isNaN(mediaSequence)) return invalid('_HLS_msn must be one whole number')
+  if (Number.isNaN(part)) return invalid('_HLS_part must be one whole number')
+  if (part !== undefined && mediaSequence === undefined) {
+    return invalid('_HLS_part requires _HLS_msn')
+  }
+  return { mediaSequence, part, skip: SKIP_VALUES.has(query['_HLS_skip']) }
+}
+
+/** @param text  an array for a repeated parameter */
+function parseNumber(text: unknown): number | undefined {
+  if (text === undefined) return undefined
+  return typeof text === 'string' && /^\d{1,15}$/.test(text) ? Number(text) : NaN
+}
+
+function invalid(message: string): MillraceError {
+  return new MillraceError('DIRECTIVES_INVALID', { message })
+}

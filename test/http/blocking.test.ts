@@ -1,0 +1,347 @@
+/**
+ * Requests that wait for media (RFC 8216bis 6.2.5, 6.2.6), over HTTP/1.1 and HTTP/2.
+ */
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { gunzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { createStreamFile } from '../../src/hls/store/stream-file.ts'
+import { startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+import { callStream, openSession } from './http2-client.ts'
+import { LiveStore } from './live-store.ts'
+import {
+  call,
+  json,
+  MemoryService,
+  MemoryStream,
+  speak,
+  startApp,
+  startHttpsApp,
+  type Reply,
+} from './memory-service.ts'
+
+/** A stream with segment 7 of three parts complete, and two parts of segment 8. */
+async function serve(t: Test, { start = startApp, ...options }: Options = {}) {
+  const live = new LiveStore(options)
+  for (let part = 0; part < 3; part++) live.addPart()
+  live.endSegment()
+  for (let part = 0; part < 2; part++) live.addPart()
+  const service = new MemoryService()
+  service.stored.set('demo', live)
+  const app = await start(t, service)
+  const ask = (query: string, headers = {}) =>
+    call(app, 'GET', `/video/demo/playlist.m3u8${query}`, { headers })
+  return { app, live, ask }
+}
+
+interface Options {
+  readonly start?: typeof startApp | typeof startHttpsApp
+  readonly maxWaitMs?: number
+  readonly maxWaiters?: number
+}
+
+const waiting = (live: LiveStore, count: number) =>
+  until(`${count} waiting`, () => live.files.waiters === count)
+
+t.test('answers at once what the playlist has (RFC 8216bis 6.2.5.2)', async (t) => {
+  const { ask } = await serve(t)
+  for (const query of [
+    '?_HLS_msn=0',
+    '?_HLS_msn=7',
+    '?_HLS_msn=7&_HLS_part=2',
+    '?_HLS_msn=7&_HLS_part=3',
+    '?_HLS_msn=8&_HLS_part=0',
+    '?_HLS_msn=8&_HLS_part=1',
+    '?_HLS_part=1&_HLS_msn=8&_=x&_HLS_report=1&_HLS_push=0',
+  ]) {
+    const reply = await ask(query)
+    t.equal(reply.status, 200, query)
+    t.match(reply.body.toString(), '#7.2\n', query)
+    t.equal(reply.headers['cache-control'], 'public, max-age=12', '6 target durations (B.1)')
+  }
+  const plain = await ask('?_=1')
+  t.equal(plain.headers['cache-control'], 'public, max-age=1', 'without directives')
+})
+
+t.test('waits for a part, and for a segment', async (t) => {
+  const { ask, live } = await serve(t)
+  const replies = ['?_HLS_msn=8&_HLS_part=2', '?_HLS_msn=8', '?_HLS_msn=9&_HLS_part=0'].map(ask)
+  await waiting(live, 3)
+  live.addPart()
+  t.match((await replies[0]!).body.toString(), '#7.3\n')
+  t.equal(live.files.waiters, 2)
+  live.endSegment()
+  t.match((await replies[1]!).body.toString(), '#8.0\n')
+  live.addPart()
+  const last = await replies[2]!
+  t.match(last.body.toString(), '#8.1\n')
+  t.match(last.headers, { etag: '"8.1"', 'cache-control': 'public, max-age=12' })
+})
+
+t.test('waits for the part that is hinted, and answers it whole (6.2.6)', async (t) => {
+  const { app, live } = await serve(t)
+  const part = call(app, 'GET', `/video/demo/${live.hint}`)
+  const head = call(app, 'HEAD', `/video/demo/${live.hint}`)
+  await waiting(live, 2)
+  live.addPart(200_000)
+  t.match(await head, { status: 200, headers: { 'content-length': '200000' } })
+  const reply = await part
+  t.equal(reply.status, 200)
+  t.equal(reply.body.length, 200_000)
+  t.match(reply.headers, { 'content-type': 'video/mp2t', 'content-length': '200000' })
+  const unknown = await call(app, 'GET', '/video/demo/a-p99.ts')
+  t.match(json(unknown), { code: 'FILE_NOT_FOUND' }, 'a part that is not hinted')
+})
+
+t.test('sends a delta update on request', async (t) => {
+  const { ask, live } = await serve(t)
+  for (const value of ['YES', 'v2']) {
+    t.match((await ask(`?_HLS_skip=${value}`)).body.toString(), '#7.2 delta\n', value)
+  }
+  t.match((await ask('?_HLS_skip=NO')).body.toString(), '#7.2\n')
+  const reply = ask('?_HLS_msn=8&_HLS_part=2&_HLS_skip=YES', { 'accept-encoding': 'gzip' })
+  await waiting(live, 1)
+  live.addPart()
+  t.match(gunzipSync((await reply).body).toString(), '#7.3 delta\n')
+})
+
+t.test('refuses malformed directives with 400', async (t) => {
+  const { ask } = await serve(t)
+  const cases: [query: string, error: string][] = [
+    ['?_HLS_part=1', '_HLS_part requires _HLS_msn'],
+    ['?_HLS_msn=', '_HLS_msn must be one whole number'],
+    ['?_HLS_msn=-1', '_HLS_msn must be one whole number'],
+    ['?_HLS_msn=8.5', '_HLS_msn must be one whole number'],
+    ['?_HLS_msn=9999999999999999', '_HLS_msn must be one whole number'],
+    ['?_HLS_msn=8&_HLS_msn=8', '_HLS_msn must be one whole number'],
+    ['?_HLS_msn=8&_HLS_part=x', '_HLS_part must be one whole number'],
+  ]
+  for (const [query, error] of cases) {
+    const reply = await ask(query)
+    t.equal(reply.status, 400, query)
+    t.match(json(reply), { success: false, error, code: 'DIRECTIVES_INVALID' }, query)
+    t.equal(reply.headers['access-control-allow-origin'], '*')
+  }
+})
+
+t.test('refuses what is too far ahead with 400 (6.2.5.2)', async (t) => {
+  const { ask } = await serve(t)
+  for (const query of ['?_HLS_msn=10', '?_HLS_msn=99999', '?_HLS_msn=8&_HLS_part=8']) {
+    const reply = await ask(query)
+    t.equal(reply.status, 400, query)
+    t.match(json(reply), { code: 'MEDIA_TOO_FAR_AHEAD' })
+    t.equal(reply.headers['cache-control'], 'public, max-age=1')
+  }
+})
+
+t.test('ignores directives of playlists that do not offer to wait', async (t) => {
+  const service = new MemoryService()
+  const stream = new MemoryStream()
+  const file = { chunks: [Buffer.from('#EXTM3U\n')], version: '1', targetDurationSec: 2 }
+  stream.files.set('playlist.m3u8', createStreamFile('media-playlist', file))
+  service.streams.set('classic', stream)
+  const live = new LiveStore()
+  live.publish()
+  service.stored.set('demo', live)
+  const app = await startApp(t, service)
+  for (const query of ['_HLS_msn=99', '_HLS_part=1', '_HLS_msn=x', '_HLS_skip=YES']) {
+    for (const path of ['/video/classic/playlist.m3u8', '/video/demo/master.m3u8']) {
+      const reply = await call(app, 'GET', `${path}?${query}`)
+      t.equal(reply.status, 200, `${path} ${query}`)
+      t.not(reply.headers['cache-control'], 'public, max-age=12')
+    }
+  }
+})
+
+t.test('answers 503 with Retry-After to a wait beyond its limit (6.2.5.2)', async (t) => {
+  const { app, ask, live } = await serve(t, { maxWaitMs: 100 })
+  for (const reply of await Promise.all([
+    ask('?_HLS_msn=8&_HLS_part=2'),
+    call(app, 'GET', `/video/demo/${live.hint}`),
+  ])) {
+    t.equal(reply.status, 503)
+    t.match(json(reply), { code: 'MEDIA_LATE' })
+    t.match(reply.headers, { 'retry-after': '1', 'cache-control': 'public, max-age=1' })
+  }
+  t.equal(live.files.waiters, 0)
+})
+
+t.test('holds a request before the first segment for 9 s, then answers 404', async (t) => {
+  const service = new MemoryService()
+  const [empty, started] = [new LiveStore(), new LiveStore()]
+  service.stored.set('empty', empty).set('started', started)
+  const app = await startApp(t, service)
+  const startMs = performance.now()
+  const late = Promise.all(
+    ['playlist.m3u8', 'master.m3u8', 'playlist.m3u8?_HLS_msn=7'].map((name) =>
+      call(app, 'GET', `/video/empty/${name}`),
+    ),
+  )
+  const held = call(app, 'GET', '/video/started/playlist.m3u8')
+  await waiting(started, 1)
+  started.addPart()
+  t.equal((await held).status, 200)
+  const other = await call(app, 'GET', '/video/empty/video-2.m3u8')
+  t.equal(other.status, 404, 'at once for a playlist that may never be')
+  for (const reply of await late) {
+    t.equal(reply.status, 404)
+    t.match(json(reply), { error: 'the stream has no playlist yet' })
+    t.match(reply.headers, { 'retry-after': '1' })
+  }
+  const heldMs = performance.now() - startMs
+  t.ok(heldMs >= 8900 && heldMs < 10_000 + 2000, `${Math.round(heldMs)} ms`)
+  t.strictSame(app.log, [])
+})
+
+t.test('the end of the stream releases all that wait', async (t) => {
+  const { app, ask, live } = await serve(t)
+  const playlist = ask('?_HLS_msn=9')
+  const part = call(app, 'GET', `/video/demo/${live.hint}`)
+  await waiting(live, 2)
+  live.files.end()
+  t.equal((await playlist).status, 200)
+  t.equal((await part).status, 404)
+  t.equal((await ask('?_HLS_msn=9')).status, 200, 'directives are ignored from then on')
+})
+
+t.test('the end of the server releases all that wait', async (t) => {
+  const { app, ask, live } = await serve(t)
+  const replies = [ask('?_HLS_msn=8'), call(app, 'GET', `/video/demo/${live.hint}`)]
+  await waiting(live, 2)
+  await Promise.all([app.close(), ...replies])
+  for (const reply of replies) t.match(json(await reply), { code: 'SHUTTING_DOWN' })
+  t.equal(live.files.waiters, 0)
+})
+
+t.test('the end of the service releases requests before the first segment', async (t) => {
+  const { server, url } = await startService(t)
+  await server.startStream({ streamId: 'studio' })
+  const { files } = server.findStream('studio')!
+  const held = fetch(`${url}/video/studio/playlist.m3u8`)
+  await until('it waits', () => files.availability('playlist.m3u8') === 'future')
+  await sleep(200)
+  const startMs = performance.now()
+  await server.close()
+  t.equal((await held).status, 404)
+  t.ok(performance.now() - startMs < 4000)
+})
+
+t.test('forgets a client that leaves', async (t) => {
+  for (const start of [startApp, startHttpsApp]) {
+    const { app, live } = await serve(t, { start })
+    const leave: (() => void)[] = []
+    if (start === startApp) {
+      for (const method of ['GET', 'HEAD']) {
+        const socket = connect(app.port, '127.0.0.1')
+        socket.write(`${method} /video/demo/playlist.m3u8?_HLS_msn=8 HTTP/1.1\r\nHost: x\r\n\r\n`)
+        leave.push(() => socket.destroy())
+      }
+    } else {
+      const session = await openSession(t, app)
+      for (const method of ['GET', 'HEAD']) {
+        const path = '/video/demo/playlist.m3u8?_HLS_msn=8'
+        const stream = session.request({ ':method': method, ':path': path })
+        stream.on('error', () => undefined)
+        leave.push(() => stream.close(8))
+      }
+    }
+    await waiting(live, 2)
+    for (const act of leave) act()
+    await waiting(live, 0)
+    t.strictSame(app.log, [])
+  }
+})
+
+t.test(
+  'requests of one connection wait in order over HTTP/1.1, together over HTTP/2',
+  async (t) => {
+    const { app, live } = await serve(t)
+    const get = (query: string, more = '') =>
+      `GET /video/demo/playlist.m3u8?${query} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
+    const answer = speak(
+      app,
+      get('_HLS_msn=8&_HLS_part=2') + get('_HLS_msn=8&_HLS_part=3', 'Connection: close\r\n'),
+    )
+    await waiting(live, 1)
+    live.addPart()
+    await waiting(live, 1)
+    live.addPart()
+    t.match(await answer, /#7\.3\n.*#7\.4\n/s)
+
+    const second = await serve(t, { start: startHttpsApp })
+    const session = await openSession(t, second.app)
+    const path = '/video/demo/playlist.m3u8?_HLS_msn=8'
+    const replies = Array.from({ length: 40 }, () => callStream(session, 'GET', path))
+    await waiting(second.live, 32)
+    const refused = await Promise.race(replies)
+    t.equal(refused.status, 503, 'beyond 32 of a connection')
+    t.match(json(refused), { code: 'TOO_MANY_WAITING' })
+    second.live.endSegment()
+    const statuses = (await Promise.all(replies)).map(({ status }) => status)
+    t.equal(statuses.filter((status) => status === 200).length, 32)
+  },
+)
+
+t.test('answers 503 where the stream has as many readers as may wait', async (t) => {
+  const { ask, live } = await serve(t, { maxWaiters: 1 })
+  const first = ask('?_HLS_msn=8')
+  await waiting(live, 1)
+  const reply = await ask('?_HLS_msn=8')
+  t.equal(reply.status, 503)
+  t.match(json(reply), { code: 'TOO_MANY_WAITING' })
+  t.equal(reply.headers['retry-after'], '1')
+  live.endSegment()
+  t.equal((await first).status, 200)
+})
+
+t.test('renders once for 500 that wait, and answers at most 16 of them per turn', async (t) => {
+  const { app, live } = await serve(t)
+  const lend = live.files.lend.bind(live.files)
+  let turn = 0
+  const turns: number[] = []
+  live.files.lend = (...asked) => {
+    turns.push(turn)
+    return lend(...asked)
+  }
+  const paths = ['/video/demo/playlist.m3u8?_HLS_msn=8&_HLS_part=2', `/video/demo/${live.hint}`]
+  const replies = Array.from({ length: 500 }, (_, index) =>
+    call(app, 'GET', paths[index % 2]!, { headers: { 'accept-encoding': 'gzip' } }),
+  )
+  await waiting(live, 500)
+  const rendered = live.rendered
+  turns.length = 0
+  live.addPart()
+  while (turns.length < 500) {
+    await nextTurn()
+    turn++
+  }
+  const statuses = new Set((await Promise.all(replies)).map(({ status }: Reply) => status))
+  t.strictSame([...statuses], [200])
+  t.equal(live.rendered - rendered, 1)
+  const counts = new Map<number, number>()
+  for (const each of turns) counts.set(each, (counts.get(each) ?? 0) + 1)
+  t.ok(Math.max(...counts.values()) <= 16, `at most ${Math.max(...counts.values())} in a turn`)
+})
+
+t.test('idle limits do not cut a connection that waits', async (t) => {
+  let nowMs = 0
+  const live = new LiveStore()
+  live.addPart()
+  const service = new MemoryService()
+  service.stored.set('demo', live)
+  const app = await startApp(t, service, { clock: { nowUs: () => nowMs * 1000 } })
+  const reply = call(app, 'GET', '/video/demo/playlist.m3u8?_HLS_msn=7')
+  await waiting(live, 1)
+  nowMs += 100_000
+  const idle = connect(app.port, '127.0.0.1').on('error', () => undefined)
+  t.teardown(() => idle.destroy())
+  await once(idle, 'connect')
+  await until('a sweep', () => {
+    nowMs += 80_000
+    return app.guard.report().expired === 1
+  })
+  live.endSegment()
+  t.equal((await reply).status, 200)
+})

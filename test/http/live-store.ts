@@ -1,0 +1,94 @@
+/**
+ * A low-latency stream in a real `FileStore`, whose parts and segments the test publishes.
+ *
+ * @module
+ */
+import { FileStore } from '../../src/hls/store/file-store.ts'
+import type { SegmentOwner } from '../../src/hls/store/holding.ts'
+import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
+import { createStreamFile } from '../../src/hls/store/stream-file.ts'
+import type { StoredStream } from './memory-service.ts'
+
+const OWNER: SegmentOwner = {
+  windowSize: { minBytes: 0, wantedBytes: 0 },
+  shrink: () => false,
+  drop: () => undefined,
+}
+
+export const TARGET_DURATION_SEC = 2
+const PART_TARGET_SEC = 0.5
+
+export class LiveStore implements StoredStream {
+  readonly status = 'STREAMING'
+  readonly live = true
+  readonly files: FileStore
+  readonly #maxWaitMs: number
+  #mediaSequence = 6
+  #parts = 0
+  #nextParts = 0
+  #serial = 0
+  /** Number of rendered playlists. */
+  rendered = 0
+
+  constructor({ maxWaitMs = 6000, maxWaiters = 10_000 } = {}) {
+    const cache = new SegmentCache({ maxBytes: 100_000_000 })
+    this.files = new FileStore({ cache, owner: OWNER, maxWaiters })
+    this.#maxWaitMs = maxWaitMs
+  }
+
+  /** URI of the next part. */
+  get hint(): string {
+    return `a-p${this.#serial}.ts`
+  }
+
+  /** Publishes a part of the open segment. */
+  addPart(sizeBytes = 1000): void {
+    const chunks = [Buffer.alloc(sizeBytes, this.#serial)]
+    const media = { version: this.hint, targetDurationSec: TARGET_DURATION_SEC, chunks }
+    this.files.putPart(
+      this.hint,
+      createStreamFile('part', media),
+      `a-${this.#mediaSequence + 1}.ts`,
+    )
+    this.#serial++
+    this.#nextParts++
+    this.publish()
+  }
+
+  /** Ends the open segment. */
+  endSegment(): void {
+    this.#mediaSequence++
+    this.#parts = this.#nextParts
+    this.#nextParts = 0
+    this.publish()
+  }
+
+  /** Publishes a version of the playlists. */
+  publish(): void {
+    const version = `${this.#mediaSequence}.${this.#nextParts}`
+    const file = { version, targetDurationSec: TARGET_DURATION_SEC }
+    const maxWaitMs = this.#maxWaitMs
+    this.files.replace(
+      'playlist.m3u8',
+      (delta) => {
+        this.rendered++
+        const text = `#EXTM3U\n#EXT-X-TARGETDURATION:2\n#${version}${delta ? ' delta' : ''}\n`
+        const chunks = [Buffer.from(text)]
+        const playlist = createStreamFile('media-playlist', { ...file, chunks })
+        const tag = delta ? `${version}-delta` : version
+        return { ...playlist, version: tag, blocking: { maxAgeSec: 12, maxWaitMs } }
+      },
+      {
+        mediaSequence: this.#mediaSequence,
+        parts: this.#parts,
+        nextParts: this.#nextParts,
+        partTargetSec: PART_TARGET_SEC,
+        hint: this.hint,
+        skippable: true,
+      },
+    )
+    this.files.replace('master.m3u8', () =>
+      createStreamFile('multivariant-playlist', { ...file, chunks: [Buffer.from('#EXTM3U\n')] }),
+    )
+  }
+}
