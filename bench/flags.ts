@@ -15,6 +15,8 @@ const NUMBERS = {
   senders: [1, 1, 8],
   seed: [1, 1, 1e6],
   'cache-mib': [512, 16, 16384],
+  hours: [8, 0.1, 24],
+  speed: [50, 1, 1000],
 } as const
 
 const STRING = { type: 'string' } as const

@@ -4,6 +4,8 @@
  * @module
  */
 import { loadavg } from 'node:os'
+import { measureEndurance } from './endurance/measure.ts'
+import { formatEndurance, formatSample } from './endurance/report.ts'
 import { Flags } from './flags.ts'
 import { measureHttp } from './http/measure.ts'
 import { formatHttp } from './http/report.ts'
@@ -27,8 +29,10 @@ import { measureLoss, NETWORKS } from './srt-loss/measure.ts'
 import { PEERS } from './srt-loss/peers.ts'
 import { formatLoss } from './srt-loss/report.ts'
 
-const USAGE = `usage: npm run bench -- [http | ingest | latency | media-cost | mpegts | srt | srt-flood | srt-loss] [--flag value …]
+const USAGE = `usage: npm run bench -- [endurance | http | ingest | latency | media-cost | mpegts | srt | srt-flood | srt-loss] [--flag value …]
 
+  endurance  hours of live streams by a fast clock, without SRT: whether memory grows
+             --publishers (20), --mbit (each, 0.8), --hours (8), --speed (50 times real time, at most)
   http       a playlist and a segment of a live stream, delivered by Millrace and by nginx
              --mbit, --connections, --seconds (of a run), --rounds
   ingest     live streams received by Millrace, srt-live-transmit and ffmpeg
@@ -57,6 +61,22 @@ const USAGE = `usage: npm run bench -- [http | ingest | latency | media-cost | m
 const SPREAD_MS = 2000
 
 const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
+  endurance: async (flags) => {
+    const load = {
+      streams: flags.number('publishers'),
+      bitsPerSecond: flags.number('mbit', 0.8) * 1e6,
+      hours: flags.number('hours'),
+      speed: flags.number('speed'),
+    }
+    print(`Endurance: ${load.streams} streams for ${load.hours} hours, ${busy()}`)
+    let isFirst = true
+    const result = await measureEndurance(load, (sample) => {
+      print(formatSample(sample, isFirst))
+      isFirst = false
+    })
+    print(formatEndurance(result))
+  },
+
   http: async (flags) => {
     const load = {
       bitsPerSecond: flags.number('mbit') * 1e6,
