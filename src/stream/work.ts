@@ -24,8 +24,6 @@ const COUNTER_US = {
   addedPackets: 1.5,
 } as const satisfies Partial<Record<keyof DemuxerStats, number>>
 
-const COUNTERS = Object.entries(COUNTER_US) as [keyof typeof COUNTER_US, number][]
-
 /** Cost of one payload, however short. */
 export const PAYLOAD_US = 0.3
 
@@ -48,11 +46,24 @@ const PART_US = 50
 const DATE_RANGE_US = 50
 const RENDITIONS_US = 50
 
-/** CPU cost of everything that a demuxer has counted so far, in nominal microseconds. */
+/**
+ * CPU cost of everything that a demuxer has counted so far, in nominal microseconds. A loop over the names would take
+ * 2 % of the CPU of ingest, since it is called for each payload.
+ */
 export function workOfStats(stats: Readonly<DemuxerStats>): number {
-  let us = 0
-  for (const [name, eachUs] of COUNTERS) us += stats[name] * eachUs
-  return us
+  return (
+    stats.packets * COUNTER_US.packets +
+    stats.lostSyncs * COUNTER_US.lostSyncs +
+    stats.skippedBytes * COUNTER_US.skippedBytes +
+    stats.sections * COUNTER_US.sections +
+    stats.sectionBytes * COUNTER_US.sectionBytes +
+    stats.spliceSections * COUNTER_US.spliceSections +
+    stats.units * COUNTER_US.units +
+    stats.malformedPes * COUNTER_US.malformedPes +
+    stats.nalUnits * COUNTER_US.nalUnits +
+    stats.nalBytes * COUNTER_US.nalBytes +
+    stats.addedPackets * COUNTER_US.addedPackets
+  )
 }
 
 /** CPU cost of a demuxer output that `workOfStats` does not include, in nominal microseconds. */
