@@ -58,7 +58,7 @@ function segmentAfterDiscontinuity(playlist = ''): string | undefined {
 
 t.test('Shaka plays on when the encoder is killed and another connects', async (t) => {
   if (!requireTool(t, 'ffmpeg', 'chromium')) return
-  const { server } = await startService(t)
+  const { server } = await startService(t, { hls: { lowLatency: false } })
   const browser = await openBrowser(t)
   const context = await browser.newContext()
 

@@ -44,8 +44,8 @@ hls.on(Hls.Events.LEVEL_LOADED, (_, { details }) => {
 hls.on(Hls.Events.FRAG_CHANGED, (_, { frag }) => {
   shown = { discontinuities: frag.cc - firstCc }
 })
-hls.on(Hls.Events.FRAG_BUFFERED, (_, { frag }) => {
-  if (frag.elementaryStreams.audio) audioFrom = frag.baseurl.replace(/.*\\//, '')
+hls.on(Hls.Events.FRAG_BUFFERED, (_, { frag, part }) => {
+  if ((part ?? frag).elementaryStreams.audio) audioFrom = frag.baseurl.replace(/[?].*|.*\\//g, '')
 })
 hls.on(Hls.Events.MANIFEST_PARSED, () => void video.play())
 hls.attachMedia(video)
