@@ -5,6 +5,8 @@
  * @module
  */
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { readDatagrams } from '../../src/publisher/paced-file.ts'
 import type { LiveStream } from '../../src/stream/live-stream.ts'
@@ -29,6 +31,9 @@ const SAMPLES = 48
 
 /** Max growth of the mean RSS from the third quarter to the fourth, as a share. The first half fills all memory. */
 const MAX_GROWTH = 0.03
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 export interface EnduranceLoad {
   readonly streams: number
@@ -166,6 +171,7 @@ class Streams {
   }
 
   sample(): EnduranceSample {
+    collectGarbage()
     const { rss, heapUsed, arrayBuffers } = process.memoryUsage()
     return {
       hours: this.#nowUs / 3600e6,
