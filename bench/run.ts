@@ -21,6 +21,8 @@ import { measureMediaCost } from './media-cost/measure.ts'
 import { formatMediaCost } from './media-cost/report.ts'
 import { measureMpegts } from './mpegts/measure.ts'
 import { formatMpegts } from './mpegts/report.ts'
+import { measureRelease, SETUPS as RELEASE_SETUPS } from './release/measure.ts'
+import { formatRelease } from './release/report.ts'
 import { canReceive, measureSrt, RECEIVERS } from './srt/measure.ts'
 import { formatSrt } from './srt/report.ts'
 import { measureFlood } from './srt-flood/measure.ts'
@@ -29,7 +31,8 @@ import { measureLoss, NETWORKS } from './srt-loss/measure.ts'
 import { PEERS } from './srt-loss/peers.ts'
 import { formatLoss } from './srt-loss/report.ts'
 
-const USAGE = `usage: npm run bench -- [endurance | http | ingest | latency | media-cost | mpegts | srt | srt-flood | srt-loss] [--flag value …]
+const USAGE = `usage: npm run bench -- [endurance | http | ingest | latency | media-cost | mpegts | release | srt | srt-flood |
+  srt-loss] [--flag value …]
 
   endurance  hours of live streams by a fast clock, without SRT: whether memory grows
              --publishers (20), --mbit (each, 0.8), --hours (8), --speed (50 times real time, at most)
@@ -47,6 +50,8 @@ const USAGE = `usage: npm run bench -- [endurance | http | ingest | latency | me
              --mbit (10), --seconds (1, of CPU for each)
   mpegts     a file through demuxer, segmenter and playlist on one core, and through ffmpeg
              --mbit (2, 8 and 40), --rounds
+  release    low latency: from a complete part to the last byte at each of many viewers
+             --mbit (2), --seconds (30, each), --only (${RELEASE_SETUPS.map(({ name }) => name).join(', ')})
   srt        streams received and thrown away, by our listener, a bare socket and srt-live-transmit
              --connections (1, 10, 100 and 500), --mbit (each), --seconds, --senders (2),
              --encrypted or --no-encrypted (both), --only (${RECEIVERS.join(', ')})
@@ -148,6 +153,21 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
       results.push(await measureMpegts(mbit * 1e6, flags.number('rounds')))
     }
     print(formatMpegts(results))
+  },
+
+  release: async (flags) => {
+    const mbit = flags.number('mbit', 2)
+    const load = { bitsPerSecond: mbit * 1e6, seconds: flags.number('seconds', 30) }
+    const only = flags.oneOf(
+      'only',
+      RELEASE_SETUPS.map(({ name }) => name),
+    )
+    const results = []
+    for (const setup of RELEASE_SETUPS.filter(({ name }) => name === (only ?? name))) {
+      print(`${setup.viewers} viewers of ${mbit} Mbit/s, ${load.seconds} s, ${busy()}`)
+      results.push(await measureRelease(setup, load))
+    }
+    print(formatRelease(results))
   },
 
   srt: async (flags) => {
