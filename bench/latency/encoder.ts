@@ -26,7 +26,8 @@ const ARGS = [
   ...['-r', String(FRAMES_PER_SEC), '-i', 'pipe:0', '-f', 'lavfi', '-i', 'sine=sample_rate=48000'],
   ...['-c:v', 'libx264', '-preset', 'veryfast', '-tune', 'zerolatency', '-b:v', '2M'],
   ...['-maxrate', '2M', '-bufsize', '1M', '-g', String(GOP_FRAMES), '-sc_threshold', '0'],
-  ...['-c:a', 'aac', '-b:a', '96k', '-flush_packets', '1', '-f', 'mpegts'],
+  ...['-c:a', 'aac', '-b:a', '96k'],
+  ...['-flush_packets', '1', '-pes_payload_size', '0', '-f', 'mpegts'],
 ]
 
 export interface Encoder {
