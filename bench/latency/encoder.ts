@@ -24,7 +24,7 @@ const ARGS = [
   ...['-v', 'error', '-probesize', '32', '-analyzeduration', '0'],
   ...['-f', 'rawvideo', '-pix_fmt', 'yuv420p', '-s', `${WIDTH}x${HEIGHT}`],
   ...['-r', String(FRAMES_PER_SEC), '-i', 'pipe:0', '-f', 'lavfi', '-i', 'sine=sample_rate=48000'],
-  ...['-c:v', 'libx264', '-preset', 'veryfast', '-tune', 'zerolatency', '-b:v', '2M'],
+  ...['-c:v', 'libx264', '-preset', 'superfast', '-tune', 'zerolatency', '-b:v', '2M'],
   ...['-maxrate', '2M', '-bufsize', '1M', '-g', String(GOP_FRAMES), '-sc_threshold', '0'],
   ...['-c:a', 'aac', '-b:a', '96k'],
   ...['-flush_packets', '1', '-pes_payload_size', '0', '-f', 'mpegts'],

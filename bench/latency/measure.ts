@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openPage } from '../../test/support/browser.ts'
 import { until } from '../../test/support/until.ts'
 import { startService } from '../support/service.ts'
-import { READER } from './clock-picture.ts'
+import { HEIGHT, READER, WIDTH } from './clock-picture.ts'
 import { startEncoder } from './encoder.ts'
 
 const STREAM_ID = 'bench'
@@ -69,6 +69,8 @@ export async function measureLatency(setup: LatencySetup, seconds: number): Prom
       { teardown: (close) => closing.push(close) },
       `${service.httpUrl}/watch/${STREAM_ID}${query}`,
     )
+    // Without a graphics card, scaling the video up costs more than decoding it.
+    await page.setViewportSize({ width: WIDTH, height: HEIGHT })
     await page.evaluate(READER)
     const isPlaying = 'document.querySelector("video").currentTime > 0.5'
     await until('the video plays', () => page.evaluate<boolean>(isPlaying))
