@@ -32,12 +32,14 @@ function unitOf(track: Track, dtsTicks: number, { key = false, reorderTicks = 0 
   return { ...known, dtsTicks, ptsTicks: dtsTicks + reorderTicks }
 }
 
+type Input = DemuxerOutput | 'disconnect' | 'settle'
+
 interface Source {
   readonly tracks: readonly Track[]
   readonly segmentSec: number
   readonly partSec: number
-  /** Inputs of the packager in order; `disconnect` when the encoder leaves. */
-  readonly inputs: readonly (DemuxerOutput | 'disconnect')[]
+  /** Inputs of the packager in order; `disconnect` when the encoder leaves, `settle` when media pauses. */
+  readonly inputs: readonly Input[]
 }
 
 function createSource(random: Random): Source {
@@ -62,7 +64,7 @@ function createSource(random: Random): Source {
   const lossRate = pick([0, 0, 0.01, 0.1])
   const seconds = integer(5, 9)
 
-  const inputs: (DemuxerOutput | 'disconnect')[] = [program(programOf(...tracks))]
+  const inputs: Input[] = [program(programOf(...tracks))]
   const videos = tracks.filter(({ kind }) => kind === 'video')
   const audios = tracks.filter(({ kind }) => kind === 'audio')
   let ticks = integer(0, 1000) * SEC
@@ -83,7 +85,10 @@ function createSource(random: Random): Source {
       const gapTicks = integer(0, 2 * SEC)
       ticks += gapTicks
       media += gapTicks
-    }
+    } else if (accident <= 6) {
+      // Too short for a discontinuity.
+      ticks -= integer(0, SEC)
+    } else if (accident === 7) inputs.push('settle')
     const isKey = sinceKey >= gopFrames || (hasScenes && integer(0, 40) === 0)
     sinceKey = isKey ? 1 : sinceKey + 1
     const times = Math.round(ticks + integer(-jitterTicks, jitterTicks))
@@ -114,6 +119,8 @@ class Checks {
   readonly #serials = new Map<string, number>()
   readonly #open = new Map<string, Part[]>()
   readonly #bytes = new Map<string, Buffer[]>()
+  /** Newest segment of each rendition. */
+  readonly #segments = new Map<string, Segment>()
   parts = 0
 
   constructor(target: () => number | undefined) {
@@ -146,6 +153,11 @@ class Checks {
     const { rendition, uri, parts } = segment
     const open = this.#open.get(rendition) ?? []
     this.#open.delete(rendition)
+    const previous = this.#segments.get(rendition) ?? segment
+    this.#segments.set(rendition, segment)
+    if (previous !== segment && previous.endsTimeline !== segment.discontinuity) {
+      throw new Error(`${uri} has discontinuity ${segment.discontinuity} against its announcement`)
+    }
     this.#bytes.set(rendition, [...(this.#bytes.get(rendition) ?? []), ...segment.chunks])
     if (parts.length !== open.length || parts.some((part, index) => part !== open[index])) {
       throw new Error(`${uri} has ${parts.length} parts, not ${open.length}`)
@@ -193,7 +205,9 @@ function run(seed: number): number {
     }
   }
   for (const input of inputs) {
-    check(input === 'disconnect' ? packager.discontinuity() : packager.push(input, 1e12))
+    if (input === 'disconnect') check(packager.discontinuity())
+    else if (input === 'settle') check(packager.settle())
+    else check(packager.push(input, 1e12))
   }
   check(packager.end())
   checks.end()
@@ -211,4 +225,43 @@ t.test('parts of any source keep to PART-TARGET and add up to their segments', a
     }
   }
   t.ok(parts > 10 * SEEDS, `${parts} parts`)
+})
+
+t.test('a segment that a step back of the timestamps ends has all its parts', async (t) => {
+  for (const backTicks of [0.1 * SEC, 0.3 * SEC, 0.9 * SEC]) {
+    const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, partSec: 0.2 })
+    const checks = new Checks(() => 0.208)
+    const outputs = [...packager.push(program(programOf(VIDEO)), 1e12)]
+    for (let frame = 0; frame < 400; frame++) {
+      const ticks = 10 * SEC + frame * 3000 - (frame < 240 ? 0 : backTicks)
+      outputs.push(...packager.push(unit(unitOf(VIDEO, ticks, { key: frame % 60 === 0 })), 1e12))
+    }
+    outputs.push(...packager.end())
+    for (const output of outputs) {
+      if (output.type === 'part') checks.part(output.part)
+      else if (output.type === 'segment') checks.segment(output.segment)
+    }
+    t.ok(checks.parts > 40)
+  }
+})
+
+t.test('a discontinuity is announced where the target leaves a gap too long', async (t) => {
+  const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, partSec: 0.2 })
+  const outputs = [...packager.push(program(programOf(VIDEO)), 1e12)]
+  for (let frame = 0; frame < 200; frame++) {
+    // Below the limit of 10 s, but above the target of 2 s that the segment before the gap fixes.
+    const ticks = 10 * SEC + frame * 3000 + (frame < 90 ? 0 : 9.5 * SEC)
+    const key = frame % 60 === 0 || frame === 90
+    outputs.push(...packager.push(unit(unitOf(VIDEO, ticks, { key })), 1e12))
+  }
+  const segments = outputs.flatMap((output) => (output.type === 'segment' ? [output.segment] : []))
+  t.same(
+    segments.map(({ discontinuity, endsTimeline }) => [discontinuity, endsTimeline]),
+    [
+      [false, false],
+      [false, true],
+      [true, false],
+      [false, false],
+    ],
+  )
 })

@@ -190,15 +190,14 @@ export class CutPlanner {
       this.#gops.push(ticks)
       this.#programDate.arrive((ticks - plan.startTicks) / TICKS_PER_SEC, wallMs)
     }
-    const { limitTicks } = this
-    const gap = gapBefore(plan, ticks, timeline.mediaEndTicks, limitTicks)
+    const gap = gapBefore(plan, ticks, timeline.mediaEndTicks, this.limitTicks)
     this.#reachSplices(timeline, unit)
     const point = { ticks, spliceIsDue: this.#spliceIsDue, gopTicks: this.#gops.longestTicks }
     const isDue = gap !== undefined || (randomAccess && isDueAt(plan, point, this.#targets))
     if (randomAccess) this.#spliceIsDue = false
     if (!isDue && !this.#isForced(plan, unit, timeline, openBytes)) return
     const endTicks = this.#parts.snap(gap ?? ticks, timeline.frameTicks)
-    this.#end(plan, { endTicks, untilTicks: endTicks - 1, endsTimeline: false })
+    this.#end(plan, { endTicks, untilTicks: endTicks - 1 }, { nextFrameTicks: ticks })
     // The end may have fixed the targets, so that no segment can span the gap any more.
     if (ticks - endTicks <= this.limitTicks) this.#start(timeline, endTicks, unit)
     else this.#begin(unit, wallMs)
@@ -240,15 +239,17 @@ export class CutPlanner {
 
   #end(
     { startTicks }: SegmentPlan,
-    { endTicks, untilTicks, endsTimeline }: Omit<SegmentEnd, 'durationSec'>,
-    { cutShort = false } = {},
+    { endTicks, untilTicks }: Pick<SegmentEnd, 'endTicks' | 'untilTicks'>,
+    { nextFrameTicks = Infinity, cutShort = false },
   ): void {
     const lengthTicks = segmentTicks(startTicks, endTicks, this.limitTicks)
     this.#decide(...this.#parts.end(startTicks + lengthTicks, untilTicks).map(endPart))
     const durationSec = lengthTicks / TICKS_PER_SEC
     this.#programDate.advance(durationSec)
+    const fixed = this.#targets.addSegment(durationSec, cutShort)
+    const endsTimeline = nextFrameTicks - endTicks > this.limitTicks
     this.#decide({ type: 'end', end: { endTicks, untilTicks, durationSec, endsTimeline } })
-    this.#decideTargets(this.#targets.addSegment(durationSec, cutShort))
+    this.#decideTargets(fixed)
   }
 
   #endTimeline({ cutShort = false } = {}): void {
@@ -256,8 +257,7 @@ export class CutPlanner {
     if (this.#open === undefined) return
     const { plan, timeline } = this.#open
     const endTicks = this.#parts.snap(timeline.endTicks, timeline.frameTicks)
-    const untilTicks = timeline.latestTicks + CLOSING_TICKS
-    this.#end(plan, { endTicks, untilTicks, endsTimeline: true }, { cutShort })
+    this.#end(plan, { endTicks, untilTicks: timeline.latestTicks + CLOSING_TICKS }, { cutShort })
     this.#open = undefined
   }
 

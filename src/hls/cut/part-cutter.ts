@@ -56,7 +56,7 @@ export class PartCutter {
   }
 
   /**
-   * End of the segment that needs no further part for less than a frame.
+   * End of the segment that needs no further part for less than a frame, and that is not before the end of its parts.
    *
    * @param frameTicks  expected duration of a frame
    */
@@ -64,6 +64,8 @@ export class PartCutter {
     if (this.#startTicks === undefined || this.#targetTicks === undefined) return endTicks
     const maxTicks = this.#startTicks + this.#targetTicks
     if (!this.#hasFrame && endTicks - this.#startTicks < frameTicks) return this.#startTicks
+    // Timestamps have stepped back, but the earlier parts are published.
+    if (endTicks <= this.#startTicks) return Math.min(this.#startTicks + frameTicks, maxTicks)
     return endTicks - maxTicks < frameTicks ? Math.min(endTicks, maxTicks) : endTicks
   }
 
