@@ -38,7 +38,7 @@ const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
 /** Longest wait for tracks that lag behind the reference track, in media of the reference track. */
 const MAX_LAG_TICKS = 1 * TICKS_PER_SEC
 
-/** Maximum size of all PES packets queued in renditions other than the main one, in segments of maximum size. */
+/** Maximum size of queued PES packets, and of segments that wait for a rendition, in segments of maximum size. */
 const MAX_WAITING_SEGMENTS = 2
 
 const NOTHING: readonly PackagerOutput[] = []
@@ -77,7 +77,10 @@ export class Packager {
     this.#planner = new CutPlanner({ ...options, maxSegmentBytes })
     this.#main = new RenditionWriter({ ...this.#writerOptions, name: 'main', reference: true })
     this.#writers = [this.#main]
-    this.#outputs = new Rows({ inStep: this.#lowLatency })
+    this.#outputs = new Rows({
+      inStep: this.#lowLatency,
+      sizeOf: (output) => (output.type === 'segment' ? output.segment.sizeBytes : 0),
+    })
   }
 
   get stats(): PackagerStats {
@@ -96,9 +99,10 @@ export class Packager {
     }
   }
 
-  /** Total size of the waiting PES packets and the open segments of all renditions. */
+  /** Total size of the waiting PES packets, the open segments and the segments that wait for other renditions. */
   get queuedBytes(): number {
-    return this.#writers.reduce((sum, writer) => sum + writer.waitingBytes + writer.openBytes, 0)
+    const rowBytes = this.#outputs.sizeBytes
+    return this.#writers.reduce((sum, it) => sum + it.waitingBytes + it.openBytes, rowBytes)
   }
 
   /** Facts that hold now; each was also an output when it began. */
@@ -245,9 +249,9 @@ export class Packager {
 
   #apply(decisions: readonly CutDecision[]): void {
     for (const decision of decisions) {
-      if (decision.type === 'start') {
-        for (const writer of this.#writers) writer.start(decision.plan)
-      } else if (decision.type === 'part' || decision.type === 'end') this.#end(decision)
+      if (decision.type === 'start') for (const writer of this.#writers) writer.start(decision.plan)
+      else if (decision.type === 'part' || decision.type === 'end') this.#end(decision)
+      else if (decision.type === 'fact') this.#report(decision.fact)
       else this.#outputs.insert(decision)
     }
   }
@@ -275,10 +279,11 @@ export class Packager {
   }
 
   #limitWaiting(): void {
+    const maxBytes = MAX_WAITING_SEGMENTS * this.#writerOptions.maxSegmentBytes
+    if (this.#outputs.sizeBytes > maxBytes) this.#flush()
     let waitingBytes = 0
     for (const writer of this.#others.values()) waitingBytes += writer.waitingBytes
-    if (waitingBytes <= MAX_WAITING_SEGMENTS * this.#writerOptions.maxSegmentBytes) return
-    for (const writer of this.#others.values()) writer.clear()
+    if (waitingBytes > maxBytes) for (const writer of this.#others.values()) writer.clear()
   }
 
   #reportFacts(): void {
@@ -286,7 +291,7 @@ export class Packager {
   }
 
   #report(fact: SourceFact): void {
-    this.#outputs.insert({ type: 'fact', fact })
+    this.#outputs.push({ type: 'fact', fact })
   }
 
   #takeOutputs(): readonly PackagerOutput[] {

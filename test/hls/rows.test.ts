@@ -82,3 +82,43 @@ t.test('a part is complete when the frame after it begins', async (t) => {
   }
   t.same(parts, ['126 true', '132 false', '138 false', '144 false'])
 })
+
+/** Packager with a row that waits for French, which sends nothing; its video is at `ticks`. */
+function packWaiting(maxSegmentBytes: number): { packager: Packager; ticks: number } {
+  const options = { epoch: 'e', segmentSec: 2, maxSegmentSec: 10, partSec: 0.2 }
+  const packager = new Packager({ ...options, maxSegmentBytes })
+  packager.push(program(programOf(VIDEO, AUDIO, FRENCH)), 1e12)
+  let ticks = SEC
+  for (let frame = 0; frame < 150; frame++) {
+    packager.push(unit(videoUnit(ticks, { key: frame % 60 === 0 })), 1e12)
+    ticks += 3000
+  }
+  return { packager, ticks }
+}
+
+t.test('facts do not wait for a rendition that lags', async (t) => {
+  const { packager } = packWaiting(1e6)
+  const unsupported: Track = { ...AUDIO, pid: 300, codec: 'opus', streamType: 6 }
+  const value = programOf(VIDEO, AUDIO, FRENCH, unsupported)
+  const outputs = packager.push(program(value), 1e12)
+  t.same(
+    outputs.map((output) => output.type === 'fact' && output.fact.code),
+    ['TRACKS_LEFT_OUT'],
+  )
+})
+
+t.test('segments that wait for a rendition count as queued, and are bounded', async (t) => {
+  const { packager, ticks } = packWaiting(100_000)
+  let mainBytes = 0
+  let maxQueuedBytes = 0
+  for (let frame = 0; frame < 400; frame++) {
+    const video = videoUnit(ticks + frame, { sizeBytes: 10_000 })
+    for (const output of packager.push(unit(video), 1e12)) {
+      if (output.type === 'segment') mainBytes += output.segment.sizeBytes
+    }
+    maxQueuedBytes = Math.max(maxQueuedBytes, packager.queuedBytes)
+  }
+  t.ok(mainBytes > 3_500_000, `${mainBytes} bytes of 4 MB are published`)
+  t.ok(maxQueuedBytes > 200_000, `${maxQueuedBytes} bytes are queued, though one segment is open`)
+  t.ok(maxQueuedBytes < 450_000)
+})

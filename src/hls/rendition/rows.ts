@@ -12,30 +12,55 @@ interface Row<Writer, Output> {
   readonly outputs: Map<Writer, Output>
 }
 
-/** Calling order: `plan` each boundary, then `add` its outputs; `insert` other outputs. */
+export interface RowsOptions<Output> {
+  /** Whether the renditions wait for each other. */
+  readonly inStep: boolean
+  /** Returns the size of the memory that an output owns: 0 for a part, whose memory is that of its segment. */
+  readonly sizeOf: (output: Output) => number
+}
+
+/** Calling order: `plan` each boundary, then `add` its outputs; `insert` and `push` other outputs. */
 export class Rows<Writer, Output> {
   readonly #inStep: boolean
+  readonly #sizeOf: (output: Output) => number
   #ready: Output[] = []
   /** Incomplete rows and what follows them, oldest first. */
   readonly #waiting: (Row<Writer, Output> | { readonly inserted: Output })[] = []
+  /** Rows that lack an output of the rendition, oldest first. */
+  readonly #lacking = new Map<Writer, Row<Writer, Output>[]>()
+  #sizeBytes = 0
 
-  /** @param inStep  whether the renditions wait for each other */
-  constructor({ inStep }: { readonly inStep: boolean }) {
+  constructor({ inStep, sizeOf }: RowsOptions<Output>) {
     this.#inStep = inStep
+    this.#sizeOf = sizeOf
+  }
+
+  /** Size of the outputs in incomplete rows. */
+  get sizeBytes(): number {
+    return this.#sizeBytes
   }
 
   /** @param writers  renditions that will have an output for the next boundary, in order */
   plan(writers: readonly Writer[]): void {
-    if (this.#inStep) this.#waiting.push({ writers, outputs: new Map() })
+    if (!this.#inStep) return
+    const row = { writers, outputs: new Map<Writer, Output>() }
+    this.#waiting.push(row)
+    for (const writer of writers) {
+      const rows = this.#lacking.get(writer)
+      if (rows === undefined) this.#lacking.set(writer, [row])
+      else rows.push(row)
+    }
   }
 
   /** Adds the next output of a rendition. */
   add(writer: Writer, output: Output): void {
-    const row = this.#waiting.find(
-      (each) => 'outputs' in each && each.writers.includes(writer) && !each.outputs.has(writer),
-    )
-    if (row !== undefined && 'outputs' in row) row.outputs.set(writer, output)
-    else this.#ready.push(output)
+    const row = this.#lacking.get(writer)?.shift()
+    if (row === undefined) {
+      this.#ready.push(output)
+      return
+    }
+    row.outputs.set(writer, output)
+    this.#sizeBytes += this.#sizeOf(output)
     this.#release()
   }
 
@@ -43,6 +68,11 @@ export class Rows<Writer, Output> {
   insert(output: Output): void {
     if (this.#waiting.length === 0) this.#ready.push(output)
     else this.#waiting.push({ inserted: output })
+  }
+
+  /** Adds an output that does not wait for a boundary. */
+  push(output: Output): void {
+    this.#ready.push(output)
   }
 
   get isEmpty(): boolean {
@@ -60,7 +90,11 @@ export class Rows<Writer, Output> {
       else {
         const { writers, outputs } = first
         if (outputs.size < writers.length) return
-        this.#ready.push(...writers.map((writer) => outputs.get(writer)!))
+        for (const writer of writers) {
+          const output = outputs.get(writer)!
+          this.#sizeBytes -= this.#sizeOf(output)
+          this.#ready.push(output)
+        }
       }
       this.#waiting.shift()
     }
