@@ -9,7 +9,7 @@ import type { DateRange } from './date-range.ts'
 import type { RenditionName } from './file-names.ts'
 import type { TrackPolicy } from './rendition/carried-tracks.ts'
 import type { SourceFact } from './source-fact.ts'
-import type { WriterOutput } from './rendition/rendition-writer.ts'
+import type { WriterOutput } from './rendition/writer-output.ts'
 
 export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentBytes'> {
   /** Identifier of this run of the stream, from start to stop: part of each segment URI, never reused. */
@@ -27,8 +27,8 @@ export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentByte
  * - `part`: precedes its segment. Parts with the same serial are output together, the main rendition first.
  * - `renditions`: all renditions of the presentation from now on, the main one first. Precedes the first segment of a
  *   new rendition. A removed rendition still has segments; they are gaps if the program lacks its track.
- * - `target`: EXT-X-TARGETDURATION, fixed from now on. Output once, after the third segment of the main rendition (a
- *   later one if disconnects cut all of them short), or with `settle` or `end`.
+ * - `target`: EXT-X-TARGETDURATION and PART-TARGET, fixed from now on. Output once, after the third segment of the main
+ *   rendition, with low latency the second (a later one if disconnects cut all of them short), or with `settle` or `end`.
  * - `date-range`: output at its start time, before the segment that is open at that time; again with each change.
  * - `fact`: output each time it is observed.
  */

@@ -7,8 +7,8 @@ const SEC = 90_000
 const SMALL: Track = { ...VIDEO, pid: 260 }
 const FRENCH: Track = { ...AUDIO, pid: 261, language: 'fra' }
 
-/** Outputs of each call for 12 s of media, in which French lags. */
-function pack(lagSec: number): (readonly PackagerOutput[])[] {
+/** Outputs of each call for 12 s of media, in which French lags; `frames` has the newest frame of each call. */
+function pack(lagSec: number, frames: number[] = []): (readonly PackagerOutput[])[] {
   const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, partSec: 0.2 })
   const calls = [packager.push(program(programOf(VIDEO, AUDIO, SMALL, FRENCH)), 1e12)]
   const push = (value: Parameters<typeof unit>[0]) => calls.push(packager.push(unit(value), 1e12))
@@ -23,6 +23,7 @@ function pack(lagSec: number): (readonly PackagerOutput[])[] {
     push(audioUnit(SEC + frame * 3000))
     const lateFrame = frame - lagSec * 30
     if (lateFrame >= 0) push(moved(audioUnit(SEC + lateFrame * 3000), FRENCH))
+    while (frames.length < calls.length) frames.push(frame)
   }
   calls.push(packager.end())
   return calls
@@ -52,11 +53,23 @@ for (const lagSec of [0, 0.7]) {
 }
 
 t.test(
-  'a rendition that lags by more than 1 s has gaps, and delays the others by 1 s',
+  'a rendition that always lags by over 1 s has gaps, and delays the first parts alone',
   async (t) => {
-    const parts = pack(3).flatMap((outputs) =>
+    const frames: number[] = []
+    const calls = pack(3, frames)
+    const parts = calls.flatMap((outputs) =>
       outputs.flatMap((output) => (output.type === 'part' ? [output.part] : [])),
     )
+    const delays = calls.flatMap((outputs, call) =>
+      outputs.flatMap((output) =>
+        output.type === 'part' && output.part.rendition === 'main'
+          ? [frames[call]! - (126 + 6 * output.part.serial)]
+          : [],
+      ),
+    )
+    t.ok(delays[0]! >= 24 && delays[0]! <= 36, `${delays[0]} frames`)
+    // The second video waits for the main audio, whose PES packets last 5 frames.
+    t.ok(Math.max(...delays.slice(8, -1)) < 5, delays.join())
     const french = parts.filter(({ rendition }) => rendition === 'audio-2')
     t.equal(french.length, 40)
     t.ok(french.some(({ chunks }) => chunks.length === 0))

@@ -1,6 +1,6 @@
 /**
- * Decides for each PES packet of the reference track, as it arrives, whether the open segment ends before it. Decisions
- * are final: a PES packet never moves to another segment.
+ * Decides for each PES packet of the reference track, as it arrives, whether the open segment or part ends before it.
+ * Decisions are final: a PES packet never moves to another segment or part.
  *
  * @module
  */

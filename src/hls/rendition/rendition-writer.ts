@@ -23,6 +23,7 @@ import { createSegment, type Segment } from '../store/segment.ts'
 import { isSameSelection, listTracks, type CarriedTracks } from './carried-tracks.ts'
 import { OpenPart, OpenSegment } from './open-segment.ts'
 import { TrackQueues } from './track-queues.ts'
+import type { WriterOutput } from './writer-output.ts'
 import type { PlacingWindow, QueuedUnit, UnitQueue } from './unit-queue.ts'
 
 export interface RenditionWriterOptions {
@@ -44,16 +45,15 @@ interface Pending {
   dueTicks: number
 }
 
-export type WriterOutput =
-  | { readonly type: 'part'; readonly part: Part }
-  | { readonly type: 'segment'; readonly segment: Segment }
-
 /** Number of consecutive misaligned segments that make a rendition misaligned: one key frame may be lost. */
 const MISALIGNED_IN_A_ROW = 2
 
+/** Number of consecutive late parts after which the other renditions no longer wait for this one. */
+const LATE_IN_A_ROW = 3
+
 const NO_OUTPUTS: readonly WriterOutput[] = []
 
-/** Maximum number of boundaries that wait for slower tracks, if the reference track hardly advances in the meantime. */
+/** Maximum number of boundaries that wait for slower tracks, if the reference track hardly advances meanwhile. */
 const MAX_PENDING = 16
 
 /**
@@ -74,6 +74,8 @@ export class RenditionWriter {
   #parts: Part[] = []
   #oversizeUnits = 0
   #misalignedInARow = 0
+  /** Number of consecutive parts that were finished without all their media. */
+  #lateInARow = 0
 
   constructor(options: RenditionWriterOptions) {
     this.#options = options
@@ -178,10 +180,12 @@ export class RenditionWriter {
       const isOver = first.followsPart && end?.type === 'end'
       if (!isOver) this.#place(window)
       if (end === undefined) break
-      const isDue = progressTicks >= dueTicks || this.#pending.length > MAX_PENDING
-      if (!isDue && !this.#options.reference && !this.#queues.isPast(window)) break
+      const isDue = isOver || progressTicks >= dueTicks || this.#pending.length > MAX_PENDING
+      const isComplete = this.#options.reference || this.#queues.isPast(window)
+      if (!isComplete && !isDue && this.#lateInARow < LATE_IN_A_ROW) break
       // Players take audio without video for a failed variant, so a segment without its lead track becomes a gap.
       if (this.#open === undefined) this.#queues.skip(window)
+      if (end.type === 'part') this.#lateInARow = isComplete ? 0 : this.#lateInARow + 1
       outputs ??= []
       outputs.push(this.#finish(plan, end))
       this.#pending.shift()
@@ -196,7 +200,7 @@ export class RenditionWriter {
     this.#queues.keep()
   }
 
-  /** Removes and returns the waiting PES packets of a track. */
+  /** Removes and returns waiting PES packets. */
   release(pid: number): PesUnit[] {
     return this.#queues.get(pid)?.release() ?? []
   }

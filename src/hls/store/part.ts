@@ -26,6 +26,6 @@ export interface Part {
   readonly chunks: readonly Buffer[]
   /** DURATION, at most PART-TARGET. */
   readonly durationSec: number
-  /** INDEPENDENT: whether it starts with a key frame and has media of each track of its rendition. */
+  /** INDEPENDENT: whether it starts with a key frame and, if its rendition has audio, contains audio. */
   readonly independent: boolean
 }
