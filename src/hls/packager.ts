@@ -26,7 +26,8 @@ import {
   type TrackPolicy,
 } from './rendition/carried-tracks.ts'
 import { chooseOtherRenditions } from './rendition/other-renditions.ts'
-import { RenditionWriter, type RenditionWriterOptions } from './rendition/rendition-writer.ts'
+import { RenditionWriter } from './rendition/rendition-writer.ts'
+import type { RenditionWriterOptions } from './rendition/writer-output.ts'
 import { Rows } from './rendition/rows.ts'
 import { TrackSelection } from './rendition/track-selection.ts'
 import type { SourceFact } from './source-fact.ts'

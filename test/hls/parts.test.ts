@@ -265,3 +265,31 @@ t.test('a discontinuity is announced where the target leaves a gap too long', as
     ],
   )
 })
+
+t.test('parts in which no frame begins have the audio of their time', async (t) => {
+  const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, partSec: 0.2 })
+  const parts: Part[] = []
+  const push = (output: DemuxerOutput) => {
+    for (const each of packager.push(output, 1e12)) if (each.type === 'part') parts.push(each.part)
+  }
+  push(program(programOf(VIDEO, AUDIO)))
+  let audioTicks = SEC
+  const audioUntil = (ticks: number) => {
+    for (; audioTicks <= ticks; audioTicks += 5760) push(unit(unitOf(AUDIO, audioTicks)))
+  }
+  for (let frame = 0; frame < 150; frame++) {
+    push(unit(unitOf(VIDEO, SEC + frame * 3000, { key: frame % 60 === 0 })))
+    audioUntil(SEC + frame * 3000)
+  }
+  // Two frames a second: a screen on which little happens.
+  for (let frame = 0; frame < 12; frame++) {
+    const ticks = 6 * SEC + frame * 45_000
+    audioUntil(ticks - 1)
+    push(unit(unitOf(VIDEO, ticks, { key: frame % 4 === 0 })))
+  }
+  t.ok(parts.length > 30, `${parts.length} parts`)
+  t.same(
+    parts.filter(({ chunks }) => chunks.length === 0).map(({ uri }) => uri),
+    [],
+  )
+})

@@ -56,17 +56,18 @@ export class PartCutter {
   }
 
   /**
-   * End of the segment that needs no further part for less than a frame, and that is not before the end of its parts.
+   * End of the segment that needs no further part for a fraction of one, and that is not before the end of its parts.
    *
    * @param frameTicks  expected duration of a frame
    */
   snap(endTicks: number, frameTicks: number): number {
     if (this.#startTicks === undefined || this.#targetTicks === undefined) return endTicks
     const maxTicks = this.#startTicks + this.#targetTicks
-    if (!this.#hasFrame && endTicks - this.#startTicks < frameTicks) return this.#startTicks
+    const slackTicks = Math.min(frameTicks, (1 - MIN_FRACTION) * this.#targetTicks)
+    if (!this.#hasFrame && endTicks - this.#startTicks < slackTicks) return this.#startTicks
     // Timestamps have stepped back, but the earlier parts are published.
     if (endTicks <= this.#startTicks) return Math.min(this.#startTicks + frameTicks, maxTicks)
-    return endTicks - maxTicks < frameTicks ? Math.min(endTicks, maxTicks) : endTicks
+    return endTicks - maxTicks < slackTicks ? Math.min(endTicks, maxTicks) : endTicks
   }
 
   /**

@@ -13,9 +13,9 @@ export class OpenPart {
   readonly #startsWithKey: boolean
   #hasAudio = false
 
-  /** @param first  first PES packet, which is of the lead track */
-  constructor(first: PesUnit) {
-    this.#startsWithKey = first.randomAccess
+  /** @param startsWithKey  whether its first PES packet is a random access point of the lead track */
+  constructor(startsWithKey: boolean) {
+    this.#startsWithKey = startsWithKey
   }
 
   push({ track }: PesUnit): void {

@@ -12,28 +12,18 @@
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { PSI_BYTES } from '../../mpegts/mux/program-tables.ts'
 import { SegmentWriter } from '../../mpegts/mux/segment-writer.ts'
-import type { SlabPool } from '../../mpegts/mux/slab-pool.ts'
 import type { Track } from '../../mpegts/track.ts'
 import type { Boundary } from '../cut/cut-decision.ts'
 import type { PartEnd } from '../cut/part-plan.ts'
 import { listedProperties, type SegmentEnd, type SegmentPlan } from '../cut/segment-plan.ts'
-import { partUri, segmentUri, type RenditionName } from '../file-names.ts'
+import { partUri, segmentUri } from '../file-names.ts'
 import type { Part } from '../store/part.ts'
 import { createSegment, type Segment } from '../store/segment.ts'
 import { isSameSelection, listTracks, type CarriedTracks } from './carried-tracks.ts'
 import { OpenPart, OpenSegment } from './open-segment.ts'
 import { TrackQueues } from './track-queues.ts'
-import type { WriterOutput } from './writer-output.ts'
+import type { RenditionWriterOptions, WriterOutput } from './writer-output.ts'
 import type { PlacingWindow, QueuedUnit, UnitQueue } from './unit-queue.ts'
-
-export interface RenditionWriterOptions {
-  readonly name: RenditionName
-  readonly epoch: string
-  /** Whether the lead track is the reference track, so that a segment is complete as soon as its end is planned. */
-  readonly reference: boolean
-  readonly maxSegmentBytes: number
-  readonly slabs: SlabPool
-}
 
 /** Media of a segment up to the next boundary: a part, or all of a segment without parts. */
 interface Pending {
@@ -174,8 +164,8 @@ export class RenditionWriter {
     let outputs: WriterOutput[] | undefined
     for (let [first] = this.#pending; first !== undefined; [first] = this.#pending) {
       const { plan, end, dueTicks } = first
-      const { timelineStartTicks } = plan
-      const window = { timelineStartTicks, untilTicks: end?.end.untilTicks ?? latestTicks }
+      const untilTicks = end?.end.untilTicks ?? latestTicks
+      const window = { timelineStartTicks: plan.timelineStartTicks, untilTicks }
       // Media that arrives after the last part is in the next segment.
       const isOver = first.followsPart && end?.type === 'end'
       if (!isOver) this.#place(window)
@@ -184,10 +174,13 @@ export class RenditionWriter {
       const isComplete = this.#options.reference || this.#queues.isPast(window)
       if (!isComplete && !isDue && this.#lateInARow < LATE_IN_A_ROW) break
       // Players take audio without video for a failed variant, so a segment without its lead track becomes a gap.
-      if (this.#open === undefined) this.#queues.skip(window)
+      if (end.type === 'part') this.#placeAudio(window)
+      else if (this.#open === undefined) this.#queues.skip(window)
       if (end.type === 'part') this.#lateInARow = isComplete ? 0 : this.#lateInARow + 1
       outputs ??= []
-      outputs.push(this.#finish(plan, end))
+      if (end.type === 'end')
+        outputs.push({ type: 'segment', segment: this.#endSegment(plan, end.end) })
+      else outputs.push({ type: 'part', part: this.#endPart(plan, end.end) })
       this.#pending.shift()
       const [next] = this.#pending
       if (next?.followsPart === false) this.#enter(next.plan)
@@ -220,10 +213,22 @@ export class RenditionWriter {
       // New tracks begin with the next segment, whose PMT lists them.
       if (this.#open !== undefined && this.#open.carried !== this.#carried) return
       if (this.#openPart === undefined && !isLead) return
-      for (let unit = queue.take(window); unit !== undefined; unit = queue.take(window)) {
-        this.#write(unit, queue, isLead)
-      }
+      this.#placeFrom(queue, window, isLead)
       isLead = false
+    }
+  }
+
+  /** Places audio in a part without video, in a segment with video: a frame on the screen lasts longer than the part. */
+  #placeAudio(window: PlacingWindow): void {
+    if (this.#openPart !== undefined || this.#open?.carried !== this.#carried) return
+    for (const queue of this.#queues) {
+      if (queue.kind === 'audio') this.#placeFrom(queue, window, false)
+    }
+  }
+
+  #placeFrom(queue: UnitQueue, window: PlacingWindow, isLead: boolean): void {
+    for (let unit = queue.take(window); unit !== undefined; unit = queue.take(window)) {
+      this.#write(unit, queue, isLead)
     }
   }
 
@@ -237,7 +242,7 @@ export class RenditionWriter {
     if (this.#openPart === undefined && this.#carried !== undefined) {
       this.#writer.begin()
       this.#open ??= new OpenSegment(this.#carried, unit)
-      this.#openPart = new OpenPart(unit)
+      this.#openPart = new OpenPart(isLead && unit.randomAccess)
     }
     if (packets === undefined) this.#writer.write(unit.chunks)
     else this.#writer.link(packets)
@@ -247,11 +252,6 @@ export class RenditionWriter {
 
   #hasRoom(bytes: number): boolean {
     return this.openBytes + bytes <= this.#options.maxSegmentBytes
-  }
-
-  #finish(plan: SegmentPlan, { type, end }: Boundary): WriterOutput {
-    if (type === 'part') return { type, part: this.#endPart(plan, end) }
-    return { type: 'segment', segment: this.#endSegment(plan, end) }
   }
 
   #endPart(plan: SegmentPlan, { serial, durationSec }: PartEnd): Part {
