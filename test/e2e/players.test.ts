@@ -1,12 +1,10 @@
 /**
- * Players besides hls.js on the URL of a low-latency stream: those that know nothing of parts, and those that do.
+ * ffmpeg, which knows nothing of parts, on the URL of a low-latency stream.
  */
 import t, { type Test } from 'tap'
-import { openBrowser } from '../support/browser.ts'
 import { start } from '../support/process.ts'
 import { publishFinely } from '../support/fine-clip.ts'
 import { startService } from '../support/service.ts'
-import { openShaka, shakaState } from '../support/shaka-player.ts'
 import { requireTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
 
@@ -14,8 +12,6 @@ const FRAMES_PER_SEC = 30
 const PLAYED_SEC = 15
 /** Time that a player may take beyond it: for the start, and for a segment that is still being recorded. */
 const MAX_WAIT_SEC = 10
-/** Time that Shaka may stand still on a busy machine. */
-const MAX_STILL_SEC = 2
 
 /** Starts a low-latency stream. @returns the URL of its multivariant playlist */
 async function startStream(t: Test): Promise<string> {
@@ -49,27 +45,4 @@ t.test('ffmpeg plays a low-latency stream', { timeout: 120_000 }, async (t) => {
   const frames = Number([...output.matchAll(/^frame=(\d+)$/gm)].at(-1)?.[1])
   t.ok(Math.abs(frames - PLAYED_SEC * FRAMES_PER_SEC) <= 2, `${frames} frames`)
   t.equal(output.replace(/^\w+= *\S+\n/gm, ''), '', 'no warning')
-})
-
-t.test('Shaka plays a low-latency stream by its parts', { timeout: 120_000 }, async (t) => {
-  if (!requireTool(t, 'chromium', 'ffmpeg')) return
-  const url = await startStream(t)
-  const context = await (await openBrowser(t)).newContext()
-  const page = await openShaka(context, url, { streaming: { lowLatencyMode: true } })
-  const playing = () => shakaState(page).then(({ currentTimeSec }) => currentTimeSec > 1)
-  await until('Shaka plays', playing, { everyMs: 100 })
-  const before = await shakaState(page)
-  const isOver = async () => {
-    const state = await shakaState(page)
-    return state.currentTimeSec >= before.currentTimeSec + PLAYED_SEC && state
-  }
-  const after = await until('Shaka plays on', isOver, {
-    ...{ timeoutMs: (PLAYED_SEC + MAX_WAIT_SEC) * 1000, everyMs: 100 },
-  })
-  t.strictSame(after.errors, [])
-  const stillSec = after.stoodStillSec - before.stoodStillSec
-  t.ok(stillSec <= MAX_STILL_SEC, `stood still ${stillSec.toFixed(1)} s`)
-  const frames = after.framesDecoded - before.framesDecoded
-  t.ok(frames >= (PLAYED_SEC - MAX_STILL_SEC) * FRAMES_PER_SEC, `${frames} frames`)
-  t.ok(after.segments.filter((name) => /-p\d+\.ts$/.test(name)).length > 4 * PLAYED_SEC, 'parts')
 })
