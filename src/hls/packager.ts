@@ -42,8 +42,6 @@ const MAX_LAG_TICKS = 1 * TICKS_PER_SEC
 /** Maximum size of queued PES packets, and of segments that wait for a rendition, in segments of maximum size. */
 const MAX_WAITING_SEGMENTS = 2
 
-const NOTHING: readonly PackagerOutput[] = []
-
 /**
  * Inputs: `push` the outputs of the demuxer, with the wall clock in milliseconds since 1970; `discontinuity` when the
  * encoder has disconnected; `settle` when media pauses for long; `end` at the end of the stream. Each call returns
@@ -296,6 +294,6 @@ export class Packager {
   }
 
   #takeOutputs(): readonly PackagerOutput[] {
-    return this.#outputs.isEmpty ? NOTHING : this.#outputs.take()
+    return this.#outputs.take()
   }
 }

@@ -6,6 +6,8 @@
  * @module
  */
 
+const NOTHING: readonly never[] = []
+
 interface Row<Writer, Output> {
   /** Renditions in order. */
   readonly writers: readonly Writer[]
@@ -75,13 +77,9 @@ export class Rows<Writer, Output> {
     this.#ready.push(output)
   }
 
-  get isEmpty(): boolean {
-    return this.#ready.length === 0
-  }
-
   /** Removes and returns the outputs that are due. */
-  take(): Output[] {
-    return this.#ready.splice(0)
+  take(): readonly Output[] {
+    return this.#ready.length === 0 ? NOTHING : this.#ready.splice(0)
   }
 
   #release(): void {
