@@ -173,6 +173,8 @@ t.test('calls again where the listener rejects after a lost connection', async (
   await until('a connection', () => station.connections.length === 1)
   station.connections[0]!.close()
   await until('a second connection', () => station.connections.length === 2)
+  // The listener is connected before the caller has its answer.
+  await until('the news of it', () => events.length === 4)
   t.match(events, [/publishing/, /again in 1 s/, /1007 \(CLOSE\); .* again in 2 s/, /publishing/])
 })
 
