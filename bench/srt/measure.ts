@@ -8,7 +8,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PAYLOAD_BYTES } from '../srt-loss/stream.ts'
-import { freePorts } from '../support/free-ports.ts'
+import { freePorts } from '../../test/support/free-port.ts'
 import { isInstalled, startProgram, stopProgram } from '../support/programs.ts'
 import { kernelDrops, machineCpuSec, usageOf, type Usage } from '../support/usage.ts'
 import { startWorker, startWorkers, type Workers } from '../support/worker.ts'

@@ -9,6 +9,7 @@ import type { DateRange } from './date-range.ts'
 import type { RenditionName } from './file-names.ts'
 import type { TrackPolicy } from './rendition/carried-tracks.ts'
 import type { SourceFact } from './source-fact.ts'
+import type { TargetDurations } from './target-durations.ts'
 import type { WriterOutput } from './rendition/writer-output.ts'
 
 export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentBytes'> {
@@ -35,11 +36,7 @@ export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentByte
 export type PackagerOutput =
   | WriterOutput
   | { readonly type: 'renditions'; readonly renditions: readonly RenditionName[] }
-  | {
-      readonly type: 'target'
-      readonly targetSec: number
-      readonly partTargetSec: number | undefined
-    }
+  | ({ readonly type: 'target' } & TargetDurations)
   | { readonly type: 'date-range'; readonly dateRange: DateRange }
   | { readonly type: 'fact'; readonly fact: SourceFact }
 

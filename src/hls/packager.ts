@@ -116,7 +116,7 @@ export class Packager {
     else if (output.type === 'splice') this.#planner.announce(output.splice)
     else if (output.type === 'header') this.#expectUnit(output.pid, output.times)
     else this.#pushPackets(output.pid, output.chunks)
-    return this.#takeOutputs()
+    return this.#outputs.take()
   }
 
   /** Completes the open segments when the encoder has left; later media is on another timeline. */
@@ -125,21 +125,21 @@ export class Packager {
     this.#flush()
     for (const writer of this.#writers) writer.clear()
     this.#selection.reset()
-    return this.#takeOutputs()
+    return this.#outputs.take()
   }
 
   /** Fixes EXT-X-TARGETDURATION, see `CutPlanner`, and ends the wait for tracks that lag: the playlists can appear. */
   settle(): readonly PackagerOutput[] {
     this.#apply(this.#planner.settle())
     this.#flush()
-    return this.#takeOutputs()
+    return this.#outputs.take()
   }
 
   /** Completes the last segments at the end of the stream; last call. */
   end(): readonly PackagerOutput[] {
     const outputs = this.discontinuity()
     this.#apply(this.#planner.end())
-    return [...outputs, ...this.#takeOutputs()]
+    return [...outputs, ...this.#outputs.take()]
   }
 
   /** Ends the open parts before a PES packet of the reference track, if its times tell that they are complete. */
@@ -291,9 +291,5 @@ export class Packager {
 
   #report(fact: SourceFact): void {
     this.#outputs.push({ type: 'fact', fact })
-  }
-
-  #takeOutputs(): readonly PackagerOutput[] {
-    return this.#outputs.take()
   }
 }

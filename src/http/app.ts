@@ -10,6 +10,7 @@ import type { Logger } from '../logger.ts'
 import { api } from './api.ts'
 import { clientErrorHandler, createErrorHandler, notFoundHandler } from './error-handler.ts'
 import type { HttpGuard } from './guard/http-guard.ts'
+import { REQUEST_TIMEOUT_MS } from './guard/guarded-session.ts'
 import { HTTP2_OPTIONS } from './guard/http2-streams.ts'
 import { playback as playbackPlugin } from './playback.ts'
 import type { PlaybackSource, StreamControl } from '../contract/streams.ts'
@@ -31,9 +32,6 @@ export interface AppOptions {
   /** Receives internal errors. Requests are not logged. */
   readonly logger: Logger
 }
-
-/** Time limit for receiving a request: the first since the connection began, later ones since their first byte. */
-const REQUEST_TIMEOUT_MS = 10_000
 
 /** Time for which a connection stays open after a reply, without another request. */
 const KEEP_ALIVE_TIMEOUT_MS = 60_000

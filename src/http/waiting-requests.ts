@@ -7,20 +7,17 @@
 import type { EventEmitter } from 'node:events'
 import type { Http2ServerResponse } from 'node:http2'
 import type { FastifyReply } from 'fastify'
-import { TurnQueue } from './guard/turn-queue.ts'
+import { MAX_REQUESTS_PER_TURN, TurnQueue } from './guard/turn-queue.ts'
 
 /** Maximum number of waiting requests, in total and of one connection: a player needs two for each rendition. */
 const MAX_WAITING = 10_000
 const MAX_WAITING_PER_CONNECTION = 32
 
-/** Maximum number of replies per turn of the event loop: 16 small replies take 1 ms. */
-const MAX_REPLIES_PER_TURN = 16
-
 /** Reason for the end of a wait; `refused`: it has not begun, since too many requests wait. */
 export type WaitEnd = 'over' | 'late' | 'left' | 'closing' | 'refused'
 
 export class WaitingRequests {
-  readonly #turns = new TurnQueue(MAX_REPLIES_PER_TURN)
+  readonly #turns = new TurnQueue(MAX_REQUESTS_PER_TURN)
   readonly #waiting = new Set<AbortController>()
   /** Number of waiting requests by connection. */
   readonly #perConnection = new Map<object, number>()

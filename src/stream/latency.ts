@@ -5,7 +5,7 @@
  */
 import type { LatencyReport } from '../contract/report.ts'
 import { holdBackSec } from '../hls/playlist/playlist-format.ts'
-import type { TargetDurations } from '../hls/playlist/live-edge.ts'
+import type { TargetDurations } from '../hls/target-durations.ts'
 
 /** @param srtMs  latency of the SRT connection */
 export function describeLatency(targets: TargetDurations, srtMs: number): LatencyReport {

@@ -5,7 +5,7 @@ import t from 'tap'
 import { startApp, MemoryService, call, json, speak } from '../http/memory-service.ts'
 import { until } from '../support/until.ts'
 import { holdConnections, holdIdleConnections } from './attacks/held-connections.ts'
-import type { Target } from './target.ts'
+import { targetAt } from './target.ts'
 
 t.test('refuses connections at the limit with 503, and displaces idle ones', async (t) => {
   let nowMs = 0
@@ -55,7 +55,3 @@ t.test('ends requests sent byte by byte with 408 or a close', async (t) => {
   t.equal(answered, connected, 'with an answer each')
   t.equal(app.guard.report().expired, 3)
 })
-
-function targetAt(httpPort: number): Target {
-  return { host: '127.0.0.1', httpPort, srtPort: 0, hmacSecret: '', jwtSecret: '' }
-}

@@ -10,6 +10,7 @@ import { until } from '../support/until.ts'
 import { readSlowly } from './attacks/slow-readers.ts'
 import { sendUnreadPipelines } from './attacks/unread-pipelines.ts'
 import { rssBytes, startServiceProcess } from './service-process.ts'
+import { targetAt } from './target.ts'
 
 const MIB = 1024 * 1024
 
@@ -142,12 +143,6 @@ async function serveSegments(
     limits: { maxConnections: 100, ...limits },
     clock: { nowUs: () => nowMs() * 1000 },
   })
-  const target = {
-    host: '127.0.0.1',
-    httpPort: app.port,
-    srtPort: 0,
-    hmacSecret: '',
-    jwtSecret: '',
-  }
+  const target = targetAt(app.port)
   return { app, stream, target }
 }

@@ -13,3 +13,8 @@ export interface Target {
   /** Process of the service, if it is not that of the test. */
   readonly pid?: number
 }
+
+/** Target of attacks that only need HTTP. */
+export function targetAt(httpPort: number): Target {
+  return { host: '127.0.0.1', httpPort, srtPort: 0, hmacSecret: '', jwtSecret: '' }
+}

@@ -8,6 +8,7 @@ import { LiveStore } from '../http/live-store.ts'
 import { call, MemoryService, startApp } from '../http/memory-service.ts'
 import { until } from '../support/until.ts'
 import { waitAndVanish } from './attacks/vanishing-viewers.ts'
+import { targetAt } from './target.ts'
 
 const MIB = 1024 * 1024
 const VIEWERS = 1000
@@ -20,13 +21,7 @@ t.test('1,000 clients that wait and vanish leave 0 waiters and no memory', async
   const app = await startApp(t, service, {
     limits: { maxConnections: 2 * VIEWERS, maxBufferedMib: 64 },
   })
-  const target = {
-    host: '127.0.0.1',
-    httpPort: app.port,
-    srtPort: 0,
-    hmacSecret: '',
-    jwtSecret: '',
-  }
+  const target = targetAt(app.port)
   const attack = async (path: string) => {
     // One for each round, since a signal retains the sockets that it would close.
     const stop = new AbortController()

@@ -5,8 +5,8 @@
  */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { encodeHandshake, HandshakeType, UDT_DATAGRAM } from '../../src/srt/wire/handshake.ts'
 import { freePort } from '../support/free-port.ts'
+import { encodeInduction } from '../support/induction.ts'
 import { start } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { PAYLOAD_BYTES, type Test } from './publishers.ts'
@@ -68,34 +68,19 @@ export async function listen(
   return { port, bytes: () => Buffer.concat(chunks), exit }
 }
 
-/** INDUCTION, to which a listener responds without state (draft-sharabayko-srt 4.3.1.1). */
-const PROBE = encodeHandshake(
-  {
-    version: 4,
-    encryptionField: 0,
-    extensionField: UDT_DATAGRAM,
-    initialSequenceNumber: 0,
-    mtuBytes: 1500,
-    flowWindowPackets: 8192,
-    type: HandshakeType.INDUCTION,
-    socketId: 1,
-    cookie: 0,
-  },
-  { socketId: 0, timestampUs: 0, peerAddress: '127.0.0.1', blocks: [] },
-)
-
 /** Polls a port until an SRT listener responds. */
 async function untilAnswered(port: number, check: () => void): Promise<void> {
   const socket = createSocket('udp4')
   let isAnswered = false
   socket.on('message', () => (isAnswered = true))
   try {
-    const probe = () => {
+    const probe = encodeInduction(1, '127.0.0.1')
+    const isReady = () => {
       check()
-      socket.send(PROBE, port, '127.0.0.1')
+      socket.send(probe, port, '127.0.0.1')
       return isAnswered
     }
-    await until(`an SRT listener on port ${port}`, probe, { everyMs: 50 })
+    await until(`an SRT listener on port ${port}`, isReady, { everyMs: 50 })
   } finally {
     socket.close()
   }

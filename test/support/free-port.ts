@@ -27,6 +27,13 @@ export async function freePort(): Promise<number> {
   throw new Error(`no port is free from ${PORTS.first} to ${PORTS.first + PORTS.count - 1}`)
 }
 
+/** As many ports as `freePort` finds in so many calls. */
+export async function freePorts(count: number): Promise<number[]> {
+  const ports: number[] = []
+  while (ports.length < count) ports.push(await freePort())
+  return ports
+}
+
 /** Whether the socket gets its address. */
 function binds(socket: EventEmitter): Promise<boolean> {
   return once(socket, 'listening').then(

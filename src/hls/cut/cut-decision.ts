@@ -5,6 +5,7 @@
  */
 import type { DateRange } from '../date-range.ts'
 import type { SourceFact } from '../source-fact.ts'
+import type { TargetDurations } from '../target-durations.ts'
 import type { PartEnd } from './part-plan.ts'
 import type { TargetsOptions } from './targets.ts'
 import type { SegmentEnd, SegmentPlan, SequenceNumbers } from './segment-plan.ts'
@@ -24,12 +25,7 @@ export type CutDecision =
   | { readonly type: 'start'; readonly plan: SegmentPlan }
   | { readonly type: 'end'; readonly end: SegmentEnd }
   | { readonly type: 'part'; readonly end: PartEnd }
-  /** EXT-X-TARGETDURATION and PART-TARGET, fixed from now on. */
-  | {
-      readonly type: 'target'
-      readonly targetSec: number
-      readonly partTargetSec: number | undefined
-    }
+  | ({ readonly type: 'target' } & TargetDurations)
   | { readonly type: 'date-range'; readonly dateRange: DateRange }
   | { readonly type: 'fact'; readonly fact: SourceFact }
 

@@ -7,6 +7,7 @@
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import type { SpliceInfo } from '../../mpegts/psi/splice-info.ts'
 import { TICKS_PER_SEC, type Times } from '../../mpegts/timestamps.ts'
+import type { TargetDurations } from '../target-durations.ts'
 import {
   endPart,
   listDateRange,
@@ -22,7 +23,7 @@ import { Progress } from './progress.ts'
 import { gapBefore, isDueAt, segmentTicks } from './segment-boundary.ts'
 import { SequenceCounter, type SegmentEnd, type SegmentPlan } from './segment-plan.ts'
 import { Splices } from './splices.ts'
-import { Targets, type FixedTargets } from './targets.ts'
+import { Targets } from './targets.ts'
 import { Timeline } from './timeline.ts'
 
 /** Time after the last frame of a timeline up to which the last segment includes audio and metadata. */
@@ -163,9 +164,8 @@ export class CutPlanner {
       this.#stats.unitsBeforeStart++
       this.#awaitedSinceTicks ??= unit.dtsTicks
       const awaitedTicks = unit.dtsTicks - this.#awaitedSinceTicks
-      if (awaitedTicks > this.limitTicks) {
+      if (awaitedTicks > this.limitTicks)
         this.#decide(reportFact({ code: 'NO_KEY_FRAME', awaitedSec: awaitedTicks / TICKS_PER_SEC }))
-      }
       return
     }
     this.#awaitedSinceTicks = undefined
@@ -282,7 +282,7 @@ export class CutPlanner {
     if (points > 0) this.#decide(reportFact({ code: 'SPLICE_MISSED', points }))
   }
 
-  #decideTargets(fixed: FixedTargets | undefined): void {
+  #decideTargets(fixed: TargetDurations | undefined): void {
     if (fixed === undefined) return
     this.#parts.fix(fixed.partTargetSec)
     this.#decide({ type: 'target', ...fixed })

@@ -4,6 +4,7 @@
  * @module
  */
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import type { TargetDurations } from '../target-durations.ts'
 import type { GopLengths } from './gop-lengths.ts'
 import { PartTarget } from './part-target.ts'
 import { usualMinTicks } from './segment-boundary.ts'
@@ -22,12 +23,6 @@ export interface TargetsOptions {
   readonly maxSegmentSec: number
   /** Desired duration of a part; undefined for segments without parts. */
   readonly partSec?: number | undefined
-}
-
-export interface FixedTargets {
-  readonly targetSec: number
-  /** PART-TARGET; undefined for segments without parts. */
-  readonly partTargetSec: number | undefined
 }
 
 /** Inputs until the targets are fixed: `addFrame`, `addOther` and `addSegment`; then `settle` and `fix`, if need be. */
@@ -77,21 +72,21 @@ export class Targets {
    *
    * @returns the targets if this segment fixes them
    */
-  addSegment(sec: number, cutShort: boolean): FixedTargets | undefined {
+  addSegment(sec: number, cutShort: boolean): TargetDurations | undefined {
     return this.#duration.addSegment(sec, { cutShort }) ? this.#choose() : undefined
   }
 
   /** Fixes the targets by the segments so far and the open one, see `TargetDuration.settle`. */
-  settle(openSec: number): FixedTargets | undefined {
+  settle(openSec: number): TargetDurations | undefined {
     return this.#duration.settle(openSec) ? this.#choose() : undefined
   }
 
   /** Fixes the targets by the segments so far, if there are any. */
-  fix(): FixedTargets | undefined {
+  fix(): TargetDurations | undefined {
     return this.#duration.fix() ? this.#choose() : undefined
   }
 
-  #choose(): FixedTargets {
+  #choose(): TargetDurations {
     return {
       targetSec: this.sec,
       partTargetSec: this.#part?.choose(this.#gops.longestTicks, this.#minTicks),

@@ -7,6 +7,7 @@
 import { partUri, playlistUri, type RenditionName } from '../file-names.ts'
 import type { PlaylistPosition } from '../store/delivery-directives.ts'
 import type { Part } from '../store/part.ts'
+import type { TargetDurations } from '../target-durations.ts'
 import type { PlaylistWindow } from './playlist-window.ts'
 import type {
   LowLatencyTags,
@@ -15,14 +16,6 @@ import type {
   PlaylistSegment,
   RenditionReport,
 } from './playlist.ts'
-
-/** Durations that all playlists of a stream have in common and that never change. */
-export interface TargetDurations {
-  /** EXT-X-TARGETDURATION */
-  readonly targetSec: number
-  /** EXT-X-PART-INF: PART-TARGET; undefined for playlists without parts. */
-  readonly partTargetSec?: number | undefined
-}
 
 export interface LiveEdgeOptions {
   readonly rendition: RenditionName
@@ -123,11 +116,12 @@ export class LiveEdge {
    * no delta update (hls.js#6949). A segment that has become a gap is not skipped: players may know it with media.
    */
   countSkipped(targetSec: number): number {
+    if (!this.#hasDeltas) return 0
     const hasDiscontinuity =
       this.#window.hasDiscontinuity ||
       this.#window.newest?.endsTimeline === true ||
       this.#firstPart?.discontinuity === true
-    if (!this.#hasDeltas || hasDiscontinuity) return 0
+    if (hasDiscontinuity) return 0
     const count = this.#window.countBefore(SKIP_BOUNDARY_TARGETS * targetSec)
     const dropped = this.#window.entries.findIndex((entry) => entry.dropped)
     return dropped === -1 ? count : Math.min(count, dropped)

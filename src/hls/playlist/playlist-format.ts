@@ -4,7 +4,7 @@
  * @module
  */
 import type { DateRange } from '../date-range.ts'
-import type { TargetDurations } from './live-edge.ts'
+import type { TargetDurations } from '../target-durations.ts'
 import type {
   AudioRendition,
   ClosedCaptions,
@@ -104,16 +104,16 @@ function formatPartControl(
   { partTargetSec, skipUntilSec }: LowLatencyTags,
   targetDurationSec: number,
 ): string[] {
-  const partTarget = roundUpDuration(partTargetSec)
+  const targets = { targetSec: targetDurationSec }
   const control = [
     'CAN-BLOCK-RELOAD=YES',
-    `PART-HOLD-BACK=${formatDuration(HOLD_BACK_TARGETS * partTarget)}`,
-    `HOLD-BACK=${HOLD_BACK_TARGETS * targetDurationSec}`,
+    `PART-HOLD-BACK=${formatDuration(holdBackSec({ ...targets, partTargetSec }))}`,
+    `HOLD-BACK=${holdBackSec(targets)}`,
   ]
   if (skipUntilSec !== undefined) control.push(`CAN-SKIP-UNTIL=${skipUntilSec}`)
   return [
     `#EXT-X-SERVER-CONTROL:${control.join(',')}`,
-    `#EXT-X-PART-INF:PART-TARGET=${formatDuration(partTarget)}`,
+    `#EXT-X-PART-INF:PART-TARGET=${formatDuration(roundUpDuration(partTargetSec))}`,
   ]
 }
 

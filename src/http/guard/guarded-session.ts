@@ -25,8 +25,8 @@ const RESETS_PER_SEC = 10
  */
 const MAX_INPUT_BYTES_PER_SEC = 4 * 1024 * 1024
 
-/** Time limit for receiving a request. */
-const REQUEST_TIMEOUT_MS = 10_000
+/** Time limit for receiving a request: the first since the connection began, later ones since their first byte. */
+export const REQUEST_TIMEOUT_MS = 10_000
 
 interface OpenStream {
   readonly openedMs: number

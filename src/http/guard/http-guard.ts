@@ -27,7 +27,7 @@ import { maxOpenConnections } from './open-files.ts'
 import { MAX_REFUSED, RefusedConnections } from './refused-connections.ts'
 import { sourceOf } from './source-address.ts'
 import { TlsHandshakes } from './tls-handshakes.ts'
-import { TurnQueue } from './turn-queue.ts'
+import { MAX_REQUESTS_PER_TURN, TurnQueue } from './turn-queue.ts'
 
 export interface HttpLimits {
   /** Maximum number of open connections; the limit of open files caps it. */
@@ -54,9 +54,6 @@ const SOURCE_SHARE = 1 / 4
 const MAX_IDLE_MS = 75_000
 
 const SWEEP_MS = 1000
-
-/** Maximum number of requests parsed per turn of the event loop: 16 small replies take 1 ms. */
-const MAX_REQUESTS_PER_TURN = 16
 
 /**
  * Maximum size of large bodies per turn of the event loop: the kernel copies 4 MiB in 1 to 3 ms. Without the limit, 600

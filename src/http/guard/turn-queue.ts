@@ -4,6 +4,9 @@
  * @module
  */
 
+/** Maximum number of requests parsed, or small replies written, per turn of the event loop: 16 replies take 1 ms. */
+export const MAX_REQUESTS_PER_TURN = 16
+
 /** Inputs: `take` a turn at once, or `add` work for a later one. The owner chooses the unit of costs. */
 export class TurnQueue {
   readonly #maxCost: number

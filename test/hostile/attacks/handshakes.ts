@@ -18,8 +18,8 @@ import {
   ExtensionFlag,
   HANDSHAKE_VERSION,
   HandshakeType,
-  UDT_DATAGRAM,
 } from '../../../src/srt/wire/handshake.ts'
+import { encodeInduction } from '../../support/induction.ts'
 import type { Target } from '../target.ts'
 
 const INDUCTION_RETRY_MS = 250
@@ -67,22 +67,7 @@ class Intruder {
   /** @returns whether the service issued a cookie for this socket id */
   async induce(socketId: number): Promise<boolean> {
     for (let tries = 0; tries < INDUCTION_TRIES && !this.#cookies.has(socketId); tries++) {
-      this.#socket.send(
-        encodeHandshake(
-          {
-            version: 4,
-            encryptionField: 0,
-            extensionField: UDT_DATAGRAM,
-            initialSequenceNumber: 0,
-            mtuBytes: 1500,
-            flowWindowPackets: 8192,
-            type: HandshakeType.INDUCTION,
-            socketId,
-            cookie: 0,
-          },
-          { socketId: 0, timestampUs: 0, peerAddress: this.#address, blocks: [] },
-        ),
-      )
+      this.#socket.send(encodeInduction(socketId, this.#address))
       await Promise.race([once(this.#socket, 'message'), sleep(INDUCTION_RETRY_MS)])
     }
     return this.#cookies.has(socketId)

@@ -1,0 +1,12 @@
+/**
+ * Durations that all playlists of a stream have in common and that never change.
+ *
+ * @module
+ */
+
+export interface TargetDurations {
+  /** EXT-X-TARGETDURATION */
+  readonly targetSec: number
+  /** EXT-X-PART-INF: PART-TARGET; undefined for playlists without parts. */
+  readonly partTargetSec?: number | undefined
+}
