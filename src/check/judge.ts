@@ -1,0 +1,149 @@
+/**
+ * Applies the rules to the exchanges of a check, in order, and gathers what is broken. Live or from a record: no clock,
+ * no network.
+ *
+ * ```
+ * Exchange ─► playlists, media ─► subjects ─► rules ─► findings
+ * ```
+ *
+ * @module
+ */
+import type { Exchange, Reply } from './exchange.ts'
+import { isMultivariant, parseMultivariantPlaylist } from './playlist/multivariant-playlist.ts'
+import type { MultivariantPlaylist } from './playlist/multivariant-playlist.ts'
+import { FollowedPlaylist } from './followed-playlist.ts'
+import { withoutDirectives } from './playlist/directives.ts'
+import type { Evidence, Rule, SubjectName, Subjects } from './rules/rule.ts'
+import type { Summary } from './summary.ts'
+
+/** Evidence kept of one rule. */
+const MAX_EVIDENCE = 3
+
+/** A broken rule. */
+export interface Finding {
+  readonly rule: Rule
+  /** Number of places where it is broken. */
+  readonly count: number
+  /** Time of the first, milliseconds since 1970. */
+  readonly firstAtMs: number
+  /** The first few. */
+  readonly evidence: readonly Evidence[]
+}
+
+/** Inputs: `push` each exchange in the order of their ends, `end` once. */
+export class Judge {
+  readonly #rules: readonly Rule[]
+  readonly #findings = new Map<Rule, Finding>()
+  /** By URL without directives. */
+  readonly #playlists = new Map<string, FollowedPlaylist>()
+  #multivariant: MultivariantPlaylist | undefined
+  #startMs: number | undefined
+  #nowMs = 0
+
+  constructor(rules: readonly Rule[]) {
+    this.#rules = rules
+  }
+
+  /** Broken rules in the order of the table. */
+  get findings(): readonly Finding[] {
+    return this.#rules.flatMap((rule) => this.#findings.get(rule) ?? [])
+  }
+
+  push(exchange: Exchange): void {
+    const { reply } = exchange
+    this.#startMs ??= exchange.sentAtMs
+    this.#nowMs = reply?.endedAtMs ?? exchange.sentAtMs
+    const playlist = this.#playlistOf(exchange)
+    if (reply === undefined) {
+      this.#check('failure', { exchange, playlist: playlist?.newest })
+      return
+    }
+    if (reply.status === 200 || reply.status === 206) this.#read(exchange, reply, playlist)
+    this.#check('reply', { exchange, reply, playlist: playlist?.newest })
+  }
+
+  end(): void {
+    this.#check('end', this.summary)
+  }
+
+  get summary(): Summary {
+    return {
+      multivariant: this.#multivariant,
+      renditions: [...this.#playlists.values()].flatMap(
+        (playlist) => playlist.summarize(this.#multivariant) ?? [],
+      ),
+      durationSec: (this.#nowMs - (this.#startMs ?? this.#nowMs)) / 1000,
+    }
+  }
+
+  #read(exchange: Exchange, reply: Reply, playlist: FollowedPlaylist | undefined): void {
+    switch (exchange.role) {
+      case 'multivariant':
+        return this.#readMultivariant(reply)
+      case 'playlist':
+      case 'blocking':
+      case 'delta':
+        return this.#readPlaylist(exchange, reply, playlist)
+      case 'init':
+        playlist?.addInit(exchange.url, reply.body)
+        return
+      case 'segment':
+      case 'part':
+      case 'hint':
+        for (const [subject, value] of playlist?.addMedia(exchange, reply) ?? []) {
+          this.#check(subject, value)
+        }
+        return
+      default:
+    }
+  }
+
+  #readMultivariant({ body, url }: Reply): void {
+    const text = body.toString()
+    if (!isMultivariant(text) || text === this.#multivariant?.text) return
+    this.#multivariant = parseMultivariantPlaylist(text, url)
+    this.#check('multivariant', { playlist: this.#multivariant })
+  }
+
+  #readPlaylist(exchange: Exchange, reply: Reply, playlist: FollowedPlaylist | undefined): void {
+    for (const [subject, value] of playlist?.addVersion(exchange, reply) ?? []) {
+      this.#check(subject, value)
+    }
+    const newest = [...this.#playlists.values()].flatMap((each) => each.version ?? [])
+    const oldestAtMs = Math.min(...newest.map(({ atMs }) => atMs))
+    const targetSec = newest[0]?.playlist.targetSec ?? 0
+    if (this.#multivariant === undefined || newest.length < this.#playlists.size) return
+    if (this.#nowMs - oldestAtMs > targetSec * 1000) return
+    const playlists = newest.map((version) => version.playlist)
+    this.#check('renditions', { multivariant: this.#multivariant, playlists })
+  }
+
+  /** State of the media playlist that the exchange belongs to. */
+  #playlistOf({ role, url, playlistUrl }: Exchange): FollowedPlaylist | undefined {
+    if (role === 'multivariant') return undefined
+    const key = withoutDirectives(playlistUrl ?? url)
+    const known = this.#playlists.get(key)
+    if (known !== undefined) return known
+    const isPlaylist = role === 'playlist' || role === 'blocking' || role === 'delta'
+    if (!isPlaylist) return undefined
+    const created = new FollowedPlaylist(key)
+    this.#playlists.set(key, created)
+    return created
+  }
+
+  #check<S extends SubjectName>(name: S, subject: Subjects[S]): void {
+    for (const rule of this.#rules) {
+      if (rule.on !== name) continue
+      const check = rule.check as (subject: Subjects[S]) => readonly Evidence[]
+      const evidence = check(subject)
+      if (evidence.length === 0) continue
+      const known = this.#findings.get(rule)
+      this.#findings.set(rule, {
+        rule,
+        count: (known?.count ?? 0) + evidence.length,
+        firstAtMs: known?.firstAtMs ?? this.#nowMs,
+        evidence: [...(known?.evidence ?? []), ...evidence].slice(0, MAX_EVIDENCE),
+      })
+    }
+  }
+}

@@ -1,0 +1,260 @@
+/**
+ * Media playlist as a client sees it (RFC 8216bis 4.4.3 to 4.4.5), each fact with its line. Accepts every text: what is
+ * absent or malformed is undefined, and the rules judge it by the tags.
+ *
+ * @module
+ */
+import { decimal, isTag, parseDecimal, readLines, unquoted, type Tag } from './tag-reader.ts'
+
+export interface ListedPart {
+  readonly line: number
+  readonly uri: string
+  /** Absolute URL; equals `uri` if that is no valid reference. */
+  readonly url: string
+  /** DURATION as written, and in seconds; NaN if it is no number. */
+  readonly duration: string
+  readonly durationSec: number
+  readonly independent: boolean
+  readonly gap: boolean
+  readonly byteRange: ByteRange | undefined
+}
+
+/** Media segment; the last one may be incomplete, with parts alone. */
+export interface ListedSegment {
+  /** Line of the URI; of the first part if the segment is incomplete. */
+  readonly line: number
+  /** Undefined for the segment that is not complete. */
+  readonly uri: string | undefined
+  readonly url: string | undefined
+  readonly sequence: number
+  readonly discontinuitySequence: number
+  /** EXTINF as written, and in seconds; empty and the sum of the parts if the segment is incomplete. */
+  readonly duration: string
+  readonly durationSec: number
+  readonly discontinuity: boolean
+  readonly gap: boolean
+  /** EXT-X-PROGRAM-DATE-TIME as written, and in milliseconds since 1970; NaN if it is no date. */
+  readonly dateTime: string | undefined
+  readonly dateTimeMs: number | undefined
+  readonly byteRange: ByteRange | undefined
+  /** URL of EXT-X-MAP that applies. */
+  readonly map: { readonly url: string; readonly byteRange: ByteRange | undefined } | undefined
+  /** METHOD of EXT-X-KEY that applies; undefined without encryption. */
+  readonly encryption: string | undefined
+  readonly parts: readonly ListedPart[]
+  /** Tags between the previous segment and this one's URI, in order. */
+  readonly tags: readonly Tag[]
+}
+
+/** EXT-X-BYTERANGE, or BYTERANGE of a part. */
+export interface ByteRange {
+  readonly first: number
+  /** Exclusive. */
+  readonly end: number
+}
+
+export interface ServerControl {
+  readonly line: number
+  readonly text: string
+  readonly canBlockReload: boolean
+  readonly canSkipUntilSec: number | undefined
+  readonly holdBackSec: number | undefined
+  readonly partHoldBackSec: number | undefined
+}
+
+export interface MediaPlaylist {
+  /** Without delivery directives. */
+  readonly url: string
+  readonly text: string
+  readonly tags: readonly Tag[]
+  readonly version: number
+  /** EXT-X-TARGETDURATION; NaN if absent or malformed. */
+  readonly targetSec: number
+  /** EXT-X-MEDIA-SEQUENCE, EXT-X-DISCONTINUITY-SEQUENCE; 0 if absent, as players assume. */
+  readonly mediaSequence: number
+  readonly discontinuitySequence: number
+  /** EXT-X-PART-INF: PART-TARGET; undefined without parts. */
+  readonly partTargetSec: number | undefined
+  readonly serverControl: ServerControl | undefined
+  readonly independentSegments: boolean
+  readonly ended: boolean
+  /** EXT-X-SKIP: SKIPPED-SEGMENTS of a delta update; 0 in a full playlist. */
+  readonly skipped: number
+  readonly segments: readonly ListedSegment[]
+  /** URLs of EXT-X-PRELOAD-HINT with TYPE=PART. */
+  readonly hints: readonly { readonly line: number; readonly uri: string; readonly url: string }[]
+}
+
+/** First tag of a name, for the line of a fact. */
+export function findTag({ tags }: Pick<MediaPlaylist, 'tags'>, name: string): Tag | undefined {
+  return tags.find((tag) => tag.name === name)
+}
+
+/** Media sequence number and number of parts at the live edge: `part` of segment `sequence` is the newest. */
+export function liveEdge({ segments, mediaSequence }: MediaPlaylist): {
+  sequence: number
+  part: number
+} {
+  const last = segments.at(-1)
+  if (last === undefined) return { sequence: mediaSequence - 1, part: -1 }
+  return { sequence: last.sequence, part: last.parts.length - 1 }
+}
+
+export function isComplete({ uri }: ListedSegment): boolean {
+  return uri !== undefined
+}
+
+/** @param url  of the playlist, after redirects, without delivery directives */
+export function parseMediaPlaylist(text: string, url: string): MediaPlaylist {
+  const { entries, tags } = readLines(text)
+  const first = (name: string) => tags.find((tag) => tag.name === name)
+  const integer = (name: string) => parseDecimal(first(name)?.value)
+  const mediaSequence = integer('EXT-X-MEDIA-SEQUENCE') ?? 0
+  const skip = first('EXT-X-SKIP')
+  const skipped = skip === undefined ? 0 : (decimal(skip, 'SKIPPED-SEGMENTS') ?? 0)
+  const discontinuitySequence = integer('EXT-X-DISCONTINUITY-SEQUENCE') ?? 0
+  const partInf = first('EXT-X-PART-INF')
+  const control = first('EXT-X-SERVER-CONTROL')
+  const reader = new SegmentReader(url, mediaSequence + skipped, discontinuitySequence)
+  for (const entry of entries) {
+    if (isTag(entry)) reader.addTag(entry)
+    else reader.end(entry.line, entry.uri)
+  }
+  return {
+    url,
+    text,
+    tags,
+    mediaSequence,
+    discontinuitySequence,
+    skipped,
+    version: integer('EXT-X-VERSION') ?? 1,
+    targetSec: integer('EXT-X-TARGETDURATION') ?? Number.NaN,
+    partTargetSec: partInf === undefined ? undefined : decimal(partInf, 'PART-TARGET'),
+    serverControl: control === undefined ? undefined : readServerControl(control),
+    independentSegments: first('EXT-X-INDEPENDENT-SEGMENTS') !== undefined,
+    ended: first('EXT-X-ENDLIST') !== undefined,
+    segments: reader.finish(),
+    hints: tags
+      .filter((tag) => tag.name === 'EXT-X-PRELOAD-HINT' && tag.attributes.get('TYPE') === 'PART')
+      .map((tag) => {
+        const uri = unquoted(tag, 'URI') ?? ''
+        return { line: tag.line, uri, url: resolve(uri, url) }
+      }),
+  }
+}
+
+function readServerControl(tag: Tag): ServerControl {
+  return {
+    line: tag.line,
+    text: tag.value,
+    canBlockReload: tag.attributes.get('CAN-BLOCK-RELOAD') === 'YES',
+    canSkipUntilSec: decimal(tag, 'CAN-SKIP-UNTIL'),
+    holdBackSec: decimal(tag, 'HOLD-BACK'),
+    partHoldBackSec: decimal(tag, 'PART-HOLD-BACK'),
+  }
+}
+
+/** Gathers the tags and parts of a segment up to its URI. */
+class SegmentReader {
+  readonly #url: string
+  readonly #segments: ListedSegment[] = []
+  #sequence: number
+  #discontinuitySequence: number
+  #tags: Tag[] = []
+  #parts: ListedPart[] = []
+  #map: ListedSegment['map']
+  #encryption: string | undefined
+  /** End of the previous byte range, for ranges without offset. */
+  #rangeEnd = 0
+  #partRangeEnd = 0
+
+  constructor(url: string, sequence: number, discontinuitySequence: number) {
+    this.#url = url
+    this.#sequence = sequence
+    this.#discontinuitySequence = discontinuitySequence
+  }
+
+  addTag(tag: Tag): void {
+    this.#tags.push(tag)
+    if (tag.name === 'EXT-X-DISCONTINUITY') this.#discontinuitySequence++
+    else if (tag.name === 'EXT-X-PART') this.#addPart(tag)
+    else if (tag.name === 'EXT-X-MAP') {
+      const range = tag.attributes.has('BYTERANGE') ? unquoted(tag, 'BYTERANGE') : undefined
+      const byteRange = range === undefined ? undefined : readRange(range, 0)
+      this.#map = { url: resolve(unquoted(tag, 'URI') ?? '', this.#url), byteRange }
+    } else if (tag.name === 'EXT-X-KEY') {
+      const method = tag.attributes.get('METHOD')
+      this.#encryption = method === 'NONE' ? undefined : method
+    }
+  }
+
+  end(line: number, uri: string | undefined): void {
+    const find = (name: string) => this.#tags.find((tag) => tag.name === name)
+    const extinf = find('EXTINF')?.value ?? ''
+    const duration = extinf.replace(/,.*$/s, '')
+    const dateTime = find('EXT-X-PROGRAM-DATE-TIME')?.value
+    const range = find('EXT-X-BYTERANGE')?.value
+    const byteRange = range === undefined ? undefined : readRange(range, this.#rangeEnd)
+    this.#rangeEnd = byteRange?.end ?? 0
+    this.#segments.push({
+      line,
+      uri,
+      duration,
+      dateTime,
+      byteRange,
+      url: uri === undefined ? undefined : resolve(uri, this.#url),
+      sequence: this.#sequence++,
+      discontinuitySequence: this.#discontinuitySequence,
+      durationSec:
+        uri === undefined
+          ? this.#parts.reduce((sum, { durationSec }) => sum + durationSec, 0)
+          : (parseDecimal(duration) ?? Number.NaN),
+      discontinuity: find('EXT-X-DISCONTINUITY') !== undefined,
+      gap: find('EXT-X-GAP') !== undefined,
+      dateTimeMs: dateTime === undefined ? undefined : Date.parse(dateTime),
+      map: this.#map,
+      encryption: this.#encryption,
+      parts: this.#parts,
+      tags: this.#tags,
+    })
+    this.#tags = []
+    this.#parts = []
+    this.#partRangeEnd = 0
+  }
+
+  /** @returns all segments; one that is not complete is the last if it has parts */
+  finish(): readonly ListedSegment[] {
+    const [firstPart] = this.#parts
+    if (firstPart !== undefined) this.end(firstPart.line, undefined)
+    return this.#segments
+  }
+
+  #addPart(tag: Tag): void {
+    const uri = unquoted(tag, 'URI') ?? ''
+    const range = tag.attributes.has('BYTERANGE') ? unquoted(tag, 'BYTERANGE') : undefined
+    const byteRange = range === undefined ? undefined : readRange(range, this.#partRangeEnd)
+    this.#partRangeEnd = byteRange?.end ?? 0
+    this.#parts.push({
+      line: tag.line,
+      uri,
+      byteRange,
+      url: resolve(uri, this.#url),
+      duration: tag.attributes.get('DURATION') ?? '',
+      durationSec: decimal(tag, 'DURATION') ?? Number.NaN,
+      independent: tag.attributes.get('INDEPENDENT') === 'YES',
+      gap: tag.attributes.get('GAP') === 'YES',
+    })
+  }
+}
+
+/** @returns `<n>[@<o>]` (4.4.4.2); undefined if malformed */
+function readRange(text: string, previousEnd: number): ByteRange | undefined {
+  const match = /^(\d+)(?:@(\d+))?$/.exec(text)
+  if (match === null) return undefined
+  const first = match[2] === undefined ? previousEnd : Number(match[2])
+  return { first, end: first + Number(match[1]) }
+}
+
+export function resolve(uri: string, base: string): string {
+  return URL.canParse(uri, base) ? new URL(uri, base).href : uri
+}

@@ -1,0 +1,72 @@
+/**
+ * Lines of a playlist (RFC 8216bis 4.1): tags with their attributes, and URIs. Accepts everything, since rules judge it.
+ *
+ * @module
+ */
+
+export interface Tag {
+  /** 1-based. */
+  readonly line: number
+  /** Without `#`. */
+  readonly name: string
+  /** Text behind the colon; empty without one. */
+  readonly value: string
+  /** Attribute list of the value (4.2): quoted strings keep their quotes. Of a repeated name, the last value. */
+  readonly attributes: ReadonlyMap<string, string>
+}
+
+export interface UriLine {
+  readonly line: number
+  readonly uri: string
+}
+
+export interface PlaylistLines {
+  /** In order. Comments and blank lines are left out. */
+  readonly entries: readonly (Tag | UriLine)[]
+  readonly tags: readonly Tag[]
+}
+
+/** Maximum number of lines that are read. */
+const MAX_LINES = 200_000
+
+export function readLines(text: string): PlaylistLines {
+  const entries = text
+    .split('\n', MAX_LINES)
+    .map((line, index) => readLine(line.replace(/\r$/, ''), index + 1))
+    .filter((entry) => entry !== undefined)
+  return { entries, tags: entries.filter(isTag) }
+}
+
+export function isTag(entry: Tag | UriLine): entry is Tag {
+  return 'name' in entry
+}
+
+/** @returns content of a quoted string; the value itself if it is not quoted; undefined without the attribute */
+export function unquoted({ attributes }: Tag, name: string): string | undefined {
+  return attributes.get(name)?.replace(/^"(.*)"$/, '$1')
+}
+
+/** @returns value of a decimal attribute; undefined without the attribute or if it is no number */
+export function decimal({ attributes }: Tag, name: string): number | undefined {
+  return parseDecimal(attributes.get(name))
+}
+
+/** @returns decimal-integer or decimal-floating-point (4.2) */
+export function parseDecimal(text: string | undefined): number | undefined {
+  return text !== undefined && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined
+}
+
+function readLine(text: string, line: number): Tag | UriLine | undefined {
+  if (text.trim() === '') return undefined
+  if (!text.startsWith('#')) return { line, uri: text }
+  if (!text.startsWith('#EXT')) return undefined
+  const colon = text.indexOf(':')
+  const value = colon < 0 ? '' : text.slice(colon + 1)
+  const name = colon < 0 ? text.slice(1) : text.slice(1, colon)
+  return { line, name, value, attributes: readAttributes(value) }
+}
+
+function readAttributes(list: string): ReadonlyMap<string, string> {
+  const attributes = list.matchAll(/([A-Z0-9-]+)=("[^"]*"|[^",]*)/g)
+  return new Map([...attributes].map(([, name = '', value = '']) => [name, value]))
+}
