@@ -43,7 +43,6 @@ const USAGE = `usage: npm run bench -- [endurance | http | ingest | latency | me
              --senders (processes of the first), --only;
              --overload: of more publishers than it can read, who keeps his packets (Millrace alone, libsrt senders);
              --surge: of one publisher that sends ten times its rate, what the others lose (likewise)
-             --overload: of more publishers than it can read, who keeps his packets (Millrace alone, libsrt senders)
   latency    glass to glass: from the capture of a frame to its display in Chromium
              --seconds (60, each), --only (${SETUPS.map(({ name }) => name).join(', ')})
   media-cost transport streams that cost more than their bytes, behind SRT

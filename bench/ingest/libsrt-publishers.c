@@ -5,8 +5,8 @@
  *   libsrt-publishers RECORDING CALLS
  *
  * RECORDING: per datagram its due time in microseconds and its length, 4 bytes each in the machine's order, then 1316
- * bytes. CALLS: a line for each encoder, "PORT START_US SURGE_US STREAMID": it begins with the datagram that is due at
- * START_US, and SURGE_US after its begin, if that is not 0, it starts to send ten times as fast. All call 127.0.0.1.
+ * bytes. CALLS: a line for each encoder, "PORT START_US SURGE_US STREAMID": it begins START_US late, and from SURGE_US,
+ * if that is not 0, it sends ten times as fast. All call 127.0.0.1.
  *
  * Prints "ready" once all are connected; then, when the recording ends or standard input is closed, one line of JSON:
  * what all of them sent, sent again and dropped, and how many connections broke.
@@ -70,20 +70,6 @@ static void map_recording(const char *file)
         fail(file);
 }
 
-/* First datagram that is due at start_us or later. */
-static size_t find_start(uint32_t start_us)
-{
-    size_t low = 0, high = datagrams;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (recording[middle].due_us < start_us)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Libsrt runs threads for each UDP socket: callers share one where their local port is the same. */
 static unsigned short local_port;
 
@@ -129,7 +115,6 @@ static void make_calls(const char *file)
         each->broken = each->socket == SRT_INVALID_SOCK;
         each->start_us = start_us;
         each->surge_us = surge_us;
-        each->next = find_start(start_us);
         call_count++;
     }
     fclose(list);
@@ -144,7 +129,7 @@ static int send_due(struct call *each, int64_t elapsed_us)
         if (each->next == datagrams)
             return 0;
         const struct datagram *datagram = &recording[each->next];
-        if ((int64_t)datagram->due_us - each->start_us > elapsed_us)
+        if ((int64_t)datagram->due_us + each->start_us > elapsed_us)
             return 1;
         if (srt_sendmsg2(each->socket, datagram->payload, (int)datagram->length, NULL) == SRT_ERROR) {
             if (srt_getlasterror(NULL) == SRT_EASYNCSND)
