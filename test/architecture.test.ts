@@ -59,6 +59,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['contract', 'binary', 'clock.ts', 'auth', 'errors.ts', 'logger.ts'],
     ...['interval-limiter.ts', 'token-bucket.ts'],
   ],
+  check: ['mpegts', 'codec', 'binary'],
   // Publishing a file joins SRT and MPEG-TS the other way round; it serves no one but the command line.
   publisher: ['srt', 'mpegts', 'binary', 'errors.ts', 'clock.ts'],
   // The top of the house: rooms that see both ends.

@@ -18,42 +18,76 @@ export interface InspectedTrack {
   readonly height?: number
   readonly frameRate?: number
   readonly videoRange?: string
-  /** Access units, or audio frames. */
+  /** Hertz and number of channels of audio. */
+  readonly sampleRate?: number
+  readonly channels?: number
+  /** Number of access units, or of audio frames. */
   readonly frames: number
   /**
-   * Smallest presentation time and end of the last frame by presentation time, in seconds of the media's own clock. In
-   * MPEG-TS, times wrap at 2^33 / 90,000 s: compare them modulo that.
+   * Smallest presentation time and end of the last frame by presentation time, in seconds of the media's own clock; NaN
+   * without frames. In MPEG-TS and packed audio, times wrap at 2^33 / 90,000 s: compare them with `secondsAfter`.
    */
   readonly startSec: number
   readonly endSec: number
-  /** Decode time of the first frame, and expected decode time of the frame after the last one. */
+  /** Decode time of the first frame, and expected decode time of the frame after the last one; NaN without frames. */
   readonly firstDecodeSec: number
   readonly nextDecodeSec: number
+  /** Longest time from one frame to the next, in decoding order; 0 if unknown. */
+  readonly longestFrameSec: number
   readonly keyFrames: number
   /** Whether the first access unit is a key frame with its parameter sets (or an init segment); true for audio. */
   readonly startsWithKeyFrame: boolean
 }
 
-/** Something wrong inside, for the rule of that name. */
+/**
+ * Something wrong inside, for the rule of that name.
+ *
+ * - `format`: no format that HLS knows.
+ * - `sync`: a length that is no multiple of 188, or a packet without sync byte.
+ * - `tables`: no PAT or no PMT before the first PES packet; `table-order`: other packets before PAT and PMT.
+ * - `programs`: several programs. `change`: tracks or their format change inside.
+ * - `continuity`: a continuity counter that does not follow on inside.
+ * - `transport-error`: `transport_error_indicator`. `null-packets`: stuffing of a constant bit rate.
+ * - `pes-cut`: a PES packet that begins before the first or ends after the last packet. `pts`: one without a PTS.
+ * - `box`: a box that exceeds its parent, a required box that is missing, or more samples than bytes.
+ * - `timestamp`: packed audio without the time of its first sample.
+ */
+export type FaultKind =
+  | 'format'
+  | 'sync'
+  | 'tables'
+  | 'table-order'
+  | 'programs'
+  | 'change'
+  | 'continuity'
+  | 'transport-error'
+  | 'null-packets'
+  | 'pes-cut'
+  | 'pts'
+  | 'box'
+  | 'timestamp'
+
 export interface MediaFault {
-  readonly kind:
-    | 'sync' // length no multiple of 188, or a packet without sync byte
-    | 'tables' // no PAT or PMT before media, or several programs
-    | 'continuity' // a continuity counter that does not follow on inside
-    | 'pes' // a PES packet cut off at start or end, or without PTS
-    | 'box' // a box that exceeds its parent, or a required box that is missing
-    | 'transport-error' // transport_error_indicator
-  /** Sentence: `packet 17 of PID 256 has continuity counter 4 after 2`. */
+  readonly kind: FaultKind
+  /** Sentence: `packet 17, PID 256, has continuity counter 4 after 2`. */
   readonly text: string
+}
+
+/** First and last continuity counter of a PID. */
+export interface CounterRange {
+  readonly first: number
+  readonly last: number
+  /** Whether the first packet has `discontinuity_indicator`, which allows any counter. */
+  readonly announced: boolean
 }
 
 export interface MediaFacts {
   readonly container: Container
   readonly sizeBytes: number
   readonly tracks: readonly InspectedTrack[]
-  /** MPEG-TS: first and last continuity counter of each PID, in order of first occurrence. */
-  readonly counters: ReadonlyMap<number, { readonly first: number; readonly last: number }>
-  /** At most a few, each of a different kind. */
+  /** MPEG-TS: continuity counters by PID, in order of first occurrence. */
+  readonly counters: ReadonlyMap<number, CounterRange>
+  /** The first fault of each kind. */
   readonly faults: readonly MediaFault[]
 }
 

@@ -47,7 +47,10 @@ const VIDEO = parseMediaPlaylist(
 const AUDIO = parseMediaPlaylist(VIDEO.text, `${BASE}audio-2.m3u8`)
 
 const TIMES = { firstDecodeSec: 0, nextDecodeSec: 2, startSec: 0, endSec: 2 }
-const FRAMES = { frames: 30, keyFrames: 1, startsWithKeyFrame: true, ...TIMES }
+const FRAMES = {
+  ...{ frames: 30, keyFrames: 1, startsWithKeyFrame: true, longestFrameSec: 0.067 },
+  ...TIMES,
+}
 
 const SOUNDTRACK = { kind: 'audio', id: 257, codec: 'mp4a.40.2', ...FRAMES } as const
 

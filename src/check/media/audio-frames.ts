@@ -1,0 +1,102 @@
+/**
+ * Audio frames in the payload of PES packets or of packed audio: their number and times.
+ *
+ * @module
+ */
+import { decodeAc3Header } from '../../codec/ac3.ts'
+import { decodeAdtsHeader } from '../../codec/adts.ts'
+import type { AudioFrameHeader, DecodeAudioFrameHeader } from '../../codec/audio-frame.ts'
+import { decodeMpegAudioHeader } from '../../codec/mpeg-audio.ts'
+import { MAX_FRAMES, type Frame } from './frame-list.ts'
+
+const TICKS_PER_SEC = 90_000
+
+export const AUDIO_DECODERS: Readonly<Record<string, DecodeAudioFrameHeader>> = {
+  aac: decodeAdtsHeader,
+  mp2: decodeMpegAudioHeader,
+  mp3: decodeMpegAudioHeader,
+  ac3: decodeAc3Header,
+  eac3: decodeAc3Header,
+}
+
+/** Audio blocks of 256 samples in an E-AC-3 frame by `numblkscod` (ETSI TS 102 366 E.1.3.1.5). */
+const EAC3_BLOCKS = [1, 2, 3, 6] as const
+
+/** Input: `push` the payload of each PES packet in order. A frame may begin in one PES packet and end in another. */
+export class AudioFrames {
+  readonly #decode: DecodeAudioFrameHeader
+  readonly #frames: Frame[] = []
+  /** Bytes of a frame that is not complete. */
+  #rest: Buffer = Buffer.alloc(0)
+  #header: AudioFrameHeader | undefined
+  #nextTicks = 0
+
+  constructor(decode: DecodeAudioFrameHeader) {
+    this.#decode = decode
+  }
+
+  get frames(): readonly Frame[] {
+    return this.#frames
+  }
+
+  /** Header of the latest frame. */
+  get header(): AudioFrameHeader | undefined {
+    return this.#header
+  }
+
+  /** @param ptsTicks  time of the first frame that begins in the payload, 90 kHz (ISO/IEC 13818-1 2.4.3.7) */
+  push(payload: Buffer, ptsTicks: number): void {
+    const carried = this.#rest.length
+    const bytes = carried === 0 ? payload : Buffer.concat([this.#rest, payload])
+    let isTimed = false
+    let at = 0
+    while (at < bytes.length && this.#frames.length < MAX_FRAMES) {
+      const header = this.#decode(bytes, at)
+      // Bytes that begin no frame are skipped; a header cut off at the end is completed by the next payload.
+      if (header === undefined && bytes.length - at >= 8) {
+        at++
+        continue
+      }
+      if (header === undefined || at + header.sizeBytes > bytes.length) break
+      if (at >= carried && !isTimed) {
+        this.#nextTicks = ptsTicks
+        isTimed = true
+      }
+      this.#add(header, bytes, at)
+      at += header.sizeBytes
+    }
+    // No frame is larger than 8191 bytes, the maximum of ADTS.
+    this.#rest = bytes.length - at < 8192 ? bytes.subarray(at) : Buffer.alloc(0)
+  }
+
+  #add(header: AudioFrameHeader, bytes: Buffer, at: number): void {
+    const samples = samplesOf(header, bytes, at)
+    if (samples === 0) return
+    this.#header = header
+    const durationTicks = (samples * TICKS_PER_SEC) / header.parameters.sampleRate
+    const ptsTicks = this.#nextTicks
+    this.#frames.push({ ptsTicks, dtsTicks: ptsTicks, durationTicks, isKey: true })
+    this.#nextTicks += durationTicks
+  }
+}
+
+/** @returns samples for each channel; 0 for a substream that adds channels or programs to a frame */
+function samplesOf({ codec, parameters }: AudioFrameHeader, bytes: Buffer, at: number): number {
+  switch (codec) {
+    case 'aac':
+      return 1024 * ((bytes[at + 6]! & 3) + 1) // number_of_raw_data_blocks_in_frame
+    case 'mp3':
+      return parameters.sampleRate < 32_000 ? 576 : 1152
+    case 'mp2':
+      return parameters.codecString.endsWith('32') ? 384 : 1152 // layer I, layer II
+    case 'ac3':
+      return 1536
+    case 'eac3': {
+      const isMain = bytes[at + 2]! >> 6 !== 1 && ((bytes[at + 2]! >> 3) & 7) === 0
+      const hasReducedRate = bytes[at + 4]! >> 6 === 3
+      return isMain ? 256 * (hasReducedRate ? 6 : EAC3_BLOCKS[(bytes[at + 4]! >> 4) & 3]!) : 0
+    }
+    default:
+      return 0
+  }
+}
