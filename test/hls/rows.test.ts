@@ -77,23 +77,43 @@ t.test(
   },
 )
 
-t.test('a part is complete when the frame after it begins', async (t) => {
-  const calls = pack(0)
-  const atHeader = calls.filter((outputs) => outputs.some(({ type }) => type === 'part'))
-  t.ok(atHeader.length > 0)
-  const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, partSec: 0.2 })
-  packager.push(program(programOf(VIDEO)), 1e12)
-  const times = (frame: number) => ({ ptsTicks: SEC + frame * 3000, dtsTicks: SEC + frame * 3000 })
-  const parts: string[] = []
-  for (let frame = 0; frame < 150; frame++) {
-    const header = { type: 'header', pid: VIDEO.pid, times: times(frame) } as const
-    for (const output of packager.push(header, 1e12)) {
-      if (output.type === 'part') parts.push(`${frame} ${output.part.independent}`)
+for (const tracks of [[VIDEO], [VIDEO, AUDIO]]) {
+  t.test(`a part of ${tracks.length} tracks is complete at the header after it`, async (t) => {
+    const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, partSec: 0.2 })
+    packager.push(program(programOf(...tracks)), 1e12)
+    const parts: string[] = []
+    for (let frame = 0; frame < 150; frame++) {
+      const ticks = SEC + frame * 3000
+      const times = { ptsTicks: ticks, dtsTicks: ticks }
+      for (const output of packager.push({ type: 'header', pid: VIDEO.pid, times }, 1e12)) {
+        if (output.type === 'part') parts.push(`${frame} ${output.part.independent}`)
+      }
+      const units = [videoUnit(ticks, { key: frame % 60 === 0 })]
+      if (tracks.includes(AUDIO) && frame % 5 === 0) units.push(audioUnit(ticks))
+      for (const each of units) {
+        for (const output of packager.push(unit(each), 1e12)) t.not(output.type, 'part')
+      }
     }
-    const video = videoUnit(SEC + frame * 3000, { key: frame % 60 === 0 })
-    for (const output of packager.push(unit(video), 1e12)) t.not(output.type, 'part')
+    t.same(parts, ['126 true', '132 false', '138 false', '144 false'])
+  })
+}
+
+t.test('a row of several renditions is complete at their next audio PES packets', async (t) => {
+  const frames: number[] = []
+  const calls = pack(0, frames)
+  const rows = calls.flatMap((outputs, call) =>
+    outputs.flatMap((output) =>
+      output.type === 'part' && output.part.rendition === 'main'
+        ? [{ frame: frames[call], serial: output.part.serial }]
+        : [],
+    ),
+  )
+  t.equal(rows.length, 40)
+  for (const { frame, serial } of rows.slice(0, -1)) {
+    // Parts have 6 frames, audio PES packets 5.
+    const nextFrame = 126 + 6 * serial
+    t.equal(frame, 5 * Math.ceil(nextFrame / 5), `part ${serial}`)
   }
-  t.same(parts, ['126 true', '132 false', '138 false', '144 false'])
 })
 
 /** Packager with a row that waits for French, which sends nothing; its video is at `ticks`. */

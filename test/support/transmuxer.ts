@@ -77,8 +77,7 @@ export interface SegmentBytes {
 /** Transmuxes segments in sequence, as hls.js does; a single one is transmuxed as at the start of playback. */
 export function transmux(segments: readonly SegmentBytes[]): Transmuxed {
   const messages: Message[] = []
-  const worker = startWorker((message) => messages.push(message))
-  worker({ cmd: 'init', id: 'main', config: JSON.stringify(CONFIG), typeSupported: TYPE_SUPPORTED })
+  const worker = createTransmuxer((message) => messages.push(message))
   let timeOffset = 0
   for (const [sn, { bytes, durationSec, discontinuity }] of segments.entries()) {
     const chunkMeta = describeChunk(sn, bytes.length)
@@ -129,20 +128,32 @@ function countBytes(tracks: readonly RemuxedTrack[]): number {
   )
 }
 
-/** @returns a function that sends a message to the worker */
-function startWorker(onMessage: (message: Message) => void): (message: object) => void {
-  const listeners: Listener[] = []
+/** Listeners of the worker, which is started once: a start takes 3 ms. */
+const listeners: Listener[] = []
+let receive: (message: Message) => void = () => undefined
+
+/** Replaces the transmuxer in the worker. @returns a function that sends messages to the new one */
+function createTransmuxer(onMessage: (message: Message) => void): (message: object) => void {
+  const isFirst = listeners.length === 0
+  if (isFirst) startWorker()
+  receive = onMessage
+  const post = (message: object) => {
+    for (const listener of listeners) listener({ data: { instanceNo: 0, ...message } })
+  }
+  const options = { id: 'main', config: JSON.stringify(CONFIG), typeSupported: TYPE_SUPPORTED }
+  post({ cmd: isFirst ? 'init' : 'reset', resetNo: 0, ...options })
+  return post
+}
+
+function startWorker(): void {
   const self = {
     addEventListener: (_: 'message', listener: Listener) => void listeners.push(listener),
-    postMessage: onMessage,
+    postMessage: (message: Message) => receive(message),
     performance,
     navigator: { userAgent: 'Chrome/140' },
     console: SILENT_CONSOLE,
   }
   SCRIPT.runInContext(createContext({ self, ...self }))
-  return (message) => {
-    for (const listener of listeners) listener({ data: { instanceNo: 0, ...message } })
-  }
 }
 
 function describeChunk(sn: number, size: number): object {

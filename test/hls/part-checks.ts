@@ -1,0 +1,84 @@
+/**
+ * Rules that the parts and segments of a packager keep, whatever the source.
+ *
+ * @module
+ */
+import type { Part } from '../../src/hls/store/part.ts'
+import type { Segment } from '../../src/hls/store/segment.ts'
+import { continuityFaults, readPackets } from '../support/ts-reader.ts'
+
+/** `part` and `segment` with each output in order, `end` after the last; each throws where a rule is broken. */
+export class PartChecks {
+  readonly #target: () => number | undefined
+  /** Newest part of each rendition. */
+  readonly #serials = new Map<string, number>()
+  readonly #open = new Map<string, Part[]>()
+  readonly #bytes = new Map<string, Buffer[]>()
+  /** Newest segment of each rendition. */
+  readonly #segments = new Map<string, Segment>()
+  parts = 0
+
+  constructor(target: () => number | undefined) {
+    this.#target = target
+  }
+
+  part(part: Part): void {
+    const targetSec = this.#target()
+    const { rendition, serial, durationSec } = part
+    if (targetSec === undefined) throw new Error(`${part.uri} before PART-TARGET`)
+    const known = this.#serials.get(rendition)
+    if (known !== undefined && serial !== known + 1) throw new Error(`${part.uri} follows ${known}`)
+    if (rendition !== 'main' && this.#serials.get('main') !== serial) {
+      throw new Error(`${part.uri} is not in the row of ${this.#serials.get('main')}`)
+    }
+    this.#serials.set(rendition, serial)
+    if (!(durationSec > 0 && durationSec <= targetSec + 1e-9)) {
+      throw new Error(`${part.uri} lasts ${durationSec} s of ${targetSec} s`)
+    }
+    const open = this.#open.get(rendition) ?? []
+    this.#open.set(rendition, open)
+    open.push(part)
+    this.parts++
+    if (part.chunks.length === 0) return
+    const packets = readPackets(Buffer.concat(part.chunks))
+    if (packets[0]?.pid !== 0) throw new Error(`${part.uri} has no PAT`)
+  }
+
+  segment(segment: Segment): void {
+    const { rendition, uri, parts } = segment
+    const open = this.#open.get(rendition) ?? []
+    this.#open.delete(rendition)
+    const previous = this.#segments.get(rendition) ?? segment
+    this.#segments.set(rendition, segment)
+    if (previous !== segment && previous.endsTimeline !== segment.discontinuity) {
+      throw new Error(`${uri} has discontinuity ${segment.discontinuity} against its announcement`)
+    }
+    this.#bytes.set(rendition, [...(this.#bytes.get(rendition) ?? []), ...segment.chunks])
+    if (parts.length !== open.length || parts.some((part, index) => part !== open[index])) {
+      throw new Error(`${uri} has ${parts.length} parts, not ${open.length}`)
+    }
+    if (parts.length === 0) return
+    const sumSec = parts.reduce((sum, part) => sum + Number(part.durationSec.toFixed(5)), 0)
+    if (Math.abs(sumSec - Number(segment.durationSec.toFixed(5))) > 50e-6 + parts.length * 5e-6) {
+      throw new Error(`${uri} lasts ${segment.durationSec} s, its parts ${sumSec} s`)
+    }
+    const chunks = parts.flatMap((part) => part.chunks)
+    if (!Buffer.concat(chunks).equals(segment.bytes)) throw new Error(`${uri} has other bytes`)
+    const minSec = 0.85 * this.#target()!
+    for (const [index, part] of parts.slice(0, -1).entries()) {
+      const isExempt =
+        part.independent || part.chunks.length === 0 || parts[index + 1]!.chunks.length === 0
+      if (part.durationSec < minSec - 1e-9 && !isExempt) {
+        throw new Error(`${part.uri} lasts ${part.durationSec} s, less than ${minSec} s`)
+      }
+    }
+  }
+
+  end(): void {
+    for (const [rendition, chunks] of this.#bytes) {
+      const faults = continuityFaults(readPackets(Buffer.concat(chunks)))
+      if (faults.length > 0) throw new Error(`${rendition}: ${faults.join(', ')}`)
+    }
+    if (new Set(this.#serials.values()).size > 1) throw new Error('renditions end apart')
+  }
+}
