@@ -100,15 +100,31 @@ export class LiveEdge {
     }
   }
 
-  /** Complete segments of the playlist, with their parts as far as these are listed. */
-  listSegments({ targetSec, partTargetSec }: TargetDurations): PlaylistSegment[] {
-    const { entries } = this.#window
-    if (partTargetSec === undefined) return entries.map(({ segment }) => segment)
+  /** Number of oldest segments whose parts are not listed. */
+  countWithoutParts({ targetSec, partTargetSec }: TargetDurations): number {
+    if (partTargetSec === undefined) return this.#window.entries.length
     const openSec = this.#parts.reduce((sum, { durationSec }) => sum + durationSec, 0)
-    const withoutParts = this.#window.countBefore(PARTS_TARGETS * targetSec - openSec)
-    return entries.map(({ segment, parts }, index) =>
-      index < withoutParts ? segment : { ...segment, parts: parts.map(asPartOf(segment)) },
-    )
+    return this.#window.countBefore(PARTS_TARGETS * targetSec - openSec)
+  }
+
+  /** Removes the parts that are no longer listed from their segments. @returns these segments */
+  delistParts(targets: TargetDurations): PlaylistSegment[] {
+    const { entries } = this.#window
+    const delisted: PlaylistSegment[] = []
+    for (let index = this.countWithoutParts(targets) - 1; index >= 0; index--) {
+      const entry = entries[index]!
+      if (entry.parts.length === 0) break
+      entry.parts = []
+      delisted.unshift(entry.segment)
+    }
+    return delisted
+  }
+
+  /** Complete segments from an index on, with their parts. */
+  listSegments(from: number): PlaylistSegment[] {
+    return this.#window.entries
+      .slice(from)
+      .map(({ segment, parts }) => ({ ...segment, parts: parts.map(asPartOf(segment)) }))
   }
 
   /**
@@ -123,8 +139,7 @@ export class LiveEdge {
       this.#firstPart?.discontinuity === true
     if (hasDiscontinuity) return 0
     const count = this.#window.countBefore(SKIP_BOUNDARY_TARGETS * targetSec)
-    const dropped = this.#window.entries.findIndex((entry) => entry.dropped)
-    return dropped === -1 ? count : Math.min(count, dropped)
+    return Math.min(count, this.#window.undroppedSegments)
   }
 
   /** Whether delta updates are offered: only where the configured window exceeds the Skip Boundary. Never changes. */

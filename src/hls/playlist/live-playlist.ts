@@ -13,9 +13,10 @@ import { blockingLimits, createStreamFile, type StreamFile } from '../store/stre
 import { DateRangeList } from './date-range-list.ts'
 import type { TargetDurations } from '../target-durations.ts'
 import { LiveEdge, listPart } from './live-edge.ts'
-import { formatMediaPlaylist } from './playlist-format.ts'
+import { formatHead, formatSegment, formatTail } from './playlist-format.ts'
 import { PlaylistWindow, type ListedSegment } from './playlist-window.ts'
 import type { RenditionReport } from './playlist.ts'
+import { WindowText } from './window-text.ts'
 import { RenditionMeter, type RenditionSummary } from './rendition-meter.ts'
 
 export interface LivePlaylistOptions {
@@ -32,6 +33,9 @@ export interface LivePlaylistOptions {
   readonly otherReports?: () => readonly RenditionReport[]
 }
 
+/** Time for which parts are available after they have left the playlist, in target durations (RFC 8216bis 6.2.2). */
+const RETAIN_PARTS_TARGETS = 3
+
 /**
  * Calling order: `append` each segment of the rendition, with low latency `appendPart` each of its parts before; `open`
  * once EXT-X-TARGETDURATION is fixed, `end` after the last segment, `discard` to drop all. From `open` on, each change
@@ -42,6 +46,7 @@ export class LivePlaylist {
   readonly #meter = new RenditionMeter()
   readonly #dateRanges = new DateRangeList()
   readonly #window = new PlaylistWindow()
+  readonly #text = new WindowText(this.#window)
   readonly #edge: LiveEdge
   /** Segments appended before `open`, in order: their bitrate is measured when the target duration is known. */
   #unmetered: Segment[] = []
@@ -128,11 +133,12 @@ export class LivePlaylist {
     }
     this.#edge.complete()
     this.#window.push(entry)
+    this.#delistParts(nowMs)
     // Shrinks the window first, so that the cache may release the removed segments if memory is short.
     this.roll(nowMs)
     const targetDurationSec = targetSec ?? Math.ceil(durationSec)
     const file = createStreamFile('segment', { chunks, version: uri, targetDurationSec })
-    entry.segment.gap = sizeBytes === 0 || !this.#options.files.put(uri, file, nowMs)
+    if (sizeBytes > 0 && this.#options.files.put(uri, file, nowMs)) this.#window.addMedia(entry)
     this.#window.recordDuration()
     if (targetSec === undefined) this.#unmetered.push(segment)
     else this.#meter.add(segment, targetSec)
@@ -198,6 +204,14 @@ export class LivePlaylist {
     this.#edge.complete()
   }
 
+  #delistParts(nowMs: number): void {
+    if (this.#target === undefined) return
+    const untilMs = nowMs + RETAIN_PARTS_TARGETS * this.#target.targetSec * 1000
+    for (const { uri } of this.#edge.delistParts(this.#target)) {
+      this.#options.files.removeParts(uri, untilMs)
+    }
+  }
+
   get #exceedsWindow(): boolean {
     const { main, playlistSegments } = this.#options
     const { oldest, entries } = this.#window
@@ -219,20 +233,23 @@ export class LivePlaylist {
     const { oldest, isIndependent } = this.#window
     const { targetSec } = target
     const lowLatency = this.#edge.tags(target, this.#options.otherReports?.() ?? [])
-    const text = formatMediaPlaylist({
+    const skipped = delta ? this.#edge.countSkipped(targetSec) : 0
+    const playlist = {
       targetDurationSec: targetSec,
       mediaSequence: oldest?.mediaSequence ?? 0,
       discontinuitySequence: oldest?.discontinuitySequence ?? 0,
       independentSegments: isIndependent,
       ended: this.#ended,
       dateRanges: this.dateRanges,
-      segments: this.#edge.listSegments(target),
-      skippedSegments: delta ? this.#edge.countSkipped(targetSec) : 0,
+      skippedSegments: skipped,
       lowLatency,
-    })
+    }
+    const withoutParts = this.#edge.countWithoutParts(target)
+    const newest = this.#edge.listSegments(withoutParts).map(formatSegment).join('')
+    const tail = `${newest}${formatTail(playlist)}`
     const version = `${this.#options.epoch}-${++this.#revision}`
     return createStreamFile('media-playlist', {
-      chunks: [Buffer.from(text)],
+      chunks: this.#text.join(formatHead(playlist), { from: skipped, to: withoutParts }, tail),
       version,
       targetDurationSec: targetSec,
       ...(lowLatency !== undefined && !this.#ended && { blocking: blockingLimits(targetSec) }),

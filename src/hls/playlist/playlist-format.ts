@@ -35,7 +35,14 @@ export function holdBackSec({ targetSec, partTargetSec }: TargetDurations): numb
 }
 
 export function formatMediaPlaylist(playlist: MediaPlaylist): string {
-  const { targetDurationSec, lowLatency, segments, skippedSegments = 0 } = playlist
+  const { segments, skippedSegments } = playlist
+  const text = segments.slice(skippedSegments).map(formatSegment).join('')
+  return `${formatHead(playlist)}${text}${formatTail(playlist)}`
+}
+
+/** Lines before the first segment. */
+export function formatHead(playlist: Omit<MediaPlaylist, 'segments'>): string {
+  const { targetDurationSec, lowLatency, skippedSegments = 0 } = playlist
   const version = skippedSegments > 0 ? DELTA_UPDATE_VERSION : MEDIA_PLAYLIST_VERSION
   const lines = [
     '#EXTM3U',
@@ -50,10 +57,13 @@ export function formatMediaPlaylist(playlist: MediaPlaylist): string {
   if (playlist.independentSegments) lines.push('#EXT-X-INDEPENDENT-SEGMENTS')
   lines.push(...playlist.dateRanges.map(formatDateRange))
   if (skippedSegments > 0) lines.push(`#EXT-X-SKIP:SKIPPED-SEGMENTS=${skippedSegments}`)
-  for (const segment of segments.slice(skippedSegments)) lines.push(...formatSegment(segment))
-  if (playlist.ended) lines.push('#EXT-X-ENDLIST')
-  else if (lowLatency !== undefined) lines.push(...formatLiveEdge(lowLatency))
-  return `${lines.join('\n')}\n`
+  return joinLines(lines)
+}
+
+/** Lines after the last complete segment. */
+export function formatTail({ ended, lowLatency }: Omit<MediaPlaylist, 'segments'>): string {
+  if (ended) return joinLines(['#EXT-X-ENDLIST'])
+  return lowLatency === undefined ? '' : joinLines(formatLiveEdge(lowLatency))
 }
 
 export function formatMultivariantPlaylist(playlist: MultivariantPlaylist): string {
@@ -63,6 +73,10 @@ export function formatMultivariantPlaylist(playlist: MultivariantPlaylist): stri
   const { closedCaptions } = playlist
   if (typeof closedCaptions === 'object') lines.push(formatCaptions(closedCaptions))
   lines.push(...playlist.variants.flatMap((variant) => formatVariant(variant, closedCaptions)))
+  return joinLines(lines)
+}
+
+function joinLines(lines: readonly string[]): string {
   return `${lines.join('\n')}\n`
 }
 
@@ -87,7 +101,7 @@ function formatDate(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-function formatSegment(segment: PlaylistSegment): string[] {
+export function formatSegment(segment: PlaylistSegment): string {
   const lines = [
     `#EXT-X-PROGRAM-DATE-TIME:${formatDate(segment.programDateTimeMs)}`,
     ...(segment.parts ?? []).map(formatPart),
@@ -96,7 +110,7 @@ function formatSegment(segment: PlaylistSegment): string[] {
   ]
   if (segment.gap) lines.unshift('#EXT-X-GAP')
   if (segment.discontinuity) lines.unshift('#EXT-X-DISCONTINUITY')
-  return lines
+  return joinLines(lines)
 }
 
 /** EXT-X-SERVER-CONTROL and EXT-X-PART-INF. */
@@ -117,7 +131,6 @@ function formatPartControl(
   ]
 }
 
-/** Tags after the last complete segment. */
 function formatLiveEdge(tags: LowLatencyTags): string[] {
   const { openSegment, endsTimeline, preloadHint, renditionReports } = tags
   const lines: string[] = []

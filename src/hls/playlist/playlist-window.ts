@@ -33,8 +33,8 @@ export interface ListedSegment {
   /** Dynamic range of the video; undefined without video. */
   readonly videoRange: VideoRange | undefined
   readonly segment: PlaylistSegment & { gap: boolean }
-  /** All parts of the segment, listed or not. */
-  readonly parts: readonly PlaylistPart[]
+  /** Parts of the segment; none once they have left the playlist. */
+  parts: readonly PlaylistPart[]
   /** Whether the next segment starts with a discontinuity. */
   readonly endsTimeline: boolean
   /** Whether the segment became a gap after it was listed with media. */
@@ -43,12 +43,27 @@ export interface ListedSegment {
   longestPlaylistSec: number
 }
 
+/** Properties of all listed segments together, which parts do not change. */
+interface Summary {
+  readonly isIndependent: boolean
+  readonly hasDiscontinuity: boolean
+  /** Number of segments before the first one that became a gap after it was listed with media. */
+  readonly undropped: number
+}
+
 export class PlaylistWindow {
   #entries: ListedSegment[] = []
+  #summary: Summary | undefined
+  #revision = 0
 
   /** Listed segments, oldest first. */
   get entries(): readonly ListedSegment[] {
     return this.#entries
+  }
+
+  /** Number of changes of the segments so far. */
+  get revision(): number {
+    return this.#revision
   }
 
   get oldest(): ListedSegment | undefined {
@@ -79,11 +94,16 @@ export class PlaylistWindow {
    * hls.js and Shaka ignore it.
    */
   get isIndependent(): boolean {
-    return this.#entries.every(({ independent, segment }) => independent || segment.gap)
+    return this.#summarize().isIndependent
   }
 
   get hasDiscontinuity(): boolean {
-    return this.#entries.some(({ segment }) => segment.discontinuity)
+    return this.#summarize().hasDiscontinuity
+  }
+
+  /** Number of segments before the first one that became a gap after it was listed with media. */
+  get undroppedSegments(): number {
+    return this.#summarize().undropped
   }
 
   /**
@@ -110,6 +130,13 @@ export class PlaylistWindow {
 
   push(entry: ListedSegment): void {
     this.#entries.push(entry)
+    this.#change()
+  }
+
+  /** Lists the media of a segment that was pushed as a gap. */
+  addMedia(entry: ListedSegment): void {
+    entry.segment.gap = false
+    this.#change()
   }
 
   /** Records the duration of the playlist for its segments. */
@@ -131,6 +158,7 @@ export class PlaylistWindow {
     const minSec = MIN_TARGET_DURATIONS * targetDurationSec
     const isCrowded = this.#entries.length > MAX_SEGMENTS
     if (!isCrowded && this.durationSec - oldest.segment.durationSec < minSec) return undefined
+    this.#change()
     return this.#entries.shift()
   }
 
@@ -140,6 +168,7 @@ export class PlaylistWindow {
     if (dropped === undefined) return false
     dropped.segment.gap = true
     dropped.dropped = true
+    this.#change()
     return true
   }
 
@@ -155,5 +184,23 @@ export class PlaylistWindow {
 
   clear(): void {
     this.#entries = []
+    this.#change()
+  }
+
+  #change(): void {
+    this.#summary = undefined
+    this.#revision++
+  }
+
+  #summarize(): Summary {
+    if (this.#summary !== undefined) return this.#summary
+    const entries = this.#entries
+    const dropped = entries.findIndex((entry) => entry.dropped)
+    this.#summary = {
+      isIndependent: entries.every(({ independent, segment }) => independent || segment.gap),
+      hasDiscontinuity: entries.some(({ segment }) => segment.discontinuity),
+      undropped: dropped === -1 ? entries.length : dropped,
+    }
+    return this.#summary
   }
 }

@@ -50,7 +50,7 @@ const DEFAULT_MAX_WAITERS = 10_000
 const FIRST_PLAYLISTS: ReadonlySet<string> = new Set([MULTIVARIANT_URI, playlistUri('main')])
 
 /**
- * Inputs of the writer: `put`, `putPart`, `replace`, `remove`, `reserve`; `rest` when media stops, `end` after the last
+ * Inputs of the writer: `put`, `putPart`, `replace`, `remove`, `removeParts`, `reserve`; `rest` when media stops, `end` after the last
  * file, `discard` to drop all files. Queries of readers: `availability`, `get`, `lend` and `wait`. Times are in
  * milliseconds of the monotonic clock of `SegmentCache`.
  */
@@ -89,7 +89,7 @@ export class FileStore {
    */
   put(name: string, file: StreamFile, nowMs: number): boolean {
     const hasRoom = this.#cache.put(this.#owner, name, { file, nowMs })
-    this.#parts.complete(name, hasRoom ? file : undefined)
+    this.#parts.complete(name, hasRoom ? file : undefined, nowMs)
     return hasRoom
   }
 
@@ -128,6 +128,11 @@ export class FileStore {
   /** Removes a segment at `untilMs`, or earlier if memory is short. */
   remove(name: string, untilMs: number): void {
     this.#cache.retain(this.#owner, name, untilMs)
+  }
+
+  /** Removes the parts of a complete segment at `untilMs`, or earlier with the segment. */
+  removeParts(segmentName: string, untilMs: number): void {
+    this.#parts.retain(segmentName, untilMs)
   }
 
   /** Sets the size of the stream's media that is in no segment yet; it counts like listed segments. */

@@ -38,6 +38,8 @@ export class RenderedFile {
 
 /** Whether two versions of a playlist have the same bytes and the same lifetime. */
 function isSameFile(a: StreamFile, b: StreamFile): boolean {
-  if (a.maxAgeSec !== b.maxAgeSec) return false
-  return Buffer.concat(a.chunks).equals(Buffer.concat(b.chunks))
+  if (a.maxAgeSec !== b.maxAgeSec || a.chunks.length !== b.chunks.length) return false
+  return a.chunks.every(
+    (chunk, index) => chunk === b.chunks[index] || chunk.equals(b.chunks[index]!),
+  )
 }

@@ -190,6 +190,43 @@ t.test(
   },
 )
 
+t.test('versions of a long playlist share the lines of old segments', async (t) => {
+  const { source, presentation, files, read } = setUp({ playlistSegments: 300 })
+  for (let index = 0; index < 300; index++) source.segment()
+  const old = () => files.get('playlist.m3u8')!.chunks[1]
+  const before = old()
+  t.ok(before!.length > 16_384)
+  for (let part = 0; part < 9; part++) {
+    source.part()
+    t.equal(old(), before, 'the same buffer')
+  }
+  source.complete()
+  t.not(old(), before)
+  t.match(
+    old()!.toString(),
+    /^#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:06.000Z\n#EXTINF:2.00000,\ne-3.ts\n/,
+  )
+  const known = read()
+  presentation.drop('e-200.ts')
+  t.equal(read(), known.replace(/(?=.*\n.*\ne-200\.ts)/, '#EXT-X-GAP\n'))
+  t.equal(mergeDelta(known, read('main', true)), read())
+})
+
+t.test('a part is available three target durations after it has left the playlist', async (t) => {
+  const { source, files, read } = setUp({ playlistSegments: 20 })
+  for (let index = 0; index < 4; index++) source.segment()
+  const listed = () => read().includes('"e-p9.ts"')
+  const isAvailable = () => files.availability('e-p9.ts') === 'current'
+  t.notOk(listed(), 'three segments of 2 s are behind it')
+  source.segment()
+  source.segment()
+  t.ok(isAvailable())
+  source.segment()
+  t.notOk(isAvailable())
+  t.equal(files.availability('e-2.ts'), 'current', 'its segment is listed')
+  t.ok(files.availability('e-p10.ts') === 'current')
+})
+
 t.test('there is no delta update while a discontinuity is listed (hls.js#6949)', async (t) => {
   const { source, read } = setUp({ playlistSegments: 10 })
   for (let index = 0; index < 10; index++) source.segment()
