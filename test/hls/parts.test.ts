@@ -8,6 +8,7 @@ import { LivePresentation } from '../../src/hls/playlist/live-presentation.ts'
 import type { Part } from '../../src/hls/store/part.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer-output.ts'
+import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import { LowLatencyRules } from '../support/low-latency-rules.ts'
 import { createRandom } from '../support/random.ts'
 import { transmux } from '../support/transmuxer.ts'
@@ -219,4 +220,50 @@ t.test('parts in which no frame begins have the audio of their time', async (t) 
     parts.filter(({ chunks }) => chunks.length === 0).map(({ uri }) => uri),
     [],
   )
+})
+
+/** Largest number of parts and segments of one call, by rendition, for 24 renditions of which the video is `changed`. */
+function countAtOnce(changed: (value: PesUnit, frame: number) => PesUnit): number {
+  const options = { segmentSec: 10, maxSegmentSec: 10, partSec: 0.2 }
+  const packager = new Packager({ ...options, epoch: 'e', tracks: 'all' })
+  const audios = Array.from({ length: 24 }, (_, index) => ({ ...AUDIO, pid: 300 + index }))
+  packager.push(program(programOf(VIDEO, ...audios)), 1e12)
+  let max = 0
+  for (let frame = 0; frame < 900; frame++) {
+    const value = changed(unitOf(VIDEO, SEC + frame * 3000, { key: frame % 60 === 0 }), frame)
+    const units = [value]
+    if (frame % 5 === 0) {
+      for (const track of audios) units.push({ ...unitOf(AUDIO, value.dtsTicks), track })
+    }
+    for (const each of units) {
+      const outputs = packager.push(unit(each), 1e12)
+      const counts = new Map<string, number>()
+      for (const output of outputs) {
+        if (output.type !== 'part') continue
+        const { rendition } = output.part
+        counts.set(rendition, (counts.get(rendition) ?? 0) + 1)
+      }
+      max = Math.max(max, ...counts.values())
+    }
+  }
+  packager.end()
+  return max
+}
+
+t.test('no timestamp makes more than 22 parts of a rendition at once', async (t) => {
+  const since = (from: number, ticks: number) => (value: PesUnit, frame: number) => ({
+    ...value,
+    dtsTicks: value.dtsTicks + (frame < from ? 0 : ticks),
+    ptsTicks: value.ptsTicks + (frame < from ? 0 : ticks),
+  })
+  t.ok(countAtOnce(since(Infinity, 0)) <= 2, 'without a jump')
+  const inSegment = countAtOnce(since(720, 4 * SEC))
+  t.ok(inSegment > 15 && inSegment <= 22, `${inSegment} for a gap of 4 s`)
+  t.ok(countAtOnce(since(720, 9.9 * SEC)) <= 2, 'a jump of 9.9 s is a discontinuity')
+  const farPts = (value: PesUnit, frame: number) =>
+    frame === 719
+      ? { ...value, ptsTicks: value.ptsTicks + 9 * SEC }
+      : since(720, 100 * SEC)(value, frame)
+  const atEnd = countAtOnce(farPts)
+  t.ok(atEnd <= 22, `${atEnd} for a PTS 9 s after its DTS, and a jump`)
 })

@@ -103,7 +103,7 @@ export class CutPlanner {
   push(unit: PesUnit, wallMs: number, openBytes: number): readonly CutDecision[] {
     this.#progress.push(unit.dtsTicks)
     this.#targets.addFrame(unit)
-    if (this.#open?.timeline.breaksAt(unit, this.limitTicks) === true) {
+    if (this.#open?.timeline.breaksAt(unit, this.#targets.maxStepTicks) === true) {
       const jumpTicks = this.#open.timeline.timeOf(unit) - this.latestTicks
       this.#decide(reportFact({ code: 'TIMESTAMP_JUMP', jumpSec: jumpTicks / TICKS_PER_SEC }))
       this.#endTimeline()
@@ -199,7 +199,7 @@ export class CutPlanner {
     const endTicks = this.#parts.snap(gap ?? ticks, timeline.frameTicks)
     this.#end(plan, { endTicks, untilTicks: endTicks - 1 }, { nextFrameTicks: ticks })
     // The end may have fixed the targets, so that no segment can span the gap any more.
-    if (ticks - endTicks <= this.limitTicks) this.#start(timeline, endTicks, unit)
+    if (ticks - endTicks <= this.#targets.maxStepTicks) this.#start(timeline, endTicks, unit)
     else this.#begin(unit, wallMs)
   }
 
@@ -247,7 +247,7 @@ export class CutPlanner {
     const durationSec = lengthTicks / TICKS_PER_SEC
     this.#programDate.advance(durationSec)
     const fixed = this.#targets.addSegment(durationSec, cutShort)
-    const endsTimeline = nextFrameTicks - endTicks > this.limitTicks
+    const endsTimeline = nextFrameTicks - endTicks > this.#targets.maxStepTicks
     this.#decide({ type: 'end', end: { endTicks, untilTicks, durationSec, endsTimeline } })
     this.#decideTargets(fixed)
   }

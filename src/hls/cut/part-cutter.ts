@@ -11,6 +11,12 @@ import type { PartEnd } from './part-plan.ts'
 /** Minimum duration of a part, as a fraction of PART-TARGET. */
 const MIN_FRACTION = 0.85
 
+/**
+ * Longest step of the timestamps, in parts: a longer one would publish more parts than a player can have missed, in all
+ * renditions at once.
+ */
+export const MAX_STEP_PARTS = 20
+
 /** Calling order: `fix` the target; then for each segment `start`, `advance` or `foresee` with each frame, `end`. */
 export class PartCutter {
   #targetTicks: number | undefined
@@ -56,13 +62,16 @@ export class PartCutter {
   }
 
   /**
-   * End of the segment that needs no further part for a fraction of one, and that is not before the end of its parts.
+   * End of the segment that needs no further part for a fraction of one, that is not before the end of its parts, and
+   * not further after the start of the open part than the longest step.
    *
+   * @param wantedTicks  end of the segment without parts
    * @param frameTicks  expected duration of a frame
    */
-  snap(endTicks: number, frameTicks: number): number {
-    if (this.#startTicks === undefined || this.#targetTicks === undefined) return endTicks
+  snap(wantedTicks: number, frameTicks: number): number {
+    if (this.#startTicks === undefined || this.#targetTicks === undefined) return wantedTicks
     const maxTicks = this.#startTicks + this.#targetTicks
+    const endTicks = Math.min(wantedTicks, maxTicks + MAX_STEP_PARTS * this.#targetTicks)
     const slackTicks = Math.min(frameTicks, (1 - MIN_FRACTION) * this.#targetTicks)
     if (!this.#hasFrame && endTicks - this.#startTicks < slackTicks) return this.#startTicks
     // Timestamps have stepped back, but the earlier parts are published.

@@ -4,8 +4,10 @@
  * @module
  */
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { TargetDurations } from '../target-durations.ts'
 import type { GopLengths } from './gop-lengths.ts'
+import { MAX_STEP_PARTS } from './part-cutter.ts'
 import { PartTarget } from './part-target.ts'
 import { usualMinTicks } from './segment-boundary.ts'
 import { TargetDuration } from './target-duration.ts'
@@ -32,6 +34,7 @@ export class Targets {
   /** Undefined without low latency. */
   readonly #part: PartTarget | undefined
   readonly #gops: GopLengths
+  #partTargetSec: number | undefined
 
   /** @param gops  of the reference track */
   constructor({ segmentSec, maxSegmentSec, partSec }: TargetsOptions, gops: GopLengths) {
@@ -50,6 +53,12 @@ export class Targets {
   /** Maximum duration of a segment. */
   get limitTicks(): number {
     return this.#duration.limitTicks
+  }
+
+  /** Maximum step of the timestamps forward; a longer one is a discontinuity. */
+  get maxStepTicks(): number {
+    const maxPartsSec = MAX_STEP_PARTS * (this.#partTargetSec ?? Infinity)
+    return Math.min(this.limitTicks, maxPartsSec * TICKS_PER_SEC)
   }
 
   /** Minimum duration of a segment that ends at a random access point without a reason of its own. */
@@ -87,9 +96,7 @@ export class Targets {
   }
 
   #choose(): TargetDurations {
-    return {
-      targetSec: this.sec,
-      partTargetSec: this.#part?.choose(this.#gops.longestTicks, this.#minTicks),
-    }
+    this.#partTargetSec = this.#part?.choose(this.#gops.longestTicks, this.#minTicks)
+    return { targetSec: this.sec, partTargetSec: this.#partTargetSec }
   }
 }

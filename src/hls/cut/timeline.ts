@@ -77,11 +77,11 @@ export class Timeline {
   /**
    * Whether there is a timestamp discontinuity before a PES packet: a step back, or a gap that no segment can span.
    *
-   * @param limitTicks  maximum duration of a segment
+   * @param maxStepTicks  maximum step forward
    */
-  breaksAt(unit: PesUnit, limitTicks: number): boolean {
+  breaksAt(unit: PesUnit, maxStepTicks: number): boolean {
     const stepTicks = this.timeOf(unit) - this.#latestTicks
-    return stepTicks < -MAX_STEP_BACK_TICKS || stepTicks > limitTicks
+    return stepTicks < -MAX_STEP_BACK_TICKS || stepTicks > maxStepTicks
   }
 
   /** Advances to the next frame of the reference track. */
