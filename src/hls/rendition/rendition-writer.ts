@@ -15,11 +15,11 @@ import { SegmentWriter } from '../../mpegts/mux/segment-writer.ts'
 import type { Track } from '../../mpegts/track.ts'
 import type { Boundary } from '../cut/cut-decision.ts'
 import type { PartEnd } from '../cut/part-plan.ts'
-import { listedProperties, type SegmentEnd, type SegmentPlan } from '../cut/segment-plan.ts'
-import { partUri, segmentUri } from '../file-names.ts'
+import type { SegmentEnd, SegmentPlan } from '../cut/segment-plan.ts'
 import type { Part } from '../store/part.ts'
-import { createSegment, type Segment } from '../store/segment.ts'
+import type { Segment } from '../store/segment.ts'
 import { isSameSelection, listTracks, type CarriedTracks } from './carried-tracks.ts'
+import { finishPart, finishSegment } from './finished-media.ts'
 import { OpenPart, OpenSegment } from './open-segment.ts'
 import { TrackQueues } from './track-queues.ts'
 import type { RenditionWriterOptions, WriterOutput } from './writer-output.ts'
@@ -254,25 +254,16 @@ export class RenditionWriter {
     return this.openBytes + bytes <= this.#options.maxSegmentBytes
   }
 
-  #endPart(plan: SegmentPlan, { serial, durationSec }: PartEnd): Part {
-    const { name, epoch } = this.#options
-    const part: Part = {
-      ...listedProperties(plan),
-      rendition: name,
-      serial,
-      uri: partUri(epoch, name, serial),
-      segmentUri: segmentUri(epoch, name, plan.mediaSequence),
-      chunks: this.#writer.endPart(),
-      durationSec,
-      independent: this.#openPart?.isIndependent(this.#open?.carried) === true,
-    }
+  #endPart(plan: SegmentPlan, end: PartEnd): Part {
+    const independent = this.#openPart?.isIndependent(this.#open?.carried) === true
+    const chunks = this.#writer.endPart()
+    const part = finishPart(this.#options, plan, end, { chunks, independent })
     this.#openPart = undefined
     this.#parts.push(part)
     return part
   }
 
   #endSegment(plan: SegmentPlan, end: SegmentEnd): Segment {
-    const { name, epoch } = this.#options
     const open = this.#open
     const parts = this.#parts
     this.#open = undefined
@@ -280,21 +271,7 @@ export class RenditionWriter {
     this.#parts = []
     if (open?.isAligned(plan) !== false || plan.keyTicks === undefined) this.#misalignedInARow = 0
     else this.#misalignedInARow++
-    const carried = open?.carried ?? this.#carried
-    return createSegment({
-      ...listedProperties(plan),
-      epoch,
-      rendition: name,
-      uri: segmentUri(epoch, name, plan.mediaSequence),
-      chunks: this.#writer.finish(),
-      durationSec: end.durationSec,
-      startTicks: plan.startTicks,
-      endTicks: end.endTicks,
-      independent: open?.isIndependent(plan) === true,
-      parts,
-      endsTimeline: end.endsTimeline,
-      tracks: carried === undefined ? [] : listTracks(carried),
-      videoFrames: carried?.video === undefined ? 0 : (open?.frames ?? 0),
-    })
+    const chunks = this.#writer.finish()
+    return finishSegment(this.#options, plan, end, { chunks, parts, open, carried: this.#carried })
   }
 }
