@@ -236,7 +236,8 @@ export class Packager {
   #createWriter(name: RenditionName): RenditionWriter {
     const writer = new RenditionWriter({ ...this.#writerOptions, name, reference: false })
     // With low latency, a new rendition begins with the next segment: the parts of the open one are published.
-    if (this.#planner.open !== undefined && !this.#lowLatency) writer.start(this.#planner.open)
+    const { open } = this.#planner
+    if (open !== undefined && !this.#lowLatency) writer.start(open, open.timelineStartTicks)
     this.#writers.push(writer)
     return writer
   }

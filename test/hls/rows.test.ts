@@ -1,6 +1,9 @@
 import t from 'tap'
 import { Packager, type PackagerOutput } from '../../src/hls/packager.ts'
+import type { Part } from '../../src/hls/store/part.ts'
+import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer-output.ts'
 import type { Track } from '../../src/mpegts/track.ts'
+import { readPackets, readPtsTicks } from '../support/ts-reader.ts'
 import { AUDIO, VIDEO, audioUnit, moved, program, programOf, unit, videoUnit } from './source.ts'
 
 const SEC = 90_000
@@ -8,9 +11,13 @@ const SMALL: Track = { ...VIDEO, pid: 260 }
 const FRENCH: Track = { ...AUDIO, pid: 261, language: 'fra' }
 
 /** Outputs of each call for 12 s of media, in which French lags; `frames` has the newest frame of each call. */
-function pack(lagSec: number, frames: number[] = []): (readonly PackagerOutput[])[] {
+function pack(
+  lagSec: number,
+  frames: number[] = [],
+  tracks: readonly Track[] = [VIDEO, AUDIO, SMALL, FRENCH],
+): (readonly PackagerOutput[])[] {
   const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, partSec: 0.2 })
-  const calls = [packager.push(program(programOf(VIDEO, AUDIO, SMALL, FRENCH)), 1e12)]
+  const calls = [packager.push(program(programOf(...tracks)), 1e12)]
   const push = (value: Parameters<typeof unit>[0]) => calls.push(packager.push(unit(value), 1e12))
   for (let frame = 0; frame < 360; frame++) {
     const video = videoUnit(SEC + frame * 3000, { key: frame % 60 === 0 })
@@ -19,10 +26,11 @@ function pack(lagSec: number, frames: number[] = []): (readonly PackagerOutput[]
     calls.push(packager.push({ type: 'header', pid: VIDEO.pid, times }, 1e12))
     push(video)
     push(moved(video, SMALL))
-    if (frame % 5 > 0) continue
-    push(audioUnit(SEC + frame * 3000))
-    const lateFrame = frame - lagSec * 30
-    if (lateFrame >= 0) push(moved(audioUnit(SEC + lateFrame * 3000), FRENCH))
+    if (frame % 5 === 0) {
+      push(audioUnit(SEC + frame * 3000))
+      const lateFrame = frame - lagSec * 30
+      if (lateFrame >= 0) push(moved(audioUnit(SEC + lateFrame * 3000), FRENCH))
+    }
     while (frames.length < calls.length) frames.push(frame)
   }
   calls.push(packager.end())
@@ -68,8 +76,7 @@ t.test(
       ),
     )
     t.ok(delays[0]! >= 24 && delays[0]! <= 36, `${delays[0]} frames`)
-    // The second video waits for the main audio, whose PES packets last 5 frames.
-    t.ok(Math.max(...delays.slice(8, -1)) < 5, delays.join())
+    t.same(new Set(delays.slice(8, -1)), new Set([0]), delays.join())
     const french = parts.filter(({ rendition }) => rendition === 'audio-2')
     t.equal(french.length, 40)
     t.ok(french.some(({ chunks }) => chunks.length === 0))
@@ -98,22 +105,58 @@ for (const tracks of [[VIDEO], [VIDEO, AUDIO]]) {
   })
 }
 
-t.test('a row of several renditions is complete at their next audio PES packets', async (t) => {
-  const frames: number[] = []
-  const calls = pack(0, frames)
-  const rows = calls.flatMap((outputs, call) =>
-    outputs.flatMap((output) =>
-      output.type === 'part' && output.part.rendition === 'main'
-        ? [{ frame: frames[call], serial: output.part.serial }]
-        : [],
-    ),
-  )
-  t.equal(rows.length, 40)
-  for (const { frame, serial } of rows.slice(0, -1)) {
-    // Parts have 6 frames, audio PES packets 5.
-    const nextFrame = 126 + 6 * serial
-    t.equal(frame, 5 * Math.ceil(nextFrame / 5), `part ${serial}`)
+for (const { tracks, framesToWaitFor } of [
+  { tracks: [VIDEO, AUDIO, SMALL], framesToWaitFor: 1 },
+  // Audio PES packets have 5 frames.
+  { tracks: [VIDEO, AUDIO, SMALL, FRENCH], framesToWaitFor: 5 },
+]) {
+  const waits = framesToWaitFor === 1 ? 'no audio' : 'the PES packet after it of other audio'
+  t.test(`a row of ${tracks.length} tracks waits for ${waits}`, async (t) => {
+    const frames: number[] = []
+    const calls = pack(0, frames, tracks)
+    const rows = calls.flatMap((outputs, call) =>
+      outputs.flatMap((output) =>
+        output.type === 'part' && output.part.rendition === 'main'
+          ? [{ frame: frames[call], serial: output.part.serial }]
+          : [],
+      ),
+    )
+    t.equal(rows.length, 40)
+    for (const { frame, serial } of rows.slice(0, -1)) {
+      const nextFrame = 126 + 6 * serial
+      t.equal(frame, framesToWaitFor * Math.ceil(nextFrame / framesToWaitFor), `part ${serial}`)
+    }
+  })
+}
+
+t.test('a rendition that appears in a segment has the audio of its first part', async (t) => {
+  const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, partSec: 0.2 })
+  packager.push(program(programOf(VIDEO, AUDIO)), 1e12)
+  const parts: Part[] = []
+  const push = (output: DemuxerOutput) => {
+    for (const each of packager.push(output, 1e12)) if (each.type === 'part') parts.push(each.part)
   }
+  for (let frame = 0; frame < 360; frame++) {
+    const ticks = SEC + frame * 3000
+    if (frame === 190) push(program(programOf(VIDEO, AUDIO, FRENCH)))
+    push(unit(videoUnit(ticks, { key: frame % 60 === 0 })))
+    if (frame % 5 > 0) continue
+    push(unit(audioUnit(ticks)))
+    push(unit(moved(audioUnit(ticks), FRENCH)))
+  }
+  const first = parts.find(({ rendition }) => rendition === 'audio-2')!
+  const timesOf = (part: Part, { pid }: Track) =>
+    readPtsTicks(readPackets(Buffer.concat(part.chunks)), pid)
+  const main = parts.find(
+    ({ rendition, serial }) => rendition === 'main' && serial === first.serial,
+  )!
+  const startTicks = SEC + 240 * 3000
+  t.equal(timesOf(main, VIDEO)[0], startTicks)
+  // Audio PES packets that begin at most 250 ms before the segment.
+  t.same(
+    timesOf(first, FRENCH).map((ticks) => (ticks - startTicks) / 3000),
+    [-5, 0, 5],
+  )
 })
 
 /** Packager with a row that waits for French, which sends nothing; its video is at `ticks`. */

@@ -57,6 +57,7 @@ export class RenditionWriter {
   readonly #writer: SegmentWriter
   readonly #queues: TrackQueues
   #carried: CarriedTracks | undefined
+  #isNew = true
   #pending: Pending[] = []
   #open: OpenSegment | undefined
   #openPart: OpenPart | undefined
@@ -133,8 +134,12 @@ export class RenditionWriter {
     if (isCurrent && this.#hasRoom(sizeBytes)) this.#writer.write(chunks)
   }
 
-  start(plan: SegmentPlan): void {
-    this.#pending.push({ plan, followsPart: false, dueTicks: Infinity })
+  /** @param fromTicks  time of the earliest media, if this is the first segment of the rendition */
+  start(plan: SegmentPlan, fromTicks = plan.startTicks): void {
+    const timelineStartTicks = this.#isNew ? fromTicks : plan.timelineStartTicks
+    this.#isNew = false
+    const from = { ...plan, timelineStartTicks }
+    this.#pending.push({ plan: from, followsPart: false, dueTicks: Infinity })
     if (this.#pending.length === 1) this.#enter(plan)
   }
 
@@ -171,7 +176,7 @@ export class RenditionWriter {
       if (!isOver) this.#place(window)
       if (end === undefined) break
       const isDue = isOver || progressTicks >= dueTicks || this.#pending.length > MAX_PENDING
-      const isComplete = this.#options.reference || this.#queues.isPast(window)
+      const isComplete = this.#options.reference || this.#isPast(window, end)
       if (!isComplete && !isDue && this.#lateInARow < LATE_IN_A_ROW) break
       // Players take audio without video for a failed variant, so a segment without its lead track becomes a gap.
       if (end.type === 'part') this.#placeAudio(window)
@@ -201,6 +206,11 @@ export class RenditionWriter {
   /** Drops the waiting PES packets. */
   clear(): void {
     this.#queues.clear()
+  }
+
+  /** Parts wait for video alone, as in the main rendition: an audio PES packet later would be 170 ms later. */
+  #isPast(window: PlacingWindow, { type }: Boundary): boolean {
+    return type === 'part' ? this.#queues.isLeadPast(window) : this.#queues.isPast(window)
   }
 
   #enter({ startsTimeline }: SegmentPlan): void {

@@ -90,6 +90,12 @@ export class TrackQueues implements Iterable<UnitQueue> {
     return true
   }
 
+  /** Whether a PES packet of the lead track after the window has arrived. */
+  isLeadPast(window: PlacingWindow): boolean {
+    for (const lead of this) return lead.isPast(window)
+    return true
+  }
+
   /** Drops the PES packets of a window. */
   skip(window: PlacingWindow): void {
     for (const queue of this) {
