@@ -28,6 +28,8 @@ export const RejectCode = {
   CRYPTO: 1017,
   /** Access control: too many requests, or too much load (libsrt `SRT_REJX_OVERLOAD`). */
   OVERLOAD: 2402,
+  /** Access control: access is forbidden (libsrt `SRT_REJX_FORBIDDEN`). */
+  FORBIDDEN: 2403,
   /** Access control: the resource is already in use (libsrt `SRT_REJX_CONFLICT`). */
   CONFLICT: 2409,
 } as const
@@ -74,7 +76,8 @@ export const REFUSALS = {
   REQUEST_MALFORMED: { http: 400, message: 'the HTTP request is malformed' },
   ROUTE_NOT_FOUND: {
     http: 404,
-    message: 'no such route: expected a path under /api/, /video/ or /watch/, and its method',
+    message:
+      'no such route: expected a path under /api/, /health/, /video/ or /watch/, and its method',
   },
   TOO_MANY_HTTP_CONNECTIONS: { http: 503, message: 'too many connections: try again in 5 s' },
   HTTPS_REQUIRED: { http: 400, message: 'this port speaks HTTPS: use https:// in the URL' },
@@ -122,6 +125,11 @@ export const REFUSALS = {
     srt: RejectCode.CONFLICT,
     message:
       'another encoder is publishing this stream: stop it, or start a stream for each encoder',
+  },
+  STREAM_BANNED: {
+    srt: RejectCode.FORBIDDEN,
+    message:
+      'the encoders of this stream are banned for some time: ask its operator, or try again later',
   },
   TOO_MANY_CONNECTIONS: {
     srt: RejectCode.OVERLOAD,

@@ -11,6 +11,9 @@ import type { StartRequest } from './streams.ts'
 const MAX_STREAM_ID_CHARACTERS = 128
 export const MAX_WEBHOOK_URLS = 16
 export const MAX_WEBHOOK_URL_LENGTH = 2048
+const MAX_BAN_SEC = 86_400
+/** Maximum and default number of streams on a page: 100 records take about 5 ms. */
+export const MAX_PAGE_STREAMS = 100
 
 /** Allowed values by field, for error messages. */
 const ALLOWED = {
@@ -18,6 +21,10 @@ const ALLOWED = {
   webhook_urls: `must be at most ${MAX_WEBHOOK_URLS} http or https URLs of at most ${MAX_WEBHOOK_URL_LENGTH} characters, without user name and password`,
   encryption: 'must be true or false',
   revoke: 'must be true or false',
+  ban_sec: `must be 0 to ${MAX_BAN_SEC} seconds`,
+  status: 'must be READY, STREAMING, INTERRUPTED or STOPPED',
+  limit: `must be a whole number from 1 to ${MAX_PAGE_STREAMS}`,
+  after: 'must be the `next` of the previous page',
   issued_at: 'must be a number of seconds since 1970',
 }
 
@@ -48,6 +55,27 @@ export const StopStreamBody = Type.Object({
 })
 
 export const StreamBody = Type.Object({ stream_id: StreamId, issued_at: IssuedAt })
+
+export const KickBody = Type.Object({
+  stream_id: StreamId,
+  issued_at: IssuedAt,
+  ban_sec: Type.Optional(
+    Type.Number({ minimum: 0, maximum: MAX_BAN_SEC, description: ALLOWED.ban_sec }),
+  ),
+})
+
+export const StreamsBody = Type.Object({
+  issued_at: IssuedAt,
+  status: Type.Optional(
+    Type.Enum(['READY', 'STREAMING', 'INTERRUPTED', 'STOPPED'], { description: ALLOWED.status }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: MAX_PAGE_STREAMS, description: ALLOWED.limit }),
+  ),
+  after: Type.Optional(
+    Type.String({ maxLength: MAX_STREAM_ID_CHARACTERS, description: ALLOWED.after }),
+  ),
+})
 
 /** Formats the error of the first invalid field, with its allowed values; for Fastify's `setSchemaErrorFormatter`. */
 export function formatBodyError(errors: readonly { readonly instancePath: string }[]): Error {

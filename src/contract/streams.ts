@@ -13,11 +13,15 @@ import type { StreamState } from './state.ts'
 
 export type { Availability, DeliveryDirectives, FileLoan, StreamFile }
 
-/** The three calls of the API under the library's names. All throw `MillraceError`. */
+/** The calls of the API under the library's names. All throw `MillraceError`. */
 export interface StreamControl {
   startStream(request: StartRequest): Promise<StartedStream>
   stopStream(streamId: string, request?: StopRequest): Promise<StreamRecord>
+  /** Disconnects the encoder, which may connect again after `banSec`. */
+  kick(streamId: string, request?: KickRequest): StreamRecord
   status(streamId: string): StreamRecord
+  /** @returns a page of the streams in the order of their ids */
+  list(request?: ListRequest): StreamPage
 }
 
 export interface StartRequest {
@@ -31,6 +35,27 @@ export interface StartRequest {
 export interface StopRequest {
   /** Revokes all stream keys issued so far; otherwise they become valid again when the stream is restarted. */
   readonly revoke?: boolean
+}
+
+export interface KickRequest {
+  /** Seconds for which encoders of the stream are refused, unless it is started anew; default 0. */
+  readonly banSec?: number
+}
+
+export interface ListRequest {
+  /** Only streams in this state. */
+  readonly status?: StreamState
+  /** Maximum number of streams; default 100, which is also the limit. */
+  readonly limit?: number
+  /** `next` of the previous page; default: the first page. */
+  readonly after?: string
+}
+
+export interface StreamPage {
+  readonly streams: readonly Omit<StreamRecord, 'service'>[]
+  /** Value of `after` for the next page; absent on the last page. */
+  readonly next?: string
+  readonly service?: ServiceReport
 }
 
 export interface StartedStream {

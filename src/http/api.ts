@@ -1,5 +1,5 @@
 /**
- * The signed API: start, stop and status of a stream.
+ * The signed API: start, stop, kick and status of a stream, and the list of streams.
  *
  * @module
  */
@@ -9,7 +9,14 @@ import {
 } from '@fastify/type-provider-typebox'
 import type { Clock } from '../clock.ts'
 import { checkRequestAge } from './request-age.ts'
-import { StartStreamBody, StopStreamBody, StreamBody, formatBodyError } from '../contract/schema.ts'
+import {
+  formatBodyError,
+  KickBody,
+  StartStreamBody,
+  StopStreamBody,
+  StreamBody,
+  StreamsBody,
+} from '../contract/schema.ts'
 import { requireSignature } from './signature-hook.ts'
 import type { StreamControl, StreamRecord } from '../contract/streams.ts'
 import { onTheWire } from '../contract/wire-names.ts'
@@ -51,13 +58,29 @@ export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, options) =
     return success(record(await control.stopStream(streamId, { revoke })))
   })
 
-  app.get('/status', { schema: { body: StreamBody }, exposeHeadRoute: false }, async ({ body }) =>
-    success(record(control.status(body.stream_id))),
-  )
+  app.post('/kick', { schema: { body: KickBody } }, async ({ body }) => {
+    const { stream_id: streamId, ban_sec: banSec = 0 } = body
+    return success(record(control.kick(streamId, { banSec })))
+  })
+
+  app.route({
+    // POST too, since `fetch` cannot send a body with GET.
+    method: ['GET', 'POST'],
+    url: '/status',
+    schema: { body: StreamBody },
+    exposeHeadRoute: false,
+    handler: async ({ body }) => success(record(control.status(body.stream_id))),
+  })
+
+  app.post('/streams', { schema: { body: StreamsBody } }, async ({ body }) => {
+    const { issued_at: _, ...request } = body
+    const { streams, next, ...page } = control.list(request)
+    return success({ streams: streams.map(record), next: next ?? null, ...page })
+  })
 }
 
 /** Record as it is sent: `liveSince` and `publisher` are null instead of absent. */
-function record(report: StreamRecord): object {
+function record(report: Omit<StreamRecord, 'service'>): object {
   return { ...report, liveSince: report.liveSince ?? null, publisher: report.publisher ?? null }
 }
 

@@ -1,5 +1,5 @@
 /**
- * HTTP application of the service: the signed API, public playback and the player page, on Fastify.
+ * HTTP application of the service: the signed API, health, public playback and the player page, on Fastify.
  *
  * @module
  */
@@ -9,6 +9,7 @@ import { machineClock, type Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 import { api } from './api.ts'
 import { clientErrorHandler, createErrorHandler, notFoundHandler } from './error-handler.ts'
+import { health } from './health.ts'
 import type { HttpGuard } from './guard/http-guard.ts'
 import { REQUEST_TIMEOUT_MS } from './guard/guarded-session.ts'
 import { HTTP2_OPTIONS } from './guard/http2-streams.ts'
@@ -27,6 +28,8 @@ export interface AppOptions {
   /** Clock for the age of requests. */
   readonly clock?: Pick<Clock, 'wallMs'>
   readonly guard: HttpGuard
+  /** See `HealthOptions`; default: always ready. */
+  readonly listUnreadyReasons?: () => readonly string[]
   /** Certificate for HTTPS, with HTTP/2 and HTTP/1.1; undefined for plain HTTP/1.1. */
   readonly certificates?: CertificateSource | undefined
   /** Receives internal errors. Requests are not logged. */
@@ -55,7 +58,7 @@ const TIMEOUTS = {
  */
 export function buildApp(options: AppOptions): FastifyInstance {
   const { control, playback, hmacSecrets, maxAgeSec = 0, clock = machineClock } = options
-  const { guard, logger, certificates } = options
+  const { guard, logger, certificates, listUnreadyReasons = () => [] } = options
   const errorHandler = createErrorHandler(logger)
   // No `logger` option: Fastify would create a child logger for each request.
   const app = Fastify({
@@ -87,6 +90,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
   app.setErrorHandler(errorHandler)
   app.setNotFoundHandler(notFoundHandler)
   void app.register(api, { prefix: '/api', control, hmacSecrets, maxAgeSec, clock })
+  void app.register(health, { prefix: '/health', listUnreadyReasons })
   void app.register(playbackPlugin, { prefix: '/video', source: playback })
   void app.register(watch, { prefix: '/watch', source: playback })
   return app

@@ -105,11 +105,11 @@ export function createAdmission(options: AdmissionOptions): Admit {
   /**
    * Waits until no encoder feeds the stream.
    *
-   * @throws {MillraceError} `OVERLOADED`, `TOO_MANY_PUBLISHERS`, `STREAM_BUSY` or `TOO_MANY_CONNECTIONS`
+   * @throws {MillraceError} `STREAM_BANNED`, `OVERLOADED`, `TOO_MANY_PUBLISHERS`, `STREAM_BUSY` or `TOO_MANY_CONNECTIONS`
    */
   async function waitForTurn(stream: LiveStream, signal: AbortSignal): Promise<void> {
     const arrivedUs = clock.nowUs()
-    limits.checkRoom(stream)
+    limits.checkRoom(stream, arrivedUs)
     await limits.wait(stream, arrivedUs, async () => {
       while (isBusy(stream)) {
         const packetUs = stream.encoder!.lastPacketUs
@@ -148,7 +148,7 @@ export function createAdmission(options: AdmissionOptions): Admit {
         try {
           // Another encoder may have connected since the decision.
           if (stream.status === 'STOPPED' || isBusy(stream)) throw new MillraceError('STREAM_BUSY')
-          limits.checkRoom(stream)
+          limits.checkRoom(stream, clock.nowUs())
           limits.countConnection(stream, clock.nowUs())
           limits.addPublisher()
           isCounted = true

@@ -68,11 +68,12 @@ export class PublisherLimits {
 
   /**
    * Checks whether one more encoder may connect. A caller that replaces an encoder of the stream adds no load and is
-   * always admitted.
+   * admitted unless the stream is banned.
    *
-   * @throws {MillraceError} `OVERLOADED`, or `TOO_MANY_PUBLISHERS` at the limit
+   * @throws {MillraceError} `STREAM_BANNED`, `OVERLOADED`, or `TOO_MANY_PUBLISHERS` at the limit
    */
-  checkRoom({ encoder }: LiveStream): void {
+  checkRoom({ encoder, bannedUntilUs }: LiveStream, nowUs: number): void {
+    if (nowUs < bannedUntilUs) throw new MillraceError('STREAM_BANNED')
     if (encoder !== undefined) return
     if (this.#isOverloaded()) throw new MillraceError('OVERLOADED')
     if (this.#publishers >= this.#maxPublishers) throw new MillraceError('TOO_MANY_PUBLISHERS')

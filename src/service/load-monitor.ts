@@ -25,7 +25,8 @@ const SPAN_MS = 10_000
 /** Interval of the timer that the histogram measures; a longer measured interval means that the event loop is late. */
 const RESOLUTION_MS = 10
 
-const MAX_DELAY_P99_MS = 100
+/** Lateness of the event loop from which viewers stall, in milliseconds. */
+export const MAX_DELAY_P99_MS = 100
 const MAX_DELAY_MS = 1000
 const WARNING_INTERVAL_US = 60_000_000
 

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { webhookKeys } from '../auth/standard-webhooks.ts'
 import { explainAddress } from './bind-error.ts'
-import { CacheReport, describeCapacity } from './cache-report.ts'
+import { describeCapacity } from './cache-report.ts'
 import { machineClock, systemClock } from '../clock.ts'
 import { completeOptions, configWarnings } from '../config/options.ts'
 import type { Config, Options } from '../config/schema.ts'
@@ -21,21 +21,24 @@ import { buildApp } from '../http/app.ts'
 import { HttpGuard } from '../http/guard/http-guard.ts'
 import { CertificateSource } from '../http/tls/certificate-source.ts'
 import type {
+  KickRequest,
+  ListRequest,
   PlaybackSource,
   StartedStream,
   StartRequest,
   StopRequest,
   StreamControl,
+  StreamPage,
   StreamRecord,
 } from '../contract/streams.ts'
 import { createAdmission } from '../ingest/admission.ts'
 import { createSrtAdmission } from '../ingest/srt-admission.ts'
 import { limitLines } from '../limited-logger.ts'
-import { LoadMonitor } from './load-monitor.ts'
-import { OverloadGuard } from './overload.ts'
+import { Health, type UnreadyReason } from './health.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import { parseProgramChoice } from '../mpegts/program-choice.ts'
 import { createNotifier, type Notifier } from './notifications.ts'
+import { Records } from './records.ts'
 import { PublicUrls } from './public-urls.ts'
 import { Streams } from './streams.ts'
 import { createListener, type Listener } from '../srt/io/listener.ts'
@@ -79,8 +82,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 }
 
 /**
- * A running service. Queries: `status`, `findStream`, `publicUrl`, `httpPort`, `srtPort`. Commands: `startStream`,
- * `stopStream`, `close`. Event `stream`: a stream was started or resumed; it has its own events.
+ * A running service. Queries: `status`, `findStream`, `publicUrl`, `httpPort`, `srtPort`, `list`. Commands:
+ * `startStream`, `stopStream`, `kick`, `close`. Event `stream`: a stream was started or resumed; it has its own events.
  */
 export class Server
   extends EventEmitter<{ stream: [stream: LiveStream] }>
@@ -89,15 +92,15 @@ export class Server
   readonly #config: Config
   readonly #logger: Logger
   readonly #urls: PublicUrls
-  readonly #cacheReport: CacheReport
+  readonly #cache: SegmentCache
+  readonly #records: Records
   readonly #streams: Streams
   readonly #webhooks: WebhookDispatcher
   readonly #notifier: Notifier
   readonly #httpGuard: HttpGuard
   readonly #app: FastifyInstance
   #listener: Listener | undefined
-  #load: LoadMonitor | undefined
-  #overload: OverloadGuard | undefined
+  #health: Health | undefined
   #ticker: NodeJS.Timeout | undefined
   #closing: Promise<void> | undefined
 
@@ -116,8 +119,7 @@ export class Server
     this.#notifier = createNotifier(this.#logger, this.#webhooks, {
       playlistUrl: (id) => this.#urls.playlist(id),
     })
-    const cache = new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 })
-    this.#cacheReport = new CacheReport(cache)
+    this.#cache = new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 })
     this.#streams = new Streams({
       ...config.hls,
       partSec: config.hls.lowLatency ? config.hls.partMs / 1000 : undefined,
@@ -126,7 +128,7 @@ export class Server
       reconnectGraceSec: config.reconnectGraceSec,
       maxBitrateBps: config.ingest.maxMbps * 1e6 || Infinity,
       clock: systemClock,
-      cache,
+      cache: this.#cache,
       createEpoch: () => randomBytes(6).toString('hex'),
       jwtSecrets: parseSecrets(config.jwtSecret),
       resume: config.resumeStreams,
@@ -136,6 +138,10 @@ export class Server
         this.emit('stream', stream)
       },
       onResumed: (stream) => this.#notifier.resumed(stream),
+    })
+    this.#records = new Records({
+      playlistUrl: (id) => this.#urls.playlist(id),
+      readLoad: () => this.#health && { ...this.#health.load, http: this.#httpGuard.report() },
     })
     const http = { playback: this, clock: systemClock, logger: this.#logger }
     this.#httpGuard = new HttpGuard({ ...http, limits: config.http })
@@ -147,6 +153,7 @@ export class Server
       hmacSecrets,
       maxAgeSec: config.apiMaxAgeSec,
       guard: this.#httpGuard,
+      listUnreadyReasons: () => this.unreadyReasons,
       ...(config.tls.cert !== '' && { certificates: new CertificateSource(config.tls) }),
     })
   }
@@ -176,7 +183,7 @@ export class Server
       streams: this.#streams,
       jwtSecrets: parseSecrets(jwtSecret),
       maxPublishers: this.#config.maxPublishers,
-      isOverloaded: () => this.#overload?.overloaded === true,
+      isOverloaded: () => this.#health?.overloaded === true,
       clock: systemClock,
       sleep: (ms, signal) => sleep(ms, undefined, { signal }),
       defer: setImmediate,
@@ -191,11 +198,9 @@ export class Server
       onWarning,
     }).catch(explainAddress('SRT', srt.host))
     this.#listener = listener
-    const readKernelDrops = () => listener.kernelDrops()
-    this.#load = new LoadMonitor({ clock: systemClock, readKernelDrops, onWarning })
-    this.#overload = new OverloadGuard({
-      readKernelDrops,
-      readStats: () => listener.stats(),
+    this.#health = new Health({
+      listener,
+      cache: this.#cache,
       listPublished: () => this.#streams.published,
       onWarning,
     })
@@ -205,7 +210,7 @@ export class Server
       .catch(explainAddress('HTTP', http.host))
     this.#ticker = setInterval(() => {
       this.#streams.tick()
-      this.#cacheReport.observe(systemClock.nowUs()).forEach(onWarning)
+      this.#health?.observe(systemClock.nowUs())
     }, TICK_MS)
     this.#logger.info(describeCapacity(this.#config.cache.maxMib, this.#config.hls))
     this.#logger.info({ http: this.publicUrl, srt_port: this.srtPort }, 'listening')
@@ -235,11 +240,25 @@ export class Server
   }
 
   async stopStream(streamId: string, request?: StopRequest): Promise<StreamRecord> {
-    return this.#record(this.#streams.stop(streamId, request))
+    return this.#records.of(this.#streams.stop(streamId, request))
+  }
+
+  kick(streamId: string, request?: KickRequest): StreamRecord {
+    return this.#records.of(this.#streams.kick(streamId, request))
   }
 
   status(streamId: string): StreamRecord {
-    return this.#record(this.#streams.get(streamId))
+    return this.#records.of(this.#streams.get(streamId))
+  }
+
+  list(request: ListRequest = {}): StreamPage {
+    return this.#records.page(request, (filter) => this.#streams.list(filter))
+  }
+
+  /** Why no new streams are to be sent here; empty when ready. */
+  get unreadyReasons(): readonly UnreadyReason[] {
+    if (this.#closing !== undefined) return ['draining']
+    return this.#health?.reasonsAt(systemClock.nowUs()) ?? ['starting']
   }
 
   findStream(streamId: string): LiveStream | undefined {
@@ -271,19 +290,9 @@ export class Server
       hadStreams ? sleep(drainMs) : undefined,
     ])
     clearInterval(this.#ticker)
-    this.#load?.close()
-    this.#overload?.close()
+    this.#health?.close()
     await this.#app.close()
     this.#streams.discard()
     this.#logger.info('closed')
-  }
-
-  #record(stream: LiveStream): StreamRecord {
-    const load = this.#load?.load
-    return {
-      ...stream.report(),
-      playlistUrl: this.#urls.playlist(stream.id),
-      ...(load !== undefined && { service: { ...load, http: this.#httpGuard.report() } }),
-    }
   }
 }

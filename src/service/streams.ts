@@ -13,9 +13,9 @@ import {
 } from '../auth/stream-key.ts'
 import type { Clock } from '../clock.ts'
 import { MillraceError } from '../errors.ts'
-import type { StartRequest, StopRequest } from '../contract/streams.ts'
+import type { KickRequest, StartRequest, StopRequest } from '../contract/streams.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
-import { StreamRegistry, type RegistryOptions } from '../stream/registry.ts'
+import { StreamRegistry, type RegistryOptions, type StreamFilter } from '../stream/registry.ts'
 import type { StopReason } from '../contract/state.ts'
 import { Resumption } from './resumption.ts'
 
@@ -33,7 +33,7 @@ export type StreamsOptions = RegistryOptions & {
   readonly onResumed: (stream: LiveStream) => void
 }
 
-/** Commands: `start`, `stop`, `admit`, `tick`, `close`, `discard`. Queries: `find`, `get`, `published`. */
+/** Commands: `start`, `stop`, `kick`, `admit`, `tick`, `close`, `discard`. Queries: `find`, `get`, `list`, `published`. */
 export class Streams {
   readonly #options: StreamsOptions
   readonly #registry: StreamRegistry
@@ -126,6 +126,23 @@ export class Streams {
       present === undefined || present.status === 'STOPPED' ? this.#resume(claims) : present
     if (this.#resumed.has(stream)) adoptClaims(stream, claims)
     return stream
+  }
+
+  /**
+   * Disconnects the encoder of a stream, and refuses encoders for `banSec`.
+   *
+   * @throws {MillraceError} `STREAM_NOT_FOUND`
+   */
+  kick(streamId: string, { banSec = 0 }: KickRequest = {}): LiveStream {
+    const stream = this.get(streamId)
+    stream.bannedUntilUs = this.#options.clock.nowUs() + banSec * 1e6
+    stream.disconnect('kicked')
+    return stream
+  }
+
+  /** See `StreamRegistry.list`. */
+  list(filter: StreamFilter): readonly LiveStream[] {
+    return this.#registry.list(filter)
   }
 
   /** Advances the timers of the streams; due about 4 times a second. */

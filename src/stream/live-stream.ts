@@ -36,6 +36,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   webhookUrls: readonly string[] = []
   /** Encryption required of encoders. The passphrase is a secret: no report contains it. */
   encryption: { readonly passphrase: string; readonly sinceSec: number } | undefined
+  /** Time until which encoders are to be refused, in microseconds of `Clock.nowUs`. */
+  bannedUntilUs = -Infinity
   readonly #options: LiveStreamOptions
   readonly #budget: WorkBudget
   readonly #audio: SteadyAudio
@@ -118,7 +120,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   }
 
   /** Disconnects the encoder, which may connect again. */
-  disconnect(reason: 'overloaded'): void {
+  disconnect(reason: 'overloaded' | 'kicked'): void {
     this.#events.run(() => this.#dismiss(reason))
   }
 

@@ -31,10 +31,17 @@ export interface Encoder {
 
 /**
  * Reason for the end of a publication: SHUTDOWN by the encoder, idle timeout, another encoder, bitrate over the limit,
- * CPU cost over the limit, overload of the process, or end of the stream.
+ * CPU cost over the limit, overload of the process, the operator, or end of the stream.
  */
 export type LeaveReason =
-  'shutdown' | 'timeout' | 'replaced' | 'bitrate-exceeded' | 'too-costly' | 'overloaded' | 'stopped'
+  | 'shutdown'
+  | 'timeout'
+  | 'replaced'
+  | 'bitrate-exceeded'
+  | 'too-costly'
+  | 'overloaded'
+  | 'kicked'
+  | 'stopped'
 
 /** Receiver of a publication's outputs: its stream. */
 export interface PublicationListener {

@@ -8,13 +8,19 @@ import { MillraceError } from '../errors.ts'
 import { LiveStream } from './live-stream.ts'
 import type { LiveStreamOptions } from './live-stream-options.ts'
 import { SequenceStarts } from './sequence-starts.ts'
-import type { StopReason } from '../contract/state.ts'
+import type { StopReason, StreamState } from '../contract/state.ts'
 
 export type RegistryOptions = Omit<LiveStreamOptions, 'epoch' | 'sequenceStart'> & {
   /** Maximum number of running streams. As many more may linger; above that, the one that stopped first is dropped. */
   readonly maxStreams: number
   /** Creates a unique identifier for a run of a stream. */
   readonly createEpoch: () => string
+}
+
+export interface StreamFilter {
+  readonly after?: string
+  readonly limit: number
+  readonly status?: StreamState
 }
 
 /**
@@ -94,6 +100,25 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
   /** Streams with an encoder, the one that connected last at the end. */
   get published(): readonly LiveStream[] {
     return [...this.#active].filter(({ encoder }) => encoder !== undefined)
+  }
+
+  /**
+   * Streams in the order of their ids, for pages.
+   *
+   * @param after  id before the first one
+   * @param limit  maximum number of streams
+   */
+  list({ after = '', limit, status }: StreamFilter): readonly LiveStream[] {
+    const page: LiveStream[] = []
+    for (const stream of this.#streams.values()) {
+      const isWanted = !stream.forgotten && (status === undefined || stream.status === status)
+      const last = page.length === limit ? page.at(-1) : undefined
+      if (!isWanted || stream.id <= after || (last !== undefined && stream.id > last.id)) continue
+      // Bounded, since there may be 100,000 streams.
+      page.splice(page.findLastIndex(({ id }) => id < stream.id) + 1, 0, stream)
+      if (page.length > limit) page.pop()
+    }
+    return page
   }
 
   stopAll(reason: StopReason): void {

@@ -182,6 +182,20 @@ t.test('refuses a second encoder with 2409 while the first sends', async (t) => 
   t.equal(server.status('studio').status, 'STREAMING', 'the first goes on')
 })
 
+t.test('a kicked encoder is refused with 2403 until its ban is over', async (t) => {
+  const { server } = await startService(t)
+  const { streamKey } = await server.startStream({ streamId: 'studio' })
+  const options = { host: '127.0.0.1', port: server.srtPort, streamId: streamKey }
+  const first = await connect(options)
+  t.equal(server.kick('studio', { banSec: 60 }).status, 'INTERRUPTED')
+  t.equal(await first.closed, 'shutdown')
+  await t.rejects(connect(options), { code: 'SRT_REJECTED', message: /2403/ })
+  server.kick('studio', { banSec: 0 })
+  const second = await connect(options)
+  t.equal(server.status('studio').status, 'STREAMING')
+  await second.close()
+})
+
 t.test('refuses an encoder of a stopped stream', async (t) => {
   const { server } = await startService(t)
   const { streamKey } = await server.startStream({ streamId: 'studio' })

@@ -10,7 +10,9 @@ import type { Reply } from './memory-service.ts'
 const ROUTES = [
   ['POST', '/api/start-stream'],
   ['POST', '/api/stop-stream'],
+  ['POST', '/api/kick'],
   ['GET', '/api/status'],
+  ['POST', '/api/status'],
 ] as const
 
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -66,6 +68,45 @@ t.test('start-stream without webhook_urls keeps the previous ones', async (t) =>
   t.strictSame(app.service.started, [{ streamId: 'demo' }])
 })
 
+t.test('kick disconnects the encoder, and answers with the record', async (t) => {
+  const app = await startApp(t)
+  await signedCall(app, 'POST', '/api/start-stream', BODY)
+  const reply = await signedCall(app, 'POST', '/api/kick', BODY)
+  t.match(json(reply), { success: true, data: { stream_id: 'demo', publisher: null } })
+  await signedCall(app, 'POST', '/api/kick', { stream_id: 'demo', ban_sec: 86_400 })
+  t.strictSame(app.service.kicked, [
+    { streamId: 'demo', banSec: 0 },
+    { streamId: 'demo', banSec: 86_400 },
+  ])
+  for (const ban_sec of [-1, 86_401, '5', null]) {
+    const refused = await signedCall(app, 'POST', '/api/kick', { stream_id: 'demo', ban_sec })
+    t.match(outcome(refused), refusal(400, 'BODY_INVALID', 'ban_sec must be 0 to 86400 seconds'))
+  }
+})
+
+t.test('streams answers with a page of records', async (t) => {
+  const app = await startApp(t)
+  await signedCall(app, 'POST', '/api/start-stream', BODY)
+  const reply = await signedCall(app, 'POST', '/api/streams', {})
+  t.equal(reply.status, 200)
+  t.match(json(reply), {
+    success: true,
+    data: { streams: [{ stream_id: 'demo', live_since: null, publisher: null }], next: 'z' },
+  })
+  const request = { status: 'READY', limit: 5, after: 'a' }
+  await signedCall(app, 'POST', '/api/streams', { ...request, issued_at: 1 })
+  t.strictSame(app.service.listed, [{}, request])
+  const refused = { status: ['ready', 1], limit: [0, 101, 1.5], after: [1, 'x'.repeat(129)] }
+  for (const [field, values] of Object.entries(refused)) {
+    for (const value of values) {
+      const answer = await signedCall(app, 'POST', '/api/streams', { [field]: value })
+      t.match(outcome(answer), refusal(400, 'BODY_INVALID', new RegExp(`^${field} must be `)))
+    }
+  }
+  const unsigned = await call(app, 'POST', '/api/streams', { headers: JSON_TYPE, body: '{}' })
+  t.match(outcome(unsigned), refusal(400, 'SIGNATURE_MISSING'))
+})
+
 t.test('status is a GET with a signed body', async (t) => {
   const app = await startApp(t)
   await signedCall(app, 'POST', '/api/start-stream', BODY)
@@ -108,6 +149,18 @@ t.test('docs/api.md describes each field of publisher', async (t) => {
     Array.from(section.matchAll(/^\| `(\w+)`/gm), ([, field]) => field),
     Object.keys(data.publisher),
   )
+})
+
+t.test('status is also a POST, for clients that send no body with GET', async (t) => {
+  const app = await startApp(t)
+  await signedCall(app, 'POST', '/api/start-stream', BODY)
+  const reply = await fetch(`${app.url}/api/status`, {
+    method: 'POST',
+    headers: { ...JSON_TYPE, 'lt-signature': sign(Buffer.from(BODY), SECRET) },
+    body: BODY,
+  })
+  t.equal(reply.status, 200)
+  t.same(await reply.json(), json(await signedCall(app, 'GET', '/api/status', BODY)))
 })
 
 t.test('status accepts a chunked body', async (t) => {
@@ -310,7 +363,7 @@ t.test('rejects unusable webhook_urls', async (t) => {
   }
 })
 
-t.test('answers stop and status of an unknown stream with 404', async (t) => {
+t.test('answers stop, kick and status of an unknown stream with 404', async (t) => {
   const app = await startApp(t)
   const body = { stream_id: 'x'.repeat(128) }
   for (const [method, path] of ROUTES.slice(1)) {
@@ -325,7 +378,9 @@ t.test('answers other methods and paths with 404 in the same envelope', async (t
     ['GET', '/api/start-stream'],
     ['PUT', '/api/start-stream'],
     ['DELETE', '/api/stop-stream'],
-    ['POST', '/api/status'],
+    ['PUT', '/api/status'],
+    ['GET', '/api/kick'],
+    ['GET', '/api/streams'],
     ['GET', '/api'],
     ['GET', '/api/start-stream/'],
     ['GET', '/'],

@@ -16,12 +16,15 @@ import { CertificateSource } from '../../src/http/tls/certificate-source.ts'
 import { HttpGuard, type HttpGuardOptions } from '../../src/http/guard/http-guard.ts'
 import type { FileStore } from '../../src/hls/store/file-store.ts'
 import type {
+  KickRequest,
+  ListRequest,
   PlayableStream,
   PlaybackSource,
   StartRequest,
   StopRequest,
   StreamControl,
   StreamFile,
+  StreamPage,
   StreamRecord,
 } from '../../src/contract/streams.ts'
 import type { StreamState } from '../../src/contract/state.ts'
@@ -56,6 +59,8 @@ export class MemoryService implements StreamControl, PlaybackSource {
   readonly stored = new Map<string, StoredStream>()
   readonly started: StartRequest[] = []
   readonly stopped: (StopRequest & { readonly streamId: string })[] = []
+  readonly kicked: (KickRequest & { readonly streamId: string })[] = []
+  readonly listed: ListRequest[] = []
   readonly lookUps: string[] = []
 
   async startStream(start: StartRequest) {
@@ -76,6 +81,16 @@ export class MemoryService implements StreamControl, PlaybackSource {
     this.stopped.push({ streamId, ...request })
     this.#find(streamId).status = 'STOPPED'
     return this.status(streamId)
+  }
+
+  kick(streamId: string, request: KickRequest = {}): StreamRecord {
+    this.kicked.push({ streamId, ...request })
+    return this.status(streamId)
+  }
+
+  list(request: ListRequest = {}): StreamPage {
+    this.listed.push(request)
+    return { streams: [...this.streams.keys()].map((id) => this.status(id)), next: 'z' }
   }
 
   status(streamId: string): StreamRecord {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { PublisherLimits } from '../../src/ingest/publisher-limits.ts'
 import type { LiveStream } from '../../src/stream/live-stream.ts'
 
-const streamOf = (encoder?: object) => ({ encoder }) as LiveStream
+const streamOf = (encoder?: object) => ({ encoder, bannedUntilUs: -Infinity }) as LiveStream
 const SEC = 1_000_000
 
 t.test('lets two callers wait for a stream, and refuses a third at once', async (t) => {
@@ -49,12 +49,12 @@ t.test('allows 30 connections of a stream at once, then one every two seconds', 
 t.test('limits publishers, except one that replaces another', async (t) => {
   const limits = new PublisherLimits(2, () => false)
   limits.addPublisher()
-  limits.checkRoom(streamOf())
+  limits.checkRoom(streamOf(), 0)
   limits.addPublisher()
-  t.throws(() => limits.checkRoom(streamOf()), { code: 'TOO_MANY_PUBLISHERS', rejectCode: 1003 })
-  limits.checkRoom(streamOf({}))
+  t.throws(() => limits.checkRoom(streamOf(), 0), { code: 'TOO_MANY_PUBLISHERS', rejectCode: 1003 })
+  limits.checkRoom(streamOf({}), 0)
   limits.removePublisher()
-  limits.checkRoom(streamOf())
+  limits.checkRoom(streamOf(), 0)
 })
 
 t.test(
@@ -62,9 +62,17 @@ t.test(
   async (t) => {
     let overloaded = true
     const limits = new PublisherLimits(10, () => overloaded)
-    t.throws(() => limits.checkRoom(streamOf()), { code: 'OVERLOADED', rejectCode: 2402 })
-    limits.checkRoom(streamOf({}))
+    t.throws(() => limits.checkRoom(streamOf(), 0), { code: 'OVERLOADED', rejectCode: 2402 })
+    limits.checkRoom(streamOf({}), 0)
     overloaded = false
-    limits.checkRoom(streamOf())
+    limits.checkRoom(streamOf(), 0)
   },
 )
+
+t.test('refuses encoders of a banned stream until its ban is over', async (t) => {
+  const limits = new PublisherLimits(10, () => false)
+  const stream = Object.assign(streamOf({}), { bannedUntilUs: 5 * SEC })
+  const refused = { code: 'STREAM_BANNED', rejectCode: 2403 }
+  t.throws(() => limits.checkRoom(stream, 4.9 * SEC), refused)
+  limits.checkRoom(stream, 5 * SEC)
+})

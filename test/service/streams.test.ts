@@ -141,3 +141,37 @@ t.test('keys of an encrypted stream derive its passphrase throughout a rotation'
   const last = startProcess({ jwtSecrets: [fresh] })
   t.equal((await last.admit(anew)).encryption?.passphrase, anew.passphrase, 'signed with the new')
 })
+
+t.test('lists streams by id, in pages and by state', async (t) => {
+  const { startProcess } = setUp()
+  const { streams } = startProcess({ maxStreams: 10 })
+  for (const streamId of ['c', 'a', 'e', 'b', 'd']) await streams.start({ streamId })
+  const ids = (filter: Parameters<typeof streams.list>[0]) =>
+    streams.list(filter).map(({ id }) => id)
+  t.same(ids({ limit: 10 }), ['a', 'b', 'c', 'd', 'e'])
+  t.same(ids({ limit: 2 }), ['a', 'b'])
+  t.same(ids({ limit: 2, after: 'b' }), ['c', 'd'])
+  t.same(ids({ limit: 2, after: 'bb' }), ['c', 'd'], 'the id of the last page may be gone')
+  t.same(ids({ limit: 2, after: 'e' }), [])
+  streams.stop('b')
+  t.same(ids({ limit: 2, status: 'READY' }), ['a', 'c'])
+  t.same(ids({ limit: 2, status: 'STOPPED' }), ['b'])
+})
+
+t.test('kick disconnects the encoder, and bans those that follow', async (t) => {
+  const { startProcess } = setUp()
+  const { streams } = startProcess()
+  const { stream } = await streams.start({ streamId: 'studio' })
+  let closed = 0
+  stream.publish({ ...ENCODER, close: () => void closed++ })
+  const reasons: string[] = []
+  stream.on('interrupted', ({ reason }) => reasons.push(reason))
+  t.equal(streams.kick('studio'), stream)
+  t.equal(closed, 1)
+  t.same(reasons, ['kicked'])
+  t.equal(stream.status, 'INTERRUPTED')
+  t.ok(stream.bannedUntilUs <= 1e6, 'without a ban it may come back at once')
+  streams.kick('studio', { banSec: 10 })
+  t.equal(stream.bannedUntilUs, 11e6)
+  t.throws(() => streams.kick('unknown'), { code: 'STREAM_NOT_FOUND' })
+})

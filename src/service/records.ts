@@ -1,0 +1,51 @@
+/**
+ * Records of streams, with the load of the process that serves them.
+ *
+ * @module
+ */
+import { MAX_PAGE_STREAMS } from '../contract/schema.ts'
+import type { ServiceReport } from '../contract/service-report.ts'
+import type { ListRequest, StreamPage, StreamRecord } from '../contract/streams.ts'
+import type { LiveStream } from '../stream/live-stream.ts'
+import type { StreamFilter } from '../stream/registry.ts'
+
+export interface RecordsOptions {
+  readonly playlistUrl: (streamId: string) => string
+  /** @returns undefined until the service listens */
+  readonly readLoad: () => ServiceReport | undefined
+}
+
+export class Records {
+  readonly #options: RecordsOptions
+
+  constructor(options: RecordsOptions) {
+    this.#options = options
+  }
+
+  of(stream: LiveStream): StreamRecord {
+    return { ...this.#describe(stream), ...this.#service }
+  }
+
+  /** @param find  see `StreamRegistry.list` */
+  page(
+    { limit = MAX_PAGE_STREAMS, ...filter }: ListRequest,
+    find: (filter: StreamFilter) => readonly LiveStream[],
+  ): StreamPage {
+    const found = find({ ...filter, limit: limit + 1 })
+    const streams = found.slice(0, limit)
+    return {
+      streams: streams.map((stream) => this.#describe(stream)),
+      ...(found.length > limit && { next: streams.at(-1)!.id }),
+      ...this.#service,
+    }
+  }
+
+  #describe(stream: LiveStream): Omit<StreamRecord, 'service'> {
+    return { ...stream.report(), playlistUrl: this.#options.playlistUrl(stream.id) }
+  }
+
+  get #service(): Pick<StreamRecord, 'service'> {
+    const service = this.#options.readLoad()
+    return service === undefined ? {} : { service }
+  }
+}
