@@ -10,7 +10,7 @@ import { mergeDelta } from './playlist/delta-update.ts'
 import { withoutDirectives } from './playlist/directives.ts'
 import { liveEdge, parseMediaPlaylist, type MediaPlaylist } from './playlist/media-playlist.ts'
 import type { MultivariantPlaylist } from './playlist/multivariant-playlist.ts'
-import type { SubjectName, Subjects } from './rules/rule.ts'
+import type { Quiet, SubjectName, Subjects, Version } from './rules/rule.ts'
 import { SegmentRates } from './segment-rates.ts'
 import type { RenditionSummary } from './summary.ts'
 
@@ -22,11 +22,11 @@ const MAX_INITS = 4
 
 export type Occurrence = { [S in SubjectName]: readonly [S, Subjects[S]] }[SubjectName]
 
-interface Version {
-  readonly playlist: MediaPlaylist
-  /** Arrival of the reply, milliseconds since 1970. */
-  readonly atMs: number
-}
+/** Versions whose text is kept, to know an older one again. */
+const MAX_TEXTS = 8
+
+/** Longest way of a reply that was held until there was something new. */
+const MAX_LATENCY_MS = 500
 
 export class FollowedPlaylist {
   readonly #url: string
@@ -34,7 +34,11 @@ export class FollowedPlaylist {
   readonly #inits = new Map<string, Buffer>()
   /** Inspected parts by media sequence number. */
   readonly #parts = new Map<number, InspectedMedia[]>()
+  /** Texts of the last versions, newest last. */
+  #texts: string[] = []
   #version: Version | undefined
+  readonly #segmentClock = new QuietClock()
+  readonly #partClock = new QuietClock()
   #latestSegment: InspectedMedia | undefined
   #latestPart: InspectedMedia | undefined
 
@@ -53,20 +57,45 @@ export class FollowedPlaylist {
 
   *addVersion(exchange: Exchange, reply: Reply): Iterable<Occurrence> {
     const before = this.#version
-    const read = parseMediaPlaylist(reply.body.toString(), withoutDirectives(reply.url))
-    const isDelta = read.skipped > 0
-    const playlist = isDelta && before !== undefined ? mergeDelta(before.playlist, read) : read
-    if (playlist === undefined || (isDelta && before === undefined)) return
-    const after = { playlist, atMs: reply.endedAtMs }
-    if (before !== undefined && exchange.role === 'playlist' && this.#isDeltaBefore(playlist)) {
-      yield ['delta', { merged: before.playlist, full: playlist, delta: before.playlist }]
+    const text = reply.body.toString()
+    const isSame = before?.playlist.text === text
+    const playlist = isSame ? before.playlist : this.#parse(text, reply)
+    if (playlist === undefined) return
+    if (before !== undefined && !isSame) {
+      const isKnown = this.#texts.includes(text)
+      if (isOlder(playlist, before.playlist, isKnown)) {
+        // A reply that was overtaken by another says nothing of the server.
+        if (exchange.sentAtMs < before.atMs) return
+        yield ['older', { newest: before.playlist, older: playlist }]
+        return
+      }
+      if (exchange.role === 'playlist' && this.#isDeltaBefore(playlist)) {
+        yield ['delta', { merged: before.playlist, full: playlist, delta: before.playlist }]
+      }
     }
-    this.#version = after
-    if (before?.playlist.text === playlist.text) return
-    yield ['playlist', { playlist }]
-    if (before === undefined) return
-    const times = { beforeAtMs: before.atMs, afterAtMs: after.atMs }
-    yield ['update', { before: before.playlist, after: playlist, ...times }]
+    const times = { sentAtMs: exchange.sentAtMs, atMs: reply.endedAtMs }
+    this.#version = { playlist, ...times }
+    if (!isSame) {
+      this.#texts = [...this.#texts, text].slice(-MAX_TEXTS)
+      yield ['text', { playlist }]
+      yield ['playlist', { playlist }]
+    }
+    if (before !== undefined && !isSame) {
+      const times = { beforeAtMs: before.atMs, afterAtMs: reply.endedAtMs }
+      yield ['update', { before: before.playlist, after: playlist, ...times }]
+    }
+    const edge = endOf(playlist)
+    const withoutSegmentMs = this.#segmentClock.add(edge.sequence, exchange, reply)
+    const withoutPartMs = this.#partClock.add(`${edge.sequence}.${edge.part}`, exchange, reply)
+    const quiet = { withoutSegmentMs, withoutPartMs }
+    yield ['reload', { exchange, reply, playlist, before: before?.playlist, ...quiet }]
+  }
+
+  /** @returns the full playlist; undefined for a delta update that skips what is not known */
+  #parse(text: string, { url }: Reply): MediaPlaylist | undefined {
+    const read = parseMediaPlaylist(text, withoutDirectives(url))
+    if (read.skipped === 0) return read
+    return this.newest === undefined ? undefined : mergeDelta(this.newest, read)
   }
 
   /** Keeps an init segment, which the media that names it is inspected with. */
@@ -140,6 +169,51 @@ export class FollowedPlaylist {
     const [a, b] = [liveEdge(newest), liveEdge(full)]
     return a.sequence === b.sequence && a.part === b.part
   }
+}
+
+/** Measures how long something has been the newest. */
+class QuietClock {
+  #newest: string | number | undefined
+  #arrivedMs = 0
+  #quietMs = 0
+
+  /** @returns time for which the newest known before this reply stayed the newest */
+  add(newest: string | number, { role, sentAtMs }: Exchange, reply: Reply): Quiet {
+    const before = this.#quietMs
+    const isNew = newest !== this.#newest
+    const wasHeld = role === 'blocking' && reply.headersAtMs - sentAtMs > MAX_LATENCY_MS
+    // A reply with something new proves that there was nothing before only if it was held for it.
+    const heldUntilMs = wasHeld ? reply.headersAtMs - MAX_LATENCY_MS : this.#arrivedMs + before
+    const provedMs = isNew ? heldUntilMs : sentAtMs
+    const now = this.#newest === undefined ? 0 : Math.max(before, provedMs - this.#arrivedMs)
+    this.#quietMs = isNew ? 0 : now
+    if (isNew) this.#arrivedMs = reply.endedAtMs
+    this.#newest = newest
+    return [before, now]
+  }
+}
+
+/** Media sequence number and index of the part that comes next. */
+function endOf({ segments, mediaSequence }: MediaPlaylist): { sequence: number; part: number } {
+  const last = segments.at(-1)
+  if (last === undefined) return { sequence: mediaSequence, part: 0 }
+  return last.uri === undefined
+    ? { sequence: last.sequence, part: last.parts.length }
+    : { sequence: last.sequence + 1, part: 0 }
+}
+
+/** Whether a playlist is a version from before the newest one, not one of a server that began anew. */
+function isOlder(playlist: MediaPlaylist, newest: MediaPlaylist, isKnown: boolean): boolean {
+  const [end, newestEnd] = [endOf(playlist), endOf(newest)]
+  const ahead = newestEnd.sequence - end.sequence || newestEnd.part - end.part
+  if (ahead < 0) return false
+  if (ahead === 0 || isKnown) return isKnown
+  const first = newest.segments[0]?.sequence ?? 0
+  return playlist.segments.some(({ sequence, url, duration, parts: [part] }) => {
+    const known = newest.segments[sequence - first]
+    const isSameSegment = url !== undefined && known?.url === url && known.duration === duration
+    return isSameSegment || (part !== undefined && known?.parts[0]?.url === part.url)
+  })
 }
 
 /** Index of a part in its segment. */

@@ -19,6 +19,9 @@ import type { Summary } from './summary.ts'
 /** Evidence kept of one rule. */
 const MAX_EVIDENCE = 3
 
+/** Places of one rule that are known again, so that a part listed in many versions counts once. */
+const MAX_PLACES = 1000
+
 /** A broken rule. */
 export interface Finding {
   readonly rule: Rule
@@ -33,7 +36,9 @@ export interface Finding {
 /** Inputs: `push` each exchange in the order of their ends, `end` once. */
 export class Judge {
   readonly #rules: readonly Rule[]
+  readonly #bySubject: ReadonlyMap<SubjectName, readonly Rule[]>
   readonly #findings = new Map<Rule, Finding>()
+  readonly #places = new Map<Rule, Set<string>>()
   /** By URL without directives. */
   readonly #playlists = new Map<string, FollowedPlaylist>()
   #multivariant: MultivariantPlaylist | undefined
@@ -42,6 +47,10 @@ export class Judge {
 
   constructor(rules: readonly Rule[]) {
     this.#rules = rules
+    const names = new Set(rules.map(({ on }) => on))
+    this.#bySubject = new Map(
+      [...names].map((name) => [name, rules.filter(({ on }) => on === name)]),
+    )
   }
 
   /** Broken rules in the order of the table. */
@@ -102,20 +111,24 @@ export class Judge {
     const text = body.toString()
     if (!isMultivariant(text) || text === this.#multivariant?.text) return
     this.#multivariant = parseMultivariantPlaylist(text, url)
+    this.#check('text', { playlist: this.#multivariant })
     this.#check('multivariant', { playlist: this.#multivariant })
   }
 
   #readPlaylist(exchange: Exchange, reply: Reply, playlist: FollowedPlaylist | undefined): void {
+    let isNew = false
     for (const [subject, value] of playlist?.addVersion(exchange, reply) ?? []) {
       this.#check(subject, value)
+      isNew ||= subject === 'playlist'
     }
-    const newest = [...this.#playlists.values()].flatMap((each) => each.version ?? [])
-    const oldestAtMs = Math.min(...newest.map(({ atMs }) => atMs))
-    const targetSec = newest[0]?.playlist.targetSec ?? 0
-    if (this.#multivariant === undefined || newest.length < this.#playlists.size) return
+    if (!isNew || this.#multivariant === undefined) return
+    const versions = [...this.#playlists.values()].flatMap(({ version }) => version ?? [])
+    const oldestAtMs = Math.min(...versions.map(({ atMs }) => atMs))
+    const targetSec = versions[0]?.playlist.targetSec ?? 0
+    if (versions.length < this.#playlists.size) return
     if (this.#nowMs - oldestAtMs > targetSec * 1000) return
-    const playlists = newest.map((version) => version.playlist)
-    this.#check('renditions', { multivariant: this.#multivariant, playlists })
+    const playlists = versions.map((version) => version.playlist)
+    this.#check('renditions', { multivariant: this.#multivariant, playlists, versions })
   }
 
   /** State of the media playlist that the exchange belongs to. */
@@ -132,10 +145,9 @@ export class Judge {
   }
 
   #check<S extends SubjectName>(name: S, subject: Subjects[S]): void {
-    for (const rule of this.#rules) {
-      if (rule.on !== name) continue
+    for (const rule of this.#bySubject.get(name) ?? []) {
       const check = rule.check as (subject: Subjects[S]) => readonly Evidence[]
-      const evidence = check(subject)
+      const evidence = check(subject).filter((each) => this.#isNew(rule, each))
       if (evidence.length === 0) continue
       const known = this.#findings.get(rule)
       this.#findings.set(rule, {
@@ -145,5 +157,17 @@ export class Judge {
         evidence: [...(known?.evidence ?? []), ...evidence].slice(0, MAX_EVIDENCE),
       })
     }
+  }
+
+  /** Lines move from version to version: the text tells a place. */
+  #isNew(rule: Rule, [claim, seen]: Evidence): boolean {
+    const places = this.#places.get(rule) ?? new Set()
+    this.#places.set(rule, places)
+    const place = [claim.url, claim.text, seen.url, seen.text].join('\n')
+    if (places.has(place)) return false
+    const [oldest] = places
+    if (places.size >= MAX_PLACES) places.delete(oldest!)
+    places.add(place)
+    return true
   }
 }

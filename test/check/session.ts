@@ -67,9 +67,12 @@ export async function recordSession(options: SessionOptions = {}): Promise<Excha
       ...(playlistUrl !== undefined && { playlistUrl }),
       reply: {
         status: statusCode,
-        headers: Object.fromEntries(
-          Object.entries(replyHeaders).map(([name, value]) => [name, String(value)]),
-        ),
+        headers: {
+          ...Object.fromEntries(
+            Object.entries(replyHeaders).map(([name, value]) => [name, String(value)]),
+          ),
+          date: new Date(sentAtMs).toUTCString(),
+        },
         ...{ url, protocol: 'h2', body: rawPayload, longestPauseMs: 0 },
         headersAtMs: sentAtMs + ROUND_TRIP_MS,
         endedAtMs: sentAtMs + ROUND_TRIP_MS,

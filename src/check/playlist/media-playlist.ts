@@ -156,7 +156,7 @@ function readServerControl(tag: Tag): ServerControl {
 
 /** Gathers the tags and parts of a segment up to its URI. */
 class SegmentReader {
-  readonly #url: string
+  readonly #resolve: (uri: string) => string
   readonly #segments: ListedSegment[] = []
   #sequence: number
   #discontinuitySequence: number
@@ -169,7 +169,7 @@ class SegmentReader {
   #partRangeEnd = 0
 
   constructor(url: string, sequence: number, discontinuitySequence: number) {
-    this.#url = url
+    this.#resolve = resolver(url)
     this.#sequence = sequence
     this.#discontinuitySequence = discontinuitySequence
   }
@@ -181,7 +181,7 @@ class SegmentReader {
     else if (tag.name === 'EXT-X-MAP') {
       const range = tag.attributes.has('BYTERANGE') ? unquoted(tag, 'BYTERANGE') : undefined
       const byteRange = range === undefined ? undefined : readRange(range, 0)
-      this.#map = { url: resolve(unquoted(tag, 'URI') ?? '', this.#url), byteRange }
+      this.#map = { url: this.#resolve(unquoted(tag, 'URI') ?? ''), byteRange }
     } else if (tag.name === 'EXT-X-KEY') {
       const method = tag.attributes.get('METHOD')
       this.#encryption = method === 'NONE' ? undefined : method
@@ -202,7 +202,7 @@ class SegmentReader {
       duration,
       dateTime,
       byteRange,
-      url: uri === undefined ? undefined : resolve(uri, this.#url),
+      url: uri === undefined ? undefined : this.#resolve(uri),
       sequence: this.#sequence++,
       discontinuitySequence: this.#discontinuitySequence,
       durationSec:
@@ -238,7 +238,7 @@ class SegmentReader {
       line: tag.line,
       uri,
       byteRange,
-      url: resolve(uri, this.#url),
+      url: this.#resolve(uri),
       duration: tag.attributes.get('DURATION') ?? '',
       durationSec: decimal(tag, 'DURATION') ?? Number.NaN,
       independent: tag.attributes.get('INDEPENDENT') === 'YES',
@@ -253,6 +253,12 @@ function readRange(text: string, previousEnd: number): ByteRange | undefined {
   if (match === null) return undefined
   const first = match[2] === undefined ? previousEnd : Number(match[2])
   return { first, end: first + Number(match[1]) }
+}
+
+/** @returns resolution of references against one base; plain names, which most are, cost no parsing */
+function resolver(base: string): (uri: string) => string {
+  const folder = resolve('.', base)
+  return (uri) => (/^[\w-][\w.-]*$/.test(uri) ? folder + uri : resolve(uri, base))
 }
 
 export function resolve(uri: string, base: string): string {

@@ -66,7 +66,18 @@ function readLine(text: string, line: number): Tag | UriLine | undefined {
   return { line, name, value, attributes: readAttributes(value) }
 }
 
+/** NAME=value; the lookbehind keeps the time linear in hostile text. */
+const ATTRIBUTE = /(?<![A-Z0-9-])([A-Z0-9-]+)=("[^"]*"|[^",]*)/g
+
+const NO_ATTRIBUTES: ReadonlyMap<string, string> = new Map()
+
 function readAttributes(list: string): ReadonlyMap<string, string> {
-  const attributes = list.matchAll(/([A-Z0-9-]+)=("[^"]*"|[^",]*)/g)
+  if (!list.includes('=')) return NO_ATTRIBUTES
+  const attributes = list.matchAll(ATTRIBUTE)
   return new Map([...attributes].map(([, name = '', value = '']) => [name, value]))
+}
+
+/** Number of pairs in an attribute list; more than `attributes` has if names are repeated. */
+export function countAttributes(list: string): number {
+  return list.match(ATTRIBUTE)?.length ?? 0
 }

@@ -36,8 +36,20 @@ export interface Fact {
 /** Two facts of which at most one can be right: a requirement or claim, and what was seen. */
 export type Evidence = readonly [claim: Fact, seen: Fact]
 
+/** A version of a media playlist, with the times of the request and of the end of its reply. */
+export interface Version {
+  readonly playlist: MediaPlaylist
+  readonly sentAtMs: number
+  readonly atMs: number
+}
+
+/** Time without anything new, in milliseconds: proved until the previous reply, and until this one. */
+export type Quiet = readonly [before: number, now: number]
+
 /** Subjects of rules; a rule is checked once for each subject of its kind. */
 export interface Subjects {
+  /** Each version of a playlist of either kind, as text. */
+  readonly text: { readonly playlist: MediaPlaylist | MultivariantPlaylist }
   /** Each version of the multivariant playlist. */
   readonly multivariant: { readonly playlist: MultivariantPlaylist }
   /** Each version of a media playlist whose text differs from the version before; delta updates merged. */
@@ -49,10 +61,25 @@ export interface Subjects {
     readonly beforeAtMs: number
     readonly afterAtMs: number
   }
+  /** Each reply with a media playlist that is no older version, changed or not. */
+  readonly reload: {
+    readonly exchange: Exchange
+    readonly reply: Reply
+    readonly playlist: MediaPlaylist
+    /** Undefined for the first version. */
+    readonly before: MediaPlaylist | undefined
+    /** Time for which the server had no newer segment, or part, than `before`. */
+    readonly withoutSegmentMs: Quiet
+    readonly withoutPartMs: Quiet
+  }
+  /** A version that arrived although a newer one had arrived before its request. */
+  readonly older: { readonly newest: MediaPlaylist; readonly older: MediaPlaylist }
   /** Newest version of each media playlist, when all of them were loaded within one target duration. */
   readonly renditions: {
     readonly multivariant: MultivariantPlaylist
     readonly playlists: readonly MediaPlaylist[]
+    /** The same, with times. */
+    readonly versions: readonly Version[]
   }
   /** A delta update merged into the version before, and the full playlist of the same version. */
   readonly delta: {

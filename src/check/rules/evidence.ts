@@ -1,0 +1,48 @@
+/**
+ * Words that rules build their evidence and effects of.
+ *
+ * @module
+ */
+import type { ListedSegment } from '../playlist/media-playlist.ts'
+import type { Effect, Evidence, Fact } from './rule.ts'
+
+interface Source {
+  readonly url: string
+}
+
+/** A fact at a line of a playlist; without `place`, of the playlist as a whole. */
+export function fact({ url }: Source, text: string, place?: { readonly line: number }): Fact {
+  return place === undefined ? { text, url } : { text, url, line: place.line }
+}
+
+/** @returns the evidence, made only if the condition is false */
+export function unless(isKept: boolean, contradict: () => Evidence): readonly Evidence[] {
+  return isKept ? NONE : [contradict()]
+}
+
+const NONE: readonly Evidence[] = []
+
+/** Plays nothing, or nothing more. */
+export function stops(text: string): Effect {
+  return { severity: 'stops', text }
+}
+
+export function stalls(text: string): Effect {
+  return { severity: 'stalls', text }
+}
+
+export function degrades(text: string): Effect {
+  return { severity: 'degrades', text }
+}
+
+/** Effect of text that clients "MUST fail to parse" (RFC 8216bis 4). */
+export const MAY_REFUSE = stops('May refuse the playlist, as RFC 8216bis 4 demands of clients.')
+
+export function nameOf({ sequence, uri }: Pick<ListedSegment, 'sequence' | 'uri'>): string {
+  return uri === undefined ? `segment ${sequence}, not complete,` : `segment ${sequence}`
+}
+
+/** Seconds in the precision that playlists have. */
+export function seconds(value: number): string {
+  return `${Number(value.toFixed(5))} s`
+}
