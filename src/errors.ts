@@ -154,6 +154,7 @@ export const REFUSALS = {
   MEDIA_INVALID: {
     message: 'the file is not an MPEG transport stream: make one (ffmpeg -i FILE -c copy out.ts)',
   },
+  RECORD_INVALID: { message: 'the folder is no record of a check: see millrace check --record' },
   ADDRESS_IN_USE: { message: 'the address is in use: choose another port' },
 } as const satisfies Record<string, Refusal>
 

@@ -59,9 +59,15 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['contract', 'binary', 'clock.ts', 'auth', 'errors.ts', 'logger.ts'],
     ...['interval-limiter.ts', 'token-bucket.ts'],
   ],
-  check: ['mpegts', 'codec', 'binary'],
   // Publishing a file joins SRT and MPEG-TS the other way round; it serves no one but the command line.
   publisher: ['srt', 'mpegts', 'binary', 'errors.ts', 'clock.ts'],
+  // The judge sees exchanges alone; `follow` makes them, `record` keeps them.
+  check: [
+    ...['check/follow', 'check/record', 'mpegts', 'codec', 'binary'],
+    ...['clock.ts', 'errors.ts'],
+  ],
+  'check/follow': ['check'],
+  'check/record': ['check', 'errors.ts'],
   // The top of the house: rooms that see both ends.
   ingest: [
     'contract',
@@ -98,6 +104,7 @@ const IMPURE = {
     'webhook/dispatcher.ts',
     'publisher/',
     'http/',
+    'check/follow/',
   ],
   'Math.random|randomBytes|randomInt|randomUUID': [
     'service/server.ts',
@@ -106,9 +113,17 @@ const IMPURE = {
     'srt/io/caller.ts',
     'auth/stream-key.ts',
     'webhook/',
+    'check/follow/redactor.ts',
   ],
   'node:dgram': ['srt/io/listener.ts', 'srt/io/caller.ts', 'srt/io/socket.ts'],
-  'node:fs': ['cli.ts', 'http/', 'publisher/', 'srt/io/kernel-drops.ts', 'webhook/look-up.ts'],
+  'node:fs': [
+    'cli.ts',
+    'check/record/',
+    'http/',
+    'publisher/',
+    'srt/io/kernel-drops.ts',
+    'webhook/look-up.ts',
+  ],
   'node:dns': ['srt/io/caller.ts', 'webhook/look-up.ts'],
   'process.env': ['cli.ts'],
 }

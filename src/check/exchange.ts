@@ -5,7 +5,7 @@
  */
 
 /**
- * Purpose of a request.
+ * Purposes of requests.
  *
  * - `multivariant`, `playlist`: reloads; `blocking`: a playlist with `_HLS_msn`; `delta`: with `_HLS_skip`.
  * - `segment`, `part`, `init`: media as listed, `init` for EXT-X-MAP; `hint`: the part of EXT-X-PRELOAD-HINT.
@@ -16,25 +16,28 @@
  *   `part-without-sequence`, `far-ahead`: directives that have to be refused;
  *   `old-sequence`: a blocking request for a segment that is listed long since; `unknown`: a URI that was never listed.
  */
-export type Role =
-  | 'multivariant'
-  | 'playlist'
-  | 'blocking'
-  | 'delta'
-  | 'segment'
-  | 'part'
-  | 'init'
-  | 'hint'
-  | 'gone'
-  | 'head'
-  | 'range'
-  | 'preflight'
-  | 'gzip'
-  | 'identity'
-  | 'part-without-sequence'
-  | 'far-ahead'
-  | 'old-sequence'
-  | 'unknown'
+export const ROLES = [
+  'multivariant',
+  'playlist',
+  'blocking',
+  'delta',
+  'segment',
+  'part',
+  'init',
+  'hint',
+  'gone',
+  'head',
+  'range',
+  'preflight',
+  'gzip',
+  'identity',
+  'part-without-sequence',
+  'far-ahead',
+  'old-sequence',
+  'unknown',
+] as const
+
+export type Role = (typeof ROLES)[number]
 
 export interface Exchange {
   readonly role: Role

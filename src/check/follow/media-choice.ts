@@ -1,0 +1,144 @@
+/**
+ * Which media of a playlist version a player would load.
+ *
+ * @module
+ */
+import { isComplete, type ByteRange } from '../playlist/media-playlist.ts'
+import type { ListedPart, ListedSegment, MediaPlaylist } from '../playlist/media-playlist.ts'
+import type { Request } from './http-client.ts'
+
+/** Complete segments that a player without low latency starts before the live edge (RFC 8216bis 6.3.3). */
+const START_SEGMENTS = 3
+
+/** In low latency, of how many segments one is loaded whole besides its parts. */
+const WHOLE_EVERY = 10
+
+/** Maximum media of one version. */
+const MAX_NEW_SEGMENTS = 5
+const MAX_NEW_PARTS = 20
+
+/** Segments of an ended playlist that are loaded: as many from its start and its end, and others between. */
+const SAMPLE_EDGE = 3
+const SAMPLE_BETWEEN = 6
+
+export type MediaRequest = Request & { readonly role: 'segment' | 'part' | 'init' }
+
+/** Input: each version, delta updates merged. */
+export class MediaChoice {
+  readonly #playlistUrl: string
+  /** Media that was chosen or skipped, and is listed. */
+  #known: ReadonlySet<string> = new Set()
+  #initKey: string | undefined
+  /** Newest segment of which each part was chosen from the first. */
+  #firstWhole = 0
+  #isFirst = true
+
+  constructor(playlistUrl: string) {
+    this.#playlistUrl = playlistUrl
+  }
+
+  /** @returns requests in the order of the media */
+  choose(playlist: MediaPlaylist): MediaRequest[] {
+    if (playlist.ended && this.#isFirst) return this.#sample(playlist)
+    const chosen = followsParts(playlist)
+      ? this.#chooseParts(playlist)
+      : this.#chooseSegments(playlist)
+    this.#known = new Set(
+      playlist.segments.flatMap((segment) => [
+        ...(isComplete(segment) ? [keyOf(segment)] : []),
+        ...segment.parts.map(keyOf),
+      ]),
+    )
+    this.#isFirst = false
+    return chosen
+  }
+
+  /** Marks a hinted part as loaded, so that `choose` leaves it out. */
+  addHint(url: string): void {
+    this.#known = new Set([...this.#known, keyOf({ url, byteRange: undefined })])
+  }
+
+  #sample({ segments }: MediaPlaylist): MediaRequest[] {
+    this.#isFirst = false
+    const media = segments.filter((segment) => isComplete(segment) && !segment.gap)
+    const step = Math.max(1, Math.ceil((media.length - 2 * SAMPLE_EDGE) / SAMPLE_BETWEEN))
+    const sample = media.filter(
+      (_, index) =>
+        index < SAMPLE_EDGE ||
+        index >= media.length - SAMPLE_EDGE ||
+        (index - SAMPLE_EDGE) % step === 0,
+    )
+    return sample.flatMap((segment) => this.#requestSegment(segment))
+  }
+
+  #chooseSegments({ segments }: MediaPlaylist): MediaRequest[] {
+    return segments
+      .filter((segment) => isComplete(segment) && !this.#known.has(keyOf(segment)))
+      .slice(this.#isFirst ? -START_SEGMENTS : -MAX_NEW_SEGMENTS)
+      .flatMap((segment) => this.#requestSegment(segment))
+  }
+
+  #chooseParts({ segments }: MediaPlaylist): MediaRequest[] {
+    const open = segments.filter((segment) => !isComplete(segment))
+    if (this.#isFirst) {
+      const newest = segments.findLast(isComplete)
+      this.#firstWhole = (newest?.sequence ?? -1) + 1
+      return [
+        ...(newest === undefined ? [] : this.#requestSegment(newest)),
+        ...open.flatMap((segment) => this.#requestParts(segment)),
+      ]
+    }
+    const requests: MediaRequest[] = []
+    for (const segment of segments) {
+      requests.push(...this.#requestParts(segment))
+      if (!isComplete(segment) || this.#known.has(keyOf(segment))) continue
+      const isWhole = (segment.sequence - this.#firstWhole) % WHOLE_EVERY === 0
+      // Without parts, as after a gap, the segment is all that there is.
+      if (isWhole || segment.parts.length === 0) requests.push(...this.#requestSegment(segment))
+    }
+    return requests.slice(-MAX_NEW_PARTS)
+  }
+
+  #requestParts(segment: ListedSegment): MediaRequest[] {
+    return segment.parts.flatMap((part) =>
+      part.gap || this.#known.has(keyOf(part))
+        ? []
+        : [...this.#requestInit(segment), this.#request('part', part)],
+    )
+  }
+
+  #requestSegment(segment: ListedSegment): MediaRequest[] {
+    if (segment.gap) return []
+    return [...this.#requestInit(segment), this.#request('segment', segment)]
+  }
+
+  #requestInit({ map }: ListedSegment): MediaRequest[] {
+    if (map === undefined || keyOf(map) === this.#initKey) return []
+    this.#initKey = keyOf(map)
+    return [this.#request('init', map)]
+  }
+
+  #request(role: MediaRequest['role'], { url = '', byteRange }: Located): MediaRequest {
+    return {
+      role,
+      url,
+      playlistUrl: this.#playlistUrl,
+      ...(byteRange !== undefined && { headers: { range: formatRange(byteRange) } }),
+    }
+  }
+}
+
+type Located = Pick<ListedSegment | ListedPart, 'url' | 'byteRange'>
+
+/** Whether parts are loaded as they appear: players do so where reloads can wait for them. */
+export function followsParts({ partTargetSec, serverControl, ended }: MediaPlaylist): boolean {
+  return partTargetSec !== undefined && serverControl?.canBlockReload === true && !ended
+}
+
+function keyOf({ url = '', byteRange }: Located): string {
+  return byteRange === undefined ? url : `${url} ${formatRange(byteRange)}`
+}
+
+function formatRange({ first, end }: ByteRange): string {
+  return `bytes=${first}-${end - 1}`
+}

@@ -1,0 +1,88 @@
+/**
+ * When and how a player reloads a media playlist (RFC 8216bis 6.3.4, 6.2.5).
+ *
+ * @module
+ */
+import { withDirectives } from '../playlist/directives.ts'
+import { isComplete, liveEdge, type MediaPlaylist } from '../playlist/media-playlist.ts'
+import { HEADERS_TIMEOUT_MS, type Request } from './http-client.ts'
+
+/** State after a reload. */
+export interface Reloaded {
+  readonly role: 'playlist' | 'blocking' | 'delta'
+  /** Newest version; undefined before the first. */
+  readonly playlist: MediaPlaylist | undefined
+  /** Whether the reload brought new media. */
+  readonly advanced: boolean
+  /** Reloads in a row without a playlist, this one included. */
+  readonly failures: number
+  /** Number of reloads so far. */
+  readonly count: number
+}
+
+export interface Reload {
+  readonly request: Request & { readonly role: Reloaded['role'] }
+  /** From the time at which the previous reload was sent, and from its end. */
+  readonly afterSentMs: number
+  readonly afterEndMs: number
+}
+
+/** Every how many reloads a delta update is asked for, where it is offered. */
+const DELTA_EVERY = 8
+
+/** Shortest interval of reloads. */
+const MIN_INTERVAL_MS = 50
+
+const RETRY_MS = 1000
+
+/** Time over three target durations until a held request counts as unanswered. */
+const HELD_MARGIN_MS = 5000
+
+export function nextReload(url: string, reloaded: Reloaded): Reload {
+  const { playlist, role, advanced, failures } = reloaded
+  const targetMs = (playlist?.targetSec || 2) * 1000
+  const plain: Reload['request'] = {
+    role: 'playlist',
+    url,
+    headers: { 'accept-encoding': 'gzip' },
+  }
+  if (playlist === undefined || failures > 0) {
+    const afterEndMs = Math.min(targetMs, RETRY_MS * failures)
+    return { request: plain, afterSentMs: MIN_INTERVAL_MS, afterEndMs }
+  }
+  if (playlist.serverControl?.canBlockReload !== true) {
+    return { request: plain, afterSentMs: advanced ? targetMs : targetMs / 2, afterEndMs: 0 }
+  }
+  // The full playlist of the same version, for the comparison with the merged one.
+  if (role === 'delta') return { request: plain, afterSentMs: 0, afterEndMs: 0 }
+  return {
+    request: { ...plain, ...blocking(url, playlist, reloaded.count), timeoutMs: heldMs(targetMs) },
+    afterSentMs: MIN_INTERVAL_MS,
+    // A server that answers without new media is not to be flooded.
+    afterEndMs: role === 'blocking' && !advanced ? RETRY_MS : 0,
+  }
+}
+
+/** Longest time to the headers of a held request. */
+function heldMs(targetMs: number): number {
+  return Math.max(HEADERS_TIMEOUT_MS, Math.min(60_000, 3 * targetMs + HELD_MARGIN_MS))
+}
+
+/** Request that waits for the next part, or for the next segment. */
+function blocking(url: string, playlist: MediaPlaylist, count: number) {
+  const last = playlist.segments.at(-1)
+  const { sequence, part } = liveEdge(playlist)
+  const isOpen = last !== undefined && !isComplete(last)
+  const next =
+    playlist.partTargetSec === undefined
+      ? { sequence: sequence + 1 }
+      : isOpen
+        ? { sequence, part: part + 1 }
+        : { sequence: sequence + 1, part: 0 }
+  const offersDelta = playlist.serverControl?.canSkipUntilSec !== undefined
+  const skip = offersDelta && count % DELTA_EVERY === 0
+  return {
+    role: skip ? ('delta' as const) : ('blocking' as const),
+    url: withDirectives(url, { ...next, skip }),
+  }
+}

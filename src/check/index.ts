@@ -1,0 +1,22 @@
+/**
+ * `millrace/check`: what is wrong with a live HLS stream, by clause, with the evidence.
+ *
+ * @module
+ */
+export { checkStream, type CheckOptions, type ReplayOptions } from './check-stream.ts'
+export type { CheckResult, Progress } from './check-result.ts'
+export type { Exchange, Reply, Role } from './exchange.ts'
+export type { Finding } from './judge.ts'
+export {
+  PLAYERS,
+  type Effect,
+  type Evidence,
+  type Fact,
+  type Level,
+  type Player,
+  type Rule,
+  type RuleText,
+  type Severity,
+} from './rules/rule.ts'
+export { RULES } from './rules/table.ts'
+export type { RenditionSummary, Summary } from './summary.ts'
