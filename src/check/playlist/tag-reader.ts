@@ -31,6 +31,7 @@ const MAX_LINES = 200_000
 
 export function readLines(text: string): PlaylistLines {
   const entries = text
+    .replace(/^\ufeff/, '')
     .split('\n', MAX_LINES)
     .map((line, index) => readLine(line.replace(/\r$/, ''), index + 1))
     .filter((entry) => entry !== undefined)

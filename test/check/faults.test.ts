@@ -1,0 +1,54 @@
+/**
+ * Faults on the way from a real service to a check: each is found by its rule, and no other rule is broken.
+ */
+import t, { type Test } from 'tap'
+import type { CheckResult } from '../../src/check/check-result.ts'
+import { RULES } from '../../src/check/rules/table.ts'
+import type { Tamper } from './fault-proxy.ts'
+import { FAULTS, type Fault } from './fault-table.ts'
+import { startFaultyStream, type FaultyStream } from './faulty-stream.ts'
+
+/** Checks at a time. */
+const GROUP = 8
+
+const untouched: Tamper = (request, origin) => origin(request)
+
+t.test('an undisturbed stream breaks no rule, directly or through a proxy', async (t) => {
+  const stream = await startFaultyStream(t)
+  const results = await Promise.all(
+    Array.from({ length: 10 }, (_, index) =>
+      stream.check({ seconds: 10, ...(index % 2 === 0 && { tamper: untouched }) }),
+    ),
+  )
+  for (const result of results) {
+    t.same(describe(result), [])
+    t.ok(result.summary.renditions.length === 2)
+  }
+})
+
+t.test('each fault is found by its rule, and none is invented', async (t) => {
+  t.ok(FAULTS.length >= 30)
+  const steady = await startFaultyStream(t)
+  const reconnecting = await startFaultyStream(t, { reconnects: true })
+  const waiting = FAULTS.filter(({ rule }) => RULES.some(({ id }) => id === rule))
+  const work = async () => {
+    for (let fault = waiting.shift(); fault !== undefined; fault = waiting.shift()) {
+      await find(t, fault, fault.reconnects === true ? reconnecting : steady)
+    }
+  }
+  await Promise.all(Array.from({ length: GROUP }, work))
+})
+
+async function find(t: Test, fault: Fault, stream: FaultyStream): Promise<void> {
+  const { title, rule, follows = [] } = fault
+  const seconds = fault.seconds ?? 8
+  const result = await stream.check({ seconds, tamper: fault.tamper() })
+  const found = result.findings.map((finding) => finding.rule.id)
+  t.ok(found.includes(rule), `${rule} finds that ${title}`)
+  const rest = describe(result).filter(({ id }) => id !== rule && !follows.includes(id))
+  t.same(rest, [], `nothing else is found where ${title}`)
+}
+
+function describe({ findings }: CheckResult) {
+  return findings.map(({ rule, count, evidence }) => ({ id: rule.id, count, evidence }))
+}
