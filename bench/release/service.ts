@@ -9,7 +9,7 @@ import { createServer } from '../../src/index.ts'
 import { selfUsage } from '../support/usage.ts'
 import { answer, readTask } from '../support/worker.ts'
 import { nowMs } from './clock.ts'
-import { readEdge } from './playlist-reader.ts'
+import { readEdge, type Edge } from './playlist-reader.ts'
 
 export interface ServiceTask {
   readonly partMs: number
@@ -77,15 +77,26 @@ async function noteParts(signal: AbortSignal): Promise<Record<number, number>> {
   const completeMs: Record<number, number> = {}
   for (;;) {
     const before = edge()!
-    try {
-      await files.wait(PLAYLIST, before.next, signal)
-    } catch {
-      return completeMs
-    }
+    if (!(await comes(before.next, signal))) return completeMs
     const atMs = nowMs()
     const { newestPart } = edge()!
     for (let part = before.newestPart + 1; part <= newestPart; part++) completeMs[part] = atMs
   }
+}
+
+/** @returns false if the signal aborts before */
+function comes(next: Edge['next'], signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const abort = () => {
+      forget?.()
+      resolve(false)
+    }
+    const forget = files.wait(PLAYLIST, next, () => {
+      signal.removeEventListener('abort', abort)
+      resolve(true)
+    })
+    signal.addEventListener('abort', abort)
+  })
 }
 
 function counters() {

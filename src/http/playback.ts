@@ -93,45 +93,41 @@ function readDirectives(
 }
 
 /** Sends the file, or waits for it if it is to come. */
-function answer(asked: FileRequest, waiting: WaitingRequests, mayWait = true): void {
+function answer(asked: FileRequest, waiting: WaitingRequests): void {
   const { reply, stream, name, directives } = asked
   // Most requests are for a file that exists.
   if (directives.mediaSequence === undefined && sendCurrent(asked)) return
   const availability = stream.files.availability?.(name, directives)
   if (availability === 'beyond') refuseShortly(reply, 'MEDIA_TOO_FAR_AHEAD')
-  else if (availability === 'future') {
-    if (mayWait) void answerLater(asked, waiting)
-    else refuseShortly(reply, 'TOO_MANY_WAITING')
-  } else if (!sendCurrent(asked)) refuseFile(reply, stream)
+  else if (availability === 'future') answerLater(asked, waiting)
+  else if (!sendCurrent(asked)) refuseFile(reply, stream)
 }
 
 /** Waits for the file, then answers. */
-async function answerLater(asked: FileRequest, waiting: WaitingRequests): Promise<void> {
+function answerLater(asked: FileRequest, waiting: WaitingRequests): void {
   const { reply, stream, name, directives } = asked
   const { files } = stream
-  try {
-    const end = await waiting.wait(reply, maxWaitMs(stream, name), async (signal) =>
-      files.wait?.(name, directives, signal),
-    )
-    // The client has left: tells Fastify that there is nothing to send.
-    if (end === 'left') reply.hijack()
-    else if (end === 'closing') refuseShortly(reply, 'SHUTTING_DOWN')
-    else if (end === 'refused') refuseShortly(reply, 'TOO_MANY_WAITING')
-    else if (end === 'over') answer(asked, waiting, false)
-    else if (isPlaylist(name) && files.get(name) === undefined) refuseFile(reply, stream)
-    else refuseShortly(reply, 'MEDIA_LATE')
-  } catch (error) {
-    reply.send(error)
-  }
+  waiting.wait(reply, {
+    maxMs: maxWaitMs(stream, name),
+    begin: (onOver) => files.wait?.(name, directives, onOver),
+    answer: (end) => {
+      if (end === 'over' && sendCurrent(asked)) return
+      if (end === 'over') refuseFile(reply, stream)
+      else if (end === 'closing') refuseShortly(reply, 'SHUTTING_DOWN')
+      else if (end === 'refused') refuseShortly(reply, 'TOO_MANY_WAITING')
+      else if (isPlaylist(name) && files.get(name) === undefined) refuseFile(reply, stream)
+      else refuseShortly(reply, 'MEDIA_LATE')
+    },
+  })
 }
 
-/** Longest wait before the first segment, in milliseconds: players give up after 10 s. */
-const MAX_FIRST_WAIT_MS = 9000
+/** Longest wait in milliseconds: players give up after 10 s. */
+const MAX_WAIT_MS = 9000
 
-/** Longest wait for a playlist, or for a part that it hints, in milliseconds (RFC 8216bis 6.2.5.2). */
+/** Longest wait for a playlist, or for a part that it hints, in milliseconds. */
 function maxWaitMs({ files }: PlayableStream, name: string): number {
   const playlist = files.get(isPlaylist(name) ? name : 'playlist.m3u8')
-  return playlist?.blocking?.maxWaitMs ?? MAX_FIRST_WAIT_MS
+  return Math.min(playlist?.blocking?.maxWaitMs ?? Infinity, MAX_WAIT_MS)
 }
 
 function isPlaylist(name: string): boolean {

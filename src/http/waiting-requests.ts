@@ -14,62 +14,69 @@ const MAX_WAITING = 10_000
 const MAX_WAITING_PER_CONNECTION = 32
 
 /** Reason for the end of a wait; `refused`: it has not begun, since too many requests wait. */
-export type WaitEnd = 'over' | 'late' | 'left' | 'closing' | 'refused'
+export type WaitEnd = 'over' | 'late' | 'closing' | 'refused'
+
+export interface Wait {
+  /** Longest wait in milliseconds. */
+  readonly maxMs: number
+  /**
+   * Begins to wait for the file.
+   *
+   * @returns forgets the request; undefined if too many readers wait
+   */
+  readonly begin: (onOver: () => void) => (() => void) | undefined
+  /** Called once, unless the client leaves before. */
+  readonly answer: (end: WaitEnd) => void
+}
 
 export class WaitingRequests {
   readonly #turns = new TurnQueue(MAX_REQUESTS_PER_TURN)
-  readonly #waiting = new Set<AbortController>()
+  /** Functions that end the wait of each request at once. */
+  readonly #waiting = new Set<(end: WaitEnd) => void>()
   /** Number of waiting requests by connection. */
   readonly #perConnection = new Map<object, number>()
 
-  /** Number of waiting requests. */
-  get count(): number {
-    return this.#waiting.size
-  }
-
-  /**
-   * Waits at most `maxMs`, and then for a turn to reply.
-   *
-   * @param until  what the request waits for; rejects when the signal aborts
-   */
-  async wait(
-    reply: FastifyReply,
-    maxMs: number,
-    until: (signal: AbortSignal) => Promise<void>,
-  ): Promise<WaitEnd> {
+  /** Waits for the file, and then for a turn to answer. */
+  wait(reply: FastifyReply, { maxMs, begin, answer }: Wait): void {
     const { connection, exchange } = partiesOf(reply)
+    // The client has left during a hook of an application.
+    if (exchange.destroyed) return
     const ownCount = this.#perConnection.get(connection) ?? 0
-    if (this.count >= MAX_WAITING || ownCount >= MAX_WAITING_PER_CONNECTION) return 'refused'
-    const end = new AbortController()
-    const leave = () => end.abort('left')
-    const timer = setTimeout(() => end.abort('late'), maxMs)
-    exchange.once('close', leave)
+    const isFull = this.#waiting.size >= MAX_WAITING || ownCount >= MAX_WAITING_PER_CONNECTION
+    let due: WaitEnd | undefined
+    const endLater = (reason: WaitEnd): void => {
+      due ??= reason
+      this.#turns.add(() => end(reason))
+    }
+    const forget = isFull ? undefined : begin(() => endLater('over'))
+    if (forget === undefined) {
+      answer('refused')
+      return
+    }
+    const timer = setTimeout(() => endLater('late'), maxMs)
+    const leave = (): boolean => {
+      if (!this.#waiting.delete(end)) return false
+      clearTimeout(timer)
+      forget()
+      this.#release(connection)
+      return true
+    }
+    const end = (reason: WaitEnd): void => {
+      if (!leave()) return
+      try {
+        answer(due ?? reason)
+      } catch (error) {
+        reply.send(error)
+      }
+    }
     this.#waiting.add(end)
     this.#perConnection.set(connection, ownCount + 1)
-    try {
-      await until(end.signal).catch((error: unknown) => {
-        if (!end.signal.aborted) throw error
-      })
-      if (!end.signal.aborted || end.signal.reason === 'late') await this.#turn()
-      return end.signal.aborted ? (end.signal.reason as WaitEnd) : 'over'
-    } finally {
-      clearTimeout(timer)
-      exchange.off('close', leave)
-      this.#waiting.delete(end)
-      this.#release(connection)
-    }
+    exchange.once('close', leave)
   }
 
-  /** Ends all waits. */
+  /** Ends all waits at once, and answers the requests whose turn is still to come. */
   close(): void {
-    for (const end of this.#waiting) end.abort('closing')
-  }
-
-  #turn(): Promise<void> | undefined {
-    if (this.#turns.take()) return undefined
-    return new Promise((resolve) => {
-      this.#turns.add(resolve)
-    })
+    for (const end of this.#waiting) end('closing')
   }
 
   #release(connection: object): void {
@@ -79,8 +86,10 @@ export class WaitingRequests {
   }
 }
 
+type Exchange = EventEmitter & { readonly destroyed: boolean }
+
 /** Connection of a request, and the emitter of `close` when its client leaves. */
-function partiesOf({ raw }: FastifyReply): { connection: object; exchange: EventEmitter } {
+function partiesOf({ raw }: FastifyReply): { connection: object; exchange: Exchange } {
   if (raw.req.httpVersionMajor < 2) return { connection: raw.req.socket, exchange: raw }
   // A reply of HTTP/2 to HEAD emits no `close` before it begins; its stream does.
   const { stream } = raw as unknown as Http2ServerResponse

@@ -193,14 +193,15 @@ export class FileStore {
   }
 
   /**
-   * Waits while the file is `future`; not if too many readers wait. All changes made in one synchronous call become
-   * visible together.
+   * Waits while the file is `future`.
    *
-   * @throws the reason of the signal
+   * @param onOver  called once, during the change that ends the wait: other files of the same release may change after
+   *   it, in the same synchronous call
+   * @returns forgets the reader; undefined if it does not wait: the file is not `future`, or too many readers wait
    */
-  wait(name: string, directives: DeliveryDirectives, signal: AbortSignal): Promise<void> {
+  wait(name: string, directives: DeliveryDirectives, onOver: () => void): (() => void) | undefined {
     const isOver = () => this.availability(name, directives) !== 'future'
-    return this.#waiters.wait(name, isOver, signal)
+    return this.#waiters.wait(name, isOver, onOver)
   }
 
   /** Ends all waits, present and future, and marks the stream as idle. */

@@ -21,7 +21,7 @@ export interface StreamFile {
 export interface BlockingLimits {
   /** Lifetime of the reply in caches, in seconds. */
   readonly maxAgeSec: number
-  /** Time after which a wait is given up, in milliseconds. */
+  /** Longest wait that a client must expect, in milliseconds (RFC 8216bis 6.2.5.2). */
   readonly maxWaitMs: number
 }
 
@@ -44,9 +44,8 @@ const KINDS = {
 /** Lifetime of a blocking reply in caches, in target durations (RFC 8216bis appendix B.1). */
 const BLOCKING_LIFETIME = 6
 
-/** Longest wait in target durations (RFC 8216bis 6.2.5.2), and in milliseconds: players give up after 10 s. */
+/** Longest wait in target durations (RFC 8216bis 6.2.5.2). */
 const MAX_WAIT_TARGETS = 3
-const MAX_WAIT_MS = 9000
 
 /** @param file.targetDurationSec  EXT-X-TARGETDURATION; until that is fixed, the duration of the segment itself */
 export function createStreamFile(
@@ -64,6 +63,6 @@ export function createStreamFile(
 export function blockingLimits(targetDurationSec: number): BlockingLimits {
   return {
     maxAgeSec: BLOCKING_LIFETIME * targetDurationSec,
-    maxWaitMs: Math.min(MAX_WAIT_MS, MAX_WAIT_TARGETS * targetDurationSec * 1000),
+    maxWaitMs: MAX_WAIT_TARGETS * targetDurationSec * 1000,
   }
 }

@@ -6,7 +6,7 @@
 
 interface Waiter {
   readonly isOver: () => boolean
-  readonly resolve: () => void
+  readonly onOver: () => void
 }
 
 /** `wait` for a file; `wake` when it has changed. A reader that leaves is forgotten in constant time. */
@@ -25,37 +25,24 @@ export class Waiters {
   }
 
   /**
-   * Waits until a change of the file after which `isOver` holds; does not wait if it holds now, or if too many readers
-   * wait.
+   * Waits until a change of the file after which `isOver` holds.
    *
-   * @throws the reason of the signal
+   * @param onOver  called once, by `wake`
+   * @returns forgets the reader; undefined if it does not wait: `isOver` holds now, or too many readers wait
    */
-  async wait(name: string, isOver: () => boolean, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted()
-    if (isOver() || this.#count >= this.#max) return
-    await new Promise<void>((resolve, reject) => {
-      const abort = () => {
-        this.#remove(name, waiter)
-        reject(signal.reason as Error)
-      }
-      const waiter = {
-        isOver,
-        resolve: () => {
-          signal.removeEventListener('abort', abort)
-          resolve()
-        },
-      }
-      signal.addEventListener('abort', abort, { once: true })
-      this.#add(name, waiter)
-    })
+  wait(name: string, isOver: () => boolean, onOver: () => void): (() => void) | undefined {
+    if (this.#count >= this.#max || isOver()) return undefined
+    const waiter = { isOver, onOver }
+    this.#add(name, waiter)
+    return () => this.#remove(name, waiter)
   }
 
-  /** Ends the waits for a file that are over. The readers continue in a microtask, after the synchronous call. */
+  /** Ends the waits for a file that are over. */
   wake(name: string): void {
     for (const waiter of this.#byName.get(name) ?? []) {
       if (!waiter.isOver()) continue
       this.#remove(name, waiter)
-      waiter.resolve()
+      waiter.onOver()
     }
   }
 

@@ -21,8 +21,7 @@ const OWNER: SegmentOwner = {
 function setUp({ maxBytes = 1000, maxWaiters = 1000 } = {}) {
   const cache = new SegmentCache({ maxBytes })
   const files = new FileStore({ cache, owner: OWNER, maxWaiters })
-  const never = new AbortController().signal
-  return { cache, files, never }
+  return { cache, files }
 }
 
 function playlist(version: string): StreamFile {
@@ -39,14 +38,24 @@ function segment(version: string, sizeBytes = 100): StreamFile {
 }
 
 /** State of a wait. */
-type Outcome = 'waits' | 'over' | `failed: ${string}`
+type Outcome = 'waits' | 'over' | 'does not wait' | 'has left' | 'over again'
 
-function watch(wait: Promise<void>): { outcome: Outcome } {
-  const watched: { outcome: Outcome } = { outcome: 'waits' }
-  wait.then(
-    () => (watched.outcome = 'over'),
-    (error: Error) => (watched.outcome = `failed: ${error.name}`),
-  )
+interface Watched {
+  outcome: Outcome
+  leave(): void
+}
+
+function watch(files: FileStore, name: string, directives: DeliveryDirectives = {}): Watched {
+  const forget = files.wait(name, directives, () => {
+    watched.outcome = watched.outcome === 'waits' ? 'over' : 'over again'
+  })
+  const watched: Watched = {
+    outcome: forget === undefined ? 'does not wait' : 'waits',
+    leave: () => {
+      forget?.()
+      if (watched.outcome === 'waits') watched.outcome = 'has left'
+    },
+  }
   return watched
 }
 
@@ -179,9 +188,9 @@ t.test('a file is unknown until it exists, except the first playlists of a strea
 })
 
 t.test('a hinted part that comes as a gap is unknown (RFC 8216bis 6.2.6)', async (t) => {
-  const { files, never } = setUp()
+  const { files } = setUp()
   files.replace('playlist.m3u8', () => playlist('1'), POSITION)
-  const wait = watch(files.wait('p23.ts', {}, never))
+  const wait = watch(files, 'p23.ts')
   await nextTurn()
   t.equal(wait.outcome, 'waits')
   files.replace('playlist.m3u8', () => playlist('2'), { ...POSITION, hint: 'p24.ts' })
@@ -202,9 +211,9 @@ t.test('directives do not apply without low latency, nor after the end', async (
 })
 
 t.test('a wait ends when the playlist has the part', async (t) => {
-  const { files, never } = setUp()
+  const { files } = setUp()
   const wait = (mediaSequence: number, part?: number) =>
-    watch(files.wait('playlist.m3u8', { mediaSequence, part }, never))
+    watch(files, 'playlist.m3u8', { mediaSequence, part })
   const replace = (changes: Partial<PlaylistPosition>) =>
     files.replace('playlist.m3u8', () => playlist('1'), { ...POSITION, ...changes })
   const waits = [wait(8, 2), wait(8, 3), wait(8), wait(9, 0)]
@@ -223,24 +232,23 @@ t.test('a wait ends when the playlist has the part', async (t) => {
 })
 
 t.test('a wait for the first playlist ends with it', async (t) => {
-  const { files, never } = setUp()
-  const waits = ['playlist.m3u8', 'master.m3u8'].map((name) => watch(files.wait(name, {}, never)))
+  const { files } = setUp()
+  const waits = ['playlist.m3u8', 'master.m3u8'].map((name) => watch(files, name))
   files.replace('playlist.m3u8', () => playlist('1'))
   await nextTurn()
   t.same(
     waits.map(({ outcome }) => outcome),
     ['over', 'waits'],
   )
-  t.equal(watch(files.wait('other.m3u8', {}, never)).outcome, 'waits', 'until the next microtask')
-  await nextTurn()
+  t.equal(watch(files, 'other.m3u8').outcome, 'does not wait')
   t.equal(files.waiters, 1, 'nobody waits for an unknown file')
 })
 
-t.test('all changes of one synchronous call become visible together', async (t) => {
-  const { files, never } = setUp()
+t.test('after the synchronous call that ends a wait, all of its changes are visible', async (t) => {
+  const { files } = setUp()
   const listed: string[] = []
   const readBoth = async () => {
-    await files.wait('playlist.m3u8', {}, never)
+    await new Promise<void>((resolve) => files.wait('playlist.m3u8', {}, resolve))
     return [files.get('playlist.m3u8')?.version, files.get('master.m3u8')?.version]
   }
   const seen = readBoth()
@@ -252,57 +260,54 @@ t.test('all changes of one synchronous call become visible together', async (t) 
   t.strictSame(await seen, ['a,b', 'm'])
 })
 
-t.test('a wait rejects with the reason of its signal, without effect on other waits', async (t) => {
-  const { files, never } = setUp()
-  const controller = new AbortController()
-  const { signal } = controller
-  const aborted = files.wait('playlist.m3u8', {}, signal)
-  const other = watch(files.wait('playlist.m3u8', {}, never))
+t.test('forgets a reader that leaves, without effect on other waits', async (t) => {
+  const { files } = setUp()
+  const leaving = watch(files, 'playlist.m3u8')
+  const other = watch(files, 'playlist.m3u8')
   t.equal(files.waiters, 2)
-  controller.abort(new Error('the viewer left'))
-  t.equal(files.waiters, 1)
-  await t.rejects(aborted, /the viewer left/)
-  await t.rejects(files.wait('playlist.m3u8', {}, signal), /the viewer left/)
+  for (let times = 0; times < 2; times++) leaving.leave()
+  t.equal(files.waiters, 1, 'a reader that leaves twice counts once')
   files.replace('playlist.m3u8', () => playlist('1'))
   await nextTurn()
+  t.equal(leaving.outcome, 'has left')
   t.equal(other.outcome, 'over')
+  leaving.leave()
+  other.leave()
   t.equal(files.waiters, 0)
 })
 
 t.test('the end of the stream ends all waits', async (t) => {
-  const { files, never } = setUp()
+  const { files } = setUp()
   files.replace('playlist.m3u8', () => playlist('1'), POSITION)
   const next = { mediaSequence: 8 }
-  const waits = ['playlist.m3u8', 'p23.ts', 'master.m3u8'].map((name) =>
-    watch(files.wait(name, next, never)),
-  )
+  const waits = ['playlist.m3u8', 'p23.ts', 'master.m3u8'].map((name) => watch(files, name, next))
   await nextTurn()
   t.equal(files.waiters, 3)
   files.end()
   await nextTurn()
   for (const { outcome } of waits) t.equal(outcome, 'over')
-  await files.wait('playlist.m3u8', next, never)
+  t.equal(watch(files, 'playlist.m3u8', next).outcome, 'does not wait')
   const discarded = setUp()
-  const wait = discarded.files.wait('playlist.m3u8', {}, never)
+  const wait = watch(discarded.files, 'playlist.m3u8')
   discarded.files.discard()
-  await wait
+  t.equal(wait.outcome, 'over')
   t.equal(discarded.files.waiters, 0)
 })
 
 t.test('too many readers do not wait', async (t) => {
-  const { files, never } = setUp({ maxWaiters: 2 })
-  const wait = () => watch(files.wait('playlist.m3u8', {}, never))
+  const { files } = setUp({ maxWaiters: 2 })
+  const wait = () => watch(files, 'playlist.m3u8')
   const waits = [wait(), wait(), wait()]
   await nextTurn()
   t.same(
     waits.map(({ outcome }) => outcome),
-    ['waits', 'waits', 'over'],
+    ['waits', 'waits', 'does not wait'],
   )
   t.equal(files.availability('playlist.m3u8'), 'future', 'as after a wait that was too long')
   files.replace('playlist.m3u8', () => playlist('2'), POSITION)
   await nextTurn()
   t.equal(waits[1]?.outcome, 'over')
-  const next = watch(files.wait('playlist.m3u8', { mediaSequence: 8 }, never))
+  const next = watch(files, 'playlist.m3u8', { mediaSequence: 8 })
   await nextTurn()
   t.equal(next.outcome, 'waits', 'those that are released make room')
 })
@@ -368,7 +373,7 @@ class NaivePlaylist {
 
 type Command =
   | { readonly type: 'wait'; readonly ahead: number; readonly part: number | undefined }
-  | { readonly type: 'abort'; readonly index: number }
+  | { readonly type: 'leave'; readonly index: number }
   | { readonly type: 'part' | 'segment' | 'hinted' | 'end' | 'turn' }
 
 const ahead = fc.integer({ min: -3, max: 4 })
@@ -379,7 +384,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 3, arbitrary: simple('segment') },
   { weight: 8, arbitrary: fc.record({ type: fc.constant('wait' as const), ahead, part }) },
   { weight: 2, arbitrary: simple('hinted') },
-  { weight: 5, arbitrary: fc.record({ type: fc.constant('abort' as const), index: fc.nat(5) }) },
+  { weight: 5, arbitrary: fc.record({ type: fc.constant('leave' as const), index: fc.nat(5) }) },
   { weight: 5, arbitrary: simple('turn') },
   { weight: 1, arbitrary: simple('end') },
 )
@@ -395,17 +400,15 @@ t.test('availability and waits are those of a naive model, for any directives', 
         const { files } = setUp({ maxBytes: 1e6, maxWaiters: MAX_WAITERS })
         const model = new NaivePlaylist(partTargetSec)
         const waits: {
-          readonly controller: AbortController
-          readonly watched: { outcome: Outcome }
+          readonly watched: Watched
           readonly expect: () => string
           expected: Outcome
         }[] = []
         const wait = (name: string, directives: DeliveryDirectives, expect: () => string) => {
-          const controller = new AbortController()
           const waiting = waits.filter(({ expected }) => expected === 'waits').length
           const mayWait = expect() === 'future' && waiting < MAX_WAITERS
-          const watched = watch(files.wait(name, directives, controller.signal))
-          waits.push({ controller, watched, expect, expected: mayWait ? 'waits' : 'over' })
+          const watched = watch(files, name, directives)
+          waits.push({ watched, expect, expected: mayWait ? 'waits' : 'does not wait' })
         }
         const publish = () => files.replace('playlist.m3u8', () => playlist('1'), model.position)
         publish()
@@ -436,10 +439,10 @@ t.test('availability and waits are those of a naive model, for any directives', 
             }
             deepStrictEqual(files.availability(`p${serial}.ts`), expect())
             wait(`p${serial}.ts`, {}, expect)
-          } else if (each.type === 'abort') {
-            const aborted = waits[each.index]
-            aborted?.controller.abort()
-            if (aborted?.expected === 'waits') aborted.expected = 'failed: AbortError'
+          } else if (each.type === 'leave') {
+            const leaving = waits[each.index]
+            leaving?.watched.leave()
+            if (leaving?.expected === 'waits') leaving.expected = 'has left'
           } else if (each.type === 'end') {
             files.end()
             model.ended = true
@@ -463,7 +466,7 @@ t.test('availability and waits are those of a naive model, for any directives', 
     { numRuns: 1000 },
   )
   t.comment(JSON.stringify([...seen]))
-  const states = ['current', 'future', 'beyond', 'waits', 'over', 'failed: AbortError']
+  const states = ['current', 'future', 'beyond', 'waits', 'over', 'does not wait', 'has left']
   for (const state of states) t.ok(seen.get(state), state)
 })
 
