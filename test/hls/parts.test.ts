@@ -222,6 +222,15 @@ t.test('parts in which no frame begins have the audio of their time', async (t) 
   )
 })
 
+for (const seed of [4725, 8622]) {
+  t.test(
+    `media before a frame that is lost with its encoder is in no part, nor in the segment (seed ${seed})`,
+    async (t) => {
+      t.ok(checkParts(seed) > 10)
+    },
+  )
+}
+
 /** Largest number of parts and segments of one call, by rendition, for 24 renditions of which the video is `changed`. */
 function countAtOnce(changed: (value: PesUnit, frame: number) => PesUnit): number {
   const options = { segmentSec: 10, maxSegmentSec: 10, partSec: 0.2 }

@@ -125,8 +125,8 @@ export class CutPlanner {
     if (this.#open === undefined) return NO_DECISIONS
     const { plan, timeline } = this.#open
     const ticks = timeline.timeAt(dtsTicks)
-    if (ticks - plan.startTicks > this.limitTicks) return NO_DECISIONS
-    return this.#parts.foresee(ticks, timeline.frameTicks).map(endPart)
+    const isNext = ticks > timeline.latestTicks && ticks - plan.startTicks <= this.limitTicks
+    return isNext ? this.#parts.foresee(ticks, timeline.frameTicks).map(endPart) : NO_DECISIONS
   }
 
   /** Ends the open segment; the next segment starts another timeline. */

@@ -28,8 +28,8 @@ import type { PlacingWindow, QueuedUnit, UnitQueue } from './unit-queue.ts'
 /** Media of a segment up to the next boundary: a part, or all of a segment without parts. */
 interface Pending {
   readonly plan: SegmentPlan
-  /** Whether parts of the segment precede it. */
-  readonly followsPart: boolean
+  /** Latest time of the part before it; undefined at the start of the segment. */
+  readonly afterTicks: number | undefined
   end?: Boundary
   /** Progress of the reference track at which the wait for slower tracks ends. */
   dueTicks: number
@@ -139,7 +139,7 @@ export class RenditionWriter {
     const timelineStartTicks = this.#isNew ? fromTicks : plan.timelineStartTicks
     this.#isNew = false
     const from = { ...plan, timelineStartTicks }
-    this.#pending.push({ plan: from, followsPart: false, dueTicks: Infinity })
+    this.#pending.push({ plan: from, afterTicks: undefined, dueTicks: Infinity })
     if (this.#pending.length === 1) this.#enter(plan)
   }
 
@@ -155,7 +155,8 @@ export class RenditionWriter {
     last.end = boundary
     last.dueTicks = dueTicks
     if (boundary.type === 'part') {
-      this.#pending.push({ plan: last.plan, followsPart: true, dueTicks: Infinity })
+      const { untilTicks: afterTicks } = boundary.end
+      this.#pending.push({ plan: last.plan, afterTicks, dueTicks: Infinity })
     }
     return true
   }
@@ -168,12 +169,14 @@ export class RenditionWriter {
   advance(latestTicks: number, progressTicks: number): readonly WriterOutput[] {
     let outputs: WriterOutput[] | undefined
     for (let [first] = this.#pending; first !== undefined; [first] = this.#pending) {
-      const { plan, end, dueTicks } = first
+      const { plan, afterTicks, end, dueTicks } = first
       const untilTicks = end?.end.untilTicks ?? latestTicks
       const window = { timelineStartTicks: plan.timelineStartTicks, untilTicks }
       // Media that arrives after the last part is in the next segment.
-      const isOver = first.followsPart && end?.type === 'end'
-      if (!isOver) this.#place(window)
+      const isOver = afterTicks !== undefined && end?.type === 'end'
+      // A part ends before a frame: if the encoder leaves before that frame, the segment has no further part.
+      const isBegun = this.#options.reference || latestTicks > (afterTicks ?? -Infinity)
+      if (!isOver && (isBegun || end !== undefined)) this.#place(window)
       if (end === undefined) break
       const isDue = isOver || progressTicks >= dueTicks || this.#pending.length > MAX_PENDING
       const isComplete = this.#options.reference || this.#isPast(window, end)
@@ -188,7 +191,7 @@ export class RenditionWriter {
       else outputs.push({ type: 'part', part: this.#endPart(plan, end.end) })
       this.#pending.shift()
       const [next] = this.#pending
-      if (next?.followsPart === false) this.#enter(next.plan)
+      if (next !== undefined && next.afterTicks === undefined) this.#enter(next.plan)
     }
     return outputs ?? NO_OUTPUTS
   }
