@@ -56,7 +56,7 @@ export type StoredStream = PlayableStream & { readonly files: FileStore }
 /** Starts, stops and reports streams as the contract says, without an encoder. */
 export class MemoryService implements StreamControl, PlaybackSource {
   readonly streams = new Map<string, MemoryStream>()
-  readonly stored = new Map<string, StoredStream>()
+  readonly stored = new Map<string, PlayableStream>()
   readonly started: StartRequest[] = []
   readonly stopped: (StopRequest & { readonly streamId: string })[] = []
   readonly kicked: (KickRequest & { readonly streamId: string })[] = []
