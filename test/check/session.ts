@@ -5,6 +5,7 @@
  * @module
  */
 import { readFileSync } from 'node:fs'
+import { gunzipSync } from 'node:zlib'
 import Fastify, { type InjectOptions } from 'fastify'
 import type { Exchange, Role } from '../../src/check/exchange.ts'
 import { parseMediaPlaylist, liveEdge } from '../../src/check/playlist/media-playlist.ts'
@@ -62,6 +63,8 @@ export async function recordSession(options: SessionOptions = {}): Promise<Excha
     const sentAtMs = wallMs()
     const request: InjectOptions = { method, url: pathname + search, headers: { ...headers } }
     const { statusCode, headers: replyHeaders, rawPayload } = await app.inject(request)
+    const isGzip = replyHeaders['content-encoding'] === 'gzip'
+    const body = isGzip ? gunzipSync(rawPayload) : rawPayload
     exchanges.push({
       ...{ role, method, url, headers, sentAtMs },
       ...(playlistUrl !== undefined && { playlistUrl }),
@@ -73,7 +76,7 @@ export async function recordSession(options: SessionOptions = {}): Promise<Excha
           ),
           date: new Date(sentAtMs).toUTCString(),
         },
-        ...{ url, protocol: 'h2', body: rawPayload, longestPauseMs: 0 },
+        ...{ url, protocol: 'h2', body, longestPauseMs: 0 },
         headersAtMs: sentAtMs + ROUND_TRIP_MS,
         endedAtMs: sentAtMs + ROUND_TRIP_MS,
       },
@@ -83,6 +86,7 @@ export async function recordSession(options: SessionOptions = {}): Promise<Excha
 
   const seen = new Set<string>()
   const texts = new Map<string, string>()
+  const segmentUrls = new Map<string, readonly string[]>()
   let multivariant = ''
   const visit = async () => {
     if (stream.files.get('playlist.m3u8') === undefined) return
@@ -107,6 +111,7 @@ export async function recordSession(options: SessionOptions = {}): Promise<Excha
         if (segment.url === undefined || segment.gap || seen.has(segment.url)) continue
         await load('segment', segment.url, { playlistUrl })
         seen.add(segment.url)
+        segmentUrls.set(name, [...(segmentUrls.get(name) ?? []), segment.url])
       }
     }
   }
@@ -133,7 +138,11 @@ export async function recordSession(options: SessionOptions = {}): Promise<Excha
   }
   await probe(
     load,
-    [...texts].map(([name, text]) => ({ playlistUrl: BASE + name, text })),
+    [...texts].map(([name, text]) => ({
+      playlistUrl: BASE + name,
+      text,
+      goneUrl: segmentUrls.get(name)?.findLast((url) => !text.includes(url.replace(BASE, ''))),
+    })),
     lowLatency,
   )
   if (stops) {
@@ -148,10 +157,10 @@ type Load = (role: Role, url: string, rest?: Partial<Exchange>) => Promise<strin
 
 async function probe(
   load: Load,
-  playlists: readonly { playlistUrl: string; text: string }[],
+  playlists: readonly { playlistUrl: string; text: string; goneUrl: string | undefined }[],
   lowLatency: boolean,
 ): Promise<void> {
-  for (const { playlistUrl, text } of playlists) {
+  for (const { playlistUrl, text, goneUrl } of playlists) {
     const { segments } = parseMediaPlaylist(text, playlistUrl)
     const last = segments.findLast(({ url }) => url !== undefined)!
     const media = { playlistUrl }
@@ -163,6 +172,10 @@ async function probe(
       origin: 'https://player.example',
     }
     await load('preflight', last.url!, { ...media, method: 'OPTIONS', headers: asked })
+    if (goneUrl !== undefined) await load('gone', goneUrl, media)
+    for (const coding of ['gzip', 'identity'] as const) {
+      await load(coding, playlistUrl, { ...media, headers: { 'accept-encoding': coding } })
+    }
     await load('unknown', new URL('never-listed.ts', playlistUrl).href, media)
     if (!lowLatency) continue
     await load('old-sequence', withDirectives(playlistUrl, { sequence: last.sequence }))

@@ -3,6 +3,10 @@
  *
  * @module
  */
+import { HTTP } from './http.ts'
+import { HTTP_DIRECTIVES } from './http-directives.ts'
+import { HTTP_HEADERS } from './http-headers.ts'
+import { HTTP_METHODS } from './http-methods.ts'
 import { PLAYLIST_SYNTAX } from './playlist-syntax.ts'
 import type { Rule } from './rule.ts'
 import { SEGMENT_SYNTAX } from './segment-syntax.ts'
@@ -14,4 +18,8 @@ export const RULES: readonly Rule[] = [
   ...SERVER_CONTROL,
   ...PLAYLIST_SYNTAX,
   ...SEGMENT_SYNTAX,
+  ...HTTP,
+  ...HTTP_DIRECTIVES,
+  ...HTTP_HEADERS,
+  ...HTTP_METHODS,
 ]

@@ -113,6 +113,13 @@ export function from(msn: number, count: number, rest: Omit<Line, 'msn'> = {}): 
   return Array.from({ length: count }, (_, index) => ({ ...rest, msn: msn + index }))
 }
 
+const GOOD_HEADERS = {
+  'content-type': 'application/vnd.apple.mpegurl',
+  'cache-control': 'max-age=1',
+  'access-control-allow-origin': '*',
+  etag: '"1"',
+}
+
 /** A reply with a playlist at a time in seconds since the stream began. */
 export function load(text: string, atSec: number, rest: Partial<Exchange> = {}): Exchange {
   const atMs = START_MS + atSec * 1000
@@ -121,7 +128,7 @@ export function load(text: string, atSec: number, rest: Partial<Exchange> = {}):
     ...{ role: 'playlist', method: 'GET', url, headers: {}, sentAtMs: atMs },
     reply: {
       ...{ status: 200, url, protocol: 'h2', body: Buffer.from(text), longestPauseMs: 0 },
-      headers: { 'content-type': 'application/vnd.apple.mpegurl' },
+      headers: GOOD_HEADERS,
       ...{ headersAtMs: atMs, endedAtMs: atMs },
     },
     ...rest,

@@ -1,0 +1,92 @@
+/**
+ * Reading of replies that the rules on HTTP share.
+ *
+ * @module
+ */
+import type { Exchange, Reply, Role } from '../exchange.ts'
+import type { ListedPart, ListedSegment, MediaPlaylist } from '../playlist/media-playlist.ts'
+import type { Evidence, Fact, Subjects } from './rule.ts'
+
+const PLAYLIST_ROLES = new Set<Role>(['multivariant', 'playlist', 'blocking', 'delta'])
+const MEDIA_ROLES = new Set<Role>(['segment', 'part', 'init'])
+
+export type ReplySubject = Subjects['reply']
+
+export function isPlaylistRole(role: Role): boolean {
+  return PLAYLIST_ROLES.has(role)
+}
+
+export function isMediaRole(role: Role): boolean {
+  return MEDIA_ROLES.has(role)
+}
+
+export function isOk({ status }: Reply): boolean {
+  return status === 200 || status === 206
+}
+
+/** A fact about a reply. */
+export function replyFact({ url }: Exchange, text: string): Fact {
+  return { text, url }
+}
+
+/** Contradiction between what a request was for and the status of its reply. */
+export function statusEvidence(claim: string, { exchange, reply }: ReplySubject): Evidence {
+  return [{ text: claim }, replyFact(exchange, `the status is ${reply.status}`)]
+}
+
+/** Contradiction between a requirement and a header of a reply. */
+export function headerEvidence(
+  claim: string,
+  { exchange, reply }: ReplySubject,
+  name: string,
+): Evidence {
+  const value = reply.headers[name.toLowerCase()]
+  const seen = value === undefined ? `the reply has no ${name}` : `${name} is ${value}`
+  return [{ text: claim }, replyFact(exchange, seen)]
+}
+
+/** Segment or part of the playlist that a request was for. */
+export function findListed(
+  playlist: MediaPlaylist | undefined,
+  { url, headers }: Exchange,
+): ListedSegment | ListedPart | undefined {
+  const isAsked = ({
+    url: listed,
+    byteRange,
+  }: Pick<ListedPart, 'byteRange'> & { url?: string | undefined }) =>
+    listed === url &&
+    (byteRange === undefined ||
+      headers['range'] === `bytes=${byteRange.first}-${byteRange.end - 1}`)
+  for (const segment of playlist?.segments.toReversed() ?? []) {
+    if (isAsked(segment)) return segment
+    const part = segment.parts.find(isAsked)
+    if (part !== undefined) return part
+  }
+  return undefined
+}
+
+/**
+ * Lifetime of a reply in shared caches, in seconds (RFC 9111 4.2.1): 0 if they may not store or reuse it; undefined
+ * without a statement.
+ */
+export function lifetimeSec({ headers }: Reply): number | undefined {
+  const directives = headers['cache-control']?.toLowerCase()
+  if (directives !== undefined) {
+    if (/\b(no-store|no-cache|private)\b/.test(directives)) return 0
+    const [, age] =
+      /\bs-maxage="?(\d+)/.exec(directives) ?? /\bmax-age="?(\d+)/.exec(directives) ?? []
+    if (age !== undefined) return Number(age)
+  }
+  if (headers['expires'] === undefined) return undefined
+  const lifetimeMs = Date.parse(headers['expires']) - Date.parse(headers['date'] ?? '')
+  return Number.isNaN(lifetimeMs) ? 0 : Math.max(0, lifetimeMs / 1000)
+}
+
+/** Essence of the Content-Type (RFC 9110 8.3.1). */
+export function mimeType({ headers }: Reply): string {
+  return (headers['content-type'] ?? '').replace(/;.*/s, '').trim().toLowerCase()
+}
+
+export function withoutQuery(url: string): string {
+  return url.replace(/[?#].*$/s, '')
+}
