@@ -11,6 +11,7 @@ import { inspect } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { sign } from './auth/signature.ts'
 import { formatWebhookSecret, webhookKeys } from './auth/standard-webhooks.ts'
+import { runCheck } from './check/command.ts'
 import { parseFlags, readOptions } from './config/environment.ts'
 import { completeOptions, secretsOf } from './config/options.ts'
 import { SETTINGS, type Options } from './config/schema.ts'
@@ -25,6 +26,8 @@ const USAGE = `millrace receives live streams over SRT and serves them as HLS, f
 
   millrace serve               the service; needs HMAC_SECRET and JWT_SECRET
   millrace demo                the service with a built-in encoder and a page that plays it
+  millrace check URL           what is wrong with a live HLS stream, by clause; --seconds 60, --json FILE, --junit FILE,
+                               --record DIR, --replay DIR, --player apple|hlsjs|android
   millrace publish FILE URL    publishes an MPEG-TS file in real time to an SRT URL; --loop repeats it
   millrace sign [BODY]         LT-SIGNATURE of a request body, given or from standard input
   millrace webhook-secret      the key of webhooks for the libraries of receivers, whsec_…
@@ -46,6 +49,8 @@ async function main([command, ...args]: readonly string[]): Promise<void> {
       return serve(args)
     case 'demo':
       return demo(args)
+    case 'check':
+      return check(args)
     case 'publish':
       return publishFile(args)
     case 'sign':
@@ -129,6 +134,12 @@ async function createDemoServer({ http, srt, ...options }: Partial<Options>): Pr
   }
 }
 
+async function check(args: readonly string[]): Promise<void> {
+  const stop = new AbortController()
+  void stopSignal().then(() => stop.abort())
+  process.exitCode = await runCheck(args, process, stop.signal)
+}
+
 async function publishFile(args: readonly string[]): Promise<void> {
   const { values, positionals } = parseFlags(args, { loop: { type: 'boolean' } })
   const [file, url] = positionals
@@ -199,7 +210,8 @@ function isMistake(error: unknown): boolean {
   if (!(error instanceof Error && 'code' in error)) return false
   const code = String(error.code)
   return (
-    ['USAGE', 'CONFIG_INVALID', 'MEDIA_INVALID'].includes(code) || code.startsWith('ERR_PARSE_ARGS')
+    ['USAGE', 'CONFIG_INVALID', 'MEDIA_INVALID', 'RECORD_INVALID'].includes(code) ||
+    code.startsWith('ERR_PARSE_ARGS')
   )
 }
 

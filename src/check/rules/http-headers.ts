@@ -14,7 +14,7 @@ import {
 } from './http-replies.ts'
 import type { Rule } from './rule.ts'
 
-const PLAYLIST_TYPES = ['application/vnd.apple.mpegurl', 'audio/mpegurl']
+const PLAYLIST_TYPES = new Set(['application/vnd.apple.mpegurl', 'audio/mpegurl'])
 
 /** Types of segments in use; `application/octet-stream` says nothing, and every player ignores it. */
 const MEDIA_TYPE =
@@ -36,7 +36,7 @@ export const HTTP_HEADERS: readonly Rule[] = [
     check: (subject) => {
       const { exchange, reply } = subject
       const hasName = /\.m3u8?$/i.test(pathOf(reply.url))
-      const hasType = PLAYLIST_TYPES.includes(replies.mimeType(reply))
+      const hasType = PLAYLIST_TYPES.has(replies.mimeType(reply))
       return unless(!isPlaylistRole(exchange.role) || !isOk(reply) || hasName || hasType, () =>
         headerEvidence('the path does not end with .m3u8', subject, 'Content-Type'),
       )
@@ -54,7 +54,7 @@ export const HTTP_HEADERS: readonly Rule[] = [
     check: (subject) => {
       const { exchange, reply } = subject
       const hasName = /\.m3u8?$/i.test(pathOf(reply.url))
-      const hasType = PLAYLIST_TYPES.includes(replies.mimeType(reply))
+      const hasType = PLAYLIST_TYPES.has(replies.mimeType(reply))
       return unless(!isPlaylistRole(exchange.role) || !isOk(reply) || !hasName || hasType, () =>
         headerEvidence('the reply is a playlist', subject, 'Content-Type'),
       )

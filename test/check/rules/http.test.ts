@@ -35,7 +35,15 @@ const heldFor = (ms: number) =>
     endedAtMs: endedAtMs + ms,
   }))
 
-const fails: Edit = ({ reply: _, ...request }) => ({ ...request, failure: 'no reply within 10 s' })
+const fails: Edit = (exchange) => ({
+  role: exchange.role,
+  method: exchange.method,
+  url: exchange.url,
+  headers: exchange.headers,
+  sentAtMs: exchange.sentAtMs,
+  ...(exchange.playlistUrl !== undefined && { playlistUrl: exchange.playlistUrl }),
+  failure: 'no reply within 10 s',
+})
 
 const CASES: readonly [id: string, role: Role, ...edits: Edit[]][] = [
   ['PLAYLIST_NOT_FETCHED', 'blocking', status(404), status(500)],
