@@ -103,7 +103,7 @@ const TIMELINE: readonly Fault[] = [
   {
     title: 'the media sequence number goes back in every other version',
     rule: 'MEDIA_SEQUENCE_BACK',
-    follows: ['SEGMENT_CHANGED'],
+    follows: ['SEGMENT_CHANGED', 'BLOCKING_TOO_EARLY', 'BLOCKING_WITHOUT_PART'],
     tamper: () =>
       editText(isPlaylist, (text) =>
         !isOdd(text)
@@ -125,7 +125,12 @@ const TIMELINE: readonly Fault[] = [
   {
     title: 'EXTINF of a listed segment changes',
     rule: 'SEGMENT_CHANGED',
-    follows: ['SEGMENT_LENGTH', 'PARTS_UNLIKE_SEGMENT', 'DATE_MISSES_EXTINF'],
+    follows: [
+      'SEGMENT_LENGTH',
+      'PARTS_UNLIKE_SEGMENT',
+      'DATE_MISSES_EXTINF',
+      'PARTS_TOO_LONG_LISTED',
+    ],
     tamper: () =>
       editText(isPlaylist, (text) =>
         !isOdd(text) ? text : text.replaceAll(/(#EXTINF:\d+\.)\d/g, '$11'),
@@ -168,6 +173,7 @@ const TIMELINE: readonly Fault[] = [
   {
     title: 'a rendition has no program date times',
     rule: 'DATES_OF_RENDITIONS_DIFFER',
+    follows: ['LOW_LATENCY_WITHOUT_DATES'],
     tamper: () =>
       editText(isAudioPlaylist, (text) => text.replaceAll(/#EXT-X-PROGRAM-DATE-TIME:.*\n/g, '')),
   },
@@ -188,6 +194,7 @@ const TIMELINE: readonly Fault[] = [
   {
     title: 'a playlist freezes',
     rule: 'PLAYLIST_STALE',
+    follows: ['PARTS_STALE', 'BLOCKING_TOO_EARLY', 'BLOCKING_WITHOUT_PART'],
     tamper: () => {
       const frozen = new Map<string, string>()
       return async (request, origin) =>
@@ -197,14 +204,6 @@ const TIMELINE: readonly Fault[] = [
           return frozen.get(name)!
         })(request, origin)
     },
-  },
-  {
-    title: 'EXT-X-ENDLIST goes away again',
-    rule: 'ENDLIST_REMOVED',
-    tamper: () =>
-      editText(isPlaylist, (text) =>
-        newestSequence(text) % 3 === 0 ? `${text}#EXT-X-ENDLIST\n` : text,
-      ),
   },
 ]
 
@@ -232,7 +231,12 @@ const TARGET_DURATIONS: readonly Fault[] = [
   {
     title: 'segments are longer than the target duration',
     rule: 'SEGMENT_OVER_TARGET',
-    follows: ['SEGMENT_LENGTH', 'PARTS_UNLIKE_SEGMENT', 'DATE_MISSES_EXTINF'],
+    follows: [
+      'SEGMENT_LENGTH',
+      'PARTS_UNLIKE_SEGMENT',
+      'DATE_MISSES_EXTINF',
+      'PARTS_TOO_LONG_LISTED',
+    ],
     tamper: replace(/(#EXTINF:\d+)\.0/g, '$1.6'),
   },
   {
@@ -308,20 +312,20 @@ const LOW_LATENCY: readonly Fault[] = [
   },
   {
     title: 'the preload hint names a part that never comes',
-    rule: 'HINT_WRONG',
+    rule: 'HINT_NOT_KEPT',
     tamper: replace(/(#EXT-X-PRELOAD-HINT.*-p\d+)/, '$10'),
   },
   {
     title: 'rendition reports are missing',
-    rule: 'RENDITION_REPORT_MISSING',
+    rule: 'REPORT_MISSING',
     tamper: replace(/#EXT-X-RENDITION-REPORT.*\n/, ''),
   },
   {
-    title: 'LAST-MSN of a rendition report is far behind',
-    rule: 'RENDITION_REPORT_WRONG',
+    title: 'LAST-MSN of a rendition report is ahead of the rendition',
+    rule: 'REPORT_WRONG',
     tamper: () =>
       editText(isPlaylist, (text) =>
-        text.replace(/LAST-MSN=(\d+)/, (_, number: string) => `LAST-MSN=${Number(number) - 3}`),
+        text.replace(/LAST-MSN=(\d+)/, (_, number: string) => `LAST-MSN=${Number(number) + 3}`),
       ),
   },
   {
@@ -343,12 +347,13 @@ const MEDIA: readonly Fault[] = [
   {
     title: 'no part is marked INDEPENDENT',
     rule: 'PART_NOT_MARKED',
+    follows: ['INDEPENDENT_MISSING'],
     tamper: replace(/,INDEPENDENT=YES/g, ''),
   },
   {
     title: 'EXTINF is 0.3 s longer than the media',
     rule: 'SEGMENT_LENGTH',
-    follows: ['PARTS_UNLIKE_SEGMENT', 'DATE_MISSES_EXTINF'],
+    follows: ['PARTS_UNLIKE_SEGMENT', 'DATE_MISSES_EXTINF', 'PARTS_TOO_LONG_LISTED'],
     tamper: replace(/(#EXTINF:\d+)\.0/g, '$1.3'),
   },
   {
@@ -376,6 +381,7 @@ const MEDIA: readonly Fault[] = [
   {
     title: 'a segment ends inside a packet',
     rule: 'TS_SYNC',
+    follows: ['PARTS_DIFFER'],
     tamper: () => editMedia(every(3).segment, (bytes) => bytes.subarray(0, -100)),
   },
   {
@@ -400,17 +406,19 @@ const MEDIA: readonly Fault[] = [
 const HTTP: readonly Fault[] = [
   {
     title: 'a part is not found',
-    rule: 'PART_NOT_FOUND',
+    rule: 'MEDIA_NOT_FETCHED',
+    follows: ['HINT_NOT_FETCHED'],
     tamper: () => refuse(every(7).part),
   },
   {
     title: 'a segment is not found',
-    rule: 'SEGMENT_NOT_FOUND',
-    tamper: () => refuse(every(3).segment),
+    rule: 'MEDIA_NOT_FETCHED',
+    follows: ['GONE_TOO_EARLY'],
+    tamper: () => refuse((request) => isRead(request) && every(3).segment(request)),
   },
   {
     title: 'media is gone as soon as the playlist drops it',
-    rule: 'GONE_EARLY',
+    rule: 'GONE_TOO_EARLY',
     tamper: () => {
       const firsts = new Map<boolean, number>()
       return async (request, origin) => {
@@ -428,18 +436,22 @@ const HTTP: readonly Fault[] = [
   },
   {
     title: 'a part comes in two halves, half a second apart',
-    rule: 'PART_TRICKLES',
+    rule: 'MEDIA_TRICKLED',
     tamper: () => editReply(every(5).part, (reply) => ({ ...reply, pauseMs: 500 })),
   },
   {
     title: 'blocking reload is ignored',
-    rule: 'BLOCKING_IGNORED',
+    rule: 'BLOCKING_WITHOUT_PART',
+    follows: ['BLOCKING_TOO_EARLY', 'FAR_AHEAD_NOT_REFUSED', 'BLOCKING_NOT_CACHED'],
     tamper: () =>
-      redirect(isPlaylist, (request) => ({ ...request, url: request.url.replace(/\?.*/, '') })),
+      redirect(
+        ({ url }) => url.includes('_HLS_msn'),
+        (request) => ({ ...request, url: request.url.replace(/\?.*/, '') }),
+      ),
   },
   {
     title: 'a request far ahead is not refused',
-    rule: 'FAR_AHEAD',
+    rule: 'FAR_AHEAD_NOT_REFUSED',
     tamper: () => async (request, origin) => {
       const reply = await origin(request)
       return isPlaylist(request) && reply.status === 400 && !request.url.includes('?_HLS_part')
@@ -457,26 +469,60 @@ const HTTP: readonly Fault[] = [
       ),
   },
   {
-    title: 'CORS headers are missing',
-    rule: 'CORS_MISSING',
+    title: 'CORS headers of playlists are missing',
+    rule: 'CORS_PLAYLIST',
+    tamper: () => editHeaders(isPlaylist, withoutCors),
+  },
+  {
+    title: 'CORS headers of media are missing',
+    rule: 'CORS_MEDIA',
     tamper: () =>
-      editHeaders(
-        () => true,
-        (headers) =>
-          Object.fromEntries(
-            Object.entries(headers).filter(([name]) => !name.startsWith('access-control-')),
-          ),
-      ),
+      editHeaders((request) => isMedia(request) && request.method === 'GET', withoutCors),
+  },
+  {
+    title: 'preflight requests are refused',
+    rule: 'CORS_PREFLIGHT',
+    tamper: () => refuse(({ method }) => method === 'OPTIONS', 405),
+  },
+  {
+    title: 'media may not be cached',
+    rule: 'MEDIA_NOT_CACHED',
+    tamper: () => editHeaders(isMedia, (headers) => ({ ...headers, 'cache-control': 'no-store' })),
+  },
+  {
+    title: 'blocking requests are refused',
+    rule: 'BLOCKING_REFUSED',
+    tamper: () => refuse(({ url }) => url.includes('_HLS_msn'), 400),
+  },
+  {
+    title: 'a blocking request for a listed segment is refused',
+    rule: 'OLD_SEQUENCE_REFUSED',
+    tamper: () => {
+      let newest = Infinity
+      return async (request, origin) => {
+        const asked = Number(/_HLS_msn=(\d+)/.exec(request.url)?.[1])
+        if (asked <= newest - 1) return refuse(() => true, 400)(request, origin)
+        return editText(isPlaylist, (text) => {
+          newest = newestSequence(text)
+          return text
+        })(request, origin)
+      }
+    },
+  },
+  {
+    title: 'a playlist is not found',
+    rule: 'PLAYLIST_NOT_FETCHED',
+    tamper: () => refuse(isAudioPlaylist),
   },
   {
     title: 'playlists have the MIME type of text',
-    rule: 'PLAYLIST_MIME_TYPE',
+    rule: 'PLAYLIST_TYPE',
     tamper: () =>
       editHeaders(isPlaylist, (headers) => ({ ...headers, 'content-type': 'text/plain' })),
   },
   {
     title: 'segments have the MIME type of bytes',
-    rule: 'MEDIA_MIME_TYPE',
+    rule: 'MEDIA_TYPE',
     tamper: () => editHeaders(isMedia, (headers) => ({ ...headers, 'content-type': 'text/html' })),
   },
   {
@@ -494,7 +540,7 @@ const HTTP: readonly Fault[] = [
   },
   {
     title: 'playlists are never compressed',
-    rule: 'GZIP_MISSING',
+    rule: 'GZIP_NOT_OFFERED',
     tamper: () =>
       redirect(isPlaylist, (request) => ({
         ...request,
@@ -503,7 +549,7 @@ const HTTP: readonly Fault[] = [
   },
   {
     title: 'Range is ignored',
-    rule: 'RANGE_IGNORED',
+    rule: 'RANGE_UNSUPPORTED',
     tamper: () =>
       redirect(isMedia, ({ headers: { range, ...headers }, ...request }) => {
         void range
@@ -512,7 +558,7 @@ const HTTP: readonly Fault[] = [
   },
   {
     title: 'HEAD is refused',
-    rule: 'HEAD_REFUSED',
+    rule: 'HEAD_UNSUPPORTED',
     tamper: () => refuse(({ method }) => method === 'HEAD'),
   },
   {
@@ -525,7 +571,7 @@ const HTTP: readonly Fault[] = [
   },
   {
     title: 'playlists may be cached for a day',
-    rule: 'PLAYLIST_CACHED',
+    rule: 'PLAYLIST_CACHED_TOO_LONG',
     tamper: () =>
       editHeaders(isPlaylist, (headers) => ({
         ...headers,
@@ -554,7 +600,7 @@ const MULTIVARIANT: readonly Fault[] = [
   {
     title: 'BANDWIDTH is less than the peak',
     rule: 'BANDWIDTH_BELOW_PEAK',
-    tamper: claim(/([:,])BANDWIDTH=\d+/, '$1BANDWIDTH=5000'),
+    tamper: claim(/BANDWIDTH=\d+/g, 'BANDWIDTH=5000'),
   },
   {
     title: 'VIDEO-RANGE claims PQ',
@@ -563,7 +609,7 @@ const MULTIVARIANT: readonly Fault[] = [
   },
   {
     title: 'a variant names a group that is not there',
-    rule: 'GROUP_MISSING',
+    rule: 'GROUP_UNDEFINED',
     tamper: claim(/,AUDIO="audio"/, ',AUDIO="other"'),
   },
   {
@@ -582,6 +628,12 @@ export const FAULTS: readonly Fault[] = [
   ...HTTP,
   ...MULTIVARIANT,
 ]
+
+function withoutCors(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !name.startsWith('access-control-')),
+  )
+}
 
 /** Whether the newest complete segment has an odd number, which changes every second. */
 function isOdd(text: string): boolean {
