@@ -276,3 +276,21 @@ t.test('no timestamp makes more than 22 parts of a rendition at once', async (t)
   const atEnd = countAtOnce(farPts)
   t.ok(atEnd <= 22, `${atEnd} for a PTS 9 s after its DTS, and a jump`)
 })
+
+t.test('the last part of a segment appears together with the segment', async (t) => {
+  const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, partSec: 0.2 })
+  packager.push(program(programOf(VIDEO)), 1e12)
+  const calls: string[] = []
+  const push = (output: DemuxerOutput) => {
+    const types = packager.push(output, 1e12).map(({ type }) => type)
+    if (types.includes('part')) calls.push([output.type, ...types].join(' '))
+  }
+  for (let frame = 0; frame < 300; frame++) {
+    const next = unitOf(VIDEO, SEC + frame * 3000, { key: frame % 30 === 0 })
+    const { dtsTicks, ptsTicks } = next
+    push({ type: 'header', pid: VIDEO.pid, times: { dtsTicks, ptsTicks } })
+    push(unit(next))
+  }
+  const segment = [...Array<string>(9).fill('header part'), 'unit part segment']
+  t.strictSame(calls, [...segment, ...segment, ...Array<string>(9).fill('header part')])
+})

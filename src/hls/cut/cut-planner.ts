@@ -26,9 +26,6 @@ import { Splices } from './splices.ts'
 import { Targets } from './targets.ts'
 import { Timeline } from './timeline.ts'
 
-/** Time after the last frame of a timeline up to which the last segment includes audio and metadata. */
-const CLOSING_TICKS = 1 * TICKS_PER_SEC
-
 const NO_DECISIONS: CutDecision[] = []
 
 /**
@@ -61,11 +58,8 @@ export class CutPlanner {
   }
 
   get stats(): CutPlannerStats {
-    return {
-      ...this.#stats,
-      discontinuities: this.#sequence.discontinuities,
-      missedSplices: this.#splices.missed,
-    }
+    const { discontinuities } = this.#sequence
+    return { ...this.#stats, discontinuities, missedSplices: this.#splices.missed }
   }
 
   get open(): SegmentPlan | undefined {
@@ -124,9 +118,13 @@ export class CutPlanner {
   expect({ dtsTicks }: Times): readonly CutDecision[] {
     if (this.#open === undefined) return NO_DECISIONS
     const { plan, timeline } = this.#open
+    const { frameTicks } = timeline
     const ticks = timeline.timeAt(dtsTicks)
-    const isNext = ticks > timeline.latestTicks && ticks - plan.startTicks <= this.limitTicks
-    return isNext ? this.#parts.foresee(ticks, timeline.frameTicks).map(endPart) : NO_DECISIONS
+    if (ticks <= timeline.latestTicks || ticks - plan.startTicks > this.limitTicks)
+      return NO_DECISIONS
+    // The hint after the last part of a segment belongs to the next segment: Shaka would append the hinted part twice.
+    if (this.#gops.isOverAt(ticks, frameTicks) && this.#isDue(plan, ticks)) return NO_DECISIONS
+    return this.#parts.foresee(ticks, frameTicks).map(endPart)
   }
 
   /** Ends the open segment; the next segment starts another timeline. */
@@ -192,8 +190,7 @@ export class CutPlanner {
     }
     const gap = gapBefore(plan, ticks, timeline.mediaEndTicks, this.limitTicks)
     this.#reachSplices(timeline, unit)
-    const point = { ticks, spliceIsDue: this.#spliceIsDue, gopTicks: this.#gops.longestTicks }
-    const isDue = gap !== undefined || (randomAccess && isDueAt(plan, point, this.#targets))
+    const isDue = gap !== undefined || (randomAccess && this.#isDue(plan, ticks))
     if (randomAccess) this.#spliceIsDue = false
     if (!isDue && !this.#isForced(plan, unit, timeline, openBytes)) return
     const endTicks = this.#parts.snap(gap ?? ticks, timeline.frameTicks)
@@ -201,6 +198,12 @@ export class CutPlanner {
     // The end may have fixed the targets, so that no segment can span the gap any more.
     if (ticks - endTicks <= this.#targets.maxStepTicks) this.#start(timeline, endTicks, unit)
     else this.#begin(unit, wallMs)
+  }
+
+  /** Whether the open segment ends before a random access point at `ticks`. */
+  #isDue(plan: SegmentPlan, ticks: number): boolean {
+    const point = { ticks, spliceIsDue: this.#spliceIsDue, gopTicks: this.#gops.longestTicks }
+    return isDueAt(plan, point, this.#targets)
   }
 
   /** Whether the open segment would exceed its maximum duration or size with this PES packet; reports which. */
@@ -257,7 +260,7 @@ export class CutPlanner {
     if (this.#open === undefined) return
     const { plan, timeline } = this.#open
     const endTicks = this.#parts.snap(timeline.endTicks, timeline.frameTicks)
-    this.#end(plan, { endTicks, untilTicks: timeline.latestTicks + CLOSING_TICKS }, { cutShort })
+    this.#end(plan, { endTicks, untilTicks: timeline.closingTicks }, { cutShort })
     this.#open = undefined
   }
 
@@ -266,10 +269,7 @@ export class CutPlanner {
     const { dateRanges, cut } = this.#splices.reach({
       ticks: timeline.timeOf(unit),
       randomAccess: unit.randomAccess,
-      dateOf: (ticks) => {
-        const sinceStartTicks = Math.max(ticks, timeline.startTicks) - startTicks
-        return this.#programDate.startMs + (sinceStartTicks / TICKS_PER_SEC) * 1000
-      },
+      dateOf: (ticks) => this.#programDate.after(Math.max(ticks, timeline.startTicks) - startTicks),
     })
     if (cut) this.#spliceIsDue = true
     this.#decide(...dateRanges.map(listDateRange))

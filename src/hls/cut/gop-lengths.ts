@@ -21,6 +21,15 @@ export class GopLengths {
     return ticks - (this.#startTicks ?? ticks)
   }
 
+  /**
+   * Whether a random access point is due at `ticks`.
+   *
+   * @param frameTicks  expected duration of a frame
+   */
+  isOverAt(ticks: number, frameTicks: number): boolean {
+    return this.lengthAt(ticks) + frameTicks / 2 > this.longestTicks
+  }
+
   /** Adds the next random access point of a timeline. */
   push(ticks: number): void {
     if (this.#startTicks !== undefined) {

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 
 /** Maximum slew per second of media. */
 const MAX_SLEW_MS = 1
@@ -30,6 +31,15 @@ export class ProgramDate {
   /** Start of the open segment, milliseconds since 1970. */
   get startMs(): number {
     return this.#startMs
+  }
+
+  /**
+   * Date within the open segment, milliseconds since 1970.
+   *
+   * @param ticks  media time from the start of the segment, 90 kHz
+   */
+  after(ticks: number): number {
+    return this.#startMs + (ticks / TICKS_PER_SEC) * 1000
   }
 
   /** Starts a timeline at the wall clock or, if later, at the end of the previous segment: dates never overlap. */

@@ -16,6 +16,9 @@ export const MAX_SKEW_TICKS = 10 * TICKS_PER_SEC
 /** Maximum distance of a key frame or splice point from the segment boundary that it belongs to, due to rounding. */
 export const SNAP_TICKS = 0.05 * TICKS_PER_SEC
 
+/** Time after the last frame of a timeline up to which the last segment includes audio and metadata. */
+const CLOSING_TICKS = 1 * TICKS_PER_SEC
+
 const USUAL_FRAME_TICKS = TICKS_PER_SEC / 30
 const FRAMES_REMEMBERED = 32
 
@@ -41,6 +44,11 @@ export class Timeline {
   /** Time of the newest frame, see `timeOf`. */
   get latestTicks(): number {
     return this.#latestTicks
+  }
+
+  /** Latest time of a PES packet in the last segment. */
+  get closingTicks(): number {
+    return this.#latestTicks + CLOSING_TICKS
   }
 
   /** Expected duration of the next frame: the shorter of the latest two, since one may be a gap. */
