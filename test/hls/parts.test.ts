@@ -294,3 +294,26 @@ t.test('the last part of a segment appears together with the segment', async (t)
   const segment = [...Array<string>(9).fill('header part'), 'unit part segment']
   t.strictSame(calls, [...segment, ...segment, ...Array<string>(9).fill('header part')])
 })
+
+t.test('a part in which no audio PES packet begins is no gap', async (t) => {
+  const packager = new Packager({ epoch: 'e', segmentSec: 1, maxSegmentSec: 10, partSec: 0.2 })
+  const packets: number[] = []
+  const push = (output: DemuxerOutput) => {
+    for (const each of packager.push(output, 1e12)) {
+      if (each.type !== 'part' || each.part.rendition !== 'audio-2') continue
+      packets.push(readPackets(Buffer.concat(each.part.chunks)).length)
+    }
+  }
+  const audios = [AUDIO, { ...AUDIO, pid: 261 }]
+  push(program(programOf(VIDEO, ...audios)))
+  let audioTicks = SEC
+  for (let frame = 0; frame < 300; frame++) {
+    push(unit(unitOf(VIDEO, SEC + frame * 3000, { key: frame % 30 === 0 })))
+    // 16 frames per PES packet: 2.93 PES packets, and three parts, per segment.
+    for (; audioTicks <= SEC + frame * 3000; audioTicks += 16 * 1920) {
+      for (const track of audios) push(unit({ ...unitOf(AUDIO, audioTicks), track }))
+    }
+  }
+  t.ok(packets.includes(2), 'PAT and PMT alone')
+  t.equal(Math.min(...packets), 2, `${packets.length} parts`)
+})

@@ -21,19 +21,10 @@ import type { Segment } from '../store/segment.ts'
 import { isSameSelection, listTracks, type CarriedTracks } from './carried-tracks.ts'
 import { finishPart, finishSegment } from './finished-media.ts'
 import { OpenPart, OpenSegment } from './open-segment.ts'
+import type { Pending } from './pending.ts'
 import { TrackQueues } from './track-queues.ts'
 import type { RenditionWriterOptions, WriterOutput } from './writer-output.ts'
 import type { PlacingWindow, QueuedUnit, UnitQueue } from './unit-queue.ts'
-
-/** Media of a segment up to the next boundary: a part, or all of a segment without parts. */
-interface Pending {
-  readonly plan: SegmentPlan
-  /** Latest time of the part before it; undefined at the start of the segment. */
-  readonly afterTicks: number | undefined
-  end?: Boundary
-  /** Progress of the reference track at which the wait for slower tracks ends. */
-  dueTicks: number
-}
 
 /** Number of consecutive misaligned segments that make a rendition misaligned: one key frame may be lost. */
 const MISALIGNED_IN_A_ROW = 2
@@ -181,14 +172,17 @@ export class RenditionWriter {
       const isDue = isOver || progressTicks >= dueTicks || this.#pending.length > MAX_PENDING
       const isComplete = this.#options.reference || this.#isPast(window, end)
       if (!isComplete && !isDue && this.#lateInARow < LATE_IN_A_ROW) break
-      // Players take audio without video for a failed variant, so a segment without its lead track becomes a gap.
-      if (end.type === 'part') this.#placeAudio(window)
-      else if (this.#open === undefined) this.#queues.skip(window)
-      if (end.type === 'part') this.#lateInARow = isComplete ? 0 : this.#lateInARow + 1
       outputs ??= []
-      if (end.type === 'end')
+      if (end.type === 'part') {
+        this.#placeAudio(window)
+        if (isComplete) this.#beginPart()
+        this.#lateInARow = isComplete ? 0 : this.#lateInARow + 1
+        outputs.push({ type: 'part', part: this.#endPart(plan, end.end) })
+      } else {
+        // Players take audio without video for a failed variant, so a segment without its lead track becomes a gap.
+        if (this.#open === undefined) this.#queues.skip(window)
         outputs.push({ type: 'segment', segment: this.#endSegment(plan, end.end) })
-      else outputs.push({ type: 'part', part: this.#endPart(plan, end.end) })
+      }
       this.#pending.shift()
       const [next] = this.#pending
       if (next !== undefined && next.afterTicks === undefined) this.#enter(next.plan)
@@ -237,6 +231,12 @@ export class RenditionWriter {
     for (const queue of this.#queues) {
       if (queue.kind === 'audio') this.#placeFrom(queue, window, false)
     }
+  }
+
+  /** Writes the tables of a part in which no PES packet begins. It is no gap, after which hls.js stops loading. */
+  #beginPart(): void {
+    if (this.#openPart !== undefined || this.#open === undefined) return
+    if (this.#open.carried === this.#carried && this.#hasRoom(PSI_BYTES)) this.#writer.begin()
   }
 
   #placeFrom(queue: UnitQueue, window: PlacingWindow, isLead: boolean): void {
