@@ -110,7 +110,7 @@ t.test('hls.js plays across every discontinuity', { timeout: 300_000 }, async (t
   for (const options of new Set(CASES.flatMap((each) => each.clips))) {
     clips.set(options, await encode(folder, options))
   }
-  const { server } = await startService(t, { hls: { segmentSec: 1, lowLatency: false } })
+  const { server } = await startService(t, { hls: { segmentSec: 1 } })
   const browser = await openBrowser(t)
   const context = await browser.newContext()
   // More at once, and decoding takes the time that the service needs.

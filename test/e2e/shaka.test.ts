@@ -29,6 +29,11 @@ const CONFIG = {
   manifest: { availabilityWindowOverride: 3600, hls: { ignoreManifestProgramDateTime: true } },
 }
 
+const MODES = [
+  { mode: 'in parts', lowLatency: true },
+  { mode: 'in whole segments', lowLatency: false },
+]
+
 /** A live encoder of video and audio with a key frame each second. */
 function encode(t: Parameters<typeof start>[0], url: string, size: string): Program {
   const inputs = [
@@ -50,74 +55,81 @@ function encode(t: Parameters<typeof start>[0], url: string, size: string): Prog
   ])
 }
 
-/** File name of the first segment after the first discontinuity. */
-function segmentAfterDiscontinuity(playlist = ''): string | undefined {
-  const [, after] = playlist.split('#EXT-X-DISCONTINUITY\n')
-  return after === undefined ? undefined : segmentUris(after)[0]
+/** File names of the segments and parts after the first discontinuity; undefined if there are none. */
+function filesAfterDiscontinuity(playlist: string): string[] | undefined {
+  const [, after = ''] = playlist.split('#EXT-X-DISCONTINUITY\n')
+  const parts = [...after.matchAll(/#EXT-X-PART:.*URI="([^"]+)"/g)].map(([, uri]) => uri!)
+  const files = [...segmentUris(after), ...parts]
+  return files.length > 0 ? files : undefined
 }
 
-t.test('Shaka plays on when the encoder is killed and another connects', async (t) => {
-  if (!requireTool(t, 'ffmpeg', 'chromium')) return
-  const { server } = await startService(t, { hls: { lowLatency: false } })
-  const browser = await openBrowser(t)
-  const context = await browser.newContext()
+for (const { mode, lowLatency } of MODES) {
+  t.test(`Shaka plays on ${mode} when the encoder is killed and another connects`, async (t) => {
+    if (!requireTool(t, 'ffmpeg', 'chromium')) return
+    const { server } = await startService(t, { hls: { lowLatency } })
+    const browser = await openBrowser(t)
+    const context = await browser.newContext()
 
-  for (const [name, size, height] of [
-    ['with the same frame size', '640x360', 360],
-    ['with another frame size', '1280x720', 720],
-  ] as const) {
-    await t.test(name, { timeout: 300_000 }, async (t) => {
-      const streamId = size
-      const { srtUrl, playlistUrl } = await server.startStream({ streamId })
-      const stop = new AbortController()
-      t.teardown(() => stop.abort())
-      const viewer = record(playlistUrl, stop.signal)
+    for (const [name, size, height] of [
+      ['with the same frame size', '640x360', 360],
+      ['with another frame size', '1280x720', 720],
+    ] as const) {
+      await t.test(name, { timeout: 150_000 }, async (t) => {
+        const streamId = size
+        const { srtUrl, playlistUrl } = await server.startStream({ streamId })
+        const stop = new AbortController()
+        t.teardown(() => stop.abort())
+        const viewer = record(playlistUrl, stop.signal)
 
-      const first = encode(t, srtUrl, '640x360')
-      await until('three segments', () => {
-        const { live, totals } = server.status(streamId)
-        return live && totals.segments >= 3
-      })
-      const page = await openShaka(context, playlistUrl.replace('playlist', 'master'), CONFIG)
-      const playing = () => shakaState(page).then(({ currentTimeSec }) => currentTimeSec > 6)
-      await until('Shaka plays', playing, { everyMs: 100 })
-      first.kill('SIGKILL')
-      await first.exit
-      await sleep(AWAY_SEC * 1000)
-      encode(t, srtUrl, size)
+        const first = encode(t, srtUrl, '640x360')
+        await until('three segments', () => {
+          const { live, totals } = server.status(streamId)
+          return live && totals.segments >= 3
+        })
+        const page = await openShaka(context, playlistUrl.replace('playlist', 'master'), CONFIG)
+        const playing = () => shakaState(page).then(({ currentTimeSec }) => currentTimeSec > 6)
+        await until('Shaka plays', playing, { everyMs: 100 })
+        first.kill('SIGKILL')
+        await first.exit
+        await sleep(AWAY_SEC * 1000)
+        encode(t, srtUrl, size)
 
-      const behind = await until('a segment after the discontinuity', async () =>
-        segmentAfterDiscontinuity(await (await fetch(playlistUrl)).text()),
-      )
-      const atSwitch = await until('Shaka fetches it', async () => {
-        const state = await shakaState(page)
-        return state.segments.includes(behind) && state
-      })
-      const later = await until(
-        'Shaka plays on',
-        async () => {
+        const behind = await until('media after the discontinuity', async () =>
+          filesAfterDiscontinuity(await (await fetch(playlistUrl)).text()),
+        )
+        const atSwitch = await until('Shaka fetches it', async () => {
           const state = await shakaState(page)
-          return state.currentTimeSec >= atSwitch.bufferedSec + PLAYED_SEC && state
-        },
-        { everyMs: 100 },
-      ).catch(async (error: unknown) => {
-        t.fail(`${String(error)}: ${JSON.stringify(await shakaState(page))}`)
-        return shakaState(page)
+          return behind.some((file) => state.segments.includes(file)) && state
+        })
+        const later = await until(
+          'Shaka plays on',
+          async () => {
+            const state = await shakaState(page)
+            return state.currentTimeSec >= atSwitch.bufferedSec + PLAYED_SEC && state
+          },
+          { everyMs: 100 },
+        ).catch(async (error: unknown) => {
+          t.fail(`${String(error)}: ${JSON.stringify(await shakaState(page))}`)
+          return shakaState(page)
+        })
+        t.strictSame(later.errors, [])
+        t.equal(later.height, height)
+        const stillSec = later.stoodStillSec - atSwitch.stoodStillSec
+        t.comment(
+          `stood still ${stillSec.toFixed(1)} s, ${atSwitch.stoodStillSec.toFixed(1)} s before`,
+        )
+        t.ok(stillSec <= MAX_STILL_SEC, `stood still ${stillSec.toFixed(1)} s`)
+        const frames = later.framesDecoded - atSwitch.framesDecoded
+        t.ok(
+          frames >= (PLAYED_SEC - 1) * FRAMES_PER_SEC,
+          `${frames} frames after the discontinuity`,
+        )
+        await page.close()
+        await server.stopStream(streamId)
+        const { playlists, failures } = await viewer
+        t.strictSame(failures, [], 'all that was listed could be fetched')
+        t.strictSame(checkPlaylists(playlists), [], 'sequence numbers only went up, by the rules')
       })
-      t.strictSame(later.errors, [])
-      t.equal(later.height, height)
-      const stillSec = later.stoodStillSec - atSwitch.stoodStillSec
-      t.comment(
-        `stood still ${stillSec.toFixed(1)} s, ${atSwitch.stoodStillSec.toFixed(1)} s before`,
-      )
-      t.ok(stillSec <= MAX_STILL_SEC, `stood still ${stillSec.toFixed(1)} s`)
-      const frames = later.framesDecoded - atSwitch.framesDecoded
-      t.ok(frames >= (PLAYED_SEC - 1) * FRAMES_PER_SEC, `${frames} frames after the discontinuity`)
-      await page.close()
-      await server.stopStream(streamId)
-      const { playlists, failures } = await viewer
-      t.strictSame(failures, [], 'all that was listed could be fetched')
-      t.strictSame(checkPlaylists(playlists), [], 'sequence numbers only went up, by the rules')
-    })
-  }
-})
+    }
+  })
+}

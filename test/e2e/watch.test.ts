@@ -22,7 +22,10 @@ const OUTPUT = [
   ...['-metadata:s:a:0', 'language=eng', '-metadata:s:a:1', 'language=fra', '-f', 'mpegts'],
 ]
 /** Bounds of the latency of a viewer at the live position, on a busy machine. */
-const MODES = [{ mode: 'classic', lowLatency: false, maxLatencySec: 6 }]
+const MODES = [
+  { mode: 'low-latency', lowLatency: true, maxLatencySec: 3 },
+  { mode: 'classic', lowLatency: false, maxLatencySec: 6 },
+]
 
 for (const { mode, lowLatency, maxLatencySec } of MODES) {
   const title = `the ${mode} player page shows figures, switches quality and language, and returns to live`
