@@ -21,13 +21,13 @@ const OUTPUT = [
   ...['-sc_threshold', '0', '-b:v:0', '600k', '-b:v:1', '200k', '-c:a', 'aac', '-b:a', '64k'],
   ...['-metadata:s:a:0', 'language=eng', '-metadata:s:a:1', 'language=fra', '-f', 'mpegts'],
 ]
-/** Bounds of the latency of a viewer at the live position, on a busy machine. */
+/** Bounds of the latency of a viewer at the live position, and of the stalls after going there, on a busy machine. */
 const MODES = [
-  { mode: 'low-latency', lowLatency: true, maxLatencySec: 3 },
-  { mode: 'classic', lowLatency: false, maxLatencySec: 6 },
+  { mode: 'low-latency', lowLatency: true, maxLatencySec: 3, maxStalls: 1 },
+  { mode: 'classic', lowLatency: false, maxLatencySec: 6, maxStalls: 0 },
 ]
 
-for (const { mode, lowLatency, maxLatencySec } of MODES) {
+for (const { mode, lowLatency, maxLatencySec, maxStalls } of MODES) {
   const title = `the ${mode} player page shows figures, switches quality and language, and returns to live`
   t.test(title, { timeout: 300_000 }, async (t) => {
     if (!requireTool(t, 'chromium', 'ffmpeg')) return
@@ -70,7 +70,9 @@ for (const { mode, lowLatency, maxLatencySec } of MODES) {
 
     await watchStalls(page)
     await plays(page, 5)
-    t.match(await playback(page), { stalls: 0, error: null })
+    const { stalls, error } = await playback(page)
+    t.equal(error, null)
+    t.ok(stalls <= maxStalls, `${stalls} stalls`)
     t.strictSame(errors, [])
   })
 }
