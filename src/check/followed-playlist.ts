@@ -8,17 +8,25 @@ import { inspectMedia } from './media/inspect.ts'
 import type { InspectedMedia } from './media/inspected-media.ts'
 import { mergeDelta } from './playlist/delta-update.ts'
 import { withoutDirectives } from './playlist/directives.ts'
-import { liveEdge, parseMediaPlaylist, type MediaPlaylist } from './playlist/media-playlist.ts'
+import {
+  liveEdge,
+  parseMediaPlaylist,
+  type ListedSegment,
+  type MediaPlaylist,
+} from './playlist/media-playlist.ts'
 import type { MultivariantPlaylist } from './playlist/multivariant-playlist.ts'
 import type { Quiet, SubjectName, Subjects, Version } from './rules/rule.ts'
 import { SegmentRates } from './segment-rates.ts'
-import type { RenditionSummary } from './summary.ts'
+import type { DatedMedia, RenditionSummary } from './summary.ts'
 
 /** Segments whose inspected parts are kept, for the comparison with the whole segment. */
 const MAX_OPEN_SEGMENTS = 3
 
 /** Init segments that are kept. */
 const MAX_INITS = 4
+
+/** Timelines whose newest media is kept, for the comparison with other renditions. */
+const MAX_MARKS = 3
 
 export type Occurrence = { [S in SubjectName]: readonly [S, Subjects[S]] }[SubjectName]
 
@@ -34,6 +42,7 @@ export class FollowedPlaylist {
   readonly #inits = new Map<string, Buffer>()
   /** Inspected parts by media sequence number. */
   readonly #parts = new Map<number, InspectedMedia[]>()
+  readonly #marks = new Map<number, DatedMedia>()
   /** Texts of the last versions, newest last. */
   #texts: string[] = []
   #version: Version | undefined
@@ -112,6 +121,7 @@ export class FollowedPlaylist {
     const init = segment.map === undefined ? undefined : this.#inits.get(segment.map.url)
     const facts = inspectMedia(reply.body, { encryption: segment.encryption, init })
     const media: InspectedMedia = { playlist, segment, part, exchange, reply, facts }
+    this.#mark(media)
     yield ['media', media]
     yield* part === undefined ? this.#addSegment(media) : this.#addPart(media)
   }
@@ -121,9 +131,23 @@ export class FollowedPlaylist {
     return {
       playlist: this.#version.playlist,
       variants: multivariant?.variants.filter(({ url }) => url === this.#url) ?? [],
+      alternatives: multivariant?.renditions.filter(({ url }) => url === this.#url) ?? [],
+      marks: this.#marks,
       tracks: (this.#latestSegment ?? this.#latestPart)?.facts.tracks ?? [],
       ...this.#rates.summary,
     }
+  }
+
+  /** Keeps the date of a segment that was loaded, or of its first part. */
+  #mark(media: InspectedMedia): void {
+    const { segment, playlist, part } = media
+    if (part !== undefined && part.uri !== segment.parts[0]?.uri) return
+    const dateTimeMs = dateOf(playlist, segment)
+    if (dateTimeMs === undefined) return
+    this.#marks.delete(segment.discontinuitySequence)
+    this.#marks.set(segment.discontinuitySequence, { media, dateTimeMs })
+    const [oldest] = this.#marks.keys()
+    if (this.#marks.size > MAX_MARKS) this.#marks.delete(oldest!)
   }
 
   *#addSegment(media: InspectedMedia): Iterable<Occurrence> {
@@ -228,4 +252,16 @@ function follows(before: InspectedMedia, after: InspectedMedia): boolean {
   const known = after.playlist.segments.find((it) => it.sequence === before.segment.sequence)
   const isLast = known?.uri !== undefined && known.parts.at(-1)?.uri === before.part?.uri
   return before.segment.sequence + 1 === after.segment.sequence && indexOf(after) === 0 && isLast
+}
+
+/** Date of a segment: its own, or the date of an earlier one of its timeline, advanced by EXTINF. */
+function dateOf({ segments }: MediaPlaylist, { sequence }: ListedSegment): number | undefined {
+  let dateTimeMs: number | undefined
+  for (const segment of segments) {
+    if (segment.discontinuity) dateTimeMs = undefined
+    dateTimeMs = segment.dateTimeMs ?? dateTimeMs
+    if (segment.sequence === sequence) return dateTimeMs
+    if (dateTimeMs !== undefined) dateTimeMs += segment.durationSec * 1000
+  }
+  return undefined
 }

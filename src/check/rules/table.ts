@@ -7,6 +7,7 @@ import { HTTP } from './http.ts'
 import { HTTP_DIRECTIVES } from './http-directives.ts'
 import { HTTP_HEADERS } from './http-headers.ts'
 import { HTTP_METHODS } from './http-methods.ts'
+import { MEDIA } from './media.ts'
 import { PLAYLIST_SYNTAX } from './playlist-syntax.ts'
 import type { Rule } from './rule.ts'
 import { SEGMENT_SYNTAX } from './segment-syntax.ts'
@@ -18,6 +19,7 @@ export const RULES: readonly Rule[] = [
   ...SERVER_CONTROL,
   ...PLAYLIST_SYNTAX,
   ...SEGMENT_SYNTAX,
+  ...MEDIA,
   ...HTTP,
   ...HTTP_DIRECTIVES,
   ...HTTP_HEADERS,

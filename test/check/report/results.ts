@@ -58,6 +58,8 @@ const RENDITIONS: readonly RenditionSummary[] = [
   {
     playlist: VIDEO,
     variants: [],
+    alternatives: [],
+    marks: new Map(),
     tracks: [
       {
         ...{ kind: 'video', id: 256, codec: 'avc1.64000a', width: 160, height: 90 },
@@ -70,7 +72,7 @@ const RENDITIONS: readonly RenditionSummary[] = [
     mediaSec: 60,
   },
   {
-    ...{ playlist: AUDIO, variants: [], tracks: [SOUNDTRACK] },
+    ...{ playlist: AUDIO, variants: [], alternatives: [], marks: new Map(), tracks: [SOUNDTRACK] },
     ...{ peakBps: 24_000, averageBps: 23_000, mediaSec: 60 },
   },
 ]

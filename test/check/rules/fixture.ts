@@ -10,9 +10,8 @@ import { RULES } from '../../../src/check/rules/table.ts'
 import { ORIGIN, recordSession, withBody, type SessionOptions } from '../session.ts'
 
 export const PLAYLIST_URL = `${ORIGIN}/video/studio/playlist.m3u8`
-const PLAYLIST_ROLES: ReadonlySet<Role> = new Set<Role>([
-  ...(['multivariant', 'playlist', 'blocking', 'delta'] as const),
-])
+const MEDIA_PLAYLIST_ROLES: ReadonlySet<Role> = new Set<Role>(['playlist', 'blocking', 'delta'])
+const PLAYLIST_ROLES: ReadonlySet<Role> = new Set<Role>(['multivariant', ...MEDIA_PLAYLIST_ROLES])
 const START_MS = Date.UTC(2026, 0, 1)
 
 /** Exchanges with playlists of a session of our own, without media. */
@@ -52,7 +51,7 @@ export function editMedia(
 ): Exchange[] {
   const counts = new Map<string, number>()
   return exchanges.map((exchange) => {
-    if (exchange.role === 'multivariant') return exchange
+    if (!MEDIA_PLAYLIST_ROLES.has(exchange.role)) return exchange
     const url = exchange.url.replace(/\?.*/, '')
     const index = counts.get(url) ?? 0
     counts.set(url, index + 1)

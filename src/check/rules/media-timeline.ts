@@ -1,0 +1,258 @@
+/**
+ * Rules on the times of media: durations, and timestamps, counters and tracks from one segment or part to the next.
+ *
+ * @module
+ */
+import type { InspectedMedia } from '../media/inspected-media.ts'
+import { compareParts, compareRenditions } from './media-comparison.ts'
+import { degrades, seconds, stalls, unless } from './evidence.ts'
+import {
+  AUDIO_PES_SEC,
+  avTracks,
+  both,
+  content,
+  elapsed,
+  isJudged,
+  leadOf,
+  listedSec,
+  listing,
+  nameMedia,
+  nameTrack,
+  ROUNDING_SEC,
+  videoOf,
+  type AvTrack,
+} from './media-facts.ts'
+import type { Evidence, Rule, Subjects } from './rule.ts'
+
+/** Gap or overlap of timestamps that no player notices. */
+const MAX_BREAK_SEC = 0.1
+
+/** Distance between the starts of audio and video. */
+const MAX_START_DISTANCE_SEC = 0.5
+
+type Neighbors = Subjects['sequence']
+
+export const MEDIA_TIMELINE: readonly Rule[] = [
+  {
+    id: 'SEGMENT_LENGTH',
+    clause: 'RFC 8216bis 4.4.4.1',
+    level: 'MUST',
+    requirement: 'EXTINF is the duration of the media in the segment, to one frame.',
+    effects: { apple: degrades('mediastreamvalidator reports an error (hls.js#2805).') },
+    remedy: 'Measure EXTINF by timestamps, from the first frame of a segment to that of the next.',
+    on: 'media',
+    check: (media) => (media.part === undefined ? checkLength(media, 'EXTINF') : []),
+  },
+  {
+    id: 'PART_LENGTH',
+    clause: 'RFC 8216bis 4.4.4.9',
+    level: 'MUST',
+    requirement: 'DURATION is the duration of the media in the part, to one frame.',
+    effects: {},
+    remedy: 'Measure DURATION by timestamps, from the first frame of a part to that of the next.',
+    on: 'media',
+    check: (media) => (media.part === undefined ? [] : checkLength(media, 'DURATION')),
+  },
+  {
+    id: 'TIMESTAMPS_BREAK',
+    clause: 'RFC 8216bis 3, 4.4.4.3',
+    level: 'MUST',
+    requirement: 'Timestamps continue from segment to segment unless EXT-X-DISCONTINUITY says not.',
+    effects: {
+      hlsjs: stalls('Appends at the timestamps and realigns the playlist to them (hls.js#3110).'),
+    },
+    remedy: 'Write EXT-X-DISCONTINUITY where the encoder restarts or its clock jumps.',
+    on: 'sequence',
+    check: (neighbors) => (isContinuous(neighbors) ? checkTimestamps(neighbors) : []),
+  },
+  {
+    id: 'TRACKS_CHANGE',
+    clause: 'RFC 8216bis 4.4.4.3',
+    level: 'MUST',
+    requirement:
+      'Container, number, kind and identifiers of tracks change only at EXT-X-DISCONTINUITY.',
+    effects: {},
+    remedy: 'Write EXT-X-DISCONTINUITY where tracks change, or keep PIDs and track_IDs.',
+    on: 'sequence',
+    check: checkTracks,
+  },
+  {
+    id: 'PARTS_DIFFER',
+    clause: 'RFC 8216bis 4.4.4.9',
+    level: 'MUST',
+    requirement: 'The parts of a segment have the same frames, at the same times, as the segment.',
+    effects: {},
+    remedy: 'Make the segment of the bytes of its parts.',
+    on: 'parent',
+    check: ({ segment, parts }) =>
+      [segment, ...parts].every((media) => isJudged(media) && avTracks(media).length > 0)
+        ? avTracks(segment).flatMap((track) => compareParts(segment, parts, track))
+        : [],
+  },
+  {
+    id: 'RENDITIONS_APART',
+    clause: 'RFC 8216bis 6.2.4',
+    level: 'MUST',
+    requirement:
+      'The same EXT-X-PROGRAM-DATE-TIME is the same media time in each rendition, to one frame.',
+    effects: { hlsjs: degrades('Aligns renditions by date: a switch skips or repeats media.') },
+    remedy: 'Give all renditions the timestamps and dates of one clock.',
+    on: 'end',
+    check: compareRenditions,
+  },
+  {
+    id: 'COUNTERS_BREAK',
+    clause: 'RFC 8216bis 3',
+    level: 'MUST',
+    requirement:
+      'Continuity counters continue from segment to segment unless EXT-X-DISCONTINUITY says not.',
+    effects: {},
+    remedy: 'Keep the counter of each PID, PAT and PMT included, across segments.',
+    on: 'sequence',
+    check: (neighbors) => (isContinuous(neighbors) ? checkCounters(neighbors) : []),
+  },
+  {
+    id: 'ENCODING_CHANGE',
+    clause: 'RFC 8216bis 4.4.4.3',
+    level: 'SHOULD',
+    requirement:
+      'Codec parameters, video size, sample rate and channels change only at EXT-X-DISCONTINUITY.',
+    effects: {},
+    remedy: 'Write EXT-X-DISCONTINUITY where the encoder changes its settings.',
+    on: 'sequence',
+    check: checkEncoding,
+  },
+  {
+    id: 'STARTS_APART',
+    clause: 'Millrace',
+    level: 'SHOULD',
+    requirement: 'Audio and video of a segment start within 0.5 s of each other.',
+    effects: { hlsjs: degrades('Stalls at the hole in the audio or video buffer (hls.js#6169).') },
+    remedy: 'Interleave audio and video by time, and cut both at the same time.',
+    on: 'media',
+    check: checkStarts,
+  },
+]
+
+function checkLength(media: InspectedMedia, name: string): readonly Evidence[] {
+  const lead = leadOf(media)
+  if (lead === undefined || lead.frames === 0 || !isJudged(media)) return []
+  const listed = listedSec(media)
+  const lengths = [
+    elapsed(media, lead.endSec, lead.startSec),
+    elapsed(media, lead.nextDecodeSec, lead.firstDecodeSec),
+  ]
+  const border = lead.kind === 'audio' ? AUDIO_PES_SEC : 0
+  const { duration } = media.part ?? media.segment
+  const decimals = /\.(\d+)/.exec(duration)?.[1]?.length ?? 0
+  const rounding = ROUNDING_SEC + 0.5 * 10 ** -decimals
+  const tolerance = lead.longestFrameSec + border + rounding
+  const isKept = !lengths.every((length) => Math.abs(length - listed) > tolerance)
+  return unless(isKept, () => [
+    listing(media, `${name} is ${duration} s`),
+    content(media, `${nameTrack(lead)} of ${nameMedia(media)} lasts ${seconds(lengths[0]!)}`),
+  ])
+}
+
+/** Whether media has to continue, and neither side is a GAP. */
+function isContinuous({ before, after }: Neighbors): boolean {
+  const isNewSegment = before.segment.sequence !== after.segment.sequence
+  const isMarked = isNewSegment && after.segment.discontinuity
+  const isSame = before.facts.container === after.facts.container
+  return !isMarked && isSame && isJudged(before) && isJudged(after)
+}
+
+function checkTimestamps({ before, after }: Neighbors): readonly Evidence[] {
+  for (const track of avTracks(after)) {
+    const known = avTracks(before).find(({ id, kind }) => id === track.id && kind === track.kind)
+    if (known === undefined || known.frames === 0 || track.frames === 0) continue
+    const frameSec = Math.max(known.longestFrameSec, track.longestFrameSec)
+    const border = track.kind === 'audio' ? AUDIO_PES_SEC : 0
+    const gapSec = elapsed(after, track.firstDecodeSec, known.nextDecodeSec)
+    const stepSec = elapsed(after, track.firstDecodeSec, known.firstDecodeSec)
+    const isNext = Math.abs(gapSec) <= frameSec + MAX_BREAK_SEC
+    // A frame that stays for long ends a segment without a gap in the timestamps: EXTINF tells.
+    const isListed = Math.abs(stepSec - listedSec(before)) <= frameSec + MAX_BREAK_SEC + border
+    if (isNext || isListed) continue
+    const name = nameTrack(track)
+    return both(
+      content(before, `${name} of ${nameMedia(before)} ends at ${seconds(known.nextDecodeSec)}`),
+      content(after, `in ${nameMedia(after)} it begins at ${seconds(track.firstDecodeSec)}`),
+    )
+  }
+  return []
+}
+
+function checkCounters({ before, after }: Neighbors): readonly Evidence[] {
+  if (isDamaged(before) || isDamaged(after)) return []
+  for (const [pid, { first, announced }] of after.facts.counters) {
+    const last = before.facts.counters.get(pid)?.last
+    if (last === undefined || announced || first === ((last + 1) & 15)) continue
+    return both(
+      content(before, `the last counter of PID ${pid} in ${nameMedia(before)} is ${last}`),
+      content(after, `the first one in ${nameMedia(after)} is ${first}`),
+    )
+  }
+  return []
+}
+
+function isDamaged({ facts }: InspectedMedia): boolean {
+  return facts.faults.some(({ kind }) => kind === 'sync')
+}
+
+function isKnown(media: InspectedMedia): boolean {
+  return isJudged(media) && avTracks(media).length > 0
+}
+
+/** Whether both sides have tracks that must not change from one to the other. */
+function areComparable({ before, after }: Neighbors): boolean {
+  const isMarked = before.segment.sequence !== after.segment.sequence && after.segment.discontinuity
+  return !isMarked && isKnown(before) && isKnown(after)
+}
+
+function checkTracks(neighbors: Neighbors): readonly Evidence[] {
+  const { before, after } = neighbors
+  const [known, found] = [describeTracks(before), describeTracks(after)]
+  return unless(known === found || !areComparable(neighbors), () => [
+    content(before, `${nameMedia(before)} has ${known}`),
+    content(after, `${nameMedia(after)} has ${found}`),
+  ])
+}
+
+function describeTracks(media: InspectedMedia): string {
+  return [media.facts.container, ...avTracks(media).map(nameTrack)].join(', ')
+}
+
+function checkEncoding(neighbors: Neighbors): readonly Evidence[] {
+  const { before, after } = neighbors
+  if (!areComparable(neighbors)) return []
+  return avTracks(after).flatMap((track) => {
+    const known = avTracks(before).find(({ id, kind }) => id === track.id && kind === track.kind)
+    // Parts without a key frame do not tell.
+    if (known?.codec === undefined || track.codec === undefined) return []
+    const [was, is] = [describeEncoding(known), describeEncoding(track)]
+    return unless(was === is, () => [
+      content(before, `${nameTrack(track)} of ${nameMedia(before)} is ${was}`),
+      content(after, `in ${nameMedia(after)} it is ${is}`),
+    ])
+  })
+}
+
+function describeEncoding({ codec, width, height, sampleRate, channels }: AvTrack): string {
+  const size = width === undefined ? '' : `, ${width}x${height}`
+  const rate = sampleRate === undefined ? '' : `, ${sampleRate} Hz`
+  return `${codec}${size}${rate}${channels === undefined ? '' : `, ${channels} channels`}`
+}
+
+function checkStarts(media: InspectedMedia): readonly Evidence[] {
+  const video = videoOf(media)
+  if (media.part !== undefined || video === undefined || video.frames === 0) return []
+  if (!isJudged(media)) return []
+  return avTracks(media).flatMap((track) => {
+    const distance = elapsed(media, track.startSec, video.startSec)
+    return unless(!(Math.abs(distance) > MAX_START_DISTANCE_SEC), () => [
+      content(media, `video of ${nameMedia(media)} starts at ${seconds(video.startSec)}`),
+      content(media, `${nameTrack(track)} starts at ${seconds(track.startSec)}`),
+    ])
+  })
+}
