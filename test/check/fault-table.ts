@@ -5,7 +5,7 @@
  */
 import { gzipSync } from 'node:zlib'
 import * as media from './broken-media.ts'
-import type { Tamper } from './fault-proxy.ts'
+import type { ProxyReply, Tamper } from './fault-proxy.ts'
 import {
   eachLine,
   editHeaders,
@@ -440,14 +440,24 @@ const HTTP: readonly Fault[] = [
     tamper: () => editReply(every(5).part, (reply) => ({ ...reply, pauseMs: 500 })),
   },
   {
-    title: 'blocking reload is ignored',
+    title: 'a blocking request is answered at once, with the version before',
     rule: 'BLOCKING_WITHOUT_PART',
     follows: ['BLOCKING_TOO_EARLY', 'FAR_AHEAD_NOT_REFUSED', 'BLOCKING_NOT_CACHED'],
-    tamper: () =>
-      redirect(
-        ({ url }) => url.includes('_HLS_msn'),
-        (request) => ({ ...request, url: request.url.replace(/\?.*/, '') }),
-      ),
+    tamper: () => {
+      const answered = new Set<string>()
+      const newest = new Map<string, ProxyReply>()
+      return async (request, origin) => {
+        const path = request.url.replace(/\?.*/, '')
+        const known = newest.get(path)
+        if (/_HLS_msn/.test(request.url) && known !== undefined && !answered.has(request.url)) {
+          answered.add(request.url)
+          return known
+        }
+        const reply = await origin(request)
+        if (isPlaylist(request) && reply.status === 200) newest.set(path, reply)
+        return reply
+      }
+    },
   },
   {
     title: 'a request far ahead is not refused',

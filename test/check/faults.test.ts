@@ -12,7 +12,7 @@ import { startFaultyStream, type FaultyStream } from './faulty-stream.ts'
 const GROUP = 8
 
 /** Rules on delays of less than a second, which publisher, service, proxies and checks in one process can cause. */
-const TIMED = ['PARTS_STALE', 'BLOCKING_LATE']
+const TIMED = ['PARTS_STALE', 'BLOCKING_LATE', 'MEDIA_TRICKLED']
 
 const untouched: Tamper = (request, origin) => origin(request)
 
