@@ -419,6 +419,7 @@ const HTTP: readonly Fault[] = [
   {
     title: 'media is gone as soon as the playlist drops it',
     rule: 'GONE_TOO_EARLY',
+    seconds: 14,
     tamper: () => {
       const firsts = new Map<boolean, number>()
       return async (request, origin) => {
