@@ -211,7 +211,7 @@ class SegmentReader {
           : (parseDecimal(duration) ?? Number.NaN),
       discontinuity: find('EXT-X-DISCONTINUITY') !== undefined,
       gap: find('EXT-X-GAP') !== undefined,
-      dateTimeMs: dateTime === undefined ? undefined : Date.parse(dateTime),
+      dateTimeMs: dateTime === undefined ? undefined : parseDate(dateTime),
       map: this.#map,
       encryption: this.#encryption,
       parts: this.#parts,
@@ -245,6 +245,11 @@ class SegmentReader {
       gap: tag.attributes.get('GAP') === 'YES',
     })
   }
+}
+
+/** A date without time zone is UTC (4.4.4.6). */
+function parseDate(text: string): number {
+  return Date.parse(/(Z|[+-]\d\d(:?\d\d)?)$/.test(text) ? text : `${text}Z`)
 }
 
 /** @returns `<n>[@<o>]` (4.4.4.2); undefined if malformed */

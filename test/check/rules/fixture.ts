@@ -134,10 +134,14 @@ export function load(text: string, atSec: number, rest: Partial<Exchange> = {}):
   }
 }
 
-/** Versions of a playlist, each published when its last segment is complete. */
+/** Versions of a playlist in order, each published when its last segment is complete. */
 export function versions(...texts: string[]): Exchange[] {
+  let atMs = START_MS
   return texts.map((text) => {
-    const dates = [...text.matchAll(/DATE-TIME:(.*)\n/g)].map(([, date]) => Date.parse(date!))
-    return load(text, (Math.max(START_MS, ...dates) - START_MS) / 1000 + 2)
+    const dates = [...text.matchAll(/DATE-TIME:([\dT:.-]*)/g)].map(
+      ([, date]) => Date.parse(`${date}Z`) + 2000,
+    )
+    atMs = Math.max(atMs, ...dates)
+    return load(text, (atMs - START_MS) / 1000)
   })
 }

@@ -1,0 +1,137 @@
+/**
+ * Rules on EXT-X-PRELOAD-HINT, and on what becomes of it (RFC 8216bis 4.4.5.3, 6.2.6, B.1).
+ *
+ * @module
+ */
+import { findTag, isComplete } from '../playlist/media-playlist.ts'
+import type { ListedPart, ListedSegment, MediaPlaylist } from '../playlist/media-playlist.ts'
+import { degrades, fact, MAY_REFUSE, stops, unless } from './evidence.ts'
+import type { Rule } from './rule.ts'
+
+export const HINTS: readonly Rule[] = [
+  {
+    id: 'DISCONTINUITY_BEHIND_HINT',
+    clause: 'hls.js#7962',
+    level: 'SHOULD',
+    requirement: 'A DISCONTINUITY is listed before the hint of the first part behind it.',
+    effects: {
+      hlsjs: stops('Up to 1.6.16: refuses the playlist, "discontinuity sequence mismatch".'),
+    },
+    remedy: 'Write EXT-X-DISCONTINUITY in the same update that completes the segment before it.',
+    on: 'update',
+    check: ({ before, after }) => {
+      const next = nextSegment(before, after)
+      const [hint] = before.hints
+      const isHidden = hint !== undefined && next?.discontinuity === true
+      return unless(!isHidden || trailingDiscontinuity(before) !== undefined, () => [
+        fact(before, `${hint!.uri} is hinted behind segment ${next!.sequence - 1}`, hint),
+        fact(after, `segment ${next!.sequence} has a DISCONTINUITY`, next),
+      ])
+    },
+  },
+  {
+    id: 'DISCONTINUITY_WITHDRAWN',
+    clause: 'RFC 8216bis 6.2.1',
+    level: 'MUST',
+    requirement: 'A DISCONTINUITY at the end of the playlist stays before the next segment.',
+    effects: { hlsjs: stops('Refuses the playlist: "discontinuity sequence mismatch".') },
+    remedy: 'Keep the tag before the first part of the next segment.',
+    on: 'update',
+    check: ({ before, after }) => {
+      const tag = trailingDiscontinuity(before)
+      const next = nextSegment(before, after)
+      return unless(tag === undefined || next === undefined || next.discontinuity, () => [
+        fact(before, `#EXT-X-DISCONTINUITY behind segment ${next!.sequence - 1}`, tag),
+        fact(after, `segment ${next!.sequence} has none`, next),
+      ])
+    },
+  },
+  {
+    id: 'HINT_MISSING',
+    clause: 'RFC 8216bis B.1',
+    level: 'MUST',
+    requirement: 'A live playlist with parts hints the next part.',
+    effects: { apple: degrades('May play at regular latency, as B.1 asks of clients.') },
+    remedy: 'Write EXT-X-PRELOAD-HINT:TYPE=PART with the URI of the next part.',
+    on: 'playlist',
+    check: ({ playlist }) => {
+      const part = playlist.segments.at(-1)?.parts.at(-1)
+      return unless(playlist.ended || part === undefined || playlist.hints.length > 0, () => [
+        fact(playlist, `${part!.uri} is the newest part`, part),
+        fact(playlist, 'there is no EXT-X-PRELOAD-HINT with TYPE=PART behind it'),
+      ])
+    },
+  },
+  {
+    id: 'HINT_AFTER_END',
+    clause: 'RFC 8216bis 4.4.5.3',
+    level: 'MUST',
+    requirement: 'A playlist with EXT-X-ENDLIST has no EXT-X-PRELOAD-HINT.',
+    effects: { apple: MAY_REFUSE },
+    remedy: 'Remove the hint with the last segment.',
+    on: 'playlist',
+    check: ({ playlist }) => {
+      const hint = findTag(playlist, 'EXT-X-PRELOAD-HINT')
+      return unless(!playlist.ended || hint === undefined, () => [
+        fact(playlist, '#EXT-X-ENDLIST', findTag(playlist, 'EXT-X-ENDLIST')),
+        fact(playlist, `#EXT-X-PRELOAD-HINT:${hint!.value}`, hint),
+      ])
+    },
+  },
+  {
+    id: 'HINT_NOT_KEPT',
+    clause: 'RFC 8216bis 4.4.5.3, 6.2.6',
+    level: 'SHOULD',
+    requirement: 'The part that is hinted becomes the next part.',
+    effects: { apple: degrades('Loads the hinted part in vain.') },
+    remedy: 'Name parts before they exist, by a number that does not depend on their segment.',
+    on: 'update',
+    check: ({ before, after }) => {
+      const [hint] = before.hints
+      const next = hint && nextPart(before, after)
+      return unless(next === undefined || next.url === hint!.url, () => [
+        fact(before, `${hint!.uri} is hinted`, hint),
+        fact(after, `${next!.uri} came`, next),
+      ])
+    },
+  },
+  {
+    id: 'HINT_REPEATED',
+    clause: 'RFC 8216bis 6.2.6',
+    level: 'SHOULD',
+    requirement: 'A playlist has at most one EXT-X-PRELOAD-HINT of each TYPE.',
+    effects: { apple: degrades('Ignores all but the first (RFC 8216bis 6.3.8).') },
+    remedy: 'Hint the next part alone.',
+    on: 'playlist',
+    check: ({ playlist: { hints }, playlist }) =>
+      unless(hints.length <= 1, () => [
+        fact(playlist, `${hints[0]!.uri} is hinted`, hints[0]),
+        fact(playlist, `${hints[1]!.uri} is hinted as well`, hints[1]),
+      ]),
+  },
+]
+
+/** Segment that began behind all that a version lists. */
+function nextSegment(before: MediaPlaylist, after: MediaPlaylist): ListedSegment | undefined {
+  const last = before.segments.at(-1)
+  if (last === undefined || !isComplete(last)) return undefined
+  return after.segments.find(({ sequence }) => sequence === last.sequence + 1)
+}
+
+/** Part that came next to all that a version lists; undefined if that is not known. */
+function nextPart(before: MediaPlaylist, after: MediaPlaylist): ListedPart | undefined {
+  const last = before.segments.at(-1)
+  if (last === undefined || isComplete(last)) return nextSegment(before, after)?.parts[0]
+  const at = after.segments.findIndex(({ sequence }) => sequence === last.sequence)
+  const now = after.segments[at]
+  const isOver = now?.parts.length === last.parts.length && isComplete(now)
+  return isOver ? after.segments[at + 1]?.parts[0] : now?.parts[last.parts.length]
+}
+
+/** EXT-X-DISCONTINUITY behind the last segment. */
+function trailingDiscontinuity({ tags, segments }: MediaPlaylist) {
+  const last = segments.at(-1)
+  return tags.findLast(
+    ({ name, line }) => name === 'EXT-X-DISCONTINUITY' && line > (last?.line ?? 0),
+  )
+}

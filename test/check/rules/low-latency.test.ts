@@ -1,0 +1,91 @@
+/** Each rule on parts, hints and reports, broken once. */
+import t from 'tap'
+import type { Exchange } from '../../../src/check/exchange.ts'
+import { breaks, editMedia, recordPlaylists } from './fixture.ts'
+
+const session = await recordPlaylists()
+const ofMain = ({ url }: Exchange) => url.includes('playlist.m3u8')
+const main = session.filter(ofMain)
+const lost = (await recordPlaylists({ reconnects: true, stops: true })).filter(ofMain)
+
+const inMain = (search: string | RegExp, by: string) =>
+  editMedia(main, (text) => text.replaceAll(search, by))
+const fromVersion = (first: number, search: string | RegExp, by: string, exchanges = main) =>
+  editMedia(exchanges, (text, index) => (index < first ? text : text.replaceAll(search, by)))
+
+t.test('finds each rule on parts alone', async (t) => {
+  const part = 'DURATION=0.20000,URI="e-p7.ts"'
+  const listed = main.findIndex(({ reply }) => reply!.body.includes(part)) + 1
+  breaks(t, 'PART_CHANGED', fromVersion(listed, part, 'DURATION=0.20000,URI="f-p7.ts"'), 'URI')
+  breaks(t, 'PART_CHANGED', fromVersion(listed, part, 'DURATION=0.20100,URI="e-p7.ts"'), 'duration')
+  breaks(t, 'PARTS_OUT_OF_ORDER', fromVersion(30, /#EXT-X-PART:.*e-p2[0-4].*\n/g, ''))
+  breaks(
+    t,
+    'PART_BEFORE_ITS_TAGS',
+    inMain(/(#EXT-X-PROGRAM-DATE-TIME.*\n)(#EXT-X-PART:.*e-p10\..*\n)/g, '$2$1'),
+  )
+  breaks(t, 'GAP_PARTS', inMain('URI="e-p10.ts"', 'URI="e-p10.ts",GAP=YES'), 'INDEPENDENT')
+  breaks(t, 'LOW_LATENCY_WITHOUT_DATES', inMain(/#EXT-X-PROGRAM.*\n/g, ''))
+  breaks(t, 'INDEPENDENT_MISSING', inMain('"e-p10.ts",INDEPENDENT=YES', '"e-p10.ts"'))
+  breaks(t, 'BLOCKING_RELOAD_MISSING', inMain('CAN-BLOCK-RELOAD=YES,', ''))
+  const old = `#EXT-X-PART:DURATION=0.20000,URI="o.ts",INDEPENDENT=YES\n`.repeat(5)
+  const [version] = editMedia([main[30]!], (text) =>
+    text.replace(/#EXTINF.*\n.*\n(?=#EXT-X-PROGRAM)/, `${old}$&`),
+  )
+  breaks(t, 'PARTS_TOO_LONG_LISTED', [version!])
+})
+
+t.test('finds each rule on hints alone', async (t) => {
+  breaks(t, 'HINT_MISSING', inMain(/#EXT-X-PRELOAD-HINT.*\n/g, ''))
+  breaks(
+    t,
+    'HINT_AFTER_END',
+    editMedia(lost, (text) =>
+      text.replace('#EXT-X-ENDLIST\n', '#EXT-X-PRELOAD-HINT:TYPE=PART,URI="e"\n$&'),
+    ),
+  )
+  breaks(t, 'HINT_NOT_KEPT', inMain('TYPE=PART,URI="e-p7.ts"', 'TYPE=PART,URI="f-p7.ts"'))
+  const second = '#EXT-X-PRELOAD-HINT:TYPE=PART,URI="z.ts"\n'
+  breaks(t, 'HINT_REPEATED', inMain(/#EXT-X-PRELOAD-HINT.*\n/g, `$&${second}`))
+  const announced = /#EXT-X-DISCONTINUITY\n(#EXT-X-PRELOAD-HINT)/g
+  t.ok(
+    lost.some(({ reply }) => announced.test(reply!.body.toString())),
+    'announced',
+  )
+  breaks(
+    t,
+    'DISCONTINUITY_BEHIND_HINT',
+    editMedia(lost, (text) => text.replace(announced, '$1')),
+  )
+  breaks(
+    t,
+    'DISCONTINUITY_WITHDRAWN',
+    editMedia(lost, (text) =>
+      text
+        .replace(/#EXT-X-DISCONTINUITY\n(#EXT-X-PROGRAM)/, '$1')
+        .replace('DISCONTINUITY-SEQUENCE:1\n', 'DISCONTINUITY-SEQUENCE:0\n'),
+    ),
+  )
+})
+
+t.test('finds each rule on reports alone', async (t) => {
+  const inAll = (search: string | RegExp, by: string) =>
+    editMedia(session, (text, _, url) => (url.includes('audio') ? text : text.replace(search, by)))
+  breaks(t, 'REPORT_MISSING', inAll(/#EXT-X-RENDITION-REPORT.*\n/, ''))
+  breaks(
+    t,
+    'REPORT_ABSOLUTE',
+    inAll('URI="audio-2', 'URI="https://media.example/video/studio/audio-2'),
+  )
+  const wrong = inAll('LAST-MSN=5,LAST-PART=2', 'LAST-MSN=7,LAST-PART=0')
+  breaks(t, 'REPORT_WRONG', wrong.map(afterMain))
+  breaks(t, 'RENDITIONS_APART', inAll('LAST-MSN=5,LAST-PART=4', 'LAST-MSN=5,LAST-PART=0'))
+})
+
+/** The audio playlist is asked for when the main one has arrived. */
+function afterMain(exchange: Exchange): Exchange {
+  const { reply, sentAtMs } = exchange
+  if (!exchange.url.includes('audio')) return exchange
+  const endedAtMs = reply!.endedAtMs + 10
+  return { ...exchange, sentAtMs: sentAtMs + 10, reply: { ...reply!, endedAtMs } }
+}
