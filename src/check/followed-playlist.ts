@@ -102,7 +102,7 @@ export class FollowedPlaylist {
 
   /** @returns the full playlist; undefined for a delta update that skips what is not known */
   #parse(text: string, { url }: Reply): MediaPlaylist | undefined {
-    const read = parseMediaPlaylist(text, withoutDirectives(url))
+    const read = parseMediaPlaylist(text, withoutDirectives(url), this.#url)
     if (read.skipped === 0) return read
     return this.newest === undefined ? undefined : mergeDelta(this.newest, read)
   }

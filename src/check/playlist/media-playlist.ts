@@ -65,6 +65,8 @@ export interface ServerControl {
 export interface MediaPlaylist {
   /** Without delivery directives. */
   readonly url: string
+  /** URL before redirects. */
+  readonly requestedUrl: string
   readonly text: string
   readonly tags: readonly Tag[]
   readonly version: number
@@ -105,7 +107,7 @@ export function isComplete({ uri }: ListedSegment): boolean {
 }
 
 /** @param url  of the playlist, after redirects, without delivery directives */
-export function parseMediaPlaylist(text: string, url: string): MediaPlaylist {
+export function parseMediaPlaylist(text: string, url: string, requestedUrl = url): MediaPlaylist {
   const { entries, tags } = readLines(text)
   const first = (name: string) => tags.find((tag) => tag.name === name)
   const integer = (name: string) => parseDecimal(first(name)?.value)
@@ -121,6 +123,7 @@ export function parseMediaPlaylist(text: string, url: string): MediaPlaylist {
     else reader.end(entry.line, entry.uri)
   }
   return {
+    requestedUrl,
     url,
     text,
     tags,

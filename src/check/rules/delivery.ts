@@ -118,7 +118,7 @@ export const DELIVERY: readonly Rule[] = [
       playlists.filter(isLowLatency).flatMap((playlist) => {
         const reported = new Set(reportsOf(playlist).map((tag) => targetOf(playlist, tag)))
         return playlists
-          .filter((other) => other !== playlist && isLowLatency(other) && !reported.has(other.url))
+          .filter((other) => other !== playlist && isLowLatency(other) && !isNamed(other, reported))
           .map((other): Evidence => [
             fact(other, 'media playlist with parts'),
             fact(playlist, `no EXT-X-RENDITION-REPORT names ${other.url}`),
@@ -126,7 +126,7 @@ export const DELIVERY: readonly Rule[] = [
       }),
   },
   {
-    id: 'RENDITIONS_APART',
+    id: 'RENDITION_BEHIND',
     clause: 'RFC 8216bis B.1',
     level: 'MUST',
     requirement: 'All renditions are updated within one PART-TARGET.',
@@ -137,7 +137,7 @@ export const DELIVERY: readonly Rule[] = [
       playlists.filter(isLowLatency).flatMap((playlist) => {
         const { partTargetSec = 0 } = playlist
         return reportsOf(playlist).flatMap((tag): readonly Evidence[] => {
-          const other = playlists.find(({ url }) => url === targetOf(playlist, tag))
+          const other = playlists.find((it) => isNamed(it, new Set([targetOf(playlist, tag)])))
           const edge = liveEdge(playlist)
           const sequence = decimal(tag, 'LAST-MSN') ?? edge.sequence
           const part = decimal(tag, 'LAST-PART') ?? edge.part
@@ -181,7 +181,9 @@ export const DELIVERY: readonly Rule[] = [
     check: ({ versions }) =>
       versions.flatMap(({ playlist, atMs }) =>
         reportsOf(playlist).flatMap((tag): readonly Evidence[] => {
-          const other = versions.find((it) => it.playlist.url === targetOf(playlist, tag))
+          const other = versions.find((it) =>
+            isNamed(it.playlist, new Set([targetOf(playlist, tag)])),
+          )
           // Only a playlist that was asked for later has to have what was reported.
           if (other === undefined || other.sentAtMs < atMs) return []
           const edge = liveEdge(playlist)
@@ -228,6 +230,11 @@ function isLowLatency({ segments, ended }: MediaPlaylist): boolean {
 
 function reportsOf({ tags }: MediaPlaylist): readonly Tag[] {
   return tags.filter(({ name }) => name === 'EXT-X-RENDITION-REPORT')
+}
+
+/** Whether one of the URLs is that of the playlist, before or after redirects. */
+function isNamed({ url, requestedUrl }: MediaPlaylist, urls: ReadonlySet<string>): boolean {
+  return urls.has(url) || urls.has(requestedUrl)
 }
 
 function targetOf(playlist: MediaPlaylist, tag: Tag): string {

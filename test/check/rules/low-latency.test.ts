@@ -79,7 +79,7 @@ t.test('finds each rule on reports alone', async (t) => {
   )
   const wrong = inAll('LAST-MSN=5,LAST-PART=2', 'LAST-MSN=7,LAST-PART=0')
   breaks(t, 'REPORT_WRONG', wrong.map(afterMain))
-  breaks(t, 'RENDITIONS_APART', inAll('LAST-MSN=5,LAST-PART=4', 'LAST-MSN=5,LAST-PART=0'))
+  breaks(t, 'RENDITION_BEHIND', inAll('LAST-MSN=5,LAST-PART=4', 'LAST-MSN=5,LAST-PART=0'))
 })
 
 /** The audio playlist is asked for when the main one has arrived. */

@@ -191,7 +191,7 @@ const PART_CASES: Readonly<Record<string, () => Exchange[]>> = {
     ),
   PART_NOT_INDEPENDENT: () => editOne(partsOnly, KEY_PART, withoutKey),
   PART_NOT_MARKED: () =>
-    editMedia(partsOnly, (text) => text.replace('e-p10.ts",INDEPENDENT=YES', 'e-p10.ts"')),
+    editMedia(partsOnly, (text) => text.replace('e-p0.ts",INDEPENDENT=YES', 'e-p0.ts"')),
   PART_KEY_FRAME_LATE: () => editOne(partsOnly, KEY_PART, delayKey),
   PART_WITHOUT_AUDIO: () =>
     renumber(editOne(partsOnly, KEY_PART, (bytes) => dropPids(bytes, AUDIO_PID))),
@@ -218,7 +218,7 @@ const bandwidth = (bps: number) => (text: string) =>
   text.replace(/:BANDWIDTH=\d+,AVERAGE-BANDWIDTH=\d+/, `:BANDWIDTH=${Math.round(bps)}`)
 
 const VARIANT_CASES: Readonly<Record<string, (text: string) => string>> = {
-  CODECS_INCOMPLETE: (text) => text.replace(',mp4a.40.2', ''),
+  CODECS_INCOMPLETE: (text) => text.replace('mp4a.40.2', 'ac-3'),
   VIDEO_RANGE_WRONG: (text) => text.replace(',RESOLUTION', ',VIDEO-RANGE=PQ,RESOLUTION'),
   BANDWIDTH_BELOW_PEAK: bandwidth(peakBps / 2),
   BANDWIDTH_TIGHT: bandwidth(peakBps * 0.9),
