@@ -155,6 +155,7 @@ const TIMELINE: readonly Fault[] = [
   {
     title: 'program date times of a rendition are 3 s off',
     rule: 'RENDITIONS_APART',
+    follows: ['DATES_OF_RENDITIONS_DIFFER'],
     tamper: () => editText(isAudioPlaylist, (text) => moveDates(text, -3000)),
   },
   {
