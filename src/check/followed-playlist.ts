@@ -8,7 +8,9 @@ import { inspectMedia } from './media/inspect.ts'
 import type { InspectedMedia } from './media/inspected-media.ts'
 import { mergeDelta } from './playlist/delta-update.ts'
 import { withoutDirectives } from './playlist/directives.ts'
+import { findMedia } from './playlist/find-media.ts'
 import {
+  isComplete,
   liveEdge,
   parseMediaPlaylist,
   type ListedSegment,
@@ -83,7 +85,7 @@ export class FollowedPlaylist {
       }
     }
     const times = { sentAtMs: exchange.sentAtMs, atMs: reply.endedAtMs }
-    this.#version = { playlist, ...times }
+    this.#version = { playlist, ...times, ...(before && { before: withoutBefore(before) }) }
     if (!isSame) {
       this.#texts = [...this.#texts, text].slice(-MAX_TEXTS)
       yield ['text', { playlist }]
@@ -115,9 +117,10 @@ export class FollowedPlaylist {
   }
 
   *addMedia(exchange: Exchange, reply: Reply): Iterable<Occurrence> {
-    const listed = this.#find(exchange)
-    if (listed === undefined) return
-    const { playlist, segment, part } = listed
+    const playlist = this.newest
+    const found = playlist && findMedia(playlist, exchange)
+    if (playlist === undefined || found === undefined) return
+    const { segment, part } = found
     const init = segment.map === undefined ? undefined : this.#inits.get(segment.map.url)
     const facts = inspectMedia(reply.body, { encryption: segment.encryption, init })
     const media: InspectedMedia = { playlist, segment, part, exchange, reply, facts }
@@ -154,7 +157,7 @@ export class FollowedPlaylist {
     const { segment, playlist, facts } = media
     const before = this.#latestSegment
     this.#latestSegment = media
-    this.#rates.add(segment.durationSec, facts.sizeBytes, playlist.targetSec)
+    if (segment.parts.length === 0) this.#rates.add(segment, facts.sizeBytes, playlist.targetSec)
     if (before?.segment.sequence === segment.sequence - 1) {
       yield ['sequence', { before, after: media }]
     }
@@ -167,23 +170,24 @@ export class FollowedPlaylist {
   *#addPart(media: InspectedMedia): Iterable<Occurrence> {
     const before = this.#latestPart
     this.#latestPart = media
-    const { sequence } = media.segment
-    const parts = this.#parts.get(sequence) ?? []
-    this.#parts.set(sequence, [...parts, media])
+    const { segment, playlist } = media
+    if (before !== undefined && before.segment.sequence < segment.sequence) {
+      this.#addRateOfParts(before.segment.sequence, playlist)
+    }
+    const parts = this.#parts.get(segment.sequence) ?? []
+    this.#parts.set(segment.sequence, [...parts, media])
     const [oldest] = this.#parts.keys()
     if (this.#parts.size > MAX_OPEN_SEGMENTS) this.#parts.delete(oldest!)
     if (before !== undefined && follows(before, media)) yield ['sequence', { before, after: media }]
   }
 
-  /** Listing of the media of an exchange in the newest version. */
-  #find({ url }: Exchange) {
-    const playlist = this.newest
-    for (const segment of playlist?.segments.toReversed() ?? []) {
-      if (segment.url === url) return { playlist: playlist!, segment, part: undefined }
-      const part = segment.parts.find((part) => part.url === url)
-      if (part !== undefined) return { playlist: playlist!, segment, part }
-    }
-    return undefined
+  /** Counts a segment of which all parts were loaded. */
+  #addRateOfParts(sequence: number, { segments, targetSec }: MediaPlaylist): void {
+    const segment = segments.find((it) => it.sequence === sequence && isComplete(it))
+    const parts = this.#parts.get(sequence) ?? []
+    if (segment === undefined || parts.length !== segment.parts.length) return
+    const sizeBytes = parts.reduce((sum, { facts }) => sum + facts.sizeBytes, 0)
+    this.#rates.add(segment, sizeBytes, targetSec)
   }
 
   /** Whether the newest version was merged from a delta update and has the edge of the full playlist. */
@@ -193,6 +197,11 @@ export class FollowedPlaylist {
     const [a, b] = [liveEdge(newest), liveEdge(full)]
     return a.sequence === b.sequence && a.part === b.part
   }
+}
+
+/** The version without the one before, which would keep all of them in memory. */
+function withoutBefore({ playlist, sentAtMs, atMs }: Version): Omit<Version, 'before'> {
+  return { playlist, sentAtMs, atMs }
 }
 
 /** Measures how long something has been the newest. */

@@ -3,9 +3,11 @@
  *
  * @module
  */
+import type { ListedSegment } from './playlist/media-playlist.ts'
 
-interface SegmentSize {
-  readonly durationSec: number
+type SegmentTimes = Pick<ListedSegment, 'sequence' | 'durationSec'>
+
+interface SegmentSize extends SegmentTimes {
   readonly sizeBytes: number
 }
 
@@ -13,7 +15,7 @@ interface SegmentSize {
 const MIN_SPAN = 0.5
 const MAX_SPAN = 1.5
 
-/** Input: `add` segments in order. */
+/** Input: `add` segments in order; those that are missing in between interrupt the sums of a peak. */
 export class SegmentRates {
   #recent: SegmentSize[] = []
   #peakBps = 0
@@ -25,11 +27,12 @@ export class SegmentRates {
     return { peakBps: this.#peakBps, averageBps, mediaSec: this.#mediaSec }
   }
 
-  add(durationSec: number, sizeBytes: number, targetSec: number): void {
+  add({ sequence, durationSec }: SegmentTimes, sizeBytes: number, targetSec: number): void {
     if (!(durationSec > 0)) return
+    if (this.#recent.at(-1)?.sequence !== sequence - 1) this.#recent = []
     this.#bytes += sizeBytes
     this.#mediaSec += durationSec
-    this.#recent.push({ durationSec, sizeBytes })
+    this.#recent.push({ sequence, durationSec, sizeBytes })
     let bytes = 0
     let sec = 0
     for (const segment of this.#recent.toReversed()) {

@@ -155,7 +155,7 @@ const TIMELINE: readonly Fault[] = [
   {
     title: 'program date times of a rendition are 3 s off',
     rule: 'RENDITIONS_APART',
-    follows: ['DATES_OF_RENDITIONS_DIFFER'],
+    follows: ['DATES_OF_RENDITIONS_DIFFER', 'RENDITION_BEHIND'],
     tamper: () => editText(isAudioPlaylist, (text) => moveDates(text, -3000)),
   },
   {
@@ -622,6 +622,7 @@ const MULTIVARIANT: readonly Fault[] = [
   {
     title: 'a variant names a group that is not there',
     rule: 'GROUP_UNDEFINED',
+    follows: ['GROUP_UNUSED'],
     tamper: claim(/,AUDIO="audio"/, ',AUDIO="other"'),
   },
   {

@@ -179,22 +179,25 @@ export const DELIVERY: readonly Rule[] = [
     remedy: 'Update the reports with the playlists that they name.',
     on: 'renditions',
     check: ({ versions }) =>
-      versions.flatMap(({ playlist, atMs }) =>
-        reportsOf(playlist).flatMap((tag): readonly Evidence[] => {
-          const other = versions.find((it) =>
-            isNamed(it.playlist, new Set([targetOf(playlist, tag)])),
-          )
-          // Only a playlist that was asked for later has to have what was reported.
-          if (other === undefined || other.sentAtMs < atMs) return []
-          const edge = liveEdge(playlist)
-          const sequence = decimal(tag, 'LAST-MSN') ?? edge.sequence
-          const part = decimal(tag, 'LAST-PART')
-          return unless(isListed(other.playlist, sequence, part), () => [
-            fact(playlist, tag.value, tag),
-            fact(other.playlist, describeEdge(other.playlist), other.playlist.segments.at(-1)),
-          ])
-        }),
-      ),
+      // The version before too: often only a request that followed it has been answered by now.
+      versions
+        .flatMap((version) => [version, ...(version.before === undefined ? [] : [version.before])])
+        .flatMap(({ playlist, atMs }) =>
+          reportsOf(playlist).flatMap((tag): readonly Evidence[] => {
+            const other = versions.find((it) =>
+              isNamed(it.playlist, new Set([targetOf(playlist, tag)])),
+            )
+            // Only a playlist that was asked for later has to have what was reported.
+            if (other === undefined || other.sentAtMs < atMs) return []
+            const edge = liveEdge(playlist)
+            const sequence = decimal(tag, 'LAST-MSN') ?? edge.sequence
+            const part = decimal(tag, 'LAST-PART')
+            return unless(isListed(other.playlist, sequence, part), () => [
+              fact(playlist, tag.value, tag),
+              fact(other.playlist, describeEdge(other.playlist), other.playlist.segments.at(-1)),
+            ])
+          }),
+        ),
   },
 ]
 

@@ -10,8 +10,8 @@ import type { Fact, Rule } from './rule.ts'
 /** Time between two segments, in target durations (6.2.1). */
 const MAX_WAIT = 1.5
 
-/** Jitter of a part on its way. */
-const PART_JITTER_MS = 250
+/** Jitter of a part on its way, and of the machine that checks. */
+const PART_JITTER_MS = 1000
 
 export const FRESHNESS: readonly Rule[] = [
   {

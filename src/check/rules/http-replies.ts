@@ -4,6 +4,7 @@
  * @module
  */
 import type { Exchange, Reply, Role } from '../exchange.ts'
+import { findMedia } from '../playlist/find-media.ts'
 import type { ListedPart, ListedSegment, MediaPlaylist } from '../playlist/media-playlist.ts'
 import type { Evidence, Fact, Subjects } from './rule.ts'
 
@@ -48,21 +49,10 @@ export function headerEvidence(
 /** Segment or part of the playlist that a request was for. */
 export function findListed(
   playlist: MediaPlaylist | undefined,
-  { url, headers }: Exchange,
+  exchange: Exchange,
 ): ListedSegment | ListedPart | undefined {
-  const isAsked = ({
-    url: listed,
-    byteRange,
-  }: Pick<ListedPart, 'byteRange'> & { url?: string | undefined }) =>
-    listed === url &&
-    (byteRange === undefined ||
-      headers['range'] === `bytes=${byteRange.first}-${byteRange.end - 1}`)
-  for (const segment of playlist?.segments.toReversed() ?? []) {
-    if (isAsked(segment)) return segment
-    const part = segment.parts.find(isAsked)
-    if (part !== undefined) return part
-  }
-  return undefined
+  const found = playlist && findMedia(playlist, exchange)
+  return found?.part ?? found?.segment
 }
 
 /**

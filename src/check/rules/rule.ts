@@ -41,6 +41,8 @@ export interface Version {
   readonly playlist: MediaPlaylist
   readonly sentAtMs: number
   readonly atMs: number
+  /** Version before, without its own. */
+  readonly before?: Omit<Version, 'before'>
 }
 
 /** Time without anything new, in milliseconds: proved until the previous reply, and until this one. */

@@ -104,14 +104,14 @@ t.test('finds a playlist that is stale, once for each time', async (t) => {
 t.test('finds parts that are stale alone', async (t) => {
   const session = await recordPlaylists()
   const main = session.filter(({ url }) => url.includes('playlist.m3u8'))
-  const at = main.findIndex(({ url }) => url.includes('_HLS_msn=5&_HLS_part=1'))
+  const at = main.findIndex(({ url }) => url.includes('_HLS_msn=5&_HLS_part=0'))
   const poll = (afterMs: number) => {
     const { reply, sentAtMs } = main[at]!
     const atMs = sentAtMs + afterMs
     const times = { headersAtMs: atMs, endedAtMs: atMs }
     return { ...main[at]!, sentAtMs: atMs, reply: { ...reply!, ...times } }
   }
-  breaks(t, 'PARTS_STALE', [...main.slice(0, at + 1), poll(200), poll(600), poll(800)])
+  breaks(t, 'PARTS_STALE', [...main.slice(0, at + 1), poll(200), poll(800), poll(1250)])
   keepsAll(t, [...main.slice(0, at + 1), poll(200), poll(400)])
 })
 
