@@ -40,9 +40,9 @@ export interface Fault {
 
 const every = (count: number, remainder = 0) => ({
   segment: (request: Parameters<typeof sequenceOf>[0]) =>
-    (sequenceOf(request) ?? -1) % count === remainder,
+    (sequenceOf(request) ?? Number.NaN) % count === remainder,
   part: (request: Parameters<typeof serialOf>[0]) =>
-    (serialOf(request) ?? -1) % count === remainder,
+    (serialOf(request) ?? Number.NaN) % count === remainder,
 })
 
 /** Replaces in all media playlists. */
@@ -103,7 +103,7 @@ const TIMELINE: readonly Fault[] = [
   {
     title: 'the media sequence number goes back in every other version',
     rule: 'MEDIA_SEQUENCE_BACK',
-    follows: ['SEGMENT_CHANGED', 'BLOCKING_TOO_EARLY', 'BLOCKING_WITHOUT_PART'],
+    follows: ['REPORT_WRONG', 'SEGMENT_CHANGED', 'BLOCKING_TOO_EARLY', 'BLOCKING_WITHOUT_PART'],
     tamper: () =>
       editText(isPlaylist, (text) =>
         !isOdd(text)
@@ -362,7 +362,7 @@ const MEDIA: readonly Fault[] = [
     rule: 'TIMESTAMPS_BREAK',
     follows: ['COUNTERS_BREAK', 'PARTS_DIFFER'],
     tamper: () =>
-      redirect(every(3).segment, (request) => ({
+      redirect(every(2).segment, (request) => ({
         ...request,
         url: request.url.replace(/\d+(?=\.ts$)/, (number) => String(Number(number) - 1)),
       })),
@@ -371,26 +371,26 @@ const MEDIA: readonly Fault[] = [
     title: 'continuity counters jump inside a segment',
     rule: 'TS_CONTINUITY',
     follows: ['COUNTERS_BREAK'],
-    tamper: () => editMedia(every(3).segment, media.withCounterJump),
+    tamper: () => editMedia(every(1).segment, media.withCounterJump),
   },
   {
     title: 'a segment is cut short',
     rule: 'SEGMENT_LENGTH',
     follows: ['COUNTERS_BREAK', 'PARTS_DIFFER'],
-    tamper: () => editMedia(every(3).segment, (bytes) => media.cutShort(bytes, 20)),
+    tamper: () => editMedia(every(1).segment, (bytes) => media.cutShort(bytes, 20)),
   },
   {
     title: 'a segment ends inside a packet',
     rule: 'TS_SYNC',
     follows: ['PARTS_DIFFER'],
-    tamper: () => editMedia(every(3).segment, (bytes) => bytes.subarray(0, -100)),
+    tamper: () => editMedia(every(1).segment, (bytes) => bytes.subarray(0, -100)),
   },
   {
     title: 'timestamps of a segment are 10 s off',
     rule: 'TIMESTAMPS_BREAK',
     follows: ['PARTS_DIFFER'],
     tamper: () =>
-      editMedia(every(3).segment, (bytes) => media.withShiftedTimestamps(bytes, 900_000)),
+      editMedia(every(2).segment, (bytes) => media.withShiftedTimestamps(bytes, 900_000)),
   },
   {
     title: 'parts have no audio',
@@ -415,7 +415,7 @@ const HTTP: readonly Fault[] = [
     title: 'a segment is not found',
     rule: 'MEDIA_NOT_FETCHED',
     follows: ['GONE_TOO_EARLY'],
-    tamper: () => refuse((request) => isRead(request) && every(3).segment(request)),
+    tamper: () => refuse((request) => isRead(request) && every(1).segment(request)),
   },
   {
     title: 'media is gone as soon as the playlist drops it',
@@ -612,6 +612,7 @@ const MULTIVARIANT: readonly Fault[] = [
   {
     title: 'BANDWIDTH is less than the peak',
     rule: 'BANDWIDTH_BELOW_PEAK',
+    follows: ['AVERAGE_BANDWIDTH_LOW'],
     tamper: claim(/BANDWIDTH=\d+/g, 'BANDWIDTH=5000'),
   },
   {
