@@ -161,7 +161,9 @@ export class FollowedPlaylist {
     if (before?.segment.sequence === segment.sequence - 1) {
       yield ['sequence', { before, after: media }]
     }
-    const parts = this.#parts.get(segment.sequence) ?? []
+    const parts = (this.#parts.get(segment.sequence) ?? []).toSorted(
+      (a, b) => indexOf(a) - indexOf(b),
+    )
     if (segment.parts.length > 0 && parts.length === segment.parts.length) {
       yield ['parent', { segment: media, parts }]
     }
@@ -174,11 +176,15 @@ export class FollowedPlaylist {
     if (before !== undefined && before.segment.sequence < segment.sequence) {
       this.#addRateOfParts(before.segment.sequence, playlist)
     }
+    // A hinted part may arrive after those behind it.
+    for (const other of [...this.#parts.values()].flat()) {
+      if (follows(other, media)) yield ['sequence', { before: other, after: media }]
+      else if (follows(media, other)) yield ['sequence', { before: media, after: other }]
+    }
     const parts = this.#parts.get(segment.sequence) ?? []
     this.#parts.set(segment.sequence, [...parts, media])
     const [oldest] = this.#parts.keys()
     if (this.#parts.size > MAX_OPEN_SEGMENTS) this.#parts.delete(oldest!)
-    if (before !== undefined && follows(before, media)) yield ['sequence', { before, after: media }]
   }
 
   /** Counts a segment of which all parts were loaded. */
@@ -251,7 +257,7 @@ function isOlder(playlist: MediaPlaylist, newest: MediaPlaylist, isKnown: boolea
 
 /** Index of a part in its segment. */
 function indexOf({ segment, part }: InspectedMedia): number {
-  return segment.parts.findIndex(({ uri }) => uri === part?.uri)
+  return part === undefined ? -1 : segment.parts.indexOf(part)
 }
 
 /** Whether two parts are neighbors. */

@@ -147,9 +147,14 @@ const TIMELINE: readonly Fault[] = [
   {
     title: 'a discontinuity is not marked',
     rule: 'TIMESTAMPS_BREAK',
-    follows: ['DISCONTINUITY_SEQUENCE_WRONG', 'DATE_MISSES_EXTINF', 'COUNTERS_BREAK'],
+    follows: [
+      'DISCONTINUITY_SEQUENCE_WRONG',
+      'DATE_MISSES_EXTINF',
+      'COUNTERS_BREAK',
+      'RENDITIONS_APART',
+    ],
     reconnects: true,
-    seconds: 14,
+    seconds: 24,
     tamper: replace(/#EXT-X-DISCONTINUITY\n/g, ''),
   },
   {
