@@ -17,6 +17,7 @@ import {
   type MediaPlaylist,
 } from './playlist/media-playlist.ts'
 import type { MultivariantPlaylist } from './playlist/multivariant-playlist.ts'
+import { findTag } from './playlist/tag-reader.ts'
 import type { Quiet, SubjectName, Subjects, Version } from './rules/rule.ts'
 import { SegmentRates } from './segment-rates.ts'
 import type { DatedMedia, RenditionSummary } from './summary.ts'
@@ -199,7 +200,7 @@ export class FollowedPlaylist {
   /** Whether the newest version was merged from a delta update and has the edge of the full playlist. */
   #isDeltaBefore(full: MediaPlaylist): boolean {
     const { newest } = this
-    if (newest === undefined || !newest.tags.some(({ name }) => name === 'EXT-X-SKIP')) return false
+    if (newest === undefined || findTag(newest, 'EXT-X-SKIP') === undefined) return false
     const [a, b] = [liveEdge(newest), liveEdge(full)]
     return a.sequence === b.sequence && a.part === b.part
   }

@@ -12,6 +12,7 @@ import {
   parseMediaPlaylist,
   type MediaPlaylist,
 } from '../playlist/media-playlist.ts'
+import { findTags } from '../playlist/tag-reader.ts'
 import type { Loaded, Request } from './http-client.ts'
 import { followsParts, MediaChoice } from './media-choice.ts'
 import { MediaQueue } from './media-queue.ts'
@@ -120,8 +121,8 @@ export class PlaylistFollower {
     const playlist = this.#playlist
     if (playlist === undefined || !followsParts(playlist)) return
     const hint = playlist.hints[0]
-    const hasRange = playlist.tags.some(
-      ({ name, attributes }) => name === 'EXT-X-PRELOAD-HINT' && attributes.has('BYTERANGE-START'),
+    const hasRange = findTags(playlist, 'EXT-X-PRELOAD-HINT').some(({ attributes }) =>
+      attributes.has('BYTERANGE-START'),
     )
     if (hint === undefined || hasRange || !URL.canParse(hint.url)) return
     this.#choice.addHint(hint.url)

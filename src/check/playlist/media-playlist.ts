@@ -4,7 +4,16 @@
  *
  * @module
  */
-import { decimal, isTag, parseDecimal, readLines, unquoted, type Tag } from './tag-reader.ts'
+import {
+  decimal,
+  findTag,
+  findTags,
+  isTag,
+  parseDecimal,
+  readLines,
+  unquoted,
+  type Tag,
+} from './tag-reader.ts'
 
 export interface ListedPart {
   readonly line: number
@@ -87,11 +96,6 @@ export interface MediaPlaylist {
   readonly hints: readonly { readonly line: number; readonly uri: string; readonly url: string }[]
 }
 
-/** First tag of a name, for the line of a fact. */
-export function findTag({ tags }: Pick<MediaPlaylist, 'tags'>, name: string): Tag | undefined {
-  return tags.find((tag) => tag.name === name)
-}
-
 /** Media sequence number and number of parts at the live edge: `part` of segment `sequence` is the newest. */
 export function liveEdge({ segments, mediaSequence }: MediaPlaylist): {
   sequence: number
@@ -108,8 +112,8 @@ export function isComplete({ uri }: ListedSegment): boolean {
 
 /** @param url  of the playlist, after redirects, without delivery directives */
 export function parseMediaPlaylist(text: string, url: string, requestedUrl = url): MediaPlaylist {
-  const { entries, tags } = readLines(text)
-  const first = (name: string) => tags.find((tag) => tag.name === name)
+  const lines = readLines(text)
+  const first = (name: string) => findTag(lines, name)
   const integer = (name: string) => parseDecimal(first(name)?.value)
   const mediaSequence = integer('EXT-X-MEDIA-SEQUENCE') ?? 0
   const skip = first('EXT-X-SKIP')
@@ -118,7 +122,7 @@ export function parseMediaPlaylist(text: string, url: string, requestedUrl = url
   const partInf = first('EXT-X-PART-INF')
   const control = first('EXT-X-SERVER-CONTROL')
   const reader = new SegmentReader(url, mediaSequence + skipped, discontinuitySequence)
-  for (const entry of entries) {
+  for (const entry of lines.entries) {
     if (isTag(entry)) reader.addTag(entry)
     else reader.end(entry.line, entry.uri)
   }
@@ -126,7 +130,7 @@ export function parseMediaPlaylist(text: string, url: string, requestedUrl = url
     requestedUrl,
     url,
     text,
-    tags,
+    tags: lines.tags,
     mediaSequence,
     discontinuitySequence,
     skipped,
@@ -137,8 +141,8 @@ export function parseMediaPlaylist(text: string, url: string, requestedUrl = url
     independentSegments: first('EXT-X-INDEPENDENT-SEGMENTS') !== undefined,
     ended: first('EXT-X-ENDLIST') !== undefined,
     segments: reader.finish(),
-    hints: tags
-      .filter((tag) => tag.name === 'EXT-X-PRELOAD-HINT' && tag.attributes.get('TYPE') === 'PART')
+    hints: findTags(lines, 'EXT-X-PRELOAD-HINT')
+      .filter(({ attributes }) => attributes.get('TYPE') === 'PART')
       .map((tag) => {
         const uri = unquoted(tag, 'URI') ?? ''
         return { line: tag.line, uri, url: resolve(uri, url) }
@@ -192,7 +196,7 @@ class SegmentReader {
   }
 
   end(line: number, uri: string | undefined): void {
-    const find = (name: string) => this.#tags.find((tag) => tag.name === name)
+    const find = (name: string) => findTag({ tags: this.#tags }, name)
     const extinf = find('EXTINF')?.value ?? ''
     const duration = extinf.replace(/,.*$/s, '')
     const dateTime = find('EXT-X-PROGRAM-DATE-TIME')?.value

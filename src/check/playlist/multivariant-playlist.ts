@@ -4,7 +4,7 @@
  * @module
  */
 import { resolve } from './media-playlist.ts'
-import { decimal, isTag, readLines, unquoted, type Tag } from './tag-reader.ts'
+import { decimal, findTag, findTags, isTag, readLines, unquoted, type Tag } from './tag-reader.ts'
 
 /** EXT-X-STREAM-INF with the URI below it. */
 export interface ListedVariant {
@@ -52,10 +52,10 @@ export function isMultivariant(text: string): boolean {
 
 /** @param url  of the playlist, after redirects */
 export function parseMultivariantPlaylist(text: string, url: string): MultivariantPlaylist {
-  const { entries, tags } = readLines(text)
+  const lines = readLines(text)
   const variants: ListedVariant[] = []
   let streamInf: Tag | undefined
-  for (const entry of entries) {
+  for (const entry of lines.entries) {
     if (isTag(entry)) {
       if (entry.name === 'EXT-X-STREAM-INF') streamInf = entry
     } else if (streamInf !== undefined) {
@@ -66,12 +66,10 @@ export function parseMultivariantPlaylist(text: string, url: string): Multivaria
   return {
     url,
     text,
-    tags,
+    tags: lines.tags,
     variants,
-    independentSegments: tags.some(({ name }) => name === 'EXT-X-INDEPENDENT-SEGMENTS'),
-    renditions: tags
-      .filter(({ name }) => name === 'EXT-X-MEDIA')
-      .map((tag) => readRendition(tag, url)),
+    independentSegments: findTag(lines, 'EXT-X-INDEPENDENT-SEGMENTS') !== undefined,
+    renditions: findTags(lines, 'EXT-X-MEDIA').map((tag) => readRendition(tag, url)),
   }
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Tag } from './tag-reader.ts'
+import { findTag, type Tag } from './tag-reader.ts'
 
 export interface RequiredVersion {
   readonly version: number
@@ -11,10 +11,10 @@ export interface RequiredVersion {
   readonly reason: { readonly text: string; readonly line: number } | undefined
 }
 
-export function requiredVersion({ tags }: { readonly tags: readonly Tag[] }): RequiredVersion {
-  const hasIFramesOnly = tags.some(({ name }) => name === 'EXT-X-I-FRAMES-ONLY')
+export function requiredVersion(playlist: { readonly tags: readonly Tag[] }): RequiredVersion {
+  const hasIFramesOnly = findTag(playlist, 'EXT-X-I-FRAMES-ONLY') !== undefined
   let required: RequiredVersion = { version: 1, reason: undefined }
-  for (const tag of tags) {
+  for (const tag of playlist.tags) {
     const need = versionOf(tag, hasIFramesOnly)
     if (need === undefined || need[0] <= required.version) continue
     required = { version: need[0], reason: { text: need[1], line: tag.line } }

@@ -26,6 +26,8 @@ export interface PlaylistLines {
   readonly tags: readonly Tag[]
 }
 
+type Tags = Pick<PlaylistLines, 'tags'>
+
 /** Maximum number of lines that are read. */
 const MAX_LINES = 200_000
 
@@ -40,6 +42,16 @@ export function readLines(text: string): PlaylistLines {
 
 export function isTag(entry: Tag | UriLine): entry is Tag {
   return 'name' in entry
+}
+
+/** First tag of a name. */
+export function findTag({ tags }: Tags, name: string): Tag | undefined {
+  return tags.find((tag) => tag.name === name)
+}
+
+/** All tags of a name, in order. */
+export function findTags({ tags }: Tags, name: string): readonly Tag[] {
+  return tags.filter((tag) => tag.name === name)
 }
 
 /** @returns content of a quoted string; the value itself if it is not quoted; undefined without the attribute */

@@ -4,7 +4,7 @@
  * @module
  */
 import { isComplete, type ListedSegment, type MediaPlaylist } from '../playlist/media-playlist.ts'
-import { unquoted, type Tag } from '../playlist/tag-reader.ts'
+import { findTag, findTags, unquoted, type Tag } from '../playlist/tag-reader.ts'
 import { degrades, fact, nameOf, seconds, unless } from './evidence.ts'
 import type { Evidence, Rule } from './rule.ts'
 
@@ -81,7 +81,7 @@ export const DATES: readonly Rule[] = [
     check: ({ before, after }) => {
       const kept = new Set(dateRangesOf(after).map((tag) => tag.attributes.get('ID')))
       const [oldest] = after.segments
-      const isDelta = after.tags.some(({ name }) => name === 'EXT-X-SKIP')
+      const isDelta = findTag(after, 'EXT-X-SKIP') !== undefined
       if (oldest?.dateTimeMs === undefined || isDelta) return []
       return dateRangesOf(before).flatMap((tag) => {
         const id = tag.attributes.get('ID')
@@ -270,8 +270,8 @@ function findApart(
     : undefined
 }
 
-function dateRangesOf({ tags }: MediaPlaylist): readonly Tag[] {
-  return tags.filter(({ name }) => name === 'EXT-X-DATERANGE')
+function dateRangesOf(playlist: MediaPlaylist): readonly Tag[] {
+  return findTags(playlist, 'EXT-X-DATERANGE')
 }
 
 /** End of the date range with an ID, in milliseconds since 1970; infinite if it is not known. */

@@ -4,9 +4,9 @@
  * @module
  */
 import { withoutDirectives } from '../playlist/directives.ts'
-import { findTag, isComplete, liveEdge, resolve } from '../playlist/media-playlist.ts'
+import { isComplete, liveEdge, resolve } from '../playlist/media-playlist.ts'
 import type { ListedSegment, MediaPlaylist } from '../playlist/media-playlist.ts'
-import { decimal, unquoted, type Tag } from '../playlist/tag-reader.ts'
+import { decimal, findTag, findTags, unquoted, type Tag } from '../playlist/tag-reader.ts'
 import { degrades, fact, MAY_REFUSE, seconds, stalls, stops, unless } from './evidence.ts'
 import type { Evidence, Rule } from './rule.ts'
 
@@ -231,8 +231,8 @@ function isLowLatency({ segments, ended }: MediaPlaylist): boolean {
   return !ended && segments.some(({ parts }) => parts.length > 0)
 }
 
-function reportsOf({ tags }: MediaPlaylist): readonly Tag[] {
-  return tags.filter(({ name }) => name === 'EXT-X-RENDITION-REPORT')
+function reportsOf(playlist: MediaPlaylist): readonly Tag[] {
+  return findTags(playlist, 'EXT-X-RENDITION-REPORT')
 }
 
 /** Whether one of the URLs is that of the playlist, before or after redirects. */

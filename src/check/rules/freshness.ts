@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { findTag, isComplete, type MediaPlaylist } from '../playlist/media-playlist.ts'
+import { isComplete, type MediaPlaylist } from '../playlist/media-playlist.ts'
+import { findTag } from '../playlist/tag-reader.ts'
 import { degrades, fact, nameOf, seconds, stalls, stops, unless } from './evidence.ts'
 import type { Fact, Rule } from './rule.ts'
 

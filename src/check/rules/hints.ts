@@ -3,8 +3,9 @@
  *
  * @module
  */
-import { findTag, isComplete } from '../playlist/media-playlist.ts'
+import { isComplete } from '../playlist/media-playlist.ts'
 import type { ListedPart, ListedSegment, MediaPlaylist } from '../playlist/media-playlist.ts'
+import { findTag, findTags } from '../playlist/tag-reader.ts'
 import { degrades, fact, MAY_REFUSE, stops, unless } from './evidence.ts'
 import type { Rule } from './rule.ts'
 
@@ -129,9 +130,8 @@ function nextPart(before: MediaPlaylist, after: MediaPlaylist): ListedPart | und
 }
 
 /** EXT-X-DISCONTINUITY behind the last segment. */
-function trailingDiscontinuity({ tags, segments }: MediaPlaylist) {
-  const last = segments.at(-1)
-  return tags.findLast(
-    ({ name, line }) => name === 'EXT-X-DISCONTINUITY' && line > (last?.line ?? 0),
-  )
+function trailingDiscontinuity(playlist: MediaPlaylist) {
+  const last = playlist.segments.at(-1)
+  const tags = findTags(playlist, 'EXT-X-DISCONTINUITY')
+  return tags.findLast(({ line }) => line > (last?.line ?? 0))
 }

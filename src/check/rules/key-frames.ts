@@ -13,7 +13,7 @@ import {
   nameTrack,
   videoOf,
 } from './media-facts.ts'
-import { findTag } from '../playlist/media-playlist.ts'
+import { findTag } from '../playlist/tag-reader.ts'
 import type { Rule } from './rule.ts'
 
 export const KEY_FRAMES: readonly Rule[] = [

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { findTag, isComplete, type ListedPart } from '../playlist/media-playlist.ts'
+import { isComplete, type ListedPart } from '../playlist/media-playlist.ts'
+import { findTag } from '../playlist/tag-reader.ts'
 import { degrades, fact, MAY_REFUSE, nameOf, seconds, stalls, stops, unless } from './evidence.ts'
 import type { Rule } from './rule.ts'
 import { keptSegments } from './timeline.ts'

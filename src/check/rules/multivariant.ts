@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { findTag } from '../playlist/media-playlist.ts'
 import type { ListedVariant, MultivariantPlaylist } from '../playlist/multivariant-playlist.ts'
+import { findTag, findTags } from '../playlist/tag-reader.ts'
 import { degrades, fact, MAY_REFUSE, stalls, stops, unless } from './evidence.ts'
 import type { Evidence, Rule } from './rule.ts'
 
@@ -30,8 +30,8 @@ export const MULTIVARIANT: readonly Rule[] = [
     on: 'multivariant',
     check: ({ playlist }) => {
       const withUri = new Set(playlist.variants.map(({ tag }) => tag))
-      return playlist.tags
-        .filter((tag) => tag.name === 'EXT-X-STREAM-INF' && !withUri.has(tag))
+      return findTags(playlist, 'EXT-X-STREAM-INF')
+        .filter((tag) => !withUri.has(tag))
         .map((tag): Evidence => [
           fact(playlist, 'a URI follows #EXT-X-STREAM-INF'),
           fact(playlist, 'none follows this one', tag),

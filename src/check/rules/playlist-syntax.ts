@@ -4,7 +4,7 @@
  * @module
  */
 import { requiredVersion } from '../playlist/required-version.ts'
-import { countAttributes, type Tag } from '../playlist/tag-reader.ts'
+import { countAttributes, findTag, type Tag } from '../playlist/tag-reader.ts'
 import { describeType, matchesType, TAG_FORMS, type TagKind } from '../playlist/tag-forms.ts'
 import { degrades, fact, MAY_REFUSE, stops, unless } from './evidence.ts'
 import type { Evidence, Rule, Subjects } from './rule.ts'
@@ -50,7 +50,7 @@ export const PLAYLIST_SYNTAX: readonly Rule[] = [
     remedy: 'Write the longest EXTINF, rounded to the nearest second.',
     on: 'playlist',
     check: ({ playlist }) => {
-      const tag = playlist.tags.find(({ name }) => name === 'EXT-X-TARGETDURATION')
+      const tag = findTag(playlist, 'EXT-X-TARGETDURATION')
       return unless(/^[1-9]\d*$/.test(tag?.value ?? ''), () => [
         fact(playlist, 'TARGETDURATION is a decimal integer of at least 1'),
         fact(playlist, tag === undefined ? 'there is none' : `it is ${tag.value}`, tag),
@@ -249,12 +249,12 @@ function hasAttributes({ name }: Tag): boolean {
   return Object.keys(TAG_FORMS.get(name)?.attributes ?? {}).length > 0
 }
 
-function declaredVersion({ tags }: Text): number {
-  return Number(tags.find(({ name }) => name === 'EXT-X-VERSION')?.value ?? 1)
+function declaredVersion(playlist: Text): number {
+  return Number(findTag(playlist, 'EXT-X-VERSION')?.value ?? 1)
 }
 
 function describeVersion(playlist: Text) {
-  const tag = playlist.tags.find(({ name }) => name === 'EXT-X-VERSION')
+  const tag = findTag(playlist, 'EXT-X-VERSION')
   const version = tag === undefined ? 'there is no EXT-X-VERSION' : `EXT-X-VERSION is ${tag.value}`
   return fact(playlist, version, tag)
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { MediaPlaylist } from '../playlist/media-playlist.ts'
-import { unquoted, type Tag } from '../playlist/tag-reader.ts'
+import { findTag, findTags, unquoted, type Tag } from '../playlist/tag-reader.ts'
 import { fact, MAY_REFUSE, nameOf, degrades, stops, unless } from './evidence.ts'
 import type { Evidence, Rule } from './rule.ts'
 
@@ -26,7 +26,7 @@ export const SEGMENT_SYNTAX: readonly Rule[] = [
     on: 'playlist',
     check: ({ playlist }) =>
       playlist.segments.flatMap((segment) => {
-        const tags = segment.tags.filter(({ name }) => name === 'EXTINF')
+        const tags = findTags(segment, 'EXTINF')
         if (segment.uri === undefined) return []
         return unless(tags.length === 1 && segment.durationSec >= 0, () => [
           fact(playlist, `${nameOf(segment)} has one EXTINF with a number`, segment),
@@ -73,7 +73,7 @@ export const SEGMENT_SYNTAX: readonly Rule[] = [
     on: 'playlist',
     check: ({ playlist }) =>
       playlist.segments.flatMap((segment, index) => {
-        const tag = segment.tags.find(({ name }) => name === 'EXT-X-BYTERANGE')
+        const tag = findTag(segment, 'EXT-X-BYTERANGE')
         if (tag === undefined || tag.value.includes('@')) return []
         const before = playlist.segments[index - 1]
         return unless(before?.byteRange !== undefined && before.url === segment.url, () => [
@@ -107,7 +107,7 @@ export const SEGMENT_SYNTAX: readonly Rule[] = [
     remedy: 'Write EXT-X-PROGRAM-DATE-TIME.',
     on: 'playlist',
     check: ({ playlist }) => {
-      const [range] = dateRangesOf(playlist)
+      const range = findTag(playlist, 'EXT-X-DATERANGE')
       return unless(
         range === undefined || playlist.segments.some(({ dateTime }) => dateTime !== undefined),
         () => [
@@ -131,7 +131,7 @@ export const SEGMENT_SYNTAX: readonly Rule[] = [
     on: 'playlist',
     check: ({ playlist }) => {
       const started = new Set<string | undefined>()
-      return dateRangesOf(playlist).flatMap((tag) => {
+      return findTags(playlist, 'EXT-X-DATERANGE').flatMap((tag) => {
         const id = tag.attributes.get('ID')
         const fault = id === undefined ? undefined : faultOf(tag, started.has(id))
         started.add(id)
@@ -152,7 +152,7 @@ export const SEGMENT_SYNTAX: readonly Rule[] = [
     on: 'playlist',
     check: ({ playlist }) => {
       const known = new Map<string, { value: string; tag: Tag }>()
-      return dateRangesOf(playlist).flatMap((tag) =>
+      return findTags(playlist, 'EXT-X-DATERANGE').flatMap((tag) =>
         [...tag.attributes].flatMap(([name, value]) => {
           const key = `${tag.attributes.get('ID')} ${name}`
           const before = known.get(key) ?? { value, tag }
@@ -177,9 +177,8 @@ export const SEGMENT_SYNTAX: readonly Rule[] = [
     remedy: 'Write the rate of each segment in kbit/s, or leave the tag out.',
     on: 'media',
     check: ({ playlist, segment, part, facts }) => {
-      const tag = playlist.tags.findLast(
-        ({ name, line }) => name === 'EXT-X-BITRATE' && line < segment.line,
-      )
+      const tags = findTags(playlist, 'EXT-X-BITRATE')
+      const tag = tags.findLast(({ line }) => line < segment.line)
       if (tag === undefined || part !== undefined || segment.byteRange !== undefined) return []
       const rate = (facts.sizeBytes * 8) / segment.durationSec / 1000
       const claimed = Number(tag.value)
@@ -198,8 +197,8 @@ export const SEGMENT_SYNTAX: readonly Rule[] = [
     remedy: 'Leave EXT-X-PART out of I-frame playlists.',
     on: 'playlist',
     check: ({ playlist }) => {
-      const find = (wanted: string) => playlist.tags.find(({ name }) => name === wanted)
-      const [only, part] = [find('EXT-X-I-FRAMES-ONLY'), find('EXT-X-PART')]
+      const only = findTag(playlist, 'EXT-X-I-FRAMES-ONLY')
+      const part = findTag(playlist, 'EXT-X-PART')
       return unless(only === undefined || part === undefined, () => [
         fact(playlist, '#EXT-X-I-FRAMES-ONLY', only),
         fact(playlist, '#EXT-X-PART', part),
@@ -227,13 +226,7 @@ export const SEGMENT_SYNTAX: readonly Rule[] = [
 ]
 
 function datesOf({ segments }: MediaPlaylist): readonly Tag[] {
-  return segments.flatMap(({ tags }) =>
-    tags.filter(({ name }) => name === 'EXT-X-PROGRAM-DATE-TIME'),
-  )
-}
-
-function dateRangesOf({ tags }: MediaPlaylist): readonly Tag[] {
-  return tags.filter(({ name }) => name === 'EXT-X-DATERANGE')
+  return segments.flatMap((segment) => findTags(segment, 'EXT-X-PROGRAM-DATE-TIME'))
 }
 
 function isDate(text: string): boolean {

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { findTag, type MediaPlaylist } from '../playlist/media-playlist.ts'
+import type { MediaPlaylist } from '../playlist/media-playlist.ts'
+import { findTag } from '../playlist/tag-reader.ts'
 import { fact, MAY_REFUSE, stalls, unless } from './evidence.ts'
 import type { Rule } from './rule.ts'
 import { changed, describePartTarget, describeTarget, different, ROUNDING_SEC } from './values.ts'

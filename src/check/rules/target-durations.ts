@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { findTag, isComplete, type MediaPlaylist } from '../playlist/media-playlist.ts'
+import { isComplete, type MediaPlaylist } from '../playlist/media-playlist.ts'
+import { findTag } from '../playlist/tag-reader.ts'
 import { fact, MAY_REFUSE, nameOf, seconds, stalls, stops, unless } from './evidence.ts'
 import type { Rule } from './rule.ts'
 import { changed, describePartTarget, describeTarget, different, ROUNDING_SEC } from './values.ts'
@@ -84,9 +85,9 @@ export const TARGET_DURATIONS: readonly Rule[] = [
     on: 'renditions',
     check: ({ multivariant, playlists }) => {
       // Subtitles and I-frames may differ if they are VOD.
-      const isFree = ({ url, tags }: MediaPlaylist) =>
-        tags.some(({ name }) => name === 'EXT-X-I-FRAMES-ONLY') ||
-        multivariant.renditions.some((it) => it.url === url && it.type === 'SUBTITLES')
+      const isFree = (playlist: MediaPlaylist) =>
+        findTag(playlist, 'EXT-X-I-FRAMES-ONLY') !== undefined ||
+        multivariant.renditions.some((it) => it.url === playlist.url && it.type === 'SUBTITLES')
       const bound = playlists.filter((it) => !isFree(it))
       return different(bound, ({ targetSec }) => targetSec, describeTarget)
     },

@@ -3,8 +3,9 @@
  *
  * @module
  */
-import { findTag, isComplete } from '../playlist/media-playlist.ts'
+import { isComplete } from '../playlist/media-playlist.ts'
 import type { ListedSegment, MediaPlaylist } from '../playlist/media-playlist.ts'
+import { findTag } from '../playlist/tag-reader.ts'
 import { degrades, fact, nameOf, stalls, stops, unless } from './evidence.ts'
 import type { Evidence, Fact, Rule, Subjects } from './rule.ts'
 

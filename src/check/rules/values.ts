@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { findTag, type MediaPlaylist } from '../playlist/media-playlist.ts'
-import { unquoted } from '../playlist/tag-reader.ts'
+import type { MediaPlaylist } from '../playlist/media-playlist.ts'
+import { findTag, unquoted } from '../playlist/tag-reader.ts'
 import { fact, unless } from './evidence.ts'
 import type { Evidence, Fact, Subjects } from './rule.ts'
 
