@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ListedSegment } from './playlist/media-playlist.ts'
+import { totalSec, type ListedSegment } from './playlist/media-playlist.ts'
 
 type SegmentTimes = Pick<ListedSegment, 'sequence' | 'durationSec'>
 
@@ -41,12 +41,8 @@ export class SegmentRates {
       if (sec > MAX_SPAN * targetSec) break
       if (sec >= MIN_SPAN * targetSec) this.#peakBps = Math.max(this.#peakBps, (bytes * 8) / sec)
     }
-    while (this.#recent.length > 1 && sumSec(this.#recent.slice(1)) > MAX_SPAN * targetSec) {
+    while (this.#recent.length > 1 && totalSec(this.#recent.slice(1)) > MAX_SPAN * targetSec) {
       this.#recent.shift()
     }
   }
-}
-
-function sumSec(segments: readonly SegmentSize[]): number {
-  return segments.reduce((sum, { durationSec }) => sum + durationSec, 0)
 }

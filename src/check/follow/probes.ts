@@ -4,7 +4,12 @@
  * @module
  */
 import { withDirectives } from '../playlist/directives.ts'
-import { isComplete, type ListedSegment, type MediaPlaylist } from '../playlist/media-playlist.ts'
+import {
+  isComplete,
+  totalSec,
+  type ListedSegment,
+  type MediaPlaylist,
+} from '../playlist/media-playlist.ts'
 import type { Request } from './http-client.ts'
 
 /** Times that each probe is sent for one playlist. */
@@ -116,7 +121,7 @@ export class RemovalPlan {
   }
 
   next(before: MediaPlaylist, after: MediaPlaylist, nowMs: number): Request | undefined {
-    const durationSec = after.segments.reduce((sum, segment) => sum + segment.durationSec, 0)
+    const durationSec = totalSec(after.segments)
     this.#longestSec = Math.max(this.#longestSec, durationSec || 0)
     const due = this.#due
     if (due !== undefined && nowMs >= due.atMs) {

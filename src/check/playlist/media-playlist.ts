@@ -106,6 +106,11 @@ export function liveEdge({ segments, mediaSequence }: MediaPlaylist): {
   return { sequence: last.sequence, part: last.parts.length - 1 }
 }
 
+/** Sum of durations, in seconds. */
+export function totalSec(items: readonly Pick<ListedSegment, 'durationSec'>[]): number {
+  return items.reduce((sum, { durationSec }) => sum + durationSec, 0)
+}
+
 export function isComplete({ uri }: ListedSegment): boolean {
   return uri !== undefined
 }
@@ -213,9 +218,7 @@ class SegmentReader {
       sequence: this.#sequence++,
       discontinuitySequence: this.#discontinuitySequence,
       durationSec:
-        uri === undefined
-          ? this.#parts.reduce((sum, { durationSec }) => sum + durationSec, 0)
-          : (parseDecimal(duration) ?? Number.NaN),
+        uri === undefined ? totalSec(this.#parts) : (parseDecimal(duration) ?? Number.NaN),
       discontinuity: find('EXT-X-DISCONTINUITY') !== undefined,
       gap: find('EXT-X-GAP') !== undefined,
       dateTimeMs: dateTime === undefined ? undefined : parseDate(dateTime),

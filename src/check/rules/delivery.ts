@@ -4,7 +4,7 @@
  * @module
  */
 import { withoutDirectives } from '../playlist/directives.ts'
-import { isComplete, liveEdge, resolve } from '../playlist/media-playlist.ts'
+import { isComplete, liveEdge, resolve, totalSec } from '../playlist/media-playlist.ts'
 import type { ListedSegment, MediaPlaylist } from '../playlist/media-playlist.ts'
 import { decimal, findTag, findTags, unquoted, type Tag } from '../playlist/tag-reader.ts'
 import { degrades, fact, MAY_REFUSE, seconds, stalls, stops, unless } from './evidence.ts'
@@ -58,10 +58,7 @@ export const DELIVERY: readonly Rule[] = [
       if (tag === undefined) return []
       const skipped = decimal(tag, 'SKIPPED-SEGMENTS') ?? 0
       const boundarySec = playlist.serverControl?.canSkipUntilSec ?? Infinity
-      const leftSec = playlist.segments
-        .slice(skipped)
-        .filter(isComplete)
-        .reduce((sum, { durationSec }) => sum + durationSec, 0)
+      const leftSec = totalSec(playlist.segments.slice(skipped).filter(isComplete))
       // The skipped segment next to the boundary begins beyond it.
       const nearestSec = leftSec + (playlist.segments[skipped - 1]?.durationSec ?? 0)
       return unless(!playlist.ended && nearestSec >= boundarySec - ROUNDING_SEC, () => [
@@ -89,10 +86,7 @@ export const DELIVERY: readonly Rule[] = [
     check: ({ exchange, reply, playlist }) => {
       if (exchange.role !== 'delta' || reply.status !== 200 || playlist === undefined) return []
       const boundarySec = playlist.serverControl?.canSkipUntilSec
-      const sumSec = playlist.segments
-        .filter(isComplete)
-        .slice(1)
-        .reduce((sum, { durationSec }) => sum + durationSec, 0)
+      const sumSec = totalSec(playlist.segments.filter(isComplete).slice(1))
       // hls.js#6949: a server does well to send the full playlist where players merge wrongly.
       const isExcused = playlist.ended || playlist.segments.some((it) => it.discontinuity)
       if (boundarySec === undefined || isExcused || sumSec <= boundarySec) return []
@@ -253,8 +247,5 @@ function dateAfter(
   const segment = segments.find((it) => it.sequence === sequence)
   if (segment?.dateTimeMs === undefined || segment.parts.length <= part || part < 0)
     return undefined
-  const sumSec = segment.parts
-    .slice(0, part + 1)
-    .reduce((sum, { durationSec }) => sum + durationSec, 0)
-  return segment.dateTimeMs + sumSec * 1000
+  return segment.dateTimeMs + totalSec(segment.parts.slice(0, part + 1)) * 1000
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { readDirectives } from '../playlist/directives.ts'
-import { isComplete, type MediaPlaylist } from '../playlist/media-playlist.ts'
+import { isComplete, totalSec, type MediaPlaylist } from '../playlist/media-playlist.ts'
 import { degrades, seconds, stalls, stops, unless } from './evidence.ts'
 import { replyFact, statusEvidence } from './http-replies.ts'
 import type { Rule } from './rule.ts'
@@ -167,10 +167,7 @@ function describeEnd({ segments }: MediaPlaylist): string {
 
 /** Duration of the media after a part, or after a segment. */
 function durationBehind({ segments }: MediaPlaylist, sequence: number, part?: number): number {
-  return segments.reduce((sum, segment) => {
-    if (segment.sequence < sequence) return sum
-    if (segment.sequence > sequence) return sum + segment.durationSec
-    const behind = part === undefined ? [] : segment.parts.slice(part + 1)
-    return sum + behind.reduce((sum, { durationSec }) => sum + durationSec, 0)
-  }, 0)
+  const own = segments.find((segment) => segment.sequence === sequence)
+  const parts = part === undefined ? [] : (own?.parts.slice(part + 1) ?? [])
+  return totalSec([...parts, ...segments.filter((segment) => segment.sequence > sequence)])
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isComplete, type MediaPlaylist } from '../playlist/media-playlist.ts'
+import { isComplete, totalSec, type MediaPlaylist } from '../playlist/media-playlist.ts'
 import { findTag } from '../playlist/tag-reader.ts'
 import { fact, MAY_REFUSE, nameOf, seconds, stalls, stops, unless } from './evidence.ts'
 import type { Rule } from './rule.ts'
@@ -143,7 +143,7 @@ export const TARGET_DURATIONS: readonly Rule[] = [
     check: ({ playlist }) =>
       playlist.segments.flatMap((segment) => {
         if (segment.parts.length === 0 || !isComplete(segment)) return []
-        const sumSec = segment.parts.reduce((sum, { durationSec }) => sum + durationSec, 0)
+        const sumSec = totalSec(segment.parts)
         // Parts are removed in order: what is left of the first list of parts may be its end.
         const isWhole = segment !== playlist.segments.find(({ parts }) => parts.length > 0)
         const differenceSec = sumSec - segment.durationSec
@@ -167,9 +167,7 @@ export const TARGET_DURATIONS: readonly Rule[] = [
     remedy: 'Keep more segments in the playlist.',
     on: 'update',
     check: ({ before, after }) => {
-      const sumSec = after.segments
-        .filter(isComplete)
-        .reduce((sum, { durationSec }) => sum + durationSec, 0)
+      const sumSec = totalSec(after.segments.filter(isComplete))
       const isRemoved = after.mediaSequence > before.mediaSequence
       return unless(
         !isRemoved || after.ended || !(sumSec < 3 * after.targetSec - WINDOW_ROUNDING_SEC),
