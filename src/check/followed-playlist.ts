@@ -12,6 +12,7 @@ import { findMedia } from './playlist/find-media.ts'
 import {
   isComplete,
   liveEdge,
+  nextMedia,
   parseMediaPlaylist,
   type ListedSegment,
   type MediaPlaylist,
@@ -96,9 +97,9 @@ export class FollowedPlaylist {
       const times = { beforeAtMs: before.atMs, afterAtMs: reply.endedAtMs }
       yield ['update', { before: before.playlist, after: playlist, ...times }]
     }
-    const edge = endOf(playlist)
-    const withoutSegmentMs = this.#segmentClock.add(edge.sequence, exchange, reply)
-    const withoutPartMs = this.#partClock.add(`${edge.sequence}.${edge.part}`, exchange, reply)
+    const next = nextMedia(playlist)
+    const withoutSegmentMs = this.#segmentClock.add(next.sequence, exchange, reply)
+    const withoutPartMs = this.#partClock.add(`${next.sequence}.${next.part}`, exchange, reply)
     const quiet = { withoutSegmentMs, withoutPartMs }
     yield ['reload', { exchange, reply, playlist, before: before?.playlist, ...quiet }]
   }
@@ -233,19 +234,10 @@ class QuietClock {
   }
 }
 
-/** Media sequence number and index of the part that comes next. */
-function endOf({ segments, mediaSequence }: MediaPlaylist): { sequence: number; part: number } {
-  const last = segments.at(-1)
-  if (last === undefined) return { sequence: mediaSequence, part: 0 }
-  return last.uri === undefined
-    ? { sequence: last.sequence, part: last.parts.length }
-    : { sequence: last.sequence + 1, part: 0 }
-}
-
 /** Whether a playlist is a version from before the newest one, not one of a server that began anew. */
 function isOlder(playlist: MediaPlaylist, newest: MediaPlaylist, isKnown: boolean): boolean {
-  const [end, newestEnd] = [endOf(playlist), endOf(newest)]
-  const ahead = newestEnd.sequence - end.sequence || newestEnd.part - end.part
+  const [next, newestNext] = [nextMedia(playlist), nextMedia(newest)]
+  const ahead = newestNext.sequence - next.sequence || newestNext.part - next.part
   if (ahead < 0) return false
   if (ahead === 0 || isKnown) return isKnown
   const first = newest.segments[0]?.sequence ?? 0

@@ -6,12 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { mergeDelta } from '../playlist/delta-update.ts'
 import { withoutDirectives } from '../playlist/directives.ts'
-import {
-  isComplete,
-  liveEdge,
-  parseMediaPlaylist,
-  type MediaPlaylist,
-} from '../playlist/media-playlist.ts'
+import { nextMedia, parseMediaPlaylist, type MediaPlaylist } from '../playlist/media-playlist.ts'
 import { findTags } from '../playlist/tag-reader.ts'
 import type { Loaded, Request } from './http-client.ts'
 import { followsParts, MediaChoice } from './media-choice.ts'
@@ -178,12 +173,6 @@ export class PlaylistFollower {
 
 /** Whether a version lists a segment or part behind the edge of the version before. */
 function isNewer(before: MediaPlaylist, after: MediaPlaylist): boolean {
-  const [a, b] = [before, after].map((playlist) => ({
-    ...liveEdge(playlist),
-    complete: playlist.segments.findLast(isComplete)?.sequence ?? -1,
-  })) as [Edge, Edge]
-  if (b.complete > a.complete || b.sequence > a.sequence) return true
-  return b.sequence === a.sequence && b.part > a.part
+  const [a, b] = [nextMedia(before), nextMedia(after)]
+  return b.sequence > a.sequence || (b.sequence === a.sequence && b.part > a.part)
 }
-
-type Edge = ReturnType<typeof liveEdge> & { readonly complete: number }

@@ -4,7 +4,7 @@
  * @module
  */
 import { withDirectives } from '../playlist/directives.ts'
-import { isComplete, liveEdge, type MediaPlaylist } from '../playlist/media-playlist.ts'
+import { liveEdge, nextMedia, type MediaPlaylist } from '../playlist/media-playlist.ts'
 import { HEADERS_TIMEOUT_MS, type Request } from './http-client.ts'
 
 /** State after a reload. */
@@ -70,15 +70,8 @@ function heldMs(targetMs: number): number {
 
 /** Request that waits for the next part, or for the next segment. */
 function blocking(url: string, playlist: MediaPlaylist, count: number) {
-  const last = playlist.segments.at(-1)
-  const { sequence, part } = liveEdge(playlist)
-  const isOpen = last !== undefined && !isComplete(last)
-  const next =
-    playlist.partTargetSec === undefined
-      ? { sequence: sequence + 1 }
-      : isOpen
-        ? { sequence, part: part + 1 }
-        : { sequence: sequence + 1, part: 0 }
+  const hasParts = playlist.partTargetSec !== undefined
+  const next = hasParts ? nextMedia(playlist) : { sequence: liveEdge(playlist).sequence + 1 }
   const offersDelta = playlist.serverControl?.canSkipUntilSec !== undefined
   const skip = offersDelta && count % DELTA_EVERY === 0
   return {

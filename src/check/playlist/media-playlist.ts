@@ -106,6 +106,18 @@ export function liveEdge({ segments, mediaSequence }: MediaPlaylist): {
   return { sequence: last.sequence, part: last.parts.length - 1 }
 }
 
+/** Media sequence number and index of the part that comes next. */
+export function nextMedia({ segments, mediaSequence }: MediaPlaylist): {
+  sequence: number
+  part: number
+} {
+  const last = segments.at(-1)
+  if (last === undefined) return { sequence: mediaSequence, part: 0 }
+  return isComplete(last)
+    ? { sequence: last.sequence + 1, part: 0 }
+    : { sequence: last.sequence, part: last.parts.length }
+}
+
 /** Sum of durations, in seconds. */
 export function totalSec(items: readonly Pick<ListedSegment, 'durationSec'>[]): number {
   return items.reduce((sum, { durationSec }) => sum + durationSec, 0)

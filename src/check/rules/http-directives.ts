@@ -4,7 +4,7 @@
  * @module
  */
 import { readDirectives } from '../playlist/directives.ts'
-import { isComplete, totalSec, type MediaPlaylist } from '../playlist/media-playlist.ts'
+import { isComplete, nextMedia, totalSec, type MediaPlaylist } from '../playlist/media-playlist.ts'
 import { degrades, seconds, stalls, stops, unless } from './evidence.ts'
 import { replyFact, statusEvidence } from './http-replies.ts'
 import type { Rule } from './rule.ts'
@@ -149,12 +149,10 @@ function nameOf(sequence: number, part: number | undefined): string {
 }
 
 /** Whether a playlist has a part, or a complete segment, or what follows it. */
-function hasMedia({ segments }: MediaPlaylist, sequence: number, part?: number): boolean {
-  const last = segments.at(-1)
-  if (last === undefined) return false
-  if (last.sequence > sequence) return true
-  if (last.sequence < sequence) return false
-  return isComplete(last) || (part !== undefined && last.parts.length > part)
+function hasMedia(playlist: MediaPlaylist, sequence: number, part = Infinity): boolean {
+  const next = nextMedia(playlist)
+  const isPast = next.sequence > sequence || (next.sequence === sequence && next.part > part)
+  return isPast && playlist.segments.length > 0
 }
 
 function describeEnd({ segments }: MediaPlaylist): string {
