@@ -89,6 +89,8 @@ export interface TrackReport {
   readonly frameRate?: number
   /** `SDR`, `HLG` or `PQ`. */
   readonly videoRange?: string
+  /** Whether the video has contained CEA-608 or CEA-708 captions. */
+  readonly closedCaptions?: boolean
   readonly sampleRate?: number
   readonly channels?: number
   readonly language?: string

@@ -39,6 +39,10 @@ export const WebhookUrls = Type.Array(
   { maxItems: MAX_WEBHOOK_URLS, description: ALLOWED.webhook_urls },
 )
 
+export const StreamStatus = Type.Enum(['READY', 'STREAMING', 'INTERRUPTED', 'STOPPED'], {
+  description: ALLOWED.status,
+})
+
 const IssuedAt = Type.Optional(Type.Number({ minimum: 0, description: ALLOWED.issued_at }))
 
 export const StartStreamBody = Type.Object({
@@ -66,9 +70,7 @@ export const KickBody = Type.Object({
 
 export const StreamsBody = Type.Object({
   issued_at: IssuedAt,
-  status: Type.Optional(
-    Type.Enum(['READY', 'STREAMING', 'INTERRUPTED', 'STOPPED'], { description: ALLOWED.status }),
-  ),
+  status: Type.Optional(StreamStatus),
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: MAX_PAGE_STREAMS, description: ALLOWED.limit }),
   ),

@@ -10,16 +10,15 @@ import {
 import type { Clock } from '../clock.ts'
 import { checkRequestAge } from './request-age.ts'
 import {
-  formatBodyError,
-  KickBody,
-  StartStreamBody,
-  StopStreamBody,
-  StreamBody,
-  StreamsBody,
-} from '../contract/schema.ts'
+  ENDPOINTS,
+  type AnswerData,
+  type EndpointName,
+  type RequestBody,
+} from '../contract/endpoints.ts'
+import { formatBodyError } from '../contract/schema.ts'
 import { requireSignature } from './signature-hook.ts'
 import type { StreamControl, StreamRecord } from '../contract/streams.ts'
-import { onTheWire } from '../contract/wire-names.ts'
+import { offTheWire, onTheWire, type OffTheWire } from '../contract/wire-names.ts'
 
 export interface ApiOptions {
   readonly control: StreamControl
@@ -43,47 +42,47 @@ export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, options) =
     checkRequestAge(body.issued_at, { maxAgeSec, nowMs: clock.wallMs() })
   })
 
-  app.post('/start-stream', { schema: { body: StartStreamBody } }, async ({ body }) => {
-    const { stream_id: streamId, webhook_urls: webhookUrls, encryption } = body
-    const request = {
-      streamId,
-      ...(webhookUrls !== undefined && { webhookUrls }),
-      ...(encryption !== undefined && { encryption }),
-    }
-    return success(await control.startStream(request))
-  })
-
-  app.post('/stop-stream', { schema: { body: StopStreamBody } }, async ({ body }) => {
-    const { stream_id: streamId, revoke = false } = body
-    return success(record(await control.stopStream(streamId, { revoke })))
-  })
-
-  app.post('/kick', { schema: { body: KickBody } }, async ({ body }) => {
-    const { stream_id: streamId, ban_sec: banSec = 0 } = body
-    return success(record(control.kick(streamId, { banSec })))
-  })
-
-  app.route({
-    // POST too, since `fetch` cannot send a body with GET.
-    method: ['GET', 'POST'],
-    url: '/status',
-    schema: { body: StreamBody },
-    exposeHeadRoute: false,
-    handler: async ({ body }) => success(record(control.status(body.stream_id))),
-  })
-
-  app.post('/streams', { schema: { body: StreamsBody } }, async ({ body }) => {
-    const { issued_at: _, ...request } = body
-    const { streams, next, ...page } = control.list(request)
-    return success({ streams: streams.map(record), next: next ?? null, ...page })
-  })
+  for (const [name, answer] of Object.entries(answersOf(control))) {
+    const { methods, body: schema } = ENDPOINTS[name as EndpointName]
+    const names = Object.keys(schema.properties).filter((field) => field !== 'issued_at')
+    app.route<{ Body: Record<string, unknown> }>({
+      method: [...methods],
+      url: `/${name}`,
+      schema: { body: schema },
+      exposeHeadRoute: false,
+      handler: async ({ body }) => {
+        const request = offTheWire(body, names)
+        return { success: true, data: await answer(request as never) }
+      },
+    })
+  }
 }
 
-/** Record as it is sent: `liveSince` and `publisher` are null instead of absent. */
-function record(report: Omit<StreamRecord, 'service'>): object {
-  return { ...report, liveSince: report.liveSince ?? null, publisher: report.publisher ?? null }
+type Answers = {
+  readonly [Name in EndpointName]: (
+    request: OffTheWire<Omit<RequestBody<Name>, 'issued_at'>>,
+  ) => Promise<AnswerData<Name>>
 }
 
-function success(data: object): object {
-  return { success: true, data: onTheWire(data) }
+function answersOf(control: StreamControl): Answers {
+  return {
+    'start-stream': async (request) => onTheWire(await control.startStream(request)),
+    'stop-stream': async ({ streamId, revoke = false }) =>
+      record(await control.stopStream(streamId, { revoke })),
+    kick: async ({ streamId, banSec = 0 }) => record(control.kick(streamId, { banSec })),
+    status: async ({ streamId }) => record(control.status(streamId)),
+    streams: async (request) => {
+      const { streams, next = null, ...page } = control.list(request)
+      return { streams: streams.map(record), next, ...onTheWire(page) }
+    },
+  }
+}
+
+/** Record as it is sent: `live_since` and `publisher` are null instead of absent. */
+function record(report: StreamRecord): AnswerData<'status'> {
+  return onTheWire({
+    ...report,
+    liveSince: report.liveSince ?? null,
+    publisher: report.publisher ?? null,
+  })
 }

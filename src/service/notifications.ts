@@ -108,7 +108,7 @@ export function createNotifier(
     },
 
     serviceStarted(urls, facts) {
-      webhooks.send(urls, { type: 'service.started', data: onTheWire(facts) as object })
+      webhooks.send(urls, { type: 'service.started', data: onTheWire(facts) })
     },
 
     rejected(remote, error, stream) {
