@@ -131,6 +131,11 @@ export const REFUSALS = {
     message:
       'the encoders of this stream are banned for some time: ask its operator, or try again later',
   },
+  ADDRESS_FORBIDDEN: {
+    srt: RejectCode.FORBIDDEN,
+    message:
+      'the address of the encoder is not allowed: start the stream with its CIDR block in allow_from',
+  },
   TOO_MANY_CONNECTIONS: {
     srt: RejectCode.OVERLOAD,
     message:

@@ -5,7 +5,7 @@
  * @module
  */
 import { Type, type Static, type TSchema } from 'typebox'
-import { MAX_LATENCY_MS } from '../srt/wire/limits.ts'
+import { LATENCY_MS, PART_MS, PLAYLIST_SEGMENTS, SEGMENT_SEC } from '../contract/schema.ts'
 import { quarterMib } from './machine-memory.ts'
 import {
   addresses,
@@ -65,8 +65,7 @@ export const Config = Type.Object({
     ),
     port: port(10_080, 'UDP port of the SRT listener; 0: any free port'),
     latencyMs: Type.Integer({
-      minimum: 20,
-      maximum: MAX_LATENCY_MS,
+      ...LATENCY_MS,
       default: 120,
       description:
         'minimum receive latency, the time to repair a loss; an encoder may ask for more',
@@ -96,8 +95,7 @@ export const Config = Type.Object({
   }),
   hls: Type.Object({
     segmentSec: Type.Number({
-      minimum: 0.5,
-      maximum: 60,
+      ...SEGMENT_SEC,
       default: 2,
       description: 'minimum segment duration; a segment ends at the next key frame',
     }),
@@ -108,8 +106,7 @@ export const Config = Type.Object({
       description: 'maximum segment duration; a longer GOP is cut between key frames',
     }),
     playlistSegments: Type.Integer({
-      minimum: 3,
-      maximum: 1000,
+      ...PLAYLIST_SEGMENTS,
       default: 6,
       description: 'minimum number of segments in a playlist',
     }),
@@ -119,8 +116,7 @@ export const Config = Type.Object({
         'low-latency HLS: players fetch parts of a segment before the segment is complete; other players use the same URL',
     }),
     partMs: Type.Integer({
-      minimum: 100,
-      maximum: 1000,
+      ...PART_MS,
       default: 200,
       description:
         'desired duration of a part; the latency of players is about three parts, and no part is shorter than an audio PES packet',

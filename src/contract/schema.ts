@@ -5,8 +5,11 @@
  */
 import { Type } from 'typebox'
 import { Errors } from 'typebox/value'
+import { isAddressBlock } from '../binary/address-list.ts'
 import { MillraceError } from '../errors.ts'
+import { MAX_LATENCY_MS } from '../srt/wire/limits.ts'
 import type { StartRequest } from './streams.ts'
+import { onTheWire } from './wire-names.ts'
 
 const MAX_STREAM_ID_CHARACTERS = 128
 export const MAX_WEBHOOK_URLS = 16
@@ -15,11 +18,23 @@ const MAX_BAN_SEC = 86_400
 /** Maximum and default number of streams on a page: 100 records take about 5 ms. */
 export const MAX_PAGE_STREAMS = 100
 
+/** Bounds of settings that a stream may have of its own. */
+export const SEGMENT_SEC = { minimum: 0.5, maximum: 60 }
+export const PART_MS = { minimum: 100, maximum: 1000 }
+export const PLAYLIST_SEGMENTS = { minimum: 3, maximum: 1000 }
+export const LATENCY_MS = { minimum: 20, maximum: MAX_LATENCY_MS }
+const MAX_ADDRESS_BLOCKS = 64
+
 /** Allowed values by field, for error messages. */
 const ALLOWED = {
   stream_id: `must be 1 to ${MAX_STREAM_ID_CHARACTERS} characters of A-Z a-z 0-9 . _ ~ - and not start with a dot`,
   webhook_urls: `must be at most ${MAX_WEBHOOK_URLS} http or https URLs of at most ${MAX_WEBHOOK_URL_LENGTH} characters, without user name and password`,
   encryption: 'must be true or false',
+  segment_sec: `must be a number from ${SEGMENT_SEC.minimum} to ${SEGMENT_SEC.maximum}`,
+  part_ms: `must be a whole number from ${PART_MS.minimum} to ${PART_MS.maximum}`,
+  playlist_segments: `must be a whole number from ${PLAYLIST_SEGMENTS.minimum} to ${PLAYLIST_SEGMENTS.maximum}`,
+  latency_ms: `must be a whole number from ${LATENCY_MS.minimum} to ${LATENCY_MS.maximum}`,
+  allow_from: `must be 1 to ${MAX_ADDRESS_BLOCKS} IP addresses or CIDR blocks`,
   revoke: 'must be true or false',
   ban_sec: `must be 0 to ${MAX_BAN_SEC} seconds`,
   status: 'must be READY, STREAMING, INTERRUPTED or STOPPED',
@@ -50,6 +65,19 @@ export const StartStreamBody = Type.Object({
   issued_at: IssuedAt,
   webhook_urls: Type.Optional(WebhookUrls),
   encryption: Type.Optional(Type.Boolean({ description: ALLOWED.encryption })),
+  segment_sec: Type.Optional(Type.Number({ ...SEGMENT_SEC, description: ALLOWED.segment_sec })),
+  part_ms: Type.Optional(Type.Integer({ ...PART_MS, description: ALLOWED.part_ms })),
+  playlist_segments: Type.Optional(
+    Type.Integer({ ...PLAYLIST_SEGMENTS, description: ALLOWED.playlist_segments }),
+  ),
+  latency_ms: Type.Optional(Type.Integer({ ...LATENCY_MS, description: ALLOWED.latency_ms })),
+  allow_from: Type.Optional(
+    Type.Array(Type.Refine(Type.String(), isAddressBlock), {
+      minItems: 1,
+      maxItems: MAX_ADDRESS_BLOCKS,
+      description: ALLOWED.allow_from,
+    }),
+  ),
 })
 
 export const StopStreamBody = Type.Object({
@@ -93,13 +121,8 @@ export function formatBodyError(errors: readonly { readonly instancePath: string
  *
  * @throws {MillraceError} `BODY_INVALID` with the message of the HTTP response
  */
-export function checkStartRequest({ streamId, webhookUrls, encryption }: StartRequest): void {
-  const body = {
-    stream_id: streamId,
-    ...(webhookUrls !== undefined && { webhook_urls: webhookUrls }),
-    ...(encryption !== undefined && { encryption }),
-  }
-  const errors = Errors(StartStreamBody, body)
+export function checkStartRequest(request: StartRequest): void {
+  const errors = Errors(StartStreamBody, onTheWire(request))
   if (errors.length === 0) return
   throw new MillraceError('BODY_INVALID', { message: formatBodyError(errors).message })
 }

@@ -30,6 +30,16 @@ export interface StartRequest {
   readonly webhookUrls?: readonly string[]
   /** Gives the stream a passphrase of its own until it stops. */
   readonly encryption?: boolean
+  /** `HLS_SEGMENT_SEC` of the stream until it stops. */
+  readonly segmentSec?: number
+  /** `HLS_PART_MS` of the stream until it stops. */
+  readonly partMs?: number
+  /** `HLS_PLAYLIST_SEGMENTS` of the stream until it stops. */
+  readonly playlistSegments?: number
+  /** `SRT_LATENCY_MS` for encoders of the stream that connect from now on. */
+  readonly latencyMs?: number
+  /** Addresses and CIDR blocks from which encoders may connect from now on; default: any address. */
+  readonly allowFrom?: readonly string[]
 }
 
 export interface StopRequest {

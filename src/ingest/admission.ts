@@ -5,6 +5,7 @@
  */
 import { parseStreamKey, type StreamKeyClaims } from '../auth/stream-key.ts'
 import { VerifiedKeys } from '../auth/verified-keys.ts'
+import { listContains } from '../binary/address-list.ts'
 import type { Clock } from '../clock.ts'
 import { MillraceError } from '../errors.ts'
 import {
@@ -30,6 +31,7 @@ const IN_FLIGHT_US = 200_000
 export interface Caller {
   /** As sent: untrusted, and a credential that is never logged. */
   readonly streamKey: string
+  readonly address: string
   /** `address:port` */
   readonly remote: string
 }
@@ -43,6 +45,8 @@ export interface AdmittedCaller extends MediaSink {
   readonly program?: ProgramChoice
   /** Passphrase of the stream, which the caller has to use. */
   readonly passphrase?: string
+  /** Min receive latency of the stream. */
+  readonly latencyMs?: number
   /** Size of the payloads that wait for a later turn of the event loop. */
   readonly queuedBytes: number
   /** Connects the encoder to the stream. Reports a refusal and closes the encoder if it can no longer be admitted. */
@@ -83,7 +87,7 @@ export function createAdmission(options: AdmissionOptions): Admit {
   const keys = new VerifiedKeys(options.jwtSecrets)
   const limits = new PublisherLimits(options.maxPublishers, options.isOverloaded)
 
-  return async ({ streamKey, remote }, signal) => {
+  return async ({ streamKey, address, remote }, signal) => {
     let stream: LiveStream | undefined
     try {
       // The stream is looked up before the key is verified, so that a refusal of the key is reported to the stream.
@@ -92,6 +96,10 @@ export function createAdmission(options: AdmissionOptions): Admit {
       const claims = await keys.verify(streamKey, new Date(clock.wallMs()))
       const choice = program === undefined ? undefined : chooseProgram(program)
       stream = streams.admit(claims)
+      const { allowFrom } = stream.terms
+      if (allowFrom !== undefined && !listContains(allowFrom, address)) {
+        throw new MillraceError('ADDRESS_FORBIDDEN')
+      }
       // The reconnect grace begins again, so that overload ends no stream whose encoder keeps calling.
       if (options.isOverloaded()) stream.renewKey(claims.expiresAtSec * 1000)
       await waitForTurn(stream, signal)
@@ -140,10 +148,12 @@ export function createAdmission(options: AdmissionOptions): Admit {
       options.defer,
     )
     const passphrase = stream.encryption?.passphrase
+    const { latencyMs } = stream.terms
     const refuse = (error: MillraceError) => options.onRejected(remote, error, stream)
     return {
       ...(program !== undefined && { program }),
       ...(passphrase !== undefined && { passphrase }),
+      ...(latencyMs !== undefined && { latencyMs }),
       open: (encoder) => {
         try {
           // Another encoder may have connected since the decision.

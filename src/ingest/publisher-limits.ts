@@ -72,8 +72,8 @@ export class PublisherLimits {
    *
    * @throws {MillraceError} `STREAM_BANNED`, `OVERLOADED`, or `TOO_MANY_PUBLISHERS` at the limit
    */
-  checkRoom({ encoder, bannedUntilUs }: LiveStream, nowUs: number): void {
-    if (nowUs < bannedUntilUs) throw new MillraceError('STREAM_BANNED')
+  checkRoom({ encoder, terms }: LiveStream, nowUs: number): void {
+    if (nowUs < (terms.bannedUntilUs ?? -Infinity)) throw new MillraceError('STREAM_BANNED')
     if (encoder !== undefined) return
     if (this.#isOverloaded()) throw new MillraceError('OVERLOADED')
     if (this.#publishers >= this.#maxPublishers) throw new MillraceError('TOO_MANY_PUBLISHERS')

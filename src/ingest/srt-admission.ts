@@ -13,8 +13,9 @@ export function createSrtAdmission(admit: Admit) {
   return async (request: ConnectionRequest, signal: AbortSignal): Promise<AcceptDecision> => {
     const { streamId: streamKey, remoteAddress, remotePort } = request
     try {
-      const admitted = await admit({ streamKey, remote: `${remoteAddress}:${remotePort}` }, signal)
-      const { passphrase } = admitted
+      const remote = `${remoteAddress}:${remotePort}`
+      const admitted = await admit({ streamKey, address: remoteAddress, remote }, signal)
+      const { passphrase, latencyMs } = admitted
       return {
         sink: {
           open: (connection) => admitted.open(asEncoder(connection, admitted)),
@@ -24,6 +25,7 @@ export function createSrtAdmission(admit: Admit) {
         },
         onRefused: (error) => admitted.refuse(error),
         ...(passphrase !== undefined && { passphrase }),
+        ...(latencyMs !== undefined && { latencyMs }),
       }
     } catch (error) {
       if (!(error instanceof MillraceError)) throw error

@@ -17,6 +17,7 @@ import type { KickRequest, StartRequest, StopRequest } from '../contract/streams
 import type { LiveStream } from '../stream/live-stream.ts'
 import { StreamRegistry, type RegistryOptions, type StreamFilter } from '../stream/registry.ts'
 import type { StopReason } from '../contract/state.ts'
+import { encoderTerms, mediaOptions } from './stream-options.ts'
 import { Resumption } from './resumption.ts'
 
 export type StreamsOptions = RegistryOptions & {
@@ -73,14 +74,16 @@ export class Streams {
   /**
    * Issues a new key for a stream, and starts the stream unless it is running.
    *
-   * @param request  already checked
-   * @throws {MillraceError} `SHUTTING_DOWN`, `TOO_MANY_STREAMS`
+   * @param request  already checked against the schema
+   * @throws {MillraceError} `BODY_INVALID` if the settings do not allow a value, `SHUTTING_DOWN`, `TOO_MANY_STREAMS`
    */
   async start(request: StartRequest): Promise<{ stream: LiveStream; key: StreamKey }> {
     if (this.#closed) throw new MillraceError('SHUTTING_DOWN')
     const { streamId, webhookUrls, encryption } = request
     const { clock } = this.#options
-    const stream = this.#registry.start(streamId)
+    const media = mediaOptions(request, this.#options)
+    const stream = this.#registry.start(streamId, { media })
+    stream.terms = { ...stream.terms, ...encoderTerms(request) }
     const now = this.#floors.issueTime(streamId, clock.wallMs())
     stream.renewKey(now.getTime() + STREAM_KEY_LIFETIME_SEC * 1000)
     if (webhookUrls !== undefined) stream.webhookUrls = webhookUrls
@@ -135,7 +138,8 @@ export class Streams {
    */
   kick(streamId: string, { banSec = 0 }: KickRequest = {}): LiveStream {
     const stream = this.get(streamId)
-    stream.bannedUntilUs = this.#options.clock.nowUs() + banSec * 1e6
+    const bannedUntilUs = this.#options.clock.nowUs() + banSec * 1e6
+    stream.terms = { ...stream.terms, bannedUntilUs }
     stream.disconnect('kicked')
     return stream
   }

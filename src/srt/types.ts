@@ -27,6 +27,8 @@ export type AcceptDecision =
       readonly sink: PayloadSink
       /** Passphrase required of this caller; by default `ListenerOptions.passphrase`. */
       readonly passphrase?: string
+      /** Min receive latency for this caller, in milliseconds; by default `ListenerOptions.latencyMs`. */
+      readonly latencyMs?: number
       /** Called if the caller's encryption gets it rejected; no method of the sink is called then. */
       readonly onRefused?: (error: MillraceError) => void
     }

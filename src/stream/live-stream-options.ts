@@ -11,18 +11,22 @@ import type { SegmentCache } from '../hls/store/segment-cache.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import type { WorkBudget } from './work-budget.ts'
 
-export interface LiveStreamOptions {
+/** Settings that a stream may have of its own. */
+export interface MediaOptions {
+  readonly segmentSec: number
+  readonly playlistSegments: number
+  /** Desired duration of a part of low-latency HLS; default: no parts. */
+  readonly partSec?: number | undefined
+}
+
+export interface LiveStreamOptions extends MediaOptions {
   readonly clock: Clock
   readonly cache: SegmentCache
   /** Identifier of this run of the stream, from start to stop; part of its segment URIs. */
   readonly epoch: string
   /** Sequence numbers of the first segment; default 0. */
   readonly sequenceStart?: SequenceNumbers
-  readonly segmentSec: number
   readonly maxSegmentSec: number
-  readonly playlistSegments: number
-  /** Desired duration of a part of low-latency HLS; default: no parts. */
-  readonly partSec?: number | undefined
   /** Program to carry for encoders that select none; default: the first with video. */
   readonly program?: ProgramChoice | undefined
   /** Tracks to carry; default `compatible`. */

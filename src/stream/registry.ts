@@ -6,7 +6,7 @@
 import { EventEmitter } from 'node:events'
 import { MillraceError } from '../errors.ts'
 import { LiveStream } from './live-stream.ts'
-import type { LiveStreamOptions } from './live-stream-options.ts'
+import type { LiveStreamOptions, MediaOptions } from './live-stream-options.ts'
 import { SequenceStarts } from './sequence-starts.ts'
 import type { StopReason, StreamState } from '../contract/state.ts'
 
@@ -49,10 +49,14 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
   /**
    * Finds the running stream of this id, or creates one.
    *
+   * @param options.media  settings of a stream that is created; default: those of all streams
    * @param options.resumed  whether the stream ran recently, in the previous process
    * @throws {MillraceError} `TOO_MANY_STREAMS`
    */
-  start(id: string, { resumed = false } = {}): LiveStream {
+  start(
+    id: string,
+    { media = {}, resumed = false }: { media?: Partial<MediaOptions>; resumed?: boolean } = {},
+  ): LiveStream {
     const present = this.#streams.get(id)
     if (present !== undefined && present.status !== 'STOPPED') return present
     const { maxStreams, createEpoch, clock } = this.#options
@@ -61,7 +65,8 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
     }
     if (present !== undefined) this.#forget(present)
     const sequenceStart = this.#sequences.next(id, clock.wallMs(), { resumed })
-    const stream = new LiveStream(id, { ...this.#options, epoch: createEpoch(), sequenceStart })
+    const epoch = createEpoch()
+    const stream = new LiveStream(id, { ...this.#options, ...media, epoch, sequenceStart })
     this.#streams.set(id, stream)
     this.#ready.add(stream)
     stream.on('publish', () => {

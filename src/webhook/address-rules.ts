@@ -5,6 +5,7 @@
  * @module
  */
 import { BlockList, isIP } from 'node:net'
+import { addressList, listContains } from '../binary/address-list.ts'
 
 /** Parsed WEBHOOK_ALLOW. Without entries it allows every address that is not forbidden. */
 export interface AllowList {
@@ -70,8 +71,8 @@ export function parseAllowList(text: string): AllowList | undefined {
 
 /** Whether a webhook to `host` may connect to this address. */
 export function mayConnect(allowed: AllowList, host: string, address: string): boolean {
-  if (contains(FORBIDDEN, address)) return false
-  return allowed.isEmpty || matchesName(allowed, host) || contains(allowed.addresses, address)
+  if (listContains(FORBIDDEN, address)) return false
+  return allowed.isEmpty || matchesName(allowed, host) || listContains(allowed.addresses, address)
 }
 
 /** Whether `host`, a name or an address, is forbidden no matter what a look-up of it returns. */
@@ -88,24 +89,6 @@ export function hostOf(url: URL): string {
 
 function matchesName({ names }: AllowList, host: string): boolean {
   return names.some((name) => (name.startsWith('.') ? host.endsWith(name) : host === name))
-}
-
-function contains(list: BlockList, address: string): boolean {
-  return list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6')
-}
-
-/** @throws {TypeError | RangeError} for an entry that is neither an address nor a CIDR block */
-function addressList(entries: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const entry of entries) {
-    const [address = '', prefix, ...rest] = entry.split('/')
-    const family = isIP(address) === 4 ? 'ipv4' : 'ipv6'
-    if (prefix === undefined) list.addAddress(address, family)
-    else if (/^\d{1,3}$/.test(prefix) && rest.length === 0) {
-      list.addSubnet(address, Number(prefix), family)
-    } else throw new RangeError(`${entry} is not a CIDR block`)
-  }
-  return list
 }
 
 /** IPv6 blocks that are translated to an IPv4 block: NAT64 (RFC 6052 2.1) and 6to4 (RFC 3056 2). */

@@ -2,7 +2,7 @@ import t from 'tap'
 import { PublisherLimits } from '../../src/ingest/publisher-limits.ts'
 import type { LiveStream } from '../../src/stream/live-stream.ts'
 
-const streamOf = (encoder?: object) => ({ encoder, bannedUntilUs: -Infinity }) as LiveStream
+const streamOf = (encoder?: object) => ({ encoder, terms: {} }) as LiveStream
 const SEC = 1_000_000
 
 t.test('lets two callers wait for a stream, and refuses a third at once', async (t) => {
@@ -71,7 +71,7 @@ t.test(
 
 t.test('refuses encoders of a banned stream until its ban is over', async (t) => {
   const limits = new PublisherLimits(10, () => false)
-  const stream = Object.assign(streamOf({}), { bannedUntilUs: 5 * SEC })
+  const stream = Object.assign(streamOf({}), { terms: { bannedUntilUs: 5 * SEC } })
   const refused = { code: 'STREAM_BANNED', rejectCode: 2403 }
   t.throws(() => limits.checkRoom(stream, 4.9 * SEC), refused)
   limits.checkRoom(stream, 5 * SEC)

@@ -42,7 +42,12 @@ t.test('refuses a good key under overload, and restarts the reconnect grace', as
   const { streamKey } = await issueStreamKey({ streamId: 'studio', secret, now })
   const renewals: number[] = []
   const renewKey = (expiresAtMs: number) => void renewals.push(expiresAtMs)
-  const studio = { id: 'studio', renewKey, status: 'INTERRUPTED' } as unknown as LiveStream
+  const studio = {
+    id: 'studio',
+    renewKey,
+    status: 'INTERRUPTED',
+    terms: {},
+  } as unknown as LiveStream
   const admit = createAdmission({
     isOverloaded: () => true,
     streams: { find: () => studio, admit: () => studio },

@@ -19,7 +19,7 @@ import { timestampUs } from '../wire/packet.ts'
 import { attemptKey, type Attempt, type Peer } from './attempt.ts'
 import { Backlog } from './backlog.ts'
 import { CookieIssuer, type CookieOwner } from './cookie.ts'
-import { negotiate, type Terms } from './negotiation.ts'
+import { negotiate, negotiateLatency, type Terms } from './negotiation.ts'
 import {
   encodeConclusionResponse,
   encodeInductionResponse,
@@ -57,6 +57,8 @@ export interface ResponderHost {
 /** Sink of an accepted caller's payloads, and `decryption` if and only if the caller encrypts them. */
 export interface Acceptance {
   readonly sink: PayloadSink
+  /** Min receive latency for this caller, in milliseconds; by default `Terms.latencyMs`. */
+  readonly latencyMs?: number
   readonly decryption?: Decryption
 }
 
@@ -193,11 +195,19 @@ export class HandshakeResponder {
       return
     }
     this.counters.accepted++
-    const connected = this.#host.connect(attempt, verdict, nowUs)
-    const response = encodeConclusionResponse(attempt, connected.localSocketId, nowUs)
+    const accepted = this.#withLatency(attempt, verdict.latencyMs)
+    const connected = this.#host.connect(accepted, verdict, nowUs)
+    const response = encodeConclusionResponse(accepted, connected.localSocketId, nowUs)
     this.#accepted.set(attemptKey(attempt), { ...connected, response, expiresUs: Infinity })
     this.#send(attempt, response)
     connected.connection.open()
+  }
+
+  #withLatency(attempt: Attempt, latencyMs = this.#options.latencyMs): Attempt {
+    const { agreement } = attempt
+    const terms = { latencyMs, maxLatencyMs: this.#options.maxLatencyMs }
+    const latency = negotiateLatency(agreement.proposedLatencyMs, terms)
+    return { ...attempt, agreement: { ...agreement, ...latency } }
   }
 
   #reject(peer: Peer, code: number, nowUs: number): void {

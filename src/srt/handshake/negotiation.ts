@@ -36,6 +36,8 @@ export interface Terms {
 export interface Agreement {
   /** Version of the caller: `major << 16 | minor << 8 | patch`. */
   readonly srtVersion: number
+  /** Receive latency that the caller proposes to the listener. */
+  readonly proposedLatencyMs: number
   /** Receive latency of the listener. */
   readonly latencyMs: number
   /** Receive latency of the caller. */
@@ -68,16 +70,23 @@ export function negotiate(
   if (keyMaterial !== undefined && keyMaterial.cipher !== KmCipher.AES_CTR) {
     return { reject: RejectCode.CRYPTO }
   }
-  const latencyMs = Math.min(Math.max(terms.latencyMs, hs.senderDelayMs), terms.maxLatencyMs)
   return {
     srtVersion: hs.srtVersion,
-    latencyMs,
+    ...negotiateLatency(hs.senderDelayMs, terms),
     peerLatencyMs: hs.receiverDelayMs,
     mtuBytes: Math.min(handshake.mtuBytes, DEFAULT_MTU_BYTES),
-    windowPackets: windowPackets(latencyMs),
     marksRetransmissions: (hs.flags & HsFlag.RETRANSMIT_FLAG) !== 0,
     keyMaterial,
   }
+}
+
+/** Receive latency of the listener, and the receive window that it needs. */
+export function negotiateLatency(
+  proposedLatencyMs: number,
+  terms: Terms,
+): Pick<Agreement, 'proposedLatencyMs' | 'latencyMs' | 'windowPackets'> {
+  const latencyMs = Math.min(Math.max(terms.latencyMs, proposedLatencyMs), terms.maxLatencyMs)
+  return { proposedLatencyMs, latencyMs, windowPackets: windowPackets(latencyMs) }
 }
 
 /** Receive window of a connection with this latency, in packets. */

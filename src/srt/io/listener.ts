@@ -29,7 +29,7 @@ export interface ListenerOptions {
   readonly host: string | readonly string[]
   /** UDP port; 0 for any free port. */
   readonly port: number
-  /** Min receive latency in milliseconds, used if the caller proposes less. */
+  /** Min receive latency in milliseconds, used if the caller proposes less, unless `accept` returns another. */
   readonly latencyMs: number
   /** Max receive latency in milliseconds, used if the caller proposes more; default `MAX_LATENCY_MS`. */
   readonly maxLatencyMs?: number
@@ -183,10 +183,10 @@ export class Listener {
     const request = { remoteAddress, remotePort, streamId, peerVersion }
     const decision = await this.#options.accept(request, signal)
     if ('reject' in decision) return decision
-    const { sink, passphrase = this.#options.passphrase, onRefused } = decision
+    const { passphrase = this.#options.passphrase, onRefused, ...accepted } = decision
     try {
       const decryption = await agreeOnKeys(attempt, passphrase, this.#keyDeriver, signal)
-      return { sink, ...(decryption && { decryption }) }
+      return { ...accepted, ...(decryption && { decryption }) }
     } catch (error) {
       if (error instanceof MillraceError) onRefused?.(error)
       throw error

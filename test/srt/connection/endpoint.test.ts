@@ -257,6 +257,22 @@ t.test('negotiates the longer latency up to the limit, and a window to match (4.
   }
 })
 
+t.test('negotiates with the latency that the accept hook returns', async (t) => {
+  for (const [latencyMs, proposedMs, agreed] of [
+    [40, 20, 40],
+    [40, 350, 350],
+    [4000, 350, 4000],
+  ] as const) {
+    const harness = createEndpoint()
+    const { sink } = createSink()
+    harness.conclude({}, [hsBlock({ ...HS, senderDelayMs: proposedMs })])
+    harness.endpoint.decide(harness.attempts[0]!, { sink, latencyMs }, 0)
+    const [answer] = harness.take()
+    t.equal(decodeExtensions(answer!)?.hs?.receiverDelayMs, agreed)
+    t.equal(sink.connection?.latencyMs, agreed)
+  }
+})
+
 t.test('a repeated conclusion gets the same response, also after data packets', async (t) => {
   const { endpoint, conclude, answer, send, id, events } = connect()
   t.strictSame(conclude(), [answer])

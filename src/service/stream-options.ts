@@ -1,0 +1,40 @@
+/**
+ * Options of a stream from the request that starts it.
+ *
+ * @module
+ */
+import { addressList } from '../binary/address-list.ts'
+import type { StartRequest } from '../contract/streams.ts'
+import { MillraceError } from '../errors.ts'
+import type { EncoderTerms } from '../stream/encoder-terms.ts'
+import type { LiveStreamOptions, MediaOptions } from '../stream/live-stream-options.ts'
+
+/** @throws {MillraceError} `BODY_INVALID` for a value that the settings do not allow */
+export function mediaOptions(
+  { segmentSec, partMs, playlistSegments }: StartRequest,
+  settings: Pick<LiveStreamOptions, 'maxSegmentSec' | 'partSec'>,
+): Partial<MediaOptions> {
+  if (segmentSec !== undefined && segmentSec > settings.maxSegmentSec) {
+    throw invalid(`segment_sec must be at most HLS_MAX_SEGMENT_SEC, ${settings.maxSegmentSec}`)
+  }
+  if (partMs !== undefined && settings.partSec === undefined) {
+    throw invalid('part_ms must be absent: HLS_LOW_LATENCY is false')
+  }
+  return {
+    ...(segmentSec !== undefined && { segmentSec }),
+    ...(partMs !== undefined && { partSec: partMs / 1000 }),
+    ...(playlistSegments !== undefined && { playlistSegments }),
+  }
+}
+
+/** @returns only the terms that the request contains */
+export function encoderTerms({ latencyMs, allowFrom }: StartRequest): EncoderTerms {
+  return {
+    ...(latencyMs !== undefined && { latencyMs }),
+    ...(allowFrom !== undefined && { allowFrom: addressList(allowFrom) }),
+  }
+}
+
+function invalid(message: string): MillraceError {
+  return new MillraceError('BODY_INVALID', { message })
+}

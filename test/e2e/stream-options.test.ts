@@ -1,0 +1,164 @@
+/**
+ * Options of start-stream over real SRT and HTTP: what each changes for its stream, and not for others.
+ */
+import t, { type Test } from 'tap'
+import { publish } from '../../src/publisher/publisher.ts'
+import { connect } from '../../src/srt/index.ts'
+import { startService, type TestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+import { segmentUris } from '../support/viewer.ts'
+import { findEvent, startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+const DEMO = new URL('../../fixtures/demo.mpegts', import.meta.url)
+
+/** Starts a stream with these options and publishes to it until the end of the test. */
+async function publishWith(t: Test, service: TestService, streamId: string, options: object) {
+  const body = { stream_id: streamId, ...options }
+  const { body: started } = await service.api('POST', '/api/start-stream', body)
+  const stop = new AbortController()
+  const encoder = publish({
+    file: DEMO,
+    url: started.data['srt_url'],
+    loop: true,
+    signal: stop.signal,
+  })
+  t.teardown(async () => {
+    stop.abort()
+    await encoder.catch(() => undefined)
+  })
+}
+
+t.test(
+  'segment_sec, part_ms and playlist_segments shape the playlist of their stream',
+  async (t) => {
+    const service = await startService(t, { hls: { segmentSec: 3, playlistSegments: 4 } })
+    const own = { segment_sec: 0.5, part_ms: 700, playlist_segments: 5 }
+    await publishWith(t, service, 'own', own)
+    await publishWith(t, service, 'usual', {})
+    const playlistOf = async (id: string) =>
+      (await fetch(`${service.url}/video/${id}/playlist.m3u8`)).text()
+    const valuesOf = (playlist: string, pattern: RegExp) =>
+      [...playlist.matchAll(pattern)].map(([, value]) => Number(value))
+
+    const usual = await until('four usual segments', async () => {
+      const playlist = await playlistOf('usual')
+      return segmentUris(playlist).length >= 4 && playlist
+    })
+    const playlist = await playlistOf('own')
+    const longest = (text: string) => Math.max(...valuesOf(text, /^#EXTINF:([\d.]+)/gm))
+    t.ok(longest(playlist) <= 2, `segments of ${longest(playlist)} s`)
+    t.ok(longest(usual) >= 3, `usual segments of ${longest(usual)} s`)
+    const [partSec] = valuesOf(playlist, /PART-TARGET=([\d.]+)/g)
+    const [usualPartSec] = valuesOf(usual, /PART-TARGET=([\d.]+)/g)
+    t.ok(partSec! >= 0.7 && partSec! < 1.1, `parts of ${partSec} s`)
+    t.ok(usualPartSec! < 0.6, `usual parts of ${usualPartSec} s`)
+    t.equal(service.server.status('own').playlist.wantedSegments, 5)
+    t.equal(service.server.status('usual').playlist.wantedSegments, 4)
+
+    const totals = () => service.server.status('own').totals
+    await until('ten segments', () => totals().segments >= 10)
+    t.equal(segmentUris(await playlistOf('own')).length, 5)
+
+    await service.server.startStream({ streamId: 'own', playlistSegments: 9 })
+    t.equal(service.server.status('own').playlist.wantedSegments, 5, 'kept until the stream stops')
+    await service.server.stopStream('own')
+    await service.server.startStream({ streamId: 'own' })
+    t.equal(service.server.status('own').playlist.wantedSegments, 4, 'and no longer')
+  },
+)
+
+t.test('latency_ms replaces SRT_LATENCY_MS for the next encoders of its stream', async (t) => {
+  const service = await startService(t, { srt: { latencyMs: 300 } })
+  const host = '127.0.0.1'
+  const port = service.server.srtPort
+  const latencyOf = async (proposedMs: number, latencyMs?: number) => {
+    const { streamKey } = await service.server.startStream({ streamId: 'studio', latencyMs })
+    const caller = await connect({ host, port, streamId: streamKey, latencyMs: proposedMs })
+    const { body } = await service.api('GET', '/api/status', { stream_id: 'studio' })
+    await caller.close()
+    await until(
+      'the encoder is gone',
+      () => service.server.findStream('studio')!.encoder === undefined,
+    )
+    return body.data['publisher'].latency_ms
+  }
+  t.equal(await latencyOf(20), 300, 'SRT_LATENCY_MS')
+  t.equal(await latencyOf(20, 40), 40, 'less than SRT_LATENCY_MS')
+  t.equal(await latencyOf(20), 40, 'kept by a start without it')
+  t.equal(await latencyOf(20, 2000), 2000, 'replaced')
+  t.equal(await latencyOf(3000), 3000, 'an encoder may ask for more')
+})
+
+t.test('allow_from refuses encoders of other addresses with 2403', async (t) => {
+  const service = await startService(t)
+  const hooks = await startWebhookReceiver(t)
+  const host = '127.0.0.1'
+  const port = service.server.srtPort
+  const start = async (allow_from?: string[]) => {
+    const body = { stream_id: 'studio', webhook_urls: [hooks.url], allow_from }
+    return (await service.api('POST', '/api/start-stream', body)).body.data['stream_key'] as string
+  }
+  const elsewhere = ['192.0.2.0/24', '2001:db8::/32', '127.0.0.2']
+  const streamId = await start(elsewhere)
+  await t.rejects(connect({ host, port, streamId }), { code: 'SRT_REJECTED', message: /2403/ })
+  const event = await until('stream.rejected', () => findEvent(hooks, 'stream.rejected'))
+  t.match(event.data, { remote: /^127\.0\.0\.1:/, reason: /address of the encoder is not allowed/ })
+
+  await start()
+  await t.rejects(connect({ host, port, streamId }), { message: /2403/ }, 'kept by a start without')
+
+  await start([...elsewhere, '127.0.0.0/29'])
+  const caller = await connect({ host, port, streamId })
+  await start(elsewhere)
+  t.equal(service.server.status('studio').status, 'STREAMING', 'a connected encoder stays')
+  await caller.close()
+})
+
+t.test('start-stream refuses options outside their bounds, and says what it expects', async (t) => {
+  const { api, server } = await startService(t, { hls: { lowLatency: false, maxSegmentSec: 8 } })
+  const cases: [object, string][] = [
+    ...[0.4, 61, '2', null].map(
+      (segment_sec) =>
+        [{ segment_sec }, 'segment_sec must be a number from 0.5 to 60'] as [object, string],
+    ),
+    [{ segment_sec: 9 }, 'segment_sec must be at most HLS_MAX_SEGMENT_SEC, 8'],
+    ...[99, 1001, 200.5].map(
+      (part_ms) =>
+        [{ part_ms }, 'part_ms must be a whole number from 100 to 1000'] as [object, string],
+    ),
+    [{ part_ms: 200 }, 'part_ms must be absent: HLS_LOW_LATENCY is false'],
+    ...[2, 1001, 3.5].map(
+      (playlist_segments) =>
+        [{ playlist_segments }, 'playlist_segments must be a whole number from 3 to 1000'] as [
+          object,
+          string,
+        ],
+    ),
+    ...[19, 8001, 20.5].map(
+      (latency_ms) =>
+        [{ latency_ms }, 'latency_ms must be a whole number from 20 to 8000'] as [object, string],
+    ),
+    ...[
+      '10.0.0.0/8',
+      [],
+      [''],
+      ['example.org'],
+      ['10.0.0.0/33'],
+      ['10.0.0.0/8/8'],
+      ['::/129'],
+      [7],
+      Array.from({ length: 65 }, () => '::'),
+    ].map(
+      (allow_from) =>
+        [{ allow_from }, 'allow_from must be 1 to 64 IP addresses or CIDR blocks'] as [
+          object,
+          string,
+        ],
+    ),
+  ]
+  for (const [options, error] of cases) {
+    const reply = await api('POST', '/api/start-stream', { stream_id: 'studio', ...options })
+    t.match(reply, { status: 400, body: { code: 'BODY_INVALID', error } }, JSON.stringify(options))
+  }
+  t.equal(server.findStream('studio'), undefined, 'nothing was started')
+})
