@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { Availability } from './availability.ts'
 import type { Exchange, Reply } from './exchange.ts'
 import { inspectMedia } from './media/inspect.ts'
 import type { InspectedMedia } from './media/inspected-media.ts'
@@ -43,6 +44,7 @@ const MAX_LATENCY_MS = 500
 export class FollowedPlaylist {
   readonly #url: string
   readonly #rates = new SegmentRates()
+  readonly #availability = new Availability()
   readonly #inits = new Map<string, Buffer>()
   /** Inspected parts by media sequence number. */
   readonly #parts = new Map<number, InspectedMedia[]>()
@@ -68,6 +70,11 @@ export class FollowedPlaylist {
     return this.#version
   }
 
+  /** Whether the request asks for media that has to be available to it. */
+  isDue({ url, sentAtMs }: Exchange): boolean {
+    return this.#availability.has(url, sentAtMs)
+  }
+
   *addVersion(exchange: Exchange, reply: Reply): Iterable<Occurrence> {
     const before = this.#version
     const text = reply.body.toString()
@@ -88,6 +95,7 @@ export class FollowedPlaylist {
     }
     const times = { sentAtMs: exchange.sentAtMs, atMs: reply.endedAtMs }
     this.#version = { playlist, ...times, ...(before && { before: withoutBefore(before) }) }
+    this.#availability.add(playlist, exchange.sentAtMs)
     if (!isSame) {
       this.#texts = [...this.#texts, text].slice(-MAX_TEXTS)
       yield ['text', { playlist }]

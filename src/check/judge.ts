@@ -68,7 +68,8 @@ export class Judge {
       return
     }
     if (reply.status === 200 || reply.status === 206) this.#read(exchange, reply, playlist)
-    this.#check('reply', { exchange, reply, playlist: playlist?.newest })
+    const isDue = playlist?.isDue(exchange) ?? false
+    this.#check('reply', { exchange, reply, playlist: playlist?.newest, isDue })
   }
 
   end(): void {

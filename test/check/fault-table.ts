@@ -365,7 +365,7 @@ const MEDIA: readonly Fault[] = [
   {
     title: 'a segment has the bytes of the one before',
     rule: 'TIMESTAMPS_BREAK',
-    follows: ['COUNTERS_BREAK', 'PARTS_DIFFER'],
+    follows: ['COUNTERS_BREAK', 'PARTS_DIFFER', 'RENDITIONS_APART'],
     tamper: () =>
       redirect(every(2).segment, (request) => ({
         ...request,
@@ -393,7 +393,7 @@ const MEDIA: readonly Fault[] = [
   {
     title: 'timestamps of a segment are 10 s off',
     rule: 'TIMESTAMPS_BREAK',
-    follows: ['PARTS_DIFFER'],
+    follows: ['PARTS_DIFFER', 'RENDITIONS_APART'],
     tamper: () =>
       editMedia(every(2).segment, (bytes) => media.withShiftedTimestamps(bytes, 900_000)),
   },

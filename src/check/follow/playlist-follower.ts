@@ -82,7 +82,7 @@ export class PlaylistFollower {
   }
 
   /** @returns whether the reply lists new media */
-  #read({ status, body, url }: Loaded): boolean {
+  #read({ status, body, url, exchange }: Loaded): boolean {
     const before = this.#playlist
     if (status !== 200) {
       this.#failures++
@@ -99,7 +99,7 @@ export class PlaylistFollower {
     if (before === undefined) return true
     const nowMs = this.#context.nowMs()
     const probe =
-      this.#removals?.next(before, playlist, nowMs) ??
+      this.#removals?.next(before, playlist, { sentAtMs: exchange.sentAtMs, nowMs }) ??
       (playlist.ended ? undefined : this.#probes?.next(playlist, nowMs))
     if (probe !== undefined) this.#start(this.#loadAndEmit(probe))
     return isNewer(before, playlist)

@@ -114,13 +114,21 @@ export class RemovalPlan {
   #count = 0
   #nextMs = 0
   #longestSec = 0
+  #listedAtMs = 0
 
   constructor(url: string, seconds: number) {
     this.#url = url
     this.#intervalMs = (seconds * 1000) / MAX_GONE
   }
 
-  next(before: MediaPlaylist, after: MediaPlaylist, nowMs: number): Request | undefined {
+  /** @param sentAtMs  time of the request for `after` */
+  next(
+    before: MediaPlaylist,
+    after: MediaPlaylist,
+    { sentAtMs, nowMs }: { readonly sentAtMs: number; readonly nowMs: number },
+  ): Request | undefined {
+    const listedAtMs = this.#listedAtMs
+    this.#listedAtMs = sentAtMs
     const durationSec = totalSec(after.segments)
     this.#longestSec = Math.max(this.#longestSec, durationSec || 0)
     const due = this.#due
@@ -136,7 +144,7 @@ export class RemovalPlan {
     this.#count++
     this.#nextMs = nowMs + this.#intervalMs
     const availableMs = (removed.durationSec + this.#longestSec) * 1000
-    this.#due = { segment: removed, atMs: nowMs + availableMs * GONE_SHARE }
+    this.#due = { segment: removed, atMs: listedAtMs + availableMs * GONE_SHARE }
     return undefined
   }
 }

@@ -46,8 +46,8 @@ export const HTTP: readonly Rule[] = [
     remedy: 'Publish media before the playlist that lists it, or mark it with EXT-X-GAP.',
     on: 'reply',
     check: (subject) => {
-      const { exchange, reply, playlist } = subject
-      if (!isMediaRole(exchange.role) || isOk(reply)) return []
+      const { exchange, reply, playlist, isDue } = subject
+      if (!isMediaRole(exchange.role) || isOk(reply) || !isDue) return []
       const line = findListed(playlist, exchange)?.line
       const claim = {
         text: `the playlist lists this ${exchange.role}`,
@@ -100,9 +100,9 @@ export const HTTP: readonly Rule[] = [
     remedy: 'Delete a segment later than one playlist duration after it left the playlist.',
     on: 'reply',
     check: (subject) => {
-      const { exchange, reply, playlist } = subject
+      const { exchange, reply, playlist, isDue } = subject
       const isListed = findListed(playlist, exchange) !== undefined
-      return unless(exchange.role !== 'gone' || isOk(reply) || isListed, () =>
+      return unless(exchange.role !== 'gone' || isOk(reply) || isListed || !isDue, () =>
         statusEvidence(
           'the segment left the playlist less than one playlist duration ago',
           subject,

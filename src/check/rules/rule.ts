@@ -100,6 +100,8 @@ export interface Subjects {
     readonly exchange: Exchange
     readonly reply: Reply
     readonly playlist: MediaPlaylist | undefined
+    /** Whether the request asks for media that is listed, or was until so short a time ago that it has to be there. */
+    readonly isDue: boolean
   }
   /** Each request without a whole reply. */
   readonly failure: { readonly exchange: Exchange; readonly playlist: MediaPlaylist | undefined }

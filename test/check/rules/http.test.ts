@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Exchange, Reply, Role } from '../../../src/check/exchange.ts'
 import { recordSession } from '../session.ts'
-import { breaks, keepsAll } from './fixture.ts'
+import { breaks, judge, keepsAll } from './fixture.ts'
 
 const SESSION = await recordSession()
 const CLASSIC = await recordSession({ lowLatency: false })
@@ -139,3 +139,20 @@ for (const [id, role, ...edits] of CASES) {
     for (const change of edits) breaks(t, id, edit(SESSION, role, change))
   })
 }
+
+t.test('finds nothing where a slow client asks for media that may be gone by then', async (t) => {
+  const laterBy =
+    (ms: number): Edit =>
+    (exchange) => ({
+      ...status(404)(exchange),
+      sentAtMs: exchange.sentAtMs + ms,
+    })
+  for (const [role, dueMs, goneMs] of [
+    ['part', 900, 1500],
+    ['segment', 6500, 8500],
+    ['gone', 900, 8500],
+  ] as const) {
+    t.ok(judge(edit(SESSION, role, laterBy(dueMs))).length > 0, `${role}, ${dueMs} ms later`)
+    keepsAll(t, edit(SESSION, role, laterBy(goneMs)), `${role}, ${goneMs} ms later`)
+  }
+})
