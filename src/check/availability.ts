@@ -24,8 +24,8 @@ export class Availability {
     }
   }
 
-  /** Whether a request for media that was listed has to be answered with it. */
-  has(url: string, sentAtMs: number): boolean {
-    return sentAtMs <= (this.#untilMs.get(url) ?? -Infinity)
+  /** Whether media has to be available at that time. */
+  isDue(url: string, atMs: number): boolean {
+    return atMs <= (this.#untilMs.get(url) ?? -Infinity)
   }
 }

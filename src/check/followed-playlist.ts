@@ -70,9 +70,9 @@ export class FollowedPlaylist {
     return this.#version
   }
 
-  /** Whether the request asks for media that has to be available to it. */
-  isDue({ url, sentAtMs }: Exchange): boolean {
-    return this.#availability.has(url, sentAtMs)
+  /** Whether the request asks for media that has to be available, to the last when the reply begins. */
+  isDue({ url }: Exchange, { headersAtMs }: Reply): boolean {
+    return this.#availability.isDue(url, headersAtMs)
   }
 
   *addVersion(exchange: Exchange, reply: Reply): Iterable<Occurrence> {

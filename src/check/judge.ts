@@ -68,7 +68,7 @@ export class Judge {
       return
     }
     if (reply.status === 200 || reply.status === 206) this.#read(exchange, reply, playlist)
-    const isDue = playlist?.isDue(exchange) ?? false
+    const isDue = playlist?.isDue(exchange, reply) ?? false
     this.#check('reply', { exchange, reply, playlist: playlist?.newest, isDue })
   }
 

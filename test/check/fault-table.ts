@@ -139,6 +139,7 @@ const TIMELINE: readonly Fault[] = [
   {
     title: 'the URIs of two neighbors are swapped',
     rule: 'SEGMENT_CHANGED',
+    follows: ['RENDITIONS_APART'],
     tamper: () =>
       editText(isPlaylist, (text) =>
         text.replace(/^(\S+-\d+\.ts)$([^]*?)^(\S+-\d+\.ts)$/m, '$3$2$1'),
@@ -171,6 +172,7 @@ const TIMELINE: readonly Fault[] = [
   {
     title: 'program date times jump between segments',
     rule: 'DATE_MISSES_EXTINF',
+    follows: ['RENDITIONS_APART'],
     tamper: () =>
       editText(isPlaylist, (text) =>
         moveDates(text, (date) => (date.getUTCSeconds() % 2 === 0 ? 700 : 0)),

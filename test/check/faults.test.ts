@@ -13,7 +13,7 @@ const GROUP = 8
 /** Rules on delays that a busy machine causes by itself: it runs publisher, service, proxies and checks in one process. */
 const TIMED = new Set([
   ...['PARTS_STALE', 'PLAYLIST_STALE', 'MEDIA_TRICKLED'],
-  ...['BLOCKING_LATE', 'BLOCKING_HELD_TOO_LONG'],
+  ...['BLOCKING_LATE', 'BLOCKING_HELD_TOO_LONG', 'OLD_SEQUENCE_REFUSED'],
 ])
 
 const untouched: Tamper = (request, origin) => origin(request)
@@ -46,9 +46,11 @@ t.test('each fault is found by its rule, and none is invented', async (t) => {
 
 async function find(t: Test, fault: Fault, stream: FaultyStream): Promise<void> {
   const { title, rule, follows = [], seconds = 8 } = fault
-  const result = await stream.check({ seconds, tamper: fault.tamper() })
-  const found = result.findings.map((finding) => finding.rule.id)
-  t.ok(found.includes(rule), `${rule} finds that ${title}`)
+  const isFound = ({ findings }: CheckResult) => findings.some((each) => each.rule.id === rule)
+  let result = await stream.check({ seconds, tamper: fault.tamper() })
+  // A slow machine sends fewer requests.
+  if (!isFound(result)) result = await stream.check({ seconds: 30, tamper: fault.tamper() })
+  t.ok(isFound(result), `${rule} finds that ${title}`)
   const rest = describe(result).filter(({ id }) => id !== rule && !follows.includes(id))
   t.same(rest, [], `nothing else is found where ${title}`)
 }

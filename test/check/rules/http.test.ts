@@ -143,10 +143,8 @@ for (const [id, role, ...edits] of CASES) {
 t.test('finds nothing where a slow client asks for media that may be gone by then', async (t) => {
   const laterBy =
     (ms: number): Edit =>
-    (exchange) => ({
-      ...status(404)(exchange),
-      sentAtMs: exchange.sentAtMs + ms,
-    })
+    (exchange) =>
+      heldFor(ms)(status(404)(exchange))
   for (const [role, dueMs, goneMs] of [
     ['part', 900, 1500],
     ['segment', 6500, 8500],
