@@ -17,6 +17,7 @@ const NUMBERS = {
   'cache-mib': [512, 16, 16384],
   hours: [8, 0.1, 24],
   speed: [50, 1, 1000],
+  streams: [1000, 1, 10_000],
 } as const
 
 const STRING = { type: 'string' } as const

@@ -19,6 +19,8 @@ import { measureLatency, SETUPS } from './latency/measure.ts'
 import { formatEncoder, formatLatency } from './latency/report.ts'
 import { measureMediaCost } from './media-cost/measure.ts'
 import { formatMediaCost } from './media-cost/report.ts'
+import { measureMetrics } from './metrics/measure.ts'
+import { formatMetrics } from './metrics/report.ts'
 import { measureMpegts } from './mpegts/measure.ts'
 import { formatMpegts } from './mpegts/report.ts'
 import { measureRelease, SETUPS as RELEASE_SETUPS } from './release/measure.ts'
@@ -31,8 +33,8 @@ import { measureLoss, NETWORKS } from './srt-loss/measure.ts'
 import { PEERS } from './srt-loss/peers.ts'
 import { formatLoss } from './srt-loss/report.ts'
 
-const USAGE = `usage: npm run bench -- [endurance | http | ingest | latency | media-cost | mpegts | release | srt | srt-flood |
-  srt-loss] [--flag value …]
+const USAGE = `usage: npm run bench -- [endurance | http | ingest | latency | media-cost | metrics | mpegts | release | srt |
+  srt-flood | srt-loss] [--flag value …]
 
   endurance  hours of live streams by a fast clock, without SRT: whether memory grows
              --publishers (20), --mbit (each, 0.8), --hours (8), --speed (50 times real time, at most)
@@ -47,6 +49,8 @@ const USAGE = `usage: npm run bench -- [endurance | http | ingest | latency | me
              --seconds (60, each), --only (${SETUPS.map(({ name }) => name).join(', ')})
   media-cost transport streams that cost more than their bytes, behind SRT
              --mbit (10), --seconds (1, of CPU for each)
+  metrics    scrapes of /metrics with many live streams: their time, and the delay of the event loop
+             --streams (1000), --rounds (scrapes, 20)
   mpegts     a file through demuxer, segmenter and playlist on one core, and through ffmpeg
              --mbit (2, 8 and 40), --rounds
   release    low latency: from a complete part to the last byte at each of many viewers
@@ -143,6 +147,12 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
     print(`Media behind SRT at ${mbit} Mbit/s, ${busy()}`)
     const load = { bitsPerSecond: mbit * 1e6, seconds: flags.number('seconds', 1) }
     print(formatMediaCost(measureMediaCost(load)))
+  },
+
+  metrics: async (flags) => {
+    const load = { streams: flags.number('streams'), scrapes: flags.number('rounds', 20) }
+    print(`Metrics of ${load.streams} live streams, ${load.scrapes} scrapes, ${busy()}`)
+    print(formatMetrics(await measureMetrics(load)))
   },
 
   mpegts: async (flags) => {

@@ -59,6 +59,10 @@ export const REFUSALS = {
     message: 'issued_at is too far from now: compare the clocks, and sign each request anew',
   },
   STREAM_NOT_FOUND: { http: 404, srt: RejectCode.BADSECRET, message: 'no such stream' },
+  METRICS_TOKEN_INVALID: {
+    http: 401,
+    message: 'expected the header Authorization: Bearer with the value of METRICS_TOKEN',
+  },
   TOO_MANY_STREAMS: {
     http: 503,
     srt: RejectCode.RESOURCE,

@@ -10,7 +10,12 @@ import { hostOf, isForbidden, parseAllowList } from '../webhook/address-rules.ts
 import { usableMemoryBytes } from './machine-memory.ts'
 import { allowedValues, SETTINGS, type Config, type Options, type Setting } from './schema.ts'
 import { readSetting, writeSetting } from './setting-path.ts'
-import { MIN_SECRET_CHARACTERS, parseSecrets, parseUrls } from './setting-types.ts'
+import {
+  MIN_SECRET_CHARACTERS,
+  parseOptionalSecrets,
+  parseSecrets,
+  parseUrls,
+} from './setting-types.ts'
 
 /** Maximum length of a value quoted in a message, so that the message has at most 160 characters. */
 const MAX_QUOTED_CHARACTERS = 40
@@ -40,13 +45,14 @@ export function completeOptions(options: Options, memoryBytes = usableMemoryByte
 
 /**
  * Checks that no two settings have the same secret. Otherwise an API client could sign stream keys, and a webhook
- * receiver could sign API requests or stream keys.
+ * receiver or Prometheus could sign API requests or stream keys.
  */
-function checkSecretsDiffer({ hmacSecret, jwtSecret, webhook }: Config): void {
+function checkSecretsDiffer({ hmacSecret, jwtSecret, webhook, metrics }: Config): void {
   const secrets = Object.entries({
     HMAC_SECRET: parseSecrets(hmacSecret),
     JWT_SECRET: parseSecrets(jwtSecret),
-    WEBHOOK_SECRET: webhook.secret === '' ? [] : parseSecrets(webhook.secret),
+    WEBHOOK_SECRET: parseOptionalSecrets(webhook.secret),
+    METRICS_TOKEN: parseOptionalSecrets(metrics.token),
   })
   for (const [index, [name, values]] of secrets.entries()) {
     for (const [otherName, others] of secrets.slice(index + 1)) {

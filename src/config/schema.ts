@@ -10,6 +10,7 @@ import { quarterMib } from './machine-memory.ts'
 import {
   addresses,
   allowList,
+  optionalSecret,
   passphrase,
   port,
   program,
@@ -196,6 +197,20 @@ export const Config = Type.Object({
       presetFor: (memoryBytes: number) => quarterMib(memoryBytes, MIN_CACHE_MIB, MAX_CACHE_MIB),
       description:
         'memory for segments and queues of all streams; under pressure playlists get shorter, then segments become gaps',
+    }),
+  }),
+  metrics: Type.Object({
+    port: port(
+      0,
+      'TCP port of `/metrics` alone, for Prometheus; 0: the port of the API, where it needs `METRICS_TOKEN`',
+    ),
+    token: optionalSecret(
+      'bearer token that `/metrics` requires; without it and `METRICS_PORT` there are no metrics',
+    ),
+    perStream: Type.Enum(['auto', 'always', 'never'], {
+      default: 'auto',
+      description:
+        'whether each stream has metrics of its own; `auto`: up to 500 streams, sums above that',
     }),
   }),
   logLevel: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {

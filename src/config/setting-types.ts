@@ -17,21 +17,26 @@ export const MIN_SECRET_CHARACTERS = 32
 export const port = (preset: number, description: string) =>
   Type.Integer({ minimum: 0, maximum: 65_535, default: preset, description })
 
+const SECRETS_ALLOWED = `at least ${MIN_SECRET_CHARACTERS} characters without a comma, or two such values as \`new,old\``
+
 /** See `parseSecrets`. */
 export const secret = (description: string) =>
   Type.Refine(
-    Type.String({
-      secret: true,
-      allowed: `at least ${MIN_SECRET_CHARACTERS} characters without a comma, or two such values as \`new,old\``,
-      description,
-    }),
-    (text) => {
-      const all = parseSecrets(text)
-      // A single short secret causes a warning. A short secret in a pair is refused: probably one secret has a comma.
-      if (all.length === 1) return text !== ''
-      return all.length === 2 && all.every((each) => each.length >= MIN_SECRET_CHARACTERS)
-    },
+    Type.String({ secret: true, allowed: SECRETS_ALLOWED, description }),
+    // A single short secret causes a warning. A short secret in a pair is refused: probably one secret has a comma.
+    (text) => (text.includes(',') ? hasLongSecrets(text) : text !== ''),
   )
+
+export const optionalSecret = (description: string) =>
+  Type.Refine(
+    Type.String({ default: '', secret: true, allowed: SECRETS_ALLOWED, description }),
+    (text) => text === '' || hasLongSecrets(text),
+  )
+
+function hasLongSecrets(text: string): boolean {
+  const all = parseSecrets(text)
+  return all.length <= 2 && all.every((each) => each.length >= MIN_SECRET_CHARACTERS)
+}
 
 /** See `parseAddresses`. A wildcard must be the only address, since it binds the port on all addresses. */
 export const addresses = (preset: string, description: string) =>
@@ -103,6 +108,11 @@ export function parseSecrets(text: string): Secrets {
   if (!text.includes(',')) return [text]
   const [newest = '', ...older] = text.split(',').map((secret) => secret.trim())
   return [newest, ...older]
+}
+
+/** @returns none for an empty text */
+export function parseOptionalSecrets(text: string): readonly string[] {
+  return text === '' ? [] : parseSecrets(text)
 }
 
 /** Parses addresses separated by commas; drops duplicates. */

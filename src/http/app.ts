@@ -1,26 +1,41 @@
 /**
- * HTTP application of the service: the signed API, health, public playback and the player page, on Fastify.
+ * HTTP application of the service: the signed API, metrics, health, public playback and the player page, on Fastify.
  *
  * @module
  */
 import type { Http2SecureServer } from 'node:http2'
 import Fastify, { type FastifyHttpOptions, type FastifyInstance } from 'fastify'
 import { machineClock, type Clock } from '../clock.ts'
+import type { ErrorCode } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { api } from './api.ts'
-import { clientErrorHandler, createErrorHandler, notFoundHandler } from './error-handler.ts'
+import { api, type ApiOptions } from './api.ts'
+import {
+  asRefusal,
+  clientErrorHandler,
+  createErrorHandler,
+  notFoundHandler,
+} from './error-handler.ts'
 import { health } from './health.ts'
 import type { HttpGuard } from './guard/http-guard.ts'
 import { REQUEST_TIMEOUT_MS } from './guard/guarded-session.ts'
 import { HTTP2_OPTIONS } from './guard/http2-streams.ts'
-import { playback as playbackPlugin } from './playback.ts'
+import { metrics as metricsPlugin, type MetricsOptions } from './metrics.ts'
+import { playback as playbackPlugin, type OnSent } from './playback.ts'
 import type { PlaybackSource, StreamControl } from '../contract/streams.ts'
 import type { CertificateSource } from './tls/certificate-source.ts'
 import { watch } from './watch.ts'
 
 export interface AppOptions {
-  readonly control: StreamControl
-  readonly playback: PlaybackSource
+  /** Receiver of API calls; undefined: no `/api`. */
+  readonly control?: StreamControl | undefined
+  /** Source of `/video` and `/watch`; undefined: neither. */
+  readonly playback?: PlaybackSource | undefined
+  /** See `PlaybackOptions`. */
+  readonly onSent?: OnSent
+  /** Called with the code of each refusal of an API call or of metrics. */
+  readonly onRefused?: (code: ErrorCode) => void
+  /** Undefined: no `/metrics`. */
+  readonly metrics?: MetricsOptions | undefined
   /** Values of `HMAC_SECRET`, any of which may have signed a request. */
   readonly hmacSecrets: readonly string[]
   /** Maximum age of API requests in seconds; default 0, which allows any age. */
@@ -57,7 +72,7 @@ const TIMEOUTS = {
  * @throws {MillraceError} `CONFIG_INVALID` if the certificate cannot be used
  */
 export function buildApp(options: AppOptions): FastifyInstance {
-  const { control, playback, hmacSecrets, maxAgeSec = 0, clock = machineClock } = options
+  const { control, playback, metrics } = options
   const { guard, logger, certificates, listUnreadyReasons = () => [] } = options
   const errorHandler = createErrorHandler(logger)
   // No `logger` option: Fastify would create a child logger for each request.
@@ -89,11 +104,27 @@ export function buildApp(options: AppOptions): FastifyInstance {
   })
   app.setErrorHandler(errorHandler)
   app.setNotFoundHandler(notFoundHandler)
-  void app.register(api, { prefix: '/api', control, hmacSecrets, maxAgeSec, clock })
   void app.register(health, { prefix: '/health', listUnreadyReasons })
-  void app.register(playbackPlugin, { prefix: '/video', source: playback })
-  void app.register(watch, { prefix: '/watch', source: playback })
+  void app.register(async (internal) => {
+    internal.addHook('onError', async (_request, _reply, error) => {
+      options.onRefused?.(asRefusal(error).code)
+    })
+    if (control !== undefined)
+      void internal.register(api, { prefix: '/api', ...apiOptions(control, options) })
+    if (metrics !== undefined)
+      void internal.register(metricsPlugin, { prefix: '/metrics', ...metrics })
+  })
+  if (playback !== undefined) {
+    const sent = options.onSent && { onSent: options.onSent }
+    void app.register(playbackPlugin, { prefix: '/video', source: playback, ...sent })
+    void app.register(watch, { prefix: '/watch', source: playback })
+  }
   return app
+}
+
+function apiOptions(control: StreamControl, options: AppOptions): ApiOptions {
+  const { hmacSecrets, maxAgeSec = 0, clock = machineClock } = options
+  return { control, hmacSecrets, maxAgeSec, clock }
 }
 
 /** Options for the server that Fastify creates; its types allow for one protocol, the routes use what both share. */

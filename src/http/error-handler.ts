@@ -74,7 +74,7 @@ const CLIENT_ERROR_STATUS: Readonly<Record<string, number>> = {
  * Refusal for any error. A `MillraceError` stays as it is unless its status is 500. An error of Fastify with a status
  * below 500 is the client's; any other error is internal.
  */
-function asRefusal(error: unknown): MillraceError {
+export function asRefusal(error: unknown): MillraceError {
   if (error instanceof MillraceError) {
     return error.httpStatus === 500 ? new MillraceError('INTERNAL') : error
   }

@@ -19,13 +19,14 @@ const EXPOSED_HEADERS = 'Age, Content-Length, Content-Range, Date, ETag'
  * Sends the file, a range of it, 304 or 416 (RFC 9110 section 13.2.2).
  *
  * @param maxAgeSec  lifetime in caches
+ * @returns size of the body in bytes; 0 for a reply without bytes of the file
  */
 export function sendFile(
   request: FastifyRequest,
   reply: FastifyReply,
   file: StreamFile,
   maxAgeSec: number,
-): void {
+): number {
   const { contentType, version, immutable } = file
   const isGzip = !immutable && prefersGzip(request.headers['accept-encoding'])
   // Representations with different codings have different strong tags (RFC 9110 section 8.8.3.3).
@@ -35,7 +36,10 @@ export function sendFile(
   headers.push('Access-Control-Allow-Origin', '*')
   headers.push('Access-Control-Expose-Headers', EXPOSED_HEADERS)
   if (!immutable) headers.push('Vary', 'Accept-Encoding')
-  if (isKnown(etag, request.headers['if-none-match'])) return write(reply, 304, headers)
+  if (isKnown(etag, request.headers['if-none-match'])) {
+    write(reply, 304, headers)
+    return 0
+  }
 
   const chunks = isGzip ? gzipped(file) : file.chunks
   const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
@@ -45,16 +49,20 @@ export function sendFile(
   const range = immutable ? requestedRange(request, etag, sizeBytes) : undefined
   if (range === undefined) {
     headers.push('Content-Length', sizeBytes)
-    write(reply, 200, headers, request.method === 'HEAD' ? [] : chunks)
-  } else if (range === 'unsatisfiable') {
+    const isHead = request.method === 'HEAD'
+    write(reply, 200, headers, isHead ? [] : chunks)
+    return isHead ? 0 : sizeBytes
+  }
+  if (range === 'unsatisfiable') {
     reply.header('content-range', `bytes */${sizeBytes}`)
     refuse(reply, new MillraceError('RANGE_NOT_SATISFIABLE'))
-  } else {
-    const { first, last } = range
-    headers.push('Content-Range', `bytes ${first}-${last}/${sizeBytes}`)
-    headers.push('Content-Length', last - first + 1)
-    write(reply, 206, headers, sliceChunks(chunks, range))
+    return 0
   }
+  const { first, last } = range
+  headers.push('Content-Range', `bytes ${first}-${last}/${sizeBytes}`)
+  headers.push('Content-Length', last - first + 1)
+  write(reply, 206, headers, sliceChunks(chunks, range))
+  return last - first + 1
 }
 
 type Headers = (string | number)[]

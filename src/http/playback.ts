@@ -26,7 +26,11 @@ export type { PlayableStream, PlaybackSource, StreamFile }
 export interface PlaybackOptions {
   /** Queried for each request; ids and names have 1 to 160 characters of `A-Z a-z 0-9 . _ ~ -` and no leading dot. */
   readonly source: PlaybackSource
+  /** Called for each reply with bytes of a file: its stream, the name of the file, and the size of the body. */
+  readonly onSent?: OnSent
 }
+
+export type OnSent = (stream: PlayableStream, name: string, sizeBytes: number) => void
 
 /**
  * Adds `GET|HEAD {prefix}/{stream_id}/{file}`, public and readable from every origin.
@@ -34,7 +38,7 @@ export interface PlaybackOptions {
  * Files are written straight to the socket: hooks up to `preHandler` run (an application may authorize there), but
  * `onSend` hooks and headers of other plugins do not apply. Failures are JSON replies like those of the API.
  */
-export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, { source }) => {
+export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, { source, onSent }) => {
   const waiting = new WaitingRequests()
   app.addHook('preClose', async () => waiting.close())
   app.route<{ Params: { stream_id: string; file: string } }>({
@@ -46,7 +50,7 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, { sourc
       if (stream === undefined || !PLAIN_NAME.test(name)) return refuseFile(reply, stream)
       const directives = readDirectives(request, stream, name)
       if (directives instanceof MillraceError) return refuse(reply, directives)
-      answer({ request, reply, stream, name, directives }, waiting)
+      answer({ request, reply, stream, name, directives, onSent }, waiting)
     },
   })
   app.options('/:stream_id/:file', (_request, reply) => {
@@ -78,6 +82,7 @@ interface FileRequest {
   readonly stream: PlayableStream
   readonly name: string
   readonly directives: DeliveryDirectives
+  readonly onSent: OnSent | undefined
 }
 
 /** Delivery directives of a request; none for a playlist that does not offer to wait (RFC 8216bis 6.2.5). */
@@ -135,14 +140,17 @@ function isPlaylist(name: string): boolean {
 }
 
 /** @returns whether the file exists */
-function sendCurrent({ request, reply, stream, name, directives }: FileRequest): boolean {
+function sendCurrent(asked: FileRequest): boolean {
+  const { request, reply, stream, name, directives, onSent } = asked
   const loan = borrowFile(stream, name, directives)
   if (loan === undefined) return false
   if (loan.end !== undefined) onceClosed(reply, loan.end)
   const { blocking, maxAgeSec } = loan.file
   // The URL with the directives never names later media (RFC 8216bis appendix B.1).
   const isBlocking = directives.mediaSequence !== undefined && blocking !== undefined
-  sendFile(request, reply, loan.file, isBlocking ? blocking.maxAgeSec : maxAgeSec)
+  const lifetimeSec = isBlocking ? blocking.maxAgeSec : maxAgeSec
+  const sizeBytes = sendFile(request, reply, loan.file, lifetimeSec)
+  if (sizeBytes > 0) onSent?.(stream, name, sizeBytes)
   return true
 }
 

@@ -8,8 +8,16 @@ import { MillraceError } from '../errors.ts'
 /** Error codes for an address that is incomplete or unknown, or does not belong to this machine. */
 const NOT_OURS = new Set<unknown>(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL', 'ENOTFOUND'])
 
-/** @returns handler that rethrows a bind error with advice, and any other error unchanged */
-export function explainAddress(setting: 'HTTP' | 'SRT', host: string) {
+/**
+ * @param setting  name of the port setting, without `_PORT`
+ * @param hostSetting  name of the host setting
+ * @returns handler that rethrows a bind error with advice, and any other error unchanged
+ */
+export function explainAddress(
+  setting: 'HTTP' | 'METRICS' | 'SRT',
+  host: string,
+  hostSetting = `${setting}_HOST`,
+) {
   return (error: unknown): never => {
     const cause = ((error as Error).cause ?? error) as BindError
     const { code, port, address = host } = cause
@@ -23,7 +31,7 @@ export function explainAddress(setting: 'HTTP' | 'SRT', host: string) {
     }
     if (!NOT_OURS.has(code)) throw error
     const message =
-      `${setting}_HOST: ${address} cannot be bound; expected addresses of this machine, ` +
+      `${hostSetting}: ${address} cannot be bound; expected addresses of this machine, ` +
       'a link-local one with its interface (fe80::1%eth0)'
     throw new MillraceError('CONFIG_INVALID', { message, cause })
   }

@@ -5,21 +5,16 @@
  */
 import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FastifyInstance } from 'fastify'
 import { webhookKeys } from '../auth/standard-webhooks.ts'
 import { explainAddress } from './bind-error.ts'
 import { describeCapacity } from './cache-report.ts'
-import { machineClock, systemClock } from '../clock.ts'
+import { systemClock } from '../clock.ts'
 import { completeOptions, configWarnings } from '../config/options.ts'
 import type { Config, Options } from '../config/schema.ts'
 import { parseAddresses, parseSecrets, parseUrls } from '../config/setting-types.ts'
 import { checkStartRequest } from '../contract/schema.ts'
 import { SegmentCache } from '../hls/store/segment-cache.ts'
-import { buildApp } from '../http/app.ts'
-import { HttpGuard } from '../http/guard/http-guard.ts'
-import { CertificateSource } from '../http/tls/certificate-source.ts'
 import type {
   KickRequest,
   ListRequest,
@@ -35,7 +30,9 @@ import { createAdmission } from '../ingest/admission.ts'
 import { createSrtAdmission } from '../ingest/srt-admission.ts'
 import { limitLines } from '../limited-logger.ts'
 import { Health, type UnreadyReason } from './health.ts'
+import { HttpServers } from './http-servers.ts'
 import { createLogger, type Logger } from '../logger.ts'
+import { Metrics } from './metrics/metrics.ts'
 import { parseProgramChoice } from '../mpegts/program-choice.ts'
 import { createNotifier, type Notifier } from './notifications.ts'
 import { Records } from './records.ts'
@@ -97,8 +94,8 @@ export class Server
   readonly #streams: Streams
   readonly #webhooks: WebhookDispatcher
   readonly #notifier: Notifier
-  readonly #httpGuard: HttpGuard
-  readonly #app: FastifyInstance
+  readonly #metrics: Metrics
+  readonly #http: HttpServers
   #listener: Listener | undefined
   #health: Health | undefined
   #ticker: NodeJS.Timeout | undefined
@@ -141,20 +138,26 @@ export class Server
     })
     this.#records = new Records({
       playlistUrl: (id) => this.#urls.playlist(id),
-      readLoad: () => this.#health && { ...this.#health.load, http: this.#httpGuard.report() },
+      readLoad: () => this.#health && { ...this.#health.load, http: this.#http.report() },
     })
-    const http = { playback: this, clock: systemClock, logger: this.#logger }
-    this.#httpGuard = new HttpGuard({ ...http, limits: config.http })
-    this.#app = buildApp({
-      ...http,
-      // Not `systemClock`, which ignores a clock jump for 10 minutes: clients take `issued_at` from their own clocks.
-      clock: machineClock,
-      control: this,
-      hmacSecrets,
-      maxAgeSec: config.apiMaxAgeSec,
-      guard: this.#httpGuard,
+    this.#metrics = new Metrics({
+      perStream: config.metrics.perStream,
+      listStreams: () => this.#streams.all,
+      readFigures: () => ({
+        isReady: this.unreadyReasons.length === 0,
+        cache: this.#cache.stats,
+        http: this.#http.report(),
+        load: this.#health?.load,
+        listener: this.#listener?.stats(),
+        webhooks: this.#webhooks.stats(),
+      }),
+    })
+    this.#http = new HttpServers({
+      config,
+      service: this,
+      metrics: this.#metrics,
       listUnreadyReasons: () => this.unreadyReasons,
-      ...(config.tls.cert !== '' && { certificates: new CertificateSource(config.tls) }),
+      logger: this.#logger,
     })
   }
 
@@ -165,9 +168,7 @@ export class Server
 
   /** TCP port of the HTTP server. */
   get httpPort(): number {
-    // The server listens on a port, never on a pipe, which has no `AddressInfo`.
-    const [address] = this.#app.addresses() as AddressInfo[]
-    return address?.port ?? this.#config.http.port
+    return this.#http.port
   }
 
   /** Base of public HTTP URLs, without a slash at the end. */
@@ -177,7 +178,7 @@ export class Server
 
   /** Opens the SRT and HTTP ports. */
   async listen(): Promise<void> {
-    const { srt, http, jwtSecret } = this.#config
+    const { srt, jwtSecret } = this.#config
     const onWarning = (message: string) => this.#logger.warn(message)
     const admit = createAdmission({
       streams: this.#streams,
@@ -187,7 +188,10 @@ export class Server
       clock: systemClock,
       sleep: (ms, signal) => sleep(ms, undefined, { signal }),
       defer: setImmediate,
-      onRejected: (...refusal) => this.#notifier.rejected(...refusal),
+      onRejected: (remote, error, stream) => {
+        this.#metrics.countReject(error.code)
+        this.#notifier.rejected(remote, error, stream)
+      },
     })
     const listener = await createListener({
       host: parseAddresses(srt.host),
@@ -204,10 +208,7 @@ export class Server
       listPublished: () => this.#streams.published,
       onWarning,
     })
-    await this.#app
-      // For `localhost` Fastify opens a second server, which the guard does not see.
-      .listen({ host: http.host === 'localhost' ? '127.0.0.1' : http.host, port: http.port })
-      .catch(explainAddress('HTTP', http.host))
+    await this.#http.listen()
     this.#ticker = setInterval(() => {
       this.#streams.tick()
       this.#health?.observe(systemClock.nowUs())
@@ -277,8 +278,7 @@ export class Server
    */
   async abandon(): Promise<void> {
     clearInterval(this.#ticker)
-    this.#app.server.close()
-    this.#app.server.closeAllConnections()
+    this.#http.abandon()
     await this.#listener?.close()
   }
 
@@ -291,7 +291,7 @@ export class Server
     ])
     clearInterval(this.#ticker)
     this.#health?.close()
-    await this.#app.close()
+    await this.#http.close()
     this.#streams.discard()
     this.#logger.info('closed')
   }

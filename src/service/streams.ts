@@ -149,6 +149,11 @@ export class Streams {
     return this.#registry.list(filter)
   }
 
+  /** All streams, in no order; those whose linger is over may be among them. */
+  get all(): Iterable<LiveStream> {
+    return this.#registry
+  }
+
   /** Advances the timers of the streams; due about 4 times a second. */
   tick(): void {
     this.#registry.tick()

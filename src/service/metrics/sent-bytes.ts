@@ -1,0 +1,32 @@
+/**
+ * Bytes of playlists, segments and parts sent to viewers, by stream. A forgotten stream takes its counts with it.
+ *
+ * @module
+ */
+import type { PlayableStream } from '../../contract/streams.ts'
+
+export type FileKind = 'playlist' | 'segment' | 'part'
+
+export class SentBytes {
+  readonly #counts = new WeakMap<PlayableStream, Record<FileKind, number>>()
+
+  add(stream: PlayableStream, name: string, sizeBytes: number): void {
+    let counts = this.#counts.get(stream)
+    if (counts === undefined) {
+      counts = { playlist: 0, segment: 0, part: 0 }
+      this.#counts.set(stream, counts)
+    }
+    counts[kindOf(name)] += sizeBytes
+  }
+
+  /** @returns undefined if nothing was sent */
+  of(stream: PlayableStream): Readonly<Record<FileKind, number>> | undefined {
+    return this.#counts.get(stream)
+  }
+}
+
+/** Kind of a file by its name, see `hls/file-names.ts`. */
+function kindOf(name: string): FileKind {
+  if (name.endsWith('.m3u8')) return 'playlist'
+  return /-p\d+\.ts$/.test(name) ? 'part' : 'segment'
+}

@@ -1,0 +1,131 @@
+/**
+ * Table of the metrics of a stream. A name ends with the unit, a counter with `_total`.
+ *
+ * @module
+ */
+import type { StreamReport } from '../../contract/report.ts'
+import type { SentBytes } from './sent-bytes.ts'
+
+/** A stream as its metrics are read. */
+export interface MeasuredStream {
+  /** The same object at each scrape. */
+  readonly stream: object
+  readonly report: StreamReport
+  readonly sent: ReturnType<SentBytes['of']>
+}
+
+export interface StreamFamily {
+  readonly name: string
+  readonly type: 'counter' | 'gauge'
+  readonly help: string
+  /** Label beside `stream`. Its values are bounded. */
+  readonly label?: string
+  /** Whether a sum over streams makes no sense. */
+  readonly onlyPerStream?: boolean
+  /** @returns the value, or a value for each value of the label; undefined for none */
+  readonly read: (stream: MeasuredStream) => number | Readonly<Record<string, number>> | undefined
+}
+
+/** Counters of `srt` begin anew with each connection of an encoder. */
+export const STREAM_FAMILIES: readonly StreamFamily[] = [
+  {
+    name: 'millrace_stream_live',
+    type: 'gauge',
+    help: 'Whether an encoder feeds a playlist that can be played.',
+    read: ({ report }) => Number(report.live),
+  },
+  {
+    name: 'millrace_stream_warnings',
+    type: 'gauge',
+    help: 'Warnings in effect about a source or its connection, by code.',
+    label: 'code',
+    read: ({ report }) => Object.fromEntries(report.warnings.map(({ code }) => [code, 1])),
+  },
+  {
+    name: 'millrace_stream_latency_seconds',
+    type: 'gauge',
+    help: 'Expected latency from the SRT sender to the screen of a player.',
+    onlyPerStream: true,
+    read: ({ report }) => report.latency && report.latency.expectedMs / 1000,
+  },
+  {
+    name: 'millrace_stream_publishers_total',
+    type: 'counter',
+    help: 'Encoder connections since the stream started.',
+    read: ({ report }) => report.totals.publishers,
+  },
+  {
+    name: 'millrace_srt_rtt_seconds',
+    type: 'gauge',
+    help: 'Smoothed round-trip time to the encoder.',
+    onlyPerStream: true,
+    read: ({ report: { publisher } }) => publisher?.rttMs && publisher.rttMs / 1000,
+  },
+  {
+    name: 'millrace_srt_received_bytes_total',
+    type: 'counter',
+    help: 'SRT payload received, retransmissions included.',
+    read: ({ report }) => report.publisher?.bytesReceived,
+  },
+  {
+    name: 'millrace_srt_packets_received_total',
+    type: 'counter',
+    help: 'SRT packets received, retransmissions included.',
+    read: ({ report }) => report.publisher?.packetsReceived,
+  },
+  {
+    name: 'millrace_srt_packets_lost_total',
+    type: 'counter',
+    help: 'SRT packets missing when a later one arrived, repaired or not.',
+    read: ({ report }) => report.publisher?.packetsLost,
+  },
+  {
+    name: 'millrace_srt_packets_retransmitted_total',
+    type: 'counter',
+    help: 'Retransmitted SRT packets received.',
+    read: ({ report }) => report.publisher?.packetsRetransmitted,
+  },
+  {
+    name: 'millrace_srt_packets_dropped_total',
+    type: 'counter',
+    help: 'Lost SRT packets not repaired in time.',
+    read: ({ report }) => report.publisher?.packetsDropped,
+  },
+  {
+    name: 'millrace_media_payloads_dropped_total',
+    type: 'counter',
+    help: 'SRT payloads dropped because their media costs too much CPU.',
+    read: ({ report }) => report.totals.payloadsDropped,
+  },
+  {
+    name: 'millrace_hls_segments_total',
+    type: 'counter',
+    help: 'Segments of all renditions, gaps excluded.',
+    read: ({ report }) => report.totals.segments,
+  },
+  {
+    name: 'millrace_hls_segment_bytes_total',
+    type: 'counter',
+    help: 'Size of the segments of all renditions.',
+    read: ({ report }) => report.totals.segmentBytes,
+  },
+  {
+    name: 'millrace_hls_media_seconds_total',
+    type: 'counter',
+    help: 'Duration of the main rendition, gaps included.',
+    read: ({ report }) => report.totals.durationSec,
+  },
+  {
+    name: 'millrace_hls_gaps_total',
+    type: 'counter',
+    help: 'Segments not stored for lack of memory.',
+    read: ({ report }) => report.playlist.gaps,
+  },
+  {
+    name: 'millrace_hls_sent_bytes_total',
+    type: 'counter',
+    help: 'Bodies of replies to viewers, by kind of file.',
+    label: 'kind',
+    read: ({ sent }) => sent,
+  },
+]
