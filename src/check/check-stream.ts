@@ -10,7 +10,7 @@ import type { Exchange } from './exchange.ts'
 import { follow } from './follow/follow.ts'
 import { Redactor } from './follow/redactor.ts'
 import { Judge } from './judge.ts'
-import { liveEdge } from './playlist/media-playlist.ts'
+import { describeEdge } from './playlist/media-playlist.ts'
 import { Recorder } from './record/recorder.ts'
 import { openReplay } from './record/replay.ts'
 import type { Player, Rule } from './rules/rule.ts'
@@ -144,9 +144,7 @@ class Check {
 
   #edge(): string | undefined {
     const playlist = this.#judge.summary.renditions[0]?.playlist
-    if (playlist === undefined) return undefined
-    const { sequence, part } = liveEdge(playlist)
-    return `segment ${sequence}${part < 0 ? '' : `, part ${part}`}`
+    return playlist && describeEdge(playlist)
   }
 }
 

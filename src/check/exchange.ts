@@ -39,6 +39,16 @@ export const ROLES = [
 
 export type Role = (typeof ROLES)[number]
 
+/** Whether a request may be held until the playlist has something new. */
+export function isBlocking(role: Role): boolean {
+  return role === 'blocking' || role === 'delta'
+}
+
+/** Whether a request reloads a media playlist. */
+export function isReload(role: Role): boolean {
+  return role === 'playlist' || isBlocking(role)
+}
+
 export interface Exchange {
   readonly role: Role
   readonly method: 'GET' | 'HEAD' | 'OPTIONS'

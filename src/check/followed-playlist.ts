@@ -90,7 +90,7 @@ export class FollowedPlaylist {
         return
       }
       if (exchange.role === 'playlist' && this.#isDeltaBefore(playlist)) {
-        yield ['delta', { merged: before.playlist, full: playlist, delta: before.playlist }]
+        yield ['delta', { merged: before.playlist, full: playlist }]
       }
     }
     const times = { sentAtMs: exchange.sentAtMs, atMs: reply.endedAtMs }

@@ -8,7 +8,7 @@
  *
  * @module
  */
-import type { Exchange, Reply } from './exchange.ts'
+import { isReload, type Exchange, type Reply } from './exchange.ts'
 import { isMultivariant, parseMultivariantPlaylist } from './playlist/multivariant-playlist.ts'
 import type { MultivariantPlaylist } from './playlist/multivariant-playlist.ts'
 import { FollowedPlaylist } from './followed-playlist.ts'
@@ -87,13 +87,10 @@ export class Judge {
   }
 
   #read(exchange: Exchange, reply: Reply, playlist: FollowedPlaylist | undefined): void {
+    if (isReload(exchange.role)) return this.#readPlaylist(exchange, reply, playlist)
     switch (exchange.role) {
       case 'multivariant':
         return this.#readMultivariant(reply)
-      case 'playlist':
-      case 'blocking':
-      case 'delta':
-        return this.#readPlaylist(exchange, reply, playlist)
       case 'init':
         playlist?.addInit(exchange.url, reply.body)
         return
@@ -138,8 +135,7 @@ export class Judge {
     const key = withoutDirectives(playlistUrl ?? url)
     const known = this.#playlists.get(key)
     if (known !== undefined) return known
-    const isPlaylist = role === 'playlist' || role === 'blocking' || role === 'delta'
-    if (!isPlaylist) return undefined
+    if (!isReload(role)) return undefined
     const created = new FollowedPlaylist(key)
     this.#playlists.set(key, created)
     return created

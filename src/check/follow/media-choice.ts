@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { isComplete, type ByteRange } from '../playlist/media-playlist.ts'
+import { formatRange } from '../playlist/byte-range.ts'
+import { isComplete } from '../playlist/media-playlist.ts'
 import type { ListedPart, ListedSegment, MediaPlaylist } from '../playlist/media-playlist.ts'
 import type { Request } from './http-client.ts'
 
@@ -137,8 +138,4 @@ export function followsParts({ partTargetSec, serverControl, ended }: MediaPlayl
 
 function keyOf({ url = '', byteRange }: Located): string {
   return byteRange === undefined ? url : `${url} ${formatRange(byteRange)}`
-}
-
-function formatRange({ first, end }: ByteRange): string {
-  return `bytes=${first}-${end - 1}`
 }

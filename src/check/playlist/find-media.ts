@@ -4,6 +4,7 @@
  * @module
  */
 import type { Exchange } from '../exchange.ts'
+import { formatRange } from './byte-range.ts'
 import type { ListedPart, ListedSegment, MediaPlaylist } from './media-playlist.ts'
 
 export interface FoundMedia {
@@ -19,8 +20,7 @@ export function findMedia(
 ): FoundMedia | undefined {
   const isAsked = (listed: Pick<ListedSegment, 'url' | 'byteRange'>) => {
     const { byteRange: range } = listed
-    const isRange =
-      range === undefined || headers['range'] === `bytes=${range.first}-${range.end - 1}`
+    const isRange = range === undefined || headers['range'] === formatRange(range)
     return listed.url === url && isRange
   }
   for (const segment of segments.toReversed()) {

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { readRange, type ByteRange } from './byte-range.ts'
 import {
   decimal,
   findTag,
@@ -55,13 +56,6 @@ export interface ListedSegment {
   readonly tags: readonly Tag[]
 }
 
-/** EXT-X-BYTERANGE, or BYTERANGE of a part. */
-export interface ByteRange {
-  readonly first: number
-  /** Exclusive. */
-  readonly end: number
-}
-
 export interface ServerControl {
   readonly line: number
   readonly text: string
@@ -96,21 +90,27 @@ export interface MediaPlaylist {
   readonly hints: readonly { readonly line: number; readonly uri: string; readonly url: string }[]
 }
 
-/** Media sequence number and number of parts at the live edge: `part` of segment `sequence` is the newest. */
-export function liveEdge({ segments, mediaSequence }: MediaPlaylist): {
-  sequence: number
-  part: number
-} {
+/** Media sequence number of a segment, and index of a part in it. */
+export interface Position {
+  readonly sequence: number
+  readonly part: number
+}
+
+/** Newest segment and part; part -1 without parts. */
+export function liveEdge({ segments, mediaSequence }: MediaPlaylist): Position {
   const last = segments.at(-1)
   if (last === undefined) return { sequence: mediaSequence - 1, part: -1 }
   return { sequence: last.sequence, part: last.parts.length - 1 }
 }
 
-/** Media sequence number and index of the part that comes next. */
-export function nextMedia({ segments, mediaSequence }: MediaPlaylist): {
-  sequence: number
-  part: number
-} {
+/** @returns `segment 1042, part 3` */
+export function describeEdge(playlist: MediaPlaylist): string {
+  const { sequence, part } = liveEdge(playlist)
+  return `segment ${sequence}${part < 0 ? '' : `, part ${part}`}`
+}
+
+/** Position of the media that comes next. */
+export function nextMedia({ segments, mediaSequence }: MediaPlaylist): Position {
   const last = segments.at(-1)
   if (last === undefined) return { sequence: mediaSequence, part: 0 }
   return isComplete(last)
@@ -203,8 +203,7 @@ class SegmentReader {
     if (tag.name === 'EXT-X-DISCONTINUITY') this.#discontinuitySequence++
     else if (tag.name === 'EXT-X-PART') this.#addPart(tag)
     else if (tag.name === 'EXT-X-MAP') {
-      const range = tag.attributes.has('BYTERANGE') ? unquoted(tag, 'BYTERANGE') : undefined
-      const byteRange = range === undefined ? undefined : readRange(range, 0)
+      const byteRange = readRange(unquoted(tag, 'BYTERANGE'), 0)
       this.#map = { url: this.#resolve(unquoted(tag, 'URI') ?? ''), byteRange }
     } else if (tag.name === 'EXT-X-KEY') {
       const method = tag.attributes.get('METHOD')
@@ -217,8 +216,7 @@ class SegmentReader {
     const extinf = find('EXTINF')?.value ?? ''
     const duration = extinf.replace(/,.*$/s, '')
     const dateTime = find('EXT-X-PROGRAM-DATE-TIME')?.value
-    const range = find('EXT-X-BYTERANGE')?.value
-    const byteRange = range === undefined ? undefined : readRange(range, this.#rangeEnd)
+    const byteRange = readRange(find('EXT-X-BYTERANGE')?.value, this.#rangeEnd)
     this.#rangeEnd = byteRange?.end ?? 0
     this.#segments.push({
       line,
@@ -253,8 +251,7 @@ class SegmentReader {
 
   #addPart(tag: Tag): void {
     const uri = unquoted(tag, 'URI') ?? ''
-    const range = tag.attributes.has('BYTERANGE') ? unquoted(tag, 'BYTERANGE') : undefined
-    const byteRange = range === undefined ? undefined : readRange(range, this.#partRangeEnd)
+    const byteRange = readRange(unquoted(tag, 'BYTERANGE'), this.#partRangeEnd)
     this.#partRangeEnd = byteRange?.end ?? 0
     this.#parts.push({
       line: tag.line,
@@ -272,14 +269,6 @@ class SegmentReader {
 /** A date without time zone is UTC (4.4.4.6). */
 function parseDate(text: string): number {
   return Date.parse(/(Z|[+-]\d\d(:?\d\d)?)$/.test(text) ? text : `${text}Z`)
-}
-
-/** @returns `<n>[@<o>]` (4.4.4.2); undefined if malformed */
-function readRange(text: string, previousEnd: number): ByteRange | undefined {
-  const match = /^(\d+)(?:@(\d+))?$/.exec(text)
-  if (match === null) return undefined
-  const first = match[2] === undefined ? previousEnd : Number(match[2])
-  return { first, end: first + Number(match[1]) }
 }
 
 /** @returns resolution of references against one base; plain names, which most are, cost no parsing */

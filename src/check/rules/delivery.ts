@@ -4,11 +4,17 @@
  * @module
  */
 import { withoutDirectives } from '../playlist/directives.ts'
-import { isComplete, liveEdge, resolve, totalSec } from '../playlist/media-playlist.ts'
-import type { ListedSegment, MediaPlaylist } from '../playlist/media-playlist.ts'
+import {
+  describeEdge,
+  isComplete,
+  liveEdge,
+  resolve,
+  totalSec,
+} from '../playlist/media-playlist.ts'
+import type { ListedSegment, MediaPlaylist, Position } from '../playlist/media-playlist.ts'
 import { decimal, findTag, findTags, unquoted, type Tag } from '../playlist/tag-reader.ts'
 import { degrades, fact, MAY_REFUSE, seconds, stalls, stops, unless } from './evidence.ts'
-import type { Evidence, Rule } from './rule.ts'
+import type { Evidence, Fact, Rule } from './rule.ts'
 
 /** Rounding of sums of durations. */
 const ROUNDING_SEC = 0.01
@@ -110,9 +116,10 @@ export const DELIVERY: readonly Rule[] = [
     on: 'renditions',
     check: ({ playlists }) =>
       playlists.filter(isLowLatency).flatMap((playlist) => {
-        const reported = new Set(reportsOf(playlist).map((tag) => targetOf(playlist, tag)))
+        const reported = reportsOf(playlist).map((tag) => targetOf(playlist, tag))
+        const isReported = (other: MediaPlaylist) => reported.some((url) => isNamed(other, url))
         return playlists
-          .filter((other) => other !== playlist && isLowLatency(other) && !isNamed(other, reported))
+          .filter((other) => other !== playlist && isLowLatency(other) && !isReported(other))
           .map((other): Evidence => [
             fact(other, 'media playlist with parts'),
             fact(playlist, `no EXT-X-RENDITION-REPORT names ${other.url}`),
@@ -131,7 +138,7 @@ export const DELIVERY: readonly Rule[] = [
       playlists.filter(isLowLatency).flatMap((playlist) => {
         const { partTargetSec = 0 } = playlist
         return reportsOf(playlist).flatMap((tag): readonly Evidence[] => {
-          const other = playlists.find((it) => isNamed(it, new Set([targetOf(playlist, tag)])))
+          const other = playlists.find((it) => isNamed(it, targetOf(playlist, tag)))
           const edge = liveEdge(playlist)
           const sequence = decimal(tag, 'LAST-MSN') ?? edge.sequence
           const part = decimal(tag, 'LAST-PART') ?? edge.part
@@ -142,7 +149,7 @@ export const DELIVERY: readonly Rule[] = [
           if (own === undefined || reported === undefined) return []
           const apartSec = Math.abs(own - reported) / 1000
           return unless(apartSec <= MAX_APART * partTargetSec, () => [
-            fact(playlist, describeEdge(playlist), playlist.segments.at(-1)),
+            endOf(playlist),
             fact(playlist, `${tag.value} is ${seconds(apartSec)} apart`, tag),
           ])
         })
@@ -175,12 +182,10 @@ export const DELIVERY: readonly Rule[] = [
     check: ({ versions }) =>
       // The version before too: often only a request that followed it has been answered by now.
       versions
-        .flatMap((version) => [version, ...(version.before === undefined ? [] : [version.before])])
+        .flatMap((version) => [version, version.before ?? []].flat())
         .flatMap(({ playlist, atMs }) =>
           reportsOf(playlist).flatMap((tag): readonly Evidence[] => {
-            const other = versions.find((it) =>
-              isNamed(it.playlist, new Set([targetOf(playlist, tag)])),
-            )
+            const other = versions.find((it) => isNamed(it.playlist, targetOf(playlist, tag)))
             // Only a playlist that was asked for later has to have what was reported.
             if (other === undefined || other.sentAtMs < atMs) return []
             const edge = liveEdge(playlist)
@@ -188,7 +193,7 @@ export const DELIVERY: readonly Rule[] = [
             const part = decimal(tag, 'LAST-PART')
             return unless(isListed(other.playlist, sequence, part), () => [
               fact(playlist, tag.value, tag),
-              fact(other.playlist, describeEdge(other.playlist), other.playlist.segments.at(-1)),
+              endOf(other.playlist),
             ])
           }),
         ),
@@ -201,24 +206,18 @@ function describe({ sequence, uri, duration, discontinuitySequence, gap, parts }
   return `segment ${sequence}, timeline ${discontinuitySequence}: ${uri} of ${duration} s${gone}${names}`
 }
 
-function describeEdge(playlist: MediaPlaylist): string {
-  const { sequence, part } = liveEdge(playlist)
-  return `the playlist ends with segment ${sequence}${part < 0 ? '' : `, part ${part}`}`
+function endOf(playlist: MediaPlaylist): Fact {
+  const text = `the playlist ends with ${describeEdge(playlist)}`
+  return fact(playlist, text, playlist.segments.at(-1))
 }
 
 /** Whether a playlist lists a segment, or a part; or a later one. */
 function isListed({ segments }: MediaPlaylist, sequence: number, part?: number): boolean {
   const last = segments.at(-1)
-  if (last === undefined || last.sequence < sequence) return false
-  if (last.sequence > sequence || isComplete(last)) {
-    // A part index beyond the segment is the first part of the next one.
-    const segment = segments.find((it) => it.sequence === sequence)
-    const isBeyond = part !== undefined && segment !== undefined && part >= segment.parts.length
-    return (
-      segment === undefined || segment.parts.length === 0 || !isBeyond || last.sequence > sequence
-    )
-  }
-  return part !== undefined && last.parts.length > part
+  if (last === undefined) return false
+  if (last.sequence !== sequence) return last.sequence > sequence
+  if (part === undefined) return isComplete(last)
+  return part < last.parts.length || (isComplete(last) && last.parts.length === 0)
 }
 
 function isLowLatency({ segments, ended }: MediaPlaylist): boolean {
@@ -229,9 +228,9 @@ function reportsOf(playlist: MediaPlaylist): readonly Tag[] {
   return findTags(playlist, 'EXT-X-RENDITION-REPORT')
 }
 
-/** Whether one of the URLs is that of the playlist, before or after redirects. */
-function isNamed({ url, requestedUrl }: MediaPlaylist, urls: ReadonlySet<string>): boolean {
-  return urls.has(url) || urls.has(requestedUrl)
+/** Whether a URL is that of the playlist, before or after redirects. */
+function isNamed({ url, requestedUrl }: MediaPlaylist, name: string): boolean {
+  return name === url || name === requestedUrl
 }
 
 function targetOf(playlist: MediaPlaylist, tag: Tag): string {
@@ -240,10 +239,7 @@ function targetOf(playlist: MediaPlaylist, tag: Tag): string {
 }
 
 /** Date at the end of a part, in milliseconds since 1970; undefined if it is not listed. */
-function dateAfter(
-  { segments }: MediaPlaylist,
-  { sequence, part }: { sequence: number; part: number },
-): number | undefined {
+function dateAfter({ segments }: MediaPlaylist, { sequence, part }: Position): number | undefined {
   const segment = segments.find((it) => it.sequence === sequence)
   if (segment?.dateTimeMs === undefined || segment.parts.length <= part || part < 0)
     return undefined

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isBlocking } from '../exchange.ts'
 import { readDirectives } from '../playlist/directives.ts'
 import { isComplete, nextMedia, totalSec, type MediaPlaylist } from '../playlist/media-playlist.ts'
 import { degrades, seconds, stalls, stops, unless } from './evidence.ts'
@@ -68,8 +69,7 @@ export const HTTP_DIRECTIVES: readonly Rule[] = [
     on: 'reply',
     check: (subject) => {
       const { exchange, reply } = subject
-      const isBlocking = exchange.role === 'blocking' || exchange.role === 'delta'
-      return unless(!isBlocking || reply.status !== 400, () =>
+      return unless(!isBlocking(exchange.role) || reply.status !== 400, () =>
         statusEvidence('the request is for the next part or segment', subject),
       )
     },
@@ -85,8 +85,7 @@ export const HTTP_DIRECTIVES: readonly Rule[] = [
     check: ({ exchange, reply, playlist }) => {
       const heldSec = (reply.headersAtMs - exchange.sentAtMs) / 1000
       const limitSec = 3 * (playlist?.targetSec ?? Infinity)
-      const isBlocking = exchange.role === 'blocking' || exchange.role === 'delta'
-      return unless(!(isBlocking && heldSec > limitSec + ROUND_TRIP_SEC), () => [
+      return unless(!(isBlocking(exchange.role) && heldSec > limitSec + ROUND_TRIP_SEC), () => [
         { text: `three target durations are ${limitSec} s` },
         replyFact(exchange, `the request was held for ${heldSec.toFixed(1)} s`),
       ])

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isReload } from '../exchange.ts'
 import { degrades, stops, unless } from './evidence.ts'
 import {
   headerEvidence,
@@ -159,9 +160,8 @@ export const HTTP_METHODS: readonly Rule[] = [
     remedy: 'Name the final URL in the multivariant playlist.',
     on: 'reply',
     check: ({ exchange, reply }) => {
-      const isReload = isPlaylistRole(exchange.role) && exchange.role !== 'multivariant'
       const isMoved = withoutQuery(reply.url) !== withoutQuery(exchange.url)
-      return unless(!isReload || !isMoved, () => [
+      return unless(!isReload(exchange.role) || !isMoved, () => [
         replyFact(exchange, 'the playlist has this URL'),
         { text: 'the reply comes from another one', url: reply.url },
       ])

@@ -3,18 +3,17 @@
  *
  * @module
  */
-import type { Exchange, Reply, Role } from '../exchange.ts'
+import { isReload, type Exchange, type Reply, type Role } from '../exchange.ts'
 import { findMedia } from '../playlist/find-media.ts'
 import type { ListedPart, ListedSegment, MediaPlaylist } from '../playlist/media-playlist.ts'
 import type { Evidence, Fact, Subjects } from './rule.ts'
 
-const PLAYLIST_ROLES = new Set<Role>(['multivariant', 'playlist', 'blocking', 'delta'])
 const MEDIA_ROLES = new Set<Role>(['segment', 'part', 'init'])
 
 export type ReplySubject = Subjects['reply']
 
 export function isPlaylistRole(role: Role): boolean {
-  return PLAYLIST_ROLES.has(role)
+  return role === 'multivariant' || isReload(role)
 }
 
 export function isMediaRole(role: Role): boolean {

@@ -84,11 +84,7 @@ export interface Subjects {
     readonly versions: readonly Version[]
   }
   /** A delta update merged into the version before, and the full playlist of the same version. */
-  readonly delta: {
-    readonly merged: MediaPlaylist
-    readonly full: MediaPlaylist
-    readonly delta: MediaPlaylist
-  }
+  readonly delta: { readonly merged: MediaPlaylist; readonly full: MediaPlaylist }
   /** A segment or part with its listing, inspected. */
   readonly media: InspectedMedia
   /** Two segments, or two parts, of one playlist that follow each other. */

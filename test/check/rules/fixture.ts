@@ -4,20 +4,18 @@
  * @module
  */
 import type { Test } from 'tap'
-import type { Exchange, Role } from '../../../src/check/exchange.ts'
+import { isReload, type Exchange } from '../../../src/check/exchange.ts'
 import { Judge, type Finding } from '../../../src/check/judge.ts'
 import { RULES } from '../../../src/check/rules/table.ts'
 import { ORIGIN, recordSession, withBody, type SessionOptions } from '../session.ts'
 
 export const PLAYLIST_URL = `${ORIGIN}/video/studio/playlist.m3u8`
-const MEDIA_PLAYLIST_ROLES: ReadonlySet<Role> = new Set<Role>(['playlist', 'blocking', 'delta'])
-const PLAYLIST_ROLES: ReadonlySet<Role> = new Set<Role>(['multivariant', ...MEDIA_PLAYLIST_ROLES])
 const START_MS = Date.UTC(2026, 0, 1)
 
 /** Exchanges with playlists of a session of our own, without media. */
 export async function recordPlaylists(options: SessionOptions = {}): Promise<Exchange[]> {
   const exchanges = await recordSession(options)
-  return exchanges.filter(({ role }) => PLAYLIST_ROLES.has(role))
+  return exchanges.filter(({ role }) => role === 'multivariant' || isReload(role))
 }
 
 export function judge(exchanges: readonly Exchange[]): readonly Finding[] {
@@ -51,7 +49,7 @@ export function editMedia(
 ): Exchange[] {
   const counts = new Map<string, number>()
   return exchanges.map((exchange) => {
-    if (!MEDIA_PLAYLIST_ROLES.has(exchange.role)) return exchange
+    if (!isReload(exchange.role)) return exchange
     const url = exchange.url.replace(/\?.*/, '')
     const index = counts.get(url) ?? 0
     counts.set(url, index + 1)
