@@ -4,7 +4,7 @@
  * @module
  */
 import type { ListedSegment } from '../playlist/media-playlist.ts'
-import type { Effect, Evidence, Fact } from './rule.ts'
+import type { Effect, Evidence, Fact, Player } from './rule.ts'
 
 interface Source {
   readonly url: string
@@ -33,6 +33,11 @@ export function stalls(text: string): Effect {
 
 export function degrades(text: string): Effect {
   return { severity: 'degrades', text }
+}
+
+/** The same effect on each player. */
+export function everyPlayer(effect: Effect): Readonly<Record<Player, Effect>> {
+  return { apple: effect, hlsjs: effect, android: effect }
 }
 
 /** Effect of text that clients "MUST fail to parse" (RFC 8216bis 4). */

@@ -3,14 +3,18 @@
  *
  * @module
  */
-import { degrades, stops, unless } from './evidence.ts'
-import * as replies from './http-replies.ts'
+import type { Role } from '../exchange.ts'
+import { degrades, everyPlayer, stops, unless } from './evidence.ts'
 import {
   headerEvidence,
   isMediaRole,
   isOk,
   isPlaylistRole,
+  lifetimeSec,
+  mimeType,
   statusEvidence,
+  withoutQuery,
+  type ReplySubject,
 } from './http-replies.ts'
 import type { Rule } from './rule.ts'
 
@@ -20,7 +24,6 @@ const PLAYLIST_TYPES = new Set(['application/vnd.apple.mpegurl', 'audio/mpegurl'
 const MEDIA_TYPE =
   /^(video\/(mp2t|mp4|iso\.segment)|audio\/(mp2t|mp4|aac|aacp|x-aac|mpeg|ac3|eac3|iso\.segment)|application\/(mp4|octet-stream)|binary\/octet-stream|text\/vtt)$/
 
-const NO_CORS = stops('Cannot read the reply in a page of another origin.')
 const LOAD = degrades('Waits for the origin server where a cache could answer.')
 
 export const HTTP_HEADERS: readonly Rule[] = [
@@ -33,14 +36,10 @@ export const HTTP_HEADERS: readonly Rule[] = [
     effects: { apple: stops('May refuse the playlist.') },
     remedy: 'Send Content-Type: application/vnd.apple.mpegurl.',
     on: 'reply',
-    check: (subject) => {
-      const { exchange, reply } = subject
-      const hasName = /\.m3u8?$/i.test(pathOf(reply.url))
-      const hasType = PLAYLIST_TYPES.has(replies.mimeType(reply))
-      return unless(!isPlaylistRole(exchange.role) || !isOk(reply) || hasName || hasType, () =>
+    check: (subject) =>
+      unless(hasPlaylistType(subject) || hasPlaylistName(subject), () =>
         headerEvidence('the path does not end with .m3u8', subject, 'Content-Type'),
-      )
-    },
+      ),
   },
   {
     id: 'PLAYLIST_TYPE',
@@ -51,14 +50,10 @@ export const HTTP_HEADERS: readonly Rule[] = [
     effects: {},
     remedy: 'Send Content-Type: application/vnd.apple.mpegurl.',
     on: 'reply',
-    check: (subject) => {
-      const { exchange, reply } = subject
-      const hasName = /\.m3u8?$/i.test(pathOf(reply.url))
-      const hasType = PLAYLIST_TYPES.has(replies.mimeType(reply))
-      return unless(!isPlaylistRole(exchange.role) || !isOk(reply) || !hasName || hasType, () =>
+    check: (subject) =>
+      unless(hasPlaylistType(subject) || !hasPlaylistName(subject), () =>
         headerEvidence('the reply is a playlist', subject, 'Content-Type'),
-      )
-    },
+      ),
   },
   {
     id: 'MEDIA_TYPE',
@@ -72,37 +67,13 @@ export const HTTP_HEADERS: readonly Rule[] = [
     check: (subject) => {
       const { exchange, reply } = subject
       const isMedia = isMediaRole(exchange.role) && isOk(reply)
-      return unless(!isMedia || MEDIA_TYPE.test(replies.mimeType(reply)), () =>
+      return unless(!isMedia || MEDIA_TYPE.test(mimeType(reply)), () =>
         headerEvidence('the reply is media', subject, 'Content-Type'),
       )
     },
   },
-  {
-    id: 'CORS_PLAYLIST',
-    clause: 'Fetch, CORS protocol',
-    level: 'SHOULD',
-    requirement: 'Playlists can be read by pages of every origin.',
-    effects: { hlsjs: NO_CORS },
-    remedy: 'Send Access-Control-Allow-Origin: * with playlists.',
-    on: 'reply',
-    check: (subject) =>
-      unless(!isPlaylistRole(subject.exchange.role) || allowsPages(subject), () =>
-        headerEvidence('pages of other origins play the stream', subject, ALLOW_ORIGIN),
-      ),
-  },
-  {
-    id: 'CORS_MEDIA',
-    clause: 'Fetch, CORS protocol',
-    level: 'SHOULD',
-    requirement: 'Media can be read by pages of every origin.',
-    effects: { hlsjs: NO_CORS },
-    remedy: 'Send Access-Control-Allow-Origin: * with media.',
-    on: 'reply',
-    check: (subject) =>
-      unless(!isMediaRole(subject.exchange.role) || allowsPages(subject), () =>
-        headerEvidence('pages of other origins play the stream', subject, ALLOW_ORIGIN),
-      ),
-  },
+  readableByPages('CORS_PLAYLIST', 'Playlists', isPlaylistRole),
+  readableByPages('CORS_MEDIA', 'Media', isMediaRole),
   {
     id: 'CORS_PREFLIGHT',
     clause: 'Fetch, CORS-preflight fetch',
@@ -127,11 +98,7 @@ export const HTTP_HEADERS: readonly Rule[] = [
     clause: 'RFC 8216bis appendix B.1',
     level: 'SHOULD',
     requirement: 'Caches keep a live playlist for half a target duration at most.',
-    effects: {
-      apple: degrades('Sees new media late.'),
-      hlsjs: degrades('Sees new media late.'),
-      android: degrades('Sees new media late.'),
-    },
+    effects: everyPlayer(degrades('Sees new media late.')),
     remedy: 'Send Cache-Control: max-age of half a target duration with live playlists.',
     on: 'reply',
     check: (subject) => {
@@ -139,7 +106,7 @@ export const HTTP_HEADERS: readonly Rule[] = [
       const isPlain = exchange.role === 'playlist' && reply.status === 200
       if (!isPlain || playlist === undefined || playlist.ended) return []
       const limitSec = Math.max(1, playlist.targetSec / 2)
-      return unless(!((replies.lifetimeSec(reply) ?? 0) > limitSec), () =>
+      return unless(!((lifetimeSec(reply) ?? 0) > limitSec), () =>
         headerEvidence(`TARGETDURATION is ${playlist.targetSec}`, subject, nameOfLifetime(subject)),
       )
     },
@@ -156,7 +123,7 @@ export const HTTP_HEADERS: readonly Rule[] = [
     check: (subject) => {
       const { exchange, reply } = subject
       const isBlocking = exchange.role === 'blocking' && reply.status === 200
-      return unless(!isBlocking || (replies.lifetimeSec(reply) ?? 0) > 0, () =>
+      return unless(!isBlocking || (lifetimeSec(reply) ?? 0) > 0, () =>
         headerEvidence('the URL names its part', subject, nameOfLifetime(subject)),
       )
     },
@@ -166,24 +133,47 @@ export const HTTP_HEADERS: readonly Rule[] = [
     clause: 'RFC 8216bis appendix B.1',
     level: 'SHOULD',
     requirement: 'Caches keep media for a target duration at least.',
-    effects: { apple: LOAD, hlsjs: LOAD, android: LOAD },
+    effects: everyPlayer(LOAD),
     remedy: 'Send Cache-Control: max-age of six target durations or more with media.',
     on: 'reply',
     check: (subject) => {
       const { exchange, reply, playlist } = subject
       const isMedia = isMediaRole(exchange.role) && isOk(reply)
       const limitSec = playlist?.targetSec ?? 0
-      return unless(!isMedia || !((replies.lifetimeSec(reply) ?? 0) < limitSec), () =>
+      return unless(!isMedia || !((lifetimeSec(reply) ?? 0) < limitSec), () =>
         headerEvidence('the media never changes', subject, nameOfLifetime(subject)),
       )
     },
   },
 ]
 
-const ALLOW_ORIGIN = 'Access-Control-Allow-Origin'
+/** Whether a reply has the Content-Type of playlists, or is none. */
+function hasPlaylistType({ exchange, reply }: ReplySubject): boolean {
+  const isPlaylist = isPlaylistRole(exchange.role) && isOk(reply)
+  return !isPlaylist || PLAYLIST_TYPES.has(mimeType(reply))
+}
 
-function allowsPages({ reply }: replies.ReplySubject): boolean {
-  return !isOk(reply) || allowsOrigin(reply.headers)
+function hasPlaylistName({ reply }: ReplySubject): boolean {
+  return /\.m3u8?\/*$/i.test(withoutQuery(reply.url))
+}
+
+function readableByPages(id: string, what: string, isOf: (role: Role) => boolean): Rule {
+  return {
+    id,
+    clause: 'Fetch, CORS protocol',
+    level: 'SHOULD',
+    requirement: `${what} can be read by pages of every origin.`,
+    effects: { hlsjs: stops('Cannot read the reply in a page of another origin.') },
+    remedy: `Send Access-Control-Allow-Origin: * with ${what.toLowerCase()}.`,
+    on: 'reply',
+    check: (subject) => {
+      const { exchange, reply } = subject
+      return unless(!isOf(exchange.role) || !isOk(reply) || allowsOrigin(reply.headers), () => {
+        const claim = 'pages of other origins play the stream'
+        return headerEvidence(claim, subject, 'Access-Control-Allow-Origin')
+      })
+    },
+  }
 }
 
 function allowsOrigin(headers: Readonly<Record<string, string>>): boolean {
@@ -191,11 +181,7 @@ function allowsOrigin(headers: Readonly<Record<string, string>>): boolean {
 }
 
 /** Header that states the lifetime of the reply. */
-function nameOfLifetime({ reply: { headers } }: replies.ReplySubject): string {
+function nameOfLifetime({ reply: { headers } }: ReplySubject): string {
   const isExpires = headers['cache-control'] === undefined && headers['expires'] !== undefined
   return isExpires ? 'Expires' : 'Cache-Control'
-}
-
-function pathOf(url: string): string {
-  return replies.withoutQuery(url).replace(/\/+$/, '')
 }

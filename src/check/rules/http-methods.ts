@@ -4,7 +4,7 @@
  * @module
  */
 import { isReload } from '../exchange.ts'
-import { degrades, stops, unless } from './evidence.ts'
+import { degrades, everyPlayer, stops, unless } from './evidence.ts'
 import {
   headerEvidence,
   isMediaRole,
@@ -27,11 +27,7 @@ export const HTTP_METHODS: readonly Rule[] = [
     clause: 'RFC 8216bis 6.2.1',
     level: 'MUST',
     requirement: 'A server of playlists with byte ranges answers requests for them with 206.',
-    effects: {
-      apple: stops('Takes the whole file for the segment.'),
-      hlsjs: stops('Takes the whole file for the segment.'),
-      android: stops('Takes the whole file for the segment.'),
-    },
+    effects: everyPlayer(stops('Takes the whole file for the segment.')),
     remedy: 'Support Range for media, also in caches.',
     on: 'reply',
     check: (subject) => {
@@ -87,7 +83,7 @@ export const HTTP_METHODS: readonly Rule[] = [
     clause: 'RFC 8216bis 6.2.1',
     level: 'SHOULD',
     requirement: 'A playlist is compressed with gzip for clients that accept it.',
-    effects: { apple: MORE_BYTES, hlsjs: MORE_BYTES, android: MORE_BYTES },
+    effects: everyPlayer(MORE_BYTES),
     remedy: 'Compress application/vnd.apple.mpegurl in the server or cache.',
     on: 'reply',
     check: (subject) => {

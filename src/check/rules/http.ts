@@ -3,9 +3,15 @@
  *
  * @module
  */
-import { degrades, seconds, stalls, unless } from './evidence.ts'
-import { findListed, isMediaRole, isPlaylistRole, isOk } from './http-replies.ts'
-import { replyFact, statusEvidence } from './http-replies.ts'
+import { degrades, everyPlayer, seconds, stalls, unless } from './evidence.ts'
+import {
+  findListed,
+  isMediaRole,
+  isOk,
+  isPlaylistRole,
+  replyFact,
+  statusEvidence,
+} from './http-replies.ts'
 import type { Rule } from './rule.ts'
 
 /** Shares of the duration of media that its transfer may take, in all and apart from the longest pause. */
@@ -26,7 +32,7 @@ export const HTTP: readonly Rule[] = [
     level: 'MUST',
     requirement:
       'Each playlist that is named can be loaded until the stream ends with EXT-X-ENDLIST.',
-    effects: { apple: NO_PLAYLIST, hlsjs: NO_PLAYLIST, android: NO_PLAYLIST },
+    effects: everyPlayer(NO_PLAYLIST),
     remedy: 'Keep the playlist available, also while the encoder is away.',
     on: 'reply',
     check: (subject) => {
@@ -42,7 +48,7 @@ export const HTTP: readonly Rule[] = [
     clause: 'RFC 8216bis 6.2.1',
     level: 'MUST',
     requirement: 'What a playlist lists is available for immediate download.',
-    effects: { apple: STALL, hlsjs: STALL, android: STALL },
+    effects: everyPlayer(STALL),
     remedy: 'Publish media before the playlist that lists it, or mark it with EXT-X-GAP.',
     on: 'reply',
     check: (subject) => {
@@ -62,7 +68,7 @@ export const HTTP: readonly Rule[] = [
     clause: 'RFC 8216bis 6.2.1',
     level: 'MUST',
     requirement: 'Each request for a playlist or listed media gets a whole reply.',
-    effects: { apple: STALL, hlsjs: STALL, android: STALL },
+    effects: everyPlayer(STALL),
     remedy: 'Find out why the server or network dropped the request.',
     on: 'failure',
     check: ({ exchange }) =>
@@ -96,7 +102,7 @@ export const HTTP: readonly Rule[] = [
     level: 'MUST',
     requirement:
       'A segment that left the playlist stays available for its duration and that of the longest playlist with it.',
-    effects: { apple: STALL, hlsjs: STALL, android: STALL },
+    effects: everyPlayer(STALL),
     remedy: 'Delete a segment later than one playlist duration after it left the playlist.',
     on: 'reply',
     check: (subject) => {
@@ -116,11 +122,7 @@ export const HTTP: readonly Rule[] = [
     level: 'SHOULD',
     requirement:
       'Media is transferred at the rate of the network, not at the rate of its production.',
-    effects: {
-      apple: degrades('Takes the network for slow, and selects a lower bit rate.'),
-      hlsjs: degrades('Takes the network for slow, and selects a lower bit rate.'),
-      android: degrades('Takes the network for slow, and selects a lower bit rate.'),
-    },
+    effects: everyPlayer(degrades('Takes the network for slow, and selects a lower bit rate.')),
     remedy: 'Send no byte of a part or segment before all of it can be sent.',
     on: 'reply',
     check: ({ exchange, reply, playlist }) => {

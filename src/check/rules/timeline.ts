@@ -6,7 +6,7 @@
 import { isComplete } from '../playlist/media-playlist.ts'
 import type { ListedSegment, MediaPlaylist } from '../playlist/media-playlist.ts'
 import { findTag } from '../playlist/tag-reader.ts'
-import { degrades, fact, nameOf, stalls, stops, unless } from './evidence.ts'
+import { degrades, everyPlayer, fact, nameOf, stalls, stops, unless } from './evidence.ts'
 import type { Evidence, Fact, Rule, Subjects } from './rule.ts'
 
 export const TIMELINE: readonly Rule[] = [
@@ -108,11 +108,7 @@ export const TIMELINE: readonly Rule[] = [
     clause: 'RFC 8216bis 6.2.1',
     level: 'MUST',
     requirement: 'EXT-X-ENDLIST stays.',
-    effects: {
-      apple: stops('Has stopped reloading.'),
-      hlsjs: stops('Has stopped reloading.'),
-      android: stops('Has stopped reloading.'),
-    },
+    effects: everyPlayer(stops('Has stopped reloading.')),
     remedy: 'Continue under a new URL, or write EXT-X-ENDLIST only when nothing can follow.',
     on: 'update',
     check: ({ before, after }) =>
@@ -126,11 +122,7 @@ export const TIMELINE: readonly Rule[] = [
     clause: 'RFC 8216bis 4.4.3.4',
     level: 'MUST',
     requirement: 'No segment is added after EXT-X-ENDLIST.',
-    effects: {
-      apple: stops('Has stopped reloading.'),
-      hlsjs: stops('Has stopped reloading.'),
-      android: stops('Has stopped reloading.'),
-    },
+    effects: everyPlayer(stops('Has stopped reloading.')),
     remedy: 'Write EXT-X-ENDLIST with the last segment, not before.',
     on: 'update',
     check: ({ before, after }) => {
