@@ -7,9 +7,8 @@ import { decodeAc3Header } from '../../codec/ac3.ts'
 import { decodeAdtsHeader } from '../../codec/adts.ts'
 import type { AudioFrameHeader, DecodeAudioFrameHeader } from '../../codec/audio-frame.ts'
 import { decodeMpegAudioHeader } from '../../codec/mpeg-audio.ts'
+import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import { MAX_FRAMES, type Frame } from './frame-list.ts'
-
-const TICKS_PER_SEC = 90_000
 
 export const AUDIO_DECODERS: Readonly<Record<string, DecodeAudioFrameHeader>> = {
   aac: decodeAdtsHeader,

@@ -37,8 +37,7 @@ export function measureFrames(
   ticksPerSec: number,
   nominalSec = 0,
 ): FrameFigures {
-  const steps = frames.slice(1).map(({ dtsTicks }, index) => dtsTicks - frames[index]!.dtsTicks)
-  const usualTicks = median(steps.filter((step) => step > 0)) ?? nominalSec * ticksPerSec
+  const { steps, usualTicks = nominalSec * ticksPerSec } = measureSteps(frames)
   let start = Number.POSITIVE_INFINITY
   let end = Number.NEGATIVE_INFINITY
   let longest = 0
@@ -67,11 +66,13 @@ export function measureFrames(
 
 /** @returns frames per second of a usual frame, to three decimals; undefined if unknown */
 export function measureFrameRate(frames: readonly Frame[], ticksPerSec: number) {
-  const steps = frames.slice(1).map(({ dtsTicks }, index) => dtsTicks - frames[index]!.dtsTicks)
-  const usual = median(steps.filter((step) => step > 0))
-  return usual === undefined ? undefined : Math.round((ticksPerSec / usual) * 1000) / 1000
+  const { usualTicks } = measureSteps(frames)
+  return usualTicks && Math.round((ticksPerSec / usualTicks) * 1000) / 1000
 }
 
-function median(values: readonly number[]): number | undefined {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]
+/** Steps of the DTS, and the median of those forward. */
+function measureSteps(frames: readonly Frame[]) {
+  const steps = frames.slice(1).map(({ dtsTicks }, index) => dtsTicks - frames[index]!.dtsTicks)
+  const forward = steps.filter((step) => step > 0).toSorted((a, b) => a - b)
+  return { steps, usualTicks: forward[Math.floor(forward.length / 2)] }
 }

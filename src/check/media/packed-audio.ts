@@ -6,13 +6,13 @@
  * @module
  */
 import type { DecodeAudioFrameHeader } from '../../codec/audio-frame.ts'
+import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import { AUDIO_DECODERS, AudioFrames } from './audio-frames.ts'
 import { Faults } from './faults.ts'
 import { measureFrames } from './frame-list.ts'
 import type { MediaFacts } from './inspected-media.ts'
 
 const HEADER_BYTES = 10
-const TICKS_PER_SEC = 90_000
 
 /** Owner of the PRIV frame, behind which 64 bits hold a timestamp of 33. */
 const OWNER = Buffer.from('com.apple.streaming.transportStreamTimestamp\0')

@@ -8,9 +8,9 @@ import type { DatedMedia, Summary } from '../summary.ts'
 import { seconds, unless } from './evidence.ts'
 import {
   AUDIO_PES_SEC,
-  avTracks,
   content,
   elapsed,
+  findTrack,
   isJudged,
   leadOf,
   listing,
@@ -30,11 +30,9 @@ export function compareParts(
   parts: readonly InspectedMedia[],
   track: AvTrack,
 ): readonly Evidence[] {
-  const own = parts.flatMap((part) =>
-    avTracks(part).filter(
-      ({ id, kind, frames }) => id === track.id && kind === track.kind && frames > 0,
-    ),
-  )
+  const own = parts
+    .flatMap((part) => findTrack(part, track) ?? [])
+    .filter((each) => each.frames > 0)
   const frames = own.reduce((sum, each) => sum + each.frames, 0)
   const [first, last] = [own[0], own.at(-1)]
   const isSame = (a: number, b: number) => Math.abs(elapsed(segment, a, b)) < ROUNDING_SEC

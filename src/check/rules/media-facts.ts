@@ -26,6 +26,11 @@ export function avTracks({ facts }: InspectedMedia): readonly AvTrack[] {
   return facts.tracks.filter((track): track is AvTrack => track.kind !== 'data')
 }
 
+/** The same track in other media. */
+export function findTrack(media: InspectedMedia, { id, kind }: AvTrack): AvTrack | undefined {
+  return avTracks(media).find((track) => track.id === id && track.kind === kind)
+}
+
 export function videoOf(media: InspectedMedia): AvTrack | undefined {
   return avTracks(media).find(({ kind }) => kind === 'video')
 }

@@ -12,6 +12,7 @@ import {
   both,
   content,
   elapsed,
+  findTrack,
   isJudged,
   leadOf,
   listedSec,
@@ -154,17 +155,21 @@ function checkLength(media: InspectedMedia, name: string): readonly Evidence[] {
   ])
 }
 
+/** Whether a DISCONTINUITY lies between. */
+function isMarked({ before, after }: Neighbors): boolean {
+  return before.segment.sequence !== after.segment.sequence && after.segment.discontinuity
+}
+
 /** Whether media has to continue, and neither side is a GAP. */
-function isContinuous({ before, after }: Neighbors): boolean {
-  const isNewSegment = before.segment.sequence !== after.segment.sequence
-  const isMarked = isNewSegment && after.segment.discontinuity
+function isContinuous(neighbors: Neighbors): boolean {
+  const { before, after } = neighbors
   const isSame = before.facts.container === after.facts.container
-  return !isMarked && isSame && isJudged(before) && isJudged(after)
+  return !isMarked(neighbors) && isSame && isJudged(before) && isJudged(after)
 }
 
 function checkTimestamps({ before, after }: Neighbors): readonly Evidence[] {
   for (const track of avTracks(after)) {
-    const known = avTracks(before).find(({ id, kind }) => id === track.id && kind === track.kind)
+    const known = findTrack(before, track)
     if (known === undefined || known.frames === 0 || track.frames === 0) continue
     const frameSec = Math.max(known.longestFrameSec, track.longestFrameSec)
     const border = track.kind === 'audio' ? AUDIO_PES_SEC : 0
@@ -205,9 +210,8 @@ function isKnown(media: InspectedMedia): boolean {
 }
 
 /** Whether both sides have tracks that must not change from one to the other. */
-function areComparable({ before, after }: Neighbors): boolean {
-  const isMarked = before.segment.sequence !== after.segment.sequence && after.segment.discontinuity
-  return !isMarked && isKnown(before) && isKnown(after)
+function areComparable(neighbors: Neighbors): boolean {
+  return !isMarked(neighbors) && isKnown(neighbors.before) && isKnown(neighbors.after)
 }
 
 function checkTracks(neighbors: Neighbors): readonly Evidence[] {
@@ -227,7 +231,7 @@ function checkEncoding(neighbors: Neighbors): readonly Evidence[] {
   const { before, after } = neighbors
   if (!areComparable(neighbors)) return []
   return avTracks(after).flatMap((track) => {
-    const known = avTracks(before).find(({ id, kind }) => id === track.id && kind === track.kind)
+    const known = findTrack(before, track)
     // Parts without a key frame do not tell.
     if (known?.codec === undefined || track.codec === undefined) return []
     const [was, is] = [describeEncoding(known), describeEncoding(track)]
