@@ -22,6 +22,8 @@ export interface CheckResult {
   readonly bytes: number
   /** Requests without a whole reply. */
   readonly failures: number
+  /** Exchanges that are not in the record, since it was full; 0 without a record. */
+  readonly unrecorded: number
 }
 
 export interface Progress {

@@ -89,7 +89,7 @@ async function checkLive(options: CheckOptions): Promise<CheckResult> {
   } finally {
     recorder?.close()
   }
-  return check.end()
+  return check.end(recorder?.dropped)
 }
 
 async function replay(options: ReplayOptions): Promise<CheckResult> {
@@ -126,7 +126,7 @@ class Check {
     this.#onProgress(this.#tally.progress(seconds, this.#edge(), findings.length))
   }
 
-  end(): CheckResult {
+  end(unrecorded = 0): CheckResult {
     this.#judge.end()
     const { requests, bytes, failures, durationSec, startedAtMs = 0 } = this.#tally
     const { findings, summary } = this.#judge
@@ -139,6 +139,7 @@ class Check {
       requests,
       bytes,
       failures,
+      unrecorded,
     }
   }
 

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Exchange } from '../exchange.ts'
 import { isMultivariant, parseMultivariantPlaylist } from '../playlist/multivariant-playlist.ts'
-import { HttpClient, type Loaded, type Request } from './http-client.ts'
+import { GZIP, HttpClient, type Loaded, type Request } from './http-client.ts'
 import { PlaylistFollower, type FollowContext } from './playlist-follower.ts'
 
 export interface FollowOptions {
@@ -50,8 +50,6 @@ export async function follow(options: FollowOptions): Promise<void> {
     options.signal?.removeEventListener('abort', stop)
   }
 }
-
-const GZIP = { 'accept-encoding': 'gzip' }
 
 async function followAll(
   first: Loaded,

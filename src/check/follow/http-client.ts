@@ -30,6 +30,9 @@ export interface Loaded {
   readonly body: Buffer
 }
 
+/** Headers of requests for playlists. */
+export const GZIP = { 'accept-encoding': 'gzip' }
+
 export const HEADERS_TIMEOUT_MS = 10_000
 
 /** Time without a byte of the body. */

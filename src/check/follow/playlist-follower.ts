@@ -12,7 +12,7 @@ import type { Loaded, Request } from './http-client.ts'
 import { followsParts, MediaChoice } from './media-choice.ts'
 import { MediaQueue } from './media-queue.ts'
 import { ProbePlan, RemovalPlan } from './probes.ts'
-import { nextReload, type Reloaded } from './reload-plan.ts'
+import { nextReload, plainReload, type Reloaded } from './reload-plan.ts'
 
 /** Every how many versions the hinted part is asked for before it is listed. */
 const HINT_EVERY = 7
@@ -58,9 +58,8 @@ export class PlaylistFollower {
   /** Resolves at the end of the playlist or of the check. */
   async run(first?: Loaded): Promise<void> {
     const { load, emit, signal } = this.#context
-    const request = { role: 'playlist' as const, url: this.#url }
     let role: Reloaded['role'] = 'playlist'
-    let loaded = first ?? (await load({ ...request, headers: { 'accept-encoding': 'gzip' } }))
+    let loaded = first ?? (await load(plainReload(this.#url)))
     while (loaded !== undefined) {
       emit(loaded)
       const { sentAtMs } = loaded.exchange

@@ -5,7 +5,7 @@
  */
 import { withDirectives } from '../playlist/directives.ts'
 import { liveEdge, nextMedia, type MediaPlaylist } from '../playlist/media-playlist.ts'
-import { HEADERS_TIMEOUT_MS, type Request } from './http-client.ts'
+import { GZIP, HEADERS_TIMEOUT_MS, type Request } from './http-client.ts'
 
 /** State after a reload. */
 export interface Reloaded {
@@ -38,14 +38,15 @@ const RETRY_MS = 1000
 /** Time over three target durations until a held request counts as unanswered. */
 const HELD_MARGIN_MS = 5000
 
+/** Request that waits for nothing. */
+export function plainReload(url: string): Reload['request'] {
+  return { role: 'playlist', url, headers: GZIP }
+}
+
 export function nextReload(url: string, reloaded: Reloaded): Reload {
   const { playlist, role, advanced, failures } = reloaded
   const targetMs = (playlist?.targetSec || 2) * 1000
-  const plain: Reload['request'] = {
-    role: 'playlist',
-    url,
-    headers: { 'accept-encoding': 'gzip' },
-  }
+  const plain = plainReload(url)
   if (playlist === undefined || failures > 0) {
     const afterEndMs = Math.min(targetMs, RETRY_MS * failures)
     return { request: plain, afterSentMs: MIN_INTERVAL_MS, afterEndMs }

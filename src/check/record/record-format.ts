@@ -15,6 +15,9 @@ export const INDEX_FILE = 'exchanges.jsonl'
 export const BODIES_FOLDER = 'bodies'
 export const RECORD_VERSION = 1
 
+/** Maximum size of the bodies of a record; later exchanges are dropped. */
+export const MAX_RECORD_BYTES = 2 * 1024 ** 3
+
 const Time = Type.Number({ minimum: 0, maximum: 1e14 })
 const Headers = Type.Record(Type.String({ maxLength: 256 }), Type.String({ maxLength: 16_384 }))
 const Url = Type.String({ pattern: '^https?://', maxLength: 16_384 })

@@ -8,25 +8,25 @@ import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:f
 import { join } from 'node:path'
 import { MillraceError } from '../../errors.ts'
 import type { Exchange } from '../exchange.ts'
-import { BODIES_FOLDER, INDEX_FILE, RECORD_VERSION } from './record-format.ts'
+import { BODIES_FOLDER, INDEX_FILE, MAX_RECORD_BYTES, RECORD_VERSION } from './record-format.ts'
 import type { RecordedExchange, RecordHead } from './record-format.ts'
-
-/** Maximum size of the bodies of a record; later exchanges are left out. */
-const MAX_BYTES = 2 * 1024 ** 3
 
 /** Inputs: `push` each exchange, `close` once. Exchanges have no credentials. */
 export class Recorder {
   readonly #bodies: string
   readonly #index: number
   readonly #written = new Set<string>()
+  readonly #maxBytes: number
   #bytes = 0
+  #dropped = 0
 
   /**
    * @param folder  is created; must have no record yet
    * @param url  of the stream, without credentials
    * @throws {MillraceError} `RECORD_INVALID` if the folder cannot be written
    */
-  constructor(folder: string, url: string) {
+  constructor(folder: string, url: string, maxBytes = MAX_RECORD_BYTES) {
+    this.#maxBytes = maxBytes
     this.#bodies = join(folder, BODIES_FOLDER)
     const head: RecordHead = { format: 'millrace-check', version: RECORD_VERSION, url }
     try {
@@ -40,9 +40,9 @@ export class Recorder {
     this.#writeLine(head)
   }
 
-  /** Whether exchanges were left out. */
-  get isFull(): boolean {
-    return this.#bytes > MAX_BYTES
+  /** Number of exchanges that the full record lacks. */
+  get dropped(): number {
+    return this.#dropped
   }
 
   push({ reply, ...request }: Exchange): void {
@@ -50,7 +50,10 @@ export class Recorder {
     const { body, ...rest } = reply
     const hash = createHash('sha256').update(body).digest('hex')
     if (!this.#written.has(hash)) this.#bytes += body.length
-    if (this.isFull) return
+    if (this.#bytes > this.#maxBytes) {
+      this.#dropped++
+      return
+    }
     if (!this.#written.has(hash)) writeFileSync(join(this.#bodies, hash), body)
     this.#written.add(hash)
     const line: RecordedExchange = { ...request, reply: { ...rest, body: hash } }

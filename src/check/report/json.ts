@@ -11,7 +11,8 @@ import { visibleJson } from './visible.ts'
 const FORMAT = 1
 
 export function formatJson(result: CheckResult): string {
-  const { url, startedAtMs, durationSec, requests, bytes, failures, findings, summary } = result
+  const { url, startedAtMs, durationSec, findings, summary } = result
+  const { requests, bytes, failures, unrecorded } = result
   const report = {
     format: FORMAT,
     url,
@@ -20,6 +21,7 @@ export function formatJson(result: CheckResult): string {
     requests,
     bytes,
     failures,
+    unrecorded,
     exitStatus: exitStatus(result),
     playlists: summary.renditions.map(describePlaylist),
     verdicts: verdicts(findings),

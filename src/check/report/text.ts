@@ -8,6 +8,7 @@ import { styleText } from 'node:util'
 import type { CheckResult, Progress } from '../check-result.ts'
 import type { Finding } from '../judge.ts'
 import type { InspectedTrack } from '../media/inspected-media.ts'
+import { MAX_RECORD_BYTES } from '../record/record-format.ts'
 import { PLAYERS, type Fact, type Player, type Severity } from '../rules/rule.ts'
 import type { Summary } from '../summary.ts'
 import { COLUMNS, cut, plural, wrap } from './columns.ts'
@@ -75,14 +76,16 @@ export function progressLine(progress: Progress): string {
 
 /** @returns what was checked, and with what traffic */
 function describe(result: CheckResult): string[] {
-  const { summary, startedAtMs, durationSec, requests, bytes, failures } = result
+  const { summary, startedAtMs, durationSec, requests, bytes, failures, unrecorded } = result
   const traffic = [
     `${durationSec.toFixed(0)} s from ${formatTime(startedAtMs)}`,
     `${plural(requests, 'request')}, ${formatBytes(bytes)}`,
     ...(failures === 0 ? [] : [`${failures} without a reply`]),
   ]
   const checked = isFetched(result) ? [describeMedia(summary)] : []
-  return [...checked, traffic.join(' · ')]
+  const limit = `${MAX_RECORD_BYTES / 1024 ** 3} GiB`
+  const lost = `The record is full at ${limit}: it lacks ${plural(unrecorded, 'request')}.`
+  return [...checked, traffic.join(' · '), ...(unrecorded === 0 ? [] : [lost])]
 }
 
 function describeMedia({ renditions }: Summary): string {

@@ -52,6 +52,17 @@ t.test('does not write over a record', async (t) => {
   t.throws(() => new Recorder(folder, ORIGIN), { code: 'RECORD_INVALID', message: /has a record/ })
 })
 
+t.test('drops exchanges when the record is full, and counts them', async (t) => {
+  const folder = t.testdir()
+  const exchanges = (await recordSession()).slice(0, 6)
+  const sizes = exchanges.map(({ reply }) => reply!.body.length)
+  const recorder = new Recorder(folder, ORIGIN, sizes[0]! + sizes[1]! + sizes[2]!)
+  for (const exchange of exchanges) recorder.push(exchange)
+  recorder.close()
+  t.equal(recorder.dropped, 3)
+  t.equal((await checkStream({ replay: folder })).requests, 3)
+})
+
 t.test('refuses what is no record with its reason', async (t) => {
   const hash = 'a'.repeat(64)
   const line = (reply: object) =>

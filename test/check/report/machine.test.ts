@@ -48,6 +48,10 @@ t.test('JSON has all findings, playlists and verdicts', async (t) => {
   })
 })
 
+t.test('JSON counts the requests that a full record lacks', async (t) => {
+  t.match(JSON.parse(formatJson(result([], { unrecorded: 3 }))), { unrecorded: 3 })
+})
+
 t.test('JSON keeps hostile text, and shows none of it raw', async (t) => {
   const text = formatJson(result([HOSTILE_FINDING]))
   t.notMatch(text, /[^\P{C}\n]/u)

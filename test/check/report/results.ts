@@ -87,6 +87,7 @@ export function result(findings: readonly Finding[], rest: Partial<CheckResult> 
     requests: 912,
     bytes: 1_234_567,
     failures: 0,
+    unrecorded: 0,
     ...rest,
   }
 }

@@ -63,6 +63,12 @@ t.test('tells that no rule is broken, and that every player plays', async (t) =>
   )
 })
 
+t.test('tells that a full record lacks requests', async (t) => {
+  const text = formatText(result([], { unrecorded: 3 }))
+  t.match(text, /\n  The record is full at 2 GiB: it lacks 3 requests\.\n/)
+  t.notMatch(formatText(result([])), /The record/)
+})
+
 t.test('gives no verdict if no playlist could be fetched', async (t) => {
   t.equal(
     formatText(nothingFetched()),
