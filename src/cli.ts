@@ -5,6 +5,7 @@
  * @module
  */
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { inspect } from 'node:util'
@@ -12,7 +13,7 @@ import { setFlagsFromString } from 'node:v8'
 import { sign } from './auth/signature.ts'
 import { formatWebhookSecret, webhookKeys } from './auth/standard-webhooks.ts'
 import { runCheck } from './check/command.ts'
-import { parseFlags, readOptions } from './config/environment.ts'
+import { flagWarnings, parseFlags, readOptions } from './config/environment.ts'
 import { completeOptions, secretsOf } from './config/options.ts'
 import { SETTINGS, type Options } from './config/schema.ts'
 import { parseSecrets } from './config/setting-types.ts'
@@ -35,6 +36,8 @@ const USAGE = `millrace receives live streams over SRT and serves them as HLS, f
 
 Settings come from flags or from the environment; flags win:
 ${SETTINGS.map(({ env, flag }) => `  --${flag.padEnd(24)} ${env}`).join('\n')}
+
+A secret, or the log level, may be in a file: HMAC_SECRET_FILE is the path of the file with HMAC_SECRET, and so on.
 `
 
 /** Time for which playlists stay available after their ENDLIST, so that players load it. */
@@ -74,25 +77,30 @@ async function main([command, ...args]: readonly string[]): Promise<void> {
 }
 
 async function serve(args: readonly string[]): Promise<void> {
-  const server = await startServer(requiredOptions(args))
+  const server = await startServer(requiredOptions(args), flagWarnings(parseFlags(args).values))
   await stopSignal()
   await server.close({ drainMs: DRAIN_MS })
 }
 
-/** Starts the service for a command; from then on, an uncaught error ends the process. */
-async function startServer(options: Options): Promise<Server> {
+/**
+ * Starts the service for a command; from then on, an uncaught error ends the process.
+ *
+ * @param warnings  logged first
+ */
+async function startServer(options: Options, warnings: readonly string[] = []): Promise<Server> {
   // V8 counts datagrams, which die young, towards the limit at which it marks the whole heap. At 60 streams of 5 Mbit/s:
   // 10 collections per minute instead of 70, 21.2 µs of CPU per packet instead of 22.7, and 27 MB more memory.
   setFlagsFromString('--heap-growing-percent=300')
   const config = completeOptions(options)
   const logger = createLogger(config.logLevel)
+  for (const warning of warnings) logger.warn(warning)
   const server = await createServer({ ...config, logger })
   exitOnFatalErrors({ logger, secrets: secretsOf(config), abandon: () => server.abandon() })
   return server
 }
 
 async function demo(args: readonly string[]): Promise<void> {
-  const options = readOptions(process.env, parseFlags(args).values)
+  const options = readOptions(process.env, parseFlags(args).values, readText)
   const server = await createDemoServer(options)
   const { streamKey } = await server.startStream({ streamId: 'demo' })
   const passphrase = options.srt?.passphrase ?? ''
@@ -159,7 +167,8 @@ async function publishFile(args: readonly string[]): Promise<void> {
 
 async function printSignature(args: readonly string[]): Promise<void> {
   const { values, positionals } = parseFlags(args)
-  const { hmacSecret } = readOptions(process.env, values)
+  flagWarnings(values).forEach(report)
+  const { hmacSecret } = readOptions(process.env, values, readText)
   if (hmacSecret === undefined) {
     throw new MillraceError('CONFIG_INVALID', {
       message: 'HMAC_SECRET is not set: expected the secret that signs the body',
@@ -177,7 +186,11 @@ function printWebhookSecret(args: readonly string[]): void {
 
 function requiredOptions(args: readonly string[]): Options {
   // `completeOptions` rejects missing secrets; its message names the command that makes them.
-  return readOptions(process.env, parseFlags(args).values) as Options
+  return readOptions(process.env, parseFlags(args).values, readText) as Options
+}
+
+function readText(path: string): string {
+  return readFileSync(path, 'utf8')
 }
 
 /** Resolves at the first SIGINT or SIGTERM; the next one, of either kind, ends the process at once. */

@@ -3,6 +3,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 
@@ -50,6 +51,19 @@ t.test('webhook-secret prints the key of webhooks as whsec_ and base64', async (
     exit: 2,
     err: /WEBHOOK_SECRET has 9 bytes: expected base64 of 24 to 64 bytes/,
   })
+})
+
+t.test('sign takes the secret from HMAC_SECRET_FILE, and warns of one in a flag', async (t) => {
+  const file = join(t.testdir({ hmac: `${SECRETS.HMAC_SECRET}\n` }), 'hmac')
+  const signature = createHmac('sha256', SECRETS.HMAC_SECRET).update('{}').digest('hex')
+  t.match(millrace(['sign', '{}'], { HMAC_SECRET_FILE: file }), {
+    exit: 0,
+    out: `${signature}\n`,
+    err: '',
+  })
+  const flagged = millrace(['sign', '{}', '--hmac-secret', SECRETS.HMAC_SECRET])
+  t.match(flagged, { exit: 0, out: `${signature}\n`, err: /^--hmac-secret is a secret\./ })
+  t.notOk(flagged.err.includes(SECRETS.HMAC_SECRET))
 })
 
 t.test('serve exits 2 with advice for a missing secret or a bad setting', async (t) => {

@@ -1,26 +1,33 @@
 /**
- * Options from environment variables and command-line flags. Callers pass both in: only `cli.ts` reads `process.env`.
+ * Options from environment variables, command-line flags and files of secrets. Callers pass all of them in: only
+ * `cli.ts` reads `process.env` and files.
  *
  * @module
  */
 import { parseArgs } from 'node:util'
+import { MillraceError } from '../errors.ts'
 import { SETTINGS, type Options, type Setting } from './schema.ts'
 import { writeSetting } from './setting-path.ts'
+
+type Texts = Readonly<Record<string, string | undefined>>
 
 /**
  * Reads options by their names in the environment and as flags. A flag wins over a variable; an empty variable counts
  * as not set.
  *
  * @param flags  values by flag name, see `parseFlags`
+ * @param readFile  reads the text of a file, for settings that are in one
+ * @throws {MillraceError} `CONFIG_INVALID` for a setting that is given twice, or a file that has no text
  */
 export function readOptions(
-  env: Readonly<Record<string, string | undefined>>,
-  flags: Readonly<Record<string, string | undefined>>,
+  env: Texts,
+  flags: Texts,
+  readFile: (path: string) => string = unreadable,
 ): Partial<Options> {
   const options: Record<string, unknown> = {}
-  for (const { env: name, flag, path, schema } of SETTINGS) {
-    const text = flags[flag] ?? (env[name] === '' ? undefined : env[name])
-    if (text !== undefined) writeSetting(options, path, fromText(text, schema))
+  for (const setting of SETTINGS) {
+    const text = textOf(setting, env, flags, readFile)
+    if (text !== undefined) writeSetting(options, setting.path, fromText(text, setting.schema))
   }
   return options
 }
@@ -35,7 +42,9 @@ export function parseFlags(
   commandFlags: Record<string, { type: 'boolean' }> = {},
 ) {
   const settings = Object.fromEntries(
-    SETTINGS.map(({ flag }) => [flag, { type: 'string' as const }]),
+    SETTINGS.flatMap(({ flag, hasFile }) => (hasFile ? [flag, `${flag}-file`] : [flag])).map(
+      (flag) => [flag, { type: 'string' as const }],
+    ),
   )
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -43,6 +52,53 @@ export function parseFlags(
     allowPositionals: true,
   })
   return { values: values as Record<string, string | undefined>, positionals }
+}
+
+/** Warnings about secrets given as flags. */
+export function flagWarnings(flags: Texts): string[] {
+  return SETTINGS.filter(({ flag, schema }) => schema.secret === true && flags[flag]).map(
+    ({ env, flag }) =>
+      `--${flag} is a secret. Each user of this machine reads it in the list of processes. Set ${env} in the environment, or ${env}_FILE.`,
+  )
+}
+
+function textOf(
+  { env: name, flag, hasFile }: Setting,
+  env: Texts,
+  flags: Texts,
+  readFile: (path: string) => string,
+): string | undefined {
+  const text = flags[flag] ?? (env[name] === '' ? undefined : env[name])
+  const path = hasFile ? (flags[`${flag}-file`] ?? env[`${name}_FILE`] ?? '') : ''
+  if (path === '') return text
+  if (text !== undefined) {
+    const message = `${name} and ${name}_FILE are both set: expected one of them`
+    throw new MillraceError('CONFIG_INVALID', { message })
+  }
+  return readText(name, path, readFile)
+}
+
+/** Text of a file without the newline at its end. */
+function readText(name: string, path: string, readFile: (path: string) => string): string {
+  const refusal = (problem: string, cause?: unknown) =>
+    new MillraceError('CONFIG_INVALID', {
+      message: `${name}_FILE is ${path}: expected ${problem}`,
+      cause,
+    })
+  try {
+    const text = readFile(path).replace(/\r?\n$/, '')
+    // An empty secret would turn off what it protects.
+    if (text === '') throw refusal('a file with a value, but it is empty')
+    return text
+  } catch (error) {
+    if (error instanceof MillraceError) throw error
+    const { code } = error as NodeJS.ErrnoException
+    throw refusal(`a file that this process can read (${code})`, error)
+  }
+}
+
+function unreadable(): never {
+  throw Object.assign(new Error('files are not read here'), { code: 'ENOENT' })
 }
 
 /** Parses the text of a setting. Text that does not match the type stays a string, which `completeOptions` refuses. */

@@ -215,6 +215,7 @@ export const Config = Type.Object({
   }),
   logLevel: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
     default: 'info',
+    file: true,
     description: 'minimum severity of log lines',
   }),
 })
@@ -240,6 +241,8 @@ export interface Setting {
   /** Name as a flag, without the dashes. */
   readonly flag: string
   readonly schema: TSchema & LeafKeywords
+  /** Whether the value may be in a file, named by the setting with `_FILE` after its name. */
+  readonly hasFile: boolean
 }
 
 interface LeafKeywords {
@@ -253,6 +256,8 @@ interface LeafKeywords {
   readonly presetFor?: (memoryBytes: number) => number
   /** Whether the value is a credential, which is never printed. */
   readonly secret?: boolean
+  /** Whether the value may be in a file although it is no secret. */
+  readonly file?: boolean
   /** Allowed values in words; default: from type and bounds. */
   readonly allowed?: string
   readonly description?: string
@@ -267,7 +272,9 @@ function leaves(schema: TSchema, path: readonly string[]): Setting[] {
     return Object.entries(properties).flatMap(([key, child]) => leaves(child, [...path, key]))
   }
   const words = path.flatMap((key) => key.split(/(?=[A-Z])/)).map((word) => word.toLowerCase())
-  return [{ path, env: words.join('_').toUpperCase(), flag: words.join('-'), schema }]
+  const { secret, file } = schema as LeafKeywords
+  const hasFile = secret === true || file === true
+  return [{ path, env: words.join('_').toUpperCase(), flag: words.join('-'), schema, hasFile }]
 }
 
 /** Allowed values of a setting in words, for the README and for error messages. */

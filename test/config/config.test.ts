@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { parseFlags, readOptions } from '../../src/config/environment.ts'
+import { flagWarnings, parseFlags, readOptions } from '../../src/config/environment.ts'
 import { usableMemoryBytes } from '../../src/config/machine-memory.ts'
 import { completeOptions, configWarnings } from '../../src/config/options.ts'
 import { SETTINGS, type Options } from '../../src/config/schema.ts'
@@ -272,4 +272,63 @@ t.test('TLS_CERT and TLS_KEY are set together or not at all', async (t) => {
   t.throws(() => completeOptions({ ...SECRETS, tls: { key: '/key.pem' } }), {
     message: 'TLS_CERT is not set, TLS_KEY is: expected both or none',
   })
+})
+
+t.test('reads a secret from its file, without the newline at its end', async (t) => {
+  const files: Record<string, string> = {
+    '/run/hmac': `${'f'.repeat(32)}\n`,
+    '/run/jwt': ` ${'j'.repeat(32)}\r\n`,
+    '/run/two': 'x\n\n',
+  }
+  const read = (path: string) => files[path]!
+  const { values } = parseFlags(['--jwt-secret-file', '/run/jwt'])
+  const options = readOptions({ HMAC_SECRET_FILE: '/run/hmac', JWT_SECRET: '' }, values, read)
+  t.same(options, { hmacSecret: 'f'.repeat(32), jwtSecret: ` ${'j'.repeat(32)}` })
+  t.same(readOptions({ METRICS_TOKEN_FILE: '/run/two' }, {}, read), { metrics: { token: 'x\n' } })
+})
+
+t.test('each secret setting and the log level may be in a file, and no other', async (t) => {
+  t.same(
+    SETTINGS.filter(({ hasFile }) => hasFile).map(({ env }) => env),
+    ['HMAC_SECRET', 'JWT_SECRET', 'SRT_PASSPHRASE', 'WEBHOOK_SECRET', 'METRICS_TOKEN', 'LOG_LEVEL'],
+  )
+  for (const { env, path, hasFile } of SETTINGS) {
+    const options = readOptions({ [`${env}_FILE`]: '/run/it' }, {}, () => 'text')
+    const expected = {}
+    if (hasFile) writeSetting(expected, path, 'text')
+    t.same(options, expected, env)
+  }
+  t.throws(() => parseFlags(['--http-port-file', 'x']), { message: /--http-port-file/ })
+})
+
+t.test('rejects a secret that is given twice, and a file without a value', async (t) => {
+  const refused = (env: Record<string, string>, read?: (path: string) => string) => () =>
+    readOptions(env, {}, read)
+  t.throws(refused({ JWT_SECRET: 'a', JWT_SECRET_FILE: '/run/jwt' }), {
+    code: 'CONFIG_INVALID',
+    message: 'JWT_SECRET and JWT_SECRET_FILE are both set: expected one of them',
+  })
+  t.throws(
+    refused({ SRT_PASSPHRASE_FILE: '/run/empty' }, () => '\n'),
+    { message: 'SRT_PASSPHRASE_FILE is /run/empty: expected a file with a value, but it is empty' },
+  )
+  t.throws(refused({ HMAC_SECRET_FILE: '/run/none' }), {
+    message: 'HMAC_SECRET_FILE is /run/none: expected a file that this process can read (ENOENT)',
+  })
+})
+
+t.test('a secret given as a flag has a warning that names the variables instead', async (t) => {
+  const { values } = parseFlags([
+    '--srt-port',
+    '1',
+    '--jwt-secret',
+    's3cret',
+    '--hmac-secret-file=/f',
+  ])
+  const warnings = flagWarnings(values)
+  t.equal(warnings.length, 1)
+  t.match(warnings[0], /^--jwt-secret is a secret\. .* Set JWT_SECRET .* or JWT_SECRET_FILE\.$/)
+  t.notMatch(warnings[0], 's3cret')
+  for (const { flag } of SETTINGS)
+    t.ok(flagWarnings({ [flag]: 'x' }).every((it) => it.length <= 160))
 })
