@@ -1,5 +1,5 @@
 /**
- * ffmpeg, which knows nothing of parts, on the URL of a low-latency stream.
+ * Players that know nothing of parts, on the URL of a low-latency stream.
  */
 import t, { type Test } from 'tap'
 import { start } from '../support/process.ts'
@@ -45,4 +45,31 @@ t.test('ffmpeg plays a low-latency stream', { timeout: 120_000 }, async (t) => {
   const frames = Number([...output.matchAll(/^frame=(\d+)$/gm)].at(-1)?.[1])
   t.ok(Math.abs(frames - PLAYED_SEC * FRAMES_PER_SEC) <= 2, `${frames} frames`)
   t.equal(output.replace(/^\w+= *\S+\n/gm, ''), '', 'no warning')
+})
+
+t.test('GStreamer plays a low-latency stream', { timeout: 120_000 }, async (t) => {
+  if (!requireTool(t, 'gst-launch-1.0')) return
+  const url = await startStream(t)
+  const sink = (name: string) => `${name}-sink=fakesink name=${name} sync=true silent=false`
+  const program = start(t, 'timeout', [
+    ...['--signal=INT', String(PLAYED_SEC + MAX_WAIT_SEC)],
+    ...['gst-launch-1.0', '-v', 'playbin3', `uri=${url}`, sink('video'), sink('audio')],
+  ])
+  await program.exit
+  const times = [
+    ...program.output().matchAll(/GstFakeSink:video: last-message = chain.* pts: ([\d:.]+)/g),
+  ]
+  const ptsSec = times.map(([, time = '']) => {
+    const [hours = 0, minutes = 0, seconds = 0] = time.split(':').map(Number)
+    return 3600 * hours + 60 * minutes + seconds
+  })
+  t.ok(ptsSec.length >= PLAYED_SEC * FRAMES_PER_SEC, `${ptsSec.length} frames`)
+  const playedSec = ptsSec.at(-1)! - ptsSec[0]!
+  t.ok(Math.abs(playedSec - ptsSec.length / FRAMES_PER_SEC) < 0.2, `in ${playedSec} s of media`)
+  // The decoder gives some frames the time of a neighbor.
+  const steps = ptsSec.slice(1).map((sec, index) => sec - ptsSec[index]!)
+  t.ok(
+    Math.max(...steps) < 3 / FRAMES_PER_SEC,
+    `at most ${Math.max(...steps)} s from one to the next`,
+  )
 })
