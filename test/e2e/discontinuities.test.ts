@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { publish } from '../../src/publisher/publisher.ts'
 import { openBrowser } from '../support/browser.ts'
 import { checkPlaylists } from '../support/check-playlists.ts'
@@ -103,14 +103,19 @@ async function encode(folder: string, options: ClipOptions): Promise<Buffer> {
   return readFileSync(file)
 }
 
-t.test('hls.js plays across every discontinuity', { timeout: 300_000 }, async (t) => {
+for (const lowLatency of [true, false]) {
+  const title = `hls.js plays across every discontinuity, lowLatency ${lowLatency}`
+  t.test(title, { timeout: 300_000 }, async (t) => playAcross(t, lowLatency))
+}
+
+async function playAcross(t: Test, lowLatency: boolean): Promise<void> {
   if (!requireTool(t, 'ffmpeg', 'chromium')) return
   const folder = t.testdir()
   const clips = new Map<ClipOptions, Buffer>()
   for (const options of new Set(CASES.flatMap((each) => each.clips))) {
     clips.set(options, await encode(folder, options))
   }
-  const { server } = await startService(t, { hls: { segmentSec: 1 } })
+  const { server } = await startService(t, { hls: { segmentSec: 1, lowLatency } })
   const browser = await openBrowser(t)
   const context = await browser.newContext()
   // More at once, and decoding takes the time that the service needs.
@@ -166,4 +171,4 @@ t.test('hls.js plays across every discontinuity', { timeout: 300_000 }, async (t
     }),
   )
   await Promise.all(plays)
-})
+}
