@@ -1,9 +1,9 @@
 /**
- * Times until which media has to be available (RFC 8216bis 6.2.2).
+ * Times until which media has to be available (RFC 8216 6.2.2; RFC 8216bis 6.2.2 for parts).
  *
  * @module
  */
-import type { MediaPlaylist } from './playlist/media-playlist.ts'
+import { totalSec, type MediaPlaylist } from './playlist/media-playlist.ts'
 
 /** Input: each version with the time of its request; times are in milliseconds of one clock. */
 export class Availability {
@@ -12,15 +12,14 @@ export class Availability {
   #longestSec = 0
 
   add({ segments, targetSec }: MediaPlaylist, sentAtMs: number): void {
-    const durationSec = segments.reduce((sum, segment) => sum + segment.durationSec, 0)
+    const durationSec = totalSec(segments)
     this.#longestSec = Math.max(this.#longestSec, durationSec || 0)
     for (const [url, untilMs] of this.#untilMs) if (untilMs < sentAtMs) this.#untilMs.delete(url)
     for (const { url, map, parts, ...segment } of segments) {
       const untilMs = sentAtMs + (segment.durationSec + this.#longestSec) * 1000
       if (url !== undefined) this.#untilMs.set(url, untilMs)
       if (map !== undefined) this.#untilMs.set(map.url, untilMs)
-      // How long a part outlives its EXT-X-PART is not said: one target duration is fair.
-      for (const part of parts) this.#untilMs.set(part.url, sentAtMs + targetSec * 1000)
+      for (const part of parts) this.#untilMs.set(part.url, sentAtMs + 3 * targetSec * 1000)
     }
   }
 

@@ -106,7 +106,7 @@ interface RemovedSegment {
   readonly atMs: number
 }
 
-/** Chooses removed segments and when to ask for them (RFC 8216bis 6.2.2). Input: each version with its time. */
+/** Chooses removed segments and when to ask for them (RFC 8216 6.2.2). Input: each version with its time. */
 export class RemovalPlan {
   readonly #url: string
   readonly #intervalMs: number

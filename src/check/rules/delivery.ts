@@ -131,7 +131,7 @@ export const DELIVERY: readonly Rule[] = [
     clause: 'RFC 8216bis B.1',
     level: 'MUST',
     requirement: 'All renditions are updated within one PART-TARGET.',
-    effects: { apple: stalls('Waits for the rendition that is behind.') },
+    effects: { apple: degrades('May play at regular latency, as B.1 asks of clients.') },
     remedy: 'Publish the same part of all renditions together.',
     on: 'renditions',
     check: ({ playlists }) =>

@@ -25,7 +25,7 @@ export const HTTP_DIRECTIVES: readonly Rule[] = [
     level: 'MUST',
     requirement: 'The reply to a blocking request lists the part or segment that was asked for.',
     effects: {
-      apple: stops('Fails with error -15410.'),
+      apple: stops('Fails with error -15410 (AetherEngine#167).'),
       hlsjs: LATE,
     },
     remedy: 'Hold the request until the playlist has that part, or write no CAN-BLOCK-RELOAD.',

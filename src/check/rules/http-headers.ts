@@ -43,7 +43,7 @@ export const HTTP_HEADERS: readonly Rule[] = [
   },
   {
     id: 'PLAYLIST_TYPE',
-    clause: 'RFC 8216bis 4',
+    clause: 'Apple HLS authoring 10.4',
     level: 'SHOULD',
     requirement:
       'The Content-Type of a playlist is application/vnd.apple.mpegurl or audio/mpegurl.',
@@ -57,7 +57,7 @@ export const HTTP_HEADERS: readonly Rule[] = [
   },
   {
     id: 'MEDIA_TYPE',
-    clause: 'RFC 9110 8.3',
+    clause: 'Apple HLS authoring 10.4',
     level: 'SHOULD',
     requirement:
       'The Content-Type of media is that of its format, such as video/mp2t or video/mp4.',
@@ -95,7 +95,7 @@ export const HTTP_HEADERS: readonly Rule[] = [
   },
   {
     id: 'PLAYLIST_CACHED_TOO_LONG',
-    clause: 'RFC 8216bis appendix B.1',
+    clause: 'RFC 8216bis B.1',
     level: 'SHOULD',
     requirement: 'Caches keep a live playlist for half a target duration at most.',
     effects: everyPlayer(degrades('Sees new media late.')),
@@ -113,7 +113,7 @@ export const HTTP_HEADERS: readonly Rule[] = [
   },
   {
     id: 'BLOCKING_NOT_CACHED',
-    clause: 'RFC 8216bis appendix B.1',
+    clause: 'RFC 8216bis B.1',
     level: 'SHOULD',
     requirement: 'Caches keep the reply to a blocking request, which never changes.',
     effects: { apple: LOAD, hlsjs: LOAD },
@@ -130,7 +130,7 @@ export const HTTP_HEADERS: readonly Rule[] = [
   },
   {
     id: 'MEDIA_NOT_CACHED',
-    clause: 'RFC 8216bis appendix B.1',
+    clause: 'RFC 8216bis B.1',
     level: 'SHOULD',
     requirement: 'Caches keep media for a target duration at least.',
     effects: everyPlayer(LOAD),

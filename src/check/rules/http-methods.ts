@@ -40,7 +40,7 @@ export const HTTP_METHODS: readonly Rule[] = [
   },
   {
     id: 'RANGE_UNSUPPORTED',
-    clause: 'RFC 9110 14',
+    clause: 'RFC 9110 14.2',
     level: 'SHOULD',
     requirement: 'A range of a segment can be asked for.',
     effects: {},
@@ -66,7 +66,7 @@ export const HTTP_METHODS: readonly Rule[] = [
   },
   {
     id: 'UNKNOWN_FOUND',
-    clause: 'RFC 9110 15.5.5',
+    clause: 'RFC 8216bis 6.2.6',
     level: 'SHOULD',
     requirement: 'A URI that was never listed is answered with 404.',
     effects: {},
@@ -98,7 +98,7 @@ export const HTTP_METHODS: readonly Rule[] = [
   {
     id: 'GZIP_UNASKED',
     clause: 'RFC 9110 12.5.3',
-    level: 'MUST',
+    level: 'SHOULD',
     requirement: 'A playlist is not compressed for clients that accept no coding.',
     effects: { android: stops('Native HLS of Chrome fails on the coding.') },
     remedy: 'Obey Accept-Encoding, and send Vary: Accept-Encoding for caches.',
@@ -129,7 +129,7 @@ export const HTTP_METHODS: readonly Rule[] = [
   },
   {
     id: 'HTTP2_MISSING',
-    clause: 'RFC 8216bis appendix B.1',
+    clause: 'RFC 8216bis B.1',
     level: 'MUST',
     requirement: 'Low latency is served with HTTP/2 or HTTP/3.',
     effects: { apple: degrades('Plays without low latency.') },
@@ -146,7 +146,7 @@ export const HTTP_METHODS: readonly Rule[] = [
   },
   {
     id: 'PLAYLIST_REDIRECTED',
-    clause: 'RFC 9110 15.4',
+    clause: 'Apple HLS authoring 8.18',
     level: 'SHOULD',
     requirement: 'A media playlist, which is reloaded, is not behind a redirect.',
     effects: {

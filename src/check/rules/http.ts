@@ -81,7 +81,7 @@ export const HTTP: readonly Rule[] = [
   },
   {
     id: 'HINT_NOT_FETCHED',
-    clause: 'RFC 8216bis 6.2.6',
+    clause: 'RFC 8216bis 4.4.5.3, 6.2.6',
     level: 'MUST',
     requirement: 'A request for a hinted part is held until the part is available.',
     effects: { apple: degrades('Loads the part later, with a higher latency.') },
@@ -98,7 +98,7 @@ export const HTTP: readonly Rule[] = [
   },
   {
     id: 'GONE_TOO_EARLY',
-    clause: 'RFC 8216bis 6.2.2',
+    clause: 'RFC 8216 6.2.2',
     level: 'MUST',
     requirement:
       'A segment that left the playlist stays available for its duration and that of the longest playlist with it.',
@@ -118,7 +118,7 @@ export const HTTP: readonly Rule[] = [
   },
   {
     id: 'MEDIA_TRICKLED',
-    clause: 'RFC 8216bis 6.2.1',
+    clause: 'RFC 8216bis 6.2.1, 6.2.6',
     level: 'SHOULD',
     requirement:
       'Media is transferred at the rate of the network, not at the rate of its production.',

@@ -119,7 +119,9 @@ export const KEY_FRAMES: readonly Rule[] = [
     clause: 'RFC 8216bis 3',
     level: 'SHOULD',
     requirement: 'Each segment with video contains a key frame.',
-    effects: { hlsjs: degrades('Cannot start or switch in the segment.') },
+    effects: {
+      hlsjs: degrades('Loads earlier segments up to one with a key frame (hls.js#4807).'),
+    },
     remedy: 'Set a fixed key frame interval of at most the segment duration.',
     on: 'media',
     check: (media) => {

@@ -24,7 +24,7 @@ export const LOW_LATENCY: readonly Rule[] = [
     clause: 'RFC 8216bis 6.2.1',
     level: 'MUST',
     requirement: 'A listed part keeps its place, URI and duration.',
-    effects: { hlsjs: stalls('Loads a part a second time, or leaves one out.') },
+    effects: { hlsjs: degrades('Keeps what it loaded in that place (level-helper.ts of hls.js).') },
     remedy: 'Append parts only, and never name two parts alike.',
     on: 'update',
     check: (update) =>

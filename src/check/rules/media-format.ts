@@ -32,7 +32,7 @@ export const MEDIA_FORMAT: readonly RuleOn<'media'>[] = [
     clause: 'RFC 8216bis 3.1',
     level: 'MUST',
     requirement: 'Each segment and part is MPEG-TS, fMP4, packed audio or WebVTT.',
-    effects: { hlsjs: stops('Finds no demuxer for it and ends in an error.') },
+    effects: { hlsjs: stops('Fails: "Failed to find demuxer by probing fragment data".') },
     remedy: 'Check that the URL leads to media, not to a page or an error.',
   }),
   {

@@ -119,7 +119,7 @@ export const RENDITION_GROUPS: readonly Rule[] = [
     clause: 'RFC 8216bis 4.4.6.1',
     level: 'SHOULD',
     requirement: 'Audio renditions have CHANNELS.',
-    effects: { apple: degrades('Cannot choose by the number of channels.') },
+    effects: {},
     remedy: 'Write CHANNELS="2", or as many as there are.',
     on: 'multivariant',
     check: ({ playlist }) =>
@@ -135,10 +135,7 @@ export const RENDITION_GROUPS: readonly Rule[] = [
     clause: 'RFC 8216bis 4.4.6.2.1',
     level: 'SHOULD',
     requirement: 'A variant names each group.',
-    effects: {
-      apple: degrades('Does not offer its renditions.'),
-      hlsjs: degrades('Does not offer its renditions.'),
-    },
+    effects: { apple: degrades('Does not offer its renditions (RFC 8216bis 4.4.6.2.1).') },
     remedy: 'Write AUDIO, VIDEO, SUBTITLES or CLOSED-CAPTIONS to the variants.',
     on: 'multivariant',
     check: ({ playlist }) => {

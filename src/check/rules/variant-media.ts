@@ -7,7 +7,7 @@ import type { InspectedTrack } from '../media/inspected-media.ts'
 import type { ListedVariant } from '../playlist/multivariant-playlist.ts'
 import type { RenditionSummary, Summary } from '../summary.ts'
 import { codecFamily, promises } from './codec-match.ts'
-import { degrades, fact, stalls, unless } from './evidence.ts'
+import { degrades, everyPlayer, fact, stalls, unless } from './evidence.ts'
 import type { Evidence, Fact, Rule } from './rule.ts'
 
 /** Largest peak of a live stream in BANDWIDTH (Apple HLS authoring), and largest average in AVERAGE-BANDWIDTH. */
@@ -77,11 +77,7 @@ export const VARIANT_MEDIA: readonly Rule[] = [
     level: 'MUST',
     requirement:
       'BANDWIDTH is at least the peak segment bit rate with the largest audio; live, up to 125 % of it are allowed.',
-    effects: {
-      apple: stalls('May stall or not play the variant (RFC 8216bis 4.4.6.2).'),
-      hlsjs: stalls('Chooses a variant that the connection cannot carry.'),
-      android: stalls('Chooses a variant that the connection cannot carry.'),
-    },
+    effects: everyPlayer(stalls('May stall or not play the variant (RFC 8216bis 4.4.6.2).')),
     remedy:
       'Measure segments, or cap the encoder with maxrate and bufsize; add audio and overhead.',
     on: 'end',

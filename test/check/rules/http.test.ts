@@ -146,7 +146,7 @@ t.test('finds nothing where a slow client asks for media that may be gone by the
     (exchange) =>
       heldFor(ms)(status(404)(exchange))
   for (const [role, dueMs, goneMs] of [
-    ['part', 900, 1500],
+    ['part', 2900, 3500],
     ['segment', 6500, 8500],
     ['gone', 900, 8500],
   ] as const) {
