@@ -53,6 +53,11 @@ export const REFUSALS = {
     http: 503,
     message: 'too many large request bodies are being received: try again in 10 s',
   },
+  TOO_MANY_API_REQUESTS: {
+    http: 429,
+    message:
+      'the address sends more requests than API_RATE allows: wait as long as Retry-After says',
+  },
   BODY_INVALID: { http: 400, message: 'the request body must be a JSON object with stream_id' },
   REQUEST_EXPIRED: {
     http: 403,
@@ -136,6 +141,7 @@ export const REFUSALS = {
       'the encoders of this stream are banned for some time: ask its operator, or try again later',
   },
   ADDRESS_FORBIDDEN: {
+    http: 403,
     srt: RejectCode.FORBIDDEN,
     message:
       'the address of the encoder is not allowed: start the stream with its CIDR block in allow_from',

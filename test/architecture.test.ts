@@ -83,7 +83,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'errors.ts',
     'token-bucket.ts',
   ],
-  config: ['contract', 'errors.ts', 'mpegts', 'srt', 'auth', 'webhook'],
+  config: ['contract', 'binary', 'errors.ts', 'mpegts', 'srt', 'auth', 'webhook'],
   service: ['*'],
   'index.ts': ['*'],
   'cli.ts': ['check', 'service', 'config', 'errors.ts', 'logger.ts', 'auth', 'publisher'],

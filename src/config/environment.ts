@@ -6,7 +6,8 @@
  */
 import { parseArgs } from 'node:util'
 import { MillraceError } from '../errors.ts'
-import { SETTINGS, type Options, type Setting } from './schema.ts'
+import type { Options } from './schema.ts'
+import { SETTINGS, type Setting } from './settings.ts'
 import { writeSetting } from './setting-path.ts'
 
 type Texts = Readonly<Record<string, string | undefined>>

@@ -8,7 +8,8 @@ import { isSameSecret } from '../auth/same-secret.ts'
 import { MillraceError } from '../errors.ts'
 import { hostOf, isForbidden, parseAllowList } from '../webhook/address-rules.ts'
 import { usableMemoryBytes } from './machine-memory.ts'
-import { allowedValues, SETTINGS, type Config, type Options, type Setting } from './schema.ts'
+import type { Config, Options } from './schema.ts'
+import { allowedValues, SETTINGS, type Setting } from './settings.ts'
 import { readSetting, writeSetting } from './setting-path.ts'
 import {
   MIN_SECRET_CHARACTERS,
@@ -40,6 +41,7 @@ export function completeOptions(options: Options, memoryBytes = usableMemoryByte
   checkDefaultWebhookUrls(complete)
   checkSegmentDurations(complete)
   checkTlsFiles(complete)
+  checkApiHost(complete)
   return complete
 }
 
@@ -87,6 +89,13 @@ function checkTlsFiles({ tls: { cert, key } }: Config): void {
   const [missing, given] = cert === '' ? ['TLS_CERT', 'TLS_KEY'] : ['TLS_KEY', 'TLS_CERT']
   throw new MillraceError('CONFIG_INVALID', {
     message: `${missing} is not set, ${given} is: expected both or none`,
+  })
+}
+
+function checkApiHost({ apiHost, apiPort, metrics }: Config): void {
+  if (apiHost === '' || apiPort !== 0 || metrics.port !== 0) return
+  throw new MillraceError('CONFIG_INVALID', {
+    message: 'API_HOST is set, API_PORT and METRICS_PORT are not: expected one of these ports',
   })
 }
 

@@ -3,9 +3,10 @@
  *
  * @module
  */
-import { isIP } from 'node:net'
+import { isIP, type BlockList } from 'node:net'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
+import { addressList, isAddressBlock } from '../binary/address-list.ts'
 import { parseWebhookSecret } from '../auth/standard-webhooks.ts'
 import { MAX_WEBHOOK_URL_LENGTH, MAX_WEBHOOK_URLS, WebhookUrls } from '../contract/schema.ts'
 import { parseProgramChoice, PROGRAM_CHOICES } from '../mpegts/program-choice.ts'
@@ -91,6 +92,17 @@ export const allowList = (description: string) =>
     (text) => parseAllowList(text) !== undefined,
   )
 
+/** See `parseAddressBlocks`. */
+export const addressBlocks = (description: string) =>
+  Type.Refine(
+    Type.String({
+      default: '',
+      allowed: 'IP addresses and CIDR blocks, separated by commas',
+      description,
+    }),
+    (text) => text === '' || splitList(text).every(isAddressBlock),
+  )
+
 export const program = (preset: string, description: string) =>
   Type.Refine(
     Type.String({ default: preset, allowed: PROGRAM_CHOICES, description }),
@@ -117,14 +129,23 @@ export function parseOptionalSecrets(text: string): readonly string[] {
 
 /** Parses addresses separated by commas; drops duplicates. */
 export function parseAddresses(text: string): string[] {
-  return [...new Set(text.split(',').map((address) => address.trim()))]
+  return [...new Set(splitList(text))]
+}
+
+/** @returns undefined for an empty text */
+export function parseAddressBlocks(text: string): BlockList | undefined {
+  return text === '' ? undefined : addressList(splitList(text))
 }
 
 /** Parses URLs separated by commas. A comma within a URL must be percent-encoded. */
 export function parseUrls(text: string): string[] {
-  return text === '' ? [] : text.split(',').map((url) => url.trim())
+  return text === '' ? [] : splitList(text)
 }
 
 export function isWildcard(address: string): boolean {
   return address === '0.0.0.0' || address === '::'
+}
+
+function splitList(text: string): string[] {
+  return text.split(',').map((entry) => entry.trim())
 }

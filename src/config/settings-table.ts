@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { allowedValues, SETTINGS } from './schema.ts'
+import { allowedValues, SETTINGS } from './settings.ts'
 
 export function settingsTable(): string {
   const rows = SETTINGS.map((setting) => {

@@ -60,6 +60,8 @@ export const ENDPOINTS = {
 
 /** Refusals of any request to the API, in the order of the checks. */
 export const SIGNED_REFUSALS = [
+  'ADDRESS_FORBIDDEN',
+  'TOO_MANY_API_REQUESTS',
   'SIGNATURE_MISSING',
   'SIGNATURE_INVALID',
   'CONTENT_TYPE_UNSUPPORTED',

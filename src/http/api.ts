@@ -8,6 +8,7 @@ import {
   type FastifyPluginAsyncTypebox,
 } from '@fastify/type-provider-typebox'
 import type { Clock } from '../clock.ts'
+import { limitRate } from './access.ts'
 import { checkRequestAge } from './request-age.ts'
 import {
   ENDPOINTS,
@@ -25,12 +26,15 @@ export interface ApiOptions {
   readonly hmacSecrets: readonly string[]
   /** Maximum age of requests in seconds; 0: any age. */
   readonly maxAgeSec: number
-  readonly clock: Pick<Clock, 'wallMs'>
+  /** Requests per second of one client; 0: no limit. */
+  readonly maxPerSec: number
+  readonly clock: Clock
 }
 
 /** Fastify plugin for the prefix `/api`. */
 export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, options) => {
-  const { control, hmacSecrets, maxAgeSec, clock } = options
+  const { control, hmacSecrets, maxAgeSec, maxPerSec, clock } = options
+  if (maxPerSec > 0) limitRate(app, maxPerSec, clock)
   requireSignature(app, hmacSecrets)
   app.setValidatorCompiler(TypeBoxValidatorCompiler)
   app.setSchemaErrorFormatter(formatBodyError)

@@ -4,10 +4,13 @@
  * @module
  */
 import type { Http2SecureServer } from 'node:http2'
+import type { BlockList } from 'node:net'
 import Fastify, { type FastifyHttpOptions, type FastifyInstance } from 'fastify'
+import { listContains } from '../binary/address-list.ts'
 import { machineClock, type Clock } from '../clock.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { allowAddresses } from './access.ts'
 import { api, type ApiOptions } from './api.ts'
 import {
   asRefusal,
@@ -40,8 +43,14 @@ export interface AppOptions {
   readonly hmacSecrets: readonly string[]
   /** Maximum age of API requests in seconds; default 0, which allows any age. */
   readonly maxAgeSec?: number
-  /** Clock for the age of requests. */
-  readonly clock?: Pick<Clock, 'wallMs'>
+  /** Clock for the age and the rate of requests. */
+  readonly clock?: Clock
+  /** Clients that may use the API and read metrics; default: all. */
+  readonly apiFrom?: BlockList | undefined
+  /** API requests per second of one client; default 0, no limit. */
+  readonly apiRate?: number
+  /** Proxies whose `X-Forwarded-For` is believed; default: none. */
+  readonly trustProxy?: BlockList | undefined
   readonly guard: HttpGuard
   /** See `HealthOptions`; default: always ready. */
   readonly listUnreadyReasons?: () => readonly string[]
@@ -72,12 +81,13 @@ const TIMEOUTS = {
  * @throws {MillraceError} `CONFIG_INVALID` if the certificate cannot be used
  */
 export function buildApp(options: AppOptions): FastifyInstance {
-  const { control, playback, metrics } = options
+  const { control, playback, metrics, apiFrom, trustProxy } = options
   const { guard, logger, certificates, listUnreadyReasons = () => [] } = options
   const errorHandler = createErrorHandler(logger)
   // No `logger` option: Fastify would create a child logger for each request.
   const app = Fastify({
     ...serverOptions(guard, certificates),
+    ...(trustProxy && { trustProxy: (address: string) => listContains(trustProxy, address) }),
     // Lets players fetch the ENDLIST while the server closes.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 512 },
@@ -109,6 +119,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
     internal.addHook('onError', async (_request, _reply, error) => {
       options.onRefused?.(asRefusal(error).code)
     })
+    if (apiFrom !== undefined) allowAddresses(internal, apiFrom)
     if (control !== undefined)
       void internal.register(api, { prefix: '/api', ...apiOptions(control, options) })
     if (metrics !== undefined)
@@ -123,8 +134,8 @@ export function buildApp(options: AppOptions): FastifyInstance {
 }
 
 function apiOptions(control: StreamControl, options: AppOptions): ApiOptions {
-  const { hmacSecrets, maxAgeSec = 0, clock = machineClock } = options
-  return { control, hmacSecrets, maxAgeSec, clock }
+  const { hmacSecrets, maxAgeSec = 0, apiRate = 0, clock = machineClock } = options
+  return { control, hmacSecrets, maxAgeSec, maxPerSec: apiRate, clock }
 }
 
 /** Options for the server that Fastify creates; its types allow for one protocol, the routes use what both share. */

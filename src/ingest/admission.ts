@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { BlockList } from 'node:net'
 import { parseStreamKey, type StreamKeyClaims } from '../auth/stream-key.ts'
 import { VerifiedKeys } from '../auth/verified-keys.ts'
 import { listContains } from '../binary/address-list.ts'
@@ -67,6 +68,8 @@ export interface AdmissionOptions {
   readonly streams: AdmissionStreams
   readonly jwtSecrets: readonly string[]
   readonly maxPublishers: number
+  /** Addresses of encoders that may publish; undefined: all. */
+  readonly allowFrom?: BlockList | undefined
   /** Whether the process reads packets more slowly than they arrive. */
   readonly isOverloaded: () => boolean
   readonly clock: Clock
@@ -90,6 +93,11 @@ export function createAdmission(options: AdmissionOptions): Admit {
   return async ({ streamKey, address, remote }, signal) => {
     let stream: LiveStream | undefined
     try {
+      if (options.allowFrom !== undefined && !listContains(options.allowFrom, address)) {
+        const message =
+          'the address of the encoder is not allowed: add its CIDR block to PUBLISH_FROM'
+        throw new MillraceError('ADDRESS_FORBIDDEN', { message })
+      }
       // The stream is looked up before the key is verified, so that a refusal of the key is reported to the stream.
       const { rid, program } = parseStreamKey(streamKey)
       stream = streams.find(rid)

@@ -1,5 +1,5 @@
 /**
- * HTTP servers of the service: playback and API on one port, and metrics on a port of their own if there is one.
+ * HTTP servers of the service: playback, API and metrics on one port, or the API and metrics on ports of their own.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { machineClock, systemClock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
-import { parseOptionalSecrets, parseSecrets } from '../config/setting-types.ts'
+import { parseAddressBlocks, parseOptionalSecrets, parseSecrets } from '../config/setting-types.ts'
 import type { HttpReport } from '../contract/service-report.ts'
 import type { PlaybackSource, StreamControl } from '../contract/streams.ts'
 import { buildApp, type AppOptions } from '../http/app.ts'
@@ -25,34 +25,56 @@ export interface HttpServersOptions {
   readonly logger: Logger
 }
 
-/** Limits of the port of metrics. */
-const METRICS_LIMITS: HttpLimits = { maxConnections: 64, maxBufferedMib: 64 }
+/** Limits of the ports of the API and of metrics. */
+const INTERNAL_LIMITS: HttpLimits = { maxConnections: 256, maxBufferedMib: 64 }
+
+/** A server with its port setting. */
+interface Listening {
+  readonly app: FastifyInstance
+  readonly setting: 'API' | 'HTTP' | 'METRICS'
+  readonly port: number
+}
 
 /** Calling order: `listen`, then `close` or `abandon`. */
 export class HttpServers {
   readonly #options: HttpServersOptions
   readonly #guard: HttpGuard
   readonly #main: FastifyInstance
-  readonly #metrics: FastifyInstance | undefined
+  readonly #servers: readonly Listening[]
 
   constructor(options: HttpServersOptions) {
     const { config, service, metrics } = options
-    const { port, token } = config.metrics
-    const tokens = parseOptionalSecrets(token)
-    const metricsOptions = { renderMetrics: () => metrics.render(), tokens }
+    const tokens = parseOptionalSecrets(config.metrics.token)
+    const metricsParts = { metrics: { renderMetrics: () => metrics.render(), tokens } }
+    const hasMetricsPort = config.metrics.port !== 0
+    const apiParts = {
+      control: service,
+      ...(!hasMetricsPort && tokens.length > 0 && metricsParts),
+    }
+    const hasApiPort = config.apiPort !== 0
     this.#options = options
     this.#guard = this.#createGuard(config.http)
     this.#main = this.#build(this.#guard, {
-      control: service,
       playback: service,
       onSent: (...sent) => metrics.sent.add(...sent),
-      metrics: port === 0 && tokens.length > 0 ? metricsOptions : undefined,
+      ...(!hasApiPort && apiParts),
     })
-    if (port === 0) return
-    this.#metrics = this.#build(this.#createGuard(METRICS_LIMITS), { metrics: metricsOptions })
+    const internal = (
+      setting: Listening['setting'],
+      port: number,
+      parts: Partial<AppOptions>,
+    ): Listening[] =>
+      port === 0
+        ? []
+        : [{ app: this.#build(this.#createGuard(INTERNAL_LIMITS), parts), setting, port }]
+    this.#servers = [
+      { app: this.#main, setting: 'HTTP', port: config.http.port },
+      ...internal('API', config.apiPort, apiParts),
+      ...internal('METRICS', config.metrics.port, metricsParts),
+    ]
   }
 
-  /** TCP port of playback and the API. */
+  /** TCP port of playback and, unless it has its own, the API. */
   get port(): number {
     // The server listens on a port, never on a pipe, which has no `AddressInfo`.
     const [address] = this.#main.addresses() as AddressInfo[]
@@ -64,29 +86,27 @@ export class HttpServers {
   }
 
   async listen(): Promise<void> {
-    const { http, metrics } = this.#options.config
-    // For `localhost` Fastify opens a second server, which the guard does not see.
-    const host = http.host === 'localhost' ? '127.0.0.1' : http.host
-    await this.#main.listen({ host, port: http.port }).catch(explainAddress('HTTP', http.host))
-    await this.#metrics
-      ?.listen({ host, port: metrics.port })
-      .catch(explainAddress('METRICS', http.host, 'HTTP_HOST'))
+    const { http, apiHost } = this.#options.config
+    for (const { app, setting, port } of this.#servers) {
+      const isInternal = setting !== 'HTTP' && apiHost !== ''
+      const host = isInternal ? apiHost : http.host
+      await app
+        // For `localhost` Fastify opens a second server, which the guard does not see.
+        .listen({ host: host === 'localhost' ? '127.0.0.1' : host, port })
+        .catch(explainAddress(setting, host, isInternal ? 'API_HOST' : 'HTTP_HOST'))
+    }
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#apps.map((app) => app.close()))
+    await Promise.all(this.#servers.map(({ app }) => app.close()))
   }
 
   /** Closes the ports at once, with all connections. */
   abandon(): void {
-    for (const { server } of this.#apps) {
-      server.close()
-      server.closeAllConnections()
+    for (const { app } of this.#servers) {
+      app.server.close()
+      app.server.closeAllConnections()
     }
-  }
-
-  get #apps(): FastifyInstance[] {
-    return [this.#main, ...(this.#metrics === undefined ? [] : [this.#metrics])]
   }
 
   #createGuard(limits: HttpLimits): HttpGuard {
@@ -100,6 +120,9 @@ export class HttpServers {
       ...parts,
       hmacSecrets: parseSecrets(config.hmacSecret),
       maxAgeSec: config.apiMaxAgeSec,
+      apiRate: config.apiRate,
+      apiFrom: parseAddressBlocks(config.apiFrom),
+      trustProxy: parseAddressBlocks(config.trustProxy),
       // Not `systemClock`, which ignores a clock jump for 10 minutes: clients take `issued_at` from their own clocks.
       clock: machineClock,
       onRefused: (code) => metrics.countRefusal(code),

@@ -7,12 +7,11 @@ import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { webhookKeys } from '../auth/standard-webhooks.ts'
-import { explainAddress } from './bind-error.ts'
 import { describeCapacity } from './cache-report.ts'
 import { systemClock } from '../clock.ts'
 import { completeOptions, configWarnings } from '../config/options.ts'
 import type { Config, Options } from '../config/schema.ts'
-import { parseAddresses, parseSecrets, parseUrls } from '../config/setting-types.ts'
+import { parseSecrets, parseUrls } from '../config/setting-types.ts'
 import { checkStartRequest } from '../contract/schema.ts'
 import { SegmentCache } from '../hls/store/segment-cache.ts'
 import type {
@@ -26,8 +25,6 @@ import type {
   StreamPage,
   StreamRecord,
 } from '../contract/streams.ts'
-import { createAdmission } from '../ingest/admission.ts'
-import { createSrtAdmission } from '../ingest/srt-admission.ts'
 import { limitLines } from '../limited-logger.ts'
 import { Health, type UnreadyReason } from './health.ts'
 import { HttpServers } from './http-servers.ts'
@@ -38,7 +35,8 @@ import { createNotifier, type Notifier } from './notifications.ts'
 import { Records } from './records.ts'
 import { PublicUrls } from './public-urls.ts'
 import { Streams } from './streams.ts'
-import { createListener, type Listener } from '../srt/io/listener.ts'
+import { openListener } from './srt-listener.ts'
+import type { Listener } from '../srt/io/listener.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import { parseAllowList } from '../webhook/address-rules.ts'
 import { createWebhookDispatcher, type WebhookDispatcher } from '../webhook/dispatcher.ts'
@@ -178,29 +176,17 @@ export class Server
 
   /** Opens the SRT and HTTP ports. */
   async listen(): Promise<void> {
-    const { srt, jwtSecret } = this.#config
     const onWarning = (message: string) => this.#logger.warn(message)
-    const admit = createAdmission({
+    const listener = await openListener({
+      config: this.#config,
       streams: this.#streams,
-      jwtSecrets: parseSecrets(jwtSecret),
-      maxPublishers: this.#config.maxPublishers,
       isOverloaded: () => this.#health?.overloaded === true,
-      clock: systemClock,
-      sleep: (ms, signal) => sleep(ms, undefined, { signal }),
-      defer: setImmediate,
       onRejected: (remote, error, stream) => {
         this.#metrics.countReject(error.code)
         this.#notifier.rejected(remote, error, stream)
       },
-    })
-    const listener = await createListener({
-      host: parseAddresses(srt.host),
-      port: srt.port,
-      latencyMs: srt.latencyMs,
-      ...(srt.passphrase !== '' && { passphrase: srt.passphrase }),
-      accept: createSrtAdmission(admit),
       onWarning,
-    }).catch(explainAddress('SRT', srt.host))
+    })
     this.#listener = listener
     this.#health = new Health({
       listener,
