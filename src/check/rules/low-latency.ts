@@ -132,10 +132,11 @@ export const LOW_LATENCY: readonly Rule[] = [
     on: 'playlist',
     check: ({ playlist }) => {
       const first = playlist.segments.find(({ parts }) => parts.length > 0)
-      return playlist.segments.flatMap((segment) => {
+      return playlist.segments.flatMap((segment, index) => {
         const { parts } = segment
-        // Of the oldest, parts may have left already.
-        if (segment === first || !isComplete(segment) || parts.length === 0) return []
+        // Of the oldest, parts may have left already; the last of a timeline may be cut off before audio has come.
+        const isLast = playlist.segments[index + 1]?.discontinuity !== false
+        if (segment === first || isLast || parts.length === 0) return []
         return unless(
           parts.some(({ independent, gap }) => independent || gap),
           () => [

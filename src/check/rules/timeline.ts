@@ -76,8 +76,18 @@ export const TIMELINE: readonly Rule[] = [
       )
       if (moved !== undefined)
         return [[describeTimeline(before, moved[0]), describeTimeline(after, moved[1])]]
-      return unless(after.discontinuitySequence >= before.discontinuitySequence, () => [
-        describeSequence(before, 'DISCONTINUITY', before.discontinuitySequence),
+      const removed = after.mediaSequence - before.mediaSequence
+      const last = before.segments[Math.min(removed, before.segments.length) - 1]
+      const expected = last?.discontinuitySequence ?? before.discontinuitySequence
+      // Segments that came and went between the two versions are not known.
+      const isAllKnown = removed <= before.segments.length
+      const isKept = isAllKnown
+        ? after.discontinuitySequence === expected
+        : after.discontinuitySequence >= expected
+      return unless(isKept, () => [
+        last === undefined
+          ? describeSequence(before, 'DISCONTINUITY', before.discontinuitySequence)
+          : describeTimeline(before, last),
         describeSequence(after, 'DISCONTINUITY', after.discontinuitySequence),
       ])
     },

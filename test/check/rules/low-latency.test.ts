@@ -1,7 +1,7 @@
 /** Each rule on parts, hints and reports, broken once. */
 import t from 'tap'
 import type { Exchange } from '../../../src/check/exchange.ts'
-import { breaks, editMedia, recordPlaylists } from './fixture.ts'
+import { breaks, editMedia, keepsAll, recordPlaylists } from './fixture.ts'
 
 const session = await recordPlaylists()
 const ofMain = ({ url }: Exchange) => url.includes('playlist.m3u8')
@@ -33,6 +33,15 @@ t.test('finds each rule on parts alone', async (t) => {
     text.replace(/#EXTINF.*\n.*\n(?=#EXT-X-PROGRAM)/, `${old}$&`),
   )
   breaks(t, 'PARTS_TOO_LONG_LISTED', [version!])
+})
+
+t.test('accepts a segment that an encoder cuts off before its audio has come', async (t) => {
+  const last =
+    /"(e-p\d+\.ts)",INDEPENDENT=YES\n(#EXT-X-PART:.*\n)*#EXTINF.*\n.*\n#EXT-X-DISCONTINUITY\n/
+  const [, uri] = lost.flatMap(({ reply }) => last.exec(reply!.body.toString()) ?? [])
+  t.ok(uri)
+  const cut = editMedia(lost, (text) => text.replace(`"${uri}",INDEPENDENT=YES`, `"${uri}"`))
+  keepsAll(t, cut)
 })
 
 t.test('finds each rule on hints alone', async (t) => {

@@ -54,6 +54,29 @@ t.test('finds each rule alone', async (t) => {
     ),
     'decreases',
   )
+  breaks(
+    t,
+    'DISCONTINUITY_SEQUENCE_WRONG',
+    versions(discontinued, playlist(from(5, 4))),
+    'not counted where no segment stays',
+  )
+  breaks(
+    t,
+    'DISCONTINUITY_SEQUENCE_WRONG',
+    versions(GOOD, playlist(from(4, 4), { 'EXT-X-DISCONTINUITY-SEQUENCE': 1 })),
+    'counted without a discontinuity',
+  )
+  breaks(
+    t,
+    'DISCONTINUITY_SEQUENCE_WRONG',
+    versions(discontinued, playlist(from(9, 4))),
+    'not counted where segments in between are not known',
+  )
+  keepsAll(
+    t,
+    versions(discontinued, playlist(from(9, 4), { 'EXT-X-DISCONTINUITY-SEQUENCE': 3 })),
+    'discontinuities of segments that are not known are accepted',
+  )
   breaks(t, 'SEGMENT_BECAME_GAP', versions(GOOD, GOOD.replace('#EXTINF', '#EXT-X-GAP\n#EXTINF')))
   breaks(t, 'ENDLIST_REMOVED', versions(end(GOOD), GOOD))
   breaks(t, 'SEGMENT_AFTER_ENDLIST', versions(end(GOOD), end(playlist(from(0, 5)))))
