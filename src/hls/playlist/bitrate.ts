@@ -17,11 +17,11 @@ export class BitrateMeter {
   #totalSec = 0
 
   /**
-   * Maximum bitrate of consecutive segments with a total duration of 0.5 to 1.5 target durations; the average if there
-   * were none.
+   * Maximum bitrate of consecutive segments with a total duration of 0.5 to 1.5 target durations. At least the average,
+   * which can be greater: a short segment between long ones is in no such run.
    */
   get peakBps(): number {
-    return this.#peakBps === 0 ? this.averageBps : this.#peakBps
+    return Math.max(this.#peakBps, this.averageBps)
   }
 
   get averageBps(): number {

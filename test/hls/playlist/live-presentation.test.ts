@@ -145,6 +145,15 @@ t.test(
   },
 )
 
+t.test('BANDWIDTH is never below AVERAGE-BANDWIDTH (RFC 8216bis 4.4.6.2)', async (t) => {
+  const { append, multivariant } = setUp(t)
+  append(segment(0, { durationSec: 2.8 }))
+  // With either neighbor longer than 1.5 target durations, alone shorter than half of one.
+  append(segment(1, { durationSec: 0.5, chunks: [Buffer.alloc(100_000)] }))
+  append(segment(2, { durationSec: 2.8 }))
+  t.match(multivariant(), ':BANDWIDTH=200000,AVERAGE-BANDWIDTH=200000,')
+})
+
 t.test('counts the frame rate where the bitstream has none', async (t) => {
   const silent = { ...VIDEO, parameters: { codecString: 'avc1.42c00d', width: 320, height: 180 } }
   const { append, multivariant } = setUp(t)
