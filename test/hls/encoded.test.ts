@@ -13,7 +13,7 @@ import type { Segment } from '../../src/hls/store/segment.ts'
 import { Packager, type PackagerOutput } from '../../src/hls/packager.ts'
 import { demux } from '../mpegts/demux.ts'
 import { parseM3u8 } from '../support/m3u8.ts'
-import { PlaylistRules } from '../support/playlist-rules.ts'
+import { StreamJudge } from '../support/stream-judge.ts'
 import { requireTool } from '../support/tools.ts'
 import { continuityFaults, readPackets, readPat } from '../support/ts-reader.ts'
 
@@ -161,14 +161,18 @@ function publish(t: Test, source: Buffer, maxSegmentSec: number) {
   const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec })
   const cache = new SegmentCache({ maxBytes: 1e9 })
   const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments: 3 })
-  const rules = new PlaylistRules({ watchedFromStart: true })
+  const judge = new StreamJudge({ watchedFromStart: true })
   const segments: Segment[] = []
   let targetSec: number | undefined
   const checkPlaylist = () => {
     const text = presentation.files.get('playlist.m3u8')?.chunks.join('')
     t.equal(text === undefined, targetSec === undefined, 'the playlist appears with its target')
     if (text === undefined) return
-    t.same([...rules.check(text), ...parseM3u8(text).complaints], [], 'playlist in order')
+    t.same(
+      [...judge.playlist('playlist.m3u8', text), ...parseM3u8(text).complaints],
+      [],
+      'playlist in order',
+    )
   }
   const take = (outputs: readonly PackagerOutput[]) => {
     for (const output of outputs) {

@@ -4,8 +4,8 @@
 import t from 'tap'
 import { publish } from '../../src/publisher/publisher.ts'
 import { parseM3u8 } from '../support/m3u8.ts'
-import { PlaylistRules } from '../support/playlist-rules.ts'
 import { startService } from '../support/service.ts'
+import { StreamJudge } from '../support/stream-judge.ts'
 import { until } from '../support/until.ts'
 
 const CLIP = new URL('../../fixtures/demo.mpegts', import.meta.url)
@@ -24,7 +24,7 @@ t.test(
     const { server } = await startService(t, { hls: { segmentSec: 1 } })
     await server.startStream({ streamId: 'waiting' })
     const { srtUrl } = await server.startStream({ streamId: 'studio' })
-    const rules = new PlaylistRules()
+    const judge = new StreamJudge()
     const complaints: string[] = []
     const offMs: number[] = []
 
@@ -36,7 +36,7 @@ t.test(
       await encoder
       await until('gone', () => server.status('studio').status === 'INTERRUPTED')
       const text = server.findStream('studio')!.files.get('playlist.m3u8')!.chunks.join('')
-      complaints.push(...rules.check(text))
+      complaints.push(...judge.playlist('playlist.m3u8', text))
       const newest = parseM3u8(text).manifest.segments?.at(-1)
       offMs.push(newest!.programDateTime! - machineMs())
     }

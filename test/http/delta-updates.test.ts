@@ -3,11 +3,12 @@
  * service, while encoders come and go. The clock is as fast as the machine.
  */
 import t from 'tap'
+import { parseMediaPlaylist } from '../../src/check/playlist/media-playlist.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
 import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 import { LoopedClip } from '../support/looped-clip.ts'
-import { mergeDelta, parseLowLatency } from '../support/low-latency-rules.ts'
+import { mergeDelta } from '../support/merge-delta.ts'
 import { createRandom } from '../support/random.ts'
 import { MemoryService, startApp } from './memory-service.ts'
 
@@ -50,12 +51,14 @@ function startStream() {
   return { stream, connect, pass, mediaSec: () => nowUs / 1e6 }
 }
 
+const parse = (text: string) => parseMediaPlaylist(text, 'playlist.m3u8')
+
 /** Directives of the next part of a playlist. */
 function nextPart(text: string): { mediaSequence: number; part: number } {
-  const last = parseLowLatency(text).segments.at(-1)!
-  return last.uri === undefined
-    ? { mediaSequence: last.mediaSequence, part: last.parts.length }
-    : { mediaSequence: last.mediaSequence + 1, part: 0 }
+  const { sequence, uri, parts } = parse(text).segments.at(-1)!
+  return uri === undefined
+    ? { mediaSequence: sequence, part: parts.length }
+    : { mediaSequence: sequence + 1, part: 0 }
 }
 
 t.test(`each delta update of ${MINUTES} minutes merges into the full playlist`, async (t) => {
@@ -96,7 +99,7 @@ t.test(`each delta update of ${MINUTES} minutes merges into the full playlist`, 
       t.equal(mergeDelta(known, delta), full, `at ${mediaSec()} s`)
       return
     }
-    const { skipped } = parseLowLatency(delta)
+    const { skipped } = parse(delta)
     seen.skipped += skipped
     if (skipped > 0) seen.deltas++
     else seen.full++

@@ -1,14 +1,15 @@
 /**
- * Judges of the output of a case: foreign tools, except the packet reader and the playlist rules.
+ * Judges of the output of a case: foreign tools, except the packet reader and the judge of `millrace check`.
  *
  * @module
  */
 import inspector from 'mux.js/lib/tools/ts-inspector.js'
 import type { Test } from 'tap'
 import { readNalUnits } from '../support/annex-b.ts'
+import { parseMediaPlaylist } from '../../src/check/playlist/media-playlist.ts'
 import { parseM3u8 } from '../support/m3u8.ts'
 import { decodeErrors, readDecoded, readFrames, type ProbedStream } from '../support/media.ts'
-import { PlaylistRules } from '../support/playlist-rules.ts'
+import { StreamJudge } from '../support/stream-judge.ts'
 import { transmux } from '../support/transmuxer.ts'
 import {
   continuityFaults,
@@ -21,28 +22,43 @@ import {
 } from '../support/ts-reader.ts'
 import type { Clip, ClipFolder } from './clip.ts'
 import type { ExpectedPlaylist, MediaCase } from './media-case.ts'
-import type { ListedSegment, PlaylistHistory } from './publish.ts'
+import type { ListedSegment, PlaylistHistory, Published } from './publish.ts'
 
-/** Checks that m3u8-parser reports nothing, and that every version keeps the rules. */
-export function judgeText(
+/** Checks all that a viewer loads with the judge of `millrace check`, and playlists with m3u8-parser. */
+export function judgeLoads(
   t: Test,
-  { versions, segments }: PlaylistHistory,
+  { findings: expected = [] }: MediaCase,
+  { loads, playlists }: Published,
   isPaced: boolean,
 ): void {
+  const judge = new StreamJudge({
+    isTimed: isPaced,
+    // An encoder that is lost or ends before the third segment has a playlist of what there is.
+    watchedFromStart: isPaced && [...playlists.values()].every((it) => it.segments.length >= 3),
+  })
+  const findings = loads.flatMap(({ name, body, playlist, atMs }) => {
+    if (typeof body !== 'string') return judge.segment(name, body, playlist!, atMs)
+    if (name === 'master.m3u8') return judge.multivariant(body, atMs)
+    return judge.playlist(name, body, atMs)
+  })
+  const ids = new Set(findings.map((finding) => /^\w+/.exec(finding)![0]))
+  t.strictSame([...ids], expected, 'rules of millrace check', { findings })
+  const complaints = loads.flatMap(({ body }) =>
+    typeof body === 'string' ? parseM3u8(body).complaints : [],
+  )
+  t.strictSame(complaints, [], 'm3u8-parser')
+}
+
+/** Checks that hls.js finds a key frame first in each segment of versions with EXT-X-INDEPENDENT-SEGMENTS. */
+export function judgeIndependence(t: Test, { versions, segments }: PlaylistHistory): void {
   const dependent = new Set(
     segments.filter((segment) => transmux([segment]).independent === false).map(({ uri }) => uri),
   )
-  const rules = new PlaylistRules({
-    isIndependent: (uri) => !dependent.has(uri),
-    // An encoder that is lost or ends before the third segment has a playlist of what there is.
-    watchedFromStart: isPaced && segments.length >= 3,
-  })
-  const complaints = versions.flatMap(({ text, atMs }, index) =>
-    [...parseM3u8(text).complaints, ...rules.check(text, isPaced ? atMs : undefined)].map(
-      (complaint) => `version ${index}: ${complaint}`,
-    ),
-  )
-  t.strictSame(complaints, [], 'm3u8-parser and the rules of RFC 8216bis')
+  const wrong = versions
+    .map((text) => parseMediaPlaylist(text, 'playlist.m3u8'))
+    .filter(({ independentSegments }) => independentSegments)
+    .flatMap((playlist) => playlist.segments.filter(({ uri, gap }) => !gap && dependent.has(uri!)))
+  t.strictSame(wrong, [], 'EXT-X-INDEPENDENT-SEGMENTS, as hls.js reads the segments')
 }
 
 /** One playlist of a case with its segments, read back. */

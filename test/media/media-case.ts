@@ -57,6 +57,8 @@ export interface MediaCase {
   readonly bytesOut?: BytesOut
   /** Warning codes; default none. */
   readonly warnings?: readonly string[]
+  /** Rules of `millrace check` that the input breaks, and the output with it; default none. */
+  readonly findings?: readonly string[]
   /** Further media playlists, with the same segment durations. */
   readonly renditions?: Readonly<Record<string, Omit<ExpectedPlaylist, 'durations'>>>
   /** Texts in one version of the media playlist, in this order. */

@@ -4,6 +4,7 @@
  * @module
  */
 import { TIME_MODULUS } from '../../src/binary/timestamp-33.ts'
+import type { Clock } from '../../src/clock.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { PACKET_BYTES, SYNC_BYTE } from '../../src/mpegts/packet.ts'
 import { TICKS_PER_SEC } from '../../src/mpegts/timestamps.ts'
@@ -36,13 +37,24 @@ export interface ListedSegment {
 }
 
 export interface PlaylistHistory {
-  /** Versions of the playlist, with the time at which each appeared. */
-  readonly versions: { text: string; atMs: number }[]
+  /** Versions of the playlist. */
+  readonly versions: string[]
   /** Segments of all versions. */
   readonly segments: ListedSegment[]
 }
 
+/** Multivariant playlist, version of a media playlist, or segment. */
+export interface Load {
+  readonly name: string
+  readonly body: string | Buffer
+  /** Media playlist that lists the segment; undefined for playlists. */
+  readonly playlist?: string
+  readonly atMs: number
+}
+
 export interface Published {
+  /** All that a viewer loaded, in order. */
+  readonly loads: readonly Load[]
   /** All media playlists in any version of the multivariant playlist, by name. */
   readonly playlists: ReadonlyMap<string, PlaylistHistory>
   /** Versions of the multivariant playlist. */
@@ -74,11 +86,11 @@ export function publish(steps: readonly Step[], options: PublishOptions = {}): P
   stream.on('warning', ({ code }) => warnings.add(code))
   stream.renewKey(clock.wallMs() + 7_200_000)
 
-  const viewer = new Viewer(stream)
+  const viewer = new Viewer(stream, clock)
   let publication: Publication | undefined
   const pass = (untilUs: number) => {
     for (; nowUs < untilUs; nowUs = Math.min(nowUs + 250_000, untilUs)) stream.tick()
-    viewer.look(nowUs / 1000)
+    viewer.look()
   }
   for (const step of steps) {
     if ('silentSec' in step) pass(nowUs + step.silentSec * 1e6)
@@ -99,11 +111,11 @@ export function publish(steps: readonly Step[], options: PublishOptions = {}): P
     }
   }
   publication?.end('shutdown')
-  viewer.look(nowUs / 1000)
+  viewer.look()
   stream.stop('api')
-  viewer.look(nowUs / 1000)
-  const { playlists, multivariants } = viewer
-  return { playlists, multivariants, warnings: [...warnings], workUsed: budget.used }
+  viewer.look()
+  const { loads, playlists, multivariants } = viewer
+  return { loads, playlists, multivariants, warnings: [...warnings], workUsed: budget.used }
 }
 
 class WatchedBudget extends WorkBudget {
@@ -140,22 +152,25 @@ function paceOf({ bytes, sec }: Clip): (offset: number) => number {
 
 /** Reads every playlist after every payload, and every segment when it is first listed. */
 class Viewer {
+  readonly loads: Load[] = []
   readonly playlists = new Map<string, PlaylistHistory>()
   readonly multivariants: string[] = []
   readonly #stream: LiveStream
+  readonly #clock: Clock
   readonly #seen = new Map<string, string>()
 
-  constructor(stream: LiveStream) {
+  constructor(stream: LiveStream, clock: Clock) {
     this.#stream = stream
+    this.#clock = clock
   }
 
-  look(nowMs: number): void {
+  look(): void {
     const multivariant = this.#fetchChanged('master.m3u8')
     if (multivariant !== undefined) this.multivariants.push(multivariant)
     const names = [MAIN_PLAYLIST, ...readNames(this.multivariants.at(-1) ?? '')]
     for (const name of new Set([...names, ...this.playlists.keys()])) {
       const text = this.#fetchChanged(name)
-      if (text !== undefined) this.#record(name, text, nowMs)
+      if (text !== undefined) this.#record(name, text)
     }
   }
 
@@ -163,19 +178,23 @@ class Viewer {
     const file = this.#stream.files.get(name)
     if (file === undefined || this.#seen.get(name) === file.version) return undefined
     this.#seen.set(name, file.version)
-    return file.chunks.join('')
+    const text = file.chunks.join('')
+    this.loads.push({ name, body: text, atMs: this.#clock.wallMs() })
+    return text
   }
 
-  #record(name: string, text: string, atMs: number): void {
+  #record(name: string, text: string): void {
     const history = this.playlists.get(name) ?? { versions: [], segments: [] }
     this.playlists.set(name, history)
-    history.versions.push({ text, atMs })
+    history.versions.push(text)
     for (const listed of parseM3u8(text).manifest.segments ?? []) {
       const { uri, duration: durationSec, discontinuity = false, programDateTime = NaN } = listed
       if (history.segments.some((segment) => segment.uri === uri)) continue
       const bytes = Buffer.concat(this.#stream.files.get(uri)?.chunks ?? [])
       const place = { uri, durationSec, discontinuity, programDateTimeMs: programDateTime }
       history.segments.push({ ...place, bytes })
+      if (bytes.length === 0) continue
+      this.loads.push({ name: uri, body: bytes, playlist: name, atMs: this.#clock.wallMs() })
     }
   }
 }

@@ -18,8 +18,8 @@ import type { Publication } from '../../src/stream/publication.ts'
 import { COSTLY_STREAMS, payloadsOf } from '../hostile/attacks/costly-streams.ts'
 import { patSection, pmtSection, TsBuilder } from '../mpegts/ts-builder.ts'
 import { parseM3u8 } from '../support/m3u8.ts'
-import { PlaylistRules } from '../support/playlist-rules.ts'
 import { createRandom, type Random } from '../support/random.ts'
+import { StreamJudge } from '../support/stream-judge.ts'
 import { readPackets, readPat, readPmt } from '../support/ts-reader.ts'
 import { PUBLISHER_REPORT } from './publisher-report.ts'
 
@@ -132,8 +132,11 @@ class Judge {
   readonly violations: string[] = []
   readonly segments: Segment[] = []
   readonly #stream: LiveStream
-  /** Playlist versions by URI. */
-  readonly #rules = new Map<string, { rules: PlaylistRules; version: string }>()
+  /** Of tracks without parameters, neither codec nor channels are known. */
+  readonly #rules = new StreamJudge({ except: ['CODECS_MISSING', 'CHANNELS_MISSING'] })
+  readonly #playlists = new Set(['playlist.m3u8'])
+  /** Versions of files by URI. */
+  readonly #versions = new Map<string, string>()
   /** Latest continuity counter by rendition and PID. */
   readonly #counters = new Map<string, number>()
   #changed = false
@@ -147,20 +150,27 @@ class Judge {
   readPlaylists(): void {
     if (!this.#changed && this.#stream.status !== 'STOPPED') return
     this.#changed = false
-    const master = this.#stream.files.get('master.m3u8')?.chunks.join('')
-    if (master !== undefined) this.#complain('master.m3u8', parseM3u8(master).complaints)
-    for (const [, uri] of master?.matchAll(/([a-z0-9-]+\.m3u8)/g) ?? []) this.#readPlaylist(uri!)
-    for (const uri of ['playlist.m3u8', ...this.#rules.keys()]) this.#readPlaylist(uri)
+    const master = this.#readChanged('master.m3u8')
+    if (master !== undefined) {
+      const broken = this.#rules.multivariant(master)
+      this.#complain('master.m3u8', [...broken, ...parseM3u8(master).complaints])
+      for (const [, uri] of master.matchAll(/([a-z0-9-]+\.m3u8)/g)) this.#playlists.add(uri!)
+    }
+    for (const uri of this.#playlists) this.#readPlaylist(uri)
+  }
+
+  /** @returns text of a file; undefined if it is the same as the last time */
+  #readChanged(uri: string): string | undefined {
+    const file = this.#stream.files.get(uri)
+    if (file === undefined || file.version === this.#versions.get(uri)) return undefined
+    this.#versions.set(uri, file.version)
+    return file.chunks.join('')
   }
 
   #readPlaylist(uri: string): void {
-    const file = this.#stream.files.get(uri)
-    const known = this.#rules.get(uri) ?? { rules: new PlaylistRules(), version: '' }
-    if (file === undefined || file.version === known.version) return
-    this.#rules.set(uri, known)
-    known.version = file.version
-    const text = file.chunks.join('')
-    this.#complain(uri, [...known.rules.check(text), ...parseM3u8(text).complaints])
+    const text = this.#readChanged(uri)
+    if (text === undefined) return
+    this.#complain(uri, [...this.#rules.playlist(uri, text), ...parseM3u8(text).complaints])
     for (const entry of text.split(/(?<=\.ts)\n/)) {
       const name = /\S+\.ts$/.exec(entry)?.[0]
       const gone = name !== undefined && this.#stream.files.get(name) === undefined

@@ -10,7 +10,7 @@ import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
 import { parseM3u8 } from '../support/m3u8.ts'
 import { decodeErrors } from '../support/media.ts'
-import { PlaylistRules } from '../support/playlist-rules.ts'
+import { StreamJudge } from '../support/stream-judge.ts'
 import { requireTool } from '../support/tools.ts'
 import { continuityFaults, readPackets } from '../support/ts-reader.ts'
 import { PUBLISHER_REPORT } from './publisher-report.ts'
@@ -125,17 +125,19 @@ function publish(t: Test, clip: Buffer, { times = 1, uris = URIS } = {}) {
     segments.set(playlist, [...(segments.get(playlist) ?? []), { uri, bytes }])
   })
   stream.on('live', () => t.ok(stream.files.get('master.m3u8'), 'live: everything can be played'))
-  const rules = new Map(uris.map((uri) => [uri, new PlaylistRules()]))
+  const judge = new StreamJudge()
   const versions = new Map<Uri, string>()
   const dates = new Map<number, string>()
   const look = () => {
+    const multivariant = stream.files.get('master.m3u8')?.chunks.join('')
+    t.same(multivariant === undefined ? [] : judge.multivariant(multivariant), [])
     for (const uri of uris) {
       const file = stream.files.get(uri)
       if (file === undefined || file.version === versions.get(uri)) continue
       versions.set(uri, file.version)
       const text = file.chunks.join('')
       const { manifest, complaints } = parseM3u8(text)
-      const broken = [...rules.get(uri)!.check(text), ...complaints]
+      const broken = [...judge.playlist(uri, text), ...complaints]
       if (broken.length > 0) t.fail(`${uri}: ${broken.join()}`)
       let discontinuities = manifest.discontinuitySequence!
       for (const [index, segment] of manifest.segments!.entries()) {

@@ -1,16 +1,16 @@
 /**
- * Checks every version of a playlist with m3u8-parser and with the rules of RFC 8216bis over time.
+ * Checks every version of a playlist with m3u8-parser, the rules of `millrace check` and the house rules.
  *
  * @module
  */
 import { parseM3u8 } from './m3u8.ts'
-import { PlaylistRules } from './playlist-rules.ts'
+import { StreamJudge } from './stream-judge.ts'
 
 /** @returns what is wrong, each with the version that it is wrong in; empty where all is right */
 export function checkPlaylists(versions: readonly string[]): string[] {
-  const rules = new PlaylistRules()
+  const judge = new StreamJudge()
   return versions.flatMap((text, index) =>
-    [...parseM3u8(text).complaints, ...rules.check(text)].map(
+    [...parseM3u8(text).complaints, ...judge.playlist('playlist.m3u8', text)].map(
       (complaint) => `version ${index}: ${complaint}`,
     ),
   )

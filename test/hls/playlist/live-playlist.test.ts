@@ -5,7 +5,7 @@ import type { SegmentOwner } from '../../../src/hls/store/holding.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import { createSegment, type Segment } from '../../../src/hls/store/segment.ts'
 import { parseM3u8 } from '../../support/m3u8.ts'
-import { PlaylistRules } from '../../support/playlist-rules.ts'
+import { StreamJudge } from '../../support/stream-judge.ts'
 import { AUDIO, VIDEO } from '../source.ts'
 
 const WALL_MS = Date.UTC(2026, 0, 1)
@@ -52,13 +52,13 @@ function watched(t: Test, options: { playlistSegments?: number; maxBytes?: numbe
   const files = new FileStore({ cache, owner })
   const playlist = new LivePlaylist({ files, rendition: 'main', epoch: 'e', playlistSegments })
   playlist.open(2)
-  const rules = new PlaylistRules()
+  const judge = new StreamJudge()
   const media = () => files.get('playlist.m3u8')
   const readText = () => media()!.chunks.join('')
   const manifest = () => {
     const text = readText()
     const { manifest, complaints } = parseM3u8(text)
-    t.same([...rules.check(text), ...complaints], [])
+    t.same([...judge.playlist('playlist.m3u8', text), ...complaints], [])
     return manifest
   }
   return {

@@ -6,8 +6,7 @@ import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import { createSegment, type Segment } from '../../../src/hls/store/segment.ts'
 import type { Track } from '../../../src/mpegts/track.ts'
 import { parseM3u8 } from '../../support/m3u8.ts'
-import { checkMultivariant } from '../../support/multivariant-rules.ts'
-import { PlaylistRules } from '../../support/playlist-rules.ts'
+import { StreamJudge } from '../../support/stream-judge.ts'
 import { AUDIO, VIDEO } from '../source.ts'
 
 const WALL_MS = Date.UTC(2026, 0, 1)
@@ -56,9 +55,10 @@ function setUp(t: Test, { maxBytes = 1e9, playlistSegments = 4, captions = 'auto
   const cache = new SegmentCache({ maxBytes })
   const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments, captions })
   presentation.setTarget(2)
+  const judge = new StreamJudge()
   const multivariant = () => {
     const text = presentation.files.get('master.m3u8')!.chunks.join('')
-    t.same([...parseM3u8(text).complaints, ...checkMultivariant(text)], [])
+    t.same([...parseM3u8(text).complaints, ...judge.multivariant(text)], [])
     return text
   }
   const append = (value: Segment) => presentation.append(value, value.mediaSequence * 2000)
@@ -170,8 +170,7 @@ t.test('counts the frame rate where the bitstream has none', async (t) => {
 })
 
 t.test('CLOSED-CAPTIONS claims what is known of all variants (RFC 8216bis 4.4.6.2)', async (t) => {
-  const { codecString } = VIDEO.parameters!
-  const captioned = { ...VIDEO, parameters: { codecString, closedCaptions: true } }
+  const captioned = { ...VIDEO, parameters: { ...VIDEO.parameters!, closedCaptions: true } }
   const [without, withCaptions] = [
     [VIDEO, ENGLISH],
     [captioned, ENGLISH],
@@ -430,15 +429,12 @@ t.test(
       playlistSegments: 8,
       maxBytes: 2 * 13 * segmentBytes,
     })
-    const rules = new Map([
-      ['playlist.m3u8', new PlaylistRules()],
-      ['audio-2.m3u8', new PlaylistRules()],
-    ])
+    const judge = new StreamJudge()
     const listed = (uri: string) => {
       const text = presentation.files.get(uri)?.chunks.join('')
       if (text === undefined) return undefined
       const { manifest, complaints } = parseM3u8(text)
-      t.same([...rules.get(uri)!.check(text), ...complaints], [], uri)
+      t.same([...judge.playlist(uri, text), ...complaints], [], uri)
       let discontinuities = manifest.discontinuitySequence!
       return manifest.segments!.map((segment, index) => {
         if (segment.discontinuity === true) discontinuities++

@@ -3,12 +3,12 @@
  * receives bytes of another.
  */
 import t from 'tap'
+import { parseMediaPlaylist } from '../../../src/check/playlist/media-playlist.ts'
 import { partUri } from '../../../src/hls/file-names.ts'
 import { LivePresentation } from '../../../src/hls/playlist/live-presentation.ts'
 import type { FileLoan } from '../../../src/hls/store/file-store.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import { slabBytesFor } from '../../../src/mpegts/mux/slab-pool.ts'
-import { parseLowLatency } from '../../support/low-latency-rules.ts'
 import { createRandom } from '../../support/random.ts'
 import { PartSource } from './part-source.ts'
 
@@ -26,7 +26,8 @@ function startStream(cache: SegmentCache, epoch: string) {
   source.complete()
   presentation.setTarget(2, 0.208)
   const { files } = presentation
-  const read = () => parseLowLatency(files.get('playlist.m3u8')?.chunks.join('') ?? '')
+  const read = () =>
+    parseMediaPlaylist(files.get('playlist.m3u8')?.chunks.join('') ?? '', 'playlist.m3u8')
   const isIntact = (serial: number, { file }: FileLoan) =>
     file.chunks[0]!.equals(Buffer.alloc(SLAB_BYTES, `${epoch}-${serial}.`))
   const partOf = (serial: number) => partUri(epoch, 'main', serial)

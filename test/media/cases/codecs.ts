@@ -33,6 +33,7 @@ export const CODECS: readonly MediaCase[] = [
     playlist: USUAL,
     independent: false,
     warnings: ['OPEN_GOP'],
+    findings: ['SEGMENT_LENGTH'],
   },
   {
     name: 'h264-intra-refresh',
@@ -44,6 +45,7 @@ export const CODECS: readonly MediaCase[] = [
     targetSec: 4,
     independent: false,
     warnings: ['GOP_TOO_LONG', 'INTRA_REFRESH'],
+    findings: ['SEGMENT_WITHOUT_KEY_FRAME'],
   },
   {
     name: 'h264-b-pyramid',
@@ -79,6 +81,7 @@ export const CODECS: readonly MediaCase[] = [
     playlist: { ...USUAL, tracks: '256:24,257:f' },
     independent: false,
     warnings: ['OPEN_GOP'],
+    findings: ['SEGMENT_LENGTH'],
   },
   {
     name: 'h264-pq',

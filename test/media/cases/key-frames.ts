@@ -32,6 +32,7 @@ export const KEY_FRAMES: readonly MediaCase[] = [
     targetSec: 4,
     independent: false,
     warnings: ['GOP_TOO_LONG'],
+    findings: ['SEGMENT_WITHOUT_KEY_FRAME'],
   },
   {
     name: 'one-key-frame',
@@ -50,6 +51,7 @@ export const KEY_FRAMES: readonly MediaCase[] = [
     targetSec: 10,
     independent: false,
     warnings: ['GOP_TOO_LONG'],
+    findings: ['SEGMENT_WITHOUT_KEY_FRAME'],
   },
   {
     name: 'irregular-gop',

@@ -50,6 +50,7 @@ export const MUXERS: readonly MediaCase[] = [
         pesPacket(payload.subarray(payload.length >> 1), { length: 'none' }),
       ]),
     playlist: USUAL,
+    findings: ['TS_PTS_MISSING'],
   },
   {
     name: 'empty-pes',

@@ -70,6 +70,7 @@ export const NETWORK: readonly MediaCase[] = [
     independent: false,
     bytesOut: 'damaged',
     warnings: ['CONTINUITY_ERRORS', 'GOP_TOO_LONG'],
+    findings: ['SEGMENT_WITHOUT_KEY_FRAME'],
   },
   {
     name: 'lost-in-a-burst',
@@ -82,6 +83,7 @@ export const NETWORK: readonly MediaCase[] = [
     independent: false,
     bytesOut: 'damaged',
     warnings: ['CONTINUITY_ERRORS', 'GOP_TOO_LONG', 'PTS_GAPS'],
+    findings: ['SEGMENT_WITHOUT_KEY_FRAME'],
   },
   {
     name: 'lost-audio',

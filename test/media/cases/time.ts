@@ -43,6 +43,7 @@ export const TIME: readonly MediaCase[] = [
     playlist: { ...USUAL, durations: [2, 2, 2, 2.47, 0.53] },
     independent: false,
     warnings: ['GOP_TOO_LONG', 'PTS_GAPS'],
+    findings: ['SEGMENT_WITHOUT_KEY_FRAME'],
   },
   {
     name: 'gap-of-5s',
@@ -58,6 +59,7 @@ export const TIME: readonly MediaCase[] = [
     make: (clips) => clips.encode([...TEST_PATTERN, '-itsoffset', '1', ...TONE, ...X264, ...AAC]),
     playlist: { ...USUAL, audioFrames: 330 },
     warnings: ['AV_SKEW'],
+    findings: ['STARTS_APART'],
   },
   {
     name: 'audio-early',
