@@ -53,7 +53,7 @@ export const FRESHNESS: readonly Rule[] = [
     clause: 'RFC 8216bis 6.2.1',
     level: 'MUST',
     requirement:
-      'A live playlist with parts has a new part within one PART-TARGET of the one before.',
+      'A live playlist with parts has a new part within one PART-TARGET, unless the encoder restarts.',
     effects: {
       apple: stalls('Runs out of media if PART-HOLD-BACK is shorter than the pause.'),
       hlsjs: stalls('Runs out of media if PART-HOLD-BACK is shorter than the pause.'),
@@ -66,6 +66,9 @@ export const FRESHNESS: readonly Rule[] = [
       if (!before.segments.some(({ parts }) => parts.length > 0)) return []
       const maxMs = partTargetSec * 1000 + PART_JITTER_MS
       const last = before.segments.at(-1)
+      // The encoder came back; PLAYLIST_STALE tells if it was away for long.
+      const next = playlist.segments.find(({ sequence }) => sequence > last!.sequence)
+      if (next?.discontinuity === true) return []
       return unless(!(known <= maxMs && now > maxMs), () => [
         fact(before, `PART-TARGET is ${partTargetSec} s`, findTag(before, 'EXT-X-PART-INF')),
         fact(

@@ -138,6 +138,26 @@ t.test('finds parts that are stale alone', async (t) => {
   keepsAll(t, [...main.slice(0, at + 1), poll(200), poll(400)])
 })
 
+t.test('finds no stale parts where the encoder was away for 2.5 s', async (t) => {
+  const session = await recordPlaylists({ reconnects: true })
+  const main = session.filter(({ url }) => url.includes('playlist.m3u8'))
+  const heldAt = (at: number) =>
+    main.map(({ sentAtMs, reply, ...rest }, index) => {
+      const lateMs = index < at ? 0 : 2500
+      const headersAtMs = reply!.headersAtMs + lateMs
+      const times = { headersAtMs, endedAtMs: reply!.endedAtMs + lateMs }
+      // The reply that was held brings the next part.
+      const sent = { sentAtMs: index === at ? sentAtMs : sentAtMs + lateMs }
+      return { ...rest, ...sent, reply: { ...reply!, ...times } }
+    })
+  const after = main.findIndex(({ reply }) =>
+    /DISCONTINUITY\n.*\n#EXT-X-PART:/.test(String(reply!.body)),
+  )
+  const ids = (at: number) => judge(heldAt(at)).map(({ rule }) => rule.id)
+  t.same(ids(after), ['PLAYLIST_STALE'])
+  t.same(ids(after + 2), ['PLAYLIST_STALE', 'PARTS_STALE'])
+})
+
 t.test('judges deltas and versions of low latency as one timeline', async (t) => {
   const session = await recordPlaylists({ reconnects: true, stops: true })
   keepsAll(t, session)
