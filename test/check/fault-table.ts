@@ -103,7 +103,11 @@ const TIMELINE: readonly Fault[] = [
   {
     title: 'the media sequence number goes back in every other version',
     rule: 'MEDIA_SEQUENCE_BACK',
-    follows: ['REPORT_WRONG', 'SEGMENT_CHANGED', 'BLOCKING_TOO_EARLY', 'BLOCKING_WITHOUT_PART'],
+    follows: [
+      ...['REPORT_WRONG', 'SEGMENT_CHANGED', 'BLOCKING_TOO_EARLY', 'BLOCKING_WITHOUT_PART'],
+      // Media is taken for the neighbor of another.
+      ...['TIMESTAMPS_BREAK', 'COUNTERS_BREAK'],
+    ],
     tamper: () =>
       editText(isPlaylist, (text) =>
         !isOdd(text)
