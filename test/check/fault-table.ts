@@ -245,6 +245,8 @@ const TARGET_DURATIONS: readonly Fault[] = [
     rule: 'SEGMENT_OVER_TARGET',
     follows: [
       'SEGMENT_LENGTH',
+      // Media that claims to be longer has to stay for longer.
+      'GONE_TOO_EARLY',
       'PARTS_UNLIKE_SEGMENT',
       'DATE_MISSES_EXTINF',
       'PARTS_TOO_LONG_LISTED',
@@ -365,7 +367,10 @@ const MEDIA: readonly Fault[] = [
   {
     title: 'EXTINF is 0.3 s longer than the media',
     rule: 'SEGMENT_LENGTH',
-    follows: ['PARTS_UNLIKE_SEGMENT', 'DATE_MISSES_EXTINF', 'PARTS_TOO_LONG_LISTED'],
+    follows: [
+      ...['PARTS_UNLIKE_SEGMENT', 'DATE_MISSES_EXTINF', 'PARTS_TOO_LONG_LISTED'],
+      'GONE_TOO_EARLY',
+    ],
     tamper: replace(/(#EXTINF:\d+)\.0/g, '$1.3'),
   },
   {
