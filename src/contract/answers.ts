@@ -3,21 +3,29 @@
  *
  * @module
  */
-import { Type, type TSchema } from 'typebox'
-import { StreamStatus } from './schema.ts'
+import { Type, type TProperties, type TSchema } from 'typebox'
+import { STREAM_STATES } from './schema.ts'
 
 const number = (description: string) => Type.Number({ description })
 const integer = (description: string) => Type.Integer({ description })
 const text = (description: string) => Type.String({ description })
 const time = (description: string) => Type.String({ format: 'date-time', description })
 
+const state = Type.Enum([...STREAM_STATES], {
+  description: '`READY`, `STREAMING`, `INTERRUPTED` or `STOPPED`',
+})
+
+/** A component of the OpenAPI document. */
+const titled = <Fields extends TProperties>(title: string, fields: Fields, description = title) =>
+  Type.Object(fields, { title, description })
+
 /** A counter of SRT, absent for encoders of other protocols; `libsrt` is the name of the same figure there. */
 const srt = (unit: string, libsrt: string, description: string) =>
   Type.Optional(Type.Number({ 'x-unit': unit, 'x-libsrt': libsrt, description }))
 
-export const StartedStream = Type.Object({
-  stream_id: Type.String(),
-  status: StreamStatus,
+export const StartedStream = titled('StartedStream', {
+  stream_id: text('id of the stream'),
+  status: state,
   srt_url: text('URL for the encoder, with the stream key and the passphrase: a credential'),
   stream_key: text(
     'value of `streamid` for encoders that take it apart from the URL: a credential',
@@ -27,7 +35,7 @@ export const StartedStream = Type.Object({
   playlist_url: text('where to play it'),
 })
 
-export const Publisher = Type.Object({
+export const Publisher = titled('Publisher', {
   remote: text('address and port of the encoder'),
   peer_version: Type.Optional(text('of its SRT library')),
   latency_ms: srt(
@@ -114,50 +122,61 @@ export const Publisher = Type.Object({
   ),
 })
 
-export const Track = Type.Object({
-  pid: Type.Integer(),
-  kind: Type.Enum(['video', 'audio', 'data']),
-  codec: Type.String(),
-  codec_string: Type.Optional(text('value of CODECS (RFC 6381)')),
-  language: Type.Optional(text('ISO 639 code')),
-  width: Type.Optional(Type.Integer()),
-  height: Type.Optional(Type.Integer()),
-  frame_rate: Type.Optional(Type.Number()),
-  video_range: Type.Optional(text('`SDR`, `HLG` or `PQ`')),
-  closed_captions: Type.Optional(
-    Type.Boolean({ description: 'the video has contained CEA-608 or CEA-708 captions' }),
-  ),
-  sample_rate: Type.Optional(Type.Integer()),
-  channels: Type.Optional(Type.Integer()),
-})
-
-export const ServiceLoad = Type.Object({
-  loop_delay_ms_p99: number('lateness of the event loop in the last 10 s, 99th percentile'),
-  loop_delay_ms_max: number('lateness of the event loop in the last 10 s, maximum'),
-  kernel_drops: Type.Optional(
-    integer(
-      'datagrams for SRT that the kernel dropped since the service started; absent where the system does not tell',
+export const Track = titled(
+  'Track',
+  {
+    pid: integer('PID in the transport stream of the encoder'),
+    kind: Type.Enum(['video', 'audio', 'data'], { description: '`video`, `audio` or `data`' }),
+    codec: text('`h264`, `h265`, `aac`, `mp3`, `mp2`, `ac3`, … or `unknown`'),
+    codec_string: Type.Optional(text('value of CODECS (RFC 6381)')),
+    language: Type.Optional(text('ISO 639 code')),
+    width: Type.Optional(integer('width in pixels, of video')),
+    height: Type.Optional(integer('height in pixels, of video')),
+    frame_rate: Type.Optional(number('frames per second')),
+    video_range: Type.Optional(text('`SDR`, `HLG` or `PQ`')),
+    closed_captions: Type.Optional(
+      Type.Boolean({ description: 'whether the video has contained CEA-608 or CEA-708 captions' }),
     ),
-  ),
-  http: Type.Object({
-    connections: integer('open HTTP connections'),
-    buffered_bytes: integer(
-      'memory of replies to slow readers, without segments in the cache; its limit is `HTTP_MAX_BUFFERED_MIB`',
-    ),
-    refused: integer('connections refused at `HTTP_MAX_CONNECTIONS` since the start'),
-    refused_per_address: integer('connections refused at the share of one address'),
-    displaced: integer('idle connections closed in favor of new ones'),
-    expired: integer('connections closed after 75 s without a complete request'),
-    slow: integer('readers disconnected below 4 KiB/s for a minute'),
-    refused_streams: integer('HTTP/2 requests refused because too many were open'),
-    flooding: integer('HTTP/2 connections closed for floods of resets or empty frames'),
-    over_memory: integer('readers disconnected because replies exceeded the memory limit'),
-  }),
-})
+    sample_rate: Type.Optional(integer('samples per second, of audio')),
+    channels: Type.Optional(integer('channels, of audio')),
+  },
+  'an elementary stream of the program',
+)
 
-export const StreamRecord = Type.Object({
-  stream_id: Type.String(),
-  status: StreamStatus,
+export const ServiceLoad = titled(
+  'ServiceLoad',
+  {
+    loop_delay_ms_p99: number('lateness of the event loop in the last 10 s, 99th percentile'),
+    loop_delay_ms_max: number('lateness of the event loop in the last 10 s, maximum'),
+    kernel_drops: Type.Optional(
+      integer(
+        'datagrams for SRT that the kernel dropped since the service started; absent where the system does not tell',
+      ),
+    ),
+    http: Type.Object(
+      {
+        connections: integer('open HTTP connections'),
+        buffered_bytes: integer(
+          'memory of replies to slow readers, without segments in the cache; its limit is `HTTP_MAX_BUFFERED_MIB`',
+        ),
+        refused: integer('connections refused at `HTTP_MAX_CONNECTIONS`'),
+        refused_per_address: integer('connections refused at the share of one address'),
+        displaced: integer('idle connections closed in favor of new ones'),
+        expired: integer('connections closed after 75 s without a complete request'),
+        slow: integer('readers disconnected below 4 KiB/s for a minute'),
+        refused_streams: integer('HTTP/2 requests refused because too many were open'),
+        flooding: integer('HTTP/2 connections closed for floods of resets or empty frames'),
+        over_memory: integer('readers disconnected because replies exceeded the memory limit'),
+      },
+      { description: 'HTTP connections; all but the first two count since the start' },
+    ),
+  },
+  'load of the process, the same in every record',
+)
+
+export const StreamRecord = titled('StreamRecord', {
+  stream_id: text('id of the stream'),
+  status: state,
   live: Type.Boolean({ description: 'an encoder feeds a playlist that can be played' }),
   started_at: time('when the stream was started'),
   live_since: orNull(time(''), 'since when it is live; null while it is not'),
@@ -182,7 +201,7 @@ export const StreamRecord = Type.Object({
           'media that must be complete before players get it: PART-TARGET, or a segment without low latency',
         ),
         hold_back_ms: number('how far from the end players play'),
-        expected_ms: number('their sum, without encoder and display'),
+        expected_ms: number('sum of the three, without encoder and display'),
       },
       { description: 'latency of viewers; absent until the playlist appears' },
     ),
@@ -193,21 +212,27 @@ export const StreamRecord = Type.Object({
   totals: Type.Object(
     {
       segments: integer('segments of all renditions'),
-      segment_bytes: integer('their size'),
+      segment_bytes: integer('size of the segments'),
       duration_sec: number('duration of the main rendition'),
       payloads_dropped: integer('SRT packets dropped because their media costs too much CPU'),
       publishers: integer('encoders that connected'),
     },
     { description: 'since the start' },
   ),
-  warnings: Type.Array(Type.Object({ code: Type.String(), message: Type.String() }), {
-    description: 'what is wrong with the source or its connection; see troubleshooting.md',
-  }),
+  warnings: Type.Array(
+    Type.Object({
+      code: text('stable code'),
+      message: text('what is wrong, what viewers see, what to set'),
+    }),
+    {
+      description: 'what is wrong with the source or its connection; see troubleshooting.md',
+    },
+  ),
   playlist_url: text('where to play it'),
   service: Type.Optional(ServiceLoad),
 })
 
-export const StreamPage = Type.Object({
+export const StreamPage = titled('StreamPage', {
   streams: Type.Array(StreamRecord, { description: 'in the order of their ids' }),
   next: orNull(Type.String(), '`after` of the next page; null on the last one'),
   service: Type.Optional(ServiceLoad),

@@ -54,9 +54,7 @@ export const WebhookUrls = Type.Array(
   { maxItems: MAX_WEBHOOK_URLS, description: ALLOWED.webhook_urls },
 )
 
-export const StreamStatus = Type.Enum(['READY', 'STREAMING', 'INTERRUPTED', 'STOPPED'], {
-  description: ALLOWED.status,
-})
+export const STREAM_STATES = ['READY', 'STREAMING', 'INTERRUPTED', 'STOPPED'] as const
 
 const IssuedAt = Type.Optional(Type.Number({ minimum: 0, description: ALLOWED.issued_at }))
 
@@ -98,7 +96,7 @@ export const KickBody = Type.Object({
 
 export const StreamsBody = Type.Object({
   issued_at: IssuedAt,
-  status: Type.Optional(StreamStatus),
+  status: Type.Optional(Type.Enum([...STREAM_STATES], { description: ALLOWED.status })),
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: MAX_PAGE_STREAMS, description: ALLOWED.limit }),
   ),

@@ -23,6 +23,7 @@ import type { HttpGuard } from './guard/http-guard.ts'
 import { REQUEST_TIMEOUT_MS } from './guard/guarded-session.ts'
 import { HTTP2_OPTIONS } from './guard/http2-streams.ts'
 import { metrics as metricsPlugin, type MetricsOptions } from './metrics.ts'
+import { openApi } from './openapi.ts'
 import { playback as playbackPlugin, type OnSent } from './playback.ts'
 import type { PlaybackSource, StreamControl } from '../contract/streams.ts'
 import type { CertificateSource } from './tls/certificate-source.ts'
@@ -120,8 +121,10 @@ export function buildApp(options: AppOptions): FastifyInstance {
       options.onRefused?.(asRefusal(error).code)
     })
     if (apiFrom !== undefined) allowAddresses(internal, apiFrom)
-    if (control !== undefined)
+    if (control !== undefined) {
       void internal.register(api, { prefix: '/api', ...apiOptions(control, options) })
+      void internal.register(openApi, { prefix: '/api' })
+    }
     if (metrics !== undefined)
       void internal.register(metricsPlugin, { prefix: '/metrics', ...metrics })
   })

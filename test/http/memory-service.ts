@@ -29,6 +29,7 @@ import type {
 } from '../../src/contract/streams.ts'
 import type { StreamState } from '../../src/contract/state.ts'
 import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
+import { checkDescribed } from '../support/api-description.ts'
 import { writeCertificate } from '../support/certificate.ts'
 
 export const SECRET = 'a secret of at least 32 characters'
@@ -195,8 +196,14 @@ export function call(
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
       incoming.on('error', reject)
       incoming.on('end', () => {
-        const { statusCode = 0 } = incoming
-        resolve({ status: statusCode, headers: incoming.headers, body: Buffer.concat(chunks) })
+        const { statusCode: status = 0, headers } = incoming
+        const reply = { status, headers, body: Buffer.concat(chunks) }
+        try {
+          checkDescribed({ method, path, contentType: headers['content-type'], ...reply })
+          resolve(reply)
+        } catch (error) {
+          reject(error)
+        }
       })
     })
     if (body !== undefined && headers['transfer-encoding'] === undefined) {

@@ -1,0 +1,246 @@
+/**
+ * OpenAPI 3.1 document of the HTTP interface, from the schemas that the routes use.
+ *
+ * @module
+ */
+import { readFileSync } from 'node:fs'
+import type { FastifyPluginAsync } from 'fastify'
+import type { TSchema } from 'typebox'
+import * as answers from '../contract/answers.ts'
+import { ENDPOINTS, SIGNED_REFUSALS } from '../contract/endpoints.ts'
+import { StreamId } from '../contract/schema.ts'
+import { MillraceError, REFUSALS, type ErrorCode } from '../errors.ts'
+
+/** Refusals on any path, by HTTP status; Node's HTTP parser detects some of them. */
+const ANY_PATH: readonly [status: number, code: ErrorCode][] = [
+  [400, 'REQUEST_MALFORMED'],
+  [408, 'REQUEST_MALFORMED'],
+  [431, 'REQUEST_MALFORMED'],
+  [400, 'HTTPS_REQUIRED'],
+  [500, 'INTERNAL'],
+  [503, 'TOO_MANY_HTTP_CONNECTIONS'],
+]
+
+const FILE_REFUSALS = [
+  'DIRECTIVES_INVALID',
+  'MEDIA_TOO_FAR_AHEAD',
+  'STREAM_NOT_FOUND',
+  'FILE_NOT_FOUND',
+  'RANGE_NOT_SATISFIABLE',
+  'MEDIA_LATE',
+  'TOO_MANY_WAITING',
+  'SHUTTING_DOWN',
+] as const
+
+/** Fastify plugin for the prefix `/api`: the document at `openapi.json`, unsigned, since it holds no secret. */
+export const openApi: FastifyPluginAsync = async (app) => {
+  const text = JSON.stringify(openApiDocument())
+  app.get('/openapi.json', (_request, reply) => {
+    reply
+      .type('application/json; charset=utf-8')
+      .header('cache-control', 'public, max-age=600')
+      .header('access-control-allow-origin', '*')
+      .send(text)
+  })
+}
+
+export function openApiDocument(): object {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Millrace',
+      version: packageVersion(),
+      description: 'Live SRT ingest to HLS delivery. docs/api.md explains the calls.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    paths: { ...signedPaths(), ...unsignedPaths() },
+    components: {
+      schemas: Object.fromEntries(
+        Object.values(answers).map((schema) => [titleOf(schema), withReferences(schema)]),
+      ),
+      securitySchemes: {
+        metricsToken: { type: 'http', scheme: 'bearer', description: '`METRICS_TOKEN`, if set' },
+        signature: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'LT-SIGNATURE',
+          description:
+            'HMAC-SHA256 of the exact bytes of the body, keyed with HMAC_SECRET, in hexadecimal',
+        },
+      },
+    },
+  }
+}
+
+function signedPaths(): object {
+  const paths = Object.entries(ENDPOINTS).map(([name, endpoint]) => {
+    const { methods, summary, body, data, refusals } = endpoint
+    const operations = methods.map((method) => [
+      method.toLowerCase(),
+      {
+        // Clients make function names of them.
+        operationId: methods.length > 1 ? `${method.toLowerCase()}-${name}` : name,
+        summary,
+        security: [{ signature: [] }],
+        requestBody: { required: true, content: json(body) },
+        responses: {
+          200: { description: 'Success', content: json(success(data)) },
+          ...refused([...SIGNED_REFUSALS, ...refusals]),
+        },
+      },
+    ])
+    return [`/api/${name}`, Object.fromEntries(operations)]
+  })
+  return Object.fromEntries(paths) as object
+}
+
+function unsignedPaths(): object {
+  const streamId = parameter('path', 'stream_id', StreamId)
+  const file = parameter('path', 'file', { type: 'string' })
+  const directives = Object.entries({
+    _HLS_msn: { type: 'integer', minimum: 0 },
+    _HLS_part: { type: 'integer', minimum: 0 },
+    _HLS_skip: { type: 'string' },
+  }).map(([name, schema]) => parameter('query', name, schema))
+  const media = {
+    'application/vnd.apple.mpegurl': { schema: { type: 'string' } },
+    'video/mp2t': {},
+  }
+  return {
+    '/api/openapi.json': {
+      get: operation(
+        'openapi',
+        'This document',
+        {
+          200: { description: 'Success', content: json({ type: 'object' }) },
+        },
+        ['ADDRESS_FORBIDDEN'],
+      ),
+    },
+    '/health/live': {
+      get: operation('health-live', 'Whether the process runs', {
+        200: { description: 'It runs', content: json(object({ status: { const: 'live' } })) },
+      }),
+    },
+    '/health/ready': {
+      get: operation('health-ready', 'Whether the process is to get new streams', {
+        200: { description: 'Ready', content: json(readiness('ready')) },
+        503: { description: 'Not ready', content: json(readiness('unready')) },
+      }),
+    },
+    '/metrics': {
+      get: {
+        ...operation(
+          'metrics',
+          'Figures of the service for Prometheus, on `METRICS_PORT` if it is set',
+          { 200: { description: 'Success', content: { 'text/plain': {} } } },
+          ['ADDRESS_FORBIDDEN', 'METRICS_TOKEN_INVALID'],
+        ),
+        security: [{}, { metricsToken: [] }],
+      },
+    },
+    '/video/{stream_id}/{file}': {
+      parameters: [streamId, file, ...directives],
+      get: operation(
+        'file',
+        'A playlist or a segment of a stream',
+        {
+          200: { description: 'The file', content: media },
+          206: { description: 'A range of a segment', content: { 'video/mp2t': {} } },
+          304: { description: 'The client has this version' },
+        },
+        FILE_REFUSALS,
+      ),
+      options: operation('file-preflight', 'Preflight of CORS', {
+        204: { description: 'Any origin and any request header' },
+      }),
+    },
+    '/watch/{stream_id}': {
+      parameters: [streamId],
+      get: operation(
+        'watch',
+        'A page that plays a stream',
+        { 200: { description: 'The page', content: { 'text/html': {} } } },
+        ['STREAM_NOT_FOUND'],
+      ),
+    },
+    '/watch/{stream_id}/state': {
+      parameters: [streamId],
+      get: operation(
+        'watch-state',
+        'State of a stream, for the page',
+        { 200: { description: 'Success', content: json(success(pageState())) } },
+        ['STREAM_NOT_FOUND'],
+      ),
+    },
+  }
+}
+
+function pageState(): object {
+  const { status, live } = answers.StreamRecord.properties
+  return object({ status, live, time: { type: 'string', format: 'date-time' } })
+}
+
+function readiness(status: string): object {
+  const reasons = { type: 'array', items: { type: 'string' } }
+  return object({ status: { const: status }, reasons })
+}
+
+function operation(
+  operationId: string,
+  summary: string,
+  responses: Readonly<Record<number, object>>,
+  refusals: readonly ErrorCode[] = [],
+): object {
+  return { operationId, summary, security: [], responses: { ...refused(refusals), ...responses } }
+}
+
+/** Responses of refusals, by HTTP status. */
+function refused(codes: readonly ErrorCode[]): Record<number, object> {
+  const rows = [
+    ...codes.map((code) => [new MillraceError(code).httpStatus, code] as const),
+    ...ANY_PATH,
+  ]
+  const statuses = [...new Set(rows.map(([status]) => status))].toSorted((a, b) => a - b)
+  const responses = statuses.map((status) => {
+    const here = rows.filter(([each]) => each === status).map(([, code]) => code)
+    const failure = { success: { const: false }, error: { type: 'string' }, code: { enum: here } }
+    const description = here.map((code) => `\`${code}\`: ${REFUSALS[code].message}`).join('\n\n')
+    return [status, { description, content: json(object(failure)) }]
+  })
+  return Object.fromEntries(responses) as Record<number, object>
+}
+
+function parameter(place: 'path' | 'query', name: string, schema: object): object {
+  return { name, in: place, ...(place === 'path' && { required: true }), schema }
+}
+
+function success(data: object): object {
+  return object({ success: { const: true }, data })
+}
+
+function object(properties: object): object {
+  return { type: 'object', required: Object.keys(properties), properties }
+}
+
+function json(schema: object): object {
+  return { 'application/json': withReferences({ schema }) }
+}
+
+function titleOf(schema: TSchema): string {
+  return (schema as { title?: string }).title ?? ''
+}
+
+/** Copy as JSON, with references in place of the titled schemas below the root. */
+function withReferences(root: object): unknown {
+  const copy = JSON.stringify(root, (key, value: unknown) => {
+    const isTitled = key !== '' && typeof value === 'object' && value !== null && 'title' in value
+    return isTitled ? { $ref: `#/components/schemas/${String(value.title)}` } : value
+  })
+  return JSON.parse(copy)
+}
+
+function packageVersion(): string {
+  const file = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(file) as { version: string }).version
+}
