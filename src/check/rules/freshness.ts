@@ -4,7 +4,7 @@
  * @module
  */
 import { isComplete, type MediaPlaylist } from '../playlist/media-playlist.ts'
-import { findTag } from '../playlist/tag-reader.ts'
+import { findTag, findTags } from '../playlist/tag-reader.ts'
 import { degrades, fact, nameOf, seconds, stalls, stops, unless } from './evidence.ts'
 import type { Fact, Rule } from './rule.ts'
 
@@ -67,8 +67,9 @@ export const FRESHNESS: readonly Rule[] = [
       const maxMs = partTargetSec * 1000 + PART_JITTER_MS
       const last = before.segments.at(-1)
       // The encoder came back; PLAYLIST_STALE tells if it was away for long.
-      const next = playlist.segments.find(({ sequence }) => sequence > last!.sequence)
-      if (next?.discontinuity === true) return []
+      const listed = playlist.segments.find(({ sequence }) => sequence === last!.sequence)
+      const isBehind = ({ line }: { line: number }) => line > (listed?.line ?? Infinity)
+      if (findTags(playlist, 'EXT-X-DISCONTINUITY').some(isBehind)) return []
       return unless(!(known <= maxMs && now > maxMs), () => [
         fact(before, `PART-TARGET is ${partTargetSec} s`, findTag(before, 'EXT-X-PART-INF')),
         fact(
