@@ -23,14 +23,20 @@ export function verify(bytes: Uint8Array, signature: string, secret: string): bo
   return timingSafeEqual(Buffer.from(signature, 'hex'), hmac(bytes, secret))
 }
 
-/** Whether `signature` was made with any secret. Checks all secrets: the time does not reveal which one matched. */
-export function verifyAny(
+/**
+ * Secret that made `signature`; undefined for none. Checks all secrets: the time does not reveal which one matched.
+ */
+export function findSigner(
   bytes: Uint8Array,
   signature: string,
   secrets: readonly string[],
-): boolean {
-  const matches = secrets.filter((secret) => verify(bytes, signature, secret))
-  return matches.length > 0
+): string | undefined {
+  return secrets.filter((secret) => verify(bytes, signature, secret))[0]
+}
+
+/** Name of a secret in logs: 8 hexadecimal digits, from which the secret cannot be computed. */
+export function keyId(secret: string): string {
+  return hmac(Buffer.from('millrace key id'), secret).toString('hex', 0, 4)
 }
 
 function hmac(bytes: Uint8Array, secret: string): Buffer {

@@ -8,7 +8,9 @@ import {
   type FastifyPluginAsyncTypebox,
 } from '@fastify/type-provider-typebox'
 import type { Clock } from '../clock.ts'
+import type { Logger } from '../logger.ts'
 import { limitRate } from './access.ts'
+import { audit } from './audit.ts'
 import { checkRequestAge } from './request-age.ts'
 import {
   ENDPOINTS,
@@ -29,13 +31,15 @@ export interface ApiOptions {
   /** Requests per second of one client; 0: no limit. */
   readonly maxPerSec: number
   readonly clock: Clock
+  /** Receives the audit log; undefined: there is none. */
+  readonly auditLogger?: Logger | undefined
 }
 
 /** Fastify plugin for the prefix `/api`. */
 export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, options) => {
-  const { control, hmacSecrets, maxAgeSec, maxPerSec, clock } = options
+  const { control, hmacSecrets, maxAgeSec, maxPerSec, clock, auditLogger } = options
   if (maxPerSec > 0) limitRate(app, maxPerSec, clock)
-  requireSignature(app, hmacSecrets)
+  const keyIds = requireSignature(app, hmacSecrets)
   app.setValidatorCompiler(TypeBoxValidatorCompiler)
   app.setSchemaErrorFormatter(formatBodyError)
   app.addHook('onRequest', async (_request, reply) => {
@@ -54,9 +58,11 @@ export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, options) =
       url: `/${name}`,
       schema: { body: schema },
       exposeHeadRoute: false,
-      handler: async ({ body }) => {
-        const request = offTheWire(body, names)
-        return { success: true, data: await answer(request as never) }
+      handler: async (request) => {
+        const { body, ip: client } = request
+        const call = { name: name as EndpointName, body, key: keyIds.get(request)!, client }
+        const data = await audit(auditLogger, call, () => answer(offTheWire(body, names) as never))
+        return { success: true, data }
       },
     })
   }

@@ -59,6 +59,8 @@ export interface AppOptions {
   readonly certificates?: CertificateSource | undefined
   /** Receives internal errors. Requests are not logged. */
   readonly logger: Logger
+  /** Receives a line for each API call that changes something; default: none is written. */
+  readonly auditLogger?: Logger
 }
 
 /** Time for which a connection stays open after a reply, without another request. */
@@ -137,8 +139,8 @@ export function buildApp(options: AppOptions): FastifyInstance {
 }
 
 function apiOptions(control: StreamControl, options: AppOptions): ApiOptions {
-  const { hmacSecrets, maxAgeSec = 0, apiRate = 0, clock = machineClock } = options
-  return { control, hmacSecrets, maxAgeSec, maxPerSec: apiRate, clock }
+  const { hmacSecrets, maxAgeSec = 0, apiRate = 0, clock = machineClock, auditLogger } = options
+  return { control, hmacSecrets, maxAgeSec, maxPerSec: apiRate, clock, auditLogger }
 }
 
 /** Options for the server that Fastify creates; its types allow for one protocol, the routes use what both share. */

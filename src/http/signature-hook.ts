@@ -7,21 +7,32 @@
  * @module
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { isSignature, verifyAny } from '../auth/signature.ts'
+import { findSigner, isSignature, keyId } from '../auth/signature.ts'
 import { MillraceError } from '../errors.ts'
 import { BodyReader } from './body-reader.ts'
 
-/** Requires a signed JSON body on every route of `app`, and sets `request.body` to its value. */
-export function requireSignature(app: FastifyInstance, hmacSecrets: readonly string[]): void {
+/**
+ * Requires a signed JSON body on every route of `app`, and sets `request.body` to its value.
+ *
+ * @returns ids of the secrets that signed the requests, see `keyId`
+ */
+export function requireSignature(
+  app: FastifyInstance,
+  hmacSecrets: readonly string[],
+): WeakMap<FastifyRequest, string> {
   const bodies = new BodyReader()
+  const keyIds = new WeakMap<FastifyRequest, string>()
   app.addHook('preParsing', async (request, _reply, payload) => {
     const { headers } = request
     const signature = findSignature(headers)
     const bytes = await bodies.read(payload, headers['content-length'])
-    if (!verifyAny(bytes, signature, hmacSecrets)) throw new MillraceError('SIGNATURE_INVALID')
+    const secret = findSigner(bytes, signature, hmacSecrets)
+    if (secret === undefined) throw new MillraceError('SIGNATURE_INVALID')
+    keyIds.set(request, keyId(secret))
     request.body = parseJson(bytes, headers['content-type'])
     return payload
   })
+  return keyIds
 }
 
 /** @returns the header; a malformed one is refused before the body is read */

@@ -23,6 +23,8 @@ export interface HttpServersOptions {
   readonly metrics: Metrics
   readonly listUnreadyReasons: () => readonly string[]
   readonly logger: Logger
+  /** Logger without a limit on its lines: only holders of `HMAC_SECRET` cause audit lines. */
+  readonly auditLogger: Logger
 }
 
 /** Limits of the ports of the API and of metrics. */
@@ -115,7 +117,7 @@ export class HttpServers {
   }
 
   #build(guard: HttpGuard, parts: Partial<AppOptions>): FastifyInstance {
-    const { config, metrics, listUnreadyReasons, logger } = this.#options
+    const { config, metrics, listUnreadyReasons, logger, auditLogger } = this.#options
     return buildApp({
       ...parts,
       hmacSecrets: parseSecrets(config.hmacSecret),
@@ -129,6 +131,7 @@ export class HttpServers {
       guard,
       listUnreadyReasons,
       logger,
+      auditLogger,
       ...(config.tls.cert !== '' && { certificates: new CertificateSource(config.tls) }),
     })
   }

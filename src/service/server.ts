@@ -156,6 +156,7 @@ export class Server
       metrics: this.#metrics,
       listUnreadyReasons: () => this.unreadyReasons,
       logger: this.#logger,
+      auditLogger: logger,
     })
   }
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { sign, verify, verifyAny } from '../../src/auth/signature.ts'
+import { findSigner, keyId, sign, verify } from '../../src/auth/signature.ts'
 
 // RFC 4231 section 4.3, test case 2.
 const SECRET = 'Jefe'
@@ -23,9 +23,11 @@ t.test('rejects the signature of a body that differs only in whitespace', async 
 })
 
 t.test('accepts signatures of both secrets during a rotation', async (t) => {
-  for (const secret of ['new', 'old']) t.ok(verifyAny(BODY, sign(BODY, secret), ['new', 'old']))
-  t.notOk(verifyAny(BODY, SIGNATURE, ['new', 'old']))
-  t.notOk(verifyAny(BODY, SIGNATURE, []))
+  for (const secret of ['new', 'old']) {
+    t.equal(findSigner(BODY, sign(BODY, secret), ['new', 'old']), secret)
+  }
+  t.equal(findSigner(BODY, SIGNATURE, ['new', 'old']), undefined)
+  t.equal(findSigner(BODY, SIGNATURE, []), undefined)
 })
 
 t.test('rejects malformed hexadecimal without an exception', async (t) => {
@@ -56,4 +58,10 @@ t.test('verifies random bodies with their own signature and no other', async () 
       )
     }),
   )
+})
+
+t.test('the id of a secret has 8 hexadecimal digits that differ between secrets', async (t) => {
+  t.match(keyId('new'), /^[0-9a-f]{8}$/)
+  t.not(keyId('new'), keyId('old'))
+  t.equal(keyId('new'), keyId('new'))
 })

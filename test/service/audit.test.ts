@@ -1,0 +1,54 @@
+/**
+ * Audit log over real HTTP: a line for each API call that changes something.
+ */
+import { randomBytes } from 'node:crypto'
+import { pino } from 'pino'
+import t from 'tap'
+import { keyId } from '../../src/auth/signature.ts'
+import { signedCall, startService } from '../support/service.ts'
+
+t.test('each call that changes something has a line, without secrets', async (t) => {
+  const lines: string[] = []
+  const logger = pino(
+    { base: null, timestamp: false },
+    { write: (line: string) => void lines.push(line) },
+  )
+  const [newest, old] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')]
+  const { url } = await startService(t, { logger, hmacSecret: `${newest},${old}` })
+  const api = (path: string, body: object, secret: string) =>
+    signedCall(`${url}/api/${path}`, 'POST', body, secret)
+  const audited = () =>
+    lines
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter((line) => 'audit' in line)
+
+  const webhook = 'http://127.0.0.1:9/hook?key=confidential'
+  const start = { stream_id: 'studio', encryption: true, webhook_urls: [webhook] }
+  const { body } = await api('start-stream', start, newest)
+  await api('kick', { stream_id: 'studio', ban_sec: 5 }, old)
+  await api('stop-stream', { stream_id: 'other', revoke: true }, newest)
+  await api('status', { stream_id: 'studio' }, newest)
+  await api('streams', {}, newest)
+  await api('stop-stream', { stream_id: 'studio' }, 'wrong')
+  await api('stop-stream', { stream_id: '.' }, newest)
+  const line = { level: 30, client: '127.0.0.1', msg: 'API call' }
+  const [byNewest, byOld] = [newest, old].map((secret) => ({ ...line, key: keyId(secret) }))
+  t.strictSame(audited(), [
+    { ...byNewest, audit: 'start-stream', stream_id: 'studio', encryption: true, result: 'ok' },
+    { ...byOld, audit: 'kick', stream_id: 'studio', ban_sec: 5, result: 'ok' },
+    {
+      ...byNewest,
+      audit: 'stop-stream',
+      stream_id: 'other',
+      revoke: true,
+      result: 'STREAM_NOT_FOUND',
+    },
+  ])
+  const { passphrase, stream_key: key } = body.data
+  for (const secret of [newest, old, passphrase, key, 'confidential']) {
+    t.notOk(lines.join('').includes(String(secret)))
+  }
+
+  await Promise.all(Array.from({ length: 30 }, () => api('kick', { stream_id: 'studio' }, newest)))
+  t.equal(audited().length, 33, 'the limit on log lines does not apply')
+})
