@@ -12,7 +12,6 @@ import { inspect } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { sign } from './auth/signature.ts'
 import { formatWebhookSecret, webhookKeys } from './auth/standard-webhooks.ts'
-import { runCheck } from './check/command.ts'
 import { flagWarnings, parseFlags, readOptions } from './config/environment.ts'
 import { completeOptions, secretsOf } from './config/options.ts'
 import type { Options } from './config/schema.ts'
@@ -144,6 +143,8 @@ async function createDemoServer({ http, srt, ...options }: Partial<Options>): Pr
 }
 
 async function check(args: readonly string[]): Promise<void> {
+  // The service does without these modules and their dependency.
+  const { runCheck } = await import('./check/command.ts')
   const stop = new AbortController()
   void stopSignal().then(() => stop.abort())
   process.exitCode = await runCheck(args, process, stop.signal)

@@ -207,7 +207,7 @@ t.test('no file is a drawer', async (t) => {
 })
 
 function ownImports(file: string, source: string) {
-  const pattern = /^(?:import|export)\s+(type\s+)?[^'"`;]*?from\s+'(\.[^']+)'/gm
+  const pattern = /(?:^(?:import|export)\s+(type\s+)?[^'"`;]*?from\s+|await import\()'(\.[^']+)'/gm
   return [...source.matchAll(pattern)].map(([statement, type, path]) => ({
     target: relative('.', normalize(join(dirname(file), path!))),
     typesOnly: type !== undefined || /\{\s*(type\s+\w+(\s+as\s+\w+)?\s*,?\s*)+\}/.test(statement),

@@ -1,40 +1,5 @@
 /** The parts that tests use of modules that come without types. */
 
-declare module 'm3u8-parser' {
-  export class Parser {
-    manifest: {
-      readonly segments?: readonly {
-        readonly uri: string
-        readonly duration: number
-        readonly timeline: number
-        readonly discontinuity?: boolean
-        readonly programDateTime?: number
-      }[]
-      readonly dateRanges?: readonly {
-        readonly id: string
-        readonly startDate: Date
-        readonly duration?: number
-        readonly plannedDuration?: number
-        readonly scte35Out?: string
-        readonly scte35In?: string
-        readonly scte35Cmd?: string
-      }[]
-      readonly playlists?: readonly {
-        readonly uri: string
-        readonly attributes: Readonly<Record<string, unknown>>
-      }[]
-      readonly targetDuration?: number
-      readonly mediaSequence?: number
-      readonly discontinuitySequence?: number
-      readonly independentSegments?: boolean
-      readonly endList?: boolean
-    }
-    push(text: string): void
-    end(): void
-    on(event: 'warn' | 'info', listener: (event: { readonly message: string }) => void): void
-  }
-}
-
 declare module 'mux.js/lib/tools/ts-inspector.js' {
   interface InspectedTrack {
     readonly type: 'video' | 'audio'

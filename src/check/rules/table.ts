@@ -17,6 +17,7 @@ import { MULTIVARIANT } from './multivariant.ts'
 import { PLAYLIST_SYNTAX } from './playlist-syntax.ts'
 import { RENDITION_GROUPS } from './rendition-groups.ts'
 import type { Rule } from './rule.ts'
+import { SECOND_OPINION } from './second-opinion.ts'
 import { SEGMENT_SYNTAX } from './segment-syntax.ts'
 import { SERVER_CONTROL } from './server-control.ts'
 import { TARGET_DURATIONS } from './target-durations.ts'
@@ -33,6 +34,7 @@ export const RULES: readonly Rule[] = [
   ...SERVER_CONTROL,
   ...PLAYLIST_SYNTAX,
   ...SEGMENT_SYNTAX,
+  SECOND_OPINION,
   ...MEDIA,
   ...MULTIVARIANT,
   ...RENDITION_GROUPS,

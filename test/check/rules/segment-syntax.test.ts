@@ -10,6 +10,11 @@ const before = (line: string, tags: string) => (text: string) =>
 
 const CASES: readonly [id: string, ...mutations: ((text: string) => string)[]][] = [
   [
+    'SECOND_OPINION',
+    before('#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:04.000Z', '#EXT-X-DISCONTINUITY \n'),
+    (text) => `${text}#EXT-X-ENDLIST\t\n`,
+  ],
+  [
     'EXTINF_NOT_ONE',
     (text) => text.replace('#EXTINF:2.000,\na-1', 'a-1'),
     (text) => text.replace('#EXTINF:2.000,\na-1', '#EXTINF:2.000,\n#EXTINF:2.000,\na-1'),
