@@ -51,6 +51,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'hls/packager.ts': ['hls', 'hls/packager-output.ts', 'hls/cut', 'hls/rendition', 'mpegts'],
   'hls/index.ts': ['hls', 'hls/packager.ts', 'hls/playlist', 'hls/store'],
   contract: ['mpegts', 'hls', 'srt', 'binary', 'errors.ts'],
+  // Runs in browsers, so it takes types alone.
+  client: ['contract', 'errors.ts'],
   auth: ['srt', 'errors.ts'],
   diagnosis: ['contract', 'mpegts', 'srt'],
   stream: ['contract', 'diagnosis', 'mpegts', 'hls', 'errors.ts', 'clock.ts'],
@@ -94,12 +96,14 @@ const TYPES_ONLY = [
   ['contract', 'mpegts'],
   ['contract', 'hls'],
   ['ingest', 'srt'],
+  ['client', 'contract'],
+  ['client', 'errors.ts'],
 ]
 
 /** Files that may read a clock, set a timer, create random numbers, open a socket or read the environment. */
 const IMPURE = {
-  // The player runs in browsers.
-  'Date.now|performance.now|process.hrtime': ['clock.ts', 'http/player/'],
+  // Player and client run in browsers.
+  'Date.now|performance.now|process.hrtime': ['clock.ts', 'http/player/', 'client/'],
   'setTimeout|setInterval|setImmediate': [
     'clock.ts',
     'service/',

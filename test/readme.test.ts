@@ -2,17 +2,20 @@
  * The README's programs, as written: the library example compiles against the published types and runs, and the
  * receiver verifies webhooks.
  */
-import { execFileSync } from 'node:child_process'
+import { execFile as execFileCallback, execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { publish } from '../src/publisher/publisher.ts'
 import { freePort } from './support/free-port.ts'
 import { start } from './support/process.ts'
 import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
+
+const execFile = promisify(execFileCallback)
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -101,3 +104,22 @@ t.test(
     t.notMatch(program.output(), /forged/)
   },
 )
+
+t.test('the client of README.md starts a stream, lists streams and tells a refusal', async (t) => {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
+  const example = [...readme.matchAll(/```js\n([\s\S]*?)```/g)]
+    .map(([, source]) => source!)
+    .find((source) => source.includes("'millrace/client'"))
+  t.ok(example, 'there is one')
+  const { url, hmacSecret } = await startService(t)
+  const folder = join(ROOT, '.tap', 'readme-client')
+  mkdirSync(folder, { recursive: true })
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'client.mjs'), example!.replace('http://127.0.0.1:8080', url))
+  const env = { HMAC_SECRET: hmacSecret }
+  const output = execFile(process.execPath, ['client.mjs'], { cwd: folder, env })
+  t.match(
+    (await output).stdout,
+    /^publish to srt:\S+\n1 without an encoder so far\nSTREAM_NOT_FOUND\n$/,
+  )
+})

@@ -6,7 +6,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
-import { signedCall } from '../../test/support/service.ts'
+import { Client } from '../../src/client/index.ts'
 import { startProgram, stopProgram } from './programs.ts'
 
 export interface Service {
@@ -69,12 +69,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   })
   const collections = { major: 0, pauseMs: 0 }
   const { http: httpUrl, srt_port: srtPort } = await listening(child, collections)
-  const call = async (method: 'GET' | 'POST', path: string, streamId: string, options = {}) => {
-    const body = { stream_id: streamId, ...options }
-    const reply = await signedCall(httpUrl + path, method, body, hmacSecret)
-    if (!reply.body.success) throw new Error(`${path}: ${reply.body.error}`)
-    return reply.body.data
-  }
+  const client = new Client({ url: httpUrl, secret: hmacSecret })
   return {
     pid: child.pid!,
     httpUrl,
@@ -82,9 +77,9 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     hmacSecret,
     jwtSecret,
     start: async (streamId, options) =>
-      (await call('POST', '/api/start-stream', streamId, options))['srt_url'] as string,
+      (await client.call('start-stream', { stream_id: streamId, ...options })).srt_url,
     status: async (streamId) =>
-      (await call('GET', '/api/status', streamId)) as unknown as StreamStatus,
+      (await client.call('status', { stream_id: streamId })) as unknown as StreamStatus,
     collections: () => ({ ...collections }),
     stop: () => stopProgram(child),
   }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import type { FastifyPluginAsync } from 'fastify'
 import type { TSchema } from 'typebox'
 import * as answers from '../contract/answers.ts'
@@ -241,6 +241,7 @@ function withReferences(root: object): unknown {
 }
 
 function packageVersion(): string {
-  const file = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(file) as { version: string }).version
+  // By its own name: compiled files lie at another depth than sources.
+  const require = createRequire(import.meta.url)
+  return (require('millrace/package.json') as { version: string }).version
 }

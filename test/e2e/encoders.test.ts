@@ -104,11 +104,10 @@ for (const encoder of ENCODERS) {
     const hooks = await startWebhookReceiver(t)
     const folder = t.testdir()
     const source = join(folder, 'source.mpegts')
-    await api('POST', '/api/start-stream', { stream_id: 'studio', webhook_urls: [hooks.url] })
+    await api('start-stream', { stream_id: 'studio', webhook_urls: [hooks.url] })
     const ready = await until('the webhook stream.ready', () => findEvent(hooks, 'stream.ready'))
 
-    const { playlist_url: playlistUrl } = (await api('GET', '/api/status', { stream_id: 'studio' }))
-      .body.data
+    const { playlist_url: playlistUrl } = (await api('status', { stream_id: 'studio' })).body.data
     const stopViewing = new AbortController()
     t.teardown(() => stopViewing.abort())
     const viewer = record(playlistUrl, stopViewing.signal)
@@ -116,10 +115,10 @@ for (const encoder of ENCODERS) {
     const program = start(t, command, args)
     t.equal(await program.exit, 0, `the encoder is content: ${program.output()}`)
     await until('the encoder is gone', async () => {
-      const { body } = await api('GET', '/api/status', { stream_id: 'studio' })
+      const { body } = await api('status', { stream_id: 'studio' })
       return body.data['status'] === 'INTERRUPTED'
     })
-    await api('POST', '/api/stop-stream', { stream_id: 'studio' })
+    await api('stop-stream', { stream_id: 'studio' })
     const recording = await viewer
 
     t.strictSame(recording.failures, [], 'all that was listed could be fetched')

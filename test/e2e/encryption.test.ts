@@ -21,7 +21,7 @@ async function startLogged(t: Test, options: Partial<ServerOptions> = {}) {
   const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
   const service = await startService(t, { ...options, logger })
   const startStream = async (body: object) => {
-    const reply = await service.api('POST', '/api/start-stream', { stream_id: 'studio', ...body })
+    const reply = await service.api('start-stream', { stream_id: 'studio', ...body })
     t.equal(reply.status, 200)
     return reply.body.data as { srt_url: string; stream_key: string; passphrase?: string }
   }
@@ -29,7 +29,7 @@ async function startLogged(t: Test, options: Partial<ServerOptions> = {}) {
 }
 
 async function isLive({ api }: TestService): Promise<boolean> {
-  const { body } = await api('GET', '/api/status', { stream_id: 'studio' })
+  const { body } = await api('status', { stream_id: 'studio' })
   return body.data['live'] === true
 }
 
@@ -69,8 +69,8 @@ t.test('start-stream and stream.ready contain the passphrase of an encrypted str
 
   publishTo(t, srt_url)
   await until('a live stream', () => isLive(service))
-  const status = await service.api('GET', '/api/status', { stream_id: 'studio' })
-  const stopped = await service.api('POST', '/api/stop-stream', { stream_id: 'studio' })
+  const status = await service.api('status', { stream_id: 'studio' })
+  const stopped = await service.api('stop-stream', { stream_id: 'studio' })
   for (const [what, text] of Object.entries({
     'the log': service.log(),
     status: JSON.stringify(status.body),
@@ -96,7 +96,7 @@ t.test('a running stream keeps its passphrase when it is started again', async (
 t.test('start-stream rejects an encryption that is not a boolean', async (t) => {
   const { api } = await startLogged(t)
   for (const encryption of ['yes', 1, null]) {
-    const reply = await api('POST', '/api/start-stream', { stream_id: 'studio', encryption })
+    const reply = await api('start-stream', { stream_id: 'studio', encryption })
     t.equal(reply.status, 400)
     t.match(reply.body, { code: 'BODY_INVALID', error: 'encryption must be true or false' })
   }

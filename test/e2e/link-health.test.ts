@@ -40,10 +40,10 @@ async function openStudio(
   const service = await startService(t, { logger })
   const relay = startRelay({ ...link, targetPort: service.server.srtPort })
   t.teardown(() => relay.close())
-  const reply = await service.api('POST', '/api/start-stream', { stream_id: 'studio', encryption })
+  const reply = await service.api('start-stream', { stream_id: 'studio', encryption })
   const srtUrl = String(reply.body.data['srt_url'])
   const status = async () =>
-    (await service.api('GET', '/api/status', { stream_id: 'studio' })).body.data as {
+    (await service.api('status', { stream_id: 'studio' })).body.data as {
       publisher: Record<string, number> | null
       warnings: { code: string; message: string }[]
     }

@@ -9,7 +9,7 @@ import t from 'tap'
 import { publish } from '../../src/publisher/publisher.ts'
 import { checkPlaylists } from '../support/check-playlists.ts'
 import { start } from '../support/process.ts'
-import { signedCall } from '../support/service.ts'
+import { callApi } from '../support/service.ts'
 import { requireTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
 import { record } from '../support/viewer.ts'
@@ -44,9 +44,8 @@ t.test(
     const [, url] = await until('the service listens', () =>
       /"http":"([^"]+)"/.exec(service.output()),
     )
-    const call = async (method: string, path: string, streamId: string) =>
-      (await signedCall(`${url}${path}`, method, { stream_id: streamId }, env.HMAC_SECRET)).body
-        .data
+    const call = async (name: 'start-stream' | 'status', streamId: string) =>
+      (await callApi(url!, name, { stream_id: streamId }, env.HMAC_SECRET)).body.data
 
     const ids = Array.from({ length: PUBLISHERS }, (_, index) => `studio-${index}`)
     const stop = new AbortController()
@@ -54,7 +53,7 @@ t.test(
     const viewers = []
     const encoders = []
     for (const id of ids) {
-      const started = await call('POST', '/api/start-stream', id)
+      const started = await call('start-stream', id)
       viewers.push(record(started['playlist_url'], stop.signal))
       encoders.push(
         publish({ file: clip, url: started['srt_url'], loop: true, signal: stop.signal }),
@@ -64,7 +63,7 @@ t.test(
     await new Promise((resolve) => setTimeout(resolve, SECONDS * 1000))
 
     for (const id of ids) {
-      const { status, live, publisher, warnings } = await call('GET', '/api/status', id)
+      const { status, live, publisher, warnings } = await call('status', id)
       t.match(
         {
           status,

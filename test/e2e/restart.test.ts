@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { openPage, playback } from '../support/browser.ts'
 import { freePort } from '../support/free-port.ts'
 import { start } from '../support/process.ts'
-import { signedCall } from '../support/service.ts'
+import { callApi } from '../support/service.ts'
 import { requireTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
@@ -50,7 +50,7 @@ t.test(
     let service = await serve()
     const url = `http://127.0.0.1:${env.HTTP_PORT}`
     const body = { stream_id: 'studio' }
-    const started = await signedCall(`${url}/api/start-stream`, 'POST', body, env.HMAC_SECRET)
+    const started = await callApi(url, 'start-stream', body, env.HMAC_SECRET)
     encodeInLoop(t, started.body.data['srt_url'])
 
     const playlistUrl = `${url}/video/studio/playlist.m3u8`

@@ -8,7 +8,7 @@ import t from 'tap'
 import { connect } from '../../src/srt/index.ts'
 import { publish } from '../../src/publisher/publisher.ts'
 import { start } from '../support/process.ts'
-import { signedCall, startService } from '../support/service.ts'
+import { callApi, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { segmentUris } from '../support/viewer.ts'
 import { findEvent, startWebhookReceiver } from '../support/webhook-receiver.ts'
@@ -23,7 +23,7 @@ t.test(
       hls: { lingerSec: 2, segmentSec: 1 },
     })
     const hooks = await startWebhookReceiver(t)
-    await api('POST', '/api/start-stream', { stream_id: 'studio', webhook_urls: [hooks.url] })
+    await api('start-stream', { stream_id: 'studio', webhook_urls: [hooks.url] })
     const ready = await until('stream.ready', () => findEvent(hooks, 'stream.ready'))
     const stopEncoder = new AbortController()
     t.teardown(() => stopEncoder.abort())
@@ -37,7 +37,7 @@ t.test(
     const playlistUrl = `${url}/video/studio/playlist.m3u8`
     t.notMatch(await text(playlistUrl), /ENDLIST/)
 
-    const stopped = await api('POST', '/api/stop-stream', { stream_id: 'studio' })
+    const stopped = await api('stop-stream', { stream_id: 'studio' })
     t.match(stopped, {
       status: 200,
       body: { success: true, data: { status: 'STOPPED', live: false } },
@@ -54,13 +54,13 @@ t.test(
     for (const { bytes, headers, event } of hooks.received) {
       t.strictSame(webhook.verify(bytes, headers as Record<string, string>), event, 'genuine')
     }
-    const again = await api('POST', '/api/stop-stream', { stream_id: 'studio' })
+    const again = await api('stop-stream', { stream_id: 'studio' })
     t.equal(again.status, 200, 'stopping a stopped stream is fine')
 
     const [uri] = segmentUris(await text(playlistUrl))
     await until('the linger is over', async () => (await fetch(playlistUrl)).status === 404)
     t.equal((await fetch(new URL(uri!, playlistUrl))).status, 404, 'its segments are gone too')
-    t.equal((await api('GET', '/api/status', { stream_id: 'studio' })).status, 404)
+    t.equal((await api('status', { stream_id: 'studio' })).status, 404)
     t.equal(server.findStream('studio'), undefined)
   },
 )
@@ -93,12 +93,7 @@ t.test(
       /"http":"([^"]+)"/.exec(service.output()),
     )
     const url = listening[1]!
-    const { body } = await signedCall(
-      `${url}/api/start-stream`,
-      'POST',
-      { stream_id: 'studio' },
-      env.HMAC_SECRET,
-    )
+    const { body } = await callApi(url, 'start-stream', { stream_id: 'studio' }, env.HMAC_SECRET)
     const stopEncoder = new AbortController()
     t.teardown(() => stopEncoder.abort())
     const events: string[] = []

@@ -48,7 +48,7 @@ t.test('srt-live-transmit prints the bad-secret text for every bad key', async (
   if (!requireTool(t, 'srt-live-transmit')) return
   const service = await startService(t)
   for (const id of ['studio', 'other']) {
-    await service.api('POST', '/api/start-stream', { stream_id: id })
+    await service.api('start-stream', { stream_id: id })
   }
   for (const [what, streamKey] of Object.entries(await badKeys(service))) {
     const query = streamKey === '' ? '' : `?streamid=${streamKey}`
@@ -62,7 +62,7 @@ t.test('srt-live-transmit prints the bad-secret text for every bad key', async (
     caller.kill('SIGKILL')
     await caller.exit
   }
-  const { body } = await service.api('GET', '/api/status', { stream_id: 'studio' })
+  const { body } = await service.api('status', { stream_id: 'studio' })
   t.equal(body.data['status'], 'READY', 'no encoder was admitted')
 })
 
@@ -70,7 +70,7 @@ t.test('our caller reports 1010, and the webhook the reason', async (t) => {
   const service = await startService(t)
   const hooks = await startWebhookReceiver(t)
   for (const id of ['studio', 'other']) {
-    await service.api('POST', '/api/start-stream', { stream_id: id, webhook_urls: [hooks.url] })
+    await service.api('start-stream', { stream_id: id, webhook_urls: [hooks.url] })
   }
   const port = service.server.srtPort
   for (const [what, streamId] of Object.entries(await badKeys(service))) {

@@ -14,7 +14,7 @@ const DEMO = new URL('../../fixtures/demo.mpegts', import.meta.url)
 /** Starts a stream with these options and publishes to it until the end of the test. */
 async function publishWith(t: Test, service: TestService, streamId: string, options: object) {
   const body = { stream_id: streamId, ...options }
-  const { body: started } = await service.api('POST', '/api/start-stream', body)
+  const { body: started } = await service.api('start-stream', body)
   const stop = new AbortController()
   const encoder = publish({
     file: DEMO,
@@ -74,7 +74,7 @@ t.test('latency_ms replaces SRT_LATENCY_MS for the next encoders of its stream',
   const latencyOf = async (proposedMs: number, latencyMs?: number) => {
     const { streamKey } = await service.server.startStream({ streamId: 'studio', latencyMs })
     const caller = await connect({ host, port, streamId: streamKey, latencyMs: proposedMs })
-    const { body } = await service.api('GET', '/api/status', { stream_id: 'studio' })
+    const { body } = await service.api('status', { stream_id: 'studio' })
     await caller.close()
     await until(
       'the encoder is gone',
@@ -96,7 +96,7 @@ t.test('allow_from refuses encoders of other addresses with 2403', async (t) => 
   const port = service.server.srtPort
   const start = async (allow_from?: string[]) => {
     const body = { stream_id: 'studio', webhook_urls: [hooks.url], allow_from }
-    return (await service.api('POST', '/api/start-stream', body)).body.data['stream_key'] as string
+    return (await service.api('start-stream', body)).body.data['stream_key'] as string
   }
   const elsewhere = ['192.0.2.0/24', '2001:db8::/32', '127.0.0.2']
   const streamId = await start(elsewhere)
@@ -157,7 +157,7 @@ t.test('start-stream refuses options outside their bounds, and says what it expe
     ),
   ]
   for (const [options, error] of cases) {
-    const reply = await api('POST', '/api/start-stream', { stream_id: 'studio', ...options })
+    const reply = await api('start-stream', { stream_id: 'studio', ...options })
     t.match(reply, { status: 400, body: { code: 'BODY_INVALID', error } }, JSON.stringify(options))
   }
   t.equal(server.findStream('studio'), undefined, 'nothing was started')

@@ -3,7 +3,7 @@
  */
 import t from 'tap'
 import { publish } from '../../src/publisher/publisher.ts'
-import { signedCall } from '../support/service.ts'
+import { callApi } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { HELD_KINDS, holdConnections } from './attacks/held-connections.ts'
 import { startServiceProcess } from './service-process.ts'
@@ -12,12 +12,7 @@ const DEMO = new URL('../../fixtures/demo.mpegts', import.meta.url)
 
 t.test('SIGTERM writes ENDLIST and exits 0 with every kind of client', async (t) => {
   const { program, target, url } = await startServiceProcess(t, { env: { HLS_SEGMENT_SEC: '1' } })
-  const { body } = await signedCall(
-    `${url}/api/start-stream`,
-    'POST',
-    { stream_id: 'studio' },
-    target.hmacSecret,
-  )
+  const { body } = await callApi(url, 'start-stream', { stream_id: 'studio' }, target.hmacSecret)
   const stop = new AbortController()
   t.teardown(() => stop.abort())
   const encoder = publish({

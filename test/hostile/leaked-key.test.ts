@@ -22,20 +22,20 @@ t.test(
     const { server, api } = await startService(t)
     const hooks = await startWebhookReceiver(t)
     const body = { stream_id: 'studio', webhook_urls: [hooks.url] }
-    const { stream_key: leaked } = (await api('POST', '/api/start-stream', body)).body.data
+    const { stream_key: leaked } = (await api('start-stream', body)).body.data
     const call = (streamId: string) =>
       connect({ host: '127.0.0.1', port: server.srtPort, streamId })
     const thief = await call(leaked)
     await until('the thief publishes', () => server.status('studio').status === 'STREAMING')
 
-    const revoked = await api('POST', '/api/stop-stream', { stream_id: 'studio', revoke: true })
+    const revoked = await api('stop-stream', { stream_id: 'studio', revoke: true })
     t.match(revoked, { status: 200, body: { data: { status: 'STOPPED' } } })
     await thief.closed.catch(() => undefined)
     for (let i = 0; i < 2; i++) {
-      const { stream_key: key } = (await api('POST', '/api/start-stream', body)).body.data
+      const { stream_key: key } = (await api('start-stream', body)).body.data
       await t.rejects(call(leaked), { code: 'SRT_REJECTED', message: /1010/ })
       await (await call(key)).close()
-      await api('POST', '/api/stop-stream', { stream_id: 'studio' })
+      await api('stop-stream', { stream_id: 'studio' })
     }
     const event = await until('stream.rejected', () => findEvent(hooks, 'stream.rejected'))
     t.match(event, { stream_id: 'studio', data: { reason: 'Token revoked' } })
@@ -47,7 +47,7 @@ t.test('revokes keys of an unknown stream', async (t) => {
   const { streamKey } = await server.startStream({ streamId: 'studio' })
   await server.stopStream('studio')
   await until('it is forgotten', () => server.findStream('studio') === undefined)
-  t.match(await api('POST', '/api/stop-stream', { stream_id: 'studio', revoke: true }), {
+  t.match(await api('stop-stream', { stream_id: 'studio', revoke: true }), {
     status: 404,
     body: { code: 'STREAM_NOT_FOUND', error: /issued for it so far are revoked/ },
   })
@@ -59,7 +59,7 @@ t.test('revokes keys of an unknown stream', async (t) => {
 t.test('an older key publishes a restarted stream unless it was revoked', async (t) => {
   const { server, api } = await startService(t)
   const { streamKey } = await server.startStream({ streamId: 'studio' })
-  await api('POST', '/api/stop-stream', { stream_id: 'studio' })
+  await api('stop-stream', { stream_id: 'studio' })
   await server.startStream({ streamId: 'studio' })
   const port = server.srtPort
   await (await connect({ host: '127.0.0.1', port, streamId: streamKey })).close()

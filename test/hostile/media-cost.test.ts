@@ -306,7 +306,7 @@ t.test('a service drops costly media and serves other streams', async (t) => {
     streamId: 'costly',
   })
   t.ok(figures.payloads > 0)
-  const { body } = await service.api('GET', '/api/status', { stream_id: 'costly' })
+  const { body } = await service.api('status', { stream_id: 'costly' })
   t.ok(
     body.data['totals'].payloads_dropped > 0,
     `${body.data['totals'].payloads_dropped} dropped of ${figures.payloads}`,

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { connect } from '../../src/srt/index.ts'
 import { start, type Program } from '../support/process.ts'
-import { signedCall } from '../support/service.ts'
+import { callApi } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
@@ -63,7 +63,7 @@ function lines(program: Program): Line[] {
 }
 
 const startStream = (url: string) =>
-  signedCall(`${url}/api/start-stream`, 'POST', { stream_id: 'studio' }, SECRETS.HMAC_SECRET)
+  callApi(url, 'start-stream', { stream_id: 'studio' }, SECRETS.HMAC_SECRET)
 
 for (const [what, defect] of Object.entries(DEFECTS)) {
   t.test(`a process that ${what} logs one line, closes its ports and exits 1`, async (t) => {

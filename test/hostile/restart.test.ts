@@ -86,7 +86,7 @@ t.test('a stream stopped since the start does not resume, known or not', async (
     connect({ host: '127.0.0.1', port: server.srtPort, streamId: keys.get(id)! })
   await (await call('came-back')).close()
   for (const [id, status] of Object.entries({ 'came-back': 200, 'stays-away': 404 })) {
-    t.equal((await api('POST', '/api/stop-stream', { stream_id: id })).status, status)
+    t.equal((await api('stop-stream', { stream_id: id })).status, status)
     await t.rejects(call(id), { message: /1010/ }, id)
   }
   await until('it is forgotten', () => server.findStream('came-back') === undefined)
@@ -111,7 +111,7 @@ t.test('no stream resumes by a foreign or revoked key, or without RESUME_STREAMS
   await refused({ jwtSecret: randomBytes(32).toString('hex') })
   await refused({ resumeStreams: false })
   const { server, api } = await startProcess(t)
-  await api('POST', '/api/stop-stream', { stream_id: 'studio', revoke: true })
+  await api('stop-stream', { stream_id: 'studio', revoke: true })
   const caller = connect({ host: '127.0.0.1', port: server.srtPort, streamId: streamKey })
   await t.rejects(caller, { message: /1010/ })
 })
@@ -152,7 +152,7 @@ t.test('DEFAULT_WEBHOOK_URLS apply to streams without URLs of their own', async 
   const [defaults, own] = [await startWebhookReceiver(t), await startWebhookReceiver(t)]
   const { api } = await startProcess(t, { defaultWebhookUrls: `${defaults.url}, ${defaults.url}2` })
   const start = (stream_id: string, webhook_urls?: string[]) =>
-    api('POST', '/api/start-stream', { stream_id, ...(webhook_urls && { webhook_urls }) })
+    api('start-stream', { stream_id, ...(webhook_urls && { webhook_urls }) })
   await start('none', [])
   await start('own', [own.url])
   await start('default')

@@ -256,8 +256,7 @@ t.test('refuses link-local and metadata addresses behind any name', async (t) =>
 
 t.test('start-stream refuses URLs that can never be delivered', async (t) => {
   const { api } = await startService(t, { webhook: { allow: '127.0.0.0/8, .example.org' } })
-  const reply = (url: string) =>
-    api('POST', '/api/start-stream', { stream_id: 'studio', webhook_urls: [url] })
+  const reply = (url: string) => api('start-stream', { stream_id: 'studio', webhook_urls: [url] })
   const refused = [
     'http://169.254.169.254/latest/meta-data/',
     'http://0xa9fea9fe/',
@@ -290,7 +289,7 @@ t.test('the API reveals no difference between open and closed ports', async (t) 
     const webhookUrls = [`http://127.0.0.1:${port}/`]
     await server.startStream({ streamId: 'studio', webhookUrls })
     await until('a try', () => port === closedPort || silent.connections() > 0)
-    const { body } = await api('GET', '/api/status', { stream_id: 'studio' })
+    const { body } = await api('status', { stream_id: 'studio' })
     const { started_at: _, service: __, ...rest } = body.data
     answers.push(JSON.stringify(rest))
   }

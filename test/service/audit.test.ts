@@ -5,7 +5,8 @@ import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import t from 'tap'
 import { keyId } from '../../src/auth/signature.ts'
-import { signedCall, startService } from '../support/service.ts'
+import type { EndpointName } from '../../src/client/index.ts'
+import { callApi, startService } from '../support/service.ts'
 
 t.test('each call that changes something has a line, without secrets', async (t) => {
   const lines: string[] = []
@@ -15,8 +16,7 @@ t.test('each call that changes something has a line, without secrets', async (t)
   )
   const [newest, old] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')]
   const { url } = await startService(t, { logger, hmacSecret: `${newest},${old}` })
-  const api = (path: string, body: object, secret: string) =>
-    signedCall(`${url}/api/${path}`, 'POST', body, secret)
+  const api = (name: EndpointName, body: object, secret: string) => callApi(url, name, body, secret)
   const audited = () =>
     lines
       .map((line) => JSON.parse(line) as Record<string, unknown>)

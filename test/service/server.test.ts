@@ -90,8 +90,8 @@ t.test('URLs contain the first of several addresses', async (t) => {
 
 t.test('status reports the load of the process and its HTTP connections', async (t) => {
   const { api } = await startService(t)
-  await api('POST', '/api/start-stream', { stream_id: 'studio' })
-  const { body } = await api('GET', '/api/status', { stream_id: 'studio' })
+  await api('start-stream', { stream_id: 'studio' })
+  const { body } = await api('status', { stream_id: 'studio' })
   t.match(body.data['service'], { loop_delay_ms_p99: Number, loop_delay_ms_max: Number })
   t.strictSame(body.data['service'].http, {
     connections: 1,

@@ -3,9 +3,10 @@
  *
  * @module
  */
-import { createHmac, randomBytes } from 'node:crypto'
-import { request } from 'node:http'
+import { randomBytes } from 'node:crypto'
+import { ApiError, Client, type EndpointName, type RequestBody } from '../../src/client/index.ts'
 import { createServer, type Server, type ServerOptions } from '../../src/index.ts'
+import { checkDescribed } from './api-description.ts'
 
 interface Test {
   teardown(close: () => Promise<unknown>): unknown
@@ -23,8 +24,8 @@ export interface TestService {
   readonly url: string
   readonly hmacSecret: string
   readonly jwtSecret: string
-  /** Sends a signed API request. */
-  api(method: 'GET' | 'POST', path: string, body: object): Promise<ApiReply>
+  /** See `callApi`. */
+  api(name: EndpointName, body: object): Promise<ApiReply>
 }
 
 /** Starts a service without log output, which ends with the test. */
@@ -50,35 +51,36 @@ export async function startService(
     server,
     url,
     ...secrets,
-    api: (method, path, body) => signedCall(`${url}${path}`, method, body, secrets.hmacSecret),
+    api: (name, body) => callApi(url, name, body, secrets.hmacSecret),
   }
 }
 
-/** Sends a request with `node:http`, since `fetch` cannot send a GET with a body. */
-export function signedCall(
+/**
+ * Calls the API with the client of the package, which adds `issued_at` unless the body has it, and compares each
+ * answer with the OpenAPI document.
+ */
+export async function callApi(
   url: string,
-  method: string,
+  name: EndpointName,
   body: object,
-  hmacSecret: string,
+  secret: string,
 ): Promise<ApiReply> {
-  const text = JSON.stringify(body)
-  const headers = {
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(text),
-    'lt-signature': createHmac('sha256', hmacSecret).update(text).digest('hex'),
-  }
-  return new Promise((resolve, reject) => {
-    const call = request(url, { method, headers }, (reply) => {
-      const chunks: Buffer[] = []
-      reply.on('data', (chunk: Buffer) => chunks.push(chunk))
-      reply.on('end', () =>
-        resolve({
-          status: reply.statusCode ?? 0,
-          body: JSON.parse(Buffer.concat(chunks).toString()) as ApiReply['body'],
-        }),
-      )
-    })
-    call.on('error', reject)
-    call.end(text)
+  let reply: ApiReply | undefined
+  const client = new Client({
+    url,
+    secret,
+    fetch: async (...request) => {
+      const answer = await fetch(...request)
+      const { status } = answer
+      const bytes = Buffer.from(await answer.clone().arrayBuffer())
+      const contentType = answer.headers.get('content-type') ?? undefined
+      checkDescribed({ method: 'POST', path: `/api/${name}`, status, contentType, body: bytes })
+      reply = { status, body: JSON.parse(bytes.toString()) as ApiReply['body'] }
+      return answer
+    },
   })
+  await client.call(name, body as RequestBody<typeof name>).catch((error: unknown) => {
+    if (!(error instanceof ApiError)) throw error
+  })
+  return reply!
 }

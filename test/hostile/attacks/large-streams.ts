@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { publish } from '../../../src/publisher/publisher.ts'
 import { pesPacket, TsBuilder } from '../../mpegts/ts-builder.ts'
 import { h264AccessUnit } from '../../support/access-units.ts'
-import { signedCall } from '../../support/service.ts'
+import { callApi } from '../../support/service.ts'
 import type { Target } from '../target.ts'
 
 const POLL_MS = 500
@@ -31,17 +31,13 @@ export async function publishLargeStreams(
   signal: AbortSignal,
   { streams = 3, megabitsPerSecond = 20 } = {},
 ): Promise<LargeStreamsReport> {
-  const call = (method: string, path: string, streamId: string) =>
-    signedCall(
-      `http://${target.host}:${target.httpPort}/api/${path}`,
-      method,
-      { stream_id: streamId },
-      target.hmacSecret,
-    )
+  const { host, httpPort, hmacSecret } = target
+  const call = (name: 'start-stream' | 'status' | 'stop-stream', streamId: string) =>
+    callApi(`http://${host}:${httpPort}`, name, { stream_id: streamId }, hmacSecret)
   const ids = Array.from({ length: streams }, (_, n) => `large-${n}`)
   const file = largeVideo(megabitsPerSecond)
   const publishers = ids.map(async (id) => {
-    const { body } = await call('POST', 'start-stream', id)
+    const { body } = await call('start-stream', id)
     const key = body.data['stream_key'] as string
     const url = `srt://${target.host}:${target.srtPort}?streamid=${key}`
     await publish({ file, url, loop: true, signal }).catch(() => undefined)
@@ -50,7 +46,7 @@ export async function publishLargeStreams(
   // Once more when it is over: the figures are those of the end.
   for (let over = false; !over;) {
     over = signal.aborted
-    const records = await Promise.all(ids.map(async (id) => (await call('GET', 'status', id)).body.data)) // prettier-ignore
+    const records = await Promise.all(ids.map(async (id) => (await call('status', id)).body.data)) // prettier-ignore
     const playlists = records.map((record) => record['playlist'] as Record<string, number>)
     const total = (name: string) => playlists.reduce((sum, each) => sum + (each[name] ?? 0), 0)
     report.leastListed = Math.min(...playlists.map((each) => each['listed_segments'] ?? 0))
@@ -62,7 +58,7 @@ export async function publishLargeStreams(
     if (!over) await sleep(POLL_MS, undefined, { signal }).catch(() => undefined)
   }
   await Promise.all(publishers)
-  await Promise.all(ids.map((id) => call('POST', 'stop-stream', id)))
+  await Promise.all(ids.map((id) => call('stop-stream', id)))
   return report
 }
 

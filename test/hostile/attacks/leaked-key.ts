@@ -4,7 +4,7 @@
  * @module
  */
 import { connect } from '../../../src/srt/index.ts'
-import { signedCall } from '../../support/service.ts'
+import { callApi } from '../../support/service.ts'
 import type { Target } from '../target.ts'
 
 const ROUNDS = 5
@@ -12,8 +12,8 @@ const ROUNDS = 5
 /** @returns how often the leaked key, and the one issued after it was revoked, were let in */
 export async function publishWithLeakedKeys(target: Target, signal: AbortSignal) {
   const { host, httpPort, srtPort, hmacSecret } = target
-  const call = async (path: string, body: object) =>
-    (await signedCall(`http://${host}:${httpPort}/api/${path}`, 'POST', body, hmacSecret)).body.data
+  const call = async (name: 'start-stream' | 'stop-stream', body: object) =>
+    (await callApi(`http://${host}:${httpPort}`, name, body, hmacSecret)).body.data
   const isLetIn = async (streamId: string) => {
     const caller = await connect({ host, port: srtPort, streamId }).catch(() => undefined)
     await caller?.close()

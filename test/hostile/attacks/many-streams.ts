@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { signedCall } from '../../support/service.ts'
+import { callApi } from '../../support/service.ts'
 import type { Target } from '../target.ts'
 
 const MAX_STREAMS_TRIED = 100_000
@@ -15,12 +15,17 @@ const MAX_REFUSED = 100
 /** @returns how many starts were answered with 200, and how many with anything else */
 export async function startManyStreams(target: Target, signal: AbortSignal) {
   const { host, httpPort, hmacSecret } = target
-  const url = `http://${host}:${httpPort}/api/start-stream`
+  const url = `http://${host}:${httpPort}`
   const figures = { started: 0, refused: 0 }
   let tried = 0
   const client = async () => {
     while (tried < MAX_STREAMS_TRIED && figures.refused < MAX_REFUSED && !signal.aborted) {
-      const { status } = await signedCall(url, 'POST', { stream_id: `s${tried++}` }, hmacSecret)
+      const { status } = await callApi(
+        url,
+        'start-stream',
+        { stream_id: `s${tried++}` },
+        hmacSecret,
+      )
       figures[status === 200 ? 'started' : 'refused']++
     }
   }

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from '../../../src/srt/index.ts'
-import { signedCall } from '../../support/service.ts'
+import { callApi } from '../../support/service.ts'
 import type { Target } from '../target.ts'
 
 /** Tests and benches run in the folder of the project. */
@@ -31,10 +31,10 @@ export async function holdStreamWithoutMedia(
   target: Target,
   signal: AbortSignal,
 ): Promise<SilentPublisherReport> {
-  const url = `http://${target.host}:${target.httpPort}/api/`
-  const call = (method: string, path: string) =>
-    signedCall(url + path, method, { stream_id: 'silent' }, target.hmacSecret)
-  const { body } = await call('POST', 'start-stream')
+  const url = `http://${target.host}:${target.httpPort}`
+  const call = (name: 'start-stream' | 'status') =>
+    callApi(url, name, { stream_id: 'silent' }, target.hmacSecret)
+  const { body } = await call('start-stream')
   const options = {
     host: target.host,
     port: target.srtPort,
@@ -46,7 +46,7 @@ export async function holdStreamWithoutMedia(
     const payload = clip.subarray(at, at + PAYLOAD_BYTES)
     while (!silent.send(payload) && !signal.aborted) await sleep(1)
   }
-  const isLive = async () => (await call('GET', 'status')).body.data['live'] === true
+  const isLive = async () => (await call('status')).body.data['live'] === true
   while (!signal.aborted && !(await isLive())) await sleep(POLL_MS / 10)
   let [livePolls, polls] = [0, 0]
   let second: Awaited<ReturnType<typeof connect>> | undefined

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parsePublishUrl } from '../../../src/publisher/publish-url.ts'
 import { connect, type Caller } from '../../../src/srt/index.ts'
-import { signedCall } from '../../support/service.ts'
+import { callApi } from '../../support/service.ts'
 import type { Target } from '../target.ts'
 import { COSTLY_STREAMS, payloadsOf } from './costly-streams.ts'
 
@@ -79,7 +79,7 @@ async function send(
 }
 
 async function startStream(target: Target, streamId: string): Promise<string> {
-  const url = `http://${target.host}:${target.httpPort}/api/start-stream`
-  const { body } = await signedCall(url, 'POST', { stream_id: streamId }, target.hmacSecret)
+  const url = `http://${target.host}:${target.httpPort}`
+  const { body } = await callApi(url, 'start-stream', { stream_id: streamId }, target.hmacSecret)
   return body.data['srt_url'] as string
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { connect } from '../../../src/srt/index.ts'
-import { signedCall } from '../../support/service.ts'
+import { callApi } from '../../support/service.ts'
 import type { Target } from '../target.ts'
 import { flood, type Flood } from './handshakes.ts'
 
@@ -18,8 +18,8 @@ export async function fillWaitingPlaces(
   signal: AbortSignal,
   options: Partial<Flood> = {},
 ): ReturnType<typeof flood> {
-  const url = `http://${target.host}:${target.httpPort}/api/start-stream`
-  const { body } = await signedCall(url, 'POST', { stream_id: 'crowded' }, target.hmacSecret)
+  const url = `http://${target.host}:${target.httpPort}`
+  const { body } = await callApi(url, 'start-stream', { stream_id: 'crowded' }, target.hmacSecret)
   const streamId = body.data['stream_key'] as string
   const publisher = await connect({ host: target.host, port: target.srtPort, streamId })
   try {

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { createServer as createHttpServer, request, type IncomingHttpHeaders } from 'node:http'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { signedCall } from '../../support/service.ts'
+import { callApi } from '../../support/service.ts'
 import type { Target } from '../target.ts'
 
 /** Max webhook URLs of start-stream. */
@@ -114,14 +114,14 @@ export async function forwardWebhooks(
 async function startAndStop(target: Target, webhookUrl: string): Promise<void> {
   const streamId = 'forwarded'
   await startStream(target, streamId, [webhookUrl])
-  const url = `http://${target.host}:${target.httpPort}/api/stop-stream`
-  await signedCall(url, 'POST', { stream_id: streamId }, target.hmacSecret)
+  const url = `http://${target.host}:${target.httpPort}`
+  await callApi(url, 'stop-stream', { stream_id: streamId }, target.hmacSecret)
 }
 
 function startStream(target: Target, streamId: string, webhookUrls: readonly string[]) {
-  const url = `http://${target.host}:${target.httpPort}/api/start-stream`
+  const url = `http://${target.host}:${target.httpPort}`
   const body = { stream_id: streamId, webhook_urls: webhookUrls }
-  return signedCall(url, 'POST', body, target.hmacSecret)
+  return callApi(url, 'start-stream', body, target.hmacSecret)
 }
 
 function forward(

@@ -1,0 +1,90 @@
+/**
+ * Client of the signed API, for Node and for browsers: WebCrypto and `fetch`, nothing else.
+ *
+ * @module
+ */
+import type { AnswerData, EndpointName, RequestBody } from '../contract/endpoints.ts'
+import type { ErrorCode } from '../errors.ts'
+
+export type { AnswerData, EndpointName, ErrorCode, RequestBody }
+
+export interface ClientOptions {
+  /** Base URL of the service, for example `http://127.0.0.1:8080`. */
+  readonly url: string
+  /** `HMAC_SECRET`, which starts and stops any stream: no page for viewers may contain it. */
+  readonly secret: string
+  /** Replaces the global `fetch`. */
+  readonly fetch?: typeof fetch
+}
+
+/** Refusal of a call. */
+export class ApiError extends Error {
+  /** HTTP status. */
+  readonly status: number
+  /** Code of docs/api.md; `UNKNOWN` for an answer that is not of Millrace, for example of a proxy. */
+  readonly code: ErrorCode | 'UNKNOWN'
+
+  constructor(status: number, code: ErrorCode | 'UNKNOWN', message: string) {
+    super(message)
+    this.name = 'ApiError'
+    this.status = status
+    this.code = code
+  }
+}
+
+/** Signs and sends calls; bodies and answers are those of docs/api.md. */
+export class Client {
+  readonly #options: ClientOptions
+
+  constructor(options: ClientOptions) {
+    this.#options = options
+  }
+
+  /**
+   * @param name  path of the endpoint below `/api/`
+   * @throws {ApiError} if the service refuses the call
+   * @throws {TypeError} if the service cannot be reached, or the page has no WebCrypto: it is neither HTTPS nor local
+   */
+  async call<Name extends EndpointName>(
+    name: Name,
+    body: RequestBody<Name>,
+    { signal = null }: { readonly signal?: AbortSignal | null } = {},
+  ): Promise<AnswerData<Name>> {
+    const { url, secret, fetch: send = fetch } = this.#options
+    // With API_MAX_AGE_SEC the service refuses requests without their time, and old ones.
+    const text = JSON.stringify({ issued_at: Date.now() / 1000, ...body })
+    const reply = await send(`${url.replace(/\/$/, '')}/api/${name}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'lt-signature': await sign(text, secret) },
+      body: text,
+      signal,
+    })
+    const answer = parseAnswer(await reply.text())
+    if (answer?.success === true) return answer.data as AnswerData<Name>
+    const message = `HTTP ${reply.status} without an answer of Millrace: is the URL right?`
+    throw new ApiError(reply.status, answer?.code ?? 'UNKNOWN', answer?.error ?? message)
+  }
+}
+
+async function sign(text: string, secret: string): Promise<string> {
+  const encoder = new TextEncoder()
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' }
+  const secretBytes = encoder.encode(secret)
+  const key = await crypto.subtle.importKey('raw', secretBytes, algorithm, false, ['sign'])
+  const digest = await crypto.subtle.sign('HMAC', key, encoder.encode(text))
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+type Answer =
+  | { readonly success: true; readonly data: unknown }
+  | { readonly success: false; readonly error: string; readonly code: ErrorCode }
+
+/** @returns undefined for text that is no answer of Millrace */
+function parseAnswer(text: string): Answer | undefined {
+  try {
+    const answer = JSON.parse(text) as Partial<Answer> | null
+    return typeof answer?.success === 'boolean' ? (answer as Answer) : undefined
+  } catch {
+    return undefined
+  }
+}

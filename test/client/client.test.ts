@@ -1,0 +1,114 @@
+/**
+ * The client of the API on Node and in Chromium.
+ */
+import { createHmac } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import ts from 'typescript'
+import { ApiError, Client } from '../../src/client/index.ts'
+import { openPage } from '../support/browser.ts'
+import { startService } from '../support/service.ts'
+import { requireTool } from '../support/tools.ts'
+
+t.test('calls each endpoint of a service that checks the age of requests', async (t) => {
+  const { url, hmacSecret: secret } = await startService(t, { apiMaxAgeSec: 30 })
+  const client = new Client({ url: `${url}/`, secret })
+  const started = await client.call('start-stream', { stream_id: 'studio', part_ms: 300 })
+  t.match(started, { stream_id: 'studio', status: 'READY', srt_url: /^srt:/ })
+  const { live, publisher } = await client.call('status', { stream_id: 'studio' })
+  t.same([live, publisher], [false, null])
+  t.match(await client.call('kick', { stream_id: 'studio', ban_sec: 5 }), { status: 'READY' })
+  const { streams, next } = await client.call('streams', {})
+  t.same([streams.map(({ stream_id }) => stream_id), next], [['studio'], null])
+  const stopped = await client.call('stop-stream', { stream_id: 'studio' })
+  t.equal(stopped.status, 'STOPPED')
+})
+
+t.test('a refusal is an ApiError with status and code', async (t) => {
+  const { url, hmacSecret: secret } = await startService(t)
+  const client = new Client({ url, secret })
+  await t.rejects(client.call('status', { stream_id: 'unknown' }), {
+    name: 'ApiError',
+    status: 404,
+    code: 'STREAM_NOT_FOUND',
+    message: 'no such stream',
+  })
+  await t.rejects(client.call('start-stream', { stream_id: 'a,b' }), {
+    status: 400,
+    code: 'BODY_INVALID',
+    message: /^stream_id must be/,
+  })
+  const stranger = new Client({ url, secret: 'another secret' })
+  const refused = stranger.call('status', { stream_id: 'studio' })
+  await t.rejects(refused, { status: 403, code: 'SIGNATURE_INVALID' })
+  await t.rejects(refused, ApiError)
+})
+
+t.test('an answer that is not of Millrace is an ApiError with the code UNKNOWN', async (t) => {
+  for (const [status, text] of [
+    [502, '<html>Bad Gateway</html>'],
+    [200, 'null'],
+    [200, '{"ok":true}'],
+  ] as const) {
+    const client = new Client({
+      url: 'http://127.0.0.1',
+      secret: 's',
+      fetch: async () => new Response(text, { status }),
+    })
+    const expected = { status, code: 'UNKNOWN', message: new RegExp(`^HTTP ${status} without`) }
+    await t.rejects(client.call('streams', {}), expected, text)
+  }
+})
+
+t.test('a call ends with its signal', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await new Promise((resolve) => server.once('listening', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const client = new Client({ url, secret: 's' })
+  const reason = new Error('enough')
+  await t.rejects(client.call('streams', {}, { signal: AbortSignal.abort(reason) }), reason)
+})
+
+t.test('signs the exact bytes that it sends, with characters beyond ASCII', async (t) => {
+  const secret = 'ein Schlüssel für Millrace'
+  let sent: RequestInit | undefined
+  const client = new Client({
+    url: 'http://127.0.0.1',
+    secret,
+    fetch: async (_url, init) => {
+      sent = init
+      return new Response('{"success":true,"data":{}}')
+    },
+  })
+  await client.call('streams', { after: 'ä' })
+  const body = Buffer.from(sent?.body as string)
+  t.match(JSON.parse(body.toString()), { after: 'ä', issued_at: Number })
+  const signature = createHmac('sha256', secret).update(body).digest('hex')
+  t.match(sent?.headers, { 'lt-signature': signature })
+})
+
+t.test('works in Chromium, from a page of the service', async (t) => {
+  if (!requireTool(t, 'chromium')) return
+  const { url, hmacSecret } = await startService(t)
+  const source = readFileSync(new URL('../../src/client/index.ts', import.meta.url), 'utf8')
+  const options = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 }
+  const script = ts.transpileModule(source, {
+    compilerOptions: { ...options, verbatimModuleSyntax: true },
+  }).outputText
+  t.notMatch(script, /^import /m, 'it needs no other file')
+  const { page } = await openPage(t, `${url}/health/live`)
+  const result = await page.evaluate(
+    `(async () => {
+      const { Client } = await import(URL.createObjectURL(
+        new Blob([${JSON.stringify(script)}], { type: 'text/javascript' })))
+      const client = new Client({ url: location.origin, secret: ${JSON.stringify(hmacSecret)} })
+      const { status } = await client.call('start-stream', { stream_id: 'studio' })
+      const error = await client.call('status', { stream_id: 'unknown' }).catch((error) => error)
+      return { status, error: { status: error.status, code: error.code } }
+    })()`,
+  )
+  t.same(result, { status: 'READY', error: { status: 404, code: 'STREAM_NOT_FOUND' } })
+})
