@@ -3,12 +3,23 @@
  *
  * @module
  */
-import { isIPv4, isIPv6 } from 'node:net'
+import { isIP, isIPv4, isIPv6 } from 'node:net'
 
 /** @returns 4 bytes for IPv4, 16 for IPv6 (a zone is ignored); empty for any other text */
 export function parseIpAddress(address: string): Buffer {
   if (isIPv4(address)) return Buffer.from(address.split('.').map(Number))
   return isIPv6(address) ? parseIpv6(address) : Buffer.alloc(0)
+}
+
+/**
+ * Address in a text that may also have a port, brackets and a zone: `192.0.2.1:443`, `[2001:db8::1]:443`, `fe80::1%en0`.
+ *
+ * @returns undefined for text without an address
+ */
+export function bareAddress(text: string): string | undefined {
+  const [, bracketed, dotted] = /^(?:\[(.+)\]|([\d.]+))(?::\d+)?$/.exec(text) ?? []
+  const address = (bracketed ?? dotted ?? text).replace(/%.*/, '')
+  return isIP(address) === 0 ? undefined : address
 }
 
 /**

@@ -4,11 +4,10 @@
  * @module
  */
 import type { BlockList } from 'node:net'
-import { isIP } from 'node:net'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { listContains } from '../binary/address-list.ts'
-import { networkName } from '../binary/ip-address.ts'
+import { bareAddress, networkName } from '../binary/ip-address.ts'
 import type { Clock } from '../clock.ts'
 import { MillraceError } from '../errors.ts'
 import { TokenBucket } from '../token-bucket.ts'
@@ -16,12 +15,31 @@ import { TokenBucket } from '../token-bucket.ts'
 /** Maximum number of remembered clients; the one without a request for longest is forgotten. */
 const MAX_CLIENTS = 4096
 
+/**
+ * Address of the client that sent `request`, without a port or a zone; behind `TRUST_PROXY` the forwarded one.
+ *
+ * @throws {MillraceError} `REQUEST_MALFORMED` if a proxy forwards no address, or the connection was reset at once
+ */
+export function clientAddress(request: FastifyRequest): string {
+  const ip = request.ip as string | undefined
+  const address = ip === undefined ? undefined : bareAddress(ip)
+  if (address !== undefined) return address
+  const message = 'the client has no IP address: check what the proxy sends as X-Forwarded-For'
+  throw new MillraceError('REQUEST_MALFORMED', { message })
+}
+
+/** Whether `proxies` contains a hop, from the connection or from `X-Forwarded-For`; undefined: a reset connection. */
+export function isTrusted(proxies: BlockList, hop: string | undefined): boolean {
+  const address = hop === undefined ? undefined : bareAddress(hop)
+  return address !== undefined && listContains(proxies, address)
+}
+
 /** Refuses requests from other addresses on all routes of `app`. */
 export function allowAddresses(app: FastifyInstance, allowed: BlockList): void {
-  app.addHook('onRequest', async ({ ip }) => {
-    // A proxy may forward any text.
-    if (isIP(ip) !== 0 && listContains(allowed, ip)) return
-    const message = 'the address of the client is not allowed: add its CIDR block to API_FROM'
+  app.addHook('onRequest', async (request) => {
+    const address = clientAddress(request)
+    if (listContains(allowed, address)) return
+    const message = `the address of the client is not allowed: add ${address}, or its CIDR block, to API_FROM`
     throw new MillraceError('ADDRESS_FORBIDDEN', { message })
   })
 }
@@ -33,8 +51,8 @@ export function allowAddresses(app: FastifyInstance, allowed: BlockList): void {
  */
 export function limitRate(app: FastifyInstance, perSec: number, clock: Pick<Clock, 'nowUs'>): void {
   const clients = new LRUCache<string, TokenBucket>({ max: MAX_CLIENTS })
-  app.addHook('onRequest', async ({ ip }, reply) => {
-    const name = networkName(ip, 4, 8)
+  app.addHook('onRequest', async (request, reply) => {
+    const name = networkName(clientAddress(request), 4, 8)
     const nowUs = clock.nowUs()
     const bucket = clients.get(name) ?? new TokenBucket(perSec, nowUs, Math.max(perSec, 1))
     clients.set(name, bucket)

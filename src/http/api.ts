@@ -9,7 +9,7 @@ import {
 } from '@fastify/type-provider-typebox'
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
-import { limitRate } from './access.ts'
+import { clientAddress, limitRate } from './access.ts'
 import { audit } from './audit.ts'
 import { checkRequestAge } from './request-age.ts'
 import {
@@ -59,7 +59,8 @@ export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, options) =
       schema: { body: schema },
       exposeHeadRoute: false,
       handler: async (request) => {
-        const { body, ip: client } = request
+        const { body } = request
+        const client = clientAddress(request)
         const call = { name: name as EndpointName, body, key: keyIds.get(request)!, client }
         const data = await audit(auditLogger, call, () => answer(offTheWire(body, names) as never))
         return { success: true, data }

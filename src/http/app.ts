@@ -6,11 +6,10 @@
 import type { Http2SecureServer } from 'node:http2'
 import type { BlockList } from 'node:net'
 import Fastify, { type FastifyHttpOptions, type FastifyInstance } from 'fastify'
-import { listContains } from '../binary/address-list.ts'
 import { machineClock, type Clock } from '../clock.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { allowAddresses } from './access.ts'
+import { allowAddresses, isTrusted } from './access.ts'
 import { api, type ApiOptions } from './api.ts'
 import {
   asRefusal,
@@ -90,7 +89,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
   // No `logger` option: Fastify would create a child logger for each request.
   const app = Fastify({
     ...serverOptions(guard, certificates),
-    ...(trustProxy && { trustProxy: (address: string) => listContains(trustProxy, address) }),
+    ...(trustProxy && { trustProxy: (hop: string | undefined) => isTrusted(trustProxy, hop) }),
     // Lets players fetch the ENDLIST while the server closes.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 512 },

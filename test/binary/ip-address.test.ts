@@ -1,5 +1,5 @@
 import t from 'tap'
-import { networkName, parseIpAddress } from '../../src/binary/ip-address.ts'
+import { bareAddress, networkName, parseIpAddress } from '../../src/binary/ip-address.ts'
 
 t.test('parses IPv4 to 4 bytes, IPv6 to 16 bytes, and other text to none', async (t) => {
   t.equal(parseIpAddress('192.0.2.1').toString('hex'), 'c0000201')
@@ -13,4 +13,30 @@ t.test('names the network of an address by its first bytes', async (t) => {
   t.equal(networkName('192.0.2.1', 3, 7), '192.0.2')
   t.equal(networkName('::ffff:192.0.2.1', 3, 7), '192.0.2', 'IPv4-mapped')
   t.equal(networkName('2001:db8:1:2ff::1', 3, 7), '20010db8000102')
+})
+
+t.test('finds the address in a text with a port, brackets or a zone', async (t) => {
+  const texts: [string, string | undefined][] = [
+    ['192.0.2.1', '192.0.2.1'],
+    ['192.0.2.1:51234', '192.0.2.1'],
+    ['2001:db8::1', '2001:db8::1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['[2001:db8::1]:51234', '2001:db8::1'],
+    ['fe80::1%eth0', 'fe80::1'],
+    ['[fe80::1%eth0]:443', 'fe80::1'],
+    ['::ffff:192.0.2.1', '::ffff:192.0.2.1'],
+  ]
+  for (const [text, address] of texts) t.equal(bareAddress(text), address, text)
+  for (const text of [
+    '',
+    'unknown',
+    '192.0.2',
+    '192.0.2.1:',
+    '192.0.2.1:x',
+    '[]:1',
+    '[x',
+    '%eth0',
+  ]) {
+    t.equal(bareAddress(text), undefined, text)
+  }
 })

@@ -1,8 +1,10 @@
 /**
  * Settings that say who may publish and who may use the API, over real sockets.
  */
+import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
+import { pino } from 'pino'
 import t from 'tap'
 import type { ServerOptions } from '../../src/index.ts'
 import { sign } from '../../src/auth/signature.ts'
@@ -13,6 +15,13 @@ import { until } from '../support/until.ts'
 
 const CLIP = fileURLToPath(new URL('../../fixtures/demo.mpegts', import.meta.url))
 const TOKEN = randomBytes(32).toString('hex')
+
+/** Program that sends an unsigned request to a port of the loopback and resets the connection. */
+const RESET = `
+const request = 'POST /api/streams HTTP/1.1\\r\\nHost: millrace\\r\\nContent-Length: 2\\r\\n\\r\\n{}'
+const socket = require('node:net').connect(process.argv[1], '127.0.0.1', () =>
+  socket.write(request, () => socket.resetAndDestroy()),
+)`
 
 /** Lists the streams, through a proxy if `forwardedFor` is given. */
 async function list({ url, hmacSecret }: TestService, forwardedFor?: string, base = url) {
@@ -58,7 +67,8 @@ t.test('API_FROM refuses other clients of the API and of metrics, and no viewers
   t.match(await list(service), {
     status: 403,
     code: 'ADDRESS_FORBIDDEN',
-    error: 'the address of the client is not allowed: add its CIDR block to API_FROM',
+    error:
+      'the address of the client is not allowed: add 127.0.0.1, or its CIDR block, to API_FROM',
   })
   t.match(await list(service, '192.0.2.7'), { status: 403 }, 'any client can send the header')
   const { url } = service
@@ -86,8 +96,41 @@ t.test('TRUST_PROXY takes the client from the last proxy that is trusted', async
   })
   t.match(await list(service, '192.0.2.7'), { status: 200 })
   t.match(await list(service, '192.0.2.7, 198.51.100.1'), { status: 200 })
-  for (const forged of ['192.0.2.7, 203.0.113.9', '', 'unknown', "192.0.2.7'"]) {
+  for (const forged of ['192.0.2.7, 203.0.113.9', '']) {
     t.match(await list(service, forged), { status: 403, code: 'ADDRESS_FORBIDDEN' }, forged)
+  }
+  for (const forged of ['unknown', "192.0.2.7'"]) {
+    t.match(await list(service, forged), { status: 400, code: 'REQUEST_MALFORMED' }, forged)
+  }
+})
+
+t.test('a proxy may forward addresses with ports, brackets and zones', async (t) => {
+  const service = await startService(t, {
+    apiFrom: '192.0.2.0/24, 2001:db8::/32, fe80::/10',
+    trustProxy: '127.0.0.0/8, 198.51.100.1',
+    apiRate: 1,
+  })
+  t.match(await list(service, '192.0.2.7:51234, 198.51.100.1:443'), { status: 200 })
+  t.match(await list(service, '192.0.2.7:51235'), { status: 429 }, 'one client on any port')
+  t.match(await list(service, '[2001:db8::1]:51234'), { status: 200 })
+  t.match(await list(service, '2001:db8::2'), { status: 429 }, 'one /64')
+  t.match(await list(service, 'fe80::1%eth0'), { status: 200 })
+  t.match(await list(service, '203.0.113.9:80'), { status: 403, error: /: add 203\.0\.113\.9, / })
+})
+
+t.test('a connection that is reset before its request is read causes no log line', async (t) => {
+  for (const options of [{ apiRate: 1 }, { apiFrom: '127.0.0.1', trustProxy: '127.0.0.1' }]) {
+    const lines: string[] = []
+    const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
+    const service = await startService(t, { ...options, logger, metrics: { token: TOKEN } })
+    // This process waits for the other one, so that the service accepts a connection that is reset already.
+    const { stderr } = spawnSync(process.execPath, ['-e', RESET, String(service.server.httpPort)])
+    t.equal(String(stderr), '')
+    await until('the refusal', async () => {
+      const line = await metric(service, 'millrace_api_refusals_total{reason="REQUEST_MALFORMED"}')
+      return line !== undefined || lines.length > 0
+    })
+    t.strictSame(lines, [])
   }
 })
 
