@@ -79,7 +79,7 @@ function textOf(
   return readText(name, path, readFile)
 }
 
-/** Text of a file without the newline at its end. */
+/** Text of a file without the newlines at its end. */
 function readText(name: string, path: string, readFile: (path: string) => string): string {
   const refusal = (problem: string, cause?: unknown) =>
     new MillraceError('CONFIG_INVALID', {
@@ -87,9 +87,10 @@ function readText(name: string, path: string, readFile: (path: string) => string
       cause,
     })
   try {
-    const text = readFile(path).replace(/\r?\n$/, '')
+    const text = readFile(path).replace(/[\r\n]+$/, '')
     // An empty secret would turn off what it protects.
     if (text === '') throw refusal('a file with a value, but it is empty')
+    if (/\p{Cc}/u.test(text)) throw refusal('one line without control characters')
     return text
   } catch (error) {
     if (error instanceof MillraceError) throw error

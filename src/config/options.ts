@@ -47,14 +47,16 @@ export function completeOptions(options: Options, memoryBytes = usableMemoryByte
 
 /**
  * Checks that no two settings have the same secret. Otherwise an API client could sign stream keys, and a webhook
- * receiver or Prometheus could sign API requests or stream keys.
+ * receiver, Prometheus or an encoder could sign API requests or stream keys.
  */
-function checkSecretsDiffer({ hmacSecret, jwtSecret, webhook, metrics }: Config): void {
+function checkSecretsDiffer({ hmacSecret, jwtSecret, webhook, metrics, srt }: Config): void {
   const secrets = Object.entries({
     HMAC_SECRET: parseSecrets(hmacSecret),
     JWT_SECRET: parseSecrets(jwtSecret),
     WEBHOOK_SECRET: parseOptionalSecrets(webhook.secret),
     METRICS_TOKEN: parseOptionalSecrets(metrics.token),
+    // A passphrase may contain a comma. Its halves must not be secrets either.
+    SRT_PASSPHRASE: parseOptionalSecrets(srt.passphrase),
   })
   for (const [index, [name, values]] of secrets.entries()) {
     for (const [otherName, others] of secrets.slice(index + 1)) {
@@ -106,8 +108,32 @@ export function secretsOf(config: Config): readonly string[] {
   )
 }
 
-/** Warnings about secrets that are accepted although they are short. */
-export function configWarnings({ hmacSecret, jwtSecret }: Config): string[] {
+/** Warnings about settings that are accepted although they protect less than they seem to. */
+export function configWarnings(config: Config): string[] {
+  return [...shortSecretWarnings(config), ...exposureWarnings(config)]
+}
+
+function exposureWarnings({ apiHost, apiPort, apiFrom, http, metrics }: Config): string[] {
+  const warnings: string[] = []
+  if (apiHost !== '' && apiPort === 0) {
+    warnings.push(
+      'API_HOST is set, API_PORT is not. The API stays on HTTP_PORT, at HTTP_HOST. Set API_PORT to serve it at API_HOST.',
+    )
+  }
+  const isOpen = metrics.token === '' && apiFrom === '' && apiHost === '' && !isLocal(http.host)
+  if (metrics.port !== 0 && isOpen) {
+    warnings.push(
+      'METRICS_PORT is open to all addresses. Anyone who reaches it reads the names of streams. Set METRICS_TOKEN, API_FROM or API_HOST.',
+    )
+  }
+  return warnings
+}
+
+function isLocal(host: string): boolean {
+  return /^(127\.|::1$|localhost$)/.test(host)
+}
+
+function shortSecretWarnings({ hmacSecret, jwtSecret }: Config): string[] {
   return Object.entries({ HMAC_SECRET: hmacSecret, JWT_SECRET: jwtSecret })
     .filter(([, text]) =>
       parseSecrets(text).some((secret) => secret.length < MIN_SECRET_CHARACTERS),

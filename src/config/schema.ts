@@ -10,7 +10,7 @@ import {
   addressBlocks,
   addresses,
   allowList,
-  optionalSecret,
+  bearerToken,
   passphrase,
   port,
   program,
@@ -51,7 +51,7 @@ export const Config = Type.Object({
       default: '',
       allowed: 'path of a PEM file',
       description:
-        'certificate chain: the HTTP port speaks HTTPS, with HTTP/2 and HTTP/1.1; read again when it changes; empty: plain HTTP',
+        'certificate chain: all HTTP ports speak HTTPS, with HTTP/2 and HTTP/1.1; read again when it changes; empty: plain HTTP',
     }),
     key: Type.String({
       default: '',
@@ -157,7 +157,7 @@ export const Config = Type.Object({
     maximum: 10_000,
     default: 0,
     description:
-      'API requests per second of one address, or of an IPv6 /64; further ones get 429; 0: no limit',
+      'API requests per second of one address, or of an IPv6 /64; further ones get 429; `/metrics` is exempt; 0: no limit',
   }),
   trustProxy: addressBlocks(
     'proxies whose `X-Forwarded-For` names the client, for `API_FROM`, `API_RATE` and the audit log; empty: none',
@@ -223,7 +223,7 @@ export const Config = Type.Object({
       0,
       'TCP port of `/metrics` alone, for Prometheus; 0: the port of the API, where it needs `METRICS_TOKEN`',
     ),
-    token: optionalSecret(
+    token: bearerToken(
       'bearer token that `/metrics` requires; without it and `METRICS_PORT` there are no metrics',
     ),
     perStream: Type.Enum(['auto', 'always', 'never'], {

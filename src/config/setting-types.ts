@@ -28,11 +28,21 @@ export const secret = (description: string) =>
     (text) => (text.includes(',') ? hasLongSecrets(text) : text !== ''),
   )
 
-export const optionalSecret = (description: string) =>
+/** Secrets that clients send as `Authorization: Bearer`. */
+export const bearerToken = (description: string) =>
   Type.Refine(
-    Type.String({ default: '', secret: true, allowed: SECRETS_ALLOWED, description }),
-    (text) => text === '' || hasLongSecrets(text),
+    Type.String({
+      default: '',
+      secret: true,
+      allowed: `at least ${MIN_SECRET_CHARACTERS} printable ASCII characters without blanks and commas, or two such values as \`new,old\``,
+      description,
+    }),
+    (text) => text === '' || (hasLongSecrets(text) && parseSecrets(text).every(isVisibleAscii)),
   )
+
+function isVisibleAscii(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text)
+}
 
 function hasLongSecrets(text: string): boolean {
   const all = parseSecrets(text)

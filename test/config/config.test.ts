@@ -189,6 +189,18 @@ t.test('rejects equal secrets in any encoding, also as half of a pair', async (t
         webhook: { secret: `${base64(other + same)}, whsec_${random}` },
       },
     ],
+    [
+      'HMAC_SECRET and SRT_PASSPHRASE',
+      { hmacSecret: same, jwtSecret: other, srt: { passphrase: same } },
+    ],
+    [
+      'JWT_SECRET and SRT_PASSPHRASE',
+      {
+        hmacSecret: same,
+        jwtSecret: `${fresh},${other}`,
+        srt: { passphrase: `${fresh},${other}` },
+      },
+    ],
   ]
   for (const [names, options] of equal) {
     const error = t.throws(() => completeOptions(options), {
@@ -199,6 +211,19 @@ t.test('rejects equal secrets in any encoding, also as half of a pair', async (t
   }
   const webhook = { secret: `whsec_${random}` }
   t.match(completeOptions({ hmacSecret: same, jwtSecret: other, webhook }).webhook, webhook)
+})
+
+t.test('rejects a METRICS_TOKEN that no Authorization header can hold', async (t) => {
+  const given = (token: string) => () => completeOptions({ ...SECRETS, metrics: { token } })
+  const [fresh, old] = ['n'.repeat(32), 'o'.repeat(32)]
+  for (const token of ['', fresh, `${fresh}, ${old}`]) t.equal(given(token)().metrics.token, token)
+  for (const token of [`${fresh} ${old}`, `${fresh}\n`, `${fresh}é`, `${fresh},${old}\t!`]) {
+    const error = t.throws(given(token), {
+      code: 'CONFIG_INVALID',
+      message: /^METRICS_TOKEN has \d+ bytes: expected at least 32 printable ASCII characters /,
+    })
+    t.ok((error as Error).message.length <= 160)
+  }
 })
 
 t.test('rejects DEFAULT_WEBHOOK_URLS that webhooks may not be sent to', async (t) => {
@@ -258,6 +283,30 @@ t.test('warns of a secret under 32 characters', async (t) => {
   t.notMatch(warning, /short/)
 })
 
+t.test('warns of an API_HOST that the API does not use', async (t) => {
+  const given = (options: Partial<Options>) =>
+    configWarnings(completeOptions({ ...SECRETS, apiHost: '10.0.0.5', ...options }))
+  const [warning, ...others] = given({ metrics: { port: 9090 } })
+  t.match(warning, /^API_HOST is set, API_PORT is not\..* Set API_PORT /)
+  t.ok(warning!.length <= 160)
+  t.strictSame(others, [])
+  t.strictSame(given({ metrics: { port: 9090 }, apiPort: 8081 }), [])
+  t.strictSame(given({ apiPort: 8081 }), [])
+})
+
+t.test('warns of a METRICS_PORT that anyone may read', async (t) => {
+  const given = (options: Partial<Options>, token = '') =>
+    configWarnings(completeOptions({ ...SECRETS, ...options, metrics: { port: 9090, token } }))
+  const [warning, ...others] = given({})
+  t.match(warning, /^METRICS_PORT is open .* Set METRICS_TOKEN, API_FROM or API_HOST\.$/)
+  t.ok(warning!.length <= 160)
+  t.strictSame(others, [])
+  t.strictSame(given({}, 't'.repeat(32)), [])
+  t.strictSame(given({ apiFrom: '10.0.0.0/8' }), [])
+  t.strictSame(given({ apiHost: '10.0.0.5', apiPort: 8081 }), [])
+  for (const host of ['127.0.0.1', '::1', 'localhost']) t.strictSame(given({ http: { host } }), [])
+})
+
 t.test('rejects an unknown flag by its name', async (t) => {
   t.throws(() => parseFlags(['--http-prot', '80']), { message: /--http-prot/ })
 })
@@ -275,7 +324,7 @@ t.test('TLS_CERT and TLS_KEY are set together or not at all', async (t) => {
   })
 })
 
-t.test('reads a secret from its file, without the newline at its end', async (t) => {
+t.test('reads a secret from its file, without the newlines at its end', async (t) => {
   const files: Record<string, string> = {
     '/run/hmac': `${'f'.repeat(32)}\n`,
     '/run/jwt': ` ${'j'.repeat(32)}\r\n`,
@@ -285,7 +334,7 @@ t.test('reads a secret from its file, without the newline at its end', async (t)
   const { values } = parseFlags(['--jwt-secret-file', '/run/jwt'])
   const options = readOptions({ HMAC_SECRET_FILE: '/run/hmac', JWT_SECRET: '' }, values, read)
   t.same(options, { hmacSecret: 'f'.repeat(32), jwtSecret: ` ${'j'.repeat(32)}` })
-  t.same(readOptions({ METRICS_TOKEN_FILE: '/run/two' }, {}, read), { metrics: { token: 'x\n' } })
+  t.same(readOptions({ METRICS_TOKEN_FILE: '/run/two' }, {}, read), { metrics: { token: 'x' } })
 })
 
 t.test('each secret setting and the log level may be in a file, and no other', async (t) => {
@@ -313,6 +362,12 @@ t.test('rejects a secret that is given twice, and a file without a value', async
     refused({ SRT_PASSPHRASE_FILE: '/run/empty' }, () => '\n'),
     { message: 'SRT_PASSPHRASE_FILE is /run/empty: expected a file with a value, but it is empty' },
   )
+  for (const text of ['one\ntwo\n', '\none', 'one\0']) {
+    t.throws(
+      refused({ HMAC_SECRET_FILE: '/run/lines' }, () => text),
+      { message: 'HMAC_SECRET_FILE is /run/lines: expected one line without control characters' },
+    )
+  }
   t.throws(refused({ HMAC_SECRET_FILE: '/run/none' }), {
     message: 'HMAC_SECRET_FILE is /run/none: expected a file that this process can read (ENOENT)',
   })
