@@ -1,6 +1,6 @@
 /**
- * Rate limit of the log, so that it cannot fill a disk. Each kind of line has a burst of 5, then one line a second with
- * the number of dropped lines. All kinds together have a burst of 1000, then 20 lines a second.
+ * Rate limit of the log, so that it cannot fill a disk. By default each kind of line has a burst of 5, then one line a
+ * second with the number of dropped lines. All kinds together have a burst of 1000, then 20 lines a second.
  *
  * @module
  */
@@ -8,12 +8,29 @@ import type { Clock } from './clock.ts'
 import type { Logger } from './logger.ts'
 import { TokenBucket } from './token-bucket.ts'
 
-const LINES_AT_ONCE = 5
-const LINES_PER_SEC = 1
+/** Bounds of one kind of line and, with the prefix `max`, of all kinds together. */
+export interface LineLimits {
+  readonly linesAtOnce: number
+  readonly linesPerSec: number
+  readonly maxLinesAtOnce: number
+  readonly maxLinesPerSec: number
+}
 
-/** Limits for all kinds together. At a restart, hundreds of streams write a few lines each. */
-const MAX_LINES_AT_ONCE = 1000
-const MAX_LINES_PER_SEC = 20
+/** At a restart, hundreds of streams write a few lines each. */
+const DEFAULT_LIMITS: LineLimits = {
+  linesAtOnce: 5,
+  linesPerSec: 1,
+  maxLinesAtOnce: 1000,
+  maxLinesPerSec: 20,
+}
+
+/** Limits of the audit log: those of a client with a valid signature that calls without end. */
+export const AUDIT_LIMITS: LineLimits = {
+  linesAtOnce: 1000,
+  linesPerSec: 100,
+  maxLinesAtOnce: 1000,
+  maxLinesPerSec: 100,
+}
 
 /** Maximum number of remembered kinds: those with the most recent lines. */
 const MAX_KINDS = 1000
@@ -28,14 +45,18 @@ interface Kind {
  * level, `code`, `webhook`, and text before the first digit or colon. Field `unlogged` is the number of dropped lines
  * of the kind, `unlogged_others` the number of dropped lines of kinds that are no longer remembered.
  */
-export function limitLines(logger: Logger, clock: Pick<Clock, 'nowUs'>): Logger {
+export function limitLines(
+  logger: Logger,
+  clock: Pick<Clock, 'nowUs'>,
+  limits = DEFAULT_LIMITS,
+): Logger {
   const kinds = new Map<string, Kind>()
-  const all = new TokenBucket(MAX_LINES_PER_SEC, clock.nowUs(), MAX_LINES_AT_ONCE)
+  const all = new TokenBucket(limits.maxLinesPerSec, clock.nowUs(), limits.maxLinesAtOnce)
   let unloggedOthers = 0
 
   const take = (name: string): Kind => {
     const kind = kinds.get(name) ?? {
-      bucket: new TokenBucket(LINES_PER_SEC, clock.nowUs(), LINES_AT_ONCE),
+      bucket: new TokenBucket(limits.linesPerSec, clock.nowUs(), limits.linesAtOnce),
       unlogged: 0,
     }
     // Moved to the end, so that the first kind is the one without a line for longest.

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { limitLines } from '../src/limited-logger.ts'
+import { AUDIT_LIMITS, limitLines, type LineLimits } from '../src/limited-logger.ts'
 import { createLogger } from '../src/logger.ts'
 
-function setUp() {
+function setUp(limits?: LineLimits) {
   const lines: Record<string, unknown>[] = []
   const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
   let nowUs = 0
-  const log = limitLines(logger, { nowUs: () => nowUs })
+  const log = limitLines(logger, { nowUs: () => nowUs }, limits)
   return { log, lines, passSec: (sec: number) => void (nowUs += sec * 1e6) }
 }
 
@@ -92,4 +92,14 @@ t.test('bounds its memory with any number of kinds', async (t) => {
   t.equal(lines.length, 5000)
   for (let call = 0; call < 20; call++) log.child({ stream_id: '4999' }).info({}, 'stream started')
   t.equal(lines.length, 5004, 'and the newest are remembered')
+})
+
+t.test('writes 1000 audit lines at once, then 100 a second with a count', async (t) => {
+  const { log, lines, passSec } = setUp(AUDIT_LIMITS)
+  for (let call = 0; call < 1500; call++) log.info({ audit: 'kick' }, 'API call')
+  t.equal(lines.length, 1000)
+  passSec(1)
+  for (let call = 0; call < 1500; call++) log.info({ audit: 'kick' }, 'API call')
+  t.equal(lines.length, 1100)
+  t.match(lines[1000], { audit: 'kick', unlogged: 500 })
 })

@@ -9,7 +9,7 @@ import {
 } from '@fastify/type-provider-typebox'
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
-import { clientAddress, limitRate } from './access.ts'
+import { clientAddress } from './access.ts'
 import { audit } from './audit.ts'
 import { checkRequestAge } from './request-age.ts'
 import {
@@ -28,8 +28,6 @@ export interface ApiOptions {
   readonly hmacSecrets: readonly string[]
   /** Maximum age of requests in seconds; 0: any age. */
   readonly maxAgeSec: number
-  /** Requests per second of one client; 0: no limit. */
-  readonly maxPerSec: number
   readonly clock: Clock
   /** Receives the audit log; undefined: there is none. */
   readonly auditLogger?: Logger | undefined
@@ -37,8 +35,7 @@ export interface ApiOptions {
 
 /** Fastify plugin for the prefix `/api`. */
 export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, options) => {
-  const { control, hmacSecrets, maxAgeSec, maxPerSec, clock, auditLogger } = options
-  if (maxPerSec > 0) limitRate(app, maxPerSec, clock)
+  const { control, hmacSecrets, maxAgeSec, clock, auditLogger } = options
   const keyIds = requireSignature(app, hmacSecrets)
   app.setValidatorCompiler(TypeBoxValidatorCompiler)
   app.setSchemaErrorFormatter(formatBodyError)

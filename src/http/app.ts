@@ -9,7 +9,7 @@ import Fastify, { type FastifyHttpOptions, type FastifyInstance } from 'fastify'
 import { machineClock, type Clock } from '../clock.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { allowAddresses, isTrusted } from './access.ts'
+import { allowAddresses, isTrusted, limitRate } from './access.ts'
 import { api, type ApiOptions } from './api.ts'
 import {
   asRefusal,
@@ -47,7 +47,7 @@ export interface AppOptions {
   readonly clock?: Clock
   /** Clients that may use the API and read metrics; default: all. */
   readonly apiFrom?: BlockList | undefined
-  /** API requests per second of one client; default 0, no limit. */
+  /** Requests per second of one client below `/api`; default 0, no limit. */
   readonly apiRate?: number
   /** Proxies whose `X-Forwarded-For` is believed; default: none. */
   readonly trustProxy?: BlockList | undefined
@@ -83,7 +83,7 @@ const TIMEOUTS = {
  * @throws {MillraceError} `CONFIG_INVALID` if the certificate cannot be used
  */
 export function buildApp(options: AppOptions): FastifyInstance {
-  const { control, playback, metrics, apiFrom, trustProxy } = options
+  const { control, playback, metrics, apiFrom, apiRate = 0, trustProxy } = options
   const { guard, logger, certificates, listUnreadyReasons = () => [] } = options
   const errorHandler = createErrorHandler(logger)
   // No `logger` option: Fastify would create a child logger for each request.
@@ -123,8 +123,12 @@ export function buildApp(options: AppOptions): FastifyInstance {
     })
     if (apiFrom !== undefined) allowAddresses(internal, apiFrom)
     if (control !== undefined) {
-      void internal.register(api, { prefix: '/api', ...apiOptions(control, options) })
-      void internal.register(openApi, { prefix: '/api' })
+      const signed = apiOptions(control, options)
+      void internal.register(async (limited) => {
+        if (apiRate > 0) limitRate(limited, apiRate, signed.clock)
+        void limited.register(api, { prefix: '/api', ...signed })
+        void limited.register(openApi, { prefix: '/api' })
+      })
     }
     if (metrics !== undefined)
       void internal.register(metricsPlugin, { prefix: '/metrics', ...metrics })
@@ -138,8 +142,8 @@ export function buildApp(options: AppOptions): FastifyInstance {
 }
 
 function apiOptions(control: StreamControl, options: AppOptions): ApiOptions {
-  const { hmacSecrets, maxAgeSec = 0, apiRate = 0, clock = machineClock, auditLogger } = options
-  return { control, hmacSecrets, maxAgeSec, maxPerSec: apiRate, clock, auditLogger }
+  const { hmacSecrets, maxAgeSec = 0, clock = machineClock, auditLogger } = options
+  return { control, hmacSecrets, maxAgeSec, clock, auditLogger }
 }
 
 /** Options for the server that Fastify creates; its types allow for one protocol, the routes use what both share. */

@@ -12,7 +12,17 @@ import { asRefusal } from './error-handler.ts'
 const READING: readonly EndpointName[] = ['status', 'streams']
 
 /** Fields of a body that the line contains. Others may hold secrets, for example those of webhook URLs. */
-const LOGGED_FIELDS = ['stream_id', 'revoke', 'ban_sec', 'encryption']
+const LOGGED_FIELDS = [
+  'stream_id',
+  'revoke',
+  'ban_sec',
+  'encryption',
+  'allow_from',
+  'latency_ms',
+  'segment_sec',
+  'part_ms',
+  'playlist_segments',
+]
 
 export interface AuditedCall {
   readonly name: EndpointName

@@ -114,7 +114,7 @@ function unsignedPaths(): object {
         {
           200: { description: 'Success', content: json({ type: 'object' }) },
         },
-        ['ADDRESS_FORBIDDEN'],
+        ['ADDRESS_FORBIDDEN', 'TOO_MANY_API_REQUESTS'],
       ),
     },
     '/health/live': {

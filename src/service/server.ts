@@ -25,7 +25,7 @@ import type {
   StreamPage,
   StreamRecord,
 } from '../contract/streams.ts'
-import { limitLines } from '../limited-logger.ts'
+import { AUDIT_LIMITS, limitLines } from '../limited-logger.ts'
 import { Health, type UnreadyReason } from './health.ts'
 import { HttpServers } from './http-servers.ts'
 import { createLogger, type Logger } from '../logger.ts'
@@ -156,7 +156,7 @@ export class Server
       metrics: this.#metrics,
       listUnreadyReasons: () => this.unreadyReasons,
       logger: this.#logger,
-      auditLogger: logger,
+      auditLogger: limitLines(logger, systemClock, AUDIT_LIMITS),
     })
   }
 

@@ -46,7 +46,6 @@ t.test('the document has each route of the API, and no other', async (t) => {
     control,
     hmacSecrets: [],
     maxAgeSec: 0,
-    maxPerSec: 0,
     clock: { wallMs: () => 0, nowUs: () => 0 },
   })
   const { paths } = openApiDocument() as {

@@ -159,6 +159,15 @@ t.test('API_RATE counts requests before their signature is checked', async (t) =
   t.ok(answers.includes(429))
 })
 
+t.test('API_RATE limits openapi.json together with the calls, and not metrics', async (t) => {
+  const service = await startService(t, { apiRate: 0.01, metrics: { token: TOKEN } })
+  const document = async () => (await fetch(`${service.url}/api/openapi.json`)).status
+  t.equal(await document(), 200)
+  t.equal(await document(), 429)
+  t.match(await list(service), { status: 429 })
+  for (let i = 0; i < 3; i++) t.ok(await metric(service, 'millrace_ready'))
+})
+
 t.test('API_PORT at API_HOST has the API and metrics, and HTTP_PORT no longer has', async (t) => {
   const apiPort = await freePort()
   const options: Partial<ServerOptions> = { apiPort, apiHost: '127.0.0.2' }

@@ -23,7 +23,15 @@ t.test('each call that changes something has a line, without secrets', async (t)
       .filter((line) => 'audit' in line)
 
   const webhook = 'http://127.0.0.1:9/hook?key=confidential'
-  const start = { stream_id: 'studio', encryption: true, webhook_urls: [webhook] }
+  const terms = {
+    encryption: true,
+    allow_from: ['127.0.0.0/8'],
+    latency_ms: 200,
+    segment_sec: 1,
+    part_ms: 300,
+    playlist_segments: 4,
+  }
+  const start = { stream_id: 'studio', ...terms, webhook_urls: [webhook] }
   const { body } = await api('start-stream', start, newest)
   await api('kick', { stream_id: 'studio', ban_sec: 5 }, old)
   await api('stop-stream', { stream_id: 'other', revoke: true }, newest)
@@ -34,7 +42,7 @@ t.test('each call that changes something has a line, without secrets', async (t)
   const line = { level: 30, client: '127.0.0.1', msg: 'API call' }
   const [byNewest, byOld] = [newest, old].map((secret) => ({ ...line, key: keyId(secret) }))
   t.strictSame(audited(), [
-    { ...byNewest, audit: 'start-stream', stream_id: 'studio', encryption: true, result: 'ok' },
+    { ...byNewest, audit: 'start-stream', stream_id: 'studio', ...terms, result: 'ok' },
     { ...byOld, audit: 'kick', stream_id: 'studio', ban_sec: 5, result: 'ok' },
     {
       ...byNewest,
@@ -50,5 +58,5 @@ t.test('each call that changes something has a line, without secrets', async (t)
   }
 
   await Promise.all(Array.from({ length: 30 }, () => api('kick', { stream_id: 'studio' }, newest)))
-  t.equal(audited().length, 33, 'the limit on log lines does not apply')
+  t.equal(audited().length, 33, 'the limit on other log lines does not apply')
 })
