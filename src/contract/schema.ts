@@ -106,11 +106,15 @@ export const StreamsBody = Type.Object({
 })
 
 /** Formats the error of the first invalid field, with its allowed values; for Fastify's `setSchemaErrorFormatter`. */
-export function formatBodyError(errors: readonly { readonly instancePath: string }[]): Error {
+export function formatBodyError(
+  errors: readonly { readonly instancePath: string; readonly keyword: string }[],
+): Error {
   const field = errors[0]?.instancePath.split('/')[1]
+  // Only stream_id is required.
+  const required = errors[0]?.keyword === 'required' ? ' with stream_id' : ''
   const message = isBodyField(field)
     ? `${field} ${ALLOWED[field]}`
-    : 'the request body must be a JSON object with stream_id'
+    : `the request body must be a JSON object${required}`
   return new Error(message)
 }
 

@@ -278,7 +278,7 @@ for (const [method, path] of ROUTES) {
       ['{"stream_id":"demo"', /not valid JSON/],
       ['stream_id=demo', /not valid JSON/],
       ['null', /must be a JSON object/],
-      ['[]', /must be a JSON object/],
+      ['[]', /must be a JSON object$/],
       ['"demo"', /must be a JSON object/],
       ['7', /must be a JSON object/],
       ['{}', /must be a JSON object with stream_id/],
