@@ -33,7 +33,6 @@ export const CODECS: readonly MediaCase[] = [
     playlist: USUAL,
     independent: false,
     warnings: ['OPEN_GOP'],
-    findings: ['SEGMENT_LENGTH'],
   },
   {
     name: 'h264-intra-refresh',
@@ -81,7 +80,6 @@ export const CODECS: readonly MediaCase[] = [
     playlist: { ...USUAL, tracks: '256:24,257:f' },
     independent: false,
     warnings: ['OPEN_GOP'],
-    findings: ['SEGMENT_LENGTH'],
   },
   {
     name: 'h264-pq',
