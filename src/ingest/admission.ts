@@ -104,14 +104,11 @@ export function createAdmission(options: AdmissionOptions): Admit {
       const claims = await keys.verify(streamKey, new Date(clock.wallMs()))
       const choice = program === undefined ? undefined : chooseProgram(program)
       stream = streams.admit(claims)
-      const { allowFrom } = stream.terms
-      if (allowFrom !== undefined && !listContains(allowFrom, address)) {
-        throw new MillraceError('ADDRESS_FORBIDDEN')
-      }
+      checkAddress(stream, address)
       // The reconnect grace begins again, so that overload ends no stream whose encoder keeps calling.
       if (options.isOverloaded()) stream.renewKey(claims.expiresAtSec * 1000)
       await waitForTurn(stream, signal)
-      return admitted(stream, remote, choice)
+      return admitted(stream, { address, remote }, choice)
     } catch (error) {
       if (error instanceof MillraceError) options.onRejected(remote, error, stream)
       throw error
@@ -139,7 +136,7 @@ export function createAdmission(options: AdmissionOptions): Admit {
 
   function admitted(
     stream: LiveStream,
-    remote: string,
+    { address, remote }: Pick<Caller, 'address' | 'remote'>,
     program: ProgramChoice | undefined,
   ): AdmittedCaller {
     let publication: Publication | undefined
@@ -164,7 +161,8 @@ export function createAdmission(options: AdmissionOptions): Admit {
       ...(latencyMs !== undefined && { latencyMs }),
       open: (encoder) => {
         try {
-          // Another encoder may have connected since the decision.
+          // Since the decision another encoder may have connected, and `allow_from` may have changed.
+          checkAddress(stream, address)
           if (stream.status === 'STOPPED' || isBusy(stream)) throw new MillraceError('STREAM_BUSY')
           limits.checkRoom(stream, clock.nowUs())
           limits.countConnection(stream, clock.nowUs())
@@ -191,6 +189,13 @@ export function createAdmission(options: AdmissionOptions): Admit {
   function isBusy({ status, encoder }: LiveStream): boolean {
     if (status !== 'STREAMING' || encoder === undefined) return false
     return clock.nowUs() - encoder.lastPacketUs < TAKEOVER_AFTER_US
+  }
+}
+
+/** @throws {MillraceError} `ADDRESS_FORBIDDEN` for an encoder that the stream does not allow */
+function checkAddress({ terms: { allowFrom } }: LiveStream, address: string): void {
+  if (allowFrom !== undefined && !listContains(allowFrom, address)) {
+    throw new MillraceError('ADDRESS_FORBIDDEN')
   }
 }
 

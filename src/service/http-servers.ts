@@ -33,6 +33,7 @@ const INTERNAL_LIMITS: HttpLimits = { maxConnections: 256, maxBufferedMib: 64 }
 /** A server with its port setting. */
 interface Listening {
   readonly app: FastifyInstance
+  readonly guard: HttpGuard
   readonly setting: 'API' | 'HTTP' | 'METRICS'
   readonly port: number
 }
@@ -65,12 +66,13 @@ export class HttpServers {
       setting: Listening['setting'],
       port: number,
       parts: Partial<AppOptions>,
-    ): Listening[] =>
-      port === 0
-        ? []
-        : [{ app: this.#build(this.#createGuard(INTERNAL_LIMITS), parts), setting, port }]
+    ): Listening[] => {
+      if (port === 0) return []
+      const guard = this.#createGuard(INTERNAL_LIMITS)
+      return [{ app: this.#build(guard, parts), guard, setting, port }]
+    }
     this.#servers = [
-      { app: this.#main, setting: 'HTTP', port: config.http.port },
+      { app: this.#main, guard: this.#guard, setting: 'HTTP', port: config.http.port },
       ...internal('API', config.apiPort, apiParts),
       ...internal('METRICS', config.metrics.port, metricsParts),
     ]
@@ -105,9 +107,9 @@ export class HttpServers {
 
   /** Closes the ports at once, with all connections. */
   abandon(): void {
-    for (const { app } of this.#servers) {
+    for (const { app, guard } of this.#servers) {
       app.server.close()
-      app.server.closeAllConnections()
+      guard.destroy()
     }
   }
 

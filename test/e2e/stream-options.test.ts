@@ -1,6 +1,7 @@
 /**
  * Options of start-stream over real SRT and HTTP: what each changes for its stream, and not for others.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { publish } from '../../src/publisher/publisher.ts'
 import { connect } from '../../src/srt/index.ts'
@@ -112,6 +113,24 @@ t.test('allow_from refuses encoders of other addresses with 2403', async (t) => 
   await start(elsewhere)
   t.equal(service.server.status('studio').status, 'STREAMING', 'a connected encoder stays')
   await caller.close()
+})
+
+t.test('allow_from holds for an encoder that waits while it changes', async (t) => {
+  const { server } = await startService(t)
+  const hooks = await startWebhookReceiver(t)
+  const options = { streamId: 'studio', webhookUrls: [hooks.url] }
+  const { srtUrl } = await server.startStream(options)
+  const stop = new AbortController()
+  t.teardown(() => stop.abort())
+  const send = () => void publish({ file: DEMO, url: srtUrl, loop: true, signal: stop.signal })
+  send()
+  await until('fed', () => server.status('studio').status === 'STREAMING')
+  send()
+  await sleep(80)
+  await server.startStream({ ...options, allowFrom: ['192.0.2.0/24'] })
+  server.kick('studio')
+  await until('stream.rejected', () => findEvent(hooks, 'stream.rejected'))
+  t.equal(server.status('studio').totals.publishers, 1)
 })
 
 t.test('start-stream refuses options outside their bounds, and says what it expects', async (t) => {

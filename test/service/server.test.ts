@@ -1,6 +1,9 @@
+import { once } from 'node:events'
 import { connect } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { explainAddress } from '../../src/service/bind-error.ts'
+import { writeCertificate } from '../support/certificate.ts'
 import { startService } from '../support/service.ts'
 import { requireAddresses } from '../support/tools.ts'
 
@@ -105,4 +108,18 @@ t.test('status reports the load of the process and its HTTP connections', async 
     flooding: 0,
     over_memory: 0,
   })
+})
+
+t.test('abandon cuts all connections, with TLS too', async (t) => {
+  for (const tls of [undefined, writeCertificate(t)]) {
+    const { server } = await startService(t, tls && { tls })
+    const options = { host: '127.0.0.1', port: server.httpPort }
+    const socket =
+      tls === undefined ? connect(options) : connectTls({ ...options, rejectUnauthorized: false })
+    await once(socket, tls === undefined ? 'connect' : 'secureConnect')
+    const closed = once(socket, 'close')
+    await server.abandon()
+    await closed
+  }
+  t.pass('closed')
 })

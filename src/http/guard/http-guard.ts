@@ -160,11 +160,14 @@ export class HttpGuard {
     for (const client of this.#clients.values()) {
       if (client instanceof GuardedSession) client.end()
     }
-    const deadline = setTimeout(() => {
-      this.#refused.destroy()
-      for (const socket of this.#table) socket.destroy()
-    }, ms).unref()
+    const deadline = setTimeout(() => this.destroy(), ms).unref()
     server.once('close', () => clearTimeout(deadline))
+  }
+
+  /** Cuts all connections. */
+  destroy(): void {
+    this.#refused.destroy()
+    for (const socket of this.#table) socket.destroy()
   }
 
   get #nowMs(): number {
