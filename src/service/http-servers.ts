@@ -23,7 +23,7 @@ export interface HttpServersOptions {
   readonly metrics: Metrics
   readonly listUnreadyReasons: () => readonly string[]
   readonly logger: Logger
-  /** Logger without a limit on its lines: only holders of `HMAC_SECRET` cause audit lines. */
+  /** Logger with a limit of its own: holders of `HMAC_SECRET` cause audit lines. */
   readonly auditLogger: Logger
 }
 
