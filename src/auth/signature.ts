@@ -31,7 +31,8 @@ export function findSigner(
   signature: string,
   secrets: readonly string[],
 ): string | undefined {
-  return secrets.filter((secret) => verify(bytes, signature, secret))[0]
+  const matches = secrets.map((secret) => verify(bytes, signature, secret))
+  return secrets[matches.indexOf(true)]
 }
 
 /** Name of a secret in logs: 8 hexadecimal digits, from which the secret cannot be computed. */
