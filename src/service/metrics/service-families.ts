@@ -1,5 +1,5 @@
 /**
- * Table of the metrics of the service. A name ends with the unit, a counter with `_total`.
+ * Table of the metrics of the service.
  *
  * @module
  */
@@ -7,6 +7,7 @@ import type { HttpReport, ServiceLoad } from '../../contract/service-report.ts'
 import type { SegmentCacheStats } from '../../hls/store/cache-stats.ts'
 import type { ListenerStats } from '../../srt/stats.ts'
 import type { WebhookStats } from '../../webhook/dispatcher.ts'
+import type { MetricFamily } from './metric-family.ts'
 
 /** Figures of the service at a scrape. */
 export interface ServiceFigures {
@@ -29,15 +30,7 @@ export interface ProcessFigures {
   readonly startedSec: number
 }
 
-export interface ServiceFamily {
-  readonly name: string
-  readonly type: 'counter' | 'gauge'
-  readonly help: string
-  /** The only label; its values are bounded. */
-  readonly label?: string
-  /** @returns the value, or a value for each value of the label; undefined for none */
-  readonly read: (figures: ServiceFigures) => number | Readonly<Record<string, number>> | undefined
-}
+export type ServiceFamily = MetricFamily<ServiceFigures>
 
 export const SERVICE_FAMILIES: readonly ServiceFamily[] = [
   {

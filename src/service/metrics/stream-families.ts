@@ -1,9 +1,10 @@
 /**
- * Table of the metrics of a stream. A name ends with the unit, a counter with `_total`.
+ * Table of the metrics of a stream.
  *
  * @module
  */
 import type { StreamReport } from '../../contract/report.ts'
+import type { MetricFamily } from './metric-family.ts'
 import type { SentBytes } from './sent-bytes.ts'
 
 /** A stream as its metrics are read. */
@@ -14,16 +15,9 @@ export interface MeasuredStream {
   readonly sent: ReturnType<SentBytes['of']>
 }
 
-export interface StreamFamily {
-  readonly name: string
-  readonly type: 'counter' | 'gauge'
-  readonly help: string
-  /** Label beside `stream`. Its values are bounded. */
-  readonly label?: string
+export interface StreamFamily extends MetricFamily<MeasuredStream> {
   /** Whether a sum over streams makes no sense. */
   readonly onlyPerStream?: boolean
-  /** @returns the value, or a value for each value of the label; undefined for none */
-  readonly read: (stream: MeasuredStream) => number | Readonly<Record<string, number>> | undefined
 }
 
 /** Counters of `srt` begin anew with each connection of an encoder. */
