@@ -93,7 +93,7 @@ export function createAdmission(options: AdmissionOptions): Admit {
   return async ({ streamKey, address, remote }, signal) => {
     let stream: LiveStream | undefined
     try {
-      if (options.allowFrom !== undefined && !listContains(options.allowFrom, address)) {
+      if (!isAllowed(options.allowFrom, address)) {
         const message =
           'the address of the encoder is not allowed: add its CIDR block to PUBLISH_FROM'
         throw new MillraceError('ADDRESS_FORBIDDEN', { message })
@@ -193,10 +193,12 @@ export function createAdmission(options: AdmissionOptions): Admit {
 }
 
 /** @throws {MillraceError} `ADDRESS_FORBIDDEN` for an encoder that the stream does not allow */
-function checkAddress({ terms: { allowFrom } }: LiveStream, address: string): void {
-  if (allowFrom !== undefined && !listContains(allowFrom, address)) {
-    throw new MillraceError('ADDRESS_FORBIDDEN')
-  }
+function checkAddress({ terms }: LiveStream, address: string): void {
+  if (!isAllowed(terms.allowFrom, address)) throw new MillraceError('ADDRESS_FORBIDDEN')
+}
+
+function isAllowed(list: BlockList | undefined, address: string): boolean {
+  return list === undefined || listContains(list, address)
 }
 
 /** @param text  untrusted */
