@@ -70,7 +70,7 @@ export class FollowedPlaylist {
     return this.#version
   }
 
-  /** Whether the request asks for media that has to be available, to the last when the reply begins. */
+  /** Whether the request asks for media that still has to be available when its reply begins. */
   isDue({ url }: Exchange, { headersAtMs }: Reply): boolean {
     return this.#availability.isDue(url, headersAtMs)
   }

@@ -54,6 +54,11 @@ export function findTags({ tags }: Tags, name: string): readonly Tag[] {
   return tags.filter((tag) => tag.name === name)
 }
 
+/** Last EXT-X-DISCONTINUITY behind a line. */
+export function discontinuityBehind(tags: Tags, line: number): Tag | undefined {
+  return findTags(tags, 'EXT-X-DISCONTINUITY').findLast((tag) => tag.line > line)
+}
+
 /** @returns content of a quoted string; the value itself if it is not quoted; undefined without the attribute */
 export function unquoted({ attributes }: Tag, name: string): string | undefined {
   return attributes.get(name)?.replace(/^"(.*)"$/, '$1')

@@ -4,7 +4,7 @@
  * @module
  */
 import { isComplete, type MediaPlaylist } from '../playlist/media-playlist.ts'
-import { findTag, findTags } from '../playlist/tag-reader.ts'
+import { discontinuityBehind, findTag } from '../playlist/tag-reader.ts'
 import { degrades, fact, nameOf, seconds, stalls, stops, unless } from './evidence.ts'
 import type { Fact, Rule } from './rule.ts'
 
@@ -68,8 +68,7 @@ export const FRESHNESS: readonly Rule[] = [
       const last = before.segments.at(-1)
       // The encoder came back; PLAYLIST_STALE tells if it was away for long.
       const listed = playlist.segments.find(({ sequence }) => sequence === last!.sequence)
-      const isBehind = ({ line }: { line: number }) => line > (listed?.line ?? Infinity)
-      if (findTags(playlist, 'EXT-X-DISCONTINUITY').some(isBehind)) return []
+      if (listed !== undefined && discontinuityBehind(playlist, listed.line)) return []
       return unless(!(known <= maxMs && now > maxMs), () => [
         fact(before, `PART-TARGET is ${partTargetSec} s`, findTag(before, 'EXT-X-PART-INF')),
         fact(

@@ -5,7 +5,7 @@
  */
 import { isComplete } from '../playlist/media-playlist.ts'
 import type { ListedPart, ListedSegment, MediaPlaylist } from '../playlist/media-playlist.ts'
-import { findTag, findTags } from '../playlist/tag-reader.ts'
+import { discontinuityBehind, findTag } from '../playlist/tag-reader.ts'
 import { degrades, fact, MAY_REFUSE, stops, unless } from './evidence.ts'
 import type { Rule } from './rule.ts'
 
@@ -131,7 +131,5 @@ function nextPart(before: MediaPlaylist, after: MediaPlaylist): ListedPart | und
 
 /** EXT-X-DISCONTINUITY behind the last segment. */
 function trailingDiscontinuity(playlist: MediaPlaylist) {
-  const last = playlist.segments.at(-1)
-  const tags = findTags(playlist, 'EXT-X-DISCONTINUITY')
-  return tags.findLast(({ line }) => line > (last?.line ?? 0))
+  return discontinuityBehind(playlist, playlist.segments.at(-1)?.line ?? 0)
 }
