@@ -3,40 +3,9 @@
  */
 import t from 'tap'
 import { parseMediaPlaylist } from '../../src/check/playlist/media-playlist.ts'
+import { from, playlist } from '../check/rules/fixture.ts'
 import { compareEdges } from './house-rules.ts'
 import { StreamJudge, type StreamJudgeOptions } from './stream-judge.ts'
-
-interface Line {
-  readonly msn: number
-  readonly sec?: string
-  readonly discontinuity?: boolean
-  readonly atSec?: number
-}
-
-/** Classic playlist with segments of 2 s. */
-function classic(lines: readonly Line[], head: Record<string, string | number> = {}): string {
-  const tags = {
-    'EXT-X-VERSION': 3,
-    'EXT-X-TARGETDURATION': 2,
-    'EXT-X-MEDIA-SEQUENCE': lines[0]?.msn ?? 0,
-    'EXT-X-DISCONTINUITY-SEQUENCE': 0,
-    ...head,
-  }
-  return [
-    '#EXTM3U',
-    ...Object.entries(tags).map(([name, value]) => `#${name}:${value}`),
-    ...lines.flatMap(({ msn, sec = '2.000', discontinuity = false, atSec = msn * 2 }) => [
-      ...(discontinuity ? ['#EXT-X-DISCONTINUITY'] : []),
-      `#EXT-X-PROGRAM-DATE-TIME:${new Date(atSec * 1000).toISOString()}`,
-      `#EXTINF:${sec},`,
-      `a-${msn}.ts`,
-    ]),
-    '',
-  ].join('\n')
-}
-
-const from = (msn: number, count: number): Line[] =>
-  Array.from({ length: count }, (_, index) => ({ msn: msn + index }))
 
 /** Playlist with parts of 1 s: segments 0 to 2, and a part of segment 3. */
 const PARTS = [
@@ -75,12 +44,12 @@ function broken(versions: readonly string[], options: StreamJudgeOptions = {}): 
 t.test('accepts a playlist that rolls, has a discontinuity and ends', async (t) => {
   const changed = { msn: 4, discontinuity: true, atSec: 30 }
   const after = [32, 34, 36].map((atSec, index) => ({ msn: 5 + index, atSec }))
-  const last = classic(after, { 'EXT-X-DISCONTINUITY-SEQUENCE': 1 })
+  const last = playlist(after, { 'EXT-X-DISCONTINUITY-SEQUENCE': 1 })
   const versions = [
-    classic(from(0, 3)),
-    classic(from(1, 3)),
-    classic([...from(2, 2), changed]),
-    classic([changed, ...after.slice(0, 2)]),
+    playlist(from(0, 3)),
+    playlist(from(1, 3)),
+    playlist([...from(2, 2), changed]),
+    playlist([changed, ...after.slice(0, 2)]),
     ...[last, last + END],
   ]
   t.same(broken(versions, { watchedFromStart: true }), [])
@@ -91,8 +60,8 @@ t.test('accepts parts, their segment and the end', async (t) => {
   t.same(broken([PARTS, COMPLETE, ended], { lowLatency: true }), [])
 })
 
-const valid = classic(from(0, 3))
-const A = 'ID="a",START-DATE="1970-01-01T00:00:03.000Z"'
+const valid = playlist(from(0, 3))
+const A = 'ID="a",START-DATE="2026-01-01T00:00:03.000Z"'
 const ranges = (...values: string[]) =>
   valid + values.map((value) => `#EXT-X-DATERANGE:${value}\n`).join('')
 const edit = (text: string, before: string | RegExp, after: string) => {
@@ -106,7 +75,7 @@ const CASES: readonly (readonly [id: string, title: string, ...versions: string[
   ['HEAD', 'a line feed after #EXTM3U', valid.replaceAll('\n', '\r\n')],
   ['HEAD', 'no media sequence', edit(valid, '#EXT-X-MEDIA-SEQUENCE:0\n', '')],
   ['HEAD', 'no discontinuity sequence', edit(valid, '#EXT-X-DISCONTINUITY-SEQUENCE:0\n', '')],
-  ['HEAD', 'a type', classic(from(0, 3), { 'EXT-X-PLAYLIST-TYPE': 'EVENT' })],
+  ['HEAD', 'a type', playlist(from(0, 3), { 'EXT-X-PLAYLIST-TYPE': 'EVENT' })],
   ['END', 'ENDLIST in the head', edit(valid, '#EXT-X-VERSION', `${END}$&`)],
   [
     'END',
@@ -117,16 +86,16 @@ const CASES: readonly (readonly [id: string, title: string, ...versions: string[
   [
     'DURATION',
     'EXTINF of 0',
-    classic([{ msn: 0 }, { msn: 1, sec: '0.000' }, { msn: 2, atSec: 2 }]),
+    playlist([{ msn: 0 }, { msn: 1, sec: '0.000' }, { msn: 2, atSec: 2 }]),
   ],
   ['DATE', 'a segment without date', edit(valid, /#EXT-X-PROGRAM.*02.000Z\n/, '')],
   ['DATE', 'an open segment without date', edit(PARTS, /#EXT-X-PROGRAM.*06.000Z\n/, '')],
-  ['DATE', '5 ms more than EXTINF', classic([{ msn: 0 }, { msn: 1, atSec: 2.005 }])],
-  ['DATE', '5 ms less than EXTINF', classic([{ msn: 0 }, { msn: 1, atSec: 1.995 }])],
+  ['DATE', '5 ms more than EXTINF', playlist([{ msn: 0 }, { msn: 1, atSec: 2.005 }])],
+  ['DATE', '5 ms less than EXTINF', playlist([{ msn: 0 }, { msn: 1, atSec: 1.995 }])],
   [
     'DATE',
     'overlap at a discontinuity',
-    classic([{ msn: 0 }, { msn: 1, atSec: 1.5, discontinuity: true }]),
+    playlist([{ msn: 0 }, { msn: 1, atSec: 1.5, discontinuity: true }]),
   ],
   ['DATERANGE', 'two tags of an ID', ranges(A, A)],
   ['DATERANGE', 'an empty ID', ranges(A.replace('"a"', '""'))],
@@ -134,7 +103,7 @@ const CASES: readonly (readonly [id: string, title: string, ...versions: string[
   ['DATERANGE', 'half a byte', ranges(`${A},SCTE35-OUT=0xFC3`)],
   ['DATERANGE', 'a number without leading zero', ranges(`${A},PLANNED-DURATION=.5`)],
   ['PART_SUM', '100 µs less than EXTINF', edit(PARTS, '1.00000,URI="p3', '0.99990,URI="p3')],
-  ['KEPT', 'all segments removed', valid, classic([])],
+  ['KEPT', 'all segments removed', valid, playlist([])],
   ['KEPT', 'EXTINF with another decimal', valid, edit(valid, '2.000,\na-1', '2.0000,\na-1')],
   ['KEPT', 'a date removed', valid, edit(valid, /#EXT-X-PROGRAM.*02.000Z\n/, '')],
   ['KEPT', 'a gap that is no gap', gap(valid), valid],
@@ -149,7 +118,7 @@ const CASES: readonly (readonly [id: string, title: string, ...versions: string[
     'WINDOW',
     '5 ms less than three target durations',
     valid,
-    classic([...from(1, 2), { msn: 3, sec: '1.995' }]),
+    playlist([...from(1, 2), { msn: 3, sec: '1.995' }]),
   ],
   ['PART_NAME', 'a name of two parts', edit(PARTS, 'p5', 'p0')],
   [
@@ -188,7 +157,7 @@ t.test('names the tags that a low-latency playlist lacks', async (t) => {
 t.test('names a segment that comes too late', async (t) => {
   const judge = new StreamJudge({ isTimed: true, except: ['DATE_OFF_CLOCK'] })
   const check = (count: number, atMs: number) =>
-    judge.playlist('playlist.m3u8', classic(from(0, count)), atMs)
+    judge.playlist('playlist.m3u8', playlist(from(0, count)), atMs)
   t.same(check(3, 1000), [])
   t.same(check(4, 4000), [])
   t.same(check(4, 5000), [], 'nothing new')
@@ -197,9 +166,9 @@ t.test('names a segment that comes too late', async (t) => {
 
 t.test('names a playlist that appears with fewer than three segments', async (t) => {
   const check = (text: string) => broken([text], { watchedFromStart: true })
-  t.same(check(classic(from(0, 2))), ['HOUSE_START'])
+  t.same(check(playlist(from(0, 2))), ['HOUSE_START'])
   t.same(check(valid), [])
-  t.same(check(classic(from(0, 2)) + END), [])
+  t.same(check(playlist(from(0, 2)) + END), [])
 })
 
 t.test('names what a multivariant playlist promises too much', async (t) => {
