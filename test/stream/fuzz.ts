@@ -132,7 +132,7 @@ class Judge {
   readonly violations: string[] = []
   readonly segments: Segment[] = []
   readonly #stream: LiveStream
-  /** Of tracks without parameters, neither codec nor channels are known. */
+  /** Codec and channels of tracks without parameters are unknown. */
   readonly #rules = new StreamJudge({ except: ['CODECS_MISSING', 'CHANNELS_MISSING'] })
   readonly #playlists = new Set(['playlist.m3u8'])
   /** Versions of files by URI. */
