@@ -7,11 +7,16 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { isIP } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { inspect } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
+import { Check } from 'typebox/value'
+import { signPlaybackToken } from './auth/playback-token.ts'
 import { sign } from './auth/signature.ts'
 import { formatWebhookSecret, webhookKeys } from './auth/standard-webhooks.ts'
+import { machineClock } from './clock.ts'
+import { StreamId } from './contract/schema.ts'
 import { flagWarnings, parseFlags, readOptions } from './config/environment.ts'
 import { completeOptions, secretsOf } from './config/options.ts'
 import type { Options } from './config/schema.ts'
@@ -31,6 +36,8 @@ const USAGE = `millrace receives live streams over SRT and serves them as HLS, f
                                --record DIR, --replay DIR, --player apple|hlsjs|android
   millrace publish FILE URL    publishes an MPEG-TS file in real time to an SRT URL; --loop repeats it
   millrace sign [BODY]         LT-SIGNATURE of a request body, given or from standard input
+  millrace sign-playback ID    a playlist URL with a playback token for a stream; needs PLAYBACK_SECRET; --ttl 14400 seconds,
+                               --address IP of the only viewer
   millrace webhook-secret      the key of webhooks for the libraries of receivers, whsec_…
   millrace keygen              a random secret for HMAC_SECRET or JWT_SECRET
 
@@ -42,6 +49,9 @@ A secret, or the log level, may be in a file: HMAC_SECRET_FILE is the path of th
 
 /** Time for which playlists stay available after their ENDLIST, so that players load it. */
 const DRAIN_MS = 2500
+
+/** Default lifetime of a playback token. */
+const PLAYBACK_TTL_SEC = 4 * 60 * 60
 
 /** Exit code for mistakes of the user, as opposed to failures. */
 const EXIT_USAGE = 2
@@ -58,6 +68,8 @@ async function main([command, ...args]: readonly string[]): Promise<void> {
       return publishFile(args)
     case 'sign':
       return printSignature(args)
+    case 'sign-playback':
+      return printPlaybackUrl(args)
     case 'webhook-secret':
       return printWebhookSecret(args)
     case 'keygen':
@@ -178,6 +190,35 @@ async function printSignature(args: readonly string[]): Promise<void> {
   }
   const [body] = positionals
   print(sign(Buffer.from(body ?? (await text(process.stdin))), parseSecrets(hmacSecret)[0]))
+}
+
+function printPlaybackUrl(args: readonly string[]): void {
+  const { values, positionals } = parseFlags(args, {
+    ttl: { type: 'string' },
+    address: { type: 'string' },
+  })
+  flagWarnings(values).forEach(report)
+  const { ttl = String(PLAYBACK_TTL_SEC), address } = values
+  const [streamId = '', ...others] = positionals
+  const isForm = Check(StreamId, streamId) && others.length === 0 && /^[1-9]\d{0,9}$/.test(ttl)
+  if (!isForm || (address !== undefined && isIP(address) === 0)) {
+    throw new MillraceError('USAGE', {
+      message: 'expected: millrace sign-playback STREAM_ID [--ttl SECONDS] [--address IP]',
+    })
+  }
+  const { playbackSecret = '', public: base } = readOptions(process.env, values, readText)
+  if (playbackSecret === '') {
+    throw new MillraceError('CONFIG_INVALID', {
+      message: 'PLAYBACK_SECRET is not set: expected the secret that signs playback tokens',
+    })
+  }
+  const token = signPlaybackToken({
+    streamId,
+    secret: parseSecrets(playbackSecret)[0],
+    expiresAt: new Date(machineClock.wallMs() + Number(ttl) * 1000),
+    ...(address !== undefined && { address }),
+  })
+  print(`${(base?.url ?? '').replace(/\/+$/, '')}/t/${token}/video/${streamId}/playlist.m3u8`)
 }
 
 function printWebhookSecret(args: readonly string[]): void {

@@ -73,6 +73,19 @@ export const REFUSALS = {
     srt: RejectCode.RESOURCE,
     message: 'the service runs as many streams as MAX_STREAMS allows: stop some, or raise it',
   },
+  PLAYBACK_TOKEN_MISSING: {
+    http: 403,
+    message: 'the stream needs a playback token: request /t/{token}/video/ in place of /video/',
+  },
+  PLAYBACK_TOKEN_INVALID: {
+    http: 403,
+    message:
+      'expected a playback token that PLAYBACK_SECRET signed for this stream and, if the token has one, this address',
+  },
+  PLAYBACK_TOKEN_EXPIRED: {
+    http: 403,
+    message: 'the playback token has expired: request a new one where you got it',
+  },
   FILE_NOT_FOUND: { http: 404, message: 'no such file' },
   DIRECTIVES_INVALID: { http: 400, message: 'the delivery directives are malformed' },
   MEDIA_TOO_FAR_AHEAD: {

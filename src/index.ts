@@ -9,6 +9,7 @@ export {
   type Server,
   type ServerOptions,
 } from './service/server.ts'
+export { signPlaybackToken, type PlaybackTokenOptions } from './auth/playback-token.ts'
 export { MillraceError, RejectCode, type ErrorCode } from './errors.ts'
 export type {
   PlayableStream,

@@ -119,3 +119,21 @@ t.test('--help and --version print to standard output', async (t) => {
   })
   t.match(millrace(['--version']), { exit: 0, out: /^\d+\.\d+\.\d+\n$/ })
 })
+
+t.test('sign-playback prints a playlist URL with a token', async (t) => {
+  const env = { PLAYBACK_SECRET: 'p'.repeat(32), PUBLIC_URL: 'https://live.example.org/' }
+  const { exit, out } = millrace(['sign-playback', 'studio', '--ttl', '60'], env)
+  t.equal(exit, 0)
+  const [, expires, signature] =
+    /^https:\/\/live\.example\.org\/t\/(\d+)\.([\w-]+)\/video\/studio\/playlist\.m3u8\n$/.exec(
+      out,
+    ) ?? []
+  const hmac = createHmac('sha256', env.PLAYBACK_SECRET).update(`playback:studio:${expires}`)
+  t.equal(signature, hmac.digest('base64url'))
+  t.ok(Math.abs(Number(expires) - Date.now() / 1000 - 60) < 30)
+  t.match(millrace(['sign-playback', 'studio', '--address', '::1'], env), { out: /\d\.ip\./ })
+  t.match(millrace(['sign-playback', 'studio']), { exit: 2, err: /PLAYBACK_SECRET is not set/ })
+  for (const args of [[], ['a/b'], ['a', 'b'], ['a', '--ttl', '0'], ['a', '--address', 'x']]) {
+    t.match(millrace(['sign-playback', ...args], env), { exit: 2, err: /expected: millrace sign/ })
+  }
+})

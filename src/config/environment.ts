@@ -40,7 +40,7 @@ export function readOptions(
  */
 export function parseFlags(
   args: readonly string[],
-  commandFlags: Record<string, { type: 'boolean' }> = {},
+  commandFlags: Record<string, { type: 'boolean' | 'string' }> = {},
 ) {
   const settings = Object.fromEntries(
     SETTINGS.flatMap(({ flag, hasFile }) => (hasFile ? [flag, `${flag}-file`] : [flag])).map(

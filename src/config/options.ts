@@ -49,11 +49,13 @@ export function completeOptions(options: Options, memoryBytes = usableMemoryByte
  * Checks that no two settings have the same secret. Otherwise an API client could sign stream keys, and a webhook
  * receiver, Prometheus or an encoder could sign API requests or stream keys.
  */
-function checkSecretsDiffer({ hmacSecret, jwtSecret, webhook, metrics, srt }: Config): void {
+function checkSecretsDiffer(config: Config): void {
+  const { hmacSecret, jwtSecret, playbackSecret, webhook, metrics, srt } = config
   const secrets = Object.entries({
     HMAC_SECRET: parseSecrets(hmacSecret),
     JWT_SECRET: parseSecrets(jwtSecret),
     WEBHOOK_SECRET: parseOptionalSecrets(webhook.secret),
+    PLAYBACK_SECRET: parseOptionalSecrets(playbackSecret),
     METRICS_TOKEN: parseOptionalSecrets(metrics.token),
     // A passphrase may contain a comma. Its halves must not be secrets either.
     SRT_PASSPHRASE: parseOptionalSecrets(srt.passphrase),

@@ -11,6 +11,7 @@ import {
   addresses,
   allowList,
   bearerToken,
+  optionalSecret,
   passphrase,
   port,
   program,
@@ -139,6 +140,9 @@ export const Config = Type.Object({
       description: 'how long the files of a stopped stream stay available',
     }),
   }),
+  playbackSecret: optionalSecret(
+    'signs playback tokens: viewers need `/t/{token}/video/…`, except of streams started with `playback_token` false; empty: playback is public',
+  ),
   apiMaxAgeSec: Type.Integer({
     minimum: 0,
     maximum: 86_400,
@@ -160,7 +164,7 @@ export const Config = Type.Object({
       'API requests per second of one address, or of an IPv6 /64; further ones get 429; `/metrics` is exempt; 0: no limit',
   }),
   trustProxy: addressBlocks(
-    'proxies whose `X-Forwarded-For` names the client, for `API_FROM`, `API_RATE` and the audit log; empty: none',
+    'proxies whose `X-Forwarded-For` names the client, for `API_FROM`, `API_RATE`, playback tokens with an address and the audit log; empty: none',
   ),
   publishFrom: addressBlocks(
     'encoders that may publish; further ones are refused with SRT reject code 2403; empty: all',

@@ -28,6 +28,12 @@ export const secret = (description: string) =>
     (text) => (text.includes(',') ? hasLongSecrets(text) : text !== ''),
   )
 
+export const optionalSecret = (description: string) =>
+  Type.Refine(
+    Type.String({ default: '', secret: true, allowed: SECRETS_ALLOWED, description }),
+    (text) => text === '' || hasLongSecrets(text),
+  )
+
 /** Secrets that clients send as `Authorization: Bearer`. */
 export const bearerToken = (description: string) =>
   Type.Refine(

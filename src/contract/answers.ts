@@ -229,6 +229,7 @@ export const StreamRecord = titled('StreamRecord', {
     },
   ),
   playlist_url: text('where to play it'),
+  playback_token: Type.Boolean({ description: 'whether viewers need a playback token' }),
   service: Type.Optional(ServiceLoad),
 })
 

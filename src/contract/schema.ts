@@ -35,6 +35,7 @@ const ALLOWED = {
   playlist_segments: `must be a whole number from ${PLAYLIST_SEGMENTS.minimum} to ${PLAYLIST_SEGMENTS.maximum}`,
   latency_ms: `must be a whole number from ${LATENCY_MS.minimum} to ${LATENCY_MS.maximum}`,
   allow_from: `must be 1 to ${MAX_ADDRESS_BLOCKS} IP addresses or CIDR blocks`,
+  playback_token: 'must be true or false',
   revoke: 'must be true or false',
   ban_sec: `must be 0 to ${MAX_BAN_SEC} seconds`,
   status: 'must be READY, STREAMING, INTERRUPTED or STOPPED',
@@ -76,6 +77,7 @@ export const StartStreamBody = Type.Object({
       description: ALLOWED.allow_from,
     }),
   ),
+  playback_token: Type.Optional(Type.Boolean({ description: ALLOWED.playback_token })),
 })
 
 export const StopStreamBody = Type.Object({

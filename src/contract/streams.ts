@@ -40,6 +40,8 @@ export interface StartRequest {
   readonly latencyMs?: number
   /** Addresses and CIDR blocks from which encoders may connect from now on; default: any address. */
   readonly allowFrom?: readonly string[]
+  /** Whether viewers need a playback token from now on; default: with `PLAYBACK_SECRET`, which `true` requires. */
+  readonly playbackToken?: boolean
 }
 
 export interface StopRequest {
@@ -83,6 +85,8 @@ export interface StartedStream {
 /** Response of `status` and `stop-stream`: the stream, and the load of the process that serves it. */
 export type StreamRecord = StreamReport & {
   readonly playlistUrl: string
+  /** Whether viewers need a playback token. */
+  readonly playbackToken: boolean
   readonly service?: ServiceReport
 }
 
@@ -95,6 +99,8 @@ export interface PlaybackSource {
 export interface PlayableStream {
   readonly status: StreamState
   readonly live: boolean
+  /** `playbackToken: false`: public although the service has `PLAYBACK_SECRET`. */
+  readonly terms?: { readonly playbackToken?: boolean }
   /** Playlists, segments and parts by their names in the URL; `get` is enough without delivery directives. */
   readonly files: Pick<StreamFiles, 'get'> & Partial<StreamFiles>
 }

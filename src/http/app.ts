@@ -6,6 +6,7 @@
 import type { Http2SecureServer } from 'node:http2'
 import type { BlockList } from 'node:net'
 import Fastify, { type FastifyHttpOptions, type FastifyInstance } from 'fastify'
+import { PlaybackTokens } from '../auth/playback-token.ts'
 import { machineClock, type Clock } from '../clock.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Logger } from '../logger.ts'
@@ -33,6 +34,8 @@ export interface AppOptions {
   readonly control?: StreamControl | undefined
   /** Source of `/video` and `/watch`; undefined: neither. */
   readonly playback?: PlaybackSource | undefined
+  /** Values of `PLAYBACK_SECRET`; default none, which makes playback public. */
+  readonly playbackSecrets?: readonly string[]
   /** See `PlaybackOptions`. */
   readonly onSent?: OnSent
   /** Called with the code of each refusal of an API call or of metrics. */
@@ -83,7 +86,8 @@ const TIMEOUTS = {
  * @throws {MillraceError} `CONFIG_INVALID` if the certificate cannot be used
  */
 export function buildApp(options: AppOptions): FastifyInstance {
-  const { control, playback, metrics, apiFrom, apiRate = 0, trustProxy } = options
+  const { control, playback, playbackSecrets = [], metrics } = options
+  const { apiFrom, apiRate = 0, trustProxy } = options
   const { guard, logger, certificates, listUnreadyReasons = () => [] } = options
   const errorHandler = createErrorHandler(logger)
   // No `logger` option: Fastify would create a child logger for each request.
@@ -135,8 +139,12 @@ export function buildApp(options: AppOptions): FastifyInstance {
   })
   if (playback !== undefined) {
     const sent = options.onSent && { onSent: options.onSent }
-    void app.register(playbackPlugin, { prefix: '/video', source: playback, ...sent })
-    void app.register(watch, { prefix: '/watch', source: playback })
+    const tokens = playbackSecrets.length > 0 ? new PlaybackTokens(playbackSecrets) : undefined
+    for (const prefix of tokens === undefined ? [''] : ['', '/t/:token']) {
+      const access = { source: playback, tokens }
+      void app.register(playbackPlugin, { prefix: `${prefix}/video`, ...access, ...sent })
+      void app.register(watch, { prefix: `${prefix}/watch`, ...access })
+    }
   }
   return app
 }

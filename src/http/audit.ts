@@ -22,6 +22,7 @@ const LOGGED_FIELDS = [
   'segment_sec',
   'part_ms',
   'playlist_segments',
+  'playback_token',
 ]
 
 export interface AuditedCall {

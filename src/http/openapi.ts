@@ -21,7 +21,14 @@ const ANY_PATH: readonly [status: number, code: ErrorCode][] = [
   [503, 'TOO_MANY_HTTP_CONNECTIONS'],
 ]
 
+const ACCESS_REFUSALS = [
+  'PLAYBACK_TOKEN_MISSING',
+  'PLAYBACK_TOKEN_INVALID',
+  'PLAYBACK_TOKEN_EXPIRED',
+] as const
+
 const FILE_REFUSALS = [
+  ...ACCESS_REFUSALS,
   'DIRECTIVES_INVALID',
   'MEDIA_TOO_FAR_AHEAD',
   'STREAM_NOT_FOUND',
@@ -53,7 +60,12 @@ export function openApiDocument(): object {
       description: 'Live SRT ingest to HLS delivery. docs/api.md explains the calls.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    paths: { ...signedPaths(), ...unsignedPaths() },
+    paths: {
+      ...signedPaths(),
+      ...unsignedPaths(),
+      ...viewerPaths(),
+      ...withToken(viewerPaths(['ROUTE_NOT_FOUND'])),
+    },
     components: {
       schemas: Object.fromEntries(
         Object.values(answers).map((schema) => [titleOf(schema), withReferences(schema)]),
@@ -95,17 +107,6 @@ function signedPaths(): object {
 }
 
 function unsignedPaths(): object {
-  const streamId = parameter('path', 'stream_id', StreamId)
-  const file = parameter('path', 'file', { type: 'string' })
-  const directives = Object.entries({
-    _HLS_msn: { type: 'integer', minimum: 0 },
-    _HLS_part: { type: 'integer', minimum: 0 },
-    _HLS_skip: { type: 'string' },
-  }).map(([name, schema]) => parameter('query', name, schema))
-  const media = {
-    'application/vnd.apple.mpegurl': { schema: { type: 'string' } },
-    'video/mp2t': {},
-  }
   return {
     '/api/openapi.json': {
       get: operation(
@@ -139,6 +140,36 @@ function unsignedPaths(): object {
         security: [{}, { metricsToken: [] }],
       },
     },
+  }
+}
+
+/**
+ * Paths of playback, the same with a playback token.
+ *
+ * @param refusals  refusals of each path beside its own
+ */
+function viewerPaths(refusals: readonly ErrorCode[] = []): Record<string, object> {
+  const streamId = parameter('path', 'stream_id', StreamId)
+  const file = parameter('path', 'file', { type: 'string' })
+  const directives = Object.entries({
+    _HLS_msn: { type: 'integer', minimum: 0 },
+    _HLS_part: { type: 'integer', minimum: 0 },
+    _HLS_skip: { type: 'string' },
+  }).map(([name, schema]) => parameter('query', name, schema))
+  const media = {
+    'application/vnd.apple.mpegurl': { schema: { type: 'string' } },
+    'video/mp2t': {},
+  }
+  return {
+    '/video/{stream_id}': {
+      parameters: [streamId],
+      get: operation(
+        'access',
+        'Whether the client may read the files of a stream, for proxies; only with `PLAYBACK_SECRET`',
+        { 204: { description: 'It may' } },
+        [...ACCESS_REFUSALS, 'ROUTE_NOT_FOUND'],
+      ),
+    },
     '/video/{stream_id}/{file}': {
       parameters: [streamId, file, ...directives],
       get: operation(
@@ -149,7 +180,7 @@ function unsignedPaths(): object {
           206: { description: 'A range of a segment', content: { 'video/mp2t': {} } },
           304: { description: 'The client has this version' },
         },
-        FILE_REFUSALS,
+        [...FILE_REFUSALS, ...refusals],
       ),
       options: operation('file-preflight', 'Preflight of CORS', {
         204: { description: 'Any origin and any request header' },
@@ -161,7 +192,7 @@ function unsignedPaths(): object {
         'watch',
         'A page that plays a stream',
         { 200: { description: 'The page', content: { 'text/html': {} } } },
-        ['STREAM_NOT_FOUND'],
+        ['STREAM_NOT_FOUND', ...refusals],
       ),
     },
     '/watch/{stream_id}/state': {
@@ -170,10 +201,27 @@ function unsignedPaths(): object {
         'watch-state',
         'State of a stream, for the page',
         { 200: { description: 'Success', content: json(success(pageState())) } },
-        ['STREAM_NOT_FOUND'],
+        [...ACCESS_REFUSALS, 'STREAM_NOT_FOUND', ...refusals],
       ),
     },
   }
+}
+
+/** The paths below `/t/{token}`. */
+function withToken(paths: Readonly<Record<string, object>>): object {
+  const token = { ...parameter('path', 'token', { type: 'string' }), description: 'playback token' }
+  const copies = Object.entries(paths).map(([path, item]) => {
+    const { parameters, ...operations } = item as { parameters: object[] }
+    const renamed = Object.entries<{ operationId?: string }>(operations).map(
+      ([method, each]) =>
+        [method, { ...each, operationId: `${each.operationId}-with-token` }] as const,
+    )
+    return [
+      `/t/{token}${path}`,
+      { parameters: [token, ...parameters], ...Object.fromEntries(renamed) },
+    ]
+  })
+  return Object.fromEntries(copies) as object
 }
 
 function pageState(): object {

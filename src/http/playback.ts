@@ -10,9 +10,11 @@
  */
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { MillraceError, type ErrorCode } from '../errors.ts'
+import { PlaybackTokens } from '../auth/playback-token.ts'
 import { mayHaveDirectives, parseDirectives } from './directives.ts'
 import { borrowFile } from './file-loan.ts'
 import { onceClosed, refuse, sendFile } from './file-reply.ts'
+import { accessRefusal, refuseAccess, type AccessParams } from './playback-access.ts'
 import type {
   DeliveryDirectives,
   PlayableStream,
@@ -21,11 +23,17 @@ import type {
 } from '../contract/streams.ts'
 import { WaitingRequests } from './waiting-requests.ts'
 
+export { PlaybackTokens }
 export type { PlayableStream, PlaybackSource, StreamFile }
 
 export interface PlaybackOptions {
   /** Queried for each request; ids and names have 1 to 160 characters of `A-Z a-z 0-9 . _ ~ -` and no leading dot. */
   readonly source: PlaybackSource
+  /**
+   * Verifies the `:token` in the prefix, for example `/t/:token/video`. Under a prefix without it, streams are refused
+   * unless they are public. Undefined: no stream needs a token.
+   */
+  readonly tokens?: PlaybackTokens | undefined
   /** Called for each reply with bytes of a file: its stream, the name of the file, and the size of the body. */
   readonly onSent?: OnSent
 }
@@ -33,26 +41,37 @@ export interface PlaybackOptions {
 export type OnSent = (stream: PlayableStream, name: string, sizeBytes: number) => void
 
 /**
- * Adds `GET|HEAD {prefix}/{stream_id}/{file}`, public and readable from every origin.
+ * Adds `GET|HEAD {prefix}/{stream_id}/{file}`, readable from every origin; with `tokens` also `{prefix}/{stream_id}`, for
+ * proxies that ask for access.
  *
  * Files are written straight to the socket: hooks up to `preHandler` run (an application may authorize there), but
  * `onSend` hooks and headers of other plugins do not apply. Failures are JSON replies like those of the API.
  */
-export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, { source, onSent }) => {
+export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, options) => {
+  const { source, tokens, onSent } = options
   const waiting = new WaitingRequests()
   app.addHook('preClose', async () => waiting.close())
-  app.route<{ Params: { stream_id: string; file: string } }>({
+  app.route<{ Params: AccessParams & { readonly file: string } }>({
     method: ['GET', 'HEAD'],
     url: '/:stream_id/:file',
     handler: (request, reply) => {
       const { stream_id: streamId, file: name } = request.params
       const stream = PLAIN_NAME.test(streamId) ? source.findStream(streamId) : undefined
+      const refusal = accessRefusal(request, stream, tokens)
+      if (refusal !== undefined) return refuseAccess(reply, refusal)
       if (stream === undefined || !PLAIN_NAME.test(name)) return refuseFile(reply, stream)
       const directives = readDirectives(request, stream, name)
       if (directives instanceof MillraceError) return refuse(reply, directives)
       answer({ request, reply, stream, name, directives, onSent }, waiting)
     },
   })
+  if (tokens !== undefined) {
+    app.get<{ Params: AccessParams }>('/:stream_id', (request, reply) => {
+      const refusal = accessRefusal(request, source.findStream(request.params.stream_id), tokens)
+      if (refusal !== undefined) return refuseAccess(reply, refusal)
+      reply.code(204).header('cache-control', 'no-store').send()
+    })
+  }
   app.options('/:stream_id/:file', (_request, reply) => {
     reply.code(204).headers(PREFLIGHT_HEADERS).send()
   })

@@ -7,7 +7,9 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { FastifyPluginAsync } from 'fastify'
 import { Check } from 'typebox/value'
+import type { PlaybackTokens } from '../auth/playback-token.ts'
 import { MillraceError } from '../errors.ts'
+import { accessRefusal, type AccessParams } from './playback-access.ts'
 import { liveEdgeScript } from './player/live-edge.ts'
 import { playerPage } from './player/page.ts'
 import { panelScript } from './player/panel.ts'
@@ -18,6 +20,8 @@ import type { PlaybackSource } from '../contract/streams.ts'
 
 export interface WatchOptions {
   readonly source: PlaybackSource
+  /** See `PlaybackOptions`. */
+  readonly tokens?: PlaybackTokens | undefined
 }
 
 // hls.js runs its demuxer in a worker created from a blob, and passes media to the video element as a blob URL.
@@ -25,8 +29,8 @@ const CONTENT_SECURITY_POLICY =
   "default-src 'self'; worker-src 'self' blob:; media-src 'self' blob:; img-src 'self' data:; " +
   "object-src 'none'; base-uri 'none'; form-action 'none'"
 
-/** Fastify plugin for the prefix `/watch`, beside playback with the prefix `/video`. */
-export const watch: FastifyPluginAsync<WatchOptions> = async (app, { source }) => {
+/** Fastify plugin for the prefix `/watch`, beside playback with the prefix `/video`; both may have the same prefix before that. */
+export const watch: FastifyPluginAsync<WatchOptions> = async (app, { source, tokens }) => {
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers({
       'content-security-policy': CONTENT_SECURITY_POLICY,
@@ -49,9 +53,11 @@ export const watch: FastifyPluginAsync<WatchOptions> = async (app, { source }) =
       .send(playerPage(params.stream_id))
   })
 
-  app.get<{ Params: { stream_id: string } }>('/:stream_id/state', ({ params }, reply) => {
+  app.get<{ Params: AccessParams }>('/:stream_id/state', (request, reply) => {
     reply.header('cache-control', 'no-store')
-    const stream = source.findStream(params.stream_id)
+    const stream = source.findStream(request.params.stream_id)
+    const refusal = accessRefusal(request, stream, tokens)
+    if (refusal !== undefined) throw new MillraceError(refusal)
     if (stream === undefined) throw new MillraceError('STREAM_NOT_FOUND')
     reply.send({
       success: true,

@@ -59,6 +59,7 @@ export class HttpServers {
     this.#guard = this.#createGuard(config.http)
     this.#main = this.#build(this.#guard, {
       playback: service,
+      playbackSecrets: parseOptionalSecrets(config.playbackSecret),
       onSent: (...sent) => metrics.sent.add(...sent),
       ...(!hasApiPort && apiParts),
     })

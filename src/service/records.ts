@@ -11,6 +11,8 @@ import type { StreamFilter } from '../stream/registry.ts'
 
 export interface RecordsOptions {
   readonly playlistUrl: (streamId: string) => string
+  /** See `StreamsOptions`. */
+  readonly hasPlaybackSecret: boolean
   /** @returns undefined until the service listens */
   readonly readLoad: () => ServiceReport | undefined
 }
@@ -41,7 +43,12 @@ export class Records {
   }
 
   #describe(stream: LiveStream): Omit<StreamRecord, 'service'> {
-    return { ...stream.report(), playlistUrl: this.#options.playlistUrl(stream.id) }
+    const { playlistUrl, hasPlaybackSecret } = this.#options
+    return {
+      ...stream.report(),
+      playlistUrl: playlistUrl(stream.id),
+      playbackToken: hasPlaybackSecret && stream.terms.playbackToken !== false,
+    }
   }
 
   get #service(): Pick<StreamRecord, 'service'> {

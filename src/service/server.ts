@@ -127,6 +127,7 @@ export class Server
       createEpoch: () => randomBytes(6).toString('hex'),
       jwtSecrets: parseSecrets(config.jwtSecret),
       resume: config.resumeStreams,
+      hasPlaybackSecret: config.playbackSecret !== '',
       webhookUrls: parseUrls(config.defaultWebhookUrls),
       onStream: (stream) => {
         this.#notifier.follow(stream)
@@ -136,6 +137,7 @@ export class Server
     })
     this.#records = new Records({
       playlistUrl: (id) => this.#urls.playlist(id),
+      hasPlaybackSecret: config.playbackSecret !== '',
       readLoad: () => this.#health && { ...this.#health.load, http: this.#http.report() },
     })
     this.#metrics = new Metrics({

@@ -6,7 +6,7 @@
 import { addressList } from '../binary/address-list.ts'
 import type { StartRequest } from '../contract/streams.ts'
 import { MillraceError } from '../errors.ts'
-import type { EncoderTerms } from '../stream/encoder-terms.ts'
+import type { StreamTerms } from '../stream/stream-terms.ts'
 import type { LiveStreamOptions, MediaOptions } from '../stream/live-stream-options.ts'
 
 /** @throws {MillraceError} `BODY_INVALID` for a value that the settings do not allow */
@@ -27,11 +27,21 @@ export function mediaOptions(
   }
 }
 
-/** @returns only the terms that the request contains */
-export function encoderTerms({ latencyMs, allowFrom }: StartRequest): EncoderTerms {
+/**
+ * @returns only the terms that the request contains
+ * @throws {MillraceError} `BODY_INVALID` for a value that the settings do not allow
+ */
+export function streamTerms(
+  { latencyMs, allowFrom, playbackToken }: StartRequest,
+  { hasPlaybackSecret }: { readonly hasPlaybackSecret: boolean },
+): StreamTerms {
+  if (playbackToken === true && !hasPlaybackSecret) {
+    throw invalid('playback_token must be false or absent: PLAYBACK_SECRET is not set')
+  }
   return {
     ...(latencyMs !== undefined && { latencyMs }),
     ...(allowFrom !== undefined && { allowFrom: addressList(allowFrom) }),
+    ...(playbackToken !== undefined && { playbackToken }),
   }
 }
 

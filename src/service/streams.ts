@@ -17,7 +17,7 @@ import type { KickRequest, StartRequest, StopRequest } from '../contract/streams
 import type { LiveStream } from '../stream/live-stream.ts'
 import { StreamRegistry, type RegistryOptions, type StreamFilter } from '../stream/registry.ts'
 import type { StopReason } from '../contract/state.ts'
-import { encoderTerms, mediaOptions } from './stream-options.ts'
+import { streamTerms, mediaOptions } from './stream-options.ts'
 import { Resumption } from './resumption.ts'
 
 export type StreamsOptions = RegistryOptions & {
@@ -26,6 +26,8 @@ export type StreamsOptions = RegistryOptions & {
   readonly jwtSecrets: readonly [newest: string, ...older: string[]]
   /** Whether a key issued before this process started resumes its stream. */
   readonly resume: boolean
+  /** Whether viewers need playback tokens, unless the stream is public. */
+  readonly hasPlaybackSecret: boolean
   /** Webhook URLs of streams without their own. */
   readonly webhookUrls: readonly string[]
   /** Called with each new stream, before the stream emits an event. */
@@ -82,8 +84,9 @@ export class Streams {
     const { streamId, webhookUrls, encryption } = request
     const { clock } = this.#options
     const media = mediaOptions(request, this.#options)
+    const terms = streamTerms(request, this.#options)
     const stream = this.#registry.start(streamId, { media })
-    stream.terms = { ...stream.terms, ...encoderTerms(request) }
+    stream.terms = { ...stream.terms, ...terms }
     const now = this.#floors.issueTime(streamId, clock.wallMs())
     stream.renewKey(now.getTime() + STREAM_KEY_LIFETIME_SEC * 1000)
     if (webhookUrls !== undefined) stream.webhookUrls = webhookUrls

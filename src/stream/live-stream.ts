@@ -18,7 +18,7 @@ import { Publication, type Encoder, type LeaveReason } from './publication.ts'
 import { reportTrack, type PlaylistReport, type StreamReport } from '../contract/report.ts'
 import type { StopReason, StreamState } from '../contract/state.ts'
 import { SteadyAudio } from '../hls/rendition/steady-audio.ts'
-import type { EncoderTerms } from './encoder-terms.ts'
+import type { StreamTerms } from './stream-terms.ts'
 import { EventQueue } from './event-queue.ts'
 import { describeLatency } from './latency.ts'
 import type { StreamEvents } from './stream-events.ts'
@@ -37,7 +37,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   webhookUrls: readonly string[] = []
   /** Encryption required of encoders. The passphrase is a secret: no report contains it. */
   encryption: { readonly passphrase: string; readonly sinceSec: number } | undefined
-  terms: EncoderTerms = {}
+  terms: StreamTerms = {}
   readonly #options: LiveStreamOptions
   readonly #budget: WorkBudget
   readonly #audio: SteadyAudio

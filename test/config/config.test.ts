@@ -340,7 +340,15 @@ t.test('reads a secret from its file, without the newlines at its end', async (t
 t.test('each secret setting and the log level may be in a file, and no other', async (t) => {
   t.same(
     SETTINGS.filter(({ hasFile }) => hasFile).map(({ env }) => env),
-    ['HMAC_SECRET', 'JWT_SECRET', 'SRT_PASSPHRASE', 'WEBHOOK_SECRET', 'METRICS_TOKEN', 'LOG_LEVEL'],
+    [
+      'HMAC_SECRET',
+      'JWT_SECRET',
+      'SRT_PASSPHRASE',
+      'PLAYBACK_SECRET',
+      'WEBHOOK_SECRET',
+      'METRICS_TOKEN',
+      'LOG_LEVEL',
+    ],
   )
   for (const { env, path, hasFile } of SETTINGS) {
     const options = readOptions({ [`${env}_FILE`]: '/run/it' }, {}, () => 'text')

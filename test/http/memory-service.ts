@@ -48,6 +48,7 @@ export interface Reply {
 export class MemoryStream implements PlayableStream {
   status: StreamState = 'READY'
   live = false
+  terms: { playbackToken?: boolean } = {}
   readonly files = new Map<string, StreamFile>()
 }
 
@@ -115,6 +116,7 @@ export class MemoryService implements StreamControl, PlaybackSource {
       totals: { segments: 0, segmentBytes: 0, durationSec: 0, payloadsDropped: 0, publishers: 0 },
       warnings: [{ code: 'NO_PAT', message: 'no PAT for 5 s' }],
       playlistUrl: `http://127.0.0.1:8080/video/${streamId}/playlist.m3u8`,
+      playbackToken: false,
     }
   }
 
@@ -155,6 +157,7 @@ export async function startApp(
   service = new MemoryService(),
   guarding: Partial<HttpGuardOptions> = {},
   certificates?: CertificateSource,
+  playbackSecrets: readonly string[] = [],
 ): Promise<TestApp> {
   const log: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line: string) => void log.push(line) })
@@ -169,6 +172,7 @@ export async function startApp(
     control: service,
     playback: service,
     hmacSecrets: [SECRET],
+    playbackSecrets,
     guard,
     certificates,
     logger,

@@ -30,6 +30,7 @@ t.test('each call that changes something has a line, without secrets', async (t)
     segment_sec: 1,
     part_ms: 300,
     playlist_segments: 4,
+    playback_token: false,
   }
   const start = { stream_id: 'studio', ...terms, webhook_urls: [webhook] }
   const { body } = await api('start-stream', start, newest)

@@ -35,6 +35,7 @@ function setUp() {
       createEpoch: () => 'e',
       jwtSecrets,
       resume: true,
+      hasPlaybackSecret: false,
       webhookUrls: [],
       onStream: () => undefined,
       onResumed: ({ id }) => resumed.push(id),

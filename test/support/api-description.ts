@@ -25,7 +25,7 @@ interface Operation {
 }
 
 /** Paths of the service; tests mount playback elsewhere, too. */
-const OURS = /^\/(metrics$|(api|health|video|watch)\/(?!assets\/))/
+const OURS = /^\/(t\/[^/]+\/)?(metrics$|(api|health|video|watch)\/(?!assets\/))/
 
 const { paths } = openApiDocument() as Document
 const routes = Object.keys(paths).map((route) => ({

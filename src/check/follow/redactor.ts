@@ -1,5 +1,6 @@
 /**
- * Removes credentials from URLs and playlists: user names and passwords, and long query values, which may be tokens.
+ * Removes credentials from URLs and playlists: user names and passwords, playback tokens of
+ * Millrace in the path, and long query values, which may be tokens.
  *
  * A value is replaced by a keyed hash, so that equal values stay equal and different ones different, within one check.
  *
@@ -20,6 +21,12 @@ export class Redactor {
   redact(text: string): string {
     return text
       .replace(/(\bhttps?:\/\/)[^/?#\s"@]*@/gi, '$1')
+      .replace(
+        /(\/t\/)(\d+(?:\.ip)?\.[\w-]{43})(?=\/)/g,
+        (_match, before: string, token: string) => {
+          return `${before}~${this.#hash(token)}`
+        },
+      )
       .replace(/([?&])([^=&"\s?#]+)=([^&"\s#]*)/g, (match, mark, name: string, value: string) => {
         if (name.startsWith('_HLS_') || value === '') return match
         const isSecret = value.length >= MIN_TOKEN_CHARACTERS || SECRET_NAME.test(name)

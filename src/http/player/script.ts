@@ -30,6 +30,7 @@ const NOTICES = {
   INTERRUPTED: 'The encoder is gone. Waiting for it to come back.',
   STOPPED: 'The stream is over.',
   UNKNOWN: 'There is no stream of this name. It plays here as soon as it starts.',
+  FORBIDDEN: 'This address does not give access to the stream, or no longer. Ask for a new one.',
   UNREACHABLE: 'The server does not answer. Trying again.',
 }
 
@@ -45,7 +46,7 @@ let clockOffsetMs = 0
 async function look() {
   const { status, live } = await fetchState()
   // A new stream has a new playlist.
-  if (status === 'READY' || status === 'UNKNOWN') endPlayer()
+  if (['READY', 'UNKNOWN', 'FORBIDDEN'].includes(status)) endPlayer()
   if (live && stopPlayer === undefined) startPlayer()
   badge.hidden = !live
   notice.textContent = live ? failure || NOTICES.STREAMING : NOTICES[status]
@@ -60,6 +61,7 @@ async function fetchState() {
     const sentMs = Date.now()
     const reply = await fetch(state)
     if (reply.status === 404) return { status: 'UNKNOWN', live: false }
+    if (reply.status === 403) return { status: 'FORBIDDEN', live: false }
     const { data } = await reply.json()
     clockOffsetMs = Date.parse(data.time) - (sentMs + Date.now()) / 2
     return data

@@ -1,0 +1,99 @@
+/**
+ * Playback tokens: `{expires}.{signature}`, or `{expires}.ip.{signature}` for one address.
+ *
+ * `expires` is in seconds since 1970. The signature is the HMAC-SHA256 of `playback:{stream_id}:{expires}`, followed by
+ * `:{address}` in the second form, in base64url.
+ *
+ * @module
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { isIP } from 'node:net'
+import { LRUCache } from 'lru-cache'
+import { networkName } from '../binary/ip-address.ts'
+import type { ErrorCode } from '../errors.ts'
+
+export interface PlaybackTokenOptions {
+  readonly streamId: string
+  /** Value of `PLAYBACK_SECRET`; the newest of two. */
+  readonly secret: string
+  /** Time from which the token is refused; fractions of a second are dropped. */
+  readonly expiresAt: Date
+  /** The only address that may use the token, or an IPv6 address whose /64 may use it; default: any address. */
+  readonly address?: string | undefined
+}
+
+const TOKEN = /^(\d{1,12})(\.ip)?\.([A-Za-z0-9_-]{43})$/
+
+/** Capacity of the cache: about 3 MB. Each further viewer with a token of its own costs an HMAC per request. */
+const MAX_TOKENS = 10_000
+
+/**
+ * Signs a token for the path `/t/{token}/video/{stream_id}/playlist.m3u8`.
+ *
+ * @returns a credential: never log it
+ * @throws {TypeError} for an empty secret, an invalid date, or text that is no IP address
+ */
+export function signPlaybackToken(options: PlaybackTokenOptions): string {
+  const { streamId, secret, expiresAt, address } = options
+  const expiresSec = Math.floor(expiresAt.getTime() / 1000)
+  if (secret === '') throw new TypeError('secret is empty: expected the value of PLAYBACK_SECRET')
+  if (!Number.isFinite(expiresSec)) throw new TypeError('expiresAt is not a valid date')
+  if (address !== undefined && isIP(address) === 0) {
+    throw new TypeError('address is not an IPv4 or IPv6 address')
+  }
+  const text = signedText(streamId, String(expiresSec), address && addressName(address))
+  const form = address === undefined ? '' : '.ip'
+  return `${expiresSec}${form}.${signatureOf(text, secret)}`
+}
+
+/** Request for a stream with a token. */
+export interface TokenUse {
+  readonly streamId: string
+  readonly nowMs: number
+  /** Reads the address of the client; called for bound tokens only. */
+  readonly readAddress: () => string
+}
+
+/** Verifies playback tokens. Verified tokens are cached: a viewer costs one HMAC, not one per request. */
+export class PlaybackTokens {
+  readonly #secrets: readonly string[]
+  /** Tokens with the stream and the address that they were verified for. */
+  readonly #verified = new LRUCache<string, true>({ max: MAX_TOKENS })
+
+  /** @param secrets  values of `PLAYBACK_SECRET`, any of which may have signed a token */
+  constructor(secrets: readonly string[]) {
+    this.#secrets = secrets
+  }
+
+  /** @returns why the token, which is untrusted, does not allow the use; undefined if it does */
+  refusalOf(token: string, use: TokenUse): ErrorCode | undefined {
+    const [, expires, isBound, signature] = TOKEN.exec(token) ?? []
+    if (expires === undefined || signature === undefined) return 'PLAYBACK_TOKEN_INVALID'
+    const text = signedText(use.streamId, expires, isBound && addressName(use.readAddress()))
+    const key = `${signature}${text}`
+    if (this.#verified.get(key) === undefined) {
+      const given = Buffer.from(signature)
+      const isSigned = this.#secrets.some((secret) =>
+        timingSafeEqual(Buffer.from(signatureOf(text, secret)), given),
+      )
+      if (!isSigned) return 'PLAYBACK_TOKEN_INVALID'
+      this.#verified.set(key, true)
+    }
+    return Number(expires) * 1000 <= use.nowMs ? 'PLAYBACK_TOKEN_EXPIRED' : undefined
+  }
+}
+
+/** Unambiguous, since no stream id contains a colon. */
+function signedText(streamId: string, expires: string, address: string | undefined): string {
+  return `playback:${streamId}:${expires}${address === undefined ? '' : `:${address}`}`
+}
+
+/** IPv4 in dotted form; the first 64 bits of IPv6 in hexadecimal, since hosts change the others. */
+function addressName(address: string): string {
+  return networkName(address, 4, 8)
+}
+
+/** @returns 43 characters, like each signature that `TOKEN` matches */
+function signatureOf(text: string, secret: string): string {
+  return createHmac('sha256', secret).update(text).digest('base64url')
+}
