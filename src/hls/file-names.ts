@@ -7,6 +7,9 @@
 
 export const MULTIVARIANT_URI = 'master.m3u8'
 
+/** The newest key frame of the main rendition. */
+export const PREVIEW_URI = 'preview.ts'
+
 /** The numbers begin at 2, since the first video track and the first audio track are in the main rendition. */
 export type RenditionName = 'main' | `video-${number}` | `audio-${number}`
 

@@ -25,6 +25,11 @@ export function prefersGzip(acceptEncoding: string | undefined): boolean {
   return gzip > 0 && gzip >= (weights.get('identity') ?? others)
 }
 
+/** Whether a file is worth compressing: a playlist. */
+export function isCompressible({ contentType, immutable }: StreamFile): boolean {
+  return !immutable && !contentType.startsWith('video/')
+}
+
 /** Compressed bytes of each playlist version for which a client accepted gzip. */
 const compressed = new WeakMap<StreamFile, readonly Buffer[]>()
 

@@ -8,7 +8,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { StreamFile } from '../contract/streams.ts'
 import { MillraceError } from '../errors.ts'
 import { parseByteRange, sliceChunks } from './byte-range.ts'
-import { gzipped, prefersGzip } from './content-coding.ts'
+import { gzipped, isCompressible, prefersGzip } from './content-coding.ts'
 import { sendRefusal } from './error-handler.ts'
 
 // CORS without @fastify/cors: an application can register that only once, and replies written straight to the socket
@@ -28,14 +28,15 @@ export function sendFile(
   maxAgeSec: number,
 ): number {
   const { contentType, version, immutable } = file
-  const isGzip = !immutable && prefersGzip(request.headers['accept-encoding'])
+  const hasGzip = isCompressible(file)
+  const isGzip = hasGzip && prefersGzip(request.headers['accept-encoding'])
   // Representations with different codings have different strong tags (RFC 9110 section 8.8.3.3).
   const etag = isGzip ? `"${version}-gzip"` : `"${version}"`
   const caching = `public, max-age=${maxAgeSec}${immutable ? ', immutable' : ''}`
   const headers: Headers = ['ETag', etag, 'Cache-Control', caching]
   headers.push('Access-Control-Allow-Origin', '*')
   headers.push('Access-Control-Expose-Headers', EXPOSED_HEADERS)
-  if (!immutable) headers.push('Vary', 'Accept-Encoding')
+  if (hasGzip) headers.push('Vary', 'Accept-Encoding')
   if (isKnown(etag, request.headers['if-none-match'])) {
     write(reply, 304, headers)
     return 0

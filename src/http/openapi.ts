@@ -9,17 +9,16 @@ import type { TSchema } from 'typebox'
 import * as answers from '../contract/answers.ts'
 import { ENDPOINTS, SIGNED_REFUSALS } from '../contract/endpoints.ts'
 import { StreamId } from '../contract/schema.ts'
-import { MillraceError, REFUSALS, type ErrorCode } from '../errors.ts'
-
-/** Refusals on any path, by HTTP status; Node's HTTP parser detects some of them. */
-const ANY_PATH: readonly [status: number, code: ErrorCode][] = [
-  [400, 'REQUEST_MALFORMED'],
-  [408, 'REQUEST_MALFORMED'],
-  [431, 'REQUEST_MALFORMED'],
-  [400, 'HTTPS_REQUIRED'],
-  [500, 'INTERNAL'],
-  [503, 'TOO_MANY_HTTP_CONNECTIONS'],
-]
+import type { ErrorCode } from '../errors.ts'
+import {
+  json,
+  object,
+  operation,
+  parameter,
+  refused,
+  success,
+  withReferences,
+} from './openapi-operation.ts'
 
 const ACCESS_REFUSALS = [
   'PLAYBACK_TOKEN_MISSING',
@@ -170,6 +169,19 @@ function viewerPaths(refusals: readonly ErrorCode[] = []): Record<string, object
         [...ACCESS_REFUSALS, 'ROUTE_NOT_FOUND'],
       ),
     },
+    '/video/{stream_id}/preview.ts': {
+      parameters: [streamId],
+      get: operation(
+        'preview',
+        'The newest key frame of a stream, as a transport stream of one frame',
+        {
+          200: { description: 'The key frame', content: { 'video/mp2t': {} } },
+          304: { description: 'The client has this key frame' },
+        },
+        [...ACCESS_REFUSALS, 'STREAM_NOT_FOUND', 'FILE_NOT_FOUND', ...refusals],
+      ),
+      options: preflight('preview'),
+    },
     '/video/{stream_id}/{file}': {
       parameters: [streamId, file, ...directives],
       get: operation(
@@ -182,9 +194,7 @@ function viewerPaths(refusals: readonly ErrorCode[] = []): Record<string, object
         },
         [...FILE_REFUSALS, ...refusals],
       ),
-      options: operation('file-preflight', 'Preflight of CORS', {
-        204: { description: 'Any origin and any request header' },
-      }),
+      options: preflight('file'),
     },
     '/watch/{stream_id}': {
       parameters: [streamId],
@@ -224,6 +234,12 @@ function withToken(paths: Readonly<Record<string, object>>): object {
   return Object.fromEntries(copies) as object
 }
 
+function preflight(operationId: string): object {
+  return operation(`${operationId}-preflight`, 'Preflight of CORS', {
+    204: { description: 'Any origin and any request header' },
+  })
+}
+
 function pageState(): object {
   const { status, live } = answers.StreamRecord.properties
   return object({ status, live, time: { type: 'string', format: 'date-time' } })
@@ -234,58 +250,8 @@ function readiness(status: string): object {
   return object({ status: { const: status }, reasons })
 }
 
-function operation(
-  operationId: string,
-  summary: string,
-  responses: Readonly<Record<number, object>>,
-  refusals: readonly ErrorCode[] = [],
-): object {
-  return { operationId, summary, security: [], responses: { ...refused(refusals), ...responses } }
-}
-
-/** Responses of refusals, by HTTP status. */
-function refused(codes: readonly ErrorCode[]): Record<number, object> {
-  const rows = [
-    ...codes.map((code) => [new MillraceError(code).httpStatus, code] as const),
-    ...ANY_PATH,
-  ]
-  const statuses = [...new Set(rows.map(([status]) => status))].toSorted((a, b) => a - b)
-  const responses = statuses.map((status) => {
-    const here = rows.filter(([each]) => each === status).map(([, code]) => code)
-    const failure = { success: { const: false }, error: { type: 'string' }, code: { enum: here } }
-    const description = here.map((code) => `\`${code}\`: ${REFUSALS[code].message}`).join('\n\n')
-    return [status, { description, content: json(object(failure)) }]
-  })
-  return Object.fromEntries(responses) as Record<number, object>
-}
-
-function parameter(place: 'path' | 'query', name: string, schema: object): object {
-  return { name, in: place, ...(place === 'path' && { required: true }), schema }
-}
-
-function success(data: object): object {
-  return object({ success: { const: true }, data })
-}
-
-function object(properties: object): object {
-  return { type: 'object', required: Object.keys(properties), properties }
-}
-
-function json(schema: object): object {
-  return { 'application/json': withReferences({ schema }) }
-}
-
 function titleOf(schema: TSchema): string {
   return (schema as { title?: string }).title ?? ''
-}
-
-/** Copy as JSON, with references in place of the titled schemas below the root. */
-function withReferences(root: object): unknown {
-  const copy = JSON.stringify(root, (key, value: unknown) => {
-    const isTitled = key !== '' && typeof value === 'object' && value !== null && 'title' in value
-    return isTitled ? { $ref: `#/components/schemas/${String(value.title)}` } : value
-  })
-  return JSON.parse(copy)
 }
 
 function packageVersion(): string {

@@ -124,7 +124,7 @@ function answer(asked: FileRequest, waiting: WaitingRequests): void {
   const availability = stream.files.availability?.(name, directives)
   if (availability === 'beyond') refuseShortly(reply, 'MEDIA_TOO_FAR_AHEAD')
   else if (availability === 'future') answerLater(asked, waiting)
-  else if (!sendCurrent(asked)) refuseFile(reply, stream)
+  else if (!sendCurrent(asked)) refuseFile(reply, stream, name)
 }
 
 /** Waits for the file, then answers. */
@@ -173,10 +173,16 @@ function sendCurrent(asked: FileRequest): boolean {
   return true
 }
 
-function refuseFile(reply: FastifyReply, stream: PlayableStream | undefined): void {
+const NO_PREVIEW =
+  'the stream has no video, no complete segment yet, or its key frames exceed 4 MiB'
+
+function refuseFile(reply: FastifyReply, stream: PlayableStream | undefined, name?: string): void {
   // For one second, lets a shared cache answer a crowd that waits for the first segment.
   reply.header('cache-control', 'public, max-age=1')
   if (stream === undefined) return refuse(reply, new MillraceError('STREAM_NOT_FOUND'))
+  if (name === 'preview.ts') {
+    return refuse(reply, new MillraceError('FILE_NOT_FOUND', { message: NO_PREVIEW }))
+  }
   if (stream.files.get('playlist.m3u8') !== undefined || stream.status === 'STOPPED') {
     return refuse(reply, new MillraceError('FILE_NOT_FOUND'))
   }

@@ -112,7 +112,8 @@ export class CrowdStream {
         startTicks: mediaSequence * segmentSec * 90_000,
         endTicks: (mediaSequence + 1) * segmentSec * 90_000,
         programDateTimeMs: nowMs - segmentSec * 1000,
-        ...{ discontinuity: false, discontinuitySequence: 0, independent: true },
+        ...{ discontinuity: false, discontinuitySequence: 0 },
+        ...{ independent: true, startsWithKeyFrame: true },
         ...{ tracks: [], parts: [], endsTimeline: false, videoFrames: 60 },
       })
       this.presentation.append(segment, nowMs)

@@ -138,7 +138,10 @@ export class LivePlaylist {
     this.roll(nowMs)
     const targetDurationSec = targetSec ?? Math.ceil(durationSec)
     const file = createStreamFile('segment', { chunks, version: uri, targetDurationSec })
-    if (sizeBytes > 0 && this.#options.files.put(uri, file, nowMs)) this.#window.addMedia(entry)
+    if (sizeBytes > 0 && this.#options.files.put(uri, file, nowMs)) {
+      this.#window.addMedia(entry)
+      this.#setPreview(segment)
+    }
     this.#window.recordDuration()
     if (targetSec === undefined) this.#unmetered.push(segment)
     else this.#meter.add(segment, targetSec)
@@ -202,6 +205,13 @@ export class LivePlaylist {
   discard(): void {
     this.#window.clear()
     this.#edge.complete()
+  }
+
+  #setPreview({ uri, startsWithKeyFrame, tracks }: Segment): void {
+    const { files, rendition } = this.#options
+    const video = tracks.find(({ kind }) => kind === 'video')
+    if (rendition !== 'main' || !startsWithKeyFrame || video === undefined) return
+    files.setPreview({ segmentUri: uri, video })
   }
 
   #delistParts(nowMs: number): void {

@@ -55,6 +55,7 @@ export function finishSegment(
     startTicks: plan.startTicks,
     endTicks,
     independent: open?.isIndependent(plan) === true,
+    startsWithKeyFrame: open?.startsWithKeyFrame === true,
     parts,
     endsTimeline,
     tracks: carried === undefined ? [] : listTracks(carried),

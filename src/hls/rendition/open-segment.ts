@@ -49,6 +49,11 @@ export class OpenSegment {
     return this.#frames
   }
 
+  get startsWithKeyFrame(): boolean {
+    const { track, randomAccess, damaged } = this.#first
+    return track.kind === 'video' && randomAccess && !damaged
+  }
+
   /** Adds the next PES packet of the lead track. */
   push({ startsFrame, ptsTicks, decodableLeading }: PesUnit): void {
     if (!startsFrame) return

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { MULTIVARIANT_URI, playlistUri } from '../file-names.ts'
+import { MULTIVARIANT_URI, playlistUri, PREVIEW_URI } from '../file-names.ts'
 import {
   availabilityAt,
   type Availability,
@@ -15,6 +15,7 @@ import {
 } from './delivery-directives.ts'
 import type { SegmentOwner, ShortageCounters } from './holding.ts'
 import { PartFiles } from './part-files.ts'
+import { PreviewFile, type KeyFrame } from './preview-file.ts'
 import { RenderedFile } from './rendered-file.ts'
 import type { SegmentCache } from './segment-cache.ts'
 import type { StreamFile } from './stream-file.ts'
@@ -50,7 +51,7 @@ const DEFAULT_MAX_WAITERS = 10_000
 const FIRST_PLAYLISTS: ReadonlySet<string> = new Set([MULTIVARIANT_URI, playlistUri('main')])
 
 /**
- * Inputs of the writer: `put`, `putPart`, `replace`, `remove`, `removeParts`, `reserve`; `rest` when media stops, `end` after the last
+ * Inputs of the writer: `put`, `putPart`, `setPreview`, `replace`, `remove`, `removeParts`, `reserve`; `rest` when media stops, `end` after the last
  * file, `discard` to drop all files. Queries of readers: `availability`, `get`, `lend` and `wait`. Times are in
  * milliseconds of the monotonic clock of `SegmentCache`.
  */
@@ -59,6 +60,7 @@ export class FileStore {
   readonly #owner: SegmentOwner
   readonly #playlists = new Map<string, Playlist>()
   readonly #parts: PartFiles
+  readonly #preview: PreviewFile
   /** URIs of the parts that the playlists hint. */
   readonly #hints = new Set<string>()
   readonly #waiters: Waiters
@@ -67,7 +69,9 @@ export class FileStore {
   constructor({ cache, owner, maxWaiters = DEFAULT_MAX_WAITERS }: FileStoreOptions) {
     this.#cache = cache
     this.#owner = owner
-    this.#parts = new PartFiles((segmentUri) => cache.get(owner, segmentUri))
+    const cached = (segmentUri: string) => cache.get(owner, segmentUri)
+    this.#parts = new PartFiles(cached)
+    this.#preview = new PreviewFile(cached)
     this.#waiters = new Waiters(maxWaiters)
   }
 
@@ -101,6 +105,11 @@ export class FileStore {
    */
   putPart(name: string, file: StreamFile, segmentName: string): void {
     this.#parts.add(name, file, segmentName)
+  }
+
+  /** Adds the key frame at the start of a segment as `preview.ts`, in place of an earlier one. */
+  setPreview(keyFrame: KeyFrame): void {
+    this.#preview.set(keyFrame)
   }
 
   /**
@@ -216,6 +225,7 @@ export class FileStore {
     this.#playlists.clear()
     this.#hints.clear()
     this.#parts.discard()
+    this.#preview.set(undefined)
     this.#cache.discard(this.#owner)
     this.end()
   }
@@ -227,8 +237,9 @@ export class FileStore {
     return isDelta ? playlist.delta.file : playlist.full.file
   }
 
-  /** Segment or part. */
+  /** Segment, part or preview. */
   #media(name: string): StreamFile | undefined {
+    if (name === PREVIEW_URI) return this.#preview.get()
     return this.#cache.get(this.#owner, name) ?? this.#parts.get(name)
   }
 }

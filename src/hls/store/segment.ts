@@ -44,6 +44,8 @@ export interface Segment {
   readonly discontinuitySequence: number
   /** Whether all frames can be decoded without other segments. */
   readonly independent: boolean
+  /** Whether the first video frame is one at which a decoder can start; false without video. */
+  readonly startsWithKeyFrame: boolean
   /** Partial segments in order, whose chunks together are those of the segment; empty without low latency. */
   readonly parts: readonly Part[]
   /** Whether the next segment starts with a discontinuity. */

@@ -39,6 +39,7 @@ const KINDS = {
   },
   segment: { contentType: 'video/mp2t', lifetime: 6, immutable: true },
   part: { contentType: 'video/mp2t', lifetime: 6, immutable: true },
+  preview: { contentType: 'video/mp2t', lifetime: 1, immutable: false },
 }
 
 /** Lifetime of a blocking reply in caches, in target durations (RFC 8216bis appendix B.1). */

@@ -1,11 +1,11 @@
 /**
- * Bytes of playlists, segments and parts sent to viewers, by stream. A forgotten stream takes its counts with it.
+ * Bytes of playlists, segments, parts and previews sent to viewers, by stream. A forgotten stream takes its counts with it.
  *
  * @module
  */
 import type { PlayableStream } from '../../contract/streams.ts'
 
-export type FileKind = 'playlist' | 'segment' | 'part'
+export type FileKind = 'playlist' | 'segment' | 'part' | 'preview'
 
 export class SentBytes {
   readonly #counts = new WeakMap<PlayableStream, Record<FileKind, number>>()
@@ -13,7 +13,7 @@ export class SentBytes {
   add(stream: PlayableStream, name: string, sizeBytes: number): void {
     let counts = this.#counts.get(stream)
     if (counts === undefined) {
-      counts = { playlist: 0, segment: 0, part: 0 }
+      counts = { playlist: 0, segment: 0, part: 0, preview: 0 }
       this.#counts.set(stream, counts)
     }
     counts[kindOf(name)] += sizeBytes
@@ -28,5 +28,6 @@ export class SentBytes {
 /** Kind of a file by its name, see `hls/file-names.ts`. */
 function kindOf(name: string): FileKind {
   if (name.endsWith('.m3u8')) return 'playlist'
+  if (name === 'preview.ts') return 'preview'
   return /-p\d+\.ts$/.test(name) ? 'part' : 'segment'
 }

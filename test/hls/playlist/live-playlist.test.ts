@@ -30,6 +30,7 @@ function segment(
     discontinuity: false,
     discontinuitySequence: 0,
     independent: true,
+    startsWithKeyFrame: true,
     tracks: [VIDEO, AUDIO],
     parts: [],
     endsTimeline: false,

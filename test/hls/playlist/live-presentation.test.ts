@@ -37,6 +37,7 @@ function segment(
     discontinuity: false,
     discontinuitySequence: 0,
     independent: true,
+    startsWithKeyFrame: true,
     tracks: [VIDEO, ENGLISH],
     parts: [],
     endsTimeline: false,

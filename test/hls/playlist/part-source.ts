@@ -119,6 +119,7 @@ export class PartSource {
           chunks: hasParts ? parts.flatMap(({ chunks }) => chunks) : [this.#makeChunk(sizeBytes)],
           endTicks: Math.round(this.#mediaSec * 90_000),
           independent: true,
+          startsWithKeyFrame: true,
           tracks: [VIDEO, AUDIO],
           videoFrames: Math.round(lengthSec * 30),
         }),

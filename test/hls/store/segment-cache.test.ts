@@ -241,6 +241,7 @@ t.test(
             discontinuity: false,
             discontinuitySequence: 0,
             independent: true,
+            startsWithKeyFrame: true,
             tracks: [],
             parts: [],
             endsTimeline: false,
