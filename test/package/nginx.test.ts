@@ -1,11 +1,12 @@
 /**
- * deploy/nginx.conf in front of a service: TLS, HTTP/2, and one request to the service for many viewers.
+ * deploy/nginx.conf in front of a service: TLS, HTTP/2, playback tokens, and one request to the service for many viewers.
  */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { signPlaybackToken, type ServerOptions } from '../../src/index.ts'
 import { publish } from '../../src/publisher/publisher.ts'
 import { callStream, openSession } from '../http/http2-client.ts'
 import { writeCertificate } from '../support/certificate.ts'
@@ -16,6 +17,7 @@ import { requireTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
 
 const CONF = fileURLToPath(new URL('../../deploy/nginx.conf', import.meta.url))
+const SECRET = 'p'.repeat(32)
 const CLIP = new URL('../../fixtures/demo.mpegts', import.meta.url)
 
 /** Replaces each text, which has to be there. */
@@ -26,9 +28,9 @@ function replaceAll(text: string, replacements: Readonly<Record<string, string>>
   }, text)
 }
 
-t.test('deploy/nginx.conf serves HLS over HTTP/2, and caches it', async (t) => {
-  if (!requireTool(t, 'nginx')) return
-  const { server } = await startService(t)
+/** Starts nginx in front of a service with the low-latency stream `studio`. */
+async function startFront(t: Test, options: Partial<ServerOptions> = {}) {
+  const { server } = await startService(t, options)
   const { srtUrl } = await server.startStream({ streamId: 'studio' })
   const stop = new AbortController()
   const encoder = publish({ file: CLIP, url: srtUrl, loop: true, signal: stop.signal })
@@ -43,12 +45,14 @@ t.test('deploy/nginx.conf serves HLS over HTTP/2, and caches it', async (t) => {
   chmodSync(folder, 0o755)
   const [plain, tls] = await freePorts(2)
   const certificate = writeCertificate(t)
+  const errorLog = join(folder, 'error.log')
   // Ports, paths and the number of processes of this test; all else is to the letter.
   const conf = replaceAll(readFileSync(CONF, 'utf8'), {
     'worker_processes auto': 'worker_processes 1',
     'worker_rlimit_nofile 65536;': '',
     'worker_connections 16384': 'worker_connections 256',
     '/run/nginx.pid': join(folder, 'pid'),
+    '/var/log/nginx/error.log': errorLog,
     '/dev/shm/millrace': join(folder, 'cache'),
     '127.0.0.1:8080;': `127.0.0.1:${server.httpPort};`,
     'listen 80;': `listen 127.0.0.1:${plain};`,
@@ -81,7 +85,15 @@ t.test('deploy/nginx.conf serves HLS over HTTP/2, and caches it', async (t) => {
 
   const session = await openSession(t, { url: `https://127.0.0.1:${tls}` })
   const get = (path: string) => callStream(session, 'GET', path)
-  const text = (reply: { body: Buffer | string }) => reply.body.toString()
+  const readLog = () => nginx.output() + readFileSync(errorLog, 'utf8')
+  return { server, get, readLog }
+}
+
+const text = (reply: { body: Buffer | string }) => reply.body.toString()
+
+t.test('deploy/nginx.conf serves HLS over HTTP/2, and caches it', async (t) => {
+  if (!requireTool(t, 'nginx')) return
+  const { get } = await startFront(t)
   const playlist = await until('a playlist with a segment', async () => {
     const reply = await get('/video/studio/playlist.m3u8')
     return reply.status === 200 && /^[^#].*\.ts$/m.test(text(reply)) && text(reply)
@@ -114,4 +126,95 @@ t.test('deploy/nginx.conf serves HLS over HTTP/2, and caches it', async (t) => {
   t.equal((await get('/watch/studio')).status, 200)
   t.equal((await get('/api/openapi.json')).status, 404, 'the API is not reachable')
   t.equal((await get('/metrics')).status, 404)
+  t.equal((await get(`/t/1.x/video/studio/${segment}`)).status, 404, 'a path of PLAYBACK_SECRET')
+})
+
+t.test('deploy/nginx.conf stores one copy for all playback tokens', async (t) => {
+  if (!requireTool(t, 'nginx')) return
+  const { server, get, readLog } = await startFront(t, {
+    playbackSecret: SECRET,
+    trustProxy: '127.0.0.1',
+  })
+  const tokenFor = (streamId: string, { sec = 600, address = '' } = {}) =>
+    signPlaybackToken({
+      streamId,
+      secret: SECRET,
+      expiresAt: new Date(Date.now() + sec * 1000),
+      ...(address && { address }),
+    })
+  const token = tokenFor('studio')
+  const base = `/t/${token}/video/studio`
+  const playlist = await until('a playlist with a segment', async () => {
+    const reply = await get(`${base}/playlist.m3u8`)
+    return reply.status === 200 && /^[^#].*\.ts$/m.test(text(reply)) && text(reply)
+  })
+
+  const file = /^[^#].*\.ts$/m.exec(playlist)![0]
+  const states: unknown[] = []
+  for (const each of [
+    token,
+    tokenFor('studio', { sec: 700 }),
+    tokenFor('studio', { address: '127.0.0.1' }),
+  ]) {
+    const reply = await get(`/t/${each}/video/studio/${file}`)
+    t.equal(reply.status, 200)
+    states.push(reply.headers['x-cache'])
+  }
+  t.same(states, ['MISS', 'HIT', 'HIT'])
+
+  const altered = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`
+  for (const [prefix, code] of [
+    ['', 'PLAYBACK_TOKEN_MISSING'],
+    [`/t/${altered}`, 'PLAYBACK_TOKEN_INVALID'],
+    [`/t/${tokenFor('other')}`, 'PLAYBACK_TOKEN_INVALID'],
+    [`/t/${tokenFor('studio', { address: '192.0.2.1' })}`, 'PLAYBACK_TOKEN_INVALID'],
+    [`/t/${tokenFor('studio', { sec: -1 })}`, 'PLAYBACK_TOKEN_EXPIRED'],
+  ]) {
+    const reply = await get(`${prefix}/video/studio/${file}`)
+    t.equal(reply.status, 403, `${code} although the file is stored`)
+    t.match(JSON.parse(text(reply)), { code })
+  }
+
+  const hint = /PRELOAD-HINT:TYPE=PART,URI="([^"]+)"/.exec(text(await get(`${base}/playlist.m3u8`)))
+  t.equal((await get(`${base}/${hint?.[1]}`)).status, 200, 'a hinted part')
+  const next = Number(/MEDIA-SEQUENCE:(\d+)/.exec(playlist)![1]) + 1
+  const blocking = `/video/studio/playlist.m3u8?_HLS_msn=${next}`
+  const [first, other] = [
+    await get(`/t/${token}${blocking}`),
+    await get(`/t/${tokenFor('studio', { sec: 800 })}${blocking}`),
+  ]
+  t.match([first.headers['x-cache'], other.headers['x-cache']], ['MISS', 'HIT'])
+  t.equal((await get(`/t/${token}/watch/studio`)).status, 200)
+
+  const shortLived = tokenFor('studio', { sec: 2 })
+  t.equal((await get(`/t/${shortLived}/video/studio/${file}`)).status, 200)
+  const expiredMs = Date.now() + 2000
+  await until('the token is refused', async () => {
+    return (await get(`/t/${shortLived}/video/studio/${file}`)).status === 403
+  })
+  t.ok(Date.now() - expiredMs < 12_000, 'at most 10 s after it has expired')
+
+  await server.close()
+  await until('nginx fails', async () => (await get(`${base}/master.m3u8`)).status === 502)
+  t.notMatch(readLog(), token.slice(-20), 'no token in the error log')
+})
+
+t.test('deploy/nginx.conf asks Millrace for the path that is the cache key', async (t) => {
+  if (!requireTool(t, 'nginx')) return
+  const { get } = await startFront(t)
+  const path = '/video/studio/playlist.m3u8'
+  await until('a playlist', async () => (await get(path)).status === 200)
+  for (const same of ['/video/x/%2e%2e/studio/playlist.m3u8', '/video//studio/playlist.m3u8']) {
+    t.equal((await get(same)).status, 200, same)
+  }
+  for (const other of [
+    `${path}%20HTTP/1.1%0d%0aHost:%20x`,
+    '/video/studio%0d%0aHost:%20x/playlist.m3u8',
+    '/t/1.x%0d%0aHost:%20x/video/studio/playlist.m3u8',
+  ]) {
+    const reply = await get(other)
+    t.equal(reply.status, 404, other)
+    t.match(text(reply), /nginx/, 'without a request to Millrace')
+  }
+  t.equal((await get(path)).status, 200)
 })
