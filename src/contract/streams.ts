@@ -84,6 +84,8 @@ export interface StartedStream {
 
 /** Response of `status` and `stop-stream`: the stream, and the load of the process that serves it. */
 export type StreamRecord = StreamReport & {
+  /** Estimated number of viewers: those who requested a file in the last 30 s. */
+  readonly viewers: number
   readonly playlistUrl: string
   /** Whether viewers need a playback token. */
   readonly playbackToken: boolean
@@ -94,7 +96,15 @@ export type StreamRecord = StreamReport & {
 export interface PlaybackSource {
   /** @returns undefined for an unknown stream, or one stopped longer than `HLS_LINGER_SEC` ago */
   findStream(streamId: string): PlayableStream | undefined
+  /**
+   * Counts a viewer to whom a file of the stream is sent; default: viewers are not counted. The identity is personal data,
+   * not to be stored or logged.
+   */
+  countViewer?(stream: PlayableStream, viewer: ViewerIdentity): void
 }
+
+/** Texts that tell a viewer from others: the session id of a player, or the address and User-Agent of a client. */
+export type ViewerIdentity = readonly string[]
 
 export interface PlayableStream {
   readonly status: StreamState

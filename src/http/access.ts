@@ -21,11 +21,16 @@ const MAX_CLIENTS = 4096
  * @throws {MillraceError} `REQUEST_MALFORMED` if a proxy forwards no address, or the connection was reset at once
  */
 export function clientAddress(request: FastifyRequest): string {
-  const ip = request.ip as string | undefined
-  const address = ip === undefined ? undefined : bareAddress(ip)
+  const address = addressOf(request)
   if (address !== undefined) return address
   const message = 'the client has no IP address: check what the proxy sends as X-Forwarded-For'
   throw new MillraceError('REQUEST_MALFORMED', { message })
+}
+
+/** Like `clientAddress`; undefined where that throws. */
+export function addressOf(request: FastifyRequest): string | undefined {
+  const ip = request.ip as string | undefined
+  return ip === undefined ? undefined : bareAddress(ip)
 }
 
 /** Whether `proxies` contains a hop, from the connection or from `X-Forwarded-For`; undefined: a reset connection. */

@@ -21,6 +21,7 @@ import type {
   PlaybackSource,
   StreamFile,
 } from '../contract/streams.ts'
+import { viewerIdentity } from './viewer-identity.ts'
 import { WaitingRequests } from './waiting-requests.ts'
 
 export { PlaybackTokens }
@@ -62,7 +63,7 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, options
       if (stream === undefined || !PLAIN_NAME.test(name)) return refuseFile(reply, stream)
       const directives = readDirectives(request, stream, name)
       if (directives instanceof MillraceError) return refuse(reply, directives)
-      answer({ request, reply, stream, name, directives, onSent }, waiting)
+      answer({ request, reply, source, stream, name, directives, onSent }, waiting)
     },
   })
   if (tokens !== undefined) {
@@ -98,6 +99,7 @@ const PREFLIGHT_HEADERS = {
 interface FileRequest {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
+  readonly source: PlaybackSource
   readonly stream: PlayableStream
   readonly name: string
   readonly directives: DeliveryDirectives
@@ -170,7 +172,17 @@ function sendCurrent(asked: FileRequest): boolean {
   const lifetimeSec = isBlocking ? blocking.maxAgeSec : maxAgeSec
   const sizeBytes = sendFile(request, reply, loan.file, lifetimeSec)
   if (sizeBytes > 0) onSent?.(stream, name, sizeBytes)
+  countViewer(asked)
   return true
+}
+
+const PREVIEW = 'preview.ts'
+
+function countViewer({ request, source, stream, name }: FileRequest): void {
+  // A page that lists streams shows their previews.
+  if (source.countViewer === undefined || name === PREVIEW) return
+  const viewer = viewerIdentity(request)
+  if (viewer !== undefined) source.countViewer(stream, viewer)
 }
 
 const NO_PREVIEW =
@@ -180,7 +192,7 @@ function refuseFile(reply: FastifyReply, stream: PlayableStream | undefined, nam
   // For one second, lets a shared cache answer a crowd that waits for the first segment.
   reply.header('cache-control', 'public, max-age=1')
   if (stream === undefined) return refuse(reply, new MillraceError('STREAM_NOT_FOUND'))
-  if (name === 'preview.ts') {
+  if (name === PREVIEW) {
     return refuse(reply, new MillraceError('FILE_NOT_FOUND', { message: NO_PREVIEW }))
   }
   if (stream.files.get('playlist.m3u8') !== undefined || stream.status === 'STOPPED') {

@@ -7,6 +7,7 @@ import type { MillraceError } from '../errors.ts'
 import { onTheWire } from '../contract/wire-names.ts'
 import type { Logger } from '../logger.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
+import type { ViewerFigures } from './viewers/viewers.ts'
 import type { WebhookDispatcher } from '../webhook/dispatcher.ts'
 import type { WebhookType } from '../webhook/event.ts'
 
@@ -33,6 +34,8 @@ export interface Notifier {
   ready(stream: LiveStream, key: IssuedKey): void
   /** Announces a stream that was resumed by a key issued before this process started. */
   resumed(stream: LiveStream): void
+  /** Announces another number of viewers. */
+  viewers(stream: LiveStream, figures: ViewerFigures): void
   /** Announces the start of the service. */
   serviceStarted(urls: readonly string[], facts: ServiceFacts): void
   /**
@@ -105,6 +108,10 @@ export function createNotifier(
     resumed(stream) {
       logOf(stream).info('stream resumed')
       send(stream, 'stream.resumed', { playlist_url: playlistUrl(stream.id) })
+    },
+
+    viewers(stream, figures) {
+      send(stream, 'stream.viewers', onTheWire(figures))
     },
 
     serviceStarted(urls, facts) {

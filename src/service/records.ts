@@ -13,6 +13,7 @@ export interface RecordsOptions {
   readonly playlistUrl: (streamId: string) => string
   /** See `StreamsOptions`. */
   readonly hasPlaybackSecret: boolean
+  readonly countViewers: (stream: LiveStream) => number
   /** @returns undefined until the service listens */
   readonly readLoad: () => ServiceReport | undefined
 }
@@ -43,9 +44,10 @@ export class Records {
   }
 
   #describe(stream: LiveStream): Omit<StreamRecord, 'service'> {
-    const { playlistUrl, hasPlaybackSecret } = this.#options
+    const { playlistUrl, hasPlaybackSecret, countViewers } = this.#options
     return {
       ...stream.report(),
+      viewers: countViewers(stream),
       playlistUrl: playlistUrl(stream.id),
       playbackToken: hasPlaybackSecret && stream.terms.playbackToken !== false,
     }

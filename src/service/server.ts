@@ -24,6 +24,7 @@ import type {
   StreamControl,
   StreamPage,
   StreamRecord,
+  ViewerIdentity,
 } from '../contract/streams.ts'
 import { AUDIT_LIMITS, limitLines } from '../limited-logger.ts'
 import { Health, type UnreadyReason } from './health.ts'
@@ -134,15 +135,20 @@ export class Server
         this.emit('stream', stream)
       },
       onResumed: (stream) => this.#notifier.resumed(stream),
+      createSalt: () => randomBytes(4).readInt32LE(),
+      onViewers: (stream, figures) => this.#notifier.viewers(stream, figures),
     })
+    const countViewers = (stream: LiveStream) => this.#streams.viewersOf(stream)
     this.#records = new Records({
       playlistUrl: (id) => this.#urls.playlist(id),
       hasPlaybackSecret: config.playbackSecret !== '',
+      countViewers,
       readLoad: () => this.#health && { ...this.#health.load, http: this.#http.report() },
     })
     this.#metrics = new Metrics({
       perStream: config.metrics.perStream,
       listStreams: () => this.#streams.all,
+      countViewers,
       readFigures: () => ({
         isReady: this.unreadyReasons.length === 0,
         cache: this.#cache.stats,
@@ -253,6 +259,10 @@ export class Server
 
   findStream(streamId: string): LiveStream | undefined {
     return this.#streams.find(streamId)
+  }
+
+  countViewer(stream: LiveStream, viewer: ViewerIdentity): void {
+    this.#streams.countViewer(stream, viewer)
   }
 
   /** Ends all streams and closes all ports. Settles when no timer, socket or memory of the service is left. */

@@ -13,12 +13,13 @@ import {
 } from '../auth/stream-key.ts'
 import type { Clock } from '../clock.ts'
 import { MillraceError } from '../errors.ts'
-import type { KickRequest, StartRequest, StopRequest } from '../contract/streams.ts'
+import type { KickRequest, StartRequest, StopRequest, ViewerIdentity } from '../contract/streams.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import { StreamRegistry, type RegistryOptions, type StreamFilter } from '../stream/registry.ts'
 import type { StopReason } from '../contract/state.ts'
 import { streamTerms, mediaOptions } from './stream-options.ts'
 import { Resumption } from './resumption.ts'
+import { Viewers, type ViewerFigures } from './viewers/viewers.ts'
 
 export type StreamsOptions = RegistryOptions & {
   readonly clock: Clock
@@ -34,9 +35,16 @@ export type StreamsOptions = RegistryOptions & {
   readonly onStream: (stream: LiveStream) => void
   /** Called when the first encoder of a resumed stream is connected. */
   readonly onResumed: (stream: LiveStream) => void
+  /** Draws 32 random bits. */
+  readonly createSalt: () => number
+  /** See `ViewersOptions.onChange`. */
+  readonly onViewers: (stream: LiveStream, figures: ViewerFigures) => void
 }
 
-/** Commands: `start`, `stop`, `kick`, `admit`, `tick`, `close`, `discard`. Queries: `find`, `get`, `list`, `published`. */
+/**
+ * Commands: `start`, `stop`, `kick`, `admit`, `countViewer`, `tick`, `close`, `discard`. Queries: `find`, `get`, `list`,
+ * `published`, `viewersOf`.
+ */
 export class Streams {
   readonly #options: StreamsOptions
   readonly #registry: StreamRegistry
@@ -44,11 +52,13 @@ export class Streams {
   readonly #resumption: Resumption
   /** Streams that `admit` resumed, without an API call. */
   readonly #resumed = new WeakSet<LiveStream>()
+  readonly #viewers: Viewers
   #closed = false
 
   constructor(options: StreamsOptions) {
-    const { clock, resume } = options
+    const { clock, resume, createSalt, onViewers } = options
     this.#options = options
+    this.#viewers = new Viewers({ createSalt, onChange: onViewers })
     this.#registry = new StreamRegistry(options)
     this.#resumption = new Resumption({ enabled: resume, startedMs: clock.wallMs() })
     this.#registry.on('stream', (stream) => {
@@ -147,6 +157,16 @@ export class Streams {
     return stream
   }
 
+  /** Counts a viewer to whom a file of the stream is sent. */
+  countViewer(stream: LiveStream, viewer: ViewerIdentity): void {
+    this.#viewers.push(stream, viewer, this.#options.clock.nowUs())
+  }
+
+  /** Estimated number of viewers. */
+  viewersOf(stream: LiveStream): number {
+    return this.#viewers.count(stream, this.#options.clock.nowUs())
+  }
+
   /** See `StreamRegistry.list`. */
   list(filter: StreamFilter): readonly LiveStream[] {
     return this.#registry.list(filter)
@@ -160,6 +180,7 @@ export class Streams {
   /** Advances the timers of the streams; due about 4 times a second. */
   tick(): void {
     this.#registry.tick()
+    this.#viewers.tick(this.#options.clock.nowUs())
   }
 
   /** Streams with an encoder, the one that connected last at the end. */

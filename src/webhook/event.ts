@@ -13,6 +13,7 @@ export type WebhookType =
   | 'stream.rejected'
   | 'stream.warning'
   | 'stream.resumed'
+  | 'stream.viewers'
   | 'service.started'
 
 export interface WebhookEvent {

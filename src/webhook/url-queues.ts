@@ -54,8 +54,8 @@ export interface UrlQueuesOptions {
 
 /**
  * Queues of all URLs, in the order of their last delivery or, before it, of their creation. At the limit of URLs the
- * first queue is discarded. At the limit of bytes each backlogged queue in turn loses its oldest waiting event, until
- * the rest fits.
+ * first queue is discarded. At the limit of bytes each backlogged queue in turn loses a waiting event, until the
+ * rest fits.
  */
 export class UrlQueues implements Iterable<UrlQueue> {
   readonly #options: UrlQueuesOptions
@@ -142,8 +142,10 @@ export class UrlQueues implements Iterable<UrlQueue> {
     return queue
   }
 
+  /** Drops the oldest waiting event; a number of viewers first, since the next one replaces it. */
   #dropOldest(queue: UrlQueue): void {
-    const events = queue.events.splice(1, 1)
+    const stale = queue.events.findIndex(({ type }, i) => i > 0 && type === 'stream.viewers')
+    const events = queue.events.splice(stale === -1 ? 1 : stale, 1)
     for (const event of events) this.#forget(event)
     if (queue.events.length <= 1) this.#backlogged.delete(queue)
     this.#options.onDrop(queue, events)

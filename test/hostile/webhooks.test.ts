@@ -38,6 +38,7 @@ const TYPES: Record<WebhookType, true> = {
   'stream.rejected': true,
   'stream.warning': true,
   'stream.resumed': true,
+  'stream.viewers': true,
   'service.started': true,
 }
 

@@ -113,6 +113,7 @@ export class MemoryService implements StreamControl, PlaybackSource {
       tracks: live ? [{ pid: 256, kind: 'video', codec: 'h264', codecString: 'avc1.64001f' }] : [],
       playlist: { listedSegments: 0, wantedSegments: 6, releasedEarly: 0, gaps: 0 },
       queuedBytes: 0,
+      viewers: 0,
       totals: { segments: 0, segmentBytes: 0, durationSec: 0, payloadsDropped: 0, publishers: 0 },
       warnings: [{ code: 'NO_PAT', message: 'no PAT for 5 s' }],
       playlistUrl: `http://127.0.0.1:8080/video/${streamId}/playlist.m3u8`,

@@ -39,6 +39,8 @@ function setUp() {
       webhookUrls: [],
       onStream: () => undefined,
       onResumed: ({ id }) => resumed.push(id),
+      createSalt: () => 0,
+      onViewers: () => undefined,
       ...given,
     })
     const start = async (encryption = false) => {

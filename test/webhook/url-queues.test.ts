@@ -19,9 +19,13 @@ function start() {
   return { queues, started, dropped }
 }
 
-function event(id: string | number, sizeBytes = 100): QueuedEvent {
+function event(
+  id: string | number,
+  sizeBytes = 100,
+  type: QueuedEvent['type'] = 'stream.live',
+): QueuedEvent {
   const body = Buffer.alloc(sizeBytes)
-  return { type: 'stream.live', streamId: 'studio', id: String(id), body, createdUs: 0 }
+  return { type, streamId: 'studio', id: String(id), body, createdUs: 0 }
 }
 
 t.test('keeps 256 events of a URL, and drops the oldest behind the first', async (t) => {
@@ -31,6 +35,22 @@ t.test('keeps 256 events of a URL, and drops the oldest behind the first', async
   t.strictSame(dropped, ['a 1', 'a 2', 'a 3'])
   t.equal(started[0]!.events[0]!.id, '0')
   t.equal(queues.events, MAX_EVENTS_PER_URL)
+})
+
+t.test('drops numbers of viewers before other events', async (t) => {
+  const { queues, started, dropped } = start()
+  const viewers = (id: number) => event(id, 100, 'stream.viewers')
+  queues.push('a', viewers(0))
+  for (let id = 1; id < MAX_EVENTS_PER_URL; id++)
+    queues.push('a', id % 100 ? event(id) : viewers(id))
+  for (let id = 300; id < 304; id++) queues.push('a', viewers(id))
+  for (let id = 400; id < 405; id++) queues.push('a', event(id))
+  const gone = [100, 200, 300, 301, 302, 303, 1, 2, 3]
+  t.strictSame(
+    dropped,
+    gone.map((id) => `a ${id}`),
+  )
+  t.equal(started[0]!.events[0]!.id, '0', 'the one that is being delivered stays')
 })
 
 t.test('discards the URL with the oldest delivery at the limit of URLs', async (t) => {

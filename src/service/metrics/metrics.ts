@@ -15,6 +15,7 @@ export interface MetricsOptions {
   /** Whether streams have series of their own; `auto`: up to 500 of them. */
   readonly perStream: 'auto' | 'always' | 'never'
   readonly listStreams: () => Iterable<LiveStream>
+  readonly countViewers: (stream: LiveStream) => number
   readonly readFigures: () => Omit<ServiceFigures, 'streams' | 'rejects' | 'refusals' | 'process'>
 }
 
@@ -57,7 +58,7 @@ export class Metrics {
   }
 
   async #render(): Promise<string> {
-    const { perStream, listStreams, readFigures } = this.#options
+    const { perStream, listStreams, countViewers, readFigures } = this.#options
     const listed = [...listStreams()].filter(({ forgotten }) => !forgotten)
     // Before its first encoder a stream has no figures; there may be 100,000 such streams.
     const measured = listed.filter(({ status }) => status !== 'READY')
@@ -67,7 +68,12 @@ export class Metrics {
     for (let at = 0; at < measured.length; at += STREAMS_PER_TURN) {
       const batch = measured.slice(at, at + STREAMS_PER_TURN)
       series.add(
-        batch.map((stream) => ({ stream, report: stream.report(), sent: this.sent.of(stream) })),
+        batch.map((stream) => ({
+          stream,
+          report: stream.report(),
+          viewers: countViewers(stream),
+          sent: this.sent.of(stream),
+        })),
       )
       await new Promise(setImmediate)
     }

@@ -12,6 +12,7 @@ export interface MeasuredStream {
   /** The same object at each scrape. */
   readonly stream: object
   readonly report: StreamReport
+  readonly viewers: number
   readonly sent: ReturnType<SentBytes['of']>
 }
 
@@ -114,6 +115,12 @@ export const STREAM_FAMILIES: readonly StreamFamily[] = [
     type: 'counter',
     help: 'Segments not stored for lack of memory.',
     read: ({ report }) => report.playlist.gaps,
+  },
+  {
+    name: 'millrace_viewers',
+    type: 'gauge',
+    help: 'Estimated viewers: players that requested a file in the last 30 s.',
+    read: ({ viewers }) => viewers,
   },
   {
     name: 'millrace_hls_sent_bytes_total',
