@@ -118,6 +118,10 @@ t.test('deploy/nginx.conf serves HLS over HTTP/2, and caches it', async (t) => {
   const next = Number(/MEDIA-SEQUENCE:(\d+)/.exec(playlist)![1]) + 1
   const [blocking, again] = [await get(`${path}${next}`), await get(`${path}${next}&_foo=1`)]
   t.match([blocking.headers['x-cache'], again.headers['x-cache']], ['MISS', 'HIT'])
+  const session = (id: string) => `CMCD=${encodeURIComponent(`bl=900,sid="${id}"`)}`
+  for (const query of [`${next}&${session('one')}`, `${next}&${session('two')}`]) {
+    t.equal((await get(`${path}${query}`)).headers['x-cache'], 'HIT', 'no copy for each player')
+  }
   const firstSeen = await get('/video/studio/playlist.m3u8')
   await until('the playlist changes within the lifetime of a segment', async () => {
     return text(await get('/video/studio/playlist.m3u8')) !== text(firstSeen)

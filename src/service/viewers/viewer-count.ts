@@ -8,7 +8,7 @@ import type { ViewerIdentity } from '../../contract/streams.ts'
 /** Time for which a viewer counts after a request, to the second. */
 export const VIEWER_SEC = 30
 
-/** Maximum number of remembered viewers, and so the largest number that is exact. They take up to 230 KB. */
+/** Maximum number of remembered viewers, and so the largest number that is exact. They take up to 225 KiB. */
 export const MAX_REMEMBERED = 4096
 
 /** Time after which the same client gets another hash. */
