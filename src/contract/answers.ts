@@ -194,7 +194,7 @@ export const StreamRecord = titled('StreamRecord', {
     { description: 'the main playlist, and shortage of memory since the start' },
   ),
   viewers: integer(
-    'estimated viewers: players that requested a playlist, segment or part in the last 30 s',
+    'estimated viewers: players that requested a media playlist, segment or part in the last 30 s',
   ),
   latency: Type.Optional(
     Type.Object(

@@ -178,9 +178,14 @@ function sendCurrent(asked: FileRequest): boolean {
 
 const PREVIEW = 'preview.ts'
 
+/**
+ * Files that are no sign of a viewer: the preview, which pages show in lists of streams, and the multivariant playlist,
+ * which players read once, hls.js 1.7 without its session id.
+ */
+const UNCOUNTED: ReadonlySet<string> = new Set([PREVIEW, 'master.m3u8'])
+
 function countViewer({ request, source, stream, name }: FileRequest): void {
-  // A page that lists streams shows their previews.
-  if (source.countViewer === undefined || name === PREVIEW) return
+  if (source.countViewer === undefined || UNCOUNTED.has(name)) return
   const viewer = viewerIdentity(request)
   if (viewer !== undefined) source.countViewer(stream, viewer)
 }

@@ -77,6 +77,38 @@ for (const { mode, lowLatency, maxLatencySec, maxStalls } of MODES) {
   })
 }
 
+t.test('each page that plays is one viewer', { timeout: 300_000 }, async (t) => {
+  if (!requireTool(t, 'chromium', 'ffmpeg')) return
+  const service = await startService(t, { hls: { segmentSec: 1, playlistSegments: 20 } })
+  const viewers = () => service.server.status('studio').viewers
+  const { page, errors } = await watchSource(t, service)
+  const sessions = new Set<string | undefined>()
+  const urls: string[] = []
+  page.on('request', (request) => {
+    const url = request.url()
+    if (!url.includes('/video/')) return
+    sessions.add(request.headers()['cmcd-session'])
+    urls.push(url)
+  })
+  await plays(page, 3)
+  t.equal(viewers(), 1)
+  t.equal(sessions.size, 1)
+  t.match([...sessions][0], /^sid="[\da-f-]{8,64}"$/)
+  t.ok(urls.some((url) => /-p\d+\.ts$/.test(url)) && urls.some((url) => url.includes('_HLS_part=')))
+  t.strictSame(
+    urls.filter((url) => url.includes('CMCD')),
+    [],
+    'URLs as without',
+  )
+
+  // The same address and User-Agent.
+  const second = await page.context().browser()!.newPage()
+  await second.goto(page.url())
+  await plays(second, 3)
+  t.equal(viewers(), 2)
+  t.strictSame(errors, [])
+})
+
 /** Publishes two sizes and two languages, and opens the page once they are listed. */
 async function watchSource(t: Test, { server, url }: TestService) {
   const { srtUrl } = await server.startStream({ streamId: 'studio' })

@@ -18,6 +18,9 @@ const BACK_BUFFER_SEC = 30
 /** Latency added after a stall, for as long as the page is open. */
 const STALL_INCREASE_SEC = 0.25
 const { playlist, state } = document.body.dataset
+/** Session of this page in Common Media Client Data (CTA-5004), by which the service counts viewers. */
+const sessionId = Array.from(crypto.getRandomValues(new Uint32Array(4)), (word) => word.toString(16))
+  .join('-')
 /** Distance from the newest media that the address asks for: \`?latency=0.4\`. By default the playlist decides. */
 const wantedLatencySec = Number(new URLSearchParams(location.search).get('latency'))
 const [video, notice, badge, unmute] = ['video', '#notice', '#badge', '#unmute'].map((selector) =>
@@ -75,6 +78,8 @@ function startPlayer() {
     const hls = new Hls({
       backBufferLength: BACK_BUFFER_SEC,
       liveSyncOnStallIncrease: STALL_INCREASE_SEC,
+      // In headers, so that URLs stay the same for caches.
+      cmcd: { sessionId, useHeaders: true, includeKeys: ['sid'] },
       ...(wantedLatencySec > 0 && { liveSyncDuration: wantedLatencySec }),
     })
     hls.on(Hls.Events.ERROR, (_event, { fatal, details }) => {

@@ -49,8 +49,10 @@ async function serve(t: Test, options: Partial<ServerOptions> = {}) {
 
 t.test('viewers are in records, metrics and a webhook', async (t) => {
   const { server, url, api, webhooks, view, viewers, lines } = await serve(t)
-  t.equal((await fetch(`${url}/video/studio/preview.ts`)).status, 200)
-  t.equal(viewers(), 0, 'a preview has no viewer')
+  for (const name of ['preview.ts', 'master.m3u8']) {
+    t.equal((await fetch(`${url}/video/studio/${name}`)).status, 200)
+    t.equal(viewers(), 0, `${name} is no sign of a viewer`)
+  }
   await view({ 'CMCD-Session': 'sid="first-session"' })
   const first = await until('the webhook', () => findEvent(webhooks, 'stream.viewers'))
   t.match(first, {
