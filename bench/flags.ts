@@ -18,6 +18,7 @@ const NUMBERS = {
   hours: [8, 0.1, 24],
   speed: [50, 1, 1000],
   streams: [1000, 1, 10_000],
+  viewers: [200, 1, 2000],
 } as const
 
 const STRING = { type: 'string' } as const

@@ -23,6 +23,8 @@ import { measureMetrics } from './metrics/measure.ts'
 import { formatMetrics } from './metrics/report.ts'
 import { measureMpegts } from './mpegts/measure.ts'
 import { formatMpegts } from './mpegts/report.ts'
+import { measureOperation, SETUPS as OPERATION_SETUPS } from './operation/measure.ts'
+import { formatOperation } from './operation/report.ts'
 import { measureRelease, SETUPS as RELEASE_SETUPS } from './release/measure.ts'
 import { formatRelease } from './release/report.ts'
 import { canReceive, measureSrt, RECEIVERS } from './srt/measure.ts'
@@ -33,8 +35,8 @@ import { measureLoss, NETWORKS } from './srt-loss/measure.ts'
 import { PEERS } from './srt-loss/peers.ts'
 import { formatLoss } from './srt-loss/report.ts'
 
-const USAGE = `usage: npm run bench -- [endurance | http | ingest | latency | media-cost | metrics | mpegts | release | srt |
-  srt-flood | srt-loss] [--flag value …]
+const USAGE = `usage: npm run bench -- [endurance | http | ingest | latency | media-cost | metrics | mpegts | operation | release |
+  srt | srt-flood | srt-loss] [--flag value …]
 
   endurance  hours of live streams by a fast clock, without SRT: whether memory grows
              --publishers (20), --mbit (each, 0.8), --hours (8), --speed (50 times real time, at most)
@@ -53,6 +55,8 @@ const USAGE = `usage: npm run bench -- [endurance | http | ingest | latency | me
              --streams (1000), --rounds (scrapes, 20)
   mpegts     a file through demuxer, segmenter and playlist on one core, and through ffmpeg
              --mbit (2, 8 and 40), --rounds
+  operation  what viewers, then scrapes and an open dashboard as well, cost the publishers (libsrt senders)
+             --publishers, --mbit (each), --viewers (200), --seconds (60, each), --only (${OPERATION_SETUPS.map(({ name }) => name).join(', ')})
   release    low latency: from a complete part to the last byte at each of many viewers
              --mbit (2), --seconds (30, each), --only (${RELEASE_SETUPS.map(({ name }) => name).join(', ')})
   srt        streams received and thrown away, by our listener, a bare socket and srt-live-transmit
@@ -162,6 +166,28 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
       results.push(await measureMpegts(mbit * 1e6, flags.number('rounds')))
     }
     print(formatMpegts(results))
+  },
+
+  operation: async (flags) => {
+    const mbit = flags.number('mbit')
+    const load = {
+      publishers: flags.number('publishers'),
+      bitsPerSecond: mbit * 1e6,
+      viewers: flags.number('viewers'),
+      seconds: flags.number('seconds', 60),
+    }
+    const only = flags.oneOf(
+      'only',
+      OPERATION_SETUPS.map(({ name }) => name),
+    )
+    print(
+      `Operation: ${load.publishers} publishers of ${mbit} Mbit/s, ${load.seconds} s, ${busy()}`,
+    )
+    const results = []
+    for (const setup of OPERATION_SETUPS.filter(({ name }) => name === (only ?? name))) {
+      results.push(await measureOperation(setup, load))
+    }
+    print(formatOperation(results))
   },
 
   release: async (flags) => {

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { loopDelayP99Ms, selfUsage, type Usage } from '../support/usage.ts'
 import { answer, readTask } from '../support/worker.ts'
 import { nowMs } from './clock.ts'
-import { openLanes, type Lanes } from './lanes.ts'
+import { openLanes, type Lanes } from '../support/lanes.ts'
 import { EdgeReader, type Edge } from './playlist-reader.ts'
 
 export interface ViewersTask {
@@ -57,9 +57,9 @@ class Viewer {
   }
 
   askPlaylist(query: string): void {
-    this.#lanes.playlists.get(origin.pathname + query, (status, body) => {
+    this.#lanes.playlists.get(origin.pathname + query, ({ status, body, sizeBytes }) => {
       const edge = status === 200 ? reader.read(body) : undefined
-      report.bytes += body.length
+      report.bytes += sizeBytes
       if (edge === undefined) {
         report.failures++
         setTimeout(() => this.askPlaylist(''), RETRY_MS)
@@ -88,10 +88,10 @@ class Viewer {
     const { newestPart, partUri } = this.#newest!
     this.#isFetching = number <= newestPart
     if (!this.#isFetching) return
-    this.#lanes.parts.get(new URL(partUri(number), origin).pathname, (status, body) => {
+    this.#lanes.media.get(new URL(partUri(number), origin).pathname, ({ status, sizeBytes }) => {
       if (status === 200) note(report.partMs, number, nowMs())
       else report.failures++
-      report.bytes += body.length
+      report.bytes += sizeBytes
       this.#nextPart++
       this.#fetchPart()
     })

@@ -26,7 +26,7 @@ export interface Service {
 export interface StreamStatus {
   readonly live: boolean
   readonly playlist: { readonly gaps: number }
-  readonly service: { readonly loop_delay_ms_max: number }
+  readonly service: { readonly loop_delay_ms_p99: number; readonly loop_delay_ms_max: number }
   readonly publisher: {
     readonly packets_received: number
     readonly packets_lost: number
