@@ -68,6 +68,21 @@ export const REFUSALS = {
     http: 401,
     message: 'expected the header Authorization: Bearer with the value of METRICS_TOKEN',
   },
+  LOGIN_REQUIRED: { http: 401, message: 'the session is over or there is none: log in at /admin' },
+  PASSWORD_WRONG: { http: 403, message: 'the password is wrong: enter that of ADMIN_PASSWORD' },
+  TOO_MANY_LOGINS: {
+    http: 429,
+    message: 'too many attempts to log in: wait as long as Retry-After says',
+  },
+  CROSS_SITE_REQUEST: {
+    http: 403,
+    message:
+      'the request does not come from the dashboard itself: check that the proxy forwards Host',
+  },
+  TOO_MANY_DASHBOARDS: {
+    http: 503,
+    message: 'too many dashboards are open: close some',
+  },
   TOO_MANY_STREAMS: {
     http: 503,
     srt: RejectCode.RESOURCE,

@@ -64,6 +64,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['contract', 'binary', 'clock.ts', 'auth', 'errors.ts', 'logger.ts'],
     ...['interval-limiter.ts', 'token-bucket.ts'],
   ],
+  // Runs in browsers.
+  'http/admin/page': ['http'],
   // Publishing a file joins SRT and MPEG-TS the other way round; it serves no one but the command line.
   publisher: ['srt', 'mpegts', 'binary', 'errors.ts', 'clock.ts'],
   // The judge sees exchanges alone; `follow` makes them, `record` keeps them.
@@ -101,6 +103,7 @@ const TYPES_ONLY = [
   ['ingest', 'srt'],
   ['client', 'contract'],
   ['client', 'errors.ts'],
+  ['http/admin/page', 'http'],
 ]
 
 /** Files that may read a clock, set a timer, create random numbers, open a socket or read the environment. */
@@ -123,6 +126,7 @@ const IMPURE = {
     'srt/io/listener.ts',
     'srt/io/caller.ts',
     'auth/stream-key.ts',
+    'http/admin/sessions.ts',
     'webhook/',
     'check/follow/redactor.ts',
   ],

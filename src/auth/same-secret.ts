@@ -1,14 +1,26 @@
 /**
- * Comparison of secrets by key bytes: a secret may be written as text or in base64, with or without `whsec_`.
+ * Comparison of secrets: of two settings by key bytes, since a secret may be written as text or in base64, with or
+ * without `whsec_`; of a client's with ours in constant time.
  *
  * @module
  */
+import { createHash, timingSafeEqual } from 'node:crypto'
+
 const PREFIX = 'whsec_'
 
 /** Whether both secrets may stand for the same key. */
 export function isSameSecret(one: string, other: string): boolean {
   const keys = possibleKeys(other)
   return possibleKeys(one).some((key) => keys.some((each) => each.equals(key)))
+}
+
+/** Whether a client has sent the secret. The time reveals neither its length nor how much of it matched. */
+export function isSecret(given: string, secret: string): boolean {
+  return timingSafeEqual(sha256(given), sha256(secret))
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
 }
 
 /** Keys that a secret may stand for: the bytes of the text and, if it is base64, the decoded bytes. */

@@ -12,6 +12,7 @@ import type { Config, Options } from './schema.ts'
 import { allowedValues, SETTINGS, type Setting } from './settings.ts'
 import { readSetting, writeSetting } from './setting-path.ts'
 import {
+  MIN_PASSWORD_CHARACTERS,
   MIN_SECRET_CHARACTERS,
   parseOptionalSecrets,
   parseSecrets,
@@ -47,18 +48,19 @@ export function completeOptions(options: Options, memoryBytes = usableMemoryByte
 
 /**
  * Checks that no two settings have the same secret. Otherwise an API client could sign stream keys, and a webhook
- * receiver, Prometheus or an encoder could sign API requests or stream keys.
+ * receiver, Prometheus, an encoder or an operator could sign API requests or stream keys.
  */
 function checkSecretsDiffer(config: Config): void {
-  const { hmacSecret, jwtSecret, playbackSecret, webhook, metrics, srt } = config
+  const { hmacSecret, jwtSecret, playbackSecret, webhook, metrics, srt, admin } = config
   const secrets = Object.entries({
     HMAC_SECRET: parseSecrets(hmacSecret),
     JWT_SECRET: parseSecrets(jwtSecret),
     WEBHOOK_SECRET: parseOptionalSecrets(webhook.secret),
     PLAYBACK_SECRET: parseOptionalSecrets(playbackSecret),
     METRICS_TOKEN: parseOptionalSecrets(metrics.token),
-    // A passphrase may contain a comma. Its halves must not be secrets either.
+    // These may contain a comma. Their halves must not be secrets either.
     SRT_PASSPHRASE: parseOptionalSecrets(srt.passphrase),
+    ADMIN_PASSWORD: parseOptionalSecrets(admin.password),
   })
   for (const [index, [name, values]] of secrets.entries()) {
     for (const [otherName, others] of secrets.slice(index + 1)) {
@@ -135,8 +137,8 @@ function isLocal(host: string): boolean {
   return /^(127\.|::1$|localhost$)/.test(host)
 }
 
-function shortSecretWarnings({ hmacSecret, jwtSecret }: Config): string[] {
-  return Object.entries({ HMAC_SECRET: hmacSecret, JWT_SECRET: jwtSecret })
+function shortSecretWarnings({ hmacSecret, jwtSecret, admin: { password } }: Config): string[] {
+  const warnings = Object.entries({ HMAC_SECRET: hmacSecret, JWT_SECRET: jwtSecret })
     .filter(([, text]) =>
       parseSecrets(text).some((secret) => secret.length < MIN_SECRET_CHARACTERS),
     )
@@ -144,6 +146,12 @@ function shortSecretWarnings({ hmacSecret, jwtSecret }: Config): string[] {
       ([name]) =>
         `${name} has fewer than ${MIN_SECRET_CHARACTERS} characters. An attacker who guesses it controls streams. Set one that \`millrace keygen\` prints.`,
     )
+  if (password !== '' && password.length < MIN_PASSWORD_CHARACTERS) {
+    warnings.push(
+      `ADMIN_PASSWORD has fewer than ${MIN_PASSWORD_CHARACTERS} characters. Anyone who guesses it controls streams. Set a longer one, or API_FROM.`,
+    )
+  }
+  return warnings
 }
 
 function invalid(setting: Setting, value: unknown): MillraceError {

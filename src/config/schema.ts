@@ -9,6 +9,7 @@ import { quarterMib } from './machine-memory.ts'
 import {
   addressBlocks,
   addresses,
+  adminPassword,
   allowList,
   bearerToken,
   optionalSecret,
@@ -163,8 +164,13 @@ export const Config = Type.Object({
     description:
       'API requests per second of one address, or of an IPv6 /64; further ones get 429; `/metrics` is exempt; 0: no limit',
   }),
+  admin: Type.Object({
+    password: adminPassword(
+      'password of the dashboard `/admin`, where the API is; at least 16 characters are advised; empty: no dashboard',
+    ),
+  }),
   trustProxy: addressBlocks(
-    'proxies whose `X-Forwarded-For` names the client, for `API_FROM`, `API_RATE`, playback tokens with an address and the audit log; empty: none',
+    'proxies whose `X-Forwarded-For` names the client, for `API_FROM`, `API_RATE`, the dashboard, playback tokens with an address and the audit log; empty: none',
   ),
   publishFrom: addressBlocks(
     'encoders that may publish; further ones are refused with SRT reject code 2403; empty: all',

@@ -15,6 +15,9 @@ import { parseAllowList } from '../webhook/address-rules.ts'
 
 export const MIN_SECRET_CHARACTERS = 32
 
+/** Shorter than secrets, since attempts to log in are limited. */
+export const MIN_PASSWORD_CHARACTERS = 16
+
 export const port = (preset: number, description: string) =>
   Type.Integer({ minimum: 0, maximum: 65_535, default: preset, description })
 
@@ -74,6 +77,9 @@ export const passphrase = (description: string) =>
     Type.String({ default: '', secret: true, allowed: PASSPHRASE_LENGTH, description }),
     (text) => text === '' || isPassphrase(text),
   )
+
+export const adminPassword = (description: string) =>
+  Type.String({ default: '', secret: true, allowed: 'text', description })
 
 /** See `parseUrls`. */
 export const webhookUrls = (description: string) =>

@@ -9,7 +9,7 @@ import { LRUCache } from 'lru-cache'
 import { listContains } from '../binary/address-list.ts'
 import { bareAddress, networkName } from '../binary/ip-address.ts'
 import type { Clock } from '../clock.ts'
-import { MillraceError } from '../errors.ts'
+import { MillraceError, type ErrorCode } from '../errors.ts'
 import { TokenBucket } from '../token-bucket.ts'
 
 /** Maximum number of remembered clients; the one without a request for longest is forgotten. */
@@ -49,20 +49,29 @@ export function allowAddresses(app: FastifyInstance, allowed: BlockList): void {
   })
 }
 
-/**
- * Limits the requests of one IPv4 address, or of the /64 of an IPv6 address, on all routes of `app`.
- *
- * @param perSec  requests per second, and requests at once after a quiet time
- */
-export function limitRate(app: FastifyInstance, perSec: number, clock: Pick<Clock, 'nowUs'>): void {
+export interface RateLimit {
+  /** Requests per second. */
+  readonly perSec: number
+  /** Requests at once after a quiet time; default: those of a second, at least one. */
+  readonly atOnce?: number
+  readonly clock: Pick<Clock, 'nowUs'>
+  /** Refusal of further requests. */
+  readonly refusal: ErrorCode
+}
+
+/** Limits the requests of one IPv4 address, or of the /64 of an IPv6 address, on all routes of `app`. */
+export function limitRate(
+  app: FastifyInstance,
+  { perSec, atOnce = Math.max(perSec, 1), clock, refusal }: RateLimit,
+): void {
   const clients = new LRUCache<string, TokenBucket>({ max: MAX_CLIENTS })
   app.addHook('onRequest', async (request, reply) => {
     const name = networkName(clientAddress(request), 4, 8)
     const nowUs = clock.nowUs()
-    const bucket = clients.get(name) ?? new TokenBucket(perSec, nowUs, Math.max(perSec, 1))
+    const bucket = clients.get(name) ?? new TokenBucket(perSec, nowUs, atOnce)
     clients.set(name, bucket)
     if (bucket.take(nowUs)) return
     reply.header('retry-after', String(Math.ceil(1 / perSec)))
-    throw new MillraceError('TOO_MANY_API_REQUESTS')
+    throw new MillraceError(refusal)
   })
 }

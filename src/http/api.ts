@@ -72,7 +72,8 @@ type Answers = {
   ) => Promise<AnswerData<Name>>
 }
 
-function answersOf(control: StreamControl): Answers {
+/** Calls of the API on `control`, with fields named as on the wire in their answers. */
+export function answersOf(control: StreamControl): Answers {
   return {
     'start-stream': async (request) => onTheWire(await control.startStream(request)),
     'stop-stream': async ({ streamId, revoke = false }) =>

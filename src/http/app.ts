@@ -11,6 +11,8 @@ import { machineClock, type Clock } from '../clock.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { allowAddresses, isTrusted, limitRate } from './access.ts'
+import { admin } from './admin/admin.ts'
+import type { DashboardOptions } from './admin/admin-options.ts'
 import { api, type ApiOptions } from './api.ts'
 import {
   asRefusal,
@@ -32,6 +34,8 @@ import { watch } from './watch.ts'
 export interface AppOptions {
   /** Receiver of API calls; undefined: no `/api`. */
   readonly control?: StreamControl | undefined
+  /** Options of `/admin`, beside `/api`; undefined: no dashboard. */
+  readonly dashboard?: DashboardOptions | undefined
   /** Source of `/video` and `/watch`; undefined: neither. */
   readonly playback?: PlaybackSource | undefined
   /** Values of `PLAYBACK_SECRET`; default none, which makes playback public. */
@@ -86,7 +90,7 @@ const TIMEOUTS = {
  * @throws {MillraceError} `CONFIG_INVALID` if the certificate cannot be used
  */
 export function buildApp(options: AppOptions): FastifyInstance {
-  const { control, playback, playbackSecrets = [], metrics } = options
+  const { control, dashboard, playback, playbackSecrets = [], metrics } = options
   const { apiFrom, apiRate = 0, trustProxy } = options
   const { guard, logger, certificates, listUnreadyReasons = () => [] } = options
   const errorHandler = createErrorHandler(logger)
@@ -129,10 +133,18 @@ export function buildApp(options: AppOptions): FastifyInstance {
     if (control !== undefined) {
       const signed = apiOptions(control, options)
       void internal.register(async (limited) => {
-        if (apiRate > 0) limitRate(limited, apiRate, signed.clock)
+        if (apiRate > 0) {
+          const { clock } = signed
+          limitRate(limited, { perSec: apiRate, clock, refusal: 'TOO_MANY_API_REQUESTS' })
+        }
         void limited.register(api, { prefix: '/api', ...signed })
         void limited.register(openApi, { prefix: '/api' })
       })
+      if (dashboard !== undefined) {
+        const { clock, auditLogger } = signed
+        const own = { ...dashboard, control, clock, auditLogger }
+        void internal.register(admin, { prefix: '/admin', ...own })
+      }
     }
     if (metrics !== undefined)
       void internal.register(metricsPlugin, { prefix: '/metrics', ...metrics })

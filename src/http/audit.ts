@@ -28,7 +28,7 @@ const LOGGED_FIELDS = [
 export interface AuditedCall {
   readonly name: EndpointName
   readonly body: Readonly<Record<string, unknown>>
-  /** See `keyId`. */
+  /** See `keyId`; `admin` for a call of the dashboard. */
   readonly key: string
   /** Address of the client. */
   readonly client: string

@@ -44,7 +44,8 @@ function findSignature(headers: FastifyRequest['headers']): string {
   return String(signature)
 }
 
-function parseJson(bytes: Buffer, contentType: string | undefined): unknown {
+/** @throws {MillraceError} `CONTENT_TYPE_UNSUPPORTED`, `BODY_INVALID` */
+export function parseJson(bytes: Buffer, contentType: string | undefined): unknown {
   if (!isJson(contentType)) throw new MillraceError('CONTENT_TYPE_UNSUPPORTED')
   try {
     return JSON.parse(bytes.toString())

@@ -14,6 +14,7 @@ import { buildApp, type AppOptions } from '../http/app.ts'
 import { HttpGuard, type HttpLimits } from '../http/guard/http-guard.ts'
 import { CertificateSource } from '../http/tls/certificate-source.ts'
 import type { Logger } from '../logger.ts'
+import type { LiveStream } from '../stream/live-stream.ts'
 import { explainAddress } from './bind-error.ts'
 import type { Metrics } from './metrics/metrics.ts'
 
@@ -22,6 +23,10 @@ export interface HttpServersOptions {
   readonly service: StreamControl & PlaybackSource
   readonly metrics: Metrics
   readonly listUnreadyReasons: () => readonly string[]
+  /** Streams with an encoder. */
+  readonly listPublished: () => readonly LiveStream[]
+  /** Estimated number of viewers. */
+  readonly countViewers: (stream: LiveStream) => number
   readonly logger: Logger
   /** Logger with a limit of its own: holders of `HMAC_SECRET` cause audit lines. */
   readonly auditLogger: Logger
@@ -49,9 +54,21 @@ export class HttpServers {
     const { config, service, metrics } = options
     const tokens = parseOptionalSecrets(config.metrics.token)
     const metricsParts = { metrics: { renderMetrics: () => metrics.render(), tokens } }
+    const { listPublished, countViewers } = options
+    const dashboard = {
+      source: service,
+      readPassword: () => config.admin.password,
+      listPublished: () =>
+        listPublished().map((stream) => ({
+          id: stream.id,
+          encoder: stream.encoder,
+          countViewers: () => countViewers(stream),
+        })),
+    }
     const hasMetricsPort = config.metrics.port !== 0
     const apiParts = {
       control: service,
+      ...(config.admin.password !== '' && { dashboard }),
       ...(!hasMetricsPort && tokens.length > 0 && metricsParts),
     }
     const hasApiPort = config.apiPort !== 0

@@ -163,6 +163,8 @@ export class Server
       service: this,
       metrics: this.#metrics,
       listUnreadyReasons: () => this.unreadyReasons,
+      listPublished: () => this.#streams.published,
+      countViewers,
       logger: this.#logger,
       auditLogger: limitLines(logger, systemClock, AUDIT_LIMITS),
     })

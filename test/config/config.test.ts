@@ -201,6 +201,10 @@ t.test('rejects equal secrets in any encoding, also as half of a pair', async (t
         srt: { passphrase: `${fresh},${other}` },
       },
     ],
+    [
+      'HMAC_SECRET and ADMIN_PASSWORD',
+      { hmacSecret: same, jwtSecret: other, admin: { password: base64(same) } },
+    ],
   ]
   for (const [names, options] of equal) {
     const error = t.throws(() => completeOptions(options), {
@@ -283,6 +287,17 @@ t.test('warns of a secret under 32 characters', async (t) => {
   t.notMatch(warning, /short/)
 })
 
+t.test('warns of an ADMIN_PASSWORD under 16 characters', async (t) => {
+  const given = (password: string) =>
+    configWarnings(completeOptions({ ...SECRETS, admin: { password } }))
+  t.strictSame(given('a long passphrase'), [])
+  const [warning, ...others] = given('short')
+  t.match(warning, /^ADMIN_PASSWORD has fewer than 16 characters\..* Set a longer one/)
+  t.notMatch(warning, /short/)
+  t.ok(warning!.length <= 160)
+  t.strictSame(others, [])
+})
+
 t.test('warns of an API_HOST that the API does not use', async (t) => {
   const given = (options: Partial<Options>) =>
     configWarnings(completeOptions({ ...SECRETS, apiHost: '10.0.0.5', ...options }))
@@ -341,13 +356,8 @@ t.test('each secret setting and the log level may be in a file, and no other', a
   t.same(
     SETTINGS.filter(({ hasFile }) => hasFile).map(({ env }) => env),
     [
-      'HMAC_SECRET',
-      'JWT_SECRET',
-      'SRT_PASSPHRASE',
-      'PLAYBACK_SECRET',
-      'WEBHOOK_SECRET',
-      'METRICS_TOKEN',
-      'LOG_LEVEL',
+      ...['HMAC_SECRET', 'JWT_SECRET', 'SRT_PASSPHRASE', 'PLAYBACK_SECRET', 'ADMIN_PASSWORD'],
+      ...['WEBHOOK_SECRET', 'METRICS_TOKEN', 'LOG_LEVEL'],
     ],
   )
   for (const { env, path, hasFile } of SETTINGS) {

@@ -37,11 +37,15 @@ function pack(): { tarball: string; files: string[] } {
 const { tarball, files } = pack()
 
 t.test(
-  'the package contains compiled modules, their types, the demo and the license',
+  'the package contains compiled modules, their types, the dashboard, the demo and the license',
   async (t) => {
     const expected = ['LICENSE', 'README.md', 'fixtures/demo.mpegts', 'package.json']
+    const page = ['admin.css', 'index.html'].map((name) => `dist/http/admin/page/${name}`)
     const isModule = (path: string) => /^dist\/[a-z0-9/-]+\.(js|d\.ts)$/.test(path)
-    t.strictSame(files.filter((path) => !isModule(path)).toSorted(), expected)
+    t.strictSame(
+      files.filter((path) => !isModule(path)).toSorted(),
+      [...expected, ...page].toSorted(),
+    )
     const untyped = files.filter(
       (path) => path.endsWith('.js') && !files.includes(path.replace(/js$/, 'd.ts')),
     )
@@ -76,7 +80,8 @@ t.test('the package works where it was installed into an empty folder', async (t
 
   await t.test('npx millrace demo serves a playlist and its media', async (t) => {
     const args = ['millrace', 'demo', '--http-port', '0']
-    const demo = start(t, 'npx', args, { cwd: home })
+    const env = { ADMIN_PASSWORD: 'the password of the dashboard' }
+    const demo = start(t, 'npx', args, { cwd: home, env })
     const [, origin] = await until('a URL', () => /(http:\S+)\/watch\//.exec(demo.output()))
     const base = `${origin}/video/demo/`
     const playlist = await until('a playlist', async () => {
@@ -89,6 +94,7 @@ t.test('the package works where it was installed into an empty folder', async (t
     t.equal(segment[0], 0x47, 'which begins with a sync byte')
     t.equal(segment.length % 188, 0)
     t.equal((await fetch(`${origin}/watch/demo`)).status, 200)
+    t.equal((await fetch(`${origin}/admin/assets/main.js`)).status, 200)
     demo.kill('SIGINT')
     await demo.exit
   })

@@ -1,0 +1,25 @@
+/**
+ * Options of the dashboard.
+ *
+ * @module
+ */
+import type { Clock } from '../../clock.ts'
+import type { PlaybackSource, StreamControl } from '../../contract/streams.ts'
+import type { Logger } from '../../logger.ts'
+import type { WatchedStream } from './history.ts'
+
+/** What the service adds to the options of the API. */
+export interface DashboardOptions {
+  /** The password now. */
+  readonly readPassword: () => string
+  /** Streams with an encoder, for the graphs. */
+  readonly listPublished: () => readonly WatchedStream[]
+  readonly source: PlaybackSource
+}
+
+export interface AdminOptions extends DashboardOptions {
+  readonly control: StreamControl
+  readonly clock: Clock
+  /** Receives the audit log; undefined: there is none. */
+  readonly auditLogger?: Logger | undefined
+}

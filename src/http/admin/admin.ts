@@ -1,0 +1,69 @@
+/**
+ * The dashboard at `/admin`: its page, login, live snapshots, graphs, and calls that change streams.
+ *
+ * The cookie opens these routes alone: `/api` takes signed requests only.
+ *
+ * @module
+ */
+import type { FastifyPluginAsync } from 'fastify'
+import { MillraceError } from '../../errors.ts'
+import { BodyReader } from '../body-reader.ts'
+import { parseJson } from '../signature-hook.ts'
+import type { AdminOptions } from './admin-options.ts'
+import { assets } from './assets.ts'
+import { readCookie } from './cookie.ts'
+import { events } from './events.ts'
+import { login } from './login.ts'
+import { requireSameOrigin } from './same-origin.ts'
+import { Sessions } from './sessions.ts'
+import { streams } from './streams.ts'
+
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  // Key frames come as blobs, and hls.js demuxes them in a worker.
+  "media-src 'self' blob:",
+  "worker-src 'self' blob:",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** Fastify plugin for the prefix `/admin`. */
+export const admin: FastifyPluginAsync<AdminOptions> = async (app, allOptions) => {
+  // Without the prefix, which Fastify would add again.
+  const { prefix: _, ...options } = allOptions as AdminOptions & { prefix?: string }
+  const { clock, readPassword } = options
+  const sessions = new Sessions(readPassword)
+  const bodies = new BodyReader()
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers({
+      'cache-control': 'no-store',
+      'content-security-policy': CONTENT_SECURITY_POLICY,
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+    })
+    if (request.method === 'POST') requireSameOrigin(request)
+  })
+  // The root has no parser: it passes this value on.
+  app.addHook('preParsing', async (request, _reply, payload) => {
+    if (request.method !== 'POST') return payload
+    const { headers } = request
+    const bytes = await bodies.read(payload, headers['content-length'])
+    request.body = parseJson(bytes, headers['content-type'])
+    return payload
+  })
+  void app.register(assets)
+  void app.register(login, { ...options, sessions })
+  void app.register(async (inside) => {
+    inside.addHook('onRequest', async ({ headers }) => {
+      if (sessions.isOpen(readCookie(headers), clock.wallMs())) return
+      throw new MillraceError('LOGIN_REQUIRED')
+    })
+    void inside.register(events, { ...options, sessions })
+    void inside.register(streams, options)
+  })
+}

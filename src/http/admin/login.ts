@@ -1,0 +1,58 @@
+/**
+ * Login and logout of the dashboard.
+ *
+ * @module
+ */
+import type { FastifyPluginAsync } from 'fastify'
+import { MillraceError } from '../../errors.ts'
+import { TokenBucket } from '../../token-bucket.ts'
+import { clientAddress, limitRate } from '../access.ts'
+import type { AdminOptions } from './admin-options.ts'
+import { formatCookie, readCookie } from './cookie.ts'
+import type { Sessions } from './sessions.ts'
+
+/** Attempts of one address: 5 at once, then one in 10 s. */
+const ADDRESS_LIMIT = { perSec: 0.1, atOnce: 5 }
+
+/** Attempts of all addresses: above those of any operator, so low that many addresses do not guess a password. */
+const ALL_PER_SEC = 5
+const ALL_AT_ONCE = 50
+
+export interface LoginOptions extends AdminOptions {
+  readonly sessions: Sessions
+}
+
+/** Fastify plugin: `POST /login` with `{"password"}`, `POST /logout`, and `GET /session`, which tells whether there is one. */
+export const login: FastifyPluginAsync<LoginOptions> = async (app, options) => {
+  const { sessions, clock, auditLogger } = options
+  const isOpen = (value: string) => sessions.isOpen(value, clock.wallMs())
+
+  void app.register(async (limited) => {
+    const all = new TokenBucket(ALL_PER_SEC, clock.nowUs(), ALL_AT_ONCE)
+    limitRate(limited, { ...ADDRESS_LIMIT, clock, refusal: 'TOO_MANY_LOGINS' })
+    limited.post('/login', async (request, reply) => {
+      if (!all.take(clock.nowUs())) {
+        reply.header('retry-after', '1')
+        throw new MillraceError('TOO_MANY_LOGINS')
+      }
+      const { password } = (request.body ?? {}) as { password?: unknown }
+      const isRight = typeof password === 'string' && sessions.isPassword(password)
+      const result = isRight ? 'ok' : 'PASSWORD_WRONG'
+      auditLogger?.info({ audit: 'login', client: clientAddress(request), result }, 'dashboard')
+      if (!isRight) throw new MillraceError('PASSWORD_WRONG')
+      reply.header('set-cookie', formatCookie(sessions.open(clock.wallMs()), request))
+      return { success: true, data: {} }
+    })
+  })
+
+  app.get('/session', async ({ headers }) => {
+    return { success: true, data: { open: isOpen(readCookie(headers)) } }
+  })
+
+  app.post('/logout', async (request, reply) => {
+    const session = readCookie(request.headers)
+    if (isOpen(session)) sessions.close(session)
+    reply.header('set-cookie', formatCookie('', request))
+    return { success: true, data: {} }
+  })
+}

@@ -1,0 +1,95 @@
+/**
+ * The selected stream: warnings, figures and graphs.
+ *
+ * @module
+ */
+import { byId, make, setText } from './dom.ts'
+import { bitrate, count, duration, milliseconds, NONE, packets, stateOf } from './format.ts'
+import { Graphs } from './graphs.ts'
+import type { StreamRow } from '../wire.ts'
+
+export class Detail {
+  readonly #section = byId('detail')
+  readonly #graphs = new Graphs(byId('graphs'))
+  #row: StreamRow | undefined
+
+  /** The stream that is shown. */
+  get row(): StreamRow | undefined {
+    return this.#row
+  }
+
+  open(row: StreamRow, timeMs: number): void {
+    const isOther = row.id !== this.#row?.id
+    this.#section.hidden = false
+    document.body.classList.add('has-detail')
+    this.update(row, timeMs)
+    if (isOther) this.#graphs.open(row.id)
+    byId('detail-title').focus()
+  }
+
+  close(): void {
+    this.#row = undefined
+    this.#section.hidden = true
+    document.body.classList.remove('has-detail')
+    this.#graphs.close()
+  }
+
+  update(row: StreamRow, timeMs: number): void {
+    this.#row = row
+    setText(byId('detail-title'), row.id)
+    const watch = byId('watch', HTMLAnchorElement)
+    watch.href = watchUrl(row)
+    watch.hidden = row.isProtected === true
+    byId('kick', HTMLButtonElement).disabled = row.encoder === undefined
+    byId('stop', HTMLButtonElement).disabled = row.status === 'STOPPED'
+    showWarnings(row)
+    showFacts(factsOf(row, timeMs))
+    this.#graphs.add(row, timeMs)
+  }
+}
+
+/** Page of the player, beside the playlist. */
+function watchUrl({ id, playlistUrl }: StreamRow): string {
+  return playlistUrl.replace(/\/video\/[^/]+\/[^/]+$/, `/watch/${id}`)
+}
+
+function showWarnings({ warnings }: StreamRow): void {
+  const list = byId('warnings')
+  const texts = warnings.map(({ code, message }) => `${code}: ${message}`)
+  if (texts.join() === [...list.children].map(({ textContent }) => textContent).join()) return
+  list.replaceChildren(...texts.map((textContent) => make('li', { textContent })))
+  list.hidden = texts.length === 0
+}
+
+function factsOf(row: StreamRow, timeMs: number): [string, string][] {
+  const { encoder, tracks, viewers, liveSinceMs } = row
+  const facts: [string, string][] = [
+    ['State', stateOf(row)],
+    ['Live for', liveSinceMs === undefined ? NONE : duration(timeMs - liveSinceMs)],
+    ['Viewers', count(viewers)],
+    ['Tracks', tracks.join(', ') || NONE],
+    ['Encoder', encoder?.remote ?? NONE],
+  ]
+  if (encoder === undefined) return facts
+  return [
+    ...facts,
+    ['SRT library', encoder.version ?? NONE],
+    ['Bitrate', bitrate(encoder.bitrateBps)],
+    ['Round-trip time', milliseconds(encoder.rttMs)],
+    ['SRT latency', milliseconds(encoder.latencyMs)],
+    ['Packets lost', packets(encoder.packetsLost, encoder)],
+    ['Packets dropped', packets(encoder.packetsDropped, encoder)],
+  ]
+}
+
+function showFacts(facts: readonly [string, string][]): void {
+  const list = byId('facts')
+  const names = [...list.querySelectorAll('dt')].map(({ textContent }) => textContent)
+  if (names.join() !== facts.map(([name]) => name).join()) {
+    list.replaceChildren(
+      ...facts.map(([name]) => make('div', {}, make('dt', { textContent: name }), make('dd'))),
+    )
+  }
+  const values = list.querySelectorAll('dd')
+  facts.forEach(([, value], index) => setText(values[index]!, value))
+}

@@ -1,0 +1,175 @@
+/**
+ * Graphs of the last 10 minutes of a stream: those that the server has kept, then the newest figures.
+ *
+ * @module
+ */
+import type uPlotModule from 'uplot'
+import { call } from './calls.ts'
+import { make } from './dom.ts'
+import { bitrate, count, milliseconds, NONE } from './format.ts'
+import type { History, StreamRow } from '../wire.ts'
+
+/** Of the script in index.html. */
+declare const uPlot: typeof uPlotModule
+
+type Values = (number | null)[]
+
+interface Graph {
+  readonly name: string
+  readonly format: (value: number | undefined) => string
+  readonly values: Values
+}
+
+const HEIGHT = 120
+
+/** Distances of grid lines of whole numbers. */
+const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000]
+
+export class Graphs {
+  readonly #container: HTMLElement
+  readonly #dark = matchMedia('(prefers-color-scheme: dark)')
+  #streamId: string | undefined
+  #stepMs = 5000
+  #endMs = 0
+  #lostInTotal: number | undefined
+  #graphs: Graph[] = []
+  #plots: uPlotModule[] = []
+
+  constructor(container: HTMLElement) {
+    this.#container = container
+    this.#dark.addEventListener('change', () => this.#draw())
+    new ResizeObserver(() => {
+      for (const plot of this.#plots) plot.setSize({ width: this.#width, height: HEIGHT })
+    }).observe(container)
+  }
+
+  open(streamId: string): void {
+    this.close()
+    this.#streamId = streamId
+    void call<History>(`streams/${streamId}/history`).then(
+      (history) => this.#begin(streamId, history),
+      () => undefined,
+    )
+  }
+
+  close(): void {
+    this.#streamId = undefined
+    this.#graphs = []
+    this.#draw()
+  }
+
+  /** Adds the figures of a snapshot; one in 5 s is drawn. */
+  add({ id, encoder, viewers }: StreamRow, timeMs: number): void {
+    if (id !== this.#streamId || this.#graphs.length === 0) return
+    const missed = Math.floor((timeMs - this.#endMs) / this.#stepMs)
+    if (missed < 1) return
+    this.#endMs += missed * this.#stepMs
+    const newest = [encoder?.bitrateBps, encoder?.rttMs, this.#lost(encoder?.packetsLost), viewers]
+    for (const [index, { values }] of this.#graphs.entries()) {
+      const { length } = values
+      values.push(...Array<null>(missed - 1).fill(null), newest[index] ?? null)
+      values.splice(0, values.length - length)
+    }
+    this.#refresh()
+  }
+
+  /** Packets lost since the previous call. */
+  #lost(inTotal: number | undefined): number | undefined {
+    const before = this.#lostInTotal
+    this.#lostInTotal = inTotal
+    if (inTotal === undefined || before === undefined) return undefined
+    return inTotal < before ? inTotal : inTotal - before
+  }
+
+  #begin(streamId: string, history: History): void {
+    if (streamId !== this.#streamId) return
+    const { bitrateBps, rttMs, packetsLost, viewers } = history
+    this.#stepMs = history.stepSec * 1000
+    this.#endMs = history.endMs
+    this.#lostInTotal = undefined
+    this.#graphs = [
+      { name: 'Bitrate', format: bitrate, values: [...bitrateBps] },
+      { name: 'Round-trip time', format: milliseconds, values: [...rttMs] },
+      { name: 'Packets lost in 5 s', format: count, values: [...packetsLost] },
+      { name: 'Viewers', format: count, values: [...viewers] },
+    ]
+    this.#draw()
+  }
+
+  get #width(): number {
+    return this.#container.clientWidth
+  }
+
+  #data({ values }: Graph): uPlotModule.AlignedData {
+    const { length } = values
+    const times = values.map(
+      (_, index) => (this.#endMs - (length - 1 - index) * this.#stepMs) / 1000,
+    )
+    return [times, values]
+  }
+
+  #draw(): void {
+    for (const plot of this.#plots) plot.destroy()
+    this.#container.replaceChildren()
+    const style = getComputedStyle(document.documentElement)
+    const color = (name: string) => style.getPropertyValue(name).trim()
+    this.#plots = this.#graphs.map((graph) => {
+      const axis = { stroke: color('--quiet'), grid: { stroke: color('--line'), width: 1 } }
+      const figure = make('figure', {}, make('figcaption'))
+      figure.setAttribute('role', 'img')
+      this.#container.append(figure)
+      return new uPlot(
+        {
+          width: this.#width,
+          height: HEIGHT,
+          legend: { show: false },
+          cursor: { show: false },
+          padding: [8, 20, 0, 0],
+          scales: { y: { range: (_plot, _min, max) => [0, Math.max(max * 1.1, 1)] } },
+          axes: [
+            { ...axis, ticks: { show: false }, size: 24, space: 60, values: clockTimes },
+            {
+              ...axis,
+              ticks: { show: false },
+              size: 84,
+              space: 32,
+              ...(graph.format === count && { incrs: WHOLE }),
+              values: (_plot, splits) => splits.map((split) => graph.format(split)),
+            },
+          ],
+          series: [
+            {},
+            { stroke: color('--accent'), width: 2, spanGaps: false, points: { size: 4 } },
+          ],
+        },
+        this.#data(graph),
+        figure,
+      )
+    })
+    this.#refresh()
+  }
+
+  #refresh(): void {
+    for (const [index, plot] of this.#plots.entries()) {
+      const graph = this.#graphs[index]!
+      plot.setData(this.#data(graph))
+      const figure = plot.root.parentElement!
+      figure.firstElementChild!.textContent = graph.name
+      figure.setAttribute('aria-label', describe(graph))
+    }
+  }
+}
+
+function clockTimes(_plot: uPlotModule, splits: number[]): string[] {
+  const format = { hour: '2-digit', minute: '2-digit', hour12: false } as const
+  return splits.map((sec) => new Date(sec * 1000).toLocaleTimeString([], format))
+}
+
+/** The graph in words. */
+function describe({ name, format, values }: Graph): string {
+  const known = values.filter((value) => value !== null)
+  if (known.length === 0) return `${name}: no figures in the last 10 minutes`
+  const now = values.at(-1) ?? undefined
+  const [min, max] = [Math.min(...known), Math.max(...known)].map(format)
+  return `${name}: now ${now === undefined ? NONE : format(now)}, from ${min} to ${max} in the last 10 minutes`
+}

@@ -1,0 +1,151 @@
+/**
+ * Main module of the dashboard: login, the list of streams, and the selected one.
+ *
+ * @module
+ */
+import { Announcer } from './announcer.ts'
+import { call, hasSession } from './calls.ts'
+import { Detail } from './detail.ts'
+import { openKick, openStart, openStop, prepareDialogs, startStream } from './dialogs.ts'
+import { byId, setText } from './dom.ts'
+import { follow } from './feed.ts'
+import { StreamList } from './stream-list.ts'
+import type { Snapshot } from '../wire.ts'
+
+const EMPTY = 'No streams. Start one, and publish to its SRT URL.'
+
+const state = byId('state', HTMLSelectElement)
+const list = new StreamList(select)
+const detail = new Detail()
+const announcer = new Announcer()
+/** `after` of the page that is shown. */
+let after = ''
+let snapshot: Snapshot | undefined
+let endFeed: (() => void) | undefined
+
+function look(): void {
+  endFeed?.()
+  announcer.reset()
+  endFeed = follow(
+    { status: state.value, after },
+    {
+      onSnapshot: show,
+      onConnection: (isOpen) => {
+        setText(byId('connection'), isOpen ? '' : 'Connecting …')
+        document.body.classList.toggle('stale', !isOpen)
+      },
+      onLoggedOut: askPassword,
+    },
+  )
+}
+
+function show(received: Snapshot): void {
+  snapshot = received
+  const { rows, next, load, timeMs } = received
+  list.show(rows, detail.row?.id)
+  const selected = rows.find(({ id }) => id === detail.row?.id)
+  if (selected !== undefined) detail.update(selected, timeMs)
+  else if (detail.row !== undefined) closeDetail()
+  announcer.observe(rows, timeMs)
+  const isEmpty = rows.length === 0
+  setText(byId('empty'), state.value === '' && after === '' ? EMPTY : 'No streams here.')
+  byId('empty').hidden = !isEmpty
+  byId('pages').hidden = after === '' && next === undefined
+  byId('first-page', HTMLButtonElement).disabled = after === ''
+  byId('next-page', HTMLButtonElement).disabled = next === undefined
+  const delay = load && `Event loop ${load.loopDelayMs.toFixed(0)} ms late`
+  const drops = load?.kernelDrops && `${load.kernelDrops} datagrams dropped by the kernel`
+  const connections = load && `${load.httpConnections} HTTP connections`
+  setText(byId('load'), [delay, connections, drops].filter(Boolean).join(' · '))
+}
+
+function select(id: string): void {
+  const row = snapshot?.rows.find((each) => each.id === id)
+  if (row === undefined || snapshot === undefined) return
+  if (detail.row?.id === id) return closeDetail()
+  detail.open(row, snapshot.timeMs)
+  list.show(snapshot.rows, id)
+}
+
+function closeDetail(): void {
+  const id = detail.row?.id
+  const hadFocus = byId('detail').contains(document.activeElement)
+  detail.close()
+  if (snapshot !== undefined) list.show(snapshot.rows, undefined)
+  if (hadFocus && id !== undefined) list.focus(id)
+}
+
+function turnTo(id: string): void {
+  after = id
+  closeDetail()
+  look()
+  byId('list-title').focus()
+}
+
+function enter(): void {
+  setVisible(true)
+  look()
+}
+
+function askPassword(): void {
+  endFeed?.()
+  endFeed = undefined
+  closeDetail()
+  list.clear()
+  for (const dialog of document.querySelectorAll('dialog')) dialog.close()
+  setText(byId('connection'), '')
+  setText(byId('load'), '')
+  setVisible(false)
+  byId('password').focus()
+}
+
+function setVisible(isInside: boolean): void {
+  byId('login').hidden = isInside
+  byId('dashboard').hidden = !isInside
+  byId('start').hidden = !isInside
+  byId('logout').hidden = !isInside
+}
+
+async function logIn(): Promise<void> {
+  const password = byId('password', HTMLInputElement)
+  const error = byId('login-error')
+  error.textContent = ''
+  try {
+    await call('login', { password: password.value })
+    password.value = ''
+    enter()
+    byId('list-title').focus()
+  } catch (refusal) {
+    error.textContent = (refusal as Error).message
+    password.select()
+  }
+}
+
+function selectedId(): string {
+  return detail.row?.id ?? ''
+}
+
+prepareDialogs()
+byId('login').addEventListener('submit', (event) => {
+  event.preventDefault()
+  void logIn()
+})
+byId('logout').addEventListener('click', () => void call('logout', {}).finally(askPassword))
+byId('start').addEventListener('click', () => openStart(() => undefined))
+byId('new-key').addEventListener('click', () => void startStream(selectedId()))
+byId('kick').addEventListener('click', () => openKick(selectedId()))
+byId('stop').addEventListener('click', () => openStop(selectedId()))
+byId('close-detail').addEventListener('click', closeDetail)
+byId('detail').addEventListener('keydown', ({ key }) => {
+  if (key === 'Escape') closeDetail()
+})
+state.addEventListener('change', () => {
+  after = ''
+  closeDetail()
+  look()
+})
+byId('first-page').addEventListener('click', () => turnTo(''))
+byId('next-page').addEventListener('click', () => turnTo(snapshot?.next ?? ''))
+
+if (await hasSession()) enter()
+else askPassword()

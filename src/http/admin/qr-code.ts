@@ -1,0 +1,23 @@
+/**
+ * QR code of an SRT URL, for encoders on phones.
+ *
+ * @module
+ */
+import { encode } from 'uqr'
+import type { QrCode } from './wire.ts'
+
+/** Width of the quiet zone in modules (ISO/IEC 18004 section 6.3.8). */
+const QUIET_MODULES = 4
+
+/** @returns undefined for a text beyond the capacity of a QR code */
+export function qrCodeOf(text: string): QrCode | undefined {
+  try {
+    const { size, data } = encode(text, { ecc: 'L', border: QUIET_MODULES })
+    const squares = data.flatMap((row, y) =>
+      row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])),
+    )
+    return { size, path: squares.join('') }
+  } catch {
+    return undefined
+  }
+}
