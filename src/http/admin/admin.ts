@@ -22,11 +22,10 @@ const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  "connect-src 'self'",
   "img-src 'self' data:",
-  // Key frames come as blobs, and hls.js demuxes them in a worker.
-  "media-src 'self' blob:",
-  "worker-src 'self' blob:",
+  // The playlist of a key frame, and the media that hls.js makes of it, are blobs.
+  "connect-src 'self' blob:",
+  'media-src blob:',
   "form-action 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",

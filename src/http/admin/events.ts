@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyPluginAsync } from 'fastify'
 import { Check } from 'typebox/value'
 import { STREAM_STATES, StreamId } from '../../contract/schema.ts'
@@ -25,6 +26,14 @@ export const events: FastifyPluginAsync<EventsOptions> = async (app, options) =>
   const snapshots = new Snapshots((request) => control.list(request))
   let timer: NodeJS.Timeout | undefined
   let isClosing = false
+  let isSending = false
+
+  const sendSnapshots = async () => {
+    if (isSending) return
+    isSending = true
+    await inTurns(snapshots.tick(clock.wallMs()))
+    isSending = false
+  }
 
   app.addHook('preClose', async () => {
     isClosing = true
@@ -55,10 +64,14 @@ export const events: FastifyPluginAsync<EventsOptions> = async (app, options) =>
         clearInterval(timer)
         timer = undefined
       })
-      snapshots.add(listener, viewOf(request.query), clock.wallMs())
-      timer ??= setInterval(() => snapshots.tick(clock.wallMs()), SNAPSHOT_MS)
+      void inTurns(snapshots.add(listener, viewOf(request.query), clock.wallMs()))
+      timer ??= setInterval(() => void sendSnapshots(), SNAPSHOT_MS)
     },
   })
+}
+
+async function inTurns(steps: Generator<void>): Promise<void> {
+  for (const _ of steps) await nextTurn()
 }
 
 /** Ignores what no page sends. */

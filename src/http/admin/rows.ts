@@ -9,7 +9,7 @@ import type { EncoderFigures, StreamRow } from './wire.ts'
 
 export function rowOf(record: StreamPage['streams'][number]): StreamRow {
   const { streamId, status, live, liveSince, publisher, viewers } = record
-  const { tracks, warnings, playlistUrl, playbackToken } = record
+  const { tracks, warnings, playbackToken } = record
   return {
     id: streamId,
     status,
@@ -19,7 +19,6 @@ export function rowOf(record: StreamPage['streams'][number]): StreamRow {
     viewers,
     tracks: tracks.map(describe),
     warnings: warnings.map(({ code, message }) => ({ code, message })),
-    playlistUrl,
     ...(playbackToken && { isProtected: true }),
   }
 }

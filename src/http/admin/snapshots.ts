@@ -29,6 +29,9 @@ export interface Listener {
 /** Streams of a snapshot: 50 rows have 10 to 20 KB. */
 const ROWS = 50
 
+/** Streams that are read at once: 25 records take 1 to 3 ms. */
+const ROWS_PER_TURN = 25
+
 /** Calling order: `add` listeners, `tick` once a second, `close`. */
 export class Snapshots {
   readonly #list: (request: ListRequest) => StreamPage
@@ -46,18 +49,27 @@ export class Snapshots {
     return this.#listeners.size === 0
   }
 
-  /** Adds a listener and sends it a first snapshot. `remove` it when its connection closes. */
-  add(listener: Listener, view: View, timeMs: number): void {
+  /**
+   * Adds a listener, and sends it a first snapshot. `remove` it when its connection closes.
+   *
+   * @returns see `tick`
+   */
+  *add(listener: Listener, view: View, timeMs: number): Generator<void> {
     this.#listeners.set(listener, { view, skipped: 0 })
-    listener.send(this.#render(view, timeMs))
+    const text = yield* this.#render(view, timeMs)
+    if (this.#listeners.has(listener)) listener.send(text)
   }
 
   remove(listener: Listener): void {
     this.#listeners.delete(listener)
   }
 
-  /** Sends each listener its snapshot. One that has not taken the previous one gets none: nothing is queued. */
-  tick(timeMs: number): void {
+  /**
+   * Sends each listener its snapshot. One that has not taken the previous one gets none: nothing is queued.
+   *
+   * @returns iterator that has read a few streams at each step: packets are to be read between them
+   */
+  *tick(timeMs: number): Generator<void> {
     const texts = new Map<string, string>()
     for (const [listener, state] of this.#listeners) {
       if (!listener.isAllowed() || state.skipped >= MAX_SKIPPED) {
@@ -67,9 +79,13 @@ export class Snapshots {
       state.skipped = listener.isBusy ? state.skipped + 1 : 0
       if (state.skipped > 0) continue
       const key = JSON.stringify([state.view.status, state.view.after])
-      const text = texts.get(key) ?? this.#render(state.view, timeMs)
-      texts.set(key, text)
-      listener.send(text)
+      let text = texts.get(key)
+      if (text === undefined) {
+        texts.set(key, (text = yield* this.#render(state.view, timeMs)))
+        yield
+      }
+      // It may have left in between.
+      if (this.#listeners.has(listener)) listener.send(text)
     }
   }
 
@@ -82,13 +98,23 @@ export class Snapshots {
     listener.end()
   }
 
-  /** An event of `text/event-stream` (HTML Living Standard, section 9.2). */
-  #render(view: View, timeMs: number): string {
-    const { streams, next, service } = this.#list({ ...view, limit: ROWS })
+  /** An event of `text/event-stream` (HTML Living Standard, section 9.2), a few streams at each step. */
+  *#render(view: View, timeMs: number): Generator<void, string> {
+    const streams: StreamPage['streams'][number][] = []
+    let page: StreamPage
+    let { after } = view
+    do {
+      if (streams.length > 0) yield
+      page = this.#list({ ...view, ...(after !== undefined && { after }), limit: ROWS_PER_TURN })
+      streams.push(...page.streams)
+      after = page.next
+    } while (after !== undefined && streams.length < ROWS)
+    const { service } = page
     const snapshot: Snapshot = {
       timeMs,
       rows: streams.map(rowOf),
-      ...(next !== undefined && { next }),
+      ...(after !== undefined && { next: after }),
+      ...(streams[0] && { publicUrl: baseOf(streams[0].playlistUrl) }),
       ...(service && {
         load: {
           loopDelayMs: service.loopDelayMsP99,
@@ -99,4 +125,9 @@ export class Snapshots {
     }
     return `data: ${JSON.stringify(snapshot)}\n\n`
   }
+}
+
+/** URL below which the service has `/video` and `/watch`. */
+function baseOf(playlistUrl: string): string {
+  return playlistUrl.replace(/\/video\/[^/]+\/[^/]+$/, '')
 }

@@ -12,6 +12,8 @@ export interface Snapshot {
   /** `after` of the next page; absent on the last page. */
   readonly next?: string
   readonly load?: LoadFigures
+  /** URL below which there are `/video` and `/watch`; absent without rows. */
+  readonly publicUrl?: string
 }
 
 export interface LoadFigures {
@@ -36,7 +38,6 @@ export interface StreamRow {
   /** Tracks in words. */
   readonly tracks: readonly string[]
   readonly warnings: readonly { readonly code: string; readonly message: string }[]
-  readonly playlistUrl: string
   /** Whether viewers need a playback token. */
   readonly isProtected?: true
 }

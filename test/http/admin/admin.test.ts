@@ -13,7 +13,9 @@ import { call, json, type Reply } from '../memory-service.ts'
 
 const PASSWORD = 'correct horse battery staple'
 
-const READING = ['/admin/events', '/admin/streams/studio/history']
+const READING = ['events', 'streams/studio/history', 'streams/studio/preview.ts'].map(
+  (path) => `/admin/${path}`,
+)
 const CALLS = ['start-stream', 'stop-stream', 'kick']
 
 function startAdmin(t: Test, options: Partial<ServerOptions> = {}): Promise<TestService> {
@@ -371,20 +373,26 @@ t.test('events go over HTTP/2, and closing the service ends them', async (t) => 
   t.ok(performance.now() - startMs < 2000)
 })
 
-t.test('the history of a stream has a value for each 5 s with an encoder', async (t) => {
-  const service = await startAdmin(t)
-  await service.server.startStream({ streamId: 'studio' })
-  const { cookie } = await logIn(service)
-  const get = (id: string) =>
-    call(portOf(service), 'GET', `/admin/streams/${id}/history`, { headers: { cookie } })
-  const { data } = json(await get('studio')) as { data: { endMs: number } }
-  const none = Array<null>(120).fill(null)
-  t.match(data, { stepSec: 5, bitrateBps: none, rttMs: none, packetsLost: none, viewers: none })
-  t.ok(Math.abs(data.endMs - Date.now()) < 6000)
-  for (const id of ['other', '%00', '..%2f', 'x'.repeat(200)]) {
-    t.match(refused(await get(id)), { status: 404 }, id)
-  }
-})
+t.test(
+  'the history of a stream covers 10 minutes, and a stream without an encoder has no preview',
+  async (t) => {
+    const service = await startAdmin(t)
+    await service.server.startStream({ streamId: 'studio' })
+    const { cookie } = await logIn(service)
+    const get = (id: string) =>
+      call(portOf(service), 'GET', `/admin/streams/${id}/history`, { headers: { cookie } })
+    const { data } = json(await get('studio')) as { data: { endMs: number } }
+    const none = Array<null>(120).fill(null)
+    t.match(data, { stepSec: 5, bitrateBps: none, rttMs: none, packetsLost: none, viewers: none })
+    t.ok(Math.abs(data.endMs - Date.now()) < 6000)
+    for (const id of ['other', '%00', '..%2f', 'x'.repeat(200)]) {
+      t.match(refused(await get(id)), { status: 404 }, id)
+    }
+    const path = '/admin/streams/studio/preview.ts'
+    const preview = await call(portOf(service), 'GET', path, { headers: { cookie } })
+    t.match(refused(preview), { status: 404, code: 'FILE_NOT_FOUND' }, 'no key frame so far')
+  },
+)
 
 t.test('API_FROM and API_PORT hold for the dashboard', async (t) => {
   const foreign = await startAdmin(t, { apiFrom: '192.0.2.0/24' })

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { Snapshots, type Listener } from '../../../src/http/admin/snapshots.ts'
-import type { ListRequest } from '../../../src/contract/streams.ts'
+import { Snapshots, type Listener, type View } from '../../../src/http/admin/snapshots.ts'
+import type { ListRequest, StreamPage } from '../../../src/contract/streams.ts'
 
 class MemoryListener implements Listener {
   isBusy = false
@@ -27,15 +27,22 @@ function setUp() {
   return { snapshots, requests }
 }
 
+/** Sends all snapshots that are due. */
+function tick(snapshots: Snapshots, timeMs: number): number {
+  return [...snapshots.tick(timeMs)].length
+}
+
+function add(snapshots: Snapshots, listener: Listener, view: View = {}): void {
+  for (const _ of snapshots.add(listener, view, 0)) continue
+}
+
 t.test('renders a snapshot once for all that look at the same page', async (t) => {
   const { snapshots, requests } = setUp()
   const listeners = Array.from({ length: 5 }, () => new MemoryListener())
-  listeners.forEach((listener, index) =>
-    snapshots.add(listener, index < 3 ? {} : { after: 'm' }, 0),
-  )
+  listeners.forEach((listener, index) => add(snapshots, listener, index < 3 ? {} : { after: 'm' }))
   requests.length = 0
-  snapshots.tick(1000)
-  t.strictSame(requests, [{ limit: 50 }, { after: 'm', limit: 50 }])
+  t.equal(tick(snapshots, 1000), 2, 'a turn of the event loop for each')
+  t.strictSame(requests, [{ limit: 25 }, { after: 'm', limit: 25 }])
   for (const { texts } of listeners) {
     t.strictSame(texts, ['data: {"timeMs":0,"rows":[]}\n\n', 'data: {"timeMs":1000,"rows":[]}\n\n'])
   }
@@ -44,25 +51,25 @@ t.test('renders a snapshot once for all that look at the same page', async (t) =
 t.test('a listener that has not taken the previous snapshot skips the next ones', async (t) => {
   const { snapshots, requests } = setUp()
   const listener = new MemoryListener()
-  snapshots.add(listener, {}, 0)
+  add(snapshots, listener)
   listener.isBusy = true
   requests.length = 0
-  for (let tick = 1; tick < 10; tick++) snapshots.tick(tick)
+  for (let second = 1; second < 10; second++) tick(snapshots, second)
   t.equal(listener.texts.length, 1)
   t.equal(requests.length, 0, 'nothing is rendered for it')
   listener.isBusy = false
-  snapshots.tick(10)
+  tick(snapshots, 10)
   t.match(listener.texts[1], '"timeMs":10')
 })
 
 t.test('a listener that takes nothing for a minute is gone', async (t) => {
   const { snapshots } = setUp()
   const listener = new MemoryListener()
-  snapshots.add(listener, {}, 0)
+  add(snapshots, listener)
   listener.isBusy = true
-  for (let tick = 1; tick <= 60; tick++) snapshots.tick(tick)
+  for (let second = 1; second <= 60; second++) tick(snapshots, second)
   t.equal(listener.ended, 0)
-  snapshots.tick(61)
+  tick(snapshots, 61)
   t.equal(listener.ended, 1)
   t.ok(snapshots.isEmpty)
 })
@@ -70,10 +77,27 @@ t.test('a listener that takes nothing for a minute is gone', async (t) => {
 t.test('a listener whose session is over gets no further snapshot', async (t) => {
   const { snapshots } = setUp()
   const listener = new MemoryListener()
-  snapshots.add(listener, {}, 0)
+  add(snapshots, listener)
   listener.allowed = false
-  snapshots.tick(1)
+  tick(snapshots, 1)
   t.equal(listener.texts.length, 1)
   t.equal(listener.ended, 1)
   t.ok(snapshots.isEmpty)
+})
+
+t.test('reads the streams of a snapshot a few at a time', async (t) => {
+  const snapshots = new Snapshots(({ after = '0', limit = 0 }) => {
+    const next = String(Number(after) + limit)
+    const ids = Array.from({ length: limit }, (_, index) => String(Number(after) + index))
+    const playlistUrl = 'http://host/video/a/b'
+    const streams = ids.map((streamId) => ({ streamId, tracks: [], warnings: [], playlistUrl }))
+    return { streams: streams as unknown as StreamPage['streams'], next }
+  })
+  const listener = new MemoryListener()
+  let turns = 0
+  for (const _ of snapshots.add(listener, {}, 0)) turns++
+  t.equal(turns, 1)
+  t.equal(listener.texts.length, 1)
+  for (let page = 0; page < 2; page++) t.match(listener.texts[0], `"id":"${25 * page}"`)
+  t.match(listener.texts[0], '"next":"50","publicUrl":"http://host"')
 })

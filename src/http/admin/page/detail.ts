@@ -6,24 +6,36 @@
 import { byId, make, setText } from './dom.ts'
 import { bitrate, count, duration, milliseconds, NONE, packets, stateOf } from './format.ts'
 import { Graphs } from './graphs.ts'
-import type { StreamRow } from '../wire.ts'
+import { createPreview, type Previews } from './previews.ts'
+import type { Snapshot, StreamRow } from '../wire.ts'
 
 export class Detail {
   readonly #section = byId('detail')
   readonly #graphs = new Graphs(byId('graphs'))
+  readonly #previews: Previews
+  readonly #canvas = createPreview()
   #row: StreamRow | undefined
+
+  constructor(previews: Previews) {
+    this.#previews = previews
+    byId('preview').append(this.#canvas)
+  }
 
   /** The stream that is shown. */
   get row(): StreamRow | undefined {
     return this.#row
   }
 
-  open(row: StreamRow, timeMs: number): void {
+  open(row: StreamRow, snapshot: Snapshot): void {
     const isOther = row.id !== this.#row?.id
     this.#section.hidden = false
     document.body.classList.add('has-detail')
-    this.update(row, timeMs)
-    if (isOther) this.#graphs.open(row.id)
+    this.update(row, snapshot)
+    if (isOther) {
+      this.#graphs.open(row.id)
+      this.#previews.remove(this.#canvas)
+      this.#previews.add(this.#canvas, row.id)
+    }
     byId('detail-title').focus()
   }
 
@@ -32,13 +44,15 @@ export class Detail {
     this.#section.hidden = true
     document.body.classList.remove('has-detail')
     this.#graphs.close()
+    this.#previews.remove(this.#canvas)
   }
 
-  update(row: StreamRow, timeMs: number): void {
+  update(row: StreamRow, { timeMs, publicUrl = '' }: Snapshot): void {
     this.#row = row
     setText(byId('detail-title'), row.id)
+    this.#canvas.hidden = !row.live
     const watch = byId('watch', HTMLAnchorElement)
-    watch.href = watchUrl(row)
+    watch.href = `${publicUrl}/watch/${row.id}`
     watch.hidden = row.isProtected === true
     byId('kick', HTMLButtonElement).disabled = row.encoder === undefined
     byId('stop', HTMLButtonElement).disabled = row.status === 'STOPPED'
@@ -46,11 +60,6 @@ export class Detail {
     showFacts(factsOf(row, timeMs))
     this.#graphs.add(row, timeMs)
   }
-}
-
-/** Page of the player, beside the playlist. */
-function watchUrl({ id, playlistUrl }: StreamRow): string {
-  return playlistUrl.replace(/\/video\/[^/]+\/[^/]+$/, `/watch/${id}`)
 }
 
 function showWarnings({ warnings }: StreamRow): void {

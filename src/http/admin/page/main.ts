@@ -9,14 +9,16 @@ import { Detail } from './detail.ts'
 import { openKick, openStart, openStop, prepareDialogs, startStream } from './dialogs.ts'
 import { byId, setText } from './dom.ts'
 import { follow } from './feed.ts'
+import { Previews } from './previews.ts'
 import { StreamList } from './stream-list.ts'
 import type { Snapshot } from '../wire.ts'
 
 const EMPTY = 'No streams. Start one, and publish to its SRT URL.'
 
 const state = byId('state', HTMLSelectElement)
-const list = new StreamList(select)
-const detail = new Detail()
+const previews = new Previews()
+const list = new StreamList(previews, select)
+const detail = new Detail(previews)
 const announcer = new Announcer()
 /** `after` of the page that is shown. */
 let after = ''
@@ -44,9 +46,10 @@ function show(received: Snapshot): void {
   const { rows, next, load, timeMs } = received
   list.show(rows, detail.row?.id)
   const selected = rows.find(({ id }) => id === detail.row?.id)
-  if (selected !== undefined) detail.update(selected, timeMs)
+  if (selected !== undefined) detail.update(selected, received)
   else if (detail.row !== undefined) closeDetail()
   announcer.observe(rows, timeMs)
+  previews.refresh(timeMs)
   const isEmpty = rows.length === 0
   setText(byId('empty'), state.value === '' && after === '' ? EMPTY : 'No streams here.')
   byId('empty').hidden = !isEmpty
@@ -63,7 +66,7 @@ function select(id: string): void {
   const row = snapshot?.rows.find((each) => each.id === id)
   if (row === undefined || snapshot === undefined) return
   if (detail.row?.id === id) return closeDetail()
-  detail.open(row, snapshot.timeMs)
+  detail.open(row, snapshot)
   list.show(snapshot.rows, id)
 }
 

@@ -5,11 +5,13 @@
  */
 import { byId, make, setText } from './dom.ts'
 import { bitrate, count, milliseconds, NONE, packets, stateOf } from './format.ts'
+import { createPreview, type Previews } from './previews.ts'
 import type { StreamRow } from '../wire.ts'
 
 interface RowElements {
   readonly row: HTMLTableRowElement
   readonly button: HTMLButtonElement
+  readonly canvas: HTMLCanvasElement
   readonly cells: readonly HTMLElement[]
   /** Number of warnings, beside the state where their column has no room. */
   readonly warningCount: HTMLElement
@@ -20,18 +22,21 @@ const COLUMNS = ['state', 'wide', 'number', ...Array<string>(3).fill('number mid
 export class StreamList {
   readonly #body = byId('rows')
   readonly #elements = new Map<string, RowElements>()
+  readonly #previews: Previews
   readonly #onSelect: (id: string) => void
 
-  constructor(onSelect: (id: string) => void) {
+  constructor(previews: Previews, onSelect: (id: string) => void) {
+    this.#previews = previews
     this.#onSelect = onSelect
   }
 
   /** @param rows  in the order of the list, which no row changes */
   show(rows: readonly StreamRow[], selectedId: string | undefined): void {
     const ids = new Set(rows.map(({ id }) => id))
-    for (const [id, { row }] of this.#elements) {
+    for (const [id, { row, canvas }] of this.#elements) {
       if (ids.has(id)) continue
       const hadFocus = row.contains(document.activeElement)
+      this.#previews.remove(canvas)
       row.remove()
       this.#elements.delete(id)
       if (hadFocus) byId('list-title').focus()
@@ -67,15 +72,18 @@ export class StreamList {
     const state = make('span')
     const warningCount = make('span', { className: 'narrow' })
     cells[0]!.append(state, warningCount)
-    const row = make('tr', {}, make('th', { scope: 'row' }, button), ...cells)
-    const elements = { row, button, cells: [state, ...cells.slice(1)], warningCount }
+    const canvas = createPreview()
+    this.#previews.add(canvas, id)
+    const name = make('div', { className: 'name' }, canvas, button)
+    const row = make('tr', {}, make('th', { scope: 'row' }, name), ...cells)
+    const elements = { row, button, canvas, cells: [state, ...cells.slice(1)], warningCount }
     this.#elements.set(id, elements)
     return elements
   }
 }
 
 function update(
-  { row, button, cells, warningCount }: RowElements,
+  { row, button, canvas, cells, warningCount }: RowElements,
   data: StreamRow,
   isSelected: boolean,
 ): void {
@@ -92,6 +100,7 @@ function update(
   ]
   texts.forEach((text, index) => setText(cells[index]!, text))
   setText(warningCount, warningsIn(warnings.length))
+  canvas.hidden = !data.live
   row.dataset['state'] = data.live ? 'LIVE' : data.status
   row.classList.toggle('warned', warnings.length > 0)
   row.classList.toggle('selected', isSelected)
