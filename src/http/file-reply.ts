@@ -111,7 +111,7 @@ export function onceClosed(reply: FastifyReply, act: () => void): void {
 }
 
 /** Weak comparison of If-None-Match (RFC 9110 section 13.1.2). */
-function isKnown(etag: string, ifNoneMatch: string | undefined): boolean {
+export function isKnown(etag: string, ifNoneMatch: string | undefined): boolean {
   if (ifNoneMatch === undefined) return false
   const known = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
   return known.includes(etag) || known[0] === '*'

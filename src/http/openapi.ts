@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import type { FastifyPluginAsync } from 'fastify'
 import type { TSchema } from 'typebox'
@@ -10,6 +11,7 @@ import * as answers from '../contract/answers.ts'
 import { ENDPOINTS, SIGNED_REFUSALS } from '../contract/endpoints.ts'
 import { StreamId } from '../contract/schema.ts'
 import type { ErrorCode } from '../errors.ts'
+import { isKnown } from './file-reply.ts'
 import {
   json,
   object,
@@ -41,12 +43,15 @@ const FILE_REFUSALS = [
 /** Fastify plugin for the prefix `/api`: the document at `openapi.json`, unsigned, since it holds no secret. */
 export const openApi: FastifyPluginAsync = async (app) => {
   const text = JSON.stringify(openApiDocument())
-  app.get('/openapi.json', (_request, reply) => {
-    reply
-      .type('application/json; charset=utf-8')
-      .header('cache-control', 'public, max-age=600')
-      .header('access-control-allow-origin', '*')
-      .send(text)
+  const etag = `"${createHash('sha256').update(text).digest('base64url')}"`
+  app.get('/openapi.json', (request, reply) => {
+    reply.headers({
+      etag,
+      'cache-control': 'public, max-age=600',
+      'access-control-allow-origin': '*',
+    })
+    if (isKnown(etag, request.headers['if-none-match'])) reply.code(304).send()
+    else reply.type('application/json; charset=utf-8').send(text)
   })
 }
 
@@ -113,6 +118,7 @@ function unsignedPaths(): object {
         'This document',
         {
           200: { description: 'Success', content: json({ type: 'object' }) },
+          304: { description: 'The client has this version' },
         },
         ['ADDRESS_FORBIDDEN', 'TOO_MANY_API_REQUESTS'],
       ),

@@ -24,6 +24,9 @@ t.test('/api/openapi.json needs no signature, and is a valid OpenAPI 3.1 documen
       'access-control-allow-origin': '*',
     },
   })
+  const etag = String(reply.headers['etag'])
+  const known = await call(app, 'GET', '/api/openapi.json', { headers: { 'if-none-match': etag } })
+  t.match(known, { status: 304, headers: { etag }, body: { length: 0 } })
   const validator = new Validator()
   const { valid, errors } = await validator.validate(json(reply))
   t.same(errors, undefined)
