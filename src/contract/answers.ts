@@ -168,7 +168,10 @@ export const ServiceLoad = titled(
         flooding: integer('HTTP/2 connections closed for floods of resets or empty frames'),
         over_memory: integer('readers disconnected because replies exceeded the memory limit'),
       },
-      { description: 'HTTP connections; all but the first two count since the start' },
+      {
+        description:
+          'HTTP connections; all but the first two count since the start, on `API_PORT` and `METRICS_PORT` too',
+      },
     ),
   },
   'load of the process, the same in every record',

@@ -19,7 +19,7 @@ export interface ServiceLoad {
   readonly kernelDrops: number | undefined
 }
 
-/** Connections of the HTTP server now, and refusals and disconnections since it started. */
+/** Connections of the HTTP server now, and refusals and disconnections of all ports since it started. */
 export interface HttpReport extends HttpCounters {
   readonly connections: number
   /** Memory of replies that wait in sockets, without segments in the cache, in bytes; sampled once a second. */

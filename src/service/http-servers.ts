@@ -103,8 +103,11 @@ export class HttpServers {
     return address?.port ?? this.#options.config.http.port
   }
 
+  /** Connections and memory of the main port, which have limits of their own there; counters of all ports. */
   report(): HttpReport {
-    return this.#guard.report()
+    const { connections, bufferedBytes } = this.#guard.report()
+    const counters = this.#servers.map(({ guard }) => guard.report()).reduce(addCounters)
+    return { ...counters, connections, bufferedBytes }
   }
 
   async listen(): Promise<void> {
@@ -154,5 +157,12 @@ export class HttpServers {
       auditLogger,
       ...(config.tls.cert !== '' && { certificates: new CertificateSource(config.tls) }),
     })
+  }
+}
+
+function addCounters(a: HttpReport, b: HttpReport): HttpReport {
+  const names = Object.keys(a) as (keyof HttpReport)[]
+  return Object.fromEntries(names.map((name) => [name, a[name] + b[name]])) as {
+    [Name in keyof HttpReport]: number
   }
 }

@@ -3,6 +3,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { connect } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import t from 'tap'
@@ -207,4 +208,19 @@ t.test('rejects addresses that are none, and API_HOST without a port for it', as
   await t.rejects(startService(t, { apiHost: '127.0.0.2' }), {
     message: 'API_HOST is set, API_PORT and METRICS_PORT are not: expected one of these ports',
   })
+})
+
+t.test('status counts the connections refused and displaced at API_PORT', async (t) => {
+  const apiPort = await freePort()
+  const { server } = await startService(t, { apiPort })
+  await server.startStream({ streamId: 'studio' })
+  const turnedAway = () => {
+    const { refused = 0, displaced = 0 } = server.status('studio').service?.http ?? {}
+    return refused + displaced
+  }
+  t.equal(turnedAway(), 0)
+  // The port has 256 connections; those idle for 2 s give way to new ones.
+  const sockets = Array.from({ length: 260 }, () => connect(apiPort, '127.0.0.1').resume())
+  t.teardown(() => sockets.forEach((socket) => socket.destroy()))
+  await until('the count', () => turnedAway() === 4, { timeoutMs: 10_000 })
 })

@@ -104,7 +104,7 @@ export const SERVICE_FAMILIES: readonly ServiceFamily[] = [
   {
     name: 'millrace_http_closed_total',
     type: 'counter',
-    help: 'Connections and HTTP/2 streams that the HTTP port refused or closed, by reason.',
+    help: 'Connections and HTTP/2 streams that the HTTP ports refused or closed, by reason.',
     label: 'reason',
     read: ({ http }) => ({
       refused: http.refused,
