@@ -236,6 +236,19 @@ export const StreamRecord = titled('StreamRecord', {
   ),
   playlist_url: text('where to play it'),
   playback_token: Type.Boolean({ description: 'whether viewers need a playback token' }),
+  options: Type.Object(
+    {
+      segment_sec: Type.Optional(number('in place of `HLS_SEGMENT_SEC`')),
+      part_ms: Type.Optional(integer('in place of `HLS_PART_MS`')),
+      playlist_segments: Type.Optional(integer('in place of `HLS_PLAYLIST_SEGMENTS`')),
+      latency_ms: Type.Optional(integer('in place of `SRT_LATENCY_MS`')),
+      allow_from: Type.Optional(
+        Type.Array(Type.String(), { description: 'where encoders may connect from' }),
+      ),
+    },
+    { description: 'what start-stream gave the stream of its own; empty for a resumed stream' },
+  ),
+  banned_until: Type.Optional(time('until when `kick` bans encoders; absent without a ban')),
   service: Type.Optional(ServiceLoad),
 })
 

@@ -44,6 +44,12 @@ export interface StartRequest {
   readonly playbackToken?: boolean
 }
 
+/** Options that a stream has of its own; absent ones are those of the service. */
+export type StreamOptions = Pick<
+  StartRequest,
+  'segmentSec' | 'partMs' | 'playlistSegments' | 'latencyMs' | 'allowFrom'
+>
+
 export interface StopRequest {
   /** Revokes all stream keys issued so far; otherwise they become valid again when the stream is restarted. */
   readonly revoke?: boolean
@@ -89,6 +95,9 @@ export type StreamRecord = StreamReport & {
   readonly playlistUrl: string
   /** Whether viewers need a playback token. */
   readonly playbackToken: boolean
+  readonly options: StreamOptions
+  /** End of the ban of encoders, if one holds. */
+  readonly bannedUntil?: Date
   readonly service?: ServiceReport
 }
 

@@ -14,6 +14,7 @@ export interface RecordsOptions {
   /** See `StreamsOptions`. */
   readonly hasPlaybackSecret: boolean
   readonly countViewers: (stream: LiveStream) => number
+  readonly ownTermsOf: (stream: LiveStream) => Pick<StreamRecord, 'options' | 'bannedUntil'>
   /** @returns undefined until the service listens */
   readonly readLoad: () => ServiceReport | undefined
 }
@@ -44,12 +45,13 @@ export class Records {
   }
 
   #describe(stream: LiveStream): Omit<StreamRecord, 'service'> {
-    const { playlistUrl, hasPlaybackSecret, countViewers } = this.#options
+    const { playlistUrl, hasPlaybackSecret, countViewers, ownTermsOf } = this.#options
     return {
       ...stream.report(),
       viewers: countViewers(stream),
       playlistUrl: playlistUrl(stream.id),
       playbackToken: hasPlaybackSecret && stream.terms.playbackToken !== false,
+      ...ownTermsOf(stream),
     }
   }
 

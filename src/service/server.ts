@@ -143,6 +143,7 @@ export class Server
       playlistUrl: (id) => this.#urls.playlist(id),
       hasPlaybackSecret: config.playbackSecret !== '',
       countViewers,
+      ownTermsOf: (stream) => this.#streams.ownTermsOf(stream),
       readLoad: () => this.#health && { ...this.#health.load, http: this.#http.report() },
     })
     this.#metrics = new Metrics({

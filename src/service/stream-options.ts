@@ -4,7 +4,7 @@
  * @module
  */
 import { addressList } from '../binary/address-list.ts'
-import type { StartRequest } from '../contract/streams.ts'
+import type { StartRequest, StreamOptions } from '../contract/streams.ts'
 import { MillraceError } from '../errors.ts'
 import type { StreamTerms } from '../stream/stream-terms.ts'
 import type { LiveStreamOptions, MediaOptions } from '../stream/live-stream-options.ts'
@@ -42,6 +42,24 @@ export function streamTerms(
     ...(latencyMs !== undefined && { latencyMs }),
     ...(allowFrom !== undefined && { allowFrom: addressList(allowFrom) }),
     ...(playbackToken !== undefined && { playbackToken }),
+  }
+}
+
+/**
+ * @param known  options of the running stream, which keeps those for its media; undefined for a new one
+ * @returns all options that the stream has of its own
+ */
+export function ownOptions(request: StartRequest, known?: StreamOptions): StreamOptions {
+  const { segmentSec, partMs, playlistSegments, latencyMs, allowFrom } = request
+  const media = known ?? {
+    ...(segmentSec !== undefined && { segmentSec }),
+    ...(partMs !== undefined && { partMs }),
+    ...(playlistSegments !== undefined && { playlistSegments }),
+  }
+  return {
+    ...media,
+    ...(latencyMs !== undefined && { latencyMs }),
+    ...(allowFrom !== undefined && { allowFrom }),
   }
 }
 

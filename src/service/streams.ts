@@ -13,11 +13,18 @@ import {
 } from '../auth/stream-key.ts'
 import type { Clock } from '../clock.ts'
 import { MillraceError } from '../errors.ts'
-import type { KickRequest, StartRequest, StopRequest, ViewerIdentity } from '../contract/streams.ts'
+import type {
+  KickRequest,
+  StartRequest,
+  StopRequest,
+  StreamOptions,
+  StreamRecord,
+  ViewerIdentity,
+} from '../contract/streams.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import { StreamRegistry, type RegistryOptions, type StreamFilter } from '../stream/registry.ts'
 import type { StopReason } from '../contract/state.ts'
-import { streamTerms, mediaOptions } from './stream-options.ts'
+import { mediaOptions, ownOptions, streamTerms } from './stream-options.ts'
 import { Resumption } from './resumption.ts'
 import { Viewers, type ViewerFigures } from './viewers/viewers.ts'
 
@@ -43,7 +50,7 @@ export type StreamsOptions = RegistryOptions & {
 
 /**
  * Commands: `start`, `stop`, `kick`, `admit`, `countViewer`, `tick`, `close`, `discard`. Queries: `find`, `get`, `list`,
- * `published`, `viewersOf`.
+ * `published`, `viewersOf`, `ownTermsOf`.
  */
 export class Streams {
   readonly #options: StreamsOptions
@@ -53,6 +60,7 @@ export class Streams {
   /** Streams that `admit` resumed, without an API call. */
   readonly #resumed = new WeakSet<LiveStream>()
   readonly #viewers: Viewers
+  readonly #ownOptions = new WeakMap<LiveStream, StreamOptions>()
   #closed = false
 
   constructor(options: StreamsOptions) {
@@ -95,7 +103,11 @@ export class Streams {
     const { clock } = this.#options
     const media = mediaOptions(request, this.#options)
     const terms = streamTerms(request, this.#options)
+    const present = this.find(streamId)
+    const running = present?.status === 'STOPPED' ? undefined : present
     const stream = this.#registry.start(streamId, { media })
+    const known = running && (this.#ownOptions.get(running) ?? {})
+    this.#ownOptions.set(stream, ownOptions(request, known))
     stream.terms = { ...stream.terms, ...terms }
     const now = this.#floors.issueTime(streamId, clock.wallMs())
     stream.renewKey(now.getTime() + STREAM_KEY_LIFETIME_SEC * 1000)
@@ -155,6 +167,16 @@ export class Streams {
     stream.terms = { ...stream.terms, bannedUntilUs }
     stream.disconnect('kicked')
     return stream
+  }
+
+  /** Options that the stream has of its own, and its ban. */
+  ownTermsOf(stream: LiveStream): Pick<StreamRecord, 'options' | 'bannedUntil'> {
+    const { clock } = this.#options
+    const bannedMs = ((stream.terms.bannedUntilUs ?? -Infinity) - clock.nowUs()) / 1000
+    return {
+      options: this.#ownOptions.get(stream) ?? {},
+      ...(bannedMs > 0 && { bannedUntil: new Date(clock.wallMs() + bannedMs) }),
+    }
   }
 
   /** Counts a viewer to whom a file of the stream is sent. */

@@ -181,3 +181,15 @@ t.test('start-stream refuses options outside their bounds, and says what it expe
   }
   t.equal(server.findStream('studio'), undefined, 'nothing was started')
 })
+
+t.test('status has the options of a stream, and the end of a ban', async (t) => {
+  const { api } = await startService(t)
+  const options = { segment_sec: 0.5, part_ms: 200, latency_ms: 300, allow_from: ['127.0.0.0/8'] }
+  await api('start-stream', { stream_id: 'studio', ...options })
+  const { data } = (await api('status', { stream_id: 'studio' })).body
+  t.same(data['options'], options)
+  t.notOk('banned_until' in data)
+  const kicked = await api('kick', { stream_id: 'studio', ban_sec: 60 })
+  const bannedMs = Date.parse(kicked.body.data['banned_until']) - Date.now()
+  t.ok(bannedMs > 55_000 && bannedMs <= 60_000, `banned for ${bannedMs} ms`)
+})

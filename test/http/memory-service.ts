@@ -118,6 +118,7 @@ export class MemoryService implements StreamControl, PlaybackSource {
       warnings: [{ code: 'NO_PAT', message: 'no PAT for 5 s' }],
       playlistUrl: `http://127.0.0.1:8080/video/${streamId}/playlist.m3u8`,
       playbackToken: false,
+      options: {},
     }
   }
 

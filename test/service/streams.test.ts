@@ -162,7 +162,7 @@ t.test('lists streams by id, in pages and by state', async (t) => {
 })
 
 t.test('kick disconnects the encoder, and bans those that follow', async (t) => {
-  const { startProcess } = setUp()
+  const { startProcess, pass } = setUp()
   const { streams } = startProcess()
   const { stream } = await streams.start({ streamId: 'studio' })
   let closed = 0
@@ -174,7 +174,36 @@ t.test('kick disconnects the encoder, and bans those that follow', async (t) => 
   t.same(reasons, ['kicked'])
   t.equal(stream.status, 'INTERRUPTED')
   t.ok(stream.terms.bannedUntilUs! <= 1e6, 'without a ban it may come back at once')
+  t.notOk(streams.ownTermsOf(stream).bannedUntil)
   streams.kick('studio', { banSec: 10 })
   t.equal(stream.terms.bannedUntilUs, 11e6)
+  const { bannedUntil } = streams.ownTermsOf(stream)
+  pass(9)
+  t.same(streams.ownTermsOf(stream).bannedUntil, bannedUntil)
+  pass(1)
+  t.notOk(streams.ownTermsOf(stream).bannedUntil)
   t.throws(() => streams.kick('unknown'), { code: 'STREAM_NOT_FOUND' })
+})
+
+t.test('a stream has the options that its starts gave it, until it stops', async (t) => {
+  const { startProcess } = setUp()
+  const { streams } = startProcess()
+  const optionsAfter = async (request: object) => {
+    const { stream } = await streams.start({ streamId: 'studio', ...request })
+    return streams.ownTermsOf(stream).options
+  }
+  t.same(await optionsAfter({ segmentSec: 1, latencyMs: 200 }), { segmentSec: 1, latencyMs: 200 })
+  t.same(
+    await optionsAfter({ segmentSec: 2, playlistSegments: 5, allowFrom: ['192.0.2.0/24'] }),
+    { segmentSec: 1, latencyMs: 200, allowFrom: ['192.0.2.0/24'] },
+    'a running stream keeps the options of its media',
+  )
+  streams.stop('studio')
+  t.same(await optionsAfter({}), {})
+
+  const key = await startProcess().start()
+  const resumed = startProcess()
+  const stream = await resumed.admit(key)
+  await resumed.streams.start({ streamId: 'studio', segmentSec: 1, latencyMs: 200 })
+  t.same(resumed.streams.ownTermsOf(stream).options, { latencyMs: 200 })
 })
