@@ -70,7 +70,8 @@ export function limitLines(
     return kind
   }
 
-  const limit = (inner: Logger, scope: string): Logger => {
+  /** @param scope  names the child; `inner` creates it for each line, since a child does not follow the level of its parent */
+  const limit = (inner: () => Logger, scope: string): Logger => {
     const write =
       (level: 'info' | 'warn' | 'error') =>
       (first: object | string, rest?: string): void => {
@@ -84,13 +85,14 @@ export function limitLines(
           ...(kind.unlogged > 0 && { unlogged: kind.unlogged }),
           ...(unloggedOthers > 0 && { unlogged_others: unloggedOthers }),
         }
-        inner[level]({ ...fields, ...counts }, message)
+        inner()[level]({ ...fields, ...counts }, message)
         kind.unlogged = 0
         unloggedOthers = 0
       }
-    const child = (fields: object) => limit(inner.child(fields), scope + JSON.stringify(fields))
+    const child = (fields: object) =>
+      limit(() => inner().child(fields), scope + JSON.stringify(fields))
     const own = { info: write('info'), warn: write('warn'), error: write('error'), child }
-    return Object.assign(Object.create(inner) as Logger, own)
+    return Object.assign(Object.create(inner()) as Logger, own)
   }
-  return limit(logger, '')
+  return limit(() => logger, '')
 }

@@ -56,13 +56,13 @@ export interface TokenUse {
 
 /** Verifies playback tokens. Verified tokens are cached: a viewer costs one HMAC, not one per request. */
 export class PlaybackTokens {
-  readonly #secrets: readonly string[]
-  /** Tokens with the stream and the address that they were verified for. */
-  readonly #verified = new LRUCache<string, true>({ max: MAX_TOKENS })
+  readonly #readSecrets: () => readonly string[]
+  /** Secrets that signed tokens, by the token with the stream and the address that it was verified for. */
+  readonly #signers = new LRUCache<string, string>({ max: MAX_TOKENS })
 
-  /** @param secrets  values of `PLAYBACK_SECRET`, any of which may have signed a token */
-  constructor(secrets: readonly string[]) {
-    this.#secrets = secrets
+  /** @param readSecrets  reads the values of `PLAYBACK_SECRET`, any of which may have signed a token */
+  constructor(readSecrets: () => readonly string[]) {
+    this.#readSecrets = readSecrets
   }
 
   /** @returns why the token, which is untrusted, does not allow the use; undefined if it does */
@@ -71,13 +71,15 @@ export class PlaybackTokens {
     if (expires === undefined || signature === undefined) return 'PLAYBACK_TOKEN_INVALID'
     const text = signedText(use.streamId, expires, isBound && addressName(use.readAddress()))
     const key = `${signature}${text}`
-    if (this.#verified.get(key) === undefined) {
+    const secrets = this.#readSecrets()
+    const known = this.#signers.get(key)
+    if (known === undefined || !secrets.includes(known)) {
       const given = Buffer.from(signature)
-      const isSigned = this.#secrets.some((secret) =>
+      const signer = secrets.find((secret) =>
         timingSafeEqual(Buffer.from(signatureOf(text, secret)), given),
       )
-      if (!isSigned) return 'PLAYBACK_TOKEN_INVALID'
-      this.#verified.set(key, true)
+      if (signer === undefined) return 'PLAYBACK_TOKEN_INVALID'
+      this.#signers.set(key, signer)
     }
     return Number(expires) * 1000 <= use.nowMs ? 'PLAYBACK_TOKEN_EXPIRED' : undefined
   }

@@ -25,7 +25,7 @@ import { offTheWire, onTheWire, type OffTheWire } from '../contract/wire-names.t
 
 export interface ApiOptions {
   readonly control: StreamControl
-  readonly hmacSecrets: readonly string[]
+  readonly readHmacSecrets: () => readonly string[]
   /** Maximum age of requests in seconds; 0: any age. */
   readonly maxAgeSec: number
   readonly clock: Clock
@@ -35,8 +35,8 @@ export interface ApiOptions {
 
 /** Fastify plugin for the prefix `/api`. */
 export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, options) => {
-  const { control, hmacSecrets, maxAgeSec, clock, auditLogger } = options
-  const keyIds = requireSignature(app, hmacSecrets)
+  const { control, readHmacSecrets, maxAgeSec, clock, auditLogger } = options
+  const keyIds = requireSignature(app, readHmacSecrets)
   app.setValidatorCompiler(TypeBoxValidatorCompiler)
   app.setSchemaErrorFormatter(formatBodyError)
   app.addHook('onRequest', async (_request, reply) => {

@@ -6,7 +6,7 @@
 import type { Http2SecureServer } from 'node:http2'
 import type { BlockList } from 'node:net'
 import Fastify, { type FastifyHttpOptions, type FastifyInstance } from 'fastify'
-import { PlaybackTokens } from '../auth/playback-token.ts'
+import type { PlaybackTokens } from '../auth/playback-token.ts'
 import { machineClock, type Clock } from '../clock.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Logger } from '../logger.ts'
@@ -38,16 +38,16 @@ export interface AppOptions {
   readonly dashboard?: DashboardOptions | undefined
   /** Source of `/video` and `/watch`; undefined: neither. */
   readonly playback?: PlaybackSource | undefined
-  /** Values of `PLAYBACK_SECRET`; default none, which makes playback public. */
-  readonly playbackSecrets?: readonly string[]
+  /** Verifies the tokens of viewers; default none, which makes playback public. */
+  readonly playbackTokens?: PlaybackTokens | undefined
   /** See `PlaybackOptions`. */
   readonly onSent?: OnSent
   /** Called with the code of each refusal of an API call or of metrics. */
   readonly onRefused?: (code: ErrorCode) => void
   /** Undefined: no `/metrics`. */
   readonly metrics?: MetricsOptions | undefined
-  /** Values of `HMAC_SECRET`, any of which may have signed a request. */
-  readonly hmacSecrets: readonly string[]
+  /** Reads the values of `HMAC_SECRET`, any of which may have signed a request. */
+  readonly readHmacSecrets: () => readonly string[]
   /** Maximum age of API requests in seconds; default 0, which allows any age. */
   readonly maxAgeSec?: number
   /** Clock for the age and the rate of requests. */
@@ -90,7 +90,7 @@ const TIMEOUTS = {
  * @throws {MillraceError} `CONFIG_INVALID` if the certificate cannot be used
  */
 export function buildApp(options: AppOptions): FastifyInstance {
-  const { control, dashboard, playback, playbackSecrets = [], metrics } = options
+  const { control, dashboard, playback, playbackTokens: tokens, metrics } = options
   const { apiFrom, apiRate = 0, trustProxy } = options
   const { guard, logger, certificates, listUnreadyReasons = () => [] } = options
   const errorHandler = createErrorHandler(logger)
@@ -151,7 +151,6 @@ export function buildApp(options: AppOptions): FastifyInstance {
   })
   if (playback !== undefined) {
     const sent = options.onSent && { onSent: options.onSent }
-    const tokens = playbackSecrets.length > 0 ? new PlaybackTokens(playbackSecrets) : undefined
     for (const prefix of tokens === undefined ? [''] : ['', '/t/:token']) {
       const access = { source: playback, tokens }
       void app.register(playbackPlugin, { prefix: `${prefix}/video`, ...access, ...sent })
@@ -162,8 +161,8 @@ export function buildApp(options: AppOptions): FastifyInstance {
 }
 
 function apiOptions(control: StreamControl, options: AppOptions): ApiOptions {
-  const { hmacSecrets, maxAgeSec = 0, clock = machineClock, auditLogger } = options
-  return { control, hmacSecrets, maxAgeSec, clock, auditLogger }
+  const { readHmacSecrets, maxAgeSec = 0, clock = machineClock, auditLogger } = options
+  return { control, readHmacSecrets, maxAgeSec, clock, auditLogger }
 }
 
 /** Options for the server that Fastify creates; its types allow for one protocol, the routes use what both share. */

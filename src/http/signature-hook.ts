@@ -18,7 +18,7 @@ import { BodyReader } from './body-reader.ts'
  */
 export function requireSignature(
   app: FastifyInstance,
-  hmacSecrets: readonly string[],
+  readSecrets: () => readonly string[],
 ): WeakMap<FastifyRequest, string> {
   const bodies = new BodyReader()
   const keyIds = new WeakMap<FastifyRequest, string>()
@@ -26,7 +26,7 @@ export function requireSignature(
     const { headers } = request
     const signature = findSignature(headers)
     const bytes = await bodies.read(payload, headers['content-length'])
-    const secret = findSigner(bytes, signature, hmacSecrets)
+    const secret = findSigner(bytes, signature, readSecrets())
     if (secret === undefined) throw new MillraceError('SIGNATURE_INVALID')
     keyIds.set(request, keyId(secret))
     request.body = parseJson(bytes, headers['content-type'])

@@ -66,7 +66,8 @@ export interface AdmissionStreams {
 
 export interface AdmissionOptions {
   readonly streams: AdmissionStreams
-  readonly jwtSecrets: readonly string[]
+  /** Reads the values of `JWT_SECRET`: the same array until they are replaced. */
+  readonly readJwtSecrets: () => readonly string[]
   readonly maxPublishers: number
   /** Addresses of encoders that may publish; undefined: all. */
   readonly allowFrom?: BlockList | undefined
@@ -87,7 +88,8 @@ export interface AdmissionOptions {
 
 export function createAdmission(options: AdmissionOptions): Admit {
   const { streams, clock } = options
-  const keys = new VerifiedKeys(options.jwtSecrets)
+  let secrets = options.readJwtSecrets()
+  let keys = new VerifiedKeys(secrets)
   const limits = new PublisherLimits(options.maxPublishers, options.isOverloaded)
 
   return async ({ streamKey, address, remote }, signal) => {
@@ -101,7 +103,7 @@ export function createAdmission(options: AdmissionOptions): Admit {
       // The stream is looked up before the key is verified, so that a refusal of the key is reported to the stream.
       const { rid, program } = parseStreamKey(streamKey)
       stream = streams.find(rid)
-      const claims = await keys.verify(streamKey, new Date(clock.wallMs()))
+      const claims = await verifiedKeys().verify(streamKey, new Date(clock.wallMs()))
       const choice = program === undefined ? undefined : chooseProgram(program)
       stream = streams.admit(claims)
       checkAddress(stream, address)
@@ -113,6 +115,14 @@ export function createAdmission(options: AdmissionOptions): Admit {
       if (error instanceof MillraceError) options.onRejected(remote, error, stream)
       throw error
     }
+  }
+
+  /** Forgets verified keys when the secrets are replaced. */
+  function verifiedKeys(): VerifiedKeys {
+    const current = options.readJwtSecrets()
+    if (current !== secrets) keys = new VerifiedKeys(current)
+    secrets = current
+    return keys
   }
 
   /**

@@ -19,7 +19,7 @@ const LINE =
 export interface FatalErrorOptions {
   readonly logger: Logger
   /** Texts to remove from the log line. */
-  readonly secrets: readonly string[]
+  readonly secrets: ReadonlySet<string>
   /** Closes the ports. */
   readonly abandon: () => Promise<unknown>
 }
@@ -45,14 +45,14 @@ function exit(): void {
   process.exit(1)
 }
 
-function describe(error: unknown, secrets: readonly string[]): string {
+function describe(error: unknown, secrets: ReadonlySet<string>): string {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
   return redact(text, secrets).slice(0, MAX_STACK_LENGTH)
 }
 
 /** Replaces secrets, JWTs, and values of `token=` and `passphrase=`. */
-function redact(text: string, secrets: readonly string[]): string {
-  return secrets
+function redact(text: string, secrets: ReadonlySet<string>): string {
+  return [...secrets]
     .filter((secret) => secret !== '')
     .reduce((rest, secret) => rest.replaceAll(secret, '…'), text)
     .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, '…')

@@ -5,9 +5,9 @@
  */
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { PlaybackTokens } from '../auth/playback-token.ts'
 import { machineClock, systemClock } from '../clock.ts'
-import type { Config } from '../config/schema.ts'
-import { parseAddressBlocks, parseOptionalSecrets, parseSecrets } from '../config/setting-types.ts'
+import { parseAddressBlocks } from '../config/setting-types.ts'
 import type { HttpReport } from '../contract/service-report.ts'
 import type { PlaybackSource, StreamControl } from '../contract/streams.ts'
 import { buildApp, type AppOptions } from '../http/app.ts'
@@ -17,9 +17,10 @@ import type { Logger } from '../logger.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import { explainAddress } from './bind-error.ts'
 import type { Metrics } from './metrics/metrics.ts'
+import type { Settings } from './settings.ts'
 
 export interface HttpServersOptions {
-  readonly config: Config
+  readonly settings: Settings
   readonly service: StreamControl & PlaybackSource
   readonly metrics: Metrics
   readonly listUnreadyReasons: () => readonly string[]
@@ -49,15 +50,22 @@ export class HttpServers {
   readonly #guard: HttpGuard
   readonly #main: FastifyInstance
   readonly #servers: readonly Listening[]
+  /** One for each server. */
+  readonly #certificates: CertificateSource[] = []
 
   constructor(options: HttpServersOptions) {
-    const { config, service, metrics } = options
-    const tokens = parseOptionalSecrets(config.metrics.token)
-    const metricsParts = { metrics: { renderMetrics: () => metrics.render(), tokens } }
+    const { settings, service, metrics } = options
+    const { config } = settings
+    const metricsParts = {
+      metrics: {
+        renderMetrics: () => metrics.render(),
+        readTokens: () => settings.secrets.metrics,
+      },
+    }
     const { listPublished, countViewers } = options
     const dashboard = {
       source: service,
-      readPassword: () => config.admin.password,
+      readPassword: () => settings.secrets.admin,
       listPublished: () =>
         listPublished().map((stream) => ({
           id: stream.id,
@@ -69,14 +77,17 @@ export class HttpServers {
     const apiParts = {
       control: service,
       ...(config.admin.password !== '' && { dashboard }),
-      ...(!hasMetricsPort && tokens.length > 0 && metricsParts),
+      ...(!hasMetricsPort && config.metrics.token !== '' && metricsParts),
     }
     const hasApiPort = config.apiPort !== 0
     this.#options = options
     this.#guard = this.#createGuard(config.http)
     this.#main = this.#build(this.#guard, {
       playback: service,
-      playbackSecrets: parseOptionalSecrets(config.playbackSecret),
+      playbackTokens:
+        config.playbackSecret === ''
+          ? undefined
+          : new PlaybackTokens(() => settings.secrets.playback),
       onSent: (...sent) => metrics.sent.add(...sent),
       ...(!hasApiPort && apiParts),
     })
@@ -100,7 +111,7 @@ export class HttpServers {
   get port(): number {
     // The server listens on a port, never on a pipe, which has no `AddressInfo`.
     const [address] = this.#main.addresses() as AddressInfo[]
-    return address?.port ?? this.#options.config.http.port
+    return address?.port ?? this.#options.settings.config.http.port
   }
 
   /** Connections and memory of the main port, which have limits of their own there; counters of all ports. */
@@ -111,7 +122,7 @@ export class HttpServers {
   }
 
   async listen(): Promise<void> {
-    const { http, apiHost } = this.#options.config
+    const { http, apiHost } = this.#options.settings.config
     for (const { app, setting, port } of this.#servers) {
       const isInternal = setting !== 'HTTP' && apiHost !== ''
       const host = isInternal ? apiHost : http.host
@@ -120,6 +131,11 @@ export class HttpServers {
         .listen({ host: host === 'localhost' ? '127.0.0.1' : host, port })
         .catch(explainAddress(setting, host, isInternal ? 'API_HOST' : 'HTTP_HOST'))
     }
+  }
+
+  /** See `CertificateSource.reload`. */
+  reloadCertificates(): void {
+    for (const each of this.#certificates) each.reload()
   }
 
   async close(): Promise<void> {
@@ -140,10 +156,13 @@ export class HttpServers {
   }
 
   #build(guard: HttpGuard, parts: Partial<AppOptions>): FastifyInstance {
-    const { config, metrics, listUnreadyReasons, logger, auditLogger } = this.#options
+    const { settings, metrics, listUnreadyReasons, logger, auditLogger } = this.#options
+    const { config } = settings
+    const certificates = config.tls.cert === '' ? undefined : new CertificateSource(config.tls)
+    if (certificates !== undefined) this.#certificates.push(certificates)
     return buildApp({
       ...parts,
-      hmacSecrets: parseSecrets(config.hmacSecret),
+      readHmacSecrets: () => settings.secrets.hmac,
       maxAgeSec: config.apiMaxAgeSec,
       apiRate: config.apiRate,
       apiFrom: parseAddressBlocks(config.apiFrom),
@@ -155,7 +174,7 @@ export class HttpServers {
       listUnreadyReasons,
       logger,
       auditLogger,
-      ...(config.tls.cert !== '' && { certificates: new CertificateSource(config.tls) }),
+      certificates,
     })
   }
 }

@@ -6,12 +6,11 @@
 import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { webhookKeys } from '../auth/standard-webhooks.ts'
 import { describeCapacity } from './cache-report.ts'
 import { systemClock } from '../clock.ts'
 import { completeOptions, configWarnings } from '../config/options.ts'
 import type { Config, Options } from '../config/schema.ts'
-import { parseSecrets, parseUrls } from '../config/setting-types.ts'
+import { parseUrls } from '../config/setting-types.ts'
 import { checkStartRequest } from '../contract/schema.ts'
 import { SegmentCache } from '../hls/store/segment-cache.ts'
 import type {
@@ -31,10 +30,11 @@ import { Health, type UnreadyReason } from './health.ts'
 import { HttpServers } from './http-servers.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import { Metrics } from './metrics/metrics.ts'
-import { parseProgramChoice } from '../mpegts/program-choice.ts'
 import { createNotifier, type Notifier } from './notifications.ts'
 import { Records } from './records.ts'
 import { PublicUrls } from './public-urls.ts'
+import { Settings } from './settings.ts'
+import { streamSettings } from './stream-options.ts'
 import { Streams } from './streams.ts'
 import { openListener } from './srt-listener.ts'
 import type { Listener } from '../srt/io/listener.ts'
@@ -79,13 +79,13 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 
 /**
  * A running service. Queries: `status`, `findStream`, `publicUrl`, `httpPort`, `srtPort`, `list`. Commands:
- * `startStream`, `stopStream`, `kick`, `close`. Event `stream`: a stream was started or resumed; it has its own events.
+ * `startStream`, `stopStream`, `kick`, `reload`, `close`. Event `stream`: a stream with events of its own was started or resumed.
  */
 export class Server
   extends EventEmitter<{ stream: [stream: LiveStream] }>
   implements StreamControl, PlaybackSource
 {
-  readonly #config: Config
+  readonly #settings: Settings
   readonly #logger: Logger
   readonly #urls: PublicUrls
   readonly #cache: SegmentCache
@@ -103,12 +103,11 @@ export class Server
   /** Constructor for `createServer` only. */
   constructor(config: Config, logger: Logger) {
     super()
-    const hmacSecrets = parseSecrets(config.hmacSecret)
-    this.#config = config
+    this.#settings = new Settings(config)
     this.#logger = limitLines(logger, systemClock)
     this.#urls = new PublicUrls(config, this)
     this.#webhooks = createWebhookDispatcher({
-      keys: webhookKeys(config.webhook.secret, hmacSecrets),
+      readKeys: () => this.#settings.secrets.webhook,
       allowed: parseAllowList(config.webhook.allow),
       logger: this.#logger,
     })
@@ -117,19 +116,11 @@ export class Server
     })
     this.#cache = new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 })
     this.#streams = new Streams({
-      ...config.hls,
-      partSec: config.hls.lowLatency ? config.hls.partMs / 1000 : undefined,
-      program: parseProgramChoice(config.ts.program),
-      maxStreams: config.maxStreams,
-      reconnectGraceSec: config.reconnectGraceSec,
-      maxBitrateBps: config.ingest.maxMbps * 1e6 || Infinity,
+      ...streamSettings(config),
       clock: systemClock,
       cache: this.#cache,
       createEpoch: () => randomBytes(6).toString('hex'),
-      jwtSecrets: parseSecrets(config.jwtSecret),
-      resume: config.resumeStreams,
-      hasPlaybackSecret: config.playbackSecret !== '',
-      webhookUrls: parseUrls(config.defaultWebhookUrls),
+      readJwtSecrets: () => this.#settings.secrets.jwt,
       onStream: (stream) => {
         this.#notifier.follow(stream)
         this.emit('stream', stream)
@@ -160,7 +151,7 @@ export class Server
       }),
     })
     this.#http = new HttpServers({
-      config,
+      settings: this.#settings,
       service: this,
       metrics: this.#metrics,
       listUnreadyReasons: () => this.unreadyReasons,
@@ -173,7 +164,7 @@ export class Server
 
   /** UDP port of the SRT listener. */
   get srtPort(): number {
-    return this.#listener?.address().port ?? this.#config.srt.port
+    return this.#listener?.address().port ?? this.#settings.config.srt.port
   }
 
   /** TCP port of the HTTP server. */
@@ -189,8 +180,8 @@ export class Server
   /** Opens the SRT and HTTP ports. */
   async listen(): Promise<void> {
     const onWarning = (message: string) => this.#logger.warn(message)
-    const listener = await openListener({
-      config: this.#config,
+    this.#listener = await openListener({
+      settings: this.#settings,
       streams: this.#streams,
       isOverloaded: () => this.#health?.overloaded === true,
       onRejected: (remote, error, stream) => {
@@ -199,9 +190,8 @@ export class Server
       },
       onWarning,
     })
-    this.#listener = listener
     this.#health = new Health({
-      listener,
+      listener: this.#listener,
       cache: this.#cache,
       listPublished: () => this.#streams.published,
       onWarning,
@@ -211,9 +201,9 @@ export class Server
       this.#streams.tick()
       this.#health?.observe(systemClock.nowUs())
     }, TICK_MS)
-    this.#logger.info(describeCapacity(this.#config.cache.maxMib, this.#config.hls))
+    const { cache, hls, resumeStreams, defaultWebhookUrls } = this.#settings.config
+    this.#logger.info(describeCapacity(cache.maxMib, hls))
     this.#logger.info({ http: this.publicUrl, srt_port: this.srtPort }, 'listening')
-    const { resumeStreams, defaultWebhookUrls } = this.#config
     this.#notifier.serviceStarted(parseUrls(defaultWebhookUrls), {
       publicUrl: this.publicUrl,
       srtUrl: this.#urls.srt,
@@ -268,10 +258,20 @@ export class Server
     this.#streams.countViewer(stream, viewer)
   }
 
+  /**
+   * Replaces all secrets except `SRT_PASSPHRASE`, and reads the files of TLS again. Other options and connections stay.
+   *
+   * @throws {MillraceError} `CONFIG_INVALID`; nothing has changed then
+   */
+  reload(options: Options): void {
+    const secrets = this.#settings.readSecrets(completeOptions(options))
+    this.#http.reloadCertificates()
+    this.#settings.secrets = secrets
+  }
+
   /** Ends all streams and closes all ports. Settles when no timer, socket or memory of the service is left. */
   close(options: CloseOptions = {}): Promise<void> {
-    this.#closing ??= this.#shutDown(options.drainMs ?? 0)
-    return this.#closing
+    return (this.#closing ??= this.#shutDown(options.drainMs ?? 0))
   }
 
   /**

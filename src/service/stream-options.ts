@@ -1,13 +1,32 @@
 /**
- * Options of a stream from the request that starts it.
+ * Options of streams, from the settings and from the request that starts a stream.
  *
  * @module
  */
 import { addressList } from '../binary/address-list.ts'
+import type { Config } from '../config/schema.ts'
+import { parseUrls } from '../config/setting-types.ts'
 import type { StartRequest, StreamOptions } from '../contract/streams.ts'
 import { MillraceError } from '../errors.ts'
+import { parseProgramChoice } from '../mpegts/program-choice.ts'
 import type { StreamTerms } from '../stream/stream-terms.ts'
 import type { LiveStreamOptions, MediaOptions } from '../stream/live-stream-options.ts'
+
+/** Options of all streams, from the settings. */
+export function streamSettings(config: Config) {
+  const { hls, maxStreams, reconnectGraceSec, resumeStreams } = config
+  return {
+    ...hls,
+    partSec: hls.lowLatency ? hls.partMs / 1000 : undefined,
+    program: parseProgramChoice(config.ts.program),
+    maxStreams,
+    reconnectGraceSec,
+    maxBitrateBps: config.ingest.maxMbps * 1e6 || Infinity,
+    resume: resumeStreams,
+    hasPlaybackSecret: config.playbackSecret !== '',
+    webhookUrls: parseUrls(config.defaultWebhookUrls),
+  }
+}
 
 /** @throws {MillraceError} `BODY_INVALID` for a value that the settings do not allow */
 export function mediaOptions(

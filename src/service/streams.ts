@@ -30,8 +30,8 @@ import { Viewers, type ViewerFigures } from './viewers/viewers.ts'
 
 export type StreamsOptions = RegistryOptions & {
   readonly clock: Clock
-  /** Values of `JWT_SECRET`: the first signs new keys, older ones may have signed keys that are still valid. */
-  readonly jwtSecrets: readonly [newest: string, ...older: string[]]
+  /** Reads the values of `JWT_SECRET`: the first signs new keys, older ones may have signed keys that are still valid. */
+  readonly readJwtSecrets: () => readonly [newest: string, ...older: string[]]
   /** Whether a key issued before this process started resumes its stream. */
   readonly resume: boolean
   /** Whether viewers need playback tokens, unless the stream is public. */
@@ -243,7 +243,7 @@ export class Streams {
    * newest secret.
    */
   #secretOf({ id: streamId, encryption }: LiveStream): string {
-    const { jwtSecrets } = this.#options
+    const jwtSecrets = this.#options.readJwtSecrets()
     const [newest] = jwtSecrets
     if (encryption === undefined) return newest
     const { sinceSec, passphrase } = encryption

@@ -20,7 +20,7 @@ import { UrlQueues, type QueuedEvent, type UrlQueue } from './url-queues.ts'
 
 export interface WebhookDispatcherOptions {
   /** Keys that sign each webhook: the current one and, during a rotation, the previous one. */
-  readonly keys: readonly Uint8Array[]
+  readonly readKeys: () => readonly Uint8Array[]
   /** Allowed receivers; by default all but forbidden addresses. */
   readonly allowed?: AllowList | undefined
   /** Logger with a rate limit of its own, since thousands of URLs may fail at once. */
@@ -86,7 +86,7 @@ export function createWebhookDispatcher(options: WebhookDispatcherOptions): Webh
 }
 
 class Dispatcher implements WebhookDispatcher {
-  readonly #keys: readonly Uint8Array[]
+  readonly #readKeys: () => readonly Uint8Array[]
   readonly #allowed: AllowList
   readonly #clock: Clock
   readonly #sleep: (delayMs: number, signal: AbortSignal) => Promise<unknown>
@@ -105,7 +105,7 @@ class Dispatcher implements WebhookDispatcher {
 
   constructor(options: WebhookDispatcherOptions) {
     const { clock = machineClock, createResolver } = options
-    this.#keys = options.keys
+    this.#readKeys = options.readKeys
     this.#allowed = options.allowed ?? parseAllowList('')!
     this.#clock = clock
     this.#sleep = options.sleep ?? ((delayMs, signal) => delay(delayMs, undefined, { signal }))
@@ -231,7 +231,7 @@ class Dispatcher implements WebhookDispatcher {
         'content-type': 'application/json',
         'webhook-id': id,
         'webhook-timestamp': timestampSec,
-        'webhook-signature': signWebhook({ id, timestampSec, body }, this.#keys),
+        'webhook-signature': signWebhook({ id, timestampSec, body }, this.#readKeys()),
       }
       const status = await this.#client.send(url, headers, body, attempt.signal)
       if (status >= 200 && status < 300) return undefined

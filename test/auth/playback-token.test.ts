@@ -30,7 +30,7 @@ t.test('a token is the expiry and the HMAC that other languages can compute', as
 })
 
 t.test('a token is valid for its stream until it expires, also when it is cached', async (t) => {
-  const tokens = new PlaybackTokens([SECRET])
+  const tokens = new PlaybackTokens(() => [SECRET])
   const token = signPlaybackToken({ streamId: 'studio', secret: SECRET, expiresAt })
   for (let i = 0; i < 2; i++) {
     t.equal(tokens.refusalOf(token, use), undefined)
@@ -41,7 +41,7 @@ t.test('a token is valid for its stream until it expires, also when it is cached
 })
 
 t.test('a token with an address is valid for that address, or for its /64 of IPv6', async (t) => {
-  const tokens = new PlaybackTokens([SECRET])
+  const tokens = new PlaybackTokens(() => [SECRET])
   const allows = (address: string, ip: string) => {
     const token = signPlaybackToken({ streamId: 'studio', secret: SECRET, expiresAt, address })
     return tokens.refusalOf(token, { ...use, readAddress: () => ip }) === undefined
@@ -57,7 +57,7 @@ t.test('a token with an address is valid for that address, or for its /64 of IPv
 t.test(
   'a token without an address cannot pass for one with an address, nor the reverse',
   async (t) => {
-    const tokens = new PlaybackTokens([SECRET])
+    const tokens = new PlaybackTokens(() => [SECRET])
     const given = { streamId: 'studio', secret: SECRET, expiresAt }
     const bound = signPlaybackToken({ ...given, address: ADDRESS })
     const free = signPlaybackToken(given)
@@ -67,7 +67,7 @@ t.test(
 )
 
 t.test('tokens of both secrets of a rotation are valid, and of no other secret', async (t) => {
-  const tokens = new PlaybackTokens([SECRET, 'o'.repeat(32)])
+  const tokens = new PlaybackTokens(() => [SECRET, 'o'.repeat(32)])
   for (const [secret, refusal] of [
     [SECRET, undefined],
     ['o'.repeat(32), undefined],
@@ -79,7 +79,7 @@ t.test('tokens of both secrets of a rotation are valid, and of no other secret',
 })
 
 t.test('a token with any other text in it is invalid', async (t) => {
-  const tokens = new PlaybackTokens([SECRET])
+  const tokens = new PlaybackTokens(() => [SECRET])
   const token = signPlaybackToken({ streamId: 'studio', secret: SECRET, expiresAt })
   t.equal(tokens.refusalOf(token, use), undefined)
   fc.assert(

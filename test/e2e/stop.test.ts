@@ -77,7 +77,7 @@ t.test('a stream stops when its lost encoder stays away for the grace period', a
 })
 
 t.test(
-  'SIGTERM sends SHUTDOWN to the encoder, writes ENDLIST and exits 0 without unhandled rejections',
+  'SIGTERM sends SHUTDOWN to the encoder, refuses others, writes ENDLIST and exits 0 without unhandled rejections',
   async (t) => {
     const env = {
       HMAC_SECRET: randomBytes(32).toString('hex'),
@@ -106,8 +106,26 @@ t.test(
     })
     const playlistUrl = `${url}/video/studio/playlist.m3u8`
     await until('the playlist', async () => (await fetch(playlistUrl)).ok)
+    t.equal((await fetch(`${url}/health/ready`)).status, 200)
     service.kill('SIGTERM')
     await until('ENDLIST', async () => (await text(playlistUrl)).includes('#EXT-X-ENDLIST'))
+    const ready = await fetch(`${url}/health/ready`)
+    t.equal(ready.status, 503)
+    t.match(await ready.text(), /draining/)
+    t.equal((await fetch(`${url}/health/live`)).status, 200)
+    t.match(await callApi(url, 'start-stream', { stream_id: 'other' }, env.HMAC_SECRET), {
+      status: 503,
+      body: { code: 'SHUTTING_DOWN' },
+    })
+    await until('the encoder is told', () => events.some((event) => event.includes('(shutdown)')))
+    const { port, searchParams } = new URL(String(body.data['srt_url']))
+    const caller = { host: '127.0.0.1', port: Number(port), connectTimeoutMs: 300 }
+    await t.rejects(
+      connect({ ...caller, streamId: searchParams.get('streamid')! }),
+      { code: 'SRT_TIMEOUT' },
+      'no new encoder is admitted',
+    )
+    t.equal((await fetch(playlistUrl)).status, 200, 'still served to players')
     t.equal(await service.exit, 0)
     stopEncoder.abort()
     await encoder.catch(() => undefined)

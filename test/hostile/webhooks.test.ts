@@ -45,7 +45,7 @@ const TYPES: Record<WebhookType, true> = {
 function start(t: Test, options: Partial<WebhookDispatcherOptions> = {}) {
   const log: string[] = []
   const logger = pino({ level: 'info' }, { write: (line: string) => void log.push(line) })
-  const dispatcher = createWebhookDispatcher({ keys: [KEY], logger, ...options })
+  const dispatcher = createWebhookDispatcher({ readKeys: () => [KEY], logger, ...options })
   t.teardown(() => dispatcher.close({ timeoutMs: 0 }))
   return { dispatcher, log }
 }
@@ -90,7 +90,7 @@ async function delivered(dispatcher: WebhookDispatcher, events: number): Promise
 t.test('the API refuses every type of webhook sent back to it', async (t) => {
   const service = await startService(t)
   await service.server.startStream({ streamId: 'studio' })
-  const { dispatcher } = start(t, { keys: [Buffer.from(service.hmacSecret)] })
+  const { dispatcher } = start(t, { readKeys: () => [Buffer.from(service.hmacSecret)] })
   const types = Object.keys(TYPES) as WebhookType[]
   const { types: came, answers } = await forwardWebhooks(
     targetOf(service),

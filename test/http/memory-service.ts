@@ -8,6 +8,7 @@ import { request, type OutgoingHttpHeaders } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { connect } from 'node:net'
 import { pino } from 'pino'
+import { PlaybackTokens } from '../../src/auth/playback-token.ts'
 import { sign } from '../../src/auth/signature.ts'
 import { MillraceError } from '../../src/errors.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -173,8 +174,9 @@ export async function startApp(
   const app = buildApp({
     control: service,
     playback: service,
-    hmacSecrets: [SECRET],
-    playbackSecrets,
+    readHmacSecrets: () => [SECRET],
+    playbackTokens:
+      playbackSecrets.length > 0 ? new PlaybackTokens(() => playbackSecrets) : undefined,
     guard,
     certificates,
     logger,

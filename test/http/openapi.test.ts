@@ -47,7 +47,7 @@ t.test('the document has each route of the API, and no other', async (t) => {
   await app.register(api, {
     prefix: '/api',
     control,
-    hmacSecrets: [],
+    readHmacSecrets: () => [],
     maxAgeSec: 0,
     clock: { wallMs: () => 0, nowUs: () => 0 },
   })

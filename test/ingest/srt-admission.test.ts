@@ -15,6 +15,8 @@ const REQUEST = {
 }
 const { signal } = new AbortController()
 
+const always = (secrets: readonly string[]) => () => secrets
+
 t.test('rejects with the code of the refusal, and reports it without the key', async (t) => {
   const reported: unknown[][] = []
   const studio = { id: 'studio' } as LiveStream
@@ -24,7 +26,7 @@ t.test('rejects with the code of the refusal, and reports it without the key', a
       find: (id) => (id === 'studio' ? studio : undefined),
       admit: () => studio,
     },
-    jwtSecrets: ['another secret'],
+    readJwtSecrets: always(['another secret']),
     maxPublishers: 1,
     clock: { nowUs: () => 0, wallMs: () => 0 },
     sleep: () => Promise.reject(new Error('nothing to wait for')),
@@ -51,7 +53,7 @@ t.test('refuses a good key under overload, and restarts the reconnect grace', as
   const admit = createAdmission({
     isOverloaded: () => true,
     streams: { find: () => studio, admit: () => studio },
-    jwtSecrets: [secret],
+    readJwtSecrets: always([secret]),
     maxPublishers: 1,
     clock: { nowUs: () => 0, wallMs: () => now.getTime() },
     sleep: () => Promise.resolve(),

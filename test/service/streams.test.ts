@@ -22,7 +22,7 @@ function setUp() {
   const startProcess = (given: Partial<StreamsOptions> = {}) => {
     pass(1)
     const resumed: string[] = []
-    const jwtSecrets = given.jwtSecrets ?? ['a'.repeat(32)]
+    const readJwtSecrets = given.readJwtSecrets ?? (() => ['a'.repeat(32)] as const)
     const streams = new Streams({
       clock,
       cache: new SegmentCache({ maxBytes: 64 * 1024 * 1024 }),
@@ -33,7 +33,7 @@ function setUp() {
       reconnectGraceSec: 120,
       maxStreams: 3,
       createEpoch: () => 'e',
-      jwtSecrets,
+      readJwtSecrets,
       resume: true,
       hasPlaybackSecret: false,
       webhookUrls: [],
@@ -49,7 +49,10 @@ function setUp() {
     }
     const admit = async ({ streamKey }: { readonly streamKey: string }) =>
       streams.admit(
-        await verifyStreamKey(streamKey, { secrets: jwtSecrets, now: new Date(clock.wallMs()) }),
+        await verifyStreamKey(streamKey, {
+          secrets: readJwtSecrets(),
+          now: new Date(clock.wallMs()),
+        }),
       )
     return { streams, start, admit, resumed }
   }
@@ -131,17 +134,17 @@ t.test('announces a resumed stream once, when its encoder is connected', async (
 t.test('keys of an encrypted stream derive its passphrase throughout a rotation', async (t) => {
   const [fresh, old] = ['n'.repeat(32), 'o'.repeat(32)]
   const { startProcess } = setUp()
-  const first = await startProcess({ jwtSecrets: [old] }).start(true)
-  const rotated = startProcess({ jwtSecrets: [fresh, old] })
+  const first = await startProcess({ readJwtSecrets: () => [old] }).start(true)
+  const rotated = startProcess({ readJwtSecrets: () => [fresh, old] })
   await rotated.admit(first)
   const renewed = await rotated.start()
   t.equal(renewed.passphrase, first.passphrase)
-  const { admit } = startProcess({ jwtSecrets: [fresh, old] })
+  const { admit } = startProcess({ readJwtSecrets: () => [fresh, old] })
   t.equal((await admit(renewed)).encryption?.passphrase, first.passphrase)
 
   rotated.streams.stop('studio')
   const anew = await rotated.start(true)
-  const last = startProcess({ jwtSecrets: [fresh] })
+  const last = startProcess({ readJwtSecrets: () => [fresh] })
   t.equal((await last.admit(anew)).encryption?.passphrase, anew.passphrase, 'signed with the new')
 })
 

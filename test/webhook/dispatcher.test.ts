@@ -69,7 +69,7 @@ function start(options: Partial<WebhookDispatcherOptions> = {}) {
   const logger = pino({ level: 'debug' }, { write: (line: string) => void log.push(line) })
   const { clock, sleep } = time
   const dispatcher = createWebhookDispatcher({
-    keys: [KEY],
+    readKeys: () => [KEY],
     logger,
     clock,
     sleep,
@@ -472,7 +472,7 @@ t.test('lets many URLs wait without a warning from Node', async (t) => {
   const dead = await deadUrl()
   const logger = pino({ level: 'silent' })
   // With Node's timers, which add a listener for each wait.
-  const dispatcher = createWebhookDispatcher({ keys: [KEY], logger })
+  const dispatcher = createWebhookDispatcher({ readKeys: () => [KEY], logger })
   const urls = Array.from({ length: 30 }, (_, index) => `${dead}/${index}`)
   dispatcher.send(urls, event('demo'))
   await until(() => dispatcher.stats().failed === 30)

@@ -30,13 +30,15 @@ export interface FollowOptions {
   readonly pollMs?: number
 }
 
-/** Calling order: `read`, then `follow` once. */
+/** Calling order: `read`, then `follow` once, then `reload` at any time. */
 export class CertificateSource {
   readonly #paths: CertificatePaths
   /** Reading whose certificate is in use. */
   #used: Reading | undefined
   /** Latest reading. */
   #latest: Reading | undefined
+  /** Passes a new certificate to the caller of `follow`. */
+  #use: ((certificate: Certificate) => void) | undefined
   /** Latest reading that was tried, in use or not. */
   #tried: Reading | undefined
 
@@ -61,15 +63,17 @@ export class CertificateSource {
    * @returns function that ends it
    */
   follow({ onChange, logger, pollMs = POLL_MS }: FollowOptions): () => void {
+    this.#use = (certificate) => {
+      onChange(certificate)
+      logger.info({ expires_at: certificate.expiresAt }, 'new TLS certificate in use')
+    }
     const poll = async () => {
       const reading = await this.#poll()
       if (reading === undefined) return
       try {
         if (reading instanceof Error) throw reading
-        const certificate = parseCertificate(reading, this.#paths)
-        onChange(certificate)
+        this.#use?.(parseCertificate(reading, this.#paths))
         this.#used = reading
-        logger.info({ expires_at: certificate.expiresAt }, 'new TLS certificate in use')
       } catch (error) {
         logger.error(
           `The new TLS certificate cannot be used: ${(error as Error).message}. Viewers get the old one.`,
@@ -78,6 +82,17 @@ export class CertificateSource {
     }
     const timer = setInterval(() => void poll(), pollMs).unref()
     return () => clearInterval(timer)
+  }
+
+  /**
+   * Reads the files again and uses them at once, for a caller who knows that both are complete.
+   *
+   * @throws {MillraceError} as `read`; the certificate in use stays
+   */
+  reload(): void {
+    const used = this.#used
+    const certificate = this.read()
+    if (!isSame(this.#used, used)) this.#use?.(certificate)
   }
 
   /**
