@@ -127,6 +127,12 @@ t.test('an operator starts, watches, kicks and stops a stream', { timeout: 240_0
 
   await page.setViewportSize({ width: 360, height: 740 })
   t.equal(await page.evaluate('document.documentElement.scrollWidth'), 360, 'fits a phone')
+  await page.getByRole('button', { name: 'New stream key' }).click()
+  await page.getByRole('dialog').waitFor()
+  const overflow = '(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)'
+  const dialog = 'document.querySelector("dialog[open]")'
+  t.equal(await page.evaluate(`${overflow}(${dialog})`), 0, 'a dialog fits a phone')
+  await page.getByRole('button', { name: 'Done' }).click()
   t.strictSame(await findFaults(page), [], 'no fault on a phone')
   await page.getByRole('button', { name: 'Close' }).click()
   t.equal(await page.evaluate('document.activeElement.textContent'), 'studio', 'focus is back')

@@ -42,6 +42,8 @@ export const admin: FastifyPluginAsync<AdminOptions> = async (app, allOptions) =
     reply.headers({
       'cache-control': 'no-store',
       'content-security-policy': CONTENT_SECURITY_POLICY,
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
     })

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import type { ServerOptions } from '../../../src/index.ts'
 import type { Snapshot } from '../../../src/http/admin/wire.ts'
 import { writeCertificate } from '../../support/certificate.ts'
+import { freePort } from '../../support/free-port.ts'
 import { startService, type TestService } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 import { callStream, openSession } from '../http2-client.ts'
@@ -88,6 +89,7 @@ t.test('the page and its files need no session, and load only from their own ori
     headers: {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': /^default-src 'none'; script-src 'self'; style-src 'self'; /,
+      'cross-origin-resource-policy': 'same-origin',
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
     },
@@ -395,6 +397,10 @@ t.test(
 )
 
 t.test('API_FROM and API_PORT hold for the dashboard', async (t) => {
+  const apiPort = await freePort()
+  const apart = await startAdmin(t, { apiPort })
+  t.equal((await call(portOf(apart), 'GET', '/admin/')).status, 404)
+  t.equal((await call({ port: apiPort }, 'GET', '/admin/')).status, 200)
   const foreign = await startAdmin(t, { apiFrom: '192.0.2.0/24' })
   for (const path of ['/admin/', '/admin/session']) {
     const reply = await call(portOf(foreign), 'GET', path)

@@ -32,6 +32,7 @@ export class Detail {
     document.body.classList.add('has-detail')
     this.update(row, snapshot)
     if (isOther) {
+      setText(byId('detail-error'), '')
       this.#graphs.open(row.id)
       this.#previews.remove(this.#canvas)
       this.#previews.add(this.#canvas, row.id)

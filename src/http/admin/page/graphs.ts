@@ -115,7 +115,7 @@ export class Graphs {
     const color = (name: string) => style.getPropertyValue(name).trim()
     this.#plots = this.#graphs.map((graph) => {
       const axis = { stroke: color('--quiet'), grid: { stroke: color('--line'), width: 1 } }
-      const figure = make('figure', {}, make('figcaption'))
+      const figure = make('div', {}, make('p', { className: 'caption', textContent: graph.name }))
       figure.setAttribute('role', 'img')
       this.#container.append(figure)
       return new uPlot(
@@ -153,9 +153,7 @@ export class Graphs {
     for (const [index, plot] of this.#plots.entries()) {
       const graph = this.#graphs[index]!
       plot.setData(this.#data(graph))
-      const figure = plot.root.parentElement!
-      figure.firstElementChild!.textContent = graph.name
-      figure.setAttribute('aria-label', describe(graph))
+      plot.root.parentElement!.setAttribute('aria-label', describe(graph))
     }
   }
 }

@@ -124,6 +124,12 @@ async function logIn(): Promise<void> {
   }
 }
 
+async function issueKey(): Promise<void> {
+  const error = byId('detail-error')
+  setText(error, '')
+  await startStream(selectedId()).catch((refusal: Error) => setText(error, refusal.message))
+}
+
 function selectedId(): string {
   return detail.row?.id ?? ''
 }
@@ -135,7 +141,7 @@ byId('login').addEventListener('submit', (event) => {
 })
 byId('logout').addEventListener('click', () => void call('logout', {}).finally(askPassword))
 byId('start').addEventListener('click', () => openStart(() => undefined))
-byId('new-key').addEventListener('click', () => void startStream(selectedId()))
+byId('new-key').addEventListener('click', () => void issueKey())
 byId('kick').addEventListener('click', () => openKick(selectedId()))
 byId('stop').addEventListener('click', () => openStop(selectedId()))
 byId('close-detail').addEventListener('click', closeDetail)
