@@ -21,7 +21,7 @@ import type {
   PlaybackSource,
   StreamFile,
 } from '../contract/streams.ts'
-import { viewerIdentity } from './viewer-identity.ts'
+import { ViewerReports } from './viewer-reports.ts'
 import { WaitingRequests } from './waiting-requests.ts'
 
 export { PlaybackTokens }
@@ -50,6 +50,7 @@ export type OnSent = (stream: PlayableStream, name: string, sizeBytes: number) =
  */
 export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, options) => {
   const { source, tokens, onSent } = options
+  const viewers = new ViewerReports(source)
   const waiting = new WaitingRequests()
   app.addHook('preClose', async () => waiting.close())
   app.route<{ Params: AccessParams & { readonly file: string } }>({
@@ -63,7 +64,7 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, options
       if (stream === undefined || !PLAIN_NAME.test(name)) return refuseFile(reply, stream)
       const directives = readDirectives(request, stream, name)
       if (directives instanceof MillraceError) return refuse(reply, directives)
-      answer({ request, reply, source, stream, name, directives, onSent }, waiting)
+      answer({ request, reply, viewers, stream, name, directives, onSent }, waiting)
     },
   })
   if (tokens !== undefined) {
@@ -99,7 +100,7 @@ const PREFLIGHT_HEADERS = {
 interface FileRequest {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
-  readonly source: PlaybackSource
+  readonly viewers: ViewerReports
   readonly stream: PlayableStream
   readonly name: string
   readonly directives: DeliveryDirectives
@@ -172,7 +173,7 @@ function sendCurrent(asked: FileRequest): boolean {
   const lifetimeSec = isBlocking ? blocking.maxAgeSec : maxAgeSec
   const sizeBytes = sendFile(request, reply, loan.file, lifetimeSec)
   if (sizeBytes > 0) onSent?.(stream, name, sizeBytes)
-  countViewer(asked)
+  if (!UNCOUNTED.has(name)) asked.viewers.push(request, stream)
   return true
 }
 
@@ -183,12 +184,6 @@ const PREVIEW = 'preview.ts'
  * which players read once, hls.js 1.7 without its session id.
  */
 const UNCOUNTED: ReadonlySet<string> = new Set([PREVIEW, 'master.m3u8'])
-
-function countViewer({ request, source, stream, name }: FileRequest): void {
-  if (source.countViewer === undefined || UNCOUNTED.has(name)) return
-  const viewer = viewerIdentity(request)
-  if (viewer !== undefined) source.countViewer(stream, viewer)
-}
 
 const NO_PREVIEW =
   'the stream has no video, no complete segment yet, or its key frames exceed 4 MiB'

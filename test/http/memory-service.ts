@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { request, type OutgoingHttpHeaders } from 'node:http'
+import { request, type Agent, type OutgoingHttpHeaders } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { connect } from 'node:net'
 import { pino } from 'pino'
@@ -191,12 +191,17 @@ export function call(
   { port, url = '' }: { readonly port: number; readonly url?: string },
   method: string,
   path: string,
-  options: { headers?: OutgoingHttpHeaders; body?: string | Buffer } = {},
+  options: {
+    headers?: OutgoingHttpHeaders
+    body?: string | Buffer
+    /** Connections to use; default: a new one. */
+    agent?: Agent
+  } = {},
 ): Promise<Reply> {
-  const { headers = {}, body } = options
+  const { headers = {}, body, agent = false } = options
   return new Promise((resolve, reject) => {
     const send = url.startsWith('https:') ? requestHttps : request
-    const target = { host: '127.0.0.1', port, method, path, agent: false, headers }
+    const target = { host: '127.0.0.1', port, method, path, agent, headers }
     const outgoing = send({ ...target, rejectUnauthorized: false } as object)
     outgoing.on('error', reject)
     outgoing.on('response', (incoming) => {

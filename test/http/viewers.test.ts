@@ -1,7 +1,9 @@
 /**
  * Viewers counted over real HTTP, and replies that are the same whether or not viewers can be told apart.
  */
-import type { OutgoingHttpHeaders } from 'node:http'
+import { Agent as HttpAgent, type OutgoingHttpHeaders } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
+import { setTimeout as sleep } from 'node:timers/promises'
 import Fastify from 'fastify'
 import t, { type Test } from 'tap'
 import { playback } from '../../src/http/playback.ts'
@@ -109,8 +111,49 @@ t.test('counts who gets a file or still has it, over HTTP/2 as well', async (t) 
   const secure = createService()
   const session = await openSession(t, await startHttpsApp(t, secure))
   await callStream(session, 'GET', PLAYLIST, { headers: { 'cmcd-session': 'sid="one"' } })
-  await callStream(session, 'GET', PLAYLIST, { headers: { 'user-agent': 'curl' } })
-  t.strictSame(secure.take(), [['one'], ['127.0.0.1', 'curl']])
+  for (let i = 0; i < 5; i++) {
+    await callStream(session, 'GET', PLAYLIST, { headers: { 'user-agent': 'curl' } })
+  }
+  const [first, other, ...same] = secure.take()
+  t.strictSame([first, other], [['one'], ['127.0.0.1', 'curl']])
+  t.ok(same.length < 4, 'once a second')
+})
+
+t.test('reports a viewer of a connection once a second, and each other one', async (t) => {
+  for (const [start, agent] of [
+    [startApp, new HttpAgent({ keepAlive: true, maxSockets: 1 })],
+    [startHttpsApp, new HttpsAgent({ keepAlive: true, maxSockets: 1 })],
+  ] as const) {
+    t.teardown(() => agent.destroy())
+    const service = createService()
+    const app = await start(t, service)
+    const ask = (headers: OutgoingHttpHeaders, query = '') =>
+      call(app, 'GET', `${PLAYLIST}${query}`, { headers, agent })
+    const desktop = { 'user-agent': 'Desktop' }
+    const startMs = Date.now()
+    for (let i = 0; i < 10; i++) await ask(desktop)
+    const seconds = Math.ceil((Date.now() - startMs) / 1000)
+    t.ok(service.take().length <= seconds + 1)
+    for (const headers of [
+      { 'user-agent': 'Phone' },
+      { 'user-agent': 'Phone', 'cmcd-session': 'sid="one"' },
+      { 'user-agent': 'Phone', 'cmcd-session': 'sid="two"' },
+      { 'user-agent': 'Phone', 'x-forwarded-for': '192.0.2.1' },
+      desktop,
+    ]) {
+      await ask(headers)
+      t.equal(service.take().length, 1, JSON.stringify(headers))
+    }
+    for (const session of ['one', 'two']) await ask(desktop, `?${cmcd(`sid="${session}"`)}`)
+    t.strictSame(service.take(), [['one'], ['two']])
+    await sleep(1000)
+    await ask(desktop)
+    t.strictSame(
+      service.take(),
+      [['127.0.0.1', 'Desktop']],
+      'again, so that a viewer who stays counts',
+    )
+  }
 })
 
 t.test('Client Data changes no reply on any route', async (t) => {

@@ -1,0 +1,97 @@
+/**
+ * Reports of viewers to the source of their streams, which estimates their number.
+ *
+ * @module
+ */
+import type { Http2ServerRequest } from 'node:http2'
+import type { FastifyRequest } from 'fastify'
+import { machineClock } from '../clock.ts'
+import type { PlayableStream, PlaybackSource, ViewerIdentity } from '../contract/streams.ts'
+import { addressOf } from './access.ts'
+
+/** `sid` of Common Media Client Data (CTA-5004), which limits it to 64 characters. */
+const SESSION_ID = /(?:^|,) *sid="([^"\\]{1,64})" *(?:,|$)/
+
+const MAX_USER_AGENT_LENGTH = 256
+
+/** Latest report of a connection, with the headers that it depends on. */
+interface Report {
+  readonly atSec: number
+  readonly stream: PlayableStream
+  readonly session: unknown
+  readonly userAgent: string | undefined
+  readonly forwardedFor: unknown
+}
+
+export class ViewerReports {
+  readonly #source: PlaybackSource
+  readonly #latest = new WeakMap<object, Report>()
+
+  constructor(source: PlaybackSource) {
+    this.#source = source
+  }
+
+  /**
+   * Reports the viewer who gets a file of a stream. The same viewer of a connection is reported once a second: a report
+   * takes 2 µs of the 30 µs of a reply.
+   */
+  push(request: FastifyRequest, stream: PlayableStream): void {
+    if (this.#source.countViewer === undefined) return
+    const { headers, url } = request
+    const report: Report = {
+      atSec: Math.floor(machineClock.nowUs() / 1e6),
+      stream,
+      session: headers['cmcd-session'],
+      userAgent: headers['user-agent'],
+      forwardedFor: headers['x-forwarded-for'],
+    }
+    if (!url.includes('CMCD=')) {
+      const connection = connectionOf(request)
+      if (isSame(report, this.#latest.get(connection))) return
+      this.#latest.set(connection, report)
+    }
+    const viewer = viewerIdentity(request)
+    if (viewer !== undefined) this.#source.countViewer(stream, viewer)
+  }
+}
+
+/** The TCP connection; of HTTP/2 requests the session, since each of them has a `socket` of its own. */
+function connectionOf({ raw }: FastifyRequest): object {
+  if (raw.httpVersionMajor < 2) return raw.socket
+  const { stream } = raw as unknown as Http2ServerRequest
+  return stream.session ?? stream
+}
+
+function isSame(report: Report, latest: Report | undefined): boolean {
+  return (
+    latest !== undefined &&
+    latest.atSec === report.atSec &&
+    latest.stream === report.stream &&
+    latest.session === report.session &&
+    latest.userAgent === report.userAgent &&
+    latest.forwardedFor === report.forwardedFor
+  )
+}
+
+/**
+ * Reads the session id from the header CMCD-Session or the query argument CMCD.
+ *
+ * @returns undefined for a client that is gone, and so has no address
+ */
+function viewerIdentity(request: FastifyRequest): ViewerIdentity | undefined {
+  const { headers } = request
+  const sessionId = sessionIdIn(headers['cmcd-session']) ?? sessionIdIn(queriedCmcd(request))
+  if (sessionId !== undefined) return [sessionId]
+  const address = addressOf(request)
+  if (address === undefined) return undefined
+  return [address, (headers['user-agent'] ?? '').slice(0, MAX_USER_AGENT_LENGTH)]
+}
+
+/** @param cmcd  another type for a repeated query argument */
+function sessionIdIn(cmcd: unknown): string | undefined {
+  return typeof cmcd === 'string' ? SESSION_ID.exec(cmcd)?.[1] : undefined
+}
+
+function queriedCmcd({ query }: FastifyRequest): unknown {
+  return (query as Record<string, unknown>)['CMCD']
+}
