@@ -12,7 +12,8 @@ import { addressOf } from './access.ts'
 /** `sid` of Common Media Client Data (CTA-5004), which limits it to 64 characters. */
 const SESSION_ID = /(?:^|,) *sid="([^"\\]{1,64})" *(?:,|$)/
 
-const MAX_USER_AGENT_LENGTH = 256
+/** Max length of a header that is remembered for as long as its connection is open, and of the User-Agent that counts. */
+const MAX_HEADER_LENGTH = 256
 
 /** Latest report of a connection, with the headers that it depends on. */
 interface Report {
@@ -48,7 +49,7 @@ export class ViewerReports {
     if (!url.includes('CMCD=')) {
       const connection = connectionOf(request)
       if (isSame(report, this.#latest.get(connection))) return
-      this.#latest.set(connection, report)
+      if (isSmall(report)) this.#latest.set(connection, report)
     }
     const viewer = viewerIdentity(request)
     if (viewer !== undefined) this.#source.countViewer(stream, viewer)
@@ -73,6 +74,11 @@ function isSame(report: Report, latest: Report | undefined): boolean {
   )
 }
 
+function isSmall({ session, userAgent, forwardedFor }: Report): boolean {
+  const headers = [session, userAgent, forwardedFor].filter((header) => header !== undefined)
+  return headers.every((header) => typeof header === 'string' && header.length <= MAX_HEADER_LENGTH)
+}
+
 /**
  * Reads the session id from the header CMCD-Session or the query argument CMCD.
  *
@@ -84,7 +90,7 @@ function viewerIdentity(request: FastifyRequest): ViewerIdentity | undefined {
   if (sessionId !== undefined) return [sessionId]
   const address = addressOf(request)
   if (address === undefined) return undefined
-  return [address, (headers['user-agent'] ?? '').slice(0, MAX_USER_AGENT_LENGTH)]
+  return [address, (headers['user-agent'] ?? '').slice(0, MAX_HEADER_LENGTH)]
 }
 
 /** @param cmcd  another type for a repeated query argument */

@@ -144,6 +144,8 @@ t.test('reports a viewer of a connection once a second, and each other one', asy
       await ask(headers)
       t.equal(service.take().length, 1, JSON.stringify(headers))
     }
+    for (let i = 0; i < 2; i++) await ask({ 'user-agent': 'x'.repeat(300) })
+    t.equal(service.take().length, 2, 'long headers are not remembered')
     for (const session of ['one', 'two']) await ask(desktop, `?${cmcd(`sid="${session}"`)}`)
     t.strictSame(service.take(), [['one'], ['two']])
     await sleep(1000)
