@@ -50,11 +50,12 @@ export const events: FastifyPluginAsync<EventsOptions> = async (app, options) =>
       if (snapshots.isFull) throw new MillraceError('TOO_MANY_DASHBOARDS')
       const session = readCookie(request.headers)
       const body = openEventStream(reply)
+      if (body === undefined) return
       const listener: Listener = {
         get isBusy() {
           return body.writableLength > 0
         },
-        isAllowed: () => sessions.isOpen(session, clock.wallMs()),
+        isAllowed: () => !body.destroyed && sessions.isOpen(session, clock.wallMs()),
         send: (text) => body.write(text),
         end: () => void (body.writableLength > 0 ? body.destroy() : body.end()),
       }

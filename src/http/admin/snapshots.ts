@@ -20,7 +20,7 @@ export type View = Pick<ListRequest, 'status' | 'after'>
 export interface Listener {
   /** Whether it has not taken the previous snapshot yet. */
   readonly isBusy: boolean
-  /** Whether its session is still open. */
+  /** Whether its connection and its session are still open. */
   readonly isAllowed: () => boolean
   send(text: string): void
   end(): void

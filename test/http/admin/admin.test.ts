@@ -1,6 +1,8 @@
 /**
  * The dashboard's routes over real HTTP: who gets in, who does not, and what changes a stream.
  */
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import type { ServerOptions } from '../../../src/index.ts'
@@ -350,6 +352,26 @@ t.test('at most 32 dashboards are open, and closing the service ends them', asyn
     await Promise.all([service.server.close(), reply.text()])
     t.ok(performance.now() - startMs < 2000, 'closes in time')
     return true
+  })
+})
+
+t.test('dashboards that are left at once take no place', async (t) => {
+  const service = await startAdmin(t)
+  const session = await logIn(service)
+  const request = `GET /admin/events HTTP/1.1\r\nHost: dashboard\r\nCookie: ${session.cookie}\r\n\r\n`
+  for (let index = 0; index < 100; index++) {
+    const socket = connect(service.server.httpPort, '127.0.0.1')
+    await once(socket, 'connect')
+    socket.write(request, () => setTimeout(() => socket.resetAndDestroy(), index % 5))
+    await once(socket, 'close')
+  }
+  await until('room for 32', async () => {
+    const stop = new AbortController()
+    const open = () =>
+      fetch(`${service.url}/admin/events`, { headers: session, signal: stop.signal })
+    const all = await Promise.all(Array.from({ length: 32 }, open))
+    stop.abort()
+    return all.every(({ status }) => status === 200)
   })
 })
 
