@@ -6,7 +6,7 @@
 import { MillraceError, REFUSALS, type ErrorCode } from '../errors.ts'
 
 /** Refusals on any path, by HTTP status; Node's HTTP parser detects some of them. */
-const ANY_PATH: readonly [status: number, code: ErrorCode][] = [
+export const ANY_PATH: readonly [status: number, code: ErrorCode][] = [
   [400, 'REQUEST_MALFORMED'],
   [408, 'REQUEST_MALFORMED'],
   [431, 'REQUEST_MALFORMED'],

@@ -22,14 +22,13 @@ import {
   withReferences,
 } from './openapi-operation.ts'
 
-const ACCESS_REFUSALS = [
-  'PLAYBACK_TOKEN_MISSING',
-  'PLAYBACK_TOKEN_INVALID',
-  'PLAYBACK_TOKEN_EXPIRED',
-] as const
+/** Refusals of a stream that needs a playback token, to clients without and with one. */
+const ACCESS_REFUSALS = {
+  without: ['PLAYBACK_TOKEN_MISSING'],
+  with: ['PLAYBACK_TOKEN_INVALID', 'PLAYBACK_TOKEN_EXPIRED'],
+} as const
 
 const FILE_REFUSALS = [
-  ...ACCESS_REFUSALS,
   'DIRECTIVES_INVALID',
   'MEDIA_TOO_FAR_AHEAD',
   'STREAM_NOT_FOUND',
@@ -67,8 +66,8 @@ export function openApiDocument(): object {
     paths: {
       ...signedPaths(),
       ...unsignedPaths(),
-      ...viewerPaths(),
-      ...withToken(viewerPaths(['ROUTE_NOT_FOUND'])),
+      ...viewerPaths(ACCESS_REFUSALS.without),
+      ...withToken(viewerPaths(ACCESS_REFUSALS.with, ['ROUTE_NOT_FOUND'])),
     },
     components: {
       schemas: Object.fromEntries(
@@ -151,9 +150,13 @@ function unsignedPaths(): object {
 /**
  * Paths of playback, the same with a playback token.
  *
+ * @param access  refusals of paths that need a token
  * @param refusals  refusals of each path beside its own
  */
-function viewerPaths(refusals: readonly ErrorCode[] = []): Record<string, object> {
+function viewerPaths(
+  access: readonly ErrorCode[],
+  refusals: readonly ErrorCode[] = [],
+): Record<string, object> {
   const streamId = parameter('path', 'stream_id', StreamId)
   const file = parameter('path', 'file', { type: 'string' })
   const directives = Object.entries({
@@ -172,7 +175,7 @@ function viewerPaths(refusals: readonly ErrorCode[] = []): Record<string, object
         'access',
         'Whether the client may read the files of a stream, for proxies; only with `PLAYBACK_SECRET`',
         { 204: { description: 'It may' } },
-        [...ACCESS_REFUSALS, 'ROUTE_NOT_FOUND'],
+        [...access, 'ROUTE_NOT_FOUND'],
       ),
     },
     '/video/{stream_id}/preview.ts': {
@@ -184,9 +187,9 @@ function viewerPaths(refusals: readonly ErrorCode[] = []): Record<string, object
           200: { description: 'The key frame', content: { 'video/mp2t': {} } },
           304: { description: 'The client has this key frame' },
         },
-        [...ACCESS_REFUSALS, 'STREAM_NOT_FOUND', 'FILE_NOT_FOUND', ...refusals],
+        [...access, 'STREAM_NOT_FOUND', 'FILE_NOT_FOUND', ...refusals],
       ),
-      options: preflight('preview'),
+      options: preflight('preview', refusals),
     },
     '/video/{stream_id}/{file}': {
       parameters: [streamId, file, ...directives],
@@ -198,9 +201,9 @@ function viewerPaths(refusals: readonly ErrorCode[] = []): Record<string, object
           206: { description: 'A range of a segment', content: { 'video/mp2t': {} } },
           304: { description: 'The client has this version' },
         },
-        [...FILE_REFUSALS, ...refusals],
+        [...access, ...FILE_REFUSALS, ...refusals],
       ),
-      options: preflight('file'),
+      options: preflight('file', refusals),
     },
     '/watch/{stream_id}': {
       parameters: [streamId],
@@ -217,7 +220,7 @@ function viewerPaths(refusals: readonly ErrorCode[] = []): Record<string, object
         'watch-state',
         'State of a stream, for the page',
         { 200: { description: 'Success', content: json(success(pageState())) } },
-        [...ACCESS_REFUSALS, 'STREAM_NOT_FOUND', ...refusals],
+        [...access, 'STREAM_NOT_FOUND', ...refusals],
       ),
     },
   }
@@ -240,10 +243,9 @@ function withToken(paths: Readonly<Record<string, object>>): object {
   return Object.fromEntries(copies) as object
 }
 
-function preflight(operationId: string): object {
-  return operation(`${operationId}-preflight`, 'Preflight of CORS', {
-    204: { description: 'Any origin and any request header' },
-  })
+function preflight(operationId: string, refusals: readonly ErrorCode[]): object {
+  const responses = { 204: { description: 'Any origin and any request header' } }
+  return operation(`${operationId}-preflight`, 'Preflight of CORS', responses, refusals)
 }
 
 function pageState(): object {

@@ -8,11 +8,10 @@ import { request, type Agent, type OutgoingHttpHeaders } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { connect } from 'node:net'
 import { pino } from 'pino'
-import { PlaybackTokens } from '../../src/auth/playback-token.ts'
 import { sign } from '../../src/auth/signature.ts'
 import { MillraceError } from '../../src/errors.ts'
 import { systemClock } from '../../src/clock.ts'
-import { buildApp } from '../../src/http/app.ts'
+import { buildApp, type AppOptions } from '../../src/http/app.ts'
 import { CertificateSource } from '../../src/http/tls/certificate-source.ts'
 import { HttpGuard, type HttpGuardOptions } from '../../src/http/guard/http-guard.ts'
 import type { FileStore } from '../../src/hls/store/file-store.ts'
@@ -160,7 +159,7 @@ export async function startApp(
   service = new MemoryService(),
   guarding: Partial<HttpGuardOptions> = {},
   certificates?: CertificateSource,
-  playbackSecrets: readonly string[] = [],
+  overrides: Partial<AppOptions> = {},
 ): Promise<TestApp> {
   const log: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line: string) => void log.push(line) })
@@ -175,11 +174,10 @@ export async function startApp(
     control: service,
     playback: service,
     readHmacSecrets: () => [SECRET],
-    playbackTokens:
-      playbackSecrets.length > 0 ? new PlaybackTokens(() => playbackSecrets) : undefined,
     guard,
     certificates,
     logger,
+    ...overrides,
   })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(() => app.close())

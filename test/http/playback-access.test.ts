@@ -2,7 +2,7 @@
  * Playback tokens in the path over real HTTP: who is refused, and that replies are the same for all who are not.
  */
 import t, { type Test } from 'tap'
-import { signPlaybackToken } from '../../src/auth/playback-token.ts'
+import { PlaybackTokens, signPlaybackToken } from '../../src/auth/playback-token.ts'
 import { createStreamFile } from '../../src/hls/store/stream-file.ts'
 import { call, json, MemoryService, MemoryStream, startApp } from './memory-service.ts'
 
@@ -25,7 +25,9 @@ async function start(t: Test) {
     service.streams.set(id, stream)
   }
   service.streams.get('open')!.terms = { playbackToken: false }
-  const app = await startApp(t, service, {}, undefined, [SECRET])
+  const app = await startApp(t, service, {}, undefined, {
+    playbackTokens: new PlaybackTokens(() => [SECRET]),
+  })
   return { ...app, get: (path: string, headers = {}) => call(app, 'GET', path, { headers }) }
 }
 
