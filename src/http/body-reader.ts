@@ -7,7 +7,8 @@
 import type { Readable } from 'node:stream'
 import { MillraceError } from '../errors.ts'
 
-const MAX_BODY_BYTES = 64 * 1024
+/** Default limit. */
+export const MAX_BODY_BYTES = 64 * 1024
 
 /** Initial capacity of a body. */
 const MIN_CAPACITY_BYTES = 256
@@ -20,7 +21,13 @@ const MAX_SHARED_BYTES = 16 * 1024 * 1024
 
 /** One instance for all requests of a service. */
 export class BodyReader {
+  readonly #maxBytes: number
   #sharedBytes = 0
+
+  /** @param maxBytes  maximum size of a body, at most the default */
+  constructor(maxBytes = MAX_BODY_BYTES) {
+    this.#maxBytes = maxBytes
+  }
 
   /**
    * Reads a body into one buffer. A list of chunks could take far more memory: each chunk is a view that retains a
@@ -30,12 +37,12 @@ export class BodyReader {
    * @throws {MillraceError} `BODY_TOO_LARGE`, `TOO_MANY_BODIES`, `REQUEST_MALFORMED`; the rest of the body is not read
    */
   async read(payload: Readable, contentLength = '0'): Promise<Buffer> {
-    if (Number(contentLength) > MAX_BODY_BYTES) throw new MillraceError('BODY_TOO_LARGE')
+    if (Number(contentLength) > this.#maxBytes) throw this.#tooLarge()
     let body: Buffer = Buffer.allocUnsafeSlow(MIN_CAPACITY_BYTES)
     let sizeBytes = 0
     const append = (chunk: Buffer) => {
       const neededBytes = sizeBytes + chunk.length
-      if (neededBytes > MAX_BODY_BYTES) throw new MillraceError('BODY_TOO_LARGE')
+      if (neededBytes > this.#maxBytes) throw this.#tooLarge()
       if (neededBytes > body.length) body = this.#grow(body, neededBytes)
       chunk.copy(body, sizeBytes)
       sizeBytes = neededBytes
@@ -46,6 +53,11 @@ export class BodyReader {
     } finally {
       this.#sharedBytes -= sharedBytes(body.length)
     }
+  }
+
+  #tooLarge(): MillraceError {
+    const message = `the request body may have at most ${this.#maxBytes} bytes`
+    return new MillraceError('BODY_TOO_LARGE', { message })
   }
 
   #grow(body: Buffer, neededBytes: number): Buffer {

@@ -7,13 +7,13 @@
  */
 import type { FastifyPluginAsync } from 'fastify'
 import { MillraceError } from '../../errors.ts'
-import { BodyReader } from '../body-reader.ts'
-import { parseJson } from '../signature-hook.ts'
+import { MAX_BODY_BYTES } from '../body-reader.ts'
 import type { AdminOptions } from './admin-options.ts'
 import { assets } from './assets.ts'
-import { readCookie } from './cookie.ts'
+import { readBodies } from './bodies.ts'
+import { readCookies } from './cookie.ts'
 import { events } from './events.ts'
-import { login } from './login.ts'
+import { login, logout } from './login.ts'
 import { requireSameOrigin } from './same-origin.ts'
 import { Sessions } from './sessions.ts'
 import { streams } from './streams.ts'
@@ -37,7 +37,6 @@ export const admin: FastifyPluginAsync<AdminOptions> = async (app, allOptions) =
   const { prefix: _, ...options } = allOptions as AdminOptions & { prefix?: string }
   const { clock, readPassword } = options
   const sessions = new Sessions(readPassword)
-  const bodies = new BodyReader()
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({
       'cache-control': 'no-store',
@@ -49,21 +48,16 @@ export const admin: FastifyPluginAsync<AdminOptions> = async (app, allOptions) =
     })
     if (request.method === 'POST') requireSameOrigin(request)
   })
-  // The root has no parser: it passes this value on.
-  app.addHook('preParsing', async (request, _reply, payload) => {
-    if (request.method !== 'POST') return payload
-    const { headers } = request
-    const bytes = await bodies.read(payload, headers['content-length'])
-    request.body = parseJson(bytes, headers['content-type'])
-    return payload
-  })
   void app.register(assets)
   void app.register(login, { ...options, sessions })
   void app.register(async (inside) => {
     inside.addHook('onRequest', async ({ headers }) => {
-      if (sessions.isOpen(readCookie(headers), clock.wallMs())) return
-      throw new MillraceError('LOGIN_REQUIRED')
+      if (sessions.find(readCookies(headers), clock.wallMs()) === undefined) {
+        throw new MillraceError('LOGIN_REQUIRED')
+      }
     })
+    readBodies(inside, MAX_BODY_BYTES)
+    void inside.register(logout, { sessions, clock })
     void inside.register(events, { ...options, sessions })
     void inside.register(streams, options)
   })

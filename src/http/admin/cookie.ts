@@ -8,9 +8,13 @@ import { SESSION_SEC } from './sessions.ts'
 
 const NAME = 'millrace_admin'
 
-/** @returns an empty text without the cookie */
-export function readCookie({ cookie = '' }: FastifyRequest['headers']): string {
-  return new RegExp(`(?:^|; *)${NAME}=([\\w.-]+)`).exec(cookie)?.[1] ?? ''
+/** Maximum number of cookies of the name that are read. */
+const MAX_COOKIES = 4
+
+/** Values of the cookie: other services of the host may have set one of the same name. */
+export function readCookies({ cookie = '' }: FastifyRequest['headers']): string[] {
+  const found = cookie.matchAll(new RegExp(`(?:^|; *)${NAME}=([\\w.-]+)`, 'g'))
+  return Array.from(found, ([, value = '']) => value).slice(0, MAX_COOKIES)
 }
 
 /** @param value  an empty text deletes the cookie */

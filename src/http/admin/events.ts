@@ -9,7 +9,7 @@ import { Check } from 'typebox/value'
 import { STREAM_STATES, StreamId } from '../../contract/schema.ts'
 import { MillraceError } from '../../errors.ts'
 import type { AdminOptions } from './admin-options.ts'
-import { readCookie } from './cookie.ts'
+import { readCookies } from './cookie.ts'
 import { openEventStream } from './event-stream.ts'
 import type { Sessions } from './sessions.ts'
 import { Snapshots, type Listener, type View } from './snapshots.ts'
@@ -48,7 +48,7 @@ export const events: FastifyPluginAsync<EventsOptions> = async (app, options) =>
     handler: (request, reply) => {
       if (isClosing) throw new MillraceError('SHUTTING_DOWN')
       if (snapshots.isFull) throw new MillraceError('TOO_MANY_DASHBOARDS')
-      const session = readCookie(request.headers)
+      const session = sessions.find(readCookies(request.headers), clock.wallMs()) ?? ''
       const body = openEventStream(reply)
       if (body === undefined) return
       const listener: Listener = {

@@ -8,7 +8,8 @@ import { MillraceError } from '../../errors.ts'
 import { TokenBucket } from '../../token-bucket.ts'
 import { clientAddress, limitRate } from '../access.ts'
 import type { AdminOptions } from './admin-options.ts'
-import { formatCookie, readCookie } from './cookie.ts'
+import { readBodies } from './bodies.ts'
+import { formatCookie, readCookies } from './cookie.ts'
 import type { Sessions } from './sessions.ts'
 
 /** Attempts of one address: 5 at once, then one in 10 s. */
@@ -18,23 +19,27 @@ const ADDRESS_LIMIT = { perSec: 0.1, atOnce: 5 }
 const ALL_PER_SEC = 5
 const ALL_AT_ONCE = 50
 
+/** Maximum size of a login, whose body is read before the password is known. */
+const MAX_LOGIN_BYTES = 1024
+
 export interface LoginOptions extends AdminOptions {
   readonly sessions: Sessions
 }
 
-/** Fastify plugin: `POST /login` with `{"password"}`, `POST /logout`, and `GET /session`, which tells whether there is one. */
+/** Fastify plugin: `POST /login` with `{"password"}`, and `GET /session`, which tells whether there is a session. */
 export const login: FastifyPluginAsync<LoginOptions> = async (app, options) => {
   const { sessions, clock, auditLogger } = options
-  const isOpen = (value: string) => sessions.isOpen(value, clock.wallMs())
 
   void app.register(async (limited) => {
     const all = new TokenBucket(ALL_PER_SEC, clock.nowUs(), ALL_AT_ONCE)
     limitRate(limited, { ...ADDRESS_LIMIT, clock, refusal: 'TOO_MANY_LOGINS' })
+    limited.addHook('onRequest', async (_request, reply) => {
+      if (all.take(clock.nowUs())) return
+      reply.header('retry-after', '1')
+      throw new MillraceError('TOO_MANY_LOGINS')
+    })
+    readBodies(limited, MAX_LOGIN_BYTES)
     limited.post('/login', async (request, reply) => {
-      if (!all.take(clock.nowUs())) {
-        reply.header('retry-after', '1')
-        throw new MillraceError('TOO_MANY_LOGINS')
-      }
       const { password } = (request.body ?? {}) as { password?: unknown }
       const isRight = typeof password === 'string' && sessions.isPassword(password)
       const result = isRight ? 'ok' : 'PASSWORD_WRONG'
@@ -46,12 +51,19 @@ export const login: FastifyPluginAsync<LoginOptions> = async (app, options) => {
   })
 
   app.get('/session', async ({ headers }) => {
-    return { success: true, data: { open: isOpen(readCookie(headers)) } }
+    const open = sessions.find(readCookies(headers), clock.wallMs()) !== undefined
+    return { success: true, data: { open } }
   })
+}
 
+/** Fastify plugin: `POST /logout` of a session that is open. */
+export const logout: FastifyPluginAsync<Pick<LoginOptions, 'sessions' | 'clock'>> = async (
+  app,
+  { sessions, clock },
+) => {
   app.post('/logout', async (request, reply) => {
-    const session = readCookie(request.headers)
-    if (isOpen(session)) sessions.close(session)
+    const session = sessions.find(readCookies(request.headers), clock.wallMs())
+    if (session !== undefined) sessions.close(session)
     reply.header('set-cookie', formatCookie('', request))
     return { success: true, data: {} }
   })

@@ -44,6 +44,11 @@ export class Sessions {
     return nowMs < Number(expiryMs) && !this.#closed.has(id)
   }
 
+  /** The first of the values that is of a session that is not over. */
+  find(values: readonly string[], nowMs: number): string | undefined {
+    return values.find((value) => this.isOpen(value, nowMs))
+  }
+
   /** Ends a session; `isOpen` has confirmed its value. */
   close(value: string): void {
     this.#closed.set(value.split('.', 1)[0]!, true)

@@ -228,6 +228,22 @@ t.test('logging out ends the session, also for who has a copy of the cookie', as
   t.equal(status, 400, 'another session goes on')
 })
 
+t.test('a client without a session costs no parsing: bodies of logins have 1 KiB', async (t) => {
+  const service = await startAdmin(t)
+  const large = { password: 'x'.repeat(60_000) }
+  for (const path of ['logout', 'streams/kick']) {
+    t.match(refused(await post(service, path, large)), { status: 401, code: 'LOGIN_REQUIRED' })
+  }
+  t.match(refused(await post(service, 'login', large)), { status: 413, code: 'BODY_TOO_LARGE' })
+})
+
+t.test('a cookie of the same name, from another service of the host, does no harm', async (t) => {
+  const service = await startAdmin(t)
+  const { cookie } = await logIn(service)
+  const cookies = { cookie: `millrace_admin=x; theme=dark; ${cookie}` }
+  t.match(refused(await post(service, 'streams/kick', {}, cookies)), { status: 400 })
+})
+
 t.test('the cookie is out of reach for scripts and other sites, and HTTPS keeps it', async (t) => {
   const attributes =
     /^millrace_admin=[\w.-]+; Path=\/admin; Max-Age=43200; HttpOnly; SameSite=Strict/
