@@ -166,7 +166,11 @@ async function watchDashboard(
   const events = await fetch(`${httpUrl}/admin/events`, { headers: { cookie }, signal })
   if (!events.ok) throw new Error(`/admin/events answered ${events.status}`)
   const text = new TextDecoder()
-  for await (const piece of events.body! as AsyncIterable<Uint8Array>) {
-    for (const _ of text.decode(piece, { stream: true }).matchAll(/^data:/gm)) onSnapshot()
+  try {
+    for await (const piece of events.body! as AsyncIterable<Uint8Array>) {
+      for (const _ of text.decode(piece, { stream: true }).matchAll(/^data:/gm)) onSnapshot()
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error
   }
 }
