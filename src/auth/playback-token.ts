@@ -46,6 +46,20 @@ export function signPlaybackToken(options: PlaybackTokenOptions): string {
   return `${expiresSec}${form}.${signatureOf(text, secret)}`
 }
 
+/** Limits that a token puts on its use. */
+export interface PlaybackTokenLimits {
+  /** Time from which the token is refused, in seconds since 1970. */
+  readonly expiresSec: number
+  /** Whether the token is for one address. */
+  readonly isBound: boolean
+}
+
+/** @param token  verified: text in another form has expired */
+export function playbackTokenLimits(token: string): PlaybackTokenLimits {
+  const [, expires = 0, bound] = TOKEN.exec(token) ?? []
+  return { expiresSec: Number(expires), isBound: bound !== undefined }
+}
+
 /** Request for a stream with a token. */
 export interface TokenUse {
   readonly streamId: string

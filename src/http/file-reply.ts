@@ -18,21 +18,21 @@ const EXPOSED_HEADERS = 'Age, Content-Length, Content-Range, Date, ETag'
 /**
  * Sends the file, a range of it, 304 or 416 (RFC 9110 section 13.2.2).
  *
- * @param maxAgeSec  lifetime in caches
+ * @param cacheControl  Cache-Control, to which `immutable` is added where the file is
  * @returns size of the body in bytes; 0 for a reply without bytes of the file
  */
 export function sendFile(
   request: FastifyRequest,
   reply: FastifyReply,
   file: StreamFile,
-  maxAgeSec: number,
+  cacheControl: string,
 ): number {
   const { contentType, version, immutable } = file
   const hasGzip = isCompressible(file)
   const isGzip = hasGzip && prefersGzip(request.headers['accept-encoding'])
   // Representations with different codings have different strong tags (RFC 9110 section 8.8.3.3).
   const etag = isGzip ? `"${version}-gzip"` : `"${version}"`
-  const caching = `public, max-age=${maxAgeSec}${immutable ? ', immutable' : ''}`
+  const caching = immutable ? `${cacheControl}, immutable` : cacheControl
   const headers: Headers = ['ETag', etag, 'Cache-Control', caching]
   headers.push('Access-Control-Allow-Origin', '*')
   headers.push('Access-Control-Expose-Headers', EXPOSED_HEADERS)

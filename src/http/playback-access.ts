@@ -4,7 +4,7 @@
  * @module
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { PlaybackTokens } from '../auth/playback-token.ts'
+import { playbackTokenLimits, type PlaybackTokens } from '../auth/playback-token.ts'
 import { machineClock } from '../clock.ts'
 import type { PlayableStream } from '../contract/streams.ts'
 import { MillraceError, type ErrorCode } from '../errors.ts'
@@ -37,6 +37,20 @@ export function accessRefusal(
     nowMs: machineClock.wallMs(),
     readAddress: () => clientAddress(request),
   })
+}
+
+/**
+ * Cache-Control of a file. A cache that has tokens in its key answers without asking whether they still give access, so
+ * it may store no reply to a token for one address, and none for longer than the token is valid.
+ *
+ * @param token  verified; undefined for a request without one
+ * @param maxAgeSec  lifetime in caches without a token
+ */
+export function cacheControl(token: string | undefined, maxAgeSec: number): string {
+  if (token === undefined) return `public, max-age=${maxAgeSec}`
+  const { expiresSec, isBound } = playbackTokenLimits(token)
+  const leftSec = Math.max(0, Math.floor(expiresSec - machineClock.wallMs() / 1000))
+  return `${isBound ? 'private' : 'public'}, max-age=${Math.min(maxAgeSec, leftSec)}`
 }
 
 /** Refuses access. No cache may store it, since caches may share replies between tokens. */

@@ -14,7 +14,7 @@ import { PlaybackTokens } from '../auth/playback-token.ts'
 import { mayHaveDirectives, parseDirectives } from './directives.ts'
 import { borrowFile } from './file-loan.ts'
 import { onceClosed, refuse, sendFile } from './file-reply.ts'
-import { accessRefusal, refuseAccess, type AccessParams } from './playback-access.ts'
+import { accessRefusal, cacheControl, refuseAccess, type AccessParams } from './playback-access.ts'
 import type {
   DeliveryDirectives,
   PlayableStream,
@@ -57,14 +57,17 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, options
     method: ['GET', 'HEAD'],
     url: '/:stream_id/:file',
     handler: (request, reply) => {
-      const { stream_id: streamId, file: name } = request.params
+      const { token, stream_id: streamId, file: name } = request.params
       const stream = PLAIN_NAME.test(streamId) ? source.findStream(streamId) : undefined
       const refusal = accessRefusal(request, stream, tokens)
       if (refusal !== undefined) return refuseAccess(reply, refusal)
       if (stream === undefined || !PLAIN_NAME.test(name)) return refuseFile(reply, stream)
       const directives = readDirectives(request, stream, name)
       if (directives instanceof MillraceError) return refuse(reply, directives)
-      answer({ request, reply, viewers, stream, name, directives, onSent }, waiting)
+      answer(
+        { request, reply, viewers, stream, name, token: tokens && token, directives, onSent },
+        waiting,
+      )
     },
   })
   if (tokens !== undefined) {
@@ -103,6 +106,8 @@ interface FileRequest {
   readonly viewers: ViewerReports
   readonly stream: PlayableStream
   readonly name: string
+  /** Verified playback token, if the URL has one. */
+  readonly token: string | undefined
   readonly directives: DeliveryDirectives
   readonly onSent: OnSent | undefined
 }
@@ -163,7 +168,7 @@ function isPlaylist(name: string): boolean {
 
 /** @returns whether the file exists */
 function sendCurrent(asked: FileRequest): boolean {
-  const { request, reply, stream, name, directives, onSent } = asked
+  const { request, reply, stream, name, token, directives, onSent } = asked
   const loan = borrowFile(stream, name, directives)
   if (loan === undefined) return false
   if (loan.end !== undefined) onceClosed(reply, loan.end)
@@ -171,7 +176,7 @@ function sendCurrent(asked: FileRequest): boolean {
   // The URL with the directives never names later media (RFC 8216bis appendix B.1).
   const isBlocking = directives.mediaSequence !== undefined && blocking !== undefined
   const lifetimeSec = isBlocking ? blocking.maxAgeSec : maxAgeSec
-  const sizeBytes = sendFile(request, reply, loan.file, lifetimeSec)
+  const sizeBytes = sendFile(request, reply, loan.file, cacheControl(token, lifetimeSec))
   if (sizeBytes > 0) onSent?.(stream, name, sizeBytes)
   if (!UNCOUNTED.has(name)) asked.viewers.push(request, stream)
   return true

@@ -1,5 +1,6 @@
 /**
- * Playback tokens in the path over real HTTP: who is refused, and that replies are the same for all who are not.
+ * Playback tokens in the path over real HTTP: who is refused, that replies are the same for all who are not, and how long
+ * caches may keep them.
  */
 import t, { type Test } from 'tap'
 import { PlaybackTokens, signPlaybackToken } from '../../src/auth/playback-token.ts'
@@ -17,11 +18,17 @@ async function start(t: Test) {
     version: 'a1-7',
     targetDurationSec: 5,
   })
+  const segment = createStreamFile('segment', {
+    chunks: [Buffer.alloc(188)],
+    version: 'a1-7',
+    targetDurationSec: 5,
+  })
   for (const id of ['studio', 'open']) {
     const stream = new MemoryStream()
     stream.status = 'STREAMING'
     stream.live = true
     stream.files.set('playlist.m3u8', file)
+    stream.files.set('a1-7.ts', segment)
     service.streams.set(id, stream)
   }
   service.streams.get('open')!.terms = { playbackToken: false }
@@ -98,22 +105,51 @@ t.test('an unknown stream is refused without a token like one that needs a token
   }
 })
 
-t.test('replies have the same headers and bytes with each token and without', async (t) => {
+t.test(
+  'replies have the same ETag and bytes, and while tokens stay valid the same headers, as without',
+  async (t) => {
+    const { get } = await start(t)
+    const path = '/video/open/playlist.m3u8'
+    const [plain, first, second] = await Promise.all([
+      get(path),
+      get(`/t/${tokenFor('open')}${path}`),
+      get(`/t/${tokenFor('open', { sec: 99 })}${path}`),
+    ])
+    for (const reply of [first, second]) {
+      t.same({ ...reply.headers, date: '' }, { ...plain.headers, date: '' })
+      t.same(reply.body, plain.body)
+    }
+    const known = await get(`/t/${tokenFor('open', { sec: 50 })}${path}`, {
+      'if-none-match': plain.headers['etag'],
+    })
+    t.equal(known.status, 304)
+  },
+)
+
+t.test('Cache-Control of a reply to a token obeys expiry and address', async (t) => {
   const { get } = await start(t)
-  const path = '/video/open/playlist.m3u8'
-  const [plain, first, second] = await Promise.all([
-    get(path),
-    get(`/t/${tokenFor('open')}${path}`),
-    get(`/t/${tokenFor('open', { sec: 99 })}${path}`),
-  ])
-  for (const reply of [first, second]) {
-    t.same({ ...reply.headers, date: '' }, { ...plain.headers, date: '' })
-    t.same(reply.body, plain.body)
-  }
-  const known = await get(`/t/${tokenFor('open', { sec: 50 })}${path}`, {
-    'if-none-match': plain.headers['etag'],
+  const cachingOf = async (token: string, file: string, headers = {}) =>
+    (await get(`/t/${token}/video/studio/${file}`, headers)).headers['cache-control']
+
+  t.test('a token that stays valid does not shorten max-age', async (t) => {
+    const token = tokenFor('studio')
+    t.equal(await cachingOf(token, 'a1-7.ts'), 'public, max-age=30, immutable')
+    t.equal(await cachingOf(token, 'playlist.m3u8'), 'public, max-age=2')
   })
-  t.equal(known.status, 304)
+
+  t.test('max-age ends when the token expires', async (t) => {
+    const caching = await cachingOf(tokenFor('studio', { sec: 9 }), 'a1-7.ts')
+    t.match(caching, /^public, max-age=[5-8], immutable$/)
+    const known = { 'if-none-match': '"a1-7"' }
+    t.match(await cachingOf(tokenFor('studio', { sec: 9 }), 'a1-7.ts', known), /max-age=[5-8],/)
+  })
+
+  t.test('a token with an address makes the reply private', async (t) => {
+    const bound = (sec: number) => tokenFor('studio', { address: '127.0.0.1', sec })
+    t.equal(await cachingOf(bound(60), 'a1-7.ts'), 'private, max-age=30, immutable')
+    t.equal(await cachingOf(bound(60), 'playlist.m3u8'), 'private, max-age=2')
+    t.match(await cachingOf(bound(9), 'a1-7.ts'), /^private, max-age=[5-8], immutable$/)
+  })
 })
 
 t.test('there are no token paths without PLAYBACK_SECRET', async (t) => {

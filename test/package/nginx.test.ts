@@ -66,8 +66,8 @@ async function startFront(t: Test, options: Partial<ServerOptions> = {}) {
       proxy_temp_path ${folder}/proxy;
       fastcgi_temp_path ${folder}/fastcgi;
       uwsgi_temp_path ${folder}/uwsgi;
-      scgi_temp_path ${folder}/scgi;
-      add_header X-Cache $upstream_cache_status;`,
+      scgi_temp_path ${folder}/scgi;`,
+    'proxy_cache millrace;': 'proxy_cache millrace; add_header X-Cache $upstream_cache_status;',
   })
   writeFileSync(join(folder, 'nginx.conf'), conf)
   const args = ['-p', folder, '-c', 'nginx.conf', '-e', 'stderr']
@@ -108,11 +108,17 @@ t.test('deploy/nginx.conf serves HLS over HTTP/2, and caches it', async (t) => {
   const misses = copies.filter(({ headers }) => headers['x-cache'] === 'MISS')
   t.equal(misses.length, 1, 'eight viewers of a segment make one request')
 
+  t.match(copies[0]!.headers['cache-control'], /^public, max-age=\d+, immutable$/)
+
   const hint = /PRELOAD-HINT:TYPE=PART,URI="([^"]+)"/.exec(
     text(await get('/video/studio/playlist.m3u8')),
   )
   const part = await get(`/video/studio/${hint?.[1]}`)
   t.equal(part.status, 200, 'a hinted part comes once it is complete')
+  for (const media of [segment, hint?.[1]]) {
+    const reply = await get(`/video/studio/${media}?_HLS_msn=7&_HLS_part=1&_HLS_skip=YES`)
+    t.equal(reply.headers['x-cache'], 'HIT', 'no copy of media for each directive')
+  }
 
   const path = '/video/studio/playlist.m3u8?_HLS_msn='
   const next = Number(/MEDIA-SEQUENCE:(\d+)/.exec(playlist)![1]) + 1
@@ -156,13 +162,14 @@ t.test('deploy/nginx.conf stores one copy for all playback tokens', async (t) =>
   const file = /^[^#].*\.ts$/m.exec(playlist)![0]
   const states: unknown[] = []
   for (const each of [
-    token,
-    tokenFor('studio', { sec: 700 }),
     tokenFor('studio', { address: '127.0.0.1' }),
+    tokenFor('studio', { sec: 700 }),
+    token,
   ]) {
     const reply = await get(`/t/${each}/video/studio/${file}`)
     t.equal(reply.status, 200)
     states.push(reply.headers['x-cache'])
+    t.equal(reply.headers['cache-control'], 'private, max-age=1', 'no copy in a cache behind nginx')
   }
   t.same(states, ['MISS', 'HIT', 'HIT'])
 
@@ -203,7 +210,7 @@ t.test('deploy/nginx.conf stores one copy for all playback tokens', async (t) =>
   t.notMatch(readLog(), token.slice(-20), 'no token in the error log')
 })
 
-t.test('deploy/nginx.conf asks Millrace for the path that is the cache key', async (t) => {
+t.test('deploy/nginx.conf asks Millrace for the URL that is the cache key', async (t) => {
   if (!requireTool(t, 'nginx')) return
   const { get } = await startFront(t)
   const path = '/video/studio/playlist.m3u8'
@@ -215,10 +222,17 @@ t.test('deploy/nginx.conf asks Millrace for the path that is the cache key', asy
     `${path}%20HTTP/1.1%0d%0aHost:%20x`,
     '/video/studio%0d%0aHost:%20x/playlist.m3u8',
     '/t/1.x%0d%0aHost:%20x/video/studio/playlist.m3u8',
+    '/api/..%2fwatch%2fstudio%0d%0aHost:%20x',
+    '/admin/streams/..%2f..%2fwatch%2fstudio/history',
   ]) {
     const reply = await get(other)
     t.equal(reply.status, 404, other)
     t.match(text(reply), /nginx/, 'without a request to Millrace')
   }
+  const state = await get('/admin/streams/..%2f..%2fwatch%2fstudio/state')
+  t.match(JSON.parse(text(state)), { data: { status: 'STREAMING' } }, 'the path that nginx checked')
+  const encoded = await get(`${path}?%5fHLS_msn=x&_HLS_skip=NO`)
+  t.equal(encoded.status, 200, 'a directive that is not in the key is not passed on')
+  t.equal((await get(`${path}?_HLS_msn=x`)).status, 400)
   t.equal((await get(path)).status, 200)
 })
