@@ -13,7 +13,7 @@ import { startService } from '../support/service.ts'
 import { requireTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
 import { record } from '../support/viewer.ts'
-import { findEvent, startWebhookReceiver } from '../support/webhook-receiver.ts'
+import { findEvent, receivedTypes, startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** 60 s is what a person watches before believing it; `E2E_SECONDS` shortens it at the desk. */
 const SECONDS = Number(process.env['E2E_SECONDS'] ?? 60)
@@ -139,10 +139,12 @@ for (const encoder of ENCODERS) {
       recording.segments.size >= Math.floor(SECONDS / 2.5),
       `${recording.segments.size} segments`,
     )
-    t.strictSame(
-      hooks.received.map(({ event }) => event.type),
-      ['stream.ready', 'stream.live', 'stream.interrupted', 'stream.stopped'],
-    )
+    t.strictSame(receivedTypes(hooks), [
+      'stream.ready',
+      'stream.live',
+      'stream.interrupted',
+      'stream.stopped',
+    ])
   })
 }
 

@@ -11,7 +11,7 @@ import { start } from '../support/process.ts'
 import { callApi, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { segmentUris } from '../support/viewer.ts'
-import { findEvent, startWebhookReceiver } from '../support/webhook-receiver.ts'
+import { findEvent, receivedTypes, startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const DEMO = new URL('../../fixtures/demo.mpegts', import.meta.url)
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
@@ -46,10 +46,7 @@ t.test(
     stopEncoder.abort()
     await encoder
     await until('stream.stopped', () => findEvent(hooks, 'stream.stopped'))
-    t.strictSame(
-      hooks.received.map(({ event }) => event.type),
-      ['stream.ready', 'stream.live', 'stream.stopped'],
-    )
+    t.strictSame(receivedTypes(hooks), ['stream.ready', 'stream.live', 'stream.stopped'])
     const webhook = new Webhook(hmacSecret, { format: 'raw' })
     for (const { bytes, headers, event } of hooks.received) {
       t.strictSame(webhook.verify(bytes, headers as Record<string, string>), event, 'genuine')

@@ -93,3 +93,8 @@ export function findEvent(
 ): ReceivedWebhook['event'] | undefined {
   return received.find(({ event }) => event.type === type)?.event
 }
+
+/** Types of the received events in order, without those about viewers, whose number depends on the speed of the machine. */
+export function receivedTypes({ received }: WebhookReceiver): string[] {
+  return received.map(({ event }) => event.type).filter((type) => type !== 'stream.viewers')
+}
