@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { clipOf } from '../support/clip.ts'
 import { freePorts } from '../../test/support/free-port.ts'
 import { isInstalled, startProgram, stopProgram } from '../support/programs.ts'
-import { startService, type Collections } from '../support/service.ts'
+import { readLosses, startService, type Collections } from '../support/service.ts'
 import { kernelDrops, usageOf, type Usage } from '../support/usage.ts'
 import { startSenders, type SendersOptions } from './senders.ts'
 
@@ -142,17 +142,8 @@ async function startMillrace(
     pids: [service.pid],
     collections: () => service.collections(),
     losses: async () => {
-      const all = await Promise.all(ids.map((id) => service.status(id)))
-      const dead = all.filter(({ live }) => !live).length
-      if (dead > 0) throw new Error(`${dead} of ${count} streams are not live`)
-      const sum = (key: 'packets_lost' | 'packets_dropped') =>
-        all.reduce((total, { publisher }) => total + publisher![key], 0)
-      return {
-        lost: sum('packets_lost'),
-        dropped: sum('packets_dropped'),
-        gaps: all.reduce((total, { playlist }) => total + playlist.gaps, 0),
-        loopDelayMsMax: all[0]!.service.loop_delay_ms_max,
-      }
+      const { load, ...losses } = await readLosses(service, ids)
+      return { ...losses, loopDelayMsMax: load.loop_delay_ms_max }
     },
     stop: () => service.stop(),
   }

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startSenders } from '../ingest/senders.ts'
 import type { LiveViewersAnswers, LiveViewersTask } from '../support/live-viewers.ts'
-import { startService, type Service } from '../support/service.ts'
+import { readLosses, startService, type Service } from '../support/service.ts'
 import { kernelDrops, usageOf } from '../support/usage.ts'
 import { startWorker } from '../support/worker.ts'
 
@@ -106,16 +106,12 @@ export async function measureOperation(
       }
       const after = usageOf([service.pid])
       const report = await viewers.ask('report')
-      const records = await Promise.all(ids.map((id) => service.status(id)))
-      const dead = records.filter(({ live }) => !live).length
-      if (dead > 0) throw new Error(`${dead} of ${publishers} streams are not live`)
-      const sum = (key: 'packets_lost' | 'packets_dropped') =>
-        records.reduce((total, { publisher }) => total + publisher![key], 0)
+      const { lost, dropped } = await readLosses(service, ids)
       return {
         name: setup.name,
         cpuLoad: (after.cpuSec - before.cpuSec) / seconds,
-        lost: sum('packets_lost'),
-        dropped: sum('packets_dropped'),
+        lost,
+        dropped,
         kernelDrops: kernelDrops([service.srtPort]) - dropsBefore,
         loopDelayMsP99: Math.max(...loopDelays.map((load) => load.loop_delay_ms_p99)),
         loopDelayMsMax: Math.max(...loopDelays.map((load) => load.loop_delay_ms_max)),

@@ -34,6 +34,32 @@ export interface StreamStatus {
   } | null
 }
 
+/** What publishers have lost since they connected. */
+export interface Losses {
+  /** Packets found missing, repaired or not. */
+  readonly lost: number
+  /** Packets given up. */
+  readonly dropped: number
+  /** Segments missing in playlists. */
+  readonly gaps: number
+  readonly load: StreamStatus['service']
+}
+
+/** @throws {Error} if a stream is not live */
+export async function readLosses(service: Service, ids: readonly string[]): Promise<Losses> {
+  const all = await Promise.all(ids.map((id) => service.status(id)))
+  const dead = all.filter(({ live }) => !live).length
+  if (dead > 0) throw new Error(`${dead} of ${ids.length} streams are not live`)
+  const sum = (read: (status: StreamStatus) => number) =>
+    all.reduce((total, status) => total + read(status), 0)
+  return {
+    lost: sum(({ publisher }) => publisher!.packets_lost),
+    dropped: sum(({ publisher }) => publisher!.packets_dropped),
+    gaps: sum(({ playlist }) => playlist.gaps),
+    load: all[0]!.service,
+  }
+}
+
 export interface Collections {
   /** Of the whole heap. */
   readonly major: number
