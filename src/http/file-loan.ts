@@ -5,6 +5,9 @@
  */
 import type { DeliveryDirectives, FileLoan, PlayableStream } from '../contract/streams.ts'
 
+/** Name of the newest key frame of a stream, see `hls/file-names.ts`. */
+export const PREVIEW_URI = 'preview.ts'
+
 /** Borrows a file, also from a stream whose `files` have no `lend`; undefined if the file does not exist. */
 export function borrowFile(
   stream: PlayableStream | undefined,

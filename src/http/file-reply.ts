@@ -3,11 +3,11 @@
  *
  * @module
  */
-import type { Http2ServerResponse } from 'node:http2'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { StreamFile } from '../contract/streams.ts'
 import { MillraceError } from '../errors.ts'
 import { parseByteRange, sliceChunks } from './byte-range.ts'
+import { exchangeOf } from './connection.ts'
 import { gzipped, isCompressible, prefersGzip } from './content-coding.ts'
 import { sendRefusal } from './error-handler.ts'
 
@@ -104,10 +104,7 @@ function toRecord(headers: Headers): Record<string, string | number> {
 
 /** Calls `act` exactly once: when the kernel has the whole reply, or when connection or stream has closed. */
 export function onceClosed(reply: FastifyReply, act: () => void): void {
-  const { raw } = reply
-  // A reply of HTTP/2 to HEAD does not emit it if the client leaves before the reply.
-  const emitter = isHttp2(reply) ? (raw as unknown as Http2ServerResponse).stream : raw
-  emitter.once('close', act)
+  exchangeOf(reply).once('close', act)
 }
 
 /** Weak comparison of If-None-Match (RFC 9110 section 13.1.2). */

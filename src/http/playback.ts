@@ -12,7 +12,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { MillraceError, type ErrorCode } from '../errors.ts'
 import { PlaybackTokens } from '../auth/playback-token.ts'
 import { mayHaveDirectives, parseDirectives } from './directives.ts'
-import { borrowFile } from './file-loan.ts'
+import { borrowFile, PREVIEW_URI } from './file-loan.ts'
 import { onceClosed, refuse, sendFile } from './file-reply.ts'
 import { accessRefusal, cacheControl, refuseAccess, type AccessParams } from './playback-access.ts'
 import type {
@@ -182,13 +182,11 @@ function sendCurrent(asked: FileRequest): boolean {
   return true
 }
 
-const PREVIEW = 'preview.ts'
-
 /**
  * Files that are no sign of a viewer: the preview, which pages show in lists of streams, and the multivariant playlist,
  * which players read once, hls.js 1.7 without its session id.
  */
-const UNCOUNTED: ReadonlySet<string> = new Set([PREVIEW, 'master.m3u8'])
+const UNCOUNTED: ReadonlySet<string> = new Set([PREVIEW_URI, 'master.m3u8'])
 
 const NO_PREVIEW =
   'the stream has no video, no complete segment yet, or its key frames exceed 4 MiB'
@@ -197,7 +195,7 @@ function refuseFile(reply: FastifyReply, stream: PlayableStream | undefined, nam
   // For one second, lets a shared cache answer a crowd that waits for the first segment.
   reply.header('cache-control', 'public, max-age=1')
   if (stream === undefined) return refuse(reply, new MillraceError('STREAM_NOT_FOUND'))
-  if (name === PREVIEW) {
+  if (name === PREVIEW_URI) {
     return refuse(reply, new MillraceError('FILE_NOT_FOUND', { message: NO_PREVIEW }))
   }
   if (stream.files.get('playlist.m3u8') !== undefined || stream.status === 'STOPPED') {

@@ -3,11 +3,11 @@
  *
  * @module
  */
-import type { Http2ServerRequest } from 'node:http2'
 import type { FastifyRequest } from 'fastify'
 import { machineClock } from '../clock.ts'
 import type { PlayableStream, PlaybackSource, ViewerIdentity } from '../contract/streams.ts'
 import { addressOf } from './access.ts'
+import { connectionOf } from './connection.ts'
 
 /** `sid` of Common Media Client Data (CTA-5004), which limits it to 64 characters. */
 const SESSION_ID = /(?:^|,) *sid="([^"\\]{1,64})" *(?:,|$)/
@@ -47,20 +47,13 @@ export class ViewerReports {
       forwardedFor: headers['x-forwarded-for'],
     }
     if (!url.includes('CMCD=')) {
-      const connection = connectionOf(request)
+      const connection = connectionOf(request.raw)
       if (isSame(report, this.#latest.get(connection))) return
       if (isSmall(report)) this.#latest.set(connection, report)
     }
     const viewer = viewerIdentity(request)
     if (viewer !== undefined) this.#source.countViewer(stream, viewer)
   }
-}
-
-/** The TCP connection; of HTTP/2 requests the session, since each of them has a `socket` of its own. */
-function connectionOf({ raw }: FastifyRequest): object {
-  if (raw.httpVersionMajor < 2) return raw.socket
-  const { stream } = raw as unknown as Http2ServerRequest
-  return stream.session ?? stream
 }
 
 function isSame(report: Report, latest: Report | undefined): boolean {

@@ -4,9 +4,8 @@
  *
  * @module
  */
-import type { EventEmitter } from 'node:events'
-import type { Http2ServerResponse } from 'node:http2'
 import type { FastifyReply } from 'fastify'
+import { connectionOf, exchangeOf } from './connection.ts'
 import { MAX_REQUESTS_PER_TURN, TurnQueue } from './guard/turn-queue.ts'
 
 /** Maximum number of waiting requests, in total and of one connection: a player needs two for each rendition. */
@@ -38,7 +37,7 @@ export class WaitingRequests {
 
   /** Waits for the file, and then for a turn to answer. */
   wait(reply: FastifyReply, { maxMs, begin, answer }: Wait): void {
-    const { connection, exchange } = partiesOf(reply)
+    const [connection, exchange] = [connectionOf(reply.raw.req), exchangeOf(reply)]
     // The client has left during a hook of an application.
     if (exchange.destroyed) return
     const ownCount = this.#perConnection.get(connection) ?? 0
@@ -84,14 +83,4 @@ export class WaitingRequests {
     if (left === 0) this.#perConnection.delete(connection)
     else this.#perConnection.set(connection, left)
   }
-}
-
-type Exchange = EventEmitter & { readonly destroyed: boolean }
-
-/** Connection of a request, and the emitter of `close` when its client leaves. */
-function partiesOf({ raw }: FastifyReply): { connection: object; exchange: Exchange } {
-  if (raw.req.httpVersionMajor < 2) return { connection: raw.req.socket, exchange: raw }
-  // A reply of HTTP/2 to HEAD emits no `close` before it begins; its stream does.
-  const { stream } = raw as unknown as Http2ServerResponse
-  return { connection: stream.session ?? stream, exchange: stream }
 }

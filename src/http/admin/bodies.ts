@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import { BodyReader } from '../body-reader.ts'
 import { parseJson } from '../signature-hook.ts'
 
-/** Reads the bodies of all POST routes of `app`, after its `onRequest` hooks: whoever they refuse costs no parsing. */
+/** Reads the bodies of all POST routes of `app`, after its `onRequest` hooks: a client that they refuse costs no parsing. */
 export function readBodies(app: FastifyInstance, maxBytes: number): void {
   const bodies = new BodyReader(maxBytes)
   // The root has no parser: it passes this value on.

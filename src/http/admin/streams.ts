@@ -13,12 +13,10 @@ import { MillraceError } from '../../errors.ts'
 import { clientAddress } from '../access.ts'
 import { answersOf } from '../api.ts'
 import { audit } from '../audit.ts'
-import { borrowFile } from '../file-loan.ts'
+import { borrowFile, PREVIEW_URI } from '../file-loan.ts'
 import type { AdminOptions } from './admin-options.ts'
 import { Histories, HistoryRecorder, TICK_MS } from './history.ts'
 import { qrCodeOf } from './qr-code.ts'
-
-const PREVIEW_URI = 'preview.ts'
 
 const CALLS = ['start-stream', 'stop-stream', 'kick'] as const
 

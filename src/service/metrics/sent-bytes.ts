@@ -4,6 +4,7 @@
  * @module
  */
 import type { PlayableStream } from '../../contract/streams.ts'
+import { PREVIEW_URI } from '../../hls/file-names.ts'
 
 export type FileKind = 'playlist' | 'segment' | 'part' | 'preview'
 
@@ -28,6 +29,6 @@ export class SentBytes {
 /** Kind of a file by its name, see `hls/file-names.ts`. */
 function kindOf(name: string): FileKind {
   if (name.endsWith('.m3u8')) return 'playlist'
-  if (name === 'preview.ts') return 'preview'
+  if (name === PREVIEW_URI) return 'preview'
   return /-p\d+\.ts$/.test(name) ? 'part' : 'segment'
 }

@@ -9,7 +9,7 @@ import { make } from './dom.ts'
 import { bitrate, count, milliseconds, NONE } from './format.ts'
 import type { History, StreamRow } from '../wire.ts'
 
-/** Of the script in index.html. */
+/** Global of a script that index.html loads. */
 declare const uPlot: typeof uPlotModule
 
 type Values = (number | null)[]
