@@ -26,6 +26,8 @@ const STRING = { type: 'string' } as const
 export class Flags {
   /** Name of the bench. */
   readonly bench: string
+  /** Command line without the flags that change no figure. */
+  readonly args: string
   /** Undefined without `--encrypted` and `--no-encrypted`. */
   readonly encrypted: boolean | undefined
   /** Whether all publishers send key frames at the same time. */
@@ -34,6 +36,12 @@ export class Flags {
   readonly overload: boolean
   /** Whether one publisher sends ten times its rate. */
   readonly surge: boolean
+  /** Whether to leave CPU profiles. */
+  readonly profile: boolean
+  /** Whether to write `bench/RESULTS.md` in the end. */
+  readonly write: boolean
+  /** File for the results as JSON. */
+  readonly json: string | undefined
   readonly #values: Readonly<Record<string, string | boolean | undefined>>
 
   constructor() {
@@ -46,15 +54,29 @@ export class Flags {
         'in-phase': { type: 'boolean' },
         overload: { type: 'boolean' },
         surge: { type: 'boolean' },
+        profile: { type: 'boolean' },
+        write: { type: 'boolean' },
+        json: STRING,
         only: STRING,
         sender: STRING,
+        workers: STRING,
       },
     })
     this.bench = positionals[0] ?? 'http'
+    const { profile: _, write: __, json: ___, ...measuring } = values
+    this.args = [
+      this.bench,
+      ...Object.entries(measuring).map(([name, value]) =>
+        typeof value === 'boolean' ? `--${value ? '' : 'no-'}${name}` : `--${name} ${value}`,
+      ),
+    ].join(' ')
     this.encrypted = values['encrypted']
     this.inPhase = values['in-phase'] === true
     this.overload = values['overload'] === true
     this.surge = values['surge'] === true
+    this.profile = values['profile'] === true
+    this.write = values['write'] === true
+    this.json = values['json']
     this.#values = values
   }
 
@@ -75,6 +97,17 @@ export class Flags {
   numbers(name: keyof typeof NUMBERS, benchPresets: readonly number[]): readonly number[] {
     const value = this.optional(name)
     return value === undefined ? benchPresets : [value]
+  }
+
+  /**
+   * Reads values separated by commas.
+   *
+   * @throws {RangeError} when one of them is none of `names`
+   */
+  someOf(flag: 'only' | 'workers', names: readonly string[]): readonly string[] | undefined {
+    const values = (this.#values[flag] as string | undefined)?.split(',')
+    if (values === undefined || values.every((value) => names.includes(value))) return values
+    throw new RangeError(`--${flag} takes some of ${names.join(',')}`)
   }
 
   /** @throws {RangeError} when the value is none of `names` */

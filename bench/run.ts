@@ -3,20 +3,28 @@
  *
  * @module
  */
+import { writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { measureEndurance } from './endurance/measure.ts'
 import { formatEndurance, formatSample } from './endurance/report.ts'
 import { Flags } from './flags.ts'
-import { measureHttp } from './http/measure.ts'
-import { formatHttp } from './http/report.ts'
+import { measureHttp, type HttpResult } from './http/measure.ts'
+import { formatHttp, httpFigures } from './http/report.ts'
+import { SCENARIO_NAMES } from './http/scenarios.ts'
 import { availableReceivers, measureIngest } from './ingest/measure.ts'
 import { measureOverload } from './ingest/overload.ts'
-import { formatIngest, formatOverload, formatSurge } from './ingest/report.ts'
+import {
+  formatIngest,
+  formatOverload,
+  formatSurge,
+  ingestFigures,
+  overloadFigures,
+} from './ingest/report.ts'
 import { SENDERS } from './ingest/senders.ts'
 import { measureSurge } from './ingest/surge.ts'
 import { measureEncoder } from './latency/encoder.ts'
 import { measureLatency, SETUPS } from './latency/measure.ts'
-import { formatEncoder, formatLatency } from './latency/report.ts'
+import { formatEncoder, formatLatency, latencyFigures } from './latency/report.ts'
 import { measureMediaCost } from './media-cost/measure.ts'
 import { formatMediaCost } from './media-cost/report.ts'
 import { measureMetrics } from './metrics/measure.ts'
@@ -25,8 +33,11 @@ import { measureMpegts } from './mpegts/measure.ts'
 import { formatMpegts } from './mpegts/report.ts'
 import { measureOperation, SETUPS as OPERATION_SETUPS } from './operation/measure.ts'
 import { formatOperation } from './operation/report.ts'
+import { measureRegistry } from './registry/measure.ts'
+import { formatRegistry } from './registry/report.ts'
 import { measureRelease, SETUPS as RELEASE_SETUPS } from './release/measure.ts'
-import { formatRelease } from './release/report.ts'
+import { formatRelease, releaseFigures } from './release/report.ts'
+import { writeResults } from './results.ts'
 import { canReceive, measureSrt, RECEIVERS } from './srt/measure.ts'
 import { formatSrt } from './srt/report.ts'
 import { measureFlood } from './srt-flood/measure.ts'
@@ -34,14 +45,16 @@ import { formatFlood } from './srt-flood/report.ts'
 import { measureLoss, NETWORKS } from './srt-loss/measure.ts'
 import { PEERS } from './srt-loss/peers.ts'
 import { formatLoss } from './srt-loss/report.ts'
+import { leaveFigures, type Figures } from './support/figures.ts'
 
-const USAGE = `usage: npm run bench -- [endurance | http | ingest | latency | media-cost | metrics | mpegts | operation | release |
-  srt | srt-flood | srt-loss] [--flag value …]
+const USAGE = `usage: npm run bench -- [endurance | http | ingest | latency | media-cost | metrics | mpegts | operation | registry |
+  release | results | srt | srt-flood | srt-loss] [--flag value …]; with --write, bench/RESULTS.md is written afterwards
 
   endurance  hours of live streams by a fast clock, without SRT: whether memory grows
              --publishers (20), --mbit (each, 0.8), --hours (8), --speed (50 times real time, at most)
-  http       a playlist and a segment of a live stream, delivered by Millrace and by nginx
-             --mbit, --connections, --seconds (of a run), --rounds
+  http       playlists, segments, parts and viewers, by Millrace, nginx, bare node:http and bare Fastify
+             --connections, --seconds (of a round, 1), --rounds, --workers (0; or 0,1,2: each of them), --profile,
+             --json FILE, --only (some of ${SCENARIO_NAMES.join(',')})
   ingest     live streams received by Millrace, srt-live-transmit and ffmpeg
              --publishers, --mbit (each), --seconds, --in-phase, --cache-mib, --sender (${SENDERS.join(', ')}),
              --senders (processes of the first), --only;
@@ -56,9 +69,12 @@ const USAGE = `usage: npm run bench -- [endurance | http | ingest | latency | me
   mpegts     a file through demuxer, segmenter and playlist on one core, and through ffmpeg
              --mbit (2, 8 and 40), --rounds
   operation  what viewers, then scrapes and an open dashboard as well, cost the publishers (libsrt senders)
-             --publishers, --mbit (each), --viewers (200), --seconds (60, each), --only (${OPERATION_SETUPS.map(({ name }) => name).join(', ')})
+             --publishers, --mbit (each), --viewers (200), --seconds (60, each), --workers (0), --only (${OPERATION_SETUPS.map(({ name }) => name).join(', ')})
+  registry   calls of the registry in Redis with many streams: their time, and the CPU of redis-server
+             --streams (1000), --rounds (calls of each kind for each stream, 5)
   release    low latency: from a complete part to the last byte at each of many viewers
              --mbit (2), --seconds (30, each), --only (${RELEASE_SETUPS.map(({ name }) => name).join(', ')})
+  results    writes bench/RESULTS.md from what the benches have left in bench/results, and measures nothing
   srt        streams received and thrown away, by our listener, a bare socket and srt-live-transmit
              --connections (1, 10, 100 and 500), --mbit (each), --seconds, --senders (2),
              --encrypted or --no-encrypted (both), --only (${RECEIVERS.join(', ')})
@@ -68,6 +84,9 @@ const USAGE = `usage: npm run bench -- [endurance | http | ingest | latency | me
              --mbit (8), --seconds (300, each network), --seed, --sender (${PEERS.join(', ')}),
              --only (${NETWORKS.map(({ name }) => name).join(', ')})
 `
+
+/** Numbers of delivery workers that the HTTP bench takes. */
+const WORKERS = ['0', '1', '2', '3', '4']
 
 /** Spread of key frames, since real encoders are not in phase. */
 const SPREAD_MS = 2000
@@ -86,20 +105,25 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
       print(formatSample(sample, isFirst))
       isFirst = false
     })
-    print(formatEndurance(result))
+    report(flags, formatEndurance(result))
   },
 
   http: async (flags) => {
     const load = {
-      bitsPerSecond: flags.number('mbit') * 1e6,
       connections: flags.number('connections'),
-      seconds: flags.number('seconds'),
+      seconds: Math.ceil(flags.number('seconds', 1)),
       rounds: flags.number('rounds'),
+      only: flags.someOf('only', SCENARIO_NAMES),
+      workers: (flags.someOf('workers', WORKERS) ?? ['0']).map(Number),
+      isProfiled: flags.profile,
     }
-    print(
-      `HTTP: one live stream of ${flags.number('mbit')} Mbit/s, ${load.connections} connections`,
-    )
-    print(formatHttp(await measureHttp(load)))
+    print(`HTTP: ${load.connections} connections, ${load.rounds} × ${load.seconds} s, ${busy()}`)
+    const onResult = (result: HttpResult) => print(`\n${formatHttp(result)}`)
+    const result = await measureHttp(load, { note: print, onResult })
+    if (flags.json !== undefined) {
+      writeFileSync(flags.json, `${JSON.stringify({ load, ...result }, undefined, 2)}\n`)
+    }
+    leave(flags, formatHttp(result), httpFigures(result))
   },
 
   ingest: async (flags) => {
@@ -116,11 +140,12 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
       `Ingest: ${load.publishers} publishers of ${flags.number('mbit')} Mbit/s, ${load.seconds} s, ${busy()}`,
     )
     if (flags.overload) {
-      print(formatOverload(await measureOverload(load)))
+      const result = await measureOverload(load)
+      report(flags, formatOverload(result), overloadFigures(load, result))
       return
     }
     if (flags.surge) {
-      print(formatSurge(await measureSurge(load)))
+      report(flags, formatSurge(await measureSurge(load)))
       return
     }
     const receivers = availableReceivers(load)
@@ -128,7 +153,7 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
     const results = []
     for (const name of receivers.filter((name) => name === (only ?? name)))
       results.push(await measureIngest(name, load))
-    print(formatIngest(results))
+    report(flags, formatIngest(results), ingestFigures(load, results))
   },
 
   latency: async (flags) => {
@@ -142,21 +167,21 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
     for (const setup of SETUPS.filter(({ name }) => name === (only ?? name))) {
       results.push(await measureLatency(setup, seconds))
     }
-    print(formatLatency(results))
-    print(formatEncoder(await measureEncoder(Math.min(seconds, 10))))
+    const encoder = formatEncoder(await measureEncoder(Math.min(seconds, 10)))
+    report(flags, `${formatLatency(results)}\n${encoder}`, latencyFigures(results))
   },
 
   'media-cost': async (flags) => {
     const mbit = flags.number('mbit', 10)
     print(`Media behind SRT at ${mbit} Mbit/s, ${busy()}`)
     const load = { bitsPerSecond: mbit * 1e6, seconds: flags.number('seconds', 1) }
-    print(formatMediaCost(measureMediaCost(load)))
+    report(flags, formatMediaCost(measureMediaCost(load)))
   },
 
   metrics: async (flags) => {
     const load = { streams: flags.number('streams'), scrapes: flags.number('rounds', 20) }
     print(`Metrics of ${load.streams} live streams, ${load.scrapes} scrapes, ${busy()}`)
-    print(formatMetrics(await measureMetrics(load)))
+    report(flags, formatMetrics(await measureMetrics(load)))
   },
 
   mpegts: async (flags) => {
@@ -165,7 +190,7 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
     for (const mbit of flags.numbers('mbit', [2, 8, 40])) {
       results.push(await measureMpegts(mbit * 1e6, flags.number('rounds')))
     }
-    print(formatMpegts(results))
+    report(flags, formatMpegts(results))
   },
 
   operation: async (flags) => {
@@ -175,6 +200,7 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
       bitsPerSecond: mbit * 1e6,
       viewers: flags.number('viewers'),
       seconds: flags.number('seconds', 60),
+      workers: Number(flags.someOf('workers', WORKERS)?.[0] ?? 0),
     }
     const only = flags.oneOf(
       'only',
@@ -184,10 +210,19 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
       `Operation: ${load.publishers} publishers of ${mbit} Mbit/s, ${load.seconds} s, ${busy()}`,
     )
     const results = []
-    for (const setup of OPERATION_SETUPS.filter(({ name }) => name === (only ?? name))) {
+    const setups = OPERATION_SETUPS.filter(
+      ({ name, isKilled }) => name === (only ?? name) && !(isKilled && load.workers === 0),
+    )
+    for (const setup of setups) {
       results.push(await measureOperation(setup, load))
     }
-    print(formatOperation(results))
+    report(flags, formatOperation(results))
+  },
+
+  registry: async (flags) => {
+    const load = { streams: flags.number('streams'), rounds: flags.number('rounds', 5) }
+    print(`Registry of ${load.streams} streams, ${busy()}`)
+    report(flags, formatRegistry(await measureRegistry(load)))
   },
 
   release: async (flags) => {
@@ -202,13 +237,16 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
       print(`${setup.viewers} viewers of ${mbit} Mbit/s, ${load.seconds} s, ${busy()}`)
       results.push(await measureRelease(setup, load))
     }
-    print(formatRelease(results))
+    report(flags, formatRelease(results), releaseFigures(results))
   },
+
+  results: async () => print(`written: ${await writeResults()}`),
 
   srt: async (flags) => {
     const only = flags.oneOf('only', RECEIVERS)
     const receivers = RECEIVERS.filter((name) => name === (only ?? name))
     const ciphers = flags.encrypted === undefined ? [false, true] : [flags.encrypted]
+    const tables: string[] = []
     for (const connections of flags.numbers('connections', [1, 10, 100, 500])) {
       const mbit = flags.number('mbit', connections > 100 ? 0.5 : 5)
       const loads = ciphers.map((encrypted) => ({
@@ -218,9 +256,8 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
         seconds: flags.number('seconds'),
         senders: flags.number('senders', 2),
       }))
-      print(
-        `\nSRT: ${connections} connections of ${mbit} Mbit/s, ${loads[0]!.seconds} s, ${busy()}`,
-      )
+      const title = `SRT: ${connections} connections of ${mbit} Mbit/s, ${loads[0]!.seconds} s`
+      print(`\n${title}, ${busy()}`)
       const results = []
       for (const load of loads) {
         for (const name of receivers.filter((name) => canReceive(name, load))) {
@@ -228,7 +265,9 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
         }
       }
       print(formatSrt(results))
+      tables.push(`${title}\n${formatSrt(results)}`)
     }
+    leave(flags, tables.join('\n\n'))
   },
 
   'srt-flood': async (flags) => {
@@ -238,7 +277,7 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
       seconds: flags.number('seconds', 20),
     }
     print(`A flood of ${load.seconds} s, ${busy()}`)
-    print(formatFlood(await measureFlood(load)))
+    report(flags, formatFlood(await measureFlood(load)))
   },
 
   'srt-loss': async (flags) => {
@@ -254,10 +293,15 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
       'only',
       NETWORKS.map(({ name }) => name),
     )
+    const tables: string[] = []
     for (const network of NETWORKS.filter(({ name }) => name === (only ?? name))) {
-      print(`\n${network.title}, latency ${network.latencyMs} ms`)
-      print(formatLoss(await measureLoss(network, load)))
+      const title = `${network.title}, latency ${network.latencyMs} ms`
+      print(`\n${title}`)
+      const table = formatLoss(await measureLoss(network, load))
+      print(table)
+      tables.push(`${title}\n${table}`)
     }
+    leave(flags, tables.join('\n\n'))
   },
 }
 
@@ -271,6 +315,17 @@ async function main(): Promise<void> {
   const bench = BENCHES[flags.bench]
   if (bench === undefined) throw new RangeError(USAGE)
   await bench(flags)
+  if (flags.write) print(`written: ${await writeResults()}`)
+}
+
+/** Prints tables, and leaves them with their figures for `bench/RESULTS.md`. */
+function report(flags: Flags, text: string, figures?: Figures): void {
+  print(text)
+  leave(flags, text, figures)
+}
+
+function leave({ bench, args }: Flags, text: string, figures: Figures = {}): void {
+  leaveFigures(bench, text, { figures, args })
 }
 
 function print(text: string): void {

@@ -11,6 +11,8 @@ import {
 } from '../../test/hostile/attacks/held-connections.ts'
 import { publishWithLeakedKeys } from '../../test/hostile/attacks/leaked-key.ts'
 import { startManyStreams } from '../../test/hostile/attacks/many-streams.ts'
+import { sendOnePipeline } from '../../test/hostile/attacks/one-pipeline.ts'
+import { crowdSlowly } from '../../test/hostile/attacks/slow-crowd.ts'
 import { readSlowly } from '../../test/hostile/attacks/slow-readers.ts'
 import { sendUnreadPipelines } from '../../test/hostile/attacks/unread-pipelines.ts'
 import { publishLargeStreams } from '../../test/hostile/attacks/large-streams.ts'
@@ -24,6 +26,8 @@ import type { Target } from '../../test/hostile/target.ts'
 export interface Attack extends ServiceOptions {
   readonly name: string
   readonly seconds: number
+  /** Memory that the settings allow for the cache and for waiting replies, in MiB; default: RSS has no bound. */
+  readonly allowedMib?: { readonly cache: number; readonly buffered: number }
   /** Runs the attack; bounded, and ends on the signal. */
   carryOut(target: Target, signal: AbortSignal): Promise<object>
 }
@@ -35,6 +39,9 @@ const COSTLY = {
   'tiny-nal-units': 'NAL units of 3 bytes',
   'tiny-segments': 'timestamps jump at each key frame, 24 renditions',
 }
+
+/** Limits of the cache and of waiting replies beside a slow crowd. */
+const CROWD_MIB = 64
 
 /** @returns URL of the latest segment of the publisher that must stay unaffected */
 async function newestSegment({ host, httpPort }: Target): Promise<string> {
@@ -84,9 +91,23 @@ export const ATTACKS: readonly Attack[] = [
       sendUnreadPipelines(target, signal, { path: await newestSegment(target) }),
   },
   {
+    name: 'one-pipeline',
+    seconds: 15,
+    carryOut: (target, signal) =>
+      sendOnePipeline(target, signal, {
+        requests: 20_000,
+        path: '/video/bystander/playlist.m3u8',
+      }),
+  },
+  {
     name: 'idle-connections',
     seconds: 20,
     carryOut: holdIdleConnections,
+  },
+  {
+    name: 'paused-viewers',
+    seconds: 20,
+    carryOut: (target, signal) => holdIdleConnections(target, signal, { kind: 'paused' }),
   },
   {
     name: 'held-connections',
@@ -104,6 +125,21 @@ export const ATTACKS: readonly Attack[] = [
         path: () => newestSegment(target),
         requestsEach: 20,
         apartMs: 500,
+      }),
+  },
+  {
+    name: 'slow-crowd',
+    seconds: 180,
+    // One stream of 5 Mbit/s makes 112 MB of segments in that time, each with readers.
+    env: { CACHE_MAX_MIB: String(CROWD_MIB), HTTP_MAX_BUFFERED_MIB: String(CROWD_MIB) },
+    allowedMib: { cache: CROWD_MIB, buffered: CROWD_MIB },
+    carryOut: (target, signal) =>
+      crowdSlowly(target, signal, {
+        slow: 500,
+        bytesPerSec: 10_000,
+        silent: 200,
+        requestEveryMs: 10_000,
+        newest: () => newestSegment(target),
       }),
   },
   {

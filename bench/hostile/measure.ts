@@ -2,12 +2,18 @@
  * Runs one attack on a service and measures the effect on other clients.
  *
  *   publisher, viewer, new encoders ─► service ◄─ attacker          one process each
+ *                   20 more viewers ─►
  *
  * @module
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startService } from '../support/service.ts'
-import { usageOf } from '../support/usage.ts'
+import type {
+  LiveViewersAnswers,
+  LiveViewersReport,
+  LiveViewersTask,
+} from '../support/live-viewers.ts'
+import { childrenOf, usageOf } from '../support/usage.ts'
 import { startWorker } from '../support/worker.ts'
 import type { AttackerAnswers, AttackerTask } from './attacker.ts'
 import type { Attack } from './attacks.ts'
@@ -19,6 +25,11 @@ const WARM_UP_MS = 10_000
 /** Time after an attack until its state has expired. */
 const RECOVERY_MS = 15_000
 const RSS_SAMPLE_MS = 250
+const MIB = 1024 * 1024
+/** Memory for each byte of media. */
+const MEDIA_FACTOR = 1.15
+/** Viewers who fetch every segment. */
+const VIEWERS = 20
 
 export interface AttackResult extends BystandersReport {
   readonly name: string
@@ -29,23 +40,35 @@ export interface AttackResult extends BystandersReport {
   readonly cpuBefore: number
   readonly cpuDuring: number
   readonly rssBytes: { readonly before: number; readonly max: number; readonly after: number }
-  /** Datagrams that the publisher sent, and those that the service did not deliver. */
+  /** Bound of RSS: that before the attack, and the media that the settings allow. Undefined: not checked. */
+  readonly maxRssBytes: number | undefined
+  /** Datagrams that the publisher sent, those lost on the way, repaired or not, and those never delivered. */
   readonly sent: number
   readonly lost: number
+  readonly dropped: number
+  readonly viewers: LiveViewersReport
 }
 
-/** @throws when the service ends during the attack */
-export async function measureAttack(attack: Attack): Promise<AttackResult> {
-  const service = await startService({ env: attack.env ?? {}, nodeArgs: attack.nodeArgs ?? [] })
+/**
+ * @param workers  value of `HTTP_WORKERS`
+ * @throws when the service ends during the attack, or closes the connection of a viewer
+ */
+export async function measureAttack(attack: Attack, workers: number): Promise<AttackResult> {
+  const service = await startService({
+    ...(attack.env && { env: attack.env }),
+    workers,
+    nodeArgs: attack.nodeArgs ?? [],
+  })
   const newcomerUrls = []
   for (let index = 0; index < attack.seconds; index++) {
     newcomerUrls.push(await service.start(`newcomer-${index}`))
   }
+  const playlistUrl = `${service.httpUrl}/video/bystander/playlist.m3u8`
   const bystanders = await startWorker<BystandersAnswers>(
     new URL('bystanders.js', import.meta.url),
     {
       publishUrl: await service.start('bystander'),
-      playlistUrl: `${service.httpUrl}/video/bystander/playlist.m3u8`,
+      playlistUrl,
       bitsPerSecond: BITS_PER_SECOND,
       newcomerUrls,
     } satisfies BystandersTask,
@@ -61,16 +84,23 @@ export async function measureAttack(attack: Attack): Promise<AttackResult> {
       pid: service.pid,
     },
   } satisfies AttackerTask)
+  const viewers = await startWorker<LiveViewersAnswers>(
+    new URL('../support/live-viewers.js', import.meta.url),
+    { playlistUrls: [playlistUrl], viewers: VIEWERS } satisfies LiveViewersTask,
+  )
   try {
     await sleep(WARM_UP_MS)
+    await viewers.ask('open')
     const cpuBefore = await cpuShare(service.pid, 3000)
     const durationMs = attack.seconds * 1000
+    await viewers.ask('report')
     const [report, figures, cpuDuring, rss] = await Promise.all([
       bystanders.ask('watch', durationMs),
       attacker.ask('carryOut', durationMs),
       cpuShare(service.pid, durationMs),
       watchRss(service.pid, durationMs),
     ])
+    const viewersReport = await viewers.ask('report')
     await attacker.stop()
     await sleep(RECOVERY_MS)
     const { publisher, live } = await service.status('bystander')
@@ -83,28 +113,42 @@ export async function measureAttack(attack: Attack): Promise<AttackResult> {
       ...report,
       cpuBefore,
       cpuDuring,
-      rssBytes: { ...rss, after: usageOf([service.pid]).rssBytes },
+      rssBytes: { ...rss, after: usageOf(processesOf(service.pid)).rssBytes },
+      maxRssBytes:
+        attack.allowedMib && rss.before + MEDIA_FACTOR * allowedBytes(attack.allowedMib, workers),
       sent,
-      lost: publisher!.packets_dropped + dropped,
+      lost: publisher!.packets_lost,
+      dropped: publisher!.packets_dropped + dropped,
+      viewers: viewersReport,
     }
   } finally {
-    await Promise.all([attacker, bystanders, service].map((each) => each.stop()))
+    await Promise.all([attacker, viewers, bystanders, service].map((each) => each.stop()))
   }
 }
 
+/** Media that the settings allow in memory, in bytes. A worker has a quarter of the cache besides the ingest process. */
+function allowedBytes({ cache, buffered }: { cache: number; buffered: number }, workers: number) {
+  return (cache * (1 + workers / 4) + buffered) * MIB
+}
+
+/** The service, or the supervisor and its children. */
+function processesOf(pid: number): number[] {
+  return [pid, ...childrenOf(pid)]
+}
+
 async function cpuShare(pid: number, durationMs: number): Promise<number> {
-  const { cpuSec } = usageOf([pid])
+  const { cpuSec } = usageOf(processesOf(pid))
   const startMs = performance.now()
   await sleep(durationMs)
-  return (usageOf([pid]).cpuSec - cpuSec) / ((performance.now() - startMs) / 1000)
+  return (usageOf(processesOf(pid)).cpuSec - cpuSec) / ((performance.now() - startMs) / 1000)
 }
 
 async function watchRss(pid: number, durationMs: number) {
-  const before = usageOf([pid]).rssBytes
+  const before = usageOf(processesOf(pid)).rssBytes
   let max = before
   for (const endMs = performance.now() + durationMs; performance.now() < endMs;) {
     await sleep(RSS_SAMPLE_MS)
-    max = Math.max(max, usageOf([pid]).rssBytes)
+    max = Math.max(max, usageOf(processesOf(pid)).rssBytes)
   }
   return { before, max }
 }

@@ -8,7 +8,10 @@ import type { AttackResult } from './measure.ts'
 
 const MIB = 1024 * 1024
 const MAX_PLAYLIST_MS = 250
+const MAX_FIRST_BYTE_P99_MS = 250
 const MAX_GROWTH_BYTES = 100 * MIB
+/** Tolerated share above the bound of memory. */
+const MAX_RSS_EXCESS = 0.1
 
 export function formatAttacks(results: readonly AttackResult[]): string {
   return formatTable(
@@ -22,6 +25,9 @@ export function formatAttacks(results: readonly AttackResult[]): string {
       { title: 'after' },
       { title: 'datagrams' },
       { title: 'lost' },
+      { title: 'dropped' },
+      { title: 'first byte of viewers p99, ms', decimals: 1 },
+      { title: 'missed segments' },
       { title: 'slowest playlist, ms' },
       { title: 'failed requests' },
       { title: 'newcomers' },
@@ -37,6 +43,9 @@ export function formatAttacks(results: readonly AttackResult[]): string {
       result.rssBytes.after / MIB,
       result.sent,
       result.lost,
+      result.dropped,
+      firstByteP99Ms(result),
+      result.viewers.missed,
       result.maxPlaylistMs,
       result.failures.length,
       result.newcomers,
@@ -45,11 +54,22 @@ export function formatAttacks(results: readonly AttackResult[]): string {
   )
 }
 
+function firstByteP99Ms({ viewers }: AttackResult): number {
+  const times = [...viewers.playlistMs, ...viewers.segmentMs].toSorted((a, b) => a - b)
+  return times[Math.floor(times.length * 0.99)] ?? NaN
+}
+
 /** @returns one sentence for each violation */
 export function harmOf(result: AttackResult): string[] {
-  const { failures, maxPlaylistMs, rssBytes } = result
+  const { failures, maxPlaylistMs, rssBytes, viewers, maxRssBytes = Infinity } = result
   const harm = {
-    [`${result.lost} datagrams of the publisher are lost`]: result.lost > 0,
+    [`${result.dropped} datagrams of the publisher are lost`]: result.dropped > 0,
+    [`${viewers.missed} segments are missed by viewers`]: viewers.missed > 0,
+    [`${viewers.failures} requests of the 20 viewers failed`]: viewers.failures > 0,
+    [`1 % of first bytes come after ${Math.round(firstByteP99Ms(result))} ms`]:
+      firstByteP99Ms(result) > MAX_FIRST_BYTE_P99_MS,
+    [`memory was ${Math.round(rssBytes.max / MIB)} MiB, its bound is ${Math.round(maxRssBytes / MIB)} MiB`]:
+      rssBytes.max > maxRssBytes * (1 + MAX_RSS_EXCESS),
     [`${result.gaps} gaps or discontinuities in the playlist`]: result.gaps > 0,
     [`${failures.length} requests of the viewer failed, first: ${failures[0]}`]:
       failures.length > 0,

@@ -1,16 +1,25 @@
 /**
- * `npm run hostile -- [--only NAME,NAME]`: runs every attack of attacks.ts beside a publisher, a viewer and new
- * encoders. Ends with an error when one of them was affected.
+ * `npm run hostile -- [--only NAME,NAME] [--workers N]`: runs every attack of attacks.ts beside a publisher, viewers and
+ * new encoders. Ends with an error when one of them was affected. 10,000 idle connections need as many open files in the
+ * service and in the attacker: where the limit is lower, the attacks run in a child with a higher one, as far as allowed.
  *
  * @module
  */
+import { spawnSync } from 'node:child_process'
 import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { ATTACKS } from './attacks.ts'
+import { maxOpenFiles } from '../../src/http/guard/open-files.ts'
 import { measureAttack, type AttackResult } from './measure.ts'
 import { formatAttacks, harmOf } from './report.ts'
 
-const { values } = parseArgs({ options: { only: { type: 'string' } } })
+/** Open files of the service with 10,000 connections, and its reserve. */
+const MIN_OPEN_FILES = 12_000
+
+raiseOpenFiles()
+const { values } = parseArgs({
+  options: { only: { type: 'string' }, workers: { type: 'string', default: '0' } },
+})
 const only = values.only?.split(',')
 const attacks = ATTACKS.filter(({ name }) => only?.includes(name) ?? true)
 if (attacks.length === 0) {
@@ -22,7 +31,7 @@ const harm: string[] = []
 for (const attack of attacks) {
   print(`${attack.name}, ${attack.seconds} s, load average ${loadavg()[0]!.toFixed(1)}`)
   try {
-    const result = await measureAttack(attack)
+    const result = await measureAttack(attack, Number(values.workers))
     print(`  ${JSON.stringify(result.attack)}`)
     results.push(result)
     harm.push(...harmOf(result).map((sentence) => `${attack.name}: ${sentence}`))
@@ -36,4 +45,19 @@ process.exit(harm.length > 0 ? 1 : 0)
 
 function print(text: string): void {
   process.stdout.write(`${text}\n`)
+}
+
+/** Runs this program again with a higher limit, which its children inherit, and ends; without the right to, goes on. */
+function raiseOpenFiles(): void {
+  if (maxOpenFiles() >= MIN_OPEN_FILES) return
+  const raise = `ulimit -n ${MIN_OPEN_FILES}`
+  if (spawnSync('sh', ['-c', raise]).status !== 0) {
+    print(`open files: ${maxOpenFiles()}, expected ${MIN_OPEN_FILES} for all idle connections`)
+    return
+  }
+  const command = [process.execPath, ...process.argv.slice(1)]
+  const child = spawnSync('sh', ['-c', `${raise} && exec "$@"`, 'sh', ...command], {
+    stdio: 'inherit',
+  })
+  process.exit(child.status ?? 1)
 }

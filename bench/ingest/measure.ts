@@ -4,12 +4,13 @@
  * @module
  */
 import type { ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { mkdirSync, rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { clipOf } from '../support/clip.ts'
 import { freePorts } from '../../test/support/free-port.ts'
 import { isInstalled, startProgram, stopProgram } from '../support/programs.ts'
-import { readLosses, startService, type Collections } from '../support/service.ts'
+import { readLosses, startService, type Collections, type Service } from '../support/service.ts'
 import { kernelDrops, usageOf, type Usage } from '../support/usage.ts'
 import { startSenders, type SendersOptions } from './senders.ts'
 
@@ -37,6 +38,8 @@ export interface IngestResult {
   readonly cpuLoad: number
   readonly cpuUsPerPacket: number
   readonly rssBytes: number
+  /** Segments held in memory; NaN where the receiver does not tell. */
+  readonly cachedBytes: number
   /** Collections of the whole heap, per minute; NaN where there is none. */
   readonly majorCollectionsPerMin: number
   /** Pauses for garbage collection, as a share of the time; NaN where there are none. */
@@ -58,7 +61,7 @@ export interface IngestResult {
   readonly senderDropped: number
 }
 
-type Losses = Pick<IngestResult, 'lost' | 'dropped' | 'gaps' | 'loopDelayMsMax'>
+type Report = Pick<IngestResult, 'cachedBytes' | 'lost' | 'dropped' | 'gaps' | 'loopDelayMsMax'>
 
 /** Something that receives: as many URLs as there are publishers, and what to ask when the time is over. */
 interface Receiver {
@@ -67,7 +70,7 @@ interface Receiver {
   readonly ports: readonly number[]
   readonly pids: readonly number[]
   collections(): Collections
-  losses(): Promise<Losses>
+  report(): Promise<Report>
   stop(): Promise<void>
 }
 
@@ -92,7 +95,7 @@ export async function measureIngest(name: string, load: IngestLoad): Promise<Ing
     const after = [usageOf(receiver.pids), usageOf(senders.pids)] as const
     const collections = receiver.collections()
     const drops = kernelDrops(receiver.ports) - dropsBefore
-    const losses = await receiver.losses()
+    const report = await receiver.report()
     const reports = await senders.finish()
     const clipBytes = clipOf(load.bitsPerSecond).length
     const packetsPerSec = (load.publishers * clipBytes) / CLIP_SEC / DATAGRAM_BYTES
@@ -107,7 +110,7 @@ export async function measureIngest(name: string, load: IngestLoad): Promise<Ing
       pauseShare: (collections.pauseMs - collectionsBefore.pauseMs) / 1000 / load.seconds,
       senderCpuLoad: loadBetween(before[1], after[1], load.seconds),
       kernelDrops: drops,
-      ...losses,
+      ...report,
       retransmissions: reports.reduce((sum, report) => sum + report.retransmissions, 0),
       senderDropped: reports.reduce((sum, report) => sum + report.dropped, 0),
     }
@@ -130,7 +133,8 @@ async function startMillrace(
   { publishers: count, cacheMib }: IngestLoad,
 ): Promise<Receiver> {
   const encryption = name.endsWith('AES-256')
-  const env: Record<string, string> = { MAX_PUBLISHERS: '1000' }
+  const metricsToken = randomBytes(32).toString('hex')
+  const env: Record<string, string> = { MAX_PUBLISHERS: '1000', METRICS_TOKEN: metricsToken }
   if (cacheMib !== undefined) env['CACHE_MAX_MIB'] = String(cacheMib)
   const service = await startService({ env, nodeArgs: ['--trace-gc'] })
   const ids = Array.from({ length: count }, (_, index) => `bench-${index}`)
@@ -141,12 +145,19 @@ async function startMillrace(
     ports: [service.srtPort],
     pids: [service.pid],
     collections: () => service.collections(),
-    losses: async () => {
+    report: async () => {
       const { load, ...losses } = await readLosses(service, ids)
-      return { ...losses, loopDelayMsMax: load.loop_delay_ms_max }
+      const cachedBytes = await readCachedBytes(service, metricsToken)
+      return { ...losses, cachedBytes, loopDelayMsMax: load.loop_delay_ms_max }
     },
     stop: () => service.stop(),
   }
+}
+
+async function readCachedBytes({ httpUrl }: Service, token: string): Promise<number> {
+  const headers = { authorization: `Bearer ${token}` }
+  const metrics = await (await fetch(`${httpUrl}/metrics`, { headers })).text()
+  return Number(/^millrace_cache_bytes (\S+)$/m.exec(metrics)?.[1] ?? NaN)
 }
 
 /** One process a stream, as these programs are run. */
@@ -162,7 +173,10 @@ async function startPeers(name: string, count: number): Promise<Receiver> {
     ports,
     pids: programs.map(({ pid }) => pid!),
     collections: () => ({ major: NaN, pauseMs: NaN }),
-    losses: () => Promise.resolve({ lost: NaN, dropped: NaN, gaps: NaN, loopDelayMsMax: NaN }),
+    report: () =>
+      Promise.resolve({
+        ...{ cachedBytes: NaN, lost: NaN, dropped: NaN, gaps: NaN, loopDelayMsMax: NaN },
+      }),
     stop: async () => {
       await Promise.all(programs.map((program) => stopProgram(program, 'SIGKILL')))
       rmSync(SCRATCH, { recursive: true, force: true })

@@ -3,10 +3,14 @@
  *
  * @module
  */
+import type { Figures } from '../support/figures.ts'
 import { formatTable } from '../support/table.ts'
-import type { IngestResult } from './measure.ts'
-import type { OverloadResult } from './overload.ts'
+import type { IngestLoad, IngestResult } from './measure.ts'
+import type { OverloadLoad, OverloadResult } from './overload.ts'
 import type { SurgeResult } from './surge.ts'
+
+/** Memory of Millrace without any media. */
+const BASE_BYTES = 90e6
 
 const COLUMNS = [
   { title: 'receiver' },
@@ -14,6 +18,7 @@ const COLUMNS = [
   { title: 'CPU %', decimals: 1 },
   { title: 'CPU µs/packet', decimals: 2 },
   { title: 'RSS MB' },
+  { title: 'cached MB' },
   { title: 'major GC/min' },
   { title: 'GC pause %', decimals: 1 },
   { title: 'kernel drops' },
@@ -33,6 +38,7 @@ export function formatIngest(results: readonly IngestResult[]): string {
     result.cpuLoad * 100,
     result.cpuUsPerPacket,
     result.rssBytes / 1e6,
+    result.cachedBytes / 1e6,
     result.majorCollectionsPerMin,
     result.pauseShare * 100,
     result.kernelDrops,
@@ -100,4 +106,36 @@ export function formatSurge(result: SurgeResult): string {
       (dropped * 100) / (received + dropped),
     ],
   ])
+}
+
+/** Figures with an aim, if the load is the one that the aim is about. */
+export function ingestFigures(load: IngestLoad, results: readonly IngestResult[]): Figures {
+  const [millrace, ffmpeg] = ['millrace', 'ffmpeg'].map((name) =>
+    results.find(({ receiver }) => receiver === name),
+  )
+  if (millrace === undefined) return {}
+  const { publishers, bitsPerSecond, seconds, spreadMs } = load
+  if (publishers === 1 && bitsPerSecond === 40e6 && ffmpeg !== undefined) {
+    return { 'ingest-40-ffmpeg': millrace.cpuLoad / ffmpeg.cpuLoad }
+  }
+  if (publishers !== 100 || bitsPerSecond !== 5e6) return {}
+  const lost = seconds >= 300 ? millrace.lost : NaN
+  if (spreadMs === 0) return { 'ingest-lost-in-phase': lost }
+  return {
+    'ingest-lost': lost,
+    'ingest-cpu': millrace.cpuUsPerPacket,
+    'ingest-stall': millrace.loopDelayMsMax,
+    memory: (millrace.rssBytes - BASE_BYTES) / millrace.cachedBytes,
+  }
+}
+
+/** Figures with an aim, if the load is the one that the aim is about. */
+export function overloadFigures(load: OverloadLoad, result: OverloadResult): Figures {
+  if (load.publishers !== 140 || load.bitsPerSecond !== 5e6) return {}
+  const { received, dropped } = result
+  return {
+    'overload-dropped': (dropped * 100) / (received + dropped),
+    'overload-refused': result.refusedWith === 0 ? 0 : 1,
+    'overload-recovery': result.recoverySec,
+  }
 }

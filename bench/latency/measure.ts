@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openPage } from '../../test/support/browser.ts'
 import { until } from '../../test/support/until.ts'
+import { quantile } from '../support/quantile.ts'
 import { startService } from '../support/service.ts'
 import { HEIGHT, READER, WIDTH } from './clock-picture.ts'
 import { startEncoder } from './encoder.ts'
@@ -110,9 +111,4 @@ async function startOf(url: string): Promise<string> {
 
 function attribute(playlist: string, name: string): number {
   return Number(new RegExp(`[:,]${name}=([\\d.]+)`).exec(playlist)?.[1] ?? NaN)
-}
-
-/** @param sorted  numbers in ascending order */
-export function quantile(sorted: readonly number[], share: number): number {
-  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? NaN
 }

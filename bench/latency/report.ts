@@ -3,8 +3,10 @@
  *
  * @module
  */
+import type { Figures } from '../support/figures.ts'
+import { quantile } from '../support/quantile.ts'
 import { formatTable } from '../support/table.ts'
-import { quantile, type LatencyResult } from './measure.ts'
+import type { LatencyResult } from './measure.ts'
 
 const COLUMNS = [
   { title: 'setup' },
@@ -40,4 +42,9 @@ export function formatEncoder(delaysMs: readonly number[]): string {
   const sorted = delaysMs.toSorted((a, b) => a - b)
   const [median, p95] = [quantile(sorted, 0.5), quantile(sorted, 0.95)]
   return `of which encoder and pipe, from capture to the first datagram of a frame: median ${median} ms, p95 ${p95} ms`
+}
+
+export function latencyFigures(results: readonly LatencyResult[]): Figures {
+  const { medianMs = NaN } = results.find(({ name }) => name === 'part-200') ?? {}
+  return { 'glass-to-glass': medianMs / 1000 }
 }

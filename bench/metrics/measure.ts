@@ -9,7 +9,8 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { systemClock } from '../../src/clock.ts'
-import { createServer, type Server } from '../../src/service/server.ts'
+import { createServer } from '../../src/service/create-server.ts'
+import type { Server } from '../../src/service/server.ts'
 import { PUBLISHER_REPORT } from '../../test/stream/publisher-report.ts'
 
 const run = promisify(execFile)

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { quantile } from '../latency/measure.ts'
+import { quantile } from '../support/quantile.ts'
 import { formatTable } from '../support/table.ts'
 import type { MetricsResult } from './measure.ts'
 

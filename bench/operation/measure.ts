@@ -4,11 +4,13 @@
  * @module
  */
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '../../test/support/until.ts'
 import { startSenders } from '../ingest/senders.ts'
 import type { LiveViewersAnswers, LiveViewersTask } from '../support/live-viewers.ts'
 import { readLosses, startService, type Service } from '../support/service.ts'
-import { kernelDrops, usageOf } from '../support/usage.ts'
+import { childrenOf, kernelDrops, processTree, usageOf } from '../support/usage.ts'
 import { startWorker } from '../support/worker.ts'
 
 /** From the first publisher until streams and viewers run evenly; loop delays are of the latest 10 s. */
@@ -21,6 +23,8 @@ export interface OperationLoad {
   readonly bitsPerSecond: number
   readonly viewers: number
   readonly seconds: number
+  /** `HTTP_WORKERS`. */
+  readonly workers: number
 }
 
 export interface OperationSetup {
@@ -28,12 +32,15 @@ export interface OperationSetup {
   readonly hasViewers: boolean
   /** Whether metrics are scraped each second, and a dashboard is open. */
   readonly isObserved: boolean
+  /** Whether a worker is killed every 10 s. */
+  readonly isKilled?: boolean
 }
 
 export const SETUPS: readonly OperationSetup[] = [
   { name: 'publishers', hasViewers: false, isObserved: false },
   { name: 'viewers', hasViewers: true, isObserved: false },
   { name: 'observed', hasViewers: true, isObserved: true },
+  { name: 'killed', hasViewers: true, isObserved: false, isKilled: true },
 ]
 
 export interface OperationResult {
@@ -53,6 +60,8 @@ export interface OperationResult {
   readonly segmentMs: readonly number[]
   readonly missed: number
   readonly failures: number
+  readonly reconnects: number
+  readonly kills: number
   readonly scrapes: number
   readonly snapshots: number
 }
@@ -61,7 +70,7 @@ export async function measureOperation(
   setup: OperationSetup,
   load: OperationLoad,
 ): Promise<OperationResult> {
-  const { publishers, seconds } = load
+  const { publishers, seconds, workers } = load
   const count = setup.hasViewers ? load.viewers : 0
   const [password, token] = [randomBytes(16).toString('hex'), randomBytes(32).toString('hex')]
   const closing: (() => unknown)[] = []
@@ -69,6 +78,7 @@ export async function measureOperation(
   try {
     const service = await startService({
       env: { ADMIN_PASSWORD: password, METRICS_TOKEN: token, MAX_PUBLISHERS: '1000' },
+      workers,
     })
     closing.push(() => service.stop())
     const ids = Array.from({ length: publishers }, (_, index) => `bench-${index}`)
@@ -79,11 +89,15 @@ export async function measureOperation(
     })
     closing.push(() => senders.stop())
     await sleep(WARM_UP_MS / 2)
+    const areLive = async () =>
+      (await readLosses(service, ids).catch(() => undefined)) !== undefined
+    await until('streams that are live', areLive, { timeoutMs: 60_000, everyMs: 1000 })
     const viewers = await startWorker<LiveViewersAnswers>(
       new URL('../support/live-viewers.js', import.meta.url),
       {
         playlistUrls: ids.map((id) => `${service.httpUrl}/video/${id}/playlist.m3u8`),
         viewers: count,
+        survive: setup.isKilled === true,
       } satisfies LiveViewersTask,
     )
     closing.push(() => viewers.stop())
@@ -97,14 +111,20 @@ export async function measureOperation(
       }
       await sleep(WARM_UP_MS / 2)
       await viewers.ask('report')
-      const before = usageOf([service.pid])
+      const before = usageOf(processTree(service.pid))
       const dropsBefore = kernelDrops([service.srtPort])
       const loopDelays = []
+      let kills = 0
       for (let pastMs = 0; pastMs < seconds * 1000; pastMs += SAMPLE_MS) {
+        // Long before the next question, which may go to the same worker.
+        if (setup.isKilled === true) {
+          process.kill(workersOf(service.pid)[kills % workers]!, 'SIGKILL')
+          kills++
+        }
         await sleep(SAMPLE_MS)
         loopDelays.push((await service.status(ids[0]!)).service)
       }
-      const after = usageOf([service.pid])
+      const after = usageOf(processTree(service.pid))
       const report = await viewers.ask('report')
       const { lost, dropped } = await readLosses(service, ids)
       return {
@@ -121,6 +141,8 @@ export async function measureOperation(
         segmentMs: report.segmentMs.toSorted((a, b) => a - b),
         missed: report.missed,
         failures: report.failures,
+        reconnects: report.reconnects,
+        kills,
         ...observed,
       }
     }
@@ -129,6 +151,13 @@ export async function measureOperation(
     stopping.abort()
     for (const close of closing.toReversed()) await close()
   }
+}
+
+/** Workers of a service in the order of their start. */
+function workersOf(pid: number): number[] {
+  return childrenOf(pid).filter((child) =>
+    readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('worker-process'),
+  )
 }
 
 async function scrape(

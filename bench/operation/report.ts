@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { quantile } from '../latency/measure.ts'
+import { quantile } from '../support/quantile.ts'
 import { formatTable } from '../support/table.ts'
 import type { OperationResult } from './measure.ts'
 
@@ -22,6 +22,8 @@ const COLUMNS = [
   { title: 'segment p99 ms', decimals: 1 },
   { title: 'missed' },
   { title: 'failures' },
+  { title: 'kills' },
+  { title: 'reconnects' },
   { title: 'scrapes' },
   { title: 'snapshots' },
 ]
@@ -42,6 +44,8 @@ export function formatOperation(results: readonly OperationResult[]): string {
     quantile(result.segmentMs, 0.99),
     result.missed,
     result.failures,
+    result.kills,
+    result.reconnects,
     result.scrapes,
     result.snapshots,
   ])

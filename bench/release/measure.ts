@@ -6,8 +6,10 @@
  * @module
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../../test/support/free-port.ts'
 import { writeCertificate } from '../../test/support/certificate.ts'
 import { until } from '../../test/support/until.ts'
+import { startProgram, stopProgram } from '../support/programs.ts'
 import { machineCpuSec } from '../support/usage.ts'
 import { startWorker } from '../support/worker.ts'
 import { startPublisher } from './publisher.ts'
@@ -25,10 +27,15 @@ export interface ReleaseSetup {
   readonly viewers: number
   /** HTTP/2 over TLS; otherwise HTTP/1.1. */
   readonly isHttp2?: boolean
+  /** Whether viewers are at an edge of the service. */
+  readonly isAtEdge?: boolean
 }
 
 export const SETUPS: readonly ReleaseSetup[] = [
+  { name: '100', viewers: 100 },
+  { name: '100-edge', viewers: 100, isAtEdge: true },
   { name: '500', viewers: 500 },
+  { name: '500-edge', viewers: 500, isAtEdge: true },
   { name: '2000', viewers: 2000 },
   { name: '200-h2', viewers: 200, isHttp2: true },
 ]
@@ -60,7 +67,7 @@ export interface ReleaseResult {
 }
 
 export async function measureRelease(
-  { name, viewers: count, isHttp2 = false }: ReleaseSetup,
+  { name, viewers: count, isHttp2 = false, isAtEdge = false }: ReleaseSetup,
   { bitsPerSecond, seconds }: { readonly bitsPerSecond: number; readonly seconds: number },
 ): Promise<ReleaseResult> {
   const closing: (() => unknown)[] = []
@@ -76,7 +83,10 @@ export async function measureRelease(
     closing.push(() => publisher.stop())
     await until('a low-latency playlist', () => service.ask('isReady'), { everyMs: 200 })
     const viewers = await startWorker<ViewersAnswers>(new URL('viewers.js', import.meta.url), {
-      ...{ playlistUrl, viewers: count },
+      ...{
+        playlistUrl: isAtEdge ? await atEdge(playlistUrl, closing) : playlistUrl,
+        viewers: count,
+      },
     } satisfies ViewersTask)
     closing.push(() => viewers.stop())
 
@@ -112,6 +122,20 @@ export async function measureRelease(
   } finally {
     for (const close of closing.toReversed()) await close()
   }
+}
+
+/** Starts an edge. @returns the URL there */
+async function atEdge(playlistUrl: string, closing: (() => unknown)[]): Promise<string> {
+  const { origin, pathname } = new URL(playlistUrl)
+  const port = String(await freePort())
+  const edge = startProgram(process.execPath, ['dist/cli.js', 'edge'], {
+    env: { ...process.env, EDGE_OF: origin, HTTP_HOST: '127.0.0.1', HTTP_PORT: port },
+  })
+  closing.push(() => stopProgram(edge))
+  const url = `http://127.0.0.1:${port}${pathname}`
+  const answers = async () => (await fetch(url).catch(() => undefined))?.ok
+  await until('a playlist at the edge', answers, { everyMs: 200 })
+  return url
 }
 
 /** @returns delays of all parts that were completed during the measurement, in ascending order */

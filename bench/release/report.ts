@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { quantile } from '../latency/measure.ts'
+import type { Figures } from '../support/figures.ts'
+import { quantile } from '../support/quantile.ts'
 import { formatTable } from '../support/table.ts'
 import type { ReleaseResult } from './measure.ts'
 
@@ -55,4 +56,9 @@ export function formatRelease(results: readonly ReleaseResult[]): string {
 
 function quantiles(sorted: readonly number[]): number[] {
   return [0.5, 0.95, 0.99, 1].map((share) => quantile(sorted, share))
+}
+
+export function releaseFigures(results: readonly ReleaseResult[]): Figures {
+  const { playlistMs = [] } = results.find(({ name }) => name === '500') ?? {}
+  return { 'release-p99': quantile(playlistMs, 0.99) }
 }

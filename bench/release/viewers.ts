@@ -13,6 +13,8 @@ import { EdgeReader, type Edge } from './playlist-reader.ts'
 export interface ViewersTask {
   readonly playlistUrl: string
   readonly viewers: number
+  /** Whether viewers fetch no parts. */
+  readonly isPlaylistOnly?: boolean
 }
 
 export interface ViewersAnswers {
@@ -39,7 +41,7 @@ const GROUP = 20
 const PAUSE_MS = 20
 const RETRY_MS = 1000
 
-const { playlistUrl, viewers } = (await readTask()) as ViewersTask
+const { playlistUrl, viewers, isPlaylistOnly = false } = (await readTask()) as ViewersTask
 const origin = new URL(playlistUrl)
 const reader = new EdgeReader()
 let report = emptyReport()
@@ -80,7 +82,7 @@ class Viewer {
       }
     }
     this.#newest = edge
-    if (!this.#isFetching) this.#fetchPart()
+    if (!this.#isFetching && !isPlaylistOnly) this.#fetchPart()
   }
 
   #fetchPart(): void {
@@ -101,7 +103,7 @@ class Viewer {
 answer<ViewersAnswers>({
   open: async () => {
     for (let opened = 0; opened < viewers; opened++) {
-      new Viewer(openLanes(origin)).askPlaylist('')
+      new Viewer(openLanes(origin, { isPlaylistOnly })).askPlaylist('')
       if (opened % GROUP === GROUP - 1) await sleep(PAUSE_MS)
     }
     return viewers

@@ -28,9 +28,20 @@ export interface Lanes {
   readonly media: Lane
 }
 
-export function openLanes(origin: URL): Lanes {
+export interface LanesOptions {
+  /** Whether no media is fetched: servers close connections without a request; default: false. */
+  readonly isPlaylistOnly?: boolean
+  /** Called when an HTTP/1.1 connection is lost; its request is sent again on another. Default: a loss is an error. */
+  readonly onLost?: () => void
+}
+
+export function openLanes(
+  origin: URL,
+  { isPlaylistOnly = false, onLost }: LanesOptions = {},
+): Lanes {
   if (origin.protocol === 'http:') {
-    return { playlists: new SocketLane(origin, true), media: new SocketLane(origin, false) }
+    const playlists = new SocketLane(origin, true, onLost)
+    return { playlists, media: isPlaylistOnly ? playlists : new SocketLane(origin, false, onLost) }
   }
   const session = connectHttp2(origin, { rejectUnauthorized: false })
   return { playlists: new Http2Lane(session, true), media: new Http2Lane(session, false) }
@@ -44,9 +55,12 @@ const NO_BODY = Buffer.alloc(0)
 
 /** HTTP/1.1 over one keep-alive connection. Replies have a Content-Length. */
 class SocketLane implements Lane {
-  readonly #host: string
-  readonly #socket: Socket
+  readonly #origin: URL
   readonly #keepsBody: boolean
+  readonly #onLost: (() => void) | undefined
+  #socket: Socket
+  /** Path that was requested and is not answered. */
+  #path: string | undefined
   #onReply: OnReply | undefined
   #sentMs = 0
   #firstByteMs = 0
@@ -57,10 +71,24 @@ class SocketLane implements Lane {
   /** Bytes of the body that are missing; undefined before the end of the head. */
   #missing: number | undefined
 
-  constructor({ hostname, port, host }: URL, keepsBody: boolean) {
-    this.#host = host
+  constructor(origin: URL, keepsBody: boolean, onLost?: () => void) {
+    this.#origin = origin
     this.#keepsBody = keepsBody
-    this.#socket = connect({
+    this.#onLost = onLost
+    this.#socket = this.#connect()
+  }
+
+  get(path: string, onReply: OnReply): void {
+    this.#onReply = onReply
+    this.#sentMs = performance.now()
+    this.#firstByteMs = 0
+    this.#path = path
+    this.#send(path)
+  }
+
+  #connect(): Socket {
+    const { hostname, port } = this.#origin
+    const socket = connect({
       ...{ host: hostname, port: Number(port), noDelay: true },
       onread: {
         buffer: READ_BUFFER,
@@ -70,17 +98,25 @@ class SocketLane implements Lane {
         },
       },
     })
-    this.#socket.once('close', () => {
-      throw new Error('the service closed the connection of a viewer')
-    })
+    // Without a listener it would be thrown; `close` follows.
+    if (this.#onLost !== undefined) socket.on('error', () => undefined)
+    return socket.once('close', () => this.#lose())
   }
 
-  get(path: string, onReply: OnReply): void {
-    this.#onReply = onReply
-    this.#sentMs = performance.now()
-    this.#firstByteMs = 0
+  #lose(): void {
+    if (this.#onLost === undefined) {
+      throw new Error('the service closed the connection of a viewer')
+    }
+    this.#onLost()
+    this.#pieces = []
+    this.#missing = undefined
+    this.#socket = this.#connect()
+    if (this.#path !== undefined) this.#send(this.#path)
+  }
+
+  #send(path: string): void {
     this.#socket.write(
-      `GET ${path} HTTP/1.1\r\nHost: ${this.#host}\r\nAccept-Encoding: gzip\r\n\r\n`,
+      `GET ${path} HTTP/1.1\r\nHost: ${this.#origin.host}\r\nAccept-Encoding: gzip\r\n\r\n`,
     )
   }
 
@@ -109,6 +145,7 @@ class SocketLane implements Lane {
     const whole = this.#pieces.length === 0 ? body : Buffer.concat([...this.#pieces, body])
     this.#pieces = []
     this.#missing = undefined
+    this.#path = undefined
     this.#onReply!({
       status: this.#status,
       body: this.#keepsBody ? whole : NO_BODY,

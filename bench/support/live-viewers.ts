@@ -13,6 +13,8 @@ export interface LiveViewersTask {
   /** One for each stream; viewers are spread over them. */
   readonly playlistUrls: readonly string[]
   readonly viewers: number
+  /** Whether viewers whose connection is lost connect again. */
+  readonly survive?: boolean
 }
 
 export interface LiveViewersAnswers {
@@ -32,6 +34,8 @@ export interface LiveViewersReport {
   readonly failures: number
   /** Segments that left the playlist before a viewer had fetched them. */
   readonly missed: number
+  /** Connections that were lost. */
+  readonly reconnects: number
 }
 
 /** Interval of playlist reloads: half of the target duration of the streams (RFC 8216 6.3.4). */
@@ -76,7 +80,7 @@ class Viewer {
   #isFetching = false
 
   constructor(reader: WindowReader) {
-    this.#lanes = openLanes(reader.url)
+    this.#lanes = openLanes(reader.url, survive ? { onLost: () => report.reconnects++ } : {})
     this.#reader = reader
   }
 
@@ -113,7 +117,7 @@ class Viewer {
   }
 }
 
-const { playlistUrls, viewers } = (await readTask()) as LiveViewersTask
+const { playlistUrls, viewers, survive = false } = (await readTask()) as LiveViewersTask
 const readers = playlistUrls.map((url) => new WindowReader(url))
 let report = emptyReport()
 
@@ -139,5 +143,5 @@ function rounded(ms: number): number {
 
 function emptyReport() {
   const [playlistMs, segmentMs]: [number[], number[]] = [[], []]
-  return { playlistMs, segmentMs, bytes: 0, failures: 0, missed: 0 }
+  return { playlistMs, segmentMs, bytes: 0, failures: 0, missed: 0, reconnects: 0 }
 }

@@ -7,6 +7,7 @@ import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import { Client } from '../../src/client/index.ts'
+import { freePort } from '../../test/support/free-port.ts'
 import { startProgram, stopProgram } from './programs.ts'
 
 export interface Service {
@@ -68,8 +69,12 @@ export interface Collections {
 }
 
 export interface ServiceOptions {
-  /** Environment variables besides ports and secrets. */
+  /** Environment variables besides secrets; ports are free ones by default. */
   readonly env?: Readonly<Record<string, string>>
+  /** Calls the API; by default `fetch`, which accepts no self-signed certificate. */
+  readonly fetch?: typeof fetch
+  /** `HTTP_WORKERS`; default: 0. */
+  readonly workers?: number
   /** Flags of Node.js. */
   readonly nodeArgs?: readonly string[]
 }
@@ -78,24 +83,30 @@ export interface ServiceOptions {
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const hmacSecret = randomBytes(32).toString('hex')
   const jwtSecret = randomBytes(32).toString('hex')
+  const { workers = 0 } = options
   const args = [...(options.nodeArgs ?? []), 'dist/cli.js', 'serve']
   const child = startProgram(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
       ...process.env,
-      ...options.env,
       HMAC_SECRET: hmacSecret,
       JWT_SECRET: jwtSecret,
       HTTP_HOST: '127.0.0.1',
-      HTTP_PORT: '0',
+      // Workers share a port that is known beforehand.
+      HTTP_PORT: workers > 0 ? String(await freePort()) : '0',
+      HTTP_WORKERS: String(workers),
       SRT_HOST: '127.0.0.1',
       SRT_PORT: '0',
       PUBLIC_HOST: '127.0.0.1',
+      ...options.env,
     },
   })
   const collections = { major: 0, pauseMs: 0 }
   const { http: httpUrl, srt_port: srtPort } = await listening(child, collections)
-  const client = new Client({ url: httpUrl, secret: hmacSecret })
+  const client = new Client({
+    ...{ url: httpUrl, secret: hmacSecret },
+    ...(options.fetch !== undefined && { fetch: options.fetch }),
+  })
   return {
     pid: child.pid!,
     httpUrl,
@@ -130,6 +141,8 @@ async function listening(
     const [, kind, pauseMs] = COLLECTION.exec(line) ?? []
     if (kind === 'Mark-Compact') collections.major++
     collections.pauseMs += Number(pauseMs ?? 0)
+    // Errors and worse.
+    if (/^\{"level":[56]0/.test(line)) console.error(line)
   })
   return new Promise((resolve, reject) => {
     lines.on('line', (line) => {

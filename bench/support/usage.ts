@@ -31,6 +31,12 @@ export function selfUsage(): Usage {
   return { cpuSec: (user + system) / 1e6, rssBytes: process.memoryUsage.rss() }
 }
 
+/** @returns CPU seconds of this process and of its children that have ended */
+export function ownCpuSec(): number {
+  const fields = statFields('self')
+  return [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index]), 0) / TICKS_PER_SEC
+}
+
 const DELAY_SAMPLE_MS = 10
 
 /**
@@ -58,6 +64,11 @@ export function childrenOf(pid: number): number[] {
   return read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number)
 }
 
+/** @returns `pid` and the processes that it and its children have started */
+export function processTree(pid: number): number[] {
+  return [pid, ...childrenOf(pid).flatMap(processTree)]
+}
+
 /** @returns datagrams that the kernel dropped at full receive buffers of these UDP ports */
 export function kernelDrops(ports: readonly number[]): number {
   return ['/proc/net/udp', '/proc/net/udp6']
@@ -66,11 +77,15 @@ export function kernelDrops(ports: readonly number[]): number {
     .reduce((sum, [, drops]) => sum + drops, 0)
 }
 
-/** Reads fields 14 and 15 of proc(5) stat, counted from behind field 2, which may contain spaces. */
 function readCpuSec(pid: number): number {
-  const stat = read(`/proc/${pid}/stat`)
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const fields = statFields(pid)
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SEC
+}
+
+/** Reads proc(5) stat from field 3 on, behind field 2, which may contain spaces. */
+function statFields(pid: number | 'self'): string[] {
+  const stat = read(`/proc/${pid}/stat`)
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
 function readRssBytes(pid: number): number {
