@@ -26,7 +26,7 @@ export const RejectCode = {
   GROUP: 1015,
   TIMEOUT: 1016,
   CRYPTO: 1017,
-  /** Access control: too many requests, or too much load (libsrt `SRT_REJX_OVERLOAD`). */
+  /** Access control: too many requests, or too much load: try again later (libsrt `SRT_REJX_OVERLOAD`). */
   OVERLOAD: 2402,
   /** Access control: access is forbidden (libsrt `SRT_REJX_FORBIDDEN`). */
   FORBIDDEN: 2403,
@@ -109,6 +109,24 @@ export const REFUSALS = {
   },
   MEDIA_LATE: { http: 503, message: 'the media has not arrived in time: try again in 1 s' },
   TOO_MANY_WAITING: { http: 503, message: 'too many requests wait for media: try again in 1 s' },
+  ORIGIN_UNREACHABLE: {
+    http: 503,
+    message: 'the origin of this edge does not answer: try again in 1 s',
+  },
+  REGISTRY_UNAVAILABLE: {
+    http: 503,
+    srt: RejectCode.OVERLOAD,
+    message: 'the registry of the cluster does not answer: try again in 1 s',
+  },
+  NODE_CALL_INVALID: {
+    http: 403,
+    message:
+      'the signature of the node is not valid: set the same CLUSTER_SECRET on all nodes, compare clocks',
+  },
+  NOT_OWNER: {
+    http: 421,
+    message: 'this node does not own the stream: look its owner up, and ask there',
+  },
   RANGE_NOT_SATISFIABLE: { http: 416, message: 'the range is outside the file' },
   REQUEST_MALFORMED: { http: 400, message: 'the HTTP request is malformed' },
   ROUTE_NOT_FOUND: {
@@ -198,10 +216,15 @@ export const REFUSALS = {
     message: 'the file is not an MPEG transport stream: make one (ffmpeg -i FILE -c copy out.ts)',
   },
   RECORD_INVALID: { message: 'the folder is no record of a check: see millrace check --record' },
+  PROCESS_LOST: { message: 'a process of the service ended: its log has the cause' },
   ADDRESS_IN_USE: { message: 'the address is in use: choose another port' },
 } as const satisfies Record<string, Refusal>
 
 export type ErrorCode = keyof typeof REFUSALS
+
+export function isErrorCode(text: unknown): text is ErrorCode {
+  return typeof text === 'string' && Object.hasOwn(REFUSALS, text)
+}
 
 /** Error for users. `code` is stable; `message` says what is wrong and what is expected, and contains no secrets. */
 export class MillraceError extends Error {
@@ -210,12 +233,17 @@ export class MillraceError extends Error {
   readonly httpStatus: number
   /** SRT reject code of the refusal; `UNKNOWN` for refusals that are not for encoders. */
   readonly rejectCode: RejectCode
+  /** Time after which an HTTP client may try again, in seconds; undefined if the code tells. */
+  readonly retryAfterSec: number | undefined
 
   /**
    * @param code  row of the table
    * @param options.message  replaces the message of the table
    */
-  constructor(code: ErrorCode, options: { message?: string; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    options: { message?: string; cause?: unknown; retryAfterSec?: number } = {},
+  ) {
     const refusal: Refusal = REFUSALS[code]
     super(
       options.message ?? refusal.message,
@@ -225,5 +253,6 @@ export class MillraceError extends Error {
     this.code = code
     this.httpStatus = refusal.http ?? 500
     this.rejectCode = refusal.srt ?? RejectCode.UNKNOWN
+    this.retryAfterSec = options.retryAfterSec
   }
 }

@@ -3,12 +3,9 @@
  *
  * @module
  */
-export {
-  createServer,
-  type CloseOptions,
-  type Server,
-  type ServerOptions,
-} from './service/server.ts'
+export { createServer } from './service/create-server.ts'
+export type { ServerOptions } from './service/open-server.ts'
+export type { CloseOptions, Server } from './service/server.ts'
 export { signPlaybackToken, type PlaybackTokenOptions } from './auth/playback-token.ts'
 export { MillraceError, RejectCode, type ErrorCode } from './errors.ts'
 export type {

@@ -18,6 +18,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'errors.ts': [],
   'logger.ts': [],
   'token-bucket.ts': [],
+  'time-limit.ts': [],
   'interval-limiter.ts': [],
   'limited-logger.ts': ['logger.ts', 'clock.ts', 'token-bucket.ts'],
   // Beside the sub-rooms: what they share.
@@ -61,11 +62,15 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['clock.ts', 'logger.ts', 'errors.ts', 'interval-limiter.ts'],
   ],
   http: [
-    ...['contract', 'binary', 'clock.ts', 'auth', 'errors.ts', 'logger.ts'],
+    ...['cluster', 'contract', 'binary', 'clock.ts', 'auth', 'errors.ts', 'logger.ts'],
     ...['interval-limiter.ts', 'token-bucket.ts'],
   ],
   // Runs in browsers.
   'http/admin/page': ['http'],
+  edge: [
+    ...['cluster', 'http', 'contract', 'hls', 'auth', 'binary'],
+    ...['clock.ts', 'errors.ts', 'time-limit.ts', 'token-bucket.ts'],
+  ],
   // Publishing a file joins SRT and MPEG-TS the other way round; it serves no one but the command line.
   publisher: ['srt', 'mpegts', 'binary', 'errors.ts', 'clock.ts'],
   // The judge sees exchanges alone; `follow` makes them, `record` keeps them.
@@ -75,6 +80,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   'check/follow': ['check'],
   'check/record': ['check', 'errors.ts'],
+  // The cluster speaks of streams in the registry; `service` joins them to those of the process.
+  cluster: ['contract', 'hls', 'auth', 'clock.ts', 'errors.ts', 'time-limit.ts'],
   // The top of the house: rooms that see both ends.
   ingest: [
     'contract',
@@ -90,18 +97,24 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   config: ['contract', 'binary', 'errors.ts', 'mpegts', 'srt', 'auth', 'webhook'],
   service: ['*'],
   'index.ts': ['*'],
-  'cli.ts': [
-    ...['check', 'service', 'config', 'contract', 'auth', 'publisher'],
+  supervisor: ['service', 'config', 'clock.ts', 'errors.ts', 'logger.ts'],
+  commands: [
+    ...['supervisor', 'service', 'config', 'contract', 'auth', 'publisher'],
     ...['clock.ts', 'errors.ts', 'logger.ts'],
   ],
+  'cli.ts': ['commands', 'supervisor', 'check', 'config', 'publisher', 'errors.ts'],
 }
 
 /** Borders that only types may cross: a file that needs more than the shape is in the wrong room. */
 const TYPES_ONLY = [
+  ['http', 'cluster'],
+  ['edge', 'cluster'],
   ['contract', 'mpegts'],
   ['contract', 'hls'],
   ['ingest', 'srt'],
   ['client', 'contract'],
+  ['cluster', 'contract'],
+  ['cluster', 'hls'],
   ['client', 'errors.ts'],
   ['http/admin/page', 'http'],
 ]
@@ -112,17 +125,23 @@ const IMPURE = {
   'Date.now|performance.now|process.hrtime': ['clock.ts', 'http/player/', 'client/'],
   'setTimeout|setInterval|setImmediate': [
     'clock.ts',
+    'time-limit.ts',
     'service/',
     'srt/io/listener.ts',
     'srt/io/caller.ts',
     'webhook/dispatcher.ts',
     'publisher/',
     'http/',
+    'edge/',
+    'cluster/',
     'check/follow/',
+    'supervisor/',
   ],
   'Math.random|randomBytes|randomInt|randomUUID': [
     'service/server.ts',
+    'service/cluster/',
     'cli.ts',
+    'commands/',
     'srt/io/listener.ts',
     'srt/io/caller.ts',
     'auth/stream-key.ts',
@@ -133,15 +152,18 @@ const IMPURE = {
   'node:dgram': ['srt/io/listener.ts', 'srt/io/caller.ts', 'srt/io/socket.ts'],
   'node:fs': [
     'cli.ts',
+    'commands/',
     'check/command.ts',
     'check/record/',
+    'cluster/registry/scripts.ts',
     'http/',
     'publisher/',
     'srt/io/kernel-drops.ts',
+    'supervisor/socket-directory.ts',
     'webhook/look-up.ts',
   ],
   'node:dns': ['srt/io/caller.ts', 'webhook/look-up.ts'],
-  'process.env': ['cli.ts'],
+  'process.env': ['commands/'],
 }
 
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })

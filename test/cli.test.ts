@@ -73,6 +73,8 @@ t.test('serve exits 2 with advice for a missing secret or a bad setting', async 
     err: /HTTP_PORT is 99999: expected a whole number from 0 to 65535/,
   })
   t.match(millrace(['serve', '--srt-latency', '5'], SECRETS), { exit: 2, err: /--srt-latency/ })
+  t.match(millrace(['edge']), { exit: 2, err: /EDGE_OF is not set/ })
+  t.match(millrace(['edge', '--edge-of', 'ftp://x'], SECRETS), { exit: 2, err: /EDGE_OF is/ })
   t.match(millrace([]), { exit: 2, err: /no command/ })
   t.match(millrace(['sevre']), { exit: 2, err: /unknown command "sevre"/ })
 })

@@ -21,7 +21,12 @@ export class KeyFloors {
   /** Revokes all keys of the stream issued so far. */
   revoke(streamId: string, wallMs: number): void {
     const nowSec = Math.floor(wallMs / 1000)
-    const floorSec = Math.max(nowSec, this.#floorSec(streamId)) + 1
+    this.raise(streamId, Math.max(nowSec, this.#floorSec(streamId)) + 1, nowSec)
+  }
+
+  /** Revokes all keys of the stream issued before `floorSec`, as another node has done. */
+  raise(streamId: string, floorSec: number, nowSec: number): void {
+    if (floorSec <= this.#floorSec(streamId)) return
     this.#floors.delete(streamId)
     this.#floors.set(streamId, floorSec)
     for (const [id, oldestSec] of this.#floors) {

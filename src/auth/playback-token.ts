@@ -54,12 +54,6 @@ export interface PlaybackTokenLimits {
   readonly isBound: boolean
 }
 
-/** @param token  verified: text in another form has expired */
-export function playbackTokenLimits(token: string): PlaybackTokenLimits {
-  const [, expires = 0, bound] = TOKEN.exec(token) ?? []
-  return { expiresSec: Number(expires), isBound: bound !== undefined }
-}
-
 /** Request for a stream with a token. */
 export interface TokenUse {
   readonly streamId: string
@@ -79,11 +73,15 @@ export class PlaybackTokens {
     this.#readSecrets = readSecrets
   }
 
-  /** @returns why the token, which is untrusted, does not allow the use; undefined if it does */
-  refusalOf(token: string, use: TokenUse): ErrorCode | undefined {
-    const [, expires, isBound, signature] = TOKEN.exec(token) ?? []
+  /**
+   * Verifies a token, which is untrusted.
+   *
+   * @returns limits of a token that allows the use, or why it does not
+   */
+  verify(token: string, use: TokenUse): PlaybackTokenLimits | ErrorCode {
+    const [, expires, bound, signature] = TOKEN.exec(token) ?? []
     if (expires === undefined || signature === undefined) return 'PLAYBACK_TOKEN_INVALID'
-    const text = signedText(use.streamId, expires, isBound && addressName(use.readAddress()))
+    const text = signedText(use.streamId, expires, bound && addressName(use.readAddress()))
     const key = `${signature}${text}`
     const secrets = this.#readSecrets()
     const known = this.#signers.get(key)
@@ -95,7 +93,9 @@ export class PlaybackTokens {
       if (signer === undefined) return 'PLAYBACK_TOKEN_INVALID'
       this.#signers.set(key, signer)
     }
-    return Number(expires) * 1000 <= use.nowMs ? 'PLAYBACK_TOKEN_EXPIRED' : undefined
+    const expiresSec = Number(expires)
+    if (expiresSec * 1000 <= use.nowMs) return 'PLAYBACK_TOKEN_EXPIRED'
+    return { expiresSec, isBound: bound !== undefined }
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Options from environment variables, command-line flags and files of secrets. Callers pass all of them in: only
- * `cli.ts` reads `process.env` and files.
+ * `commands/` reads `process.env` and files.
  *
  * @module
  */

@@ -43,7 +43,18 @@ export function completeOptions(options: Options, memoryBytes = usableMemoryByte
   checkSegmentDurations(complete)
   checkTlsFiles(complete)
   checkApiHost(complete)
+  checkWorkers(complete)
+  checkCluster(complete)
   return complete
+}
+
+/** Checks that nodes of a cluster can sign their calls. */
+function checkCluster({ redisUrl, clusterSecret }: Config): void {
+  if (redisUrl === '' || clusterSecret !== '') return
+  throw new MillraceError('CONFIG_INVALID', {
+    message:
+      'REDIS_URL is set and CLUSTER_SECRET is not: expected one that all nodes have, since it signs their calls',
+  })
 }
 
 /**
@@ -51,12 +62,14 @@ export function completeOptions(options: Options, memoryBytes = usableMemoryByte
  * receiver, Prometheus, an encoder or an operator could sign API requests or stream keys.
  */
 function checkSecretsDiffer(config: Config): void {
-  const { hmacSecret, jwtSecret, playbackSecret, webhook, metrics, srt, admin } = config
+  const { hmacSecret, jwtSecret, playbackSecret, clusterSecret, webhook } = config
+  const { metrics, srt, admin } = config
   const secrets = Object.entries({
     HMAC_SECRET: parseSecrets(hmacSecret),
     JWT_SECRET: parseSecrets(jwtSecret),
     WEBHOOK_SECRET: parseOptionalSecrets(webhook.secret),
     PLAYBACK_SECRET: parseOptionalSecrets(playbackSecret),
+    CLUSTER_SECRET: parseOptionalSecrets(clusterSecret),
     METRICS_TOKEN: parseOptionalSecrets(metrics.token),
     // These may contain a comma. Their halves must not be secrets either.
     SRT_PASSPHRASE: parseOptionalSecrets(srt.passphrase),
@@ -105,6 +118,13 @@ function checkApiHost({ apiHost, apiPort, metrics }: Config): void {
   })
 }
 
+function checkWorkers({ http: { port, workers } }: Config): void {
+  if (workers === 0 || port !== 0) return
+  throw new MillraceError('CONFIG_INVALID', {
+    message: `HTTP_PORT is 0, HTTP_WORKERS is ${workers}: expected a port that all workers share`,
+  })
+}
+
 /** Values of all secret settings, which no log line may contain. */
 export function secretsOf(config: Config): readonly string[] {
   return SETTINGS.filter(({ schema }) => schema.secret === true).flatMap(({ path }) =>
@@ -137,16 +157,20 @@ function isLocal(host: string): boolean {
   return /^(127\.|::1$|localhost$)/.test(host)
 }
 
-function shortSecretWarnings({ hmacSecret, jwtSecret, admin: { password } }: Config): string[] {
-  const warnings = Object.entries({ HMAC_SECRET: hmacSecret, JWT_SECRET: jwtSecret })
-    .filter(([, text]) =>
-      parseSecrets(text).some((secret) => secret.length < MIN_SECRET_CHARACTERS),
-    )
+function shortSecretWarnings(config: Config): string[] {
+  const { hmacSecret, jwtSecret, clusterSecret, admin } = config
+  const secrets = {
+    HMAC_SECRET: { secrets: parseSecrets(hmacSecret), danger: 'controls streams' },
+    JWT_SECRET: { secrets: parseSecrets(jwtSecret), danger: 'controls streams' },
+    CLUSTER_SECRET: { secrets: parseOptionalSecrets(clusterSecret), danger: 'passes for a node' },
+  }
+  const warnings = Object.entries(secrets)
+    .filter(([, { secrets: all }]) => all.some((each) => each.length < MIN_SECRET_CHARACTERS))
     .map(
-      ([name]) =>
-        `${name} has fewer than ${MIN_SECRET_CHARACTERS} characters. An attacker who guesses it controls streams. Set one that \`millrace keygen\` prints.`,
+      ([name, { danger }]) =>
+        `${name} has fewer than ${MIN_SECRET_CHARACTERS} characters. An attacker who guesses it ${danger}. Set one that \`millrace keygen\` prints.`,
     )
-  if (password !== '' && password.length < MIN_PASSWORD_CHARACTERS) {
+  if (admin.password !== '' && admin.password.length < MIN_PASSWORD_CHARACTERS) {
     warnings.push(
       `ADMIN_PASSWORD has fewer than ${MIN_PASSWORD_CHARACTERS} characters. Anyone who guesses it controls streams. Set a longer one, or API_FROM.`,
     )

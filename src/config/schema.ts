@@ -12,16 +12,22 @@ import {
   adminPassword,
   allowList,
   bearerToken,
+  clusterSecret,
+  httpUrl,
   optionalSecret,
   passphrase,
   port,
   program,
+  redisUrl,
   secret,
   webhookSecret,
   webhookUrls,
 } from './setting-types.ts'
 
-const MIN_CACHE_MIB = 16
+/** Smallest values of limits that workers share. */
+export const MIN_CACHE_MIB = 16
+export const MIN_BUFFERED_MIB = 16
+export const MIN_CONNECTIONS = 16
 const MAX_CACHE_MIB = 1_048_576
 
 /** Complete options of the service, from a caller of the library or from environment and flags. */
@@ -34,18 +40,25 @@ export const Config = Type.Object({
     host: Type.String({ default: '0.0.0.0', description: 'address the HTTP server listens on' }),
     port: port(8080, 'TCP port of the API and of playback; 0: any free port'),
     maxConnections: Type.Integer({
-      minimum: 16,
+      minimum: MIN_CONNECTIONS,
       maximum: 1_000_000,
       default: 10_000,
       description:
         'open TCP connections, at most a quarter of them from one address (loopback: all); further clients get 503',
     }),
     maxBufferedMib: Type.Integer({
-      minimum: 16,
+      minimum: MIN_BUFFERED_MIB,
       maximum: 1_048_576,
       default: 256,
       description:
         'memory for replies to slow readers, beside the cache; above it the slowest readers are disconnected',
+    }),
+    workers: Type.Integer({
+      minimum: 0,
+      maximum: 64,
+      default: 0,
+      description:
+        'processes for HTTP besides the one for SRT, which share `HTTP_PORT` and the limits; 0: one process for all',
     }),
   }),
   tls: Type.Object({
@@ -169,6 +182,27 @@ export const Config = Type.Object({
       'password of the dashboard `/admin`, where the API is; at least 16 characters are advised; empty: no dashboard',
     ),
   }),
+  edgeOf: Type.String({
+    default: '',
+    pattern: '^(unix:/.+|https?://.+)?$',
+    allowed: 'unix:/path, or an http or https URL',
+    description:
+      'origin of `millrace edge`: another Millrace, whose streams it serves from memory of its own',
+  }),
+  role: Type.Enum(['all', 'ingest', 'edge'], {
+    default: 'all',
+    description:
+      'part of this node in a cluster: `ingest` takes encoders and serves edges, `edge` serves viewers, `all` does both',
+  }),
+  redisUrl: redisUrl(
+    'registry of a cluster: its nodes have the same, and the same `JWT_SECRET`; empty: no cluster',
+  ),
+  nodeUrl: httpUrl(
+    'URL at which the other nodes of a cluster reach this one; empty: `http://PUBLIC_HOST:HTTP_PORT`',
+  ),
+  clusterSecret: clusterSecret(
+    'signs calls between nodes, among them those of `EDGE_OF`: all nodes have the same; empty: calls are not signed',
+  ),
   trustProxy: addressBlocks(
     'proxies whose `X-Forwarded-For` names the client, for `API_FROM`, `API_RATE`, the dashboard, playback tokens with an address and the audit log; empty: none',
   ),

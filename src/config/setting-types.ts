@@ -31,6 +31,31 @@ export const secret = (description: string) =>
     (text) => (text.includes(',') ? hasLongSecrets(text) : text !== ''),
   )
 
+export const httpUrl = (description: string) =>
+  Type.Refine(
+    Type.String({ default: '', allowed: 'an http or https URL', description }),
+    (text) => text === '' || (/^https?:/.test(text) && URL.canParse(text)),
+  )
+
+/** See `parseRedisUrl`. It may have a password. */
+export const redisUrl = (description: string) =>
+  Type.Refine(
+    Type.String({
+      default: '',
+      secret: true,
+      allowed: 'a redis://, rediss:// or redis+sentinel:// URL',
+      description,
+    }),
+    (text) => text === '' || /^(rediss?|redis\+sentinel):\/\/./.test(text),
+  )
+
+/** Like `secret`, for a setting that may be empty. */
+export const clusterSecret = (description: string) =>
+  Type.Refine(
+    Type.String({ default: '', secret: true, allowed: SECRETS_ALLOWED, description }),
+    (text) => !text.includes(',') || hasLongSecrets(text),
+  )
+
 export const optionalSecret = (description: string) =>
   Type.Refine(
     Type.String({ default: '', secret: true, allowed: SECRETS_ALLOWED, description }),

@@ -249,6 +249,15 @@ export const StreamRecord = titled('StreamRecord', {
     { description: 'what start-stream gave the stream of its own; empty for a resumed stream' },
   ),
   banned_until: Type.Optional(time('until when `kick` bans encoders; absent without a ban')),
+  node: Type.Optional(
+    text('node that owns the stream, in a cluster; absent until an encoder has connected'),
+  ),
+  stale: Type.Optional(
+    Type.Literal(true, {
+      description:
+        'the owner does not answer: status, times and options are those of the registry, everything else is empty',
+    }),
+  ),
   service: Type.Optional(ServiceLoad),
 })
 

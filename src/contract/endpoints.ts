@@ -25,21 +25,21 @@ export const ENDPOINTS = {
     summary: 'Starts a stream, or issues another stream key for a running one',
     body: StartStreamBody,
     data: StartedStream,
-    refusals: ['TOO_MANY_STREAMS', 'SHUTTING_DOWN'],
+    refusals: ['TOO_MANY_STREAMS', 'REGISTRY_UNAVAILABLE', 'SHUTTING_DOWN'],
   },
   'stop-stream': {
     methods: ['POST'],
     summary: 'Disconnects the encoder and ends the playlist',
     body: StopStreamBody,
     data: StreamRecord,
-    refusals: ['STREAM_NOT_FOUND'],
+    refusals: ['STREAM_NOT_FOUND', 'REGISTRY_UNAVAILABLE'],
   },
   kick: {
     methods: ['POST'],
     summary: 'Disconnects the encoder; the stream goes on',
     body: KickBody,
     data: StreamRecord,
-    refusals: ['STREAM_NOT_FOUND'],
+    refusals: ['STREAM_NOT_FOUND', 'REGISTRY_UNAVAILABLE'],
   },
   status: {
     // POST too, since `fetch` cannot send a body with GET.
@@ -47,14 +47,14 @@ export const ENDPOINTS = {
     summary: 'The record of a stream',
     body: StreamBody,
     data: StreamRecord,
-    refusals: ['STREAM_NOT_FOUND'],
+    refusals: ['STREAM_NOT_FOUND', 'REGISTRY_UNAVAILABLE'],
   },
   streams: {
     methods: ['POST'],
     summary: 'The records of all streams, in pages',
     body: StreamsBody,
     data: StreamPage,
-    refusals: [],
+    refusals: ['REGISTRY_UNAVAILABLE'],
   },
 } as const satisfies Record<string, Endpoint>
 

@@ -44,3 +44,14 @@ export interface HttpCounters {
   /** Readers disconnected because replies exceeded `HTTP_MAX_BUFFERED_MIB`. */
   readonly overMemory: number
 }
+
+export const NO_COUNTERS: HttpCounters = {
+  refused: 0,
+  refusedPerAddress: 0,
+  displaced: 0,
+  expired: 0,
+  slow: 0,
+  refusedStreams: 0,
+  flooding: 0,
+  overMemory: 0,
+}

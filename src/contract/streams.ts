@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { MillraceError } from '../errors.ts'
 import type { Availability, DeliveryDirectives } from '../hls/store/delivery-directives.ts'
 import type { FileLoan, StreamFiles } from '../hls/store/file-store.ts'
 import type { StreamFile } from '../hls/store/stream-file.ts'
@@ -13,15 +14,15 @@ import type { StreamState } from './state.ts'
 
 export type { Availability, DeliveryDirectives, FileLoan, StreamFile }
 
-/** The calls of the API under the library's names. All throw `MillraceError`. */
+/** The calls of the API under the library's names. All throw `MillraceError`, or reject with it. */
 export interface StreamControl {
   startStream(request: StartRequest): Promise<StartedStream>
   stopStream(streamId: string, request?: StopRequest): Promise<StreamRecord>
   /** Disconnects the encoder, which may connect again after `banSec`. */
-  kick(streamId: string, request?: KickRequest): StreamRecord
-  status(streamId: string): StreamRecord
+  kick(streamId: string, request?: KickRequest): StreamRecord | Promise<StreamRecord>
+  status(streamId: string): StreamRecord | Promise<StreamRecord>
   /** @returns a page of the streams in the order of their ids */
-  list(request?: ListRequest): StreamPage
+  list(request?: ListRequest): StreamPage | Promise<StreamPage>
 }
 
 export interface StartRequest {
@@ -98,6 +99,10 @@ export type StreamRecord = StreamReport & {
   readonly options: StreamOptions
   /** End of the ban of encoders, if one holds. */
   readonly bannedUntil?: Date
+  /** Node that owns the stream, in a cluster; absent until an encoder has connected. */
+  readonly node?: string
+  /** The owner does not answer: only what the registry of the cluster knows is filled in. */
+  readonly stale?: true
   readonly service?: ServiceReport
 }
 
@@ -115,11 +120,19 @@ export interface PlaybackSource {
 /** Texts that tell a viewer from others: the session id of a player, or the address and User-Agent of a client. */
 export type ViewerIdentity = readonly string[]
 
+/** Files at an edge, which has its refusals from the origin. */
+export interface FileRefusals {
+  /** Why a file that is not there was refused; undefined if that is unknown. */
+  refusal(name: string): MillraceError | undefined
+}
+
 export interface PlayableStream {
   readonly status: StreamState
   readonly live: boolean
+  /** Whether another node continues the stream; default: false. */
+  readonly hasLeft?: boolean
   /** `playbackToken: false`: public although the service has `PLAYBACK_SECRET`. */
   readonly terms?: { readonly playbackToken?: boolean }
   /** Playlists, segments and parts by their names in the URL; `get` is enough without delivery directives. */
-  readonly files: Pick<StreamFiles, 'get'> & Partial<StreamFiles>
+  readonly files: Pick<StreamFiles, 'get'> & Partial<StreamFiles & FileRefusals>
 }

@@ -8,6 +8,7 @@ import type { CutPlannerOptions, CutPlannerStats } from './cut/cut-decision.ts'
 import type { DateRange } from './date-range.ts'
 import type { RenditionName } from './file-names.ts'
 import type { TrackPolicy } from './rendition/carried-tracks.ts'
+import type { SegmentStart } from './rendition/segment-start.ts'
 import type { SourceFact } from './source-fact.ts'
 import type { TargetDurations } from './target-durations.ts'
 import type { WriterOutput } from './rendition/writer-output.ts'
@@ -21,9 +22,12 @@ export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentByte
   readonly maxSegmentBytes?: number
   /** Pool of memory for segments; default: a private pool without reuse, so that no segment needs to be released. */
   readonly slabs?: SlabPool
+  /** Other renditions of the media in `earlier`: gaps while the program lacks their tracks. */
+  readonly renditions?: readonly RenditionName[]
 }
 
 /**
+ * - `start`: precedes all parts of the segment. It does not name renditions that join the segment later.
  * - `segment`: for each media sequence number, the segment of the main rendition comes first.
  * - `part`: precedes its segment. Parts with the same serial are output together, the main rendition first.
  * - `renditions`: all renditions of the presentation from now on, the main one first. Precedes the first segment of a
@@ -35,6 +39,7 @@ export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentByte
  */
 export type PackagerOutput =
   | WriterOutput
+  | { readonly type: 'start'; readonly start: SegmentStart }
   | { readonly type: 'renditions'; readonly renditions: readonly RenditionName[] }
   | ({ readonly type: 'target' } & TargetDurations)
   | { readonly type: 'date-range'; readonly dateRange: DateRange }

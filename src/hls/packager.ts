@@ -17,6 +17,7 @@ import { TICKS_PER_SEC, type Times } from '../mpegts/timestamps.ts'
 import type { Program } from '../mpegts/track.ts'
 import type { Boundary, CutDecision } from './cut/cut-decision.ts'
 import { CutPlanner } from './cut/cut-planner.ts'
+import type { SegmentPlan } from './cut/segment-plan.ts'
 import type { RenditionName } from './file-names.ts'
 import type { PackagerOptions, PackagerOutput, PackagerStats } from './packager-output.ts'
 import {
@@ -25,10 +26,11 @@ import {
   type CarriedTracks,
   type TrackPolicy,
 } from './rendition/carried-tracks.ts'
-import { chooseOtherRenditions } from './rendition/other-renditions.ts'
+import { chooseOtherRenditions, listRenditions } from './rendition/other-renditions.ts'
 import { RenditionWriter } from './rendition/rendition-writer.ts'
 import type { RenditionWriterOptions } from './rendition/writer-output.ts'
 import { Rows } from './rendition/rows.ts'
+import { describeStart } from './rendition/segment-start.ts'
 import { TrackSelection } from './rendition/track-selection.ts'
 import type { SourceFact } from './source-fact.ts'
 
@@ -44,8 +46,7 @@ const MAX_WAITING_SEGMENTS = 2
 
 /**
  * Inputs: `push` the outputs of the demuxer, with the wall clock in milliseconds since 1970; `discontinuity` when the
- * encoder has disconnected; `settle` when media pauses for long; `end` at the end of the stream. Each call returns
- * the outputs that it completes.
+ * encoder has left; `settle` when media pauses for long; `end` at the end. Each returns the outputs that it completes.
  *
  * The reference track is the video of the main rendition or, without video, its audio. The first segment, and the first
  * after a discontinuity, starts at a random access point of the reference track. A silent track is not carried until
@@ -68,9 +69,9 @@ export class Packager {
 
   constructor(options: PackagerOptions) {
     const { epoch, tracks = 'compatible', maxSegmentBytes = DEFAULT_MAX_SEGMENT_BYTES } = options
-    const { slabs = new SlabPool() } = options
+    const { slabs = new SlabPool(), earlier, renditions = [] } = options
     this.#policy = tracks
-    this.#lowLatency = options.partSec !== undefined
+    this.#lowLatency = (earlier?.targets.partTargetSec ?? options.partSec) !== undefined
     this.#writerOptions = { epoch, maxSegmentBytes, slabs }
     this.#selection = new TrackSelection(tracks)
     this.#planner = new CutPlanner({ ...options, maxSegmentBytes })
@@ -80,6 +81,7 @@ export class Packager {
       inStep: this.#lowLatency,
       sizeOf: (output) => (output.type === 'segment' ? output.segment.sizeBytes : 0),
     })
+    for (const name of renditions) this.#addWriter(name)
   }
 
   get stats(): PackagerStats {
@@ -220,26 +222,22 @@ export class Packager {
       this.#program && chooseOtherRenditions(this.#program, this.#policy, main, silentPids),
     )
     for (const name of wanted.keys()) {
-      if (!this.#others.has(name)) this.#others.set(name, this.#createWriter(name))
+      if (!this.#others.has(name)) this.#addWriter(name)
     }
     for (const [name, writer] of this.#others) writer.carry(wanted.get(name))
-    // A rendition is not listed while the main rendition carries its track in place of a silent track.
-    const listed = [...wanted].filter(([, { video, audio }]) =>
-      video === undefined ? audio?.pid !== main.audio?.pid : video.pid !== main.video?.pid,
-    )
-    const renditions: RenditionName[] = ['main', ...listed.map(([name]) => name)]
+    const renditions = listRenditions(main, wanted)
     if (renditions.join() === this.#renditions.join()) return
     this.#renditions = renditions
     this.#outputs.insert({ type: 'renditions', renditions })
   }
 
-  #createWriter(name: RenditionName): RenditionWriter {
+  #addWriter(name: RenditionName): void {
     const writer = new RenditionWriter({ ...this.#writerOptions, name, reference: false })
+    this.#writers.push(writer)
+    this.#others.set(name, writer)
     // With low latency, a new rendition begins with the next segment: the parts of the open one are published.
     const { open } = this.#planner
     if (open !== undefined && !this.#lowLatency) writer.start(open, open.timelineStartTicks)
-    this.#writers.push(writer)
-    return writer
   }
 
   #endTimeline(): void {
@@ -249,11 +247,17 @@ export class Packager {
 
   #apply(decisions: readonly CutDecision[]): void {
     for (const decision of decisions) {
-      if (decision.type === 'start') for (const writer of this.#writers) writer.start(decision.plan)
+      if (decision.type === 'start') this.#start(decision.plan)
       else if (decision.type === 'part' || decision.type === 'end') this.#end(decision)
       else if (decision.type === 'fact') this.#report(decision.fact)
       else this.#outputs.insert(decision)
     }
+  }
+
+  #start(plan: SegmentPlan): void {
+    for (const writer of this.#writers) writer.start(plan)
+    const start = describeStart(plan, this.#writerOptions.epoch, ['main', ...this.#others.keys()])
+    this.#outputs.push({ type: 'start', start })
   }
 
   #end(boundary: Boundary): void {

@@ -11,12 +11,14 @@ import { bareAddress, networkName } from '../binary/ip-address.ts'
 import type { Clock } from '../clock.ts'
 import { MillraceError, type ErrorCode } from '../errors.ts'
 import { TokenBucket } from '../token-bucket.ts'
+import { nodeCallOf } from './node-access.ts'
 
 /** Maximum number of remembered clients; the one without a request for longest is forgotten. */
 const MAX_CLIENTS = 4096
 
 /**
- * Address of the client that sent `request`, without a port or a zone; behind `TRUST_PROXY` the forwarded one.
+ * Address of the client that sent `request`, without a port or a zone; behind `TRUST_PROXY` the forwarded one, behind
+ * another node the one that it has signed.
  *
  * @throws {MillraceError} `REQUEST_MALFORMED` if a proxy forwards no address, or the connection was reset at once
  */
@@ -29,7 +31,7 @@ export function clientAddress(request: FastifyRequest): string {
 
 /** Like `clientAddress`; undefined where that throws. */
 export function addressOf(request: FastifyRequest): string | undefined {
-  const ip = request.ip as string | undefined
+  const ip: string | undefined = nodeCallOf(request)?.client ?? request.ip
   return ip === undefined ? undefined : bareAddress(ip)
 }
 

@@ -78,10 +78,10 @@ export function answersOf(control: StreamControl): Answers {
     'start-stream': async (request) => onTheWire(await control.startStream(request)),
     'stop-stream': async ({ streamId, revoke = false }) =>
       record(await control.stopStream(streamId, { revoke })),
-    kick: async ({ streamId, banSec = 0 }) => record(control.kick(streamId, { banSec })),
-    status: async ({ streamId }) => record(control.status(streamId)),
+    kick: async ({ streamId, banSec = 0 }) => record(await control.kick(streamId, { banSec })),
+    status: async ({ streamId }) => record(await control.status(streamId)),
     streams: async (request) => {
-      const { streams, next = null, ...page } = control.list(request)
+      const { streams, next = null, ...page } = await control.list(request)
       return { streams: streams.map(record), next, ...onTheWire(page) }
     },
   }

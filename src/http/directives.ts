@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { DeliveryDirectives } from '../contract/streams.ts'
 import { MillraceError } from '../errors.ts'
 
@@ -29,6 +30,18 @@ export function parseDirectives(
     return invalid('_HLS_part requires _HLS_msn')
   }
   return { mediaSequence, part, skip: SKIP_VALUES.has(query['_HLS_skip']) }
+}
+
+/**
+ * Version of a playlist that the client has, if it asks to wait for another: `If-None-Match` with one tag, and
+ * `Prefer: wait` (RFC 7240 section 4.3). Edges follow playlists so.
+ */
+export function versionToReplace(headers: IncomingHttpHeaders): string | undefined {
+  const { prefer, 'if-none-match': tag } = headers
+  if (prefer === undefined || tag === undefined || !/(?:^|,)\s*wait=/.test(String(prefer))) {
+    return undefined
+  }
+  return /^"([^"]+?)(?:-gzip|-br)?"$/.exec(tag)?.[1]
 }
 
 /** @param text  an array for a repeated parameter */

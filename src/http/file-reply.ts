@@ -1,5 +1,5 @@
 /**
- * Replies of playback, written straight to the socket: a file, a range of it, 304, or a refusal as JSON.
+ * Replies of playback: a file, a range of it, 304, or a refusal as JSON.
  *
  * @module
  */
@@ -8,12 +8,10 @@ import type { StreamFile } from '../contract/streams.ts'
 import { MillraceError } from '../errors.ts'
 import { parseByteRange, sliceChunks } from './byte-range.ts'
 import { exchangeOf } from './connection.ts'
-import { gzipped, isCompressible, prefersGzip } from './content-coding.ts'
-import { sendRefusal } from './error-handler.ts'
-
-// CORS without @fastify/cors: an application can register that only once, and replies written straight to the socket
-// would not have its headers.
-const EXPOSED_HEADERS = 'Age, Content-Length, Content-Range, Date, ETag'
+import { chooseCoding, isCompressible } from './content-coding.ts'
+import { writeRefusal } from './error-handler.ts'
+import { CORS_HEADERS, writeReply, type Headers } from './raw-reply.ts'
+import { representationOf } from './representation.ts'
 
 /**
  * Sends the file, a range of it, 304 or 416 (RFC 9110 section 13.2.2).
@@ -22,85 +20,42 @@ const EXPOSED_HEADERS = 'Age, Content-Length, Content-Range, Date, ETag'
  * @returns size of the body in bytes; 0 for a reply without bytes of the file
  */
 export function sendFile(
-  request: FastifyRequest,
+  { method, headers: asked }: FastifyRequest,
   reply: FastifyReply,
   file: StreamFile,
   cacheControl: string,
 ): number {
-  const { contentType, version, immutable } = file
-  const hasGzip = isCompressible(file)
-  const isGzip = hasGzip && prefersGzip(request.headers['accept-encoding'])
-  // Representations with different codings have different strong tags (RFC 9110 section 8.8.3.3).
-  const etag = isGzip ? `"${version}-gzip"` : `"${version}"`
+  const { immutable } = file
+  const coding = isCompressible(file) ? chooseCoding(asked['accept-encoding']) : undefined
+  const { etag, chunks, body, sizeBytes, ...prepared } = representationOf(file, coding)
   const caching = immutable ? `${cacheControl}, immutable` : cacheControl
-  const headers: Headers = ['ETag', etag, 'Cache-Control', caching]
-  headers.push('Access-Control-Allow-Origin', '*')
-  headers.push('Access-Control-Expose-Headers', EXPOSED_HEADERS)
-  if (hasGzip) headers.push('Vary', 'Accept-Encoding')
-  if (isKnown(etag, request.headers['if-none-match'])) {
-    write(reply, 304, headers)
+  const first = ['ETag', etag, 'Cache-Control', caching]
+  if (isKnown(etag, asked['if-none-match'])) {
+    writeReply(reply, 304, [...first, ...prepared.headers])
     return 0
   }
-
-  const chunks = isGzip ? gzipped(file) : file.chunks
-  const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
-  headers.push('Content-Type', contentType)
-  if (isGzip) headers.push('Content-Encoding', 'gzip')
-  if (immutable) headers.push('Accept-Ranges', 'bytes')
-  const range = immutable ? requestedRange(request, etag, sizeBytes) : undefined
+  const isHead = method === 'HEAD'
+  const range = immutable && !isHead ? requestedRange(asked, etag, sizeBytes) : undefined
   if (range === undefined) {
-    headers.push('Content-Length', sizeBytes)
-    const isHead = request.method === 'HEAD'
-    write(reply, 200, headers, isHead ? [] : chunks)
+    writeReply(reply, 200, [...first, ...prepared.fullHeaders], isHead ? [] : body)
     return isHead ? 0 : sizeBytes
   }
   if (range === 'unsatisfiable') {
-    reply.header('content-range', `bytes */${sizeBytes}`)
-    refuse(reply, new MillraceError('RANGE_NOT_SATISFIABLE'))
+    refuse(reply, OUTSIDE_FILE, ['Content-Range', `bytes */${sizeBytes}`])
     return 0
   }
-  const { first, last } = range
-  headers.push('Content-Range', `bytes ${first}-${last}/${sizeBytes}`)
-  headers.push('Content-Length', last - first + 1)
-  write(reply, 206, headers, sliceChunks(chunks, range))
-  return last - first + 1
+  const sentBytes = range.last - range.first + 1
+  const described = ['Content-Range', `bytes ${range.first}-${range.last}/${sizeBytes}`]
+  writeReply(
+    reply,
+    206,
+    [...first, ...prepared.contentHeaders, ...described, 'Content-Length', String(sentBytes)],
+    sliceChunks(chunks, range),
+  )
+  return sentBytes
 }
 
-type Headers = (string | number)[]
-
-/**
- * Writes a flat list of headers straight to the socket: 17 µs of CPU a reply, against 20 µs with `reply.send` and 21 µs
- * with an object of headers (400-byte body, 16 connections).
- */
-function write(
-  reply: FastifyReply,
-  status: number,
-  headers: Headers,
-  chunks: readonly Buffer[] = [],
-): void {
-  const { raw } = reply
-  raw.writeHead(status, isHttp2(reply) ? toRecord(headers) : headers)
-  reply.hijack()
-  if (chunks.length <= 1) {
-    raw.end(chunks[0])
-    return
-  }
-  // Corked, head and chunks go out in one system call.
-  raw.cork()
-  for (const chunk of chunks) raw.write(chunk)
-  raw.end()
-}
-
-function isHttp2({ request }: FastifyReply): boolean {
-  return request.raw.httpVersionMajor === 2
-}
-
-/** Headers for HTTP/2, whose flat lists differ between versions of Node. */
-function toRecord(headers: Headers): Record<string, string | number> {
-  const record: Record<string, string | number> = {}
-  for (let i = 0; i < headers.length; i += 2) record[headers[i] as string] = headers[i + 1]!
-  return record
-}
+const OUTSIDE_FILE = new MillraceError('RANGE_NOT_SATISFIABLE')
 
 /** Calls `act` exactly once: when the kernel has the whole reply, or when connection or stream has closed. */
 export function onceClosed(reply: FastifyReply, act: () => void): void {
@@ -114,17 +69,18 @@ export function isKnown(etag: string, ifNoneMatch: string | undefined): boolean 
   return known.includes(etag) || known[0] === '*'
 }
 
-/** Range of a GET request whose If-Range, if any, matches (RFC 9110 sections 13.1.5 and 14.2). */
-function requestedRange({ method, headers }: FastifyRequest, etag: string, sizeBytes: number) {
-  const { range, 'if-range': ifRange } = headers
-  if (range === undefined || method !== 'GET') return undefined
+/** Range whose If-Range, if any, matches (RFC 9110 sections 13.1.5 and 14.2). */
+function requestedRange(
+  { range, 'if-range': ifRange }: FastifyRequest['headers'],
+  etag: string,
+  sizeBytes: number,
+) {
+  if (range === undefined) return undefined
   if (ifRange !== undefined && ifRange !== etag) return undefined
   return parseByteRange(range, sizeBytes)
 }
 
 /** Sends the envelope of a failure, which scripts of any origin can read. */
-export function refuse(reply: FastifyReply, refusal: MillraceError): void {
-  reply.header('access-control-allow-origin', '*')
-  reply.header('access-control-expose-headers', EXPOSED_HEADERS)
-  sendRefusal(reply, refusal)
+export function refuse(reply: FastifyReply, refusal: MillraceError, headers: Headers = []): void {
+  writeRefusal(reply, refusal, [...headers, ...CORS_HEADERS])
 }

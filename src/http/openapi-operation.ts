@@ -13,6 +13,7 @@ export const ANY_PATH: readonly [status: number, code: ErrorCode][] = [
   [400, 'HTTPS_REQUIRED'],
   [500, 'INTERNAL'],
   [503, 'TOO_MANY_HTTP_CONNECTIONS'],
+  [503, 'ORIGIN_UNREACHABLE'],
 ]
 
 export function operation(

@@ -9,18 +9,19 @@
  * @module
  */
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { MillraceError, type ErrorCode } from '../errors.ts'
-import { PlaybackTokens } from '../auth/playback-token.ts'
-import { mayHaveDirectives, parseDirectives } from './directives.ts'
+import { MillraceError } from '../errors.ts'
+import { PlaybackTokens, type PlaybackTokenLimits } from '../auth/playback-token.ts'
+import { mayHaveDirectives, parseDirectives, versionToReplace } from './directives.ts'
 import { borrowFile, PREVIEW_URI } from './file-loan.ts'
 import { onceClosed, refuse, sendFile } from './file-reply.ts'
-import { accessRefusal, cacheControl, refuseAccess, type AccessParams } from './playback-access.ts'
+import { accessOf, cacheControl, isPublic, type AccessParams } from './playback-access.ts'
 import type {
   DeliveryDirectives,
   PlayableStream,
   PlaybackSource,
   StreamFile,
 } from '../contract/streams.ts'
+import { answerPlainRequests } from './plain-requests.ts'
 import { ViewerReports } from './viewer-reports.ts'
 import { WaitingRequests } from './waiting-requests.ts'
 
@@ -37,6 +38,8 @@ export interface PlaybackOptions {
   readonly tokens?: PlaybackTokens | undefined
   /** Called for each reply with bytes of a file: its stream, the name of the file, and the size of the body. */
   readonly onSent?: OnSent
+  /** Whether plain requests are answered before hooks and routes of the application, at half the cost; default: false. */
+  readonly beforeRouter?: boolean
 }
 
 export type OnSent = (stream: PlayableStream, name: string, sizeBytes: number) => void
@@ -45,35 +48,47 @@ export type OnSent = (stream: PlayableStream, name: string, sizeBytes: number) =
  * Adds `GET|HEAD {prefix}/{stream_id}/{file}`, readable from every origin; with `tokens` also `{prefix}/{stream_id}`, for
  * proxies that ask for access.
  *
- * Files are written straight to the socket: hooks up to `preHandler` run (an application may authorize there), but
- * `onSend` hooks and headers of other plugins do not apply. Failures are JSON replies like those of the API.
+ * Files and refusals are written straight to the socket: hooks up to `preHandler` run (an application may authorize
+ * there), but `onSend` hooks and headers of other plugins do not apply. Failures are JSON replies like those of the API.
  */
 export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, options) => {
   const { source, tokens, onSent } = options
   const viewers = new ViewerReports(source)
   const waiting = new WaitingRequests()
+  if (options.beforeRouter === true) {
+    const stop = answerPlainRequests(app.server, {
+      prefix: app.prefix,
+      findPublic: (streamId) => {
+        const stream = source.findStream(streamId)
+        return isPublic(stream, tokens) ? stream : undefined
+      },
+      isReported: (request, stream, name) =>
+        UNCOUNTED.has(name) || viewers.isKnown(request, stream),
+      onSent,
+    })
+    // While the server closes, replies end their connections.
+    app.addHook('preClose', async () => stop())
+  }
   app.addHook('preClose', async () => waiting.close())
   app.route<{ Params: AccessParams & { readonly file: string } }>({
     method: ['GET', 'HEAD'],
     url: '/:stream_id/:file',
     handler: (request, reply) => {
-      const { token, stream_id: streamId, file: name } = request.params
+      const { stream_id: streamId, file: name } = request.params
       const stream = PLAIN_NAME.test(streamId) ? source.findStream(streamId) : undefined
-      const refusal = accessRefusal(request, stream, tokens)
-      if (refusal !== undefined) return refuseAccess(reply, refusal)
-      if (stream === undefined || !PLAIN_NAME.test(name)) return refuseFile(reply, stream)
+      const access = accessOf(request, stream, tokens)
+      if (typeof access === 'string') return refuseFile(reply, new MillraceError(access))
+      if (stream === undefined) return refuseFile(reply, NO_STREAM)
+      if (!PLAIN_NAME.test(name)) return refuseFile(reply, absence(stream))
       const directives = readDirectives(request, stream, name)
       if (directives instanceof MillraceError) return refuse(reply, directives)
-      answer(
-        { request, reply, viewers, stream, name, token: tokens && token, directives, onSent },
-        waiting,
-      )
+      answer({ request, reply, viewers, stream, name, ...access, directives, onSent }, waiting)
     },
   })
   if (tokens !== undefined) {
     app.get<{ Params: AccessParams }>('/:stream_id', (request, reply) => {
-      const refusal = accessRefusal(request, source.findStream(request.params.stream_id), tokens)
-      if (refusal !== undefined) return refuseAccess(reply, refusal)
+      const access = accessOf(request, source.findStream(request.params.stream_id), tokens)
+      if (typeof access === 'string') return refuseFile(reply, new MillraceError(access))
       reply.code(204).header('cache-control', 'no-store').send()
     })
   }
@@ -106,19 +121,22 @@ interface FileRequest {
   readonly viewers: ViewerReports
   readonly stream: PlayableStream
   readonly name: string
-  /** Verified playback token, if the URL has one. */
-  readonly token: string | undefined
+  /** Limits of the playback token, if the URL has one. */
+  readonly token: PlaybackTokenLimits | undefined
   readonly directives: DeliveryDirectives
   readonly onSent: OnSent | undefined
 }
 
 /** Delivery directives of a request; none for a playlist that does not offer to wait (RFC 8216bis 6.2.5). */
 function readDirectives(
-  { url, query }: FastifyRequest,
+  { url, query, headers }: FastifyRequest,
   { files }: PlayableStream,
   name: string,
 ): DeliveryDirectives | MillraceError {
-  if (!mayHaveDirectives(url) || !isPlaylist(name)) return {}
+  if (!isPlaylist(name)) return {}
+  const otherThan = versionToReplace(headers)
+  if (otherThan !== undefined) return { otherThan }
+  if (!mayHaveDirectives(url)) return {}
   const playlist = files.get(name)
   const isOffered = playlist === undefined || playlist.blocking !== undefined
   return isOffered ? parseDirectives(query as Record<string, unknown>) : {}
@@ -128,11 +146,13 @@ function readDirectives(
 function answer(asked: FileRequest, waiting: WaitingRequests): void {
   const { reply, stream, name, directives } = asked
   // Most requests are for a file that exists.
-  if (directives.mediaSequence === undefined && sendCurrent(asked)) return
+  const { mediaSequence, otherThan, skip } = directives
+  const isPatient = mediaSequence !== undefined || otherThan !== undefined || skip === true
+  if (!isPatient && sendCurrent(asked)) return
   const availability = stream.files.availability?.(name, directives)
-  if (availability === 'beyond') refuseShortly(reply, 'MEDIA_TOO_FAR_AHEAD')
+  if (availability === 'beyond') refuseFile(reply, TOO_FAR_AHEAD)
   else if (availability === 'future') answerLater(asked, waiting)
-  else if (!sendCurrent(asked)) refuseFile(reply, stream, name)
+  else if (!isPatient || !sendCurrent(asked)) refuseFile(reply, absence(stream, name))
 }
 
 /** Waits for the file, then answers. */
@@ -143,12 +163,13 @@ function answerLater(asked: FileRequest, waiting: WaitingRequests): void {
     maxMs: maxWaitMs(stream, name),
     begin: (onOver) => files.wait?.(name, directives, onOver),
     answer: (end) => {
-      if (end === 'over' && sendCurrent(asked)) return
-      if (end === 'over') refuseFile(reply, stream)
-      else if (end === 'closing') refuseShortly(reply, 'SHUTTING_DOWN')
-      else if (end === 'refused') refuseShortly(reply, 'TOO_MANY_WAITING')
-      else if (isPlaylist(name) && files.get(name) === undefined) refuseFile(reply, stream)
-      else refuseShortly(reply, 'MEDIA_LATE')
+      // The version that the client has, 304, is an answer as well.
+      const isOver = end === 'over' || (end === 'late' && directives.otherThan !== undefined)
+      if (isOver && sendCurrent(asked)) return
+      const isAbsent = end === 'over' || (isPlaylist(name) && files.get(name) === undefined)
+      if (end === 'closing') refuseFile(reply, new MillraceError('SHUTTING_DOWN'))
+      else if (end === 'refused') refuseFile(reply, new MillraceError('TOO_MANY_WAITING'))
+      else refuseFile(reply, isAbsent ? absence(stream, name) : new MillraceError('MEDIA_LATE'))
     },
   })
 }
@@ -188,27 +209,37 @@ function sendCurrent(asked: FileRequest): boolean {
  */
 const UNCOUNTED: ReadonlySet<string> = new Set([PREVIEW_URI, 'master.m3u8'])
 
-const NO_PREVIEW =
-  'the stream has no video, no complete segment yet, or its key frames exceed 4 MiB'
+const NO_STREAM = new MillraceError('STREAM_NOT_FOUND')
+const LEFT = new MillraceError('NOT_OWNER')
+const NO_FILE = new MillraceError('FILE_NOT_FOUND')
+const NO_PLAYLIST = new MillraceError('FILE_NOT_FOUND', {
+  message: 'the stream has no playlist yet',
+  retryAfterSec: 1,
+})
+const NO_PREVIEW = new MillraceError('FILE_NOT_FOUND', {
+  message: 'the stream has no video, no complete segment yet, or its key frames exceed 4 MiB',
+})
+const TOO_FAR_AHEAD = new MillraceError('MEDIA_TOO_FAR_AHEAD')
 
-function refuseFile(reply: FastifyReply, stream: PlayableStream | undefined, name?: string): void {
-  // For one second, lets a shared cache answer a crowd that waits for the first segment.
-  reply.header('cache-control', 'public, max-age=1')
-  if (stream === undefined) return refuse(reply, new MillraceError('STREAM_NOT_FOUND'))
-  if (name === PREVIEW_URI) {
-    return refuse(reply, new MillraceError('FILE_NOT_FOUND', { message: NO_PREVIEW }))
-  }
-  if (stream.files.get('playlist.m3u8') !== undefined || stream.status === 'STOPPED') {
-    return refuse(reply, new MillraceError('FILE_NOT_FOUND'))
-  }
-  reply.header('retry-after', '1')
-  refuse(reply, new MillraceError('FILE_NOT_FOUND', { message: 'the stream has no playlist yet' }))
+/** Reason for which a stream does not have a file. */
+function absence({ files, status, hasLeft }: PlayableStream, name?: string): MillraceError {
+  if (hasLeft === true) return LEFT
+  const refusal = name === undefined ? undefined : files.refusal?.(name)
+  if (refusal !== undefined) return refusal
+  if (name === PREVIEW_URI) return NO_PREVIEW
+  const isPlayable = status === 'STOPPED' || files.get('playlist.m3u8') !== undefined
+  return isPlayable ? NO_FILE : NO_PLAYLIST
 }
 
-/** Refuses a request for a reason that soon ends. */
-function refuseShortly(reply: FastifyReply, code: ErrorCode): void {
-  const refusal = new MillraceError(code)
-  reply.header('cache-control', 'public, max-age=1')
-  if (refusal.httpStatus === 503) reply.header('retry-after', '1')
-  refuse(reply, refusal)
+/** For one second, lets a shared cache answer a crowd, for example one that waits for the first segment. */
+const BRIEFLY = ['Cache-Control', 'public, max-age=1']
+
+/** No cache may store a refusal of access, since caches may share replies between tokens. */
+const NEVER = ['Cache-Control', 'no-store']
+
+function refuseFile(reply: FastifyReply, refusal: MillraceError): void {
+  const { httpStatus, retryAfterSec = httpStatus === 503 ? 1 : undefined } = refusal
+  const caching = httpStatus === 401 || httpStatus === 403 ? NEVER : BRIEFLY
+  const retrying = retryAfterSec === undefined ? [] : ['Retry-After', String(retryAfterSec)]
+  refuse(reply, refusal, [...caching, ...retrying])
 }

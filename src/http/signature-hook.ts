@@ -10,6 +10,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { findSigner, isSignature, keyId } from '../auth/signature.ts'
 import { MillraceError } from '../errors.ts'
 import { BodyReader } from './body-reader.ts'
+import { checkSignedBody } from './node-access.ts'
 
 /**
  * Requires a signed JSON body on every route of `app`, and sets `request.body` to its value.
@@ -26,6 +27,7 @@ export function requireSignature(
     const { headers } = request
     const signature = findSignature(headers)
     const bytes = await bodies.read(payload, headers['content-length'])
+    checkSignedBody(request, bytes)
     const secret = findSigner(bytes, signature, readSecrets())
     if (secret === undefined) throw new MillraceError('SIGNATURE_INVALID')
     keyIds.set(request, keyId(secret))

@@ -37,34 +37,54 @@ export class ViewerReports {
    * takes 2 µs of the 30 µs of a reply.
    */
   push(request: FastifyRequest, stream: PlayableStream): void {
-    if (this.#source.countViewer === undefined) return
-    const { headers, url } = request
-    const report: Report = {
-      atSec: Math.floor(machineClock.nowUs() / 1e6),
-      stream,
-      session: headers['cmcd-session'],
-      userAgent: headers['user-agent'],
-      forwardedFor: headers['x-forwarded-for'],
-    }
-    if (!url.includes('CMCD=')) {
-      const connection = connectionOf(request.raw)
-      if (isSame(report, this.#latest.get(connection))) return
-      if (isSmall(report)) this.#latest.set(connection, report)
-    }
+    const { raw } = request
+    if (this.#source.countViewer === undefined || this.isKnown(raw, stream)) return
+    const report = reportOf(raw, stream)
+    if (isSmall(report) && !hasOwnSession(raw)) this.#latest.set(connectionOf(raw), report)
     const viewer = viewerIdentity(request)
     if (viewer !== undefined) this.#source.countViewer(stream, viewer)
   }
+
+  /** Whether the viewer needs no report, since this second has one. */
+  isKnown(raw: FastifyRequest['raw'], stream: PlayableStream): boolean {
+    if (this.#source.countViewer === undefined) return true
+    if (hasOwnSession(raw)) return false
+    const latest = this.#latest.get(connectionOf(raw))
+    return latest !== undefined && isSame(latest, raw, stream)
+  }
 }
 
-function isSame(report: Report, latest: Report | undefined): boolean {
+function reportOf({ headers }: FastifyRequest['raw'], stream: PlayableStream): Report {
+  return {
+    atSec: nowSec(),
+    stream,
+    session: headers['cmcd-session'],
+    userAgent: headers['user-agent'],
+    forwardedFor: headers['x-forwarded-for'],
+  }
+}
+
+function isSame(
+  latest: Report,
+  { headers }: FastifyRequest['raw'],
+  stream: PlayableStream,
+): boolean {
   return (
-    latest !== undefined &&
-    latest.atSec === report.atSec &&
-    latest.stream === report.stream &&
-    latest.session === report.session &&
-    latest.userAgent === report.userAgent &&
-    latest.forwardedFor === report.forwardedFor
+    latest.stream === stream &&
+    latest.session === headers['cmcd-session'] &&
+    latest.userAgent === headers['user-agent'] &&
+    latest.forwardedFor === headers['x-forwarded-for'] &&
+    latest.atSec === nowSec()
   )
+}
+
+/** Whether the query may name the session, so that a request of another viewer may follow on the connection. */
+function hasOwnSession({ url = '' }: FastifyRequest['raw']): boolean {
+  return url.includes('CMCD=')
+}
+
+function nowSec(): number {
+  return Math.floor(machineClock.nowUs() / 1e6)
 }
 
 function isSmall({ session, userAgent, forwardedFor }: Report): boolean {

@@ -9,7 +9,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { Check } from 'typebox/value'
 import type { PlaybackTokens } from '../auth/playback-token.ts'
 import { MillraceError } from '../errors.ts'
-import { accessRefusal, type AccessParams } from './playback-access.ts'
+import { accessOf, type AccessParams } from './playback-access.ts'
 import { liveEdgeScript } from './player/live-edge.ts'
 import { playerPage } from './player/page.ts'
 import { panelScript } from './player/panel.ts'
@@ -29,6 +29,16 @@ const CONTENT_SECURITY_POLICY =
   "default-src 'self'; worker-src 'self' blob:; media-src 'self' blob:; img-src 'self' data:; " +
   "object-src 'none'; base-uri 'none'; form-action 'none'"
 
+const SCRIPT = 'text/javascript; charset=utf-8'
+
+interface Asset {
+  readonly name: string
+  readonly type: string
+  readonly content: string | Buffer
+}
+
+let assets: readonly Asset[] | undefined
+
 /** Fastify plugin for the prefix `/watch`, beside playback with the prefix `/video`; both may have the same prefix before that. */
 export const watch: FastifyPluginAsync<WatchOptions> = async (app, { source, tokens }) => {
   app.addHook('onRequest', async (_request, reply) => {
@@ -39,7 +49,7 @@ export const watch: FastifyPluginAsync<WatchOptions> = async (app, { source, tok
     })
   })
 
-  for (const { name, type, content } of assets()) {
+  for (const { name, type, content } of readAssets()) {
     app.get(`/assets/${name}`, (_request, reply) => {
       reply.type(type).header('cache-control', 'public, max-age=600').send(content)
     })
@@ -56,8 +66,8 @@ export const watch: FastifyPluginAsync<WatchOptions> = async (app, { source, tok
   app.get<{ Params: AccessParams }>('/:stream_id/state', (request, reply) => {
     reply.header('cache-control', 'no-store')
     const stream = source.findStream(request.params.stream_id)
-    const refusal = accessRefusal(request, stream, tokens)
-    if (refusal !== undefined) throw new MillraceError(refusal)
+    const access = accessOf(request, stream, tokens)
+    if (typeof access === 'string') throw new MillraceError(access)
     if (stream === undefined) throw new MillraceError('STREAM_NOT_FOUND')
     reply.send({
       success: true,
@@ -66,15 +76,18 @@ export const watch: FastifyPluginAsync<WatchOptions> = async (app, { source, tok
   })
 }
 
-/** Static files, read once at the start. */
-function assets() {
-  const hls = createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js')
-  const script = 'text/javascript; charset=utf-8'
-  return [
-    { name: 'hls.min.js', type: script, content: readFileSync(hls) },
-    { name: 'player.js', type: script, content: playerScript },
-    { name: 'live-edge.js', type: script, content: liveEdgeScript },
-    { name: 'panel.js', type: script, content: panelScript },
+/** Reads the static files, once for all prefixes. */
+function readAssets() {
+  assets ??= [
+    {
+      name: 'hls.min.js',
+      type: SCRIPT,
+      content: readFileSync(createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js')),
+    },
+    { name: 'player.js', type: SCRIPT, content: playerScript },
+    { name: 'live-edge.js', type: SCRIPT, content: liveEdgeScript },
+    { name: 'panel.js', type: SCRIPT, content: panelScript },
     { name: 'player.css', type: 'text/css; charset=utf-8', content: playerStyle },
   ]
+  return assets
 }

@@ -60,8 +60,12 @@ export interface AdmittedCaller extends MediaSink {
 export interface AdmissionStreams {
   /** @returns undefined for an unknown id */
   find(streamId: string): LiveStream | undefined
-  /** @throws {MillraceError} for a verified key that is revoked, or has no stream and cannot resume one */
-  admit(claims: StreamKeyClaims): LiveStream
+  /**
+   * In a cluster also rejects with `REGISTRY_UNAVAILABLE`, and `STREAM_BUSY` for an encoder that another node has.
+   *
+   * @throws {MillraceError} for a verified key that is revoked, or has no stream and cannot resume one
+   */
+  admit(claims: StreamKeyClaims): LiveStream | Promise<LiveStream>
 }
 
 export interface AdmissionOptions {
@@ -105,7 +109,7 @@ export function createAdmission(options: AdmissionOptions): Admit {
       stream = streams.find(rid)
       const claims = await verifiedKeys().verify(streamKey, new Date(clock.wallMs()))
       const choice = program === undefined ? undefined : chooseProgram(program)
-      stream = streams.admit(claims)
+      stream = await streams.admit(claims)
       checkAddress(stream, address)
       // The reconnect grace begins again, so that overload ends no stream whose encoder keeps calling.
       if (options.isOverloaded()) stream.renewKey(claims.expiresAtSec * 1000)

@@ -3,25 +3,31 @@
  *
  * @module
  */
-import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { PlaybackTokens } from '../auth/playback-token.ts'
 import { machineClock, systemClock } from '../clock.ts'
 import { parseAddressBlocks } from '../config/setting-types.ts'
+import type { EdgeReport } from '../contract/edge-report.ts'
 import type { HttpReport } from '../contract/service-report.ts'
 import type { PlaybackSource, StreamControl } from '../contract/streams.ts'
 import { buildApp, type AppOptions } from '../http/app.ts'
+import type { FenceOf } from '../http/node-access.ts'
+import type { NodeRoutes } from '../http/node-routes.ts'
 import { HttpGuard, type HttpLimits } from '../http/guard/http-guard.ts'
+import { maxOpenConnections } from '../http/guard/open-files.ts'
 import { CertificateSource } from '../http/tls/certificate-source.ts'
 import type { Logger } from '../logger.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
-import { explainAddress } from './bind-error.ts'
+import { addReports, EdgeReports } from './edge-reports.ts'
 import type { Metrics } from './metrics/metrics.ts'
-import type { Settings } from './settings.ts'
+import { listenAt, portOf, type HttpAddress } from './open-server.ts'
+import { nodeCallsOf, type Settings } from './settings.ts'
 
 export interface HttpServersOptions {
   readonly settings: Settings
   readonly service: StreamControl & PlaybackSource
+  /** Receiver of API calls; default: `service`. */
+  readonly control?: StreamControl | undefined
   readonly metrics: Metrics
   readonly listUnreadyReasons: () => readonly string[]
   /** Streams with an encoder. */
@@ -31,16 +37,27 @@ export interface HttpServersOptions {
   readonly logger: Logger
   /** Logger with a limit of its own: holders of `HMAC_SECRET` cause audit lines. */
   readonly auditLogger: Logger
+  /** See `AppOptions`. */
+  readonly fenceOf?: FenceOf | undefined
+  readonly nodeRoutes?: NodeRoutes | undefined
+  /** Unix socket for workers in place of `HTTP_HOST` and `HTTP_PORT`, which they serve; default: none. */
+  readonly socketPath?: string | undefined
 }
 
 /** Limits of the ports of the API and of metrics. */
 const INTERNAL_LIMITS: HttpLimits = { maxConnections: 256, maxBufferedMib: 64 }
 
+/** Limits of the Unix socket. Workers apply those of the settings. */
+const WORKER_LIMITS: HttpLimits = {
+  maxConnections: Math.min(10_000, maxOpenConnections()),
+  maxBufferedMib: 256,
+}
+
 /** A server with its port setting. */
 interface Listening {
   readonly app: FastifyInstance
   readonly guard: HttpGuard
-  readonly setting: 'API' | 'HTTP' | 'METRICS'
+  readonly setting: HttpAddress['setting']
   readonly port: number
 }
 
@@ -52,6 +69,7 @@ export class HttpServers {
   readonly #servers: readonly Listening[]
   /** One for each server. */
   readonly #certificates: CertificateSource[] = []
+  readonly #workers = new EdgeReports()
 
   constructor(options: HttpServersOptions) {
     const { settings, service, metrics } = options
@@ -62,7 +80,7 @@ export class HttpServers {
         readTokens: () => settings.secrets.metrics,
       },
     }
-    const { listPublished, countViewers } = options
+    const { listPublished, countViewers, socketPath } = options
     const dashboard = {
       source: service,
       readPassword: () => settings.secrets.admin,
@@ -75,20 +93,20 @@ export class HttpServers {
     }
     const hasMetricsPort = config.metrics.port !== 0
     const apiParts = {
-      control: service,
+      control: options.control ?? service,
       ...(config.admin.password !== '' && { dashboard }),
       ...(!hasMetricsPort && config.metrics.token !== '' && metricsParts),
     }
     const hasApiPort = config.apiPort !== 0
     this.#options = options
-    this.#guard = this.#createGuard(config.http)
+    this.#guard = this.#createGuard(socketPath === undefined ? config.http : WORKER_LIMITS)
     this.#main = this.#build(this.#guard, {
-      playback: service,
       playbackTokens:
         config.playbackSecret === ''
           ? undefined
           : new PlaybackTokens(() => settings.secrets.playback),
-      onSent: (...sent) => metrics.sent.add(...sent),
+      ...(socketPath === undefined ? this.#viewerParts() : this.#workerParts()),
+      nodeRoutes: options.nodeRoutes,
       ...(!hasApiPort && apiParts),
     })
     const internal = (
@@ -109,33 +127,44 @@ export class HttpServers {
 
   /** TCP port of playback and, unless it has its own, the API. */
   get port(): number {
-    // The server listens on a port, never on a pipe, which has no `AddressInfo`.
-    const [address] = this.#main.addresses() as AddressInfo[]
-    return address?.port ?? this.#options.settings.config.http.port
+    return portOf(this.#main) ?? this.#options.settings.config.http.port
   }
 
-  /** Connections and memory of the main port, which have limits of their own there; counters of all ports. */
+  /**
+   * Connections and memory of the main port, which have limits of their own there, or of all workers; counters of all
+   * ports.
+   */
   report(): HttpReport {
-    const { connections, bufferedBytes } = this.#guard.report()
-    const counters = this.#servers.map(({ guard }) => guard.report()).reduce(addCounters)
-    return { ...counters, connections, bufferedBytes }
+    const reports = this.#servers.map(({ guard }) => guard.report())
+    if (this.#options.socketPath !== undefined) {
+      reports[0] = this.#workers.http(systemClock.nowUs())
+    }
+    const { connections, bufferedBytes } = reports[0]!
+    return { ...reports.reduce(addReports), connections, bufferedBytes }
   }
 
   async listen(): Promise<void> {
-    const { http, apiHost } = this.#options.settings.config
+    const { settings, socketPath } = this.#options
+    const { http, apiHost } = settings.config
     for (const { app, setting, port } of this.#servers) {
+      if (setting === 'HTTP' && socketPath !== undefined) {
+        await app.listen({ path: socketPath })
+        continue
+      }
       const isInternal = setting !== 'HTTP' && apiHost !== ''
       const host = isInternal ? apiHost : http.host
-      await app
-        // For `localhost` Fastify opens a second server, which the guard does not see.
-        .listen({ host: host === 'localhost' ? '127.0.0.1' : host, port })
-        .catch(explainAddress(setting, host, isInternal ? 'API_HOST' : 'HTTP_HOST'))
+      const hostSetting = isInternal ? 'API_HOST' : 'HTTP_HOST'
+      await listenAt(app, { setting, host, port, hostSetting })
     }
   }
 
   /** See `CertificateSource.reload`. */
   reloadCertificates(): void {
     for (const each of this.#certificates) each.reload()
+    const { settings, socketPath } = this.#options
+    // Workers read the files later: none may be the only one that refuses them.
+    const { tls } = settings.config
+    if (socketPath !== undefined && tls.cert !== '') new CertificateSource(tls).read()
   }
 
   async close(): Promise<void> {
@@ -150,18 +179,49 @@ export class HttpServers {
     }
   }
 
+  /** Playback for viewers. */
+  #viewerParts(): Partial<AppOptions> {
+    const { service, metrics } = this.#options
+    return { playback: service, onSent: (...sent) => metrics.sent.add(...sent) }
+  }
+
+  /** Playback for workers, which count their viewers themselves. */
+  #workerParts(): Partial<AppOptions> {
+    const { service } = this.#options
+    return {
+      playback: { findStream: (streamId) => service.findStream(streamId) },
+      onEdgeReport: (report) => this.#take(report),
+      trustPeers: true,
+    }
+  }
+
+  #take(report: EdgeReport): void {
+    const { service, metrics } = this.#options
+    this.#workers.push(report, systemClock.nowUs())
+    for (const [streamId, { sentBytes, viewers }] of Object.entries(report.streams)) {
+      const stream = service.findStream(streamId)
+      if (stream === undefined) continue
+      for (const [name, bytes] of Object.entries(sentBytes)) metrics.sent.add(stream, name, bytes)
+      for (const viewer of viewers) service.countViewer?.(stream, [String(viewer)])
+    }
+  }
+
   #createGuard(limits: HttpLimits): HttpGuard {
     const { service, logger } = this.#options
     return new HttpGuard({ limits, playback: service, clock: systemClock, logger })
   }
 
   #build(guard: HttpGuard, parts: Partial<AppOptions>): FastifyInstance {
-    const { settings, metrics, listUnreadyReasons, logger, auditLogger } = this.#options
+    const { settings, metrics, fenceOf, listUnreadyReasons, logger, auditLogger } = this.#options
     const { config } = settings
-    const certificates = config.tls.cert === '' ? undefined : new CertificateSource(config.tls)
+    // Workers encrypt; the Unix socket carries plain HTTP.
+    const isPlain = config.tls.cert === '' || parts.trustPeers === true
+    const certificates = isPlain ? undefined : new CertificateSource(config.tls)
     if (certificates !== undefined) this.#certificates.push(certificates)
     return buildApp({
       ...parts,
+      nodeCalls: nodeCallsOf(settings),
+      fenceOf,
       readHmacSecrets: () => settings.secrets.hmac,
       maxAgeSec: config.apiMaxAgeSec,
       apiRate: config.apiRate,
@@ -176,12 +236,5 @@ export class HttpServers {
       auditLogger,
       certificates,
     })
-  }
-}
-
-function addCounters(a: HttpReport, b: HttpReport): HttpReport {
-  const names = Object.keys(a) as (keyof HttpReport)[]
-  return Object.fromEntries(names.map((name) => [name, a[name] + b[name]])) as {
-    [Name in keyof HttpReport]: number
   }
 }

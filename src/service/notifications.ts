@@ -4,6 +4,8 @@
  * @module
  */
 import type { MillraceError } from '../errors.ts'
+import type { StreamTotals } from '../contract/report.ts'
+import type { StopReason } from '../contract/state.ts'
 import { onTheWire } from '../contract/wire-names.ts'
 import type { Logger } from '../logger.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
@@ -27,11 +29,16 @@ export interface ServiceFacts {
   readonly resumeStreams: boolean
 }
 
+/** Who learns of an event. */
+export type Addressee = Pick<LiveStream, 'id' | 'status' | 'webhookUrls'>
+
 export interface Notifier {
   /** Subscribes to the events of a stream. */
   follow(stream: LiveStream): void
   /** Announces a new stream key. */
-  ready(stream: LiveStream, key: IssuedKey): void
+  ready(stream: Addressee, key: IssuedKey): void
+  /** Announces the end of a stream that no node of the cluster owns. */
+  stopped(stream: Addressee, reason: StopReason, totals: StreamTotals): void
   /** Announces a stream that was resumed by a key issued before this process started. */
   resumed(stream: LiveStream): void
   /** Announces another number of viewers. */
@@ -52,15 +59,21 @@ export function createNotifier(
   { playlistUrl }: { playlistUrl: (streamId: string) => string },
 ): Notifier {
   // A child logger for each stream, since log lines are rate-limited per child.
-  const logOf = ({ id }: LiveStream) => logger.child({ stream_id: id })
+  const logOf = ({ id }: Addressee) => logger.child({ stream_id: id })
   const send = (
-    stream: LiveStream,
+    stream: Addressee,
     type: WebhookType,
     data: object,
     limit: { readonly rateLimitKey?: string } = {},
   ) => {
     const { id: streamId, status, webhookUrls } = stream
     webhooks.send(webhookUrls, { type, streamId, status, data, ...limit })
+  }
+
+  const stopped: Notifier['stopped'] = (stream, reason, streamTotals) => {
+    const totals = onTheWire(streamTotals)
+    logOf(stream).info({ reason, totals }, 'stream stopped')
+    send(stream, 'stream.stopped', { reason, totals })
   }
 
   return {
@@ -89,11 +102,11 @@ export function createNotifier(
         send(stream, 'stream.warning', { code, message }, { rateLimitKey: code })
       })
       stream.on('end', ({ reason }) => {
-        const totals = onTheWire(stream.report().totals)
-        log.info({ reason, totals }, 'stream stopped')
-        send(stream, 'stream.stopped', { reason, totals })
+        stopped(stream, reason, stream.report().totals)
       })
     },
+
+    stopped,
 
     ready(stream, { srtUrl, streamKey, passphrase, expiresAt }) {
       logOf(stream).info({ expires_at: expiresAt }, 'stream key issued')

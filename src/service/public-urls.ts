@@ -27,10 +27,13 @@ export class PublicUrls {
   /** Base of HTTP URLs, without a slash at the end. */
   get http(): string {
     const { url } = this.#config.public
+    return url === '' ? this.node : url.replace(/\/+$/, '')
+  }
+
+  /** Base of HTTP URLs for other nodes, which reach this one itself. */
+  get node(): string {
     const scheme = this.#config.tls.cert === '' ? 'http' : 'https'
-    return url === ''
-      ? `${scheme}://${this.#host}:${this.#ports.httpPort}`
-      : url.replace(/\/+$/, '')
+    return `${scheme}://${this.#host}:${this.#ports.httpPort}`
   }
 
   /** URL of the SRT listener, without a stream key. */

@@ -15,6 +15,8 @@ export interface RecordsOptions {
   readonly hasPlaybackSecret: boolean
   readonly countViewers: (stream: LiveStream) => number
   readonly ownTermsOf: (stream: LiveStream) => Pick<StreamRecord, 'options' | 'bannedUntil'>
+  /** Name of this node in the cluster; undefined without one. */
+  readonly node?: string | undefined
   /** @returns undefined until the service listens */
   readonly readLoad: () => ServiceReport | undefined
 }
@@ -28,6 +30,18 @@ export class Records {
 
   of(stream: LiveStream): StreamRecord {
     return { ...this.#describe(stream), ...this.#service }
+  }
+
+  /** Page of records that others have made. */
+  pageOf(streams: readonly StreamRecord[], next: string | undefined): StreamPage {
+    return {
+      streams: streams.map((record) => {
+        const { service: _, ...stream } = record
+        return stream
+      }),
+      ...(next !== undefined && { next }),
+      ...this.#service,
+    }
   }
 
   /** @param find  see `StreamRegistry.list` */
@@ -45,13 +59,14 @@ export class Records {
   }
 
   #describe(stream: LiveStream): Omit<StreamRecord, 'service'> {
-    const { playlistUrl, hasPlaybackSecret, countViewers, ownTermsOf } = this.#options
+    const { playlistUrl, hasPlaybackSecret, countViewers, ownTermsOf, node } = this.#options
     return {
       ...stream.report(),
       viewers: countViewers(stream),
       playlistUrl: playlistUrl(stream.id),
       playbackToken: hasPlaybackSecret && stream.terms.playbackToken !== false,
       ...ownTermsOf(stream),
+      ...(node !== undefined && { node }),
     }
   }
 

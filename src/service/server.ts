@@ -8,7 +8,7 @@ import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describeCapacity } from './cache-report.ts'
 import { systemClock } from '../clock.ts'
-import { completeOptions, configWarnings } from '../config/options.ts'
+import { completeOptions } from '../config/options.ts'
 import type { Config, Options } from '../config/schema.ts'
 import { parseUrls } from '../config/setting-types.ts'
 import { checkStartRequest } from '../contract/schema.ts'
@@ -26,15 +26,16 @@ import type {
   ViewerIdentity,
 } from '../contract/streams.ts'
 import { AUDIT_LIMITS, limitLines } from '../limited-logger.ts'
+import type { ClusterMember } from './cluster/member.ts'
 import { Health, type UnreadyReason } from './health.ts'
 import { HttpServers } from './http-servers.ts'
-import { createLogger, type Logger } from '../logger.ts'
+import type { Logger } from '../logger.ts'
 import { Metrics } from './metrics/metrics.ts'
 import { createNotifier, type Notifier } from './notifications.ts'
 import { Records } from './records.ts'
 import { PublicUrls } from './public-urls.ts'
-import { Settings } from './settings.ts'
-import { streamSettings } from './stream-options.ts'
+import { nodeCallsOf, Settings } from './settings.ts'
+import { sharedSettings } from './stream-options.ts'
 import { Streams } from './streams.ts'
 import { openListener } from './srt-listener.ts'
 import type { Listener } from '../srt/io/listener.ts'
@@ -48,33 +49,9 @@ const TICK_MS = 250
 /** Time limit for the last webhooks in `close`, in milliseconds. */
 const WEBHOOK_FLUSH_MS = 1500
 
-export interface ServerOptions extends Options {
-  /** Receives log lines; default: JSON on standard output, at `logLevel` and above. */
-  readonly logger?: Logger
-}
-
 export interface CloseOptions {
   /** Time for which playlists stay available after ENDLIST is added, so that players load the tag; default 0. */
   readonly drainMs?: number
-}
-
-/**
- * Starts the service. If the start fails, nothing is left running.
- *
- * @throws {MillraceError} `CONFIG_INVALID`, or `ADDRESS_IN_USE` with the address
- */
-export async function createServer(options: ServerOptions): Promise<Server> {
-  const config = completeOptions(options)
-  const logger = options.logger ?? createLogger(config.logLevel)
-  for (const warning of configWarnings(config)) logger.warn(warning)
-  const server = new Server(config, logger)
-  try {
-    await server.listen()
-  } catch (error) {
-    await server.close()
-    throw error
-  }
-  return server
 }
 
 /**
@@ -88,7 +65,7 @@ export class Server
   readonly #settings: Settings
   readonly #logger: Logger
   readonly #urls: PublicUrls
-  readonly #cache: SegmentCache
+  readonly #cluster: ClusterMember | undefined
   readonly #records: Records
   readonly #streams: Streams
   readonly #webhooks: WebhookDispatcher
@@ -100,9 +77,10 @@ export class Server
   #ticker: NodeJS.Timeout | undefined
   #closing: Promise<void> | undefined
 
-  /** Constructor for `createServer` only. */
-  constructor(config: Config, logger: Logger) {
+  /** Constructor for `createServer` and `createIngest` only; the latter has a Unix socket. */
+  constructor(config: Config, logger: Logger, socketPath?: string, cluster?: ClusterMember) {
     super()
+    this.#cluster = cluster
     this.#settings = new Settings(config)
     this.#logger = limitLines(logger, systemClock)
     this.#urls = new PublicUrls(config, this)
@@ -114,13 +92,12 @@ export class Server
     this.#notifier = createNotifier(this.#logger, this.#webhooks, {
       playlistUrl: (id) => this.#urls.playlist(id),
     })
-    this.#cache = new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 })
+    const cache = new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 })
+    const shared = sharedSettings(this.#settings, systemClock)
     this.#streams = new Streams({
-      ...streamSettings(config),
-      clock: systemClock,
-      cache: this.#cache,
+      ...shared,
+      cache,
       createEpoch: () => randomBytes(6).toString('hex'),
-      readJwtSecrets: () => this.#settings.secrets.jwt,
       onStream: (stream) => {
         this.#notifier.follow(stream)
         this.emit('stream', stream)
@@ -135,6 +112,7 @@ export class Server
       hasPlaybackSecret: config.playbackSecret !== '',
       countViewers,
       ownTermsOf: (stream) => this.#streams.ownTermsOf(stream),
+      node: cluster?.node,
       readLoad: () => this.#health && { ...this.#health.load, http: this.#http.report() },
     })
     this.#metrics = new Metrics({
@@ -143,22 +121,36 @@ export class Server
       countViewers,
       readFigures: () => ({
         isReady: this.unreadyReasons.length === 0,
-        cache: this.#cache.stats,
+        cache: cache.stats,
         http: this.#http.report(),
         load: this.#health?.load,
         listener: this.#listener?.stats(),
         webhooks: this.#webhooks.stats(),
       }),
+      readCluster: cluster && (() => cluster.report()),
+    })
+    const control = cluster?.join({
+      ...shared,
+      calls: nodeCallsOf(this.#settings)!,
+      streams: this.#streams,
+      records: this.#records,
+      notifier: this.#notifier,
+      webhooks: this.#webhooks,
+      urls: this.#urls,
     })
     this.#http = new HttpServers({
       settings: this.#settings,
       service: this,
+      control,
       metrics: this.#metrics,
       listUnreadyReasons: () => this.unreadyReasons,
       listPublished: () => this.#streams.published,
       countViewers,
       logger: this.#logger,
       auditLogger: limitLines(logger, systemClock, AUDIT_LIMITS),
+      socketPath,
+      fenceOf: cluster?.fenceOf,
+      nodeRoutes: cluster?.routes,
     })
   }
 
@@ -182,7 +174,7 @@ export class Server
     const onWarning = (message: string) => this.#logger.warn(message)
     this.#listener = await openListener({
       settings: this.#settings,
-      streams: this.#streams,
+      streams: this.#cluster?.admission ?? this.#streams,
       isOverloaded: () => this.#health?.overloaded === true,
       onRejected: (remote, error, stream) => {
         this.#metrics.countReject(error.code)
@@ -192,15 +184,20 @@ export class Server
     })
     this.#health = new Health({
       listener: this.#listener,
-      cache: this.#cache,
+      cache: this.#streams.cache,
       listPublished: () => this.#streams.published,
       onWarning,
     })
     await this.#http.listen()
+    this.#cluster?.start(this.#settings.config.nodeUrl || this.#urls.node)
     this.#ticker = setInterval(() => {
       this.#streams.tick()
       this.#health?.observe(systemClock.nowUs())
     }, TICK_MS)
+  }
+
+  /** Tells the log and webhooks that clients can reach the service. */
+  announce(): void {
     const { cache, hls, resumeStreams, defaultWebhookUrls } = this.#settings.config
     this.#logger.info(describeCapacity(cache.maxMib, hls))
     this.#logger.info({ http: this.publicUrl, srt_port: this.srtPort }, 'listening')
@@ -269,7 +266,7 @@ export class Server
     this.#settings.secrets = secrets
   }
 
-  /** Ends all streams and closes all ports. Settles when no timer, socket or memory of the service is left. */
+  /** Ends all streams, or hands them over, and closes all ports. Settles when no timer, socket or memory is left. */
   close(options: CloseOptions = {}): Promise<void> {
     return (this.#closing ??= this.#shutDown(options.drainMs ?? 0))
   }
@@ -281,10 +278,12 @@ export class Server
   async abandon(): Promise<void> {
     clearInterval(this.#ticker)
     this.#http.abandon()
-    await this.#listener?.close()
+    // Begun at once: a second error ends the process before anything that comes later.
+    await Promise.all([this.#cluster?.close(), this.#listener?.close()])
   }
 
   async #shutDown(drainMs: number): Promise<void> {
+    await this.#cluster?.handOver()
     const hadStreams = this.#streams.close('shutdown')
     await this.#listener?.close()
     await Promise.all([
@@ -294,6 +293,7 @@ export class Server
     clearInterval(this.#ticker)
     this.#health?.close()
     await this.#http.close()
+    await this.#cluster?.close()
     this.#streams.discard()
     this.#logger.info('closed')
   }

@@ -4,6 +4,8 @@
  * @module
  */
 import { webhookKeys, type WebhookKeys } from '../auth/standard-webhooks.ts'
+import { machineClock } from '../clock.ts'
+import { NodeCalls } from '../cluster/node-calls.ts'
 import type { Config } from '../config/schema.ts'
 import { parseOptionalSecrets, parseSecrets, type Secrets } from '../config/setting-types.ts'
 import { MillraceError } from '../errors.ts'
@@ -19,6 +21,8 @@ export interface SecretsInUse {
   readonly metrics: readonly string[]
   /** Empty: playback needs no token. */
   readonly playback: readonly string[]
+  /** Empty: calls between nodes are not signed. */
+  readonly cluster: readonly string[]
 }
 
 export class Settings {
@@ -45,15 +49,23 @@ export class Settings {
   }
 }
 
+/** Signs and verifies calls between nodes; undefined without `CLUSTER_SECRET`. */
+export function nodeCallsOf(settings: Settings): NodeCalls | undefined {
+  if (settings.config.clusterSecret === '') return undefined
+  // Not `systemClock`, which ignores a clock jump for 10 minutes: other nodes have clocks of their own.
+  return new NodeCalls(() => settings.secrets.cluster, machineClock)
+}
+
 /** Secrets without which a part of the service is absent, or open to all. */
 const OPTIONAL_SECRETS: readonly [name: string, valueOf: (config: Config) => string][] = [
   ['ADMIN_PASSWORD', ({ admin }) => admin.password],
   ['METRICS_TOKEN', ({ metrics }) => metrics.token],
   ['PLAYBACK_SECRET', ({ playbackSecret }) => playbackSecret],
+  ['CLUSTER_SECRET', ({ clusterSecret }) => clusterSecret],
 ]
 
 function parseSecretsOf(config: Config): SecretsInUse {
-  const { hmacSecret, jwtSecret, webhook, admin, metrics, playbackSecret } = config
+  const { hmacSecret, jwtSecret, webhook, admin, metrics, playbackSecret, clusterSecret } = config
   const hmac = parseSecrets(hmacSecret)
   return {
     hmac,
@@ -62,5 +74,6 @@ function parseSecretsOf(config: Config): SecretsInUse {
     admin: admin.password,
     metrics: parseOptionalSecrets(metrics.token),
     playback: parseOptionalSecrets(playbackSecret),
+    cluster: parseOptionalSecrets(clusterSecret),
   }
 }

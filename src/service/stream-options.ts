@@ -4,13 +4,16 @@
  * @module
  */
 import { addressList } from '../binary/address-list.ts'
+import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { parseUrls } from '../config/setting-types.ts'
 import type { StartRequest, StreamOptions } from '../contract/streams.ts'
 import { MillraceError } from '../errors.ts'
 import { parseProgramChoice } from '../mpegts/program-choice.ts'
 import type { StreamTerms } from '../stream/stream-terms.ts'
-import type { LiveStreamOptions, MediaOptions } from '../stream/live-stream-options.ts'
+import type { MediaOptions } from '../hls/media-options.ts'
+import type { Settings } from './settings.ts'
+import type { LiveStreamOptions } from '../stream/live-stream-options.ts'
 
 /** Options of all streams, from the settings. */
 export function streamSettings(config: Config) {
@@ -22,10 +25,17 @@ export function streamSettings(config: Config) {
     maxStreams,
     reconnectGraceSec,
     maxBitrateBps: config.ingest.maxMbps * 1e6 || Infinity,
-    resume: resumeStreams,
+    // The registry of a cluster knows which streams go on.
+    resume: resumeStreams && config.redisUrl === '',
     hasPlaybackSecret: config.playbackSecret !== '',
     webhookUrls: parseUrls(config.defaultWebhookUrls),
   }
+}
+
+/** Options of all streams, with the clock and the secrets that stream keys need. */
+export function sharedSettings(settings: Settings, clock: Clock) {
+  const readJwtSecrets = () => settings.secrets.jwt
+  return { ...streamSettings(settings.config), clock, readJwtSecrets }
 }
 
 /** @throws {MillraceError} `BODY_INVALID` for a value that the settings do not allow */
@@ -39,6 +49,15 @@ export function mediaOptions(
   if (partMs !== undefined && settings.partSec === undefined) {
     throw invalid('part_ms must be absent: HLS_LOW_LATENCY is false')
   }
+  return chosenMedia({ segmentSec, partMs, playlistSegments })
+}
+
+/** Options for the media of one stream, which the settings allow. */
+export function chosenMedia({
+  segmentSec,
+  partMs,
+  playlistSegments,
+}: Pick<StartRequest, 'segmentSec' | 'partMs' | 'playlistSegments'>): Partial<MediaOptions> {
   return {
     ...(segmentSec !== undefined && { segmentSec }),
     ...(partMs !== undefined && { partSec: partMs / 1000 }),
@@ -51,12 +70,21 @@ export function mediaOptions(
  * @throws {MillraceError} `BODY_INVALID` for a value that the settings do not allow
  */
 export function streamTerms(
-  { latencyMs, allowFrom, playbackToken }: StartRequest,
+  request: StartRequest,
   { hasPlaybackSecret }: { readonly hasPlaybackSecret: boolean },
 ): StreamTerms {
-  if (playbackToken === true && !hasPlaybackSecret) {
+  if (request.playbackToken === true && !hasPlaybackSecret) {
     throw invalid('playback_token must be false or absent: PLAYBACK_SECRET is not set')
   }
+  return chosenTerms(request)
+}
+
+/** Terms of one stream, which the settings allow; only those that are given. */
+export function chosenTerms({
+  latencyMs,
+  allowFrom,
+  playbackToken,
+}: Pick<StartRequest, 'latencyMs' | 'allowFrom' | 'playbackToken'>): StreamTerms {
   return {
     ...(latencyMs !== undefined && { latencyMs }),
     ...(allowFrom !== undefined && { allowFrom: addressList(allowFrom) }),

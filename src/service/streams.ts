@@ -12,6 +12,8 @@ import {
   type StreamKeyClaims,
 } from '../auth/stream-key.ts'
 import type { Clock } from '../clock.ts'
+import type { Continuation, RegisteredStream } from '../cluster/registry/records.ts'
+import { decodeSettings } from '../cluster/stream-settings.ts'
 import { MillraceError } from '../errors.ts'
 import type {
   KickRequest,
@@ -24,7 +26,9 @@ import type {
 import type { LiveStream } from '../stream/live-stream.ts'
 import { StreamRegistry, type RegistryOptions, type StreamFilter } from '../stream/registry.ts'
 import type { StopReason } from '../contract/state.ts'
+import { manifestOf } from './registered-manifest.ts'
 import { mediaOptions, ownOptions, streamTerms } from './stream-options.ts'
+import { ownOptionsOf, RegisteredTerms } from './registered-terms.ts'
 import { Resumption } from './resumption.ts'
 import { Viewers, type ViewerFigures } from './viewers/viewers.ts'
 
@@ -49,13 +53,15 @@ export type StreamsOptions = RegistryOptions & {
 }
 
 /**
- * Commands: `start`, `stop`, `kick`, `admit`, `countViewer`, `tick`, `close`, `discard`. Queries: `find`, `get`, `list`,
+ * Commands: `start`, `stop`, `kick`, `admit`, `adopt`, `leave`, `countViewer`, `tick`, `close`, `discard`. Queries: `find`, `get`, `list`,
  * `published`, `viewersOf`, `ownTermsOf`.
  */
 export class Streams {
+  readonly cache: RegistryOptions['cache']
   readonly #options: StreamsOptions
   readonly #registry: StreamRegistry
   readonly #floors = new KeyFloors()
+  readonly #registered: RegisteredTerms
   readonly #resumption: Resumption
   /** Streams that `admit` resumed, without an API call. */
   readonly #resumed = new WeakSet<LiveStream>()
@@ -66,8 +72,10 @@ export class Streams {
   constructor(options: StreamsOptions) {
     const { clock, resume, createSalt, onViewers } = options
     this.#options = options
+    this.cache = options.cache
     this.#viewers = new Viewers({ createSalt, onChange: onViewers })
     this.#registry = new StreamRegistry(options)
+    this.#registered = new RegisteredTerms(options, this.#floors)
     this.#resumption = new Resumption({ enabled: resume, startedMs: clock.wallMs() })
     this.#registry.on('stream', (stream) => {
       stream.webhookUrls = options.webhookUrls
@@ -157,6 +165,26 @@ export class Streams {
   }
 
   /**
+   * Continues a stream that this node of a cluster has claimed.
+   *
+   * @throws {MillraceError} `SHUTTING_DOWN`, `TOO_MANY_STREAMS`
+   */
+  adopt(continuation: Continuation): LiveStream {
+    if (this.#closed) throw new MillraceError('SHUTTING_DOWN')
+    const { stream: registered } = continuation
+    const manifest = manifestOf(continuation, this.#options)
+    const stream = this.#registry.start(registered.id, { continued: { manifest } })
+    this.#ownOptions.set(stream, ownOptionsOf(decodeSettings(registered.settings)))
+    this.#registered.adopt(stream, registered)
+    return stream
+  }
+
+  /** Forgets a stream that another node of the cluster continues. */
+  leave(stream: LiveStream): void {
+    this.#registry.leave(stream)
+  }
+
+  /**
    * Disconnects the encoder of a stream, and refuses encoders for `banSec`.
    *
    * @throws {MillraceError} `STREAM_NOT_FOUND`
@@ -167,6 +195,15 @@ export class Streams {
     stream.terms = { ...stream.terms, bannedUntilUs }
     stream.disconnect('kicked')
     return stream
+  }
+
+  /** Brings a stream of this node in line with its record in the registry of the cluster. */
+  refresh(registered: RegisteredStream): void {
+    const stream = this.find(registered.id)
+    if (stream === undefined || stream.status === 'STOPPED') return
+    this.#ownOptions.set(stream, ownOptionsOf(decodeSettings(registered.settings)))
+    if (registered.status === 'STOPPED') stream.stop(registered.reason ?? 'api')
+    else this.#registered.refresh(stream, registered)
   }
 
   /** Options that the stream has of its own, and its ban. */

@@ -6,17 +6,20 @@
 import type { Clock } from '../clock.ts'
 import type { TrackPolicy } from '../hls/rendition/carried-tracks.ts'
 import type { SequenceNumbers } from '../hls/cut/segment-plan.ts'
+import type { StreamManifest } from '../hls/manifest.ts'
+import type { MediaOptions } from '../hls/media-options.ts'
+import type { MediaSource } from '../hls/playlist/earlier-segments.ts'
 import type { CaptionsPolicy } from '../hls/playlist/multivariant.ts'
 import type { SegmentCache } from '../hls/store/segment-cache.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import type { WorkBudget } from './work-budget.ts'
 
-/** Settings that a stream may have of its own. */
-export interface MediaOptions {
-  readonly segmentSec: number
-  readonly playlistSegments: number
-  /** Desired duration of a part of low-latency HLS; default: no parts. */
-  readonly partSec?: number | undefined
+/** Stream of an earlier process, which goes on under the same URLs. */
+export interface ContinuedStream {
+  /** As `parseManifest` returns it. */
+  readonly manifest: StreamManifest
+  /** Media of its segments; those without are listed as gaps. Default: none. */
+  readonly mediaOf?: MediaSource
 }
 
 export interface LiveStreamOptions extends MediaOptions {
@@ -24,8 +27,10 @@ export interface LiveStreamOptions extends MediaOptions {
   readonly cache: SegmentCache
   /** Identifier of this run of the stream, from start to stop; part of its segment URIs. */
   readonly epoch: string
-  /** Sequence numbers of the first segment; default 0. */
+  /** Sequence numbers of the first segment, unless the stream continues an earlier one; default 0. */
   readonly sequenceStart?: SequenceNumbers
+  /** Stream to continue; default: a new one. */
+  readonly continued?: ContinuedStream | undefined
   readonly maxSegmentSec: number
   /** Program to carry for encoders that select none; default: the first with video. */
   readonly program?: ProgramChoice | undefined

@@ -4,33 +4,32 @@
  * @module
  */
 import { EventEmitter } from 'node:events'
-import { LivePresentation } from '../hls/playlist/live-presentation.ts'
 import type { SequenceNumbers } from '../hls/cut/segment-plan.ts'
+import type { StreamManifest } from '../hls/manifest.ts'
 import { ActiveWarnings } from '../diagnosis/active-warnings.ts'
 import type { Fact } from '../diagnosis/warnings.ts'
-import { Packager, type PackagerOutput } from '../hls/packager.ts'
-import type { DateRange } from '../hls/date-range.ts'
+import type { PackagerOutput } from '../hls/packager.ts'
 import type { StreamFiles } from '../hls/store/file-store.ts'
 import type { Segment } from '../hls/store/segment.ts'
 import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
 import type { Track } from '../mpegts/track.ts'
 import { Publication, type Encoder, type LeaveReason } from './publication.ts'
-import { reportTrack, type PlaylistReport, type StreamReport } from '../contract/report.ts'
+import type { StreamReport } from '../contract/report.ts'
 import type { StopReason, StreamState } from '../contract/state.ts'
-import { SteadyAudio } from '../hls/rendition/steady-audio.ts'
+import { StreamPlaylists } from './stream-playlists.ts'
+import { reportPlaylist, reportStream } from './stream-report.ts'
 import type { StreamTerms } from './stream-terms.ts'
 import { EventQueue } from './event-queue.ts'
-import { describeLatency } from './latency.ts'
+import { continueStream } from './continuation.ts'
 import type { StreamEvents } from './stream-events.ts'
 import type { LiveStreamOptions } from './live-stream-options.ts'
 import { LifeCycle } from './life-cycle.ts'
-import { Totals } from './totals.ts'
-import { MADE_UNIT_US, workOfPackaging } from './work.ts'
+import { MeteredPackager } from './metered-packager.ts'
 import { WorkBudget } from './work-budget.ts'
 
 /**
- * Commands: `renewKey`, `publish`, `disconnect`, `stop`, `discard`, and `tick` about 4 times a second. Queries:
- * `status`, `live`, `files`, `encoder`, `freeSequence`, `forgotten`, `report`. Events: `StreamEvents`.
+ * Commands: `renewKey`, `publish`, `disconnect`, `stop`, `leave`, `discard`, and `tick` about 4 times a second. Queries:
+ * `status`, `live`, `files`, `encoder`, `freeSequence`, `manifest`, `hasLeft`, `forgotten`, `report`. Events: `StreamEvents`.
  */
 export class LiveStream extends EventEmitter<StreamEvents> {
   readonly id: string
@@ -40,28 +39,32 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   terms: StreamTerms = {}
   readonly #options: LiveStreamOptions
   readonly #budget: WorkBudget
-  readonly #audio: SteadyAudio
-  readonly #packager: Packager
-  readonly #presentation: LivePresentation
+  readonly #packager: MeteredPackager
+  readonly #playlists: StreamPlaylists
   readonly #warnings = new ActiveWarnings((warning) =>
     this.#events.push(() => this.emit('warning', warning)),
   )
   readonly #events = new EventQueue()
   readonly #life: LifeCycle
-  readonly #totals: Totals
   #publication: Publication | undefined
-  #tracks: readonly Track[] = []
+  #hasLeft = false
+  #tracks: readonly Track[]
 
   constructor(id: string, options: LiveStreamOptions) {
     super()
     this.id = id
     this.#options = options
+    const { clock, cache, continued } = options
+    const earlier = continued && continueStream(continued.manifest, clock.wallMs())
     this.#life = new LifeCycle(options)
-    this.#totals = new Totals(options.sequenceStart)
-    this.#budget = options.budget ?? new WorkBudget(options.clock.nowUs())
-    this.#audio = new SteadyAudio(options.tracks ?? 'compatible')
-    this.#packager = new Packager({ ...options, slabs: options.cache.slabs })
-    this.#presentation = new LivePresentation(options)
+    this.#budget = options.budget ?? new WorkBudget(clock.nowUs())
+    const packaging = { ...options, slabs: cache.slabs, ...earlier?.packager }
+    this.#packager = new MeteredPackager(packaging, this.#budget, earlier?.tracks)
+    this.#playlists = new StreamPlaylists(options, earlier, () =>
+      this.#events.push(() => this.#emitManifest()),
+    )
+    this.#tracks = earlier?.tracks ?? []
+    if (earlier?.begun === true) this.#life.interrupt()
   }
 
   get status(): StreamState {
@@ -74,7 +77,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   /** Playlists and segments; empty after `discard`. */
   get files(): StreamFiles {
-    return this.#presentation.files
+    return this.#playlists.presentation.files
   }
 
   get encoder(): Encoder | undefined {
@@ -83,12 +86,22 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   /** Lowest sequence numbers that the stream has not used. */
   get freeSequence(): SequenceNumbers {
-    return this.#totals.freeSequence
+    return this.#playlists.totals.freeSequence
+  }
+
+  /** What another process needs to continue the stream. */
+  get manifest(): StreamManifest {
+    return this.#playlists.manifest
   }
 
   /** Whether the stream has stopped and the linger of its files is over. */
   get forgotten(): boolean {
     return this.#life.over
+  }
+
+  /** Whether another process continues the stream. */
+  get hasLeft(): boolean {
+    return this.#hasLeft
   }
 
   /** Records a new stream key, and restarts the reconnect grace. */
@@ -112,7 +125,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
         left: (...leave) => this.#events.run(() => this.#left(...leave)),
       })
       this.#publication = publication
-      this.#totals.addPublisher()
+      this.#playlists.totals.addPublisher()
       this.#life.stream()
       this.#events.push(() => this.emit('publish', encoder))
       return publication
@@ -131,7 +144,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       this.#life.stop()
       this.#dismiss('stopped')
       this.#take(this.#packager.end())
-      this.#presentation.end()
+      this.#playlists.presentation.end()
       this.#warnings.clear()
       this.#events.push(() => this.emit('end', { reason }))
     })
@@ -145,70 +158,71 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     if (this.forgotten) this.discard()
   }
 
+  /** Gives the stream up, since another process continues it: no event, no EXT-X-ENDLIST, no files. */
+  leave(): void {
+    const publication = this.#publication
+    this.removeAllListeners()
+    this.#hasLeft = true
+    this.#publication = undefined
+    this.#life.stop()
+    publication?.end('stopped')
+    publication?.encoder.close()
+    this.discard()
+  }
+
   discard(): void {
-    this.#presentation.discard()
+    this.#playlists.presentation.discard()
   }
 
   report(): StreamReport {
-    const publisher = this.encoder?.report()
-    const { startedAtMs, liveSinceMs } = this.#life
-    const { targets } = this.#presentation
-    return {
-      streamId: this.id,
-      status: this.status,
-      live: this.live,
-      startedAt: new Date(startedAtMs),
-      ...(liveSinceMs === undefined ? {} : { liveSince: new Date(liveSinceMs) }),
-      ...(publisher === undefined ? {} : { publisher }),
-      tracks: this.#tracks.map(reportTrack),
-      playlist: this.#playlistReport,
-      ...(targets && { latency: describeLatency(targets, publisher?.latencyMs ?? 0) }),
+    return reportStream({
+      id: this.id,
+      life: this.#life,
+      encoder: this.encoder,
+      tracks: this.#tracks,
+      presentation: this.#playlists.presentation,
+      wantedSegments: this.#options.playlistSegments,
       queuedBytes: this.#queuedBytes,
-      totals: this.#totals.report(this.#budget.dropped),
+      totals: this.#playlists.totals.report(this.#budget.dropped),
       warnings: this.#warnings.list,
-    }
+    })
   }
 
   #consume(outputs: readonly DemuxerOutput[]): void {
     const wallMs = this.#options.clock.wallMs()
     for (const output of outputs) {
       if (output.type === 'program') this.#tracks = output.program.tracks
-      const steadied = this.#audio.push(output)
-      this.#budget.spend(Math.max(0, steadied.length - 1) * MADE_UNIT_US)
-      for (const steady of steadied) this.#take(this.#packager.push(steady, wallMs))
+      this.#take(this.#packager.push(output, wallMs))
     }
   }
 
   #take(outputs: readonly PackagerOutput[]): void {
     for (const output of outputs) {
-      this.#budget.spend(workOfPackaging(output))
-      if (output.type === 'part') this.#presentation.appendPart(output.part)
-      else if (output.type === 'segment') this.#addSegment(output.segment)
-      else if (output.type === 'target') {
-        this.#presentation.setTarget(output.targetSec, output.partTargetSec)
-        this.#goLiveIfPlayable()
-      } else if (output.type === 'renditions') this.#presentation.setRenditions(output.renditions)
-      else if (output.type === 'date-range') this.#addDateRange(output.dateRange)
-      else this.#report(output.fact)
+      if (output.type === 'fact') this.#report(output.fact)
+      else if (output.type === 'segment') this.#addSegment(output)
+      else if (!this.#playlists.take(output)) this.#report({ code: 'TOO_MANY_SPLICES', points: 1 })
+      if (output.type === 'target') this.#goLiveIfPlayable()
     }
   }
 
-  #addSegment(segment: Segment): void {
-    const { clock, cache } = this.#options
-    this.#presentation.files.reserve(this.#queuedBytes)
+  #addSegment(output: Extract<PackagerOutput, { readonly type: 'segment' }>): void {
+    const { segment } = output
+    this.#playlists.presentation.files.reserve(this.#queuedBytes)
     // Retains the memory for the listeners: the cache may refuse or release the segment before they are called.
-    cache.slabs.hold(segment.chunks)
-    this.#presentation.append(segment, clock.nowUs() / 1000)
-    if (segment.rendition === 'main' && this.#totals.mainSegments === 0) {
-      this.#audio.begin(segment.tracks)
-    }
-    this.#totals.addSegment(segment)
+    this.#options.cache.slabs.hold(segment.chunks)
+    this.#playlists.take(output)
     if (segment.sizeBytes > 0) this.#events.push(() => this.#emitSegment(segment))
     this.#goLiveIfPlayable()
   }
 
+  #emitManifest(): void {
+    const isHeard = this.listenerCount('manifest') > 0
+    const change = this.#playlists.takeChange({ isHeard })
+    if (change !== undefined) this.emit('manifest', change)
+  }
+
   #goLiveIfPlayable(): void {
-    if (this.status !== 'STREAMING' || this.live || !this.#presentation.playable) return
+    if (this.status !== 'STREAMING' || this.live || !this.#playlists.presentation.playable) return
     this.#life.goLive()
     this.#events.push(() => this.emit('live'))
   }
@@ -221,19 +235,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     slabs.release(segment.chunks)
   }
 
-  #addDateRange(dateRange: DateRange): void {
-    if (!this.#presentation.addDateRange(dateRange))
-      this.#report({ code: 'TOO_MANY_SPLICES', points: 1 })
-  }
-
   #report(fact: Fact): void {
     this.#warnings.report(fact, this.#options.clock.nowUs())
-  }
-
-  get #playlistReport(): PlaylistReport {
-    const { listedSegments, files } = this.#presentation
-    const { releasedEarly, refused: gaps } = files.shortage
-    return { listedSegments, wantedSegments: this.#options.playlistSegments, releasedEarly, gaps }
   }
 
   get #queuedBytes(): number {
@@ -241,11 +244,11 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   }
 
   #watchSource(nowUs: number): void {
-    this.#presentation.files.reserve(this.#queuedBytes)
+    this.#playlists.presentation.files.reserve(this.#queuedBytes)
     const { neededBytes, maxBytes, advisedBytes } = this.#options.cache.stats
     const figures = {
-      ...this.#playlistReport,
-      cutSegments: this.#totals.mainSegments,
+      ...reportPlaylist(this.#playlists.presentation, this.#options.playlistSegments),
+      cutSegments: this.#playlists.totals.mainSegments,
       short: neededBytes > maxBytes,
       advisedBytes,
     }
@@ -253,7 +256,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     const facts: Fact[] = [...this.#budget.factsAt(nowUs)]
     if (publication !== undefined) {
       facts.push(...publication.observe(figures, nowUs))
-      facts.push(...this.#packager.facts, ...this.#audio.facts)
+      facts.push(...this.#packager.facts)
     }
     this.#warnings.observe(facts, nowUs)
     if (this.#budget.isExhausted(nowUs)) this.#dismiss('too-costly')
@@ -264,7 +267,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       this.#life.interrupt()
       // The open segment stays open: media may continue on the same timeline.
       this.#take(this.#packager.settle())
-      this.#presentation.files.rest()
+      this.#playlists.presentation.files.rest()
       this.#events.push(() => this.emit('interrupted', { reason: 'no-media' }))
     }
     if (this.#life.lost) this.#take(this.#packager.settle())
@@ -288,10 +291,9 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     if (interrupted) this.#life.interrupt()
     this.#consume(rest)
     this.#take(this.#packager.discontinuity())
-    this.#audio.reset()
     this.#publication = undefined
     this.#warnings.observe([], this.#options.clock.nowUs())
-    this.#presentation.files.rest()
+    this.#playlists.presentation.files.rest()
     this.#life.leaveLive()
     if (interrupted) this.#events.push(() => this.emit('interrupted', { reason }))
   }

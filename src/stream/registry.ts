@@ -5,8 +5,9 @@
  */
 import { EventEmitter } from 'node:events'
 import { MillraceError } from '../errors.ts'
+import type { MediaOptions } from '../hls/media-options.ts'
 import { LiveStream } from './live-stream.ts'
-import type { LiveStreamOptions, MediaOptions } from './live-stream-options.ts'
+import type { ContinuedStream, LiveStreamOptions } from './live-stream-options.ts'
 import { SequenceStarts } from './sequence-starts.ts'
 import type { StopReason, StreamState } from '../contract/state.ts'
 
@@ -28,6 +29,12 @@ export interface StreamFilter {
  * for keys that last two hours.
  */
 const READY_STREAMS_PER_TICK = 100
+
+export interface StartOptions {
+  readonly media?: Partial<MediaOptions>
+  readonly resumed?: boolean
+  readonly continued?: ContinuedStream | undefined
+}
 
 export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] }> {
   readonly #options: RegistryOptions
@@ -51,12 +58,10 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
    *
    * @param options.media  settings of a stream that is created; default: those of all streams
    * @param options.resumed  whether the stream ran recently, in the previous process
+   * @param options.continued  stream of another process, which the created one continues with its settings
    * @throws {MillraceError} `TOO_MANY_STREAMS`
    */
-  start(
-    id: string,
-    { media = {}, resumed = false }: { media?: Partial<MediaOptions>; resumed?: boolean } = {},
-  ): LiveStream {
+  start(id: string, { media = {}, resumed = false, continued }: StartOptions = {}): LiveStream {
     const present = this.#streams.get(id)
     if (present !== undefined && present.status !== 'STOPPED') return present
     const { maxStreams, createEpoch, clock } = this.#options
@@ -66,9 +71,11 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
     if (present !== undefined) this.#forget(present)
     const sequenceStart = this.#sequences.next(id, clock.wallMs(), { resumed })
     const epoch = createEpoch()
-    const stream = new LiveStream(id, { ...this.#options, ...media, epoch, sequenceStart })
+    const own = { ...media, ...continued?.manifest.media }
+    const stream = new LiveStream(id, { ...this.#options, ...own, epoch, sequenceStart, continued })
     this.#streams.set(id, stream)
-    this.#ready.add(stream)
+    if (stream.status === 'READY') this.#ready.add(stream)
+    else this.#active.add(stream)
     stream.on('publish', () => {
       this.#ready.delete(stream)
       this.#active.delete(stream)
@@ -83,6 +90,14 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
   find(id: string): LiveStream | undefined {
     const stream = this.#streams.get(id)
     return stream?.forgotten === true ? undefined : stream
+  }
+
+  /** Forgets a stream that another process continues, see `LiveStream.leave`. */
+  leave(stream: LiveStream): void {
+    stream.leave()
+    this.#ready.delete(stream)
+    this.#active.delete(stream)
+    this.#forget(stream)
   }
 
   /** Advances the timers of the active streams and of the next READY streams; forgets streams whose linger is over. */

@@ -20,6 +20,13 @@ const MEDIA_PER_SEC = 4
  */
 const DISCONTINUITIES_PER_SEC = 1 / 600
 
+/** Clock of sequence numbers, for numbers that several processes choose. */
+export const SEQUENCE_CLOCK = {
+  originMs: ORIGIN_MS,
+  mediaPerSec: MEDIA_PER_SEC,
+  discontinuitiesPerSec: DISCONTINUITIES_PER_SEC,
+}
+
 /** Maximum number of stream ids whose numbers are ahead of the clock. */
 const MAX_AHEAD = 10_000
 

@@ -5,6 +5,7 @@
  */
 import type { StreamTotals } from '../contract/report.ts'
 import type { SequenceNumbers } from '../hls/cut/segment-plan.ts'
+import type { SegmentStart } from '../hls/rendition/segment-start.ts'
 import type { Segment } from '../hls/store/segment.ts'
 
 export class Totals {
@@ -33,13 +34,17 @@ export class Totals {
     this.#publishers++
   }
 
-  /** Counts a segment; a gap counts only toward `mainSegments`, the duration and the sequence numbers. */
+  /** Takes the numbers of a segment that begins. */
+  startSegment({ mediaSequence, discontinuitySequence }: SegmentStart): void {
+    this.#freeSequence = { media: mediaSequence + 1, discontinuity: discontinuitySequence + 1 }
+  }
+
+  /** Counts a segment; a gap counts only toward `mainSegments` and the duration. */
   addSegment(segment: Segment): void {
-    const { rendition, sizeBytes, durationSec, mediaSequence, discontinuitySequence } = segment
+    const { rendition, sizeBytes, durationSec } = segment
     if (rendition === 'main') {
       this.#mainSegments++
       this.#durationSec += durationSec
-      this.#freeSequence = { media: mediaSequence + 1, discontinuity: discontinuitySequence + 1 }
     }
     if (sizeBytes === 0) return
     this.#segments++

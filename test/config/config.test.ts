@@ -287,6 +287,43 @@ t.test('warns of a secret under 32 characters', async (t) => {
   t.notMatch(warning, /short/)
 })
 
+t.test('warns of a CLUSTER_SECRET under 32 characters, and accepts none and a pair', async (t) => {
+  const given = (clusterSecret: string) => completeOptions({ ...SECRETS, clusterSecret })
+  const [warning, ...others] = configWarnings(given('short'))
+  t.match(warning, /^CLUSTER_SECRET has fewer than 32 characters\. .* passes for a node\./)
+  t.ok(warning!.length <= 160)
+  t.strictSame(others, [])
+  const pair = `${'n'.repeat(32)},${'o'.repeat(32)}`
+  for (const text of ['', pair]) t.strictSame(configWarnings(given(text)), [])
+  t.throws(() => given('one,two'), { code: 'CONFIG_INVALID', message: /^CLUSTER_SECRET has 7/ })
+  t.throws(() => given(SECRETS.jwtSecret), {
+    message: /^JWT_SECRET and CLUSTER_SECRET are the same/,
+  })
+})
+
+t.test('accepts http and https URLs as NODE_URL, and three values of ROLE', async (t) => {
+  const given = (env: Record<string, string>) => () =>
+    completeOptions({ ...SECRETS, ...readOptions(env, {}) })
+  t.match(given({})(), { nodeUrl: '', role: 'all' })
+  t.match(given({ NODE_URL: 'http://10.0.0.5:8080', ROLE: 'edge' })(), { role: 'edge' })
+  for (const text of ['10.0.0.5:8080', 'ftp://a', 'http://', 'http://[']) {
+    t.throws(given({ NODE_URL: text }), { message: /^NODE_URL is ".*: expected an http or https/ })
+  }
+  t.throws(given({ ROLE: 'origin' }), { message: /^ROLE is "origin": expected / })
+})
+
+t.test('accepts URLs of Redis and of Sentinels as REDIS_URL, with CLUSTER_SECRET', async (t) => {
+  const clusterSecret = 'c'.repeat(32)
+  const given = (redisUrl: string) => () => completeOptions({ ...SECRETS, redisUrl, clusterSecret })
+  for (const url of ['redis://r', 'rediss://u:p@r:7000/1', 'redis+sentinel://a,b/main']) {
+    t.match(given(url)(), { redisUrl: url })
+  }
+  t.throws(given('http://redis'), { message: /^REDIS_URL has 12 bytes: expected a redis:/ })
+  t.throws(() => completeOptions({ ...SECRETS, redisUrl: 'redis://r' }), {
+    message: /CLUSTER_SECRET is not: expected/,
+  })
+})
+
 t.test('warns of an ADMIN_PASSWORD under 16 characters', async (t) => {
   const given = (password: string) =>
     configWarnings(completeOptions({ ...SECRETS, admin: { password } }))
@@ -296,6 +333,16 @@ t.test('warns of an ADMIN_PASSWORD under 16 characters', async (t) => {
   t.notMatch(warning, /short/)
   t.ok(warning!.length <= 160)
   t.strictSame(others, [])
+})
+
+t.test('refuses HTTP_WORKERS without a port that they can share', async (t) => {
+  const given = (http: Options['http']) => completeOptions({ ...SECRETS, http: { ...http } })
+  t.throws(() => given({ workers: 2, port: 0 }), {
+    code: 'CONFIG_INVALID',
+    message: 'HTTP_PORT is 0, HTTP_WORKERS is 2: expected a port that all workers share',
+  })
+  t.match(given({ workers: 2 }), { http: { workers: 2, port: 8080 } })
+  t.match(given({ port: 0 }), { http: { workers: 0 } })
 })
 
 t.test('warns of an API_HOST that the API does not use', async (t) => {
@@ -357,7 +404,7 @@ t.test('each secret setting and the log level may be in a file, and no other', a
     SETTINGS.filter(({ hasFile }) => hasFile).map(({ env }) => env),
     [
       ...['HMAC_SECRET', 'JWT_SECRET', 'SRT_PASSPHRASE', 'PLAYBACK_SECRET', 'ADMIN_PASSWORD'],
-      ...['WEBHOOK_SECRET', 'METRICS_TOKEN', 'LOG_LEVEL'],
+      ...['REDIS_URL', 'CLUSTER_SECRET', 'WEBHOOK_SECRET', 'METRICS_TOKEN', 'LOG_LEVEL'],
     ],
   )
   for (const { env, path, hasFile } of SETTINGS) {

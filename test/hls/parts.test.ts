@@ -290,7 +290,7 @@ t.test('the last part of a segment appears together with the segment', async (t)
     push({ type: 'header', pid: VIDEO.pid, times: { dtsTicks, ptsTicks } })
     push(unit(next))
   }
-  const segment = [...Array<string>(9).fill('header part'), 'unit part segment']
+  const segment = [...Array<string>(9).fill('header part'), 'unit part segment start']
   t.strictSame(calls, [...segment, ...segment, ...Array<string>(9).fill('header part')])
 })
 

@@ -56,3 +56,20 @@ t.test('ends requests sent byte by byte with 408 or a close', async (t) => {
   t.equal(answered, connected, 'with an answer each')
   t.equal(app.guard.report().expired, 3)
 })
+
+t.test('closes a crowd of idle connections over several seconds', async (t) => {
+  let nowMs = 0
+  const app = await startApp(t, new MemoryService(), { clock: { nowUs: () => nowMs * 1000 } })
+  const stop = new AbortController()
+  t.teardown(() => stop.abort())
+  const attack = holdIdleConnections(targetAt(app.port), stop.signal, {
+    connections: 600,
+    kind: 'paused',
+  })
+  await until('all of them', () => app.guard.report().connections === 600)
+  nowMs += 75_000
+  await until('the first', () => app.guard.report().expired > 0)
+  t.equal(app.guard.report().expired, 500, 'in one sweep')
+  t.equal((await attack).closedByService, 600)
+  t.equal(app.guard.report().expired, 600)
+})

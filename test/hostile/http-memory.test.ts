@@ -3,10 +3,13 @@
  */
 import { once } from 'node:events'
 import { request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createStreamFile } from '../../src/hls/store/stream-file.ts'
 import { MemoryService, MemoryStream, startApp } from '../http/memory-service.ts'
 import { until } from '../support/until.ts'
+import { sendOnePipeline } from './attacks/one-pipeline.ts'
+import { crowdSlowly } from './attacks/slow-crowd.ts'
 import { readSlowly } from './attacks/slow-readers.ts'
 import { sendUnreadPipelines } from './attacks/unread-pipelines.ts'
 import { rssBytes, startServiceProcess } from './service-process.ts'
@@ -38,6 +41,53 @@ t.test('a process with 64 MB of heap survives pipelines of 5,000 unread requests
     t.equal(await program.exit, 0)
   }
 })
+
+t.test('answers all 20,000 requests of one pipeline in bounded memory', async (t) => {
+  const { target, url } = await startServiceProcess(t, {
+    nodeArgs: ['--max-old-space-size=64'],
+  })
+  const before = rssBytes(target.pid!)
+  const stop = new AbortController()
+  const attack = sendOnePipeline(target, stop.signal, {
+    requests: 20_000,
+    path: '/video/none/playlist.m3u8',
+    onAnswered: () => stop.abort(),
+  })
+  while (!stop.signal.aborted) {
+    t.equal((await fetch(`${url}/watch/studio`)).status, 200)
+    await sleep(200)
+  }
+  t.equal((await attack).answered, 20_000)
+  const growth = rssBytes(target.pid!) - before
+  t.ok(growth < 100 * MIB, `RSS grew by ${Math.round(growth / MIB)} MiB`)
+})
+
+t.test(
+  'keeps waiting replies below their limit while a crowd reads slowly and segments leave',
+  async (t) => {
+    const { app, stream, target } = await serveSegments(t, { maxBufferedMib: 40 })
+    const stop = new AbortController()
+    t.teardown(() => stop.abort())
+    let serial = 0
+    const newest = async () => {
+      stream.files.clear()
+      const name = `${serial++}.ts`
+      stream.files.set(name, segment())
+      return `/video/demo/${name}`
+    }
+    const attack = crowdSlowly(target, stop.signal, {
+      ...{ slow: 30, silent: 10, bytesPerSec: 10_000, requestEveryMs: 4000, newest },
+    })
+    await until('eight segments, of which readers hold four', () => {
+      const { bufferedBytes } = app.guard.report()
+      if (bufferedBytes > 40 * MIB) t.fail(`${bufferedBytes} bytes`)
+      return serial >= 8
+    })
+    t.ok(app.guard.report().overMemory > 0)
+    stop.abort()
+    await attack
+  },
+)
 
 t.test(
   'disconnects readers of evicted segments at the memory limit, the slowest first',

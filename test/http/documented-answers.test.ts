@@ -202,6 +202,8 @@ t.test('sees the answers of signed routes', async (t) => {
     const reply = signedCall(refusing, 'POST', '/api/start-stream', { stream_id: 'demo' })
     await note('POST', '/api/start-stream', reply)
   }
+  const away = await start(t, new RefusingService('REGISTRY_UNAVAILABLE'))
+  await askSigned(away, { stream_id: 'demo' })
 
   // 16 MiB of bodies that do not end.
   const full = await startApp(t, service, { limits: { maxConnections: 2000, maxBufferedMib: 64 } })
@@ -232,6 +234,11 @@ class RefusingService extends MemoryService {
   override startStream(): never {
     throw new MillraceError(this.#code)
   }
+
+  override stopStream = this.startStream
+  override kick = this.startStream
+  override status = this.startStream
+  override list = this.startStream
 }
 
 t.test('sees the answers of unsigned routes', async (t) => {

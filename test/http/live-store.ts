@@ -68,12 +68,12 @@ export class LiveStore implements StoredStream {
     const version = `${this.#mediaSequence}.${this.#nextParts}`
     const file = { version, targetDurationSec: TARGET_DURATION_SEC }
     const maxWaitMs = this.#maxWaitMs
+    const lines = this.#lines()
     this.files.replace(
       'playlist.m3u8',
       (delta) => {
         this.rendered++
-        const text = `#EXTM3U\n#EXT-X-TARGETDURATION:2\n#${version}${delta ? ' delta' : ''}\n`
-        const chunks = [Buffer.from(text)]
+        const chunks = [Buffer.from(`${lines}#${version}${delta ? ' delta' : ''}\n`)]
         const playlist = createStreamFile('media-playlist', { ...file, chunks })
         const tag = delta ? `${version}-delta` : version
         return { ...playlist, version: tag, blocking: { maxAgeSec: 12, maxWaitMs } }
@@ -90,5 +90,21 @@ export class LiveStore implements StoredStream {
     this.files.replace('master.m3u8', () =>
       createStreamFile('multivariant-playlist', { ...file, chunks: [Buffer.from('#EXTM3U\n')] }),
     )
+  }
+
+  /** Tags that tell how far the stream is; the older segments are left out. */
+  #lines(): string {
+    const parts = (count: number) => '#EXT-X-PART:DURATION=0.5,URI="p.ts"\n'.repeat(count)
+    return [
+      '#EXTM3U',
+      `#EXT-X-TARGETDURATION:${TARGET_DURATION_SEC}`,
+      '#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,CAN-SKIP-UNTIL=12',
+      `#EXT-X-PART-INF:PART-TARGET=${PART_TARGET_SEC}`,
+      `#EXT-X-MEDIA-SEQUENCE:${this.#mediaSequence}`,
+      `${parts(this.#parts)}#EXTINF:2,`,
+      `a-${this.#mediaSequence}.ts`,
+      `${parts(this.#nextParts)}#EXT-X-PRELOAD-HINT:TYPE=PART,URI="${this.hint}"`,
+      '',
+    ].join('\n')
   }
 }

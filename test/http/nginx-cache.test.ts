@@ -3,12 +3,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { systemClock } from '../../src/clock.ts'
-import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
-import { LiveStream } from '../../src/stream/live-stream.ts'
-import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 import { watchPlaylist, type ViewedPlaylist } from '../support/hls-js-viewer.ts'
-import { LoopedClip } from '../support/looped-clip.ts'
+import { startLiveClip } from '../support/live-clip.ts'
 import { startNginxCache } from '../support/nginx-cache.ts'
 import { requireTool } from '../support/tools.ts'
 import { MemoryService, startApp } from './memory-service.ts'
@@ -18,43 +14,6 @@ const TUNE_IN_MS = 1000
 
 /** Share of the time, on a busy machine, in which a viewer may be further behind. */
 const MAX_SHARE_BEHIND = 0.05
-
-/** Starts a stream of 4 s segments in 200 ms parts, which goes on in real time until the test ends. */
-function startStream(t: { teardown(close: () => unknown): unknown }): LiveStream {
-  const stream = new LiveStream('studio', {
-    clock: systemClock,
-    cache: new SegmentCache({ maxBytes: 256 * 1024 * 1024 }),
-    epoch: 'e',
-    partSec: 0.2,
-    segmentSec: 4,
-    maxSegmentSec: 10,
-    playlistSegments: 6,
-    lingerSec: 60,
-    reconnectGraceSec: 120,
-  })
-  const publication = stream.publish({
-    lastPacketUs: 0,
-    report: () => PUBLISHER_REPORT,
-    close: () => undefined,
-  })
-  const clip = new LoopedClip()
-  let sentSec = 0
-  const pushUntil = (sec: number) => {
-    while (sentSec < sec) {
-      const { bytes, durationSec } = clip.next()
-      publication.push(bytes)
-      sentSec += durationSec
-    }
-  }
-  pushUntil(30)
-  const startMs = performance.now()
-  const timer = setInterval(() => pushUntil(30 + (performance.now() - startMs) / 1000), 10)
-  t.teardown(() => {
-    clearInterval(timer)
-    stream.stop('api')
-  })
-  return stream
-}
 
 /** Parts by which one viewer was behind the other, every 20 ms of a time. */
 function lag(
@@ -73,7 +32,8 @@ function lag(
 t.test('hls.js behind a cache with Age is within one part of hls.js without', async (t) => {
   if (!requireTool(t, 'nginx')) return
   const service = new MemoryService()
-  service.stored.set('studio', startStream(t))
+  const { stream } = startLiveClip(t, { segmentSec: 4, playlistSegments: 6, startSec: 30 })
+  service.stored.set('studio', stream)
   const { url } = await startApp(t, service)
   const cache = await startNginxCache(t, url)
   const path = '/video/studio/playlist.m3u8'

@@ -1,21 +1,14 @@
 import { connect } from 'node:net'
-import { gunzipSync } from 'node:zlib'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import Fastify from 'fastify'
 import t from 'tap'
 import { createStreamFile } from '../../src/hls/store/stream-file.ts'
-import { gzipped, prefersGzip } from '../../src/http/content-coding.ts'
+import { chooseCoding } from '../../src/http/content-coding.ts'
+import { representationOf } from '../../src/http/representation.ts'
 import { playback } from '../../src/http/playback.ts'
 import type { StreamFile } from '../../src/contract/streams.ts'
-import {
-  call,
-  json,
-  MemoryService,
-  MemoryStream,
-  speak,
-  startApp,
-  type Reply,
-} from './memory-service.ts'
+import { call, json, MemoryService, MemoryStream, speak, startApp } from './memory-service.ts'
 
 const PLAYLIST = Buffer.from('#EXTM3U\n#EXT-X-TARGETDURATION:5\n')
 const SEGMENT = Buffer.from(Uint8Array.from({ length: 188 * 1000 }, (_, index) => index % 251))
@@ -330,53 +323,61 @@ t.test(
   },
 )
 
-const gunzipOf = (reply: Reply) => gunzipSync(reply.body)
+const DECODERS = { br: brotliDecompressSync, gzip: gunzipSync, none: (bytes: Buffer) => bytes }
 
 t.test(
-  'compresses playlists for clients that accept gzip (RFC 8216bis 6.2.1, RFC 9110 section 12.5.3)',
+  'compresses playlists for clients that accept a coding (RFC 8216bis 6.2.1, RFC 9110 section 12.5.3)',
   async (t) => {
     const app = await startApp(t, playing())
-    const cases: [header: string | undefined, isGzip: boolean][] = [
-      [undefined, false],
-      ['', false],
-      ['identity', false],
-      ['br, deflate', false],
-      ['gzip', true],
-      ['GZIP', true],
-      ['x-gzip', true],
-      ['gzip, deflate, br, zstd', true],
-      ['br;q=1.0, gzip;q=0.8, *;q=0.1', true],
-      ['gzip;q=0', false],
-      ['gzip;q=0.000', false],
-      ['gzip;q=0, *', false],
-      ['*', true],
-      ['*;q=0', false],
-      ['*;q=0, gzip', true],
-      ['gzip;q=0.5, identity', false],
-      ['gzip;q=0.5, identity;q=0.5', true],
-      ['gzip;q=0.001, identity;q=0', true],
-      ['gzip;q=0.5, *', false],
-      ['identity;q=0', false],
-      ['gzip;q=2', false],
-      ['gzip;q=', false],
-      ['gzip ; Q=0.9', true],
-      ['notgzip, gzip2', false],
+    const cases: [header: string | undefined, coding: keyof typeof DECODERS][] = [
+      [undefined, 'none'],
+      ['', 'none'],
+      ['identity', 'none'],
+      ['deflate, zstd', 'none'],
+      ['br, deflate', 'br'],
+      ['gzip', 'gzip'],
+      ['GZIP', 'gzip'],
+      ['x-gzip', 'gzip'],
+      ['gzip, deflate', 'gzip'],
+      ['gzip, deflate, br, zstd', 'br'],
+      ['br;q=1.0, gzip;q=0.8, *;q=0.1', 'br'],
+      ['br;q=0.8, gzip;q=1.0', 'gzip'],
+      ['br;q=0, gzip', 'gzip'],
+      ['br;q=0.5, gzip;q=0', 'br'],
+      ['br;q=0.5, identity', 'none'],
+      ['BR;q=0.001', 'br'],
+      ['gzip;q=0', 'none'],
+      ['gzip;q=0.000', 'none'],
+      ['gzip;q=0, *', 'none'],
+      ['*', 'gzip'],
+      ['*;q=0', 'none'],
+      ['*;q=0, gzip', 'gzip'],
+      ['*;q=0, br', 'br'],
+      ['gzip;q=0.5, identity', 'none'],
+      ['gzip;q=0.5, identity;q=0.5', 'gzip'],
+      ['gzip;q=0.001, identity;q=0', 'gzip'],
+      ['gzip;q=0.5, *', 'none'],
+      ['identity;q=0', 'none'],
+      ['gzip;q=2', 'none'],
+      ['gzip;q=', 'none'],
+      ['gzip ; Q=0.9', 'gzip'],
+      ['notgzip, gzip2, brr', 'none'],
     ]
-    for (const [header, isGzip] of cases) {
+    for (const [header, coding] of cases) {
       const headers = header === undefined ? {} : { 'accept-encoding': header }
       for (const name of ['playlist.m3u8', 'master.m3u8']) {
         const reply = await call(app, 'GET', `/video/demo/${name}`, { headers })
         const title = `${name}, Accept-Encoding: ${header}`
         t.equal(reply.status, 200, title)
-        t.equal(reply.headers['content-encoding'], isGzip ? 'gzip' : undefined, title)
+        t.equal(reply.headers['content-encoding'] ?? 'none', coding, title)
         t.equal(reply.headers['vary'], 'Accept-Encoding', title)
         t.equal(reply.headers['content-length'], `${reply.body.length}`, title)
-        t.ok((isGzip ? gunzipOf(reply) : reply.body).equals(PLAYLIST), title)
+        t.ok(DECODERS[coding](reply.body).equals(PLAYLIST), title)
         const head = await call(app, 'HEAD', `/video/demo/${name}`, { headers })
         t.strictSame({ ...head.headers, date: '' }, { ...reply.headers, date: '' }, `HEAD ${title}`)
       }
     }
-    const headers = { 'accept-encoding': 'gzip' }
+    const headers = { 'accept-encoding': 'gzip, br' }
     const segment = await call(app, 'GET', '/video/demo/a1-7.ts', { headers })
     t.notOk(segment.headers['content-encoding'], 'no segment is compressed')
     t.notOk(segment.headers['vary'])
@@ -391,10 +392,12 @@ t.test(
     const ask = (coding: string, known: string) =>
       call(app, 'GET', path, { headers: { 'accept-encoding': coding, 'if-none-match': known } })
     t.equal((await ask('gzip', '"x"')).headers['etag'], '"a1-7-gzip"')
+    t.equal((await ask('br', '"x"')).headers['etag'], '"a1-7-br"')
     t.equal((await ask('identity', '"x"')).headers['etag'], '"a1-7"')
     for (const [coding, known] of [
       ['gzip', '"a1-7-gzip"'],
       ['gzip', 'W/"a1-7-gzip"'],
+      ['br', '"a1-7-br"'],
       ['identity', '"a1-7"'],
     ] as const) {
       const reply = await ask(coding, known)
@@ -404,19 +407,25 @@ t.test(
     }
     t.equal((await ask('gzip', '"a1-7"')).status, 200, 'the other coding')
     t.equal((await ask('identity', '"a1-7-gzip"')).status, 200, 'the other coding')
+    t.equal((await ask('br', '"a1-7-gzip"')).status, 200, 'the other coding')
   },
 )
 
 t.test('a version of a playlist is compressed once, for all its readers', async (t) => {
   const file = FILES['playlist.m3u8']!
-  t.equal(gzipped(file), gzipped(file))
-  t.not(gzipped(file), gzipped({ ...file }), 'another version')
-  t.ok(gzipped(file)[0]!.buffer.byteLength <= Buffer.poolSize, 'zlib returns views of 16 KiB')
+  for (const coding of ['gzip', 'br'] as const) {
+    const { chunks } = representationOf(file, coding)
+    t.equal(representationOf(file, coding).chunks, chunks)
+    t.not(representationOf({ ...file }, coding).chunks, chunks, 'another version')
+    t.ok(chunks[0]!.buffer.byteLength <= Buffer.poolSize, 'zlib returns views of 16 KiB')
+  }
 })
 
-t.test('prefersGzip accepts any header without throwing', async () => {
-  const piece = fc.constantFrom('gzip', '*', 'identity', ';', 'q=', '0', '1', '.', ',', ' ', '=')
-  fc.assert(fc.property(fc.array(piece), (pieces) => prefersGzip(pieces.join('')) !== undefined))
+t.test('chooseCoding accepts any header without throwing', async () => {
+  const words = ['gzip', 'br', '*', 'identity', ';', 'q=', '0', '1', '.', ',', ' ', '=']
+  const pieces = fc.array(fc.constantFrom(...words))
+  const codings = new Set([undefined, 'gzip', 'br'])
+  fc.assert(fc.property(pieces, (each) => codings.has(chooseCoding(each.join('')))))
 })
 
 t.test('answers other methods with 404', async (t) => {

@@ -3,7 +3,7 @@
  * gets who installs it in an empty folder.
  */
 import { execFile, execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -37,14 +37,17 @@ function pack(): { tarball: string; files: string[] } {
 const { tarball, files } = pack()
 
 t.test(
-  'the package contains compiled modules, their types, the dashboard, the demo and the license',
+  'the package contains compiled modules, their types, the dashboard, the scripts of the registry, the demo and the license',
   async (t) => {
     const expected = ['LICENSE', 'README.md', 'fixtures/demo.mpegts', 'package.json']
     const page = ['admin.css', 'index.html'].map((name) => `dist/http/admin/page/${name}`)
+    const scripts = readdirSync(join(ROOT, 'src/cluster/registry/scripts')).map(
+      (name) => `dist/cluster/registry/scripts/${name}`,
+    )
     const isModule = (path: string) => /^dist\/[a-z0-9/-]+\.(js|d\.ts)$/.test(path)
     t.strictSame(
       files.filter((path) => !isModule(path)).toSorted(),
-      [...expected, ...page].toSorted(),
+      [...expected, ...page, ...scripts].toSorted(),
     )
     const untyped = files.filter(
       (path) => path.endsWith('.js') && !files.includes(path.replace(/js$/, 'd.ts')),

@@ -188,3 +188,23 @@ t.test('a stream that outran the clock continues above its last number', async (
     before = after
   }
 })
+
+t.test('a continued stream has its settings and numbers, and ends after its grace', async (t) => {
+  const first = setUp({ partSec: 0.2, playlistSegments: 8 })
+  const stream = first.start('studio')
+  const publication = stream.publish(ENCODER)
+  publication.push(CLIP)
+  const { manifest } = stream
+  t.ok(manifest.rows.length > 4)
+
+  const next = setUp({ createEpoch: () => 'next' })
+  const continued = next.registry.start('studio', { continued: { manifest } })
+  t.equal(continued.status, 'INTERRUPTED')
+  t.same(continued.freeSequence, stream.freeSequence)
+  t.strictSame(continued.manifest.media, { segmentSec: 1, playlistSegments: 8, partSec: 0.2 })
+  t.equal(next.registry.start('studio', { continued: { manifest } }), continued, 'once')
+  next.clock.advanceSec(120)
+  next.registry.tick()
+  t.equal(continued.status, 'STOPPED')
+  t.match(continued.files.get('playlist.m3u8')!.chunks.join(''), /#EXT-X-ENDLIST/)
+})

@@ -13,6 +13,15 @@ import type { SegmentEnd, SegmentPlan, SequenceNumbers } from './segment-plan.ts
 export interface CutPlannerOptions extends TargetsOptions {
   readonly sequenceStart?: SequenceNumbers
   readonly maxSegmentBytes: number
+  /** Media before the first segment; default: none. */
+  readonly earlier?: EarlierMedia | undefined
+}
+
+/** What the playlists of an earlier process have fixed, which the next segment continues after a discontinuity. */
+export interface EarlierMedia {
+  readonly targets: TargetDurations
+  /** End of the newest segment, milliseconds since 1970. */
+  readonly endMs: number
 }
 
 /**

@@ -24,7 +24,7 @@ import { gapBefore, isDueAt, segmentTicks } from './segment-boundary.ts'
 import { SequenceCounter, type SegmentEnd, type SegmentPlan } from './segment-plan.ts'
 import { Splices } from './splices.ts'
 import { Targets } from './targets.ts'
-import { Timeline } from './timeline.ts'
+import { Timeline, type Open } from './timeline.ts'
 
 const NO_DECISIONS: CutDecision[] = []
 
@@ -38,23 +38,25 @@ export class CutPlanner {
   readonly #targets: Targets
   readonly #parts = new PartCutter()
   readonly #sequence: SequenceCounter
-  readonly #programDate = new ProgramDate()
+  readonly #programDate: ProgramDate
   readonly #splices = new Splices()
   readonly #gops = new GopLengths()
   readonly #progress = new Progress()
   readonly #stats = { unitsBeforeStart: 0, forcedCuts: 0 }
   #decisions: CutDecision[] = NO_DECISIONS
-  /** The open segment and its timeline. */
-  #open: { readonly plan: SegmentPlan; readonly timeline: Timeline } | undefined
+  #open: Open | undefined
   /** Whether a break has started or ended since the latest random access point. */
   #spliceIsDue = false
   /** DTS of the first PES packet dropped in the wait for a random access point. */
   #awaitedSinceTicks: number | undefined
 
   constructor(options: CutPlannerOptions) {
-    this.#maxSegmentBytes = options.maxSegmentBytes
-    this.#targets = new Targets(options, this.#gops)
-    this.#sequence = new SequenceCounter(options.sequenceStart)
+    const { maxSegmentBytes, sequenceStart, earlier } = options
+    this.#maxSegmentBytes = maxSegmentBytes
+    this.#targets = new Targets(options, this.#gops, earlier?.targets)
+    this.#parts.fix(earlier?.targets.partTargetSec)
+    this.#sequence = new SequenceCounter(sequenceStart, earlier !== undefined)
+    this.#programDate = new ProgramDate(earlier?.endMs)
   }
 
   get stats(): CutPlannerStats {
@@ -176,12 +178,7 @@ export class CutPlanner {
     this.#spliceIsDue = false
   }
 
-  #cutIfDue(
-    { plan, timeline }: { plan: SegmentPlan; timeline: Timeline },
-    unit: PesUnit,
-    wallMs: number,
-    openBytes: number,
-  ): void {
+  #cutIfDue({ plan, timeline }: Open, unit: PesUnit, wallMs: number, openBytes: number): void {
     const ticks = timeline.timeOf(unit)
     const { randomAccess } = unit
     if (randomAccess) {

@@ -22,11 +22,16 @@ const ARRIVALS = 16
 
 /** Inputs: `anchor` when a timeline begins, `arrive` at each random access point, `advance` after each segment. */
 export class ProgramDate {
-  #startMs = 0
+  #startMs: number
   /** Arrival times of the newest random access points minus their dates without slew, oldest first. */
   #lagsMs: number[] = []
   /** Sum of all slew since the anchor. */
   #slewMs = 0
+
+  /** @param earliestMs  earliest date, milliseconds since 1970 */
+  constructor(earliestMs = 0) {
+    this.#startMs = earliestMs
+  }
 
   /** Start of the open segment, milliseconds since 1970. */
   get startMs(): number {

@@ -56,9 +56,13 @@ export class SequenceCounter {
   #timelines = 0
   #startsTimeline = false
 
-  /** @param start  numbers of the first segment */
-  constructor(start: SequenceNumbers = { media: 0, discontinuity: 0 }) {
-    this.#start = start
+  /**
+   * @param start  numbers of the first segment
+   * @param continued  whether it follows segments of an earlier process, so that it starts with a discontinuity
+   */
+  constructor(start: SequenceNumbers = { media: 0, discontinuity: 0 }, continued = false) {
+    this.#timelines = continued ? 1 : 0
+    this.#start = { ...start, discontinuity: start.discontinuity - this.#timelines }
   }
 
   get discontinuities(): number {

@@ -28,8 +28,9 @@ export class TargetDuration {
    * @param segmentSec  minimum target, before it is rounded up
    * @param maxSegmentSec  maximum target, an integer
    * @param segmentsToFix  number of segments that fix the target
+   * @param fixedSec  target that is fixed already
    */
-  constructor(segmentSec: number, maxSegmentSec: number, segmentsToFix: number) {
+  constructor(segmentSec: number, maxSegmentSec: number, segmentsToFix: number, fixedSec?: number) {
     if (!(segmentSec > 0 && segmentSec <= maxSegmentSec && Number.isInteger(maxSegmentSec))) {
       throw new RangeError(
         `segmentSec is ${segmentSec} and maxSegmentSec ${maxSegmentSec}: expected 0 < segmentSec <= maxSegmentSec, the latter a whole number`,
@@ -37,7 +38,8 @@ export class TargetDuration {
     }
     this.#maxSec = maxSegmentSec
     this.#segmentsToFix = segmentsToFix
-    this.#candidateSec = Math.max(1, Math.ceil(segmentSec - ROUNDING_SLACK_SEC))
+    this.#candidateSec = fixedSec ?? Math.max(1, Math.ceil(segmentSec - ROUNDING_SLACK_SEC))
+    this.#fixed = fixedSec !== undefined
   }
 
   get fixed(): boolean {

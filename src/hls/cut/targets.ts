@@ -36,12 +36,20 @@ export class Targets {
   readonly #gops: GopLengths
   #partTargetSec: number | undefined
 
-  /** @param gops  of the reference track */
-  constructor({ segmentSec, maxSegmentSec, partSec }: TargetsOptions, gops: GopLengths) {
+  /**
+   * @param gops  of the reference track
+   * @param fixed  targets that are fixed already
+   */
+  constructor(
+    { segmentSec, maxSegmentSec, partSec }: TargetsOptions,
+    gops: GopLengths,
+    fixed?: TargetDurations,
+  ) {
     this.#gops = gops
     const segmentsToFix = partSec === undefined ? SEGMENTS_TO_FIX : SEGMENTS_TO_FIX_WITH_PARTS
-    this.#duration = new TargetDuration(segmentSec, maxSegmentSec, segmentsToFix)
-    this.#minTicks = usualMinTicks(segmentSec)
+    this.#duration = new TargetDuration(segmentSec, maxSegmentSec, segmentsToFix, fixed?.targetSec)
+    this.#partTargetSec = fixed?.partTargetSec
+    this.#minTicks = usualMinTicks(Math.min(segmentSec, fixed?.targetSec ?? segmentSec))
     this.#part = partSec === undefined ? undefined : new PartTarget(partSec)
   }
 

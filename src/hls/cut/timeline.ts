@@ -6,6 +6,7 @@
  */
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
+import type { SegmentPlan } from './segment-plan.ts'
 
 /** Longest step back that is not a discontinuity, but rounding or reordering by the encoder. */
 export const MAX_STEP_BACK_TICKS = 1 * TICKS_PER_SEC
@@ -101,4 +102,10 @@ export class Timeline {
     this.#durations[this.#frames++ % FRAMES_REMEMBERED] = ticks - this.#latestTicks
     this.#latestTicks = ticks
   }
+}
+
+/** Open segment and its timeline. */
+export interface Open {
+  readonly plan: SegmentPlan
+  readonly timeline: Timeline
 }

@@ -9,12 +9,31 @@ interface Sample {
   readonly durationSec: number
 }
 
+/** Measurements so far, without the newest segments one by one. */
+export interface BitrateSums {
+  readonly peakBps: number
+  readonly sizeBytes: number
+  readonly durationSec: number
+}
+
 export class BitrateMeter {
   /** Newest segments, oldest first, with a total duration of at most 1.5 target durations. */
   #recent: Sample[] = []
   #peakBps = 0
   #totalBytes = 0
   #totalSec = 0
+
+  constructor(earlier?: BitrateSums) {
+    if (earlier === undefined) return
+    this.#peakBps = earlier.peakBps
+    this.#totalBytes = earlier.sizeBytes
+    this.#totalSec = earlier.durationSec
+  }
+
+  get sums(): BitrateSums {
+    const { peakBps } = this
+    return { peakBps, sizeBytes: this.#totalBytes, durationSec: this.#totalSec }
+  }
 
   /**
    * Maximum bitrate of consecutive segments with a total duration of 0.5 to 1.5 target durations. At least the average,

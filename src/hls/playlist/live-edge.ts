@@ -76,7 +76,7 @@ export class LiveEdge {
     if (newest === undefined || partTargetSec === undefined) return undefined
     return {
       mediaSequence: newest.mediaSequence,
-      parts: newest.parts.length,
+      parts: newest.isEarlier === true ? Infinity : newest.parts.length,
       nextParts: this.#parts.length,
       partTargetSec,
       hint: this.#hint,

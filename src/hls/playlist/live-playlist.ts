@@ -11,13 +11,14 @@ import type { Part } from '../store/part.ts'
 import type { Segment } from '../store/segment.ts'
 import { blockingLimits, createStreamFile, type StreamFile } from '../store/stream-file.ts'
 import { DateRangeList } from './date-range-list.ts'
+import { listEarlier, type EarlierSegments } from './earlier-segments.ts'
 import type { TargetDurations } from '../target-durations.ts'
 import { LiveEdge, listPart } from './live-edge.ts'
 import { formatHead, formatSegment, formatTail } from './playlist-format.ts'
 import { PlaylistWindow, type ListedSegment } from './playlist-window.ts'
 import type { RenditionReport } from './playlist.ts'
 import { WindowText } from './window-text.ts'
-import { RenditionMeter, type RenditionSummary } from './rendition-meter.ts'
+import { RenditionMeter, type MeterState, type RenditionSummary } from './rendition-meter.ts'
 
 export interface LivePlaylistOptions {
   /** Receives the playlist, its segments and their parts. */
@@ -38,8 +39,8 @@ const RETAIN_PARTS_TARGETS = 3
 
 /**
  * Calling order: `append` each segment of the rendition, with low latency `appendPart` each of its parts before; `open`
- * once EXT-X-TARGETDURATION is fixed, `end` after the last segment, `discard` to drop all. From `open` on, each change
- * publishes a new version of the file. Times are in milliseconds of the monotonic clock of `SegmentCache`.
+ * once EXT-X-TARGETDURATION is fixed, `end` after the last segment, `discard` to drop all. To continue the playlist of an
+ * earlier process, `restore` and `open` it first. From `open` on, each change publishes a new version of the file. Times are in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class LivePlaylist {
   readonly #options: LivePlaylistOptions
@@ -86,9 +87,29 @@ export class LivePlaylist {
     return this.#window.measure(this.#options.playlistSegments, this.#target?.targetSec)
   }
 
+  /** State of the measurements; undefined until a segment has media. */
+  get meter(): MeterState | undefined {
+    return this.#meter.state
+  }
+
+  /** Listed segment of this number; undefined for another number. */
+  find(mediaSequence: number): ListedSegment | undefined {
+    return this.#window.find(mediaSequence)
+  }
+
   /** EXT-X-RENDITION-REPORT for the other playlists; undefined until the playlist is published. */
   get report(): RenditionReport | undefined {
     return this.#target && this.#edge.report
+  }
+
+  /** Lists the segments of an earlier process, without their parts; those without media are gaps. */
+  restore(earlier: EarlierSegments, nowMs: number): void {
+    const { meter } = earlier
+    if (meter !== undefined) this.#meter.restore(meter)
+    const newest = listEarlier(earlier, this.#window, this.#options.files, nowMs)
+    if (newest === undefined) return
+    const { segment, independent: startsWithKeyFrame } = newest
+    this.#setPreview({ uri: segment.uri, startsWithKeyFrame, tracks: meter?.tracks ?? [] })
   }
 
   /**
@@ -197,8 +218,10 @@ export class LivePlaylist {
   }
 
   /** Turns a segment and its parts into gaps: their files are no longer available. */
-  drop(uri: string): void {
-    if (this.#window.drop(uri)) this.#publish()
+  drop(uri: string): ListedSegment | undefined {
+    const dropped = this.#window.drop(uri)
+    if (dropped !== undefined) this.#publish()
+    return dropped
   }
 
   /** Drops all segments and parts. */
@@ -207,7 +230,8 @@ export class LivePlaylist {
     this.#edge.complete()
   }
 
-  #setPreview({ uri, startsWithKeyFrame, tracks }: Segment): void {
+  #setPreview(segment: Pick<Segment, 'uri' | 'startsWithKeyFrame' | 'tracks'>): void {
+    const { uri, startsWithKeyFrame, tracks } = segment
     const { files, rendition } = this.#options
     const video = tracks.find(({ kind }) => kind === 'video')
     if (rendition !== 'main' || !startsWithKeyFrame || video === undefined) return

@@ -6,6 +6,8 @@
  */
 import type { DateRange } from '../date-range.ts'
 import { MULTIVARIANT_URI, type RenditionName } from '../file-names.ts'
+import type { ManifestHead, ManifestRow, StreamManifest } from '../manifest.ts'
+import type { SegmentStart } from '../rendition/segment-start.ts'
 import { FileStore } from '../store/file-store.ts'
 import type { SegmentOwner } from '../store/holding.ts'
 import type { WindowSize } from '../store/memory-share.ts'
@@ -14,7 +16,10 @@ import type { Part } from '../store/part.ts'
 import type { Segment } from '../store/segment.ts'
 import { createStreamFile, type StreamFile } from '../store/stream-file.ts'
 import type { TargetDurations } from '../target-durations.ts'
+import type { MediaSource } from './earlier-segments.ts'
 import { LivePlaylist } from './live-playlist.ts'
+import { decodeDateRange, decodeMeter, encodeDateRange, encodeMeter } from './manifest-head.ts'
+import { listedSegments, createRow, type ClosedRow } from './manifest-rows.ts'
 import { describePresentation, type CaptionsPolicy } from './multivariant.ts'
 import { formatMultivariantPlaylist } from './playlist-format.ts'
 import type { RenditionReport } from './playlist.ts'
@@ -28,13 +33,16 @@ export interface LivePresentationOptions {
   readonly playlistSegments: number
   /** Claim about captions; default `auto`. */
   readonly captions?: CaptionsPolicy
+  /** Called with the number of each segment that has begun, is listed or is dropped, in any rendition. */
+  readonly onRow?: (mediaSequence: number) => void
 }
 
 /**
  * Calling order: `setRenditions`, then `append` each segment, in order within its rendition; `setTarget` once
  * EXT-X-TARGETDURATION is fixed; `end` after the last segment, `discard` to drop all files. With low latency,
  * `appendPart` each part of a segment before the segment; parts of the same serial, and segments of the same number, of
- * all renditions in one synchronous call, so that all playlists report the same part. Playlists, segments and parts are
+ * all renditions in one synchronous call, so that all playlists report the same part. Before all that, `restore` lists
+ * the segments of an earlier process. `start` each segment for `rows`, which describe what is listed. Playlists, segments and parts are
  * in `files`. Times are in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class LivePresentation implements SegmentOwner {
@@ -45,6 +53,8 @@ export class LivePresentation implements SegmentOwner {
   #renditions: readonly RenditionName[] = ['main']
   /** Target durations, and the number of the newest segment of the main playlist when they were set. */
   #target: (TargetDurations & { readonly mediaSequence: number }) | undefined
+  /** Segments that are not complete in all renditions, by number. */
+  readonly #begun = new Map<number, SegmentStart>()
   #playable = false
   #revision = 0
 
@@ -77,6 +87,76 @@ export class LivePresentation implements SegmentOwner {
     }
   }
 
+  /** Renditions and date ranges for a manifest. */
+  get head(): Pick<ManifestHead, 'targets' | 'renditions' | 'dateRanges'> {
+    const { targetSec, partTargetSec } = this.#target ?? {}
+    return {
+      ...(targetSec !== undefined && {
+        targets: { targetSec, ...(partTargetSec !== undefined && { partTargetSec }) },
+      }),
+      renditions: [...this.#playlists].flatMap(([name, { meter, latestSequence }]) => {
+        if (name !== 'main' && latestSequence === undefined) return []
+        const listed = this.#renditions.includes(name)
+        return { name, listed, ...(meter && { measured: encodeMeter(meter) }) }
+      }),
+      dateRanges: this.#playlist('main').dateRanges.map(encodeDateRange),
+    }
+  }
+
+  /** Numbers of the listed segments, and of those that have begun, in order. */
+  get numbers(): readonly number[] {
+    const { mediaSequence, latestSequence = -1 } = this.#playlist('main')
+    const first = mediaSequence ?? Infinity
+    const listed = Array.from(
+      { length: Math.max(0, latestSequence - first + 1) },
+      (_, index) => first + index,
+    )
+    return [...listed, ...[...this.#begun.keys()].filter((number) => number > latestSequence)]
+  }
+
+  /** @returns undefined for a number that has left the window, or was never in it */
+  row(mediaSequence: number): ManifestRow | undefined {
+    const listed = [...this.#playlists].flatMap(([name, playlist]) => {
+      const entry = playlist.find(mediaSequence)
+      return entry === undefined ? [] : [[name, entry] as const]
+    })
+    return createRow({ start: this.#begun.get(mediaSequence), listed: new Map(listed) })
+  }
+
+  /**
+   * Lists the segments of an earlier process and publishes the playlists.
+   *
+   * @param manifest  with targets
+   * @param rows  its rows
+   */
+  restore(
+    { renditions, dateRanges, targets }: StreamManifest,
+    rows: readonly ClosedRow[],
+    { mediaOf, nowMs }: { readonly mediaOf: MediaSource; readonly nowMs: number },
+  ): void {
+    if (targets === undefined) return
+    const { targetSec, partTargetSec } = targets
+    for (const { name, measured } of renditions) {
+      const entries = listedSegments(rows, name)
+      const meter = measured && decodeMeter(measured)
+      this.#playlist(name).restore({ entries, meter, mediaOf, targetSec }, nowMs)
+    }
+    for (const dateRange of dateRanges) this.addDateRange(decodeDateRange(dateRange))
+    this.#renditions = renditions.filter(({ listed }) => listed).map(({ name }) => name)
+    this.setTarget(targetSec, partTargetSec)
+    if (rows.length > 0) this.#open()
+    // The earlier process may have listed its last segments, and removed others, without record.
+    for (const playlist of this.#playlists.values()) playlist.roll(nowMs)
+    this.#publish()
+    this.files.rest()
+  }
+
+  /** Records a segment that begins. */
+  start(segment: SegmentStart): void {
+    this.#begun.set(segment.mediaSequence, segment)
+    this.#options.onRow?.(segment.mediaSequence)
+  }
+
   /** @param renditions  renditions in the multivariant playlist from now on, the main one first */
   setRenditions(renditions: readonly RenditionName[]): void {
     this.#renditions = renditions
@@ -87,6 +167,7 @@ export class LivePresentation implements SegmentOwner {
     this.#playlist(segment.rendition).append(segment, nowMs)
     this.#openIfComplete()
     this.#publish()
+    this.#record(segment)
   }
 
   /** Adds the next part of a segment that is not complete. */
@@ -133,13 +214,24 @@ export class LivePresentation implements SegmentOwner {
   }
 
   drop(uri: string): void {
-    for (const playlist of this.#playlists.values()) playlist.drop(uri)
+    for (const playlist of this.#playlists.values()) {
+      const dropped = playlist.drop(uri)
+      if (dropped !== undefined) this.#options.onRow?.(dropped.mediaSequence)
+    }
   }
 
   /** Drops all files. */
   discard(): void {
     for (const playlist of this.#playlists.values()) playlist.discard()
     this.files.discard()
+  }
+
+  #record({ mediaSequence }: Segment): void {
+    const names = [...(this.#begun.get(mediaSequence)?.uris.keys() ?? [])]
+    const isListed = (name: RenditionName) =>
+      (this.#playlists.get(name)?.latestSequence ?? -1) >= mediaSequence
+    if (names.every(isListed)) this.#begun.delete(mediaSequence)
+    this.#options.onRow?.(mediaSequence)
   }
 
   #openIfComplete(): void {

@@ -35,6 +35,8 @@ export interface ListedSegment {
   readonly segment: PlaylistSegment & { gap: boolean }
   /** Parts of the segment; none once they have left the playlist. */
   parts: readonly PlaylistPart[]
+  /** Whether an earlier process listed the segment, with parts that are not known. */
+  readonly isEarlier?: boolean
   /** Whether the next segment starts with a discontinuity. */
   readonly endsTimeline: boolean
   /** Whether the segment became a gap after it was listed with media. */
@@ -72,6 +74,12 @@ export class PlaylistWindow {
 
   get newest(): ListedSegment | undefined {
     return this.#entries.at(-1)
+  }
+
+  /** Listed segment of this number; undefined for another number. */
+  find(mediaSequence: number): ListedSegment | undefined {
+    const index = mediaSequence - (this.oldest?.mediaSequence ?? Infinity)
+    return index < 0 ? undefined : this.#entries[index]
   }
 
   get durationSec(): number {
@@ -162,14 +170,14 @@ export class PlaylistWindow {
     return this.#entries.shift()
   }
 
-  /** Turns a segment into a gap. @returns whether it is listed */
-  drop(uri: string): boolean {
+  /** Turns a segment into a gap. @returns the segment; undefined if it is not listed */
+  drop(uri: string): ListedSegment | undefined {
     const dropped = this.#entries.find(({ segment }) => segment.uri === uri)
-    if (dropped === undefined) return false
+    if (dropped === undefined) return undefined
     dropped.segment.gap = true
     dropped.dropped = true
     this.#change()
-    return true
+    return dropped
   }
 
   /** @returns number of segments that end at least `sec` before the end of the newest segment */

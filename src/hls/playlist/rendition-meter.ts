@@ -6,7 +6,7 @@
 import type { VideoRange } from '../../codec/video-range.ts'
 import type { Track } from '../../mpegts/track.ts'
 import type { Segment } from '../store/segment.ts'
-import { BitrateMeter } from './bitrate.ts'
+import { BitrateMeter, type BitrateSums } from './bitrate.ts'
 
 export interface RenditionSummary {
   /** Tracks of the newest segment with media. */
@@ -19,8 +19,15 @@ export interface RenditionSummary {
   readonly videoRange?: VideoRange
 }
 
+/** State of a meter, with which another one can go on. */
+export interface MeterState extends BitrateSums {
+  readonly tracks: readonly Track[]
+  readonly videoFrames: number
+  readonly videoSec: number
+}
+
 export class RenditionMeter {
-  readonly #bitrate = new BitrateMeter()
+  #bitrate = new BitrateMeter()
   #tracks: readonly Track[] = []
   /** Number of video frames since the latest discontinuity. */
   #videoFrames = 0
@@ -38,6 +45,25 @@ export class RenditionMeter {
       averageBps: this.#bitrate.averageBps,
       ...(this.#videoFrames > 0 && { frameRate }),
     }
+  }
+
+  /** Undefined until a segment has media. */
+  get state(): MeterState | undefined {
+    if (this.#tracks.length === 0) return undefined
+    const { sums } = this.#bitrate
+    return {
+      ...sums,
+      tracks: this.#tracks,
+      videoFrames: this.#videoFrames,
+      videoSec: this.#videoSec,
+    }
+  }
+
+  restore({ tracks, videoFrames, videoSec, ...sums }: MeterState): void {
+    this.#bitrate = new BitrateMeter(sums)
+    this.#tracks = tracks
+    this.#videoFrames = videoFrames
+    this.#videoSec = videoSec
   }
 
   /** Adds the next segment; ignores gaps. */

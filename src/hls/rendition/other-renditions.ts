@@ -38,3 +38,17 @@ export function chooseOtherRenditions(
     ])
   return [...variants, ...alternatives]
 }
+
+/**
+ * Renditions of the presentation, the main one first. Another one is not listed while the main rendition carries its
+ * track in place of a silent track.
+ */
+export function listRenditions(
+  main: CarriedTracks,
+  others: ReadonlyMap<RenditionName, CarriedTracks>,
+): RenditionName[] {
+  const listed = [...others].filter(([, { video, audio }]) =>
+    video === undefined ? audio?.pid !== main.audio?.pid : video.pid !== main.video?.pid,
+  )
+  return ['main', ...listed.map(([name]) => name)]
+}

@@ -11,6 +11,8 @@ export interface DeliveryDirectives {
   readonly part?: number | undefined
   /** `_HLS_skip`: whether a playlist delta update will do. */
   readonly skip?: boolean | undefined
+  /** Version that the reader has: it waits for another one. Edges ask so, of every playlist. */
+  readonly otherThan?: string | undefined
 }
 
 /**
@@ -25,7 +27,7 @@ export type Availability = 'current' | 'future' | 'beyond' | 'unknown'
 export interface PlaylistPosition {
   /** Media sequence number of the last complete segment. */
   readonly mediaSequence: number
-  /** Number of parts of that segment. */
+  /** Number of parts of that segment; Infinity if an earlier process made them. */
   readonly parts: number
   /** Number of listed parts of the segment after it, which is not complete. */
   readonly nextParts: number

@@ -156,16 +156,17 @@ export class FileStore {
   }
 
   /**
-   * Tells whether a file, or a playlist with the media that the directives name, can be read now or waited for. The
-   * directives do not apply to playlists without low latency, nor after the end of the stream.
+   * Tells whether a file, or a playlist with the media that the directives name, can be read now or waited for. After the
+   * end of the stream no directive applies, and to playlists without low latency only `otherThan`.
    */
   availability(name: string, directives: DeliveryDirectives = {}): Availability {
     const playlist = this.#playlists.get(name)
     if (playlist !== undefined) {
-      const { position } = playlist
-      return position === undefined || this.#ended
-        ? 'current'
-        : availabilityAt(position, directives)
+      const { position, full } = playlist
+      if (this.#ended) return 'current'
+      const { otherThan } = directives
+      if (otherThan !== undefined && full.file.version === otherThan) return 'future'
+      return position === undefined ? 'current' : availabilityAt(position, directives)
     }
     if (this.#media(name) !== undefined) return 'current'
     const isAwaited = this.#hints.has(name) || FIRST_PLAYLISTS.has(name)

@@ -8,6 +8,8 @@ export interface StreamFile {
   readonly contentType: string
   /** Bytes in order. Shared by all readers; must not be changed. */
   readonly chunks: readonly Buffer[]
+  /** The same bytes compressed, where an origin has done it; otherwise they are compressed when a client asks. */
+  readonly gzip?: readonly Buffer[]
   /** Strong ETag without quotes: changes whenever the bytes do. */
   readonly version: string
   /** Lifetime in caches, in seconds. */

@@ -8,6 +8,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { extname } from 'node:path'
 import type { FastifyPluginAsync } from 'fastify'
+import { isKnown } from '../file-reply.ts'
 
 interface Asset {
   readonly name: string
@@ -39,7 +40,7 @@ export const assets: FastifyPluginAsync = async (app) => {
     const url = name === 'index.html' ? '/' : `/assets/${name}`
     app.get(url, { prefixTrailingSlash: 'slash' }, ({ headers }, reply) => {
       reply.headers({ 'cache-control': 'no-cache', etag })
-      if (headers['if-none-match'] === etag) return reply.code(304).send()
+      if (isKnown(etag, headers['if-none-match'])) return reply.code(304).send()
       return reply.type(type).send(content)
     })
   }

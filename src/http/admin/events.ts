@@ -12,7 +12,7 @@ import type { AdminOptions } from './admin-options.ts'
 import { readCookies } from './cookie.ts'
 import { openEventStream } from './event-stream.ts'
 import type { Sessions } from './sessions.ts'
-import { Snapshots, type Listener, type View } from './snapshots.ts'
+import { Snapshots, type Listener, type Turn, type View } from './snapshots.ts'
 
 const SNAPSHOT_MS = 1000
 
@@ -71,8 +71,8 @@ export const events: FastifyPluginAsync<EventsOptions> = async (app, options) =>
   })
 }
 
-async function inTurns(steps: Generator<void>): Promise<void> {
-  for (const _ of steps) await nextTurn()
+async function inTurns(steps: Generator<Turn>): Promise<void> {
+  for (const step of steps) await (step ?? nextTurn())
 }
 
 /** Ignores what no page sends. */

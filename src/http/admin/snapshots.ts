@@ -32,12 +32,15 @@ const ROWS = 50
 /** Streams that are read at once: 25 records take 1 to 3 ms. */
 const ROWS_PER_TURN = 25
 
+/** What comes before the next step: a promise, or a turn of the event loop. */
+export type Turn = Promise<unknown> | void
+
 /** Calling order: `add` listeners, `tick` once a second, `close`. */
 export class Snapshots {
-  readonly #list: (request: ListRequest) => StreamPage
+  readonly #list: (request: ListRequest) => StreamPage | Promise<StreamPage>
   readonly #listeners = new Map<Listener, { readonly view: View; skipped: number }>()
 
-  constructor(list: (request: ListRequest) => StreamPage) {
+  constructor(list: (request: ListRequest) => StreamPage | Promise<StreamPage>) {
     this.#list = list
   }
 
@@ -54,7 +57,7 @@ export class Snapshots {
    *
    * @returns see `tick`
    */
-  *add(listener: Listener, view: View, timeMs: number): Generator<void> {
+  *add(listener: Listener, view: View, timeMs: number): Generator<Turn> {
     this.#listeners.set(listener, { view, skipped: 0 })
     const text = yield* this.#render(view, timeMs)
     if (this.#listeners.has(listener)) listener.send(text)
@@ -69,7 +72,7 @@ export class Snapshots {
    *
    * @returns iterator that has read a few streams at each step: packets are to be read between them
    */
-  *tick(timeMs: number): Generator<void> {
+  *tick(timeMs: number): Generator<Turn> {
     const texts = new Map<string, string>()
     for (const [listener, state] of this.#listeners) {
       if (!listener.isAllowed() || state.skipped >= MAX_SKIPPED) {
@@ -99,13 +102,15 @@ export class Snapshots {
   }
 
   /** An event of `text/event-stream` (HTML Living Standard, section 9.2), a few streams at each step. */
-  *#render(view: View, timeMs: number): Generator<void, string> {
+  *#render(view: View, timeMs: number): Generator<Turn, string> {
     const streams: StreamPage['streams'][number][] = []
     let page: StreamPage
     let { after } = view
     do {
       if (streams.length > 0) yield
-      page = this.#list({ ...view, ...(after !== undefined && { after }), limit: ROWS_PER_TURN })
+      page = yield* settled(
+        this.#list({ ...view, ...(after !== undefined && { after }), limit: ROWS_PER_TURN }),
+      )
       streams.push(...page.streams)
       after = page.next
     } while (after !== undefined && streams.length < ROWS)
@@ -125,6 +130,17 @@ export class Snapshots {
     }
     return `data: ${JSON.stringify(snapshot)}\n\n`
   }
+}
+
+function* settled(page: StreamPage | Promise<StreamPage>): Generator<Turn, StreamPage> {
+  if (!(page instanceof Promise)) return page
+  let result: StreamPage = { streams: [] }
+  yield page.then(
+    (value) => void (result = value),
+    // The registry of the cluster is away: the dashboard shows no streams until it is back.
+    () => undefined,
+  )
+  return result
 }
 
 /** URL below which the service has `/video` and `/watch`. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { HttpCounters } from '../../contract/service-report.ts'
+import { NO_COUNTERS, type HttpCounters } from '../../contract/service-report.ts'
 import { IntervalLimiter } from '../../interval-limiter.ts'
 import type { Logger } from '../../logger.ts'
 
@@ -33,16 +33,7 @@ const LINE_INTERVAL_US = 60_000_000
 
 /** Inputs: `count` each event; `report` about once a second. */
 export class GuardLog {
-  readonly counters: { -readonly [Name in Counter]: number } = {
-    refused: 0,
-    refusedPerAddress: 0,
-    displaced: 0,
-    expired: 0,
-    slow: 0,
-    refusedStreams: 0,
-    flooding: 0,
-    overMemory: 0,
-  }
+  readonly counters: { -readonly [Name in Counter]: number } = { ...NO_COUNTERS }
   readonly #logger: Logger
   readonly #limiter = new IntervalLimiter(LINE_INTERVAL_US)
   readonly #reported: typeof this.counters = { ...this.counters }

@@ -16,7 +16,7 @@ export function maxOpenConnections(): number {
 }
 
 /** Limit of open files. Node raises the soft limit to the hard one when it starts. */
-function maxOpenFiles(): number {
+export function maxOpenFiles(): number {
   try {
     const limits = readFileSync('/proc/self/limits', 'utf8')
     return Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity)

@@ -8,6 +8,7 @@ import type { StreamState } from '../../contract/state.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { LiveStream } from '../../stream/live-stream.ts'
 import { SentBytes } from './sent-bytes.ts'
+import { CLUSTER_FAMILIES, type ClusterReport } from './cluster-families.ts'
 import { SERVICE_FAMILIES, type ServiceFamily, type ServiceFigures } from './service-families.ts'
 import { StreamSeries, StreamSums } from './stream-series.ts'
 
@@ -17,6 +18,8 @@ export interface MetricsOptions {
   readonly listStreams: () => Iterable<LiveStream>
   readonly countViewers: (stream: LiveStream) => number
   readonly readFigures: () => Omit<ServiceFigures, 'streams' | 'rejects' | 'refusals' | 'process'>
+  /** Reads the figures of a node of a cluster; default: there is no cluster. */
+  readonly readCluster?: (() => ClusterReport) | undefined
 }
 
 /** Maximum number of streams with series of their own if `perStream` is `auto`. */
@@ -38,7 +41,12 @@ export class Metrics {
 
   constructor(options: MetricsOptions) {
     this.#options = options
-    for (const family of SERVICE_FAMILIES) this.#declare(family)
+    for (const family of SERVICE_FAMILIES) {
+      this.#declare(family, () => this.#figures && family.read(this.#figures))
+    }
+    const { readCluster } = options
+    if (readCluster === undefined) return
+    for (const family of CLUSTER_FAMILIES) this.#declare(family, () => family.read(readCluster()))
   }
 
   /** Counts a rejected encoder. */
@@ -94,8 +102,10 @@ export class Metrics {
     return (await this.#registry.metrics()) + series.text
   }
 
-  #declare({ name, help, type, label = '', read }: ServiceFamily): void {
-    const readValues = () => this.#figures && read(this.#figures)
+  #declare(
+    { name, help, type, label = '' }: Omit<ServiceFamily, 'read'>,
+    readValues: () => ReturnType<ServiceFamily['read']>,
+  ): void {
     const options = {
       name,
       help,

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { hashTexts } from '../../binary/text-hash.ts'
 import type { ViewerIdentity } from '../../contract/streams.ts'
 
 /** Time for which a viewer counts after a request, to the second. */
@@ -41,7 +42,7 @@ export class ViewerCount {
 
   push(viewer: ViewerIdentity, nowUs: number): void {
     this.#advance(nowUs)
-    const hash = hashOf(viewer, this.#salt)
+    const hash = hashTexts(viewer, this.#salt)
     const seenSec = this.#seenSec.get(hash)
     if (seenSec === this.#nowSec || !this.#isSampled(hash)) return
     if (seenSec !== undefined) this.#seenSec.delete(hash)
@@ -91,23 +92,4 @@ export class ViewerCount {
     this.#salt = this.#createSalt()
     this.#saltedSec = this.#nowSec
   }
-}
-
-/**
- * FNV-1a of the texts with a salt for its offset basis, then the finalizer of MurmurHash3, which spreads it over all bits.
- * 0.4 µs for an address and a User-Agent, against 0.7 µs with SHA-256 of `node:crypto`: secrecy is not at stake, since
- * no hash leaves this file.
- */
-function hashOf(texts: ViewerIdentity, salt: number): number {
-  let hash = salt
-  for (const text of texts) {
-    for (let i = 0; i < text.length; i++) {
-      hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
-    }
-    // Keeps `['a', 'b']` apart from `['ab']`.
-    hash = Math.imul(hash ^ 0xffff, 0x01000193)
-  }
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
-  return hash ^ (hash >>> 16)
 }

@@ -11,6 +11,10 @@ import { openConnections, untilClosed } from './raw-connection.ts'
 export const HELD_KINDS = {
   /** Sends nothing. */
   silent: () => undefined,
+  /** Sends one request and reads its reply, as a paused player. */
+  paused: (socket: Socket, turn: number) => {
+    if (turn === 0) socket.write('GET /watch/x HTTP/1.1\r\nHost: a\r\n\r\n')
+  },
   /** Sends half of a request's head. */
   'half-sent': (socket: Socket) => void socket.write('GET /watch/x HTTP/1.1\r\nHos'),
   /** Sends a header, one byte each time. */
@@ -73,11 +77,14 @@ export async function holdConnections(
   }
 }
 
-/** Opens connections and sends nothing, more of them than the service takes. */
+/** Opens connections of one kind, by default more than the service takes. */
 export function holdIdleConnections(
   target: Target,
   signal: AbortSignal,
-  { connections = 10_000 }: { readonly connections?: number } = {},
+  {
+    connections = 10_000,
+    kind = 'silent',
+  }: { readonly connections?: number; readonly kind?: HeldKind } = {},
 ): Promise<HeldConnectionsFigures> {
-  return holdConnections(target, signal, { each: connections, kinds: ['silent'] })
+  return holdConnections(target, signal, { each: connections, kinds: [kind] })
 }

@@ -52,6 +52,21 @@ export async function untilClosed(
   return !signal.aborted
 }
 
+/**
+ * Reads at most `bytes`; the rest stays in the kernel's receive buffer, which fills up.
+ *
+ * @returns bytes read
+ */
+export function readUpTo(socket: Socket, bytes: number): number {
+  let left = bytes
+  while (left > 0 && socket.readableLength > 0) {
+    const chunk = socket.read(Math.min(left, socket.readableLength)) as Buffer | null
+    if (chunk === null) break
+    left -= chunk.length
+  }
+  return bytes - left
+}
+
 /** Sleeps; the signal wakes it. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined)

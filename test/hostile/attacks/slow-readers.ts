@@ -3,9 +3,8 @@
  *
  * @module
  */
-import type { Socket } from 'node:net'
 import type { Target } from '../target.ts'
-import { openConnections, pause, untilClosed } from './raw-connection.ts'
+import { openConnections, pause, readUpTo, untilClosed } from './raw-connection.ts'
 
 export interface SlowReaders {
   readonly readers: number
@@ -45,7 +44,7 @@ export async function readSlowly(
     if (apartMs > 0) await pause(apartMs, signal)
   }
   const act = (): void => {
-    for (const socket of sockets) take(socket, bytesEach)
+    for (const socket of sockets) readUpTo(socket, bytesEach)
   }
   const isClosed = await untilClosed(sockets, signal, act, everyMs)
   const readBytes = sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
@@ -53,15 +52,5 @@ export async function readSlowly(
     connected: sockets.length,
     readBytes,
     closedByService: isClosed ? sockets.length : 0,
-  }
-}
-
-/** Reads at most `bytes`, so that the kernel's receive buffer fills up. */
-function take(socket: Socket, bytes: number): void {
-  let left = bytes
-  while (left > 0 && socket.readableLength > 0) {
-    const chunk = socket.read(Math.min(left, socket.readableLength)) as Buffer | null
-    if (chunk === null) return
-    left -= chunk.length
   }
 }

@@ -19,8 +19,8 @@ t.test('names the /64 of an IPv6 address as a source', async (t) => {
   t.equal(sourceOf('fe80::1%eth0'), 'fe80000000000000')
 })
 
-t.test('names no source for the loopback', async (t) => {
-  for (const address of ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1']) {
+t.test('names no source for the loopback and Unix sockets', async (t) => {
+  for (const address of ['', '127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1']) {
     t.equal(sourceOf(address), undefined, address)
   }
 })

@@ -65,6 +65,9 @@ export function openStop(id: string): void {
   ask('stop-dialog', () => call('streams/stop-stream', { stream_id: id, revoke: revoke.checked }))
 }
 
+/** The latest question: the event `close` of one may come after the next has been opened. */
+let asking = new AbortController()
+
 /** Opens a dialog with a form; it closes when the call has succeeded, and shows the refusal otherwise. */
 function ask(dialogId: string, act: () => Promise<unknown>): void {
   const dialog = byId(dialogId, HTMLDialogElement)
@@ -73,9 +76,9 @@ function ask(dialogId: string, act: () => Promise<unknown>): void {
   const submit = form.querySelector<HTMLButtonElement>('button:not([type])')!
   error.textContent = ''
   submit.disabled = false
-  const listening = new AbortController()
-  const { signal } = listening
-  dialog.addEventListener('close', () => listening.abort(), { once: true })
+  asking.abort()
+  asking = new AbortController()
+  const { signal } = asking
   const submitForm = async () => {
     submit.disabled = true
     error.textContent = ''
@@ -83,6 +86,7 @@ function ask(dialogId: string, act: () => Promise<unknown>): void {
       await act()
       if (!signal.aborted) dialog.close()
     } catch (refusal) {
+      if (signal.aborted) return
       error.textContent = (refusal as Error).message
       submit.disabled = false
     }

@@ -1,0 +1,200 @@
+/**
+ * Writes of the owner of a stream: about one call a segment, with all that the registry has not acknowledged. While the
+ * registry is away, changes are merged and wait: media and viewers never wait for them.
+ *
+ * @module
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { StopReason } from '../contract/state.ts'
+import type { Advance, Advanced, Ownership, Restoration } from './registry/calls.ts'
+import type { RegisteredStream, WindowEntry } from './registry/records.ts'
+import type { Registry } from './registry/registry.ts'
+
+/** Waits between attempts, in milliseconds: doubled each time. */
+const RETRY_MS = { first: 100, max: 1000 }
+
+/** Time for which the end of a stream is told to a registry that does not answer. */
+const STOP_MS = 10 * 60 * 1000
+
+export type ManifestWrite = Pick<Advance, 'first' | 'free' | 'targets' | 'renditions' | 'entries'>
+
+/** Why a node no longer owns a stream as it did. */
+export type Loss =
+  | { readonly outcome: 'stale' | 'stopped'; readonly stream: RegisteredStream }
+  /** Viewers of another owner have seen these numbers: the stream is to be claimed again. */
+  | { readonly outcome: 'overtaken' }
+
+export interface OwnerWritesOptions {
+  readonly registry: Pick<Registry, 'advance' | 'restore' | 'stop'>
+  readonly streamId: string
+  readonly ownership: Ownership
+  readonly run: number
+  readonly lingerMs: number
+  readonly readStatus: () => Restoration['status']
+  /** See `Advance.leaseSinceMs`. */
+  readonly readLeaseSince: () => number | undefined
+  /** Reads the whole stream, for a registry that has lost it. */
+  readonly readWhole: () => Omit<Restoration, 'serial' | 'status'>
+  /** Called once; then nothing is written any more. */
+  readonly onLost: (loss: Loss) => void
+  /** Called for what can never be written. */
+  readonly onError: (error: unknown) => void
+}
+
+/** Commands: `push` and `touch` for changes, `yield`, `stop`; `close` at any time. */
+export class OwnerWrites {
+  readonly #options: OwnerWritesOptions
+  readonly #closing = new AbortController()
+  /** Entries without acknowledgement, by number. */
+  readonly #entries = new Map<number, unknown>()
+  #state: Omit<ManifestWrite, 'entries'> | undefined
+  /** Table of renditions that the registry has, as JSON. */
+  #knownRenditions: string | undefined
+  #isYielded = false
+  #serial = 0
+  /** Number of changes, and of those in the latest acknowledged call. */
+  #changes = 0
+  #acknowledged = 0
+  #sending: Promise<void> | undefined
+
+  constructor(options: OwnerWritesOptions) {
+    this.#options = options
+  }
+
+  /** Whether there are changes without acknowledgement. */
+  get isPending(): boolean {
+    return this.#acknowledged < this.#changes
+  }
+
+  push({ entries, ...state }: ManifestWrite): void {
+    this.#state = { ...this.#state, ...state }
+    for (const { mediaSequence, value } of entries) this.#entries.set(mediaSequence, value)
+    // What has left the window need not be told.
+    for (const number of this.#entries.keys()) {
+      if (number < state.first) this.#entries.delete(number)
+    }
+    this.touch()
+  }
+
+  /** Writes the status of the stream, and learns whether another node owns it. */
+  touch(): void {
+    this.#changes++
+    if (!this.#closing.signal.aborted) this.#sending ??= this.#send()
+  }
+
+  /** Lets another node claim the stream, whose numbers are used no more. */
+  async yield(timeoutMs: number): Promise<void> {
+    this.#isYielded = true
+    this.touch()
+    await this.flush(timeoutMs)
+  }
+
+  /** @returns whether everything is acknowledged within the time limit */
+  async flush(timeoutMs: number): Promise<boolean> {
+    if (this.isPending) {
+      await Promise.race([this.#sending, sleep(timeoutMs, undefined, { ref: false })])
+    }
+    return !this.isPending
+  }
+
+  /** Tells the registry that the stream has ended, then closes. */
+  async stop(reason: StopReason): Promise<void> {
+    const { registry, streamId, ownership, run, lingerMs } = this.#options
+    const { signal } = this.#closing
+    let waitMs = RETRY_MS.first
+    for (let waitedMs = 0; waitedMs < STOP_MS && !signal.aborted; waitedMs += waitMs) {
+      try {
+        // The numbers of the last segments come first: a later run begins above them.
+        if (this.isPending && this.#state !== undefined) await this.#advance()
+        if (signal.aborted) return
+        await registry.stop(streamId, { reason, run, by: ownership, lingerMs })
+        break
+      } catch {
+        await sleep(waitMs, undefined, { signal }).catch(() => undefined)
+        waitMs = Math.min(2 * waitMs, RETRY_MS.max)
+      }
+    }
+    this.close()
+  }
+
+  close(): void {
+    this.#closing.abort()
+    this.#entries.clear()
+  }
+
+  async #send(): Promise<void> {
+    const { signal } = this.#closing
+    // Changes of one turn of the event loop are one call.
+    await Promise.resolve()
+    let waitMs = RETRY_MS.first
+    while (this.isPending && !signal.aborted) {
+      try {
+        await this.#advance()
+        waitMs = RETRY_MS.first
+      } catch (error) {
+        if (error instanceof RangeError) {
+          this.#options.onError(error)
+          this.#acknowledge(this.#changes, [...this.#entries])
+          break
+        }
+        await sleep(waitMs, undefined, { signal, ref: false }).catch(() => undefined)
+        waitMs = Math.min(2 * waitMs, RETRY_MS.max)
+      }
+    }
+    this.#sending = undefined
+  }
+
+  async #advance(): Promise<void> {
+    const { registry, streamId, ownership, readStatus, readLeaseSince } = this.#options
+    const leaseSinceMs = readLeaseSince()
+    const state = this.#state
+    if (state === undefined) return this.#acknowledge(this.#changes, [])
+    const changes = this.#changes
+    const sent = [...this.#entries]
+    const renditions = JSON.stringify(state.renditions)
+    const { renditions: _, ...numbers } = state
+    const answer = await registry.advance(streamId, ownership, {
+      ...numbers,
+      serial: ++this.#serial,
+      entries: inOrder(sent),
+      status: readStatus(),
+      isYielded: this.#isYielded,
+      ...(leaseSinceMs !== undefined && { leaseSinceMs }),
+      ...(renditions !== this.#knownRenditions && { renditions: state.renditions }),
+    })
+    const settled = answer.outcome === 'lost' ? await this.#restore() : answer
+    if (settled.outcome === 'stale' || settled.outcome === 'stopped') this.#lose(settled)
+    else if (settled.outcome === 'accepted') {
+      this.#knownRenditions = renditions
+      this.#acknowledge(changes, sent)
+      const { media, discontinuity } = settled.free
+      const isOvertaken = media > state.free.media || discontinuity > state.free.discontinuity
+      if (isOvertaken) this.#lose({ outcome: 'overtaken' })
+    }
+  }
+
+  async #restore(): Promise<Advanced> {
+    const { registry, streamId, ownership, readWhole, readStatus } = this.#options
+    const whole = { ...readWhole(), serial: ++this.#serial, status: readStatus() }
+    return registry.restore(streamId, ownership, whole)
+  }
+
+  #acknowledge(changes: number, sent: readonly (readonly [number, unknown])[]): void {
+    this.#acknowledged = changes
+    for (const [number, value] of sent) {
+      if (this.#entries.get(number) === value) this.#entries.delete(number)
+    }
+  }
+
+  #lose(loss: Loss): void {
+    if (this.#closing.signal.aborted) return
+    this.close()
+    this.#options.onLost(loss)
+  }
+}
+
+function inOrder(entries: readonly (readonly [number, unknown])[]): WindowEntry[] {
+  return entries
+    .toSorted(([a], [b]) => a - b)
+    .map(([mediaSequence, value]) => ({ mediaSequence, value }))
+}

@@ -1,0 +1,230 @@
+/**
+ * Connection to the Redis of the cluster: one at a time, made again for as long as it takes. Commands are never queued
+ * for a server that is away: they fail at once, since their callers know better what to do meanwhile.
+ *
+ * @module
+ */
+import { EventEmitter } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createClient } from '@redis/client'
+import { machineClock } from '../clock.ts'
+import { MillraceError } from '../errors.ts'
+import { inTime, TimeoutError } from '../time-limit.ts'
+import { parseRedisUrl, type HostPort, type RedisTarget } from './redis-url.ts'
+
+type Client = ReturnType<typeof openClient>
+
+export type Argument = string | Buffer
+
+export interface RedisOptions {
+  /** See `parseRedisUrl`. */
+  readonly url: string
+  /** Default time limit of a command and of a connection attempt, in milliseconds. */
+  readonly timeoutMs?: number
+}
+
+/** Time limit of a command: ten times what a script on 1,000 streams takes, and below the accept hook's 2.5 s. */
+const TIMEOUT_MS = 500
+
+/** Waits between connection attempts, in milliseconds: doubled each time. */
+const RETRY_MS = { first: 50, max: 1000 }
+
+/**
+ * Time without any reply after which the connection counts as lost, in time limits of a command: TCP alone needs 15
+ * minutes. A pause of the server that makes many commands late at once is shorter.
+ */
+const MAX_SILENCE = 2.5
+
+/** Commands that may wait for their replies. */
+const MAX_PENDING = 10_000
+
+/** Replies of a server that is not, or no longer, the master. */
+const DEMOTED = /^(READONLY|MASTERDOWN|LOADING)\b/
+
+/**
+ * Calling order: `connect` once, `command` at any time, `close` once. Events: `ready` for each connection, `lost` with
+ * the reason when it ends, or when the first attempt to make one fails.
+ */
+export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
+  readonly #target: RedisTarget
+  readonly #timeoutMs: number
+  readonly #closing = new AbortController()
+  #client: Client | undefined
+  /** Ends the current connection. */
+  #lose: (reason: Error) => void = () => undefined
+  /** Time since which no command has had a reply; undefined: the latest reply is newer than all commands that wait. */
+  #silentSinceUs: number | undefined
+  #done: Promise<void> = Promise.resolve()
+
+  /** @throws {MillraceError} `CONFIG_INVALID` for a URL of another shape */
+  constructor({ url, timeoutMs = TIMEOUT_MS }: RedisOptions) {
+    super()
+    this.#target = parseRedisUrl(url)
+    this.#timeoutMs = timeoutMs
+  }
+
+  get isReady(): boolean {
+    return this.#client !== undefined
+  }
+
+  /** Begins to connect, and to connect anew whenever the connection is lost. */
+  connect(): void {
+    this.#done = this.#stayConnected()
+  }
+
+  /**
+   * @param options.timeoutMs  replaces the default time limit, for commands that block
+   * @returns reply, as RESP 2
+   * @throws {MillraceError} `REGISTRY_UNAVAILABLE`: not connected, no reply in time (the command may have been carried
+   *   out nevertheless), or refused, with the error of Redis as `cause`
+   */
+  async command(
+    args: readonly Argument[],
+    { timeoutMs = this.#timeoutMs }: { readonly timeoutMs?: number } = {},
+  ): Promise<unknown> {
+    const client = this.#client
+    if (client === undefined) throw unavailable(new Error('not connected'))
+    this.#silentSinceUs ??= machineClock.nowUs()
+    try {
+      const reply = await inTime(client.sendCommand(args), timeoutMs)
+      this.#silentSinceUs = undefined
+      return reply
+    } catch (cause) {
+      if (client === this.#client) this.#note(cause)
+      throw unavailable(cause)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#lose(new Error('closed'))
+    await this.#done
+  }
+
+  /** Gives the connection up if the failure says that it, or its server, is of no more use. */
+  #note(cause: unknown): void {
+    if (!(cause instanceof TimeoutError)) this.#silentSinceUs = undefined
+    if (!(cause instanceof Error)) return
+    const silentMs = (machineClock.nowUs() - (this.#silentSinceUs ?? Infinity)) / 1000
+    const isSilent = silentMs >= MAX_SILENCE * this.#timeoutMs
+    if (DEMOTED.test(cause.message) || isSilent) this.#lose(cause)
+  }
+
+  async #stayConnected(): Promise<void> {
+    const { signal } = this.#closing
+    let failures = 0
+    while (!signal.aborted) {
+      const reason = await this.#holdConnection(() => {
+        failures = 0
+      })
+      if (failures === 0 && !signal.aborted) this.emit('lost', reason.message)
+      const waitMs = Math.min(RETRY_MS.first * 2 ** Math.min(failures, 10), RETRY_MS.max)
+      failures++
+      await sleep(waitMs, undefined, { signal }).catch(() => undefined)
+    }
+  }
+
+  /** @returns why there is no connection, or no longer one */
+  async #holdConnection(onReady: () => void): Promise<Error> {
+    const lost = new Promise<Error>((resolve) => {
+      this.#lose = resolve
+    })
+    let client: Client | undefined
+    try {
+      const address = await this.#findServer()
+      client = this.#open(address)
+      const opened = this.#check(client)
+      opened.catch(() => undefined)
+      const reason = await Promise.race([opened, lost])
+      if (reason !== undefined) return reason
+      this.#client = client
+      this.#silentSinceUs = undefined
+      onReady()
+      this.emit('ready')
+      return await lost
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error))
+    } finally {
+      this.#client = undefined
+      client?.destroy()
+    }
+  }
+
+  /** Sentinels in turn, the first that answers. */
+  async #findServer(): Promise<HostPort> {
+    const { addresses, masterName } = this.#target
+    if (masterName === undefined) return addresses[0]!
+    let failure: unknown
+    for (const address of addresses) {
+      const sentinel = openClient(address, {}, this.#timeoutMs)
+      try {
+        await inTime(sentinel.connect(), this.#timeoutMs)
+        const query = sentinel.sendCommand(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', masterName])
+        const reply: unknown = await inTime(query, this.#timeoutMs)
+        if (Array.isArray(reply)) return { host: String(reply[0]), port: Number(reply[1]) }
+        failure = new Error(`a Sentinel does not know the master ${masterName}`)
+      } catch (error) {
+        failure = error
+      } finally {
+        sentinel.destroy()
+      }
+    }
+    throw failure
+  }
+
+  #open(address: HostPort): Client {
+    const client = openClient(address, this.#target, this.#timeoutMs)
+    client.on('error', (error: Error) => this.#lose(error))
+    return client
+  }
+
+  /** Connects; a server that Sentinels have just demoted may still be named by one of them. */
+  async #check(client: Client): Promise<undefined> {
+    await inTime(client.connect(), 2 * this.#timeoutMs)
+    const role: unknown = await inTime(client.sendCommand(['ROLE']), this.#timeoutMs)
+    if (!Array.isArray(role) || String(role[0]) !== 'master') throw new Error('not the master')
+  }
+}
+
+function openClient(
+  { host, port }: HostPort,
+  {
+    username,
+    password,
+    database,
+    tls = false,
+  }: Partial<Pick<RedisTarget, 'username' | 'password' | 'database' | 'tls'>>,
+  timeoutMs: number,
+) {
+  const client = createClient({
+    RESP: 2,
+    socket: {
+      host,
+      port,
+      connectTimeout: timeoutMs,
+      reconnectStrategy: false,
+      ...secured(tls, host),
+    },
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(database !== undefined && { database }),
+    disableOfflineQueue: true,
+    commandsQueueMaxLength: MAX_PENDING,
+    // The client's own limit makes a timer for each command, and ends when the command is written.
+    commandOptions: { timeout: 0 },
+    maintNotifications: 'disabled',
+    disableClientInfo: true,
+  })
+  // An `error` event without a listener ends the process.
+  client.on('error', () => undefined)
+  return client
+}
+
+function secured(tls: boolean, servername: string) {
+  return tls ? { tls: true as const, servername } : {}
+}
+
+/** Refusal of what needs the registry. */
+export function unavailable(cause?: unknown): MillraceError {
+  return new MillraceError('REGISTRY_UNAVAILABLE', { cause, retryAfterSec: 1 })
+}

@@ -1,0 +1,270 @@
+/**
+ * Registry of the cluster: which streams run, which node owns each, and what a new owner needs to go on. The protocol is
+ * in the Lua scripts; this file encodes their arguments and decodes their answers.
+ *
+ * @module
+ */
+import { MillraceError } from '../../errors.ts'
+import type { StreamState } from '../../contract/state.ts'
+import type { Redis } from '../redis.ts'
+import type {
+  Advance,
+  Advanced,
+  Claimed,
+  ClaimOptions,
+  Orphan,
+  Ownership,
+  Restoration,
+  StartOptions,
+  Stopped,
+  StopOptions,
+} from './calls.ts'
+import {
+  chunks,
+  decodeContinuation,
+  decodeList,
+  decodeNode,
+  decodeNodes,
+  decodeStream,
+  type Answer,
+  type NodeRecord,
+  type RegisteredNode,
+  type RegisteredStream,
+  type StreamSettings,
+} from './records.ts'
+import { runScript, type ScriptName } from './scripts.ts'
+
+export interface RegistryOptions {
+  readonly redis: Pick<Redis, 'command'>
+  /** Clock that sequence numbers of new streams come from, so that they never go back under one URL. */
+  readonly sequenceClock: SequenceClock
+  /** Time without renewal after which a node counts as dead, in milliseconds. */
+  readonly leaseMs?: number
+  /** Time for which a node must have held its lease before it adopts streams, in milliseconds; default: two leases. */
+  readonly settleMs?: number
+  /** Max number of streams that are listed. */
+  readonly maxStreams?: number
+}
+
+/** See `SequenceStarts`. */
+export interface SequenceClock {
+  readonly originMs: number
+  readonly mediaPerSec: number
+  readonly discontinuitiesPerSec: number
+}
+
+const LEASE_MS = 2000
+const MAX_STREAMS = 100_000
+const MAX_NODES = 1000
+/** Time for which the record of a stopped stream is kept: keys issued before the stop have expired by then. */
+const RETAIN_MS = 2 * 60 * 60 * 1000
+
+/** Bounds of what one call may write. Webhook URLs alone may have 32 KiB. */
+const MAX_SETTINGS_CHARACTERS = 65_536
+const MAX_NODE_CHARACTERS = 4096
+const MAX_ENTRY_CHARACTERS = 16_384
+const MAX_ENTRIES = 2000
+
+/** All calls throw `REGISTRY_UNAVAILABLE`; what was asked may then have been done, and may be asked again. */
+export class Registry {
+  readonly #redis: Pick<Redis, 'command'>
+  readonly #sequenceClock: SequenceClock
+  readonly #leaseMs: number
+  readonly #settleMs: number
+  readonly #maxStreams: number
+
+  constructor({ redis, sequenceClock, ...options }: RegistryOptions) {
+    const { leaseMs = LEASE_MS, settleMs = 2 * leaseMs, maxStreams = MAX_STREAMS } = options
+    this.#redis = redis
+    this.#sequenceClock = sequenceClock
+    this.#leaseMs = leaseMs
+    this.#settleMs = settleMs
+    this.#maxStreams = maxStreams
+  }
+
+  /** Renews the lease of a node; call it four times a lease. @returns since when it has held, by the clock of Redis */
+  async renewNode({ node, ...record }: NodeRecord): Promise<number> {
+    const text = bounded(JSON.stringify(record), MAX_NODE_CHARACTERS)
+    return Number(await this.#run('renew-node', [node, text, this.#leaseMs]))
+  }
+
+  /**
+   * Ends the lease of a node, so that others adopt its streams at once: a node that goes away, or one whose URL refuses
+   * connections. @returns whether its lease held
+   */
+  async leaveNode(node: string): Promise<boolean> {
+    return (await this.#run('leave-node', [node])) === 1
+  }
+
+  async listNodes(): Promise<RegisteredNode[]> {
+    return decodeNodes((await this.#run('list-nodes', [MAX_NODES])) as unknown[])
+  }
+
+  /**
+   * Starts a stream, or changes the settings of a running one: those that are not given stay.
+   *
+   * @throws {MillraceError} `TOO_MANY_STREAMS`
+   */
+  async start(
+    id: string,
+    { settings, kept = {}, keyExpiresAtMs }: StartOptions,
+  ): Promise<RegisteredStream> {
+    const { originMs, mediaPerSec, discontinuitiesPerSec } = this.#sequenceClock
+    const clock = [originMs, mediaPerSec, discontinuitiesPerSec]
+    const keptFields = encodeSettings(kept)
+    const fields = [keptFields.length / 2, ...keptFields, ...encodeSettings(settings)]
+    const args = [id, keyExpiresAtMs, this.#maxStreams, ...clock, ...fields]
+    const answer = await this.#answer('start', args)
+    const stream = decodeStream(id, answer)
+    if (stream === undefined) throw new MillraceError('TOO_MANY_STREAMS')
+    return stream
+  }
+
+  /** Changes settings of a stream; undefined: no such stream. */
+  async update(id: string, settings: StreamSettings): Promise<RegisteredStream | undefined> {
+    return decodeStream(id, await this.#answer('update', [id, ...encodeSettings(settings)]))
+  }
+
+  async claim(id: string, { node, epoch, seenFence, skip = 0 }: ClaimOptions): Promise<Claimed> {
+    const answer = await this.#answer('claim', [id, node, epoch, seenFence, skip, this.#settleMs])
+    const [word] = answer
+    if (word === 'OK') return { outcome: 'granted', ...decodeContinuation(id, answer) }
+    // A node that has not renewed its lease would lose the stream at once.
+    if (word === 'UNLEASED') throw new MillraceError('REGISTRY_UNAVAILABLE', { retryAfterSec: 1 })
+    const stream = decodeStream(id, answer)
+    if (stream === undefined) return { outcome: 'unknown' }
+    const outcome = word === 'STOPPED' ? 'stopped' : word === 'OWNED' ? 'owned' : 'changed'
+    return { outcome, stream }
+  }
+
+  /** Takes what the owner has done, at once for a whole segment boundary. */
+  async advance(id: string, { node, fence }: Ownership, advance: Advance): Promise<Advanced> {
+    const { serial, status = '', isYielded = false, first, free, entries } = advance
+    const numbers = [first, free.media, free.discontinuity]
+    const tables = [encodeOptional(advance.targets), encodeOptional(advance.renditions)]
+    const claim = [id, node, fence, serial, status, isYielded ? 1 : 0]
+    const listed = entries.flatMap(({ mediaSequence, value }) => [
+      mediaSequence,
+      encodeEntry(value),
+    ])
+    const since = advance.leaseSinceMs ?? ''
+    const args = [...claim, ...numbers, ...tables, MAX_ENTRIES, since, ...listed]
+    const answer = await this.#answer('advance', args)
+    return decodeAdvanced(id, answer)
+  }
+
+  /** Gives the stream of an owner back to a Redis that has lost it, unless that knows better. */
+  async restore(id: string, { node, fence }: Ownership, stream: Restoration): Promise<Advanced> {
+    const { serial, status, free, entries, epoch, run, startedAtMs, keyExpiresAtMs } = stream
+    const listed = entries.slice(-MAX_ENTRIES)
+    const first = listed[0]?.mediaSequence ?? stream.first
+    const numbers = [first, free.media, free.discontinuity]
+    const tables = [encodeOptional(stream.targets), encodeOptional(stream.renditions)]
+    const claim = [id, node, fence, serial, status]
+    const past = [epoch, run, startedAtMs, keyExpiresAtMs, listed.length]
+    const window = listed.map(({ value }) => encodeEntry(value))
+    const settings = encodeSettings(stream.settings)
+    const args = [...claim, ...numbers, ...tables, ...past, ...window, ...settings]
+    const answer = await this.#answer('restore', args)
+    return decodeAdvanced(id, answer)
+  }
+
+  /** Stops a stream from any node; `isFirst`: this call has stopped it. */
+  async stop(id: string, { reason, lingerMs, ...options }: StopOptions): Promise<Stopped> {
+    const { run = '', by, ifExpired = false, revokeMs = '' } = options
+    const limits = [ifExpired ? 1 : 0, lingerMs, Math.max(lingerMs, RETAIN_MS), revokeMs]
+    const who = [by?.node ?? '', by?.fence ?? '']
+    const answer = await this.#answer('stop', [id, reason, run, ...who, ...limits])
+    const stream = decodeStream(id, answer)
+    if (stream === undefined) return { outcome: 'unknown' }
+    if (answer[0] === 'OK') return { outcome: 'stopped', isFirst: answer[3] === 1, stream }
+    return { outcome: answer[0] === 'STALE' ? 'stale' : 'changed', stream }
+  }
+
+  /** @returns undefined for a stream that was never started, or stopped two hours ago */
+  async get(id: string): Promise<RegisteredStream | undefined> {
+    return decodeStream(id, await this.#answer('get', [id]))
+  }
+
+  /** Streams in the order of their ids, stopped ones while they linger. */
+  async list({
+    after = '',
+    limit,
+    status = '',
+  }: {
+    readonly after?: string
+    readonly limit: number
+    readonly status?: StreamState | ''
+  }): Promise<RegisteredStream[]> {
+    return decodeList((await this.#run('list', [after, limit, status])) as unknown[])
+  }
+
+  /** Running streams that a node owns, whether it knows of them or not. */
+  async owned(
+    node: string,
+    { after = '', limit }: { readonly after?: string; readonly limit: number },
+  ): Promise<{ id: string; fence: number }[]> {
+    const list = (await this.#run('owned', [node, after, limit])) as unknown[]
+    return chunks(list, 2).map(([id, fence]) => ({ id: String(id), fence: Number(fence) }))
+  }
+
+  /** Running streams of dead nodes; none as long as `node` has not held its lease for `settleMs`. */
+  async orphans(
+    node: string,
+    { after = '', limit }: { readonly after?: string; readonly limit: number },
+  ): Promise<Orphan[]> {
+    const list = await this.#run('orphans', [node, this.#settleMs, limit, after])
+    return chunks(list as unknown[], 5).map(([id, fence, owner, record, gone]) => ({
+      id: String(id),
+      fence: Number(fence),
+      owner: decodeNode(String(owner), String(record)),
+      isGone: gone === 1,
+    }))
+  }
+
+  /** READY streams without an owner whose keys have expired, to be stopped with `ifExpired`. */
+  async overdue(limit: number): Promise<{ id: string; run: number }[]> {
+    const list = (await this.#run('overdue', [limit])) as unknown[]
+    return chunks(list, 2).map(([id, run]) => ({ id: String(id), run: Number(run) }))
+  }
+
+  async #answer(name: ScriptName, args: readonly (string | number)[]): Promise<Answer> {
+    return (await this.#run(name, args)) as Answer
+  }
+
+  #run(name: ScriptName, args: readonly (string | number)[]): Promise<unknown> {
+    return runScript(this.#redis, name, args)
+  }
+}
+
+function decodeAdvanced(id: string, answer: Answer): Advanced {
+  const [word, media, discontinuity] = answer
+  if (word === 'OK') {
+    const free = { media: Number(media), discontinuity: Number(discontinuity) }
+    return { outcome: 'accepted', free }
+  }
+  const stream = decodeStream(id, answer)
+  if (stream === undefined) return { outcome: 'lost' }
+  return { outcome: word === 'STOPPED' ? 'stopped' : 'stale', stream }
+}
+
+function encodeSettings(settings: StreamSettings): string[] {
+  const fields = Object.entries(settings).flatMap(([name, value]) =>
+    value === undefined ? [] : [name, JSON.stringify(value)],
+  )
+  bounded(fields.join(''), MAX_SETTINGS_CHARACTERS)
+  return fields
+}
+
+function encodeEntry(value: unknown): string {
+  return bounded(JSON.stringify(value), MAX_ENTRY_CHARACTERS)
+}
+
+function encodeOptional(value: unknown): string {
+  return value === undefined ? '' : encodeEntry(value)
+}
+
+function bounded(text: string, maxCharacters: number): string {
+  if (text.length <= maxCharacters) return text
+  throw new RangeError(`${text.length} characters for the registry, at most ${maxCharacters}`)
+}

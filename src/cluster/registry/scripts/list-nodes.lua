@@ -1,0 +1,15 @@
+-- Nodes whose lease holds, and those that have streams to be adopted. Forgets the others.
+-- ARGV: limit
+-- Answer: node, record, 1 or 0 (lease holds) and so on
+local nodes = {}
+for _, node in ipairs(redis.call('ZREVRANGE', NODES, 0, tonumber(ARGV[1]) - 1)) do
+  local is_live = holds_lease(node)
+  if is_live or redis.call('EXISTS', owned_key(node)) == 1 then
+    table.insert(nodes, node)
+    table.insert(nodes, redis.call('HGET', NODE_RECORDS, node) or '')
+    table.insert(nodes, is_live and 1 or 0)
+  else
+    forget_node(node)
+  end
+end
+return nodes

@@ -1,0 +1,154 @@
+-- Stands before every script: names of keys, time, and the indexes that a stream is in.
+--
+-- Redis TIME is the only clock of the protocol, so clocks of nodes may differ. Scripts name keys of several hash slots
+-- (a stream, the lease of its owner, the indexes): who may claim a stream and where it is listed change as one, and one
+-- server holds more streams than a cluster of nodes serves. Redis Cluster would need the lease as an argument.
+
+local function now_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- Lua writes 1.7e12 as 1.7e+12.
+local function int(number)
+  return string.format('%.0f', number)
+end
+
+local function record_key(id)
+  return 'mr:{' .. id .. '}'
+end
+
+-- Entries of the window, oldest first; the first has the number `first` of the record.
+local function list_key(id)
+  return 'mr:{' .. id .. '}:list'
+end
+
+-- Time of issue in seconds below which stream keys are revoked; outlasts runs, and streams that nobody has started.
+local function floor_key(id)
+  return 'mr:{' .. id .. '}:floor'
+end
+
+-- Exists as long as the node's lease holds; its value is the time since when it has held without a lapse, and the server
+-- that has granted it.
+local function lease_key(node)
+  return 'mr:node:' .. node
+end
+
+-- Ids of the running streams that the node owns, all with score 0.
+local function owned_key(node)
+  return 'mr:node:' .. node .. ':streams'
+end
+
+-- All nodes by the end of their leases, and how others reach them.
+local NODES, NODE_RECORDS = 'mr:nodes', 'mr:nodes:records'
+-- Nodes that were known to be gone when their leases still held, and since when these had held.
+local GONE = 'mr:nodes:gone'
+-- Ids of all listed streams, all with score 0; the same by status in 'mr:streams:READY' and so on.
+local STREAMS = 'mr:streams'
+-- READY streams that nobody has claimed, by the expiry of their last key.
+local UNCLAIMED = 'mr:unclaimed'
+-- STOPPED streams by the end of their linger.
+local STOPPED = 'mr:stopped'
+
+-- Numbers that an owner may use without Redis until nobody reads from it any more, and discontinuities among them.
+local UNSEEN, UNSEEN_DISCONTINUITIES = 1000, 10
+
+local function field(id, name)
+  return redis.call('HGET', record_key(id), name) or ''
+end
+
+local function number(id, name)
+  return tonumber(field(id, name)) or 0
+end
+
+-- Another one after a failover or a restart, which may have lost the last writes.
+local function server_id()
+  return string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
+end
+
+local function holds_lease(node)
+  return redis.call('EXISTS', lease_key(node)) == 1
+end
+
+-- Time as text since when the lease has held, and the server that has granted it; nil without a lease.
+local function lease_of(node)
+  local since, server = string.match(redis.call('GET', lease_key(node)) or '', '^(%d+) (%w+)$')
+  return since, server
+end
+
+-- Whether the node has held its lease for so long that nodes which Redis, or the way to it, has kept from renewing
+-- theirs have done so by now.
+local function is_settled(node, settle_ms, now)
+  local since = lease_of(node)
+  return since ~= nil and now - tonumber(since) >= settle_ms
+end
+
+-- Whether the record has all numbers that the owner has used: an owner uses others only after its lease has lapsed.
+local function knows_numbers(id, owner)
+  local since = redis.call('HGET', GONE, owner)
+  return since and since == field(id, 'since')
+end
+
+local function set_status(id, old, new)
+  redis.call('HSET', record_key(id), 'status', new)
+  if old == new then return end
+  if old ~= '' then redis.call('ZREM', STREAMS .. ':' .. old, id) end
+  redis.call('ZADD', STREAMS .. ':' .. new, 0, id)
+end
+
+local function set_owner(id, old, new)
+  redis.call('HSET', record_key(id), 'owner', new)
+  redis.call('ZREM', UNCLAIMED, id)
+  if old ~= '' and old ~= new then redis.call('ZREM', owned_key(old), id) end
+  if new ~= '' then redis.call('ZADD', owned_key(new), 0, id) end
+end
+
+local function forget_node(node)
+  redis.call('ZREM', NODES, node)
+  redis.call('HDEL', NODE_RECORDS, node)
+  redis.call('HDEL', GONE, node)
+end
+
+local function unlist(id)
+  redis.call('ZREM', STREAMS, id)
+  redis.call('ZREM', STOPPED, id)
+  for _, status in ipairs({ 'READY', 'STREAMING', 'INTERRUPTED', 'STOPPED' }) do
+    redis.call('ZREM', STREAMS .. ':' .. status, id)
+  end
+end
+
+-- Unlists some streams whose linger is over. Their records stay until they expire, so that keys do not revive them.
+local function sweep(now)
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', STOPPED, '-inf', now, 'LIMIT', 0, 10)) do
+    unlist(id)
+  end
+end
+
+-- Numbers that the owner of a fence has used never become free again.
+local function raise_numbers(id, media, discontinuity)
+  if media > number(id, 'media') then
+    redis.call('HSET', record_key(id), 'media', int(media))
+  end
+  if discontinuity > number(id, 'discontinuity') then
+    redis.call('HSET', record_key(id), 'discontinuity', int(discontinuity))
+  end
+end
+
+-- Answer: a word, the record, and how to reach its owner ('' if unknown).
+local function answer(word, id)
+  local record = redis.call('HGETALL', record_key(id))
+  local floor = redis.call('GET', floor_key(id))
+  if floor then
+    table.insert(record, 'keyFloor')
+    table.insert(record, floor)
+  end
+  local owner = field(id, 'owner')
+  local node = owner ~= '' and redis.call('HGET', NODE_RECORDS, owner) or ''
+  return { word, record, node or '' }
+end
+
+-- Members of a set with score 0 behind `after`, in order.
+local function page(key, after, limit)
+  local from = after == '' and '-' or '(' .. after
+  return redis.call('ZRANGEBYLEX', key, from, '+', 'LIMIT', 0, limit)
+end

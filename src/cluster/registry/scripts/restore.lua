@@ -1,0 +1,39 @@
+-- Gives back what Redis has lost: the owner of a fence that Redis does not know writes the whole stream.
+-- ARGV: id, node, fence, serial, status, first number of the window, lowest unused media and discontinuity sequence
+--   number, target durations, renditions, epoch, run, start and expiry of the stream key in ms, number of entries,
+--   entries, then settings: name, value and so on
+-- Answer: STALE or STOPPED with the record, or OK with the lowest unused numbers
+local id, node, fence, serial = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local status, first = ARGV[5], tonumber(ARGV[6])
+local media, discontinuity = tonumber(ARGV[7]), tonumber(ARGV[8])
+local epoch, run, entries = ARGV[11], tonumber(ARGV[12]), tonumber(ARGV[15])
+local key, old_status, owner = record_key(id), field(id, 'status'), field(id, 'owner')
+if old_status ~= '' then
+  local old_fence, old_run = number(id, 'fence'), number(id, 'run')
+  local is_stale = old_fence > fence or (old_fence == fence and owner ~= node) or old_run > run
+  local is_stopped = old_status == 'STOPPED' and old_run == run
+  if is_stale or is_stopped then
+    raise_numbers(id, media, discontinuity)
+    return answer(is_stopped and 'STOPPED' or 'STALE', id)
+  end
+end
+media = math.max(media, number(id, 'media'), first + entries)
+discontinuity = math.max(discontinuity, number(id, 'discontinuity'))
+unlist(id)
+redis.call('DEL', key, list_key(id))
+redis.call('HSET', key,
+  'run', int(run), 'fence', int(fence), 'epoch', epoch, 'serial', int(serial), 'yielded', 0, 'since', '', 'server', server_id(),
+  'first', int(first), 'media', int(media), 'discontinuity', int(discontinuity),
+  'startedAt', ARGV[13], 'keyExpiresAt', ARGV[14])
+if ARGV[9] ~= '' then redis.call('HSET', key, 'targets', ARGV[9]) end
+if ARGV[10] ~= '' then redis.call('HSET', key, 'renditions', ARGV[10]) end
+for i = 16, 15 + entries do
+  redis.call('RPUSH', list_key(id), ARGV[i])
+end
+for i = 16 + entries, #ARGV, 2 do
+  redis.call('HSET', key, 's.' .. ARGV[i], ARGV[i + 1])
+end
+redis.call('ZADD', STREAMS, 0, id)
+set_status(id, '', status)
+set_owner(id, owner, node)
+return { 'OK', int(media), int(discontinuity) }

@@ -1,0 +1,41 @@
+-- Starts a stream, or changes the settings of a running one.
+-- ARGV: id, expiry of its stream key in ms, limit of streams, clock of sequence numbers (origin in ms, media per second,
+--   discontinuities per second), number of settings that keep the value that they were given first, until the stream
+--   stops, then these settings and the others: name, value and so on
+-- Answer: FULL, or OK and the record
+local id, key_expires_at, max_streams = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local key, now = record_key(id), now_ms()
+sweep(now)
+local status = field(id, 'status')
+if status == '' or status == 'STOPPED' then
+  local is_listed = redis.call('ZSCORE', STREAMS, id)
+  if not is_listed and redis.call('ZCARD', STREAMS) >= max_streams then return { 'FULL' } end
+  -- Under one URL numbers never go back (RFC 8216bis 6.2.1), not even when the record of the last run has expired.
+  -- The owner of the last run may go on until it learns of the stop, and a run may be among lost writes.
+  local unseen = 0
+  if field(id, 'owner') ~= '' then unseen = unseen + 1 end
+  if status ~= '' and field(id, 'server') ~= server_id() then unseen = unseen + 1 end
+  local used = number(id, 'media') + unseen * UNSEEN
+  local used_discontinuities = number(id, 'discontinuity') + unseen * UNSEEN_DISCONTINUITIES
+  local elapsed_sec = (now - tonumber(ARGV[4])) / 1000
+  local media = math.max(used, math.ceil(elapsed_sec * tonumber(ARGV[5])))
+  local discontinuity = math.max(used_discontinuities, math.ceil(elapsed_sec * tonumber(ARGV[6])))
+  local run, fence = math.max(number(id, 'run') + 1, now), number(id, 'fence')
+  unlist(id)
+  redis.call('DEL', key, list_key(id))
+  redis.call('HSET', key,
+    'run', int(run), 'status', 'READY', 'owner', '', 'fence', int(fence), 'epoch', '', 'serial', 0, 'yielded', 0, 'since', '', 'server', server_id(),
+    'first', int(media), 'media', int(media), 'discontinuity', int(discontinuity),
+    'startedAt', int(now), 'keyExpiresAt', int(key_expires_at))
+  redis.call('ZADD', STREAMS, 0, id)
+  set_status(id, '', 'READY')
+  redis.call('ZADD', UNCLAIMED, int(key_expires_at), id)
+elseif key_expires_at > number(id, 'keyExpiresAt') then
+  redis.call('HSET', key, 'keyExpiresAt', int(key_expires_at))
+  if field(id, 'owner') == '' then redis.call('ZADD', UNCLAIMED, int(key_expires_at), id) end
+end
+local others = 8 + 2 * tonumber(ARGV[7])
+for i = 8, #ARGV, 2 do
+  redis.call(i < others and 'HSETNX' or 'HSET', key, 's.' .. ARGV[i], ARGV[i + 1])
+end
+return answer('OK', id)

@@ -1,0 +1,39 @@
+-- Stops a stream of any owner.
+-- ARGV: id, reason, run to stop ('': whichever runs), node and fence if its owner stops it ('': somebody else), 1 to stop
+--   it only if nobody has claimed it and its key has expired, linger in ms, time in ms for which the record is kept,
+--   lifetime of stream keys in ms if those issued so far are revoked ('': they are not)
+-- Answer: UNKNOWN, CHANGED or STALE with the record, or OK with the record and 1 or 0 (was stopped already)
+local id, reason, run, node, fence = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local if_expired, linger_ms, retain_ms = ARGV[6] == '1', tonumber(ARGV[7]), tonumber(ARGV[8])
+local lifetime_ms = tonumber(ARGV[9])
+local key, now = record_key(id), now_ms()
+sweep(now)
+if lifetime_ms then
+  -- The node that issued the last key may have a clock ahead of this one.
+  local issued = math.max(now, number(id, 'keyExpiresAt') - lifetime_ms)
+  local floor = math.max(math.floor(issued / 1000), tonumber(redis.call('GET', floor_key(id)) or 0)) + 1
+  redis.call('SET', floor_key(id), int(floor), 'PX', int(issued - now + lifetime_ms + 1000))
+end
+local status, owner = field(id, 'status'), field(id, 'owner')
+if status == '' then return { 'UNKNOWN' } end
+if run ~= '' and field(id, 'run') ~= run then return answer('CHANGED', id) end
+
+local function stopped(count)
+  local result = answer('OK', id)
+  result[4] = count
+  return result
+end
+
+if status == 'STOPPED' then return stopped(0) end
+if node ~= '' and (owner ~= node or field(id, 'fence') ~= fence) then return answer('STALE', id) end
+if if_expired and (owner ~= '' or number(id, 'keyExpiresAt') > now) then
+  return answer('CHANGED', id)
+end
+redis.call('HSET', key, 'reason', reason, 'stoppedAt', int(now), 'lingersUntil', int(now + linger_ms))
+set_status(id, status, 'STOPPED')
+redis.call('ZREM', UNCLAIMED, id)
+if owner ~= '' then redis.call('ZREM', owned_key(owner), id) end
+redis.call('ZADD', STOPPED, int(now + linger_ms), id)
+redis.call('PEXPIRE', key, retain_ms)
+redis.call('PEXPIRE', list_key(id), linger_ms)
+return stopped(1)

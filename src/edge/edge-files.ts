@@ -1,0 +1,169 @@
+/**
+ * Files of one stream at an edge, as the HTTP layer reads them: playlists that it follows, and media that it fetches.
+ *
+ * @module
+ */
+import type { Clock } from '../clock.ts'
+import type { Availability, DeliveryDirectives, FileLoan, StreamFile } from '../contract/streams.ts'
+import type { MillraceError } from '../errors.ts'
+import type { StreamFiles } from '../hls/store/file-store.ts'
+import { Waiters } from '../hls/store/waiters.ts'
+import { FollowedPlaylist } from './followed-playlist.ts'
+import type { MediaCache } from './media-cache.ts'
+import type { StreamOrigin } from './stream-origin.ts'
+import type { TokenBucket } from '../token-bucket.ts'
+
+export interface EdgeFilesOptions {
+  /** Returns the origin of the stream. */
+  readonly originOf: () => StreamOrigin
+  readonly media: MediaCache
+  /** Name of the stream in `media`, with a slash at the end. */
+  readonly name: string
+  /** Reads the path of the stream at the origin, with a slash at the end. */
+  readonly readPath: () => string
+  /** Limits the requests at the origin for files that may not exist. */
+  readonly unlisted: TokenBucket
+  readonly clock: Pick<Clock, 'nowUs'>
+  /** Keeps the files while they are read; called before each request at the origin. @returns false for too many streams */
+  readonly keep: () => boolean
+}
+
+/** Maximum number of readers that wait for files of a stream, as at the origin. */
+const MAX_WAITERS = 10_000
+
+/** Maximum number of playlists of a stream: those of its renditions. Names that do not exist leave with the next new one. */
+const MAX_PLAYLISTS = 100
+
+export class EdgeFiles implements StreamFiles {
+  readonly #options: EdgeFilesOptions
+  readonly #playlists = new Map<string, FollowedPlaylist>()
+  readonly #waiters = new Waiters(MAX_WAITERS)
+  #usedUs: number
+
+  constructor(options: EdgeFilesOptions) {
+    this.#options = options
+    this.#usedUs = options.clock.nowUs()
+  }
+
+  /** Time of the latest request. */
+  get usedUs(): number {
+    return this.#usedUs
+  }
+
+  availability(name: string, directives: DeliveryDirectives = {}): Availability {
+    if (isPlaylist(name)) {
+      const availability = this.#playlist(name)?.availability(directives) ?? 'future'
+      if (availability !== 'current') return availability
+    }
+    const fetched = this.#fetchedName(name, directives)
+    if (fetched === undefined) return 'current'
+    const { media } = this.#options
+    const key = this.#options.name + fetched
+    if (media.get(key) !== undefined) return 'current'
+    return media.refusal(key) === undefined ? 'future' : 'unknown'
+  }
+
+  get(name: string, directives: DeliveryDirectives = {}): StreamFile | undefined {
+    this.#usedUs = this.#options.clock.nowUs()
+    const fetched = this.#fetchedName(name, directives)
+    if (fetched === undefined) return this.#playlist(name)?.file
+    // A delta update may have left with its version: the whole playlist will do (RFC 8216bis 6.2.5.1).
+    return this.#options.media.get(this.#options.name + fetched) ?? this.#playlist(name)?.file
+  }
+
+  lend(name: string, directives?: DeliveryDirectives): FileLoan | undefined {
+    const file = this.get(name, directives)
+    return file && { file, end: undefined }
+  }
+
+  /** Why the origin does not have a file; undefined if that is unknown. */
+  refusal(name: string): MillraceError | undefined {
+    const fetched = this.#fetchedName(name, {})
+    if (fetched === undefined) return this.#playlist(name)?.refusal
+    return this.#options.media.refusal(this.#options.name + fetched)
+  }
+
+  /** Fetches the file, or begins to follow the playlist, for the first who waits. */
+  wait(name: string, directives: DeliveryDirectives, onOver: () => void): (() => void) | undefined {
+    if (!this.#demand(name, directives)) return undefined
+    const isOver = () => this.availability(name, directives) !== 'future'
+    return this.#waiters.wait(name, isOver, onOver)
+  }
+
+  /** Stops following. */
+  close(): void {
+    for (const playlist of this.#playlists.values()) playlist.stop()
+  }
+
+  /** @returns whether the file is on its way */
+  #demand(name: string, directives: DeliveryDirectives): boolean {
+    const playlist = this.#playlist(name)
+    if (playlist !== undefined && directives.skip === true) playlist.hasDeltaReaders = true
+    const fetched = this.#fetchedName(name, directives)
+    // The delta update to fetch is that of the version that ends the wait.
+    const isEarly = playlist?.availability(directives) === 'future'
+    return fetched === undefined || isEarly ? this.#follow(name) : this.#fetch(name, fetched)
+  }
+
+  #fetch(name: string, fetched: string): boolean {
+    const { media, originOf, readPath } = this.#options
+    const key = this.#options.name + fetched
+    if (!media.isFetching(key) && !this.#isListed(name) && !this.#mayAsk()) return false
+    if (!this.#options.keep()) return false
+    const done = media.fetch(key, () => originOf().get({ path: readPath() + fetched }))
+    void done?.then(() => this.#waiters.wake(name))
+    return done !== undefined
+  }
+
+  /** @returns whether the playlist is followed */
+  #follow(name: string): boolean {
+    if (this.#playlist(name) !== undefined) return true
+    for (const [each, { isOver }] of this.#playlists) if (isOver) this.#playlists.delete(each)
+    if (this.#playlists.size >= MAX_PLAYLISTS || !this.#mayAsk()) return false
+    if (!this.#options.keep()) return false
+    const { originOf, clock, readPath } = this.#options
+    const onChange = () => this.#release(name)
+    const options = { origin: originOf(), clock, onChange, readPath: () => readPath() + name }
+    this.#playlists.set(name, new FollowedPlaylist(options))
+    return true
+  }
+
+  /** Wakes the readers of a playlist that has changed; those of its delta update when that is there. */
+  #release(name: string): void {
+    const hasReaders = this.#playlists.get(name)?.hasDeltaReaders === true
+    const delta = hasReaders ? this.#fetchedName(name, { skip: true }) : undefined
+    if (delta !== undefined) this.#fetch(name, delta)
+    this.#waiters.wake(name)
+  }
+
+  #mayAsk(): boolean {
+    return this.#options.unlisted.take(this.#options.clock.nowUs())
+  }
+
+  #isListed(name: string): boolean {
+    const playlists = [...this.#playlists.values()]
+    return isPlaylist(name) || playlists.some((each) => each.mentions(name))
+  }
+
+  #playlist(name: string): FollowedPlaylist | undefined {
+    const playlist = this.#playlists.get(name)
+    if (playlist?.isOver !== true) return playlist
+    this.#playlists.delete(name)
+    return undefined
+  }
+
+  /**
+   * Name of a file that is fetched, within the stream; undefined for one that is followed. A delta update (RFC 8216bis
+   * 6.2.5.1) is fetched for the version of the playlist that the edge has, and kept under a name of its own.
+   */
+  #fetchedName(name: string, { skip }: DeliveryDirectives): string | undefined {
+    if (!isPlaylist(name)) return name
+    const { skippable, file } = (skip === true ? this.#playlist(name) : undefined) ?? {}
+    if (file === undefined || !skippable) return undefined
+    return `${name}?_HLS_skip=YES&v=${encodeURIComponent(file.version)}`
+  }
+}
+
+function isPlaylist(name: string): boolean {
+  return name.endsWith('.m3u8')
+}

@@ -1,0 +1,155 @@
+/**
+ * Copy of a playlist that an edge keeps current: it always has one request at the origin, which answers with the next
+ * version. So the load of the origin does not depend on the number of viewers, and the edge answers them from memory.
+ *
+ * @module
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../clock.ts'
+import type { Availability, DeliveryDirectives, StreamFile } from '../contract/streams.ts'
+import type { MillraceError } from '../errors.ts'
+import { availabilityAt } from '../hls/store/delivery-directives.ts'
+import { FAILURE_MS } from './media-cache.ts'
+import { asRefusal, playlistOf, refusalOf } from './origin-file.ts'
+import type { PlaylistFacts } from './playlist-facts.ts'
+import type { OwnedReply, StreamOrigin } from './stream-origin.ts'
+
+/** Time for which the copy answers while the origin is away, in target durations. */
+const MAX_STALE_TARGETS = 3
+
+/** Minimum time between two requests of which the second brings nothing new: an ended playlist does not make it wait. */
+const QUIET_MS = 1000
+
+export interface FollowedPlaylistOptions {
+  readonly origin: Pick<StreamOrigin, 'get'>
+  /** Reads the path at the origin. */
+  readonly readPath: () => string
+  readonly clock: Pick<Clock, 'nowUs'>
+  /** Called after each change of `availability`. */
+  readonly onChange: () => void
+}
+
+/** Follows from its creation until `stop`, or until the origin refuses. */
+export class FollowedPlaylist {
+  /** Whether delta updates of later versions are to be fetched as well. */
+  hasDeltaReaders = false
+  readonly #options: FollowedPlaylistOptions
+  readonly #stopping = new AbortController()
+  #etag: string | undefined
+  /** Fence under which the origin made the current version. */
+  #fence = 0
+  #file: StreamFile | undefined
+  #facts: PlaylistFacts | undefined
+  /** Reason for which the origin has no playlist, or does not answer. */
+  #refusal: MillraceError | undefined
+  #contactMs = -Infinity
+  #failedMs = -Infinity
+
+  constructor(options: FollowedPlaylistOptions) {
+    this.#options = options
+    void this.#follow(this.#stopping.signal)
+  }
+
+  /** Whether nothing follows any more: create another copy to ask again. */
+  get isOver(): boolean {
+    return this.#stopping.signal.aborted && this.#nowMs - this.#failedMs >= FAILURE_MS
+  }
+
+  /** Current version; undefined before the first, and when the origin was away for too long. */
+  get file(): StreamFile | undefined {
+    if (this.#facts === undefined) return undefined
+    const maxStaleMs = MAX_STALE_TARGETS * this.#facts.targetDurationSec * 1000
+    const isStale = this.#refusal !== undefined && this.#nowMs - this.#contactMs > maxStaleMs
+    return isStale ? undefined : this.#file
+  }
+
+  get refusal(): MillraceError | undefined {
+    return this.#refusal
+  }
+
+  get skippable(): boolean {
+    return this.#facts?.position?.skippable === true
+  }
+
+  /** See `FileStore.availability`. */
+  availability(directives: DeliveryDirectives): Availability {
+    const { file } = this
+    if (file === undefined) return this.#refusal === undefined ? 'future' : 'unknown'
+    const { ended, position } = this.#facts!
+    if (ended) return 'current'
+    if (directives.otherThan === file.version) return 'future'
+    return position === undefined ? 'current' : availabilityAt(position, directives)
+  }
+
+  /** Whether the current version names a file. */
+  mentions(name: string): boolean {
+    const isIn = (chunk: Buffer) => chunk.includes(`"${name}"`) || chunk.includes(`\n${name}\n`)
+    return this.#file?.chunks.some(isIn) === true
+  }
+
+  stop(): void {
+    this.#stopping.abort()
+  }
+
+  get #nowMs(): number {
+    return this.#options.clock.nowUs() / 1000
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    const { origin, readPath, onChange } = this.#options
+    while (!signal.aborted) {
+      const askedMs = this.#nowMs
+      // After a failure the answer shall not wait for the next version: the current one may have become stale.
+      const etag = this.#refusal === undefined ? this.#etag : undefined
+      const isNew = await origin
+        .get({ path: readPath(), etag, signal })
+        .then((reply) => this.#take(reply))
+        .catch((error: unknown) => this.#refuse(asRefusal(error)))
+      if (signal.aborted && this.#refusal === undefined) return
+      onChange()
+      const pauseMs = this.#refusal === undefined ? QUIET_MS : FAILURE_MS
+      const isEarly = !isNew && this.#nowMs - askedMs < pauseMs
+      if (isEarly) await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => undefined)
+    }
+  }
+
+  /** @returns whether the reply brings a new version */
+  #take(reply: OwnedReply): boolean {
+    if (reply.status === 304) {
+      this.#contactMs = this.#nowMs
+      this.#refusal = undefined
+      return false
+    }
+    // A new owner may have yet to learn what the stream had.
+    const isNewOwner = this.#file !== undefined && reply.fence > this.#fence
+    if (reply.status !== 200) {
+      const refusal = refusalOf(reply)
+      return isNewOwner ? this.#fail(refusal) : this.#refuse(refusal, reply.status)
+    }
+    const { file, facts } = playlistOf(reply)
+    this.#file = file
+    this.#facts = facts
+    this.#fence = reply.fence
+    this.#etag = reply.headers['etag']
+    this.#contactMs = this.#nowMs
+    this.#refusal = undefined
+    // Without an ETag the origin cannot make the next request wait.
+    return this.#etag !== undefined
+  }
+
+  /** An overloaded origin, or one that restarts, may have the playlist again; any other refusal is the end. */
+  #refuse(refusal: MillraceError, status = refusal.httpStatus): false {
+    if (status < 500) {
+      this.#file = undefined
+      this.#facts = undefined
+      this.stop()
+    }
+    return this.#fail(refusal)
+  }
+
+  #fail(refusal: MillraceError): false {
+    this.#refusal = refusal
+    this.#failedMs = this.#nowMs
+    return false
+  }
+}

@@ -1,0 +1,229 @@
+/**
+ * HTTP client of an edge: the connections to all other nodes.
+ *
+ * @module
+ */
+import type { Readable } from 'node:stream'
+import { LRUCache } from 'lru-cache'
+import { Agent } from 'undici'
+import type { NodeCall, NodeCalls } from '../cluster/node-calls.ts'
+
+/** Maximum size of a file, as bytes of one segment: 60 s at 100 Mbit/s. */
+const MAX_FILE_BYTES = 768 * 1024 * 1024
+
+/** Nodes hold a request for 9 s at most. */
+const HEADERS_TIMEOUT_MS = 12_000
+/** Maximum pause within a file. */
+const BODY_TIMEOUT_MS = 5000
+const CONNECT_TIMEOUT_MS = 2000
+
+/** Maximum number of connections to one node for files, and of requests for files at all nodes. */
+const MAX_CONNECTIONS = 4096
+const MAX_REQUESTS = 16_384
+
+/** Maximum number of requests of clients that are passed on to a node at once; further ones wait. Dashboards keep theirs. */
+const MAX_PASSED = 256
+
+/** Maximum size of files that are on their way, beside one. */
+const MAX_BYTES_ON_THE_WAY = 256 * 1024 * 1024
+
+/** Maximum number of nodes, and time after which one without an answer is forgotten. */
+const MAX_NODES = 1024
+const IDLE_MS = 60_000
+
+export interface FileRequest {
+  /** Path and query. */
+  readonly path: string
+  /** ETag of the version that the edge has: the node answers with the next one, or 304 when it does not come in time. */
+  readonly etag?: string | undefined
+  readonly signal?: AbortSignal
+}
+
+/** First value of each header, by name in lower case. */
+type Headers = Readonly<Record<string, string>>
+
+export interface FileReply {
+  readonly status: number
+  readonly headers: Headers
+  readonly bytes: Buffer
+}
+
+/** Request of a client, passed on. */
+export interface PassedRequest {
+  readonly method: string
+  /** Path and query. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string | string[]>>
+  /** Empty: no body. */
+  readonly body: Buffer
+  /** Address of the client. */
+  readonly client: string
+  /** Whether another node asks for a file: it waits among those for files. */
+  readonly isFile?: boolean
+  readonly signal: AbortSignal
+}
+
+export interface PassedReply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Readable
+}
+
+export interface NodeClientOptions {
+  /** Unix socket to which all connections go; default: to the host of each URL. */
+  readonly socketPath?: string | undefined
+  /** Signs all requests; default: they are not signed. */
+  readonly calls?: NodeCalls | undefined
+}
+
+/** URLs of nodes are http or https URLs, whose path comes before every other path. */
+export class NodeClient {
+  readonly #calls: NodeCalls | undefined
+  readonly #files: Agent
+  readonly #passed: Agent
+  /** Whether the latest request for a file at a node had an answer. */
+  readonly #answering = new LRUCache<string, boolean>({ max: MAX_NODES, ttl: IDLE_MS })
+  #requests = 0
+  #bytesOnTheWay = 0
+
+  constructor({ socketPath, calls }: NodeClientOptions = {}) {
+    const connect = { timeout: CONNECT_TIMEOUT_MS, ...(socketPath !== undefined && { socketPath }) }
+    this.#calls = calls
+    this.#files = new Agent({
+      connect,
+      connections: MAX_CONNECTIONS,
+      maxOrigins: MAX_NODES,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      bodyTimeout: BODY_TIMEOUT_MS,
+      maxResponseSize: MAX_FILE_BYTES,
+    })
+    this.#passed = new Agent({
+      connect,
+      connections: MAX_PASSED,
+      maxOrigins: MAX_NODES,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      // Events of the dashboard have pauses.
+      bodyTimeout: 0,
+    })
+  }
+
+  /** Whether requests are signed. */
+  get signs(): boolean {
+    return this.#calls !== undefined
+  }
+
+  /** Whether the latest request for a file has failed without an answer, at every node. */
+  get isAway(): boolean {
+    const answering = [...this.#answering.values()]
+    return answering.length > 0 && !answering.includes(true)
+  }
+
+  /**
+   * @param onHead  called when the reply begins
+   * @throws {Error} if the node cannot be reached, or ends its reply early
+   */
+  async get(url: string, asked: FileRequest, onHead?: () => void): Promise<FileReply> {
+    if (this.#requests >= MAX_REQUESTS) throw new Error('too many requests at other nodes')
+    this.#requests++
+    try {
+      const reply = await this.#get(url, asked, onHead)
+      this.#answering.set(url, true)
+      return reply
+    } catch (error) {
+      // Its time to live runs from the first failure on, however often it is asked again.
+      const noUpdateTTL = this.#answering.get(url) === false
+      if (asked.signal?.aborted !== true) this.#answering.set(url, false, { noUpdateTTL })
+      throw error
+    } finally {
+      this.#requests--
+    }
+  }
+
+  async #get(
+    url: string,
+    { path, etag, signal }: FileRequest,
+    onHead?: () => void,
+  ): Promise<FileReply> {
+    const { statusCode, headers, body } = await this.#files.request({
+      ...targetOf(url, path),
+      method: 'GET',
+      headers: {
+        'accept-encoding': 'gzip',
+        ...(etag !== undefined && { 'if-none-match': etag, prefer: 'wait=9' }),
+        ...this.#signed({ method: 'GET', path }),
+      },
+      ...(signal && { signal }),
+    })
+    onHead?.()
+    const bytes = await this.#read(body, Number(headers['content-length'] ?? 0))
+    const first = Object.entries(headers).map(([name, value]) => [name, [value].flat()[0] ?? ''])
+    return { status: statusCode, headers: Object.fromEntries(first) as Headers, bytes }
+  }
+
+  /**
+   * Reads a body into one piece: views of the memory that was read would keep more than the file, and cost a write each.
+   *
+   * @param sizeBytes  Content-Length, at most `MAX_FILE_BYTES`; 0 for an unknown one
+   */
+  async #read(body: Readable, sizeBytes: number): Promise<Buffer> {
+    if (this.#bytesOnTheWay > 0 && this.#bytesOnTheWay + sizeBytes > MAX_BYTES_ON_THE_WAY) {
+      body.destroy()
+      throw new Error('too many bytes on the way from other nodes')
+    }
+    this.#bytesOnTheWay += sizeBytes
+    try {
+      const chunks: Buffer[] = []
+      for await (const chunk of body as AsyncIterable<Buffer>) chunks.push(chunk)
+      return Buffer.concat(chunks)
+    } finally {
+      this.#bytesOnTheWay -= sizeBytes
+    }
+  }
+
+  /**
+   * @returns the reply as soon as its head is there
+   * @throws {Error} if the node cannot be reached
+   */
+  async pass(url: string, passed: PassedRequest): Promise<PassedReply> {
+    const { method, path, headers, body, signal, isFile = false } = passed
+    const agent = isFile ? this.#files : this.#passed
+    // Not by URL, whose parser would resolve `..` after the route was matched.
+    const reply = await agent.request({
+      ...targetOf(url, path),
+      method,
+      headers: { ...headers, ...this.#signed(passed) },
+      body: body.length === 0 ? null : body,
+      signal,
+    })
+    return { status: reply.statusCode, headers: reply.headers, body: reply.body }
+  }
+
+  /** @throws {Error} if the node does not take it */
+  async post(url: string, path: string, body: Buffer, signal: AbortSignal): Promise<void> {
+    const request = { ...targetOf(url, path), method: 'POST', body, signal } as const
+    const headers = this.#signed(request)
+    const reply = await this.#files.request({ ...request, headers })
+    await reply.body.dump()
+  }
+
+  /** Finds out which nodes answer, since none may be asked for files. */
+  probe(): void {
+    for (const url of this.#answering.keys()) {
+      void this.get(url, { path: '/health/live' }).catch(() => undefined)
+    }
+  }
+
+  #signed(call: NodeCall): Record<string, string> {
+    return this.#calls === undefined ? {} : { 'millrace-call': this.#calls.sign(call) }
+  }
+
+  /** Ends all requests. */
+  async close(): Promise<void> {
+    await Promise.all([this.#files.destroy(), this.#passed.destroy()])
+  }
+}
+
+function targetOf(url: string, path: string): { readonly origin: string; readonly path: string } {
+  const { origin, pathname } = new URL(url)
+  return { origin, path: pathname.replace(/\/+$/, '') + path }
+}

@@ -1,0 +1,132 @@
+/**
+ * Rows of a manifest from the windows of the playlists, and windows from the rows of a manifest.
+ *
+ * @module
+ */
+import type { RenditionName } from '../file-names.ts'
+import type { ManifestRow, ManifestSegment, StreamManifest } from '../manifest.ts'
+import type { SegmentStart } from '../rendition/segment-start.ts'
+import type { TargetDurations } from '../target-durations.ts'
+import type { ListedSegment } from './playlist-window.ts'
+
+/** Decimals of EXTINF, like the dates in whole milliseconds: a row has what the playlist prints. */
+const DURATION_DECIMALS = 5
+
+/** Minimum EXTINF of a segment that was never complete. */
+const MIN_GAP_SEC = 0.01
+
+/** Excess of EXTINF over EXT-X-TARGETDURATION that rounding to the nearest second permits. */
+const MAX_EXCESS_SEC = 0.49
+
+/** Segments of one number. */
+export interface RowSource {
+  /** Undefined for a segment whose beginning is not known, or that is complete in all renditions. */
+  readonly start: SegmentStart | undefined
+  /** Renditions that list the segment, the main one first. */
+  readonly listed: ReadonlyMap<RenditionName, ListedSegment>
+}
+
+/** @returns undefined if no rendition has the segment */
+export function createRow({ start, listed }: RowSource): ManifestRow | undefined {
+  const [complete] = listed.values()
+  const known = complete === undefined ? start : describe(complete)
+  if (known === undefined) return undefined
+  const { mediaSequence, discontinuitySequence, discontinuity, programDateTimeMs } = known
+  const names = new Set([...(start?.uris.keys() ?? []), ...listed.keys()])
+  return {
+    mediaSequence,
+    discontinuitySequence,
+    discontinuity,
+    programDateTimeMs: Math.floor(programDateTimeMs),
+    ...(complete !== undefined && { durationSec: print(complete.segment.durationSec) }),
+    segments: [...names].map((rendition) => {
+      const entry = listed.get(rendition)
+      return entry === undefined
+        ? createGap(rendition, start!.uris.get(rendition)!)
+        : createSegment(rendition, entry)
+    }),
+  }
+}
+
+function describe({ mediaSequence, discontinuitySequence, segment }: ListedSegment) {
+  const { discontinuity, programDateTimeMs } = segment
+  return {
+    mediaSequence,
+    discontinuitySequence: discontinuitySequence + (discontinuity ? 1 : 0),
+    discontinuity,
+    programDateTimeMs,
+  }
+}
+
+function createSegment(
+  rendition: RenditionName,
+  { segment: { uri, gap }, sizeBytes, independent, videoRange }: ListedSegment,
+): ManifestSegment {
+  return { rendition, uri, sizeBytes, independent, gap, ...(videoRange && { videoRange }) }
+}
+
+function createGap(rendition: RenditionName, uri: string): ManifestSegment {
+  return { rendition, uri, sizeBytes: 0, independent: false, gap: true }
+}
+
+/** Row with a duration. */
+export type ClosedRow = ManifestRow & { readonly durationSec: number }
+
+/**
+ * Closes the rows of segments that were never complete: they are gaps until the next one or, at the end, until now.
+ *
+ * @param wallMs  milliseconds since 1970
+ */
+export function closeRows(
+  { rows }: StreamManifest,
+  { targetSec }: TargetDurations,
+  wallMs: number,
+): ClosedRow[] {
+  const closed: ClosedRow[] = []
+  for (const [index, row] of rows.entries()) {
+    const { programDateTimeMs, durationSec } = row
+    const next = rows[index + 1]
+    const usualSec = Math.min(closed.at(-1)?.durationSec ?? 0, targetSec)
+    const gapSec =
+      next === undefined
+        ? Math.min(Math.max((wallMs - programDateTimeMs) / 1000, usualSec), targetSec)
+        : Math.min((next.programDateTimeMs - programDateTimeMs) / 1000, targetSec + MAX_EXCESS_SEC)
+    closed.push({ ...row, durationSec: durationSec ?? print(Math.max(gapSec, MIN_GAP_SEC)) })
+  }
+  return closed
+}
+
+/** Segments of a rendition: the newest ones without one missing. */
+export function listedSegments(
+  rows: readonly ClosedRow[],
+  rendition: RenditionName,
+): ListedSegment[] {
+  const entries: ListedSegment[] = []
+  for (const [index, row] of [...rows.entries()].toReversed()) {
+    const segment = row.segments.find((it) => it.rendition === rendition)
+    if (segment === undefined) break
+    entries.unshift(listSegment(row, segment, index === rows.length - 1))
+  }
+  return entries
+}
+
+function listSegment(row: ClosedRow, segment: ManifestSegment, isLast: boolean): ListedSegment {
+  const { durationSec, programDateTimeMs, discontinuity } = row
+  return {
+    mediaSequence: row.mediaSequence,
+    discontinuitySequence: row.discontinuitySequence - (discontinuity ? 1 : 0),
+    sizeBytes: segment.sizeBytes,
+    independent: segment.independent,
+    videoRange: segment.videoRange,
+    segment: { uri: segment.uri, durationSec, programDateTimeMs, discontinuity, gap: true },
+    parts: [],
+    isEarlier: true,
+    endsTimeline: isLast,
+    dropped: !segment.gap,
+    longestPlaylistSec: 0,
+  }
+}
+
+function print(sec: number): number {
+  return Number(sec.toFixed(DURATION_DECIMALS))
+}

@@ -1,0 +1,143 @@
+/**
+ * Claims of this node: on streams whose encoders call, and on those of nodes that are gone.
+ *
+ * @module
+ */
+import { randomBytes } from 'node:crypto'
+import type { StreamKeyClaims } from '../../auth/stream-key.ts'
+import { isRefused, type NodeRequest } from '../../cluster/call-node.ts'
+import { unavailable } from '../../cluster/redis.ts'
+import type { Continuation, RegisteredStream } from '../../cluster/registry/records.ts'
+import type { Registry } from '../../cluster/registry/registry.ts'
+import { MillraceError } from '../../errors.ts'
+import type { LiveStream } from '../../stream/live-stream.ts'
+import { inTime, TimeoutError } from '../../time-limit.ts'
+import type { OwnedStreams } from './owned-streams.ts'
+
+/** Time in which an encoder gets its answer, in milliseconds: libsrt waits 3 s. */
+const DECISION_MS = 2300
+
+/** Time limit of a call that asks an owner to yield: it waits for 1 s of silence. */
+const YIELD_MS = 1500
+
+/** Numbers that an owner may have used of which neither the registry nor this process knows. */
+const UNKNOWN_NUMBERS = 1000
+
+/** Claims of one stream in a row: others may claim it at the same time. */
+const MAX_TRIES = 3
+
+export interface ClaimsOptions {
+  readonly node: string
+  readonly registry: Registry
+  /** See `callNode`. */
+  readonly call: (request: NodeRequest) => Promise<unknown>
+  readonly owned: OwnedStreams
+  readonly adopt: (continuation: Continuation) => LiveStream
+}
+
+export class Claims {
+  readonly #options: ClaimsOptions
+  /** Claims under way, by stream id. */
+  readonly #pending = new Map<string, Promise<void>>()
+
+  constructor(options: ClaimsOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Claims the stream of a verified key, unless this node owns it.
+   *
+   * @throws {MillraceError} `REGISTRY_UNAVAILABLE`, `STREAM_BUSY`, `STREAM_NOT_FOUND`, `STREAM_KEY_REVOKED`
+   */
+  async admit(key: StreamKeyClaims): Promise<void> {
+    const { streamId } = key
+    if (this.#options.owned.has(streamId)) return
+    const claim = this.#once(streamId, () => this.#claimFor(key))
+    await inTime(claim, DECISION_MS).catch((error: unknown) => {
+      throw error instanceof TimeoutError ? unavailable(error) : error
+    })
+  }
+
+  /** Claims a stream whose owner is gone, or that is to end. Failures are tried again by the caller. */
+  async adopt(streamId: string): Promise<void> {
+    if (this.#pending.has(streamId) || this.#options.owned.has(streamId)) return
+    await this.#once(streamId, async () => {
+      const { registry } = this.#options
+      const registered = await registry.get(streamId)
+      if (registered === undefined || registered.status === 'STOPPED') return
+      const stream = await this.#claim(registered)
+      // Receivers that were told that the stream is live are told that it is not.
+      if (stream !== undefined && registered.status === 'STREAMING') {
+        stream.emit('interrupted', { reason: 'timeout' })
+      }
+    })
+  }
+
+  #once(streamId: string, claim: () => Promise<void>): Promise<void> {
+    const known = this.#pending.get(streamId)
+    if (known !== undefined) return known
+    const pending = claim().finally(() => this.#pending.delete(streamId))
+    this.#pending.set(streamId, pending)
+    // The caller has a time limit, and may be gone.
+    pending.catch(() => undefined)
+    return pending
+  }
+
+  async #claimFor({ streamId, issuedAtSec }: StreamKeyClaims): Promise<void> {
+    const { registry } = this.#options
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const registered = await registry.get(streamId)
+      if (issuedAtSec < (registered?.keyFloorSec ?? 0))
+        throw new MillraceError('STREAM_KEY_REVOKED')
+      if (registered === undefined || registered.status === 'STOPPED') {
+        const message = 'no such stream: call start-stream before the encoder connects'
+        throw new MillraceError('STREAM_NOT_FOUND', { message })
+      }
+      await this.#askToYield(registered)
+      if ((await this.#claim(registered)) !== undefined) return
+    }
+    throw unavailable()
+  }
+
+  /** @returns undefined if another node owns the stream, or has claimed it just now */
+  async #claim(registered: RegisteredStream): Promise<LiveStream | undefined> {
+    const { registry, node, owned, adopt } = this.#options
+    const { id, fence: seenFence, owner, isYielded } = registered
+    // It may be lost writes that have made this node the owner again.
+    const skip = owner === node && !isYielded ? UNKNOWN_NUMBERS : 0
+    const epoch = randomBytes(6).toString('hex')
+    const claimed = await registry.claim(id, { node, epoch, seenFence, skip })
+    if (claimed.outcome !== 'granted') return undefined
+    try {
+      const stream = adopt(claimed)
+      owned.own(stream, claimed)
+      return stream
+    } catch (error) {
+      const { stream, free } = claimed
+      const { fence } = stream
+      const nothing = { serial: 1, entries: [], first: 0, free, isYielded: true }
+      await registry.advance(id, { node, fence }, nothing).catch(() => undefined)
+      throw error
+    }
+  }
+
+  /**
+   * Asks the owner for the stream, if another node owns it.
+   *
+   * @throws {MillraceError} `STREAM_BUSY` if an encoder publishes there
+   */
+  async #askToYield({ id, owner, ownerUrl, isYielded }: RegisteredStream): Promise<void> {
+    const { node, registry, call } = this.#options
+    if (owner === undefined || owner === node || isYielded || ownerUrl === undefined) return
+    try {
+      const body = { stream_id: id }
+      const request = { url: ownerUrl, call: 'yield', body, timeoutMs: YIELD_MS }
+      const answer = (await call(request)) as { readonly yielded?: unknown }
+      if (answer.yielded !== true) throw new MillraceError('STREAM_BUSY')
+    } catch (error) {
+      if (error instanceof MillraceError && error.code === 'STREAM_BUSY') throw error
+      // Without a process behind its URL the lease ends now; otherwise it may lapse soon.
+      if (isRefused(error)) await registry.leaveNode(owner)
+    }
+  }
+}

@@ -1,0 +1,263 @@
+/**
+ * This node as a member of a cluster: it holds a lease, owns streams, and adopts those of nodes that are gone.
+ *
+ * @module
+ */
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { systemClock } from '../../clock.ts'
+import { callNode, isRefused } from '../../cluster/call-node.ts'
+import { NodeLease } from '../../cluster/node-lease.ts'
+import type { NodeCalls } from '../../cluster/node-calls.ts'
+import { CommandReader } from '../../cluster/command-reader.ts'
+import { Redis } from '../../cluster/redis.ts'
+import { Registry } from '../../cluster/registry/registry.ts'
+import type { Config } from '../../config/schema.ts'
+import { MillraceError } from '../../errors.ts'
+import type { NodeRoutes } from '../../http/node-routes.ts'
+import type { AdmissionStreams } from '../../ingest/admission.ts'
+import type { Logger } from '../../logger.ts'
+import { SEQUENCE_CLOCK } from '../../stream/sequence-starts.ts'
+import type { Streams } from '../streams.ts'
+import { Claims } from './claims.ts'
+import { ClusterControl, type ClusterLink, type ControlOptions } from './control.ts'
+import type { ClusterReport } from '../metrics/cluster-families.ts'
+import { OwnedStreams } from './owned-streams.ts'
+
+/** Interval at which streams without an owner are looked for. */
+const ADOPT_MS = 500
+/** Max number of streams of one dead node that are adopted at once. */
+const MAX_ADOPTED = 20
+/** Time limit of the answer of a node that may be gone. */
+const PROBE_MS = 300
+/** Rounds after which the streams of this node are compared with the registry. */
+const RECONCILE_ROUNDS = 4
+const MAX_PAGE = 1000
+
+/** Time without a packet after which an encoder no longer holds its stream, and what may have been in flight. */
+const SILENT_US = 1_000_000
+const IN_FLIGHT_US = 200_000
+const YIELD_POLL_MS = 50
+
+/** Time limits of calls to the registry when a stream is yielded, and when the node goes away. */
+const YIELD_WRITE_MS = 400
+const HAND_OVER_MS = 700
+
+/** What the member has of the service. */
+export interface ServiceParts extends Omit<ControlOptions, keyof ClusterLink> {
+  readonly streams: Streams
+  readonly calls: NodeCalls
+}
+
+/** Calling order: `join`, `start` when the ports are open, then `handOver` and `close`, or `close` alone. */
+export class ClusterMember {
+  /** Identifies this run of the process. */
+  readonly node = randomBytes(6).toString('hex')
+  readonly redis: Redis
+  readonly registry: Registry
+  readonly #lease: NodeLease
+  readonly #owned: OwnedStreams
+  readonly #claims: Claims
+  readonly #redisUrl: string
+  #parts: ServiceParts | undefined
+  #control: ClusterControl | undefined
+  #commands: CommandReader | undefined
+  #url = ''
+  #timer: NodeJS.Timeout | undefined
+  #round: Promise<void> | undefined
+  #rounds = 0
+  #isOver = false
+
+  constructor({ redisUrl, role, hls }: Config, logger: Logger) {
+    const { node } = this
+    this.#redisUrl = redisUrl
+    this.redis = new Redis({ url: redisUrl })
+    const registry = new Registry({ redis: this.redis, sequenceClock: SEQUENCE_CLOCK })
+    this.registry = registry
+    this.#lease = new NodeLease({
+      registry,
+      describe: () => ({ node, url: this.#url, role }),
+      onBegin: () => void this.#begin(),
+    })
+    this.#owned = new OwnedStreams({
+      node,
+      registry,
+      logger,
+      lingerMs: hls.lingerSec * 1000,
+      readLeaseSince: () => this.#lease.sinceMs,
+      leave: (stream) => this.#service.streams.leave(stream),
+      reclaim: (streamId) => void this.#claims.adopt(streamId).catch(() => undefined),
+    })
+    this.#claims = new Claims({
+      node,
+      registry,
+      owned: this.#owned,
+      call: (request) => callNode(this.#service.calls, request),
+      adopt: (continuation) => {
+        if (this.#isOver) throw new MillraceError('SHUTTING_DOWN')
+        return this.#service.streams.adopt(continuation)
+      },
+    })
+    this.redis.on('ready', () => {
+      logger.info({ node }, 'the registry of the cluster answers')
+      if (this.#timer !== undefined) void this.#lease.renew()
+    })
+    this.redis.on('lost', (reason) => {
+      logger.warn({ node, reason }, 'the registry of the cluster does not answer')
+    })
+  }
+
+  /** Connects to the registry. @returns the calls of the API on any node */
+  join(parts: ServiceParts): ClusterControl {
+    const { node, registry, redis } = this
+    const control = new ClusterControl({ ...parts, node, registry, redis })
+    this.#parts = parts
+    this.#control = control
+    redis.connect()
+    this.#commands = new CommandReader({ url: this.#redisUrl }, node, async (command) => {
+      const { refresh } = command as { readonly refresh?: unknown }
+      if (typeof refresh === 'string') await control.refresh(refresh)
+    })
+    this.#commands.start()
+    return control
+  }
+
+  /** @param url  at which other nodes reach this one */
+  start(url: string): void {
+    this.#url = url
+    this.#lease.start()
+    this.#timer = setInterval(() => {
+      this.#round ??= this.#adopt().finally(() => (this.#round = undefined))
+    }, ADOPT_MS)
+  }
+
+  /** Streams for admission: that of a verified key runs here once it is admitted. */
+  readonly admission: AdmissionStreams = {
+    find: (streamId) => this.#service.streams.find(streamId),
+    admit: async (key) => {
+      if (this.#isOver) throw new MillraceError('SHUTTING_DOWN')
+      await this.#claims.admit(key)
+      return this.#service.streams.admit(key)
+    },
+  }
+
+  /** See `FenceOf`. */
+  readonly fenceOf = (streamId: string): number | undefined => this.#owned.fenceOf(streamId)
+
+  get routes(): NodeRoutes {
+    return {
+      ...this.#control?.routes,
+      yield: async (body) => {
+        const { stream_id: streamId } = body as { readonly stream_id?: unknown }
+        if (typeof streamId !== 'string') throw new MillraceError('BODY_INVALID')
+        return { yielded: await this.#yield(streamId) }
+      },
+    }
+  }
+
+  report(): ClusterReport {
+    return {
+      node: this.node,
+      isRegistryReady: this.redis.isReady,
+      ownedStreams: this.#owned.size,
+      pendingStreams: this.#owned.pending,
+    }
+  }
+
+  /** Disconnects the encoders, so that other nodes go on with the streams at once. */
+  async handOver(): Promise<void> {
+    this.#isOver = true
+    clearInterval(this.#timer)
+    await this.#round
+    await this.#owned.handOver(HAND_OVER_MS)
+    await this.#lease.leave()
+  }
+
+  /** Tells the registry nothing any more. */
+  async close(): Promise<void> {
+    this.#isOver = true
+    clearInterval(this.#timer)
+    this.#lease.abandon()
+    this.#owned.close()
+    await Promise.all([this.redis.close(), this.#commands?.close()])
+  }
+
+  get #service(): ServiceParts {
+    if (this.#parts === undefined) throw new Error('the node has not joined the cluster')
+    return this.#parts
+  }
+
+  /** Ends the lease of an earlier process at this URL, and finds out what other nodes have adopted. */
+  async #begin(): Promise<void> {
+    try {
+      for (const { node, url, isLive } of await this.registry.listNodes()) {
+        const isEarlier = node !== this.node && url === this.#url
+        if (isEarlier && isLive) await this.registry.leaveNode(node)
+      }
+      await this.#reconcile()
+    } catch {
+      // The next round does it.
+    }
+  }
+
+  async #adopt(): Promise<void> {
+    try {
+      await this.#watchNext()
+      const orphans = await this.registry.orphans(this.node, { limit: MAX_ADOPTED })
+      for (const { id } of orphans) {
+        if (!this.#isOver) await this.#claims.adopt(id)
+      }
+      // Those end here: with the events and webhooks of a stream that ends.
+      for (const { id } of await this.registry.overdue(MAX_ADOPTED)) {
+        if (!this.#isOver) await this.#claims.adopt(id)
+      }
+      if (++this.#rounds % RECONCILE_ROUNDS === 0) await this.#reconcile()
+    } catch {
+      // The next round tries again.
+    }
+  }
+
+  /**
+   * Ends the lease of the next node, in the order of ids, if nobody listens at its URL: only while the lease holds are
+   * all its numbers known, so that its playlists go on without a gap.
+   */
+  async #watchNext(): Promise<void> {
+    const nodes = (await this.registry.listNodes()).filter(({ isLive }) => isLive)
+    const inOrder = nodes.toSorted((one, other) => (one.node < other.node ? -1 : 1))
+    const next = inOrder.find(({ node }) => node > this.node) ?? inOrder[0]
+    if (next === undefined || next.node === this.node) return
+    try {
+      await fetch(`${next.url}/health/live`, { signal: AbortSignal.timeout(PROBE_MS) })
+    } catch (error) {
+      if (isRefused(error)) await this.registry.leaveNode(next.node)
+    }
+  }
+
+  async #reconcile(): Promise<void> {
+    const listed = new Map<string, number>()
+    for (let after = ''; ;) {
+      const page = await this.registry.owned(this.node, { after, limit: MAX_PAGE })
+      for (const { id, fence } of page) listed.set(id, fence)
+      if (page.length < MAX_PAGE) break
+      after = page.at(-1)!.id
+    }
+    for (const streamId of this.#owned.reconcile(listed)) {
+      if (!this.#isOver) await this.#claims.adopt(streamId)
+    }
+  }
+
+  /** Yields a stream whose encoder has been silent for 1 s, or does so now. */
+  async #yield(streamId: string): Promise<boolean> {
+    const stream = this.#owned.has(streamId) ? this.#service.streams.find(streamId) : undefined
+    const arrivedUs = systemClock.nowUs()
+    for (;;) {
+      const encoder = stream?.status === 'STREAMING' ? stream.encoder : undefined
+      const lastPacketUs = encoder?.lastPacketUs ?? -Infinity
+      if (systemClock.nowUs() - lastPacketUs >= SILENT_US) break
+      if (lastPacketUs - arrivedUs > IN_FLIGHT_US) return false
+      await sleep(YIELD_POLL_MS)
+    }
+    await this.#owned.yield(streamId, YIELD_WRITE_MS)
+    return true
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * Streams of this process that its node owns, and what the registry is told of them.
+ *
+ * @module
+ */
+import { OwnerWrites, type Loss } from '../../cluster/owner-writes.ts'
+import type { Continuation, RegisteredStream } from '../../cluster/registry/records.ts'
+import type { Registry } from '../../cluster/registry/registry.ts'
+import type { StreamState } from '../../contract/state.ts'
+import type { Logger } from '../../logger.ts'
+import type { LiveStream } from '../../stream/live-stream.ts'
+import { encodeManifest, encodeRows } from '../registered-manifest.ts'
+
+interface Owned {
+  readonly stream: LiveStream
+  readonly fence: number
+  readonly writes: OwnerWrites
+}
+
+export interface OwnedStreamsOptions {
+  readonly node: string
+  readonly registry: Pick<Registry, 'advance' | 'restore' | 'stop'>
+  readonly lingerMs: number
+  readonly readLeaseSince: () => number | undefined
+  /** Forgets a stream that another node continues. */
+  readonly leave: (stream: LiveStream) => void
+  /** Claims a stream of this node again. */
+  readonly reclaim: (streamId: string) => void
+  readonly logger: Logger
+}
+
+/** Stopped streams stay until their linger is over, since edges still read them. */
+export class OwnedStreams {
+  readonly #options: OwnedStreamsOptions
+  readonly #owned = new Map<string, Owned>()
+
+  constructor(options: OwnedStreamsOptions) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#running.length
+  }
+
+  /** Number of streams with changes that the registry has not acknowledged. */
+  get pending(): number {
+    return [...this.#owned.values()].filter(({ writes }) => writes.isPending).length
+  }
+
+  /** @returns undefined unless the node owns the stream, and serves it */
+  fenceOf(streamId: string): number | undefined {
+    return this.#find(streamId)?.fence
+  }
+
+  /** Whether the stream runs here. */
+  has(streamId: string): boolean {
+    const status = this.#find(streamId)?.stream.status
+    return status !== undefined && status !== 'STOPPED'
+  }
+
+  /** Begins to write what the stream does. */
+  own(stream: LiveStream, { stream: registered }: Continuation): void {
+    const { node, registry, lingerMs, logger, readLeaseSince } = this.#options
+    const { id: streamId, fence, run, epoch, startedAtMs, keyExpiresAtMs, settings } = registered
+    const past = { epoch, run, startedAtMs, keyExpiresAtMs, settings }
+    const log = logger.child({ stream_id: streamId })
+    const writes = new OwnerWrites({
+      registry,
+      streamId,
+      run,
+      lingerMs,
+      ownership: { node, fence },
+      readLeaseSince,
+      readStatus: () => runningStatus(stream.status),
+      readWhole: () => ({ ...past, ...encodeManifest(stream.manifest) }),
+      onLost: (loss) => this.#lose(owned, loss),
+      onError: (err) => log.error({ err }, 'the registry cannot take what the stream has done'),
+    })
+    const owned = { stream, fence, writes }
+    this.#owned.get(streamId)?.writes.close()
+    this.#owned.set(streamId, owned)
+    log.info({ fence }, 'stream claimed')
+    writes.push(encodeManifest(stream.manifest))
+    stream.on('manifest', ({ head: { free, targets, ...renditions }, rows, oldest }) => {
+      const fixed = targets !== undefined && { targets }
+      writes.push({ first: oldest, free, ...fixed, renditions, entries: encodeRows(rows) })
+    })
+    stream.on('publish', () => writes.touch())
+    stream.on('live', () => writes.touch())
+    stream.on('interrupted', () => writes.touch())
+    stream.once('end', ({ reason }) => void writes.stop(reason))
+  }
+
+  /** Lets another node claim a stream, and forgets it: it may go on here only under a new claim. */
+  async yield(streamId: string, timeoutMs: number): Promise<void> {
+    const owned = this.#find(streamId)
+    if (owned === undefined) return
+    await owned.writes.yield(timeoutMs)
+    this.#leave(owned)
+  }
+
+  /**
+   * Compares the streams that run here with those that the registry has for this node.
+   *
+   * @param listed  fences by stream id
+   * @returns streams of the node that do not run here
+   */
+  reconcile(listed: ReadonlyMap<string, number>): string[] {
+    for (const [streamId, { stream, fence, writes }] of this.#owned) {
+      if (stream.forgotten) this.#owned.delete(streamId)
+      else if (stream.status !== 'STOPPED' && listed.get(streamId) !== fence) writes.touch()
+    }
+    return [...listed.keys()].filter((streamId) => !this.#owned.has(streamId))
+  }
+
+  /** Disconnects all encoders and forgets the streams, for other nodes to adopt. */
+  async handOver(timeoutMs: number): Promise<void> {
+    await Promise.all(
+      this.#running.map(async (owned) => {
+        owned.stream.leave()
+        await owned.writes.flush(timeoutMs)
+        this.#leave(owned)
+      }),
+    )
+  }
+
+  /** Writes nothing any more. */
+  close(): void {
+    for (const { writes } of this.#owned.values()) writes.close()
+  }
+
+  get #running(): Owned[] {
+    return [...this.#owned.values()].filter(({ stream }) => stream.status !== 'STOPPED')
+  }
+
+  #find(streamId: string): Owned | undefined {
+    const owned = this.#owned.get(streamId)
+    return owned === undefined || owned.stream.forgotten ? undefined : owned
+  }
+
+  #lose(owned: Owned, loss: Loss): void {
+    const { stream } = owned
+    const log = this.#options.logger.child({ stream_id: stream.id })
+    if (loss.outcome === 'stopped') {
+      stream.stop(loss.stream.reason ?? 'api')
+      return
+    }
+    this.#leave(owned)
+    if (loss.outcome === 'overtaken') {
+      log.warn('another node has used later numbers of the stream, which is claimed again')
+      this.#options.reclaim(stream.id)
+    } else log.warn(describeOwner(loss.stream), 'another node owns the stream now')
+  }
+
+  #leave(owned: Owned): void {
+    const { stream, writes } = owned
+    writes.close()
+    if (this.#owned.get(stream.id) === owned) this.#owned.delete(stream.id)
+    this.#options.leave(stream)
+  }
+}
+
+function describeOwner({ owner = '', fence }: RegisteredStream) {
+  return { node: owner, fence }
+}
+
+function runningStatus(status: StreamState): Exclude<StreamState, 'STOPPED'> {
+  return status === 'STOPPED' ? 'INTERRUPTED' : status
+}

@@ -1,0 +1,57 @@
+/**
+ * Owners of streams, and ingest nodes, for an edge of a cluster.
+ *
+ * @module
+ */
+import { LRUCache } from 'lru-cache'
+import { Redis } from '../../cluster/redis.ts'
+import { Registry } from '../../cluster/registry/registry.ts'
+import type { EdgeCluster, Owner, OwnerLookup } from '../../edge/owner-lookup.ts'
+import type { Logger } from '../../logger.ts'
+import { SEQUENCE_CLOCK } from '../../stream/sequence-starts.ts'
+
+/** Time for which an answer is believed, in milliseconds; `fresh` asks again. */
+const KEPT_MS = 1000
+const MAX_KEPT = 10_000
+
+/** Connects to the registry of an edge. */
+export function openRegistry(redisUrl: string, logger: Logger): EdgeCluster {
+  const redis = new Redis({ url: redisUrl })
+  redis.on('lost', (reason) => {
+    logger.warn({ reason }, 'the registry of the cluster does not answer')
+  })
+  redis.connect()
+  const registry = new Registry({ redis, sequenceClock: SEQUENCE_CLOCK })
+  return {
+    owners: new RegistryOwners(registry),
+    listIngestNodes: async () => {
+      const nodes = await registry.listNodes()
+      return nodes.filter(({ isLive }) => isLive).map(({ url }) => url)
+    },
+    close: () => redis.close(),
+  }
+}
+
+export class RegistryOwners implements OwnerLookup {
+  readonly #registry: Pick<Registry, 'get'>
+  readonly #kept = new LRUCache<string, { readonly owner: Owner | undefined }>({
+    max: MAX_KEPT,
+    ttl: KEPT_MS,
+  })
+
+  constructor(registry: Pick<Registry, 'get'>) {
+    this.#registry = registry
+  }
+
+  async find(
+    streamId: string,
+    { fresh = false }: { readonly fresh?: boolean } = {},
+  ): Promise<Owner | undefined> {
+    const kept = fresh ? undefined : this.#kept.get(streamId)
+    if (kept !== undefined) return kept.owner
+    const { ownerUrl: url, fence = 0 } = (await this.#registry.get(streamId)) ?? {}
+    const owner = url === undefined ? undefined : { url, fence }
+    this.#kept.set(streamId, { owner })
+    return owner
+  }
+}

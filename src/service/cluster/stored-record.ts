@@ -1,0 +1,65 @@
+/**
+ * Records of streams of other nodes: as their owners answer, or as the registry has them.
+ *
+ * @module
+ */
+import type { RegisteredStream } from '../../cluster/registry/records.ts'
+import { decodeSettings } from '../../cluster/stream-settings.ts'
+import type { StreamRecord } from '../../contract/streams.ts'
+import { ownOptionsOf } from '../registered-terms.ts'
+
+export interface StoredRecordOptions {
+  readonly playlistUrl: (streamId: string) => string
+  /** Whether viewers need playback tokens, unless the stream is public. */
+  readonly hasPlaybackSecret: boolean
+  /** `HLS_PLAYLIST_SEGMENTS` */
+  readonly playlistSegments: number
+  readonly wallMs: number
+}
+
+/** Figures of a stream that no encoder has published to. */
+const NO_FIGURES = {
+  live: false,
+  tracks: [],
+  queuedBytes: 0,
+  totals: { segments: 0, segmentBytes: 0, durationSec: 0, payloadsDropped: 0, publishers: 0 },
+  warnings: [],
+  viewers: 0,
+} as const
+
+/** Record of what the registry has, which is everything as long as no node owns the stream. */
+export function storedRecord(
+  { id, status, owner, startedAtMs, settings }: RegisteredStream,
+  { playlistUrl, hasPlaybackSecret, playlistSegments, wallMs }: StoredRecordOptions,
+): StreamRecord {
+  const shared = decodeSettings(settings)
+  const { media, playbackToken, bannedUntilMs = 0 } = shared
+  return {
+    ...NO_FIGURES,
+    streamId: id,
+    status,
+    startedAt: new Date(startedAtMs),
+    playlist: {
+      listedSegments: 0,
+      wantedSegments: media?.playlistSegments ?? playlistSegments,
+      releasedEarly: 0,
+      gaps: 0,
+    },
+    playlistUrl: playlistUrl(id),
+    playbackToken: hasPlaybackSecret && playbackToken !== false,
+    options: ownOptionsOf(shared),
+    ...(bannedUntilMs > wallMs && { bannedUntil: new Date(bannedUntilMs) }),
+    ...(owner !== undefined && { node: owner, stale: true }),
+  }
+}
+
+/** @param json  record of another node, which has signed for it */
+export function parseRecord(json: StreamRecord): StreamRecord {
+  const { startedAt, liveSince, bannedUntil } = json
+  return {
+    ...json,
+    startedAt: new Date(startedAt),
+    ...(liveSince !== undefined && { liveSince: new Date(liveSince) }),
+    ...(bannedUntil !== undefined && { bannedUntil: new Date(bannedUntil) }),
+  }
+}

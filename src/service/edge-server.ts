@@ -1,0 +1,186 @@
+/**
+ * Edge as a service: playback of the streams of other nodes over HTTP, with a life cycle.
+ *
+ * @module
+ */
+import type { FastifyInstance } from 'fastify'
+import { PlaybackTokens } from '../auth/playback-token.ts'
+import { systemClock } from '../clock.ts'
+import { completeOptions } from '../config/options.ts'
+import type { Config, Options } from '../config/schema.ts'
+import { parseAddressBlocks } from '../config/setting-types.ts'
+import { buildEdgeApp } from '../edge/app.ts'
+import { Edge } from '../edge/edge.ts'
+import { IngestNodes } from '../edge/ingest-nodes.ts'
+import { NodeClient } from '../edge/node-client.ts'
+import { alwaysAt, type EdgeCluster } from '../edge/owner-lookup.ts'
+import { MillraceError } from '../errors.ts'
+import type { EdgeReport } from '../contract/edge-report.ts'
+import { EDGE_REPORTS } from '../http/edge-reports.ts'
+import { HttpGuard } from '../http/guard/http-guard.ts'
+import { CertificateSource } from '../http/tls/certificate-source.ts'
+import { createLogger, type Logger } from '../logger.ts'
+import { listenAt, openServer, portOf, type ServerOptions } from './open-server.ts'
+import { PublicUrls } from './public-urls.ts'
+import { nodeCallsOf, Settings } from './settings.ts'
+
+/** Interval of the reports of a worker. */
+const REPORT_MS = 1000
+
+/**
+ * Starts an edge. If the start fails, nothing is left running.
+ *
+ * @param cluster  default: that of `REDIS_URL`, or `EDGE_OF` is the origin of all streams
+ * @throws {MillraceError} `CONFIG_INVALID`, or `ADDRESS_IN_USE` with the address
+ */
+export async function createEdgeServer(
+  options: ServerOptions,
+  cluster?: EdgeCluster,
+): Promise<EdgeServer> {
+  const server = await createWorker(options, cluster)
+  server.announce()
+  return server
+}
+
+/** Starts an edge of this machine's ingest process, which alone tells the log that clients can reach the service. */
+export async function createWorker(
+  options: ServerOptions,
+  cluster?: EdgeCluster,
+): Promise<EdgeServer> {
+  const config = completeOptions(options)
+  const logger = options.logger ?? createLogger(config.logLevel)
+  const joined = cluster ?? (await joinCluster(config, logger))
+  if (config.edgeOf === '' && joined === undefined) {
+    throw new MillraceError('CONFIG_INVALID', {
+      message:
+        'EDGE_OF is not set: expected the origin, unix:/path, or an http or https URL, or REDIS_URL instead',
+    })
+  }
+  return openServer(new EdgeServer(config, logger, joined))
+}
+
+/** The client of Redis is loaded by nodes of a cluster alone. */
+async function joinCluster(config: Config, logger: Logger): Promise<EdgeCluster | undefined> {
+  if (config.redisUrl === '' || config.edgeOf !== '') return undefined
+  const { openRegistry } = await import('./cluster/registry-owners.ts')
+  return openRegistry(config.redisUrl, logger)
+}
+
+/** URL of a node that is reached over a Unix socket. */
+const LOCAL_URL = 'http://origin'
+
+/** A running edge. */
+export class EdgeServer {
+  readonly #settings: Settings
+  readonly #logger: Logger
+  readonly #client: NodeClient
+  /** Whether the origin is this machine's own service, over a Unix socket. */
+  readonly #isLocal: boolean
+  readonly #edge: Edge
+  readonly #guard: HttpGuard
+  readonly #app: FastifyInstance
+  readonly #certificates: CertificateSource | undefined
+  readonly #closing = new AbortController()
+  readonly #leaveCluster: () => Promise<void>
+  #reporter: NodeJS.Timeout | undefined
+
+  /** Constructor for `createEdgeServer` only. */
+  constructor(config: Config, logger: Logger, cluster?: EdgeCluster) {
+    const settings = new Settings(config)
+    const socketPath = /^unix:(.+)$/.exec(config.edgeOf)?.[1]
+    const isLocal = socketPath !== undefined
+    const nodeCalls = isLocal ? undefined : nodeCallsOf(settings)
+    const client = new NodeClient({ socketPath, calls: nodeCalls })
+    const {
+      owners,
+      listIngestNodes,
+      close = async () => undefined,
+    } = cluster ?? at(isLocal ? LOCAL_URL : config.edgeOf)
+    const readPlaybackSecrets = () => settings.secrets.playback
+    const hasTokens = config.playbackSecret !== ''
+    const maxBytes = config.cache.maxMib * 1024 * 1024
+    this.#settings = settings
+    this.#logger = logger
+    this.#leaveCluster = close
+    this.#certificates = config.tls.cert === '' ? undefined : new CertificateSource(config.tls)
+    this.#client = client
+    this.#isLocal = isLocal
+    this.#edge = new Edge({ client, owners, maxBytes, readPlaybackSecrets })
+    const playback = this.#edge.memory
+    this.#guard = new HttpGuard({ limits: config.http, playback, clock: systemClock, logger })
+    this.#app = buildEdgeApp({
+      edge: this.#edge,
+      client,
+      ingestNodes: new IngestNodes({ client, list: listIngestNodes }),
+      isLocal,
+      nodeCalls,
+      onSent: ({ id }, name, sizeBytes) => this.#edge.audience.addSent(id, name, sizeBytes),
+      playbackTokens: hasTokens ? new PlaybackTokens(readPlaybackSecrets) : undefined,
+      guard: this.#guard,
+      trustProxy: parseAddressBlocks(config.trustProxy),
+      certificates: this.#certificates,
+      logger,
+    })
+  }
+
+  /** TCP port. */
+  get port(): number {
+    return portOf(this.#app) ?? this.#settings.config.http.port
+  }
+
+  async listen(): Promise<void> {
+    const { host, port } = this.#settings.config.http
+    await listenAt(this.#app, { setting: 'HTTP', host, port })
+    this.#reporter = setInterval(() => this.#report(), REPORT_MS)
+  }
+
+  /** Tells the log that clients can reach the edge. */
+  announce(): void {
+    const { config } = this.#settings
+    const urls = new PublicUrls(config, { httpPort: this.port, srtPort: 0 })
+    this.#logger.info({ http: urls.http, origin: config.edgeOf }, 'listening')
+  }
+
+  /**
+   * Replaces `PLAYBACK_SECRET` and `CLUSTER_SECRET`, and reads the files of TLS again.
+   *
+   * @throws {MillraceError} `CONFIG_INVALID`; nothing has changed then
+   */
+  reload(options: Options): void {
+    const secrets = this.#settings.readSecrets(completeOptions(options))
+    this.#certificates?.reload()
+    this.#settings.secrets = secrets
+  }
+
+  /** Closes the port, after open replies. Settles when no timer, socket or memory of the edge is left. */
+  async close(): Promise<void> {
+    clearInterval(this.#reporter)
+    await this.#app.close()
+    this.#closing.abort()
+    this.#edge.close()
+    await Promise.all([this.#client.close(), this.#leaveCluster()])
+  }
+
+  /** Closes the port at once, with all connections. */
+  async abandon(): Promise<void> {
+    this.#app.server.close()
+    this.#guard.destroy()
+  }
+
+  /** Finds out which nodes are back. Tells a local one about the clients; a report that fails is lost. */
+  #report(): void {
+    const http = this.#guard.report()
+    const streams = this.#edge.audience.take()
+    this.#client.probe()
+    if (!this.#isLocal) return
+    const report: EdgeReport = { worker: `${process.pid}`, http, streams }
+    const body = Buffer.from(JSON.stringify(report))
+    const sent = this.#client.post(LOCAL_URL, EDGE_REPORTS, body, this.#closing.signal)
+    void sent.catch(() => undefined)
+  }
+}
+
+/** The one node that an edge knows. */
+function at(url: string): EdgeCluster {
+  return { owners: alwaysAt(url), listIngestNodes: async () => [url] }
+}

@@ -1,0 +1,152 @@
+import { createServer, type Socket } from 'node:net'
+import { once } from 'node:events'
+import t, { type Test } from 'tap'
+import { Redis } from '../../src/cluster/redis.ts'
+import { freePort } from '../support/free-port.ts'
+import { ask, startRedis, startSentinel } from '../support/redis.ts'
+import { requireTool } from '../support/tools.ts'
+import { until } from '../support/until.ts'
+
+const UNAVAILABLE = { code: 'REGISTRY_UNAVAILABLE', httpStatus: 503, retryAfterSec: 1 }
+
+function connectTo(t: Test, url: string, timeoutMs = 500) {
+  const redis = new Redis({ url, timeoutMs })
+  t.teardown(() => redis.close())
+  const events: string[] = []
+  redis.on('ready', () => events.push('ready'))
+  redis.on('lost', () => events.push('lost'))
+  redis.connect()
+  return { redis, events, isReady: () => until('a connection', () => redis.isReady) }
+}
+
+t.test('a server that is not there at the start is found when it comes', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const port = await freePort()
+  const { redis, events, isReady } = connectTo(t, `redis://127.0.0.1:${port}`)
+  await t.rejects(redis.command(['PING']), UNAVAILABLE)
+  await until('a failure', () => events.length > 0)
+  const { program } = await startRedis(t, { port })
+  await isReady()
+  t.equal(await redis.command(['PING']), 'PONG')
+
+  await t.test('and again after it was away', async (t) => {
+    program.kill('SIGKILL')
+    await until('the loss', () => !redis.isReady)
+    await t.rejects(redis.command(['PING']), UNAVAILABLE)
+    await startRedis(t, { port })
+    await isReady()
+    t.equal(await redis.command(['PING']), 'PONG')
+    t.strictSame(events, ['lost', 'ready', 'lost', 'ready'])
+  })
+})
+
+t.test('a refused command has the error of Redis as its cause', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { redis, isReady } = connectTo(t, (await startRedis(t)).url)
+  await isReady()
+  const refusal = redis.command(['EVALSHA', '0'.repeat(40), '0'])
+  await t.rejects(refusal, { ...UNAVAILABLE, cause: { message: /^NOSCRIPT/ } })
+  t.equal(await redis.command(['PING']), 'PONG')
+})
+
+t.test('a URL names user, password and database', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { url, port } = await startRedis(t)
+  await ask(port, 'ACL SETUSER node on >secret allcommands allkeys')
+  await ask(port, 'ACL SETUSER default off')
+  const { redis, isReady } = connectTo(t, `${url.replace('//', '//node:secret@')}/3`)
+  await isReady()
+  t.match(await redis.command(['CLIENT', 'INFO']), / db=3 /)
+  const { events } = connectTo(t, url.replace('//', '//node:wrong@'))
+  await until('a refusal', () => events.length > 0)
+  t.strictSame(events, ['lost'])
+})
+
+t.test('a server that hangs costs a command its time limit, and is given up', async (t) => {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    let isSilent = false
+    socket.on('data', (data) => {
+      const text = String(data)
+      if (text.includes('SELECT') || text.includes('CLIENT')) socket.write('+OK\r\n')
+      if (text.includes('ROLE')) socket.write('*1\r\n$6\r\nmaster\r\n')
+      isSilent ||= text.includes('ROLE')
+    })
+    socket.on('error', () => undefined)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const { port } = server.address() as { port: number }
+  const { redis, events, isReady } = connectTo(t, `redis://127.0.0.1:${port}`, 50)
+  await isReady()
+  for (let tries = 0; tries < 3; tries++) {
+    await t.rejects(redis.command(['GET', 'x']), { ...UNAVAILABLE, cause: { message: /50 ms/ } })
+  }
+  await until('a second connection', () => sockets.size > 1 && redis.isReady)
+  t.strictSame(events, ['ready', 'lost', 'ready'])
+})
+
+t.test('a pause of the server that makes many commands late ends no connection', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { url } = await startRedis(t, { args: ['--enable-debug-command', 'local'] })
+  const { redis, events, isReady } = connectTo(t, url)
+  await isReady()
+  const pause = redis.command(['DEBUG', 'SLEEP', '0.7'], { timeoutMs: 5000 })
+  const late = Array.from({ length: 20 }, () => t.rejects(redis.command(['GET', 'x']), UNAVAILABLE))
+  await Promise.all([pause, ...late])
+  t.equal(await redis.command(['PING']), 'PONG')
+  t.strictSame(events, ['ready'])
+})
+
+t.test('after a failover of Sentinel the connection is to the new master', async (t) => {
+  if (!requireTool(t, 'redis-server', 'redis-sentinel')) return
+  const master = await startRedis(t)
+  const args = ['--replicaof', `127.0.0.1 ${master.port}`, '--repl-diskless-sync-delay', '0']
+  const replica = await startRedis(t, { args })
+  await until('the copy', async () =>
+    (await ask(replica.port, 'INFO replication')).includes('master_link_status:up'),
+  )
+  const sentinel = await startSentinel(t, master.port)
+  await until('the replica is known', async () =>
+    (await ask(sentinel.port, 'SENTINEL REPLICAS main')).includes(String(replica.port)),
+  )
+  // The first Sentinel of the list is away.
+  const url = `redis+sentinel://127.0.0.1:${await freePort()},127.0.0.1:${sentinel.port}/main`
+  const { redis, isReady } = connectTo(t, url)
+  await isReady()
+  t.equal(await redis.command(['SET', 'x', '1']), 'OK')
+  await redis.command(['WAIT', '1', '400'])
+  // The old master hangs: its connections stay open.
+  master.program.kill('SIGSTOP')
+  await until(
+    'a reply',
+    () =>
+      redis.command(['GET', 'x']).then(
+        (x) => x === '1',
+        () => false,
+      ),
+    {
+      everyMs: 100,
+    },
+  )
+  t.match(await redis.command(['INFO', 'server']), new RegExp(`tcp_port:${replica.port}`))
+
+  await t.test('which the old master, once awake, does not take back', async (t) => {
+    master.program.kill('SIGCONT')
+    t.equal(await redis.command(['SET', 'x', '2']), 'OK')
+    t.equal(await redis.command(['GET', 'x']), '2')
+  })
+})
+
+t.test('close ends the attempts to connect', async (t) => {
+  const redis = new Redis({ url: `redis://127.0.0.1:${await freePort()}` })
+  redis.connect()
+  await redis.close()
+  t.equal(redis.isReady, false)
+  await t.rejects(redis.command(['PING']), UNAVAILABLE)
+})

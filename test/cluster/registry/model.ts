@@ -1,0 +1,488 @@
+/**
+ * The scripts of the registry in TypeScript, over maps, for thousands of simulated clusters a minute. `model.test.ts`
+ * holds it equal to the scripts.
+ *
+ * @module
+ */
+import type { StreamState } from '../../../src/contract/state.ts'
+import { MillraceError } from '../../../src/errors.ts'
+import type {
+  Advance,
+  Advanced,
+  Claimed,
+  ClaimOptions,
+  Orphan,
+  Ownership,
+  Restoration,
+  Stopped,
+  StopOptions,
+} from '../../../src/cluster/registry/calls.ts'
+import type {
+  Continuation,
+  NodeRecord,
+  RegisteredNode,
+  RegisteredStream,
+  StreamSettings,
+} from '../../../src/cluster/registry/records.ts'
+import type { SequenceClock } from '../../../src/cluster/registry/registry.ts'
+
+interface StoredStream extends Omit<RegisteredStream, 'id' | 'owner' | 'ownerUrl'> {
+  readonly owner: string
+  readonly serial: number
+  /** Since when the owner's lease had held when it reported its numbers; `''` if that is unknown. */
+  readonly since: number | ''
+  /** Server that has all that is known of the stream. */
+  readonly server: string
+  readonly first: number
+  readonly media: number
+  readonly discontinuity: number
+  readonly targets?: Advance['targets']
+  readonly renditions?: unknown
+  readonly expiresAtMs: number
+}
+
+/** A node's record without its id. */
+interface NodeFields {
+  readonly url: string
+  readonly [name: string]: unknown
+}
+
+interface Page {
+  readonly after?: string
+  readonly limit: number
+}
+
+export interface ModelOptions {
+  readonly nowMs: () => number
+  /** Id of the server: another one may have lost writes. */
+  readonly server: () => string
+  readonly leaseMs: number
+  readonly settleMs: number
+  readonly sequenceClock: SequenceClock
+  readonly maxStreams?: number
+}
+
+const RETAIN_MS = 7_200_000
+const MAX_ENTRIES = 2000
+const UNSEEN = 1000
+
+export class RegistryModel {
+  readonly #options: ModelOptions
+  nodes = new Map<string, { record: NodeFields; deadlineMs: number }>()
+  gone = new Map<string, number>()
+  leases = new Map<string, { sinceMs: number; untilMs: number; server: string }>()
+  streams = new Map<string, StoredStream>()
+  windows = new Map<string, { values: readonly unknown[]; expiresAtMs: number }>()
+  listed = new Set<string>()
+  /** End of the linger of listed streams. */
+  stopped = new Map<string, number>()
+  unclaimed = new Map<string, number>()
+
+  constructor(options: ModelOptions) {
+    this.#options = options
+  }
+
+  /** Forgets what time has ended. */
+  expire(): void {
+    const nowMs = this.#options.nowMs()
+    for (const [node, { untilMs }] of this.leases) if (untilMs <= nowMs) this.leases.delete(node)
+    for (const [id, { expiresAtMs }] of this.streams) {
+      if (expiresAtMs <= nowMs) this.streams.delete(id)
+    }
+    for (const [id, { expiresAtMs }] of this.windows) {
+      if (expiresAtMs <= nowMs) this.windows.delete(id)
+    }
+  }
+
+  renewNode({ node, ...record }: NodeRecord): number {
+    const nowMs = this.#now()
+    const { leaseMs } = this.#options
+    const server = this.#options.server()
+    const lease = this.leases.get(node)
+    const sinceMs = lease?.server === server ? lease.sinceMs : nowMs
+    this.leases.set(node, { sinceMs, untilMs: nowMs + leaseMs, server })
+    this.nodes.set(node, { record, deadlineMs: nowMs + leaseMs })
+    this.gone.delete(node)
+    return sinceMs
+  }
+
+  leaveNode(node: string): boolean {
+    const nowMs = this.#now()
+    const lease = this.leases.get(node)
+    if (lease === undefined) return false
+    this.leases.delete(node)
+    const known = this.nodes.get(node)
+    this.nodes.set(node, { record: known?.record ?? { url: '' }, deadlineMs: nowMs })
+    if (lease.server === this.#options.server()) this.gone.set(node, lease.sinceMs)
+    return true
+  }
+
+  listNodes(): RegisteredNode[] {
+    this.#now()
+    return this.#nodesByDeadline()
+      .toReversed()
+      .flatMap(([node, { record }]) => {
+        const isLive = this.leases.has(node)
+        if (isLive || this.#owned(node).length > 0) {
+          return [{ node, ...record, isLive }]
+        }
+        this.#forgetNode(node)
+        return []
+      })
+  }
+
+  start(
+    id: string,
+    { settings, keyExpiresAtMs }: Pick<Restoration, 'settings' | 'keyExpiresAtMs'>,
+  ): RegisteredStream {
+    const nowMs = this.#now()
+    const { sequenceClock: clock, maxStreams = 100_000 } = this.#options
+    this.#sweep(nowMs)
+    let stream = this.streams.get(id)
+    if (stream === undefined || stream.status === 'STOPPED') {
+      if (!this.listed.has(id) && this.listed.size >= maxStreams) {
+        throw new MillraceError('TOO_MANY_STREAMS')
+      }
+      const sec = (nowMs - clock.originMs) / 1000
+      const isUsed = (stream?.owner ?? '') !== ''
+      const isLost = stream !== undefined && stream.server !== this.#options.server()
+      const unseen = UNSEEN * (Number(isUsed) + Number(isLost))
+      const used = (stream?.media ?? 0) + unseen
+      const usedDiscontinuities = (stream?.discontinuity ?? 0) + unseen / 100
+      const media = Math.max(used, Math.ceil(sec * clock.mediaPerSec))
+      const discontinuity = Math.ceil(sec * clock.discontinuitiesPerSec)
+      this.#unlist(id)
+      this.windows.delete(id)
+      this.listed.add(id)
+      stream = {
+        run: Math.max((stream?.run ?? 0) + 1, nowMs),
+        fence: stream?.fence ?? 0,
+        discontinuity: Math.max(usedDiscontinuities, discontinuity),
+        ...{
+          status: 'READY',
+          owner: '',
+          epoch: '',
+          serial: 0,
+          since: '' as const,
+          server: this.#options.server(),
+          isYielded: false,
+          first: media,
+          media,
+        },
+        ...{ startedAtMs: nowMs, keyExpiresAtMs, settings: {}, expiresAtMs: Infinity },
+      }
+      this.unclaimed.set(id, keyExpiresAtMs)
+    } else if (keyExpiresAtMs > stream.keyExpiresAtMs) {
+      stream = { ...stream, keyExpiresAtMs }
+      if (stream.owner === '') this.unclaimed.set(id, keyExpiresAtMs)
+    }
+    this.streams.set(id, { ...stream, settings: { ...stream.settings, ...settings } })
+    return this.#describe(id)!
+  }
+
+  update(id: string, settings: StreamSettings): RegisteredStream | undefined {
+    this.#now()
+    const stream = this.streams.get(id)
+    if (stream === undefined) return undefined
+    this.streams.set(id, { ...stream, settings: { ...stream.settings, ...settings } })
+    return this.#describe(id)
+  }
+
+  claim(id: string, { node, epoch, seenFence, ...options }: ClaimOptions): Claimed {
+    let { skip = 0 } = options
+    const nowMs = this.#now()
+    const stream = this.streams.get(id)
+    if (stream === undefined) return { outcome: 'unknown' }
+    const refuse = (outcome: 'stopped' | 'changed' | 'owned'): Claimed => ({
+      outcome,
+      stream: this.#describe(id)!,
+    })
+    if (stream.status === 'STOPPED') return refuse('stopped')
+    const { owner, fence, status } = stream
+    if (owner === node && stream.epoch === epoch) return this.#grant(id)
+    if (fence !== seenFence) return refuse('changed')
+    if (!this.leases.has(node)) {
+      throw new MillraceError('REGISTRY_UNAVAILABLE', { retryAfterSec: 1 })
+    }
+    const isFree = owner === '' || owner === node || stream.isYielded
+    if (!isFree && (this.leases.has(owner) || !this.#isSettled(node, nowMs))) return refuse('owned')
+    if (!isFree && !this.#knowsNumbers(id, owner)) skip = Math.max(skip, UNSEEN)
+    if (stream.server !== this.#options.server()) skip += UNSEEN
+    let { first, media, discontinuity } = stream
+    if (skip > 0 || first + this.#window(id).length !== media) {
+      media += skip
+      first = media
+      discontinuity += Math.ceil(skip / 100)
+      this.windows.delete(id)
+    }
+    this.streams.set(id, {
+      ...stream,
+      fence: Math.max(fence + 1, nowMs),
+      ...{ first, media, discontinuity, owner: node, epoch, serial: 0, isYielded: false },
+      since: this.leases.get(node)!.sinceMs,
+      server: this.#options.server(),
+      status: status === 'STREAMING' ? 'INTERRUPTED' : status,
+    })
+    this.unclaimed.delete(id)
+    return this.#grant(id)
+  }
+
+  advance(id: string, { node, fence }: Ownership, advance: Advance): Advanced {
+    this.#now()
+    const stream = this.streams.get(id)
+    if (stream === undefined || stream.fence < fence) return { outcome: 'lost' }
+    const { serial, entries, free, targets, renditions, leaseSinceMs } = advance
+    const { status = stream.status, isYielded = false } = advance
+    const isStale = stream.fence > fence || stream.owner !== node
+    if (isStale || stream.status === 'STOPPED') {
+      this.#raise(id, free)
+      return { outcome: isStale ? 'stale' : 'stopped', stream: this.#describe(id)! }
+    }
+    if (serial <= stream.serial) return { outcome: 'accepted', free: freeOf(stream) }
+    let { first } = stream
+    let values = [...this.#window(id)]
+    for (const { mediaSequence, value } of entries) {
+      const at = mediaSequence - first
+      if (at > values.length) {
+        values = []
+        first = mediaSequence
+      }
+      if (at >= 0) values[mediaSequence - first] = value
+    }
+    const excess = Math.max(advance.first - first, values.length - MAX_ENTRIES, 0)
+    const out = Math.min(excess, values.length)
+    values = values.slice(out)
+    first += out
+    if (values.length === 0) first = Math.max(first, advance.first)
+    const next: StoredStream = {
+      ...stream,
+      ...{ serial, status, isYielded, first },
+      media: Math.max(stream.media, free.media, first + values.length),
+      discontinuity: Math.max(stream.discontinuity, free.discontinuity),
+      ...(stream.targets === undefined && targets !== undefined && { targets }),
+      ...(renditions !== undefined && { renditions }),
+      ...(leaseSinceMs !== undefined &&
+        leaseSinceMs !== stream.since &&
+        this.leases.get(node)?.sinceMs === leaseSinceMs && {
+          since: leaseSinceMs,
+          server: this.#options.server(),
+        }),
+    }
+    this.streams.set(id, next)
+    this.#setWindow(id, values)
+    return { outcome: 'accepted', free: freeOf(next) }
+  }
+
+  restore(id: string, { node, fence }: Ownership, whole: Restoration): Advanced {
+    this.#now()
+    const old = this.streams.get(id)
+    const { serial, status, epoch, run, startedAtMs, keyExpiresAtMs, settings } = whole
+    const { free, targets, renditions } = whole
+    if (old !== undefined) {
+      const isStopped = old.status === 'STOPPED' && old.run === run
+      const isLower = old.fence > fence || (old.fence === fence && old.owner !== node)
+      if (isStopped || isLower || old.run > run) {
+        this.#raise(id, free)
+        return { outcome: isStopped ? 'stopped' : 'stale', stream: this.#describe(id)! }
+      }
+    }
+    const listed = whole.entries.slice(-MAX_ENTRIES)
+    const first = listed[0]?.mediaSequence ?? whole.first
+    const next: StoredStream = {
+      ...{ run, fence, epoch, serial, status, startedAtMs, keyExpiresAtMs, settings, first },
+      ...{ owner: node, isYielded: false, since: '', expiresAtMs: Infinity },
+      server: this.#options.server(),
+      media: Math.max(free.media, old?.media ?? 0, first + listed.length),
+      discontinuity: Math.max(free.discontinuity, old?.discontinuity ?? 0),
+      ...(targets !== undefined && { targets }),
+      ...(renditions !== undefined && { renditions }),
+    }
+    this.#unlist(id)
+    this.unclaimed.delete(id)
+    this.listed.add(id)
+    this.streams.set(id, next)
+    this.#setWindow(
+      id,
+      listed.map(({ value }) => value),
+    )
+    return { outcome: 'accepted', free: freeOf(next) }
+  }
+
+  stop(id: string, { reason, run, by, ifExpired = false, lingerMs }: StopOptions): Stopped {
+    const nowMs = this.#now()
+    this.#sweep(nowMs)
+    const stream = this.streams.get(id)
+    if (stream === undefined) return { outcome: 'unknown' }
+    const answer = <O extends string>(outcome: O) => ({ outcome, stream: this.#describe(id)! })
+    if (run !== undefined && stream.run !== run) return answer('changed')
+    if (stream.status === 'STOPPED') return { ...answer('stopped'), isFirst: false }
+    const { owner, fence, keyExpiresAtMs } = stream
+    if (by !== undefined && (owner !== by.node || fence !== by.fence)) return answer('stale')
+    if (ifExpired && (owner !== '' || keyExpiresAtMs > nowMs)) return answer('changed')
+    const lingersUntilMs = nowMs + lingerMs
+    const ended = { status: 'STOPPED', reason, stoppedAtMs: nowMs, lingersUntilMs } as const
+    const expiresAtMs = nowMs + Math.max(lingerMs, RETAIN_MS)
+    this.streams.set(id, { ...stream, ...ended, expiresAtMs })
+    this.unclaimed.delete(id)
+    this.stopped.set(id, lingersUntilMs)
+    const window = this.windows.get(id)
+    if (window !== undefined) this.windows.set(id, { ...window, expiresAtMs: lingersUntilMs })
+    return { ...answer('stopped'), isFirst: true }
+  }
+
+  get(id: string): RegisteredStream | undefined {
+    this.#now()
+    return this.#describe(id)
+  }
+
+  list({
+    after = '',
+    limit,
+    status = '',
+  }: Page & { status?: StreamState | '' }): RegisteredStream[] {
+    this.#sweep(this.#now())
+    // A stopped stream's record may expire before it is swept.
+    const statusOf = (id: string) => this.streams.get(id)?.status ?? 'STOPPED'
+    const ids = [...this.listed].filter((id) => status === '' || statusOf(id) === status)
+    return page(ids, after, limit).flatMap((id) => {
+      const stream = this.#describe(id)
+      if (stream === undefined) {
+        this.#unlist(id)
+        return []
+      }
+      const { ownerUrl: _, ...listed } = stream
+      return [listed]
+    })
+  }
+
+  owned(node: string, { after = '', limit }: Page): { id: string; fence: number }[] {
+    this.#now()
+    const ids = page(this.#owned(node), after, limit)
+    return ids.map((id) => ({ id, fence: this.streams.get(id)!.fence }))
+  }
+
+  orphans(node: string, { after = '', limit }: Page): Orphan[] {
+    const nowMs = this.#now()
+    if (!this.#isSettled(node, nowMs)) return []
+    const lapsed = this.#nodesByDeadline().filter(([, { deadlineMs }]) => deadlineMs <= nowMs)
+    return lapsed.slice(0, 16).flatMap(([owner, { record }]) => {
+      if (this.leases.has(owner)) return []
+      const ids = page(this.#owned(owner), after, limit)
+      if (ids.length === 0 && after === '') this.#forgetNode(owner)
+      return ids.map((id) => {
+        const isGone = this.#knowsNumbers(id, owner)
+        const { fence } = this.streams.get(id)!
+        return { id, fence, owner: { ...record, node: owner }, isGone }
+      })
+    })
+  }
+
+  overdue(limit: number): { id: string; run: number }[] {
+    const nowMs = this.#now()
+    return [...this.unclaimed]
+      .filter(([, atMs]) => atMs <= nowMs)
+      .toSorted(([a, aMs], [b, bMs]) => aMs - bMs || (a < b ? -1 : 1))
+      .slice(0, limit)
+      .map(([id]) => ({ id, run: this.streams.get(id)?.run ?? 0 }))
+  }
+
+  #now(): number {
+    this.expire()
+    return this.#options.nowMs()
+  }
+
+  #knowsNumbers(id: string, owner: string): boolean {
+    const since = this.gone.get(owner)
+    return since !== undefined && since === this.streams.get(id)?.since
+  }
+
+  #isSettled(node: string, nowMs: number): boolean {
+    const lease = this.leases.get(node)
+    return lease !== undefined && nowMs - lease.sinceMs >= this.#options.settleMs
+  }
+
+  #nodesByDeadline() {
+    return [...this.nodes].toSorted(
+      ([a, { deadlineMs: x }], [b, { deadlineMs: y }]) => x - y || (a < b ? -1 : 1),
+    )
+  }
+
+  #owned(node: string): string[] {
+    const streams = [...this.streams].filter(
+      ([, { owner, status }]) => owner === node && status !== 'STOPPED',
+    )
+    return streams.map(([id]) => id)
+  }
+
+  #forgetNode(node: string): void {
+    this.nodes.delete(node)
+    this.gone.delete(node)
+  }
+
+  #sweep(nowMs: number): void {
+    const over = [...this.stopped]
+      .filter(([, untilMs]) => untilMs <= nowMs)
+      .toSorted(([a, aMs], [b, bMs]) => aMs - bMs || (a < b ? -1 : 1))
+    for (const [id] of over.slice(0, 10)) this.#unlist(id)
+  }
+
+  #unlist(id: string): void {
+    this.listed.delete(id)
+    this.stopped.delete(id)
+  }
+
+  #raise(id: string, { media, discontinuity }: Advance['free']): void {
+    const stream = this.streams.get(id)!
+    this.streams.set(id, {
+      ...stream,
+      media: Math.max(media, stream.media),
+      discontinuity: Math.max(discontinuity, stream.discontinuity),
+    })
+  }
+
+  #window(id: string): readonly unknown[] {
+    return this.windows.get(id)?.values ?? []
+  }
+
+  #setWindow(id: string, values: readonly unknown[]): void {
+    if (values.length === 0) this.windows.delete(id)
+    else this.windows.set(id, { values, expiresAtMs: Infinity })
+  }
+
+  #grant(id: string): { outcome: 'granted' } & Continuation {
+    const { first, targets, renditions, ...stream } = this.streams.get(id)!
+    return {
+      outcome: 'granted',
+      stream: this.#describe(id)!,
+      free: freeOf(stream),
+      ...(targets !== undefined && { targets }),
+      ...(renditions !== undefined && { renditions }),
+      entries: this.#window(id).map((value, index) => ({ mediaSequence: first + index, value })),
+    }
+  }
+
+  #describe(id: string): RegisteredStream | undefined {
+    const stored = this.streams.get(id)
+    if (stored === undefined) return undefined
+    const { owner, serial: _1, first: _2, media: _3, discontinuity: _4, ...rest } = stored
+    const { targets: _5, renditions: _6, expiresAtMs: _7, since: _8, server: _9, ...stream } = rest
+    const url = this.nodes.get(owner)?.record.url
+    return {
+      id,
+      ...stream,
+      ...(owner !== '' && { owner }),
+      ...(typeof url === 'string' && url !== '' && { ownerUrl: url }),
+    }
+  }
+}
+
+function freeOf({ media, discontinuity }: { media: number; discontinuity: number }) {
+  return { media, discontinuity }
+}
+
+function page(ids: readonly string[], after: string, limit: number): string[] {
+  return ids
+    .filter((id) => id > after)
+    .toSorted((a, b) => (a < b ? -1 : 1))
+    .slice(0, limit)
+}

@@ -1,0 +1,185 @@
+/**
+ * An edge in front of a stream whose parts the test publishes: the same answers, and requests at the origin that do not
+ * depend on the number of viewers.
+ */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { LiveStore } from '../http/live-store.ts'
+import { call, json, MemoryService, startApp, type Reply } from '../http/memory-service.ts'
+import { until } from '../support/until.ts'
+import { startEdge } from './edge-app.ts'
+
+/** A stream with segment 7 of three parts complete, and two parts of segment 8. */
+async function serve(t: Test) {
+  const live = new LiveStore()
+  for (let part = 0; part < 3; part++) live.addPart()
+  live.endSegment()
+  for (let part = 0; part < 2; part++) live.addPart()
+  const service = new MemoryService()
+  service.stored.set('demo', live)
+  const origin = await startApp(t, service)
+  const edge = await startEdge(t, origin.url)
+  const ask = (path: string, headers = {}, method = 'GET') =>
+    Promise.all([origin, edge].map((app) => call(app, method, `/video/${path}`, { headers })))
+  return { live, service, origin, edge, ask }
+}
+
+/** What must not differ. */
+function essence({ status, body, headers }: Reply) {
+  const { date: _date, connection: _, 'keep-alive': __, ...rest } = headers
+  return { status, headers: rest, body: body.toString('latin1') }
+}
+
+t.test('answers like the origin, byte for byte', async (t) => {
+  const { ask } = await serve(t)
+  const gzip = { 'accept-encoding': 'gzip' }
+  const br = { 'accept-encoding': 'gzip, br' }
+  for (const [path, headers, method] of [
+    ['demo/playlist.m3u8'],
+    ['demo/playlist.m3u8', gzip],
+    ['demo/playlist.m3u8', br],
+    ['demo/playlist.m3u8', { ...br, 'if-none-match': '"7.2-br"' }],
+    ['demo/playlist.m3u8', {}, 'HEAD'],
+    ['demo/playlist.m3u8', { 'if-none-match': '"7.2"' }],
+    ['demo/playlist.m3u8?_HLS_msn=8&_HLS_part=1'],
+    ['demo/playlist.m3u8?_HLS_msn=5'],
+    ['demo/playlist.m3u8?_HLS_msn=20'],
+    ['demo/playlist.m3u8?_HLS_msn=x'],
+    ['demo/playlist.m3u8?_HLS_skip=YES'],
+    ['demo/playlist.m3u8?_HLS_skip=YES', gzip],
+    ['demo/playlist.m3u8?_HLS_skip=YES', br],
+    ['demo/playlist.m3u8?_HLS_msn=8&_HLS_part=1&_HLS_skip=v2&CMCD=sid%3D%22a%22'],
+    ['demo/master.m3u8', gzip],
+    ['demo/a-p0.ts'],
+    ['demo/a-p1.ts', { range: 'bytes=10-19' }],
+    ['demo/a-p1.ts', { range: 'bytes=5000-' }],
+    ['demo/a-p1.ts', {}, 'HEAD'],
+    ['demo/a-p99.ts'],
+    ['demo/video-2.m3u8'],
+    ['demo/..%2f'],
+    ['nobody/playlist.m3u8'],
+    ['nobody/a.ts'],
+  ] as [string, object?, string?][]) {
+    const [origin, edge] = await ask(path, headers, method)
+    t.strictSame(essence(edge!), essence(origin!), `${method ?? 'GET'} ${path}`)
+  }
+})
+
+t.test('releases waiting viewers with one request at the origin', async (t) => {
+  const { live, edge } = await serve(t)
+  await call(edge, 'GET', '/video/demo/playlist.m3u8')
+  const viewers = Array.from({ length: 50 }, () =>
+    call(edge, 'GET', '/video/demo/playlist.m3u8?_HLS_msn=8&_HLS_part=2'),
+  )
+  const parts = Array.from({ length: 50 }, () => call(edge, 'GET', `/video/demo/${live.hint}`))
+  await until('requests at the origin', () => live.files.waiters === 2)
+  await sleep(50)
+  t.equal(live.files.waiters, 2, 'one for the playlist, one for the part')
+  live.addPart()
+  for (const { status, body } of await Promise.all(viewers)) {
+    t.match([status, body.toString()], [200, '#7.3'])
+  }
+  t.same(
+    (await Promise.all(parts)).map(({ status }) => status),
+    parts.map(() => 200),
+  )
+})
+
+t.test('releases a viewer who waits for a delta update', async (t) => {
+  const { live, origin, edge } = await serve(t)
+  await call(edge, 'GET', '/video/demo/playlist.m3u8')
+  for (let part = 2; part < 5; part++) {
+    const path = `/video/demo/playlist.m3u8?_HLS_msn=8&_HLS_part=${part}&_HLS_skip=YES`
+    const viewers = Array.from({ length: 20 }, () => call(edge, 'GET', path))
+    await until('the request at the origin', () => live.files.waiters === 1)
+    await sleep(30)
+    live.addPart()
+    const direct = essence(await call(origin, 'GET', path))
+    for (const viewer of viewers) t.strictSame(essence(await viewer), direct)
+  }
+})
+
+t.test('names that do not exist leave room for those that do', async (t) => {
+  const { edge } = await serve(t)
+  const bogus = Array.from({ length: 150 }, (_, n) => `/video/demo/nope${n}.m3u8`)
+  for (const path of bogus) await call(edge, 'GET', path)
+  await sleep(300)
+  t.equal((await call(edge, 'GET', '/video/demo/playlist.m3u8')).status, 200)
+})
+
+t.test('follows a playlist: a new version is there without a request', async (t) => {
+  const { live, edge } = await serve(t)
+  const read = async () => (await call(edge, 'GET', '/video/demo/playlist.m3u8')).body.toString()
+  t.match(await read(), '#7.2')
+  await until('the next request', () => live.files.waiters === 1)
+  live.addPart()
+  await until('the next request', () => live.files.waiters === 1)
+  const { rendered } = live
+  t.match(await read(), '#7.3')
+  t.equal(live.rendered, rendered)
+})
+
+t.test(
+  'serves the last playlist while the origin is away, for three target durations',
+  async (t) => {
+    const live = new LiveStore()
+    for (let part = 0; part < 3; part++) live.addPart()
+    live.endSegment()
+    const service = new MemoryService()
+    service.stored.set('demo', live)
+    const origin = await startApp(t, service)
+    let nowUs = 0
+    const edge = await startEdge(t, origin.url, { clock: { nowUs: () => nowUs, wallMs: () => 0 } })
+    const read = () => call(edge, 'GET', '/video/demo/playlist.m3u8')
+    t.equal((await read()).status, 200)
+    t.equal((await call(edge, 'GET', '/video/demo/a-p0.ts')).status, 200)
+    await origin.close()
+    await sleep(300)
+    nowUs = 5_900_000
+    t.equal((await read()).status, 200, 'before 6 s')
+    nowUs = 6_100_000
+    const refused = await read()
+    t.equal(refused.status, 503)
+    t.equal(refused.headers['retry-after'], '1')
+    t.equal(json(refused).code, 'ORIGIN_UNREACHABLE')
+    t.equal((await call(edge, 'GET', '/video/demo/a-p0.ts')).status, 200, 'media is immutable')
+  },
+)
+
+t.test('asks the origin once for what it does not have, for 250 ms', async (t) => {
+  const { service, edge } = await serve(t)
+  const ask = () => call(edge, 'GET', '/video/nobody/a.ts')
+  service.lookUps.length = 0
+  await Promise.all(Array.from({ length: 20 }, ask))
+  await ask()
+  // The origin looks for the stream before its router, and in it.
+  t.equal(service.lookUps.length, 2)
+  await sleep(300)
+  t.equal((await ask()).status, 404)
+  t.equal(service.lookUps.length, 4)
+})
+
+t.test('survives an origin that talks nonsense', async (t) => {
+  const replies: Record<string, [Record<string, string>, string]> = {
+    'gzip.m3u8': [{ 'content-encoding': 'gzip' }, 'no gzip'],
+    'empty.m3u8': [{}, ''],
+    'binary.m3u8': [{ etag: 'x' }, '\0\xff'.repeat(1000)],
+  }
+  const server = createServer((request, reply) => {
+    const [headers, body] = replies[request.url!.split('/').at(-1)!]!
+    reply.writeHead(200, { 'content-type': 'application/vnd.apple.mpegurl', ...headers }).end(body)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const edge = await startEdge(t, `http://127.0.0.1:${port}`)
+  const statuses = await Promise.all(
+    Object.keys(replies).map(
+      async (name) => (await call(edge, 'GET', `/video/demo/${name}`)).status,
+    ),
+  )
+  t.same(statuses, [503, 200, 200])
+})

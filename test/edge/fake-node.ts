@@ -1,0 +1,130 @@
+/**
+ * Ingest nodes over real sockets, whose streams, fences and failures the test decides, and their registry in memory.
+ *
+ * @module
+ */
+import { once } from 'node:events'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+import { systemClock } from '../../src/clock.ts'
+import { NodeCalls } from '../../src/cluster/node-calls.ts'
+import type { Owner, OwnerLookup } from '../../src/edge/owner-lookup.ts'
+
+export const nodeCalls = new NodeCalls(() => ['c'.repeat(32)], systemClock)
+
+/** A node that answers for one stream, as long as it has a fence. */
+export class FakeNode {
+  /** Fence in replies; undefined: another node owns the stream, so the answer is 421. */
+  fence: number | undefined
+  /** Number of the version that the playlist has. */
+  version = 1
+  /** Whether the node owns the stream and has no file of it. */
+  isEmpty = false
+  /** Whether requests are taken and never answered. */
+  isSilent = false
+  /** Requests without a valid signature. */
+  unsigned = 0
+  /** Paths of requests. */
+  readonly asked: string[] = []
+  url = ''
+  readonly #name: string
+  readonly #waiting: (() => void)[] = []
+  #server: Server | undefined
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  async listen(port = 0): Promise<void> {
+    this.#server = createServer((request, reply) => {
+      const path = request.url ?? ''
+      this.asked.push(path)
+      const signature = String(request.headers['millrace-call'])
+      if (nodeCalls.verify({ method: 'GET', path }, signature) === undefined) this.unsigned++
+      if (this.isSilent) return
+      const isCurrent = request.headers['if-none-match'] === `"${this.#etag}"`
+      if (!isCurrent || !path.endsWith('.m3u8')) this.#answer(path, reply)
+      else this.#waiting.push(() => this.#answer(path, reply))
+    })
+    await once(this.#server.listen(port, '127.0.0.1'), 'listening')
+    this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  get #etag(): string {
+    return `${this.#name}-${this.version}`
+  }
+
+  /** Publishes the next version of the playlist, for all who wait. */
+  publish(): void {
+    this.version++
+    for (const answer of this.#waiting.splice(0)) answer()
+  }
+
+  /** Loses the stream; those who wait hear of it. */
+  lose(): void {
+    this.fence = undefined
+    for (const answer of this.#waiting.splice(0)) answer()
+  }
+
+  /** Ends at once: further connections are refused. */
+  async die(): Promise<void> {
+    this.#server?.closeAllConnections()
+    await new Promise<void>((resolve) => this.#server?.close(() => resolve()))
+  }
+
+  #answer(path: string, reply: ServerResponse): void {
+    if (this.fence === undefined) {
+      const code = 'NOT_OWNER'
+      reply.writeHead(421, { 'content-type': 'application/json' })
+      reply.end(
+        JSON.stringify({ success: false, code, error: 'this node does not own the stream' }),
+      )
+      return
+    }
+    const headers = { 'millrace-fence': String(this.fence), 'cache-control': 'max-age=10' }
+    if (this.isEmpty) {
+      reply.writeHead(404, headers)
+      reply.end('{"success":false,"code":"FILE_NOT_FOUND","error":"no such file"}')
+      return
+    }
+    if (!path.endsWith('.m3u8')) {
+      reply.writeHead(200, { ...headers, 'content-type': 'video/mp2t', etag: `"${path}"` })
+      reply.end(`${path} of ${this.#name}`)
+      return
+    }
+    const type = 'application/vnd.apple.mpegurl'
+    reply.writeHead(200, { ...headers, 'content-type': type, etag: `"${this.#etag}"` })
+    reply.end(`#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\na.ts\n#${this.#etag}\n`)
+  }
+}
+
+/** Starts nodes; they end with the test. */
+export async function startNodes(t: Test, names: readonly string[]): Promise<FakeNode[]> {
+  const nodes = names.map((name) => new FakeNode(name))
+  await Promise.all(nodes.map((node) => node.listen()))
+  t.teardown(() => Promise.all(nodes.map((node) => node.die())))
+  return nodes
+}
+
+/** Registry in the memory of the test: one owner for all streams. */
+export class MemoryOwners implements OwnerLookup {
+  owner: Owner | undefined
+  /** Answer of lookups that may come from a cache; default: `owner`. */
+  cached: Owner | undefined
+  isAway = false
+  /** Whether each lookup was fresh, in order. */
+  readonly lookups: boolean[] = []
+
+  async find(_streamId: string, { fresh = false }: { readonly fresh?: boolean } = {}) {
+    this.lookups.push(fresh)
+    if (this.isAway) throw new Error('the registry is away')
+    return fresh ? this.owner : (this.cached ?? this.owner)
+  }
+
+  /** Makes a node the owner. */
+  give(node: FakeNode, fence: number): void {
+    node.fence = fence
+    this.owner = { url: node.url, fence }
+  }
+}

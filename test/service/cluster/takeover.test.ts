@@ -1,0 +1,158 @@
+/**
+ * Streams that move from node to node, as viewers at an edge see them.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { Server } from '../../../src/index.ts'
+import {
+  encodeTo,
+  linkTo,
+  startCluster,
+  watchStream,
+  type TestCluster,
+  type TestViewer,
+} from '../../support/cluster.ts'
+import { requireTool } from '../../support/tools.ts'
+import { until } from '../../support/until.ts'
+
+const LIMIT = { timeout: 60_000 }
+
+/** Waits until the playlist has so many segments more. */
+async function grows(viewer: TestViewer, segments: number): Promise<void> {
+  const latest = () => viewer.last.segments.at(-1)?.sequence ?? 0
+  const free = latest()
+  await until(
+    'the playlist grows',
+    () => viewer.last.segments.length > 2 && latest() >= free + segments,
+  )
+}
+
+async function isAdopted({ registry }: TestCluster, fence: number): Promise<void> {
+  await until('another node adopts the stream', async () => {
+    return ((await registry.get('studio').catch(() => undefined))?.fence ?? 0) > fence
+  })
+}
+
+/** Two nodes, an edge with a viewer, and a stream that the first node has. */
+async function startStudio(t: Test, { redisUrl = '', graceSec = 120 } = {}) {
+  const cluster = await startCluster(t, { reconnectGraceSec: graceSec })
+  const link = await linkTo(t, cluster.redis)
+  const a = await cluster.startNode({ redisUrl: redisUrl || link.url })
+  const b = await cluster.startNode()
+  const edge = await cluster.startEdge()
+  const key = await cluster.startStream('studio')
+  const encoder = encodeTo(t, a, key)
+  const viewer = watchStream(t, () => edge.port, 'studio')
+  await grows(viewer, 2)
+  const { fence } = (await cluster.registry.get('studio'))!
+  return { cluster, link, a, b, key, encoder, viewer, fence }
+}
+
+function checkViewer(t: Test, { complaints, texts }: TestViewer): void {
+  t.strictSame(complaints, [])
+  t.match(texts.at(-1), '#EXT-X-DISCONTINUITY\n')
+  t.notMatch(texts.join(''), '#EXT-X-ENDLIST')
+}
+
+/** Whether a signed call for the playlist is answered by a node. */
+function statusAt(node: Server): Promise<number> {
+  return fetch(`${node.publicUrl}/video/studio/playlist.m3u8`).then(({ status }) => status)
+}
+
+t.test('another node continues the stream of one that closes', LIMIT, async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { cluster, a, b, key, encoder, viewer, fence } = await startStudio(t)
+  t.match(await cluster.registry.get('studio'), { status: 'STREAMING' })
+  await a.close()
+  encoder.stop()
+  await isAdopted(cluster, fence)
+  t.match(await cluster.registry.get('studio'), { status: 'INTERRUPTED' })
+  encodeTo(t, b, key)
+  await grows(viewer, 3)
+  checkViewer(t, viewer)
+})
+
+t.test('another node continues the stream of one that is killed', LIMIT, async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { cluster, a, b, key, encoder, viewer, fence } = await startStudio(t)
+  await a.abandon()
+  encoder.stop()
+  await isAdopted(cluster, fence)
+  encodeTo(t, b, key)
+  await grows(viewer, 3)
+  checkViewer(t, viewer)
+})
+
+t.test(
+  'a stream whose encoder does not return ends at the node that adopts it',
+  LIMIT,
+  async (t) => {
+    if (!requireTool(t, 'redis-server')) return
+    const { cluster, a, b, encoder, viewer } = await startStudio(t, { graceSec: 2 })
+    const reasons: string[] = []
+    b.on('stream', (stream) => stream.once('end', ({ reason }) => reasons.push(reason)))
+    await a.close()
+    encoder.stop()
+    await until('the playlist ends', () => viewer.texts.at(-1)?.includes('#EXT-X-ENDLIST'))
+    await until('the registry knows', async () => {
+      return (await cluster.registry.get('studio'))?.status === 'STOPPED'
+    })
+    t.strictSame(reasons, ['grace-expired'])
+    t.strictSame(viewer.complaints, [])
+  },
+)
+
+t.test(
+  'an encoder takes its stream along to another node, unless one publishes there',
+  LIMIT,
+  async (t) => {
+    if (!requireTool(t, 'redis-server')) return
+    const { cluster, a, b, key, encoder, viewer, fence } = await startStudio(t)
+    t.match(await encodeTo(t, b, key).end, { code: 'SRT_REJECTED', message: /2409/ })
+    t.equal((await cluster.registry.get('studio'))?.fence, fence)
+    encoder.stop()
+    await encoder.end
+    encodeTo(t, b, key)
+    await grows(viewer, 3)
+    t.equal(await statusAt(a), 404)
+    t.equal(await statusAt(b), 200)
+    checkViewer(t, viewer)
+  },
+)
+
+t.test('neither publishers nor viewers notice that Redis is away', LIMIT, async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { cluster, a, b, key, encoder, viewer, fence } = await startStudio(t)
+  cluster.redis.program.kill('SIGSTOP')
+  await sleep(3000)
+  await grows(viewer, 2)
+  t.match(await encodeTo(t, b, key).end, { code: 'SRT_REJECTED' }, 'nobody is admitted anew')
+  cluster.redis.program.kill('SIGCONT')
+  await grows(viewer, 3)
+  await until('the registry has what it missed', async () => {
+    const stream = await cluster.registry.get('studio').catch(() => undefined)
+    return stream?.fence === fence && stream.status === 'STREAMING'
+  })
+  t.equal(a.status('studio').live, true)
+  t.notMatch(encoder.events.join(), 'lost')
+  t.strictSame(viewer.complaints, [])
+  t.strictSame(
+    viewer.failures.filter((status) => status !== 404),
+    [],
+  )
+})
+
+t.test('a node that was cut off gives its stream up, and edges never go back', LIMIT, async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { cluster, link, a, b, key, encoder, viewer, fence } = await startStudio(t)
+  link.cut()
+  await isAdopted(cluster, fence)
+  t.equal(a.status('studio').live, true, 'its publisher goes on')
+  encodeTo(t, b, key)
+  await grows(viewer, 3)
+  link.mend()
+  await until('the node gives the stream up', async () => (await statusAt(a)) === 404)
+  encoder.stop()
+  await grows(viewer, 2)
+  checkViewer(t, viewer)
+})

@@ -1,0 +1,355 @@
+/**
+ * A stream that another process continues from its manifest: every version of every playlist, as a viewer reads it from
+ * one process after the other.
+ */
+import { readFileSync } from 'node:fs'
+import * as fc from 'fast-check'
+import t from 'tap'
+import { parseMediaPlaylist } from '../../src/check/playlist/media-playlist.ts'
+import { applyChange, parseManifest, type StreamManifest } from '../../src/hls/manifest.ts'
+import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
+import { LiveStream } from '../../src/stream/live-stream.ts'
+import type { ContinuedStream } from '../../src/stream/live-stream-options.ts'
+import type { Publication } from '../../src/stream/publication.ts'
+import { compareEdges } from '../support/house-rules.ts'
+import { parseM3u8 } from '../support/m3u8.ts'
+import { mergeDelta } from '../support/merge-delta.ts'
+import { StreamJudge } from '../support/stream-judge.ts'
+import { GopEncoder } from './gops.ts'
+import { PUBLISHER_REPORT } from './publisher-report.ts'
+
+const CLIPS = ['demo', 'h264-two-audio', 'h264-aac', 'h265-aac'].map((name) =>
+  readFileSync(new URL(`../../fixtures/${name}.mpegts`, import.meta.url)),
+)
+const PAYLOAD_BYTES = 1316
+const PAYLOAD_US = 10_000
+const RUNS = Number(process.env['CONTINUATION_RUNS'] ?? 30)
+
+interface Settings {
+  readonly partSec: number | undefined
+  readonly segmentSec: number
+  readonly playlistSegments: number
+  readonly maxBytes: number
+}
+
+/** Processes that serve one stream, one after the other, and a viewer of all its files. */
+class Relay {
+  readonly complaints: string[] = []
+  readonly settings: Settings
+  readonly judge: StreamJudge
+  /** Manifest as another process knows it. */
+  record: StreamManifest | undefined
+  stream!: LiveStream
+  nowUs = 0
+  /** Bytes of all segments so far. */
+  readonly #backup = new Map<string, Buffer>()
+  readonly #texts = new Map<string, string>()
+  readonly #versions = new Map<string, string>()
+  readonly #uris = new Map<string, string>()
+  readonly #targets = new Set<string>()
+  #epoch = 0
+
+  constructor(settings: Settings, hasBackup: boolean) {
+    this.settings = settings
+    this.judge = new StreamJudge({
+      except: [
+        // Parts of a segment that was never complete leave with it.
+        ...['HOUSE_KEPT', 'HINT_NOT_KEPT', 'INDEPENDENT_MISSING'],
+        ...(hasBackup && settings.maxBytes > 1e7 ? [] : ['SEGMENT_BECAME_GAP']),
+        ...['CODECS_MISSING', 'CHANNELS_MISSING'],
+      ],
+    })
+  }
+
+  start(continued?: ContinuedStream): void {
+    this.stream = new LiveStream('studio', {
+      clock: { nowUs: () => this.nowUs, wallMs: () => Date.UTC(2026, 0, 1) + this.nowUs / 1000 },
+      cache: new SegmentCache({ maxBytes: this.settings.maxBytes }),
+      ...{ epoch: `e${this.#epoch++}`, maxSegmentSec: 4, lingerSec: 60, reconnectGraceSec: 120 },
+      ...this.settings,
+      continued,
+    })
+    this.stream.on('manifest', (change) => {
+      this.record = applyChange(this.record, structuredClone(change))
+      this.#look()
+    })
+    this.stream.on('segment', ({ uri, bytes }) => this.#backup.set(uri, Buffer.from(bytes)))
+    this.#look()
+  }
+
+  /** The process is killed, and another one continues the stream. */
+  takeOver(hasBackup: boolean): void {
+    const manifest = parseManifest(JSON.parse(JSON.stringify(this.record ?? this.stream.manifest)))
+    if (manifest === undefined) throw new Error(`unreadable: ${JSON.stringify(this.record)}`)
+    if (this.record !== undefined) this.#compare(this.stream.manifest, this.record)
+    if (manifest.rows.length !== (this.record?.rows.length ?? 0)) throw new Error('rows are lost')
+    this.stream.removeAllListeners()
+    const mediaOf = (uri: string) => {
+      const bytes = hasBackup ? this.#backup.get(uri) : undefined
+      return bytes && [bytes]
+    }
+    this.start({ manifest, mediaOf })
+    const continued = this.stream.manifest
+    if (manifest.targets !== undefined) {
+      this.#compare({ ...continued, rows: [] }, { ...manifest, rows: [] })
+    }
+    this.record = continued
+  }
+
+  connect(): Publication {
+    return this.stream.publish({
+      lastPacketUs: 0,
+      report: () => PUBLISHER_REPORT,
+      close: () => undefined,
+    })
+  }
+
+  push(publication: Publication, clip: Buffer, payloads: number): void {
+    for (let index = 0; index < payloads; index++) {
+      const at = (index * PAYLOAD_BYTES) % clip.length
+      this.nowUs += PAYLOAD_US
+      publication.push(clip.subarray(at, at + PAYLOAD_BYTES))
+      if (index % 25 === 0) this.stream.tick()
+      this.#look()
+    }
+  }
+
+  /** Reads each file that has changed. */
+  #look(): void {
+    const names = this.record?.renditions.map(({ name }) => name) ?? ['main']
+    const playlists = names.flatMap((name) => {
+      const uri = name === 'main' ? 'playlist.m3u8' : `${name}.m3u8`
+      return this.#read(uri) ?? []
+    })
+    if (this.settings.partSec !== undefined) {
+      // Before the first part of a process, no playlist has parts, and no report has LAST-PART.
+      const isPartless = (it: string) => /at (\d+)\.undefined: \1\.-1$/.test(it)
+      const complaints = compareEdges(playlists).filter((it) => !isPartless(it))
+      this.#complain('edges', complaints)
+    }
+    const master = this.stream.files.get('master.m3u8')
+    if (master === undefined || this.#isKnown('master.m3u8', master.version)) return
+    const text = master.chunks.join('')
+    this.#complain('master.m3u8', [...this.judge.multivariant(text), ...parseM3u8(text).complaints])
+  }
+
+  #read(uri: string) {
+    const file = this.stream.files.get(uri)
+    if (file === undefined) {
+      if (this.#texts.has(uri)) this.#complain(uri, ['it is gone'])
+      return undefined
+    }
+    const text = file.chunks.join('')
+    const playlist = parseMediaPlaylist(text, `https://media.example/${uri}`)
+    const before = this.#texts.get(uri)
+    if (text === before) return playlist
+    if (this.#isKnown(uri, file.version)) this.#complain(uri, [`version ${file.version} again`])
+    this.#texts.set(uri, text)
+    this.#complain(uri, [...this.judge.playlist(uri, text), ...parseM3u8(text).complaints])
+    for (const { sequence, uri: listed, gap } of playlist.segments) {
+      const key = `${uri} ${sequence}`
+      if (listed === undefined) continue
+      const known = this.#uris.get(key) ?? listed
+      this.#uris.set(key, listed)
+      if (known !== listed) this.#complain(uri, [`${sequence} was ${known} and is ${listed}`])
+      const isGone = !gap && this.stream.files.get(listed) === undefined
+      if (isGone) this.#complain(uri, [`${listed} is gone`])
+    }
+    const delta = this.stream.files.get(uri, { skip: true })!.chunks.join('')
+    if (before !== undefined && mergeDelta(before, delta) !== text && delta !== text) {
+      this.#complain(uri, ['the delta update differs'])
+    }
+    for (const [line] of text.matchAll(/#EXT-X-(TARGETDURATION|PART-INF|SERVER-CONTROL).*/g)) {
+      this.#targets.add(line)
+    }
+    const maxLines = this.settings.partSec === undefined || !text.includes('PART-INF') ? 1 : 3
+    if (this.#targets.size > maxLines) this.#complain(uri, [...this.#targets])
+    return playlist
+  }
+
+  /** Whether a version of the file was read before that one. */
+  #isKnown(uri: string, version: string): boolean {
+    const key = `${uri} ${version}`
+    const isKnown = this.#versions.has(key)
+    this.#versions.set(key, version)
+    return isKnown
+  }
+
+  #compare(actual: StreamManifest, expected: StreamManifest): void {
+    const [a, b] = [actual, expected].map((it) => JSON.stringify(it))
+    if (a !== b) throw new Error(`the manifest is ${a}, not ${b}`)
+  }
+
+  #complain(uri: string, complaints: readonly string[]): void {
+    this.complaints.push(
+      ...complaints.map((it) => `e${this.#epoch - 1} ${uri}: ${it}\n${this.#texts.get(uri)}`),
+    )
+    if (this.complaints.length > 0) throw new Error(this.complaints.join('\n'))
+  }
+}
+
+const settings = fc.record({
+  partSec: fc.constantFrom(undefined, 0.2, 0.333),
+  segmentSec: fc.constantFrom(0.5, 1, 2),
+  playlistSegments: fc.constantFrom(3, 4, 8, 12),
+  maxBytes: fc.constantFrom(400_000, 64_000_000, 64_000_000),
+})
+
+const run = fc.record({
+  clip: fc.constantFrom(...CLIPS.keys()),
+  payloads: fc.integer({ min: 0, max: 1500 }),
+  /** Whether the encoder leaves before the process is killed. */
+  leaves: fc.boolean(),
+  awaySec: fc.constantFrom(0, 0.1, 3, 15),
+})
+
+t.test('any processes one after the other serve one stream', async (t) => {
+  fc.assert(
+    fc.property(
+      settings,
+      fc.boolean(),
+      fc.array(run, { minLength: 2, maxLength: 4 }),
+      (chosen, hasBackup, runs) => {
+        const relay = new Relay(chosen, hasBackup)
+        relay.start()
+        for (const [index, { clip, payloads, leaves, awaySec }] of runs.entries()) {
+          if (index > 0) relay.takeOver(hasBackup)
+          const publication = relay.connect()
+          relay.push(publication, CLIPS[clip]!, payloads)
+          if (leaves) publication.end('shutdown')
+          relay.nowUs += awaySec * 1e6
+          if (leaves) relay.stream.tick()
+        }
+        relay.stream.stop('api')
+      },
+    ),
+    { numRuns: RUNS },
+  )
+  t.pass('for every seed')
+})
+
+const CLIP = CLIPS[0]!
+
+/** A stream of 8 s with the encoder of the demo clip, killed in the middle of a segment. */
+function setUp({
+  partSec,
+  payloads = 560,
+  hasBackup = true,
+}: { partSec?: number; payloads?: number; hasBackup?: boolean } = {}) {
+  const settings = { partSec, segmentSec: 1, playlistSegments: 4, maxBytes: 64e6 }
+  const relay = new Relay(settings, hasBackup)
+  relay.start()
+  relay.push(relay.connect(), CLIP, payloads)
+  const read = (name = 'playlist.m3u8') => relay.stream.files.get(name)?.chunks.join('') ?? ''
+  return { relay, read }
+}
+
+const linesOf = (text: string) =>
+  text.split('\n').filter((line) => !line.startsWith('#EXT-X-PART:'))
+
+t.test('a continued stream is INTERRUPTED, playable, and ends after its grace', async (t) => {
+  const { relay, read } = setUp()
+  const [before, master] = [read(), read('master.m3u8')]
+  relay.takeOver(true)
+  const { stream } = relay
+  t.match(stream, { status: 'INTERRUPTED', live: false })
+  t.match(stream.report(), { tracks: [{ codec: 'h264' }, { codec: 'aac' }] })
+  const reserved = linesOf(read()).slice(-5, -1)
+  t.match(reserved[0], '#EXT-X-GAP')
+  t.match(reserved[3], /^e0-\d+\.ts$/, 'the open segment keeps its number and its URI')
+  const listed = (text: string) => /e0-(\d+)\.ts\n$/.exec(text)?.[1]
+  t.equal(Number(listed(read())), Number(listed(before)) + 1)
+  t.equal(read('master.m3u8'), master)
+  relay.nowUs += 119.9e6
+  stream.tick()
+  t.equal(stream.status, 'INTERRUPTED')
+  relay.nowUs += 0.1e6
+  stream.tick()
+  t.equal(stream.status, 'STOPPED')
+  t.match(read(), /#EXT-X-ENDLIST\n$/)
+})
+
+t.test('the next encoder goes on with a discontinuity and URIs of its own', async (t) => {
+  const { relay, read } = setUp()
+  const free = relay.record!.free
+  relay.takeOver(true)
+  const events: string[] = []
+  relay.stream.on('live', () => events.push('live'))
+  relay.push(relay.connect(), CLIP, 300)
+  t.match(read(), new RegExp(`#EXT-X-DISCONTINUITY\n.*\n.*\ne1-${free.media}\\.ts`))
+  t.same(events, ['live'])
+  relay.push(relay.connect(), CLIP, 700)
+  const [, sequence] = /#EXT-X-DISCONTINUITY-SEQUENCE:(\d+)/.exec(read()) ?? []
+  t.equal(Number(sequence), free.discontinuity + 1, 'two discontinuities have left the playlist')
+})
+
+t.test('segments whose media is lost are gaps', async (t) => {
+  const { relay, read } = setUp({ hasBackup: false })
+  relay.takeOver(false)
+  const { segments } = parseMediaPlaylist(read(), 'https://media.example/playlist.m3u8')
+  t.ok(segments.length > 3)
+  t.ok(segments.every(({ gap }) => gap))
+})
+
+t.test('a reader that waits for a part of the killed process learns that it is lost', async (t) => {
+  const { relay, read } = setUp({ partSec: 0.2, payloads: 600 })
+  const media = relay.record!.rows.at(-1)!.mediaSequence
+  t.match(
+    read(),
+    new RegExp(`e0-${media - 1}\\.ts\n(#EXT-X-P.*\n)*#EXT-X-PART:`),
+    'parts are listed',
+  )
+  relay.takeOver(true)
+  const { files } = relay.stream
+  for (const part of [undefined, 0, 9]) {
+    t.equal(files.availability('playlist.m3u8', { mediaSequence: media, part }), 'current')
+  }
+  t.match(read(), /\n#EXT-X-DISCONTINUITY\n#EXT-X-PRELOAD-HINT:TYPE=PART,URI="e1-p0\.ts"\n$/)
+  const next = { mediaSequence: media + 1, part: 0 }
+  t.equal(files.availability('playlist.m3u8', next), 'future')
+  let released = 0
+  files.wait('playlist.m3u8', next, () => released++)
+  relay.push(relay.connect(), CLIP, 100)
+  t.equal(released, 1)
+  t.match(read(), /#EXT-X-DISCONTINUITY\n#EXT-X-PROGRAM-DATE-TIME:.*\n#EXT-X-PART:.*"e1-p0\.ts"/)
+})
+
+t.test('EXT-X-TARGETDURATION stays, and longer GOPs are cut', async (t) => {
+  const { relay, read } = setUp()
+  const [, target] = /TARGETDURATION:(\d+)/.exec(read())!
+  relay.takeOver(true)
+  const encoder = new GopEncoder()
+  const publication = relay.connect()
+  publication.push(encoder.encode([4, 4, 4]))
+  const { segments, targetSec } = parseMediaPlaylist(read(), 'https://media.example/playlist.m3u8')
+  t.equal(targetSec, Number(target))
+  t.ok(segments.every(({ durationSec }) => Math.round(durationSec) <= targetSec))
+  t.match(relay.stream.report().warnings, [{ code: 'GOP_TOO_LONG' }])
+})
+
+t.test('a stream without segments begins READY, with the free numbers', async (t) => {
+  const relay = new Relay(
+    { partSec: 0.2, segmentSec: 1, playlistSegments: 4, maxBytes: 64e6 },
+    true,
+  )
+  relay.start()
+  const manifest = { ...relay.stream.manifest, free: { media: 700, discontinuity: 7 } }
+  relay.start({ manifest: parseManifest(manifest)! })
+  t.equal(relay.stream.status, 'READY')
+  relay.push(relay.connect(), CLIP, 560)
+  const text = relay.stream.files.get('playlist.m3u8')!.chunks.join('')
+  t.match(text, /#EXT-X-MEDIA-SEQUENCE:70\d\n#EXT-X-DISCONTINUITY-SEQUENCE:7\n/)
+  t.notMatch(text, /#EXT-X-DISCONTINUITY\n/)
+})
+
+t.test('nothing is gathered while nobody listens for the manifest', async (t) => {
+  const { relay } = setUp()
+  const { record, stream } = relay
+  t.strictSame(JSON.parse(JSON.stringify(record)), JSON.parse(JSON.stringify(stream.manifest)))
+  stream.removeAllListeners('manifest')
+  relay.push(relay.connect(), CLIP, 560)
+  const seen: number[] = []
+  stream.on('manifest', ({ rows }) => seen.push(rows.length))
+  relay.push(relay.connect(), CLIP, 560)
+  t.ok(seen.length > 0 && Math.max(...seen) <= 3, seen.join())
+})

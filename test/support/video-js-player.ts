@@ -1,0 +1,31 @@
+/**
+ * Video.js on a minimal page, with its own HLS engine (http-streaming), set up as docs/low-latency.md says.
+ *
+ * @module
+ */
+import { createRequire } from 'node:module'
+import type { BrowserContext, Page } from 'playwright-core'
+
+const SCRIPT = createRequire(import.meta.url).resolve('video.js/dist/video.min.js')
+
+const PAGE = `<!doctype html><video class="video-js" muted playsinline></video>
+<script src="/video.js"></script>
+<script>
+const html5 = { vhs: { overrideNative: true, llhls: false }, nativeAudioTracks: false, nativeVideoTracks: false }
+const player = videojs(document.querySelector('video'), { html5 })
+player.src({ src: new URLSearchParams(location.search).get('src'), type: 'application/vnd.apple.mpegurl' })
+player.ready(() => player.play())
+</script>
+`
+
+/** Opens a page that plays a playlist. */
+export async function openVideoJs(context: BrowserContext, playlistUrl: string): Promise<Page> {
+  const page = await context.newPage()
+  await page.route('**/video.js', (route) => route.fulfill({ path: SCRIPT }))
+  await page.route('**/video-js?*', (route) =>
+    route.fulfill({ contentType: 'text/html', body: PAGE }),
+  )
+  const query = new URLSearchParams({ src: playlistUrl })
+  await page.goto(new URL(`/video-js?${query.toString()}`, playlistUrl).href)
+  return page
+}
