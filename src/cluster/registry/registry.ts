@@ -44,6 +44,8 @@ export interface RegistryOptions {
   readonly settleMs?: number
   /** Max number of streams that are listed. */
   readonly maxStreams?: number
+  /** Max number of streams with revoked keys; above that, the oldest revocations count for all streams. */
+  readonly maxFloors?: number
 }
 
 /** See `SequenceStarts`. */
@@ -55,6 +57,7 @@ export interface SequenceClock {
 
 const LEASE_MS = 2000
 const MAX_STREAMS = 100_000
+const MAX_FLOORS = 100_000
 const MAX_NODES = 1000
 /** Time for which the record of a stopped stream is kept: keys issued before the stop have expired by then. */
 const RETAIN_MS = 2 * 60 * 60 * 1000
@@ -72,14 +75,17 @@ export class Registry {
   readonly #leaseMs: number
   readonly #settleMs: number
   readonly #maxStreams: number
+  readonly #maxFloors: number
 
   constructor({ redis, sequenceClock, ...options }: RegistryOptions) {
     const { leaseMs = LEASE_MS, settleMs = 2 * leaseMs, maxStreams = MAX_STREAMS } = options
+    const { maxFloors = MAX_FLOORS } = options
     this.#redis = redis
     this.#sequenceClock = sequenceClock
     this.#leaseMs = leaseMs
     this.#settleMs = settleMs
     this.#maxStreams = maxStreams
+    this.#maxFloors = maxFloors
   }
 
   /** Renews the lease of a node; call it four times a lease. @returns since when it has held, by the clock of Redis */
@@ -172,7 +178,8 @@ export class Registry {
   /** Stops a stream from any node; `isFirst`: this call has stopped it. */
   async stop(id: string, { reason, lingerMs, ...options }: StopOptions): Promise<Stopped> {
     const { run = '', by, ifExpired = false, revokeMs = '' } = options
-    const limits = [ifExpired ? 1 : 0, lingerMs, Math.max(lingerMs, RETAIN_MS), revokeMs]
+    const times = [lingerMs, Math.max(lingerMs, RETAIN_MS), revokeMs]
+    const limits = [ifExpired ? 1 : 0, ...times, this.#maxFloors]
     const who = [by?.node ?? '', by?.fence ?? '']
     const answer = await this.#answer('stop', [id, reason, run, ...who, ...limits])
     const stream = decodeStream(id, answer)

@@ -21,6 +21,7 @@ const OPTIONS = {
   leaseMs: LEASE_MS,
   settleMs: LEASE_MS,
   maxStreams: 2,
+  maxFloors: 2,
   sequenceClock: SEQUENCE_CLOCK,
 }
 
@@ -86,6 +87,7 @@ const operation = fc.oneof(
     by: flag,
     fence: small,
     ifExpired: flag,
+    revokeMs: fc.constantFrom(undefined, 10 * LEASE_MS),
     lingerMs: fc.constantFrom(0, 60_000),
   }),
   fc.record({
@@ -250,11 +252,12 @@ function callsOf(
       ]
     }
     case 'stop': {
-      const { run, by, ifExpired, lingerMs } = step
+      const { run, by, ifExpired, revokeMs, lingerMs } = step
       return [
         (r) =>
           r.stop(step.id, {
             ...{ reason: 'api', ifExpired, lingerMs },
+            ...(revokeMs !== undefined && { revokeMs }),
             ...(run !== null && { run: (stream?.run ?? 0) + Math.max(run - 2, -1) }),
             ...(by && { by: { node: owner || 'a', fence } }),
           }),
@@ -314,6 +317,7 @@ async function forget(redis: Redis, model: RegistryModel): Promise<void> {
     ...NODES.filter((each) => !model.leases.has(each)).map((each) => `mr:node:${each}`),
     ...IDS.filter((each) => !model.streams.has(each)).map((each) => `mr:{${each}}`),
     ...IDS.filter((each) => !model.windows.has(each)).map((each) => `mr:{${each}}:list`),
+    ...(model.floorOfAll === undefined ? ['mr:floors:all'] : []),
   ]
   if (keys.length > 0) await redis.command(['DEL', ...keys])
 }
@@ -337,6 +341,8 @@ async function dump(redis: Redis): Promise<unknown> {
     byStatus: await Promise.all(byStatus),
     stopped: await list('ZRANGE', 'mr:stopped', '0', '-1', 'WITHSCORES'),
     unclaimed: await list('ZRANGE', 'mr:unclaimed', '0', '-1', 'WITHSCORES'),
+    floors: await list('ZRANGE', 'mr:floors', '0', '-1', 'WITHSCORES'),
+    floorOfAll: await redis.command(['GET', 'mr:floors:all']),
     owned: await Promise.all(
       NODES.map((each) => list('ZRANGE', `mr:node:${each}:streams`, '0', '-1')),
     ),
@@ -368,6 +374,8 @@ function dumpModel(model: RegistryModel): unknown {
     ),
     stopped: scored(model.stopped),
     unclaimed: scored(model.unclaimed),
+    floors: scored(model.floors),
+    floorOfAll: model.floorOfAll === undefined ? null : String(model.floorOfAll.sec),
     owned: NODES.map((each) =>
       IDS.filter((id) => {
         const stream = model.streams.get(id)

@@ -60,11 +60,13 @@ export interface ModelOptions {
   readonly settleMs: number
   readonly sequenceClock: SequenceClock
   readonly maxStreams?: number
+  readonly maxFloors?: number
 }
 
 const RETAIN_MS = 7_200_000
 const MAX_ENTRIES = 2000
 const UNSEEN = 1000
+const CLOCKS_MS = 60_000
 
 export class RegistryModel {
   readonly #options: ModelOptions
@@ -77,6 +79,9 @@ export class RegistryModel {
   /** End of the linger of listed streams. */
   stopped = new Map<string, number>()
   unclaimed = new Map<string, number>()
+  /** Times of issue in seconds below which keys are revoked, and that of all streams. */
+  floors = new Map<string, number>()
+  floorOfAll: { sec: number; expiresAtMs: number } | undefined
 
   constructor(options: ModelOptions) {
     this.#options = options
@@ -92,6 +97,7 @@ export class RegistryModel {
     for (const [id, { expiresAtMs }] of this.windows) {
       if (expiresAtMs <= nowMs) this.windows.delete(id)
     }
+    if ((this.floorOfAll?.expiresAtMs ?? Infinity) <= nowMs) this.floorOfAll = undefined
   }
 
   renewNode({ node, ...record }: NodeRecord): number {
@@ -133,9 +139,10 @@ export class RegistryModel {
 
   start(
     id: string,
-    { settings, keyExpiresAtMs }: Pick<Restoration, 'settings' | 'keyExpiresAtMs'>,
+    { settings, ...key }: Pick<Restoration, 'settings' | 'keyExpiresAtMs'>,
   ): RegisteredStream {
     const nowMs = this.#now()
+    const keyExpiresAtMs = key.keyExpiresAtMs + Math.max(0, this.#floorSec(id) * 1000 - nowMs)
     const { sequenceClock: clock, maxStreams = 100_000 } = this.#options
     this.#sweep(nowMs)
     let stream = this.streams.get(id)
@@ -308,10 +315,12 @@ export class RegistryModel {
     return { outcome: 'accepted', free: freeOf(next) }
   }
 
-  stop(id: string, { reason, run, by, ifExpired = false, lingerMs }: StopOptions): Stopped {
+  stop(id: string, { reason, run, by, ifExpired = false, ...times }: StopOptions): Stopped {
+    const { lingerMs, revokeMs } = times
     const nowMs = this.#now()
     this.#sweep(nowMs)
     const stream = this.streams.get(id)
+    if (revokeMs !== undefined) this.#revoke(id, nowMs, revokeMs)
     if (stream === undefined) return { outcome: 'unknown' }
     const answer = <O extends string>(outcome: O) => ({ outcome, stream: this.#describe(id)! })
     if (run !== undefined && stream.run !== run) return answer('changed')
@@ -350,7 +359,7 @@ export class RegistryModel {
         this.#unlist(id)
         return []
       }
-      const { ownerUrl: _, ...listed } = stream
+      const { ownerUrl: _1, keyFloorSec: _2, ...listed } = stream
       return [listed]
     })
   }
@@ -440,6 +449,25 @@ export class RegistryModel {
     })
   }
 
+  #floorSec(id: string): number {
+    return Math.max(this.floors.get(id) ?? 0, this.floorOfAll?.sec ?? 0)
+  }
+
+  #revoke(id: string, nowMs: number, lifetimeMs: number): void {
+    const issuedAtMs = Math.max(nowMs, (this.streams.get(id)?.keyExpiresAtMs ?? 0) - lifetimeMs)
+    const floorSec = Math.max(Math.floor(issuedAtMs / 1000), this.#floorSec(id)) + 1
+    this.floors.set(id, floorSec)
+    for (const [other, sec] of this.floors) {
+      if (sec * 1000 <= nowMs - lifetimeMs - CLOCKS_MS) this.floors.delete(other)
+    }
+    if (this.floors.size <= (this.#options.maxFloors ?? 100_000)) return
+    const [[lowest, sec] = [id, floorSec]] = [...this.floors].toSorted(
+      ([a, x], [b, y]) => x - y || (a < b ? -1 : 1),
+    )
+    this.floors.delete(lowest)
+    this.floorOfAll = { sec, expiresAtMs: sec * 1000 + lifetimeMs + CLOCKS_MS }
+  }
+
   #window(id: string): readonly unknown[] {
     return this.windows.get(id)?.values ?? []
   }
@@ -467,9 +495,11 @@ export class RegistryModel {
     const { owner, serial: _1, first: _2, media: _3, discontinuity: _4, ...rest } = stored
     const { targets: _5, renditions: _6, expiresAtMs: _7, since: _8, server: _9, ...stream } = rest
     const url = this.nodes.get(owner)?.record.url
+    const keyFloorSec = this.#floorSec(id)
     return {
       id,
       ...stream,
+      ...(keyFloorSec > 0 && { keyFloorSec }),
       ...(owner !== '' && { owner }),
       ...(typeof url === 'string' && url !== '' && { ownerUrl: url }),
     }

@@ -85,6 +85,34 @@ if (requireTool(t, 'redis-server')) {
     },
   )
 
+  await check(
+    'a revocation holds until the last key that it revokes has expired',
+    async (t, registry) => {
+      const lifetimeMs = 7_200_000
+      const stop = { reason: 'api', lingerMs: 0, revokeMs: lifetimeMs } as const
+      // Each key is issued at the floor of the revocation before it, which is a second later.
+      for (let times = 0; times < 300; times++) {
+        await registry.start('studio', SETTINGS)
+        await registry.stop('studio', stop)
+      }
+      const { keyFloorSec: floorSec = 0 } = await registry.start('studio', SETTINGS)
+      t.ok(floorSec * 1000 > Date.now() + 200_000)
+      const { keyExpiresAtMs = 0 } = (await registry.get('studio')) ?? {}
+      t.ok(Math.abs(keyExpiresAtMs - floorSec * 1000 - lifetimeMs) < 30_000)
+      t.equal(await redis.command(['TTL', 'mr:floors']), -1)
+    },
+  )
+
+  await check('revocations of many streams count for all, and use no more memory', async (t) => {
+    const registry = variant({ maxFloors: 2 })
+    for (const id of ['a', 'b', 'c']) {
+      await registry.stop(id, { reason: 'api', lingerMs: 0, revokeMs: 7_200_000 })
+    }
+    t.equal(await redis.command(['ZCARD', 'mr:floors']), 2)
+    const { keyFloorSec = 0 } = await registry.start('other', SETTINGS)
+    t.ok(keyFloorSec > Date.now() / 1000 - 5)
+  })
+
   await check('no more streams start than the limit allows', async (t) => {
     const registry = variant({ maxStreams: 1 })
     await registry.start('a', SETTINGS)

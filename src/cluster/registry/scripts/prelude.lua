@@ -23,11 +23,6 @@ local function list_key(id)
   return 'mr:{' .. id .. '}:list'
 end
 
--- Time of issue in seconds below which stream keys are revoked; outlasts runs, and streams that nobody has started.
-local function floor_key(id)
-  return 'mr:{' .. id .. '}:floor'
-end
-
 -- Exists as long as the node's lease holds; its value is the time since when it has held without a lapse, and the server
 -- that has granted it.
 local function lease_key(node)
@@ -47,8 +42,14 @@ local GONE = 'mr:nodes:gone'
 local STREAMS = 'mr:streams'
 -- READY streams that nobody has claimed, by the expiry of their last key.
 local UNCLAIMED = 'mr:unclaimed'
+-- Time of issue in seconds below which stream keys are revoked, by stream, and that of all streams without their own.
+-- Both outlast runs, and are there for streams that nobody has started.
+local FLOORS, FLOOR_OF_ALL = 'mr:floors', 'mr:floors:all'
 -- STOPPED streams by the end of their linger.
 local STOPPED = 'mr:stopped'
+
+-- Maximum difference between the clocks of two nodes, in ms.
+local CLOCKS_MS = 60000
 
 -- Numbers that an owner may use without Redis until nobody reads from it any more, and discontinuities among them.
 local UNSEEN, UNSEEN_DISCONTINUITIES = 1000, 10
@@ -134,13 +135,18 @@ local function raise_numbers(id, media, discontinuity)
   end
 end
 
+-- 0: no key of the stream is revoked.
+local function key_floor(id)
+  local own, of_all = redis.call('ZSCORE', FLOORS, id), redis.call('GET', FLOOR_OF_ALL)
+  return math.max(tonumber(own or 0), tonumber(of_all or 0))
+end
+
 -- Answer: a word, the record, and how to reach its owner ('' if unknown).
 local function answer(word, id)
-  local record = redis.call('HGETALL', record_key(id))
-  local floor = redis.call('GET', floor_key(id))
-  if floor then
+  local record, floor = redis.call('HGETALL', record_key(id)), key_floor(id)
+  if floor > 0 then
     table.insert(record, 'keyFloor')
-    table.insert(record, floor)
+    table.insert(record, int(floor))
   end
   local owner = field(id, 'owner')
   local node = owner ~= '' and redis.call('HGET', NODE_RECORDS, owner) or ''

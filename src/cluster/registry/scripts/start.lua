@@ -5,6 +5,8 @@
 -- Answer: FULL, or OK and the record
 local id, key_expires_at, max_streams = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local key, now = record_key(id), now_ms()
+-- The key is issued at the floor below which keys are revoked, if that is later.
+key_expires_at = key_expires_at + math.max(0, key_floor(id) * 1000 - now)
 sweep(now)
 local status = field(id, 'status')
 if status == '' or status == 'STOPPED' then

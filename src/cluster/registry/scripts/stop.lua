@@ -1,18 +1,25 @@
 -- Stops a stream of any owner.
 -- ARGV: id, reason, run to stop ('': whichever runs), node and fence if its owner stops it ('': somebody else), 1 to stop
 --   it only if nobody has claimed it and its key has expired, linger in ms, time in ms for which the record is kept,
---   lifetime of stream keys in ms if those issued so far are revoked ('': they are not)
+--   lifetime of stream keys in ms if those issued so far are revoked ('': they are not), limit of streams with revoked
+--   keys
 -- Answer: UNKNOWN, CHANGED or STALE with the record, or OK with the record and 1 or 0 (was stopped already)
 local id, reason, run, node, fence = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local if_expired, linger_ms, retain_ms = ARGV[6] == '1', tonumber(ARGV[7]), tonumber(ARGV[8])
-local lifetime_ms = tonumber(ARGV[9])
+local lifetime_ms, max_floors = tonumber(ARGV[9]), tonumber(ARGV[10])
 local key, now = record_key(id), now_ms()
 sweep(now)
 if lifetime_ms then
   -- The node that issued the last key may have a clock ahead of this one.
   local issued = math.max(now, number(id, 'keyExpiresAt') - lifetime_ms)
-  local floor = math.max(math.floor(issued / 1000), tonumber(redis.call('GET', floor_key(id)) or 0)) + 1
-  redis.call('SET', floor_key(id), int(floor), 'PX', int(issued - now + lifetime_ms + 1000))
+  redis.call('ZADD', FLOORS, int(math.max(math.floor(issued / 1000), key_floor(id)) + 1), id)
+  -- Keys below these have expired, even by a clock that is behind.
+  redis.call('ZREMRANGEBYSCORE', FLOORS, '-inf', int((now - lifetime_ms - CLOCKS_MS) / 1000))
+  if redis.call('ZCARD', FLOORS) > max_floors then
+    -- Valid keys of other streams may be refused then, but no revoked one is accepted.
+    local floor = redis.call('ZPOPMIN', FLOORS)[2]
+    redis.call('SET', FLOOR_OF_ALL, floor, 'PX', int(floor * 1000 - now + lifetime_ms + CLOCKS_MS))
+  end
 end
 local status, owner = field(id, 'status'), field(id, 'owner')
 if status == '' then return { 'UNKNOWN' } end
