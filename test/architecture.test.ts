@@ -113,7 +113,6 @@ const TYPES_ONLY = [
   ['contract', 'hls'],
   ['ingest', 'srt'],
   ['client', 'contract'],
-  ['cluster', 'contract'],
   ['cluster', 'hls'],
   ['client', 'errors.ts'],
   ['http/admin/page', 'http'],

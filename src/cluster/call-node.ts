@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { NODE_CALL } from '../contract/node-headers.ts'
 import { isErrorCode, MillraceError } from '../errors.ts'
 import type { NodeCalls } from './node-calls.ts'
 
@@ -34,7 +35,7 @@ export async function callNode(
   const signed = calls.sign({ method: 'POST', path, body: bytes })
   const reply = await fetch(target, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'millrace-call': signed },
+    headers: { 'content-type': 'application/json', [NODE_CALL]: signed },
     body: bytes,
     redirect: 'error',
     signal: AbortSignal.timeout(timeoutMs),

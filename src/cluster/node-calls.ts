@@ -13,12 +13,7 @@ import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
 import { findSigner, sign } from '../auth/signature.ts'
 import type { Clock } from '../clock.ts'
-
-/** Name of the header. */
-export const NODE_CALL = 'millrace-call'
-
-/** Header of replies with the fence under which a node owns the stream. */
-export const NODE_FENCE = 'millrace-fence'
+import { NODE_CALL } from '../contract/node-headers.ts'
 
 /** Maximum difference between the clocks of two nodes, in milliseconds. */
 const TOLERANCE_MS = 60_000

@@ -8,7 +8,7 @@ import type { PlaybackTokens } from '../auth/playback-token.ts'
 import type { NodeCalls } from '../cluster/node-calls.ts'
 import { createApp, type ApplicationOptions } from '../http/create-app.ts'
 import { health } from '../http/health.ts'
-import { verifyNodeCalls } from '../http/node-access.ts'
+import { nodeCallOf, verifyNodeCalls } from '../http/node-access.ts'
 import { playback, type OnSent } from '../http/playback.ts'
 import type { Edge } from './edge.ts'
 import type { EdgeStream } from './edge-streams.ts'
@@ -24,7 +24,7 @@ export interface EdgeAppOptions extends ApplicationOptions {
   readonly isLocal: boolean
   /** Verifies the tokens of viewers; undefined: only public streams are played. */
   readonly playbackTokens?: PlaybackTokens | undefined
-  /** Verifies the calls of other edges; default: they are refused. A worker passes them on. */
+  /** Verifies the calls of other nodes; default: they are refused. A worker passes them on. */
   readonly nodeCalls?: NodeCalls | undefined
   /** See `PlaybackOptions`. */
   readonly onSent?: (stream: EdgeStream, name: string, sizeBytes: number) => void
@@ -41,8 +41,8 @@ export function buildEdgeApp(options: EdgeAppOptions): FastifyInstance {
   const { edge, client, ingestNodes, isLocal, playbackTokens: tokens, onSent } = options
   const app = createApp(options)
   const pass: Pass = (request) => ingestNodes.pass(request)
+  verifyNodeCalls(app, options.nodeCalls)
   if (isLocal) passNodeCalls(app, pass)
-  else verifyNodeCalls(app, options.nodeCalls)
   const sent = onSent && { onSent: onSent as OnSent }
   void app.register(playback, { prefix: '/video', source: edge.open, ...sent, beforeRouter: true })
   if (tokens !== undefined) {
@@ -70,12 +70,12 @@ export function buildEdgeApp(options: EdgeAppOptions): FastifyInstance {
   return app
 }
 
-/** Passes on what other nodes ask for, as they have signed it: the ingest process knows which streams it owns. */
+/** Passes on files that other nodes ask for, as they have signed it: the ingest process knows which streams it owns. */
 function passNodeCalls(app: FastifyInstance, pass: Pass): void {
   const send = createRelay(app)
   app.addHook('preHandler', async (request, reply) => {
     const isFile = 'file' in (request.params as object)
-    if (!isFile || !('millrace-call' in request.headers)) return
+    if (!isFile || nodeCallOf(request) === undefined) return
     await send(request, reply, (passed) => pass({ ...passed, isFile }))
   })
 }

@@ -7,6 +7,7 @@ import type { Readable } from 'node:stream'
 import { LRUCache } from 'lru-cache'
 import { Agent } from 'undici'
 import type { NodeCall, NodeCalls } from '../cluster/node-calls.ts'
+import { NODE_CALL } from '../contract/node-headers.ts'
 
 /** Maximum size of a file, as bytes of one segment: 60 s at 100 Mbit/s. */
 const MAX_FILE_BYTES = 768 * 1024 * 1024
@@ -214,7 +215,7 @@ export class NodeClient {
   }
 
   #signed(call: NodeCall): Record<string, string> {
-    return this.#calls === undefined ? {} : { 'millrace-call': this.#calls.sign(call) }
+    return this.#calls === undefined ? {} : { [NODE_CALL]: this.#calls.sign(call) }
   }
 
   /** Ends all requests. */

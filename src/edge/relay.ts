@@ -10,7 +10,7 @@ import { MillraceError } from '../errors.ts'
 import { clientAddress } from '../http/access.ts'
 import { BodyReader } from '../http/body-reader.ts'
 import { exchangeOf } from '../http/connection.ts'
-import { checkSignedBody } from '../http/node-access.ts'
+import { checkSignedBody, nodeCallOf } from '../http/node-access.ts'
 import { openBody } from '../http/open-body.ts'
 import type { FileReply, PassedReply, PassedRequest } from './node-client.ts'
 import { refusalOf } from './origin-file.ts'
@@ -97,7 +97,7 @@ async function answer(reply: FastifyReply, { status, ...passed }: PassedReply): 
     throw new MillraceError('ORIGIN_UNREACHABLE', { cause })
   })
   // A worker passes on calls of other nodes, who are to know that theirs are not valid.
-  const isNode = 'millrace-call' in reply.request.headers
+  const isNode = nodeCallOf(reply.request) !== undefined
   if (status === 403 && !isNode) checkRefusal({ status, bytes, headers: {} })
   return reply.code(status).headers(headers).send(bytes)
 }

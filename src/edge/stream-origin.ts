@@ -5,6 +5,7 @@
  * @module
  */
 import type { Clock } from '../clock.ts'
+import { NODE_FENCE } from '../contract/node-headers.ts'
 import { MillraceError } from '../errors.ts'
 import { inTime } from '../time-limit.ts'
 import type { FileReply, FileRequest, NodeClient } from './node-client.ts'
@@ -190,6 +191,6 @@ export class StreamOrigin {
 }
 
 function fenceOf({ headers }: FileReply): number | undefined {
-  const text = headers['millrace-fence'] ?? ''
+  const text = headers[NODE_FENCE] ?? ''
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined
 }

@@ -5,6 +5,7 @@
  * @module
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { NODE_CALL, NODE_FENCE } from '../contract/node-headers.ts'
 import { MillraceError } from '../errors.ts'
 import type { NodeCalls, VerifiedCall } from '../cluster/node-calls.ts'
 
@@ -23,7 +24,7 @@ export function nodeCallOf(request: FastifyRequest): VerifiedCall | undefined {
  */
 export function verifyNodeCalls(app: FastifyInstance, calls: NodeCalls | undefined): void {
   app.addHook('onRequest', (request, _reply, done) => {
-    const header = request.headers['millrace-call']
+    const header = request.headers[NODE_CALL]
     if (header === undefined) {
       done()
       return
@@ -56,7 +57,7 @@ export function requireOwnership(app: FastifyInstance, fenceOf: FenceOf): void {
     }
     const fence = fenceOf(streamId)
     // Files are written past the headers of Fastify.
-    if (fence !== undefined) reply.raw.setHeader('millrace-fence', String(fence))
+    if (fence !== undefined) reply.raw.setHeader(NODE_FENCE, String(fence))
     done(fence === undefined ? new MillraceError('NOT_OWNER') : undefined)
   })
 }

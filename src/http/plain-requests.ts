@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { machineClock } from '../clock.ts'
+import { NODE_CALL } from '../contract/node-headers.ts'
 import type { FileLoan, PlayableStream } from '../contract/streams.ts'
 import { chooseCoding, isCompressible } from './content-coding.ts'
 import { KEEP_ALIVE_TIMEOUT_MS } from './create-app.ts'
@@ -28,7 +29,7 @@ const SPECIAL: readonly string[] = [
   'if-none-match',
   'prefer',
   'expect',
-  'millrace-call',
+  NODE_CALL,
   'content-length',
   'transfer-encoding',
 ]

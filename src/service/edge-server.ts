@@ -89,8 +89,9 @@ export class EdgeServer {
     const settings = new Settings(config)
     const socketPath = /^unix:(.+)$/.exec(config.edgeOf)?.[1]
     const isLocal = socketPath !== undefined
-    const nodeCalls = isLocal ? undefined : nodeCallsOf(settings)
-    const client = new NodeClient({ socketPath, calls: nodeCalls })
+    const nodeCalls = nodeCallsOf(settings)
+    // The ingest process is no other node.
+    const client = new NodeClient({ socketPath, calls: isLocal ? undefined : nodeCalls })
     const {
       owners,
       listIngestNodes,

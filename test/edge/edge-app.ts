@@ -43,7 +43,8 @@ export async function startEdge(
   const socketPath = /^unix:(.+)$/.exec(edgeOf)?.[1]
   const url = socketPath === undefined ? edgeOf : 'http://origin'
   const { owners = alwaysAt(url), listIngestNodes = async () => [url] } = cluster
-  const client = new NodeClient({ socketPath, calls: nodeCalls })
+  const isLocal = socketPath !== undefined
+  const client = new NodeClient({ socketPath, calls: isLocal ? undefined : nodeCalls })
   const edge = new Edge({
     client,
     owners,
@@ -60,7 +61,6 @@ export async function startEdge(
   })
   const playbackTokens = secrets.length > 0 ? new PlaybackTokens(() => secrets) : undefined
   const ingestNodes = new IngestNodes({ client, list: listIngestNodes })
-  const isLocal = socketPath !== undefined
   const app = buildEdgeApp({
     ...{ edge, client, ingestNodes, isLocal, playbackTokens, trustProxy, nodeCalls, guard, logger },
   })

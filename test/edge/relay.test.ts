@@ -271,19 +271,24 @@ t.test('a worker passes on calls of other nodes for files, as they were signed',
   for (let part = 0; part < 3; part++) live.addPart()
   live.endSegment()
   const fenceOf = (streamId: string) => (streamId === 'demo' ? 7 : undefined)
-  const { service, worker } = await serveLocally(t, { nodeCalls, fenceOf })
+  const { service, app, worker } = await serveLocally(t, { nodeCalls, fenceOf }, { nodeCalls })
   service.stored.set('demo', live)
   const ask = (path: string) => {
     const signature = nodeCalls.sign({ method: 'GET', path })
     return fetch(worker.url + path, { headers: { 'millrace-call': signature } })
   }
+  let asked = 0
+  app.server.on('request', () => asked++)
+  const headers = { 'millrace-call': 'x' }
+  for (const path of ['/video/demo/a.ts', '/api/openapi.json', '/watch/demo']) {
+    t.equal((await fetch(worker.url + path, { headers })).status, 403, path)
+  }
+  t.equal(asked, 0, 'a call that is not valid costs the ingest process nothing')
   const owned = await ask('/video/demo/playlist.m3u8')
   t.strictSame([owned.status, owned.headers.get('millrace-fence')], [200, '7'])
   t.equal((await ask('/video/other/playlist.m3u8')).status, 421)
   const viewer = await fetch(`${worker.url}/video/demo/playlist.m3u8`)
   t.strictSame([viewer.status, viewer.headers.get('millrace-fence')], [200, null])
-  const forged = { 'millrace-call': 'x' }
-  t.equal((await fetch(`${worker.url}/video/demo/a.ts`, { headers: forged })).status, 403)
 })
 
 t.test('an edge passes on no path that another server could resolve elsewhere', async (t) => {
