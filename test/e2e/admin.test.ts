@@ -67,6 +67,11 @@ function cell(page: Page, id: string, column: number): Promise<string> {
   return page.locator(`#rows tr:has-text("${id}") > *`).nth(column).innerText()
 }
 
+/** Width of all that the page shows, in CSS pixels: above that of the window, it scrolls sideways. */
+function pageWidth(page: Page): Promise<number> {
+  return page.evaluate<number>('document.documentElement.scrollWidth')
+}
+
 function clipboardless(page: Page): Promise<unknown> {
   return page.evaluate('Object.defineProperty(window, "isSecureContext", { value: false })')
 }
@@ -128,7 +133,8 @@ t.test('an operator starts, watches, kicks and stops a stream', { timeout: 240_0
   t.equal(server.status('studio').status, 'INTERRUPTED')
 
   await page.setViewportSize({ width: 360, height: 740 })
-  t.equal(await page.evaluate('document.documentElement.scrollWidth'), 360, 'fits a phone')
+  // Graphs follow the width of the page a frame later.
+  await until('the page fits a phone', async () => (await pageWidth(page)) === 360)
   await page.getByRole('button', { name: 'New stream key' }).click()
   await page.getByRole('dialog').waitFor()
   const overflow = '(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)'
@@ -138,7 +144,7 @@ t.test('an operator starts, watches, kicks and stops a stream', { timeout: 240_0
   t.strictSame(await findFaults(page), [], 'no fault on a phone')
   await page.getByRole('button', { name: 'Close' }).click()
   t.equal(await page.evaluate('document.activeElement.textContent'), 'studio', 'focus is back')
-  t.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
+  t.equal(await pageWidth(page), 360)
   await row.click()
   await page.getByRole('button', { name: 'Stop stream' }).click()
   await page.getByLabel('Revoke all its stream keys').check()
