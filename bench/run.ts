@@ -5,6 +5,9 @@
  */
 import { writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
+import { FAULTS } from './cluster/faults.ts'
+import { measureFault } from './cluster/measure.ts'
+import { formatCluster } from './cluster/report.ts'
 import { measureEndurance } from './endurance/measure.ts'
 import { formatEndurance, formatSample } from './endurance/report.ts'
 import { Flags } from './flags.ts'
@@ -47,9 +50,11 @@ import { PEERS } from './srt-loss/peers.ts'
 import { formatLoss } from './srt-loss/report.ts'
 import { leaveFigures, type Figures } from './support/figures.ts'
 
-const USAGE = `usage: npm run bench -- [endurance | http | ingest | latency | media-cost | metrics | mpegts | operation | registry |
-  release | results | srt | srt-flood | srt-loss] [--flag value …]; with --write, bench/RESULTS.md is written afterwards
+const USAGE = `usage: npm run bench -- [cluster | endurance | http | ingest | latency | media-cost | metrics | mpegts | operation |
+  registry | release | results | srt | srt-flood | srt-loss] [--flag value …]; with --write, bench/RESULTS.md is written afterwards
 
+  cluster    what viewers at three edges see when a node, an edge or Redis fails, in real processes
+             --viewers (100), --only (${FAULTS.map(({ name }) => name).join(', ')})
   endurance  hours of live streams by a fast clock, without SRT: whether memory grows
              --publishers (20), --mbit (each, 0.8), --hours (8), --speed (50 times real time, at most)
   http       playlists, segments, parts and viewers, by Millrace, nginx, bare node:http and bare Fastify
@@ -92,6 +97,20 @@ const WORKERS = ['0', '1', '2', '3', '4']
 const SPREAD_MS = 2000
 
 const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
+  cluster: async (flags) => {
+    const load = { viewers: flags.number('viewers', 100) }
+    const names = FAULTS.map(({ name }) => name)
+    const only = flags.someOf('only', names) ?? names
+    print(`Cluster with ${load.viewers} viewers, ${busy()}`)
+    const results = []
+    for (const fault of FAULTS.filter(({ name }) => only.includes(name))) {
+      const result = await measureFault(fault, load)
+      print(`\n${formatCluster([result])}`)
+      results.push(result)
+    }
+    leave(flags, formatCluster(results))
+  },
+
   endurance: async (flags) => {
     const load = {
       streams: flags.number('publishers'),

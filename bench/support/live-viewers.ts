@@ -34,6 +34,8 @@ export interface LiveViewersReport {
   readonly failures: number
   /** Segments that left the playlist before a viewer had fetched them. */
   readonly missed: number
+  /** Segments without media that viewers came to. */
+  readonly gaps: number
   /** Connections that were lost. */
   readonly reconnects: number
 }
@@ -43,9 +45,13 @@ const RELOAD_MS = 1000
 /** Time over which viewers connect. */
 const OPENING_MS = 2000
 
+/** Tags of a segment, and its URI. */
+const SEGMENT = /((?:^#.*\n)*)^([^#\n].*)$/gm
+
 interface Window {
   readonly first: number
-  readonly paths: readonly string[]
+  /** Undefined for a gap. */
+  readonly paths: readonly (string | undefined)[]
 }
 
 /** Window of a stream, read once for all of its viewers. */
@@ -64,7 +70,9 @@ class WindowReader {
       const text = gunzipSync(bytes).toString()
       this.#window = {
         first: Number(/#EXT-X-MEDIA-SEQUENCE:(\d+)/.exec(text)?.[1] ?? 0),
-        paths: (text.match(/^[^#\n].*$/gm) ?? []).map((uri) => new URL(uri, this.url).pathname),
+        paths: Array.from(text.matchAll(SEGMENT), ([, tags, uri]) =>
+          tags!.includes('#EXT-X-GAP') ? undefined : new URL(uri!, this.url).pathname,
+        ),
       }
     }
     return this.#window
@@ -104,6 +112,13 @@ class Viewer {
     const { first, paths } = this.#window!
     report.missed += Math.max(0, first - this.#next)
     this.#next = Math.max(first, this.#next)
+    for (
+      ;
+      paths.length > this.#next - first && paths[this.#next - first] === undefined;
+      this.#next++
+    ) {
+      report.gaps++
+    }
     const path = paths[this.#next - first]
     this.#isFetching = path !== undefined
     if (path === undefined) return
@@ -143,5 +158,5 @@ function rounded(ms: number): number {
 
 function emptyReport() {
   const [playlistMs, segmentMs]: [number[], number[]] = [[], []]
-  return { playlistMs, segmentMs, bytes: 0, failures: 0, missed: 0, reconnects: 0 }
+  return { playlistMs, segmentMs, bytes: 0, failures: 0, missed: 0, gaps: 0, reconnects: 0 }
 }

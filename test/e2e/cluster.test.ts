@@ -3,81 +3,17 @@
  * what viewers see.
  */
 import { randomBytes } from 'node:crypto'
-import { fileURLToPath } from 'node:url'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { watchStream, type TestViewer } from '../support/cluster.ts'
-import { freePorts } from '../support/free-port.ts'
-import { start, type Program } from '../support/process.ts'
-import { ask, startRedis, startSentinel } from '../support/redis.ts'
+import {
+  encodeInLoop,
+  startNodes,
+  startRegistry,
+  type NodeProcess,
+} from '../support/node-processes.ts'
 import { callApi } from '../support/service.ts'
 import { requireTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
-
-const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
-const CLIP = fileURLToPath(new URL('../../fixtures/demo.mpegts', import.meta.url))
-
-interface Node {
-  readonly url: string
-  readonly srtPort: number
-  readonly program: Program
-}
-
-/** Redis with a replica, watched by three Sentinels. */
-async function startRegistry(t: Test) {
-  const master = await startRedis(t)
-  const replica = await startRedis(t, { args: ['--replicaof', '127.0.0.1', String(master.port)] })
-  const sentinels = await Promise.all(
-    Array.from({ length: 3 }, () => startSentinel(t, master.port, { quorum: 2 })),
-  )
-  await until('the Sentinels know each other and the replica', async () => {
-    const replies = await Promise.all(sentinels.map(({ port }) => ask(port, 'SENTINEL MASTERS')))
-    return (
-      replies.every((reply) => /num-other-sentinels\r\n\$1\r\n2/.test(reply)) &&
-      replies.every((reply) => /num-slaves\r\n\$1\r\n1/.test(reply))
-    )
-  })
-  const hosts = sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',')
-  return { url: `redis+sentinel://${hosts}/main`, master, replica }
-}
-
-async function startNodes(t: Test, env: Record<string, string>, command: 'serve' | 'edge') {
-  const ports = await freePorts(6)
-  const nodes = [0, 1, 2].map((index): Node => {
-    const [httpPort, srtPort] = [ports[index]!, ports[index + 3]!]
-    const own = { HTTP_PORT: String(httpPort), SRT_PORT: String(srtPort) }
-    const program = start(t, process.execPath, [CLI, command], {
-      env: {
-        ...env,
-        ...own,
-        HTTP_HOST: '127.0.0.1',
-        SRT_HOST: '127.0.0.1',
-        PUBLIC_HOST: '127.0.0.1',
-      },
-    })
-    return { url: `http://127.0.0.1:${httpPort}`, srtPort, program }
-  })
-  for (const { program } of nodes) {
-    await until('listening', () => program.output().includes('"msg":"listening"'))
-  }
-  return nodes
-}
-
-/** ffmpeg in a loop, each time at the next node. */
-function encodeInLoop(t: Test, nodes: readonly Node[], srtUrl: string): void {
-  let isOver = false
-  let turn = 0
-  let latest: Program | undefined
-  t.teardown(() => (isOver = true))
-  const call = () => {
-    if (isOver) return
-    const port = nodes[turn++ % nodes.length]!.srtPort
-    const input = ['-re', '-stream_loop', '-1', '-i', CLIP, '-c', 'copy']
-    const url = srtUrl.replace(/:\d+\?/, `:${port}?`)
-    latest = start(t, 'ffmpeg', ['-v', 'error', ...input, '-f', 'mpegts', url])
-    latest.child.once('exit', () => setTimeout(call, 300))
-  }
-  call()
-}
 
 const latestNumber = (viewer: TestViewer) => viewer.last.segments.at(-1)?.sequence ?? 0
 
@@ -104,19 +40,16 @@ t.test('viewers at three edges see one stream, whatever dies', { timeout: 200_00
     CLUSTER_SECRET: randomBytes(32).toString('hex'),
     REDIS_URL: registry.url,
     HLS_SEGMENT_SEC: '1',
-    NODE_OPTIONS: '',
   }
-  const ingest = await startNodes(t, env, 'serve')
-  const edges = await startNodes(t, env, 'edge')
-  const statusAt = async (node: Node) =>
+  const ingest = await startNodes(t, 'serve', env)
+  const edges = await startNodes(t, 'edge', env)
+  const statusAt = async (node: NodeProcess) =>
     (await callApi(node.url, 'status', { stream_id: 'studio' }, hmacSecret)).body.data ?? {}
-  const owner = async (): Promise<Node> => {
-    for (const node of ingest) {
-      const reply = await fetch(`${node.url}/video/studio/playlist.m3u8`).catch(() => undefined)
-      if (reply?.status === 200) return node
-    }
-    throw new Error('no node serves the stream')
-  }
+  const owner = () =>
+    until('a live owner', async () => {
+      const { node } = await statusAt(edges[0]!)
+      return ingest.find(({ id }) => id() === node)
+    })
   const started = await until('the registry answers', async () => {
     const reply = await callApi(ingest[0]!.url, 'start-stream', { stream_id: 'studio' }, hmacSecret)
     return reply.status === 200 && reply.body.data
@@ -155,10 +88,7 @@ t.test('viewers at three edges see one stream, whatever dies', { timeout: 200_00
   second.program.kill('SIGCONT')
   await until(
     'the old owner lets go',
-    async () => {
-      const reply = await fetch(`${second.url}/video/studio/playlist.m3u8`).catch(() => undefined)
-      return reply?.status === 404
-    },
+    () => second.program.output().includes('another node owns the stream now'),
     { timeoutMs: 20_000 },
   )
   await allGrow('after its return', viewers, 3)

@@ -1,0 +1,75 @@
+/**
+ * What goes wrong in a cluster: each fault begins and ends by itself.
+ *
+ * @module
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { NodeProcess } from '../../test/support/node-processes.ts'
+import type { Cluster } from './cluster.ts'
+
+export interface Fault {
+  readonly name: string
+  /** Whether viewers come through nginx; else each edge has a third of them. */
+  readonly isBehindNginx?: boolean
+  /** See `ClusterOptions`. */
+  readonly isLinked?: boolean
+  /** Whether the encoder calls another node afterwards. */
+  readonly movesEncoder?: boolean
+  run(cluster: Cluster): Promise<void>
+}
+
+const STAND_STILL_MS = 10_000
+const AWAY_MS = 60_000
+
+export const FAULTS: readonly Fault[] = [
+  {
+    name: 'owner-killed',
+    movesEncoder: true,
+    run: async (cluster) => (await cluster.owner()).program.kill('SIGKILL'),
+  },
+  {
+    name: 'owner-closed',
+    movesEncoder: true,
+    run: async (cluster) => (await cluster.owner()).program.kill('SIGTERM'),
+  },
+  {
+    name: 'edge-killed',
+    isBehindNginx: true,
+    run: async ({ edges }) => edges[0]!.program.kill('SIGKILL'),
+  },
+  {
+    name: 'owner-stopped',
+    movesEncoder: true,
+    run: async (cluster) => standStill([await cluster.owner()], STAND_STILL_MS),
+  },
+  {
+    name: 'redis-stopped',
+    run: async ({ registry }) => {
+      const { master, replica, sentinels } = registry!
+      await standStill([master, replica, ...sentinels], AWAY_MS)
+    },
+  },
+  {
+    name: 'master-killed',
+    run: async ({ registry }) => registry!.master.program.kill('SIGKILL'),
+  },
+  {
+    name: 'owner-cut-off',
+    isLinked: true,
+    run: async ({ owner, ingest, links }) => {
+      const link = links[ingest.indexOf(await owner())]!
+      link.cut()
+      await sleep(STAND_STILL_MS)
+      link.mend()
+    },
+  },
+]
+
+async function standStill(
+  processes: readonly Pick<NodeProcess, 'program'>[],
+  durationMs: number,
+): Promise<void> {
+  for (const { program } of processes) program.kill('SIGSTOP')
+  await sleep(durationMs)
+  for (const { program } of processes) program.kill('SIGCONT')
+}
