@@ -5,6 +5,7 @@
  * @module
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../clock.ts'
 import type { StopReason } from '../contract/state.ts'
 import type { Advance, Advanced, Ownership, Restoration } from './registry/calls.ts'
 import type { RegisteredStream, WindowEntry } from './registry/records.ts'
@@ -23,6 +24,8 @@ export type Loss =
   | { readonly outcome: 'stale' | 'stopped'; readonly stream: RegisteredStream }
   /** Viewers of another owner have seen these numbers: the stream is to be claimed again. */
   | { readonly outcome: 'overtaken' }
+  /** The registry was out of reach for longer than it knows of a stop. */
+  | { readonly outcome: 'forgotten' }
 
 export interface OwnerWritesOptions {
   readonly registry: Pick<Registry, 'advance' | 'restore' | 'stop'>
@@ -34,7 +37,9 @@ export interface OwnerWritesOptions {
   /** See `Advance.leaseSinceMs`. */
   readonly readLeaseSince: () => number | undefined
   /** Reads the whole stream, for a registry that has lost it. */
-  readonly readWhole: () => Omit<Restoration, 'serial' | 'status'>
+  readonly readWhole: () => Omit<Restoration, 'serial' | 'status' | 'awayMs'>
+  /** A machine that sleeps is away, too. */
+  readonly clock: Pick<Clock, 'wallMs'>
   /** Called once; then nothing is written any more. */
   readonly onLost: (loss: Loss) => void
   /** Called for what can never be written. */
@@ -56,9 +61,12 @@ export class OwnerWrites {
   #changes = 0
   #acknowledged = 0
   #sending: Promise<void> | undefined
+  /** When the registry was last known to have the stream. */
+  #knownMs: number
 
   constructor(options: OwnerWritesOptions) {
     this.#options = options
+    this.#knownMs = options.clock.wallMs()
   }
 
   /** Whether there are changes without acknowledgement. */
@@ -74,6 +82,11 @@ export class OwnerWrites {
       if (number < state.first) this.#entries.delete(number)
     }
     this.touch()
+  }
+
+  /** Takes note that the registry has the stream. */
+  confirm(): void {
+    this.#knownMs = this.#options.clock.wallMs()
   }
 
   /** Writes the status of the stream, and learns whether another node owns it. */
@@ -164,9 +177,11 @@ export class OwnerWrites {
     })
     const settled = answer.outcome === 'lost' ? await this.#restore() : answer
     if (settled.outcome === 'stale' || settled.outcome === 'stopped') this.#lose(settled)
+    else if (settled.outcome === 'lost') this.#lose({ outcome: 'forgotten' })
     else if (settled.outcome === 'accepted') {
       this.#knownRenditions = renditions
       this.#acknowledge(changes, sent)
+      this.confirm()
       const { media, discontinuity } = settled.free
       const isOvertaken = media > state.free.media || discontinuity > state.free.discontinuity
       if (isOvertaken) this.#lose({ outcome: 'overtaken' })
@@ -174,8 +189,9 @@ export class OwnerWrites {
   }
 
   async #restore(): Promise<Advanced> {
-    const { registry, streamId, ownership, readWhole, readStatus } = this.#options
-    const whole = { ...readWhole(), serial: ++this.#serial, status: readStatus() }
+    const { registry, streamId, ownership, readWhole, readStatus, clock } = this.#options
+    const awayMs = clock.wallMs() - this.#knownMs
+    const whole = { ...readWhole(), serial: ++this.#serial, status: readStatus(), awayMs }
     return registry.restore(streamId, ownership, whole)
   }
 

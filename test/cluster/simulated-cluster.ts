@@ -501,7 +501,7 @@ class Cluster {
       ...{ serial, first: hold.first, status: hold.status, epoch: hold.epoch, run: hold.run },
       entries: this.#entries(hold, [...hold.window.keys()]),
       free: { media: hold.media, discontinuity: hold.discontinuity + 1 },
-      ...{ startedAtMs: 0, keyExpiresAtMs: START_MS + 7_200_000, settings: {} },
+      ...{ startedAtMs: 0, keyExpiresAtMs: START_MS + 7_200_000, settings: {}, awayMs: 0 },
     }
     const by = { node: node.name, fence: hold.fence }
     this.#callOf(

@@ -70,7 +70,7 @@ export type Advanced =
   | { readonly outcome: 'accepted'; readonly free: SequenceNumbers }
   /** Another node owns the stream, or it has been stopped: this one closes its encoder. */
   | { readonly outcome: 'stale' | 'stopped'; readonly stream: RegisteredStream }
-  /** Redis has lost the claim: the owner calls `restore`. */
+  /** Redis has lost the claim: the owner calls `restore`, which answers this if the stream may have been stopped. */
   | { readonly outcome: 'lost' }
 
 /** A whole stream, from its owner. */
@@ -81,6 +81,8 @@ export interface Restoration extends Advance {
   readonly startedAtMs: number
   readonly keyExpiresAtMs: number
   readonly settings: StreamSettings
+  /** Time since the registry was last known to have the stream, in milliseconds. */
+  readonly awayMs: number
 }
 
 export interface StartOptions {

@@ -42,7 +42,7 @@ export interface RegistryOptions {
   readonly leaseMs?: number
   /** Time for which a node must have held its lease before it adopts streams, in milliseconds; default: two leases. */
   readonly settleMs?: number
-  /** Max number of streams that are listed. */
+  /** Max number of running streams for each node; as many more may be stopped and listed. */
   readonly maxStreams?: number
   /** Max number of streams with revoked keys; above that, the oldest revocations count for all streams. */
   readonly maxFloors?: number
@@ -59,7 +59,7 @@ const LEASE_MS = 2000
 const MAX_STREAMS = 100_000
 const MAX_FLOORS = 100_000
 const MAX_NODES = 1000
-/** Time for which the record of a stopped stream is kept: keys issued before the stop have expired by then. */
+/** Time for which an owner that was away learns that its stream was stopped: it gives up what is unknown after that. */
 const RETAIN_MS = 2 * 60 * 60 * 1000
 
 /** Bounds of what one call may write. Webhook URLs alone may have 32 KiB. */
@@ -159,7 +159,7 @@ export class Registry {
     return decodeAdvanced(id, answer)
   }
 
-  /** Gives the stream of an owner back to a Redis that has lost it, unless that knows better. */
+  /** Gives the stream of an owner back to a Redis that has lost it, unless that knows better, or has forgotten a stop. */
   async restore(id: string, { node, fence }: Ownership, stream: Restoration): Promise<Advanced> {
     const { serial, status, free, entries, epoch, run, startedAtMs, keyExpiresAtMs } = stream
     const listed = entries.slice(-MAX_ENTRIES)
@@ -167,10 +167,11 @@ export class Registry {
     const numbers = [first, free.media, free.discontinuity]
     const tables = [encodeOptional(stream.targets), encodeOptional(stream.renditions)]
     const claim = [id, node, fence, serial, status]
-    const past = [epoch, run, startedAtMs, keyExpiresAtMs, listed.length]
+    const past = [epoch, run, startedAtMs, keyExpiresAtMs]
+    const times = [stream.awayMs, RETAIN_MS, listed.length]
     const window = listed.map(({ value }) => encodeEntry(value))
     const settings = encodeSettings(stream.settings)
-    const args = [...claim, ...numbers, ...tables, ...past, ...window, ...settings]
+    const args = [...claim, ...numbers, ...tables, ...past, ...times, ...window, ...settings]
     const answer = await this.#answer('restore', args)
     return decodeAdvanced(id, answer)
   }
@@ -188,7 +189,7 @@ export class Registry {
     return { outcome: answer[0] === 'STALE' ? 'stale' : 'changed', stream }
   }
 
-  /** @returns undefined for a stream that was never started, or stopped two hours ago */
+  /** @returns undefined for a stream that was never started, or whose stop has been forgotten */
   async get(id: string): Promise<RegisteredStream | undefined> {
     return decodeStream(id, await this.#answer('get', [id]))
   }

@@ -68,11 +68,15 @@ export class ClusterMember {
   #rounds = 0
   #isOver = false
 
-  constructor({ redisUrl, role, hls }: Config, logger: Logger) {
+  constructor({ redisUrl, role, hls, maxStreams }: Config, logger: Logger) {
     const { node } = this
     this.#redisUrl = redisUrl
     this.redis = new Redis({ url: redisUrl })
-    const registry = new Registry({ redis: this.redis, sequenceClock: SEQUENCE_CLOCK })
+    const registry = new Registry({
+      redis: this.redis,
+      sequenceClock: SEQUENCE_CLOCK,
+      maxStreams,
+    })
     this.registry = registry
     this.#lease = new NodeLease({
       registry,

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { machineClock } from '../../clock.ts'
 import { OwnerWrites, type Loss } from '../../cluster/owner-writes.ts'
 import type { Continuation, RegisteredStream } from '../../cluster/registry/records.ts'
 import type { Registry } from '../../cluster/registry/registry.ts'
@@ -69,6 +70,7 @@ export class OwnedStreams {
       streamId,
       run,
       lingerMs,
+      clock: machineClock,
       ownership: { node, fence },
       readLeaseSince,
       readStatus: () => runningStatus(stream.status),
@@ -108,7 +110,8 @@ export class OwnedStreams {
   reconcile(listed: ReadonlyMap<string, number>): string[] {
     for (const [streamId, { stream, fence, writes }] of this.#owned) {
       if (stream.forgotten) this.#owned.delete(streamId)
-      else if (stream.status !== 'STOPPED' && listed.get(streamId) !== fence) writes.touch()
+      else if (listed.get(streamId) === fence) writes.confirm()
+      else if (stream.status !== 'STOPPED') writes.touch()
     }
     return [...listed.keys()].filter((streamId) => !this.#owned.has(streamId))
   }
@@ -149,6 +152,8 @@ export class OwnedStreams {
     if (loss.outcome === 'overtaken') {
       log.warn('another node has used later numbers of the stream, which is claimed again')
       this.#options.reclaim(stream.id)
+    } else if (loss.outcome === 'forgotten') {
+      log.warn('the registry, out of reach for two hours, does not know the stream: it may be over')
     } else log.warn(describeOwner(loss.stream), 'another node owns the stream now')
   }
 

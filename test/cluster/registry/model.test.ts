@@ -20,7 +20,7 @@ const LEASE_MS = 3_600_000
 const OPTIONS = {
   leaseMs: LEASE_MS,
   settleMs: LEASE_MS,
-  maxStreams: 2,
+  maxStreams: 1,
   maxFloors: 2,
   sequenceClock: SEQUENCE_CLOCK,
 }
@@ -79,6 +79,7 @@ const operation = fc.oneof(
     fence: small,
     run: small,
     count: fc.integer({ min: 0, max: 3 }),
+    awayMs: fc.constantFrom(0, 2 * LEASE_MS),
   }),
   fc.record({
     type: fc.constant('stop' as const),
@@ -247,6 +248,7 @@ function callsOf(
                 status: 'STREAMING',
               },
               ...{ epoch: 'g', run, startedAtMs: 1, keyExpiresAtMs: 2, settings: { s1: 1 } },
+              awayMs: step.awayMs,
             },
           ),
       ]
@@ -341,6 +343,7 @@ async function dump(redis: Redis): Promise<unknown> {
     byStatus: await Promise.all(byStatus),
     stopped: await list('ZRANGE', 'mr:stopped', '0', '-1', 'WITHSCORES'),
     unclaimed: await list('ZRANGE', 'mr:unclaimed', '0', '-1', 'WITHSCORES'),
+    born: await redis.command(['GET', 'mr:born']),
     floors: await list('ZRANGE', 'mr:floors', '0', '-1', 'WITHSCORES'),
     floorOfAll: await redis.command(['GET', 'mr:floors:all']),
     owned: await Promise.all(
@@ -374,6 +377,7 @@ function dumpModel(model: RegistryModel): unknown {
     ),
     stopped: scored(model.stopped),
     unclaimed: scored(model.unclaimed),
+    born: model.bornMs === undefined ? null : String(model.bornMs),
     floors: scored(model.floors),
     floorOfAll: model.floorOfAll === undefined ? null : String(model.floorOfAll.sec),
     owned: NODES.map((each) =>

@@ -79,6 +79,7 @@ export class RegistryModel {
   /** End of the linger of listed streams. */
   stopped = new Map<string, number>()
   unclaimed = new Map<string, number>()
+  bornMs: number | undefined
   /** Times of issue in seconds below which keys are revoked, and that of all streams. */
   floors = new Map<string, number>()
   floorOfAll: { sec: number; expiresAtMs: number } | undefined
@@ -109,6 +110,7 @@ export class RegistryModel {
     this.leases.set(node, { sinceMs, untilMs: nowMs + leaseMs, server })
     this.nodes.set(node, { record, deadlineMs: nowMs + leaseMs })
     this.gone.delete(node)
+    this.bornMs ??= nowMs
     return sinceMs
   }
 
@@ -147,9 +149,12 @@ export class RegistryModel {
     this.#sweep(nowMs)
     let stream = this.streams.get(id)
     if (stream === undefined || stream.status === 'STOPPED') {
-      if (!this.listed.has(id) && this.listed.size >= maxStreams) {
-        throw new MillraceError('TOO_MANY_STREAMS')
-      }
+      const live = [...this.nodes.values()].filter(({ deadlineMs }) => deadlineMs > nowMs)
+      const max = maxStreams * Math.max(1, live.length)
+      if (this.listed.size - this.stopped.size >= max) throw new MillraceError('TOO_MANY_STREAMS')
+      const excess = Math.max(0, this.stopped.size - max)
+      for (const first of this.#stoppedFirst().slice(0, Math.min(excess, 10))) this.#forget(first)
+      stream = this.streams.get(id)
       const sec = (nowMs - clock.originMs) / 1000
       const isUsed = (stream?.owner ?? '') !== ''
       const isLost = stream !== undefined && stream.server !== this.#options.server()
@@ -292,6 +297,11 @@ export class RegistryModel {
         this.#raise(id, free)
         return { outcome: isStopped ? 'stopped' : 'stale', stream: this.#describe(id)! }
       }
+    } else if (
+      whole.awayMs > RETAIN_MS - CLOCKS_MS &&
+      whole.awayMs < this.#now() - (this.bornMs ?? 0)
+    ) {
+      return { outcome: 'lost' }
     }
     const listed = whole.entries.slice(-MAX_ENTRIES)
     const first = listed[0]?.mediaSequence ?? whole.first
@@ -330,7 +340,7 @@ export class RegistryModel {
     if (ifExpired && (owner !== '' || keyExpiresAtMs > nowMs)) return answer('changed')
     const lingersUntilMs = nowMs + lingerMs
     const ended = { status: 'STOPPED', reason, stoppedAtMs: nowMs, lingersUntilMs } as const
-    const expiresAtMs = nowMs + Math.max(lingerMs, RETAIN_MS)
+    const expiresAtMs = nowMs + Math.max(lingerMs, fence === 0 ? CLOCKS_MS : RETAIN_MS)
     this.streams.set(id, { ...stream, ...ended, expiresAtMs })
     this.unclaimed.delete(id)
     this.stopped.set(id, lingersUntilMs)
@@ -429,10 +439,23 @@ export class RegistryModel {
   }
 
   #sweep(nowMs: number): void {
-    const over = [...this.stopped]
-      .filter(([, untilMs]) => untilMs <= nowMs)
+    const over = this.#stoppedFirst().filter((id) => this.stopped.get(id)! <= nowMs)
+    for (const id of over.slice(0, 10)) this.#forget(id)
+  }
+
+  /** Stopped streams that are listed, by the end of their linger. */
+  #stoppedFirst(): string[] {
+    return [...this.stopped]
       .toSorted(([a, aMs], [b, bMs]) => aMs - bMs || (a < b ? -1 : 1))
-    for (const [id] of over.slice(0, 10)) this.#unlist(id)
+      .map(([id]) => id)
+  }
+
+  #forget(id: string): void {
+    this.#unlist(id)
+    const stream = this.streams.get(id)
+    if (stream === undefined) return
+    const { targets: _1, renditions: _2, ...rest } = stream
+    this.streams.set(id, { ...rest, settings: {} })
   }
 
   #unlist(id: string): void {

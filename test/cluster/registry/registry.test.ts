@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import type { Advance } from '../../../src/cluster/registry/calls.ts'
+import { OwnerWrites } from '../../../src/cluster/owner-writes.ts'
 import { readCommands, sendCommand } from '../../../src/cluster/registry/node-commands.ts'
 import type { Registry, RegistryOptions } from '../../../src/cluster/registry/registry.ts'
 import { requireTool } from '../../support/tools.ts'
@@ -113,12 +114,45 @@ if (requireTool(t, 'redis-server')) {
     t.ok(keyFloorSec > Date.now() / 1000 - 5)
   })
 
-  await check('no more streams start than the limit allows', async (t) => {
+  await check('no more streams run than the limit of each node allows', async (t) => {
     const registry = variant({ maxStreams: 1 })
+    const stop = (id: string) => registry.stop(id, { reason: 'api', lingerMs: LINGER_MS })
     await registry.start('a', SETTINGS)
     await t.rejects(registry.start('b', SETTINGS), { code: 'TOO_MANY_STREAMS' })
-    await registry.stop('a', { reason: 'api', lingerMs: 0 })
+    await stop('a')
     await registry.start('b', SETTINGS)
+    for (const node of ['n', 'm']) await registry.renewNode({ node, url: `http://${node}` })
+    await registry.start('c', SETTINGS)
+    await t.rejects(registry.start('d', SETTINGS), { code: 'TOO_MANY_STREAMS' }, 'two nodes')
+    await registry.start('c', SETTINGS)
+    await registry.leaveNode('n')
+    await stop('c')
+    await t.rejects(registry.start('c', SETTINGS), { code: 'TOO_MANY_STREAMS' }, 'one node')
+    await stop('b')
+    await registry.start('e', SETTINGS)
+    const listed = await registry.list({ limit: 9 })
+    t.strictSame(
+      listed.map(({ id }) => id),
+      ['b', 'e'],
+      'of those that linger, the first ones have been forgotten',
+    )
+  })
+
+  await check('a stopped stream leaves little in Redis', async (t, registry) => {
+    const sizeOf = async (id: string) =>
+      Number(await redis.command(['MEMORY', 'USAGE', `mr:{${id}}`, 'SAMPLES', '0']))
+    const settings = { webhookUrls: ['x'.repeat(32_768)] }
+    await registry.start('idle', { ...SETTINGS, settings })
+    await registry.stop('idle', { reason: 'api', lingerMs: 0 })
+    const ttl = Number(await redis.command(['PTTL', 'mr:{idle}']))
+    t.ok(ttl > 0 && ttl <= 60_000, 'nobody has owned it')
+    await begin(registry, 'studio', 'a')
+    await registry.update('studio', settings)
+    await registry.stop('studio', { reason: 'api', lingerMs: 0 })
+    await registry.start('other', SETTINGS)
+    t.ok((await sizeOf('studio')) < 4000)
+    t.ok((await sizeOf('idle')) < 4000)
+    t.match(await registry.get('studio'), { status: 'STOPPED', owner: 'a', settings: {} })
   })
 
   await check(
@@ -524,6 +558,7 @@ if (requireTool(t, 'redis-server')) {
         value: `v${mediaSequence}`,
       })),
       ...{ startedAtMs: 5, keyExpiresAtMs: 6, settings: { a: 1 }, targets: { targetSec: 2 } },
+      awayMs: 0,
     }
     t.match(await registry.restore('studio', own(first), whole), {
       outcome: 'accepted',
@@ -574,6 +609,53 @@ if (requireTool(t, 'redis-server')) {
       'not over a higher one',
     )
   })
+
+  await check(
+    'an owner that was away for longer than a stop is known gives its stream up',
+    async (t, registry) => {
+      const claimed = await begin(registry, 'studio', 'a')
+      const { fence, run, epoch, startedAtMs, keyExpiresAtMs, settings } = claimed.stream
+      const past = { epoch, run, startedAtMs, keyExpiresAtMs, settings }
+      const state = { first: claimed.free.media, free: claimed.free, entries: [] }
+      let nowMs = 0
+      const own = () => {
+        const losses: string[] = []
+        const writes = new OwnerWrites({
+          ...{ registry, run, streamId: 'studio', ownership: { node: 'a', fence }, lingerMs: 0 },
+          clock: { wallMs: () => nowMs },
+          readStatus: () => 'STREAMING',
+          readLeaseSince: () => undefined,
+          readWhole: () => ({ ...past, ...state }),
+          onLost: ({ outcome }) => losses.push(outcome),
+          onError: (error) => t.error(error),
+        })
+        t.teardown(() => writes.close())
+        return { writes, losses }
+      }
+      const away = own()
+      const inTouch = own()
+      const lost = own()
+      nowMs += 3 * 3_600_000
+      inTouch.writes.confirm()
+      // Stopped, and forgotten.
+      await redis.command(['DEL', 'mr:{studio}'])
+      lost.writes.push(state)
+      t.equal(await lost.writes.flush(5000), true)
+      t.strictSame(lost.losses, [], 'Redis began anew meanwhile')
+
+      await redis.command(['DEL', 'mr:{studio}'])
+      await redis.command(['SET', 'mr:born', '1'])
+      away.writes.push(state)
+      await until('lost', () => away.losses.length > 0)
+      t.strictSame(away.losses, ['forgotten'])
+      t.equal(await registry.get('studio'), undefined)
+
+      inTouch.writes.push(state)
+      t.equal(await inTouch.writes.flush(5000), true)
+      t.strictSame(inTouch.losses, [])
+      t.match(await registry.get('studio'), { status: 'STREAMING', fence })
+    },
+  )
 
   await check('what is too large is refused before it is sent', async (t, registry) => {
     const first = await begin(registry, 'studio', 'a')

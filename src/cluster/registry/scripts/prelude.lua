@@ -45,6 +45,8 @@ local UNCLAIMED = 'mr:unclaimed'
 -- Time of issue in seconds below which stream keys are revoked, by stream, and that of all streams without their own.
 -- Both outlast runs, and are there for streams that nobody has started.
 local FLOORS, FLOOR_OF_ALL = 'mr:floors', 'mr:floors:all'
+-- Since when the database has been in use, in ms.
+local BORN = 'mr:born'
 -- STOPPED streams by the end of their linger.
 local STOPPED = 'mr:stopped'
 
@@ -118,10 +120,21 @@ local function unlist(id)
   end
 end
 
--- Unlists some streams whose linger is over. Their records stay until they expire, so that keys do not revive them.
+-- Unlists a stopped stream. Until it expires, its record tells an owner that was away of the stop, and a later run of the
+-- numbers that were used; nothing else is kept of it.
+local function forget(id)
+  unlist(id)
+  for _, name in ipairs(redis.call('HKEYS', record_key(id))) do
+    if string.sub(name, 1, 2) == 's.' or name == 'targets' or name == 'renditions' then
+      redis.call('HDEL', record_key(id), name)
+    end
+  end
+end
+
+-- Forgets some streams whose linger is over.
 local function sweep(now)
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', STOPPED, '-inf', now, 'LIMIT', 0, 10)) do
-    unlist(id)
+    forget(id)
   end
 end
 

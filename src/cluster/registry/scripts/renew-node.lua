@@ -9,4 +9,5 @@ redis.call('SET', lease_key(node), since .. ' ' .. server, 'PX', lease_ms)
 redis.call('HSET', NODE_RECORDS, node, record)
 redis.call('ZADD', NODES, int(now + lease_ms), node)
 redis.call('HDEL', GONE, node)
+redis.call('SET', BORN, int(now), 'NX')
 return since

@@ -1,12 +1,15 @@
 -- Gives back what Redis has lost: the owner of a fence that Redis does not know writes the whole stream.
 -- ARGV: id, node, fence, serial, status, first number of the window, lowest unused media and discontinuity sequence
---   number, target durations, renditions, epoch, run, start and expiry of the stream key in ms, number of entries,
+--   number, target durations, renditions, epoch, run, start and expiry of the stream key in ms, time in ms since Redis
+--   was last known to have the stream, time in ms for which records of stopped streams are kept, number of entries,
 --   entries, then settings: name, value and so on
--- Answer: STALE or STOPPED with the record, or OK with the lowest unused numbers
+-- Answer: UNKNOWN (it may have been stopped so long ago that no record is left), STALE or STOPPED with the record, or OK
+--   with the lowest unused numbers
 local id, node, fence, serial = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local status, first = ARGV[5], tonumber(ARGV[6])
 local media, discontinuity = tonumber(ARGV[7]), tonumber(ARGV[8])
-local epoch, run, entries = ARGV[11], tonumber(ARGV[12]), tonumber(ARGV[15])
+local epoch, run, entries = ARGV[11], tonumber(ARGV[12]), tonumber(ARGV[17])
+local away_ms, retain_ms = tonumber(ARGV[15]), tonumber(ARGV[16])
 local key, old_status, owner = record_key(id), field(id, 'status'), field(id, 'owner')
 if old_status ~= '' then
   local old_fence, old_run = number(id, 'fence'), number(id, 'run')
@@ -16,6 +19,8 @@ if old_status ~= '' then
     raise_numbers(id, media, discontinuity)
     return answer(is_stopped and 'STOPPED' or 'STALE', id)
   end
+elseif away_ms > retain_ms - CLOCKS_MS and away_ms < now_ms() - tonumber(redis.call('GET', BORN) or 0) then
+  return { 'UNKNOWN' }
 end
 media = math.max(media, number(id, 'media'), first + entries)
 discontinuity = math.max(discontinuity, number(id, 'discontinuity'))
@@ -27,10 +32,10 @@ redis.call('HSET', key,
   'startedAt', ARGV[13], 'keyExpiresAt', ARGV[14])
 if ARGV[9] ~= '' then redis.call('HSET', key, 'targets', ARGV[9]) end
 if ARGV[10] ~= '' then redis.call('HSET', key, 'renditions', ARGV[10]) end
-for i = 16, 15 + entries do
+for i = 18, 17 + entries do
   redis.call('RPUSH', list_key(id), ARGV[i])
 end
-for i = 16 + entries, #ARGV, 2 do
+for i = 18 + entries, #ARGV, 2 do
   redis.call('HSET', key, 's.' .. ARGV[i], ARGV[i + 1])
 end
 redis.call('ZADD', STREAMS, 0, id)

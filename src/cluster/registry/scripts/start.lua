@@ -1,5 +1,6 @@
 -- Starts a stream, or changes the settings of a running one.
--- ARGV: id, expiry of its stream key in ms, limit of streams, clock of sequence numbers (origin in ms, media per second,
+-- ARGV: id, expiry of its stream key in ms, limit of running streams for each node, as many more of which may be stopped
+--   and listed, clock of sequence numbers (origin in ms, media per second,
 --   discontinuities per second), number of settings that keep the value that they were given first, until the stream
 --   stops, then these settings and the others: name, value and so on
 -- Answer: FULL, or OK and the record
@@ -10,8 +11,15 @@ key_expires_at = key_expires_at + math.max(0, key_floor(id) * 1000 - now)
 sweep(now)
 local status = field(id, 'status')
 if status == '' or status == 'STOPPED' then
-  local is_listed = redis.call('ZSCORE', STREAMS, id)
-  if not is_listed and redis.call('ZCARD', STREAMS) >= max_streams then return { 'FULL' } end
+  max_streams = max_streams * math.max(1, redis.call('ZCOUNT', NODES, '(' .. int(now), '+inf'))
+  local stopped = redis.call('ZCARD', STOPPED)
+  if redis.call('ZCARD', STREAMS) - stopped >= max_streams then return { 'FULL' } end
+  if stopped > max_streams then
+    local excess = math.min(stopped - max_streams, 10)
+    for _, first in ipairs(redis.call('ZRANGE', STOPPED, 0, excess - 1)) do
+      forget(first)
+    end
+  end
   -- Under one URL numbers never go back (RFC 8216bis 6.2.1), not even when the record of the last run has expired.
   -- The owner of the last run may go on until it learns of the stop, and a run may be among lost writes.
   local unseen = 0

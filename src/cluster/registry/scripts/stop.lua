@@ -41,6 +41,7 @@ set_status(id, status, 'STOPPED')
 redis.call('ZREM', UNCLAIMED, id)
 if owner ~= '' then redis.call('ZREM', owned_key(owner), id) end
 redis.call('ZADD', STOPPED, int(now + linger_ms), id)
-redis.call('PEXPIRE', key, retain_ms)
+-- Without a claim so far, no owner may be away, and no number was used; the clock of a node may be ahead of its key.
+redis.call('PEXPIRE', key, number(id, 'fence') == 0 and math.max(linger_ms, CLOCKS_MS) or retain_ms)
 redis.call('PEXPIRE', list_key(id), linger_ms)
 return stopped(1)
