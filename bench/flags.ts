@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util'
 /** Default, minimum and maximum of each number. */
 const NUMBERS = {
   mbit: [5, 0.1, 100],
-  seconds: [10, 1, 300],
+  seconds: [10, 1, 600],
   rounds: [3, 1, 20],
   connections: [16, 1, 1000],
   publishers: [20, 1, 500],

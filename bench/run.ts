@@ -54,7 +54,7 @@ const USAGE = `usage: npm run bench -- [cluster | endurance | http | ingest | la
   registry | release | results | srt | srt-flood | srt-loss] [--flag value …]; with --write, bench/RESULTS.md is written afterwards
 
   cluster    what viewers at three edges see when a node, an edge or Redis fails, in real processes
-             --viewers (100), --only (${FAULTS.map(({ name }) => name).join(', ')})
+             --viewers (100), --seconds (of the series, 300), --only (${FAULTS.map(({ name }) => name).join(', ')})
   endurance  hours of live streams by a fast clock, without SRT: whether memory grows
              --publishers (20), --mbit (each, 0.8), --hours (8), --speed (50 times real time, at most)
   http       playlists, segments, parts and viewers, by Millrace, nginx, bare node:http and bare Fastify
@@ -98,7 +98,7 @@ const SPREAD_MS = 2000
 
 const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
   cluster: async (flags) => {
-    const load = { viewers: flags.number('viewers', 100) }
+    const load = { viewers: flags.number('viewers', 100), seconds: flags.number('seconds', 300) }
     const names = FAULTS.map(({ name }) => name)
     const only = flags.someOf('only', names) ?? names
     print(`Cluster with ${load.viewers} viewers, ${busy()}`)

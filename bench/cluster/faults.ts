@@ -15,11 +15,15 @@ export interface Fault {
   readonly isLinked?: boolean
   /** Whether the encoder calls another node afterwards. */
   readonly movesEncoder?: boolean
-  run(cluster: Cluster): Promise<void>
+  /** @param seconds  duration of a series */
+  run(cluster: Cluster, seconds: number): Promise<void>
 }
 
 const STAND_STILL_MS = 10_000
 const AWAY_MS = 60_000
+/** Pauses of a series: before a process that was killed is started again, and after it. */
+const DOWN_MS = 5000
+const QUIET_MS = 15_000
 
 export const FAULTS: readonly Fault[] = [
   {
@@ -63,7 +67,30 @@ export const FAULTS: readonly Fault[] = [
       link.mend()
     },
   },
+  { name: 'series', run: runSeries },
 ]
+
+/** One fault after the other, until the time is over; all that was killed is started again. */
+async function runSeries(cluster: Cluster, seconds: number): Promise<void> {
+  const { edges, registry } = cluster
+  const killed = async (node: NodeProcess) => {
+    node.program.kill('SIGKILL')
+    await sleep(DOWN_MS)
+    await node.restart()
+  }
+  const { master, replica, sentinels } = registry!
+  const steps = [
+    async () => killed(await cluster.owner()),
+    async () => standStill([await cluster.owner()], STAND_STILL_MS),
+    (turn: number) => killed(edges[turn % edges.length]!),
+    () => standStill([master, replica, ...sentinels], STAND_STILL_MS),
+  ]
+  const endsAtMs = performance.now() + seconds * 1000
+  for (let turn = 0; performance.now() < endsAtMs; turn++) {
+    await steps[turn % steps.length]!(turn)
+    await sleep(QUIET_MS)
+  }
+}
 
 async function standStill(
   processes: readonly Pick<NodeProcess, 'program'>[],

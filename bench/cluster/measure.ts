@@ -24,9 +24,12 @@ const MARGIN_MS = 10_000
 /** Time for an encoder to be back. */
 const RETURN_MS = 30_000
 const POLL_MS = 50
+const MAX_CHECK_SEC = 3600
 
 export interface ClusterLoad {
   readonly viewers: number
+  /** Duration of the series. */
+  readonly seconds: number
   readonly env?: Readonly<Record<string, string>>
 }
 
@@ -68,12 +71,16 @@ export async function measureFault(fault: Fault, load: ClusterLoad): Promise<Clu
     ends.push(() => comparer.stop())
     await viewers.ask('open')
     await sleep(MARGIN_MS)
-    const check = checkStream({ url: `${bases[0]}master.m3u8`, seconds: 600, signal: over.signal })
+    const check = checkStream({
+      url: `${bases[0]}master.m3u8`,
+      seconds: MAX_CHECK_SEC,
+      signal: over.signal,
+    })
     await viewers.ask('report')
 
     const before = (await cluster.status()).node
     const atMs = performance.now()
-    const isOver = fault.run(cluster)
+    const isOver = fault.run(cluster, load.seconds)
     const encoderAwaySec = fault.movesEncoder ? await awaySec(cluster, before, atMs) : NaN
     await isOver
     await sleep(2 * MARGIN_MS)

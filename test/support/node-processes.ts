@@ -47,9 +47,12 @@ export async function startRegistry(t: Test): Promise<RegistryProcesses> {
 export interface NodeProcess {
   readonly url: string
   readonly srtPort: number
+  /** The latest one. */
   readonly program: Program
   /** Its id in the registry; empty until it has reached it. */
   id(): string
+  /** Starts the node again after its end, with the same settings. */
+  restart(): Promise<void>
 }
 
 /**
@@ -65,21 +68,34 @@ export async function startNodes(
   const ports = await freePorts(6)
   const nodes = [0, 1, 2].map((index): NodeProcess => {
     const [httpPort, srtPort] = [ports[index]!, ports[index + 3]!]
-    const program = start(t, process.execPath, [CLI, command], {
-      env: {
-        ...(Array.isArray(env) ? env[index] : env),
-        ...{ HTTP_PORT: String(httpPort), SRT_PORT: String(srtPort) },
-        ...{ HTTP_HOST: '127.0.0.1', SRT_HOST: '127.0.0.1', PUBLIC_HOST: '127.0.0.1' },
-        NODE_OPTIONS: '',
+    const run = () =>
+      start(t, process.execPath, [CLI, command], {
+        env: {
+          ...(Array.isArray(env) ? env[index] : env),
+          ...{ HTTP_PORT: String(httpPort), SRT_PORT: String(srtPort) },
+          ...{ HTTP_HOST: '127.0.0.1', SRT_HOST: '127.0.0.1', PUBLIC_HOST: '127.0.0.1' },
+          NODE_OPTIONS: '',
+        },
+      })
+    let program = run()
+    return {
+      ...{ url: `http://127.0.0.1:${httpPort}`, srtPort },
+      get program() {
+        return program
       },
-    })
-    const id = () => /"node":"([0-9a-f]{12})"/.exec(program.output())?.[1] ?? ''
-    return { url: `http://127.0.0.1:${httpPort}`, srtPort, program, id }
+      id: () => /"node":"([0-9a-f]{12})"/.exec(program.output())?.[1] ?? '',
+      restart: async () => {
+        program = run()
+        await listens(program)
+      },
+    }
   })
-  for (const { program } of nodes) {
-    await until('listening', () => program.output().includes('"msg":"listening"'))
-  }
+  for (const { program } of nodes) await listens(program)
   return nodes
+}
+
+async function listens(program: Program): Promise<void> {
+  await until('listening', () => program.output().includes('"msg":"listening"'))
 }
 
 /** Publishes the demo clip with ffmpeg; whenever it ends, again, at the next node. */
