@@ -13,6 +13,7 @@ export interface Fault {
   readonly isBehindNginx?: boolean
   /** See `ClusterOptions`. */
   readonly isLinked?: boolean
+  readonly env?: Readonly<Record<string, string>>
   /** Whether the encoder calls another node afterwards. */
   readonly movesEncoder?: boolean
   /** @param seconds  duration of a series */
@@ -28,6 +29,12 @@ const QUIET_MS = 15_000
 export const FAULTS: readonly Fault[] = [
   {
     name: 'owner-killed',
+    movesEncoder: true,
+    run: async (cluster) => (await cluster.owner()).program.kill('SIGKILL'),
+  },
+  {
+    name: 'owner-killed-backup',
+    env: { CLUSTER_BACKUP: 'true' },
     movesEncoder: true,
     run: async (cluster) => (await cluster.owner()).program.kill('SIGKILL'),
   },

@@ -30,7 +30,6 @@ export interface ClusterLoad {
   readonly viewers: number
   /** Duration of the series. */
   readonly seconds: number
-  readonly env?: Readonly<Record<string, string>>
 }
 
 export interface ClusterResult {
@@ -52,7 +51,7 @@ export async function measureFault(fault: Fault, load: ClusterLoad): Promise<Clu
     const teardown = (end: () => unknown) => ends.push(end)
     const cluster = await startCluster(
       { teardown },
-      { isLinked: fault.isLinked === true, env: load.env ?? {} },
+      { isLinked: fault.isLinked === true, env: fault.env ?? {} },
     )
     const urls = fault.isBehindNginx ? [cluster.nginxUrl] : cluster.edges.map(({ url }) => url)
     const bases = urls.map((url) => `${url}/video/studio/`)

@@ -51,6 +51,9 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 /** Data is handled before the next read, so all sockets share a buffer. */
 const READ_BUFFER = Buffer.allocUnsafe(256 * 1024)
 
+/** Pause behind a connection that brought nothing. */
+const RECONNECT_MS = 50
+
 const NO_BODY = Buffer.alloc(0)
 
 /** HTTP/1.1 over one keep-alive connection. Replies have a Content-Length. */
@@ -110,8 +113,13 @@ class SocketLane implements Lane {
     this.#onLost()
     this.#pieces = []
     this.#missing = undefined
-    this.#socket = this.#connect()
-    if (this.#path !== undefined) this.#send(this.#path)
+    const connect = () => {
+      this.#socket = this.#connect()
+      if (this.#path !== undefined) this.#send(this.#path)
+    }
+    // Where nobody listens, the next attempt waits.
+    if (this.#socket.bytesRead > 0) connect()
+    else setTimeout(connect, RECONNECT_MS)
   }
 
   #send(path: string): void {
