@@ -4,9 +4,9 @@
  *
  * @module
  */
-import { EventEmitter } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClient } from '@redis/client'
+import { createClient, RESP_TYPES } from '@redis/client'
 import { machineClock } from '../clock.ts'
 import { MillraceError } from '../errors.ts'
 import { inTime, TimeoutError } from '../time-limit.ts'
@@ -38,11 +38,14 @@ const MAX_SILENCE = 2.5
 /** Commands that may wait for their replies. */
 const MAX_PENDING = 10_000
 
+/** Option of commands whose replies are media. */
+const BINARY = { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } }
+
 /** Replies of a server that is not, or no longer, the master. */
 const DEMOTED = /^(READONLY|MASTERDOWN|LOADING)\b/
 
 /**
- * Calling order: `connect` once, `command` at any time, `close` once. Events: `ready` for each connection, `lost` with
+ * Calling order: `connect` once, `ready` and `command` at any time, `close` once. Events: `ready` for each connection, `lost` with
  * the reason when it ends, or when the first attempt to make one fails.
  */
 export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
@@ -72,21 +75,34 @@ export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
     this.#done = this.#stayConnected()
   }
 
+  /** Waits for a connection. @throws {MillraceError} `REGISTRY_UNAVAILABLE` after the time limit */
+  async ready(timeoutMs: number): Promise<void> {
+    if (this.isReady) return
+    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeoutMs)])
+    await once(this, 'ready', { signal }).catch((cause: unknown) => {
+      throw unavailable(cause)
+    })
+  }
+
   /**
    * @param options.timeoutMs  replaces the default time limit, for commands that block
+   * @param options.binary  whether strings of the reply are Buffers
    * @returns reply, as RESP 2
    * @throws {MillraceError} `REGISTRY_UNAVAILABLE`: not connected, no reply in time (the command may have been carried
    *   out nevertheless), or refused, with the error of Redis as `cause`
    */
   async command(
     args: readonly Argument[],
-    { timeoutMs = this.#timeoutMs }: { readonly timeoutMs?: number } = {},
+    {
+      timeoutMs = this.#timeoutMs,
+      binary = false,
+    }: { readonly timeoutMs?: number; readonly binary?: boolean } = {},
   ): Promise<unknown> {
     const client = this.#client
     if (client === undefined) throw unavailable(new Error('not connected'))
     this.#silentSinceUs ??= machineClock.nowUs()
     try {
-      const reply = await inTime(client.sendCommand(args), timeoutMs)
+      const reply = await inTime(client.sendCommand(args, binary ? BINARY : {}), timeoutMs)
       this.#silentSinceUs = undefined
       return reply
     } catch (cause) {

@@ -59,7 +59,7 @@ export function parseFlags(
 export function flagWarnings(flags: Texts): string[] {
   return SETTINGS.filter(({ flag, schema }) => schema.secret === true && flags[flag]).map(
     ({ env, flag }) =>
-      `--${flag} is a secret. Each user of this machine reads it in the list of processes. Set ${env} in the environment, or ${env}_FILE.`,
+      `--${flag} is a secret. Users of this machine read it in the list of processes. Set ${env} in the environment, or ${env}_FILE.`,
   )
 }
 

@@ -48,8 +48,13 @@ export function completeOptions(options: Options, memoryBytes = usableMemoryByte
   return complete
 }
 
-/** Checks that nodes of a cluster can sign their calls. */
-function checkCluster({ redisUrl, clusterSecret }: Config): void {
+/** Checks that nodes of a cluster can sign their calls, and that a backup has a cluster. */
+function checkCluster({ redisUrl, clusterSecret, clusterBackup }: Config): void {
+  if (redisUrl === '' && clusterBackup) {
+    throw new MillraceError('CONFIG_INVALID', {
+      message: 'CLUSTER_BACKUP is set and REDIS_URL is not: expected the registry of a cluster',
+    })
+  }
   if (redisUrl === '' || clusterSecret !== '') return
   throw new MillraceError('CONFIG_INVALID', {
     message:

@@ -5,6 +5,7 @@
  */
 import { Type, type Static } from 'typebox'
 import { LATENCY_MS, PART_MS, PLAYLIST_SEGMENTS, SEGMENT_SEC } from '../contract/schema.ts'
+import { CLUSTER_SETTINGS } from './cluster-settings.ts'
 import { quarterMib } from './machine-memory.ts'
 import {
   addressBlocks,
@@ -12,13 +13,10 @@ import {
   adminPassword,
   allowList,
   bearerToken,
-  clusterSecret,
-  httpUrl,
   optionalSecret,
   passphrase,
   port,
   program,
-  redisUrl,
   secret,
   webhookSecret,
   webhookUrls,
@@ -189,20 +187,7 @@ export const Config = Type.Object({
     description:
       'origin of `millrace edge`: another Millrace, whose streams it serves from memory of its own',
   }),
-  role: Type.Enum(['all', 'ingest', 'edge'], {
-    default: 'all',
-    description:
-      'part of this node in a cluster: `ingest` takes encoders and serves edges, `edge` serves viewers, `all` does both',
-  }),
-  redisUrl: redisUrl(
-    'registry of a cluster: its nodes have the same, and the same `JWT_SECRET`; empty: no cluster',
-  ),
-  nodeUrl: httpUrl(
-    'URL at which the other nodes of a cluster reach this one; empty: `http://PUBLIC_HOST:HTTP_PORT`',
-  ),
-  clusterSecret: clusterSecret(
-    'signs calls between nodes, among them those of `EDGE_OF`: all nodes have the same; empty: calls are not signed',
-  ),
+  ...CLUSTER_SETTINGS,
   trustProxy: addressBlocks(
     'proxies whose `X-Forwarded-For` names the client, for `API_FROM`, `API_RATE`, the dashboard, playback tokens with an address and the audit log; empty: none',
   ),

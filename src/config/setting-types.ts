@@ -37,6 +37,8 @@ export const httpUrl = (description: string) =>
     (text) => text === '' || (/^https?:/.test(text) && URL.canParse(text)),
   )
 
+const REDIS_URL = /^(rediss?|redis\+sentinel):\/\/./
+
 /** See `parseRedisUrl`. It may have a password. */
 export const redisUrl = (description: string) =>
   Type.Refine(
@@ -46,7 +48,19 @@ export const redisUrl = (description: string) =>
       allowed: 'a redis://, rediss:// or redis+sentinel:// URL',
       description,
     }),
-    (text) => text === '' || /^(rediss?|redis\+sentinel):\/\/./.test(text),
+    (text) => text === '' || REDIS_URL.test(text),
+  )
+
+/** See `parseRedisUrls`. They may have passwords. */
+export const redisUrls = (description: string) =>
+  Type.Refine(
+    Type.String({
+      default: '',
+      secret: true,
+      allowed: 'redis://, rediss:// or redis+sentinel:// URLs separated by commas',
+      description,
+    }),
+    (text) => text === '' || parseRedisUrls(text).every((url) => REDIS_URL.test(url)),
   )
 
 /** Like `secret`, for a setting that may be empty. */
@@ -187,6 +201,11 @@ export function parseAddressBlocks(text: string): BlockList | undefined {
 /** Parses URLs separated by commas. A comma within a URL must be percent-encoded. */
 export function parseUrls(text: string): string[] {
   return text === '' ? [] : splitList(text)
+}
+
+/** Parses URLs of Redis separated by commas, which may also stand between the Sentinels of one URL. */
+export function parseRedisUrls(text: string): string[] {
+  return text.split(/,(?=\s*[a-z+]+:\/\/)/).map((url) => url.trim())
 }
 
 export function isWildcard(address: string): boolean {

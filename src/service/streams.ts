@@ -15,6 +15,7 @@ import type { Clock } from '../clock.ts'
 import type { Continuation, RegisteredStream } from '../cluster/registry/records.ts'
 import { decodeSettings } from '../cluster/stream-settings.ts'
 import { MillraceError } from '../errors.ts'
+import type { MediaSource } from '../hls/playlist/earlier-segments.ts'
 import type {
   KickRequest,
   StartRequest,
@@ -165,15 +166,14 @@ export class Streams {
   }
 
   /**
-   * Continues a stream that this node of a cluster has claimed.
-   *
+   * Continues a stream that this node of a cluster has claimed, with the media that there is of it.
    * @throws {MillraceError} `SHUTTING_DOWN`, `TOO_MANY_STREAMS`
    */
-  adopt(continuation: Continuation): LiveStream {
+  adopt(continuation: Continuation, mediaOf?: MediaSource): LiveStream {
     if (this.#closed) throw new MillraceError('SHUTTING_DOWN')
     const { stream: registered } = continuation
     const manifest = manifestOf(continuation, this.#options)
-    const stream = this.#registry.start(registered.id, { continued: { manifest } })
+    const stream = this.#registry.start(registered.id, { continued: { manifest, mediaOf } })
     this.#ownOptions.set(stream, ownOptionsOf(decodeSettings(registered.settings)))
     this.#registered.adopt(stream, registered)
     return stream

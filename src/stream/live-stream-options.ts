@@ -19,7 +19,7 @@ export interface ContinuedStream {
   /** As `parseManifest` returns it. */
   readonly manifest: StreamManifest
   /** Media of its segments; those without are listed as gaps. Default: none. */
-  readonly mediaOf?: MediaSource
+  readonly mediaOf?: MediaSource | undefined
 }
 
 export interface LiveStreamOptions extends MediaOptions {

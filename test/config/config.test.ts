@@ -7,7 +7,7 @@ import { completeOptions, configWarnings } from '../../src/config/options.ts'
 import type { Options } from '../../src/config/schema.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
 import { writeSetting } from '../../src/config/setting-path.ts'
-import { parseAddresses, parseSecrets } from '../../src/config/setting-types.ts'
+import { parseAddresses, parseRedisUrls, parseSecrets } from '../../src/config/setting-types.ts'
 import { settingsTable } from '../../src/config/settings-table.ts'
 import { MAX_LATENCY_MS } from '../../src/srt/wire/limits.ts'
 
@@ -324,6 +324,24 @@ t.test('accepts URLs of Redis and of Sentinels as REDIS_URL, with CLUSTER_SECRET
   })
 })
 
+t.test('a backup needs a cluster, and takes URLs of several servers and Sentinels', async (t) => {
+  const given = (options: object) => () =>
+    completeOptions({ ...SECRETS, clusterSecret: 'c'.repeat(32), ...options })
+  const redisUrl = 'redis://r'
+  t.match(given({ redisUrl, clusterBackup: true })(), { redisBackupUrls: '' })
+  const redisBackupUrls = 'redis://a, redis+sentinel://b,c/main,rediss://u:p@d/1'
+  t.match(given({ redisUrl, clusterBackup: true, redisBackupUrls })(), { redisBackupUrls })
+  t.strictSame(parseRedisUrls(redisBackupUrls), [
+    ...['redis://a', 'redis+sentinel://b,c/main', 'rediss://u:p@d/1'],
+  ])
+  t.throws(given({ clusterBackup: true }), {
+    message: /^CLUSTER_BACKUP is set and REDIS_URL is not/,
+  })
+  t.throws(given({ redisUrl, redisBackupUrls: 'redis://a,http://b' }), {
+    message: /^REDIS_BACKUP_URLS has 18 bytes: expected redis:/,
+  })
+})
+
 t.test('warns of an ADMIN_PASSWORD under 16 characters', async (t) => {
   const given = (password: string) =>
     configWarnings(completeOptions({ ...SECRETS, admin: { password } }))
@@ -404,7 +422,14 @@ t.test('each secret setting and the log level may be in a file, and no other', a
     SETTINGS.filter(({ hasFile }) => hasFile).map(({ env }) => env),
     [
       ...['HMAC_SECRET', 'JWT_SECRET', 'SRT_PASSPHRASE', 'PLAYBACK_SECRET', 'ADMIN_PASSWORD'],
-      ...['REDIS_URL', 'CLUSTER_SECRET', 'WEBHOOK_SECRET', 'METRICS_TOKEN', 'LOG_LEVEL'],
+      ...[
+        'REDIS_URL',
+        'REDIS_BACKUP_URLS',
+        'CLUSTER_SECRET',
+        'WEBHOOK_SECRET',
+        'METRICS_TOKEN',
+        'LOG_LEVEL',
+      ],
     ],
   )
   for (const { env, path, hasFile } of SETTINGS) {

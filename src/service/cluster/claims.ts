@@ -10,6 +10,7 @@ import { unavailable } from '../../cluster/redis.ts'
 import type { Continuation, RegisteredStream } from '../../cluster/registry/records.ts'
 import type { Registry } from '../../cluster/registry/registry.ts'
 import { MillraceError } from '../../errors.ts'
+import type { MediaSource } from '../../hls/playlist/earlier-segments.ts'
 import type { LiveStream } from '../../stream/live-stream.ts'
 import { inTime, TimeoutError } from '../../time-limit.ts'
 import type { OwnedStreams } from './owned-streams.ts'
@@ -32,7 +33,11 @@ export interface ClaimsOptions {
   /** See `callNode`. */
   readonly call: (request: NodeRequest) => Promise<unknown>
   readonly owned: OwnedStreams
-  readonly adopt: (continuation: Continuation) => LiveStream
+  /** Reads the media of a stream; undefined: its segments are gaps. */
+  readonly readMedia: ((continuation: Continuation) => Promise<MediaSource>) | undefined
+  readonly adopt: (continuation: Continuation, mediaOf: MediaSource | undefined) => LiveStream
+  /** Brings a stream of this node in line with the registry. */
+  readonly refresh: (streamId: string) => Promise<void>
 }
 
 export class Claims {
@@ -101,7 +106,7 @@ export class Claims {
 
   /** @returns undefined if another node owns the stream, or has claimed it just now */
   async #claim(registered: RegisteredStream): Promise<LiveStream | undefined> {
-    const { registry, node, owned, adopt } = this.#options
+    const { registry, node, owned, readMedia, adopt, refresh } = this.#options
     const { id, fence: seenFence, owner, isYielded } = registered
     // It may be lost writes that have made this node the owner again.
     const skip = owner === node && !isYielded ? UNKNOWN_NUMBERS : 0
@@ -109,8 +114,12 @@ export class Claims {
     const claimed = await registry.claim(id, { node, epoch, seenFence, skip })
     if (claimed.outcome !== 'granted') return undefined
     try {
-      const stream = adopt(claimed)
+      // Before viewers see the playlist: what it lists as gaps stays gaps.
+      const mediaOf = await readMedia?.(claimed)
+      const stream = adopt(claimed, mediaOf)
       owned.own(stream, claimed)
+      // Meanwhile other nodes may have told this one of changes, when it had no stream yet.
+      if (mediaOf !== undefined) await refresh(id).catch(() => undefined)
       return stream
     } catch (error) {
       const { stream, free } = claimed

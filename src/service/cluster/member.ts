@@ -22,6 +22,7 @@ import type { Streams } from '../streams.ts'
 import { Claims } from './claims.ts'
 import { ClusterControl, type ClusterLink, type ControlOptions } from './control.ts'
 import type { ClusterReport } from '../metrics/cluster-families.ts'
+import { MediaBackup } from './media-backup.ts'
 import { OwnedStreams } from './owned-streams.ts'
 
 /** Interval at which streams without an owner are looked for. */
@@ -58,6 +59,7 @@ export class ClusterMember {
   readonly #lease: NodeLease
   readonly #owned: OwnedStreams
   readonly #claims: Claims
+  readonly #backup: MediaBackup | undefined
   readonly #redisUrl: string
   #parts: ServiceParts | undefined
   #control: ClusterControl | undefined
@@ -68,7 +70,8 @@ export class ClusterMember {
   #rounds = 0
   #isOver = false
 
-  constructor({ redisUrl, role, hls, maxStreams }: Config, logger: Logger) {
+  constructor(config: Config, logger: Logger) {
+    const { redisUrl, role, hls, maxStreams, clusterBackup } = config
     const { node } = this
     this.#redisUrl = redisUrl
     this.redis = new Redis({ url: redisUrl })
@@ -83,9 +86,12 @@ export class ClusterMember {
       describe: () => ({ node, url: this.#url, role }),
       onBegin: () => void this.#begin(),
     })
+    const backup = clusterBackup ? new MediaBackup(config, logger) : undefined
+    this.#backup = backup
     this.#owned = new OwnedStreams({
       node,
       registry,
+      backup,
       logger,
       lingerMs: hls.lingerSec * 1000,
       readLeaseSince: () => this.#lease.sinceMs,
@@ -97,10 +103,12 @@ export class ClusterMember {
       registry,
       owned: this.#owned,
       call: (request) => callNode(this.#service.calls, request),
-      adopt: (continuation) => {
+      readMedia: backup && ((continuation) => backup.read(continuation)),
+      adopt: (continuation, mediaOf) => {
         if (this.#isOver) throw new MillraceError('SHUTTING_DOWN')
-        return this.#service.streams.adopt(continuation)
+        return this.#service.streams.adopt(continuation, mediaOf)
       },
+      refresh: async (streamId) => this.#control?.refresh(streamId),
     })
     this.redis.on('ready', () => {
       logger.info({ node }, 'the registry of the cluster answers')
@@ -118,6 +126,7 @@ export class ClusterMember {
     this.#parts = parts
     this.#control = control
     redis.connect()
+    this.#backup?.connect()
     this.#commands = new CommandReader({ url: this.#redisUrl }, node, async (command) => {
       const { refresh } = command as { readonly refresh?: unknown }
       if (typeof refresh === 'string') await control.refresh(refresh)
@@ -165,6 +174,7 @@ export class ClusterMember {
       isRegistryReady: this.redis.isReady,
       ownedStreams: this.#owned.size,
       pendingStreams: this.#owned.pending,
+      backup: this.#backup?.report,
     }
   }
 
@@ -183,7 +193,7 @@ export class ClusterMember {
     clearInterval(this.#timer)
     this.#lease.abandon()
     this.#owned.close()
-    await Promise.all([this.redis.close(), this.#commands?.close()])
+    await Promise.all([this.redis.close(), this.#commands?.close(), this.#backup?.close()])
   }
 
   get #service(): ServiceParts {

@@ -10,6 +10,7 @@ import type { Registry } from '../../cluster/registry/registry.ts'
 import type { StreamState } from '../../contract/state.ts'
 import type { Logger } from '../../logger.ts'
 import type { LiveStream } from '../../stream/live-stream.ts'
+import type { MediaBackup } from './media-backup.ts'
 import { encodeManifest, encodeRows } from '../registered-manifest.ts'
 
 interface Owned {
@@ -21,6 +22,8 @@ interface Owned {
 export interface OwnedStreamsOptions {
   readonly node: string
   readonly registry: Pick<Registry, 'advance' | 'restore' | 'stop'>
+  /** Undefined: media of this node ends with it. */
+  readonly backup: Pick<MediaBackup, 'follow' | 'flush'> | undefined
   readonly lingerMs: number
   readonly readLeaseSince: () => number | undefined
   /** Forgets a stream that another node continues. */
@@ -61,7 +64,7 @@ export class OwnedStreams {
 
   /** Begins to write what the stream does. */
   own(stream: LiveStream, { stream: registered }: Continuation): void {
-    const { node, registry, lingerMs, logger, readLeaseSince } = this.#options
+    const { node, registry, backup, lingerMs, logger, readLeaseSince } = this.#options
     const { id: streamId, fence, run, epoch, startedAtMs, keyExpiresAtMs, settings } = registered
     const past = { epoch, run, startedAtMs, keyExpiresAtMs, settings }
     const log = logger.child({ stream_id: streamId })
@@ -83,6 +86,7 @@ export class OwnedStreams {
     this.#owned.set(streamId, owned)
     log.info({ fence }, 'stream claimed')
     writes.push(encodeManifest(stream.manifest))
+    backup?.follow(stream)
     stream.on('manifest', ({ head: { free, targets, ...renditions }, rows, oldest }) => {
       const fixed = targets !== undefined && { targets }
       writes.push({ first: oldest, free, ...fixed, renditions, entries: encodeRows(rows) })
@@ -97,7 +101,7 @@ export class OwnedStreams {
   async yield(streamId: string, timeoutMs: number): Promise<void> {
     const owned = this.#find(streamId)
     if (owned === undefined) return
-    await owned.writes.yield(timeoutMs)
+    await Promise.all([owned.writes.yield(timeoutMs), this.#options.backup?.flush(timeoutMs)])
     this.#leave(owned)
   }
 
@@ -118,6 +122,7 @@ export class OwnedStreams {
 
   /** Disconnects all encoders and forgets the streams, for other nodes to adopt. */
   async handOver(timeoutMs: number): Promise<void> {
+    const written = this.#options.backup?.flush(timeoutMs)
     await Promise.all(
       this.#running.map(async (owned) => {
         owned.stream.leave()
@@ -125,6 +130,7 @@ export class OwnedStreams {
         this.#leave(owned)
       }),
     )
+    await written
   }
 
   /** Writes nothing any more. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { BackupReport } from '../../cluster/segment-backup.ts'
 import type { MetricFamily } from './metric-family.ts'
 
 /** Figures of a node at a scrape. */
@@ -13,6 +14,8 @@ export interface ClusterReport {
   readonly ownedStreams: number
   /** Streams with changes that the registry has not acknowledged. */
   readonly pendingStreams: number
+  /** Undefined without `CLUSTER_BACKUP`. */
+  readonly backup?: BackupReport | undefined
 }
 
 export const CLUSTER_FAMILIES: readonly MetricFamily<ClusterReport>[] = [
@@ -40,5 +43,23 @@ export const CLUSTER_FAMILIES: readonly MetricFamily<ClusterReport>[] = [
     type: 'gauge',
     help: 'Streams with changes that the registry has not acknowledged.',
     read: ({ pendingStreams }) => pendingStreams,
+  },
+  {
+    name: 'millrace_cluster_backup_waiting_bytes',
+    type: 'gauge',
+    help: 'Size of the segments that wait to be written to the backup, or are being written.',
+    read: ({ backup }) => backup?.waitingBytes,
+  },
+  {
+    name: 'millrace_cluster_backup_bytes_total',
+    type: 'counter',
+    help: 'Size of the segments of the backup by what became of them: written, dropped (too many waited, or Redis was away), or read for streams that this node continues.',
+    label: 'result',
+    read: ({ backup }) =>
+      backup && {
+        written: backup.writtenBytes,
+        dropped: backup.droppedBytes,
+        read: backup.readBytes,
+      },
   },
 ]

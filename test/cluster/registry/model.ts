@@ -217,8 +217,10 @@ export class RegistryModel {
       throw new MillraceError('REGISTRY_UNAVAILABLE', { retryAfterSec: 1 })
     }
     const isFree = owner === '' || owner === node || stream.isYielded
-    if (!isFree && (this.leases.has(owner) || !this.#isSettled(node, nowMs))) return refuse('owned')
-    if (!isFree && !this.#knowsNumbers(id, owner)) skip = Math.max(skip, UNSEEN)
+    const isKnown = isFree || this.#knowsNumbers(id, owner)
+    const mayTake = isKnown || this.#isSettled(node, nowMs)
+    if (!isFree && (this.leases.has(owner) || !mayTake)) return refuse('owned')
+    if (!isKnown) skip = Math.max(skip, UNSEEN)
     if (stream.server !== this.#options.server()) skip += UNSEEN
     let { first, media, discontinuity } = stream
     if (skip > 0 || first + this.#window(id).length !== media) {
@@ -382,16 +384,18 @@ export class RegistryModel {
 
   orphans(node: string, { after = '', limit }: Page): Orphan[] {
     const nowMs = this.#now()
-    if (!this.#isSettled(node, nowMs)) return []
+    if (!this.leases.has(node)) return []
+    const isSettled = this.#isSettled(node, nowMs)
     const lapsed = this.#nodesByDeadline().filter(([, { deadlineMs }]) => deadlineMs <= nowMs)
     return lapsed.slice(0, 16).flatMap(([owner, { record }]) => {
       if (this.leases.has(owner)) return []
       const ids = page(this.#owned(owner), after, limit)
       if (ids.length === 0 && after === '') this.#forgetNode(owner)
-      return ids.map((id) => {
+      return ids.flatMap((id) => {
         const isGone = this.#knowsNumbers(id, owner)
         const { fence } = this.streams.get(id)!
-        return { id, fence, owner: { ...record, node: owner }, isGone }
+        const orphan = { id, fence, owner: { ...record, node: owner }, isGone }
+        return isGone || isSettled ? [orphan] : []
       })
     })
   }

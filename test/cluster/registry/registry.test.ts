@@ -226,10 +226,6 @@ if (requireTool(t, 'redis-server')) {
         [],
         'a node without a lease adopts none',
       )
-
-      const unsettled = variant({ settleMs: 60_000 })
-      t.strictSame(await unsettled.orphans('b', { limit: 10 }), [])
-      t.match(await unsettled.claim('studio', claimOf('b', 'b-0', first)), { outcome: 'owned' })
       await granted(registry.claim('studio', claimOf('b', 'b-0', first)))
       t.strictSame(await registry.orphans('b', { limit: 10 }), [])
       t.match(
@@ -237,6 +233,25 @@ if (requireTool(t, 'redis-server')) {
         [{ node: 'b', isLive: true }],
         'the dead node is forgotten',
       )
+    },
+  )
+
+  await check(
+    'a node takes streams of one that is known to be gone at once, and of others once it is settled',
+    async (t, registry) => {
+      const unsettled = variant({ settleMs: 60_000 })
+      const first = await begin(registry, 'studio', 'a')
+      await renew(registry, 'b')
+      await lapse('a')
+      await redis.command(['ZADD', 'mr:nodes', '1', 'a'])
+      t.match(await registry.orphans('b', { limit: 10 }), [{ id: 'studio', isGone: false }])
+      t.strictSame(await unsettled.orphans('b', { limit: 10 }), [])
+      t.match(await unsettled.claim('studio', claimOf('b', 'b-0', first)), { outcome: 'owned' })
+
+      const other = await begin(registry, 'other', 'd')
+      await registry.leaveNode('d')
+      t.match(await unsettled.orphans('b', { limit: 10 }), [{ id: 'other', isGone: true }])
+      await granted(unsettled.claim('other', claimOf('b', 'b-0', other)))
     },
   )
 

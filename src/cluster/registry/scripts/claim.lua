@@ -1,7 +1,7 @@
 -- Makes a node the owner of a stream, under a higher fence.
 -- ARGV: id, node, epoch (identifies the claim, so that it may be sent again), fence that the node has seen, numbers to
 --   skip because they may have been used (more if the previous owner may have used more), time in ms for which the node must have held its lease before
---   it takes a stream whose owner's has lapsed
+--   it takes a stream whose owner's has lapsed, unless that is known to be gone
 -- Answer: UNKNOWN, UNLEASED, STOPPED, CHANGED (another fence by now) or OWNED with the record, or OK with the record
 --   and the window
 local id, node, epoch = ARGV[1], ARGV[2], ARGV[3]
@@ -21,11 +21,12 @@ if owner == node and field(id, 'epoch') == epoch then return granted() end
 if number(id, 'fence') ~= seen then return answer('CHANGED', id) end
 if not holds_lease(node) then return answer('UNLEASED', id) end
 local is_free = owner == '' or owner == node or field(id, 'yielded') == '1'
-if not is_free and (holds_lease(owner) or not is_settled(node, settle_ms, now)) then
+local is_known = is_free or knows_numbers(id, owner)
+if not is_free and (holds_lease(owner) or not (is_known or is_settled(node, settle_ms, now))) then
   return answer('OWNED', id)
 end
 
-if not is_free and not knows_numbers(id, owner) then skip = math.max(skip, UNSEEN) end
+if not is_known then skip = math.max(skip, UNSEEN) end
 -- Another claim, with all of the above, may be among the writes that a server has lost.
 if field(id, 'server') ~= server_id() then skip = skip + UNSEEN end
 -- Numbers that were reserved and never closed are gaps of the window already.

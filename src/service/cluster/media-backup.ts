@@ -1,0 +1,121 @@
+/**
+ * Backup of the streams of this node: what their owner writes, and what the next one reads.
+ *
+ * @module
+ */
+import type { Continuation } from '../../cluster/registry/records.ts'
+import { SegmentBackup, type BackupReport } from '../../cluster/segment-backup.ts'
+import type { Config } from '../../config/schema.ts'
+import { parseRedisUrls } from '../../config/setting-types.ts'
+import type { ManifestChange, ManifestHead, ManifestRow } from '../../hls/manifest.ts'
+import type { MediaSource } from '../../hls/playlist/earlier-segments.ts'
+import type { Logger } from '../../logger.ts'
+import type { LiveStream } from '../../stream/live-stream.ts'
+import { manifestOf } from '../registered-manifest.ts'
+import { streamSettings } from '../stream-options.ts'
+
+/** Time limit in milliseconds of reading a window: an encoder may wait for its answer, see `DECISION_MS` of claims. */
+const READ_MS = 500
+
+/** Share of the memory for segments that may wait to be written: most of it is in playlists, too. */
+const WAITING_SHARE = 1 / 8
+
+/** Min length of a window before a removal, in target durations: three remain (RFC 8216 6.2.2). */
+const MIN_TARGETS = 4
+
+/** Target duration until it is fixed, in seconds. */
+const FIRST_TARGET_SEC = 10
+
+type Followed = Pick<LiveStream, 'id' | 'files' | 'manifest' | 'on'>
+
+/** Calling order: `connect`; then `follow` the streams of this node, and `read` those of others; `flush` and `close`. */
+export class MediaBackup {
+  readonly #segments: SegmentBackup
+  readonly #config: Config
+
+  constructor(config: Config, logger: Logger) {
+    const { redisUrl, redisBackupUrls, cache } = config
+    this.#config = config
+    this.#segments = new SegmentBackup({
+      urls: parseRedisUrls(redisBackupUrls || redisUrl),
+      maxBytes: cache.maxMib * 1024 * 1024 * WAITING_SHARE,
+      onLost: (reason) => logger.warn({ reason }, 'the backup of segments does not answer'),
+    })
+  }
+
+  get report(): BackupReport {
+    return this.#segments.report
+  }
+
+  connect(): void {
+    this.#segments.connect()
+  }
+
+  /** Writes the segments of a stream when they are complete, for as long as the stream has listeners. */
+  follow(stream: Followed): void {
+    /** Numbers of the listed segments that were written, or read, by URI. */
+    const kept = new Map<string, number>()
+    for (const { uri, mediaSequence } of mediaIn(stream.manifest.rows)) kept.set(uri, mediaSequence)
+    stream.on('manifest', (change) => this.#keep(stream, kept, change))
+  }
+
+  /** Reads the media that a claimed stream lists, as much as there is within the time limit. */
+  async read(continuation: Continuation): Promise<MediaSource> {
+    const manifest = manifestOf(continuation, streamSettings(this.#config))
+    // Players are near the end of the playlist.
+    const newestFirst = mediaIn(manifest.rows).toReversed()
+    const limits = { timeoutMs: READ_MS, ttlMs: this.#lifetimes(manifest).listedMs }
+    const media = await this.#segments.read(continuation.stream.id, newestFirst, limits)
+    return (uri) => media.get(uri)
+  }
+
+  /** Waits for the writes under way. */
+  flush(timeoutMs: number): Promise<void> {
+    return this.#segments.flush(timeoutMs)
+  }
+
+  close(): Promise<void> {
+    return this.#segments.close()
+  }
+
+  #keep(
+    { id, files }: Followed,
+    kept: Map<string, number>,
+    { head, rows, oldest }: ManifestChange,
+  ): void {
+    const { listedMs: ttlMs, retainedMs } = this.#lifetimes(head)
+    for (const { uri, mediaSequence } of mediaIn(rows)) {
+      if (kept.has(uri)) continue
+      kept.set(uri, mediaSequence)
+      const loan = files.lend(uri)
+      if (loan === undefined) continue
+      const onDone = () => loan.end?.()
+      this.#segments.write(id, { uri, chunks: loan.file.chunks, ttlMs, onDone })
+    }
+    for (const [uri, mediaSequence] of kept) {
+      if (mediaSequence >= oldest) break
+      kept.delete(uri)
+      // Without a reply of the registry, the next owner reads a window that is older than this one.
+      this.#segments.expire(id, uri, retainedMs)
+    }
+  }
+
+  /**
+   * - `listedMs`: longest time for which a segment is listed, the absence of the encoder included, and then retained.
+   * - `retainedMs`: time for which a segment is available after it has left the window (RFC 8216 6.2.2).
+   */
+  #lifetimes({ media, targets }: Pick<ManifestHead, 'media' | 'targets'>) {
+    const targetMs = (targets?.targetSec ?? FIRST_TARGET_SEC) * 1000
+    const windowMs = Math.max(media.playlistSegments, MIN_TARGETS) * targetMs
+    const retainedMs = windowMs + targetMs
+    return { listedMs: windowMs + this.#config.reconnectGraceSec * 1000 + retainedMs, retainedMs }
+  }
+}
+
+function mediaIn(rows: readonly ManifestRow[]) {
+  return rows.flatMap(({ mediaSequence, segments }) =>
+    segments
+      .filter(({ gap }) => !gap)
+      .map(({ uri, sizeBytes }) => ({ uri, sizeBytes, mediaSequence })),
+  )
+}
