@@ -58,7 +58,7 @@ export function buildEdgeApp(options: EdgeAppOptions): FastifyInstance {
   const passState =
     (streamId: string): Pass =>
     async (request) => {
-      const owner = await edge.findOwner(streamId)
+      const owner = await edge.findOwner(streamId).catch(() => undefined)
       return owner === undefined ? pass(request) : client.pass(owner, request)
     }
   for (const prefix of ['/watch', '/t/:token/watch']) {

@@ -65,7 +65,9 @@ export class EdgeStreams implements PlaybackSource {
       readPath: () => pathOf(streamId),
       keep: () => this.#keep(stream),
     })
-    const stream: EdgeStream = { id: streamId, status: 'STREAMING', live: true, files }
+    // The origin decides which streams need a token.
+    const terms = { playbackToken: false }
+    const stream: EdgeStream = { id: streamId, status: 'STREAMING', live: true, terms, files }
     return stream
   }
 

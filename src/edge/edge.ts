@@ -7,6 +7,7 @@ import { LRUCache } from 'lru-cache'
 import { signPlaybackToken } from '../auth/playback-token.ts'
 import { machineClock, type Clock } from '../clock.ts'
 import type { PlaybackSource } from '../contract/streams.ts'
+import { MillraceError } from '../errors.ts'
 import { NODE_TOKEN } from '../http/playback-access.ts'
 import { TokenBucket } from '../token-bucket.ts'
 import { Audience } from './audience.ts'
@@ -99,11 +100,15 @@ export class Edge {
     }
   }
 
-  /** @returns URL of the node that owns a stream; undefined: none is known */
-  async findOwner(streamId: string): Promise<string | undefined> {
+  /**
+   * @returns URL of the node that owns a stream
+   * @throws {MillraceError} `STREAM_NOT_FOUND`, or `ORIGIN_UNREACHABLE` if no node can be asked now
+   */
+  async findOwner(streamId: string): Promise<string> {
     const { clock = machineClock } = this.#options
     const mayLookUp = this.#origins.has(streamId) || this.#unlisted.take(clock.nowUs())
-    return mayLookUp ? this.#originOf(streamId).findUrl() : undefined
+    if (!mayLookUp) throw new MillraceError('ORIGIN_UNREACHABLE')
+    return this.#originOf(streamId).findUrl()
   }
 
   #originOf(streamId: string): StreamOrigin {

@@ -85,12 +85,14 @@ export class StreamOrigin {
     }
   }
 
-  /** @returns URL of the owner; undefined: there is none, or it fails */
-  async findUrl(): Promise<string | undefined> {
-    return this.#current().then(
-      ({ url }) => (this.#hasFailed ? undefined : url),
-      () => undefined,
-    )
+  /**
+   * @returns URL of the owner
+   * @throws {MillraceError} see `get`; `ORIGIN_UNREACHABLE` also if the owner fails
+   */
+  async findUrl(): Promise<string> {
+    const { url } = await this.#current()
+    if (this.#hasFailed) throw new MillraceError('ORIGIN_UNREACHABLE')
+    return url
   }
 
   async #current(): Promise<Owner> {

@@ -24,6 +24,7 @@ import { requireOwnership, verifyNodeCalls, type FenceOf } from './node-access.t
 import { nodeRoutes, type NodeRoutes } from './node-routes.ts'
 import { openApi } from './openapi.ts'
 import { playback as playbackPlugin, type OnSent } from './playback.ts'
+import { withRemote, type RemoteStreams } from './remote-streams.ts'
 import type { PlaybackSource, StreamControl } from '../contract/streams.ts'
 import { watch } from './watch.ts'
 
@@ -60,6 +61,8 @@ export interface AppOptions extends ApplicationOptions {
   readonly nodeCalls?: NodeCalls | undefined
   /** Fences of the streams of this node; default: replies to other nodes have none, and no stream is refused. */
   readonly fenceOf?: FenceOf | undefined
+  /** Streams of other nodes, for viewers; default: none. Requires `fenceOf`. */
+  readonly remote?: RemoteStreams | undefined
   /** Calls of other nodes at this one; default: none. */
   readonly nodeRoutes?: NodeRoutes | undefined
   /** Receives a line for each API call that changes something; default: none is written. */
@@ -72,7 +75,8 @@ export interface AppOptions extends ApplicationOptions {
  */
 export function buildApp(options: AppOptions): FastifyInstance {
   const { control, dashboard, playback, playbackTokens: tokens, metrics } = options
-  const { apiFrom, apiRate = 0, listUnreadyReasons = () => [], nodeCalls, fenceOf } = options
+  const { apiFrom, apiRate = 0, listUnreadyReasons = () => [] } = options
+  const { nodeCalls, fenceOf, remote } = options
   const app = createApp(options)
   verifyNodeCalls(app, nodeCalls)
   if (options.onEdgeReport) void app.register(edgeReports, { onReport: options.onEdgeReport })
@@ -106,18 +110,20 @@ export function buildApp(options: AppOptions): FastifyInstance {
   })
   if (playback !== undefined) {
     const sent = options.onSent && { onSent: options.onSent }
-    for (const prefix of tokens === undefined ? [''] : ['', '/t/:token']) {
-      const access = { source: playback, tokens }
+    const sources = [['', remote?.open] as const, ['/t/:token', remote?.protected] as const]
+    for (const [prefix, others] of tokens === undefined ? sources.slice(0, 1) : sources) {
+      const source = others && fenceOf ? withRemote(playback, others, fenceOf) : playback
       void app.register(async (owned) => {
         if (fenceOf !== undefined) requireOwnership(owned, fenceOf)
         void owned.register(playbackPlugin, {
           prefix: `${prefix}/video`,
-          ...access,
+          source,
+          tokens,
           ...sent,
           beforeRouter: prefix === '',
         })
       })
-      void app.register(watch, { prefix: `${prefix}/watch`, ...access })
+      void app.register(watch, { prefix: `${prefix}/watch`, source: playback, tokens, remote })
     }
   }
   return app

@@ -14,6 +14,7 @@ import { PlaybackTokens, type PlaybackTokenLimits } from '../auth/playback-token
 import { mayHaveDirectives, parseDirectives, versionToReplace } from './directives.ts'
 import { borrowFile, PREVIEW_URI } from './file-loan.ts'
 import { onceClosed, refuse, sendFile } from './file-reply.ts'
+import { nodeCallOf } from './node-access.ts'
 import { accessOf, cacheControl, isPublic, type AccessParams } from './playback-access.ts'
 import type {
   DeliveryDirectives,
@@ -82,7 +83,9 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, options
       if (!PLAIN_NAME.test(name)) return refuseFile(reply, absence(stream))
       const directives = readDirectives(request, stream, name)
       if (directives instanceof MillraceError) return refuse(reply, directives)
-      answer({ request, reply, viewers, stream, name, ...access, directives, onSent }, waiting)
+      const findNext = () => source.findStream(streamId)
+      const sent = { request, reply, viewers, onSent }
+      answer({ ...sent, stream, findNext, name, ...access, directives }, waiting)
     },
   })
   if (tokens !== undefined) {
@@ -120,6 +123,8 @@ interface FileRequest {
   readonly reply: FastifyReply
   readonly viewers: ViewerReports
   readonly stream: PlayableStream
+  /** Finds the stream at its next owner, when it has left. */
+  readonly findNext: () => PlayableStream | undefined
   readonly name: string
   /** Limits of the playback token, if the URL has one. */
   readonly token: PlaybackTokenLimits | undefined
@@ -157,12 +162,19 @@ function answer(asked: FileRequest, waiting: WaitingRequests): void {
 
 /** Waits for the file, then answers. */
 function answerLater(asked: FileRequest, waiting: WaitingRequests): void {
-  const { reply, stream, name, directives } = asked
+  const { request, reply, stream, name, directives } = asked
   const { files } = stream
   waiting.wait(reply, {
     maxMs: maxWaitMs(stream, name),
     begin: (onOver) => files.wait?.(name, directives, onOver),
     answer: (end) => {
+      // Another node looks for the next owner itself.
+      const mayGoOn = stream.hasLeft === true && nodeCallOf(request) === undefined
+      const next = mayGoOn ? asked.findNext() : undefined
+      if (next !== undefined && next !== stream) {
+        answer({ ...asked, stream: next }, waiting)
+        return
+      }
       // The version that the client has, 304, is an answer as well.
       const isOver = end === 'over' || (end === 'late' && directives.otherThan !== undefined)
       if (isOver && sendCurrent(asked)) return

@@ -9,12 +9,14 @@ import type { FastifyPluginAsync } from 'fastify'
 import { Check } from 'typebox/value'
 import type { PlaybackTokens } from '../auth/playback-token.ts'
 import { MillraceError } from '../errors.ts'
+import { nodeCallOf } from './node-access.ts'
 import { accessOf, type AccessParams } from './playback-access.ts'
 import { liveEdgeScript } from './player/live-edge.ts'
 import { playerPage } from './player/page.ts'
 import { panelScript } from './player/panel.ts'
 import { playerScript } from './player/script.ts'
 import { playerStyle } from './player/style.ts'
+import type { RemoteStreams } from './remote-streams.ts'
 import { StreamId } from '../contract/schema.ts'
 import type { PlaybackSource } from '../contract/streams.ts'
 
@@ -22,6 +24,8 @@ export interface WatchOptions {
   readonly source: PlaybackSource
   /** See `PlaybackOptions`. */
   readonly tokens?: PlaybackTokens | undefined
+  /** Streams of other nodes; default: none. */
+  readonly remote?: Pick<RemoteStreams, 'passState'> | undefined
 }
 
 // hls.js runs its demuxer in a worker created from a blob, and passes media to the video element as a blob URL.
@@ -40,7 +44,9 @@ interface Asset {
 let assets: readonly Asset[] | undefined
 
 /** Fastify plugin for the prefix `/watch`, beside playback with the prefix `/video`; both may have the same prefix before that. */
-export const watch: FastifyPluginAsync<WatchOptions> = async (app, { source, tokens }) => {
+export const watch: FastifyPluginAsync<WatchOptions> = async (app, options) => {
+  const { source, tokens, remote } = options
+  const passState = remote?.passState(app)
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers({
       'content-security-policy': CONTENT_SECURITY_POLICY,
@@ -65,11 +71,15 @@ export const watch: FastifyPluginAsync<WatchOptions> = async (app, { source, tok
 
   app.get<{ Params: AccessParams }>('/:stream_id/state', (request, reply) => {
     reply.header('cache-control', 'no-store')
-    const stream = source.findStream(request.params.stream_id)
+    const streamId = request.params.stream_id
+    const stream = source.findStream(streamId)
+    // A call of another node is for a stream of this one.
+    const mayPass = stream === undefined && nodeCallOf(request) === undefined
+    if (mayPass && passState !== undefined) return passState(request, reply, streamId)
     const access = accessOf(request, stream, tokens)
     if (typeof access === 'string') throw new MillraceError(access)
     if (stream === undefined) throw new MillraceError('STREAM_NOT_FOUND')
-    reply.send({
+    return reply.send({
       success: true,
       data: { status: stream.status, live: stream.live, time: new Date() },
     })

@@ -11,13 +11,13 @@ import type { EdgeReport } from '../contract/edge-report.ts'
 import type { HttpReport } from '../contract/service-report.ts'
 import type { PlaybackSource, StreamControl } from '../contract/streams.ts'
 import { buildApp, type AppOptions } from '../http/app.ts'
-import type { FenceOf } from '../http/node-access.ts'
-import type { NodeRoutes } from '../http/node-routes.ts'
 import { HttpGuard, type HttpLimits } from '../http/guard/http-guard.ts'
 import { maxOpenConnections } from '../http/guard/open-files.ts'
 import { CertificateSource } from '../http/tls/certificate-source.ts'
 import type { Logger } from '../logger.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
+import type { EdgeWithin } from './cluster/edge-within.ts'
+import type { ClusterMember } from './cluster/member.ts'
 import { addReports, EdgeReports } from './edge-reports.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { listenAt, portOf, type HttpAddress } from './open-server.ts'
@@ -37,9 +37,8 @@ export interface HttpServersOptions {
   readonly logger: Logger
   /** Logger with a limit of its own: holders of `HMAC_SECRET` cause audit lines. */
   readonly auditLogger: Logger
-  /** See `AppOptions`. */
-  readonly fenceOf?: FenceOf | undefined
-  readonly nodeRoutes?: NodeRoutes | undefined
+  /** This node in its cluster; default: there is none. */
+  readonly cluster?: Pick<ClusterMember, 'fenceOf' | 'routes' | 'serveRemote'> | undefined
   /** Unix socket for workers in place of `HTTP_HOST` and `HTTP_PORT`, which they serve; default: none. */
   readonly socketPath?: string | undefined
 }
@@ -53,6 +52,9 @@ const WORKER_LIMITS: HttpLimits = {
   maxBufferedMib: 256,
 }
 
+/** Size of the media of other nodes in memory, as a part of `CACHE_MAX_MIB` and beside it. */
+const REMOTE_SHARE = 1 / 4
+
 /** A server with its port setting. */
 interface Listening {
   readonly app: FastifyInstance
@@ -64,6 +66,7 @@ interface Listening {
 /** Calling order: `listen`, then `close` or `abandon`. */
 export class HttpServers {
   readonly #options: HttpServersOptions
+  readonly #remote: EdgeWithin | undefined
   readonly #guard: HttpGuard
   readonly #main: FastifyInstance
   readonly #servers: readonly Listening[]
@@ -80,7 +83,7 @@ export class HttpServers {
         readTokens: () => settings.secrets.metrics,
       },
     }
-    const { listPublished, countViewers, socketPath } = options
+    const { listPublished, countViewers, socketPath, cluster } = options
     const dashboard = {
       source: service,
       readPassword: () => settings.secrets.admin,
@@ -98,7 +101,10 @@ export class HttpServers {
       ...(!hasMetricsPort && config.metrics.token !== '' && metricsParts),
     }
     const hasApiPort = config.apiPort !== 0
+    const calls = nodeCallsOf(settings)
+    const maxBytes = config.cache.maxMib * 1024 * 1024 * REMOTE_SHARE
     this.#options = options
+    this.#remote = calls && cluster?.serveRemote({ calls, maxBytes })
     this.#guard = this.#createGuard(socketPath === undefined ? config.http : WORKER_LIMITS)
     this.#main = this.#build(this.#guard, {
       playbackTokens:
@@ -106,7 +112,8 @@ export class HttpServers {
           ? undefined
           : new PlaybackTokens(() => settings.secrets.playback),
       ...(socketPath === undefined ? this.#viewerParts() : this.#workerParts()),
-      nodeRoutes: options.nodeRoutes,
+      nodeRoutes: cluster?.routes,
+      remote: this.#remote,
       ...(!hasApiPort && apiParts),
     })
     const internal = (
@@ -169,6 +176,7 @@ export class HttpServers {
 
   async close(): Promise<void> {
     await Promise.all(this.#servers.map(({ app }) => app.close()))
+    await this.#remote?.close()
   }
 
   /** Closes the ports at once, with all connections. */
@@ -208,11 +216,14 @@ export class HttpServers {
 
   #createGuard(limits: HttpLimits): HttpGuard {
     const { service, logger } = this.#options
-    return new HttpGuard({ limits, playback: service, clock: systemClock, logger })
+    const playback: PlaybackSource = {
+      findStream: (id) => service.findStream(id) ?? this.#remote?.memory.findStream(id),
+    }
+    return new HttpGuard({ limits, playback, clock: systemClock, logger })
   }
 
   #build(guard: HttpGuard, parts: Partial<AppOptions>): FastifyInstance {
-    const { settings, metrics, fenceOf, listUnreadyReasons, logger, auditLogger } = this.#options
+    const { settings, metrics, cluster, listUnreadyReasons, logger, auditLogger } = this.#options
     const { config } = settings
     // Workers encrypt; the Unix socket carries plain HTTP.
     const isPlain = config.tls.cert === '' || parts.trustPeers === true
@@ -221,7 +232,7 @@ export class HttpServers {
     return buildApp({
       ...parts,
       nodeCalls: nodeCallsOf(settings),
-      fenceOf,
+      fenceOf: cluster?.fenceOf,
       readHmacSecrets: () => settings.secrets.hmac,
       maxAgeSec: config.apiMaxAgeSec,
       apiRate: config.apiRate,

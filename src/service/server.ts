@@ -149,8 +149,7 @@ export class Server
       logger: this.#logger,
       auditLogger: limitLines(logger, systemClock, AUDIT_LIMITS),
       socketPath,
-      fenceOf: cluster?.fenceOf,
-      nodeRoutes: cluster?.routes,
+      cluster,
     })
   }
 

@@ -29,6 +29,7 @@ interface Test {
 export interface TestCluster {
   readonly redis: RedisServer
   readonly hmacSecret: string
+  readonly clusterSecret: string
   readonly registry: Registry
   startNode(options?: Partial<ServerOptions>): Promise<Server>
   startEdge(): Promise<EdgeServer>
@@ -55,6 +56,7 @@ export async function startCluster(
   return {
     redis,
     hmacSecret: secrets.hmacSecret,
+    clusterSecret: secrets.clusterSecret,
     registry,
     startNode: async (own) => {
       const hls = { segmentSec: 1, ...options.hls }

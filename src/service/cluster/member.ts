@@ -21,9 +21,11 @@ import { SEQUENCE_CLOCK } from '../../stream/sequence-starts.ts'
 import type { Streams } from '../streams.ts'
 import { Claims } from './claims.ts'
 import { ClusterControl, type ClusterLink, type ControlOptions } from './control.ts'
+import { EdgeWithin, type EdgeWithinOptions } from './edge-within.ts'
 import type { ClusterReport } from '../metrics/cluster-families.ts'
 import { MediaBackup } from './media-backup.ts'
 import { OwnedStreams } from './owned-streams.ts'
+import { RegistryOwners } from './registry-owners.ts'
 
 /** Interval at which streams without an owner are looked for. */
 const ADOPT_MS = 500
@@ -156,6 +158,11 @@ export class ClusterMember {
 
   /** See `FenceOf`. */
   readonly fenceOf = (streamId: string): number | undefined => this.#owned.fenceOf(streamId)
+
+  /** Streams of other nodes, for viewers of this one. */
+  serveRemote(options: Omit<EdgeWithinOptions, 'owners'>): EdgeWithin {
+    return new EdgeWithin({ ...options, owners: new RegistryOwners(this.registry) })
+  }
 
   get routes(): NodeRoutes {
     return {

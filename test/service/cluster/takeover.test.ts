@@ -3,6 +3,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { systemClock } from '../../../src/clock.ts'
+import { NodeCalls } from '../../../src/cluster/node-calls.ts'
+import { NODE_CALL } from '../../../src/contract/node-headers.ts'
 import type { Server } from '../../../src/index.ts'
 import {
   encodeTo,
@@ -54,9 +57,11 @@ function checkViewer(t: Test, { complaints, texts }: TestViewer): void {
   t.notMatch(texts.join(''), '#EXT-X-ENDLIST')
 }
 
-/** Whether a signed call for the playlist is answered by a node. */
-function statusAt(node: Server): Promise<number> {
-  return fetch(`${node.publicUrl}/video/studio/playlist.m3u8`).then(({ status }) => status)
+/** Status with which a node answers another one that asks for the playlist: 421 unless it owns the stream. */
+async function statusAt(node: Server, { clusterSecret }: TestCluster): Promise<number> {
+  const path = '/video/studio/playlist.m3u8'
+  const signature = new NodeCalls(() => [clusterSecret], systemClock).sign({ method: 'GET', path })
+  return (await fetch(node.publicUrl + path, { headers: { [NODE_CALL]: signature } })).status
 }
 
 t.test('another node continues the stream of one that closes', LIMIT, async (t) => {
@@ -114,8 +119,7 @@ t.test(
     await encoder.end
     encodeTo(t, b, key)
     await grows(viewer, 3)
-    t.equal(await statusAt(a), 404)
-    t.equal(await statusAt(b), 200)
+    t.strictSame([await statusAt(a, cluster), await statusAt(b, cluster)], [421, 200])
     checkViewer(t, viewer)
   },
 )
@@ -151,7 +155,7 @@ t.test('a node that was cut off gives its stream up, and edges never go back', L
   encodeTo(t, b, key)
   await grows(viewer, 3)
   link.mend()
-  await until('the node gives the stream up', async () => (await statusAt(a)) === 404)
+  await until('the node gives the stream up', async () => (await statusAt(a, cluster)) === 421)
   encoder.stop()
   await grows(viewer, 2)
   checkViewer(t, viewer)

@@ -1,0 +1,56 @@
+/**
+ * Streams that other nodes own, for the viewers of this one: an edge within the node.
+ *
+ * @module
+ */
+import type { FastifyInstance } from 'fastify'
+import type { NodeCalls } from '../../cluster/node-calls.ts'
+import { Edge } from '../../edge/edge.ts'
+import { NodeClient } from '../../edge/node-client.ts'
+import type { OwnerLookup } from '../../edge/owner-lookup.ts'
+import { createRelay } from '../../edge/relay.ts'
+import type { PassState, RemoteStreams } from '../../http/remote-streams.ts'
+
+export interface EdgeWithinOptions {
+  readonly owners: OwnerLookup
+  readonly calls: NodeCalls
+  /** Maximum size of media in memory. */
+  readonly maxBytes: number
+}
+
+export class EdgeWithin implements RemoteStreams {
+  readonly #edge: Edge
+  readonly #client: NodeClient
+
+  constructor({ owners, calls, maxBytes }: EdgeWithinOptions) {
+    this.#client = new NodeClient({ calls })
+    this.#edge = new Edge({ client: this.#client, owners, maxBytes })
+  }
+
+  get open() {
+    return this.#edge.open
+  }
+
+  get protected() {
+    return this.#edge.protected
+  }
+
+  /** See `Edge.memory`. */
+  get memory() {
+    return this.#edge.memory
+  }
+
+  passState(app: FastifyInstance): PassState {
+    const send = createRelay(app)
+    return (request, reply, streamId) =>
+      send(request, reply, async (passed) =>
+        this.#client.pass(await this.#edge.findOwner(streamId), passed),
+      )
+  }
+
+  /** Settles when no timer or socket is left. */
+  async close(): Promise<void> {
+    this.#edge.close()
+    await this.#client.close()
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * Viewers at a node that does not own their stream.
+ */
+import { randomBytes } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { signPlaybackToken } from '../../../src/auth/playback-token.ts'
+import { systemClock } from '../../../src/clock.ts'
+import { NodeCalls } from '../../../src/cluster/node-calls.ts'
+import { NODE_CALL } from '../../../src/contract/node-headers.ts'
+import type { Server, ServerOptions } from '../../../src/index.ts'
+import { encodeTo, startCluster, watchStream } from '../../support/cluster.ts'
+import { requireTool } from '../../support/tools.ts'
+import { until } from '../../support/until.ts'
+
+const LIMIT = { timeout: 60_000 }
+const PLAYLIST = '/video/studio/playlist.m3u8'
+
+/** Two nodes, of which the first owns a stream. */
+async function startStudio(t: Test, options: Partial<ServerOptions> = {}) {
+  const cluster = await startCluster(t, options)
+  const [a, b] = [await cluster.startNode(), await cluster.startNode()]
+  const key = await cluster.startStream('studio')
+  const encoder = encodeTo(t, a, key)
+  const calls = new NodeCalls(() => [cluster.clusterSecret], systemClock)
+  const ask = async (node: Server, path: string, isNode = false) => {
+    const signed = isNode && { [NODE_CALL]: calls.sign({ method: 'GET', path }) }
+    const headers = { 'accept-encoding': 'identity', ...signed }
+    const reply = await fetch(node.publicUrl + path, { headers })
+    const { 'cache-control': caching, etag } = Object.fromEntries(reply.headers)
+    return { status: reply.status, caching, etag, body: Buffer.from(await reply.arrayBuffer()) }
+  }
+  return { cluster, a, b, key, encoder, ask }
+}
+
+/** Waits for a playlist with two segments, and a tag. */
+async function played(read: () => Promise<{ body: Buffer }>, tag = ''): Promise<string> {
+  return until('two segments', async () => {
+    const text = (await read()).body.toString()
+    return text.split('#EXTINF').length > 2 && text.includes(tag) && text
+  })
+}
+
+/** Media sequence number of the last complete segment. */
+function lastSequence(text: string): number {
+  return Number(/MEDIA-SEQUENCE:(\d+)/.exec(text)![1]) + text.split('#EXTINF').length - 2
+}
+
+t.test('every node serves a stream byte for byte like its owner', LIMIT, async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { a, b, ask } = await startStudio(t, { hls: { lowLatency: true } })
+  const text = await played(() => ask(b, PLAYLIST), 'EXT-X-PART:')
+  const segment = /^\S+\.ts$/m.exec(text)![0]
+  const part = /PART:.*URI="([^"]+)"/.exec(text)![1]!
+  for (const name of [segment, part, 'master.m3u8', 'none.ts']) {
+    const path = `/video/studio/${name}`
+    t.strictSame(await ask(b, path), await ask(a, path), name)
+  }
+  const coming = `${PLAYLIST}?_HLS_msn=${lastSequence(text) + 1}&_HLS_part=0`
+  const [own, other] = await Promise.all([ask(a, coming), ask(b, coming)])
+  t.strictSame(other, own, 'a blocking reload')
+  t.equal(other.status, 200)
+  const hint = async (node: Server) => {
+    const { body } = await ask(node, coming)
+    return ask(node, `/video/studio/${/PRELOAD-HINT:.*URI="([^"]+)"/.exec(body.toString())![1]}`)
+  }
+  t.equal((await hint(b)).status, 200, 'a part that is to come')
+})
+
+t.test('no node asks another on behalf of a third', LIMIT, async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { a, b, ask } = await startStudio(t)
+  await played(() => ask(b, PLAYLIST))
+  t.equal((await ask(b, PLAYLIST, true)).status, 421)
+  t.equal((await ask(a, PLAYLIST, true)).status, 200)
+  for (const node of [a, b]) {
+    const { status, body } = await ask(node, '/video/nobody/playlist.m3u8')
+    t.match([status, body.toString()], [404, /STREAM_NOT_FOUND/])
+  }
+  const state = '/watch/studio/state'
+  t.match((await ask(b, state)).body.toString(), '"status":"STREAMING"')
+  t.equal((await ask(b, state, true)).status, 404)
+  t.equal((await ask(b, '/watch/nobody/state')).status, 404)
+})
+
+t.test('viewers need the same token at every node', LIMIT, async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const playbackSecret = randomBytes(32).toString('hex')
+  const { a, b, ask } = await startStudio(t, { playbackSecret })
+  const expiresAt = new Date(Date.now() + 600_000)
+  const token = (streamId: string) =>
+    `/t/${signPlaybackToken({ streamId, secret: playbackSecret, expiresAt })}`
+  await played(() => ask(b, token('studio') + PLAYLIST))
+  for (const [path, status] of [
+    [PLAYLIST, 403],
+    [token('other') + PLAYLIST, 403],
+    [`${token('studio')}/video/studio/master.m3u8`, 200],
+    [`${token('studio')}/watch/studio/state`, 200],
+    ['/watch/studio/state', 403],
+    [`${token('studio')}/video/studio`, 204],
+  ] as const) {
+    t.equal((await ask(a, path)).status, status, path)
+    t.equal((await ask(b, path)).status, status, path)
+  }
+})
+
+t.test('viewers of both nodes follow a stream from one to the other', LIMIT, async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { cluster, a, b, key, encoder, ask } = await startStudio(t)
+  await played(() => ask(b, PLAYLIST))
+  const viewers = [a, b].map(({ httpPort }) => watchStream(t, () => httpPort, 'studio'))
+  const { fence } = (await cluster.registry.get('studio'))!
+  encoder.stop()
+  await encoder.end
+  // They wait at the first node, and are answered with what the second one has.
+  const next = lastSequence((await ask(a, PLAYLIST)).body.toString()) + 1
+  const late = [a, b].map((node) => ask(node, `${PLAYLIST}?_HLS_msn=${next}`))
+  encodeTo(t, b, key)
+  await until('the second node owns the stream', async () => {
+    return (await cluster.registry.get('studio'))!.fence > fence
+  })
+  for (const viewer of viewers) {
+    await until('the playlist goes on', () => viewer.last.segments.at(-1)!.sequence > next + 1)
+  }
+  for (const { status } of await Promise.all(late)) t.equal(status, 200)
+  for (const { complaints, failures } of viewers) t.strictSame([complaints, failures], [[], []])
+})
