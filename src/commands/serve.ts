@@ -24,6 +24,7 @@ export async function serve(args: readonly string[]): Promise<void> {
   const { createServer } = await import('../service/create-server.ts')
   const service = await startProgram(createServer, config, logger)
   process.on('SIGHUP', () => void reload(service, readOptions))
+  process.on('SIGUSR2', () => void service.server.drain())
   await stopSignal()
   await service.server.close({ drainMs: DRAIN_MS })
 }

@@ -22,6 +22,7 @@ export async function serveWithWorkers(
   const secrets = new Set(secretsOf(config))
   exitOnFatalErrors({ logger, secrets, abandon: () => supervisor.abandon() })
   process.on('SIGHUP', () => void reload({ server: supervisor, logger, secrets }, readOptions))
+  process.on('SIGUSR2', () => supervisor.drain())
   const ending = Promise.race([stopSignal(), supervisor.failed])
   try {
     await Promise.race([supervisor.start(), ending])

@@ -25,9 +25,8 @@ import { nodeCallsOf, type Settings } from './settings.ts'
 
 export interface HttpServersOptions {
   readonly settings: Settings
-  readonly service: StreamControl & PlaybackSource
-  /** Receiver of API calls; default: `service`. */
-  readonly control?: StreamControl | undefined
+  /** Receiver of API calls, and source of streams. */
+  readonly service: PlaybackSource & { readonly control: StreamControl }
   readonly metrics: Metrics
   readonly listUnreadyReasons: () => readonly string[]
   /** Streams with an encoder. */
@@ -96,7 +95,7 @@ export class HttpServers {
     }
     const hasMetricsPort = config.metrics.port !== 0
     const apiParts = {
-      control: options.control ?? service,
+      control: service.control,
       ...(config.admin.password !== '' && { dashboard }),
       ...(!hasMetricsPort && config.metrics.token !== '' && metricsParts),
     }

@@ -11,7 +11,6 @@ import { systemClock } from '../clock.ts'
 import { completeOptions } from '../config/options.ts'
 import type { Config, Options } from '../config/schema.ts'
 import { parseUrls } from '../config/setting-types.ts'
-import { checkStartRequest } from '../contract/schema.ts'
 import { SegmentCache } from '../hls/store/segment-cache.ts'
 import type {
   KickRequest,
@@ -31,6 +30,7 @@ import { Health, type UnreadyReason } from './health.ts'
 import { HttpServers } from './http-servers.ts'
 import type { Logger } from '../logger.ts'
 import { Metrics } from './metrics/metrics.ts'
+import { LocalControl } from './local-control.ts'
 import { createNotifier, type Notifier } from './notifications.ts'
 import { Records } from './records.ts'
 import { PublicUrls } from './public-urls.ts'
@@ -50,23 +50,28 @@ const TICK_MS = 250
 const WEBHOOK_FLUSH_MS = 1500
 
 export interface CloseOptions {
-  /** Time for which playlists stay available after ENDLIST is added, so that players load the tag; default 0. */
+  /**
+   * Time for which playlists stay available after ENDLIST is added, so that players load the tag; in a cluster, time in
+   * which the encoders are sent to other nodes. Default 0.
+   */
   readonly drainMs?: number
 }
 
 /**
- * A running service. Queries: `status`, `findStream`, `publicUrl`, `httpPort`, `srtPort`, `list`. Commands:
- * `startStream`, `stopStream`, `kick`, `reload`, `close`. Event `stream`: a stream with events of its own was started or resumed.
+ * A running service. In a cluster `status`, `list` and `kick` are for the streams of this process. Queries: `status`, `findStream`, `publicUrl`, `httpPort`, `srtPort`, `list`. Commands:
+ * `startStream`, `stopStream`, `kick`, `reload`, `drain`, `close`. Event `stream`: a stream with events of its own was started or resumed.
  */
 export class Server
   extends EventEmitter<{ stream: [stream: LiveStream] }>
   implements StreamControl, PlaybackSource
 {
+  /** The calls of the API, as `HTTP_PORT` has them: in a cluster, for the streams of all nodes. */
+  readonly control: StreamControl
   readonly #settings: Settings
   readonly #logger: Logger
   readonly #urls: PublicUrls
   readonly #cluster: ClusterMember | undefined
-  readonly #records: Records
+  readonly #local: LocalControl
   readonly #streams: Streams
   readonly #webhooks: WebhookDispatcher
   readonly #notifier: Notifier
@@ -107,7 +112,7 @@ export class Server
       onViewers: (stream, figures) => this.#notifier.viewers(stream, figures),
     })
     const countViewers = (stream: LiveStream) => this.#streams.viewersOf(stream)
-    this.#records = new Records({
+    const records = new Records({
       playlistUrl: (id) => this.#urls.playlist(id),
       hasPlaybackSecret: config.playbackSecret !== '',
       countViewers,
@@ -129,19 +134,19 @@ export class Server
       }),
       readCluster: cluster && (() => cluster.report()),
     })
-    const control = cluster?.join({
-      ...shared,
-      calls: nodeCallsOf(this.#settings)!,
+    const parts = {
       streams: this.#streams,
-      records: this.#records,
+      records,
       notifier: this.#notifier,
       webhooks: this.#webhooks,
       urls: this.#urls,
-    })
+    }
+    this.#local = new LocalControl(parts)
+    this.control =
+      cluster?.join({ ...shared, ...parts, calls: nodeCallsOf(this.#settings)! }) ?? this.#local
     this.#http = new HttpServers({
       settings: this.#settings,
       service: this,
-      control,
       metrics: this.#metrics,
       listUnreadyReasons: () => this.unreadyReasons,
       listPublished: () => this.#streams.published,
@@ -207,42 +212,30 @@ export class Server
     })
   }
 
-  /**
-   * @throws {MillraceError} `BODY_INVALID` for an id or URLs that the API refuses, `TOO_MANY_STREAMS`, `SHUTTING_DOWN`
-   */
-  async startStream(request: StartRequest): Promise<StartedStream> {
-    checkStartRequest(request)
-    this.#webhooks.check(request.webhookUrls ?? [])
-    const { stream, key } = await this.#streams.start(request)
-    const { id: streamId, status, encryption } = stream
-    const issued = {
-      srtUrl: this.#urls.publish(key.streamKey, encryption?.passphrase),
-      ...key,
-      ...(encryption !== undefined && { passphrase: encryption.passphrase }),
-    }
-    this.#notifier.ready(stream, issued)
-    return { streamId, status, ...issued, playlistUrl: this.#urls.playlist(streamId) }
+  /** @throws {MillraceError} `BODY_INVALID` for an id or URLs that the API refuses, `TOO_MANY_STREAMS`, `SHUTTING_DOWN` */
+  startStream(request: StartRequest): Promise<StartedStream> {
+    return this.control.startStream(request)
   }
 
-  async stopStream(streamId: string, request?: StopRequest): Promise<StreamRecord> {
-    return this.#records.of(this.#streams.stop(streamId, request))
+  stopStream(streamId: string, request?: StopRequest): Promise<StreamRecord> {
+    return this.control.stopStream(streamId, request)
   }
 
   kick(streamId: string, request?: KickRequest): StreamRecord {
-    return this.#records.of(this.#streams.kick(streamId, request))
+    return this.#local.kick(streamId, request)
   }
 
   status(streamId: string): StreamRecord {
-    return this.#records.of(this.#streams.get(streamId))
+    return this.#local.status(streamId)
   }
 
-  list(request: ListRequest = {}): StreamPage {
-    return this.#records.page(request, (filter) => this.#streams.list(filter))
+  list(request?: ListRequest): StreamPage {
+    return this.#local.list(request)
   }
 
   /** Why no new streams are to be sent here; empty when ready. */
   get unreadyReasons(): readonly UnreadyReason[] {
-    if (this.#closing !== undefined) return ['draining']
+    if (this.#closing !== undefined || this.#cluster?.isDraining) return ['draining']
     return this.#health?.reasonsAt(systemClock.nowUs()) ?? ['starting']
   }
 
@@ -265,6 +258,11 @@ export class Server
     this.#settings.secrets = secrets
   }
 
+  /** In a cluster: sends the encoders to other nodes, one each 2 s, and takes no more. Viewers are served until `close`. */
+  async drain(): Promise<void> {
+    await this.#cluster?.drain()
+  }
+
   /** Ends all streams, or hands them over, and closes all ports. Settles when no timer, socket or memory is left. */
   close(options: CloseOptions = {}): Promise<void> {
     return (this.#closing ??= this.#shutDown(options.drainMs ?? 0))
@@ -282,7 +280,7 @@ export class Server
   }
 
   async #shutDown(drainMs: number): Promise<void> {
-    await this.#cluster?.handOver()
+    await this.#cluster?.handOver(drainMs)
     const hadStreams = this.#streams.close('shutdown')
     await this.#listener?.close()
     await Promise.all([

@@ -133,7 +133,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   }
 
   /** Disconnects the encoder, which may connect again. */
-  disconnect(reason: 'overloaded' | 'kicked'): void {
+  disconnect(reason: 'overloaded' | 'kicked' | 'draining'): void {
     this.#events.run(() => this.#dismiss(reason))
   }
 

@@ -31,7 +31,7 @@ export interface Encoder {
 
 /**
  * Reason for the end of a publication: SHUTDOWN by the encoder, idle timeout, another encoder, bitrate over the limit,
- * CPU cost over the limit, overload of the process, the operator, or end of the stream.
+ * CPU cost over the limit, overload of the process, the operator, a drain of the node, or end of the stream.
  */
 export type LeaveReason =
   | 'shutdown'
@@ -41,6 +41,7 @@ export type LeaveReason =
   | 'too-costly'
   | 'overloaded'
   | 'kicked'
+  | 'draining'
   | 'stopped'
 
 /** Receiver of a publication's outputs: its stream. */

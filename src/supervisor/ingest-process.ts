@@ -22,6 +22,7 @@ async function startIngest({ name, config, socketPath }: ChildOptions): Promise<
   return {
     announce: () => server.announce(),
     reload: (next) => replaceSettings(service, next),
+    drain: () => server.drain(),
     close: (options) => server.close(options),
     abandon: () => server.abandon(),
   }

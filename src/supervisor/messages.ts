@@ -25,6 +25,8 @@ export type Order =
   /** All processes serve: the ingest process tells the log and webhooks. */
   | { readonly type: 'announce' }
   | { readonly type: 'reload'; readonly config: Config }
+  /** See `Server.drain`. */
+  | { readonly type: 'drain' }
   /** Close, and let replies go on for `drainMs` before that. */
   | { readonly type: 'stop'; readonly drainMs: number }
   /** Close the ports and nothing else, see `Server.abandon`. */

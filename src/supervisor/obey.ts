@@ -13,6 +13,7 @@ import type { ChildOptions, Failure, Notice, Order } from './messages.ts'
 /** What runs in a child process. */
 export interface Role {
   announce?(): void
+  drain?(): Promise<void>
   reload(config: Config): Promise<void>
   close(options: { drainMs: number }): Promise<void>
   abandon(): Promise<void>
@@ -30,7 +31,8 @@ export function obey(start: (options: ChildOptions) => Promise<Role>): void {
   let role: Promise<Role> | undefined
   let isStopping = false
   // A terminal and systemd signal all processes of the service. The supervisor tells each when to stop.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const)
+    process.on(signal, () => undefined)
 
   /** Ends the process when `close` has settled; the first call decides. */
   const end = (exitCode: number, close: (running: Role) => Promise<void>): void => {
@@ -50,6 +52,8 @@ export function obey(start: (options: ChildOptions) => Promise<Role>): void {
         return answer(role, { type: 'ready' }, 'failed')
       case 'announce':
         return void role?.then((running) => running.announce?.())
+      case 'drain':
+        return void role?.then((running) => running.drain?.())
       case 'reload':
         return answer(
           role?.then((running) => running.reload(order.config)),

@@ -91,6 +91,11 @@ export class Supervisor {
     await Promise.all(reloading)
   }
 
+  /** See `Server.drain`. */
+  drain(): void {
+    this.#ingest.child?.send({ type: 'drain' })
+  }
+
   /** Ends the ingest process, after a drain for players, then the workers, within 5 s. */
   async stop(): Promise<void> {
     this.#isStopping = true

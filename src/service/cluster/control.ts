@@ -34,7 +34,7 @@ import { askRecords, parseRecordRequest, RECORDS } from './record-calls.ts'
 import { storedRecord, type StoredRecordOptions } from './stored-record.ts'
 
 /** What the service has of its cluster. */
-export type ClusterLink = Pick<ControlOptions, 'node' | 'registry' | 'redis'>
+export type ClusterLink = Pick<ControlOptions, 'node' | 'registry' | 'redis' | 'isDraining'>
 
 export interface ControlOptions
   extends IssueOptions, Omit<StoredRecordOptions, 'playlistUrl' | 'wallMs'> {
@@ -50,6 +50,8 @@ export interface ControlOptions
   readonly webhooks: Pick<WebhookDispatcher, 'check'>
   readonly urls: Pick<PublicUrls, 'publish' | 'playlist'>
   readonly lingerSec: number
+  /** Whether this node goes away. */
+  readonly isDraining: () => boolean
 }
 
 export class ClusterControl implements StreamControl {
@@ -76,7 +78,8 @@ export class ClusterControl implements StreamControl {
   }
 
   async startStream(request: StartRequest): Promise<StartedStream> {
-    const { webhooks, urls, notifier, webhookUrls } = this.#options
+    const { webhooks, urls, notifier, webhookUrls, isDraining } = this.#options
+    if (isDraining()) throw new MillraceError('SHUTTING_DOWN')
     checkStartRequest(request)
     webhooks.check(request.webhookUrls ?? [])
     const { registered, settings, key, passphrase } = await startRegistered(request, this.#options)

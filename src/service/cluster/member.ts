@@ -24,6 +24,7 @@ import { ClusterControl, type ClusterLink, type ControlOptions } from './control
 import { EdgeWithin, type EdgeWithinOptions } from './edge-within.ts'
 import type { ClusterReport } from '../metrics/cluster-families.ts'
 import { MediaBackup } from './media-backup.ts'
+import { Drain } from './drain.ts'
 import { OwnedStreams } from './owned-streams.ts'
 import { RegistryOwners } from './registry-owners.ts'
 
@@ -52,7 +53,7 @@ export interface ServiceParts extends Omit<ControlOptions, keyof ClusterLink> {
   readonly calls: NodeCalls
 }
 
-/** Calling order: `join`, `start` when the ports are open, then `handOver` and `close`, or `close` alone. */
+/** Calling order: `join`, `start` when the ports are open, `drain` if need be, then `handOver` and `close`, or `close` alone. */
 export class ClusterMember {
   /** Identifies this run of the process. */
   readonly node = randomBytes(6).toString('hex')
@@ -62,6 +63,7 @@ export class ClusterMember {
   readonly #owned: OwnedStreams
   readonly #claims: Claims
   readonly #backup: MediaBackup | undefined
+  readonly #drain = new Drain(() => this.#service.streams.published)
   readonly #redisUrl: string
   #parts: ServiceParts | undefined
   #control: ClusterControl | undefined
@@ -124,7 +126,8 @@ export class ClusterMember {
   /** Connects to the registry. @returns the calls of the API on any node */
   join(parts: ServiceParts): ClusterControl {
     const { node, registry, redis } = this
-    const control = new ClusterControl({ ...parts, node, registry, redis })
+    const isDraining = () => this.isDraining
+    const control = new ClusterControl({ ...parts, node, registry, redis, isDraining })
     this.#parts = parts
     this.#control = control
     redis.connect()
@@ -150,7 +153,7 @@ export class ClusterMember {
   readonly admission: AdmissionStreams = {
     find: (streamId) => this.#service.streams.find(streamId),
     admit: async (key) => {
-      if (this.#isOver) throw new MillraceError('SHUTTING_DOWN')
+      if (this.isDraining) throw new MillraceError('SHUTTING_DOWN')
       await this.#claims.admit(key)
       return this.#service.streams.admit(key)
     },
@@ -185,8 +188,23 @@ export class ClusterMember {
     }
   }
 
-  /** Disconnects the encoders, so that other nodes go on with the streams at once. */
-  async handOver(): Promise<void> {
+  /** Whether new encoders and streams are refused, since this node goes away. */
+  get isDraining(): boolean {
+    return this.#isOver || this.#drain.hasBegun
+  }
+
+  /**
+   * Sends the encoders away, and takes none any more. Streams are served here until other nodes claim them.
+   *
+   * @param limitMs  see `Drain`
+   */
+  drain(limitMs?: number): Promise<void> {
+    return this.#drain.run(limitMs)
+  }
+
+  /** Drains, then leaves what it still has to other nodes, which go on with the streams at once. */
+  async handOver(limitMs: number): Promise<void> {
+    await this.drain(limitMs)
     this.#isOver = true
     clearInterval(this.#timer)
     await this.#round
@@ -226,11 +244,11 @@ export class ClusterMember {
       await this.#watchNext()
       const orphans = await this.registry.orphans(this.node, { limit: MAX_ADOPTED })
       for (const { id } of orphans) {
-        if (!this.#isOver) await this.#claims.adopt(id)
+        if (!this.isDraining) await this.#claims.adopt(id)
       }
       // Those end here: with the events and webhooks of a stream that ends.
       for (const { id } of await this.registry.overdue(MAX_ADOPTED)) {
-        if (!this.#isOver) await this.#claims.adopt(id)
+        if (!this.isDraining) await this.#claims.adopt(id)
       }
       if (++this.#rounds % RECONCILE_ROUNDS === 0) await this.#reconcile()
     } catch {

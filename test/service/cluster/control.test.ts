@@ -60,6 +60,7 @@ async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [
       stopped: ({ id, webhookUrls }) => sent.push({ type: 'stopped', id, urls: webhookUrls }),
     },
     webhooks: { check: () => undefined },
+    isDraining: () => false,
   })
   const app = await startApp(t, new MemoryService(), {}, undefined, {
     ...{ control, nodeCalls: calls, nodeRoutes: control.routes },

@@ -15,6 +15,7 @@ import {
   type TestCluster,
   type TestViewer,
 } from '../../support/cluster.ts'
+import { Drain } from '../../../src/service/cluster/drain.ts'
 import { requireTool } from '../../support/tools.ts'
 import { until } from '../../support/until.ts'
 
@@ -75,6 +76,53 @@ t.test('another node continues the stream of one that closes', LIMIT, async (t) 
   encodeTo(t, b, key)
   await grows(viewer, 3)
   checkViewer(t, viewer)
+})
+
+t.test(
+  'a node that is drained sends its encoder away, and serves until it has moved',
+  LIMIT,
+  async (t) => {
+    if (!requireTool(t, 'redis-server')) return
+    const { cluster, a, b, key, encoder, viewer, fence } = await startStudio(t)
+    const reasons: string[] = []
+    a.findStream('studio')?.on('interrupted', ({ reason }) => reasons.push(reason))
+    const drained = a.drain()
+    await until('its encoder is refused', () => /1007/.test(encoder.events.join()))
+    encoder.stop()
+    t.strictSame(reasons, ['draining'])
+    const ready = await fetch(`${a.publicUrl}/health/ready`)
+    t.equal(ready.status, 503)
+    t.match(await ready.json(), { reasons: ['draining'] })
+    await t.rejects(a.startStream({ streamId: 'other' }), { code: 'SHUTTING_DOWN' })
+    t.equal(await statusAt(a), 200)
+    t.match(await cluster.registry.get('studio'), { status: 'INTERRUPTED', fence })
+    encodeTo(t, b, key)
+    await grows(viewer, 3)
+    t.equal(await statusAt(a), 404)
+    await drained
+    await a.close()
+    await grows(viewer, 1)
+    checkViewer(t, viewer)
+  },
+)
+
+t.test('a drain sends all encoders away, and the time that is left counts', async (t) => {
+  const connected = new Set(['a', 'b', 'c'])
+  const left: string[] = []
+  const drain = new Drain(() =>
+    [...connected].map((id) => ({
+      disconnect: (reason) => {
+        connected.delete(id)
+        left.push(`${id} ${reason}`)
+      },
+    })),
+  )
+  t.equal(drain.hasBegun, false)
+  const first = drain.run()
+  t.strictSame(left, ['a draining'])
+  t.equal(drain.hasBegun, true)
+  await Promise.all([drain.run(0), first])
+  t.strictSame(left, ['a draining', 'b draining', 'c draining'])
 })
 
 t.test('another node continues the stream of one that is killed', LIMIT, async (t) => {
