@@ -11,6 +11,7 @@ import { machineClock } from '../clock.ts'
 import { MillraceError } from '../errors.ts'
 import { inTime, TimeoutError } from '../time-limit.ts'
 import { parseRedisUrl, type HostPort, type RedisTarget } from './redis-url.ts'
+import { findMaster, type Master } from './sentinels.ts'
 
 type Client = ReturnType<typeof openClient>
 
@@ -34,6 +35,9 @@ const RETRY_MS = { first: 50, max: 1000 }
  * minutes. A pause of the server that makes many commands late at once is shorter.
  */
 const MAX_SILENCE = 2.5
+
+/** Interval at which Sentinels are asked whether the master is still the one, in milliseconds. */
+const WATCH_MS = 3000
 
 /** Commands that may wait for their replies. */
 const MAX_PENDING = 10_000
@@ -146,6 +150,7 @@ export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
       this.#lose = resolve
     })
     let client: Client | undefined
+    let watch: NodeJS.Timeout | undefined
     try {
       const address = await this.#findServer()
       client = this.#open(address)
@@ -157,35 +162,41 @@ export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
       this.#silentSinceUs = undefined
       onReady()
       this.emit('ready')
+      if (this.#target.masterName !== undefined) watch = this.#watchSentinels(address)
       return await lost
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error))
     } finally {
+      clearInterval(watch)
       this.#client = undefined
       client?.destroy()
     }
   }
 
-  /** Sentinels in turn, the first that answers. */
-  async #findServer(): Promise<HostPort> {
+  async #findServer(): Promise<Master> {
     const { addresses, masterName } = this.#target
-    if (masterName === undefined) return addresses[0]!
-    let failure: unknown
-    for (const address of addresses) {
+    if (masterName === undefined) return { ...addresses[0]!, epoch: 0 }
+    return findMaster(addresses, masterName, async (address, commands) => {
       const sentinel = openClient(address, {}, this.#timeoutMs)
       try {
         await inTime(sentinel.connect(), this.#timeoutMs)
-        const query = sentinel.sendCommand(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', masterName])
-        const reply: unknown = await inTime(query, this.#timeoutMs)
-        if (Array.isArray(reply)) return { host: String(reply[0]), port: Number(reply[1]) }
-        failure = new Error(`a Sentinel does not know the master ${masterName}`)
-      } catch (error) {
-        failure = error
+        const replies = commands.map((command) => sentinel.sendCommand(command))
+        return await inTime(Promise.all(replies), this.#timeoutMs)
       } finally {
         sentinel.destroy()
       }
+    })
+  }
+
+  /** Gives up a master that has been replaced, and that the Sentinels cannot reach to tell it so. */
+  #watchSentinels({ host, port, epoch }: Master): NodeJS.Timeout {
+    const lose = this.#lose
+    const compare = async () => {
+      const master = await this.#findServer()
+      const isOther = master.host !== host || master.port !== port
+      if (isOther && master.epoch > epoch) lose(new Error('the Sentinels have another master'))
     }
-    throw failure
+    return setInterval(() => void compare().catch(() => undefined), WATCH_MS)
   }
 
   #open(address: HostPort): Client {

@@ -2,6 +2,7 @@ import { createServer, type Socket } from 'node:net'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { Redis } from '../../src/cluster/redis.ts'
+import { findMaster } from '../../src/cluster/sentinels.ts'
 import { freePort } from '../support/free-port.ts'
 import { ask, startRedis, startSentinel } from '../support/redis.ts'
 import { requireTool } from '../support/tools.ts'
@@ -103,8 +104,8 @@ t.test('a pause of the server that makes many commands late ends no connection',
   t.strictSame(events, ['ready'])
 })
 
-t.test('after a failover of Sentinel the connection is to the new master', async (t) => {
-  if (!requireTool(t, 'redis-server', 'redis-sentinel')) return
+/** A master with a replica, and a Sentinel that knows both. */
+async function startReplicated(t: Test) {
   const master = await startRedis(t)
   const args = ['--replicaof', `127.0.0.1 ${master.port}`, '--repl-diskless-sync-delay', '0']
   const replica = await startRedis(t, { args })
@@ -115,6 +116,12 @@ t.test('after a failover of Sentinel the connection is to the new master', async
   await until('the replica is known', async () =>
     (await ask(sentinel.port, 'SENTINEL REPLICAS main')).includes(String(replica.port)),
   )
+  return { master, replica, sentinel }
+}
+
+t.test('after a failover of Sentinel the connection is to the new master', async (t) => {
+  if (!requireTool(t, 'redis-server', 'redis-sentinel')) return
+  const { master, replica, sentinel } = await startReplicated(t)
   // The first Sentinel of the list is away.
   const url = `redis+sentinel://127.0.0.1:${await freePort()},127.0.0.1:${sentinel.port}/main`
   const { redis, isReady } = connectTo(t, url)
@@ -141,6 +148,44 @@ t.test('after a failover of Sentinel the connection is to the new master', async
     t.equal(await redis.command(['SET', 'x', '2']), 'OK')
     t.equal(await redis.command(['GET', 'x']), '2')
   })
+})
+
+t.test('a master that its Sentinels have lost and replaced is given up', async (t) => {
+  if (!requireTool(t, 'redis-server', 'redis-sentinel')) return
+  const { master, replica, sentinel } = await startReplicated(t)
+  const { redis, events, isReady } = connectTo(t, sentinel.url)
+  await isReady()
+  // For the Sentinel it does not answer. It is the master of all who are connected, and takes their writes.
+  await ask(master.port, 'ACL SETUSER default -ping')
+  await until('the new master', async () => {
+    const reply = await redis.command(['INFO', 'server']).catch(() => '')
+    return String(reply).includes(`tcp_port:${replica.port}`)
+  })
+  t.match(await ask(master.port, 'ROLE'), 'master')
+  t.strictSame(events, ['ready', 'lost', 'ready'])
+})
+
+t.test('of Sentinels that name different masters the newest configuration counts', async (t) => {
+  const replies: Record<string, readonly unknown[]> = {
+    a: [
+      ['10.0.0.1', '6379'],
+      ['name', 'main', 'config-epoch', '3'],
+    ],
+    b: [
+      ['10.0.0.2', '6379'],
+      ['name', 'main', 'config-epoch', '4'],
+    ],
+    unknowing: [null, null],
+  }
+  const addresses = ['a', 'away', 'b', 'unknowing'].map((host) => ({ host, port: 1 }))
+  const askEach = async ({ host }: { host: string }) => {
+    if (host === 'away') throw new Error('away')
+    return replies[host] ?? []
+  }
+  const newest = { host: '10.0.0.2', port: 6379, epoch: 4 }
+  t.strictSame(await findMaster(addresses, 'main', askEach), newest)
+  await t.rejects(findMaster(addresses.slice(1, 2), 'main', askEach), { message: 'away' })
+  await t.rejects(findMaster(addresses.slice(3), 'main', askEach), { message: /does not know/ })
 })
 
 t.test('close ends the attempts to connect', async (t) => {
