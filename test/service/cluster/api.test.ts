@@ -5,6 +5,7 @@ import t from 'tap'
 import type { EndpointName } from '../../../src/contract/endpoints.ts'
 import type { Server } from '../../../src/index.ts'
 import { encodeTo, startCluster } from '../../support/cluster.ts'
+import { freePort } from '../../support/free-port.ts'
 import { callApi } from '../../support/service.ts'
 import { requireTool } from '../../support/tools.ts'
 import { until } from '../../support/until.ts'
@@ -82,6 +83,38 @@ t.test('every call works on every node', LIMIT, async (t) => {
   t.equal(types.filter((type) => type === 'stream.stopped').length, 1, 'from the owner, once')
   t.equal(types.filter((type) => type === 'stream.ready').length, 2, 'from the asked nodes')
 })
+
+t.test(
+  'the API at API_PORT of one node is that of the cluster, and edges have none',
+  LIMIT,
+  async (t) => {
+    if (!requireTool(t, 'redis-server')) return
+    const cluster = await startCluster(t)
+    const apart = async () => {
+      const apiPort = await freePort()
+      const node = await cluster.startNode({ apiPort, apiHost: '127.0.0.2' })
+      const api = (name: EndpointName, at = `http://127.0.0.2:${apiPort}`) =>
+        callApi(at, name, STUDIO, cluster.hmacSecret)
+      return { node, api }
+    }
+    const [a, b] = [await apart(), await apart()]
+    const edge = await cluster.startEdge()
+    const { body } = await a.api('start-stream')
+    encodeTo(t, a.node, String(body.data['stream_key']))
+    const record = await until('live', async () => {
+      const { data } = (await b.api('status')).body
+      return data['live'] === true && data
+    })
+    t.notOk('stale' in record, 'the owner answers at HTTP_PORT')
+    t.match((await b.api('streams')).body.data['streams'], [{ live: true, node: record['node'] }])
+    t.match((await b.api('kick')).body.data, { status: 'INTERRUPTED', node: record['node'] })
+    for (const port of [a.node.httpPort, edge.port]) {
+      const base = `http://127.0.0.1:${port}`
+      t.match(await a.api('status', base), { status: 404, body: { code: 'ROUTE_NOT_FOUND' } })
+    }
+    t.match((await b.api('stop-stream')).body.data, { status: 'STOPPED', node: record['node'] })
+  },
+)
 
 t.test('the calls of the library start and stop streams of the cluster', LIMIT, async (t) => {
   if (!requireTool(t, 'redis-server')) return
