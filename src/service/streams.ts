@@ -173,7 +173,9 @@ export class Streams {
     if (this.#closed) throw new MillraceError('SHUTTING_DOWN')
     const { stream: registered } = continuation
     const manifest = manifestOf(continuation, this.#options)
-    const stream = this.#registry.start(registered.id, { continued: { manifest, mediaOf } })
+    const { id, status, reason = 'api' } = registered
+    const ended = status === 'STOPPED' && { ended: reason }
+    const stream = this.#registry.start(id, { continued: { manifest, mediaOf, ...ended } })
     this.#ownOptions.set(stream, ownOptionsOf(decodeSettings(registered.settings)))
     this.#registered.adopt(stream, registered)
     return stream

@@ -12,6 +12,7 @@ import type { MediaSource } from '../hls/playlist/earlier-segments.ts'
 import type { CaptionsPolicy } from '../hls/playlist/multivariant.ts'
 import type { SegmentCache } from '../hls/store/segment-cache.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
+import type { StopReason } from '../contract/state.ts'
 import type { WorkBudget } from './work-budget.ts'
 
 /** Stream of an earlier process, which goes on under the same URLs. */
@@ -20,6 +21,8 @@ export interface ContinuedStream {
   readonly manifest: StreamManifest
   /** Media of its segments; those without are listed as gaps. Default: none. */
   readonly mediaOf?: MediaSource | undefined
+  /** Why the stream has ended: it lingers, and no event tells of it. Default: it goes on. */
+  readonly ended?: StopReason
 }
 
 export interface LiveStreamOptions extends MediaOptions {

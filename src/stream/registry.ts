@@ -74,6 +74,11 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
     const own = { ...media, ...continued?.manifest.media }
     const stream = new LiveStream(id, { ...this.#options, ...own, epoch, sequenceStart, continued })
     this.#streams.set(id, stream)
+    if (continued?.ended !== undefined) {
+      stream.stop(continued.ended)
+      this.#linger(stream)
+      return stream
+    }
     if (stream.status === 'READY') this.#ready.add(stream)
     else this.#active.add(stream)
     stream.on('publish', () => {

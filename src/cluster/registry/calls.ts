@@ -25,6 +25,8 @@ export interface ClaimOptions {
    * registry itself skips those of another owner that it has lost sight of.
    */
   readonly skip?: number
+  /** Whether to claim a stopped stream, too, as long as it lingers. Default: false. */
+  readonly lingering?: boolean
 }
 
 export type Claimed =

@@ -131,8 +131,10 @@ export class Registry {
     return decodeStream(id, await this.#answer('update', [id, ...encodeSettings(settings)]))
   }
 
-  async claim(id: string, { node, epoch, seenFence, skip = 0 }: ClaimOptions): Promise<Claimed> {
-    const answer = await this.#answer('claim', [id, node, epoch, seenFence, skip, this.#settleMs])
+  async claim(id: string, { node, epoch, seenFence, ...options }: ClaimOptions): Promise<Claimed> {
+    const { skip = 0, lingering = false } = options
+    const limits = [skip, this.#settleMs, lingering ? 1 : 0]
+    const answer = await this.#answer('claim', [id, node, epoch, seenFence, ...limits])
     const [word] = answer
     if (word === 'OK') return { outcome: 'granted', ...decodeContinuation(id, answer) }
     // A node that has not renewed its lease would lose the stream at once.
@@ -216,7 +218,7 @@ export class Registry {
     return chunks(list, 2).map(([id, fence]) => ({ id: String(id), fence: Number(fence) }))
   }
 
-  /** Running streams of dead nodes; none as long as `node` has not held its lease for `settleMs`. */
+  /** Streams of dead nodes, running or lingering; none as long as `node` has not held its lease for `settleMs`. */
   async orphans(
     node: string,
     { after = '', limit }: { readonly after?: string; readonly limit: number },

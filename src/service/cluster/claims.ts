@@ -63,14 +63,14 @@ export class Claims {
     })
   }
 
-  /** Claims a stream whose owner is gone, or that is to end. Failures are tried again by the caller. */
+  /** Claims a stream whose owner is gone, also while it lingers, or that is to end. The caller tries again after failures. */
   async adopt(streamId: string): Promise<void> {
     if (this.#pending.has(streamId) || this.#options.owned.has(streamId)) return
     await this.#once(streamId, async () => {
       const { registry } = this.#options
       const registered = await registry.get(streamId)
-      if (registered === undefined || registered.status === 'STOPPED') return
-      const stream = await this.#claim(registered)
+      if (registered === undefined) return
+      const stream = await this.#claim(registered, { lingering: true })
       // Receivers that were told that the stream is live are told that it is not.
       if (stream !== undefined && registered.status === 'STREAMING') {
         stream.emit('interrupted', { reason: 'timeout' })
@@ -105,13 +105,16 @@ export class Claims {
   }
 
   /** @returns undefined if another node owns the stream, or has claimed it just now */
-  async #claim(registered: RegisteredStream): Promise<LiveStream | undefined> {
+  async #claim(
+    registered: RegisteredStream,
+    { lingering = false } = {},
+  ): Promise<LiveStream | undefined> {
     const { registry, node, owned, readMedia, adopt, refresh } = this.#options
     const { id, fence: seenFence, owner, isYielded } = registered
     // It may be lost writes that have made this node the owner again.
     const skip = owner === node && !isYielded ? UNKNOWN_NUMBERS : 0
     const epoch = randomBytes(6).toString('hex')
-    const claimed = await registry.claim(id, { node, epoch, seenFence, skip })
+    const claimed = await registry.claim(id, { node, epoch, seenFence, skip, lingering })
     if (claimed.outcome !== 'granted') return undefined
     try {
       // Before viewers see the playlist: what it lists as gaps stays gaps.

@@ -59,6 +59,7 @@ const operation = fc.oneof(
     epoch: fc.constantFrom('e', 'f'),
     fence: small,
     skip: fc.constantFrom(0, 0, 150),
+    lingering: flag,
   }),
   fc.record({
     type: fc.constant('advance' as const),
@@ -185,13 +186,14 @@ function callsOf(
       return [(r) => r.update(step.id, settings)]
     }
     case 'claim': {
-      const { id, node, epoch, skip } = step
+      const { id, node, epoch, skip, lingering } = step
       return [
         (r) =>
           r.claim(id, {
             node,
             epoch,
             skip,
+            lingering,
             seenFence: step.fence < 1 ? fence : (stream?.fence ?? 0),
           }),
       ]
@@ -344,6 +346,9 @@ async function dump(redis: Redis): Promise<unknown> {
     stopped: await list('ZRANGE', 'mr:stopped', '0', '-1', 'WITHSCORES'),
     unclaimed: await list('ZRANGE', 'mr:unclaimed', '0', '-1', 'WITHSCORES'),
     born: await redis.command(['GET', 'mr:born']),
+    lingering: await Promise.all(
+      NODES.map((each) => list('ZRANGE', `mr:node:${each}:lingering`, '0', '-1')),
+    ),
     floors: await list('ZRANGE', 'mr:floors', '0', '-1', 'WITHSCORES'),
     floorOfAll: await redis.command(['GET', 'mr:floors:all']),
     owned: await Promise.all(
@@ -378,6 +383,7 @@ function dumpModel(model: RegistryModel): unknown {
     stopped: scored(model.stopped),
     unclaimed: scored(model.unclaimed),
     born: model.bornMs === undefined ? null : String(model.bornMs),
+    lingering: NODES.map((each) => [...(model.lingering.get(each) ?? [])].toSorted()),
     floors: scored(model.floors),
     floorOfAll: model.floorOfAll === undefined ? null : String(model.floorOfAll.sec),
     owned: NODES.map((each) =>

@@ -80,6 +80,8 @@ export class RegistryModel {
   stopped = new Map<string, number>()
   unclaimed = new Map<string, number>()
   bornMs: number | undefined
+  /** Stopped streams that the node of this id serves. */
+  lingering = new Map<string, Set<string>>()
   /** Times of issue in seconds below which keys are revoked, and that of all streams. */
   floors = new Map<string, number>()
   floorOfAll: { sec: number; expiresAtMs: number } | undefined
@@ -131,7 +133,7 @@ export class RegistryModel {
       .toReversed()
       .flatMap(([node, { record }]) => {
         const isLive = this.leases.has(node)
-        if (isLive || this.#owned(node).length > 0) {
+        if (isLive || this.#owned(node).length > 0 || this.#lingeringOf(node).size > 0) {
           return [{ node, ...record, isLive }]
         }
         this.#forgetNode(node)
@@ -202,6 +204,7 @@ export class RegistryModel {
 
   claim(id: string, { node, epoch, seenFence, ...options }: ClaimOptions): Claimed {
     let { skip = 0 } = options
+    const { lingering = false } = options
     const nowMs = this.#now()
     const stream = this.streams.get(id)
     if (stream === undefined) return { outcome: 'unknown' }
@@ -209,7 +212,8 @@ export class RegistryModel {
       outcome,
       stream: this.#describe(id)!,
     })
-    if (stream.status === 'STOPPED') return refuse('stopped')
+    const lingers = lingering && (stream.lingersUntilMs ?? 0) > nowMs
+    if (stream.status === 'STOPPED' && !lingers) return refuse('stopped')
     const { owner, fence, status } = stream
     if (owner === node && stream.epoch === epoch) return this.#grant(id)
     if (fence !== seenFence) return refuse('changed')
@@ -238,6 +242,10 @@ export class RegistryModel {
       status: status === 'STREAMING' ? 'INTERRUPTED' : status,
     })
     this.unclaimed.delete(id)
+    if (status === 'STOPPED') {
+      this.lingering.get(owner)?.delete(id)
+      this.#lingeringOf(node).add(id)
+    }
     return this.#grant(id)
   }
 
@@ -346,6 +354,7 @@ export class RegistryModel {
     this.streams.set(id, { ...stream, ...ended, expiresAtMs })
     this.unclaimed.delete(id)
     this.stopped.set(id, lingersUntilMs)
+    if (owner !== '') this.#lingeringOf(owner).add(id)
     const window = this.windows.get(id)
     if (window !== undefined) this.windows.set(id, { ...window, expiresAtMs: lingersUntilMs })
     return { ...answer('stopped'), isFirst: true }
@@ -384,12 +393,17 @@ export class RegistryModel {
 
   orphans(node: string, { after = '', limit }: Page): Orphan[] {
     const nowMs = this.#now()
+    this.#sweep(nowMs)
     if (!this.leases.has(node)) return []
     const isSettled = this.#isSettled(node, nowMs)
     const lapsed = this.#nodesByDeadline().filter(([, { deadlineMs }]) => deadlineMs <= nowMs)
     return lapsed.slice(0, 16).flatMap(([owner, { record }]) => {
       if (this.leases.has(owner)) return []
       const ids = page(this.#owned(owner), after, limit)
+      for (const id of page([...this.#lingeringOf(owner)], after, limit)) {
+        if ((this.streams.get(id)?.lingersUntilMs ?? 0) > nowMs) ids.push(id)
+        else this.#lingeringOf(owner).delete(id)
+      }
       if (ids.length === 0 && after === '') this.#forgetNode(owner)
       return ids.flatMap((id) => {
         const isGone = this.#knowsNumbers(id, owner)
@@ -462,7 +476,14 @@ export class RegistryModel {
     this.streams.set(id, { ...rest, settings: {} })
   }
 
+  #lingeringOf(node: string): Set<string> {
+    const ids = this.lingering.get(node) ?? new Set<string>()
+    this.lingering.set(node, ids)
+    return ids
+  }
+
   #unlist(id: string): void {
+    this.lingering.get(this.streams.get(id)?.owner ?? '')?.delete(id)
     this.listed.delete(id)
     this.stopped.delete(id)
   }

@@ -172,6 +172,32 @@ t.test(
   },
 )
 
+t.test('a stopped stream outlives its owner for the linger, with ENDLIST', LIMIT, async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const stop = { reason: 'api', lingerMs: 60_000 } as const
+  for (const end of ['close', 'abandon'] as const) {
+    const { cluster, a, b, encoder, viewer, fence } = await startStudio(t)
+    b.on('stream', () => t.fail('its end is told again'))
+    if (end === 'close') await a.stopStream('studio')
+    else await cluster.registry.stop('studio', stop)
+    await a[end]()
+    encoder.stop()
+    await isAdopted(cluster, fence)
+    const edge = await cluster.startEdge()
+    const playlist = await until('the playlist', async () => {
+      const reply = await fetch(`http://127.0.0.1:${edge.port}/video/studio/playlist.m3u8`)
+      return reply.ok && reply.text()
+    })
+    t.match(playlist, '#EXT-X-ENDLIST')
+    t.match(playlist, '.ts')
+    t.match(await b.control.status('studio'), { status: 'STOPPED' })
+    t.equal(b.list().streams.length, 1)
+    await until('its viewer has the end', () => viewer.texts.at(-1)?.includes('#EXT-X-ENDLIST'))
+    t.strictSame(viewer.complaints, [])
+    await b.close()
+  }
+})
+
 t.test('neither publishers nor viewers notice that Redis is away', LIMIT, async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const { cluster, a, b, key, encoder, viewer, fence } = await startStudio(t)

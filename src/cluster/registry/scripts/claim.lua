@@ -1,7 +1,8 @@
 -- Makes a node the owner of a stream, under a higher fence.
 -- ARGV: id, node, epoch (identifies the claim, so that it may be sent again), fence that the node has seen, numbers to
 --   skip because they may have been used (more if the previous owner may have used more), time in ms for which the node must have held its lease before
---   it takes a stream whose owner's has lapsed, unless that is known to be gone
+--   it takes a stream whose owner's has lapsed, unless that is known to be gone,
+--   1 to take a stopped stream, too, while it lingers
 -- Answer: UNKNOWN, UNLEASED, STOPPED, CHANGED (another fence by now) or OWNED with the record, or OK with the record
 --   and the window
 local id, node, epoch = ARGV[1], ARGV[2], ARGV[3]
@@ -9,7 +10,8 @@ local seen, skip, settle_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARG
 local key, now = record_key(id), now_ms()
 local status, owner = field(id, 'status'), field(id, 'owner')
 if status == '' then return { 'UNKNOWN' } end
-if status == 'STOPPED' then return answer('STOPPED', id) end
+local lingers = ARGV[7] == '1' and number(id, 'lingersUntil') > now
+if status == 'STOPPED' and not lingers then return answer('STOPPED', id) end
 
 local function granted()
   local result = answer('OK', id)

@@ -4,7 +4,7 @@
 local nodes = {}
 for _, node in ipairs(redis.call('ZREVRANGE', NODES, 0, tonumber(ARGV[1]) - 1)) do
   local is_live = holds_lease(node)
-  if is_live or redis.call('EXISTS', owned_key(node)) == 1 then
+  if is_live or redis.call('EXISTS', owned_key(node), lingering_key(node)) > 0 then
     table.insert(nodes, node)
     table.insert(nodes, redis.call('HGET', NODE_RECORDS, node) or '')
     table.insert(nodes, is_live and 1 or 0)

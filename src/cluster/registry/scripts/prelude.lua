@@ -34,6 +34,11 @@ local function owned_key(node)
   return 'mr:node:' .. node .. ':streams'
 end
 
+-- Ids of the stopped streams that the node serves until their linger is over, all with score 0.
+local function lingering_key(node)
+  return 'mr:node:' .. node .. ':lingering'
+end
+
 -- All nodes by the end of their leases, and how others reach them.
 local NODES, NODE_RECORDS = 'mr:nodes', 'mr:nodes:records'
 -- Nodes that were known to be gone when their leases still held, and since when these had held.
@@ -100,10 +105,11 @@ local function set_status(id, old, new)
 end
 
 local function set_owner(id, old, new)
+  local key_of = field(id, 'status') == 'STOPPED' and lingering_key or owned_key
   redis.call('HSET', record_key(id), 'owner', new)
   redis.call('ZREM', UNCLAIMED, id)
-  if old ~= '' and old ~= new then redis.call('ZREM', owned_key(old), id) end
-  if new ~= '' then redis.call('ZADD', owned_key(new), 0, id) end
+  if old ~= '' and old ~= new then redis.call('ZREM', key_of(old), id) end
+  if new ~= '' then redis.call('ZADD', key_of(new), 0, id) end
 end
 
 local function forget_node(node)
@@ -113,6 +119,7 @@ local function forget_node(node)
 end
 
 local function unlist(id)
+  redis.call('ZREM', lingering_key(field(id, 'owner')), id)
   redis.call('ZREM', STREAMS, id)
   redis.call('ZREM', STOPPED, id)
   for _, status in ipairs({ 'READY', 'STREAMING', 'INTERRUPTED', 'STOPPED' }) do

@@ -39,7 +39,10 @@ end
 redis.call('HSET', key, 'reason', reason, 'stoppedAt', int(now), 'lingersUntil', int(now + linger_ms))
 set_status(id, status, 'STOPPED')
 redis.call('ZREM', UNCLAIMED, id)
-if owner ~= '' then redis.call('ZREM', owned_key(owner), id) end
+if owner ~= '' then
+  redis.call('ZREM', owned_key(owner), id)
+  redis.call('ZADD', lingering_key(owner), 0, id)
+end
 redis.call('ZADD', STOPPED, int(now + linger_ms), id)
 -- Without a claim so far, no owner may be away, and no number was used; the clock of a node may be ahead of its key.
 redis.call('PEXPIRE', key, number(id, 'fence') == 0 and math.max(linger_ms, CLOCKS_MS) or retain_ms)
