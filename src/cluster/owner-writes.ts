@@ -69,9 +69,14 @@ export class OwnerWrites {
     this.#knownMs = options.clock.wallMs()
   }
 
+  /** Number of changes without acknowledgement. */
+  get pendingWrites(): number {
+    return this.#changes - this.#acknowledged
+  }
+
   /** Whether there are changes without acknowledgement. */
   get isPending(): boolean {
-    return this.#acknowledged < this.#changes
+    return this.pendingWrites > 0
   }
 
   push({ entries, ...state }: ManifestWrite): void {

@@ -252,6 +252,12 @@ export const StreamRecord = titled('StreamRecord', {
   node: Type.Optional(
     text('node that owns the stream, in a cluster; absent until an encoder has connected'),
   ),
+  fence: Type.Optional(
+    integer('number of the claim under which that node owns it: a later claim has a higher one'),
+  ),
+  pending_writes: Type.Optional(
+    integer('changes that the registry of the cluster has not acknowledged; rarely above 1'),
+  ),
   stale: Type.Optional(
     Type.Literal(true, {
       description:
@@ -265,6 +271,21 @@ export const StreamPage = titled('StreamPage', {
   streams: Type.Array(StreamRecord, { description: 'in the order of their ids' }),
   next: orNull(Type.String(), '`after` of the next page; null on the last one'),
   service: Type.Optional(ServiceLoad),
+})
+
+export const NodeList = titled('NodeList', {
+  nodes: Type.Array(
+    Type.Object({
+      node: text('id of this run of the process, as in `node` of its streams'),
+      url: text('where other nodes reach it'),
+      role: text('`all` or `ingest`'),
+      live: Type.Boolean({
+        description: 'whether its lease holds: otherwise it is gone, and others adopt its streams',
+      }),
+      streams: integer('running streams that it owns'),
+    }),
+    { description: 'ingest nodes of the cluster; empty without one' },
+  ),
 })
 
 function orNull<Schema extends TSchema>(schema: Schema, description: string) {

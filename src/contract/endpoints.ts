@@ -5,8 +5,15 @@
  */
 import type { Static, TObject } from 'typebox'
 import type { ErrorCode } from '../errors.ts'
-import { StartedStream, StreamPage, StreamRecord } from './answers.ts'
-import { KickBody, StartStreamBody, StopStreamBody, StreamBody, StreamsBody } from './schema.ts'
+import { NodeList, StartedStream, StreamPage, StreamRecord } from './answers.ts'
+import {
+  KickBody,
+  NodesBody,
+  StartStreamBody,
+  StopStreamBody,
+  StreamBody,
+  StreamsBody,
+} from './schema.ts'
 
 interface Endpoint {
   readonly methods: readonly ('GET' | 'POST')[]
@@ -54,6 +61,13 @@ export const ENDPOINTS = {
     summary: 'The records of all streams, in pages',
     body: StreamsBody,
     data: StreamPage,
+    refusals: ['REGISTRY_UNAVAILABLE'],
+  },
+  nodes: {
+    methods: ['POST'],
+    summary: 'The ingest nodes of the cluster',
+    body: NodesBody,
+    data: NodeList,
     refusals: ['REGISTRY_UNAVAILABLE'],
   },
 } as const satisfies Record<string, Endpoint>

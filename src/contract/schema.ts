@@ -107,6 +107,8 @@ export const StreamsBody = Type.Object({
   ),
 })
 
+export const NodesBody = Type.Object({ issued_at: IssuedAt })
+
 /** Formats the error of the first invalid field, with its allowed values; for Fastify's `setSchemaErrorFormatter`. */
 export function formatBodyError(
   errors: readonly { readonly instancePath: string; readonly keyword: string }[],

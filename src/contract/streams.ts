@@ -23,6 +23,21 @@ export interface StreamControl {
   status(streamId: string): StreamRecord | Promise<StreamRecord>
   /** @returns a page of the streams in the order of their ids */
   list(request?: ListRequest): StreamPage | Promise<StreamPage>
+  /** @returns ingest nodes of the cluster; absent without one */
+  nodes?(): Promise<readonly ClusterNode[]>
+}
+
+/** Ingest node of a cluster. */
+export interface ClusterNode {
+  readonly node: string
+  /** URL at which other nodes reach it. */
+  readonly url: string
+  /** `all` or `ingest` */
+  readonly role: string
+  /** Whether its lease holds: otherwise it is gone, and other nodes adopt its streams. */
+  readonly live: boolean
+  /** Number of running streams that it owns. */
+  readonly streams: number
 }
 
 export interface StartRequest {
@@ -101,6 +116,10 @@ export type StreamRecord = StreamReport & {
   readonly bannedUntil?: Date
   /** Node that owns the stream, in a cluster; absent until an encoder has connected. */
   readonly node?: string
+  /** Number of the claim under which that node owns it; a later claim has a higher one. */
+  readonly fence?: number
+  /** Number of changes that the registry of the cluster has not acknowledged. */
+  readonly pendingWrites?: number
   /** The owner does not answer: only what the registry of the cluster knows is filled in. */
   readonly stale?: true
   readonly service?: ServiceReport

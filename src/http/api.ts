@@ -1,5 +1,5 @@
 /**
- * The signed API: start, stop, kick and status of a stream, and the list of streams.
+ * The signed API: start, stop, kick and status of a stream, and the lists of streams and of nodes.
  *
  * @module
  */
@@ -84,6 +84,7 @@ export function answersOf(control: StreamControl): Answers {
       const { streams, next = null, ...page } = await control.list(request)
       return { streams: streams.map(record), next, ...onTheWire(page) }
     },
+    nodes: async () => ({ nodes: [...((await control.nodes?.()) ?? [])] }),
   }
 }
 

@@ -9,7 +9,7 @@ import type { Logger } from '../logger.ts'
 import { asRefusal } from './error-handler.ts'
 
 /** Calls that change nothing. */
-const READING: ReadonlySet<EndpointName> = new Set<EndpointName>(['status', 'streams'])
+const READING: ReadonlySet<EndpointName> = new Set<EndpointName>(['status', 'streams', 'nodes'])
 
 /** Fields of a body that the line contains. Others may hold secrets, for example those of webhook URLs. */
 const LOGGED_FIELDS = [

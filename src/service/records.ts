@@ -9,14 +9,16 @@ import type { ListRequest, StreamPage, StreamRecord } from '../contract/streams.
 import type { LiveStream } from '../stream/live-stream.ts'
 import type { StreamFilter } from '../stream/registry.ts'
 
+type OwnershipOf = (streamId: string) => Pick<StreamRecord, 'node' | 'fence' | 'pendingWrites'>
+
 export interface RecordsOptions {
   readonly playlistUrl: (streamId: string) => string
   /** See `StreamsOptions`. */
   readonly hasPlaybackSecret: boolean
   readonly countViewers: (stream: LiveStream) => number
   readonly ownTermsOf: (stream: LiveStream) => Pick<StreamRecord, 'options' | 'bannedUntil'>
-  /** Name of this node in the cluster; undefined without one. */
-  readonly node?: string | undefined
+  /** Describes this node of the cluster as the owner of a stream; undefined without a cluster. */
+  readonly ownershipOf?: OwnershipOf | undefined
   /** @returns undefined until the service listens */
   readonly readLoad: () => ServiceReport | undefined
 }
@@ -59,14 +61,14 @@ export class Records {
   }
 
   #describe(stream: LiveStream): Omit<StreamRecord, 'service'> {
-    const { playlistUrl, hasPlaybackSecret, countViewers, ownTermsOf, node } = this.#options
+    const { playlistUrl, hasPlaybackSecret, countViewers, ownTermsOf, ownershipOf } = this.#options
     return {
       ...stream.report(),
       viewers: countViewers(stream),
       playlistUrl: playlistUrl(stream.id),
       playbackToken: hasPlaybackSecret && stream.terms.playbackToken !== false,
       ...ownTermsOf(stream),
-      ...(node !== undefined && { node }),
+      ...ownershipOf?.(stream.id),
     }
   }
 

@@ -117,7 +117,7 @@ export class Server
       hasPlaybackSecret: config.playbackSecret !== '',
       countViewers,
       ownTermsOf: (stream) => this.#streams.ownTermsOf(stream),
-      node: cluster?.node,
+      ownershipOf: cluster?.ownershipOf,
       readLoad: () => this.#health && { ...this.#health.load, http: this.#http.report() },
     })
     this.#metrics = new Metrics({

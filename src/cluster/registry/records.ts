@@ -19,6 +19,8 @@ export interface NodeRecord {
 export interface RegisteredNode extends NodeRecord {
   /** Whether its lease holds; otherwise it has streams to be adopted. */
   readonly isLive: boolean
+  /** Number of running streams that it owns. */
+  readonly ownedStreams: number
 }
 
 /** Options that a stream was started with, by name. */
@@ -101,9 +103,10 @@ export function decodeList(list: readonly unknown[]): RegisteredStream[] {
 
 /** @param list  of `list-nodes.lua` */
 export function decodeNodes(list: readonly unknown[]): RegisteredNode[] {
-  return chunks(list, 3).map(([node, record, isLive]) => ({
+  return chunks(list, 4).map(([node, record, isLive, ownedStreams]) => ({
     ...decodeNode(String(node), String(record)),
     isLive: isLive === 1,
+    ownedStreams: Number(ownedStreams),
   }))
 }
 

@@ -13,6 +13,7 @@ import { STREAM_KEY_LIFETIME_SEC } from '../../auth/stream-key.ts'
 import { decodeSettings } from '../../cluster/stream-settings.ts'
 import { checkStartRequest, MAX_PAGE_STREAMS } from '../../contract/schema.ts'
 import type {
+  ClusterNode,
   KickRequest,
   ListRequest,
   StartedStream,
@@ -161,6 +162,15 @@ export class ClusterControl implements StreamControl {
         this.#stored(stream),
     )
     return records.pageOf(streams, found.length > limit ? page.at(-1)?.id : undefined)
+  }
+
+  async nodes(): Promise<ClusterNode[]> {
+    const nodes = await this.#options.registry.listNodes()
+    return nodes
+      .toSorted((one, other) => (one.url < other.url ? -1 : 1))
+      .map(({ node, url, role, isLive, ownedStreams }) => {
+        return { node, url, role: String(role), live: isLive, streams: ownedStreams }
+      })
   }
 
   /** Asks the owners of streams for their records, all at once. */

@@ -159,6 +159,12 @@ export class ClusterMember {
     },
   }
 
+  /** See `RecordsOptions`. */
+  readonly ownershipOf = (streamId: string) => ({
+    node: this.node,
+    ...this.#owned.reportOf(streamId),
+  })
+
   /** See `FenceOf`. */
   readonly fenceOf = (streamId: string): number | undefined => this.#owned.fenceOf(streamId)
 

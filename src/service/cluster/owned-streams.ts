@@ -8,6 +8,7 @@ import { OwnerWrites, type Loss } from '../../cluster/owner-writes.ts'
 import type { Continuation, RegisteredStream } from '../../cluster/registry/records.ts'
 import type { Registry } from '../../cluster/registry/registry.ts'
 import type { StreamState } from '../../contract/state.ts'
+import type { StreamRecord } from '../../contract/streams.ts'
 import type { Logger } from '../../logger.ts'
 import type { LiveStream } from '../../stream/live-stream.ts'
 import type { MediaBackup } from './media-backup.ts'
@@ -54,6 +55,13 @@ export class OwnedStreams {
   /** @returns undefined unless the node owns the stream, and serves it */
   fenceOf(streamId: string): number | undefined {
     return this.#find(streamId)?.fence
+  }
+
+  /** What a record tells of the ownership; empty for a stream that the node does not own. */
+  reportOf(streamId: string): Pick<StreamRecord, 'fence' | 'pendingWrites'> {
+    const owned = this.#find(streamId)
+    if (owned === undefined) return {}
+    return { fence: owned.fence, pendingWrites: owned.writes.pendingWrites }
   }
 
   /** Whether the stream runs here. */

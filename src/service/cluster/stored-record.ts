@@ -29,7 +29,7 @@ const NO_FIGURES = {
 
 /** Record of what the registry has, which is everything as long as no node owns the stream. */
 export function storedRecord(
-  { id, status, owner, startedAtMs, settings }: RegisteredStream,
+  { id, status, owner, fence, startedAtMs, settings }: RegisteredStream,
   { playlistUrl, hasPlaybackSecret, playlistSegments, wallMs }: StoredRecordOptions,
 ): StreamRecord {
   const shared = decodeSettings(settings)
@@ -49,7 +49,7 @@ export function storedRecord(
     playbackToken: hasPlaybackSecret && playbackToken !== false,
     options: ownOptionsOf(shared),
     ...(bannedUntilMs > wallMs && { bannedUntil: new Date(bannedUntilMs) }),
-    ...(owner !== undefined && { node: owner, stale: true }),
+    ...(owner !== undefined && { node: owner, fence, stale: true }),
   }
 }
 

@@ -134,7 +134,7 @@ export class RegistryModel {
       .flatMap(([node, { record }]) => {
         const isLive = this.leases.has(node)
         if (isLive || this.#owned(node).length > 0 || this.#lingeringOf(node).size > 0) {
-          return [{ node, ...record, isLive }]
+          return [{ node, ...record, isLive, ownedStreams: this.#owned(node).length }]
         }
         this.#forgetNode(node)
         return []

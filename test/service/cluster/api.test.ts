@@ -55,6 +55,23 @@ t.test('every call works on every node', LIMIT, async (t) => {
     t.equal(text.includes(`millrace_cluster_node_info{node="${node}"} 1`), each === b)
   }
 
+  const { fence = 0 } = (await cluster.registry.get('studio')) ?? {}
+  t.match((await api(c, 'status')).body.data, { node, fence, pending_writes: Number })
+  const { nodes } = (await api(c, 'nodes', {})).body.data
+  t.strictSame(
+    nodes,
+    [a, b, c]
+      .map(({ publicUrl: url }) => ({
+        url,
+        role: 'all',
+        live: true,
+        streams: Number(url === b.publicUrl),
+      }))
+      .toSorted((one, other) => (one.url < other.url ? -1 : 1))
+      .map((each, index) => ({ ...each, node: nodes[index].node })),
+  )
+  t.ok(nodes.some((each: object) => 'node' in each && each.node === node))
+
   const again = await api(c, 'start-stream', { ...STUDIO, latency_ms: 300 })
   t.match(again.body.data, { status: 'STREAMING' })
   t.not(again.body.data['stream_key'], key)

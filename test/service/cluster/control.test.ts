@@ -51,7 +51,8 @@ async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [
   const control = new ClusterControl({
     ...{ ...settings, node, registry, redis, calls, streams, urls },
     records: new Records({
-      ...{ node, playlistUrl: urls.playlist, hasPlaybackSecret: false, countViewers: () => 0 },
+      ownershipOf: () => ({ node }),
+      ...{ playlistUrl: urls.playlist, hasPlaybackSecret: false, countViewers: () => 0 },
       ownTermsOf: (stream) => streams.ownTermsOf(stream),
       readLoad: () => undefined,
     }),

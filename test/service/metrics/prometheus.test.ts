@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../src/clock.ts'
 import { publish } from '../../../src/publisher/publisher.ts'
+import { CLUSTER_FAMILIES } from '../../../src/service/metrics/cluster-families.ts'
 import { PUBLISHER_REPORT } from '../../stream/publisher-report.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startPrometheus } from '../../support/prometheus.ts'
@@ -36,6 +37,22 @@ const EXPRESSIONS = panels.flatMap(({ title, targets = [] }) =>
     expression: expr.replaceAll('$__rate_interval', '8s').replaceAll(/\$(instance|stream)/g, '.*'),
   })),
 )
+
+function isOfCluster({ expression }: { readonly expression: string }): boolean {
+  return expression.includes('millrace_cluster_')
+}
+
+t.test('panels of the cluster show metrics that its nodes have', async (t) => {
+  const expressions = EXPRESSIONS.filter(isOfCluster)
+  t.equal(expressions.length, 3)
+  for (const { title, expression } of expressions) {
+    const name = /millrace_cluster_\w+/.exec(expression)?.[0]
+    t.ok(
+      CLUSTER_FAMILIES.some((family) => family.name === name),
+      title,
+    )
+  }
+})
 
 /** A live stream with a viewer, a stream with warnings, a rejected encoder and a refused API request. */
 async function occupy(t: Test, { server, url }: TestService): Promise<void> {
@@ -96,7 +113,7 @@ t.test(
     const prometheus = await startPrometheus(t, { port, token })
     await occupy(t, service)
     t.ok(EXPRESSIONS.length > 30, 'the dashboard has queries')
-    for (const { title, expression } of EXPRESSIONS) {
+    for (const { title, expression } of EXPRESSIONS.filter((each) => !isOfCluster(each))) {
       await until(
         `${title}: ${expression}`,
         async () => (await prometheus.query(expression)).length > 0,
