@@ -165,17 +165,13 @@ export class Streams {
     return stream
   }
 
-  /**
-   * Continues a stream that this node of a cluster has claimed, with the media that there is of it.
-   * @throws {MillraceError} `SHUTTING_DOWN`, `TOO_MANY_STREAMS`
-   */
+  /** Continues a stream of the cluster, with the media that there is of it. @throws {MillraceError} as `start` */
   adopt(continuation: Continuation, mediaOf?: MediaSource): LiveStream {
     if (this.#closed) throw new MillraceError('SHUTTING_DOWN')
     const { stream: registered } = continuation
     const manifest = manifestOf(continuation, this.#options)
-    const { id, status, reason = 'api' } = registered
-    const ended = status === 'STOPPED' && { ended: reason }
-    const stream = this.#registry.start(id, { continued: { manifest, mediaOf, ...ended } })
+    const { id, reason: ended } = registered
+    const stream = this.#registry.start(id, { continued: { manifest, mediaOf, ended } })
     this.#ownOptions.set(stream, ownOptionsOf(decodeSettings(registered.settings)))
     this.#registered.adopt(stream, registered)
     return stream

@@ -22,7 +22,7 @@ export interface ContinuedStream {
   /** Media of its segments; those without are listed as gaps. Default: none. */
   readonly mediaOf?: MediaSource | undefined
   /** Why the stream has ended: it lingers, and no event tells of it. Default: it goes on. */
-  readonly ended?: StopReason
+  readonly ended?: StopReason | undefined
 }
 
 export interface LiveStreamOptions extends MediaOptions {

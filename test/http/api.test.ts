@@ -372,6 +372,13 @@ t.test('answers stop, kick and status of an unknown stream with 404', async (t) 
   }
 })
 
+t.test('/api/nodes is empty without a cluster', async (t) => {
+  const app = await startApp(t)
+  const reply = await signedCall(app, 'POST', '/api/nodes', {})
+  t.match(outcome(reply), { status: 200 })
+  t.strictSame(json(reply), { success: true, data: { nodes: [] } })
+})
+
 t.test('answers other methods and paths with 404 in the same envelope', async (t) => {
   const app = await startApp(t)
   const requests = [

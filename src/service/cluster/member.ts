@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../../clock.ts'
-import { callNode, isRefused } from '../../cluster/call-node.ts'
+import { callNode } from '../../cluster/call-node.ts'
 import { NodeLease } from '../../cluster/node-lease.ts'
 import type { NodeCalls } from '../../cluster/node-calls.ts'
 import { CommandReader } from '../../cluster/command-reader.ts'
@@ -25,6 +25,7 @@ import { EdgeWithin, type EdgeWithinOptions } from './edge-within.ts'
 import type { ClusterReport } from '../metrics/cluster-families.ts'
 import { MediaBackup } from './media-backup.ts'
 import { Drain } from './drain.ts'
+import { watchNext } from './next-node.ts'
 import { OwnedStreams } from './owned-streams.ts'
 import { RegistryOwners } from './registry-owners.ts'
 
@@ -32,8 +33,6 @@ import { RegistryOwners } from './registry-owners.ts'
 const ADOPT_MS = 500
 /** Max number of streams of one dead node that are adopted at once. */
 const MAX_ADOPTED = 20
-/** Time limit of the answer of a node that may be gone. */
-const PROBE_MS = 300
 /** Rounds after which the streams of this node are compared with the registry. */
 const RECONCILE_ROUNDS = 4
 const MAX_PAGE = 1000
@@ -247,7 +246,7 @@ export class ClusterMember {
 
   async #adopt(): Promise<void> {
     try {
-      await this.#watchNext()
+      await watchNext(this.registry, this.node)
       const orphans = await this.registry.orphans(this.node, { limit: MAX_ADOPTED })
       for (const { id } of orphans) {
         if (!this.isDraining) await this.#claims.adopt(id)
@@ -259,22 +258,6 @@ export class ClusterMember {
       if (++this.#rounds % RECONCILE_ROUNDS === 0) await this.#reconcile()
     } catch {
       // The next round tries again.
-    }
-  }
-
-  /**
-   * Ends the lease of the next node, in the order of ids, if nobody listens at its URL: only while the lease holds are
-   * all its numbers known, so that its playlists go on without a gap.
-   */
-  async #watchNext(): Promise<void> {
-    const nodes = (await this.registry.listNodes()).filter(({ isLive }) => isLive)
-    const inOrder = nodes.toSorted((one, other) => (one.node < other.node ? -1 : 1))
-    const next = inOrder.find(({ node }) => node > this.node) ?? inOrder[0]
-    if (next === undefined || next.node === this.node) return
-    try {
-      await fetch(`${next.url}/health/live`, { signal: AbortSignal.timeout(PROBE_MS) })
-    } catch (error) {
-      if (isRefused(error)) await this.registry.leaveNode(next.node)
     }
   }
 

@@ -94,7 +94,7 @@ t.test(
     t.equal(ready.status, 503)
     t.match(await ready.json(), { reasons: ['draining'] })
     await t.rejects(a.startStream({ streamId: 'other' }), { code: 'SHUTTING_DOWN' })
-    t.equal(await statusAt(a), 200)
+    t.equal(await statusAt(a, cluster), 200)
     t.match(await cluster.registry.get('studio'), { status: 'INTERRUPTED', fence })
     encodeTo(t, b, key)
     await grows(viewer, 3)
