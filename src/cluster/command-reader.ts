@@ -4,6 +4,7 @@
  * @module
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { MillraceError } from '../errors.ts'
 import { Redis, type RedisOptions } from './redis.ts'
 import { FIRST_COMMAND, readCommands } from './registry/node-commands.ts'
 
@@ -19,7 +20,8 @@ export class CommandReader {
   readonly #closing = new AbortController()
   #done: Promise<void> = Promise.resolve()
 
-  /** @param onCommand  gets what another node has sent, unchecked, one after the other; what it throws is ignored */
+  /** @param onCommand  gets what another node has sent, unchecked, one after the other, again after
+   *   `REGISTRY_UNAVAILABLE`; anything else that it throws is ignored */
   constructor(options: RedisOptions, node: string, onCommand: (command: unknown) => Promise<void>) {
     this.#redis = new Redis(options)
     this.#node = node
@@ -44,12 +46,16 @@ export class CommandReader {
       try {
         const commands = await readCommands(this.#redis, this.#node, { after, waitMs: WAIT_MS })
         for (const { at, command } of commands) {
+          await this.#onCommand(command).catch(throwIfAway)
           after = at
-          await this.#onCommand(command).catch(() => undefined)
         }
       } catch {
         await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined)
       }
     }
   }
+}
+
+function throwIfAway(error: unknown): void {
+  if (error instanceof MillraceError && error.code === 'REGISTRY_UNAVAILABLE') throw error
 }

@@ -6,8 +6,8 @@
 import type { NodeRecord } from './registry/records.ts'
 import type { Registry } from './registry/registry.ts'
 
-/** A quarter of the lease. */
-const RENEW_MS = 500
+/** Interval of renewals in milliseconds, a quarter of the lease. */
+export const RENEW_MS = 500
 
 export interface NodeLeaseOptions {
   readonly registry: Pick<Registry, 'renewNode' | 'leaveNode'>

@@ -21,6 +21,8 @@ export interface RegisteredNode extends NodeRecord {
   readonly isLive: boolean
   /** Number of running streams that it owns. */
   readonly ownedStreams: number
+  /** End of its lease by the clock of Redis, in milliseconds since 1970. */
+  readonly deadlineMs: number
 }
 
 /** Options that a stream was started with, by name. */
@@ -103,10 +105,11 @@ export function decodeList(list: readonly unknown[]): RegisteredStream[] {
 
 /** @param list  of `list-nodes.lua` */
 export function decodeNodes(list: readonly unknown[]): RegisteredNode[] {
-  return chunks(list, 4).map(([node, record, isLive, ownedStreams]) => ({
+  return chunks(list, 5).map(([node, record, isLive, ownedStreams, deadlineMs]) => ({
     ...decodeNode(String(node), String(record)),
     isLive: isLive === 1,
     ownedStreams: Number(ownedStreams),
+    deadlineMs: Number(deadlineMs),
   }))
 }
 

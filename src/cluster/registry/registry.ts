@@ -96,10 +96,13 @@ export class Registry {
 
   /**
    * Ends the lease of a node, so that others adopt its streams at once: a node that goes away, or one whose URL refuses
-   * connections. @returns whether its lease held
+   * connections. With `deadlineMs` a lease that has been renewed since then goes on. @returns whether it has ended now
    */
-  async leaveNode(node: string): Promise<boolean> {
-    return (await this.#run('leave-node', [node])) === 1
+  async leaveNode(
+    node: string,
+    { deadlineMs }: { readonly deadlineMs?: number } = {},
+  ): Promise<boolean> {
+    return (await this.#run('leave-node', [node, deadlineMs ?? ''])) === 1
   }
 
   async listNodes(): Promise<RegisteredNode[]> {

@@ -13,6 +13,7 @@ import { MillraceError } from '../../errors.ts'
 import type { MediaSource } from '../../hls/playlist/earlier-segments.ts'
 import type { LiveStream } from '../../stream/live-stream.ts'
 import { inTime, TimeoutError } from '../../time-limit.ts'
+import { endLease } from './gone-nodes.ts'
 import type { OwnedStreams } from './owned-streams.ts'
 
 /** Time in which an encoder gets its answer, in milliseconds: libsrt waits 3 s. */
@@ -149,7 +150,7 @@ export class Claims {
     } catch (error) {
       if (error instanceof MillraceError && error.code === 'STREAM_BUSY') throw error
       // Without a process behind its URL the lease ends now; otherwise it may lapse soon.
-      if (isRefused(error)) await registry.leaveNode(owner)
+      if (isRefused(error)) await endLease(registry, owner)
     }
   }
 }

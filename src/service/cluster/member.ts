@@ -25,7 +25,7 @@ import { EdgeWithin, type EdgeWithinOptions } from './edge-within.ts'
 import type { ClusterReport } from '../metrics/cluster-families.ts'
 import { MediaBackup } from './media-backup.ts'
 import { Drain } from './drain.ts'
-import { watchNext } from './next-node.ts'
+import { replaceEarlier, watchNext } from './gone-nodes.ts'
 import { OwnedStreams } from './owned-streams.ts'
 import { RegistryOwners } from './registry-owners.ts'
 
@@ -87,7 +87,7 @@ export class ClusterMember {
     this.#lease = new NodeLease({
       registry,
       describe: () => ({ node, url: this.#url, role }),
-      onBegin: () => void this.#begin(),
+      onBegin: () => void this.#begin(logger),
     })
     const backup = clusterBackup ? new MediaBackup(config, logger) : undefined
     this.#backup = backup
@@ -232,11 +232,11 @@ export class ClusterMember {
   }
 
   /** Ends the lease of an earlier process at this URL, and finds out what other nodes have adopted. */
-  async #begin(): Promise<void> {
+  async #begin(logger: Logger): Promise<void> {
+    const url = this.#url
     try {
-      for (const { node, url, isLive } of await this.registry.listNodes()) {
-        const isEarlier = node !== this.node && url === this.#url
-        if (isEarlier && isLive) await this.registry.leaveNode(node)
+      if (await replaceEarlier(this.registry, { node: this.node, url })) {
+        logger.error({ url }, 'two nodes have this NODE_URL: calls reach one of them. Set another.')
       }
       await this.#reconcile()
     } catch {

@@ -44,7 +44,7 @@ const operation = fc.oneof(
   }),
   fc.record({ type: fc.constant('failover' as const) }),
   fc.record({ type: fc.constant('renew' as const), node }),
-  fc.record({ type: fc.constant('leave' as const), node }),
+  fc.record({ type: fc.constant('leave' as const), node, sinceMs: fc.option(small) }),
   fc.record({
     type: fc.constant('start' as const),
     id,
@@ -174,8 +174,11 @@ function callsOf(
   switch (step.type) {
     case 'renew':
       return [(r) => r.renewNode({ node: step.node, url: `http://${step.node}` })]
-    case 'leave':
-      return [(r) => r.leaveNode(step.node)]
+    case 'leave': {
+      const knownMs = model.nodes.get(step.node)?.deadlineMs ?? 0
+      const deadline = step.sinceMs !== null && { deadlineMs: knownMs + Math.min(step.sinceMs, 0) }
+      return [(r) => r.leaveNode(step.node, { ...deadline })]
+    }
     case 'start': {
       const settings = step.value < 0 ? {} : { [`s${step.value % 2}`]: [step.value] }
       const keyExpiresAtMs = START_MS + step.keyMs

@@ -116,10 +116,11 @@ export class RegistryModel {
     return sinceMs
   }
 
-  leaveNode(node: string): boolean {
+  leaveNode(node: string, { deadlineMs }: { readonly deadlineMs?: number } = {}): boolean {
     const nowMs = this.#now()
     const lease = this.leases.get(node)
     if (lease === undefined) return false
+    if (deadlineMs !== undefined && this.nodes.get(node)?.deadlineMs !== deadlineMs) return false
     this.leases.delete(node)
     const known = this.nodes.get(node)
     this.nodes.set(node, { record: known?.record ?? { url: '' }, deadlineMs: nowMs })
@@ -131,10 +132,10 @@ export class RegistryModel {
     this.#now()
     return this.#nodesByDeadline()
       .toReversed()
-      .flatMap(([node, { record }]) => {
+      .flatMap(([node, { record, deadlineMs }]) => {
         const isLive = this.leases.has(node)
         if (isLive || this.#owned(node).length > 0 || this.#lingeringOf(node).size > 0) {
-          return [{ node, ...record, isLive, ownedStreams: this.#owned(node).length }]
+          return [{ node, ...record, isLive, ownedStreams: this.#owned(node).length, deadlineMs }]
         }
         this.#forgetNode(node)
         return []

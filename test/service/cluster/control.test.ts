@@ -7,7 +7,7 @@ import { verifyStreamKey } from '../../../src/auth/stream-key.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { CommandReader } from '../../../src/cluster/command-reader.ts'
 import { NodeCalls } from '../../../src/cluster/node-calls.ts'
-import { Redis } from '../../../src/cluster/redis.ts'
+import { Redis, unavailable } from '../../../src/cluster/redis.ts'
 import type { EndpointName } from '../../../src/contract/endpoints.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import { ClusterControl } from '../../../src/service/cluster/control.ts'
@@ -325,6 +325,25 @@ t.test('a reader of commands survives Redis, and waits without a connection', as
   await until('the third', () => heard.length === 3)
   t.strictSame(heard, [{ n: 1 }, { n: 2 }, { n: 3 }])
   await reader.close()
+})
+
+t.test('a command that needs the registry waits for it', async (t) => {
+  const redis = await startRedis(t)
+  const sender = new Redis({ url: redis.url })
+  t.teardown(() => sender.close())
+  sender.connect()
+  await until('a connection', () => sender.isReady)
+  const { sendCommand } = await import('../../../src/cluster/registry/node-commands.ts')
+  for (const n of [1, 2]) await sendCommand(sender, 'a', { n })
+  const heard: unknown[] = []
+  const reader = new CommandReader({ url: redis.url }, 'a', async (command) => {
+    heard.push(command)
+    if (heard.length < 3) throw unavailable()
+  })
+  t.teardown(() => reader.close())
+  reader.start()
+  await until('both', () => heard.length === 4)
+  t.strictSame(heard, [{ n: 1 }, { n: 1 }, { n: 1 }, { n: 2 }])
 })
 
 t.test('a call of another node that is not as agreed is refused', async (t) => {

@@ -1,6 +1,7 @@
 -- Nodes whose lease holds, and those that have streams to be adopted. Forgets the others.
 -- ARGV: limit
--- Answer: node, record, 1 or 0 (lease holds), number of running streams that it owns and so on
+-- Answer: node, record, 1 or 0 (lease holds), number of running streams that it owns,
+--   end of its lease in ms and so on
 local nodes = {}
 for _, node in ipairs(redis.call('ZREVRANGE', NODES, 0, tonumber(ARGV[1]) - 1)) do
   local is_live = holds_lease(node)
@@ -9,6 +10,7 @@ for _, node in ipairs(redis.call('ZREVRANGE', NODES, 0, tonumber(ARGV[1]) - 1)) 
     table.insert(nodes, redis.call('HGET', NODE_RECORDS, node) or '')
     table.insert(nodes, is_live and 1 or 0)
     table.insert(nodes, redis.call('ZCARD', owned_key(node)))
+    table.insert(nodes, redis.call('ZSCORE', NODES, node))
   else
     forget_node(node)
   end

@@ -1,0 +1,65 @@
+/**
+ * Nodes that are gone although their leases still hold. Only while a lease holds are all numbers of its node known, so that
+ * its playlists go on without a gap.
+ *
+ * @module
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isRefused } from '../../cluster/call-node.ts'
+import { RENEW_MS } from '../../cluster/node-lease.ts'
+import type { Registry } from '../../cluster/registry/registry.ts'
+
+type Nodes = Pick<Registry, 'listNodes' | 'leaveNode'>
+
+/** Time limit of the answer of a node that may be gone. */
+const PROBE_MS = 300
+
+/** Time in which a node that lives renews its lease. */
+const RENEWED_MS = RENEW_MS + 100
+
+/**
+ * Looks whether the next node is there, in the order of ids, which are a ring.
+ *
+ * @throws {MillraceError} `REGISTRY_UNAVAILABLE`
+ */
+export async function watchNext(registry: Nodes, own: string): Promise<void> {
+  const nodes = (await registry.listNodes()).filter(({ isLive }) => isLive)
+  const inOrder = nodes.toSorted((one, other) => (one.node < other.node ? -1 : 1))
+  const next = inOrder.find(({ node }) => node > own) ?? inOrder[0]
+  if (next === undefined || next.node === own) return
+  try {
+    await fetch(`${next.url}/health/live`, { signal: AbortSignal.timeout(PROBE_MS) })
+  } catch (error) {
+    if (isRefused(error)) await endLease(registry, next.node)
+  }
+}
+
+/**
+ * Ends the lease of a node at whose URL nobody listens, unless it is renewed: then the node lives behind a closed port.
+ *
+ * @returns whether the node is gone
+ * @throws {MillraceError} `REGISTRY_UNAVAILABLE`
+ */
+export async function endLease(registry: Nodes, node: string): Promise<boolean> {
+  const known = (await registry.listNodes()).find((each) => each.node === node)
+  if (known?.isLive !== true) return true
+  await sleep(RENEWED_MS)
+  return registry.leaveNode(node, { deadlineMs: known.deadlineMs })
+}
+
+/**
+ * Ends the lease of an earlier process at the URL of this node.
+ *
+ * @returns whether a node that lives has the same URL
+ * @throws {MillraceError} `REGISTRY_UNAVAILABLE`
+ */
+export async function replaceEarlier(
+  registry: Nodes,
+  own: { readonly node: string; readonly url: string },
+): Promise<boolean> {
+  const others = (await registry.listNodes()).filter(
+    ({ node, url, isLive }) => isLive && url === own.url && node !== own.node,
+  )
+  const ended = await Promise.all(others.map(({ node }) => endLease(registry, node)))
+  return ended.includes(false)
+}
