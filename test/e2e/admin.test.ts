@@ -5,6 +5,7 @@ import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { openBrowser } from '../support/browser.ts'
+import { encodeTo, startCluster } from '../support/cluster.ts'
 import { start, type Program } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 import { requireTool } from '../support/tools.ts'
@@ -227,5 +228,30 @@ t.test('the page connects again after a restart, and asks for the password', asy
   await page.getByLabel('Password').fill(PASSWORD)
   await page.keyboard.press('Enter')
   await page.getByText('No streams').waitFor()
+  t.strictSame(errors, [])
+})
+
+t.test('the nodes of a cluster are below the list', { timeout: 120_000 }, async (t) => {
+  if (!requireTool(t, 'chromium', 'redis-server')) return
+  const cluster = await startCluster(t, { admin: { password: PASSWORD } })
+  const [a, b] = [await cluster.startNode(), await cluster.startNode()]
+  encodeTo(t, b, await cluster.startStream('studio'))
+  const { page, errors } = await openDashboard(t, a.publicUrl)
+  await page.fill('#password', PASSWORD)
+  await page.keyboard.press('Enter')
+  const nodes = async () => (await page.locator('#node-rows').innerText()).split(/\s+/)
+  await until('both, one with the stream', async () => {
+    const words = await nodes()
+    const streamsOf = (url: string) => words[words.indexOf(url) + 2]
+    return streamsOf(a.publicUrl) === '0' && streamsOf(b.publicUrl) === '1'
+  })
+  await page.setViewportSize({ width: 360, height: 740 })
+  t.equal(await pageWidth(page), 360)
+  t.strictSame(await findFaults(page), [])
+  await page.click('#rows button')
+  await until('its node', async () =>
+    (await page.locator('#facts').innerText()).includes(b.publicUrl),
+  )
+  t.equal(await pageWidth(page), 360)
   t.strictSame(errors, [])
 })

@@ -23,7 +23,7 @@ export interface EventsOptions extends AdminOptions {
 /** Fastify plugin: `GET /events?status=&after=`, both optional. */
 export const events: FastifyPluginAsync<EventsOptions> = async (app, options) => {
   const { control, clock, sessions } = options
-  const snapshots = new Snapshots((request) => control.list(request))
+  const snapshots = new Snapshots(control)
   let timer: NodeJS.Timeout | undefined
   let isClosing = false
   let isSending = false

@@ -9,7 +9,7 @@ import type { EncoderFigures, StreamRow } from './wire.ts'
 
 export function rowOf(record: StreamPage['streams'][number]): StreamRow {
   const { streamId, status, live, liveSince, publisher, viewers } = record
-  const { tracks, warnings, playbackToken } = record
+  const { tracks, warnings, node, playbackToken } = record
   return {
     id: streamId,
     status,
@@ -19,6 +19,7 @@ export function rowOf(record: StreamPage['streams'][number]): StreamRow {
     viewers,
     tracks: tracks.map(describe),
     warnings: warnings.map(({ code, message }) => ({ code, message })),
+    ...(node !== undefined && { node }),
     ...(playbackToken && { isProtected: true }),
   }
 }

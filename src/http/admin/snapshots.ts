@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { ListRequest, StreamPage } from '../../contract/streams.ts'
+import type { ClusterNode, ListRequest, StreamControl, StreamPage } from '../../contract/streams.ts'
 import { rowOf } from './rows.ts'
 import type { Snapshot } from './wire.ts'
 
@@ -37,11 +37,11 @@ export type Turn = Promise<unknown> | void
 
 /** Calling order: `add` listeners, `tick` once a second, `close`. */
 export class Snapshots {
-  readonly #list: (request: ListRequest) => StreamPage | Promise<StreamPage>
+  readonly #control: Pick<StreamControl, 'list' | 'nodes'>
   readonly #listeners = new Map<Listener, { readonly view: View; skipped: number }>()
 
-  constructor(list: (request: ListRequest) => StreamPage | Promise<StreamPage>) {
-    this.#list = list
+  constructor(control: Pick<StreamControl, 'list' | 'nodes'>) {
+    this.#control = control
   }
 
   get isFull(): boolean {
@@ -108,17 +108,19 @@ export class Snapshots {
     let { after } = view
     do {
       if (streams.length > 0) yield
-      page = yield* settled(
-        this.#list({ ...view, ...(after !== undefined && { after }), limit: ROWS_PER_TURN }),
-      )
+      const request = { ...view, ...(after !== undefined && { after }), limit: ROWS_PER_TURN }
+      // While the registry of the cluster is away, the dashboard shows no streams.
+      page = yield* settled(this.#control.list(request), { streams: [] })
       streams.push(...page.streams)
       after = page.next
     } while (after !== undefined && streams.length < ROWS)
     const { service } = page
+    const nodes = yield* settled<readonly ClusterNode[]>(this.#control.nodes?.() ?? [], [])
     const snapshot: Snapshot = {
       timeMs,
       rows: streams.map(rowOf),
       ...(after !== undefined && { next: after }),
+      ...(nodes.length > 0 && { nodes }),
       ...(streams[0] && { publicUrl: baseOf(streams[0].playlistUrl) }),
       ...(service && {
         load: {
@@ -132,12 +134,11 @@ export class Snapshots {
   }
 }
 
-function* settled(page: StreamPage | Promise<StreamPage>): Generator<Turn, StreamPage> {
-  if (!(page instanceof Promise)) return page
-  let result: StreamPage = { streams: [] }
-  yield page.then(
+function* settled<T>(answer: T | Promise<T>, otherwise: T): Generator<Turn, T> {
+  if (!(answer instanceof Promise)) return answer
+  let result = otherwise
+  yield answer.then(
     (value) => void (result = value),
-    // The registry of the cluster is away: the dashboard shows no streams until it is back.
     () => undefined,
   )
   return result

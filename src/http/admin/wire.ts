@@ -12,6 +12,8 @@ export interface Snapshot {
   /** `after` of the next page; absent on the last page. */
   readonly next?: string
   readonly load?: LoadFigures
+  /** Ingest nodes of the cluster; absent without one, and while its registry does not answer. */
+  readonly nodes?: readonly NodeRow[]
   /** URL below which there are `/video` and `/watch`; absent without rows. */
   readonly publicUrl?: string
 }
@@ -22,6 +24,17 @@ export interface LoadFigures {
   readonly httpConnections: number
   /** Datagrams that the kernel dropped since the service started. */
   readonly kernelDrops?: number
+}
+
+/** An ingest node of the cluster. */
+export interface NodeRow {
+  readonly node: string
+  readonly url: string
+  readonly role: string
+  /** Whether its lease holds. */
+  readonly live: boolean
+  /** Number of running streams that it owns. */
+  readonly streams: number
 }
 
 /** A stream in the list. */
@@ -38,6 +51,8 @@ export interface StreamRow {
   /** Tracks in words. */
   readonly tracks: readonly string[]
   readonly warnings: readonly { readonly code: string; readonly message: string }[]
+  /** Id of the node that owns it, in a cluster. */
+  readonly node?: string
   /** Whether viewers need a playback token. */
   readonly isProtected?: true
 }

@@ -20,10 +20,11 @@ class MemoryListener implements Listener {
 
 function setUp() {
   const requests: ListRequest[] = []
-  const snapshots = new Snapshots((request) => {
+  const list = (request: ListRequest) => {
     requests.push(request)
     return { streams: [] }
-  })
+  }
+  const snapshots = new Snapshots({ list })
   return { snapshots, requests }
 }
 
@@ -86,13 +87,14 @@ t.test('a listener whose session is over gets no further snapshot', async (t) =>
 })
 
 t.test('reads the streams of a snapshot a few at a time', async (t) => {
-  const snapshots = new Snapshots(({ after = '0', limit = 0 }) => {
+  const list = ({ after = '0', limit = 0 }: ListRequest) => {
     const next = String(Number(after) + limit)
     const ids = Array.from({ length: limit }, (_, index) => String(Number(after) + index))
     const playlistUrl = 'http://host/video/a/b'
     const streams = ids.map((streamId) => ({ streamId, tracks: [], warnings: [], playlistUrl }))
     return { streams: streams as unknown as StreamPage['streams'], next }
-  })
+  }
+  const snapshots = new Snapshots({ list })
   const listener = new MemoryListener()
   let turns = 0
   for (const _ of snapshots.add(listener, {}, 0)) turns++
@@ -100,4 +102,17 @@ t.test('reads the streams of a snapshot a few at a time', async (t) => {
   t.equal(listener.texts.length, 1)
   for (let page = 0; page < 2; page++) t.match(listener.texts[0], `"id":"${25 * page}"`)
   t.match(listener.texts[0], '"next":"50","publicUrl":"http://host"')
+})
+
+t.test('has the nodes of a cluster, unless its registry is away', async (t) => {
+  const nodes = [{ node: 'a', url: 'http://10.0.0.1:8080', role: 'ingest', live: true, streams: 2 }]
+  const answers = [Promise.resolve(nodes), Promise.reject(new Error('away'))]
+  const list = () => ({ streams: [] })
+  const snapshots = new Snapshots({ list, nodes: () => answers.shift()! })
+  for (const expected of [{ rows: [], nodes }, { rows: [] }]) {
+    const listener = new MemoryListener()
+    for (const turn of snapshots.add(listener, {}, 0)) await turn
+    const [text = ''] = listener.texts
+    t.strictSame(JSON.parse(text.replace('data: ', '')), { timeMs: 0, ...expected })
+  }
 })

@@ -48,7 +48,8 @@ export class Detail {
     this.#previews.remove(this.#canvas)
   }
 
-  update(row: StreamRow, { timeMs, publicUrl = '' }: Snapshot): void {
+  update(row: StreamRow, snapshot: Snapshot): void {
+    const { timeMs, publicUrl = '' } = snapshot
     this.#row = row
     setText(byId('detail-title'), row.id)
     this.#canvas.hidden = !row.live
@@ -58,7 +59,7 @@ export class Detail {
     byId('kick', HTMLButtonElement).disabled = row.encoder === undefined
     byId('stop', HTMLButtonElement).disabled = row.status === 'STOPPED'
     showWarnings(row)
-    showFacts(factsOf(row, timeMs))
+    showFacts([...factsOf(row, timeMs), ...nodeOf(row, snapshot)])
     this.#graphs.add(row, timeMs)
   }
 }
@@ -90,6 +91,12 @@ function factsOf(row: StreamRow, timeMs: number): [string, string][] {
     ['Packets lost', packets(encoder.packetsLost, encoder)],
     ['Packets dropped', packets(encoder.packetsDropped, encoder)],
   ]
+}
+
+/** Which node has the stream, in a cluster. */
+function nodeOf({ node }: StreamRow, { nodes = [] }: Snapshot): [string, string][] {
+  if (nodes.length === 0) return []
+  return [['Node', nodes.find((each) => each.node === node)?.url ?? NONE]]
 }
 
 function showFacts(facts: readonly [string, string][]): void {

@@ -9,6 +9,7 @@ import { Detail } from './detail.ts'
 import { openKick, openStart, openStop, prepareDialogs, startStream } from './dialogs.ts'
 import { byId, setText } from './dom.ts'
 import { follow } from './feed.ts'
+import { NodeList } from './node-list.ts'
 import { Previews } from './previews.ts'
 import { StreamList } from './stream-list.ts'
 import type { Snapshot } from '../wire.ts'
@@ -18,6 +19,7 @@ const EMPTY = 'No streams. Start one, and publish to its SRT URL.'
 const state = byId('state', HTMLSelectElement)
 const previews = new Previews()
 const list = new StreamList(previews, select)
+const nodeList = new NodeList()
 const detail = new Detail(previews)
 const announcer = new Announcer()
 /** `after` of the page that is shown. */
@@ -43,8 +45,9 @@ function look(): void {
 
 function show(received: Snapshot): void {
   snapshot = received
-  const { rows, next, load, timeMs } = received
+  const { rows, next, load, nodes = [], timeMs } = received
   list.show(rows, detail.row?.id)
+  nodeList.show(nodes)
   const selected = rows.find(({ id }) => id === detail.row?.id)
   if (selected !== undefined) detail.update(selected, received)
   else if (detail.row !== undefined) closeDetail()
