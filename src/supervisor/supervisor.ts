@@ -22,6 +22,9 @@ import { createSocketPath, removeSocketDirectory } from './socket-directory.ts'
 const INGEST_LIMIT_MS = 3700
 const WORKER_LIMIT_MS = 1200
 
+/** Further time in which a node of a cluster leaves its streams to others: Redis may be slow. */
+const HAND_OVER_LIMIT_MS = 2000
+
 /** Time limit for the ports of an ingest process that is abandoned. */
 const ABANDON_LIMIT_MS = 400
 
@@ -96,10 +99,11 @@ export class Supervisor {
     this.#ingest.child?.send({ type: 'drain' })
   }
 
-  /** Ends the ingest process, after a drain for players, then the workers, within 5 s. */
+  /** Ends the ingest process, after a drain for players, then the workers: within 5 s, or 7 s in a cluster. */
   async stop(): Promise<void> {
     this.#isStopping = true
-    await this.#ingest.child?.end({ type: 'stop', drainMs: DRAIN_MS }, INGEST_LIMIT_MS)
+    const limitMs = INGEST_LIMIT_MS + (this.#config.redisUrl === '' ? 0 : HAND_OVER_LIMIT_MS)
+    await this.#ingest.child?.end({ type: 'stop', drainMs: DRAIN_MS }, limitMs)
     const order = { type: 'stop', drainMs: 0 } as const
     const workers = this.#workers.flatMap(({ child }) => child ?? [])
     await Promise.all(workers.map((child) => child.end(order, WORKER_LIMIT_MS)))
