@@ -34,10 +34,19 @@ const MAX_WAITERS = 10_000
 /** Maximum number of playlists of a stream: those of its renditions. Names that do not exist leave with the next new one. */
 const MAX_PLAYLISTS = 100
 
+interface Fetch {
+  /** File whose readers wait for it. */
+  readonly name: string
+  /** Whether nobody waited at the latest `tick`. */
+  isLeft: boolean
+}
+
 export class EdgeFiles implements StreamFiles {
   readonly #options: EdgeFilesOptions
   readonly #playlists = new Map<string, FollowedPlaylist>()
   readonly #waiters = new Waiters(MAX_WAITERS)
+  /** Requests for media, by the key in `media`. */
+  readonly #fetches = new Map<string, Fetch>()
   #usedUs: number
 
   constructor(options: EdgeFilesOptions) {
@@ -90,9 +99,24 @@ export class EdgeFiles implements StreamFiles {
     return this.#waiters.wait(name, isOver, onOver)
   }
 
-  /** Stops following. */
+  /** Cancels requests for media that nobody has waited for since the last call; due about once a second. */
+  tick(): void {
+    for (const [key, fetch] of this.#fetches) {
+      const isLeft = !this.#waiters.has(fetch.name)
+      if (isLeft && fetch.isLeft) this.#cancel(key)
+      else fetch.isLeft = isLeft
+    }
+  }
+
+  /** Ends all requests. */
   close(): void {
     for (const playlist of this.#playlists.values()) playlist.stop()
+    for (const key of this.#fetches.keys()) this.#cancel(key)
+  }
+
+  #cancel(key: string): void {
+    this.#fetches.delete(key)
+    this.#options.media.cancel(key)
   }
 
   /** @returns whether the file is on its way */
@@ -110,9 +134,19 @@ export class EdgeFiles implements StreamFiles {
     const key = this.#options.name + fetched
     if (!media.isFetching(key) && !this.#isListed(name) && !this.#mayAsk()) return false
     if (!this.#options.keep()) return false
-    const done = media.fetch(key, () => originOf().get({ path: readPath() + fetched }))
-    void done?.then(() => this.#waiters.wake(name))
-    return done !== undefined
+    const ask = (signal: AbortSignal) => originOf().get({ path: readPath() + fetched, signal })
+    const done = media.fetch(key, ask)
+    if (done === undefined || this.#fetches.has(key)) return done !== undefined
+    const fetch = { name, isLeft: false }
+    this.#fetches.set(key, fetch)
+    void this.#settle(key, fetch, done)
+    return true
+  }
+
+  async #settle(key: string, fetch: Fetch, done: Promise<void>): Promise<void> {
+    await done
+    if (this.#fetches.get(key) === fetch) this.#fetches.delete(key)
+    this.#waiters.wake(fetch.name)
   }
 
   /** @returns whether the playlist is followed */

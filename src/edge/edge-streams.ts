@@ -82,10 +82,11 @@ export class EdgeStreams implements PlaybackSource {
     this.#options.audience.addViewer(id, viewer)
   }
 
-  /** Stops following streams that nobody reads. */
+  /** Ends requests for what nobody reads. */
   tick(): void {
     const idleSinceUs = this.#options.clock.nowUs() - IDLE_US
     for (const [streamId, { files }] of this.#streams) {
+      files.tick()
       if (files.usedUs > idleSinceUs) continue
       files.close()
       this.#streams.delete(streamId)

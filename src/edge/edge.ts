@@ -15,6 +15,7 @@ import { EdgeStreams } from './edge-streams.ts'
 import { MediaCache } from './media-cache.ts'
 import type { NodeClient } from './node-client.ts'
 import type { OwnerLookup } from './owner-lookup.ts'
+import { ServedFences } from './served-fences.ts'
 import { StreamOrigin } from './stream-origin.ts'
 
 export interface EdgeOptions {
@@ -38,7 +39,7 @@ const MIN_TOKEN_SEC = 3 * 60 * 60
 const UNLISTED_PER_SEC = 300
 const UNLISTED_AT_ONCE = 1000
 
-/** Maximum number of streams whose owner and fence are remembered; the one without a request for longest is forgotten. */
+/** Maximum number of streams whose owner is remembered; the one without a request for longest is forgotten. */
 const MAX_ORIGINS = 20_000
 
 const TICK_MS = 1000
@@ -52,6 +53,7 @@ export class Edge {
   readonly protected: PlaybackSource
   readonly #sources: readonly EdgeStreams[]
   readonly #origins = new LRUCache<string, StreamOrigin>({ max: MAX_ORIGINS })
+  readonly #fences = new ServedFences()
   readonly #options: EdgeOptions
   readonly #unlisted: TokenBucket
   readonly #ticker: NodeJS.Timeout
@@ -115,7 +117,7 @@ export class Edge {
     const known = this.#origins.get(streamId)
     if (known !== undefined) return known
     const { client, owners, clock = machineClock } = this.#options
-    const origin = new StreamOrigin({ streamId, client, owners, clock })
+    const origin = new StreamOrigin({ streamId, client, owners, fences: this.#fences, clock })
     this.#origins.set(streamId, origin)
     return origin
   }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { LRUCache } from 'lru-cache'
 import { MillraceError } from '../errors.ts'
 import type { NodeClient, PassedReply, PassedRequest } from './node-client.ts'
 
@@ -16,8 +17,15 @@ const UNSENT: ReadonlySet<unknown> = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ])
 
+/** Methods of requests that another node may answer even if the first one has seen them. */
+const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
 /** Maximum number of nodes that one request tries. */
 const MAX_TRIES = 3
+
+/** Time for which a node that has failed is asked last, and maximum number of such nodes. */
+const FAILED_MS = 10_000
+const MAX_FAILED = 1024
 
 export interface IngestNodesOptions {
   readonly client: NodeClient
@@ -25,9 +33,12 @@ export interface IngestNodesOptions {
   readonly list: () => Promise<readonly string[]>
 }
 
-/** Prefers the node that has answered last, where sessions of the dashboard are. */
+/** Prefers the node that has answered last, where sessions of the dashboard are, until it fails. */
 export class IngestNodes {
   readonly #options: IngestNodesOptions
+  readonly #failed = new LRUCache<string, true>({ max: MAX_FAILED, ttl: FAILED_MS })
+  /** Listed last. */
+  #live: readonly string[] = []
   #last: string | undefined
 
   constructor(options: IngestNodesOptions) {
@@ -41,20 +52,33 @@ export class IngestNodes {
       try {
         const reply = await this.#options.client.pass(url, request)
         this.#last = url
+        reply.body.once('error', () => this.#fail(url, request))
         return reply
       } catch (error) {
         failure = error
-        if (!UNSENT.has((error as { code?: unknown }).code)) break
+        this.#fail(url, request)
+        const isUnsent = UNSENT.has((error as { code?: unknown }).code)
+        if (request.signal.aborted || !(isUnsent || SAFE.has(request.method))) break
       }
     }
     throw failure
   }
 
+  #fail(url: string, { signal }: PassedRequest): void {
+    // A client that leaves ends its request.
+    if (signal.aborted) return
+    this.#failed.set(url, true)
+    if (this.#last === url) this.#last = undefined
+  }
+
   async #candidates(): Promise<readonly string[]> {
     const last = this.#last
-    const live = await this.#options.list().catch(() => (last === undefined ? [] : [last]))
+    const live = await this.#options.list().catch(() => this.#live)
+    this.#live = live
     const isLive = last !== undefined && live.includes(last)
     const others = live.filter((url) => url !== last)
-    return [...(isLive ? [last] : []), ...others].slice(0, MAX_TRIES)
+    const failed = others.filter((url) => this.#failed.has(url))
+    const sound = others.filter((url) => !failed.includes(url))
+    return [...(isLive ? [last] : []), ...sound, ...failed].slice(0, MAX_TRIES)
   }
 }

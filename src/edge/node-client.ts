@@ -18,6 +18,10 @@ const HEADERS_TIMEOUT_MS = 12_000
 const BODY_TIMEOUT_MS = 5000
 const CONNECT_TIMEOUT_MS = 2000
 
+/** The same for requests of clients that are passed on. Events of the dashboard come every second. */
+const PASSED_HEADERS_TIMEOUT_MS = 5000
+const PASSED_BODY_TIMEOUT_MS = 10_000
+
 /** Maximum number of connections to one node for files, and of requests for files at all nodes. */
 const MAX_CONNECTIONS = 4096
 const MAX_REQUESTS = 16_384
@@ -102,9 +106,8 @@ export class NodeClient {
       connect,
       connections: MAX_PASSED,
       maxOrigins: MAX_NODES,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      // Events of the dashboard have pauses.
-      bodyTimeout: 0,
+      headersTimeout: PASSED_HEADERS_TIMEOUT_MS,
+      bodyTimeout: PASSED_BODY_TIMEOUT_MS,
     })
   }
 

@@ -11,14 +11,20 @@ import { inTime } from '../time-limit.ts'
 import type { FileReply, FileRequest, NodeClient } from './node-client.ts'
 import { refusalOf } from './origin-file.ts'
 import { isSameOwner, type Owner, type OwnerLookup } from './owner-lookup.ts'
+import type { ServedFences } from './served-fences.ts'
 
-/** Minimum time between two lookups of an owner that fails. */
+/** Minimum time between two lookups, and for an owner that has failed for some seconds. */
 const LOOKUP_US = 250_000
+const SLOW_LOOKUP_US = 2 * 1_000_000
+const SLOW_AFTER_US = 5 * 1_000_000
 
 /** Time after which the registry counts as one that cannot say. */
 const LOOKUP_TIMEOUT_MS = 2000
 
-/** Interval at which the owner is looked up while its reply has not begun: a silent node may have been replaced. */
+/**
+ * Interval at which the owner is looked up while its replies have not begun, once for all: a silent node may have been
+ * replaced.
+ */
 const SILENT_MS = 2000
 
 /** Time for which an owner is kept without an answer: longer than nodes hold a request. */
@@ -31,6 +37,8 @@ export interface StreamOriginOptions {
   readonly streamId: string
   readonly client: NodeClient
   readonly owners: OwnerLookup
+  /** Shared by all streams. */
+  readonly fences: ServedFences
   readonly clock: Pick<Clock, 'nowUs'>
 }
 
@@ -52,11 +60,11 @@ export class StreamOrigin {
   readonly #options: StreamOriginOptions
   /** Owner known last. */
   #owner: Owner | undefined
-  #hasFailed = false
+  /** Time since which the owner has failed; undefined: it has not. */
+  #failedUs: number | undefined
   /** Time of the latest lookup, or reply, that named the owner. */
   #confirmedUs = -Infinity
-  /** Highest fence of a reply that was served, and the time of the latest. */
-  #fence = 0
+  /** Time of the latest reply that was served. */
   #servedUs = -Infinity
   #lookup: Lookup | undefined
   /** Whether the latest lookup has failed. */
@@ -78,7 +86,7 @@ export class StreamOrigin {
     } catch (error) {
       if (request.signal?.aborted === true) throw error
       // Another request may have found the next owner already.
-      if (isSameOwner(this.#owner, owner)) await this.#find({ fresh: true })
+      if (isSameOwner(this.#owner, owner)) await this.#find(true)
       const next = this.#owner
       if (next === undefined || isSameOwner(next, owner)) throw error
       return this.#ask(next, request)
@@ -97,17 +105,22 @@ export class StreamOrigin {
 
   async #current(): Promise<Owner> {
     const isKept = !this.#hasFailed && this.#nowUs - this.#confirmedUs < KEPT_US
-    if (!isKept) await this.#find({ fresh: this.#hasFailed })
+    if (!isKept) await this.#find(this.#hasFailed)
     if (this.#owner !== undefined) return this.#owner
     const isOrphan = this.#isUncertain || this.#nowUs - this.#servedUs < ORPHANED_US
     throw new MillraceError(isOrphan ? 'ORIGIN_UNREACHABLE' : 'STREAM_NOT_FOUND')
   }
 
-  /** Looks the owner up, once for all who ask, and at most every 250 ms. */
-  async #find({ fresh }: { readonly fresh: boolean }): Promise<void> {
+  /**
+   * Looks the owner up, once for all who ask.
+   *
+   * @param fresh  see `OwnerLookup`
+   * @param maxAgeUs  age of a lookup that will do
+   */
+  async #find(fresh: boolean, maxAgeUs = this.#lookupUs): Promise<void> {
     const latest = this.#lookup
     const isUsable = latest !== undefined && (latest.isFresh || !fresh)
-    if (isUsable && this.#nowUs - (latest.doneUs ?? Infinity) < LOOKUP_US) return latest.done
+    if (isUsable && this.#nowUs - (latest.doneUs ?? Infinity) < maxAgeUs) return latest.done
     const lookup: Lookup = { isFresh: fresh, done: this.#lookUp(fresh), doneUs: undefined }
     this.#lookup = lookup
     await lookup.done
@@ -122,7 +135,7 @@ export class StreamOrigin {
       this.#isUncertain = false
       if (isSameOwner(owner, this.#owner) && this.#hasFailed) return
       this.#owner = owner
-      this.#hasFailed = false
+      this.#failedUs = undefined
       this.#confirmedUs = owner === undefined ? -Infinity : this.#nowUs
     } catch {
       this.#isUncertain = true
@@ -133,20 +146,21 @@ export class StreamOrigin {
     try {
       const reply = await this.#getInTime(owner, request)
       const fence = fenceOf(reply) ?? owner.fence
-      const error = this.#errorOf(reply, fence)
-      if (error !== undefined) throw error
       const nowUs = this.#nowUs
-      this.#fence = fence
+      const error = errorOf(reply)
+      if (error !== undefined) throw error
+      if (!this.#options.fences.admit(this.#options.streamId, fence, nowUs)) throw REPLACED
       this.#servedUs = nowUs
       if (isSameOwner(owner, this.#owner)) {
         // An overloaded node, or one that shuts down, may lose the stream.
-        this.#hasFailed = reply.status >= 500
+        if (reply.status >= 500) this.#fail()
+        else this.#failedUs = undefined
         this.#confirmedUs = nowUs
       }
       return { ...reply, fence }
     } catch (error) {
       const isOver = request.signal?.aborted === true
-      if (!isOver && isSameOwner(owner, this.#owner)) this.#hasFailed = true
+      if (!isOver && isSameOwner(owner, this.#owner)) this.#fail()
       throw error
     }
   }
@@ -157,7 +171,7 @@ export class StreamOrigin {
     const giveUp = new AbortController()
     const onAbort = () => giveUp.abort()
     const check = async () => {
-      await this.#find({ fresh: true })
+      await this.#find(true, SILENT_MS * 1000)
       if (!isSameOwner(this.#owner, owner)) giveUp.abort()
     }
     const silent = setInterval(() => void check(), SILENT_MS)
@@ -173,23 +187,36 @@ export class StreamOrigin {
     }
   }
 
-  /** Why a reply is not served: another node owns the stream, or this edge has not the same `CLUSTER_SECRET`. */
-  #errorOf(reply: FileReply, fence: number): MillraceError | undefined {
-    const { status } = reply
-    if (fence < this.#fence) {
-      return new MillraceError('ORIGIN_UNREACHABLE', {
-        message: 'another node owns the stream now',
-      })
-    }
-    const code = status === 421 || status === 403 ? refusalOf(reply).code : undefined
-    if (code !== 'NOT_OWNER' && code !== 'NODE_CALL_INVALID') return undefined
-    const { message } = new MillraceError(code)
-    return new MillraceError('ORIGIN_UNREACHABLE', { message })
+  #fail(): void {
+    this.#failedUs ??= this.#nowUs
+  }
+
+  get #hasFailed(): boolean {
+    return this.#failedUs !== undefined
+  }
+
+  /** Minimum time between two lookups. */
+  get #lookupUs(): number {
+    const isSlow = this.#nowUs - (this.#failedUs ?? Infinity) > SLOW_AFTER_US
+    return isSlow ? SLOW_LOOKUP_US : LOOKUP_US
   }
 
   get #nowUs(): number {
     return this.#options.clock.nowUs()
   }
+}
+
+const REPLACED = new MillraceError('ORIGIN_UNREACHABLE', {
+  message: 'another node owns the stream now',
+})
+
+/** Why a reply is not served: another node owns the stream, or this edge has not the same `CLUSTER_SECRET`. */
+function errorOf(reply: FileReply): MillraceError | undefined {
+  const { status } = reply
+  const code = status === 421 || status === 403 ? refusalOf(reply).code : undefined
+  if (code !== 'NOT_OWNER' && code !== 'NODE_CALL_INVALID') return undefined
+  const { message } = new MillraceError(code)
+  return new MillraceError('ORIGIN_UNREACHABLE', { message })
 }
 
 function fenceOf({ headers }: FileReply): number | undefined {

@@ -183,3 +183,31 @@ t.test('survives an origin that talks nonsense', async (t) => {
   )
   t.same(statuses, [503, 200, 200])
 })
+
+t.test('ends a request at the origin that nobody waits for any more', async (t) => {
+  const [open, asked]: [Set<string>, string[]] = [new Set(), []]
+  const server = createServer(({ url = '' }, reply) => {
+    asked.push(url)
+    open.add(url)
+    reply.once('close', () => open.delete(url))
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => server.close().closeAllConnections())
+  const { port } = server.address() as AddressInfo
+  const edge = await startEdge(t, `http://127.0.0.1:${port}`)
+  const read = (name: string) => {
+    const viewer = new AbortController()
+    t.teardown(() => viewer.abort())
+    fetch(`${edge.url}/video/demo/${name}`, viewer).catch(() => undefined)
+    return viewer
+  }
+  const [first, , other] = [read('a.ts'), read('a.ts'), read('b.ts')]
+  await until('one request for each file', () => open.size === 2)
+  first.abort()
+  other.abort()
+  // A node may hold a request for 12 s.
+  await until('no reader', () => !open.has('/video/demo/b.ts'), { timeoutMs: 9000 })
+  t.strictSame([...open], ['/video/demo/a.ts'])
+  read('b.ts')
+  await until('the next reader', () => asked.length === 3)
+})

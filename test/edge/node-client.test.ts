@@ -1,12 +1,16 @@
 /**
- * Connections of an edge to other nodes: what is on its way is bounded.
+ * Connections of an edge to other nodes.
  */
 import { createServer, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { callNode } from '../../src/cluster/call-node.ts'
+import { NODE_CALL } from '../../src/contract/node-headers.ts'
 import { NodeClient } from '../../src/edge/node-client.ts'
 import { until } from '../support/until.ts'
+import { nodeCalls } from './fake-node.ts'
 
 const LARGE_BYTES = 200 * 1024 * 1024
 
@@ -45,4 +49,53 @@ t.test('refuses a file while others on their way fill the memory for them', asyn
   await t.rejects(another, { name: 'TimeoutError' })
   t.equal(heads, 2)
   t.equal(held.length, 3)
+})
+
+t.test(
+  'a node that has left is forgotten after a minute, though it is asked each second',
+  async (t) => {
+    let aheadMs = 0
+    const { now } = performance
+    t.teardown(() => Object.assign(performance, { now }))
+    Object.assign(performance, { now: () => now.call(performance) + aheadMs })
+    const client = new NodeClient()
+    t.teardown(() => client.close())
+    const ask = () => client.get('http://127.0.0.1:1', { path: '/health/live' })
+    t.equal(client.isAway, false)
+    for (let sec = 0; sec < 60; sec += 20) {
+      await t.rejects(ask())
+      t.equal(client.isAway, true, `after ${sec} s`)
+      aheadMs += 20_000
+      // The cache reads the clock once a millisecond.
+      await sleep(10)
+    }
+    t.equal(client.isAway, false)
+  },
+)
+
+t.test('a node URL may have a path, which a proxy removes and no signature covers', async (t) => {
+  const seen: string[] = []
+  const server = createServer(({ method = '', url = '', headers }, reply) => {
+    const path = url.replace(/^\/node-1/, '')
+    const call = nodeCalls.verify({ method, path }, String(headers[NODE_CALL]))
+    seen.push(`${method} ${url} ${call === undefined ? 'forged' : 'signed'}`)
+    reply.end('{}')
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const client = new NodeClient({ calls: nodeCalls })
+  t.teardown(async () => {
+    await client.close()
+    server.close().closeAllConnections()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/node-1/`
+  const { signal } = new AbortController()
+  await client.get(url, { path: '/video/demo/a.ts?b' })
+  const passed = { headers: {}, body: Buffer.alloc(0), client: '192.0.2.7', signal }
+  ;(await client.pass(url, { method: 'GET', path: '/watch/demo', ...passed })).body.resume()
+  await callNode(nodeCalls, { url, call: 'yield', body: {}, timeoutMs: 5000 })
+  t.strictSame(seen, [
+    'GET /node-1/video/demo/a.ts?b signed',
+    'GET /node-1/watch/demo signed',
+    'POST /node-1/node/yield signed',
+  ])
 })

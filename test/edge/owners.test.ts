@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { machineClock } from '../../src/clock.ts'
 import { until } from '../support/until.ts'
 import { startEdge, type EdgeAppOptions } from './edge-app.ts'
 import { MemoryOwners, nodeCalls, startNodes, type FakeNode } from './fake-node.ts'
@@ -24,6 +25,16 @@ async function serve(t: Test, options: EdgeAppOptions = {}) {
   const shows = async (version: string) =>
     until(version, async () => (await read()).text.includes(`#${version}\n`))
   return { a, b, c, owners, edge, ask, read, shows }
+}
+
+/** Clock that the test can put forward. */
+function movableClock() {
+  let aheadUs = 0
+  return {
+    nowUs: () => machineClock.nowUs() + aheadUs,
+    wallMs: () => machineClock.wallMs(),
+    advance: (sec: number) => (aheadUs += sec * 1e6),
+  }
 }
 
 t.test('serves bytes and ETags of the owner as they are, after one lookup', async (t) => {
@@ -185,4 +196,49 @@ t.test('keeps a playlist whose new owner has yet to learn it', async (t) => {
   t.match(await read(), { status: 200, etag: '"a-1"' })
   b.isEmpty = false
   await shows('b-1')
+})
+
+t.test('serves a lower fence two minutes after the last reply under a higher one', async (t) => {
+  const clock = movableClock()
+  const { a, b, owners, read, shows } = await serve(t, { clock })
+  await shows('a-1')
+  owners.give(b, 6)
+  a.lose()
+  await shows('b-1')
+  // The registry and its clock have been set back.
+  owners.give(a, 5)
+  b.lose()
+  clock.advance(100)
+  for (let n = 0; n < 5; n++) {
+    t.notMatch((await read()).text, '#a-')
+    await sleep(100)
+  }
+  clock.advance(30)
+  await shows('a-1')
+})
+
+t.test('a silent owner is looked up every 2 s, however many requests wait', async (t) => {
+  const { a, owners, read, shows } = await serve(t)
+  await shows('a-1')
+  a.isSilent = true
+  for (let n = 0; n < 5; n++) {
+    void read(`${n}.ts`).catch(() => undefined)
+    await sleep(300)
+  }
+  await sleep(4500)
+  const { length } = owners.lookups.filter((isFresh) => isFresh)
+  t.ok(length > 0 && length <= 4, `${length} lookups in 6 s`)
+})
+
+t.test('an owner that has failed for 5 s is looked up every 2 s', async (t) => {
+  const clock = movableClock()
+  const { a, owners, read, shows } = await serve(t, { clock })
+  await shows('a-1')
+  await a.die()
+  await until('a lookup', () => owners.lookups.includes(true))
+  clock.advance(6)
+  await read()
+  const { length } = owners.lookups
+  await sleep(1500)
+  t.ok(owners.lookups.length - length <= 2, `${owners.lookups.length - length} lookups in 1.5 s`)
 })

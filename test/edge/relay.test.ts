@@ -4,8 +4,8 @@
  */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { request, type IncomingMessage } from 'node:http'
-import { BlockList } from 'node:net'
+import { createServer, request, type IncomingMessage } from 'node:http'
+import { BlockList, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
@@ -241,6 +241,29 @@ t.test('an edge passes on the API to the ingest node that answers', async (t) =>
   t.match(second.service.started, [{ streamId: 'd' }])
   urls = []
   t.equal(await start('e'), 503)
+})
+
+t.test('an edge does without an ingest node that takes requests and does not answer', async (t) => {
+  for (const isMute of [true, false]) {
+    const halfDead = createServer((_request, reply) => {
+      if (isMute) return
+      reply.writeHead(200, { 'content-length': 100 })
+      reply.write('{')
+    })
+    await once(halfDead.listen(0, '127.0.0.1'), 'listening')
+    t.teardown(() => halfDead.close().closeAllConnections())
+    const url = `http://127.0.0.1:${(halfDead.address() as AddressInfo).port}`
+    const sound = await startApp(t, undefined, {}, undefined, { nodeCalls })
+    const edge = await startEdge(t, url, {
+      nodeCalls,
+      listIngestNodes: async () => [url, sound.url],
+    })
+    const first = await call(edge, 'GET', '/api/openapi.json')
+    t.equal(first.status, isMute ? 200 : 503, 'a reply that has begun is not repeated')
+    // Of what another node may have done, nothing is repeated; it goes to the other node at once.
+    const started = await signedCall(edge, 'POST', '/api/start-stream', { stream_id: 'demo' })
+    t.equal(started.status, 200)
+  }
 })
 
 t.test(

@@ -24,6 +24,10 @@ export class Waiters {
     return this.#count
   }
 
+  has(name: string): boolean {
+    return this.#byName.has(name)
+  }
+
   /**
    * Waits until a change of the file after which `isOver` holds.
    *
