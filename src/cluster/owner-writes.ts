@@ -42,7 +42,7 @@ export interface OwnerWritesOptions {
   readonly clock: Pick<Clock, 'wallMs'>
   /** Called once; then nothing is written any more. */
   readonly onLost: (loss: Loss) => void
-  /** Called for what can never be written. */
+  /** Called for what can never be written: its numbers are, without it. */
   readonly onError: (error: unknown) => void
 }
 
@@ -149,12 +149,7 @@ export class OwnerWrites {
       try {
         await this.#advance()
         waitMs = RETRY_MS.first
-      } catch (error) {
-        if (error instanceof RangeError) {
-          this.#options.onError(error)
-          this.#acknowledge(this.#changes, [...this.#entries])
-          break
-        }
+      } catch {
         await sleep(waitMs, undefined, { signal, ref: false }).catch(() => undefined)
         waitMs = Math.min(2 * waitMs, RETRY_MS.max)
       }
@@ -163,7 +158,7 @@ export class OwnerWrites {
   }
 
   async #advance(): Promise<void> {
-    const { registry, streamId, ownership, readStatus, readLeaseSince } = this.#options
+    const { registry, streamId, ownership, readStatus, readLeaseSince, onError } = this.#options
     const leaseSinceMs = readLeaseSince()
     const state = this.#state
     if (state === undefined) return this.#acknowledge(this.#changes, [])
@@ -171,7 +166,7 @@ export class OwnerWrites {
     const sent = [...this.#entries]
     const renditions = JSON.stringify(state.renditions)
     const { renditions: _, ...numbers } = state
-    const answer = await registry.advance(streamId, ownership, {
+    const whole = {
       ...numbers,
       serial: ++this.#serial,
       entries: inOrder(sent),
@@ -179,6 +174,13 @@ export class OwnerWrites {
       isYielded: this.#isYielded,
       ...(leaseSinceMs !== undefined && { leaseSinceMs }),
       ...(renditions !== this.#knownRenditions && { renditions: state.renditions }),
+    }
+    const answer = await registry.advance(streamId, ownership, whole).catch((error: unknown) => {
+      if (!(error instanceof RangeError)) throw error
+      onError(error)
+      // Whatever does not fit, another owner has to know which numbers were used.
+      const { renditions: __, ...known } = { ...whole, entries: [] }
+      return registry.advance(streamId, ownership, known)
     })
     const settled = answer.outcome === 'lost' ? await this.#restore() : answer
     if (settled.outcome === 'stale' || settled.outcome === 'stopped') this.#lose(settled)

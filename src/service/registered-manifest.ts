@@ -3,27 +3,48 @@
  *
  * @module
  */
+import type { ManifestWrite } from '../cluster/owner-writes.ts'
 import type { Continuation, WindowEntry } from '../cluster/registry/records.ts'
 import { decodeSettings } from '../cluster/stream-settings.ts'
-import { parseManifest, type ManifestRow, type StreamManifest } from '../hls/manifest.ts'
+import {
+  parseManifest,
+  type ManifestHead,
+  type ManifestRow,
+  type StreamManifest,
+} from '../hls/manifest.ts'
 import type { MediaOptions } from '../hls/media-options.ts'
 import { mediaOptionsOf } from './registered-terms.ts'
 
+/**
+ * Characters of date ranges in the registry. Their commands may have 4 KiB each, and all of them are written again whenever
+ * the head changes.
+ */
+const MAX_DATE_RANGES_CHARACTERS = 16_384
+
 /** Head and rows for the registry; `first` is the number of the first row. */
-export function encodeManifest({ targets, free, rows, ...renditions }: StreamManifest): {
-  readonly first: number
-  readonly free: StreamManifest['free']
-  readonly targets?: StreamManifest['targets']
-  readonly renditions: unknown
-  readonly entries: readonly WindowEntry[]
-} {
-  return {
-    first: rows[0]?.mediaSequence ?? free.media,
-    free,
-    ...(targets !== undefined && { targets }),
-    renditions,
-    entries: encodeRows(rows),
-  }
+export function encodeManifest({ rows, ...head }: StreamManifest): ManifestWrite {
+  const first = rows[0]?.mediaSequence ?? head.free.media
+  return { first, ...encodeHead(head), entries: encodeRows(rows) }
+}
+
+/** Of the date ranges, the newest that fit. */
+export function encodeHead({
+  free,
+  targets,
+  dateRanges,
+  ...head
+}: ManifestHead): Pick<ManifestWrite, 'free' | 'targets' | 'renditions'> {
+  const renditions = { ...head, dateRanges: newest(dateRanges) }
+  return { free, ...(targets !== undefined && { targets }), renditions }
+}
+
+function newest(dateRanges: ManifestHead['dateRanges']): ManifestHead['dateRanges'] {
+  let characters = 0
+  const tooOld = dateRanges.findLastIndex((dateRange) => {
+    characters += JSON.stringify(dateRange).length
+    return characters > MAX_DATE_RANGES_CHARACTERS
+  })
+  return dateRanges.slice(tooOld + 1)
 }
 
 export function encodeRows(rows: readonly ManifestRow[]): WindowEntry[] {

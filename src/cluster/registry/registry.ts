@@ -65,6 +65,7 @@ const RETAIN_MS = 2 * 60 * 60 * 1000
 /** Bounds of what one call may write. Webhook URLs alone may have 32 KiB. */
 const MAX_SETTINGS_CHARACTERS = 65_536
 const MAX_NODE_CHARACTERS = 4096
+const MAX_HEAD_CHARACTERS = 65_536
 const MAX_ENTRY_CHARACTERS = 16_384
 const MAX_ENTRIES = 2000
 
@@ -274,7 +275,7 @@ function encodeEntry(value: unknown): string {
 }
 
 function encodeOptional(value: unknown): string {
-  return value === undefined ? '' : encodeEntry(value)
+  return value === undefined ? '' : bounded(JSON.stringify(value), MAX_HEAD_CHARACTERS)
 }
 
 function bounded(text: string, maxCharacters: number): string {

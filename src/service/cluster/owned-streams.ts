@@ -12,7 +12,7 @@ import type { StreamRecord } from '../../contract/streams.ts'
 import type { Logger } from '../../logger.ts'
 import type { LiveStream } from '../../stream/live-stream.ts'
 import type { MediaBackup } from './media-backup.ts'
-import { encodeManifest, encodeRows } from '../registered-manifest.ts'
+import { encodeHead, encodeManifest, encodeRows } from '../registered-manifest.ts'
 
 interface Owned {
   readonly stream: LiveStream
@@ -95,9 +95,8 @@ export class OwnedStreams {
     log.info({ fence }, 'stream claimed')
     writes.push(encodeManifest(stream.manifest))
     backup?.follow(stream)
-    stream.on('manifest', ({ head: { free, targets, ...renditions }, rows, oldest }) => {
-      const fixed = targets !== undefined && { targets }
-      writes.push({ first: oldest, free, ...fixed, renditions, entries: encodeRows(rows) })
+    stream.on('manifest', ({ head, rows, oldest }) => {
+      writes.push({ first: oldest, ...encodeHead(head), entries: encodeRows(rows) })
     })
     stream.on('publish', () => writes.touch())
     stream.on('live', () => writes.touch())

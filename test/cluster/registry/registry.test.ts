@@ -672,6 +672,35 @@ if (requireTool(t, 'redis-server')) {
     },
   )
 
+  await check('what does not fit into the registry costs no number', async (t, registry) => {
+    const claimed = await begin(registry, 'studio', 'a')
+    const { fence, run } = claimed.stream
+    const errors: unknown[] = []
+    const writes = new OwnerWrites({
+      ...{ registry, run, streamId: 'studio', ownership: { node: 'a', fence }, lingerMs: 0 },
+      clock: { wallMs: () => 0 },
+      readStatus: () => 'STREAMING',
+      readLeaseSince: () => undefined,
+      readWhole: () => {
+        throw new Error('Redis has lost nothing')
+      },
+      onLost: ({ outcome }) => t.fail(outcome),
+      onError: (error) => errors.push(error),
+    })
+    t.teardown(() => writes.close())
+    const { media, discontinuity } = claimed.free
+    const free = { media: media + 5, discontinuity }
+    const renditions = { text: 'x'.repeat(100_000) }
+    writes.push({ first: media, free, renditions, entries: [{ mediaSequence: media, value: {} }] })
+    t.equal(await writes.flush(5000), true)
+    t.match(errors, [RangeError])
+    await registry.leaveNode('a')
+    await registry.renewNode({ node: 'b', url: 'http://b.example' })
+    const next = await registry.claim('studio', { node: 'b', epoch: 'next', seenFence: fence })
+    t.match(next, { outcome: 'granted', free: { media: media + 5 } })
+    await writes.stop('api')
+  })
+
   await check('what is too large is refused before it is sent', async (t, registry) => {
     const first = await begin(registry, 'studio', 'a')
     const entries = [{ mediaSequence: first.free.media, value: 'x'.repeat(20_000) }]
