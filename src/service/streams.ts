@@ -54,7 +54,7 @@ export type StreamsOptions = RegistryOptions & {
 }
 
 /**
- * Commands: `start`, `stop`, `kick`, `admit`, `adopt`, `leave`, `countViewer`, `tick`, `close`, `discard`. Queries: `find`, `get`, `list`,
+ * Commands: `start`, `stop`, `kick`, `admit`, `adopt`, `leave`, `countViewer`, `tick`, `close`, `discard`. Queries: `find`, `get`, `room`, `list`,
  * `published`, `viewersOf`, `ownTermsOf`.
  */
 export class Streams {
@@ -86,6 +86,11 @@ export class Streams {
       })
       options.onStream(stream)
     })
+  }
+
+  /** See `StreamRegistry.room`. */
+  get room(): number {
+    return this.#registry.room
   }
 
   /** @returns undefined for an id that was never started, or whose stopped stream is no longer retained */

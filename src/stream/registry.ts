@@ -53,6 +53,11 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
     this.#sequences = new SequenceStarts(options.clock.wallMs())
   }
 
+  /** Number of streams that may run besides those that do. */
+  get room(): number {
+    return this.#options.maxStreams - this.#ready.size - this.#active.size
+  }
+
   /**
    * Finds the running stream of this id, or creates one.
    *
@@ -64,10 +69,8 @@ export class StreamRegistry extends EventEmitter<{ stream: [stream: LiveStream] 
   start(id: string, { media = {}, resumed = false, continued }: StartOptions = {}): LiveStream {
     const present = this.#streams.get(id)
     if (present !== undefined && present.status !== 'STOPPED') return present
-    const { maxStreams, createEpoch, clock } = this.#options
-    if (this.#ready.size + this.#active.size >= maxStreams) {
-      throw new MillraceError('TOO_MANY_STREAMS')
-    }
+    const { createEpoch, clock } = this.#options
+    if (this.room <= 0) throw new MillraceError('TOO_MANY_STREAMS')
     if (present !== undefined) this.#forget(present)
     const sequenceStart = this.#sequences.next(id, clock.wallMs(), { resumed })
     const epoch = createEpoch()

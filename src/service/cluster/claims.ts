@@ -33,9 +33,11 @@ export interface ClaimsOptions {
   readonly registry: Registry
   /** See `callNode`. */
   readonly call: (request: NodeRequest) => Promise<unknown>
-  readonly owned: OwnedStreams
+  readonly owned: Pick<OwnedStreams, 'has' | 'own'>
   /** Reads the media of a stream; undefined: its segments are gaps. */
   readonly readMedia: ((continuation: Continuation) => Promise<MediaSource>) | undefined
+  /** Number of streams that may run here besides those that do. */
+  readonly readRoom: () => number
   readonly adopt: (continuation: Continuation, mediaOf: MediaSource | undefined) => LiveStream
   /** Brings a stream of this node in line with the registry. */
   readonly refresh: (streamId: string) => Promise<void>
@@ -45,6 +47,8 @@ export class Claims {
   readonly #options: ClaimsOptions
   /** Claims under way, by stream id. */
   readonly #pending = new Map<string, Promise<void>>()
+  /** Number of streams that are claimed for the room that is left. */
+  #claiming = 0
 
   constructor(options: ClaimsOptions) {
     this.#options = options
@@ -53,13 +57,12 @@ export class Claims {
   /**
    * Claims the stream of a verified key, unless this node owns it.
    *
-   * @throws {MillraceError} `REGISTRY_UNAVAILABLE`, `STREAM_BUSY`, `STREAM_NOT_FOUND`, `STREAM_KEY_REVOKED`
+   * @throws {MillraceError} `REGISTRY_UNAVAILABLE`, `STREAM_BUSY`, `STREAM_NOT_FOUND`, `STREAM_KEY_REVOKED`,
+   *   `TOO_MANY_STREAMS`
    */
   async admit(key: StreamKeyClaims): Promise<void> {
-    const { streamId } = key
-    if (this.#options.owned.has(streamId)) return
-    const claim = this.#once(streamId, () => this.#claimFor(key))
-    await inTime(claim, DECISION_MS).catch((error: unknown) => {
+    if (this.#options.owned.has(key.streamId)) return
+    await inTime(this.#admit(key), DECISION_MS).catch((error: unknown) => {
       throw error instanceof TimeoutError ? unavailable(error) : error
     })
   }
@@ -89,12 +92,18 @@ export class Claims {
     return pending
   }
 
-  async #claimFor({ streamId, issuedAtSec }: StreamKeyClaims): Promise<void> {
-    const { registry } = this.#options
+  async #admit({ streamId, issuedAtSec }: StreamKeyClaims): Promise<void> {
+    const { registry, owned } = this.#options
+    // Each encoder is judged by its own key, though one claim serves all who call at the same time.
+    const registered = await registry.get(streamId)
+    if (issuedAtSec < (registered?.keyFloorSec ?? 0)) throw new MillraceError('STREAM_KEY_REVOKED')
+    await this.#pending.get(streamId)?.catch(() => undefined)
+    if (!owned.has(streamId)) await this.#once(streamId, () => this.#claimForEncoder(streamId))
+  }
+
+  async #claimForEncoder(streamId: string): Promise<void> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const registered = await registry.get(streamId)
-      if (issuedAtSec < (registered?.keyFloorSec ?? 0))
-        throw new MillraceError('STREAM_KEY_REVOKED')
+      const registered = await this.#options.registry.get(streamId)
       if (registered === undefined || registered.status === 'STOPPED') {
         const message = 'no such stream: call start-stream before the encoder connects'
         throw new MillraceError('STREAM_NOT_FOUND', { message })
@@ -105,10 +114,27 @@ export class Claims {
     throw unavailable()
   }
 
-  /** @returns undefined if another node owns the stream, or has claimed it just now */
+  /**
+   * Without room, a node that has some is to claim it.
+   *
+   * @returns undefined if another node owns the stream, or has claimed it just now
+   */
   async #claim(
     registered: RegisteredStream,
     { lingering = false } = {},
+  ): Promise<LiveStream | undefined> {
+    if (this.#claiming >= this.#options.readRoom()) throw new MillraceError('TOO_MANY_STREAMS')
+    this.#claiming++
+    try {
+      return await this.#claimInRoom(registered, lingering)
+    } finally {
+      this.#claiming--
+    }
+  }
+
+  async #claimInRoom(
+    registered: RegisteredStream,
+    lingering: boolean,
   ): Promise<LiveStream | undefined> {
     const { registry, node, owned, readMedia, adopt, refresh } = this.#options
     const { id, fence: seenFence, owner, isYielded } = registered

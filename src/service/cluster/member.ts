@@ -31,8 +31,9 @@ import { RegistryOwners } from './registry-owners.ts'
 
 /** Interval at which streams without an owner are looked for. */
 const ADOPT_MS = 500
-/** Max number of streams of one dead node that are adopted at once. */
+/** Max number of streams without an owner that a round adopts, and of those at the same time. */
 const MAX_ADOPTED = 20
+const ADOPTED_AT_ONCE = 8
 /** Rounds after which the streams of this node are compared with the registry. */
 const RECONCILE_ROUNDS = 4
 const MAX_PAGE = 1000
@@ -107,6 +108,7 @@ export class ClusterMember {
       owned: this.#owned,
       call: (request) => callNode(this.#service.calls, request),
       readMedia: backup && ((continuation) => backup.read(continuation)),
+      readRoom: () => this.#service.streams.room,
       adopt: (continuation, mediaOf) => {
         if (this.#isOver) throw new MillraceError('SHUTTING_DOWN')
         return this.#service.streams.adopt(continuation, mediaOf)
@@ -248,13 +250,9 @@ export class ClusterMember {
     try {
       await watchNext(this.registry, this.node)
       const orphans = await this.registry.orphans(this.node, { limit: MAX_ADOPTED })
-      for (const { id } of orphans) {
-        if (!this.isDraining) await this.#claims.adopt(id)
-      }
       // Those end here: with the events and webhooks of a stream that ends.
-      for (const { id } of await this.registry.overdue(MAX_ADOPTED)) {
-        if (!this.isDraining) await this.#claims.adopt(id)
-      }
+      const overdue = await this.registry.overdue(MAX_ADOPTED)
+      await this.#adoptAll([...orphans, ...overdue].map(({ id }) => id))
       if (++this.#rounds % RECONCILE_ROUNDS === 0) await this.#reconcile()
     } catch {
       // The next round tries again.
@@ -269,9 +267,18 @@ export class ClusterMember {
       if (page.length < MAX_PAGE) break
       after = page.at(-1)!.id
     }
-    for (const streamId of this.#owned.reconcile(listed)) {
-      if (!this.#isOver) await this.#claims.adopt(streamId)
+    await this.#adoptAll(this.#owned.reconcile(listed))
+  }
+
+  /** What fails, or finds no room, is tried again in a later round. */
+  async #adoptAll(streamIds: readonly string[]): Promise<void> {
+    const left = streamIds.values()
+    const lane = async () => {
+      for (const streamId of left) {
+        if (!this.isDraining) await this.#claims.adopt(streamId).catch(() => undefined)
+      }
     }
+    await Promise.all(Array.from({ length: ADOPTED_AT_ONCE }, lane))
   }
 
   /** Yields a stream whose encoder has been silent for 1 s, or does so now. */

@@ -1,0 +1,81 @@
+/**
+ * Which node claims what, over a real Redis.
+ */
+import t from 'tap'
+import type { StreamKeyClaims } from '../../../src/auth/stream-key.ts'
+import { Redis } from '../../../src/cluster/redis.ts'
+import type { LiveStream } from '../../../src/stream/live-stream.ts'
+import { Claims } from '../../../src/service/cluster/claims.ts'
+import { openRegistry } from '../../cluster/registry/open-registry.ts'
+import { startCluster } from '../../support/cluster.ts'
+import { startRedis } from '../../support/redis.ts'
+import { requireTool } from '../../support/tools.ts'
+import { until } from '../../support/until.ts'
+
+t.test('streams of a dead node go to nodes that have room', { timeout: 60_000 }, async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const cluster = await startCluster(t)
+  const { registry } = cluster
+  const ids = ['one', 'two', 'three', 'four']
+  await registry.renewNode({ node: 'gone', url: 'http://127.0.0.1:1' })
+  for (const id of ids) {
+    await cluster.startStream(id)
+    await registry.claim(id, { node: 'gone', epoch: `e-${id}`, seenFence: 0 })
+  }
+  await registry.leaveNode('gone')
+  const owners = async () => {
+    const streams = await Promise.all(ids.map((id) => registry.get(id)))
+    return streams.map((stream) => stream?.owner)
+  }
+  const countOf = (all: readonly (string | undefined)[], owner: string | undefined) =>
+    all.filter((each) => each === owner).length
+
+  await cluster.startNode({ maxStreams: 1 })
+  const small = await until('one is adopted', async () =>
+    (await owners()).find((owner) => owner !== 'gone'),
+  )
+  await cluster.startNode()
+  await until('all are adopted', async () => countOf(await owners(), 'gone') === 0)
+  t.equal(countOf(await owners(), small), 1)
+})
+
+t.test('each encoder is judged by its own stream key', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { url } = await startRedis(t)
+  const redis = new Redis({ url, timeoutMs: 5000 })
+  t.teardown(() => redis.close())
+  redis.connect()
+  await until('a connection', () => redis.isReady)
+  const registry = openRegistry(redis, { leaseMs: 60_000 })
+  await registry.renewNode({ node: 'a', url: 'http://127.0.0.1:1' })
+  const start = () =>
+    registry.start('studio', { settings: {}, keyExpiresAtMs: Date.now() + 3_600_000 })
+  await start()
+  await registry.stop('studio', { reason: 'api', lingerMs: 1000, revokeMs: 3_600_000 })
+  await start()
+  const floorSec = (await registry.get('studio'))?.keyFloorSec ?? 0
+  t.ok(floorSec > 0)
+
+  const owned = new Set<string>()
+  const claims = new Claims({
+    ...{ node: 'a', registry, readMedia: undefined },
+    ...{ readRoom: () => 1, refresh: async () => undefined },
+    call: async () => t.fail('there is no other node'),
+    owned: { has: (id) => owned.has(id), own: (_stream, { stream }) => owned.add(stream.id) },
+    adopt: () => ({}) as LiveStream,
+  })
+  const keyOf = (issuedAtSec: number): StreamKeyClaims => ({
+    ...{ streamId: 'studio', issuedAtSec, expiresAtSec: floorSec + 3600 },
+  })
+  const answers = await Promise.allSettled([
+    claims.admit(keyOf(floorSec - 1)),
+    claims.admit(keyOf(floorSec + 1)),
+    claims.admit(keyOf(floorSec + 1)),
+  ])
+  t.match(answers, [
+    { status: 'rejected', reason: { code: 'STREAM_KEY_REVOKED' } },
+    { status: 'fulfilled' },
+    { status: 'fulfilled' },
+  ])
+  t.equal((await registry.get('studio'))?.owner, 'a')
+})
