@@ -5,6 +5,7 @@
  */
 import { writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
+import { measureBackup } from './backup/measure.ts'
 import { FAULTS } from './cluster/faults.ts'
 import { measureFault } from './cluster/measure.ts'
 import { formatCluster } from './cluster/report.ts'
@@ -50,9 +51,10 @@ import { PEERS } from './srt-loss/peers.ts'
 import { formatLoss } from './srt-loss/report.ts'
 import { leaveFigures, type Figures } from './support/figures.ts'
 
-const USAGE = `usage: npm run bench -- [cluster | endurance | http | ingest | latency | media-cost | metrics | mpegts | operation |
+const USAGE = `usage: npm run bench -- [backup | cluster | endurance | http | ingest | latency | media-cost | metrics | mpegts | operation |
   registry | release | results | srt | srt-flood | srt-loss] [--flag value …]; with --write, bench/RESULTS.md is written afterwards
 
+  backup     segments of many streams in Redis: CPU of redis-server and of the process, memory
   cluster    what viewers at three edges see when a node, an edge or Redis fails, in real processes
              --viewers (100), --seconds (of the series, 300), --only (${FAULTS.map(({ name }) => name).join(', ')})
   endurance  hours of live streams by a fast clock, without SRT: whether memory grows
@@ -97,6 +99,15 @@ const WORKERS = ['0', '1', '2', '3', '4']
 const SPREAD_MS = 2000
 
 const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
+  backup: async (flags) => {
+    const load = {
+      streams: flags.number('streams', 40),
+      bitsPerSecond: flags.number('mbit', 5) * 1e6,
+    }
+    print(`Backup of ${load.streams} streams of ${load.bitsPerSecond / 1e6} Mbit/s, ${busy()}`)
+    report(flags, await measureBackup(load))
+  },
+
   cluster: async (flags) => {
     const load = { viewers: flags.number('viewers', 100), seconds: flags.number('seconds', 300) }
     const names = FAULTS.map(({ name }) => name)

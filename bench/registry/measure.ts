@@ -9,6 +9,7 @@ import type { Advance } from '../../src/cluster/registry/calls.ts'
 import { Registry } from '../../src/cluster/registry/registry.ts'
 import { startRedis } from '../../test/support/redis.ts'
 import { until } from '../../test/support/until.ts'
+import { usedCpuUs } from './used-cpu.ts'
 
 const AT_ONCE = 16
 /** Segments of a window. */
@@ -110,10 +111,4 @@ function boundary(closed: number): Advance {
     free: { media: closed + 3, discontinuity: 1 },
     status: 'STREAMING',
   }
-}
-
-async function usedCpuUs(redis: Redis): Promise<number> {
-  const text = String(await redis.command(['INFO', 'cpu']))
-  const used = [...text.matchAll(/^used_cpu_(?:user|sys):([\d.]+)/gm)]
-  return used.reduce((sum, [, sec]) => sum + Number(sec) * 1e6, 0)
 }

@@ -56,7 +56,7 @@ export interface NodeProcess {
 }
 
 /**
- * Starts three nodes on free ports, and waits until they listen.
+ * Starts nodes on free ports, and waits until they listen.
  *
  * @param environments  of all nodes, or of each
  */
@@ -64,10 +64,11 @@ export async function startNodes(
   t: Test,
   command: 'serve' | 'edge',
   env: Readonly<Record<string, string>> | readonly Readonly<Record<string, string>>[],
+  count = 3,
 ): Promise<NodeProcess[]> {
-  const ports = await freePorts(6)
-  const nodes = [0, 1, 2].map((index): NodeProcess => {
-    const [httpPort, srtPort] = [ports[index]!, ports[index + 3]!]
+  const ports = await freePorts(2 * count)
+  const nodes = Array.from({ length: count }, (_, index): NodeProcess => {
+    const [httpPort, srtPort] = [ports[index]!, ports[index + count]!]
     const run = () =>
       start(t, process.execPath, [CLI, command], {
         env: {
