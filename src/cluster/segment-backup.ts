@@ -52,6 +52,8 @@ const MAX_WRITES = 4
 
 interface Server {
   readonly redis: Redis
+  /** Since when the server is away; undefined while it answers, and until the first attempt to connect has failed. */
+  awaySinceUs: number | undefined
   writes: number
   /** Begin the writes that wait, in order. */
   readonly waiting: (() => void)[]
@@ -73,8 +75,13 @@ export class SegmentBackup {
     this.#maxBytes = maxBytes
     this.#servers = urls.map((url) => {
       const redis = new Redis({ url, timeoutMs: WRITE_MS })
-      redis.on('lost', onLost)
-      return { redis, writes: 0, waiting: [] }
+      const server: Server = { redis, awaySinceUs: undefined, writes: 0, waiting: [] }
+      redis.on('ready', () => (server.awaySinceUs = undefined))
+      redis.on('lost', (reason) => {
+        server.awaySinceUs = machineClock.nowUs()
+        onLost(reason)
+      })
+      return server
     })
   }
 
@@ -127,15 +134,17 @@ export class SegmentBackup {
     { timeoutMs, ttlMs }: { readonly timeoutMs: number; readonly ttlMs: number },
   ): Promise<ReadonlyMap<string, readonly Buffer[]>> {
     const found = new Map<string, readonly Buffer[]>()
-    const { redis } = this.#serverOf(streamId)
-    const sinceUs = machineClock.nowUs()
-    await redis.ready(timeoutMs).catch(() => undefined)
-    const leftMs = timeoutMs - (machineClock.nowUs() - sinceUs) / 1000
+    const { redis, awaySinceUs = machineClock.nowUs() } = this.#serverOf(streamId)
+    // A server that is away delays one stream, not each of many.
+    const untilUs = awaySinceUs + timeoutMs * 1000
+    const leftMs = () => Math.ceil((untilUs - machineClock.nowUs()) / 1000)
+    if (leftMs() > 0) await redis.ready(leftMs()).catch(() => undefined)
+    if (!redis.isReady) return found
+    const limits = { timeoutMs: leftMs(), binary: true }
     const reads = segments.map(async ({ uri, sizeBytes }) => {
       if (this.#readingBytes + sizeBytes > this.#maxBytes) return
       this.#readingBytes += sizeBytes
       const key = keyOf(streamId, uri)
-      const limits = { timeoutMs: leftMs, binary: true }
       try {
         const kept = redis.command(expiry(key, ttlMs), limits)
         const [, chunks] = await Promise.all([
