@@ -5,6 +5,7 @@
  * @module
  */
 import { STREAM_KEY_LIFETIME_SEC, type StreamKeyClaims } from '../auth/stream-key.ts'
+import type { LiveStream } from '../stream/live-stream.ts'
 
 /** Maximum number of ended streams to remember. When one more ends, no stream resumes any more. */
 const MAX_ENDED = 100_000
@@ -34,4 +35,16 @@ export class Resumption {
     // A key issued in the same second as the start may be from this process.
     return !this.#isOver && issuedAtSec < this.#startedSec && !this.#ended.has(streamId)
   }
+}
+
+/** Restores state of a resumed stream from the claims of a key. The order in which keys arrive does not matter. */
+export function adoptClaims(
+  stream: LiveStream,
+  { encryption, expiresAtSec }: StreamKeyClaims,
+): void {
+  // Once an encoder has connected, a key neither prolongs the stream nor restarts its reconnect grace.
+  if (stream.status === 'READY') stream.renewKey(expiresAtSec * 1000)
+  const knownSinceSec = stream.encryption?.sinceSec ?? -Infinity
+  if (encryption !== undefined && encryption.sinceSec > knownSinceSec)
+    stream.encryption = encryption
 }

@@ -30,7 +30,7 @@ import type { StopReason } from '../contract/state.ts'
 import { manifestOf } from './registered-manifest.ts'
 import { mediaOptions, ownOptions, streamTerms } from './stream-options.ts'
 import { ownOptionsOf, RegisteredTerms } from './registered-terms.ts'
-import { Resumption } from './resumption.ts'
+import { adoptClaims, Resumption } from './resumption.ts'
 import { Viewers, type ViewerFigures } from './viewers/viewers.ts'
 
 export type StreamsOptions = RegistryOptions & {
@@ -54,8 +54,8 @@ export type StreamsOptions = RegistryOptions & {
 }
 
 /**
- * Commands: `start`, `stop`, `kick`, `admit`, `adopt`, `leave`, `countViewer`, `tick`, `close`, `discard`. Queries: `find`, `get`, `room`, `list`,
- * `published`, `viewersOf`, `ownTermsOf`.
+ * Commands: `start`, `stop`, `kick`, `admit`, `adopt`, `leave`, `countViewer`, `tick`, `close`, `discard`. Queries: `find`,
+ * `get`, `room`, `list`, `published`, `viewersOf`, `ownTermsOf`.
  */
 export class Streams {
   readonly cache: RegistryOptions['cache']
@@ -291,13 +291,4 @@ export class Streams {
       deriveEncryption({ streamId, secret, sinceSec }).passphrase === passphrase
     return jwtSecrets.find(derives) ?? newest
   }
-}
-
-/** Restores state of a resumed stream from the claims of a key. The order in which keys arrive does not matter. */
-function adoptClaims(stream: LiveStream, { encryption, expiresAtSec }: StreamKeyClaims): void {
-  // Once an encoder has connected, a key neither prolongs the stream nor restarts its reconnect grace.
-  if (stream.status === 'READY') stream.renewKey(expiresAtSec * 1000)
-  const knownSinceSec = stream.encryption?.sinceSec ?? -Infinity
-  if (encryption !== undefined && encryption.sinceSec > knownSinceSec)
-    stream.encryption = encryption
 }
