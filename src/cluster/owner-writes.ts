@@ -115,8 +115,12 @@ export class OwnerWrites {
     return !this.isPending
   }
 
-  /** Tells the registry that the stream has ended, then closes. */
-  async stop(reason: StopReason): Promise<void> {
+  /**
+   * Tells the registry that the stream has ended, then closes.
+   *
+   * @param announce  called once the registry knows that this run is over; it is called again for as long as it throws
+   */
+  async stop(reason: StopReason, announce: () => Promise<unknown>): Promise<void> {
     const { registry, streamId, ownership, run, lingerMs } = this.#options
     const { signal } = this.#closing
     let waitMs = RETRY_MS.first
@@ -125,7 +129,14 @@ export class OwnerWrites {
         // The numbers of the last segments come first: a later run begins above them.
         if (this.isPending && this.#state !== undefined) await this.#advance()
         if (signal.aborted) return
-        await registry.stop(streamId, { reason, run, by: ownership, lingerMs })
+        const options = { reason, run, by: ownership, lingerMs }
+        let { outcome } = await registry.stop(streamId, options)
+        if (outcome === 'unknown') {
+          await this.#restore()
+          outcome = (await registry.stop(streamId, options)).outcome
+        }
+        // Otherwise it goes on at another owner.
+        if (outcome !== 'stale') await announce()
         break
       } catch {
         await sleep(waitMs, undefined, { signal }).catch(() => undefined)
@@ -183,6 +194,7 @@ export class OwnerWrites {
       return registry.advance(streamId, ownership, known)
     })
     const settled = answer.outcome === 'lost' ? await this.#restore() : answer
+    if (settled.outcome === 'stopped') this.#acknowledge(changes, sent)
     if (settled.outcome === 'stale' || settled.outcome === 'stopped') this.#lose(settled)
     else if (settled.outcome === 'lost') this.#lose({ outcome: 'forgotten' })
     else if (settled.outcome === 'accepted') {
@@ -211,7 +223,8 @@ export class OwnerWrites {
 
   #lose(loss: Loss): void {
     if (this.#closing.signal.aborted) return
-    this.close()
+    // A stream that was stopped has yet to tell its end.
+    if (loss.outcome !== 'stopped') this.close()
     this.#options.onLost(loss)
   }
 }

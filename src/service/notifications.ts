@@ -11,7 +11,7 @@ import type { Logger } from '../logger.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import type { ViewerFigures } from './viewers/viewers.ts'
 import type { WebhookDispatcher } from '../webhook/dispatcher.ts'
-import type { WebhookType } from '../webhook/event.ts'
+import type { WebhookEvent, WebhookType } from '../webhook/event.ts'
 
 /** Credentials of an encoder. */
 export interface IssuedKey {
@@ -37,8 +37,6 @@ export interface Notifier {
   follow(stream: LiveStream): void
   /** Announces a new stream key. */
   ready(stream: Addressee, key: IssuedKey): void
-  /** Announces the end of a stream that no node of the cluster owns. */
-  stopped(stream: Addressee, reason: StopReason, totals: StreamTotals): void
   /** Announces a stream that was resumed by a key issued before this process started. */
   resumed(stream: LiveStream): void
   /** Announces another number of viewers. */
@@ -52,11 +50,20 @@ export interface Notifier {
   rejected(remote: string, error: MillraceError, stream: LiveStream | undefined): void
 }
 
+export interface NotifierOptions {
+  readonly playlistUrl: (streamId: string) => string
+  /**
+   * Announces the end of a stream that this node of a cluster owns; false: it does not. Default: there is no cluster.
+   */
+  readonly announceEnd?:
+    ((stream: LiveStream, reason: StopReason, event: WebhookEvent) => boolean) | undefined
+}
+
 /** @param logger  rate-limited: rejected encoders call again, some without a pause */
 export function createNotifier(
   logger: Logger,
   webhooks: WebhookDispatcher,
-  { playlistUrl }: { playlistUrl: (streamId: string) => string },
+  { playlistUrl, announceEnd }: NotifierOptions,
 ): Notifier {
   // A child logger for each stream, since log lines are rate-limited per child.
   const logOf = ({ id }: Addressee) => logger.child({ stream_id: id })
@@ -68,12 +75,6 @@ export function createNotifier(
   ) => {
     const { id: streamId, status, webhookUrls } = stream
     webhooks.send(webhookUrls, { type, streamId, status, data, ...limit })
-  }
-
-  const stopped: Notifier['stopped'] = (stream, reason, streamTotals) => {
-    const totals = onTheWire(streamTotals)
-    logOf(stream).info({ reason, totals }, 'stream stopped')
-    send(stream, 'stream.stopped', { reason, totals })
   }
 
   return {
@@ -102,11 +103,11 @@ export function createNotifier(
         send(stream, 'stream.warning', { code, message }, { rateLimitKey: code })
       })
       stream.on('end', ({ reason }) => {
-        stopped(stream, reason, stream.report().totals)
+        const event = endEvent(stream, reason, stream.report().totals)
+        log.info(event.data, 'stream stopped')
+        if (announceEnd?.(stream, reason, event) !== true) webhooks.send(stream.webhookUrls, event)
       })
     },
-
-    stopped,
 
     ready(stream, { srtUrl, streamKey, passphrase, expiresAt }) {
       logOf(stream).info({ expires_at: expiresAt }, 'stream key issued')
@@ -140,4 +141,14 @@ export function createNotifier(
       send(stream, 'stream.rejected', { remote, reason }, { rateLimitKey: 'stream.rejected' })
     },
   }
+}
+
+/** Event of the end of a stream. */
+export function endEvent(
+  { id: streamId, status }: Pick<Addressee, 'id' | 'status'>,
+  reason: StopReason,
+  totals: StreamTotals,
+): WebhookEvent {
+  const data = { reason, totals: onTheWire(totals) }
+  return { type: 'stream.stopped', streamId, status, data }
 }

@@ -93,10 +93,11 @@ export class Server
       readKeys: () => this.#settings.secrets.webhook,
       allowed: parseAllowList(config.webhook.allow),
       logger: this.#logger,
+      outbox: cluster?.outbox,
     })
-    this.#notifier = createNotifier(this.#logger, this.#webhooks, {
-      playlistUrl: (id) => this.#urls.playlist(id),
-    })
+    const playlistUrl = (id: string) => this.#urls.playlist(id)
+    const notices = { playlistUrl, announceEnd: cluster?.announceEnd }
+    this.#notifier = createNotifier(this.#logger, this.#webhooks, notices)
     const cache = new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 })
     const shared = sharedSettings(this.#settings, systemClock)
     this.#streams = new Streams({
@@ -113,7 +114,7 @@ export class Server
     })
     const countViewers = (stream: LiveStream) => this.#streams.viewersOf(stream)
     const records = new Records({
-      playlistUrl: (id) => this.#urls.playlist(id),
+      playlistUrl,
       hasPlaybackSecret: config.playbackSecret !== '',
       countViewers,
       ownTermsOf: (stream) => this.#streams.ownTermsOf(stream),
@@ -283,10 +284,8 @@ export class Server
     await this.#cluster?.handOver(drainMs)
     const hadStreams = this.#streams.close('shutdown')
     await this.#listener?.close()
-    await Promise.all([
-      this.#webhooks.close({ timeoutMs: WEBHOOK_FLUSH_MS }),
-      hadStreams ? sleep(drainMs) : undefined,
-    ])
+    const drained = hadStreams ? sleep(drainMs) : undefined
+    await Promise.all([this.#webhooks.close({ timeoutMs: WEBHOOK_FLUSH_MS }), drained])
     clearInterval(this.#ticker)
     this.#health?.close()
     await this.#http.close()

@@ -32,10 +32,11 @@ export function streamSettings(config: Config) {
   }
 }
 
-/** Options of all streams, with the clock and the secrets that stream keys need. */
+/** Options of all streams, with the clock and the secrets that stream keys and nodes of a cluster need. */
 export function sharedSettings(settings: Settings, clock: Clock) {
   const readJwtSecrets = () => settings.secrets.jwt
-  return { ...streamSettings(settings.config), clock, readJwtSecrets }
+  const readClusterSecrets = () => settings.secrets.cluster
+  return { ...streamSettings(settings.config), clock, readJwtSecrets, readClusterSecrets }
 }
 
 /** @throws {MillraceError} `BODY_INVALID` for a value that the settings do not allow */

@@ -82,6 +82,13 @@ export function isForbidden(allowed: AllowList, host: string): boolean {
   return !allowed.isEmpty && !hasAddresses && !matchesName(allowed, host)
 }
 
+/** The same for a URL, and whether it is not one that webhooks may have. */
+export function isForbiddenUrl(allowed: AllowList, url: string): boolean {
+  if (!URL.canParse(url)) return true
+  const parsed = new URL(url)
+  return !/^https?:$/.test(parsed.protocol) || isForbidden(allowed, hostOf(parsed))
+}
+
 /** Host of a URL, without the brackets of IPv6 and the final dot of an absolute name. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')

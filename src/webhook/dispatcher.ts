@@ -5,17 +5,17 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { signWebhook } from '../auth/standard-webhooks.ts'
 import { machineClock, type Clock } from '../clock.ts'
 import { MillraceError } from '../errors.ts'
 import { IntervalLimiter } from '../interval-limiter.ts'
 import type { Logger } from '../logger.ts'
-import { hostOf, isForbidden, parseAllowList, type AllowList } from './address-rules.ts'
+import { isForbiddenUrl, parseAllowList, type AllowList } from './address-rules.ts'
 import { WebhookClient } from './client.ts'
 import { ConnectionSlots, PLACE_TIME_MS, type Slot } from './connection-slots.ts'
 import { DeliveryLog } from './delivery-log.ts'
-import { encodeEvent, type WebhookEvent } from './event.ts'
+import { encodeEvent, encodeHeaders, type WebhookEvent } from './event.ts'
 import type { LookUpOptions } from './look-up.ts'
+import type { AddressedEvent, EventOutbox } from './outbox.ts'
 import { UrlQueues, type QueuedEvent, type UrlQueue } from './url-queues.ts'
 
 export interface WebhookDispatcherOptions {
@@ -30,6 +30,8 @@ export interface WebhookDispatcherOptions {
   /** Waits; rejects when the signal aborts. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<unknown>
   readonly createResolver?: LookUpOptions['createResolver']
+  /** Keeps events for other processes; default: they are lost with this one. */
+  readonly outbox?: EventOutbox | undefined
 }
 
 /** Counters since the dispatcher was created. An event counts once per URL, a suppressed event once. */
@@ -49,13 +51,18 @@ export interface WebhookStats {
 export interface WebhookDispatcher {
   /** Queues an event for each distinct URL and returns at once. */
   send(urls: readonly string[], event: WebhookEvent): void
+  /** @returns the event as `deliver` takes it, with an id of its own */
+  address(urls: readonly string[], event: WebhookEvent): AddressedEvent
+  /** Queues an event that the outbox has, for each of its URLs. */
+  deliver(event: AddressedEvent): void
   /** @throws {MillraceError} `BODY_INVALID` for a URL that is forbidden no matter what a look-up returns */
   check(urls: readonly string[]): void
   stats(): WebhookStats
   /**
    * Accepts no more events and gives each pending event a last attempt. URLs whose last event was delivered have
    * connections of their own, so URLs that fail do not delay them. A URL that does not respond to a last attempt loses
-   * its remaining events. Settles when all events are delivered or dropped, at the latest after `timeoutMs`.
+   * its remaining events. With an outbox there are no last attempts: events that are not being delivered stay there.
+   * Settles when all events are delivered or dropped, at the latest after `timeoutMs`.
    */
   close(options: { readonly timeoutMs: number }): Promise<void>
 }
@@ -91,6 +98,7 @@ class Dispatcher implements WebhookDispatcher {
   readonly #clock: Clock
   readonly #sleep: (delayMs: number, signal: AbortSignal) => Promise<unknown>
   readonly #log: DeliveryLog
+  readonly #outbox: EventOutbox | undefined
   readonly #client: WebhookClient
   readonly #slots = new ConnectionSlots()
   readonly #limiter = new IntervalLimiter(LIMITED_INTERVAL_US)
@@ -110,32 +118,44 @@ class Dispatcher implements WebhookDispatcher {
     this.#clock = clock
     this.#sleep = options.sleep ?? ((delayMs, signal) => delay(delayMs, undefined, { signal }))
     this.#log = new DeliveryLog(options.logger)
+    this.#outbox = options.outbox
     this.#client = new WebhookClient(this.#allowed, { clock, createResolver })
   }
 
   send(urls: readonly string[], event: WebhookEvent): void {
     if (urls.length === 0) return
-    const { type, streamId, rateLimitKey } = event
-    const nowUs = this.#clock.nowUs()
-    if (this.#isClosing) {
+    const { streamId, rateLimitKey } = event
+    if (this.#isClosing && this.#outbox === undefined) {
       this.#stats.dropped += urls.length
       return
     }
-    if (rateLimitKey !== undefined && !this.#limiter.take(`${streamId} ${rateLimitKey}`, nowUs)) {
+    const limited = `${streamId} ${rateLimitKey}`
+    if (rateLimitKey !== undefined && !this.#limiter.take(limited, this.#clock.nowUs())) {
       this.#stats.suppressed++
       return
     }
+    const addressed = this.address(urls, event)
+    this.#outbox?.keep(addressed)
+    this.deliver(addressed)
+  }
+
+  address(urls: readonly string[], event: WebhookEvent): AddressedEvent {
     const id = randomUUID()
     const body = encodeEvent(event, id, new Date(this.#clock.wallMs()))
-    const queued = { type, streamId, id, body, createdUs: nowUs }
-    for (const url of new Set(urls)) {
-      if (this.#isForbidden(url)) this.#drop(url, queued, 'ADDRESS_FORBIDDEN')
-      else this.#queues.push(url, queued)
+    const { type, streamId } = event
+    return { type, streamId, id, body, createdUs: this.#clock.nowUs(), urls: [...new Set(urls)] }
+  }
+
+  deliver(event: AddressedEvent): void {
+    if (this.#isClosing) return
+    for (const url of event.urls) {
+      if (isForbiddenUrl(this.#allowed, url)) this.#drop(url, event, 'ADDRESS_FORBIDDEN')
+      else this.#queues.push(url, event)
     }
   }
 
   check(urls: readonly string[]): void {
-    if (!urls.some((url) => this.#isForbidden(url))) return
+    if (!urls.some((url) => isForbiddenUrl(this.#allowed, url))) return
     throw new MillraceError('BODY_INVALID', {
       message:
         'webhook_urls must not lead to link-local, metadata or multicast addresses, or beyond WEBHOOK_ALLOW where it is set',
@@ -159,14 +179,8 @@ class Dispatcher implements WebhookDispatcher {
     if (dropped > 0) this.#log.logDropsAtClose(dropped)
   }
 
-  #isForbidden(url: string): boolean {
-    if (!URL.canParse(url)) return true
-    const parsed = new URL(url)
-    return !/^https?:$/.test(parsed.protocol) || isForbidden(this.#allowed, hostOf(parsed))
-  }
-
   #discardAll(): void {
-    for (const queue of this.#queues) this.#stats.dropped += this.#queues.discard(queue).length
+    for (const queue of this.#queues) this.#discardAtClose(queue)
   }
 
   #start(queue: UrlQueue): void {
@@ -181,10 +195,17 @@ class Dispatcher implements WebhookDispatcher {
     }
   }
 
+  /** Leaves the events of a queue to other processes, or drops them. */
+  #discardAtClose(queue: UrlQueue): void {
+    const { length } = this.#queues.discard(queue)
+    if (this.#outbox === undefined) this.#stats.dropped += length
+  }
+
   /** Attempts delivery until it succeeds, no further attempt is allowed, or the queue is discarded. */
   async #deliver(queue: UrlQueue, event: QueuedEvent): Promise<void> {
     let retryMs = FIRST_RETRY_MS
     while (!queue.isDiscarded) {
+      if (this.#isClosing && this.#outbox !== undefined) return this.#discardAtClose(queue)
       const isLastAttempt = this.#isClosing
       const failure = await this.#attempt(queue, event)
       if (queue.isDiscarded) return
@@ -195,6 +216,7 @@ class Dispatcher implements WebhookDispatcher {
       this.#queues.recordAttempt(queue, { isDelivered: failure === undefined })
       if (failure === undefined) {
         this.#stats.delivered++
+        this.#outbox?.settle(event.id, queue.url)
         return
       }
       this.#stats.failed++
@@ -212,10 +234,7 @@ class Dispatcher implements WebhookDispatcher {
   }
 
   /** @returns undefined if the event was delivered */
-  async #attempt(
-    queue: UrlQueue,
-    { id, body, createdUs }: QueuedEvent,
-  ): Promise<Failure | undefined> {
+  async #attempt(queue: UrlQueue, event: QueuedEvent): Promise<Failure | undefined> {
     const attempt = new AbortController()
     const answered = new AbortController()
     const url = new URL(queue.url)
@@ -223,17 +242,11 @@ class Dispatcher implements WebhookDispatcher {
     queue.attempt = attempt
     try {
       slot = await this.#slots.acquire(url.origin, queue.standing, attempt.signal)
-      if (this.#clock.nowUs() - createdUs > RETRY_FOR_US) return TOO_OLD
+      if (this.#clock.nowUs() - event.createdUs > RETRY_FOR_US) return TOO_OLD
       this.#after(PLACE_TIME_MS, answered.signal, slot.leavePlace)
       this.#after(ATTEMPT_TIMEOUT_MS, answered.signal, () => attempt.abort())
-      const timestampSec = Math.floor(this.#clock.wallMs() / 1000)
-      const headers = {
-        'content-type': 'application/json',
-        'webhook-id': id,
-        'webhook-timestamp': timestampSec,
-        'webhook-signature': signWebhook({ id, timestampSec, body }, this.#readKeys()),
-      }
-      const status = await this.#client.send(url, headers, body, attempt.signal)
+      const headers = encodeHeaders(event, this.#clock.wallMs(), this.#readKeys())
+      const status = await this.#client.send(url, headers, event.body, attempt.signal)
       if (status >= 200 && status < 300) return undefined
       return { reason: `answered ${status}`, isAnswer: true }
     } catch (error) {
@@ -261,6 +274,7 @@ class Dispatcher implements WebhookDispatcher {
 
   #drop(url: string, event: QueuedEvent, reason: string): void {
     this.#stats.dropped++
+    this.#outbox?.settle(event.id, url)
     this.#log.logDrop({ url, event, failure: reason })
   }
 
@@ -272,6 +286,7 @@ class Dispatcher implements WebhookDispatcher {
   #noteOverflow(queue: UrlQueue, events: readonly QueuedEvent[]): void {
     const [first] = events
     this.#stats.dropped += events.length
+    for (const { id } of events) this.#outbox?.settle(id, queue.url)
     if (queue.hasOverflowed || first === undefined) return
     queue.hasOverflowed = true
     this.#log.logDrop({ url: queue.url, event: first, failure: 'queue is full' })

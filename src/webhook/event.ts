@@ -1,8 +1,10 @@
 /**
- * Events of streams and of the service, and the JSON body of their webhooks.
+ * Events of streams and of the service, and the JSON body and the headers of their webhooks.
  *
  * @module
  */
+import type { OutgoingHttpHeaders } from 'node:http'
+import { signWebhook } from '../auth/standard-webhooks.ts'
 import type { StreamState } from '../contract/state.ts'
 
 export type WebhookType =
@@ -45,4 +47,19 @@ export function encodeEvent(event: WebhookEvent, id: string, createdAt: Date): B
       data,
     }),
   )
+}
+
+/** Headers of one attempt, signed by each key. */
+export function encodeHeaders(
+  { id, body }: { readonly id: string; readonly body: Uint8Array },
+  wallMs: number,
+  keys: readonly Uint8Array[],
+): OutgoingHttpHeaders {
+  const timestampSec = Math.floor(wallMs / 1000)
+  return {
+    'content-type': 'application/json',
+    'webhook-id': id,
+    'webhook-timestamp': timestampSec,
+    'webhook-signature': signWebhook({ id, timestampSec, body }, keys),
+  }
 }

@@ -24,6 +24,9 @@ const NAMES = [
   'orphans',
   'overdue',
   'send-command',
+  'outbox',
+  'unannounced',
+  'announce',
 ] as const
 
 export type ScriptName = (typeof NAMES)[number]

@@ -10,7 +10,6 @@ import { sendCommand } from '../../cluster/registry/node-commands.ts'
 import type { RegisteredStream } from '../../cluster/registry/records.ts'
 import type { Registry } from '../../cluster/registry/registry.ts'
 import { STREAM_KEY_LIFETIME_SEC } from '../../auth/stream-key.ts'
-import { decodeSettings } from '../../cluster/stream-settings.ts'
 import { checkStartRequest, MAX_PAGE_STREAMS } from '../../contract/schema.ts'
 import type {
   ClusterNode,
@@ -47,7 +46,7 @@ export interface ControlOptions
   readonly calls: NodeCalls | undefined
   readonly streams: Pick<Streams, 'find' | 'refresh'>
   readonly records: Pick<Records, 'of' | 'pageOf'>
-  readonly notifier: Pick<Notifier, 'ready' | 'stopped'>
+  readonly notifier: Pick<Notifier, 'ready'>
   readonly webhooks: Pick<WebhookDispatcher, 'check'>
   readonly urls: Pick<PublicUrls, 'publish' | 'playlist'>
   readonly lingerSec: number
@@ -101,7 +100,7 @@ export class ClusterControl implements StreamControl {
   }
 
   async stopStream(streamId: string, { revoke = false }: StopRequest = {}): Promise<StreamRecord> {
-    const { registry, notifier, webhookUrls, lingerSec } = this.#options
+    const { registry, lingerSec } = this.#options
     const stopped = await registry.stop(streamId, {
       reason: 'api',
       lingerMs: lingerSec * 1000,
@@ -112,14 +111,7 @@ export class ClusterControl implements StreamControl {
       throw new MillraceError('STREAM_NOT_FOUND', revoke ? { message } : {})
     }
     const { stream } = stopped
-    const told = await this.#tell(stream)
-    const isFirst = stopped.outcome === 'stopped' && stopped.isFirst
-    if (isFirst && told === undefined && !(await this.#isLive(stream.owner))) {
-      const urls = decodeSettings(stream.settings).webhookUrls ?? webhookUrls
-      const { totals } = this.#stored(stream)
-      notifier.stopped({ id: streamId, status: 'STOPPED', webhookUrls: urls }, 'api', totals)
-    }
-    return told ?? this.#stored(stream)
+    return (await this.#tell(stream)) ?? this.#stored(stream)
   }
 
   async kick(streamId: string, { banSec = 0 }: KickRequest = {}): Promise<StreamRecord> {
@@ -213,12 +205,6 @@ export class ClusterControl implements StreamControl {
 
   #isOwn({ owner }: Pick<RegisteredStream, 'owner'>): boolean {
     return owner === this.#options.node
-  }
-
-  async #isLive(owner: string | undefined): Promise<boolean> {
-    if (owner === undefined) return false
-    const nodes = await this.#options.registry.listNodes()
-    return nodes.some(({ node, isLive }) => node === owner && isLive)
   }
 
   #local(streamId: string): StreamRecord | undefined {

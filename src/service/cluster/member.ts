@@ -4,19 +4,21 @@
  * @module
  */
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { systemClock } from '../../clock.ts'
+import { machineClock } from '../../clock.ts'
 import { callNode } from '../../cluster/call-node.ts'
 import { NodeLease } from '../../cluster/node-lease.ts'
 import type { NodeCalls } from '../../cluster/node-calls.ts'
 import { CommandReader } from '../../cluster/command-reader.ts'
 import { Redis } from '../../cluster/redis.ts'
+import { Outboxes } from '../../cluster/registry/outboxes.ts'
 import { Registry } from '../../cluster/registry/registry.ts'
 import type { Config } from '../../config/schema.ts'
 import { MillraceError } from '../../errors.ts'
 import type { NodeRoutes } from '../../http/node-routes.ts'
 import type { AdmissionStreams } from '../../ingest/admission.ts'
 import type { Logger } from '../../logger.ts'
+import type { WebhookDispatcher } from '../../webhook/dispatcher.ts'
+import type { NotifierOptions } from '../notifications.ts'
 import { SEQUENCE_CLOCK } from '../../stream/sequence-starts.ts'
 import type { Streams } from '../streams.ts'
 import { Claims } from './claims.ts'
@@ -26,8 +28,10 @@ import type { ClusterReport } from '../metrics/cluster-families.ts'
 import { MediaBackup } from './media-backup.ts'
 import { Drain } from './drain.ts'
 import { replaceEarlier, watchNext } from './gone-nodes.ts'
-import { OwnedStreams } from './owned-streams.ts'
+import { listOwned, OwnedStreams } from './owned-streams.ts'
 import { RegistryOwners } from './registry-owners.ts'
+import { staysSilent } from './silence.ts'
+import { WebhookOutbox, type OutboxParts } from './webhook-outbox.ts'
 
 /** Interval at which streams without an owner are looked for. */
 const ADOPT_MS = 500
@@ -36,21 +40,16 @@ const MAX_ADOPTED = 20
 const ADOPTED_AT_ONCE = 8
 /** Rounds after which the streams of this node are compared with the registry. */
 const RECONCILE_ROUNDS = 4
-const MAX_PAGE = 1000
-
-/** Time without a packet after which an encoder no longer holds its stream, and what may have been in flight. */
-const SILENT_US = 1_000_000
-const IN_FLIGHT_US = 200_000
-const YIELD_POLL_MS = 50
 
 /** Time limits of calls to the registry when a stream is yielded, and when the node goes away. */
 const YIELD_WRITE_MS = 400
 const HAND_OVER_MS = 700
 
 /** What the member has of the service. */
-export interface ServiceParts extends Omit<ControlOptions, keyof ClusterLink> {
+export interface ServiceParts extends Omit<ControlOptions, keyof ClusterLink>, OutboxParts {
   readonly streams: Streams
   readonly calls: NodeCalls
+  readonly webhooks: WebhookDispatcher
 }
 
 /** Calling order: `join`, `start` when the ports are open, `drain` if need be, then `handOver` and `close`, or `close` alone. */
@@ -59,6 +58,7 @@ export class ClusterMember {
   readonly node = randomBytes(6).toString('hex')
   readonly redis: Redis
   readonly registry: Registry
+  readonly outbox: WebhookOutbox
   readonly #lease: NodeLease
   readonly #owned: OwnedStreams
   readonly #claims: Claims
@@ -85,6 +85,8 @@ export class ClusterMember {
       maxStreams,
     })
     this.registry = registry
+    const outboxes = new Outboxes({ redis: this.redis })
+    this.outbox = new WebhookOutbox({ node, outboxes, clock: machineClock, logger })
     this.#lease = new NodeLease({
       registry,
       describe: () => ({ node, url: this.#url, role }),
@@ -133,6 +135,7 @@ export class ClusterMember {
     this.#control = control
     redis.connect()
     this.#backup?.connect()
+    this.outbox.join(parts)
     this.#commands = new CommandReader({ url: this.#redisUrl }, node, async (command) => {
       const { refresh } = command as { readonly refresh?: unknown }
       if (typeof refresh === 'string') await control.refresh(refresh)
@@ -174,6 +177,12 @@ export class ClusterMember {
     return new EdgeWithin({ ...options, owners: new RegistryOwners(this.registry) })
   }
 
+  /** See `NotifierOptions`. */
+  readonly announceEnd: NonNullable<NotifierOptions['announceEnd']> = (stream, reason, event) => {
+    const end = { urls: stream.webhookUrls, event }
+    return this.#owned.stop(stream, reason, (run) => this.outbox.announce(run, end))
+  }
+
   get routes(): NodeRoutes {
     return {
       ...this.#control?.routes,
@@ -192,6 +201,7 @@ export class ClusterMember {
       ownedStreams: this.#owned.size,
       pendingStreams: this.#owned.pending,
       backup: this.#backup?.report,
+      outbox: this.outbox.report(),
     }
   }
 
@@ -215,7 +225,10 @@ export class ClusterMember {
     this.#isOver = true
     clearInterval(this.#timer)
     await this.#round
-    await this.#owned.handOver(HAND_OVER_MS)
+    const { webhooks } = this.#service
+    const timeoutMs = HAND_OVER_MS
+    await Promise.all([this.#owned.handOver(timeoutMs), webhooks.close({ timeoutMs })])
+    await this.outbox.flush(timeoutMs)
     await this.#lease.leave()
   }
 
@@ -249,6 +262,8 @@ export class ClusterMember {
   async #adopt(): Promise<void> {
     try {
       await watchNext(this.registry, this.node)
+      // What a node that is gone has told of its streams comes before what this one does.
+      await this.outbox.look()
       const orphans = await this.registry.orphans(this.node, { limit: MAX_ADOPTED })
       // Those end here: with the events and webhooks of a stream that ends.
       const overdue = await this.registry.overdue(MAX_ADOPTED)
@@ -260,13 +275,7 @@ export class ClusterMember {
   }
 
   async #reconcile(): Promise<void> {
-    const listed = new Map<string, number>()
-    for (let after = ''; ;) {
-      const page = await this.registry.owned(this.node, { after, limit: MAX_PAGE })
-      for (const { id, fence } of page) listed.set(id, fence)
-      if (page.length < MAX_PAGE) break
-      after = page.at(-1)!.id
-    }
+    const listed = await listOwned(this.registry, this.node)
     await this.#adoptAll(this.#owned.reconcile(listed))
   }
 
@@ -284,14 +293,7 @@ export class ClusterMember {
   /** Yields a stream whose encoder has been silent for 1 s, or does so now. */
   async #yield(streamId: string): Promise<boolean> {
     const stream = this.#owned.has(streamId) ? this.#service.streams.find(streamId) : undefined
-    const arrivedUs = systemClock.nowUs()
-    for (;;) {
-      const encoder = stream?.status === 'STREAMING' ? stream.encoder : undefined
-      const lastPacketUs = encoder?.lastPacketUs ?? -Infinity
-      if (systemClock.nowUs() - lastPacketUs >= SILENT_US) break
-      if (lastPacketUs - arrivedUs > IN_FLIGHT_US) return false
-      await sleep(YIELD_POLL_MS)
-    }
+    if (!(await staysSilent(stream))) return false
     await this.#owned.yield(streamId, YIELD_WRITE_MS)
     return true
   }

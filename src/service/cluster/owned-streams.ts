@@ -6,17 +6,22 @@
 import { machineClock } from '../../clock.ts'
 import { OwnerWrites, type Loss } from '../../cluster/owner-writes.ts'
 import type { Continuation, RegisteredStream } from '../../cluster/registry/records.ts'
+import type { RunName } from '../../cluster/registry/outboxes.ts'
 import type { Registry } from '../../cluster/registry/registry.ts'
-import type { StreamState } from '../../contract/state.ts'
+import type { StopReason, StreamState } from '../../contract/state.ts'
 import type { StreamRecord } from '../../contract/streams.ts'
 import type { Logger } from '../../logger.ts'
 import type { LiveStream } from '../../stream/live-stream.ts'
 import type { MediaBackup } from './media-backup.ts'
 import { encodeHead, encodeManifest, encodeRows } from '../registered-manifest.ts'
 
+/** Streams that are listed at once. */
+const MAX_PAGE = 1000
+
 interface Owned {
   readonly stream: LiveStream
   readonly fence: number
+  readonly run: number
   readonly writes: OwnerWrites
 }
 
@@ -89,7 +94,7 @@ export class OwnedStreams {
       onLost: (loss) => this.#lose(owned, loss),
       onError: (err) => log.error({ err }, 'the registry cannot take what the stream has done'),
     })
-    const owned = { stream, fence, writes }
+    const owned = { stream, fence, run, writes }
     this.#owned.get(streamId)?.writes.close()
     this.#owned.set(streamId, owned)
     log.info({ fence }, 'stream claimed')
@@ -101,7 +106,24 @@ export class OwnedStreams {
     stream.on('publish', () => writes.touch())
     stream.on('live', () => writes.touch())
     stream.on('interrupted', () => writes.touch())
-    stream.once('end', ({ reason }) => void writes.stop(reason))
+  }
+
+  /**
+   * Tells the registry that a stream has ended.
+   *
+   * @param announce  called once the registry knows; it is called again for as long as it throws
+   * @returns false for a stream that the node does not own
+   */
+  stop(
+    stream: LiveStream,
+    reason: StopReason,
+    announce: (run: RunName) => Promise<unknown>,
+  ): boolean {
+    const owned = this.#owned.get(stream.id)
+    if (owned?.stream !== stream) return false
+    const { run, writes } = owned
+    void writes.stop(reason, () => announce({ streamId: stream.id, run }))
+    return true
   }
 
   /** Lets another node claim a stream, and forgets it: it may go on here only under a new claim. */
@@ -175,6 +197,20 @@ export class OwnedStreams {
     writes.close()
     if (this.#owned.get(stream.id) === owned) this.#owned.delete(stream.id)
     this.#options.leave(stream)
+  }
+}
+
+/** @returns fences of the running streams that the registry has for a node, by stream id */
+export async function listOwned(
+  registry: Pick<Registry, 'owned'>,
+  node: string,
+): Promise<ReadonlyMap<string, number>> {
+  const listed = new Map<string, number>()
+  for (let after = ''; ;) {
+    const page = await registry.owned(node, { after, limit: MAX_PAGE })
+    for (const { id, fence } of page) listed.set(id, fence)
+    if (page.length < MAX_PAGE) return listed
+    after = page.at(-1)!.id
   }
 }
 

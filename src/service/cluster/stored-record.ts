@@ -17,12 +17,21 @@ export interface StoredRecordOptions {
   readonly wallMs: number
 }
 
+/** Sums of a stream that no encoder has published to. */
+export const NO_TOTALS = {
+  segments: 0,
+  segmentBytes: 0,
+  durationSec: 0,
+  payloadsDropped: 0,
+  publishers: 0,
+} as const
+
 /** Figures of a stream that no encoder has published to. */
 const NO_FIGURES = {
   live: false,
   tracks: [],
   queuedBytes: 0,
-  totals: { segments: 0, segmentBytes: 0, durationSec: 0, payloadsDropped: 0, publishers: 0 },
+  totals: NO_TOTALS,
   warnings: [],
   viewers: 0,
 } as const

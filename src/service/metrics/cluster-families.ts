@@ -4,6 +4,7 @@
  * @module
  */
 import type { BackupReport } from '../../cluster/segment-backup.ts'
+import type { OutboxReport } from '../cluster/webhook-outbox.ts'
 import type { MetricFamily } from './metric-family.ts'
 
 /** Figures of a node at a scrape. */
@@ -16,6 +17,7 @@ export interface ClusterReport {
   readonly pendingStreams: number
   /** Undefined without `CLUSTER_BACKUP`. */
   readonly backup?: BackupReport | undefined
+  readonly outbox: OutboxReport
 }
 
 export const CLUSTER_FAMILIES: readonly MetricFamily<ClusterReport>[] = [
@@ -61,5 +63,19 @@ export const CLUSTER_FAMILIES: readonly MetricFamily<ClusterReport>[] = [
         dropped: backup.droppedBytes,
         read: backup.readBytes,
       },
+  },
+  {
+    name: 'millrace_cluster_outbox_events',
+    type: 'gauge',
+    help: 'Undelivered webhooks: `kept` ones are delivered by another node if this one dies, `waiting` ones not yet.',
+    label: 'state',
+    read: ({ outbox: { kept, waiting } }) => ({ kept, waiting }),
+  },
+  {
+    name: 'millrace_cluster_outbox_events_total',
+    type: 'counter',
+    help: 'Webhooks found in outboxes of nodes that are gone, not kept for lack of space, and sealed with an unknown secret.',
+    label: 'result',
+    read: ({ outbox: { found, unkept, unreadable } }) => ({ found, unkept, unreadable }),
   },
 ]

@@ -698,7 +698,7 @@ if (requireTool(t, 'redis-server')) {
     await registry.renewNode({ node: 'b', url: 'http://b.example' })
     const next = await registry.claim('studio', { node: 'b', epoch: 'next', seenFence: fence })
     t.match(next, { outcome: 'granted', free: { media: media + 5 } })
-    await writes.stop('api')
+    await writes.stop('api', async () => undefined)
   })
 
   await check('what is too large is refused before it is sent', async (t, registry) => {

@@ -58,6 +58,22 @@ local STOPPED = 'mr:stopped'
 -- Maximum difference between the clocks of two nodes, in ms.
 local CLOCKS_MS = 60000
 
+-- Runs that have stopped and whose `stream.stopped` is in no outbox yet, by the time from which any node may put it into
+-- its own, and of each: owner, reason and webhook URLs.
+local UNANNOUNCED, ENDS = 'mr:unannounced', 'mr:unannounced:ends'
+-- Time for which the end of a run is left to its owner.
+local ANNOUNCE_MS = 5000
+
+-- Undelivered events of webhooks by their ids.
+local function outbox_key(outbox)
+  return 'mr:node:' .. outbox .. ':outbox'
+end
+
+-- Outboxes that have events, and the node that delivers them: another one once the node of that name is gone.
+local OUTBOXES = 'mr:outboxes'
+-- Twice the time for which webhooks are retried.
+local OUTBOX_MS = 20 * 60 * 1000
+
 -- Numbers that an owner may use without Redis until nobody reads from it any more, and discontinuities among them.
 local UNSEEN, UNSEEN_DISCONTINUITIES = 1000, 10
 
@@ -171,6 +187,16 @@ local function answer(word, id)
   local owner = field(id, 'owner')
   local node = owner ~= '' and redis.call('HGET', NODE_RECORDS, owner) or ''
   return { word, record, node or '' }
+end
+
+local function run_of(id, run)
+  return id .. ' ' .. run
+end
+
+local function put_event(node, event, text)
+  redis.call('HSET', outbox_key(node), event, text)
+  redis.call('PEXPIRE', outbox_key(node), OUTBOX_MS)
+  redis.call('HSETNX', OUTBOXES, node, node)
 end
 
 -- Members of a set with score 0 behind `after`, in order.

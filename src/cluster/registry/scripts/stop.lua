@@ -47,4 +47,7 @@ redis.call('ZADD', STOPPED, int(now + linger_ms), id)
 -- Without a claim so far, no owner may be away, and no number was used; the clock of a node may be ahead of its key.
 redis.call('PEXPIRE', key, number(id, 'fence') == 0 and math.max(linger_ms, CLOCKS_MS) or retain_ms)
 redis.call('PEXPIRE', list_key(id), linger_ms)
+-- The owner knows the totals of the run, so it may announce the end before others do.
+redis.call('HSET', ENDS, run_of(id, field(id, 'run')), owner .. ' ' .. reason .. ' ' .. field(id, 's.webhookUrls'))
+redis.call('ZADD', UNANNOUNCED, int(holds_lease(owner) and now + ANNOUNCE_MS or now), run_of(id, field(id, 'run')))
 return stopped(1)
