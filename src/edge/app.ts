@@ -5,8 +5,10 @@
  */
 import type { FastifyInstance } from 'fastify'
 import type { PlaybackTokens } from '../auth/playback-token.ts'
+import type { Clock } from '../clock.ts'
 import type { NodeCalls } from '../cluster/node-calls.ts'
 import { createApp, type ApplicationOptions } from '../http/create-app.ts'
+import { limitGuesses } from '../http/guesses.ts'
 import { health } from '../http/health.ts'
 import { nodeCallOf, verifyNodeCalls } from '../http/node-access.ts'
 import { playback, type OnSent } from '../http/playback.ts'
@@ -26,6 +28,7 @@ export interface EdgeAppOptions extends ApplicationOptions {
   readonly playbackTokens?: PlaybackTokens | undefined
   /** Verifies the calls of other nodes; default: they are refused. A worker passes them on. */
   readonly nodeCalls?: NodeCalls | undefined
+  readonly clock?: Clock | undefined
   /** See `PlaybackOptions`. */
   readonly onSent?: (stream: EdgeStream, name: string, sizeBytes: number) => void
 }
@@ -44,11 +47,14 @@ export function buildEdgeApp(options: EdgeAppOptions): FastifyInstance {
   verifyNodeCalls(app, options.nodeCalls)
   if (isLocal) passNodeCalls(app, pass)
   const sent = onSent && { onSent: onSent as OnSent }
-  void app.register(playback, { prefix: '/video', source: edge.open, ...sent, beforeRouter: true })
-  if (tokens !== undefined) {
-    const source = edge.protected
-    void app.register(playback, { prefix: '/t/:token/video', source, tokens, ...sent })
-  }
+  void app.register(async (limited) => {
+    limitGuesses(limited, edge.isKnown, options.clock)
+    const open = { prefix: '/video', source: edge.open, beforeRouter: true }
+    void limited.register(playback, { ...open, ...sent })
+    if (tokens === undefined) return
+    const guarded = { prefix: '/t/:token/video', source: edge.protected, tokens }
+    void limited.register(playback, { ...guarded, ...sent })
+  })
   if (isLocal) {
     void app.register(relay, { prefix: '/', pass })
     return app

@@ -59,6 +59,14 @@ export class EdgeFiles implements StreamFiles {
     return this.#usedUs
   }
 
+  /** Whether a request for the file needs none at the origin for a name that may not exist. */
+  isKnown(name: string): boolean {
+    if (isPlaylist(name)) return this.#playlist(name) !== undefined
+    const { media } = this.#options
+    const key = this.#options.name + name
+    return media.get(key) !== undefined || media.isFetching(key) || this.#isListed(name)
+  }
+
   availability(name: string, directives: DeliveryDirectives = {}): Availability {
     if (isPlaylist(name)) {
       const availability = this.#playlist(name)?.availability(directives) ?? 'future'

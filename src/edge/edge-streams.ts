@@ -30,7 +30,7 @@ export interface EdgeStreamsOptions {
 const IDLE_US = 10 * 1_000_000
 
 /** Maximum number of streams with requests in the last 10 s; unknown ids count too. */
-const MAX_STREAMS = 10_000
+const MAX_STREAMS = 20_000
 
 export interface EdgeStream extends PlayableStream {
   readonly id: string

@@ -8,6 +8,7 @@ import { signPlaybackToken } from '../auth/playback-token.ts'
 import { machineClock, type Clock } from '../clock.ts'
 import type { PlaybackSource } from '../contract/streams.ts'
 import { MillraceError } from '../errors.ts'
+import type { IsKnown } from '../http/guesses.ts'
 import { NODE_TOKEN } from '../http/playback-access.ts'
 import { TokenBucket } from '../token-bucket.ts'
 import { Audience } from './audience.ts'
@@ -34,10 +35,10 @@ const MIN_TOKEN_SEC = 3 * 60 * 60
 
 /**
  * Requests at the origin for files that no followed playlist lists, so that clients who guess names do not load it: further
- * ones get 503. The first request for a playlist is one.
+ * ones get 503. The first request for a playlist is one. More than one client may have, see `http/guesses.ts`.
  */
-const UNLISTED_PER_SEC = 300
-const UNLISTED_AT_ONCE = 1000
+const UNLISTED_PER_SEC = 1000
+const UNLISTED_AT_ONCE = 3000
 
 /** Maximum number of streams whose owner is remembered; the one without a request for longest is forgotten. */
 const MAX_ORIGINS = 20_000
@@ -101,6 +102,10 @@ export class Edge {
       },
     }
   }
+
+  /** See `IsKnown`. */
+  readonly isKnown: IsKnown = (streamId, name) =>
+    this.#sources.some((each) => each.inUse(streamId)?.files.isKnown(name) === true)
 
   /**
    * @returns URL of the node that owns a stream

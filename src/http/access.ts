@@ -59,15 +59,18 @@ export interface RateLimit {
   readonly clock: Pick<Clock, 'nowUs'>
   /** Refusal of further requests. */
   readonly refusal: ErrorCode
+  /** Whether a request counts; default: each does. */
+  readonly counts?: (request: FastifyRequest) => boolean
 }
 
 /** Limits the requests of one IPv4 address, or of the /64 of an IPv6 address, on all routes of `app`. */
 export function limitRate(
   app: FastifyInstance,
-  { perSec, atOnce = Math.max(perSec, 1), clock, refusal }: RateLimit,
+  { perSec, atOnce = Math.max(perSec, 1), clock, refusal, counts = () => true }: RateLimit,
 ): void {
   const clients = new LRUCache<string, TokenBucket>({ max: MAX_CLIENTS })
   app.addHook('onRequest', async (request, reply) => {
+    if (!counts(request)) return
     const name = networkName(clientAddress(request), 4, 8)
     const nowUs = clock.nowUs()
     const bucket = clients.get(name) ?? new TokenBucket(perSec, nowUs, atOnce)

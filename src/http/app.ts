@@ -18,6 +18,7 @@ import { api, type ApiOptions } from './api.ts'
 import { edgeReports } from './edge-reports.ts'
 import { createApp, type ApplicationOptions } from './create-app.ts'
 import { asRefusal } from './error-handler.ts'
+import { limitGuesses } from './guesses.ts'
 import { health } from './health.ts'
 import { metrics as metricsPlugin, type MetricsOptions } from './metrics.ts'
 import { requireOwnership, verifyNodeCalls, type FenceOf } from './node-access.ts'
@@ -115,6 +116,11 @@ export function buildApp(options: AppOptions): FastifyInstance {
       const source = others && fenceOf ? withRemote(playback, others, fenceOf) : playback
       void app.register(async (owned) => {
         if (fenceOf !== undefined) requireOwnership(owned, fenceOf)
+        // Workers, which are all peers that are trusted, limit their clients themselves.
+        if (remote !== undefined && options.trustPeers !== true) {
+          const isOwn = (id: string) => playback.findStream(id) !== undefined
+          limitGuesses(owned, (id, name) => isOwn(id) || remote.isKnown(id, name))
+        }
         void owned.register(playbackPlugin, {
           prefix: `${prefix}/video`,
           source,

@@ -5,6 +5,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { PlayableStream, PlaybackSource } from '../contract/streams.ts'
+import type { IsKnown } from './guesses.ts'
 import type { FenceOf } from './node-access.ts'
 
 export interface RemoteStreams {
@@ -12,6 +13,7 @@ export interface RemoteStreams {
   readonly open: PlaybackSource
   /** Streams for viewers whose token this node has verified. */
   readonly protected: PlaybackSource
+  readonly isKnown: IsKnown
   /** @returns what passes a request for the state of a stream on to its owner */
   passState(app: FastifyInstance): PassState
 }

@@ -62,7 +62,18 @@ export async function startEdge(
   const playbackTokens = secrets.length > 0 ? new PlaybackTokens(() => secrets) : undefined
   const ingestNodes = new IngestNodes({ client, list: listIngestNodes })
   const app = buildEdgeApp({
-    ...{ edge, client, ingestNodes, isLocal, playbackTokens, trustProxy, nodeCalls, guard, logger },
+    ...{
+      edge,
+      client,
+      ingestNodes,
+      isLocal,
+      playbackTokens,
+      trustProxy,
+      nodeCalls,
+      clock,
+      guard,
+      logger,
+    },
   })
   const own = await app.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(async () => {

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { BlockList, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { LiveStore } from '../http/live-store.ts'
@@ -108,6 +108,34 @@ t.test('names that do not exist leave room for those that do', async (t) => {
   for (const path of bogus) await call(edge, 'GET', path)
   await sleep(300)
   t.equal((await call(edge, 'GET', '/video/demo/playlist.m3u8')).status, 200)
+})
+
+t.test('a client who guesses names does not keep others from streams', async (t) => {
+  const live = new LiveStore()
+  for (let part = 0; part < 3; part++) live.addPart()
+  live.endSegment()
+  const service = new MemoryService()
+  service.stored.set('demo', live)
+  const origin = await startApp(t, service)
+  const trustProxy = new BlockList()
+  trustProxy.addAddress('127.0.0.1')
+  // What is used up does not come back while the clock stands still.
+  const clock = { nowUs: () => 0, wallMs: () => 0 }
+  const edge = await startEdge(t, origin.url, { trustProxy, clock })
+  const ask = async (client: string, path: string) => {
+    const headers = { 'x-forwarded-for': client }
+    return (await call(edge, 'GET', `/video/${path}`, { headers })).status
+  }
+  const statuses = new Map<number, number>()
+  for (let n = 0; n < 1500; n += 50) {
+    const names = Array.from({ length: 50 }, (_, each) => `x${n + each}/playlist.m3u8`)
+    for (const status of await Promise.all(names.map((name) => ask('192.0.2.1', name)))) {
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    }
+  }
+  t.strictSame(new Set(statuses.keys()), new Set([404, 503]))
+  t.equal(await ask('192.0.2.2', 'demo/playlist.m3u8'), 200)
+  t.equal(await ask('192.0.2.1', 'demo/playlist.m3u8'), 200, 'what is known is not limited')
 })
 
 t.test('follows a playlist: a new version is there without a request', async (t) => {

@@ -35,6 +35,10 @@ export class EdgeWithin implements RemoteStreams {
     return this.#edge.protected
   }
 
+  get isKnown() {
+    return this.#edge.isKnown
+  }
+
   /** See `Edge.memory`. */
   get memory() {
     return this.#edge.memory
