@@ -16,7 +16,7 @@ import { record } from '../support/viewer.ts'
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 const PUBLISHERS = 20
-const SECONDS = Number(process.env['E2E_SECONDS'] ?? 60)
+const SECONDS = Number(process.env['E2E_SECONDS'] ?? 30)
 
 t.test(
   '20 publishers of 2 Mbit/s have valid playlists, no packet loss and a clean end',

@@ -180,7 +180,7 @@ t.test('sees the answers of signed routes', async (t) => {
       await note(method, route, signedCall(app, method, route, { stream_id: 'unknown' }))
     }
   }
-  await askSigned(app, { stream_id: 7, limit: 'x' })
+  await askSigned(app, { stream_id: 7, limit: 'x', issued_at: 'x' })
   await askSigned(app, `"${'x'.repeat(70_000)}"`)
   await askSigned(app, '{}', { 'content-type': 'text/plain' })
   await askSigned(app, '{}', { 'lt-signature': '0'.repeat(64) })
@@ -239,6 +239,7 @@ class RefusingService extends MemoryService {
   override kick = this.startStream
   override status = this.startStream
   override list = this.startStream
+  nodes = this.startStream
 }
 
 t.test('sees the answers of unsigned routes', async (t) => {

@@ -124,6 +124,8 @@ t.test('a connection that is reset before its request is read causes no log line
     const lines: string[] = []
     const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
     const service = await startService(t, { ...options, logger, metrics: { token: TOKEN } })
+    // What the start warns of depends on the machine.
+    lines.length = 0
     // This process waits for the other one, so that the service accepts a connection that is reset already.
     const { stderr } = spawnSync(process.execPath, ['-e', RESET, String(service.server.httpPort)])
     t.equal(String(stderr), '')

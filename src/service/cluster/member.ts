@@ -276,7 +276,7 @@ export class ClusterMember {
 
   async #reconcile(): Promise<void> {
     const listed = await listOwned(this.registry, this.node)
-    await this.#adoptAll(this.#owned.reconcile(listed))
+    await this.#adoptAll(await this.#owned.reconcile(listed))
   }
 
   /** What fails, or finds no room, is tried again in a later round. */

@@ -23,11 +23,13 @@ interface Owned {
   readonly fence: number
   readonly run: number
   readonly writes: OwnerWrites
+  /** Why the stream has ended. */
+  reason?: StopReason
 }
 
 export interface OwnedStreamsOptions {
   readonly node: string
-  readonly registry: Pick<Registry, 'advance' | 'restore' | 'stop'>
+  readonly registry: Pick<Registry, 'advance' | 'get' | 'restore' | 'stop'>
   /** Undefined: media of this node ends with it. */
   readonly backup: Pick<MediaBackup, 'follow' | 'flush'> | undefined
   readonly lingerMs: number
@@ -94,7 +96,7 @@ export class OwnedStreams {
       onLost: (loss) => this.#lose(owned, loss),
       onError: (err) => log.error({ err }, 'the registry cannot take what the stream has done'),
     })
-    const owned = { stream, fence, run, writes }
+    const owned: Owned = { stream, fence, run, writes }
     this.#owned.get(streamId)?.writes.close()
     this.#owned.set(streamId, owned)
     log.info({ fence }, 'stream claimed')
@@ -122,6 +124,7 @@ export class OwnedStreams {
     const owned = this.#owned.get(stream.id)
     if (owned?.stream !== stream) return false
     const { run, writes } = owned
+    owned.reason = reason
     void writes.stop(reason, () => announce({ streamId: stream.id, run }))
     return true
   }
@@ -135,18 +138,33 @@ export class OwnedStreams {
   }
 
   /**
-   * Compares the streams that run here with those that the registry has for this node.
+   * Compares the streams that run or linger here with those that the registry has for this node.
    *
    * @param listed  fences by stream id
    * @returns streams of the node that do not run here
    */
-  reconcile(listed: ReadonlyMap<string, number>): string[] {
-    for (const [streamId, { stream, fence, writes }] of this.#owned) {
+  async reconcile(listed: ReadonlyMap<string, number>): Promise<string[]> {
+    for (const [streamId, owned] of this.#owned) {
+      const { stream, fence, writes } = owned
       if (stream.forgotten) this.#owned.delete(streamId)
+      else if (stream.status === 'STOPPED') await this.#reconcileStopped(owned)
       else if (listed.get(streamId) === fence) writes.confirm()
-      else if (stream.status !== 'STOPPED') writes.touch()
+      else writes.touch()
     }
     return [...listed.keys()].filter((streamId) => !this.#owned.has(streamId))
+  }
+
+  async #reconcileStopped(owned: Owned): Promise<void> {
+    const { node, registry, lingerMs } = this.#options
+    const { stream, run, fence, reason } = owned
+    const registered = await registry.get(stream.id)
+    if (registered === undefined) return
+    // Its next run may have another owner, whom edges look for when this node does not answer for it any more.
+    if (registered.run !== run || registered.owner !== node) this.#leave(owned)
+    else if (registered.status !== 'STOPPED' && reason !== undefined) {
+      // A failover of Redis has lost the stop.
+      await registry.stop(stream.id, { reason, run, by: { node, fence }, lingerMs })
+    }
   }
 
   /** Disconnects all encoders and forgets the streams, for other nodes to adopt. */

@@ -16,6 +16,7 @@ import {
   type TestViewer,
 } from '../../support/cluster.ts'
 import { Drain } from '../../../src/service/cluster/drain.ts'
+import { ask } from '../../support/redis.ts'
 import { requireTool } from '../../support/tools.ts'
 import { until } from '../../support/until.ts'
 
@@ -196,6 +197,47 @@ t.test('a stopped stream outlives its owner for the linger, with ENDLIST', LIMIT
     t.strictSame(viewer.complaints, [])
     await b.close()
   }
+})
+
+t.test(
+  'a stream that is started again goes on at another node while its end lingers',
+  LIMIT,
+  async (t) => {
+    if (!requireTool(t, 'redis-server')) return
+    const { cluster, a, b, encoder, viewer } = await startStudio(t)
+    const latest = () => viewer.last.segments.at(-1)?.sequence ?? 0
+    await a.stopStream('studio')
+    encoder.stop()
+    await until('the end', () => viewer.texts.at(-1)?.includes('#EXT-X-ENDLIST'))
+    const last = latest()
+    encodeTo(t, b, await cluster.startStream('studio'))
+    await until('the next run', () => latest() > last && viewer.last.segments.length > 2, {
+      timeoutMs: 20_000,
+    })
+    t.notMatch(viewer.texts.at(-1), '#EXT-X-ENDLIST')
+    t.equal(await statusAt(a, cluster), 421)
+  },
+)
+
+t.test('a stop that Redis has lost is told again', LIMIT, async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { cluster, a, encoder } = await startStudio(t)
+  const { redis } = cluster
+  const before = await ask(redis.port, 'HMGET mr:{studio} status')
+  t.match(before, 'STREAMING')
+  await a.stopStream('studio')
+  encoder.stop()
+  t.match(await cluster.registry.get('studio'), { status: 'STOPPED' })
+  // As a replica has it that did not get the stop.
+  const { owner } = (await cluster.registry.get('studio'))!
+  await ask(redis.port, 'HSET mr:{studio} status STREAMING')
+  await ask(redis.port, `ZADD mr:node:${owner}:streams 0 studio`)
+  await until(
+    'the stop is back',
+    async () => (await cluster.registry.get('studio'))?.status === 'STOPPED',
+    { timeoutMs: 20_000 },
+  )
+  t.match(a.list().streams, [{ streamId: 'studio', status: 'STOPPED' }])
 })
 
 t.test('neither publishers nor viewers notice that Redis is away', LIMIT, async (t) => {
