@@ -6,8 +6,11 @@
 import type { NodeRecord } from './registry/records.ts'
 import type { Registry } from './registry/registry.ts'
 
-/** Interval of renewals in milliseconds, a quarter of the lease. */
-export const RENEW_MS = 500
+/**
+ * Interval of renewals in milliseconds, of a lease of 2 s. The shorter it is, the sooner others see that a node has stopped,
+ * and the longer its lease still holds then.
+ */
+export const RENEW_MS = 300
 
 export interface NodeLeaseOptions {
   readonly registry: Pick<Registry, 'renewNode' | 'leaveNode'>

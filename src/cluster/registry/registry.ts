@@ -89,7 +89,7 @@ export class Registry {
     this.#maxFloors = maxFloors
   }
 
-  /** Renews the lease of a node; call it four times a lease. @returns since when it has held, by the clock of Redis */
+  /** Renews the lease of a node; call it several times a lease. @returns since when it has held, by the clock of Redis */
   async renewNode({ node, ...record }: NodeRecord): Promise<number> {
     const text = bounded(JSON.stringify(record), MAX_NODE_CHARACTERS)
     return Number(await this.#run('renew-node', [node, text, this.#leaseMs]))

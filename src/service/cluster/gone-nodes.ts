@@ -27,11 +27,18 @@ export async function watchNext(registry: Nodes, own: string): Promise<void> {
   const inOrder = nodes.toSorted((one, other) => (one.node < other.node ? -1 : 1))
   const next = inOrder.find(({ node }) => node > own) ?? inOrder[0]
   if (next === undefined || next.node === own) return
-  try {
-    await fetch(`${next.url}/health/live`, { signal: AbortSignal.timeout(PROBE_MS) })
-  } catch (error) {
-    if (isRefused(error)) await endLease(registry, next.node)
-  }
+  const failure = await probe(next.url)
+  // One that ended during the call has closed its connection: only the next call is refused.
+  const isGone = failure !== undefined && (isRefused(failure) || isRefused(await probe(next.url)))
+  if (isGone) await endLease(registry, next.node)
+}
+
+/** @returns undefined if the node answers */
+function probe(url: string): Promise<unknown> {
+  return fetch(`${url}/health/live`, { signal: AbortSignal.timeout(PROBE_MS) }).then(
+    ({ body }) => body?.cancel(),
+    (error: unknown) => error,
+  )
 }
 
 /**
