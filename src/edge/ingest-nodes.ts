@@ -39,6 +39,8 @@ export class IngestNodes {
   readonly #failed = new LRUCache<string, true>({ max: MAX_FAILED, ttl: FAILED_MS })
   /** Listed last. */
   #live: readonly string[] = []
+  /** Listing under way, for all requests that arrive meanwhile. */
+  #listing: Promise<void> | undefined
   #last: string | undefined
 
   constructor(options: IngestNodesOptions) {
@@ -72,13 +74,18 @@ export class IngestNodes {
   }
 
   async #candidates(): Promise<readonly string[]> {
-    const last = this.#last
-    const live = await this.#options.list().catch(() => this.#live)
-    this.#live = live
+    this.#listing ??= this.#list().finally(() => (this.#listing = undefined))
+    await this.#listing
+    const [live, last] = [this.#live, this.#last]
     const isLive = last !== undefined && live.includes(last)
     const others = live.filter((url) => url !== last)
     const failed = others.filter((url) => this.#failed.has(url))
-    const sound = others.filter((url) => !failed.includes(url))
-    return [...(isLive ? [last] : []), ...sound, ...failed].slice(0, MAX_TRIES)
+    const working = others.filter((url) => !failed.includes(url))
+    return [...(isLive ? [last] : []), ...working, ...failed].slice(0, MAX_TRIES)
+  }
+
+  /** The list stays while the registry cannot say. */
+  async #list(): Promise<void> {
+    this.#live = await this.#options.list().catch(() => this.#live)
   }
 }
