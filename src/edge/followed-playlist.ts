@@ -103,7 +103,7 @@ export class FollowedPlaylist {
       const etag = this.#refusal === undefined ? this.#etag : undefined
       const isNew = await origin
         .get({ path: readPath(), etag, signal })
-        .then((reply) => this.#take(reply))
+        .then((reply) => this.#take(reply, etag))
         .catch((error: unknown) => this.#refuse(asRefusal(error)))
       if (signal.aborted && this.#refusal === undefined) return
       onChange()
@@ -113,8 +113,11 @@ export class FollowedPlaylist {
     }
   }
 
-  /** @returns whether the reply brings a new version */
-  #take(reply: OwnedReply): boolean {
+  /**
+   * @param etag  version that was not to come again; undefined: any was wanted
+   * @returns whether the reply brings a new version
+   */
+  #take(reply: OwnedReply, etag: string | undefined): boolean {
     if (reply.status === 304) {
       this.#contactMs = this.#nowMs
       this.#refusal = undefined
@@ -133,8 +136,8 @@ export class FollowedPlaylist {
     this.#etag = reply.headers['etag']
     this.#contactMs = this.#nowMs
     this.#refusal = undefined
-    // Without an ETag the origin cannot make the next request wait.
-    return this.#etag !== undefined
+    // Neither an origin without ETags nor one that ignores those of requests makes the next request wait.
+    return this.#etag !== undefined && this.#etag !== etag
   }
 
   /** An overloaded origin, or one that restarts, may have the playlist again; any other refusal is the end. */

@@ -1,0 +1,56 @@
+/**
+ * When a copy of a playlist asks its origin again.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { FollowedPlaylist } from '../../src/edge/followed-playlist.ts'
+import type { OwnedReply } from '../../src/edge/stream-origin.ts'
+import { until } from '../support/until.ts'
+
+function reply(status: number, etag?: string): OwnedReply {
+  const bytes = Buffer.from('#EXTM3U\n#EXT-X-TARGETDURATION:1\n')
+  return { status, headers: etag === undefined ? {} : { etag }, bytes, fence: 1 }
+}
+
+/** Follows an origin that answers at once, with the last of the replies for ever. @returns the ETags that it was sent */
+function follow(t: Test, replies: readonly OwnedReply[]): (string | undefined)[] {
+  const asked: (string | undefined)[] = []
+  const playlist = new FollowedPlaylist({
+    origin: {
+      get: async ({ etag }) => {
+        asked.push(etag)
+        await nextTurn()
+        return replies[Math.min(asked.length, replies.length) - 1]!
+      },
+    },
+    readPath: () => '/video/demo/playlist.m3u8',
+    // No pause is over while the clock stands still.
+    clock: { nowUs: () => 0 },
+    onChange: () => undefined,
+  })
+  t.teardown(() => playlist.stop())
+  return asked
+}
+
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await nextTurn()
+}
+
+t.test('pauses when an origin that ignores If-None-Match sends what is known', async (t) => {
+  const asked = follow(t, [reply(200, '"1"')])
+  await turns(100)
+  t.strictSame(asked, [undefined, '"1"'])
+})
+
+t.test('asks for the version after a new one at once', async (t) => {
+  const asked = follow(t, [reply(200, '"1"'), reply(200, '"2"'), reply(304)])
+  await turns(100)
+  t.strictSame(asked, [undefined, '"1"', '"2"'])
+})
+
+t.test('asks without a pause after the first success that follows a failure', async (t) => {
+  const asked = follow(t, [reply(200, '"1"'), reply(503), reply(200, '"1"'), reply(304)])
+  await until('the success', () => asked.length >= 3)
+  await turns(10)
+  t.strictSame(asked, [undefined, '"1"', undefined, '"1"'])
+})
