@@ -60,7 +60,7 @@ export async function startEdge(
     logger,
   })
   const playbackTokens = secrets.length > 0 ? new PlaybackTokens(() => secrets) : undefined
-  const ingestNodes = new IngestNodes({ client, list: listIngestNodes })
+  const ingestNodes = new IngestNodes({ client, list: listIngestNodes, clock })
   const app = buildEdgeApp({
     ...{
       edge,

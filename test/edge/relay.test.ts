@@ -226,13 +226,17 @@ t.test('an edge passes on the API to the ingest node that answers', async (t) =>
     if (isAway) throw new Error('the registry is away')
     return urls
   }
-  const edge = await startEdge(t, gone.url, { nodeCalls, listIngestNodes })
+  let nowUs = 0
+  const clock = { nowUs: () => nowUs, wallMs: () => 0 }
+  const edge = await startEdge(t, gone.url, { nodeCalls, listIngestNodes, clock })
   const start = async (streamId: string) =>
     (await signedCall(edge, 'POST', '/api/start-stream', { stream_id: streamId })).status
   t.equal(await start('a'), 200)
   urls = [second.url, first.url]
+  nowUs += 1e6
   t.equal(await start('b'), 200, 'the last one is preferred')
   isAway = true
+  nowUs += 1e6
   t.equal(await start('c'), 200, 'also while the registry is away')
   t.match(first.service.started, [{ streamId: 'a' }, { streamId: 'b' }, { streamId: 'c' }])
   isAway = false
@@ -240,6 +244,7 @@ t.test('an edge passes on the API to the ingest node that answers', async (t) =>
   t.equal(await start('d'), 200)
   t.match(second.service.started, [{ streamId: 'd' }])
   urls = []
+  nowUs += 1e6
   t.equal(await start('e'), 503)
 })
 
