@@ -258,10 +258,10 @@ t.test('an edge does without an ingest node that takes requests and does not ans
     await once(halfDead.listen(0, '127.0.0.1'), 'listening')
     t.teardown(() => halfDead.close().closeAllConnections())
     const url = `http://127.0.0.1:${(halfDead.address() as AddressInfo).port}`
-    const sound = await startApp(t, undefined, {}, undefined, { nodeCalls })
+    const healthy = await startApp(t, undefined, {}, undefined, { nodeCalls })
     const edge = await startEdge(t, url, {
       nodeCalls,
-      listIngestNodes: async () => [url, sound.url],
+      listIngestNodes: async () => [url, healthy.url],
     })
     const first = await call(edge, 'GET', '/api/openapi.json')
     t.equal(first.status, isMute ? 200 : 503, 'a reply that has begun is not repeated')

@@ -1,6 +1,6 @@
 /**
- * Events of webhooks as Redis has them: sealed with `CLUSTER_SECRET`, since they contain stream keys, and since whoever
- * writes to Redis must not be able to have webhooks signed.
+ * Events of webhooks as Redis has them: sealed with `CLUSTER_SECRET`, since they contain stream keys, and since a
+ * writer of Redis must not be able to have webhooks signed.
  *
  * @module
  */

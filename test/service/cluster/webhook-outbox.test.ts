@@ -218,7 +218,7 @@ if (requireTool(t, 'redis-server')) {
     t.equal(receiver.received.length, 2, 'some rounds later still')
   })
 
-  t.test('the end of a run is announced once, whoever tries', async (t) => {
+  t.test('the end of a run is announced once, though two nodes try', async (t) => {
     const receiver = await startWebhookReceiver(t)
     const { a, b } = await startTwo(t, { webhookUrls: [receiver.url] })
     const settings = { webhookUrls: [`${receiver.url}/own`] }
