@@ -4,7 +4,6 @@
  *
  * @module
  */
-import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,6 +11,7 @@ import { Client } from '../../src/client/index.ts'
 import { linkTo, type RedisLink } from '../../test/support/cluster.ts'
 import { freePort } from '../../test/support/free-port.ts'
 import {
+  createSecrets,
   encodeInLoop,
   startNodes,
   startRegistry,
@@ -61,14 +61,12 @@ export async function startCluster(
   t: Test,
   { isLinked, env: own = {} }: ClusterOptions,
 ): Promise<Cluster> {
-  const hmacSecret = randomBytes(32).toString('hex')
+  const secrets = createSecrets()
   const registry = isLinked ? undefined : await startRegistry(t)
   const alone = isLinked ? await startRedis(t) : undefined
   const links = alone === undefined ? [] : await Promise.all([0, 1, 2].map(() => linkTo(t, alone)))
   const env = {
-    HMAC_SECRET: hmacSecret,
-    JWT_SECRET: randomBytes(32).toString('hex'),
-    CLUSTER_SECRET: randomBytes(32).toString('hex'),
+    ...secrets,
     REDIS_URL: registry?.url ?? alone!.url,
     ...own,
   }
@@ -76,7 +74,9 @@ export async function startCluster(
   const ingest = await startNodes(t, 'serve', isLinked ? linked : env)
   const edges = await startNodes(t, 'edge', env)
   const nginxUrl = await startNginx(t, edges)
-  const clients = [...ingest, ...edges].map(({ url }) => new Client({ url, secret: hmacSecret }))
+  const clients = [...ingest, ...edges].map(
+    ({ url }) => new Client({ url, secret: secrets.HMAC_SECRET }),
+  )
   const started = await until('the registry answers', () =>
     clients[0]!.call('start-stream', { stream_id: STREAM }).catch(() => undefined),
   )

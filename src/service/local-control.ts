@@ -15,6 +15,7 @@ import type {
   StreamRecord,
 } from '../contract/streams.ts'
 import type { WebhookDispatcher } from '../webhook/dispatcher.ts'
+import { issuedKey } from './issued-key.ts'
 import type { Notifier } from './notifications.ts'
 import type { PublicUrls } from './public-urls.ts'
 import type { Records } from './records.ts'
@@ -41,11 +42,7 @@ export class LocalControl implements StreamControl {
     webhooks.check(request.webhookUrls ?? [])
     const { stream, key } = await streams.start(request)
     const { id: streamId, status, encryption } = stream
-    const issued = {
-      srtUrl: urls.publish(key.streamKey, encryption?.passphrase),
-      ...key,
-      ...(encryption !== undefined && { passphrase: encryption.passphrase }),
-    }
+    const issued = issuedKey(key, encryption?.passphrase, urls)
     notifier.ready(stream, issued)
     return { streamId, status, ...issued, playlistUrl: urls.playlist(streamId) }
   }

@@ -9,17 +9,10 @@ import type { StopReason } from '../contract/state.ts'
 import { onTheWire } from '../contract/wire-names.ts'
 import type { Logger } from '../logger.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
+import type { IssuedKey } from './issued-key.ts'
 import type { ViewerFigures } from './viewers/viewers.ts'
 import type { WebhookDispatcher } from '../webhook/dispatcher.ts'
 import type { WebhookEvent, WebhookType } from '../webhook/event.ts'
-
-/** Credentials of an encoder. */
-export interface IssuedKey {
-  readonly srtUrl: string
-  readonly streamKey: string
-  readonly passphrase?: string
-  readonly expiresAt: Date
-}
 
 /** Data of `service.started`; tells an application whether its streams were lost or may be resumed. */
 export interface ServiceFacts {

@@ -1,10 +1,14 @@
 /**
  * The only node of a cluster is killed, or closed, and started again: its streams go on, with their media.
  */
-import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { watchStream } from '../support/cluster.ts'
-import { encodeInLoop, startNodes, type NodeProcess } from '../support/node-processes.ts'
+import {
+  createSecrets,
+  encodeInLoop,
+  startNodes,
+  type NodeProcess,
+} from '../support/node-processes.ts'
 import { startRedis } from '../support/redis.ts'
 import { callApi } from '../support/service.ts'
 import { requireTool } from '../support/tools.ts'
@@ -18,11 +22,9 @@ t.test('streams of a single node survive its restarts', { timeout: 200_000 }, as
   if (!requireTool(t, 'ffmpeg', 'redis-server')) return
   const redis = await startRedis(t)
   const hooks = await startWebhookReceiver(t)
-  const hmacSecret = randomBytes(32).toString('hex')
+  const secrets = createSecrets()
   const env = {
-    HMAC_SECRET: hmacSecret,
-    JWT_SECRET: randomBytes(32).toString('hex'),
-    CLUSTER_SECRET: randomBytes(32).toString('hex'),
+    ...secrets,
     REDIS_URL: redis.url,
     CLUSTER_BACKUP: 'true',
     ...{ HLS_SEGMENT_SEC: '1', HLS_PLAYLIST_SEGMENTS: '12' },
@@ -30,7 +32,7 @@ t.test('streams of a single node survive its restarts', { timeout: 200_000 }, as
   const [node] = (await startNodes(t, 'serve', env, 1)) as [NodeProcess]
   const { url } = node
   const call = (name: 'status' | 'start-stream', body = {}) =>
-    callApi(url, name, { stream_id: 'studio', ...body }, hmacSecret)
+    callApi(url, name, { stream_id: 'studio', ...body }, secrets.HMAC_SECRET)
 
   const started = await until('the registry answers', async () => {
     const { status, body } = await call('start-stream', { webhook_urls: [hooks.url] })

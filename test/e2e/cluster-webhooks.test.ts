@@ -1,9 +1,8 @@
 /**
  * A cluster of real processes whose receiver of webhooks is away when the owner of a stream is killed.
  */
-import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { encodeInLoop, startNodes } from '../support/node-processes.ts'
+import { createSecrets, encodeInLoop, startNodes } from '../support/node-processes.ts'
 import { startRedis } from '../support/redis.ts'
 import { callApi } from '../support/service.ts'
 import { requireTool } from '../support/tools.ts'
@@ -13,11 +12,9 @@ import { receivedTypes, startWebhookReceiver } from '../support/webhook-receiver
 t.test('webhooks outlive the node where they happened', { timeout: 120_000 }, async (t) => {
   if (!requireTool(t, 'ffmpeg', 'redis-server')) return
   const { url } = await startRedis(t)
-  const hmacSecret = randomBytes(32).toString('hex')
+  const secrets = createSecrets()
   const nodes = await startNodes(t, 'serve', {
-    HMAC_SECRET: hmacSecret,
-    JWT_SECRET: randomBytes(32).toString('hex'),
-    CLUSTER_SECRET: randomBytes(32).toString('hex'),
+    ...secrets,
     REDIS_URL: url,
     RECONNECT_GRACE_SEC: '3',
   })
@@ -26,10 +23,10 @@ t.test('webhooks outlive the node where they happened', { timeout: 120_000 }, as
   const receiver = await startWebhookReceiver(t)
   receiver.answer = (reply) => reply.writeHead(503).end()
   const body = { stream_id: 'studio', webhook_urls: [receiver.url] }
-  const started = await callApi(owner!.url, 'start-stream', body, hmacSecret)
+  const started = await callApi(owner!.url, 'start-stream', body, secrets.HMAC_SECRET)
   encodeInLoop(t, [owner!], String(started.body.data['srt_url']))
   await until('live', async () => {
-    const status = await callApi(other!.url, 'status', { stream_id: 'studio' }, hmacSecret)
+    const status = await callApi(other!.url, 'status', { stream_id: 'studio' }, secrets.HMAC_SECRET)
     return status.body.data['live'] === true
   })
   await until('tried', () => receiver.received.length > 0)

@@ -2,10 +2,10 @@
  * A cluster of real processes: three ingest nodes, three edges, Redis with a replica and three Sentinels; what dies, and
  * what viewers see.
  */
-import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { watchStream, type TestViewer } from '../support/cluster.ts'
 import {
+  createSecrets,
   encodeInLoop,
   startNodes,
   startRegistry,
@@ -33,25 +33,29 @@ async function allGrow(what: string, viewers: readonly TestViewer[], segments: n
 t.test('viewers at three edges see one stream, whatever dies', { timeout: 200_000 }, async (t) => {
   if (!requireTool(t, 'ffmpeg', 'redis-server', 'redis-sentinel')) return
   const registry = await startRegistry(t)
-  const hmacSecret = randomBytes(32).toString('hex')
+  const secrets = createSecrets()
   const env = {
-    HMAC_SECRET: hmacSecret,
-    JWT_SECRET: randomBytes(32).toString('hex'),
-    CLUSTER_SECRET: randomBytes(32).toString('hex'),
+    ...secrets,
     REDIS_URL: registry.url,
     HLS_SEGMENT_SEC: '1',
   }
   const ingest = await startNodes(t, 'serve', env)
   const edges = await startNodes(t, 'edge', env)
   const statusAt = async (node: NodeProcess) =>
-    (await callApi(node.url, 'status', { stream_id: 'studio' }, hmacSecret)).body.data ?? {}
+    (await callApi(node.url, 'status', { stream_id: 'studio' }, secrets.HMAC_SECRET)).body.data ??
+    {}
   const owner = () =>
     until('a live owner', async () => {
       const { node } = await statusAt(edges[0]!)
       return ingest.find(({ id }) => id() === node)
     })
   const started = await until('the registry answers', async () => {
-    const reply = await callApi(ingest[0]!.url, 'start-stream', { stream_id: 'studio' }, hmacSecret)
+    const reply = await callApi(
+      ingest[0]!.url,
+      'start-stream',
+      { stream_id: 'studio' },
+      secrets.HMAC_SECRET,
+    )
     return reply.status === 200 && reply.body.data
   })
   for (const node of [...ingest, ...edges]) {
@@ -75,8 +79,8 @@ t.test('viewers at three edges see one stream, whatever dies', { timeout: 200_00
   await until(
     'the API is back',
     async () =>
-      (await callApi(other!.url, 'start-stream', { stream_id: 'other' }, hmacSecret)).status ===
-      200,
+      (await callApi(other!.url, 'start-stream', { stream_id: 'other' }, secrets.HMAC_SECRET))
+        .status === 200,
     { timeoutMs: 30_000 },
   )
   await allGrow('after the failover', viewers, 2)

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { randomBytes } from 'node:crypto'
 import { freePorts } from './free-port.ts'
 import { start, type Program } from './process.ts'
 import { ask, startRedis, startSentinel, type RedisServer } from './redis.ts'
@@ -53,6 +54,12 @@ export interface NodeProcess {
   id(): string
   /** Starts the node again after its end, with the same settings. */
   restart(): Promise<void>
+}
+
+/** Secrets that all nodes of a cluster share, as settings. */
+export function createSecrets() {
+  const secret = () => randomBytes(32).toString('hex')
+  return { HMAC_SECRET: secret(), JWT_SECRET: secret(), CLUSTER_SECRET: secret() }
 }
 
 /**

@@ -24,6 +24,7 @@ import type {
 } from '../../contract/streams.ts'
 import { MillraceError } from '../../errors.ts'
 import type { NodeRoutes } from '../../http/node-routes.ts'
+import { issuedKey } from '../issued-key.ts'
 import type { Notifier } from '../notifications.ts'
 import type { PublicUrls } from '../public-urls.ts'
 import type { Records } from '../records.ts'
@@ -84,11 +85,7 @@ export class ClusterControl implements StreamControl {
     webhooks.check(request.webhookUrls ?? [])
     const { registered, settings, key, passphrase } = await startRegistered(request, this.#options)
     const { id: streamId } = registered
-    const issued = {
-      srtUrl: urls.publish(key.streamKey, passphrase),
-      ...key,
-      ...(passphrase !== undefined && { passphrase }),
-    }
+    const issued = issuedKey(key, passphrase, urls)
     const { status } = (await this.#tell(registered)) ?? registered
     const addressee = {
       id: streamId,
