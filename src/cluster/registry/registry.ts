@@ -97,7 +97,7 @@ export class Registry {
 
   /**
    * Ends the lease of a node, so that others adopt its streams at once: a node that goes away, or one whose URL refuses
-   * connections. With `deadlineMs` a lease that has been renewed since then goes on. @returns whether it has ended now
+   * connections. With `deadlineMs` a lease that has been renewed since then goes on. @returns whether no lease is left
    */
   async leaveNode(
     node: string,
@@ -106,8 +106,13 @@ export class Registry {
     return (await this.#run('leave-node', [node, deadlineMs ?? ''])) === 1
   }
 
+  /** Nodes whose lease holds, and those that have streams to be adopted. */
   async listNodes(): Promise<RegisteredNode[]> {
     return decodeNodes((await this.#run('list-nodes', [MAX_NODES])) as unknown[])
+  }
+
+  async listLiveNodes(): Promise<RegisteredNode[]> {
+    return (await this.listNodes()).filter(({ isLive }) => isLive)
   }
 
   /**

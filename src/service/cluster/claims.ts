@@ -176,7 +176,9 @@ export class Claims {
     } catch (error) {
       if (error instanceof MillraceError && error.code === 'STREAM_BUSY') throw error
       // Without a process behind its URL the lease ends now; otherwise it may lapse soon.
-      if (isRefused(error)) await endLease(registry, owner)
+      if (!isRefused(error)) return
+      const live = (await registry.listLiveNodes()).find((each) => each.node === owner)
+      if (live !== undefined) await endLease(registry, live)
     }
   }
 }

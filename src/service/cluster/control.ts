@@ -41,7 +41,10 @@ export interface ControlOptions
   extends IssueOptions, Omit<StoredRecordOptions, 'playlistUrl' | 'wallMs'> {
   /** Id of this node. */
   readonly node: string
-  readonly registry: Pick<Registry, 'start' | 'update' | 'stop' | 'get' | 'list' | 'listNodes'>
+  readonly registry: Pick<
+    Registry,
+    'start' | 'update' | 'stop' | 'get' | 'list' | 'listNodes' | 'listLiveNodes'
+  >
   readonly redis: Pick<Redis, 'command'>
   /** Signs calls at other nodes; undefined: they are told by commands alone. */
   readonly calls: NodeCalls | undefined
@@ -167,13 +170,12 @@ export class ClusterControl implements StreamControl {
     const { registry, calls } = this.#options
     const others = streams.filter((each) => each.owner !== undefined && !this.#isOwn(each))
     if (others.length === 0) return new Map()
-    const nodes = await registry.listNodes()
+    const nodes = await registry.listLiveNodes()
     const answers = await Promise.all(
-      nodes.map(async ({ node, url, isLive }) => {
+      nodes.map(async ({ node, url }) => {
         const streamIds = others.filter(({ owner }) => owner === node).map(({ id }) => id)
-        return isLive && streamIds.length > 0
-          ? askRecords(calls, url, { streamIds, refresh: false })
-          : undefined
+        if (streamIds.length === 0) return undefined
+        return askRecords(calls, url, { streamIds, refresh: false })
       }),
     )
     return new Map(answers.flatMap((answer) => [...(answer ?? [])]))

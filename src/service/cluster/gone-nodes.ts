@@ -7,9 +7,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isRefused } from '../../cluster/call-node.ts'
 import { RENEW_MS } from '../../cluster/node-lease.ts'
+import type { RegisteredNode } from '../../cluster/registry/records.ts'
 import type { Registry } from '../../cluster/registry/registry.ts'
 
-type Nodes = Pick<Registry, 'listNodes' | 'leaveNode'>
+type Nodes = Pick<Registry, 'listLiveNodes' | 'leaveNode'>
 
 /** Time limit of the answer of a node that may be gone. */
 const PROBE_MS = 300
@@ -23,14 +24,14 @@ const RENEWED_MS = RENEW_MS + 100
  * @throws {MillraceError} `REGISTRY_UNAVAILABLE`
  */
 export async function watchNext(registry: Nodes, own: string): Promise<void> {
-  const nodes = (await registry.listNodes()).filter(({ isLive }) => isLive)
+  const nodes = await registry.listLiveNodes()
   const inOrder = nodes.toSorted((one, other) => (one.node < other.node ? -1 : 1))
   const next = inOrder.find(({ node }) => node > own) ?? inOrder[0]
   if (next === undefined || next.node === own) return
   const failure = await probe(next.url)
   // One that ended during the call has closed its connection: only the next call is refused.
   const isGone = failure !== undefined && (isRefused(failure) || isRefused(await probe(next.url)))
-  if (isGone) await endLease(registry, next.node)
+  if (isGone) await endLease(registry, next)
 }
 
 /** @returns undefined if the node answers */
@@ -44,14 +45,16 @@ function probe(url: string): Promise<unknown> {
 /**
  * Ends the lease of a node at whose URL nobody listens, unless it is renewed: then the node lives behind a closed port.
  *
- * @returns whether the node is gone
+ * @param node  as it was listed just now
+ * @returns whether the node has no lease any more
  * @throws {MillraceError} `REGISTRY_UNAVAILABLE`
  */
-export async function endLease(registry: Nodes, node: string): Promise<boolean> {
-  const known = (await registry.listNodes()).find((each) => each.node === node)
-  if (known?.isLive !== true) return true
+export async function endLease(
+  registry: Pick<Registry, 'leaveNode'>,
+  { node, deadlineMs }: RegisteredNode,
+): Promise<boolean> {
   await sleep(RENEWED_MS)
-  return registry.leaveNode(node, { deadlineMs: known.deadlineMs })
+  return registry.leaveNode(node, { deadlineMs })
 }
 
 /**
@@ -64,9 +67,8 @@ export async function replaceEarlier(
   registry: Nodes,
   own: { readonly node: string; readonly url: string },
 ): Promise<boolean> {
-  const others = (await registry.listNodes()).filter(
-    ({ node, url, isLive }) => isLive && url === own.url && node !== own.node,
-  )
-  const ended = await Promise.all(others.map(({ node }) => endLease(registry, node)))
+  const nodes = await registry.listLiveNodes()
+  const others = nodes.filter(({ node, url }) => url === own.url && node !== own.node)
+  const ended = await Promise.all(others.map((other) => endLease(registry, other)))
   return ended.includes(false)
 }

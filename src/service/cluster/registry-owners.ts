@@ -24,10 +24,7 @@ export function openRegistry(redisUrl: string, logger: Logger): EdgeCluster {
   const registry = new Registry({ redis, sequenceClock: SEQUENCE_CLOCK })
   return {
     owners: new RegistryOwners(registry),
-    listIngestNodes: async () => {
-      const nodes = await registry.listNodes()
-      return nodes.filter(({ isLive }) => isLive).map(({ url }) => url)
-    },
+    listIngestNodes: async () => (await registry.listLiveNodes()).map(({ url }) => url),
     close: () => redis.close(),
   }
 }

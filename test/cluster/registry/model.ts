@@ -119,7 +119,7 @@ export class RegistryModel {
   leaveNode(node: string, { deadlineMs }: { readonly deadlineMs?: number } = {}): boolean {
     const nowMs = this.#now()
     const lease = this.leases.get(node)
-    if (lease === undefined) return false
+    if (lease === undefined) return true
     if (deadlineMs !== undefined && this.nodes.get(node)?.deadlineMs !== deadlineMs) return false
     this.leases.delete(node)
     const known = this.nodes.get(node)

@@ -23,7 +23,10 @@ async function startNode(t: Test, registry: Registry, node: string) {
 
 const CASES = {
   'the next node': (registry: Registry) => watchNext(registry, 'a'),
-  'an owner that refuses a call': (registry: Registry) => endLease(registry, 'b'),
+  'an owner that refuses a call': async (registry: Registry) => {
+    const [owner] = await registry.listLiveNodes()
+    await endLease(registry, owner!)
+  },
   'a node with the same URL': (registry: Registry) =>
     replaceEarlier(registry, { node: 'a', url: URL }),
 }
@@ -54,5 +57,12 @@ if (requireTool(t, 'redis-server')) {
     t.equal(await replaceEarlier(registry, own), true)
     stop()
     t.equal(await replaceEarlier(registry, own), false)
+  })
+
+  await t.test('a node whose lease lapses meanwhile is none that lives', async (t) => {
+    await redis.command(['FLUSHALL'])
+    const registry = openRegistry(redis, { leaseMs: 200 })
+    await registry.renewNode({ node: 'b', url: URL })
+    t.equal(await replaceEarlier(registry, { node: 'a', url: URL }), false)
   })
 }
