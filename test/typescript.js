@@ -1,6 +1,7 @@
 /**
- * Loader of TypeScript files for tests. Strips their types, which leaves every line where it is, and keeps the result:
- * a test that imports the service starts in 2 s instead of 7 s.
+ * Loader of modules for tests. Strips types, which leaves every line where it is, and keeps the result. Replaces the hooks of
+ * tap for coverage, mocks of modules and source maps, which our tests do not use: `millrace keygen` took 1.9 s of CPU with
+ * them and takes 0.6 s without, a test that imports the service 3.1 s and 2.1 s.
  *
  * @module
  */
@@ -9,16 +10,31 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { register } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { isMainThread, threadId } from 'node:worker_threads'
+import processOnSpawn from 'process-on-spawn'
 
 const CACHE = new URL('../node_modules/.cache/stripped-types/', import.meta.url)
 
-// Node runs the hooks in a thread of their own.
-if (isMainThread) register(import.meta.url)
+// Node runs the hooks in a thread of their own, the last registered first.
+if (isMainThread) {
+  register(import.meta.url)
+  process.setSourceMapsEnabled(false)
+  // Its listener passes the hooks of tap to child processes.
+  processOnSpawn.removeAllListeners()
+}
+
+/** @see https://nodejs.org/docs/latest-v20.x/api/module.html#resolvespecifier-context-nextresolve */
+export function resolve(specifier, context, nextResolve) {
+  if (specifier.startsWith('node:')) return { url: specifier, shortCircuit: true }
+  if (!/^\.\.?\//.test(specifier)) return nextResolve(specifier, context)
+  return { url: new URL(specifier, context.parentURL).href, shortCircuit: true }
+}
 
 /** @see https://nodejs.org/docs/latest-v20.x/api/module.html#loadurl-context-nextload */
 export async function load(url, context, nextLoad) {
-  if (!url.endsWith('.ts')) return nextLoad(url, context)
+  if (url.startsWith('node:')) return { format: 'builtin', shortCircuit: true }
+  if (!/\.(ts|mjs)$/.test(url)) return nextLoad(url, context)
   const text = readFileSync(fileURLToPath(url), 'utf8')
+  if (url.endsWith('.mjs')) return { format: 'module', shortCircuit: true, source: text }
   const kept = new URL(`${createHash('sha256').update(text).digest('hex')}.js`, CACHE)
   return { format: 'module', shortCircuit: true, source: read(kept) ?? (await strip(text, kept)) }
 }
