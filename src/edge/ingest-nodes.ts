@@ -6,6 +6,7 @@
 import { LRUCache } from 'lru-cache'
 import { machineClock, type Clock } from '../clock.ts'
 import { MillraceError } from '../errors.ts'
+import { TimeoutError } from '../time-limit.ts'
 import type { NodeClient, PassedReply, PassedRequest } from './node-client.ts'
 
 /** Codes of errors before a node has seen the request, which another one may answer then. */
@@ -90,7 +91,7 @@ export class IngestNodes {
 
   #fail(url: string, { signal }: PassedRequest): void {
     // A client that leaves ends its request.
-    if (signal.aborted) return
+    if (signal.aborted && !(signal.reason instanceof TimeoutError)) return
     this.#failed.set(url, true)
     if (this.#last === url) this.#last = undefined
   }

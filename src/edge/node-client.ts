@@ -8,9 +8,15 @@ import { LRUCache } from 'lru-cache'
 import { Agent } from 'undici'
 import type { NodeCall, NodeCalls } from '../cluster/node-calls.ts'
 import { NODE_CALL } from '../contract/node-headers.ts'
+import { ReplyReader, type ReplyLimits } from './reply-reader.ts'
 
-/** Maximum size of a file, as bytes of one segment: 60 s at 100 Mbit/s. */
-const MAX_FILE_BYTES = 768 * 1024 * 1024
+const MIB = 1024 * 1024
+
+/** A segment has 60 s of 100 Mbit/s at most. */
+const FILE_LIMITS: ReplyLimits = { maxBytes: 768 * MIB, maxTotalBytes: 256 * MIB }
+
+/** Replies to clients: the largest are metrics, and pages of records with some megabytes. */
+const PASSED_LIMITS: ReplyLimits = { maxBytes: 32 * MIB, maxTotalBytes: 128 * MIB }
 
 /** Nodes hold a request for 9 s at most. */
 const HEADERS_TIMEOUT_MS = 12_000
@@ -28,9 +34,6 @@ const MAX_REQUESTS = 16_384
 
 /** Maximum number of requests of clients that are passed on to a node at once; further ones wait. Dashboards keep theirs. */
 const MAX_PASSED = 256
-
-/** Maximum size of files that are on their way, beside one. */
-const MAX_BYTES_ON_THE_WAY = 256 * 1024 * 1024
 
 /** Maximum number of nodes, and time after which one without an answer is forgotten. */
 const MAX_NODES = 1024
@@ -72,6 +75,8 @@ export interface PassedReply {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Readable
+  /** Reads the whole body, in place of `body`; see `ReplyReader.read`. */
+  readonly read: () => Promise<Buffer>
 }
 
 export interface NodeClientOptions {
@@ -88,8 +93,9 @@ export class NodeClient {
   readonly #passed: Agent
   /** Whether the latest request for a file at a node had an answer. */
   readonly #answering = new LRUCache<string, boolean>({ max: MAX_NODES, ttl: IDLE_MS })
+  readonly #fileReader = new ReplyReader(FILE_LIMITS)
+  readonly #passedReader = new ReplyReader(PASSED_LIMITS)
   #requests = 0
-  #bytesOnTheWay = 0
 
   constructor({ socketPath, calls }: NodeClientOptions = {}) {
     const connect = { timeout: CONNECT_TIMEOUT_MS, ...(socketPath !== undefined && { socketPath }) }
@@ -100,7 +106,7 @@ export class NodeClient {
       maxOrigins: MAX_NODES,
       headersTimeout: HEADERS_TIMEOUT_MS,
       bodyTimeout: BODY_TIMEOUT_MS,
-      maxResponseSize: MAX_FILE_BYTES,
+      maxResponseSize: FILE_LIMITS.maxBytes,
     })
     this.#passed = new Agent({
       connect,
@@ -159,29 +165,9 @@ export class NodeClient {
       ...(signal && { signal }),
     })
     onHead?.()
-    const bytes = await this.#read(body, Number(headers['content-length'] ?? 0))
+    const bytes = await this.#fileReader.read(body, sizeOf(headers))
     const first = Object.entries(headers).map(([name, value]) => [name, [value].flat()[0] ?? ''])
     return { status: statusCode, headers: Object.fromEntries(first) as Headers, bytes }
-  }
-
-  /**
-   * Reads a body into one piece: views of the memory that was read would keep more than the file, and cost a write each.
-   *
-   * @param sizeBytes  Content-Length, at most `MAX_FILE_BYTES`; 0 for an unknown one
-   */
-  async #read(body: Readable, sizeBytes: number): Promise<Buffer> {
-    if (this.#bytesOnTheWay > 0 && this.#bytesOnTheWay + sizeBytes > MAX_BYTES_ON_THE_WAY) {
-      body.destroy()
-      throw new Error('too many bytes on the way from other nodes')
-    }
-    this.#bytesOnTheWay += sizeBytes
-    try {
-      const chunks: Buffer[] = []
-      for await (const chunk of body as AsyncIterable<Buffer>) chunks.push(chunk)
-      return Buffer.concat(chunks)
-    } finally {
-      this.#bytesOnTheWay -= sizeBytes
-    }
   }
 
   /**
@@ -191,6 +177,7 @@ export class NodeClient {
   async pass(url: string, passed: PassedRequest): Promise<PassedReply> {
     const { method, path, headers, body, signal, isFile = false } = passed
     const agent = isFile ? this.#files : this.#passed
+    const reader = isFile ? this.#fileReader : this.#passedReader
     // Not by URL, whose parser would resolve `..` after the route was matched.
     const reply = await agent.request({
       ...targetOf(url, path),
@@ -199,7 +186,12 @@ export class NodeClient {
       body: body.length === 0 ? null : body,
       signal,
     })
-    return { status: reply.statusCode, headers: reply.headers, body: reply.body }
+    return {
+      status: reply.statusCode,
+      headers: reply.headers,
+      body: reply.body,
+      read: () => reader.read(reply.body, method === 'HEAD' ? 0 : sizeOf(reply.headers)),
+    }
   }
 
   /** @throws {Error} if the node does not take it */
@@ -225,6 +217,11 @@ export class NodeClient {
   async close(): Promise<void> {
     await Promise.all([this.#files.destroy(), this.#passed.destroy()])
   }
+}
+
+/** Content-Length; 0 for an unknown one. */
+function sizeOf(headers: PassedReply['headers']): number {
+  return Number(headers['content-length'] ?? 0)
 }
 
 function targetOf(url: string, path: string): { readonly origin: string; readonly path: string } {

@@ -4,7 +4,6 @@
  * @module
  */
 import { pipeline } from 'node:stream'
-import { buffer } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { MillraceError } from '../errors.ts'
 import { clientAddress } from '../http/access.ts'
@@ -12,6 +11,7 @@ import { BodyReader } from '../http/body-reader.ts'
 import { exchangeOf } from '../http/connection.ts'
 import { checkSignedBody, nodeCallOf } from '../http/node-access.ts'
 import { openBody } from '../http/open-body.ts'
+import { TimeoutError } from '../time-limit.ts'
 import type { FileReply, PassedReply, PassedRequest } from './node-client.ts'
 import { refusalOf } from './origin-file.ts'
 
@@ -51,8 +51,14 @@ export const relay: FastifyPluginAsync<RelayOptions> = async (app, { pass, passS
 
 const NO_BODY = Buffer.alloc(0)
 
-/** @returns a handler that passes requests on, with the bodies that were read; they end when `app` closes */
-export function createRelay(app: FastifyInstance) {
+/** Time limit of an exchange without events: longer than three nodes need to be found silent. */
+const EXCHANGE_MS = 30_000
+
+/**
+ * @param timeoutMs  time limit of a whole exchange, that of events excepted
+ * @returns a handler that passes requests on, with the bodies that were read; they end when `app` closes
+ */
+export function createRelay(app: FastifyInstance, timeoutMs = EXCHANGE_MS) {
   const open = new Set<AbortController>()
   let isClosing = false
   app.addHook('preClose', async () => {
@@ -62,7 +68,11 @@ export function createRelay(app: FastifyInstance) {
   return async (request: FastifyRequest, reply: FastifyReply, pass: Pass): Promise<unknown> => {
     const exchange = new AbortController()
     open.add(exchange)
+    const deadline = setTimeout(() => {
+      exchange.abort(new TimeoutError(`no whole reply in ${timeoutMs} ms`))
+    }, timeoutMs)
     exchangeOf(reply).once('close', () => {
+      clearTimeout(deadline)
       open.delete(exchange)
       exchange.abort()
     })
@@ -77,23 +87,34 @@ export function createRelay(app: FastifyInstance) {
       if (cause instanceof MillraceError) throw cause
       throw new MillraceError(isClosing ? 'SHUTTING_DOWN' : 'ORIGIN_UNREACHABLE', { cause })
     })
-    return answer(reply, passed)
+    // A client that leaves ends the body with an error.
+    passed.body.on('error', () => undefined)
+    if (!isEvents(passed)) return sendWhole(reply, passed)
+    clearTimeout(deadline)
+    return sendEvents(reply, passed)
   }
 }
 
-/** Sends events as they come, everything else in one piece: the guard counts its memory while the client reads it. */
-async function answer(reply: FastifyReply, { status, ...passed }: PassedReply): Promise<unknown> {
+function isEvents({ headers }: PassedReply): boolean {
+  return String(headers['content-type']).startsWith('text/event-stream')
+}
+
+/** Sends events as they come. */
+function sendEvents(reply: FastifyReply, { status, headers, body: events }: PassedReply): unknown {
+  const body = openBody(reply, status, endToEnd(headers))
+  if (body === undefined) events.destroy()
+  // As text, since the guard keeps the buffers of a body until its end.
+  else pipeline(events.setEncoding('utf8'), body, () => undefined)
+  return reply
+}
+
+/** Sends a reply in one piece: the guard counts its memory while the client reads it. */
+async function sendWhole(
+  reply: FastifyReply,
+  { status, ...passed }: PassedReply,
+): Promise<unknown> {
   const headers = endToEnd(passed.headers)
-  // A client that leaves ends the body with an error.
-  passed.body.on('error', () => undefined)
-  if (String(headers['content-type']).startsWith('text/event-stream')) {
-    const body = openBody(reply, status, headers)
-    if (body === undefined) passed.body.destroy()
-    // As text, since the guard keeps the buffers of a body until its end.
-    else pipeline(passed.body.setEncoding('utf8'), body, () => undefined)
-    return reply
-  }
-  const bytes = await buffer(passed.body).catch((cause: unknown) => {
+  const bytes = await passed.read().catch((cause: unknown) => {
     throw new MillraceError('ORIGIN_UNREACHABLE', { cause })
   })
   // A worker passes on calls of other nodes, who are to know that theirs are not valid.

@@ -6,11 +6,13 @@ import t from 'tap'
 import { IngestNodes } from '../../src/edge/ingest-nodes.ts'
 import type { PassedRequest } from '../../src/edge/node-client.ts'
 
+const NO_BODY = Buffer.alloc(0)
+
 const REQUEST: PassedRequest = {
   method: 'POST',
   path: '/api/start-stream',
   headers: {},
-  body: Buffer.alloc(0),
+  body: NO_BODY,
   client: '192.0.2.1',
   signal: new AbortController().signal,
 }
@@ -24,7 +26,7 @@ function serve() {
       pass: async (url) => {
         state.asked.push(url)
         if (!live.has(url)) throw Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
-        return { status: 200, headers: {}, body: Readable.from([]) }
+        return { status: 200, headers: {}, body: Readable.from([]), read: async () => NO_BODY }
       },
     },
     list: async () => {

@@ -4,11 +4,13 @@
 import { createServer, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { PassThrough, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { callNode } from '../../src/cluster/call-node.ts'
 import { NODE_CALL } from '../../src/contract/node-headers.ts'
 import { NodeClient } from '../../src/edge/node-client.ts'
+import { ReplyReader } from '../../src/edge/reply-reader.ts'
 import { until } from '../support/until.ts'
 import { nodeCalls } from './fake-node.ts'
 
@@ -98,4 +100,50 @@ t.test('a node URL may have a path, which a proxy removes and no signature cover
     'GET /node-1/watch/demo signed',
     'POST /node-1/node/yield signed',
   ])
+})
+
+t.test('reads a body of unknown size up to the limit, and destroys a larger one', async (t) => {
+  const reader = new ReplyReader({ maxBytes: 100, maxTotalBytes: 1000 })
+  const body = (chunks: number) =>
+    Readable.from(Array.from({ length: chunks }, () => Buffer.alloc(10)))
+  t.equal((await reader.read(body(10), 0)).length, 100)
+  const large = body(1000)
+  await t.rejects(reader.read(large, 0), { message: /too many bytes/ })
+  t.equal(large.destroyed, true)
+  await t.rejects(reader.read(body(1), 101), { message: /too many bytes/ })
+})
+
+t.test('bodies of unknown size count while they are read, one is always read', async (t) => {
+  const reader = new ReplyReader({ maxBytes: 100, maxTotalBytes: 50 })
+  const [first, second] = [new PassThrough(), new PassThrough()]
+  const [whole, refused] = [reader.read(first, 0), reader.read(second, 0)]
+  first.write(Buffer.alloc(40))
+  await until('the first is being read', () => first.readableLength === 0)
+  second.write(Buffer.alloc(20))
+  await t.rejects(refused, { message: /too many bytes/ })
+  first.end(Buffer.alloc(60))
+  t.equal((await whole).length, 100)
+  t.equal((await reader.read(Readable.from([Buffer.alloc(50)]), 50)).length, 50)
+})
+
+t.test('a reply to a client has 32 MiB at most', async (t) => {
+  const chunk = Buffer.alloc(1024 * 1024)
+  const server = createServer((_request, reply) => {
+    const send = () => {
+      while (!reply.destroyed && reply.write(chunk));
+    }
+    reply.on('drain', send)
+    send()
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const client = new NodeClient()
+  t.teardown(async () => {
+    await client.close()
+    server.close().closeAllConnections()
+  })
+  const { signal } = new AbortController()
+  const passed = { headers: {}, body: Buffer.alloc(0), client: '192.0.2.7', signal }
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const reply = await client.pass(url, { method: 'GET', path: '/', ...passed })
+  await t.rejects(reply.read(), { message: /too many bytes/ })
 })

@@ -8,11 +8,16 @@ import { createServer, request, type IncomingMessage } from 'node:http'
 import { BlockList, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import Fastify from 'fastify'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { PlaybackTokens, signPlaybackToken } from '../../src/auth/playback-token.ts'
 import { systemClock } from '../../src/clock.ts'
 import { NodeCalls } from '../../src/cluster/node-calls.ts'
+import { IngestNodes } from '../../src/edge/ingest-nodes.ts'
+import { NodeClient } from '../../src/edge/node-client.ts'
+import { createRelay } from '../../src/edge/relay.ts'
 import { buildApp, type AppOptions } from '../../src/http/app.ts'
 import { HttpGuard } from '../../src/http/guard/http-guard.ts'
 import { LiveStore } from '../http/live-store.ts'
@@ -269,6 +274,55 @@ t.test('an edge does without an ingest node that takes requests and does not ans
     const started = await signedCall(edge, 'POST', '/api/start-stream', { stream_id: 'demo' })
     t.equal(started.status, 200)
   }
+})
+
+/** Passes requests on to nodes, of which each sends a byte, or an event, every 20 ms without end. */
+async function relayWithin(t: Test, timeoutMs: number, types: readonly string[]) {
+  const asked: string[] = []
+  const urls = await Promise.all(
+    types.map(async (type) => {
+      const server = createServer(async (_request, reply) => {
+        asked.push(type)
+        reply.writeHead(200, { 'content-type': type })
+        for (; !reply.destroyed; await sleep(20)) reply.write('data: x\n\n')
+      })
+      await once(server.listen(0, '127.0.0.1'), 'listening')
+      t.teardown(() => server.close().closeAllConnections())
+      return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    }),
+  )
+  const client = new NodeClient()
+  const nodes = new IngestNodes({ client, list: async () => urls })
+  const app = Fastify()
+  const send = createRelay(app, timeoutMs)
+  app.all('/*', (asking, reply) => send(asking, reply, (passed) => nodes.pass(passed)))
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  t.teardown(async () => {
+    await app.close()
+    await client.close()
+  })
+  // Without a limit the reply never ends.
+  const read = () => fetch(url, { signal: AbortSignal.timeout(20_000) })
+  return { asked, read }
+}
+
+t.test('a node that trickles a reply is given up, and another one is asked next', async (t) => {
+  const { asked, read } = await relayWithin(t, 200, ['text/plain', 'text/html'])
+  t.match(await (await read()).json(), { code: 'ORIGIN_UNREACHABLE' })
+  t.match(await (await read()).json(), { code: 'ORIGIN_UNREACHABLE' })
+  t.strictSame(asked, ['text/plain', 'text/html'])
+})
+
+t.test('events go on for longer than any other reply', async (t) => {
+  const { read } = await relayWithin(t, 200, ['text/event-stream'])
+  const { body } = await read()
+  let events = 0
+  for await (const chunk of body!) {
+    events += Buffer.from(chunk).toString().split('\n\n').length - 1
+    // They take 400 ms at least.
+    if (events > 20) break
+  }
+  t.ok(events > 20)
 })
 
 t.test(
