@@ -9,7 +9,7 @@ import { MillraceError } from '../errors.ts'
 import { clientAddress } from '../http/access.ts'
 import { BodyReader } from '../http/body-reader.ts'
 import { exchangeOf } from '../http/connection.ts'
-import { checkSignedBody, nodeCallOf } from '../http/node-access.ts'
+import { checkSignedBody, nodeCallOf, protocolOf } from '../http/node-access.ts'
 import { openBody } from '../http/open-body.ts'
 import { TimeoutError } from '../time-limit.ts'
 import type { FileReply, PassedReply, PassedRequest } from './node-client.ts'
@@ -153,7 +153,8 @@ function pathOf(target: string): string {
 }
 
 /** What the origin needs to know the client as the edge knows it. */
-function clientHeaders({ headers, host, protocol, socket }: FastifyRequest) {
+function clientHeaders(request: FastifyRequest) {
+  const { headers, host, socket } = request
   // Without the peer, what the client has sent would name it.
   if (socket.remoteAddress === undefined) throw new MillraceError('REQUEST_MALFORMED')
   const hops = [headers['x-forwarded-for'] ?? [], socket.remoteAddress].flat()
@@ -161,6 +162,6 @@ function clientHeaders({ headers, host, protocol, socket }: FastifyRequest) {
     host,
     'x-forwarded-for': hops.join(', '),
     'x-forwarded-host': host,
-    'x-forwarded-proto': protocol,
+    'x-forwarded-proto': protocolOf(request),
   }
 }

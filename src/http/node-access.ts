@@ -17,6 +17,16 @@ export function nodeCallOf(request: FastifyRequest): VerifiedCall | undefined {
 }
 
 /**
+ * Protocol of the client; behind another node, which has signed that it passes on what a client asks, that of the
+ * connection there.
+ */
+export function protocolOf(request: FastifyRequest): 'http' | 'https' {
+  const isPassedOn = nodeCallOf(request)?.client !== undefined
+  const forwarded = isPassedOn ? request.headers['x-forwarded-proto'] : undefined
+  return (forwarded ?? request.protocol) === 'https' ? 'https' : 'http'
+}
+
+/**
  * Verifies the calls of other nodes on all routes of `app`. A signature that is not valid is refused: without it, the
  * client would have the rights of the node that passes its request on.
  *

@@ -31,7 +31,7 @@ import {
   startApp,
 } from '../http/memory-service.ts'
 import { until } from '../support/until.ts'
-import { startEdge, type EdgeAppOptions } from './edge-app.ts'
+import { startEdge, type EdgeApp, type EdgeAppOptions } from './edge-app.ts'
 import { nodeCalls } from './fake-node.ts'
 
 const PLAYBACK_SECRET = 'p'.repeat(32)
@@ -59,6 +59,19 @@ async function serveLocally(
   })
   const worker = await startEdge(t, `unix:${join(folder, 'http')}`, edgeOptions)
   return { service, app, worker }
+}
+
+/** A dashboard without streams. */
+function dashboardParts() {
+  const source = new MemoryService()
+  const control = Object.assign(source, { list: () => ({ streams: [] }) })
+  return { control, dashboard: { source, readPassword: () => PASSWORD, listPublished: () => [] } }
+}
+
+function logIn(app: EdgeApp, headers: Record<string, string> = {}) {
+  const own = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' }
+  const body = JSON.stringify({ password: PASSWORD })
+  return call(app, 'POST', '/admin/login', { headers: { ...own, ...headers }, body })
 }
 
 t.test('a worker passes on API calls, the bodies of GET requests included', async (t) => {
@@ -122,14 +135,8 @@ t.test('the origin sees the address of the client behind its worker', async (t) 
 })
 
 t.test('a worker passes on the events of the dashboard as they come', async (t) => {
-  const service = new MemoryService()
-  const control = Object.assign(service, { list: () => ({ streams: [] }) })
-  const dashboard = { source: service, readPassword: () => PASSWORD, listPublished: () => [] }
-  const { worker } = await serveLocally(t, { control, dashboard })
-  const login = await call(worker, 'POST', '/admin/login', {
-    headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
-    body: JSON.stringify({ password: PASSWORD }),
-  })
+  const { worker } = await serveLocally(t, dashboardParts())
+  const login = await logIn(worker)
   t.equal(login.status, 200)
   const cookie = String(login.headers['set-cookie']).split(';', 1)[0]!
   const asked = request({
@@ -216,6 +223,25 @@ t.test('an edge behind a trusted proxy signs the address that the proxy names', 
   }
   t.equal(await statusFrom('192.0.2.7'), 200)
   t.equal(await statusFrom('192.0.2.8'), 403)
+})
+
+t.test('the cookie of the dashboard is Secure where the edge is reached over HTTPS', async (t) => {
+  const parts = { ...dashboardParts(), nodeCalls }
+  const node = await startApp(t, undefined, {}, undefined, parts)
+  const { worker } = await serveLocally(t, parts, { nodeCalls })
+  const trustProxy = new BlockList()
+  trustProxy.addAddress('127.0.0.1')
+  const headers = { 'x-forwarded-for': '192.0.2.7', 'x-forwarded-proto': 'https' }
+  for (const origin of [node, worker]) {
+    const login = async (options: EdgeAppOptions) => {
+      const edge = await startEdge(t, origin.url, { nodeCalls, ...options })
+      return String((await logIn(edge, headers)).headers['set-cookie'])
+    }
+    t.match(await login({ trustProxy }), /^millrace_admin=.*; Secure$/)
+    t.match(await login({}), /^millrace_admin=.*; SameSite=Strict$/, 'a client that claims it')
+  }
+  const direct = String((await logIn(node, headers)).headers['set-cookie'])
+  t.match(direct, /^millrace_admin=.*; SameSite=Strict$/, 'no node has signed it')
 })
 
 t.test('an edge passes on the API to the ingest node that answers', async (t) => {

@@ -4,6 +4,7 @@
  * @module
  */
 import type { FastifyRequest } from 'fastify'
+import { protocolOf } from '../node-access.ts'
 import { SESSION_SEC } from './sessions.ts'
 
 const NAME = 'millrace_admin'
@@ -18,8 +19,8 @@ export function readCookies({ cookie = '' }: FastifyRequest['headers']): string[
 }
 
 /** @param value  an empty text deletes the cookie */
-export function formatCookie(value: string, { protocol }: FastifyRequest): string {
+export function formatCookie(value: string, request: FastifyRequest): string {
   const maxAgeSec = value === '' ? 0 : SESSION_SEC
-  const secure = protocol === 'https' ? '; Secure' : ''
+  const secure = protocolOf(request) === 'https' ? '; Secure' : ''
   return `${NAME}=${value}; Path=/admin; Max-Age=${maxAgeSec}; HttpOnly; SameSite=Strict${secure}`
 }
