@@ -15,7 +15,7 @@ import type { TokenBucket } from '../token-bucket.ts'
 
 export interface EdgeFilesOptions {
   /** Returns the origin of the stream. */
-  readonly originOf: () => StreamOrigin
+  readonly originOf: () => Pick<StreamOrigin, 'get'>
   readonly media: MediaCache
   /** Name of the stream in `media`, with a slash at the end. */
   readonly name: string

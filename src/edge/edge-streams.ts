@@ -12,8 +12,8 @@ import type { StreamOrigin } from './stream-origin.ts'
 import type { TokenBucket } from '../token-bucket.ts'
 
 export interface EdgeStreamsOptions {
-  /** Returns the origin of a stream, the same for all sources of an edge. */
-  readonly originOf: (streamId: string) => StreamOrigin
+  /** Returns the origin of a stream. */
+  readonly originOf: (streamId: string) => Pick<StreamOrigin, 'get'>
   /** Shared by all sources of an edge. */
   readonly media: MediaCache
   /** Name of the source in `media`. */

@@ -65,7 +65,6 @@ export class Edge {
     const bucket = () => new TokenBucket(UNLISTED_PER_SEC, clock.nowUs(), UNLISTED_AT_ONCE)
     this.#unlisted = bucket()
     const shared = {
-      originOf: (streamId: string) => this.#originOf(streamId),
       clock,
       audience: this.audience,
       media: new MediaCache(maxBytes),
@@ -75,12 +74,14 @@ export class Edge {
     const [open, guarded] = [
       new EdgeStreams({
         ...shared,
+        originOf: (id) => this.#openOriginOf(id),
         unlisted: bucket(),
         name: 'open',
         pathOf: (id) => `/video/${id}/`,
       }),
       new EdgeStreams({
         ...shared,
+        originOf: (id) => this.#originOf(id),
         unlisted: bucket(),
         name: 'protected',
         pathOf: (id) => `/t/${token(id)}/video/${id}/`,
@@ -116,6 +117,18 @@ export class Edge {
     const mayLookUp = this.#origins.has(streamId) || this.#unlisted.take(clock.nowUs())
     if (!mayLookUp) throw new MillraceError('ORIGIN_UNREACHABLE')
     return this.#originOf(streamId).findUrl()
+  }
+
+  /** Origin for viewers without a token, who do not learn which ids exist: see `accessOf`. */
+  #openOriginOf(streamId: string): Pick<StreamOrigin, 'get'> {
+    const { readPlaybackSecrets = () => [] } = this.#options
+    const origin = this.#originOf(streamId)
+    const refuse = (error: unknown): never => {
+      const isUnknown = error instanceof MillraceError && error.code === 'STREAM_NOT_FOUND'
+      const needsToken = isUnknown && readPlaybackSecrets().length > 0
+      throw needsToken ? new MillraceError('PLAYBACK_TOKEN_MISSING') : error
+    }
+    return { get: (request) => origin.get(request).catch(refuse) }
   }
 
   #originOf(streamId: string): StreamOrigin {

@@ -90,7 +90,10 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, options
   })
   if (tokens !== undefined) {
     app.get<{ Params: AccessParams }>('/:stream_id', (request, reply) => {
-      const access = accessOf(request, source.findStream(request.params.stream_id), tokens)
+      const stream = source.findStream(request.params.stream_id)
+      // Only its owner knows whether a stream of another node is public.
+      const known = stream?.files.refusal === undefined ? stream : undefined
+      const access = accessOf(request, known, tokens)
       if (typeof access === 'string') return refuseFile(reply, new MillraceError(access))
       reply.code(204).header('cache-control', 'no-store').send()
     })

@@ -73,11 +73,19 @@ export const watch: FastifyPluginAsync<WatchOptions> = async (app, options) => {
     reply.header('cache-control', 'no-store')
     const streamId = request.params.stream_id
     const stream = source.findStream(streamId)
-    // A call of another node is for a stream of this one.
-    const mayPass = stream === undefined && nodeCallOf(request) === undefined
-    if (mayPass && passState !== undefined) return passState(request, reply, streamId)
     const access = accessOf(request, stream, tokens)
-    if (typeof access === 'string') throw new MillraceError(access)
+    const isRefused = typeof access === 'string'
+    // A call of another node is for a stream of this one.
+    const mayBeRemote = stream === undefined && nodeCallOf(request) === undefined
+    // Only its owner knows whether a stream is public.
+    const mayPass = mayBeRemote && (!isRefused || access === 'PLAYBACK_TOKEN_MISSING')
+    if (mayPass && passState !== undefined) {
+      return passState(request, reply, streamId).catch((error: unknown) => {
+        const isUnknown = error instanceof MillraceError && error.code === 'STREAM_NOT_FOUND'
+        throw isUnknown && isRefused ? new MillraceError(access) : error
+      })
+    }
+    if (isRefused) throw new MillraceError(access)
     if (stream === undefined) throw new MillraceError('STREAM_NOT_FOUND')
     return reply.send({
       success: true,

@@ -103,13 +103,12 @@ export class HttpServers {
     const calls = nodeCallsOf(settings)
     const maxBytes = config.cache.maxMib * 1024 * 1024 * REMOTE_SHARE
     this.#options = options
-    this.#remote = calls && cluster?.serveRemote({ calls, maxBytes })
+    const readPlaybackSecrets = () => settings.secrets.playback
+    this.#remote = calls && cluster?.serveRemote({ calls, maxBytes, readPlaybackSecrets })
     this.#guard = this.#createGuard(socketPath === undefined ? config.http : WORKER_LIMITS)
     this.#main = this.#build(this.#guard, {
       playbackTokens:
-        config.playbackSecret === ''
-          ? undefined
-          : new PlaybackTokens(() => settings.secrets.playback),
+        config.playbackSecret === '' ? undefined : new PlaybackTokens(readPlaybackSecrets),
       ...(socketPath === undefined ? this.#viewerParts() : this.#workerParts()),
       nodeRoutes: cluster?.routes,
       remote: this.#remote,

@@ -71,6 +71,7 @@ export async function startCluster(
       const server = await createEdgeServer({
         ...{ logLevel: 'silent', public: { host: '127.0.0.1' }, ...secrets },
         http: { host: '127.0.0.1', port: 0 },
+        playbackSecret: options.playbackSecret ?? '',
       })
       t.teardown(() => server.close())
       return server

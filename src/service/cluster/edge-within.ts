@@ -16,15 +16,17 @@ export interface EdgeWithinOptions {
   readonly calls: NodeCalls
   /** Maximum size of media in memory. */
   readonly maxBytes: number
+  /** See `EdgeOptions`. */
+  readonly readPlaybackSecrets: () => readonly string[]
 }
 
 export class EdgeWithin implements RemoteStreams {
   readonly #edge: Edge
   readonly #client: NodeClient
 
-  constructor({ owners, calls, maxBytes }: EdgeWithinOptions) {
+  constructor({ calls, ...options }: EdgeWithinOptions) {
     this.#client = new NodeClient({ calls })
-    this.#edge = new Edge({ client: this.#client, owners, maxBytes })
+    this.#edge = new Edge({ client: this.#client, ...options })
   }
 
   get open() {

@@ -85,10 +85,13 @@ t.test('no node asks another on behalf of a third', LIMIT, async (t) => {
 t.test('viewers need the same token at every node', LIMIT, async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const playbackSecret = randomBytes(32).toString('hex')
-  const { a, b, ask } = await startStudio(t, { playbackSecret })
+  const { cluster, a, b, ask } = await startStudio(t, { playbackSecret })
   const expiresAt = new Date(Date.now() + 600_000)
   const token = (streamId: string) =>
     `/t/${signPlaybackToken({ streamId, secret: playbackSecret, expiresAt })}`
+  const edge = await cluster.startEdge()
+  const atEdge = async (path: string) =>
+    (await fetch(`http://127.0.0.1:${edge.port}${path}`)).status
   await played(() => ask(b, token('studio') + PLAYLIST))
   for (const [path, status] of [
     [PLAYLIST, 403],
@@ -96,10 +99,22 @@ t.test('viewers need the same token at every node', LIMIT, async (t) => {
     [`${token('studio')}/video/studio/master.m3u8`, 200],
     [`${token('studio')}/watch/studio/state`, 200],
     ['/watch/studio/state', 403],
+    ['/video/studio', 403],
     [`${token('studio')}/video/studio`, 204],
+    // Without a token nobody learns which ids exist.
+    ['/video/nobody/playlist.m3u8', 403],
+    ['/video/nobody/a.ts', 403],
+    ['/video/nobody', 403],
+    ['/watch/nobody/state', 403],
+    ['/t/x/watch/nobody/state', 403],
+    [`${token('nobody')}/video/nobody/playlist.m3u8`, 404],
+    [`${token('nobody')}/watch/nobody/state`, 404],
   ] as const) {
     t.equal((await ask(a, path)).status, status, path)
     t.equal((await ask(b, path)).status, status, path)
+    // Edges do not tell proxies who has access.
+    const isAsked = /\.|state$/.test(path.replace(/^\/t\/[^/]*/, ''))
+    if (isAsked) t.equal(await atEdge(path), status, `${path} at an edge`)
   }
 })
 
