@@ -112,6 +112,14 @@ export type Stopped =
   | { readonly outcome: 'changed' | 'stale'; readonly stream: RegisteredStream }
   | { readonly outcome: 'unknown' }
 
+export interface OwnedOptions {
+  /** Id before the first one. Default: from the start. */
+  readonly after?: string
+  readonly limit: number
+  /** Whether to list stopped streams that linger, in place of running ones. Default: false. */
+  readonly lingering?: boolean
+}
+
 export interface Orphan {
   readonly id: string
   readonly fence: number

@@ -13,6 +13,7 @@ import type {
   Claimed,
   ClaimOptions,
   Orphan,
+  OwnedOptions,
   Ownership,
   Restoration,
   StartOptions,
@@ -218,12 +219,9 @@ export class Registry {
     return decodeList((await this.#run('list', [after, limit, status])) as unknown[])
   }
 
-  /** Running streams that a node owns, whether it knows of them or not. */
-  async owned(
-    node: string,
-    { after = '', limit }: { readonly after?: string; readonly limit: number },
-  ): Promise<{ id: string; fence: number }[]> {
-    const list = (await this.#run('owned', [node, after, limit])) as unknown[]
+  /** Running streams that a node owns, or stopped ones that linger, whether it knows of them or not. */
+  async owned(node: string, { after = '', limit, lingering = false }: OwnedOptions) {
+    const list = (await this.#run('owned', [node, after, limit, lingering ? 1 : 0])) as unknown[]
     return chunks(list, 2).map(([id, fence]) => ({ id: String(id), fence: Number(fence) }))
   }
 

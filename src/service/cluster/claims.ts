@@ -137,9 +137,10 @@ export class Claims {
     lingering: boolean,
   ): Promise<LiveStream | undefined> {
     const { registry, node, owned, readMedia, adopt, refresh } = this.#options
-    const { id, fence: seenFence, owner, isYielded } = registered
-    // It may be lost writes that have made this node the owner again.
-    const skip = owner === node && !isYielded ? UNKNOWN_NUMBERS : 0
+    const { id, fence: seenFence, owner, isYielded, status } = registered
+    // It may be lost writes that have made this node the owner again. A stopped stream uses no more numbers.
+    const isForgotten = owner === node && !isYielded && status !== 'STOPPED'
+    const skip = isForgotten ? UNKNOWN_NUMBERS : 0
     const epoch = randomBytes(6).toString('hex')
     const claimed = await registry.claim(id, { node, epoch, seenFence, skip, lingering })
     if (claimed.outcome !== 'granted') return undefined
@@ -152,6 +153,7 @@ export class Claims {
       if (mediaOf !== undefined) await refresh(id).catch(() => undefined)
       return stream
     } catch (error) {
+      // The next round tries again, or an encoder does at another node.
       const { stream, free } = claimed
       const { fence } = stream
       const nothing = { serial: 1, entries: [], first: 0, free, isYielded: true }

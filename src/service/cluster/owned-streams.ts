@@ -27,9 +27,16 @@ interface Owned {
   reason?: StopReason
 }
 
+/** Fences of the streams that the registry has for a node, by stream id. */
+export interface ListedStreams {
+  readonly running: ReadonlyMap<string, number>
+  /** Stopped ones. */
+  readonly lingering: ReadonlyMap<string, number>
+}
+
 export interface OwnedStreamsOptions {
   readonly node: string
-  readonly registry: Pick<Registry, 'advance' | 'get' | 'restore' | 'stop'>
+  readonly registry: Pick<Registry, 'advance' | 'restore' | 'stop'>
   /** Undefined: media of this node ends with it. */
   readonly backup: Pick<MediaBackup, 'follow' | 'flush'> | undefined
   readonly lingerMs: number
@@ -81,6 +88,7 @@ export class OwnedStreams {
   own(stream: LiveStream, { stream: registered }: Continuation): void {
     const { node, registry, backup, lingerMs, logger, readLeaseSince } = this.#options
     const { id: streamId, fence, run, epoch, startedAtMs, keyExpiresAtMs, settings } = registered
+    const { reason } = registered
     const past = { epoch, run, startedAtMs, keyExpiresAtMs, settings }
     const log = logger.child({ stream_id: streamId })
     const writes = new OwnerWrites({
@@ -96,7 +104,7 @@ export class OwnedStreams {
       onLost: (loss) => this.#lose(owned, loss),
       onError: (err) => log.error({ err }, 'the registry cannot take what the stream has done'),
     })
-    const owned: Owned = { stream, fence, run, writes }
+    const owned: Owned = { stream, fence, run, writes, ...(reason && { reason }) }
     this.#owned.get(streamId)?.writes.close()
     this.#owned.set(streamId, owned)
     log.info({ fence }, 'stream claimed')
@@ -140,31 +148,30 @@ export class OwnedStreams {
   /**
    * Compares the streams that run or linger here with those that the registry has for this node.
    *
-   * @param listed  fences by stream id
-   * @returns streams of the node that do not run here
+   * @returns streams of the node that are not here
    */
-  async reconcile(listed: ReadonlyMap<string, number>): Promise<string[]> {
+  async reconcile({ running, lingering }: ListedStreams): Promise<string[]> {
     for (const [streamId, owned] of this.#owned) {
       const { stream, fence, writes } = owned
       if (stream.forgotten) this.#owned.delete(streamId)
-      else if (stream.status === 'STOPPED') await this.#reconcileStopped(owned)
-      else if (listed.get(streamId) === fence) writes.confirm()
-      else writes.touch()
+      else if (stream.status !== 'STOPPED') {
+        if (running.get(streamId) === fence) writes.confirm()
+        else writes.touch()
+      } else if (running.has(streamId) || lingering.get(streamId) !== fence) {
+        await this.#repeatStop(owned)
+      }
     }
-    return [...listed.keys()].filter((streamId) => !this.#owned.has(streamId))
+    return [...running.keys(), ...lingering.keys()].filter((id) => !this.#owned.has(id))
   }
 
-  async #reconcileStopped(owned: Owned): Promise<void> {
+  /** Stops a stream again: a failover of Redis has lost the stop, or the stream goes on elsewhere, or its linger is over. */
+  async #repeatStop(owned: Owned): Promise<void> {
     const { node, registry, lingerMs } = this.#options
-    const { stream, run, fence, reason } = owned
-    const registered = await registry.get(stream.id)
-    if (registered === undefined) return
+    const { stream, run, fence, reason = 'api' } = owned
+    const stopped = await registry.stop(stream.id, { reason, run, by: { node, fence }, lingerMs })
+    if (stopped.outcome === 'unknown') return
     // Its next run may have another owner, whom edges look for when this node does not answer for it any more.
-    if (registered.run !== run || registered.owner !== node) this.#leave(owned)
-    else if (registered.status !== 'STOPPED' && reason !== undefined) {
-      // A failover of Redis has lost the stop.
-      await registry.stop(stream.id, { reason, run, by: { node, fence }, lingerMs })
-    }
+    if (stopped.outcome === 'changed' || stopped.stream.owner !== node) this.#leave(owned)
   }
 
   /** Disconnects all encoders and forgets the streams, for other nodes to adopt. */
@@ -218,14 +225,23 @@ export class OwnedStreams {
   }
 }
 
-/** @returns fences of the running streams that the registry has for a node, by stream id */
+/** Lists the streams that the registry has for a node. */
 export async function listOwned(
   registry: Pick<Registry, 'owned'>,
   node: string,
+): Promise<ListedStreams> {
+  const running = await listFences(registry, node, false)
+  return { running, lingering: await listFences(registry, node, true) }
+}
+
+async function listFences(
+  registry: Pick<Registry, 'owned'>,
+  node: string,
+  lingering: boolean,
 ): Promise<ReadonlyMap<string, number>> {
   const listed = new Map<string, number>()
   for (let after = ''; ;) {
-    const page = await registry.owned(node, { after, limit: MAX_PAGE })
+    const page = await registry.owned(node, { after, limit: MAX_PAGE, lingering })
     for (const { id, fence } of page) listed.set(id, fence)
     if (page.length < MAX_PAGE) return listed
     after = page.at(-1)!.id

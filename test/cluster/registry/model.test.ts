@@ -276,6 +276,7 @@ function callsOf(
         (r) => r.get(step.id),
         (r) => r.list({ after, limit, status }),
         (r) => r.owned(node, { after, limit }),
+        (r) => r.owned(node, { after, limit, lingering: true }),
         (r) => r.orphans(node, { after, limit }),
         (r) => r.overdue(limit),
         (r) => r.listNodes(),

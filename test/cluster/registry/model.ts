@@ -12,6 +12,7 @@ import type {
   Claimed,
   ClaimOptions,
   Orphan,
+  OwnedOptions,
   Ownership,
   Restoration,
   Stopped,
@@ -386,10 +387,13 @@ export class RegistryModel {
     })
   }
 
-  owned(node: string, { after = '', limit }: Page): { id: string; fence: number }[] {
+  owned(
+    node: string,
+    { after = '', limit, lingering = false }: OwnedOptions,
+  ): { id: string; fence: number }[] {
     this.#now()
-    const ids = page(this.#owned(node), after, limit)
-    return ids.map((id) => ({ id, fence: this.streams.get(id)!.fence }))
+    const ids = lingering ? [...this.#lingeringOf(node)] : this.#owned(node)
+    return page(ids, after, limit).map((id) => ({ id, fence: this.streams.get(id)?.fence ?? 0 }))
   }
 
   orphans(node: string, { after = '', limit }: Page): Orphan[] {

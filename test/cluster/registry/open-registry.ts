@@ -16,9 +16,9 @@ export const SEQUENCE_CLOCK = {
   discontinuitiesPerSec: 1 / 600,
 }
 
-export async function openRedis(t: Test, timeoutMs = 5000): Promise<Redis> {
-  const { url } = await startRedis(t)
-  const redis = new Redis({ url, timeoutMs })
+/** @param url  of a server that runs; default: one that starts */
+export async function openRedis(t: Test, url?: string): Promise<Redis> {
+  const redis = new Redis({ url: url ?? (await startRedis(t)).url, timeoutMs: 5000 })
   t.teardown(() => redis.close())
   redis.connect()
   await until('a connection', () => redis.isReady)

@@ -4,9 +4,13 @@
 import t from 'tap'
 import type { StreamKeyClaims } from '../../../src/auth/stream-key.ts'
 import { Redis } from '../../../src/cluster/redis.ts'
+import type { Continuation } from '../../../src/cluster/registry/records.ts'
+import { MillraceError } from '../../../src/errors.ts'
+import { createLogger } from '../../../src/logger.ts'
 import type { LiveStream } from '../../../src/stream/live-stream.ts'
 import { Claims } from '../../../src/service/cluster/claims.ts'
-import { openRegistry } from '../../cluster/registry/open-registry.ts'
+import { openRedis, openRegistry } from '../../cluster/registry/open-registry.ts'
+import { listOwned, OwnedStreams } from '../../../src/service/cluster/owned-streams.ts'
 import { startCluster } from '../../support/cluster.ts'
 import { startRedis } from '../../support/redis.ts'
 import { requireTool } from '../../support/tools.ts'
@@ -78,4 +82,54 @@ t.test('each encoder is judged by its own stream key', async (t) => {
     { status: 'fulfilled' },
   ])
   t.equal((await registry.get('studio'))?.owner, 'a')
+})
+
+t.test('a stopped stream that cannot be served is adopted in a later round', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const redis = await openRedis(t)
+  const registry = openRegistry(redis)
+  const keyExpiresAtMs = Date.now() + 3_600_000
+  for (const node of ['a', 'b']) await registry.renewNode({ node, url: 'http://127.0.0.1:1' })
+  await registry.start('studio', { settings: {}, keyExpiresAtMs })
+  const claimed = await registry.claim('studio', { node: 'a', epoch: 'e', seenFence: 0 })
+  if (claimed.outcome !== 'granted') throw new Error(claimed.outcome)
+  const { fence } = claimed.stream
+  const { media, discontinuity } = claimed.free
+  await registry.advance(
+    'studio',
+    { node: 'a', fence },
+    {
+      ...{ serial: 1, first: media, free: { media: media + 1, discontinuity } },
+      ...{ entries: [{ mediaSequence: media, value: 'segment' }], leaseSinceMs: 0 },
+    },
+  )
+  await registry.stop('studio', { reason: 'api', lingerMs: 60_000 })
+  await registry.leaveNode('a')
+
+  const owned = new OwnedStreams({
+    ...{ node: 'b', registry, backup: undefined, lingerMs: 60_000, logger: createLogger('silent') },
+    readLeaseSince: () => undefined,
+    leave: () => undefined,
+    reclaim: () => undefined,
+  })
+  const adopted: Continuation[] = []
+  const claims = new Claims({
+    ...{ node: 'b', registry, readMedia: undefined },
+    ...{ readRoom: () => 1, refresh: async () => undefined },
+    call: async () => t.fail('nobody is asked'),
+    owned: { has: () => false, own: () => undefined },
+    adopt: (continuation) => {
+      adopted.push(continuation)
+      if (adopted.length === 1) throw new MillraceError('TOO_MANY_STREAMS')
+      return {} as LiveStream
+    },
+  })
+  await t.rejects(claims.adopt('studio'), { code: 'TOO_MANY_STREAMS' })
+  t.strictSame(await registry.orphans('b', { limit: 9 }), [])
+  const left = await owned.reconcile(await listOwned(registry, 'b'))
+  t.strictSame(left, ['studio'])
+  await claims.adopt('studio')
+  t.match(adopted[1], { stream: { status: 'STOPPED', owner: 'b' } })
+  t.strictSame(adopted[1]?.entries, adopted[0]?.entries)
+  t.equal(adopted[1]?.entries.length, 1)
 })
