@@ -23,6 +23,8 @@ export interface RegisteredNode extends NodeRecord {
   readonly ownedStreams: number
   /** End of its lease by the clock of Redis, in milliseconds since 1970. */
   readonly deadlineMs: number
+  /** Time since its last renewal, in milliseconds, while the lease holds. */
+  readonly silentMs: number
 }
 
 /** Options that a stream was started with, by name. */
@@ -105,11 +107,12 @@ export function decodeList(list: readonly unknown[]): RegisteredStream[] {
 
 /** @param list  of `list-nodes.lua` */
 export function decodeNodes(list: readonly unknown[]): RegisteredNode[] {
-  return chunks(list, 5).map(([node, record, isLive, ownedStreams, deadlineMs]) => ({
+  return chunks(list, 6).map(([node, record, isLive, ownedStreams, deadlineMs, silentMs]) => ({
     ...decodeNode(String(node), String(record)),
     isLive: isLive === 1,
     ownedStreams: Number(ownedStreams),
     deadlineMs: Number(deadlineMs),
+    silentMs: Number(silentMs),
   }))
 }
 

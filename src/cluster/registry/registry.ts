@@ -109,7 +109,7 @@ export class Registry {
 
   /** Nodes whose lease holds, and those that have streams to be adopted. */
   async listNodes(): Promise<RegisteredNode[]> {
-    return decodeNodes((await this.#run('list-nodes', [MAX_NODES])) as unknown[])
+    return decodeNodes((await this.#run('list-nodes', [MAX_NODES, this.#leaseMs])) as unknown[])
   }
 
   async listLiveNodes(): Promise<RegisteredNode[]> {

@@ -51,9 +51,9 @@ function probe(url: string): Promise<unknown> {
  */
 export async function endLease(
   registry: Pick<Registry, 'leaveNode'>,
-  { node, deadlineMs }: RegisteredNode,
+  { node, deadlineMs, silentMs }: RegisteredNode,
 ): Promise<boolean> {
-  await sleep(RENEWED_MS)
+  await sleep(Math.max(0, RENEWED_MS - silentMs))
   return registry.leaveNode(node, { deadlineMs })
 }
 

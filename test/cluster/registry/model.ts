@@ -130,13 +130,15 @@ export class RegistryModel {
   }
 
   listNodes(): RegisteredNode[] {
-    this.#now()
+    const nowMs = this.#now()
     return this.#nodesByDeadline()
       .toReversed()
       .flatMap(([node, { record, deadlineMs }]) => {
         const isLive = this.leases.has(node)
         if (isLive || this.#owned(node).length > 0 || this.#lingeringOf(node).size > 0) {
-          return [{ node, ...record, isLive, ownedStreams: this.#owned(node).length, deadlineMs }]
+          const silentMs = Math.max(0, nowMs - (deadlineMs - this.#options.leaseMs))
+          const ownedStreams = this.#owned(node).length
+          return [{ node, ...record, isLive, ownedStreams, deadlineMs, silentMs }]
         }
         this.#forgetNode(node)
         return []
