@@ -15,6 +15,10 @@ export async function serve(args: readonly string[]): Promise<void> {
     const { edge } = await import('./edge.ts')
     return edge(args)
   }
+  if (config.redisUrl !== '') {
+    const { endEarlierProcess } = await import('../service/cluster/earlier-process.ts')
+    void endEarlierProcess(config)
+  }
   if (config.http.workers > 0) {
     const { serveWithWorkers } = await import('./workers.ts')
     return serveWithWorkers(config, logger, readOptions)

@@ -4,8 +4,11 @@
 import t, { type Test } from 'tap'
 import type { Registry } from '../../../src/cluster/registry/registry.ts'
 import { endLease, replaceEarlier, watchNext } from '../../../src/service/cluster/gone-nodes.ts'
+import { completeOptions } from '../../../src/config/options.ts'
+import { endEarlierProcess } from '../../../src/service/cluster/earlier-process.ts'
 import { openRedis, openRegistry } from '../../cluster/registry/open-registry.ts'
 import { freePort } from '../../support/free-port.ts'
+import { startRedis } from '../../support/redis.ts'
 import { requireTool } from '../../support/tools.ts'
 
 /** Nobody listens there. */
@@ -32,7 +35,8 @@ const CASES = {
 }
 
 if (requireTool(t, 'redis-server')) {
-  const redis = await openRedis(t)
+  const { url: redisUrl } = await startRedis(t)
+  const redis = await openRedis(t, redisUrl)
   for (const [title, find] of Object.entries(CASES)) {
     await t.test(`${title} is gone only if it does not renew its lease`, async (t) => {
       await redis.command(['FLUSHALL'])
@@ -57,6 +61,25 @@ if (requireTool(t, 'redis-server')) {
     t.equal(await replaceEarlier(registry, own), true)
     stop()
     t.equal(await replaceEarlier(registry, own), false)
+  })
+
+  await t.test('a killed process is found while the next one is loaded', async (t) => {
+    await redis.command(['FLUSHALL'])
+    const registry = openRegistry(redis)
+    const config = completeOptions({
+      ...{ hmacSecret: 'h'.repeat(32), jwtSecret: 'j'.repeat(32), clusterSecret: 'c'.repeat(32) },
+      ...{ redisUrl, nodeUrl: URL },
+    })
+    const { stop } = await startNode(t, registry, 'b')
+    await registry.renewNode({ node: 'c', url: `${URL}0` })
+    const live = async () => (await registry.listLiveNodes()).map(({ node }) => node).toSorted()
+    await endEarlierProcess(config)
+    t.strictSame(await live(), ['b', 'c'])
+    stop()
+    await endEarlierProcess(config)
+    t.strictSame(await live(), ['c'])
+    const away = `redis://127.0.0.1:${await freePort()}`
+    await endEarlierProcess({ ...config, redisUrl: away })
   })
 
   await t.test('a node whose lease lapses meanwhile is none that lives', async (t) => {
