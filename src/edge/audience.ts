@@ -13,6 +13,11 @@ const MAX_VIEWERS = 4096
 /** Viewers are sent in one report of five, since each counts for 30 s. */
 const VIEWERS_EVERY = 5
 
+/** The same at every edge and node. */
+export function hashOfViewer(viewer: ViewerIdentity): number {
+  return hashTexts(viewer, 0)
+}
+
 interface Requests {
   readonly sentBytes: Record<string, number>
   readonly viewers: Set<number>
@@ -29,8 +34,13 @@ export class Audience {
   }
 
   addViewer(streamId: string, viewer: ViewerIdentity): void {
+    this.addHash(streamId, hashOfViewer(viewer))
+  }
+
+  /** Adds a viewer of another edge, which is behind this one. */
+  addHash(streamId: string, hash: number): void {
     const { viewers } = this.#of(streamId)
-    if (viewers.size < MAX_VIEWERS) viewers.add(hashTexts(viewer, 0))
+    if (viewers.size < MAX_VIEWERS) viewers.add(hash)
   }
 
   /** @returns what came since the last call, and is forgotten now */

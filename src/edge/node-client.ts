@@ -194,10 +194,13 @@ export class NodeClient {
     }
   }
 
-  /** @throws {Error} if the node does not take it */
+  /**
+   * @param body  JSON
+   * @throws {Error} if the node does not take it
+   */
   async post(url: string, path: string, body: Buffer, signal: AbortSignal): Promise<void> {
     const request = { ...targetOf(url, path), method: 'POST', body, signal } as const
-    const headers = this.#signed(request)
+    const headers = { 'content-type': 'application/json', ...this.#signed(request) }
     const reply = await this.#files.request({ ...request, headers })
     await reply.body.dump()
   }

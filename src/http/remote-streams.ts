@@ -44,7 +44,8 @@ export function withRemote(
       return other
     },
     countViewer: (stream, viewer) => {
-      if (!others.has(stream)) own.countViewer?.(stream, viewer)
+      const source = others.has(stream) ? remote : own
+      source.countViewer?.(stream, viewer)
     },
   }
 }

@@ -8,6 +8,7 @@ import { machineClock } from '../clock.ts'
 import type { PlayableStream, PlaybackSource, ViewerIdentity } from '../contract/streams.ts'
 import { addressOf } from './access.ts'
 import { connectionOf } from './connection.ts'
+import { nodeCallOf } from './node-access.ts'
 
 /** `sid` of Common Media Client Data (CTA-5004), which limits it to 64 characters. */
 const SESSION_ID = /(?:^|,) *sid="([^"\\]{1,64})" *(?:,|$)/
@@ -38,6 +39,8 @@ export class ViewerReports {
    */
   push(request: FastifyRequest, stream: PlayableStream): void {
     const { raw } = request
+    // Other nodes report their viewers themselves.
+    if (nodeCallOf(request) !== undefined) return
     if (this.#source.countViewer === undefined || this.isKnown(raw, stream)) return
     const report = reportOf(raw, stream)
     if (isSmall(report) && !hasOwnSession(raw)) this.#latest.set(connectionOf(raw), report)

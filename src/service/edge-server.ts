@@ -14,6 +14,7 @@ import { Edge } from '../edge/edge.ts'
 import { IngestNodes } from '../edge/ingest-nodes.ts'
 import { NodeClient } from '../edge/node-client.ts'
 import { alwaysAt, type EdgeCluster } from '../edge/owner-lookup.ts'
+import { ViewerCalls } from '../edge/viewer-calls.ts'
 import { MillraceError } from '../errors.ts'
 import type { EdgeReport } from '../contract/edge-report.ts'
 import { EDGE_REPORTS } from '../http/edge-reports.ts'
@@ -77,6 +78,7 @@ export class EdgeServer {
   /** Whether the origin is this machine's own service, over a Unix socket. */
   readonly #isLocal: boolean
   readonly #edge: Edge
+  readonly #viewerCalls: ViewerCalls
   readonly #guard: HttpGuard
   readonly #app: FastifyInstance
   readonly #certificates: CertificateSource | undefined
@@ -107,6 +109,7 @@ export class EdgeServer {
     this.#client = client
     this.#isLocal = isLocal
     this.#edge = new Edge({ client, owners, maxBytes, readPlaybackSecrets })
+    this.#viewerCalls = new ViewerCalls({ edge: this.#edge, client })
     const playback = this.#edge.memory
     this.#guard = new HttpGuard({ limits: config.http, playback, clock: systemClock, logger })
     this.#app = buildEdgeApp({
@@ -158,6 +161,7 @@ export class EdgeServer {
     clearInterval(this.#reporter)
     await this.#app.close()
     this.#closing.abort()
+    this.#viewerCalls.close()
     this.#edge.close()
     await Promise.all([this.#client.close(), this.#leaveCluster()])
   }
@@ -168,12 +172,15 @@ export class EdgeServer {
     this.#guard.destroy()
   }
 
-  /** Finds out which nodes are back. Tells a local one about the clients; a report that fails is lost. */
+  /** Finds out which nodes are back. Tells them about viewers, and a local one about all clients; a report that fails is lost. */
   #report(): void {
     const http = this.#guard.report()
     const streams = this.#edge.audience.take()
     this.#client.probe()
-    if (!this.#isLocal) return
+    if (!this.#isLocal) {
+      if (this.#client.signs) this.#viewerCalls.send(streams)
+      return
+    }
     const report: EdgeReport = { worker: `${process.pid}`, http, streams }
     const body = Buffer.from(JSON.stringify(report))
     const sent = this.#client.post(LOCAL_URL, EDGE_REPORTS, body, this.#closing.signal)

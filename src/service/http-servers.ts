@@ -10,6 +10,8 @@ import { parseAddressBlocks } from '../config/setting-types.ts'
 import type { EdgeReport } from '../contract/edge-report.ts'
 import type { HttpReport } from '../contract/service-report.ts'
 import type { PlaybackSource, StreamControl } from '../contract/streams.ts'
+import { hashOfViewer } from '../edge/audience.ts'
+import { VIEWERS } from '../edge/viewer-calls.ts'
 import { buildApp, type AppOptions } from '../http/app.ts'
 import { HttpGuard, type HttpLimits } from '../http/guard/http-guard.ts'
 import { maxOpenConnections } from '../http/guard/open-files.ts'
@@ -22,6 +24,7 @@ import { addReports, EdgeReports } from './edge-reports.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { listenAt, portOf, type HttpAddress } from './open-server.ts'
 import { nodeCallsOf, type Settings } from './settings.ts'
+import { parseViewerReport } from './viewers/viewer-report.ts'
 
 export interface HttpServersOptions {
   readonly settings: Settings
@@ -110,7 +113,7 @@ export class HttpServers {
       playbackTokens:
         config.playbackSecret === '' ? undefined : new PlaybackTokens(readPlaybackSecrets),
       ...(socketPath === undefined ? this.#viewerParts() : this.#workerParts()),
-      nodeRoutes: cluster?.routes,
+      nodeRoutes: calls && { ...cluster?.routes, [VIEWERS]: (body) => this.#countRemote(body) },
       remote: this.#remote,
       ...(!hasApiPort && apiParts),
     })
@@ -188,7 +191,14 @@ export class HttpServers {
   /** Playback for viewers. */
   #viewerParts(): Partial<AppOptions> {
     const { service, metrics } = this.#options
-    return { playback: service, onSent: (...sent) => metrics.sent.add(...sent) }
+    const playback: PlaybackSource = {
+      findStream: (streamId) => service.findStream(streamId),
+      // As at edges, so that who reads here and there is one viewer.
+      countViewer: (stream, viewer) => {
+        service.countViewer?.(stream, [String(hashOfViewer(viewer))])
+      },
+    }
+    return { playback, onSent: (...sent) => metrics.sent.add(...sent) }
   }
 
   /** Playback for workers, which count their viewers themselves. */
@@ -205,11 +215,27 @@ export class HttpServers {
     const { service, metrics } = this.#options
     this.#workers.push(report, systemClock.nowUs())
     for (const [streamId, { sentBytes, viewers }] of Object.entries(report.streams)) {
+      if (!this.#countViewers(streamId, viewers)) this.#remote?.countViewers(streamId, viewers)
       const stream = service.findStream(streamId)
       if (stream === undefined) continue
       for (const [name, bytes] of Object.entries(sentBytes)) metrics.sent.add(stream, name, bytes)
-      for (const viewer of viewers) service.countViewer?.(stream, [String(viewer)])
     }
+  }
+
+  /** Counts the viewers of an edge on another machine. */
+  async #countRemote(body: unknown): Promise<object> {
+    const report = parseViewerReport(body)
+    for (const [streamId, viewers] of Object.entries(report)) this.#countViewers(streamId, viewers)
+    return {}
+  }
+
+  /** @returns whether the stream is one of this node */
+  #countViewers(streamId: string, viewers: readonly number[]): boolean {
+    const { service } = this.#options
+    const stream = service.findStream(streamId)
+    if (stream === undefined) return false
+    for (const viewer of viewers) service.countViewer?.(stream, [String(viewer)])
+    return true
   }
 
   #createGuard(limits: HttpLimits): HttpGuard {

@@ -143,3 +143,22 @@ t.test('refuses a body other than the one that the node has signed', async (t) =
   }
   t.strictSame(service.started, [])
 })
+
+t.test('counts no node as a viewer', async (t) => {
+  const counted: unknown[] = []
+  const service = new MemoryService()
+  const live = new LiveStore()
+  for (let part = 0; part < 3; part++) live.addPart()
+  live.endSegment()
+  service.stored.set('demo', live)
+  const playback = {
+    findStream: (streamId: string) => service.findStream(streamId),
+    countViewer: (_stream: unknown, viewer: readonly string[]) => void counted.push(viewer),
+  }
+  const app = await startApp(t, service, {}, undefined, { nodeCalls: calls, playback })
+  const signed = { 'millrace-call': calls.sign({ method: 'GET', path: PLAYLIST }) }
+  t.equal((await fetch(app.url + PLAYLIST, { headers: signed })).status, 200)
+  t.strictSame(counted, [])
+  await fetch(app.url + PLAYLIST, { headers: { 'user-agent': 'player' } })
+  t.strictSame(counted, [['127.0.0.1', 'player']])
+})

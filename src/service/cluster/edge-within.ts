@@ -9,6 +9,7 @@ import { Edge } from '../../edge/edge.ts'
 import { NodeClient } from '../../edge/node-client.ts'
 import type { OwnerLookup } from '../../edge/owner-lookup.ts'
 import { createRelay } from '../../edge/relay.ts'
+import { ViewerCalls } from '../../edge/viewer-calls.ts'
 import type { PassState, RemoteStreams } from '../../http/remote-streams.ts'
 
 export interface EdgeWithinOptions {
@@ -20,13 +21,20 @@ export interface EdgeWithinOptions {
   readonly readPlaybackSecrets: () => readonly string[]
 }
 
+/** Interval at which the audience is taken. */
+const REPORT_MS = 1000
+
 export class EdgeWithin implements RemoteStreams {
   readonly #edge: Edge
   readonly #client: NodeClient
+  readonly #calls: ViewerCalls
+  readonly #reporter: NodeJS.Timeout
 
   constructor({ calls, ...options }: EdgeWithinOptions) {
     this.#client = new NodeClient({ calls })
     this.#edge = new Edge({ client: this.#client, ...options })
+    this.#calls = new ViewerCalls({ edge: this.#edge, client: this.#client })
+    this.#reporter = setInterval(() => this.#calls.send(this.#edge.audience.take()), REPORT_MS)
   }
 
   get open() {
@@ -46,6 +54,11 @@ export class EdgeWithin implements RemoteStreams {
     return this.#edge.memory
   }
 
+  /** Counts viewers of a worker, see `StreamAudience`. */
+  countViewers(streamId: string, viewers: readonly number[]): void {
+    for (const viewer of viewers) this.#edge.audience.addHash(streamId, viewer)
+  }
+
   passState(app: FastifyInstance): PassState {
     const send = createRelay(app)
     return (request, reply, streamId) =>
@@ -56,6 +69,8 @@ export class EdgeWithin implements RemoteStreams {
 
   /** Settles when no timer or socket is left. */
   async close(): Promise<void> {
+    clearInterval(this.#reporter)
+    this.#calls.close()
     this.#edge.close()
     await this.#client.close()
   }

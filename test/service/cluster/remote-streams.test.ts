@@ -139,3 +139,29 @@ t.test('viewers of both nodes follow a stream from one to the other', LIMIT, asy
   for (const { status } of await Promise.all(late)) t.equal(status, 200)
   for (const { complaints, failures } of viewers) t.strictSame([complaints, failures], [[], []])
 })
+
+t.test('viewers at all nodes and edges count at the owner, each of them once', LIMIT, async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { cluster, a, b, ask } = await startStudio(t)
+  const edge = await cluster.startEdge()
+  // The reader here is a viewer as well.
+  await played(() => ask(a, PLAYLIST))
+  const read = async (port: number, session: string) => {
+    const cmcd = encodeURIComponent(`sid="${session}"`)
+    return (await fetch(`http://127.0.0.1:${port}${PLAYLIST}?CMCD=${cmcd}`)).status
+  }
+  const viewers = await until('the viewers of the others', async () => {
+    for (const { port, session } of [
+      { port: a.httpPort, session: 'at-a' },
+      { port: b.httpPort, session: 'at-b' },
+      { port: edge.port, session: 'at-edge' },
+    ]) {
+      t.equal(await read(port, session), 200)
+      t.equal(await read(port, 'everywhere'), 200)
+    }
+    const count = a.status('studio').viewers
+    return count >= 5 && count
+  })
+  t.equal(viewers, 5)
+  t.equal((await b.control.status('studio')).viewers, 5)
+})
