@@ -6,10 +6,12 @@ import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import t from 'tap'
 import type { Redis } from '../../../src/cluster/redis.ts'
+import { Outboxes } from '../../../src/cluster/registry/outboxes.ts'
 import { Registry } from '../../../src/cluster/registry/registry.ts'
 import { MillraceError } from '../../../src/errors.ts'
 import { requireTool } from '../../support/tools.ts'
 import { RegistryModel } from './model.ts'
+import type { OutboxModel } from './outbox-model.ts'
 import { openRedis, SEQUENCE_CLOCK } from './open-registry.ts'
 
 const RUNS = Number(process.env['MODEL_RUNS'] ?? 150)
@@ -28,12 +30,18 @@ const OPTIONS = {
 const NODES = ['a', 'b', 'c']
 const IDS = ['x', 'y', 'z']
 
-type Call = (registry: Pick<Registry, keyof RegistryModel & keyof Registry>) => Promise<unknown>
+const EVENTS = ['m', 'n']
+
+type Scripts = Pick<Registry, keyof RegistryModel & keyof Registry> & {
+  readonly outboxes: Pick<Outboxes, keyof OutboxModel & keyof Outboxes>
+}
+type Call = (scripts: Scripts) => Promise<unknown>
 
 const node = fc.constantFrom(...NODES)
 const id = fc.constantFrom(...IDS)
 const small = fc.integer({ min: -1, max: 4 })
 const flag = fc.boolean()
+const event = fc.constantFrom(...EVENTS)
 const status = fc.constantFrom('READY', 'STREAMING', 'INTERRUPTED', undefined)
 
 /** A call, made with numbers around those that the model has. */
@@ -93,6 +101,13 @@ const operation = fc.oneof(
     lingerMs: fc.constantFrom(0, 60_000),
   }),
   fc.record({
+    type: fc.constant('outbox' as const),
+    node,
+    events: fc.uniqueArray(event, { maxLength: 2 }),
+    over: fc.array(fc.record({ outbox: node, id: event }), { maxLength: 2 }),
+  }),
+  fc.record({ type: fc.constant('announce' as const), id, node, event: fc.option(event) }),
+  fc.record({
     type: fc.constant('read' as const),
     node,
     id,
@@ -118,23 +133,20 @@ if (requireTool(t, 'redis-server')) {
           nowMs: () => nowMs,
           server: () => `s${servers}`,
         })
-        const registry = new Registry({
-          ...OPTIONS,
-          redis: atTime(
-            redis,
-            () => nowMs,
-            () => servers,
-          ),
-        })
-        // All nodes may claim from the start.
-        for (const each of NODES) {
-          const record = { node: each, url: `http://${each}` }
-          await compare(
-            () => model.renewNode(record),
-            (r) => r.renewNode(record),
-            registry,
-          )
-        }
+        const timed = atTime(
+          redis,
+          () => nowMs,
+          () => servers,
+        )
+        const outboxes = new Outboxes({ redis: timed, settleMs: LEASE_MS })
+        const scripts = Object.assign(new Registry({ ...OPTIONS, redis: timed }), { outboxes })
+        const call = (make: Call) => compare(() => make(model as never), make, scripts)
+        // All nodes may claim from the start, and one has done so.
+        for (const each of NODES)
+          await call((r) => r.renewNode({ node: each, url: `http://${each}` }))
+        const keyExpiresAtMs = START_MS + 10 * LEASE_MS
+        await call((r) => r.start('x', { settings: { webhookUrls: [] }, keyExpiresAtMs }))
+        await call((r) => r.claim('x', { node: 'a', epoch: 'd', seenFence: 0 }))
         for (const step of operations) {
           calls++
           if (step.type === 'sleep') {
@@ -146,9 +158,7 @@ if (requireTool(t, 'redis-server')) {
             servers++
             continue
           }
-          for (const call of callsOf(step, model)) {
-            await compare(() => call(model as never), call, registry)
-          }
+          for (const each of callsOf(step, model)) await call(each)
         }
         model.expire()
         const real = await dump(redis)
@@ -180,7 +190,8 @@ function callsOf(
       return [(r) => r.leaveNode(step.node, { ...deadline })]
     }
     case 'start': {
-      const settings = step.value < 0 ? {} : { [`s${step.value % 2}`]: [step.value] }
+      const name = step.value === 4 ? 'webhookUrls' : `s${step.value % 2}`
+      const settings = step.value < 0 ? {} : { [name]: [step.value] }
       const keyExpiresAtMs = START_MS + step.keyMs
       return [(r) => r.start(step.id, { settings, keyExpiresAtMs })]
     }
@@ -270,6 +281,16 @@ function callsOf(
           }),
       ]
     }
+    case 'outbox': {
+      const events = step.events.map((id) => ({ id, text: `${id} of ${step.node}` }))
+      return [(r) => r.outboxes.update(step.node, { events, over: step.over })]
+    }
+    case 'announce': {
+      const ended = [...model.outboxes.ends.keys()].find((name) => name.startsWith(step.id))
+      const name = { streamId: step.id, run: Number(ended?.split(' ')[1] ?? 0) }
+      const event = step.event === null ? undefined : { id: step.event, text: 'stopped' }
+      return [(r) => r.outboxes.announce(name, step.node, event)]
+    }
     default: {
       const { after, limit, node, status = '' } = step
       return [
@@ -280,14 +301,16 @@ function callsOf(
         (r) => r.orphans(node, { after, limit }),
         (r) => r.overdue(limit),
         (r) => r.listNodes(),
+        (r) => r.outboxes.read(node),
+        (r) => r.outboxes.unannounced(limit),
       ]
     }
   }
 }
 
-async function compare(expect: () => unknown, call: Call, registry: Registry): Promise<void> {
+async function compare(expect: () => unknown, call: Call, scripts: Scripts): Promise<void> {
   const expected = await outcome(async () => expect())
-  const real = await outcome(() => call(registry))
+  const real = await outcome(() => call(scripts))
   if (isDeepStrictEqual(real, expected)) return
   throw new Error(`${String(call)}: ${JSON.stringify(real)} is not ${JSON.stringify(expected)}`)
 }
@@ -326,6 +349,7 @@ async function forget(redis: Redis, model: RegistryModel): Promise<void> {
     ...IDS.filter((each) => !model.streams.has(each)).map((each) => `mr:{${each}}`),
     ...IDS.filter((each) => !model.windows.has(each)).map((each) => `mr:{${each}}:list`),
     ...(model.floorOfAll === undefined ? ['mr:floors:all'] : []),
+    ...NODES.filter((each) => !model.outboxes.outboxes.has(each)).map(outboxKey),
   ]
   if (keys.length > 0) await redis.command(['DEL', ...keys])
 }
@@ -355,10 +379,20 @@ async function dump(redis: Redis): Promise<unknown> {
     ),
     floors: await list('ZRANGE', 'mr:floors', '0', '-1', 'WITHSCORES'),
     floorOfAll: await redis.command(['GET', 'mr:floors:all']),
+    unannounced: await list('ZRANGE', 'mr:unannounced', '0', '-1', 'WITHSCORES'),
+    ends: pairsOf(await list('HGETALL', 'mr:unannounced:ends')),
+    holders: pairsOf(await list('HGETALL', 'mr:outboxes')),
+    outboxes: await Promise.all(
+      NODES.map(async (each) => pairsOf(await list('HGETALL', outboxKey(each)))),
+    ),
     owned: await Promise.all(
       NODES.map((each) => list('ZRANGE', `mr:node:${each}:streams`, '0', '-1')),
     ),
   }
+}
+
+function outboxKey(node: string): string {
+  return `mr:node:${node}:outbox`
 }
 
 function pairsOf(list: readonly string[]): Record<string, string> {
@@ -372,6 +406,7 @@ function dumpModel(model: RegistryModel): unknown {
       .toSorted(([a, x], [b, y]) => x - y || (a < b ? -1 : 1))
       .flatMap(([name, score]) => [name, String(score)])
   const statusOf = (each: string) => model.streams.get(each)?.status ?? 'STOPPED'
+  const { ends, holders, outboxes } = model.outboxes
   return {
     streams: IDS.map((each) => {
       const window = model.windows.get(each)?.values ?? []
@@ -390,6 +425,14 @@ function dumpModel(model: RegistryModel): unknown {
     lingering: NODES.map((each) => [...(model.lingering.get(each) ?? [])].toSorted()),
     floors: scored(model.floors),
     floorOfAll: model.floorOfAll === undefined ? null : String(model.floorOfAll.sec),
+    unannounced: scored([...ends].map(([name, { dueMs }]) => [name, dueMs])),
+    ends: Object.fromEntries(
+      [...ends].map(([name, { owner, reason, webhookUrls }]) => {
+        return [name, `${owner} ${reason} ${webhookUrls}`]
+      }),
+    ),
+    holders: Object.fromEntries(holders),
+    outboxes: NODES.map((each) => Object.fromEntries(outboxes.get(each)?.texts ?? [])),
     owned: NODES.map((each) =>
       IDS.filter((id) => {
         const stream = model.streams.get(id)

@@ -27,6 +27,8 @@ import type {
 } from '../../../src/cluster/registry/records.ts'
 import type { SequenceClock } from '../../../src/cluster/registry/registry.ts'
 
+import { OutboxModel } from './outbox-model.ts'
+
 interface StoredStream extends Omit<RegisteredStream, 'id' | 'owner' | 'ownerUrl'> {
   readonly owner: string
   readonly serial: number
@@ -87,8 +89,16 @@ export class RegistryModel {
   floors = new Map<string, number>()
   floorOfAll: { sec: number; expiresAtMs: number } | undefined
 
+  readonly outboxes: OutboxModel
+
   constructor(options: ModelOptions) {
     this.#options = options
+    this.outboxes = new OutboxModel({
+      nowMs: () => this.#now(),
+      holdsLease: (node) => this.leases.has(node),
+      isSettled: (node) => this.#isSettled(node, options.nowMs()),
+      isKnownToBeGone: (node) => this.gone.has(node),
+    })
   }
 
   /** Forgets what time has ended. */
@@ -102,6 +112,7 @@ export class RegistryModel {
       if (expiresAtMs <= nowMs) this.windows.delete(id)
     }
     if ((this.floorOfAll?.expiresAtMs ?? Infinity) <= nowMs) this.floorOfAll = undefined
+    this.outboxes.expire(nowMs)
   }
 
   renewNode({ node, ...record }: NodeRecord): number {
@@ -359,6 +370,9 @@ export class RegistryModel {
     this.unclaimed.delete(id)
     this.stopped.set(id, lingersUntilMs)
     if (owner !== '') this.#lingeringOf(owner).add(id)
+    const urls = stream.settings['webhookUrls']
+    const webhookUrls = urls === undefined ? '' : JSON.stringify(urls)
+    this.outboxes.end({ streamId: id, run: stream.run }, { owner, reason, webhookUrls })
     const window = this.windows.get(id)
     if (window !== undefined) this.windows.set(id, { ...window, expiresAtMs: lingersUntilMs })
     return { ...answer('stopped'), isFirst: true }
