@@ -11,8 +11,8 @@ import { Check } from 'typebox/value'
 import type { Codec } from '../mpegts/track.ts'
 import type { RenditionName } from './file-names.ts'
 
-/** Max number of rows: the longest window that can be set, and some segments that are open. */
-const MAX_ROWS = 1024
+/** Max number of rows: the longest window that can be set, as many retained segments, and some that are open. */
+const MAX_ROWS = 2048
 /** 8 variants and 16 alternative audio tracks. */
 const MAX_RENDITIONS = 32
 const MAX_TRACKS = 48
@@ -111,6 +111,7 @@ const HEAD = {
     }),
   ),
   free: Type.Object({ media: Count, discontinuity: Count }),
+  listedFrom: Count,
   renditions: Type.Array(ManifestRendition, { maxItems: MAX_RENDITIONS }),
   dateRanges: Type.Array(ManifestDateRange, { maxItems: MAX_DATE_RANGES }),
 }
@@ -125,11 +126,12 @@ const StreamManifest = Type.Object({
  *
  * - `targets`: undefined until they are fixed; then no playlist has been published.
  * - `free`: lowest numbers that the stream has not used; segments that were opened count as used.
+ * - `listedFrom`: number of the oldest listed segment. Rows of lower numbers have left the playlists, and are retained.
  * - `renditions`: all that have a playlist, the main one first; `listed` in the multivariant playlist, or not any more.
  */
 export type ManifestHead = Omit<StreamManifest, 'rows'>
 
-/** Head, and the rows of the window and of the segments that are open, in order of their numbers. */
+/** Head, and the rows of the segments that are retained, listed or open, in order of their numbers. */
 export type StreamManifest = Static<typeof StreamManifest>
 
 /**
@@ -149,7 +151,7 @@ export interface ManifestChange {
   readonly head: ManifestHead
   /** Rows that are new or have changed, in order of their numbers. */
   readonly rows: readonly ManifestRow[]
-  /** Lowest number of all rows; lower rows have left. */
+  /** Lowest number of all rows; lower rows are gone. */
   readonly oldest: number
 }
 

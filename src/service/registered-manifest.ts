@@ -66,6 +66,7 @@ export function manifestOf(
   const fresh: StreamManifest = {
     media: { segmentSec, playlistSegments, ...(partSec !== undefined && { partSec }) },
     free,
+    listedFrom: 0,
     renditions: [],
     dateRanges: [],
     rows: [],

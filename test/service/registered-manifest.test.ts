@@ -8,6 +8,7 @@ const SECTION = Buffer.alloc(4096).toString('base64')
 const head = (dateRanges: ManifestHead['dateRanges']): ManifestHead => ({
   media: { segmentSec: 2, playlistSegments: 6 },
   free: { media: 13, discontinuity: 4 },
+  listedFrom: 7,
   renditions: [{ name: 'main', listed: true }],
   dateRanges,
 })

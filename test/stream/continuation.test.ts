@@ -82,6 +82,7 @@ class Relay {
     const manifest = parseManifest(JSON.parse(JSON.stringify(this.record ?? this.stream.manifest)))
     if (manifest === undefined) throw new Error(`unreadable: ${JSON.stringify(this.record)}`)
     if (this.record !== undefined) this.#compare(this.stream.manifest, this.record)
+    const available = this.available
     if (manifest.rows.length !== (this.record?.rows.length ?? 0)) throw new Error('rows are lost')
     this.stream.removeAllListeners()
     const mediaOf = (uri: string) => {
@@ -91,9 +92,19 @@ class Relay {
     this.start({ manifest, mediaOf })
     const continued = this.stream.manifest
     if (manifest.targets !== undefined) {
-      this.#compare({ ...continued, rows: [] }, { ...manifest, rows: [] })
+      // The last row closes, and the window moves on.
+      const moved = { listedFrom: 0, rows: [] }
+      this.#compare({ ...continued, ...moved }, { ...manifest, ...moved })
     }
     this.record = continued
+    if (!hasBackup || this.settings.maxBytes < 1e7 || manifest.targets === undefined) return
+    const isGone = (uri: string) => this.stream.files.get(uri) === undefined
+    this.#complain('takeover', available.filter(isGone))
+  }
+
+  /** URIs of the segments that can be read, listed or not. */
+  get available(): string[] {
+    return [...this.#backup.keys()].filter((uri) => this.stream.files.get(uri) !== undefined)
   }
 
   connect(): Publication {
@@ -289,6 +300,26 @@ t.test('segments whose media is lost are gaps', async (t) => {
   const { segments } = parseMediaPlaylist(read(), 'https://media.example/playlist.m3u8')
   t.ok(segments.length > 3)
   t.ok(segments.every(({ gap }) => gap))
+})
+
+t.test('segments that had left the playlist are available for as long as they were', async (t) => {
+  const { relay, read } = setUp({ payloads: 1500 })
+  const { available } = relay
+  const left = available.filter((uri) => !read().includes(uri))
+  t.ok(left.length >= 4, left.join())
+  relay.takeOver(true)
+  t.strictSame(relay.available, available)
+  t.notOk(
+    left.some((uri) => read().includes(uri)),
+    'they are not listed again',
+  )
+  relay.takeOver(true)
+  t.strictSame(relay.available, available, 'also by the process after the next')
+  relay.push(relay.connect(), CLIP, 800)
+  t.notOk(
+    left.some((uri) => relay.available.includes(uri)),
+    'and not for ever',
+  )
 })
 
 t.test('a reader that waits for a part of the killed process learns that it is lost', async (t) => {

@@ -1,5 +1,5 @@
 /**
- * Segments of an earlier process in a window, and in the cache as far as their media is at hand.
+ * Segments of an earlier process in a window, or retained, and in the cache as far as their media is at hand.
  *
  * @module
  */
@@ -7,6 +7,7 @@ import type { FileStore } from '../store/file-store.ts'
 import { createStreamFile } from '../store/stream-file.ts'
 import type { ListedSegment, PlaylistWindow } from './playlist-window.ts'
 import type { MeterState } from './rendition-meter.ts'
+import type { RetainedSegments } from './retained-segments.ts'
 
 /** Returns the media of a segment by its URI; undefined if it is not at hand. The cache owns it from then on. */
 export type MediaSource = (uri: string) => readonly Buffer[] | undefined
@@ -14,22 +15,29 @@ export type MediaSource = (uri: string) => readonly Buffer[] | undefined
 export interface EarlierSegments {
   /** Segments as gaps, oldest first; `dropped` if they had media. */
   readonly entries: readonly ListedSegment[]
+  /** Lowest number that was listed; lower ones are retained. */
+  readonly listedFrom: number
   readonly meter: MeterState | undefined
   readonly mediaOf: MediaSource
   readonly targetSec: number
 }
 
+interface ListedIn {
+  readonly window: PlaylistWindow
+  readonly retained: RetainedSegments
+  readonly files: FileStore
+}
+
 /** @returns the newest segment with media */
 export function listEarlier(
-  { entries, mediaOf, targetSec: targetDurationSec }: EarlierSegments,
-  window: PlaylistWindow,
-  files: FileStore,
+  { entries, listedFrom, mediaOf, targetSec: targetDurationSec }: EarlierSegments,
+  { window, retained, files }: ListedIn,
   nowMs: number,
 ): ListedSegment | undefined {
   let newest: ListedSegment | undefined
   for (const entry of entries) {
     const { uri } = entry.segment
-    window.push(entry)
+    if (entry.mediaSequence >= listedFrom) window.push(entry)
     const chunks = entry.dropped ? mediaOf(uri) : undefined
     if (chunks === undefined) continue
     const file = createStreamFile('segment', { chunks, version: uri, targetDurationSec })
@@ -39,5 +47,10 @@ export function listEarlier(
     newest = entry
   }
   window.recordDuration()
+  for (const entry of entries) {
+    if (entry.mediaSequence >= listedFrom) break
+    entry.longestPlaylistSec = window.durationSec
+    retained.add(entry, nowMs)
+  }
   return newest
 }

@@ -17,6 +17,7 @@ import { LiveEdge, listPart } from './live-edge.ts'
 import { formatHead, formatSegment, formatTail } from './playlist-format.ts'
 import { PlaylistWindow, type ListedSegment } from './playlist-window.ts'
 import type { RenditionReport } from './playlist.ts'
+import { RetainedSegments } from './retained-segments.ts'
 import { WindowText } from './window-text.ts'
 import { RenditionMeter, type MeterState, type RenditionSummary } from './rendition-meter.ts'
 
@@ -47,6 +48,7 @@ export class LivePlaylist {
   readonly #meter = new RenditionMeter()
   readonly #dateRanges = new DateRangeList()
   readonly #window = new PlaylistWindow()
+  readonly #retained: RetainedSegments
   readonly #text = new WindowText(this.#window)
   readonly #edge: LiveEdge
   /** Segments appended before `open`, in order: their bitrate is measured when the target duration is known. */
@@ -57,6 +59,7 @@ export class LivePlaylist {
 
   constructor(options: LivePlaylistOptions) {
     this.#options = options
+    this.#retained = new RetainedSegments(options.files)
     const main = options.main && options.main.#edge
     this.#edge = new LiveEdge(this.#window, { ...options, main })
   }
@@ -64,6 +67,11 @@ export class LivePlaylist {
   /** Media sequence number of the oldest listed segment; undefined for an empty playlist. */
   get mediaSequence(): number | undefined {
     return this.#window.oldest?.mediaSequence
+  }
+
+  /** Media sequence number of the oldest segment, listed or retained; undefined for an empty playlist. */
+  get oldestSequence(): number | undefined {
+    return this.#retained.mediaSequence ?? this.mediaSequence
   }
 
   /** Media sequence number of the newest complete segment; undefined for an empty playlist. */
@@ -92,9 +100,9 @@ export class LivePlaylist {
     return this.#meter.state
   }
 
-  /** Listed segment of this number; undefined for another number. */
+  /** Listed or retained segment of this number; undefined for another number. */
   find(mediaSequence: number): ListedSegment | undefined {
-    return this.#window.find(mediaSequence)
+    return this.#window.find(mediaSequence) ?? this.#retained.find(mediaSequence)
   }
 
   /** EXT-X-RENDITION-REPORT for the other playlists; undefined until the playlist is published. */
@@ -106,7 +114,8 @@ export class LivePlaylist {
   restore(earlier: EarlierSegments, nowMs: number): void {
     const { meter } = earlier
     if (meter !== undefined) this.#meter.restore(meter)
-    const newest = listEarlier(earlier, this.#window, this.#options.files, nowMs)
+    const [window, retained, { files }] = [this.#window, this.#retained, this.#options]
+    const newest = listEarlier(earlier, { window, retained, files }, nowMs)
     if (newest === undefined) return
     const { segment, independent: startsWithKeyFrame } = newest
     this.#setPreview({ uri: segment.uri, startsWithKeyFrame, tracks: meter?.tracks ?? [] })
@@ -208,9 +217,7 @@ export class LivePlaylist {
     if (this.#target === undefined) return false
     const removed = this.#window.shift(this.#target.targetSec)
     if (removed === undefined) return false
-    const { uri, durationSec } = removed.segment
-    const retainedSec = durationSec + removed.longestPlaylistSec
-    this.#options.files.remove(uri, nowMs + retainedSec * 1000)
+    this.#retained.add(removed, nowMs)
     const { oldest } = this.#window
     if (oldest !== undefined) this.#dateRanges.expire(oldest.segment, oldest.mediaSequence)
     this.#publish()
@@ -227,6 +234,7 @@ export class LivePlaylist {
   /** Drops all segments and parts. */
   discard(): void {
     this.#window.clear()
+    this.#retained.clear()
     this.#edge.complete()
   }
 

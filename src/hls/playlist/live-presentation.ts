@@ -87,13 +87,14 @@ export class LivePresentation implements SegmentOwner {
     }
   }
 
-  /** Renditions and date ranges for a manifest. */
-  get head(): Pick<ManifestHead, 'targets' | 'renditions' | 'dateRanges'> {
+  /** What is listed, for a manifest. */
+  get head(): Pick<ManifestHead, 'targets' | 'listedFrom' | 'renditions' | 'dateRanges'> {
     const { targetSec, partTargetSec } = this.#target ?? {}
     return {
       ...(targetSec !== undefined && {
         targets: { targetSec, ...(partTargetSec !== undefined && { partTargetSec }) },
       }),
+      listedFrom: this.#playlist('main').mediaSequence ?? 0,
       renditions: [...this.#playlists].flatMap(([name, { meter, latestSequence }]) => {
         if (name !== 'main' && latestSequence === undefined) return []
         const listed = this.#renditions.includes(name)
@@ -103,18 +104,17 @@ export class LivePresentation implements SegmentOwner {
     }
   }
 
-  /** Numbers of the listed segments, and of those that have begun, in order. */
+  /** Numbers of the segments that are retained, listed, or have begun, in order. */
   get numbers(): readonly number[] {
-    const { mediaSequence, latestSequence = -1 } = this.#playlist('main')
-    const first = mediaSequence ?? Infinity
-    const listed = Array.from(
+    const { oldestSequence: first = Infinity, latestSequence = -1 } = this.#playlist('main')
+    const complete = Array.from(
       { length: Math.max(0, latestSequence - first + 1) },
       (_, index) => first + index,
     )
-    return [...listed, ...[...this.#begun.keys()].filter((number) => number > latestSequence)]
+    return [...complete, ...[...this.#begun.keys()].filter((number) => number > latestSequence)]
   }
 
-  /** @returns undefined for a number that has left the window, or was never in it */
+  /** @returns undefined for a number that is not among `numbers` */
   row(mediaSequence: number): ManifestRow | undefined {
     const listed = [...this.#playlists].flatMap(([name, playlist]) => {
       const entry = playlist.find(mediaSequence)
@@ -130,7 +130,7 @@ export class LivePresentation implements SegmentOwner {
    * @param rows  its rows
    */
   restore(
-    { renditions, dateRanges, targets }: StreamManifest,
+    { listedFrom, renditions, dateRanges, targets }: StreamManifest,
     rows: readonly ClosedRow[],
     { mediaOf, nowMs }: { readonly mediaOf: MediaSource; readonly nowMs: number },
   ): void {
@@ -139,7 +139,7 @@ export class LivePresentation implements SegmentOwner {
     for (const { name, measured } of renditions) {
       const entries = listedSegments(rows, name)
       const meter = measured && decodeMeter(measured)
-      this.#playlist(name).restore({ entries, meter, mediaOf, targetSec }, nowMs)
+      this.#playlist(name).restore({ entries, listedFrom, meter, mediaOf, targetSec }, nowMs)
     }
     for (const dateRange of dateRanges) this.addDateRange(decodeDateRange(dateRange))
     this.#renditions = renditions.filter(({ listed }) => listed).map(({ name }) => name)

@@ -53,16 +53,16 @@ export class MediaBackup {
 
   /** Writes the segments of a stream when they are complete, for as long as the stream has listeners. */
   follow(stream: Followed): void {
-    /** Numbers of the listed segments that were written, or read, by URI. */
+    /** Numbers of the segments that were written, or read, by URI, until they leave the playlist. */
     const kept = new Map<string, number>()
     for (const { uri, mediaSequence } of mediaIn(stream.manifest.rows)) kept.set(uri, mediaSequence)
     stream.on('manifest', (change) => this.#keep(stream, kept, change))
   }
 
-  /** Reads the media that a claimed stream lists, as much as there is within the time limit. */
+  /** Reads the media that a claimed stream lists or retains, as much as there is within the time limit. */
   async read(continuation: Continuation): Promise<MediaSource> {
     const manifest = manifestOf(continuation, streamSettings(this.#config))
-    // Players are near the end of the playlist.
+    // Players are near the end of the playlist; what is retained, few have yet to read.
     const newestFirst = mediaIn(manifest.rows).toReversed()
     const limits = { timeoutMs: READ_MS, ttlMs: this.#lifetimes(manifest).listedMs }
     const media = await this.#segments.read(continuation.stream.id, newestFirst, limits)
@@ -78,11 +78,7 @@ export class MediaBackup {
     return this.#segments.close()
   }
 
-  #keep(
-    { id, files }: Followed,
-    kept: Map<string, number>,
-    { head, rows, oldest }: ManifestChange,
-  ): void {
+  #keep({ id, files }: Followed, kept: Map<string, number>, { head, rows }: ManifestChange): void {
     const { listedMs: ttlMs, retainedMs } = this.#lifetimes(head)
     for (const { uri, mediaSequence } of mediaIn(rows)) {
       if (kept.has(uri)) continue
@@ -93,7 +89,7 @@ export class MediaBackup {
       this.#segments.write(id, { uri, chunks: loan.file.chunks, ttlMs, onDone })
     }
     for (const [uri, mediaSequence] of kept) {
-      if (mediaSequence >= oldest) break
+      if (mediaSequence >= head.listedFrom) break
       kept.delete(uri)
       // Without a reply of the registry, the next owner reads a window that is older than this one.
       this.#segments.expire(id, uri, retainedMs)

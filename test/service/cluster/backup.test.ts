@@ -37,6 +37,18 @@ async function mediaAt(port: number): Promise<Map<string, Buffer>> {
   return new Map((await Promise.all(files)).flat())
 }
 
+/** Segments that a viewer has seen listed, and that have left the playlist, as far as they are available; by URI. */
+async function leftAt(port: number, { texts }: TestViewer): Promise<Map<string, Buffer>> {
+  const urisOf = (text = '') => text.match(/^[\w-]+\.ts$/gm) ?? []
+  const listed = new Set(urisOf(texts.at(-1)))
+  const left = [...new Set(texts.flatMap(urisOf))].filter((uri) => !listed.has(uri))
+  const files = left.map(async (uri) => {
+    const reply = await fetch(`http://127.0.0.1:${port}/video/studio/${uri}`)
+    return reply.status === 200 ? [[uri, Buffer.from(await reply.arrayBuffer())] as const] : []
+  })
+  return new Map((await Promise.all(files)).flat())
+}
+
 async function isWritten(server: Server): Promise<void> {
   const text = async () => {
     const reply = await fetch(`${server.publicUrl}/metrics`, { headers: AUTHORIZED })
@@ -95,16 +107,23 @@ for (const [what, end] of [
     if (!requireTool(t, 'redis-server')) return
     const { cluster, a, key, encoder, viewer } = await startStudio(t)
     const b = await cluster.startNode()
+    await until(
+      'segments leave the playlist',
+      async () => (await leftAt(a.httpPort, viewer)).size >= 3,
+    )
     encoder.stop()
     await encoder.end
     await isWritten(a)
     const before = await mediaAt(a.httpPort)
     t.ok(before.size >= 5)
+    const left = await leftAt(a.httpPort, viewer)
     const { fence } = (await cluster.registry.get('studio'))!
     await end(a)
     await until('another node serves the stream', async () => (await mediaAt(b.httpPort)).size > 0)
     t.ok((await cluster.registry.get('studio'))!.fence > fence)
     checkMedia(t, before, await mediaAt(b.httpPort))
+    const kept = await leftAt(b.httpPort, viewer)
+    for (const [uri, bytes] of left) t.ok(kept.get(uri)?.equals(bytes), `${uri} is still available`)
     encodeTo(t, b, key)
     await grows(viewer, 3)
     checkViewer(t, viewer)
