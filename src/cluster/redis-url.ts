@@ -1,5 +1,6 @@
 /**
- * `REDIS_URL`: `redis://` or `rediss://` (TLS) with one server, or `redis+sentinel://` with the Sentinels that know it.
+ * `REDIS_URL`: `redis://` with one server, or `redis+sentinel://` with the Sentinels that know it; `rediss` for TLS, with
+ * Sentinels, too.
  *
  * @module
  */
@@ -11,49 +12,66 @@ export interface HostPort {
   readonly port: number
 }
 
-export interface RedisTarget {
-  readonly tls: boolean
+export interface Credentials {
   readonly username?: string
   readonly password?: string
+}
+
+export interface RedisTarget extends Credentials {
+  readonly tls: boolean
   readonly database: number
   /** The server, or the Sentinels, which know its address. */
   readonly addresses: readonly HostPort[]
   /** Name under which Sentinels know the server; undefined without Sentinels. */
   readonly masterName?: string
+  /** Credentials for the Sentinels themselves. */
+  readonly sentinel: Credentials
 }
 
+/** The query has the names of go-redis. */
 const SHAPE =
-  /^(?<scheme>rediss?|redis\+sentinel):\/\/(?:(?<username>[^:@/]*)(?::(?<password>[^@/]*))?@)?(?<hosts>[^@/?#]+)(?<path>\/[^?#]*)?$/
+  /^(?<scheme>rediss?)(?<sentinels>\+sentinel)?:\/\/(?:(?<username>[^:@/]*)(?::(?<password>[^@/]*))?@)?(?<hosts>[^@/?#]+)(?<path>\/[^?#]*)?(?:\?(?:sentinel_username=(?<sentinelUsername>[^&#]*)&)?sentinel_password=(?<sentinelPassword>[^&#]*))?$/
 
 const PORTS = { server: 6379, sentinel: 26_379 }
 
 const ALLOWED =
-  'REDIS_URL must be redis:// or rediss://[user:password@]host[:port][/database], or redis+sentinel://[user:password@]host[:port],…/master name[/database]'
+  'REDIS_URL must be redis://[user:password@]host[:port][/database], or redis+sentinel://[user:password@]host[:port],…/master name[/database][?[sentinel_username=…&]sentinel_password=…]; rediss:// and rediss+sentinel:// with TLS'
 
 /** @throws {MillraceError} `CONFIG_INVALID`, without the URL, which may contain a password */
 export function parseRedisUrl(url: string): RedisTarget {
   const {
     scheme,
-    username = '',
-    password = '',
+    username,
+    password,
     hosts = '',
     path = '',
+    sentinels,
+    sentinelUsername,
+    sentinelPassword,
   } = SHAPE.exec(url)?.groups ?? refuse()
-  const hasSentinels = scheme === 'redis+sentinel'
+  const hasSentinels = sentinels !== undefined
   const port = hasSentinels ? PORTS.sentinel : PORTS.server
   const addresses = hosts.split(',').map((host) => parseAddress(host, port))
   const segments = path.split('/').slice(1).map(decode)
   const masterName = hasSentinels ? segments.shift() : undefined
   const [database = '', ...rest] = segments
   const isWhole = rest.length === 0 && /^\d{0,5}$/.test(database)
-  if (!isWhole || (hasSentinels ? !masterName : addresses.length > 1)) refuse()
+  const isOne = addresses.length === 1 && sentinelPassword === undefined
+  if (!isWhole || (hasSentinels ? !masterName : !isOne)) refuse()
   return {
     tls: scheme === 'rediss',
-    ...(username !== '' && { username: decode(username) }),
-    ...(password !== '' && { password: decode(password) }),
+    ...credentials(username, password),
     database: Number(database),
     addresses,
     ...(masterName !== undefined && { masterName }),
+    sentinel: credentials(sentinelUsername, sentinelPassword),
+  }
+}
+
+function credentials(username = '', password = ''): Credentials {
+  return {
+    ...(username !== '' && { username: decode(username) }),
+    ...(password !== '' && { password: decode(password) }),
   }
 }
 

@@ -5,6 +5,7 @@
  * @module
  */
 import { EventEmitter, once } from 'node:events'
+import { isIP } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient, RESP_TYPES } from '@redis/client'
 import { machineClock } from '../clock.ts'
@@ -45,12 +46,16 @@ const MAX_PENDING = 10_000
 /** Option of commands whose replies are media. */
 const BINARY = { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } }
 
-/** Replies of a server that is not, or no longer, the master. */
-const DEMOTED = /^(READONLY|MASTERDOWN|LOADING)\b/
+/** Replies of a server that takes no writes, or none of this user: it counts as away. */
+const REFUSAL =
+  /^(READONLY|MASTERDOWN|LOADING|OOM|MISCONF|NOREPLICAS|NOAUTH|NOPERM|ERR The user executing the script)\b/
+
+/** Write without effect, which is refused where others would be. */
+const TRIAL = ['SETRANGE', 'mr:trial', '0', '']
 
 /**
  * Calling order: `connect` once, `ready` and `command` at any time, `close` once. Events: `ready` for each connection, `lost` with
- * the reason when it ends, or when the first attempt to make one fails.
+ * the reason when it ends, and whenever attempts to make one fail for another reason than before.
  */
 export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
   readonly #target: RedisTarget
@@ -127,17 +132,22 @@ export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
     if (!(cause instanceof Error)) return
     const silentMs = (machineClock.nowUs() - (this.#silentSinceUs ?? Infinity)) / 1000
     const isSilent = silentMs >= MAX_SILENCE * this.#timeoutMs
-    if (DEMOTED.test(cause.message) || isSilent) this.#lose(cause)
+    if (REFUSAL.test(cause.message) || isSilent) this.#lose(cause)
   }
 
   async #stayConnected(): Promise<void> {
     const { signal } = this.#closing
     let failures = 0
+    let known: string | undefined
     while (!signal.aborted) {
-      const reason = await this.#holdConnection(() => {
-        failures = 0
+      const beginUs = machineClock.nowUs()
+      const { message } = await this.#holdConnection(() => {
+        known = undefined
       })
-      if (failures === 0 && !signal.aborted) this.emit('lost', reason.message)
+      // Without a pause, a server that refuses what it is for would be asked all the time.
+      if (machineClock.nowUs() - beginUs > RETRY_MS.max * 1000) failures = 0
+      if (message !== known && !signal.aborted) this.emit('lost', message)
+      known = message
       const waitMs = Math.min(RETRY_MS.first * 2 ** Math.min(failures, 10), RETRY_MS.max)
       failures++
       await sleep(waitMs, undefined, { signal }).catch(() => undefined)
@@ -177,7 +187,8 @@ export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
     const { addresses, masterName } = this.#target
     if (masterName === undefined) return { ...addresses[0]!, epoch: 0 }
     return findMaster(addresses, masterName, async (address, commands) => {
-      const sentinel = openClient(address, {}, this.#timeoutMs)
+      const { tls, sentinel: credentials } = this.#target
+      const sentinel = openClient(address, { tls, ...credentials }, this.#timeoutMs)
       try {
         await inTime(sentinel.connect(), this.#timeoutMs)
         const replies = commands.map((command) => sentinel.sendCommand(command))
@@ -205,11 +216,10 @@ export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
     return client
   }
 
-  /** Connects; a server that Sentinels have just demoted may still be named by one of them. */
+  /** Connects, and tries a write: a server that has just been demoted may still be named by a Sentinel. */
   async #check(client: Client): Promise<undefined> {
     await inTime(client.connect(), 2 * this.#timeoutMs)
-    const role: unknown = await inTime(client.sendCommand(['ROLE']), this.#timeoutMs)
-    if (!Array.isArray(role) || String(role[0]) !== 'master') throw new Error('not the master')
+    await inTime(client.sendCommand(TRIAL), this.#timeoutMs)
   }
 }
 
@@ -247,8 +257,9 @@ function openClient(
   return client
 }
 
-function secured(tls: boolean, servername: string) {
-  return tls ? { tls: true as const, servername } : {}
+/** Server names are no addresses (RFC 6066 3); certificates are compared with either. */
+function secured(tls: boolean, host: string) {
+  return tls ? { tls: true as const, ...(isIP(host) === 0 && { servername: host }) } : {}
 }
 
 /** Refusal of what needs the registry. */

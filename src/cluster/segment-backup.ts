@@ -78,7 +78,7 @@ export class SegmentBackup {
       const server: Server = { redis, awaySinceUs: undefined, writes: 0, waiting: [] }
       redis.on('ready', () => (server.awaySinceUs = undefined))
       redis.on('lost', (reason) => {
-        server.awaySinceUs = machineClock.nowUs()
+        server.awaySinceUs ??= machineClock.nowUs()
         onLost(reason)
       })
       return server

@@ -19,7 +19,7 @@ export type AskSentinel = (
 /**
  * Asks all Sentinels at once. One that is cut off may name a master that has been replaced: the highest epoch counts.
  *
- * @throws {Error} of one of them if none knows the master
+ * @throws {Error} with the reason of one of them if none knows the master
  */
 export async function findMaster(
   addresses: readonly HostPort[],
@@ -30,7 +30,8 @@ export async function findMaster(
   const masters = answers.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
   const [newest] = masters.toSorted((one, other) => other.epoch - one.epoch)
   if (newest !== undefined) return newest
-  throw answers.find((each) => each.status === 'rejected')?.reason
+  const cause: unknown = answers.find((each) => each.status === 'rejected')?.reason
+  throw new Error(`no Sentinel answers: ${cause instanceof Error ? cause.message : ''}`, { cause })
 }
 
 async function askOne(address: HostPort, name: string, ask: AskSentinel): Promise<Master> {

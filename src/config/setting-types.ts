@@ -37,7 +37,7 @@ export const httpUrl = (description: string) =>
     (text) => text === '' || (/^https?:/.test(text) && URL.canParse(text)),
   )
 
-const REDIS_URL = /^(rediss?|redis\+sentinel):\/\/./
+const REDIS_URL = /^rediss?(\+sentinel)?:\/\/./
 
 /** See `parseRedisUrl`. It may have a password. */
 export const redisUrl = (description: string) =>
@@ -45,7 +45,7 @@ export const redisUrl = (description: string) =>
     Type.String({
       default: '',
       secret: true,
-      allowed: 'a redis://, rediss:// or redis+sentinel:// URL',
+      allowed: 'a redis:// or redis+sentinel:// URL, rediss with TLS',
       description,
     }),
     (text) => text === '' || REDIS_URL.test(text),
@@ -57,7 +57,7 @@ export const redisUrls = (description: string) =>
     Type.String({
       default: '',
       secret: true,
-      allowed: 'redis://, rediss:// or redis+sentinel:// URLs separated by commas',
+      allowed: 'redis:// or redis+sentinel:// URLs separated by commas, rediss with TLS',
       description,
     }),
     (text) => text === '' || parseRedisUrls(text).every((url) => REDIS_URL.test(url)),

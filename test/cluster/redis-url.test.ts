@@ -13,6 +13,7 @@ t.test('a URL of one server has address, credentials, database and TLS', async (
     password: 'p@ss',
     database: 2,
     addresses: [{ host: '::1', port: 6380 }],
+    sentinel: {},
   })
   t.match(parseRedisUrl('redis://:secret@10.0.0.1'), { password: 'secret' })
 })
@@ -28,6 +29,17 @@ t.test('a URL of Sentinels has their addresses and the name of the master', asyn
       { host: '10.0.0.3', port: 1 },
     ],
     masterName: 'main',
+    sentinel: {},
+  })
+  t.match(parseRedisUrl('rediss+sentinel://a/main?sentinel_password=p%26%40'), {
+    tls: true,
+    sentinel: { password: 'p&@' },
+  })
+  const url = 'redis+sentinel://u:p@a/main/1?sentinel_username=watch&sentinel_password=secret'
+  t.match(parseRedisUrl(url), {
+    username: 'u',
+    password: 'p',
+    sentinel: { username: 'watch', password: 'secret' },
   })
 })
 
@@ -42,6 +54,7 @@ t.test('a URL of another shape is refused without its password', async (t) => {
       'redis://host/name',
       'redis://host/0/1',
     ],
+    ...['redis://a?sentinel_password=secret', 'redis+sentinel://a/main?password=secret'],
     ...['redis+sentinel://a,b', 'redis+sentinel://a,b/', 'redis+sentinel://a,/main'],
     ...[
       'redis://host:0',

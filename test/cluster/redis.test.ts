@@ -1,5 +1,8 @@
 import { createServer, type Socket } from 'node:net'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Redis } from '../../src/cluster/redis.ts'
 import { findMaster } from '../../src/cluster/sentinels.ts'
@@ -15,9 +18,13 @@ function connectTo(t: Test, url: string, timeoutMs = 500) {
   t.teardown(() => redis.close())
   const events: string[] = []
   redis.on('ready', () => events.push('ready'))
-  redis.on('lost', () => events.push('lost'))
+  const reasons: string[] = []
+  redis.on('lost', (reason) => {
+    events.push('lost')
+    reasons.push(reason)
+  })
   redis.connect()
-  return { redis, events, isReady: () => until('a connection', () => redis.isReady) }
+  return { redis, events, reasons, isReady: () => until('a connection', () => redis.isReady) }
 }
 
 t.test('a server that is not there at the start is found when it comes', async (t) => {
@@ -63,16 +70,114 @@ t.test('a URL names user, password and database', async (t) => {
   t.strictSame(events, ['lost'])
 })
 
+/** What makes a server refuse writes, and what ends that. */
+const REFUSALS = [
+  {
+    reason: /^OOM /,
+    begin: 'CONFIG SET maxmemory 1',
+    end: 'CONFIG SET maxmemory 0',
+  },
+  {
+    reason: /^NOREPLICAS /,
+    begin: 'CONFIG SET min-replicas-to-write 1',
+    end: 'CONFIG SET min-replicas-to-write 0',
+  },
+  {
+    reason: /^READONLY /,
+    begin: 'REPLICAOF 127.0.0.1 1',
+    end: 'REPLICAOF NO ONE',
+  },
+  {
+    reason: /^(NOPERM|ERR The user executing the script) /,
+    begin: 'ACL SETUSER default -@write',
+    end: 'ACL SETUSER default +@write',
+  },
+] as const
+
+t.test('a server that refuses writes counts as away until it takes them', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { url, port } = await startRedis(t)
+  for (const { reason, begin, end } of REFUSALS) {
+    const { redis, events, reasons, isReady } = connectTo(t, url)
+    await isReady()
+    t.match(await ask(port, begin), /^\+OK/, begin)
+    const script = ['EVAL', "return redis.call('SET', 'mr:x', '1')", '0']
+    await t.rejects(redis.command(script), { ...UNAVAILABLE, cause: { message: reason } })
+    t.equal(redis.isReady, false)
+    t.match(await ask(port, end), /^\+OK/, end)
+    await isReady()
+    t.equal(await redis.command(script), 'OK')
+    t.strictSame(events, ['ready', 'lost', 'ready'])
+    t.match(reasons[0], reason)
+    await redis.close()
+  }
+})
+
+t.test('so does one that cannot save', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const folder = mkdtempSync(join(tmpdir(), 'redis-'))
+  const args = ['--save', '3600 1', '--dir', folder]
+  const { url, port } = await startRedis(t, { args })
+  const { redis, reasons, isReady } = connectTo(t, url)
+  await isReady()
+  rmSync(folder, { recursive: true })
+  await ask(port, 'BGSAVE')
+  await until('a refusal', () =>
+    redis.command(['SET', 'mr:x', '1']).then(
+      () => false,
+      () => true,
+    ),
+  )
+  await until('the loss', () => reasons.length > 0)
+  t.match(reasons[0], /^MISCONF /)
+  await ask(port, 'CONFIG SET stop-writes-on-bgsave-error no')
+  await isReady()
+})
+
+t.test('so does one that loads its data', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const folder = mkdtempSync(join(tmpdir(), 'redis-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const args = ['--dir', folder, '--enable-debug-command', 'local']
+  const { port, program } = await startRedis(t, { args })
+  await ask(port, 'DEBUG POPULATE 2000')
+  t.match(await ask(port, 'SAVE'), /^\+OK/)
+  program.kill('SIGKILL')
+  await program.exit
+  const slow = ['--key-load-delay', '1000', '--loading-process-events-interval-bytes', '1024']
+  const isThere = startRedis(t, { port, args: [...args, ...slow] })
+  const { reasons, events, isReady } = connectTo(t, `redis://127.0.0.1:${port}`)
+  await isThere
+  await isReady()
+  t.match(reasons.at(-1), /^LOADING /)
+  t.strictSame([...new Set(events)], ['lost', 'ready'])
+})
+
+t.test('a password that is changed is refused with the next connection', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { url, port } = await startRedis(t)
+  await ask(port, 'ACL SETUSER node on >one allcommands allkeys')
+  const { redis, reasons, isReady } = connectTo(t, url.replace('//', '//node:one@'))
+  await isReady()
+  await ask(port, 'ACL SETUSER node resetpass >two')
+  t.equal(await redis.command(['PING']), 'PONG', 'connections go on')
+  await ask(port, 'CLIENT KILL USER node')
+  await until('the refusal is told, though the connection was lost before', () =>
+    reasons.some((reason) => reason.startsWith('WRONGPASS ')),
+  )
+  t.notMatch(reasons.join(), /one|two/)
+  await ask(port, 'ACL SETUSER node >one')
+  await isReady()
+})
+
 t.test('a server that hangs costs a command its time limit, and is given up', async (t) => {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
     sockets.add(socket)
-    let isSilent = false
     socket.on('data', (data) => {
       const text = String(data)
       if (text.includes('SELECT') || text.includes('CLIENT')) socket.write('+OK\r\n')
-      if (text.includes('ROLE')) socket.write('*1\r\n$6\r\nmaster\r\n')
-      isSilent ||= text.includes('ROLE')
+      if (text.includes('SETRANGE')) socket.write(':0\r\n')
     })
     socket.on('error', () => undefined)
   })
@@ -184,7 +289,7 @@ t.test('of Sentinels that name different masters the newest configuration counts
   }
   const newest = { host: '10.0.0.2', port: 6379, epoch: 4 }
   t.strictSame(await findMaster(addresses, 'main', askEach), newest)
-  await t.rejects(findMaster(addresses.slice(1, 2), 'main', askEach), { message: 'away' })
+  await t.rejects(findMaster(addresses.slice(1, 2), 'main', askEach), { message: 'no Sentinel answers: away' })
   await t.rejects(findMaster(addresses.slice(3), 'main', askEach), { message: /does not know/ })
 })
 

@@ -34,11 +34,18 @@ export async function startRedis(
   return { url: `redis://127.0.0.1:${own}`, port: own, program }
 }
 
-/** Starts a Sentinel that finds the master lost after 500 ms and needs no other Sentinel to replace it. */
+/**
+ * Starts a Sentinel that finds the master lost after 500 ms and needs no other Sentinel to replace it.
+ *
+ * @param options.settings  further lines of its configuration
+ */
 export async function startSentinel(
   t: Test,
   masterPort: number,
-  { quorum = 1 } = {},
+  {
+    quorum = 1,
+    settings = [],
+  }: { readonly quorum?: number; readonly settings?: readonly string[] } = {},
 ): Promise<RedisServer> {
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'sentinel-'))
@@ -52,6 +59,7 @@ dir ${folder}
 sentinel monitor main 127.0.0.1 ${masterPort} ${quorum}
 sentinel down-after-milliseconds main 500
 sentinel failover-timeout main 3000
+${settings.join('\n')}
 `,
   )
   const program = start(t, 'redis-sentinel', [file])
@@ -59,11 +67,11 @@ sentinel failover-timeout main 3000
   return { url: `redis+sentinel://127.0.0.1:${port}/main`, port, program }
 }
 
-/** Waits for the reply to a PING. */
+/** Waits for the reply to a PING, or its refusal for want of a password. */
 async function answers(port: number, { child, output }: Program): Promise<void> {
   await until('Redis answers', async () => {
     if (child.exitCode !== null) throw new Error(`Redis ended: ${output()}`)
-    return (await ask(port, 'PING')).includes('PONG')
+    return /PONG|NOAUTH/.test(await ask(port, 'PING'))
   })
 }
 
