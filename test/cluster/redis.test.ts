@@ -289,7 +289,9 @@ t.test('of Sentinels that name different masters the newest configuration counts
   }
   const newest = { host: '10.0.0.2', port: 6379, epoch: 4 }
   t.strictSame(await findMaster(addresses, 'main', askEach), newest)
-  await t.rejects(findMaster(addresses.slice(1, 2), 'main', askEach), { message: 'no Sentinel answers: away' })
+  await t.rejects(findMaster(addresses.slice(1, 2), 'main', askEach), {
+    message: 'no Sentinel answers: away',
+  })
   await t.rejects(findMaster(addresses.slice(3), 'main', askEach), { message: /does not know/ })
 })
 

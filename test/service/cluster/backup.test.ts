@@ -82,6 +82,11 @@ async function startStudio(t: Test, options: Parameters<typeof startCluster>[1] 
   return { cluster, a, start, hooks, key, encoder, edge, viewer }
 }
 
+function checkStays(t: Test, { complaints, texts }: TestViewer): void {
+  t.strictSame(complaints, [])
+  t.notMatch(texts.join(''), /#EXT-X-(DISCONTINUITY\n|GAP)/)
+}
+
 function checkViewer(t: Test, { complaints, texts }: TestViewer): void {
   t.strictSame(complaints, [])
   t.match(texts.at(-1), '#EXT-X-DISCONTINUITY\n')
@@ -181,3 +186,39 @@ t.test('what the backup does not have are gaps, and stay gaps', LIMIT, async (t)
   await grows(viewer, 3)
   checkViewer(t, viewer)
 })
+
+t.test(
+  'a Redis without memory is away, for registry and backup, until it has some',
+  LIMIT,
+  async (t) => {
+    if (!requireTool(t, 'redis-server')) return
+    const { cluster, a, encoder, viewer } = await startStudio(t)
+    const call = (name: 'start-stream' | 'status', streamId: string) =>
+      callApi(a.publicUrl, name, { stream_id: streamId }, cluster.hmacSecret)
+    const metrics = async () => {
+      const reply = await fetch(`${a.publicUrl}/metrics`, { headers: AUTHORIZED })
+      return reply.text()
+    }
+    const { fence } = (await cluster.registry.get('studio'))!
+    await ask(cluster.redis.port, 'CONFIG SET maxmemory 1')
+    await until('segments are dropped', async () =>
+      /backup_bytes_total\{result="dropped"\} [1-9]/.test(await metrics()),
+    )
+    t.match(await call('start-stream', 'other'), { status: 503 })
+    t.match((await call('status', 'studio')).body.data, { status: 'STREAMING' })
+    // Longer than a lease.
+    await grows(viewer, 3)
+    await ask(cluster.redis.port, 'CONFIG SET maxmemory 0')
+    await until(
+      'it is asked again',
+      async () => (await call('start-stream', 'other')).status === 200,
+    )
+    await until('nothing is left to tell', async () => {
+      const { data } = (await call('status', 'studio')).body
+      return (data as { pending_writes?: number }).pending_writes === 0
+    })
+    t.equal((await cluster.registry.get('studio'))!.fence, fence, 'the owner stays')
+    t.equal(encoder.events.length, 1, 'its encoder stays')
+    checkStays(t, viewer)
+  },
+)
