@@ -8,7 +8,9 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** The TCP connection; of HTTP/2 requests the session, since each of them has a `socket` of its own. */
-export function connectionOf(raw: FastifyRequest['raw']): object {
+export function connectionOf(
+  raw: Pick<FastifyRequest['raw'], 'httpVersionMajor' | 'socket'>,
+): object {
   if (raw.httpVersionMajor < 2) return raw.socket
   const { stream } = raw as unknown as Http2ServerRequest
   return stream.session ?? stream

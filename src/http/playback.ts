@@ -13,6 +13,7 @@ import { MillraceError } from '../errors.ts'
 import { PlaybackTokens, type PlaybackTokenLimits } from '../auth/playback-token.ts'
 import { mayHaveDirectives, parseDirectives, versionToReplace } from './directives.ts'
 import { borrowFile, PREVIEW_URI } from './file-loan.ts'
+import type { RepeatedRequests } from './guard/repeated-requests.ts'
 import { onceClosed, refuse, sendFile } from './file-reply.ts'
 import { nodeCallOf } from './node-access.ts'
 import { accessOf, cacheControl, isPublic, type AccessParams } from './playback-access.ts'
@@ -41,6 +42,8 @@ export interface PlaybackOptions {
   readonly onSent?: OnSent
   /** Whether plain requests are answered before hooks and routes of the application, at half the cost; default: false. */
   readonly beforeRouter?: boolean
+  /** With `beforeRouter`: those of Millrace's own guard, for requests that need not be parsed again; default: none. */
+  readonly repeated?: RepeatedRequests
 }
 
 export type OnSent = (stream: PlayableStream, name: string, sizeBytes: number) => void
@@ -56,6 +59,7 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, options
   const { source, tokens, onSent } = options
   const viewers = new ViewerReports(source)
   const waiting = new WaitingRequests()
+  app.addHook('preClose', async () => waiting.close())
   if (options.beforeRouter === true) {
     const stop = answerPlainRequests(app.server, {
       prefix: app.prefix,
@@ -66,11 +70,11 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, options
       isReported: (request, stream, name) =>
         UNCOUNTED.has(name) || viewers.isKnown(request, stream),
       onSent,
+      repeated: options.repeated,
     })
     // While the server closes, replies end their connections.
-    app.addHook('preClose', async () => stop())
+    app.addHook('preClose', stop)
   }
-  app.addHook('preClose', async () => waiting.close())
   app.route<{ Params: AccessParams & { readonly file: string } }>({
     method: ['GET', 'HEAD'],
     url: '/:stream_id/:file',

@@ -16,6 +16,12 @@ const SESSION_ID = /(?:^|,) *sid="([^"\\]{1,64})" *(?:,|$)/
 /** Max length of a header that is remembered for as long as its connection is open, and of the User-Agent that counts. */
 const MAX_HEADER_LENGTH = 256
 
+/** Request line and headers of a request, with its connection. */
+export type RequestHead = Pick<
+  FastifyRequest['raw'],
+  'headers' | 'httpVersionMajor' | 'socket' | 'url'
+>
+
 /** Latest report of a connection, with the headers that it depends on. */
 interface Report {
   readonly atSec: number
@@ -49,7 +55,7 @@ export class ViewerReports {
   }
 
   /** Whether the viewer needs no report, since this second has one. */
-  isKnown(raw: FastifyRequest['raw'], stream: PlayableStream): boolean {
+  isKnown(raw: RequestHead, stream: PlayableStream): boolean {
     if (this.#source.countViewer === undefined) return true
     if (hasOwnSession(raw)) return false
     const latest = this.#latest.get(connectionOf(raw))
@@ -57,7 +63,7 @@ export class ViewerReports {
   }
 }
 
-function reportOf({ headers }: FastifyRequest['raw'], stream: PlayableStream): Report {
+function reportOf({ headers }: RequestHead, stream: PlayableStream): Report {
   return {
     atSec: nowSec(),
     stream,
@@ -67,11 +73,7 @@ function reportOf({ headers }: FastifyRequest['raw'], stream: PlayableStream): R
   }
 }
 
-function isSame(
-  latest: Report,
-  { headers }: FastifyRequest['raw'],
-  stream: PlayableStream,
-): boolean {
+function isSame(latest: Report, { headers }: RequestHead, stream: PlayableStream): boolean {
   return (
     latest.stream === stream &&
     latest.session === headers['cmcd-session'] &&
@@ -82,7 +84,7 @@ function isSame(
 }
 
 /** Whether the query may name the session, so that a request of another viewer may follow on the connection. */
-function hasOwnSession({ url = '' }: FastifyRequest['raw']): boolean {
+function hasOwnSession({ url = '' }: RequestHead): boolean {
   return url.includes('CMCD=')
 }
 

@@ -3,22 +3,28 @@
  *
  * @module
  */
-import { ServerResponse } from 'node:http'
+import { ServerResponse, type IncomingMessage } from 'node:http'
 import type { TurnQueue } from './turn-queue.ts'
 
 /** Minimum size of a body that waits for a turn. Smaller bodies do not, so a playlist overtakes segments. */
-const MIN_LARGE_BODY_BYTES = 64 * 1024
+export const MIN_LARGE_BODY_BYTES = 64 * 1024
 
-export type GuardedReply = ServerResponse & {
+/** Reply that the kernel has not accepted. */
+export interface PendingReply {
+  readonly req: Pick<IncomingMessage, 'complete' | 'headers' | 'socket' | 'url'>
   /** Buffers of the body; other connections may send the same buffers. */
   readonly bodies: readonly Buffer[]
+  /** Whether the connection stays open. */
+  readonly shouldKeepAlive: boolean
 }
+
+export type GuardedReply = ServerResponse & PendingReply
 
 export interface ReplyWatcher {
   /** Called when the head of a request has been parsed; `reply` answers it. */
-  begin(reply: GuardedReply): void
+  begin(reply: PendingReply): void
   /** Called when the kernel has the whole reply; not if the connection ends earlier. */
-  finish(reply: GuardedReply): void
+  finish(reply: PendingReply): void
 }
 
 /**

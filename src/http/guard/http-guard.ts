@@ -18,13 +18,14 @@ import type { PlaybackSource } from '../../contract/streams.ts'
 import { ConnectionTable, type ConnectionLimits } from './connection-table.ts'
 import { GuardedConnection } from './guarded-connection.ts'
 import { guardedHttp2Replies, type GuardedHttp2Reply } from './guarded-http2-reply.ts'
-import { guardedReplies, type GuardedReply } from './guarded-reply.ts'
+import { guardedReplies, type PendingReply } from './guarded-reply.ts'
 import { GuardedSession } from './guarded-session.ts'
 import { GuardLog } from './guard-log.ts'
 import { heldBytes, slowestOver } from './held-memory.ts'
 import { guardStreams, tcpSocketOf } from './http2-streams.ts'
 import { maxOpenConnections } from './open-files.ts'
 import { MAX_REFUSED, RefusedConnections } from './refused-connections.ts'
+import { RepeatedRequests } from './repeated-requests.ts'
 import { sourceOf } from './source-address.ts'
 import { TlsHandshakes } from './tls-handshakes.ts'
 import { MAX_REQUESTS_PER_TURN, TurnQueue } from './turn-queue.ts'
@@ -68,6 +69,7 @@ const MAX_BODY_BYTES_PER_TURN = 4 * 1024 * 1024
 export class HttpGuard {
   readonly ServerResponse: typeof ServerResponse
   readonly Http2ServerResponse: typeof Http2ServerResponse
+  readonly repeated: RepeatedRequests
   readonly #options: HttpGuardOptions
   readonly #limits: ConnectionLimits
   /** Admitted TCP connections. */
@@ -93,11 +95,12 @@ export class HttpGuard {
     this.#limits = { maxConnections, maxPerSource: Math.ceil(maxConnections * SOURCE_SHARE) }
     this.#table = new ConnectionTable(this.#limits)
     const watcher = {
-      begin: (reply: GuardedReply) => this.#begin(reply),
-      finish: (reply: GuardedReply) => this.#finish(reply),
+      begin: (reply: PendingReply) => this.#begin(reply),
+      finish: (reply: PendingReply) => this.#finish(reply),
     }
     const largeBodies = new TurnQueue(MAX_BODY_BYTES_PER_TURN)
     this.ServerResponse = guardedReplies(watcher, largeBodies)
+    this.repeated = new RepeatedRequests(watcher, largeBodies)
     this.Http2ServerResponse = guardedHttp2Replies((reply) => this.#beginStream(reply), largeBodies)
   }
 
@@ -127,7 +130,7 @@ export class HttpGuard {
           return
         }
         serve.call(server, socket)
-        this.#clients.set(socket, new GuardedConnection(socket, socket, this.#turns))
+        this.#clients.set(socket, new GuardedConnection(socket, socket, this.#turns, this.repeated))
       })
     }
     // Node closes connections beyond this number without creating a socket.
@@ -144,7 +147,7 @@ export class HttpGuard {
       serve.call(server, secure)
       const socket = tcpSocketOf(secure)
       if (socket === undefined || secure.alpnProtocol === 'h2') return
-      this.#clients.set(socket, new GuardedConnection(socket, secure, this.#turns))
+      this.#clients.set(socket, new GuardedConnection(socket, secure, this.#turns, this.repeated))
     })
     server.on('session', (session: ServerHttp2Session) => {
       const socket = tcpSocketOf(session.socket)
@@ -192,19 +195,19 @@ export class HttpGuard {
     return true
   }
 
-  #begin(reply: GuardedReply): void {
+  #begin(reply: PendingReply): void {
     const { client, socket } = this.#http1Client(reply)
     this.#table.markBusy(socket)
     client?.gate.begin(reply)
   }
 
-  #finish(reply: GuardedReply): void {
+  #finish(reply: PendingReply): void {
     const { client, socket } = this.#http1Client(reply)
     client?.gate.finish()
     if (client?.isBusy === false) this.#table.markIdle(socket, this.#nowMs)
   }
 
-  #http1Client({ req }: GuardedReply) {
+  #http1Client({ req }: PendingReply) {
     const socket = tcpSocketOf(req.socket) ?? req.socket
     return { socket, client: this.#clients.get(socket) as GuardedConnection | undefined }
   }

@@ -1,0 +1,39 @@
+/**
+ * Heads of one connection that differ only in their path, as players send them: what a repeated head asks for is known
+ * without parsing it again.
+ *
+ * @module
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+
+/** Head that Node's parser has accepted. */
+export interface KnownHead {
+  /** Copy of the head, with the empty line at its end. */
+  readonly bytes: Buffer
+  readonly headers: IncomingHttpHeaders
+}
+
+/** Maximum size of a head that is remembered for as long as its connection is open. */
+const MAX_BYTES = 1024
+
+const CR = 0x0d
+
+/** Request line without its end. Other requests, with a query for example, are left to Node. */
+const REQUEST_LINE = /^GET (\/[A-Za-z0-9/._~-]+) HTTP\/1\.1$/
+
+/** @returns undefined for a head that is too long to be remembered */
+export function rememberHead(bytes: Buffer, headers: IncomingHttpHeaders): KnownHead | undefined {
+  if (bytes.length > MAX_BYTES) return undefined
+  // Not the bytes themselves: they may be a view of a read of 64 KiB.
+  const copy = Buffer.allocUnsafeSlow(bytes.length)
+  bytes.copy(copy)
+  return { bytes: copy, headers }
+}
+
+/** @returns path of a head that repeats a known one from the end of its request line on; undefined for any other bytes */
+export function repeatedPath({ bytes: known }: KnownHead, bytes: Buffer): string | undefined {
+  const lineBytes = bytes.indexOf(CR)
+  if (lineBytes === -1) return undefined
+  if (bytes.compare(known, known.indexOf(CR), known.length, lineBytes) !== 0) return undefined
+  return REQUEST_LINE.exec(bytes.toString('latin1', 0, lineBytes))?.[1]
+}

@@ -1,0 +1,178 @@
+/**
+ * Requests that repeat the one before on their connection: their replies are those of the router, to the byte, and what
+ * only looks like one is left to Node's parser.
+ */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { createStreamFile } from '../../src/hls/store/stream-file.ts'
+import type { PlayableStream } from '../../src/contract/streams.ts'
+import { until } from '../support/until.ts'
+import { LiveStore } from './live-store.ts'
+import { MemoryService, startApp, type TestApp } from './memory-service.ts'
+
+/** More than the buffers of the kernel hold for one connection. */
+const LONG_BYTES = 24 * 1024 * 1024
+
+const HEADERS = 'Host: x\r\nAccept-Encoding: gzip\r\n\r\n'
+const PLAYLIST = `GET /video/demo/playlist.m3u8 HTTP/1.1\r\n${HEADERS}`
+const SEGMENT = `GET /video/demo/a-7.ts HTTP/1.1\r\n${HEADERS}`
+
+/** Application whose viewers need no reports, so that only the first request of a connection has to be parsed. */
+async function serve(t: Test) {
+  const live = new LiveStore()
+  for (let part = 0; part < 3; part++) live.addPart(100_000)
+  const chunks = [Buffer.alloc(100_000, 1), Buffer.alloc(100_000, 2)]
+  live.files.put('a-7.ts', createStreamFile('segment', { chunks, ...media('a-7') }), 0)
+  const long = [Buffer.alloc(LONG_BYTES, 3)]
+  live.files.put('a-8.ts', createStreamFile('segment', { chunks: long, ...media('a-8') }), 0)
+  live.endSegment()
+  const service = new MemoryService()
+  service.stored.set('demo', live)
+  Object.assign(service, { countViewer: undefined })
+  const sent: string[] = []
+  const onSent = (_: PlayableStream, name: string, sizeBytes: number) =>
+    void sent.push(`${name} ${sizeBytes}`)
+  const app = await startApp(t, service, {}, undefined, { onSent })
+  return { app, service, sent, countRepeated: countAnswered(app) }
+}
+
+function media(version: string) {
+  return { version, targetDurationSec: 2 }
+}
+
+/** Counts the requests that are answered without Node's parser. */
+function countAnswered({ guard: { repeated } }: TestApp): () => number {
+  const answer = repeated.answer.bind(repeated)
+  let count = 0
+  repeated.answer = (request) => {
+    const isAnswered = answer(request)
+    if (isAnswered) count++
+    return isAnswered
+  }
+  return () => count
+}
+
+class Client {
+  readonly socket: Socket
+  #text = ''
+
+  constructor(t: Test, { port }: TestApp) {
+    this.socket = connect(port, '127.0.0.1').setEncoding('latin1').setNoDelay()
+    this.socket.on('data', (text: string) => void (this.#text += text))
+    t.teardown(() => this.socket.destroy())
+  }
+
+  /** Sends requests, and returns their replies without the value of Date. */
+  async ask(text: string, count = 1): Promise<string[]> {
+    this.socket.write(text)
+    const replies: string[] = []
+    while (replies.length < count) {
+      const length = replyLength(this.#text)
+      if (length === undefined) {
+        await once(this.socket, 'data')
+        continue
+      }
+      replies.push(this.#text.slice(0, length).replace(/^Date: .*$/m, 'Date:'))
+      this.#text = this.#text.slice(length)
+    }
+    return replies
+  }
+}
+
+/** Lets the server read what was written, so that the next bytes are a read of their own. */
+async function read(): Promise<void> {
+  for (let turns = 0; turns < 10; turns++) await nextTurn()
+}
+
+/** @returns undefined for an incomplete reply */
+function replyLength(text: string): number | undefined {
+  const head = text.indexOf('\r\n\r\n')
+  if (head === -1) return undefined
+  const length = head + 4 + Number(/content-length: (\d+)/i.exec(text)![1])
+  return length <= text.length ? length : undefined
+}
+
+t.test('a repeated request gets the reply of the router, to the byte', async (t) => {
+  const { app, sent, countRepeated } = await serve(t)
+  const client = new Client(t, app)
+  for (const name of ['playlist.m3u8', 'a-7.ts', 'a-p0.ts']) {
+    const request = `GET /video/demo/${name} HTTP/1.1\r\n${HEADERS}`
+    // Left to the router.
+    const [expected] = await client.ask(request.replace('Host', 'Prefer: wait=0\r\nHost'))
+    const before = countRepeated()
+    t.strictSame(await client.ask(request), [expected], `${name}, first`)
+    t.equal(countRepeated(), before, 'parsed')
+    t.strictSame(await client.ask(request), [expected], `${name}, repeated`)
+    t.equal(countRepeated(), before + 1, 'not parsed')
+  }
+  t.equal(sent.length, 9, 'all are counted')
+  t.equal(new Set(sent).size, 3)
+})
+
+t.test('repeated requests are answered in order, in one read or split', async (t) => {
+  const { app } = await serve(t)
+  const client = new Client(t, app)
+  const [playlist] = await client.ask(PLAYLIST)
+  const [segment] = await client.ask(SEGMENT)
+  t.strictSame(await client.ask(PLAYLIST + SEGMENT + PLAYLIST, 3), [playlist, segment, playlist])
+  client.socket.write(SEGMENT.slice(0, 30))
+  await read()
+  t.strictSame(await client.ask(SEGMENT.slice(30)), [segment])
+  t.strictSame(await client.ask(PLAYLIST), [playlist])
+})
+
+t.test('what is not exactly the head before goes to the router', async (t) => {
+  const { app, countRepeated } = await serve(t)
+  for (const request of [
+    SEGMENT.replace('\r\n\r\n', '\r\nRange: bytes=0-9\r\n\r\n'),
+    SEGMENT.replace('Host: x', 'Host: y'),
+    SEGMENT.replace('a-7.ts', 'a-7.ts?a=1'),
+    SEGMENT.replace('a-7.ts', 'none.ts'),
+    SEGMENT.replace('1.1', '1.0'),
+  ]) {
+    const client = new Client(t, app)
+    await client.ask(PLAYLIST)
+    t.equal((await client.ask(request)).length, 1)
+    t.equal(countRepeated(), 0, request)
+  }
+})
+
+t.test('the end of a head is no request', async (t) => {
+  const { app, countRepeated } = await serve(t)
+  const client = new Client(t, app)
+  await client.ask(PLAYLIST)
+  client.socket.write('GET /video/demo/none.ts HTTP/1.1\r\nX-Header: ')
+  await read()
+  const [reply] = await client.ask(PLAYLIST)
+  t.match(reply, /^HTTP\/1\.1 404 /)
+  t.equal(countRepeated(), 0)
+})
+
+t.test('a body is no request', async (t) => {
+  const { app, countRepeated } = await serve(t)
+  const client = new Client(t, app)
+  await client.ask(PLAYLIST)
+  await client.ask(SEGMENT.replace('Host', `Content-Length: ${PLAYLIST.length}\r\nHost`))
+  client.socket.write(PLAYLIST)
+  await read()
+  const [reply] = await client.ask(SEGMENT.replace('a-7', 'none'))
+  t.match(reply, /^HTTP\/1\.1 404 /, 'the reply to what follows')
+  t.equal(countRepeated(), 0)
+})
+
+t.test('the end of the server waits for a repeated request', async (t) => {
+  const { app, countRepeated } = await serve(t)
+  const client = new Client(t, app)
+  await client.ask(PLAYLIST)
+  client.socket.pause()
+  client.socket.write(PLAYLIST.replace('playlist.m3u8', 'a-8.ts'))
+  await until('the request', () => countRepeated() === 1)
+  const closed = app.close()
+  let readBytes = 0
+  client.socket.removeAllListeners('data')
+  client.socket.on('data', (text: string) => void (readBytes += text.length)).resume()
+  await closed
+  await until('the whole reply', () => readBytes > LONG_BYTES)
+})
