@@ -6,11 +6,17 @@
  */
 import type { FastifyReply } from 'fastify'
 import { connectionOf, exchangeOf } from './connection.ts'
-import { MAX_REQUESTS_PER_TURN, TurnQueue } from './guard/turn-queue.ts'
+import { TurnQueue } from './guard/turn-queue.ts'
 
 /** Maximum number of waiting requests, in total and of one connection: a player needs two for each rendition. */
 const MAX_WAITING = 10_000
 const MAX_WAITING_PER_CONNECTION = 32
+
+/**
+ * Maximum number of requests answered per turn of the event loop, which take 3 ms: more than a turn parses, so that the
+ * playlists of a release precede the parts that their readers ask for.
+ */
+const MAX_ANSWERED_PER_TURN = 48
 
 /** Reason for the end of a wait; `refused`: it has not begun, since too many requests wait. */
 export type WaitEnd = 'over' | 'late' | 'closing' | 'refused'
@@ -29,7 +35,7 @@ export interface Wait {
 }
 
 export class WaitingRequests {
-  readonly #turns = new TurnQueue(MAX_REQUESTS_PER_TURN)
+  readonly #turns = new TurnQueue(MAX_ANSWERED_PER_TURN)
   /** Functions that end the wait of each request at once. */
   readonly #waiting = new Set<(end: WaitEnd) => void>()
   /** Number of waiting requests by connection. */
