@@ -8,6 +8,7 @@ import type { PlaybackTokens } from '../auth/playback-token.ts'
 import type { Clock } from '../clock.ts'
 import type { NodeCalls } from '../cluster/node-calls.ts'
 import { createApp, type ApplicationOptions } from '../http/create-app.ts'
+import { closeAfterRepeated } from '../http/guard/repeated-requests.ts'
 import { limitGuesses } from '../http/guesses.ts'
 import { health } from '../http/health.ts'
 import { nodeCallOf, verifyNodeCalls } from '../http/node-access.ts'
@@ -41,7 +42,7 @@ export interface EdgeAppOptions extends ApplicationOptions {
  * @returns an application that does not listen yet
  */
 export function buildEdgeApp(options: EdgeAppOptions): FastifyInstance {
-  const { edge, client, ingestNodes, isLocal, playbackTokens: tokens, onSent } = options
+  const { edge, ingestNodes, isLocal, playbackTokens: tokens, onSent } = options
   const app = createApp(options)
   const pass: Pass = (request) => ingestNodes.pass(request)
   verifyNodeCalls(app, options.nodeCalls)
@@ -55,10 +56,14 @@ export function buildEdgeApp(options: EdgeAppOptions): FastifyInstance {
     const guarded = { prefix: '/t/:token/video', source: edge.protected, tokens }
     void limited.register(playback, { ...guarded, ...sent })
   })
-  if (isLocal) {
-    void app.register(relay, { prefix: '/', pass })
-    return app
-  }
+  if (isLocal) void app.register(relay, { prefix: '/', pass })
+  else relayPages(app, options, pass)
+  closeAfterRepeated(app, options.guard.repeated)
+  return app
+}
+
+/** Passes on what an edge elsewhere may pass on, and tells of its health. */
+function relayPages(app: FastifyInstance, { client, edge }: EdgeAppOptions, pass: Pass): void {
   const listUnreadyReasons = () => (client.isAway ? ['origin-away'] : [])
   void app.register(health, { prefix: '/health', listUnreadyReasons })
   const passState =
@@ -73,7 +78,6 @@ export function buildEdgeApp(options: EdgeAppOptions): FastifyInstance {
   if (client.signs) {
     for (const prefix of ['/api', '/admin']) void app.register(relay, { prefix, pass })
   }
-  return app
 }
 
 /** Passes on files that other nodes ask for, as they have signed it: the ingest process knows which streams it owns. */

@@ -73,7 +73,7 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, options
       repeated: options.repeated,
     })
     // While the server closes, replies end their connections.
-    app.addHook('preClose', stop)
+    app.addHook('preClose', async () => stop())
   }
   app.route<{ Params: AccessParams & { readonly file: string } }>({
     method: ['GET', 'HEAD'],

@@ -40,12 +40,17 @@ export class WaitingRequests {
   readonly #waiting = new Set<(end: WaitEnd) => void>()
   /** Number of waiting requests by connection. */
   readonly #perConnection = new Map<object, number>()
+  #isClosed = false
 
   /** Waits for the file, and then for a turn to answer. */
   wait(reply: FastifyReply, { maxMs, begin, answer }: Wait): void {
     const [connection, exchange] = [connectionOf(reply.raw.req), exchangeOf(reply)]
     // The client has left during a hook of an application.
     if (exchange.destroyed) return
+    if (this.#isClosed) {
+      answer('closing')
+      return
+    }
     const ownCount = this.#perConnection.get(connection) ?? 0
     const isFull = this.#waiting.size >= MAX_WAITING || ownCount >= MAX_WAITING_PER_CONNECTION
     let due: WaitEnd | undefined
@@ -81,6 +86,7 @@ export class WaitingRequests {
 
   /** Ends all waits at once, and answers the requests whose turn is still to come. */
   close(): void {
+    this.#isClosed = true
     for (const end of this.#waiting) end('closing')
   }
 

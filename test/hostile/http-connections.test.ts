@@ -62,10 +62,7 @@ t.test('closes a crowd of idle connections over several seconds', async (t) => {
   const app = await startApp(t, new MemoryService(), { clock: { nowUs: () => nowMs * 1000 } })
   const stop = new AbortController()
   t.teardown(() => stop.abort())
-  const attack = holdIdleConnections(targetAt(app.port), stop.signal, {
-    connections: 600,
-    kind: 'paused',
-  })
+  const attack = holdIdleConnections(targetAt(app.port), stop.signal, { connections: 600 })
   await until('all of them', () => app.guard.report().connections === 600)
   nowMs += 75_000
   await until('the first', () => app.guard.report().expired > 0)

@@ -176,3 +176,35 @@ t.test('the end of the server waits for a repeated request', async (t) => {
   await closed
   await until('the whole reply', () => readBytes > LONG_BYTES)
 })
+
+t.test(
+  'the end of the server takes no new connection while it waits for a repeated request',
+  async (t) => {
+    const { app, countRepeated } = await serve(t)
+    const client = new Client(t, app)
+    await client.ask(PLAYLIST)
+    client.socket.pause()
+    client.socket.write(PLAYLIST.replace('playlist.m3u8', 'a-8.ts'))
+    await until('the request', () => countRepeated() === 1)
+    const closed = app.close()
+    const late = connect(app.port, '127.0.0.1').on('error', () => undefined)
+    t.teardown(() => late.destroy())
+    await once(late, 'close')
+    t.equal(app.guard.report().connections, 1, 'the slow reader has its second')
+    await closed
+  },
+)
+
+t.test('an empty line before a head, or another version, is no head to repeat', async (t) => {
+  const { app, countRepeated } = await serve(t)
+  const client = new Client(t, app)
+  await client.ask(`\r\n${PLAYLIST}`)
+  client.socket.write(`GET /video/demo/a-7.ts HTTP/1.1\r\n${PLAYLIST}`)
+  t.match((await once(client.socket, 'data')).join(), /^HTTP\/1\.1 400 /)
+  const old = new Client(t, app)
+  const without = PLAYLIST.replace('Host: x', 'Connection: keep-alive')
+  await old.ask(without.replace('1.1', '1.0'))
+  old.socket.write(without)
+  t.match((await once(old.socket, 'data')).join(), /^HTTP\/1\.1 400 /)
+  t.equal(countRepeated(), 0)
+})

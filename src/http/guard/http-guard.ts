@@ -70,6 +70,7 @@ export class HttpGuard {
   readonly ServerResponse: typeof ServerResponse
   readonly Http2ServerResponse: typeof Http2ServerResponse
   readonly repeated: RepeatedRequests
+  #isEnding = false
   readonly #options: HttpGuardOptions
   readonly #limits: ConnectionLimits
   /** Admitted TCP connections. */
@@ -119,12 +120,16 @@ export class HttpGuard {
         refuse: (socket) => this.#refused.refuse(socket, this.#nowMs, 'HTTPS_REQUIRED'),
       })
       server.on('connection', (socket: Socket) => {
-        if (this.#admit(socket)) handshakes.await(socket)
+        if (!this.#isEnding && this.#admit(socket)) handshakes.await(socket)
         else socket.destroy()
       })
       this.#protectTls(server)
     } else {
       server.on('connection', (socket: Socket) => {
+        if (this.#isEnding) {
+          socket.destroy()
+          return
+        }
         if (!this.#admit(socket)) {
           this.#refused.refuse(socket, this.#nowMs, 'TOO_MANY_HTTP_CONNECTIONS')
           return
@@ -161,13 +166,17 @@ export class HttpGuard {
     })
   }
 
-  /** Ends HTTP/2 connections of a closing server, and disconnects the remaining clients after `ms` milliseconds. */
+  /**
+   * Takes no more connections for a closing server, ends those of HTTP/2, and disconnects the remaining clients after `ms`
+   * milliseconds.
+   */
   endWithin(server: Server | Http2SecureServer, ms: number): void {
+    this.#isEnding = true
     for (const client of this.#clients.values()) {
       if (client instanceof GuardedSession) client.end()
     }
-    const deadline = setTimeout(() => this.destroy(), ms).unref()
-    server.once('close', () => clearTimeout(deadline))
+    const deadline = setInterval(() => this.destroy(), ms).unref()
+    server.once('close', () => clearInterval(deadline))
   }
 
   /** Cuts all connections. */
@@ -266,9 +275,10 @@ export class HttpGuard {
     }
   }
 
-  /** Disconnects with a reset, so that the kernel discards its part of the reply as well. */
+  /** Disconnects with a reset, so that the kernel discards its part of the reply as well; a Unix socket has none. */
   #cut(socket: Socket, reason: keyof HttpCounters): void {
     this.#log.count(reason)
-    socket.resetAndDestroy()
+    if (socket.remoteAddress === undefined) socket.destroy()
+    else socket.resetAndDestroy()
   }
 }

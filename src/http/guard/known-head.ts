@@ -21,9 +21,12 @@ const CR = 0x0d
 /** Request line without its end. Other requests, with a query for example, are left to Node. */
 const REQUEST_LINE = /^GET (\/[A-Za-z0-9/._~-]+) HTTP\/1\.1$/
 
-/** @returns undefined for a head that is too long to be remembered */
+/** Begin of a head that means the same with any request line of HTTP/1.1: Node also takes an empty line before it. */
+const BEGIN = /^[A-Z]+ [^\r\n]+ HTTP\/1\.1\r\n/
+
+/** @returns undefined for a head that is too long to be remembered, or of another version */
 export function rememberHead(bytes: Buffer, headers: IncomingHttpHeaders): KnownHead | undefined {
-  if (bytes.length > MAX_BYTES) return undefined
+  if (bytes.length > MAX_BYTES || !BEGIN.test(bytes.toString('latin1'))) return undefined
   // Not the bytes themselves: they may be a view of a read of 64 KiB.
   const copy = Buffer.allocUnsafeSlow(bytes.length)
   bytes.copy(copy)

@@ -6,6 +6,7 @@
  * @module
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyInstance } from 'fastify'
 import type { Socket } from 'node:net'
 import type { Body } from '../raw-reply.ts'
 import { MIN_LARGE_BODY_BYTES, type PendingReply, type ReplyWatcher } from './guarded-reply.ts'
@@ -32,6 +33,12 @@ export interface WholeReply {
 /** Sends the answer to a request. @returns false for a request that is left to Node */
 export type AnswerRepeated = (request: RepeatedRequest) => boolean
 
+/** Lets a server close when such replies have ended, of which Node knows nothing. Register it after all other plugins. */
+export function closeAfterRepeated(app: FastifyInstance, repeated: RepeatedRequests): void {
+  // Hooks run in the order of plugins: the others end what waits.
+  void app.register(async (last) => last.addHook('preClose', () => repeated.stop()))
+}
+
 /** Calling order: `answerWith`, `stop`. */
 export class RepeatedRequests {
   readonly #watcher: ReplyWatcher
@@ -50,7 +57,7 @@ export class RepeatedRequests {
     this.#answer = answer
   }
 
-  /** Leaves all further requests to Node. Resolves when the replies so far have ended, of which Node knows nothing. */
+  /** Leaves all further requests to Node. Resolves when the replies so far have ended. */
   async stop(): Promise<void> {
     this.#answer = undefined
     if (this.#unfinished === 0) return
