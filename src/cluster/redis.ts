@@ -23,6 +23,8 @@ export interface RedisOptions {
   readonly url: string
   /** Default time limit of a command and of a connection attempt, in milliseconds. */
   readonly timeoutMs?: number
+  /** Whether a server that takes no writes will do, as long as it is the master; default: false. */
+  readonly readsOnly?: boolean
 }
 
 /** Time limit of a command: ten times what a script on 1,000 streams takes, and below the accept hook's 2.5 s. */
@@ -46,12 +48,17 @@ const MAX_PENDING = 10_000
 /** Option of commands whose replies are media. */
 const BINARY = { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } }
 
-/** Replies of a server that takes no writes, or none of this user: it counts as away. */
-const REFUSAL =
-  /^(READONLY|MASTERDOWN|LOADING|OOM|MISCONF|NOREPLICAS|NOAUTH|NOPERM|ERR The user executing the script)\b/
+/** Replies of a server that is no master, or not for this user: it counts as away. */
+const REFUSAL = /^(READONLY|MASTERDOWN|LOADING|NOAUTH|NOPERM|ERR The user executing the script)\b/
+
+/** Replies of a master that takes no writes. */
+const WRITE_REFUSAL = /^(OOM|MISCONF|NOREPLICAS)\b/
 
 /** Write without effect, which is refused where others would be. */
 const TRIAL = ['SETRANGE', 'mr:trial', '0', '']
+
+/** Unlike `ROLE`, users that may do nothing dangerous may be allowed it. */
+const ROLE = ['INFO', 'replication']
 
 /**
  * Calling order: `connect` once, `ready` and `command` at any time, `close` once. Events: `ready` for each connection, `lost` with
@@ -60,6 +67,7 @@ const TRIAL = ['SETRANGE', 'mr:trial', '0', '']
 export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
   readonly #target: RedisTarget
   readonly #timeoutMs: number
+  readonly #readsOnly: boolean
   readonly #closing = new AbortController()
   #client: Client | undefined
   /** Ends the current connection. */
@@ -69,8 +77,9 @@ export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
   #done: Promise<void> = Promise.resolve()
 
   /** @throws {MillraceError} `CONFIG_INVALID` for a URL of another shape */
-  constructor({ url, timeoutMs = TIMEOUT_MS }: RedisOptions) {
+  constructor({ url, timeoutMs = TIMEOUT_MS, readsOnly = false }: RedisOptions) {
     super()
+    this.#readsOnly = readsOnly
     this.#target = parseRedisUrl(url)
     this.#timeoutMs = timeoutMs
   }
@@ -132,7 +141,8 @@ export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
     if (!(cause instanceof Error)) return
     const silentMs = (machineClock.nowUs() - (this.#silentSinceUs ?? Infinity)) / 1000
     const isSilent = silentMs >= MAX_SILENCE * this.#timeoutMs
-    if (REFUSAL.test(cause.message) || isSilent) this.#lose(cause)
+    const isFull = !this.#readsOnly && WRITE_REFUSAL.test(cause.message)
+    if (REFUSAL.test(cause.message) || isFull || isSilent) this.#lose(cause)
   }
 
   async #stayConnected(): Promise<void> {
@@ -216,10 +226,11 @@ export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
     return client
   }
 
-  /** Connects, and tries a write: a server that has just been demoted may still be named by a Sentinel. */
+  /** Connects, and asks for the master: a server that has just been demoted may still be named by a Sentinel. */
   async #check(client: Client): Promise<undefined> {
     await inTime(client.connect(), 2 * this.#timeoutMs)
-    await inTime(client.sendCommand(TRIAL), this.#timeoutMs)
+    const reply = await inTime(client.sendCommand(this.#readsOnly ? ROLE : TRIAL), this.#timeoutMs)
+    if (this.#readsOnly && !/^role:master\b/m.test(String(reply))) throw new Error('not the master')
   }
 }
 

@@ -18,16 +18,18 @@ const MAX_BODY_BYTES = 60_000
 const HASH_BYTES = 12
 const ENTRY_BYTES = 6
 
+/** Time limit of a call: one silent owner must not keep the others from their reports. */
+const CALL_MS = 2000
+
 export interface ViewerCallsOptions {
   readonly edge: Pick<Edge, 'findOwner'>
   /** Signs its requests. */
   readonly client: Pick<NodeClient, 'post'>
 }
 
-/** Input: `send` what `Audience.take` returns. Calling order: `send`, then `close`. */
+/** Input: `send` what `Audience.take` returns. */
 export class ViewerCalls {
   readonly #options: ViewerCallsOptions
-  readonly #closing = new AbortController()
   #sending: Promise<void> | undefined
 
   constructor(options: ViewerCallsOptions) {
@@ -39,10 +41,6 @@ export class ViewerCalls {
     const watched = Object.entries(streams).filter(([, { viewers }]) => viewers.length > 0)
     if (watched.length === 0 || this.#sending !== undefined) return
     this.#sending = this.#send(watched).finally(() => (this.#sending = undefined))
-  }
-
-  close(): void {
-    this.#closing.abort()
   }
 
   async #send(watched: readonly (readonly [string, { viewers: readonly number[] }])[]) {
@@ -58,12 +56,14 @@ export class ViewerCalls {
   }
 
   async #tell(owner: string, streams: readonly [string, readonly number[]][]): Promise<void> {
-    const { signal } = this.#closing
-    for (const report of reportsOf(streams)) {
-      const body = Buffer.from(JSON.stringify(report))
-      await this.#options.client
-        .post(owner, `/node/${VIEWERS}`, body, signal)
-        .catch(() => undefined)
+    try {
+      for (const report of reportsOf(streams)) {
+        const body = Buffer.from(JSON.stringify(report))
+        const signal = AbortSignal.timeout(CALL_MS)
+        await this.#options.client.post(owner, `/node/${VIEWERS}`, body, signal)
+      }
+    } catch {
+      // Viewers who stay are in a later report.
     }
   }
 }

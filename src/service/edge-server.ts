@@ -161,7 +161,6 @@ export class EdgeServer {
     clearInterval(this.#reporter)
     await this.#app.close()
     this.#closing.abort()
-    this.#viewerCalls.close()
     this.#edge.close()
     await Promise.all([this.#client.close(), this.#leaveCluster()])
   }

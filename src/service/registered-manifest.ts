@@ -72,6 +72,12 @@ export function manifestOf(
     rows: [],
   }
   if (renditions === undefined) return fresh
-  const head = { ...(renditions as object), ...(targets !== undefined && { targets }), free }
+  // Heads of earlier versions have no `listedFrom`: all of their rows are listed.
+  const head = {
+    listedFrom: 0,
+    ...(renditions as object),
+    ...(targets !== undefined && { targets }),
+    free,
+  }
   return parseManifest({ ...head, rows: entries.map(({ value }) => value) }) ?? fresh
 }

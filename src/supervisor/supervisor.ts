@@ -144,12 +144,22 @@ export class Supervisor {
     else if (post === this.#ingest && this.#isStarted) child.send({ type: 'announce' })
     const exit = await child.ended
     post.child = undefined
+    if (post === this.#ingest) this.#endLease()
     // `start` throws the failure of a first child.
     if (failure !== undefined && !wasReplacement) return
     if (failure !== undefined && failure.code !== 'PROCESS_LOST') {
       this.#logger.error(`${post.name} cannot start: ${failure.message}`)
     }
     this.#replace(post, exit, { startedMs, wasReplacement })
+  }
+
+  /** The next ingest process of a node finds its streams with their windows. */
+  #endLease(): void {
+    const config = this.#config
+    if (this.#isStopping || config.redisUrl === '') return
+    void import('../service/cluster/earlier-process.ts').then(({ endEarlierProcess }) =>
+      endEarlierProcess(config, true),
+    )
   }
 
   #replace(post: Post, exit: Exit, death: Death): void {

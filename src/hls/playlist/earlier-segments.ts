@@ -28,27 +28,33 @@ interface ListedIn {
   readonly files: FileStore
 }
 
-/** @returns the newest segment with media */
+/** @returns the newest listed segment with media */
 export function listEarlier(
   { entries, listedFrom, mediaOf, targetSec: targetDurationSec }: EarlierSegments,
   { window, retained, files }: ListedIn,
   nowMs: number,
 ): ListedSegment | undefined {
   let newest: ListedSegment | undefined
-  for (const entry of entries) {
+  const putMedia = (entry: ListedSegment): boolean => {
     const { uri } = entry.segment
-    if (entry.mediaSequence >= listedFrom) window.push(entry)
     const chunks = entry.dropped ? mediaOf(uri) : undefined
-    if (chunks === undefined) continue
+    if (chunks === undefined) return false
     const file = createStreamFile('segment', { chunks, version: uri, targetDurationSec })
-    if (!files.put(uri, file, nowMs)) continue
+    if (!files.put(uri, file, nowMs)) return false
     entry.dropped = false
     window.addMedia(entry)
-    newest = entry
+    return true
+  }
+  for (const entry of entries) {
+    if (entry.mediaSequence < listedFrom) continue
+    window.push(entry)
+    if (putMedia(entry)) newest = entry
   }
   window.recordDuration()
+  // Later: what is retained must not take the memory of what is listed.
   for (const entry of entries) {
     if (entry.mediaSequence >= listedFrom) break
+    putMedia(entry)
     entry.longestPlaylistSec = window.durationSec
     retained.add(entry, nowMs)
   }

@@ -9,13 +9,17 @@ import { Registry } from '../../cluster/registry/registry.ts'
 import type { Config } from '../../config/schema.ts'
 import { SEQUENCE_CLOCK } from '../../stream/sequence-starts.ts'
 import { PublicUrls } from '../public-urls.ts'
-import { replaceEarlier } from './gone-nodes.ts'
+import { isFree, replaceEarlier } from './gone-nodes.ts'
 
-/** Time limit of a connection to the registry: a lease. */
-const READY_MS = 2000
+/** Time limit of a connection to the registry, below the time until the new process has a lease of its own. */
+const READY_MS = 1000
 
-/** Ends its lease, unless it lives. Settles in any case: the node tries again once it has a lease of its own. */
-export async function endEarlierProcess(config: Config): Promise<void> {
+/**
+ * Ends its lease, unless it lives. Settles in any case: the node tries again once it has a lease of its own.
+ *
+ * @param isDead  whether the earlier process is known to have ended; default: if nobody listens at the URL of the node
+ */
+export async function endEarlierProcess(config: Config, isDead = false): Promise<void> {
   const { redisUrl, nodeUrl, http, srt } = config
   const url = nodeUrl || new PublicUrls(config, { httpPort: http.port, srtPort: srt.port }).node
   const redis = new Redis({ url: redisUrl })
@@ -23,7 +27,7 @@ export async function endEarlierProcess(config: Config): Promise<void> {
   try {
     await redis.ready(READY_MS)
     const registry = new Registry({ redis, sequenceClock: SEQUENCE_CLOCK })
-    await replaceEarlier(registry, { node: '', url })
+    if (isDead || (await isFree(url))) await replaceEarlier(registry, { node: '', url })
   } catch {
     // See above.
   } finally {

@@ -70,7 +70,6 @@ export class EdgeWithin implements RemoteStreams {
   /** Settles when no timer or socket is left. */
   async close(): Promise<void> {
     clearInterval(this.#reporter)
-    this.#calls.close()
     this.#edge.close()
     await this.#client.close()
   }

@@ -30,8 +30,13 @@ export async function watchNext(registry: Nodes, own: string): Promise<void> {
   if (next === undefined || next.node === own) return
   const failure = await probe(next.url)
   // One that ended during the call has closed its connection: only the next call is refused.
-  const isGone = failure !== undefined && (isRefused(failure) || isRefused(await probe(next.url)))
+  const isGone = failure !== undefined && (isRefused(failure) || (await isFree(next.url)))
   if (isGone) await endLease(registry, next)
+}
+
+/** Whether no process listens at a URL. */
+export async function isFree(url: string): Promise<boolean> {
+  return isRefused(await probe(url))
 }
 
 /** @returns undefined if the node answers */

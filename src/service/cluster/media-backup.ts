@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { machineClock } from '../../clock.ts'
 import type { Continuation } from '../../cluster/registry/records.ts'
 import { SegmentBackup, type BackupReport } from '../../cluster/segment-backup.ts'
 import type { Config } from '../../config/schema.ts'
@@ -25,6 +26,10 @@ const MIN_TARGETS = 4
 
 /** Target duration until it is fixed, in seconds. */
 const FIRST_TARGET_SEC = 10
+
+const NOTHING: ReadonlyMap<string, readonly Buffer[]> = new Map()
+
+type KeptMedia = ReturnType<typeof mediaIn>[number]
 
 type Followed = Pick<LiveStream, 'id' | 'files' | 'manifest' | 'on'>
 
@@ -62,11 +67,20 @@ export class MediaBackup {
   /** Reads the media that a claimed stream lists or retains, as much as there is within the time limit. */
   async read(continuation: Continuation): Promise<MediaSource> {
     const manifest = manifestOf(continuation, streamSettings(this.#config))
-    // Players are near the end of the playlist; what is retained, few have yet to read.
+    const ttlMs = this.#lifetimes(manifest).listedMs
+    const untilUs = machineClock.nowUs() + READ_MS * 1000
+    // Players are near the end of the playlist.
     const newestFirst = mediaIn(manifest.rows).toReversed()
-    const limits = { timeoutMs: READ_MS, ttlMs: this.#lifetimes(manifest).listedMs }
-    const media = await this.#segments.read(continuation.stream.id, newestFirst, limits)
-    return (uri) => media.get(uri)
+    const isListed = ({ mediaSequence }: KeptMedia) => mediaSequence >= manifest.listedFrom
+    const read = async (segments: readonly KeptMedia[]) => {
+      const timeoutMs = Math.ceil((untilUs - machineClock.nowUs()) / 1000)
+      if (timeoutMs <= 0) return NOTHING
+      return this.#segments.read(continuation.stream.id, segments, { timeoutMs, ttlMs })
+    }
+    const listed = await read(newestFirst.filter(isListed))
+    // Few have yet to read it: it must not take time and memory from what other streams list.
+    const retained = await read(newestFirst.filter((media) => !isListed(media)))
+    return (uri) => listed.get(uri) ?? retained.get(uri)
   }
 
   /** Waits for the writes under way. */

@@ -153,8 +153,10 @@ export class OwnedStreams {
   async reconcile({ running, lingering }: ListedStreams): Promise<string[]> {
     for (const [streamId, owned] of this.#owned) {
       const { stream, fence, writes } = owned
-      if (stream.forgotten) this.#owned.delete(streamId)
-      else if (stream.status !== 'STOPPED') {
+      if (stream.forgotten) {
+        // Its linger ends a little later in the registry: until then it is none to be adopted.
+        if (lingering.get(streamId) !== fence) this.#owned.delete(streamId)
+      } else if (stream.status !== 'STOPPED') {
         if (running.get(streamId) === fence) writes.confirm()
         else writes.touch()
       } else if (running.has(streamId) || lingering.get(streamId) !== fence) {

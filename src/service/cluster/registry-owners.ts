@@ -16,7 +16,7 @@ const MAX_KEPT = 10_000
 
 /** Connects to the registry of an edge. */
 export function openRegistry(redisUrl: string, logger: Logger): EdgeCluster {
-  const redis = new Redis({ url: redisUrl })
+  const redis = new Redis({ url: redisUrl, readsOnly: true })
   redis.on('ready', () => logger.info('the registry of the cluster answers'))
   redis.on('lost', (reason) => {
     logger.warn({ reason }, 'the registry of the cluster does not answer')
