@@ -58,7 +58,7 @@ const WRITE_REFUSAL = /^(OOM|MISCONF|NOREPLICAS)\b/
 const TRIAL = ['SETRANGE', 'mr:trial', '0', '']
 
 /** Unlike `ROLE`, users that may do nothing dangerous may be allowed it. */
-const ROLE = ['INFO', 'replication']
+const REPLICATION = ['INFO', 'replication']
 
 /**
  * Calling order: `connect` once, `ready` and `command` at any time, `close` once. Events: `ready` for each connection, `lost` with
@@ -226,11 +226,15 @@ export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
     return client
   }
 
-  /** Connects, and asks for the master: a server that has just been demoted may still be named by a Sentinel. */
+  /** Connects, and tries whether it is the master: a Sentinel may still name one that has just been demoted. */
   async #check(client: Client): Promise<undefined> {
     await inTime(client.connect(), 2 * this.#timeoutMs)
-    const reply = await inTime(client.sendCommand(this.#readsOnly ? ROLE : TRIAL), this.#timeoutMs)
-    if (this.#readsOnly && !/^role:master\b/m.test(String(reply))) throw new Error('not the master')
+    const reply = await inTime(
+      client.sendCommand(this.#readsOnly ? REPLICATION : TRIAL),
+      this.#timeoutMs,
+    )
+    const isMaster = typeof reply === 'string' && /^role:master\b/m.test(reply)
+    if (this.#readsOnly && !isMaster) throw new Error('not the master')
   }
 }
 
