@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Redis } from '../../src/cluster/redis.ts'
+import { Redis, type RedisOptions } from '../../src/cluster/redis.ts'
 import { findMaster } from '../../src/cluster/sentinels.ts'
 import { freePort } from '../support/free-port.ts'
 import { ask, startRedis, startSentinel } from '../support/redis.ts'
@@ -13,8 +13,12 @@ import { until } from '../support/until.ts'
 
 const UNAVAILABLE = { code: 'REGISTRY_UNAVAILABLE', httpStatus: 503, retryAfterSec: 1 }
 
-function connectTo(t: Test, url: string, timeoutMs = 500) {
-  const redis = new Redis({ url, timeoutMs })
+function connectTo(
+  t: Test,
+  url: string,
+  { timeoutMs = 500, readsOnly = false }: Partial<Omit<RedisOptions, 'url'>> = {},
+) {
+  const redis = new Redis({ url, timeoutMs, readsOnly })
   t.teardown(() => redis.close())
   const events: string[] = []
   redis.on('ready', () => events.push('ready'))
@@ -93,6 +97,26 @@ const REFUSALS = [
     end: 'ACL SETUSER default +@write',
   },
 ] as const
+
+t.test(
+  'a server that refuses writes answers those who only read, as long as it is the master',
+  async (t) => {
+    if (!requireTool(t, 'redis-server')) return
+    const { url, port } = await startRedis(t)
+    await ask(port, 'CONFIG SET min-replicas-to-write 1')
+    const { redis, events, reasons, isReady } = connectTo(t, url, { readsOnly: true })
+    await isReady()
+    t.equal(await redis.command(['GET', 'x']), null)
+    await t.rejects(redis.command(['SET', 'x', '1']), UNAVAILABLE)
+    t.strictSame(events, ['ready'], 'the connection stays')
+    await ask(port, 'REPLICAOF 127.0.0.1 1')
+    await redis.close()
+    const next = connectTo(t, url, { readsOnly: true })
+    await until('a refusal', () => next.reasons.length > 0)
+    t.strictSame(next.reasons, ['not the master'])
+    t.strictSame(reasons, [])
+  },
+)
 
 t.test('a server that refuses writes counts as away until it takes them', async (t) => {
   if (!requireTool(t, 'redis-server')) return
@@ -188,7 +212,7 @@ t.test('a server that hangs costs a command its time limit, and is given up', as
     server.close()
   })
   const { port } = server.address() as { port: number }
-  const { redis, events, isReady } = connectTo(t, `redis://127.0.0.1:${port}`, 50)
+  const { redis, events, isReady } = connectTo(t, `redis://127.0.0.1:${port}`, { timeoutMs: 50 })
   await isReady()
   for (let tries = 0; tries < 3; tries++) {
     await t.rejects(redis.command(['GET', 'x']), { ...UNAVAILABLE, cause: { message: /50 ms/ } })
