@@ -162,13 +162,19 @@ t.test('a body is no request', async (t) => {
   t.equal(countRepeated(), 0)
 })
 
-t.test('the end of the server waits for a repeated request', async (t) => {
+/** Client that has asked for a long file, by a repeated request, and does not read. */
+async function requestLong(t: Test) {
   const { app, countRepeated } = await serve(t)
   const client = new Client(t, app)
   await client.ask(PLAYLIST)
   client.socket.pause()
   client.socket.write(PLAYLIST.replace('playlist.m3u8', 'a-8.ts'))
   await until('the request', () => countRepeated() === 1)
+  return { app, client }
+}
+
+t.test('the end of the server waits for a repeated request', async (t) => {
+  const { app, client } = await requestLong(t)
   const closed = app.close()
   let readBytes = 0
   client.socket.removeAllListeners('data')
@@ -180,12 +186,7 @@ t.test('the end of the server waits for a repeated request', async (t) => {
 t.test(
   'the end of the server takes no new connection while it waits for a repeated request',
   async (t) => {
-    const { app, countRepeated } = await serve(t)
-    const client = new Client(t, app)
-    await client.ask(PLAYLIST)
-    client.socket.pause()
-    client.socket.write(PLAYLIST.replace('playlist.m3u8', 'a-8.ts'))
-    await until('the request', () => countRepeated() === 1)
+    const { app } = await requestLong(t)
     const closed = app.close()
     const late = connect(app.port, '127.0.0.1').on('error', () => undefined)
     t.teardown(() => late.destroy())
