@@ -9,7 +9,7 @@ import { machineClock, systemClock } from '../clock.ts'
 import { parseAddressBlocks } from '../config/setting-types.ts'
 import type { EdgeReport } from '../contract/edge-report.ts'
 import type { HttpReport } from '../contract/service-report.ts'
-import type { PlaybackSource, StreamControl } from '../contract/streams.ts'
+import type { PlayableStream, PlaybackSource, StreamControl } from '../contract/streams.ts'
 import { hashOfViewer } from '../edge/audience.ts'
 import { VIEWERS } from '../edge/viewer-calls.ts'
 import { buildApp, type AppOptions } from '../http/app.ts'
@@ -215,27 +215,27 @@ export class HttpServers {
     const { service, metrics } = this.#options
     this.#workers.push(report, systemClock.nowUs())
     for (const [streamId, { sentBytes, viewers }] of Object.entries(report.streams)) {
-      if (!this.#countViewers(streamId, viewers)) this.#remote?.countViewers(streamId, viewers)
       const stream = service.findStream(streamId)
-      if (stream === undefined) continue
+      if (stream === undefined) {
+        this.#remote?.countViewers(streamId, viewers)
+        continue
+      }
       for (const [name, bytes] of Object.entries(sentBytes)) metrics.sent.add(stream, name, bytes)
+      this.#countViewers(stream, viewers)
     }
   }
 
   /** Counts the viewers of an edge on another machine. */
   async #countRemote(body: unknown): Promise<object> {
-    const report = parseViewerReport(body)
-    for (const [streamId, viewers] of Object.entries(report)) this.#countViewers(streamId, viewers)
+    for (const [streamId, viewers] of Object.entries(parseViewerReport(body))) {
+      const stream = this.#options.service.findStream(streamId)
+      if (stream !== undefined) this.#countViewers(stream, viewers)
+    }
     return {}
   }
 
-  /** @returns whether the stream is one of this node */
-  #countViewers(streamId: string, viewers: readonly number[]): boolean {
-    const { service } = this.#options
-    const stream = service.findStream(streamId)
-    if (stream === undefined) return false
-    for (const viewer of viewers) service.countViewer?.(stream, [String(viewer)])
-    return true
+  #countViewers(stream: PlayableStream, viewers: readonly number[]): void {
+    for (const viewer of viewers) this.#options.service.countViewer?.(stream, [String(viewer)])
   }
 
   #createGuard(limits: HttpLimits): HttpGuard {

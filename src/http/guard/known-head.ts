@@ -24,8 +24,13 @@ const REQUEST_LINE = /^GET (\/[A-Za-z0-9/._~-]+) HTTP\/1\.1$/
 /** Begin of a head that means the same with any request line of HTTP/1.1: Node also takes an empty line before it. */
 const BEGIN = /^[A-Z]+ [^\r\n]+ HTTP\/1\.1\r\n/
 
-/** @returns undefined for a head that is too long to be remembered, or of another version */
-export function rememberHead(bytes: Buffer, headers: IncomingHttpHeaders): KnownHead | undefined {
+/** @returns `latest` if the head repeats it; undefined for a head that is too long to be remembered, or of another version */
+export function rememberHead(
+  bytes: Buffer,
+  headers: IncomingHttpHeaders,
+  latest: KnownHead | undefined,
+): KnownHead | undefined {
+  if (latest !== undefined && repeatedLine(latest, bytes) !== undefined) return latest
   if (bytes.length > MAX_BYTES || !BEGIN.test(bytes.toString('latin1'))) return undefined
   // Not the bytes themselves: they may be a view of a read of 64 KiB.
   const copy = Buffer.allocUnsafeSlow(bytes.length)
@@ -34,9 +39,16 @@ export function rememberHead(bytes: Buffer, headers: IncomingHttpHeaders): Known
 }
 
 /** @returns path of a head that repeats a known one from the end of its request line on; undefined for any other bytes */
-export function repeatedPath({ bytes: known }: KnownHead, bytes: Buffer): string | undefined {
+export function repeatedPath(known: KnownHead, bytes: Buffer): string | undefined {
+  const lineBytes = repeatedLine(known, bytes)
+  if (lineBytes === undefined) return undefined
+  return REQUEST_LINE.exec(bytes.toString('latin1', 0, lineBytes))?.[1]
+}
+
+/** @returns size of the request line, without its end, of such a head */
+function repeatedLine({ bytes: known }: KnownHead, bytes: Buffer): number | undefined {
   const lineBytes = bytes.indexOf(CR)
   if (lineBytes === -1) return undefined
-  if (bytes.compare(known, known.indexOf(CR), known.length, lineBytes) !== 0) return undefined
-  return REQUEST_LINE.exec(bytes.toString('latin1', 0, lineBytes))?.[1]
+  const isRepeated = bytes.compare(known, known.indexOf(CR), known.length, lineBytes) === 0
+  return isRepeated ? lineBytes : undefined
 }

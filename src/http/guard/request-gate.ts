@@ -87,7 +87,7 @@ export class RequestGate {
       const piece = start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end)
       this.#parse(piece)
       this.#isBetweenRequests &&= head !== -1 && this.#replies[0]?.req.complete === true
-      if (path === undefined) this.#remember(piece)
+      this.#remember(piece)
       start = end
     }
     if (start < bytes.length && this.#socket.writable) this.#hold(bytes.subarray(start))
@@ -118,7 +118,7 @@ export class RequestGate {
   #remember(head: Buffer): void {
     const [reply] = this.#replies
     if (!this.#isBetweenRequests || reply?.shouldKeepAlive !== true) return
-    this.#known = rememberHead(head, reply.req.headers)
+    this.#known = rememberHead(head, reply.req.headers, this.#known)
   }
 
   #hold(rest: Buffer): void {
