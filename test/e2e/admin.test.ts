@@ -207,6 +207,8 @@ t.test('the dashboard needs no mouse, and updates do not move the focus', async 
   await page.keyboard.press('Enter')
   await until('stopped', () => server.status('d').status === 'STOPPED')
   await until('the dialog is closed', async () => (await page.getByRole('dialog').count()) === 0)
+  await page.locator('#facts', { hasText: 'Stopped' }).waitFor()
+  t.equal(await focused(), 'stop', 'a button that is disabled keeps the focus')
   await page.keyboard.press('Escape')
   t.equal(await focused(), 'd')
   t.strictSame(errors, [])

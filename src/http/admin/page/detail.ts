@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { byId, make, setText } from './dom.ts'
+import { byId, make, setDisabled, setText } from './dom.ts'
 import { bitrate, count, duration, milliseconds, NONE, packets, stateOf } from './format.ts'
 import { Graphs } from './graphs.ts'
 import { createPreview, type Previews } from './previews.ts'
@@ -56,8 +56,8 @@ export class Detail {
     const watch = byId('watch', HTMLAnchorElement)
     watch.href = `${publicUrl}/watch/${row.id}`
     watch.hidden = row.isProtected === true
-    byId('kick', HTMLButtonElement).disabled = row.encoder === undefined
-    byId('stop', HTMLButtonElement).disabled = row.status === 'STOPPED'
+    setDisabled(byId('kick'), row.encoder === undefined)
+    setDisabled(byId('stop'), row.status === 'STOPPED')
     showWarnings(row)
     showFacts([...factsOf(row, timeMs), ...nodeOf(row, snapshot)])
     this.#graphs.add(row, timeMs)

@@ -4,7 +4,7 @@
  * @module
  */
 import { call } from './calls.ts'
-import { byId } from './dom.ts'
+import { byId, isDisabled, setDisabled } from './dom.ts'
 import type { QrCode } from '../wire.ts'
 
 interface StartedStream {
@@ -73,14 +73,14 @@ function ask(dialogId: string, act: () => Promise<unknown>): void {
   const dialog = byId(dialogId, HTMLDialogElement)
   const form = dialog.querySelector('form')!
   const error = form.querySelector('.error')!
-  const submit = form.querySelector<HTMLButtonElement>('button:not([type])')!
+  const submit = form.querySelector('button:not([type])')!
   error.textContent = ''
-  submit.disabled = false
+  setDisabled(submit, false)
   asking.abort()
   asking = new AbortController()
   const { signal } = asking
   const submitForm = async () => {
-    submit.disabled = true
+    setDisabled(submit, true)
     error.textContent = ''
     try {
       await act()
@@ -88,12 +88,12 @@ function ask(dialogId: string, act: () => Promise<unknown>): void {
     } catch (refusal) {
       if (signal.aborted) return
       error.textContent = (refusal as Error).message
-      submit.disabled = false
+      setDisabled(submit, false)
     }
   }
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault()
-    void submitForm()
+    if (!isDisabled(submit)) void submitForm()
   }
   form.addEventListener('submit', onSubmit, { signal })
   dialog.showModal()

@@ -7,7 +7,7 @@ import { Announcer } from './announcer.ts'
 import { call, hasSession } from './calls.ts'
 import { Detail } from './detail.ts'
 import { openKick, openStart, openStop, prepareDialogs, startStream } from './dialogs.ts'
-import { byId, setText } from './dom.ts'
+import { byId, onPress, setDisabled, setText } from './dom.ts'
 import { follow } from './feed.ts'
 import { NodeList } from './node-list.ts'
 import { Previews } from './previews.ts'
@@ -57,8 +57,8 @@ function show(received: Snapshot): void {
   setText(byId('empty'), state.value === '' && after === '' ? EMPTY : 'No streams here.')
   byId('empty').hidden = !isEmpty
   byId('pages').hidden = after === '' && next === undefined
-  byId('first-page', HTMLButtonElement).disabled = after === ''
-  byId('next-page', HTMLButtonElement).disabled = next === undefined
+  setDisabled(byId('first-page'), after === '')
+  setDisabled(byId('next-page'), next === undefined)
   const delay = load && `Event loop ${load.loopDelayMs.toFixed(0)} ms late`
   const drops = load?.kernelDrops && `${load.kernelDrops} datagrams dropped by the kernel`
   const connections = load && `${load.httpConnections} HTTP connections`
@@ -142,12 +142,12 @@ byId('login').addEventListener('submit', (event) => {
   event.preventDefault()
   void logIn()
 })
-byId('logout').addEventListener('click', () => void call('logout', {}).finally(askPassword))
-byId('start').addEventListener('click', () => openStart(() => undefined))
-byId('new-key').addEventListener('click', () => void issueKey())
-byId('kick').addEventListener('click', () => openKick(selectedId()))
-byId('stop').addEventListener('click', () => openStop(selectedId()))
-byId('close-detail').addEventListener('click', closeDetail)
+onPress('logout', () => void call('logout', {}).finally(askPassword))
+onPress('start', () => openStart(() => undefined))
+onPress('new-key', () => void issueKey())
+onPress('kick', () => openKick(selectedId()))
+onPress('stop', () => openStop(selectedId()))
+onPress('close-detail', closeDetail)
 byId('detail').addEventListener('keydown', ({ key }) => {
   if (key === 'Escape') closeDetail()
 })
@@ -156,8 +156,8 @@ state.addEventListener('change', () => {
   closeDetail()
   look()
 })
-byId('first-page').addEventListener('click', () => turnTo(''))
-byId('next-page').addEventListener('click', () => turnTo(snapshot?.next ?? ''))
+onPress('first-page', () => turnTo(''))
+onPress('next-page', () => turnTo(snapshot?.next ?? ''))
 
 if (await hasSession()) enter()
 else askPassword()
