@@ -4,8 +4,8 @@
  *
  *     millrace-call: <time, ms> <SHA-256 of the body, or -> <address of the client, or -> <HMAC-SHA256>
  *
- * A reader of the connection can repeat a call for 60 s. That is harmless: GET changes nothing, and calls of the API
- * have a signature and, with `API_MAX_AGE_SEC`, an age of their own.
+ * A reader of the connection can repeat a call for 60 s. That is harmless: GET changes nothing, a stream is yielded once
+ * for each claim, and calls of the API have a signature and, with `API_MAX_AGE_SEC`, an age of their own.
  *
  * @module
  */

@@ -49,7 +49,8 @@ const MAX_PENDING = 10_000
 const BINARY = { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } }
 
 /** Replies of a server that is no master, or not for this user: it counts as away. */
-const REFUSAL = /^(READONLY|MASTERDOWN|LOADING|NOAUTH|NOPERM|ERR The user executing the script)\b/
+const REFUSAL =
+  /^(READONLY|MASTERDOWN|LOADING|NOAUTH|NOPERM|ERR The user executing the script|ERR unknown command)\b/
 
 /** Replies of a master that takes no writes. */
 const WRITE_REFUSAL = /^(OOM|MISCONF|NOREPLICAS)\b/
@@ -57,14 +58,18 @@ const WRITE_REFUSAL = /^(OOM|MISCONF|NOREPLICAS)\b/
 /** Write without effect, which is refused where others would be. */
 const TRIAL = ['SETRANGE', 'mr:trial', '0', '']
 
-/** Unlike `ROLE`, users that may do nothing dangerous may be allowed it. */
-const REPLICATION = ['INFO', 'replication']
+/** Unlike `ROLE`, users that may do nothing dangerous may be allowed it; those who only read run scripts, too. */
+const REPLICATION = ['EVAL', "return redis.call('INFO', 'replication')", '0']
+
+/** Time for which a connection holds before the server counts as back: one that takes the trial may refuse all else. */
+const STEADY_MS = 1000
 
 /**
- * Calling order: `connect` once, `ready` and `command` at any time, `close` once. Events: `ready` for each connection, `lost` with
- * the reason when it ends, and whenever attempts to make one fail for another reason than before.
+ * Calling order: `connect` once, `ready` and `command` at any time, `close` once. Events: `ready` for each connection, `steady` once
+ * it has held for 1 s, `lost` with the reason when it ends, and whenever attempts to make one fail; until `steady` not
+ * again for the same reason.
  */
-export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
+export class Redis extends EventEmitter<{ ready: []; steady: []; lost: [reason: string] }> {
   readonly #target: RedisTarget
   readonly #timeoutMs: number
   readonly #readsOnly: boolean
@@ -149,13 +154,13 @@ export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
     const { signal } = this.#closing
     let failures = 0
     let known: string | undefined
+    const onSteady = () => {
+      failures = 0
+      known = undefined
+      this.emit('steady')
+    }
     while (!signal.aborted) {
-      const beginUs = machineClock.nowUs()
-      const { message } = await this.#holdConnection(() => {
-        known = undefined
-      })
-      // Without a pause, a server that refuses what it is for would be asked all the time.
-      if (machineClock.nowUs() - beginUs > RETRY_MS.max * 1000) failures = 0
+      const { message } = await this.#holdConnection(onSteady)
       if (message !== known && !signal.aborted) this.emit('lost', message)
       known = message
       const waitMs = Math.min(RETRY_MS.first * 2 ** Math.min(failures, 10), RETRY_MS.max)
@@ -165,12 +170,13 @@ export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
   }
 
   /** @returns why there is no connection, or no longer one */
-  async #holdConnection(onReady: () => void): Promise<Error> {
+  async #holdConnection(onSteady: () => void): Promise<Error> {
     const lost = new Promise<Error>((resolve) => {
       this.#lose = resolve
     })
     let client: Client | undefined
     let watch: NodeJS.Timeout | undefined
+    let steady: NodeJS.Timeout | undefined
     try {
       const address = await this.#findServer()
       client = this.#open(address)
@@ -180,7 +186,7 @@ export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
       if (reason !== undefined) return reason
       this.#client = client
       this.#silentSinceUs = undefined
-      onReady()
+      steady = setTimeout(onSteady, STEADY_MS)
       this.emit('ready')
       if (this.#target.masterName !== undefined) watch = this.#watchSentinels(address)
       return await lost
@@ -188,6 +194,7 @@ export class Redis extends EventEmitter<{ ready: []; lost: [reason: string] }> {
       return error instanceof Error ? error : new Error(String(error))
     } finally {
       clearInterval(watch)
+      clearTimeout(steady)
       this.#client = undefined
       client?.destroy()
     }

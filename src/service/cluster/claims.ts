@@ -15,6 +15,7 @@ import type { LiveStream } from '../../stream/live-stream.ts'
 import { inTime, TimeoutError } from '../../time-limit.ts'
 import { endLease } from './gone-nodes.ts'
 import type { OwnedStreams } from './owned-streams.ts'
+import type { YieldRequest } from './yield-call.ts'
 
 /** Time in which an encoder gets its answer, in milliseconds: libsrt waits 3 s. */
 const DECISION_MS = 2300
@@ -167,11 +168,11 @@ export class Claims {
    *
    * @throws {MillraceError} `STREAM_BUSY` if an encoder publishes there
    */
-  async #askToYield({ id, owner, ownerUrl, isYielded }: RegisteredStream): Promise<void> {
+  async #askToYield({ id, fence, owner, ownerUrl, isYielded }: RegisteredStream): Promise<void> {
     const { node, registry, call } = this.#options
     if (owner === undefined || owner === node || isYielded || ownerUrl === undefined) return
     try {
-      const body = { stream_id: id }
+      const body: YieldRequest = { stream_id: id, fence }
       const request = { url: ownerUrl, call: 'yield', body, timeoutMs: YIELD_MS }
       const answer = (await call(request)) as { readonly yielded?: unknown }
       if (answer.yielded !== true) throw new MillraceError('STREAM_BUSY')

@@ -29,9 +29,11 @@ import { MediaBackup } from './media-backup.ts'
 import { Drain } from './drain.ts'
 import { replaceEarlier, watchNext } from './gone-nodes.ts'
 import { listOwned, OwnedStreams } from './owned-streams.ts'
+import { logRegistry } from './registry-log.ts'
 import { RegistryOwners } from './registry-owners.ts'
 import { staysSilent } from './silence.ts'
 import { WebhookOutbox, type OutboxParts } from './webhook-outbox.ts'
+import { parseYieldRequest, type YieldRequest } from './yield-call.ts'
 
 /** Interval at which streams without an owner are looked for. */
 const ADOPT_MS = 500
@@ -118,12 +120,9 @@ export class ClusterMember {
       refresh: async (streamId) => this.#control?.refresh(streamId),
     })
     this.redis.on('ready', () => {
-      logger.info({ node }, 'the registry of the cluster answers')
       if (this.#timer !== undefined) void this.#lease.renew()
     })
-    this.redis.on('lost', (reason) => {
-      logger.warn({ node, reason }, 'the registry of the cluster does not answer')
-    })
+    logRegistry(this.redis, logger.child({ node }))
   }
 
   /** Connects to the registry. @returns the calls of the API on any node */
@@ -186,11 +185,7 @@ export class ClusterMember {
   get routes(): NodeRoutes {
     return {
       ...this.#control?.routes,
-      yield: async (body) => {
-        const { stream_id: streamId } = body as { readonly stream_id?: unknown }
-        if (typeof streamId !== 'string') throw new MillraceError('BODY_INVALID')
-        return { yielded: await this.#yield(streamId) }
-      },
+      yield: async (body) => ({ yielded: await this.#yield(parseYieldRequest(body)) }),
     }
   }
 
@@ -291,10 +286,10 @@ export class ClusterMember {
   }
 
   /** Yields a stream whose encoder has been silent for 1 s, or does so now. */
-  async #yield(streamId: string): Promise<boolean> {
+  async #yield({ stream_id: streamId, fence }: YieldRequest): Promise<boolean> {
     const stream = this.#owned.has(streamId) ? this.#service.streams.find(streamId) : undefined
     if (!(await staysSilent(stream))) return false
-    await this.#owned.yield(streamId, YIELD_WRITE_MS)
+    if (this.#owned.fenceOf(streamId) === fence) await this.#owned.yield(streamId, YIELD_WRITE_MS)
     return true
   }
 }

@@ -9,6 +9,7 @@ import { Registry } from '../../cluster/registry/registry.ts'
 import type { EdgeCluster, Owner, OwnerLookup } from '../../edge/owner-lookup.ts'
 import type { Logger } from '../../logger.ts'
 import { SEQUENCE_CLOCK } from '../../stream/sequence-starts.ts'
+import { logRegistry } from './registry-log.ts'
 
 /** Time for which an answer is believed, in milliseconds; `fresh` asks again. */
 const KEPT_MS = 1000
@@ -17,10 +18,7 @@ const MAX_KEPT = 10_000
 /** Connects to the registry of an edge. */
 export function openRegistry(redisUrl: string, logger: Logger): EdgeCluster {
   const redis = new Redis({ url: redisUrl, readsOnly: true })
-  redis.on('ready', () => logger.info('the registry of the cluster answers'))
-  redis.on('lost', (reason) => {
-    logger.warn({ reason }, 'the registry of the cluster does not answer')
-  })
+  logRegistry(redis, logger)
   redis.connect()
   const registry = new Registry({ redis, sequenceClock: SEQUENCE_CLOCK })
   return {

@@ -3,6 +3,9 @@
  */
 import t from 'tap'
 import type { StreamKeyClaims } from '../../../src/auth/stream-key.ts'
+import { systemClock } from '../../../src/clock.ts'
+import { callNode } from '../../../src/cluster/call-node.ts'
+import { NodeCalls } from '../../../src/cluster/node-calls.ts'
 import { Redis } from '../../../src/cluster/redis.ts'
 import type { Continuation } from '../../../src/cluster/registry/records.ts'
 import { MillraceError } from '../../../src/errors.ts'
@@ -11,12 +14,14 @@ import type { LiveStream } from '../../../src/stream/live-stream.ts'
 import { Claims } from '../../../src/service/cluster/claims.ts'
 import { openRedis, openRegistry } from '../../cluster/registry/open-registry.ts'
 import { listOwned, OwnedStreams } from '../../../src/service/cluster/owned-streams.ts'
-import { startCluster } from '../../support/cluster.ts'
+import { encodeTo, startCluster } from '../../support/cluster.ts'
 import { startRedis } from '../../support/redis.ts'
 import { requireTool } from '../../support/tools.ts'
 import { until } from '../../support/until.ts'
 
-t.test('streams of a dead node go to nodes that have room', { timeout: 60_000 }, async (t) => {
+const LIMIT = { timeout: 60_000 }
+
+t.test('streams of a dead node go to nodes that have room', LIMIT, async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const cluster = await startCluster(t)
   const { registry } = cluster
@@ -132,4 +137,24 @@ t.test('a stopped stream that cannot be served is adopted in a later round', asy
   t.match(adopted[1], { stream: { status: 'STOPPED', owner: 'b' } })
   t.strictSame(adopted[1]?.entries, adopted[0]?.entries)
   t.equal(adopted[1]?.entries.length, 1)
+})
+
+t.test('a call to yield counts for the claim that it names alone', LIMIT, async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const cluster = await startCluster(t)
+  const node = await cluster.startNode()
+  const encoder = encodeTo(t, node, await cluster.startStream('studio'))
+  await until('live', () => node.findStream('studio')?.status === 'STREAMING')
+  encoder.stop()
+  await until('interrupted', () => node.findStream('studio')?.status === 'INTERRUPTED')
+  const stream = node.findStream('studio')
+  const { fence = 0 } = (await cluster.registry.get('studio')) ?? {}
+  const calls = new NodeCalls(() => [cluster.clusterSecret], systemClock)
+  const askToYield = (body: object) =>
+    callNode(calls, { url: node.publicUrl, call: 'yield', body, timeoutMs: 30_000 })
+  await t.rejects(askToYield({ stream_id: 'studio' }), { code: 'BODY_INVALID' })
+  await askToYield({ stream_id: 'studio', fence: fence - 1 })
+  t.equal(node.findStream('studio'), stream, 'of an earlier claim')
+  t.strictSame(await askToYield({ stream_id: 'studio', fence }), { yielded: true })
+  t.not(node.findStream('studio'), stream)
 })
