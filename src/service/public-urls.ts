@@ -14,12 +14,14 @@ export interface Ports {
   readonly srtPort: number
 }
 
+type UrlConfig = Pick<Config, 'public' | 'nodeUrl' | 'srt' | 'tls'>
+
 export class PublicUrls {
-  readonly #config: Pick<Config, 'public' | 'srt' | 'tls'>
+  readonly #config: UrlConfig
   readonly #ports: Ports
 
   /** @param ports  read for every URL, since a port set to 0 is known only once it is bound */
-  constructor(config: Pick<Config, 'public' | 'srt' | 'tls'>, ports: Ports) {
+  constructor(config: UrlConfig, ports: Ports) {
     this.#config = config
     this.#ports = ports
   }
@@ -27,13 +29,12 @@ export class PublicUrls {
   /** Base of HTTP URLs, without a slash at the end. */
   get http(): string {
     const { url } = this.#config.public
-    return url === '' ? this.node : url.replace(/\/+$/, '')
+    return url === '' ? this.#own : url.replace(/\/+$/, '')
   }
 
   /** Base of HTTP URLs for other nodes, which reach this one itself. */
   get node(): string {
-    const scheme = this.#config.tls.cert === '' ? 'http' : 'https'
-    return `${scheme}://${this.#host}:${this.#ports.httpPort}`
+    return this.#config.nodeUrl || this.#own
   }
 
   /** URL of the SRT listener, without a stream key. */
@@ -49,6 +50,11 @@ export class PublicUrls {
   publish(streamKey: string, passphrase: string | undefined): string {
     const encryption = passphrase === undefined ? '' : `&passphrase=${passphrase}&pbkeylen=32`
     return `${this.srt}?streamid=${streamKey}${encryption}`
+  }
+
+  get #own(): string {
+    const scheme = this.#config.tls.cert === '' ? 'http' : 'https'
+    return `${scheme}://${this.#host}:${this.#ports.httpPort}`
   }
 
   /** Host for public URLs; an IPv6 address in brackets. */

@@ -194,7 +194,7 @@ export class Server
       onWarning,
     })
     await this.#http.listen()
-    this.#cluster?.start(this.#settings.config.nodeUrl || this.#urls.node)
+    this.#cluster?.start(this.#urls.node)
     this.#ticker = setInterval(() => {
       this.#streams.tick()
       this.#health?.observe(systemClock.nowUs())

@@ -20,8 +20,8 @@ const READY_MS = 1000
  * @param isDead  whether the earlier process is known to have ended; default: if nobody listens at the URL of the node
  */
 export async function endEarlierProcess(config: Config, isDead = false): Promise<void> {
-  const { redisUrl, nodeUrl, http, srt } = config
-  const url = nodeUrl || new PublicUrls(config, { httpPort: http.port, srtPort: srt.port }).node
+  const { redisUrl, http, srt } = config
+  const { node: url } = new PublicUrls(config, { httpPort: http.port, srtPort: srt.port })
   const redis = new Redis({ url: redisUrl })
   redis.connect()
   try {
