@@ -15,6 +15,7 @@ import { VIEWERS } from '../edge/viewer-calls.ts'
 import { buildApp, type AppOptions } from '../http/app.ts'
 import { HttpGuard, type HttpLimits } from '../http/guard/http-guard.ts'
 import { maxOpenConnections } from '../http/guard/open-files.ts'
+import { withRemote } from '../http/remote-streams.ts'
 import { CertificateSource } from '../http/tls/certificate-source.ts'
 import type { Logger } from '../logger.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
@@ -86,8 +87,13 @@ export class HttpServers {
       },
     }
     const { listPublished, countViewers, socketPath, cluster } = options
+    const calls = nodeCallsOf(settings)
+    const maxBytes = config.cache.maxMib * 1024 * 1024 * REMOTE_SHARE
+    const readPlaybackSecrets = () => settings.secrets.playback
+    this.#remote = calls && cluster?.serveRemote({ calls, maxBytes, readPlaybackSecrets })
     const dashboard = {
       source: service,
+      allStreams: this.#allStreams(options),
       readPassword: () => settings.secrets.admin,
       listPublished: () =>
         listPublished().map((stream) => ({
@@ -103,11 +109,7 @@ export class HttpServers {
       ...(!hasMetricsPort && config.metrics.token !== '' && metricsParts),
     }
     const hasApiPort = config.apiPort !== 0
-    const calls = nodeCallsOf(settings)
-    const maxBytes = config.cache.maxMib * 1024 * 1024 * REMOTE_SHARE
     this.#options = options
-    const readPlaybackSecrets = () => settings.secrets.playback
-    this.#remote = calls && cluster?.serveRemote({ calls, maxBytes, readPlaybackSecrets })
     this.#guard = this.#createGuard(socketPath === undefined ? config.http : WORKER_LIMITS)
     this.#main = this.#build(this.#guard, {
       playbackTokens:
@@ -186,6 +188,14 @@ export class HttpServers {
       app.server.close()
       guard.destroy()
     }
+  }
+
+  /** Streams of all nodes, whether or not viewers need a token. */
+  #allStreams({ settings, service, cluster }: HttpServersOptions): PlaybackSource {
+    if (this.#remote === undefined || cluster === undefined) return service
+    const isPublic = settings.config.playbackSecret === ''
+    const others = isPublic ? this.#remote.open : this.#remote.protected
+    return withRemote(service, others, cluster.fenceOf)
   }
 
   /** Playback for viewers. */

@@ -73,6 +73,13 @@ function pageWidth(page: Page): Promise<number> {
   return page.evaluate<number>('document.documentElement.scrollWidth')
 }
 
+/** Whether the first row has a preview. */
+function isDrawn(page: Page): Promise<boolean> {
+  const pixel =
+    'document.querySelector("#rows canvas").getContext("2d").getImageData(160, 90, 1, 1)'
+  return page.evaluate<boolean>(`${pixel}.data[3] === 255`)
+}
+
 function clipboardless(page: Page): Promise<unknown> {
   return page.evaluate('Object.defineProperty(window, "isSecureContext", { value: false })')
 }
@@ -122,9 +129,7 @@ t.test('an operator starts, watches, kicks and stops a stream', { timeout: 240_0
   t.equal(await page.getByRole('img', { name: /in the last 10 minutes$/ }).count(), 4)
   t.strictSame(await findFaults(page), [], 'no fault in the list and the graphs')
 
-  const drawn =
-    'document.querySelector("#rows canvas").getContext("2d").getImageData(160, 90, 1, 1).data[3] === 255'
-  await until('the key frame is drawn', () => page.evaluate<boolean>(drawn))
+  await until('the key frame is drawn', () => isDrawn(page))
 
   await page.getByRole('button', { name: 'Kick encoder' }).click()
   await page.getByLabel('Refuse encoders of this stream').selectOption('for 1 minute')
@@ -233,7 +238,7 @@ t.test('the page connects again after a restart, and asks for the password', asy
   t.strictSame(errors, [])
 })
 
-t.test('the nodes of a cluster are below the list', { timeout: 120_000 }, async (t) => {
+t.test('a node of a cluster shows what others have', { timeout: 120_000 }, async (t) => {
   if (!requireTool(t, 'chromium', 'redis-server')) return
   const cluster = await startCluster(t, { admin: { password: PASSWORD } })
   const [a, b] = [await cluster.startNode(), await cluster.startNode()]
@@ -247,6 +252,7 @@ t.test('the nodes of a cluster are below the list', { timeout: 120_000 }, async 
     const streamsOf = (url: string) => words[words.indexOf(url) + 2]
     return streamsOf(a.publicUrl) === '0' && streamsOf(b.publicUrl) === '1'
   })
+  await until('the key frame of the stream is drawn', () => isDrawn(page))
   await page.setViewportSize({ width: 360, height: 740 })
   t.equal(await pageWidth(page), 360)
   t.strictSame(await findFaults(page), [])
@@ -254,6 +260,7 @@ t.test('the nodes of a cluster are below the list', { timeout: 120_000 }, async 
   await until('its node', async () =>
     (await page.locator('#facts').innerText()).includes(b.publicUrl),
   )
+  await page.getByRole('img', { name: /^Bitrate: now .+bit\/s, from / }).waitFor()
   t.equal(await pageWidth(page), 360)
   t.strictSame(errors, [])
 })

@@ -65,7 +65,8 @@ async function serveLocally(
 function dashboardParts() {
   const source = new MemoryService()
   const control = Object.assign(source, { list: () => ({ streams: [] }) })
-  return { control, dashboard: { source, readPassword: () => PASSWORD, listPublished: () => [] } }
+  const streams = { source, allStreams: source, listPublished: () => [] }
+  return { control, dashboard: { ...streams, readPassword: () => PASSWORD } }
 }
 
 function logIn(app: EdgeApp, headers: Record<string, string> = {}) {

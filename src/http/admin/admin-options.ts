@@ -14,7 +14,10 @@ export interface DashboardOptions {
   readonly readPassword: () => string
   /** Streams with an encoder, for the graphs. */
   readonly listPublished: () => readonly WatchedStream[]
+  /** Streams of this process. */
   readonly source: PlaybackSource
+  /** Streams of all nodes; those of others, whether they exist or not, are asked for when a file is read. */
+  readonly allStreams: PlaybackSource
 }
 
 export interface AdminOptions extends DashboardOptions {

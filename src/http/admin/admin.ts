@@ -14,6 +14,7 @@ import { readBodies } from './bodies.ts'
 import { readCookies } from './cookie.ts'
 import { events } from './events.ts'
 import { login, logout } from './login.ts'
+import { previews } from './previews.ts'
 import { requireSameOrigin } from './same-origin.ts'
 import { Sessions } from './sessions.ts'
 import { streams } from './streams.ts'
@@ -60,5 +61,6 @@ export const admin: FastifyPluginAsync<AdminOptions> = async (app, allOptions) =
     void inside.register(logout, { sessions, clock })
     void inside.register(events, { ...options, sessions })
     void inside.register(streams, options)
+    void inside.register(previews, options)
   })
 }

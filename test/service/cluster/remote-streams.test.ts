@@ -165,3 +165,34 @@ t.test('viewers at all nodes and edges count at the owner, each of them once', L
   t.equal(viewers, 5)
   t.equal((await b.control.status('studio')).viewers, 5)
 })
+
+t.test('the dashboard of every node has the preview of a stream', LIMIT, async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const password = randomBytes(16).toString('hex')
+  // Viewers need a token, the dashboard does not.
+  for (const playbackSecret of ['', randomBytes(32).toString('hex')]) {
+    const options = { admin: { password }, playbackSecret }
+    const { a, b } = await startStudio(t, options)
+    const login = async ({ publicUrl }: Server) => {
+      const headers = { origin: publicUrl, 'content-type': 'application/json' }
+      const body = JSON.stringify({ password })
+      const reply = await fetch(`${publicUrl}/admin/login`, { method: 'POST', headers, body })
+      const cookie = reply.headers.getSetCookie()[0]!.split(';')[0]!
+      return async (path: string) => {
+        const answer = await fetch(`${publicUrl}/admin/streams/${path}`, { headers: { cookie } })
+        return { status: answer.status, body: Buffer.from(await answer.arrayBuffer()) }
+      }
+    }
+    const [atOwner, atOther] = [await login(a), await login(b)]
+    await until('the bytes that the owner has', async () => {
+      const [own, other] = await Promise.all(
+        [atOwner, atOther].map((ask) => ask('studio/preview.ts')),
+      )
+      return own!.status === 200 && own!.body.equals(other!.body)
+    })
+    t.match(await atOther('nobody/preview.ts'), { status: 404, body: /STREAM_NOT_FOUND/ })
+    t.equal((await atOther('..%2fstudio/preview.ts')).status, 404)
+    t.equal((await atOther('studio/history')).status, 200, 'graphs begin empty')
+    t.equal(a.status('studio').viewers, 0, 'it is no viewer')
+  }
+})
