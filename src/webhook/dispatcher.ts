@@ -51,7 +51,7 @@ export interface WebhookStats {
 export interface WebhookDispatcher {
   /** Queues an event for each distinct URL and returns at once. */
   send(urls: readonly string[], event: WebhookEvent): void
-  /** @returns the event as `deliver` takes it, with an id of its own */
+  /** @returns the event as `deliver` takes it */
   address(urls: readonly string[], event: WebhookEvent): AddressedEvent
   /** Queues an event that the outbox has, for each of its URLs. */
   deliver(event: AddressedEvent): void
@@ -140,7 +140,7 @@ class Dispatcher implements WebhookDispatcher {
   }
 
   address(urls: readonly string[], event: WebhookEvent): AddressedEvent {
-    const id = randomUUID()
+    const { id = randomUUID() } = event
     const body = encodeEvent(event, id, new Date(this.#clock.wallMs()))
     const { type, streamId } = event
     return { type, streamId, id, body, createdUs: this.#clock.nowUs(), urls: [...new Set(urls)] }

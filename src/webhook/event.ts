@@ -19,6 +19,8 @@ export type WebhookType =
   | 'service.started'
 
 export interface WebhookEvent {
+  /** Recognizes an event that several nodes may send. Default: one of its own. */
+  readonly id?: string
   readonly type: WebhookType
   /** Stream of the event; undefined for an event of the service. */
   readonly streamId?: string

@@ -38,8 +38,8 @@ export interface EndedRun extends RunName {
 export interface OutboxesOptions {
   readonly redis: Pick<Redis, 'command'>
   /**
-   * Time for which a node must have held its lease before it gets outboxes of nodes that are not known to be gone, in
-   * milliseconds.
+   * Time for which a node must have held its lease before it gets outboxes of nodes that are not known to be gone, and
+   * announces ends in place of others, in milliseconds.
    */
   readonly settleMs?: number
 }
@@ -85,9 +85,13 @@ export class Outboxes {
     return [...events].map(([id, text]) => ({ id, text }))
   }
 
-  /** Runs whose end any node may announce: those that stopped without an owner, or whose owner has been silent for 5 s. */
-  async unannounced(limit: number): Promise<EndedRun[]> {
-    const list = (await runScript(this.#redis, 'unannounced', [limit])) as string[]
+  /**
+   * Runs whose end a node may announce: those that stopped without an owner, or whose owner has been silent for 5 s; after
+   * a failover, which may have lost announcements, only its own at first.
+   */
+  async unannounced(node: string, limit: number): Promise<EndedRun[]> {
+    const args = [node, this.#settleMs, limit]
+    const list = (await runScript(this.#redis, 'unannounced', args)) as string[]
     return (chunks(list, 2) as [string, string][]).map(([name, end]) => {
       const [streamId = '', run] = name.split(' ')
       const [, reason, urls] = /^\S* (\S+) (.*)$/.exec(end) ?? []

@@ -25,6 +25,8 @@ interface Owned {
   readonly writes: OwnerWrites
   /** Why the stream has ended. */
   reason?: StopReason
+  /** Announces that it has. */
+  announce?: () => Promise<unknown>
 }
 
 /** Fences of the streams that the registry has for a node, by stream id. */
@@ -121,7 +123,7 @@ export class OwnedStreams {
   /**
    * Tells the registry that a stream has ended.
    *
-   * @param announce  called once the registry knows; it is called again for as long as it throws
+   * @param announce  called once the registry knows, again for as long as it throws, and when the registry has lost the end
    * @returns false for a stream that the node does not own
    */
   stop(
@@ -133,7 +135,8 @@ export class OwnedStreams {
     if (owned?.stream !== stream) return false
     const { run, writes } = owned
     owned.reason = reason
-    void writes.stop(reason, () => announce({ streamId: stream.id, run }))
+    owned.announce = () => announce({ streamId: stream.id, run })
+    void writes.stop(reason, owned.announce)
     return true
   }
 
@@ -172,6 +175,7 @@ export class OwnedStreams {
     const { stream, run, fence, reason = 'api' } = owned
     const stopped = await registry.stop(stream.id, { reason, run, by: { node, fence }, lingerMs })
     if (stopped.outcome === 'unknown') return
+    if (stopped.outcome === 'stopped' && stopped.isFirst) await owned.announce?.()
     // Its next run may have another owner, whom edges look for when this node does not answer for it any more.
     if (stopped.outcome === 'changed' || stopped.stream.owner !== node) this.#leave(owned)
   }

@@ -4,6 +4,8 @@
  *
  * @module
  */
+import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../clock.ts'
 import type { EndedRun, OutboxEvent, Outboxes, RunName } from '../../cluster/registry/outboxes.ts'
 import type { Logger } from '../../logger.ts'
@@ -25,8 +27,9 @@ const MAX_EVENT_BYTES = 128 * 1024
 const MAX_NEW = 50
 const MAX_OVER = 1000
 
-/** Ended runs that are announced in one round. */
+/** Ended runs that are announced in one round, and those that are known to have been. */
 const MAX_ENDS = 100
+const MAX_KNOWN_ENDS = 10_000
 
 export interface WebhookOutboxOptions {
   readonly node: string
@@ -84,6 +87,8 @@ export class WebhookOutbox implements EventOutbox {
   readonly #over = new Map<string, string>()
   /** Events whose place in the outbox depends on an answer that has not come. */
   readonly #expected = new Set<string>()
+  /** Ids of `stream.stopped` that this node has delivered, or delivers. */
+  readonly #ends = new LRUCache<string, true>({ max: MAX_KNOWN_ENDS })
   readonly #counts = { unkept: 0, found: 0, unreadable: 0 }
   #sizeBytes = 0
   #number = 0
@@ -124,16 +129,17 @@ export class WebhookOutbox implements EventOutbox {
   }
 
   /**
-   * Announces the end of a run, unless another event has done so.
+   * Announces the end of a run, unless another event has done so, or the registry has only lost that this node has.
    *
    * @throws {MillraceError} `REGISTRY_UNAVAILABLE`; an event that Redis has taken nevertheless is found later
    */
   async announce(run: RunName, { urls, event }: EndEvent): Promise<boolean> {
     const { node, outboxes } = this.#options
-    if (urls.length === 0) return outboxes.announce(run, node)
+    const id = idOfEnd(run)
+    const isKnown = this.#ends.has(id)
+    if (urls.length === 0 || isKnown) return (await outboxes.announce(run, node)) && !isKnown
     const { webhooks } = this.#service
-    const numbered = { event: webhooks.address(urls, event), number: this.#number++ }
-    const { id } = numbered.event
+    const numbered = { event: webhooks.address(urls, { ...event, id }), number: this.#number++ }
     this.#expected.add(id)
     try {
       const isAnnounced = await outboxes.announce(run, node, this.#seal(numbered))
@@ -146,12 +152,12 @@ export class WebhookOutbox implements EventOutbox {
 
   /** Takes what nodes that are gone have left, and announces ends of runs in their place. */
   async look(): Promise<void> {
-    const { outboxes, logger } = this.#options
+    const { node, outboxes, logger } = this.#options
     // One that is under way may have been answered before a node was gone.
     await this.#updating
     await this.#update()
     try {
-      for (const run of await outboxes.unannounced(MAX_ENDS)) {
+      for (const run of await outboxes.unannounced(node, MAX_ENDS)) {
         const { streamId, reason } = run
         if (await this.announce(run, this.#describeEnd(run))) {
           logger.info({ stream_id: streamId, reason }, 'stream stopped without its owner')
@@ -253,6 +259,8 @@ export class WebhookOutbox implements EventOutbox {
   }
 
   #deliver(numbered: NumberedEvent, outbox: string): void {
+    const { id, type } = numbered.event
+    if (type === 'stream.stopped') this.#ends.set(id, true)
     this.#add(numbered, outbox).isSent = true
     this.#service.webhooks.deliver(numbered.event)
   }
@@ -269,6 +277,13 @@ export class WebhookOutbox implements EventOutbox {
   #seal(numbered: NumberedEvent): OutboxEvent {
     return sealEvent(numbered, this.#service.readClusterSecrets()[0]!)
   }
+}
+
+/** Id of the event that a run has ended, whichever node announces it: a UUID of version 8 (RFC 9562). */
+function idOfEnd({ streamId, run }: RunName): string {
+  const hash = createHash('sha256').update(`${streamId} ${run}`).digest('hex')
+  const at = (from: number, to: number) => hash.slice(from, to)
+  return `${at(0, 8)}-${at(8, 12)}-8${at(13, 16)}-8${at(17, 20)}-${at(20, 32)}`
 }
 
 function sizeOf({ body, urls }: AddressedEvent): number {

@@ -302,7 +302,7 @@ function callsOf(
         (r) => r.overdue(limit),
         (r) => r.listNodes(),
         (r) => r.outboxes.read(node),
-        (r) => r.outboxes.unannounced(limit),
+        (r) => r.outboxes.unannounced(node, limit),
       ]
     }
   }

@@ -88,10 +88,11 @@ export class OutboxModel {
     return [...(this.outboxes.get(outbox)?.texts ?? [])].map(([id, text]) => ({ id, text }))
   }
 
-  unannounced(limit: number): EndedRun[] {
+  unannounced(node: string, limit: number): EndedRun[] {
+    const { isSettled } = this.#options
     const nowMs = this.#options.nowMs()
     return [...this.ends]
-      .filter(([, { dueMs }]) => dueMs <= nowMs)
+      .filter(([, { dueMs, owner }]) => dueMs <= nowMs && (isSettled(node) || owner === node))
       .toSorted(([a, { dueMs: x }], [b, { dueMs: y }]) => x - y || (a < b ? -1 : 1))
       .slice(0, limit)
       .map(([name, { reason, webhookUrls }]) => {

@@ -91,7 +91,7 @@ async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [
     stream.publish(encoder)
     return { stream, isClosed: () => isClosed }
   }
-  const unannounced = () => new Outboxes({ redis }).unannounced(10)
+  const unannounced = () => new Outboxes({ redis, settleMs: 0 }).unannounced(node, 10)
   return { node, registry, redis, unannounced, streams, control, app, api, claim, join, sent }
 }
 
@@ -279,7 +279,7 @@ t.test('any node may announce the end of a stream whose owner is dead', async (t
   await b.app.close()
   t.match((await c.api('status')).body.data, { status: 'STREAMING', stale: true })
   t.match((await c.api('stop-stream')).body.data, { status: 'STOPPED', stale: true })
-  t.match(await b.unannounced(), [{ streamId: 'studio', webhookUrls: undefined }])
+  t.match(await c.unannounced(), [{ streamId: 'studio', webhookUrls: undefined }])
 })
 
 t.test('without Redis calls are refused with 503, except status at the owner', async (t) => {

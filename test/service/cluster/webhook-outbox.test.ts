@@ -28,6 +28,7 @@ const eventOf = (streamId: string, type: WebhookEvent['type'] = 'stream.live'): 
 interface NodeOptions {
   readonly secrets?: readonly string[]
   readonly webhookUrls?: readonly string[]
+  readonly settleMs?: number
   /** Takes the place of a command's reply. */
   readonly intercept?: (args: readonly (string | Buffer)[], reply: unknown) => unknown
 }
@@ -35,7 +36,12 @@ interface NodeOptions {
 async function startNode(
   t: Test,
   url: string,
-  { secrets = [SECRET], webhookUrls = [], intercept = (_, reply) => reply }: NodeOptions = {},
+  {
+    secrets = [SECRET],
+    webhookUrls = [],
+    settleMs = 0,
+    intercept = (_, reply) => reply,
+  }: NodeOptions = {},
 ) {
   const node = randomBytes(4).toString('hex')
   const redis = new Redis({ url, timeoutMs: 1000 })
@@ -47,7 +53,7 @@ async function startNode(
     redis: {
       command: async (args, options) => intercept(args, await redis.command(args, options)),
     },
-    settleMs: 0,
+    settleMs,
   })
   const outbox = new WebhookOutbox({ node, outboxes, clock: machineClock, logger })
   const webhooks = createWebhookDispatcher({
@@ -242,7 +248,44 @@ if (requireTool(t, 'redis-server')) {
       ...{ type: 'stream.stopped', status: 'STOPPED' },
       data: { reason: 'api', totals: { segments: 0, payloads_dropped: 0 } },
     })
-    t.strictSame(await new Outboxes({ redis: b.redis }).unannounced(10), [])
+    t.strictSame(await new Outboxes({ redis: b.redis }).unannounced(b.node, 10), [])
+  })
+
+  t.test('an end whose announcement Redis has lost has the id that it had', async (t) => {
+    const receiver = await startWebhookReceiver(t)
+    // Until they have settled, nodes leave the announcement to the owner.
+    const { redis, a, b } = await startTwo(t, { webhookUrls: [receiver.url], settleMs: 600_000 })
+    await a.registry.start('studio', { settings: {}, keyExpiresAtMs: Date.now() + 60_000 })
+    const { node } = a
+    await a.registry.claim('studio', { node, epoch: 'e', seenFence: 0 })
+    const stopped = await a.registry.stop('studio', { reason: 'api', lingerMs: 0 })
+    if (stopped.outcome !== 'stopped') throw new Error(stopped.outcome)
+    const run = { streamId: 'studio', run: stopped.stream.run }
+    const lose = async () => {
+      const name = `studio ${run.run}`
+      await b.redis.command(['HSET', 'mr:unannounced:ends', name, `${node} api `])
+      await b.redis.command(['ZADD', 'mr:unannounced', '1', name])
+    }
+    const isAnnounced = async () => (await b.redis.command(['ZCARD', 'mr:unannounced'])) === 0
+    const end = { urls: [receiver.url], event: eventOf('studio', 'stream.stopped') }
+    t.equal(await a.outbox.announce(run, end), true)
+    await until('received', () => receiver.received.length === 1)
+    await lose()
+    await until('the owner knows that it has announced it', isAnnounced)
+    t.equal(await a.outbox.announce(run, end), false)
+    await until('nothing is kept', async () => (await a.keysOfOutbox()).length === 0)
+    t.equal(receiver.received.length, 1)
+
+    await a.die()
+    await lose()
+    const c = await startNode(t, redis.url, { webhookUrls: [receiver.url] })
+    await until('another node announces it', () => receiver.received.length === 2)
+    t.equal(new Set(idsOf(receiver.received)).size, 1)
+    t.match(
+      idsOf(receiver.received)[0],
+      /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/,
+    )
+    await until('settled', () => c.outbox.report().kept === 0)
   })
 
   t.test('Redis has neither stream keys nor URLs, and what others write is not sent', async (t) => {

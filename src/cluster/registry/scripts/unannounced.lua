@@ -1,9 +1,14 @@
--- Runs whose end any node may announce, oldest first.
--- ARGV: limit
+-- Runs whose end a node may announce, oldest first: after a failover its own at once, those of others once it has settled,
+-- since an owner may have announced what this server does not know.
+-- ARGV: node, time in ms for which it must have held its lease before it announces those of others, limit
 -- Answer: id and run, reason and webhook URLs and so on
-local ends = {}
-for _, run in ipairs(redis.call('ZRANGEBYSCORE', UNANNOUNCED, '-inf', now_ms(), 'LIMIT', 0, tonumber(ARGV[1]))) do
-  table.insert(ends, run)
-  table.insert(ends, redis.call('HGET', ENDS, run))
+local node, limit, now = ARGV[1], 2 * tonumber(ARGV[3]), now_ms()
+local settled, ends = is_settled(node, tonumber(ARGV[2]), now), {}
+for _, run in ipairs(redis.call('ZRANGEBYSCORE', UNANNOUNCED, '-inf', now)) do
+  local ended = redis.call('HGET', ENDS, run)
+  if #ends < limit and (settled or string.match(ended, '^%S*') == node) then
+    table.insert(ends, run)
+    table.insert(ends, ended)
+  end
 end
 return ends
