@@ -4,11 +4,13 @@
  * @module
  */
 import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { decodeErrors, readFrames, type ProbedStream } from '../support/media.ts'
 
 const run = promisify(execFile)
 
@@ -39,11 +41,10 @@ export function gop(frames: number): string[] {
   return ['-g', `${frames}`, '-keyint_min', `${frames}`, '-sc_threshold', '0']
 }
 
-/** Temporary folder of clips: `remove` it at the end. */
+/** Temporary folder of clips, and what ffmpeg and ffprobe found in them: `remove` it at the end. */
 export class ClipFolder {
   readonly path = mkdtempSync(join(tmpdir(), 'millrace-media-'))
-  readonly #clips = new Map<string, Promise<Clip>>()
-  #files = 0
+  readonly #results = new Map<string, Promise<unknown>>()
 
   /**
    * Runs ffmpeg, once for each set of arguments.
@@ -51,22 +52,41 @@ export class ClipFolder {
    * @param args  inputs and encoders
    */
   encode(args: readonly string[], sec = 8): Promise<Clip> {
-    const key = [...args, `${sec}`].join(' ')
-    const known = this.#clips.get(key)
-    if (known !== undefined) return known
-    const file = join(this.path, `clip-${this.#clips.size}.mpegts`)
-    const clip = runFfmpeg([...args, '-t', `${sec}`, '-f', 'mpegts', file])
-      .then(() => readFile(file))
-      .then((bytes) => ({ bytes, sec }))
-    this.#clips.set(key, clip)
-    return clip
+    const output = ['-t', `${sec}`, '-f', 'mpegts']
+    const file = this.#pathOf([...args, ...output].join(' '))
+    return this.#once(file, async () => {
+      await runFfmpeg([...args, ...output, file])
+      return { bytes: await readFile(file), sec }
+    })
   }
 
-  /** @returns path of the file */
-  async write(bytes: Buffer): Promise<string> {
-    const file = join(this.path, `${this.#files++}.mpegts`)
-    await writeFile(file, bytes)
-    return file
+  /** Writes a file, once for the same bytes. @returns its path */
+  write(bytes: Buffer): Promise<string> {
+    const file = this.#pathOf(bytes)
+    return this.#once(file, async () => {
+      await writeFile(file, bytes)
+      return file
+    })
+  }
+
+  /** `readFrames`, once for each file. @param file  of `write` */
+  readFrames(file: string): Promise<Map<number, ProbedStream>> {
+    return this.#once(`frames ${file}`, () => readFrames(file))
+  }
+
+  /** `decodeErrors`, once for the same files. @param files  of `write` */
+  decodeErrors(...files: string[]): Promise<string> {
+    return this.#once(`errors ${files.join(' ')}`, () => decodeErrors(...files))
+  }
+
+  #pathOf(content: string | Buffer): string {
+    return join(this.path, `${createHash('sha256').update(content).digest('hex')}.mpegts`)
+  }
+
+  #once<T>(key: string, make: () => Promise<T>): Promise<T> {
+    const result = (this.#results.get(key) as Promise<T> | undefined) ?? make()
+    this.#results.set(key, result)
+    return result
   }
 
   remove(): void {

@@ -8,7 +8,7 @@ import type { Test } from 'tap'
 import { readNalUnits } from '../support/annex-b.ts'
 import { parseMediaPlaylist } from '../../src/check/playlist/media-playlist.ts'
 import { parseM3u8 } from '../support/m3u8.ts'
-import { decodeErrors, readDecoded, readFrames, type ProbedStream } from '../support/media.ts'
+import { readDecoded, type ProbedStream } from '../support/media.ts'
 import { StreamJudge } from '../support/stream-judge.ts'
 import { transmux } from '../support/transmuxer.ts'
 import {
@@ -126,9 +126,11 @@ export class PlaylistJudge {
   /** ffprobe and ffmpeg. */
   async judgeFrames(originals: readonly Clip[]): Promise<void> {
     const t = this.#t
+    const folder = this.#folder
     const { bytesOut = 'same', independent = true } = this.#case
+    const readFrames = (file: string) => folder.readFrames(file)
     const files = await Promise.all(
-      this.#stretches.map((stretch) => this.#folder.write(joinBytes(stretch))),
+      this.#stretches.map((stretch) => folder.write(joinBytes(stretch))),
     )
     const found = mergeStreams(await Promise.all(files.map(readFrames)))
     t.strictSame(
@@ -138,13 +140,17 @@ export class PlaylistJudge {
     )
     if (bytesOut === 'damaged') return
 
-    const errors = await Promise.all(files.map((file) => decodeErrors(file)))
+    const errors = await Promise.all(files.map((file) => folder.decodeErrors(file)))
     t.strictSame(errors.flatMap(ofDecoder), [], 'ffmpeg decodes the sequence in silence')
     if (independent) {
-      const alone = await Promise.all(this.#segments.map(({ bytes }) => this.#folder.write(bytes)))
-      t.strictSame(ofDecoder(await decodeErrors(...alone)), [], 'ffmpeg decodes each segment alone')
+      const alone = await Promise.all(this.#segments.map(({ bytes }) => folder.write(bytes)))
+      t.strictSame(
+        ofDecoder(await folder.decodeErrors(...alone)),
+        [],
+        'ffmpeg decodes each segment alone',
+      )
     }
-    const sources = await Promise.all(originals.map(({ bytes }) => this.#folder.write(bytes)))
+    const sources = await Promise.all(originals.map(({ bytes }) => folder.write(bytes)))
     if (bytesOut === 'completed' || bytesOut === 'rewrapped') {
       const [decoded, before] = await Promise.all(
         [files, sources].map(async (list) => {
