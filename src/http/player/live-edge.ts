@@ -85,7 +85,9 @@ export function followLiveEdge(video, badge, hls) {
     for (const type of types) target.addEventListener(type, act, { signal: listening.signal })
   }
   on(video, ['timeupdate'], () => {
-    if (!video.paused && !video.seeking) catchUp()
+    // A seek sets the position before its own event, which compares both.
+    if (video.seeking) return
+    if (!video.paused) catchUp()
     positionSec = video.currentTime
   })
   on(video, ['seeking'], () => {
