@@ -22,6 +22,8 @@ const FRAMES_PER_SEC = 30
 
 /** Playing time behind a discontinuity that shows that the player has passed it. */
 const PLAYED_BEHIND_SEC = 3
+/** Frames decoded behind it: more than the key frames, fewer than the clip has. */
+const DECODED_BEHIND = 60
 
 interface ClipOptions {
   /** First timestamp. */
@@ -129,7 +131,9 @@ async function playAcross(t: Test, lowLatency: boolean): Promise<void> {
       t.teardown(() => stop.abort())
       const viewer = record(playlistUrl, stop.signal)
       const [first, second] = [clips.get(before)!, clips.get(after)!]
-      const send = (file: Buffer) => publish({ file, url: srtUrl, signal: stop.signal })
+      // On a busy machine a call may find no time to be answered.
+      const send = (file: Buffer) =>
+        publish({ file, url: srtUrl, retry: true, signal: stop.signal })
       const sent =
         awaySec === undefined
           ? send(splice(first, second))
@@ -146,21 +150,19 @@ async function playAcross(t: Test, lowLatency: boolean): Promise<void> {
         },
         { everyMs: 100 },
       )
+      // A busy browser decodes fewer frames than it plays.
       const later = await until(
         'it plays on',
         async () => {
           const state = await playerState(page)
-          return state.currentTimeSec >= atDiscontinuity.currentTimeSec + PLAYED_BEHIND_SEC && state
+          const sec = state.currentTimeSec - atDiscontinuity.currentTimeSec
+          const frames = state.framesDecoded - atDiscontinuity.framesDecoded
+          return sec >= PLAYED_BEHIND_SEC && frames >= DECODED_BEHIND && state
         },
         { everyMs: 100 },
       )
       t.match(later, { ...sizeAfter, mediaError: null })
       t.strictSame(later.fatalErrors, [])
-      const frames = later.framesDecoded - atDiscontinuity.framesDecoded
-      t.ok(
-        frames >= (PLAYED_BEHIND_SEC - 1) * FRAMES_PER_SEC,
-        `${frames} frames behind the discontinuity`,
-      )
       if (!silent) t.ok(later.audioDecodedBytes > atDiscontinuity.audioDecodedBytes, 'and audio')
       await page.close()
       await sent

@@ -35,9 +35,12 @@ function ffmpeg(codec: readonly string[], file: string, target: string): string[
   ]
 }
 
-/** Without `linger`, libsrt closes before it has sent its last packets. */
-function lingering(url: string): string {
-  return `${url}&linger=2`
+/** Beside other tests a program may stand still for longer than the usual 120 ms. */
+const LATENCY_MS = 1000
+
+/** Without `linger`, libsrt closes before it has sent its last packets. ffmpeg takes the latency in microseconds. */
+function forFfmpeg(url: string): string {
+  return `${url}&linger=2&latency=${LATENCY_MS * 1000}`
 }
 
 interface Encoder {
@@ -51,24 +54,23 @@ const ENCODERS: readonly Encoder[] = [
   {
     name: 'ffmpeg, x264 and AAC',
     tools: [],
-    command: (file, url) => ['ffmpeg', ffmpeg(X264, file, lingering(url))],
+    command: (file, url) => ['ffmpeg', ffmpeg(X264, file, forFfmpeg(url))],
   },
   {
     name: 'ffmpeg, x265 and AAC',
     tools: [],
-    command: (file, url) => ['ffmpeg', ffmpeg(X265, file, lingering(url))],
+    command: (file, url) => ['ffmpeg', ffmpeg(X265, file, forFfmpeg(url))],
   },
   {
     name: 'srt-live-transmit',
     tools: ['srt-live-transmit'],
-    // It reads its input in whole chunks and never notices the end of it: null packets push out what is left. It drops what
-    // is too late: beside other tests it may stand still for longer than 120 ms.
+    // It reads its input in whole chunks and never notices the end of it: null packets push out what is left.
     command: (file, url) => {
       const encoder = ['ffmpeg', ...ffmpeg(X264, file, 'pipe:1')].map(quote).join(' ')
       writeFileSync(`${file}.nulls`, nullPackets(140))
       const script = `
         mkfifo ${file}.fifo
-        srt-live-transmit -q -chunk:1316 file://con ${quote(`${url}&latency=1000`)} < ${file}.fifo & transmit=$!
+        srt-live-transmit -q -chunk:1316 file://con ${quote(`${url}&latency=${LATENCY_MS}`)} < ${file}.fifo & transmit=$!
         { ${encoder}; cat ${file}.nulls; sleep 1; } > ${file}.fifo
         kill $transmit; wait $transmit; true`
       return ['sh', ['-c', script]]
@@ -84,7 +86,7 @@ const ENCODERS: readonly Encoder[] = [
       const pipeline = [
         `mpegtsmux name=mux alignment=7 ! tee name=t`,
         `t. ! queue ! filesink location=${file}`,
-        `t. ! queue ! srtsink uri=${address} streamid="${streamKey}" wait-for-connection=true`,
+        `t. ! queue ! srtsink uri=${address} streamid="${streamKey}" latency=${LATENCY_MS} wait-for-connection=true`,
         `videotestsrc is-live=true num-buffers=${frames} ! video/x-raw,width=320,height=180,framerate=30/1`,
         `! x264enc speed-preset=ultrafast tune=zerolatency key-int-max=60 ! h264parse config-interval=-1 ! queue ! mux.`,
         `audiotestsrc is-live=true samplesperbuffer=1024 num-buffers=${buffers} ! audio/x-raw,rate=48000,channels=2`,
