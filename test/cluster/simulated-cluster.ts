@@ -1,5 +1,5 @@
 /**
- * A cluster in virtual time: nodes, edges, encoders and a Redis (its model), with faults, from a seed. What its nodes do is what
+ * A cluster in virtual time: nodes, edges, encoders, webhooks and a Redis (its model), with faults, from a seed. What its nodes do is what
  * nodes of a cluster have to do with the registry; what its edges see is judged.
  *
  * @module
@@ -8,6 +8,7 @@ import type { Advance, Advanced } from '../../src/cluster/registry/calls.ts'
 import type { Continuation } from '../../src/cluster/registry/records.ts'
 import { createRandom, type Random } from '../support/random.ts'
 import { RegistryModel } from './registry/model.ts'
+import { SimulatedWebhooks } from './simulated-webhooks.ts'
 import { SEQUENCE_CLOCK } from './registry/open-registry.ts'
 
 const START_MS = Date.UTC(2026, 11, 1)
@@ -87,13 +88,16 @@ export interface Verdict {
 }
 
 /** @param trace  gets each call of the registry and what else happens */
-export function simulate(seed: number, trace?: (line: string) => void): Verdict {
+export function simulate(seed: number, trace?: (line: string) => void): Promise<Verdict> {
   return new Cluster(seed, trace).run()
 }
 
 class Cluster {
   readonly #random: Random
   readonly #model: RegistryModel
+  /** Of its own: what webhooks do leaves the rest of a seed as it is. */
+  readonly #webhookRandom: Random
+  readonly #webhooks: SimulatedWebhooks
   readonly #violations: string[] = []
   readonly #counts: Record<string, number> = {}
   #nowMs = 0
@@ -128,9 +132,20 @@ class Cluster {
       settleMs: 2 * LEASE_MS,
       sequenceClock: SEQUENCE_CLOCK,
     })
+    this.#webhookRandom = createRandom(seed + 0x5eed)
+    this.#webhooks = new SimulatedWebhooks({
+      random: this.#webhookRandom,
+      model: this.#model,
+      nowMs: () => this.#nowMs,
+      redisMs: () => START_MS + this.#nowMs + this.#clockSkewMs,
+      server: () => `s${this.#servers}`,
+      at: (delayMs, run) => this.#at(delayMs, run),
+      count: (name, what) => this.#count(name, what),
+      fail: (what) => this.#fail(what),
+    })
   }
 
-  run(): Verdict {
+  async run(): Promise<Verdict> {
     for (let place = 0; place < INGEST; place++) this.#boot(place)
     for (let place = 0; place < EDGES; place++) {
       const edge: Edge = { place, sources: new Map(), served: new Map(), asking: new Set() }
@@ -151,6 +166,9 @@ class Cluster {
       if (event === undefined) break
       this.#nowMs = event.atMs
       event.run()
+      if (!this.#webhooks.isBusy) continue
+      this.#webhooks.isBusy = false
+      await settled()
     }
     return { violations: this.#violations, counts: this.#counts }
   }
@@ -224,14 +242,18 @@ class Cluster {
   }
 
   /** A call of the registry: `answer` gets undefined if there is none in time. */
-  #call<T>(from: string, ask: (model: RegistryModel) => T, answer: (reply?: T) => void): void {
+  #call<T>(
+    from: string,
+    ask: (model: RegistryModel) => T,
+    answer: (reply?: T) => void,
+    random = this.#random,
+  ): void {
     let isOver = false
     const end = (reply?: T): void => {
       if (isOver) return
       isOver = true
       answer(reply)
     }
-    const random = this.#random
     const isSlow = random.chance(0.01)
     const delayMs = isSlow ? random.below(3000) : 1 + random.below(5)
     const backMs = random.chance(0.02) ? Infinity : 1 + random.below(5)
@@ -304,6 +326,15 @@ class Cluster {
     this.#everyOf(node, 100, () => this.#publish(node))
     this.#everyOf(node, 700, () => this.#adopt(node))
     this.#everyOf(node, 2000, () => this.#reconcile(node))
+    this.#webhooks.boot({
+      name,
+      isDead: () => node.isDead,
+      on: (run) => this.#on(node, run),
+      call: (ask, answer) => {
+        const onReply: typeof answer = (reply) => this.#on(node, () => answer(reply))
+        this.#call(`n${place}`, ask, onReply, this.#webhookRandom)
+      },
+    })
   }
 
   #renew(node: Node): void {
@@ -417,10 +448,10 @@ class Cluster {
   #publish(node: Node): void {
     for (const hold of node.holds.values()) {
       const hasEncoder = this.#encoders.get(hold.id)!.node === node
-      if (hasEncoder && hold.status !== 'STREAMING') this.#resume(hold)
+      if (hasEncoder && hold.status !== 'STREAMING') this.#resume(node, hold)
       if (!hasEncoder && hold.status === 'STREAMING') {
         this.#closeSegment(hold)
-        this.#setStatus(hold, 'INTERRUPTED')
+        this.#setStatus(node, hold, 'INTERRUPTED')
       }
       if (hold.status === 'STREAMING' && this.#nowMs >= hold.boundaryMs) {
         this.#closeSegment(hold)
@@ -434,15 +465,17 @@ class Cluster {
     }
   }
 
-  #setStatus(hold: Hold, status: Hold['status']): void {
+  #setStatus(node: Node, hold: Hold, status: 'STREAMING' | 'INTERRUPTED'): void {
+    const type = status === 'STREAMING' ? 'stream.live' : 'stream.interrupted'
+    this.#webhooks.tell(node.name, hold.id, type)
     hold.status = status
     hold.sinceMs = this.#nowMs
     hold.isChanged = true
   }
 
   /** An encoder has connected: what follows is another timeline. */
-  #resume(hold: Hold): void {
-    this.#setStatus(hold, 'STREAMING')
+  #resume(node: Node, hold: Hold): void {
+    this.#setStatus(node, hold, 'STREAMING')
     hold.discontinuity++
     hold.open = undefined
     // A number that was reserved ahead stays the gap that it is.
@@ -533,6 +566,7 @@ class Cluster {
     } else {
       this.#count(reply.outcome, `${hold.id} of ${node.name}`)
       this.#drop(node, hold)
+      if (reply.outcome === 'stopped') this.#announce(node, hold)
     }
   }
 
@@ -555,10 +589,15 @@ class Cluster {
       (reply) => {
         hold.isCalling = false
         if (reply === undefined) return
-        if (reply.outcome === 'unknown') this.#restore(node, hold)
-        else this.#drop(node, hold)
+        if (reply.outcome === 'unknown') return this.#restore(node, hold)
+        this.#drop(node, hold)
+        if (reply.outcome !== 'stale') this.#announce(node, hold)
       },
     )
+  }
+
+  #announce(node: Node, { id: streamId, run }: Hold): void {
+    this.#webhooks.announce(node.name, { streamId, run })
   }
 
   #drop(node: Node, hold: Hold): void {
@@ -585,6 +624,7 @@ class Cluster {
       (r) => r.start(id, { settings: {}, keyExpiresAtMs }),
       (stream) => {
         isAnswered = true
+        if (stream !== undefined) this.#webhooks.tell(node.name, id, 'stream.ready')
         if (stream === undefined && this.#nowMs < FAULTS_UNTIL_MS)
           this.#at(500, () => this.#start(id))
         // A key whose stream Redis has lost starts it again.
@@ -759,6 +799,10 @@ class Cluster {
     const faults = 1 + this.#random.below(8)
     for (let n = 0; n < faults; n++)
       this.#at(this.#random.below(FAULTS_UNTIL_MS), () => this.#fault())
+    const away = this.#webhookRandom.below(5)
+    for (let n = 0; n < away; n++) {
+      this.#at(this.#webhookRandom.below(FAULTS_UNTIL_MS), () => this.#webhooks.fault())
+    }
   }
 
   #fault(): void {
@@ -799,6 +843,7 @@ class Cluster {
     if (node.isDead) return
     this.#count('killed', node.name)
     node.isDead = true
+    this.#webhooks.kill(node.name)
     this.#at(1000 + this.#random.below(4000), () => this.#boot(node.place))
   }
 
@@ -834,13 +879,24 @@ class Cluster {
       ...{ streams: new Map(streams), windows: new Map(windows), listed: new Set(listed) },
       ...{ stopped: new Map(stopped), unclaimed: new Map(unclaimed) },
     }
+    const { ends, holders, outboxes } = this.#model.outboxes
+    const outboxCopy = {
+      ...{ ends: new Map(ends), holders: new Map(holders) },
+      outboxes: new Map(
+        [...outboxes].map(([name, { texts, expiresAtMs }]) => {
+          return [name, { texts: new Map(texts), expiresAtMs }]
+        }),
+      ),
+    }
     this.#at(lostMs, () => {
       this.#count('failovers', `that loses ${lostMs} ms and takes ${ms} ms`)
       this.#redisFaults.add('failover')
       this.#hasLostWrites = true
       this.#at(ms, () => {
         Object.assign(this.#model, copy)
+        Object.assign(this.#model.outboxes, outboxCopy)
         this.#servers++
+        this.#webhooks.failOver()
         this.#clockSkewMs = this.#random.below(2000) - 1000
         this.#redisFaults.delete('failover')
         this.#isFailingOver = false
@@ -901,7 +957,13 @@ class Cluster {
       for (const { name, holds } of this.#nodes)
         if (holds.has(id)) this.#fail(`${name} still has ${id}`)
     }
+    this.#webhooks.judgeEnd()
   }
+}
+
+/** Waits for all promises that need no time. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 function isBefore(

@@ -33,7 +33,7 @@ const MAX_KNOWN_ENDS = 10_000
 
 export interface WebhookOutboxOptions {
   readonly node: string
-  readonly outboxes: Outboxes
+  readonly outboxes: Pick<Outboxes, keyof Outboxes>
   readonly clock: Clock
   readonly logger: Logger
 }
