@@ -50,6 +50,7 @@ async function connectNewcomers(t: Test, { server }: TestService): Promise<numbe
       host: '127.0.0.1',
       port: server.srtPort,
       streamId: streamKey,
+      connectTimeoutMs: 20_000,
     }).catch(() => undefined)
     if (caller === undefined) continue
     connected++

@@ -94,7 +94,7 @@ t.test('the API refuses every type of webhook sent back to it', async (t) => {
   const types = Object.keys(TYPES) as WebhookType[]
   const { types: came, answers } = await forwardWebhooks(
     targetOf(service),
-    AbortSignal.timeout(10_000),
+    AbortSignal.timeout(60_000),
     {
       types,
       provoke: (url) => {
@@ -137,7 +137,7 @@ t.test(
 
 t.test('silent receivers hold a bounded number of connections', async (t) => {
   const service = await startService(t)
-  const figures = await silentReceivers(targetOf(service), AbortSignal.timeout(15_000), {
+  const figures = await silentReceivers(targetOf(service), AbortSignal.timeout(60_000), {
     urls: 1024,
     ports: 64,
     watchMs: 3000,

@@ -55,7 +55,8 @@ export async function silentReceivers(
     const startedMs = performance.now()
     await startStream(target, 'healthy', [healthy.url])
     let healthyMs: number | undefined
-    while (performance.now() - startedMs < watchMs && !signal.aborted) {
+    const isWatching = () => healthyMs === undefined || performance.now() - startedMs < watchMs
+    while (isWatching() && !signal.aborted) {
       await sleep(5)
       if (healthy.received() > 0) healthyMs ??= performance.now() - startedMs
     }

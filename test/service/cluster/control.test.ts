@@ -198,7 +198,7 @@ t.test('a kick on any node disconnects the encoder once, and bans it on all', as
   t.match(kicked, { status: 200, body: { data: { status: 'INTERRUPTED', node: 'b' } } })
   t.equal(owner.isClosed(), true)
   const until = Date.parse(kicked.body.data['banned_until'])
-  t.ok(Math.abs(until - Date.now() - 60_000) < 2000)
+  t.ok(Math.abs(until - Date.now() - 60_000) < 20_000)
   const again = await b.claim()
   await a.api('start-stream')
   t.equal(again.isClosed(), false, 'a later refresh does not repeat it')
