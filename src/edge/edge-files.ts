@@ -37,6 +37,8 @@ const MAX_PLAYLISTS = 100
 interface Fetch {
   /** File whose readers wait for it. */
   readonly name: string
+  /** Playlist that is to name it, whose readers wait as well. */
+  readonly playlist?: string | undefined
   /** Whether nobody waited at the latest `tick`. */
   isLeft: boolean
 }
@@ -84,6 +86,7 @@ export class EdgeFiles implements StreamFiles {
     this.#usedUs = this.#options.clock.nowUs()
     const fetched = this.#fetchedName(name, directives)
     if (fetched === undefined) return this.#playlist(name)?.file
+    if (!isPlaylist(name)) for (const each of this.#playlists.values()) each.noteRead(name)
     // A delta update may have left with its version: the whole playlist will do (RFC 8216bis 6.2.5.1).
     return this.#options.media.get(this.#options.name + fetched) ?? this.#playlist(name)?.file
   }
@@ -110,7 +113,8 @@ export class EdgeFiles implements StreamFiles {
   /** Cancels requests for media that nobody has waited for since the last call; due about once a second. */
   tick(): void {
     for (const [key, fetch] of this.#fetches) {
-      const isLeft = !this.#waiters.has(fetch.name)
+      const { name, playlist = name } = fetch
+      const isLeft = !this.#waiters.has(name) && !this.#waiters.has(playlist)
       if (isLeft && fetch.isLeft) this.#cancel(key)
       else fetch.isLeft = isLeft
     }
@@ -138,17 +142,41 @@ export class EdgeFiles implements StreamFiles {
   }
 
   #fetch(name: string, fetched: string): boolean {
+    const isFetching = this.#options.media.isFetching(this.#options.name + fetched)
+    if (!isFetching && !this.#isListed(name) && !this.#mayAsk()) return false
+    if (!this.#options.keep()) return false
+    return this.#fetchListed(name, fetched) !== undefined
+  }
+
+  /**
+   * @param name  see `Fetch`
+   * @returns settles with the request; undefined if the origin has too many to answer
+   */
+  #fetchListed(name: string, fetched: string, playlist?: string): Promise<void> | undefined {
     const { media, originOf, readPath } = this.#options
     const key = this.#options.name + fetched
-    if (!media.isFetching(key) && !this.#isListed(name) && !this.#mayAsk()) return false
-    if (!this.#options.keep()) return false
     const ask = (signal: AbortSignal) => originOf().get({ path: readPath() + fetched, signal })
     const done = media.fetch(key, ask)
-    if (done === undefined || this.#fetches.has(key)) return done !== undefined
-    const fetch = { name, isLeft: false }
+    if (done === undefined || this.#fetches.has(key)) return done
+    const fetch = { name, playlist, isLeft: false }
     this.#fetches.set(key, fetch)
     void this.#settle(key, fetch, done)
-    return true
+    return done
+  }
+
+  /**
+   * @param playlist  names the parts in its next version
+   * @returns whether they have come, as far as anybody waits for the playlist
+   */
+  async #fetchParts(playlist: string, parts: readonly string[]): Promise<boolean> {
+    const { media, name } = this.#options
+    const isMissing = await Promise.all(
+      parts.map(async (part) => {
+        if (media.get(name + part) === undefined) await this.#fetchListed(part, part, playlist)
+        return media.refusal(name + part) !== undefined
+      }),
+    )
+    return !isMissing.includes(true)
   }
 
   async #settle(key: string, fetch: Fetch, done: Promise<void>): Promise<void> {
@@ -165,8 +193,14 @@ export class EdgeFiles implements StreamFiles {
     if (!this.#options.keep()) return false
     const { originOf, clock, readPath } = this.#options
     const onChange = () => this.#release(name)
-    const options = { origin: originOf(), clock, onChange, readPath: () => readPath() + name }
-    this.#playlists.set(name, new FollowedPlaylist(options))
+    const followed = new FollowedPlaylist({
+      origin: originOf(),
+      clock,
+      onChange,
+      readPath: () => readPath() + name,
+      fetchParts: (parts) => this.#fetchParts(name, parts),
+    })
+    this.#playlists.set(name, followed)
     return true
   }
 

@@ -17,6 +17,9 @@ import type { OwnedReply, StreamOrigin } from './stream-origin.ts'
 /** Time for which the copy answers while the origin is away, in target durations. */
 const MAX_STALE_TARGETS = 3
 
+/** Time for which a request for a part shows that there are readers of parts, in target durations. */
+const READER_TARGETS = 3
+
 /** Minimum time between two requests of which the second brings nothing new: an ended playlist does not make it wait. */
 const QUIET_MS = 1000
 
@@ -27,6 +30,12 @@ export interface FollowedPlaylistOptions {
   readonly clock: Pick<Clock, 'nowUs'>
   /** Called after each change of `availability`. */
   readonly onChange: () => void
+  /**
+   * Fetches parts that the next version is the first to name, while readers of parts are there.
+   *
+   * @returns whether all are there
+   */
+  readonly fetchParts?: (names: readonly string[]) => Promise<boolean>
 }
 
 /** Follows from its creation until `stop`, or until the origin refuses. */
@@ -43,6 +52,7 @@ export class FollowedPlaylist {
   /** Reason for which the origin has no playlist, or does not answer. */
   #refusal: MillraceError | undefined
   #contactMs = -Infinity
+  #partReadMs = -Infinity
   #failedMs = -Infinity
 
   constructor(options: FollowedPlaylistOptions) {
@@ -87,6 +97,12 @@ export class FollowedPlaylist {
     return this.#file?.chunks.some(isIn) === true
   }
 
+  /** Notes that a file was read. */
+  noteRead(name: string): void {
+    const { parts, position } = this.#facts ?? {}
+    if (parts?.has(name) === true || position?.hint === name) this.#partReadMs = this.#nowMs
+  }
+
   stop(): void {
     this.#stopping.abort()
   }
@@ -96,17 +112,13 @@ export class FollowedPlaylist {
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    const { origin, readPath, onChange } = this.#options
     while (!signal.aborted) {
       const askedMs = this.#nowMs
-      // After a failure the answer shall not wait for the next version: the current one may have become stale.
-      const etag = this.#refusal === undefined ? this.#etag : undefined
-      const isNew = await origin
-        .get({ path: readPath(), etag, signal })
-        .then((reply) => this.#take(reply, etag))
-        .catch((error: unknown) => this.#refuse(asRefusal(error)))
+      const isNew = await this.#readNext(signal).catch((error: unknown) =>
+        this.#refuse(asRefusal(error)),
+      )
       if (signal.aborted && this.#refusal === undefined) return
-      onChange()
+      this.#options.onChange()
       const pauseMs = this.#refusal === undefined ? QUIET_MS : FAILURE_MS
       const isEarly = !isNew && this.#nowMs - askedMs < pauseMs
       if (isEarly) await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => undefined)
@@ -114,10 +126,44 @@ export class FollowedPlaylist {
   }
 
   /**
+   * Asks for the next version, and fetches its new parts before it is served: no playlist names a part that dies with its
+   * owner. Of parts that do not come, the owner is asked again, who may be another one now.
+   *
+   * @returns whether there is a new version
+   */
+  async #readNext(signal: AbortSignal): Promise<boolean> {
+    const { origin, readPath } = this.#options
+    // After a failure the answer shall not wait for the next version: the current one may have become stale.
+    const etag = this.#refusal === undefined ? this.#etag : undefined
+    const reply = await origin.get({ path: readPath(), etag, signal })
+    const version = reply.status === 200 ? playlistOf(reply) : undefined
+    if (version === undefined || (await this.#hasParts(version.facts))) {
+      return this.#take(reply, version, etag)
+    }
+    const again = await origin.get({ path: readPath(), signal })
+    return this.#take(again, again.status === 200 ? playlistOf(again) : undefined, etag)
+  }
+
+  /** Fetches the parts that a version is the first to name, if somebody reads parts. */
+  async #hasParts({ parts }: PlaylistFacts): Promise<boolean> {
+    const { fetchParts } = this.#options
+    const known = this.#facts
+    if (known === undefined || fetchParts === undefined) return true
+    const readersMs = READER_TARGETS * known.targetDurationSec * 1000
+    if (this.#nowMs - this.#partReadMs > readersMs) return true
+    return fetchParts([...parts].filter((name) => !known.parts.has(name)))
+  }
+
+  /**
+   * @param version  of a reply with status 200
    * @param etag  version that was not to come again; undefined: any was wanted
    * @returns whether the reply brings a new version
    */
-  #take(reply: OwnedReply, etag: string | undefined): boolean {
+  #take(
+    reply: OwnedReply,
+    version: ReturnType<typeof playlistOf> | undefined,
+    etag: string | undefined,
+  ): boolean {
     if (reply.status === 304) {
       this.#contactMs = this.#nowMs
       this.#refusal = undefined
@@ -125,13 +171,12 @@ export class FollowedPlaylist {
     }
     // A new owner may have yet to learn what the stream had.
     const isNewOwner = this.#file !== undefined && reply.fence > this.#fence
-    if (reply.status !== 200) {
+    if (version === undefined) {
       const refusal = refusalOf(reply)
       return isNewOwner ? this.#fail(refusal) : this.#refuse(refusal, reply.status)
     }
-    const { file, facts } = playlistOf(reply)
-    this.#file = file
-    this.#facts = facts
+    this.#file = version.file
+    this.#facts = version.facts
     this.#fence = reply.fence
     this.#etag = reply.headers['etag']
     this.#contactMs = this.#nowMs

@@ -11,7 +11,11 @@ export interface PlaylistFacts {
   readonly ended: boolean
   /** Undefined for a playlist that does not offer to wait. */
   readonly position: PlaylistPosition | undefined
+  /** Names of its parts, but for gaps. */
+  readonly parts: ReadonlySet<string>
 }
+
+const PART = /^#EXT-X-PART:(?!.*GAP=YES).*URI="([^"]+)"/gm
 
 /** @param text  any playlist of Millrace; a multivariant playlist has neither position nor end */
 export function readPlaylist(text: string): PlaylistFacts {
@@ -20,6 +24,7 @@ export function readPlaylist(text: string): PlaylistFacts {
     targetDurationSec: number(/^#EXT-X-TARGETDURATION:(\d+)/m) || 1,
     ended: /^#EXT-X-ENDLIST/m.test(text),
     position: text.includes('CAN-BLOCK-RELOAD=YES') ? readPosition(text) : undefined,
+    parts: new Set(Array.from(text.matchAll(PART), ([, name]) => name!)),
   }
 }
 

@@ -23,6 +23,8 @@ export class FakeNode {
   isEmpty = false
   /** Whether requests are taken and never answered. */
   isSilent = false
+  /** What becomes of requests for the parts that the playlist names, one in each version; undefined: it names none. */
+  parts: 'served' | 'refused' | 'silent' | undefined
   /** Requests without a valid signature. */
   unsigned = 0
   /** Paths of requests. */
@@ -42,7 +44,8 @@ export class FakeNode {
       this.asked.push(path)
       const signature = String(request.headers['millrace-call'])
       if (nodeCalls.verify({ method: 'GET', path }, signature) === undefined) this.unsigned++
-      if (this.isSilent) return
+      const isPart = path.endsWith('-part.ts')
+      if (this.isSilent || (isPart && this.parts === 'silent')) return
       const isCurrent = request.headers['if-none-match'] === `"${this.#etag}"`
       if (!isCurrent || !path.endsWith('.m3u8')) this.#answer(path, reply)
       else this.#waiting.push(() => this.#answer(path, reply))
@@ -83,7 +86,7 @@ export class FakeNode {
       return
     }
     const headers = { 'millrace-fence': String(this.fence), 'cache-control': 'max-age=10' }
-    if (this.isEmpty) {
+    if (this.isEmpty || (path.endsWith('-part.ts') && this.parts === 'refused')) {
       reply.writeHead(404, headers)
       reply.end('{"success":false,"code":"FILE_NOT_FOUND","error":"no such file"}')
       return
@@ -95,7 +98,10 @@ export class FakeNode {
     }
     const type = 'application/vnd.apple.mpegurl'
     reply.writeHead(200, { ...headers, 'content-type': type, etag: `"${this.#etag}"` })
-    reply.end(`#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\na.ts\n#${this.#etag}\n`)
+    const part = this.parts && `#EXT-X-PART:DURATION=1,URI="${this.#etag}-part.ts"\n`
+    // Readers of parts count as such for three target durations.
+    const head = `#EXTM3U\n#EXT-X-TARGETDURATION:${this.parts ? 10 : 1}\n`
+    reply.end(`${head}#EXTINF:1,\na.ts\n${part ?? ''}#${this.#etag}\n`)
   }
 }
 

@@ -247,3 +247,46 @@ t.test('an owner that has failed for 5 s is looked up every 2 s', async (t) => {
   await sleep(1500)
   t.ok(owners.lookups.length - length <= 2, `${owners.lookups.length - length} lookups in 1.5 s`)
 })
+
+t.test('names no part that dies with its owner, while parts are read', async (t) => {
+  const { a, b, owners, read, shows } = await serve(t)
+  a.parts = 'served'
+  await shows('a-1')
+  t.equal((await read('a-1-part.ts')).status, 200)
+  a.parts = 'silent'
+  a.publish()
+  const isAsked = () => a.asked.includes('/video/demo/a-2-part.ts')
+  await until('the request for the part', isAsked)
+  t.match((await read()).text, '#a-1\n', 'the version before')
+  await a.die()
+  owners.give(b, 6)
+  const seen = new Set<string>()
+  await until('the version of the next owner', async () => {
+    const { text } = await read()
+    seen.add(text.trimEnd().split('\n').at(-1)!)
+    return text.includes('#b-1\n')
+  })
+  t.notOk(seen.has('#a-2'))
+  t.match(await read('a-1-part.ts'), { status: 200, text: / of a$/ }, 'a part that was named')
+})
+
+t.test('a part that its owner refuses does not hold up the playlist', async (t) => {
+  const { a, read, shows } = await serve(t)
+  a.parts = 'served'
+  await shows('a-1')
+  await read('a-1-part.ts')
+  a.parts = 'refused'
+  a.publish()
+  await shows('a-2')
+  t.ok(a.asked.includes('/video/demo/a-2-part.ts'))
+})
+
+t.test('fetches no parts for viewers who read segments', async (t) => {
+  const { a, read, shows } = await serve(t)
+  a.parts = 'served'
+  await shows('a-1')
+  await read('a.ts')
+  a.publish()
+  await shows('a-2')
+  t.notOk(a.asked.some((path) => path.endsWith('-part.ts')))
+})
