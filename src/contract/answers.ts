@@ -177,6 +177,11 @@ export const ServiceLoad = titled(
   'load of the process, the same in every record',
 )
 
+const Edge = Type.Object({
+  edge: text('its `NODE_URL`, or its host and port'),
+  lag_ms: integer('media that the owner listed and it did not when it reported; 0 if it keeps up'),
+})
+
 export const StreamRecord = titled('StreamRecord', {
   stream_id: text('id of the stream'),
   status: state,
@@ -255,13 +260,15 @@ export const StreamRecord = titled('StreamRecord', {
   fence: Type.Optional(
     integer('number of the claim under which that node owns it: a later claim has a higher one'),
   ),
-  pending_writes: Type.Optional(
-    integer('changes that the registry of the cluster has not acknowledged; rarely above 1'),
+  pending_writes: Type.Optional(integer('changes that Redis has not acknowledged; rarely over 1')),
+  edges: Type.Optional(
+    Type.Array(Edge, {
+      description: 'other nodes and edges that read it for their viewers; absent without any',
+    }),
   ),
   stale: Type.Optional(
     Type.Literal(true, {
-      description:
-        'the owner does not answer: status, times and options are those of the registry, everything else is empty',
+      description: 'the owner does not answer: all is empty but what the registry has',
     }),
   ),
   service: Type.Optional(ServiceLoad),

@@ -120,9 +120,19 @@ export type StreamRecord = StreamReport & {
   readonly fence?: number
   /** Number of changes that the registry of the cluster has not acknowledged. */
   readonly pendingWrites?: number
+  /** Edges on other machines that read the stream; absent without any. */
+  readonly edges?: readonly EdgeState[] | undefined
   /** The owner does not answer: only what the registry of the cluster knows is filled in. */
   readonly stale?: true
   readonly service?: ServiceReport
+}
+
+/** Edge that has reported within 15 s. */
+export interface EdgeState {
+  /** `NODE_URL` of the edge, or its host and port. */
+  readonly edge: string
+  /** Duration of the media that the owner listed and the edge did not when it reported; 0 for one that keeps up. */
+  readonly lagMs: number
 }
 
 /** Source of streams for playback. */

@@ -34,6 +34,14 @@ const MAX_WAITERS = 10_000
 /** Maximum number of playlists of a stream: those of its renditions. Names that do not exist leave with the next new one. */
 const MAX_PLAYLISTS = 100
 
+/** How far a media playlist has come. */
+export interface NewestMedia {
+  /** Name of the playlist. */
+  readonly playlist: string
+  /** Time at the end of its media, in milliseconds since 1970. */
+  readonly endMs: number
+}
+
 interface Fetch {
   /** File whose readers wait for it. */
   readonly name: string
@@ -59,6 +67,14 @@ export class EdgeFiles implements StreamFiles {
   /** Time of the latest request. */
   get usedUs(): number {
     return this.#usedUs
+  }
+
+  /** The media playlist that has come farthest; undefined while there is none. */
+  get newest(): NewestMedia | undefined {
+    const known = [...this.#playlists].flatMap(([playlist, { endMs }]) =>
+      endMs === undefined ? [] : [{ playlist, endMs }],
+    )
+    return known.sort((a, b) => b.endMs - a.endMs)[0]
   }
 
   /** Whether a request for the file needs none at the origin for a name that may not exist. */

@@ -12,6 +12,7 @@ import type { IsKnown } from '../http/guesses.ts'
 import { NODE_TOKEN } from '../http/playback-access.ts'
 import { TokenBucket } from '../token-bucket.ts'
 import { Audience } from './audience.ts'
+import type { NewestMedia } from './edge-files.ts'
 import { EdgeStreams } from './edge-streams.ts'
 import { MediaCache } from './media-cache.ts'
 import type { NodeClient } from './node-client.ts'
@@ -107,6 +108,12 @@ export class Edge {
   /** See `IsKnown`. */
   readonly isKnown: IsKnown = (streamId, name) =>
     this.#sources.some((each) => each.inUse(streamId)?.files.isKnown(name) === true)
+
+  /** What the edge has of a stream that is read. */
+  newest(streamId: string): NewestMedia | undefined {
+    const known = this.#sources.flatMap((each) => each.inUse(streamId)?.files.newest ?? [])
+    return known.sort((a, b) => b.endMs - a.endMs)[0]
+  }
 
   /**
    * @returns URL of the node that owns a stream

@@ -11,7 +11,7 @@ import type { MillraceError } from '../errors.ts'
 import { availabilityAt } from '../hls/store/delivery-directives.ts'
 import { FAILURE_MS } from './media-cache.ts'
 import { asRefusal, playlistOf, refusalOf } from './origin-file.ts'
-import type { PlaylistFacts } from './playlist-facts.ts'
+import { endOfMedia, type PlaylistFacts } from './playlist-facts.ts'
 import type { OwnedReply, StreamOrigin } from './stream-origin.ts'
 
 /** Time for which the copy answers while the origin is away, in target durations. */
@@ -75,6 +75,11 @@ export class FollowedPlaylist {
 
   get refusal(): MillraceError | undefined {
     return this.#refusal
+  }
+
+  /** Time at the end of its media, in milliseconds since 1970; undefined for a multivariant playlist. */
+  get endMs(): number | undefined {
+    return this.file && endOfMedia(this.file.chunks.join(''))
   }
 
   get skippable(): boolean {

@@ -28,6 +28,23 @@ export function readPlaylist(text: string): PlaylistFacts {
   }
 }
 
+/**
+ * Time at the end of the listed media, in milliseconds since 1970.
+ *
+ * @returns undefined for a playlist without EXT-X-PROGRAM-DATE-TIME
+ */
+export function endOfMedia(text: string): number | undefined {
+  const dated = text.slice(text.lastIndexOf('#EXT-X-PROGRAM-DATE-TIME:'))
+  const startMs = Date.parse(/^#EXT-X-PROGRAM-DATE-TIME:(.*)/.exec(dated)?.[1] ?? '')
+  if (Number.isNaN(startMs)) return undefined
+  const segments = [...dated.matchAll(/^#EXTINF:([\d.]+)/gm)]
+  // The parts of a complete segment come before its EXTINF.
+  const open = dated.slice(segments.at(-1)?.index ?? 0)
+  const parts = open.matchAll(/^#EXT-X-PART:(?:.*,)?DURATION=([\d.]+)/gm)
+  const durations = [...segments, ...parts].map(([, duration]) => Number(duration))
+  return startMs + durations.reduce((sum, duration) => sum + duration, 0) * 1000
+}
+
 function readPosition(text: string): PlaylistPosition | undefined {
   const hint = /^#EXT-X-PRELOAD-HINT:.*URI="([^"]+)"/m.exec(text)?.[1]
   const partTargetSec = Number(/PART-TARGET=([\d.]+)/.exec(text)?.[1])

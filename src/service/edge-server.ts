@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { hostname } from 'node:os'
 import type { FastifyInstance } from 'fastify'
 import { PlaybackTokens } from '../auth/playback-token.ts'
 import { systemClock } from '../clock.ts'
@@ -14,7 +15,7 @@ import { Edge } from '../edge/edge.ts'
 import { IngestNodes } from '../edge/ingest-nodes.ts'
 import { NodeClient } from '../edge/node-client.ts'
 import { alwaysAt, type EdgeCluster } from '../edge/owner-lookup.ts'
-import { ViewerCalls } from '../edge/viewer-calls.ts'
+import { OwnerReports } from '../edge/owner-reports.ts'
 import { MillraceError } from '../errors.ts'
 import type { EdgeReport } from '../contract/edge-report.ts'
 import { EDGE_REPORTS } from '../http/edge-reports.ts'
@@ -78,7 +79,8 @@ export class EdgeServer {
   /** Whether the origin is this machine's own service, over a Unix socket. */
   readonly #isLocal: boolean
   readonly #edge: Edge
-  readonly #viewerCalls: ViewerCalls
+  /** Undefined for an edge that other nodes do not know. */
+  readonly #ownerReports: OwnerReports | undefined
   readonly #guard: HttpGuard
   readonly #app: FastifyInstance
   readonly #certificates: CertificateSource | undefined
@@ -109,7 +111,10 @@ export class EdgeServer {
     this.#client = client
     this.#isLocal = isLocal
     this.#edge = new Edge({ client, owners, maxBytes, readPlaybackSecrets })
-    this.#viewerCalls = new ViewerCalls({ edge: this.#edge, client })
+    const readName = () => config.nodeUrl || `${hostname()}:${this.port}`
+    this.#ownerReports = client.signs
+      ? new OwnerReports({ edge: this.#edge, client, readName })
+      : undefined
     const playback = this.#edge.memory
     this.#guard = new HttpGuard({ limits: config.http, playback, clock: systemClock, logger })
     this.#app = buildEdgeApp({
@@ -171,15 +176,13 @@ export class EdgeServer {
     this.#guard.destroy()
   }
 
-  /** Finds out which nodes are back. Tells them about viewers, and a local one about all clients; a report that fails is lost. */
+  /** Finds out which nodes are back, and reports to them, to a local one about all clients; a report that fails is lost. */
   #report(): void {
     const http = this.#guard.report()
     const streams = this.#edge.audience.take()
     this.#client.probe()
-    if (!this.#isLocal) {
-      if (this.#client.signs) this.#viewerCalls.send(streams)
-      return
-    }
+    this.#ownerReports?.send(streams)
+    if (!this.#isLocal) return
     const report: EdgeReport = { worker: `${process.pid}`, http, streams }
     const body = Buffer.from(JSON.stringify(report))
     const sent = this.#client.post(LOCAL_URL, EDGE_REPORTS, body, this.#closing.signal)

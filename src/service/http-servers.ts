@@ -9,9 +9,9 @@ import { machineClock, systemClock } from '../clock.ts'
 import { parseAddressBlocks } from '../config/setting-types.ts'
 import type { EdgeReport } from '../contract/edge-report.ts'
 import type { HttpReport } from '../contract/service-report.ts'
-import type { PlayableStream, PlaybackSource, StreamControl } from '../contract/streams.ts'
+import type { PlaybackSource, StreamControl } from '../contract/streams.ts'
 import { hashOfViewer } from '../edge/audience.ts'
-import { VIEWERS } from '../edge/viewer-calls.ts'
+import { OWNER_REPORT } from '../edge/owner-reports.ts'
 import { buildApp, type AppOptions } from '../http/app.ts'
 import { HttpGuard, type HttpLimits } from '../http/guard/http-guard.ts'
 import { maxOpenConnections } from '../http/guard/open-files.ts'
@@ -25,7 +25,7 @@ import { addReports, EdgeReports } from './edge-reports.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { listenAt, portOf, type HttpAddress } from './open-server.ts'
 import { nodeCallsOf, type Settings } from './settings.ts'
-import { parseViewerReport } from './viewers/viewer-report.ts'
+import { Edges } from './viewers/edges.ts'
 
 export interface HttpServersOptions {
   readonly settings: Settings
@@ -68,6 +68,8 @@ interface Listening {
 
 /** Calling order: `listen`, then `close` or `abandon`. */
 export class HttpServers {
+  /** Edges on other machines, from their reports. */
+  readonly edges: Edges
   readonly #options: HttpServersOptions
   readonly #remote: EdgeWithin | undefined
   readonly #guard: HttpGuard
@@ -110,12 +112,17 @@ export class HttpServers {
     }
     const hasApiPort = config.apiPort !== 0
     this.#options = options
+    this.edges = new Edges(service, systemClock)
+    const takeReport = async (body: unknown) => {
+      this.edges.take(body)
+      return {}
+    }
     this.#guard = this.#createGuard(socketPath === undefined ? config.http : WORKER_LIMITS)
     this.#main = this.#build(this.#guard, {
       playbackTokens:
         config.playbackSecret === '' ? undefined : new PlaybackTokens(readPlaybackSecrets),
       ...(socketPath === undefined ? this.#viewerParts() : this.#workerParts()),
-      nodeRoutes: calls && { ...cluster?.routes, [VIEWERS]: (body) => this.#countRemote(body) },
+      nodeRoutes: calls && { ...cluster?.routes, [OWNER_REPORT]: takeReport },
       remote: this.#remote,
       ...(!hasApiPort && apiParts),
     })
@@ -231,21 +238,8 @@ export class HttpServers {
         continue
       }
       for (const [name, bytes] of Object.entries(sentBytes)) metrics.sent.add(stream, name, bytes)
-      this.#countViewers(stream, viewers)
+      for (const viewer of viewers) service.countViewer?.(stream, [String(viewer)])
     }
-  }
-
-  /** Counts the viewers of an edge on another machine. */
-  async #countRemote(body: unknown): Promise<object> {
-    for (const [streamId, viewers] of Object.entries(parseViewerReport(body))) {
-      const stream = this.#options.service.findStream(streamId)
-      if (stream !== undefined) this.#countViewers(stream, viewers)
-    }
-    return {}
-  }
-
-  #countViewers(stream: PlayableStream, viewers: readonly number[]): void {
-    for (const viewer of viewers) this.#options.service.countViewer?.(stream, [String(viewer)])
   }
 
   #createGuard(limits: HttpLimits): HttpGuard {

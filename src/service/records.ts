@@ -9,13 +9,16 @@ import type { ListRequest, StreamPage, StreamRecord } from '../contract/streams.
 import type { LiveStream } from '../stream/live-stream.ts'
 import type { StreamFilter } from '../stream/registry.ts'
 
+/** Describes who watches a stream. */
+export type AudienceOf = (stream: LiveStream) => Pick<StreamRecord, 'viewers' | 'edges'>
+
 type OwnershipOf = (streamId: string) => Pick<StreamRecord, 'node' | 'fence' | 'pendingWrites'>
 
 export interface RecordsOptions {
   readonly playlistUrl: (streamId: string) => string
   /** See `StreamsOptions`. */
   readonly hasPlaybackSecret: boolean
-  readonly countViewers: (stream: LiveStream) => number
+  readonly audienceOf: AudienceOf
   readonly ownTermsOf: (stream: LiveStream) => Pick<StreamRecord, 'options' | 'bannedUntil'>
   /** Describes this node of the cluster as the owner of a stream; undefined without a cluster. */
   readonly ownershipOf?: OwnershipOf | undefined
@@ -61,10 +64,10 @@ export class Records {
   }
 
   #describe(stream: LiveStream): Omit<StreamRecord, 'service'> {
-    const { playlistUrl, hasPlaybackSecret, countViewers, ownTermsOf, ownershipOf } = this.#options
+    const { playlistUrl, hasPlaybackSecret, audienceOf, ownTermsOf, ownershipOf } = this.#options
     return {
       ...stream.report(),
-      viewers: countViewers(stream),
+      ...audienceOf(stream),
       playlistUrl: playlistUrl(stream.id),
       playbackToken: hasPlaybackSecret && stream.terms.playbackToken !== false,
       ...ownTermsOf(stream),

@@ -113,10 +113,14 @@ export class Server
       onViewers: (stream, figures) => this.#notifier.viewers(stream, figures),
     })
     const countViewers = (stream: LiveStream) => this.#streams.viewersOf(stream)
+    const audienceOf = (stream: LiveStream) => ({
+      viewers: countViewers(stream),
+      edges: this.#http.edges.of(stream),
+    })
     const records = new Records({
       playlistUrl,
       hasPlaybackSecret: config.playbackSecret !== '',
-      countViewers,
+      audienceOf,
       ownTermsOf: (stream) => this.#streams.ownTermsOf(stream),
       ownershipOf: cluster?.ownershipOf,
       readLoad: () => this.#health && { ...this.#health.load, http: this.#http.report() },
@@ -124,7 +128,7 @@ export class Server
     this.#metrics = new Metrics({
       perStream: config.metrics.perStream,
       listStreams: () => this.#streams.all,
-      countViewers,
+      audienceOf,
       readFigures: () => ({
         isReady: this.unreadyReasons.length === 0,
         cache: cache.stats,

@@ -9,7 +9,7 @@ import type { EncoderFigures, StreamRow } from './wire.ts'
 
 export function rowOf(record: StreamPage['streams'][number]): StreamRow {
   const { streamId, status, live, liveSince, publisher, viewers } = record
-  const { tracks, warnings, node, playbackToken } = record
+  const { tracks, warnings, node, edges, playbackToken } = record
   return {
     id: streamId,
     status,
@@ -20,6 +20,7 @@ export function rowOf(record: StreamPage['streams'][number]): StreamRow {
     tracks: tracks.map(describe),
     warnings: warnings.map(({ code, message }) => ({ code, message })),
     ...(node !== undefined && { node }),
+    ...(edges && { edges: edges.length, edgeLagMs: Math.max(...edges.map(({ lagMs }) => lagMs)) }),
     ...(playbackToken && { isProtected: true }),
   }
 }

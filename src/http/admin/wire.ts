@@ -53,6 +53,9 @@ export interface StreamRow {
   readonly warnings: readonly { readonly code: string; readonly message: string }[]
   /** Id of the node that owns it, in a cluster. */
   readonly node?: string
+  /** Number of edges on other machines that read it, and how far the last of them is behind; absent without any. */
+  readonly edges?: number
+  readonly edgeLagMs?: number
   /** Whether viewers need a playback token. */
   readonly isProtected?: true
 }

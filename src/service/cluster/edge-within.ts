@@ -9,12 +9,14 @@ import { Edge } from '../../edge/edge.ts'
 import { NodeClient } from '../../edge/node-client.ts'
 import type { OwnerLookup } from '../../edge/owner-lookup.ts'
 import { createRelay } from '../../edge/relay.ts'
-import { ViewerCalls } from '../../edge/viewer-calls.ts'
+import { OwnerReports } from '../../edge/owner-reports.ts'
 import type { PassState, RemoteStreams } from '../../http/remote-streams.ts'
 
 export interface EdgeWithinOptions {
   readonly owners: OwnerLookup
   readonly calls: NodeCalls
+  /** Reads the URL of this node. */
+  readonly readUrl: () => string
   /** Maximum size of media in memory. */
   readonly maxBytes: number
   /** See `EdgeOptions`. */
@@ -27,14 +29,15 @@ const REPORT_MS = 1000
 export class EdgeWithin implements RemoteStreams {
   readonly #edge: Edge
   readonly #client: NodeClient
-  readonly #calls: ViewerCalls
+  readonly #reports: OwnerReports
   readonly #reporter: NodeJS.Timeout
 
-  constructor({ calls, ...options }: EdgeWithinOptions) {
+  constructor({ calls, readUrl, ...options }: EdgeWithinOptions) {
     this.#client = new NodeClient({ calls })
     this.#edge = new Edge({ client: this.#client, ...options })
-    this.#calls = new ViewerCalls({ edge: this.#edge, client: this.#client })
-    this.#reporter = setInterval(() => this.#calls.send(this.#edge.audience.take()), REPORT_MS)
+    const parts = { edge: this.#edge, client: this.#client }
+    this.#reports = new OwnerReports({ ...parts, readName: readUrl })
+    this.#reporter = setInterval(() => this.#reports.send(this.#edge.audience.take()), REPORT_MS)
   }
 
   get open() {

@@ -172,8 +172,9 @@ export class ClusterMember {
   readonly fenceOf = (streamId: string): number | undefined => this.#owned.fenceOf(streamId)
 
   /** Streams of other nodes, for viewers of this one. */
-  serveRemote(options: Omit<EdgeWithinOptions, 'owners'>): EdgeWithin {
-    return new EdgeWithin({ ...options, owners: new RegistryOwners(this.registry) })
+  serveRemote(options: Omit<EdgeWithinOptions, 'owners' | 'readUrl'>): EdgeWithin {
+    const owners = new RegistryOwners(this.registry)
+    return new EdgeWithin({ ...options, owners, readUrl: () => this.#url })
   }
 
   /** See `NotifierOptions`. */

@@ -7,6 +7,7 @@ import { Counter, Gauge, Registry } from 'prom-client'
 import type { StreamState } from '../../contract/state.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { LiveStream } from '../../stream/live-stream.ts'
+import type { AudienceOf } from '../records.ts'
 import { SentBytes } from './sent-bytes.ts'
 import { CLUSTER_FAMILIES, type ClusterReport } from './cluster-families.ts'
 import { SERVICE_FAMILIES, type ServiceFamily, type ServiceFigures } from './service-families.ts'
@@ -16,7 +17,7 @@ export interface MetricsOptions {
   /** Whether streams have series of their own; `auto`: up to 500 of them. */
   readonly perStream: 'auto' | 'always' | 'never'
   readonly listStreams: () => Iterable<LiveStream>
-  readonly countViewers: (stream: LiveStream) => number
+  readonly audienceOf: AudienceOf
   readonly readFigures: () => Omit<ServiceFigures, 'streams' | 'rejects' | 'refusals' | 'process'>
   /** Reads the figures of a node of a cluster; default: there is no cluster. */
   readonly readCluster?: (() => ClusterReport) | undefined
@@ -66,7 +67,7 @@ export class Metrics {
   }
 
   async #render(): Promise<string> {
-    const { perStream, listStreams, countViewers, readFigures } = this.#options
+    const { perStream, listStreams, audienceOf, readFigures } = this.#options
     const listed = [...listStreams()].filter(({ forgotten }) => !forgotten)
     // Before its first encoder a stream has no figures; there may be 100,000 such streams.
     const measured = listed.filter(({ status }) => status !== 'READY')
@@ -79,7 +80,7 @@ export class Metrics {
         batch.map((stream) => ({
           stream,
           report: stream.report(),
-          viewers: countViewers(stream),
+          ...audienceOf(stream),
           sent: this.sent.of(stream),
         })),
       )

@@ -4,6 +4,7 @@
  * @module
  */
 import type { StreamReport } from '../../contract/report.ts'
+import type { EdgeState } from '../../contract/streams.ts'
 import type { MetricFamily } from './metric-family.ts'
 import type { SentBytes } from './sent-bytes.ts'
 
@@ -13,6 +14,7 @@ export interface MeasuredStream {
   readonly stream: object
   readonly report: StreamReport
   readonly viewers: number
+  readonly edges?: readonly EdgeState[] | undefined
   readonly sent: ReturnType<SentBytes['of']>
 }
 
@@ -121,6 +123,19 @@ export const STREAM_FAMILIES: readonly StreamFamily[] = [
     type: 'gauge',
     help: 'Estimated viewers: players that requested a file in the last 30 s.',
     read: ({ viewers }) => viewers,
+  },
+  {
+    name: 'millrace_edges',
+    type: 'gauge',
+    help: 'Edges on other machines that read a stream.',
+    read: ({ edges }) => edges?.length,
+  },
+  {
+    name: 'millrace_edge_lag_seconds',
+    type: 'gauge',
+    help: 'How far the edge that is farthest behind is behind the owner.',
+    onlyPerStream: true,
+    read: ({ edges }) => edges && Math.max(...edges.map(({ lagMs }) => lagMs)) / 1000,
   },
   {
     name: 'millrace_hls_sent_bytes_total',

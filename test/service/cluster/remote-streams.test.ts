@@ -2,6 +2,7 @@
  * Viewers at a node that does not own their stream.
  */
 import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
 import t, { type Test } from 'tap'
 import { signPlaybackToken } from '../../../src/auth/playback-token.ts'
 import { systemClock } from '../../../src/clock.ts'
@@ -164,6 +165,12 @@ t.test('viewers at all nodes and edges count at the owner, each of them once', L
   })
   t.equal(viewers, 5)
   t.equal((await b.control.status('studio')).viewers, 5)
+  const { edges = [] } = await b.control.status('studio')
+  t.same(
+    edges.map((each) => each.edge).sort(),
+    [b.publicUrl, `${hostname()}:${edge.port}`].sort(),
+    'the owner knows who reads its stream',
+  )
 })
 
 t.test('the dashboard of every node has the preview of a stream', LIMIT, async (t) => {

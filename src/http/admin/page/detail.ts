@@ -59,7 +59,7 @@ export class Detail {
     setDisabled(byId('kick'), row.encoder === undefined)
     setDisabled(byId('stop'), row.status === 'STOPPED')
     showWarnings(row)
-    showFacts([...factsOf(row, timeMs), ...nodeOf(row, snapshot)])
+    showFacts([...factsOf(row, timeMs), ...nodesOf(row, snapshot)])
     this.#graphs.add(row, timeMs)
   }
 }
@@ -93,10 +93,15 @@ function factsOf(row: StreamRow, timeMs: number): [string, string][] {
   ]
 }
 
-/** Which node has the stream, in a cluster. */
-function nodeOf({ node }: StreamRow, { nodes = [] }: Snapshot): [string, string][] {
-  if (nodes.length === 0) return []
-  return [['Node', nodes.find((each) => each.node === node)?.url ?? NONE]]
+/** Which nodes have the stream: its owner, in a cluster, and edges. */
+function nodesOf(row: StreamRow, { nodes = [] }: Snapshot): [string, string][] {
+  const { node, edges, edgeLagMs } = row
+  const owner = nodes.find((each) => each.node === node)?.url ?? NONE
+  const reading = `${count(edges ?? 0)}, ${milliseconds(edgeLagMs)} behind`
+  return [
+    ...(nodes.length === 0 ? [] : ([['Node', owner]] as [string, string][])),
+    ...(edges === undefined ? [] : ([['Edges', reading]] as [string, string][])),
+  ]
 }
 
 function showFacts(facts: readonly [string, string][]): void {

@@ -1,0 +1,92 @@
+/**
+ * Edges on other machines: their viewers, and how far they are behind, from their reports.
+ *
+ * @module
+ */
+import { Type } from 'typebox'
+import { Check } from 'typebox/value'
+import type { EdgeState, PlayableStream, PlaybackSource } from '../../contract/streams.ts'
+import { endOfMedia } from '../../edge/playlist-facts.ts'
+import type { OwnerReport, ReadStream } from '../../edge/owner-reports.ts'
+import { MillraceError } from '../../errors.ts'
+
+/** Time after which an edge without a report reads the stream no more: edges with viewers report every 5 s. */
+const SILENT_US = 15 * 1_000_000
+
+/** Maximum number of edges that are known of a stream. */
+const MAX_EDGES = 1000
+
+/** What limits the body limits the report. */
+const Report = Type.Object({
+  edge: Type.String({ minLength: 1, maxLength: 2000 }),
+  streams: Type.Record(
+    Type.String(),
+    Type.Object({
+      viewers: Type.Array(Type.Integer()),
+      newest: Type.Optional(Type.Object({ playlist: Type.String(), endMs: Type.Number() })),
+    }),
+  ),
+})
+
+interface Seen {
+  readonly lagMs: number
+  readonly atUs: number
+}
+
+/** Input: `take` each report. Query: `of`. */
+export class Edges {
+  readonly #source: PlaybackSource
+  readonly #clock: { nowUs(): number }
+  /** Latest reports of the edges of each stream. */
+  readonly #seen = new WeakMap<PlayableStream, Map<string, Seen>>()
+
+  constructor(source: PlaybackSource, clock: { nowUs(): number }) {
+    this.#source = source
+    this.#clock = clock
+  }
+
+  /** @throws {MillraceError} `BODY_INVALID` */
+  take(body: unknown): void {
+    const { edge, streams } = parseReport(body)
+    for (const [streamId, { viewers, newest }] of Object.entries(streams)) {
+      const stream = this.#source.findStream(streamId)
+      if (stream === undefined) continue
+      for (const viewer of viewers) this.#source.countViewer?.(stream, [String(viewer)])
+      const lagMs = newest && lagOf(stream, newest)
+      if (lagMs !== undefined) this.#push(stream, edge, lagMs)
+    }
+  }
+
+  /** Edges that read a stream, in the order of their names; undefined without any. */
+  of(stream: PlayableStream): readonly EdgeState[] | undefined {
+    const sinceUs = this.#clock.nowUs() - SILENT_US
+    const seen = [...(this.#seen.get(stream) ?? [])].filter(([, { atUs }]) => atUs >= sinceUs)
+    if (seen.length === 0) return undefined
+    return seen.map(([edge, { lagMs }]) => ({ edge, lagMs })).sort(byName)
+  }
+
+  #push(stream: PlayableStream, edge: string, lagMs: number): void {
+    const seen = this.#seen.get(stream) ?? new Map<string, Seen>()
+    this.#seen.set(stream, seen)
+    seen.delete(edge)
+    seen.set(edge, { lagMs, atUs: this.#clock.nowUs() })
+    const [oldest = edge] = seen.keys()
+    if (seen.size > MAX_EDGES) seen.delete(oldest)
+  }
+}
+
+function parseReport(body: unknown): OwnerReport {
+  if (!Check(Report, body)) throw new MillraceError('BODY_INVALID')
+  return body
+}
+
+/** Duration of the media that the playlist lists here, and did not at the edge. */
+function lagOf({ files }: PlayableStream, newest: NonNullable<ReadStream['newest']>) {
+  const file = files.get(newest.playlist)
+  const endMs = file && endOfMedia(file.chunks.join(''))
+  return endMs === undefined ? undefined : Math.max(0, Math.round(endMs - newest.endMs))
+}
+
+function byName(a: EdgeState, b: EdgeState): number {
+  return a.edge < b.edge ? -1 : 1
+}
