@@ -14,6 +14,7 @@ import { requireTool } from '../../support/tools.ts'
 import { until } from '../../support/until.ts'
 
 const LIMIT = { timeout: 60_000 }
+const METRICS_TOKEN = 'test-metrics-token-0123456789abcdef'
 const PLAYLIST = '/video/studio/playlist.m3u8'
 
 /** Two nodes, of which the first owns a stream. */
@@ -143,7 +144,7 @@ t.test('viewers of both nodes follow a stream from one to the other', LIMIT, asy
 
 t.test('viewers at all nodes and edges count at the owner, each of them once', LIMIT, async (t) => {
   if (!requireTool(t, 'redis-server')) return
-  const { cluster, a, b, ask } = await startStudio(t)
+  const { cluster, a, b, ask } = await startStudio(t, { metrics: { token: METRICS_TOKEN } })
   const edge = await cluster.startEdge()
   // The reader here is a viewer as well.
   await played(() => ask(a, PLAYLIST))
@@ -171,6 +172,11 @@ t.test('viewers at all nodes and edges count at the owner, each of them once', L
     [b.publicUrl, `${hostname()}:${edge.port}`].sort(),
     'the owner knows who reads its stream',
   )
+  const headers = { authorization: `Bearer ${METRICS_TOKEN}` }
+  const scrape = await (await fetch(`${a.publicUrl}/metrics`, { headers })).text()
+  t.match(scrape, /^millrace_edges\{stream="studio"\} 2$/m)
+  const lagSec = Number(/^millrace_edge_lag_seconds\{stream="studio"\} (.*)$/m.exec(scrape)?.[1])
+  t.ok(lagSec >= 0 && lagSec < 30, `${lagSec} s`)
 })
 
 t.test('the dashboard of every node has the preview of a stream', LIMIT, async (t) => {
