@@ -74,7 +74,7 @@ export class EdgeFiles implements StreamFiles {
     const known = [...this.#playlists].flatMap(([playlist, { endMs }]) =>
       endMs === undefined ? [] : [{ playlist, endMs }],
     )
-    return known.sort((a, b) => b.endMs - a.endMs)[0]
+    return known.toSorted((a, b) => b.endMs - a.endMs)[0]
   }
 
   /** Whether a request for the file needs none at the origin for a name that may not exist. */

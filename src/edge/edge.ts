@@ -112,7 +112,7 @@ export class Edge {
   /** What the edge has of a stream that is read. */
   newest(streamId: string): NewestMedia | undefined {
     const known = this.#sources.flatMap((each) => each.inUse(streamId)?.files.newest ?? [])
-    return known.sort((a, b) => b.endMs - a.endMs)[0]
+    return known.toSorted((a, b) => b.endMs - a.endMs)[0]
   }
 
   /**

@@ -260,6 +260,10 @@ t.test('a node of a cluster shows what others have', { timeout: 120_000 }, async
   await until('its node', async () =>
     (await page.locator('#facts').innerText()).includes(b.publicUrl),
   )
+  await until('the edge with a viewer', async () => {
+    await fetch(`${a.publicUrl}/video/studio/playlist.m3u8`)
+    return /Edges\s+1, .* behind/i.test(await page.locator('#facts').innerText())
+  })
   await page.getByRole('img', { name: /^Bitrate: now .+bit\/s, from / }).waitFor()
   t.equal(await pageWidth(page), 360)
   t.strictSame(errors, [])

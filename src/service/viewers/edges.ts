@@ -62,7 +62,7 @@ export class Edges {
     const sinceUs = this.#clock.nowUs() - SILENT_US
     const seen = [...(this.#seen.get(stream) ?? [])].filter(([, { atUs }]) => atUs >= sinceUs)
     if (seen.length === 0) return undefined
-    return seen.map(([edge, { lagMs }]) => ({ edge, lagMs })).sort(byName)
+    return seen.map(([edge, { lagMs }]) => ({ edge, lagMs })).toSorted(byName)
   }
 
   #push(stream: PlayableStream, edge: string, lagMs: number): void {

@@ -168,8 +168,8 @@ t.test('viewers at all nodes and edges count at the owner, each of them once', L
   t.equal((await b.control.status('studio')).viewers, 5)
   const { edges = [] } = await b.control.status('studio')
   t.same(
-    edges.map((each) => each.edge).sort(),
-    [b.publicUrl, `${hostname()}:${edge.port}`].sort(),
+    edges.map((each) => each.edge).toSorted(),
+    [b.publicUrl, `${hostname()}:${edge.port}`].toSorted(),
     'the owner knows who reads its stream',
   )
   const headers = { authorization: `Bearer ${METRICS_TOKEN}` }
