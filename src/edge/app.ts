@@ -7,8 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import type { PlaybackTokens } from '../auth/playback-token.ts'
 import type { Clock } from '../clock.ts'
 import type { NodeCalls } from '../cluster/node-calls.ts'
-import { createApp, type ApplicationOptions } from '../http/create-app.ts'
-import { closeAfterRepeated } from '../http/guard/repeated-requests.ts'
+import { closeAfterReplies, createApp, type ApplicationOptions } from '../http/create-app.ts'
 import { limitGuesses } from '../http/guesses.ts'
 import { health } from '../http/health.ts'
 import { nodeCallOf, verifyNodeCalls } from '../http/node-access.ts'
@@ -58,7 +57,7 @@ export function buildEdgeApp(options: EdgeAppOptions): FastifyInstance {
   })
   if (isLocal) void app.register(relay, { prefix: '/', pass })
   else relayPages(app, options, pass)
-  closeAfterRepeated(app, options.guard.repeated)
+  closeAfterReplies(app, options.guard)
   return app
 }
 

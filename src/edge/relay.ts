@@ -8,7 +8,7 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest 
 import { MillraceError } from '../errors.ts'
 import { clientAddress } from '../http/access.ts'
 import { BodyReader } from '../http/body-reader.ts'
-import { exchangeOf } from '../http/connection.ts'
+import { emitterOf } from '../http/connection.ts'
 import { checkSignedBody, nodeCallOf, protocolOf } from '../http/node-access.ts'
 import { openBody } from '../http/open-body.ts'
 import { TimeoutError } from '../time-limit.ts'
@@ -71,7 +71,7 @@ export function createRelay(app: FastifyInstance, timeoutMs = EXCHANGE_MS) {
     const deadline = setTimeout(() => {
       exchange.abort(new TimeoutError(`no whole reply in ${timeoutMs} ms`))
     }, timeoutMs)
-    exchangeOf(reply).once('close', () => {
+    emitterOf(reply).once('close', () => {
       clearTimeout(deadline)
       open.delete(exchange)
       exchange.abort()

@@ -16,9 +16,8 @@ import { admin } from './admin/admin.ts'
 import type { DashboardOptions } from './admin/admin-options.ts'
 import { api, type ApiOptions } from './api.ts'
 import { edgeReports } from './edge-reports.ts'
-import { createApp, type ApplicationOptions } from './create-app.ts'
+import { closeAfterReplies, createApp, type ApplicationOptions } from './create-app.ts'
 import { asRefusal } from './error-handler.ts'
-import { closeAfterRepeated } from './guard/repeated-requests.ts'
 import { limitGuesses } from './guesses.ts'
 import { health } from './health.ts'
 import { metrics as metricsPlugin, type MetricsOptions } from './metrics.ts'
@@ -134,7 +133,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
       void app.register(watch, { prefix: `${prefix}/watch`, source: playback, tokens, remote })
     }
   }
-  closeAfterRepeated(app, options.guard.repeated)
+  closeAfterReplies(app, options.guard)
   return app
 }
 

@@ -85,6 +85,15 @@ export function createApp(options: ApplicationOptions): FastifyInstance {
   return app
 }
 
+/**
+ * Lets replies leave before `app` closes: Node destroys a connection whose reply has ended, although it may wait in the
+ * socket. Call it after all other plugins are registered.
+ */
+export function closeAfterReplies(app: FastifyInstance, guard: HttpGuard): void {
+  // Hooks run in the order of plugins: the others end what waits.
+  void app.register(async (last) => last.addHook('preClose', () => guard.allReplied()))
+}
+
 /** Options for the server that Fastify creates; its types allow for one protocol, the routes use what both share. */
 function serverOptions(
   guard: HttpGuard,

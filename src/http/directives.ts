@@ -4,22 +4,44 @@
  * @module
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { DeliveryDirectives } from '../contract/streams.ts'
+import { parse } from 'node:querystring'
+import type { DeliveryDirectives, PlayableStream } from '../contract/streams.ts'
 import { MillraceError } from '../errors.ts'
 
 /** Values of `_HLS_skip`; `v2` allows a server to skip date ranges too, which we do not. */
 const SKIP_VALUES: ReadonlySet<unknown> = new Set(['YES', 'v2'])
 
-/** Whether a URL can have delivery directives: most have none. */
-export function mayHaveDirectives(url: string): boolean {
-  return url.includes('_HLS_')
+export function isPlaylist(name: string): boolean {
+  return name.endsWith('.m3u8')
 }
 
 /**
- * @param query  other parameters are ignored
+ * Directives of a request for a file; none for a playlist that does not offer to wait.
+ *
  * @returns `DIRECTIVES_INVALID` for a number that is none, and for a part without its segment
  */
-export function parseDirectives(
+export function readDirectives(
+  {
+    url = '',
+    headers,
+  }: { readonly url?: string | undefined; readonly headers: IncomingHttpHeaders },
+  { files }: PlayableStream,
+  name: string,
+): DeliveryDirectives | MillraceError {
+  if (!isPlaylist(name)) return NONE
+  const otherThan = versionToReplace(headers)
+  if (otherThan !== undefined) return { otherThan }
+  // Most URLs have none.
+  if (!url.includes('_HLS_')) return NONE
+  const playlist = files.get(name)
+  const isOffered = playlist === undefined || playlist.blocking !== undefined
+  return isOffered ? parseDirectives(parse(url.slice(url.indexOf('?') + 1))) : NONE
+}
+
+const NONE: DeliveryDirectives = {}
+
+/** @param query  other parameters are ignored */
+function parseDirectives(
   query: Readonly<Record<string, unknown>>,
 ): DeliveryDirectives | MillraceError {
   const mediaSequence = parseNumber(query['_HLS_msn'])
@@ -36,7 +58,7 @@ export function parseDirectives(
  * Version of a playlist that the client has, if it asks to wait for another: `If-None-Match` with one tag, and
  * `Prefer: wait` (RFC 7240 section 4.3). Edges follow playlists so.
  */
-export function versionToReplace(headers: IncomingHttpHeaders): string | undefined {
+function versionToReplace(headers: IncomingHttpHeaders): string | undefined {
   const { prefer, 'if-none-match': tag } = headers
   if (prefer === undefined || tag === undefined || !/(?:^|,)\s*wait=/.test(String(prefer))) {
     return undefined

@@ -54,20 +54,29 @@ export function writeRefusal(
   refusal: MillraceError,
   headers: Headers = [],
 ): void {
-  let known = prepared.get(refusal)
-  if (known === undefined) {
-    const text = Buffer.from(envelope(refusal))
-    const length = String(text.length)
-    known = {
-      text: text.toString('latin1'),
-      headers: ['Content-Type', ENVELOPE_TYPE, 'Content-Length', length],
-    }
-    prepared.set(refusal, known)
-  }
-  writeReply(reply, refusal.httpStatus, [...headers, ...known.headers], known.text)
+  const { text, headers: own } = envelopeOf(refusal)
+  writeReply(reply, refusal.httpStatus, [...headers, ...own], text)
 }
 
-const prepared = new WeakMap<MillraceError, { readonly text: string; readonly headers: Headers }>()
+/** Envelope of a refusal as it is sent. */
+export interface PreparedEnvelope {
+  /** One character for each byte (`latin1`). */
+  readonly text: string
+  readonly headers: Headers
+}
+
+const prepared = new WeakMap<MillraceError, PreparedEnvelope>()
+
+/** @param refusal  key of what is prepared */
+export function envelopeOf(refusal: MillraceError): PreparedEnvelope {
+  const known = prepared.get(refusal)
+  if (known !== undefined) return known
+  const bytes = Buffer.from(envelope(refusal))
+  const headers = ['Content-Type', ENVELOPE_TYPE, 'Content-Length', String(bytes.length)]
+  const made = { text: bytes.toString('latin1'), headers }
+  prepared.set(refusal, made)
+  return made
+}
 
 type ClientErrorHandler = (error: NodeJS.ErrnoException, socket: Socket | TLSSocket) => void
 

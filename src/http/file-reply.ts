@@ -7,7 +7,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { StreamFile } from '../contract/streams.ts'
 import { MillraceError } from '../errors.ts'
 import { parseByteRange, sliceChunks } from './byte-range.ts'
-import { exchangeOf } from './connection.ts'
 import { chooseCoding, isCompressible } from './content-coding.ts'
 import { writeRefusal } from './error-handler.ts'
 import { CORS_HEADERS, writeReply, type Headers } from './raw-reply.ts'
@@ -57,11 +56,6 @@ export function sendFile(
 
 const OUTSIDE_FILE = new MillraceError('RANGE_NOT_SATISFIABLE')
 
-/** Calls `act` exactly once: when the kernel has the whole reply, or when connection or stream has closed. */
-export function onceClosed(reply: FastifyReply, act: () => void): void {
-  exchangeOf(reply).once('close', act)
-}
-
 /** Weak comparison of If-None-Match (RFC 9110 section 13.1.2). */
 export function isKnown(etag: string, ifNoneMatch: string | undefined): boolean {
   if (ifNoneMatch === undefined) return false
@@ -83,4 +77,25 @@ function requestedRange(
 /** Sends the envelope of a failure, which scripts of any origin can read. */
 export function refuse(reply: FastifyReply, refusal: MillraceError, headers: Headers = []): void {
   writeRefusal(reply, refusal, [...headers, ...CORS_HEADERS])
+}
+
+/** Sends a refusal of a file, see `refusalHeaders`. */
+export function refuseFile(reply: FastifyReply, refusal: MillraceError): void {
+  writeRefusal(reply, refusal, refusalHeaders(refusal))
+}
+
+/** For one second, lets a shared cache answer a crowd, for example one that waits for the first segment. */
+const BRIEFLY = ['Cache-Control', 'public, max-age=1']
+
+/** No cache may store a refusal of access, since caches may share replies between tokens. */
+const NEVER = ['Cache-Control', 'no-store']
+
+/** Headers of a refusal of a file, besides those of its envelope. */
+export function refusalHeaders({
+  httpStatus,
+  retryAfterSec = httpStatus === 503 ? 1 : undefined,
+}: MillraceError): Headers {
+  const caching = httpStatus === 401 || httpStatus === 403 ? NEVER : BRIEFLY
+  const retrying = retryAfterSec === undefined ? [] : ['Retry-After', String(retryAfterSec)]
+  return [...caching, ...retrying, ...CORS_HEADERS]
 }

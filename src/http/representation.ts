@@ -3,10 +3,9 @@
  *
  * @module
  */
-import { validateHeaderValue } from 'node:http'
 import type { StreamFile } from '../contract/streams.ts'
 import { compress, isCompressible, type ContentCoding } from './content-coding.ts'
-import { CORS_HEADERS, type Body, type Headers } from './raw-reply.ts'
+import { CORS_HEADERS, formatHead, type Body, type Headers } from './raw-reply.ts'
 
 export interface Representation {
   /** Strong tag: representations in different codings have different ones (RFC 9110 section 8.8.3.3). */
@@ -21,8 +20,10 @@ export interface Representation {
   readonly contentHeaders: Headers
   /** All headers of a reply with the whole body, besides ETag and Cache-Control. */
   readonly fullHeaders: Headers
-  /** Head of a public reply with the whole body over HTTP/1.1, without Date and what depends on the connection. */
+  /** Head of a public reply with the whole body, see `PublicReply`. */
   readonly head: string
+  /** The same for a URL that names media which the file has; undefined if the playlist does not offer to wait. */
+  readonly blockingHead: string | undefined
 }
 
 /** Maximum size of a body that leaves in one string with its head: libuv copies up to 16 KiB, larger ones as they are. */
@@ -47,7 +48,7 @@ export function representationOf(file: StreamFile, coding?: ContentCoding): Repr
 }
 
 function prepare(file: StreamFile, coding: ContentCoding | undefined): Representation {
-  const { version, immutable, contentType, maxAgeSec } = file
+  const { version, immutable, contentType, maxAgeSec, blocking } = file
   const chunks = coding === undefined ? file.chunks : compress(file, coding)
   const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
   const headers = [...CORS_HEADERS, ...(isCompressible(file) ? ['Vary', 'Accept-Encoding'] : [])]
@@ -58,6 +59,10 @@ function prepare(file: StreamFile, coding: ContentCoding | undefined): Represent
   const isText = isCompressible(file) && sizeBytes <= MAX_TEXT_BYTES
   const etag = coding === undefined ? `"${version}"` : `"${version}-${coding}"`
   const fullHeaders = [...contentHeaders, 'Content-Length', String(sizeBytes)]
+  const headWith = (lifetimeSec: number) => {
+    const caching = `public, max-age=${lifetimeSec}${immutable ? ', immutable' : ''}`
+    return formatHead(200, ['ETag', etag, 'Cache-Control', caching, ...fullHeaders])
+  }
   return {
     etag,
     chunks,
@@ -66,23 +71,7 @@ function prepare(file: StreamFile, coding: ContentCoding | undefined): Represent
     headers,
     contentHeaders,
     fullHeaders,
-    head: formatHead([
-      'ETag',
-      etag,
-      'Cache-Control',
-      `public, max-age=${maxAgeSec}${immutable ? ', immutable' : ''}`,
-      ...fullHeaders,
-    ]),
+    head: headWith(maxAgeSec),
+    blockingHead: blocking && headWith(blocking.maxAgeSec),
   }
-}
-
-/** @throws {TypeError} for a value that would end its line */
-function formatHead(headers: Headers): string {
-  const lines = ['HTTP/1.1 200 OK']
-  for (let i = 0; i < headers.length; i += 2) {
-    const [name, value] = [headers[i]!, headers[i + 1]!]
-    validateHeaderValue(name, value)
-    lines.push(`${name}: ${value}`)
-  }
-  return `${lines.join('\r\n')}\r\n`
 }

@@ -4,8 +4,6 @@
  *
  * @module
  */
-import type { FastifyReply } from 'fastify'
-import { connectionOf, exchangeOf } from './connection.ts'
 import { TurnQueue } from './guard/turn-queue.ts'
 
 /** Maximum number of waiting requests, in total and of one connection: a player needs two for each rendition. */
@@ -20,6 +18,17 @@ const MAX_ANSWERED_PER_TURN = 48
 
 /** Reason for the end of a wait; `refused`: it has not begun, since too many requests wait. */
 export type WaitEnd = 'over' | 'late' | 'closing' | 'refused'
+
+/** A request, for the time until it is answered. */
+export interface Exchange {
+  /** Key of its connection. */
+  readonly connection: object
+  readonly hasLeft: boolean
+  /** Calls `act` when the client leaves, and perhaps after the reply. */
+  onceLeft(act: () => void): void
+  /** Answers a request that has waited with an internal failure. */
+  fail(error: unknown): void
+}
 
 export interface Wait {
   /** Longest wait in milliseconds. */
@@ -43,10 +52,10 @@ export class WaitingRequests {
   #isClosed = false
 
   /** Waits for the file, and then for a turn to answer. */
-  wait(reply: FastifyReply, { maxMs, begin, answer }: Wait): void {
-    const [connection, exchange] = [connectionOf(reply.raw.req), exchangeOf(reply)]
+  wait(exchange: Exchange, { maxMs, begin, answer }: Wait): void {
+    const { connection } = exchange
     // The client has left during a hook of an application.
-    if (exchange.destroyed) return
+    if (exchange.hasLeft) return
     if (this.#isClosed) {
       answer('closing')
       return
@@ -76,12 +85,12 @@ export class WaitingRequests {
       try {
         answer(due ?? reason)
       } catch (error) {
-        reply.send(error)
+        exchange.fail(error)
       }
     }
     this.#waiting.add(end)
     this.#perConnection.set(connection, ownCount + 1)
-    exchange.once('close', leave)
+    exchange.onceLeft(leave)
   }
 
   /** Ends all waits at once, and answers the requests whose turn is still to come. */

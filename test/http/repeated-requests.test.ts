@@ -17,6 +17,12 @@ const LONG_BYTES = 24 * 1024 * 1024
 
 const HEADERS = 'Host: x\r\nAccept-Encoding: gzip\r\n\r\n'
 const PLAYLIST = `GET /video/demo/playlist.m3u8 HTTP/1.1\r\n${HEADERS}`
+/** Playlists that need no wait. */
+const DIRECTIVES = [
+  'playlist.m3u8?_HLS_msn=7',
+  'playlist.m3u8?_HLS_skip=YES',
+  'playlist.m3u8?b=1&_HLS_msn=6&_HLS_part=1',
+]
 const SEGMENT = `GET /video/demo/a-7.ts HTTP/1.1\r\n${HEADERS}`
 
 /** Application whose viewers need no reports, so that only the first request of a connection has to be parsed. */
@@ -35,7 +41,7 @@ async function serve(t: Test) {
   const onSent = (_: PlayableStream, name: string, sizeBytes: number) =>
     void sent.push(`${name} ${sizeBytes}`)
   const app = await startApp(t, service, {}, undefined, { onSent })
-  return { app, service, sent, countRepeated: countAnswered(app) }
+  return { app, live, service, sent, countRepeated: countAnswered(app) }
 }
 
 function media(version: string) {
@@ -97,7 +103,7 @@ function replyLength(text: string): number | undefined {
 t.test('a repeated request gets the reply of the router, to the byte', async (t) => {
   const { app, sent, countRepeated } = await serve(t)
   const client = new Client(t, app)
-  for (const name of ['playlist.m3u8', 'a-7.ts', 'a-p0.ts']) {
+  for (const name of ['playlist.m3u8', 'a-7.ts', 'a-p0.ts', 'a-7.ts?a=1&b=%20', ...DIRECTIVES]) {
     const request = `GET /video/demo/${name} HTTP/1.1\r\n${HEADERS}`
     // Left to the router.
     const [expected] = await client.ask(request.replace('Host', 'Prefer: wait=0\r\nHost'))
@@ -107,8 +113,84 @@ t.test('a repeated request gets the reply of the router, to the byte', async (t)
     t.strictSame(await client.ask(request), [expected], `${name}, repeated`)
     t.equal(countRepeated(), before + 1, 'not parsed')
   }
-  t.equal(sent.length, 9, 'all are counted')
-  t.equal(new Set(sent).size, 3)
+  t.equal(sent.length, 21, 'all are counted')
+  t.equal(new Set(sent).size, 4)
+})
+
+t.test('a request without a file gets the refusal of the router, to the byte', async (t) => {
+  const { app, sent, countRepeated } = await serve(t)
+  const client = new Client(t, app)
+  await client.ask(PLAYLIST)
+  for (const path of [
+    'demo/none.ts',
+    'demo/none.m3u8',
+    'demo/preview.ts',
+    'none/playlist.m3u8',
+    'demo/playlist.m3u8?_HLS_msn=99',
+  ]) {
+    const request = `GET /video/${path} HTTP/1.1\r\n${HEADERS}`
+    const [expected] = await client.ask(request.replace('Host', 'Prefer: wait=0\r\nHost'))
+    await client.ask(PLAYLIST)
+    const before = countRepeated()
+    t.match(expected, /^HTTP\/1\.1 4\d\d /, path)
+    t.strictSame(await client.ask(request), [expected], path)
+    t.equal(countRepeated(), before + 1, 'not parsed')
+  }
+  t.ok(sent.every((line) => line.startsWith('playlist.m3u8 ')))
+})
+
+t.test('a repeated request waits for the next version of a playlist', async (t) => {
+  const { app, live, countRepeated } = await serve(t)
+  const client = new Client(t, app)
+  await client.ask(PLAYLIST)
+  const next = PLAYLIST.replace('m3u8', 'm3u8?_HLS_msn=8&_HLS_part=0')
+  const replies = client.ask(next, 2)
+  await until('the request', () => live.files.waiters === 1)
+  client.socket.write(SEGMENT)
+  await read()
+  t.equal(countRepeated(), 1, 'the one behind it is not read')
+  live.addPart()
+  const [playlist, segment] = await replies
+  t.match(playlist, /Cache-Control: public, max-age=12\r\n/)
+  t.match(segment, /Content-Length: 200000\r\n/)
+  t.equal(countRepeated(), 2)
+  t.strictSame(await client.ask(next), [playlist], 'the same as without a wait')
+})
+
+t.test('a client that leaves while a repeated request waits is forgotten', async (t) => {
+  const { app, live } = await serve(t)
+  const client = new Client(t, app)
+  await client.ask(PLAYLIST)
+  client.socket.write(PLAYLIST.replace('m3u8', 'm3u8?_HLS_msn=8'))
+  await until('the request', () => live.files.waiters === 1)
+  client.socket.destroy()
+  await until('no request', () => live.files.waiters === 0)
+  await app.close()
+})
+
+t.test('the end of the server answers a repeated request that waits', async (t) => {
+  const { app, live } = await serve(t)
+  const client = new Client(t, app)
+  await client.ask(PLAYLIST)
+  const reply = client.ask(PLAYLIST.replace('m3u8', 'm3u8?_HLS_msn=8'))
+  await until('the request', () => live.files.waiters === 1)
+  const closed = app.close()
+  t.match((await reply)[0], /^HTTP\/1\.1 503 /)
+  await closed
+})
+
+t.test('a source that fails after the wait ends the connection, and is logged', async (t) => {
+  const { app, live } = await serve(t)
+  const client = new Client(t, app)
+  await client.ask(PLAYLIST)
+  client.socket.write(PLAYLIST.replace('m3u8', 'm3u8?_HLS_msn=8'))
+  await until('the request', () => live.files.waiters === 1)
+  live.files.lend = () => {
+    throw new Error('broken')
+  }
+  live.endSegment()
+  await once(client.socket, 'close')
+  t.equal(app.log.filter((line) => line.includes('broken')).length, 1)
 })
 
 t.test('repeated requests are answered in order, in one read or split', async (t) => {
@@ -128,8 +210,8 @@ t.test('what is not exactly the head before goes to the router', async (t) => {
   for (const request of [
     SEGMENT.replace('\r\n\r\n', '\r\nRange: bytes=0-9\r\n\r\n'),
     SEGMENT.replace('Host: x', 'Host: y'),
-    SEGMENT.replace('a-7.ts', 'a-7.ts?a=1'),
-    SEGMENT.replace('a-7.ts', 'none.ts'),
+    SEGMENT.replace('a-7.ts', '%61-7.ts'),
+    SEGMENT.replace('a-7.ts', 'a-7.ts?a="1"'),
     SEGMENT.replace('1.1', '1.0'),
   ]) {
     const client = new Client(t, app)
@@ -162,25 +244,28 @@ t.test('a body is no request', async (t) => {
   t.equal(countRepeated(), 0)
 })
 
-/** Client that has asked for a long file, by a repeated request, and does not read. */
-async function requestLong(t: Test) {
-  const { app, countRepeated } = await serve(t)
+/** Client that has asked for a long file, and does not read. */
+async function requestLong(t: Test, { isRepeated = true } = {}) {
+  const { app, sent, countRepeated } = await serve(t)
   const client = new Client(t, app)
-  await client.ask(PLAYLIST)
+  if (isRepeated) await client.ask(PLAYLIST)
   client.socket.pause()
   client.socket.write(PLAYLIST.replace('playlist.m3u8', 'a-8.ts'))
-  await until('the request', () => countRepeated() === 1)
+  await until('the request', () => sent.at(-1) === `a-8.ts ${LONG_BYTES}`)
+  t.equal(countRepeated(), isRepeated ? 1 : 0)
   return { app, client }
 }
 
-t.test('the end of the server waits for a repeated request', async (t) => {
-  const { app, client } = await requestLong(t)
-  const closed = app.close()
-  let readBytes = 0
-  client.socket.removeAllListeners('data')
-  client.socket.on('data', (text: string) => void (readBytes += text.length)).resume()
-  await closed
-  await until('the whole reply', () => readBytes > LONG_BYTES)
+t.test('the end of the server waits for replies in sockets', async (t) => {
+  for (const isRepeated of [true, false]) {
+    const { app, client } = await requestLong(t, { isRepeated })
+    const closed = app.close()
+    let readBytes = 0
+    client.socket.removeAllListeners('data')
+    client.socket.on('data', (text: string) => void (readBytes += text.length)).resume()
+    await closed
+    await until('the whole reply', () => readBytes > LONG_BYTES)
+  }
 })
 
 t.test(

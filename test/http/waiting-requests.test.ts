@@ -1,6 +1,5 @@
 import { EventEmitter } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { FastifyReply } from 'fastify'
 import t from 'tap'
 import { WaitingRequests } from '../../src/http/waiting-requests.ts'
 import { until } from '../support/until.ts'
@@ -18,12 +17,13 @@ class Crowd {
     connection = {},
     answer = (end: string) => void this.answers.push(end),
   } = {}) {
-    const raw = new EventEmitter()
-    const reply = {
-      raw: Object.assign(raw, { req: { httpVersionMajor: 1, socket: connection } }),
-      send: ({ message }: Error) => this.answers.push(message),
-    } as unknown as FastifyReply
-    this.waiting.wait(reply, {
+    const client = new EventEmitter()
+    const exchange = {
+      ...{ connection, hasLeft: false },
+      onceLeft: (act: () => void) => void client.once('close', act),
+      fail: (error: unknown) => void this.answers.push((error as Error).message),
+    }
+    this.waiting.wait(exchange, {
       maxMs,
       begin: (onOver) => {
         this.readers.add(onOver)
@@ -31,7 +31,7 @@ class Crowd {
       },
       answer,
     })
-    return raw
+    return client
   }
 
   come(): void {

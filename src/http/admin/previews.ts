@@ -8,6 +8,7 @@ import { Check } from 'typebox/value'
 import { StreamId } from '../../contract/schema.ts'
 import type { PlayableStream, PlaybackSource } from '../../contract/streams.ts'
 import { MillraceError } from '../../errors.ts'
+import { exchangeOf } from '../connection.ts'
 import { borrowFile, PREVIEW_URI } from '../file-loan.ts'
 import { WaitingRequests } from '../waiting-requests.ts'
 import type { DashboardOptions } from './admin-options.ts'
@@ -32,7 +33,7 @@ export const previews: FastifyPluginAsync<Pick<DashboardOptions, 'allStreams'>> 
         send()
         return
       }
-      waiting.wait(reply, {
+      waiting.wait(exchangeOf(reply), {
         maxMs: MAX_WAIT_MS,
         begin: (onOver) => files.wait?.(PREVIEW_URI, {}, onOver),
         answer: (end) => {

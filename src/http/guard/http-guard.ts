@@ -24,6 +24,7 @@ import { GuardLog } from './guard-log.ts'
 import { heldBytes, slowestOver } from './held-memory.ts'
 import { guardStreams, tcpSocketOf } from './http2-streams.ts'
 import { maxOpenConnections } from './open-files.ts'
+import { OpenReplies } from './open-replies.ts'
 import { MAX_REFUSED, RefusedConnections } from './refused-connections.ts'
 import { RepeatedRequests } from './repeated-requests.ts'
 import { sourceOf } from './source-address.ts'
@@ -79,6 +80,8 @@ export class HttpGuard {
   readonly #clients = new Map<Socket, GuardedConnection | GuardedSession>()
   readonly #refused = new RefusedConnections()
   readonly #turns = new TurnQueue(MAX_REQUESTS_PER_TURN)
+  /** Of HTTP/1.1. */
+  readonly #open = new OpenReplies()
   readonly #log: GuardLog
   #bufferedBytes = 0
 
@@ -101,7 +104,7 @@ export class HttpGuard {
     }
     const largeBodies = new TurnQueue(MAX_BODY_BYTES_PER_TURN)
     this.ServerResponse = guardedReplies(watcher, largeBodies)
-    this.repeated = new RepeatedRequests(watcher, largeBodies)
+    this.repeated = new RepeatedRequests({ watcher, largeBodies, logger: options.logger })
     this.Http2ServerResponse = guardedHttp2Replies((reply) => this.#beginStream(reply), largeBodies)
   }
 
@@ -126,20 +129,19 @@ export class HttpGuard {
       this.#protectTls(server)
     } else {
       server.on('connection', (socket: Socket) => {
-        if (this.#isEnding) {
-          socket.destroy()
-          return
-        }
-        if (!this.#admit(socket)) {
-          this.#refused.refuse(socket, this.#nowMs, 'TOO_MANY_HTTP_CONNECTIONS')
-          return
-        }
-        serve.call(server, socket)
-        this.#clients.set(socket, new GuardedConnection(socket, socket, this.#turns, this.repeated))
+        if (this.#isEnding) socket.destroy()
+        else if (this.#admit(socket)) {
+          serve.call(server, socket)
+          this.#follow(socket, socket)
+        } else this.#refused.refuse(socket, this.#nowMs, 'TOO_MANY_HTTP_CONNECTIONS')
       })
     }
     // Node closes connections beyond this number without creating a socket.
     server.maxConnections = this.#limits.maxConnections + MAX_REFUSED
+    // Node would close a reader that takes nothing when it has been idle for the keep-alive time: before it is found slow.
+    server.on('timeout', (silent: Socket) => {
+      if (this.#clientOf(silent).client?.isBusy !== true) silent.destroy()
+    })
     server.on('drop', () => this.#log.count('refused'))
     const sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref()
     server.once('close', () => clearInterval(sweeper))
@@ -152,7 +154,7 @@ export class HttpGuard {
       serve.call(server, secure)
       const socket = tcpSocketOf(secure)
       if (socket === undefined || secure.alpnProtocol === 'h2') return
-      this.#clients.set(socket, new GuardedConnection(socket, secure, this.#turns, this.repeated))
+      this.#follow(socket, secure)
     })
     server.on('session', (session: ServerHttp2Session) => {
       const socket = tcpSocketOf(session.socket)
@@ -179,6 +181,11 @@ export class HttpGuard {
     server.once('close', () => clearInterval(deadline))
   }
 
+  /** Resolves when the kernel has all replies of HTTP/1.1, or when their connections have closed. */
+  allReplied(): Promise<void> {
+    return this.#open.none()
+  }
+
   /** Cuts all connections. */
   destroy(): void {
     this.#refused.destroy()
@@ -187,6 +194,11 @@ export class HttpGuard {
 
   get #nowMs(): number {
     return this.#options.clock.nowUs() / 1000
+  }
+
+  /** @param parsed  see `GuardedConnection` */
+  #follow(socket: Socket, parsed: Socket): void {
+    this.#clients.set(socket, new GuardedConnection(socket, parsed, this.#turns, this.repeated))
   }
 
   #admit(socket: Socket): boolean {
@@ -198,6 +210,8 @@ export class HttpGuard {
     }
     if (admission.displaced !== undefined) this.#cut(admission.displaced, 'displaced')
     socket.once('close', () => {
+      const client = this.#clients.get(socket)
+      if (client instanceof GuardedConnection) this.#open.add(-client.gate.replies.length)
       this.#table.remove(socket)
       this.#clients.delete(socket)
     })
@@ -205,20 +219,25 @@ export class HttpGuard {
   }
 
   #begin(reply: PendingReply): void {
-    const { client, socket } = this.#http1Client(reply)
+    const { client, socket } = this.#clientOf(reply.req.socket)
     this.#table.markBusy(socket)
-    client?.gate.begin(reply)
+    if (!(client instanceof GuardedConnection)) return
+    client.gate.begin(reply)
+    this.#open.add(1)
   }
 
-  #finish(reply: PendingReply): void {
-    const { client, socket } = this.#http1Client(reply)
-    client?.gate.finish()
-    if (client?.isBusy === false) this.#table.markIdle(socket, this.#nowMs)
+  #finish({ req }: PendingReply): void {
+    const { client, socket } = this.#clientOf(req.socket)
+    if (!(client instanceof GuardedConnection)) return
+    client.gate.finish()
+    this.#open.add(-1)
+    if (!client.isBusy) this.#table.markIdle(socket, this.#nowMs)
   }
 
-  #http1Client({ req }: PendingReply) {
-    const socket = tcpSocketOf(req.socket) ?? req.socket
-    return { socket, client: this.#clients.get(socket) as GuardedConnection | undefined }
+  /** @param parsed  TCP socket, or the TLS socket on it */
+  #clientOf(parsed: Socket) {
+    const socket = tcpSocketOf(parsed) ?? parsed
+    return { socket, client: this.#clients.get(socket) }
   }
 
   /** @returns function to call when the stream has ended */
@@ -255,12 +274,8 @@ export class HttpGuard {
       if (!client.isBusy || socket.destroyed) continue
       holders.push({ socket, ...client.holder(this.#options.playback, nowMs) })
     }
-    for (const { socket } of slowestOver(
-      holders,
-      this.#options.limits.maxBufferedMib * 1024 * 1024,
-    )) {
-      this.#cut(socket, 'overMemory')
-    }
+    const maxBytes = this.#options.limits.maxBufferedMib * 1024 * 1024
+    for (const { socket } of slowestOver(holders, maxBytes)) this.#cut(socket, 'overMemory')
     this.#bufferedBytes = heldBytes(holders.filter(({ socket }) => !socket.destroyed))
     this.#log.report(this.#options.clock.nowUs())
   }

@@ -1,5 +1,5 @@
 /**
- * Heads of one connection that differ only in their path, as players send them: what a repeated head asks for is known
+ * Heads of one connection that differ only in their path and query, as players send them: what a repeated head asks for is known
  * without parsing it again.
  *
  * @module
@@ -18,8 +18,8 @@ const MAX_BYTES = 1024
 
 const CR = 0x0d
 
-/** Request line without its end. Other requests, with a query for example, are left to Node. */
-const REQUEST_LINE = /^GET (\/[A-Za-z0-9/._~-]+) HTTP\/1\.1$/
+/** Request line without its end, with the characters of RFC 3986 only. Other requests are left to Node. */
+const REQUEST_LINE = /^GET (\/[A-Za-z0-9/._~-]+(?:\?[A-Za-z0-9/._~!$&'()*+,;=:@?%-]*)?) HTTP\/1\.1$/
 
 /** Begin of a head that means the same with any request line of HTTP/1.1: Node also takes an empty line before it. */
 const BEGIN = /^[A-Z]+ [^\r\n]+ HTTP\/1\.1\r\n/
@@ -38,7 +38,7 @@ export function rememberHead(
   return { bytes: copy, headers }
 }
 
-/** @returns path of a head that repeats a known one from the end of its request line on; undefined for any other bytes */
+/** @returns path and query of a head that repeats a known one from the end of its request line on; undefined for any other bytes */
 export function repeatedPath(known: KnownHead, bytes: Buffer): string | undefined {
   const lineBytes = repeatedLine(known, bytes)
   if (lineBytes === undefined) return undefined
