@@ -8,6 +8,9 @@ import type { StreamFile } from '../contract/streams.ts'
 
 export type ContentCoding = 'br' | 'gzip'
 
+/** Longer headers are not read: clients send 10 to 50 characters. */
+const MAX_LENGTH = 1000
+
 /** `qvalue` (RFC 9110 section 12.4.2). */
 const WEIGHT = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 
@@ -17,7 +20,7 @@ const WEIGHT = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
  * refuses all gets none.
  */
 export function chooseCoding(acceptEncoding: string | undefined): ContentCoding | undefined {
-  if (acceptEncoding === undefined) return undefined
+  if (acceptEncoding === undefined || acceptEncoding.length > MAX_LENGTH) return undefined
   const weights = new Map<string, number>()
   for (const item of acceptEncoding.toLowerCase().split(',')) {
     const [coding = '', parameter] = item.split(';', 2).map((part) => part.trim())

@@ -41,8 +41,8 @@ const FILE_REFUSALS = [
 
 /** Fastify plugin for the prefix `/api`: the document at `openapi.json`, unsigned, since it holds no secret. */
 export const openApi: FastifyPluginAsync = async (app) => {
-  const text = JSON.stringify(openApiDocument())
-  const etag = `"${createHash('sha256').update(text).digest('base64url')}"`
+  const bytes = Buffer.from(JSON.stringify(openApiDocument()))
+  const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`
   app.get('/openapi.json', (request, reply) => {
     reply.headers({
       etag,
@@ -50,7 +50,7 @@ export const openApi: FastifyPluginAsync = async (app) => {
       'access-control-allow-origin': '*',
     })
     if (isKnown(etag, request.headers['if-none-match'])) reply.code(304).send()
-    else reply.type('application/json; charset=utf-8').send(text)
+    else reply.type('application/json; charset=utf-8').send(bytes)
   })
 }
 

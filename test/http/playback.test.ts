@@ -428,6 +428,11 @@ t.test('chooseCoding accepts any header without throwing', async () => {
   fc.assert(fc.property(pieces, (each) => codings.has(chooseCoding(each.join('')))))
 })
 
+t.test('chooseCoding reads headers of up to 1,000 characters', async (t) => {
+  t.equal(chooseCoding('gzip'.padEnd(1000, ',')), 'gzip')
+  t.equal(chooseCoding('gzip'.padEnd(1001, ',')), undefined)
+})
+
 t.test('answers other methods with 404', async (t) => {
   const app = await startApp(t, playing())
   for (const method of ['POST', 'PUT', 'DELETE']) {

@@ -53,7 +53,11 @@ async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [
     ...{ ...settings, node, registry, redis, calls, streams, urls },
     records: new Records({
       ownershipOf: () => ({ node }),
-      ...{ playlistUrl: urls.playlist, hasPlaybackSecret: false, audienceOf: () => ({ viewers: 0 }) },
+      ...{
+        playlistUrl: urls.playlist,
+        hasPlaybackSecret: false,
+        audienceOf: () => ({ viewers: 0 }),
+      },
       ownTermsOf: (stream) => streams.ownTermsOf(stream),
       readLoad: () => undefined,
     }),
