@@ -50,7 +50,8 @@ export interface WebhookNode {
 interface Told {
   readonly event: AddressedEvent
   readonly node: string
-  readonly place: number
+  /** When the node knew it: that Redis has taken an end, it learns later. */
+  place: number
   readonly atMs: number
   /** URLs that have it. */
   readonly received: Map<string, { readonly place: number; readonly by: string }>
@@ -112,6 +113,13 @@ export class SimulatedWebhooks {
     const [place, atMs] = [this.#places++, this.#world.nowMs()]
     const told = { event, node, place, atMs, received: new Map(), isLost: false }
     this.#told.set(event.id, { ...told, contents: new Set([contentOf(event)]) })
+  }
+
+  /** The node that has announced an end knows that Redis has taken it. */
+  learn({ id, type }: AddressedEvent, node: string): void {
+    const told = this.#told.get(id)
+    const isNew = type === 'stream.stopped' && told?.node === node && told.received.size === 0
+    if (isNew) told.place = this.#places++
   }
 
   receive(url: string, { id }: AddressedEvent, by: string): void {
@@ -273,7 +281,10 @@ class NodeWebhooks {
           this.#ends.set(addressed.id, addressed)
           return addressed
         },
-        deliver: (event) => this.#deliver(event),
+        deliver: (event) => {
+          webhooks.learn(event, name)
+          this.#deliver(event)
+        },
       },
     })
     const look = () => {

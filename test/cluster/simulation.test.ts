@@ -10,6 +10,9 @@ const NAMED: Readonly<Record<string, readonly number[]>> = {
     2876, 6109, 7436, 7945, 8253, 8479, 8802,
   ],
   'a run begins above the numbers that the last owner had not told': [1047, 6457],
+  'a node that does not learn that it has announced an end delivers later events before it': [
+    35974,
+  ],
   'a claim is lost by a failover, and its owner goes on': [6979, 9460],
   'faults at once, and encoders that come back late': [
     343, 421, 422, 616, 908, 1226, 1303, 2316, 2675, 2692, 2962, 3297, 5161, 5598, 6615, 6682, 8193,
