@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { machineClock } from '../clock.ts'
 import type { DeliveryDirectives, FileLoan, PlayableStream } from '../contract/streams.ts'
 import { MillraceError } from '../errors.ts'
 import { isPlaylist } from './directives.ts'
@@ -21,6 +22,8 @@ export interface FileRequest {
   readonly findNext: () => PlayableStream | undefined
   /** Whether it waits only for the next version of a file that is there: any other name may be a guess. */
   readonly onlyKnown: boolean
+  /** End of its wait in milliseconds, by `machineClock`, if it has waited for the stream at an earlier owner. */
+  readonly waitEndsMs?: number
 }
 
 /** Reply to such a request; one of the methods is called, once. */
@@ -57,13 +60,15 @@ function answerLater(asked: FileRequest, waiting: WaitingRequests): boolean {
   const { files } = stream
   const known = isPlaylist(name) ? files.get(name) : undefined
   if (known === undefined && asked.onlyKnown) return false
+  const nowMs = machineClock.nowUs() / 1000
+  const { waitEndsMs = nowMs + maxWaitMs(stream, name) } = asked
   waiting.wait(exchange, {
-    maxMs: maxWaitMs(stream, name),
+    maxMs: waitEndsMs - nowMs,
     begin: (onOver) => files.wait?.(name, directives, onOver),
     answer: (end) => {
       const next = stream.hasLeft === true ? asked.findNext() : undefined
       if (next !== undefined && next !== stream) {
-        answerFile({ ...asked, stream: next, onlyKnown: false }, waiting)
+        answerFile({ ...asked, stream: next, onlyKnown: false, waitEndsMs }, waiting)
         return
       }
       // The version that the client has, 304, is an answer as well.

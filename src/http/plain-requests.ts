@@ -183,8 +183,9 @@ class PlainReply implements FileReply {
       const coding = isCompressible(file) ? chooseCoding(accepted) : undefined
       const representation = representationOf(file, coding)
       const { head, blockingHead = head } = representation
-      this.#transport.send(headOf(isBlocking ? blockingHead : head), representation, end)
+      // First, since nothing may be sent when the router answers instead.
       this.#onSent?.(stream, name, representation.sizeBytes)
+      this.#transport.send(headOf(isBlocking ? blockingHead : head), representation, end)
     } catch (error) {
       end?.()
       throw error

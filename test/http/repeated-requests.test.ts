@@ -157,6 +157,26 @@ t.test('a repeated request waits for the next version of a playlist', async (t) 
   t.strictSame(await client.ask(next), [playlist], 'the same as without a wait')
 })
 
+t.test('a repeated request that waits goes on with the next owner of its stream', async (t) => {
+  const { app, live, service, countRepeated } = await serve(t)
+  const client = new Client(t, app)
+  await client.ask(PLAYLIST)
+  const reply = client.ask(PLAYLIST.replace('m3u8', 'm3u8?_HLS_msn=8'))
+  await until('the request', () => live.files.waiters === 1)
+  const next = new LiveStore()
+  next.endSegment()
+  service.stored.set('demo', next)
+  Object.assign(live, { hasLeft: true })
+  live.files.end()
+  await until('its second wait', () => next.files.waiters === 1)
+  next.endSegment()
+  t.match((await reply)[0], /^ETag: "8\.0/m)
+  t.match((await client.ask(PLAYLIST))[0], /^ETag: "8\.0/m, 'the connection goes on')
+  t.equal(countRepeated(), 2)
+  client.socket.destroy()
+  await until('no connection', () => app.guard.report().connections === 0)
+})
+
 t.test('a client that leaves while a repeated request waits is forgotten', async (t) => {
   const { app, live } = await serve(t)
   const client = new Client(t, app)
@@ -191,6 +211,29 @@ t.test('a source that fails after the wait ends the connection, and is logged', 
   live.endSegment()
   await once(client.socket, 'close')
   t.equal(app.log.filter((line) => line.includes('broken')).length, 1)
+})
+
+t.test('a reply that cannot be counted is sent once', async (t) => {
+  const { app, live, sent, countRepeated } = await serve(t)
+  const lend = live.files.lend.bind(live.files)
+  let lent = 0
+  live.files.lend = (...file) => {
+    const loan = lend(...file)
+    if (loan === undefined) return undefined
+    lent++
+    return { ...loan, end: () => (lent--, loan.end?.()) }
+  }
+  const client = new Client(t, app)
+  for (let n = 0; n < 3; n++) {
+    sent.push = () => {
+      Reflect.deleteProperty(sent, 'push')
+      throw new Error('broken')
+    }
+    t.match((await client.ask(PLAYLIST))[0], /mpegurl/)
+    t.match((await client.ask(SEGMENT))[0], /mp2t/)
+  }
+  t.equal(countRepeated(), 3)
+  await until('no file on loan', () => lent === 0)
 })
 
 t.test('repeated requests are answered in order, in one read or split', async (t) => {

@@ -54,7 +54,7 @@ export class RepeatedRequests {
   }
 }
 
-/** Calling order: `onceLeft` if the request waits; `send`, or `fail`. */
+/** Calling order: `onceLeft` for each wait of the request; `send`, or `fail`. */
 export class RepeatedReply implements PendingReply {
   readonly req: RepeatedRequest
   readonly shouldKeepAlive = true
@@ -81,9 +81,10 @@ export class RepeatedReply implements PendingReply {
   }
 
   onceLeft(act: () => void): void {
+    if (this.#onLeft === undefined) this.#options.watcher.begin(this)
+    else this.req.socket.off('close', this.#onLeft)
     this.#onLeft = act
     this.req.socket.once('close', act)
-    this.#options.watcher.begin(this)
   }
 
   fail(error: unknown): void {
