@@ -27,6 +27,8 @@ interface Owned {
   reason?: StopReason
   /** Announces that it has. */
   announce?: () => Promise<unknown>
+  /** Whether the registry may have been told again that it has ended, and nobody announces it. */
+  isUnannounced?: boolean
 }
 
 /** Fences of the streams that the registry has for a node, by stream id. */
@@ -162,8 +164,13 @@ export class OwnedStreams {
       } else if (stream.status !== 'STOPPED') {
         if (running.get(streamId) === fence) writes.confirm()
         else writes.touch()
-      } else if (running.has(streamId) || lingering.get(streamId) !== fence) {
-        await this.#repeatStop(owned)
+      } else if (
+        owned.isUnannounced ||
+        running.has(streamId) ||
+        lingering.get(streamId) !== fence
+      ) {
+        // What fails is tried again in the next round.
+        await this.#repeatStop(owned).catch(() => undefined)
       }
     }
     return [...running.keys(), ...lingering.keys()].filter((id) => !this.#owned.has(id))
@@ -173,9 +180,12 @@ export class OwnedStreams {
   async #repeatStop(owned: Owned): Promise<void> {
     const { node, registry, lingerMs } = this.#options
     const { stream, run, fence, reason = 'api' } = owned
+    owned.isUnannounced = true
     const stopped = await registry.stop(stream.id, { reason, run, by: { node, fence }, lingerMs })
     if (stopped.outcome === 'unknown') return
-    if (stopped.outcome === 'stopped' && stopped.isFirst) await owned.announce?.()
+    // A call without an answer may have stopped it before.
+    if (stopped.outcome === 'stopped') await owned.announce?.()
+    owned.isUnannounced = false
     // Its next run may have another owner, whom edges look for when this node does not answer for it any more.
     if (stopped.outcome === 'changed' || stopped.stream.owner !== node) this.#leave(owned)
   }
