@@ -2,11 +2,13 @@
 -- since an owner may have announced what this server does not know.
 -- ARGV: node, time in ms for which it must have held its lease before it announces those of others, limit
 -- Answer: id and run, reason and webhook URLs and so on
-local node, limit, now = ARGV[1], 2 * tonumber(ARGV[3]), now_ms()
+local node, limit, now = ARGV[1], tonumber(ARGV[3]), now_ms()
 local settled, ends = is_settled(node, tonumber(ARGV[2]), now), {}
-for _, run in ipairs(redis.call('ZRANGEBYSCORE', UNANNOUNCED, '-inf', now)) do
+local due = redis.call('ZRANGEBYSCORE', UNANNOUNCED, '-inf', now, 'LIMIT', 0, settled and limit or -1)
+for _, run in ipairs(due) do
+  if #ends == 2 * limit then break end
   local ended = redis.call('HGET', ENDS, run)
-  if #ends < limit and (settled or string.match(ended, '^%S*') == node) then
+  if settled or string.match(ended, '^%S*') == node then
     table.insert(ends, run)
     table.insert(ends, ended)
   end
