@@ -79,6 +79,7 @@ export class Redis extends EventEmitter<{ ready: []; steady: []; lost: [reason: 
   #lose: (reason: Error) => void = () => undefined
   /** Time since which no command has had a reply; undefined: the latest reply is newer than all commands that wait. */
   #silentSinceUs: number | undefined
+  #awaySinceUs: number | undefined
   #done: Promise<void> = Promise.resolve()
 
   /** @throws {MillraceError} `CONFIG_INVALID` for a URL of another shape */
@@ -91,6 +92,11 @@ export class Redis extends EventEmitter<{ ready: []; steady: []; lost: [reason: 
 
   get isReady(): boolean {
     return this.#client !== undefined
+  }
+
+  /** Since when there is no connection; undefined while there is one, and until the first attempt has failed. */
+  get awaySinceUs(): number | undefined {
+    return this.#awaySinceUs
   }
 
   /** Begins to connect, and to connect anew whenever the connection is lost. */
@@ -161,6 +167,7 @@ export class Redis extends EventEmitter<{ ready: []; steady: []; lost: [reason: 
     }
     while (!signal.aborted) {
       const { message } = await this.#holdConnection(onSteady)
+      this.#awaySinceUs ??= machineClock.nowUs()
       if (message !== known && !signal.aborted) this.emit('lost', message)
       known = message
       const waitMs = Math.min(RETRY_MS.first * 2 ** Math.min(failures, 10), RETRY_MS.max)
@@ -186,6 +193,7 @@ export class Redis extends EventEmitter<{ ready: []; steady: []; lost: [reason: 
       if (reason !== undefined) return reason
       this.#client = client
       this.#silentSinceUs = undefined
+      this.#awaySinceUs = undefined
       steady = setTimeout(onSteady, STEADY_MS)
       this.emit('ready')
       if (this.#target.masterName !== undefined) watch = this.#watchSentinels(address)

@@ -52,8 +52,6 @@ const MAX_WRITES = 4
 
 interface Server {
   readonly redis: Redis
-  /** Since when the server is away; undefined while it answers, and until the first attempt to connect has failed. */
-  awaySinceUs: number | undefined
   writes: number
   /** Begin the writes that wait, in order. */
   readonly waiting: (() => void)[]
@@ -75,13 +73,8 @@ export class SegmentBackup {
     this.#maxBytes = maxBytes
     this.#servers = urls.map((url) => {
       const redis = new Redis({ url, timeoutMs: WRITE_MS })
-      const server: Server = { redis, awaySinceUs: undefined, writes: 0, waiting: [] }
-      redis.on('ready', () => (server.awaySinceUs = undefined))
-      redis.on('lost', (reason) => {
-        server.awaySinceUs ??= machineClock.nowUs()
-        onLost(reason)
-      })
-      return server
+      redis.on('lost', onLost)
+      return { redis, writes: 0, waiting: [] }
     })
   }
 
@@ -134,9 +127,9 @@ export class SegmentBackup {
     { timeoutMs, ttlMs }: { readonly timeoutMs: number; readonly ttlMs: number },
   ): Promise<ReadonlyMap<string, readonly Buffer[]>> {
     const found = new Map<string, readonly Buffer[]>()
-    const { redis, awaySinceUs = machineClock.nowUs() } = this.#serverOf(streamId)
+    const { redis } = this.#serverOf(streamId)
     // A server that is away delays one stream, not each of many.
-    const untilUs = awaySinceUs + timeoutMs * 1000
+    const untilUs = (redis.awaySinceUs ?? machineClock.nowUs()) + timeoutMs * 1000
     const leftMs = () => Math.ceil((untilUs - machineClock.nowUs()) / 1000)
     if (leftMs() > 0) await redis.ready(leftMs()).catch(() => undefined)
     if (!redis.isReady) return found

@@ -100,6 +100,24 @@ t.test('a server that hangs, or is away, holds up nobody', async (t) => {
   t.equal(first, 'nothing', 'the limit is from the loss on, for all streams')
 })
 
+t.test('a server that is lost again before it was steady holds up nobody either', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const link = await linkTo(t, await startRedis(t))
+  const { backup } = openBackup(t, [link.url])
+  const isAway = () => write(backup, 'studio', 'e-1.ts', [188]).isDone
+  for (let losses = 0; losses < 2; losses++) {
+    link.mend()
+    await until('a connection', () => !isAway())
+    link.cut()
+    await until('the loss', isAway)
+  }
+  const limit = { ...KEEP, timeoutMs: 50 }
+  await sleep(limit.timeoutMs)
+  const read = backup.read('studio', [], limit)
+  const first = await Promise.race([read.then(() => 'nothing'), setImmediate('a wait')])
+  t.equal(first, 'nothing')
+})
+
 t.test('a reader waits for a connection that is being made', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const redis = await startRedis(t)
