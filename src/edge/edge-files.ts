@@ -46,7 +46,7 @@ interface Fetch {
   /** File whose readers wait for it. */
   readonly name: string
   /** Playlist that is to name it, whose readers wait as well. */
-  readonly playlist?: string | undefined
+  playlist?: string | undefined
   /** Whether nobody waited at the latest `tick`. */
   isLeft: boolean
 }
@@ -173,8 +173,10 @@ export class EdgeFiles implements StreamFiles {
     const key = this.#options.name + fetched
     const ask = (signal: AbortSignal) => originOf().get({ path: readPath() + fetched, signal })
     const done = media.fetch(key, ask)
-    if (done === undefined || this.#fetches.has(key)) return done
-    const fetch = { name, playlist, isLeft: false }
+    const known = this.#fetches.get(key)
+    if (known !== undefined) known.playlist ??= playlist
+    if (done === undefined || known !== undefined) return done
+    const fetch: Fetch = { name, playlist, isLeft: false }
     this.#fetches.set(key, fetch)
     void this.#settle(key, fetch, done)
     return done
@@ -182,17 +184,14 @@ export class EdgeFiles implements StreamFiles {
 
   /**
    * @param playlist  names the parts in its next version
-   * @returns whether they have come, as far as anybody waits for the playlist
+   * @returns whether they have come
    */
   async #fetchParts(playlist: string, parts: readonly string[]): Promise<boolean> {
     const { media, name } = this.#options
-    const isMissing = await Promise.all(
-      parts.map(async (part) => {
-        if (media.get(name + part) === undefined) await this.#fetchListed(part, part, playlist)
-        return media.refusal(name + part) !== undefined
-      }),
-    )
-    return !isMissing.includes(true)
+    const isHere = (part: string) => media.get(name + part) !== undefined
+    const missing = parts.filter((part) => !isHere(part))
+    await Promise.all(missing.map(async (part) => this.#fetchListed(part, part, playlist)))
+    return missing.every(isHere)
   }
 
   async #settle(key: string, fetch: Fetch, done: Promise<void>): Promise<void> {

@@ -10,6 +10,7 @@ import type { Availability, DeliveryDirectives, StreamFile } from '../contract/s
 import type { MillraceError } from '../errors.ts'
 import { availabilityAt } from '../hls/store/delivery-directives.ts'
 import { FAILURE_MS } from './media-cache.ts'
+import { inTime } from '../time-limit.ts'
 import { asRefusal, playlistOf, refusalOf } from './origin-file.ts'
 import { endOfMedia, type PlaylistFacts } from './playlist-facts.ts'
 import type { OwnedReply, StreamOrigin } from './stream-origin.ts'
@@ -156,7 +157,9 @@ export class FollowedPlaylist {
     if (known === undefined || fetchParts === undefined) return true
     const readersMs = READER_TARGETS * known.targetDurationSec * 1000
     if (this.#nowMs - this.#partReadMs > readersMs) return true
-    return fetchParts([...parts].filter((name) => !known.parts.has(name)))
+    const fetched = fetchParts([...parts].filter((name) => !known.parts.has(name)))
+    // A playlist in hand is worth more than a part that hangs.
+    return inTime(fetched, known.targetDurationSec * 1000).catch(() => true)
   }
 
   /**

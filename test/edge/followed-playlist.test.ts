@@ -1,6 +1,7 @@
 /**
  * When a copy of a playlist asks its origin again.
  */
+import { EventEmitter, once } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { FollowedPlaylist } from '../../src/edge/followed-playlist.ts'
@@ -53,4 +54,40 @@ t.test('asks without a pause after the first success that follows a failure', as
   await until('the success', () => asked.length >= 3)
   await turns(10)
   t.strictSame(asked, [undefined, '"1"', undefined, '"1"'])
+})
+
+t.test('a part that hangs holds a version up for a target duration', async (t) => {
+  const bytes = (parts: readonly string[]) =>
+    Buffer.from(
+      `#EXTM3U\n#EXT-X-TARGETDURATION:1\n${parts.map((uri) => `#EXT-X-PART:DURATION=1,URI="${uri}"\n`).join('')}`,
+    )
+  const versions = [['a.ts'], ['a.ts', 'b.ts']].map((parts, index) => ({
+    ...reply(200, `"${index + 1}"`),
+    bytes: bytes(parts),
+  }))
+  const fetched: (readonly string[])[] = []
+  const readers = new EventEmitter()
+  const playlist = new FollowedPlaylist({
+    origin: {
+      get: async ({ etag, signal }) => {
+        if (etag === undefined) return versions[0]!
+        if (etag === '"1"') await once(readers, 'read')
+        else await once(readers, 'never', { signal: signal! })
+        return versions[1]!
+      },
+    },
+    readPath: () => '/video/demo/playlist.m3u8',
+    clock: { nowUs: () => 0 },
+    onChange: () => undefined,
+    fetchParts: (names) => {
+      fetched.push(names)
+      return new Promise(() => undefined)
+    },
+  })
+  t.teardown(() => playlist.stop())
+  await until('the first version', () => playlist.file?.version === '1')
+  playlist.noteRead('a.ts')
+  readers.emit('read')
+  await until('the second one', () => playlist.file?.version === '2')
+  t.strictSame(fetched, [['b.ts']])
 })

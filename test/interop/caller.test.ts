@@ -56,9 +56,10 @@ const PASSPHRASE = 'what-both-sides-know'
 
 const REFRESH = [300, 140] as const
 
+/** libsrt misses a wrap between the handshake and the first packet, which may take seconds on a busy machine. */
 const BEFORE_WRAP = {
   initialSequenceNumber: 2 ** 31 - 200,
-  startTimestampUs: 2 ** 32 - 1_500_000,
+  startTimestampUs: 2 ** 32 - 4_000_000,
 }
 
 t.jobs = 8
@@ -95,7 +96,8 @@ for (const [index, cell] of CELLS.entries()) {
       ...(wraps && BEFORE_WRAP),
       ...(keyBytes && connectOptions({ passphrase: PASSPHRASE, keyBytes, refresh: REFRESH })),
     })
-    const stream = await play(publication, PACKETS, (bytes) => listener.bytes().length >= bytes)
+    const packets = wraps ? 2 * PACKETS : PACKETS
+    const stream = await play(publication, packets, (bytes) => listener.bytes().length >= bytes)
     t.equal(difference(listener.bytes(), stream), '')
     t.equal(publication.output(), '')
     t.strictSame(keyFlags, new Set(keyBytes === undefined ? [0] : [1, 2]))
