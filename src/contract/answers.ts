@@ -179,7 +179,7 @@ export const ServiceLoad = titled(
 
 const Edge = Type.Object({
   edge: text('its `NODE_URL`, or its host and port'),
-  lag_ms: integer('media that the owner listed and it did not when it reported; 0 if it keeps up'),
+  lag_ms: integer('media that the owner listed and it lacked; 0, or one part, if it keeps up'),
 })
 
 export const StreamRecord = titled('StreamRecord', {

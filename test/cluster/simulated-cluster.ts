@@ -95,7 +95,7 @@ export function simulate(seed: number, trace?: (line: string) => void): Promise<
 class Cluster {
   readonly #random: Random
   readonly #model: RegistryModel
-  /** Of its own: what webhooks do leaves the rest of a seed as it is. */
+  /** Separate source, so that what webhooks do leaves the rest of a seed as it is. */
   readonly #webhookRandom: Random
   readonly #webhooks: SimulatedWebhooks
   readonly #violations: string[] = []

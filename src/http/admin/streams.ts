@@ -48,7 +48,7 @@ export const streams: FastifyPluginAsync<AdminOptions> = async (app, options) =>
   app.addHook('onClose', async () => clearInterval(timer))
 
   app.get<{ Params: { stream_id: string } }>('/streams/:stream_id/history', async ({ params }) => {
-    // Of a stream of another node it is empty.
+    // The history is empty for a stream of another node.
     findStream(allStreams, params.stream_id)
     const data = histories.read(params.stream_id, clock.nowUs(), clock.wallMs())
     return { success: true, data }

@@ -80,7 +80,7 @@ export class HttpGuard {
   readonly #clients = new Map<Socket, GuardedConnection | GuardedSession>()
   readonly #refused = new RefusedConnections()
   readonly #turns = new TurnQueue(MAX_REQUESTS_PER_TURN)
-  /** Of HTTP/1.1. */
+  /** Number of open HTTP/1.1 replies. */
   readonly #open = new OpenReplies()
   readonly #log: GuardLog
   #bufferedBytes = 0
