@@ -181,12 +181,15 @@ t.test('asks the origin once for what it does not have, for 250 ms', async (t) =
   const { service, edge } = await serve(t)
   const ask = () => call(edge, 'GET', '/video/nobody/a.ts')
   service.lookUps.length = 0
+  const sinceMs = performance.now()
   await Promise.all(Array.from({ length: 20 }, ask))
   await ask()
-  t.equal(service.lookUps.length, 1)
+  const tookMs = performance.now() - sinceMs
+  const { length } = service.lookUps
+  t.ok(length > 0 && length <= 1 + tookMs / 250, `${length} in ${tookMs} ms`)
   await sleep(300)
   t.equal((await ask()).status, 404)
-  t.equal(service.lookUps.length, 2)
+  t.equal(service.lookUps.length, length + 1)
 })
 
 t.test('survives an origin that talks nonsense', async (t) => {

@@ -124,9 +124,9 @@ const COSTLY: Readonly<Record<string, Buffer>> = {
 }
 
 for (const [title, bytes] of Object.entries(COSTLY)) {
-  t.test(`spends less than half a second on 1 MiB: ${title}`, async (t) => {
-    const startedMs = performance.now()
+  t.test(`spends less than 5 s of CPU on 1 MiB: ${title}`, async (t) => {
+    const started = process.cpuUsage()
     t.ok(inspect(bytes, INIT))
-    t.ok(performance.now() - startedMs < 500)
+    t.ok(process.cpuUsage(started).user < 5e6)
   })
 }
