@@ -18,11 +18,13 @@ import { until } from '../support/until.ts'
 import { record } from '../support/viewer.ts'
 
 const SECONDS = 8
+/** Of the second clip, which is not sent to its end: a busy browser decodes few of its frames. */
+const MAX_SECONDS_AFTER = 30
 const FRAMES_PER_SEC = 30
 
 /** Playing time behind a discontinuity that shows that the player has passed it. */
 const PLAYED_BEHIND_SEC = 3
-/** Frames decoded behind it: more than the key frames, fewer than the clip has. */
+/** Frames decoded behind it: more than the key frames. */
 const DECODED_BEHIND = 60
 
 interface ClipOptions {
@@ -87,17 +89,17 @@ const CASES: readonly Case[] = [
   },
 ]
 
-/** 8 s of video and audio, a key frame each second. */
-async function encode(folder: string, options: ClipOptions): Promise<Buffer> {
+/** Video and audio, a key frame each second. */
+async function encode(folder: string, options: ClipOptions, seconds: number): Promise<Buffer> {
   const { fromSec, size = '320x180', profile = 'high', sampleRate = 48_000, mute } = options
-  const file = join(folder, `${Object.values(options).join('-')}.mpegts`)
+  const file = join(folder, `${[seconds, ...Object.values(options)].join('-')}.mpegts`)
   const source = [
     ...['-f', 'lavfi', '-i', `testsrc2=size=${size}:rate=${FRAMES_PER_SEC}`],
     ...['-f', 'lavfi', '-i', `sine=sample_rate=${sampleRate}`],
   ]
   const codec = [
     ...['-c:v', 'libx264', '-preset', 'veryfast', '-profile:v', profile, '-pix_fmt', 'yuv420p'],
-    ...['-g', String(FRAMES_PER_SEC), '-sc_threshold', '0', '-t', String(SECONDS)],
+    ...['-g', String(FRAMES_PER_SEC), '-sc_threshold', '0', '-t', String(seconds)],
     ...(mute ? ['-an'] : ['-c:a', 'aac']),
   ]
   const target = ['-output_ts_offset', String(fromSec), '-f', 'mpegts', file]
@@ -113,9 +115,11 @@ for (const lowLatency of [true, false]) {
 async function playAcross(t: Test, lowLatency: boolean): Promise<void> {
   if (!requireTool(t, 'ffmpeg', 'chromium')) return
   const folder = t.testdir()
-  const clips = new Map<ClipOptions, Buffer>()
-  for (const options of new Set(CASES.flatMap((each) => each.clips))) {
-    clips.set(options, await encode(folder, options))
+  const [clipsBefore, clipsAfter] = [new Map<ClipOptions, Buffer>(), new Map<ClipOptions, Buffer>()]
+  for (const { clips } of CASES) {
+    const [before, after] = clips
+    if (!clipsBefore.has(before)) clipsBefore.set(before, await encode(folder, before, SECONDS))
+    clipsAfter.set(after, await encode(folder, after, MAX_SECONDS_AFTER))
   }
   const { server } = await startService(t, { hls: { segmentSec: 1, lowLatency } })
   const browser = await openBrowser(t)
@@ -130,10 +134,12 @@ async function playAcross(t: Test, lowLatency: boolean): Promise<void> {
       const stop = new AbortController()
       t.teardown(() => stop.abort())
       const viewer = record(playlistUrl, stop.signal)
-      const [first, second] = [clips.get(before)!, clips.get(after)!]
+      const [first, second] = [clipsBefore.get(before)!, clipsAfter.get(after)!]
+      const sending = new AbortController()
+      t.teardown(() => sending.abort())
       // On a busy machine a call may find no time to be answered.
       const send = (file: Buffer) =>
-        publish({ file, url: srtUrl, retry: true, signal: stop.signal })
+        publish({ file, url: srtUrl, retry: true, signal: sending.signal })
       const sent =
         awaySec === undefined
           ? send(splice(first, second))
@@ -165,6 +171,7 @@ async function playAcross(t: Test, lowLatency: boolean): Promise<void> {
       t.strictSame(later.fatalErrors, [])
       if (!silent) t.ok(later.audioDecodedBytes > atDiscontinuity.audioDecodedBytes, 'and audio')
       await page.close()
+      sending.abort()
       await sent
       await server.stopStream(streamId)
       const { playlists, failures } = await viewer
