@@ -46,8 +46,13 @@ t.test('each fault is found by its rule, and none is invented', async (t) => {
     }
   }
   await Promise.all(Array.from({ length: GROUP }, work))
-  // Checks that share a slow machine with others load too little of the media.
-  for (const fault of starved) judge(t, await repeat(streamOf(fault), fault), fault)
+  // Checks that share a slow machine with many others load too little of the media.
+  const workAgain = async () => {
+    for (let fault = starved.shift(); fault !== undefined; fault = starved.shift()) {
+      judge(t, await repeat(streamOf(fault), fault), fault)
+    }
+  }
+  await Promise.all([workAgain(), workAgain()])
 })
 
 async function repeat(stream: FaultyStream, fault: Fault): Promise<CheckResult> {

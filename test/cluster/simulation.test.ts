@@ -20,7 +20,7 @@ const NAMED: Readonly<Record<string, readonly number[]>> = {
   ],
 }
 
-const SEEDS = Number(process.env['SIMULATION_SEEDS'] ?? 200)
+const SEEDS = Number(process.env['SIMULATION_SEEDS'] ?? 120)
 const FIRST = Number(process.env['SIMULATION_FIRST'] ?? 1)
 
 t.test('a cluster keeps its promises under faults', async (t) => {

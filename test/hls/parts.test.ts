@@ -19,7 +19,7 @@ import { AUDIO, VIDEO, program, programOf, unit } from './source.ts'
 
 const SEC = 90_000
 
-const SEEDS = Number(process.env['HLS_PART_SEEDS'] ?? 2000)
+const SEEDS = Number(process.env['HLS_PART_SEEDS'] ?? 1000)
 const FIRST_SEED = Number(process.env['HLS_PART_FIRST_SEED'] ?? 1)
 
 /** One source in so many is checked in full: each version of its playlists, and each INDEPENDENT part in hls.js. */
