@@ -131,7 +131,7 @@ export type StreamRecord = StreamReport & {
 export interface EdgeState {
   /** `NODE_URL` of the edge, or its host and port. */
   readonly edge: string
-  /** Duration of the media that the owner listed and the edge did not when it reported; 0 for one that keeps up. */
+  /** Duration of the media that the owner listed and the edge did not when it reported; 0, or one part, if it keeps up. */
   readonly lagMs: number
 }
 

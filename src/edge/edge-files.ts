@@ -74,7 +74,7 @@ export class EdgeFiles implements StreamFiles {
     const known = [...this.#playlists].flatMap(([playlist, { endMs }]) =>
       endMs === undefined ? [] : [{ playlist, endMs }],
     )
-    return known.toSorted((a, b) => b.endMs - a.endMs)[0]
+    return newestOf(known)
   }
 
   /** Whether a request for the file needs none at the origin for a name that may not exist. */
@@ -253,6 +253,11 @@ export class EdgeFiles implements StreamFiles {
     if (file === undefined || !skippable) return undefined
     return `${name}?_HLS_skip=YES&v=${encodeURIComponent(file.version)}`
   }
+}
+
+/** That which has come farthest; undefined without any. */
+export function newestOf(media: readonly NewestMedia[]): NewestMedia | undefined {
+  return media.toSorted((a, b) => b.endMs - a.endMs)[0]
 }
 
 function isPlaylist(name: string): boolean {

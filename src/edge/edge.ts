@@ -12,7 +12,7 @@ import type { IsKnown } from '../http/guesses.ts'
 import { NODE_TOKEN } from '../http/playback-access.ts'
 import { TokenBucket } from '../token-bucket.ts'
 import { Audience } from './audience.ts'
-import type { NewestMedia } from './edge-files.ts'
+import { newestOf, type NewestMedia } from './edge-files.ts'
 import { EdgeStreams } from './edge-streams.ts'
 import { MediaCache } from './media-cache.ts'
 import type { NodeClient } from './node-client.ts'
@@ -111,8 +111,7 @@ export class Edge {
 
   /** What the edge has of a stream that is read. */
   newest(streamId: string): NewestMedia | undefined {
-    const known = this.#sources.flatMap((each) => each.inUse(streamId)?.files.newest ?? [])
-    return known.toSorted((a, b) => b.endMs - a.endMs)[0]
+    return newestOf(this.#sources.flatMap((each) => each.inUse(streamId)?.files.newest ?? []))
   }
 
   /**

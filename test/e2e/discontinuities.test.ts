@@ -18,7 +18,7 @@ import { until } from '../support/until.ts'
 import { record } from '../support/viewer.ts'
 
 const SECONDS = 8
-/** Of the second clip, which is not sent to its end: a busy browser decodes few of its frames. */
+/** Duration of the second clip, which ends early once it has been played: a busy browser decodes few of its frames. */
 const MAX_SECONDS_AFTER = 30
 const FRAMES_PER_SEC = 30
 
