@@ -7,7 +7,7 @@
 import { randomBytes } from 'node:crypto'
 import { Redis } from '../../src/cluster/redis.ts'
 import { SegmentBackup } from '../../src/cluster/segment-backup.ts'
-import { startRedis } from '../../test/support/redis.ts'
+import { startRedis } from '../../test/peers/support/redis.ts'
 import { until } from '../../test/support/until.ts'
 import { usedCpuUs } from '../registry/used-cpu.ts'
 import { formatTable } from '../support/table.ts'

@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '../../src/client/index.ts'
-import { linkTo, type RedisLink } from '../../test/support/cluster.ts'
+import { linkTo, type RedisLink } from '../../test/peers/support/cluster.ts'
 import { freePort } from '../../test/support/free-port.ts'
 import {
   createSecrets,
@@ -17,8 +17,8 @@ import {
   startRegistry,
   type NodeProcess,
   type RegistryProcesses,
-} from '../../test/support/node-processes.ts'
-import { startRedis } from '../../test/support/redis.ts'
+} from '../../test/peers/support/node-processes.ts'
+import { startRedis } from '../../test/peers/support/redis.ts'
 import { start } from '../../test/support/process.ts'
 import { until } from '../../test/support/until.ts'
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { NodeProcess } from '../../test/support/node-processes.ts'
+import type { NodeProcess } from '../../test/peers/support/node-processes.ts'
 import type { Cluster } from './cluster.ts'
 
 export interface Fault {

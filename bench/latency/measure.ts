@@ -4,7 +4,7 @@
  * @module
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openPage } from '../../test/support/browser.ts'
+import { openPage } from '../../test/peers/support/browser.ts'
 import { until } from '../../test/support/until.ts'
 import { quantile } from '../support/quantile.ts'
 import { startService } from '../support/service.ts'

@@ -7,7 +7,7 @@
 import { Redis } from '../../src/cluster/redis.ts'
 import type { Advance } from '../../src/cluster/registry/calls.ts'
 import { Registry } from '../../src/cluster/registry/registry.ts'
-import { startRedis } from '../../test/support/redis.ts'
+import { startRedis } from '../../test/peers/support/redis.ts'
 import { until } from '../../test/support/until.ts'
 import { usedCpuUs } from './used-cpu.ts'
 

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { clipOf } from '../../bench/support/clip.ts'
 import { Demuxer } from '../../src/mpegts/index.ts'
-import { countMedia, decodeErrors } from '../support/media.ts'
-import { requireTool } from '../support/tools.ts'
+import { countMedia, decodeErrors } from '../peers/support/media.ts'
+import { requireTool } from '../peers/support/tools.ts'
 
 t.test('a clip of the benches has the requested rate and breaks no rule', async (t) => {
   for (const megabits of [2, 5, 40]) {

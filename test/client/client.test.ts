@@ -8,9 +8,9 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import ts from 'typescript'
 import { ApiError, Client } from '../../src/client/index.ts'
-import { openPage } from '../support/browser.ts'
+import { openPage } from '../peers/support/browser.ts'
 import { startService } from '../support/service.ts'
-import { requireTool } from '../support/tools.ts'
+import { requireTool } from '../peers/support/tools.ts'
 
 t.test('calls each endpoint of a service that checks the age of requests', async (t) => {
   const { url, hmacSecret: secret } = await startService(t, { apiMaxAgeSec: 30 })

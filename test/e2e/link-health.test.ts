@@ -16,7 +16,7 @@ import {
 } from '../../src/srt/wire/packet.ts'
 import { start } from '../support/process.ts'
 import { startService } from '../support/service.ts'
-import { requireTool } from '../support/tools.ts'
+import { requireTool } from '../peers/support/tools.ts'
 import { startRelay, type RelayOptions } from '../support/udp-relay.ts'
 import { until } from '../support/until.ts'
 

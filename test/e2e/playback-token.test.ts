@@ -3,11 +3,11 @@
  */
 import t, { type Test } from 'tap'
 import { signPlaybackToken } from '../../src/index.ts'
-import { openPage, playback } from '../support/browser.ts'
-import { publishFinely } from '../support/fine-clip.ts'
+import { openPage, playback } from '../peers/support/browser.ts'
+import { publishFinely } from '../peers/support/fine-clip.ts'
 import { start } from '../support/process.ts'
 import { startService } from '../support/service.ts'
-import { requireTool } from '../support/tools.ts'
+import { requireTool } from '../peers/support/tools.ts'
 import { until } from '../support/until.ts'
 
 const SECRET = 'p'.repeat(32)

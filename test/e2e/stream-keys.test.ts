@@ -9,7 +9,7 @@ import { connect } from '../../src/srt/index.ts'
 import { patSection, pmtSection, TsBuilder } from '../mpegts/ts-builder.ts'
 import { start } from '../support/process.ts'
 import { startService, type TestService } from '../support/service.ts'
-import { requireTool } from '../support/tools.ts'
+import { requireTool } from '../peers/support/tools.ts'
 import { until } from '../support/until.ts'
 import { findEvent, startWebhookReceiver } from '../support/webhook-receiver.ts'
 

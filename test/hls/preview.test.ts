@@ -12,9 +12,9 @@ import type { FileStore } from '../../src/hls/store/file-store.ts'
 import type { Segment } from '../../src/hls/store/segment.ts'
 import { call, json, MemoryService, startApp } from '../http/memory-service.ts'
 import { demux, readFixture } from '../mpegts/demux.ts'
-import { openBrowser } from '../support/browser.ts'
-import { decodeErrors, readDecoded } from '../support/media.ts'
-import { requireFile, requireTool } from '../support/tools.ts'
+import { openBrowser } from '../peers/support/browser.ts'
+import { decodeErrors, readDecoded } from '../peers/support/media.ts'
+import { requireFile, requireTool } from '../peers/support/tools.ts'
 
 /** Packages a clip; `onSegment` is called after each segment. */
 function publish(source: Buffer, onSegment?: (files: FileStore, segment: Segment) => void) {

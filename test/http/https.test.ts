@@ -12,7 +12,7 @@ import t from 'tap'
 import { sign } from '../../src/auth/signature.ts'
 import { createStreamFile } from '../../src/hls/store/stream-file.ts'
 import type { StreamFile } from '../../src/contract/streams.ts'
-import { requireTool } from '../support/tools.ts'
+import { requireTool } from '../peers/support/tools.ts'
 import { callStream, openSession } from './http2-client.ts'
 import {
   call,

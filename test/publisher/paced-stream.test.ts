@@ -6,8 +6,8 @@ import t from 'tap'
 import { Demuxer, type PesUnit } from '../../src/mpegts/index.ts'
 import { PacedStream, type Datagram } from '../../src/publisher/paced-stream.ts'
 import { readPcr } from '../../src/publisher/packet-times.ts'
-import { countMedia, decodeErrors } from '../support/media.ts'
-import { requireTool } from '../support/tools.ts'
+import { countMedia, decodeErrors } from '../peers/support/media.ts'
+import { requireTool } from '../peers/support/tools.ts'
 
 const fixture = (name: string) =>
   readFileSync(new URL(`../../fixtures/${name}.mpegts`, import.meta.url))

@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { requireTool } from '../support/tools.ts'
+import { requireTool } from '../peers/support/tools.ts'
 import { fuzz } from './fuzz.ts'
 
 const SEEDS = 16

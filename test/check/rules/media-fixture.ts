@@ -5,7 +5,7 @@
  */
 import type { Exchange } from '../../../src/check/exchange.ts'
 import { crc32Mpeg2 } from '../../../src/binary/crc32.ts'
-import { editPackets, type PlacedPacket } from '../../media/edit.ts'
+import { editPackets, type PlacedPacket } from '../../mpegts/edit.ts'
 import { movePcr, movePesTimes } from '../../../src/publisher/packet-times.ts'
 
 export interface PlacedMedia {

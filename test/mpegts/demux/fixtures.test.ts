@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { Demuxer } from '../../../src/mpegts/demux/demuxer.ts'
 import type { TrackParameters } from '../../../src/mpegts/track.ts'
-import { requireTool } from '../../support/tools.ts'
+import { requireTool } from '../../peers/support/tools.ts'
 import { demux, payloadOf, programsOf, readFixture, unitsOf } from '../demux.ts'
 
 interface ExpectedTrack {

@@ -8,8 +8,8 @@ import { ContinuityCounters } from '../../../src/mpegts/mux/continuity-counters.
 import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer-output.ts'
 import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
 import { BitWriter, byteStream, nalUnit } from '../../codec/nal-builder.ts'
-import { decodeErrors } from '../../support/media.ts'
-import { requireTool } from '../../support/tools.ts'
+import { decodeErrors } from '../../peers/support/media.ts'
+import { requireTool } from '../../peers/support/tools.ts'
 import { demux, payloadOf, programsOf, readFixture, unitsOf } from '../demux.ts'
 import { pesPacket, TsBuilder } from '../ts-builder.ts'
 

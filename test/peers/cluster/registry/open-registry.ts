@@ -1,0 +1,32 @@
+/**
+ * A registry over a real Redis that starts with the test.
+ *
+ * @module
+ */
+import type { Test } from 'tap'
+import { Redis } from '../../../../src/cluster/redis.ts'
+import { Registry, type RegistryOptions } from '../../../../src/cluster/registry/registry.ts'
+import { startRedis } from '../../support/redis.ts'
+import { until } from '../../../support/until.ts'
+
+/** Numbers that a new stream starts with are below these by far, if given. */
+export const SEQUENCE_CLOCK = {
+  originMs: Date.UTC(2026, 10, 1),
+  mediaPerSec: 4,
+  discontinuitiesPerSec: 1 / 600,
+}
+
+/** @param url  of a server that runs; default: one that starts */
+export async function openRedis(t: Test, url?: string): Promise<Redis> {
+  const redis = new Redis({ url: url ?? (await startRedis(t)).url, timeoutMs: 5000 })
+  t.teardown(() => redis.close())
+  redis.connect()
+  await until('a connection', () => redis.isReady)
+  return redis
+}
+
+/** A node settles at once and its lease holds for a minute, unless the options say otherwise. */
+export function openRegistry(redis: Redis, options: Partial<RegistryOptions> = {}): Registry {
+  const defaults = { leaseMs: 60_000, settleMs: 0, sequenceClock: SEQUENCE_CLOCK }
+  return new Registry({ redis, ...defaults, ...options })
+}

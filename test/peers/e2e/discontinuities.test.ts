@@ -1,0 +1,183 @@
+/**
+ * hls.js plays across every change in a live stream: on the same page, without a fatal error.
+ */
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { publish } from '../../../src/publisher/publisher.ts'
+import { openBrowser } from '../support/browser.ts'
+import { checkPlaylists } from '../../support/check-playlists.ts'
+import { openPlayer, playerState } from '../support/hls-player.ts'
+import { startService } from '../../support/service.ts'
+import { splice } from '../support/splice.ts'
+import { requireTool } from '../support/tools.ts'
+import { until } from '../../support/until.ts'
+import { record } from '../../support/viewer.ts'
+
+const SECONDS = 8
+/** Duration of the second clip, which ends early once it has been played: a busy browser decodes few of its frames. */
+const MAX_SECONDS_AFTER = 30
+const FRAMES_PER_SEC = 30
+
+/** Playing time behind a discontinuity that shows that the player has passed it. */
+const PLAYED_BEHIND_SEC = 3
+/** Frames decoded behind it: more than the key frames. */
+const DECODED_BEHIND = 60
+
+interface ClipOptions {
+  /** First timestamp. */
+  readonly fromSec: number
+  readonly size?: string
+  readonly profile?: string
+  readonly sampleRate?: number
+  /** Video only. */
+  readonly mute?: true
+}
+
+interface Case {
+  readonly name: string
+  readonly clips: readonly [ClipOptions, ClipOptions]
+  /** Pause of the encoder between the clips, in seconds; default: it continues with the second without reconnecting. */
+  readonly awaySec?: number
+  readonly sizeAfter: { width: number; height: number }
+  /** There is no audio behind the discontinuity. */
+  readonly silent?: true
+}
+
+const FIRST: ClipOptions = { fromSec: 0 }
+const SMALL = { width: 320, height: 180 }
+const LARGE = { width: 640, height: 360 }
+
+const CASES: readonly Case[] = [
+  { name: 'encoder back after 2 s', clips: [FIRST, FIRST], awaySec: 2, sizeAfter: SMALL },
+  {
+    name: 'another resolution',
+    clips: [FIRST, { fromSec: SECONDS, size: '640x360' }],
+    sizeAfter: LARGE,
+  },
+  {
+    name: 'timestamps 1000 s ahead',
+    clips: [FIRST, { fromSec: 1000 + SECONDS }],
+    sizeAfter: SMALL,
+  },
+  {
+    name: 'timestamps 1000 s back',
+    clips: [{ fromSec: 1000 }, { fromSec: SECONDS }],
+    sizeAfter: SMALL,
+  },
+  {
+    name: 'another H.264 profile and AAC sample rate',
+    clips: [FIRST, { fromSec: SECONDS, profile: 'baseline', sampleRate: 44_100 }],
+    sizeAfter: SMALL,
+  },
+  {
+    name: 'audio that ends',
+    clips: [FIRST, { fromSec: SECONDS, mute: true }],
+    sizeAfter: SMALL,
+  },
+  {
+    name: 'audio that begins later',
+    clips: [
+      { fromSec: 0, mute: true },
+      { fromSec: SECONDS, sampleRate: 48_000 },
+    ],
+    sizeAfter: SMALL,
+    silent: true,
+  },
+]
+
+/** Video and audio, a key frame each second. */
+async function encode(folder: string, options: ClipOptions, seconds: number): Promise<Buffer> {
+  const { fromSec, size = '320x180', profile = 'high', sampleRate = 48_000, mute } = options
+  const file = join(folder, `${[seconds, ...Object.values(options)].join('-')}.mpegts`)
+  const source = [
+    ...['-f', 'lavfi', '-i', `testsrc2=size=${size}:rate=${FRAMES_PER_SEC}`],
+    ...['-f', 'lavfi', '-i', `sine=sample_rate=${sampleRate}`],
+  ]
+  const codec = [
+    ...['-c:v', 'libx264', '-preset', 'veryfast', '-profile:v', profile, '-pix_fmt', 'yuv420p'],
+    ...['-g', String(FRAMES_PER_SEC), '-sc_threshold', '0', '-t', String(seconds)],
+    ...(mute ? ['-an'] : ['-c:a', 'aac']),
+  ]
+  const target = ['-output_ts_offset', String(fromSec), '-f', 'mpegts', file]
+  await promisify(execFile)('ffmpeg', ['-v', 'error', '-y', ...source, ...codec, ...target])
+  return readFileSync(file)
+}
+
+for (const lowLatency of [true, false]) {
+  const title = `hls.js plays across every discontinuity, lowLatency ${lowLatency}`
+  t.test(title, { timeout: 300_000 }, async (t) => playAcross(t, lowLatency))
+}
+
+async function playAcross(t: Test, lowLatency: boolean): Promise<void> {
+  if (!requireTool(t, 'ffmpeg', 'chromium')) return
+  const folder = t.testdir()
+  const [clipsBefore, clipsAfter] = [new Map<ClipOptions, Buffer>(), new Map<ClipOptions, Buffer>()]
+  for (const { clips } of CASES) {
+    const [before, after] = clips
+    if (!clipsBefore.has(before)) clipsBefore.set(before, await encode(folder, before, SECONDS))
+    clipsAfter.set(after, await encode(folder, after, MAX_SECONDS_AFTER))
+  }
+  const { server } = await startService(t, { hls: { segmentSec: 1, lowLatency } })
+  const browser = await openBrowser(t)
+  const context = await browser.newContext()
+  // More at once, and decoding takes the time that the service needs.
+  t.jobs = 4
+
+  const plays = CASES.map(({ name, clips: [before, after], awaySec, sizeAfter, silent }, index) =>
+    t.test(name, async (t) => {
+      const streamId = `discontinuity-${index}`
+      const { srtUrl, playlistUrl } = await server.startStream({ streamId })
+      const stop = new AbortController()
+      t.teardown(() => stop.abort())
+      const viewer = record(playlistUrl, stop.signal)
+      const [first, second] = [clipsBefore.get(before)!, clipsAfter.get(after)!]
+      const sending = new AbortController()
+      t.teardown(() => sending.abort())
+      // On a busy machine a call may find no time to be answered.
+      const send = (file: Buffer) =>
+        publish({ file, url: srtUrl, retry: true, signal: sending.signal })
+      const sent =
+        awaySec === undefined
+          ? send(splice(first, second))
+          : send(first)
+              .then(() => sleep(awaySec * 1000))
+              .then(() => send(second))
+      await until('a playlist to start with', () => server.status(streamId).totals.segments >= 3)
+      const page = await openPlayer(context, playlistUrl.replace('playlist', 'master'))
+      const atDiscontinuity = await until(
+        'the discontinuity is played',
+        async () => {
+          const state = await playerState(page)
+          return state.shown !== null && state.shown.discontinuities > 0 && state
+        },
+        { everyMs: 100 },
+      )
+      // A busy browser decodes fewer frames than it plays.
+      const later = await until(
+        'it plays on',
+        async () => {
+          const state = await playerState(page)
+          const sec = state.currentTimeSec - atDiscontinuity.currentTimeSec
+          const frames = state.framesDecoded - atDiscontinuity.framesDecoded
+          return sec >= PLAYED_BEHIND_SEC && frames >= DECODED_BEHIND && state
+        },
+        { everyMs: 100 },
+      )
+      t.match(later, { ...sizeAfter, mediaError: null })
+      t.strictSame(later.fatalErrors, [])
+      if (!silent) t.ok(later.audioDecodedBytes > atDiscontinuity.audioDecodedBytes, 'and audio')
+      await page.close()
+      sending.abort()
+      await sent
+      await server.stopStream(streamId)
+      const { playlists, failures } = await viewer
+      t.strictSame(failures, [], 'all that was listed could be fetched')
+      t.strictSame(checkPlaylists(playlists), [], 'sequence numbers only went up, by the rules')
+    }),
+  )
+  await Promise.all(plays)
+}

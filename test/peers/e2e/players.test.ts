@@ -1,0 +1,79 @@
+/**
+ * Players that know nothing of parts, on the URL of a low-latency stream.
+ */
+import t, { type Test } from 'tap'
+import { start } from '../../support/process.ts'
+import { publishFinely } from '../support/fine-clip.ts'
+import { startService } from '../../support/service.ts'
+import { requireTool } from '../support/tools.ts'
+import { until } from '../../support/until.ts'
+
+const FRAMES_PER_SEC = 30
+const PLAYED_SEC = 15
+/** Time that a player may take beyond it: for the start, and for a segment that is still being recorded. */
+const MAX_WAIT_SEC = 10
+
+/** Starts a low-latency stream. @returns the URL of its multivariant playlist */
+async function startStream(t: Test): Promise<string> {
+  const { server } = await startService(t)
+  const { srtUrl, playlistUrl } = await server.startStream({ streamId: 'demo' })
+  publishFinely(t, srtUrl)
+  await until('parts', async () => {
+    const text = await (await fetch(playlistUrl)).text()
+    return text.includes('#EXT-X-PART:') && (text.match(/#EXTINF/g)?.length ?? 0) >= 3
+  })
+  return playlistUrl.replace('playlist', 'master')
+}
+
+/** Runs a program that plays for PLAYED_SEC in real time. @returns its output */
+async function play(t: Test, command: string, args: readonly string[]): Promise<string> {
+  const startMs = performance.now()
+  const program = start(t, command, args)
+  t.equal(await program.exit, 0)
+  const waitedSec = (performance.now() - startMs) / 1000 - PLAYED_SEC
+  t.ok(waitedSec < MAX_WAIT_SEC, `waited ${waitedSec.toFixed(1)} s`)
+  return program.output()
+}
+
+t.test('ffmpeg plays a low-latency stream', { timeout: 120_000 }, async (t) => {
+  if (!requireTool(t, 'ffmpeg')) return
+  const url = await startStream(t)
+  const output = await play(t, 'ffmpeg', [
+    ...['-v', 'warning', '-progress', 'pipe:1', '-re', '-i', url],
+    ...['-t', String(PLAYED_SEC), '-c', 'copy', '-f', 'null', '-'],
+  ])
+  const frames = Number([...output.matchAll(/^frame=(\d+)$/gm)].at(-1)?.[1])
+  t.ok(Math.abs(frames - PLAYED_SEC * FRAMES_PER_SEC) <= 2, `${frames} frames`)
+  t.equal(output.replace(/^\w+= *\S+\n/gm, ''), '', 'no warning')
+})
+
+t.test('GStreamer plays a low-latency stream', { timeout: 120_000 }, async (t) => {
+  if (!requireTool(t, 'gst-launch-1.0')) return
+  const url = await startStream(t)
+  // Only one sink tells its frames, since the lines of two may run into each other.
+  const sinks = [
+    'video-sink=fakesink name=video sync=true silent=false',
+    'audio-sink=fakesink sync=true',
+  ]
+  const program = start(t, 'timeout', [
+    ...['--signal=INT', String(PLAYED_SEC + MAX_WAIT_SEC)],
+    ...['gst-launch-1.0', '-v', 'playbin3', `uri=${url}`, ...sinks],
+  ])
+  await program.exit
+  const times = [
+    ...program.output().matchAll(/GstFakeSink:video: last-message = chain.* pts: ([\d:.]+)/g),
+  ]
+  const ptsSec = times.map(([, time = '']) => {
+    const [hours = 0, minutes = 0, seconds = 0] = time.split(':').map(Number)
+    return 3600 * hours + 60 * minutes + seconds
+  })
+  t.ok(ptsSec.length >= PLAYED_SEC * FRAMES_PER_SEC, `${ptsSec.length} frames`)
+  const playedSec = ptsSec.at(-1)! - ptsSec[0]!
+  t.ok(Math.abs(playedSec - ptsSec.length / FRAMES_PER_SEC) < 0.2, `in ${playedSec} s of media`)
+  // The decoder gives some frames the time of a neighbor.
+  const steps = ptsSec.slice(1).map((sec, index) => sec - ptsSec[index]!)
+  t.ok(
+    Math.max(...steps) < 3 / FRAMES_PER_SEC,
+    `at most ${Math.max(...steps)} s from one to the next`,
+  )
+})

@@ -1,0 +1,85 @@
+/**
+ * The encoder dies without SHUTDOWN and reconnects: viewers continue on the same URL.
+ */
+import t from 'tap'
+import { openPage, playback, watchStalls } from '../support/browser.ts'
+import { checkPlaylists } from '../../support/check-playlists.ts'
+import { start, type Program } from '../../support/process.ts'
+import { startService } from '../../support/service.ts'
+import { requireTool } from '../support/tools.ts'
+import { until } from '../../support/until.ts'
+import { record } from '../../support/viewer.ts'
+
+/** Live encoder of video and audio that runs until it is killed. */
+function encode(t: Parameters<typeof start>[0], url: string): Program {
+  const args =
+    '-v error -re -f lavfi -i testsrc2=size=640x360:rate=30 -re -f lavfi -i sine=sample_rate=48000'
+  const codec =
+    '-c:v libx264 -preset ultrafast -tune zerolatency -g 30 -pix_fmt yuv420p -c:a aac -f mpegts'
+  return start(t, 'ffmpeg', [...args.split(' '), ...codec.split(' '), url])
+}
+
+t.test(
+  'an encoder resumes its stream 2 s and 20 s after it was killed',
+  { timeout: 300_000 },
+  async (t) => {
+    if (!requireTool(t, 'ffmpeg', 'chromium')) return
+    const { server, url } = await startService(t)
+    const { srtUrl, playlistUrl } = await server.startStream({ streamId: 'studio' })
+    const stopViewing = new AbortController()
+    t.teardown(() => stopViewing.abort())
+    const viewer = record(playlistUrl, stopViewing.signal)
+
+    let encoder = encode(t, srtUrl)
+    await until('live', () => server.status('studio').live)
+    const { page, errors } = await openPage(t, `${url}/watch/studio`)
+    const time = async () => (await playback(page)).currentTimeSec
+    await until('the video plays', async () => (await time()) > 3)
+    await watchStalls(page)
+
+    for (const awaySec of [2, 20]) {
+      encoder.kill('SIGKILL')
+      await encoder.exit
+      await new Promise((resolve) => setTimeout(resolve, awaySec * 1000))
+      encoder = encode(t, srtUrl)
+      await until('live again', () => server.status('studio').live)
+      const before = await time()
+      const playsOn = async () => (await time()) > before + 5
+      await until(`plays on after ${awaySec} s`, playsOn).catch(async (error: unknown) => {
+        t.fail(`${String(error)}: ${JSON.stringify(await playback(page))}`)
+      })
+      t.equal((await playback(page)).error, null)
+    }
+    await server.stopStream('studio')
+    const { playlists, failures } = await viewer
+
+    t.strictSame(errors, [], 'the page had no error')
+    t.strictSame(failures, [], 'all that was listed could be fetched')
+    t.strictSame(checkPlaylists(playlists), [], 'sequence numbers only went up, by the rules')
+    const all = playlists.join('\n')
+    t.ok(all.includes('#EXT-X-DISCONTINUITY\n'), 'the discontinuities are marked')
+    t.match(playlists.at(-1), /#EXT-X-DISCONTINUITY-SEQUENCE:[12]|#EXT-X-DISCONTINUITY\n/)
+    t.equal(server.status('studio').totals.publishers, 3)
+  },
+)
+
+t.test('an encoder replaces its own dead connection at its first attempt', async (t) => {
+  if (!requireTool(t, 'ffmpeg')) return
+  const { server } = await startService(t)
+  const { srtUrl } = await server.startStream({ streamId: 'studio' })
+  const stream = server.findStream('studio')!
+  const first = encode(t, srtUrl)
+  await until('live', () => stream.live)
+  const { remote } = stream.encoder!.report()
+  first.kill('SIGKILL')
+  await first.exit
+  const killedAt = performance.now()
+  const takenOver = new Promise<number>((resolve) =>
+    stream.once('publish', () => resolve(performance.now() - killedAt)),
+  )
+  encode(t, srtUrl)
+  const tookMs = await takenOver
+  t.not(stream.encoder!.report().remote, remote, 'another encoder publishes')
+  t.comment(`taken over ${Math.round(tookMs)} ms after the kill`)
+  await until('live again', () => stream.live)
+})

@@ -1,0 +1,135 @@
+/**
+ * Shaka Player stays on its page, as hls.js does in discontinuities.test.ts, when one encoder replaces a killed one.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { openBrowser } from '../support/browser.ts'
+import { checkPlaylists } from '../../support/check-playlists.ts'
+import { start, type Program } from '../../support/process.ts'
+import { startService } from '../../support/service.ts'
+import { openShaka, shakaState } from '../support/shaka-player.ts'
+import { requireTool } from '../support/tools.ts'
+import { until } from '../../support/until.ts'
+import { record, segmentUris } from '../../support/viewer.ts'
+
+const FRAMES_PER_SEC = 30
+const AWAY_SEC = 2
+
+/** Playback after the discontinuity that is watched: five segments. */
+const PLAYED_SEC = 10
+
+/**
+ * Longest time that the player may stand still during it. While the encoder was away the player used up its buffer, so it
+ * may wait for a segment that is still being recorded and for its next reload of the playlist.
+ */
+const MAX_STILL_SEC = 4
+
+/** Settings of docs/troubleshooting.md, without which Shaka stands still after the absence of an encoder, on any server. */
+const CONFIG = {
+  manifest: { availabilityWindowOverride: 3600, hls: { ignoreManifestProgramDateTime: true } },
+}
+
+const MODES = [
+  { mode: 'in parts', lowLatency: true },
+  { mode: 'in whole segments', lowLatency: false },
+]
+
+/** A live encoder of video and audio with a key frame each second. */
+function encode(t: Parameters<typeof start>[0], url: string, size: string): Program {
+  const inputs = [
+    ...['-re', '-f', 'lavfi', '-i', `testsrc2=size=${size}:rate=${FRAMES_PER_SEC}`],
+    ...['-re', '-f', 'lavfi', '-i', 'sine=sample_rate=48000'],
+  ]
+  const codecs = [
+    ...['-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency', '-pix_fmt', 'yuv420p'],
+    ...['-g', String(FRAMES_PER_SEC), '-c:a', 'aac'],
+  ]
+  return start(t, 'ffmpeg', [
+    '-v',
+    'error',
+    ...inputs,
+    ...codecs,
+    '-f',
+    'mpegts',
+    `${url}&linger=5`,
+  ])
+}
+
+/** File names of the segments and parts after the first discontinuity; undefined if there are none. */
+function filesAfterDiscontinuity(playlist: string): string[] | undefined {
+  const [, after = ''] = playlist.split('#EXT-X-DISCONTINUITY\n')
+  const parts = [...after.matchAll(/#EXT-X-PART:.*URI="([^"]+)"/g)].map(([, uri]) => uri!)
+  const files = [...segmentUris(after), ...parts]
+  return files.length > 0 ? files : undefined
+}
+
+for (const { mode, lowLatency } of MODES) {
+  t.test(`Shaka plays on ${mode} when the encoder is killed and another connects`, async (t) => {
+    if (!requireTool(t, 'ffmpeg', 'chromium')) return
+    const { server } = await startService(t, { hls: { lowLatency } })
+    const browser = await openBrowser(t)
+    const context = await browser.newContext()
+
+    for (const [name, size, height] of [
+      ['with the same frame size', '640x360', 360],
+      ['with another frame size', '1280x720', 720],
+    ] as const) {
+      await t.test(name, { timeout: 150_000 }, async (t) => {
+        const streamId = size
+        const { srtUrl, playlistUrl } = await server.startStream({ streamId })
+        const stop = new AbortController()
+        t.teardown(() => stop.abort())
+        const viewer = record(playlistUrl, stop.signal)
+
+        const first = encode(t, srtUrl, '640x360')
+        await until('three segments', () => {
+          const { live, totals } = server.status(streamId)
+          return live && totals.segments >= 3
+        })
+        const page = await openShaka(context, playlistUrl.replace('playlist', 'master'), CONFIG)
+        const playing = () => shakaState(page).then(({ currentTimeSec }) => currentTimeSec > 6)
+        await until('Shaka plays', playing, { everyMs: 100 })
+        first.kill('SIGKILL')
+        await first.exit
+        await sleep(AWAY_SEC * 1000)
+        encode(t, srtUrl, size)
+
+        const behind = await until('media after the discontinuity', async () =>
+          filesAfterDiscontinuity(await (await fetch(playlistUrl)).text()),
+        )
+        const atSwitch = await until('Shaka fetches it', async () => {
+          const state = await shakaState(page)
+          return behind.some((file) => state.segments.includes(file)) && state
+        })
+        const later = await until(
+          'Shaka plays on',
+          async () => {
+            const state = await shakaState(page)
+            return state.currentTimeSec >= atSwitch.bufferedSec + PLAYED_SEC && state
+          },
+          { everyMs: 100 },
+        ).catch(async (error: unknown) => {
+          t.fail(`${String(error)}: ${JSON.stringify(await shakaState(page))}`)
+          return shakaState(page)
+        })
+        t.strictSame(later.errors, [])
+        t.equal(later.height, height)
+        const stillSec = later.stoodStillSec - atSwitch.stoodStillSec
+        t.comment(
+          `stood still ${stillSec.toFixed(1)} s, ${atSwitch.stoodStillSec.toFixed(1)} s before`,
+        )
+        t.ok(stillSec <= MAX_STILL_SEC, `stood still ${stillSec.toFixed(1)} s`)
+        const frames = later.framesDecoded - atSwitch.framesDecoded
+        t.ok(
+          frames >= (PLAYED_SEC - 1) * FRAMES_PER_SEC,
+          `${frames} frames after the discontinuity`,
+        )
+        await page.close()
+        await server.stopStream(streamId)
+        const { playlists, failures } = await viewer
+        t.strictSame(failures, [], 'all that was listed could be fetched')
+        t.strictSame(checkPlaylists(playlists), [], 'sequence numbers only went up, by the rules')
+      })
+    }
+  })
+}

@@ -1,0 +1,49 @@
+/**
+ * The rules of delivery, kept for curl on a stream in real time, over each protocol.
+ */
+import t from 'tap'
+import { startEdge } from '../../edge/edge-app.ts'
+import { curl } from '../support/curl.ts'
+import { startLiveClip } from '../support/live-clip.ts'
+import { requireTool } from '../support/tools.ts'
+import { checkDelivery, checkEnded, checkStalled, type DeliveryTarget } from './delivery-rules.ts'
+import { MemoryService, startApp, startHttpsApp } from '../../http/memory-service.ts'
+
+t.test('delivery keeps the rules of HTTP', { timeout: 120_000 }, async (t) => {
+  if (!requireTool(t, 'curl')) return
+  const clip = startLiveClip(t, {
+    partSec: 0.5,
+    segmentSec: 2,
+    playlistSegments: 20,
+    startSec: 50,
+  })
+  const service = new MemoryService()
+  service.stored.set('studio', clip.stream)
+  const [plain, secure] = [await startApp(t, service), await startHttpsApp(t, service)]
+  const edge = await startEdge(t, plain.url)
+  const path = '/video/studio/playlist.m3u8'
+  const targets: Record<string, DeliveryTarget> = {
+    'over HTTP/1.1': { playlistUrl: plain.url + path, flags: ['--http1.1'], version: '1.1' },
+    'over TLS with HTTP/1.1': {
+      playlistUrl: secure.url + path,
+      flags: ['--http1.1'],
+      version: '1.1',
+    },
+    'through an edge': { playlistUrl: edge.url + path, flags: ['--http1.1'], version: '1.1' },
+    'over TLS with HTTP/2': { playlistUrl: secure.url + path, flags: ['--http2'], version: '2' },
+  }
+  for (const [name, target] of Object.entries(targets)) {
+    await t.test(name, (t) => checkDelivery(t, target))
+  }
+  const [upgrade] = await curl(['--http2'], [{ url: plain.url + path }])
+  t.match(upgrade, { status: 200, version: '1.1' }, 'an upgrade to HTTP/2 without TLS is ignored')
+  clip.stall()
+  await t.test('while no media comes', async (t) => {
+    await Promise.all(Object.values(targets).map((target) => checkStalled(t, target)))
+  })
+  clip.stream.stop('api')
+  await t.test('after the end', async (t) => {
+    await Promise.all(Object.values(targets).map((target) => checkEnded(t, target)))
+  })
+  t.strictSame([...plain.log, ...secure.log], [])
+})

@@ -1,0 +1,112 @@
+/**
+ * Timestamps.
+ *
+ * @module
+ */
+import { AAC, TEST_PATTERN, TONE, X264, type Clip } from '../clip.ts'
+import { join, shift, split } from '../../../mpegts/edit.ts'
+import type { MediaCase } from '../media-case.ts'
+import type { Step } from '../publish.ts'
+import { altered, sequence, shifted, TWICE, usual, USUAL } from '../sources.ts'
+
+export const TIME: readonly MediaCase[] = [
+  {
+    name: 'pts-wrap',
+    input: 'a wrap of the 33-bit timestamps: no discontinuity',
+    make: (clips) =>
+      clips.encode([...TEST_PATTERN, ...TONE, ...X264, ...AAC, '-output_ts_offset', '95440']),
+    playlist: USUAL,
+  },
+  {
+    name: 'jump-forward',
+    input: 'timestamps that jump 1000 s forward',
+    make: sequence(usual, shifted(usual, 1008)),
+    playlist: TWICE,
+    discontinuities: [4],
+    warnings: ['TIMESTAMP_JUMP'],
+  },
+  {
+    name: 'jump-back',
+    input: 'timestamps that jump 1000 s back',
+    make: sequence(shifted(usual, 1000), usual),
+    playlist: TWICE,
+    discontinuities: [4],
+    warnings: ['TIMESTAMP_JUMP'],
+  },
+  {
+    name: 'gap-of-1s',
+    input: '1 s missing within a GOP: no discontinuity',
+    make: async (clips) => {
+      const [before, after] = split(await usual(clips), 210)
+      return { ...join(before, shift(after, 1)), sec: 9 }
+    },
+    playlist: { ...USUAL, durations: [2, 2, 2, 2.47, 0.53] },
+    independent: false,
+    warnings: ['GOP_TOO_LONG', 'PTS_GAPS'],
+    findings: ['SEGMENT_WITHOUT_KEY_FRAME'],
+  },
+  {
+    name: 'gap-of-5s',
+    input: 'timestamps with 5 s missing',
+    make: sequence(usual, shifted(usual, 13)),
+    playlist: TWICE,
+    discontinuities: [4],
+    warnings: ['PTS_GAPS', 'TIMESTAMP_JUMP'],
+  },
+  {
+    name: 'audio-late',
+    input: 'audio that starts 1 s after the video',
+    make: (clips) => clips.encode([...TEST_PATTERN, '-itsoffset', '1', ...TONE, ...X264, ...AAC]),
+    playlist: { ...USUAL, audioFrames: 330 },
+    warnings: ['AV_SKEW'],
+    findings: ['STARTS_APART'],
+  },
+  {
+    name: 'audio-early',
+    input: 'audio that starts 1 s before the video',
+    make: (clips) => clips.encode(['-itsoffset', '1', ...TEST_PATTERN, ...TONE, ...X264, ...AAC]),
+    playlist: { ...USUAL, durations: [2, 2, 2, 1], videoFrames: 210, audioFrames: 334 },
+    bytesOut: 'from-key-frame',
+    warnings: ['AV_SKEW'],
+  },
+  {
+    name: 'audio-drift',
+    input: 'audio with a clock 500 ppm fast',
+    make: (clips) =>
+      clips.encode([
+        ...TEST_PATTERN,
+        ...TONE,
+        '-af',
+        'asetrate=48024,aresample=48000',
+        ...X264,
+        ...AAC,
+      ]),
+    playlist: USUAL,
+  },
+  {
+    name: 'stall-1s',
+    input: 'no packets for 1 s',
+    make: altered((clip) => stall(clip, 1)),
+    playlist: USUAL,
+  },
+  {
+    name: 'stall-5s',
+    input: 'no packets for 5 s',
+    make: altered((clip) => stall(clip, 5.5)),
+    playlist: USUAL,
+    warnings: ['NO_MEDIA'],
+  },
+  {
+    name: 'stall-30s',
+    input: 'no packets for 30 s',
+    make: altered((clip) => stall(clip, 30)),
+    playlist: USUAL,
+    warnings: ['NO_MEDIA'],
+  },
+]
+
+/** Sends nothing for a time in the middle of a GOP, then the rest. */
+function stall(clip: Clip, silentSec: number): Step[] {
+  const [before, after] = split(clip, 90)
+  return [before, { silentSec }, after]
+}

@@ -1,0 +1,90 @@
+/**
+ * Live stream of the demo clip in real time, without SRT.
+ *
+ * @module
+ */
+import { systemClock } from '../../../src/clock.ts'
+import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
+import { LiveStream } from '../../../src/stream/live-stream.ts'
+import type { ContinuedStream } from '../../../src/stream/live-stream-options.ts'
+import { PUBLISHER_REPORT } from '../../stream/publisher-report.ts'
+import { LoopedClip } from '../../support/looped-clip.ts'
+
+interface Test {
+  teardown(close: () => unknown): unknown
+}
+
+export interface LiveClipOptions {
+  readonly partSec?: number
+  readonly segmentSec: number
+  readonly playlistSegments: number
+  /** Default `e`. */
+  readonly epoch?: string
+  readonly continued?: ContinuedStream
+  /** Media that the stream begins with, in seconds. */
+  readonly startSec: number
+}
+
+export interface LiveClip {
+  readonly stream: LiveStream
+  /** Stops the media; the stream stays live. */
+  stall(): void
+}
+
+/** Starts a low-latency stream that goes on until the test ends. */
+export function startLiveClip(t: Test, options: LiveClipOptions): LiveClip {
+  const stream = createClipStream(options)
+  const stall = publishClip(t, stream, options.startSec)
+  t.teardown(() => stream.stop('api'))
+  return { stream, stall }
+}
+
+/** @returns a low-latency stream without an encoder */
+export function createClipStream({
+  partSec = 0.2,
+  segmentSec,
+  playlistSegments,
+  epoch = 'e',
+  continued,
+}: Omit<LiveClipOptions, 'startSec'>): LiveStream {
+  return new LiveStream('studio', {
+    clock: systemClock,
+    cache: new SegmentCache({ maxBytes: 256 * 1024 * 1024 }),
+    epoch,
+    partSec,
+    segmentSec,
+    maxSegmentSec: 10,
+    playlistSegments,
+    lingerSec: 60,
+    reconnectGraceSec: 120,
+    continued,
+  })
+}
+
+/**
+ * Publishes the clip until the test ends.
+ *
+ * @param startSec  media to begin with, in seconds
+ * @returns stops the media; the encoder stays connected
+ */
+export function publishClip(t: Test, stream: LiveStream, startSec: number): () => void {
+  const publication = stream.publish({
+    lastPacketUs: 0,
+    report: () => PUBLISHER_REPORT,
+    close: () => undefined,
+  })
+  const clip = new LoopedClip()
+  let sentSec = 0
+  const pushUntil = (sec: number) => {
+    while (sentSec < sec) {
+      const { bytes, durationSec } = clip.next()
+      publication.push(bytes)
+      sentSec += durationSec
+    }
+  }
+  pushUntil(startSec)
+  const startMs = performance.now()
+  const timer = setInterval(() => pushUntil(startSec + (performance.now() - startMs) / 1000), 10)
+  t.teardown(() => clearInterval(timer))
+  return () => clearInterval(timer)
+}
