@@ -1,11 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import t from 'tap'
 import { clipOf } from '../../bench/support/clip.ts'
 import { Demuxer } from '../../src/mpegts/index.ts'
-import { countMedia, decodeErrors } from '../peers/support/media.ts'
-import { requireTool } from '../peers/support/tools.ts'
 
 t.test('a clip of the benches has the requested rate and breaks no rule', async (t) => {
   for (const megabits of [2, 5, 40]) {
@@ -17,14 +12,4 @@ t.test('a clip of the benches has the requested rate and breaks no rule', async 
     demuxer.end()
     t.match(demuxer.stats, { continuityErrors: 0, skippedBytes: 0, damagedUnits: 0 })
   }
-})
-
-t.test('decoders skip the filler', async (t) => {
-  if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-'))
-  t.teardown(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'clip.mpegts')
-  writeFileSync(file, clipOf(5e6))
-  t.equal(await decodeErrors(file), '')
-  t.match(await countMedia(file), { videoFrames: 240, audioFrames: 375 })
 })

@@ -1,16 +1,12 @@
 /**
- * The client of the API on Node and in Chromium.
+ * The client of the API on Node.
  */
 import { createHmac } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { readFileSync } from 'node:fs'
 import t from 'tap'
-import ts from 'typescript'
 import { ApiError, Client } from '../../src/client/index.ts'
-import { openPage } from '../peers/support/browser.ts'
 import { startService } from '../support/service.ts'
-import { requireTool } from '../peers/support/tools.ts'
 
 t.test('calls each endpoint of a service that checks the age of requests', async (t) => {
   const { url, hmacSecret: secret } = await startService(t, { apiMaxAgeSec: 30 })
@@ -88,27 +84,4 @@ t.test('signs the exact bytes that it sends, with characters beyond ASCII', asyn
   t.match(JSON.parse(body.toString()), { after: 'ä', issued_at: Number })
   const signature = createHmac('sha256', secret).update(body).digest('hex')
   t.match(sent?.headers, { 'lt-signature': signature })
-})
-
-t.test('works in Chromium, from a page of the service', async (t) => {
-  if (!requireTool(t, 'chromium')) return
-  const { url, hmacSecret } = await startService(t)
-  const source = readFileSync(new URL('../../src/client/index.ts', import.meta.url), 'utf8')
-  const options = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 }
-  const script = ts.transpileModule(source, {
-    compilerOptions: { ...options, verbatimModuleSyntax: true },
-  }).outputText
-  t.notMatch(script, /^import /m, 'it needs no other file')
-  const { page } = await openPage(t, `${url}/health/live`)
-  const result = await page.evaluate(
-    `(async () => {
-      const { Client } = await import(URL.createObjectURL(
-        new Blob([${JSON.stringify(script)}], { type: 'text/javascript' })))
-      const client = new Client({ url: location.origin, secret: ${JSON.stringify(hmacSecret)} })
-      const { status } = await client.call('start-stream', { stream_id: 'studio' })
-      const error = await client.call('status', { stream_id: 'unknown' }).catch((error) => error)
-      return { status, error: { status: error.status, code: error.code } }
-    })()`,
-  )
-  t.same(result, { status: 'READY', error: { status: 404, code: 'STREAM_NOT_FOUND' } })
 })

@@ -7,9 +7,8 @@
 import type { Advance, Advanced } from '../../src/cluster/registry/calls.ts'
 import type { Continuation } from '../../src/cluster/registry/records.ts'
 import { createRandom, type Random } from '../support/random.ts'
-import { RegistryModel } from './registry/model.ts'
+import { SEQUENCE_CLOCK, RegistryModel } from './registry/model.ts'
 import { SimulatedWebhooks } from './simulated-webhooks.ts'
-import { SEQUENCE_CLOCK } from '../peers/cluster/registry/open-registry.ts'
 
 const START_MS = Date.UTC(2026, 11, 1)
 const LEASE_MS = 2000

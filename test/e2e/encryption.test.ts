@@ -1,15 +1,12 @@
 /**
- * Encryption as users meet it: `encryption` in start-stream, `SRT_PASSPHRASE`, and real encoders with the URL that the
- * API returns. Secrets stay out of logs and messages.
+ * Encryption as users meet it: `encryption` in start-stream, and `SRT_PASSPHRASE`. Secrets stay out of logs and messages.
  */
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import type { ServerOptions } from '../../src/index.ts'
 import { publish } from '../../src/publisher/publisher.ts'
-import { start } from '../support/process.ts'
 import { startService, type TestService } from '../support/service.ts'
-import { requireTool } from '../peers/support/tools.ts'
 import { until } from '../support/until.ts'
 import { findEvent, startWebhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -147,46 +144,3 @@ t.test('refuses an encoder that encrypts without a passphrase on our side', asyn
   t.match(await refusedBy(t, withPassphrase(srt_url, '0123456789')), { message: /1011/ })
   t.match(service.log(), 'ENCRYPTION_UNEXPECTED')
 })
-
-/** Arguments of each encoder for the URL of the answer, whole or in its parts. */
-const ENCODERS: readonly {
-  readonly tool: string
-  readonly command: (url: string, parts: { streamKey: string; passphrase: string }) => string[]
-}[] = [
-  {
-    tool: 'ffmpeg',
-    command: (url) => ['ffmpeg', ...`-v error -re -i ${CLIP} -c copy -f mpegts`.split(' '), url],
-  },
-  {
-    tool: 'srt-live-transmit',
-    command: (url) => [
-      'sh',
-      '-c',
-      `ffmpeg -v error -re -i ${CLIP} -c copy -f mpegts pipe:1 | srt-live-transmit -q file://con '${url}'`,
-    ],
-  },
-  {
-    tool: 'gst-launch-1.0',
-    command: (url, { streamKey, passphrase }) => [
-      'gst-launch-1.0',
-      ...`-q filesrc location=${CLIP} ! tsparse set-timestamps=true ! srtsink`.split(' '),
-      `uri=${url.slice(0, url.indexOf('?'))}`,
-      `streamid="${streamKey}"`,
-      `passphrase=${passphrase}`,
-      'pbkeylen=32',
-    ],
-  },
-]
-
-for (const { tool, command } of ENCODERS) {
-  t.test(`${tool} publishes with the URL of the answer`, async (t) => {
-    if (!requireTool(t, tool, 'ffmpeg')) return
-    const service = await startLogged(t)
-    const { srt_url, stream_key, passphrase } = await service.startStream({ encryption: true })
-    const parts = { streamKey: stream_key, passphrase: passphrase! }
-    const [program, ...args] = command(srt_url, parts) as [string, ...string[]]
-    const encoder = start(t, program, args)
-    await until(`a live stream: ${encoder.output()}`, () => isLive(service))
-    t.pass()
-  })
-}

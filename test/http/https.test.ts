@@ -1,18 +1,15 @@
 /**
  * The API, playback and the player page over HTTPS, with HTTP/2 and HTTP/1.1.
  */
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { Agent, get } from 'node:https'
 import { connect as connectTls } from 'node:tls'
-import { promisify } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { sign } from '../../src/auth/signature.ts'
 import { createStreamFile } from '../../src/hls/store/stream-file.ts'
 import type { StreamFile } from '../../src/contract/streams.ts'
-import { requireTool } from '../peers/support/tools.ts'
 import { callStream, openSession } from './http2-client.ts'
 import {
   call,
@@ -203,18 +200,4 @@ t.test('closes with HTTP/2 and HTTP/1.1 clients connected', async (t) => {
   const closed = once(session, 'close')
   await app.close()
   await closed
-})
-
-t.test('curl plays over HTTP/2 and HTTP/1.1', async (t) => {
-  if (!requireTool(t, 'curl')) return
-  const app = await startHttpsApp(t, playing())
-  const version = await promisify(execFile)('curl', ['--version'])
-  for (const flag of version.stdout.includes('HTTP2') ? ['--http2', '--http1.1'] : ['--http1.1']) {
-    const { stdout } = await promisify(execFile)(
-      'curl',
-      [flag, '-sk', '-w', '%{http_version} %{http_code}', `${app.url}/video/demo/playlist.m3u8`],
-      {},
-    )
-    t.equal(stdout, `${PLAYLIST.toString()}${flag === '--http2' ? '2' : '1.1'} 200`)
-  }
 })

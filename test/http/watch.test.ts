@@ -1,18 +1,10 @@
-import { execFile } from 'node:child_process'
-import { readFileSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { transpileModule } from 'typescript'
-import { createStreamFile } from '../../src/hls/store/stream-file.ts'
 import { liveEdgeScript } from '../../src/http/player/live-edge.ts'
 import { playerPage } from '../../src/http/player/page.ts'
 import { panelScript } from '../../src/http/player/panel.ts'
 import { playerScript } from '../../src/http/player/script.ts'
-import type { StreamFile } from '../../src/contract/streams.ts'
-import { openPage } from '../peers/support/browser.ts'
-import { requireTool } from '../peers/support/tools.ts'
-import { until } from '../support/until.ts'
 import { call, json, MemoryService, MemoryStream, startApp } from './memory-service.ts'
 
 t.test('serves an HTML page that only loads from its own origin for any valid id', async (t) => {
@@ -89,113 +81,3 @@ t.test('reveals the state of a stream and the time, and nothing else', async (t)
   t.ok(Math.abs(Date.now() - Date.parse(time)) < 10_000)
   t.strictSame(json(reply), { success: true, data: { status: 'STREAMING', live: true, time } })
 })
-
-t.test('the page waits, plays and reports the state in a browser', async (t) => {
-  if (!requireTool(t, 'chromium', 'ffmpeg')) return
-  const service = new MemoryService()
-  const app = await startApp(t, service)
-  const { page, errors } = await openPage(t, `${app.url}/watch/demo`)
-  const refused: string[] = []
-  page.on('console', (message) => {
-    if (/Content Security Policy/.test(message.text())) refused.push(message.text())
-  })
-  const says = (words: string) => page.waitForSelector(`#notice:has-text("${words}")`)
-
-  await says('There is no stream of this name')
-  const stream = new MemoryStream()
-  service.streams.set('demo', stream)
-  await says('Waiting for the encoder to connect')
-  stream.status = 'STREAMING'
-  await says('Waiting for video')
-
-  const media = await makeMedia(t.testdir())
-  for (const [name, file] of media) stream.files.set(name, file)
-  stream.files.set('playlist.m3u8', firstSegmentOnly(media.get('playlist.m3u8')!))
-  stream.live = true
-  const isLoaded = 'document.querySelector("video").buffered.length > 0'
-  await until('the first segment is loaded', () => page.evaluate<boolean>(isLoaded))
-  t.ok(await page.evaluate('document.querySelector("video").paused'), 'one segment is too thin ice')
-  await says('Waiting for video')
-
-  stream.files.set('playlist.m3u8', media.get('playlist.m3u8')!)
-  const plays = 'document.querySelector("video").currentTime > 1'
-  await until('the video plays', () => page.evaluate<boolean>(plays))
-  t.ok(await page.isVisible('#badge'))
-  t.notOk(await page.isVisible('#notice'))
-  t.equal(await page.evaluate('document.querySelector("video").videoWidth'), 320)
-  t.notOk(await page.isVisible('label'), 'nothing to choose from')
-  t.notOk(await page.isVisible('dl'), 'figures are hidden until asked for')
-
-  t.ok(await page.evaluate('document.querySelector("video").muted'), 'plays by itself, so muted')
-  await page.click('#unmute')
-  t.notOk(await page.evaluate('document.querySelector("video").muted'))
-  await page.waitForSelector('#unmute', { state: 'hidden' })
-
-  Object.assign(stream, { status: 'INTERRUPTED', live: false })
-  await says('The encoder is gone')
-  t.notOk(await page.isVisible('#badge'))
-  stream.status = 'STOPPED'
-  await says('The stream is over')
-  service.streams.delete('demo')
-  await says('There is no stream of this name')
-
-  // The same id anew: the page that is still open plays it.
-  const again = Object.assign(new MemoryStream(), { status: 'STREAMING', live: true })
-  for (const [name, file] of media) again.files.set(name, file)
-  service.streams.set('demo', again)
-  await until('the new video plays', () => page.evaluate<boolean>(plays))
-  t.strictSame(errors, [])
-  t.strictSame(refused, [], 'the content security policy refuses nothing')
-})
-
-/** 8 s of video and audio, cut by ffmpeg, in a playlist without ENDLIST. */
-async function makeMedia(folder: string): Promise<Map<string, StreamFile>> {
-  const sources = ['testsrc2=size=320x180:rate=25', 'sine=sample_rate=48000']
-  await promisify(execFile)('ffmpeg', [
-    ...['-v', 'error', ...sources.flatMap((source) => ['-f', 'lavfi', '-i', source]), '-t', '8'],
-    ...[
-      '-c:v',
-      'libx264',
-      '-preset',
-      'ultrafast',
-      '-pix_fmt',
-      'yuv420p',
-      '-g',
-      '25',
-      '-c:a',
-      'aac',
-    ],
-    ...['-f', 'hls', '-hls_time', '1', '-hls_list_size', '0', join(folder, 'playlist.m3u8')],
-  ])
-  const media = readdirSync(folder).map((name): [string, StreamFile] => {
-    const bytes = readFileSync(join(folder, name))
-    if (name.endsWith('.ts'))
-      return [
-        name,
-        createStreamFile('segment', { chunks: [bytes], version: name, targetDurationSec: 1 }),
-      ]
-    const endless = bytes.toString().replace(/#EXT-X-ENDLIST\s*/, '')
-    return [
-      name,
-      createStreamFile('media-playlist', {
-        chunks: [Buffer.from(endless)],
-        version: name,
-        targetDurationSec: 1,
-      }),
-    ]
-  })
-  const master = Buffer.from('#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=2000000\nplaylist.m3u8\n')
-  const file = createStreamFile('multivariant-playlist', {
-    chunks: [master],
-    version: 'm',
-    targetDurationSec: 1,
-  })
-  return new Map([...media, ['master.m3u8', file]])
-}
-
-/** The playlist when it had one segment. */
-function firstSegmentOnly(playlist: StreamFile): StreamFile {
-  const text = playlist.chunks.join('')
-  const end = text.indexOf('.ts\n') + '.ts\n'.length
-  return { ...playlist, chunks: [Buffer.from(text.slice(0, end))], version: 'first' }
-}

@@ -10,7 +10,12 @@ import { movePcr, movePesTimes } from '../../src/publisher/packet-times.ts'
 import { pesPacket, TsBuilder } from './ts-builder.ts'
 import { readNalUnits } from '../support/annex-b.ts'
 import { readPackets, readPesPackets, type PesPacket } from '../support/ts-reader.ts'
-import type { Clip } from '../peers/media/clip.ts'
+
+export interface Clip {
+  readonly bytes: Buffer
+  /** Time that an encoder takes to send it. */
+  readonly sec: number
+}
 
 /** PIDs that ffmpeg assigns. */
 export const PAT_PID = 0

@@ -1,13 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { Demuxer, type PesUnit } from '../../src/mpegts/index.ts'
 import { PacedStream, type Datagram } from '../../src/publisher/paced-stream.ts'
 import { readPcr } from '../../src/publisher/packet-times.ts'
-import { countMedia, decodeErrors } from '../peers/support/media.ts'
-import { requireTool } from '../peers/support/tools.ts'
 
 const fixture = (name: string) =>
   readFileSync(new URL(`../../fixtures/${name}.mpegts`, import.meta.url))
@@ -106,16 +102,6 @@ t.test('the PCR continues across passes of a loop', async (t) => {
     Math.min(...gaps) > 0 && Math.max(...gaps) <= 9000,
     'never back, and no more than 100 ms ahead',
   )
-})
-
-t.test('ffmpeg decodes across passes of a loop without a message', async (t) => {
-  if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-'))
-  t.teardown(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'loop.mpegts')
-  writeFileSync(file, bytesOf(play(DEMO, 3)))
-  t.equal(await decodeErrors(file), '')
-  t.match(await countMedia(file), { videoFrames: 3 * 240, audioFrames: 3 * 375 })
 })
 
 t.test('the result does not depend on the sizes of the chunks', async () => {

@@ -8,8 +8,6 @@ import { systemClock, type Clock } from '../../src/clock.ts'
 import { RejectCode } from '../../src/errors.ts'
 import { publish, type PublishOptions } from '../../src/publisher/publisher.ts'
 import { createListener, type AcceptDecision, type SrtConnection } from '../../src/srt/index.ts'
-import { listen, RECEIVERS } from '../peers/interop/receivers.ts'
-import { requireTool } from '../peers/support/tools.ts'
 import { startRelay } from '../support/udp-relay.ts'
 import { until } from '../support/until.ts'
 
@@ -245,12 +243,4 @@ t.test('every byte arrives in order through a bad network', async (t) => {
   t.ok(station.bytes().equals(demo.subarray(0, 188 * 2000)))
   t.same(station.gaps, [])
   t.ok(relay.counters('forward').lost > 20, 'although many datagrams were lost')
-})
-
-t.test('libsrt receives every byte', async (t) => {
-  if (!requireTool(t, 'srt-live-transmit')) return
-  const { port, bytes, exit } = await listen(t, RECEIVERS['srt-live-transmit'])
-  await launch(t, { file: DEMO, url: `srt://127.0.0.1:${port}?streamid=x` }).done
-  await exit
-  t.ok(bytes().equals(demo))
 })

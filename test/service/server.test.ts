@@ -5,7 +5,7 @@ import t from 'tap'
 import { explainAddress } from '../../src/service/bind-error.ts'
 import { writeCertificate } from '../support/certificate.ts'
 import { startService } from '../support/service.ts'
-import { requireAddresses } from '../peers/support/tools.ts'
+import { requireAddresses } from '../support/addresses.ts'
 
 t.test('startStream rejects what the API rejects, with the same message', async (t) => {
   const { server } = await startService(t)

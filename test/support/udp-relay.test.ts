@@ -1,10 +1,6 @@
-import { spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { listen, RECEIVERS } from '../peers/interop/receivers.ts'
-import { requireTool } from '../peers/support/tools.ts'
 import { startRelay, type RelayOptions, type UdpRelay } from './udp-relay.ts'
 import { until } from './until.ts'
 
@@ -165,35 +161,6 @@ t.test('the tap gets every datagram that reaches the relay, lost ones included',
   await until('the loss', () => relay.counters('forward').lost === 1)
   t.same(seen, ['forward x'])
   t.equal(target.arrivals.length, 0)
-})
-
-t.test('libsrt to libsrt through loss, bursts and reordering loses nothing', async (t) => {
-  if (!requireTool(t, 'srt-live-transmit')) return
-  const listener = await listen(t, RECEIVERS['srt-live-transmit'], 'latency=2000')
-  const relay = openRelay(t, {
-    targetPort: listener.port,
-    seed: 6,
-    forward: { loss: 0.05, burst: { enter: 0.005, leave: 0.3 }, delayMs: 20, reorder: 0.01 },
-    // libsrt 1.5.1 never connects where the answer to its CONCLUSION is lost.
-    backward: { loss: 0.05, delayMs: 20, sparesHandshakes: true },
-  })
-  const url = `srt://127.0.0.1:${relay.port}?mode=caller&latency=2000`
-  const sender = spawn('srt-live-transmit', ['-quiet', 'file://con', url])
-  t.teardown(() => sender.kill('SIGKILL'))
-  // The sender discards what it reads before it is connected, and the tail stays in the listener's output buffer.
-  const sent = numbers(1700).map((number) => Buffer.alloc(1316, number.padStart(4, '0')))
-  const looked = 1500 * 1316
-  for (const [index, payload] of sent.entries()) {
-    sender.stdin.write(payload)
-    if (index % 10 === 9) await sleep(10)
-  }
-  const output = await until('the bytes', () => {
-    const bytes = listener.bytes()
-    return bytes.length >= looked && bytes.subarray(0, looked)
-  })
-  t.ok(Buffer.concat(sent).includes(output), 'every byte in order')
-  const { lost, lostInBurst } = relay.counters('forward')
-  t.ok(lost > 50 && lostInBurst > 20, 'although many datagrams were lost')
 })
 
 t.test('the relay forwards IPv6', async (t) => {

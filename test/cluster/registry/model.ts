@@ -29,6 +29,13 @@ import type { SequenceClock } from '../../../src/cluster/registry/registry.ts'
 
 import { OutboxModel } from './outbox-model.ts'
 
+/** Numbers that a new stream starts with are below these by far, if given. */
+export const SEQUENCE_CLOCK = {
+  originMs: Date.UTC(2026, 10, 1),
+  mediaPerSec: 4,
+  discontinuitiesPerSec: 1 / 600,
+}
+
 interface StoredStream extends Omit<RegisteredStream, 'id' | 'owner' | 'ownerUrl'> {
   readonly owner: string
   readonly serial: number

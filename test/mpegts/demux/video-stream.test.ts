@@ -1,77 +1,12 @@
 /** Classification of access units: random access points, frames and fields, captions. */
-import { execFile } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import t from 'tap'
-import { ContinuityCounters } from '../../../src/mpegts/mux/continuity-counters.ts'
 import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer-output.ts'
-import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
 import { BitWriter, byteStream, nalUnit } from '../../codec/nal-builder.ts'
-import { decodeErrors } from '../../peers/support/media.ts'
-import { requireTool } from '../../peers/support/tools.ts'
-import { demux, payloadOf, programsOf, readFixture, unitsOf } from '../demux.ts'
+import { captions } from './captions.ts'
+import { demux, readFixture, unitsOf } from '../demux.ts'
 import { pesPacket, TsBuilder } from '../ts-builder.ts'
 
-const run = promisify(execFile)
-
 const H264 = { pid: 0x100, streamType: 0x1b }
-const H265 = { pid: 0x100, streamType: 0x24 }
-
-/** x265 settings with pyramids of B-frames, the leading pictures of a key frame, and whether they decode from there. */
-const X265 = [
-  ['closed GOPs', 'open-gop=0', false, true],
-  ['closed GOPs with RADL pictures', 'open-gop=0:radl=3', true, true],
-  ['open GOPs: RASL pictures', 'open-gop=1', false, false],
-] as const
-
-for (const [title, params, hasDecodableLeading, decodesAlone] of X265) {
-  t.test(
-    `H.265, ${title}: random access points and leading pictures are those that ffmpeg decodes`,
-    async (t) => {
-      if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
-      const folder = t.testdir()
-      const [source, alone] = [join(folder, 'source.mpegts'), join(folder, 'alone.mpegts')]
-      const gop = `keyint=30:min-keyint=30:scenecut=0:bframes=4:b-pyramid=1:b-adapt=0:${params}`
-      const encoder = ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', gop]
-      const input = ['-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=30', '-t', '3']
-      await run('ffmpeg', ['-v', 'error', ...input, ...encoder, '-f', 'mpegts', source])
-      const units = unitsOf(demux(await readFile(source)))
-      t.equal(
-        units.some(({ decodableLeading }) => decodableLeading),
-        hasDecodableLeading,
-      )
-      t.ok(units.every(({ startsFrame, gradualRefresh }) => startsFrame && !gradualRefresh))
-      const starts = units.flatMap(({ randomAccess }, index) => (randomAccess ? [index] : []))
-      t.ok(starts.length > 2)
-      for (const [number, start] of starts.entries()) {
-        const gop = units.slice(start, starts[number + 1])
-        const lost = gop.filter(
-          ({ ptsTicks, decodableLeading }) => ptsTicks < gop[0]!.ptsTicks && !decodableLeading,
-        )
-        t.equal(lost.length === 0, decodesAlone || number === 0)
-        await writeFile(alone, remux(gop, H265))
-        t.equal(await countDecoded(alone), gop.length - lost.length)
-        t.equal(await decodeErrors(alone), '')
-      }
-    },
-  )
-}
-
-/** Counts the decoded frames of a file; ffmpeg itself would drop those of negative time. */
-async function countDecoded(file: string): Promise<number> {
-  const count = ['-count_frames', '-show_entries', 'program_stream=:stream=nb_read_frames']
-  const { stdout } = await run('ffprobe', ['-v', 'error', ...count, '-of', 'csv=p=0', file])
-  return Number.parseInt(stdout, 10)
-}
-
-/** Muxes units into a stream. */
-function remux(units: readonly PesUnit[], stream: typeof H264): Buffer {
-  const psi = new TsBuilder().program([stream]).bytes
-  const bytes = Buffer.concat([psi, ...units.flatMap(({ chunks }) => chunks)])
-  new ContinuityCounters().renumber(bytes, 0, bytes.length)
-  return bytes
-}
 
 t.test('a recovery point of several frames is a gradual refresh (H.264 D.2.8)', async (t) => {
   const units = unitsOf(demux(readFixture('h264-intra-refresh')))
@@ -184,14 +119,6 @@ t.test('a PES packet that continues an access unit starts no frame', async (t) =
   t.equal(classify(false, [slice({ idr: true, frameNumber: 0 })], [later]), 'K2')
 })
 
-/** Creates an SEI message with one construct of ATSC captions (CTA-708 4.4). */
-function captions({ process = 1, valid = 1, identifier = 'GA94' } = {}): Buffer {
-  const bits = new BitWriter().u(8, 4).u(8, 14).u(8, 0xb5).u(16, 0x31)
-  for (const letter of identifier) bits.u(8, letter.charCodeAt(0))
-  bits.u(8, 3).u(1, 1).u(1, process).u(1, 0).u(5, 1).u(8, 0xff)
-  return nalUnit([0x06], bits.u(5, 31).u(1, valid).u(2, 0).u(8, 0x94).u(8, 0x2c).u(8, 0xff))
-}
-
 /** `closedCaptions` of the track in each `program` output; 'changed' for a changed layout. */
 const captionsOf = (outputs: readonly DemuxerOutput[]) =>
   outputs.flatMap((output): unknown[] => {
@@ -215,30 +142,4 @@ t.test('the first captions make a new program with the same layout', async (t) =
   const none = [{ process: 0 }, { valid: 0 }, { identifier: 'DTG1' }].map((it) => captions(it))
   t.strictSame(make(undefined, ...none), [undefined, undefined])
   t.strictSame(make(undefined, captions().subarray(0, 12)), [undefined, undefined], 'cut off')
-})
-
-t.test('captions are found in the streams where ffprobe finds them', async (t) => {
-  if (!requireTool(t, 'ffprobe')) return
-  const file = join(t.testdir(), 'captions.mpegts')
-  for (const [name, stream, head] of [
-    ['h264-aac', H264, []],
-    ['h265-aac', H265, [39 << 1, 1]],
-  ] as const) {
-    const units = unitsOf(demux(readFixture(name)), 0x100)
-    const ts = new TsBuilder().program([stream])
-    for (const unit of units) {
-      const bytes = payloadOf(unit)
-      const sei =
-        head.length === 0 ? captions() : Buffer.concat([Buffer.from(head), captions().subarray(1)])
-      const behindAud = 4 + (head.length === 0 ? 2 : 3)
-      const parts = [bytes.subarray(0, behindAud), byteStream(sei), bytes.subarray(behindAud)]
-      const { ptsTicks, dtsTicks } = unit
-      ts.unit(0x100, pesPacket(Buffer.concat(parts), { ptsTicks, dtsTicks, length: 'none' }))
-    }
-    await writeFile(file, ts.bytes)
-    const show = ['-show_entries', 'frame_side_data=side_data_type', '-of', 'csv=p=0']
-    const { stdout } = await run('ffprobe', ['-v', 'error', ...show, file])
-    t.equal(stdout.match(/Closed Captions/g)?.length, units.length, name)
-    t.equal(programsOf(demux(ts.bytes)).at(-1)!.tracks[0]!.parameters?.closedCaptions, true, name)
-  }
 })

@@ -1,35 +1,14 @@
-import { createServer, type Socket } from 'node:net'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Redis, type RedisOptions } from '../../../src/cluster/redis.ts'
-import { findMaster } from '../../../src/cluster/sentinels.ts'
+import { connectTo } from '../../cluster/connect-to.ts'
 import { freePort } from '../../support/free-port.ts'
 import { ask, startRedis, startSentinel } from '../support/redis.ts'
 import { requireTool } from '../support/tools.ts'
 import { until } from '../../support/until.ts'
 
 const UNAVAILABLE = { code: 'REGISTRY_UNAVAILABLE', httpStatus: 503, retryAfterSec: 1 }
-
-function connectTo(
-  t: Test,
-  url: string,
-  { timeoutMs = 500, readsOnly = false }: Partial<Omit<RedisOptions, 'url'>> = {},
-) {
-  const redis = new Redis({ url, timeoutMs, readsOnly })
-  t.teardown(() => redis.close())
-  const events: string[] = []
-  redis.on('ready', () => events.push('ready'))
-  const reasons: string[] = []
-  redis.on('lost', (reason) => {
-    events.push('lost')
-    reasons.push(reason)
-  })
-  redis.connect()
-  return { redis, events, reasons, isReady: () => until('a connection', () => redis.isReady) }
-}
 
 t.test('a server that is not there at the start is found when it comes', async (t) => {
   if (!requireTool(t, 'redis-server')) return
@@ -226,33 +205,6 @@ t.test('a password that is changed is refused with the next connection', async (
   await isReady()
 })
 
-t.test('a server that hangs costs a command its time limit, and is given up', async (t) => {
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('data', (data) => {
-      const text = String(data)
-      if (text.includes('SELECT') || text.includes('CLIENT')) socket.write('+OK\r\n')
-      if (text.includes('SETRANGE')) socket.write(':0\r\n')
-    })
-    socket.on('error', () => undefined)
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  const { port } = server.address() as { port: number }
-  const { redis, events, isReady } = connectTo(t, `redis://127.0.0.1:${port}`, { timeoutMs: 50 })
-  await isReady()
-  for (let tries = 0; tries < 3; tries++) {
-    await t.rejects(redis.command(['GET', 'x']), { ...UNAVAILABLE, cause: { message: /50 ms/ } })
-  }
-  await until('a second connection', () => sockets.size > 1 && redis.isReady)
-  t.strictSame(events, ['ready', 'lost', 'ready'])
-})
-
 t.test('a pause of the server that makes many commands late ends no connection', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const { url } = await startRedis(t, { args: ['--enable-debug-command', 'local'] })
@@ -324,37 +276,4 @@ t.test('a master that its Sentinels have lost and replaced is given up', async (
   })
   t.match(await ask(master.port, 'ROLE'), 'master')
   t.strictSame(events, ['ready', 'lost', 'ready'])
-})
-
-t.test('of Sentinels that name different masters the newest configuration counts', async (t) => {
-  const replies: Record<string, readonly unknown[]> = {
-    a: [
-      ['10.0.0.1', '6379'],
-      ['name', 'main', 'config-epoch', '3'],
-    ],
-    b: [
-      ['10.0.0.2', '6379'],
-      ['name', 'main', 'config-epoch', '4'],
-    ],
-    unknowing: [null, null],
-  }
-  const addresses = ['a', 'away', 'b', 'unknowing'].map((host) => ({ host, port: 1 }))
-  const askEach = async ({ host }: { host: string }) => {
-    if (host === 'away') throw new Error('away')
-    return replies[host] ?? []
-  }
-  const newest = { host: '10.0.0.2', port: 6379, epoch: 4 }
-  t.strictSame(await findMaster(addresses, 'main', askEach), newest)
-  await t.rejects(findMaster(addresses.slice(1, 2), 'main', askEach), {
-    message: 'no Sentinel answers: away',
-  })
-  await t.rejects(findMaster(addresses.slice(3), 'main', askEach), { message: /does not know/ })
-})
-
-t.test('close ends the attempts to connect', async (t) => {
-  const redis = new Redis({ url: `redis://127.0.0.1:${await freePort()}` })
-  redis.connect()
-  await redis.close()
-  t.equal(redis.isReady, false)
-  await t.rejects(redis.command(['PING']), UNAVAILABLE)
 })

@@ -3,7 +3,8 @@
  */
 import t from 'tap'
 import { createListener } from '../../../src/srt/index.ts'
-import { requireAddresses, requireTool } from '../support/tools.ts'
+import { requireAddresses } from '../../support/addresses.ts'
+import { requireTool } from '../support/tools.ts'
 import { PUBLISHERS, type Publisher } from './publishers.ts'
 import { difference, play } from './reception.ts'
 

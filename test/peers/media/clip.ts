@@ -11,14 +11,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { decodeErrors, readFrames, type ProbedStream } from '../support/media.ts'
+import type { Clip } from '../../mpegts/edit.ts'
 
 const run = promisify(execFile)
-
-export interface Clip {
-  readonly bytes: Buffer
-  /** Time that an encoder takes to send it. */
-  readonly sec: number
-}
 
 export const TEST_PATTERN = lavfi('testsrc2=s=320x180:r=30')
 export const TONE = lavfi('sine=f=440:r=48000')

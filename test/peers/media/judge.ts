@@ -20,7 +20,8 @@ import {
   type ProgramMap,
   type TsPacket,
 } from '../../support/ts-reader.ts'
-import type { Clip, ClipFolder } from './clip.ts'
+import type { ClipFolder } from './clip.ts'
+import type { Clip } from '../../mpegts/edit.ts'
 import type { ExpectedPlaylist, MediaCase } from './media-case.ts'
 import type { ListedSegment, PlaylistHistory, Published } from './publish.ts'
 

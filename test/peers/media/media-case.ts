@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { Clip, ClipFolder } from './clip.ts'
+import type { ClipFolder } from './clip.ts'
+import type { Clip } from '../../mpegts/edit.ts'
 import type { PublishOptions, Step } from './publish.ts'
 
 export interface Source {

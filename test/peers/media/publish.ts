@@ -15,7 +15,7 @@ import type { Publication } from '../../../src/stream/publication.ts'
 import { WorkBudget } from '../../../src/stream/work-budget.ts'
 import { PUBLISHER_REPORT } from '../../stream/publisher-report.ts'
 import { parseM3u8 } from '../../support/m3u8.ts'
-import type { Clip } from './clip.ts'
+import type { Clip } from '../../mpegts/edit.ts'
 
 /** A clip sent in real time, a pause of the encoder, or a disconnection. */
 export type Step = Clip | { readonly silentSec: number } | { readonly awaySec: number }

@@ -4,8 +4,16 @@
  * @module
  */
 import { StreamType } from '../../../src/mpegts/psi/stream-type.ts'
-import { AAC, lavfi, TEST_PATTERN, TONE, X264, X265, type Clip, type ClipFolder } from './clip.ts'
-import { AUDIO_PID, continued, PAT_PID, PMT_PID, shift, VIDEO_PID } from '../../mpegts/edit.ts'
+import { AAC, lavfi, TEST_PATTERN, TONE, X264, X265, type ClipFolder } from './clip.ts'
+import {
+  AUDIO_PID,
+  continued,
+  PAT_PID,
+  PMT_PID,
+  shift,
+  VIDEO_PID,
+  type Clip,
+} from '../../mpegts/edit.ts'
 import type { Source } from './media-case.ts'
 import type { Step } from './publish.ts'
 

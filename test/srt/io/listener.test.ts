@@ -15,7 +15,7 @@ import {
   type ListenerOptions,
   type SrtConnection,
 } from '../../../src/srt/index.ts'
-import { requireAddresses } from '../../peers/support/tools.ts'
+import { requireAddresses } from '../../support/addresses.ts'
 import { startRelay } from '../../support/udp-relay.ts'
 import { until } from '../../support/until.ts'
 

@@ -10,7 +10,6 @@ import t, { type Test } from 'tap'
 import { inspectMedia } from '../../../../src/check/media/inspect.ts'
 import type { MediaFacts } from '../../../../src/check/media/inspected-media.ts'
 import { secondsAfter } from '../../../../src/check/media/media-time.ts'
-import { pesPacket, TsBuilder, tsPacket } from '../../../mpegts/ts-builder.ts'
 import { requireTool } from '../../support/tools.ts'
 import { probe } from './probe.ts'
 
@@ -132,22 +131,6 @@ t.test('reads an fMP4 segment with the init segment of EXT-X-MAP', async (t) => 
   t.same([without.container, without.tracks], ['fmp4', []])
 })
 
-t.test('recognizes encrypted media, WebVTT and what is no media', async (t) => {
-  const bytes = await readFile(fixture('mp3'))
-  for (const encryption of ['AES-128', 'SAMPLE-AES', 'SAMPLE-AES-CTR']) {
-    t.match(inspectMedia(bytes, { encryption, init: undefined }), {
-      container: 'encrypted',
-      tracks: [],
-      faults: [],
-    })
-  }
-  const text = (body: string) => inspectMedia(Buffer.from(body), PLAIN)
-  t.equal(text('WEBVTT\n\n').container, 'webvtt')
-  t.equal(text('\uFEFFWEBVTT\n').container, 'webvtt')
-  t.match(text('<html>not found</html>'), { container: 'unknown', faults: [{ kind: 'format' }] })
-  t.equal(text('').container, 'unknown')
-})
-
 t.test('reads packed audio from its ID3 timestamp on', async (t) => {
   if (!requireTool(t, 'ffmpeg')) return
   const folder = t.testdir()
@@ -166,50 +149,4 @@ t.test('reads packed audio from its ID3 timestamp on', async (t) => {
   t.match(facts.tracks, [{ codec: 'mp4a.40.2', sampleRate: 48_000, frames: 48, startSec }])
   t.ok(Math.abs(facts.tracks[0]!.endSec - startSec - 1.024) < 1e-6)
   t.match(inspectMedia(frames, PLAIN).faults, [{ kind: 'timestamp' }])
-})
-
-const STREAMS = [
-  { pid: 256, streamType: 0x1b },
-  { pid: 257, streamType: 0x0f },
-]
-
-t.test('names the faults of transport packets', async (t) => {
-  const whole = (pts: number | undefined = 0) => pesPacket(Buffer.alloc(300), { ptsTicks: pts })
-  const kinds = (bytes: Buffer) => inspectMedia(bytes, PLAIN).faults.map(({ kind }) => kind)
-  const good = () => new TsBuilder().program(STREAMS).unit(256, whole()).unit(256, whole(3000))
-  t.same(kinds(good().bytes), [])
-  t.same(kinds(Buffer.concat([good().bytes, Buffer.alloc(7)])), ['sync'])
-  const unsynced = good().bytes
-  unsynced[188 * 4] = 0x48
-  t.ok(kinds(unsynced).includes('sync'))
-  t.same(kinds(Buffer.concat(good().packets.toSpliced(3, 1))), ['continuity'])
-  t.same(kinds(Buffer.concat(good().packets.toSpliced(2, 1))), ['pes-cut'])
-  t.same(kinds(Buffer.concat(good().packets.slice(0, -1))), ['pes-cut'])
-  t.same(kinds(Buffer.concat(good().packets.slice(2))), ['tables'])
-  t.same(kinds(Buffer.concat(good().packets.toSpliced(1, 1))), ['tables'])
-  const other = tsPacket({ pid: 17, payload: Buffer.alloc(184) })
-  t.same(kinds(Buffer.concat([other, good().bytes])), ['table-order'])
-  t.same(kinds(new TsBuilder().program(STREAMS).unit(256, pesPacket(Buffer.alloc(9))).bytes), [
-    'pts',
-  ])
-  const broken = tsPacket({
-    pid: 256,
-    counter: 4,
-    payload: Buffer.alloc(184),
-    transportError: true,
-  })
-  t.same(kinds(Buffer.concat([good().bytes, broken])), ['transport-error'])
-  const nothing = tsPacket({ pid: 0x1fff, payload: Buffer.alloc(184) })
-  t.same(kinds(Buffer.concat([good().bytes, nothing])), ['null-packets'])
-  const repeated = good().packets
-  t.same(kinds(Buffer.concat(repeated.toSpliced(3, 0, repeated[2]!))), [], 'a repetition')
-  t.ok(kinds(await readFile(fixture('two-programs'))).includes('programs'))
-})
-
-t.test('tells first and last continuity counter of each PID', async (t) => {
-  const builder = new TsBuilder().program(STREAMS)
-  builder.unit(257, pesPacket(Buffer.alloc(1000), { ptsTicks: 0 }))
-  const { counters } = inspectMedia(builder.bytes, PLAIN)
-  t.same(counters.get(257), { first: 0, last: 5, announced: false })
-  t.same([...counters.keys()], [0, 4096, 257])
 })

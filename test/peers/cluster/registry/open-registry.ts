@@ -6,15 +6,9 @@
 import type { Test } from 'tap'
 import { Redis } from '../../../../src/cluster/redis.ts'
 import { Registry, type RegistryOptions } from '../../../../src/cluster/registry/registry.ts'
+import { SEQUENCE_CLOCK } from '../../../cluster/registry/model.ts'
 import { startRedis } from '../../support/redis.ts'
 import { until } from '../../../support/until.ts'
-
-/** Numbers that a new stream starts with are below these by far, if given. */
-export const SEQUENCE_CLOCK = {
-  originMs: Date.UTC(2026, 10, 1),
-  mediaPerSec: 4,
-  discontinuitiesPerSec: 1 / 600,
-}
 
 /** @param url  of a server that runs; default: one that starts */
 export async function openRedis(t: Test, url?: string): Promise<Redis> {

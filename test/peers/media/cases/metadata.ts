@@ -6,13 +6,14 @@
 import { spliceInsert } from '../../../mpegts/splice-builder.ts'
 import { pesPacket, pmtSection } from '../../../mpegts/ts-builder.ts'
 import { readPackets, readPesPackets } from '../../../support/ts-reader.ts'
-import { AAC, gop, TEST_PATTERN, TONE, X264, type Clip, type ClipFolder } from '../clip.ts'
+import { AAC, gop, TEST_PATTERN, TONE, X264, type ClipFolder } from '../clip.ts'
 import {
   editNalUnits,
   insertBefore,
   PMT_PID,
   replaceSections,
   VIDEO_PID,
+  type Clip,
 } from '../../../mpegts/edit.ts'
 import type { MediaCase } from '../media-case.ts'
 import { altered, usual, USUAL, USUAL_MAP } from '../sources.ts'

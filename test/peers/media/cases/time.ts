@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { AAC, TEST_PATTERN, TONE, X264, type Clip } from '../clip.ts'
-import { join, shift, split } from '../../../mpegts/edit.ts'
+import { AAC, TEST_PATTERN, TONE, X264 } from '../clip.ts'
+import { join, shift, split, type Clip } from '../../../mpegts/edit.ts'
 import type { MediaCase } from '../media-case.ts'
 import type { Step } from '../publish.ts'
 import { altered, sequence, shifted, TWICE, usual, USUAL } from '../sources.ts'

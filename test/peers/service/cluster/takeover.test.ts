@@ -15,7 +15,6 @@ import {
   type TestCluster,
   type TestViewer,
 } from '../../support/cluster.ts'
-import { Drain } from '../../../../src/service/cluster/drain.ts'
 import { ask } from '../../support/redis.ts'
 import { requireTool } from '../../support/tools.ts'
 import { until } from '../../../support/until.ts'
@@ -106,25 +105,6 @@ t.test(
     checkViewer(t, viewer)
   },
 )
-
-t.test('a drain sends all encoders away, and the time that is left counts', async (t) => {
-  const connected = new Set(['a', 'b', 'c'])
-  const left: string[] = []
-  const drain = new Drain(() =>
-    [...connected].map((id) => ({
-      disconnect: (reason) => {
-        connected.delete(id)
-        left.push(`${id} ${reason}`)
-      },
-    })),
-  )
-  t.equal(drain.hasBegun, false)
-  const first = drain.run()
-  t.strictSame(left, ['a draining'])
-  t.equal(drain.hasBegun, true)
-  await Promise.all([drain.run(0), first])
-  t.strictSame(left, ['a draining', 'b draining', 'c draining'])
-})
 
 t.test('another node continues the stream of one that is killed', LIMIT, async (t) => {
   if (!requireTool(t, 'redis-server')) return
