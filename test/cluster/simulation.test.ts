@@ -1,5 +1,6 @@
 import t from 'tap'
 import { simulate } from './simulated-cluster.ts'
+import { FIRST_SEED, rounds } from '../support/soak.ts'
 
 /** Seeds that fail without a rule of the protocol, or of its nodes, and those that once failed by the simulation itself. */
 const NAMED: Readonly<Record<string, readonly number[]>> = {
@@ -20,12 +21,11 @@ const NAMED: Readonly<Record<string, readonly number[]>> = {
   ],
 }
 
-const SEEDS = Number(process.env['SIMULATION_SEEDS'] ?? 120)
-const FIRST = Number(process.env['SIMULATION_FIRST'] ?? 1)
+const SEEDS = rounds(40, 10_000)
 
 t.test('a cluster keeps its promises under faults', async (t) => {
   const total: Record<string, number> = {}
-  const seeds = Array.from({ length: SEEDS }, (_, index) => FIRST + index)
+  const seeds = Array.from({ length: SEEDS }, (_, index) => FIRST_SEED + index)
   const failures: { seed: number; violations: readonly string[] }[] = []
   for (const seed of seeds) {
     const { violations, counts } = await simulate(seed)

@@ -16,11 +16,11 @@ import { readPackets, readPmt } from '../support/ts-reader.ts'
 import { PartChecks } from './part-checks.ts'
 import { createRandomSource, unitOf } from './random-source.ts'
 import { AUDIO, VIDEO, program, programOf, unit } from './source.ts'
+import { FIRST_SEED, rounds } from '../support/soak.ts'
 
 const SEC = 90_000
 
-const SEEDS = Number(process.env['HLS_PART_SEEDS'] ?? 1000)
-const FIRST_SEED = Number(process.env['HLS_PART_FIRST_SEED'] ?? 1)
+const SEEDS = rounds(250, 20_000)
 
 /** One source in so many is checked in full: each version of its playlists, and each INDEPENDENT part in hls.js. */
 const SEEDS_PER_FULL_CHECK = 10

@@ -17,6 +17,7 @@ import { adtsFrames, h264AccessUnit } from '../support/access-units.ts'
 import { startService } from '../support/service.ts'
 import { COSTLY_STREAMS, payloadsOf } from './attacks/costly-streams.ts'
 import { publishCostly } from './attacks/tables.ts'
+import { rounds } from '../support/soak.ts'
 
 const PAYLOAD_BYTES = 1316
 const SECONDS = 2
@@ -120,7 +121,7 @@ t.test('any mix of media stays within the work budget', async () => {
       subject.stream.discard()
       return subject.budget.spentUs <= earnedUs + MAX_OVERDRAFT_US
     }),
-    { numRuns: 12, seed: 8 },
+    { numRuns: rounds(4, 100), seed: 8 },
   )
 })
 

@@ -17,13 +17,13 @@ import { mergeDelta } from '../support/merge-delta.ts'
 import { StreamJudge } from '../support/stream-judge.ts'
 import { GopEncoder } from './gops.ts'
 import { PUBLISHER_REPORT } from './publisher-report.ts'
+import { rounds } from '../support/soak.ts'
 
 const CLIPS = ['demo', 'h264-two-audio', 'h264-aac', 'h265-aac'].map((name) =>
   readFileSync(new URL(`../../fixtures/${name}.mpegts`, import.meta.url)),
 )
 const PAYLOAD_BYTES = 1316
 const PAYLOAD_US = 10_000
-const RUNS = Number(process.env['CONTINUATION_RUNS'] ?? 30)
 
 interface Settings {
   readonly partSec: number | undefined
@@ -234,7 +234,7 @@ t.test('any processes one after the other serve one stream', async (t) => {
         relay.stream.stop('api')
       },
     ),
-    { numRuns: RUNS },
+    { numRuns: rounds(8, 300) },
   )
   t.pass('for every seed')
 })

@@ -1,11 +1,9 @@
 /**
- * Two hours of a stream through demuxer, segmenter, playlist and cache: the encoder's clock wraps, it comes back twice,
- * and its clock drifts from the server's. On a simulated clock without sockets, as fast as the machine allows.
- *
- * `ENDURANCE_SPEED=50` holds it to 50 times real time.
+ * Half an hour of a stream, with `npm run soak` six hours, through demuxer, segmenter, playlist and cache: the encoder's
+ * clock wraps, it comes back twice, and its clock drifts from the server's. On a simulated clock without sockets.
  */
 import { readFileSync } from 'node:fs'
-import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as turn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
@@ -19,6 +17,7 @@ import { parseM3u8 } from '../support/m3u8.ts'
 import { StreamJudge } from '../support/stream-judge.ts'
 import { continuityFaults, readPackets } from '../support/ts-reader.ts'
 import { PUBLISHER_REPORT } from './publisher-report.ts'
+import { rounds } from '../support/soak.ts'
 
 /** H.264 with a key frame each second and AAC, 8 s, 0.8 Mbit/s. */
 const CLIP = readFileSync(new URL('../../fixtures/demo.mpegts', import.meta.url))
@@ -26,14 +25,13 @@ const CLIP = readFileSync(new URL('../../fixtures/demo.mpegts', import.meta.url)
 const FRAMES_PER_SEC = 30
 const MINUTE_SEC = 60
 const TICK_US = 250_000
-const MEASURE_US = 10 * MINUTE_SEC * 1e6
+const MEASURE_US = 5 * MINUTE_SEC * 1e6
 const WALL_START_MS = Date.UTC(2026, 0, 1)
 
 /** Drift of the server's clock against the encoder's: 4.3 s a day. */
 const DRIFT_PPM = 50
 const MAX_ERROR_MS = 15
 const MOST_GROWTH_BYTES = 2 * 1024 * 1024
-const SPEED = Number(process.env['ENDURANCE_SPEED'] ?? Infinity)
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
@@ -49,7 +47,7 @@ async function heldBytes(): Promise<number> {
   return heapUsed + arrayBuffers
 }
 
-/** Connection of an encoder, which is lost after 40 minutes. */
+/** Connection of an encoder, which is lost after `CONNECTION_SEC`. */
 interface Connection {
   /** Pause before the connection, in seconds. */
   readonly awaySec: number
@@ -57,10 +55,9 @@ interface Connection {
   readonly startTicks: number
 }
 
-const CONNECTION_SEC = 40 * MINUTE_SEC
-const BEFORE_THE_WRAP = TIME_MODULUS - 20 * MINUTE_SEC * 90_000
+const CONNECTION_SEC = rounds(10, 120) * MINUTE_SEC
+const BEFORE_THE_WRAP = TIME_MODULUS - (CONNECTION_SEC / 2) * 90_000
 
-/** Two hours of media. */
 const CONNECTIONS: readonly Connection[] = [
   { awaySec: 0, startTicks: BEFORE_THE_WRAP },
   { awaySec: 2, startTicks: 126_000 },
@@ -102,7 +99,7 @@ class Watch {
   discontinuities = 0
 }
 
-t.test('two hours, two lost connections, a clock that drifts', { timeout: 400_000 }, async (t) => {
+t.test('two lost connections, a clock that wraps and drifts', { timeout: 400_000 }, async (t) => {
   let sourceUs = 0
   const toServerUs = (us: number) => us * (1 + DRIFT_PPM / 1e6)
   const clock = {
@@ -151,7 +148,6 @@ t.test('two hours, two lost connections, a clock that drifts', { timeout: 400_00
     before = bytes
   })
 
-  const startedMs = performance.now()
   let tickUs = 0
   let measureUs = MEASURE_US
   for (const { awaySec, startTicks } of CONNECTIONS) {
@@ -174,8 +170,6 @@ t.test('two hours, two lost connections, a clock that drifts', { timeout: 400_00
         measureUs = sourceUs + MEASURE_US
         held.push(await heldBytes())
       }
-      const aheadMs = sourceUs / 1000 / SPEED - (performance.now() - startedMs)
-      if (aheadMs > 0) await sleep(aheadMs)
     }
     publication.end('timeout')
   }
@@ -210,6 +204,5 @@ t.test('two hours, two lost connections, a clock that drifts', { timeout: 400_00
   const [start] = held
   const growth = Math.max(...held) - start!
   t.ok(growth < MOST_GROWTH_BYTES, `memory grew by ${Math.round(growth / 1024)} KiB`)
-  t.comment(`MB held, every 10 minutes: ${held.map((each) => (each / 1e6).toFixed(1)).join(' ')}`)
-  t.comment(`${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
+  t.comment(`MB held, every 5 minutes: ${held.map((each) => (each / 1e6).toFixed(1)).join(' ')}`)
 })
