@@ -5,7 +5,7 @@
  */
 import { gzipSync } from 'node:zlib'
 import * as media from './broken-media.ts'
-import type { ProxyReply, Tamper } from './fault-proxy.ts'
+import type { ProxyReply, Tamper } from '../check/fault-proxy.ts'
 import {
   eachLine,
   editHeaders,

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { ProxyReply, ProxyRequest, Tamper } from './fault-proxy.ts'
-import { withText } from './fault-proxy.ts'
+import type { ProxyReply, ProxyRequest, Tamper } from '../check/fault-proxy.ts'
+import { withText } from '../check/fault-proxy.ts'
 
 const PLAYLIST = /\/(playlist|audio-2)\.m3u8(\?|$)/
 const AUDIO_PLAYLIST = /\/audio-2\.m3u8(\?|$)/

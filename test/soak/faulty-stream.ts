@@ -9,7 +9,7 @@ import { checkStream } from '../../src/check/check-stream.ts'
 import { publish } from '../../src/publisher/publisher.ts'
 import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { startFaultProxy, type Tamper } from './fault-proxy.ts'
+import { startFaultProxy, type Tamper } from '../check/fault-proxy.ts'
 
 const CLIP = fileURLToPath(new URL('../../fixtures/two-languages.mpegts', import.meta.url))
 

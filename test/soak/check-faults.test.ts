@@ -3,7 +3,7 @@
  */
 import t, { type Test } from 'tap'
 import type { CheckResult } from '../../src/check/check-result.ts'
-import type { Tamper } from './fault-proxy.ts'
+import type { Tamper } from '../check/fault-proxy.ts'
 import { FAULTS, type Fault } from './fault-table.ts'
 import { startFaultyStream, type FaultyStream } from './faulty-stream.ts'
 
