@@ -1,6 +1,5 @@
 /**
- * The README's programs, as written: the library example compiles against the published types and runs, and the
- * receiver verifies webhooks.
+ * The README's programs, as written. test/peers/package compiles the library example against the published types.
  */
 import { execFile as execFileCallback, execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -9,6 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
+import stripTypes from 'ts-blank-space'
 import { publish } from '../src/publisher/publisher.ts'
 import { freePort } from './support/free-port.ts'
 import { start } from './support/process.ts'
@@ -22,7 +22,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** Inside the package, where its own name resolves to `dist` as it would for whoever installed it. */
 const FOLDER = join(ROOT, '.tap', 'readme-example')
 
-t.test('the library example of README.md compiles and runs', async (t) => {
+t.test('the library example of README.md runs', async (t) => {
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
   const example = /```ts\n([\s\S]*?)```/.exec(readme)?.[1]
   t.ok(example, 'there is one')
@@ -31,17 +31,13 @@ t.test('the library example of README.md compiles and runs', async (t) => {
   // Ports that are free on this machine; all else is to the letter.
   const source = example!.replace('port: 10080', 'port: 0').replace('port: 8080', 'port: 0')
   t.not(source, example, 'the ports were found')
-  writeFileSync(join(FOLDER, 'example.ts'), source)
-  const compilerOptions = { module: 'nodenext', target: 'es2023', strict: true, types: ['node'] }
-  const config = { compilerOptions, files: ['example.ts'] }
-  writeFileSync(join(FOLDER, 'tsconfig.json'), JSON.stringify(config))
-  execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', FOLDER], { stdio: 'pipe' })
+  writeFileSync(join(FOLDER, 'example.mjs'), stripTypes(source))
 
   const env = {
     HMAC_SECRET: randomBytes(32).toString('hex'),
     JWT_SECRET: randomBytes(32).toString('hex'),
   }
-  const program = start(t, process.execPath, ['example.js'], { cwd: FOLDER, env })
+  const program = start(t, process.execPath, ['example.mjs'], { cwd: FOLDER, env })
   const [, srtUrl] = await until('the SRT URL', () => /publish to (\S+)/.exec(program.output()))
   const stop = new AbortController()
   t.teardown(() => stop.abort())

@@ -102,36 +102,43 @@ t.test('the package works where it was installed into an empty folder', async (t
     await demo.exit
   })
 
-  await t.test('a TypeScript program for each export compiles and runs', async (t) => {
-    t.strictSame(Object.keys(PROGRAMS), Object.keys(manifest.exports), 'each export has a program')
-    const names = Object.values(PROGRAMS).map((source, index) => {
-      writeFileSync(join(home, `program-${index}.ts`), source)
-      return `program-${index}`
-    })
-    const compilerOptions = {
-      module: 'nodenext',
-      target: 'es2023',
-      strict: true,
-      // Types of dependencies take half a minute; test/readme.test.ts compiles with them.
-      skipLibCheck: true,
-      exactOptionalPropertyTypes: true,
-      resolveJsonModule: true,
-      types: ['node'],
-      typeRoots: [join(ROOT, 'node_modules/@types')],
-    }
-    const config = { compilerOptions, files: names.map((name) => `${name}.ts`) }
-    writeFileSync(join(home, 'tsconfig.json'), JSON.stringify(config))
-    execFileSync(join(BIN, 'tsc'), ['-p', home], { stdio: 'pipe' })
-    const exits = names.map(async (name) => {
-      const program = start(t, process.execPath, [`${name}.js`], { cwd: home })
-      return [await program.exit, program.output()]
-    })
-    const seen = await Promise.all(exits)
-    t.strictSame(
-      seen,
-      names.map(() => [0, 'ok\n']),
-    )
-  })
+  await t.test(
+    'the example of README.md and a TypeScript program for each export compile, and run',
+    async (t) => {
+      t.strictSame(
+        Object.keys(PROGRAMS),
+        Object.keys(manifest.exports),
+        'each export has a program',
+      )
+      const names = Object.values(PROGRAMS).map((source, index) => {
+        writeFileSync(join(home, `program-${index}.ts`), source)
+        return `program-${index}`
+      })
+      const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
+      writeFileSync(join(home, 'readme.ts'), /```ts\n([\s\S]*?)```/.exec(readme)![1]!)
+      const compilerOptions = {
+        module: 'nodenext',
+        target: 'es2023',
+        strict: true,
+        exactOptionalPropertyTypes: true,
+        resolveJsonModule: true,
+        types: ['node'],
+        typeRoots: [join(ROOT, 'node_modules/@types')],
+      }
+      const config = { compilerOptions, files: [...names, 'readme'].map((name) => `${name}.ts`) }
+      writeFileSync(join(home, 'tsconfig.json'), JSON.stringify(config))
+      execFileSync(join(BIN, 'tsc'), ['-p', home], { stdio: 'pipe' })
+      const exits = names.map(async (name) => {
+        const program = start(t, process.execPath, [`${name}.js`], { cwd: home })
+        return [await program.exit, program.output()]
+      })
+      const seen = await Promise.all(exits)
+      t.strictSame(
+        seen,
+        names.map(() => [0, 'ok\n']),
+      )
+    },
+  )
 })
 
 function read(path: string): string {
