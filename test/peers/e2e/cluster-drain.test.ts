@@ -1,5 +1,5 @@
 /**
- * SIGTERM at a node of a cluster that has 20 encoders.
+ * SIGTERM at a node of a cluster that has several encoders.
  */
 import { setMaxListeners } from 'node:events'
 import t from 'tap'
@@ -10,7 +10,7 @@ import { callApi } from '../../support/service.ts'
 import { requireTool } from '../support/tools.ts'
 import { until } from '../../support/until.ts'
 
-const ENCODERS = 20
+const ENCODERS = 6
 
 t.test(
   'a node that is closed leaves all its streams to the other',

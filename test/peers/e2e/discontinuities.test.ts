@@ -45,6 +45,8 @@ interface Case {
   readonly sizeAfter: { width: number; height: number }
   /** There is no audio behind the discontinuity. */
   readonly silent?: true
+  /** Played in whole segments as well: timeline, tracks and frame size change in one of these each. */
+  readonly inSegments?: true
 }
 
 const FIRST: ClipOptions = { fromSec: 0 }
@@ -52,11 +54,18 @@ const SMALL = { width: 320, height: 180 }
 const LARGE = { width: 640, height: 360 }
 
 const CASES: readonly Case[] = [
-  { name: 'encoder back after 2 s', clips: [FIRST, FIRST], awaySec: 2, sizeAfter: SMALL },
+  {
+    name: 'encoder back after 2 s',
+    clips: [FIRST, FIRST],
+    awaySec: 2,
+    sizeAfter: SMALL,
+    inSegments: true,
+  },
   {
     name: 'another resolution',
     clips: [FIRST, { fromSec: SECONDS, size: '640x360' }],
     sizeAfter: LARGE,
+    inSegments: true,
   },
   {
     name: 'timestamps 1000 s ahead',
@@ -86,6 +95,7 @@ const CASES: readonly Case[] = [
     ],
     sizeAfter: SMALL,
     silent: true,
+    inSegments: true,
   },
 ]
 
@@ -107,18 +117,27 @@ async function encode(folder: string, options: ClipOptions, seconds: number): Pr
   return readFileSync(file)
 }
 
-for (const lowLatency of [true, false]) {
-  const title = `hls.js plays across every discontinuity, lowLatency ${lowLatency}`
-  t.test(title, { timeout: 300_000 }, async (t) => playAcross(t, lowLatency))
-}
+const [clipsBefore, clipsAfter] = [new Map<ClipOptions, Buffer>(), new Map<ClipOptions, Buffer>()]
 
-async function playAcross(t: Test, lowLatency: boolean): Promise<void> {
+t.test('hls.js plays across every discontinuity, in parts', { timeout: 300_000 }, (t) =>
+  playAcross(t, true, CASES),
+)
+
+t.test('hls.js plays across discontinuities, in whole segments', { timeout: 300_000 }, (t) =>
+  playAcross(
+    t,
+    false,
+    CASES.filter(({ inSegments }) => inSegments),
+  ),
+)
+
+async function playAcross(t: Test, lowLatency: boolean, cases: readonly Case[]): Promise<void> {
   if (!requireTool(t, 'ffmpeg', 'chromium')) return
   const folder = t.testdir()
-  const [clipsBefore, clipsAfter] = [new Map<ClipOptions, Buffer>(), new Map<ClipOptions, Buffer>()]
-  for (const { clips } of CASES) {
+  for (const { clips } of cases) {
     const [before, after] = clips
     if (!clipsBefore.has(before)) clipsBefore.set(before, await encode(folder, before, SECONDS))
+    if (clipsAfter.has(after)) continue
     clipsAfter.set(after, await encode(folder, after, MAX_SECONDS_AFTER))
   }
   const { server } = await startService(t, { hls: { segmentSec: 1, lowLatency } })
@@ -127,7 +146,7 @@ async function playAcross(t: Test, lowLatency: boolean): Promise<void> {
   // More at once, and decoding takes the time that the service needs.
   t.jobs = 4
 
-  const plays = CASES.map(({ name, clips: [before, after], awaySec, sizeAfter, silent }, index) =>
+  const plays = cases.map(({ name, clips: [before, after], awaySec, sizeAfter, silent }, index) =>
     t.test(name, async (t) => {
       const streamId = `discontinuity-${index}`
       const { srtUrl, playlistUrl } = await server.startStream({ streamId })

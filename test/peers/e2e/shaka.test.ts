@@ -30,8 +30,13 @@ const CONFIG = {
 }
 
 const MODES = [
-  { mode: 'in parts', lowLatency: true },
-  { mode: 'in whole segments', lowLatency: false },
+  { mode: 'parts, with the same frame size', lowLatency: true, size: '640x360', height: 360 },
+  {
+    mode: 'whole segments, with another frame size',
+    lowLatency: false,
+    size: '1280x720',
+    height: 720,
+  },
 ]
 
 /** A live encoder of video and audio with a key frame each second. */
@@ -63,73 +68,69 @@ function filesAfterDiscontinuity(playlist: string): string[] | undefined {
   return files.length > 0 ? files : undefined
 }
 
-for (const { mode, lowLatency } of MODES) {
-  t.test(`Shaka plays on ${mode} when the encoder is killed and another connects`, async (t) => {
-    if (!requireTool(t, 'ffmpeg', 'chromium')) return
-    const { server } = await startService(t, { hls: { lowLatency } })
-    const browser = await openBrowser(t)
-    const context = await browser.newContext()
+t.jobs = MODES.length
 
-    for (const [name, size, height] of [
-      ['with the same frame size', '640x360', 360],
-      ['with another frame size', '1280x720', 720],
-    ] as const) {
-      await t.test(name, { timeout: 150_000 }, async (t) => {
-        const streamId = size
-        const { srtUrl, playlistUrl } = await server.startStream({ streamId })
-        const stop = new AbortController()
-        t.teardown(() => stop.abort())
-        const viewer = record(playlistUrl, stop.signal)
+for (const { mode, lowLatency, size, height } of MODES) {
+  t.test(
+    `Shaka plays on in ${mode}, when the encoder is killed and another connects`,
+    { timeout: 150_000 },
+    async (t) => {
+      if (!requireTool(t, 'ffmpeg', 'chromium')) return
+      const { server } = await startService(t, { hls: { lowLatency } })
+      const browser = await openBrowser(t)
+      const context = await browser.newContext()
 
-        const first = encode(t, srtUrl, '640x360')
-        await until('three segments', () => {
-          const { live, totals } = server.status(streamId)
-          return live && totals.segments >= 3
-        })
-        const page = await openShaka(context, playlistUrl.replace('playlist', 'master'), CONFIG)
-        const playing = () => shakaState(page).then(({ currentTimeSec }) => currentTimeSec > 6)
-        await until('Shaka plays', playing, { everyMs: 100 })
-        first.kill('SIGKILL')
-        await first.exit
-        await sleep(AWAY_SEC * 1000)
-        encode(t, srtUrl, size)
+      const streamId = size
+      const { srtUrl, playlistUrl } = await server.startStream({ streamId })
+      const stop = new AbortController()
+      t.teardown(() => stop.abort())
+      const viewer = record(playlistUrl, stop.signal)
 
-        const behind = await until('media after the discontinuity', async () =>
-          filesAfterDiscontinuity(await (await fetch(playlistUrl)).text()),
-        )
-        const atSwitch = await until('Shaka fetches it', async () => {
-          const state = await shakaState(page)
-          return behind.some((file) => state.segments.includes(file)) && state
-        })
-        const later = await until(
-          'Shaka plays on',
-          async () => {
-            const state = await shakaState(page)
-            return state.currentTimeSec >= atSwitch.bufferedSec + PLAYED_SEC && state
-          },
-          { everyMs: 100 },
-        ).catch(async (error: unknown) => {
-          t.fail(`${String(error)}: ${JSON.stringify(await shakaState(page))}`)
-          return shakaState(page)
-        })
-        t.strictSame(later.errors, [])
-        t.equal(later.height, height)
-        const stillSec = later.stoodStillSec - atSwitch.stoodStillSec
-        t.comment(
-          `stood still ${stillSec.toFixed(1)} s, ${atSwitch.stoodStillSec.toFixed(1)} s before`,
-        )
-        t.ok(stillSec <= MAX_STILL_SEC, `stood still ${stillSec.toFixed(1)} s`)
-        const frames = later.framesDecoded - atSwitch.framesDecoded
-        t.ok(
-          frames >= (PLAYED_SEC - 1) * FRAMES_PER_SEC,
-          `${frames} frames after the discontinuity`,
-        )
-        await page.close()
-        await server.stopStream(streamId)
-        const { playlists, failures } = await viewer
-        t.strictSame(failures, [], 'all that was listed could be fetched')
-        t.strictSame(checkPlaylists(playlists), [], 'sequence numbers only went up, by the rules')
+      const first = encode(t, srtUrl, '640x360')
+      await until('three segments', () => {
+        const { live, totals } = server.status(streamId)
+        return live && totals.segments >= 3
       })
-    }
-  })
+      const page = await openShaka(context, playlistUrl.replace('playlist', 'master'), CONFIG)
+      const playing = () => shakaState(page).then(({ currentTimeSec }) => currentTimeSec > 6)
+      await until('Shaka plays', playing, { everyMs: 100 })
+      first.kill('SIGKILL')
+      await first.exit
+      await sleep(AWAY_SEC * 1000)
+      encode(t, srtUrl, size)
+
+      const behind = await until('media after the discontinuity', async () =>
+        filesAfterDiscontinuity(await (await fetch(playlistUrl)).text()),
+      )
+      const atSwitch = await until('Shaka fetches it', async () => {
+        const state = await shakaState(page)
+        return behind.some((file) => state.segments.includes(file)) && state
+      })
+      const later = await until(
+        'Shaka plays on',
+        async () => {
+          const state = await shakaState(page)
+          return state.currentTimeSec >= atSwitch.bufferedSec + PLAYED_SEC && state
+        },
+        { everyMs: 100 },
+      ).catch(async (error: unknown) => {
+        t.fail(`${String(error)}: ${JSON.stringify(await shakaState(page))}`)
+        return shakaState(page)
+      })
+      t.strictSame(later.errors, [])
+      t.equal(later.height, height)
+      const stillSec = later.stoodStillSec - atSwitch.stoodStillSec
+      t.comment(
+        `stood still ${stillSec.toFixed(1)} s, ${atSwitch.stoodStillSec.toFixed(1)} s before`,
+      )
+      t.ok(stillSec <= MAX_STILL_SEC, `stood still ${stillSec.toFixed(1)} s`)
+      const frames = later.framesDecoded - atSwitch.framesDecoded
+      t.ok(frames >= (PLAYED_SEC - 1) * FRAMES_PER_SEC, `${frames} frames after the discontinuity`)
+      await page.close()
+      await server.stopStream(streamId)
+      const { playlists, failures } = await viewer
+      t.strictSame(failures, [], 'all that was listed could be fetched')
+      t.strictSame(checkPlaylists(playlists), [], 'sequence numbers only went up, by the rules')
+    },
+  )
 }
