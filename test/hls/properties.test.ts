@@ -16,7 +16,7 @@ import { tsPacket } from '../mpegts/ts-builder.ts'
 import { StreamJudge } from '../support/stream-judge.ts'
 import { continuityFaults, readPackets, readPat, readPmt } from '../support/ts-reader.ts'
 import { AUDIO, VIDEO, moved, videoUnit, program, programOf, audioUnit, unit } from './source.ts'
-import { rounds } from '../support/soak.ts'
+import { FIRST_SEED, rounds } from '../support/soak.ts'
 
 const SEC = 90_000
 const MAX_SEGMENT_BYTES = 40_000
@@ -206,7 +206,7 @@ t.test('any sequence of units makes playlists and segments in order', async (t) 
         if (faults.length > 0) throw new Error(faults.join('\n'))
       }
     }),
-    { numRuns: rounds(20, 2000) },
+    { numRuns: rounds(20, 2000), seed: FIRST_SEED },
   )
   t.pass('for every seed')
 })
