@@ -20,8 +20,9 @@ if (isMainThread) {
   await import('tap')
   register(import.meta.url)
   process.setSourceMapsEnabled(false)
-  // Its listener passes the hooks of tap to child processes.
+  // Both pass the hooks of tap to child processes.
   processOnSpawn.removeAllListeners()
+  delete process.env['NODE_OPTIONS']
 }
 
 /** @see https://nodejs.org/docs/latest-v20.x/api/module.html#resolvespecifier-context-nextresolve */

@@ -43,7 +43,7 @@ async function serve(t: Test, defect = '') {
       env: {
         ...SECRETS,
         ...{ HTTP_HOST: '127.0.0.1', HTTP_PORT: '0', SRT_HOST: '127.0.0.1', SRT_PORT: '0' },
-        ...{ PUBLIC_HOST: '127.0.0.1', NODE_OPTIONS: '' },
+        ...{ PUBLIC_HOST: '127.0.0.1' },
       },
     },
   )

@@ -30,7 +30,7 @@ export async function startServiceProcess(
       HMAC_SECRET: hmacSecret,
       JWT_SECRET: jwtSecret,
       ...{ HTTP_HOST: '127.0.0.1', HTTP_PORT: '0', SRT_HOST: '127.0.0.1', SRT_PORT: '0' },
-      ...{ PUBLIC_HOST: '127.0.0.1', NODE_OPTIONS: '' },
+      ...{ PUBLIC_HOST: '127.0.0.1' },
       ...env,
     },
   })

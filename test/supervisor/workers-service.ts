@@ -43,7 +43,7 @@ export function spawnService(t: Test, env: Record<string, string>) {
       JWT_SECRET: randomBytes(32).toString('hex'),
       ...{ HTTP_HOST: '127.0.0.1', SRT_HOST: '127.0.0.1', SRT_PORT: '0' },
       ...{ PUBLIC_HOST: '127.0.0.1', HLS_SEGMENT_SEC: '1', HTTP_WORKERS: '2' },
-      ...{ NODE_OPTIONS: '', TMPDIR: folder },
+      ...{ TMPDIR: folder },
       ...env,
     },
   })

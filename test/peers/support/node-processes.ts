@@ -82,7 +82,6 @@ export async function startNodes(
           ...(Array.isArray(env) ? env[index] : env),
           ...{ HTTP_PORT: String(httpPort), SRT_PORT: String(srtPort) },
           ...{ HTTP_HOST: '127.0.0.1', SRT_HOST: '127.0.0.1', PUBLIC_HOST: '127.0.0.1' },
-          NODE_OPTIONS: '',
         },
       })
     let program = run()
