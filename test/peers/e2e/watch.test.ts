@@ -40,7 +40,7 @@ for (const { mode, lowLatency, maxLatencySec, maxStalls } of MODES) {
     await page.keyboard.press('Enter')
     await until('the latency is shown', () => shown(page, '#latency'))
     await until('live', isLive)
-    t.ok((await shown(page, '#buffer'))! > 0)
+    await until('media ahead', async () => (await shown(page, '#buffer'))! > 0)
     t.match(await page.textContent('#bitrate'), /^0\.\d Mbit\/s$/)
     t.match(await page.textContent('#dropped'), /^\d+ of \d+$/)
     t.match(await labels(page), ['Quality', 'Language'])
