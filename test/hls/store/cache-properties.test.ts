@@ -150,7 +150,7 @@ t.test('order and fairness hold for any streams, and windows grow back', async (
         }
       },
     ),
-    { numRuns: rounds(15, 1000), seed: FIRST_SEED },
+    { numRuns: rounds(25, 1000), seed: FIRST_SEED },
   )
   t.comment(JSON.stringify(figures))
   for (const [what, count] of Object.entries(figures)) t.ok(count > 0, what)

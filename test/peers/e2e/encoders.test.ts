@@ -46,6 +46,8 @@ function forFfmpeg(url: string): string {
 interface Encoder {
   readonly name: string
   readonly tools: readonly string[]
+  /** Whether the stream is encrypted, with the passphrase that the URL of the answer contains. */
+  readonly encryption: boolean
   /** A shell command line that publishes to `$URL` and keeps the same bytes in `$FILE`. */
   readonly command: (file: string, url: string) => [string, string[]]
 }
@@ -54,39 +56,45 @@ const ENCODERS: readonly Encoder[] = [
   {
     name: 'ffmpeg, x264 and AAC',
     tools: [],
+    encryption: false,
     command: (file, url) => ['ffmpeg', ffmpeg(X264, file, forFfmpeg(url))],
   },
   {
-    name: 'ffmpeg, x265 and AAC',
+    name: 'ffmpeg, x265 and AAC, encrypted',
     tools: [],
+    encryption: true,
     command: (file, url) => ['ffmpeg', ffmpeg(X265, file, forFfmpeg(url))],
   },
   {
-    name: 'srt-live-transmit',
+    name: 'srt-live-transmit, encrypted',
     tools: ['srt-live-transmit'],
-    // It reads its input in whole chunks and never notices the end of it: null packets push out what is left.
+    encryption: true,
+    // It drops what it reads before it is connected, reads in whole chunks, and never notices the end of its input: null
+    // packets push out what is left.
     command: (file, url) => {
       const encoder = ['ffmpeg', ...ffmpeg(X264, file, 'pipe:1')].map(quote).join(' ')
       writeFileSync(`${file}.nulls`, nullPackets(140))
       const script = `
         mkfifo ${file}.fifo
-        srt-live-transmit -q -chunk:1316 file://con ${quote(`${url}&latency=${LATENCY_MS}`)} < ${file}.fifo & transmit=$!
-        { ${encoder}; cat ${file}.nulls; sleep 1; } > ${file}.fifo
+        srt-live-transmit -v -chunk:1316 file://con ${quote(`${url}&latency=${LATENCY_MS}`)} < ${file}.fifo > ${file}.log 2>&1 & transmit=$!
+        { until grep -q 'SRT target connected' ${file}.log; do sleep 0.1; done; ${encoder}; cat ${file}.nulls; sleep 1; } > ${file}.fifo
         kill $transmit; wait $transmit; true`
       return ['sh', ['-c', script]]
     },
   },
   {
-    name: 'GStreamer srtsink',
+    name: 'GStreamer srtsink, encrypted',
     tools: ['gst-launch-1.0'],
+    encryption: true,
     command: (file, url) => {
-      const [address, streamKey] = url.split('?streamid=') as [string, string]
+      const [address, query] = url.split('?streamid=') as [string, string]
+      const [streamKey, passphrase, keyLength] = query.split('&')
       const frames = SECONDS * 30
       const buffers = Math.round((SECONDS * 48_000) / 1024)
       const pipeline = [
         `mpegtsmux name=mux alignment=7 ! tee name=t`,
         `t. ! queue ! filesink location=${file}`,
-        `t. ! queue ! srtsink uri=${address} streamid="${streamKey}" latency=${LATENCY_MS} wait-for-connection=true`,
+        `t. ! queue ! srtsink uri=${address} streamid="${streamKey}" ${passphrase} ${keyLength} latency=${LATENCY_MS} wait-for-connection=true`,
         `videotestsrc is-live=true num-buffers=${frames} ! video/x-raw,width=320,height=180,framerate=30/1`,
         `! x264enc speed-preset=ultrafast tune=zerolatency key-int-max=60 ! h264parse config-interval=-1 ! queue ! mux.`,
         `audiotestsrc is-live=true samplesperbuffer=1024 num-buffers=${buffers} ! audio/x-raw,rate=48000,channels=2`,
@@ -107,8 +115,10 @@ for (const encoder of ENCODERS) {
     const hooks = await startWebhookReceiver(t)
     const folder = t.testdir()
     const source = join(folder, 'source.mpegts')
-    await api('start-stream', { stream_id: 'studio', webhook_urls: [hooks.url] })
+    const { encryption } = encoder
+    await api('start-stream', { stream_id: 'studio', webhook_urls: [hooks.url], encryption })
     const ready = await until('the webhook stream.ready', () => findEvent(hooks, 'stream.ready'))
+    t.equal(ready.data['srt_url'].includes('&passphrase='), encryption)
 
     const { playlist_url: playlistUrl } = (await api('status', { stream_id: 'studio' })).body.data
     const stopViewing = new AbortController()
