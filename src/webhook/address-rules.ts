@@ -6,6 +6,7 @@
  */
 import { BlockList, isIP } from 'node:net'
 import { addressList, listContains } from '../binary/address-list.ts'
+import { parseIpAddress } from '../binary/ip-address.ts'
 
 /** Parsed WEBHOOK_ALLOW. Without entries it allows every address that is not forbidden. */
 export interface AllowList {
@@ -36,21 +37,43 @@ const FORBIDDEN_IPV4 = [
 const FORBIDDEN_IPV6 = [
   // Link-local (RFC 4291 2.5.6).
   'fe80::/10',
-  // Metadata of AWS (EC2 and EKS), Google Cloud and Scaleway.
+  // Metadata of AWS (EC2 and EKS), Google Cloud, Oracle Cloud, Alibaba Cloud, Akamai and Scaleway.
   'fd00:ec2::/32',
   'fd20:ce::254',
+  'fd00:c1::a9fe:a9fe',
+  'fd00:100::100:200',
+  'fd00:a9fe:a9fe::1',
   'fd00:42::42',
+  // Teredo (RFC 4380), out of use: two IPv4 addresses, one of them inverted.
+  '2001::/32',
   // Unspecified and multicast.
   '::',
   'ff00::/8',
 ]
 
 /** Forbidden addresses. `BlockList` matches IPv4-mapped IPv6 addresses (`::ffff:0:0/96`) with the IPv4 entries. */
-const FORBIDDEN = addressList([
-  ...FORBIDDEN_IPV4,
-  ...FORBIDDEN_IPV4.flatMap(translatedForms),
-  ...FORBIDDEN_IPV6,
-])
+const FORBIDDEN = addressList([...FORBIDDEN_IPV4, ...FORBIDDEN_IPV6])
+
+/**
+ * IPv4 addresses in IPv6 addresses, as hexadecimal digits. `(?!00)`: zeros are not 0.0.0.0/8 there, but `::1`, or filler
+ * of a longer prefix.
+ */
+const CARRIED_IPV4 = [
+  // IPv4-compatible (RFC 4291 2.5.5.1) and IPv4-translated (RFC 2765 2.1).
+  /^0{24}(?!00)(.{8})$/,
+  /^0{16}ffff0000(.{8})$/,
+  // NAT64, well-known prefix (RFC 6052 2.1).
+  /^0064ff9b0{16}(.{8})$/,
+  // NAT64, local prefixes of 48, 56, 64 and 96 bits (RFC 8215, RFC 6052 2.2).
+  /^0064ff9b0001(?!00)(.{4})..(.{4})/,
+  /^0064ff9b0001..(?!00)(..)..(.{6})/,
+  /^0064ff9b0001.{6}(?!00)(.{8})/,
+  /^0064ff9b0001.{12}(?!00)(.{8})$/,
+  // 6to4 (RFC 3056 2).
+  /^2002(.{8})/,
+  // ISATAP (RFC 5214 6.1).
+  /^.{16}0[02]005efe(.{8})$/,
+]
 
 /**
  * Parses host names, `.suffixes`, addresses and CIDR blocks, separated by commas.
@@ -71,7 +94,8 @@ export function parseAllowList(text: string): AllowList | undefined {
 
 /** Whether a webhook to `host` may connect to this address. */
 export function mayConnect(allowed: AllowList, host: string, address: string): boolean {
-  if (listContains(FORBIDDEN, address)) return false
+  const targets = [address, ...carriedIpv4(address)]
+  if (targets.some((target) => listContains(FORBIDDEN, target))) return false
   return allowed.isEmpty || matchesName(allowed, host) || listContains(allowed.addresses, address)
 }
 
@@ -98,12 +122,13 @@ function matchesName({ names }: AllowList, host: string): boolean {
   return names.some((name) => (name.startsWith('.') ? host.endsWith(name) : host === name))
 }
 
-/** IPv6 blocks that are translated to an IPv4 block: NAT64 (RFC 6052 2.1) and 6to4 (RFC 3056 2). */
-function translatedForms(block: string): string[] {
-  const [address = '', prefix] = block.split('/')
-  const [a, b, c, d] = address.split('.').map((byte) => Number(byte).toString(16).padStart(2, '0'))
-  const bits = Number(prefix)
-  return [`64:ff9b::${a}${b}:${c}${d}/${96 + bits}`, `2002:${a}${b}:${c}${d}::/${16 + bits}`]
+/** @param address  numeric @returns IPv4 addresses to which a router or a tunnel may take packets for it */
+function carriedIpv4(address: string): string[] {
+  const digits = parseIpAddress(address).toString('hex')
+  return CARRIED_IPV4.flatMap((form) => {
+    const [, ...parts] = form.exec(digits) ?? []
+    return parts.length === 0 ? [] : [...Buffer.from(parts.join(''), 'hex')].join('.')
+  })
 }
 
 /** Whether the URL parser reads the text, without a leading dot, as a host name. It reads `10.1` as an IPv4 address. */

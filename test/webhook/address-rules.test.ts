@@ -34,6 +34,10 @@ t.test(
       '[fd00:ec2::23]',
       '[fd00:ec2::254]',
       '[fd20:ce::254]',
+      '[fd00:42::42]',
+      '[fd00:c1::a9fe:a9fe]',
+      '[fd00:100::100:200]',
+      '[fd00:a9fe:a9fe::1]',
       '100.100.100.200',
       '168.63.129.16',
       '0.0.0.0',
@@ -71,6 +75,40 @@ t.test(
     }
   },
 )
+
+t.test('forbids IPv6 addresses that carry a forbidden IPv4 address', async (t) => {
+  // Forms of 169.254.169.254.
+  const forms = {
+    'IPv4-compatible (RFC 4291 2.5.5.1)': ['::169.254.169.254'],
+    'IPv4-mapped (RFC 4291 2.5.5.2)': ['::ffff:169.254.169.254'],
+    'IPv4-translated (RFC 2765 2.1)': ['::ffff:0:169.254.169.254'],
+    'NAT64, well-known prefix (RFC 6052 2.1)': ['64:ff9b::169.254.169.254'],
+    'NAT64, local prefixes of 48, 56, 64 and 96 bits (RFC 8215, RFC 6052 2.2)': [
+      '64:ff9b:1:a9fe:a9:fe00::',
+      '64:ff9b:1:ffa9:fe:a9fe::',
+      '64:ff9b:1:ffff:a9:fea9:fe00:0',
+      '64:ff9b:1::169.254.169.254',
+      '64:ff9b:1:ffff:ff:ffff:169.254.169.254',
+    ],
+    '6to4 (RFC 3056 2)': ['2002:a9fe:a9fe::1'],
+    'Teredo, as server and as client (RFC 4380 4)': ['2001:0:a9fe:a9fe::1', '2001::5601:5601'],
+    'ISATAP (RFC 5214 6.1)': ['2001:db8::5efe:169.254.169.254', 'fd00::200:5efe:a9fe:a9fe'],
+  }
+  for (const [name, addresses] of Object.entries(forms)) {
+    for (const address of addresses) t.equal(isForbidden(ALL, address), true, `${name}: ${address}`)
+  }
+  const allowed = [
+    '::1',
+    '::10.0.0.1',
+    '::ffff:0:10.0.0.1',
+    '64:ff9b:1:a00:0:100::',
+    '64:ff9b:1::10.0.0.1',
+    '2001:db8::5efe:10.0.0.1',
+    '2001:db8::5eff:169.254.169.254',
+    '2001:db8::169.254.169.254',
+  ]
+  for (const address of allowed) t.equal(isForbidden(ALL, address), false, address)
+})
 
 t.test('forbids link-local addresses in every notation', async () => {
   const byte = fc.integer({ min: 0, max: 255 })
