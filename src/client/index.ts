@@ -19,7 +19,7 @@ export interface ClientOptions {
 
 /** Refusal of a call. */
 export class ApiError extends Error {
-  /** HTTP status. */
+  /** HTTP status; 0 for a redirect in browsers, which hide it. */
   readonly status: number
   /** Code of docs/api.md; `UNKNOWN` for an answer that is not of Millrace, for example of a proxy. */
   readonly code: ErrorCode | 'UNKNOWN'
@@ -42,7 +42,7 @@ export class Client {
 
   /**
    * @param name  path of the endpoint below `/api/`
-   * @throws {ApiError} if the service refuses the call
+   * @throws {ApiError} if the service refuses the call, or the URL redirects
    * @throws {TypeError} if the service cannot be reached, or the page has no WebCrypto: it is neither HTTPS nor local
    */
   async call<Name extends EndpointName>(
@@ -57,13 +57,21 @@ export class Client {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'lt-signature': await sign(text, secret) },
       body: text,
+      // Another origin could replay the signed body.
+      redirect: 'manual',
       signal,
     })
     const answer = parseAnswer(await reply.text())
     if (answer?.success === true) return answer.data as AnswerData<Name>
-    const message = `HTTP ${reply.status} without an answer of Millrace: is the URL right?`
+    const message = isRedirect(reply)
+      ? 'the URL redirects, and signed calls are not sent on: set `url` to the address that answers'
+      : `HTTP ${reply.status} without an answer of Millrace: is the URL right?`
     throw new ApiError(reply.status, answer?.code ?? 'UNKNOWN', answer?.error ?? message)
   }
+}
+
+function isRedirect({ type, status }: Response): boolean {
+  return type === 'opaqueredirect' || (status >= 300 && status < 400)
 }
 
 async function sign(text: string, secret: string): Promise<string> {

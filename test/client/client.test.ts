@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { ApiError, Client } from '../../src/client/index.ts'
 import { startService } from '../support/service.ts'
+import { REDIRECTED, redirectElsewhere } from './redirecting-origin.ts'
 
 t.test('calls each endpoint of a service that checks the age of requests', async (t) => {
   const { url, hmacSecret: secret } = await startService(t, { apiMaxAgeSec: 30 })
@@ -55,6 +56,16 @@ t.test('an answer that is not of Millrace is an ApiError with the code UNKNOWN',
     })
     const expected = { status, code: 'UNKNOWN', message: new RegExp(`^HTTP ${status} without`) }
     await t.rejects(client.call('streams', {}), expected, text)
+  }
+})
+
+t.test('a redirect is an ApiError, and its target gets neither signature nor body', async (t) => {
+  for (const status of [301, 302, 303, 307, 308]) {
+    const { url, received } = await redirectElsewhere(t, status)
+    const client = new Client({ url, secret: 's' })
+    const call = client.call('stop-stream', { stream_id: 'studio' })
+    await t.rejects(call, { name: 'ApiError', status, code: 'UNKNOWN', message: REDIRECTED })
+    t.same(received, [], String(status))
   }
 })
 
