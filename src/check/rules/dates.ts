@@ -7,6 +7,7 @@ import { isComplete, type ListedSegment, type MediaPlaylist } from '../playlist/
 import { findTag, findTags, unquoted, type Tag } from '../playlist/tag-reader.ts'
 import { degrades, fact, nameOf, seconds, unless } from './evidence.ts'
 import type { Evidence, Rule } from './rule.ts'
+import { groupBy } from './values.ts'
 
 /** Deviation of dates from the sum of EXTINF: dates follow a wall clock, media the clock of the encoder. */
 const MAX_JITTER_SEC = 0.25
@@ -79,15 +80,14 @@ export const DATES: readonly Rule[] = [
     remedy: 'Remove a date range only when the segments that it covers have left the playlist.',
     on: 'update',
     check: ({ before, after }) => {
-      const kept = new Set(dateRangesOf(after).map((tag) => tag.attributes.get('ID')))
+      const kept = dateRangesOf(after)
       const [oldest] = after.segments
       const isDelta = findTag(after, 'EXT-X-SKIP') !== undefined
       if (oldest?.dateTimeMs === undefined || isDelta) return []
-      return dateRangesOf(before).flatMap((tag) => {
-        const id = tag.attributes.get('ID')
-        const isOver = endOf(before, id) <= oldest.dateTimeMs!
+      return [...dateRangesOf(before)].flatMap(([id, tags]) => {
+        const isOver = endOf(tags) <= oldest.dateTimeMs!
         return unless(kept.has(id) || isOver, () => [
-          fact(before, `date range ${id}`, tag),
+          fact(before, `date range ${id}`, tags[0]),
           fact(after, `it is gone, and segment ${oldest.sequence} is listed`, oldest),
         ])
       })
@@ -102,21 +102,18 @@ export const DATES: readonly Rule[] = [
     remedy: 'Use a new ID for another date range, and repeat all attributes of the first tag.',
     on: 'update',
     check: ({ before, after }) => {
-      const values = new Map<string | undefined, Tag[]>()
-      for (const tag of dateRangesOf(after)) {
-        const id = tag.attributes.get('ID')
-        values.set(id, [...(values.get(id) ?? []), tag])
-      }
-      return dateRangesOf(before).flatMap((tag) => {
-        const tags = values.get(tag.attributes.get('ID'))
-        if (tags === undefined) return []
-        const lost = [...tag.attributes].find(
-          ([name, value]) => !tags.some(({ attributes }) => attributes.get(name) === value),
-        )
-        return unless(lost === undefined, () => [
-          fact(before, `${lost!.join('=')} (date range ${tag.attributes.get('ID')})`, tag),
-          fact(after, tags[0]!.value, tags[0]),
-        ])
+      const kept = dateRangesOf(after)
+      return [...dateRangesOf(before)].flatMap(([id, tags]) => {
+        const now = kept.get(id)
+        if (now === undefined) return []
+        const values = new Set(now.flatMap(attributesOf))
+        return tags.flatMap((tag) => {
+          const lost = attributesOf(tag).find((each) => !values.has(each))
+          return unless(lost === undefined, () => [
+            fact(before, `${lost} (date range ${id})`, tag),
+            fact(after, now[0].value, now[0]),
+          ])
+        })
       })
     },
   },
@@ -270,13 +267,17 @@ function findApart(
     : undefined
 }
 
-function dateRangesOf(playlist: MediaPlaylist): readonly Tag[] {
-  return findTags(playlist, 'EXT-X-DATERANGE')
+/** Tags of date ranges by their IDs. */
+function dateRangesOf(playlist: MediaPlaylist) {
+  return groupBy(findTags(playlist, 'EXT-X-DATERANGE'), ({ attributes }) => attributes.get('ID'))
 }
 
-/** End of the date range with an ID, in milliseconds since 1970; infinite if it is not known. */
-function endOf(playlist: MediaPlaylist, id: string | undefined): number {
-  const tags = dateRangesOf(playlist).filter(({ attributes }) => attributes.get('ID') === id)
+function attributesOf({ attributes }: Tag): string[] {
+  return [...attributes].map((attribute) => attribute.join('='))
+}
+
+/** End of a date range, in milliseconds since 1970; infinite if it is not known. */
+function endOf(tags: readonly Tag[]): number {
   const find = (name: string) =>
     tags.map((tag) => unquoted(tag, name)).find((it) => it !== undefined)
   const [end, start, duration] = ['END-DATE', 'START-DATE', 'DURATION'].map(find)

@@ -10,9 +10,13 @@ interface Source {
   readonly url: string
 }
 
+/** Maximum length of a fact: thousands of them may quote one line of a playlist, which has up to 4 MiB. */
+const MAX_CHARACTERS = 2000
+
 /** A fact at a line of a playlist; without `place`, of the playlist as a whole. */
 export function fact({ url }: Source, text: string, place?: { readonly line: number }): Fact {
-  return place === undefined ? { text, url } : { text, url, line: place.line }
+  const short = text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text
+  return place === undefined ? { text: short, url } : { text: short, url, line: place.line }
 }
 
 /** @returns the evidence, made only if the condition is false */

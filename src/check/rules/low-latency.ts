@@ -49,11 +49,10 @@ export const LOW_LATENCY: readonly Rule[] = [
     effects: { hlsjs: stalls('Counts parts by their place, and asks for a wrong one.') },
     remedy: 'Remove the parts of a whole segment at once, oldest first.',
     on: 'update',
-    check: (update) =>
-      keptSegments(update).flatMap(([old, now]) => {
-        const isOlderKept = update.after.segments.some(
-          ({ sequence, parts }) => sequence < old.sequence && parts.length > 0,
-        )
+    check: (update) => {
+      const oldestKept = update.after.segments.find(({ parts }) => parts.length > 0)
+      return keptSegments(update).flatMap(([old, now]) => {
+        const isOlderKept = oldestKept !== undefined && oldestKept.sequence < old.sequence
         const isLess = now.parts.length < old.parts.length
         return unless(
           !isLess || (now.parts.length === 0 && !isOlderKept && isComplete(now)),
@@ -62,7 +61,8 @@ export const LOW_LATENCY: readonly Rule[] = [
             fact(update.after, `it has ${now.parts.length}`, now),
           ],
         )
-      }),
+      })
+    },
   },
   {
     id: 'PART_BEFORE_ITS_TAGS',

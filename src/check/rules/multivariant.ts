@@ -47,18 +47,19 @@ export const MULTIVARIANT: readonly Rule[] = [
     effects: { apple: MAY_REFUSE, hlsjs: stops('Plays the variant without the rendition.') },
     remedy: 'Write the EXT-X-MEDIA tags of the group, or remove the attribute.',
     on: 'multivariant',
-    check: ({ playlist }) =>
-      playlist.variants.flatMap((variant) =>
+    check: ({ playlist }) => {
+      const defined = new Set(playlist.renditions.map(({ type, groupId }) => `${type} ${groupId}`))
+      return playlist.variants.flatMap((variant) =>
         GROUPS.flatMap(([type, name]) => {
           const id = variant[name]
           const isNone = variant.tag.attributes.get(type) === 'NONE'
-          const isDefined = playlist.renditions.some((it) => it.type === type && it.groupId === id)
-          return unless(id === undefined || isNone || isDefined, () => [
+          return unless(id === undefined || isNone || defined.has(`${type} ${id}`), () => [
             fact(playlist, `${type}="${id}" of ${variant.uri}`, variant.tag),
             fact(playlist, `no EXT-X-MEDIA with TYPE=${type} has GROUP-ID="${id}"`),
           ])
         }),
-      ),
+      )
+    },
   },
   {
     id: 'CODECS_WITHOUT_AUDIO',

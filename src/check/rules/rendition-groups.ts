@@ -6,6 +6,7 @@
 import type { ListedRendition, MultivariantPlaylist } from '../playlist/multivariant-playlist.ts'
 import { degrades, fact, MAY_REFUSE, stops, unless } from './evidence.ts'
 import type { Evidence, Fact, Rule } from './rule.ts'
+import { groupBy } from './values.ts'
 
 /** Attributes in which the members of two groups may differ (4.4.6.1.1). */
 const ATTRIBUTES_OF_ENCODING: ReadonlySet<string> = new Set(
@@ -32,15 +33,15 @@ export const RENDITION_GROUPS: readonly Rule[] = [
       'List each rendition in each group, with the same NAME, LANGUAGE, DEFAULT and AUTOSELECT.',
     on: 'multivariant',
     check: ({ playlist }) =>
-      groupsByType(playlist).flatMap(([first, ...others]) =>
-        others.flatMap((other) => {
-          const [expected, members] = [first!, other].map((it) => it.map(describeMember).toSorted())
-          return unless(expected!.join('\n') === members!.join('\n'), () => [
-            fact(playlist, `group ${nameOf(first!)}: ${expected!.join('; ')}`, first![0]!.tag),
-            fact(playlist, `group ${nameOf(other)}: ${members!.join('; ')}`, other[0]!.tag),
-          ])
-        }),
-      ),
+      groupsByType(playlist).flatMap(([first, ...others]) => {
+        const expected = describeMembers(first)
+        // One for each TYPE: they name all members.
+        const other = others.find((group) => describeMembers(group) !== expected)
+        return unless(other === undefined, () => [
+          fact(playlist, `group ${nameOf(first)}: ${expected}`, first[0].tag),
+          fact(playlist, `group ${nameOf(other!)}: ${describeMembers(other!)}`, other![0].tag),
+        ])
+      }),
   },
   {
     id: 'NAME_REPEATED',
@@ -140,12 +141,14 @@ export const RENDITION_GROUPS: readonly Rule[] = [
     on: 'multivariant',
     check: ({ playlist }) => {
       const tags = playlist.tags.filter(({ name }) => name.endsWith('STREAM-INF'))
+      const named = new Set(
+        tags.flatMap(({ attributes }) => [...attributes].map((attribute) => attribute.join('='))),
+      )
       return groupsOf(playlist).flatMap((group) => {
-        const { type = '', groupId, tag } = group[0]!
-        const isUsed = tags.some(({ attributes }) => attributes.get(type) === `"${groupId}"`)
+        const [{ type, groupId, tag }] = group
         // What is said of CLOSED-CAPTIONS=NONE is another rule.
-        const isDenied = tags.some(({ attributes }) => attributes.get(type) === 'NONE')
-        return unless(isUsed || isDenied, () => [
+        const isNamed = named.has(`${type}="${groupId}"`) || named.has(`${type}=NONE`)
+        return unless(isNamed, () => [
           fact(playlist, `${type} group ${nameOf(group)}`, tag),
           fact(playlist, `no variant has ${type}="${groupId}"`),
         ])
@@ -154,25 +157,22 @@ export const RENDITION_GROUPS: readonly Rule[] = [
   },
 ]
 
-type Group = readonly ListedRendition[]
+type Group = readonly [ListedRendition, ...ListedRendition[]]
 
 function groupsOf({ renditions }: MultivariantPlaylist): readonly Group[] {
-  const groups = new Map<string, ListedRendition[]>()
-  for (const rendition of renditions) {
-    const key = `${rendition.type} ${rendition.groupId}`
-    groups.set(key, [...(groups.get(key) ?? []), rendition])
-  }
-  return [...groups.values()]
+  return [...groupBy(renditions, ({ type, groupId }) => `${type} ${groupId}`).values()]
 }
 
-function groupsByType(playlist: MultivariantPlaylist): readonly (readonly Group[])[] {
-  const groups = groupsOf(playlist)
-  const types = new Set(groups.map(([first]) => first!.type))
-  return [...types].map((type) => groups.filter(([first]) => first!.type === type))
+function groupsByType(playlist: MultivariantPlaylist): readonly (readonly [Group, ...Group[]])[] {
+  return [...groupBy(groupsOf(playlist), ([{ type }]) => type).values()]
 }
 
-function nameOf([first]: Group): string {
-  return `"${first?.groupId}"`
+function nameOf([{ groupId }]: Group): string {
+  return `"${groupId}"`
+}
+
+function describeMembers(group: Group): string {
+  return group.map(describeMember).toSorted().join('; ')
 }
 
 function describeMember({ tag }: ListedRendition): string {

@@ -1,5 +1,5 @@
 /**
- * Values in the head of media playlists, compared over versions and over renditions.
+ * Values of playlists, compared over versions and over renditions.
  *
  * @module
  */
@@ -30,6 +30,21 @@ export function different(
   return others.flatMap((other) =>
     unless(Object.is(pick(first!), pick(other)), () => [describe(first!), describe(other)]),
   )
+}
+
+/** Groups items by a key, both in the order of their first appearance. */
+export function groupBy<Key, Item>(
+  items: readonly Item[],
+  keyOf: (item: Item) => Key,
+): ReadonlyMap<Key, readonly [Item, ...Item[]]> {
+  const groups = new Map<Key, [Item, ...Item[]]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [item])
+    else group.push(item)
+  }
+  return groups
 }
 
 export function describeTarget(playlist: MediaPlaylist) {

@@ -95,3 +95,14 @@ t.test('finds dates that differ between renditions alone', async (t) => {
   const renumbered = playlist(from(0, 4).map(({ msn }) => ({ msn: msn + 1, atSec: msn * 2 })))
   keepsAll(t, pair(renumbered), 'numbers that differ')
 })
+
+t.test('a finding quotes no more than 2,000 characters of a line', async (t) => {
+  const long = range(`${A},X-LONG="${'x'.repeat(100_000)}"`)
+  const [, seen] = breaks(
+    t,
+    'DATERANGE_CHANGED',
+    versions(GOOD + range(`${A},DURATION=1`), playlist(from(0, 5)) + long),
+  ).evidence[0]!
+  t.match(seen.text, /^ID="a",START-DATE="[^"]+",X-LONG="x+…$/)
+  t.equal(seen.text.length, 2001)
+})
