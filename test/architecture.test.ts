@@ -54,7 +54,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   contract: ['mpegts', 'hls', 'srt', 'binary', 'errors.ts'],
   // Runs in browsers, so it takes types alone.
   client: ['contract', 'errors.ts'],
-  auth: ['srt', 'binary', 'errors.ts'],
+  auth: ['contract', 'srt', 'binary', 'errors.ts'],
   diagnosis: ['contract', 'mpegts', 'srt'],
   stream: ['contract', 'diagnosis', 'mpegts', 'hls', 'errors.ts', 'clock.ts'],
   webhook: [

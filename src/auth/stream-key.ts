@@ -9,6 +9,7 @@
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import { SignJWT, errors, jwtVerify, type JWTPayload } from 'jose'
+import { ALLOWED, isStreamId } from '../contract/schema.ts'
 import { MillraceError } from '../errors.ts'
 import { MAX_STREAM_ID_BYTES } from '../srt/wire/limits.ts'
 
@@ -138,6 +139,7 @@ async function verifyToken(
 }
 
 export interface StreamKeyParts {
+  /** A stream id, see `isStreamId`. */
   readonly rid: string
   readonly token: string
   /** Value of `program`, not validated: the program of the transport stream to publish. */
@@ -171,6 +173,7 @@ export function parseStreamKey(text: string): StreamKeyParts {
   const rid = valueOf('rid', 'r')
   const token = pairs.get('token')
   if (!rid) throw malformed('rid is missing')
+  if (!isStreamId(rid)) throw malformed(`rid ${ALLOWED.stream_id}`)
   if (!token) throw malformed('token is missing')
   const program = pairs.get('program')
   return { rid, token, ...(program !== undefined && { program }) }

@@ -5,7 +5,6 @@
  */
 import { isIP } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { Check } from 'typebox/value'
 import { signPlaybackToken } from '../auth/playback-token.ts'
 import { sign } from '../auth/signature.ts'
 import { formatWebhookSecret, webhookKeys } from '../auth/standard-webhooks.ts'
@@ -13,7 +12,7 @@ import { machineClock } from '../clock.ts'
 import { flagWarnings, parseFlags } from '../config/environment.ts'
 import { completeOptions } from '../config/options.ts'
 import { parseSecrets } from '../config/setting-types.ts'
-import { StreamId } from '../contract/schema.ts'
+import { isStreamId } from '../contract/schema.ts'
 import { MillraceError } from '../errors.ts'
 import { givenOptions, print, report, requiredOptions } from './terminal.ts'
 
@@ -41,7 +40,7 @@ export function printPlaybackUrl(args: readonly string[]): void {
   flagWarnings(values).forEach(report)
   const { ttl = String(PLAYBACK_TTL_SEC), address } = values
   const [streamId = '', ...others] = positionals
-  const isForm = Check(StreamId, streamId) && others.length === 0 && /^[1-9]\d{0,9}$/.test(ttl)
+  const isForm = isStreamId(streamId) && others.length === 0 && /^[1-9]\d{0,9}$/.test(ttl)
   if (!isForm || (address !== undefined && isIP(address) === 0)) {
     throw new MillraceError('USAGE', {
       message: 'expected: millrace sign-playback STREAM_ID [--ttl SECONDS] [--address IP]',

@@ -12,6 +12,7 @@ import type { StartRequest } from './streams.ts'
 import { onTheWire } from './wire-names.ts'
 
 const MAX_STREAM_ID_CHARACTERS = 128
+const STREAM_ID = new RegExp(`^(?!\\.)[A-Za-z0-9._~-]{1,${MAX_STREAM_ID_CHARACTERS}}$`)
 export const MAX_WEBHOOK_URLS = 16
 export const MAX_WEBHOOK_URL_LENGTH = 2048
 const MAX_BAN_SEC = 86_400
@@ -26,7 +27,7 @@ export const LATENCY_MS = { minimum: 20, maximum: MAX_LATENCY_MS }
 const MAX_ADDRESS_BLOCKS = 64
 
 /** Allowed values by field, for error messages. */
-const ALLOWED = {
+export const ALLOWED = {
   stream_id: `must be 1 to ${MAX_STREAM_ID_CHARACTERS} characters of A-Z a-z 0-9 . _ ~ - and not start with a dot`,
   webhook_urls: `must be at most ${MAX_WEBHOOK_URLS} http or https URLs of at most ${MAX_WEBHOOK_URL_LENGTH} characters, without user name and password`,
   encryption: 'must be true or false',
@@ -46,9 +47,14 @@ const ALLOWED = {
 
 /** Id of a stream: safe in a URL path and a file name, and so short that its stream key fits an SRT StreamID. */
 export const StreamId = Type.String({
-  pattern: `^(?!\\.)[A-Za-z0-9._~-]{1,${MAX_STREAM_ID_CHARACTERS}}$`,
+  pattern: STREAM_ID.source,
   description: ALLOWED.stream_id,
 })
+
+/** The same check, for ids from elsewhere than a body: stream keys, paths, the registry of a cluster. */
+export function isStreamId(id: unknown): id is string {
+  return typeof id === 'string' && STREAM_ID.test(id)
+}
 
 export const WebhookUrls = Type.Array(
   Type.Refine(Type.String({ maxLength: MAX_WEBHOOK_URL_LENGTH }), isWebhookUrl),

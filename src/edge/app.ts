@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import type { PlaybackTokens } from '../auth/playback-token.ts'
 import type { Clock } from '../clock.ts'
 import type { NodeCalls } from '../cluster/node-calls.ts'
+import { isStreamId } from '../contract/schema.ts'
 import { closeAfterReplies, createApp, type ApplicationOptions } from '../http/create-app.ts'
 import { limitGuesses } from '../http/guesses.ts'
 import { health } from '../http/health.ts'
@@ -68,7 +69,9 @@ function relayPages(app: FastifyInstance, { client, edge }: EdgeAppOptions, pass
   const passState =
     (streamId: string): Pass =>
     async (request) => {
-      const owner = await edge.findOwner(streamId).catch(() => undefined)
+      const owner = isStreamId(streamId)
+        ? await edge.findOwner(streamId).catch(() => undefined)
+        : undefined
       return owner === undefined ? pass(request) : client.pass(owner, request)
     }
   for (const prefix of ['/watch', '/t/:token/watch']) {

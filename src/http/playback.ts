@@ -19,6 +19,7 @@ import type { RepeatedRequests } from './guard/repeated-requests.ts'
 import { refuse, refuseFile, sendFile } from './file-reply.ts'
 import { nodeCallOf } from './node-access.ts'
 import { accessOf, cacheControl, isPublic, type AccessParams } from './playback-access.ts'
+import { isStreamId } from '../contract/schema.ts'
 import type { FileLoan, PlayableStream, PlaybackSource, StreamFile } from '../contract/streams.ts'
 import { answerPlainRequests } from './plain-requests.ts'
 import { ViewerReports } from './viewer-reports.ts'
@@ -28,7 +29,7 @@ export { PlaybackTokens }
 export type { OnSent, PlayableStream, PlaybackSource, StreamFile }
 
 export interface PlaybackOptions {
-  /** Queried for each request; ids and names have 1 to 160 characters of `A-Z a-z 0-9 . _ ~ -` and no leading dot. */
+  /** Queried for each request, with stream ids alone; names have 1 to 160 of their characters, and no leading dot. */
   readonly source: PlaybackSource
   /**
    * Verifies the `:token` in the prefix, for example `/t/:token/video`. Under a prefix without it, streams are refused
@@ -52,6 +53,7 @@ export interface PlaybackOptions {
  */
 export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, options) => {
   const { source, tokens, onSent } = options
+  const find = (id: string) => (isStreamId(id) ? source.findStream(id) : undefined)
   const viewers = new ViewerReports(source)
   const waiting = new WaitingRequests()
   app.addHook('preClose', async () => waiting.close())
@@ -59,7 +61,7 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, options
     const stop = answerPlainRequests(app.server, {
       prefix: app.prefix,
       findPublic: (streamId) => {
-        const stream = source.findStream(streamId)
+        const stream = find(streamId)
         if (!isPublic(stream, tokens)) return NO_TOKEN
         return stream ?? NO_STREAM
       },
@@ -77,7 +79,7 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, options
     url: '/:stream_id/:file',
     handler: (request, reply) => {
       const { stream_id: streamId, file: name } = request.params
-      const stream = PLAIN_NAME.test(streamId) ? source.findStream(streamId) : undefined
+      const stream = find(streamId)
       const access = accessOf(request, stream, tokens)
       if (typeof access === 'string') return refuseFile(reply, new MillraceError(access))
       if (stream === undefined) return refuseFile(reply, NO_STREAM)
@@ -93,8 +95,7 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, options
           reply: new RoutedReply(request, reply, { ...access, viewers, onSent }),
           exchange: exchangeOf(reply),
           // Another node looks for the next owner itself.
-          findNext: () =>
-            nodeCallOf(request) === undefined ? source.findStream(streamId) : undefined,
+          findNext: () => (nodeCallOf(request) === undefined ? find(streamId) : undefined),
         },
         waiting,
       )
@@ -102,7 +103,7 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, options
   })
   if (tokens !== undefined) {
     app.get<{ Params: AccessParams }>('/:stream_id', (request, reply) => {
-      const stream = source.findStream(request.params.stream_id)
+      const stream = find(request.params.stream_id)
       // Only its owner knows whether a stream of another node is public.
       const known = stream?.files.refusal === undefined ? stream : undefined
       const access = accessOf(request, known, tokens)

@@ -6,7 +6,6 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { FastifyPluginAsync } from 'fastify'
-import { Check } from 'typebox/value'
 import type { PlaybackTokens } from '../auth/playback-token.ts'
 import { MillraceError } from '../errors.ts'
 import { nodeCallOf } from './node-access.ts'
@@ -17,7 +16,7 @@ import { panelScript } from './player/panel.ts'
 import { playerScript } from './player/script.ts'
 import { playerStyle } from './player/style.ts'
 import type { RemoteStreams } from './remote-streams.ts'
-import { StreamId } from '../contract/schema.ts'
+import { isStreamId } from '../contract/schema.ts'
 import type { PlaybackSource } from '../contract/streams.ts'
 
 export interface WatchOptions {
@@ -62,7 +61,7 @@ export const watch: FastifyPluginAsync<WatchOptions> = async (app, options) => {
   }
 
   app.get<{ Params: { stream_id: string } }>('/:stream_id', ({ params }, reply) => {
-    if (!Check(StreamId, params.stream_id)) throw new MillraceError('STREAM_NOT_FOUND')
+    if (!isStreamId(params.stream_id)) throw new MillraceError('STREAM_NOT_FOUND')
     reply
       .type('text/html; charset=utf-8')
       .header('cache-control', 'no-cache')

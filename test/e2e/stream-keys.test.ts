@@ -63,6 +63,28 @@ t.test('our caller reports 1010, and the webhook the reason', async (t) => {
   t.match(event.data['remote'], /^127\.0\.0\.1:\d+$/)
 })
 
+t.test('a key from before the start resumes no stream that the API could not stop', async (t) => {
+  const service = await startService(t)
+  const keyOf = async (streamId: string) => {
+    const options = { streamId, secret: service.jwtSecret, now: new Date(Date.now() - 60_000) }
+    return (await issueStreamKey(options)).streamKey
+  }
+  const call = async (streamId: string) =>
+    connect({
+      ...{ host: '127.0.0.1', port: service.server.srtPort },
+      streamId: await keyOf(streamId),
+    })
+  for (const streamId of ['a/b', '..', 'a"b', 'a\nb', '<img>']) {
+    await t.rejects(call(streamId), { code: 'SRT_REJECTED', message: /1010/ }, streamId)
+  }
+  t.same(service.server.list().streams, [])
+  const encoder = await call('studio')
+  t.equal((await service.api('status', { stream_id: 'studio' })).body.data['status'], 'STREAMING')
+  t.equal((await service.api('kick', { stream_id: 'studio' })).status, 200)
+  t.equal((await service.api('stop-stream', { stream_id: 'studio' })).status, 200)
+  encoder.close()
+})
+
 t.test("publishes with a key in the form of SRT's access control guidelines", async (t) => {
   const service = await startService(t)
   const { streamKey } = await service.server.startStream({ streamId: 'studio' })

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { isStreamId } from '../../contract/schema.ts'
 import { MillraceError } from '../../errors.ts'
 import type { StreamState } from '../../contract/state.ts'
 import type { Redis } from '../redis.ts'
@@ -245,7 +246,9 @@ export class Registry {
     return chunks(list, 2).map(([id, run]) => ({ id: String(id), run: Number(run) }))
   }
 
+  /** @param args  begin with the id of the stream */
   async #answer(name: ScriptName, args: readonly (string | number)[]): Promise<Answer> {
+    if (!isStreamId(args[0])) throw new MillraceError('STREAM_NOT_FOUND')
     return (await this.#run(name, args)) as Answer
   }
 

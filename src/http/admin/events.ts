@@ -5,8 +5,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyPluginAsync } from 'fastify'
-import { Check } from 'typebox/value'
-import { STREAM_STATES, StreamId } from '../../contract/schema.ts'
+import { isStreamId, STREAM_STATES } from '../../contract/schema.ts'
 import { MillraceError } from '../../errors.ts'
 import type { AdminOptions } from './admin-options.ts'
 import { readCookies } from './cookie.ts'
@@ -80,6 +79,6 @@ function viewOf({ status, after }: Readonly<Record<string, unknown>>): View {
   const state = STREAM_STATES.find((each) => each === status)
   return {
     ...(state !== undefined && { status: state }),
-    ...(Check(StreamId, after) && { after }),
+    ...(isStreamId(after) && { after }),
   }
 }

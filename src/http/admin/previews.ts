@@ -4,8 +4,7 @@
  * @module
  */
 import type { FastifyPluginAsync } from 'fastify'
-import { Check } from 'typebox/value'
-import { StreamId } from '../../contract/schema.ts'
+import { isStreamId } from '../../contract/schema.ts'
 import type { PlayableStream, PlaybackSource } from '../../contract/streams.ts'
 import { MillraceError } from '../../errors.ts'
 import { exchangeOf } from '../connection.ts'
@@ -48,7 +47,7 @@ export const previews: FastifyPluginAsync<Pick<DashboardOptions, 'allStreams'>> 
 /** @throws {MillraceError} `STREAM_NOT_FOUND` */
 export function findStream(source: PlaybackSource, id: string): PlayableStream {
   // A source that asks other nodes takes any text for an id.
-  const stream = Check(StreamId, id) ? source.findStream(id) : undefined
+  const stream = isStreamId(id) ? source.findStream(id) : undefined
   if (stream === undefined) throw new MillraceError('STREAM_NOT_FOUND')
   return stream
 }

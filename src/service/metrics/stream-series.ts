@@ -15,8 +15,7 @@ export class StreamSeries {
   add(streams: readonly MeasuredStream[]): void {
     for (const [index, family] of STREAM_FAMILIES.entries()) {
       const lines = streams.flatMap((stream) => {
-        // An id has no character that the format escapes.
-        const own = `stream="${stream.report.streamId}"`
+        const own = labelOf('stream', stream.report.streamId)
         return readSeries(family, stream).map(
           ([label, value]) => `${family.name}{${own}${label && ','}${label}} ${value}\n`,
         )
@@ -83,7 +82,12 @@ function readSeries({ label, read }: StreamFamily, stream: MeasuredStream): [str
   const values = read(stream)
   if (values === undefined) return []
   if (typeof values === 'number') return [['', values]]
-  return Object.entries(values).map(([value, number]) => [`${label}="${value}"`, number])
+  return Object.entries(values).map(([value, number]) => [labelOf(label!, value), number])
+}
+
+/** Escapes as prom-client does, which does not export it. */
+function labelOf(name: string, value: string): string {
+  return `${name}="${value.replace(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`
 }
 
 function increase(sums: Map<string, number>, series: string, value: number): void {
