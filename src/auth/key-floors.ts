@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { STREAM_KEY_LIFETIME_SEC, type StreamKeyClaims } from './stream-key.ts'
+import type { StreamKeyClaims } from './stream-key.ts'
 
-/** Maximum number of remembered floors. A floor is obsolete after two hours, when the revoked keys have expired. */
+/** Maximum number of remembered floors: no time ends one, since issuers other than Millrace may write any `exp`. */
 const MAX_FLOORS = 100_000
 
 /** Inputs: `revoke` for each revocation, `issueTime` for each new key, `isRevoked` for each verified key. */
@@ -21,24 +21,24 @@ export class KeyFloors {
   /** Revokes all keys of the stream issued so far. */
   revoke(streamId: string, wallMs: number): void {
     const nowSec = Math.floor(wallMs / 1000)
-    this.raise(streamId, Math.max(nowSec, this.#floorSec(streamId)) + 1, nowSec)
+    this.raise(streamId, Math.max(nowSec, this.#floorSec(streamId)) + 1)
   }
 
   /** Revokes all keys of the stream issued before `floorSec`, as another node has done. */
-  raise(streamId: string, floorSec: number, nowSec: number): void {
+  raise(streamId: string, floorSec: number): void {
     if (floorSec <= this.#floorSec(streamId)) return
     this.#floors.delete(streamId)
     this.#floors.set(streamId, floorSec)
-    for (const [id, oldestSec] of this.#floors) {
-      const isObsolete = oldestSec + STREAM_KEY_LIFETIME_SEC <= nowSec
-      if (!isObsolete && this.#floors.size <= MAX_FLOORS) break
-      if (!isObsolete) this.#floorOfAllSec = Math.max(this.#floorOfAllSec, oldestSec)
-      this.#floors.delete(id)
+    for (const [oldest, oldestSec] of this.#floors) {
+      if (this.#floors.size <= MAX_FLOORS) break
+      this.#floorOfAllSec = Math.max(this.#floorOfAllSec, oldestSec)
+      this.#floors.delete(oldest)
     }
   }
 
+  /** A key without time of issue is revoked by any revocation: it may be older. */
   isRevoked({ streamId, issuedAtSec }: StreamKeyClaims): boolean {
-    return issuedAtSec < this.#floorSec(streamId)
+    return (issuedAtSec ?? 0) < this.#floorSec(streamId)
   }
 
   /** Time of issue for a new key: `wallMs` or, if that is below the floor of the stream, the floor. */

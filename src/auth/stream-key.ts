@@ -15,6 +15,9 @@ import { MAX_STREAM_ID_BYTES } from '../srt/wire/limits.ts'
 
 export const STREAM_KEY_LIFETIME_SEC = 2 * 60 * 60
 
+/** How far the clock of an issuer may be ahead, as nodes of a cluster may. A revocation misses keys dated after it. */
+const MAX_CLOCK_SKEW_SEC = 60
+
 /**
  * Prefix of a StreamID in the form of SRT's access control guidelines, with `m` for the mode and `r` for the resource.
  */
@@ -30,7 +33,8 @@ export interface StreamKey {
 /** Claims of a verified stream key. Times are in seconds since 1970. */
 export interface StreamKeyClaims {
   readonly streamId: string
-  readonly issuedAtSec: number
+  /** Absent in tokens of issuers that write no `iat`: they may have been issued at any time. */
+  readonly issuedAtSec?: number
   readonly expiresAtSec: number
   /** Present if the stream was encrypted when the key was issued. */
   readonly encryption?: StreamEncryption
@@ -103,10 +107,14 @@ export async function verifyStreamKey(
   const { payload, secret } = await verifyToken(token, options)
   const { stream_id: streamId, exp: expiresAtSec = 0, iat, enc } = payload
   if (streamId !== rid) throw new MillraceError('STREAM_KEY_MISMATCH')
+  if (iat !== undefined && iat * 1000 > options.now.getTime() + MAX_CLOCK_SKEW_SEC * 1000) {
+    const message =
+      'stream key issued in the future: set the clock of its issuer, or of this machine'
+    throw new MillraceError('STREAM_KEY_INVALID', { message })
+  }
   return {
     streamId: rid,
-    // Tokens of other issuers may lack `iat`.
-    issuedAtSec: typeof iat === 'number' ? iat : expiresAtSec - STREAM_KEY_LIFETIME_SEC,
+    ...(iat !== undefined && { issuedAtSec: iat }),
     expiresAtSec,
     ...(typeof enc === 'number' && {
       encryption: deriveEncryption({ streamId: rid, secret, sinceSec: enc }),

@@ -50,10 +50,9 @@ export class RegisteredTerms {
   /** Applies the terms to a stream that this node has claimed. */
   adopt(stream: LiveStream, registered: RegisteredStream): void {
     const { settings, keyExpiresAtMs, keyFloorSec } = registered
-    const nowSec = Math.floor(this.#options.clock.wallMs() / 1000)
     const known = this.#known.get(stream)
     applyTerms(stream, registered, this.#options)
-    if (keyFloorSec !== undefined) this.#floors.raise(stream.id, keyFloorSec, nowSec)
+    if (keyFloorSec !== undefined) this.#floors.raise(stream.id, keyFloorSec)
     if (keyExpiresAtMs > (known?.keyExpiresAtMs ?? 0)) stream.renewKey(keyExpiresAtMs)
     this.#known.set(stream, { kick: decodeSettings(settings).kick, keyExpiresAtMs })
   }

@@ -31,9 +31,11 @@ export class Resumption {
     else this.#ended.add(streamId)
   }
 
-  allows({ streamId, issuedAtSec }: StreamKeyClaims): boolean {
+  allows({ streamId, issuedAtSec, expiresAtSec }: StreamKeyClaims): boolean {
+    // The latest time at which a key without it can have been issued.
+    const latestSec = issuedAtSec ?? expiresAtSec - STREAM_KEY_LIFETIME_SEC
     // A key issued in the same second as the start may be from this process.
-    return !this.#isOver && issuedAtSec < this.#startedSec && !this.#ended.has(streamId)
+    return !this.#isOver && latestSec < this.#startedSec && !this.#ended.has(streamId)
   }
 }
 

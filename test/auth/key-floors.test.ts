@@ -69,9 +69,19 @@ t.test(
   },
 )
 
-t.test('forgets a revocation when its keys have expired', async (t) => {
+t.test('a revocation holds for keys that last longer than two hours', async (t) => {
   const floors = new KeyFloors()
-  for (let i = 0; i < 200_000; i++) floors.revoke(`s${i}`, NOW_MS + i * 1000)
-  const key = issue(floors, 'bystander', NOW_MS + 1)
-  t.notOk(floors.isRevoked(key), '7,200 at a time: none was too many')
+  const long = { ...issue(floors, 'studio', NOW_MS), expiresAtSec: Infinity }
+  floors.revoke('studio', NOW_MS)
+  for (let hour = 0; hour < 100; hour++) floors.revoke(`s${hour}`, NOW_MS + hour * 3_600_000)
+  t.ok(floors.isRevoked(long))
+})
+
+t.test('a key without time of issue is revoked by each revocation of its stream', async (t) => {
+  const floors = new KeyFloors()
+  const key = { streamId: 'studio', expiresAtSec: Infinity }
+  floors.revoke('other', NOW_MS)
+  t.notOk(floors.isRevoked(key), 'as long as its stream has none')
+  floors.revoke('studio', NOW_MS)
+  t.ok(floors.isRevoked(key))
 })

@@ -188,6 +188,29 @@ t.test('a kicked encoder is refused with 2403 until its ban is over', async (t) 
   await second.close()
 })
 
+t.test('revoke refuses keys that do not tell when they were issued', async (t) => {
+  const service = await startService(t)
+  const nowSec = Math.floor(Date.now() / 1000)
+  const call = async (claims: object) => {
+    const token = await new SignJWT({ stream_id: 'studio', ...claims })
+      .setProtectedHeader({ alg: 'HS256' })
+      .sign(new TextEncoder().encode(service.jwtSecret))
+    const streamId = `mode=publish,rid=studio,token=${token}`
+    const encoder = await connect({ host: '127.0.0.1', port: service.server.srtPort, streamId })
+    encoder.close()
+  }
+  const undated = { exp: nowSec + 7200 }
+  const far = { exp: nowSec + 30 * 86_400 }
+  const ahead = { iat: nowSec + 3600, exp: nowSec + 7200 }
+  const rejected = { code: 'SRT_REJECTED', message: /1010/ }
+  await service.api('start-stream', { stream_id: 'studio' })
+  await call(far)
+  await t.rejects(call(ahead), rejected, 'iat in the future')
+  await service.api('stop-stream', { stream_id: 'studio', revoke: true })
+  await service.api('start-stream', { stream_id: 'studio' })
+  for (const claims of [undated, far, ahead]) await t.rejects(call(claims), rejected)
+})
+
 t.test('refuses an encoder of a stopped stream', async (t) => {
   const { server } = await startService(t)
   const { streamKey } = await server.startStream({ streamId: 'studio' })

@@ -19,6 +19,12 @@ t.test('allows keys from before the start whose streams have not ended since', a
   t.ok(resumption.allows(key('other')))
 })
 
+t.test('takes a key without time of issue as issued two hours before it expires', async (t) => {
+  const resumption = new Resumption({ enabled: true, startedMs: STARTED_MS })
+  t.ok(resumption.allows({ streamId: 'studio', expiresAtSec: STARTED_SEC + 7199 }))
+  t.notOk(resumption.allows({ streamId: 'studio', expiresAtSec: STARTED_SEC + 7200 }))
+})
+
 t.test('allows no key when resumption is disabled', async (t) => {
   const resumption = new Resumption({ enabled: false, startedMs: STARTED_MS })
   t.notOk(resumption.allows(key('studio')))

@@ -97,7 +97,8 @@ export class Claims {
     const { registry, owned } = this.#options
     // Each encoder is judged by its own key, though one claim serves all who call at the same time.
     const registered = await registry.get(streamId)
-    if (issuedAtSec < (registered?.keyFloorSec ?? 0)) throw new MillraceError('STREAM_KEY_REVOKED')
+    if ((issuedAtSec ?? 0) < (registered?.keyFloorSec ?? 0))
+      throw new MillraceError('STREAM_KEY_REVOKED')
     await this.#pending.get(streamId)?.catch(() => undefined)
     if (!owned.has(streamId)) await this.#once(streamId, () => this.#claimForEncoder(streamId))
   }

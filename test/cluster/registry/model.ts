@@ -94,7 +94,7 @@ export class RegistryModel {
   lingering = new Map<string, Set<string>>()
   /** Times of issue in seconds below which keys are revoked, and that of all streams. */
   floors = new Map<string, number>()
-  floorOfAll: { sec: number; expiresAtMs: number } | undefined
+  floorOfAll: number | undefined
 
   readonly outboxes: OutboxModel
 
@@ -118,7 +118,6 @@ export class RegistryModel {
     for (const [id, { expiresAtMs }] of this.windows) {
       if (expiresAtMs <= nowMs) this.windows.delete(id)
     }
-    if ((this.floorOfAll?.expiresAtMs ?? Infinity) <= nowMs) this.floorOfAll = undefined
     this.outboxes.expire(nowMs)
   }
 
@@ -526,22 +525,19 @@ export class RegistryModel {
   }
 
   #floorSec(id: string): number {
-    return Math.max(this.floors.get(id) ?? 0, this.floorOfAll?.sec ?? 0)
+    return Math.max(this.floors.get(id) ?? 0, this.floorOfAll ?? 0)
   }
 
   #revoke(id: string, nowMs: number, lifetimeMs: number): void {
     const issuedAtMs = Math.max(nowMs, (this.streams.get(id)?.keyExpiresAtMs ?? 0) - lifetimeMs)
     const floorSec = Math.max(Math.floor(issuedAtMs / 1000), this.#floorSec(id)) + 1
     this.floors.set(id, floorSec)
-    for (const [other, sec] of this.floors) {
-      if (sec * 1000 <= nowMs - lifetimeMs - CLOCKS_MS) this.floors.delete(other)
-    }
     if (this.floors.size <= (this.#options.maxFloors ?? 100_000)) return
     const [[lowest, sec] = [id, floorSec]] = [...this.floors].toSorted(
       ([a, x], [b, y]) => x - y || (a < b ? -1 : 1),
     )
     this.floors.delete(lowest)
-    this.floorOfAll = { sec, expiresAtMs: sec * 1000 + lifetimeMs + CLOCKS_MS }
+    this.floorOfAll = sec
   }
 
   #window(id: string): readonly unknown[] {

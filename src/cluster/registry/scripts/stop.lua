@@ -13,12 +13,9 @@ if lifetime_ms then
   -- The node that issued the last key may have a clock ahead of this one.
   local issued = math.max(now, number(id, 'keyExpiresAt') - lifetime_ms)
   redis.call('ZADD', FLOORS, int(math.max(math.floor(issued / 1000), key_floor(id)) + 1), id)
-  -- Keys below these have expired, even by a clock that is behind.
-  redis.call('ZREMRANGEBYSCORE', FLOORS, '-inf', int((now - lifetime_ms - CLOCKS_MS) / 1000))
   if redis.call('ZCARD', FLOORS) > max_floors then
     -- Valid keys of other streams may be refused then, but no revoked one is accepted.
-    local floor = redis.call('ZPOPMIN', FLOORS)[2]
-    redis.call('SET', FLOOR_OF_ALL, floor, 'PX', int(floor * 1000 - now + lifetime_ms + CLOCKS_MS))
+    redis.call('SET', FLOOR_OF_ALL, redis.call('ZPOPMIN', FLOORS)[2])
   end
 end
 local status, owner = field(id, 'status'), field(id, 'owner')

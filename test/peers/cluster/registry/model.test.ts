@@ -424,7 +424,7 @@ function dumpModel(model: RegistryModel): unknown {
     born: model.bornMs === undefined ? null : String(model.bornMs),
     lingering: NODES.map((each) => [...(model.lingering.get(each) ?? [])].toSorted()),
     floors: scored(model.floors),
-    floorOfAll: model.floorOfAll === undefined ? null : String(model.floorOfAll.sec),
+    floorOfAll: model.floorOfAll === undefined ? null : String(model.floorOfAll),
     unannounced: scored([...ends].map(([name, { dueMs }]) => [name, dueMs])),
     ends: Object.fromEntries(
       [...ends].map(([name, { owner, reason, webhookUrls }]) => {

@@ -228,12 +228,12 @@ t.test('a stop on any node ends the stream at its owner', async (t) => {
     ['ready'],
   )
 
-  const { issuedAtSec } = await claimsOf(body.data['stream_key'])
+  const { issuedAtSec = Infinity } = await claimsOf(body.data['stream_key'])
   const restarted = await c.api('start-stream')
   const { keyFloorSec = 0 } = (await c.registry.get('studio')) ?? {}
   t.ok(keyFloorSec > issuedAtSec, 'the old key is revoked')
   const renewed = await claimsOf(restarted.body.data['stream_key'])
-  t.ok(renewed.issuedAtSec >= keyFloorSec, 'the new key is not')
+  t.ok((renewed.issuedAtSec ?? 0) >= keyFloorSec, 'the new key is not')
   t.match((await a.api('status')).body.data, { status: 'READY' })
   t.match((await b.api('status')).body.data, { status: 'READY' }, 'also where the last run lingers')
 })
