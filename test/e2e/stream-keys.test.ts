@@ -82,7 +82,7 @@ t.test('a key from before the start resumes no stream that the API could not sto
   t.equal((await service.api('status', { stream_id: 'studio' })).body.data['status'], 'STREAMING')
   t.equal((await service.api('kick', { stream_id: 'studio' })).status, 200)
   t.equal((await service.api('stop-stream', { stream_id: 'studio' })).status, 200)
-  encoder.close()
+  await encoder.close()
 })
 
 t.test("publishes with a key in the form of SRT's access control guidelines", async (t) => {
@@ -197,7 +197,7 @@ t.test('revoke refuses keys that do not tell when they were issued', async (t) =
       .sign(new TextEncoder().encode(service.jwtSecret))
     const streamId = `mode=publish,rid=studio,token=${token}`
     const encoder = await connect({ host: '127.0.0.1', port: service.server.srtPort, streamId })
-    encoder.close()
+    await encoder.close()
   }
   const undated = { exp: nowSec + 7200 }
   const far = { exp: nowSec + 30 * 86_400 }
