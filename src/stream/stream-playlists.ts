@@ -55,9 +55,13 @@ export class StreamPlaylists {
     else if (output.type === 'segment') {
       this.presentation.append(output.segment, this.#nowMs)
       this.totals.addSegment(output.segment)
+    } else if (output.type === 'date-range') {
+      // Not for one without room: the manifest would be sent again for each section.
+      const isListed = this.presentation.addDateRange(output.dateRange)
+      if (isListed) this.#feed.mark()
+      return isListed
     } else {
       this.#feed.mark()
-      if (output.type === 'date-range') return this.presentation.addDateRange(output.dateRange)
       if (output.type === 'renditions') this.presentation.setRenditions(output.renditions)
       else if (output.type === 'target') {
         this.presentation.setTarget(output.targetSec, output.partTargetSec)

@@ -4,13 +4,21 @@
  * @module
  */
 import type { DateRange } from '../date-range.ts'
+import { DateRangeText } from './date-range-text.ts'
 import type { PlaylistSegment } from './playlist.ts'
 
-/** Bounds the size of the playlist: SCTE35-OUT and SCTE35-IN of a date range may have 8 KiB of text each. */
 const MAX_DATE_RANGES = 64
+
+/** Maximum size of all lines: SCTE35-OUT and SCTE35-IN of a date range may have 8 KiB of text each. */
+const MAX_BYTES = 32 * 1024
+
+/** Room for the DURATION of a date range that has none yet. */
+const DURATION_BYTES = ',DURATION=123456789.00000'.length
 
 interface ListedDateRange {
   readonly dateRange: DateRange
+  /** Size of its line, with room for its DURATION. */
+  readonly bytes: number
   /** Media sequence number of the first segment after the latest change of the date range. */
   readonly mediaSequence: number
 }
@@ -18,6 +26,19 @@ interface ListedDateRange {
 export class DateRangeList {
   /** Date ranges by ID, oldest first. */
   readonly #listed = new Map<string, ListedDateRange>()
+  readonly #lines: DateRangeText
+  #text: Buffer | undefined
+
+  /** @param lines  shared by the playlists of a stream; default: not shared */
+  constructor(lines = new DateRangeText()) {
+    this.#lines = lines
+  }
+
+  /** Lines of all date ranges: the same buffer until a change. */
+  get text(): Buffer {
+    this.#text ??= this.#lines.join(this.dateRanges)
+    return this.#text
+  }
 
   /** Listed date ranges, oldest first. */
   get dateRanges(): readonly DateRange[] {
@@ -25,15 +46,34 @@ export class DateRangeList {
   }
 
   /**
+   * Adds a date range if there is room: none may leave for a newer one (RFC 8216bis 6.2.1). There is always room for the
+   * duration of a listed one, so that it leaves after its end.
+   *
    * @param dateRange  new, or already listed and with more attributes than before
    * @param mediaSequence  media sequence number of the next segment
-   * @returns whether there was room for it
+   * @returns the date range as it is listed now; undefined if it is not listed
    */
-  add(dateRange: DateRange, mediaSequence: number): boolean {
-    const { id } = dateRange
-    if (this.#listed.size >= MAX_DATE_RANGES && !this.#listed.has(id)) return false
-    this.#listed.set(id, { dateRange, mediaSequence })
-    return true
+  add(dateRange: DateRange, mediaSequence: number): DateRange | undefined {
+    const { id, durationSec } = dateRange
+    const known = this.#listed.get(id)
+    const ended = known && { ...known.dateRange, ...(durationSec !== undefined && { durationSec }) }
+    const listed = this.#hasRoom(dateRange, known) ? dateRange : ended
+    if (listed === undefined) return undefined
+    this.#listed.set(id, { dateRange: listed, bytes: this.#sizeOf(listed), mediaSequence })
+    this.#text = undefined
+    return listed
+  }
+
+  #hasRoom(dateRange: DateRange, known: ListedDateRange | undefined): boolean {
+    if (known === undefined && this.#listed.size >= MAX_DATE_RANGES) return false
+    let bytes = this.#sizeOf(dateRange) - (known?.bytes ?? 0)
+    for (const each of this.#listed.values()) bytes += each.bytes
+    return bytes <= MAX_BYTES
+  }
+
+  #sizeOf(dateRange: DateRange): number {
+    const reserved = dateRange.durationSec === undefined ? DURATION_BYTES : 0
+    return this.#lines.lineOf(dateRange).length + reserved
   }
 
   /**
@@ -49,7 +89,9 @@ export class DateRangeList {
       const { startMs, durationSec = Infinity } = listed.dateRange
       const isOver = startMs + durationSec * 1000 < oldestMs
       // Stays until the first segment after its latest change has left, even if it was announced after its end.
-      if (isOver && listed.mediaSequence < mediaSequence) this.#listed.delete(id)
+      if (!isOver || listed.mediaSequence >= mediaSequence) continue
+      this.#listed.delete(id)
+      this.#text = undefined
     }
   }
 }

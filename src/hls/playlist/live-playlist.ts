@@ -11,6 +11,7 @@ import type { Part } from '../store/part.ts'
 import type { Segment } from '../store/segment.ts'
 import { blockingLimits, createStreamFile, type StreamFile } from '../store/stream-file.ts'
 import { DateRangeList } from './date-range-list.ts'
+import type { DateRangeText } from './date-range-text.ts'
 import { listEarlier, type EarlierSegments } from './earlier-segments.ts'
 import type { TargetDurations } from '../target-durations.ts'
 import { LiveEdge, listPart } from './live-edge.ts'
@@ -31,6 +32,8 @@ export interface LivePlaylistOptions {
   readonly playlistSegments: number
   /** Playlist of the main rendition, whose window all other playlists follow; undefined for the main rendition. */
   readonly main?: LivePlaylist
+  /** Shared by the playlists of a stream; default: not shared. */
+  readonly dateRangeText?: DateRangeText
   /** Returns the reports of all other playlists; default none. */
   readonly otherReports?: () => readonly RenditionReport[]
 }
@@ -46,7 +49,7 @@ const RETAIN_PARTS_TARGETS = 3
 export class LivePlaylist {
   readonly #options: LivePlaylistOptions
   readonly #meter = new RenditionMeter()
-  readonly #dateRanges = new DateRangeList()
+  readonly #dateRanges: DateRangeList
   readonly #window = new PlaylistWindow()
   readonly #retained: RetainedSegments
   readonly #text = new WindowText(this.#window)
@@ -59,6 +62,7 @@ export class LivePlaylist {
 
   constructor(options: LivePlaylistOptions) {
     this.#options = options
+    this.#dateRanges = new DateRangeList(options.dateRangeText)
     this.#retained = new RetainedSegments(options.files)
     const main = options.main && options.main.#edge
     this.#edge = new LiveEdge(this.#window, { ...options, main })
@@ -190,16 +194,12 @@ export class LivePlaylist {
 
   /**
    * Lists a date range until the oldest segment starts after its end and the first segment after its latest change has
-   * left the playlist.
-   *
-   * @param dateRange  new, or already listed and with more attributes than before
-   * @returns whether there was room for it
+   * left the playlist. @returns whether there was room for it with all of its attributes
    */
   addDateRange(dateRange: DateRange): boolean {
-    const nextSequence = (this.latestSequence ?? -1) + 1
-    if (!this.#dateRanges.add(dateRange, nextSequence)) return false
-    this.#publish()
-    return true
+    const listed = this.#dateRanges.add(dateRange, (this.latestSequence ?? -1) + 1)
+    if (listed !== undefined) this.#publish()
+    return listed === dateRange
   }
 
   /** Adds EXT-X-ENDLIST. */
@@ -282,16 +282,16 @@ export class LivePlaylist {
       discontinuitySequence: oldest?.discontinuitySequence ?? 0,
       independentSegments: isIndependent,
       ended: this.#ended,
-      dateRanges: this.dateRanges,
       skippedSegments: skipped,
       lowLatency,
     }
     const withoutParts = this.#edge.countWithoutParts(target)
     const newest = this.#edge.listSegments(withoutParts).map(formatSegment).join('')
     const tail = `${newest}${formatTail(playlist)}`
+    const head = [Buffer.from(formatHead(playlist)), this.#dateRanges.text]
     const version = `${this.#options.epoch}-${++this.#revision}`
     return createStreamFile('media-playlist', {
-      chunks: this.#text.join(formatHead(playlist), { from: skipped, to: withoutParts }, tail),
+      chunks: this.#text.join(head, { from: skipped, to: withoutParts }, tail),
       version,
       targetDurationSec: targetSec,
       ...(lowLatency !== undefined && !this.#ended && { blocking: blockingLimits(targetSec) }),

@@ -17,6 +17,7 @@ import type { Segment } from '../store/segment.ts'
 import { createStreamFile, type StreamFile } from '../store/stream-file.ts'
 import type { TargetDurations } from '../target-durations.ts'
 import type { MediaSource } from './earlier-segments.ts'
+import { DateRangeText } from './date-range-text.ts'
 import { LivePlaylist } from './live-playlist.ts'
 import { decodeDateRange, decodeMeter, encodeDateRange, encodeMeter } from './manifest-head.ts'
 import { listedSegments, createRow, type ClosedRow } from './manifest-rows.ts'
@@ -50,6 +51,7 @@ export class LivePresentation implements SegmentOwner {
   readonly #options: LivePresentationOptions
   /** Playlists, the main one first. A playlist is never removed; it gets gaps while its rendition has no media. */
   readonly #playlists = new Map<RenditionName, LivePlaylist>()
+  readonly #dateRangeText = new DateRangeText()
   #renditions: readonly RenditionName[] = ['main']
   /** Target durations, and the number of the newest segment of the main playlist when they were set. */
   #target: (TargetDurations & { readonly mediaSequence: number }) | undefined
@@ -259,6 +261,7 @@ export class LivePresentation implements SegmentOwner {
       epoch,
       playlistSegments,
       ...(main !== undefined && { main }),
+      dateRangeText: this.#dateRangeText,
       otherReports: () => this.#reportsExcept(rendition),
     })
     for (const dateRange of main?.dateRanges ?? []) playlist.addDateRange(dateRange)

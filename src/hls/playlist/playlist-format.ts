@@ -35,13 +35,16 @@ export function holdBackSec({ targetSec, partTargetSec }: TargetDurations): numb
 }
 
 export function formatMediaPlaylist(playlist: MediaPlaylist): string {
-  const { segments, skippedSegments } = playlist
-  const text = segments.slice(skippedSegments).map(formatSegment).join('')
+  const { segments, skippedSegments, dateRanges } = playlist
+  const text = [
+    ...dateRanges.map(formatDateRange),
+    ...segments.slice(skippedSegments).map(formatSegment),
+  ].join('')
   return `${formatHead(playlist)}${text}${formatTail(playlist)}`
 }
 
-/** Lines before the first segment. */
-export function formatHead(playlist: Omit<MediaPlaylist, 'segments'>): string {
+/** Lines before the date ranges and the first segment. */
+export function formatHead(playlist: Omit<MediaPlaylist, 'segments' | 'dateRanges'>): string {
   const { targetDurationSec, lowLatency, skippedSegments = 0 } = playlist
   const version = skippedSegments > 0 ? DELTA_UPDATE_VERSION : MEDIA_PLAYLIST_VERSION
   const lines = [
@@ -55,13 +58,15 @@ export function formatHead(playlist: Omit<MediaPlaylist, 'segments'>): string {
     `#EXT-X-DISCONTINUITY-SEQUENCE:${playlist.discontinuitySequence}`,
   )
   if (playlist.independentSegments) lines.push('#EXT-X-INDEPENDENT-SEGMENTS')
-  lines.push(...playlist.dateRanges.map(formatDateRange))
   if (skippedSegments > 0) lines.push(`#EXT-X-SKIP:SKIPPED-SEGMENTS=${skippedSegments}`)
   return joinLines(lines)
 }
 
 /** Lines after the last complete segment. */
-export function formatTail({ ended, lowLatency }: Omit<MediaPlaylist, 'segments'>): string {
+export function formatTail({
+  ended,
+  lowLatency,
+}: Pick<MediaPlaylist, 'ended' | 'lowLatency'>): string {
   if (ended) return joinLines(['#EXT-X-ENDLIST'])
   return lowLatency === undefined ? '' : joinLines(formatLiveEdge(lowLatency))
 }
@@ -80,7 +85,7 @@ function joinLines(lines: readonly string[]): string {
   return `${lines.join('\n')}\n`
 }
 
-function formatDateRange(range: DateRange): string {
+export function formatDateRange(range: DateRange): string {
   const attributes = [`ID="${range.id}"`, `START-DATE="${formatDate(range.startMs)}"`]
   const seconds = { DURATION: range.durationSec, 'PLANNED-DURATION': range.plannedDurationSec }
   for (const [name, sec] of Object.entries(seconds)) {
@@ -94,7 +99,7 @@ function formatDateRange(range: DateRange): string {
   for (const [name, section] of Object.entries(sections)) {
     if (section !== undefined) attributes.push(`${name}=0x${section.toString('hex').toUpperCase()}`)
   }
-  return `#EXT-X-DATERANGE:${attributes.join(',')}`
+  return joinLines([`#EXT-X-DATERANGE:${attributes.join(',')}`])
 }
 
 function formatDate(ms: number): string {

@@ -34,14 +34,17 @@ export class WindowText {
   /**
    * Text of a playlist in chunks.
    *
-   * @param head  lines before the segments
+   * @param head  lines before the segments, in the order of the playlist
    * @param range  first segment by its index in the window, and the segment after the last one
    * @param tail  lines after the segments
    */
-  join(head: string, { from, to }: { from: number; to: number }, tail: string): Buffer[] {
-    if (from > 0) return [Buffer.from(`${head}${this.#format(from, to)}${tail}`)]
-    const chunks = [Buffer.from(head), this.#formatOldest(to), Buffer.from(tail)]
-    return chunks[1]!.length < MIN_SHARED_BYTES ? [Buffer.concat(chunks)] : chunks
+  join(
+    head: readonly Buffer[],
+    { from, to }: { from: number; to: number },
+    tail: string,
+  ): readonly Buffer[] {
+    const segments = from > 0 ? Buffer.from(this.#format(from, to)) : this.#formatOldest(to)
+    return joinSmall([...head, segments, Buffer.from(tail)])
   }
 
   /** Lines of the oldest segments: the same buffer until the window changes. */
@@ -68,4 +71,23 @@ export class WindowText {
     this.#lines.set(entry, { gap: segment.gap, text })
     return text
   }
+}
+
+/** Joins neighbors that are too small to share. */
+function joinSmall(buffers: readonly Buffer[]): readonly Buffer[] {
+  const chunks: Buffer[] = []
+  let small: Buffer[] = []
+  const flush = () => {
+    if (small.length > 0) chunks.push(Buffer.concat(small))
+    small = []
+  }
+  for (const buffer of buffers) {
+    if (buffer.length < MIN_SHARED_BYTES) small.push(buffer)
+    else {
+      flush()
+      chunks.push(buffer)
+    }
+  }
+  flush()
+  return chunks
 }
