@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { StreamFile } from '../contract/streams.ts'
 import { MillraceError } from '../errors.ts'
 import { parseByteRange, sliceChunks } from './byte-range.ts'
-import { chooseCoding, isCompressible } from './content-coding.ts'
+import { codingOf } from './content-coding.ts'
 import { writeRefusal } from './error-handler.ts'
 import { CORS_HEADERS, writeReply, type Headers } from './raw-reply.ts'
 import { representationOf } from './representation.ts'
@@ -25,7 +25,7 @@ export function sendFile(
   cacheControl: string,
 ): number {
   const { immutable } = file
-  const coding = isCompressible(file) ? chooseCoding(asked['accept-encoding']) : undefined
+  const coding = codingOf(file, asked['accept-encoding'])
   const { etag, chunks, body, sizeBytes, ...prepared } = representationOf(file, coding)
   const caching = immutable ? `${cacheControl}, immutable` : cacheControl
   const first = ['ETag', etag, 'Cache-Control', caching]

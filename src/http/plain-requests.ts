@@ -10,7 +10,7 @@ import { machineClock } from '../clock.ts'
 import { NODE_CALL } from '../contract/node-headers.ts'
 import type { FileLoan, PlayableStream } from '../contract/streams.ts'
 import { MillraceError } from '../errors.ts'
-import { chooseCoding, isCompressible } from './content-coding.ts'
+import { codingOf } from './content-coding.ts'
 import { KEEP_ALIVE_TIMEOUT_MS } from './create-app.ts'
 import { readDirectives } from './directives.ts'
 import { envelopeOf } from './error-handler.ts'
@@ -179,8 +179,7 @@ class PlainReply implements FileReply {
 
   send(stream: PlayableStream, name: string, { file, end }: FileLoan, isBlocking: boolean): void {
     try {
-      const accepted = this.#request.headers['accept-encoding']
-      const coding = isCompressible(file) ? chooseCoding(accepted) : undefined
+      const coding = codingOf(file, this.#request.headers['accept-encoding'])
       const representation = representationOf(file, coding)
       const { head, blockingHead = head } = representation
       // First, since nothing may be sent when the router answers instead.

@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import Fastify from 'fastify'
 import t from 'tap'
 import { createStreamFile } from '../../src/hls/store/stream-file.ts'
-import { chooseCoding } from '../../src/http/content-coding.ts'
+import { chooseCoding, codingOf } from '../../src/http/content-coding.ts'
 import { representationOf } from '../../src/http/representation.ts'
 import { playback } from '../../src/http/playback.ts'
 import type { StreamFile } from '../../src/contract/streams.ts'
@@ -419,6 +419,30 @@ t.test('a version of a playlist is compressed once, for all its readers', async 
     t.not(representationOf({ ...file }, coding).chunks, chunks, 'another version')
     t.ok(chunks[0]!.buffer.byteLength <= Buffer.poolSize, 'zlib returns views of 16 KiB')
   }
+})
+
+t.test('a large chunk that versions of a playlist share is compressed once', async (t) => {
+  const shared = Buffer.from('#EXTINF:2.00000,\n'.repeat(2000))
+  const [first, second] = ['#EXTM3U\n#first\n', '#EXTM3U\n#second\n'].map((head, index) =>
+    createStreamFile('media-playlist', {
+      chunks: [Buffer.from(head), shared, Buffer.from('#EXT-X-ENDLIST\n')],
+      version: `${index}`,
+      targetDurationSec: 2,
+    }),
+  )
+  const [one, other] = [representationOf(first!, 'gzip'), representationOf(second!, 'gzip')]
+  const common = one.chunks.filter((chunk) => other.chunks.includes(chunk))
+  t.ok(common.some(({ length }) => length > 100))
+  for (const [file, { chunks }] of [
+    [first!, one],
+    [second!, other],
+  ] as const) {
+    t.ok(gunzipSync(Buffer.concat(chunks)).equals(Buffer.concat(file.chunks)))
+  }
+  t.equal(codingOf(first!, 'gzip, br'), 'gzip', 'the coding that is put together')
+  t.equal(codingOf(first!, 'br'), undefined)
+  t.equal(codingOf(FILES['playlist.m3u8']!, 'gzip, br'), 'br')
+  t.equal(codingOf(FILES['a1-7.ts']!, 'gzip, br'), undefined)
 })
 
 t.test('chooseCoding accepts any header without throwing', async () => {
