@@ -16,10 +16,12 @@ import { crowdSlowly } from '../../test/hostile/attacks/slow-crowd.ts'
 import { readSlowly } from '../../test/hostile/attacks/slow-readers.ts'
 import { sendUnreadPipelines } from '../../test/hostile/attacks/unread-pipelines.ts'
 import { publishLargeStreams } from '../../test/hostile/attacks/large-streams.ts'
+import { publishLargeSplices } from '../../test/hostile/attacks/large-splices.ts'
 import { holdStreamWithoutMedia } from '../../test/hostile/attacks/silent-publisher.ts'
 import { fillWaitingPlaces } from '../../test/hostile/attacks/waiting-places.ts'
 import { publishCostly } from '../../test/hostile/attacks/tables.ts'
 import { silentReceivers } from '../../test/hostile/attacks/webhooks.ts'
+import { usageOf } from '../support/usage.ts'
 import { segmentUris } from '../../test/support/viewer.ts'
 import type { Target } from '../../test/hostile/target.ts'
 
@@ -38,6 +40,15 @@ const COSTLY = {
   'tables-pmt': 'PMT of one of 1000 programs, all carried',
   'tiny-nal-units': 'NAL units of 3 bytes',
   'tiny-segments': 'timestamps jump at each key frame, 24 renditions',
+}
+
+/** Streams with which one key holder fills the playlists of 16 renditions; the first is clean, to compare. */
+const SPLICES = {
+  'no-splices': 'no splices, 16 renditions',
+  'large-splices': 'splices of 4 KiB, 16 renditions',
+  'open-splices': 'splices of 4 KiB that never end, 16 renditions',
+  'timed-splices': 'splices of 4 KiB with a time each, 16 renditions',
+  'small-splices': 'splices of 40 bytes, 16 renditions',
 }
 
 /** Limits of the cache and of waiting replies beside a slow crowd. */
@@ -71,6 +82,18 @@ export const ATTACKS: readonly Attack[] = [
     seconds: 20,
     carryOut: (target: Target, signal: AbortSignal) =>
       publishCostly(target, signal, { stream, megabitsPerSecond: 10 }),
+  })),
+  ...Object.entries(SPLICES).map(([name, stream]) => ({
+    name,
+    seconds: 30,
+    carryOut: (target: Target, signal: AbortSignal) =>
+      publishLargeSplices(target, signal, {
+        stream,
+        megabitsPerSecond: 1.2,
+        readers: 32,
+        reloadMs: 500,
+        cpuSec: () => usageOf([target.pid!]).cpuSec,
+      }),
   })),
   {
     name: 'silent-publisher',

@@ -4,9 +4,10 @@
  *
  * @module
  */
+import { createHash } from 'node:crypto'
 import { movePesTimes } from '../../../src/publisher/packet-times.ts'
 import { loas, STEREO } from '../../codec/latm-builder.ts'
-import { spliceInsert, timeSignal } from '../../mpegts/splice-builder.ts'
+import { segmentationDescriptor, spliceInsert, timeSignal } from '../../mpegts/splice-builder.ts'
 import {
   patSection,
   pesPacket,
@@ -311,6 +312,11 @@ export const COSTLY_STREAMS: Readonly<Record<string, () => CostlyStream>> = {
       round,
     }
   },
+  'splices of 4 KiB, 16 renditions': () => spliced('out, in'),
+  'splices of 4 KiB that never end, 16 renditions': () => spliced('out'),
+  'splices of 4 KiB with a time each, 16 renditions': () => spliced('command'),
+  'splices of 40 bytes, 16 renditions': () => spliced('small'),
+  'no splices, 16 renditions': () => spliced('none'),
   'metadata ahead of its time': () => ({
     ...unitsAt([METADATA], Buffer.alloc(10), (turn) => 500_000 + turn),
     opening: media(VIDEO, METADATA).unit(VIDEO.pid, pesPacket(KEY, { ptsTicks: 0 })),
@@ -386,6 +392,60 @@ function raw(bytes: Buffer): CostlyStream {
   for (let at = 0; at < bytes.length; at += PACKET_BYTES)
     round.packets.push(bytes.subarray(at, at + PACKET_BYTES))
   return { opening: new TsBuilder(), round }
+}
+
+/** Bytes of a descriptor that makes a splice information section one of 4 KiB. */
+const FILLED = Buffer.concat(
+  Array.from({ length: 15 }, (_, index) => {
+    const noise = Array.from({ length: 32 }, (_, at) => sha256(`${index} ${at}`).subarray(0, 8))
+    return Buffer.concat([Buffer.from([0xf0, 254]), Buffer.concat(noise).subarray(0, 254)])
+  }),
+)
+
+/** One video track of 1 frame in 33 ms, 16 audio tracks, and splices or video; 8 s of 1.2 Mbit/s. */
+function spliced(kind: SpliceKind): CostlyStream {
+  const audios = many(16, 0x300, 0x0f)
+  const round = new TsBuilder().program([VIDEO, ...audios, SPLICES])
+  // Sections that repeat are ignored: all of the round are different.
+  const frames = 240
+  for (let frame = 0; frame < frames; frame++) {
+    const ptsTicks = frame * FRAME_TICKS
+    const unit = h264AccessUnit({ key: frame % 30 === 0, sizeBytes: kind === 'none' ? 2900 : 100 })
+    round.unit(VIDEO.pid, pesPacket(unit, { ptsTicks, length: 'none' }))
+    if (frame % 4 === 0) {
+      const payload = adtsFrames(6)
+      for (const { pid } of audios)
+        round.unit(pid, pesPacket(payload, { ptsTicks, streamId: 0xc0 }))
+    }
+    if (frame % 3 !== 2) round.packets.push(...splicesOf(kind, frame).packets)
+  }
+  return { opening: new TsBuilder(), round, roundTicks: frames * FRAME_TICKS }
+}
+
+type SpliceKind = 'out, in' | 'out' | 'command' | 'small' | 'none'
+
+function splicesOf(kind: SpliceKind, eventId: number): TsBuilder {
+  const ts = new TsBuilder()
+  if (kind === 'out, in' || kind === 'out') {
+    const out = kind === 'out' || eventId % 3 === 0
+    const id = kind === 'out' ? eventId : Math.floor(eventId / 3)
+    const fields = { eventId: id, out, ptsTicks: undefined }
+    return ts.sections(SPLICES.pid, spliceInsert(fields, { descriptors: FILLED }))
+  }
+  if (kind === 'command') {
+    const descriptors = Buffer.concat([segmentationDescriptor({ eventId, typeId: 0x10 }), FILLED])
+    return ts.sections(SPLICES.pid, timeSignal(undefined, [], { descriptors }))
+  }
+  const count = kind === 'small' ? 20 : 0
+  for (let index = 0; index < count; index++) {
+    const event = { eventId: eventId * 20 + index, typeId: 0x10 }
+    ts.sections(SPLICES.pid, timeSignal(undefined, [event]))
+  }
+  return ts
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
 }
 
 /** PAT and PMT. */
