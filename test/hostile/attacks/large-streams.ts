@@ -36,10 +36,9 @@ export async function publishLargeStreams(
     callApi(`http://${host}:${httpPort}`, name, { stream_id: streamId }, hmacSecret)
   const ids = Array.from({ length: streams }, (_, n) => `large-${n}`)
   const file = largeVideo(megabitsPerSecond)
-  const publishers = ids.map(async (id) => {
-    const { body } = await call('start-stream', id)
-    const key = body.data['stream_key'] as string
-    const url = `srt://${target.host}:${target.srtPort}?streamid=${key}`
+  const started = await Promise.all(ids.map((id) => call('start-stream', id)))
+  const publishers = started.map(async ({ body }) => {
+    const url = `srt://${host}:${target.srtPort}?streamid=${body.data['stream_key']}`
     await publish({ file, url, loop: true, signal }).catch(() => undefined)
   })
   const report = { streams, leastListed: Infinity, releasedEarly: 0, gaps: 0, warned: false }
