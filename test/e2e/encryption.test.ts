@@ -91,9 +91,9 @@ t.test('a running stream keeps its passphrase when it is started again', async (
 })
 
 t.test('start-stream rejects an encryption that is not a boolean', async (t) => {
-  const { api } = await startLogged(t)
+  const { tryApi } = await startLogged(t)
   for (const encryption of ['yes', 1, null]) {
-    const reply = await api('start-stream', { stream_id: 'studio', encryption })
+    const reply = await tryApi('start-stream', { stream_id: 'studio', encryption })
     t.equal(reply.status, 400)
     t.match(reply.body, { code: 'BODY_INVALID', error: 'encryption must be true or false' })
   }

@@ -8,7 +8,7 @@ import t from 'tap'
 import { connect } from '../../src/srt/index.ts'
 import { publish } from '../../src/publisher/publisher.ts'
 import { start } from '../support/process.ts'
-import { callApi, startService } from '../support/service.ts'
+import { callApi, startService, tryApi } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { segmentUris } from '../support/viewer.ts'
 import { findEvent, receivedTypes, startWebhookReceiver } from '../support/webhook-receiver.ts'
@@ -19,7 +19,7 @@ const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 t.test(
   'stop-stream disconnects, ends the playlist, sends a webhook, and removes files after the linger time',
   async (t) => {
-    const { server, api, url, hmacSecret } = await startService(t, {
+    const { server, api, tryApi, url, hmacSecret } = await startService(t, {
       hls: { lingerSec: 2, segmentSec: 1 },
     })
     const hooks = await startWebhookReceiver(t)
@@ -57,7 +57,7 @@ t.test(
     const [uri] = segmentUris(await text(playlistUrl))
     await until('the linger is over', async () => (await fetch(playlistUrl)).status === 404)
     t.equal((await fetch(new URL(uri!, playlistUrl))).status, 404, 'its segments are gone too')
-    t.equal((await api('status', { stream_id: 'studio' })).status, 404)
+    t.equal((await tryApi('status', { stream_id: 'studio' })).status, 404)
     t.equal(server.findStream('studio'), undefined)
   },
 )
@@ -110,7 +110,7 @@ t.test(
     t.equal(ready.status, 503)
     t.match(await ready.text(), /draining/)
     t.equal((await fetch(`${url}/health/live`)).status, 200)
-    t.match(await callApi(url, 'start-stream', { stream_id: 'other' }, env.HMAC_SECRET), {
+    t.match(await tryApi(url, 'start-stream', { stream_id: 'other' }, env.HMAC_SECRET), {
       status: 503,
       body: { code: 'SHUTTING_DOWN' },
     })

@@ -134,7 +134,7 @@ t.test('allow_from holds for an encoder that waits while it changes', async (t) 
 })
 
 t.test('start-stream refuses options outside their bounds, and says what it expects', async (t) => {
-  const { api, server } = await startService(t, { hls: { lowLatency: false, maxSegmentSec: 8 } })
+  const { tryApi, server } = await startService(t, { hls: { lowLatency: false, maxSegmentSec: 8 } })
   const cases: [object, string][] = [
     ...[0.4, 61, '2', null].map(
       (segment_sec) =>
@@ -176,7 +176,7 @@ t.test('start-stream refuses options outside their bounds, and says what it expe
     ),
   ]
   for (const [options, error] of cases) {
-    const reply = await api('start-stream', { stream_id: 'studio', ...options })
+    const reply = await tryApi('start-stream', { stream_id: 'studio', ...options })
     t.match(reply, { status: 400, body: { code: 'BODY_INVALID', error } }, JSON.stringify(options))
   }
   t.equal(server.findStream('studio'), undefined, 'nothing was started')

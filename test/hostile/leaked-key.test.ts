@@ -43,11 +43,11 @@ t.test(
 )
 
 t.test('revokes keys of an unknown stream', async (t) => {
-  const { server, api } = await startService(t, { hls: { lingerSec: 0 } })
+  const { server, tryApi } = await startService(t, { hls: { lingerSec: 0 } })
   const { streamKey } = await server.startStream({ streamId: 'studio' })
   await server.stopStream('studio')
   await until('it is forgotten', () => server.findStream('studio') === undefined)
-  t.match(await api('stop-stream', { stream_id: 'studio', revoke: true }), {
+  t.match(await tryApi('stop-stream', { stream_id: 'studio', revoke: true }), {
     status: 404,
     body: { code: 'STREAM_NOT_FOUND', error: /issued for it so far are revoked/ },
   })

@@ -256,8 +256,9 @@ t.test('refuses link-local and metadata addresses behind any name', async (t) =>
 })
 
 t.test('start-stream refuses URLs that can never be delivered', async (t) => {
-  const { api } = await startService(t, { webhook: { allow: '127.0.0.0/8, .example.org' } })
-  const reply = (url: string) => api('start-stream', { stream_id: 'studio', webhook_urls: [url] })
+  const { tryApi } = await startService(t, { webhook: { allow: '127.0.0.0/8, .example.org' } })
+  const reply = (url: string) =>
+    tryApi('start-stream', { stream_id: 'studio', webhook_urls: [url] })
   const refused = [
     'http://169.254.169.254/latest/meta-data/',
     'http://0xa9fea9fe/',

@@ -15,7 +15,7 @@ import { publish } from '../../src/publisher/publisher.ts'
 import { callStream, openSession } from '../http/http2-client.ts'
 import { makeCertificate, writeCertificate } from '../support/certificate.ts'
 import { start } from '../support/process.ts'
-import { callApi, startService } from '../support/service.ts'
+import { callApi, startService, tryApi } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -62,7 +62,10 @@ async function serve(t: Test, env: Record<string, string> = {}) {
   }
   const api = (name: EndpointName, secret: string, body: object = {}) =>
     callApi(url, name, { stream_id: 'studio', ...body }, secret)
-  return { program, url, secrets, write, reload, api, count }
+  /** HTTP status of a call with this secret. */
+  const apiStatus = async (secret: string) =>
+    (await tryApi(url, 'status', { stream_id: 'studio' }, secret)).status
+  return { program, url, secrets, write, reload, api, apiStatus, count }
 }
 
 /** @returns whether an encoder with this key is admitted */
@@ -76,7 +79,7 @@ async function isAdmitted(url: string): Promise<boolean> {
 }
 
 t.test('SIGHUP replaces a secret by a pair, and the pair by the new one', async (t) => {
-  const { url, secrets: old, write, reload, api } = await serve(t)
+  const { url, secrets: old, write, reload, api, apiStatus } = await serve(t)
   const hooks = await startWebhookReceiver(t)
   const fresh = createSecrets()
   const statusOf = async (path: string, headers = {}) =>
@@ -86,7 +89,7 @@ t.test('SIGHUP replaces a secret by a pair, and the pair by the new one', async 
     const expiresAt = new Date(Date.now() + 60_000)
     const token = signPlaybackToken({ streamId: 'studio', secret: from.playback, expiresAt })
     return {
-      api: (await api('status', from.hmac)).status,
+      api: await apiStatus(from.hmac),
       metrics: await statusOf('/metrics', { authorization: `Bearer ${from.metrics}` }),
       playback: await statusOf(`/t/${token}/video/studio`),
     }
@@ -188,7 +191,7 @@ t.test('SIGHUP changes the log level, also for streams that run', async (t) => {
 t.test(
   'SIGHUP with a value that is not allowed changes nothing, and the log says why',
   async (t) => {
-    const { program, secrets, write, reload, api, count } = await serve(t)
+    const { program, secrets, write, reload, api, apiStatus, count } = await serve(t)
     const fresh = createSecret()
     const refusal = '"The settings cannot be reloaded: '
     write('jwt', fresh)
@@ -205,7 +208,7 @@ t.test(
 
     const { body, status } = await api('start-stream', secrets.hmac)
     t.equal(status, 200, 'the old secret')
-    t.equal((await api('status', fresh)).status, 403, 'the new one')
+    t.equal(await apiStatus(fresh), 403, 'the new one')
     write('hmac', secrets.hmac)
     write('jwt', secrets.jwt)
     await reload()

@@ -12,7 +12,7 @@ import t from 'tap'
 import { createServer } from '../../src/index.ts'
 import { connect } from '../../src/srt/index.ts'
 import { freePort, freePorts } from '../support/free-port.ts'
-import { callApi } from '../support/service.ts'
+import { tryApi } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { segmentUris } from '../support/viewer.ts'
 import { groupOf, publishStream, serveWithWorkers, spawnService } from './workers-service.ts'
@@ -151,7 +151,7 @@ t.test('SIGHUP replaces secrets in all processes, and in those that start later'
   const first = write()
   const service = await serveWithWorkers(t, { HMAC_SECRET: '', HMAC_SECRET_FILE: file })
   const statusWith = async (secret: string) =>
-    (await callApi(service.url, 'start-stream', { stream_id: 'studio' }, secret)).status
+    (await tryApi(service.url, 'start-stream', { stream_id: 'studio' }, secret)).status
   t.equal(await statusWith(first), 200)
   const second = write()
   service.program.kill('SIGHUP')

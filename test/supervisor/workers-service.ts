@@ -13,7 +13,7 @@ import type { EndpointName } from '../../src/client/index.ts'
 import { publish } from '../../src/publisher/publisher.ts'
 import { freePorts } from '../support/free-port.ts'
 import { start, type Program } from '../support/process.ts'
-import { callApi, type ApiReply } from '../support/service.ts'
+import { callApi, tryApi, type ApiReply } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
@@ -30,6 +30,7 @@ export interface WorkersService {
   /** Log lines, parsed. */
   lines(): Record<string, unknown>[]
   api(name: EndpointName, body: object): Promise<ApiReply>
+  tryApi(name: EndpointName, body: object): Promise<ApiReply>
   /** Text of a playlist that is served; undefined otherwise. */
   readPlaylist(streamId: string): Promise<string | undefined>
 }
@@ -78,6 +79,7 @@ export async function serveWithWorkers(
         .filter((line) => line.startsWith('{'))
         .map((line) => JSON.parse(line) as Record<string, unknown>),
     api: (name, body) => callApi(url, name, body, hmacSecret),
+    tryApi: (name, body) => tryApi(url, name, body, hmacSecret),
     readPlaylist: async (streamId) => {
       const reply = await fetch(`${url}/video/${streamId}/playlist.m3u8`).catch(() => undefined)
       return reply?.ok === true ? reply.text() : undefined

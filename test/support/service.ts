@@ -26,6 +26,8 @@ export interface TestService {
   readonly jwtSecret: string
   /** See `callApi`. */
   api(name: EndpointName, body: object): Promise<ApiReply>
+  /** See `tryApi`. */
+  tryApi(name: EndpointName, body: object): Promise<ApiReply>
 }
 
 /** Starts a service without log output, which ends with the test. */
@@ -52,14 +54,30 @@ export async function startService(
     url,
     ...secrets,
     api: (name, body) => callApi(url, name, body, secrets.hmacSecret),
+    tryApi: (name, body) => tryApi(url, name, body, secrets.hmacSecret),
   }
 }
 
 /**
  * Calls the API with the client of the package, which adds `issued_at` unless the body has it, and compares each
  * answer with the OpenAPI document.
+ *
+ * @throws {Error} with status, code and message of a refusal
  */
 export async function callApi(
+  url: string,
+  name: EndpointName,
+  body: object,
+  secret: string,
+): Promise<ApiReply> {
+  const reply = await tryApi(url, name, body, secret)
+  const { status, body: answer } = reply
+  if (answer.success) return reply
+  throw new Error(`${name} was refused: ${status} ${answer.code}, ${answer.error}`)
+}
+
+/** Calls the API as `callApi` does, and returns a refusal like any other answer. */
+export async function tryApi(
   url: string,
   name: EndpointName,
   body: object,

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { callApi } from '../../support/service.ts'
+import { tryApi } from '../../support/service.ts'
 import type { Target } from '../target.ts'
 
 const MAX_STREAMS_TRIED = 100_000
@@ -20,12 +20,7 @@ export async function startManyStreams(target: Target, signal: AbortSignal) {
   let tried = 0
   const client = async () => {
     while (tried < MAX_STREAMS_TRIED && figures.refused < MAX_REFUSED && !signal.aborted) {
-      const { status } = await callApi(
-        url,
-        'start-stream',
-        { stream_id: `s${tried++}` },
-        hmacSecret,
-      )
+      const { status } = await tryApi(url, 'start-stream', { stream_id: `s${tried++}` }, hmacSecret)
       figures[status === 200 ? 'started' : 'refused']++
     }
   }

@@ -35,7 +35,7 @@ t.test(
     }
     const listed = async () => {
       const { body } = await call(other, 'streams', {})
-      return (body.data['streams'] ?? []) as { status: string; node: string }[]
+      return body.data['streams'] as { status: string; node: string }[]
     }
     await until('all publish', async () => {
       const streams = await listed()

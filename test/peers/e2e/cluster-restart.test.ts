@@ -10,7 +10,7 @@ import {
   type NodeProcess,
 } from '../support/node-processes.ts'
 import { ask, startRedis } from '../support/redis.ts'
-import { callApi } from '../../support/service.ts'
+import { callApi, tryApi } from '../../support/service.ts'
 import { requireTool } from '../support/tools.ts'
 import { until } from '../../support/until.ts'
 import { startWebhookReceiver } from '../../support/webhook-receiver.ts'
@@ -31,11 +31,9 @@ t.test('streams of a single node survive its restarts', { timeout: 200_000 }, as
   }
   const [node] = (await startNodes(t, 'serve', env, 1)) as [NodeProcess]
   const { url } = node
-  const call = (name: 'status' | 'start-stream', body = {}) =>
-    callApi(url, name, { stream_id: 'studio', ...body }, secrets.HMAC_SECRET)
-
   const started = await until('the registry answers', async () => {
-    const { status, body } = await call('start-stream', { webhook_urls: [hooks.url] })
+    const request = { stream_id: 'studio', webhook_urls: [hooks.url] }
+    const { status, body } = await tryApi(url, 'start-stream', request, secrets.HMAC_SECRET)
     return status === 200 && body.data
   })
   encodeInLoop(t, [node], String(started['srt_url']))
@@ -69,7 +67,8 @@ t.test('streams of a single node survive its restarts', { timeout: 200_000 }, as
     await until('the receivers are told', () =>
       hooks.received.slice(seen).some(({ event }) => event.type === 'stream.live'),
     )
-    t.match((await call('status')).body.data, { status: 'STREAMING', live: true })
+    const status = await callApi(url, 'status', { stream_id: 'studio' }, secrets.HMAC_SECRET)
+    t.match(status.body.data, { status: 'STREAMING', live: true })
     const isKnown = latest() < before.latest + UNSEEN
     t.comment(`${signal}: ${latest() - before.latest} numbers on`)
     if (isInTime) t.ok(isKnown, `${signal}: the numbers go on where they were`)

@@ -9,7 +9,7 @@ import { makeCertificate, writeCertificate } from '../../support/certificate.ts'
 import { freePort } from '../../support/free-port.ts'
 import { createSecrets, startNodes, type NodeProcess } from '../support/node-processes.ts'
 import { startRedis, startSentinel } from '../support/redis.ts'
-import { callApi } from '../../support/service.ts'
+import { tryApi } from '../../support/service.ts'
 import { requireTool } from '../support/tools.ts'
 import { until } from '../../support/until.ts'
 
@@ -82,7 +82,7 @@ t.test(
     const [edge] = (await startNodes(t, 'edge', env, 1)) as [NodeProcess]
     const start = async (streamId: string) => {
       const call = () =>
-        callApi(edge.url, 'start-stream', { stream_id: streamId }, secrets.HMAC_SECRET)
+        tryApi(edge.url, 'start-stream', { stream_id: streamId }, secrets.HMAC_SECRET)
       await until('the stream is started', async () => (await call()).status === 200)
     }
     await start('before')

@@ -11,7 +11,7 @@ import {
   startRegistry,
   type NodeProcess,
 } from '../support/node-processes.ts'
-import { callApi } from '../../support/service.ts'
+import { tryApi } from '../../support/service.ts'
 import { requireTool } from '../support/tools.ts'
 import { until } from '../../support/until.ts'
 
@@ -42,15 +42,14 @@ t.test('viewers at three edges see one stream, whatever dies', { timeout: 200_00
   const ingest = await startNodes(t, 'serve', env)
   const edges = await startNodes(t, 'edge', env)
   const statusAt = async (node: NodeProcess) =>
-    (await callApi(node.url, 'status', { stream_id: 'studio' }, secrets.HMAC_SECRET)).body.data ??
-    {}
+    (await tryApi(node.url, 'status', { stream_id: 'studio' }, secrets.HMAC_SECRET)).body.data ?? {}
   const owner = () =>
     until('a live owner', async () => {
       const { node } = await statusAt(edges[0]!)
       return ingest.find(({ id }) => id() === node)
     })
   const started = await until('the registry answers', async () => {
-    const reply = await callApi(
+    const reply = await tryApi(
       ingest[0]!.url,
       'start-stream',
       { stream_id: 'studio' },
@@ -79,7 +78,7 @@ t.test('viewers at three edges see one stream, whatever dies', { timeout: 200_00
   await until(
     'the API is back',
     async () =>
-      (await callApi(other!.url, 'start-stream', { stream_id: 'other' }, secrets.HMAC_SECRET))
+      (await tryApi(other!.url, 'start-stream', { stream_id: 'other' }, secrets.HMAC_SECRET))
         .status === 200,
     { timeoutMs: 30_000 },
   )

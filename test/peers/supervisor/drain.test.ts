@@ -19,7 +19,7 @@ t.test(
       CLUSTER_SECRET: randomBytes(32).toString('hex'),
     })
     await until('the registry answers', async () => {
-      return (await service.api('nodes', {})).status === 200
+      return (await service.tryApi('nodes', {})).status === 200
     })
     const encoder = await publishStream(t, service, 'studio')
     const readiness = () => fetch(`${service.url}/health/ready`)
@@ -34,7 +34,7 @@ t.test(
       live: false,
     })
     t.match(await service.readPlaylist('studio'), '#EXTINF', 'viewers are served')
-    const refused = await service.api('start-stream', { stream_id: 'other' })
+    const refused = await service.tryApi('start-stream', { stream_id: 'other' })
     t.match(refused, { status: 503, body: { code: 'SHUTTING_DOWN' } })
     t.equal(service.pids('worker-process').length, 2)
   },
