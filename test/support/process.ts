@@ -14,7 +14,7 @@ export interface Program {
   readonly child: ChildProcess
   /** Standard output and standard error so far. */
   readonly output: () => string
-  /** Exit code or signal. */
+  /** Exit code or signal, once all output has been read, also that of its children. */
   readonly exit: Promise<number | NodeJS.Signals>
   kill(signal?: NodeJS.Signals): void
 }
@@ -39,7 +39,7 @@ export function start(
   const chunks: string[] = []
   child.stdout!.on('data', (chunk: Buffer) => chunks.push(chunk.toString()))
   child.stderr!.on('data', (chunk: Buffer) => chunks.push(chunk.toString()))
-  const exit = once(child, 'exit').then(
+  const exit = once(child, 'close').then(
     ([code, signal]: unknown[]) => (code ?? signal) as number | NodeJS.Signals,
   )
   const kill = (signal: NodeJS.Signals = 'SIGTERM'): void => {

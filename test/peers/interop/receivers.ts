@@ -4,7 +4,6 @@
  * @module
  */
 import { createSocket } from 'node:dgram'
-import { once } from 'node:events'
 import { freePort } from '../../support/free-port.ts'
 import { encodeInduction } from '../../support/induction.ts'
 import { start } from '../../support/process.ts'
@@ -58,10 +57,10 @@ export async function listen(
   const port = await freePort()
   const [program, ...args] = command(port, query).split(' ')
   const chunks: Buffer[] = []
-  const { child, output } = start(t, program!, args)
+  const { child, output, exit } = start(t, program!, args)
   child.stdout!.on('data', (chunk: Buffer) => chunks.push(chunk))
   let exited = false
-  const exit = once(child, 'close').then(() => (exited = true))
+  void exit.then(() => (exited = true))
   await untilAnswered(port, () => {
     if (exited) throw new Error(`${program} exited: ${output()}`)
   })
