@@ -136,13 +136,13 @@ export interface TestEncoder {
 /** Publishes the demo clip in real time; calls again for as long as it takes, with `retry`. */
 export function encodeTo(t: Test, node: Server, streamKey: string, retry = false): TestEncoder {
   const stop = new AbortController()
-  t.teardown(() => stop.abort())
   const events: string[] = []
   const url = `srt://127.0.0.1:${node.srtPort}?streamid=${streamKey}`
   const end = publish({
     ...{ file: CLIP, url, loop: true, retry, signal: stop.signal },
     onEvent: (sentence) => events.push(sentence),
   }).catch((error: unknown) => error)
+  t.teardown(() => (stop.abort(), end))
   return { events, end, stop: () => stop.abort() }
 }
 

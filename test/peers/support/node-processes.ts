@@ -109,13 +109,14 @@ async function listens(program: Program): Promise<void> {
 export function encodeInLoop(t: Test, nodes: readonly NodeProcess[], srtUrl: string): void {
   let isOver = false
   let turn = 0
-  t.teardown(() => (isOver = true))
   const call = () => {
     if (isOver) return
     const port = nodes[turn++ % nodes.length]!.srtPort
     const input = ['-re', '-stream_loop', '-1', '-i', CLIP, '-c', 'copy']
     const url = srtUrl.replace(/:\d+\?/, `:${port}?`)
     const { child } = start(t, 'ffmpeg', ['-v', 'error', ...input, '-f', 'mpegts', url])
+    // Teardowns run in reverse order: this one before the kill of the encoder, which would start another.
+    t.teardown(() => (isOver = true))
     child.once('exit', () => setTimeout(call, ENCODER_PAUSE_MS))
   }
   call()
