@@ -5,11 +5,11 @@
  */
 import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { systemClock } from '../../src/clock.ts'
 import { NodeCalls } from '../../src/cluster/node-calls.ts'
 import type { Owner, OwnerLookup } from '../../src/edge/owner-lookup.ts'
+import { freePort } from '../support/free-port.ts'
 
 export const nodeCalls = new NodeCalls(() => ['c'.repeat(32)], systemClock)
 
@@ -38,7 +38,9 @@ export class FakeNode {
     this.#name = name
   }
 
-  async listen(port = 0): Promise<void> {
+  /** @param port  default: one that no other process takes when the node dies */
+  async listen(port?: number): Promise<void> {
+    const own = port ?? (await freePort())
     this.#server = createServer((request, reply) => {
       const path = request.url ?? ''
       this.asked.push(path)
@@ -50,8 +52,8 @@ export class FakeNode {
       if (!isCurrent || !path.endsWith('.m3u8')) this.#answer(path, reply)
       else this.#waiting.push(() => this.#answer(path, reply))
     })
-    await once(this.#server.listen(port, '127.0.0.1'), 'listening')
-    this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+    await once(this.#server.listen(own, '127.0.0.1'), 'listening')
+    this.url = `http://127.0.0.1:${own}`
   }
 
   get #etag(): string {

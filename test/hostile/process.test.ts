@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { connect } from '../../src/srt/index.ts'
+import { freePorts } from '../support/free-port.ts'
 import { start, type Program } from '../support/process.ts'
 import { callApi } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -35,6 +36,8 @@ interface Line {
 async function serve(t: Test, defect = '') {
   const preload = `process.on('SIGUSR2', async () => {
     const message = 'lost ${SECRETS.HMAC_SECRET} ${TOKEN} passphrase=correcthorse&x'; ${defect} })`
+  // Ports that no other process takes when this one has closed them.
+  const [httpPort, srtPort] = (await freePorts(2)) as [number, number]
   const program = start(
     t,
     process.execPath,
@@ -42,16 +45,14 @@ async function serve(t: Test, defect = '') {
     {
       env: {
         ...SECRETS,
-        ...{ HTTP_HOST: '127.0.0.1', HTTP_PORT: '0', SRT_HOST: '127.0.0.1', SRT_PORT: '0' },
-        ...{ PUBLIC_HOST: '127.0.0.1' },
+        ...{ HTTP_HOST: '127.0.0.1', HTTP_PORT: String(httpPort) },
+        ...{ SRT_HOST: '127.0.0.1', SRT_PORT: String(srtPort) },
+        ...{ PUBLIC_HOST: '127.0.0.1', NODE_OPTIONS: '' },
       },
     },
   )
-  const listening = await until('listening', () =>
-    /"http":"([^"]+)","srt_port":(\d+)/.exec(program.output()),
-  )
-  const [, url = '', srtPort] = listening
-  return { program, url, srtPort: Number(srtPort) }
+  await until('listening', () => program.output().includes('"msg":"listening"'))
+  return { program, url: `http://127.0.0.1:${httpPort}`, srtPort }
 }
 
 function lines(program: Program): Line[] {

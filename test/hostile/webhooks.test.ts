@@ -16,6 +16,7 @@ import {
   type WebhookDispatcherOptions,
 } from '../../src/webhook/dispatcher.ts'
 import type { WebhookEvent, WebhookType } from '../../src/webhook/event.ts'
+import { freePort } from '../support/free-port.ts'
 import { startNameServer } from '../support/name-server.ts'
 import { startService, type TestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -217,8 +218,8 @@ t.test('dead names delay no other URL, and are looked up once at a time', async 
 })
 
 t.test('connects only to the address that was checked after the look-up', async (t) => {
-  const receiver = await startWebhookReceiver(t)
-  const port = Number(new URL(receiver.url).port)
+  const port = await freePort()
+  const receiver = await startWebhookReceiver(t, port)
   const forbidden = createServer(() => t.fail('a connection to an address that is not allowed'))
   await new Promise<void>((resolve) => forbidden.listen(port, '127.0.0.2', resolve))
   t.teardown(() => forbidden.close())
@@ -282,10 +283,7 @@ t.test('start-stream refuses URLs that can never be delivered', async (t) => {
 t.test('the API reveals no difference between open and closed ports', async (t) => {
   const { api, server } = await startService(t)
   const silent = await startSilent(t)
-  const closed = createServer()
-  await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve))
-  const { port: closedPort } = closed.address() as AddressInfo
-  await new Promise((resolve) => closed.close(resolve))
+  const closedPort = await freePort()
   const answers = []
   for (const port of [silent.port, closedPort]) {
     const webhookUrls = [`http://127.0.0.1:${port}/`]

@@ -1,4 +1,3 @@
-import { createServer } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
 import { pino } from 'pino'
 import { Webhook } from 'standardwebhooks'
@@ -9,6 +8,7 @@ import {
 } from '../../src/webhook/dispatcher.ts'
 import type { WebhookEvent } from '../../src/webhook/event.ts'
 import { MAX_URLS } from '../../src/webhook/url-queues.ts'
+import { freePort } from '../support/free-port.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const SECRET = 'a secret of at least 32 characters'
@@ -98,13 +98,9 @@ async function startTcpReceiver(
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
 }
 
-/** URL without a listener. */
+/** URL without a listener, at a port that no other process takes. */
 async function deadUrl(): Promise<string> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return `http://127.0.0.1:${port}/hook`
+  return `http://127.0.0.1:${await freePort()}/hook`
 }
 
 t.test('sends an event as a signed POST of JSON', async (t) => {

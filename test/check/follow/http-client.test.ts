@@ -1,10 +1,8 @@
 /** The client of a check, against servers on loopback. */
-import { createServer } from 'node:http'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { HttpClient } from '../../../src/check/follow/http-client.ts'
+import { freePort } from '../../support/free-port.ts'
 import { until } from '../../support/until.ts'
 import { nowMs, startOrigin } from './origin.ts'
 
@@ -85,10 +83,7 @@ t.test('gives up after five redirects', async (t) => {
 })
 
 t.test('says why there is no reply', async (t) => {
-  const closed = createServer().listen(0, '127.0.0.1')
-  await once(closed, 'listening')
-  const { port } = closed.address() as AddressInfo
-  closed.close()
+  const port = await freePort()
   const origin = await startOrigin(t, ({ url }, response) => {
     if (url === '/cut') {
       response.writeHead(200, { 'content-length': 100 })
