@@ -64,13 +64,13 @@ class Intruder {
     return new Intruder(socket, address)
   }
 
-  /** @returns whether the service issued a cookie for this socket id */
-  async induce(socketId: number): Promise<boolean> {
+  /** @throws {Error} if the service issues no cookie for this socket id */
+  async induce(socketId: number): Promise<void> {
     for (let tries = 0; tries < INDUCTION_TRIES && !this.#cookies.has(socketId); tries++) {
       this.#socket.send(encodeInduction(socketId, this.#address))
       await Promise.race([once(this.#socket, 'message'), sleep(INDUCTION_RETRY_MS)])
     }
-    return this.#cookies.has(socketId)
+    if (!this.#cookies.has(socketId)) throw new Error(`no cookie for ${this.#address}`)
   }
 
   /** Sends a conclusion with the cookie of that socket id, as a new attempt. */
