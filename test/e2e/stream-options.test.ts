@@ -122,7 +122,9 @@ t.test('allow_from holds for an encoder that waits while it changes', async (t) 
   const { srtUrl } = await server.startStream(options)
   const stop = new AbortController()
   t.teardown(() => stop.abort())
-  const send = () => void publish({ file: DEMO, url: srtUrl, loop: true, signal: stop.signal })
+  // With retries: on a busy machine the second may have waited in vain before the terms change.
+  const encoder = { file: DEMO, url: srtUrl, loop: true, retry: true, signal: stop.signal }
+  const send = () => void publish(encoder)
   send()
   await until('fed', () => server.status('studio').status === 'STREAMING')
   send()

@@ -15,6 +15,7 @@ import { spliceInsert } from '../mpegts/splice-builder.ts'
 import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 import { adtsFrames, h264AccessUnit } from '../support/access-units.ts'
 import { startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { COSTLY_STREAMS, payloadsOf } from './attacks/costly-streams.ts'
 import { publishCostly } from './attacks/tables.ts'
 import { rounds } from '../support/soak.ts'
@@ -301,11 +302,17 @@ t.test('a service drops costly media and serves other streams', async (t) => {
     srtPort: service.server.srtPort,
     ...service,
   }
-  const figures = await publishCostly(target, AbortSignal.timeout(2000), {
+  const stop = new AbortController()
+  t.teardown(() => stop.abort())
+  const attack = publishCostly(target, stop.signal, {
     stream: 'a unit a packet, sequence parameter sets in turn',
     megabitsPerSecond: 6,
     streamId: 'costly',
   })
+  const warnings = () => service.server.findStream('costly')?.report().warnings ?? []
+  await until('a warning', () => warnings().some(({ code }) => code === 'INGEST_TOO_COSTLY'))
+  stop.abort()
+  const figures = await attack
   t.ok(figures.payloads > 0)
   const { body } = await service.api('status', { stream_id: 'costly' })
   t.ok(

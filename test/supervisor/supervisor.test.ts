@@ -135,9 +135,7 @@ t.test('a second signal ends all processes at once', async (t) => {
   await until('a drain', async () => (await fetch(`${service.url}/health/ready`)).status === 503)
   service.program.kill('SIGINT')
   t.equal(await service.program.exit, 'SIGINT')
-  await until('nothing is left', () => groupOf(service.program.child.pid!).length === 0, {
-    timeoutMs: 1000,
-  })
+  await until('nothing is left', () => groupOf(service.program.child.pid!).length === 0)
   t.strictSame(readdirSync(service.folder), [])
 })
 
