@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -10,6 +11,9 @@ import { join } from 'node:path'
 import { freePort } from '../../support/free-port.ts'
 import { start, type Program } from '../../support/process.ts'
 import { until } from '../../support/until.ts'
+
+/** Longest pause of a server on a busy machine. */
+const MAX_REPLY_MS = 10_000
 
 interface Test {
   teardown(close: () => unknown): unknown
@@ -71,20 +75,24 @@ ${settings.join('\n')}
 async function answers(port: number, { child, output }: Program): Promise<void> {
   await until('Redis answers', async () => {
     if (child.exitCode !== null) throw new Error(`Redis ended: ${output()}`)
-    return /PONG|NOAUTH/.test(await ask(port, 'PING'))
+    return /PONG|NOAUTH/.test(await ask(port, 'PING').catch(String))
   })
 }
 
-/** @returns reply to an inline command, as RESP; empty without a server */
-export function ask(port: number, command: string): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => socket.write(`${command}\r\n`))
-    const end = (reply: string) => {
-      socket.destroy()
-      resolve(reply)
-    }
-    socket.setTimeout(1000, () => end(''))
-    socket.once('data', (data) => end(String(data)))
-    socket.once('error', () => end(''))
-  })
+/**
+ * @returns reply to an inline command, as RESP
+ * @throws {Error} if the server refuses the command, or there is no server
+ */
+export async function ask(port: number, command: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  socket.setTimeout(MAX_REPLY_MS, () => socket.destroy(new Error(`${command}: no reply`)))
+  socket.write(`${command}\r\n`)
+  try {
+    const [data] = (await once(socket, 'data')) as [Buffer]
+    const reply = data.toString()
+    if (reply.startsWith('-')) throw new Error(`${command}: ${reply}`)
+    return reply
+  } finally {
+    socket.destroy()
+  }
 }
