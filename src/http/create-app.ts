@@ -69,17 +69,10 @@ export function createApp(options: ApplicationOptions): FastifyInstance {
   }
   guard.protect(app.server)
   app.addHook('preClose', async () => guard.endWithin(app.server, CLOSE_TIMEOUT_MS))
-  // API requests have a body even with GET; signature-hook.ts reads it. Other routes ignore bodies of any type.
+  // API requests have a body even with GET; signature-hook.ts reads it. Other routes read none.
   app.addHttpMethod('GET', { hasBody: true, overrideExisting: true })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (request, _payload, done) => done(null, request.body))
-  // Discards the body. Unread, it would stay in memory until the reply is sent, at 200 bytes for each one-byte chunk.
-  app.addHook('preHandler', ({ raw, headers }, _reply, done) => {
-    const hasBody = 'transfer-encoding' in headers || 'content-length' in headers
-    // A body of HTTP/2 needs neither header.
-    if (hasBody || raw.httpVersionMajor === 2) raw.resume()
-    done()
-  })
   app.setErrorHandler(errorHandler)
   app.setNotFoundHandler(notFoundHandler)
   return app

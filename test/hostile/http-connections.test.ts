@@ -1,10 +1,12 @@
 /**
  * Held connections, which occupy their places for a bounded time.
  */
+import { once } from 'node:events'
 import t from 'tap'
 import { startApp, MemoryService, call, json, speak } from '../http/memory-service.ts'
 import { until } from '../support/until.ts'
 import { holdConnections, holdIdleConnections } from './attacks/held-connections.ts'
+import { openConnections } from './attacks/raw-connection.ts'
 import { targetAt } from './target.ts'
 
 t.test('refuses connections at the limit with 503, and displaces idle ones', async (t) => {
@@ -35,6 +37,25 @@ t.test('refuses connections at the limit with 503, and displaces idle ones', asy
   t.equal((await attack).connected >= 50, true)
   await until('none', () => app.guard.report().connections === 0)
   t.match(json(await call(app, 'GET', '/nowhere')), { code: 'ROUTE_NOT_FOUND' }, 'nothing stays')
+})
+
+t.test('displaces connections whose requests never end, for Prometheus or a viewer', async (t) => {
+  let nowMs = 0
+  const app = await startApp(t, new MemoryService(), {
+    limits: { maxConnections: 16, maxBufferedMib: 64 },
+    clock: { nowUs: () => nowMs * 1000 },
+  })
+  const head =
+    `POST /api/status HTTP/1.1\r\nHost: a\r\nLT-SIGNATURE: ${'0'.repeat(64)}\r\n` +
+    'Expect: 100-continue\r\nContent-Length: 1000\r\n\r\n'
+  const stop = new AbortController()
+  t.teardown(() => stop.abort())
+  const slow = await openConnections(targetAt(app.port), 16, stop.signal)
+  for (const socket of slow) socket.write(head)
+  await Promise.all(slow.map((socket) => once(socket, 'readable')))
+  nowMs += 2000
+  t.equal((await call(app, 'GET', '/watch/x')).status, 200)
+  t.equal(app.guard.report().displaced, 1)
 })
 
 t.test('ends requests sent byte by byte with 408 or a close', async (t) => {

@@ -2,15 +2,18 @@
  * Unread replies wait in bounded memory and for a bounded time.
  */
 import { once } from 'node:events'
-import { request } from 'node:http'
+import { get, request, type IncomingMessage } from 'node:http'
+import { get as getSecurely } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createStreamFile } from '../../src/hls/store/stream-file.ts'
 import { MemoryService, MemoryStream, startApp } from '../http/memory-service.ts'
+import { writeCertificate } from '../support/certificate.ts'
 import { until } from '../support/until.ts'
 import { sendOnePipeline } from './attacks/one-pipeline.ts'
 import { crowdSlowly } from './attacks/slow-crowd.ts'
 import { readSlowly } from './attacks/slow-readers.ts'
+import { sendSmallPieces } from './attacks/small-pieces.ts'
 import { sendUnreadPipelines } from './attacks/unread-pipelines.ts'
 import { rssBytes, startServiceProcess } from './service-process.ts'
 import { targetAt } from './target.ts'
@@ -41,6 +44,41 @@ t.test('a process with 64 MB of heap survives pipelines of 5,000 unread requests
     t.equal(await program.exit, 0)
   }
 })
+
+t.test(
+  'a process with 64 MB of heap survives bodies that come byte by byte and never end',
+  async (t) => {
+    const { cert, key } = writeCertificate(t)
+    for (const protocol of ['h2', 'http/1.1'] as const) {
+      const isTls = protocol === 'h2'
+      const { program, target, url } = await startServiceProcess(t, {
+        nodeArgs: ['--max-old-space-size=64'],
+        ...(isTls && { env: { TLS_CERT: cert, TLS_KEY: key } }),
+      })
+      const before = rssBytes(target.pid!)
+      const stop = new AbortController()
+      const attack = sendSmallPieces(target, stop.signal, {
+        ...{ protocol, connections: 20, bytesPerSec: 524_288 },
+        ...{ method: 'POST', path: '/api/status', headers: { 'lt-signature': '0'.repeat(64) } },
+      })
+      const trusted = { rejectUnauthorized: false }
+      for (let answers = 0; answers < 20; answers++) {
+        const request = isTls
+          ? getSecurely(`${url}/watch/studio`, trusted)
+          : get(`${url}/watch/studio`)
+        const [reply] = (await once(request, 'response')) as [IncomingMessage]
+        t.equal(reply.resume().statusCode, 200)
+        await sleep(100)
+      }
+      const growth = rssBytes(target.pid!) - before
+      t.ok(growth < 100 * MIB, `${protocol}: RSS grew by ${Math.round(growth / MIB)} MiB`)
+      stop.abort()
+      t.ok((await attack).opened > 20, 'connections are closed, and opened again')
+      program.kill('SIGTERM')
+      t.equal(await program.exit, 0)
+    }
+  },
+)
 
 t.test('answers all 20,000 requests of one pipeline in bounded memory', async (t) => {
   const { target, url } = await startServiceProcess(t, {

@@ -12,6 +12,8 @@ export const MIN_LARGE_BODY_BYTES = 64 * 1024
 /** Reply that the kernel has not accepted. */
 export interface PendingReply {
   readonly req: Pick<IncomingMessage, 'complete' | 'headers' | 'socket' | 'url'>
+  /** The request, if it has a body. */
+  readonly body: IncomingMessage | undefined
   /** Buffers of the body; other connections may send the same buffers. */
   readonly bodies: readonly Buffer[]
   /** Whether the connection stays open. */
@@ -42,12 +44,19 @@ export function guardedReplies(
   }
 
   return class extends ServerResponse {
+    readonly body = hasBody(this.req) ? this.req : undefined
     readonly bodies: Buffer[] = []
 
     constructor(...args: ConstructorParameters<typeof ServerResponse>) {
       super(...args)
       watcher.begin(this)
       this.on('finish', finish)
+    }
+
+    override writeHead(...args: unknown[]): this {
+      // RFC 9112 section 9.3: the next request cannot be read before the whole body, which nobody reads.
+      if (this.body?.complete === false) this.shouldKeepAlive = false
+      return super.writeHead(...(args as [number]))
     }
 
     override write(...args: unknown[]): boolean {
@@ -73,6 +82,11 @@ export function guardedReplies(
       if (chunk instanceof Uint8Array) this.bodies.push(chunk as Buffer)
     }
   } as typeof ServerResponse
+}
+
+/** RFC 9112 section 6. */
+function hasBody({ headers }: IncomingMessage): boolean {
+  return 'transfer-encoding' in headers || Number(headers['content-length'] ?? 0) > 0
 }
 
 /** Fields of Node's reply that its documentation does not have. */

@@ -20,10 +20,12 @@ const RESETS_AT_ONCE = 100
 const RESETS_PER_SEC = 10
 
 /**
- * Maximum input of a connection per second: requests of viewers have some kilobytes. Frames that open no stream (PING,
- * SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA) cost CPU and nothing else counts them.
+ * Input that a connection may send: per second, for each request, and as a part of what it gets (WINDOW_UPDATE). Frames
+ * that open no stream (PING, SETTINGS, DATA of a stream that has ended) cost CPU and nothing else counts them.
  */
-const MAX_INPUT_BYTES_PER_SEC = 4 * 1024 * 1024
+const INPUT_BYTES_PER_SEC = 128 * 1024
+const INPUT_BYTES_PER_REQUEST = 16 * 1024
+const INPUT_PER_OUTPUT = 1 / 64
 
 /** Time limit for receiving a request: the first since the connection began, later ones since their first byte. */
 export const REQUEST_TIMEOUT_MS = 10_000
@@ -40,7 +42,10 @@ export class GuardedSession {
   readonly #session: ServerHttp2Session
   readonly #streams = new Map<GuardedHttp2Reply, OpenStream>()
   readonly #resets: TokenBucket
+  /** Input allowed since `#inputMs`, in bytes. */
+  #allowedBytes = 0
   #inputBytes = 0
+  #outputBytes = 0
   #inputMs: number
 
   constructor(session: ServerHttp2Session, socket: Socket, nowMs: number) {
@@ -55,6 +60,7 @@ export class GuardedSession {
   }
 
   begin(reply: GuardedHttp2Reply, nowMs: number): void {
+    this.#allowedBytes += INPUT_BYTES_PER_REQUEST
     this.#streams.set(reply, { openedMs: nowMs, progress: new ReaderProgress() })
   }
 
@@ -69,11 +75,14 @@ export class GuardedSession {
 
   /** Whether the client has sent more than requests can be since the previous call. */
   isFlooding(nowMs: number): boolean {
-    const { bytesRead } = this.socket
-    const isFlooding =
-      (bytesRead - this.#inputBytes) * 1000 >
-      MAX_INPUT_BYTES_PER_SEC * Math.max(nowMs - this.#inputMs, 1000)
+    const { bytesRead, bytesWritten } = this.socket
+    this.#allowedBytes +=
+      (INPUT_BYTES_PER_SEC * Math.max(nowMs - this.#inputMs, 1000)) / 1000 +
+      (bytesWritten - this.#outputBytes) * INPUT_PER_OUTPUT
+    const isFlooding = bytesRead - this.#inputBytes > this.#allowedBytes
+    this.#allowedBytes = 0
     this.#inputBytes = bytesRead
+    this.#outputBytes = bytesWritten
     this.#inputMs = nowMs
     return isFlooding
   }
@@ -89,7 +98,8 @@ export class GuardedSession {
       const waitingBytes = sizeOf(reply) - reply.sentBytes
       const isSlow = progress.observe(reply.sentBytes, waitingBytes, nowMs)
       if (isSlow) slow++
-      const isLate = !reply.req.complete && nowMs - openedMs >= REQUEST_TIMEOUT_MS
+      const isComplete = reply.stream.endAfterHeaders || reply.req.complete
+      const isLate = !isComplete && nowMs - openedMs >= REQUEST_TIMEOUT_MS
       if (isSlow || isLate) reply.stream.close(constants.NGHTTP2_CANCEL)
     }
     return slow
@@ -99,7 +109,7 @@ export class GuardedSession {
   holder(playback: PlaybackSource, nowMs: number): Holder {
     const streams = [...this.#streams]
     return {
-      ownBytes: 0,
+      ownBytes: streams.reduce((sum, [{ stream }]) => sum + stream.readableLength, 0),
       bodies: streams.flatMap(([{ req, bodies }]) => uncachedMemory(playback, req.url, bodies)),
       bytesPerSec: Math.min(
         ...streams.map(([{ sentBytes }, { progress }]) => progress.bytesPerSec(sentBytes, nowMs)),

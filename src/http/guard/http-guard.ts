@@ -15,6 +15,7 @@ import type { Clock } from '../../clock.ts'
 import type { HttpCounters, HttpReport } from '../../contract/service-report.ts'
 import type { Logger } from '../../logger.ts'
 import type { PlaybackSource } from '../../contract/streams.ts'
+import { limitPieces } from './body-pieces.ts'
 import { ConnectionTable, type ConnectionLimits } from './connection-table.ts'
 import { GuardedConnection } from './guarded-connection.ts'
 import { guardedHttp2Replies, type GuardedHttp2Reply } from './guarded-http2-reply.ts'
@@ -202,7 +203,7 @@ export class HttpGuard {
   }
 
   #admit(socket: Socket): boolean {
-    const source = sourceOf(socket.remoteAddress ?? '')
+    const source = sourceOf(socket.remoteAddress)
     const admission = this.#table.admit(socket, source, this.#nowMs)
     if (!admission.admitted) {
       this.#log.count(admission.limit === 'all' ? 'refused' : 'refusedPerAddress')
@@ -220,7 +221,13 @@ export class HttpGuard {
 
   #begin(reply: PendingReply): void {
     const { client, socket } = this.#clientOf(reply.req.socket)
-    this.#table.markBusy(socket)
+    const { body } = reply
+    if (body === undefined) this.#table.markBusy(socket)
+    else {
+      limitPieces(body, () => this.#cut(socket, 'flooding'))
+      // Until then, a new connection may displace this one.
+      body.once('end', () => this.#table.markBusy(socket))
+    }
     if (!(client instanceof GuardedConnection)) return
     client.gate.begin(reply)
     this.#open.add(1)
@@ -245,7 +252,9 @@ export class HttpGuard {
     const socket = tcpSocketOf(reply.stream.session?.socket)
     const client = socket && this.#clients.get(socket)
     if (!(client instanceof GuardedSession)) return () => undefined
-    this.#table.markBusy(client.socket)
+    const markBusy = () => this.#table.markBusy(client.socket)
+    if (reply.stream.endAfterHeaders) markBusy()
+    else reply.stream.once('end', markBusy)
     client.begin(reply, this.#nowMs)
     return () => {
       client.finish(reply)

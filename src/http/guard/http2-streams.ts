@@ -5,6 +5,7 @@
  */
 import { constants, type Http2SecureServer, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
+import { limitPieces } from './body-pieces.ts'
 import { ConnectionTable, type ConnectionLimits } from './connection-table.ts'
 import { sourceOf } from './source-address.ts'
 import type { TurnQueue } from './turn-queue.ts'
@@ -17,6 +18,8 @@ export const HTTP2_OPTIONS = {
     // As for HTTP/1.1 (`--max-http-header-size`).
     maxHeaderListSize: 16 * 1024,
     enablePush: false,
+    // What a client may send of a body that nobody reads. Bodies of the API are smaller, or come in several round trips.
+    initialWindowSize: 4 * 1024,
   },
   // Frames that are not valid, and streams beyond the limit, after which nghttp2 ends the connection.
   maxSessionInvalidFrames: 100,
@@ -47,6 +50,8 @@ export function guardStreams(
   const table = new ConnectionTable<ServerHttp2Stream>(limits)
   const [serve] = server.listeners('stream') as [StreamListener]
   server.off('stream', serve).on('stream', (stream: ServerHttp2Stream, ...head: unknown[]) => {
+    // Node adds a listener only when the request begins.
+    stream.on('error', () => undefined)
     const socket = tcpSocketOf(stream.session?.socket)
     // The session has ended.
     if (socket === undefined) return
@@ -54,23 +59,33 @@ export function guardStreams(
       onReset(socket)
       return
     }
-    // Node adds a listener only when the request begins.
-    stream.on('error', () => undefined)
     stream.once('close', () => {
       table.remove(stream)
       if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) onReset(socket)
     })
-    if (!table.admit(stream, sourceOf(socket.remoteAddress ?? ''), nowMs()).admitted) {
+    if (!table.admit(stream, sourceOf(socket.remoteAddress), nowMs()).admitted) {
       onRefused()
       stream.close(constants.NGHTTP2_REFUSED_STREAM)
       return
     }
-    table.markBusy(stream)
+    if (stream.endAfterHeaders) table.markBusy(stream)
+    else followBody(stream, () => table.markBusy(stream))
     const begin = () => {
       if (!stream.destroyed) serve.call(server, stream, ...head)
     }
     if (turns.take()) begin()
     else turns.add(begin)
+  })
+}
+
+/** @param onEnd  called when the body was read; until then, a new request may displace this one */
+function followBody(stream: ServerHttp2Stream, onEnd: () => void): void {
+  // Later: Node 20 aborts if a stream is closed while nghttp2 reads its frames.
+  limitPieces(stream, () => setImmediate(() => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)))
+  stream.once('end', onEnd)
+  stream.once('finish', () => {
+    // RFC 9113 section 8.1: the reply is complete, the rest of the body is not wanted.
+    if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR)
   })
 }
 

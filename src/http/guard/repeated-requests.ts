@@ -10,6 +10,7 @@ import type { Socket } from 'node:net'
 import type { Logger } from '../../logger.ts'
 import type { Body, PublicReply } from '../raw-reply.ts'
 import { MIN_LARGE_BODY_BYTES, type PendingReply, type ReplyWatcher } from './guarded-reply.ts'
+import { sourceOf } from './source-address.ts'
 import type { TurnQueue } from './turn-queue.ts'
 
 /** GET over HTTP/1.1 without a body, on a connection that stays open. */
@@ -57,6 +58,7 @@ export class RepeatedRequests {
 /** Calling order: `onceLeft` for each wait of the request; `send`, or `fail`. */
 export class RepeatedReply implements PendingReply {
   readonly req: RepeatedRequest
+  readonly body = undefined
   readonly shouldKeepAlive = true
   readonly #options: RepeatedOptions
   #bodies: readonly Buffer[] = []
@@ -74,6 +76,10 @@ export class RepeatedReply implements PendingReply {
 
   get connection(): object {
     return this.req.socket
+  }
+
+  get source(): string | undefined {
+    return sourceOf(this.req.socket.remoteAddress)
   }
 
   get hasLeft(): boolean {

@@ -72,7 +72,7 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined)
 }
 
-async function openConnection(
+export async function openConnection(
   port: number,
   host: string,
   signal: AbortSignal,

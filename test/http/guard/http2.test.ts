@@ -2,11 +2,18 @@
  * Limits on the cost of HTTP/2 clients.
  */
 import { once } from 'node:events'
-import { constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
+import {
+  constants,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type Settings,
+} from 'node:http2'
 import { connect as connectTls } from 'node:tls'
 import t, { type Test } from 'tap'
 import { createStreamFile } from '../../../src/hls/store/stream-file.ts'
 import { until } from '../../support/until.ts'
+import { sendSmallPieces } from '../../hostile/attacks/small-pieces.ts'
+import { targetAt } from '../../hostile/target.ts'
 import { callStream, openSession } from '../http2-client.ts'
 import { MemoryService, MemoryStream, startHttpsApp } from '../memory-service.ts'
 
@@ -121,6 +128,49 @@ t.test('cancels a request that is not complete after 10 s', async (t) => {
   await closed
   t.equal(stream.rstCode, constants.NGHTTP2_CANCEL)
   t.equal((await callStream(session, 'GET', '/video/demo/small.ts')).status, 200)
+})
+
+t.test(
+  'replies to a request whose body nobody reads, then ends it (RFC 9113 section 8.1)',
+  async (t) => {
+    const { app } = await serveSegments(t)
+    const session = await openSession(t, app)
+    const request = session.request({ ':method': 'POST', ':path': '/nowhere' })
+    const large = session.request({ ':path': '/video/demo/large.ts' }, { endStream: false })
+    let readBytes = 0
+    large.on('data', (bytes: Buffer) => (readBytes += bytes.length))
+    await Promise.all([closing(request.resume()), closing(large)])
+    t.equal(request.rstCode, constants.NGHTTP2_NO_ERROR)
+    t.equal(large.rstCode, constants.NGHTTP2_NO_ERROR)
+    t.equal(readBytes, 16 * MIB)
+    t.equal(app.guard.report().flooding, 0)
+  },
+)
+
+t.test('takes little of a body that waits, and all of one that is read', async (t) => {
+  const { app } = await serveSegments(t)
+  const session = await openSession(t, app)
+  const [settings] = (await once(session, 'remoteSettings')) as [Settings]
+  t.equal(settings.initialWindowSize, 4096)
+  const headers = { 'lt-signature': '0'.repeat(64) }
+  const body = Buffer.alloc(64 * 1024)
+  const reply = await callStream(session, 'POST', '/api/status', { headers, body })
+  t.equal(reply.status, 403, 'the signature of the whole body')
+})
+
+t.test('ends requests whose bodies come in more frames than anybody sends', async (t) => {
+  const { app } = await serveSegments(t)
+  const other = await openSession(t, app)
+  const stop = new AbortController()
+  t.teardown(() => stop.abort())
+  const attack = sendSmallPieces(targetAt(app.port), stop.signal, {
+    ...{ protocol: 'h2', connections: 2, bytesPerSec: 200_000 },
+    ...{ method: 'POST', path: '/api/status', headers: { 'lt-signature': '0'.repeat(64) } },
+  })
+  await until('disconnected', () => app.guard.report().flooding >= 4)
+  t.equal((await callStream(other, 'GET', '/video/demo/small.ts')).status, 200)
+  stop.abort()
+  t.ok((await attack).opened >= 4)
 })
 
 t.test('disconnects a connection without a request for 75 s', async (t) => {

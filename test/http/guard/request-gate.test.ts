@@ -18,15 +18,8 @@ const REQUESTS = {
   segment: { text: 'GET /video/demo/1.ts HTTP/1.1\r\nHost: a\r\n\r\n', reply: '200 xxxxxxx' },
   'head of a segment': { text: 'HEAD /video/demo/1.ts HTTP/1.1\r\nHost: a\r\n\r\n', reply: '200 ' },
   'unknown route': { text: 'GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n', reply: '404 {"succe' },
-  'segment, requested with a body': {
-    text: 'GET /video/demo/1.ts HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\na\r\n\r\nbb',
-    reply: '200 xxxxxxx',
-  },
-  'segment, requested in chunks': {
-    text: 'GET /video/demo/1.ts HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n',
-    reply: '200 xxxxxxx',
-  },
   'call of the API': { text: signedStatus(), reply: '200 {"succe' },
+  'call of the API, in chunks': { text: signedStatus({ isChunked: true }), reply: '200 {"succe' },
 } as const
 
 t.test('answers pipelined requests in order, split at any positions', async (t) => {
@@ -92,12 +85,75 @@ t.test('sends all replies to a client that ends its side after its requests', as
   socket.destroy()
 })
 
-function signedStatus(): string {
-  const body = '{"stream_id":"demo"}'
-  return (
-    `GET /api/status HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n` +
-    `LT-SIGNATURE: ${sign(Buffer.from(body), SECRET)}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+t.test('closes the connection behind a reply to a request whose body nobody reads', async (t) => {
+  const app = await startApp(t, serviceWithMedia())
+  const next = REQUESTS.playlist.text
+  const bodies = {
+    'Content-Length: 7': 'a\r\n\r\nbb',
+    'Transfer-Encoding: chunked': '2\r\nab\r\n0\r\n\r\n',
+  }
+  for (const [header, body] of Object.entries(bodies)) {
+    for (const path of ['/video/demo/1.ts', '/video/none/1.ts', '/nowhere', '/api/status']) {
+      const answer = await speak(
+        app,
+        `GET ${path} HTTP/1.1\r\nHost: a\r\n${header}\r\n\r\n${body}${next}`,
+      )
+      t.match(answer, /^HTTP\/1\.1 [^]*\r\nConnection: close\r\n/i, `${path}, ${header}`)
+      t.equal(answer.match(/HTTP\/1\.1 \d/g)?.length, 1, 'nothing more is read')
+    }
+  }
+  const empty = await speak(
+    app,
+    `${next.replace('\r\n\r\n', '\r\nContent-Length: 0\r\n\r\n')}${next}GET / HTTP/1.0\r\n\r\n`,
   )
+  t.equal(empty.match(/HTTP\/1\.1 \d/g)?.length, 3, 'an empty body is none')
+})
+
+t.test('disconnects a client whose body comes in more pieces than anybody sends', async (t) => {
+  const app = await startApp(t, serviceWithMedia())
+  const head =
+    `POST /api/status HTTP/1.1\r\nHost: a\r\nLT-SIGNATURE: ${'0'.repeat(64)}\r\n` +
+    'Transfer-Encoding: chunked\r\n\r\n'
+  await t.rejects(speak(app, `${head}${'1\r\na\r\n'.repeat(10_000)}`), { code: 'ECONNRESET' })
+  t.equal(app.guard.report().flooding, 1)
+  const largest = `100\r\n${'a'.repeat(256)}\r\n`.repeat(256)
+  t.match(
+    await speak(app, `${head.replace('Host', 'Connection: close\r\nHost')}${largest}0\r\n\r\n`),
+    /^HTTP\/1\.1 403 /,
+    'of 64 KiB',
+  )
+})
+
+t.test('parses a body a kilobyte in a turn, however fast it comes', async (t) => {
+  const app = await startApp(t, serviceWithMedia())
+  const [first, second] = [connect(app.port, '127.0.0.1'), connect(app.port, '127.0.0.1')]
+  for (const socket of [first, second]) t.teardown(() => socket.destroy())
+  const order: string[] = []
+  const body = ' '.repeat(60_000)
+  const head =
+    `POST /api/status HTTP/1.1\r\nHost: a\r\nLT-SIGNATURE: ${'0'.repeat(64)}\r\n` +
+    `Content-Length: ${body.length}\r\n\r\n`
+  await Promise.all([once(first, 'connect'), once(second, 'connect')])
+  const replies = [
+    once(first, 'data').then(() => order.push('body')),
+    once(second, 'data').then(() => order.push('playlist')),
+  ]
+  first.write(head + body)
+  second.write(REQUESTS.playlist.text)
+  await Promise.all(replies)
+  t.strictSame(order, ['playlist', 'body'])
+})
+
+function signedStatus({ isChunked = false } = {}): string {
+  const body = '{"stream_id":"demo"}'
+  const head =
+    `GET /api/status HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n` +
+    `LT-SIGNATURE: ${sign(Buffer.from(body), SECRET)}\r\n`
+  if (!isChunked) return `${head}Content-Length: ${body.length}\r\n\r\n${body}`
+  const chunks = [body.slice(0, 7), body.slice(7)].map(
+    (text) => `${text.length.toString(16)}\r\n${text}\r\n`,
+  )
+  return `${head}Transfer-Encoding: chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`
 }
 
 function serviceWithMedia(): MemoryService {

@@ -1,0 +1,32 @@
+/**
+ * Limit on the number of pieces of a body: chunks of HTTP/1.1, DATA frames of HTTP/2. Each costs about as much as a
+ * kilobyte, however few bytes it has.
+ *
+ * @module
+ */
+import type { Readable } from 'node:stream'
+
+/** Maximum number of pieces: some of any size, and further ones for the bytes that have come. */
+const FREE_PIECES = 16
+const BYTES_PER_PIECE = 128
+
+/**
+ * Limits the pieces of a body, read or not. No client sends as many: a body of 64 KiB may come in 528.
+ *
+ * @param body  request of HTTP/1.1, or stream of HTTP/2, before its first piece
+ * @param onTooMany  called once; this and all further pieces are dropped
+ */
+export function limitPieces(body: Readable, onTooMany: () => void): void {
+  const push = body.push.bind(body)
+  let [pieces, sizeBytes] = [0, 0]
+  body.push = (piece: Buffer | null) => {
+    if (piece === null) return push(null)
+    pieces++
+    sizeBytes += piece.length
+    // A copy, since a view would retain a whole read of the socket until it is read itself.
+    if (pieces <= FREE_PIECES + sizeBytes / BYTES_PER_PIECE) return push(Buffer.from(piece))
+    body.push = () => false
+    onTooMany()
+    return false
+  }
+}

