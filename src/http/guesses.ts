@@ -8,9 +8,12 @@ import { machineClock, type Clock } from '../clock.ts'
 import { limitRate } from './access.ts'
 import type { AccessParams } from './playback-access.ts'
 
-/** Requests of one client, per second and at once: a page may show previews of many streams. */
-const PER_SEC = 300
-const AT_ONCE = 1000
+/**
+ * Requests of one client, per second and at once: a page may show previews of many streams. An edge has room for those of
+ * six clients.
+ */
+const PER_SEC = 100
+const AT_ONCE = 500
 
 /** Whether the file can be had without a request for a name that may not exist. */
 export type IsKnown = (streamId: string, name: string) => boolean
