@@ -6,6 +6,8 @@
 import type { EventEmitter } from 'node:events'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { sourceOf } from './guard/source-address.ts'
+import { nodeCallOf } from './node-access.ts'
 import type { Exchange } from './waiting-requests.ts'
 
 /** The TCP connection; of HTTP/2 requests the session, since each of them has a `socket` of its own. */
@@ -21,6 +23,7 @@ export function exchangeOf(reply: FastifyReply): Exchange {
   const emitter = emitterOf(reply)
   return {
     connection: connectionOf(reply.raw.req),
+    source: nodeCallOf(reply.request) ? undefined : sourceOf(reply.request.socket.remoteAddress),
     get hasLeft() {
       return emitter.destroyed
     },

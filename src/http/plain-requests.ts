@@ -17,6 +17,7 @@ import { envelopeOf } from './error-handler.ts'
 import { answerFile, type FileReply, type OnSent } from './file-answer.ts'
 import { refusalHeaders } from './file-reply.ts'
 import type { RepeatedRequests } from './guard/repeated-requests.ts'
+import { sourceOf } from './guard/source-address.ts'
 import { formatHead, writeBody, type PublicReply } from './raw-reply.ts'
 import { representationOf } from './representation.ts'
 import type { RequestHead } from './viewer-reports.ts'
@@ -114,6 +115,10 @@ class ParsedReply implements Transport {
 
   get connection(): object {
     return this.#reply.req.socket
+  }
+
+  get source(): string | undefined {
+    return sourceOf(this.#reply.req.socket.remoteAddress)
   }
 
   get hasLeft(): boolean {

@@ -6,8 +6,9 @@
  */
 import { TurnQueue } from './guard/turn-queue.ts'
 
-/** Maximum number of waiting requests, in total and of one connection: a player needs two for each rendition. */
+/** Maximum number of waiting requests, in total, of one source and of one connection: a player needs two for each rendition. */
 const MAX_WAITING = 10_000
+const MAX_WAITING_PER_SOURCE = MAX_WAITING / 4
 const MAX_WAITING_PER_CONNECTION = 32
 
 /**
@@ -23,6 +24,8 @@ export type WaitEnd = 'over' | 'late' | 'closing' | 'refused'
 export interface Exchange {
   /** Key of its connection. */
   readonly connection: object
+  /** See `sourceOf`; undefined also for another node, which asks on behalf of its viewers. */
+  readonly source: string | undefined
   readonly hasLeft: boolean
   /** Calls `act` when the client leaves, and perhaps after the reply. */
   onceLeft(act: () => void): void
@@ -47,21 +50,23 @@ export class WaitingRequests {
   readonly #turns = new TurnQueue(MAX_ANSWERED_PER_TURN)
   /** Functions that end the wait of each request at once. */
   readonly #waiting = new Set<(end: WaitEnd) => void>()
-  /** Number of waiting requests by connection. */
-  readonly #perConnection = new Map<object, number>()
+  /** Number of waiting requests by connection and by source. */
+  readonly #held = new Map<object | string, number>()
   #isClosed = false
 
   /** Waits for the file, and then for a turn to answer. */
   wait(exchange: Exchange, { maxMs, begin, answer }: Wait): void {
-    const { connection } = exchange
     // The client has left during a hook of an application.
     if (exchange.hasLeft) return
     if (this.#isClosed) {
       answer('closing')
       return
     }
-    const ownCount = this.#perConnection.get(connection) ?? 0
-    const isFull = this.#waiting.size >= MAX_WAITING || ownCount >= MAX_WAITING_PER_CONNECTION
+    const { connection, source } = exchange
+    const isFull =
+      this.#waiting.size >= MAX_WAITING ||
+      this.#heldBy(connection) >= MAX_WAITING_PER_CONNECTION ||
+      this.#heldBy(source) >= MAX_WAITING_PER_SOURCE
     let due: WaitEnd | undefined
     const endLater = (reason: WaitEnd): void => {
       due ??= reason
@@ -77,7 +82,8 @@ export class WaitingRequests {
       if (!this.#waiting.delete(end)) return false
       clearTimeout(timer)
       forget()
-      this.#release(connection)
+      this.#hold(connection, -1)
+      this.#hold(source, -1)
       return true
     }
     const end = (reason: WaitEnd): void => {
@@ -89,7 +95,8 @@ export class WaitingRequests {
       }
     }
     this.#waiting.add(end)
-    this.#perConnection.set(connection, ownCount + 1)
+    this.#hold(connection, 1)
+    this.#hold(source, 1)
     exchange.onceLeft(leave)
   }
 
@@ -99,9 +106,14 @@ export class WaitingRequests {
     for (const end of this.#waiting) end('closing')
   }
 
-  #release(connection: object): void {
-    const left = this.#perConnection.get(connection)! - 1
-    if (left === 0) this.#perConnection.delete(connection)
-    else this.#perConnection.set(connection, left)
+  #heldBy(holder: object | string | undefined): number {
+    return holder === undefined ? 0 : (this.#held.get(holder) ?? 0)
+  }
+
+  #hold(holder: object | string | undefined, added: 1 | -1): void {
+    if (holder === undefined) return
+    const count = this.#heldBy(holder) + added
+    if (count === 0) this.#held.delete(holder)
+    else this.#held.set(holder, count)
   }
 }

@@ -15,11 +15,12 @@ class Crowd {
   ask({
     maxMs = 60_000,
     connection = {},
+    source = undefined as string | undefined,
     answer = (end: string) => void this.answers.push(end),
   } = {}) {
     const client = new EventEmitter()
     const exchange = {
-      ...{ connection, hasLeft: false },
+      ...{ connection, source, hasLeft: false },
       onceLeft: (act: () => void) => void client.once('close', act),
       fail: (error: unknown) => void this.answers.push((error as Error).message),
     }
@@ -102,6 +103,20 @@ t.test('refuses the 33rd request of a connection until one of the others has end
   t.equal(crowd.answers.length, 1)
   crowd.waiting.close()
 })
+
+t.test(
+  'gives one source a quarter of the places, whatever the number of its connections',
+  async (t) => {
+    const crowd = new Crowd()
+    for (let asked = 0; asked < 2501; asked++) crowd.ask({ source: '192.0.2.1' })
+    t.strictSame(crowd.answers, ['refused'])
+    crowd.ask({ source: '192.0.2.2' })
+    crowd.ask()
+    t.equal(crowd.readers.size, 2502)
+    t.equal(crowd.answers.length, 1)
+    crowd.waiting.close()
+  },
+)
 
 t.test('sends an error that is thrown while it answers', async (t) => {
   const crowd = new Crowd()
