@@ -14,6 +14,7 @@ import { startManyStreams } from '../../test/hostile/attacks/many-streams.ts'
 import { sendOnePipeline } from '../../test/hostile/attacks/one-pipeline.ts'
 import { crowdSlowly } from '../../test/hostile/attacks/slow-crowd.ts'
 import { readSlowly } from '../../test/hostile/attacks/slow-readers.ts'
+import { sendSmallPieces } from '../../test/hostile/attacks/small-pieces.ts'
 import { sendUnreadPipelines } from '../../test/hostile/attacks/unread-pipelines.ts'
 import { publishLargeStreams } from '../../test/hostile/attacks/large-streams.ts'
 import { publishLargeSplices } from '../../test/hostile/attacks/large-splices.ts'
@@ -30,6 +31,8 @@ export interface Attack extends ServiceOptions {
   readonly seconds: number
   /** Memory that the settings allow for the cache and for waiting replies, in MiB; default: RSS has no bound. */
   readonly allowedMib?: { readonly cache: number; readonly buffered: number }
+  /** Whether the service has a certificate; default: plain HTTP. */
+  readonly tls?: boolean
   /** Runs the attack; bounded, and ends on the signal. */
   carryOut(target: Target, signal: AbortSignal): Promise<object>
 }
@@ -50,6 +53,18 @@ const SPLICES = {
   'timed-splices': 'splices of 4 KiB with a time each, 16 renditions',
   'small-splices': 'splices of 40 bytes, 16 renditions',
 }
+
+/** Bodies that come byte by byte and never end: on a route that reads them, and on one that does not. */
+const CALL = {
+  ...{ method: 'POST', path: '/api/status', headers: { 'lt-signature': '0'.repeat(64) } },
+}
+const SMALL_PIECES = {
+  'small-frames': { protocol: 'h2', connections: 100, bytesPerSec: 524_288, ...CALL },
+  'small-frames-unread': { protocol: 'h2', connections: 100, bytesPerSec: 524_288 },
+  'small-frames-fast': { protocol: 'h2', connections: 8, bytesPerSec: 4_194_304, ...CALL },
+  'small-chunks': { protocol: 'http/1.1', connections: 8, bytesPerSec: 4_194_304, ...CALL },
+  'small-chunks-unread': { protocol: 'http/1.1', connections: 8, bytesPerSec: 4_194_304 },
+} as const
 
 /** Limits of the cache and of waiting replies beside a slow crowd. */
 const CROWD_MIB = 64
@@ -113,6 +128,13 @@ export const ATTACKS: readonly Attack[] = [
     carryOut: async (target, signal) =>
       sendUnreadPipelines(target, signal, { path: await newestSegment(target) }),
   },
+  ...Object.entries(SMALL_PIECES).map(([name, { protocol, ...pieces }]) => ({
+    name,
+    seconds: 20,
+    tls: protocol === 'h2',
+    carryOut: (target: Target, signal: AbortSignal) =>
+      sendSmallPieces(target, signal, { protocol, ...pieces }),
+  })),
   {
     name: 'one-pipeline',
     seconds: 15,

@@ -4,7 +4,8 @@
  *
  * @module
  */
-import { Agent, get } from 'node:http'
+import * as http from 'node:http'
+import * as https from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parsePublishUrl } from '../../src/publisher/publish-url.ts'
 import { publish } from '../../src/publisher/publisher.ts'
@@ -51,7 +52,8 @@ const publishing = publish({
   loop: true,
   signal: stop.signal,
 })
-const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+const { Agent, get } = task.playlistUrl.startsWith('https:') ? https : http
+const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false })
 const newcomerUrls = [...task.newcomerUrls]
 
 answer<BystandersAnswers>({

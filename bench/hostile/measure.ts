@@ -7,6 +7,8 @@
  * @module
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { writeCertificate } from '../../test/support/certificate.ts'
+import { fetchInsecurely } from '../http/exchange.ts'
 import { startService } from '../support/service.ts'
 import type {
   LiveViewersAnswers,
@@ -54,8 +56,15 @@ export interface AttackResult extends BystandersReport {
  * @throws when the service ends during the attack, or closes the connection of a viewer
  */
 export async function measureAttack(attack: Attack, workers: number): Promise<AttackResult> {
+  const files: (() => void)[] = []
+  const certificate =
+    attack.tls === true && writeCertificate({ teardown: (act) => files.push(act) })
   const service = await startService({
-    ...(attack.env && { env: attack.env }),
+    env: {
+      ...attack.env,
+      ...(certificate && { TLS_CERT: certificate.cert, TLS_KEY: certificate.key }),
+    },
+    ...(certificate && { fetch: fetchInsecurely }),
     workers,
     nodeArgs: attack.nodeArgs ?? [],
   })
@@ -123,6 +132,7 @@ export async function measureAttack(attack: Attack, workers: number): Promise<At
     }
   } finally {
     await Promise.all([attacker, viewers, bystanders, service].map((each) => each.stop()))
+    for (const remove of files) remove()
   }
 }
 
