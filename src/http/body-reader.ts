@@ -24,7 +24,7 @@ export class BodyReader {
   readonly #maxBytes: number
   #sharedBytes = 0
 
-  /** @param maxBytes  maximum size of a body, at most the default */
+  /** @param maxBytes  maximum size of a body */
   constructor(maxBytes = MAX_BODY_BYTES) {
     this.#maxBytes = maxBytes
   }
@@ -61,7 +61,7 @@ export class BodyReader {
   }
 
   #grow(body: Buffer, neededBytes: number): Buffer {
-    const capacity = Math.min(Math.max(neededBytes, 2 * body.length), MAX_BODY_BYTES)
+    const capacity = Math.min(Math.max(neededBytes, 2 * body.length), this.#maxBytes)
     const addedBytes = sharedBytes(capacity) - sharedBytes(body.length)
     if (addedBytes > 0 && this.#sharedBytes + addedBytes > MAX_SHARED_BYTES) {
       throw new MillraceError('TOO_MANY_BODIES')
@@ -84,7 +84,7 @@ function forEachChunk(payload: Readable, take: (chunk: Buffer) => void): Promise
       try {
         take(chunk)
       } catch (error) {
-        payload.off('data', onData)
+        payload.off('data', onData).pause()
         reject(error)
       }
     }
