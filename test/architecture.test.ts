@@ -212,14 +212,6 @@ t.test('no file imports itself by way of others', async (t) => {
   t.equal(done.size, files.length)
 })
 
-t.test('no file has over 300 lines', async (t) => {
-  const lengths = files.map(({ file, source }) => ({ file, lines: source.split('\n').length - 1 }))
-  t.strictSame(
-    lengths.filter(({ lines }) => lines > 300),
-    [],
-  )
-})
-
 t.test('clocks, timers, chance, sockets, files and the environment have owners', async (t) => {
   for (const [pattern, owners] of Object.entries(IMPURE)) {
     for (const { file, source } of files) {
