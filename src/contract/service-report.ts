@@ -39,7 +39,7 @@ export interface HttpCounters {
   readonly slow: number
   /** HTTP/2 streams refused because as many requests were open as connections may be. */
   readonly refusedStreams: number
-  /** HTTP/2 connections closed for a flood of resets or of frames without requests. */
+  /** Connections closed for a flood of resets, of frames without requests (HTTP/2), or of tiny pieces of bodies. */
   readonly flooding: number
   /** Readers disconnected because replies exceeded `HTTP_MAX_BUFFERED_MIB`. */
   readonly overMemory: number

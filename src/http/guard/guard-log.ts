@@ -24,7 +24,7 @@ const LINES: Record<Counter, (times: number) => string> = {
   refusedStreams: (times) =>
     `HTTP/2 requests refused: ${times}, as many are open as HTTP_MAX_CONNECTIONS. Players try again. Raise it, or put a proxy in front.`,
   flooding: (times) =>
-    `HTTP/2 connections closed for floods of resets or empty frames: ${times}. Players are not affected. Block the addresses if it goes on.`,
+    `HTTP connections closed for floods of resets, frames or tiny pieces of bodies: ${times}. Players are not affected. Block the addresses if it goes on.`,
   overMemory: (times) =>
     `Slow readers disconnected: ${times}, replies exceed the limit of memory. Players load again. Raise HTTP_MAX_BUFFERED_MIB, or lower the bitrate.`,
 }
