@@ -47,7 +47,7 @@ async function serve(t: Test, defect = '') {
         ...SECRETS,
         ...{ HTTP_HOST: '127.0.0.1', HTTP_PORT: String(httpPort) },
         ...{ SRT_HOST: '127.0.0.1', SRT_PORT: String(srtPort) },
-        ...{ PUBLIC_HOST: '127.0.0.1', NODE_OPTIONS: '' },
+        ...{ PUBLIC_HOST: '127.0.0.1' },
       },
     },
   )

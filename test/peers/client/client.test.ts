@@ -39,15 +39,18 @@ t.test('the client of the API works in Chromium, from a page of the service', as
   t.same(result, { status: 'READY', error: { status: 404, code: 'STREAM_NOT_FOUND' } })
 })
 
-t.test('the client of the API takes a redirect for an ApiError in Chromium, and its target gets nothing', async (t) => {
-  if (!requireTool(t, 'chromium')) return
-  const { url, received } = await redirectElsewhere(t, 307)
-  const page = await openClient(t, url)
-  const error = await page.evaluate(
-    `new Client({ url: location.origin, secret: 's' })
+t.test(
+  'the client of the API takes a redirect for an ApiError in Chromium, and its target gets nothing',
+  async (t) => {
+    if (!requireTool(t, 'chromium')) return
+    const { url, received } = await redirectElsewhere(t, 307)
+    const page = await openClient(t, url)
+    const error = await page.evaluate(
+      `new Client({ url: location.origin, secret: 's' })
       .call('stop-stream', { stream_id: 'studio' })
       .catch(({ status, code, message }) => ({ status, code, message }))`,
-  )
-  t.match(error, { status: 0, code: 'UNKNOWN', message: REDIRECTED })
-  t.same(received, [])
-})
+    )
+    t.match(error, { status: 0, code: 'UNKNOWN', message: REDIRECTED })
+    t.same(received, [])
+  },
+)
