@@ -165,7 +165,9 @@ export const ServiceLoad = titled(
         expired: integer('connections closed after 75 s without a complete request'),
         slow: integer('readers disconnected below 4 KiB/s for a minute'),
         refused_streams: integer('HTTP/2 requests refused because too many were open'),
-        flooding: integer('HTTP connections closed for floods of resets, frames or tiny pieces of bodies'),
+        flooding: integer(
+          'HTTP connections closed for floods of resets, frames or tiny pieces of bodies',
+        ),
         over_memory: integer('readers disconnected because replies exceeded the memory limit'),
       },
       {
