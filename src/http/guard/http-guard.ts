@@ -164,6 +164,7 @@ export class HttpGuard {
     })
     guardStreams(server, this.#limits, this.#turns, {
       onReset: (socket) => this.#reset(socket),
+      onTooManyPieces: (socket) => this.#cut(socket, 'flooding'),
       onRefused: () => this.#log.count('refusedStreams'),
       nowMs: () => this.#nowMs,
     })

@@ -29,6 +29,8 @@ export const HTTP2_OPTIONS = {
 export interface StreamHandlers {
   /** Called for each stream that ends with an error code, also if it was refused. */
   readonly onReset: (socket: Socket) => void
+  /** Called for a body in more pieces than any client sends. */
+  readonly onTooManyPieces: (socket: Socket) => void
   readonly onRefused: () => void
   readonly nowMs: () => number
 }
@@ -45,7 +47,7 @@ export function guardStreams(
   server: Http2SecureServer,
   limits: ConnectionLimits,
   turns: TurnQueue,
-  { onReset, onRefused, nowMs }: StreamHandlers,
+  { onReset, onTooManyPieces, onRefused, nowMs }: StreamHandlers,
 ): void {
   const table = new ConnectionTable<ServerHttp2Stream>(limits)
   const [serve] = server.listeners('stream') as [StreamListener]
@@ -65,11 +67,16 @@ export function guardStreams(
     })
     if (!table.admit(stream, sourceOf(socket.remoteAddress), nowMs()).admitted) {
       onRefused()
-      stream.close(constants.NGHTTP2_REFUSED_STREAM)
+      closeLater(stream, constants.NGHTTP2_REFUSED_STREAM)
       return
     }
     if (stream.endAfterHeaders) table.markBusy(stream)
-    else followBody(stream, () => table.markBusy(stream))
+    else {
+      followBody(stream, {
+        onEnd: () => table.markBusy(stream),
+        onTooManyPieces: () => onTooManyPieces(socket),
+      })
+    }
     const begin = () => {
       if (!stream.destroyed) serve.call(server, stream, ...head)
     }
@@ -79,13 +86,30 @@ export function guardStreams(
 }
 
 /** @param onEnd  called when the body was read; until then, a new request may displace this one */
-function followBody(stream: ServerHttp2Stream, onEnd: () => void): void {
-  // Later: Node 20 aborts if a stream is closed while nghttp2 reads its frames.
-  limitPieces(stream, () => setImmediate(() => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)))
+function followBody(
+  stream: ServerHttp2Stream,
+  { onEnd, onTooManyPieces }: { onEnd: () => void; onTooManyPieces: () => void },
+): void {
+  limitPieces(stream, () => {
+    // So that further frames of the same read do not reach JavaScript; CANCEL, since Node 20 writes at once for other codes.
+    stream.close(constants.NGHTTP2_CANCEL)
+    stream.destroy()
+    onTooManyPieces()
+  })
   stream.once('end', onEnd)
   stream.once('finish', () => {
     // RFC 9113 section 8.1: the reply is complete, the rest of the body is not wanted.
-    if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR)
+    if (!stream.readableEnded) closeLater(stream, constants.NGHTTP2_NO_ERROR)
+  })
+}
+
+/**
+ * Closes a stream when no frames are being read: Node 20 writes at once with any code but CANCEL, and aborts if nghttp2 was
+ * reading (`ConsumeHTTP2Data`).
+ */
+function closeLater(stream: ServerHttp2Stream, code: number): void {
+  setImmediate(() => {
+    if (!stream.destroyed) stream.close(code)
   })
 }
 

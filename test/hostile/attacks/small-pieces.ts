@@ -48,7 +48,8 @@ export async function sendSmallPieces(
         continue
       }
       total.opened++
-      total.sentBytes += await feed(socket, signal, options)
+      const sentBytes = await feed(socket, signal, options)
+      total.sentBytes += sentBytes
       socket.destroy()
     }
   }
