@@ -6,21 +6,33 @@
  */
 import type { Readable } from 'node:stream'
 
-/** Maximum number of pieces: some of any size, and further ones for the bytes that have come. */
-const FREE_PIECES = 16
+/**
+ * Maximum number of pieces: some of any size, since JSON may be written token by token, and further ones for the bytes that
+ * have come.
+ */
+const FREE_PIECES = 128
 const BYTES_PER_PIECE = 128
 
+export interface PieceHandlers {
+  /** Called when the client has sent the whole body, whether it is read or not. */
+  readonly onEnd: () => void
+  /** Called once for a body of too many pieces; this and all further ones are dropped. */
+  readonly onTooMany: () => void
+}
+
 /**
- * Limits the pieces of a body, read or not. No client sends as many: a body of 64 KiB may come in 528.
+ * Limits the pieces of a body, read or not.
  *
  * @param body  request of HTTP/1.1, or stream of HTTP/2, before its first piece
- * @param onTooMany  called once; this and all further pieces are dropped
  */
-export function limitPieces(body: Readable, onTooMany: () => void): void {
+export function limitPieces(body: Readable, { onEnd, onTooMany }: PieceHandlers): void {
   const push = body.push.bind(body)
   let [pieces, sizeBytes] = [0, 0]
   body.push = (piece: Buffer | null) => {
-    if (piece === null) return push(null)
+    if (piece === null) {
+      onEnd()
+      return push(null)
+    }
     pieces++
     sizeBytes += piece.length
     // A copy, since a view would retain a whole read of the socket until it is read itself.

@@ -10,6 +10,7 @@ import { TokenBucket } from '../../token-bucket.ts'
 import { uncachedMemory } from './cached-body.ts'
 import type { GuardedHttp2Reply } from './guarded-http2-reply.ts'
 import type { Holder } from './held-memory.ts'
+import { hasSentRequest } from './http2-streams.ts'
 import { ReaderProgress } from './reader-progress.ts'
 
 /**
@@ -33,6 +34,7 @@ export const REQUEST_TIMEOUT_MS = 10_000
 interface OpenStream {
   readonly openedMs: number
   readonly progress: ReaderProgress
+  isCancelled: boolean
 }
 
 /** Calling order: `begin` and `finish` as replies do; `isFlooding`, `cancelLate` and `holder` about once a second. */
@@ -47,6 +49,7 @@ export class GuardedSession {
   #inputBytes = 0
   #outputBytes = 0
   #inputMs: number
+  #isStuck = false
 
   constructor(session: ServerHttp2Session, socket: Socket, nowMs: number) {
     this.#session = session
@@ -61,11 +64,17 @@ export class GuardedSession {
 
   begin(reply: GuardedHttp2Reply, nowMs: number): void {
     this.#allowedBytes += INPUT_BYTES_PER_REQUEST
-    this.#streams.set(reply, { openedMs: nowMs, progress: new ReaderProgress() })
+    const progress = new ReaderProgress()
+    this.#streams.set(reply, { openedMs: nowMs, progress, isCancelled: false })
   }
 
   finish(reply: GuardedHttp2Reply): void {
     this.#streams.delete(reply)
+  }
+
+  /** Whether a stream has not ended since it was cancelled: after an error of the connection, Node 20 leaves it open. */
+  get isStuck(): boolean {
+    return this.#isStuck
   }
 
   /** @returns whether the client may reset a stream now; if not, it floods the service with resets */
@@ -94,13 +103,16 @@ export class GuardedSession {
    */
   cancelLate(nowMs: number): number {
     let slow = 0
-    for (const [reply, { progress, openedMs }] of this.#streams) {
+    for (const [reply, open] of this.#streams) {
+      const { progress, openedMs } = open
+      this.#isStuck ||= open.isCancelled
       const waitingBytes = sizeOf(reply) - reply.sentBytes
       const isSlow = progress.observe(reply.sentBytes, waitingBytes, nowMs)
       if (isSlow) slow++
-      const isComplete = reply.stream.endAfterHeaders || reply.req.complete
-      const isLate = !isComplete && nowMs - openedMs >= REQUEST_TIMEOUT_MS
-      if (isSlow || isLate) reply.stream.close(constants.NGHTTP2_CANCEL)
+      const isLate = nowMs - openedMs >= REQUEST_TIMEOUT_MS && !hasSentRequest(reply.stream)
+      if (!isSlow && !isLate) continue
+      reply.stream.close(constants.NGHTTP2_CANCEL)
+      open.isCancelled = true
     }
     return slow
   }

@@ -23,7 +23,7 @@ import { guardedReplies, type PendingReply } from './guarded-reply.ts'
 import { GuardedSession } from './guarded-session.ts'
 import { GuardLog } from './guard-log.ts'
 import { heldBytes, slowestOver } from './held-memory.ts'
-import { guardStreams, tcpSocketOf } from './http2-streams.ts'
+import { guardStreams, hasSentRequest, tcpSocketOf } from './http2-streams.ts'
 import { maxOpenConnections } from './open-files.ts'
 import { OpenReplies } from './open-replies.ts'
 import { MAX_REFUSED, RefusedConnections } from './refused-connections.ts'
@@ -164,6 +164,7 @@ export class HttpGuard {
     })
     guardStreams(server, this.#limits, this.#turns, {
       onReset: (socket) => this.#reset(socket),
+      onRequest: (socket) => this.#table.markBusy(socket),
       onTooManyPieces: (socket) => this.#cut(socket, 'flooding'),
       onRefused: () => this.#log.count('refusedStreams'),
       nowMs: () => this.#nowMs,
@@ -225,9 +226,11 @@ export class HttpGuard {
     const { body } = reply
     if (body === undefined) this.#table.markBusy(socket)
     else {
-      limitPieces(body, () => this.#cut(socket, 'flooding'))
-      // Until then, a new connection may displace this one.
-      body.once('end', () => this.#table.markBusy(socket))
+      // A connection whose request is incomplete may be displaced.
+      limitPieces(body, {
+        onEnd: () => this.#table.markBusy(socket),
+        onTooMany: () => this.#cut(socket, 'flooding'),
+      })
     }
     if (!(client instanceof GuardedConnection)) return
     client.gate.begin(reply)
@@ -253,9 +256,7 @@ export class HttpGuard {
     const socket = tcpSocketOf(reply.stream.session?.socket)
     const client = socket && this.#clients.get(socket)
     if (!(client instanceof GuardedSession)) return () => undefined
-    const markBusy = () => this.#table.markBusy(client.socket)
-    if (reply.stream.endAfterHeaders) markBusy()
-    else reply.stream.once('end', markBusy)
+    if (hasSentRequest(reply.stream)) this.#table.markBusy(client.socket)
     client.begin(reply, this.#nowMs)
     return () => {
       client.finish(reply)
@@ -295,6 +296,7 @@ export class HttpGuard {
     if (client instanceof GuardedSession) {
       if (client.isFlooding(nowMs)) this.#cut(client.socket, 'flooding')
       for (let slow = client.cancelLate(nowMs); slow > 0; slow--) this.#log.count('slow')
+      if (client.isStuck) this.#cut(client.socket, 'slow')
     } else if (client.isBusy && client.isSlow(nowMs)) {
       this.#cut(client.socket, 'slow')
     }

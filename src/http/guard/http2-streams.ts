@@ -29,7 +29,9 @@ export const HTTP2_OPTIONS = {
 export interface StreamHandlers {
   /** Called for each stream that ends with an error code, also if it was refused. */
   readonly onReset: (socket: Socket) => void
-  /** Called for a body in more pieces than any client sends. */
+  /** Called when the client has sent the body of a request, read or not. */
+  readonly onRequest: (socket: Socket) => void
+  /** Called for a body in too many pieces. */
   readonly onTooManyPieces: (socket: Socket) => void
   readonly onRefused: () => void
   readonly nowMs: () => number
@@ -47,7 +49,7 @@ export function guardStreams(
   server: Http2SecureServer,
   limits: ConnectionLimits,
   turns: TurnQueue,
-  { onReset, onTooManyPieces, onRefused, nowMs }: StreamHandlers,
+  { onReset, onRequest, onTooManyPieces, onRefused, nowMs }: StreamHandlers,
 ): void {
   const table = new ConnectionTable<ServerHttp2Stream>(limits)
   const [serve] = server.listeners('stream') as [StreamListener]
@@ -65,42 +67,44 @@ export function guardStreams(
       table.remove(stream)
       if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) onReset(socket)
     })
-    if (!table.admit(stream, sourceOf(socket.remoteAddress), nowMs()).admitted) {
+    const admission = table.admit(stream, sourceOf(socket.remoteAddress), nowMs())
+    if (!admission.admitted) {
       onRefused()
       closeLater(stream, constants.NGHTTP2_REFUSED_STREAM)
       return
     }
+    if (admission.displaced !== undefined) closeLater(admission.displaced, constants.NGHTTP2_CANCEL)
     if (stream.endAfterHeaders) table.markBusy(stream)
     else {
-      followBody(stream, {
-        onEnd: () => table.markBusy(stream),
-        onTooManyPieces: () => onTooManyPieces(socket),
+      // A stream whose request is incomplete may be displaced.
+      limitPieces(stream, {
+        onEnd: () => {
+          table.markBusy(stream)
+          onRequest(socket)
+        },
+        onTooMany: () => {
+          // So that further frames of the same read do not reach JavaScript. CANCEL: see `closeLater`.
+          stream.close(constants.NGHTTP2_CANCEL)
+          stream.destroy()
+          onTooManyPieces(socket)
+        },
+      })
+      stream.once('finish', () => {
+        // RFC 9113 section 8.1: the reply is complete, the rest of the body is not wanted.
+        if (!hasSentRequest(stream)) closeLater(stream, constants.NGHTTP2_NO_ERROR)
       })
     }
     const begin = () => {
-      if (!stream.destroyed) serve.call(server, stream, ...head)
+      if (!stream.destroyed && !stream.closed) serve.call(server, stream, ...head)
     }
     if (turns.take()) begin()
     else turns.add(begin)
   })
 }
 
-/** @param onEnd  called when the body was read; until then, a new request may displace this one */
-function followBody(
-  stream: ServerHttp2Stream,
-  { onEnd, onTooManyPieces }: { onEnd: () => void; onTooManyPieces: () => void },
-): void {
-  limitPieces(stream, () => {
-    // So that further frames of the same read do not reach JavaScript; CANCEL, since Node 20 writes at once for other codes.
-    stream.close(constants.NGHTTP2_CANCEL)
-    stream.destroy()
-    onTooManyPieces()
-  })
-  stream.once('end', onEnd)
-  stream.once('finish', () => {
-    // RFC 9113 section 8.1: the reply is complete, the rest of the body is not wanted.
-    if (!stream.readableEnded) closeLater(stream, constants.NGHTTP2_NO_ERROR)
-  })
+/** Whether the client has sent its whole request, read or not. */
+export function hasSentRequest(stream: ServerHttp2Stream): boolean {
+  return stream.endAfterHeaders || stream.state.remoteClose === 1
 }
 
 /**
@@ -109,7 +113,7 @@ function followBody(
  */
 function closeLater(stream: ServerHttp2Stream, code: number): void {
   setImmediate(() => {
-    if (!stream.destroyed) stream.close(code)
+    if (!stream.destroyed && !stream.closed) stream.close(code)
   })
 }
 

@@ -147,6 +147,78 @@ t.test(
   },
 )
 
+t.test('replies to a client that is still sending a body that nobody reads', async (t) => {
+  const { app } = await serveSegments(t)
+  for (const path of ['/api/status', '/nowhere']) {
+    const session = await openSession(t, app)
+    const reply = await callStream(session, 'POST', path, { body: Buffer.alloc(70_000) })
+    t.match(reply.body.toString(), /"success":false/)
+  }
+})
+
+t.test('a request that ends with an empty frame is complete, though nobody reads it', async (t) => {
+  const { app, pass } = await serveSegments(t)
+  const session = await openSession(t, app)
+  const request = session.request({ ':path': '/video/demo/large.ts' }, { endStream: false })
+  request.on('error', () => undefined).pause()
+  request.end()
+  await once(request, 'response')
+  pass(10_000)
+  // Two sweeps.
+  await until('a request later', () => callStream(session, 'GET', '/video/demo/small.ts'))
+  await new Promise((resolve) => setTimeout(resolve, 2100))
+  t.notOk(request.closed)
+})
+
+t.test('closes requests whose body does not come, for new ones', async (t) => {
+  const { app, pass } = await serveSegments(t, { maxConnections: 16 })
+  const session = await openSession(t, app)
+  const headers = { ':method': 'POST', ':path': '/api/status', 'lt-signature': '0'.repeat(64) }
+  const waiting = Array.from({ length: 16 }, () => {
+    const stream = session.request(headers)
+    stream.on('error', () => undefined).write('{')
+    return stream
+  })
+  await callStream(session, 'GET', '/video/demo/small.ts').catch(() => undefined)
+  t.ok(waiting.every(({ closed }) => !closed))
+  pass(2000)
+  t.equal((await callStream(session, 'GET', '/video/demo/small.ts')).status, 200)
+  await until('one closed', () => waiting.filter(({ closed }) => closed).length === 1)
+})
+
+t.test('forgets clients that leave after an error of their connection', async (t) => {
+  const { app, pass } = await serveSegments(t)
+  const socket = connectTls({
+    ...{ port: app.port, host: '127.0.0.1' },
+    ...{ rejectUnauthorized: false, ALPNProtocols: ['h2'] },
+  })
+  socket.on('error', () => undefined).resume()
+  await once(socket, 'secureConnect')
+  const field = (name: string, value: string) =>
+    Buffer.concat([
+      Buffer.of(0, name.length),
+      Buffer.from(name),
+      Buffer.of(value.length),
+      Buffer.from(value),
+    ])
+  const fields = {
+    ':method': 'GET',
+    ':scheme': 'https',
+    ':authority': 'a',
+    ':path': '/video/demo/large.ts',
+  }
+  const head = Buffer.concat(Object.entries(fields).map(([name, value]) => field(name, value)))
+  socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+  // HEADERS with END_STREAM and END_HEADERS, then DATA of a stream that was never opened (RFC 9113 section 5.1).
+  const frames = [frame(4, Buffer.alloc(0)), frame(1, head, 1, 5), frame(0, Buffer.from('a'), 99)]
+  socket.write(Buffer.concat(frames))
+  await until('the request', () => app.service.lookUps.length > 0)
+  socket.end()
+  const timer = setInterval(() => pass(2000), 50)
+  t.teardown(() => clearInterval(timer))
+  await until('none', () => app.guard.report().connections === 0)
+})
+
 t.test('takes little of a body that waits, and all of one that is read', async (t) => {
   const { app } = await serveSegments(t)
   const session = await openSession(t, app)
@@ -257,7 +329,7 @@ async function serveSegments(
   }
 }
 
-/** A frame of stream 0 (RFC 9113 section 4.1). */
-function frame(type: number, payload: Buffer): Buffer {
-  return Buffer.concat([Buffer.of(0, 0, payload.length, type, 0, 0, 0, 0, 0), payload])
+/** A frame (RFC 9113 section 4.1). */
+function frame(type: number, payload: Buffer, stream = 0, flags = 0): Buffer {
+  return Buffer.concat([Buffer.of(0, 0, payload.length, type, flags, 0, 0, 0, stream), payload])
 }

@@ -116,12 +116,11 @@ t.test('disconnects a client whose body comes in more pieces than anybody sends'
     'Transfer-Encoding: chunked\r\n\r\n'
   await t.rejects(speak(app, `${head}${'1\r\na\r\n'.repeat(10_000)}`), { code: 'ECONNRESET' })
   t.equal(app.guard.report().flooding, 1)
+  const close = head.replace('Host', 'Connection: close\r\nHost')
+  const tokens = '5\r\n"a":1\r\n'.repeat(100)
+  t.match(await speak(app, `${close}${tokens}0\r\n\r\n`), /^HTTP\/1\.1 403 /, 'JSON token by token')
   const largest = `100\r\n${'a'.repeat(256)}\r\n`.repeat(256)
-  t.match(
-    await speak(app, `${head.replace('Host', 'Connection: close\r\nHost')}${largest}0\r\n\r\n`),
-    /^HTTP\/1\.1 403 /,
-    'of 64 KiB',
-  )
+  t.match(await speak(app, `${close}${largest}0\r\n\r\n`), /^HTTP\/1\.1 403 /, 'of 64 KiB')
 })
 
 t.test('parses a body a kilobyte in a turn, however fast it comes', async (t) => {
