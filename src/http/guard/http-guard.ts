@@ -164,7 +164,10 @@ export class HttpGuard {
     })
     guardStreams(server, this.#limits, this.#turns, {
       onReset: (socket) => this.#reset(socket),
-      onRequest: (socket) => this.#table.markBusy(socket),
+      onRequest: (socket) => {
+        // A stream that ends before its turn has no reply, with which the connection would become idle again.
+        if (this.#clients.get(socket)?.isBusy === true) this.#table.markBusy(socket)
+      },
       onTooManyPieces: (socket) => this.#cut(socket, 'flooding'),
       onRefused: () => this.#log.count('refusedStreams'),
       nowMs: () => this.#nowMs,

@@ -245,6 +245,20 @@ t.test('ends requests whose bodies come in more frames than anybody sends', asyn
   t.ok((await attack).opened >= 4)
 })
 
+t.test('a connection whose streams ended before their turn is idle', async (t) => {
+  const { app, pass } = await serveSegments(t)
+  const session = await openSession(t, app)
+  const closed = closing(session)
+  for (let requests = 0; requests < 50; requests++) {
+    const stream = session.request({ ':method': 'POST', ':path': '/api/status' })
+    stream.on('error', () => undefined).close(constants.NGHTTP2_CANCEL)
+  }
+  await callStream(session, 'GET', '/video/demo/small.ts')
+  pass(75_000)
+  await closed
+  t.equal(app.guard.report().expired, 1)
+})
+
 t.test('disconnects a connection without a request for 75 s', async (t) => {
   const { app, pass } = await serveSegments(t)
   const session = await openSession(t, app)
