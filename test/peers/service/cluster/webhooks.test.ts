@@ -38,7 +38,7 @@ if (requireTool(t, 'redis-server')) {
     const [live, interrupted] = receiver.received.slice(before)
     t.match(live?.event, { type: 'stream.live', id: failed.id })
     t.match(interrupted?.event, { type: 'stream.interrupted' }, 'from the node that adopts it')
-    t.equal(b.findStream('studio')?.status, 'INTERRUPTED')
+    await until('adopted', () => b.findStream('studio')?.status === 'INTERRUPTED')
   })
 
   t.test('a run has one stream.stopped, with the totals of its owner', LIMIT, async (t) => {
