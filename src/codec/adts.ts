@@ -11,6 +11,36 @@ import { AAC_SAMPLE_RATES, type AudioSpecificConfig } from './audio-specific-con
 
 const HEADER_BYTES = 7
 
+/** Size of the CRC that follows the header unless `protection_absent` is set. */
+const CRC_BYTES = 2
+
+/** Header fields that describe the payload of a frame. */
+export interface AdtsPayload {
+  readonly config: AudioSpecificConfig
+  /** Offset of the raw_data_block in the frame. */
+  readonly headerBytes: number
+}
+
+/**
+ * Describes the payload of a frame whose header `decodeAdtsHeader` accepts.
+ *
+ * @returns undefined when an AudioSpecificConfig cannot express it: it has several raw data blocks, its channels are in
+ *   a program_config_element, or the frame is too short
+ */
+export function describeAdtsPayload(bytes: Buffer, at: number): AdtsPayload | undefined {
+  const header = decodeAdtsHeader(bytes, at)
+  if (header?.parameters.channels === undefined || (bytes[at + 6]! & 3) !== 0) return undefined
+  const headerBytes = HEADER_BYTES + ((bytes[at + 1]! & 1) === 0 ? CRC_BYTES : 0)
+  if (header.sizeBytes <= headerBytes) return undefined
+  const config = {
+    objectType: (bytes[at + 2]! >> 6) + 1,
+    parameters: header.parameters,
+    sampleRateIndex: (bytes[at + 2]! >> 2) & 0x0f,
+    channelConfiguration: ((bytes[at + 2]! & 1) << 2) | (bytes[at + 3]! >> 6),
+  }
+  return { config, headerBytes }
+}
+
 /**
  * Decodes an ADTS header. HE-AAC with implicit SBR signaling has the header of AAC-LC at half the sample rate. It is
  * reported as AAC-LC at that rate, since only the payload differs.
@@ -35,7 +65,10 @@ export function decodeAdtsHeader(bytes: Buffer, at: number): AudioFrameHeader | 
  * @param payloadBytes  size of the raw_data_block, at most 8184
  * @returns header of an AAC-LC frame without CRC; adts_buffer_fullness 7FF means variable bit rate
  */
-export function encodeAdtsHeader(config: AudioSpecificConfig, payloadBytes: number): Buffer {
+export function encodeAdtsHeader(
+  config: Pick<AudioSpecificConfig, 'sampleRateIndex' | 'channelConfiguration'>,
+  payloadBytes: number,
+): Buffer {
   const { sampleRateIndex, channelConfiguration } = config
   const sizeBytes = HEADER_BYTES + payloadBytes
   return Buffer.from([

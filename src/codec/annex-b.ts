@@ -55,6 +55,52 @@ export function* nalHeads(
   if (head.some(Boolean)) yield withoutTrailingZeros(head)
 }
 
+/**
+ * Splits an access unit into its NAL units, without start codes and the zero bytes around them.
+ *
+ * @param chunks  the access unit in any pieces; bytes before the first start code are skipped
+ * @returns views into the chunks, for each NAL unit one or more that are not empty; empty NAL units are skipped
+ */
+export function* nalUnits(
+  chunks: Iterable<Uint8Array>,
+): Generator<readonly Uint8Array[], void, undefined> {
+  let pieces: Uint8Array[] | undefined
+  // The two bytes before the chunk.
+  let last = 1
+  let beforeLast = 1
+  for (const chunk of chunks) {
+    let start = 0
+    // A byte above 1 is part of no start code, so none ends in the next two bytes either.
+    for (let at = 0; at < chunk.length; at += chunk[at] === 0 ? 1 : 3) {
+      if (chunk[at] !== 1) continue
+      if ((at > 0 ? chunk[at - 1] : last) !== 0) continue
+      if ((at > 1 ? chunk[at - 2] : at === 1 ? last : beforeLast) !== 0) continue
+      if (at > start) pieces?.push(chunk.subarray(start, at))
+      if (pieces !== undefined && trimZeros(pieces)) yield pieces
+      pieces = []
+      start = at + 1
+    }
+    if (start < chunk.length) pieces?.push(start === 0 ? chunk : chunk.subarray(start))
+    if (chunk.length > 0) {
+      beforeLast = chunk.length > 1 ? chunk[chunk.length - 2]! : last
+      last = chunk[chunk.length - 1]!
+    }
+  }
+  if (pieces !== undefined && trimZeros(pieces)) yield pieces
+}
+
+/** Removes zero bytes at the end of a NAL unit. @returns whether any bytes are left */
+function trimZeros(pieces: Uint8Array[]): boolean {
+  for (let piece = pieces.pop(); piece !== undefined; piece = pieces.pop()) {
+    let end = piece.length
+    while (end > 0 && piece[end - 1] === 0) end--
+    if (end === 0) continue
+    pieces.push(end === piece.length ? piece : piece.subarray(0, end))
+    return true
+  }
+  return false
+}
+
 /** Removes zero bytes of the next start code: a NAL unit never ends in a zero byte (H.264 7.4.1). */
 function withoutTrailingZeros(bytes: number[]): Buffer {
   let end = bytes.length

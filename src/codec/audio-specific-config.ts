@@ -26,6 +26,8 @@ const PARAMETRIC_STEREO = 29
 const EXPLICIT_RATE = 15
 
 export interface AudioSpecificConfig {
+  /** Audio object type as signaled: 5 or 29 with explicit SBR, else that of the core. */
+  readonly objectType: number
   /** Parameters of the decoded audio: with SBR, the sample rate of the extension. */
   readonly parameters: AudioParameters
   /** Index of the core's sample rate in `AAC_SAMPLE_RATES`. */
@@ -51,7 +53,19 @@ export function readAudioSpecificConfig(reader: BitReader): AudioSpecificConfig 
   const channels =
     objectType === PARAMETRIC_STEREO ? 2 : channelConfiguration === 7 ? 8 : channelConfiguration
   const parameters = { codecString: `mp4a.40.${objectType}`, sampleRate, channels }
-  return { parameters, sampleRateIndex, channelConfiguration }
+  return { objectType, parameters, sampleRateIndex, channelConfiguration }
+}
+
+/** @returns two bytes, or four with explicit SBR, whose core is AAC-LC */
+export function encodeAudioSpecificConfig(config: AudioSpecificConfig): Buffer {
+  const { objectType, sampleRateIndex, channelConfiguration, parameters } = config
+  const head = (objectType << 11) | (sampleRateIndex << 7) | (channelConfiguration << 3)
+  if (objectType !== SBR && objectType !== PARAMETRIC_STEREO) {
+    return Buffer.from([head >> 8, head & 0xff])
+  }
+  const extensionIndex = AAC_SAMPLE_RATES.findIndex((rate) => rate === parameters.sampleRate)
+  const tail = (extensionIndex << 15) | (AAC_LC << 10)
+  return Buffer.from([head >> 8, (head & 0xf8) | (tail >> 16), (tail >> 8) & 0xff, tail & 0xff])
 }
 
 /** @returns -1 for a sample rate without an index */

@@ -5,8 +5,9 @@
  */
 import { BitReader } from '../binary/bit-reader.ts'
 import { unescapeNal } from './annex-b.ts'
-import { isPictureSize, type VideoParameters } from './video-parameters.ts'
-import { NO_VUI, readFrameRate, readVideoRange, type VuiParameters } from './vui.ts'
+import { isPictureSize, type SequenceParameters, type VideoParameters } from './video-parameters.ts'
+import { videoRangeOf } from './video-range.ts'
+import { NO_VUI, readFrameRate, readVideoSignal, type VuiParameters } from './vui.ts'
 
 /** Values of `profile_idc` whose SPS has the fields from `chroma_format_idc` to the scaling lists (7.3.2.1.1). */
 const HIGH_PROFILES = new Set([44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244])
@@ -24,6 +25,11 @@ const MAX_ORDER_COUNT_CYCLE = 255
  * @returns undefined when it ends before the VUI parameters or contains impossible values
  */
 export function decodeH264Sps(nal: Buffer): VideoParameters | undefined {
+  return decodeH264Sequence(nal)?.video
+}
+
+/** Decodes a sequence parameter set as `decodeH264Sps` does, with the format of its samples. */
+export function decodeH264Sequence(nal: Buffer): SequenceParameters | undefined {
   const reader = new BitReader(unescapeNal(nal.subarray(1)))
   const head = readHead(reader)
   if (head === undefined) return undefined
@@ -44,8 +50,12 @@ export function decodeH264Sps(nal: Buffer): VideoParameters | undefined {
   if (reader.overrun || !isPictureSize(width, height)) return undefined
 
   const codecString = `avc1.${Buffer.from([profile, constraints, level]).toString('hex')}`
-  const vui = reader.readFlag() ? readVui(reader) : NO_VUI
-  return { codecString, width, height, ...vui }
+  const { frameRate, signal } = reader.readFlag() ? readVui(reader) : NO_VUI
+  const videoRange = videoRangeOf(signal.color?.transfer)
+  const { format: chromaFormat, lumaBitDepth, chromaBitDepth } = chroma
+  const rate = frameRate === undefined ? {} : { frameRate }
+  const video = { codecString, width, height, ...rate, videoRange }
+  return { video, chromaFormat, lumaBitDepth, chromaBitDepth, signal }
 }
 
 /** Parameters for reading slice headers (7.3.3) up to their field flags. */
@@ -81,6 +91,7 @@ function readHead(reader: BitReader): Head | undefined {
   const level = reader.readBits(8)
   reader.readUe() // seq_parameter_set_id
   const chroma = HIGH_PROFILES.has(profile) ? readHighProfileFields(reader) : YUV_420
+  if (chroma === undefined) return undefined
   const frameNumberBits = reader.readUe() + 4
   if (frameNumberBits > MAX_FRAME_NUMBER_BITS || !skipPictureOrderCount(reader)) return undefined
   reader.readUe() // max_num_ref_frames
@@ -88,28 +99,50 @@ function readHead(reader: BitReader): Head | undefined {
   return { profile, constraints, level, chroma, frameNumberBits }
 }
 
-/** Chroma format, given by the size of a cropping unit in luma samples (Table 6-1, equations 7-19 to 7-22). */
+/** Format of samples, with the size of a cropping unit in luma samples (Table 6-1, equations 7-19 to 7-22). */
 interface Chroma {
+  /** `chroma_format_idc`. */
+  readonly format: number
+  readonly lumaBitDepth: number
+  readonly chromaBitDepth: number
   readonly cropUnitX: number
   readonly cropUnitY: number
   readonly separatePlanes: boolean
 }
 
-const YUV_420: Chroma = { cropUnitX: 2, cropUnitY: 2, separatePlanes: false }
-const YUV_422: Chroma = { cropUnitX: 2, cropUnitY: 1, separatePlanes: false }
-const MONOCHROME_OR_444: Chroma = { cropUnitX: 1, cropUnitY: 1, separatePlanes: false }
+const YUV_420: Chroma = {
+  format: 1,
+  lumaBitDepth: 8,
+  chromaBitDepth: 8,
+  cropUnitX: 2,
+  cropUnitY: 2,
+  separatePlanes: false,
+}
+
+/** Maximum of `chroma_format_idc`, and of `bit_depth_luma_minus8` and its kin (7.4.2.1.1). */
+const MAX_CHROMA_FORMAT = 3
+const MAX_BIT_DEPTH_MINUS_8 = 6
 
 const NO_CROP = [0, 0, 0, 0] as const
 
-function readHighProfileFields(reader: BitReader): Chroma {
-  const chromaFormat = reader.readUe()
-  const separatePlanes = chromaFormat === 3 && reader.readFlag()
-  reader.readUe() // bit_depth_luma_minus8
-  reader.readUe() // bit_depth_chroma_minus8
+/** @returns undefined for impossible values */
+function readHighProfileFields(reader: BitReader): Chroma | undefined {
+  const format = reader.readUe()
+  const separatePlanes = format === 3 && reader.readFlag()
+  const lumaMinus8 = reader.readUe()
+  const chromaMinus8 = reader.readUe()
+  if (format > MAX_CHROMA_FORMAT) return undefined
+  if (Math.max(lumaMinus8, chromaMinus8) > MAX_BIT_DEPTH_MINUS_8) return undefined
   reader.skipBits(1) // qpprime_y_zero_transform_bypass_flag
-  if (reader.readFlag()) skipScalingMatrix(reader, chromaFormat === 3 ? 12 : 8)
-  if (separatePlanes) return { ...MONOCHROME_OR_444, separatePlanes }
-  return chromaFormat === 1 ? YUV_420 : chromaFormat === 2 ? YUV_422 : MONOCHROME_OR_444
+  if (reader.readFlag()) skipScalingMatrix(reader, format === 3 ? 12 : 8)
+  return {
+    format,
+    lumaBitDepth: lumaMinus8 + 8,
+    chromaBitDepth: chromaMinus8 + 8,
+    cropUnitX: format === 1 || format === 2 ? 2 : 1,
+    cropUnitY: format === 1 ? 2 : 1,
+    separatePlanes,
+  }
 }
 
 /** Skips scaling lists, which end early when the next scale becomes 0 (7.3.2.1.1.1). */
@@ -143,7 +176,7 @@ function readCrop(reader: BitReader): readonly [number, number, number, number] 
 
 /** Reads the VUI parameters (E.1.1) up to their timing information, whose tick is a field (E.2.1). */
 function readVui(reader: BitReader): VuiParameters {
-  const videoRange = readVideoRange(reader)
+  const signal = readVideoSignal(reader)
   const frameRate = readFrameRate(reader, 2)
-  return { videoRange, ...(frameRate !== undefined && { frameRate }) }
+  return { signal, ...(frameRate !== undefined && { frameRate }) }
 }

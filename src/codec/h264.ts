@@ -6,7 +6,7 @@
  */
 import { BitReader } from '../binary/bit-reader.ts'
 import { MAX_HEAD_BYTES, nalHeads, unescapeNal } from './annex-b.ts'
-import type { ParameterSet, ParameterSetKind } from './parameter-sets.ts'
+import type { ParameterSet } from './parameter-sets.ts'
 import { carriesCaptions, readPreferredTransfer, seiMessages, SeiType } from './sei.ts'
 import type { VideoAccessUnit } from './video-access-unit.ts'
 
@@ -40,8 +40,7 @@ export function inspectH264AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
     const type = nal[0]! & 0x1f
     if (type === NalType.SPS || type === NalType.PPS) {
       if (nal.length === MAX_HEAD_BYTES) continue
-      const idAt = type === NalType.SPS ? SPS_ID_AT : 0
-      parameterSets.push(parameterSet(type === NalType.SPS ? 'sps' : 'pps', idAt, nal))
+      parameterSets.push(readH264ParameterSet(type === NalType.SPS ? 'sps' : 'pps', nal))
     } else if (type === NalType.SEI) {
       for (const message of seiMessages(nal.subarray(1))) {
         recoveryFrames ??= readRecoveryFrames(message.type, message.payload)
@@ -84,9 +83,10 @@ function bytesWanted(header: number): number {
   }
 }
 
-/** @param idAt  offset of the id after the NAL header, in bytes */
-function parameterSet(kind: ParameterSetKind, idAt: number, nal: Buffer): ParameterSet {
+/** Reads the id of a parameter set (7.3.2.1.1, 7.3.2.2). */
+export function readH264ParameterSet(kind: 'sps' | 'pps', nal: Buffer): ParameterSet {
   const head = unescapeNal(nal.subarray(1, 1 + SLICE_HEAD_BYTES))
+  const idAt = kind === 'sps' ? SPS_ID_AT : 0
   return { kind, id: new BitReader(head.subarray(idAt)).readUe(), nal }
 }
 

@@ -7,11 +7,15 @@ import { BitReader } from '../binary/bit-reader.ts'
 import { unescapeNal } from './annex-b.ts'
 import { readH265CodecString } from './h265-profile.ts'
 import { skipShortTermReferenceSets } from './h265-reference-sets.ts'
-import { isPictureSize, type VideoParameters } from './video-parameters.ts'
-import { NO_VUI, readFrameRate, readVideoRange, type VuiParameters } from './vui.ts'
+import { isPictureSize, type SequenceParameters, type VideoParameters } from './video-parameters.ts'
+import { videoRangeOf } from './video-range.ts'
+import { NO_VUI, readFrameRate, readVideoSignal, type VuiParameters } from './vui.ts'
 
 /** Maximum of `num_long_term_ref_pics_sps` (7.4.3.2.1). */
 const MAX_LONG_TERM_PICTURES = 32
+
+/** Maximum of both bit depths (7.4.3.2.1). */
+const MAX_BIT_DEPTH = 16
 
 /** SubWidthC and SubHeightC by `chroma_format_idc` (Table 6-1). */
 const CHROMA_SUBSAMPLING = [
@@ -28,6 +32,15 @@ const CHROMA_SUBSAMPLING = [
  * @returns undefined when the fields up to the cropped picture size are truncated or contain impossible values
  */
 export function decodeH265Sps(nal: Buffer): VideoParameters | undefined {
+  return decodeH265Sequence(nal)?.video
+}
+
+/**
+ * Decodes a sequence parameter set as `decodeH265Sps` does, with the format of its samples.
+ *
+ * @returns undefined also for bit depths above 16
+ */
+export function decodeH265Sequence(nal: Buffer): SequenceParameters | undefined {
   const reader = new BitReader(unescapeNal(nal.subarray(2)))
   reader.skipBits(4) // sps_video_parameter_set_id
   const maxSubLayersMinus1 = reader.readBits(3)
@@ -47,24 +60,29 @@ export function decodeH265Sps(nal: Buffer): VideoParameters | undefined {
   }
   if (reader.overrun || !isPictureSize(width, height)) return undefined
 
-  return { codecString, width, height, ...readVui(reader, maxSubLayersMinus1) }
+  const lumaBitDepth = reader.readUe() + 8
+  const chromaBitDepth = reader.readUe() + 8
+  if (Math.max(lumaBitDepth, chromaBitDepth) > MAX_BIT_DEPTH) return undefined
+  const { frameRate, signal } = readVui(reader, maxSubLayersMinus1)
+  const videoRange = videoRangeOf(signal.color?.transfer)
+  const rate = frameRate === undefined ? {} : { frameRate }
+  const video = { codecString, width, height, ...rate, videoRange }
+  return { video, chromaFormat, lumaBitDepth, chromaBitDepth, signal }
 }
 
 /** Reads the rest of the set up to the frame rate in its VUI parameters (E.2.1). */
 function readVui(reader: BitReader, maxSubLayersMinus1: number): VuiParameters {
   if (!skipToVui(reader, maxSubLayersMinus1)) return NO_VUI
   if (!reader.readFlag()) return NO_VUI // vui_parameters_present_flag
-  const videoRange = readVideoRange(reader)
+  const signal = readVideoSignal(reader)
   reader.skipBits(3) // neutral_chroma_indication_flag, field_seq_flag, frame_field_info_present_flag
   if (reader.readFlag()) for (let side = 0; side < 4; side++) reader.readUe() // default window
   const frameRate = readFrameRate(reader, 1)
-  return { videoRange, ...(frameRate !== undefined && { frameRate }) }
+  return { signal, ...(frameRate !== undefined && { frameRate }) }
 }
 
 /** @returns false when the set is truncated or a count exceeds its maximum */
 function skipToVui(reader: BitReader, maxSubLayersMinus1: number): boolean {
-  reader.readUe() // bit_depth_luma_minus8
-  reader.readUe() // bit_depth_chroma_minus8
   const orderCountBits = reader.readUe() + 4
   skipSubLayerOrdering(reader, maxSubLayersMinus1)
   for (let size = 0; size < 6; size++) reader.readUe() // coding and transform block sizes and depths

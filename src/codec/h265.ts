@@ -53,7 +53,7 @@ export function inspectH265AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
     const kind = PARAMETER_SETS[type]
     if (!isBaseLayer(nal)) continue
     if (kind !== undefined) {
-      if (nal.length < MAX_HEAD_BYTES) parameterSets.push({ kind, id: readId(kind, nal), nal })
+      if (nal.length < MAX_HEAD_BYTES) parameterSets.push(readH265ParameterSet(kind, nal))
     } else if (type === NalType.PREFIX_SEI) {
       for (const message of seiMessages(nal.subarray(2))) {
         recoveryPictures ??= readRecoveryPictures(message.type, message.payload)
@@ -95,6 +95,10 @@ function nalType(header: number): number {
 /** Whether a NAL unit belongs to the base layer, which decodes without the scalable and multi-view layers. */
 function isBaseLayer(nal: Buffer): boolean {
   return (nal[0]! & 1) === 0 && (nal[1] ?? 0) >> 3 === 0
+}
+
+export function readH265ParameterSet(kind: ParameterSetKind, nal: Buffer): ParameterSet {
+  return { kind, id: readId(kind, nal), nal }
 }
 
 /** Reads the id of a parameter set (7.3.2.1 to 7.3.2.3). */

@@ -12,6 +12,37 @@ export interface VideoParameters {
   readonly videoRange: VideoRange
 }
 
+/** Colors by the code points of ITU-T H.273. */
+export interface ColorDescription {
+  readonly primaries: number
+  readonly transfer: number
+  readonly matrix: number
+  readonly fullRange: boolean
+}
+
+/** Relative width and height of a luma sample; both are positive. */
+export interface SampleAspectRatio {
+  readonly width: number
+  readonly height: number
+}
+
+/** Start of the VUI. */
+export interface VideoSignal {
+  readonly sampleAspectRatio?: SampleAspectRatio
+  readonly color?: ColorDescription
+}
+
+/** Parameters of a sequence parameter set that describe its samples to a file format. */
+export interface SequenceParameters {
+  readonly video: VideoParameters
+  /** `chroma_format_idc` (H.264 and H.265 Table 6-1): 0 monochrome, 1 4:2:0, 2 4:2:2, 3 4:4:4. */
+  readonly chromaFormat: number
+  /** Bits of a sample. */
+  readonly lumaBitDepth: number
+  readonly chromaBitDepth: number
+  readonly signal: VideoSignal
+}
+
 /** Maximum width and height at any level: the square root of 8 x MaxLumaPs at H.265 level 7.2 (H.265 A.4.1). */
 const MAX_PICTURE_SIDE = 33_776
 

@@ -12,9 +12,9 @@ const BY_PRECEDENCE: readonly VideoRange[] = ['SDR', 'HLG', 'PQ']
 
 const RANGES: Readonly<Record<number, VideoRange>> = { 16: 'PQ', 18: 'HLG' }
 
-/** @param transfer  code point, from the parameter sets or an SEI message; an unknown code point is SDR */
-export function videoRangeOf(transfer: number): VideoRange {
-  return RANGES[transfer] ?? 'SDR'
+/** @param transfer  code point, from the parameter sets or an SEI message; an unknown or absent code point is SDR */
+export function videoRangeOf(transfer: number | undefined): VideoRange {
+  return RANGES[transfer ?? 0] ?? 'SDR'
 }
 
 /** @returns VIDEO-RANGE of video that mixes these ranges; undefined if it has none */

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { nalHeads, unescapeNal } from '../../src/codec/annex-b.ts'
+import { nalHeads, nalUnits, unescapeNal } from '../../src/codec/annex-b.ts'
+import { readNalUnits } from '../support/annex-b.ts'
 import { BitWriter, byteStream, nalUnit, pieces } from './nal-builder.ts'
 
 const all = () => 100
@@ -42,6 +43,38 @@ t.test('nalHeads yields the same heads for any pieces of an access unit', async 
     }),
     { numRuns: 1000, examples: [[[0, 0, 1, 0, 0, 1], 1]] },
   )
+})
+
+t.test('nalUnits yields the NAL units of an access unit in any pieces', async () => {
+  const byte = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(0, 1, 3) }, fc.nat(255))
+  fc.assert(
+    fc.property(fc.array(byte, { maxLength: 200 }), fc.integer({ min: 1, max: 9 }), (raw, size) => {
+      const bytes = Buffer.from(raw)
+      const found = [...nalUnits(pieces(bytes, size))].map((nal) => Buffer.concat(nal))
+      const expected = readNalUnits(bytes).filter(({ length }) => length > 0)
+      return JSON.stringify(found) === JSON.stringify(expected)
+    }),
+    {
+      numRuns: 1000,
+      examples: [
+        [[0, 0, 1, 0, 0, 1], 1],
+        [[0, 0, 1, 5, 0, 0, 0, 1, 6], 2],
+      ],
+    },
+  )
+})
+
+t.test('nalUnits yields views, each with at least one byte', async (t) => {
+  const chunks = [
+    Buffer.from([9, 0, 0]),
+    Buffer.from([1, 0x65]),
+    Buffer.alloc(0),
+    Buffer.from([7, 0]),
+  ]
+  const [nal, ...others] = [...nalUnits(chunks)]
+  t.strictSame(nal, [Buffer.from([0x65]), Buffer.from([7])])
+  t.equal(nal![0]!.buffer, chunks[1]!.buffer)
+  t.strictSame(others, [])
 })
 
 t.test('unescapeNal removes emulation prevention bytes and no others (H.264 7.4.1)', async (t) => {

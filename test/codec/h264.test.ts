@@ -1,7 +1,11 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { inspectH264AccessUnit } from '../../src/codec/h264.ts'
-import { decodeH264FieldSyntax, decodeH264Sps } from '../../src/codec/h264-sps.ts'
+import {
+  decodeH264FieldSyntax,
+  decodeH264Sequence,
+  decodeH264Sps,
+} from '../../src/codec/h264-sps.ts'
 import { BitWriter, byteStream, nalUnit, pieces } from './nal-builder.ts'
 
 // Encoder settings, the set it wrote, what ffprobe says of the stream.
@@ -9,7 +13,7 @@ import { BitWriter, byteStream, nalUnit, pieces } from './nal-builder.ts'
 const ENCODED = [
   ['x264 1080p60 baseline', '6742c02ada01e0089f97011000003e90001d4c00f1832a', 'avc1.42c02a', 1920, 1080, 60_000 / 1001],
   ['x264 1080i25 high', '67640028acd94078044fde0220000003002000000643e2c5b2c0', 'avc1.640028', 1920, 1080, 25],
-  ['x264 10 bit 4:2:2, scaling matrices, aspect ratio 97:101', '677a0015b6cb40d8ff278088000003000800000301e078b175', 'avc1.7a0015', 426, 240, 30],
+  ['x264 10 bit 4:2:2, scaling matrices, aspect ratio 1:1', '677a0015b6cb40d8ff278088000003000800000301e078b175', 'avc1.7a0015', 426, 240, 30],
   ['x264 4:4:4, cropped both ways, all of the VUI', '67f4000b9196834fe79f01b501010140000003004000000c03c50aa8', 'avc1.f4000b', 202, 106, 24],
   ['x264 QCIF', '6742c00ada0b13b0110000030001000003001e0f1226a0', 'avc1.42c00a', 176, 144, 15],
 ] as const
@@ -44,6 +48,31 @@ t.test('dynamic range follows transfer_characteristics (RFC 8216bis 4.4.6.2)', a
       t.ok(cut === undefined || cut === 'SDR' || cut === videoRange, `of ${length} bytes`)
     }
   }
+})
+
+t.test('the format of samples and the start of the VUI are in the set (Annex E)', async (t) => {
+  const sequence = (name: string) => {
+    const [, hex] = ENCODED.find(([each]) => each.includes(name))!
+    return decodeH264Sequence(Buffer.from(hex, 'hex'))
+  }
+  t.match(sequence('baseline'), { chromaFormat: 1, lumaBitDepth: 8, chromaBitDepth: 8 })
+  t.match(sequence('10 bit 4:2:2'), {
+    chromaFormat: 2,
+    lumaBitDepth: 10,
+    chromaBitDepth: 10,
+    signal: { sampleAspectRatio: { width: 1, height: 1 } },
+  })
+  const extended = '6742c00ada11effc0124013040000003004000000c83c489a8'
+  t.match(decodeH264Sequence(Buffer.from(extended, 'hex')), {
+    signal: { sampleAspectRatio: { width: 73, height: 76 } },
+  })
+  t.match(sequence('4:4:4'), { chromaFormat: 3, lumaBitDepth: 8 })
+  t.strictSame(decodeH264Sequence(Buffer.from(RANGES[0][1], 'hex'))?.signal.color, {
+    primaries: 9,
+    transfer: 16,
+    matrix: 9,
+    fullRange: false,
+  })
 })
 
 t.test('decodeH264Sps parses syntax that encoders rarely use', async (t) => {

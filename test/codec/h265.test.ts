@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { inspectH265AccessUnit } from '../../src/codec/h265.ts'
-import { decodeH265Sps } from '../../src/codec/h265-sps.ts'
+import { decodeH265Sequence, decodeH265Sps } from '../../src/codec/h265-sps.ts'
 import { decodeH265VpsFrameRate } from '../../src/codec/h265-vps.ts'
 import { BitWriter, byteStream, nalUnit, pieces } from './nal-builder.ts'
 
@@ -45,6 +45,23 @@ t.test('dynamic range follows transfer_characteristics (RFC 8216bis 4.4.6.2)', a
       t.ok(cut === undefined || cut === 'SDR' || cut === videoRange, `of ${length} bytes`)
     }
   }
+})
+
+t.test('the format of samples and the start of the VUI are in the set (Annex E)', async (t) => {
+  const sequence = (name: string) => {
+    const [, hex] = ENCODED.find(([each]) => each.includes(name))!
+    return decodeH265Sequence(Buffer.from(hex, 'hex'))
+  }
+  t.match(sequence('1080p50 main'), { chromaFormat: 1, lumaBitDepth: 8, chromaBitDepth: 8 })
+  t.match(sequence('10 bit 4:2:2'), { chromaFormat: 2, lumaBitDepth: 10, chromaBitDepth: 10 })
+  t.match(sequence('4K main 10'), { chromaFormat: 1, lumaBitDepth: 10, chromaBitDepth: 10 })
+  t.match(sequence('4:4:4'), { chromaFormat: 3, lumaBitDepth: 8 })
+  t.strictSame(decodeH265Sequence(Buffer.from(RANGES[0][1], 'hex'))?.signal.color, {
+    primaries: 9,
+    transfer: 16,
+    matrix: 9,
+    fullRange: false,
+  })
 })
 
 t.test('preferred transfer characteristics come from an SEI message (Annex D)', async (t) => {

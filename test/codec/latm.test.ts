@@ -2,6 +2,10 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { BitReader } from '../../src/binary/bit-reader.ts'
 import { decodeAdtsHeader } from '../../src/codec/adts.ts'
+import {
+  encodeAudioSpecificConfig,
+  readAudioSpecificConfig,
+} from '../../src/codec/audio-specific-config.ts'
 import { LatmReader } from '../../src/codec/latm.ts'
 import { frame, loas, STEREO, type MuxFields } from './latm-builder.ts'
 import { BitWriter } from './nal-builder.ts'
@@ -82,6 +86,8 @@ t.test(
       t.strictSame(reading.audio.parameters, { codecString, sampleRate, channels })
       const core = { codecString: 'mp4a.40.2', sampleRate: coreRate, channels: coreChannels }
       t.strictSame(decodeAdtsHeader(reading.bytes, 0)?.parameters, core)
+      const encoded = encodeAudioSpecificConfig(reading.audio)
+      t.strictSame(readAudioSpecificConfig(new BitReader(encoded)), reading.audio)
     }
   },
 )
