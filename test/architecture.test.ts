@@ -43,6 +43,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'mpegts/mux': ['mpegts', 'mpegts/psi', 'binary', 'codec'],
   'mpegts/demux': ['mpegts', 'mpegts/psi', 'mpegts/mux', 'binary', 'codec'],
   'mpegts/index.ts': ['mpegts', 'mpegts/psi', 'mpegts/demux'],
+  mp4: ['codec'],
   hls: ['mpegts'],
   'hls/store': ['hls', 'mpegts'],
   'hls/cut': ['hls', 'mpegts'],

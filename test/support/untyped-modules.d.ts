@@ -21,6 +21,16 @@ declare module 'mux.js/lib/tools/ts-inspector.js' {
   export default inspector
 }
 
+declare module 'mux.js/lib/mp4/probe.js' {
+  const probe: {
+    tracks(init: Uint8Array): readonly unknown[]
+    timescale(init: Uint8Array): Readonly<Record<number, number>>
+    startTime(timescales: Readonly<Record<number, number>>, fragment: Uint8Array): number
+    getEmsgID3(segment: Uint8Array, offsetSec: number): readonly unknown[]
+  }
+  export default probe
+}
+
 declare module 'hls.js/dist/hls.mjs' {
   export const M3U8Parser: {
     parseLevelPlaylist(

@@ -1,0 +1,221 @@
+/**
+ * Audio frames of elementary streams as samples hold them: AAC without ADTS header (ISO/IEC 14496-14 5.5), MPEG audio
+ * whole, AC-3 and E-AC-3 by six audio blocks with all substreams (ETSI TS 102 366 F.2, F.3), Opus packets without
+ * control header.
+ *
+ * @module
+ */
+import {
+  countAc3Channels,
+  decodeAc3Header,
+  decodeAc3Syncframe,
+  readEac3ChannelMap,
+  type Ac3Syncframe,
+} from '../codec/ac3.ts'
+import { decodeAdtsHeader, describeAdtsPayload } from '../codec/adts.ts'
+import type {
+  AudioFrameHeader,
+  AudioParameters,
+  DecodeAudioFrameHeader,
+} from '../codec/audio-frame.ts'
+import { encodeAudioSpecificConfig } from '../codec/audio-specific-config.ts'
+import { decodeMpegAudioHeader } from '../codec/mpeg-audio.ts'
+import { decodeOpusAccessUnit } from '../codec/opus.ts'
+import type { AudioFormat, Eac3Substream, OpusFormat } from './audio-format.ts'
+
+/** One or several frames that make a sample. */
+export interface AudioFrame {
+  /** Size in the elementary stream, headers included. */
+  readonly sizeBytes: number
+  /** Undefined when no sample can express the frame. */
+  readonly content: AudioContent | undefined
+}
+
+export interface AudioContent {
+  /** Bytes of the sample: a view into the input. */
+  readonly payload: Buffer
+  /** Duration in ticks of the format's timescale. */
+  readonly samples: number
+  /** Identifies the format: frames with the same text have the same format. */
+  readonly formatKey: string
+  readonly createFormat: () => AudioFormat
+}
+
+/** Reader of the frames of a codec. */
+export interface AudioFrameReader {
+  /** @returns undefined when no frame begins at `at`; `incomplete` when more bytes are needed to tell, or to end it */
+  read(bytes: Buffer, at: number): AudioFrame | 'incomplete' | undefined
+  /** Decoder of headers, with which a frame is confirmed by the next; undefined where syncwords are unambiguous. */
+  readonly decodeHeader?: DecodeAudioFrameHeader
+}
+
+/** Bytes that every header decoder needs. */
+export const HEADER_BYTES = 8
+
+/** Maximum number of syncframes in a sample of E-AC-3: six with one block, each with seven more substreams. */
+const MAX_SYNCFRAMES = 48
+
+/** @param signaled  parameters from a StreamMuxConfig, which may signal SBR explicitly; ADTS cannot */
+export function aacReader(signaled?: AudioParameters): AudioFrameReader {
+  const sbr = /^mp4a\.40\.(5|29)$/.exec(signaled?.codecString ?? '')?.[1]
+  return {
+    decodeHeader: decodeAdtsHeader,
+    read: (bytes, at) =>
+      readFramed(bytes, at, decodeAdtsHeader, ({ sizeBytes, parameters }) => {
+        const described = describeAdtsPayload(bytes, at)
+        if (described === undefined) return { sizeBytes, content: undefined }
+        const { headerBytes } = described
+        const config =
+          sbr === undefined || signaled === undefined
+            ? described.config
+            : { ...described.config, objectType: Number(sbr), parameters: signaled }
+        const timescale = parameters.sampleRate
+        const content: AudioContent = {
+          payload: bytes.subarray(at + headerBytes, at + sizeBytes),
+          samples: 1024,
+          formatKey: `aac ${encodeAudioSpecificConfig(config).toString('hex')}`,
+          createFormat: () => ({ codec: 'aac', parameters: config.parameters, timescale, config }),
+        }
+        return { sizeBytes, content }
+      }),
+  }
+}
+
+export const MPEG_AUDIO_READER: AudioFrameReader = {
+  decodeHeader: decodeMpegAudioHeader,
+  read: (bytes, at) =>
+    readFramed(bytes, at, decodeMpegAudioHeader, ({ codec, sizeBytes, parameters }) => ({
+      sizeBytes,
+      content: {
+        payload: bytes.subarray(at, at + sizeBytes),
+        samples: mpegAudioSamples(parameters),
+        formatKey: `${parameters.codecString} ${parameters.sampleRate} ${parameters.channels}`,
+        createFormat: () => ({
+          codec: codec === 'mp3' ? 'mp3' : 'mp2',
+          parameters,
+          timescale: parameters.sampleRate,
+        }),
+      },
+    })),
+}
+
+/** Samples of a frame (11172-3 2.4.2.1): 384 in layer I; 576 in layer III at the lower sample rates. */
+function mpegAudioSamples({ codecString, sampleRate }: AudioParameters): number {
+  if (codecString === 'mp4a.40.32') return 384
+  return codecString === 'mp4a.40.34' && sampleRate < 32_000 ? 576 : 1152
+}
+
+/** Reader of AC-3 and E-AC-3. */
+export const AC3_READER: AudioFrameReader = {
+  decodeHeader: decodeAc3Header,
+  read: (bytes, at) =>
+    readFramed(bytes, at, decodeAc3Header, ({ codec, sizeBytes, parameters }) => {
+      const syncframe = decodeAc3Syncframe(bytes, at)!
+      if (codec === 'eac3') return readEac3(bytes, at)
+      const { sampleRateCode, bitRateCode, bitstreamId, bitstreamMode, audioCodingMode } = syncframe
+      const timescale = parameters.sampleRate
+      const fields = [sampleRateCode, bitRateCode, bitstreamId, bitstreamMode, audioCodingMode]
+      const content: AudioContent = {
+        payload: bytes.subarray(at, at + sizeBytes),
+        samples: syncframe.blocks * 256,
+        formatKey: `ac3 ${fields.join(' ')} ${parameters.channels}`,
+        createFormat: () => ({ codec: 'ac3', parameters, timescale, syncframe }),
+      }
+      return { sizeBytes, content }
+    }),
+}
+
+/** Joins syncframes up to six audio blocks of the first substream; the next first substream, or the end, ends them. */
+function readEac3(bytes: Buffer, begin: number): AudioFrame | 'incomplete' | undefined {
+  const first = decodeAc3Syncframe(bytes, begin)!
+  if (first.dependent || first.substreamId !== 0) return undefined
+  const substreams: Eac3Substream[] = []
+  let blocks = 0
+  let at = begin
+  for (let count = 0; at < bytes.length && count < MAX_SYNCFRAMES; count++) {
+    if (at + HEADER_BYTES > bytes.length) return 'incomplete'
+    const syncframe = decodeAc3Syncframe(bytes, at)
+    if (syncframe?.codec !== 'eac3' || syncframe.sampleRate !== first.sampleRate) break
+    const isFirst = !syncframe.dependent && syncframe.substreamId === 0
+    if (isFirst && blocks >= 6) break
+    const end = at + syncframe.words * 2
+    if (end > bytes.length || end < at + HEADER_BYTES)
+      return end > bytes.length ? 'incomplete' : undefined
+    if (isFirst) blocks += syncframe.blocks
+    describeSubstream(substreams, syncframe, readEac3ChannelMap(bytes.subarray(0, end), at))
+    at = end
+  }
+  if (blocks < 6) return at === bytes.length ? 'incomplete' : undefined
+  const sizeBytes = at - begin
+  const timescale = first.sampleRate
+  const samples = blocks * 256
+  const parameters = {
+    codecString: 'ec-3',
+    sampleRate: first.sampleRate,
+    channels: countAc3Channels(first),
+  }
+  const dataRate = Math.ceil((sizeBytes * 8 * timescale) / samples / 1000)
+  const content: AudioContent = {
+    payload: bytes.subarray(begin, at),
+    samples,
+    formatKey: `eac3 ${substreams.map(describeKey).join(', ')}`,
+    createFormat: () => ({ codec: 'eac3', parameters, timescale, dataRate, substreams }),
+  }
+  return { sizeBytes, content }
+}
+
+/** Adds a syncframe to the substreams of a sample; frames of a substream that repeats change nothing. */
+function describeSubstream(
+  substreams: Eac3Substream[],
+  syncframe: Ac3Syncframe,
+  channelMap = 0,
+): void {
+  if (!syncframe.dependent) {
+    const isKnown = substreams.some((each) => each.syncframe.substreamId === syncframe.substreamId)
+    if (!isKnown) substreams.push({ syncframe, dependents: 0, channelMap: 0 })
+    return
+  }
+  const parent = substreams.at(-1)
+  if (parent === undefined || syncframe.substreamId < parent.dependents) return
+  substreams[substreams.length - 1] = {
+    ...parent,
+    dependents: parent.dependents + 1,
+    channelMap: parent.channelMap | channelMap,
+  }
+}
+
+function describeKey({ syncframe, dependents, channelMap }: Eac3Substream): string {
+  const { sampleRateCode, sampleRate, audioCodingMode, lowFrequencyEffects } = syncframe
+  const channels = `${audioCodingMode} ${lowFrequencyEffects}`
+  return `${sampleRateCode} ${sampleRate} ${channels} ${dependents} ${channelMap}`
+}
+
+/** @param format  of the track, from its descriptor: the packets do not tell it */
+export function opusReader(format: OpusFormat): AudioFrameReader {
+  return {
+    read(bytes, at) {
+      const packet = decodeOpusAccessUnit(bytes, at)
+      if (packet === undefined) return undefined
+      const content: AudioContent = {
+        payload: bytes.subarray(packet.start, packet.end),
+        samples: packet.samples,
+        formatKey: 'opus',
+        createFormat: () => format,
+      }
+      return { sizeBytes: packet.end - at, content }
+    },
+  }
+}
+
+/** Reads a frame whose header tells its size. */
+function readFramed(
+  bytes: Buffer,
+  at: number,
+  decode: DecodeAudioFrameHeader,
+  create: (header: AudioFrameHeader) => AudioFrame | 'incomplete' | undefined,
+): AudioFrame | 'incomplete' | undefined {
+  if (at + HEADER_BYTES > bytes.length) return 'incomplete'
+  const header = decode(bytes, at)
+  if (header === undefined || header.sizeBytes < HEADER_BYTES) return undefined
+  return at + header.sizeBytes > bytes.length ? 'incomplete' : create(header)
+}

@@ -1,0 +1,183 @@
+/**
+ * Audio frames of PES packets as samples, each with the decode time of its track.
+ *
+ * @module
+ */
+import type { AudioParameters } from '../codec/audio-frame.ts'
+import { LatmReader } from '../codec/latm.ts'
+import type { AudioFormat, OpusFormat } from './audio-format.ts'
+import {
+  AC3_READER,
+  aacReader,
+  HEADER_BYTES,
+  MPEG_AUDIO_READER,
+  opusReader,
+  type AudioContent,
+  type AudioFrame,
+  type AudioFrameReader,
+} from './audio-frames.ts'
+import { noSampleStats, type Sample } from './sample.ts'
+import { AudioClock, VIDEO_TIMESCALE } from './track-clock.ts'
+
+export type AudioSample = Sample<AudioFormat>
+
+/** Codec of the elementary stream, with what only its signaling tells. */
+export type AudioSource =
+  | {
+      readonly codec: 'aac'
+      /** Parameters from LATM that was converted to ADTS before; they may signal SBR explicitly. */
+      readonly signaled?: AudioParameters
+    }
+  | { readonly codec: 'aac-latm' | 'mp3' | 'mp2' | 'ac3' | 'eac3' }
+  | { readonly codec: 'opus'; readonly format: OpusFormat }
+
+/** PES packet of audio. */
+export interface AudioPayload {
+  /** Elementary stream bytes; samples are views into them. */
+  readonly bytes: Buffer
+  /** Time of the first frame that begins in the bytes, unwrapped, 90 kHz (ISO/IEC 13818-1 2.4.3.7). */
+  readonly ptsTicks: number
+  /** Whether bytes were lost: all are dropped. */
+  readonly damaged: boolean
+}
+
+/** Maximum size of an incomplete frame; an ADTS frame has at most 8191 bytes, a syncframe 4096. */
+const MAX_REST_BYTES = 16_384
+
+const NOTHING: Buffer = Buffer.alloc(0)
+
+/** Inputs: `push` every PES packet of a timeline in order. */
+export class AudioSamples {
+  readonly stats = noSampleStats()
+  readonly #latm: LatmReader | undefined
+  #reader: AudioFrameReader
+  #signaled: AudioParameters | undefined
+  /** Copy of a frame that is not complete. */
+  #rest = NOTHING
+  #format: AudioFormat | undefined
+  #formatKey: string | undefined
+  #clock: AudioClock | undefined
+  /** Time of the next frame by the timestamps, 90 kHz. */
+  #frameTicks = 0
+
+  constructor(source: AudioSource) {
+    if (source.codec === 'aac-latm') this.#latm = new LatmReader()
+    this.#reader = readerOf(source)
+  }
+
+  /** End of the latest sample, in ticks of its format's timescale; undefined before the first. */
+  get nextTicks(): number | undefined {
+    return this.#clock?.nextTicks
+  }
+
+  push({ bytes, ptsTicks, damaged }: AudioPayload): AudioSample[] {
+    const frames = damaged ? undefined : this.#convert(bytes)
+    if (frames === undefined) {
+      this.stats.dropped++
+      this.#rest = NOTHING
+      return []
+    }
+    const carried = this.#rest.length
+    const joined = carried === 0 ? frames : Buffer.concat([this.#rest, frames])
+    const samples: AudioSample[] = []
+    let isTimed = false
+    let at = 0
+    while (at < joined.length) {
+      const frame = this.#readFrame(joined, at)
+      if (frame === undefined) {
+        this.stats.skippedBytes++
+        at++
+        continue
+      }
+      if (at >= carried && !isTimed) {
+        this.#frameTicks = ptsTicks
+        isTimed = true
+      }
+      if (frame === 'incomplete') break
+      const sample = frame.content && this.#createSample(frame.content)
+      if (sample === undefined) this.stats.dropped++
+      else samples.push(sample)
+      at += frame.sizeBytes
+    }
+    this.#keep(joined.subarray(at))
+    return samples
+  }
+
+  /** @returns bytes with the frames of the reader; undefined for LATM that cannot be converted */
+  #convert(bytes: Buffer): Buffer | undefined {
+    if (this.#latm === undefined) return bytes
+    const reading = this.#latm.push(bytes)
+    if (reading.type !== 'adts') return undefined
+    if (reading.audio.parameters !== this.#signaled) {
+      this.#signaled = reading.audio.parameters
+      this.#reader = aacReader(this.#signaled)
+    }
+    return reading.bytes
+  }
+
+  /** Reads a frame. One with another format than the frame before counts only when the next frame confirms it. */
+  #readFrame(bytes: Buffer, at: number): AudioFrame | 'incomplete' | undefined {
+    const frame = this.#reader.read(bytes, at)
+    if (frame === undefined || frame === 'incomplete') return frame
+    if (frame.content?.formatKey === this.#formatKey && this.#format !== undefined) return frame
+    const decode = this.#reader.decodeHeader
+    const next = at + frame.sizeBytes
+    if (decode === undefined || next === bytes.length) return frame
+    if (next + HEADER_BYTES > bytes.length) return 'incomplete'
+    const [own, following] = [decode(bytes, at), decode(bytes, next)]
+    const isConfirmed =
+      own?.parameters.codecString === following?.parameters.codecString &&
+      own?.parameters.sampleRate === following?.parameters.sampleRate
+    return isConfirmed ? frame : undefined
+  }
+
+  #createSample(content: AudioContent): AudioSample | undefined {
+    const { payload, samples, formatKey } = content
+    if (formatKey !== this.#formatKey) {
+      const format = content.createFormat()
+      if (format.timescale !== this.#format?.timescale) {
+        this.#clock = new AudioClock(format.timescale, this.stats)
+      }
+      this.#format = format
+      this.#formatKey = formatKey
+    }
+    const [format, clock] = [this.#format!, this.#clock!]
+    const decodeTicks = clock.push(this.#frameTicks, samples)
+    this.#frameTicks += (samples * VIDEO_TIMESCALE) / format.timescale
+    if (decodeTicks === undefined) return undefined
+    return {
+      format,
+      chunks: [payload],
+      sizeBytes: payload.length,
+      decodeTicks,
+      compositionOffset: 0,
+      sync: true,
+      continues: false,
+    }
+  }
+
+  #keep(rest: Buffer): void {
+    if (rest.length > MAX_REST_BYTES) {
+      this.stats.skippedBytes += rest.length
+      this.#rest = NOTHING
+    } else {
+      this.#rest = rest.length === 0 ? NOTHING : Buffer.from(rest)
+    }
+  }
+}
+
+function readerOf(source: AudioSource): AudioFrameReader {
+  switch (source.codec) {
+    case 'aac':
+      return aacReader(source.signaled)
+    case 'aac-latm':
+      return aacReader()
+    case 'opus':
+      return opusReader(source.format)
+    case 'ac3':
+    case 'eac3':
+      return AC3_READER
+    default:
+      return MPEG_AUDIO_READER
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * Samples: access units and audio frames as a track stores them (ISO/IEC 14496-12 3.1.17, 23000-19 7.3.2).
+ *
+ * @module
+ */
+
+/** Size of a sample's bytes, its times, and whether a decoder can start at it. */
+export interface Sample<Format> {
+  /** Format of the sample: the same object while the init segment stays the same. */
+  readonly format: Format
+  /** Views into the input, to be written before the input is reused; not empty. */
+  readonly chunks: readonly Uint8Array[]
+  readonly sizeBytes: number
+  /** Decode time in ticks of the track's timescale, 0 to 2^53 - 1. */
+  readonly decodeTicks: number
+  /** Composition time minus decode time, 32 bits signed. */
+  readonly compositionOffset: number
+  /** Whether it is a sync sample: video that is an IDR or IRAP picture, and all audio. */
+  readonly sync: boolean
+  /** Whether the bytes belong to the sample before: a second field, or later slices of a picture. */
+  readonly continues: boolean
+}
+
+/** Numbers of what was not written as received; they only grow. */
+export interface SampleStats {
+  /** Access units and audio frames dropped because no sample can express them, or because they overlap. */
+  dropped: number
+  /** Bytes skipped since they belong to no audio frame. */
+  skippedBytes: number
+  /** Video access units with a PTS before their DTS; the PTS is kept. */
+  ptsBeforeDts: number
+  /** Video access units whose DTS did not follow the DTS before, and was moved. */
+  movedDts: number
+  /** Gaps in the timestamps of audio that are longer than a frame. */
+  gaps: number
+}
+
+export function noSampleStats(): SampleStats {
+  return { dropped: 0, skippedBytes: 0, ptsBeforeDts: 0, movedDts: 0, gaps: 0 }
+}
+
+/** Sample flags (14496-12 8.8.3.1): sample_depends_on 2 or 1, and sample_is_non_sync_sample. */
+export const SYNC_SAMPLE_FLAGS = 0x0200_0000
+export const NON_SYNC_SAMPLE_FLAGS = 0x0101_0000

@@ -1,0 +1,130 @@
+/**
+ * Video access units as samples (ISO/IEC 14496-15 5.3.2, 5.4.1, 8.3.2, 8.4.1): a length of four bytes before each NAL
+ * unit instead of a start code. Parameter sets are in the init segment (`avc1`, `hvc1`); they and access unit
+ * delimiters are taken out, all other NAL units stay, SEI included.
+ *
+ *   | length 32 | NAL unit … | repeated
+ *
+ * @module
+ */
+import { MAX_HEAD_BYTES, nalUnits } from '../codec/annex-b.ts'
+import { readH264ParameterSet } from '../codec/h264.ts'
+import { readH265ParameterSet } from '../codec/h265.ts'
+import type { ParameterSet, ParameterSetKind } from '../codec/parameter-sets.ts'
+import { u32 } from './box.ts'
+import { noSampleStats, type Sample } from './sample.ts'
+import { VideoClock } from './track-clock.ts'
+import { VideoFormatCollector, type VideoCodec, type VideoFormat } from './video-format.ts'
+
+export type VideoSample = Sample<VideoFormat>
+
+/** Access unit in a byte stream (Annex B). */
+export interface AccessUnit {
+  /** Elementary stream bytes in any pieces. */
+  readonly chunks: Iterable<Uint8Array>
+  /** Unwrapped, 90 kHz. */
+  readonly ptsTicks: number
+  readonly dtsTicks: number
+  /** Whether it starts a frame; false for a second field, and for later slices of a picture. */
+  readonly startsFrame: boolean
+  /** Whether bytes were lost: no parameter set is taken from it, and it is no sync sample. */
+  readonly damaged: boolean
+}
+
+/** What becomes of a NAL unit. */
+type NalRole = ParameterSetKind | 'delimiter' | 'sync' | 'other'
+
+/** Roles by `nal_unit_type` (H.264 Table 7-1); an SPS extension and a subset SPS belong to other layers. */
+const H264_ROLES: Readonly<Record<number, NalRole>> = {
+  5: 'sync',
+  7: 'sps',
+  8: 'pps',
+  9: 'delimiter',
+}
+
+/** Roles by `nal_unit_type` (H.265 Table 7-1): IRAP pictures are BLA, IDR and CRA. */
+const H265_ROLES: Readonly<Record<number, NalRole>> = {
+  16: 'sync',
+  17: 'sync',
+  18: 'sync',
+  19: 'sync',
+  20: 'sync',
+  21: 'sync',
+  32: 'vps',
+  33: 'sps',
+  34: 'pps',
+  35: 'delimiter',
+}
+
+/** Inputs: `push` every access unit of a timeline in decoding order. */
+export class VideoSamples {
+  readonly stats = noSampleStats()
+  readonly #codec: VideoCodec
+  readonly #clock = new VideoClock(this.stats)
+  readonly #formats: VideoFormatCollector
+  /** Whether the latest access unit that starts a frame became a sample. */
+  #hasSample = false
+
+  constructor(codec: VideoCodec) {
+    this.#codec = codec
+    this.#formats = new VideoFormatCollector(codec)
+  }
+
+  /**
+   * @returns the sample; undefined when it is dropped: before the first sync sample with all parameter sets, without a
+   *   NAL unit, with times that no sample can express, or as the continuation of one that was dropped
+   */
+  push({ chunks, ptsTicks, dtsTicks, startsFrame, damaged }: AccessUnit): VideoSample | undefined {
+    const { sets, sync, pieces, sizeBytes } = this.#split(chunks)
+    if (!damaged) this.#formats.push(sets)
+    const isSync = startsFrame && sync && !damaged
+    if (isSync) this.#formats.apply()
+    const { format } = this.#formats
+    const isExpressible = format !== undefined && sizeBytes > 0 && (startsFrame || this.#hasSample)
+    const times = !isExpressible
+      ? undefined
+      : startsFrame
+        ? this.#clock.push(ptsTicks, dtsTicks)
+        : { decodeTicks: 0, compositionOffset: 0 }
+    if (startsFrame) this.#hasSample = times !== undefined
+    if (format === undefined || times === undefined) {
+      this.stats.dropped++
+      return undefined
+    }
+    return { format, chunks: pieces, sizeBytes, ...times, sync: isSync, continues: !startsFrame }
+  }
+
+  #split(chunks: Iterable<Uint8Array>) {
+    const sets: ParameterSet[] = []
+    const pieces: Uint8Array[] = []
+    let sync = false
+    let sizeBytes = 0
+    for (const nal of nalUnits(chunks)) {
+      const role = this.#roleOf(nal)
+      if (role === 'delimiter') continue
+      const nalBytes = nal.reduce((sum, { length }) => sum + length, 0)
+      if (role === 'vps' || role === 'sps' || role === 'pps') {
+        if (nalBytes < MAX_HEAD_BYTES) sets.push(this.#readSet(role, Buffer.concat(nal)))
+        continue
+      }
+      sync ||= role === 'sync'
+      pieces.push(u32(nalBytes), ...nal)
+      sizeBytes += 4 + nalBytes
+    }
+    return { sets, sync, pieces, sizeBytes }
+  }
+
+  #roleOf(nal: readonly Uint8Array[]): NalRole {
+    const header = nal[0]![0]!
+    if (this.#codec === 'h264') return H264_ROLES[header & 0x1f] ?? 'other'
+    // Parameter sets of other layers stay with the slices of those layers.
+    const second = nal[0]![1] ?? nal[1]?.[0] ?? 0
+    const isBaseLayer = (header & 1) === 0 && second >> 3 === 0
+    return isBaseLayer ? (H265_ROLES[(header >> 1) & 0x3f] ?? 'other') : 'other'
+  }
+
+  #readSet(kind: ParameterSetKind, nal: Buffer): ParameterSet {
+    if (this.#codec === 'h265') return readH265ParameterSet(kind, nal)
+    return readH264ParameterSet(kind === 'sps' ? 'sps' : 'pps', nal)
+  }
+}

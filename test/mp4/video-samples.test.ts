@@ -1,0 +1,165 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import { VideoSamples, type AccessUnit } from '../../src/mp4/video-samples.ts'
+import { decodeH264Sps } from '../../src/codec/h264-sps.ts'
+import { pieces } from '../codec/nal-builder.ts'
+import { readNalUnits } from './box-tree.ts'
+
+/** Parameter sets of x264, 320 x 180, and of 176 x 144. */
+const SPS = Buffer.from('6742c00dda05067e7c0440000003004000000f03c50aa8', 'hex')
+const OTHER_SPS = Buffer.from('6742c00ada0b13b0110000030001000003001e0f1226a0', 'hex')
+const PPS = Buffer.from('68ce0fc8', 'hex')
+const DELIMITER = Buffer.from('09f0', 'hex')
+const SEI = Buffer.from('0605010280', 'hex')
+const IDR = Buffer.from('65888400ab', 'hex')
+const SLICE = Buffer.from('419a01cd', 'hex')
+
+const START_CODE = Buffer.from([0, 0, 0, 1])
+
+function stream(...nals: readonly Uint8Array[]): Buffer {
+  return Buffer.concat(nals.flatMap((nal) => [START_CODE, nal]))
+}
+
+function unit(bytes: Buffer, fields: Partial<AccessUnit> = {}): AccessUnit {
+  return {
+    chunks: [bytes],
+    ptsTicks: 3000,
+    dtsTicks: 0,
+    startsFrame: true,
+    damaged: false,
+    ...fields,
+  }
+}
+
+const keyFrame = (dtsTicks = 0, sps = SPS) =>
+  unit(stream(DELIMITER, sps, PPS, SEI, IDR), { dtsTicks, ptsTicks: dtsTicks })
+const frame = (dtsTicks: number, fields: Partial<AccessUnit> = {}) =>
+  unit(stream(DELIMITER, SLICE), { dtsTicks, ptsTicks: dtsTicks, ...fields })
+
+t.test('parameter sets and delimiters leave the sample, SEI stays (14496-15 5.4.1)', async (t) => {
+  const sample = new VideoSamples('h264').push(keyFrame())!
+  const bytes = Buffer.concat(sample.chunks)
+  t.equal(bytes.length, sample.sizeBytes)
+  t.strictSame(readNalUnits(bytes), [SEI, IDR])
+  t.strictSame(
+    sample.format.parameterSets.map(({ nal }) => nal),
+    [SPS, PPS],
+  )
+  t.equal(sample.sync, true)
+})
+
+t.test('start codes of any form, stray zeros and empty NAL units leave no trace', async (t) => {
+  const bytes = Buffer.concat([
+    Buffer.from([0, 0, 0, 0, 1]),
+    ...[SPS, Buffer.from([0, 0, 1]), PPS, Buffer.from([0, 0, 0, 0, 1]), IDR],
+    Buffer.from([0, 0, 1, 0, 0, 1]),
+    ...[SEI, Buffer.from([0, 0, 0, 0, 0])],
+    Buffer.from([0, 0, 1]),
+  ])
+  for (let size = 1; size <= bytes.length; size++) {
+    const sample = new VideoSamples('h264').push(unit(bytes, { chunks: pieces(bytes, size) }))!
+    t.strictSame(readNalUnits(Buffer.concat(sample.chunks)), [IDR, SEI], `pieces of ${size}`)
+  }
+})
+
+/** Payload bytes with emulation prevention, not ending in zero. */
+const payload = fc
+  .array(fc.oneof({ weight: 2, arbitrary: fc.constantFrom(0, 1, 2, 3) }, fc.nat(255)), {
+    maxLength: 40,
+  })
+  .map((raw) => {
+    const escaped: number[] = []
+    for (const byte of raw) {
+      const zeros = escaped.at(-1) === 0 && escaped.at(-2) === 0
+      if (zeros && byte <= 3) escaped.push(3)
+      escaped.push(byte)
+    }
+    return Buffer.from([...escaped, 0x80])
+  })
+/** Slices, SEI and filler; in H.264 the header is one byte. */
+const nal = fc
+  .tuple(fc.constantFrom(0x41, 0x01, 0x06, 0x0c), payload)
+  .map(([header, rest]) => Buffer.from([header, ...rest]))
+const accessUnit = fc.array(nal, { minLength: 1, maxLength: 6 })
+
+t.test('NAL units come back byte for byte, whatever the access units', async () => {
+  const startCode = fc.constantFrom(...['000001', '00000001', '0000000001'])
+  const zeros = fc.constantFrom('', '00', '000000')
+  const unitOf = fc.tuple(accessUnit, startCode, zeros, fc.integer({ min: 1, max: 300 }))
+  fc.assert(
+    fc.property(fc.array(unitOf, { minLength: 1, maxLength: 10 }), (units) => {
+      const samples = new VideoSamples('h264')
+      samples.push(keyFrame())
+      return units.every(([nals, code, trailing, size], index) => {
+        const bytes = Buffer.concat(
+          nals.flatMap((each) => [Buffer.from(code, 'hex'), each, Buffer.from(trailing, 'hex')]),
+        )
+        const sample = samples.push(frame((index + 1) * 3000, { chunks: pieces(bytes, size) }))!
+        const found = readNalUnits(Buffer.concat(sample.chunks))
+        return found.length === nals.length && found.every((each, i) => each.equals(nals[i]!))
+      })
+    }),
+    { numRuns: 300 },
+  )
+})
+
+t.test('a parameter set with the same content is no change of format', async (t) => {
+  const samples = new VideoSamples('h264')
+  const first = samples.push(keyFrame(0))!
+  t.equal(samples.push(frame(3000))!.format, first.format)
+  t.equal(samples.push(keyFrame(6000))!.format, first.format)
+})
+
+t.test('a change of parameter sets within a GOP is applied at the next sync sample', async (t) => {
+  const samples = new VideoSamples('h264')
+  const first = samples.push(keyFrame(0))!
+  const change = samples.push(frame(3000, { chunks: [stream(OTHER_SPS, PPS, SLICE)] }))!
+  t.equal(change.format, first.format)
+  const next = samples.push(unit(stream(IDR), { dtsTicks: 6000, ptsTicks: 6000 }))!
+  t.not(next.format, first.format)
+  t.strictSame(next.format.sequence.video, decodeH264Sps(OTHER_SPS))
+  t.equal(next.format.parameterSets.length, 2, 'the sets of the old sequence are forgotten')
+})
+
+t.test('access units are dropped until a sync sample has all parameter sets', async (t) => {
+  const samples = new VideoSamples('h264')
+  t.equal(samples.push(frame(0)), undefined)
+  t.equal(samples.push(unit(stream(SPS, IDR))), undefined)
+  t.equal(samples.push(unit(stream(Buffer.from('6742', 'hex'), PPS, IDR))), undefined)
+  t.ok(samples.push(keyFrame(3000)))
+  t.equal(samples.stats.dropped, 3)
+})
+
+t.test('a damaged key frame changes no format and is no sync sample', async (t) => {
+  const samples = new VideoSamples('h264')
+  const first = samples.push(keyFrame(0))!
+  const damaged = samples.push({ ...keyFrame(3000, OTHER_SPS), damaged: true })!
+  t.match(damaged, { sync: false, format: first.format })
+  t.equal(samples.push(unit(stream(IDR), { dtsTicks: 6000 }))!.format, first.format)
+})
+
+t.test('a second field belongs to the sample of the first', async (t) => {
+  const samples = new VideoSamples('h264')
+  t.equal(samples.push(frame(0, { startsFrame: false })), undefined, 'without a first field')
+  samples.push(keyFrame(0))
+  t.match(samples.push(frame(0, { startsFrame: false })), { continues: true, sync: false })
+  t.equal(samples.push(frame(3000, { chunks: [stream(DELIMITER)] })), undefined, 'nothing is left')
+  t.equal(samples.push(frame(3000, { startsFrame: false })), undefined, 'the first was dropped')
+  t.equal(samples.stats.dropped, 3)
+})
+
+t.test('IDR, CRA and BLA pictures of H.265 are sync samples (14496-15 8.4.3)', async (t) => {
+  const sets = ['40010c01ffff016000000300900000030000030078959809', '4401c172b46240']
+  const sps =
+    '42010101600000030090000003000003007ba003c0801107cb965654a4c2f0168080000003008000001904'
+  const [vps, pps] = sets.map((hex) => Buffer.from(hex, 'hex')) as [Buffer, Buffer]
+  const slice = (type: number, layer = 0) => Buffer.from([type << 1, (layer << 3) | 1, 0x80, 0xaf])
+  for (const type of [1, 9, 16, 19, 20, 21]) {
+    const samples = new VideoSamples('h265')
+    samples.push(unit(stream(vps, Buffer.from(sps, 'hex'), pps, slice(19))))
+    const bytes = stream(Buffer.from([0x46, 1, 0x50]), slice(type), slice(21, 1))
+    const sample = samples.push(unit(bytes, { dtsTicks: 3000 }))!
+    t.equal(sample.sync, type >= 16, `nal_unit_type ${type}`)
+    t.strictSame(readNalUnits(Buffer.concat(sample.chunks)), [slice(type), slice(21, 1)])
+  }
+})
