@@ -45,11 +45,12 @@ export class VideoFormatCollector {
 
   push(sets: readonly ParameterSet[]): void {
     if (sets.length === 0) return
-    // A new sequence parameter set starts a coded video sequence, in which no earlier set is used.
-    const known = this.#sets.missingFrom([]) ?? []
-    const isKnown = (set: ParameterSet) => known.some(({ nal }) => nal.equals(set.nal))
-    if (sets.some((set) => set.kind === 'sps' && !isKnown(set))) {
+    // A new sequence parameter set starts a coded video sequence, in which no earlier set but the VPS is used.
+    const known = this.#sets.missingFrom([])
+    const isNew = (set: ParameterSet) => known?.every(({ nal }) => !nal.equals(set.nal)) === true
+    if (sets.some((set) => set.kind === 'sps' && isNew(set))) {
       this.#sets = new ParameterSets(KINDS[this.#codec])
+      this.#sets.push(known?.filter(({ kind }) => kind === 'vps') ?? [])
     }
     this.#sets.push(sets)
   }
@@ -60,12 +61,11 @@ export class VideoFormatCollector {
     const sets = this.#sets
       .missingFrom([])
       ?.toSorted((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind) || a.id - b.id)
-    if (sets === undefined || areSame(sets, this.#format?.parameterSets)) return
+    if (sets !== undefined && areSame(sets, this.#format?.parameterSets)) return
     const decode = this.#codec === 'h264' ? decodeH264Sequence : decodeH265Sequence
-    const sps = sets.find(({ kind }) => kind === 'sps')
+    const sps = sets?.find(({ kind }) => kind === 'sps')
     const sequence = sps && decode(sps.nal)
-    if (sequence === undefined) return
-    this.#format = { codec: this.#codec, parameterSets: sets, sequence }
+    this.#format = sets && sequence && { codec: this.#codec, parameterSets: sets, sequence }
   }
 }
 

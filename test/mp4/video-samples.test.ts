@@ -130,6 +130,16 @@ t.test('access units are dropped until a sync sample has all parameter sets', as
   t.equal(samples.stats.dropped, 3)
 })
 
+t.test('a sync sample with a new SPS is dropped until its PPS has come', async (t) => {
+  const samples = new VideoSamples('h264')
+  samples.push(keyFrame(0))
+  t.equal(samples.push(unit(stream(OTHER_SPS, IDR), { dtsTicks: 3000 })), undefined)
+  t.equal(samples.push(frame(6000)), undefined)
+  const next = samples.push(unit(stream(PPS, IDR), { dtsTicks: 9000 }))!
+  t.strictSame(next.format.sequence.video, decodeH264Sps(OTHER_SPS))
+  t.equal(samples.stats.dropped, 2)
+})
+
 t.test('a damaged key frame changes no format and is no sync sample', async (t) => {
   const samples = new VideoSamples('h264')
   const first = samples.push(keyFrame(0))!
@@ -148,15 +158,37 @@ t.test('a second field belongs to the sample of the first', async (t) => {
   t.equal(samples.stats.dropped, 3)
 })
 
+/** Parameter sets of x265, 320 x 180. */
+const H265_VPS = Buffer.from('40010c01ffff016000000300900000030000030078959809', 'hex')
+const H265_SPS = Buffer.from(
+  '42010101600000030090000003000003007ba003c0801107cb965654a4c2f0168080000003008000001904',
+  'hex',
+)
+const H265_PPS = Buffer.from('4401c172b46240', 'hex')
+const H265_IDR = Buffer.from('260180af', 'hex')
+
+t.test('a new SPS of H.265 keeps the VPS, which may come only once (7.4.2.4.2)', async (t) => {
+  const samples = new VideoSamples('h265')
+  samples.push(unit(stream(H265_VPS)))
+  const first = samples.push(unit(stream(H265_SPS, H265_PPS, H265_IDR)))!
+  const changed = Buffer.from(H265_SPS)
+  changed[17] = 0x5d // level 3.1
+  const bytes = stream(changed, H265_PPS, H265_IDR)
+  const next = samples.push(unit(bytes, { dtsTicks: 3000 }))!
+  t.strictSame(
+    [first, next].map(({ format }) => format.parameterSets.map(({ nal }) => nal)),
+    [
+      [H265_VPS, H265_SPS, H265_PPS],
+      [H265_VPS, changed, H265_PPS],
+    ],
+  )
+})
+
 t.test('IDR, CRA and BLA pictures of H.265 are sync samples (14496-15 8.4.3)', async (t) => {
-  const sets = ['40010c01ffff016000000300900000030000030078959809', '4401c172b46240']
-  const sps =
-    '42010101600000030090000003000003007ba003c0801107cb965654a4c2f0168080000003008000001904'
-  const [vps, pps] = sets.map((hex) => Buffer.from(hex, 'hex')) as [Buffer, Buffer]
   const slice = (type: number, layer = 0) => Buffer.from([type << 1, (layer << 3) | 1, 0x80, 0xaf])
   for (const type of [1, 9, 16, 19, 20, 21]) {
     const samples = new VideoSamples('h265')
-    samples.push(unit(stream(vps, Buffer.from(sps, 'hex'), pps, slice(19))))
+    samples.push(unit(stream(H265_VPS, H265_SPS, H265_PPS, H265_IDR)))
     const bytes = stream(Buffer.from([0x46, 1, 0x50]), slice(type), slice(21, 1))
     const sample = samples.push(unit(bytes, { dtsTicks: 3000 }))!
     t.equal(sample.sync, type >= 16, `nal_unit_type ${type}`)
