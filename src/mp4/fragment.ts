@@ -79,6 +79,8 @@ export class FragmentWriter {
   readonly #maxBytes: number
   #samples: WrittenSample[] = []
   #mediaBytes = 0
+  /** Whether the latest sample is in the open fragment, so that a continuation belongs to it. */
+  #hasLatest = false
   /** Number of finished fragments. */
   #sequenceNumber = 0
   #dropped = 0
@@ -110,11 +112,13 @@ export class FragmentWriter {
 
   /** Copies the bytes of the sample to the end of the open fragment. */
   push({ chunks, sizeBytes, decodeTicks, compositionOffset, sync, continues }: Sample<unknown>) {
-    const last = this.#samples.at(-1)
-    if (this.#mediaBytes + sizeBytes > this.#maxBytes || (continues && last === undefined)) {
+    const fits = this.#mediaBytes + sizeBytes <= this.#maxBytes
+    this.#hasLatest = fits && (!continues || this.#hasLatest)
+    if (!this.#hasLatest) {
       this.#dropped++
       return
     }
+    const last = this.#samples.at(-1)
     this.#memory.append(chunks)
     this.#mediaBytes += sizeBytes
     if (continues && last !== undefined) last.sizeBytes += sizeBytes
@@ -146,6 +150,7 @@ export class FragmentWriter {
     const sizeBytes = head.length + this.#mediaBytes
     this.#samples = []
     this.#mediaBytes = 0
+    this.#hasLatest = false
     return {
       chunks: [head, ...this.#memory.take()],
       sizeBytes,

@@ -148,6 +148,15 @@ t.test('samples beyond the limit, and a continuation of nothing, are dropped', a
   t.match(writer.end({ untilTicks: 1, startsSegment: false }), { samples: 1, durationTicks: 1 })
 })
 
+t.test('the continuation of a dropped sample is dropped, too', async (t) => {
+  const writer = new FragmentWriter({ trackId: 1, maxBytes: 4 })
+  writer.push(sample(0, Buffer.from('abc')))
+  writer.push(sample(1, Buffer.from('de')))
+  writer.push(sample(1, Buffer.from('f'), { continues: true }))
+  t.equal(writer.dropped, 2)
+  t.equal(writer.mediaBytes, 3)
+})
+
 t.test('a fragment that ends before its last sample gives that sample 1 tick', async (t) => {
   const writer = new FragmentWriter({ trackId: 1 })
   writer.push(sample(10, Buffer.from('a')))
