@@ -56,7 +56,8 @@ export function encodeVideoSampleEntry(format: VideoFormat): Buffer {
  */
 function encodeAvcConfiguration(format: VideoFormat): Buffer {
   const { chromaFormat, lumaBitDepth, chromaBitDepth } = format.sequence
-  const [spsSets, ppsSets] = [nalsOf(format, 'sps').slice(0, 31), nalsOf(format, 'pps')]
+  const spsSets = nalsOf(format, 'sps').slice(0, 31)
+  const ppsSets = nalsOf(format, 'pps').slice(0, 255)
   const profile = spsSets[0]!.subarray(1, 4)
   const sampleFormat = PROFILES_8_BIT_420.has(profile[0]!)
     ? []
