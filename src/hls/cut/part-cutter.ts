@@ -117,6 +117,6 @@ export class PartCutter {
     const durationSec = (endTicks - this.#startTicks!) / TICKS_PER_SEC
     this.#startTicks = endTicks
     this.#hasFrame = false
-    return { serial: this.#serial++, untilTicks: endTicks - 1, durationSec }
+    return { serial: this.#serial++, endTicks, untilTicks: endTicks - 1, durationSec }
   }
 }

@@ -107,6 +107,11 @@ export class LiveEdge {
     return this.#window.countBefore(PARTS_TARGETS * targetSec - openSec)
   }
 
+  /** Init segment of the segment that is not complete. */
+  get map(): string | undefined {
+    return this.#firstPart?.map?.uri
+  }
+
   /** Removes the parts that are no longer listed from their segments. @returns these segments */
   delistParts(targets: TargetDurations): PlaylistSegment[] {
     const { entries } = this.#window
@@ -156,8 +161,9 @@ export class LiveEdge {
 
   get #openSegment(): OpenSegment | undefined {
     if (this.#firstPart === undefined) return undefined
-    const { programDateTimeMs, discontinuity } = this.#firstPart
-    return { programDateTimeMs, discontinuity, parts: this.#parts }
+    const { programDateTimeMs, discontinuity, map } = this.#firstPart
+    const changed = map?.uri === this.#window.newest?.map ? undefined : map?.uri
+    return { programDateTimeMs, discontinuity, map: changed, parts: this.#parts }
   }
 }
 

@@ -17,6 +17,10 @@ export interface MediaPlaylist {
   readonly independentSegments: boolean
   /** EXT-X-ENDLIST */
   readonly ended: boolean
+  /** Whether segments have init segments; default: no. */
+  readonly hasMaps?: boolean
+  /** EXT-X-MAP before the first segment; undefined without, and if the first segment has one of its own. */
+  readonly map?: string | undefined
   readonly dateRanges: readonly DateRange[]
   readonly segments: readonly PlaylistSegment[]
   /** EXT-X-SKIP: number of oldest segments that a delta update leaves out; default 0. */
@@ -50,7 +54,10 @@ export interface PlaylistPart {
 }
 
 /** Segment that is not complete, with what the playlist lists before its first part. */
-export interface OpenSegment extends Pick<PlaylistSegment, 'programDateTimeMs' | 'discontinuity'> {
+export interface OpenSegment extends Pick<
+  PlaylistSegment,
+  'programDateTimeMs' | 'discontinuity' | 'map'
+> {
   readonly parts: readonly PlaylistPart[]
 }
 
@@ -71,6 +78,8 @@ export interface PlaylistSegment {
   readonly programDateTimeMs: number
   /** EXT-X-DISCONTINUITY */
   readonly discontinuity: boolean
+  /** EXT-X-MAP: URI of the init segment, where it differs from that of the segment before. */
+  readonly map?: string | undefined
   /** EXT-X-GAP: whether the media is missing, so that players must not load the URI. */
   readonly gap: boolean
   /** EXT-X-PART of each listed part, in order; default none. */

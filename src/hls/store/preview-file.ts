@@ -45,6 +45,10 @@ export class PreviewFile {
 
 function createPreview({ chunks: segment, version }: StreamFile, video: Track) {
   const chunks = firstFrame(segment, video)
-  const preview = { version: `${version}-preview`, targetDurationSec: MAX_AGE_SEC }
+  const preview = {
+    rendition: 'main',
+    version: `${version}-preview`,
+    targetDurationSec: MAX_AGE_SEC,
+  } as const
   return chunks && createStreamFile('preview', { ...preview, chunks })
 }

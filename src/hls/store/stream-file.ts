@@ -4,6 +4,8 @@
  * @module
  */
 
+import { isAudioRendition, isCmafRendition, type RenditionName } from '../file-names.ts'
+
 export interface StreamFile {
   readonly contentType: string
   /** Bytes in order. Shared by all readers; must not be changed. */
@@ -27,21 +29,22 @@ export interface BlockingLimits {
   readonly maxWaitMs: number
 }
 
+const PLAYLIST_TYPE = 'application/vnd.apple.mpegurl'
+
+/** @returns Content-Type of the media of a rendition (RFC 8216bis 4, ISO/IEC 23000-19 7.2) */
+export function mediaTypeOf(rendition: RenditionName): string {
+  if (!isCmafRendition(rendition)) return 'video/mp2t'
+  return isAudioRendition(rendition) ? 'audio/mp4' : 'video/mp4'
+}
+
 /** Cache lifetimes are in target durations (RFC 8216bis appendix B.1). */
 const KINDS = {
-  'media-playlist': {
-    contentType: 'application/vnd.apple.mpegurl',
-    lifetime: 0.5,
-    immutable: false,
-  },
-  'multivariant-playlist': {
-    contentType: 'application/vnd.apple.mpegurl',
-    lifetime: 1,
-    immutable: false,
-  },
-  segment: { contentType: 'video/mp2t', lifetime: 6, immutable: true },
-  part: { contentType: 'video/mp2t', lifetime: 6, immutable: true },
-  preview: { contentType: 'video/mp2t', lifetime: 1, immutable: false },
+  'media-playlist': { lifetime: 0.5, immutable: false },
+  'multivariant-playlist': { lifetime: 1, immutable: false },
+  segment: { lifetime: 6, immutable: true },
+  part: { lifetime: 6, immutable: true },
+  init: { lifetime: 6, immutable: true },
+  preview: { lifetime: 1, immutable: false },
 }
 
 /** Lifetime of a blocking reply in caches, in target durations (RFC 8216bis appendix B.1). */
@@ -50,15 +53,20 @@ const BLOCKING_LIFETIME = 6
 /** Longest wait in target durations (RFC 8216bis 6.2.5.2). */
 const MAX_WAIT_TARGETS = 3
 
-/** @param file.targetDurationSec  EXT-X-TARGETDURATION; until that is fixed, the duration of the segment itself */
+/**
+ * @param file.rendition  whose media it is; undefined for a playlist
+ * @param file.targetDurationSec  EXT-X-TARGETDURATION; until that is fixed, the duration of the segment itself
+ */
 export function createStreamFile(
   kind: keyof typeof KINDS,
   file: Pick<StreamFile, 'chunks' | 'version' | 'blocking'> & {
+    readonly rendition?: RenditionName
     readonly targetDurationSec: number
   },
 ): StreamFile {
-  const { chunks, version, targetDurationSec, blocking } = file
-  const { contentType, lifetime, immutable } = KINDS[kind]
+  const { chunks, version, rendition, targetDurationSec, blocking } = file
+  const { lifetime, immutable } = KINDS[kind]
+  const contentType = rendition === undefined ? PLAYLIST_TYPE : mediaTypeOf(rendition)
   const maxAgeSec = Math.floor(targetDurationSec * lifetime)
   return { contentType, chunks, version, maxAgeSec, immutable, ...(blocking && { blocking }) }
 }

@@ -1,0 +1,290 @@
+/**
+ * Segments and parts of a CMAF track (ISO/IEC 23000-19 7.3): a part is a fragment, a segment its parts in sequence.
+ *
+ * ```
+ * PES packet ─► samples ─► held until their part ─► FragmentWriter ─► part
+ * ```
+ *
+ * Audio frames of one PES packet may go to two parts. Decode times are continuous within a timeline: a fragment begins
+ * where the one before it has ended, even if the frame that was expected there is lost.
+ *
+ * @module
+ */
+import { createHash } from 'node:crypto'
+import { FragmentWriter, type Fragment } from '../../mp4/fragment.ts'
+import type { Id3Event } from '../../mp4/event-message.ts'
+import { encodeInitSegment, timescaleOf, type MediaFormat } from '../../mp4/init-segment.ts'
+import type { Sample } from '../../mp4/sample.ts'
+import type { SlabPool } from '../../mpegts/mux/slab-pool.ts'
+import { elementaryPayload } from '../../mpegts/pes.ts'
+import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
+import type { PartEnd } from '../cut/part-plan.ts'
+import type { SegmentEnd, SegmentPlan } from '../cut/segment-plan.ts'
+import { initUri, type CmafRendition } from '../file-names.ts'
+import type { InitSegment } from '../store/segment.ts'
+import { MAX_SKEW_TICKS } from '../cut/timeline.ts'
+import type { CarriedTracks } from './carried-tracks.ts'
+import { createSampleReader, type SampleReader } from './sample-reader.ts'
+import type { MediaWriter, WrittenPart, WrittenSegment } from './media-writer.ts'
+import { OpenSegment } from './open-segment.ts'
+import { SlabMediaMemory } from './slab-media-memory.ts'
+import type { QueuedUnit } from './unit-queue.ts'
+
+export interface CmafWriterOptions {
+  readonly name: CmafRendition
+  readonly epoch: string
+  readonly slabs: SlabPool
+  readonly maxSegmentBytes: number
+}
+
+/** Sample of an audio or video track, with its time in the program. */
+interface HeldSample {
+  readonly sample: Sample<MediaFormat>
+  /** 90 kHz, comparable with the boundaries of parts. */
+  readonly ticks: number
+  readonly unit: PesUnit
+}
+
+/** Segment that has its first sample. */
+interface Open {
+  readonly content: OpenSegment
+  readonly format: MediaFormat
+  readonly map: InitSegment
+  readonly startsWithSync: boolean
+  /** Fragments so far. */
+  readonly fragments: Fragment[]
+  sizeBytes: number
+}
+
+/** Maximum distance between a boundary and the frame after it; a later one is behind a gap. */
+const MAX_NEXT_TICKS = 0.5 * TICKS_PER_SEC
+
+/** Maximum difference between the duration of samples and that of their plan, in samples; more is behind a gap. */
+const MAX_DIFFERENCE = 1.1
+
+/** Digits of the hash in the name of an init segment. */
+const HASH_DIGITS = 12
+
+export class CmafWriter implements MediaWriter {
+  readonly #options: CmafWriterOptions
+  readonly #memory: SlabMediaMemory
+  readonly #fragments: FragmentWriter
+  #carried: CarriedTracks | undefined
+  #reader: SampleReader | undefined
+  #held: HeldSample[] = []
+  #events: Id3Event[] = []
+  #eventBytes = 0
+  #eventId = 0
+  #open: Open | undefined
+  #format: MediaFormat | undefined
+  #map: InitSegment | undefined
+  #needsTimeline = false
+  /** Added to all times of the timeline, which may be negative: whole seconds, in 90 kHz. */
+  #liftTicks = 0
+  /** Start of the timeline. */
+  #startTicks = -Infinity
+  /** PTS minus DTS at the latest random access point. */
+  #reorderTicks = 0
+  /** Decode time at which the next fragment begins, if the media is continuous. */
+  #nextTicks: number | undefined
+
+  constructor(options: CmafWriterOptions) {
+    this.#options = options
+    this.#memory = new SlabMediaMemory(options.slabs)
+    const { maxSegmentBytes: maxBytes } = options
+    this.#fragments = new FragmentWriter({ trackId: 1, memory: this.#memory, maxBytes })
+  }
+
+  get sizeBytes(): number {
+    return (this.#open?.sizeBytes ?? 0) + this.#fragments.mediaBytes + this.#eventBytes
+  }
+
+  get open(): CarriedTracks | undefined {
+    return this.#open?.content.carried
+  }
+
+  get needsTimeline(): boolean {
+    return this.#needsTimeline
+  }
+
+  carry(carried: CarriedTracks | undefined, isSame: boolean): void {
+    this.#carried = carried
+    if (!isSame) this.#restart()
+    else if (this.#open !== undefined && carried !== undefined) this.#open.content.carried = carried
+  }
+
+  startTimeline({ startTicks, timelineStartTicks }: SegmentPlan): void {
+    this.#restart()
+    this.#needsTimeline = false
+    this.#startTicks = startTicks
+    const missingSec = (MAX_SKEW_TICKS - timelineStartTicks) / TICKS_PER_SEC
+    this.#liftTicks = Math.max(0, Math.ceil(missingSec)) * TICKS_PER_SEC
+  }
+
+  write({ unit, ticks }: QueuedUnit, isLead: boolean): void {
+    if (!isLead) {
+      this.#addEvent(unit)
+      return
+    }
+    this.#reader ??= createSampleReader(unit.track)
+    this.#reorderTicks = ticks - unit.dtsTicks
+    for (const sample of this.#reader?.push(unit, this.#liftTicks) ?? []) {
+      const ownTicks = (sample.decodeTicks * TICKS_PER_SEC) / timescaleOf(sample.format)
+      const isVideo = unit.track.kind === 'video'
+      this.#held.push({ sample, ticks: isVideo ? ticks : ownTicks - this.#liftTicks, unit })
+    }
+  }
+
+  advance(untilTicks: number): void {
+    // Audio that ends before the video begins is of no use.
+    while ((this.#held[1]?.ticks ?? Infinity) <= this.#startTicks) this.#held.shift()
+    for (const held of this.#takeHeld(untilTicks)) this.#append(held)
+  }
+
+  isPast(untilTicks: number): boolean {
+    const [first] = this.#held
+    return first !== undefined && !isDue(first, untilTicks)
+  }
+
+  skip(untilTicks: number): void {
+    this.#takeHeld(untilTicks)
+    this.#nextTicks = undefined
+  }
+
+  endPart({ endTicks, durationSec }: PartEnd, next: QueuedUnit | undefined): WrittenPart {
+    const fragment = this.#endFragment(endTicks, next)
+    if (fragment === undefined || this.#open === undefined)
+      return { chunks: [], independent: false }
+    const { chunks, independent } = fragment
+    return { chunks, independent, map: this.#open.map, ...this.#measure([fragment], durationSec) }
+  }
+
+  endSegment(
+    plan: SegmentPlan,
+    { endTicks, durationSec }: SegmentEnd,
+    next: QueuedUnit | undefined,
+  ): WrittenSegment {
+    if (this.#fragments.mediaBytes > 0) this.#endFragment(endTicks, next)
+    const open = this.#open
+    this.#open = undefined
+    if (open === undefined) {
+      this.#nextTicks = undefined
+      const gap = { independent: false, aligned: undefined, startsWithKeyFrame: false, frames: 0 }
+      return { ...gap, chunks: [], carried: undefined }
+    }
+    const { content, fragments, startsWithSync, map } = open
+    this.#memory.expect(open.sizeBytes)
+    return {
+      chunks: fragments.flatMap(({ chunks }) => chunks),
+      independent: startsWithSync && content.isIndependent(plan),
+      aligned: content.isAligned(plan),
+      startsWithKeyFrame: startsWithSync && content.startsWithKeyFrame,
+      frames: content.frames,
+      carried: content.carried,
+      map,
+      ...this.#measure(fragments, durationSec),
+    }
+  }
+
+  #restart(): void {
+    this.#reader = undefined
+    this.#held = []
+    this.#nextTicks = undefined
+  }
+
+  #takeHeld(untilTicks: number): HeldSample[] {
+    const count = this.#held.findIndex((held) => !isDue(held, untilTicks))
+    return this.#held.splice(0, count === -1 ? Infinity : count)
+  }
+
+  #append({ sample, unit }: HeldSample): void {
+    if (this.#carried === undefined) return
+    this.#open ??= this.#begin(sample, unit, this.#carried)
+    if (sample.format !== this.#open.format) {
+      this.#needsTimeline = true
+      return
+    }
+    const isFirst = this.#fragments.decodeTicks === undefined
+    const fromTicks = isFirst && unit.track.kind === 'video' ? this.#nextTicks : undefined
+    this.#fragments.push(fromTicks === undefined ? sample : startAt(sample, fromTicks))
+    this.#open.content.push(unit)
+  }
+
+  #begin(sample: Sample<MediaFormat>, unit: PesUnit, carried: CarriedTracks): Open {
+    const { format, sync: startsWithSync } = sample
+    const content = new OpenSegment(carried, unit)
+    const map = this.#mapOf(format, unit.track.language)
+    return { content, format, map, startsWithSync, fragments: [], sizeBytes: 0 }
+  }
+
+  #mapOf(format: MediaFormat, language: string | undefined): InitSegment {
+    if (this.#map !== undefined && this.#format === format) return this.#map
+    const { epoch, name } = this.#options
+    const bytes = encodeInitSegment({ id: 1, format, ...(language !== undefined && { language }) })
+    const hash = createHash('sha256').update(bytes).digest('hex').slice(0, HASH_DIGITS)
+    this.#format = format
+    this.#map = { uri: initUri(epoch, name, hash), bytes }
+    return this.#map
+  }
+
+  /** @returns undefined for a gap: the segment has no media so far */
+  #endFragment(endTicks: number, next: QueuedUnit | undefined): Fragment | undefined {
+    const open = this.#open
+    if (open === undefined) return undefined
+    const untilTicks = this.#endOf(endTicks, next)
+    const fragment = this.#fragments.end({
+      untilTicks,
+      startsSegment: open.fragments.length === 0,
+      events: this.#events,
+      emptyTicks: this.#nextTicks ?? untilTicks,
+    })
+    this.#events = []
+    this.#eventBytes = 0
+    if (fragment === undefined) return undefined
+    if (fragment.samples > 0) this.#nextTicks = fragment.decodeTicks + fragment.durationTicks
+    open.fragments.push(fragment)
+    open.sizeBytes += fragment.sizeBytes
+    return fragment
+  }
+
+  /** Decode time at which a fragment ends: that of the next sample or, of video that has not arrived, as expected. */
+  #endOf(endTicks: number, next: QueuedUnit | undefined): number {
+    const [held] = this.#held
+    const counted = held?.sample.decodeTicks ?? this.#reader?.nextTicks
+    if (counted !== undefined) return counted
+    const isNear = next !== undefined && Math.abs(next.ticks - endTicks) < MAX_NEXT_TICKS
+    const ticks = isNear ? next.unit.dtsTicks : endTicks - this.#reorderTicks
+    return ticks + this.#liftTicks
+  }
+
+  /** Duration of the samples, unless it is that of a gap as well: what is listed follows the plan. */
+  #measure(fragments: readonly Fragment[], plannedSec: number): Pick<WrittenPart, 'durationSec'> {
+    const samples = fragments.reduce((sum, it) => sum + it.samples, 0)
+    const ticks = fragments.reduce((sum, { durationTicks }) => sum + durationTicks, 0)
+    const durationSec = ticks / timescaleOf(this.#format!)
+    const isPlanned = Math.abs(durationSec - plannedSec) <= (MAX_DIFFERENCE * durationSec) / samples
+    return isPlanned ? { durationSec } : {}
+  }
+
+  /** Adds timed metadata to the open fragment. */
+  #addEvent(unit: PesUnit): void {
+    const tag = elementaryPayload(unit.chunks)
+    const ptsTicks = unit.ptsTicks + this.#liftTicks
+    if (tag === undefined || tag.toString('latin1', 0, 3) !== 'ID3' || ptsTicks < 0) return
+    this.#events.push({ id: this.#eventId++, ptsTicks, tag })
+    this.#eventBytes += tag.length
+  }
+}
+
+function isDue({ ticks }: HeldSample, untilTicks: number): boolean {
+  // Audio begins between ticks.
+  return ticks < untilTicks + 1
+}
+
+/** Moves the decode time of a sample; it is presented as before. */
+function startAt<Format>(sample: Sample<Format>, decodeTicks: number): Sample<Format> {
+  const { compositionOffset } = sample
+  const moved = compositionOffset + sample.decodeTicks - decodeTicks
+  return { ...sample, decodeTicks, compositionOffset: moved }
+}
