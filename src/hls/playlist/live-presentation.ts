@@ -60,7 +60,7 @@ export class LivePresentation implements SegmentOwner {
   /** Playlists, the first one first. A playlist is never removed; it gets gaps while its rendition has no media. */
   readonly #playlists = new Map<RenditionName, LivePlaylist>()
   readonly #dateRangeText = new DateRangeText()
-  #renditions: readonly RenditionName[] = []
+  #renditions: readonly RenditionName[] = ['main']
   /** Target durations, and the number of the newest segment of the first playlist when they were set. */
   #target: (TargetDurations & { readonly mediaSequence: number }) | undefined
   /** Segments that are not complete in all renditions, by number. */
@@ -170,6 +170,9 @@ export class LivePresentation implements SegmentOwner {
   /** @param renditions  renditions in the multivariant playlists from now on, the first one first */
   setRenditions(renditions: readonly RenditionName[]): void {
     this.#renditions = renditions
+    const [first] = renditions
+    // Lists the date ranges of its first segment.
+    if (first !== undefined && this.#first === undefined) this.#playlist(first)
     this.#publish()
   }
 
