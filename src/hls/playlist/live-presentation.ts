@@ -71,6 +71,8 @@ export class LivePresentation implements SegmentOwner {
   constructor(options: LivePresentationOptions) {
     this.#options = options
     this.files = new FileStore({ ...options, owner: this })
+    const { formats = ['ts'] } = options
+    if (formats.includes('ts')) this.#playlist('main')
   }
 
   /** Number of segments in the first playlist, without gaps. */
