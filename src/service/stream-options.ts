@@ -20,6 +20,7 @@ export function streamSettings(config: Config) {
   const { hls, maxStreams, reconnectGraceSec, resumeStreams } = config
   return {
     ...hls,
+    formats: ['ts', 'cmaf'] as const,
     partSec: hls.lowLatency ? hls.partMs / 1000 : undefined,
     program: parseProgramChoice(config.ts.program),
     maxStreams,

@@ -197,7 +197,9 @@ export class LivePresentation implements SegmentOwner {
    * @param partTargetSec  PART-TARGET; undefined for playlists without parts
    */
   setTarget(targetSec: number, partTargetSec?: number): void {
-    const mediaSequence = this.#first?.latestSequence ?? 0
+    // Shaka 5.2 fails on a playlist of two segments and a hint: it looks for captions in the segment that is hinted.
+    const missing = partTargetSec === undefined ? 0 : 1
+    const mediaSequence = (this.#first?.latestSequence ?? 0) + missing
     this.#target = { targetSec, partTargetSec, mediaSequence }
     this.#openIfComplete()
     this.#publish()

@@ -31,22 +31,20 @@ export function createRow({ start, listed }: RowSource): ManifestRow | undefined
   const [complete] = listed.values()
   const known = complete === undefined ? start : describe(complete)
   if (known === undefined) return undefined
-  const { mediaSequence, discontinuitySequence, discontinuity, programDateTimeMs } = known
-  const durationSec = complete === undefined ? undefined : print(complete.segment.durationSec)
-  const names = new Set([...(start?.uris.keys() ?? []), ...listed.keys()])
-  return {
-    mediaSequence,
-    discontinuitySequence,
-    discontinuity,
-    programDateTimeMs: Math.floor(programDateTimeMs),
-    ...(durationSec !== undefined && { durationSec }),
-    segments: [...names].map((rendition) => {
-      const entry = listed.get(rendition)
-      return entry === undefined
-        ? createGap(rendition, start!.uris.get(rendition)!)
-        : createSegment(rendition, entry, durationSec ?? 0)
-    }),
+  const { mediaSequence, discontinuitySequence, discontinuity } = known
+  const row = {
+    ...{ mediaSequence, discontinuitySequence, discontinuity },
+    programDateTimeMs: Math.floor(known.programDateTimeMs),
+    ...(complete !== undefined && { durationSec: print(complete.segment.durationSec) }),
   }
+  const names = new Set([...(start?.uris.keys() ?? []), ...listed.keys()])
+  const segments = [...names].map((rendition) => {
+    const entry = listed.get(rendition)
+    return entry === undefined
+      ? createGap(rendition, start!.uris.get(rendition)!)
+      : createSegment(rendition, entry, row)
+  })
+  return { ...row, segments }
 }
 
 function describe({ mediaSequence, discontinuitySequence, segment }: ListedSegment) {
@@ -61,15 +59,18 @@ function describe({ mediaSequence, discontinuitySequence, segment }: ListedSegme
 
 function createSegment(
   rendition: RenditionName,
-  { segment: { uri, gap, durationSec }, sizeBytes, independent, videoRange, map }: ListedSegment,
-  rowSec: number,
+  { segment, sizeBytes, independent, videoRange, map }: ListedSegment,
+  row: Pick<ManifestRow, 'durationSec' | 'programDateTimeMs'>,
 ): ManifestSegment {
-  const ownSec = print(durationSec)
+  const { uri, gap } = segment
+  const durationSec = print(segment.durationSec)
+  const programDateTimeMs = Math.floor(segment.programDateTimeMs)
   return {
     ...{ rendition, uri, sizeBytes, independent, gap },
     ...(videoRange && { videoRange }),
     ...(map !== undefined && { map }),
-    ...(ownSec !== rowSec && { durationSec: ownSec }),
+    ...(durationSec !== row.durationSec && { durationSec }),
+    ...(programDateTimeMs !== row.programDateTimeMs && { programDateTimeMs }),
   }
 }
 
@@ -128,8 +129,9 @@ function listSegment(
   mapBefore: string | undefined,
   isLast: boolean,
 ): ListedSegment {
-  const { programDateTimeMs, discontinuity } = row
+  const { discontinuity } = row
   const { uri, map, durationSec = row.durationSec } = segment
+  const { programDateTimeMs = row.programDateTimeMs } = segment
   return {
     mediaSequence: row.mediaSequence,
     discontinuitySequence: row.discontinuitySequence - (discontinuity ? 1 : 0),

@@ -52,6 +52,8 @@ interface Open {
   readonly format: MediaFormat
   readonly map: InitSegment
   readonly startsWithSync: boolean
+  /** Time of the first sample; of video, as planned. */
+  readonly startTicks: number | undefined
   /** Fragments so far. */
   readonly fragments: Fragment[]
   sizeBytes: number
@@ -157,7 +159,14 @@ export class CmafWriter implements MediaWriter {
     if (fragment === undefined || this.#open === undefined)
       return { chunks: [], independent: false }
     const { chunks, independent } = fragment
-    return { chunks, independent, map: this.#open.map, ...this.#measure([fragment], durationSec) }
+    const { map, startTicks } = this.#open
+    return {
+      chunks,
+      independent,
+      map,
+      ...(startTicks !== undefined && { startTicks }),
+      ...this.#measure([fragment], durationSec),
+    }
   }
 
   endSegment(
@@ -173,7 +182,7 @@ export class CmafWriter implements MediaWriter {
       const gap = { independent: false, aligned: undefined, startsWithKeyFrame: false, frames: 0 }
       return { ...gap, chunks: [], carried: undefined }
     }
-    const { content, fragments, startsWithSync, map } = open
+    const { content, fragments, startsWithSync, map, startTicks } = open
     this.#memory.expect(open.sizeBytes)
     return {
       chunks: fragments.flatMap(({ chunks }) => chunks),
@@ -183,6 +192,7 @@ export class CmafWriter implements MediaWriter {
       frames: content.frames,
       carried: content.carried,
       map,
+      ...(startTicks !== undefined && { startTicks }),
       ...this.#measure(fragments, durationSec),
     }
   }
@@ -198,9 +208,10 @@ export class CmafWriter implements MediaWriter {
     return this.#held.splice(0, count === -1 ? Infinity : count)
   }
 
-  #append({ sample, unit }: HeldSample): void {
+  #append(held: HeldSample): void {
     if (this.#carried === undefined) return
-    this.#open ??= this.#begin(sample, unit, this.#carried)
+    const { sample, unit } = held
+    this.#open ??= this.#begin(held, this.#carried)
     if (sample.format !== this.#open.format) {
       this.#needsTimeline = true
       return
@@ -211,11 +222,12 @@ export class CmafWriter implements MediaWriter {
     this.#open.content.push(unit)
   }
 
-  #begin(sample: Sample<MediaFormat>, unit: PesUnit, carried: CarriedTracks): Open {
+  #begin({ sample, unit, ticks }: HeldSample, carried: CarriedTracks): Open {
     const { format, sync: startsWithSync } = sample
     const content = new OpenSegment(carried, unit)
     const map = this.#mapOf(format, unit.track.language)
-    return { content, format, map, startsWithSync, fragments: [], sizeBytes: 0 }
+    const startTicks = unit.track.kind === 'audio' ? ticks : undefined
+    return { content, format, map, startsWithSync, startTicks, fragments: [], sizeBytes: 0 }
   }
 
   #mapOf(format: MediaFormat, language: string | undefined): InitSegment {

@@ -17,6 +17,8 @@ export interface WrittenPart {
   readonly independent: boolean
   /** Duration of its samples; undefined: as planned. */
   readonly durationSec?: number
+  /** Time of the first sample of the segment, 90 kHz; undefined: as planned. */
+  readonly startTicks?: number
   /** Init segment, in formats that have one; undefined for a gap. */
   readonly map?: InitSegment
 }

@@ -11,10 +11,16 @@
  */
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { PSI_BYTES } from '../../mpegts/mux/program-tables.ts'
+import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { Track } from '../../mpegts/track.ts'
 import type { Boundary } from '../cut/cut-decision.ts'
 import type { PartEnd } from '../cut/part-plan.ts'
-import { listedProperties, type SegmentEnd, type SegmentPlan } from '../cut/segment-plan.ts'
+import {
+  listedProperties,
+  type ListedProperties,
+  type SegmentEnd,
+  type SegmentPlan,
+} from '../cut/segment-plan.ts'
 import { isCmafRendition, partUri, segmentUri, type RenditionName } from '../file-names.ts'
 import type { Part } from '../store/part.ts'
 import { createSegment, type Segment } from '../store/segment.ts'
@@ -279,14 +285,15 @@ export class RenditionWriter {
 
   #endPart(plan: SegmentPlan, end: PartEnd): Part {
     const { name, epoch } = this.#options
+    const { startTicks, ...written } = this.#media.endPart!(end, this.#queues.next)
     const part: Part = {
-      ...listedProperties(plan),
+      ...listFrom(plan, startTicks),
       rendition: name,
       serial: end.serial,
       uri: partUri(epoch, name, end.serial),
       segmentUri: segmentUri(epoch, name, plan.mediaSequence),
       durationSec: end.durationSec,
-      ...this.#media.endPart!(end, this.#queues.next),
+      ...written,
     }
     this.#parts.push(part)
     return part
@@ -297,11 +304,11 @@ export class RenditionWriter {
     const parts = this.#parts
     this.#parts = []
     const written = this.#media.endSegment(plan, end, this.#queues.next)
-    const { aligned, frames, carried = this.#carried, ...media } = written
+    const { aligned, frames, carried = this.#carried, startTicks, ...media } = written
     if (aligned !== false || plan.keyTicks === undefined) this.#misalignedInARow = 0
     else this.#misalignedInARow++
     return createSegment({
-      ...listedProperties(plan),
+      ...listFrom(plan, startTicks),
       epoch,
       rendition: name,
       uri: segmentUri(epoch, name, plan.mediaSequence),
@@ -315,6 +322,13 @@ export class RenditionWriter {
       ...media,
     })
   }
+}
+
+/** @param startTicks  time of the first sample: audio begins up to a frame after the video at its side */
+function listFrom(plan: SegmentPlan, startTicks = plan.startTicks): ListedProperties {
+  const listed = listedProperties(plan)
+  const laterMs = ((startTicks - plan.startTicks) / TICKS_PER_SEC) * 1000
+  return { ...listed, programDateTimeMs: listed.programDateTimeMs + laterMs }
 }
 
 function createMediaWriter(options: RenditionWriterOptions): MediaWriter {

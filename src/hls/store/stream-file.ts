@@ -23,7 +23,7 @@ export interface StreamFile {
 }
 
 export interface BlockingLimits {
-  /** Lifetime of the reply in caches, in seconds. */
+  /** Lifetime of the reply in shared caches, in seconds. */
   readonly maxAgeSec: number
   /** Longest wait that a client must expect, in milliseconds (RFC 8216bis 6.2.5.2). */
   readonly maxWaitMs: number
@@ -47,7 +47,7 @@ const KINDS = {
   preview: { lifetime: 1, immutable: false },
 }
 
-/** Lifetime of a blocking reply in caches, in target durations (RFC 8216bis appendix B.1). */
+/** Lifetime of a blocking reply in shared caches, in target durations (RFC 8216bis appendix B.1). */
 const BLOCKING_LIFETIME = 6
 
 /** Longest wait in target durations (RFC 8216bis 6.2.5.2). */
