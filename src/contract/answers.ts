@@ -4,7 +4,7 @@
  * @module
  */
 import { Type, type TProperties, type TSchema } from 'typebox'
-import { STREAM_STATES } from './schema.ts'
+import { FORMATS, STREAM_STATES } from './schema.ts'
 
 const number = (description: string) => Type.Number({ description })
 const integer = (description: string) => Type.Integer({ description })
@@ -245,6 +245,9 @@ export const StreamRecord = titled('StreamRecord', {
   playback_token: Type.Boolean({ description: 'whether viewers need a playback token' }),
   options: Type.Object(
     {
+      formats: Type.Optional(
+        Type.Array(Type.Enum([...FORMATS]), { description: 'in place of `HLS_FORMATS`' }),
+      ),
       segment_sec: Type.Optional(number('in place of `HLS_SEGMENT_SEC`')),
       part_ms: Type.Optional(integer('in place of `HLS_PART_MS`')),
       playlist_segments: Type.Optional(integer('in place of `HLS_PLAYLIST_SEGMENTS`')),

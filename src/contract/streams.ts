@@ -5,6 +5,7 @@
  * @module
  */
 import type { MillraceError } from '../errors.ts'
+import type { Format } from '../hls/file-names.ts'
 import type { Availability, DeliveryDirectives } from '../hls/store/delivery-directives.ts'
 import type { FileLoan, StreamFiles } from '../hls/store/file-store.ts'
 import type { StreamFile } from '../hls/store/stream-file.ts'
@@ -12,7 +13,7 @@ import type { StreamReport } from './report.ts'
 import type { ServiceReport } from './service-report.ts'
 import type { StreamState } from './state.ts'
 
-export type { Availability, DeliveryDirectives, FileLoan, StreamFile }
+export type { Availability, DeliveryDirectives, FileLoan, Format, StreamFile }
 
 /** The calls of the API under the library's names. All throw `MillraceError`, or reject with it. */
 export interface StreamControl {
@@ -46,6 +47,8 @@ export interface StartRequest {
   readonly webhookUrls?: readonly string[]
   /** Gives the stream a passphrase of its own until it stops. */
   readonly encryption?: boolean
+  /** `HLS_FORMATS` of the stream until it stops: at least one. */
+  readonly formats?: readonly Format[]
   /** `HLS_SEGMENT_SEC` of the stream until it stops. */
   readonly segmentSec?: number
   /** `HLS_PART_MS` of the stream until it stops. */
@@ -63,7 +66,7 @@ export interface StartRequest {
 /** Options that a stream has of its own; absent ones are those of the service. */
 export type StreamOptions = Pick<
   StartRequest,
-  'segmentSec' | 'partMs' | 'playlistSegments' | 'latencyMs' | 'allowFrom'
+  'formats' | 'segmentSec' | 'partMs' | 'playlistSegments' | 'latencyMs' | 'allowFrom'
 >
 
 export interface StopRequest {

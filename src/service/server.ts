@@ -35,7 +35,7 @@ import { createNotifier, type Notifier } from './notifications.ts'
 import { Records } from './records.ts'
 import { PublicUrls } from './public-urls.ts'
 import { nodeCallsOf, Settings } from './settings.ts'
-import { sharedSettings } from './stream-options.ts'
+import { sharedSettings, streamSettings } from './stream-options.ts'
 import { Streams } from './streams.ts'
 import { openListener } from './srt-listener.ts'
 import type { Listener } from '../srt/io/listener.ts'
@@ -207,8 +207,9 @@ export class Server
 
   /** Tells the log and webhooks that clients can reach the service. */
   announce(): void {
-    const { cache, hls, resumeStreams, defaultWebhookUrls } = this.#settings.config
-    this.#logger.info(describeCapacity(cache.maxMib, hls))
+    const { config } = this.#settings
+    const { cache, resumeStreams, defaultWebhookUrls } = config
+    this.#logger.info(describeCapacity(cache.maxMib, streamSettings(config)))
     this.#logger.info({ http: this.publicUrl, srt_port: this.srtPort }, 'listening')
     this.#notifier.serviceStarted(parseUrls(defaultWebhookUrls), {
       publicUrl: this.publicUrl,

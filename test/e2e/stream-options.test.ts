@@ -159,6 +159,9 @@ t.test('start-stream refuses options outside their bounds, and says what it expe
       (latency_ms) =>
         [{ latency_ms }, 'latency_ms must be a whole number from 20 to 8000'] as [object, string],
     ),
+    ...['ts', [], ['fmp4'], ['ts', 'ts'], null].map(
+      (formats) => [{ formats }, 'formats must be a list of ts, cmaf or both'] as [object, string],
+    ),
     ...[
       '10.0.0.0/8',
       [],
