@@ -95,7 +95,15 @@ export interface StreamPage {
   readonly service?: ServiceReport
 }
 
-export interface StartedStream {
+/** Where to play a stream. */
+export interface PlaybackUrls {
+  /** Playlist of whole segments in transport stream; `masterUrl` where the stream has no `ts`. */
+  readonly playlistUrl: string
+  /** Multivariant playlist, for players. */
+  readonly masterUrl: string
+}
+
+export interface StartedStream extends PlaybackUrls {
   readonly streamId: string
   readonly status: StreamState
   /** Contains the stream key and the passphrase, both credentials. */
@@ -104,31 +112,30 @@ export interface StartedStream {
   /** The stream's own passphrase, if it has one. */
   readonly passphrase?: string
   readonly expiresAt: Date
-  readonly playlistUrl: string
 }
 
 /** Response of `status` and `stop-stream`: the stream, and the load of the process that serves it. */
-export type StreamRecord = StreamReport & {
-  /** Estimated number of viewers: those who requested a file in the last 30 s. */
-  readonly viewers: number
-  readonly playlistUrl: string
-  /** Whether viewers need a playback token. */
-  readonly playbackToken: boolean
-  readonly options: StreamOptions
-  /** End of the ban of encoders, if one holds. */
-  readonly bannedUntil?: Date
-  /** Node that owns the stream, in a cluster; absent until an encoder has connected. */
-  readonly node?: string
-  /** Number of the claim under which that node owns it; a later claim has a higher one. */
-  readonly fence?: number
-  /** Number of changes that the registry of the cluster has not acknowledged. */
-  readonly pendingWrites?: number
-  /** Edges on other machines that read the stream; absent without any. */
-  readonly edges?: readonly EdgeState[] | undefined
-  /** The owner does not answer: only what the registry of the cluster knows is filled in. */
-  readonly stale?: true
-  readonly service?: ServiceReport
-}
+export type StreamRecord = StreamReport &
+  PlaybackUrls & {
+    /** Estimated number of viewers: those who requested a file in the last 30 s. */
+    readonly viewers: number
+    /** Whether viewers need a playback token. */
+    readonly playbackToken: boolean
+    readonly options: StreamOptions
+    /** End of the ban of encoders, if one holds. */
+    readonly bannedUntil?: Date
+    /** Node that owns the stream, in a cluster; absent until an encoder has connected. */
+    readonly node?: string
+    /** Number of the claim under which that node owns it; a later claim has a higher one. */
+    readonly fence?: number
+    /** Number of changes that the registry of the cluster has not acknowledged. */
+    readonly pendingWrites?: number
+    /** Edges on other machines that read the stream; absent without any. */
+    readonly edges?: readonly EdgeState[] | undefined
+    /** The owner does not answer: only what the registry of the cluster knows is filled in. */
+    readonly stale?: true
+    readonly service?: ServiceReport
+  }
 
 /** Edge that has reported within 15 s. */
 export interface EdgeState {

@@ -95,8 +95,9 @@ export class Server
       logger: this.#logger,
       outbox: cluster?.outbox,
     })
-    const playlistUrl = (id: string) => this.#urls.playlist(id)
-    const notices = { playlistUrl, announceEnd: cluster?.announceEnd }
+    const urlsOf = (stream: LiveStream) =>
+      this.#urls.playback(stream.id, this.#streams.formatsOf(stream))
+    const notices = { urlsOf, announceEnd: cluster?.announceEnd }
     this.#notifier = createNotifier(this.#logger, this.#webhooks, notices)
     const cache = new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 })
     const shared = sharedSettings(this.#settings, systemClock)
@@ -118,7 +119,7 @@ export class Server
       edges: this.#http.edges.of(stream),
     })
     const records = new Records({
-      playlistUrl,
+      urlsOf,
       hasPlaybackSecret: config.playbackSecret !== '',
       audienceOf,
       ownTermsOf: (stream) => this.#streams.ownTermsOf(stream),

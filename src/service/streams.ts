@@ -17,6 +17,7 @@ import { decodeSettings } from '../cluster/stream-settings.ts'
 import { MillraceError } from '../errors.ts'
 import type { MediaSource } from '../hls/playlist/earlier-segments.ts'
 import type {
+  Format,
   KickRequest,
   StartRequest,
   StopRequest,
@@ -62,7 +63,7 @@ export type StreamsOptions = RegistryOptions &
 
 /**
  * Commands: `start`, `stop`, `kick`, `admit`, `adopt`, `leave`, `countViewer`, `tick`, `close`, `discard`. Queries: `find`,
- * `get`, `room`, `list`, `published`, `viewersOf`, `ownTermsOf`.
+ * `get`, `room`, `list`, `published`, `viewersOf`, `formatsOf`, `ownTermsOf`.
  */
 export class Streams {
   readonly cache: RegistryOptions['cache']
@@ -217,6 +218,10 @@ export class Streams {
     this.#ownOptions.set(stream, ownOptionsOf(decodeSettings(registered.settings)))
     if (registered.status === 'STOPPED') stream.stop(registered.reason ?? 'api')
     else this.#registered.refresh(stream, registered)
+  }
+
+  formatsOf(stream: LiveStream): readonly Format[] {
+    return this.#ownOptions.get(stream)?.formats ?? this.#options.formats
   }
 
   /** Options that the stream has of its own, and its ban. */

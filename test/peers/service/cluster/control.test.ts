@@ -47,7 +47,10 @@ async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [
   })
   const sent: { type: string; id: string; urls: readonly string[] }[] = []
   const urls = {
-    playlist: (id: string) => `http://cluster/video/${id}/playlist.m3u8`,
+    playback: (id: string, formats: readonly string[]) => ({
+      playlistUrl: `http://cluster/${id}/${formats.includes('ts') ? 'ts' : 'cmaf'}`,
+      masterUrl: `http://cluster/${id}/cmaf`,
+    }),
     publish: (key: string) => `srt://${node}:10080?streamid=${key}`,
   }
   const control = new ClusterControl({
@@ -55,10 +58,10 @@ async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [
     records: new Records({
       ownershipOf: () => ({ node }),
       ...{
-        playlistUrl: urls.playlist,
         hasPlaybackSecret: false,
         audienceOf: () => ({ viewers: 0 }),
       },
+      urlsOf: (stream) => urls.playback(stream.id, streams.formatsOf(stream)),
       ownTermsOf: (stream) => streams.ownTermsOf(stream),
       readLoad: () => undefined,
     }),
@@ -132,10 +135,13 @@ t.test('a stream that one node has started is READY on all, with its options', a
   t.match(started.body.data['srt_url'], /^srt:\/\/a:10080\?streamid=mode=publish,rid=studio,token=/)
   t.match(await claimsOf(started.body.data['stream_key']), { streamId: 'studio' })
   t.strictSame(a.sent, [{ type: 'ready', id: 'studio', urls: ['http://default/'] }])
+  const masterUrl = started.body.data['master_url']
+  t.match(started.body.data, { playlist_url: masterUrl, master_url: /studio/ }, 'without ts')
   for (const node of [a, b]) {
     const { status, body } = await node.api('status')
     t.equal(status, 200)
     t.match(body.data, { status: 'READY', live: false, options, publisher: null })
+    t.match(body.data, { playlist_url: masterUrl, master_url: masterUrl })
     t.strictSame([body.data['node'], body.data['stale']], [undefined, undefined])
   }
   t.match(await b.tried('status', { stream_id: 'other' }), { status: 404 })
@@ -162,6 +168,7 @@ t.test('a second start on another node issues a key, and replaces what it names'
   t.equal(owner.isClosed(), false)
   t.match((await a.api('status')).body.data, {
     options: { formats: ['cmaf'], segment_sec: 2, latency_ms: 500 },
+    playlist_url: first.body.data['playlist_url'],
   })
 })
 
