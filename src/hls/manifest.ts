@@ -111,7 +111,10 @@ const HEAD = {
     playlistSegments: Type.Integer({ minimum: 1, maximum: 1000 }),
     partSec: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 10 })),
     formats: Type.Optional(
-      Type.Array(Type.Union([Type.Literal('ts'), Type.Literal('cmaf')]), { maxItems: 2 }),
+      Type.Array(Type.Union([Type.Literal('ts'), Type.Literal('cmaf')]), {
+        minItems: 1,
+        maxItems: 2,
+      }),
     ),
   }),
   targets: Type.Optional(
