@@ -47,7 +47,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   hls: ['mpegts'],
   'hls/store': ['hls', 'mpegts'],
   'hls/cut': ['hls', 'mpegts'],
-  'hls/rendition': ['hls', 'hls/store', 'hls/cut', 'mpegts'],
+  'hls/rendition': ['hls', 'hls/store', 'hls/cut', 'mpegts', 'mp4', 'codec'],
   'hls/playlist': ['hls', 'hls/store', 'hls/rendition', 'mpegts', 'codec'],
   'hls/packager-output.ts': ['hls', 'hls/cut', 'hls/rendition', 'mpegts'],
   'hls/packager.ts': ['hls', 'hls/packager-output.ts', 'hls/cut', 'hls/rendition', 'mpegts'],

@@ -5,7 +5,7 @@
  */
 import type { RenditionName } from '../file-names.ts'
 import type { FileStore } from '../store/file-store.ts'
-import type { InitSegment } from '../store/segment.ts'
+import type { InitSegment } from '../store/init-segment.ts'
 import { createStreamFile } from '../store/stream-file.ts'
 import type { ListedSegment, PlaylistWindow } from './playlist-window.ts'
 import type { MeterState } from './rendition-meter.ts'

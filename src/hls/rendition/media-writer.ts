@@ -5,7 +5,7 @@
  */
 import type { PartEnd } from '../cut/part-plan.ts'
 import type { SegmentEnd, SegmentPlan } from '../cut/segment-plan.ts'
-import type { InitSegment } from '../store/segment.ts'
+import type { InitSegment } from '../store/init-segment.ts'
 import type { CarriedTracks } from './carried-tracks.ts'
 import type { QueuedUnit } from './unit-queue.ts'
 

@@ -5,7 +5,7 @@
  * @module
  */
 import type { RenditionName } from '../file-names.ts'
-import type { InitSegment } from './segment.ts'
+import type { InitSegment } from './init-segment.ts'
 
 /** Repeats the properties of its segment that a playlist lists before the first part. */
 export interface Part {

@@ -5,14 +5,8 @@
  */
 import type { Track } from '../../mpegts/track.ts'
 import type { RenditionName } from '../file-names.ts'
+import type { InitSegment } from './init-segment.ts'
 import type { Part } from './part.ts'
-
-/** Media initialization section (EXT-X-MAP): the format of the segments that name it. */
-export interface InitSegment {
-  /** Unique in the process: it contains a hash of the bytes. */
-  readonly uri: string
-  readonly bytes: Buffer
-}
 
 export interface Segment {
   /** Random identifier of this run of the stream, so that HTTP caches never serve segments of an earlier run. */
