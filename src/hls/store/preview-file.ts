@@ -45,10 +45,6 @@ export class PreviewFile {
 
 function createPreview({ chunks: segment, version }: StreamFile, video: Track) {
   const chunks = firstFrame(segment, video)
-  const preview = {
-    rendition: 'main',
-    version: `${version}-preview`,
-    targetDurationSec: MAX_AGE_SEC,
-  } as const
+  const preview = { version: `${version}-preview`, targetDurationSec: MAX_AGE_SEC }
   return chunks && createStreamFile('preview', { ...preview, chunks })
 }

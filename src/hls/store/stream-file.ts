@@ -54,7 +54,7 @@ const BLOCKING_LIFETIME = 6
 const MAX_WAIT_TARGETS = 3
 
 /**
- * @param file.rendition  whose media it is; undefined for a playlist
+ * @param file.rendition  whose media it is; default: the main one
  * @param file.targetDurationSec  EXT-X-TARGETDURATION; until that is fixed, the duration of the segment itself
  */
 export function createStreamFile(
@@ -64,9 +64,9 @@ export function createStreamFile(
     readonly targetDurationSec: number
   },
 ): StreamFile {
-  const { chunks, version, rendition, targetDurationSec, blocking } = file
+  const { chunks, version, rendition = 'main', targetDurationSec, blocking } = file
   const { lifetime, immutable } = KINDS[kind]
-  const contentType = rendition === undefined ? PLAYLIST_TYPE : mediaTypeOf(rendition)
+  const contentType = kind.endsWith('-playlist') ? PLAYLIST_TYPE : mediaTypeOf(rendition)
   const maxAgeSec = Math.floor(targetDurationSec * lifetime)
   return { contentType, chunks, version, maxAgeSec, immutable, ...(blocking && { blocking }) }
 }
