@@ -135,10 +135,10 @@ const PREFLIGHT_HEADERS = {
 }
 
 /**
- * Files that are no sign of a viewer: the preview, which pages show in lists of streams, and the multivariant playlist,
+ * Files that are no sign of a viewer: the preview, which pages show in lists of streams, and the multivariant playlists,
  * which players read once, hls.js 1.7 without its session id.
  */
-const UNCOUNTED: ReadonlySet<string> = new Set([PREVIEW_URI, 'master.m3u8'])
+const UNCOUNTED: ReadonlySet<string> = new Set([PREVIEW_URI, 'master.m3u8', 'ts.m3u8'])
 
 const NO_TOKEN = new MillraceError('PLAYBACK_TOKEN_MISSING')
 

@@ -95,6 +95,8 @@ t.test('counts who gets a file or still has it, over HTTP/2 as well', async (t) 
   t.equal(service.take().length, 1)
   for (const [path, headers, status, viewers] of [
     [PLAYLIST, { 'if-none-match': etag }, 304, 1],
+    ['/video/demo/master.m3u8', {}, 200, 0],
+    ['/video/demo/ts.m3u8', {}, 200, 0],
     ['/video/demo/a-p1.ts', {}, 200, 1],
     ['/video/demo/a-p3.ts', { range: 'bytes=0-9' }, 206, 1],
     [`${PLAYLIST}?_HLS_msn=8&_HLS_part=1`, {}, 200, 1],
