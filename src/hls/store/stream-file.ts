@@ -43,7 +43,8 @@ const KINDS = {
   'multivariant-playlist': { lifetime: 1, immutable: false },
   segment: { lifetime: 6, immutable: true },
   part: { lifetime: 6, immutable: true },
-  init: { lifetime: 6, immutable: true },
+  // Longer than the segments that need it are listed.
+  init: { lifetime: 300, immutable: true },
   preview: { lifetime: 1, immutable: false },
 }
 
