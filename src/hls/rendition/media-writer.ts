@@ -15,7 +15,7 @@ export interface WrittenPart {
   readonly chunks: readonly Buffer[]
   /** INDEPENDENT */
   readonly independent: boolean
-  /** Duration of its samples; undefined: as planned. */
+  /** DURATION or EXTINF where it is not the planned one. */
   readonly durationSec?: number
   /** Time of the first sample of the segment, 90 kHz; undefined: as planned. */
   readonly startTicks?: number
@@ -59,14 +59,10 @@ export interface MediaWriter {
   isPast(untilTicks: number): boolean
   /** Drops what is held up to a time, inclusive. */
   skip(untilTicks: number): void
-  /**
-   * Ends a part; undefined for a format without parts.
-   *
-   * @param next  first PES packet of the lead track after the part, if it has arrived
-   */
-  endPart?(end: PartEnd, next: QueuedUnit | undefined): WrittenPart
+  /** Ends a part; undefined for a format without parts. */
+  endPart?(end: PartEnd): WrittenPart
   /** Ends the last part too. */
-  endSegment(plan: SegmentPlan, end: SegmentEnd, next: QueuedUnit | undefined): WrittenSegment
+  endSegment(plan: SegmentPlan, end: SegmentEnd): WrittenSegment
   /** Writes packets that only carry a PCR, where the format has them. */
   writePackets?(chunks: readonly Buffer[]): void
 }

@@ -287,7 +287,7 @@ export class RenditionWriter {
 
   #endPart(plan: SegmentPlan, end: PartEnd): Part {
     const { name, epoch } = this.#options
-    const { startTicks, ...written } = this.#media.endPart!(end, this.#queues.next)
+    const { startTicks, ...written } = this.#media.endPart!(end)
     const part: Part = {
       ...listFrom(plan, startTicks),
       rendition: name,
@@ -305,7 +305,7 @@ export class RenditionWriter {
     const { name, epoch } = this.#options
     const parts = this.#parts
     this.#parts = []
-    const written = this.#media.endSegment(plan, end, this.#queues.next)
+    const written = this.#media.endSegment(plan, end)
     const { aligned, frames, carried = this.#carried, startTicks, ...media } = written
     if (aligned !== false || plan.keyTicks === undefined) this.#misalignedInARow = 0
     else this.#misalignedInARow++
