@@ -12,7 +12,8 @@ import {
 } from '../../../src/hls/file-names.ts'
 import type { Track } from '../../../src/mpegts/track.ts'
 import type { Part } from '../../../src/hls/store/part.ts'
-import { createSegment, type InitSegment } from '../../../src/hls/store/segment.ts'
+import type { InitSegment } from '../../../src/hls/store/init-segment.ts'
+import { createSegment } from '../../../src/hls/store/segment.ts'
 import { AUDIO, VIDEO } from '../source.ts'
 
 const WALL_MS = Date.UTC(2026, 0, 1)
