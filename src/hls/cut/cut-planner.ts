@@ -227,6 +227,7 @@ export class CutPlanner {
     const plan = {
       ...this.#sequence.next(),
       startTicks,
+      maxSec: this.limitTicks / TICKS_PER_SEC,
       keyTicks: randomAccess ? ptsTicks : undefined,
       timelineStartTicks: timeline.startTicks,
       programDateTimeMs: this.#programDate.startMs,

@@ -12,11 +12,8 @@ const MAX_SEGMENTS_TO_FIX = 6
 /** Excess that does not raise the target: 60 frames at 29.97 Hz last 2.002 s, and a target of 3 s adds 3 s of delay. */
 const ROUNDING_SLACK_SEC = 0.1
 
-/**
- * Permitted excess of EXTINF over the target: EXTINF is rounded to the nearest second before the comparison. A segment of
- * audio may have a frame more than planned, see `listed-time.ts`.
- */
-const HEADROOM_SEC = 0.43
+/** Permitted excess of EXTINF over the target: EXTINF is rounded to the nearest second before the comparison. */
+const HEADROOM_SEC = 0.49
 
 export class TargetDuration {
   readonly #maxSec: number

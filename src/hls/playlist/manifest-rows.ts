@@ -60,17 +60,15 @@ function describe({ mediaSequence, discontinuitySequence, segment }: ListedSegme
 function createSegment(
   rendition: RenditionName,
   { segment, sizeBytes, independent, videoRange, map }: ListedSegment,
-  row: Pick<ManifestRow, 'durationSec' | 'programDateTimeMs'>,
+  row: Pick<ManifestRow, 'durationSec'>,
 ): ManifestSegment {
   const { uri, gap } = segment
   const durationSec = print(segment.durationSec)
-  const programDateTimeMs = Math.floor(segment.programDateTimeMs)
   return {
     ...{ rendition, uri, sizeBytes, independent, gap },
     ...(videoRange && { videoRange }),
     ...(map !== undefined && { map }),
     ...(durationSec !== row.durationSec && { durationSec }),
-    ...(programDateTimeMs !== row.programDateTimeMs && { programDateTimeMs }),
   }
 }
 
@@ -129,9 +127,8 @@ function listSegment(
   mapBefore: string | undefined,
   isLast: boolean,
 ): ListedSegment {
-  const { discontinuity } = row
+  const { programDateTimeMs, discontinuity } = row
   const { uri, map, durationSec = row.durationSec } = segment
-  const { programDateTimeMs = row.programDateTimeMs } = segment
   return {
     mediaSequence: row.mediaSequence,
     discontinuitySequence: row.discontinuitySequence - (discontinuity ? 1 : 0),

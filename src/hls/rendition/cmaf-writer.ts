@@ -53,8 +53,6 @@ interface Open {
   readonly format: MediaFormat
   readonly map: InitSegment
   readonly startsWithSync: boolean
-  /** Time of the first sample; of video, as planned. */
-  readonly startTicks: number | undefined
   /** Fragments so far. */
   readonly fragments: Fragment[]
   sizeBytes: number
@@ -164,20 +162,19 @@ export class CmafWriter implements MediaWriter {
     this.#nextTicks = undefined
   }
 
-  endPart(end: PartEnd): WrittenPart {
+  endPart(plan: SegmentPlan, end: PartEnd): WrittenPart {
     const fragment = this.#endFragment(end.endTicks)
-    const durationSec = this.#list(end)
+    const restSec = plan.maxSec - (this.#listed.ticks - this.#segmentFromTicks) / TICKS_PER_SEC
+    const durationSec = this.#list({ ...end, maxSec: Math.min(end.maxSec, restSec) })
     if (fragment === undefined || this.#open === undefined)
       return { chunks: [], independent: false, durationSec }
     const { chunks, independent } = fragment
-    const { map, startTicks } = this.#open
-    const start = startTicks !== undefined && { startTicks }
-    return { chunks, independent, map, durationSec, ...start }
+    return { chunks, independent, map: this.#open.map, durationSec }
   }
 
   endSegment(plan: SegmentPlan, end: SegmentEnd): WrittenSegment {
     if (this.#fragments.mediaBytes > 0) this.#endFragment(end.endTicks)
-    const durationSec = this.#listSegment(end)
+    const durationSec = this.#listSegment(plan, end)
     const open = this.#open
     this.#open = undefined
     if (open === undefined) {
@@ -185,7 +182,7 @@ export class CmafWriter implements MediaWriter {
       const gap = { independent: false, aligned: undefined, startsWithKeyFrame: false, frames: 0 }
       return { ...gap, chunks: [], carried: undefined, durationSec }
     }
-    const { content, fragments, startsWithSync, map, startTicks } = open
+    const { content, fragments, startsWithSync, map } = open
     this.#memory.expect(open.sizeBytes)
     return {
       chunks: fragments.flatMap(({ chunks }) => chunks),
@@ -196,7 +193,6 @@ export class CmafWriter implements MediaWriter {
       carried: content.carried,
       map,
       durationSec,
-      ...(startTicks !== undefined && { startTicks }),
     }
   }
 
@@ -233,12 +229,11 @@ export class CmafWriter implements MediaWriter {
     return isFirst ? (this.#nextTicks ?? decodeTicks) : Math.max(decodeTicks, this.#placedTicks + 1)
   }
 
-  #begin({ sample, unit, ticks }: HeldSample, carried: CarriedTracks): Open {
+  #begin({ sample, unit }: HeldSample, carried: CarriedTracks): Open {
     const { format, sync: startsWithSync } = sample
     const content = new OpenSegment(carried, unit)
     const map = this.#mapOf(format, unit.track.language)
-    const startTicks = unit.track.kind === 'audio' ? ticks : undefined
-    return { content, format, map, startsWithSync, startTicks, fragments: [], sizeBytes: 0 }
+    return { content, format, map, startsWithSync, fragments: [], sizeBytes: 0 }
   }
 
   #mapOf(format: MediaFormat, language: string | undefined): InitSegment {
@@ -295,15 +290,13 @@ export class CmafWriter implements MediaWriter {
     return (decodeTicks * TICKS_PER_SEC) / timescaleOf(format) - this.#liftTicks
   }
 
-  /** @returns EXTINF: the sum of the parts, if there are any */
-  #listSegment(end: SegmentEnd): number {
+  /** @returns EXTINF of audio: the sum of the parts, if there are any; of video as planned */
+  #listSegment({ maxSec }: SegmentPlan, end: SegmentEnd): number {
+    if (!isAudioRendition(this.#options.name)) return end.durationSec
     const fromTicks = this.#segmentFromTicks
-    const hasParts = this.#listed.ticks > fromTicks
-    const durationSec = hasParts
-      ? (this.#listed.ticks - fromTicks) / TICKS_PER_SEC
-      : this.#list(end)
+    if (this.#listed.ticks === fromTicks) this.#list({ ...end, maxSec })
     this.#segmentFromTicks = this.#listed.ticks
-    return durationSec
+    return (this.#listed.ticks - fromTicks) / TICKS_PER_SEC
   }
 
   /** Adds timed metadata to the open fragment. */

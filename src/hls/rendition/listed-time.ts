@@ -6,20 +6,14 @@
  */
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 
-/**
- * Maximum duration of a frame that may exceed a planned duration: EXTINF is rounded before it is compared with
- * EXT-X-TARGETDURATION, and plans leave room for such a frame.
- */
-const MAX_FRAME_TICKS = 0.065 * TICKS_PER_SEC
-
 /** End of a part or segment. Times are of 90 kHz. */
 export interface ListedEnd {
   /** Planned boundary. */
   readonly endTicks: number
   /** Planned duration. */
   readonly durationSec: number
-  /** Maximum duration, at least the planned one; default: none. */
-  readonly maxSec?: number
+  /** Maximum duration, at least the planned one. */
+  readonly maxSec: number
 }
 
 /** `start` a timeline, then `advance` over each of its parts, or over segments without parts. */
@@ -40,14 +34,11 @@ export class ListedTime {
    * @returns DURATION or EXTINF, in seconds
    */
   advance(
-    { endTicks, durationSec, maxSec = Infinity }: ListedEnd,
+    { endTicks, durationSec, maxSec }: ListedEnd,
     media?: { readonly mediaTicks: number; readonly frameTicks: number },
   ): number {
     const { mediaTicks, frameTicks } = media ?? { mediaTicks: -Infinity, frameTicks: 0 }
-    const isUsual =
-      mediaTicks > this.#ticks &&
-      Math.abs(mediaTicks - endTicks) <= frameTicks + 1 &&
-      frameTicks <= MAX_FRAME_TICKS
+    const isUsual = mediaTicks > this.#ticks && Math.abs(mediaTicks - endTicks) <= frameTicks + 1
     const wantedSec = isUsual ? (mediaTicks - this.#ticks) / TICKS_PER_SEC : durationSec
     const listedSec = Math.min(wantedSec, maxSec)
     this.#ticks += listedSec * TICKS_PER_SEC

@@ -17,8 +17,6 @@ export interface WrittenPart {
   readonly independent: boolean
   /** DURATION or EXTINF where it is not the planned one. */
   readonly durationSec?: number
-  /** Time of the first sample of the segment, 90 kHz; undefined: as planned. */
-  readonly startTicks?: number
   /** Init segment, in formats that have one; undefined for a gap. */
   readonly map?: InitSegment
 }
@@ -60,7 +58,7 @@ export interface MediaWriter {
   /** Drops what is held up to a time, inclusive. */
   skip(untilTicks: number): void
   /** Ends a part; undefined for a format without parts. */
-  endPart?(end: PartEnd): WrittenPart
+  endPart?(plan: SegmentPlan, end: PartEnd): WrittenPart
   /** Ends the last part too. */
   endSegment(plan: SegmentPlan, end: SegmentEnd): WrittenSegment
   /** Writes packets that only carry a PCR, where the format has them. */

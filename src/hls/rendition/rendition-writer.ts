@@ -11,16 +11,10 @@
  */
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { PSI_BYTES } from '../../mpegts/mux/program-tables.ts'
-import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { Track } from '../../mpegts/track.ts'
 import type { Boundary } from '../cut/cut-decision.ts'
 import type { PartEnd } from '../cut/part-plan.ts'
-import {
-  listedProperties,
-  type ListedProperties,
-  type SegmentEnd,
-  type SegmentPlan,
-} from '../cut/segment-plan.ts'
+import { listedProperties, type SegmentEnd, type SegmentPlan } from '../cut/segment-plan.ts'
 import { isCmafRendition, partUri, segmentUri, type RenditionName } from '../file-names.ts'
 import type { Part } from '../store/part.ts'
 import { createSegment, type Segment } from '../store/segment.ts'
@@ -287,15 +281,14 @@ export class RenditionWriter {
 
   #endPart(plan: SegmentPlan, end: PartEnd): Part {
     const { name, epoch } = this.#options
-    const { startTicks, ...written } = this.#media.endPart!(end)
     const part: Part = {
-      ...listFrom(plan, startTicks),
+      ...listedProperties(plan),
       rendition: name,
       serial: end.serial,
       uri: partUri(epoch, name, end.serial),
       segmentUri: segmentUri(epoch, name, plan.mediaSequence),
       durationSec: end.durationSec,
-      ...written,
+      ...this.#media.endPart!(plan, end),
     }
     this.#parts.push(part)
     return part
@@ -306,11 +299,11 @@ export class RenditionWriter {
     const parts = this.#parts
     this.#parts = []
     const written = this.#media.endSegment(plan, end)
-    const { aligned, frames, carried = this.#carried, startTicks, ...media } = written
+    const { aligned, frames, carried = this.#carried, ...media } = written
     if (aligned !== false || plan.keyTicks === undefined) this.#misalignedInARow = 0
     else this.#misalignedInARow++
     return createSegment({
-      ...listFrom(plan, startTicks),
+      ...listedProperties(plan),
       epoch,
       rendition: name,
       uri: segmentUri(epoch, name, plan.mediaSequence),
@@ -324,13 +317,6 @@ export class RenditionWriter {
       ...media,
     })
   }
-}
-
-/** @param startTicks  time of the first sample: audio begins up to a frame after the video at its side */
-function listFrom(plan: SegmentPlan, startTicks = plan.startTicks): ListedProperties {
-  const listed = listedProperties(plan)
-  const laterMs = ((startTicks - plan.startTicks) / TICKS_PER_SEC) * 1000
-  return { ...listed, programDateTimeMs: listed.programDateTimeMs + laterMs }
 }
 
 function createMediaWriter(options: RenditionWriterOptions): MediaWriter {
