@@ -209,6 +209,8 @@ export class CutPlanner {
     const isTooLong = ticks - plan.startTicks + timeline.frameTicks > this.limitTicks
     const maxBytes = this.#maxSegmentBytes
     const isTooLarge = openBytes + unit.sizeBytes > maxBytes
+    // A frame stays whole: a decoder needs its second field, or its later slices, with it.
+    if (!unit.startsFrame) return false
     const { targetSec } = this
     const gopSec = this.#gops.lengthAt(ticks) / TICKS_PER_SEC
     if (isTooLong) this.#decide(reportFact({ code: 'GOP_TOO_LONG', gopSec, targetSec }))
