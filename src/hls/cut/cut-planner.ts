@@ -193,6 +193,7 @@ export class CutPlanner {
     this.#reachSplices(timeline, unit)
     const isDue = gap !== undefined || (randomAccess && this.#isDue(plan, ticks))
     if (randomAccess) this.#spliceIsDue = false
+    // A frame stays whole: a decoder needs its second field, or its later slices, with it.
     if (!isDue && !(unit.startsFrame && this.#isForced(plan, unit, timeline, openBytes))) return
     const endTicks = this.#parts.snap(gap ?? ticks, timeline.frameTicks)
     this.#end(plan, { endTicks, untilTicks: endTicks - 1 }, { nextFrameTicks: ticks })
@@ -213,8 +214,6 @@ export class CutPlanner {
     const isTooLong = ticks - plan.startTicks + timeline.frameTicks > this.limitTicks
     const maxBytes = this.#maxSegmentBytes
     const isTooLarge = openBytes + unit.sizeBytes > maxBytes
-    // A frame stays whole: a decoder needs its second field, or its later slices, with it.
-    if (!unit.startsFrame) return false
     const { targetSec } = this
     const gopSec = this.#gops.lengthAt(ticks) / TICKS_PER_SEC
     if (isTooLong) this.#decide(reportFact({ code: 'GOP_TOO_LONG', gopSec, targetSec }))
