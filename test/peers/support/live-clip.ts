@@ -51,6 +51,7 @@ export function createClipStream({
     clock: systemClock,
     cache: new SegmentCache({ maxBytes: 256 * 1024 * 1024 }),
     epoch,
+    formats: ['ts', 'cmaf'],
     partSec,
     segmentSec,
     maxSegmentSec: 10,

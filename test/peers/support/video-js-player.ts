@@ -1,5 +1,5 @@
 /**
- * Video.js on a minimal page, with its own HLS engine (http-streaming), set up as docs/low-latency.md says.
+ * Video.js on a minimal page, with its own HLS engine (http-streaming).
  *
  * @module
  */
@@ -11,8 +11,7 @@ const SCRIPT = createRequire(import.meta.url).resolve('video.js/dist/video.min.j
 const PAGE = `<!doctype html><video class="video-js" muted playsinline></video>
 <script src="/video.js"></script>
 <script>
-const html5 = { vhs: { overrideNative: true, llhls: false }, nativeAudioTracks: false, nativeVideoTracks: false }
-const player = videojs(document.querySelector('video'), { html5 })
+const player = videojs(document.querySelector('video'))
 player.src({ src: new URLSearchParams(location.search).get('src'), type: 'application/vnd.apple.mpegurl' })
 player.ready(() => player.play())
 </script>
