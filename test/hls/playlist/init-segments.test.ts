@@ -17,8 +17,8 @@ function setUp({ playlistSegments = 4, partTargetSec = 0.208 }: SetUp = {}) {
   const source = new PartSource(presentation, ['main', 'cmaf-video-1', 'cmaf-audio-1'])
   const { files } = presentation
   source.complete()
-  source.complete()
   presentation.setTarget(2, partTargetSec)
+  source.complete()
   const read = (uri = 'cmaf-video-1.m3u8') => files.get(uri)?.chunks.join('') ?? ''
   /** Another encoder, with another format. */
   const replace = () => {

@@ -33,8 +33,8 @@ function setUp(options: SetUp = {}) {
   const read = (rendition: RenditionName = 'cmaf-video-1', skip = false) =>
     files.get(playlistUri(rendition), { skip })?.chunks.join('') ?? ''
   source.complete()
-  source.complete()
   presentation.setTarget(2, partTargetSec)
+  source.complete()
   return { cache, presentation, files, source, read }
 }
 

@@ -36,7 +36,7 @@ t.test('hls.js behind a cache with Age is within one part of hls.js without', as
   service.stored.set('studio', stream)
   const { url } = await startApp(t, service)
   const cache = await startNginxCache(t, url)
-  const path = '/video/studio/playlist.m3u8'
+  const path = '/video/studio/cmaf-video-1.m3u8'
   const direct = watchPlaylist(t, url + path)
   // Fills the cache with blocking replies.
   watchPlaylist(t, cache + path)
