@@ -14,7 +14,7 @@ import { PartSource } from './part-source.ts'
 
 const PART_TARGET_SEC = 0.208
 
-const OPTIONS = { epoch: 'e', formats: ['ts', 'cmaf'] } as const
+const OPTIONS = { epoch: 'e', formats: ['cmaf'] } as const
 
 interface SetUp {
   readonly renditions?: readonly RenditionName[]
