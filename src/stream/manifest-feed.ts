@@ -58,7 +58,8 @@ export class ManifestFeed {
     const { segmentSec, playlistSegments, partSec, formats } = media
     return {
       media: {
-        ...{ segmentSec, playlistSegments },
+        segmentSec,
+        playlistSegments,
         ...(partSec !== undefined && { partSec }),
         ...(formats !== undefined && { formats: [...formats] }),
       },

@@ -50,7 +50,9 @@ export function listEarlier(
       onInit({ uri: entry.map, bytes: Buffer.concat(init) })
     }
     const file = createStreamFile('segment', {
-      ...{ rendition, chunks, version: uri },
+      rendition,
+      chunks,
+      version: uri,
       targetDurationSec,
     })
     if (!files.put(uri, file, nowMs)) return false

@@ -170,7 +170,11 @@ export class LivePlaylist {
       discontinuitySequence: segment.discontinuitySequence - (discontinuity ? 1 : 0),
       videoRange: segment.tracks.find(({ kind }) => kind === 'video')?.parameters?.videoRange,
       segment: {
-        ...{ uri, durationSec, programDateTimeMs, discontinuity, gap: true },
+        uri,
+        durationSec,
+        programDateTimeMs,
+        discontinuity,
+        gap: true,
         ...(map !== mapBefore && { map }),
       },
       map,

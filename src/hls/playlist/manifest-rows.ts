@@ -33,7 +33,9 @@ export function createRow({ start, listed }: RowSource): ManifestRow | undefined
   if (known === undefined) return undefined
   const { mediaSequence, discontinuitySequence, discontinuity } = known
   const row = {
-    ...{ mediaSequence, discontinuitySequence, discontinuity },
+    mediaSequence,
+    discontinuitySequence,
+    discontinuity,
     programDateTimeMs: Math.floor(known.programDateTimeMs),
     ...(complete !== undefined && { durationSec: print(complete.segment.durationSec) }),
   }
@@ -65,7 +67,11 @@ function createSegment(
   const { uri, gap } = segment
   const durationSec = print(segment.durationSec)
   return {
-    ...{ rendition, uri, sizeBytes, independent, gap },
+    rendition,
+    uri,
+    sizeBytes,
+    independent,
+    gap,
     ...(videoRange && { videoRange }),
     ...(map !== undefined && { map }),
     ...(durationSec !== row.durationSec && { durationSec }),
@@ -136,7 +142,11 @@ function listSegment(
     independent: segment.independent,
     videoRange: segment.videoRange,
     segment: {
-      ...{ uri, durationSec, programDateTimeMs, discontinuity, gap: true },
+      uri,
+      durationSec,
+      programDateTimeMs,
+      discontinuity,
+      gap: true,
       ...(map !== mapBefore && { map }),
     },
     map: map ?? mapBefore,
