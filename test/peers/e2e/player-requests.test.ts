@@ -47,7 +47,8 @@ const EXCHANGES = {
 }
 
 /** A reply that waited for media is in shared caches for six target durations (RFC 8216bis appendix B.1). */
-const isBlocking = ({ headers }: ProxyReply) => headers['cache-control'] === 'public, max-age=0, s-maxage=6'
+const isBlocking = ({ headers }: ProxyReply) =>
+  headers['cache-control'] === 'public, max-age=0, s-maxage=6'
 
 const LOW_LATENCY = ['a compressed playlist', 'a reload that waits', 'a delta update'] as const
 
