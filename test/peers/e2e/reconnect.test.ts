@@ -25,10 +25,10 @@ t.test(
   async (t) => {
     if (!requireTool(t, 'ffmpeg', 'chromium')) return
     const { server, url } = await startService(t)
-    const { srtUrl, playlistUrl } = await server.startStream({ streamId: 'studio' })
+    const { srtUrl, masterUrl } = await server.startStream({ streamId: 'studio' })
     const stopViewing = new AbortController()
     t.teardown(() => stopViewing.abort())
-    const viewer = record(playlistUrl, stopViewing.signal)
+    const viewer = record(masterUrl.replace('master', 'cmaf-video-1'), stopViewing.signal)
 
     let encoder = encode(t, srtUrl)
     await until('live', () => server.status('studio').live)
