@@ -3,13 +3,12 @@
  *
  * @module
  */
-import { decodeH264Sps } from '../../codec/h264-sps.ts'
-import { decodeH265Sps } from '../../codec/h265-sps.ts'
 import { FieldReader, findBox, readBoxes, type Box } from './box-reader.ts'
 import { Faults } from './faults.ts'
 import { MAX_FRAMES, measureFrameRate, measureFrames, type Frame } from './frame-list.ts'
 import type { InspectedTrack, MediaFacts } from './inspected-media.ts'
 import { readMovie, type MovieTrack, type SampleDefaults } from './movie.ts'
+import { describeSequence, findParameterSets, type SamplePlace } from './parameter-set-search.ts'
 
 /** Flags of `tfhd` (8.8.7.1) and `trun` (8.8.8.1) that announce fields. */
 const Header = { DATA_OFFSET: 0x1, ENTRY: 0x2, DURATION: 0x8, SIZE: 0x10, FLAGS: 0x20 } as const
@@ -25,14 +24,34 @@ const Run = {
 /** `sample_is_non_sync_sample` in the flags of a sample (8.8.3.1). */
 const NON_SYNC = 0x10000
 
-/** Maximum number of NAL units that are looked at for a parameter set. */
-const MAX_NALS = 16
+/** Sample entries that promise samples without parameter sets (14496-15 5.4.1, 8.4.1). */
+const OUT_OF_BAND: ReadonlySet<string | undefined> = new Set(['avc1', 'hvc1'])
+
+type Range = Pick<Box, 'start' | 'end'>
+
+/** Movie fragment, with the bytes that its samples may be in. */
+interface Fragment {
+  readonly moof: Box
+  /** From the mdat behind it to the end of the last mdat; undefined without one. */
+  readonly media: Range | undefined
+  /** Size of all mdat boxes. */
+  readonly mediaBytes: number
+}
 
 interface TrackSamples {
   readonly frames: Frame[]
-  /** Offset of the first sample in the bytes. */
-  firstAt: number | undefined
+  readonly places: SamplePlace[]
   nextTicks: number
+  durationTicks: number
+}
+
+/** What the runs of a track fragment share. */
+interface RunContext {
+  readonly fragment: Fragment
+  /** Offset that the data offsets of its runs count from. */
+  readonly base: number
+  readonly defaults: SampleDefaults
+  readonly samples: TrackSamples
 }
 
 /** @param init  init segment of EXT-X-MAP, unless the bytes have a moov box; undefined if it was not loaded */
@@ -44,51 +63,68 @@ export function inspectFragments(bytes: Buffer, init: Buffer | undefined): Media
   const movie = movieBytes && readMovie(movieBytes)
   for (const { kind, text } of movie?.faults.list ?? []) faults.add(kind, text)
   const samples = new Map<number, TrackSamples>()
-  const fragments = boxes.filter(({ type }) => type === 'moof')
+  const fragments = findFragments(boxes)
   if (fragments.length === 0) faults.add('box', 'there is no moof box')
-  let mediaBytes = 0
-  for (const { type, start, end } of boxes) if (type === 'mdat') mediaBytes += end - start
-  for (const moof of fragments) {
-    for (const traf of readBoxes(bytes, moof, faults)) {
+  for (const fragment of fragments) {
+    for (const traf of readBoxes(bytes, fragment.moof, faults)) {
       if (traf.type === 'traf') {
-        readTrackFragment(bytes, moof, traf, movie?.tracks ?? [], samples, mediaBytes, faults)
+        readTrackFragment(bytes, fragment, traf, movie?.tracks ?? [], samples, faults)
       }
     }
   }
   return {
     container: 'fmp4',
     sizeBytes: bytes.length,
-    tracks: (movie?.tracks ?? []).map((track) => describe(bytes, track, samples.get(track.id))),
+    tracks: (movie?.tracks ?? []).map((track) =>
+      describe(bytes, track, samples.get(track.id), faults),
+    ),
     counters: new Map(),
     faults: faults.list,
   }
 }
 
+function findFragments(boxes: readonly Box[]): readonly Fragment[] {
+  const mdats = boxes.filter(({ type }) => type === 'mdat')
+  const mediaBytes = mdats.reduce((sum, { start, end }) => sum + end - start, 0)
+  const lastEnd = mdats.at(-1)?.end ?? 0
+  let next = 0
+  return boxes
+    .filter(({ type }) => type === 'moof')
+    .map((moof) => {
+      while (next < mdats.length && mdats[next]!.at < moof.at) next++
+      const first = mdats[next]
+      const media = first && { start: first.start, end: lastEnd }
+      return { moof, media, mediaBytes }
+    })
+}
+
 function readTrackFragment(
   bytes: Buffer,
-  moof: Box,
+  fragment: Fragment,
   traf: Box,
   tracks: readonly MovieTrack[],
   samples: Map<number, TrackSamples>,
-  mediaBytes: number,
   faults: Faults,
 ): void {
   const boxes = readBoxes(bytes, traf, faults)
   const tfhd = findBox(boxes, 'tfhd')
   const tfdt = findBox(boxes, 'tfdt')
   if (tfhd === undefined) return faults.add('box', 'a traf box has no tfhd')
-  const { id, defaults } = readHeader(bytes, tfhd, tracks)
+  const { id, base = fragment.moof.at, defaults } = readHeader(bytes, tfhd, tracks)
   if (tfdt === undefined) return faults.add('box', `the traf box of track ${id} has no tfdt`)
   const track = tracks.find((each) => each.id === id)
   if (track === undefined) {
     if (tracks.length > 0) faults.add('box', `track ${id} is not in the init segment`)
     return
   }
-  const state = samples.get(id) ?? { frames: [], firstAt: undefined, nextTicks: 0 }
+  const state = samples.get(id) ?? { frames: [], places: [], nextTicks: 0, durationTicks: 0 }
   samples.set(id, state)
   state.nextTicks = readDecodeTime(bytes, tfdt)
+  const context: RunContext = { fragment, base, defaults, samples: state }
+  // 8.8.8.1: without an offset, the samples of a run follow those of the run before.
+  let at = base
   for (const trun of boxes) {
-    if (trun.type === 'trun') readRun(bytes, moof, trun, defaults, state, mediaBytes, faults)
+    if (trun.type === 'trun') at = readRun(bytes, trun, at, context, faults)
   }
 }
 
@@ -97,7 +133,7 @@ function readHeader(bytes: Buffer, tfhd: Box, tracks: readonly MovieTrack[]) {
   const flags = fields.unsigned(4) & 0xffffff
   const id = fields.unsigned(4)
   const known = tracks.find((track) => track.id === id)?.defaults
-  if ((flags & Header.DATA_OFFSET) !== 0) fields.skip(8)
+  const base = (flags & Header.DATA_OFFSET) === 0 ? undefined : fields.unsigned64()
   if ((flags & Header.ENTRY) !== 0) fields.skip(4)
   const read = (flag: number, other = 0) => ((flags & flag) === 0 ? other : fields.unsigned(4))
   const defaults: SampleDefaults = {
@@ -105,7 +141,7 @@ function readHeader(bytes: Buffer, tfhd: Box, tracks: readonly MovieTrack[]) {
     size: read(Header.SIZE, known?.size),
     flags: read(Header.FLAGS, known?.flags),
   }
-  return { id, defaults }
+  return { id, base, defaults }
 }
 
 function readDecodeTime(bytes: Buffer, tfdt: Box): number {
@@ -115,52 +151,72 @@ function readDecodeTime(bytes: Buffer, tfdt: Box): number {
   return isLong ? fields.unsigned64() : fields.unsigned(4)
 }
 
+/**
+ * @param previousEnd  end of the samples of the run before
+ * @returns end of the samples of this one
+ */
 function readRun(
   bytes: Buffer,
-  moof: Box,
   trun: Box,
-  defaults: SampleDefaults,
-  state: TrackSamples,
-  mediaBytes: number,
+  previousEnd: number,
+  { fragment: { media, mediaBytes }, base, defaults, samples }: RunContext,
   faults: Faults,
-): void {
+): number {
   const fields = new FieldReader(bytes, trun)
   const isSigned = fields.unsigned(1) === 1
   const flags = fields.unsigned(3)
   const count = fields.unsigned(4)
-  const dataOffset = (flags & Run.DATA_OFFSET) === 0 ? 0 : fields.signed32()
-  state.firstAt ??= moof.at + dataOffset
+  const start = (flags & Run.DATA_OFFSET) === 0 ? previousEnd : base + fields.signed32()
   const firstFlags = (flags & Run.FIRST_FLAGS) === 0 ? undefined : fields.unsigned(4)
   let size = 0
   for (let index = 0; index < count && !fields.overrun; index++) {
-    if (state.frames.length === MAX_FRAMES) return
+    if (samples.frames.length === MAX_FRAMES) return start + size
     if (size > mediaBytes) {
-      return faults.add('box', `a trun box has ${count} samples for ${mediaBytes} bytes of media`)
+      faults.add('box', `a trun box has ${count} samples for ${mediaBytes} bytes of media`)
+      return start + size
     }
     const read = (flag: number, other: number) =>
       (flags & flag) === 0 ? other : fields.unsigned(4)
     const durationTicks = read(Run.DURATION, defaults.duration)
-    size += read(Run.SIZE, defaults.size)
+    const sizeBytes = read(Run.SIZE, defaults.size)
     const ownFlags = read(Run.FLAGS, defaults.flags)
     const sampleFlags = index === 0 ? (firstFlags ?? ownFlags) : ownFlags
     const offset = read(Run.OFFSET, 0)
     if (fields.overrun) break
-    const dtsTicks = state.nextTicks
+    const dtsTicks = samples.nextTicks
     const ptsTicks = dtsTicks + (isSigned ? offset | 0 : offset)
-    state.frames.push({ ptsTicks, dtsTicks, durationTicks, isKey: (sampleFlags & NON_SYNC) === 0 })
-    state.nextTicks += durationTicks
+    const isKey = (sampleFlags & NON_SYNC) === 0
+    samples.frames.push({ ptsTicks, dtsTicks, durationTicks, isKey })
+    samples.places.push({ at: start + size, sizeBytes })
+    samples.nextTicks += durationTicks
+    samples.durationTicks += durationTicks
+    size += sizeBytes
   }
+  const end = start + size
   if (fields.overrun) faults.add('box', `a trun box is too small for its ${count} samples`)
+  else if (size > 0 && media !== undefined && (start < media.start || end > media.end)) {
+    faults.add('box', `the samples of a trun box, bytes ${start} to ${end - 1}, are not in mdat`)
+  }
+  return end
 }
 
 function describe(
   bytes: Buffer,
   { id, kind, ticksPerSec, format }: MovieTrack,
   samples: TrackSamples | undefined,
+  faults: Faults,
 ): InspectedTrack {
   const frames = samples?.frames ?? []
-  const { inBand, ...declared } = format
-  const found = inBand && readParameterSet(bytes, samples?.firstAt, inBand)
+  const { nalUnits, ...declared } = format
+  const { sampleEntry } = declared
+  const sets = nalUnits && samples && findParameterSets(bytes, samples.places, nalUnits)
+  if (sets?.first !== undefined && OUT_OF_BAND.has(sampleEntry)) {
+    faults.add(
+      'parameter-sets',
+      `track ${id} is ${sampleEntry}, and its samples have ${sets.first}`,
+    )
+  }
+  const found = nalUnits && sets?.sequence && describeSequence(sets.sequence, nalUnits, sampleEntry)
   const measured = kind === 'video' ? measureFrameRate(frames, ticksPerSec) : undefined
   return {
     kind,
@@ -169,30 +225,13 @@ function describe(
     ...declared,
     ...found,
     ...measureFrames(frames, ticksPerSec),
+    ...(samples !== undefined && frames.length > 0 && describeTimes(samples, ticksPerSec)),
     ...(kind !== 'video' && { startsWithKeyFrame: true }),
   }
 }
 
-/** Parameters of the sequence parameter set in the first sample. */
-function readParameterSet(
-  bytes: Buffer,
-  firstAt: number | undefined,
-  { codec, lengthBytes }: NonNullable<MovieTrack['format']['inBand']>,
-) {
-  if (firstAt === undefined || firstAt < 0) return undefined
-  const fields = new FieldReader(bytes, {
-    start: Math.min(firstAt, bytes.length),
-    end: bytes.length,
-  })
-  for (let count = 0; count < MAX_NALS && !fields.overrun; count++) {
-    const nal = fields.take(fields.unsigned(lengthBytes))
-    const type = codec === 'avc3' ? (nal[0] ?? 0) & 0x1f : ((nal[0] ?? 0) >> 1) & 0x3f
-    const decode = codec === 'avc3' && type === 7 ? decodeH264Sps : decodeH265Sps
-    if (type !== (codec === 'avc3' ? 7 : 33)) continue
-    const parameters = decode(nal)
-    if (parameters === undefined) return undefined
-    const { codecString, ...rest } = parameters
-    return { codec: codecString.replace(/^(avc1|hvc1)/, codec), ...rest }
+function describeTimes({ frames, nextTicks, durationTicks }: TrackSamples, ticksPerSec: number) {
+  return {
+    decodeTimes: { ticksPerSec, firstTicks: frames[0]!.dtsTicks, nextTicks, durationTicks },
   }
-  return undefined
 }

@@ -8,10 +8,22 @@ import type { ListedPart, ListedSegment, MediaPlaylist } from '../playlist/media
 
 export type Container = 'mpegts' | 'fmp4' | 'packed-audio' | 'webvtt' | 'encrypted' | 'unknown'
 
+/** Decode times of a track in a segment or part of fMP4, as written: exact, unlike those of PES packets. */
+export interface DecodeTimes {
+  readonly ticksPerSec: number
+  /** Decode time of the first sample, and that at which the last one ends. */
+  readonly firstTicks: number
+  readonly nextTicks: number
+  /** Sum of the durations of the samples. */
+  readonly durationTicks: number
+}
+
 export interface InspectedTrack {
   readonly kind: 'video' | 'audio' | 'data'
   /** PID, or track_ID. */
   readonly id: number
+  /** fMP4: type of the sample entry, for example `avc1`; of encrypted media the original one. */
+  readonly sampleEntry?: string
   /** CODECS value of the bitstream, for example `avc1.64001f`; undefined if unknown. */
   readonly codec: string | undefined
   readonly width?: number
@@ -34,6 +46,8 @@ export interface InspectedTrack {
   readonly nextDecodeSec: number
   /** Longest time from one frame to the next, in decoding order; 0 if unknown. */
   readonly longestFrameSec: number
+  /** fMP4 with samples. */
+  readonly decodeTimes?: DecodeTimes
   readonly keyFrames: number
   /** Whether the first access unit is a key frame with its parameter sets (or an init segment); true for audio. */
   readonly startsWithKeyFrame: boolean
@@ -49,7 +63,8 @@ export interface InspectedTrack {
  * - `continuity`: a continuity counter that does not follow on inside.
  * - `transport-error`: `transport_error_indicator`. `null-packets`: stuffing of a constant bit rate.
  * - `pes-cut`: a PES packet that begins before the first or ends after the last packet. `pts`: one without a PTS.
- * - `box`: a box that exceeds its parent, a required box that is missing, or more samples than bytes.
+ * - `box`: a box that exceeds its parent, a required box that is missing, or samples outside of mdat.
+ * - `parameter-sets`: parameter sets in samples whose sample entry promises that there are none.
  * - `timestamp`: packed audio without the time of its first sample.
  */
 export type FaultKind =
@@ -65,6 +80,7 @@ export type FaultKind =
   | 'pes-cut'
   | 'pts'
   | 'box'
+  | 'parameter-sets'
   | 'timestamp'
 
 export interface MediaFault {

@@ -16,10 +16,23 @@ import type { InspectedTrack } from './inspected-media.ts'
 /** Format of a track as its sample entry describes it. */
 export type TrackFormat = Pick<
   InspectedTrack,
-  'codec' | 'width' | 'height' | 'frameRate' | 'videoRange' | 'sampleRate' | 'channels'
-> & {
-  /** Codec whose parameter sets are in the samples, and the size of their length fields. */
-  readonly inBand?: { readonly codec: 'avc3' | 'hev1'; readonly lengthBytes: number }
+  | 'codec'
+  | 'sampleEntry'
+  | 'width'
+  | 'height'
+  | 'frameRate'
+  | 'videoRange'
+  | 'sampleRate'
+  | 'channels'
+> & { readonly nalUnits?: NalFormat }
+
+/** Form of samples that consist of NAL units (14496-15 5.3.3.1, 8.3.3.1). */
+export interface NalFormat {
+  readonly codec: 'h264' | 'h265'
+  /** Size of the length before each NAL unit, 1 to 4. */
+  readonly lengthBytes: number
+  /** Whether the sample entry has a sequence parameter set; else the samples have to. */
+  readonly hasSequence: boolean
 }
 
 /** Sizes of the fields before the boxes of a video and an audio sample entry. */
@@ -38,7 +51,7 @@ export function readSampleEntry(
   kind: InspectedTrack['kind'],
   faults: Faults,
 ): TrackFormat {
-  if (kind === 'data') return { codec: entry.type }
+  if (kind === 'data') return { codec: entry.type, sampleEntry: entry.type }
   const isVideo = kind === 'video'
   const fields = new FieldReader(bytes, { start: entry.start + 8, end: entry.end })
   const version = isVideo ? 0 : fields.unsigned(2)
@@ -58,11 +71,12 @@ export function readSampleEntry(
   fields.skip(isVideo ? 16 : 6)
   if (isVideo) {
     const [width, height] = [fields.unsigned(2), fields.unsigned(2)]
-    return { width, height, ...readVideo(type, config) }
+    return { sampleEntry: type, width, height, ...readVideo(type, config) }
   }
   const channels = fields.unsigned(2)
   fields.skip(6)
-  return { channels, sampleRate: fields.unsigned(2), ...readAudio(type, config) }
+  const sampleRate = fields.unsigned(2)
+  return { sampleEntry: type, channels, sampleRate, ...readAudio(type, config) }
 }
 
 type FindConfig = (box: string) => Buffer | undefined
@@ -101,10 +115,10 @@ function readAvc(type: 'avc1' | 'avc3', record: Buffer): TrackFormat {
   const nal = sets > 0 ? fields.take(fields.unsigned(2)) : NOTHING
   if (profile === '') return { codec: undefined }
   const parameters = nal.length > 0 ? decodeH264Sps(nal) : undefined
-  const inBand = { codec: 'avc3', lengthBytes } as const
   return {
     codec: `${type}.${profile}`,
-    ...(parameters === undefined ? { inBand } : withoutCodec(parameters)),
+    nalUnits: { codec: 'h264', lengthBytes, hasSequence: parameters !== undefined },
+    ...(parameters !== undefined && withoutCodec(parameters)),
   }
 }
 
@@ -121,10 +135,11 @@ function readHevc(type: 'hvc1' | 'hev1', record: Buffer): TrackFormat {
       const parameters = nalType === NAL_SPS_H265 ? decodeH265Sps(nal) : undefined
       if (parameters === undefined) continue
       const codec = parameters.codecString.replace('hvc1', type)
-      return { codec, ...withoutCodec(parameters) }
+      const nalUnits = { codec: 'h265', lengthBytes, hasSequence: true } as const
+      return { codec, nalUnits, ...withoutCodec(parameters) }
     }
   }
-  return { codec: undefined, inBand: { codec: 'hev1', lengthBytes } }
+  return { codec: undefined, nalUnits: { codec: 'h265', lengthBytes, hasSequence: false } }
 }
 
 /** Parameters other than the CODECS value. */

@@ -5,7 +5,8 @@ import { readFileSync } from 'node:fs'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { inspectMedia } from '../../../src/check/media/inspect.ts'
-import { makeBox, makeInit, makeSegment } from './box-builder.ts'
+import { fields, makeBox, makeInit, makeSegment } from './box-builder.ts'
+import { SEGMENT_OF_VIDEO, VIDEO_INIT } from './video-file.ts'
 
 const PLAIN = { encryption: undefined, init: undefined }
 const INIT = makeInit([
@@ -80,6 +81,16 @@ t.test('accepts mutated fMP4 segments and init segments', async (t) => {
   )
 })
 
+t.test('accepts mutated samples of NAL units', async (t) => {
+  t.match(inspectMedia(SEGMENT_OF_VIDEO, { ...PLAIN, init: VIDEO_INIT }), { faults: [] })
+  fc.assert(
+    fc.property(mutation, mutation, (segment, init) =>
+      inspect(mutate(SEGMENT_OF_VIDEO, segment), mutate(VIDEO_INIT, init)),
+    ),
+    { numRuns: 1000 },
+  )
+})
+
 t.test('accepts boxes of any size and depth', async () => {
   const types = ['moof', 'traf', 'trun', 'tfhd', 'tfdt', 'moov', 'trak', 'stsd', 'mdat', 'avcC']
   const { box } = fc.letrec<{ box: Buffer; payload: Buffer }>((tie) => ({
@@ -120,6 +131,20 @@ const COSTLY: Readonly<Record<string, Buffer>> = {
     }),
   ),
   'sync bytes': Buffer.alloc(1 << 20, 0x47),
+  'samples that are all of the media each, with NAL units without bytes': Buffer.concat([
+    makeBox(
+      'moof',
+      makeBox(
+        'traf',
+        Buffer.concat([
+          makeBox('tfhd', fields(0x020010, 1, 1 << 19)),
+          makeBox('tfdt', fields(0, 0)),
+          ...Array<Buffer>(9_000).fill(makeBox('trun', fields(1, 1, 300_000))),
+        ]),
+      ),
+    ),
+    makeBox('mdat', Buffer.alloc(1 << 20)),
+  ]),
   'headers of audio frames': Buffer.alloc(1 << 20, Buffer.from('fff14c8001000000', 'hex')),
 }
 
@@ -127,6 +152,7 @@ for (const [title, bytes] of Object.entries(COSTLY)) {
   t.test(`spends less than 5 s of CPU on 1 MiB: ${title}`, async (t) => {
     const started = process.cpuUsage()
     t.ok(inspect(bytes, INIT))
+    t.ok(inspect(bytes, VIDEO_INIT))
     t.ok(process.cpuUsage(started).user < 5e6)
   })
 }

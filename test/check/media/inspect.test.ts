@@ -2,6 +2,9 @@
 import t from 'tap'
 import { inspectMedia } from '../../../src/check/media/inspect.ts'
 import { readFixture } from '../../mpegts/demux.ts'
+import type { VideoSample } from '../../../src/mp4/video-samples.ts'
+import { fragment, readAudio, readVideo, unitsOfKind } from '../../mp4/fragmented-track.ts'
+import { listBoxes } from '../../mp4/box-tree.ts'
 import { pesPacket, TsBuilder, tsPacket } from '../../mpegts/ts-builder.ts'
 
 const PLAIN = { encryption: undefined, init: undefined }
@@ -66,4 +69,83 @@ t.test('tells first and last continuity counter of each PID', async (t) => {
   const { counters } = inspectMedia(builder.bytes, PLAIN)
   t.same(counters.get(257), { first: 0, last: 5, announced: false })
   t.same([...counters.keys()], [0, 4096, 257])
+})
+
+const H265 = readVideo(unitsOfKind(readFixture('h265-aac'), 'video'), 'h265')
+
+t.test('tells decode times and durations of fMP4 in ticks, and the sample entry', async (t) => {
+  const audio = readAudio(unitsOfKind(readFixture('mp3'), 'audio'), { codec: 'mp3' })
+  for (const [samples, sampleEntry, ticksPerSec] of [
+    [H265, 'hvc1', 90_000],
+    [audio, 'mp4a', 48_000],
+  ] as const) {
+    const { init, fragments } = fragment(samples)
+    for (const { chunks, decodeTicks, durationTicks } of fragments) {
+      const { tracks, faults } = inspectMedia(Buffer.concat(chunks), { ...PLAIN, init })
+      const nextTicks = decodeTicks + durationTicks
+      const decodeTimes = { ticksPerSec, firstTicks: decodeTicks, nextTicks, durationTicks }
+      t.match(tracks, [{ sampleEntry, decodeTimes }])
+      t.same(faults, [])
+    }
+  }
+})
+
+t.test('finds parameter sets of the base layer in samples of H.265', async (t) => {
+  const kindsOf = (nal: string) => {
+    const bytes = Buffer.from(nal, 'hex')
+    const [first, ...rest] = H265
+    const chunks = [...first!.chunks, bytes]
+    const edited = [{ ...first!, chunks, sizeBytes: first!.sizeBytes + bytes.length }, ...rest]
+    const { file } = fragment(edited)
+    return inspectMedia(file, PLAIN).faults
+  }
+  const text = (name: string) => `track 1 is hvc1, and its samples have ${name}`
+  for (const [header, name] of Object.entries({ 4001: 'VPS', 4201: 'SPS', 4401: 'PPS' })) {
+    t.same(kindsOf(`00000003${header}ff`), [{ kind: 'parameter-sets', text: text(name) }])
+  }
+  t.same(kindsOf('00000003420900'), [], 'nuh_layer_id 1')
+  t.same(kindsOf('000000034601ff'), [], 'access unit delimiter')
+  t.same(kindsOf('00000000'), [], 'no NAL unit')
+})
+
+t.test('takes the codec of hev1 from the samples if the sample entry has no SPS', async (t) => {
+  const [{ format }] = H265 as [VideoSample]
+  const { parameterSets, sequence } = format
+  const nals = parameterSets.flatMap(({ nal }) => {
+    const length = Buffer.alloc(4)
+    length.writeUInt32BE(nal.length)
+    return [length, nal]
+  })
+  const sizeBytes = Buffer.concat(nals).length
+  const samples = H265.map((sample) =>
+    sample.sync
+      ? { ...sample, chunks: [...nals, ...sample.chunks], sizeBytes: sample.sizeBytes + sizeBytes }
+      : sample,
+  )
+  const { init, fragments } = fragment(samples)
+  init.write('hev1', init.indexOf('hvc1'), 'latin1')
+  const sps = parameterSets.find(({ kind }) => kind === 'sps')!
+  // 14496-15 8.3.3.1.2: the array of SPS becomes one of SEI.
+  init[init.indexOf(sps.nal) - 5] = 0xa7
+  const bytes = Buffer.concat(fragments.flatMap(({ chunks }) => chunks))
+  const { width, height, codecString } = sequence.video
+  const codec = codecString.replace('hvc1', 'hev1')
+  t.match(inspectMedia(bytes, { ...PLAIN, init }), {
+    tracks: [{ sampleEntry: 'hev1', codec, width, height }],
+    faults: [],
+  })
+})
+
+t.test('samples begin and end inside of mdat, to the byte', async (t) => {
+  const { init, fragments } = fragment(H265)
+  const inspectMoved = (bytes: number) => {
+    const part = Buffer.concat(fragments[0]!.chunks)
+    const trun = listBoxes(part).find(({ path }) => path.endsWith('trun'))!
+    const at = trun.at + 16
+    part.writeInt32BE(part.readInt32BE(at) + bytes, at)
+    return inspectMedia(part, { ...PLAIN, init }).faults.map(({ kind }) => kind)
+  }
+  t.same(inspectMoved(0), [])
+  t.same(inspectMoved(1), ['box'])
+  t.same(inspectMoved(-1), ['box'])
 })
