@@ -9,10 +9,12 @@ import { inspectMedia } from './media/inspect.ts'
 import type { InspectedMedia } from './media/inspected-media.ts'
 import { mergeDelta } from './playlist/delta-update.ts'
 import { withoutDirectives } from './playlist/directives.ts'
+import { formatPlace, formatRange } from './playlist/byte-range.ts'
 import { findMedia } from './playlist/find-media.ts'
 import {
   isComplete,
   liveEdge,
+  MAX_MAPS,
   nextMedia,
   parseMediaPlaylist,
   type ListedSegment,
@@ -26,9 +28,6 @@ import type { DatedMedia, RenditionSummary } from './summary.ts'
 
 /** Segments whose inspected parts are kept, for the comparison with the whole segment. */
 const MAX_OPEN_SEGMENTS = 3
-
-/** Init segments that are kept. */
-const MAX_INITS = 4
 
 /** Timelines whose newest media is kept, for the comparison with other renditions. */
 const MAX_MARKS = 3
@@ -45,6 +44,7 @@ export class FollowedPlaylist {
   readonly #url: string
   readonly #rates = new SegmentRates()
   readonly #availability = new Availability()
+  /** By URL and byte range. */
   readonly #inits = new Map<string, Buffer>()
   /** Inspected parts by media sequence number. */
   readonly #parts = new Map<number, InspectedMedia[]>()
@@ -120,10 +120,10 @@ export class FollowedPlaylist {
   }
 
   /** Keeps an init segment, which the media that names it is inspected with. */
-  addInit(url: string, body: Buffer): void {
-    this.#inits.set(url, body)
+  addInit({ url, headers }: Exchange, { body }: Reply): void {
+    this.#inits.set(formatPlace(url, headers['range']), body)
     const [oldest] = this.#inits.keys()
-    if (this.#inits.size > MAX_INITS) this.#inits.delete(oldest!)
+    if (this.#inits.size > MAX_MAPS) this.#inits.delete(oldest!)
   }
 
   *addMedia(exchange: Exchange, reply: Reply): Iterable<Occurrence> {
@@ -131,8 +131,10 @@ export class FollowedPlaylist {
     const found = playlist && findMedia(playlist, exchange)
     if (playlist === undefined || found === undefined) return
     const { segment, part } = found
-    const init = segment.map === undefined ? undefined : this.#inits.get(segment.map.url)
-    const facts = inspectMedia(reply.body, { encryption: segment.encryption, init })
+    const { map, encryption } = segment
+    const range = map?.byteRange && formatRange(map.byteRange)
+    const init = map && this.#inits.get(formatPlace(map.url, range))
+    const facts = inspectMedia(reply.body, { encryption, init })
     const media: InspectedMedia = { playlist, segment, part, exchange, reply, facts }
     this.#mark(media)
     yield ['media', media]

@@ -92,7 +92,7 @@ export class Judge {
       case 'multivariant':
         return this.#readMultivariant(reply)
       case 'init':
-        playlist?.addInit(exchange.url, reply.body)
+        playlist?.addInit(exchange, reply)
         return
       case 'segment':
       case 'part':

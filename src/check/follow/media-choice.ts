@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { formatRange } from '../playlist/byte-range.ts'
-import { isComplete } from '../playlist/media-playlist.ts'
+import { formatPlace, formatRange } from '../playlist/byte-range.ts'
+import { isComplete, MAX_MAPS } from '../playlist/media-playlist.ts'
 import type { ListedPart, ListedSegment, MediaPlaylist } from '../playlist/media-playlist.ts'
 import type { Request } from './http-client.ts'
 
@@ -29,7 +29,8 @@ export class MediaChoice {
   readonly #playlistUrl: string
   /** Media that was chosen or skipped, and is listed. */
   #known: ReadonlySet<string> = new Set()
-  #initKey: string | undefined
+  /** Init segments that were chosen and are kept, newest last. */
+  #inits: readonly string[] = []
   /** Newest segment of which each part was chosen from the first. */
   #firstWhole = 0
   #isFirst = true
@@ -40,10 +41,10 @@ export class MediaChoice {
 
   /** @returns requests in the order of the media */
   choose(playlist: MediaPlaylist): MediaRequest[] {
-    if (playlist.ended && this.#isFirst) return this.#sample(playlist)
-    const chosen = followsParts(playlist)
-      ? this.#chooseParts(playlist)
-      : this.#chooseSegments(playlist)
+    if (playlist.ended && this.#isFirst) return this.#requestAll(this.#sample(playlist))
+    const chosen = this.#requestAll(
+      followsParts(playlist) ? this.#chooseParts(playlist) : this.#chooseSegments(playlist),
+    )
     this.#known = new Set(
       playlist.segments.flatMap((segment) => [
         ...(isComplete(segment) ? [keyOf(segment)] : []),
@@ -59,7 +60,7 @@ export class MediaChoice {
     this.#known = new Set([...this.#known, keyOf({ url, byteRange: undefined })])
   }
 
-  #sample({ segments }: MediaPlaylist): MediaRequest[] {
+  #sample({ segments }: MediaPlaylist): Chosen[] {
     this.#isFirst = false
     const media = segments.filter((segment) => isComplete(segment) && !segment.gap)
     const step = Math.max(1, Math.ceil((media.length - 2 * SAMPLE_EDGE) / SAMPLE_BETWEEN))
@@ -69,53 +70,54 @@ export class MediaChoice {
         index >= media.length - SAMPLE_EDGE ||
         (index - SAMPLE_EDGE) % step === 0,
     )
-    return sample.flatMap((segment) => this.#requestSegment(segment))
+    return sample.flatMap(wholeOf)
   }
 
-  #chooseSegments({ segments }: MediaPlaylist): MediaRequest[] {
+  #chooseSegments({ segments }: MediaPlaylist): Chosen[] {
     return segments
       .filter((segment) => isComplete(segment) && !this.#known.has(keyOf(segment)))
       .slice(this.#isFirst ? -START_SEGMENTS : -MAX_NEW_SEGMENTS)
-      .flatMap((segment) => this.#requestSegment(segment))
+      .flatMap(wholeOf)
   }
 
-  #chooseParts({ segments }: MediaPlaylist): MediaRequest[] {
+  #chooseParts({ segments }: MediaPlaylist): Chosen[] {
     const open = segments.filter((segment) => !isComplete(segment))
     if (this.#isFirst) {
       const newest = segments.findLast(isComplete)
       this.#firstWhole = (newest?.sequence ?? -1) + 1
       return [
-        ...(newest === undefined ? [] : this.#requestSegment(newest)),
-        ...open.flatMap((segment) => this.#requestParts(segment)),
+        ...(newest === undefined ? [] : wholeOf(newest)),
+        ...open.flatMap((segment) => this.#partsOf(segment)),
       ]
     }
-    const requests: MediaRequest[] = []
+    const chosen: Chosen[] = []
     for (const segment of segments) {
-      requests.push(...this.#requestParts(segment))
+      chosen.push(...this.#partsOf(segment))
       if (!isComplete(segment) || this.#known.has(keyOf(segment))) continue
       const isWhole = (segment.sequence - this.#firstWhole) % WHOLE_EVERY === 0
       // Without parts, as after a gap, the segment is all that there is.
-      if (isWhole || segment.parts.length === 0) requests.push(...this.#requestSegment(segment))
+      if (isWhole || segment.parts.length === 0) chosen.push(...wholeOf(segment))
     }
-    return requests.slice(-MAX_NEW_PARTS)
+    return chosen.slice(-MAX_NEW_PARTS)
   }
 
-  #requestParts(segment: ListedSegment): MediaRequest[] {
-    return segment.parts.flatMap((part) =>
-      part.gap || this.#known.has(keyOf(part))
-        ? []
-        : [...this.#requestInit(segment), this.#request('part', part)],
-    )
+  #partsOf(segment: ListedSegment): Chosen[] {
+    return segment.parts
+      .filter((part) => !part.gap && !this.#known.has(keyOf(part)))
+      .map((part) => ({ role: 'part', media: part, segment }))
   }
 
-  #requestSegment(segment: ListedSegment): MediaRequest[] {
-    if (segment.gap) return []
-    return [...this.#requestInit(segment), this.#request('segment', segment)]
+  /** Requests media, each behind its init segment if that is not kept. */
+  #requestAll(chosen: readonly Chosen[]): MediaRequest[] {
+    return chosen.flatMap(({ role, media, segment }) => [
+      ...this.#requestInit(segment),
+      this.#request(role, media),
+    ])
   }
 
   #requestInit({ map }: ListedSegment): MediaRequest[] {
-    if (map === undefined || keyOf(map) === this.#initKey) return []
-    this.#initKey = keyOf(map)
+    if (map === undefined || this.#inits.includes(keyOf(map))) return []
+    this.#inits = [...this.#inits, keyOf(map)].slice(-MAX_MAPS)
     return [this.#request('init', map)]
   }
 
@@ -131,11 +133,22 @@ export class MediaChoice {
 
 type Located = Pick<ListedSegment | ListedPart, 'url' | 'byteRange'>
 
+/** Segment or part to load, with the segment whose init segment it needs. */
+interface Chosen {
+  readonly role: 'segment' | 'part'
+  readonly media: Located
+  readonly segment: ListedSegment
+}
+
+function wholeOf(segment: ListedSegment): Chosen[] {
+  return segment.gap ? [] : [{ role: 'segment', media: segment, segment }]
+}
+
 /** Whether parts are loaded as they appear: players do so where reloads can wait for them. */
 export function followsParts({ partTargetSec, serverControl, ended }: MediaPlaylist): boolean {
   return partTargetSec !== undefined && serverControl?.canBlockReload === true && !ended
 }
 
 function keyOf({ url = '', byteRange }: Located): string {
-  return byteRange === undefined ? url : `${url} ${formatRange(byteRange)}`
+  return formatPlace(url, byteRange && formatRange(byteRange))
 }

@@ -18,6 +18,11 @@ export function readRange(text: string | undefined, previousEnd: number): ByteRa
   return { first, end: first + Number(match[1]) }
 }
 
+/** @returns name of a resource or of a byte range of it */
+export function formatPlace(url: string, range: string | undefined): string {
+  return range === undefined ? url : `${url} ${range}`
+}
+
 /** @returns value of a Range header */
 export function formatRange({ first, end }: ByteRange): string {
   return `bytes=${first}-${end - 1}`

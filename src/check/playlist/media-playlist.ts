@@ -56,6 +56,9 @@ export interface ListedSegment {
   readonly tags: readonly Tag[]
 }
 
+/** Init segments of a playlist that are kept: a client loads each once while it is among the newest. */
+export const MAX_MAPS = 4
+
 export interface ServerControl {
   readonly line: number
   readonly text: string
