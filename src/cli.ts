@@ -20,7 +20,7 @@ const USAGE = `millrace receives live streams over SRT and serves them as HLS, f
   millrace demo                the service with a built-in encoder and a page that plays it
   millrace edge                serves the streams of another Millrace, from memory of its own; needs EDGE_OF
   millrace check URL           what is wrong with a live HLS stream, by clause; --seconds 60, --json FILE, --junit FILE,
-                               --record DIR, --replay DIR, --player apple|hlsjs|android
+                               --record DIR, --replay DIR, --player apple|hlsjs|shaka|videojs|android
   millrace publish FILE URL    publishes an MPEG-TS file in real time to an SRT URL; --loop repeats it
   millrace sign [BODY]         LT-SIGNATURE of a request body, given or from standard input
   millrace sign-playback ID    a playlist URL with a playback token for a stream; needs PLAYBACK_SECRET; --ttl 14400 seconds,

@@ -14,7 +14,7 @@ import { exitStatus } from './report/verdicts.ts'
 import { PLAYERS, type Player } from './rules/rule.ts'
 
 export const CHECK_USAGE =
-  'millrace check URL [--seconds 60] [--player apple|hlsjs|android|all] [--json FILE] [--junit FILE] [--record DIR]\n' +
+  'millrace check URL [--seconds 60] [--player apple|hlsjs|shaka|videojs|android|all] [--json FILE] [--junit FILE] [--record DIR]\n' +
   '       millrace check --replay DIR [--player …] [--json FILE] [--junit FILE]'
 
 export interface CommandOutput {

@@ -19,6 +19,8 @@ import { visible } from './visible.ts'
 export const PLAYER_NAMES: Readonly<Record<Player, string>> = {
   apple: 'Apple',
   hlsjs: 'hls.js',
+  shaka: 'Shaka',
+  videojs: 'video.js',
   android: 'Android',
 }
 

@@ -41,7 +41,12 @@ export function degrades(text: string): Effect {
 
 /** The same effect on each player. */
 export function everyPlayer(effect: Effect): Readonly<Record<Player, Effect>> {
-  return { apple: effect, hlsjs: effect, android: effect }
+  return { apple: effect, ...everyPage(effect), android: effect }
+}
+
+/** The same effect on each player that is a script in a page. */
+export function everyPage(effect: Effect): Readonly<Record<'hlsjs' | 'shaka' | 'videojs', Effect>> {
+  return { hlsjs: effect, shaka: effect, videojs: effect }
 }
 
 /** Effect of text that clients "MUST fail to parse" (RFC 8216bis 4). */

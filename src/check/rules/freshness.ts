@@ -5,7 +5,7 @@
  */
 import { isComplete, type MediaPlaylist } from '../playlist/media-playlist.ts'
 import { discontinuityBehind, findTag } from '../playlist/tag-reader.ts'
-import { degrades, fact, nameOf, seconds, stalls, stops, unless } from './evidence.ts'
+import { degrades, everyPage, fact, nameOf, seconds, stalls, stops, unless } from './evidence.ts'
 import type { Fact, Rule } from './rule.ts'
 
 /** Time between two segments, in target durations (6.2.1). */
@@ -22,7 +22,7 @@ export const FRESHNESS: readonly Rule[] = [
     requirement: 'A live playlist has a new segment within 1.5 × TARGETDURATION of the one before.',
     effects: {
       apple: stalls('Runs out of media.'),
-      hlsjs: stalls('Runs out of media.'),
+      ...everyPage(stalls('Runs out of media.')),
       android: stops(
         'Runs out of media; after 3.5 × TARGETDURATION, PlaylistStuckException (ExoPlayer#8336).',
       ),

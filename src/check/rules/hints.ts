@@ -84,7 +84,10 @@ export const HINTS: readonly Rule[] = [
     clause: 'RFC 8216bis 4.4.5.3, 6.2.6',
     level: 'SHOULD',
     requirement: 'The part that is hinted becomes the next part.',
-    effects: { apple: degrades('Loads the hinted part in vain.') },
+    effects: {
+      apple: degrades('Loads the hinted part in vain.'),
+      shaka: stops('Asks for the hinted part, and ends in an error when the answer is 404.'),
+    },
     remedy: 'Name parts before they exist, by a number that does not depend on their segment.',
     on: 'update',
     check: ({ before, after }) => {

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Role } from '../exchange.ts'
-import { degrades, everyPlayer, stops, unless } from './evidence.ts'
+import { degrades, everyPage, everyPlayer, stops, unless } from './evidence.ts'
 import {
   headerEvidence,
   isMediaRole,
@@ -79,7 +79,7 @@ export const HTTP_HEADERS: readonly Rule[] = [
     clause: 'Fetch, CORS-preflight fetch',
     level: 'SHOULD',
     requirement: 'A preflight request allows the Range header to pages of every origin.',
-    effects: { hlsjs: degrades('Cannot ask for byte ranges or with headers of its own.') },
+    effects: everyPage(degrades('Cannot ask for byte ranges or with headers of its own.')),
     remedy: 'Answer OPTIONS with Access-Control-Allow-Headers: Range, or *.',
     on: 'reply',
     check: (subject) => {
@@ -163,7 +163,7 @@ function readableByPages(id: string, what: string, isOf: (role: Role) => boolean
     clause: 'Fetch, CORS protocol',
     level: 'SHOULD',
     requirement: `${what} can be read by pages of every origin.`,
-    effects: { hlsjs: stops('Cannot read the reply in a page of another origin.') },
+    effects: everyPage(stops('Cannot read the reply in a page of another origin.')),
     remedy: `Send Access-Control-Allow-Origin: * with ${what.toLowerCase()}.`,
     on: 'reply',
     check: (subject) => {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { degrades, everyPlayer, seconds, stalls, unless } from './evidence.ts'
+import { degrades, everyPlayer, seconds, stalls, stops, unless } from './evidence.ts'
 import {
   findListed,
   isMediaRole,
@@ -84,7 +84,10 @@ export const HTTP: readonly Rule[] = [
     clause: 'RFC 8216bis 4.4.5.3, 6.2.6',
     level: 'MUST',
     requirement: 'A request for a hinted part is held until the part is available.',
-    effects: { apple: degrades('Loads the part later, with a higher latency.') },
+    effects: {
+      apple: degrades('Loads the part later, with a higher latency.'),
+      shaka: stops('Ends in an error when the hinted part is answered with 404.'),
+    },
     remedy:
       'Hold requests for the URI of EXT-X-PRELOAD-HINT, and answer all of them with the part.',
     on: 'reply',

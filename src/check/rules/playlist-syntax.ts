@@ -29,6 +29,7 @@ export const PLAYLIST_SYNTAX: readonly Rule[] = [
     effects: {
       apple: MAY_REFUSE,
       hlsjs: stops('Refuses the playlist: "Missing format identifier #EXTM3U".'),
+      shaka: stops('Refuses the playlist with error 4015.'),
     },
     remedy: 'Write #EXTM3U first; where a page in HTML came instead, correct the URL.',
     on: 'text',
@@ -46,6 +47,7 @@ export const PLAYLIST_SYNTAX: readonly Rule[] = [
     effects: {
       apple: MAY_REFUSE,
       hlsjs: stops('Refuses the playlist: "Missing Target Duration".'),
+      shaka: stops('Refuses the live playlist with error 4024.'),
     },
     remedy: 'Write the longest EXTINF, rounded to the nearest second.',
     on: 'playlist',
@@ -62,7 +64,7 @@ export const PLAYLIST_SYNTAX: readonly Rule[] = [
     clause: 'RFC 8216bis 4.4.6',
     level: 'MUST',
     requirement: 'A playlist has multivariant tags or media tags, not both.',
-    effects: { apple: MAY_REFUSE },
+    effects: { apple: MAY_REFUSE, shaka: stops('Refuses the playlist with error 4017.') },
     remedy: 'Write variants and segments to separate playlists.',
     on: 'text',
     check: ({ playlist }) => {

@@ -11,8 +11,8 @@ import type { Summary } from '../summary.ts'
 
 export type Level = 'MUST' | 'SHOULD'
 
-/** Players that a verdict is given for: AVPlayer and Safari, hls.js, Media3 on Android. */
-export const PLAYERS = ['apple', 'hlsjs', 'android'] as const
+/** Players that a verdict is given for: AVPlayer and Safari, hls.js, Shaka, video.js, Media3 on Android. */
+export const PLAYERS = ['apple', 'hlsjs', 'shaka', 'videojs', 'android'] as const
 export type Player = (typeof PLAYERS)[number]
 
 /** How bad a broken rule is for a player, worst first. */

@@ -6,7 +6,7 @@
 import { Parser, type ParsedSegment } from 'm3u8-parser'
 import { isComplete, type ListedSegment, type MediaPlaylist } from '../playlist/media-playlist.ts'
 import { findTag } from '../playlist/tag-reader.ts'
-import { fact } from './evidence.ts'
+import { degrades, fact } from './evidence.ts'
 import type { Evidence, RuleOn } from './rule.ts'
 
 /** Size up to which a playlist is read twice, and its longest line: m3u8-parser takes quadratic time for a hostile line. */
@@ -30,7 +30,7 @@ export const SECOND_OPINION: RuleOn<'playlist'> = {
   level: 'SHOULD',
   requirement:
     'm3u8-parser, the parser of video.js, reads the same segments, parts and durations from the playlist.',
-  effects: {},
+  effects: { videojs: degrades('Plays the segments, parts and durations that its parser reads.') },
   remedy: 'Write tags to the letter, without whitespace around them.',
   on: 'playlist',
   check: ({ playlist }) => {

@@ -110,6 +110,8 @@ t.test('a verdict is the worst effect, with the rules that have it', async (t) =
   t.same(verdicts([finding({ id: 'A', effects: stalls }), finding({ id: 'B' }), finding()]), {
     apple: { outcome: 'stops', rules: ['B', 'PART_OVER_TARGET'] },
     hlsjs: { outcome: 'degrades', rules: ['B', 'PART_OVER_TARGET'] },
+    shaka: { outcome: 'plays', rules: [] },
+    videojs: { outcome: 'plays', rules: [] },
     android: { outcome: 'plays', rules: [] },
   })
 })

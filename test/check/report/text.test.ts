@@ -43,6 +43,8 @@ SHOULD CORS_MISSING  Fetch, CORS · 3 times, first 2026-01-01T12:00:03Z
 
 Apple    stops    PART_OVER_TARGET
 hls.js   stops    CORS_MISSING
+Shaka    plays
+video.js plays
 Android  plays
 
 Broken: 1 MUST, 1 SHOULD.
@@ -53,13 +55,13 @@ Broken: 1 MUST, 1 SHOULD.
 t.test('tells only of the players asked for', async (t) => {
   const text = formatText(result([finding()]), { players: ['apple'] })
   t.match(text, 'Apple    stops')
-  t.notMatch(text, /hls\.js|Android/)
+  t.notMatch(text, /hls\.js|Shaka|video\.js|Android/)
 })
 
 t.test('tells that no rule is broken, and that every player plays', async (t) => {
   t.match(
     formatText(result([])),
-    '\n\nApple    plays\nhls.js   plays\nAndroid  plays\n\nNo rule is broken.\n',
+    '\n\nApple    plays\nhls.js   plays\nShaka    plays\nvideo.js plays\nAndroid  plays\n\nNo rule is broken.\n',
   )
 })
 
