@@ -29,6 +29,9 @@ import type { DatedMedia, RenditionSummary } from './summary.ts'
 /** Segments whose inspected parts are kept, for the comparison with the whole segment. */
 const MAX_OPEN_SEGMENTS = 3
 
+/** Segments whose starts are kept, for the comparison with other playlists: renditions of low latency are as far. */
+const MAX_STARTS = 3
+
 /** Timelines whose newest media is kept, for the comparison with other renditions. */
 const MAX_MARKS = 3
 
@@ -49,6 +52,8 @@ export class FollowedPlaylist {
   /** Inspected parts by media sequence number. */
   readonly #parts = new Map<number, InspectedMedia[]>()
   readonly #marks = new Map<number, DatedMedia>()
+  /** By media sequence number. */
+  readonly #starts = new Map<number, InspectedMedia>()
   /** Texts of the last versions, newest last. */
   #texts: string[] = []
   #version: Version | undefined
@@ -141,6 +146,21 @@ export class FollowedPlaylist {
     yield* part === undefined ? this.#addSegment(media) : this.#addPart(media)
   }
 
+  /** @returns whether the media is the first with the start of its segment that came; only in low latency */
+  addStart(media: InspectedMedia): boolean {
+    const { segment, playlist } = media
+    const isKnown = this.#starts.has(segment.sequence)
+    if (playlist.partTargetSec === undefined || isKnown || !isStart(media)) return false
+    this.#starts.set(segment.sequence, media)
+    const [oldest] = this.#starts.keys()
+    if (this.#starts.size > MAX_STARTS) this.#starts.delete(oldest!)
+    return true
+  }
+
+  startOf(sequence: number): InspectedMedia | undefined {
+    return this.#starts.get(sequence)
+  }
+
   summarize(multivariant: MultivariantPlaylist | undefined): RenditionSummary | undefined {
     if (this.#version === undefined) return undefined
     return {
@@ -155,8 +175,8 @@ export class FollowedPlaylist {
 
   /** Keeps the date of a segment that was loaded, or of its first part. */
   #mark(media: InspectedMedia): void {
-    const { segment, playlist, part } = media
-    if (part !== undefined && part.uri !== segment.parts[0]?.uri) return
+    const { segment, playlist } = media
+    if (!isStart(media)) return
     const dateTimeMs = dateOf(playlist, segment)
     if (dateTimeMs === undefined) return
     this.#marks.delete(segment.discontinuitySequence)
@@ -256,6 +276,11 @@ function isOlder(playlist: MediaPlaylist, newest: MediaPlaylist, isKnown: boolea
     const isSameSegment = url !== undefined && known?.url === url && known.duration === duration
     return isSameSegment || (part !== undefined && known?.parts[0]?.url === part.url)
   })
+}
+
+/** Whether media is a segment or the first part of one. */
+function isStart({ segment, part }: InspectedMedia): boolean {
+  return part === undefined || part === segment.parts[0]
 }
 
 /** Index of a part in its segment. */

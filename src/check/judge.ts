@@ -9,6 +9,7 @@
  * @module
  */
 import { isReload, type Exchange, type Reply } from './exchange.ts'
+import type { InspectedMedia } from './media/inspected-media.ts'
 import { isMultivariant, parseMultivariantPlaylist } from './playlist/multivariant-playlist.ts'
 import type { MultivariantPlaylist } from './playlist/multivariant-playlist.ts'
 import { FollowedPlaylist } from './followed-playlist.ts'
@@ -99,9 +100,19 @@ export class Judge {
       case 'hint':
         for (const [subject, value] of playlist?.addMedia(exchange, reply) ?? []) {
           this.#check(subject, value)
+          if (subject === 'media') this.#compareStarts(playlist!, value)
         }
         return
       default:
+    }
+  }
+
+  /** Compares the start of a segment with those of the same number in all other playlists. */
+  #compareStarts(playlist: FollowedPlaylist, media: InspectedMedia): void {
+    if (!playlist.addStart(media)) return
+    for (const each of this.#playlists.values()) {
+      const one = each === playlist ? undefined : each.startOf(media.segment.sequence)
+      if (one !== undefined) this.#check('starts', { one, other: media })
     }
   }
 

@@ -45,6 +45,12 @@ export function listedSec({ segment, part }: InspectedMedia): number {
   return (part ?? segment).durationSec
 }
 
+/** Rounding of the duration in the playlist, by its decimals. */
+export function printedSec({ segment, part }: InspectedMedia): number {
+  const decimals = /\.(\d+)/.exec((part ?? segment).duration)?.[1]?.length ?? 0
+  return 0.5 * 10 ** -decimals
+}
+
 /** What the playlist says of a segment or part, at its line. */
 export function listing({ playlist, segment, part }: InspectedMedia, text: string): Fact {
   return fact(playlist, text, part ?? segment)
@@ -56,8 +62,8 @@ export function content({ exchange: { url } }: InspectedMedia, text: string): Fa
 }
 
 export function nameMedia({ segment, part }: InspectedMedia): string {
-  const index = segment.parts.findIndex(({ uri }) => uri === part?.uri)
-  return part === undefined ? nameOf(segment) : `part ${index} of segment ${segment.sequence}`
+  if (part === undefined) return nameOf(segment)
+  return `part ${segment.parts.indexOf(part)} of segment ${segment.sequence}`
 }
 
 export function nameTrack({ kind, id }: InspectedTrack): string {

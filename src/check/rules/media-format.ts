@@ -55,9 +55,19 @@ export const MEDIA_FORMAT: readonly RuleOn<'media'>[] = [
     id: 'BOXES_BROKEN',
     clause: 'RFC 8216bis 3.1.2, ISO/IEC 14496-12 4.2',
     level: 'MUST',
-    requirement: 'Boxes fit, and each fragment has a tfdt for each track of the init segment.',
+    requirement:
+      'Boxes fit, each fragment has a tfdt for each track of the init segment, and its samples are in mdat.',
     effects: {},
     remedy: 'Write whole fragments, with one moof and its mdat in the same segment or part.',
+  }),
+  onFault('parameter-sets', {
+    id: 'PARAMETER_SETS_IN_BAND',
+    clause: 'ISO/IEC 14496-15 5.4.1, 8.4.1',
+    level: 'MUST',
+    requirement: 'Under avc1 and hvc1, parameter sets are in the init segment, not in samples.',
+    effects: {},
+    remedy:
+      'Take VPS, SPS and PPS out of the samples, and write a new EXT-X-MAP and EXT-X-DISCONTINUITY where they change.',
   }),
   onFault('sync', {
     id: 'TS_SYNC',

@@ -19,6 +19,7 @@ import {
   listing,
   nameMedia,
   nameTrack,
+  printedSec,
   ROUNDING_SEC,
   videoOf,
   type AvTrack,
@@ -31,7 +32,7 @@ const MAX_BREAK_SEC = 0.1
 /** Distance between the starts of audio and video. */
 const MAX_START_DISTANCE_SEC = 0.5
 
-type Neighbors = Subjects['sequence']
+export type Neighbors = Subjects['sequence']
 
 export const MEDIA_TIMELINE: readonly Rule[] = [
   {
@@ -135,7 +136,8 @@ export const MEDIA_TIMELINE: readonly Rule[] = [
   },
 ]
 
-function checkLength(media: InspectedMedia, name: string): readonly Evidence[] {
+/** Compares EXTINF or DURATION with the media, to one frame. */
+export function checkLength(media: InspectedMedia, name: string): readonly Evidence[] {
   const lead = leadOf(media)
   if (lead === undefined || lead.frames === 0 || !isJudged(media)) return []
   const listed = listedSec(media)
@@ -143,10 +145,9 @@ function checkLength(media: InspectedMedia, name: string): readonly Evidence[] {
     elapsed(media, lead.endSec, lead.startSec),
     elapsed(media, lead.nextDecodeSec, lead.firstDecodeSec),
   ]
-  const border = lead.kind === 'audio' ? AUDIO_PES_SEC : 0
+  const border = lead.kind === 'audio' && lead.decodeTimes === undefined ? AUDIO_PES_SEC : 0
   const { duration } = media.part ?? media.segment
-  const decimals = /\.(\d+)/.exec(duration)?.[1]?.length ?? 0
-  const rounding = ROUNDING_SEC + 0.5 * 10 ** -decimals
+  const rounding = ROUNDING_SEC + printedSec(media)
   // Frames in front of an open GOP are decoded behind its key frame, in the segment after them.
   const reorderSec = Math.max(
     0,
@@ -167,13 +168,14 @@ function isMarked({ before, after }: Neighbors): boolean {
 }
 
 /** Whether media has to continue, and neither side is a GAP. */
-function isContinuous(neighbors: Neighbors): boolean {
+export function isContinuous(neighbors: Neighbors): boolean {
   const { before, after } = neighbors
   const isSame = before.facts.container === after.facts.container
   return !isMarked(neighbors) && isSame && isJudged(before) && isJudged(after)
 }
 
-function checkTimestamps({ before, after }: Neighbors): readonly Evidence[] {
+/** Looks for a gap or overlap that players notice. */
+export function checkTimestamps({ before, after }: Neighbors): readonly Evidence[] {
   for (const track of avTracks(after)) {
     const known = findTrack(before, track)
     if (known === undefined || known.frames === 0 || track.frames === 0) continue

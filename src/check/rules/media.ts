@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { CMAF } from './cmaf.ts'
 import { KEY_FRAMES } from './key-frames.ts'
 import { MEDIA_FORMAT } from './media-format.ts'
 import { MEDIA_TIMELINE } from './media-timeline.ts'
@@ -13,5 +14,6 @@ export const MEDIA: readonly Rule[] = [
   ...MEDIA_TIMELINE,
   ...KEY_FRAMES,
   ...MEDIA_FORMAT,
+  ...CMAF,
   ...VARIANT_MEDIA,
 ]

@@ -89,6 +89,8 @@ export interface Subjects {
   readonly media: InspectedMedia
   /** Two segments, or two parts, of one playlist that follow each other. */
   readonly sequence: { readonly before: InspectedMedia; readonly after: InspectedMedia }
+  /** Starts of the same media sequence number in two playlists: the segment or its first part, inspected. */
+  readonly starts: { readonly one: InspectedMedia; readonly other: InspectedMedia }
   /** A segment and all of its parts, inspected. */
   readonly parent: { readonly segment: InspectedMedia; readonly parts: readonly InspectedMedia[] }
   /** Each reply. `playlist`: newest version of the media playlist that it belongs to. */

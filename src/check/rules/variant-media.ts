@@ -22,6 +22,14 @@ const MIN_AVERAGE_SPAN = 8
 /** Relative deviation of FRAME-RATE: 30 for 29.97 is not worth a word. */
 const MAX_FRAME_RATE_ERROR = 0.01
 
+/** Sample entries of the same codec with parameter sets in the other place (14496-15). */
+const OTHER_ENTRIES: Readonly<Record<string, string>> = {
+  avc1: 'avc3',
+  avc3: 'avc1',
+  hvc1: 'hev1',
+  hev1: 'hvc1',
+}
+
 /** A variant with its own media and the audio renditions that it may be played with. */
 interface VariantMedia {
   readonly variant: ListedVariant
@@ -52,6 +60,25 @@ export const VARIANT_MEDIA: readonly Rule[] = [
             ]),
         ),
       ),
+  },
+  {
+    id: 'CODECS_SAMPLE_ENTRY',
+    clause: 'RFC 8216bis 4.4.6.2, RFC 6381 3.3',
+    level: 'MUST',
+    requirement: 'The first element of a codec in CODECS is the sample entry of the fMP4 video.',
+    effects: {},
+    remedy:
+      'Write avc1 or hvc1 in CODECS where the init segment has it, and avc3 or hev1 likewise.',
+    on: 'end',
+    check: (summary) =>
+      eachVideo(summary).flatMap(([{ variant, own, claim, seen }, { sampleEntry = '' }]) => {
+        const other = OTHER_ENTRIES[sampleEntry]
+        const lists = (entry: string) => variant.codecs.some((codec) => codec.startsWith(entry))
+        return unless(other === undefined || !lists(other) || lists(sampleEntry), () => [
+          claim(`CODECS is ${variant.codecs.join(',')}`),
+          seen(own, `the sample entry is ${sampleEntry}`),
+        ])
+      }),
   },
   {
     id: 'VIDEO_RANGE_WRONG',

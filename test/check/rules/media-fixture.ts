@@ -11,7 +11,7 @@ import { movePcr, movePesTimes } from '../../../src/publisher/packet-times.ts'
 export interface PlacedMedia {
   readonly exchange: Exchange
   readonly bytes: Buffer
-  /** Name of the playlist: `playlist` or `audio-2`. */
+  /** Name of the playlist, for example `playlist` or `audio-2`. */
   readonly playlist: string
   /** Index among the segments, or among the parts, of that playlist. */
   readonly index: number
