@@ -4,7 +4,7 @@
  * @module
  */
 import type { FaultKind, InspectedMedia } from '../media/inspected-media.ts'
-import { degrades, stops } from './evidence.ts'
+import { degrades, fact, stops } from './evidence.ts'
 import { both, content, listing, nameMedia } from './media-facts.ts'
 import type { RuleOn, RuleText } from './rule.ts'
 
@@ -69,6 +69,25 @@ export const MEDIA_FORMAT: readonly RuleOn<'media'>[] = [
     remedy:
       'Take VPS, SPS and PPS out of the samples, and write a new EXT-X-MAP and EXT-X-DISCONTINUITY where they change.',
   }),
+  {
+    id: 'TS_PARTS',
+    clause: 'Shaka and video.js, RFC 8216bis 4.4.4.9',
+    level: 'SHOULD',
+    requirement: 'Parts are fMP4.',
+    effects: {
+      shaka: stops('Ends with error 3018.'),
+      videojs: stops('Ends with an error: it cannot append the part.'),
+    },
+    remedy: 'Write low latency as CMAF, and leave EXT-X-PART out of playlists of MPEG-TS.',
+    on: 'media',
+    check: ({ playlist, part, facts }) => {
+      if (part === undefined || facts.container !== 'mpegts') return []
+      return both(
+        fact(playlist, 'the playlist has parts', part),
+        fact(playlist, 'they are MPEG-TS'),
+      )
+    },
+  },
   onFault('sync', {
     id: 'TS_SYNC',
     clause: 'ISO/IEC 13818-1 2.4.3.2',

@@ -1,8 +1,9 @@
 /** Each rule on CMAF, and those on all media that fMP4 can break, broken once in a session of our own. */
 import t from 'tap'
 import type { Exchange, Role } from '../../../src/check/exchange.ts'
+import { RULES } from '../../../src/check/rules/table.ts'
 import { FIRST_PART, PART_TARGET_SEC, recordCmaf } from '../cmaf-session.ts'
-import { withBody } from '../session.ts'
+import { recordSession, withBody } from '../session.ts'
 import { breaks, editMedia, editMultivariant, judge, keepsAll } from './fixture.ts'
 import { editMediaBytes } from './media-fixture.ts'
 import { makeBox } from '../media/box-builder.ts'
@@ -222,6 +223,22 @@ t.test('init segments are byte ranges of one file as well', async (t) => {
   })
   keepsAll(t, inOne)
   t.ok(judge(delayFrom(inOne, 2)).some(({ rule }) => rule.id === 'DECODE_TIME_BREAK'))
+})
+
+t.test('parts in MPEG-TS end Shaka and video.js; fMP4 and whole segments do not', async (t) => {
+  const findings = judge(await recordSession(), RULES)
+  t.match(findings, [
+    {
+      rule: {
+        id: 'TS_PARTS',
+        effects: { shaka: { severity: 'stops' }, videojs: { severity: 'stops' } },
+      },
+      count: 2,
+    },
+  ])
+  t.strictSame(Object.keys(findings[0]!.rule.effects), ['shaka', 'videojs'])
+  t.same(judge(await recordSession({ lowLatency: false }), RULES), [])
+  t.same(judge(good, RULES), [])
 })
 
 t.test('the parts of the session are no longer than PART-TARGET', async (t) => {
