@@ -178,7 +178,8 @@ export class FollowedPlaylist {
     const { segment, playlist } = media
     if (!isStart(media)) return
     const dateTimeMs = dateOf(playlist, segment)
-    if (dateTimeMs === undefined) return
+    // A date of a hostile playlist, or one advanced by its EXTINF, may be none.
+    if (dateTimeMs === undefined || Number.isNaN(new Date(dateTimeMs).getTime())) return
     this.#marks.delete(segment.discontinuitySequence)
     this.#marks.set(segment.discontinuitySequence, { media, dateTimeMs })
     const [oldest] = this.#marks.keys()

@@ -205,6 +205,17 @@ t.test('renditions of two timelines are not compared by their numbers', async (t
   t.notOk(judge(moved).some(({ rule }) => rule.id === 'RENDITIONS_START_APART'))
 })
 
+t.test('dates that are none, or beyond all dates, are no marks to compare', async (t) => {
+  const apart = delayAudio(good, 5)
+  t.ok(judge(apart).some(({ rule }) => rule.id === 'RENDITIONS_APART'))
+  for (const edited of [
+    editMedia(apart, (text) => text.replaceAll('DATE-TIME:20', 'DATE-TIME:x')),
+    editMedia(apart, (text) => text.replace('EXTINF:1.0', 'EXTINF:99999999999999.0')),
+  ]) {
+    t.ok(judge(edited).length > 0)
+  }
+})
+
 t.test('init segments are byte ranges of one file as well', async (t) => {
   const [video, audio] = good.filter(({ role }) => role === 'init').map(({ reply }) => reply!.body)
   const ranges = [`${video!.length}@0`, `${audio!.length}@${video!.length}`]
