@@ -7,17 +7,25 @@ import type { Exchange, Role } from '../../../../src/check/exchange.ts'
 import { requireTool } from '../../support/tools.ts'
 import { breaks, keepsAll, load, PLAYLIST_URL } from '../../../check/rules/fixture.ts'
 
-const ENCODE = [
+const INPUT = [
   ...['-v', 'error', '-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=15'],
-  ...['-f', 'lavfi', '-i', 'sine=r=48000', '-t', '8', '-c:v', 'libx264', '-preset', 'ultrafast'],
-  ...['-g', '30', '-c:a', 'aac', '-b:a', '32k', '-ac', '1', '-f', 'hls', '-hls_time', '2'],
-  ...['-hls_list_size', '0', '-hls_segment_type', 'fmp4', '-hls_flags', 'independent_segments'],
+  ...['-f', 'lavfi', '-i', 'sine=r=48000', '-t', '8'],
+]
+const AAC = ['-c:a', 'aac', '-b:a', '32k', '-ac', '1']
+const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-g', '30', ...AAC]
+const H265 = [
+  ...['-c:v', 'libx265', '-preset', 'ultrafast', '-tag:v', 'hev1'],
+  ...['-x265-params', 'log-level=error:keyint=30:open-gop=0', ...AAC],
+]
+const HLS = [
+  ...['-f', 'hls', '-hls_time', '2', '-hls_list_size', '0', '-hls_segment_type', 'fmp4'],
+  ...['-hls_flags', 'independent_segments', 'playlist.m3u8'],
 ]
 
-/** Exchanges of a client that loads playlist, init segment and all segments. */
-function record(t: Test): Exchange[] {
+/** Exchanges of a client that loads playlist, init segment and all segments that ffmpeg writes. */
+function record(t: Test, ...runs: readonly string[][]): Exchange[] {
   const folder = t.testdir()
-  execFileSync('ffmpeg', [...ENCODE, join(folder, 'playlist.m3u8')], { cwd: folder })
+  for (const run of runs) execFileSync('ffmpeg', run, { cwd: folder })
   const media = (role: Role, name: string): Exchange => {
     const url = new URL(name, PLAYLIST_URL).href
     const { reply, ...exchange } = load('', 10, { role, url, playlistUrl: PLAYLIST_URL })
@@ -67,7 +75,7 @@ function delay(body: Buffer, sec: number): Buffer {
 
 t.test('fragmented MP4 of ffmpeg', async (t) => {
   if (!requireTool(t, 'ffmpeg')) return
-  const good = record(t)
+  const good = record(t, [...INPUT, ...H264, ...HLS])
   keepsAll(t, good)
   const withoutMap = (body: Buffer) =>
     Buffer.from(
@@ -81,4 +89,15 @@ t.test('fragmented MP4 of ffmpeg', async (t) => {
   breaks(t, 'BOXES_BROKEN', edit(good, 3, addBox))
   const later = [3, 4, 5].reduce((all, at) => edit(all, at, (body) => delay(body, 5)), good)
   breaks(t, 'TIMESTAMPS_BREAK', later)
+})
+
+t.test('fragmented MP4 of ffmpeg with parameter sets in the samples', async (t) => {
+  if (!requireTool(t, 'ffmpeg')) return
+  await t.test('hev1', async (t) => {
+    breaks(t, 'IN_BAND_ENTRY', record(t, [...INPUT, ...H265, ...HLS]))
+  })
+  await t.test('avc1, copied from a transport stream', async (t) => {
+    const copy = ['-v', 'error', '-i', 'a.ts', '-c', 'copy', '-bsf:a', 'aac_adtstoasc', ...HLS]
+    breaks(t, 'PARAMETER_SETS_IN_BAND', record(t, [...INPUT, ...H264, 'a.ts'], copy))
+  })
 })
