@@ -11,6 +11,7 @@ import { parseMediaPlaylist } from '../../../src/check/playlist/media-playlist.t
 import { findTag, unquoted } from '../../../src/check/playlist/tag-reader.ts'
 import { curl, type CurlReply, type CurlRequest } from '../support/curl.ts'
 import { mergeDelta } from '../../support/merge-delta.ts'
+import { until } from '../../support/until.ts'
 
 export interface DeliveryTarget {
   /** Media playlist of a live low-latency stream of at least 12 target durations. */
@@ -311,8 +312,11 @@ export async function checkStalled(t: Test, target: DeliveryTarget): Promise<voi
 
 /** Checks a stream that has ended: nothing waits, and no media is hinted. */
 export async function checkEnded(t: Test, target: DeliveryTarget): Promise<void> {
-  const { url, text, lastSequence } = await readPlaylist(target)
-  t.match(text, /#EXT-X-ENDLIST\n$/)
+  // An edge learns of the end a moment later.
+  const { url, text, lastSequence } = await until('the end of the playlist', async () => {
+    const read = await readPlaylist(target)
+    return read.text.endsWith('#EXT-X-ENDLIST\n') && read
+  })
   t.notMatch(text, /EXT-X-PRELOAD-HINT/)
   const reply = await one(target, { url: `${url}?_HLS_msn=${lastSequence + 1}` })
   t.match({ ...reply, body: reply.body.toString() }, { status: 200, body: text })
