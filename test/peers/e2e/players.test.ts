@@ -15,7 +15,8 @@ const MAX_WAIT_SEC = 10
 
 const PROGRESS = /^\w+= *\S+\n/gm
 /** ffmpeg reads the init segment again after each reload of a playlist, of any server. */
-const SECOND_INIT = /^(\[mov,.*Found duplicated MOOV Atom\. Skipped it| +Last message repeated.*)\n/gm
+const SECOND_INIT =
+  /^(\[mov,.*Found duplicated MOOV Atom\. Skipped it| +Last message repeated.*)\n/gm
 
 /** Starts a low-latency stream. @returns the URL of its multivariant playlist */
 async function startStream(t: Test): Promise<string> {

@@ -124,7 +124,8 @@ t.test(
         videos.map(async (file) => {
           const { playlists, segments } = recordings.get(file)!
           const [, map] = /#EXT-X-MAP:URI="([^"]+)"/.exec(playlists[0]!) ?? []
-          const init = map === undefined ? '' : new DataView(await (await fetch(urlOf(map))).arrayBuffer())
+          const init =
+            map === undefined ? '' : new DataView(await (await fetch(urlOf(map))).arrayBuffer())
           return { segments, init }
         }),
       )
