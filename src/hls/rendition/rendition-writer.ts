@@ -185,7 +185,7 @@ export class RenditionWriter {
 
   /**
    * @param latestTicks  time of the newest frame of the reference track
-   * @param progressTicks  duration of the media of the reference track so far, see `Progress`
+   * @param progressTicks  duration of the media of the reference track so far, see `Progress`; Infinity for a flush
    * @returns parts and segments that have all their media, or whose wait for slower tracks is over
    */
   advance(latestTicks: number, progressTicks: number): readonly WriterOutput[] {
@@ -205,7 +205,9 @@ export class RenditionWriter {
       if (!isComplete && !isDue && this.#lateInARow < LATE_IN_A_ROW) break
       outputs ??= []
       if (end.type === 'part') {
-        this.#lateInARow = isComplete ? 0 : this.#lateInARow + 1
+        // A flush cuts off what would have come in time.
+        if (isComplete) this.#lateInARow = 0
+        else if (progressTicks < Infinity) this.#lateInARow++
         outputs.push({ type: 'part', part: this.#endPart(plan, end.end) })
       } else {
         // Players take audio without video for a failed variant, so a segment without its lead track becomes a gap.
