@@ -86,6 +86,8 @@ export class CmafWriter implements MediaWriter {
   #startTicks = -Infinity
   /** PTS minus DTS at the latest random access point. */
   #reorderTicks = 0
+  /** Time of the newest sample, comparable with the boundaries of parts. */
+  #latestTicks = 0
   /** Decode time at which the next fragment begins, if the media is continuous. */
   #nextTicks: number | undefined
 
@@ -129,16 +131,20 @@ export class CmafWriter implements MediaWriter {
     }
     this.#reader ??= createSampleReader(unit.track)
     this.#reorderTicks = ticks - unit.dtsTicks
-    for (const sample of this.#reader?.push(unit, this.#liftTicks) ?? []) {
-      const ownTicks = (sample.decodeTicks * TICKS_PER_SEC) / timescaleOf(sample.format)
-      const isVideo = unit.track.kind === 'video'
-      this.#held.push({ sample, ticks: isVideo ? ticks : ownTicks - this.#liftTicks, unit })
+    const samples = this.#reader?.push(unit, this.#liftTicks) ?? []
+    for (const [index, sample] of samples.entries()) {
+      if (unit.track.kind === 'audio') {
+        const endTicks = samples[index + 1]?.decodeTicks ?? this.#reader?.nextTicks ?? Infinity
+        // Audio that ends before the video begins is of no use.
+        if (this.#toTicks(endTicks, sample.format) <= this.#startTicks) continue
+        this.#latestTicks = this.#toTicks(sample.decodeTicks, sample.format)
+      } else if (!sample.continues) this.#latestTicks = ticks
+      // A second field is written with the first one: its bytes are views into the input.
+      this.#held.push({ sample, ticks: this.#latestTicks, unit })
     }
   }
 
   advance(untilTicks: number): void {
-    // Audio that ends before the video begins is of no use.
-    while ((this.#held[1]?.ticks ?? Infinity) <= this.#startTicks) this.#held.shift()
     for (const held of this.#takeHeld(untilTicks)) this.#append(held)
   }
 
@@ -265,6 +271,11 @@ export class CmafWriter implements MediaWriter {
     const durationSec = ticks / timescaleOf(this.#format!)
     const isPlanned = Math.abs(durationSec - plannedSec) <= (MAX_DIFFERENCE * durationSec) / samples
     return isPlanned ? { durationSec } : {}
+  }
+
+  /** @returns time in the program, 90 kHz, of a decode time */
+  #toTicks(decodeTicks: number, format: MediaFormat): number {
+    return (decodeTicks * TICKS_PER_SEC) / timescaleOf(format) - this.#liftTicks
   }
 
   /** Adds timed metadata to the open fragment. */
