@@ -230,6 +230,7 @@ export class CutPlanner {
       keyTicks: randomAccess ? ptsTicks : undefined,
       timelineStartTicks: timeline.startTicks,
       programDateTimeMs: this.#programDate.startMs,
+      maxSec: this.limitTicks / TICKS_PER_SEC,
     }
     if (!randomAccess) this.#stats.forcedCuts++
     this.#open = { plan, timeline }

@@ -115,8 +115,9 @@ export class PartCutter {
 
   #end(endTicks: number): PartEnd {
     const durationSec = (endTicks - this.#startTicks!) / TICKS_PER_SEC
+    const maxSec = this.#targetTicks! / TICKS_PER_SEC
     this.#startTicks = endTicks
     this.#hasFrame = false
-    return { serial: this.#serial++, endTicks, untilTicks: endTicks - 1, durationSec }
+    return { serial: this.#serial++, endTicks, untilTicks: endTicks - 1, durationSec, maxSec }
   }
 }

@@ -14,4 +14,6 @@ export interface PartEnd {
   readonly untilTicks: number
   /** DURATION */
   readonly durationSec: number
+  /** PART-TARGET */
+  readonly maxSec: number
 }

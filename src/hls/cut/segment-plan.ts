@@ -22,6 +22,8 @@ export interface SegmentPlan {
   readonly startsTimeline: boolean
   /** EXT-X-PROGRAM-DATE-TIME, milliseconds since 1970. */
   readonly programDateTimeMs: number
+  /** Maximum EXTINF. */
+  readonly maxSec: number
   readonly discontinuity: boolean
   readonly discontinuitySequence: number
 }

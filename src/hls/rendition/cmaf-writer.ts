@@ -21,10 +21,11 @@ import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { PartEnd } from '../cut/part-plan.ts'
 import type { SegmentEnd, SegmentPlan } from '../cut/segment-plan.ts'
-import { initUri, type CmafRendition } from '../file-names.ts'
+import { initUri, isAudioRendition, type CmafRendition } from '../file-names.ts'
 import type { InitSegment } from '../store/segment.ts'
 import { MAX_SKEW_TICKS } from '../cut/timeline.ts'
 import type { CarriedTracks } from './carried-tracks.ts'
+import { ListedTime, type ListedEnd } from './listed-time.ts'
 import { createSampleReader, type SampleReader } from './sample-reader.ts'
 import type { MediaWriter, WrittenPart, WrittenSegment } from './media-writer.ts'
 import { OpenSegment } from './open-segment.ts'
@@ -57,12 +58,6 @@ interface Open {
   sizeBytes: number
 }
 
-/** Maximum distance between a boundary and the frame after it; a later one is behind a gap. */
-const MAX_NEXT_TICKS = 0.5 * TICKS_PER_SEC
-
-/** Maximum difference between the duration of samples and that of their plan, in samples; more is behind a gap. */
-const MAX_DIFFERENCE = 1.1
-
 /** Digits of the hash in the name of an init segment. */
 const HASH_DIGITS = 12
 
@@ -90,6 +85,13 @@ export class CmafWriter implements MediaWriter {
   #latestTicks = 0
   /** Decode time at which the next fragment begins, if the media is continuous. */
   #nextTicks: number | undefined
+  /** Decode time of the newest sample of the open fragment. */
+  #placedTicks = 0
+  /** Mean duration of the samples of the latest fragment, in the timescale. */
+  #sampleTicks = 0
+  readonly #listed = new ListedTime()
+  /** End of the listed durations before the open segment. */
+  #segmentFromTicks = 0
 
   constructor(options: CmafWriterOptions) {
     this.#options = options
@@ -120,6 +122,8 @@ export class CmafWriter implements MediaWriter {
     this.#restart()
     this.#needsTimeline = false
     this.#startTicks = startTicks
+    this.#listed.start(startTicks)
+    this.#segmentFromTicks = startTicks
     const missingSec = (MAX_SKEW_TICKS - timelineStartTicks) / TICKS_PER_SEC
     this.#liftTicks = Math.max(0, Math.ceil(missingSec)) * TICKS_PER_SEC
   }
@@ -158,26 +162,24 @@ export class CmafWriter implements MediaWriter {
     this.#nextTicks = undefined
   }
 
-  endPart({ endTicks, durationSec }: PartEnd, next: QueuedUnit | undefined): WrittenPart {
-    const fragment = this.#endFragment(endTicks, next)
+  endPart(plan: SegmentPlan, end: PartEnd): WrittenPart {
+    const fragment = this.#endFragment(end.endTicks)
+    const durationSec = this.#list(plan, end)
     if (fragment === undefined || this.#open === undefined)
-      return { chunks: [], independent: false }
+      return { chunks: [], independent: false, durationSec }
     const { chunks, independent } = fragment
-    return { chunks, independent, map: this.#open.map, ...this.#measure([fragment], durationSec) }
+    return { chunks, independent, map: this.#open.map, durationSec }
   }
 
-  endSegment(
-    plan: SegmentPlan,
-    { endTicks, durationSec }: SegmentEnd,
-    next: QueuedUnit | undefined,
-  ): WrittenSegment {
-    if (this.#fragments.mediaBytes > 0) this.#endFragment(endTicks, next)
+  endSegment(plan: SegmentPlan, end: SegmentEnd): WrittenSegment {
+    if (this.#fragments.mediaBytes > 0) this.#endFragment(end.endTicks)
+    const durationSec = this.#listSegment(plan, end)
     const open = this.#open
     this.#open = undefined
     if (open === undefined) {
       this.#nextTicks = undefined
       const gap = { independent: false, aligned: undefined, startsWithKeyFrame: false, frames: 0 }
-      return { ...gap, chunks: [], carried: undefined }
+      return { ...gap, chunks: [], carried: undefined, durationSec }
     }
     const { content, fragments, startsWithSync, map } = open
     this.#memory.expect(open.sizeBytes)
@@ -189,7 +191,7 @@ export class CmafWriter implements MediaWriter {
       frames: content.frames,
       carried: content.carried,
       map,
-      ...this.#measure(fragments, durationSec),
+      durationSec,
     }
   }
 
@@ -211,10 +213,18 @@ export class CmafWriter implements MediaWriter {
       this.#needsTimeline = true
       return
     }
-    const isFirst = this.#fragments.decodeTicks === undefined
-    const fromTicks = isFirst && unit.track.kind === 'video' ? this.#nextTicks : undefined
-    this.#fragments.push(fromTicks === undefined ? sample : startAt(sample, fromTicks))
+    const isVideo = unit.track.kind === 'video'
+    const placed =
+      isVideo && !sample.continues ? startAt(sample, this.#decodeTimeOf(sample)) : sample
+    this.#fragments.push(placed)
+    if (!sample.continues) this.#placedTicks = placed.decodeTicks
     this.#open.content.push(unit)
+  }
+
+  /** Decode time at which a fragment of video goes on, or begins where the one before it has ended. */
+  #decodeTimeOf({ decodeTicks }: Sample<MediaFormat>): number {
+    const isFirst = this.#fragments.decodeTicks === undefined
+    return isFirst ? (this.#nextTicks ?? decodeTicks) : Math.max(decodeTicks, this.#placedTicks + 1)
   }
 
   #begin(sample: Sample<MediaFormat>, unit: PesUnit, carried: CarriedTracks): Open {
@@ -235,10 +245,10 @@ export class CmafWriter implements MediaWriter {
   }
 
   /** @returns undefined for a gap: the segment has no media so far */
-  #endFragment(endTicks: number, next: QueuedUnit | undefined): Fragment | undefined {
+  #endFragment(endTicks: number): Fragment | undefined {
     const open = this.#open
     if (open === undefined) return undefined
-    const untilTicks = this.#endOf(endTicks, next)
+    const untilTicks = this.#endOf(endTicks)
     const fragment = this.#fragments.end({
       untilTicks,
       startsSegment: open.fragments.length === 0,
@@ -248,34 +258,47 @@ export class CmafWriter implements MediaWriter {
     this.#events = []
     this.#eventBytes = 0
     if (fragment === undefined) return undefined
-    if (fragment.samples > 0) this.#nextTicks = fragment.decodeTicks + fragment.durationTicks
+    if (fragment.samples > 0) {
+      this.#nextTicks = fragment.decodeTicks + fragment.durationTicks
+      this.#sampleTicks = fragment.durationTicks / fragment.samples
+    }
     open.fragments.push(fragment)
     open.sizeBytes += fragment.sizeBytes
     return fragment
   }
 
-  /** Decode time at which a fragment ends: that of the next sample or, of video that has not arrived, as expected. */
-  #endOf(endTicks: number, next: QueuedUnit | undefined): number {
+  /** Decode time at which a fragment ends: that of the next frame of audio, of video the planned one. */
+  #endOf(endTicks: number): number {
     const [held] = this.#held
     const counted = held?.sample.decodeTicks ?? this.#reader?.nextTicks
-    if (counted !== undefined) return counted
-    const isNear = next !== undefined && Math.abs(next.ticks - endTicks) < MAX_NEXT_TICKS
-    const ticks = isNear ? next.unit.dtsTicks : endTicks - this.#reorderTicks
-    return ticks + this.#liftTicks
+    return counted ?? endTicks - this.#reorderTicks + this.#liftTicks
   }
 
-  /** Duration of the samples, unless it is that of a gap as well: what is listed follows the plan. */
-  #measure(fragments: readonly Fragment[], plannedSec: number): Pick<WrittenPart, 'durationSec'> {
-    const samples = fragments.reduce((sum, it) => sum + it.samples, 0)
-    const ticks = fragments.reduce((sum, { durationTicks }) => sum + durationTicks, 0)
-    const durationSec = ticks / timescaleOf(this.#format!)
-    const isPlanned = Math.abs(durationSec - plannedSec) <= (MAX_DIFFERENCE * durationSec) / samples
-    return isPlanned ? { durationSec } : {}
+  /** @returns DURATION or EXTINF up to a boundary: that of the frames of audio; of video as planned */
+  #list({ maxSec }: SegmentPlan, end: ListedEnd): number {
+    if (!isAudioRendition(this.#options.name)) return end.durationSec
+    const untilTicks = this.#segmentFromTicks + maxSec * TICKS_PER_SEC
+    const [format, ticks] = [this.#format, this.#nextTicks]
+    if (format === undefined || ticks === undefined) return this.#listed.advance(end, untilTicks)
+    const frameTicks = (this.#sampleTicks * TICKS_PER_SEC) / timescaleOf(format)
+    const media = { mediaTicks: this.#toTicks(ticks, format), frameTicks }
+    return this.#listed.advance(end, untilTicks, media)
   }
 
   /** @returns time in the program, 90 kHz, of a decode time */
   #toTicks(decodeTicks: number, format: MediaFormat): number {
     return (decodeTicks * TICKS_PER_SEC) / timescaleOf(format) - this.#liftTicks
+  }
+
+  /** @returns EXTINF: the sum of the parts, if there are any */
+  #listSegment(plan: SegmentPlan, end: SegmentEnd): number {
+    const fromTicks = this.#segmentFromTicks
+    const hasParts = this.#listed.ticks > fromTicks
+    const durationSec = hasParts
+      ? (this.#listed.ticks - fromTicks) / TICKS_PER_SEC
+      : this.#list(plan, end)
+    this.#segmentFromTicks = this.#listed.ticks
+    return durationSec
   }
 
   /** Adds timed metadata to the open fragment. */

@@ -15,7 +15,7 @@ export interface WrittenPart {
   readonly chunks: readonly Buffer[]
   /** INDEPENDENT */
   readonly independent: boolean
-  /** Duration of its samples; undefined: as planned. */
+  /** DURATION or EXTINF where it is not the planned one. */
   readonly durationSec?: number
   /** Init segment, in formats that have one; undefined for a gap. */
   readonly map?: InitSegment
@@ -57,14 +57,10 @@ export interface MediaWriter {
   isPast(untilTicks: number): boolean
   /** Drops what is held up to a time, inclusive. */
   skip(untilTicks: number): void
-  /**
-   * Ends a part; undefined for a format without parts.
-   *
-   * @param next  first PES packet of the lead track after the part, if it has arrived
-   */
-  endPart?(end: PartEnd, next: QueuedUnit | undefined): WrittenPart
+  /** Ends a part; undefined for a format without parts. */
+  endPart?(plan: SegmentPlan, end: PartEnd): WrittenPart
   /** Ends the last part too. */
-  endSegment(plan: SegmentPlan, end: SegmentEnd, next: QueuedUnit | undefined): WrittenSegment
+  endSegment(plan: SegmentPlan, end: SegmentEnd): WrittenSegment
   /** Writes packets that only carry a PCR, where the format has them. */
   writePackets?(chunks: readonly Buffer[]): void
 }

@@ -288,7 +288,7 @@ export class RenditionWriter {
       uri: partUri(epoch, name, end.serial),
       segmentUri: segmentUri(epoch, name, plan.mediaSequence),
       durationSec: end.durationSec,
-      ...this.#media.endPart!(end, this.#queues.next),
+      ...this.#media.endPart!(plan, end),
     }
     this.#parts.push(part)
     return part
@@ -298,7 +298,7 @@ export class RenditionWriter {
     const { name, epoch } = this.#options
     const parts = this.#parts
     this.#parts = []
-    const written = this.#media.endSegment(plan, end, this.#queues.next)
+    const written = this.#media.endSegment(plan, end)
     const { aligned, frames, carried = this.#carried, ...media } = written
     if (aligned !== false || plan.keyTicks === undefined) this.#misalignedInARow = 0
     else this.#misalignedInARow++

@@ -5,7 +5,7 @@
  */
 import type { Track } from '../../mpegts/track.ts'
 import type { CarriedTracks } from './carried-tracks.ts'
-import { UnitQueue, type PlacingWindow, type QueuedUnit } from './unit-queue.ts'
+import { UnitQueue, type PlacingWindow } from './unit-queue.ts'
 
 /** Maximum size of the queue of a track, by kind; a video queue may have the maximum size of a segment. */
 const MAX_WAITING_BYTES: Readonly<Partial<Record<Track['kind'], number>>> = {
@@ -86,12 +86,6 @@ export class TrackQueues implements Iterable<UnitQueue> {
   isPast(window: PlacingWindow): boolean {
     for (const queue of this) if (!queue.isPast(window)) return false
     return true
-  }
-
-  /** Oldest waiting PES packet of the lead track. */
-  get next(): QueuedUnit | undefined {
-    for (const lead of this) return lead.next
-    return undefined
   }
 
   /** Drops the PES packets of a window. */

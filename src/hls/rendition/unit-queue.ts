@@ -82,11 +82,6 @@ export class UnitQueue {
     return this.#sizeBytes
   }
 
-  /** Oldest waiting PES packet. */
-  get next(): QueuedUnit | undefined {
-    return this.#units[0]
-  }
-
   /** Number of PES packets dropped. */
   get dropped(): number {
     return this.#dropped
