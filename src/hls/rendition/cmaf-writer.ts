@@ -50,7 +50,6 @@ interface HeldSample {
 /** Segment that has its first sample. */
 interface Open {
   readonly content: OpenSegment
-  readonly format: MediaFormat
   readonly map: InitSegment
   readonly startsWithSync: boolean
   /** Fragments so far. */
@@ -72,9 +71,12 @@ export class CmafWriter implements MediaWriter {
   #eventBytes = 0
   #eventId = 0
   #open: Open | undefined
+  /** Format of the newest sample. */
   #format: MediaFormat | undefined
-  #map: InitSegment | undefined
+  readonly #maps = new WeakMap<MediaFormat, InitSegment>()
   #needsTimeline = false
+  /** Init segment of all samples of the timeline: another one is behind a discontinuity. */
+  #timelineMap: string | undefined
   /** Added to all times of the timeline, which may be negative: whole seconds, in 90 kHz. */
   #liftTicks = 0
   /** Start of the timeline. */
@@ -121,6 +123,7 @@ export class CmafWriter implements MediaWriter {
   startTimeline({ startTicks, timelineStartTicks }: SegmentPlan): void {
     this.#restart()
     this.#needsTimeline = false
+    this.#timelineMap = undefined
     this.#startTicks = startTicks
     this.#listed.start(startTicks)
     this.#segmentFromTicks = startTicks
@@ -208,17 +211,21 @@ export class CmafWriter implements MediaWriter {
 
   #append({ sample, unit }: HeldSample): void {
     if (this.#carried === undefined) return
-    this.#open ??= this.#begin(sample, unit, this.#carried)
-    if (sample.format !== this.#open.format) {
+    const map = this.#mapOf(sample.format, unit.track.language)
+    this.#timelineMap ??= map.uri
+    if (map.uri !== this.#timelineMap) {
       this.#needsTimeline = true
       return
     }
+    this.#format = sample.format
+    const content = this.#open?.content ?? new OpenSegment(this.#carried, unit)
+    this.#open ??= { content, map, startsWithSync: sample.sync, fragments: [], sizeBytes: 0 }
     const isVideo = unit.track.kind === 'video'
     const placed =
       isVideo && !sample.continues ? startAt(sample, this.#decodeTimeOf(sample)) : sample
     this.#fragments.push(placed)
     if (!sample.continues) this.#placedTicks = placed.decodeTicks
-    this.#open.content.push(unit)
+    content.push(unit)
   }
 
   /** Decode time at which a fragment of video goes on, or begins where the one before it has ended. */
@@ -227,21 +234,15 @@ export class CmafWriter implements MediaWriter {
     return isFirst ? (this.#nextTicks ?? decodeTicks) : Math.max(decodeTicks, this.#placedTicks + 1)
   }
 
-  #begin(sample: Sample<MediaFormat>, unit: PesUnit, carried: CarriedTracks): Open {
-    const { format, sync: startsWithSync } = sample
-    const content = new OpenSegment(carried, unit)
-    const map = this.#mapOf(format, unit.track.language)
-    return { content, format, map, startsWithSync, fragments: [], sizeBytes: 0 }
-  }
-
   #mapOf(format: MediaFormat, language: string | undefined): InitSegment {
-    if (this.#map !== undefined && this.#format === format) return this.#map
+    const known = this.#maps.get(format)
+    if (known !== undefined) return known
     const { epoch, name } = this.#options
     const bytes = encodeInitSegment({ id: 1, format, ...(language !== undefined && { language }) })
     const hash = createHash('sha256').update(bytes).digest('hex').slice(0, HASH_DIGITS)
-    this.#format = format
-    this.#map = { uri: initUri(epoch, name, hash), bytes }
-    return this.#map
+    const map = { uri: initUri(epoch, name, hash), bytes }
+    this.#maps.set(format, map)
+    return map
   }
 
   /** @returns undefined for a gap: the segment has no media so far */

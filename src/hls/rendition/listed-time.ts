@@ -43,7 +43,8 @@ export class ListedTime {
     media?: { readonly mediaTicks: number; readonly frameTicks: number },
   ): number {
     const { mediaTicks, frameTicks } = media ?? { mediaTicks: -Infinity, frameTicks: 0 }
-    const isUsual = mediaTicks > this.#ticks && Math.abs(mediaTicks - endTicks) <= frameTicks + 1
+    const isUsual =
+      mediaTicks > this.#ticks + 1 && Math.abs(mediaTicks - endTicks) <= frameTicks + 1
     const wantedSec = isUsual ? (mediaTicks - this.#ticks) / TICKS_PER_SEC : durationSec
     const restSec = (latestTicks - this.#ticks) / TICKS_PER_SEC
     const listedSec = Math.max(MIN_SEC, Math.min(wantedSec, maxSec, restSec))
