@@ -23,6 +23,10 @@ const SLICE = 1
 /** Rounding of times to samples of audio and back, in ticks of 90 kHz. */
 const ROUNDING_TICKS = 2
 
+/** Excess of the longest EXTINF over EXT-X-TARGETDURATION. */
+const MAX_EXCESS_SEC = 0.49
+const MAX_REST_SEC = AUDIO_FRAME_TICKS / SEC
+
 /** Maximum distance of a key frame of a variant from a boundary. */
 const SNAP_TICKS = 0.05 * SEC
 
@@ -46,7 +50,7 @@ interface PlacedSample {
 
 interface ListedSegment {
   readonly uri: string
-  /** Difference between EXTINF and the durations of the samples. */
+  /** Difference between EXTINF and the durations of the samples, beyond what EXTINF permits. */
   readonly offSec: number
   /** Whether it ends with a part in which no frame begins: the next frame begins with the next segment. */
   readonly endsEmpty: boolean
@@ -60,6 +64,8 @@ interface Track {
   readonly segments: ListedSegment[]
   /** Start of the timeline. */
   readonly startTicks: number
+  /** End of its newest segment. */
+  endTicks: number
   /** Decode time at which the next fragment begins; undefined at first, and after a gap. */
   nextTicks: number | undefined
 }
@@ -104,6 +110,7 @@ export class FragmentChecks {
   #checkFragments(segment: Segment): void {
     const { uri, parts, map, durationSec } = segment
     const track = this.#trackOf(segment)
+    track.endTicks = segment.endTicks
     if (segment.sizeBytes === 0) {
       track.nextTicks = undefined
       return
@@ -112,14 +119,20 @@ export class FragmentChecks {
     const { timescale } = readTrackHeader(map.bytes)
     const before = track.samples.length
     let sumTicks = 0
+    let isFirst = true
     for (const file of parts.length > 0 ? parts : [segment]) {
       if (file.chunks.length === 0) track.nextTicks = undefined
-      else sumTicks += this.#checkFile(file, track, timescale, sumTicks === 0)
+      else {
+        sumTicks += this.#checkFile(file, track, timescale, isFirst)
+        isFirst = false
+      }
     }
     const sumSec = sumTicks / timescale
     const endsEmpty =
       readSamples(Buffer.concat(parts.at(-1)?.chunks ?? segment.chunks)).length === 0
-    track.segments.push({ uri, offSec: Math.abs(sumSec - durationSec), endsEmpty })
+    // What exceeds the longest EXTINF is in that of the next segment.
+    const restSec = Math.abs((durationSec % 1) - MAX_EXCESS_SEC) < 1e-6 ? MAX_REST_SEC : 0
+    track.segments.push({ uri, offSec: Math.abs(sumSec - durationSec) - restSec, endsEmpty })
     const first = Math.min(...track.samples.slice(before).map(({ ptsTicks }) => ptsTicks))
     const { mediaSequence } = segment
     this.#starts.set(mediaSequence, [...(this.#starts.get(mediaSequence) ?? []), first])
@@ -168,13 +181,17 @@ export class FragmentChecks {
   }
 
   /** @returns seconds by which the times are lifted, in ticks; nothing without samples */
-  #compare(timeline: number, { name, isVideo, samples, segments, startTicks }: Track): number[] {
+  #compare(timeline: number, track: Track): number[] {
+    const { name, isVideo, samples, segments, startTicks, endTicks } = track
     const { sent, isClean } = this.#source
-    const inTs = this.#inTs.get(`${timeline} ${SAME_MEDIA[name]!.join(' ')}`)
-    const isBefore = (id: number) => sent[id]!.lastPtsTicks + AUDIO_FRAME_TICKS <= startTicks
     const ids = samples.flatMap((sample) => sample.ids)
+    const inTs = this.#inTs.get(`${timeline} ${SAME_MEDIA[name]!.join(' ')}`)
+    // Audio that ends before the video, or was sent ahead of its end, may be missing.
+    const isOutside = (id: number) =>
+      sent[id]!.lastPtsTicks + AUDIO_FRAME_TICKS <= startTicks ||
+      (sent[id]!.lastPtsTicks >= endTicks && !ids.includes(id))
     if (name === 'cmaf-video-1') checkSame(name, ids, inTs)
-    else if (isClean) checkSame(name, ids, isVideo ? inTs : inTs?.filter((id) => !isBefore(id)))
+    else if (isClean) checkSame(name, ids, isVideo ? inTs : inTs?.filter((id) => !isOutside(id)))
     const twice = ids.find((id, index) => id <= (ids[index - 1] ?? -1))
     if (twice !== undefined) throw new Error(`${name} has ${twice} twice`)
     // A timeline ends with the audio that was sent ahead, or lacks what comes late.
@@ -199,7 +216,9 @@ export class FragmentChecks {
       // A part may end during a frame, or during the last frame before a key frame of a variant.
       const movedTicks = isVideo ? unit.dtsTicks + lift - sample.dtsTicks : 0
       const minTicks = name === 'cmaf-video-1' ? 0 : -SNAP_TICKS
-      const isMoved = sample.isFirst ? movedTicks < minTicks : movedTicks !== 0
+      const isMoved = sample.isFirst
+        ? movedTicks < minTicks
+        : movedTicks < minTicks || movedTicks > 0
       if (isMoved && isClean) throw new Error(`${name} has ${id} at ${sample.dtsTicks}`)
       this.samples++
     }
@@ -214,7 +233,7 @@ export class FragmentChecks {
     const isVideo = rendition.startsWith('cmaf-video')
     const track = {
       ...{ name: rendition, isVideo, samples: [], segments: [], startTicks },
-      nextTicks: undefined,
+      ...{ endTicks: startTicks, nextTicks: undefined },
     }
     tracks.push(track)
     return track

@@ -204,6 +204,7 @@ function encode(random: Random, tracks: readonly Track[], sec: number, sending: 
       inputs.push(unit(value))
       if (!sending.hasFields) continue
       const field = send(track, times + Math.floor(frameTicks / 2), { reorderTicks })
+      inputs.push({ type: 'header', pid, times: field })
       inputs.push(unit({ ...field, startsFrame: false }))
     }
     // Audio that is late arrives after the video of its time.

@@ -211,6 +211,8 @@ export class CmafWriter implements MediaWriter {
 
   #append({ sample, unit }: HeldSample): void {
     if (this.#carried === undefined) return
+    // The frame that it continues is lost, or in another segment.
+    if (sample.continues && this.#fragments.decodeTicks === undefined) return
     const map = this.#mapOf(sample.format, unit.track.language)
     this.#timelineMap ??= map.uri
     if (map.uri !== this.#timelineMap) {
