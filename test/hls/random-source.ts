@@ -86,6 +86,8 @@ export interface RandomSource {
   readonly sent: readonly SentUnit[]
   /** Whether the timestamps of each encoder neither jump nor have gaps, and no PES packet is lost or late. */
   readonly isClean: boolean
+  /** Whether a frame is two fields, each in a PES packet. */
+  readonly hasFields: boolean
 }
 
 /** What is sent, by all encoders of a source. */
@@ -136,9 +138,9 @@ export function createRandomSource(seed: number): RandomSource {
     sending.inputs.push('disconnect')
     encode(random, tracks, 2 + random.below(3), sending)
   }
-  const { inputs, sent, isClean } = sending
+  const { inputs, sent, isClean, hasFields } = sending
   const [segmentSec, partSec] = [pick([0.5, 1, 2]), pick([0.1, 0.2, 0.333, 0.5])]
-  return { inputs, sent, isClean, segmentSec, partSec }
+  return { inputs, sent, isClean, hasFields, segmentSec, partSec }
 }
 
 /** Adds the inputs of one encoder for `sec` seconds of media. */
