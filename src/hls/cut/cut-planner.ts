@@ -250,10 +250,11 @@ export class CutPlanner {
     const lengthTicks = segmentTicks(startTicks, endTicks, this.limitTicks)
     this.#decide(...this.#parts.end(startTicks + lengthTicks, untilTicks).map(endPart))
     const durationSec = lengthTicks / TICKS_PER_SEC
+    const maxSec = this.limitTicks / TICKS_PER_SEC
     this.#programDate.advance(durationSec)
     const fixed = this.#targets.addSegment(durationSec, cutShort)
     const endsTimeline = nextFrameTicks - endTicks > this.#targets.maxStepTicks
-    this.#decide({ type: 'end', end: { endTicks, untilTicks, durationSec, endsTimeline } })
+    this.#decide({ type: 'end', end: { endTicks, untilTicks, durationSec, maxSec, endsTimeline } })
     this.#decideTargets(fixed)
   }
 

@@ -36,6 +36,8 @@ export interface SegmentEnd {
   readonly untilTicks: number
   /** EXTINF */
   readonly durationSec: number
+  /** Maximum EXTINF; less than that of the plan if EXT-X-TARGETDURATION was fixed meanwhile. */
+  readonly maxSec: number
   /** Whether the next segment starts with a discontinuity. */
   readonly endsTimeline: boolean
 }

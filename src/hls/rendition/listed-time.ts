@@ -15,8 +15,8 @@ export interface ListedEnd {
   readonly endTicks: number
   /** Planned duration. */
   readonly durationSec: number
-  /** Maximum duration, at least the planned one; default: none. */
-  readonly maxSec?: number
+  /** Maximum duration, at least the planned one. */
+  readonly maxSec: number
 }
 
 /** `start` a timeline, then `advance` over each of its parts, or over segments without parts. */
@@ -38,7 +38,7 @@ export class ListedTime {
    * @returns DURATION or EXTINF, in seconds
    */
   advance(
-    { endTicks, durationSec, maxSec = Infinity }: ListedEnd,
+    { endTicks, durationSec, maxSec }: ListedEnd,
     latestTicks: number,
     media?: { readonly mediaTicks: number; readonly frameTicks: number },
   ): number {
