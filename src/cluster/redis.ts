@@ -107,10 +107,17 @@ export class Redis extends EventEmitter<{ ready: []; steady: []; lost: [reason: 
   /** Waits for a connection. @throws {MillraceError} `REGISTRY_UNAVAILABLE` after the time limit */
   async ready(timeoutMs: number): Promise<void> {
     if (this.isReady) return
-    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeoutMs)])
-    await once(this, 'ready', { signal }).catch((cause: unknown) => {
+    // Not `AbortSignal.timeout`: in Node 20, one that only `AbortSignal.any` knows is collected as garbage, and never aborts.
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), timeoutMs)
+    const signal = AbortSignal.any([this.#closing.signal, late.signal])
+    try {
+      await once(this, 'ready', { signal })
+    } catch (cause) {
       throw unavailable(cause)
-    })
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   /**

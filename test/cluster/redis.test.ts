@@ -1,11 +1,16 @@
 import { createServer, type Socket } from 'node:net'
 import { once } from 'node:events'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { Redis } from '../../src/cluster/redis.ts'
 import { findMaster } from '../../src/cluster/sentinels.ts'
 import { connectTo } from './connect-to.ts'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 const UNAVAILABLE = { code: 'REGISTRY_UNAVAILABLE', httpStatus: 503, retryAfterSec: 1 }
 
@@ -61,6 +66,13 @@ t.test('of Sentinels that name different masters the newest configuration counts
     message: 'no Sentinel answers: away',
   })
   await t.rejects(findMaster(addresses.slice(3), 'main', askEach), { message: /does not know/ })
+})
+
+t.test('the wait for a connection ends when garbage is collected meanwhile', async (t) => {
+  const { redis } = connectTo(t, `redis://127.0.0.1:${await freePort()}`)
+  const collector = setInterval(collectGarbage, 20)
+  t.teardown(() => clearInterval(collector))
+  await t.rejects(redis.ready(200), UNAVAILABLE)
 })
 
 t.test('close ends the attempts to connect', async (t) => {
