@@ -99,6 +99,8 @@ const ENCODERS: readonly Encoder[] = [
         `! x264enc speed-preset=ultrafast tune=zerolatency key-int-max=60 ! h264parse config-interval=-1 ! queue ! mux.`,
         `audiotestsrc is-live=true samplesperbuffer=1024 num-buffers=${buffers} ! audio/x-raw,rate=48000,channels=2`,
         `! voaacenc ! aacparse ! queue ! mux.`,
+        // srtsink closes with the pipeline, and drops what is not acknowledged: a third sink keeps it open for a second.
+        `videotestsrc is-live=true num-buffers=${frames + 30} ! video/x-raw,width=16,height=16,framerate=30/1 ! fakesink`,
       ]
       return ['sh', ['-c', `gst-launch-1.0 -q -e ${pipeline.join(' ')}`]]
     },
