@@ -153,7 +153,7 @@ t.test('a repeated request waits for the next version of a playlist', async (t) 
   t.equal(countRepeated(), 1, 'the one behind it is not read')
   live.addPart()
   const [playlist, segment] = await replies
-  t.match(playlist, /Cache-Control: public, max-age=12\r\n/)
+  t.match(playlist, /Cache-Control: public, max-age=0, s-maxage=12\r\n/)
   t.match(segment, /Content-Length: 200000\r\n/)
   t.equal(countRepeated(), 2)
   t.strictSame(await client.ask(next), [playlist], 'the same as without a wait')
