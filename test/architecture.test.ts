@@ -7,6 +7,10 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
+const TEST = import.meta.dirname
+
+/** Folders of tests without those of `npm test`. */
+const NO_TESTS = new Set(['peers', 'rooms', 'soak', 'support'])
 
 /**
  * Room -> rooms (or single files) of ours that it may import. A room may always import itself. From the outside, a room
@@ -222,6 +226,19 @@ t.test('clocks, timers, chance, sockets, files and the environment have owners',
     }
   }
   t.ok(files.some(({ file }) => file === 'clock.ts'))
+})
+
+t.test('npm test runs each folder of tests, alone or with others in a process', async (t) => {
+  const read = (file: string) => readFileSync(join(TEST, file), 'utf8')
+  const shared = readdirSync(join(TEST, 'rooms')).flatMap((file) => {
+    const text = read(`rooms/${file}`)
+    return [...text.matchAll(/'(\w+)'/g)].map(([, room]) => room!)
+  })
+  const alone = /\{(.*)\}/.exec(read('../.taprc'))![1]!.split(',')
+  const folders = readdirSync(TEST, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !NO_TESTS.has(entry.name))
+    .map(({ name }) => name)
+  t.strictSame([...shared, ...alone].toSorted(), folders)
 })
 
 t.test('no file is a drawer', async (t) => {

@@ -172,7 +172,7 @@ class Judge {
     if (text === undefined) return
     this.#complain(uri, [...this.#rules.playlist(uri, text), ...parseM3u8(text).complaints])
     for (const entry of text.split(/(?<=\.ts)\n/)) {
-      const name = /\S+\.ts$/.exec(entry)?.[0]
+      const name = /^\S+\.ts$/m.exec(entry)?.[0]
       const gone = name !== undefined && this.#stream.files.get(name) === undefined
       if (gone && !entry.includes('#EXT-X-GAP')) this.#complain(uri, [`${name} is gone`])
     }

@@ -1,0 +1,15 @@
+/**
+ * All tests of rooms in one process: to start one for each file and to load its modules takes longer than most tests.
+ *
+ * @module
+ */
+import { readdirSync } from 'node:fs'
+
+export async function importTests(...rooms: string[]): Promise<void> {
+  for (const room of rooms) {
+    const folder = new URL(`../${room}/`, import.meta.url)
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    for (const file of files.filter((name) => name.endsWith('.test.ts')).toSorted())
+      await import(new URL(file, folder).href)
+  }
+}
