@@ -60,11 +60,11 @@ t.test('answers like the origin, byte for byte', async (t) => {
     ['demo/playlist.m3u8?_HLS_skip=YES', br],
     ['demo/playlist.m3u8?_HLS_msn=8&_HLS_part=1&_HLS_skip=v2&CMCD=sid%3D%22a%22'],
     ['demo/master.m3u8', gzip],
-    ['demo/a-p0.ts'],
-    ['demo/a-p1.ts', { range: 'bytes=10-19' }],
-    ['demo/a-p1.ts', { range: 'bytes=5000-' }],
-    ['demo/a-p1.ts', {}, 'HEAD'],
-    ['demo/a-p99.ts'],
+    ['demo/a-p0.m4s'],
+    ['demo/a-p1.m4s', { range: 'bytes=10-19' }],
+    ['demo/a-p1.m4s', { range: 'bytes=5000-' }],
+    ['demo/a-p1.m4s', {}, 'HEAD'],
+    ['demo/a-p99.m4s'],
     ['demo/video-2.m3u8'],
     ['demo/..%2f'],
     ['nobody/playlist.m3u8'],
@@ -224,7 +224,7 @@ t.test(
     const edge = await startEdge(t, origin.url, { clock: { nowUs: () => nowUs, wallMs: () => 0 } })
     const read = () => call(edge, 'GET', '/video/demo/playlist.m3u8')
     t.equal((await read()).status, 200)
-    t.equal((await call(edge, 'GET', '/video/demo/a-p0.ts')).status, 200)
+    t.equal((await call(edge, 'GET', '/video/demo/a-p0.m4s')).status, 200)
     await origin.close()
     await sleep(300)
     nowUs = 5_900_000
@@ -234,7 +234,7 @@ t.test(
     t.equal(refused.status, 503)
     t.equal(refused.headers['retry-after'], '1')
     t.equal(json(refused).code, 'ORIGIN_UNREACHABLE')
-    t.equal((await call(edge, 'GET', '/video/demo/a-p0.ts')).status, 200, 'media is immutable')
+    t.equal((await call(edge, 'GET', '/video/demo/a-p0.m4s')).status, 200, 'media is immutable')
   },
 )
 

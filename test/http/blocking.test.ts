@@ -93,7 +93,7 @@ t.test('waits for the part that is hinted, and answers it whole (6.2.6)', async 
   t.equal(reply.status, 200)
   t.equal(reply.body.length, 200_000)
   t.match(reply.headers, { 'content-type': 'video/mp2t', 'content-length': '200000' })
-  const unknown = await call(app, 'GET', '/video/demo/a-p99.ts')
+  const unknown = await call(app, 'GET', '/video/demo/a-p99.m4s')
   t.match(json(unknown), { code: 'FILE_NOT_FOUND' }, 'a part that is not hinted')
 })
 

@@ -105,7 +105,7 @@ function replyLength(text: string): number | undefined {
 t.test('a repeated request gets the reply of the router, to the byte', async (t) => {
   const { app, sent, countRepeated } = await serve(t)
   const client = new Client(t, app)
-  for (const name of ['playlist.m3u8', 'a-7.ts', 'a-p0.ts', 'a-7.ts?a=1&b=%20', ...DIRECTIVES]) {
+  for (const name of ['playlist.m3u8', 'a-7.ts', 'a-p0.m4s', 'a-7.ts?a=1&b=%20', ...DIRECTIVES]) {
     const request = `GET /video/demo/${name} HTTP/1.1\r\n${HEADERS}`
     // Left to the router.
     const [expected] = await client.ask(request.replace('Host', 'Prefer: wait=0\r\nHost'))

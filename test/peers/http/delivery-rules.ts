@@ -495,7 +495,10 @@ async function checkReloads(t: Test, target: DeliveryTarget): Promise<void> {
     })
     t.match(reply, {
       status: 200,
-      headers: { 'cache-control': `public, max-age=${6 * targetSec}`, 'content-encoding': 'gzip' },
+      headers: {
+        'cache-control': `public, max-age=0, s-maxage=${6 * targetSec}`,
+        'content-encoding': 'gzip',
+      },
     })
     const [, sequence, part] = /msn=(\d+)&_HLS_part=(\d+)/.exec(next)!.map(Number)
     const { segments } = parseMediaPlaylist(gunzipSync(reply.body).toString(), url)
