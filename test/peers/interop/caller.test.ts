@@ -147,7 +147,12 @@ t.test(
     const at = 100 * PAYLOAD_BYTES
     const rest = Buffer.concat([stream.subarray(0, at), stream.subarray(at + goneBytes)])
     t.equal(difference(listener.bytes(), rest), '')
-    t.strictSame(dropRequests.at(-1), gone)
+    // How many of them a request names depends on when libsrt asks, and when it gives up by itself.
+    t.ok(dropRequests.length > 0)
+    t.notOk(
+      dropRequests.find((range) => !range || range.first < gone.first || range.last > gone.last),
+      'only what is gone is dropped',
+    )
     t.equal(publication.output(), '')
   },
 )
