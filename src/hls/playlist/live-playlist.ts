@@ -59,7 +59,7 @@ export class LivePlaylist {
   #unmetered: Segment[] = []
   #target: TargetDurations | undefined
   /** Init segments in the files, oldest first. */
-  readonly #inits = new Set<string>()
+  readonly #inits = new Map<string, InitSegment>()
   #ended = false
   #revision = 0
 
@@ -137,6 +137,8 @@ export class LivePlaylist {
    */
   open(targetSec: number, partTargetSec?: number): void {
     this.#target = { targetSec, partTargetSec }
+    // Their lifetime is in target durations, and no playlist has named them so far.
+    for (const init of this.#inits.values()) this.#storeInit(init, targetSec)
     for (const segment of this.#unmetered.splice(0)) this.#meter.add(segment, targetSec)
     this.#publish()
   }
@@ -258,11 +260,14 @@ export class LivePlaylist {
     this.#removeInits()
   }
 
-  #putInit({ uri, bytes }: InitSegment): void {
-    if (this.#inits.has(uri)) return
-    this.#inits.add(uri)
+  #putInit(init: InitSegment): void {
+    if (this.#inits.has(init.uri)) return
+    this.#inits.set(init.uri, init)
+    this.#storeInit(init, this.#target?.targetSec ?? 1)
+  }
+
+  #storeInit({ uri, bytes }: InitSegment, targetDurationSec: number): void {
     const { files, rendition } = this.#options
-    const targetDurationSec = this.#target?.targetSec ?? 1
     const content = { rendition, chunks: [bytes], version: uri, targetDurationSec }
     files.putInit(uri, createStreamFile('init', content))
   }
@@ -272,7 +277,7 @@ export class LivePlaylist {
     if (this.#inits.size <= 1) return
     const entries = [...this.#retained.entries, ...this.#window.entries]
     const needed = new Set([...entries.map(({ map }) => map), this.#edge.map])
-    for (const uri of this.#inits) {
+    for (const uri of this.#inits.keys()) {
       if (needed.has(uri)) continue
       this.#inits.delete(uri)
       this.#options.files.removeInit(uri)

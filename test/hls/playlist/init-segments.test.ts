@@ -84,6 +84,16 @@ t.test('an init segment is immutable, and served like a segment', async (t) => {
 })
 
 t.test(
+  'an init segment lives in caches for 300 target durations, also the first one',
+  async (t) => {
+    const { source, files, replace } = setUp()
+    replace()
+    source.part()
+    for (const uri of [FIRST, SECOND]) t.equal(files.get(uri)!.maxAgeSec, 600, uri)
+  },
+)
+
+t.test(
   'an init segment goes with the last segment that needs it, listed or retained',
   async (t) => {
     const { source, files, read, replace } = setUp()
