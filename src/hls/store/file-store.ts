@@ -180,7 +180,7 @@ export class FileStore {
       const { position, full } = playlist
       if (this.#ended) return 'current'
       const { otherThan } = directives
-      if (otherThan !== undefined && full.file.version === otherThan) return 'future'
+      if (otherThan !== undefined && full.isVersion(otherThan)) return 'future'
       return position === undefined ? 'current' : availabilityAt(position, directives)
     }
     if (this.#media(name) !== undefined) return 'current'

@@ -292,6 +292,20 @@ t.test('every playlist has a report of all others, also of one that begins later
   t.match(read('cmaf-audio-1'), `URI="e-a1-p${source.serial}.m4s"`)
 })
 
+t.test('a reader that waits for another version gets the reports of its own release', async (t) => {
+  const { source, files, read } = setUp({ renditions: ['cmaf-video-1', 'cmaf-audio-1'] })
+  source.part()
+  for (const lastPart of [1, 2]) {
+    const { version: otherThan } = files.get('cmaf-video-1.m3u8')!
+    let ends = 0
+    files.wait('cmaf-video-1.m3u8', { otherThan }, () => ends++)
+    source.part()
+    t.equal(ends, 1)
+    t.match(read(), `URI="cmaf-audio-1.m3u8",LAST-MSN=2,LAST-PART=${lastPart}\n`)
+    t.not(files.get('cmaf-video-1.m3u8')!.version, otherThan)
+  }
+})
+
 t.test('a part is served when it is listed, and awaited when it is hinted', async (t) => {
   const { source, files } = setUp({ renditions: ['cmaf-video-1', 'cmaf-audio-1'] })
   t.equal(files.availability('e-v1-p0.m4s'), 'future')
