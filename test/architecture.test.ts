@@ -10,7 +10,7 @@ const SRC = fileURLToPath(new URL('../src', import.meta.url))
 const TEST = import.meta.dirname
 
 /** Folders of tests without those of `npm test`. */
-const NO_TESTS = new Set(['peers', 'rooms', 'soak', 'support'])
+const NO_TESTS = new Set(['peers', 'rooms', 'soak'])
 
 /**
  * Room -> rooms (or single files) of ours that it may import. A room may always import itself. From the outside, a room

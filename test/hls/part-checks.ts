@@ -23,11 +23,13 @@ export class PartChecks {
 
   part(part: Part): void {
     const targetSec = this.#target()
-    const { rendition, serial, durationSec } = part
+    const { rendition, serial, durationSec, discontinuity } = part
     if (targetSec === undefined) throw new Error(`${part.uri} before PART-TARGET`)
     if (!isCmafRendition(rendition)) throw new Error(`${part.uri} is of transport stream`)
     const known = this.#serials.get(rendition)
-    if (known !== undefined && serial !== known + 1) throw new Error(`${part.uri} follows ${known}`)
+    // The number behind a timeline was hinted in it.
+    const isNext = serial === (known ?? -1) + 1 || (discontinuity && serial === known! + 2)
+    if (known !== undefined && !isNext) throw new Error(`${part.uri} follows ${known}`)
     const [[first, newest] = [rendition, serial]] = this.#serials
     if (first !== rendition && newest !== serial) {
       throw new Error(`${part.uri} is not in the row of ${newest}`)

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { isComplete } from '../playlist/media-playlist.ts'
+import { isComplete, isSameMap } from '../playlist/media-playlist.ts'
 import type { ListedPart, ListedSegment, MediaPlaylist } from '../playlist/media-playlist.ts'
-import { discontinuityBehind, findTag } from '../playlist/tag-reader.ts'
+import { discontinuityBehind, findTag, findTags } from '../playlist/tag-reader.ts'
 import { degrades, fact, MAY_REFUSE, stops, unless } from './evidence.ts'
 import type { Rule } from './rule.ts'
 
@@ -51,15 +51,17 @@ export const HINTS: readonly Rule[] = [
     id: 'HINT_MISSING',
     clause: 'RFC 8216bis B.1',
     level: 'MUST',
-    requirement: 'A live playlist with parts hints the next part.',
+    requirement:
+      'A live playlist with parts hints the next part, unless that follows a DISCONTINUITY.',
     effects: { apple: degrades('May play at regular latency, as B.1 asks of clients.') },
     remedy: 'Write EXT-X-PRELOAD-HINT:TYPE=PART with the URI of the next part.',
-    on: 'playlist',
-    check: ({ playlist }) => {
-      const part = playlist.segments.at(-1)?.parts.at(-1)
-      return unless(playlist.ended || part === undefined || playlist.hints.length > 0, () => [
-        fact(playlist, `${part!.uri} is the newest part`, part),
-        fact(playlist, 'there is no EXT-X-PRELOAD-HINT with TYPE=PART behind it'),
+    on: 'update',
+    check: ({ before, after }) => {
+      const next = nextPart(before, after)
+      const isHinted = before.hints.length > 0 || nextSegment(before, after)?.discontinuity === true
+      return unless(next === undefined || isHinted, () => [
+        fact(before, 'there is no EXT-X-PRELOAD-HINT with TYPE=PART'),
+        fact(after, `${next!.uri} came`, next),
       ])
     },
   },
@@ -77,6 +79,29 @@ export const HINTS: readonly Rule[] = [
         fact(playlist, '#EXT-X-ENDLIST', findTag(playlist, 'EXT-X-ENDLIST')),
         fact(playlist, `#EXT-X-PRELOAD-HINT:${hint!.value}`, hint),
       ])
+    },
+  },
+  {
+    id: 'MAP_BEHIND_HINT',
+    clause: 'RFC 8216bis 4.4.5.3',
+    level: 'SHOULD',
+    requirement: 'The EXT-X-MAP of a part is listed before its hint.',
+    effects: { shaka: stops('Appends the hinted part with the init segment before it.') },
+    remedy: 'Hint the first part of a timeline when its EXT-X-MAP is known, or not at all.',
+    on: 'update',
+    check: ({ before, after }) => {
+      const [hint] = before.hints
+      const next = nextSegment(before, after)
+      const last = before.segments.at(-1)
+      const isChanged = next?.map !== undefined && !isSameMap(last?.map, next.map)
+      const isListed = findTags(before, 'EXT-X-MAP').some(({ line }) => line > (last?.line ?? 0))
+      return unless(
+        hint === undefined || !isChanged || isListed || next.parts[0]?.url !== hint.url,
+        () => [
+          fact(before, `${hint!.uri} is hinted`, hint),
+          fact(after, `it follows another EXT-X-MAP, ${next!.map!.url}`, next),
+        ],
+      )
     },
   },
   {

@@ -264,6 +264,7 @@ export class CutPlanner {
     const { plan, timeline } = this.#open
     const endTicks = this.#parts.snap(timeline.endTicks, timeline.frameTicks)
     this.#end(plan, { endTicks, untilTicks: timeline.closingTicks }, { cutShort })
+    this.#parts.endTimeline()
     this.#open = undefined
   }
 

@@ -95,6 +95,14 @@ export class PartCutter {
     return last === undefined ? ends : [...ends, { ...last, untilTicks }]
   }
 
+  /**
+   * Ends the timeline after `end`. The name of the next part may be hinted: no part gets it, since Shaka 5.2 would append
+   * that part with the init segment of this timeline.
+   */
+  endTimeline(): void {
+    this.#serial++
+  }
+
   /** Ends the parts that are over before `ticks`. */
   #endBefore(ticks: number): PartEnd[] {
     const ends: PartEnd[] = []

@@ -91,7 +91,7 @@ export function formatMultivariantPlaylist(playlist: MultivariantPlaylist): stri
 }
 
 function joinLines(lines: readonly string[]): string {
-  return `${lines.join('\n')}\n`
+  return lines.map((line) => `${line}\n`).join('')
 }
 
 export function formatDateRange(range: DateRange): string {
@@ -147,16 +147,17 @@ function formatPartControl(
 }
 
 function formatLiveEdge(tags: LowLatencyTags): string[] {
-  const { openSegment, endsTimeline, preloadHint, renditionReports } = tags
+  const { openSegment, preloadHint, renditionReports } = tags
   const lines: string[] = []
-  // Written before the hint too, since hls.js takes a discontinuity for an error that follows the hint (hls.js#7962).
-  if (openSegment?.discontinuity ?? endsTimeline) lines.push('#EXT-X-DISCONTINUITY')
   if (openSegment !== undefined) {
+    if (openSegment.discontinuity) lines.push('#EXT-X-DISCONTINUITY')
     if (openSegment.map !== undefined) lines.push(formatMap(openSegment.map))
     lines.push(`#EXT-X-PROGRAM-DATE-TIME:${formatDate(openSegment.programDateTimeMs)}`)
     lines.push(...openSegment.parts.map(formatPart))
   }
-  lines.push(`#EXT-X-PRELOAD-HINT:TYPE=PART,URI="${preloadHint}"`)
+  if (preloadHint !== undefined) {
+    lines.push(`#EXT-X-PRELOAD-HINT:TYPE=PART,URI="${preloadHint}"`)
+  }
   lines.push(...renditionReports.map(formatRenditionReport))
   return lines
 }

@@ -36,10 +36,8 @@ export interface LowLatencyTags {
   readonly skipUntilSec: number | undefined
   /** Parts of the segment that is not complete; undefined before the first part. */
   readonly openSegment: OpenSegment | undefined
-  /** Whether the next segment will start with EXT-X-DISCONTINUITY, which precedes its hint too. */
-  readonly endsTimeline: boolean
-  /** EXT-X-PRELOAD-HINT: URI of the next part. */
-  readonly preloadHint: string
+  /** EXT-X-PRELOAD-HINT: URI of the next part; undefined where that starts a timeline. */
+  readonly preloadHint: string | undefined
   /** EXT-X-RENDITION-REPORT of each other media playlist. */
   readonly renditionReports: readonly RenditionReport[]
 }

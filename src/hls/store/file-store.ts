@@ -144,7 +144,7 @@ export class FileStore {
     })
     const hint = known?.position?.hint
     if (hint !== undefined) this.#hints.delete(hint)
-    if (position !== undefined) this.#hints.add(position.hint)
+    if (position?.hint !== undefined) this.#hints.add(position.hint)
     this.#waiters.wake(name)
     if (hint !== undefined) this.#waiters.wake(hint)
   }

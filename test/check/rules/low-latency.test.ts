@@ -61,23 +61,30 @@ t.test('finds each rule on hints alone', async (t) => {
   breaks(t, 'HINT_NOT_KEPT', inMain('TYPE=PART,URI="e-v1-p7.m4s"', 'TYPE=PART,URI="f-v1-p7.m4s"'))
   const second = '#EXT-X-PRELOAD-HINT:TYPE=PART,URI="z.ts"\n'
   breaks(t, 'HINT_REPEATED', inMain(/#EXT-X-PRELOAD-HINT.*\n/g, `$&${second}`))
-  const announced = /#EXT-X-DISCONTINUITY\n(#EXT-X-PRELOAD-HINT)/g
+  const inLost = (search: RegExp, by: string) => editMedia(lost, (text) => text.replace(search, by))
+  const ended = /(\.m4s\n)(#EXT-X-RENDITION-REPORT)/
   t.ok(
-    lost.some(({ reply }) => announced.test(reply!.body.toString())),
-    'announced',
+    lost.some(({ reply }) => ended.test(reply!.body.toString())),
+    'a timeline ends without a hint',
   )
-  breaks(
-    t,
-    'DISCONTINUITY_BEHIND_HINT',
-    editMedia(lost, (text) => text.replace(announced, '$1')),
-  )
+  const hint = '#EXT-X-PRELOAD-HINT:TYPE=PART,URI="e-v1-p41.m4s"\n'
+  breaks(t, 'DISCONTINUITY_BEHIND_HINT', inLost(ended, `$1${hint}$2`))
+  const announced = inLost(ended, `$1#EXT-X-DISCONTINUITY\n${hint}$2`)
+  keepsAll(t, announced)
   breaks(
     t,
     'DISCONTINUITY_WITHDRAWN',
-    editMedia(lost, (text) =>
+    editMedia(announced, (text) =>
       text
         .replace(/#EXT-X-DISCONTINUITY\n(#EXT-X-PROGRAM)/, '$1')
         .replace('DISCONTINUITY-SEQUENCE:1\n', 'DISCONTINUITY-SEQUENCE:0\n'),
+    ),
+  )
+  breaks(
+    t,
+    'MAP_BEHIND_HINT',
+    editMedia(announced, (text) =>
+      text.replace(/(#EXT-X-DISCONTINUITY\n)(#EXT-X-PROGRAM)/, '$1#EXT-X-MAP:URI="z.mp4"\n$2'),
     ),
   )
 })

@@ -45,11 +45,13 @@ setInterval(() => {
   latest = { time, at }
 }, ${LOOK_MS})
 const play = async () => {
+  const query = new URLSearchParams(location.search)
+  player.configure(JSON.parse(query.get('config')))
   await player.attach(video)
   player.getNetworkingEngine().registerResponseFilter((type, { uri }) => {
     if (type === shaka.net.NetworkingEngine.RequestType.SEGMENT) segments.push(uri.replace(/.*\\//, ''))
   })
-  await player.load(new URLSearchParams(location.search).get('src'))
+  await player.load(query.get('src'))
   await video.play()
 }
 void play()
@@ -66,12 +68,20 @@ const state = () => ({
 </script>
 `
 
-/** Opens a page that plays a playlist. */
-export async function openShaka(context: BrowserContext, playlistUrl: string): Promise<Page> {
+/**
+ * Opens a page that plays a playlist.
+ *
+ * @param config  settings of Shaka that differ from its defaults
+ */
+export async function openShaka(
+  context: BrowserContext,
+  playlistUrl: string,
+  config: object = {},
+): Promise<Page> {
   const page = await context.newPage()
   await page.route('**/shaka-player.js', (route) => route.fulfill({ path: SCRIPT }))
   await page.route('**/shaka?*', (route) => route.fulfill({ contentType: 'text/html', body: PAGE }))
-  const query = new URLSearchParams({ src: playlistUrl })
+  const query = new URLSearchParams({ src: playlistUrl, config: JSON.stringify(config) })
   await page.goto(new URL(`/shaka?${query.toString()}`, playlistUrl).href)
   return page
 }
