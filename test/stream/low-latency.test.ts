@@ -115,8 +115,8 @@ t.test(
       publication.end('timeout')
       t.match(
         playlist(stream),
-        /\.m4s\n#EXT-X-RENDITION-REPORT:[^\n]*\n$/,
-        'no hint, no discontinuity',
+        /\.m4s\n#EXT-X-DISCONTINUITY\n#EXT-X-RENDITION-REPORT:[^\n]*\n$/,
+        'the discontinuity alone',
       )
       t.equal(stream.files.availability(hinted), 'current')
       t.ok(stream.files.get(hinted)!.chunks.length > 0)

@@ -11,21 +11,19 @@ import type { Rule } from './rule.ts'
 
 export const HINTS: readonly Rule[] = [
   {
-    id: 'DISCONTINUITY_BEHIND_HINT',
+    id: 'DISCONTINUITY_LATE',
     clause: 'hls.js#7962',
     level: 'SHOULD',
-    requirement: 'A DISCONTINUITY is listed before the hint of the first part behind it.',
-    effects: {
-      hlsjs: stops('Up to 1.6.16: refuses the playlist, "discontinuity sequence mismatch".'),
-    },
+    requirement:
+      'In low latency, a DISCONTINUITY is listed as soon as the segment before it is complete.',
+    effects: { hlsjs: stops('Refuses the playlist: "discontinuity sequence mismatch".') },
     remedy: 'Write EXT-X-DISCONTINUITY in the same update that completes the segment before it.',
     on: 'update',
     check: ({ before, after }) => {
       const next = nextSegment(before, after)
-      const [hint] = before.hints
-      const isHidden = hint !== undefined && next?.discontinuity === true
-      return unless(!isHidden || trailingDiscontinuity(before) !== undefined, () => [
-        fact(before, `${hint!.uri} is hinted behind segment ${next!.sequence - 1}`, hint),
+      const isLate = before.partTargetSec !== undefined && next?.discontinuity === true
+      return unless(!isLate || trailingDiscontinuity(before) !== undefined, () => [
+        fact(before, `segment ${next!.sequence - 1} is complete`, before.segments.at(-1)),
         fact(after, `segment ${next!.sequence} has a DISCONTINUITY`, next),
       ])
     },

@@ -94,6 +94,7 @@ export class LiveEdge {
       partTargetSec,
       skipUntilSec: this.#hasDeltas ? SKIP_BOUNDARY_TARGETS * targetSec : undefined,
       openSegment: this.#openSegment,
+      endsTimeline: this.#endsTimeline,
       preloadHint: this.#hint,
       renditionReports,
     }
@@ -152,13 +153,17 @@ export class LiveEdge {
   }
 
   /** URI of the next part. All renditions have the same serials. */
+  /** Whether the next part starts a timeline. */
+  get #endsTimeline(): boolean {
+    return this.#firstPart === undefined && this.#window.newest?.endsTimeline === true
+  }
+
   /**
    * None before the first part of a timeline, whose EXT-X-MAP is not known: Shaka 5.2 would append the part that it was
    * hinted with the init segment before.
    */
   get #hint(): string | undefined {
-    if (this.#firstPart === undefined && this.#window.newest?.endsTimeline === true)
-      return undefined
+    if (this.#endsTimeline) return undefined
     const { main, epoch, rendition } = this.#options
     const latestSerial = this.#latestSerial ?? (main && main.#latestSerial) ?? -1
     return partUri(epoch, rendition, latestSerial + 1)

@@ -147,10 +147,11 @@ function formatPartControl(
 }
 
 function formatLiveEdge(tags: LowLatencyTags): string[] {
-  const { openSegment, preloadHint, renditionReports } = tags
+  const { openSegment, endsTimeline, preloadHint, renditionReports } = tags
   const lines: string[] = []
+  // Written before the first part too: hls.js expects the next segment in the timeline of the last tag (hls.js#7962).
+  if (openSegment?.discontinuity ?? endsTimeline) lines.push('#EXT-X-DISCONTINUITY')
   if (openSegment !== undefined) {
-    if (openSegment.discontinuity) lines.push('#EXT-X-DISCONTINUITY')
     if (openSegment.map !== undefined) lines.push(formatMap(openSegment.map))
     lines.push(`#EXT-X-PROGRAM-DATE-TIME:${formatDate(openSegment.programDateTimeMs)}`)
     lines.push(...openSegment.parts.map(formatPart))

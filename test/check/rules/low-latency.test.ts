@@ -62,19 +62,21 @@ t.test('finds each rule on hints alone', async (t) => {
   const second = '#EXT-X-PRELOAD-HINT:TYPE=PART,URI="z.ts"\n'
   breaks(t, 'HINT_REPEATED', inMain(/#EXT-X-PRELOAD-HINT.*\n/g, `$&${second}`))
   const inLost = (search: RegExp, by: string) => editMedia(lost, (text) => text.replace(search, by))
-  const ended = /(\.m4s\n)(#EXT-X-RENDITION-REPORT)/
+  const announced = /#EXT-X-DISCONTINUITY\n(#EXT-X-RENDITION-REPORT)/
   t.ok(
-    lost.some(({ reply }) => ended.test(reply!.body.toString())),
-    'a timeline ends without a hint',
+    lost.some(({ reply }) => announced.test(reply!.body.toString())),
+    'a DISCONTINUITY before its segment',
   )
-  const hint = '#EXT-X-PRELOAD-HINT:TYPE=PART,URI="e-v1-p41.m4s"\n'
-  breaks(t, 'DISCONTINUITY_BEHIND_HINT', inLost(ended, `$1${hint}$2`))
-  const announced = inLost(ended, `$1#EXT-X-DISCONTINUITY\n${hint}$2`)
-  keepsAll(t, announced)
+  breaks(t, 'DISCONTINUITY_LATE', inLost(announced, '$1'))
+  const hinted = inLost(
+    announced,
+    '#EXT-X-DISCONTINUITY\n#EXT-X-PRELOAD-HINT:TYPE=PART,URI="e-v1-p41.m4s"\n$1',
+  )
+  keepsAll(t, hinted)
   breaks(
     t,
     'DISCONTINUITY_WITHDRAWN',
-    editMedia(announced, (text) =>
+    editMedia(hinted, (text) =>
       text
         .replace(/#EXT-X-DISCONTINUITY\n(#EXT-X-PROGRAM)/, '$1')
         .replace('DISCONTINUITY-SEQUENCE:1\n', 'DISCONTINUITY-SEQUENCE:0\n'),
@@ -83,7 +85,7 @@ t.test('finds each rule on hints alone', async (t) => {
   breaks(
     t,
     'MAP_BEHIND_HINT',
-    editMedia(announced, (text) =>
+    editMedia(hinted, (text) =>
       text.replace(/(#EXT-X-DISCONTINUITY\n)(#EXT-X-PROGRAM)/, '$1#EXT-X-MAP:URI="z.mp4"\n$2'),
     ),
   )
