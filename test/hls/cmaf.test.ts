@@ -148,6 +148,18 @@ t.test('audio that leaves the program and comes back needs no discontinuity', as
   t.equal(new Set(own.flatMap(({ map }) => map?.uri ?? [])).size, 1)
 })
 
+t.test('a segment whose encoder is lost before its audio is empty, and no gap', async (t) => {
+  const cutTicks = 14 * SEC
+  const isSent = (value: PesUnit) => value.ptsTicks < cutTicks + (isVideo(value) ? 9000 : -18_000)
+  const { of } = run([program(programOf(VIDEO, AUDIO)), ...clip(6).filter(isSent).map(unit)])
+  const [video, audio] = [of('cmaf-video-1').at(-1)!, of('cmaf-audio-1').at(-1)!]
+  t.equal(readSamples(Buffer.concat(video.chunks)).length, 3)
+  t.equal(audio.mediaSequence, video.mediaSequence)
+  t.equal(audio.map?.uri, of('cmaf-audio-1')[0]!.map?.uri)
+  t.equal(payloadsOf(Buffer.concat(audio.chunks), 'moof/traf/tfdt').length, 1)
+  t.equal(readSamples(Buffer.concat(audio.chunks)).length, 0)
+})
+
 t.test('an encoder with other parameter sets has an init segment of its own', async (t) => {
   const second = clip(4, 100).map((value) => (isVideo(value) ? relevel(value, false) : value))
   const layout = program(programOf(VIDEO, AUDIO))

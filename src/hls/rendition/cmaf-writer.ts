@@ -47,9 +47,10 @@ interface HeldSample {
   readonly unit: PesUnit
 }
 
-/** Segment that has its first sample. */
+/** Segment that has its first sample, or follows media without having any. */
 interface Open {
-  readonly content: OpenSegment
+  /** Undefined in a segment without samples. */
+  readonly content: OpenSegment | undefined
   readonly map: InitSegment
   readonly startsWithSync: boolean
   /** Fragments so far. */
@@ -107,7 +108,7 @@ export class CmafWriter implements MediaWriter {
   }
 
   get open(): CarriedTracks | undefined {
-    return this.#open?.content.carried
+    return this.#open?.content?.carried
   }
 
   get needsTimeline(): boolean {
@@ -117,7 +118,8 @@ export class CmafWriter implements MediaWriter {
   carry(carried: CarriedTracks | undefined, isSame: boolean): void {
     this.#carried = carried
     if (!isSame) this.#restart()
-    else if (this.#open !== undefined && carried !== undefined) this.#open.content.carried = carried
+    else if (this.#open?.content !== undefined && carried !== undefined)
+      this.#open.content.carried = carried
   }
 
   startTimeline({ startTicks, timelineStartTicks }: SegmentPlan): void {
@@ -162,10 +164,12 @@ export class CmafWriter implements MediaWriter {
 
   skip(untilTicks: number): void {
     this.#takeHeld(untilTicks)
+    this.#openEmpty()
     this.#nextTicks = undefined
   }
 
   endPart(plan: SegmentPlan, end: PartEnd): WrittenPart {
+    this.#openEmpty()
     const fragment = this.#endFragment(end.endTicks)
     const restSec = plan.maxSec - (this.#listed.ticks - this.#segmentFromTicks) / TICKS_PER_SEC
     const durationSec = this.#list({ ...end, maxSec: Math.min(end.maxSec, restSec) })
@@ -176,7 +180,8 @@ export class CmafWriter implements MediaWriter {
   }
 
   endSegment(plan: SegmentPlan, end: SegmentEnd): WrittenSegment {
-    if (this.#fragments.mediaBytes > 0) this.#endFragment(end.endTicks)
+    const isEmpty = this.#open?.fragments.length === 0
+    if (isEmpty || this.#fragments.mediaBytes > 0) this.#endFragment(end.endTicks)
     const durationSec = this.#listSegment(plan, end)
     const open = this.#open
     this.#open = undefined
@@ -186,16 +191,35 @@ export class CmafWriter implements MediaWriter {
       return { ...gap, chunks: [], carried: undefined, durationSec }
     }
     const { content, fragments, startsWithSync, map } = open
+    if (content === undefined) this.#nextTicks = undefined
     this.#memory.expect(open.sizeBytes)
     return {
       chunks: fragments.flatMap(({ chunks }) => chunks),
-      independent: startsWithSync && content.isIndependent(plan),
-      aligned: content.isAligned(plan),
-      startsWithKeyFrame: startsWithSync && content.startsWithKeyFrame,
-      frames: content.frames,
-      carried: content.carried,
+      independent: content === undefined || (startsWithSync && content.isIndependent(plan)),
+      aligned: content?.isAligned(plan),
+      startsWithKeyFrame: startsWithSync && content?.startsWithKeyFrame === true,
+      frames: content?.frames ?? 0,
+      carried: content?.carried,
       map,
       durationSec,
+    }
+  }
+
+  /**
+   * Opens a segment that follows media and has none, so that it is no gap: Shaka 5.2 ends with error 1011 where the newest
+   * segment is one. The next segment is.
+   */
+  #openEmpty(): void {
+    if (this.#carried === undefined || this.#needsTimeline) return
+    if (this.#nextTicks === undefined || this.#format === undefined) return
+    const map = this.#maps.get(this.#format)
+    if (map === undefined || map.uri !== this.#timelineMap) return
+    this.#open ??= {
+      content: undefined,
+      map,
+      startsWithSync: false,
+      fragments: [],
+      sizeBytes: 0,
     }
   }
 
@@ -222,7 +246,10 @@ export class CmafWriter implements MediaWriter {
     }
     this.#format = sample.format
     const content = this.#open?.content ?? new OpenSegment(this.#carried, unit)
-    this.#open ??= { content, map, startsWithSync: sample.sync, fragments: [], sizeBytes: 0 }
+    if (this.#open?.content === undefined) {
+      const { fragments, sizeBytes } = this.#open ?? { fragments: [], sizeBytes: 0 }
+      this.#open = { content, map, startsWithSync: sample.sync, fragments, sizeBytes }
+    }
     const isVideo = unit.track.kind === 'video'
     const placed =
       isVideo && !sample.continues ? startAt(sample, this.#decodeTimeOf(sample)) : sample
