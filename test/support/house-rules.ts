@@ -255,9 +255,10 @@ function edgeOf(playlist: MediaPlaylist): string {
 /** Whether a segment has the URI, EXTINF and date that it had, as text, and all parts if it was open. */
 function isSame(old: ListedSegment, now: ListedSegment): boolean {
   if (old.dateTime !== now.dateTime || (old.gap && !now.gap)) return false
-  return isComplete(old)
-    ? old.uri === now.uri && old.duration === now.duration
-    : old.parts.every(({ uri }, index) => uri === now.parts[index]?.uri)
+  if (isComplete(old)) return old.uri === now.uri && old.duration === now.duration
+  // Who reloads late finds no parts any more.
+  const isDelisted = isComplete(now) && now.parts.length === 0
+  return isDelisted || old.parts.every(({ uri }, index) => uri === now.parts[index]?.uri)
 }
 
 function describe({ sequence, uri, duration, dateTime, gap, parts }: ListedSegment): string {
