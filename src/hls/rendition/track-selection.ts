@@ -61,7 +61,7 @@ export class TrackSelection {
     if (main === undefined || other === undefined) return facts
     const tooMany = this.#policy.policy === 'all'
     const leftOut = main.leftOut.filter((track) => other.leftOut.includes(track))
-    const notInCmaf = other.leftOut.filter((track) => !leftOut.includes(track) && isMedia(track))
+    const notInCmaf = other.leftOut.filter((track) => !leftOut.includes(track) && isKnown(track))
     if (notInCmaf.length > 0) facts.unshift({ code: 'TRACKS_NOT_IN_CMAF', tracks: notInCmaf })
     const { ungrouped } = main
     if (ungrouped.length > 0) facts.unshift({ code: 'AUDIO_CODECS_DIFFER', tracks: ungrouped })
@@ -129,6 +129,7 @@ export class TrackSelection {
   }
 }
 
-function isMedia({ kind }: Track): boolean {
-  return kind !== 'data'
+/** Whether it is media, and of its final codec: MPEG audio counts as MP2 until a frame tells the layer. */
+function isKnown({ kind, codec, parameters }: Track): boolean {
+  return kind !== 'data' && (codec !== 'mp2' || parameters !== undefined)
 }
