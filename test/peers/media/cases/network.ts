@@ -23,6 +23,7 @@ export const NETWORK: readonly MediaCase[] = [
     }),
     playlist: { ...USUAL, durations: [2, 2, 2], videoFrames: 180, audioFrames: 291 },
     bytesOut: 'from-key-frame',
+    cmaf: { findings: ['EXTINF_INEXACT'] },
   },
   {
     name: 'junk-between-packets',
@@ -94,6 +95,7 @@ export const NETWORK: readonly MediaCase[] = [
     playlist: { ...USUAL, audioFrames: 299 },
     bytesOut: 'damaged',
     warnings: ['CONTINUITY_ERRORS'],
+    cmaf: { findings: ['EXTINF_INEXACT', 'DECODE_TIME_BREAK'] },
   },
   {
     name: 'duplicates',

@@ -60,6 +60,7 @@ export const TIME: readonly MediaCase[] = [
     playlist: { ...USUAL, audioFrames: 330 },
     warnings: ['AV_SKEW'],
     findings: ['STARTS_APART'],
+    cmaf: { findings: ['SEGMENT_LENGTH'] },
   },
   {
     name: 'audio-early',
@@ -68,6 +69,7 @@ export const TIME: readonly MediaCase[] = [
     playlist: { ...USUAL, durations: [2, 2, 2, 1], videoFrames: 210, audioFrames: 334 },
     bytesOut: 'from-key-frame',
     warnings: ['AV_SKEW'],
+    cmaf: { findings: ['EXTINF_INEXACT'] },
   },
   {
     name: 'audio-drift',
