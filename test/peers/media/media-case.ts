@@ -43,7 +43,12 @@ export interface CmafDifferences {
   readonly audio?: boolean
   /** Rules of `millrace check` that are broken. */
   readonly findings?: readonly string[]
-  /** Max difference of the times, in ticks of 90 kHz; default the rounding. */
+  /** Whether its audio has gaps, at which fragments begin; default false. */
+  readonly audioGaps?: boolean
+  /**
+   * Max difference of the times, in ticks of 90 kHz; default the rounding. The first frame of a part is decoded where the
+   * part before has ended, and no two frames at once.
+   */
   readonly offTicks?: number
   /** Set where NAL units lack what a further PES packet has of them. */
   readonly truncated?: true

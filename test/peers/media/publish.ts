@@ -22,7 +22,10 @@ import type { Clip } from '../../mpegts/edit.ts'
 export type Step = Clip | { readonly silentSec: number } | { readonly awaySec: number }
 
 export interface PublishOptions extends Partial<
-  Pick<LiveStreamOptions, 'tracks' | 'program' | 'segmentSec' | 'maxSegmentSec' | 'captions'>
+  Pick<
+    LiveStreamOptions,
+    'tracks' | 'program' | 'segmentSec' | 'maxSegmentSec' | 'partSec' | 'captions'
+  >
 > {
   /** Default 7 packets. */
   readonly payloadBytes?: number
@@ -85,7 +88,8 @@ export function publish(steps: readonly Step[], options: PublishOptions = {}): P
   const stream = new LiveStream('corpus', {
     clock,
     ...{ epoch: 'e', cache: new SegmentCache({ maxBytes: 1e9 }) },
-    ...{ formats: ['ts', 'cmaf'], segmentSec: 2, maxSegmentSec: 10, playlistSegments: 3 },
+    ...{ formats: ['ts', 'cmaf'], partSec: 0.2 },
+    ...{ segmentSec: 2, maxSegmentSec: 10, playlistSegments: 3 },
     ...{ lingerSec: 60, reconnectGraceSec: 120 },
     budget,
     ...settings,

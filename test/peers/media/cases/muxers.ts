@@ -87,7 +87,7 @@ export const MUXERS: readonly MediaCase[] = [
       ),
     playlist: USUAL,
     warnings: ['DTS_REPEATED'],
-    cmaf: { offTicks: 1 },
+    cmaf: { offTicks: 1800 },
   },
   {
     name: 'pat-with-nit',

@@ -44,6 +44,10 @@ export const TIME: readonly MediaCase[] = [
     independent: false,
     warnings: ['GOP_TOO_LONG', 'PTS_GAPS'],
     findings: ['SEGMENT_WITHOUT_KEY_FRAME'],
+    cmaf: {
+      ...{ findings: ['EXTINF_INEXACT', 'SEGMENT_WITHOUT_KEY_FRAME'], audioGaps: true },
+      offTicks: 88_800,
+    },
   },
   {
     name: 'gap-of-5s',
@@ -60,7 +64,7 @@ export const TIME: readonly MediaCase[] = [
     playlist: { ...USUAL, audioFrames: 330 },
     warnings: ['AV_SKEW'],
     findings: ['STARTS_APART'],
-    cmaf: { findings: ['SEGMENT_LENGTH'] },
+    cmaf: { findings: ['SEGMENT_LENGTH', 'RENDITIONS_START_APART'] },
   },
   {
     name: 'audio-early',
