@@ -121,9 +121,8 @@ t.test('sign-playback prints a playlist URL with a token', async (t) => {
   const { exit, out } = millrace(['sign-playback', 'studio', '--ttl', '60'], env)
   t.equal(exit, 0)
   const [, expires, signature] =
-    /^https:\/\/live\.example\.org\/t\/(\d+)\.([\w-]+)\/video\/studio\/playlist\.m3u8\n$/.exec(
-      out,
-    ) ?? []
+    /^https:\/\/live\.example\.org\/t\/(\d+)\.([\w-]+)\/video\/studio\/master\.m3u8\n$/.exec(out) ??
+    []
   const hmac = createHmac('sha256', env.PLAYBACK_SECRET).update(`playback:studio:${expires}`)
   t.equal(signature, hmac.digest('base64url'))
   t.ok(Math.abs(Number(expires) - Date.now() / 1000 - 60) < 30)

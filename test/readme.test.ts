@@ -48,7 +48,7 @@ t.test('the library example of README.md runs', async (t) => {
     signal: stop.signal,
   })
   await until('a segment', () => /^cut \S+\.ts \d+$/m.test(program.output()))
-  t.match(program.output(), /play http:\S+\/video\/demo\/playlist\.m3u8/)
+  t.match(program.output(), /play http:\S+\/video\/demo\/master\.m3u8/)
   program.kill('SIGTERM')
   t.equal(await program.exit, 0)
   stop.abort()

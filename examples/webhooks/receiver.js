@@ -72,7 +72,7 @@ async function work() {
 /** @param {Event} event */
 async function handle({ type, stream_id: streamId = '', data }) {
   // Your work: databases, messages, calls of other services.
-  if (type === 'stream.live') console.log(`${streamId} plays at ${String(data['playlist_url'])}`)
+  if (type === 'stream.live') console.log(`${streamId} plays at ${String(data['master_url'])}`)
   else console.log(`${type} ${streamId}`)
 }
 

@@ -6,6 +6,7 @@ declare module 'm3u8-parser' {
     readonly timeline: number
     readonly discontinuity?: boolean
     readonly programDateTime?: number
+    readonly map?: { readonly uri: string }
     readonly parts?: readonly { readonly duration: number }[]
   }
 

@@ -20,19 +20,25 @@ export interface SegmentBackupOptions {
   readonly onLost: (reason: string) => void
 }
 
-/** Segment that is to be written. */
-export interface ClosedSegment {
+export interface BackedUpFile {
   readonly uri: string
   readonly chunks: readonly Buffer[]
+}
+
+/** Segment that is to be written. */
+export interface ClosedSegment extends BackedUpFile {
+  /** Its init segment, written again with each segment: it is there for as long as the latest of them. */
+  readonly init?: BackedUpFile | undefined
   readonly ttlMs: number
   /** Called when the chunks may be reused; never after a failed write, since the connection may still read them. */
   readonly onDone: () => void
 }
 
-/** Segment that is to be read, as its playlist has it. */
+/** Segment or init segment that is to be read, as its playlist has it. */
 export interface ListedMedia {
   readonly uri: string
-  readonly sizeBytes: number
+  /** Undefined for an init segment. */
+  readonly sizeBytes?: number
 }
 
 export interface BackupReport {
@@ -46,6 +52,9 @@ export interface BackupReport {
 
 /** Time limit of a write, in milliseconds. */
 const WRITE_MS = 2000
+
+/** Memory that is reserved to read an init segment; usually it has 1 KB. */
+const INIT_BYTES = 64 * 1024
 
 /** Max number of writes to one server at a time: it receives while it stores the one before. */
 const MAX_WRITES = 4
@@ -93,7 +102,7 @@ export class SegmentBackup {
 
   /** Writes a segment, or drops it; media does not wait for it. */
   write(streamId: string, segment: ClosedSegment): void {
-    const sizeBytes = sizeOf(segment.chunks)
+    const sizeBytes = sizeOf(chunksOf(segment))
     const server = this.#serverOf(streamId)
     if (!server.redis.isReady || this.#waitingBytes + sizeBytes > this.#maxBytes) {
       this.#droppedBytes += sizeBytes
@@ -101,7 +110,7 @@ export class SegmentBackup {
       return
     }
     this.#waitingBytes += sizeBytes
-    const pending = this.#store(server, keyOf(streamId, segment.uri), segment).finally(() => {
+    const pending = this.#store(server, streamId, segment).finally(() => {
       this.#waitingBytes -= sizeBytes
       this.#pending.delete(pending)
     })
@@ -135,8 +144,9 @@ export class SegmentBackup {
     if (!redis.isReady) return found
     const limits = { timeoutMs: leftMs(), binary: true }
     const reads = segments.map(async ({ uri, sizeBytes }) => {
-      if (this.#readingBytes + sizeBytes > this.#maxBytes) return
-      this.#readingBytes += sizeBytes
+      const reservedBytes = sizeBytes ?? INIT_BYTES
+      if (this.#readingBytes + reservedBytes > this.#maxBytes) return
+      this.#readingBytes += reservedBytes
       const key = keyOf(streamId, uri)
       try {
         const kept = redis.command(expiry(key, ttlMs), limits)
@@ -144,13 +154,15 @@ export class SegmentBackup {
           kept,
           redis.command(['LRANGE', key, '0', '-1'], limits),
         ])
-        if (!isMedia(chunks) || sizeOf(chunks) !== sizeBytes) return
-        this.#readBytes += sizeBytes
+        if (!isMedia(chunks) || chunks.length === 0) return
+        const foundBytes = sizeOf(chunks)
+        if (foundBytes !== (sizeBytes ?? foundBytes)) return
+        this.#readBytes += foundBytes
         found.set(uri, chunks)
       } catch {
         // It is a gap.
       } finally {
-        this.#readingBytes -= sizeBytes
+        this.#readingBytes -= reservedBytes
       }
     })
     await Promise.all(reads)
@@ -167,24 +179,26 @@ export class SegmentBackup {
     await Promise.all(this.#servers.map(({ redis }) => redis.close()))
   }
 
-  async #store(server: Server, key: string, segment: ClosedSegment): Promise<void> {
-    const { chunks, ttlMs, onDone } = segment
+  async #store(server: Server, streamId: string, segment: ClosedSegment): Promise<void> {
+    const { init, ttlMs, onDone } = segment
+    const sizeBytes = sizeOf(chunksOf(segment))
     if (server.writes >= MAX_WRITES) {
       await new Promise<void>((resolve) => server.waiting.push(resolve))
     } else server.writes++
     try {
-      // One element for each chunk, which are not joined here. One transaction: without its expiry a key would stay.
-      const commands: Argument[][] = [
-        ['MULTI'],
-        ['RPUSH', key, ...chunks],
-        expiry(key, ttlMs),
-        ['EXEC'],
-      ]
+      // One element for each chunk, which are not joined here. One transaction: without its expiry a key would stay, and
+      // without its init segment a segment would be of no use.
+      const files = init === undefined ? [segment] : [init, segment]
+      const writes = files.flatMap(({ uri, chunks }): Argument[][] => {
+        const key = keyOf(streamId, uri)
+        return [['DEL', key], ['RPUSH', key, ...chunks], expiry(key, ttlMs)]
+      })
+      const commands: Argument[][] = [['MULTI'], ...writes, ['EXEC']]
       await Promise.all(commands.map((args) => server.redis.command(args)))
-      this.#writtenBytes += sizeOf(chunks)
+      this.#writtenBytes += sizeBytes
       onDone()
     } catch {
-      this.#droppedBytes += sizeOf(chunks)
+      this.#droppedBytes += sizeBytes
     } finally {
       const next = server.waiting.shift()
       if (next === undefined) server.writes--
@@ -196,6 +210,10 @@ export class SegmentBackup {
     const hash = createHash('sha1').update(streamId).digest().readUInt32BE()
     return this.#servers[hash % this.#servers.length]!
   }
+}
+
+function chunksOf({ init, chunks }: ClosedSegment): readonly Buffer[] {
+  return init === undefined ? chunks : [...init.chunks, ...chunks]
 }
 
 function keyOf(streamId: string, uri: string): string {

@@ -5,8 +5,10 @@
  */
 import { Type, type Static } from 'typebox'
 import { Check } from 'typebox/value'
+import { FORMATS } from '../contract/schema.ts'
 
 const MediaSettings = Type.Object({
+  formats: Type.Optional(Type.Array(Type.Enum([...FORMATS]))),
   segmentSec: Type.Optional(Type.Number()),
   partMs: Type.Optional(Type.Number()),
   playlistSegments: Type.Optional(Type.Number()),

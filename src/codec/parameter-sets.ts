@@ -30,12 +30,16 @@ export class ParameterSets {
     this.#kinds = kinds
   }
 
-  push(sets: readonly ParameterSet[]): void {
+  /** @returns whether a set is new, or has other content than before */
+  push(sets: readonly ParameterSet[]): boolean {
     // A PPS is parsed with its SPS, so every PPS received before a changed SPS may be invalid.
     if (sets.some((set) => set.kind === 'sps' && this.#changes(set))) this.#forget('pps')
+    let isNew = false
     for (const set of sets) {
-      if (this.#sets.get(keyOf(set))?.nal.equals(set.nal) !== true) this.#remember(set)
+      if (this.#sets.get(keyOf(set))?.nal.equals(set.nal) === true) continue
+      if (this.#remember(set)) isNew = true
     }
+    return isNew
   }
 
   /**
@@ -60,12 +64,13 @@ export class ParameterSets {
     for (const [key, set] of this.#sets) if (set.kind === kind) this.#remove(key)
   }
 
-  #remember(set: ParameterSet): void {
+  #remember(set: ParameterSet): boolean {
     const key = keyOf(set)
     this.#remove(key)
-    if (this.#heldBytes + set.nal.length > MAX_REMEMBERED_BYTES) return
+    if (this.#heldBytes + set.nal.length > MAX_REMEMBERED_BYTES) return false
     this.#sets.set(key, set)
     this.#heldBytes += set.nal.length
+    return true
   }
 
   #remove(key: string): void {

@@ -17,7 +17,7 @@ export async function demo(args: readonly string[]): Promise<void> {
   growHeapFast()
   const options = givenOptions(parseFlags(args).values)
   const { server } = await createDemoServer(options)
-  const { streamKey } = await server.startStream({ streamId: 'demo' })
+  const { streamKey, masterUrl } = await server.startStream({ streamId: 'demo' })
   const passphrase = options.srt?.passphrase ?? ''
   const secured = passphrase === '' ? '' : `&passphrase=${encodeURIComponent(passphrase)}`
   const stop = new AbortController()
@@ -28,8 +28,9 @@ export async function demo(args: readonly string[]): Promise<void> {
     signal: stop.signal,
   })
   const isHttps = (options.tls?.cert ?? '') !== ''
+  const page = `${isHttps ? 'https' : 'http'}://127.0.0.1:${server.httpPort}/watch/demo`
   print(
-    `\n  Watch the demo:  ${isHttps ? 'https' : 'http'}://127.0.0.1:${server.httpPort}/watch/demo\n  Stop it:         Ctrl-C\n`,
+    `\n  Watch the demo:  ${page}\n  In a player:     ${masterUrl}\n  Stop it:         Ctrl-C\n`,
   )
   await Promise.race([stopSignal(), encoder])
   stop.abort()

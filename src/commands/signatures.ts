@@ -58,7 +58,7 @@ export function printPlaybackUrl(args: readonly string[]): void {
     expiresAt: new Date(machineClock.wallMs() + Number(ttl) * 1000),
     ...(address !== undefined && { address }),
   })
-  print(`${(base?.url ?? '').replace(/\/+$/, '')}/t/${token}/video/${streamId}/playlist.m3u8`)
+  print(`${(base?.url ?? '').replace(/\/+$/, '')}/t/${token}/video/${streamId}/master.m3u8`)
 }
 
 export function printWebhookSecret(args: readonly string[]): void {

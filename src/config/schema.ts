@@ -13,6 +13,7 @@ import {
   adminPassword,
   allowList,
   bearerToken,
+  formats,
   optionalSecret,
   passphrase,
   port,
@@ -124,10 +125,14 @@ export const Config = Type.Object({
       default: 6,
       description: 'minimum number of segments in a playlist',
     }),
+    formats: formats(
+      'ts,cmaf',
+      'formats to make: `cmaf` for players, `ts` for everything else; what is left out takes neither CPU nor memory',
+    ),
     lowLatency: Type.Boolean({
       default: true,
       description:
-        'low-latency HLS: players fetch parts of a segment before the segment is complete; other players use the same URL',
+        'low-latency HLS, in CMAF: players fetch parts of a segment before the segment is complete; other players use the same URL',
     }),
     partMs: Type.Integer({
       ...PART_MS,

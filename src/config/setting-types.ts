@@ -8,7 +8,13 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { addressList, isAddressBlock } from '../binary/address-list.ts'
 import { parseWebhookSecret } from '../auth/standard-webhooks.ts'
-import { MAX_WEBHOOK_URL_LENGTH, MAX_WEBHOOK_URLS, WebhookUrls } from '../contract/schema.ts'
+import {
+  FORMATS,
+  MAX_WEBHOOK_URL_LENGTH,
+  MAX_WEBHOOK_URLS,
+  WebhookUrls,
+} from '../contract/schema.ts'
+import type { Format } from '../contract/streams.ts'
 import { parseProgramChoice, PROGRAM_CHOICES } from '../mpegts/program-choice.ts'
 import { isPassphrase, PASSPHRASE_LENGTH } from '../srt/wire/limits.ts'
 import { parseAllowList } from '../webhook/address-rules.ts'
@@ -170,6 +176,17 @@ export const program = (preset: string, description: string) =>
     (text) => parseProgramChoice(text) !== undefined,
   )
 
+/** See `parseFormats`. */
+export const formats = (preset: string, description: string) =>
+  Type.Refine(
+    Type.String({
+      default: preset,
+      allowed: `${FORMATS.join(', ')}, or both with a comma between`,
+      description,
+    }),
+    (text) => splitList(text).every((name) => FORMATS.some((format) => format === name)),
+  )
+
 /** Secrets of a setting, newest first. */
 export type Secrets = readonly [newest: string, ...older: string[]]
 
@@ -186,6 +203,12 @@ export function parseSecrets(text: string): Secrets {
 /** @returns none for an empty text */
 export function parseOptionalSecrets(text: string): readonly string[] {
   return text === '' ? [] : parseSecrets(text)
+}
+
+/** Parses formats separated by commas, in any order. */
+export function parseFormats(text: string): readonly Format[] {
+  const names = splitList(text)
+  return FORMATS.filter((format) => names.includes(format))
 }
 
 /** Parses addresses separated by commas; drops duplicates. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { Type, type TProperties, type TSchema } from 'typebox'
-import { STREAM_STATES } from './schema.ts'
+import { FORMATS, STREAM_STATES } from './schema.ts'
 
 const number = (description: string) => Type.Number({ description })
 const integer = (description: string) => Type.Integer({ description })
@@ -23,6 +23,13 @@ const titled = <Fields extends TProperties>(title: string, fields: Fields, descr
 const srt = (unit: string, libsrt: string, description: string) =>
   Type.Optional(Type.Number({ 'x-unit': unit, 'x-libsrt': libsrt, description }))
 
+const PLAYBACK_URLS = {
+  playlist_url: text(
+    'playlist of whole segments in transport stream, for all that is not a player; `master_url` where the stream has no `ts`',
+  ),
+  master_url: text('multivariant playlist, for players'),
+}
+
 export const StartedStream = titled('StartedStream', {
   stream_id: text('id of the stream'),
   status: state,
@@ -32,7 +39,7 @@ export const StartedStream = titled('StartedStream', {
   ),
   passphrase: Type.Optional(text("the stream's own passphrase, if it has one: a credential")),
   expires_at: time('when the stream key expires'),
-  playlist_url: text('where to play it'),
+  ...PLAYBACK_URLS,
 })
 
 export const Publisher = titled('Publisher', {
@@ -241,10 +248,13 @@ export const StreamRecord = titled('StreamRecord', {
       description: 'what is wrong with the source or its connection; see troubleshooting.md',
     },
   ),
-  playlist_url: text('where to play it'),
+  ...PLAYBACK_URLS,
   playback_token: Type.Boolean({ description: 'whether viewers need a playback token' }),
   options: Type.Object(
     {
+      formats: Type.Optional(
+        Type.Array(Type.Enum([...FORMATS]), { description: 'in place of `HLS_FORMATS`' }),
+      ),
       segment_sec: Type.Optional(number('in place of `HLS_SEGMENT_SEC`')),
       part_ms: Type.Optional(integer('in place of `HLS_PART_MS`')),
       playlist_segments: Type.Optional(integer('in place of `HLS_PLAYLIST_SEGMENTS`')),

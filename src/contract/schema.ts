@@ -7,6 +7,7 @@ import { Type } from 'typebox'
 import { Errors } from 'typebox/value'
 import { isAddressBlock } from '../binary/address-list.ts'
 import { MillraceError } from '../errors.ts'
+import type { Format } from '../hls/file-names.ts'
 import { MAX_LATENCY_MS } from '../srt/wire/limits.ts'
 import type { StartRequest } from './streams.ts'
 import { onTheWire } from './wire-names.ts'
@@ -18,6 +19,8 @@ export const MAX_WEBHOOK_URL_LENGTH = 2048
 const MAX_BAN_SEC = 86_400
 /** Maximum and default number of streams on a page: 100 records take about 5 ms. */
 export const MAX_PAGE_STREAMS = 100
+
+export const FORMATS = ['ts', 'cmaf'] as const satisfies readonly Format[]
 
 /** Bounds of settings that a stream may have of its own. */
 export const SEGMENT_SEC = { minimum: 0.5, maximum: 60 }
@@ -31,6 +34,7 @@ export const ALLOWED = {
   stream_id: `must be 1 to ${MAX_STREAM_ID_CHARACTERS} characters of A-Z a-z 0-9 . _ ~ - and not start with a dot`,
   webhook_urls: `must be at most ${MAX_WEBHOOK_URLS} http or https URLs of at most ${MAX_WEBHOOK_URL_LENGTH} characters, without user name and password`,
   encryption: 'must be true or false',
+  formats: `must be a list of ${FORMATS.join(', ')} or both`,
   segment_sec: `must be a number from ${SEGMENT_SEC.minimum} to ${SEGMENT_SEC.maximum}`,
   part_ms: `must be a whole number from ${PART_MS.minimum} to ${PART_MS.maximum}`,
   playlist_segments: `must be a whole number from ${PLAYLIST_SEGMENTS.minimum} to ${PLAYLIST_SEGMENTS.maximum}`,
@@ -70,6 +74,13 @@ export const StartStreamBody = Type.Object({
   issued_at: IssuedAt,
   webhook_urls: Type.Optional(WebhookUrls),
   encryption: Type.Optional(Type.Boolean({ description: ALLOWED.encryption })),
+  formats: Type.Optional(
+    Type.Array(Type.Enum([...FORMATS]), {
+      minItems: 1,
+      uniqueItems: true,
+      description: ALLOWED.formats,
+    }),
+  ),
   segment_sec: Type.Optional(Type.Number({ ...SEGMENT_SEC, description: ALLOWED.segment_sec })),
   part_ms: Type.Optional(Type.Integer({ ...PART_MS, description: ALLOWED.part_ms })),
   playlist_segments: Type.Optional(

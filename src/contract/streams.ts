@@ -5,6 +5,7 @@
  * @module
  */
 import type { MillraceError } from '../errors.ts'
+import type { Format } from '../hls/file-names.ts'
 import type { Availability, DeliveryDirectives } from '../hls/store/delivery-directives.ts'
 import type { FileLoan, StreamFiles } from '../hls/store/file-store.ts'
 import type { StreamFile } from '../hls/store/stream-file.ts'
@@ -12,7 +13,7 @@ import type { StreamReport } from './report.ts'
 import type { ServiceReport } from './service-report.ts'
 import type { StreamState } from './state.ts'
 
-export type { Availability, DeliveryDirectives, FileLoan, StreamFile }
+export type { Availability, DeliveryDirectives, FileLoan, Format, StreamFile }
 
 /** The calls of the API under the library's names. All throw `MillraceError`, or reject with it. */
 export interface StreamControl {
@@ -46,6 +47,8 @@ export interface StartRequest {
   readonly webhookUrls?: readonly string[]
   /** Gives the stream a passphrase of its own until it stops. */
   readonly encryption?: boolean
+  /** `HLS_FORMATS` of the stream until it stops: at least one. */
+  readonly formats?: readonly Format[]
   /** `HLS_SEGMENT_SEC` of the stream until it stops. */
   readonly segmentSec?: number
   /** `HLS_PART_MS` of the stream until it stops. */
@@ -63,7 +66,7 @@ export interface StartRequest {
 /** Options that a stream has of its own; absent ones are those of the service. */
 export type StreamOptions = Pick<
   StartRequest,
-  'segmentSec' | 'partMs' | 'playlistSegments' | 'latencyMs' | 'allowFrom'
+  'formats' | 'segmentSec' | 'partMs' | 'playlistSegments' | 'latencyMs' | 'allowFrom'
 >
 
 export interface StopRequest {
@@ -92,7 +95,15 @@ export interface StreamPage {
   readonly service?: ServiceReport
 }
 
-export interface StartedStream {
+/** Where to play a stream. */
+export interface PlaybackUrls {
+  /** Playlist of whole segments in transport stream; `masterUrl` where the stream has no `ts`. */
+  readonly playlistUrl: string
+  /** Multivariant playlist, for players. */
+  readonly masterUrl: string
+}
+
+export interface StartedStream extends PlaybackUrls {
   readonly streamId: string
   readonly status: StreamState
   /** Contains the stream key and the passphrase, both credentials. */
@@ -101,31 +112,30 @@ export interface StartedStream {
   /** The stream's own passphrase, if it has one. */
   readonly passphrase?: string
   readonly expiresAt: Date
-  readonly playlistUrl: string
 }
 
 /** Response of `status` and `stop-stream`: the stream, and the load of the process that serves it. */
-export type StreamRecord = StreamReport & {
-  /** Estimated number of viewers: those who requested a file in the last 30 s. */
-  readonly viewers: number
-  readonly playlistUrl: string
-  /** Whether viewers need a playback token. */
-  readonly playbackToken: boolean
-  readonly options: StreamOptions
-  /** End of the ban of encoders, if one holds. */
-  readonly bannedUntil?: Date
-  /** Node that owns the stream, in a cluster; absent until an encoder has connected. */
-  readonly node?: string
-  /** Number of the claim under which that node owns it; a later claim has a higher one. */
-  readonly fence?: number
-  /** Number of changes that the registry of the cluster has not acknowledged. */
-  readonly pendingWrites?: number
-  /** Edges on other machines that read the stream; absent without any. */
-  readonly edges?: readonly EdgeState[] | undefined
-  /** The owner does not answer: only what the registry of the cluster knows is filled in. */
-  readonly stale?: true
-  readonly service?: ServiceReport
-}
+export type StreamRecord = StreamReport &
+  PlaybackUrls & {
+    /** Estimated number of viewers: those who requested a file in the last 30 s. */
+    readonly viewers: number
+    /** Whether viewers need a playback token. */
+    readonly playbackToken: boolean
+    readonly options: StreamOptions
+    /** End of the ban of encoders, if one holds. */
+    readonly bannedUntil?: Date
+    /** Node that owns the stream, in a cluster; absent until an encoder has connected. */
+    readonly node?: string
+    /** Number of the claim under which that node owns it; a later claim has a higher one. */
+    readonly fence?: number
+    /** Number of changes that the registry of the cluster has not acknowledged. */
+    readonly pendingWrites?: number
+    /** Edges on other machines that read the stream; absent without any. */
+    readonly edges?: readonly EdgeState[] | undefined
+    /** The owner does not answer: only what the registry of the cluster knows is filled in. */
+    readonly stale?: true
+    readonly service?: ServiceReport
+  }
 
 /** Edge that has reported within 15 s. */
 export interface EdgeState {

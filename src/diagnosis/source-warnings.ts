@@ -184,6 +184,10 @@ export const SOURCE_WARNINGS = {
         ? `Not carried: ${tracks(all)}. Viewers miss them. Send at most 8 video, 16 audio and 31 data tracks.`
         : `Not carried: ${tracks(all)}. Viewers miss them. Send up to 8 H.264/H.265 and 16 AAC/MP3/AC-3 tracks, or set HLS_TRACKS=all.`,
   }),
+  TRACKS_NOT_IN_CMAF: rule<{ tracks: readonly Track[] }>({
+    message: ({ tracks: all }) =>
+      `In playlist.m3u8 alone: ${tracks(all)}: CMAF does not carry it. Viewers of master.m3u8 miss it. Send AAC, MP3, AC-3 or E-AC-3.`,
+  }),
   AUDIO_CODECS_DIFFER: rule<{ tracks: readonly Track[] }>({
     message: ({ tracks: all }) =>
       `Not carried: ${tracks(all)}: the main codec lacks its language. Viewers miss it. Send it in AAC, or set HLS_TRACKS=all.`,

@@ -32,7 +32,7 @@ export interface FollowedPlaylistOptions {
   /** Called after each change of `availability`. */
   readonly onChange: () => void
   /**
-   * Fetches parts that the next version is the first to name, while readers of parts are there.
+   * Fetches parts and init segments that the next version is the first to name, while readers of parts are there.
    *
    * @returns whether all are there
    */
@@ -150,14 +150,15 @@ export class FollowedPlaylist {
     return this.#take(again, again.status === 200 ? playlistOf(again) : undefined, etag)
   }
 
-  /** Fetches the parts that a version is the first to name, if somebody reads parts. */
-  async #hasParts({ parts }: PlaylistFacts): Promise<boolean> {
+  /** Fetches the parts, and the init segments for them, that a version is the first to name, if somebody reads parts. */
+  async #hasParts({ parts, maps }: PlaylistFacts): Promise<boolean> {
     const { fetchParts } = this.#options
     const known = this.#facts
     if (known === undefined || fetchParts === undefined) return true
     const readersMs = READER_TARGETS * known.targetDurationSec * 1000
     if (this.#nowMs - this.#partReadMs > readersMs) return true
-    const fetched = fetchParts([...parts].filter((name) => !known.parts.has(name)))
+    const isNew = (name: string) => !known.parts.has(name) && !known.maps.has(name)
+    const fetched = fetchParts([...maps, ...parts].filter(isNew))
     // A playlist in hand is worth more than a part that hangs.
     return inTime(fetched, known.targetDurationSec * 1000).catch(() => true)
   }

@@ -1,5 +1,5 @@
 /**
- * Files of an edge that it does not follow: segments, parts, previews, delta updates. Each is fetched from the origin
+ * Files of an edge that it does not follow: segments, init segments, parts, previews, delta updates. Each is fetched from the origin
  * once for all who ask, and kept by bytes.
  *
  * @module

@@ -13,18 +13,23 @@ export interface PlaylistFacts {
   readonly position: PlaylistPosition | undefined
   /** Names of its parts, but for gaps. */
   readonly parts: ReadonlySet<string>
+  /** Names of its init segments. */
+  readonly maps: ReadonlySet<string>
 }
 
 const PART = /^#EXT-X-PART:(?!.*GAP=YES).*URI="([^"]+)"/gm
+const MAP = /^#EXT-X-MAP:.*URI="([^"]+)"/gm
 
 /** @param text  any playlist of Millrace; a multivariant playlist has neither position nor end */
 export function readPlaylist(text: string): PlaylistFacts {
   const number = (tag: RegExp) => Number(tag.exec(text)?.[1] ?? NaN)
+  const names = (tag: RegExp) => new Set(Array.from(text.matchAll(tag), ([, name]) => name!))
   return {
     targetDurationSec: number(/^#EXT-X-TARGETDURATION:(\d+)/m) || 1,
     ended: /^#EXT-X-ENDLIST/m.test(text),
     position: text.includes('CAN-BLOCK-RELOAD=YES') ? readPosition(text) : undefined,
-    parts: new Set(Array.from(text.matchAll(PART), ([, name]) => name!)),
+    parts: names(PART),
+    maps: names(MAP),
   }
 }
 

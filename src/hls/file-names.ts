@@ -1,40 +1,73 @@
 /**
- * Names of the files of a stream. The renditions of a stream are the main one, further variants and alternative audio:
- * each is a transport stream with its own playlist, and all are cut at the same times.
+ * Names of the files of a stream. Each rendition has its own playlist, and all are cut at the same times.
+ *
+ * - Transport stream: the main rendition has video and audio; further videos are variants, further audio is alternative
+ *   audio.
+ * - CMAF: one track in each rendition (ISO/IEC 23000-19 7.3).
  *
  * @module
  */
 
+/** Format of segments. */
+export type Format = 'ts' | 'cmaf'
+
+/** Multivariant playlist for players: CMAF or, without it, transport stream. */
 export const MULTIVARIANT_URI = 'master.m3u8'
+
+/** Multivariant playlist of transport stream. */
+export const TS_MULTIVARIANT_URI = 'ts.m3u8'
 
 /** The newest key frame of the main rendition. */
 export const PREVIEW_URI = 'preview.ts'
 
 /** The numbers begin at 2, since the first video track and the first audio track are in the main rendition. */
-export type RenditionName = 'main' | `video-${number}` | `audio-${number}`
+export type TsRendition = 'main' | `video-${number}` | `audio-${number}`
+
+/** The numbers begin at 1. */
+export type CmafRendition = `cmaf-video-${number}` | `cmaf-audio-${number}`
+
+export type RenditionName = TsRendition | CmafRendition
+
+export function formatOf(name: RenditionName): Format {
+  return isCmafRendition(name) ? 'cmaf' : 'ts'
+}
+
+export function isCmafRendition(name: RenditionName): name is CmafRendition {
+  return name.startsWith('cmaf-')
+}
 
 /** URI of a rendition's media playlist, relative to the multivariant playlist. */
 export function playlistUri(name: RenditionName): string {
   return name === 'main' ? 'playlist.m3u8' : `${name}.m3u8`
 }
 
-/** @returns for example `{epoch}-7.ts`, `{epoch}-v2-7.ts` or `{epoch}-a2-7.ts`: unique in the process */
+/** @returns for example `{epoch}-7.ts`, `{epoch}-a2-7.ts` or `{epoch}-v1-7.m4s`: unique in the process */
 export function segmentUri(epoch: string, name: RenditionName, mediaSequence: number): string {
-  return `${epoch}-${tagOf(name)}${mediaSequence}.ts`
+  const extension = isCmafRendition(name) ? 'm4s' : 'ts'
+  return `${epoch}-${tagOf(name)}${mediaSequence}.${extension}`
 }
 
 /**
  * @param serial  number of the part in its stream, so that the URI of the next part is known before its segment is
- * @returns for example `{epoch}-p7.ts`, `{epoch}-v2-p7.ts` or `{epoch}-a2-p7.ts`: unique in the process
+ * @returns for example `{epoch}-v1-p7.m4s` or `{epoch}-a2-p7.m4s`: unique in the process
  */
 export function partUri(epoch: string, name: RenditionName, serial: number): string {
-  return `${epoch}-${tagOf(name)}p${serial}.ts`
+  return `${epoch}-${tagOf(name)}p${serial}.m4s`
+}
+
+/**
+ * @param hash  of the content
+ * @returns for example `{epoch}-v1-0123456789ab.mp4`
+ */
+export function initUri(epoch: string, name: CmafRendition, hash: string): string {
+  return `${epoch}-${tagOf(name)}${hash}.mp4`
 }
 
 export function isAudioRendition(name: RenditionName): boolean {
-  return name.startsWith('audio-')
+  return /^(cmaf-)?audio-/.test(name)
 }
 
+/** @returns for example `v2-` or `a1-`; empty for the main rendition */
 function tagOf(name: RenditionName): string {
-  return name === 'main' ? '' : `${name.replace(/^(.).*-/, '$1')}-`
+  return name === 'main' ? '' : `${name.replace(/^(?:cmaf-)?(.).*-/, '$1')}-`
 }

@@ -13,8 +13,8 @@ import type { RenditionName } from './file-names.ts'
 
 /** Max number of rows: the longest window that can be set, as many retained segments, and some that are open. */
 const MAX_ROWS = 2048
-/** 8 variants and 16 alternative audio tracks. */
-const MAX_RENDITIONS = 32
+/** 8 variants and 16 alternative audio tracks, in each of two formats. */
+const MAX_RENDITIONS = 64
 const MAX_TRACKS = 48
 const MAX_DATE_RANGES = 64
 
@@ -28,14 +28,20 @@ const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Seconds = Type.Number({ minimum: 0, maximum: 1e9 })
 const DateMs = Type.Number({ minimum: 0, maximum: MAX_DATE_MS })
 const Name = Type.Unsafe<RenditionName>(
-  Type.String({ pattern: '^(main|(video|audio)-[1-9][0-9]{0,2})$' }),
+  Type.String({ pattern: '^(main|(cmaf-)?(video|audio)-[1-9][0-9]{0,2})$' }),
 )
 const VideoRange = Type.Union([Type.Literal('SDR'), Type.Literal('HLG'), Type.Literal('PQ')])
 const Base64 = Type.String({ pattern: '^[A-Za-z0-9+/]*={0,2}$', maxLength: 16_384 })
 
+const Duration = Type.Number({ exclusiveMinimum: 0, maximum: 3600 })
+
 const ManifestSegment = Type.Object({
   rendition: Name,
-  uri: Type.String({ pattern: '^[A-Za-z0-9_-]{1,120}\\.ts$' }),
+  uri: Type.String({ pattern: '^[A-Za-z0-9_-]{1,120}\\.(ts|m4s)$' }),
+  /** URI of the init segment. */
+  map: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_-]{1,120}\\.mp4$' })),
+  /** Duration where it differs from that of the row: of audio in CMAF. */
+  durationSec: Type.Optional(Duration),
   sizeBytes: Count,
   independent: Type.Boolean(),
   gap: Type.Boolean(),
@@ -47,7 +53,7 @@ const ManifestRow = Type.Object({
   discontinuitySequence: Count,
   discontinuity: Type.Boolean(),
   programDateTimeMs: DateMs,
-  durationSec: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 3600 })),
+  durationSec: Type.Optional(Duration),
   segments: Type.Array(ManifestSegment, { minItems: 1, maxItems: MAX_RENDITIONS }),
 })
 
@@ -103,6 +109,12 @@ const HEAD = {
     segmentSec: Type.Number({ exclusiveMinimum: 0, maximum: 3600 }),
     playlistSegments: Type.Integer({ minimum: 1, maximum: 1000 }),
     partSec: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 10 })),
+    formats: Type.Optional(
+      Type.Array(Type.Union([Type.Literal('ts'), Type.Literal('cmaf')]), {
+        minItems: 1,
+        maxItems: 2,
+      }),
+    ),
   }),
   targets: Type.Optional(
     Type.Object({
@@ -127,7 +139,7 @@ const StreamManifest = Type.Object({
  * - `targets`: undefined until they are fixed; then no playlist has been published.
  * - `free`: lowest numbers that the stream has not used; segments that were opened count as used.
  * - `listedFrom`: number of the oldest listed segment. Rows of lower numbers have left the playlists, and are retained.
- * - `renditions`: all that have a playlist, the main one first; `listed` in the multivariant playlist, or not any more.
+ * - `renditions`: all that have a playlist, the first one first; `listed` in the multivariant playlist, or not any more.
  */
 export type ManifestHead = Omit<StreamManifest, 'rows'>
 
@@ -135,7 +147,7 @@ export type ManifestHead = Omit<StreamManifest, 'rows'>
 export type StreamManifest = Static<typeof StreamManifest>
 
 /**
- * Segments of one media sequence number in all renditions, the main one first. `durationSec` is undefined while the
+ * Segments of one media sequence number in all renditions, the first one first. `durationSec` is undefined while the
  * segment is open: its number and its URIs are taken, and its segments are gaps if they are never complete.
  */
 export type ManifestRow = Static<typeof ManifestRow>
@@ -180,7 +192,7 @@ export function parseManifest(value: unknown): StreamManifest | undefined {
     const { mediaSequence, discontinuitySequence, discontinuity } = rows[from - 1]!
     const isNext =
       mediaSequence === next.media - 1 && discontinuitySequence === next.discontinuity - 1
-    if (!isNext || !isUsable(rows[from - 1]!, rows[from], value.targets)) break
+    if (!isNext || !isUsable(rows[from - 1]!, rows[from], value)) break
     next = { media: mediaSequence, discontinuity: next.discontinuity - (discontinuity ? 1 : 0) }
   }
   return { ...value, rows: rows.slice(from) }
@@ -189,13 +201,14 @@ export function parseManifest(value: unknown): StreamManifest | undefined {
 function isUsable(
   { programDateTimeMs, durationSec = 0, segments }: ManifestRow,
   after: ManifestRow | undefined,
-  targets: StreamManifest['targets'],
+  { targets, renditions }: StreamManifest,
 ): boolean {
   const names = segments.map(({ rendition }) => rendition)
+  const longestSec = Math.max(durationSec, ...segments.map((it) => it.durationSec ?? 0))
   return (
-    names[0] === 'main' &&
+    names[0] === (renditions[0]?.name ?? 'main') &&
     new Set(names).size === names.length &&
-    durationSec < (targets?.targetSec ?? Infinity) + MAX_EXCESS_SEC &&
+    longestSec < (targets?.targetSec ?? Infinity) + MAX_EXCESS_SEC &&
     programDateTimeMs <= (after?.programDateTimeMs ?? Infinity)
   )
 }

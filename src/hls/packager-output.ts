@@ -6,7 +6,7 @@
 import type { SlabPool } from '../mpegts/mux/slab-pool.ts'
 import type { CutPlannerOptions, CutPlannerStats } from './cut/cut-decision.ts'
 import type { DateRange } from './date-range.ts'
-import type { RenditionName } from './file-names.ts'
+import type { Format, RenditionName } from './file-names.ts'
 import type { TrackPolicy } from './rendition/carried-tracks.ts'
 import type { SegmentStart } from './rendition/segment-start.ts'
 import type { SourceFact } from './source-fact.ts'
@@ -16,23 +16,26 @@ import type { WriterOutput } from './rendition/writer-output.ts'
 export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentBytes'> {
   /** Identifier of this run of the stream, from start to stop: part of each segment URI, never reused. */
   readonly epoch: string
+  /** Formats of the segments, in order; default: transport stream alone. Only CMAF has parts. */
+  readonly formats?: readonly Format[] | undefined
   /** Tracks to carry; default `compatible`. */
   readonly tracks?: TrackPolicy
   /** Maximum size of a segment; default 64 MiB. */
   readonly maxSegmentBytes?: number
   /** Pool of memory for segments; default: a private pool without reuse, so that no segment needs to be released. */
   readonly slabs?: SlabPool
-  /** Other renditions of the media in `earlier`: gaps while the program lacks their tracks. */
+  /** Renditions of the media in `earlier`: gaps while the program lacks their tracks. */
   readonly renditions?: readonly RenditionName[]
 }
 
 /**
  * - `start`: precedes all parts of the segment. It does not name renditions that join the segment later.
- * - `segment`: for each media sequence number, the segment of the main rendition comes first.
- * - `part`: precedes its segment. Parts with the same serial are output together, the main rendition first.
- * - `renditions`: all renditions of the presentation from now on, the main one first. Precedes the first segment of a
- *   new rendition. A removed rendition still has segments; they are gaps if the program lacks its track.
- * - `target`: EXT-X-TARGETDURATION and PART-TARGET, fixed from now on. Output once, after the third segment of the main
+ * - `segment`: for each media sequence number, the segment of the first rendition comes first.
+ * - `part`: precedes its segment. Parts with the same serial are output together.
+ * - `renditions`: all renditions of the presentation from now on: the main one first or, without transport stream, the
+ *   first of CMAF. Precedes the first segment of a new rendition. A removed rendition still has segments; they are gaps
+ *   if the program lacks its track.
+ * - `target`: EXT-X-TARGETDURATION and PART-TARGET, fixed from now on. Output once, after the third segment of the first
  *   rendition, with low latency the second (a later one if disconnects cut all of them short), or with `settle` or `end`.
  * - `date-range`: output at its start time, before the segment that is open at that time; again with each change.
  * - `fact`: output each time it is observed.

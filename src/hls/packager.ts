@@ -4,7 +4,7 @@
  * ```
  *                  ┌─► CutPlanner ─► plans ─┐
  * PES packets ─────┤                        ▼
- *                  └──────────────► RenditionWriter … ─► main, video-2, audio-2 …
+ *                  └──────────────► RenditionWriter … ─► main, video-2 …, cmaf-video-1, cmaf-audio-1 …
  * ```
  *
  * @module
@@ -14,19 +14,19 @@ import { SlabPool } from '../mpegts/mux/slab-pool.ts'
 import type { PesUnit } from '../mpegts/pes-unit.ts'
 import { PSI_BYTES } from '../mpegts/mux/program-tables.ts'
 import { TICKS_PER_SEC, type Times } from '../mpegts/timestamps.ts'
-import type { Program } from '../mpegts/track.ts'
+import type { Program, Track } from '../mpegts/track.ts'
 import type { Boundary, CutDecision } from './cut/cut-decision.ts'
 import { CutPlanner } from './cut/cut-planner.ts'
 import type { SegmentPlan } from './cut/segment-plan.ts'
-import type { RenditionName } from './file-names.ts'
+import { isCmafRendition, type RenditionName } from './file-names.ts'
 import type { PackagerOptions, PackagerOutput, PackagerStats } from './packager-output.ts'
 import {
   isSameSelection,
   leadTrack,
+  listTracks,
   type CarriedTracks,
-  type TrackPolicy,
 } from './rendition/carried-tracks.ts'
-import { chooseOtherRenditions, listRenditions } from './rendition/other-renditions.ts'
+import { chooseRenditions, listRenditions, type RenditionPolicy } from './rendition/renditions.ts'
 import { RenditionWriter } from './rendition/rendition-writer.ts'
 import type { RenditionWriterOptions } from './rendition/writer-output.ts'
 import { Rows } from './rendition/rows.ts'
@@ -48,35 +48,34 @@ const MAX_WAITING_SEGMENTS = 2
  * Inputs: `push` the outputs of the demuxer, with the wall clock in milliseconds since 1970; `discontinuity` when the
  * encoder has left; `settle` when media pauses for long; `end` at the end. Each returns the outputs that it completes.
  *
- * The reference track is the video of the main rendition or, without video, its audio. The first segment, and the first
- * after a discontinuity, starts at a random access point of the reference track. A silent track is not carried until
- * its media arrives; its removal and its return are discontinuities.
+ * The reference track is the first video that sends media or, without video, the first audio. The first segment, and the
+ * first after a discontinuity, starts at a random access point of the reference track. A silent track is not carried
+ * until its media arrives; its removal and its return are discontinuities.
  */
 export class Packager {
-  readonly #policy: TrackPolicy
+  readonly #policy: RenditionPolicy
   readonly #lowLatency: boolean
-  readonly #writerOptions: Omit<RenditionWriterOptions, 'name' | 'reference'>
+  readonly #writerOptions: Omit<RenditionWriterOptions, 'name'>
   readonly #selection: TrackSelection
   readonly #planner: CutPlanner
-  readonly #main: RenditionWriter
-  readonly #others = new Map<RenditionName, RenditionWriter>()
-  /** Writers of all renditions, the main one first. */
-  readonly #writers: RenditionWriter[]
+  /** Writers of all renditions so far; those of transport stream first. */
+  readonly #writers = new Map<RenditionName, RenditionWriter>()
   readonly #stats = { damagedUnits: 0, oversizeUnits: 0, strayUnits: 0 }
+  /** Tracks of the main rendition. */
+  #carried: CarriedTracks | undefined
   #renditions: readonly RenditionName[] = []
   #program: Program | undefined
   readonly #outputs: Rows<RenditionWriter, PackagerOutput>
 
   constructor(options: PackagerOptions) {
     const { epoch, tracks = 'compatible', maxSegmentBytes = DEFAULT_MAX_SEGMENT_BYTES } = options
-    const { slabs = new SlabPool(), earlier, renditions = [] } = options
-    this.#policy = tracks
-    this.#lowLatency = (earlier?.targets.partTargetSec ?? options.partSec) !== undefined
+    const { slabs = new SlabPool(), earlier, renditions = [], formats = ['ts'] } = options
+    this.#policy = { formats, policy: tracks }
+    const partSec = formats.includes('cmaf') ? options.partSec : undefined
+    this.#lowLatency = (earlier?.targets.partTargetSec ?? partSec) !== undefined
     this.#writerOptions = { epoch, maxSegmentBytes, slabs }
-    this.#selection = new TrackSelection(tracks)
-    this.#planner = new CutPlanner({ ...options, maxSegmentBytes })
-    this.#main = new RenditionWriter({ ...this.#writerOptions, name: 'main', reference: true })
-    this.#writers = [this.#main]
+    this.#selection = new TrackSelection(this.#policy)
+    this.#planner = new CutPlanner({ ...options, partSec, maxSegmentBytes })
     this.#outputs = new Rows({
       inStep: this.#lowLatency,
       sizeOf: (output) => (output.type === 'segment' ? output.segment.sizeBytes : 0),
@@ -85,25 +84,38 @@ export class Packager {
   }
 
   get stats(): PackagerStats {
-    let { strayUnits } = this.#stats
-    for (const { droppedUnits, oversizeUnits } of this.#others.values()) {
-      const { video, audio, data } = droppedUnits
-      strayUnits += video + audio + data + oversizeUnits
+    let { strayUnits, oversizeUnits } = this.#stats
+    const main = { video: 0, audio: 0, data: 0 }
+    for (const writer of this.#writers.values()) {
+      const { video, audio, data } = writer.droppedUnits
+      if (this.#isMain(writer)) {
+        oversizeUnits += writer.oversizeUnits
+        main.audio += audio
+        main.data += data
+      } else if (this.#isCounted(writer)) strayUnits += video + audio + data + writer.oversizeUnits
     }
     return {
       ...this.#planner.stats,
       damagedUnits: this.#stats.damagedUnits,
-      oversizeUnits: this.#stats.oversizeUnits + this.#main.oversizeUnits,
-      strayAudioUnits: this.#main.droppedUnits.audio,
-      strayDataUnits: this.#main.droppedUnits.data,
+      oversizeUnits,
+      strayAudioUnits: main.audio,
+      strayDataUnits: main.data,
       strayUnits,
     }
   }
 
   /** Total size of the waiting PES packets, the open segments and the segments that wait for other renditions. */
   get queuedBytes(): number {
-    const rowBytes = this.#outputs.sizeBytes
-    return this.#writers.reduce((sum, it) => sum + it.waitingBytes + it.openBytes, rowBytes)
+    let sizeBytes = this.#outputs.sizeBytes
+    for (const { waitingBytes, openBytes } of this.#writers.values())
+      sizeBytes += waitingBytes + openBytes
+    return sizeBytes
+  }
+
+  /** Tracks that are carried now, in any format. */
+  get tracks(): readonly Track[] {
+    const carried = [...this.#writers.values()].flatMap(({ carried }) => carried ?? [])
+    return [...new Set(carried.flatMap(listTracks))]
   }
 
   /** Facts that hold now; each was also an output when it began. */
@@ -125,7 +137,7 @@ export class Packager {
   discontinuity(): readonly PackagerOutput[] {
     this.#apply(this.#planner.endClock())
     this.#flush()
-    for (const writer of this.#writers) writer.clear()
+    for (const writer of this.#writers.values()) writer.clear()
     this.#selection.reset()
     return this.#outputs.take()
   }
@@ -144,13 +156,17 @@ export class Packager {
     return [...outputs, ...this.#outputs.take()]
   }
 
+  get #reference(): Track | undefined {
+    return leadTrack(this.#carried)
+  }
+
   /** Ends the open parts before a PES packet of the reference track, if its times tell that they are complete. */
   #expectUnit(pid: number, times: Times): void {
-    if (pid !== leadTrack(this.#main.carried)?.pid) return
+    if (pid !== this.#reference?.pid) return
     const decisions = this.#planner.expect(times)
     if (decisions.length === 0) return
     this.#apply(decisions)
-    for (const writer of this.#writers) this.#advance(writer)
+    for (const writer of this.#writers.values()) this.#advance(writer)
   }
 
   #pushUnit(unit: PesUnit, wallMs: number): void {
@@ -164,27 +180,67 @@ export class Packager {
   #adoptSelection(unit: PesUnit, wallMs: number): void {
     const { wanted } = this.#selection
     const lead = leadTrack(wanted)
-    if (unit.track.pid !== lead?.pid || isSameSelection(wanted, this.#main.carried)) return
+    if (unit.track.pid !== lead?.pid) return
     if (!unit.randomAccess || unit.damaged) return
+    if (isSameSelection(wanted, this.#carried)) {
+      if (unit.newParameters && this.#policy.formats.includes('cmaf')) this.#endTimeline()
+      else if (this.#needsTimeline) this.#endTimeline()
+      return
+    }
     this.#endTimeline()
-    const waiting = wanted.video === undefined ? this.#main.release(lead.pid) : []
+    const hasVideo = wanted.video !== undefined
+    const writers = hasVideo ? [] : [...this.#writers.values()]
+    const waiting = writers.map((writer) => writer.release(lead.pid))
     this.#carry(wanted)
-    for (const each of waiting) this.#place(each, wallMs, [this.#main])
+    for (const each of waiting.find(({ length }) => length > 0) ?? [])
+      this.#place(each, wallMs, { references: true })
   }
 
-  /** Hands a PES packet to the planner, if it is of the reference track, and to the renditions that carry its track. */
-  #place(unit: PesUnit, wallMs: number, writers = this.#writers): void {
+  /** Whether a rendition drops media of another format than that of its segment. */
+  get #needsTimeline(): boolean {
+    for (const { needsTimeline } of this.#writers.values()) if (needsTimeline) return true
+    return false
+  }
+
+  /**
+   * Hands a PES packet to the planner, if it is of the reference track, and to the renditions that carry its track.
+   *
+   * @param references  whether only renditions take it whose lead track is the reference track
+   */
+  #place(unit: PesUnit, wallMs: number, { references = false } = {}): void {
     if (!this.#isUsable(unit)) return
-    const isReference = unit.track.pid === leadTrack(this.#main.carried)?.pid
-    if (isReference) this.#apply(this.#planner.push(unit, wallMs, this.#main.openBytes))
+    const isReference = unit.track.pid === this.#reference?.pid
+    if (isReference) this.#apply(this.#planner.push(unit, wallMs, this.#openBytes))
     else this.#planner.observe(unit)
-    for (const writer of writers) {
-      const isBeforeStart = isReference && writer === this.#main && this.#planner.open === undefined
-      if (!isBeforeStart) writer.push(unit)
+    const isBeforeStart = isReference && this.#planner.open === undefined
+    for (const writer of this.#writers.values()) {
+      if (references && !writer.isReference) continue
+      if (!isBeforeStart || !writer.isReference) writer.push(unit)
       this.#advance(writer)
       writer.keep()
     }
     this.#limitWaiting()
+  }
+
+  /** Size of the largest open segment of a rendition whose lead track is the reference track. */
+  get #openBytes(): number {
+    let max = 0
+    for (const { isReference, openBytes } of this.#writers.values())
+      if (isReference) max = Math.max(max, openBytes)
+    return max
+  }
+
+  /** Whether the rendition is the main one, or of CMAF alone and has one of its tracks. */
+  #isMain({ name, carried }: RenditionWriter): boolean {
+    if (this.#policy.formats.includes('ts')) return name === 'main'
+    return carried?.video !== undefined
+      ? carried.video.pid === this.#carried?.video?.pid
+      : carried?.audio?.pid === this.#carried?.audio?.pid
+  }
+
+  /** Whether drops are counted in this rendition: those of CMAF beside transport stream would be counted twice. */
+  #isCounted({ name }: RenditionWriter): boolean {
+    return !isCmafRendition(name) || !this.#policy.formats.includes('ts')
   }
 
   /** False for a damaged random access point or a PES packet larger than a segment, which are counted as dropped. */
@@ -192,14 +248,17 @@ export class Packager {
     const isDamaged = unit.damaged && unit.randomAccess
     const isOversize = unit.sizeBytes + PSI_BYTES > this.#writerOptions.maxSegmentBytes
     if (!isDamaged && !isOversize) return true
-    const takers = this.#writers.filter((writer) => writer.carries(unit.track.pid))
-    if (takers.some((writer) => writer !== this.#main)) this.#stats.strayUnits++
-    if (takers.includes(this.#main)) this.#stats[isDamaged ? 'damagedUnits' : 'oversizeUnits']++
+    const takers = [...this.#writers.values()].filter(
+      (writer) => writer.carries(unit.track.pid) && this.#isCounted(writer),
+    )
+    const isMain = takers.some((writer) => this.#isMain(writer))
+    if (takers.length > (isMain ? 1 : 0)) this.#stats.strayUnits++
+    if (isMain) this.#stats[isDamaged ? 'damagedUnits' : 'oversizeUnits']++
     return false
   }
 
   #pushPackets(pid: number, chunks: readonly Buffer[]): void {
-    for (const writer of this.#writers) {
+    for (const writer of this.#writers.values()) {
       if (writer.carried?.pcrPid === pid) writer.pushPackets(chunks)
     }
   }
@@ -208,33 +267,35 @@ export class Packager {
     this.#program = program
     this.#selection.setProgram(program)
     const { wanted } = this.#selection
-    if (layoutChanged || !isSameSelection(wanted, this.#main.carried)) this.#endTimeline()
+    const isSame = isSameSelection(wanted, this.#carried)
+    if (layoutChanged || !isSame) this.#endTimeline()
     this.#reportFacts()
-    if (layoutChanged) for (const writer of this.#others.values()) writer.clear()
+    if (layoutChanged)
+      for (const writer of this.#writers.values()) if (!this.#isMain(writer)) writer.clear()
     this.#carry(wanted)
   }
 
   /** Gives each rendition its tracks. */
   #carry(main: CarriedTracks): void {
-    this.#main.carry(main)
+    this.#carried = main
     const { silentPids } = this.#selection
-    const wanted = new Map(
-      this.#program && chooseOtherRenditions(this.#program, this.#policy, main, silentPids),
-    )
+    const wanted: ReadonlyMap<RenditionName, CarriedTracks> =
+      this.#program === undefined
+        ? new Map()
+        : chooseRenditions(this.#program, this.#policy, main, silentPids)
     for (const name of wanted.keys()) {
-      if (!this.#others.has(name)) this.#addWriter(name)
+      if (!this.#writers.has(name)) this.#addWriter(name)
     }
-    for (const [name, writer] of this.#others) writer.carry(wanted.get(name))
-    const renditions = listRenditions(main, wanted)
+    for (const [name, writer] of this.#writers) writer.carry(wanted.get(name), this.#reference?.pid)
+    const renditions = listRenditions(wanted)
     if (renditions.join() === this.#renditions.join()) return
     this.#renditions = renditions
     this.#outputs.insert({ type: 'renditions', renditions })
   }
 
   #addWriter(name: RenditionName): void {
-    const writer = new RenditionWriter({ ...this.#writerOptions, name, reference: false })
-    this.#writers.push(writer)
-    this.#others.set(name, writer)
+    const writer = new RenditionWriter({ ...this.#writerOptions, name })
+    this.#writers.set(name, writer)
     // With low latency, a new rendition begins with the next segment: the parts of the open one are published.
     const { open } = this.#planner
     if (open !== undefined && !this.#lowLatency) writer.start(open, open.timelineStartTicks)
@@ -246,30 +307,39 @@ export class Packager {
   }
 
   #apply(decisions: readonly CutDecision[]): void {
+    let hasPart = false
     for (const decision of decisions) {
       if (decision.type === 'start') this.#start(decision.plan)
       else if (decision.type === 'part' || decision.type === 'end') this.#end(decision)
       else if (decision.type === 'fact') this.#report(decision.fact)
       else this.#outputs.insert(decision)
+      hasPart = decision.type === 'part' || (hasPart && decision.type !== 'end')
     }
+    // A part is complete before the next one is begun: not yet, if its segment ends with it.
+    if (hasPart) this.#advanceReferences()
   }
 
   #start(plan: SegmentPlan): void {
-    for (const writer of this.#writers) writer.start(plan)
-    const start = describeStart(plan, this.#writerOptions.epoch, ['main', ...this.#others.keys()])
+    for (const writer of this.#writers.values()) writer.start(plan)
+    const names = [...this.#writers.keys()]
+    const start = describeStart(plan, this.#writerOptions.epoch, names)
     this.#outputs.push({ type: 'start', start })
   }
 
   #end(boundary: Boundary): void {
     const dueTicks = this.#planner.progressTicks + MAX_LAG_TICKS
-    const ended = this.#writers.filter((writer) => writer.end(boundary, dueTicks))
-    this.#outputs.plan(ended)
-    this.#advance(this.#main)
+    const writers = [...this.#writers.values()]
+    this.#outputs.plan(writers.filter((writer) => writer.end(boundary, dueTicks)))
+    if (boundary.type === 'end') this.#advanceReferences()
+  }
+
+  #advanceReferences(): void {
+    for (const writer of this.#writers.values()) if (writer.isReference) this.#advance(writer)
   }
 
   /** Completes the planned segments with the PES packets that have arrived. */
   #flush(): void {
-    for (const writer of this.#writers) this.#advance(writer, Infinity)
+    for (const writer of this.#writers.values()) this.#advance(writer, Infinity)
   }
 
   #advance(writer: RenditionWriter, progressTicks = this.#planner.progressTicks): void {
@@ -277,7 +347,7 @@ export class Packager {
     if (outputs.length === 0) return
     for (const output of outputs) this.#outputs.add(writer, output)
     const { targetSec } = this.#planner
-    const variants = this.#writers.filter(({ misaligned }) => misaligned).length
+    const variants = [...this.#writers.values()].filter((it) => it.misaligned).length
     if (writer.misaligned) this.#report({ code: 'VARIANTS_NOT_ALIGNED', variants, targetSec })
     if (writer.audioOutOfStep) this.#report({ code: 'AUDIO_OUT_OF_STEP', targetSec })
   }
@@ -285,9 +355,9 @@ export class Packager {
   #limitWaiting(): void {
     const maxBytes = MAX_WAITING_SEGMENTS * this.#writerOptions.maxSegmentBytes
     if (this.#outputs.sizeBytes > maxBytes) this.#flush()
-    let waitingBytes = 0
-    for (const writer of this.#others.values()) waitingBytes += writer.waitingBytes
-    if (waitingBytes > maxBytes) for (const writer of this.#others.values()) writer.clear()
+    const others = [...this.#writers.values()].filter((writer) => !writer.isReference)
+    const waitingBytes = others.reduce((sum, writer) => sum + writer.waitingBytes, 0)
+    if (waitingBytes > maxBytes) for (const writer of others) writer.clear()
   }
 
   #reportFacts(): void {

@@ -32,6 +32,8 @@ export type SourceFact =
       readonly tracks: readonly Track[]
       readonly tooMany: boolean
     }
+  /** Tracks that are in transport stream alone, since CMAF does not carry their codec. */
+  | { readonly code: 'TRACKS_NOT_IN_CMAF'; readonly tracks: readonly Track[] }
   /** Audio tracks that are not carried: they have no counterpart in the codec of the default audio. */
   | { readonly code: 'AUDIO_CODECS_DIFFER'; readonly tracks: readonly Track[] }
   /** The audio that the presentation started with has ended and is replaced by silence. */

@@ -19,6 +19,7 @@ const LOGGED_FIELDS = [
   'encryption',
   'allow_from',
   'latency_ms',
+  'formats',
   'segment_sec',
   'part_ms',
   'playlist_segments',

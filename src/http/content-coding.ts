@@ -54,9 +54,12 @@ export function chooseCoding(
   return brotli === best ? 'br' : 'gzip'
 }
 
+/** Types of segments, parts and init segments; playlists may be `audio/mpegurl` (RFC 8216 section 4). */
+const MEDIA_TYPE = /^(?:video\/|audio\/mp4$)/
+
 /** Whether a file is worth compressing: a playlist. */
 export function isCompressible({ contentType, immutable }: StreamFile): boolean {
-  return !immutable && !contentType.startsWith('video/')
+  return !immutable && !MEDIA_TYPE.test(contentType)
 }
 
 /** Compresses a playlist; an edge has the gzip bytes of its origin. */

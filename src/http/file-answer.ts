@@ -88,8 +88,19 @@ const MAX_WAIT_MS = 9000
 
 /** Longest wait for a playlist, or for a part that it hints, in milliseconds. */
 function maxWaitMs({ files }: PlayableStream, name: string): number {
-  const playlist = files.get(isPlaylist(name) ? name : 'playlist.m3u8')
+  const playlist = files.get(isPlaylist(name) ? name : playlistOf(name))
   return Math.min(playlist?.blocking?.maxWaitMs ?? Infinity, MAX_WAIT_MS)
+}
+
+/** Files of CMAF renditions, see `hls/file-names.ts`. */
+const CMAF_FILE = /-([av])(\d+)-\w+\.(?:m4s|mp4)$/
+
+/** Media playlist of the rendition of a file. */
+function playlistOf(name: string): string {
+  const [, kind, number] = CMAF_FILE.exec(name) ?? []
+  return kind === undefined
+    ? 'playlist.m3u8'
+    : `cmaf-${kind === 'v' ? 'video' : 'audio'}-${number}.m3u8`
 }
 
 /** @returns whether the file exists */
@@ -108,12 +119,16 @@ const NO_PLAYLIST = new MillraceError('FILE_NOT_FOUND', {
   retryAfterSec: 1,
 })
 const NO_PREVIEW = new MillraceError('FILE_NOT_FOUND', {
-  message: 'the stream has no video, no complete segment yet, or its key frames exceed 4 MiB',
+  message:
+    'the stream has no video, no transport stream, no complete segment yet, or its key frames exceed 4 MiB',
 })
 const TOO_FAR_AHEAD = new MillraceError('MEDIA_TOO_FAR_AHEAD')
 const TOO_MANY_WAITING = new MillraceError('TOO_MANY_WAITING')
 const MEDIA_LATE = new MillraceError('MEDIA_LATE')
 const CLOSING = new MillraceError('SHUTTING_DOWN')
+
+/** Every stream has the multivariant playlist; streams of an application may have the other one alone. */
+const FIRST_PLAYLISTS = ['master.m3u8', 'playlist.m3u8']
 
 /** Reason for which a stream does not have a file. */
 export function absence({ files, status, hasLeft }: PlayableStream, name?: string): MillraceError {
@@ -121,6 +136,7 @@ export function absence({ files, status, hasLeft }: PlayableStream, name?: strin
   const refusal = name === undefined ? undefined : files.refusal?.(name)
   if (refusal !== undefined) return refusal
   if (name === PREVIEW_URI) return NO_PREVIEW
-  const isPlayable = status === 'STOPPED' || files.get('playlist.m3u8') !== undefined
+  const hasPlaylist = FIRST_PLAYLISTS.some((playlist) => files.get(playlist) !== undefined)
+  const isPlayable = status === 'STOPPED' || hasPlaylist
   return isPlayable ? NO_FILE : NO_PLAYLIST
 }

@@ -164,10 +164,8 @@ function viewerPaths(
     _HLS_part: { type: 'integer', minimum: 0 },
     _HLS_skip: { type: 'string' },
   }).map(([name, schema]) => parameter('query', name, schema))
-  const media = {
-    'application/vnd.apple.mpegurl': { schema: { type: 'string' } },
-    'video/mp2t': {},
-  }
+  const media = { 'video/mp2t': {}, 'video/mp4': {}, 'audio/mp4': {} }
+  const playlist = { 'application/vnd.apple.mpegurl': { schema: { type: 'string' } } }
   return {
     '/video/{stream_id}': {
       parameters: [streamId],
@@ -195,10 +193,10 @@ function viewerPaths(
       parameters: [streamId, file, ...directives],
       get: operation(
         'file',
-        'A playlist or a segment of a stream',
+        'A playlist, segment, part or init segment of a stream',
         {
-          200: { description: 'The file', content: media },
-          206: { description: 'A range of a segment', content: { 'video/mp2t': {} } },
+          200: { description: 'The file', content: { ...playlist, ...media } },
+          206: { description: 'A range of media', content: media },
           304: { description: 'The client has this version' },
         },
         [...access, ...FILE_REFUSALS, ...refusals],

@@ -9,6 +9,7 @@ import { machineClock } from '../clock.ts'
 import type { PlayableStream } from '../contract/streams.ts'
 import type { ErrorCode } from '../errors.ts'
 import { clientAddress } from './access.ts'
+import { formatLifetime, type CacheLifetime } from './cache-lifetime.ts'
 import { nodeCallOf } from './node-access.ts'
 
 /** Parameters of a route; `token` where the prefix has it. */
@@ -65,10 +66,15 @@ export function isPublic(
  * it may store no reply to a token for one address, and none for longer than the token is valid.
  *
  * @param token  undefined for a request without one
- * @param maxAgeSec  lifetime in caches without a token
+ * @param lifetime  in caches without a token
  */
-export function cacheControl(token: PlaybackTokenLimits | undefined, maxAgeSec: number): string {
-  if (token === undefined) return `public, max-age=${maxAgeSec}`
+export function cacheControl(
+  token: PlaybackTokenLimits | undefined,
+  lifetime: CacheLifetime,
+): string {
+  if (token === undefined) return `public, ${formatLifetime(lifetime)}`
   const leftSec = Math.max(0, Math.floor(token.expiresSec - machineClock.wallMs() / 1000))
-  return `${token.isBound ? 'private' : 'public'}, max-age=${Math.min(maxAgeSec, leftSec)}`
+  const sharedSec = lifetime.sharedSec && Math.min(lifetime.sharedSec, leftSec)
+  const limited = { ownSec: Math.min(lifetime.ownSec, leftSec), sharedSec }
+  return `${token.isBound ? 'private' : 'public'}, ${formatLifetime(limited)}`
 }

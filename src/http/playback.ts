@@ -11,6 +11,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { MillraceError } from '../errors.ts'
 import { PlaybackTokens, type PlaybackTokenLimits } from '../auth/playback-token.ts'
+import { lifetimeOf } from './cache-lifetime.ts'
 import { emitterOf, exchangeOf } from './connection.ts'
 import { readDirectives } from './directives.ts'
 import { absence, answerFile, NO_STREAM, type FileReply, type OnSent } from './file-answer.ts'
@@ -134,10 +135,10 @@ const PREFLIGHT_HEADERS = {
 }
 
 /**
- * Files that are no sign of a viewer: the preview, which pages show in lists of streams, and the multivariant playlist,
+ * Files that are no sign of a viewer: the preview, which pages show in lists of streams, and the multivariant playlists,
  * which players read once, hls.js 1.7 without its session id.
  */
-const UNCOUNTED: ReadonlySet<string> = new Set([PREVIEW_URI, 'master.m3u8'])
+const UNCOUNTED: ReadonlySet<string> = new Set([PREVIEW_URI, 'master.m3u8', 'ts.m3u8'])
 
 const NO_TOKEN = new MillraceError('PLAYBACK_TOKEN_MISSING')
 
@@ -163,8 +164,7 @@ class RoutedReply implements FileReply {
   send(stream: PlayableStream, name: string, { file, end }: FileLoan, isBlocking: boolean): void {
     const { token, viewers, onSent } = this.#options
     if (end !== undefined) emitterOf(this.#reply).once('close', end)
-    const { maxAgeSec } = (isBlocking && file.blocking) || file
-    const caching = cacheControl(token, maxAgeSec)
+    const caching = cacheControl(token, lifetimeOf(file, isBlocking))
     const sizeBytes = sendFile(this.#request, this.#reply, file, caching)
     if (sizeBytes > 0) onSent?.(stream, name, sizeBytes)
     if (!UNCOUNTED.has(name)) viewers.push(this.#request, stream)

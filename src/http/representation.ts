@@ -4,6 +4,7 @@
  * @module
  */
 import type { StreamFile } from '../contract/streams.ts'
+import { formatLifetime, lifetimeOf } from './cache-lifetime.ts'
 import { compress, isCompressible, type ContentCoding } from './content-coding.ts'
 import { CORS_HEADERS, formatHead, type Body, type Headers } from './raw-reply.ts'
 
@@ -48,7 +49,7 @@ export function representationOf(file: StreamFile, coding?: ContentCoding): Repr
 }
 
 function prepare(file: StreamFile, coding: ContentCoding | undefined): Representation {
-  const { version, immutable, contentType, maxAgeSec, blocking } = file
+  const { version, immutable, contentType, blocking } = file
   const chunks = coding === undefined ? file.chunks : compress(file, coding)
   const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
   const headers = [...CORS_HEADERS, ...(isCompressible(file) ? ['Vary', 'Accept-Encoding'] : [])]
@@ -59,8 +60,9 @@ function prepare(file: StreamFile, coding: ContentCoding | undefined): Represent
   const isText = isCompressible(file) && sizeBytes <= MAX_TEXT_BYTES
   const etag = coding === undefined ? `"${version}"` : `"${version}-${coding}"`
   const fullHeaders = [...contentHeaders, 'Content-Length', String(sizeBytes)]
-  const headWith = (lifetimeSec: number) => {
-    const caching = `public, max-age=${lifetimeSec}${immutable ? ', immutable' : ''}`
+  const headWith = (isBlocking: boolean) => {
+    const lifetime = formatLifetime(lifetimeOf(file, isBlocking))
+    const caching = `public, ${lifetime}${immutable ? ', immutable' : ''}`
     return formatHead(200, ['ETag', etag, 'Cache-Control', caching, ...fullHeaders])
   }
   return {
@@ -71,7 +73,7 @@ function prepare(file: StreamFile, coding: ContentCoding | undefined): Represent
     headers,
     contentHeaders,
     fullHeaders,
-    head: headWith(maxAgeSec),
-    blockingHead: blocking && headWith(blocking.maxAgeSec),
+    head: headWith(false),
+    blockingHead: blocking && headWith(true),
   }
 }

@@ -35,6 +35,8 @@ export interface FragmentEnd {
   /** Unix time in milliseconds at which the first sample was captured; undefined if unknown. */
   readonly captureUnixMs?: number
   readonly events?: readonly Id3Event[]
+  /** Decode time of a fragment that has no sample; undefined: there is no such fragment. */
+  readonly emptyTicks?: number
 }
 
 export interface Fragment {
@@ -125,17 +127,17 @@ export class FragmentWriter {
     else this.#samples.push({ decodeTicks, compositionOffset, sync, sizeBytes })
   }
 
-  /** @returns undefined when no sample was pushed */
+  /** @returns undefined when no sample was pushed, unless `emptyTicks` are given */
   end({
     untilTicks,
     startsSegment,
     captureUnixMs,
     events = [],
+    emptyTicks,
   }: FragmentEnd): Fragment | undefined {
     const samples = this.#samples
-    const [first] = samples
-    if (first === undefined) return undefined
-    const { decodeTicks } = first
+    const decodeTicks = samples[0]?.decodeTicks ?? emptyTicks
+    if (decodeTicks === undefined) return undefined
     const durations = measureDurations(samples, untilTicks)
     this.#sequenceNumber++
     const head = Buffer.concat([
@@ -144,7 +146,7 @@ export class FragmentWriter {
         ? []
         : [encodeProducerTime({ trackId: this.#trackId, unixMs: captureUnixMs, decodeTicks })]),
       ...events.map(encodeId3Event),
-      this.#encodeMovieFragment(samples, durations),
+      this.#encodeMovieFragment(decodeTicks, samples, durations),
       boxHeader('mdat', BOX_HEADER_BYTES + this.#mediaBytes),
     ])
     const sizeBytes = head.length + this.#mediaBytes
@@ -157,11 +159,15 @@ export class FragmentWriter {
       decodeTicks,
       durationTicks: durations.reduce((sum, duration) => sum + duration, 0),
       samples: samples.length,
-      independent: first.sync,
+      independent: samples[0]?.sync === true,
     }
   }
 
-  #encodeMovieFragment(samples: readonly WrittenSample[], durations: readonly number[]): Buffer {
+  #encodeMovieFragment(
+    decodeTicks: number,
+    samples: readonly WrittenSample[],
+    durations: readonly number[],
+  ): Buffer {
     const shared = sharedFields(samples, durations)
     const run = encodeTrackRun(samples, durations, shared)
     const moof = box(
@@ -170,7 +176,7 @@ export class FragmentWriter {
       box(
         'traf',
         encodeTrackFragmentHeader(this.#trackId, shared),
-        fullBox('tfdt', 1, 0, u64(samples[0]!.decodeTicks)),
+        fullBox('tfdt', 1, 0, u64(decodeTicks)),
         run,
       ),
     )

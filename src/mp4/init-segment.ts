@@ -28,11 +28,13 @@ import { VIDEO_TIMESCALE } from './track-clock.ts'
 import type { VideoFormat } from './video-format.ts'
 import { encodeVideoSampleEntry } from './video-sample-entry.ts'
 
+export type MediaFormat = VideoFormat | AudioFormat
+
 /** The only track of a file. */
 export interface Track {
   /** `track_ID`, from 1. */
   readonly id: number
-  readonly format: VideoFormat | AudioFormat
+  readonly format: MediaFormat
   /** ISO 639-2 code of three letters; undefined if unknown. */
   readonly language?: string
 }
@@ -52,12 +54,12 @@ const SELF_CONTAINED = 1
 const FULL_VOLUME = 0x0100
 
 /** @returns ticks per second of the track's times */
-export function timescaleOf(format: VideoFormat | AudioFormat): number {
+export function timescaleOf(format: MediaFormat): number {
   return isVideo(format) ? VIDEO_TIMESCALE : format.timescale
 }
 
 /** @returns CODECS value of the track's sample entry (RFC 6381) */
-export function codecStringOf(format: VideoFormat | AudioFormat): string {
+export function codecStringOf(format: MediaFormat): string {
   return isVideo(format) ? format.sequence.video.codecString : format.parameters.codecString
 }
 
@@ -144,6 +146,6 @@ function packLanguage(language = ''): number {
   return ascii(letters).reduce((bits, letter) => (bits << 5) | (letter - 0x60), 0)
 }
 
-function isVideo(format: VideoFormat | AudioFormat): format is VideoFormat {
+function isVideo(format: MediaFormat): format is VideoFormat {
   return format.codec === 'h264' || format.codec === 'h265'
 }

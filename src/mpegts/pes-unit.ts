@@ -31,6 +31,8 @@ export interface PesUnit {
    * CRA included; both with delimiter and, unless damaged, all parameter sets. Always true for audio and data.
    */
   readonly randomAccess: boolean
+  /** Whether it is a random access point with other parameter sets than those before it (H.264 7.4.1.2.1). */
+  readonly newParameters: boolean
   /** Whether it is a recovery point of a gradual decoding refresh (intra refresh), at which players cannot start. */
   readonly gradualRefresh: boolean
   /** Whether it is an H.265 RADL picture: sent after a key frame, presented before it, and decodable from it. */

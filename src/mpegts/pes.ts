@@ -120,6 +120,12 @@ export function* elementaryBytes(
   }
 }
 
+/** @returns a copy of the elementary stream bytes in one buffer; undefined without a valid header */
+export function elementaryPayload(chunks: readonly Buffer[]): Buffer | undefined {
+  const header = findPesHeader(chunks)
+  return header && Buffer.concat([...elementaryBytes(chunks, header.sizeBytes)])
+}
+
 /** @returns a copy of the PES packet in one buffer */
 export function pesBytes(chunks: readonly Buffer[]): Buffer {
   return Buffer.concat([...payloads(chunks)])

@@ -7,6 +7,7 @@ import { IntervalLimiter } from '../interval-limiter.ts'
 import { LISTED_SHARE } from '../hls/store/memory-share.ts'
 import { NO_SHORTAGE, type ShortageCounters } from '../hls/store/holding.ts'
 import type { SegmentCache } from '../hls/store/segment-cache.ts'
+import type { MediaSettings } from './stream-options.ts'
 
 const MIB = 1024 * 1024
 const LINE_INTERVAL_US = 60_000_000
@@ -14,12 +15,16 @@ const LINE_INTERVAL_US = 60_000_000
 /** Number of segments in the shortest playlist (RFC 8216 6.2.2), plus the one being added. */
 const MIN_SEGMENTS = 3 + 1
 
-/** @returns a sentence with the total bitrate that fits into the memory, with full and with the shortest playlists */
+/**
+ * @returns a sentence with the total bitrate of encoders whose media fits into the memory in all formats, with full and with
+ *   the shortest playlists
+ */
 export function describeCapacity(
   maxMib: number,
-  { segmentSec, playlistSegments }: { segmentSec: number; playlistSegments: number },
+  media: Pick<MediaSettings, 'formats' | 'segmentSec' | 'playlistSegments'>,
 ): string {
-  const megabits = (maxMib * MIB * 8) / 1e6
+  const { formats, segmentSec, playlistSegments } = media
+  const megabits = (maxMib * MIB * 8) / 1e6 / formats.length
   const full = (megabits * LISTED_SHARE) / (playlistSegments * segmentSec)
   const shortest = megabits / (MIN_SEGMENTS * segmentSec)
   return `cache of ${maxMib} MiB holds about ${Math.floor(full)} Mbit/s of streams with full playlists, ${Math.floor(shortest)} with the shortest`

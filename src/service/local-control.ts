@@ -44,7 +44,7 @@ export class LocalControl implements StreamControl {
     const { id: streamId, status, encryption } = stream
     const issued = issuedKey(key, encryption?.passphrase, urls)
     notifier.ready(stream, issued)
-    return { streamId, status, ...issued, playlistUrl: urls.playlist(streamId) }
+    return { streamId, status, ...issued, ...urls.playback(streamId, streams.formatsOf(stream)) }
   }
 
   async stopStream(streamId: string, request?: StopRequest): Promise<StreamRecord> {

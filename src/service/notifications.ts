@@ -6,6 +6,7 @@
 import type { MillraceError } from '../errors.ts'
 import type { StreamTotals } from '../contract/report.ts'
 import type { StopReason } from '../contract/state.ts'
+import type { PlaybackUrls } from '../contract/streams.ts'
 import { onTheWire } from '../contract/wire-names.ts'
 import type { Logger } from '../logger.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
@@ -44,7 +45,7 @@ export interface Notifier {
 }
 
 export interface NotifierOptions {
-  readonly playlistUrl: (streamId: string) => string
+  readonly urlsOf: (stream: LiveStream) => PlaybackUrls
   /**
    * Announces the end of a stream that this node of a cluster owns; false: it does not. Default: there is no cluster.
    */
@@ -56,7 +57,7 @@ export interface NotifierOptions {
 export function createNotifier(
   logger: Logger,
   webhooks: WebhookDispatcher,
-  { playlistUrl, announceEnd }: NotifierOptions,
+  { urlsOf, announceEnd }: NotifierOptions,
 ): Notifier {
   // A child logger for each stream, since log lines are rate-limited per child.
   const logOf = ({ id }: Addressee) => logger.child({ stream_id: id })
@@ -82,7 +83,7 @@ export function createNotifier(
         const { tracks } = stream.report()
         log.info({ tracks: tracks.map((track) => track.codecString ?? track.codec) }, 'stream live')
         send(stream, 'stream.live', {
-          playlist_url: playlistUrl(stream.id),
+          ...onTheWire(urlsOf(stream)),
           tracks: onTheWire(tracks),
         })
       })
@@ -114,7 +115,7 @@ export function createNotifier(
 
     resumed(stream) {
       logOf(stream).info('stream resumed')
-      send(stream, 'stream.resumed', { playlist_url: playlistUrl(stream.id) })
+      send(stream, 'stream.resumed', onTheWire(urlsOf(stream)))
     },
 
     viewers(stream, figures) {

@@ -7,6 +7,7 @@ import { isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { Config } from '../config/schema.ts'
 import { isWildcard, parseAddresses } from '../config/setting-types.ts'
+import type { Format, PlaybackUrls } from '../contract/streams.ts'
 
 /** Ports that the service listens on. */
 export interface Ports {
@@ -42,8 +43,11 @@ export class PublicUrls {
     return `srt://${this.#host}:${this.#ports.srtPort}`
   }
 
-  playlist(streamId: string): string {
-    return `${this.http}/video/${streamId}/playlist.m3u8`
+  /** @param formats  those of the stream */
+  playback(streamId: string, formats: readonly Format[]): PlaybackUrls {
+    const masterUrl = `${this.http}/video/${streamId}/master.m3u8`
+    const playlistUrl = `${this.http}/video/${streamId}/playlist.m3u8`
+    return { playlistUrl: formats.includes('ts') ? playlistUrl : masterUrl, masterUrl }
   }
 
   /** @returns SRT URL for an encoder, with its credentials */

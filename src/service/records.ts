@@ -5,7 +5,7 @@
  */
 import { MAX_PAGE_STREAMS } from '../contract/schema.ts'
 import type { ServiceReport } from '../contract/service-report.ts'
-import type { ListRequest, StreamPage, StreamRecord } from '../contract/streams.ts'
+import type { ListRequest, PlaybackUrls, StreamPage, StreamRecord } from '../contract/streams.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import type { StreamFilter } from '../stream/registry.ts'
 
@@ -15,7 +15,7 @@ export type AudienceOf = (stream: LiveStream) => Pick<StreamRecord, 'viewers' | 
 type OwnershipOf = (streamId: string) => Pick<StreamRecord, 'node' | 'fence' | 'pendingWrites'>
 
 export interface RecordsOptions {
-  readonly playlistUrl: (streamId: string) => string
+  readonly urlsOf: (stream: LiveStream) => PlaybackUrls
   /** See `StreamsOptions`. */
   readonly hasPlaybackSecret: boolean
   readonly audienceOf: AudienceOf
@@ -64,11 +64,11 @@ export class Records {
   }
 
   #describe(stream: LiveStream): Omit<StreamRecord, 'service'> {
-    const { playlistUrl, hasPlaybackSecret, audienceOf, ownTermsOf, ownershipOf } = this.#options
+    const { urlsOf, hasPlaybackSecret, audienceOf, ownTermsOf, ownershipOf } = this.#options
     return {
       ...stream.report(),
       ...audienceOf(stream),
-      playlistUrl: playlistUrl(stream.id),
+      ...urlsOf(stream),
       playbackToken: hasPlaybackSecret && stream.terms.playbackToken !== false,
       ...ownTermsOf(stream),
       ...ownershipOf?.(stream.id),

@@ -12,8 +12,7 @@ import {
   type ManifestRow,
   type StreamManifest,
 } from '../hls/manifest.ts'
-import type { MediaOptions } from '../hls/media-options.ts'
-import { mediaOptionsOf } from './registered-terms.ts'
+import { streamMedia, type MediaSettings } from './stream-options.ts'
 
 /**
  * Characters of date ranges in the registry. Their commands may have 4 KiB each, and all of them are written again whenever
@@ -51,20 +50,15 @@ export function encodeRows(rows: readonly ManifestRow[]): WindowEntry[] {
   return rows.map((value) => ({ mediaSequence: value.mediaSequence, value }))
 }
 
-/**
- * @param settings  options for the media of all streams
- * @returns a manifest without rows if the registry has none of this form: numbers go on
- */
+/** @returns a manifest without rows if the registry has none of this form: numbers go on */
 export function manifestOf(
   { stream, free, targets, renditions, entries }: Continuation,
-  settings: MediaOptions,
+  settings: MediaSettings,
 ): StreamManifest {
-  const { segmentSec, playlistSegments, partSec } = {
-    ...settings,
-    ...mediaOptionsOf(decodeSettings(stream.settings)),
-  }
+  const { media } = decodeSettings(stream.settings)
+  const { formats, partSec, ...durations } = streamMedia(settings, media)
   const fresh: StreamManifest = {
-    media: { segmentSec, playlistSegments, ...(partSec !== undefined && { partSec }) },
+    media: { formats: [...formats], ...durations, ...(partSec !== undefined && { partSec }) },
     free,
     listedFrom: 0,
     renditions: [],

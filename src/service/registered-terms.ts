@@ -10,20 +10,14 @@ import type { Clock } from '../clock.ts'
 import type { RegisteredStream } from '../cluster/registry/records.ts'
 import { decodeSettings, type SharedSettings } from '../cluster/stream-settings.ts'
 import type { StreamOptions } from '../contract/streams.ts'
-import type { MediaOptions } from '../hls/media-options.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
-import { chosenMedia, chosenTerms } from './stream-options.ts'
+import { chosenTerms } from './stream-options.ts'
 
 export interface TermsOptions {
   readonly clock: Clock
   readonly readJwtSecrets: () => readonly [newest: string, ...older: string[]]
   /** Webhook URLs of streams without their own. */
   readonly webhookUrls: readonly string[]
-}
-
-/** Options for the media of a stream that this node has claimed. */
-export function mediaOptionsOf({ media = {} }: SharedSettings): Partial<MediaOptions> {
-  return chosenMedia(media)
 }
 
 /** Options that a stream has of its own, see `ownOptions`. */

@@ -35,7 +35,7 @@ import { createNotifier, type Notifier } from './notifications.ts'
 import { Records } from './records.ts'
 import { PublicUrls } from './public-urls.ts'
 import { nodeCallsOf, Settings } from './settings.ts'
-import { sharedSettings } from './stream-options.ts'
+import { sharedSettings, streamSettings } from './stream-options.ts'
 import { Streams } from './streams.ts'
 import { openListener } from './srt-listener.ts'
 import type { Listener } from '../srt/io/listener.ts'
@@ -95,8 +95,9 @@ export class Server
       logger: this.#logger,
       outbox: cluster?.outbox,
     })
-    const playlistUrl = (id: string) => this.#urls.playlist(id)
-    const notices = { playlistUrl, announceEnd: cluster?.announceEnd }
+    const urlsOf = (stream: LiveStream) =>
+      this.#urls.playback(stream.id, this.#streams.formatsOf(stream))
+    const notices = { urlsOf, announceEnd: cluster?.announceEnd }
     this.#notifier = createNotifier(this.#logger, this.#webhooks, notices)
     const cache = new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 })
     const shared = sharedSettings(this.#settings, systemClock)
@@ -118,7 +119,7 @@ export class Server
       edges: this.#http.edges.of(stream),
     })
     const records = new Records({
-      playlistUrl,
+      urlsOf,
       hasPlaybackSecret: config.playbackSecret !== '',
       audienceOf,
       ownTermsOf: (stream) => this.#streams.ownTermsOf(stream),
@@ -207,8 +208,9 @@ export class Server
 
   /** Tells the log and webhooks that clients can reach the service. */
   announce(): void {
-    const { cache, hls, resumeStreams, defaultWebhookUrls } = this.#settings.config
-    this.#logger.info(describeCapacity(cache.maxMib, hls))
+    const { config } = this.#settings
+    const { cache, resumeStreams, defaultWebhookUrls } = config
+    this.#logger.info(describeCapacity(cache.maxMib, streamSettings(config)))
     this.#logger.info({ http: this.publicUrl, srt_port: this.srtPort }, 'listening')
     this.#notifier.serviceStarted(parseUrls(defaultWebhookUrls), {
       publicUrl: this.publicUrl,

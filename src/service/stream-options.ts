@@ -6,21 +6,34 @@
 import { addressList } from '../binary/address-list.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
-import { parseUrls } from '../config/setting-types.ts'
-import type { StartRequest, StreamOptions } from '../contract/streams.ts'
+import { parseFormats, parseUrls } from '../config/setting-types.ts'
+import type { Format, StartRequest, StreamOptions } from '../contract/streams.ts'
 import { MillraceError } from '../errors.ts'
 import { parseProgramChoice } from '../mpegts/program-choice.ts'
 import type { StreamTerms } from '../stream/stream-terms.ts'
 import type { MediaOptions } from '../hls/media-options.ts'
 import type { Settings } from './settings.ts'
-import type { LiveStreamOptions } from '../stream/live-stream-options.ts'
+
+/** Settings for the media of all streams. */
+export interface MediaSettings {
+  readonly formats: readonly Format[]
+  readonly segmentSec: number
+  readonly maxSegmentSec: number
+  readonly playlistSegments: number
+  readonly lowLatency: boolean
+  readonly partMs: number
+}
+
+/** Options for its media that a stream has of its own. */
+export type OwnMedia = Pick<StartRequest, 'formats' | 'segmentSec' | 'partMs' | 'playlistSegments'>
 
 /** Options of all streams, from the settings. */
 export function streamSettings(config: Config) {
-  const { hls, maxStreams, reconnectGraceSec, resumeStreams } = config
+  const { maxStreams, reconnectGraceSec, resumeStreams } = config
+  const hls = { ...config.hls, formats: parseFormats(config.hls.formats) }
   return {
     ...hls,
-    partSec: hls.lowLatency ? hls.partMs / 1000 : undefined,
+    ...streamMedia(hls),
     program: parseProgramChoice(config.ts.program),
     maxStreams,
     reconnectGraceSec,
@@ -39,31 +52,39 @@ export function sharedSettings(settings: Settings, clock: Clock) {
   return { ...streamSettings(settings.config), clock, readJwtSecrets, readClusterSecrets }
 }
 
+/** Options for the media of a stream: parts only in CMAF. */
+export function streamMedia(
+  settings: MediaSettings,
+  own: OwnMedia = {},
+): MediaOptions & Pick<MediaSettings, 'formats'> {
+  const { formats, segmentSec, partMs, playlistSegments } = { ...settings, ...givenMedia(own) }
+  const hasParts = settings.lowLatency && formats.includes('cmaf')
+  return { formats, segmentSec, playlistSegments, partSec: hasParts ? partMs / 1000 : undefined }
+}
+
+/** Options for the media of a stream that are given. */
+export function givenMedia({ formats, segmentSec, partMs, playlistSegments }: OwnMedia): OwnMedia {
+  return {
+    ...(formats !== undefined && { formats }),
+    ...(segmentSec !== undefined && { segmentSec }),
+    ...(partMs !== undefined && { partMs }),
+    ...(playlistSegments !== undefined && { playlistSegments }),
+  }
+}
+
 /** @throws {MillraceError} `BODY_INVALID` for a value that the settings do not allow */
-export function mediaOptions(
-  { segmentSec, partMs, playlistSegments }: StartRequest,
-  settings: Pick<LiveStreamOptions, 'maxSegmentSec' | 'partSec'>,
-): Partial<MediaOptions> {
+export function checkMedia(
+  { formats, segmentSec, partMs }: OwnMedia,
+  settings: Pick<MediaSettings, 'formats' | 'maxSegmentSec' | 'lowLatency'>,
+): void {
   if (segmentSec !== undefined && segmentSec > settings.maxSegmentSec) {
     throw invalid(`segment_sec must be at most HLS_MAX_SEGMENT_SEC, ${settings.maxSegmentSec}`)
   }
-  if (partMs !== undefined && settings.partSec === undefined) {
-    throw invalid('part_ms must be absent: HLS_LOW_LATENCY is false')
-  }
-  return chosenMedia({ segmentSec, partMs, playlistSegments })
-}
-
-/** Options for the media of one stream, which the settings allow. */
-export function chosenMedia({
-  segmentSec,
-  partMs,
-  playlistSegments,
-}: Pick<StartRequest, 'segmentSec' | 'partMs' | 'playlistSegments'>): Partial<MediaOptions> {
-  return {
-    ...(segmentSec !== undefined && { segmentSec }),
-    ...(partMs !== undefined && { partSec: partMs / 1000 }),
-    ...(playlistSegments !== undefined && { playlistSegments }),
-  }
+  if (partMs === undefined) return
+  if (!settings.lowLatency) throw invalid('part_ms must be absent: HLS_LOW_LATENCY is false')
+  if ((formats ?? settings.formats).includes('cmaf')) return
+  const name = formats === undefined ? 'HLS_FORMATS' : 'formats'
+  throw invalid(`part_ms must be absent: ${name} is ts, and only cmaf has parts`)
 }
 
 /**
@@ -98,14 +119,9 @@ export function chosenTerms({
  * @returns all options that the stream has of its own
  */
 export function ownOptions(request: StartRequest, known?: StreamOptions): StreamOptions {
-  const { segmentSec, partMs, playlistSegments, latencyMs, allowFrom } = request
-  const media = known ?? {
-    ...(segmentSec !== undefined && { segmentSec }),
-    ...(partMs !== undefined && { partMs }),
-    ...(playlistSegments !== undefined && { playlistSegments }),
-  }
+  const { latencyMs, allowFrom } = request
   return {
-    ...media,
+    ...(known ?? givenMedia(request)),
     ...(latencyMs !== undefined && { latencyMs }),
     ...(allowFrom !== undefined && { allowFrom }),
   }

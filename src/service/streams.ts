@@ -17,6 +17,7 @@ import { decodeSettings } from '../cluster/stream-settings.ts'
 import { MillraceError } from '../errors.ts'
 import type { MediaSource } from '../hls/playlist/earlier-segments.ts'
 import type {
+  Format,
   KickRequest,
   StartRequest,
   StopRequest,
@@ -28,34 +29,41 @@ import type { LiveStream } from '../stream/live-stream.ts'
 import { StreamRegistry, type RegistryOptions, type StreamFilter } from '../stream/registry.ts'
 import type { StopReason } from '../contract/state.ts'
 import { manifestOf } from './registered-manifest.ts'
-import { mediaOptions, ownOptions, streamTerms } from './stream-options.ts'
+import {
+  checkMedia,
+  ownOptions,
+  streamMedia,
+  streamTerms,
+  type MediaSettings,
+} from './stream-options.ts'
 import { ownOptionsOf, RegisteredTerms } from './registered-terms.ts'
 import { adoptClaims, Resumption } from './resumption.ts'
 import { Viewers, type ViewerFigures } from './viewers/viewers.ts'
 
-export type StreamsOptions = RegistryOptions & {
-  readonly clock: Clock
-  /** Reads the values of `JWT_SECRET`: the first signs new keys, older ones may have signed keys that are still valid. */
-  readonly readJwtSecrets: () => readonly [newest: string, ...older: string[]]
-  /** Whether a key issued before this process started resumes its stream. */
-  readonly resume: boolean
-  /** Whether viewers need playback tokens, unless the stream is public. */
-  readonly hasPlaybackSecret: boolean
-  /** Webhook URLs of streams without their own. */
-  readonly webhookUrls: readonly string[]
-  /** Called with each new stream, before the stream emits an event. */
-  readonly onStream: (stream: LiveStream) => void
-  /** Called when the first encoder of a resumed stream is connected. */
-  readonly onResumed: (stream: LiveStream) => void
-  /** Draws 32 random bits. */
-  readonly createSalt: () => number
-  /** See `ViewersOptions.onChange`. */
-  readonly onViewers: (stream: LiveStream, figures: ViewerFigures) => void
-}
+export type StreamsOptions = RegistryOptions &
+  MediaSettings & {
+    readonly clock: Clock
+    /** Reads the values of `JWT_SECRET`: the first signs new keys, older ones may have signed keys that are still valid. */
+    readonly readJwtSecrets: () => readonly [newest: string, ...older: string[]]
+    /** Whether a key issued before this process started resumes its stream. */
+    readonly resume: boolean
+    /** Whether viewers need playback tokens, unless the stream is public. */
+    readonly hasPlaybackSecret: boolean
+    /** Webhook URLs of streams without their own. */
+    readonly webhookUrls: readonly string[]
+    /** Called with each new stream, before the stream emits an event. */
+    readonly onStream: (stream: LiveStream) => void
+    /** Called when the first encoder of a resumed stream is connected. */
+    readonly onResumed: (stream: LiveStream) => void
+    /** Draws 32 random bits. */
+    readonly createSalt: () => number
+    /** See `ViewersOptions.onChange`. */
+    readonly onViewers: (stream: LiveStream, figures: ViewerFigures) => void
+  }
 
 /**
  * Commands: `start`, `stop`, `kick`, `admit`, `adopt`, `leave`, `countViewer`, `tick`, `close`, `discard`. Queries: `find`,
- * `get`, `room`, `list`, `published`, `viewersOf`, `ownTermsOf`.
+ * `get`, `room`, `list`, `published`, `viewersOf`, `formatsOf`, `ownTermsOf`.
  */
 export class Streams {
   readonly cache: RegistryOptions['cache']
@@ -115,7 +123,8 @@ export class Streams {
     if (this.#closed) throw new MillraceError('SHUTTING_DOWN')
     const { streamId, webhookUrls, encryption } = request
     const { clock } = this.#options
-    const media = mediaOptions(request, this.#options)
+    checkMedia(request, this.#options)
+    const media = streamMedia(this.#options, request)
     const terms = streamTerms(request, this.#options)
     const present = this.find(streamId)
     const running = present?.status === 'STOPPED' ? undefined : present
@@ -176,8 +185,10 @@ export class Streams {
     const { stream: registered } = continuation
     const manifest = manifestOf(continuation, this.#options)
     const { id, reason: ended } = registered
-    const stream = this.#registry.start(id, { continued: { manifest, mediaOf, ended } })
-    this.#ownOptions.set(stream, ownOptionsOf(decodeSettings(registered.settings)))
+    const settings = decodeSettings(registered.settings)
+    const media = streamMedia(this.#options, settings.media)
+    const stream = this.#registry.start(id, { media, continued: { manifest, mediaOf, ended } })
+    this.#ownOptions.set(stream, ownOptionsOf(settings))
     this.#registered.adopt(stream, registered)
     return stream
   }
@@ -207,6 +218,10 @@ export class Streams {
     this.#ownOptions.set(stream, ownOptionsOf(decodeSettings(registered.settings)))
     if (registered.status === 'STOPPED') stream.stop(registered.reason ?? 'api')
     else this.#registered.refresh(stream, registered)
+  }
+
+  formatsOf(stream: LiveStream): readonly Format[] {
+    return this.#ownOptions.get(stream)?.formats ?? this.#options.formats
   }
 
   /** Options that the stream has of its own, and its ban. */

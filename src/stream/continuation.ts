@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { formatOf } from '../hls/file-names.ts'
 import type { PackagerOptions } from '../hls/packager.ts'
 import { closeRows, type ClosedRow } from '../hls/playlist/manifest-rows.ts'
 import { decodeMeter } from '../hls/playlist/manifest-head.ts'
@@ -14,7 +15,7 @@ export interface Continuation {
   /** Rows to list; none unless their playlists were published. */
   readonly rows: readonly ClosedRow[]
   readonly packager: Pick<PackagerOptions, 'earlier' | 'renditions' | 'sequenceStart'>
-  /** Tracks that the main rendition carried last. */
+  /** Tracks that were carried last. */
   readonly tracks: readonly Track[]
   /** Whether an encoder was connected. */
   readonly begun: boolean
@@ -31,13 +32,19 @@ export function continueStream(manifest: StreamManifest, wallMs: number): Contin
   const rows = closeRows(manifest, targets, wallMs)
   const last = rows.at(-1)
   const endMs = last === undefined ? 0 : last.programDateTimeMs + last.durationSec * 1000
-  const [main] = renditions
-  const others = renditions.map(({ name }) => name).filter((name) => name !== 'main')
+  const { formats = ['ts'] } = manifest.media
+  const names = renditions
+    .map(({ name }) => name)
+    .filter((name) => formats.includes(formatOf(name)))
+  const carried = renditions.flatMap(({ measured }) =>
+    measured ? decodeMeter(measured).tracks : [],
+  )
+  const tracks = new Map(carried.map((track) => [track.pid, track]))
   return {
     manifest,
     rows,
-    packager: { sequenceStart, earlier: { targets, endMs }, renditions: others },
-    tracks: main?.measured === undefined ? [] : decodeMeter(main.measured).tracks,
+    packager: { sequenceStart, earlier: { targets, endMs }, renditions: names },
+    tracks: [...tracks.values()],
     begun: true,
   }
 }

@@ -55,9 +55,14 @@ export class ManifestFeed {
 
   get #head(): ManifestHead {
     const { media, presentation, totals } = this.#source
-    const { segmentSec, playlistSegments, partSec } = media
+    const { segmentSec, playlistSegments, partSec, formats } = media
     return {
-      media: { segmentSec, playlistSegments, ...(partSec !== undefined && { partSec }) },
+      media: {
+        segmentSec,
+        playlistSegments,
+        ...(partSec !== undefined && { partSec }),
+        ...(formats !== undefined && { formats: [...formats] }),
+      },
       free: totals.freeSequence,
       ...presentation.head,
     }

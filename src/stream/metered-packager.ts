@@ -20,7 +20,8 @@ export class MeteredPackager {
 
   /** @param earlierTracks  tracks of the segments before the first one; empty for none */
   constructor(options: PackagerOptions, budget: WorkBudget, earlierTracks: readonly Track[] = []) {
-    this.#audio = new SteadyAudio(options.tracks ?? 'compatible')
+    const { formats = ['ts'], tracks: policy = 'compatible' } = options
+    this.#audio = new SteadyAudio({ formats, policy })
     this.#packager = new Packager(options)
     this.#budget = budget
     this.#hasSegment = earlierTracks.length > 0
@@ -64,7 +65,7 @@ export class MeteredPackager {
       this.#budget.spend(workOfPackaging(output))
       if (this.#hasSegment || output.type !== 'segment') continue
       this.#hasSegment = true
-      this.#audio.begin(output.segment.tracks)
+      this.#audio.begin(this.#packager.tracks)
     }
     return outputs
   }

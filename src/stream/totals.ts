@@ -5,11 +5,13 @@
  */
 import type { StreamTotals } from '../contract/report.ts'
 import type { SequenceNumbers } from '../hls/cut/segment-plan.ts'
+import type { RenditionName } from '../hls/file-names.ts'
 import type { SegmentStart } from '../hls/rendition/segment-start.ts'
 import type { Segment } from '../hls/store/segment.ts'
 
 export class Totals {
   #freeSequence: SequenceNumbers
+  #first: RenditionName | undefined
   #publishers = 0
   #segments = 0
   #mainSegments = 0
@@ -25,7 +27,7 @@ export class Totals {
     return this.#freeSequence
   }
 
-  /** Number of segments of the main rendition, gaps included. */
+  /** Number of segments of the first rendition, gaps included. */
   get mainSegments(): number {
     return this.#mainSegments
   }
@@ -42,7 +44,8 @@ export class Totals {
   /** Counts a segment; a gap counts only toward `mainSegments` and the duration. */
   addSegment(segment: Segment): void {
     const { rendition, sizeBytes, durationSec } = segment
-    if (rendition === 'main') {
+    this.#first ??= rendition
+    if (rendition === this.#first) {
       this.#mainSegments++
       this.#durationSec += durationSec
     }

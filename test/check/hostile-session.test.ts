@@ -29,7 +29,8 @@ function mutate(exchanges: readonly Exchange[], seed: number): Exchange[] {
 
 const SESSIONS = {
   CMAF: recordCmaf(),
-  'MPEG-TS': await recordSession({ reconnects: true, stops: true }),
+  'low latency': await recordSession({ reconnects: true, stops: true }),
+  'MPEG-TS': await recordSession({ format: 'ts', reconnects: true, stops: true }),
 }
 
 for (const [name, session] of Object.entries(SESSIONS)) {

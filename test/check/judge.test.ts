@@ -6,34 +6,38 @@ import type { Exchange } from '../../src/check/exchange.ts'
 import { Judge } from '../../src/check/judge.ts'
 import { RULES } from '../../src/check/rules/table.ts'
 import { judge as findingsOf } from './rules/fixture.ts'
-import { recordSession, withBody } from './session.ts'
+import { recordSession, withBody, type SessionOptions } from './session.ts'
 
-for (const lowLatency of [true, false]) {
-  for (const reconnects of [false, true]) {
-    const title = `lowLatency ${lowLatency}, reconnects ${reconnects}`
-    t.test(`finds nothing but MPEG-TS parts in a session of our own: ${title}`, async (t) => {
-      const exchanges = await recordSession({ lowLatency, reconnects, stops: true })
-      const judge = new Judge(RULES)
-      for (const exchange of exchanges) judge.push(exchange)
-      judge.end()
-      t.same(
-        judge.findings.flatMap(({ rule, evidence }) =>
-          rule.id === 'TS_PARTS' ? rule.id : { id: rule.id, evidence },
-        ),
-        lowLatency ? ['TS_PARTS'] : [],
-      )
-      const roles = exchanges.map(({ role }) => role)
-      t.ok(roles.filter((role) => role === 'segment').length >= 12)
-      t.equal(roles.includes('part'), lowLatency)
-      t.equal(judge.summary.renditions.length, 2)
-    })
-  }
+const KINDS: readonly SessionOptions[] = (['cmaf', 'ts'] as const).flatMap((format) =>
+  [true, false].flatMap((lowLatency) =>
+    [true, false].map((reconnects) => ({ format, lowLatency, reconnects })),
+  ),
+)
+const SESSIONS = await Promise.all(KINDS.map((kind) => recordSession({ ...kind, stops: true })))
+
+for (const [index, kind] of KINDS.entries()) {
+  t.test(`finds nothing in a session of our own: ${JSON.stringify(kind)}`, async (t) => {
+    const exchanges = SESSIONS[index]!
+    const judge = new Judge(RULES)
+    for (const exchange of exchanges) judge.push(exchange)
+    judge.end()
+    t.same(
+      judge.findings.map(({ rule, evidence }) => ({ id: rule.id, evidence })),
+      [],
+    )
+    const roles = exchanges.map(({ role }) => role)
+    const isCmaf = kind.format === 'cmaf'
+    t.ok(roles.filter((role) => role === 'segment').length >= 12)
+    t.equal(roles.includes('init'), isCmaf)
+    t.equal(roles.includes('part'), isCmaf && kind.lowLatency)
+    t.equal(judge.summary.renditions.length, isCmaf ? 3 : 2)
+  })
 }
 
 t.test('parts that arrive after those behind them are judged like all others', async (t) => {
-  const session = await recordSession({ reconnects: true })
+  const session = SESSIONS[0]!
   const late = (exchanges: readonly Exchange[], remainder: number) => {
-    const parts = exchanges.filter(({ role, url }) => role === 'part' && !url.includes('-a2-'))
+    const parts = exchanges.filter(({ role, url }) => role === 'part' && url.includes('-v1-'))
     const moved = new Set(
       parts.filter((_, index) => index % 2 === remainder && index + 1 < parts.length),
     )

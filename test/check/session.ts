@@ -8,8 +8,10 @@ import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import Fastify, { type InjectOptions } from 'fastify'
 import type { Exchange, Role } from '../../src/check/exchange.ts'
-import { parseMediaPlaylist, liveEdge } from '../../src/check/playlist/media-playlist.ts'
 import { withDirectives } from '../../src/check/playlist/directives.ts'
+import { liveEdge, parseMediaPlaylist } from '../../src/check/playlist/media-playlist.ts'
+import { parseMultivariantPlaylist } from '../../src/check/playlist/multivariant-playlist.ts'
+import { MULTIVARIANT_URI, TS_MULTIVARIANT_URI, type Format } from '../../src/hls/file-names.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { playback } from '../../src/http/playback.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
@@ -27,7 +29,9 @@ const CLIP_SEC = 10
 const ROUND_TRIP_MS = 2
 
 export interface SessionOptions {
-  /** Default true. */
+  /** Format that the client plays, of the two that the stream has; default CMAF. */
+  readonly format?: Format
+  /** Whether the stream has parts, which the client loads in CMAF; default true. */
   readonly lowLatency?: boolean
   /** Whether the encoder reconnects after the clip and publishes it again; default false. */
   readonly reconnects?: boolean
@@ -37,13 +41,14 @@ export interface SessionOptions {
 
 /** One video with English audio, and a French rendition; segments of 1 s, parts of 0.2 s. */
 export async function recordSession(options: SessionOptions = {}): Promise<Exchange[]> {
-  const { lowLatency = true, reconnects = false, stops = false } = options
+  const { format = 'cmaf', lowLatency = true, reconnects = false, stops = false } = options
   let nowUs = 0
   const wallMs = () => Date.UTC(2026, 0, 1) + nowUs / 1000
   const stream = new LiveStream('studio', {
     clock: { nowUs: () => nowUs, wallMs },
     cache: new SegmentCache({ maxBytes: 64 * 1024 * 1024 }),
     epoch: 'e',
+    formats: ['ts', 'cmaf'],
     partSec: lowLatency ? 0.2 : undefined,
     segmentSec: 1,
     maxSegmentSec: 10,
@@ -85,34 +90,37 @@ export async function recordSession(options: SessionOptions = {}): Promise<Excha
   }
 
   const seen = new Set<string>()
+  const loadOnce = async (role: Role, url: string, playlistUrl: string) => {
+    if (seen.has(url)) return
+    seen.add(url)
+    await load(role, url, { playlistUrl })
+  }
+  /** By playlist URL. */
   const texts = new Map<string, string>()
-  const segmentUrls = new Map<string, readonly string[]>()
+  const multivariantUri = format === 'cmaf' ? MULTIVARIANT_URI : TS_MULTIVARIANT_URI
+  const textOf = (uri: string) => stream.files.get(uri)?.chunks.join('')
   let multivariant = ''
   const visit = async () => {
-    if (stream.files.get('playlist.m3u8') === undefined) return
-    const master = stream.files.get('master.m3u8')!.chunks.join('')
-    if (master !== multivariant) multivariant = await load('multivariant', `${BASE}master.m3u8`)
-    for (const name of ['playlist.m3u8', 'audio-2.m3u8']) {
-      const current = stream.files.get(name)?.chunks.join('')
-      if (current === undefined || current === texts.get(name)) continue
-      const playlistUrl = BASE + name
-      const { sequence, part } = liveEdge(parseMediaPlaylist(current, playlistUrl))
-      const isFirst = !texts.has(name) || !lowLatency || current.includes('ENDLIST')
-      const text = await load(
-        isFirst ? 'playlist' : 'blocking',
-        isFirst ? playlistUrl : withDirectives(playlistUrl, { sequence, part: Math.max(0, part) }),
-      )
-      texts.set(name, text)
-      for (const segment of parseMediaPlaylist(text, playlistUrl).segments) {
-        for (const { url, gap } of segment.parts) {
-          if (!gap && !seen.has(url)) await load('part', url, { playlistUrl })
-          seen.add(url)
-        }
-        if (segment.url === undefined || segment.gap || seen.has(segment.url)) continue
-        await load('segment', segment.url, { playlistUrl })
-        seen.add(segment.url)
-        segmentUrls.set(name, [...(segmentUrls.get(name) ?? []), segment.url])
-      }
+    const text = textOf(multivariantUri)
+    if (text === undefined) return
+    if (text !== multivariant) multivariant = await load('multivariant', BASE + multivariantUri)
+    const { variants, renditions } = parseMultivariantPlaylist(multivariant, BASE)
+    for (const { url } of [...variants, ...renditions]) if (url !== undefined) await reload(url)
+  }
+  const reload = async (playlistUrl: string) => {
+    const known = texts.get(playlistUrl)
+    const current = textOf(playlistUrl.replace(BASE, ''))
+    if (current === undefined || current === known) return
+    const { sequence, part } = liveEdge(parseMediaPlaylist(current, playlistUrl))
+    const isHeld = known?.includes('CAN-BLOCK-RELOAD=YES') === true && !current.includes('ENDLIST')
+    const text = isHeld
+      ? await load('blocking', withDirectives(playlistUrl, { sequence, part: Math.max(0, part) }))
+      : await load('playlist', playlistUrl)
+    texts.set(playlistUrl, text)
+    for (const { map, parts, url, gap } of parseMediaPlaylist(text, playlistUrl).segments) {
+      if (map !== undefined) await loadOnce('init', map.url, playlistUrl)
+      for (const part of parts) if (!part.gap) await loadOnce('part', part.url, playlistUrl)
+      if (url !== undefined && !gap) await loadOnce('segment', url, playlistUrl)
     }
   }
 
@@ -136,15 +144,13 @@ export async function recordSession(options: SessionOptions = {}): Promise<Excha
     await visit()
     publication = await publish()
   }
-  await probe(
-    load,
-    [...texts].map(([name, text]) => ({
-      playlistUrl: BASE + name,
-      text,
-      goneUrl: segmentUrls.get(name)?.findLast((url) => !text.includes(url.replace(BASE, ''))),
-    })),
-    lowLatency,
-  )
+  for (const [playlistUrl, text] of texts) {
+    const gone = exchanges.findLast(
+      ({ role, url, playlistUrl: own }) =>
+        role === 'segment' && own === playlistUrl && !text.includes(url.replace(BASE, '')),
+    )
+    await probe(load, { playlistUrl, text, goneUrl: gone?.url })
+  }
   if (stops) {
     stream.stop('api')
     await visit()
@@ -157,31 +163,32 @@ type Load = (role: Role, url: string, rest?: Partial<Exchange>) => Promise<strin
 
 async function probe(
   load: Load,
-  playlists: readonly { playlistUrl: string; text: string; goneUrl: string | undefined }[],
-  lowLatency: boolean,
+  {
+    playlistUrl,
+    text,
+    goneUrl,
+  }: { playlistUrl: string; text: string; goneUrl: string | undefined },
 ): Promise<void> {
-  for (const { playlistUrl, text, goneUrl } of playlists) {
-    const { segments } = parseMediaPlaylist(text, playlistUrl)
-    const last = segments.findLast(({ url }) => url !== undefined)!
-    const media = { playlistUrl }
-    await load('head', last.url!, { ...media, method: 'HEAD' })
-    await load('range', last.url!, { ...media, headers: { range: 'bytes=0-187' } })
-    const asked = {
-      'access-control-request-method': 'GET',
-      'access-control-request-headers': 'range',
-      origin: 'https://player.example',
-    }
-    await load('preflight', last.url!, { ...media, method: 'OPTIONS', headers: asked })
-    if (goneUrl !== undefined) await load('gone', goneUrl, media)
-    for (const coding of ['gzip', 'identity'] as const) {
-      await load(coding, playlistUrl, { ...media, headers: { 'accept-encoding': coding } })
-    }
-    await load('unknown', new URL('never-listed.ts', playlistUrl).href, media)
-    if (!lowLatency) continue
-    await load('old-sequence', withDirectives(playlistUrl, { sequence: last.sequence }))
-    await load('far-ahead', withDirectives(playlistUrl, { sequence: last.sequence + 100 }))
-    await load('part-without-sequence', withDirectives(playlistUrl, { part: 0 }))
+  const { segments, serverControl } = parseMediaPlaylist(text, playlistUrl)
+  const last = segments.findLast(({ url }) => url !== undefined)!
+  const media = { playlistUrl }
+  await load('head', last.url!, { ...media, method: 'HEAD' })
+  await load('range', last.url!, { ...media, headers: { range: 'bytes=0-187' } })
+  const asked = {
+    'access-control-request-method': 'GET',
+    'access-control-request-headers': 'range',
+    origin: 'https://player.example',
   }
+  await load('preflight', last.url!, { ...media, method: 'OPTIONS', headers: asked })
+  if (goneUrl !== undefined) await load('gone', goneUrl, media)
+  for (const coding of ['gzip', 'identity'] as const) {
+    await load(coding, playlistUrl, { ...media, headers: { 'accept-encoding': coding } })
+  }
+  await load('unknown', new URL('never-listed.ts', playlistUrl).href, media)
+  if (serverControl?.canBlockReload !== true) return
+  await load('old-sequence', withDirectives(playlistUrl, { sequence: last.sequence }))
+  await load('far-ahead', withDirectives(playlistUrl, { sequence: last.sequence + 100 }))
+  await load('part-without-sequence', withDirectives(playlistUrl, { part: 0 }))
 }
 
 /** The exchange with another body, as text. */

@@ -7,7 +7,12 @@ import { completeOptions, configWarnings } from '../../src/config/options.ts'
 import type { Options } from '../../src/config/schema.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
 import { writeSetting } from '../../src/config/setting-path.ts'
-import { parseAddresses, parseRedisUrls, parseSecrets } from '../../src/config/setting-types.ts'
+import {
+  parseAddresses,
+  parseFormats,
+  parseRedisUrls,
+  parseSecrets,
+} from '../../src/config/setting-types.ts'
 import { settingsTable } from '../../src/config/settings-table.ts'
 import { MAX_LATENCY_MS } from '../../src/srt/wire/limits.ts'
 
@@ -26,6 +31,22 @@ t.test('README.md holds the generated table of settings, with their defaults', a
 t.test('docs/api.md names the longest latency that SRT_LATENCY_MS takes', async (t) => {
   const docs = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8')
   t.match(docs, new RegExp(`^\\| \`latency_ms\` .* at most ${MAX_LATENCY_MS} *\\|$`, 'm'))
+})
+
+t.test('HLS_FORMATS names formats in any order', async (t) => {
+  t.same(parseFormats(completeOptions(SECRETS).hls.formats), ['ts', 'cmaf'])
+  t.same(parseFormats('cmaf, ts'), ['ts', 'cmaf'])
+  t.same(parseFormats('cmaf'), ['cmaf'])
+  for (const formats of ['cmaf,ts', 'ts', 'cmaf']) {
+    t.equal(completeOptions({ ...SECRETS, hls: { formats } }).hls.formats, formats)
+  }
+  for (const formats of ['', 'fmp4', 'ts,', 'ts cmaf', 'TS']) {
+    t.throws(
+      () => completeOptions({ ...SECRETS, hls: { formats } }),
+      { message: `HLS_FORMATS is "${formats}": expected ts, cmaf, or both with a comma between` },
+      formats,
+    )
+  }
 })
 
 t.test('CACHE_MAX_MIB is a quarter of the memory unless set', async (t) => {

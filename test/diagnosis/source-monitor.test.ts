@@ -76,7 +76,8 @@ function setUp({
       const ticks = (isAudio ? audioTicks : videoTicks) + 10 * TICKS
       const unit: PesUnit = {
         track: isAudio ? AUDIO : VIDEO,
-        ...{ chunks: [], sizeBytes: 0, damaged: false, gradualRefresh: false },
+        ...{ chunks: [], sizeBytes: 0, damaged: false, newParameters: false },
+        gradualRefresh: false,
         ...{ decodableLeading: false, startsFrame: true },
         randomAccess: isAudio || index % GOP_FRAMES === 0,
         ...{ ptsTicks: ticks, dtsTicks: ticks },

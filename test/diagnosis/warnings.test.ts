@@ -83,6 +83,7 @@ const LARGEST: { readonly [Code in WarningCode]: readonly Omit<FactOf<Code>, 'co
   AUDIO_OUT_OF_STEP: [{ targetSec: 60 }],
   TRACK_SILENT: [{ track }],
   VARIANTS_NOT_ALIGNED: [{ variants: 8, targetSec: 60 }],
+  TRACKS_NOT_IN_CMAF: [{ tracks }],
   TRACKS_LEFT_OUT: [
     { tracks, tooMany: false },
     { tracks, tooMany: true },

@@ -36,8 +36,8 @@ t.test(
     const own = { segment_sec: 0.5, part_ms: 700, playlist_segments: 5 }
     await publishWith(t, service, 'own', own)
     await publishWith(t, service, 'usual', {})
-    const playlistOf = async (id: string) =>
-      (await fetch(`${service.url}/video/${id}/playlist.m3u8`)).text()
+    const playlistOf = async (id: string, name = 'playlist.m3u8') =>
+      (await fetch(`${service.url}/video/${id}/${name}`)).text()
     const valuesOf = (playlist: string, pattern: RegExp) =>
       [...playlist.matchAll(pattern)].map(([, value]) => Number(value))
 
@@ -49,15 +49,19 @@ t.test(
     const longest = (text: string) => Math.max(...valuesOf(text, /^#EXTINF:([\d.]+)/gm))
     t.ok(longest(playlist) <= 2, `segments of ${longest(playlist)} s`)
     t.ok(longest(usual) >= 3, `usual segments of ${longest(usual)} s`)
-    const [partSec] = valuesOf(playlist, /PART-TARGET=([\d.]+)/g)
-    const [usualPartSec] = valuesOf(usual, /PART-TARGET=([\d.]+)/g)
+    const partsOf = async (id: string) =>
+      valuesOf(await playlistOf(id, 'cmaf-video-1.m3u8'), /PART-TARGET=([\d.]+)/g)
+    const [partSec] = await partsOf('own')
+    const [usualPartSec] = await partsOf('usual')
     t.ok(partSec! >= 0.7 && partSec! < 1.1, `parts of ${partSec} s`)
     t.ok(usualPartSec! < 0.6, `usual parts of ${usualPartSec} s`)
     t.equal(service.server.status('own').playlist.wantedSegments, 5)
     t.equal(service.server.status('usual').playlist.wantedSegments, 4)
 
-    const totals = () => service.server.status('own').totals
-    await until('ten segments', () => totals().segments >= 10)
+    await until('the first segment is gone', async () => {
+      const [first] = segmentUris(await playlistOf('own'))
+      return first !== segmentUris(playlist)[0]
+    })
     t.equal(segmentUris(await playlistOf('own')).length, 5)
 
     await service.server.startStream({ streamId: 'own', playlistSegments: 9 })
@@ -158,6 +162,9 @@ t.test('start-stream refuses options outside their bounds, and says what it expe
     ...[19, 8001, 20.5].map(
       (latency_ms) =>
         [{ latency_ms }, 'latency_ms must be a whole number from 20 to 8000'] as [object, string],
+    ),
+    ...['ts', [], ['fmp4'], ['ts', 'ts'], null].map(
+      (formats) => [{ formats }, 'formats must be a list of ts, cmaf or both'] as [object, string],
     ),
     ...[
       '10.0.0.0/8',

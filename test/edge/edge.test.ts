@@ -7,14 +7,21 @@ import { createServer } from 'node:http'
 import { BlockList, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { LiveStore } from '../http/live-store.ts'
-import { call, json, MemoryService, startApp, type Reply } from '../http/memory-service.ts'
+import { LiveStore, type LiveStoreOptions } from '../http/live-store.ts'
+import {
+  call,
+  json,
+  MemoryService,
+  MemoryStream,
+  startApp,
+  type Reply,
+} from '../http/memory-service.ts'
 import { until } from '../support/until.ts'
 import { startEdge } from './edge-app.ts'
 
 /** A stream with segment 7 of three parts complete, and two parts of segment 8. */
-async function serve(t: Test) {
-  const live = new LiveStore()
+async function serve(t: Test, options: LiveStoreOptions = {}) {
+  const live = new LiveStore(options)
   for (let part = 0; part < 3; part++) live.addPart()
   live.endSegment()
   for (let part = 0; part < 2; part++) live.addPart()
@@ -53,11 +60,11 @@ t.test('answers like the origin, byte for byte', async (t) => {
     ['demo/playlist.m3u8?_HLS_skip=YES', br],
     ['demo/playlist.m3u8?_HLS_msn=8&_HLS_part=1&_HLS_skip=v2&CMCD=sid%3D%22a%22'],
     ['demo/master.m3u8', gzip],
-    ['demo/a-p0.ts'],
-    ['demo/a-p1.ts', { range: 'bytes=10-19' }],
-    ['demo/a-p1.ts', { range: 'bytes=5000-' }],
-    ['demo/a-p1.ts', {}, 'HEAD'],
-    ['demo/a-p99.ts'],
+    ['demo/a-p0.m4s'],
+    ['demo/a-p1.m4s', { range: 'bytes=10-19' }],
+    ['demo/a-p1.m4s', { range: 'bytes=5000-' }],
+    ['demo/a-p1.m4s', {}, 'HEAD'],
+    ['demo/a-p99.m4s'],
     ['demo/video-2.m3u8'],
     ['demo/..%2f'],
     ['nobody/playlist.m3u8'],
@@ -67,6 +74,60 @@ t.test('answers like the origin, byte for byte', async (t) => {
     t.strictSame(essence(edge!), essence(origin!), `${method ?? 'GET'} ${path}`)
   }
 })
+
+t.test('waits for CMAF parts that a playlist hints, with its directives', async (t) => {
+  const { live, edge, ask } = await serve(t, { rendition: 'cmaf-video-1' })
+  for (const query of ['', '?_HLS_msn=8&_HLS_part=1', '?_HLS_msn=20', '?_HLS_skip=YES']) {
+    const [origin, passed] = await ask(`demo/cmaf-video-1.m3u8${query}`)
+    t.strictSame(essence(passed!), essence(origin!), query)
+  }
+  const { hint } = live
+  const part = call(edge, 'GET', `/video/demo/${hint}`)
+  const next = call(edge, 'GET', '/video/demo/cmaf-video-1.m3u8?_HLS_msn=8&_HLS_part=2')
+  await until('requests at the origin', () => live.files.waiters === 2)
+  live.addPart()
+  t.match(await part, { status: 200 })
+  t.match((await next).body.toString(), '#7.3\n')
+  t.match(hint, /^a-v1-p\d+\.m4s$/)
+})
+
+t.test(
+  'CMAF media has the type, lifetime and ranges of the origin, and is fetched once',
+  async (t) => {
+    const service = new MemoryService()
+    const stream = new MemoryStream()
+    service.streams.set('demo', stream)
+    const file = (contentType: string, text: string) => ({
+      ...{
+        contentType,
+        chunks: [Buffer.from(text)],
+        version: text,
+        maxAgeSec: 60,
+        immutable: true,
+      },
+    })
+    const lines = ['#EXTM3U', '#EXT-X-MAP:URI="e-a1-a.mp4"', '#EXTINF:2,', 'e-a1-7.m4s', '']
+    const playlist = file('application/vnd.apple.mpegurl', lines.join('\n'))
+    stream.files.set('cmaf-audio-1.m3u8', { ...playlist, version: '1', immutable: false })
+    stream.files.set('e-a1-a.mp4', file('audio/mp4', 'init'))
+    stream.files.set('e-a1-7.m4s', file('audio/mp4', 'segment'))
+    stream.files.set('e-v1-p7.m4s', file('video/mp4', 'part'))
+    const origin = await startApp(t, service)
+    const edge = await startEdge(t, origin.url)
+    for (const name of stream.files.keys()) {
+      for (const headers of [{}, { 'accept-encoding': 'gzip' }, { range: 'bytes=1-2' }]) {
+        const [own, passed] = await Promise.all(
+          [origin, edge].map((app) => call(app, 'GET', `/video/demo/${name}`, { headers })),
+        )
+        t.strictSame(essence(passed!), essence(own!), name)
+      }
+    }
+    const init = await call(edge, 'GET', '/video/demo/e-a1-a.mp4')
+    stream.files.delete('e-a1-a.mp4')
+    t.strictSame(essence(await call(edge, 'GET', '/video/demo/e-a1-a.mp4')), essence(init))
+    t.match(init.headers, { 'content-type': 'audio/mp4', 'cache-control': /immutable/ })
+  },
+)
 
 t.test('releases waiting viewers with one request at the origin', async (t) => {
   const { live, edge } = await serve(t)
@@ -163,7 +224,7 @@ t.test(
     const edge = await startEdge(t, origin.url, { clock: { nowUs: () => nowUs, wallMs: () => 0 } })
     const read = () => call(edge, 'GET', '/video/demo/playlist.m3u8')
     t.equal((await read()).status, 200)
-    t.equal((await call(edge, 'GET', '/video/demo/a-p0.ts')).status, 200)
+    t.equal((await call(edge, 'GET', '/video/demo/a-p0.m4s')).status, 200)
     await origin.close()
     await sleep(300)
     nowUs = 5_900_000
@@ -173,7 +234,7 @@ t.test(
     t.equal(refused.status, 503)
     t.equal(refused.headers['retry-after'], '1')
     t.equal(json(refused).code, 'ORIGIN_UNREACHABLE')
-    t.equal((await call(edge, 'GET', '/video/demo/a-p0.ts')).status, 200, 'media is immutable')
+    t.equal((await call(edge, 'GET', '/video/demo/a-p0.m4s')).status, 200, 'media is immutable')
   },
 )
 

@@ -74,8 +74,9 @@ export class FakeNode {
 
   /** Ends at once: further connections are refused. */
   async die(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server?.close(() => resolve()))
     this.#server?.closeAllConnections()
-    await new Promise<void>((resolve) => this.#server?.close(() => resolve()))
+    await closed
   }
 
   #answer(path: string, reply: ServerResponse): void {

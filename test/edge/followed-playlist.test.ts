@@ -91,3 +91,36 @@ t.test('a part that hangs holds a version up for a target duration', async (t) =
   await until('the second one', () => playlist.file?.version === '2')
   t.strictSame(fetched, [['b.ts']])
 })
+
+t.test('fetches a new init segment with the first part that needs it', async (t) => {
+  const bytes = (...lines: string[]) =>
+    Buffer.from(`#EXTM3U\n#EXT-X-TARGETDURATION:1\n${lines.join('\n')}\n`)
+  const known = ['#EXT-X-MAP:URI="e-v1-a.mp4"', '#EXT-X-PART:DURATION=1,URI="e-v1-p1.m4s"']
+  const next = ['#EXT-X-MAP:URI="e-v1-b.mp4"', '#EXT-X-PART:DURATION=1,URI="e-v1-p2.m4s"']
+  const fetched: (readonly string[])[] = []
+  const readers = new EventEmitter()
+  const playlist = new FollowedPlaylist({
+    origin: {
+      get: async ({ etag, signal }) => {
+        if (etag === undefined) return { ...reply(200, '"1"'), bytes: bytes(...known) }
+        if (etag === '"1"') await once(readers, 'read')
+        else await once(readers, 'never', { signal: signal! })
+        return { ...reply(200, '"2"'), bytes: bytes(...known, '#EXT-X-DISCONTINUITY', ...next) }
+      },
+    },
+    readPath: () => '/video/demo/cmaf-video-1.m3u8',
+    clock: { nowUs: () => 0 },
+    onChange: () => undefined,
+    fetchParts: async (names) => {
+      fetched.push(names)
+      return true
+    },
+  })
+  t.teardown(() => playlist.stop())
+  await until('the first version', () => playlist.file?.version === '1')
+  t.ok(playlist.mentions('e-v1-a.mp4'))
+  playlist.noteRead('e-v1-p1.m4s')
+  readers.emit('read')
+  await until('the second one', () => playlist.file?.version === '2')
+  t.strictSame(fetched, [['e-v1-b.mp4', 'e-v1-p2.m4s']])
+})

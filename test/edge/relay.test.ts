@@ -366,7 +366,7 @@ t.test(
     const edge = await startEdge(t, origin.url, { nodeCalls, playbackSecret: PLAYBACK_SECRET })
     const expiresAt = new Date(Date.now() + 60_000)
     const token = signPlaybackToken({ streamId: 'secret', secret: PLAYBACK_SECRET, expiresAt })
-    for (const file of ['playlist.m3u8', 'a-p0.ts']) {
+    for (const file of ['playlist.m3u8', 'a-p0.m4s']) {
       t.equal((await call(edge, 'GET', `/t/${token}/video/secret/${file}`)).status, 200)
       for (const prefix of ['', '/t/-', '/t/x']) {
         t.equal((await call(edge, 'GET', `${prefix}/video/secret/${file}`)).status, 403, prefix)
@@ -442,7 +442,7 @@ t.test(
     const expiresAt = new Date(Date.now() + 60_000)
     const token = signPlaybackToken({ streamId: 'secret', secret: PLAYBACK_SECRET, expiresAt })
     const read = (path: string) => call(worker, 'GET', path)
-    for (const file of ['playlist.m3u8', 'a-p0.ts']) {
+    for (const file of ['playlist.m3u8', 'a-p0.m4s']) {
       const played = await read(`/t/${token}/video/secret/${file}`)
       t.equal(played.status, 200)
       t.match(played.headers['cache-control'], /^public, max-age=\d+/)

@@ -157,7 +157,7 @@ t.test('webhooks: a receiver handles each genuine webhook once', async (t) => {
   const body = JSON.stringify({
     type: 'stream.live',
     stream_id: 'two',
-    data: { playlist_url: 'u' },
+    data: { master_url: 'u' },
   })
   const send = (id: string, at: Date, signed = body) =>
     fetch(url, {

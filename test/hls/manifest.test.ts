@@ -37,6 +37,30 @@ t.test('reads what it has written, in any order of the rows', async (t) => {
   t.strictSame(parseManifest(JSON.parse(text)), MANIFEST)
 })
 
+t.test('reads renditions of both formats with their init segments', async (t) => {
+  const manifest: StreamManifest = {
+    ...MANIFEST,
+    media: { ...MANIFEST.media, formats: ['ts', 'cmaf'] },
+    renditions: [
+      { name: 'main', listed: true },
+      { name: 'cmaf-video-1', listed: true },
+      { name: 'cmaf-audio-1', listed: true },
+    ],
+    rows: [10, 11, 12].map((number) => {
+      const main = row(number).segments[0]!
+      const of = (rendition: 'cmaf-video-1' | 'cmaf-audio-1', tag: string) => ({
+        ...main,
+        rendition,
+        uri: `e-${tag}-${number}.m4s`,
+        map: `e-${tag}-0f1e2d3c4b5a.mp4`,
+        durationSec: 1.98934,
+      })
+      return row(number, { segments: [main, of('cmaf-video-1', 'v1'), of('cmaf-audio-1', 'a1')] })
+    }),
+  }
+  t.strictSame(parseManifest(JSON.parse(JSON.stringify(manifest))), manifest)
+})
+
 t.test('refuses values of another form', async (t) => {
   const [segment] = row(12).segments
   const inSegment = (changes: object) => ({
@@ -55,7 +79,14 @@ t.test('refuses values of another form', async (t) => {
     inSegment({ uri: 'e-12.ts\n#EXT-X-ENDLIST' }),
     inSegment({ uri: '../other/e-12.ts' }),
     inSegment({ uri: 'https://media.example/e-12.ts' }),
+    inSegment({ uri: 'e-12.mp4' }),
+    inSegment({ map: 'e-v1-12.m4s' }),
+    inSegment({ map: 'e-v1-12.mp4"' }),
+    inSegment({ durationSec: 0 }),
     inSegment({ rendition: 'constructor' }),
+    inSegment({ rendition: 'cmaf-main' }),
+    { ...MANIFEST, media: { ...MANIFEST.media, formats: [] } },
+    { ...MANIFEST, media: { ...MANIFEST.media, formats: ['webm'] } },
     { ...MANIFEST, dateRanges: [{ id: 'a"b', startMs: 0 }] },
   ]
   for (const value of values) t.equal(parseManifest(value), undefined, JSON.stringify(value))

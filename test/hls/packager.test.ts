@@ -842,6 +842,18 @@ t.test('the main rendition is the first video, the default audio and ID3', async
   t.equal(readPmt(packets[1]!).pcrPid, 0x1fff, 'the clock was on a track left out')
 })
 
+t.test('MPEG audio is not in CMAF once its frames are of layer II', async (t) => {
+  const { parameters: _, ...unread } = AUDIO
+  const mpeg: Track = { ...unread, codec: 'mp2', streamType: 0x03 }
+  const formats = ['ts', 'cmaf'] as const
+  const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, formats })
+  packager.push(program(programOf(VIDEO, mpeg)), WALL_MS)
+  t.same(packager.facts, [], 'before its first frame, it may be MP3')
+  const layerII = { ...mpeg, parameters: { codecString: 'mp4a.40.33' } }
+  packager.push(program(programOf(VIDEO, layerII)), WALL_MS)
+  t.match(packager.facts, [{ code: 'TRACKS_NOT_IN_CMAF', tracks: [layerII] }])
+})
+
 t.test('settle completes the segments that wait for tracks that lag', async (t) => {
   const french = { ...AUDIO, pid: 259, language: 'fra' }
   const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10 })

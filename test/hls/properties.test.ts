@@ -7,7 +7,14 @@ import { LivePresentation } from '../../src/hls/playlist/live-presentation.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { Packager, type PackagerOutput } from '../../src/hls/packager.ts'
 import { PSI_BYTES } from '../../src/mpegts/mux/program-tables.ts'
-import { playlistUri, type RenditionName } from '../../src/hls/file-names.ts'
+import {
+  formatOf,
+  isCmafRendition,
+  playlistUri,
+  type Format,
+  type RenditionName,
+} from '../../src/hls/file-names.ts'
+import { readSamples } from '../mp4/box-tree.ts'
 import type { Segment } from '../../src/hls/store/segment.ts'
 import type { Track } from '../../src/mpegts/track.ts'
 import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer-output.ts'
@@ -20,6 +27,9 @@ import { FIRST_SEED, rounds } from '../support/soak.ts'
 
 const SEC = 90_000
 const MAX_SEGMENT_BYTES = 40_000
+
+/** Two audio frames: EXTINF of audio in CMAF is that of whole frames. */
+const MAX_OFF_SEC = 0.043
 
 const SMALL: Track = { ...VIDEO, pid: 260 }
 const FRENCH: Track = { ...AUDIO, pid: 261, language: 'fra' }
@@ -86,6 +96,7 @@ const settings = fc.record({
   playlistSegments: fc.integer({ min: 1, max: 6 }),
   maxBytes: fc.constantFrom(50_000, 200_000, 10_000_000),
   partSec: fc.constantFrom(undefined, 0.1, 0.5),
+  formats: fc.constantFrom<readonly Format[]>(['ts'], ['ts', 'cmaf'], ['cmaf'], ['ts', 'cmaf']),
 })
 
 /** The segments of one rendition, in their order. */
@@ -98,15 +109,31 @@ class RenditionChecks {
   /** Time since the previous media. */
   #discontinuity = false
 
-  check(segment: Segment, main: RenditionChecks): void {
+  /** Durations by number. */
+  readonly durations = new Map<number, number>()
+  isAudio = false
+  #map: string | undefined
+  #endTicks = 0
+
+  check(segment: Segment, first: RenditionChecks): void {
     const { rendition, mediaSequence, bytes, discontinuity, uri } = segment
     if (mediaSequence !== (this.next ?? mediaSequence)) throw new Error(`${uri} is out of order`)
     this.next = mediaSequence + 1
     const { durationSec, programDateTimeMs, discontinuitySequence } = segment
-    const time = [durationSec, programDateTimeMs, discontinuity, discontinuitySequence].join()
+    const time = [programDateTimeMs, discontinuity, discontinuitySequence].join()
     this.times.set(mediaSequence, time)
-    if (main.times.get(mediaSequence) !== time) throw new Error(`${uri} is out of step`)
+    if (first.times.get(mediaSequence) !== time) throw new Error(`${uri} is out of step`)
+    this.durations.set(mediaSequence, durationSec)
+    const isExact = !rendition.startsWith('cmaf-audio') && !first.isAudio
+    this.isAudio = rendition.startsWith('cmaf-audio')
+    const offSec = Math.abs(durationSec - first.durations.get(mediaSequence)!)
+    if (offSec > (isExact ? 0 : MAX_OFF_SEC))
+      throw new Error(`${uri} lasts ${offSec} s more or less`)
     this.#discontinuity ||= discontinuity
+    if (isCmafRendition(rendition)) {
+      this.#checkFragments(segment)
+      return
+    }
     if (bytes.length === 0 && rendition !== 'main') return
     const room = rendition === 'main' ? MAX_SEGMENT_BYTES : 2 * MAX_SEGMENT_BYTES + PSI_BYTES
     if (bytes.length > room) throw new Error('segment too large')
@@ -123,50 +150,67 @@ class RenditionChecks {
     this.#discontinuity = false
     this.bytes.push(bytes)
   }
+
+  /** Checks that samples do not overlap, and that the format stays until a discontinuity. */
+  #checkFragments({ uri, bytes, map }: Segment): void {
+    if (bytes.length > 2 * MAX_SEGMENT_BYTES + PSI_BYTES) throw new Error('segment too large')
+    if (bytes.length === 0) return
+    if (this.#discontinuity) this.#endTicks = 0
+    else if (map?.uri !== (this.#map ?? map?.uri)) throw new Error(`${uri} has another format`)
+    this.#map = map?.uri
+    this.#discontinuity = false
+    for (const { decodeTicks, durationTicks } of readSamples(bytes)) {
+      if (decodeTicks < this.#endTicks) throw new Error(`${uri} overlaps at ${decodeTicks}`)
+      this.#endTicks = decodeTicks + durationTicks
+    }
+  }
 }
 
 t.test('any sequence of units makes playlists and segments in order', async (t) => {
   fc.assert(
     fc.property(settings, fc.array(event, { maxLength: 250, size: 'max' }), (chosen, events) => {
-      const { maxSegmentSec, playlistSegments, maxBytes, partSec } = chosen
+      const { maxSegmentSec, playlistSegments, maxBytes, partSec, formats } = chosen
       const packager = new Packager({
         epoch: 'e',
         segmentSec: maxSegmentSec * chosen.fraction,
         maxSegmentSec,
         maxSegmentBytes: MAX_SEGMENT_BYTES,
         partSec,
+        formats,
       })
       const cache = new SegmentCache({ maxBytes })
-      const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments })
+      const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments, formats })
       const times = { video: 100 * SEC, audio: 100 * SEC, wallMs: 1e12, nowMs: 0 }
-      const renditions = new Map<string, RenditionChecks>()
-      // No part without audio is INDEPENDENT (hls.js#7245), and audio comes at random.
-      const judge = new StreamJudge({ except: ['INDEPENDENT_MISSING'] })
+      const renditions = new Map<RenditionName, RenditionChecks>()
+      // Key frames come at random, and so do tracks.
+      const except = ['INDEPENDENT_MISSING', 'VERSION_TOO_HIGH']
+      const judges = { ts: new StreamJudge({ except }), cmaf: new StreamJudge({ except }) }
+      const isFirst = (rendition: RenditionName) => [...renditions.keys()][0] === rendition
 
       const check = (outputs: readonly PackagerOutput[]) => {
         for (const output of outputs) {
           if (output.type === 'renditions') presentation.setRenditions(output.renditions)
           if (output.type === 'target') {
             presentation.setTarget(output.targetSec, output.partTargetSec)
-            for (const name of renditions.keys()) {
-              checkPlaylist(playlistUri(name as RenditionName))
-            }
+            for (const name of renditions.keys()) checkPlaylist(name)
           }
           if (output.type === 'part') presentation.appendPart(output.part)
           if (output.type !== 'segment') continue
           const { segment } = output
           const checks = renditions.get(segment.rendition) ?? new RenditionChecks()
           renditions.set(segment.rendition, checks)
-          checks.check(segment, renditions.get('main')!)
-          if (segment.rendition === 'main') times.nowMs += segment.durationSec * 1000
+          checks.check(segment, [...renditions.values()][0]!)
+          if (isFirst(segment.rendition)) times.nowMs += segment.durationSec * 1000
           presentation.append(segment, times.nowMs)
-          checkPlaylist(playlistUri(segment.rendition))
+          checkPlaylist(segment.rendition)
         }
       }
-      const checkPlaylist = (uri: string) => {
+      const checkPlaylist = (name: RenditionName) => {
+        const uri = playlistUri(name)
         const text = presentation.files.get(uri)?.chunks.join('')
         if (text === undefined && !presentation.playable) return
         if (text === undefined) throw new Error(`no ${uri}`)
+        const judge = judges[formatOf(name)]
         const broken = [...judge.playlist(uri, text), ...parseM3u8(text).complaints]
         if (broken.length > 0) throw new Error(`${broken.join('\n')}\n${text}`)
         const listed = text.split('\n')
@@ -176,7 +220,8 @@ t.test('any sequence of units makes playlists and segments in order', async (t) 
           const gap = listed.slice(previous + 1, index).includes('#EXT-X-GAP')
           if (!gap && presentation.files.get(line) === undefined) throw new Error(`${line} is gone`)
         }
-        const multivariant = presentation.files.get('master.m3u8')?.chunks.join('')
+        const master = formatOf(name) === 'cmaf' || formats.length === 1 ? 'master' : 'ts'
+        const multivariant = presentation.files.get(`${master}.m3u8`)?.chunks.join('')
         if (multivariant !== undefined) {
           const complaints = [
             ...parseM3u8(multivariant).complaints,
@@ -200,8 +245,9 @@ t.test('any sequence of units makes playlists and segments in order', async (t) 
       check(packager.end())
       presentation.end()
       for (const [name, checks] of renditions) {
-        checkPlaylist(playlistUri(name as RenditionName))
-        if (checks.next !== renditions.get('main')!.next) throw new Error(`${name} fell behind`)
+        checkPlaylist(name)
+        if (checks.next !== [...renditions.values()][0]!.next)
+          throw new Error(`${name} fell behind`)
         const faults = continuityFaults(readPackets(Buffer.concat(checks.bytes)))
         if (faults.length > 0) throw new Error(faults.join('\n'))
       }

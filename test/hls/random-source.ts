@@ -7,39 +7,100 @@
 import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer-output.ts'
 import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../src/mpegts/track.ts'
-import type { Random } from '../support/random.ts'
+import { createRandom, type Random } from '../support/random.ts'
 import { AUDIO, VIDEO, audioUnit, moved, program, programOf, unit, videoUnit } from './source.ts'
 
 const SEC = 90_000
-const SMALL: Track = { ...VIDEO, pid: 260 }
-const FRENCH: Track = { ...AUDIO, pid: 261, language: 'fra' }
+export const SMALL: Track = { ...VIDEO, pid: 260 }
+export const FRENCH: Track = { ...AUDIO, pid: 261, language: 'fra' }
 
-/** PES packets that every source repeats with other times. */
+/** PES packets that every source repeats with other times and ids, by what is in them. */
 const UNITS = new Map<string, PesUnit>()
-for (const track of [VIDEO, SMALL]) {
-  UNITS.set(`${track.pid} key`, moved(videoUnit(0, { key: true, sizeBytes: 300 }), track))
-  UNITS.set(`${track.pid}`, moved(videoUnit(0, { sizeBytes: 150 }), track))
-}
-for (const track of [AUDIO, FRENCH]) UNITS.set(`${track.pid}`, moved(audioUnit(0), track))
 
-/** PES packet without its own bytes: those of a track and kind are always the same, timestamps included. */
+/** Frames of the audio PES packets. */
+const AUDIO_FRAMES = [1, 8, 17] as const
+
+/** Duration of an AAC frame of 48 kHz. */
+export const AUDIO_FRAME_TICKS = 1920
+
+export interface UnitOptions {
+  readonly key?: boolean
+  readonly reorderTicks?: number
+  /** Number of audio frames; default 8. */
+  readonly frames?: number
+  /** Number in its last bytes, so that it is found again in segments, see `idOf`; default: arbitrary. */
+  readonly id?: number
+}
+
+/** PES packet with the bytes of another one, timestamps included. */
 export function unitOf(
   track: Track,
   dtsTicks: number,
-  { key = false, reorderTicks = 0 } = {},
+  { key = false, reorderTicks = 0, frames = 8, id }: UnitOptions = {},
 ): PesUnit {
-  const known = UNITS.get(key ? `${track.pid} key` : `${track.pid}`)!
-  return { ...known, dtsTicks, ptsTicks: dtsTicks + reorderTicks }
+  const name = `${track.pid} ${key} ${frames}`
+  const known = UNITS.get(name) ?? moved(createUnit(track, key, frames), track)
+  UNITS.set(name, known)
+  const chunks = id === undefined ? known.chunks : [withId(known.chunks[0]!, id)]
+  return { ...known, chunks, dtsTicks, ptsTicks: dtsTicks + reorderTicks }
+}
+
+function createUnit({ kind }: Track, key: boolean, frames: number): PesUnit {
+  return kind === 'audio' ? audioUnit(0, { frames }) : videoUnit(0, { key, sizeBytes: 150 })
+}
+
+/** Four digits, none of which is part of a start code. */
+function withId(packets: Buffer, id: number): Buffer {
+  const bytes = Buffer.from(packets)
+  for (let digit = 0; digit < 4; digit++) {
+    bytes[bytes.length - 1 - digit] = 0x80 | ((id >> (7 * digit)) & 0x7f)
+  }
+  return bytes
+}
+
+/** @returns id in the last bytes of a PES packet, or of its last frame; undefined for another frame */
+export function idOf(bytes: Uint8Array): number | undefined {
+  let id = 0
+  for (const byte of bytes.subarray(-4)) {
+    if (byte < 0x80) return undefined
+    id = (id << 7) | (byte & 0x7f)
+  }
+  return id
 }
 
 /** Input of the packager; `disconnect` when an encoder leaves, `settle` when media pauses. */
 type Input = DemuxerOutput | 'disconnect' | 'settle'
+
+export interface SentUnit {
+  readonly unit: PesUnit
+  /** PTS of its last frame. */
+  readonly lastPtsTicks: number
+}
 
 export interface RandomSource {
   readonly segmentSec: number
   readonly partSec: number
   /** Inputs in order. */
   readonly inputs: readonly Input[]
+  /** PES packets by their ids. */
+  readonly sent: readonly SentUnit[]
+  /** Whether the timestamps of each encoder neither jump nor have gaps, and no PES packet is lost or late. */
+  readonly isClean: boolean
+  /** Whether a frame is two fields, each in a PES packet. */
+  readonly hasFields: boolean
+}
+
+/** What is sent, by all encoders of a source. */
+interface Sending {
+  readonly inputs: Input[]
+  readonly sent: SentUnit[]
+  isClean: boolean
+  /** Start of the clock; undefined for a random one. */
+  readonly startTicks: number | undefined
+  /** Whether a frame is two fields, each in a PES packet. */
+  readonly hasFields: boolean
+  /** Whether audio PES packets have another number of frames than their times tell. */
+  readonly isMismatched: boolean
 }
 
 const LAYOUTS: readonly (readonly Track[])[] = [
@@ -50,21 +111,41 @@ const LAYOUTS: readonly (readonly Track[])[] = [
   [VIDEO, SMALL, AUDIO, FRENCH],
 ]
 
+/** Longest time that audio may lag without loss: renditions wait a second for it. */
+const MAX_CLEAN_LAG_TICKS = 0.5 * SEC
+
 const FRAME_RATES = [10, 12.5, 15, 24, 23.976, 25, 29.97, 30, 48, 50, 59.94, 60, 100, 120]
 
-export function createRandomSource(random: Random): RandomSource {
+/** Starts of the clock other than a random one: before 0, as after a wrap, and before wraps of 33 bits. */
+const STARTS = [undefined, undefined, -1.3 * SEC, 0, 2 ** 33 - 3 * SEC, 2 ** 34 - SEC]
+
+export function createRandomSource(seed: number): RandomSource {
+  const random = createRandom(seed)
+  // Of its own, so that a seed always has the same frames and times.
+  const details = createRandom(~seed)
   const pick = <T>(values: readonly T[]): T => values[random.below(values.length)]!
+  const sending: Sending = {
+    ...{ inputs: [], sent: [], isClean: true },
+    startTicks: STARTS[details.below(STARTS.length)],
+    hasFields: details.chance(0.1),
+    isMismatched: details.chance(0.1),
+  }
+  if (sending.isMismatched) sending.isClean = false
   let tracks = pick(LAYOUTS)
-  const inputs = encode(random, tracks, 5 + random.below(5))
+  encode(random, tracks, 5 + random.below(5), sending)
   for (let others = pick([0, 0, 1, 2]); others > 0; others--) {
     if (random.chance(0.3)) tracks = pick(LAYOUTS)
-    inputs.push('disconnect', ...encode(random, tracks, 2 + random.below(3)))
+    sending.inputs.push('disconnect')
+    encode(random, tracks, 2 + random.below(3), sending)
   }
-  return { inputs, segmentSec: pick([0.5, 1, 2]), partSec: pick([0.1, 0.2, 0.333, 0.5]) }
+  const { inputs, sent, isClean, hasFields } = sending
+  const [segmentSec, partSec] = [pick([0.5, 1, 2]), pick([0.1, 0.2, 0.333, 0.5])]
+  return { inputs, sent, isClean, hasFields, segmentSec, partSec }
 }
 
-/** Inputs of one encoder for `sec` seconds of media. */
-function encode(random: Random, tracks: readonly Track[], sec: number): Input[] {
+/** Adds the inputs of one encoder for `sec` seconds of media. */
+function encode(random: Random, tracks: readonly Track[], sec: number, sending: Sending): void {
+  const { inputs } = sending
   const integer = (min: number, max: number) => min + random.below(max - min + 1)
   const pick = <T>(values: readonly T[]): T => values[random.below(values.length)]!
   const fps = pick(FRAME_RATES)
@@ -74,20 +155,30 @@ function encode(random: Random, tracks: readonly Track[], sec: number): Input[] 
   const gopFrames = pick([1, 5, 12, Math.round(fps / 2), Math.round(fps), Math.round(2 * fps), 500])
   const hasScenes = integer(0, 2) === 0
   const reorderTicks = pick([0, 0, Math.round(2 * frameTicks)])
-  const audioTicks = pick([1920, 8 * 1920, 17 * 1920])
+  const audioFrames = pick(AUDIO_FRAMES)
+  const audioTicks = audioFrames * AUDIO_FRAME_TICKS
   const audioOffsetTicks = integer(-SEC, SEC)
   const lossRate = pick([0, 0, 0.01, 0.1])
+  if (lossRate > 0 || audioOffsetTicks > MAX_CLEAN_LAG_TICKS) sending.isClean = false
 
-  const inputs: Input[] = [program(programOf(...tracks))]
+  const send = (track: Track, dtsTicks: number, options: UnitOptions) => {
+    const value = unitOf(track, dtsTicks, { ...options, id: sending.sent.length })
+    const laterTicks = ((options.frames ?? 1) - 1) * AUDIO_FRAME_TICKS
+    sending.sent.push({ unit: value, lastPtsTicks: value.ptsTicks + laterTicks })
+    return value
+  }
+  inputs.push(program(programOf(...tracks)))
   const videos = tracks.filter(({ kind }) => kind === 'video')
   const audios = tracks.filter(({ kind }) => kind === 'audio')
-  let ticks = integer(0, 1000) * SEC
+  const randomTicks = integer(0, 1000) * SEC
+  let ticks = sending.startTicks ?? randomTicks
   let audioDueTicks = ticks
   let sinceKey = Infinity
   const endTicks = ticks + sec * SEC
   let media = ticks
   while (media < endTicks) {
     const accident = integer(0, 3000)
+    if (accident <= 7) sending.isClean = false
     if (accident === 0) {
       inputs.push('disconnect')
       sinceKey = Infinity
@@ -107,16 +198,23 @@ function encode(random: Random, tracks: readonly Track[], sec: number): Input[] 
     sinceKey = isKey ? 1 : sinceKey + 1
     const times = Math.round(ticks + integer(-jitterTicks, jitterTicks))
     for (const track of videos) {
-      const value = unitOf(track, times, { key: isKey, reorderTicks })
+      const value = send(track, times, { key: isKey, reorderTicks })
       const { pid } = track
       const { dtsTicks, ptsTicks } = value
       if (integer(0, 9) > 0) inputs.push({ type: 'header', pid, times: { dtsTicks, ptsTicks } })
-      if (!random.chance(lossRate)) inputs.push(unit(value))
+      if (random.chance(lossRate)) continue
+      inputs.push(unit(value))
+      if (!sending.hasFields) continue
+      const field = send(track, times + Math.floor(frameTicks / 2), { reorderTicks })
+      inputs.push({ type: 'header', pid, times: field })
+      inputs.push(unit({ ...field, startsFrame: false }))
     }
     // Audio that is late arrives after the video of its time.
     while (audioDueTicks <= ticks - audioOffsetTicks) {
       for (const track of audios) {
-        if (!random.chance(lossRate)) inputs.push(unit(unitOf(track, audioDueTicks)))
+        const frames = sending.isMismatched ? 8 : audioFrames
+        const value = send(track, audioDueTicks, { frames })
+        if (!random.chance(lossRate)) inputs.push(unit(value))
       }
       audioDueTicks += audioTicks
     }
@@ -124,5 +222,4 @@ function encode(random: Random, tracks: readonly Track[], sec: number): Input[] 
     ticks += stepTicks
     media += stepTicks
   }
-  return inputs
 }

@@ -1,24 +1,36 @@
 import t from 'tap'
-import { Packager, type PackagerOutput } from '../../src/hls/packager.ts'
+import { Packager, type PackagerOptions, type PackagerOutput } from '../../src/hls/packager.ts'
+import type { RenditionName } from '../../src/hls/file-names.ts'
 import type { Part } from '../../src/hls/store/part.ts'
 import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer-output.ts'
 import type { Track } from '../../src/mpegts/track.ts'
-import { readPackets, readPtsTicks } from '../support/ts-reader.ts'
-import { AUDIO, VIDEO, audioUnit, moved, program, programOf, unit, videoUnit } from './source.ts'
+import { readSamples } from '../mp4/box-tree.ts'
+import {
+  AUDIO,
+  AUDIO_UNIT_TICKS,
+  VIDEO,
+  audioUnit,
+  moved,
+  program,
+  programOf,
+  unit,
+  videoUnit,
+} from './source.ts'
 
 const SEC = 90_000
 const SMALL: Track = { ...VIDEO, pid: 260 }
 const FRENCH: Track = { ...AUDIO, pid: 261, language: 'fra' }
+const OPTIONS: PackagerOptions = {
+  ...{ epoch: 'e', formats: ['cmaf'], segmentSec: 2, maxSegmentSec: 10, partSec: 0.2 },
+}
 
 /** Outputs of each call for 12 s of media, in which French lags; `frames` has the newest frame of each call. */
-function pack(
-  lagSec: number,
-  frames: number[] = [],
-  tracks: readonly Track[] = [VIDEO, AUDIO, SMALL, FRENCH],
-): (readonly PackagerOutput[])[] {
-  const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, partSec: 0.2 })
-  const calls = [packager.push(program(programOf(...tracks)), 1e12)]
+function pack(lagSec: number, frames: number[] = []): (readonly PackagerOutput[])[] {
+  const packager = new Packager(OPTIONS)
+  const calls = [packager.push(program(programOf(VIDEO, AUDIO, SMALL, FRENCH)), 1e12)]
   const push = (value: Parameters<typeof unit>[0]) => calls.push(packager.push(unit(value), 1e12))
+  let audioTicks = 0
+  let lateTicks = 0
   for (let frame = 0; frame < 360; frame++) {
     const video = videoUnit(SEC + frame * 3000, { key: frame % 60 === 0 })
     const { ptsTicks, dtsTicks } = video
@@ -26,10 +38,11 @@ function pack(
     calls.push(packager.push({ type: 'header', pid: VIDEO.pid, times }, 1e12))
     push(video)
     push(moved(video, SMALL))
-    if (frame % 5 === 0) {
-      push(audioUnit(SEC + frame * 3000))
-      const lateFrame = frame - lagSec * 30
-      if (lateFrame >= 0) push(moved(audioUnit(SEC + lateFrame * 3000), FRENCH))
+    for (; audioTicks <= frame * 3000; audioTicks += AUDIO_UNIT_TICKS) {
+      push(audioUnit(SEC + audioTicks))
+    }
+    for (; lateTicks + lagSec * SEC <= frame * 3000; lateTicks += AUDIO_UNIT_TICKS) {
+      push(moved(audioUnit(SEC + lateTicks), FRENCH))
     }
     while (frames.length < calls.length) frames.push(frame)
   }
@@ -48,7 +61,7 @@ for (const lagSec of [0, 0.7]) {
         const row = parts.filter((part) => part.serial === serial)
         t.same(
           row.map(({ rendition }) => rendition),
-          ['main', 'video-2', 'audio-2'],
+          ['cmaf-video-1', 'cmaf-video-2', 'cmaf-audio-1', 'cmaf-audio-2'],
         )
         rows++
         // At its end, the stream does not wait for the rest of a rendition that lags.
@@ -61,108 +74,106 @@ for (const lagSec of [0, 0.7]) {
 }
 
 t.test(
-  'a rendition that always lags by over 1 s has gaps, and delays the first parts alone',
+  'a rendition that always lags by over 1 s has empty parts, and delays the first parts alone',
   async (t) => {
     const frames: number[] = []
     const calls = pack(3, frames)
     const parts = calls.flatMap((outputs) =>
       outputs.flatMap((output) => (output.type === 'part' ? [output.part] : [])),
     )
-    const delays = calls.flatMap((outputs, call) =>
-      outputs.flatMap((output) =>
-        output.type === 'part' && output.part.rendition === 'main'
-          ? [frames[call]! - (126 + 6 * output.part.serial)]
-          : [],
-      ),
-    )
+    const delays = rowsOf(calls, frames).map(({ frame, serial }) => frame - (126 + 6 * serial))
     t.ok(delays[0]! >= 24 && delays[0]! <= 36, `${delays[0]} frames`)
-    t.same(new Set(delays.slice(8, -1)), new Set([0]), delays.join())
-    const french = parts.filter(({ rendition }) => rendition === 'audio-2')
+    t.same(new Set(delays.slice(8, -1)), new Set([0, 1]), delays.join())
+    const french = parts.filter(({ rendition }) => rendition === 'cmaf-audio-2')
     t.equal(french.length, 40)
-    t.ok(french.some(({ chunks }) => chunks.length === 0))
-    t.ok(parts.filter(({ rendition }) => rendition === 'main').every(({ chunks }) => chunks.length))
+    const isEmpty = (part: Part) => readSamples(Buffer.concat(part.chunks)).length === 0
+    t.ok(french.some(isEmpty))
+    const others = parts.filter(({ rendition }) => rendition !== 'cmaf-audio-2')
+    t.ok(others.every(({ chunks }) => chunks.length > 0))
   },
 )
 
-for (const tracks of [[VIDEO], [VIDEO, AUDIO]]) {
-  t.test(`a part of ${tracks.length} tracks is complete at the header after it`, async (t) => {
-    const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, partSec: 0.2 })
-    packager.push(program(programOf(...tracks)), 1e12)
-    const parts: string[] = []
-    for (let frame = 0; frame < 150; frame++) {
-      const ticks = SEC + frame * 3000
-      const times = { ptsTicks: ticks, dtsTicks: ticks }
-      for (const output of packager.push({ type: 'header', pid: VIDEO.pid, times }, 1e12)) {
-        if (output.type === 'part') parts.push(`${frame} ${output.part.independent}`)
-      }
-      const units = [videoUnit(ticks, { key: frame % 60 === 0 })]
-      if (tracks.includes(AUDIO) && frame % 5 === 0) units.push(audioUnit(ticks))
-      for (const each of units) {
-        for (const output of packager.push(unit(each), 1e12)) t.not(output.type, 'part')
-      }
+t.test('a part of video alone is complete at the header after it', async (t) => {
+  const packager = new Packager(OPTIONS)
+  packager.push(program(programOf(VIDEO)), 1e12)
+  const parts: string[] = []
+  for (let frame = 0; frame < 150; frame++) {
+    const ticks = SEC + frame * 3000
+    const times = { ptsTicks: ticks, dtsTicks: ticks }
+    for (const output of packager.push({ type: 'header', pid: VIDEO.pid, times }, 1e12)) {
+      if (output.type === 'part') parts.push(`${frame} ${output.part.independent}`)
     }
-    t.same(parts, ['126 true', '132 false', '138 false', '144 false'])
-  })
-}
+    for (const output of packager.push(unit(videoUnit(ticks, { key: frame % 60 === 0 })), 1e12)) {
+      t.not(output.type, 'part')
+    }
+  }
+  t.same(parts, ['126 true', '132 false', '138 false', '144 false'])
+})
 
-for (const { tracks, framesToWaitFor } of [
-  { tracks: [VIDEO, AUDIO, SMALL], framesToWaitFor: 1 },
-  // Audio PES packets have 5 frames.
-  { tracks: [VIDEO, AUDIO, SMALL, FRENCH], framesToWaitFor: 5 },
-]) {
-  const waits = framesToWaitFor === 1 ? 'no audio' : 'the PES packet after it of other audio'
-  t.test(`a row of ${tracks.length} tracks waits for ${waits}`, async (t) => {
-    const frames: number[] = []
-    const calls = pack(0, frames, tracks)
-    const rows = calls.flatMap((outputs, call) =>
-      outputs.flatMap((output) =>
-        output.type === 'part' && output.part.rendition === 'main'
-          ? [{ frame: frames[call], serial: output.part.serial }]
-          : [],
-      ),
-    )
-    t.equal(rows.length, 40)
-    for (const { frame, serial } of rows.slice(0, -1)) {
-      const nextFrame = 126 + 6 * serial
-      t.equal(frame, framesToWaitFor * Math.ceil(nextFrame / framesToWaitFor), `part ${serial}`)
-    }
-  })
+t.test('a row waits at most a frame for audio that arrives when it begins', async (t) => {
+  const frames: number[] = []
+  const rows = rowsOf(pack(0, frames), frames)
+  t.equal(rows.length, 40)
+  const delays = rows.slice(0, -1).map(({ frame, serial }) => frame - (126 + 6 * serial))
+  t.same(new Set(delays), new Set([0, 1]))
+})
+
+t.test('a row waits for the PES packet with the audio after it', async (t) => {
+  const frames: number[] = []
+  // PES packets arrive at their end.
+  const rows = rowsOf(pack(AUDIO_UNIT_TICKS / SEC, frames), frames)
+  t.equal(rows.length, 40)
+  for (const { frame, serial } of rows.slice(0, -1)) {
+    const endTicks = (126 + 6 * serial) * 3000
+    const packets = Math.ceil((endTicks + AUDIO_UNIT_TICKS / 8) / AUDIO_UNIT_TICKS)
+    t.equal(frame, Math.ceil((packets * AUDIO_UNIT_TICKS) / 3000), `part ${serial}`)
+  }
+})
+
+/** Newest frame at each row, by the serial of its parts. */
+function rowsOf(calls: readonly (readonly PackagerOutput[])[], frames: readonly number[]) {
+  return calls.flatMap((outputs, call) =>
+    outputs.flatMap((output) =>
+      output.type === 'part' && output.part.rendition === 'cmaf-video-1'
+        ? [{ frame: frames[call]!, serial: output.part.serial }]
+        : [],
+    ),
+  )
 }
 
 t.test('a rendition that appears in a segment has the audio of its first part', async (t) => {
-  const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, partSec: 0.2 })
+  const packager = new Packager(OPTIONS)
   packager.push(program(programOf(VIDEO, AUDIO)), 1e12)
   const parts: Part[] = []
   const push = (output: DemuxerOutput) => {
     for (const each of packager.push(output, 1e12)) if (each.type === 'part') parts.push(each.part)
   }
+  let audioTicks = SEC
   for (let frame = 0; frame < 360; frame++) {
     const ticks = SEC + frame * 3000
     if (frame === 190) push(program(programOf(VIDEO, AUDIO, FRENCH)))
     push(unit(videoUnit(ticks, { key: frame % 60 === 0 })))
-    if (frame % 5 > 0) continue
-    push(unit(audioUnit(ticks)))
-    push(unit(moved(audioUnit(ticks), FRENCH)))
+    for (; audioTicks <= ticks; audioTicks += AUDIO_UNIT_TICKS) {
+      push(unit(audioUnit(audioTicks)))
+      push(unit(moved(audioUnit(audioTicks), FRENCH)))
+    }
   }
-  const first = parts.find(({ rendition }) => rendition === 'audio-2')!
-  const timesOf = (part: Part, { pid }: Track) =>
-    readPtsTicks(readPackets(Buffer.concat(part.chunks)), pid)
-  const main = parts.find(
-    ({ rendition, serial }) => rendition === 'main' && serial === first.serial,
-  )!
-  const startTicks = SEC + 240 * 3000
-  t.equal(timesOf(main, VIDEO)[0], startTicks)
-  // Audio PES packets that begin at most 250 ms before the segment.
-  t.same(
-    timesOf(first, FRENCH).map((ticks) => (ticks - startTicks) / 3000),
-    [-5, 0, 5],
-  )
+  const first = parts.find(({ rendition }) => rendition === 'cmaf-audio-2')!
+  const startOf = (name: RenditionName) => {
+    const part = parts.find((it) => it.rendition === name && it.serial === first.serial)!
+    return readSamples(Buffer.concat(part.chunks))[0]!.decodeTicks
+  }
+  // Times of the first second are lifted by nine.
+  const startSec = 9 + 1 + 240 / 30
+  t.equal(startOf('cmaf-video-1'), startSec * SEC)
+  const audioSec = startOf('cmaf-audio-2') / 48_000
+  t.ok(audioSec <= startSec && audioSec > startSec - 1024 / 48_000, `${audioSec} s`)
+  t.equal(startOf('cmaf-audio-1'), startOf('cmaf-audio-2'))
 })
 
 /** Packager with a row that waits for French, which sends nothing; its video is at `ticks`. */
 function packWaiting(maxSegmentBytes: number): { packager: Packager; ticks: number } {
-  const options = { epoch: 'e', segmentSec: 2, maxSegmentSec: 10, partSec: 0.2 }
-  const packager = new Packager({ ...options, maxSegmentBytes })
+  const packager = new Packager({ ...OPTIONS, maxSegmentBytes })
   packager.push(program(programOf(VIDEO, AUDIO, FRENCH)), 1e12)
   let ticks = SEC
   for (let frame = 0; frame < 150; frame++) {

@@ -45,10 +45,13 @@ export interface VideoUnitOptions {
   /** PTS minus DTS; default 0. */
   readonly reorderTicks?: number
   readonly sizeBytes?: number
+  /** Default false. */
+  readonly newParameters?: boolean
 }
 
 export function videoUnit(dtsTicks: number, options: VideoUnitOptions = {}): PesUnit {
   const { key = false, damaged = false, reorderTicks = 0, sizeBytes = 400 } = options
+  const { newParameters = false } = options
   const ptsTicks = dtsTicks + reorderTicks
   const times = { ptsTicks, dtsTicks }
   const payload = h264AccessUnit({ key, sizeBytes })
@@ -56,7 +59,7 @@ export function videoUnit(dtsTicks: number, options: VideoUnitOptions = {}): Pes
   const { bytes } = new TsBuilder().unit(VIDEO.pid, pes)
   return {
     ...{ track: VIDEO, chunks: [bytes], sizeBytes: bytes.length, randomAccess: key, damaged },
-    ...{ gradualRefresh: false, decodableLeading: false, startsFrame: true },
+    ...{ newParameters, gradualRefresh: false, decodableLeading: false, startsFrame: true },
     ...times,
   }
 }
@@ -70,8 +73,8 @@ export function audioUnit(
   const { bytes } = new TsBuilder().unit(AUDIO.pid, pes)
   return {
     ...{ track: AUDIO, chunks: [bytes], sizeBytes: bytes.length, randomAccess: true, damaged },
-    ...{ gradualRefresh: false, decodableLeading: false, startsFrame: true },
-    ...{ ptsTicks, dtsTicks: ptsTicks },
+    ...{ newParameters: false, gradualRefresh: false, decodableLeading: false },
+    ...{ startsFrame: true, ptsTicks, dtsTicks: ptsTicks },
   }
 }
 

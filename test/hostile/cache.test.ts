@@ -122,7 +122,7 @@ t.test(
     const lines: { msg: string }[] = []
     const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
     const { server, hmacSecret, jwtSecret } = await startService(t, {
-      ...{ logger, cache: { maxMib: 16 }, hls: { segmentSec: 1, lingerSec: 1 } },
+      ...{ logger, cache: { maxMib: 16 }, hls: { formats: 'ts', segmentSec: 1, lingerSec: 1 } },
     })
     const target = {
       ...{ host: '127.0.0.1', httpPort: server.httpPort, srtPort: server.srtPort },

@@ -55,6 +55,7 @@ t.test('start-stream answers with the key, its expiry and the playlist', async (
       stream_key: 'mode=publish,rid=demo,token=t',
       expires_at: '2026-03-01T14:00:00.000Z',
       playlist_url: 'http://127.0.0.1:8080/video/demo/playlist.m3u8',
+      master_url: 'http://127.0.0.1:8080/video/demo/master.m3u8',
     },
   })
   t.strictSame(app.service.started, [
@@ -129,6 +130,7 @@ t.test('status is a GET with a signed body', async (t) => {
       tracks: [{ pid: 256, kind: 'video', codec: 'h264', codec_string: 'avc1.64001f' }],
       warnings: [{ code: 'NO_PAT', message: 'no PAT for 5 s' }],
       playlist_url: 'http://127.0.0.1:8080/video/demo/playlist.m3u8',
+      master_url: 'http://127.0.0.1:8080/video/demo/master.m3u8',
     },
   })
 })

@@ -6,12 +6,13 @@ import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
+import { playlistUri } from '../../src/hls/file-names.ts'
 import type { FileStore } from '../../src/hls/store/file-store.ts'
 import { createStreamFile } from '../../src/hls/store/stream-file.ts'
 import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { callStream, openSession } from './http2-client.ts'
-import { LiveStore } from './live-store.ts'
+import { LiveStore, type LiveStoreOptions } from './live-store.ts'
 import {
   call,
   json,
@@ -37,10 +38,10 @@ async function serve(t: Test, { start = startApp, ...options }: Options = {}) {
   return { app, live, ask }
 }
 
-interface Options {
+const KEPT_BY_CACHES = 'public, max-age=0, s-maxage=12'
+
+interface Options extends LiveStoreOptions {
   readonly start?: typeof startApp | typeof startHttpsApp
-  readonly maxWaitMs?: number
-  readonly maxWaiters?: number
 }
 
 const waiting = (live: LiveStore, count: number) =>
@@ -60,7 +61,7 @@ t.test('answers at once what the playlist has (RFC 8216bis 6.2.5.2)', async (t) 
     const reply = await ask(query)
     t.equal(reply.status, 200, query)
     t.match(reply.body.toString(), '#7.2\n', query)
-    t.equal(reply.headers['cache-control'], 'public, max-age=12', '6 target durations (B.1)')
+    t.equal(reply.headers['cache-control'], KEPT_BY_CACHES, '6 target durations (B.1)')
   }
   const plain = await ask('?_=1')
   t.equal(plain.headers['cache-control'], 'public, max-age=1', 'without directives')
@@ -78,7 +79,7 @@ t.test('waits for a part, and for a segment', async (t) => {
   live.addPart()
   const last = await replies[2]!
   t.match(last.body.toString(), '#8.1\n')
-  t.match(last.headers, { etag: '"8.1"', 'cache-control': 'public, max-age=12' })
+  t.match(last.headers, { etag: '"8.1"', 'cache-control': KEPT_BY_CACHES })
 })
 
 t.test('waits for the part that is hinted, and answers it whole (6.2.6)', async (t) => {
@@ -92,8 +93,29 @@ t.test('waits for the part that is hinted, and answers it whole (6.2.6)', async 
   t.equal(reply.status, 200)
   t.equal(reply.body.length, 200_000)
   t.match(reply.headers, { 'content-type': 'video/mp2t', 'content-length': '200000' })
-  const unknown = await call(app, 'GET', '/video/demo/a-p99.ts')
+  const unknown = await call(app, 'GET', '/video/demo/a-p99.m4s')
   t.match(json(unknown), { code: 'FILE_NOT_FOUND' }, 'a part that is not hinted')
+})
+
+t.test('a CMAF part is waited for as long as the playlist of its rendition says', async (t) => {
+  for (const rendition of ['cmaf-video-2', 'cmaf-audio-1'] as const) {
+    const { app, live } = await serve(t, { rendition, maxWaitMs: 100 })
+    const other = new LiveStore({ rendition, maxWaitMs: 2000 })
+    other.endSegment()
+    app.service.stored.set('other', other)
+    const ask = (path: string) => call(app, 'GET', `/video/${path}`)
+    const patient = ask(`other/${playlistUri(rendition)}?_HLS_msn=8`)
+    const first = await Promise.race([patient, ask(`demo/${live.hint}`)])
+    t.match(json(first), { code: 'MEDIA_LATE' })
+    t.not(first, await patient, 'not for 9 s')
+  }
+})
+
+t.test('a stream without playlist.m3u8 has other files, or not', async (t) => {
+  const { app } = await serve(t, { rendition: 'cmaf-video-1' })
+  const absent = await call(app, 'GET', '/video/demo/a-v1-p99.m4s')
+  t.match(json(absent), { code: 'FILE_NOT_FOUND', error: 'no such file' })
+  t.notOk(absent.headers['retry-after'])
 })
 
 t.test('sends a delta update on request', async (t) => {
@@ -151,7 +173,7 @@ t.test('ignores directives of playlists that do not offer to wait', async (t) =>
     for (const path of ['/video/classic/playlist.m3u8', '/video/demo/master.m3u8']) {
       const reply = await call(app, 'GET', `${path}?${query}`)
       t.equal(reply.status, 200, `${path} ${query}`)
-      t.not(reply.headers['cache-control'], 'public, max-age=12')
+      t.not(reply.headers['cache-control'], KEPT_BY_CACHES)
     }
   }
 })

@@ -25,6 +25,7 @@ function startStream() {
     cache: new SegmentCache({ maxBytes: 256 * 1024 * 1024 }),
     epoch: 'e',
     partSec: 0.2,
+    formats: ['ts', 'cmaf'],
     segmentSec: 1,
     maxSegmentSec: 10,
     playlistSegments: 20,
@@ -51,7 +52,7 @@ function startStream() {
   return { stream, connect, pass, mediaSec: () => nowUs / 1e6 }
 }
 
-const parse = (text: string) => parseMediaPlaylist(text, 'playlist.m3u8')
+const parse = (text: string) => parseMediaPlaylist(text, 'cmaf-video-1.m3u8')
 
 /** Directives of the next part of a playlist. */
 function nextPart(text: string): { mediaSequence: number; part: number } {
@@ -67,7 +68,7 @@ t.test(`each delta update of ${MINUTES} minutes merges into the full playlist`, 
   service.stored.set('studio', stream)
   const { url } = await startApp(t, service)
   const read = async (query: string) => {
-    const reply = await fetch(`${url}/video/studio/playlist.m3u8${query}`)
+    const reply = await fetch(`${url}/video/studio/cmaf-video-1.m3u8${query}`)
     if (reply.status !== 200) throw new Error(`${query} is answered with ${reply.status}`)
     return reply.text()
   }
@@ -91,7 +92,7 @@ t.test(`each delta update of ${MINUTES} minutes merges into the full playlist`, 
       reconnectedSec = mediaSec()
       untilReconnectSec = 10 + random.below(100)
     }
-    while (stream.files.availability('playlist.m3u8', next) !== 'current') encoder.push()
+    while (stream.files.availability('cmaf-video-1.m3u8', next) !== 'current') encoder.push()
     const delta = await reply
     const full = await read('')
     for (const known of [versions.at(-1)!, versions[0]!]) {

@@ -119,8 +119,8 @@ const FILES: readonly ViewerRequest[] = [
   { query: '?_HLS_msn=99' },
   { query: '?_HLS_msn=8&_HLS_part=1' },
   { file: 'none.ts' },
-  { file: 'a-p0.ts', headers: { range: 'bytes=0-9' } },
-  { file: 'a-p0.ts', headers: { range: 'bytes=9999-' } },
+  { file: 'a-p0.m4s', headers: { range: 'bytes=0-9' } },
+  { file: 'a-p0.m4s', headers: { range: 'bytes=9999-' } },
 ]
 
 /** A stream that has parts and a preview; waits for more end at once. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { partUri, playlistUri, segmentUri, type RenditionName } from '../../src/hls/file-names.ts'
 import { FileStore } from '../../src/hls/store/file-store.ts'
 import type { SegmentOwner } from '../../src/hls/store/holding.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
@@ -18,11 +19,19 @@ const OWNER: SegmentOwner = {
 export const TARGET_DURATION_SEC = 2
 const PART_TARGET_SEC = 0.5
 
+export interface LiveStoreOptions {
+  readonly maxWaitMs?: number
+  readonly maxWaiters?: number
+  /** Rendition whose playlist and parts it has; default: the main one. */
+  readonly rendition?: RenditionName
+}
+
 export class LiveStore implements StoredStream {
   readonly status = 'STREAMING'
   readonly live = true
   readonly files: FileStore
   readonly #maxWaitMs: number
+  readonly #rendition: RenditionName
   #mediaSequence = 6
   #parts = 0
   #nextParts = 0
@@ -30,7 +39,12 @@ export class LiveStore implements StoredStream {
   /** Number of rendered playlists. */
   rendered = 0
 
-  constructor({ maxWaitMs = 6000, maxWaiters = 10_000 } = {}) {
+  constructor({
+    maxWaitMs = 6000,
+    maxWaiters = 10_000,
+    rendition = 'main',
+  }: LiveStoreOptions = {}) {
+    this.#rendition = rendition
     const cache = new SegmentCache({ maxBytes: 100_000_000 })
     this.files = new FileStore({ cache, owner: OWNER, maxWaiters })
     this.#maxWaitMs = maxWaitMs
@@ -38,18 +52,15 @@ export class LiveStore implements StoredStream {
 
   /** URI of the next part. */
   get hint(): string {
-    return `a-p${this.#serial}.ts`
+    return partUri('a', this.#rendition, this.#serial)
   }
 
   /** Publishes a part of the open segment. */
   addPart(sizeBytes = 1000): void {
     const chunks = [Buffer.alloc(sizeBytes, this.#serial)]
     const media = { version: this.hint, targetDurationSec: TARGET_DURATION_SEC, chunks }
-    this.files.putPart(
-      this.hint,
-      createStreamFile('part', media),
-      `a-${this.#mediaSequence + 1}.ts`,
-    )
+    const segment = segmentUri('a', this.#rendition, this.#mediaSequence + 1)
+    this.files.putPart(this.hint, createStreamFile('part', media), segment)
     this.#serial++
     this.#nextParts++
     this.publish()
@@ -70,7 +81,7 @@ export class LiveStore implements StoredStream {
     const maxWaitMs = this.#maxWaitMs
     const lines = this.#lines()
     this.files.replace(
-      'playlist.m3u8',
+      playlistUri(this.#rendition),
       (delta) => {
         this.rendered++
         const chunks = [Buffer.from(`${lines}#${version}${delta ? ' delta' : ''}\n`)]
@@ -87,9 +98,11 @@ export class LiveStore implements StoredStream {
         skippable: true,
       },
     )
-    this.files.replace('master.m3u8', () =>
-      createStreamFile('multivariant-playlist', { ...file, chunks: [Buffer.from('#EXTM3U\n')] }),
-    )
+    for (const name of ['master.m3u8', 'ts.m3u8']) {
+      this.files.replace(name, () =>
+        createStreamFile('multivariant-playlist', { ...file, chunks: [Buffer.from('#EXTM3U\n')] }),
+      )
+    }
   }
 
   /** Tags that tell how far the stream is; the older segments are left out. */
@@ -102,7 +115,7 @@ export class LiveStore implements StoredStream {
       `#EXT-X-PART-INF:PART-TARGET=${PART_TARGET_SEC}`,
       `#EXT-X-MEDIA-SEQUENCE:${this.#mediaSequence}`,
       `${parts(this.#parts)}#EXTINF:2,`,
-      `a-${this.#mediaSequence}.ts`,
+      segmentUri('a', this.#rendition, this.#mediaSequence),
       `${parts(this.#nextParts)}#EXT-X-PRELOAD-HINT:TYPE=PART,URI="${this.hint}"`,
       '',
     ].join('\n')

@@ -76,6 +76,7 @@ export class MemoryService implements StreamControl, PlaybackSource {
       streamKey: `mode=publish,rid=${start.streamId},token=t`,
       expiresAt: new Date('2026-03-01T14:00:00Z'),
       playlistUrl: `http://127.0.0.1:8080/video/${start.streamId}/playlist.m3u8`,
+      masterUrl: `http://127.0.0.1:8080/video/${start.streamId}/master.m3u8`,
     }
   }
 
@@ -117,6 +118,7 @@ export class MemoryService implements StreamControl, PlaybackSource {
       totals: { segments: 0, segmentBytes: 0, durationSec: 0, payloadsDropped: 0, publishers: 0 },
       warnings: [{ code: 'NO_PAT', message: 'no PAT for 5 s' }],
       playlistUrl: `http://127.0.0.1:8080/video/${streamId}/playlist.m3u8`,
+      masterUrl: `http://127.0.0.1:8080/video/${streamId}/master.m3u8`,
       playbackToken: false,
       options: {},
     }

@@ -49,7 +49,7 @@ t.test('opens a protected stream to a node that has verified the token itself', 
   const playbackTokens = new PlaybackTokens(() => ['p'.repeat(32)])
   const { ask, call } = await serve(t, { playbackTokens })
   t.match(await call(`/t/-${PLAYLIST}`), { status: 200 })
-  t.match(await call('/t/-/video/demo/a-p0.ts'), { status: 200 })
+  t.match(await call('/t/-/video/demo/a-p0.m4s'), { status: 200 })
   // A request of a viewer that the node passes on.
   const client = '192.0.2.7'
   t.match(await call(`/t/-${PLAYLIST}`, { client }), { status: 403 })
@@ -63,7 +63,7 @@ t.test('tells nodes the fence of their stream, and refuses those of other nodes'
   const fences = new Map([['demo', 7]])
   const { ask, call } = await serve(t, { fenceOf: (streamId) => fences.get(streamId) })
   t.match(await call(PLAYLIST), { status: 200, fence: '7' })
-  t.match(await call('/video/demo/a-p0.ts'), { status: 200, fence: '7' })
+  t.match(await call('/video/demo/a-p0.m4s'), { status: 200, fence: '7' })
   t.match(await call('/video/demo/none.ts'), { status: 404, fence: '7' })
   t.match(await call(PLAYLIST, { method: 'HEAD' }), { status: 200, fence: '7' })
   const known = { 'if-none-match': '*' }

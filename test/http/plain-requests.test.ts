@@ -38,7 +38,7 @@ async function exactReply(
 
 t.test('a plain request gets the reply of the router, to the byte', async (t) => {
   const app = await startApp(t, createService())
-  for (const name of ['playlist.m3u8', 'a-7.ts', 'a-p0.ts']) {
+  for (const name of ['playlist.m3u8', 'a-7.ts', 'a-p0.m4s']) {
     const path = `/video/demo/${name}`
     const plain = await exactReply(t, app, path)
     t.ok(plain.length > 500)

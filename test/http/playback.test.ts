@@ -71,6 +71,32 @@ t.test('sends playlists and segments with their type, lifetime, ETag and CORS', 
   }
 })
 
+t.test('sends CMAF media as it is, in whole and in ranges, with the type it has', async (t) => {
+  const service = playing()
+  const media = { chunks: CHUNKS, version: 'a1-v1-7', targetDurationSec: 5 }
+  const [video, audio] = ['video/mp4', 'audio/mp4'].map((contentType) => ({
+    ...createStreamFile('segment', media),
+    contentType,
+  }))
+  const { files } = service.streams.get('demo')!
+  files.set('a1-v1-7.m4s', video!)
+  files.set('a1-v1-0f1e2d3c4b5a.mp4', video!)
+  files.set('a1-a1-p7.m4s', audio!)
+  files.set('mutable', { ...audio!, immutable: false })
+  const app = await startApp(t, service)
+  for (const [name, { contentType }] of [...files].slice(-4)) {
+    const headers = { 'accept-encoding': 'gzip, br' }
+    const whole = await call(app, 'GET', `/video/demo/${name}`, { headers })
+    t.match(whole, { status: 200, headers: { 'content-type': contentType } }, name)
+    t.ok(whole.body.equals(SEGMENT), name)
+    t.notOk('content-encoding' in whole.headers || 'vary' in whole.headers, name)
+  }
+  const headers = { range: 'bytes=0-187' }
+  const range = await call(app, 'GET', '/video/demo/a1-a1-p7.m4s', { headers })
+  t.match(range, { status: 206, headers: { 'content-type': 'audio/mp4' } })
+  t.equal(range.body.length, 188)
+})
+
 t.test('serves the longest stream id', async (t) => {
   const service = playing()
   const id = 'x'.repeat(128)

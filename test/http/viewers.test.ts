@@ -95,8 +95,10 @@ t.test('counts who gets a file or still has it, over HTTP/2 as well', async (t) 
   t.equal(service.take().length, 1)
   for (const [path, headers, status, viewers] of [
     [PLAYLIST, { 'if-none-match': etag }, 304, 1],
-    ['/video/demo/a-p1.ts', {}, 200, 1],
-    ['/video/demo/a-p3.ts', { range: 'bytes=0-9' }, 206, 1],
+    ['/video/demo/master.m3u8', {}, 200, 0],
+    ['/video/demo/ts.m3u8', {}, 200, 0],
+    ['/video/demo/a-p1.m4s', {}, 200, 1],
+    ['/video/demo/a-p3.m4s', { range: 'bytes=0-9' }, 206, 1],
     [`${PLAYLIST}?_HLS_msn=8&_HLS_part=1`, {}, 200, 1],
     [`${PLAYLIST}?_HLS_msn=x`, {}, 400, 0],
     ['/video/demo/other.ts', {}, 404, 0],
@@ -172,8 +174,8 @@ t.test('Client Data changes no reply on any route', async (t) => {
     ),
     `${PLAYLIST}?_HLS_msn=9000`,
     '/video/demo/master.m3u8',
-    '/video/demo/a-p1.ts',
-    '/video/demo/a-p3.ts',
+    '/video/demo/a-p1.m4s',
+    '/video/demo/a-p3.m4s',
     '/video/demo/other.ts',
     '/video/other/playlist.m3u8',
     ...['/watch/demo', '/watch/assets/player.js', '/watch/other/state'],

@@ -52,6 +52,17 @@ export function payloadsOf(bytes: Buffer, path: string): string[] {
   return listBoxes(bytes).flatMap((box) => (box.path === path ? [box.payload.toString('hex')] : []))
 }
 
+/** Reads what an init segment with one track tells of it (14496-12 8.4.2, 8.5.2). */
+export function readTrackHeader(init: Buffer): { timescale: number; entry: string } {
+  const boxes = listBoxes(init)
+  const header = boxes.find(({ path }) => path === 'moov/trak/mdia/mdhd')!.payload
+  const entry = boxes.find(({ path }) => path.startsWith(`${DESCRIPTION}/`))!.path
+  const timescale = header.readUInt32BE(header[0] === 1 ? 20 : 12)
+  return { timescale, entry: entry.slice(DESCRIPTION.length + 1) }
+}
+
+const DESCRIPTION = 'moov/trak/mdia/minf/stbl/stsd'
+
 export interface ReadSample {
   readonly decodeTicks: number
   readonly durationTicks: number

@@ -69,6 +69,27 @@ t.test('audio counts samples through rounded and jittery timestamps', async (t) 
   t.match(stats, { gaps: 0 })
 })
 
+for (const ppm of [-50, 50]) {
+  t.test(`audio stays within a frame of its PTS for 24 h at ${ppm} ppm`, async (t) => {
+    const stats = noSampleStats()
+    const clock = new AudioClock(48_000, stats)
+    const frameTicks = 1920 * (1 + ppm / 1e6)
+    const frames = (24 * 3600 * 90_000) / frameTicks
+    let dropped = 0
+    let maxOff = 0
+    for (let frame = 0; frame < frames; frame++) {
+      const pts = Math.round(frame * frameTicks)
+      const ticks = clock.push(pts, 1024)
+      if (ticks === undefined) dropped++
+      else maxOff = Math.max(maxOff, Math.abs(ticks - (pts * 48_000) / 90_000))
+    }
+    t.ok(maxOff > 1000 && maxOff <= 1025, `${maxOff} samples`)
+    // 4.32 s in 24 h, by a frame at a time.
+    t.equal(ppm > 0 ? stats.gaps : dropped, 202)
+    t.equal(ppm > 0 ? dropped : stats.gaps, 0)
+  })
+}
+
 t.test('a gap of more than a frame sets the count to the PTS', async (t) => {
   const stats = noSampleStats()
   const clock = new AudioClock(48_000, stats)

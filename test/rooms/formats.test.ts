@@ -1,3 +1,3 @@
 import { importTests } from '../support/import-tests.ts'
 
-await importTests('auth', 'binary', 'codec', 'config', 'diagnosis', 'mp4', 'mpegts')
+await importTests('auth', 'binary', 'codec', 'config', 'diagnosis', 'mp4', 'mpegts', 'support')

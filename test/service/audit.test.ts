@@ -27,6 +27,7 @@ t.test('each call that changes something has a line, without secrets', async (t)
     encryption: true,
     allow_from: ['127.0.0.0/8'],
     latency_ms: 200,
+    formats: ['ts', 'cmaf'],
     segment_sec: 1,
     part_ms: 300,
     playlist_segments: 4,

@@ -17,8 +17,13 @@ const STATS: SegmentCacheStats = {
 
 t.test('describes the bitrates that the memory suffices for', async (t) => {
   t.equal(
-    describeCapacity(512, { segmentSec: 2, playlistSegments: 6 }),
+    describeCapacity(512, { formats: ['ts'], segmentSec: 2, playlistSegments: 6 }),
     'cache of 512 MiB holds about 143 Mbit/s of streams with full playlists, 536 with the shortest',
+  )
+  t.match(
+    describeCapacity(512, { formats: ['ts', 'cmaf'], segmentSec: 2, playlistSegments: 6 }),
+    / 71 Mbit\/s .* 268 /,
+    'half as much in two formats',
   )
 })
 

@@ -9,13 +9,15 @@ import type { Encoder } from '../../src/stream/publication.ts'
 import type { WebhookDispatcher } from '../../src/webhook/dispatcher.ts'
 import type { WebhookEvent } from '../../src/webhook/event.ts'
 
+const urlsOf = ({ id }: LiveStream) => ({ playlistUrl: `${id}/ts`, masterUrl: `${id}/cmaf` })
+
 t.test('limits log lines about an encoder that is refused repeatedly', async (t) => {
   const lines: Record<string, unknown>[] = []
   const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
   let nowUs = 0
   const clock = { nowUs: () => nowUs }
   const noStreams = {} as WebhookDispatcher
-  const notifier = createNotifier(limitLines(logger, clock), noStreams, { playlistUrl: String })
+  const notifier = createNotifier(limitLines(logger, clock), noStreams, { urlsOf })
   const refuse = () =>
     notifier.rejected('192.0.2.1:5000', new MillraceError('STREAM_KEY_EXPIRED'), undefined)
 
@@ -40,9 +42,7 @@ t.test('logs why an encoder is refused during a flood of bad keys', async (t) =>
   const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
   let nowUs = 0
   const webhooks = { send: () => undefined } as unknown as WebhookDispatcher
-  const notifier = createNotifier(limitLines(logger, { nowUs: () => nowUs }), webhooks, {
-    playlistUrl: String,
-  })
+  const notifier = createNotifier(limitLines(logger, { nowUs: () => nowUs }), webhooks, { urlsOf })
   const stream = { id: 'studio', status: 'READY', webhookUrls: [] } as unknown as LiveStream
   const remote = '192.0.2.1:5000'
   for (let sec = 0; sec < 60; sec += 5) {
@@ -65,7 +65,7 @@ t.test('logs a warning and sends a webhook limited by its code', async (t) => {
   const webhooks = {
     send: (...args: [readonly string[], WebhookEvent]) => void sent.push(args),
   } as unknown as WebhookDispatcher
-  const notifier = createNotifier(logger, webhooks, { playlistUrl: String })
+  const notifier = createNotifier(logger, webhooks, { urlsOf })
   const stream = Object.assign(new EventEmitter(), {
     id: 'studio',
     status: 'STREAMING',
@@ -81,13 +81,33 @@ t.test('logs a warning and sends a webhook limited by its code', async (t) => {
   ])
 })
 
+t.test('tells receivers where a live stream plays, for players and for others', async (t) => {
+  const sent: WebhookEvent[] = []
+  const webhooks = {
+    send: (_urls: unknown, event: WebhookEvent) => void sent.push(event),
+  } as unknown as WebhookDispatcher
+  const notifier = createNotifier(createLogger('silent'), webhooks, { urlsOf })
+  const stream = Object.assign(new EventEmitter(), {
+    id: 'studio',
+    report: () => ({ tracks: [] }),
+  }) as unknown as LiveStream
+  notifier.follow(stream)
+  stream.emit('live')
+  notifier.resumed(stream)
+  const urls = { playlist_url: 'studio/ts', master_url: 'studio/cmaf' }
+  t.match(sent, [
+    { type: 'stream.live', data: { ...urls, tracks: [] } },
+    { type: 'stream.resumed', data: urls },
+  ])
+})
+
 t.test('limits log lines about an encoder that reconnects repeatedly', async (t) => {
   const lines: Record<string, unknown>[] = []
   const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
   let nowUs = 0
   const clock = { nowUs: () => nowUs }
   const webhooks = { send: () => undefined } as unknown as WebhookDispatcher
-  const notifier = createNotifier(limitLines(logger, clock), webhooks, { playlistUrl: String })
+  const notifier = createNotifier(limitLines(logger, clock), webhooks, { urlsOf })
   const report = () => ({ remote: '192.0.2.1:5000', totals: {} })
   const stream = Object.assign(new EventEmitter(), {
     id: 'studio',

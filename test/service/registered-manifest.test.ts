@@ -1,6 +1,13 @@
 import t from 'tap'
-import type { ManifestHead } from '../../src/hls/manifest.ts'
-import { encodeHead } from '../../src/service/registered-manifest.ts'
+import { Registry } from '../../src/cluster/registry/registry.ts'
+import { initUri, segmentUri, type RenditionName } from '../../src/hls/file-names.ts'
+import type { ManifestHead, ManifestRow } from '../../src/hls/manifest.ts'
+import {
+  encodeHead,
+  encodeManifest,
+  encodeRows,
+  manifestOf,
+} from '../../src/service/registered-manifest.ts'
 
 /** A section of SCTE-35 may have 4 KiB. */
 const SECTION = Buffer.alloc(4096).toString('base64')
@@ -32,3 +39,66 @@ t.test('usual ones are all written', async (t) => {
   })
   t.equal(idsOf(usual).length, 64)
 })
+
+t.test('the registry takes a row of all renditions of both formats, and its head', async (t) => {
+  const sequence = 4_294_967_295
+  const of = (kind: string, count: number, from: number) =>
+    Array.from({ length: count }, (_, index) => `${kind}-${index + from}` as RenditionName)
+  const names: RenditionName[] = [
+    ...['main' as const, ...of('video', 7, 2), ...of('audio', 15, 2)],
+    ...[...of('cmaf-video', 8, 1), ...of('cmaf-audio', 16, 1)],
+  ]
+  const epoch = '0'.repeat(12)
+  const segments = names.map((rendition) => ({
+    ...{ rendition, uri: segmentUri(epoch, rendition, sequence), sizeBytes: 100_000_000 },
+    ...{ independent: false, gap: false, videoRange: 'SDR' as const, durationSec: 10.12345 },
+    map: initUri(epoch, 'cmaf-audio-16', '0'.repeat(12)),
+  }))
+  const row: ManifestRow = {
+    ...{ mediaSequence: sequence, discontinuitySequence: sequence, discontinuity: false },
+    ...{ programDateTimeMs: 1.8e12, durationSec: 10.12345, segments },
+  }
+  const track = {
+    ...{ pid: 8191, streamType: 255, kind: 'video' as const, codec: 'h264' as const },
+    ...{ descriptors: 'A'.repeat(60), label: 'x'.repeat(64), language: 'eng' },
+    parameters: { codecString: 'hvc1.2.4.L153.B0', width: 3840, height: 2160, frameRate: 59.94006 },
+  }
+  const figures = { peakBps: 123_456_789.123, sizeBytes: 1e12, durationSec: 123_456.789_012_3 }
+  const renditions = names.map((name) => ({
+    ...{ name, listed: true },
+    measured: { tracks: [track, track], ...figures, videoFrames: 1e9, videoSec: 1e6 },
+  }))
+  const command = async () => ['OK', '1', '1']
+  const sequenceClock = { originMs: 0, mediaPerSec: 4, discontinuitiesPerSec: 1 }
+  const registry = new Registry({ redis: { command }, sequenceClock })
+  const ownership = { node: 'a', fence: 1 }
+  const { first: _, ...whole } = encodeManifest({ ...head([]), renditions, rows: [row] })
+  const written = await registry.advance('studio', ownership, { ...whole, serial: 1, first: 1 })
+  t.equal(written.outcome, 'accepted')
+})
+
+t.test(
+  'a stream that was never published begins with the media that it was started with',
+  async (t) => {
+    const settings = {
+      ...{ formats: ['ts'] as const, segmentSec: 2, maxSegmentSec: 10, playlistSegments: 6 },
+      ...{ lowLatency: true, partMs: 200 },
+    }
+    const mediaOf = (media: object) =>
+      manifestOf(
+        {
+          stream: {
+            ...{ id: 'studio', run: 1, fence: 1, epoch: 'e', isYielded: false, status: 'READY' },
+            ...{ startedAtMs: 0, keyExpiresAtMs: 0, settings: { media } },
+          },
+          free: { media: 1, discontinuity: 1 },
+          entries: encodeRows([]),
+        },
+        settings,
+      ).media
+    t.strictSame(mediaOf({}), { formats: ['ts'], segmentSec: 2, playlistSegments: 6 })
+    t.strictSame(mediaOf({ formats: ['cmaf'], partMs: 300 }), {
+      ...{ formats: ['cmaf'], segmentSec: 2, playlistSegments: 6, partSec: 0.3 },
+    })
+  },
+)

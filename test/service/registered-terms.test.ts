@@ -6,7 +6,6 @@ import {
   applyTerms,
   digestOf,
   findEncryption,
-  mediaOptionsOf,
   ownOptionsOf,
 } from '../../src/service/registered-terms.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
@@ -56,10 +55,8 @@ t.test('the passphrase is that of the first start, whichever secret it is from',
   t.strictSame(findEncryption('studio', encryption, ['new']).encryption, of('new'))
 })
 
-t.test('options for the media are those of the first start', async (t) => {
-  const media = { segmentSec: 1, partMs: 250, playlistSegments: 5 }
-  t.strictSame(mediaOptionsOf({ media }), { segmentSec: 1, partSec: 0.25, playlistSegments: 5 })
-  t.strictSame(mediaOptionsOf({}), {})
+t.test('a stream has its own options for the media beside its own terms', async (t) => {
+  const media = { formats: ['cmaf' as const], segmentSec: 1, partMs: 250, playlistSegments: 5 }
   t.strictSame(ownOptionsOf({ media, latencyMs: 80 }), { ...media, latencyMs: 80 })
 })
 

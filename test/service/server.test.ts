@@ -22,17 +22,31 @@ t.test('startStream rejects what the API rejects, with the same message', async 
 
 t.test('URLs contain the bound ports, the public host and PUBLIC_URL', async (t) => {
   const { server } = await startService(t)
-  const { srtUrl, playlistUrl, streamKey } = await server.startStream({ streamId: 'studio' })
+  const started = await server.startStream({ streamId: 'studio' })
+  const { srtUrl, playlistUrl, masterUrl, streamKey } = started
   t.equal(srtUrl, `srt://127.0.0.1:${server.srtPort}?streamid=${streamKey}`)
   t.equal(playlistUrl, `http://127.0.0.1:${server.httpPort}/video/studio/playlist.m3u8`)
+  t.equal(masterUrl, `http://127.0.0.1:${server.httpPort}/video/studio/master.m3u8`)
 
   const behindProxy = await startService(t, { public: { url: 'https://live.example.org/' } })
-  const started = await behindProxy.server.startStream({ streamId: 'studio' })
-  t.equal(started.playlistUrl, 'https://live.example.org/video/studio/playlist.m3u8')
+  const proxied = await behindProxy.server.startStream({ streamId: 'studio' })
+  t.equal(proxied.playlistUrl, 'https://live.example.org/video/studio/playlist.m3u8')
 
   const overIPv6 = await startService(t, { public: { host: '::1' }, srt: { host: '::1' } })
   const { srtUrl: url } = await overIPv6.server.startStream({ streamId: 'studio' })
   t.match(url, `srt://[::1]:${overIPv6.server.srtPort}?streamid=mode=publish,`)
+})
+
+t.test('playlistUrl is masterUrl where a stream has no transport stream', async (t) => {
+  const { server } = await startService(t, { hls: { formats: 'cmaf' } })
+  const { playlistUrl, masterUrl } = await server.startStream({ streamId: 'studio' })
+  t.match(masterUrl, /\/video\/studio\/master\.m3u8$/)
+  t.equal(playlistUrl, masterUrl)
+  t.match(server.status('studio'), { playlistUrl: masterUrl, masterUrl, options: {} })
+
+  const own = await server.startStream({ streamId: 'own', formats: ['ts'] })
+  t.match(own.playlistUrl, /\/video\/own\/playlist\.m3u8$/)
+  t.match(server.status('own'), { playlistUrl: own.playlistUrl, options: { formats: ['ts'] } })
 })
 
 t.test('close ends all streams, may be called twice, and prevents further starts', async (t) => {

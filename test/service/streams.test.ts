@@ -26,8 +26,11 @@ function setUp() {
     const streams = new Streams({
       clock,
       cache: new SegmentCache({ maxBytes: 64 * 1024 * 1024 }),
+      formats: ['ts', 'cmaf'],
       segmentSec: 1,
       maxSegmentSec: 10,
+      lowLatency: false,
+      partMs: 200,
       playlistSegments: 3,
       lingerSec: 60,
       reconnectGraceSec: 120,

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { parseMediaPlaylist } from '../../src/check/playlist/media-playlist.ts'
+import { formatOf, playlistUri, type Format, type RenditionName } from '../../src/hls/file-names.ts'
 import { applyChange, parseManifest, type StreamManifest } from '../../src/hls/manifest.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
@@ -22,10 +23,12 @@ import { FIRST_SEED, rounds } from '../support/soak.ts'
 const CLIPS = ['demo', 'h264-two-audio', 'h264-aac', 'h265-aac'].map((name) =>
   readFileSync(new URL(`../../fixtures/${name}.mpegts`, import.meta.url)),
 )
+const ORIGIN = 'https://media.example/'
 const PAYLOAD_BYTES = 1316
 const PAYLOAD_US = 10_000
 
 interface Settings {
+  readonly formats: readonly Format[]
   readonly partSec: number | undefined
   readonly segmentSec: number
   readonly playlistSegments: number
@@ -36,7 +39,7 @@ interface Settings {
 class Relay {
   readonly complaints: string[] = []
   readonly settings: Settings
-  readonly judge: StreamJudge
+  readonly judges: Readonly<Record<Format, StreamJudge>>
   /** Manifest as another process knows it. */
   record: StreamManifest | undefined
   stream!: LiveStream
@@ -51,14 +54,13 @@ class Relay {
 
   constructor(settings: Settings, hasBackup: boolean) {
     this.settings = settings
-    this.judge = new StreamJudge({
-      except: [
-        // Parts of a segment that was never complete leave with it.
-        ...['HOUSE_KEPT', 'HINT_NOT_KEPT', 'INDEPENDENT_MISSING'],
-        ...(hasBackup && settings.maxBytes > 1e7 ? [] : ['SEGMENT_BECAME_GAP']),
-        ...['CODECS_MISSING', 'CHANNELS_MISSING'],
-      ],
-    })
+    const except = [
+      // Parts of a segment that was never complete leave with it.
+      ...['HOUSE_KEPT', 'HINT_NOT_KEPT', 'INDEPENDENT_MISSING'],
+      ...(hasBackup && settings.maxBytes > 1e7 ? [] : ['SEGMENT_BECAME_GAP']),
+      ...['CODECS_MISSING', 'CHANNELS_MISSING'],
+    ]
+    this.judges = { ts: new StreamJudge({ except }), cmaf: new StreamJudge({ except }) }
   }
 
   start(continued?: ContinuedStream): void {
@@ -73,7 +75,10 @@ class Relay {
       this.record = applyChange(this.record, structuredClone(change))
       this.#look()
     })
-    this.stream.on('segment', ({ uri, bytes }) => this.#backup.set(uri, Buffer.from(bytes)))
+    this.stream.on('segment', ({ uri, bytes, map }) => {
+      this.#backup.set(uri, Buffer.from(bytes))
+      if (map !== undefined) this.#backup.set(map.uri, Buffer.from(map.bytes))
+    })
     this.#look()
   }
 
@@ -127,10 +132,10 @@ class Relay {
 
   /** Reads each file that has changed. */
   #look(): void {
-    const names = this.record?.renditions.map(({ name }) => name) ?? ['main']
+    const names = this.record?.renditions.map(({ name }) => name) ?? []
     const playlists = names.flatMap((name) => {
-      const uri = name === 'main' ? 'playlist.m3u8' : `${name}.m3u8`
-      return this.#read(uri) ?? []
+      const playlist = this.#read(name)
+      return playlist !== undefined && formatOf(name) === 'cmaf' ? [playlist] : []
     })
     if (this.settings.partSec !== undefined) {
       // Before the first part of a process, no playlist has parts, and no report has LAST-PART.
@@ -138,26 +143,38 @@ class Relay {
       const complaints = compareEdges(playlists).filter((it) => !isPartless(it))
       this.#complain('edges', complaints)
     }
-    const master = this.stream.files.get('master.m3u8')
-    if (master === undefined || this.#isKnown('master.m3u8', master.version)) return
-    const text = master.chunks.join('')
-    this.#complain('master.m3u8', [...this.judge.multivariant(text), ...parseM3u8(text).complaints])
+    for (const uri of ['master.m3u8', 'ts.m3u8']) {
+      const master = this.stream.files.get(uri)
+      if (master === undefined || this.#isKnown(uri, master.version)) continue
+      const text = master.chunks.join('')
+      const isCmaf = uri === 'master.m3u8' && this.settings.formats.includes('cmaf')
+      const judge = this.judges[isCmaf ? 'cmaf' : 'ts']
+      this.#complain(uri, [...judge.multivariant(text), ...parseM3u8(text).complaints])
+    }
   }
 
-  #read(uri: string) {
+  #read(name: RenditionName) {
+    const uri = playlistUri(name)
     const file = this.stream.files.get(uri)
     if (file === undefined) {
       if (this.#texts.has(uri)) this.#complain(uri, ['it is gone'])
       return undefined
     }
     const text = file.chunks.join('')
-    const playlist = parseMediaPlaylist(text, `https://media.example/${uri}`)
+    const playlist = parseMediaPlaylist(text, ORIGIN + uri)
     const before = this.#texts.get(uri)
     if (text === before) return playlist
     if (this.#isKnown(uri, file.version)) this.#complain(uri, [`version ${file.version} again`])
     this.#texts.set(uri, text)
-    this.#complain(uri, [...this.judge.playlist(uri, text), ...parseM3u8(text).complaints])
-    for (const { sequence, uri: listed, gap } of playlist.segments) {
+    const judge = this.judges[formatOf(name)]
+    this.#complain(uri, [...judge.playlist(uri, text), ...parseM3u8(text).complaints])
+    for (const { sequence, uri: listed, gap, map, parts } of playlist.segments) {
+      const init = map?.url.replace(ORIGIN, '')
+      const hasMedia = listed === undefined ? parts.some((part) => !part.gap) : !gap
+      if (hasMedia && (init === undefined) !== (formatOf(name) === 'ts'))
+        this.#complain(uri, [`${sequence} has ${init}`])
+      const isInitGone = init !== undefined && this.stream.files.get(init) === undefined
+      if (hasMedia && isInitGone) this.#complain(uri, [`${init} is gone`])
       const key = `${uri} ${sequence}`
       if (listed === undefined) continue
       const known = this.#uris.get(key) ?? listed
@@ -173,7 +190,8 @@ class Relay {
     for (const [line] of text.matchAll(/#EXT-X-(TARGETDURATION|PART-INF|SERVER-CONTROL).*/g)) {
       this.#targets.add(line)
     }
-    const maxLines = this.settings.partSec === undefined || !text.includes('PART-INF') ? 1 : 3
+    const { partSec, formats } = this.settings
+    const maxLines = partSec === undefined || !formats.includes('cmaf') ? 1 : 3
     if (this.#targets.size > maxLines) this.#complain(uri, [...this.#targets])
     return playlist
   }
@@ -200,6 +218,7 @@ class Relay {
 }
 
 const settings = fc.record({
+  formats: fc.constantFrom<readonly Format[]>(['ts', 'cmaf'], ['cmaf'], ['ts']),
   partSec: fc.constantFrom(undefined, 0.2, 0.333),
   segmentSec: fc.constantFrom(0.5, 1, 2),
   playlistSegments: fc.constantFrom(3, 4, 8, 12),
@@ -246,8 +265,14 @@ function setUp({
   partSec,
   payloads = 560,
   hasBackup = true,
-}: { partSec?: number; payloads?: number; hasBackup?: boolean } = {}) {
-  const settings = { partSec, segmentSec: 1, playlistSegments: 4, maxBytes: 64e6 }
+  formats = ['ts'],
+}: {
+  partSec?: number
+  payloads?: number
+  hasBackup?: boolean
+  formats?: readonly Format[]
+} = {}) {
+  const settings = { formats, partSec, segmentSec: 1, playlistSegments: 4, maxBytes: 64e6 }
   const relay = new Relay(settings, hasBackup)
   relay.start()
   relay.push(relay.connect(), CLIP, payloads)
@@ -323,26 +348,29 @@ t.test('segments that had left the playlist are available for as long as they we
 })
 
 t.test('a reader that waits for a part of the killed process learns that it is lost', async (t) => {
-  const { relay, read } = setUp({ partSec: 0.2, payloads: 600 })
+  const { relay, read } = setUp({ formats: ['ts', 'cmaf'], partSec: 0.2, payloads: 600 })
   const media = relay.record!.rows.at(-1)!.mediaSequence
   t.match(
-    read(),
-    new RegExp(`e0-${media - 1}\\.ts\n(#EXT-X-P.*\n)*#EXT-X-PART:`),
+    read('cmaf-video-1.m3u8'),
+    new RegExp(`e0-v1-${media - 1}\\.m4s\n(#EXT-X-P.*\n)*#EXT-X-PART:`),
     'parts are listed',
   )
   relay.takeOver(true)
   const { files } = relay.stream
   for (const part of [undefined, 0, 9]) {
-    t.equal(files.availability('playlist.m3u8', { mediaSequence: media, part }), 'current')
+    t.equal(files.availability('cmaf-video-1.m3u8', { mediaSequence: media, part }), 'current')
   }
-  t.match(read(), /\n#EXT-X-DISCONTINUITY\n#EXT-X-PRELOAD-HINT:TYPE=PART,URI="e1-p0\.ts"\n$/)
+  t.notMatch(read('cmaf-video-1.m3u8'), 'PRELOAD-HINT')
   const next = { mediaSequence: media + 1, part: 0 }
-  t.equal(files.availability('playlist.m3u8', next), 'future')
+  t.equal(files.availability('cmaf-video-1.m3u8', next), 'future')
   let released = 0
-  files.wait('playlist.m3u8', next, () => released++)
+  files.wait('cmaf-video-1.m3u8', next, () => released++)
   relay.push(relay.connect(), CLIP, 100)
   t.equal(released, 1)
-  t.match(read(), /#EXT-X-DISCONTINUITY\n#EXT-X-PROGRAM-DATE-TIME:.*\n#EXT-X-PART:.*"e1-p0\.ts"/)
+  t.match(
+    read('cmaf-video-1.m3u8'),
+    /#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI="e1-v1-.*\n#EXT-X-PROGRAM-DATE-TIME:.*\n#EXT-X-PART:.*"e1-v1-p0\.m4s"/,
+  )
 })
 
 t.test('EXT-X-TARGETDURATION stays, and longer GOPs are cut', async (t) => {
@@ -360,7 +388,7 @@ t.test('EXT-X-TARGETDURATION stays, and longer GOPs are cut', async (t) => {
 
 t.test('a stream without segments begins READY, with the free numbers', async (t) => {
   const relay = new Relay(
-    { partSec: 0.2, segmentSec: 1, playlistSegments: 4, maxBytes: 64e6 },
+    { formats: ['ts'], partSec: 0.2, segmentSec: 1, playlistSegments: 4, maxBytes: 64e6 },
     true,
   )
   relay.start()

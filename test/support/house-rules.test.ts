@@ -12,16 +12,16 @@ const PARTS = [
   '#EXTM3U',
   '#EXT-X-VERSION:3',
   '#EXT-X-TARGETDURATION:2',
-  '#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=3.00000,HOLD-BACK=6',
-  '#EXT-X-PART-INF:PART-TARGET=1.00000',
+  '#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=3.00003,HOLD-BACK=6',
+  '#EXT-X-PART-INF:PART-TARGET=1.00001',
   '#EXT-X-MEDIA-SEQUENCE:0',
   '#EXT-X-DISCONTINUITY-SEQUENCE:0',
   ...[0, 1, 2, 3].flatMap((msn) => [
     `#EXT-X-PROGRAM-DATE-TIME:${new Date(msn * 2000).toISOString()}`,
-    `#EXT-X-PART:DURATION=1.00000,URI="p${2 * msn}.ts",INDEPENDENT=YES`,
+    `#EXT-X-PART:DURATION=1.00001,URI="p${2 * msn}.ts",INDEPENDENT=YES`,
     ...(msn === 3
       ? ['#EXT-X-PRELOAD-HINT:TYPE=PART,URI="p7.ts"']
-      : [`#EXT-X-PART:DURATION=1.00000,URI="p${2 * msn + 1}.ts"`, '#EXTINF:2.00000,', `${msn}.ts`]),
+      : [`#EXT-X-PART:DURATION=1.00001,URI="p${2 * msn + 1}.ts"`, '#EXTINF:2.00000,', `${msn}.ts`]),
   ]),
   '',
 ].join('\n')
@@ -29,7 +29,7 @@ const PARTS = [
 /** The next version: segment 3 is complete. */
 const COMPLETE = PARTS.replace(
   /#EXT-X-PRELOAD-HINT.*\n/,
-  '#EXT-X-PART:DURATION=1.00000,URI="p7.ts"\n#EXTINF:2.00000,\n3.ts\n#EXT-X-PRELOAD-HINT:TYPE=PART,URI="p8.ts"\n',
+  '#EXT-X-PART:DURATION=1.00001,URI="p7.ts"\n#EXTINF:2.00000,\n3.ts\n#EXT-X-PRELOAD-HINT:TYPE=PART,URI="p8.ts"\n',
 )
 
 const END = '#EXT-X-ENDLIST\n'
@@ -102,7 +102,7 @@ const CASES: readonly (readonly [id: string, title: string, ...versions: string[
   ['DATERANGE', 'a date without milliseconds', ranges(A.replace('.000Z', 'Z'))],
   ['DATERANGE', 'half a byte', ranges(`${A},SCTE35-OUT=0xFC3`)],
   ['DATERANGE', 'a number without leading zero', ranges(`${A},PLANNED-DURATION=.5`)],
-  ['PART_SUM', '100 µs less than EXTINF', edit(PARTS, '1.00000,URI="p3', '0.99990,URI="p3')],
+  ['PART_SUM', '100 µs less than EXTINF', edit(PARTS, '1.00001,URI="p3', '0.99990,URI="p3')],
   ['KEPT', 'all segments removed', valid, playlist([])],
   ['KEPT', 'EXTINF with another decimal', valid, edit(valid, '2.000,\na-1', '2.0000,\na-1')],
   ['KEPT', 'a date removed', valid, edit(valid, /#EXT-X-PROGRAM.*02.000Z\n/, '')],
@@ -112,7 +112,7 @@ const CASES: readonly (readonly [id: string, title: string, ...versions: string[
     'KEPT',
     'parts of an open segment removed',
     PARTS,
-    edit(COMPLETE, /#EXT-X-PART:.*p6.*\n.*p7.*\n/, ''),
+    edit(COMPLETE, /#EXT-X-PART:.*p6.*\n/, ''),
   ],
   [
     'WINDOW',
@@ -143,7 +143,7 @@ t.test('names the tags that a low-latency playlist lacks', async (t) => {
     ['no PART-TARGET', edit(PARTS, /#EXT-X-PART-INF.*\n/, '')],
     ['no CAN-BLOCK-RELOAD', edit(PARTS, 'CAN-BLOCK-RELOAD=YES,', '')],
     ['no HOLD-BACK', edit(PARTS, ',HOLD-BACK=6', '')],
-    ['no hint before the first part', edit(PARTS, /#EXT-X-(PART:|PRELOAD-HINT).*\n/g, '')],
+    ['no hint behind a part', edit(PARTS, /#EXT-X-PRELOAD-HINT.*\n/, '')],
     [
       'two hints',
       edit(PARTS, /#EXT-X-PRELOAD-HINT.*\n/, '$&#EXT-X-PRELOAD-HINT:TYPE=MAP,URI="m"\n'),

@@ -22,6 +22,12 @@ const ROUNDING_SEC = 0.002
 /** Rounding of one printed duration. */
 const PRINTED_SEC = 0.000_005
 
+/** Excess of each printed DURATION over that of the part. */
+const EXCESS_SEC = 0.000_01
+
+/** Two frames: EXTINF of audio in CMAF is that of whole frames, dates are those of the video. */
+const AUDIO_FRAMES_SEC = 0.048
+
 /** Max difference between dates and EXTINF per second: dates follow the wall clock, media the encoder's clock. */
 const MAX_SLEW = 0.001
 
@@ -69,6 +75,10 @@ function house<S extends 'playlist' | 'update' | 'multivariant' | 'reload'>(
   return { id: `HOUSE_${id}`, ...text, on, check } as unknown as Rule
 }
 
+function isCmafAudio({ url }: MediaPlaylist): boolean {
+  return url.includes('/cmaf-audio-')
+}
+
 const OF_PLAYLIST = [
   house('HEAD', 'playlist', 'both sequence numbers are given, no type', ({ playlist }) => {
     const has = (name: string) => findTag(playlist, name) !== undefined
@@ -97,7 +107,8 @@ const OF_PLAYLIST = [
       const before = playlist.segments[index - 1]
       if (before?.dateTimeMs === undefined) return []
       const gapSec = (segment.dateTimeMs - before.dateTimeMs) / 1000 - before.durationSec
-      const toleranceSec = ROUNDING_SEC + MAX_SLEW * before.durationSec
+      const frameSec = isCmafAudio(playlist) ? AUDIO_FRAMES_SEC : 0
+      const toleranceSec = ROUNDING_SEC + frameSec + MAX_SLEW * before.durationSec
       const isKept = gapSec >= -toleranceSec && (gapSec <= toleranceSec || segment.discontinuity)
       return isKept ? [] : [`${segment.sequence} starts ${gapSec} s after the end before it`]
     }),
@@ -114,7 +125,7 @@ const OF_PLAYLIST = [
     playlist.segments.flatMap((segment) => {
       const { parts, durationSec, uri } = segment
       if (parts.length === 0 || !isComplete(segment)) return []
-      const sumSec = totalSec(parts)
+      const sumSec = totalSec(parts) - parts.length * EXCESS_SEC
       const isSum = Math.abs(sumSec - durationSec) <= (parts.length + 1) * PRINTED_SEC
       return isSum ? [] : [`${uri} lasts ${durationSec} s, its parts ${sumSec} s`]
     }),
@@ -123,13 +134,15 @@ const OF_PLAYLIST = [
 
 const OF_LOW_LATENCY = [
   house('CONTROL', 'playlist', 'the tags of low latency are complete', ({ playlist }) => {
-    const { partTargetSec = 0, serverControl, ended } = playlist
+    const { partTargetSec = 0, serverControl, ended, segments } = playlist
     const hints = findTags(playlist, 'EXT-X-PRELOAD-HINT').length
+    // The next part may start a timeline.
+    const mayLack = hints === 0 && segments.at(-1)?.uri !== undefined
     return [
       ...(partTargetSec > 0 ? [] : ['no PART-TARGET']),
       ...(serverControl?.canBlockReload === true ? [] : ['no CAN-BLOCK-RELOAD']),
       ...(serverControl?.holdBackSec === undefined ? ['no HOLD-BACK'] : []),
-      ...(ended || hints === 1 ? [] : [`${hints} hints`]),
+      ...(ended || hints === 1 || mayLack ? [] : [`${hints} hints`]),
     ]
   }),
 ]
@@ -242,9 +255,10 @@ function edgeOf(playlist: MediaPlaylist): string {
 /** Whether a segment has the URI, EXTINF and date that it had, as text, and all parts if it was open. */
 function isSame(old: ListedSegment, now: ListedSegment): boolean {
   if (old.dateTime !== now.dateTime || (old.gap && !now.gap)) return false
-  return isComplete(old)
-    ? old.uri === now.uri && old.duration === now.duration
-    : old.parts.every(({ uri }, index) => uri === now.parts[index]?.uri)
+  if (isComplete(old)) return old.uri === now.uri && old.duration === now.duration
+  // Who reloads late finds no parts any more.
+  const isDelisted = isComplete(now) && now.parts.length === 0
+  return isDelisted || old.parts.every(({ uri }, index) => uri === now.parts[index]?.uri)
 }
 
 function describe({ sequence, uri, duration, dateTime, gap, parts }: ListedSegment): string {

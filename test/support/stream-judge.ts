@@ -23,7 +23,7 @@ export interface StreamJudgeOptions extends HouseRulesOptions {
 }
 
 /**
- * Inputs: `multivariant`, `playlist` and `segment` in the order of a client's requests. URIs are relative to one folder.
+ * Inputs: `multivariant`, `playlist`, `init` and `segment` in the order of a client's requests. URIs are relative to one folder.
  * Each returns what is newly found: rule, clause and evidence.
  */
 export class StreamJudge {
@@ -45,6 +45,12 @@ export class StreamJudge {
   /** @param atMs  time of the version, milliseconds since 1970; default a tick after the input before */
   playlist(uri: string, text: string, atMs?: number): string[] {
     return this.#load({ role: 'playlist', url: ORIGIN + uri }, text, atMs)
+  }
+
+  /** @param playlistUri  media playlist that names the init segment */
+  init(uri: string, bytes: Buffer, playlistUri: string, atMs?: number): string[] {
+    const playlistUrl = ORIGIN + playlistUri
+    return this.#load({ role: 'init', url: ORIGIN + uri, playlistUrl }, bytes, atMs)
   }
 
   /** @param playlistUri  media playlist that lists the segment */

@@ -74,16 +74,22 @@ export interface SegmentBytes {
   readonly discontinuity: boolean
 }
 
-/** Transmuxes segments in sequence, as hls.js does; a single one is transmuxed as at the start of playback. */
-export function transmux(segments: readonly SegmentBytes[]): Transmuxed {
+/**
+ * Transmuxes segments in sequence, as hls.js does; a single one is transmuxed as at the start of playback.
+ *
+ * @param init  init segment of CMAF
+ */
+export function transmux(segments: readonly SegmentBytes[], init?: Buffer): Transmuxed {
   const messages: Message[] = []
   const worker = createTransmuxer((message) => messages.push(message))
+  const initSegmentData = init && Uint8Array.from(init)
+  const config = { duration: 0, defaultInitPts: null, initSegmentData }
   let timeOffset = 0
   for (const [sn, { bytes, durationSec, discontinuity }] of segments.entries()) {
     const chunkMeta = describeChunk(sn, bytes.length)
     const contiguous = sn > 0 && !discontinuity
     if (!contiguous) {
-      worker({ cmd: 'configure', config: { duration: 0, defaultInitPts: null } })
+      worker({ cmd: 'configure', config })
     }
     const state = {
       ...{ contiguous, discontinuity: !contiguous, trackSwitch: sn === 0, timeOffset },

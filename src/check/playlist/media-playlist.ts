@@ -126,6 +126,13 @@ export function totalSec(items: readonly Pick<ListedSegment, 'durationSec'>[]): 
   return items.reduce((sum, { durationSec }) => sum + durationSec, 0)
 }
 
+/** Whether two segments have the same init segment; true where one has none. */
+export function isSameMap(a: ListedSegment['map'], b: ListedSegment['map']): boolean {
+  if (a === undefined || b === undefined || a === b) return true
+  const [rangeA, rangeB] = [a.byteRange, b.byteRange]
+  return a.url === b.url && rangeA?.first === rangeB?.first && rangeA?.end === rangeB?.end
+}
+
 export function isComplete({ uri }: ListedSegment): boolean {
   return uri !== undefined
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { InspectedMedia } from '../media/inspected-media.ts'
-import type { ListedSegment } from '../playlist/media-playlist.ts'
+import { isSameMap } from '../playlist/media-playlist.ts'
 import { findTag } from '../playlist/tag-reader.ts'
 import { degrades, fact, seconds, stalls, stops, unless } from './evidence.ts'
 import {
@@ -157,13 +157,6 @@ function checkStarts({ one, other }: Subjects['starts']): readonly Evidence[] {
     content(video, `video of ${nameMedia(video)} starts at ${seconds(videoTrack.startSec)}`),
     content(audio, `audio of ${nameMedia(audio)} starts at ${seconds(audioTrack.startSec)}`),
   ])
-}
-
-/** Whether two segments have the same init segment; true where one has none. */
-function isSameMap(a: ListedSegment['map'], b: ListedSegment['map']): boolean {
-  if (a === undefined || b === undefined || a === b) return true
-  const [rangeA, rangeB] = [a.byteRange, b.byteRange]
-  return a.url === b.url && rangeA?.first === rangeB?.first && rangeA?.end === rangeB?.end
 }
 
 /**

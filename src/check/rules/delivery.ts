@@ -136,7 +136,7 @@ export const DELIVERY: readonly Rule[] = [
     on: 'renditions',
     check: ({ playlists }) =>
       playlists.filter(isLowLatency).flatMap((playlist) => {
-        const { partTargetSec = 0 } = playlist
+        const { partTargetSec = Infinity } = playlist
         return reportsOf(playlist).flatMap((tag): readonly Evidence[] => {
           const other = playlists.find((it) => isNamed(it, targetOf(playlist, tag)))
           const edge = liveEdge(playlist)

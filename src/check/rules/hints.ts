@@ -3,29 +3,27 @@
  *
  * @module
  */
-import { isComplete } from '../playlist/media-playlist.ts'
+import { isComplete, isSameMap } from '../playlist/media-playlist.ts'
 import type { ListedPart, ListedSegment, MediaPlaylist } from '../playlist/media-playlist.ts'
-import { discontinuityBehind, findTag } from '../playlist/tag-reader.ts'
+import { discontinuityBehind, findTag, findTags } from '../playlist/tag-reader.ts'
 import { degrades, fact, MAY_REFUSE, stops, unless } from './evidence.ts'
 import type { Rule } from './rule.ts'
 
 export const HINTS: readonly Rule[] = [
   {
-    id: 'DISCONTINUITY_BEHIND_HINT',
+    id: 'DISCONTINUITY_LATE',
     clause: 'hls.js#7962',
     level: 'SHOULD',
-    requirement: 'A DISCONTINUITY is listed before the hint of the first part behind it.',
-    effects: {
-      hlsjs: stops('Up to 1.6.16: refuses the playlist, "discontinuity sequence mismatch".'),
-    },
+    requirement:
+      'In low latency, a DISCONTINUITY is listed as soon as the segment before it is complete.',
+    effects: { hlsjs: stops('Refuses the playlist: "discontinuity sequence mismatch".') },
     remedy: 'Write EXT-X-DISCONTINUITY in the same update that completes the segment before it.',
     on: 'update',
     check: ({ before, after }) => {
       const next = nextSegment(before, after)
-      const [hint] = before.hints
-      const isHidden = hint !== undefined && next?.discontinuity === true
-      return unless(!isHidden || trailingDiscontinuity(before) !== undefined, () => [
-        fact(before, `${hint!.uri} is hinted behind segment ${next!.sequence - 1}`, hint),
+      const isLate = before.partTargetSec !== undefined && next?.discontinuity === true
+      return unless(!isLate || trailingDiscontinuity(before) !== undefined, () => [
+        fact(before, `segment ${next!.sequence - 1} is complete`, before.segments.at(-1)),
         fact(after, `segment ${next!.sequence} has a DISCONTINUITY`, next),
       ])
     },
@@ -51,15 +49,17 @@ export const HINTS: readonly Rule[] = [
     id: 'HINT_MISSING',
     clause: 'RFC 8216bis B.1',
     level: 'MUST',
-    requirement: 'A live playlist with parts hints the next part.',
+    requirement:
+      'A live playlist with parts hints the next part, unless that follows a DISCONTINUITY.',
     effects: { apple: degrades('May play at regular latency, as B.1 asks of clients.') },
     remedy: 'Write EXT-X-PRELOAD-HINT:TYPE=PART with the URI of the next part.',
-    on: 'playlist',
-    check: ({ playlist }) => {
-      const part = playlist.segments.at(-1)?.parts.at(-1)
-      return unless(playlist.ended || part === undefined || playlist.hints.length > 0, () => [
-        fact(playlist, `${part!.uri} is the newest part`, part),
-        fact(playlist, 'there is no EXT-X-PRELOAD-HINT with TYPE=PART behind it'),
+    on: 'update',
+    check: ({ before, after }) => {
+      const next = nextPart(before, after)
+      const isHinted = before.hints.length > 0 || nextSegment(before, after)?.discontinuity === true
+      return unless(next === undefined || isHinted, () => [
+        fact(before, 'there is no EXT-X-PRELOAD-HINT with TYPE=PART'),
+        fact(after, `${next!.uri} came`, next),
       ])
     },
   },
@@ -77,6 +77,29 @@ export const HINTS: readonly Rule[] = [
         fact(playlist, '#EXT-X-ENDLIST', findTag(playlist, 'EXT-X-ENDLIST')),
         fact(playlist, `#EXT-X-PRELOAD-HINT:${hint!.value}`, hint),
       ])
+    },
+  },
+  {
+    id: 'MAP_BEHIND_HINT',
+    clause: 'RFC 8216bis 4.4.5.3',
+    level: 'SHOULD',
+    requirement: 'The EXT-X-MAP of a part is listed before its hint.',
+    effects: { shaka: stops('Appends the hinted part with the init segment before it.') },
+    remedy: 'Hint the first part of a timeline when its EXT-X-MAP is known, or not at all.',
+    on: 'update',
+    check: ({ before, after }) => {
+      const [hint] = before.hints
+      const next = nextSegment(before, after)
+      const last = before.segments.at(-1)
+      const isChanged = next?.map !== undefined && !isSameMap(last?.map, next.map)
+      const isListed = findTags(before, 'EXT-X-MAP').some(({ line }) => line > (last?.line ?? 0))
+      return unless(
+        hint === undefined || !isChanged || isListed || next.parts[0]?.url !== hint.url,
+        () => [
+          fact(before, `${hint!.uri} is hinted`, hint),
+          fact(after, `it follows another EXT-X-MAP, ${next!.map!.url}`, next),
+        ],
+      )
     },
   },
   {

@@ -106,7 +106,10 @@ export const HTTP_HEADERS: readonly Rule[] = [
       const isPlain = exchange.role === 'playlist' && reply.status === 200
       if (!isPlain || playlist === undefined || playlist.ended) return []
       const limitSec = Math.max(1, playlist.targetSec / 2)
-      return unless(!((lifetimeSec(reply) ?? 0) > limitSec), () =>
+      const isTooLong = (['shared', 'browser'] as const).some(
+        (cache) => (lifetimeSec(reply, cache) ?? 0) > limitSec,
+      )
+      return unless(!isTooLong, () =>
         headerEvidence(`TARGETDURATION is ${playlist.targetSec}`, subject, nameOfLifetime(subject)),
       )
     },
@@ -115,10 +118,10 @@ export const HTTP_HEADERS: readonly Rule[] = [
     id: 'BLOCKING_NOT_CACHED',
     clause: 'RFC 8216bis B.1',
     level: 'SHOULD',
-    requirement: 'Caches keep the reply to a blocking request, which never changes.',
+    requirement: 'Shared caches keep the reply to a blocking request, which never changes.',
     effects: { apple: LOAD, hlsjs: LOAD },
     remedy:
-      'Send Cache-Control: max-age of six target durations with replies to blocking requests.',
+      'Send Cache-Control: s-maxage of six target durations with replies to blocking requests.',
     on: 'reply',
     check: (subject) => {
       const { exchange, reply } = subject

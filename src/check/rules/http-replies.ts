@@ -10,6 +10,12 @@ import type { Evidence, Fact, Subjects } from './rule.ts'
 
 const MEDIA_ROLES = new Set<Role>(['segment', 'part', 'init'])
 
+/** Directives that keep a cache from reuse, and those that state a lifetime, the first that is present (RFC 9111 5.2.2). */
+const DIRECTIVES = {
+  shared: [/\b(no-store|no-cache|private)\b/, [/\bs-maxage="?(\d+)/, /\bmax-age="?(\d+)/]],
+  browser: [/\b(no-store|no-cache)\b/, [/\bmax-age="?(\d+)/]],
+} as const
+
 export type ReplySubject = Subjects['reply']
 
 export function isPlaylistRole(role: Role): boolean {
@@ -55,15 +61,18 @@ export function findListed(
 }
 
 /**
- * Lifetime of a reply in shared caches, in seconds (RFC 9111 4.2.1): 0 if they may not store or reuse it; undefined
+ * Lifetime of a reply in caches of a kind, in seconds (RFC 9111 4.2.1): 0 if they may not store or reuse it; undefined
  * without a statement.
  */
-export function lifetimeSec({ headers }: Reply): number | undefined {
+export function lifetimeSec(
+  { headers }: Reply,
+  cache: 'shared' | 'browser' = 'shared',
+): number | undefined {
   const directives = headers['cache-control']?.toLowerCase()
   if (directives !== undefined) {
-    if (/\b(no-store|no-cache|private)\b/.test(directives)) return 0
-    const [, age] =
-      /\bs-maxage="?(\d+)/.exec(directives) ?? /\bmax-age="?(\d+)/.exec(directives) ?? []
+    const [refusal, lifetimes] = DIRECTIVES[cache]
+    if (refusal.test(directives)) return 0
+    const [age] = lifetimes.flatMap((lifetime) => lifetime.exec(directives)?.[1] ?? [])
     if (age !== undefined) return Number(age)
   }
   if (headers['expires'] === undefined) return undefined

@@ -28,6 +28,9 @@ import { Timeline, type Open } from './timeline.ts'
 
 const NO_DECISIONS: CutDecision[] = []
 
+/** Minimum distance of a PES packet to the newest frame with which it surely begins another one, in frames. */
+const MIN_FRAME = 0.75
+
 /**
  * Inputs: `announce` splice information, `expect` and `push` each PES packet of the reference track in order of arrival,
  * `observe` those of other tracks, `endTimeline` when the tracks change, `endClock` when the encoder has left, `settle`
@@ -122,8 +125,9 @@ export class CutPlanner {
     const { plan, timeline } = this.#open
     const { frameTicks } = timeline
     const ticks = timeline.timeAt(dtsTicks)
-    if (ticks <= timeline.latestTicks || ticks - plan.startTicks > this.limitTicks)
-      return NO_DECISIONS
+    // It may be the second field of a frame, which belongs to the part of the first.
+    if (ticks - timeline.latestTicks < MIN_FRAME * frameTicks) return NO_DECISIONS
+    if (ticks - plan.startTicks > this.limitTicks) return NO_DECISIONS
     // The hint after the last part of a segment belongs to the next segment: Shaka would append the hinted part twice.
     if (this.#gops.isOverAt(ticks, frameTicks) && this.#isDue(plan, ticks)) return NO_DECISIONS
     return this.#parts.foresee(ticks, frameTicks).map(endPart)
@@ -189,7 +193,8 @@ export class CutPlanner {
     this.#reachSplices(timeline, unit)
     const isDue = gap !== undefined || (randomAccess && this.#isDue(plan, ticks))
     if (randomAccess) this.#spliceIsDue = false
-    if (!isDue && !this.#isForced(plan, unit, timeline, openBytes)) return
+    // A frame stays whole: a decoder needs its second field, or its later slices, with it.
+    if (!isDue && !(unit.startsFrame && this.#isForced(plan, unit, timeline, openBytes))) return
     const endTicks = this.#parts.snap(gap ?? ticks, timeline.frameTicks)
     this.#end(plan, { endTicks, untilTicks: endTicks - 1 }, { nextFrameTicks: ticks })
     // The end may have fixed the targets, so that no segment can span the gap any more.
@@ -227,6 +232,7 @@ export class CutPlanner {
     const plan = {
       ...this.#sequence.next(),
       startTicks,
+      maxSec: this.limitTicks / TICKS_PER_SEC,
       keyTicks: randomAccess ? ptsTicks : undefined,
       timelineStartTicks: timeline.startTicks,
       programDateTimeMs: this.#programDate.startMs,
@@ -258,6 +264,7 @@ export class CutPlanner {
     const { plan, timeline } = this.#open
     const endTicks = this.#parts.snap(timeline.endTicks, timeline.frameTicks)
     this.#end(plan, { endTicks, untilTicks: timeline.closingTicks }, { cutShort })
+    this.#parts.endTimeline()
     this.#open = undefined
   }
 

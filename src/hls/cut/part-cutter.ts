@@ -95,6 +95,14 @@ export class PartCutter {
     return last === undefined ? ends : [...ends, { ...last, untilTicks }]
   }
 
+  /**
+   * Ends the timeline after `end`. The name of the next part may be hinted: no part gets it, since Shaka 5.2 would append
+   * that part with the init segment of this timeline.
+   */
+  endTimeline(): void {
+    this.#serial++
+  }
+
   /** Ends the parts that are over before `ticks`. */
   #endBefore(ticks: number): PartEnd[] {
     const ends: PartEnd[] = []
@@ -115,8 +123,9 @@ export class PartCutter {
 
   #end(endTicks: number): PartEnd {
     const durationSec = (endTicks - this.#startTicks!) / TICKS_PER_SEC
+    const maxSec = this.#targetTicks! / TICKS_PER_SEC
     this.#startTicks = endTicks
     this.#hasFrame = false
-    return { serial: this.#serial++, untilTicks: endTicks - 1, durationSec }
+    return { serial: this.#serial++, endTicks, untilTicks: endTicks - 1, durationSec, maxSec }
   }
 }

@@ -8,8 +8,12 @@
 export interface PartEnd {
   /** Number of the part in the stream. */
   readonly serial: number
+  /** End of the part, and start of the next one. */
+  readonly endTicks: number
   /** Latest time of a PES packet in the part, see `SegmentEnd`. */
   readonly untilTicks: number
   /** DURATION */
   readonly durationSec: number
+  /** PART-TARGET */
+  readonly maxSec: number
 }

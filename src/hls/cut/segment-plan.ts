@@ -14,6 +14,8 @@ export interface SequenceNumbers {
 export interface SegmentPlan {
   readonly mediaSequence: number
   readonly startTicks: number
+  /** Maximum duration. */
+  readonly maxSec: number
   /** PTS of the random access point that starts the segment; undefined for a start inside a GOP. */
   readonly keyTicks: number | undefined
   /** PTS of the first PES packet of the timeline. */

@@ -3,16 +3,19 @@
  *
  * @module
  */
+import type { RenditionName } from '../file-names.ts'
 import type { FileStore } from '../store/file-store.ts'
+import type { InitSegment } from '../store/init-segment.ts'
 import { createStreamFile } from '../store/stream-file.ts'
 import type { ListedSegment, PlaylistWindow } from './playlist-window.ts'
 import type { MeterState } from './rendition-meter.ts'
 import type { RetainedSegments } from './retained-segments.ts'
 
-/** Returns the media of a segment by its URI; undefined if it is not at hand. The cache owns it from then on. */
+/** Returns the media of a segment, or an init segment, by its URI; undefined if it is not at hand. The cache owns it from then on. */
 export type MediaSource = (uri: string) => readonly Buffer[] | undefined
 
 export interface EarlierSegments {
+  readonly rendition: RenditionName
   /** Segments as gaps, oldest first; `dropped` if they had media. */
   readonly entries: readonly ListedSegment[]
   /** Lowest number that was listed; lower ones are retained. */
@@ -23,6 +26,8 @@ export interface EarlierSegments {
 }
 
 interface ListedIn {
+  /** Called with each init segment, before the segments that need it. */
+  readonly onInit: (init: InitSegment) => void
   readonly window: PlaylistWindow
   readonly retained: RetainedSegments
   readonly files: FileStore
@@ -30,8 +35,8 @@ interface ListedIn {
 
 /** @returns the newest listed segment with media */
 export function listEarlier(
-  { entries, listedFrom, mediaOf, targetSec: targetDurationSec }: EarlierSegments,
-  { window, retained, files }: ListedIn,
+  { rendition, entries, listedFrom, mediaOf, targetSec: targetDurationSec }: EarlierSegments,
+  { window, retained, files, onInit }: ListedIn,
   nowMs: number,
 ): ListedSegment | undefined {
   let newest: ListedSegment | undefined
@@ -39,7 +44,17 @@ export function listEarlier(
     const { uri } = entry.segment
     const chunks = entry.dropped ? mediaOf(uri) : undefined
     if (chunks === undefined) return false
-    const file = createStreamFile('segment', { chunks, version: uri, targetDurationSec })
+    if (entry.map !== undefined) {
+      const init = mediaOf(entry.map)
+      if (init === undefined) return false
+      onInit({ uri: entry.map, bytes: Buffer.concat(init) })
+    }
+    const file = createStreamFile('segment', {
+      rendition,
+      chunks,
+      version: uri,
+      targetDurationSec,
+    })
     if (!files.put(uri, file, nowMs)) return false
     entry.dropped = false
     window.addMedia(entry)

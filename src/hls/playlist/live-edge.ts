@@ -94,7 +94,7 @@ export class LiveEdge {
       partTargetSec,
       skipUntilSec: this.#hasDeltas ? SKIP_BOUNDARY_TARGETS * targetSec : undefined,
       openSegment: this.#openSegment,
-      endsTimeline: this.#window.newest?.endsTimeline === true,
+      endsTimeline: this.#endsTimeline,
       preloadHint: this.#hint,
       renditionReports,
     }
@@ -105,6 +105,11 @@ export class LiveEdge {
     if (partTargetSec === undefined) return this.#window.entries.length
     const openSec = this.#parts.reduce((sum, { durationSec }) => sum + durationSec, 0)
     return this.#window.countBefore(PARTS_TARGETS * targetSec - openSec)
+  }
+
+  /** Init segment of the segment that is not complete. */
+  get map(): string | undefined {
+    return this.#firstPart?.map?.uri
   }
 
   /** Removes the parts that are no longer listed from their segments. @returns these segments */
@@ -148,7 +153,17 @@ export class LiveEdge {
   }
 
   /** URI of the next part. All renditions have the same serials. */
-  get #hint(): string {
+  /** Whether the next part starts a timeline. */
+  get #endsTimeline(): boolean {
+    return this.#firstPart === undefined && this.#window.newest?.endsTimeline === true
+  }
+
+  /**
+   * None before the first part of a timeline, whose EXT-X-MAP is not known: Shaka 5.2 would append the part that it was
+   * hinted with the init segment before.
+   */
+  get #hint(): string | undefined {
+    if (this.#endsTimeline) return undefined
     const { main, epoch, rendition } = this.#options
     const latestSerial = this.#latestSerial ?? (main && main.#latestSerial) ?? -1
     return partUri(epoch, rendition, latestSerial + 1)
@@ -156,8 +171,9 @@ export class LiveEdge {
 
   get #openSegment(): OpenSegment | undefined {
     if (this.#firstPart === undefined) return undefined
-    const { programDateTimeMs, discontinuity } = this.#firstPart
-    return { programDateTimeMs, discontinuity, parts: this.#parts }
+    const { programDateTimeMs, discontinuity, map } = this.#firstPart
+    const changed = map?.uri === this.#window.newest?.map ? undefined : map?.uri
+    return { programDateTimeMs, discontinuity, map: changed, parts: this.#parts }
   }
 }
 

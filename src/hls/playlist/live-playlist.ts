@@ -4,10 +4,11 @@
  * @module
  */
 import type { DateRange } from '../date-range.ts'
-import { playlistUri, type RenditionName } from '../file-names.ts'
+import { isCmafRendition, playlistUri, type RenditionName } from '../file-names.ts'
 import type { FileStore } from '../store/file-store.ts'
 import type { WindowSize } from '../store/memory-share.ts'
 import type { Part } from '../store/part.ts'
+import type { InitSegment } from '../store/init-segment.ts'
 import type { Segment } from '../store/segment.ts'
 import { blockingLimits, createStreamFile, type StreamFile } from '../store/stream-file.ts'
 import { DateRangeList } from './date-range-list.ts'
@@ -30,7 +31,7 @@ export interface LivePlaylistOptions {
   readonly epoch: string
   /** Minimum number of listed segments, memory permitting. */
   readonly playlistSegments: number
-  /** Playlist of the main rendition, whose window all other playlists follow; undefined for the main rendition. */
+  /** First playlist, whose window all others follow; undefined for the first one itself. */
   readonly main?: LivePlaylist
   /** Shared by the playlists of a stream; default: not shared. */
   readonly dateRangeText?: DateRangeText
@@ -57,6 +58,8 @@ export class LivePlaylist {
   /** Segments appended before `open`, in order: their bitrate is measured when the target duration is known. */
   #unmetered: Segment[] = []
   #target: TargetDurations | undefined
+  /** Init segments in the files, oldest first. */
+  readonly #inits = new Map<string, InitSegment>()
   #ended = false
   #revision = 0
 
@@ -119,7 +122,8 @@ export class LivePlaylist {
     const { meter } = earlier
     if (meter !== undefined) this.#meter.restore(meter)
     const [window, retained, { files }] = [this.#window, this.#retained, this.#options]
-    const newest = listEarlier(earlier, { window, retained, files }, nowMs)
+    const onInit = (init: InitSegment) => this.#putInit(init)
+    const newest = listEarlier(earlier, { window, retained, files, onInit }, nowMs)
     if (newest === undefined) return
     const { segment, independent: startsWithKeyFrame } = newest
     this.#setPreview({ uri: segment.uri, startsWithKeyFrame, tracks: meter?.tracks ?? [] })
@@ -133,16 +137,20 @@ export class LivePlaylist {
    */
   open(targetSec: number, partTargetSec?: number): void {
     this.#target = { targetSec, partTargetSec }
+    // Their lifetime is in target durations, and no playlist has named them so far.
+    for (const init of this.#inits.values()) this.#storeInit(init, targetSec)
     for (const segment of this.#unmetered.splice(0)) this.#meter.add(segment, targetSec)
     this.#publish()
   }
 
   /** Adds the next part of the segment that is not complete. */
   appendPart(part: Part): void {
-    const { uri, chunks, segmentUri } = part
+    const { uri, chunks, segmentUri, rendition, map } = part
     if (chunks.length > 0) {
       const targetDurationSec = this.#target?.targetSec ?? Math.ceil(part.durationSec)
-      const file = createStreamFile('part', { chunks, version: uri, targetDurationSec })
+      if (map !== undefined) this.#putInit(map)
+      const version = uri
+      const file = createStreamFile('part', { rendition, chunks, version, targetDurationSec })
       this.#options.files.putPart(uri, file, segmentUri)
     }
     this.#edge.push(part)
@@ -151,8 +159,11 @@ export class LivePlaylist {
 
   append(segment: Segment, nowMs: number): void {
     const { uri, chunks, sizeBytes, durationSec, programDateTimeMs, discontinuity } = segment
-    const { mediaSequence, independent, endsTimeline } = segment
+    const { mediaSequence, independent, endsTimeline, rendition } = segment
     const targetSec = this.#target?.targetSec
+    const mapBefore = this.#window.newest?.map
+    const map = segment.map?.uri ?? mapBefore
+    if (segment.map !== undefined) this.#putInit(segment.map)
     const entry: ListedSegment = {
       mediaSequence,
       sizeBytes,
@@ -160,7 +171,15 @@ export class LivePlaylist {
       endsTimeline,
       discontinuitySequence: segment.discontinuitySequence - (discontinuity ? 1 : 0),
       videoRange: segment.tracks.find(({ kind }) => kind === 'video')?.parameters?.videoRange,
-      segment: { uri, durationSec, programDateTimeMs, discontinuity, gap: true },
+      segment: {
+        uri,
+        durationSec,
+        programDateTimeMs,
+        discontinuity,
+        gap: true,
+        ...(map !== mapBefore && { map }),
+      },
+      map,
       parts: segment.parts.map(listPart),
       dropped: false,
       longestPlaylistSec: 0,
@@ -171,7 +190,8 @@ export class LivePlaylist {
     // Shrinks the window first, so that the cache may release the removed segments if memory is short.
     this.roll(nowMs)
     const targetDurationSec = targetSec ?? Math.ceil(durationSec)
-    const file = createStreamFile('segment', { chunks, version: uri, targetDurationSec })
+    const version = uri
+    const file = createStreamFile('segment', { rendition, chunks, version, targetDurationSec })
     if (sizeBytes > 0 && this.#options.files.put(uri, file, nowMs)) {
       this.#window.addMedia(entry)
       this.#setPreview(segment)
@@ -218,6 +238,7 @@ export class LivePlaylist {
     const removed = this.#window.shift(this.#target.targetSec)
     if (removed === undefined) return false
     this.#retained.add(removed, nowMs)
+    this.#removeInits()
     const { oldest } = this.#window
     if (oldest !== undefined) this.#dateRanges.expire(oldest.segment, oldest.mediaSequence)
     this.#publish()
@@ -236,6 +257,31 @@ export class LivePlaylist {
     this.#window.clear()
     this.#retained.clear()
     this.#edge.complete()
+    this.#removeInits()
+  }
+
+  #putInit(init: InitSegment): void {
+    if (this.#inits.has(init.uri)) return
+    this.#inits.set(init.uri, init)
+    this.#storeInit(init, this.#target?.targetSec ?? 1)
+  }
+
+  #storeInit({ uri, bytes }: InitSegment, targetDurationSec: number): void {
+    const { files, rendition } = this.#options
+    const content = { rendition, chunks: [bytes], version: uri, targetDurationSec }
+    files.putInit(uri, createStreamFile('init', content))
+  }
+
+  /** Removes the init segments that no segment needs. */
+  #removeInits(): void {
+    if (this.#inits.size <= 1) return
+    const entries = [...this.#retained.entries, ...this.#window.entries]
+    const needed = new Set([...entries.map(({ map }) => map), this.#edge.map])
+    for (const uri of this.#inits.keys()) {
+      if (needed.has(uri)) continue
+      this.#inits.delete(uri)
+      this.#options.files.removeInit(uri)
+    }
   }
 
   #setPreview(segment: Pick<Segment, 'uri' | 'startsWithKeyFrame' | 'tracks'>): void {
@@ -262,6 +308,12 @@ export class LivePlaylist {
       : oldest !== undefined && oldest.mediaSequence < (main.mediaSequence ?? 0)
   }
 
+  /** Init segment of a segment that does not list its own; the first listed one may be of an open segment. */
+  #mapAt(index: number): string | undefined {
+    const entry = this.#window.entries[index]
+    return entry?.segment.map === undefined ? entry?.map : undefined
+  }
+
   /** Publishes a new version of the file if the playlist is open and not empty. */
   #publish(): void {
     const target = this.#target
@@ -280,10 +332,13 @@ export class LivePlaylist {
       targetDurationSec: targetSec,
       mediaSequence: oldest?.mediaSequence ?? 0,
       discontinuitySequence: oldest?.discontinuitySequence ?? 0,
-      independentSegments: isIndependent,
+      // With the tag, video.js begins at any part, in the middle of a GOP.
+      independentSegments: isIndependent && lowLatency === undefined,
       ended: this.#ended,
       skippedSegments: skipped,
       lowLatency,
+      hasMaps: isCmafRendition(this.#options.rendition),
+      map: this.#mapAt(skipped),
     }
     const withoutParts = this.#edge.countWithoutParts(target)
     const newest = this.#edge.listSegments(withoutParts).map(formatSegment).join('')

@@ -5,7 +5,13 @@
  * @module
  */
 import type { DateRange } from '../date-range.ts'
-import { MULTIVARIANT_URI, type RenditionName } from '../file-names.ts'
+import {
+  formatOf,
+  MULTIVARIANT_URI,
+  TS_MULTIVARIANT_URI,
+  type Format,
+  type RenditionName,
+} from '../file-names.ts'
 import type { ManifestHead, ManifestRow, StreamManifest } from '../manifest.ts'
 import type { SegmentStart } from '../rendition/segment-start.ts'
 import { FileStore } from '../store/file-store.ts'
@@ -32,6 +38,8 @@ export interface LivePresentationOptions {
   readonly epoch: string
   /** Minimum number of listed segments, memory permitting. */
   readonly playlistSegments: number
+  /** Formats of the segments; default: transport stream. */
+  readonly formats?: readonly Format[] | undefined
   /** Claim about captions; default `auto`. */
   readonly captions?: CaptionsPolicy
   /** Called with the number of each segment that has begun, is listed or is dropped, in any rendition. */
@@ -49,11 +57,11 @@ export interface LivePresentationOptions {
 export class LivePresentation implements SegmentOwner {
   readonly files: FileStore
   readonly #options: LivePresentationOptions
-  /** Playlists, the main one first. A playlist is never removed; it gets gaps while its rendition has no media. */
+  /** Playlists, the first one first. A playlist is never removed; it gets gaps while its rendition has no media. */
   readonly #playlists = new Map<RenditionName, LivePlaylist>()
   readonly #dateRangeText = new DateRangeText()
   #renditions: readonly RenditionName[] = ['main']
-  /** Target durations, and the number of the newest segment of the main playlist when they were set. */
+  /** Target durations, and the number of the newest segment of the first playlist when they were set. */
   #target: (TargetDurations & { readonly mediaSequence: number }) | undefined
   /** Segments that are not complete in all renditions, by number. */
   readonly #begun = new Map<number, SegmentStart>()
@@ -62,13 +70,14 @@ export class LivePresentation implements SegmentOwner {
 
   constructor(options: LivePresentationOptions) {
     this.#options = options
-    this.files = new FileStore({ cache: options.cache, owner: this })
-    this.#playlist('main')
+    this.files = new FileStore({ ...options, owner: this })
+    const { formats = ['ts'] } = options
+    if (formats.includes('ts')) this.#playlist('main')
   }
 
-  /** Number of segments in the main playlist, without gaps. */
+  /** Number of segments in the first playlist, without gaps. */
   get listedSegments(): number {
-    return this.#playlist('main').segments
+    return this.#first?.segments ?? 0
   }
 
   /** Whether the playlists have been published. */
@@ -96,19 +105,19 @@ export class LivePresentation implements SegmentOwner {
       ...(targetSec !== undefined && {
         targets: { targetSec, ...(partTargetSec !== undefined && { partTargetSec }) },
       }),
-      listedFrom: this.#playlist('main').mediaSequence ?? 0,
+      listedFrom: this.#first?.mediaSequence ?? 0,
       renditions: [...this.#playlists].flatMap(([name, { meter, latestSequence }]) => {
-        if (name !== 'main' && latestSequence === undefined) return []
+        if (name !== this.#firstName && latestSequence === undefined) return []
         const listed = this.#renditions.includes(name)
         return { name, listed, ...(meter && { measured: encodeMeter(meter) }) }
       }),
-      dateRanges: this.#playlist('main').dateRanges.map(encodeDateRange),
+      dateRanges: this.#dateRanges.map(encodeDateRange),
     }
   }
 
   /** Numbers of the segments that are retained, listed, or have begun, in order. */
   get numbers(): readonly number[] {
-    const { oldestSequence: first = Infinity, latestSequence = -1 } = this.#playlist('main')
+    const { oldestSequence: first = Infinity, latestSequence = -1 } = this.#first ?? {}
     const complete = Array.from(
       { length: Math.max(0, latestSequence - first + 1) },
       (_, index) => first + index,
@@ -141,7 +150,8 @@ export class LivePresentation implements SegmentOwner {
     for (const { name, measured } of renditions) {
       const entries = listedSegments(rows, name)
       const meter = measured && decodeMeter(measured)
-      this.#playlist(name).restore({ entries, listedFrom, meter, mediaOf, targetSec }, nowMs)
+      const earlier = { rendition: name, entries, listedFrom, meter, mediaOf, targetSec }
+      this.#playlist(name).restore(earlier, nowMs)
     }
     for (const dateRange of dateRanges) this.addDateRange(decodeDateRange(dateRange))
     this.#renditions = renditions.filter(({ listed }) => listed).map(({ name }) => name)
@@ -159,9 +169,12 @@ export class LivePresentation implements SegmentOwner {
     this.#options.onRow?.(segment.mediaSequence)
   }
 
-  /** @param renditions  renditions in the multivariant playlist from now on, the main one first */
+  /** @param renditions  renditions in the multivariant playlists from now on, the first one first */
   setRenditions(renditions: readonly RenditionName[]): void {
     this.#renditions = renditions
+    const [first] = renditions
+    // Lists the date ranges of its first segment.
+    if (first !== undefined && this.#first === undefined) this.#playlist(first)
     this.#publish()
   }
 
@@ -184,7 +197,9 @@ export class LivePresentation implements SegmentOwner {
    * @param partTargetSec  PART-TARGET; undefined for playlists without parts
    */
   setTarget(targetSec: number, partTargetSec?: number): void {
-    const mediaSequence = this.#playlist('main').latestSequence ?? 0
+    // Shaka 5.2 fails on a playlist of two segments and a hint: it looks for captions in the segment that is hinted.
+    const missing = partTargetSec === undefined ? 0 : 1
+    const mediaSequence = (this.#first?.latestSequence ?? 0) + missing
     this.#target = { targetSec, partTargetSec, mediaSequence }
     this.#openIfComplete()
     this.#publish()
@@ -208,9 +223,9 @@ export class LivePresentation implements SegmentOwner {
     this.files.end()
   }
 
-  /** Removes the oldest segment of the main playlist, and the segments of the same number from all other playlists. */
+  /** Removes the oldest segment of the first playlist, and the segments of the same number from all other playlists. */
   shrink(nowMs: number): boolean {
-    if (!this.#playlist('main').shrink(nowMs)) return false
+    if (this.#first?.shrink(nowMs) !== true) return false
     for (const playlist of this.#playlists.values()) playlist.roll(nowMs)
     return true
   }
@@ -246,15 +261,35 @@ export class LivePresentation implements SegmentOwner {
   #open(): void {
     if (this.#target === undefined || this.#playable) return
     this.#playable = true
+    for (const [name, playlist] of this.#playlists) this.#openPlaylist(name, playlist)
+  }
+
+  #openPlaylist(name: RenditionName, playlist: LivePlaylist): void {
+    if (this.#target === undefined) return
     const { targetSec, partTargetSec } = this.#target
-    for (const playlist of this.#playlists.values()) playlist.open(targetSec, partTargetSec)
+    playlist.open(targetSec, formatOf(name) === 'cmaf' ? partTargetSec : undefined)
+  }
+
+  /** Playlist of the first rendition, whose window all others follow. */
+  get #first(): LivePlaylist | undefined {
+    const [first] = this.#playlists.values()
+    return first
+  }
+
+  get #firstName(): RenditionName | undefined {
+    const [name] = this.#playlists.keys()
+    return name
+  }
+
+  get #dateRanges(): readonly DateRange[] {
+    return this.#first?.dateRanges ?? []
   }
 
   #playlist(rendition: RenditionName): LivePlaylist {
     const known = this.#playlists.get(rendition)
     if (known !== undefined) return known
     const { epoch, playlistSegments } = this.#options
-    const main = this.#playlists.get('main')
+    const main = this.#first
     const playlist = new LivePlaylist({
       files: this.files,
       rendition,
@@ -264,27 +299,30 @@ export class LivePresentation implements SegmentOwner {
       dateRangeText: this.#dateRangeText,
       otherReports: () => this.#reportsExcept(rendition),
     })
-    for (const dateRange of main?.dateRanges ?? []) playlist.addDateRange(dateRange)
+    for (const dateRange of this.#dateRanges) playlist.addDateRange(dateRange)
     this.#playlists.set(rendition, playlist)
-    if (this.#playable && this.#target !== undefined) {
-      playlist.open(this.#target.targetSec, this.#target.partTargetSec)
-    }
+    if (this.#playable) this.#openPlaylist(rendition, playlist)
     return playlist
   }
 
   #reportsExcept(rendition: RenditionName): RenditionReport[] {
     return [...this.#playlists].flatMap(([name, { report }]) =>
-      name === rendition ? [] : (report ?? []),
+      name === rendition || formatOf(name) !== formatOf(rendition) ? [] : (report ?? []),
     )
   }
 
-  /** Publishes the multivariant playlist, but not before all media playlists: players read it only once. */
+  /** Publishes the multivariant playlists, but not before all media playlists: players read them only once. */
   #publish(): void {
-    if (this.#playable) this.files.replace(MULTIVARIANT_URI, () => this.#render())
+    if (!this.#playable) return
+    const { formats = ['ts'] } = this.#options
+    const main = formats.includes('cmaf') ? 'cmaf' : 'ts'
+    this.files.replace(MULTIVARIANT_URI, () => this.#render(main))
+    if (formats.includes('ts')) this.files.replace(TS_MULTIVARIANT_URI, () => this.#render('ts'))
   }
 
-  #render(): StreamFile {
+  #render(format: Format): StreamFile {
     const known = this.#renditions.flatMap((name) => {
+      if (formatOf(name) !== format) return []
       const summary = this.#playlists.get(name)?.summary
       return summary === undefined ? [] : [{ name, summary }]
     })

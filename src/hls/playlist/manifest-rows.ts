@@ -31,21 +31,22 @@ export function createRow({ start, listed }: RowSource): ManifestRow | undefined
   const [complete] = listed.values()
   const known = complete === undefined ? start : describe(complete)
   if (known === undefined) return undefined
-  const { mediaSequence, discontinuitySequence, discontinuity, programDateTimeMs } = known
-  const names = new Set([...(start?.uris.keys() ?? []), ...listed.keys()])
-  return {
+  const { mediaSequence, discontinuitySequence, discontinuity } = known
+  const row = {
     mediaSequence,
     discontinuitySequence,
     discontinuity,
-    programDateTimeMs: Math.floor(programDateTimeMs),
+    programDateTimeMs: Math.floor(known.programDateTimeMs),
     ...(complete !== undefined && { durationSec: print(complete.segment.durationSec) }),
-    segments: [...names].map((rendition) => {
-      const entry = listed.get(rendition)
-      return entry === undefined
-        ? createGap(rendition, start!.uris.get(rendition)!)
-        : createSegment(rendition, entry)
-    }),
   }
+  const names = new Set([...(start?.uris.keys() ?? []), ...listed.keys()])
+  const segments = [...names].map((rendition) => {
+    const entry = listed.get(rendition)
+    return entry === undefined
+      ? createGap(rendition, start!.uris.get(rendition)!)
+      : createSegment(rendition, entry, row)
+  })
+  return { ...row, segments }
 }
 
 function describe({ mediaSequence, discontinuitySequence, segment }: ListedSegment) {
@@ -60,9 +61,21 @@ function describe({ mediaSequence, discontinuitySequence, segment }: ListedSegme
 
 function createSegment(
   rendition: RenditionName,
-  { segment: { uri, gap }, sizeBytes, independent, videoRange }: ListedSegment,
+  { segment, sizeBytes, independent, videoRange, map }: ListedSegment,
+  row: Pick<ManifestRow, 'durationSec'>,
 ): ManifestSegment {
-  return { rendition, uri, sizeBytes, independent, gap, ...(videoRange && { videoRange }) }
+  const { uri, gap } = segment
+  const durationSec = print(segment.durationSec)
+  return {
+    rendition,
+    uri,
+    sizeBytes,
+    independent,
+    gap,
+    ...(videoRange && { videoRange }),
+    ...(map !== undefined && { map }),
+    ...(durationSec !== row.durationSec && { durationSec }),
+  }
 }
 
 function createGap(rendition: RenditionName, uri: string): ManifestSegment {
@@ -101,24 +114,42 @@ export function listedSegments(
   rows: readonly ClosedRow[],
   rendition: RenditionName,
 ): ListedSegment[] {
-  const entries: ListedSegment[] = []
-  for (const [index, row] of [...rows.entries()].toReversed()) {
+  const segments: [ClosedRow, ManifestSegment][] = []
+  for (const row of rows.toReversed()) {
     const segment = row.segments.find((it) => it.rendition === rendition)
     if (segment === undefined) break
-    entries.unshift(listSegment(row, segment, index === rows.length - 1))
+    segments.unshift([row, segment])
+  }
+  const entries: ListedSegment[] = []
+  for (const [row, segment] of segments) {
+    entries.push(listSegment(row, segment, entries.at(-1)?.map, row === rows.at(-1)))
   }
   return entries
 }
 
-function listSegment(row: ClosedRow, segment: ManifestSegment, isLast: boolean): ListedSegment {
-  const { durationSec, programDateTimeMs, discontinuity } = row
+function listSegment(
+  row: ClosedRow,
+  segment: ManifestSegment,
+  mapBefore: string | undefined,
+  isLast: boolean,
+): ListedSegment {
+  const { programDateTimeMs, discontinuity } = row
+  const { uri, map, durationSec = row.durationSec } = segment
   return {
     mediaSequence: row.mediaSequence,
     discontinuitySequence: row.discontinuitySequence - (discontinuity ? 1 : 0),
     sizeBytes: segment.sizeBytes,
     independent: segment.independent,
     videoRange: segment.videoRange,
-    segment: { uri: segment.uri, durationSec, programDateTimeMs, discontinuity, gap: true },
+    segment: {
+      uri,
+      durationSec,
+      programDateTimeMs,
+      discontinuity,
+      gap: true,
+      ...(map !== mapBefore && { map }),
+    },
+    map: map ?? mapBefore,
     parts: [],
     isEarlier: true,
     endsTimeline: isLast,

@@ -35,12 +35,14 @@ interface GroupMember {
 /** Claim about captions: `auto` claims captions once they are seen; `always` and `never` are the operator's claims. */
 export type CaptionsPolicy = 'auto' | 'always' | 'never'
 
-/** @param renditions  the main one first */
+/** @param renditions  of one format: the main one first or, of CMAF, video before audio */
 export function describePresentation(
   renditions: readonly Rendition[],
   captions: CaptionsPolicy,
 ): MultivariantPlaylist {
-  const variants = renditions.filter(({ name }) => !isAudioRendition(name))
+  const withVideo = renditions.filter(({ name }) => !isAudioRendition(name))
+  // Without video, the first audio is the variant.
+  const variants = withVideo.length > 0 ? withVideo : renditions.slice(0, 1)
   const groups = groupRenditions(renditions)
   // If one variant is HDR, all variants state VIDEO-RANGE (Apple's authoring specification).
   const isHdr = variants.some(({ summary }) => (summary.videoRange ?? 'SDR') !== 'SDR')
@@ -68,12 +70,13 @@ function describeCaptions(
   )
   if (policy === 'auto' && !isSeen) return undefined
   // CC1 is the primary caption service, in the language of the audio (CTA-608).
-  return { language: languageOf(renditions[0]) ?? UNKNOWN_LANGUAGE }
+  const first = renditions.find(({ summary }) => audioOf(summary) !== undefined)
+  return { language: languageOf(first) ?? UNKNOWN_LANGUAGE }
 }
 
-/** Groups the audio of the main rendition and its alternatives; every variant is listed once for each group. */
+/** Groups the audio of the first rendition and of audio renditions; every variant is listed once for each group. */
 function groupRenditions(renditions: readonly Rendition[]): AudioGroup[] {
-  const alternatives = renditions.filter(({ name }) => isAudioRendition(name))
+  const alternatives = renditions.slice(1).filter(({ name }) => isAudioRendition(name))
   if (alternatives.length === 0) return []
   const byTrack = new Map<Track, Rendition>()
   for (const rendition of [...renditions.slice(0, 1), ...alternatives]) {
@@ -118,7 +121,7 @@ function describeVariant(
 ): Variant {
   const alternatives = (group?.members ?? [])
     .map(({ rendition }) => rendition)
-    .filter((rendition) => isAudioRendition(rendition.name))
+    .filter((rendition) => isAudioRendition(rendition.name) && rendition.name !== name)
   const maxAudio = (rate: 'peakBps' | 'averageBps') =>
     Math.max(0, ...alternatives.map((rendition) => rendition.summary[rate]))
   const { tracks, frameRate, videoRange } = summary

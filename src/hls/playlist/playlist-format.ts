@@ -17,12 +17,19 @@ import type {
   Variant,
 } from './playlist.ts'
 
-/** Lowest version that permits a decimal EXTINF (RFC 8216bis 8); only EXT-X-SKIP needs a higher one. */
+/** Lowest versions that permit a decimal EXTINF, EXT-X-MAP, and EXT-X-SKIP (RFC 8216bis 8). */
 const MEDIA_PLAYLIST_VERSION = 3
+const MAP_VERSION = 6
 const DELTA_UPDATE_VERSION = 9
 
 /** Decimals of a duration in seconds: 10 µs, less than a tick of 90 kHz. */
 const DURATION_DECIMALS = 5
+
+/**
+ * Excess of DURATION over the duration of a part. Shaka 5 takes a part that begins a hair before the end of the one
+ * before, by rounding, for a jump: it drops video up to the next key frame.
+ */
+const PART_EXCESS_SEC = 10 ** -DURATION_DECIMALS
 
 /** Distances from the end at which players start, in part and segment target durations (RFC 8216bis 4.4.3.8). */
 const HOLD_BACK_TARGETS = 3
@@ -45,8 +52,9 @@ export function formatMediaPlaylist(playlist: MediaPlaylist): string {
 
 /** Lines before the date ranges and the first segment. */
 export function formatHead(playlist: Omit<MediaPlaylist, 'segments' | 'dateRanges'>): string {
-  const { targetDurationSec, lowLatency, skippedSegments = 0 } = playlist
-  const version = skippedSegments > 0 ? DELTA_UPDATE_VERSION : MEDIA_PLAYLIST_VERSION
+  const { targetDurationSec, lowLatency, skippedSegments = 0, hasMaps = false } = playlist
+  const plainVersion = hasMaps ? MAP_VERSION : MEDIA_PLAYLIST_VERSION
+  const version = skippedSegments > 0 ? DELTA_UPDATE_VERSION : plainVersion
   const lines = [
     '#EXTM3U',
     `#EXT-X-VERSION:${version}`,
@@ -59,6 +67,7 @@ export function formatHead(playlist: Omit<MediaPlaylist, 'segments' | 'dateRange
   )
   if (playlist.independentSegments) lines.push('#EXT-X-INDEPENDENT-SEGMENTS')
   if (skippedSegments > 0) lines.push(`#EXT-X-SKIP:SKIPPED-SEGMENTS=${skippedSegments}`)
+  if (playlist.map !== undefined) lines.push(formatMap(playlist.map))
   return joinLines(lines)
 }
 
@@ -82,7 +91,7 @@ export function formatMultivariantPlaylist(playlist: MultivariantPlaylist): stri
 }
 
 function joinLines(lines: readonly string[]): string {
-  return `${lines.join('\n')}\n`
+  return lines.map((line) => `${line}\n`).join('')
 }
 
 export function formatDateRange(range: DateRange): string {
@@ -113,6 +122,7 @@ export function formatSegment(segment: PlaylistSegment): string {
     `#EXTINF:${formatDuration(segment.durationSec)},`,
     segment.uri,
   ]
+  if (segment.map !== undefined) lines.unshift(formatMap(segment.map))
   if (segment.gap) lines.unshift('#EXT-X-GAP')
   if (segment.discontinuity) lines.unshift('#EXT-X-DISCONTINUITY')
   return joinLines(lines)
@@ -139,19 +149,26 @@ function formatPartControl(
 function formatLiveEdge(tags: LowLatencyTags): string[] {
   const { openSegment, endsTimeline, preloadHint, renditionReports } = tags
   const lines: string[] = []
-  // Written before the hint too, since hls.js takes a discontinuity for an error that follows the hint (hls.js#7962).
+  // Written before the first part too: hls.js expects the next segment in the timeline of the last tag (hls.js#7962).
   if (openSegment?.discontinuity ?? endsTimeline) lines.push('#EXT-X-DISCONTINUITY')
   if (openSegment !== undefined) {
+    if (openSegment.map !== undefined) lines.push(formatMap(openSegment.map))
     lines.push(`#EXT-X-PROGRAM-DATE-TIME:${formatDate(openSegment.programDateTimeMs)}`)
     lines.push(...openSegment.parts.map(formatPart))
   }
-  lines.push(`#EXT-X-PRELOAD-HINT:TYPE=PART,URI="${preloadHint}"`)
+  if (preloadHint !== undefined) {
+    lines.push(`#EXT-X-PRELOAD-HINT:TYPE=PART,URI="${preloadHint}"`)
+  }
   lines.push(...renditionReports.map(formatRenditionReport))
   return lines
 }
 
+function formatMap(uri: string): string {
+  return `#EXT-X-MAP:URI="${uri}"`
+}
+
 function formatPart({ uri, durationSec, independent, gap }: PlaylistPart): string {
-  const attributes = [`DURATION=${formatDuration(durationSec)}`, `URI="${uri}"`]
+  const attributes = [`DURATION=${formatDuration(durationSec + PART_EXCESS_SEC)}`, `URI="${uri}"`]
   if (gap) attributes.push('GAP=YES')
   else if (independent) attributes.push('INDEPENDENT=YES')
   return `#EXT-X-PART:${attributes.join(',')}`
@@ -167,11 +184,11 @@ function formatDuration(sec: number): string {
   return sec.toFixed(DURATION_DECIMALS)
 }
 
-/** Rounds up to the decimals of a duration, so that no rounded part is longer than PART-TARGET. */
+/** Rounds PART-TARGET up, so that no DURATION is longer. */
 function roundUpDuration(sec: number): number {
   const scale = 10 ** DURATION_DECIMALS
   // The subtrahend is less than any part of a tick, and more than the error of the multiplication.
-  return Math.ceil(sec * scale - 1e-6) / scale
+  return Math.ceil((sec + PART_EXCESS_SEC) * scale - 1e-6) / scale
 }
 
 function formatAudio(audio: AudioRendition): string {

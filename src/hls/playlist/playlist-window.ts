@@ -33,6 +33,8 @@ export interface ListedSegment {
   /** Dynamic range of the video; undefined without video. */
   readonly videoRange: VideoRange | undefined
   readonly segment: PlaylistSegment & { gap: boolean }
+  /** URI of its init segment; of a gap, that of the segment before; undefined without. */
+  readonly map: string | undefined
   /** Parts of the segment; none once they have left the playlist. */
   parts: readonly PlaylistPart[]
   /** Whether an earlier process listed the segment, with parts that are not known. */

@@ -17,6 +17,10 @@ export interface MediaPlaylist {
   readonly independentSegments: boolean
   /** EXT-X-ENDLIST */
   readonly ended: boolean
+  /** Whether segments have init segments; default: no. */
+  readonly hasMaps?: boolean
+  /** EXT-X-MAP before the first segment; undefined without, and if the first segment has one of its own. */
+  readonly map?: string | undefined
   readonly dateRanges: readonly DateRange[]
   readonly segments: readonly PlaylistSegment[]
   /** EXT-X-SKIP: number of oldest segments that a delta update leaves out; default 0. */
@@ -32,10 +36,10 @@ export interface LowLatencyTags {
   readonly skipUntilSec: number | undefined
   /** Parts of the segment that is not complete; undefined before the first part. */
   readonly openSegment: OpenSegment | undefined
-  /** Whether the next segment will start with EXT-X-DISCONTINUITY, which precedes its hint too. */
+  /** Whether the next part will follow EXT-X-DISCONTINUITY. */
   readonly endsTimeline: boolean
-  /** EXT-X-PRELOAD-HINT: URI of the next part. */
-  readonly preloadHint: string
+  /** EXT-X-PRELOAD-HINT: URI of the next part; undefined where that starts a timeline. */
+  readonly preloadHint: string | undefined
   /** EXT-X-RENDITION-REPORT of each other media playlist. */
   readonly renditionReports: readonly RenditionReport[]
 }
@@ -50,7 +54,10 @@ export interface PlaylistPart {
 }
 
 /** Segment that is not complete, with what the playlist lists before its first part. */
-export interface OpenSegment extends Pick<PlaylistSegment, 'programDateTimeMs' | 'discontinuity'> {
+export interface OpenSegment extends Pick<
+  PlaylistSegment,
+  'programDateTimeMs' | 'discontinuity' | 'map'
+> {
   readonly parts: readonly PlaylistPart[]
 }
 
@@ -71,6 +78,8 @@ export interface PlaylistSegment {
   readonly programDateTimeMs: number
   /** EXT-X-DISCONTINUITY */
   readonly discontinuity: boolean
+  /** EXT-X-MAP: URI of the init segment, where it differs from that of the segment before. */
+  readonly map?: string | undefined
   /** EXT-X-GAP: whether the media is missing, so that players must not load the URI. */
   readonly gap: boolean
   /** EXT-X-PART of each listed part, in order; default none. */

@@ -10,7 +10,7 @@ import type { ListedSegment } from './playlist-window.ts'
 export class RetainedSegments {
   readonly #files: Pick<FileStore, 'remove'>
   /** With the time of their removal, oldest first. */
-  readonly #entries: { readonly entry: ListedSegment; readonly untilMs: number }[] = []
+  readonly #retained: { readonly entry: ListedSegment; readonly untilMs: number }[] = []
 
   constructor(files: Pick<FileStore, 'remove'>) {
     this.#files = files
@@ -18,12 +18,17 @@ export class RetainedSegments {
 
   /** Media sequence number of the oldest segment; undefined without any. */
   get mediaSequence(): number | undefined {
-    return this.#entries[0]?.entry.mediaSequence
+    return this.#retained[0]?.entry.mediaSequence
+  }
+
+  /** Retained segments, oldest first; some of them may be gone. */
+  get entries(): readonly ListedSegment[] {
+    return this.#retained.map(({ entry }) => entry)
   }
 
   /** Retained segment of this number; undefined for another number. */
   find(mediaSequence: number): ListedSegment | undefined {
-    return this.#entries[mediaSequence - (this.mediaSequence ?? Infinity)]?.entry
+    return this.#retained[mediaSequence - (this.mediaSequence ?? Infinity)]?.entry
   }
 
   /** Retains the next segment for its duration and that of the longest playlist that listed it. Forgets those that are gone. */
@@ -31,11 +36,11 @@ export class RetainedSegments {
     const { uri, durationSec } = entry.segment
     const untilMs = nowMs + (durationSec + entry.longestPlaylistSec) * 1000
     this.#files.remove(uri, untilMs)
-    this.#entries.push({ entry, untilMs })
-    while ((this.#entries[0]?.untilMs ?? Infinity) <= nowMs) this.#entries.shift()
+    this.#retained.push({ entry, untilMs })
+    while ((this.#retained[0]?.untilMs ?? Infinity) <= nowMs) this.#retained.shift()
   }
 
   clear(): void {
-    this.#entries.length = 0
+    this.#retained.length = 0
   }
 }

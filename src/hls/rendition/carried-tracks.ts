@@ -1,15 +1,18 @@
 /**
- * Choice of the tracks of a program for its renditions. An unsupported track makes hls.js fail on the whole program or
- * lose the audio, so such tracks are carried only with the policy `all`.
+ * Choice of the tracks of a program for its renditions. An unsupported track in transport stream makes hls.js fail on the
+ * whole program or lose the audio, so such tracks are carried only with the policy `all`.
  *
  * @module
  */
 import { NULL_PID } from '../../mpegts/packet.ts'
 import { isCarriedInPes, StreamType } from '../../mpegts/psi/stream-type.ts'
 import type { Codec, Program, Track } from '../../mpegts/track.ts'
+import type { Format } from '../file-names.ts'
 import { findUngrouped } from './audio-groups.ts'
 
-/** `compatible`: tracks that players of MPEG-TS segments support or ignore. `all`: all tracks sent in PES packets. */
+/**
+ * `compatible`: tracks that players support or ignore. `all`: in transport stream, all tracks sent in PES packets.
+ */
 export type TrackPolicy = 'compatible' | 'all'
 
 /** Tracks of one rendition. */
@@ -38,8 +41,20 @@ export interface TrackChoice {
 
 const VIDEO_CODECS: ReadonlySet<Codec> = new Set(['h264', 'h265'])
 
-/** Rank of audio codecs by player support, 0 the best; codecs without a rank are not compatible. */
-const AUDIO_RANKS: Readonly<Partial<Record<Codec, number>>> = { aac: 0, mp3: 1, mp2: 1, ac3: 2 }
+/** Audio codecs that players support, by format. */
+const AUDIO_CODECS: Readonly<Record<Format, ReadonlySet<Codec>>> = {
+  ts: new Set(['aac', 'mp3', 'mp2', 'ac3']),
+  cmaf: new Set(['aac', 'mp3', 'ac3', 'eac3']),
+}
+
+/** Rank of audio codecs by player support, 0 the best. */
+const AUDIO_RANKS: Readonly<Partial<Record<Codec, number>>> = {
+  aac: 0,
+  mp3: 1,
+  mp2: 1,
+  ac3: 2,
+  eac3: 2,
+}
 const LAST_RANK = 3
 
 /** Maximum numbers of video and audio tracks: a program may list hundreds, and each becomes a playlist. */
@@ -49,13 +64,20 @@ const MAX_AUDIOS = 16
 /** Number of data tracks without descriptors that fit into a PMT of one packet, with one video and one audio track. */
 const MAX_DATA = 31
 
-/** @param silentPids  PIDs of tracks that send no media */
+export interface TrackChoiceOptions {
+  /** PIDs of tracks that send no media; default: none. */
+  readonly silentPids?: ReadonlySet<number>
+  /** Format that carries the tracks; default: transport stream. */
+  readonly format?: Format
+}
+
 export function chooseTracks(
   { tracks }: Program,
   policy: TrackPolicy,
-  silentPids: ReadonlySet<number> = new Set(),
+  { silentPids = new Set(), format = 'ts' }: TrackChoiceOptions = {},
 ): TrackChoice {
-  const carriable = tracks.filter((track) => policy === 'all' || isCompatible(track))
+  const carriesAll = policy === 'all' && format === 'ts'
+  const carriable = tracks.filter((track) => carriesAll || isCompatible(track, format))
   const videos = carriable.filter(({ kind }) => kind === 'video').slice(0, MAX_VIDEOS)
   const ranked = carriable
     .filter(({ kind }) => kind === 'audio')
@@ -72,16 +94,15 @@ export function chooseTracks(
 }
 
 /**
- * Tracks of the main rendition.
+ * Tracks of the main rendition: of a choice, the first video and audio that sends media.
  *
- * @param silentPids  PIDs of tracks to skip, since they send no media
+ * @param silentPids  PIDs of tracks that send no media
  */
 export function selectTracks(
   program: Program,
-  policy: TrackPolicy,
+  { videos, audios, data }: TrackChoice,
   silentPids: ReadonlySet<number>,
 ): CarriedTracks {
-  const { videos, audios, data } = chooseTracks(program, policy, silentPids)
   const sends = ({ pid }: Track) => !silentPids.has(pid)
   return carryTracks(program, { video: videos.find(sends), audio: audios.find(sends), data })
 }
@@ -131,11 +152,11 @@ export function listTracks({ video, audio, data = [] }: CarriedTracks): Track[] 
   return [video, audio, ...data].filter((track) => track !== undefined)
 }
 
-function isCompatible({ codec, kind, streamType, descriptors }: Track): boolean {
+function isCompatible({ codec, kind, streamType, descriptors }: Track, format: Format): boolean {
   if (kind === 'video') return VIDEO_CODECS.has(codec)
   // HLS players do not find AC-3 in private PES packets (DVB).
-  if (kind === 'audio')
-    return AUDIO_RANKS[codec] !== undefined && streamType !== StreamType.PRIVATE_PES
+  const isFound = format === 'cmaf' || streamType !== StreamType.PRIVATE_PES
+  if (kind === 'audio') return AUDIO_CODECS[format].has(codec) && isFound
   // The metadata descriptors name the format (Timed Metadata for HTTP Live Streaming, section 2).
   const mayBeId3 = streamType === StreamType.METADATA_PES || streamType === StreamType.PRIVATE_PES
   return mayBeId3 && descriptors.includes('ID3 ')

@@ -4,25 +4,26 @@
  * ```
  * plan ───────────────────────────┐
  *                                 ▼
- * PES packet ─► TrackQueues ─► SegmentWriter ─► part, segment
+ * PES packet ─► TrackQueues ─► MediaWriter ─► part, segment
  * ```
  *
  * @module
  */
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { PSI_BYTES } from '../../mpegts/mux/program-tables.ts'
-import { SegmentWriter } from '../../mpegts/mux/segment-writer.ts'
 import type { Track } from '../../mpegts/track.ts'
 import type { Boundary } from '../cut/cut-decision.ts'
 import type { PartEnd } from '../cut/part-plan.ts'
-import type { SegmentEnd, SegmentPlan } from '../cut/segment-plan.ts'
+import { listedProperties, type SegmentEnd, type SegmentPlan } from '../cut/segment-plan.ts'
+import { isCmafRendition, partUri, segmentUri, type RenditionName } from '../file-names.ts'
 import type { Part } from '../store/part.ts'
-import type { Segment } from '../store/segment.ts'
-import { isSameSelection, listTracks, type CarriedTracks } from './carried-tracks.ts'
-import { finishPart, finishSegment } from './finished-media.ts'
-import { OpenPart, OpenSegment } from './open-segment.ts'
+import { createSegment, type Segment } from '../store/segment.ts'
+import { isSameSelection, leadTrack, listTracks, type CarriedTracks } from './carried-tracks.ts'
+import { CmafWriter } from './cmaf-writer.ts'
+import type { MediaWriter } from './media-writer.ts'
 import type { Pending } from './pending.ts'
 import { TrackQueues } from './track-queues.ts'
+import { TransportStreamWriter } from './transport-stream-writer.ts'
 import type { RenditionWriterOptions, WriterOutput } from './writer-output.ts'
 import type { PlacingWindow, QueuedUnit, UnitQueue } from './unit-queue.ts'
 
@@ -41,17 +42,16 @@ const MAX_PENDING = 16
  * Calling order: `carry` tracks and `push` their PES packets; `start` each planned segment, `end` its parts and then the
  * segment. `advance` returns complete parts and segments; then `keep` copies the PES packet if it waits.
  *
- * A segment or part begins with a PES packet of the lead track: the video or, without video, the audio.
+ * A segment begins with a PES packet of the lead track: the video or, without video, the audio.
  */
 export class RenditionWriter {
   readonly #options: RenditionWriterOptions
-  readonly #writer: SegmentWriter
+  readonly #media: MediaWriter
   readonly #queues: TrackQueues
   #carried: CarriedTracks | undefined
+  #isReference = false
   #isNew = true
   #pending: Pending[] = []
-  #open: OpenSegment | undefined
-  #openPart: OpenPart | undefined
   /** Finished parts of the open segment. */
   #parts: Part[] = []
   #oversizeUnits = 0
@@ -61,8 +61,12 @@ export class RenditionWriter {
 
   constructor(options: RenditionWriterOptions) {
     this.#options = options
-    this.#writer = new SegmentWriter(options.slabs)
-    this.#queues = new TrackQueues(options)
+    this.#media = createMediaWriter(options)
+    this.#queues = new TrackQueues(options.maxSegmentBytes)
+  }
+
+  get name(): RenditionName {
+    return this.#options.name
   }
 
   /** Tracks carried now, undefined for none; a new object after each change of the tracks or their parameters. */
@@ -70,9 +74,14 @@ export class RenditionWriter {
     return this.#carried
   }
 
+  /** Whether the lead track is the reference track, so that a segment is complete as soon as its end is planned. */
+  get isReference(): boolean {
+    return this.#isReference
+  }
+
   /** Size of the open segment. */
   get openBytes(): number {
-    return this.#writer.sizeBytes
+    return this.#media.sizeBytes
   }
 
   /** Size of the waiting PES packets. */
@@ -95,18 +104,27 @@ export class RenditionWriter {
     return this.#queues.audioOutOfStep
   }
 
+  /** Whether media is dropped until the next timeline, see `MediaWriter`. */
+  get needsTimeline(): boolean {
+    return this.#media.needsTimeline
+  }
+
   /** Number of PES packets dropped from the queues, by kind of track. */
   get droppedUnits(): Readonly<Record<Track['kind'], number>> {
     return this.#queues.droppedUnits
   }
 
-  /** @param carried  tracks from now on; undefined for none: the segments are gaps */
-  carry(carried: CarriedTracks | undefined): void {
+  /**
+   * @param carried  tracks from now on; undefined for none: the segments are gaps
+   * @param referencePid  PID of the reference track
+   */
+  carry(carried: CarriedTracks | undefined, referencePid: number | undefined): void {
+    const isReference = carried !== undefined && leadTrack(carried)?.pid === referencePid
     const isSame = isSameSelection(carried, this.#carried)
+    this.#media.carry(carried, isSame)
+    if (!isSame || isReference !== this.#isReference) this.#queues.carry(carried, isReference)
     this.#carried = carried
-    if (carried !== undefined) this.#writer.setProgram({ ...carried, tracks: listTracks(carried) })
-    if (!isSame) this.#queues.carry(carried)
-    else if (this.#open !== undefined && carried !== undefined) this.#open.carried = carried
+    this.#isReference = isReference
   }
 
   carries(pid: number): boolean {
@@ -118,74 +136,87 @@ export class RenditionWriter {
     this.#queues.get(unit.track.pid)?.push(unit)
   }
 
-  /** Writes packets that only carry a PCR; drops them unless the newest part is open and has room. */
+  /** Writes packets that only carry a PCR; drops them unless the newest segment is open and has room. */
   pushPackets(chunks: readonly Buffer[]): void {
     const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
-    const isCurrent = this.#openPart !== undefined && this.#pending.length === 1
-    if (isCurrent && this.#hasRoom(sizeBytes)) this.#writer.write(chunks)
+    if (this.#pending.length === 1 && this.#hasRoom(sizeBytes)) this.#media.writePackets?.(chunks)
   }
 
   /** @param fromTicks  time of the earliest media, if this is the first segment of the rendition */
   start(plan: SegmentPlan, fromTicks = plan.startTicks): void {
-    const timelineStartTicks = this.#isNew ? fromTicks : plan.timelineStartTicks
+    const isNew = this.#isNew
     this.#isNew = false
-    const from = { ...plan, timelineStartTicks }
-    this.#pending.push({ plan: from, afterTicks: undefined, dueTicks: Infinity })
-    if (this.#pending.length === 1) this.#enter(plan)
+    const pending = {
+      plan,
+      fromTicks: isNew ? fromTicks : plan.timelineStartTicks,
+      startsMedia: isNew || plan.startsTimeline,
+      afterTicks: undefined,
+      dueTicks: Infinity,
+    }
+    this.#pending.push(pending)
+    if (this.#pending.length === 1) this.#enter(pending)
   }
 
   /**
    * Ends a part, after which the segment goes on, or a segment.
    *
    * @param dueTicks  progress of the reference track at which the wait for slower tracks ends
-   * @returns false for a boundary of a segment that was not started here
+   * @returns false for a boundary that this rendition does not have: of a segment that was not started here, or of a part
+   *   in a format without parts
    */
   end(boundary: Boundary, dueTicks: number): boolean {
     const last = this.#pending.at(-1)
     if (last === undefined || last.end !== undefined) return false
+    if (boundary.type === 'part' && this.#media.endPart === undefined) return false
     last.end = boundary
     last.dueTicks = dueTicks
     if (boundary.type === 'part') {
       const { untilTicks: afterTicks } = boundary.end
-      this.#pending.push({ plan: last.plan, afterTicks, dueTicks: Infinity })
+      this.#pending.push({
+        ...last,
+        startsMedia: false,
+        afterTicks,
+        end: undefined,
+        dueTicks: Infinity,
+      })
     }
     return true
   }
 
   /**
    * @param latestTicks  time of the newest frame of the reference track
-   * @param progressTicks  duration of the media of the reference track so far, see `Progress`
+   * @param progressTicks  duration of the media of the reference track so far, see `Progress`; Infinity for a flush
    * @returns parts and segments that have all their media, or whose wait for slower tracks is over
    */
   advance(latestTicks: number, progressTicks: number): readonly WriterOutput[] {
     let outputs: WriterOutput[] | undefined
     for (let [first] = this.#pending; first !== undefined; [first] = this.#pending) {
-      const { plan, afterTicks, end, dueTicks } = first
+      const { plan, fromTicks, afterTicks, end, dueTicks } = first
       const untilTicks = end?.end.untilTicks ?? latestTicks
-      const window = { timelineStartTicks: plan.timelineStartTicks, untilTicks }
+      const window = { timelineStartTicks: fromTicks, untilTicks }
       // Media that arrives after the last part is in the next segment.
       const isOver = afterTicks !== undefined && end?.type === 'end'
       // A part ends before a frame: if the encoder leaves before that frame, the segment has no further part.
-      const isBegun = this.#options.reference || latestTicks > (afterTicks ?? -Infinity)
+      const isBegun = this.#isReference || latestTicks > (afterTicks ?? -Infinity)
       if (!isOver && (isBegun || end !== undefined)) this.#place(window)
       if (end === undefined) break
       const isDue = isOver || progressTicks >= dueTicks || this.#pending.length > MAX_PENDING
-      const isComplete = this.#options.reference || this.#isPast(window, end)
+      const isComplete = this.#isReference || this.#isPast(window)
       if (!isComplete && !isDue && this.#lateInARow < LATE_IN_A_ROW) break
       outputs ??= []
       if (end.type === 'part') {
-        this.#placeAudio(window)
-        if (isComplete) this.#beginPart()
-        this.#lateInARow = isComplete ? 0 : this.#lateInARow + 1
+        // A flush cuts off what would have come in time.
+        if (isComplete) this.#lateInARow = 0
+        else if (progressTicks < Infinity) this.#lateInARow++
         outputs.push({ type: 'part', part: this.#endPart(plan, end.end) })
       } else {
         // Players take audio without video for a failed variant, so a segment without its lead track becomes a gap.
-        if (this.#open === undefined) this.#queues.skip(window)
+        if (this.#media.open === undefined) this.#skip(window)
         outputs.push({ type: 'segment', segment: this.#endSegment(plan, end.end) })
       }
       this.#pending.shift()
       const [next] = this.#pending
-      if (next !== undefined && next.afterTicks === undefined) this.#enter(next.plan)
+      if (next !== undefined) this.#enter(next)
     }
     return outputs ?? NO_OUTPUTS
   }
@@ -205,86 +236,92 @@ export class RenditionWriter {
     this.#queues.clear()
   }
 
-  /** Parts wait for video alone, as in the main rendition: an audio PES packet later would be 170 ms later. */
-  #isPast(window: PlacingWindow, { type }: Boundary): boolean {
-    return type === 'part' ? this.#queues.isLeadPast(window) : this.#queues.isPast(window)
+  #isPast(window: PlacingWindow): boolean {
+    return this.#media.isPast(window.untilTicks) || this.#queues.isPast(window)
   }
 
-  #enter({ startsTimeline }: SegmentPlan): void {
-    if (startsTimeline) this.#queues.startTimeline()
+  #enter({ plan, startsMedia }: Pending): void {
+    if (!startsMedia) return
+    this.#queues.startTimeline()
+    this.#media.startTimeline(plan)
   }
 
   #place(window: PlacingWindow): void {
     let isLead = true
     for (const queue of this.#queues) {
-      // New tracks begin with the next segment, whose PMT lists them.
-      if (this.#open !== undefined && this.#open.carried !== this.#carried) return
-      if (this.#openPart === undefined && !isLead) return
-      this.#placeFrom(queue, window, isLead)
+      // New tracks begin with the next segment.
+      const { open } = this.#media
+      if (open !== undefined && open !== this.#carried) return
+      if (open === undefined && !isLead) return
+      for (let unit = queue.take(window); unit !== undefined; unit = queue.take(window)) {
+        this.#write(unit, queue, isLead)
+      }
+      if (isLead) this.#media.advance(window.untilTicks)
       isLead = false
     }
   }
 
-  /** Places audio in a part without video, in a segment with video: a frame on the screen lasts longer than the part. */
-  #placeAudio(window: PlacingWindow): void {
-    if (this.#openPart !== undefined || this.#open?.carried !== this.#carried) return
-    for (const queue of this.#queues) {
-      if (queue.kind === 'audio') this.#placeFrom(queue, window, false)
-    }
-  }
-
-  /** Writes the tables of a part in which no PES packet begins. It is no gap, after which hls.js stops loading. */
-  #beginPart(): void {
-    if (this.#openPart !== undefined || this.#open === undefined) return
-    if (this.#open.carried === this.#carried && this.#hasRoom(PSI_BYTES)) this.#writer.begin()
-  }
-
-  #placeFrom(queue: UnitQueue, window: PlacingWindow, isLead: boolean): void {
-    for (let unit = queue.take(window); unit !== undefined; unit = queue.take(window)) {
-      this.#write(unit, queue, isLead)
-    }
-  }
-
-  #write({ unit, packets }: QueuedUnit, queue: UnitQueue, isLead: boolean): void {
-    const tablesBytes = this.#openPart === undefined ? PSI_BYTES : 0
-    if (!this.#hasRoom(tablesBytes + unit.sizeBytes)) {
+  #write(queued: QueuedUnit, queue: UnitQueue, isLead: boolean): void {
+    const tablesBytes = this.#media.open === undefined ? PSI_BYTES : 0
+    if (this.#hasRoom(tablesBytes + queued.unit.sizeBytes)) this.#media.write(queued, isLead)
+    else {
       this.#oversizeUnits++
       queue.interrupt()
-      return
     }
-    if (this.#openPart === undefined && this.#carried !== undefined) {
-      this.#writer.begin()
-      this.#open ??= new OpenSegment(this.#carried, unit)
-      this.#openPart = new OpenPart(isLead && unit.randomAccess)
-    }
-    if (packets === undefined) this.#writer.write(unit.chunks)
-    else this.#writer.link(packets)
-    if (isLead) this.#open?.push(unit)
-    this.#openPart?.push(unit)
   }
 
   #hasRoom(bytes: number): boolean {
     return this.openBytes + bytes <= this.#options.maxSegmentBytes
   }
 
+  #skip(window: PlacingWindow): void {
+    this.#queues.skip(window)
+    this.#media.skip(window.untilTicks)
+  }
+
   #endPart(plan: SegmentPlan, end: PartEnd): Part {
-    const independent = this.#openPart?.isIndependent(this.#open?.carried) === true
-    const chunks = this.#writer.endPart()
-    const part = finishPart(this.#options, plan, end, { chunks, independent })
-    this.#openPart = undefined
+    const { name, epoch } = this.#options
+    const part: Part = {
+      ...listedProperties(plan),
+      rendition: name,
+      serial: end.serial,
+      uri: partUri(epoch, name, end.serial),
+      segmentUri: segmentUri(epoch, name, plan.mediaSequence),
+      durationSec: end.durationSec,
+      ...this.#media.endPart!(plan, end),
+    }
     this.#parts.push(part)
     return part
   }
 
   #endSegment(plan: SegmentPlan, end: SegmentEnd): Segment {
-    const open = this.#open
+    const { name, epoch } = this.#options
     const parts = this.#parts
-    this.#open = undefined
-    this.#openPart = undefined
     this.#parts = []
-    if (open?.isAligned(plan) !== false || plan.keyTicks === undefined) this.#misalignedInARow = 0
+    const written = this.#media.endSegment(plan, end)
+    const { aligned, frames, carried = this.#carried, ...media } = written
+    if (aligned !== false || plan.keyTicks === undefined) this.#misalignedInARow = 0
     else this.#misalignedInARow++
-    const chunks = this.#writer.finish()
-    return finishSegment(this.#options, plan, end, { chunks, parts, open, carried: this.#carried })
+    return createSegment({
+      ...listedProperties(plan),
+      epoch,
+      rendition: name,
+      uri: segmentUri(epoch, name, plan.mediaSequence),
+      durationSec: end.durationSec,
+      startTicks: plan.startTicks,
+      endTicks: end.endTicks,
+      parts,
+      endsTimeline: end.endsTimeline,
+      tracks: carried === undefined ? [] : listTracks(carried),
+      videoFrames: carried?.video === undefined ? 0 : frames,
+      ...media,
+    })
   }
+}
+
+function createMediaWriter(options: RenditionWriterOptions): MediaWriter {
+  const { name, slabs } = options
+  return isCmafRendition(name)
+    ? new CmafWriter({ ...options, name })
+    : new TransportStreamWriter(slabs)
 }

@@ -5,7 +5,8 @@
  *
  * @module
  */
-import { chooseTracks, type TrackPolicy } from './carried-tracks.ts'
+import { chooseTracks } from './carried-tracks.ts'
+import type { RenditionPolicy } from './renditions.ts'
 import type { DemuxerOutput } from '../../mpegts/demux/demuxer-output.ts'
 import { Silence } from '../../mpegts/mux/silence.ts'
 import { freePid } from '../../mpegts/packet.ts'
@@ -14,7 +15,7 @@ import type { SourceFact } from '../source-fact.ts'
 
 /** Inputs: `push` every output of the demuxer; `begin` after the first segment, `reset` when the encoder has left. */
 export class SteadyAudio {
-  readonly #policy: TrackPolicy
+  readonly #policy: RenditionPolicy
   /** Audio of the first segment, `none` for video alone; undefined before that segment, and if it has no video. */
   #audio: Track | 'none' | undefined
   #silence: Silence | undefined
@@ -22,7 +23,7 @@ export class SteadyAudio {
   #videoPid: number | undefined
   #droppedPids = new Set<number>()
 
-  constructor(policy: TrackPolicy) {
+  constructor(policy: RenditionPolicy) {
     this.#policy = policy
   }
 
@@ -58,12 +59,14 @@ export class SteadyAudio {
   }
 
   #steady(program: Program): Program {
-    const { videos, audios } = chooseTracks(program, this.#policy)
-    const [video] = videos
+    const { formats, policy } = this.#policy
+    const choices = formats.map((format) => chooseTracks(program, policy, { format }))
+    const audios = choices.flatMap((choice) => choice.audios)
+    const video = choices[0]?.videos[0]
     const audio = video === undefined ? undefined : this.#audio
     this.#videoPid = video?.pid
     this.#droppedPids.clear()
-    if (audio === 'none' && this.#policy === 'compatible') {
+    if (audio === 'none' && policy === 'compatible') {
       for (const { pid } of audios) this.#droppedPids.add(pid)
       return { ...program, tracks: program.tracks.filter(({ kind }) => kind !== 'audio') }
     }

@@ -13,22 +13,16 @@ const MAX_WAITING_BYTES: Readonly<Partial<Record<Track['kind'], number>>> = {
   data: 256 * 1024,
 }
 
-export interface TrackQueuesOptions {
-  /** Whether the lead track is the reference track. */
-  readonly reference: boolean
-  readonly maxSegmentBytes: number
-}
-
 /** Iterates in the order of placement: lead track, data, then audio. */
 export class TrackQueues implements Iterable<UnitQueue> {
-  readonly #options: TrackQueuesOptions
+  readonly #maxSegmentBytes: number
   /** Queues by PID. */
   #queues = new Map<number, UnitQueue>()
   /** Number of PES packets that former queues dropped, or that `skip` dropped. */
   readonly #dropped: Record<Track['kind'], number> = { video: 0, audio: 0, data: 0 }
 
-  constructor(options: TrackQueuesOptions) {
-    this.#options = options
+  constructor(maxSegmentBytes: number) {
+    this.#maxSegmentBytes = maxSegmentBytes
   }
 
   [Symbol.iterator](): Iterator<UnitQueue> {
@@ -60,16 +54,20 @@ export class TrackQueues implements Iterable<UnitQueue> {
     return this.#queues.get(pid)
   }
 
-  /** Sets the tracks to queue. A track retains its queue, unless it becomes or ceases to be the reference track. */
-  carry(carried: CarriedTracks | undefined): void {
+  /**
+   * Sets the tracks to queue. A track retains its queue, unless it becomes or ceases to be the reference track.
+   *
+   * @param isReference  whether the lead track is the reference track
+   */
+  carry(carried: CarriedTracks | undefined, isReference: boolean): void {
     const before = this.#queues
     this.#queues = new Map()
     for (const [index, track] of placingOrder(carried).entries()) {
       const { pid, kind } = track
-      const reference = this.#options.reference && index === 0
+      const reference = isReference && index === 0
       const known = before.get(pid)
       if (known?.reference === reference) before.delete(pid)
-      const maxBytes = MAX_WAITING_BYTES[kind] ?? this.#options.maxSegmentBytes
+      const maxBytes = MAX_WAITING_BYTES[kind] ?? this.#maxSegmentBytes
       const queue =
         known?.reference === reference ? known : new UnitQueue({ kind, reference, maxBytes })
       this.#queues.set(pid, queue)
@@ -87,12 +85,6 @@ export class TrackQueues implements Iterable<UnitQueue> {
   /** Whether a PES packet after the window has arrived on each track, so that the window is complete. */
   isPast(window: PlacingWindow): boolean {
     for (const queue of this) if (!queue.isPast(window)) return false
-    return true
-  }
-
-  /** Whether a PES packet of the lead track after the window has arrived. */
-  isLeadPast(window: PlacingWindow): boolean {
-    for (const lead of this) return lead.isPast(window)
     return true
   }
 

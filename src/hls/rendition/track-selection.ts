@@ -13,8 +13,8 @@ import {
   selectTracks,
   type CarriedTracks,
   type TrackChoice,
-  type TrackPolicy,
 } from './carried-tracks.ts'
+import type { RenditionPolicy } from './renditions.ts'
 
 /** Duration of the media of one track, video or audio, after which the other track counts as silent. */
 const MAX_SILENT_TICKS = 5 * TICKS_PER_SEC
@@ -24,9 +24,10 @@ const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
 /** Calling order: `setProgram`, then `push` every PES packet; `reset` when the encoder has left. */
 export class TrackSelection {
-  readonly #policy: TrackPolicy
+  readonly #policy: RenditionPolicy
   #program: Program | undefined
-  #choice: TrackChoice | undefined
+  /** Choices for each format, that of the main rendition first. */
+  #choices: readonly TrackChoice[] = []
   #wanted: CarriedTracks = { programNumber: 0, pcrPid: 0 }
   #seenPids = new Set<number>()
   #silentPids = new Set<number>()
@@ -37,7 +38,7 @@ export class TrackSelection {
   /** DTS of the newest PES packet of `#alonePid`. */
   #latestTicks = 0
 
-  constructor(policy: TrackPolicy) {
+  constructor(policy: RenditionPolicy) {
     this.#policy = policy
   }
 
@@ -56,8 +57,13 @@ export class TrackSelection {
     const isSilent = ({ pid }: Track) => this.#silentPids.has(pid)
     const silent = this.#program?.tracks.filter(isSilent) ?? []
     const facts: SourceFact[] = silent.map((track) => ({ code: 'TRACK_SILENT', track }))
-    const { leftOut = [], ungrouped = [] } = this.#choice ?? {}
-    const tooMany = this.#policy === 'all'
+    const [main, other = main] = this.#choices
+    if (main === undefined || other === undefined) return facts
+    const tooMany = this.#policy.policy === 'all'
+    const leftOut = main.leftOut.filter((track) => other.leftOut.includes(track))
+    const notInCmaf = other.leftOut.filter((track) => !leftOut.includes(track) && isKnown(track))
+    if (notInCmaf.length > 0) facts.unshift({ code: 'TRACKS_NOT_IN_CMAF', tracks: notInCmaf })
+    const { ungrouped } = main
     if (ungrouped.length > 0) facts.unshift({ code: 'AUDIO_CODECS_DIFFER', tracks: ungrouped })
     if (leftOut.length > 0) facts.unshift({ code: 'TRACKS_LEFT_OUT', tracks: leftOut, tooMany })
     return facts
@@ -73,7 +79,7 @@ export class TrackSelection {
     this.#silentPids.clear()
     this.#alonePid = undefined
     this.#select()
-    this.#choice = undefined
+    this.#choices = []
   }
 
   /**
@@ -115,7 +121,15 @@ export class TrackSelection {
 
   #select(): void {
     if (this.#program === undefined) return
-    this.#choice = chooseTracks(this.#program, this.#policy, this.#silentPids)
-    this.#wanted = selectTracks(this.#program, this.#policy, this.#silentPids)
+    const { formats, policy } = this.#policy
+    const [program, silentPids] = [this.#program, this.#silentPids]
+    this.#choices = formats.map((format) => chooseTracks(program, policy, { silentPids, format }))
+    const [main] = this.#choices
+    if (main !== undefined) this.#wanted = selectTracks(program, main, silentPids)
   }
+}
+
+/** Whether it is media, and of its final codec: MPEG audio counts as MP2 until a frame tells the layer. */
+function isKnown({ kind, codec, parameters }: Track): boolean {
+  return kind !== 'data' && (codec !== 'mp2' || parameters !== undefined)
 }

@@ -11,8 +11,6 @@ import type { Segment } from '../store/segment.ts'
 export interface RenditionWriterOptions {
   readonly name: RenditionName
   readonly epoch: string
-  /** Whether the lead track is the reference track, so that a segment is complete as soon as its end is planned. */
-  readonly reference: boolean
   readonly maxSegmentBytes: number
   readonly slabs: SlabPool
 }

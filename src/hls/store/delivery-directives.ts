@@ -33,8 +33,8 @@ export interface PlaylistPosition {
   readonly nextParts: number
   /** EXT-X-PART-INF: PART-TARGET */
   readonly partTargetSec: number
-  /** URI of EXT-X-PRELOAD-HINT. */
-  readonly hint: string
+  /** URI of EXT-X-PRELOAD-HINT, if there is one. */
+  readonly hint: string | undefined
   /** Whether the playlist has a delta update. */
   readonly skippable: boolean
 }

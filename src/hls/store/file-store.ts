@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { MULTIVARIANT_URI, playlistUri, PREVIEW_URI } from '../file-names.ts'
+import { MULTIVARIANT_URI, playlistUri, PREVIEW_URI, type Format } from '../file-names.ts'
 import {
   availabilityAt,
   type Availability,
@@ -25,6 +25,8 @@ export interface FileStoreOptions {
   readonly cache: SegmentCache
   /** Owner of the segments in the cache. */
   readonly owner: SegmentOwner
+  /** Formats of the segments; default: transport stream. */
+  readonly formats?: readonly Format[] | undefined
   /** Maximum number of waiting readers; default 10,000. */
   readonly maxWaiters?: number
 }
@@ -47,11 +49,9 @@ interface Playlist {
 
 const DEFAULT_MAX_WAITERS = 10_000
 
-/** Playlists that every stream will have. */
-const FIRST_PLAYLISTS: ReadonlySet<string> = new Set([MULTIVARIANT_URI, playlistUri('main')])
-
 /**
- * Inputs of the writer: `put`, `putPart`, `setPreview`, `replace`, `remove`, `removeParts`, `reserve`; `rest` when media stops, `end` after the last
+ * Inputs of the writer: `putInit`, `put`, `putPart`, `setPreview`, `replace`, `remove`, `removeParts`,
+ * `removeInit`, `reserve`; `rest` when media stops, `end` after the last
  * file, `discard` to drop all files. Queries of readers: `availability`, `get`, `lend` and `wait`. Times are in
  * milliseconds of the monotonic clock of `SegmentCache`.
  */
@@ -61,18 +61,24 @@ export class FileStore {
   readonly #playlists = new Map<string, Playlist>()
   readonly #parts: PartFiles
   readonly #preview: PreviewFile
+  /** Init segments: about 1 KB each, for as long as a segment needs them. */
+  readonly #inits = new Map<string, StreamFile>()
+  /** Playlists that the stream will have. */
+  readonly #firstPlaylists: ReadonlySet<string>
   /** URIs of the parts that the playlists hint. */
   readonly #hints = new Set<string>()
   readonly #waiters: Waiters
   #ended = false
 
-  constructor({ cache, owner, maxWaiters = DEFAULT_MAX_WAITERS }: FileStoreOptions) {
+  constructor({ cache, owner, formats = ['ts'], maxWaiters }: FileStoreOptions) {
+    const mains = formats.includes('ts') ? [playlistUri('main')] : []
+    this.#firstPlaylists = new Set([MULTIVARIANT_URI, ...mains])
     this.#cache = cache
     this.#owner = owner
     const cached = (segmentUri: string) => cache.get(owner, segmentUri)
     this.#parts = new PartFiles(cached)
     this.#preview = new PreviewFile(cached)
-    this.#waiters = new Waiters(maxWaiters)
+    this.#waiters = new Waiters(maxWaiters ?? DEFAULT_MAX_WAITERS)
   }
 
   /** Counters of segments lost to a shortage of memory. */
@@ -83,6 +89,15 @@ export class FileStore {
   /** Number of waiting readers. */
   get waiters(): number {
     return this.#waiters.count
+  }
+
+  /** Adds an init segment, before the segments that need it. */
+  putInit(name: string, file: StreamFile): void {
+    this.#inits.set(name, file)
+  }
+
+  removeInit(name: string): void {
+    this.#inits.delete(name)
   }
 
   /**
@@ -129,7 +144,7 @@ export class FileStore {
     })
     const hint = known?.position?.hint
     if (hint !== undefined) this.#hints.delete(hint)
-    if (position !== undefined) this.#hints.add(position.hint)
+    if (position?.hint !== undefined) this.#hints.add(position.hint)
     this.#waiters.wake(name)
     if (hint !== undefined) this.#waiters.wake(hint)
   }
@@ -165,11 +180,11 @@ export class FileStore {
       const { position, full } = playlist
       if (this.#ended) return 'current'
       const { otherThan } = directives
-      if (otherThan !== undefined && full.file.version === otherThan) return 'future'
+      if (otherThan !== undefined && full.isVersion(otherThan)) return 'future'
       return position === undefined ? 'current' : availabilityAt(position, directives)
     }
     if (this.#media(name) !== undefined) return 'current'
-    const isAwaited = this.#hints.has(name) || FIRST_PLAYLISTS.has(name)
+    const isAwaited = this.#hints.has(name) || this.#firstPlaylists.has(name)
     return isAwaited && !this.#ended ? 'future' : 'unknown'
   }
 
@@ -224,6 +239,7 @@ export class FileStore {
   /** Drops all files and ends all waits, present and future. */
   discard(): void {
     this.#playlists.clear()
+    this.#inits.clear()
     this.#hints.clear()
     this.#parts.discard()
     this.#preview.set(undefined)
@@ -238,9 +254,9 @@ export class FileStore {
     return isDelta ? playlist.delta.file : playlist.full.file
   }
 
-  /** Segment, part or preview. */
+  /** Segment, part, init segment or preview. */
   #media(name: string): StreamFile | undefined {
     if (name === PREVIEW_URI) return this.#preview.get()
-    return this.#cache.get(this.#owner, name) ?? this.#parts.get(name)
+    return this.#cache.get(this.#owner, name) ?? this.#parts.get(name) ?? this.#inits.get(name)
   }
 }

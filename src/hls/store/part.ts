@@ -5,6 +5,7 @@
  * @module
  */
 import type { RenditionName } from '../file-names.ts'
+import type { InitSegment } from './init-segment.ts'
 
 /** Repeats the properties of its segment that a playlist lists before the first part. */
 export interface Part {
@@ -20,12 +21,12 @@ export interface Part {
   readonly uri: string
   /** URI of the segment that the part belongs to. */
   readonly segmentUri: string
-  /**
-   * Whole transport packets in order, PAT and PMT first: the segment has the same buffers. Empty for a gap (GAP=YES).
-   */
+  /** CMAF fragment: the segment has the same buffers. Empty for a gap (GAP=YES). */
   readonly chunks: readonly Buffer[]
+  /** Init segment; undefined for a gap. */
+  readonly map?: InitSegment
   /** DURATION, at most PART-TARGET. */
   readonly durationSec: number
-  /** INDEPENDENT: whether it starts with a key frame and, if its rendition has audio, contains audio. */
+  /** INDEPENDENT: whether it starts with a sync sample. */
   readonly independent: boolean
 }

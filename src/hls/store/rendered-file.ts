@@ -10,6 +10,8 @@ export class RenderedFile {
   #file: StreamFile | undefined
   /** Latest earlier version that was read. */
   #previous: StreamFile | undefined
+  /** Whether nothing has changed since then; undefined until a reader of the version before asks. */
+  #isPrevious: boolean | undefined
 
   /**
    * @param render  called when this version is first read
@@ -29,6 +31,17 @@ export class RenderedFile {
       this.#previous = undefined
     }
     return this.#file
+  }
+
+  /**
+   * Whether this is the version that a reader has. Does not read it: readers are woken by the first change of a release,
+   * and what they read must have all of it.
+   */
+  isVersion(version: string): boolean {
+    if (this.#file !== undefined) return this.#file.version === version
+    const previous = this.#previous
+    if (previous?.version !== version) return false
+    return (this.#isPrevious ??= isSameFile(this.#render(), previous))
   }
 
   get #latest(): StreamFile | undefined {

@@ -1,10 +1,11 @@
 /**
- * A media segment (RFC 8216 3): a stretch of transport stream that a player fetches as one file.
+ * A media segment (RFC 8216 3): a stretch of media that a player fetches as one file.
  *
  * @module
  */
 import type { Track } from '../../mpegts/track.ts'
 import type { RenditionName } from '../file-names.ts'
+import type { InitSegment } from './init-segment.ts'
 import type { Part } from './part.ts'
 
 export interface Segment {
@@ -17,15 +18,15 @@ export interface Segment {
   /** Unique in the process. */
   readonly uri: string
   /**
-   * Whole transport packets in order: PAT, PMT, then PES packets, between which PCR-only packets may lie. Shared by all
-   * readers; must not be changed. Empty for a gap.
+   * Bytes in order, shared by all readers; must not be changed. Empty for a gap. Transport stream: PAT, PMT, then PES
+   * packets, between which PCR-only packets may lie. CMAF: fragments, the first one behind `styp`.
    */
   readonly chunks: readonly Buffer[]
   /** Sum of the chunks' lengths. */
   readonly sizeBytes: number
   /** The chunks in one buffer: a copy at each access, unless there is a single chunk. */
   readonly bytes: Buffer
-  /** EXTINF, from the timestamps of the media. */
+  /** EXTINF, from the timestamps of the media; of audio in CMAF, the duration of its frames. */
   readonly durationSec: number
   /**
    * The segment contains the media presented in [`startTicks`, `endTicks`): 90 kHz, unwrapped, on the clock of its
@@ -46,6 +47,8 @@ export interface Segment {
   readonly independent: boolean
   /** Whether the first video frame is one at which a decoder can start; false without video. */
   readonly startsWithKeyFrame: boolean
+  /** Init segment of CMAF; undefined for transport stream, and for a gap. */
+  readonly map?: InitSegment
   /** Partial segments in order, whose chunks together are those of the segment; empty without low latency. */
   readonly parts: readonly Part[]
   /** Whether the next segment starts with a discontinuity. */

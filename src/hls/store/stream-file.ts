@@ -4,6 +4,8 @@
  * @module
  */
 
+import { isAudioRendition, isCmafRendition, type RenditionName } from '../file-names.ts'
+
 export interface StreamFile {
   readonly contentType: string
   /** Bytes in order. Shared by all readers; must not be changed. */
@@ -21,44 +23,51 @@ export interface StreamFile {
 }
 
 export interface BlockingLimits {
-  /** Lifetime of the reply in caches, in seconds. */
+  /** Lifetime of the reply in shared caches, in seconds. */
   readonly maxAgeSec: number
   /** Longest wait that a client must expect, in milliseconds (RFC 8216bis 6.2.5.2). */
   readonly maxWaitMs: number
 }
 
-/** Cache lifetimes are in target durations (RFC 8216bis appendix B.1). */
-const KINDS = {
-  'media-playlist': {
-    contentType: 'application/vnd.apple.mpegurl',
-    lifetime: 0.5,
-    immutable: false,
-  },
-  'multivariant-playlist': {
-    contentType: 'application/vnd.apple.mpegurl',
-    lifetime: 1,
-    immutable: false,
-  },
-  segment: { contentType: 'video/mp2t', lifetime: 6, immutable: true },
-  part: { contentType: 'video/mp2t', lifetime: 6, immutable: true },
-  preview: { contentType: 'video/mp2t', lifetime: 1, immutable: false },
+const PLAYLIST_TYPE = 'application/vnd.apple.mpegurl'
+
+/** @returns Content-Type of the media of a rendition (RFC 8216bis 4, ISO/IEC 23000-19 7.2) */
+export function mediaTypeOf(rendition: RenditionName): string {
+  if (!isCmafRendition(rendition)) return 'video/mp2t'
+  return isAudioRendition(rendition) ? 'audio/mp4' : 'video/mp4'
 }
 
-/** Lifetime of a blocking reply in caches, in target durations (RFC 8216bis appendix B.1). */
+/** Cache lifetimes are in target durations (RFC 8216bis appendix B.1). */
+const KINDS = {
+  'media-playlist': { lifetime: 0.5, immutable: false },
+  'multivariant-playlist': { lifetime: 1, immutable: false },
+  segment: { lifetime: 6, immutable: true },
+  part: { lifetime: 6, immutable: true },
+  // Longer than the segments that need it are listed.
+  init: { lifetime: 300, immutable: true },
+  preview: { lifetime: 1, immutable: false },
+}
+
+/** Lifetime of a blocking reply in shared caches, in target durations (RFC 8216bis appendix B.1). */
 const BLOCKING_LIFETIME = 6
 
 /** Longest wait in target durations (RFC 8216bis 6.2.5.2). */
 const MAX_WAIT_TARGETS = 3
 
-/** @param file.targetDurationSec  EXT-X-TARGETDURATION; until that is fixed, the duration of the segment itself */
+/**
+ * @param file.rendition  whose media it is; default: the main one
+ * @param file.targetDurationSec  EXT-X-TARGETDURATION; until that is fixed, the duration of the segment itself
+ */
 export function createStreamFile(
   kind: keyof typeof KINDS,
   file: Pick<StreamFile, 'chunks' | 'version' | 'blocking'> & {
+    readonly rendition?: RenditionName
     readonly targetDurationSec: number
   },
 ): StreamFile {
-  const { chunks, version, targetDurationSec, blocking } = file
-  const { contentType, lifetime, immutable } = KINDS[kind]
+  const { chunks, version, rendition = 'main', targetDurationSec, blocking } = file
+  const { lifetime, immutable } = KINDS[kind]
+  const contentType = kind.endsWith('-playlist') ? PLAYLIST_TYPE : mediaTypeOf(rendition)
   const maxAgeSec = Math.floor(targetDurationSec * lifetime)
   return { contentType, chunks, version, maxAgeSec, immutable, ...(blocking && { blocking }) }
 }

@@ -121,7 +121,7 @@ export class Snapshots {
       rows: streams.map(rowOf),
       ...(after !== undefined && { next: after }),
       ...(nodes.length > 0 && { nodes }),
-      ...(streams[0] && { publicUrl: baseOf(streams[0].playlistUrl) }),
+      ...(streams[0] && { publicUrl: baseOf(streams[0].masterUrl) }),
       ...(service && {
         load: {
           loopDelayMs: service.loopDelayMsP99,
@@ -145,6 +145,6 @@ function* settled<T>(answer: T | Promise<T>, otherwise: T): Generator<Turn, T> {
 }
 
 /** URL below which the service has `/video` and `/watch`. */
-function baseOf(playlistUrl: string): string {
-  return playlistUrl.replace(/\/video\/[^/]+\/[^/]+$/, '')
+function baseOf(masterUrl: string): string {
+  return masterUrl.replace(/\/video\/[^/]+\/[^/]+$/, '')
 }

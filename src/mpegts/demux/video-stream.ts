@@ -20,6 +20,8 @@ export class VideoStream {
   readonly #codec: VideoCodec
   readonly #sets: ParameterSets
   readonly #fields: H264FieldPairs | undefined
+  /** Whether parameter sets have changed since the latest random access point; undefined before the first. */
+  #hasNewSets: boolean | undefined
 
   constructor(codec: VideoCodec) {
     this.#codec = codec
@@ -36,7 +38,7 @@ export class VideoStream {
   push(pes: RawPes, headerBytes: number, accessUnit: VideoAccessUnit): UnitContent {
     // Parameter sets of a damaged PES packet may be corrupt: none are remembered, none are inserted.
     const sets = pes.damaged ? NOTHING : accessUnit.parameterSets
-    this.#sets.push(sets)
+    if (this.#sets.push(sets) && this.#hasNewSets !== undefined) this.#hasNewSets = true
     const isSecondField =
       accessUnit.slice !== undefined && this.#fields?.push(accessUnit.slice, sets) === true
     const isKey = accessUnit.randomAccess && !isSecondField
@@ -44,10 +46,14 @@ export class VideoStream {
     const chunks = accessUnit.startsPicture
       ? completeAccessUnit(this.#codec, pes.chunks, headerBytes, missing ?? NOTHING)
       : pes.chunks
+    const randomAccess = isKey && missing !== undefined
+    const newParameters = randomAccess && this.#hasNewSets === true
+    if (randomAccess) this.#hasNewSets = false
     return {
       chunks,
       sizeBytes: chunks === pes.chunks ? pes.sizeBytes : countBytes(chunks),
-      randomAccess: isKey && missing !== undefined,
+      randomAccess,
+      newParameters,
       gradualRefresh: accessUnit.gradualRefresh && !isSecondField,
       decodableLeading: accessUnit.decodableLeading,
       startsFrame: accessUnit.startsPicture && !isSecondField,

@@ -1,12 +1,12 @@
 /**
- * Memory of outgoing packets: slabs, filled from front to back. Bytes are copied once and never moved. A slab may hold
- * the packets of several segments, and stays in use until all these segments are released.
+ * Memory of outgoing media: slabs, filled from front to back. Bytes are copied once and never moved. A slab may hold
+ * the media of several segments, and stays in use until all these segments are released.
  *
  * @module
  */
 import { MIN_SLAB_BYTES, slabBytesFor, type SlabPool } from './slab-pool.ts'
 
-/** Receives a run of adjacent packets: the bytes of `buffer` from `start` to `end`. */
+/** Receives a run of adjacent bytes: the bytes of `buffer` from `start` to `end`. */
 export type OnRun = (buffer: Buffer, start: number, end: number) => void
 
 export class PacketMemory {
@@ -25,12 +25,12 @@ export class PacketMemory {
   }
 
   /**
-   * Appends copies of whole packets.
+   * Appends copies of the bytes.
    *
-   * @param onRun  called with each run of copied packets in order, one run per slab; must hold the slab
+   * @param onRun  called with each run of copied bytes in order, one run per slab; must hold the slab
    *   (`SlabPool.hold`) before it returns, unless the run continues one that is held already
    */
-  write(chunks: readonly Buffer[], onRun: OnRun): void {
+  write(chunks: readonly Uint8Array[], onRun: OnRun): void {
     let start = this.#length
     for (const chunk of chunks) {
       for (let taken = 0; taken < chunk.length;) {

@@ -105,6 +105,7 @@ export class Silence {
       ptsTicks: ticks,
       dtsTicks: ticks,
       randomAccess: true,
+      newParameters: false,
       gradualRefresh: false,
       decodableLeading: false,
       startsFrame: true,

@@ -37,8 +37,7 @@ import { storedRecord, type StoredRecordOptions } from './stored-record.ts'
 /** What the service has of its cluster. */
 export type ClusterLink = Pick<ControlOptions, 'node' | 'registry' | 'redis' | 'isDraining'>
 
-export interface ControlOptions
-  extends IssueOptions, Omit<StoredRecordOptions, 'playlistUrl' | 'wallMs'> {
+export interface ControlOptions extends IssueOptions, Omit<StoredRecordOptions, 'urls' | 'wallMs'> {
   /** Id of this node. */
   readonly node: string
   readonly registry: Pick<
@@ -52,7 +51,7 @@ export interface ControlOptions
   readonly records: Pick<Records, 'of' | 'pageOf'>
   readonly notifier: Pick<Notifier, 'ready'>
   readonly webhooks: Pick<WebhookDispatcher, 'check'>
-  readonly urls: Pick<PublicUrls, 'publish' | 'playlist'>
+  readonly urls: Pick<PublicUrls, 'publish' | 'playback'>
   readonly lingerSec: number
   /** Whether this node goes away. */
   readonly isDraining: () => boolean
@@ -82,7 +81,7 @@ export class ClusterControl implements StreamControl {
   }
 
   async startStream(request: StartRequest): Promise<StartedStream> {
-    const { webhooks, urls, notifier, webhookUrls, isDraining } = this.#options
+    const { webhooks, urls, notifier, webhookUrls, formats, isDraining } = this.#options
     if (isDraining()) throw new MillraceError('SHUTTING_DOWN')
     checkStartRequest(request)
     webhooks.check(request.webhookUrls ?? [])
@@ -96,7 +95,8 @@ export class ClusterControl implements StreamControl {
       webhookUrls: settings.webhookUrls ?? webhookUrls,
     }
     notifier.ready(addressee, issued)
-    return { streamId, status, ...issued, playlistUrl: urls.playlist(streamId) }
+    const played = urls.playback(streamId, settings.media?.formats ?? formats)
+    return { streamId, status, ...issued, ...played }
   }
 
   async stopStream(streamId: string, { revoke = false }: StopRequest = {}): Promise<StreamRecord> {
@@ -213,9 +213,8 @@ export class ClusterControl implements StreamControl {
   }
 
   #stored(registered: RegisteredStream): StreamRecord {
-    const { urls, clock } = this.#options
-    const playlistUrl = (id: string) => urls.playlist(id)
-    return storedRecord(registered, { ...this.#options, playlistUrl, wallMs: clock.wallMs() })
+    const wallMs = this.#options.clock.wallMs()
+    return storedRecord(registered, { ...this.#options, wallMs })
   }
 
   /** @throws {MillraceError} `STREAM_NOT_FOUND` */

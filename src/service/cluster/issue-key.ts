@@ -14,13 +14,12 @@ import type { Registry } from '../../cluster/registry/registry.ts'
 import { decodeSettings, type SharedSettings } from '../../cluster/stream-settings.ts'
 import type { StartRequest } from '../../contract/streams.ts'
 import { digestOf, findEncryption, type TermsOptions } from '../registered-terms.ts'
-import { mediaOptions, streamTerms } from '../stream-options.ts'
+import { checkMedia, givenMedia, streamTerms, type MediaSettings } from '../stream-options.ts'
 
-export interface IssueOptions extends TermsOptions {
+export interface IssueOptions
+  extends TermsOptions, Pick<MediaSettings, 'formats' | 'maxSegmentSec' | 'lowLatency'> {
   readonly registry: Pick<Registry, 'start'>
   readonly hasPlaybackSecret: boolean
-  readonly maxSegmentSec: number
-  readonly partSec?: number | undefined
 }
 
 export interface IssuedStream {
@@ -41,18 +40,13 @@ export async function startRegistered(
   request: StartRequest,
   options: IssueOptions,
 ): Promise<IssuedStream> {
-  const { streamId, segmentSec, partMs, playlistSegments } = request
-  const { webhookUrls, latencyMs, allowFrom, playbackToken } = request
+  const { streamId, webhookUrls, latencyMs, allowFrom, playbackToken } = request
   const { registry, clock } = options
-  mediaOptions(request, options)
+  checkMedia(request, options)
   streamTerms(request, options)
   const secrets = options.readJwtSecrets()
   const wallMs = clock.wallMs()
-  const media = {
-    ...(segmentSec !== undefined && { segmentSec }),
-    ...(partMs !== undefined && { partMs }),
-    ...(playlistSegments !== undefined && { playlistSegments }),
-  }
+  const media = givenMedia(request)
   const registered = await registry.start(streamId, {
     kept: { media, ...(request.encryption === true && encrypted(streamId, secrets[0], wallMs)) },
     settings: { webhookUrls, latencyMs, allowFrom, playbackToken },

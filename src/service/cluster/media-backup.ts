@@ -5,7 +5,7 @@
  */
 import { machineClock } from '../../clock.ts'
 import type { Continuation } from '../../cluster/registry/records.ts'
-import { SegmentBackup, type BackupReport } from '../../cluster/segment-backup.ts'
+import { SegmentBackup, type BackupReport, type ListedMedia } from '../../cluster/segment-backup.ts'
 import type { Config } from '../../config/schema.ts'
 import { parseRedisUrls } from '../../config/setting-types.ts'
 import type { ManifestChange, ManifestHead, ManifestRow } from '../../hls/manifest.ts'
@@ -56,7 +56,7 @@ export class MediaBackup {
     this.#segments.connect()
   }
 
-  /** Writes the segments of a stream when they are complete, for as long as the stream has listeners. */
+  /** Writes the segments of a stream when they are complete, with their init segments, as long as the stream has listeners. */
   follow(stream: Followed): void {
     /** Numbers of the segments that were written, or read, by URI, until they leave the playlist. */
     const kept = new Map<string, number>()
@@ -75,7 +75,8 @@ export class MediaBackup {
     const read = async (segments: readonly KeptMedia[]) => {
       const timeoutMs = Math.ceil((untilUs - machineClock.nowUs()) / 1000)
       if (timeoutMs <= 0) return NOTHING
-      return this.#segments.read(continuation.stream.id, segments, { timeoutMs, ttlMs })
+      const files = [...initsOf(segments), ...segments]
+      return this.#segments.read(continuation.stream.id, files, { timeoutMs, ttlMs })
     }
     const listed = await read(newestFirst.filter(isListed))
     // Few have yet to read it: it must not take time and memory from what other streams list.
@@ -94,13 +95,20 @@ export class MediaBackup {
 
   #keep({ id, files }: Followed, kept: Map<string, number>, { head, rows }: ManifestChange): void {
     const { listedMs: ttlMs, retainedMs } = this.#lifetimes(head)
-    for (const { uri, mediaSequence } of mediaIn(rows)) {
+    for (const { uri, map, mediaSequence } of mediaIn(rows)) {
       if (kept.has(uri)) continue
       kept.set(uri, mediaSequence)
-      const loan = files.lend(uri)
-      if (loan === undefined) continue
-      const onDone = () => loan.end?.()
-      this.#segments.write(id, { uri, chunks: loan.file.chunks, ttlMs, onDone })
+      const segment = files.lend(uri)
+      if (segment === undefined) continue
+      const init = map === undefined ? undefined : files.lend(map)
+      const onDone = () => [segment, init].forEach((loan) => loan?.end?.())
+      this.#segments.write(id, {
+        uri,
+        chunks: segment.file.chunks,
+        ...(map !== undefined && init && { init: { uri: map, chunks: init.file.chunks } }),
+        ttlMs,
+        onDone,
+      })
     }
     for (const [uri, mediaSequence] of kept) {
       if (mediaSequence >= head.listedFrom) break
@@ -126,6 +134,11 @@ function mediaIn(rows: readonly ManifestRow[]) {
   return rows.flatMap(({ mediaSequence, segments }) =>
     segments
       .filter(({ gap }) => !gap)
-      .map(({ uri, sizeBytes }) => ({ uri, sizeBytes, mediaSequence })),
+      .map(({ uri, map, sizeBytes }) => ({ uri, map, sizeBytes, mediaSequence })),
   )
+}
+
+/** Init segments, each once. */
+function initsOf(segments: readonly KeptMedia[]): ListedMedia[] {
+  return [...new Set(segments.flatMap(({ map }) => map ?? []))].map((uri) => ({ uri }))
 }

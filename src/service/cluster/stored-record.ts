@@ -5,13 +5,16 @@
  */
 import type { RegisteredStream } from '../../cluster/registry/records.ts'
 import { decodeSettings } from '../../cluster/stream-settings.ts'
-import type { StreamRecord } from '../../contract/streams.ts'
+import type { Format, StreamRecord } from '../../contract/streams.ts'
+import type { PublicUrls } from '../public-urls.ts'
 import { ownOptionsOf } from '../registered-terms.ts'
 
 export interface StoredRecordOptions {
-  readonly playlistUrl: (streamId: string) => string
+  readonly urls: Pick<PublicUrls, 'playback'>
   /** Whether viewers need playback tokens, unless the stream is public. */
   readonly hasPlaybackSecret: boolean
+  /** `HLS_FORMATS` */
+  readonly formats: readonly Format[]
   /** `HLS_PLAYLIST_SEGMENTS` */
   readonly playlistSegments: number
   readonly wallMs: number
@@ -39,7 +42,7 @@ const NO_FIGURES = {
 /** Record of what the registry has, which is everything as long as no node owns the stream. */
 export function storedRecord(
   { id, status, owner, fence, startedAtMs, settings }: RegisteredStream,
-  { playlistUrl, hasPlaybackSecret, playlistSegments, wallMs }: StoredRecordOptions,
+  { urls, hasPlaybackSecret, formats, playlistSegments, wallMs }: StoredRecordOptions,
 ): StreamRecord {
   const shared = decodeSettings(settings)
   const { media, playbackToken, bannedUntilMs = 0 } = shared
@@ -54,7 +57,7 @@ export function storedRecord(
       releasedEarly: 0,
       gaps: 0,
     },
-    playlistUrl: playlistUrl(id),
+    ...urls.playback(id, media?.formats ?? formats),
     playbackToken: hasPlaybackSecret && playbackToken !== false,
     options: ownOptionsOf(shared),
     ...(bannedUntilMs > wallMs && { bannedUntil: new Date(bannedUntilMs) }),

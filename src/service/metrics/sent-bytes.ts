@@ -26,9 +26,9 @@ export class SentBytes {
   }
 }
 
-/** Kind of a file by its name, see `hls/file-names.ts`. */
+/** Kind of a file by its name, see `hls/file-names.ts`. Init segments, 1 KB for each viewer, count as segments. */
 function kindOf(name: string): FileKind {
   if (name.endsWith('.m3u8')) return 'playlist'
   if (name === PREVIEW_URI) return 'preview'
-  return /-p\d+\.ts$/.test(name) ? 'part' : 'segment'
+  return /-p\d+\.(?:ts|m4s)$/.test(name) ? 'part' : 'segment'
 }

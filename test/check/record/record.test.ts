@@ -17,11 +17,11 @@ import { openReplay } from '../../../src/check/record/replay.ts'
 import { RULES } from '../../../src/check/rules/table.ts'
 import { ORIGIN, recordSession } from '../session.ts'
 
+const SESSION = await recordSession({ reconnects: true, stops: true })
 const HEAD = `${JSON.stringify({ format: 'millrace-check', version: 1, url: `${ORIGIN}/a.m3u8` })}\n`
 
 t.test('a replay has the findings of the check', async (t) => {
-  const session = await recordSession({ reconnects: true, stops: true })
-  const broken = session.map((exchange): Exchange => {
+  const broken = SESSION.map((exchange): Exchange => {
     if (exchange.role === 'gone') return { ...exchange, reply: { ...exchange.reply!, status: 404 } }
     if (exchange.role !== 'head') return exchange
     const { reply: _, ...request } = exchange
@@ -54,7 +54,7 @@ t.test('does not write over a record', async (t) => {
 
 t.test('drops exchanges when the record is full, and counts them', async (t) => {
   const folder = t.testdir()
-  const exchanges = (await recordSession()).slice(0, 6)
+  const exchanges = SESSION.slice(0, 6)
   const sizes = exchanges.map(({ reply }) => reply!.body.length)
   const recorder = new Recorder(folder, ORIGIN, sizes[0]! + sizes[1]! + sizes[2]!)
   for (const exchange of exchanges) recorder.push(exchange)
@@ -111,7 +111,7 @@ t.test('refuses what is no record with its reason', async (t) => {
 t.test('refuses a body with other bytes', async (t) => {
   const folder = t.testdir()
   const recorder = new Recorder(folder, ORIGIN)
-  for (const exchange of (await recordSession()).slice(0, 2)) recorder.push(exchange)
+  for (const exchange of SESSION.slice(0, 2)) recorder.push(exchange)
   recorder.close()
   const [body] = readdirSync(join(folder, 'bodies'))
   appendFileSync(join(folder, 'bodies', body!), 'x')
@@ -121,7 +121,7 @@ t.test('refuses a body with other bytes', async (t) => {
 t.test('a record that ends within a line is read up to there', async (t) => {
   const folder = t.testdir()
   const recorder = new Recorder(folder, ORIGIN)
-  for (const exchange of (await recordSession()).slice(0, 3)) recorder.push(exchange)
+  for (const exchange of SESSION.slice(0, 3)) recorder.push(exchange)
   recorder.close()
   const index = join(folder, 'exchanges.jsonl')
   writeFileSync(index, readFileSync(index, 'utf8').slice(0, -20))

@@ -19,12 +19,9 @@ export async function recordPlaylists(options: SessionOptions = {}): Promise<Exc
   return exchanges.filter(({ role }) => role === 'multivariant' || isReload(role))
 }
 
-/** All rules but the one that every session of low latency in MPEG-TS breaks. */
-export const BUT_TS_PARTS = RULES.filter(({ id }) => id !== 'TS_PARTS')
-
 export function judge(
   exchanges: readonly Exchange[],
-  rules: readonly Rule[] = BUT_TS_PARTS,
+  rules: readonly Rule[] = RULES,
 ): readonly Finding[] {
   const judge = new Judge(rules)
   for (const exchange of exchanges) judge.push(exchange)
@@ -32,9 +29,15 @@ export function judge(
   return judge.findings
 }
 
-/** Checks that the rule, and no other, is found broken. */
-export function breaks(t: Test, id: string, exchanges: readonly Exchange[], title = id): Finding {
-  const findings = judge(exchanges)
+/** Checks that the rule, and no other of `rules`, is found broken. */
+export function breaks(
+  t: Test,
+  id: string,
+  exchanges: readonly Exchange[],
+  title = id,
+  rules = RULES,
+): Finding {
+  const findings = judge(exchanges, rules)
   const found = findings.map(({ rule, evidence }) => ({ id: rule.id, evidence: evidence[0] }))
   t.same(
     found.map(({ id }) => id),

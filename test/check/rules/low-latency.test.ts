@@ -4,7 +4,7 @@ import type { Exchange } from '../../../src/check/exchange.ts'
 import { breaks, editMedia, keepsAll, recordPlaylists } from './fixture.ts'
 
 const session = await recordPlaylists()
-const ofMain = ({ url }: Exchange) => url.includes('playlist.m3u8')
+const ofMain = ({ url }: Exchange) => url.includes('cmaf-video-1')
 const main = session.filter(ofMain)
 const lost = (await recordPlaylists({ reconnects: true, stops: true })).filter(ofMain)
 
@@ -14,19 +14,24 @@ const fromVersion = (first: number, search: string | RegExp, by: string, exchang
   editMedia(exchanges, (text, index) => (index < first ? text : text.replaceAll(search, by)))
 
 t.test('finds each rule on parts alone', async (t) => {
-  const part = 'DURATION=0.20000,URI="e-p7.ts"'
+  const part = 'DURATION=0.20001,URI="e-v1-p7.m4s"'
   const listed = main.findIndex(({ reply }) => reply!.body.includes(part)) + 1
-  breaks(t, 'PART_CHANGED', fromVersion(listed, part, 'DURATION=0.20000,URI="f-p7.ts"'), 'URI')
-  breaks(t, 'PART_CHANGED', fromVersion(listed, part, 'DURATION=0.20100,URI="e-p7.ts"'), 'duration')
-  breaks(t, 'PARTS_OUT_OF_ORDER', fromVersion(30, /#EXT-X-PART:.*e-p2[0-4].*\n/g, ''))
+  breaks(t, 'PART_CHANGED', fromVersion(listed, part, 'DURATION=0.20001,URI="f-v1-p7.m4s"'), 'URI')
+  breaks(
+    t,
+    'PART_CHANGED',
+    fromVersion(listed, part, 'DURATION=0.20100,URI="e-v1-p7.m4s"'),
+    'duration',
+  )
+  breaks(t, 'PARTS_OUT_OF_ORDER', fromVersion(30, /#EXT-X-PART:.*e-v1-p2[0-4].*\n/g, ''))
   breaks(
     t,
     'PART_BEFORE_ITS_TAGS',
-    inMain(/(#EXT-X-PROGRAM-DATE-TIME.*\n)(#EXT-X-PART:.*e-p10\..*\n)/g, '$2$1'),
+    inMain(/(#EXT-X-PROGRAM-DATE-TIME.*\n)(#EXT-X-PART:.*e-v1-p10\..*\n)/g, '$2$1'),
   )
-  breaks(t, 'GAP_PARTS', inMain('URI="e-p10.ts"', 'URI="e-p10.ts",GAP=YES'), 'INDEPENDENT')
+  breaks(t, 'GAP_PARTS', inMain('URI="e-v1-p10.m4s"', 'URI="e-v1-p10.m4s",GAP=YES'), 'INDEPENDENT')
   breaks(t, 'LOW_LATENCY_WITHOUT_DATES', inMain(/#EXT-X-PROGRAM.*\n/g, ''))
-  breaks(t, 'INDEPENDENT_MISSING', inMain('"e-p10.ts",INDEPENDENT=YES', '"e-p10.ts"'))
+  breaks(t, 'INDEPENDENT_MISSING', inMain('"e-v1-p10.m4s",INDEPENDENT=YES', '"e-v1-p10.m4s"'))
   breaks(t, 'BLOCKING_RELOAD_MISSING', inMain('CAN-BLOCK-RELOAD=YES,', ''))
   const old = `#EXT-X-PART:DURATION=0.20000,URI="o.ts",INDEPENDENT=YES\n`.repeat(5)
   const [version] = editMedia([main[30]!], (text) =>
@@ -37,7 +42,7 @@ t.test('finds each rule on parts alone', async (t) => {
 
 t.test('accepts a segment that an encoder cuts off before its audio has come', async (t) => {
   const last =
-    /"(e-p\d+\.ts)",INDEPENDENT=YES\n(#EXT-X-PART:.*\n)*#EXTINF.*\n.*\n#EXT-X-DISCONTINUITY\n/
+    /"(e-v1-p\d+\.m4s)",INDEPENDENT=YES\n(#EXT-X-PART:.*\n)*#EXTINF.*\n.*\n#EXT-X-DISCONTINUITY\n/
   const [, uri] = lost.flatMap(({ reply }) => last.exec(reply!.body.toString()) ?? [])
   t.ok(uri)
   const cut = editMedia(lost, (text) => text.replace(`"${uri}",INDEPENDENT=YES`, `"${uri}"`))
@@ -53,26 +58,35 @@ t.test('finds each rule on hints alone', async (t) => {
       text.replace('#EXT-X-ENDLIST\n', '#EXT-X-PRELOAD-HINT:TYPE=PART,URI="e"\n$&'),
     ),
   )
-  breaks(t, 'HINT_NOT_KEPT', inMain('TYPE=PART,URI="e-p7.ts"', 'TYPE=PART,URI="f-p7.ts"'))
+  breaks(t, 'HINT_NOT_KEPT', inMain('TYPE=PART,URI="e-v1-p7.m4s"', 'TYPE=PART,URI="f-v1-p7.m4s"'))
   const second = '#EXT-X-PRELOAD-HINT:TYPE=PART,URI="z.ts"\n'
   breaks(t, 'HINT_REPEATED', inMain(/#EXT-X-PRELOAD-HINT.*\n/g, `$&${second}`))
-  const announced = /#EXT-X-DISCONTINUITY\n(#EXT-X-PRELOAD-HINT)/g
+  const inLost = (search: RegExp, by: string) => editMedia(lost, (text) => text.replace(search, by))
+  const announced = /#EXT-X-DISCONTINUITY\n(#EXT-X-RENDITION-REPORT)/
   t.ok(
     lost.some(({ reply }) => announced.test(reply!.body.toString())),
-    'announced',
+    'a DISCONTINUITY before its segment',
   )
-  breaks(
-    t,
-    'DISCONTINUITY_BEHIND_HINT',
-    editMedia(lost, (text) => text.replace(announced, '$1')),
+  breaks(t, 'DISCONTINUITY_LATE', inLost(announced, '$1'))
+  const hinted = inLost(
+    announced,
+    '#EXT-X-DISCONTINUITY\n#EXT-X-PRELOAD-HINT:TYPE=PART,URI="e-v1-p41.m4s"\n$1',
   )
+  keepsAll(t, hinted)
   breaks(
     t,
     'DISCONTINUITY_WITHDRAWN',
-    editMedia(lost, (text) =>
+    editMedia(hinted, (text) =>
       text
         .replace(/#EXT-X-DISCONTINUITY\n(#EXT-X-PROGRAM)/, '$1')
         .replace('DISCONTINUITY-SEQUENCE:1\n', 'DISCONTINUITY-SEQUENCE:0\n'),
+    ),
+  )
+  breaks(
+    t,
+    'MAP_BEHIND_HINT',
+    editMedia(hinted, (text) =>
+      text.replace(/(#EXT-X-DISCONTINUITY\n)(#EXT-X-PROGRAM)/, '$1#EXT-X-MAP:URI="z.mp4"\n$2'),
     ),
   )
 })
@@ -84,7 +98,7 @@ t.test('finds each rule on reports alone', async (t) => {
   breaks(
     t,
     'REPORT_ABSOLUTE',
-    inAll('URI="audio-2', 'URI="https://media.example/video/studio/audio-2'),
+    inAll('URI="cmaf-audio-2', 'URI="https://media.example/video/studio/cmaf-audio-2'),
   )
   const wrong = inAll('LAST-MSN=5,LAST-PART=2', 'LAST-MSN=7,LAST-PART=0')
   breaks(t, 'REPORT_WRONG', wrong.map(afterMain))

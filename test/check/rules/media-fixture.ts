@@ -3,10 +3,21 @@
  *
  * @module
  */
-import type { Exchange } from '../../../src/check/exchange.ts'
+import { isReload, type Exchange, type Reply } from '../../../src/check/exchange.ts'
+import {
+  parseMediaPlaylist,
+  type MediaPlaylist,
+} from '../../../src/check/playlist/media-playlist.ts'
 import { crc32Mpeg2 } from '../../../src/binary/crc32.ts'
-import { editPackets, type PlacedPacket } from '../../mpegts/edit.ts'
 import { movePcr, movePesTimes } from '../../../src/publisher/packet-times.ts'
+import { editPackets, placePackets, VIDEO_PID, type PlacedPacket } from '../../mpegts/edit.ts'
+import { withBody } from '../session.ts'
+
+/** PAT and PMT at the start of each segment. */
+export const TABLES_BYTES = 376
+
+/** Frames of video in each part of a recorded session. */
+const FRAMES_PER_PART = 3
 
 export interface PlacedMedia {
   readonly exchange: Exchange
@@ -98,4 +109,68 @@ export function editSection(packet: Buffer, from: string, to: string): Buffer {
 function sectionStart(packet: Buffer): number {
   const payloadAt = (packet[3]! & 0x20) === 0 ? 4 : 5 + packet[4]!
   return payloadAt + 1 + packet[payloadAt]!
+}
+
+/**
+ * Low latency in transport stream, as others write it: the playlist and requests of our video in CMAF, under the names
+ * of our main rendition and with its media.
+ *
+ * @param lowLatency  session in CMAF
+ * @param whole  session of the same clip in transport stream
+ */
+export function inTransportStream(
+  lowLatency: readonly Exchange[],
+  whole: readonly Exchange[],
+): Exchange[] {
+  const media = new Map(
+    whole.flatMap(({ role, reply }) => (role === 'segment' ? [[reply!.url, reply!]] : [])),
+  )
+  const rename = (text: string) =>
+    text.replaceAll('cmaf-video-1', 'playlist').replaceAll('-v1-', '-').replaceAll('.m4s', '.ts')
+  const edit = (text: string) =>
+    rename(text)
+      .replaceAll(/#EXT-X-(MAP|RENDITION-REPORT).*\n/g, '')
+      .replace('VERSION:6', 'VERSION:3')
+  const session = lowLatency.flatMap((exchange): Exchange[] => {
+    const { role, playlistUrl } = exchange
+    const url = rename(exchange.url)
+    const reply = { ...exchange.reply!, url }
+    if (isReload(role)) {
+      if (!url.includes('playlist')) return []
+      const edited = withBody({ ...exchange, url, reply }, edit)
+      addParts(media, parseMediaPlaylist(edited.reply!.body.toString(), url))
+      return [edited]
+    }
+    const own = role === 'segment' || role === 'part' ? media.get(url) : undefined
+    if (own === undefined) return []
+    const { headers, body } = own
+    const asked = { ...exchange, url, playlistUrl: rename(playlistUrl!) }
+    return [{ ...asked, reply: { ...reply, headers, body } }]
+  })
+  return renumber(session)
+}
+
+/** Adds the parts of listed segments to media by URL. */
+function addParts(media: Map<string, Reply>, { segments, url }: MediaPlaylist): void {
+  for (const { parts, sequence } of segments) {
+    const segment = media.get(new URL(`e-${sequence}.ts`, url).href)
+    for (const [index, { url }] of parts.entries()) {
+      if (segment === undefined || media.has(url)) continue
+      media.set(url, { ...segment, body: cutPart(segment.body, index) })
+    }
+  }
+}
+
+/** Part of a segment, with tables of its own. */
+function cutPart(segment: Buffer, part: number): Buffer {
+  let current = 0
+  const partOf = new Map<string, number>()
+  const packets = placePackets({ bytes: segment.subarray(TABLES_BYTES), sec: 0 })
+  const own = packets.filter(({ pid, unit, index }) => {
+    if (pid === VIDEO_PID) current = Math.floor(unit / FRAMES_PER_PART)
+    const key = `${pid} ${unit}`
+    if (index === 0) partOf.set(key, current)
+    return partOf.get(key) === part
+  })
+  return Buffer.concat([segment.subarray(0, TABLES_BYTES), ...own.map(({ bytes }) => bytes)])
 }

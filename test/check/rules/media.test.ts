@@ -1,18 +1,21 @@
 /** Each rule on MPEG-TS media and on the attributes of variants, broken once in a session of our own. */
 import t from 'tap'
 import type { Exchange } from '../../../src/check/exchange.ts'
+import { RULES } from '../../../src/check/rules/table.ts'
 import { movePesTimes, readPesTimes } from '../../../src/publisher/packet-times.ts'
 import { patSection, TsBuilder, tsPacket } from '../../mpegts/ts-builder.ts'
 import { recordSession } from '../session.ts'
-import { breaks, editMedia, editMultivariant, judge, load, playlist } from './fixture.ts'
+import { breaks, editMedia, editMultivariant, judge, keepsAll, load, playlist } from './fixture.ts'
 import {
   editMediaBytes,
   editOne,
   editSection,
+  inTransportStream,
   mapPackets,
   renumber,
   replaceBytes,
   shiftTimes,
+  TABLES_BYTES,
 } from './media-fixture.ts'
 
 const MAP_PID = 4096
@@ -23,9 +26,12 @@ const AUDIO_PID = 257
 const SEGMENT = 4
 const KEY_PART = 10
 
-const classic = await recordSession({ lowLatency: false })
-const long = await recordSession({ lowLatency: false, reconnects: true })
-const lowLatency = await recordSession()
+const classic = await recordSession({ format: 'ts' })
+const long = await recordSession({ format: 'ts', reconnects: true })
+const cmaf = await recordSession()
+/** Low latency in MPEG-TS, which breaks TS_PARTS. */
+const lowLatency = inTransportStream(cmaf, classic)
+const BUT_TS_PARTS = RULES.filter(({ id }) => id !== 'TS_PARTS')
 /** What a low-latency player loads. */
 const partsOnly = lowLatency.filter(({ role }) => role !== 'segment')
 
@@ -54,7 +60,7 @@ function dropPids(bytes: Buffer, ...pids: readonly number[]): Buffer {
 
 /** Puts packets behind the tables. */
 function insert(bytes: Buffer, ...packets: readonly Buffer[]): Buffer {
-  return Buffer.concat([bytes.subarray(0, 376), ...packets, bytes.subarray(376)])
+  return Buffer.concat([bytes.subarray(0, TABLES_BYTES), ...packets, bytes.subarray(TABLES_BYTES)])
 }
 
 const withoutKey = (bytes: Buffer) => replaceBytes(bytes, '0000016588', '0000016188')
@@ -199,9 +205,18 @@ const PART_CASES: Readonly<Record<string, () => Exchange[]>> = {
     renumber(editOne(partsOnly, KEY_PART + 1, (bytes) => dropPids(bytes, 0, MAP_PID))),
 }
 
+t.test('parts in MPEG-TS end Shaka and video.js; fMP4 and whole segments do not', async (t) => {
+  const { rule, count } = breaks(t, 'TS_PARTS', lowLatency)
+  t.equal(count, 1, 'once for the playlist')
+  t.match(rule.effects, { shaka: { severity: 'stops' }, videojs: { severity: 'stops' } })
+  t.strictSame(Object.keys(rule.effects), ['shaka', 'videojs'])
+  keepsAll(t, cmaf)
+  keepsAll(t, classic)
+})
+
 for (const [id, mutate] of Object.entries(PART_CASES)) {
   t.test(`finds in parts: ${id}`, async (t) => {
-    breaks(t, id, mutate())
+    breaks(t, id, mutate(), id, BUT_TS_PARTS)
   })
 }
 

@@ -98,7 +98,7 @@ for (const [id, ...texts] of CASES) {
 }
 
 t.test('finds INDEPENDENT_SEGMENTS_TWICE alone', async (t) => {
-  const session = await recordPlaylists()
+  const session = await recordPlaylists({ lowLatency: false })
   const tag = '#EXT-X-INDEPENDENT-SEGMENTS\n'
   const twice = editMultivariant(session, (text) => text.replace('#EXTM3U\n', `#EXTM3U\n${tag}`))
   breaks(t, 'INDEPENDENT_SEGMENTS_TWICE', twice)

@@ -16,7 +16,7 @@ const everywhere = (search: string | RegExp, by: string) =>
   editMedia(session, (text) => text.replaceAll(search, by))
 const inMain = (search: string | RegExp, by: string) =>
   editMedia(session, (text, _, url) => (url.includes('audio') ? text : text.replaceAll(search, by)))
-const mainOnly = session.filter(({ url }) => url.includes('playlist.m3u8'))
+const mainOnly = session.filter(({ url }) => url.includes('cmaf-video-1'))
 const fromVersion = (first: number, search: string | RegExp, by: string) =>
   editMedia(mainOnly, (text, index) => (index < first ? text : text.replaceAll(search, by)))
 
@@ -26,26 +26,30 @@ t.test('finds each rule on low latency alone', async (t) => {
   const { evidence, count } = breaks(
     t,
     'PART_OVER_TARGET',
-    inMain('DURATION=0.20000,URI="e-p7.ts"', 'DURATION=0.23333,URI="e-p7.ts"'),
+    inMain('DURATION=0.20001,URI="e-v1-p7.m4s"', 'DURATION=0.23333,URI="e-v1-p7.m4s"'),
   )
   t.equal(count, 1, 'a part that many versions list counts once')
   t.match(evidence[0], [
-    { text: 'PART-TARGET is 0.20800 s', line: 5 },
+    { text: 'PART-TARGET is 0.21335 s', line: 5 },
     { text: 'part 2 of segment 3 lasts 0.23333 s', line: /\d+/ },
   ])
-  breaks(t, 'PART_TARGET_CHANGED', fromVersion(20, 'PART-TARGET=0.20800', 'PART-TARGET=0.20700'))
+  breaks(t, 'PART_TARGET_CHANGED', fromVersion(20, 'PART-TARGET=0.21335', 'PART-TARGET=0.21300'))
   breaks(t, 'SERVER_CONTROL_CHANGED', fromVersion(20, 'HOLD-BACK=3\n', 'HOLD-BACK=4\n'))
   breaks(t, 'SERVER_CONTROLS_DIFFER', inMain('HOLD-BACK=3\n', 'HOLD-BACK=4\n'))
   breaks(
     t,
     'PART_TOO_SHORT',
-    inMain('DURATION=0.20000,URI="e-p7.ts"', 'DURATION=0.17000,URI="e-p7.ts"'),
+    inMain('DURATION=0.20001,URI="e-v1-p7.m4s"', 'DURATION=0.17000,URI="e-v1-p7.m4s"'),
   )
   breaks(t, 'PART_INF_MISSING', everywhere(/#EXT-X-PART-INF.*\n/g, ''))
-  breaks(t, 'PARTS_UNLIKE_SEGMENT', inMain('#EXTINF:1.00000,\ne-4.ts', '#EXTINF:1.1,\ne-4.ts'))
-  breaks(t, 'PART_HOLD_BACK_TOO_SHORT', everywhere('=0.62400', '=0.4'))
-  breaks(t, 'PART_HOLD_BACK_TOO_SHORT', everywhere('PART-HOLD-BACK=0.62400,', ''), 'none')
-  breaks(t, 'PART_HOLD_BACK_SHORT', everywhere('=0.62400', '=0.5'))
+  breaks(
+    t,
+    'PARTS_UNLIKE_SEGMENT',
+    inMain('#EXTINF:1.00000,\ne-v1-4.m4s', '#EXTINF:1.1,\ne-v1-4.m4s'),
+  )
+  breaks(t, 'PART_HOLD_BACK_TOO_SHORT', everywhere('=0.64005', '=0.4'))
+  breaks(t, 'PART_HOLD_BACK_TOO_SHORT', everywhere('PART-HOLD-BACK=0.64005,', ''), 'none')
+  breaks(t, 'PART_HOLD_BACK_SHORT', everywhere('=0.64005', '=0.5'))
   breaks(t, 'HOLD_BACK_TOO_SHORT', everywhere(',HOLD-BACK=3', ',HOLD-BACK=2.5'))
   breaks(t, 'SKIP_BOUNDARY_TOO_SHORT', everywhere(',HOLD-BACK=3', ',HOLD-BACK=3,CAN-SKIP-UNTIL=5'))
   breaks(

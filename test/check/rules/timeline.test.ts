@@ -12,6 +12,8 @@ import {
   versions,
 } from './fixture.ts'
 
+const SESSION = await recordPlaylists({ reconnects: true, stops: true })
+const VIDEO = SESSION.filter(({ url }) => url.includes('cmaf-video-1'))
 const GOOD = playlist(from(0, 4))
 const end = (text: string) => `${text}#EXT-X-ENDLIST\n`
 
@@ -125,24 +127,20 @@ t.test('finds a playlist that is stale, once for each time', async (t) => {
 })
 
 t.test('finds parts that are stale alone', async (t) => {
-  const session = await recordPlaylists()
-  const main = session.filter(({ url }) => url.includes('playlist.m3u8'))
-  const at = main.findIndex(({ url }) => url.includes('_HLS_msn=5&_HLS_part=0'))
+  const at = VIDEO.findIndex(({ url }) => url.includes('_HLS_msn=5&_HLS_part=0'))
   const poll = (afterMs: number) => {
-    const { reply, sentAtMs } = main[at]!
+    const { reply, sentAtMs } = VIDEO[at]!
     const atMs = sentAtMs + afterMs
     const times = { headersAtMs: atMs, endedAtMs: atMs }
-    return { ...main[at]!, sentAtMs: atMs, reply: { ...reply!, ...times } }
+    return { ...VIDEO[at]!, sentAtMs: atMs, reply: { ...reply!, ...times } }
   }
-  breaks(t, 'PARTS_STALE', [...main.slice(0, at + 1), poll(200), poll(800), poll(1250)])
-  keepsAll(t, [...main.slice(0, at + 1), poll(200), poll(400)])
+  breaks(t, 'PARTS_STALE', [...VIDEO.slice(0, at + 1), poll(200), poll(800), poll(1250)])
+  keepsAll(t, [...VIDEO.slice(0, at + 1), poll(200), poll(400)])
 })
 
 t.test('finds no stale parts where the encoder was away for 2.5 s', async (t) => {
-  const session = await recordPlaylists({ reconnects: true })
-  const main = session.filter(({ url }) => url.includes('playlist.m3u8'))
   const heldAt = (at: number) =>
-    main.map(({ sentAtMs, reply, ...rest }, index) => {
+    VIDEO.map(({ sentAtMs, reply, ...rest }, index) => {
       const lateMs = index < at ? 0 : 2500
       const headersAtMs = reply!.headersAtMs + lateMs
       const times = { headersAtMs, endedAtMs: reply!.endedAtMs + lateMs }
@@ -150,7 +148,7 @@ t.test('finds no stale parts where the encoder was away for 2.5 s', async (t) =>
       const sent = { sentAtMs: index === at ? sentAtMs : sentAtMs + lateMs }
       return { ...rest, ...sent, reply: { ...reply!, ...times } }
     })
-  const after = main.findIndex(({ reply }) =>
+  const after = VIDEO.findIndex(({ reply }) =>
     /DISCONTINUITY\n.*\n#EXT-X-PART:/.test(String(reply!.body)),
   )
   const ids = (at: number) => judge(heldAt(at)).map(({ rule }) => rule.id)
@@ -159,10 +157,9 @@ t.test('finds no stale parts where the encoder was away for 2.5 s', async (t) =>
 })
 
 t.test('judges deltas and versions of low latency as one timeline', async (t) => {
-  const session = await recordPlaylists({ reconnects: true, stops: true })
-  keepsAll(t, session)
-  const renamed = editMedia(session, (text, index) =>
-    index > 30 ? text.replaceAll('\ne-4.ts', '\nf-4.ts') : text,
+  keepsAll(t, SESSION)
+  const renamed = editMedia(SESSION, (text, index) =>
+    index > 30 ? text.replaceAll('\ne-v1-4.m4s', '\nf-v1-4.m4s') : text,
   )
   t.same(
     judge(renamed).map(({ rule }) => rule.id),

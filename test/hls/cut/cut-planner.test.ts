@@ -13,7 +13,8 @@ const START_TICKS = 10 * SEC
 function frame(ticks: number, key = false, sizeBytes = 188): PesUnit {
   return {
     ...{ track: VIDEO, chunks: [], sizeBytes, ptsTicks: ticks, dtsTicks: ticks, damaged: false },
-    ...{ randomAccess: key, gradualRefresh: false, decodableLeading: false, startsFrame: true },
+    ...{ randomAccess: key, newParameters: false, gradualRefresh: false, decodableLeading: false },
+    startsFrame: true,
   }
 }
 

@@ -86,6 +86,7 @@ function simulate(steps: readonly Step[], playlistSegments: number): Result {
       if (output.type === 'date-range' && !presentation.addDateRange(output.dateRange)) {
         facts.push('full')
       }
+      if (output.type === 'renditions') presentation.setRenditions(output.renditions)
       if (output.type === 'target') presentation.setTarget(output.targetSec)
       if (output.type !== 'segment') continue
       segments.push(output.segment)

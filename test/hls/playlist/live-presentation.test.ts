@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { LivePresentation } from '../../../src/hls/playlist/live-presentation.ts'
 import type { CaptionsPolicy } from '../../../src/hls/playlist/multivariant.ts'
-import { segmentUri, type RenditionName } from '../../../src/hls/file-names.ts'
+import { segmentUri, type Format, type RenditionName } from '../../../src/hls/file-names.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import { createSegment, type Segment } from '../../../src/hls/store/segment.ts'
 import type { Track } from '../../../src/mpegts/track.ts'
@@ -50,15 +50,16 @@ interface SetUp {
   readonly maxBytes?: number
   readonly playlistSegments?: number
   readonly captions?: CaptionsPolicy
+  readonly formats?: readonly Format[]
 }
 
-function setUp(t: Test, { maxBytes = 1e9, playlistSegments = 4, captions = 'auto' }: SetUp = {}) {
+function setUp(t: Test, { maxBytes = 1e9, playlistSegments = 4, ...options }: SetUp = {}) {
   const cache = new SegmentCache({ maxBytes })
-  const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments, captions })
+  const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments, ...options })
   presentation.setTarget(2)
   const judge = new StreamJudge()
-  const multivariant = () => {
-    const text = presentation.files.get('master.m3u8')!.chunks.join('')
+  const multivariant = (uri = 'master.m3u8') => {
+    const text = presentation.files.get(uri)!.chunks.join('')
     t.same([...parseM3u8(text).complaints, ...judge.multivariant(text)], [])
     return text
   }
@@ -243,6 +244,101 @@ t.test('describes variants and alternative audio (RFC 8216bis 4.4.6)', async (t)
       '',
     ].join('\n'),
   )
+})
+
+const CMAF = { formats: ['ts', 'cmaf'] } as const
+
+/** Presentation with one segment of each rendition in both formats. */
+function presentBoth(t: Test, tracks: Partial<Record<RenditionName, readonly Track[]>>) {
+  const { presentation, multivariant, append } = setUp(t, CMAF)
+  const names = Object.keys(tracks) as RenditionName[]
+  presentation.setRenditions(names)
+  for (const rendition of names) {
+    const own = tracks[rendition]!
+    append(segment(0, { rendition, tracks: own, videoFrames: own[0]!.kind === 'video' ? 60 : 0 }))
+  }
+  return { cmaf: multivariant(), ts: multivariant('ts.m3u8') }
+}
+
+const SMALL: Track = {
+  ...VIDEO,
+  parameters: { codecString: 'avc1.42c00b', width: 160, height: 90 },
+}
+const TINY: Track = { ...VIDEO, parameters: { codecString: 'avc1.42c00a', width: 96, height: 54 } }
+
+t.test('CMAF has all audio in a group with URIs, transport stream its own playlist', async (t) => {
+  const { cmaf, ts } = presentBoth(t, {
+    main: [VIDEO, ENGLISH],
+    'video-2': [SMALL, ENGLISH],
+    'video-3': [TINY, ENGLISH],
+    'audio-2': [FRENCH],
+    'cmaf-video-1': [VIDEO],
+    'cmaf-video-2': [SMALL],
+    'cmaf-video-3': [TINY],
+    'cmaf-audio-1': [ENGLISH],
+    'cmaf-audio-2': [FRENCH],
+  })
+  t.equal(
+    cmaf,
+    [
+      '#EXTM3U',
+      '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="English",LANGUAGE="en",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="cmaf-audio-1.m3u8"',
+      '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="French",LANGUAGE="fr",DEFAULT=NO,AUTOSELECT=YES,CHANNELS="2",URI="cmaf-audio-2.m3u8"',
+      '#EXT-X-STREAM-INF:BANDWIDTH=200000,AVERAGE-BANDWIDTH=200000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180,FRAME-RATE=30.000,AUDIO="audio"',
+      'cmaf-video-1.m3u8',
+      '#EXT-X-STREAM-INF:BANDWIDTH=200000,AVERAGE-BANDWIDTH=200000,CODECS="avc1.42c00b,mp4a.40.2",RESOLUTION=160x90,FRAME-RATE=30.000,AUDIO="audio"',
+      'cmaf-video-2.m3u8',
+      '#EXT-X-STREAM-INF:BANDWIDTH=200000,AVERAGE-BANDWIDTH=200000,CODECS="avc1.42c00a,mp4a.40.2",RESOLUTION=96x54,FRAME-RATE=30.000,AUDIO="audio"',
+      'cmaf-video-3.m3u8',
+      '',
+    ].join('\n'),
+  )
+  t.notMatch(ts, 'cmaf')
+  t.same(
+    linesOf(ts, '.m3u8').filter((line) => !line.startsWith('#')),
+    ['playlist.m3u8', 'video-2.m3u8', 'video-3.m3u8'],
+  )
+  t.equal(linesOf(ts, 'URI="audio-2.m3u8"').length, 1)
+})
+
+t.test('one audio beside video is a group of one in CMAF', async (t) => {
+  const { cmaf, ts } = presentBoth(t, {
+    main: [VIDEO, ENGLISH],
+    'cmaf-video-1': [VIDEO],
+    'cmaf-audio-1': [ENGLISH],
+  })
+  t.match(linesOf(cmaf, 'TYPE=AUDIO'), [/URI="cmaf-audio-1.m3u8"$/])
+  t.match(linesOf(cmaf, 'STREAM-INF'), [/CODECS="avc1.42c00d,mp4a.40.2".*AUDIO="audio"$/])
+  t.notMatch(ts, 'TYPE=AUDIO')
+})
+
+t.test('audio without video is the variant in CMAF, with its alternatives', async (t) => {
+  const one = presentBoth(t, { main: [ENGLISH], 'cmaf-audio-1': [ENGLISH] })
+  t.notMatch(one.cmaf, 'TYPE=AUDIO')
+  t.match(one.cmaf, /CODECS="mp4a.40.2"\ncmaf-audio-1.m3u8\n$/)
+  const two = presentBoth(t, {
+    ...{ main: [ENGLISH], 'audio-2': [FRENCH] },
+    ...{ 'cmaf-audio-1': [ENGLISH], 'cmaf-audio-2': [FRENCH] },
+  })
+  t.match(linesOf(two.cmaf, 'TYPE=AUDIO'), [
+    /NAME="English".*DEFAULT=YES.*URI="cmaf-audio-1.m3u8"$/,
+    /NAME="French".*DEFAULT=NO.*URI="cmaf-audio-2.m3u8"$/,
+  ])
+  t.match(two.cmaf, /AUDIO="audio"\ncmaf-audio-1.m3u8\n$/)
+})
+
+t.test('without CMAF or transport stream, master.m3u8 is of the other', async (t) => {
+  const ts = present(t, { main: [VIDEO, ENGLISH] }, { formats: ['ts'] })
+  t.match(ts, /\nplaylist.m3u8\n$/)
+  const { presentation, multivariant, append } = setUp(t, { formats: ['cmaf'] })
+  presentation.setRenditions(['cmaf-video-1', 'cmaf-audio-1'])
+  append(segment(0, { rendition: 'cmaf-video-1', tracks: [VIDEO] }))
+  t.equal(presentation.files.get('master.m3u8'), undefined, 'not before all renditions')
+  append(segment(0, { rendition: 'cmaf-audio-1', tracks: [ENGLISH] }))
+  t.match(multivariant(), /\ncmaf-video-1.m3u8\n$/)
+  for (const uri of ['ts.m3u8', 'playlist.m3u8', 'preview.ts']) {
+    t.equal(presentation.files.availability(uri), 'unknown', uri)
+  }
 })
 
 t.test('a codec that players may lack makes a group and variants of its own', async (t) => {

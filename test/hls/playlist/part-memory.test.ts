@@ -15,8 +15,10 @@ import { PartSource } from './part-source.ts'
 const SLAB_BYTES = slabBytesFor(1)
 
 function startStream(cache: SegmentCache, epoch: string) {
-  const presentation = new LivePresentation({ cache, epoch, playlistSegments: 6 })
-  const source = new PartSource(presentation, ['main'], epoch)
+  const presentation = new LivePresentation({
+    ...{ cache, epoch, formats: ['cmaf'], playlistSegments: 6 },
+  })
+  const source = new PartSource(presentation, ['cmaf-video-1'], epoch)
   // Each part fills a slab with bytes of its own.
   source.makeChunk = () => {
     const slab = cache.slabs.take(SLAB_BYTES)
@@ -27,10 +29,10 @@ function startStream(cache: SegmentCache, epoch: string) {
   presentation.setTarget(2, 0.208)
   const { files } = presentation
   const read = () =>
-    parseMediaPlaylist(files.get('playlist.m3u8')?.chunks.join('') ?? '', 'playlist.m3u8')
+    parseMediaPlaylist(files.get('cmaf-video-1.m3u8')?.chunks.join('') ?? '', 'cmaf-video-1.m3u8')
   const isIntact = (serial: number, { file }: FileLoan) =>
     file.chunks[0]!.equals(Buffer.alloc(SLAB_BYTES, `${epoch}-${serial}.`))
-  const partOf = (serial: number) => partUri(epoch, 'main', serial)
+  const partOf = (serial: number) => partUri(epoch, 'cmaf-video-1', serial)
   return { presentation, source, files, read, isIntact, partOf }
 }
 
@@ -106,7 +108,7 @@ t.test('no part has bytes of another while streams compete for recycled memory',
       for (const { parts } of read().segments) {
         for (const { uri, gap } of parts) {
           const loan = files.lend(uri)
-          const serial = Number(/p(\d+)\.ts$/.exec(uri)?.[1])
+          const serial = Number(/p(\d+)\.m4s$/.exec(uri)?.[1])
           if (gap) seen.gaps++
           else seen.parts++
           if ((loan === undefined) !== gap) t.fail(`${uri} is ${gap ? '' : 'no '}gap`)

@@ -2,8 +2,17 @@
  * Rows of parts and segments for the playlists of a presentation, as a packager makes them.
  */
 import type { LivePresentation } from '../../../src/hls/playlist/live-presentation.ts'
-import { partUri, segmentUri, type RenditionName } from '../../../src/hls/file-names.ts'
+import {
+  initUri,
+  isAudioRendition,
+  isCmafRendition,
+  partUri,
+  segmentUri,
+  type RenditionName,
+} from '../../../src/hls/file-names.ts'
+import type { Track } from '../../../src/mpegts/track.ts'
 import type { Part } from '../../../src/hls/store/part.ts'
+import type { InitSegment } from '../../../src/hls/store/init-segment.ts'
 import { createSegment } from '../../../src/hls/store/segment.ts'
 import { AUDIO, VIDEO } from '../source.ts'
 
@@ -16,6 +25,7 @@ interface Row {
   readonly sizeBytes?: number
 }
 
+/** Renditions of transport stream have segments without parts. */
 export class PartSource {
   readonly #presentation: LivePresentation
   readonly #renditions: RenditionName[]
@@ -26,11 +36,12 @@ export class PartSource {
   #discontinuities = 0
   #discontinuity = false
   #mediaSec = 0
+  #format = 0
   #makeChunk = (sizeBytes: number): Buffer => Buffer.alloc(sizeBytes, this.#serial)
 
   constructor(
     presentation: LivePresentation,
-    renditions: readonly RenditionName[] = ['main'],
+    renditions: readonly RenditionName[] = ['cmaf-video-1'],
     epoch = 'e',
   ) {
     this.#presentation = presentation
@@ -55,7 +66,7 @@ export class PartSource {
 
   /** Number of parts of that segment. */
   get openParts(): number {
-    return this.#open.get('main')?.length ?? 0
+    return this.#openParts.length
   }
 
   /** Serial of the next part. */
@@ -69,9 +80,14 @@ export class PartSource {
     this.#presentation.setRenditions(this.#renditions)
   }
 
-  /** Publishes the next part of each rendition. */
+  /** Gives the next parts another init segment. */
+  changeFormat(): void {
+    this.#format++
+  }
+
+  /** Publishes the next part of each rendition of CMAF. */
   part({ gaps = [], durationSec = 0.2, sizeBytes = 188 }: Row = {}): void {
-    for (const rendition of this.#renditions) {
+    for (const rendition of this.#renditions.filter(isCmafRendition)) {
       const parts = this.#open.get(rendition) ?? []
       this.#open.set(rendition, parts)
       const isGap = gaps.includes(rendition)
@@ -84,6 +100,7 @@ export class PartSource {
         chunks: isGap ? [] : [this.#makeChunk(sizeBytes)],
         durationSec,
         independent: !isGap && parts.length === 0,
+        ...(!isGap && this.#mapOf(rendition)),
       }
       parts.push(part)
       this.#presentation.appendPart(part)
@@ -95,15 +112,16 @@ export class PartSource {
   complete({ endsTimeline = false, durationSec = 2, sizeBytes = 1880 } = {}): void {
     const header = this.#header
     const hasParts = this.openParts > 0
-    const mainParts = this.#open.get('main') ?? []
     const lengthSec = hasParts
-      ? mainParts.reduce((sum, part) => sum + part.durationSec, 0)
+      ? this.#openParts.reduce((sum, part) => sum + part.durationSec, 0)
       : durationSec
     const startTicks = Math.round(this.#mediaSec * 90_000)
     this.#mediaSec += lengthSec
     const discontinuities = this.#discontinuities
     for (const rendition of this.#renditions) {
       const parts = this.#open.get(rendition) ?? []
+      const isOfParts = parts.length > 0
+      const map = isOfParts ? parts.find((part) => part.map)?.map : this.#mapOf(rendition).map
       this.#presentation.append(
         createSegment({
           ...header,
@@ -116,12 +134,13 @@ export class PartSource {
             durationSec: lengthSec,
           },
           uri: segmentUri(this.#epoch, rendition, this.#mediaSequence),
-          chunks: hasParts ? parts.flatMap(({ chunks }) => chunks) : [this.#makeChunk(sizeBytes)],
+          chunks: isOfParts ? parts.flatMap(({ chunks }) => chunks) : [this.#makeChunk(sizeBytes)],
           endTicks: Math.round(this.#mediaSec * 90_000),
           independent: true,
           startsWithKeyFrame: true,
-          tracks: [VIDEO, AUDIO],
+          tracks: tracksOf(rendition),
           videoFrames: Math.round(lengthSec * 30),
+          ...(map && { map }),
         }),
         this.nowMs,
       )
@@ -142,6 +161,17 @@ export class PartSource {
     return this.#mediaSec * 1000
   }
 
+  get #openParts(): readonly Part[] {
+    const [parts = []] = this.#open.values()
+    return parts
+  }
+
+  #mapOf(rendition: RenditionName): { readonly map?: InitSegment } {
+    if (!isCmafRendition(rendition)) return {}
+    const uri = initUri(this.#epoch, rendition, `${this.#format}`)
+    return { map: { uri, bytes: Buffer.from(uri) } }
+  }
+
   get #header() {
     return {
       mediaSequence: this.#mediaSequence,
@@ -151,4 +181,9 @@ export class PartSource {
       discontinuitySequence: this.#discontinuities,
     }
   }
+}
+
+function tracksOf(rendition: RenditionName): readonly Track[] {
+  if (isAudioRendition(rendition)) return [AUDIO]
+  return isCmafRendition(rendition) ? [VIDEO] : [VIDEO, AUDIO]
 }

@@ -90,8 +90,8 @@ t.test('reads the streams of a snapshot a few at a time', async (t) => {
   const list = ({ after = '0', limit = 0 }: ListRequest) => {
     const next = String(Number(after) + limit)
     const ids = Array.from({ length: limit }, (_, index) => String(Number(after) + index))
-    const playlistUrl = 'http://host/video/a/b'
-    const streams = ids.map((streamId) => ({ streamId, tracks: [], warnings: [], playlistUrl }))
+    const masterUrl = 'http://host/video/a/b'
+    const streams = ids.map((streamId) => ({ streamId, tracks: [], warnings: [], masterUrl }))
     return { streams: streams as unknown as StreamPage['streams'], next }
   }
   const snapshots = new Snapshots({ list })

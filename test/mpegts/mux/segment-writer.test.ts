@@ -94,25 +94,3 @@ t.test('slabs have a quarter of the segment size, from 32 to 256 KiB', async (t)
     t.same([...sizes], [expected])
   }
 })
-
-t.test('parts begin with PAT and PMT, and the segment consists of their chunks', async (t) => {
-  const it = writer()
-  it.begin()
-  it.write(packets(3))
-  const first = it.endPart()
-  it.begin()
-  it.write(packets(2, 3))
-  t.equal(it.sizeBytes, 9 * 188, 'the whole segment')
-  const second = it.endPart()
-  const segment = it.finish()
-  t.same(segment, [...first, ...second])
-  t.same(
-    [numbersIn(first), numbersIn(second)],
-    [
-      [0, 1, 2],
-      [3, 4],
-    ],
-  )
-  t.same(continuityFaults(readPackets(Buffer.concat(segment))), [])
-  t.equal(it.sizeBytes, 0)
-})

@@ -60,6 +60,29 @@ t.test('another process reads the bytes of a segment', async (t) => {
   })
 })
 
+t.test('an init segment is there for as long as the latest segment with it', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { url, port } = await startRedis(t)
+  const { backup } = openBackup(t, [url])
+  await isOpen(backup)
+  const init = { uri: 'e-v1-0f1e2d3c4b5a.mp4', chunks: [randomBytes(700), randomBytes(70)] }
+  const segments = ['e-v1-7.m4s', 'e-v1-8.m4s'].map((uri, index) => {
+    const segment = { uri, chunks: [randomBytes(1000)], init, onDone: () => undefined }
+    backup.write('studio', { ...segment, ttlMs: (index + 1) * 60_000 })
+    return { uri, sizeBytes: 1000 }
+  })
+  await backup.flush(5000)
+  t.equal(backup.report.writtenBytes, 2 * (770 + 1000))
+  t.match(await ask(port, `PTTL mr:{studio}:media:${init.uri}`), /^:1[12]\d{4}\r/)
+  await ask(port, 'DEL mr:{studio}:media:e-v1-7.m4s')
+
+  const other = openBackup(t, [url]).backup
+  const absent = { uri: 'e-a1-0f1e2d3c4b5a.mp4' }
+  const found = await other.read('studio', [init, absent, ...segments], READ)
+  t.strictSame([...found.keys()].toSorted(), [init.uri, 'e-v1-8.m4s'])
+  t.ok(Buffer.concat(found.get(init.uri)!).equals(Buffer.concat(init.chunks)), 'once')
+})
+
 t.test('memory is in use until its segment is written', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const { url, program } = await startRedis(t)

@@ -45,8 +45,8 @@ interface Case {
   readonly sizeAfter: { width: number; height: number }
   /** There is no audio behind the discontinuity. */
   readonly silent?: true
-  /** Played in whole segments as well: timeline, tracks and frame size change in one of these each. */
-  readonly inSegments?: true
+  /** Played in transport stream as well: timeline, tracks and frame size change in one of these each. */
+  readonly inTransportStream?: true
 }
 
 const FIRST: ClipOptions = { fromSec: 0 }
@@ -59,13 +59,13 @@ const CASES: readonly Case[] = [
     clips: [FIRST, FIRST],
     awaySec: 2,
     sizeAfter: SMALL,
-    inSegments: true,
+    inTransportStream: true,
   },
   {
     name: 'another resolution',
     clips: [FIRST, { fromSec: SECONDS, size: '640x360' }],
     sizeAfter: LARGE,
-    inSegments: true,
+    inTransportStream: true,
   },
   {
     name: 'timestamps 1000 s ahead',
@@ -95,7 +95,7 @@ const CASES: readonly Case[] = [
     ],
     sizeAfter: SMALL,
     silent: true,
-    inSegments: true,
+    inTransportStream: true,
   },
 ]
 
@@ -119,19 +119,32 @@ async function encode(folder: string, options: ClipOptions, seconds: number): Pr
 
 const [clipsBefore, clipsAfter] = [new Map<ClipOptions, Buffer>(), new Map<ClipOptions, Buffer>()]
 
-t.test('hls.js plays across every discontinuity, in parts', { timeout: 300_000 }, (t) =>
-  playAcross(t, true, CASES),
+t.test('hls.js plays across every discontinuity, in parts of CMAF', { timeout: 300_000 }, (t) =>
+  playAcross(t, { played: 'master.m3u8', watched: 'cmaf-video-1.m3u8' }, CASES),
 )
 
-t.test('hls.js plays across discontinuities, in whole segments', { timeout: 300_000 }, (t) =>
-  playAcross(
-    t,
-    false,
-    CASES.filter(({ inSegments }) => inSegments),
-  ),
+t.test(
+  'hls.js plays across discontinuities, in whole segments of transport stream',
+  { timeout: 300_000 },
+  (t) =>
+    playAcross(
+      t,
+      { played: 'playlist.m3u8', watched: 'playlist.m3u8' },
+      CASES.filter(({ inTransportStream }) => inTransportStream),
+    ),
 )
 
-async function playAcross(t: Test, lowLatency: boolean, cases: readonly Case[]): Promise<void> {
+interface Playlists {
+  readonly played: string
+  /** Media playlist whose versions are checked. */
+  readonly watched: string
+}
+
+async function playAcross(
+  t: Test,
+  { played, watched }: Playlists,
+  cases: readonly Case[],
+): Promise<void> {
   if (!requireTool(t, 'ffmpeg', 'chromium')) return
   const folder = t.testdir()
   for (const { clips } of cases) {
@@ -140,7 +153,7 @@ async function playAcross(t: Test, lowLatency: boolean, cases: readonly Case[]):
     if (clipsAfter.has(after)) continue
     clipsAfter.set(after, await encode(folder, after, MAX_SECONDS_AFTER))
   }
-  const { server } = await startService(t, { hls: { segmentSec: 1, lowLatency } })
+  const { server } = await startService(t, { hls: { segmentSec: 1 } })
   const browser = await openBrowser(t)
   const context = await browser.newContext()
   // More at once, and decoding takes the time that the service needs.
@@ -150,9 +163,10 @@ async function playAcross(t: Test, lowLatency: boolean, cases: readonly Case[]):
     t.test(name, async (t) => {
       const streamId = `discontinuity-${index}`
       const { srtUrl, playlistUrl } = await server.startStream({ streamId })
+      const urlOf = (file: string) => new URL(file, playlistUrl).href
       const stop = new AbortController()
       t.teardown(() => stop.abort())
-      const viewer = record(playlistUrl, stop.signal)
+      const viewer = record(urlOf(watched), stop.signal)
       const [first, second] = [clipsBefore.get(before)!, clipsAfter.get(after)!]
       const sending = new AbortController()
       t.teardown(() => sending.abort())
@@ -165,8 +179,8 @@ async function playAcross(t: Test, lowLatency: boolean, cases: readonly Case[]):
           : send(first)
               .then(() => sleep(awaySec * 1000))
               .then(() => send(second))
-      await until('a playlist to start with', () => server.status(streamId).totals.segments >= 3)
-      const page = await openPlayer(context, playlistUrl.replace('playlist', 'master'))
+      await until('a playlist to start with', () => server.status(streamId).live)
+      const page = await openPlayer(context, urlOf(played))
       const atDiscontinuity = await until(
         'the discontinuity is played',
         async () => {

@@ -27,7 +27,7 @@ interface Player {
 }
 
 const isPlaylist = ({ url }: Exchange) => /\.m3u8(\?|$)/.test(url)
-const isMedia = ({ url }: Exchange) => url.endsWith('.ts')
+const isMedia = ({ url }: Exchange) => url.endsWith('.m4s')
 
 const EXCHANGES = {
   'a compressed playlist': (it: Exchange) =>
@@ -46,15 +46,16 @@ const EXCHANGES = {
     isMedia(it) && it.headers['range'] !== undefined && it.reply.status === 206,
 }
 
-/** A reply that waited for media is cached for six target durations (RFC 8216bis appendix B.1). */
-const isBlocking = ({ headers }: ProxyReply) => headers['cache-control'] === 'public, max-age=6'
+/** A reply that waited for media is in shared caches for six target durations (RFC 8216bis appendix B.1). */
+const isBlocking = ({ headers }: ProxyReply) =>
+  headers['cache-control'] === 'public, max-age=0, s-maxage=6'
 
 const LOW_LATENCY = ['a compressed playlist', 'a reload that waits', 'a delta update'] as const
 
 const PLAYERS: Record<string, Player> = {
   'hls.js': { play: inPage(openPlayer), sees: [...LOW_LATENCY, 'media'] },
   Shaka: { play: inPage(openShaka), sees: [...LOW_LATENCY, 'media'] },
-  'Video.js': { play: inPage(openVideoJs), sees: ['a compressed playlist', 'media'] },
+  'Video.js': { play: inPage(openVideoJs), sees: [...LOW_LATENCY, 'media'] },
   ffmpeg: {
     play: async (t, url) => {
       const input = ['-v', 'error', '-re', '-i', url, '-t', String(PLAYED_SEC)]

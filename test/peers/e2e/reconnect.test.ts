@@ -4,20 +4,11 @@
 import t from 'tap'
 import { openPage, playback, watchStalls } from '../support/browser.ts'
 import { checkPlaylists } from '../../support/check-playlists.ts'
-import { start, type Program } from '../../support/process.ts'
+import { startEncoder } from '../support/live-encoder.ts'
 import { startService } from '../../support/service.ts'
 import { requireTool } from '../support/tools.ts'
 import { until } from '../../support/until.ts'
 import { record } from '../../support/viewer.ts'
-
-/** Live encoder of video and audio that runs until it is killed. */
-function encode(t: Parameters<typeof start>[0], url: string): Program {
-  const args =
-    '-v error -re -f lavfi -i testsrc2=size=640x360:rate=30 -re -f lavfi -i sine=sample_rate=48000'
-  const codec =
-    '-c:v libx264 -preset ultrafast -tune zerolatency -g 30 -pix_fmt yuv420p -c:a aac -f mpegts'
-  return start(t, 'ffmpeg', [...args.split(' '), ...codec.split(' '), url])
-}
 
 t.test(
   'an encoder resumes its stream 2 s and 20 s after it was killed',
@@ -25,12 +16,12 @@ t.test(
   async (t) => {
     if (!requireTool(t, 'ffmpeg', 'chromium')) return
     const { server, url } = await startService(t)
-    const { srtUrl, playlistUrl } = await server.startStream({ streamId: 'studio' })
+    const { srtUrl, masterUrl } = await server.startStream({ streamId: 'studio' })
     const stopViewing = new AbortController()
     t.teardown(() => stopViewing.abort())
-    const viewer = record(playlistUrl, stopViewing.signal)
+    const viewer = record(masterUrl.replace('master', 'cmaf-video-1'), stopViewing.signal)
 
-    let encoder = encode(t, srtUrl)
+    let encoder = startEncoder(t, srtUrl)
     await until('live', () => server.status('studio').live)
     const { page, errors } = await openPage(t, `${url}/watch/studio`)
     const time = async () => (await playback(page)).currentTimeSec
@@ -41,7 +32,7 @@ t.test(
       encoder.kill('SIGKILL')
       await encoder.exit
       await new Promise((resolve) => setTimeout(resolve, awaySec * 1000))
-      encoder = encode(t, srtUrl)
+      encoder = startEncoder(t, srtUrl)
       await until('live again', () => server.status('studio').live)
       const before = await time()
       const playsOn = async () => (await time()) > before + 5
@@ -68,7 +59,7 @@ t.test('an encoder replaces its own dead connection at its first attempt', async
   const { server } = await startService(t)
   const { srtUrl } = await server.startStream({ streamId: 'studio' })
   const stream = server.findStream('studio')!
-  const first = encode(t, srtUrl)
+  const first = startEncoder(t, srtUrl)
   await until('live', () => stream.live)
   const { remote } = stream.encoder!.report()
   first.kill('SIGKILL')
@@ -77,7 +68,7 @@ t.test('an encoder replaces its own dead connection at its first attempt', async
   const takenOver = new Promise<number>((resolve) =>
     stream.once('publish', () => resolve(performance.now() - killedAt)),
   )
-  encode(t, srtUrl)
+  startEncoder(t, srtUrl)
   const tookMs = await takenOver
   t.not(stream.encoder!.report().remote, remote, 'another encoder publishes')
   t.comment(`taken over ${Math.round(tookMs)} ms after the kill`)

@@ -25,11 +25,15 @@ t.test('players go on when the process is killed', { timeout: 60_000 }, async (t
   })
   const media = new Map<string, Buffer>()
   for (const { segments } of recorded.rows) {
-    for (const { uri, gap } of segments) {
-      if (!gap) media.set(uri, Buffer.concat(first.files.get(uri)!.chunks))
+    for (const { uri, map, gap } of segments) {
+      const names = gap ? [] : [uri, ...(map === undefined ? [] : [map])]
+      for (const name of names) media.set(name, Buffer.concat(first.files.get(name)!.chunks))
     }
   }
-  first.on('segment', ({ uri, bytes }) => media.set(uri, Buffer.from(bytes)))
+  first.on('segment', ({ uri, bytes, map }) => {
+    media.set(uri, Buffer.from(bytes))
+    if (map !== undefined) media.set(map.uri, map.bytes)
+  })
   const owner = await startApp(t, withStream(first))
   const nextService = new MemoryService()
   const next = await startApp(t, nextService)
@@ -50,11 +54,13 @@ t.test('players go on when the process is killed', { timeout: 60_000 }, async (t
     if (reply.status !== 200) statuses.push(`${reply.status} ${request.url}`)
     return reply
   })
-  const playlist = `${url}/video/studio/playlist.m3u8`
-  const versions = watchPlaylist(t, playlist)
-  const input = ['-v', 'fatal', '-re', '-i', playlist, '-t', '9']
+  const base = `${url}/video/studio`
+  const versions = watchPlaylist(t, `${base}/cmaf-video-1.m3u8`)
   const progress = ['-progress', 'pipe:1', '-c', 'copy', '-f', 'null', '-']
-  const ffmpeg = start(t, 'ffmpeg', [...input, ...progress])
+  const readers = ['playlist.m3u8', 'cmaf-video-1.m3u8'].map((playlist) => {
+    const input = ['-v', 'fatal', '-re', '-i', `${base}/${playlist}`, '-t', '9']
+    return { playlist, ffmpeg: start(t, 'ffmpeg', [...input, ...progress]) }
+  })
   await until('hls.js follows', () => versions.length > 10)
 
   stall()
@@ -73,14 +79,21 @@ t.test('players go on when the process is killed', { timeout: 60_000 }, async (t
 
   const serials = () => versions.slice(before).map(({ serial }) => serial)
   await until('hls.js follows the next process', () => serials().filter((it) => it > 10).length > 5)
-  t.equal(await ffmpeg.exit, 0)
-  const [, frames] = [...ffmpeg.output().matchAll(/^frame=\s*(\d+)$/gm)].at(-1) ?? []
-  t.ok(Number(frames) > 200, `ffmpeg has read ${frames} frames`)
-  const text = second.files.get('playlist.m3u8')!.chunks.join('')
-  t.match(text, new RegExp(`next-${free.media}\\.ts`))
+  for (const { playlist, ffmpeg } of readers) {
+    t.equal(await ffmpeg.exit, 0)
+    const [, frames] = [...ffmpeg.output().matchAll(/^frame=\s*(\d+)$/gm)].at(-1) ?? []
+    t.ok(Number(frames) > 200, `ffmpeg has read ${frames} frames of ${playlist}`)
+  }
+  for (const [playlist, segment] of [
+    ['playlist.m3u8', `next-${free.media}.ts`],
+    ['cmaf-video-1.m3u8', `next-v1-${free.media}.m4s`],
+  ] as const) {
+    t.match(second.files.get(playlist)!.chunks.join(''), `\n${segment}\n`)
+  }
   const refused = statuses.filter((it) => !it.startsWith('206'))
+  const lost = [`/e-${free.media - 1}.ts`, `/e-v1-${free.media - 1}.m4s`]
   t.ok(
-    refused.every((it) => it.endsWith(`e-${free.media - 1}.ts`)),
+    refused.every((it) => lost.some((name) => it.endsWith(name))),
     `only the lost segment is refused: ${refused.join()}`,
   )
 })

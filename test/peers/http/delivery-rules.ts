@@ -14,7 +14,7 @@ import { mergeDelta } from '../../support/merge-delta.ts'
 import { until } from '../../support/until.ts'
 
 export interface DeliveryTarget {
-  /** Media playlist of a live low-latency stream of at least 12 target durations. */
+  /** CMAF playlist of a live low-latency stream in both formats, of at least 12 target durations. */
   readonly playlistUrl: string
   /** Flags of curl that choose the protocol. */
   readonly flags: readonly string[]
@@ -44,7 +44,7 @@ type Known = CurlReply & {
   readonly targetSec: number
 }
 
-type FileName = 'playlist' | 'master' | 'segment' | 'part'
+type FileName = 'playlist' | 'master' | 'segment' | 'part' | 'init' | 'tsPlaylist' | 'tsSegment'
 
 interface Rules {
   readonly title: string
@@ -52,14 +52,22 @@ interface Rules {
   readonly rows: (known: Known, name: FileName) => readonly Row[]
 }
 
-const PLAYLISTS = ['playlist', 'master'] as const
-const MEDIA = ['segment', 'part'] as const
-const ALL = [...PLAYLISTS, ...MEDIA] as const
+const PLAYLISTS: readonly FileName[] = ['playlist', 'tsPlaylist', 'master']
+const MEDIA: readonly FileName[] = ['segment', 'part', 'init', 'tsSegment']
+const ALL = [...PLAYLISTS, ...MEDIA]
 
-const isPlaylist = (name: FileName): boolean => name === 'playlist' || name === 'master'
+/** Lifetimes in caches, in target durations (RFC 8216bis appendix B.1); of init segments, longer than any window. */
+const LIFETIMES: Readonly<Record<FileName, number>> = {
+  playlist: 0.5,
+  tsPlaylist: 0.5,
+  master: 1,
+  segment: 6,
+  part: 6,
+  init: 300,
+  tsSegment: 6,
+}
 
-/** Lifetimes in caches, in target durations (RFC 8216bis appendix B.1). */
-const LIFETIMES = { playlist: 0.5, master: 1, segment: 6, part: 6 }
+const mediaType = (name: FileName): string => (name === 'tsSegment' ? 'video/mp2t' : 'video/mp4')
 
 /** RFC 9110 section 8.8.3. */
 const STRONG_ETAG = /^"[!#-~]+"$/
@@ -96,7 +104,7 @@ const TABLE: readonly Rules[] = [
     rows: ({ targetSec }, name) => {
       const seconds = Math.floor(targetSec * LIFETIMES[name])
       const common = { etag: STRONG_ETAG, 'content-encoding': null, 'last-modified': null }
-      const own = isPlaylist(name)
+      const own = PLAYLISTS.includes(name)
         ? {
             'content-type': 'application/vnd.apple.mpegurl',
             'cache-control': `public, max-age=${seconds}`,
@@ -104,7 +112,7 @@ const TABLE: readonly Rules[] = [
             'accept-ranges': null,
           }
         : {
-            'content-type': 'video/mp2t',
+            'content-type': mediaType(name),
             'cache-control': `public, max-age=${seconds}, immutable`,
             vary: null,
             'accept-ranges': 'bytes',
@@ -144,14 +152,14 @@ const TABLE: readonly Rules[] = [
   {
     title: 'answers one range of media with 206, also across its chunks',
     files: MEDIA,
-    rows: ({ body, etag }) => {
+    rows: ({ body, etag }, name) => {
       const size = body.length
       const partly = (range: string, first: number, last: number, ifRange?: string): Row => ({
         headers: { range, ...(ifRange !== undefined && { 'if-range': ifRange }) },
         status: 206,
         expected: {
           'content-range': `bytes ${first}-${last}/${size}`,
-          'content-type': 'video/mp2t',
+          'content-type': mediaType(name),
           etag,
         },
         body: body.subarray(first, last + 1),
@@ -422,7 +430,7 @@ async function checkUnknown(t: Test, target: DeliveryTarget): Promise<void> {
   const unknown = [
     ['no-such-file.ts', 'FILE_NOT_FOUND'],
     ['no-such-list.m3u8', 'FILE_NOT_FOUND'],
-    [hint.replace(/\d+\.ts$/, '99999999.ts'), 'FILE_NOT_FOUND'],
+    [hint.replace(/\d+\.m4s$/, '99999999.m4s'), 'FILE_NOT_FOUND'],
     ['../no-such-stream/playlist.m3u8', 'STREAM_NOT_FOUND'],
     ['../no-such-stream/playlist.m3u8?_HLS_msn=1', 'STREAM_NOT_FOUND'],
   ] as const
@@ -487,7 +495,10 @@ async function checkReloads(t: Test, target: DeliveryTarget): Promise<void> {
     })
     t.match(reply, {
       status: 200,
-      headers: { 'cache-control': `public, max-age=${6 * targetSec}`, 'content-encoding': 'gzip' },
+      headers: {
+        'cache-control': `public, max-age=0, s-maxage=${6 * targetSec}`,
+        'content-encoding': 'gzip',
+      },
     })
     const [, sequence, part] = /msn=(\d+)&_HLS_part=(\d+)/.exec(next)!.map(Number)
     const { segments } = parseMediaPlaylist(gunzipSync(reply.body).toString(), url)
@@ -512,7 +523,7 @@ async function checkHint(t: Test, target: DeliveryTarget): Promise<void> {
     t.match(held, {
       status: 200,
       headers: {
-        'content-type': 'video/mp2t',
+        'content-type': 'video/mp4',
         'cache-control': `public, max-age=${6 * targetSec}, immutable`,
         'content-length': `${later.body.length}`,
         etag: later.headers['etag'],
@@ -530,7 +541,10 @@ async function one({ flags }: DeliveryTarget, request: CurlRequest): Promise<Cur
 /** Reads the current playlist and picks files that stay for the next seconds. */
 async function readPlaylist(target: DeliveryTarget) {
   const { playlistUrl: url } = target
-  const text = (await one(target, { url })).body.toString()
+  const tsUrl = new URL('playlist.m3u8', url).href
+  const [reply, tsReply] = await curl(target.flags, [{ url }, { url: tsUrl }])
+  const text = reply!.body.toString()
+  const ts = parseMediaPlaylist(tsReply!.body.toString(), tsUrl)
   const playlist = parseMediaPlaylist(text, url)
   const complete = playlist.segments.filter(({ uri }) => uri !== undefined)
   const last = complete.at(-1)!
@@ -552,6 +566,9 @@ async function readPlaylist(target: DeliveryTarget) {
       master: resolve('master.m3u8'),
       segment: resolve(complete.at(-2)!.uri!),
       part: resolve(last.parts.at(-1)?.uri ?? ''),
+      init: last.map?.url ?? '',
+      tsPlaylist: tsUrl,
+      tsSegment: ts.segments.at(-2)!.url!,
     } satisfies Record<FileName, string>,
   }
 }

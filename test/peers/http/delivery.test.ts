@@ -21,7 +21,7 @@ t.test('delivery keeps the rules of HTTP', { timeout: 120_000 }, async (t) => {
   service.stored.set('studio', clip.stream)
   const [plain, secure] = [await startApp(t, service), await startHttpsApp(t, service)]
   const edge = await startEdge(t, plain.url)
-  const path = '/video/studio/playlist.m3u8'
+  const path = '/video/studio/cmaf-video-1.m3u8'
   const targets: Record<string, DeliveryTarget> = {
     'over HTTP/1.1': { playlistUrl: plain.url + path, flags: ['--http1.1'], version: '1.1' },
     'over TLS with HTTP/1.1': {

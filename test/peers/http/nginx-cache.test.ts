@@ -7,6 +7,7 @@ import { watchPlaylist, type ViewedPlaylist } from '../support/hls-js-viewer.ts'
 import { startLiveClip } from '../support/live-clip.ts'
 import { startNginxCache } from '../support/nginx-cache.ts'
 import { requireTool } from '../support/tools.ts'
+import { until } from '../../support/until.ts'
 import { MemoryService, startApp } from '../../http/memory-service.ts'
 
 /** Time in which hls.js requests a part that is newer by the Age of its first playlist. */
@@ -32,17 +33,19 @@ function lag(
 t.test('hls.js behind a cache with Age is within one part of hls.js without', async (t) => {
   if (!requireTool(t, 'nginx')) return
   const service = new MemoryService()
-  const { stream } = startLiveClip(t, { segmentSec: 4, playlistSegments: 6, startSec: 30 })
+  const { stream } = startLiveClip(t, { segmentSec: 8, playlistSegments: 6, startSec: 30 })
   service.stored.set('studio', stream)
   const { url } = await startApp(t, service)
   const cache = await startNginxCache(t, url)
-  const path = '/video/studio/playlist.m3u8'
+  const path = '/video/studio/cmaf-video-1.m3u8'
   const direct = watchPlaylist(t, url + path)
   // Fills the cache with blocking replies.
   watchPlaylist(t, cache + path)
   await sleep(4000)
-  // A playlist that is 2 s old when the viewer comes: nginx stores it for half a target duration, in whole seconds.
-  await fetch(cache + path)
+  // A playlist that is 2 s old when the viewer comes: nginx stores it for half a target duration, which is 4 s.
+  await until('a playlist that has just been stored', async () => {
+    return (await fetch(cache + path)).headers.get('x-cache') !== 'HIT'
+  })
   await sleep(1900)
   const joinedMs = performance.now()
   const cached = watchPlaylist(t, cache + path)

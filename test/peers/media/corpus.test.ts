@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { parseM3u8 } from '../../support/m3u8.ts'
 import { requireTool } from '../support/tools.ts'
+import { judgeCmaf } from './cmaf-judge.ts'
 import { ClipFolder } from './clip.ts'
 import { CORPUS } from './corpus.ts'
 import { judgeIndependence, judgeLoads, PlaylistJudge } from './judge.ts'
@@ -28,14 +29,17 @@ for (const mediaCase of Object.values(CORPUS).flat()) {
     if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
     const { steps, originals } = await makeSource(mediaCase)
     const published = publish(steps, mediaCase.options)
-    const { playlists, multivariants, warnings, workUsed } = published
+    const { warnings, workUsed } = published
+    const { playlists, multivariants } = published.ts
     t.strictSame(warnings.toSorted(), (mediaCase.warnings ?? []).toSorted(), 'warnings')
     t.ok(workUsed < 0.5, `${(workUsed * 100).toFixed(1)} % of the work budget used`)
 
     const expected = expectedPlaylists(mediaCase)
     t.strictSame([...playlists.keys()], [...expected.keys()], 'media playlists')
     const isPaced = steps.every((step) => 'bytes' in step)
-    judgeLoads(t, mediaCase, published, isPaced)
+    const { findings = [], cmaf: { findings: cmafFindings = findings } = {} } = mediaCase
+    judgeLoads(t, findings, published.ts, isPaced)
+    judgeLoads(t, cmafFindings, published.cmaf, isPaced)
     for (const [name, history] of playlists) {
       const playlist = expected.get(name)
       if (playlist === undefined) continue
@@ -55,6 +59,7 @@ for (const mediaCase of Object.values(CORPUS).flat()) {
       judge.judgeByMuxJs()
       await judge.judgeFrames(originals)
     }
+    await judgeCmaf(t, mediaCase, expected, { published, folder })
     const multivariant = multivariants.at(-1) ?? ''
     if (mediaCase.codecs !== undefined) {
       const [, codecs] = /CODECS="([^"]*)"/.exec(multivariant) ?? []

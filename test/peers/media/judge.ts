@@ -5,6 +5,7 @@
  */
 import inspector from 'mux.js/lib/tools/ts-inspector.js'
 import type { Test } from 'tap'
+import { MULTIVARIANT_URI, TS_MULTIVARIANT_URI } from '../../../src/hls/file-names.ts'
 import { readNalUnits } from '../../support/annex-b.ts'
 import { parseMediaPlaylist } from '../../../src/check/playlist/media-playlist.ts'
 import { parseM3u8 } from '../../support/m3u8.ts'
@@ -23,13 +24,13 @@ import {
 import type { ClipFolder } from './clip.ts'
 import type { Clip } from '../../mpegts/edit.ts'
 import type { ExpectedPlaylist, MediaCase } from './media-case.ts'
-import type { ListedSegment, PlaylistHistory, Published } from './publish.ts'
+import type { ListedSegment, PlaylistHistory, Presentation } from './publish.ts'
 
 /** Checks all that a viewer loads with the judge of `millrace check`, and playlists with m3u8-parser. */
 export function judgeLoads(
   t: Test,
-  { findings: expected = [] }: MediaCase,
-  { loads, playlists }: Published,
+  expected: readonly string[],
+  { loads, playlists }: Presentation,
   isPaced: boolean,
 ): void {
   const judge = new StreamJudge({
@@ -38,8 +39,11 @@ export function judgeLoads(
     watchedFromStart: isPaced && [...playlists.values()].every((it) => it.segments.length >= 3),
   })
   const findings = loads.flatMap(({ name, body, playlist, atMs }) => {
-    if (typeof body !== 'string') return judge.segment(name, body, playlist!, atMs)
-    if (name === 'master.m3u8') return judge.multivariant(body, atMs)
+    if (typeof body !== 'string') {
+      return judge[name.endsWith('.mp4') ? 'init' : 'segment'](name, body, playlist!, atMs)
+    }
+    if (name === MULTIVARIANT_URI || name === TS_MULTIVARIANT_URI)
+      return judge.multivariant(body, atMs)
     return judge.playlist(name, body, atMs)
   })
   const ids = new Set(findings.map((finding) => /^\w+/.exec(finding)![0]))
@@ -83,7 +87,7 @@ export class PlaylistJudge {
     this.#expected = expected
     this.#folder = context.folder
     this.#segments = context.segments.map(readSegment)
-    this.#stretches = splitBefore(this.#segments, ({ discontinuity }) => discontinuity)
+    this.#stretches = splitAtDiscontinuities(this.#segments)
   }
 
   /** Checks the segments as the playlist lists them. */
@@ -314,7 +318,7 @@ function withoutInsertions(payload: Buffer): Buffer {
 }
 
 /** ffmpeg's muxer complains of equal times too, which were sent so. */
-function ofDecoder(errors: string): string[] {
+export function ofDecoder(errors: string): string[] {
   return errors
     .split('\n')
     .filter((line) => line !== '' && !line.includes('non monotonically increasing dts to muxer'))
@@ -336,15 +340,18 @@ function countFrames(streams: ReadonlyMap<number, ProbedStream>, wanted: string)
   return all.reduce((sum, { frames }) => sum + frames.length, 0)
 }
 
-function joinBytes(segments: readonly ReadSegment[]): Buffer {
+export function joinBytes(segments: readonly ListedSegment[]): Buffer {
   return Buffer.concat(segments.map(({ bytes }) => bytes))
 }
 
-function splitBefore<Item>(items: readonly Item[], isFirst: (item: Item) => boolean): Item[][] {
-  const groups: Item[][] = []
-  for (const item of items) {
-    if (groups.length === 0 || isFirst(item)) groups.push([])
-    groups.at(-1)!.push(item)
+/** @returns consecutive segments without a DISCONTINUITY */
+export function splitAtDiscontinuities<Segment extends ListedSegment>(
+  segments: readonly Segment[],
+): Segment[][] {
+  const groups: Segment[][] = []
+  for (const segment of segments) {
+    if (groups.length === 0 || segment.discontinuity) groups.push([])
+    groups.at(-1)!.push(segment)
   }
   return groups
 }

@@ -37,6 +37,23 @@ export interface ExpectedPlaylist {
   readonly tracks: string | readonly string[]
 }
 
+/** Differences of CMAF. */
+export interface CmafDifferences {
+  /** Whether it has the audio of the main rendition. */
+  readonly audio?: boolean
+  /** Rules of `millrace check` that are broken. */
+  readonly findings?: readonly string[]
+  /** Whether its audio has gaps, at which fragments begin; default false. */
+  readonly audioGaps?: boolean
+  /**
+   * Max difference of the times, in ticks of 90 kHz; default the rounding. The first frame of a part is decoded where the
+   * part before has ended, and no two frames at once.
+   */
+  readonly offTicks?: number
+  /** Set where NAL units lack what a further PES packet has of them. */
+  readonly truncated?: true
+}
+
 export interface MediaCase {
   /** Unique, kebab-case. */
   readonly name: string
@@ -60,6 +77,8 @@ export interface MediaCase {
   readonly warnings?: readonly string[]
   /** Rules of `millrace check` that the input breaks, and the output with it; default none. */
   readonly findings?: readonly string[]
+  /** What CMAF has other than transport stream; default nothing. */
+  readonly cmaf?: CmafDifferences
   /** Further media playlists, with the same segment durations. */
   readonly renditions?: Readonly<Record<string, Omit<ExpectedPlaylist, 'durations'>>>
   /** Texts in one version of the media playlist, in this order. */

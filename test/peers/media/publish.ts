@@ -5,6 +5,7 @@
  */
 import { TIME_MODULUS } from '../../../src/binary/timestamp-33.ts'
 import type { Clock } from '../../../src/clock.ts'
+import { MULTIVARIANT_URI, TS_MULTIVARIANT_URI } from '../../../src/hls/file-names.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import { PACKET_BYTES, SYNC_BYTE } from '../../../src/mpegts/packet.ts'
 import { TICKS_PER_SEC } from '../../../src/mpegts/timestamps.ts'
@@ -21,7 +22,10 @@ import type { Clip } from '../../mpegts/edit.ts'
 export type Step = Clip | { readonly silentSec: number } | { readonly awaySec: number }
 
 export interface PublishOptions extends Partial<
-  Pick<LiveStreamOptions, 'tracks' | 'program' | 'segmentSec' | 'maxSegmentSec' | 'captions'>
+  Pick<
+    LiveStreamOptions,
+    'tracks' | 'program' | 'segmentSec' | 'maxSegmentSec' | 'partSec' | 'captions'
+  >
 > {
   /** Default 7 packets. */
   readonly payloadBytes?: number
@@ -34,6 +38,8 @@ export interface ListedSegment {
   readonly discontinuity: boolean
   readonly programDateTimeMs: number
   readonly bytes: Buffer
+  /** Init segment; undefined in transport stream. */
+  readonly init?: Buffer
 }
 
 export interface PlaylistHistory {
@@ -43,22 +49,28 @@ export interface PlaylistHistory {
   readonly segments: ListedSegment[]
 }
 
-/** Multivariant playlist, version of a media playlist, or segment. */
+/** Multivariant playlist, version of a media playlist, init segment, or segment. */
 export interface Load {
   readonly name: string
   readonly body: string | Buffer
-  /** Media playlist that lists the segment; undefined for playlists. */
+  /** Media playlist that lists the media; undefined for playlists. */
   readonly playlist?: string
   readonly atMs: number
 }
 
-export interface Published {
-  /** All that a viewer loaded, in order. */
+/** What a viewer of one format loaded. */
+export interface Presentation {
+  /** All of it, in order. */
   readonly loads: readonly Load[]
   /** All media playlists in any version of the multivariant playlist, by name. */
   readonly playlists: ReadonlyMap<string, PlaylistHistory>
   /** Versions of the multivariant playlist. */
   readonly multivariants: readonly string[]
+}
+
+export interface Published {
+  readonly ts: Presentation
+  readonly cmaf: Presentation
   /** Warning codes in order of appearance. */
   readonly warnings: readonly string[]
   /** Highest share of the work budget in use; at 1, media is dropped. */
@@ -66,7 +78,6 @@ export interface Published {
 }
 
 const PAYLOAD_BYTES = 1316
-const MAIN_PLAYLIST = 'playlist.m3u8'
 
 /** Runs all steps, then stops the stream. */
 export function publish(steps: readonly Step[], options: PublishOptions = {}): Published {
@@ -77,6 +88,7 @@ export function publish(steps: readonly Step[], options: PublishOptions = {}): P
   const stream = new LiveStream('corpus', {
     clock,
     ...{ epoch: 'e', cache: new SegmentCache({ maxBytes: 1e9 }) },
+    ...{ formats: ['ts', 'cmaf'], partSec: 0.2 },
     ...{ segmentSec: 2, maxSegmentSec: 10, playlistSegments: 3 },
     ...{ lingerSec: 60, reconnectGraceSec: 120 },
     budget,
@@ -86,11 +98,16 @@ export function publish(steps: readonly Step[], options: PublishOptions = {}): P
   stream.on('warning', ({ code }) => warnings.add(code))
   stream.renewKey(clock.wallMs() + 7_200_000)
 
-  const viewer = new Viewer(stream, clock)
+  const ts = new Viewer(stream, clock, TS_MULTIVARIANT_URI)
+  const cmaf = new Viewer(stream, clock, MULTIVARIANT_URI)
+  const look = () => {
+    ts.look()
+    cmaf.look()
+  }
   let publication: Publication | undefined
   const pass = (untilUs: number) => {
     for (; nowUs < untilUs; nowUs = Math.min(nowUs + 250_000, untilUs)) stream.tick()
-    viewer.look()
+    look()
   }
   for (const step of steps) {
     if ('silentSec' in step) pass(nowUs + step.silentSec * 1e6)
@@ -111,11 +128,10 @@ export function publish(steps: readonly Step[], options: PublishOptions = {}): P
     }
   }
   publication?.end('shutdown')
-  viewer.look()
+  look()
   stream.stop('api')
-  viewer.look()
-  const { loads, playlists, multivariants } = viewer
-  return { loads, playlists, multivariants, warnings: [...warnings], workUsed: budget.used }
+  look()
+  return { ts, cmaf, warnings: [...warnings], workUsed: budget.used }
 }
 
 class WatchedBudget extends WorkBudget {
@@ -150,24 +166,26 @@ function paceOf({ bytes, sec }: Clip): (offset: number) => number {
   }
 }
 
-/** Reads every playlist after every payload, and every segment when it is first listed. */
-class Viewer {
+/** Reads every playlist of a format after every payload, and every segment when it is first listed. */
+class Viewer implements Presentation {
   readonly loads: Load[] = []
   readonly playlists = new Map<string, PlaylistHistory>()
   readonly multivariants: string[] = []
   readonly #stream: LiveStream
   readonly #clock: Clock
+  readonly #multivariantUri: string
   readonly #seen = new Map<string, string>()
 
-  constructor(stream: LiveStream, clock: Clock) {
+  constructor(stream: LiveStream, clock: Clock, multivariantUri: string) {
     this.#stream = stream
     this.#clock = clock
+    this.#multivariantUri = multivariantUri
   }
 
   look(): void {
-    const multivariant = this.#fetchChanged('master.m3u8')
+    const multivariant = this.#fetchChanged(this.#multivariantUri)
     if (multivariant !== undefined) this.multivariants.push(multivariant)
-    const names = [MAIN_PLAYLIST, ...readNames(this.multivariants.at(-1) ?? '')]
+    const names = readNames(this.multivariants.at(-1) ?? '')
     for (const name of new Set([...names, ...this.playlists.keys()])) {
       const text = this.#fetchChanged(name)
       if (text !== undefined) this.#record(name, text)
@@ -183,6 +201,10 @@ class Viewer {
     return text
   }
 
+  #fetch(uri: string): Buffer {
+    return Buffer.concat(this.#stream.files.get(uri)?.chunks ?? [])
+  }
+
   #record(name: string, text: string): void {
     const history = this.playlists.get(name) ?? { versions: [], segments: [] }
     this.playlists.set(name, history)
@@ -190,11 +212,16 @@ class Viewer {
     for (const listed of parseM3u8(text).manifest.segments ?? []) {
       const { uri, duration: durationSec, discontinuity = false, programDateTime = NaN } = listed
       if (history.segments.some((segment) => segment.uri === uri)) continue
-      const bytes = Buffer.concat(this.#stream.files.get(uri)?.chunks ?? [])
+      const bytes = this.#fetch(uri)
+      const init = listed.map && this.#fetch(listed.map.uri)
       const place = { uri, durationSec, discontinuity, programDateTimeMs: programDateTime }
-      history.segments.push({ ...place, bytes })
-      if (bytes.length === 0) continue
-      this.loads.push({ name: uri, body: bytes, playlist: name, atMs: this.#clock.wallMs() })
+      history.segments.push({ ...place, bytes, ...(init && { init }) })
+      const media = { playlist: name, atMs: this.#clock.wallMs() }
+      if (init !== undefined && !this.#seen.has(listed.map!.uri)) {
+        this.#seen.set(listed.map!.uri, '')
+        this.loads.push({ ...media, name: listed.map!.uri, body: init })
+      }
+      if (bytes.length > 0) this.loads.push({ ...media, name: uri, body: bytes })
     }
   }
 }

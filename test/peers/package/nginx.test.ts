@@ -19,6 +19,9 @@ import { until } from '../../support/until.ts'
 const CONF = fileURLToPath(new URL('../../../deploy/nginx.conf', import.meta.url))
 const SECRET = 'p'.repeat(32)
 const CLIP = new URL('../../../fixtures/demo.mpegts', import.meta.url)
+/** With low latency. */
+const PLAYLIST = 'cmaf-video-1.m3u8'
+const SEGMENT = /^[^#].*\.m4s$/m
 
 /** Replaces each text, which has to be there. */
 function replaceAll(text: string, replacements: Readonly<Record<string, string>>): string {
@@ -95,32 +98,35 @@ t.test('deploy/nginx.conf serves HLS over HTTP/2, and caches it', async (t) => {
   if (!requireTool(t, 'nginx')) return
   const { get } = await startFront(t)
   const playlist = await until('a playlist with a segment', async () => {
-    const reply = await get('/video/studio/playlist.m3u8')
-    return reply.status === 200 && /^[^#].*\.ts$/m.test(text(reply)) && text(reply)
+    const reply = await get(`/video/studio/${PLAYLIST}`)
+    return reply.status === 200 && SEGMENT.test(text(reply)) && text(reply)
   })
 
-  const segment = /^[^#].*\.ts$/m.exec(playlist)![0]
-  const copies = await Promise.all(Array.from({ length: 8 }, () => get(`/video/studio/${segment}`)))
-  t.strictSame(
-    copies.map(({ status }) => status),
-    copies.map(() => 200),
-  )
-  const misses = copies.filter(({ headers }) => headers['x-cache'] === 'MISS')
-  t.equal(misses.length, 1, 'eight viewers of a segment make one request')
-
-  t.match(copies[0]!.headers['cache-control'], /^public, max-age=\d+, immutable$/)
+  const segment = SEGMENT.exec(playlist)![0]
+  const init = /EXT-X-MAP:URI="([^"]+)"/.exec(playlist)![1]
+  const whole = /^[^#].*\.ts$/m.exec(text(await get('/video/studio/playlist.m3u8')))![0]
+  for (const file of [segment, init, whole]) {
+    const copies = await Promise.all(Array.from({ length: 8 }, () => get(`/video/studio/${file}`)))
+    t.strictSame(
+      copies.map(({ status }) => status),
+      copies.map(() => 200),
+    )
+    const misses = copies.filter(({ headers }) => headers['x-cache'] === 'MISS')
+    t.equal(misses.length, 1, `eight viewers of ${file} make one request`)
+    t.match(copies[0]!.headers['cache-control'], /^public, max-age=\d+, immutable$/)
+  }
 
   const hint = /PRELOAD-HINT:TYPE=PART,URI="([^"]+)"/.exec(
-    text(await get('/video/studio/playlist.m3u8')),
+    text(await get(`/video/studio/${PLAYLIST}`)),
   )
   const part = await get(`/video/studio/${hint?.[1]}`)
   t.equal(part.status, 200, 'a hinted part comes once it is complete')
-  for (const media of [segment, hint?.[1]]) {
+  for (const media of [segment, init, whole, hint?.[1]]) {
     const reply = await get(`/video/studio/${media}?_HLS_msn=7&_HLS_part=1&_HLS_skip=YES`)
     t.equal(reply.headers['x-cache'], 'HIT', 'no copy of media for each directive')
   }
 
-  const path = '/video/studio/playlist.m3u8?_HLS_msn='
+  const path = `/video/studio/${PLAYLIST}?_HLS_msn=`
   const next = Number(/MEDIA-SEQUENCE:(\d+)/.exec(playlist)![1]) + 1
   const [blocking, again] = [await get(`${path}${next}`), await get(`${path}${next}&_foo=1`)]
   t.match([blocking.headers['x-cache'], again.headers['x-cache']], ['MISS', 'HIT'])
@@ -128,9 +134,9 @@ t.test('deploy/nginx.conf serves HLS over HTTP/2, and caches it', async (t) => {
   for (const query of [`${next}&${session('one')}`, `${next}&${session('two')}`]) {
     t.equal((await get(`${path}${query}`)).headers['x-cache'], 'HIT', 'no copy for each player')
   }
-  const firstSeen = await get('/video/studio/playlist.m3u8')
+  const firstSeen = await get(`/video/studio/${PLAYLIST}`)
   await until('the playlist changes within the lifetime of a segment', async () => {
-    return text(await get('/video/studio/playlist.m3u8')) !== text(firstSeen)
+    return text(await get(`/video/studio/${PLAYLIST}`)) !== text(firstSeen)
   })
 
   t.equal((await get('/watch/studio')).status, 200)
@@ -155,11 +161,11 @@ t.test('deploy/nginx.conf stores one copy for all playback tokens', async (t) =>
   const token = tokenFor('studio')
   const base = `/t/${token}/video/studio`
   const playlist = await until('a playlist with a segment', async () => {
-    const reply = await get(`${base}/playlist.m3u8`)
-    return reply.status === 200 && /^[^#].*\.ts$/m.test(text(reply)) && text(reply)
+    const reply = await get(`${base}/${PLAYLIST}`)
+    return reply.status === 200 && SEGMENT.test(text(reply)) && text(reply)
   })
 
-  const file = /^[^#].*\.ts$/m.exec(playlist)![0]
+  const file = SEGMENT.exec(playlist)![0]
   const states: unknown[] = []
   for (const each of [
     tokenFor('studio', { address: '127.0.0.1' }),
@@ -186,10 +192,10 @@ t.test('deploy/nginx.conf stores one copy for all playback tokens', async (t) =>
     t.match(JSON.parse(text(reply)), { code })
   }
 
-  const hint = /PRELOAD-HINT:TYPE=PART,URI="([^"]+)"/.exec(text(await get(`${base}/playlist.m3u8`)))
+  const hint = /PRELOAD-HINT:TYPE=PART,URI="([^"]+)"/.exec(text(await get(`${base}/${PLAYLIST}`)))
   t.equal((await get(`${base}/${hint?.[1]}`)).status, 200, 'a hinted part')
   const next = Number(/MEDIA-SEQUENCE:(\d+)/.exec(playlist)![1]) + 1
-  const blocking = `/video/studio/playlist.m3u8?_HLS_msn=${next}`
+  const blocking = `/video/studio/${PLAYLIST}?_HLS_msn=${next}`
   const [first, other] = [
     await get(`/t/${token}${blocking}`),
     await get(`/t/${tokenFor('studio', { sec: 800 })}${blocking}`),
@@ -213,9 +219,9 @@ t.test('deploy/nginx.conf stores one copy for all playback tokens', async (t) =>
 t.test('deploy/nginx.conf asks Millrace for the URL that is the cache key', async (t) => {
   if (!requireTool(t, 'nginx')) return
   const { get } = await startFront(t)
-  const path = '/video/studio/playlist.m3u8'
+  const path = `/video/studio/${PLAYLIST}`
   await until('a playlist', async () => (await get(path)).status === 200)
-  for (const same of ['/video/x/%2e%2e/studio/playlist.m3u8', '/video//studio/playlist.m3u8']) {
+  for (const same of [`/video/x/%2e%2e/studio/${PLAYLIST}`, `/video//studio/${PLAYLIST}`]) {
     t.equal((await get(same)).status, 200, same)
   }
   for (const other of [

@@ -26,7 +26,7 @@ export function watchPlaylist(t: Test, url: string): readonly ViewedPlaylist[] {
   const hls = new Hls({ pLoader: FetchLoader, enableWorker: false, lowLatencyMode: true })
   hls.on(Hls.Events.LEVEL_LOADED, (_, { details }) => {
     const uri = details.partList?.at(-1)?.relurl ?? ''
-    const serial = Number(/p(\d+)\.ts$/.exec(uri)?.[1] ?? -1)
+    const serial = Number(/p(\d+)\.m4s$/.exec(uri)?.[1] ?? -1)
     versions.push({ atMs: performance.now(), serial, ageSec: details.ageHeader })
   })
   hls.on(Hls.Events.ERROR, (_, { details, error }) => t.fail(`hls.js: ${details} ${error.message}`))

@@ -4,6 +4,7 @@
  * @module
  */
 import { systemClock } from '../../../src/clock.ts'
+import { FORMATS } from '../../../src/contract/schema.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import { LiveStream } from '../../../src/stream/live-stream.ts'
 import type { ContinuedStream } from '../../../src/stream/live-stream-options.ts'
@@ -31,7 +32,7 @@ export interface LiveClip {
   stall(): void
 }
 
-/** Starts a low-latency stream that goes on until the test ends. */
+/** Starts a low-latency stream in both formats that goes on until the test ends. */
 export function startLiveClip(t: Test, options: LiveClipOptions): LiveClip {
   const stream = createClipStream(options)
   const stall = publishClip(t, stream, options.startSec)
@@ -39,7 +40,7 @@ export function startLiveClip(t: Test, options: LiveClipOptions): LiveClip {
   return { stream, stall }
 }
 
-/** @returns a low-latency stream without an encoder */
+/** @returns a low-latency stream in both formats, without an encoder */
 export function createClipStream({
   partSec = 0.2,
   segmentSec,
@@ -51,6 +52,7 @@ export function createClipStream({
     clock: systemClock,
     cache: new SegmentCache({ maxBytes: 256 * 1024 * 1024 }),
     epoch,
+    formats: FORMATS,
     partSec,
     segmentSec,
     maxSegmentSec: 10,

@@ -108,9 +108,18 @@ export async function countMedia(file: string): Promise<MediaCount> {
 
 /** @returns errors of ffmpeg when it decodes each file alone */
 export async function decodeErrors(...files: string[]): Promise<string> {
+  return decode('error', files)
+}
+
+/** @returns warnings and errors of ffmpeg when it decodes each file alone */
+export async function decodeWarnings(...files: string[]): Promise<string> {
+  return decode('warning', files)
+}
+
+async function decode(level: string, files: readonly string[]): Promise<string> {
   const inputs = files.flatMap((file) => ['-i', file])
   const maps = files.flatMap((_, index) => ['-map', `${index}:v?`, '-map', `${index}:a?`])
-  const args = ['-v', 'error', ...inputs, ...maps, '-f', 'null', '-']
+  const args = ['-v', level, ...inputs, ...maps, '-f', 'null', '-']
   return new Promise((resolve) => {
     execFile('ffmpeg', args, { maxBuffer: MAX_OUTPUT_BYTES }, (error, _, stderr) =>
       resolve(error === null ? stderr : `${error.message}\n${stderr}`),

@@ -1,5 +1,5 @@
 /**
- * Video.js on a minimal page, with its own HLS engine (http-streaming), set up as docs/low-latency.md says.
+ * Video.js on a minimal page, with its own HLS engine (http-streaming), whose errors can be read at any time.
  *
  * @module
  */
@@ -11,8 +11,9 @@ const SCRIPT = createRequire(import.meta.url).resolve('video.js/dist/video.min.j
 const PAGE = `<!doctype html><video class="video-js" muted playsinline></video>
 <script src="/video.js"></script>
 <script>
-const html5 = { vhs: { overrideNative: true, llhls: false }, nativeAudioTracks: false, nativeVideoTracks: false }
-const player = videojs(document.querySelector('video'), { html5 })
+const errors = []
+const player = videojs(document.querySelector('video'))
+player.on('error', () => errors.push(player.error()?.message))
 player.src({ src: new URLSearchParams(location.search).get('src'), type: 'application/vnd.apple.mpegurl' })
 player.ready(() => player.play())
 </script>
@@ -28,4 +29,9 @@ export async function openVideoJs(context: BrowserContext, playlistUrl: string):
   const query = new URLSearchParams({ src: playlistUrl })
   await page.goto(new URL(`/video-js?${query.toString()}`, playlistUrl).href)
   return page
+}
+
+/** @returns messages of the errors of the player so far */
+export function videoJsErrors(page: Page): Promise<readonly string[]> {
+  return page.evaluate('errors')
 }

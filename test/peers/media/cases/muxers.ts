@@ -51,6 +51,7 @@ export const MUXERS: readonly MediaCase[] = [
       ]),
     playlist: USUAL,
     findings: ['TS_PTS_MISSING'],
+    cmaf: { findings: [], truncated: true },
   },
   {
     name: 'empty-pes',
@@ -72,6 +73,7 @@ export const MUXERS: readonly MediaCase[] = [
       ),
     playlist: USUAL,
     warnings: ['PTS_BEFORE_DTS'],
+    cmaf: { offTicks: 3000 },
   },
   {
     name: 'equal-times',
@@ -85,6 +87,7 @@ export const MUXERS: readonly MediaCase[] = [
       ),
     playlist: USUAL,
     warnings: ['DTS_REPEATED'],
+    cmaf: { offTicks: 1800 },
   },
   {
     name: 'pat-with-nit',
@@ -133,6 +136,7 @@ export const MUXERS: readonly MediaCase[] = [
     ),
     playlist: { ...USUAL, durations: [2, 2, 2], videoFrames: 180, audioFrames: 291 },
     bytesOut: 'from-key-frame',
+    cmaf: { findings: ['EXTINF_INEXACT'] },
   },
   {
     name: 'late-psi',
@@ -140,6 +144,7 @@ export const MUXERS: readonly MediaCase[] = [
     make: altered((clip) => lose(clip, ({ pid, unit }) => isPsi(pid) && unit < 19)),
     playlist: { ...USUAL, durations: [2, 2, 2], videoFrames: 180, audioFrames: 291 },
     bytesOut: 'from-key-frame',
+    cmaf: { findings: ['EXTINF_INEXACT'] },
   },
   {
     name: 'rare-psi',
@@ -150,6 +155,7 @@ export const MUXERS: readonly MediaCase[] = [
     },
     playlist: { ...TWICE, tracks: USUAL.tracks },
     warnings: ['PSI_TOO_RARE'],
+    cmaf: { offTicks: 1920 },
   },
   {
     name: '192-byte-packets',
@@ -160,6 +166,7 @@ export const MUXERS: readonly MediaCase[] = [
       return { steps: [sent], originals: [unstride(sent, { before: 4 })] }
     },
     playlist: { ...USUAL, audioFrames: 250, tracks: '4113:1b,4352:81' },
+    cmaf: { findings: ['EXTINF_INEXACT'] },
   },
   {
     name: '204-byte-packets',

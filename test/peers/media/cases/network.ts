@@ -23,6 +23,7 @@ export const NETWORK: readonly MediaCase[] = [
     }),
     playlist: { ...USUAL, durations: [2, 2, 2], videoFrames: 180, audioFrames: 291 },
     bytesOut: 'from-key-frame',
+    cmaf: { findings: ['EXTINF_INEXACT'] },
   },
   {
     name: 'junk-between-packets',
@@ -71,6 +72,7 @@ export const NETWORK: readonly MediaCase[] = [
     bytesOut: 'damaged',
     warnings: ['CONTINUITY_ERRORS', 'GOP_TOO_LONG'],
     findings: ['SEGMENT_WITHOUT_KEY_FRAME'],
+    cmaf: { findings: ['SEGMENT_WITHOUT_KEY_FRAME', 'INDEPENDENT_MISSING'], offTicks: 1800 },
   },
   {
     name: 'lost-in-a-burst',
@@ -84,6 +86,7 @@ export const NETWORK: readonly MediaCase[] = [
     bytesOut: 'damaged',
     warnings: ['CONTINUITY_ERRORS', 'GOP_TOO_LONG', 'PTS_GAPS'],
     findings: ['SEGMENT_WITHOUT_KEY_FRAME'],
+    cmaf: { findings: ['SEGMENT_WITHOUT_KEY_FRAME', 'INDEPENDENT_MISSING'], offTicks: 4800 },
   },
   {
     name: 'lost-audio',
@@ -94,6 +97,7 @@ export const NETWORK: readonly MediaCase[] = [
     playlist: { ...USUAL, audioFrames: 299 },
     bytesOut: 'damaged',
     warnings: ['CONTINUITY_ERRORS'],
+    cmaf: { findings: ['EXTINF_INEXACT', 'SEGMENT_LENGTH', 'DECODE_TIME_BREAK'], audioGaps: true },
   },
   {
     name: 'duplicates',

@@ -44,6 +44,10 @@ export const TIME: readonly MediaCase[] = [
     independent: false,
     warnings: ['GOP_TOO_LONG', 'PTS_GAPS'],
     findings: ['SEGMENT_WITHOUT_KEY_FRAME'],
+    cmaf: {
+      ...{ findings: ['EXTINF_INEXACT', 'SEGMENT_WITHOUT_KEY_FRAME'], audioGaps: true },
+      offTicks: 88_800,
+    },
   },
   {
     name: 'gap-of-5s',
@@ -60,6 +64,7 @@ export const TIME: readonly MediaCase[] = [
     playlist: { ...USUAL, audioFrames: 330 },
     warnings: ['AV_SKEW'],
     findings: ['STARTS_APART'],
+    cmaf: { findings: ['SEGMENT_LENGTH', 'RENDITIONS_START_APART'] },
   },
   {
     name: 'audio-early',
@@ -68,6 +73,7 @@ export const TIME: readonly MediaCase[] = [
     playlist: { ...USUAL, durations: [2, 2, 2, 1], videoFrames: 210, audioFrames: 334 },
     bytesOut: 'from-key-frame',
     warnings: ['AV_SKEW'],
+    cmaf: { findings: ['EXTINF_INEXACT'] },
   },
   {
     name: 'audio-drift',

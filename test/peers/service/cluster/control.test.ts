@@ -33,7 +33,8 @@ async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [
   await until('a connection', () => redis.isReady)
   const registry = openRegistry(redis, { leaseMs: 60_000 })
   const settings = {
-    ...{ segmentSec: 1, maxSegmentSec: 10, playlistSegments: 6, lingerSec: 60, partSec: 0.2 },
+    ...{ formats: ['ts', 'cmaf'] as const, segmentSec: 1, maxSegmentSec: 10 },
+    ...{ playlistSegments: 6, lingerSec: 60, lowLatency: true, partMs: 200 },
     ...{ reconnectGraceSec: 120, hasPlaybackSecret: false, webhookUrls: ['http://default/'] },
     clock: systemClock,
     readJwtSecrets: () => jwtSecrets as [string, ...string[]],
@@ -46,7 +47,10 @@ async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [
   })
   const sent: { type: string; id: string; urls: readonly string[] }[] = []
   const urls = {
-    playlist: (id: string) => `http://cluster/video/${id}/playlist.m3u8`,
+    playback: (id: string, formats: readonly string[]) => ({
+      playlistUrl: `http://cluster/${id}/${formats.includes('ts') ? 'ts' : 'cmaf'}`,
+      masterUrl: `http://cluster/${id}/cmaf`,
+    }),
     publish: (key: string) => `srt://${node}:10080?streamid=${key}`,
   }
   const control = new ClusterControl({
@@ -54,10 +58,10 @@ async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [
     records: new Records({
       ownershipOf: () => ({ node }),
       ...{
-        playlistUrl: urls.playlist,
         hasPlaybackSecret: false,
         audienceOf: () => ({ viewers: 0 }),
       },
+      urlsOf: (stream) => urls.playback(stream.id, streams.formatsOf(stream)),
       ownTermsOf: (stream) => streams.ownTermsOf(stream),
       readLoad: () => undefined,
     }),
@@ -124,19 +128,20 @@ const claimsOf = (streamKey: string) =>
 
 t.test('a stream that one node has started is READY on all, with its options', async (t) => {
   const { a, b } = await startCluster(t)
-  const started = await a.api('start-stream', {
-    ...STUDIO,
-    ...{ segment_sec: 2, part_ms: 300, latency_ms: 250, allow_from: ['10.0.0.0/8'] },
-  })
+  const media = { formats: ['cmaf'], segment_sec: 2, part_ms: 300 }
+  const options = { ...media, latency_ms: 250, allow_from: ['10.0.0.0/8'] }
+  const started = await a.api('start-stream', { ...STUDIO, ...options })
   t.match(started, { status: 200, body: { data: { stream_id: 'studio', status: 'READY' } } })
   t.match(started.body.data['srt_url'], /^srt:\/\/a:10080\?streamid=mode=publish,rid=studio,token=/)
   t.match(await claimsOf(started.body.data['stream_key']), { streamId: 'studio' })
   t.strictSame(a.sent, [{ type: 'ready', id: 'studio', urls: ['http://default/'] }])
-  const options = { segment_sec: 2, part_ms: 300, latency_ms: 250, allow_from: ['10.0.0.0/8'] }
+  const masterUrl = started.body.data['master_url']
+  t.match(started.body.data, { playlist_url: masterUrl, master_url: /studio/ }, 'without ts')
   for (const node of [a, b]) {
     const { status, body } = await node.api('status')
     t.equal(status, 200)
     t.match(body.data, { status: 'READY', live: false, options, publisher: null })
+    t.match(body.data, { playlist_url: masterUrl, master_url: masterUrl })
     t.strictSame([body.data['node'], body.data['stale']], [undefined, undefined])
   }
   t.match(await b.tried('status', { stream_id: 'other' }), { status: 404 })
@@ -147,11 +152,13 @@ t.test('a stream that one node has started is READY on all, with its options', a
 t.test('a second start on another node issues a key, and replaces what it names', async (t) => {
   const { a, b, c } = await startCluster(t)
   const first = await a.api('start-stream', {
-    ...{ ...STUDIO, segment_sec: 2, latency_ms: 250, webhook_urls: ['http://one/'] },
+    ...{ ...STUDIO, formats: ['cmaf'], segment_sec: 2, latency_ms: 250 },
+    webhook_urls: ['http://one/'],
   })
   const owner = await c.claim()
   const second = await b.api('start-stream', {
-    ...{ ...STUDIO, segment_sec: 4, latency_ms: 500, webhook_urls: ['http://two/'] },
+    ...{ ...STUDIO, formats: ['ts'], segment_sec: 4, latency_ms: 500 },
+    webhook_urls: ['http://two/'],
   })
   t.not(second.body.data['stream_key'], first.body.data['stream_key'])
   for (const { body } of [first, second]) await claimsOf(body.data['stream_key'])
@@ -159,7 +166,10 @@ t.test('a second start on another node issues a key, and replaces what it names'
   t.strictSame(owner.stream.webhookUrls, ['http://two/'], 'the owner knows when the call returns')
   t.equal(owner.stream.terms.latencyMs, 500)
   t.equal(owner.isClosed(), false)
-  t.match((await a.api('status')).body.data, { options: { segment_sec: 2, latency_ms: 500 } })
+  t.match((await a.api('status')).body.data, {
+    options: { formats: ['cmaf'], segment_sec: 2, latency_ms: 500 },
+    playlist_url: first.body.data['playlist_url'],
+  })
 })
 
 t.test('the passphrase of a stream is the same in the answers of all nodes', async (t) => {

@@ -40,7 +40,11 @@ for (const [what, command] of [
     const { cluster, node, edge, encoder, viewer, registered } = await startStudio(t)
     t.equal(encoder.events.length, 1, encoder.events.join())
     await ask(cluster.redis.port, command)
-    const restored = await until('the stream is back', () => cluster.registry.get('studio'))
+    // The stream may be back before the address of its node.
+    const restored = await until('the stream is back', async () => {
+      const stream = await cluster.registry.get('studio')
+      return stream?.ownerUrl !== undefined && stream
+    })
     t.strictSame(restored, registered, 'with all that was known of it')
     await grows(viewer, 2)
     t.strictSame(viewer.complaints, [])

@@ -15,7 +15,8 @@ import { until } from '../../../support/until.ts'
 
 const LIMIT = { timeout: 60_000 }
 const METRICS_TOKEN = 'test-metrics-token-0123456789abcdef'
-const PLAYLIST = '/video/studio/playlist.m3u8'
+/** With low latency. */
+const PLAYLIST = '/video/studio/cmaf-video-1.m3u8'
 
 /** Two nodes, of which the first owns a stream. */
 async function startStudio(t: Test, options: Partial<ServerOptions> = {}) {
@@ -51,9 +52,12 @@ t.test('every node serves a stream byte for byte like its owner', LIMIT, async (
   if (!requireTool(t, 'redis-server')) return
   const { a, b, ask } = await startStudio(t, { hls: { lowLatency: true } })
   const text = await played(() => ask(b, PLAYLIST), 'EXT-X-PART:')
-  const segment = /^\S+\.ts$/m.exec(text)![0]
+  const segment = /^\S+\.m4s$/m.exec(text)![0]
+  const init = /EXT-X-MAP:URI="([^"]+)"/.exec(text)![1]!
   const part = /PART:.*URI="([^"]+)"/.exec(text)![1]!
-  for (const name of [segment, part, 'master.m3u8', 'none.ts']) {
+  const ts = await played(() => ask(b, '/video/studio/playlist.m3u8'))
+  const whole = /^\S+\.ts$/m.exec(ts)![0]
+  for (const name of [segment, init, part, whole, 'master.m3u8', 'ts.m3u8', 'none.ts']) {
     const path = `/video/studio/${name}`
     t.strictSame(await ask(b, path), await ask(a, path), name)
   }

@@ -1,0 +1,351 @@
+/**
+ * Segments and parts of a CMAF track (ISO/IEC 23000-19 7.3): a part is a fragment, a segment its parts in sequence.
+ *
+ * ```
+ * PES packet ─► samples ─► held until their part ─► FragmentWriter ─► part
+ * ```
+ *
+ * Audio frames of one PES packet may go to two parts. Decode times are continuous within a timeline: a fragment begins
+ * where the one before it has ended, even if the frame that was expected there is lost.
+ *
+ * @module
+ */
+import { createHash } from 'node:crypto'
+import { FragmentWriter, type Fragment } from '../../mp4/fragment.ts'
+import type { Id3Event } from '../../mp4/event-message.ts'
+import { encodeInitSegment, timescaleOf, type MediaFormat } from '../../mp4/init-segment.ts'
+import type { Sample } from '../../mp4/sample.ts'
+import type { SlabPool } from '../../mpegts/mux/slab-pool.ts'
+import { elementaryPayload } from '../../mpegts/pes.ts'
+import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
+import type { PartEnd } from '../cut/part-plan.ts'
+import type { SegmentEnd, SegmentPlan } from '../cut/segment-plan.ts'
+import { initUri, isAudioRendition, type CmafRendition } from '../file-names.ts'
+import type { InitSegment } from '../store/init-segment.ts'
+import { MAX_SKEW_TICKS } from '../cut/timeline.ts'
+import type { CarriedTracks } from './carried-tracks.ts'
+import { ListedTime, type ListedEnd } from './listed-time.ts'
+import { createSampleReader, type SampleReader } from './sample-reader.ts'
+import type { MediaWriter, WrittenPart, WrittenSegment } from './media-writer.ts'
+import { OpenSegment } from './open-segment.ts'
+import { SlabMediaMemory } from './slab-media-memory.ts'
+import type { QueuedUnit } from './unit-queue.ts'
+
+export interface CmafWriterOptions {
+  readonly name: CmafRendition
+  readonly epoch: string
+  readonly slabs: SlabPool
+  readonly maxSegmentBytes: number
+}
+
+/** Sample of an audio or video track, with its time in the program. */
+interface HeldSample {
+  readonly sample: Sample<MediaFormat>
+  /** 90 kHz, comparable with the boundaries of parts. */
+  readonly ticks: number
+  readonly unit: PesUnit
+}
+
+/** Segment that has its first sample, or follows media without having any. */
+interface Open {
+  /** Undefined in a segment without samples. */
+  readonly content: OpenSegment | undefined
+  readonly map: InitSegment
+  readonly startsWithSync: boolean
+  /** Fragments so far. */
+  readonly fragments: Fragment[]
+  sizeBytes: number
+}
+
+/** Digits of the hash in the name of an init segment. */
+const HASH_DIGITS = 12
+
+export class CmafWriter implements MediaWriter {
+  readonly #options: CmafWriterOptions
+  readonly #memory: SlabMediaMemory
+  readonly #fragments: FragmentWriter
+  #carried: CarriedTracks | undefined
+  #reader: SampleReader | undefined
+  #held: HeldSample[] = []
+  #events: Id3Event[] = []
+  #eventBytes = 0
+  #eventId = 0
+  #open: Open | undefined
+  /** Format of the newest sample. */
+  #format: MediaFormat | undefined
+  readonly #maps = new WeakMap<MediaFormat, InitSegment>()
+  #needsTimeline = false
+  /** Init segment of all samples of the timeline: another one is behind a discontinuity. */
+  #timelineMap: string | undefined
+  /** Added to all times of the timeline, which may be negative: whole seconds, in 90 kHz. */
+  #liftTicks = 0
+  /** Start of the timeline. */
+  #startTicks = -Infinity
+  /** PTS minus DTS at the latest random access point. */
+  #reorderTicks = 0
+  /** Time of the newest sample, comparable with the boundaries of parts. */
+  #latestTicks = 0
+  /** Decode time at which the next fragment begins, if the media is continuous. */
+  #nextTicks: number | undefined
+  /** Decode time of the newest sample of the open fragment. */
+  #placedTicks = 0
+  /** Mean duration of the samples of the latest fragment, in the timescale. */
+  #sampleTicks = 0
+  readonly #listed = new ListedTime()
+  /** End of the listed durations before the open segment. */
+  #segmentFromTicks = 0
+
+  constructor(options: CmafWriterOptions) {
+    this.#options = options
+    this.#memory = new SlabMediaMemory(options.slabs)
+    const { maxSegmentBytes: maxBytes } = options
+    this.#fragments = new FragmentWriter({ trackId: 1, memory: this.#memory, maxBytes })
+  }
+
+  get sizeBytes(): number {
+    return (this.#open?.sizeBytes ?? 0) + this.#fragments.mediaBytes + this.#eventBytes
+  }
+
+  get open(): CarriedTracks | undefined {
+    return this.#open?.content?.carried
+  }
+
+  get needsTimeline(): boolean {
+    return this.#needsTimeline
+  }
+
+  carry(carried: CarriedTracks | undefined, isSame: boolean): void {
+    this.#carried = carried
+    if (!isSame) this.#restart()
+    else if (this.#open?.content !== undefined && carried !== undefined)
+      this.#open.content.carried = carried
+  }
+
+  startTimeline({ startTicks, timelineStartTicks }: SegmentPlan): void {
+    this.#restart()
+    this.#needsTimeline = false
+    this.#timelineMap = undefined
+    this.#startTicks = startTicks
+    this.#listed.start(startTicks)
+    this.#segmentFromTicks = startTicks
+    const missingSec = (MAX_SKEW_TICKS - timelineStartTicks) / TICKS_PER_SEC
+    this.#liftTicks = Math.max(0, Math.ceil(missingSec)) * TICKS_PER_SEC
+  }
+
+  write({ unit, ticks }: QueuedUnit, isLead: boolean): void {
+    if (!isLead) {
+      this.#addEvent(unit)
+      return
+    }
+    this.#reader ??= createSampleReader(unit.track)
+    this.#reorderTicks = ticks - unit.dtsTicks
+    const samples = this.#reader?.push(unit, this.#liftTicks) ?? []
+    for (const [index, sample] of samples.entries()) {
+      if (unit.track.kind === 'audio') {
+        const endTicks = samples[index + 1]?.decodeTicks ?? this.#reader?.nextTicks ?? Infinity
+        // Audio that ends before the video begins is of no use.
+        if (this.#toTicks(endTicks, sample.format) <= this.#startTicks) continue
+        this.#latestTicks = this.#toTicks(sample.decodeTicks, sample.format)
+      } else if (!sample.continues) this.#latestTicks = ticks
+      // A second field is written with the first one: its bytes are views into the input.
+      this.#held.push({ sample, ticks: this.#latestTicks, unit })
+    }
+  }
+
+  advance(untilTicks: number): void {
+    for (const held of this.#takeHeld(untilTicks)) this.#append(held)
+  }
+
+  isPast(untilTicks: number): boolean {
+    const [first] = this.#held
+    return first !== undefined && !isDue(first, untilTicks)
+  }
+
+  skip(untilTicks: number): void {
+    this.#takeHeld(untilTicks)
+    this.#openEmpty()
+    this.#nextTicks = undefined
+  }
+
+  endPart(plan: SegmentPlan, end: PartEnd): WrittenPart {
+    this.#openEmpty()
+    const fragment = this.#endFragment(end.endTicks)
+    const restSec = plan.maxSec - (this.#listed.ticks - this.#segmentFromTicks) / TICKS_PER_SEC
+    const durationSec = this.#list({ ...end, maxSec: Math.min(end.maxSec, restSec) })
+    if (fragment === undefined || this.#open === undefined)
+      return { chunks: [], independent: false, durationSec }
+    const { chunks, independent } = fragment
+    return { chunks, independent, map: this.#open.map, durationSec }
+  }
+
+  endSegment(plan: SegmentPlan, end: SegmentEnd): WrittenSegment {
+    const isEmpty = this.#open?.fragments.length === 0
+    if (isEmpty || this.#fragments.mediaBytes > 0) this.#endFragment(end.endTicks)
+    const durationSec = this.#listSegment(plan, end)
+    const open = this.#open
+    this.#open = undefined
+    if (open === undefined) {
+      this.#nextTicks = undefined
+      const gap = { independent: false, aligned: undefined, startsWithKeyFrame: false, frames: 0 }
+      return { ...gap, chunks: [], carried: undefined, durationSec }
+    }
+    const { content, fragments, startsWithSync, map } = open
+    if (content === undefined) this.#nextTicks = undefined
+    this.#memory.expect(open.sizeBytes)
+    return {
+      chunks: fragments.flatMap(({ chunks }) => chunks),
+      independent: content === undefined || (startsWithSync && content.isIndependent(plan)),
+      aligned: content?.isAligned(plan),
+      startsWithKeyFrame: startsWithSync && content?.startsWithKeyFrame === true,
+      frames: content?.frames ?? 0,
+      carried: content?.carried,
+      map,
+      durationSec,
+    }
+  }
+
+  /**
+   * Opens a segment that follows media and has none, so that it is no gap: Shaka 5.2 ends with error 1011 where the newest
+   * segment is one. The next segment is.
+   */
+  #openEmpty(): void {
+    if (this.#carried === undefined || this.#needsTimeline) return
+    if (this.#nextTicks === undefined || this.#format === undefined) return
+    const map = this.#maps.get(this.#format)
+    if (map === undefined || map.uri !== this.#timelineMap) return
+    this.#open ??= {
+      content: undefined,
+      map,
+      startsWithSync: false,
+      fragments: [],
+      sizeBytes: 0,
+    }
+  }
+
+  #restart(): void {
+    this.#reader = undefined
+    this.#held = []
+    this.#nextTicks = undefined
+  }
+
+  #takeHeld(untilTicks: number): HeldSample[] {
+    const count = this.#held.findIndex((held) => !isDue(held, untilTicks))
+    return this.#held.splice(0, count === -1 ? Infinity : count)
+  }
+
+  #append({ sample, unit }: HeldSample): void {
+    if (this.#carried === undefined) return
+    // The frame that it continues is lost, or in another segment.
+    if (sample.continues && this.#fragments.decodeTicks === undefined) return
+    const map = this.#mapOf(sample.format, unit.track.language)
+    this.#timelineMap ??= map.uri
+    if (map.uri !== this.#timelineMap) {
+      this.#needsTimeline = true
+      return
+    }
+    this.#format = sample.format
+    const content = this.#open?.content ?? new OpenSegment(this.#carried, unit)
+    if (this.#open?.content === undefined) {
+      const { fragments, sizeBytes } = this.#open ?? { fragments: [], sizeBytes: 0 }
+      this.#open = { content, map, startsWithSync: sample.sync, fragments, sizeBytes }
+    }
+    const isVideo = unit.track.kind === 'video'
+    const placed =
+      isVideo && !sample.continues ? startAt(sample, this.#decodeTimeOf(sample)) : sample
+    this.#fragments.push(placed)
+    if (!sample.continues) this.#placedTicks = placed.decodeTicks
+    content.push(unit)
+  }
+
+  /** Decode time at which a fragment of video goes on, or begins where the one before it has ended. */
+  #decodeTimeOf({ decodeTicks }: Sample<MediaFormat>): number {
+    const isFirst = this.#fragments.decodeTicks === undefined
+    return isFirst ? (this.#nextTicks ?? decodeTicks) : Math.max(decodeTicks, this.#placedTicks + 1)
+  }
+
+  #mapOf(format: MediaFormat, language: string | undefined): InitSegment {
+    const known = this.#maps.get(format)
+    if (known !== undefined) return known
+    const { epoch, name } = this.#options
+    const bytes = encodeInitSegment({ id: 1, format, ...(language !== undefined && { language }) })
+    const hash = createHash('sha256').update(bytes).digest('hex').slice(0, HASH_DIGITS)
+    const map = { uri: initUri(epoch, name, hash), bytes }
+    this.#maps.set(format, map)
+    return map
+  }
+
+  /** @returns undefined for a gap: the segment has no media so far */
+  #endFragment(endTicks: number): Fragment | undefined {
+    const open = this.#open
+    if (open === undefined) return undefined
+    const untilTicks = this.#endOf(endTicks)
+    const fragment = this.#fragments.end({
+      untilTicks,
+      startsSegment: open.fragments.length === 0,
+      events: this.#events,
+      emptyTicks: this.#nextTicks ?? untilTicks,
+    })
+    this.#events = []
+    this.#eventBytes = 0
+    if (fragment === undefined) return undefined
+    if (fragment.samples > 0) {
+      this.#nextTicks = fragment.decodeTicks + fragment.durationTicks
+      this.#sampleTicks = fragment.durationTicks / fragment.samples
+    }
+    open.fragments.push(fragment)
+    open.sizeBytes += fragment.sizeBytes
+    return fragment
+  }
+
+  /** Decode time at which a fragment ends: that of the next frame of audio, of video the planned one. */
+  #endOf(endTicks: number): number {
+    const [held] = this.#held
+    const counted = held?.sample.decodeTicks ?? this.#reader?.nextTicks
+    return counted ?? endTicks - this.#reorderTicks + this.#liftTicks
+  }
+
+  /** @returns DURATION or EXTINF up to a boundary: that of the frames of audio; of video as planned */
+  #list(end: ListedEnd): number {
+    if (!isAudioRendition(this.#options.name)) return end.durationSec
+    const [format, ticks] = [this.#format, this.#nextTicks]
+    if (format === undefined || ticks === undefined) return this.#listed.advance(end)
+    const frameTicks = (this.#sampleTicks * TICKS_PER_SEC) / timescaleOf(format)
+    return this.#listed.advance(end, { mediaTicks: this.#toTicks(ticks, format), frameTicks })
+  }
+
+  /** @returns time in the program, 90 kHz, of a decode time */
+  #toTicks(decodeTicks: number, format: MediaFormat): number {
+    return (decodeTicks * TICKS_PER_SEC) / timescaleOf(format) - this.#liftTicks
+  }
+
+  /** @returns EXTINF of audio: the sum of the parts, if there are any; of video as planned */
+  #listSegment({ maxSec }: SegmentPlan, end: SegmentEnd): number {
+    if (!isAudioRendition(this.#options.name)) return end.durationSec
+    const fromTicks = this.#segmentFromTicks
+    if (this.#listed.ticks === fromTicks) this.#list({ ...end, maxSec })
+    this.#segmentFromTicks = this.#listed.ticks
+    return (this.#listed.ticks - fromTicks) / TICKS_PER_SEC
+  }
+
+  /** Adds timed metadata to the open fragment. */
+  #addEvent(unit: PesUnit): void {
+    const tag = elementaryPayload(unit.chunks)
+    const ptsTicks = unit.ptsTicks + this.#liftTicks
+    if (tag === undefined || tag.toString('latin1', 0, 3) !== 'ID3' || ptsTicks < 0) return
+    this.#events.push({ id: this.#eventId++, ptsTicks, tag })
+    this.#eventBytes += tag.length
+  }
+}
+
+function isDue({ ticks }: HeldSample, untilTicks: number): boolean {
+  // Audio begins between ticks.
+  return ticks < untilTicks + 1
+}
+
+/** Moves the decode time of a sample; it is presented as before. */
+function startAt<Format>(sample: Sample<Format>, decodeTicks: number): Sample<Format> {
+  const { compositionOffset } = sample
+  const moved = compositionOffset + sample.decodeTicks - decodeTicks
+  return { ...sample, decodeTicks, compositionOffset: moved }
+}

@@ -1,0 +1,95 @@
+/**
+ * Reader of the samples in the PES packets of one track.
+ *
+ * @module
+ */
+import type { AudioParameters } from '../../codec/audio-frame.ts'
+import { AudioSamples, type AudioSource } from '../../mp4/audio-samples.ts'
+import type { MediaFormat } from '../../mp4/init-segment.ts'
+import type { Sample } from '../../mp4/sample.ts'
+import { VideoSamples } from '../../mp4/video-samples.ts'
+import { elementaryBytes, elementaryPayload, findPesHeader } from '../../mpegts/pes.ts'
+import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import type { Track, TrackParameters } from '../../mpegts/track.ts'
+
+/** `push` each PES packet of a timeline in order. */
+export interface SampleReader {
+  /** End of the latest sample in its timescale, where it is known without the next one: of audio. */
+  readonly nextTicks: number | undefined
+  /**
+   * @param liftTicks  added to its times, 90 kHz
+   * @returns samples whose bytes are views into the PES packet or, of audio, in memory of their own
+   */
+  push(unit: PesUnit, liftTicks: number): readonly Sample<MediaFormat>[]
+}
+
+/** @returns undefined for a codec that CMAF does not carry here */
+export function createSampleReader(track: Track): SampleReader | undefined {
+  if (track.codec === 'h264' || track.codec === 'h265') return new VideoReader(track.codec)
+  const source = audioSource(track)
+  return source && new AudioReader(source)
+}
+
+/** Whether CMAF carries the track. */
+export function isCmafTrack(track: Track): boolean {
+  return track.kind === 'video' || audioSource(track) !== undefined
+}
+
+function audioSource({ codec, parameters }: Track): AudioSource | undefined {
+  switch (codec) {
+    case 'aac':
+      // Of LATM: ADTS cannot signal SBR.
+      return { codec, ...(isAudio(parameters) && { signaled: parameters }) }
+    case 'mp3':
+    case 'ac3':
+    case 'eac3':
+      return { codec }
+    default:
+      return undefined
+  }
+}
+
+function isAudio(parameters: TrackParameters | undefined): parameters is AudioParameters {
+  return parameters?.sampleRate !== undefined
+}
+
+class VideoReader implements SampleReader {
+  readonly nextTicks = undefined
+  readonly #samples: VideoSamples
+
+  constructor(codec: 'h264' | 'h265') {
+    this.#samples = new VideoSamples(codec)
+  }
+
+  push(unit: PesUnit, liftTicks: number): readonly Sample<MediaFormat>[] {
+    const { chunks, startsFrame, damaged } = unit
+    const header = findPesHeader(chunks)
+    if (header === undefined) return []
+    const sample = this.#samples.push({
+      chunks: elementaryBytes(chunks, header.sizeBytes),
+      ptsTicks: unit.ptsTicks + liftTicks,
+      dtsTicks: unit.dtsTicks + liftTicks,
+      startsFrame,
+      damaged,
+    })
+    return sample === undefined ? [] : [sample]
+  }
+}
+
+class AudioReader implements SampleReader {
+  readonly #samples: AudioSamples
+
+  constructor(source: AudioSource) {
+    this.#samples = new AudioSamples(source)
+  }
+
+  get nextTicks(): number | undefined {
+    return this.#samples.nextTicks
+  }
+
+  push({ chunks, ptsTicks, damaged }: PesUnit, liftTicks: number): readonly Sample<MediaFormat>[] {
+    const bytes = elementaryPayload(chunks)
+    if (bytes === undefined) return []
+    return this.#samples.push({ bytes, ptsTicks: ptsTicks + liftTicks, damaged })
+  }
+}

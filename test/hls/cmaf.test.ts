@@ -1,0 +1,283 @@
+/**
+ * Renditions of CMAF beside those of transport stream, and without: formats that change, times, counters.
+ */
+import t from 'tap'
+import { Packager, type PackagerOptions, type PackagerOutput } from '../../src/hls/packager.ts'
+import type { Segment } from '../../src/hls/store/segment.ts'
+import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer-output.ts'
+import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
+import type { Track } from '../../src/mpegts/track.ts'
+import { payloadsOf, readSamples, readTrackHeader } from '../mp4/box-tree.ts'
+import { demux, readFixture } from '../mpegts/demux.ts'
+import { shift } from '../mpegts/edit.ts'
+import {
+  AUDIO,
+  CLIP_START_TICKS,
+  VIDEO,
+  audioUnits,
+  interleave,
+  moved,
+  program,
+  programOf,
+  unit,
+  videoUnits,
+} from './source.ts'
+
+const SEC = 90_000
+const SMALL: Track = { ...VIDEO, pid: 260 }
+
+type Step = DemuxerOutput | 'discontinuity'
+
+function run(steps: readonly Step[], options: Partial<PackagerOptions> = {}) {
+  const defaults = { epoch: 'e', segmentSec: 2, maxSegmentSec: 10 }
+  const packager = new Packager({ ...defaults, formats: ['ts', 'cmaf'], ...options })
+  const outputs: PackagerOutput[] = []
+  for (const step of steps) {
+    outputs.push(
+      ...(step === 'discontinuity' ? packager.discontinuity() : packager.push(step, 1e12)),
+    )
+  }
+  outputs.push(...packager.end())
+  const segments = outputs.flatMap((output) => (output.type === 'segment' ? output.segment : []))
+  const of = (name: string) => segments.filter(({ rendition }) => rendition === name)
+  return { packager, outputs, segments, of }
+}
+
+/** Video at 30 frames per second with a key frame each second, and audio. */
+function clip(sec: number, fromSec = 10): PesUnit[] {
+  const fromTicks = fromSec * SEC
+  return interleave(
+    { units: videoUnits({ fromTicks, frames: sec * 30, framesPerGop: 30 }) },
+    { units: audioUnits(fromTicks, Math.floor((sec * SEC) / 15_360)), delayTicks: 9000 },
+  )
+}
+
+/** Copy with another level in its SPS, if it has one. */
+function relevel(value: PesUnit, newParameters: boolean): PesUnit {
+  const bytes = Buffer.concat(value.chunks)
+  const at = bytes.indexOf(Buffer.from('6742c00d', 'hex'))
+  if (at < 0) return value
+  bytes[at + 3] = 0x1e
+  return { ...value, chunks: [bytes], newParameters }
+}
+
+const isVideo = ({ track }: PesUnit) => track.kind === 'video'
+
+const CONFIGURATION = 'moov/trak/mdia/minf/stbl/stsd/avc1/avcC'
+
+/** Profile and level of each segment, and whether it begins with a discontinuity. */
+const codecsOf = (segments: readonly Segment[]) =>
+  segments.map(({ map, discontinuity }) => [
+    map === undefined ? 'gap' : payloadsOf(map.bytes, CONFIGURATION)[0]!.slice(2, 8),
+    discontinuity,
+  ])
+
+t.test('new parameter sets in mid-stream begin a timeline with another init segment', async (t) => {
+  let isNew = true
+  const units = clip(8).map((value) => {
+    if (!isVideo(value) || value.dtsTicks < 14 * SEC) return value
+    const changed = relevel(value, isNew)
+    if (changed !== value) isNew = false
+    return changed
+  })
+  const { of, packager } = run([program(programOf(VIDEO, AUDIO)), ...units.map(unit)])
+  const expected = [
+    ['42c00d', false],
+    ['42c00d', false],
+    ['42c01e', true],
+    ['42c01e', false],
+  ]
+  t.same(codecsOf(of('cmaf-video-1')), expected)
+  t.equal(new Set(of('cmaf-video-1').map(({ map }) => map!.uri)).size, 2)
+  t.equal(new Set(of('cmaf-audio-1').map(({ map }) => map!.uri)).size, 1)
+  for (const { map } of of('cmaf-video-1')) t.match(map!.uri, /^e-v1-[0-9a-f]{12}\.mp4$/)
+  const discontinuities = expected.map(([, discontinuity]) => discontinuity)
+  for (const name of ['main', 'cmaf-audio-1'])
+    t.same(
+      of(name).map(({ discontinuity }) => discontinuity),
+      discontinuities,
+      name,
+    )
+  const frames = (name: string) => of(name).reduce((sum, { videoFrames }) => sum + videoFrames, 0)
+  t.same([frames('cmaf-video-1'), frames('main')], [240, 240], 'no frame is lost')
+  t.equal(packager.stats.discontinuities, 1)
+})
+
+t.test('transport stream alone goes on with new parameter sets', async (t) => {
+  const units = clip(8).map((value) => (isVideo(value) ? relevel(value, true) : value))
+  const { packager } = run([program(programOf(VIDEO, AUDIO)), ...units.map(unit)], {
+    formats: ['ts'],
+  })
+  t.equal(packager.stats.discontinuities, 0)
+})
+
+t.test('new parameter sets of a variant begin a timeline at the next key frame', async (t) => {
+  const main = videoUnits({ fromTicks: 10 * SEC, frames: 240, framesPerGop: 30 })
+  const steps = main.flatMap((value) => {
+    const small = moved(value, SMALL)
+    return [unit(value), unit(value.dtsTicks < 14 * SEC ? small : relevel(small, true))]
+  })
+  const { of } = run([program(programOf(VIDEO, SMALL)), ...steps])
+  t.same(codecsOf(of('cmaf-video-2')), [
+    ['42c00d', false],
+    ['42c00d', false],
+    // Its first segment was planned before its new parameter sets came.
+    ['gap', false],
+    ['42c01e', true],
+    ['42c01e', false],
+  ])
+  t.same(new Set(codecsOf(of('cmaf-video-1')).map(([codec]) => codec)), new Set(['42c00d']))
+  const frames = of('cmaf-video-2').reduce((sum, { videoFrames }) => sum + videoFrames, 0)
+  t.equal(frames, 210, 'a GOP is lost')
+})
+
+t.test('audio that leaves the program and comes back needs no discontinuity', async (t) => {
+  const french: Track = { ...AUDIO, pid: 261, language: 'fra' }
+  const units = clip(12).flatMap((value) =>
+    isVideo(value) ? [value] : [value, moved({ ...value, chunks: [...value.chunks] }, french)],
+  )
+  const steps = units.flatMap((value, index): DemuxerOutput[] => [
+    ...(index === 150 ? [program(programOf(VIDEO, AUDIO))] : []),
+    ...(index === 300 ? [program(programOf(VIDEO, AUDIO, french))] : []),
+    unit(value),
+  ])
+  const { of, packager } = run([program(programOf(VIDEO, AUDIO, french)), ...steps])
+  const own = of('cmaf-audio-2')
+  t.equal(packager.stats.discontinuities, 0)
+  t.ok(own.some(({ sizeBytes }) => sizeBytes === 0) && own.at(-1)!.sizeBytes > 0)
+  t.equal(new Set(own.flatMap(({ map }) => map?.uri ?? [])).size, 1)
+})
+
+t.test('a segment whose encoder is lost before its audio is empty, and no gap', async (t) => {
+  const cutTicks = 14 * SEC
+  const isSent = (value: PesUnit) => value.ptsTicks < cutTicks + (isVideo(value) ? 9000 : -18_000)
+  const { of } = run([program(programOf(VIDEO, AUDIO)), ...clip(6).filter(isSent).map(unit)])
+  const [video, audio] = [of('cmaf-video-1').at(-1)!, of('cmaf-audio-1').at(-1)!]
+  t.equal(readSamples(Buffer.concat(video.chunks)).length, 3)
+  t.equal(audio.mediaSequence, video.mediaSequence)
+  t.equal(audio.map?.uri, of('cmaf-audio-1')[0]!.map?.uri)
+  t.equal(payloadsOf(Buffer.concat(audio.chunks), 'moof/traf/tfdt').length, 1)
+  t.equal(readSamples(Buffer.concat(audio.chunks)).length, 0)
+})
+
+t.test('an encoder with other parameter sets has an init segment of its own', async (t) => {
+  const second = clip(4, 100).map((value) => (isVideo(value) ? relevel(value, false) : value))
+  const layout = program(programOf(VIDEO, AUDIO))
+  const { of } = run([
+    ...[layout, ...clip(4).map(unit), 'discontinuity' as const],
+    ...[layout, ...second.map(unit), 'discontinuity' as const],
+    ...[layout, ...clip(4).map(unit)],
+  ])
+  t.same(codecsOf(of('cmaf-video-1')), [
+    ...[
+      ['42c00d', false],
+      ['42c00d', false],
+    ],
+    ...[
+      ['42c01e', true],
+      ['42c01e', false],
+    ],
+    ...[
+      ['42c00d', true],
+      ['42c00d', false],
+    ],
+  ])
+  const maps = of('cmaf-video-1').map(({ map }) => map!.uri)
+  t.equal(maps[0], maps[5], 'the same content has the same name')
+})
+
+t.test('formats: cmaf makes nothing of transport stream', async (t) => {
+  const { outputs, segments } = run([program(programOf(VIDEO, AUDIO)), ...clip(6).map(unit)], {
+    formats: ['cmaf'],
+  })
+  t.same(
+    new Set(segments.map(({ rendition }) => rendition)),
+    new Set(['cmaf-video-1', 'cmaf-audio-1']),
+  )
+  t.match(
+    outputs.find(({ type }) => type === 'renditions'),
+    { renditions: ['cmaf-video-1', 'cmaf-audio-1'] },
+  )
+  for (const output of outputs) {
+    if (output.type === 'start') t.same([...output.start.uris.keys()][0], 'cmaf-video-1')
+  }
+  const audio = run([program(programOf(AUDIO)), ...audioUnits(CLIP_START_TICKS, 60).map(unit)], {
+    formats: ['cmaf'],
+  })
+  t.match(
+    audio.outputs.find(({ type }) => type === 'renditions'),
+    { renditions: ['cmaf-audio-1'] },
+  )
+  t.ok(audio.of('cmaf-audio-1').length >= 4)
+})
+
+t.test('drops are counted once, with any formats', async (t) => {
+  const units = clip(45).map((value, index) => {
+    // Audio goes on with another clock.
+    const ptsTicks = value.ptsTicks + (isVideo(value) || value.dtsTicks < 15 * SEC ? 0 : 5000 * SEC)
+    return { ...value, ptsTicks, dtsTicks: ptsTicks, damaged: index % 7 === 3 }
+  })
+  const steps = [program(programOf(VIDEO, AUDIO)), ...units.map(unit)]
+  const statsOf = (formats: PackagerOptions['formats']) => run(steps, { formats }).packager.stats
+  const expected = statsOf(['ts'])
+  t.ok(expected.damagedUnits > 5 && expected.strayAudioUnits > 10, JSON.stringify(expected))
+  t.same(statsOf(['ts', 'cmaf']), expected)
+  t.same(statsOf(['cmaf', 'ts']), expected)
+  t.same(statsOf(['cmaf']), expected)
+})
+
+t.test(
+  'a second field is in the sample of its frame, though the input is overwritten',
+  async (t) => {
+    const frames = videoUnits({ fromTicks: 10 * SEC, frames: 150, framesPerGop: 30 })
+    const packager = new Packager({
+      ...{ epoch: 'e', formats: ['cmaf'], segmentSec: 1, maxSegmentSec: 10 },
+    })
+    const segments: Segment[] = []
+    const push = (output: DemuxerOutput) => {
+      for (const each of packager.push(output, 1e12))
+        if (each.type === 'segment') segments.push(each.segment)
+      if (output.type === 'unit') for (const chunk of output.unit.chunks) chunk.fill(0)
+    }
+    push(program(programOf(VIDEO)))
+    for (const frame of frames) {
+      const chunks = frame.chunks.map((chunk) => Buffer.from(chunk))
+      push(unit(frame))
+      const { dtsTicks, ptsTicks, ...rest } = frame
+      const times = { dtsTicks: dtsTicks + 1500, ptsTicks: ptsTicks + 1500 }
+      push(unit({ ...rest, ...times, chunks, randomAccess: false, startsFrame: false }))
+    }
+    t.equal(segments.length, 4)
+    for (const { bytes, videoFrames } of segments) {
+      const samples = readSamples(bytes)
+      t.equal(samples.length, videoFrames)
+      const whole = samples.filter(({ bytes: own }) => {
+        const half = own.length / 2
+        return own.subarray(0, half).equals(own.subarray(half)) && own.includes(0xaa)
+      })
+      t.equal(whole.length, 30)
+    }
+  },
+)
+
+t.test('times go on over the wrap of 33 bits, in all renditions', async (t) => {
+  const bytes = readFixture('demo')
+  const plain = run(demux(bytes))
+  const shifted = shift({ bytes, sec: 8 }, 2 ** 33 / SEC - 5)
+  const wrapped = run(demux(shifted.bytes))
+  for (const name of ['cmaf-video-1', 'cmaf-audio-1']) {
+    const samplesOf = ({ of }: typeof plain) => of(name).flatMap((it) => readSamples(it.bytes))
+    const [before, after] = [samplesOf(plain), samplesOf(wrapped)]
+    t.ok(before.length > 100, `${before.length} samples`)
+    const { timescale } = readTrackHeader(plain.of(name)[0]!.map!.bytes)
+    const offsets = after.map((sample, index) => sample.decodeTicks - before[index]!.decodeTicks)
+    const [least, most] = [Math.min(...offsets), Math.max(...offsets)]
+    t.ok(most - least <= 1, `${name}: ${least} to ${most}`)
+    t.ok(least / timescale > 90_000)
+    t.equal(wrapped.packager.stats.discontinuities, 0)
+    t.same(
+      after.map((sample) => sample.bytes),
+      before.map((sample) => sample.bytes),
+    )
+  }
+})
