@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Advance } from '../../../../src/cluster/registry/calls.ts'
 import { OwnerWrites } from '../../../../src/cluster/owner-writes.ts'
@@ -395,6 +396,8 @@ if (requireTool(t, 'redis-server')) {
       const first = await begin(registry, 'studio', 'a')
       const at = first.free.media
       await lapse('a')
+      // The lease after it begins in a later millisecond.
+      await sleep(2)
       const leaseSinceMs = await registry.renewNode({ node: 'a', url: 'http://a' })
       await renew(registry, 'b')
       const orphan = async () => {
