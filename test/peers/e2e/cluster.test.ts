@@ -58,7 +58,10 @@ t.test('viewers at three edges see one stream, whatever dies', { timeout: 200_00
     return reply.status === 200 && reply.body.data
   })
   for (const node of [...ingest, ...edges]) {
-    t.match(await statusAt(node), { status: 'READY' }, `status at ${node.url}`)
+    await until(
+      `every node knows the stream, ${node.url} too`,
+      async () => (await statusAt(node))['status'] === 'READY',
+    )
   }
   encodeInLoop(t, ingest, String(started['srt_url']))
   const viewers = edges.map(({ url }) => watchStream(t, () => Number(new URL(url).port), 'studio'))

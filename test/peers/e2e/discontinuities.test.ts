@@ -199,7 +199,9 @@ async function playAcross(
           return sec >= PLAYED_BEHIND_SEC && frames >= DECODED_BEHIND && state
         },
         { everyMs: 100 },
-      )
+      ).catch(async (error: unknown) => {
+        throw new Error(`${String(error)}: ${JSON.stringify(await playerState(page))}`)
+      })
       t.match(later, { ...sizeAfter, mediaError: null })
       t.strictSame(later.fatalErrors, [])
       if (!silent) t.ok(later.audioDecodedBytes > atDiscontinuity.audioDecodedBytes, 'and audio')
