@@ -152,15 +152,14 @@ export class LiveEdge {
     return this.#options.playlistSegments > SKIP_BOUNDARY_TARGETS
   }
 
-  /** URI of the next part. All renditions have the same serials. */
   /** Whether the next part starts a timeline. */
   get #endsTimeline(): boolean {
     return this.#firstPart === undefined && this.#window.newest?.endsTimeline === true
   }
 
   /**
-   * None before the first part of a timeline, whose EXT-X-MAP is not known: Shaka 5.2 would append the part that it was
-   * hinted with the init segment before.
+   * URI of the next part; all renditions have the same serials. None before the first part of a timeline, whose EXT-X-MAP
+   * is not known: Shaka 5.2 would append the part that it was hinted with the init segment before.
    */
   get #hint(): string | undefined {
     if (this.#endsTimeline) return undefined

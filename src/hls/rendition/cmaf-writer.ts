@@ -191,7 +191,6 @@ export class CmafWriter implements MediaWriter {
       return { ...gap, chunks: [], carried: undefined, durationSec }
     }
     const { content, fragments, startsWithSync, map } = open
-    if (content === undefined) this.#nextTicks = undefined
     this.#memory.expect(open.sizeBytes)
     return {
       chunks: fragments.flatMap(({ chunks }) => chunks),
@@ -206,21 +205,15 @@ export class CmafWriter implements MediaWriter {
   }
 
   /**
-   * Opens a segment that follows media and has none, so that it is no gap: Shaka 5.2 ends with error 1011 where the newest
-   * segment is one. The next segment is.
+   * Opens a segment that follows media and has none so far, so that it is no gap: Shaka 5.2 ends with error 1011 where the
+   * newest segment is one. Behind a segment without samples, the next one is a gap.
    */
   #openEmpty(): void {
     if (this.#carried === undefined || this.#needsTimeline) return
     if (this.#nextTicks === undefined || this.#format === undefined) return
     const map = this.#maps.get(this.#format)
     if (map === undefined || map.uri !== this.#timelineMap) return
-    this.#open ??= {
-      content: undefined,
-      map,
-      startsWithSync: false,
-      fragments: [],
-      sizeBytes: 0,
-    }
+    this.#open ??= { content: undefined, map, startsWithSync: false, fragments: [], sizeBytes: 0 }
   }
 
   #restart(): void {
@@ -247,8 +240,8 @@ export class CmafWriter implements MediaWriter {
     this.#format = sample.format
     const content = this.#open?.content ?? new OpenSegment(this.#carried, unit)
     if (this.#open?.content === undefined) {
-      const { fragments, sizeBytes } = this.#open ?? { fragments: [], sizeBytes: 0 }
-      this.#open = { content, map, startsWithSync: sample.sync, fragments, sizeBytes }
+      const first = { content, map, startsWithSync: sample.sync }
+      this.#open = { fragments: [], sizeBytes: 0, ...this.#open, ...first }
     }
     const isVideo = unit.track.kind === 'video'
     const placed =
