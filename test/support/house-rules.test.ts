@@ -108,12 +108,7 @@ const CASES: readonly (readonly [id: string, title: string, ...versions: string[
   ['KEPT', 'a date removed', valid, edit(valid, /#EXT-X-PROGRAM.*02.000Z\n/, '')],
   ['KEPT', 'a gap that is no gap', gap(valid), valid],
   ['KEPT', 'the date of an open segment changed', PARTS, edit(COMPLETE, '06.000Z', '06.0000Z')],
-  [
-    'KEPT',
-    'parts of an open segment removed',
-    PARTS,
-    edit(COMPLETE, /#EXT-X-PART:.*p6.*\n/, ''),
-  ],
+  ['KEPT', 'parts of an open segment removed', PARTS, edit(COMPLETE, /#EXT-X-PART:.*p6.*\n/, '')],
   [
     'WINDOW',
     '5 ms less than three target durations',
