@@ -8,6 +8,14 @@
  * @module
  */
 
+/** Start code of the byte stream (H.264 B.1.1, H.265 B.2.1). */
+export const START_CODE: Uint8Array = Uint8Array.of(0, 0, 1)
+
+const NO_BYTES = new Uint8Array(0)
+
+/** More zero bytes in a row are in no NAL unit (H.264 7.4.1). */
+const MAX_ZEROS = 2
+
 /** Maximum number of bytes copied of a parameter set or SEI NAL unit; most are much shorter. */
 export const MAX_HEAD_BYTES = 4096
 
@@ -59,11 +67,12 @@ export function* nalHeads(
  * Splits an access unit into its NAL units, without start codes and the zero bytes around them.
  *
  * @param chunks  the access unit in any pieces; bytes before the first start code are skipped
- * @returns views into the chunks, for each NAL unit one or more that are not empty; empty NAL units are skipped
+ * @returns views into the chunks, for each NAL unit one or more that are not empty; empty NAL units are skipped; at last
+ *   the bytes at the end that belong to none: a start code, or zero bytes, which do if the NAL unit goes on
  */
 export function* nalUnits(
   chunks: Iterable<Uint8Array>,
-): Generator<readonly Uint8Array[], void, undefined> {
+): Generator<readonly Uint8Array[], Uint8Array, undefined> {
   let pieces: Uint8Array[] | undefined
   // The two bytes before the chunk.
   let last = 1
@@ -76,7 +85,8 @@ export function* nalUnits(
       if ((at > 0 ? chunk[at - 1] : last) !== 0) continue
       if ((at > 1 ? chunk[at - 2] : at === 1 ? last : beforeLast) !== 0) continue
       if (at > start) pieces?.push(chunk.subarray(start, at))
-      if (pieces !== undefined && trimZeros(pieces)) yield pieces
+      if (pieces !== undefined) trimZeros(pieces)
+      if (pieces !== undefined && pieces.length > 0) yield pieces
       pieces = []
       start = at + 1
     }
@@ -86,19 +96,25 @@ export function* nalUnits(
       last = chunk[chunk.length - 1]!
     }
   }
-  if (pieces !== undefined && trimZeros(pieces)) yield pieces
+  if (pieces === undefined) return NO_BYTES
+  if (pieces.length === 0) return START_CODE
+  const zeros = trimZeros(pieces)
+  if (pieces.length > 0) yield pieces
+  return zeros === 0 ? NO_BYTES : new Uint8Array(Math.min(zeros, MAX_ZEROS))
 }
 
-/** Removes zero bytes at the end of a NAL unit. @returns whether any bytes are left */
-function trimZeros(pieces: Uint8Array[]): boolean {
+/** Removes zero bytes at the end of a NAL unit. @returns their number */
+function trimZeros(pieces: Uint8Array[]): number {
+  let zeros = 0
   for (let piece = pieces.pop(); piece !== undefined; piece = pieces.pop()) {
     let end = piece.length
     while (end > 0 && piece[end - 1] === 0) end--
+    zeros += piece.length - end
     if (end === 0) continue
     pieces.push(end === piece.length ? piece : piece.subarray(0, end))
-    return true
+    break
   }
-  return false
+  return zeros
 }
 
 /** Removes zero bytes of the next start code: a NAL unit never ends in a zero byte (H.264 7.4.1). */

@@ -18,7 +18,7 @@ import { ascii, box, BOX_HEADER_BYTES, boxHeader, fullBox, u32, u32Table, u64 } 
 import { encodeId3Event, type Id3Event } from './event-message.ts'
 import { ChunkMemory, type MediaMemory } from './media-memory.ts'
 import { encodeProducerTime } from './producer-time.ts'
-import { NON_SYNC_SAMPLE_FLAGS, SYNC_SAMPLE_FLAGS, type Sample } from './sample.ts'
+import { LENGTH_BYTES, NON_SYNC_SAMPLE_FLAGS, SYNC_SAMPLE_FLAGS, type Sample } from './sample.ts'
 
 export interface FragmentWriterOptions {
   readonly trackId: number
@@ -113,7 +113,8 @@ export class FragmentWriter {
   }
 
   /** Copies the bytes of the sample to the end of the open fragment. */
-  push({ chunks, sizeBytes, decodeTicks, compositionOffset, sync, continues }: Sample<unknown>) {
+  push(sample: Sample<unknown>): void {
+    const { chunks, sizeBytes, decodeTicks, compositionOffset, sync, continues, grownNal } = sample
     const fits = this.#mediaBytes + sizeBytes <= this.#maxBytes
     this.#hasLatest = fits && (!continues || this.#hasLatest)
     if (!this.#hasLatest) {
@@ -123,6 +124,10 @@ export class FragmentWriter {
     const last = this.#samples.at(-1)
     this.#memory.append(chunks)
     this.#mediaBytes += sizeBytes
+    if (grownNal !== undefined) {
+      const { tailBytes, nalBytes } = grownNal
+      this.#memory.overwrite(sizeBytes - tailBytes + nalBytes + LENGTH_BYTES, u32(nalBytes))
+    }
     if (continues && last !== undefined) last.sizeBytes += sizeBytes
     else this.#samples.push({ decodeTicks, compositionOffset, sync, sizeBytes })
   }

@@ -19,6 +19,15 @@ export interface Sample<Format> {
   readonly sync: boolean
   /** Whether the bytes belong to the sample before: a second field, or later slices of a picture. */
   readonly continues: boolean
+  /** NAL unit that the sample before has begun; undefined if there is none. */
+  readonly grownNal?: GrownNal
+}
+
+/** Growth of a NAL unit by the first bytes of a sample that continues the sample at whose end it is. */
+export interface GrownNal {
+  readonly tailBytes: number
+  /** Its size with them: what the length before it is to be. */
+  readonly nalBytes: number
 }
 
 /** Numbers of what was not written as received; they only grow. */
@@ -38,6 +47,9 @@ export interface SampleStats {
 export function noSampleStats(): SampleStats {
   return { dropped: 0, skippedBytes: 0, ptsBeforeDts: 0, movedDts: 0, gaps: 0 }
 }
+
+/** Size of the length before a NAL unit. */
+export const LENGTH_BYTES = 4
 
 /** Sample flags (14496-12 8.8.3.1): sample_depends_on 2 or 1, and sample_is_non_sync_sample. */
 export const SYNC_SAMPLE_FLAGS = 0x0200_0000

@@ -7,12 +7,12 @@
  *
  * @module
  */
-import { MAX_HEAD_BYTES, nalUnits } from '../codec/annex-b.ts'
+import { MAX_HEAD_BYTES, nalUnits, START_CODE } from '../codec/annex-b.ts'
 import { readH264ParameterSet } from '../codec/h264.ts'
 import { readH265ParameterSet } from '../codec/h265.ts'
 import type { ParameterSet, ParameterSetKind } from '../codec/parameter-sets.ts'
 import { u32 } from './box.ts'
-import { noSampleStats, type Sample } from './sample.ts'
+import { LENGTH_BYTES, noSampleStats, type GrownNal, type Sample } from './sample.ts'
 import { VideoClock } from './track-clock.ts'
 import { VideoFormatCollector, type VideoCodec, type VideoFormat } from './video-format.ts'
 
@@ -29,6 +29,15 @@ export interface AccessUnit {
   readonly startsFrame: boolean
   /** Whether bytes were lost: no parameter set is taken from it, and it is no sync sample. */
   readonly damaged: boolean
+}
+
+/** Last NAL unit of an access unit, with which the next PES packet of the frame may go on. */
+interface LastNal {
+  readonly header: Uint8Array
+  /** Number of its bytes so far. */
+  readonly sizeBytes: number
+  /** Bytes behind it, see `nalUnits`. */
+  readonly rest: Uint8Array
 }
 
 /** What becomes of a NAL unit. */
@@ -56,6 +65,15 @@ const H265_ROLES: Readonly<Record<number, NalRole>> = {
   35: 'delimiter',
 }
 
+const isKept = (role: NalRole) => role === 'sync' || role === 'other'
+
+/** @returns copy of the header of a NAL unit, which does not end in a zero byte (H.264 7.3.1, H.265 7.3.1.2) */
+function headerOf(nal: readonly Uint8Array[], codec: VideoCodec): Uint8Array {
+  const length = codec === 'h264' ? 1 : 2
+  const starts = nal.slice(0, 2).flatMap((piece) => [...piece.subarray(0, length)])
+  return Uint8Array.from(starts.slice(0, length))
+}
+
 /** Inputs: `push` every access unit of a timeline in decoding order. */
 export class VideoSamples {
   readonly stats = noSampleStats()
@@ -64,6 +82,7 @@ export class VideoSamples {
   readonly #formats: VideoFormatCollector
   /** Whether the latest access unit that starts a frame became a sample. */
   #hasSample = false
+  #last: LastNal | undefined
 
   constructor(codec: VideoCodec) {
     this.#codec = codec
@@ -75,7 +94,8 @@ export class VideoSamples {
    *   NAL unit, with times that no sample can express, or as the continuation of one that was dropped
    */
   push({ chunks, ptsTicks, dtsTicks, startsFrame, damaged }: AccessUnit): VideoSample | undefined {
-    const { sets, sync, pieces, sizeBytes } = this.#split(chunks)
+    if (startsFrame || damaged) this.#last = undefined
+    const { sets, sync, pieces, sizeBytes, grownNal } = this.#split(chunks)
     if (!damaged) this.#formats.push(sets)
     const isSync = startsFrame && sync && !damaged
     if (isSync) this.#formats.apply()
@@ -91,7 +111,8 @@ export class VideoSamples {
       this.stats.dropped++
       return undefined
     }
-    return { format, chunks: pieces, sizeBytes, ...times, sync: isSync, continues: !startsFrame }
+    const place = { sync: isSync, continues: !startsFrame, ...(grownNal && { grownNal }) }
+    return { format, chunks: pieces, sizeBytes, ...times, ...place }
   }
 
   #split(chunks: Iterable<Uint8Array>) {
@@ -99,19 +120,41 @@ export class VideoSamples {
     const pieces: Uint8Array[] = []
     let sync = false
     let sizeBytes = 0
-    for (const nal of nalUnits(chunks)) {
-      const role = this.#roleOf(nal)
-      if (role === 'delimiter') continue
+    let grownNal: GrownNal | undefined
+    const begun = this.#last
+    const nals = nalUnits(begun ? [START_CODE, begun.header, begun.rest, ...chunks] : chunks)
+    let lastNal: readonly Uint8Array[] | undefined
+    let lastBytes = 0
+    let next = nals.next()
+    for (; next.done !== true; next = nals.next()) {
+      const nal = next.value
       const nalBytes = nal.reduce((sum, { length }) => sum + length, 0)
-      if (role === 'vps' || role === 'sps' || role === 'pps') {
-        if (nalBytes < MAX_HEAD_BYTES) sets.push(this.#readSet(role, Buffer.concat(nal)))
+      const role = this.#roleOf(nal)
+      lastNal = nal
+      lastBytes = nalBytes
+      if (begun !== undefined && nal[0] === begun.header) {
+        const tailBytes = nalBytes - begun.header.length
+        lastBytes = begun.sizeBytes + tailBytes
+        if (tailBytes === 0 || !isKept(role)) continue
+        grownNal = { tailBytes, nalBytes: lastBytes }
+        pieces.push(...nal.slice(1))
+        sizeBytes += tailBytes
         continue
       }
+      if (role === 'vps' || role === 'sps' || role === 'pps') {
+        if (nalBytes < MAX_HEAD_BYTES) sets.push(this.#readSet(role, Buffer.concat(nal)))
+      }
+      if (!isKept(role)) continue
       sync ||= role === 'sync'
       pieces.push(u32(nalBytes), ...nal)
-      sizeBytes += 4 + nalBytes
+      sizeBytes += LENGTH_BYTES + nalBytes
     }
-    return { sets, sync, pieces, sizeBytes }
+    this.#last = lastNal && {
+      header: headerOf(lastNal, this.#codec),
+      sizeBytes: lastBytes,
+      rest: next.value,
+    }
+    return { sets, sync, pieces, sizeBytes, grownNal }
   }
 
   #roleOf(nal: readonly Uint8Array[]): NalRole {

@@ -1,5 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
+import { FragmentWriter } from '../../src/mp4/fragment.ts'
+import { ChunkMemory } from '../../src/mp4/media-memory.ts'
 import { VideoSamples, type AccessUnit } from '../../src/mp4/video-samples.ts'
 import { decodeH264Sps } from '../../src/codec/h264-sps.ts'
 import { pieces } from '../codec/nal-builder.ts'
@@ -102,6 +104,48 @@ t.test('NAL units come back byte for byte, whatever the access units', async () 
     { numRuns: 300 },
   )
 })
+
+t.test(
+  'NAL units come back byte for byte, wherever PES packets without PTS go on with them',
+  async () => {
+    const startCode = fc.constantFrom(...['000001', '00000001', '0000000001'])
+    const cuts = fc.array(fc.nat(260), { minLength: 1, maxLength: 4 })
+    fc.assert(
+      fc.property(
+        fc.array(accessUnit, { minLength: 2 }),
+        startCode,
+        cuts,
+        fc.nat(20),
+        (units, code, cuts, chunkBytes) => {
+          const samples = new VideoSamples('h264')
+          const memory = new ChunkMemory(() => Buffer.alloc(chunkBytes + 1))
+          const writer = new FragmentWriter({ trackId: 1, memory })
+          writer.push(samples.push(keyFrame())!)
+          for (const [index, nals] of units.entries()) {
+            const bytes = Buffer.concat(nals.flatMap((each) => [Buffer.from(code, 'hex'), each]))
+            // The first packet has the header of a NAL unit, or there would be no sample to go on with.
+            const begun = code.length / 2 + 1
+            const places = cuts
+              .map((cut) => begun + (cut % (bytes.length - begun)))
+              .sort((a, b) => a - b)
+            for (const [part, from] of [0, ...places].entries()) {
+              const chunks = pieces(bytes.subarray(from, places[part]), 7)
+              const sample = samples.push(frame(index + 1, { chunks, startsFrame: part === 0 }))
+              if (sample !== undefined) writer.push(sample)
+            }
+          }
+          const { chunks } = writer.end({ untilTicks: units.length + 1, startsSegment: false })!
+          const found = readNalUnits(Buffer.concat(chunks.slice(1))).slice(2)
+          return (
+            Buffer.concat(found).equals(Buffer.concat(units.flat())) &&
+            found.length === units.flat().length
+          )
+        },
+      ),
+      { numRuns: 2000 },
+    )
+  },
+)
 
 t.test('a parameter set with the same content is no change of format', async (t) => {
   const samples = new VideoSamples('h264')

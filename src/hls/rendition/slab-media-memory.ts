@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { MediaMemory } from '../../mp4/media-memory.ts'
+import { overwriteViews, type MediaMemory } from '../../mp4/media-memory.ts'
 import { PacketMemory } from '../../mpegts/mux/packet-memory.ts'
 import type { SlabPool } from '../../mpegts/mux/slab-pool.ts'
 import { SlabRuns } from '../../mpegts/mux/slab-runs.ts'
@@ -24,6 +24,10 @@ export class SlabMediaMemory implements MediaMemory {
 
   append(chunks: readonly Uint8Array[]): void {
     this.#memory.write(chunks, (buffer, start, end) => this.#runs.append(buffer, start, end))
+  }
+
+  overwrite(fromEnd: number, bytes: Uint8Array): void {
+    overwriteViews(this.#runs.views, fromEnd, bytes)
   }
 
   take(): Buffer[] {

@@ -30,9 +30,14 @@ export class SlabRuns {
     }
   }
 
-  /** @returns views of what was appended since the latest `take`; the caller releases them to the pool */
+  /** Views of what was appended since the latest `take`. */
+  get views(): Buffer[] {
+    return this.#runs.map(({ buffer, start, end }) => buffer.subarray(start, end))
+  }
+
+  /** @returns `views`; the caller releases them to the pool */
   take(): Buffer[] {
-    const views = this.#runs.map(({ buffer, start, end }) => buffer.subarray(start, end))
+    const { views } = this
     this.#runs = []
     return views
   }

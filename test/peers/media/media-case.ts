@@ -50,8 +50,6 @@ export interface CmafDifferences {
    * part before has ended, and no two frames at once.
    */
   readonly offTicks?: number
-  /** Set where NAL units lack what a further PES packet has of them. */
-  readonly truncated?: true
 }
 
 export interface MediaCase {

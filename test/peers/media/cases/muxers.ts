@@ -51,7 +51,7 @@ export const MUXERS: readonly MediaCase[] = [
       ]),
     playlist: USUAL,
     findings: ['TS_PTS_MISSING'],
-    cmaf: { findings: [], truncated: true },
+    cmaf: { findings: [] },
   },
   {
     name: 'empty-pes',
