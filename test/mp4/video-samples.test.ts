@@ -127,7 +127,7 @@ t.test(
             const begun = code.length / 2 + 1
             const places = cuts
               .map((cut) => begun + (cut % (bytes.length - begun)))
-              .sort((a, b) => a - b)
+              .toSorted((a, b) => a - b)
             for (const [part, from] of [0, ...places].entries()) {
               const chunks = pieces(bytes.subarray(from, places[part]), 7)
               const sample = samples.push(frame(index + 1, { chunks, startsFrame: part === 0 }))

@@ -152,14 +152,20 @@ export function listTracks({ video, audio, data = [] }: CarriedTracks): Track[] 
   return [video, audio, ...data].filter((track) => track !== undefined)
 }
 
-function isCompatible({ codec, kind, streamType, descriptors }: Track, format: Format): boolean {
+function isCompatible(track: Track, format: Format): boolean {
+  const { codec, kind, streamType, descriptors } = track
   if (kind === 'video') return VIDEO_CODECS.has(codec)
   // HLS players do not find AC-3 in private PES packets (DVB).
   const isFound = format === 'cmaf' || streamType !== StreamType.PRIVATE_PES
-  if (kind === 'audio') return AUDIO_CODECS[format].has(codec) && isFound
+  if (kind === 'audio') return (AUDIO_CODECS[format].has(codec) || mayBeMp3(track)) && isFound
   // The metadata descriptors name the format (Timed Metadata for HTTP Live Streaming, section 2).
   const mayBeId3 = streamType === StreamType.METADATA_PES || streamType === StreamType.PRIVATE_PES
   return mayBeId3 && descriptors.includes('ID3 ')
+}
+
+/** MPEG audio counts as MP2 until a frame tells the layer. */
+function mayBeMp3({ codec, parameters }: Track): boolean {
+  return codec === 'mp2' && parameters === undefined
 }
 
 function rankOf({ codec }: Track): number {

@@ -61,7 +61,9 @@ export class TrackSelection {
     if (main === undefined || other === undefined) return facts
     const tooMany = this.#policy.policy === 'all'
     const leftOut = main.leftOut.filter((track) => other.leftOut.includes(track))
-    const notInCmaf = other.leftOut.filter((track) => !leftOut.includes(track) && isKnown(track))
+    const notInCmaf = other.leftOut.filter(
+      (track) => !leftOut.includes(track) && track.kind !== 'data',
+    )
     if (notInCmaf.length > 0) facts.unshift({ code: 'TRACKS_NOT_IN_CMAF', tracks: notInCmaf })
     const { ungrouped } = main
     if (ungrouped.length > 0) facts.unshift({ code: 'AUDIO_CODECS_DIFFER', tracks: ungrouped })
@@ -127,9 +129,4 @@ export class TrackSelection {
     const [main] = this.#choices
     if (main !== undefined) this.#wanted = selectTracks(program, main, silentPids)
   }
-}
-
-/** Whether it is media, and of its final codec: MPEG audio counts as MP2 until a frame tells the layer. */
-function isKnown({ kind, codec, parameters }: Track): boolean {
-  return kind !== 'data' && (codec !== 'mp2' || parameters !== undefined)
 }
