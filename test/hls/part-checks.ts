@@ -50,8 +50,8 @@ export class PartChecks {
     this.#open.delete(rendition)
     const previous = this.#segments.get(rendition) ?? segment
     this.#segments.set(rendition, segment)
-    if (previous !== segment && previous.endsTimeline !== segment.discontinuity) {
-      throw new Error(`${uri} has discontinuity ${segment.discontinuity} against its announcement`)
+    if (previous !== segment && previous.nextDateTimeMs !== announcedDate(segment)) {
+      throw new Error(`${uri} was announced for ${previous.nextDateTimeMs}`)
     }
     if (parts.length !== open.length || parts.some((part, index) => part !== open[index])) {
       throw new Error(`${uri} has ${parts.length} parts, not ${open.length}`)
@@ -76,4 +76,9 @@ export class PartChecks {
   end(): void {
     if (new Set(this.#serials.values()).size > 1) throw new Error('renditions end apart')
   }
+}
+
+/** Date that the segment before announces. */
+function announcedDate({ discontinuity, programDateTimeMs }: Segment): number | undefined {
+  return discontinuity ? undefined : programDateTimeMs
 }

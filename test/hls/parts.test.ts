@@ -242,7 +242,10 @@ t.test('a discontinuity is announced where the target leaves a gap too long', as
   }
   const segments = outputs.flatMap((output) => (output.type === 'segment' ? [output.segment] : []))
   t.same(
-    segments.map(({ discontinuity, endsTimeline }) => [discontinuity, endsTimeline]),
+    segments.map(({ discontinuity, nextDateTimeMs }) => [
+      discontinuity,
+      nextDateTimeMs === undefined,
+    ]),
     [
       [false, false],
       [false, true],

@@ -114,7 +114,7 @@ export class CrowdStream {
         programDateTimeMs: nowMs - segmentSec * 1000,
         ...{ discontinuity: false, discontinuitySequence: 0 },
         ...{ independent: true, startsWithKeyFrame: true },
-        ...{ tracks: [], parts: [], endsTimeline: false, videoFrames: 60 },
+        ...{ tracks: [], parts: [], nextDateTimeMs: nowMs, videoFrames: 60 },
       })
       this.presentation.append(segment, nowMs)
       this.segments++

@@ -253,8 +253,9 @@ export class CutPlanner {
     const durationSec = lengthTicks / TICKS_PER_SEC
     this.#programDate.advance(durationSec)
     const fixed = this.#targets.addSegment(durationSec, cutShort)
-    const endsTimeline = nextFrameTicks - endTicks > this.#targets.maxStepTicks
-    this.#decide({ type: 'end', end: { endTicks, untilTicks, durationSec, endsTimeline } })
+    const goesOn = nextFrameTicks - endTicks <= this.#targets.maxStepTicks
+    const nextDateTimeMs = goesOn ? this.#programDate.startMs : undefined
+    this.#decide({ type: 'end', end: { endTicks, untilTicks, durationSec, nextDateTimeMs } })
     this.#decideTargets(fixed)
   }
 

@@ -36,8 +36,8 @@ export interface SegmentEnd {
   readonly untilTicks: number
   /** EXTINF */
   readonly durationSec: number
-  /** Whether the next segment starts with a discontinuity. */
-  readonly endsTimeline: boolean
+  /** EXT-X-PROGRAM-DATE-TIME of the next segment; undefined if that starts with a discontinuity. */
+  readonly nextDateTimeMs: number | undefined
 }
 
 /** Properties that a playlist lists with a segment, or before its first part. */

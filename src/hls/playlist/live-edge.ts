@@ -94,7 +94,6 @@ export class LiveEdge {
       partTargetSec,
       skipUntilSec: this.#hasDeltas ? SKIP_BOUNDARY_TARGETS * targetSec : undefined,
       openSegment: this.#openSegment,
-      endsTimeline: this.#endsTimeline,
       preloadHint: this.#hint,
       renditionReports,
     }
@@ -138,11 +137,7 @@ export class LiveEdge {
    */
   countSkipped(targetSec: number): number {
     if (!this.#hasDeltas) return 0
-    const hasDiscontinuity =
-      this.#window.hasDiscontinuity ||
-      this.#window.newest?.endsTimeline === true ||
-      this.#firstPart?.discontinuity === true
-    if (hasDiscontinuity) return 0
+    if (this.#window.hasDiscontinuity || this.#openSegment?.discontinuity !== false) return 0
     const count = this.#window.countBefore(SKIP_BOUNDARY_TARGETS * targetSec)
     return Math.min(count, this.#window.undroppedSegments)
   }
@@ -152,26 +147,27 @@ export class LiveEdge {
     return this.#options.playlistSegments > SKIP_BOUNDARY_TARGETS
   }
 
-  /** Whether the next part starts a timeline. */
-  get #endsTimeline(): boolean {
-    return this.#firstPart === undefined && this.#window.newest?.endsTimeline === true
-  }
-
   /**
    * URI of the next part; all renditions have the same serials. None before the first part of a timeline, whose EXT-X-MAP
    * is not known: Shaka 5.2 would append the part that it was hinted with the init segment before.
    */
   get #hint(): string | undefined {
-    if (this.#endsTimeline) return undefined
+    if (this.#openSegment === undefined) return undefined
     const { main, epoch, rendition } = this.#options
     const latestSerial = this.#latestSerial ?? (main && main.#latestSerial) ?? -1
     return partUri(epoch, rendition, latestSerial + 1)
   }
 
   get #openSegment(): OpenSegment | undefined {
-    if (this.#firstPart === undefined) return undefined
+    const { newest } = this.#window
+    if (this.#firstPart === undefined) {
+      const programDateTimeMs = newest?.nextDateTimeMs
+      return programDateTimeMs === undefined
+        ? undefined
+        : { programDateTimeMs, discontinuity: false, parts: [] }
+    }
     const { programDateTimeMs, discontinuity, map } = this.#firstPart
-    const changed = map?.uri === this.#window.newest?.map ? undefined : map?.uri
+    const changed = map?.uri === newest?.map ? undefined : map?.uri
     return { programDateTimeMs, discontinuity, map: changed, parts: this.#parts }
   }
 }

@@ -159,7 +159,7 @@ export class LivePlaylist {
 
   append(segment: Segment, nowMs: number): void {
     const { uri, chunks, sizeBytes, durationSec, programDateTimeMs, discontinuity } = segment
-    const { mediaSequence, independent, endsTimeline, rendition } = segment
+    const { mediaSequence, independent, nextDateTimeMs, rendition } = segment
     const targetSec = this.#target?.targetSec
     const mapBefore = this.#window.newest?.map
     const map = segment.map?.uri ?? mapBefore
@@ -168,7 +168,7 @@ export class LivePlaylist {
       mediaSequence,
       sizeBytes,
       independent,
-      endsTimeline,
+      nextDateTimeMs,
       discontinuitySequence: segment.discontinuitySequence - (discontinuity ? 1 : 0),
       videoRange: segment.tracks.find(({ kind }) => kind === 'video')?.parameters?.videoRange,
       segment: {

@@ -122,7 +122,7 @@ export function listedSegments(
   }
   const entries: ListedSegment[] = []
   for (const [row, segment] of segments) {
-    entries.push(listSegment(row, segment, entries.at(-1)?.map, row === rows.at(-1)))
+    entries.push(listSegment(row, segment, entries.at(-1)?.map))
   }
   return entries
 }
@@ -131,7 +131,6 @@ function listSegment(
   row: ClosedRow,
   segment: ManifestSegment,
   mapBefore: string | undefined,
-  isLast: boolean,
 ): ListedSegment {
   const { programDateTimeMs, discontinuity } = row
   const { uri, map, durationSec = row.durationSec } = segment
@@ -152,7 +151,7 @@ function listSegment(
     map: map ?? mapBefore,
     parts: [],
     isEarlier: true,
-    endsTimeline: isLast,
+    nextDateTimeMs: undefined,
     dropped: !segment.gap,
     longestPlaylistSec: 0,
   }

@@ -147,12 +147,13 @@ function formatPartControl(
 }
 
 function formatLiveEdge(tags: LowLatencyTags): string[] {
-  const { openSegment, endsTimeline, preloadHint, renditionReports } = tags
+  const { openSegment, preloadHint, renditionReports } = tags
   const lines: string[] = []
   // Written before the first part too: hls.js expects the next segment in the timeline of the last tag (hls.js#7962).
-  if (openSegment?.discontinuity ?? endsTimeline) lines.push('#EXT-X-DISCONTINUITY')
+  if (openSegment?.discontinuity !== false) lines.push('#EXT-X-DISCONTINUITY')
   if (openSegment !== undefined) {
     if (openSegment.map !== undefined) lines.push(formatMap(openSegment.map))
+    // Before the first part too: where Shaka 5.2 guesses 1 ms more for the hinted part, it drops the rest of the GOP.
     lines.push(`#EXT-X-PROGRAM-DATE-TIME:${formatDate(openSegment.programDateTimeMs)}`)
     lines.push(...openSegment.parts.map(formatPart))
   }

@@ -39,8 +39,8 @@ export interface ListedSegment {
   parts: readonly PlaylistPart[]
   /** Whether an earlier process listed the segment, with parts that are not known. */
   readonly isEarlier?: boolean
-  /** Whether the next segment starts with a discontinuity. */
-  readonly endsTimeline: boolean
+  /** EXT-X-PROGRAM-DATE-TIME of the next segment; undefined before a discontinuity, and where `isEarlier`. */
+  readonly nextDateTimeMs: number | undefined
   /** Whether the segment became a gap after it was listed with media. */
   dropped: boolean
   /** Duration of the longest playlist that listed this segment. */

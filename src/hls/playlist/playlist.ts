@@ -34,10 +34,8 @@ export interface LowLatencyTags {
   readonly partTargetSec: number
   /** EXT-X-SERVER-CONTROL: CAN-SKIP-UNTIL; undefined for a playlist without delta updates. */
   readonly skipUntilSec: number | undefined
-  /** Parts of the segment that is not complete; undefined before the first part. */
+  /** Segment that is not complete; undefined before the first part behind EXT-X-DISCONTINUITY. */
   readonly openSegment: OpenSegment | undefined
-  /** Whether the next part will follow EXT-X-DISCONTINUITY. */
-  readonly endsTimeline: boolean
   /** EXT-X-PRELOAD-HINT: URI of the next part; undefined where that starts a timeline. */
   readonly preloadHint: string | undefined
   /** EXT-X-RENDITION-REPORT of each other media playlist. */

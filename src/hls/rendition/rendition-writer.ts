@@ -311,7 +311,7 @@ export class RenditionWriter {
       startTicks: plan.startTicks,
       endTicks: end.endTicks,
       parts,
-      endsTimeline: end.endsTimeline,
+      nextDateTimeMs: end.nextDateTimeMs,
       tracks: carried === undefined ? [] : listTracks(carried),
       videoFrames: carried?.video === undefined ? 0 : frames,
       ...media,

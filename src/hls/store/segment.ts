@@ -51,8 +51,8 @@ export interface Segment {
   readonly map?: InitSegment
   /** Partial segments in order, whose chunks together are those of the segment; empty without low latency. */
   readonly parts: readonly Part[]
-  /** Whether the next segment starts with a discontinuity. */
-  readonly endsTimeline: boolean
+  /** EXT-X-PROGRAM-DATE-TIME of the next segment; undefined if that starts with a discontinuity. */
+  readonly nextDateTimeMs: number | undefined
   /** Carried tracks, video first, with the parameters known at the end of the segment. */
   readonly tracks: readonly Track[]
   readonly videoFrames: number

@@ -33,7 +33,7 @@ function segment(
     startsWithKeyFrame: true,
     tracks: [VIDEO, AUDIO],
     parts: [],
-    endsTimeline: false,
+    nextDateTimeMs: WALL_MS + (mediaSequence + 1) * 2000,
     videoFrames: 60,
     ...changes,
   })

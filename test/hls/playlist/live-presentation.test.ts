@@ -40,7 +40,7 @@ function segment(
     startsWithKeyFrame: true,
     tracks: [VIDEO, ENGLISH],
     parts: [],
-    endsTimeline: false,
+    nextDateTimeMs: WALL_MS + (mediaSequence + 1) * 2000,
     videoFrames: 60,
     ...changes,
   })

@@ -49,7 +49,10 @@ t.test(
   'renders the tags of low latency (RFC 8216bis 4.4.3.7, 4.4.3.8, 4.4.4.9, 4.4.5)',
   async (t) => {
     const { source, read } = setUp({ renditions: ['cmaf-video-1', 'cmaf-audio-1'] })
-    t.match(read(), /e-v1-1\.m4s\n#EXT-X-PRELOAD-HINT:TYPE=PART,URI="e-v1-p0\.m4s"\n/)
+    t.match(
+      read(),
+      /e-v1-1\.m4s\n#EXT-X-PROGRAM-DATE-TIME:.*\n#EXT-X-PRELOAD-HINT:TYPE=PART,URI="e-v1-p0\.m4s"\n/,
+    )
     source.part({ durationSec: 0.2 })
     source.part({ durationSec: 0.208, gaps: ['cmaf-video-1'] })
     source.complete()

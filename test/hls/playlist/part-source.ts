@@ -129,7 +129,7 @@ export class PartSource {
             epoch: this.#epoch,
             rendition,
             parts,
-            endsTimeline,
+            nextDateTimeMs: endsTimeline ? undefined : header.programDateTimeMs + lengthSec * 1000,
             startTicks,
             durationSec: lengthSec,
           },

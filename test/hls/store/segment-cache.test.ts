@@ -244,7 +244,7 @@ t.test(
             startsWithKeyFrame: true,
             tracks: [],
             parts: [],
-            endsTimeline: false,
+            nextDateTimeMs: (msn + 1) * 2000,
             videoFrames: 60,
           }),
           msn * 2000,
