@@ -36,7 +36,12 @@ export interface ComparerReport {
 
 const EVERY_MS = 100
 const TIMEOUT_MS = 12_000
-const PLAYLISTS = ['playlist.m3u8', 'master.m3u8', 'playlist.m3u8?_HLS_skip=YES']
+const PLAYLISTS = [
+  'cmaf-video-1.m3u8',
+  'master.m3u8',
+  'cmaf-video-1.m3u8?_HLS_skip=YES',
+  'playlist.m3u8',
+]
 /** Names kept to compare with: many times those of a window. */
 const MAX_KNOWN = 20_000
 

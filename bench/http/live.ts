@@ -47,11 +47,11 @@ export async function measureLive(
   try {
     const stream = await millrace.publish(scenario.name)
     closing.push(() => stream.stop())
-    const { playlistUrl } = stream
+    const { playlistUrl, lowLatencyUrl } = stream
     const lowLatency = await startWorker<ViewersAnswers>(
       new URL('../release/viewers.js', import.meta.url),
       {
-        ...{ playlistUrl, viewers: scenario.lowLatencyViewers },
+        ...{ playlistUrl: lowLatencyUrl, viewers: scenario.lowLatencyViewers },
         isPlaylistOnly: !scenario.fetchesParts,
       } satisfies ViewersTask,
     )

@@ -17,6 +17,8 @@ const SEGMENTS = 6
 /** Time in which a publisher that ended has left. */
 const LEAVE_MS = 1000
 
+const PART_PLAYLIST = 'cmaf-video-1'
+
 /** Rates for segments of 1.25 MB and 0.5 MB (2 s each); the parts of the latter have about 100 KB. */
 const RATES = { segment: 5e6, 'small-segment': 2e6 } as const
 const PART_BYTES = 100_000
@@ -28,6 +30,7 @@ export interface Millrace extends Contender {
 
 export interface LiveStream {
   readonly playlistUrl: string
+  readonly lowLatencyUrl: string
   /** Rejects when the publisher ends. */
   readonly failure: Promise<never>
   stop(): Promise<void>
@@ -53,7 +56,7 @@ export async function startMillrace({ workers, tls, env }: MillraceOptions): Pro
     ...(tls !== undefined && { fetch: fetchInsecurely }),
   })
   const origin = service.httpUrl
-  const playlistOf = (id: string) => `${origin}/video/${id}/playlist.m3u8`
+  const playlistOf = (id: string, name = 'playlist') => `${origin}/video/${id}/${name}.m3u8`
   const publish = async (id: string, bitsPerSecond: number) => {
     return startSenders([await service.start(id)], {
       ...{ sender: 'millrace', senders: 1, spreadMs: 0, seconds: 3600, bitsPerSecond },
@@ -63,13 +66,13 @@ export async function startMillrace({ workers, tls, env }: MillraceOptions): Pro
     await until('the HTTP port answers', () => exchange(`${origin}/health`).catch(() => undefined))
     await fill(
       await Promise.all(Object.entries(RATES).map((each) => publish(...each))),
-      Object.keys(RATES).map(playlistOf),
+      Object.keys(RATES).map((id) => playlistOf(id)),
     )
     const [playlist, segment, smallSegment, part] = await Promise.all([
       fetchBytes(playlistOf('segment')),
       nearest(playlistOf('segment'), segmentUris, (RATES.segment * 2) / 8),
       nearest(playlistOf('small-segment'), segmentUris, (RATES['small-segment'] * 2) / 8),
-      nearest(playlistOf('small-segment'), partUris, PART_BYTES),
+      nearest(playlistOf('small-segment', PART_PLAYLIST), partUris, PART_BYTES),
     ])
     return {
       name: workers === 0 ? 'millrace' : `millrace-${workers}`,
@@ -85,6 +88,7 @@ export async function startMillrace({ workers, tls, env }: MillraceOptions): Pro
         await Promise.race([steady(playlistOf(id)), sender.failure])
         return {
           playlistUrl: playlistOf(id),
+          lowLatencyUrl: playlistOf(id, PART_PLAYLIST),
           failure: sender.failure,
           stop: () => sender.stop(),
         }

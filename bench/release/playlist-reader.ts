@@ -15,7 +15,7 @@ export interface Edge {
   readonly next: { readonly mediaSequence: number; readonly part: number }
 }
 
-const HINT = /#EXT-X-PRELOAD-HINT:TYPE=PART,URI="(.*-p)(\d+)\.ts"/
+const HINT = /#EXT-X-PRELOAD-HINT:TYPE=PART,URI="(.*-p)(\d+)\.m4s"/
 
 /** @returns undefined for a playlist without a hint */
 export function readEdge(playlist: string): Edge | undefined {
@@ -26,7 +26,7 @@ export function readEdge(playlist: string): Edge | undefined {
   const open = playlist.slice(playlist.lastIndexOf('#EXTINF:'))
   return {
     newestPart: Number(hinted) - 1,
-    partUri: (number) => `${prefix}${number}.ts`,
+    partUri: (number) => `${prefix}${number}.m4s`,
     next: {
       mediaSequence: first + count(playlist, /#EXTINF:/g),
       part: count(open, /#EXT-X-PART:/g),

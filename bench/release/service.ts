@@ -37,7 +37,7 @@ export interface ServiceRecord {
 }
 
 const STREAM_ID = 'bench'
-const PLAYLIST = 'playlist.m3u8'
+const PLAYLIST = 'cmaf-video-1.m3u8'
 const DELAY_SAMPLE_MS = 10
 
 const { partMs, tls } = (await readTask()) as ServiceTask
@@ -47,7 +47,8 @@ const server = await createServer({
   ...{ http: { host: '127.0.0.1', port: 0 }, srt: { host: '127.0.0.1', port: 0 } },
   ...{ hls: { partMs }, ...(tls !== undefined && { tls }) },
 })
-const { srtUrl, playlistUrl } = await server.startStream({ streamId: STREAM_ID })
+const { srtUrl, masterUrl } = await server.startStream({ streamId: STREAM_ID })
+const playlistUrl = new URL(PLAYLIST, masterUrl).href
 const { files } = server.findStream(STREAM_ID)!
 
 answer<ServiceAnswers>({
