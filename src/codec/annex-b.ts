@@ -79,9 +79,8 @@ export function* nalUnits(
   let beforeLast = 1
   for (const chunk of chunks) {
     let start = 0
-    // A byte above 1 is part of no start code, so none ends in the next two bytes either.
-    for (let at = 0; at < chunk.length; at += chunk[at] === 0 ? 1 : 3) {
-      if (chunk[at] !== 1) continue
+    // No start code ends in the two bytes behind a 1.
+    for (let at = chunk.indexOf(1); at !== -1; at = chunk.indexOf(1, at + 3)) {
       if ((at > 0 ? chunk[at - 1] : last) !== 0) continue
       if ((at > 1 ? chunk[at - 2] : at === 1 ? last : beforeLast) !== 0) continue
       if (at > start) pieces?.push(chunk.subarray(start, at))

@@ -68,10 +68,9 @@ const H265_ROLES: Readonly<Record<number, NalRole>> = {
 const isKept = (role: NalRole) => role === 'sync' || role === 'other'
 
 /** @returns copy of the header of a NAL unit, which does not end in a zero byte (H.264 7.3.1, H.265 7.3.1.2) */
-function headerOf(nal: readonly Uint8Array[], codec: VideoCodec): Uint8Array {
-  const length = codec === 'h264' ? 1 : 2
-  const starts = nal.slice(0, 2).flatMap((piece) => [...piece.subarray(0, length)])
-  return Uint8Array.from(starts.slice(0, length))
+function headerOf([first, next]: readonly Uint8Array[], codec: VideoCodec): Uint8Array {
+  const second = codec === 'h265' ? (first![1] ?? next?.[0]) : undefined
+  return second === undefined ? Uint8Array.of(first![0]!) : Uint8Array.of(first![0]!, second)
 }
 
 /** Inputs: `push` every access unit of a timeline in decoding order. */
