@@ -40,7 +40,8 @@ const ManifestSegment = Type.Object({
   uri: Type.String({ pattern: '^[A-Za-z0-9_-]{1,120}\\.(ts|m4s)$' }),
   /** URI of the init segment. */
   map: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_-]{1,120}\\.mp4$' })),
-  /** Duration where it differs from that of the row: of audio in CMAF. */
+  /** Date and duration where they differ from those of the row: of audio in CMAF. */
+  programDateTimeMs: Type.Optional(DateMs),
   durationSec: Type.Optional(Duration),
   sizeBytes: Count,
   independent: Type.Boolean(),

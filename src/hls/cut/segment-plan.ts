@@ -46,8 +46,10 @@ export type ListedProperties = Pick<
   'mediaSequence' | 'programDateTimeMs' | 'discontinuity' | 'discontinuitySequence'
 >
 
-export function listedProperties(plan: SegmentPlan): ListedProperties {
-  const { mediaSequence, programDateTimeMs, discontinuity, discontinuitySequence } = plan
+/** @param lateSec  time by which the listed media of a rendition begins after the planned boundary */
+export function listedProperties(plan: SegmentPlan, lateSec = 0): ListedProperties {
+  const { mediaSequence, discontinuity, discontinuitySequence } = plan
+  const programDateTimeMs = plan.programDateTimeMs + lateSec * 1000
   return { mediaSequence, programDateTimeMs, discontinuity, discontinuitySequence }
 }
 

@@ -62,10 +62,11 @@ function describe({ mediaSequence, discontinuitySequence, segment }: ListedSegme
 function createSegment(
   rendition: RenditionName,
   { segment, sizeBytes, independent, videoRange, map }: ListedSegment,
-  row: Pick<ManifestRow, 'durationSec'>,
+  row: Pick<ManifestRow, 'programDateTimeMs' | 'durationSec'>,
 ): ManifestSegment {
   const { uri, gap } = segment
   const durationSec = print(segment.durationSec)
+  const programDateTimeMs = Math.floor(segment.programDateTimeMs)
   return {
     rendition,
     uri,
@@ -74,6 +75,7 @@ function createSegment(
     gap,
     ...(videoRange && { videoRange }),
     ...(map !== undefined && { map }),
+    ...(programDateTimeMs !== row.programDateTimeMs && { programDateTimeMs }),
     ...(durationSec !== row.durationSec && { durationSec }),
   }
 }
@@ -132,11 +134,15 @@ function listSegment(
   segment: ManifestSegment,
   mapBefore: string | undefined,
 ): ListedSegment {
-  const { programDateTimeMs, discontinuity } = row
-  const { uri, map, durationSec = row.durationSec } = segment
+  const {
+    uri,
+    map,
+    programDateTimeMs = row.programDateTimeMs,
+    durationSec = row.durationSec,
+  } = segment
   return {
     mediaSequence: row.mediaSequence,
-    discontinuitySequence: row.discontinuitySequence - (discontinuity ? 1 : 0),
+    discontinuitySequence: row.discontinuitySequence - (row.discontinuity ? 1 : 0),
     sizeBytes: segment.sizeBytes,
     independent: segment.independent,
     videoRange: segment.videoRange,
@@ -144,7 +150,7 @@ function listSegment(
       uri,
       durationSec,
       programDateTimeMs,
-      discontinuity,
+      discontinuity: row.discontinuity,
       gap: true,
       ...(map !== mapBefore && { map }),
     },

@@ -58,6 +58,12 @@ export class RenditionWriter {
   #misalignedInARow = 0
   /** Number of consecutive parts that were finished without all their media. */
   #lateInARow = 0
+  /**
+   * Sum of the listed durations of the timeline minus that of the planned ones: in CMAF, the first frame of audio begins
+   * up to a frame after the boundary. Dates tell it, since Shaka 5.2 loses its place after a discontinuity where they
+   * differ by 1 ms from the sums of EXTINF.
+   */
+  #lateSec = 0
 
   constructor(options: RenditionWriterOptions) {
     this.#options = options
@@ -242,6 +248,7 @@ export class RenditionWriter {
 
   #enter({ plan, startsMedia }: Pending): void {
     if (!startsMedia) return
+    this.#lateSec = 0
     this.#queues.startTimeline()
     this.#media.startTimeline(plan)
   }
@@ -282,7 +289,7 @@ export class RenditionWriter {
   #endPart(plan: SegmentPlan, end: PartEnd): Part {
     const { name, epoch } = this.#options
     const part: Part = {
-      ...listedProperties(plan),
+      ...listedProperties(plan, this.#lateSec),
       rendition: name,
       serial: end.serial,
       uri: partUri(epoch, name, end.serial),
@@ -302,8 +309,10 @@ export class RenditionWriter {
     const { aligned, frames, carried = this.#carried, ...media } = written
     if (aligned !== false || plan.keyTicks === undefined) this.#misalignedInARow = 0
     else this.#misalignedInARow++
+    const lateSec = this.#lateSec
+    this.#lateSec += (media.durationSec ?? end.durationSec) - end.durationSec
     return createSegment({
-      ...listedProperties(plan),
+      ...listedProperties(plan, lateSec),
       epoch,
       rendition: name,
       uri: segmentUri(epoch, name, plan.mediaSequence),
@@ -311,7 +320,7 @@ export class RenditionWriter {
       startTicks: plan.startTicks,
       endTicks: end.endTicks,
       parts,
-      nextDateTimeMs: end.nextDateTimeMs,
+      nextDateTimeMs: end.nextDateTimeMs && end.nextDateTimeMs + this.#lateSec * 1000,
       tracks: carried === undefined ? [] : listTracks(carried),
       videoFrames: carried?.video === undefined ? 0 : frames,
       ...media,
