@@ -1,26 +1,27 @@
 /**
  * Half an hour of a stream, with `npm run soak` six hours, through demuxer, segmenter, playlist and cache: the encoder's
  * clock wraps, it comes back twice, and its clock drifts from the server's. On a simulated clock without sockets.
+ * In a process of its own, whose memory it measures.
  */
 import { readFileSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { TIME_MODULUS } from '../../src/binary/timestamp-33.ts'
-import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
-import { PACKET_BYTES } from '../../src/mpegts/packet.ts'
-import { PacedStream, type Datagram } from '../../src/publisher/paced-stream.ts'
-import { movePcr, movePesTimes, readPesTimes } from '../../src/publisher/packet-times.ts'
-import { LiveStream } from '../../src/stream/live-stream.ts'
-import { parseM3u8 } from '../support/m3u8.ts'
-import { StreamJudge } from '../support/stream-judge.ts'
-import { continuityFaults, readPackets } from '../support/ts-reader.ts'
-import { PUBLISHER_REPORT } from './publisher-report.ts'
-import { rounds } from '../support/soak.ts'
+import { TIME_MODULUS } from '../src/binary/timestamp-33.ts'
+import { SegmentCache } from '../src/hls/store/segment-cache.ts'
+import { PACKET_BYTES } from '../src/mpegts/packet.ts'
+import { PacedStream, type Datagram } from '../src/publisher/paced-stream.ts'
+import { movePcr, movePesTimes, readPesTimes } from '../src/publisher/packet-times.ts'
+import { LiveStream } from '../src/stream/live-stream.ts'
+import { parseM3u8 } from './support/m3u8.ts'
+import { StreamJudge } from './support/stream-judge.ts'
+import { continuityFaults, readPackets } from './support/ts-reader.ts'
+import { PUBLISHER_REPORT } from './stream/publisher-report.ts'
+import { rounds } from './support/soak.ts'
 
 /** H.264 with a key frame each second and AAC, 8 s, 0.8 Mbit/s. */
-const CLIP = readFileSync(new URL('../../fixtures/demo.mpegts', import.meta.url))
+const CLIP = readFileSync(new URL('../fixtures/demo.mpegts', import.meta.url))
 
 const FRAMES_PER_SEC = 30
 const MINUTE_SEC = 60
