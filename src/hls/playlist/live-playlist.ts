@@ -237,7 +237,7 @@ export class LivePlaylist {
     if (this.#target === undefined) return false
     const removed = this.#window.shift(this.#target.targetSec)
     if (removed === undefined) return false
-    this.#retained.add(removed, nowMs)
+    this.#retained.add(removed, nowMs, this.#options.main?.oldestSequence)
     this.#removeInits()
     const { oldest } = this.#window
     if (oldest !== undefined) this.#dateRanges.expire(oldest.segment, oldest.mediaSequence)

@@ -31,13 +31,20 @@ export class RetainedSegments {
     return this.#retained[mediaSequence - (this.mediaSequence ?? Infinity)]?.entry
   }
 
-  /** Retains the next segment for its duration and that of the longest playlist that listed it. Forgets those that are gone. */
-  add(entry: ListedSegment, nowMs: number): void {
+  /**
+   * Retains the next segment for its duration and that of the longest playlist that listed it. Forgets those that are
+   * gone.
+   *
+   * @param keptFrom  lowest number that is not forgotten: the first rendition has it, and so has the manifest
+   */
+  add(entry: ListedSegment, nowMs: number, keptFrom = Infinity): void {
     const { uri, durationSec } = entry.segment
     const untilMs = nowMs + (durationSec + entry.longestPlaylistSec) * 1000
     this.#files.remove(uri, untilMs)
     this.#retained.push({ entry, untilMs })
-    while ((this.#retained[0]?.untilMs ?? Infinity) <= nowMs) this.#retained.shift()
+    const isForgotten = (untilMs = Infinity) =>
+      untilMs <= nowMs && (this.mediaSequence ?? Infinity) < keptFrom
+    while (isForgotten(this.#retained[0]?.untilMs)) this.#retained.shift()
   }
 
   clear(): void {
