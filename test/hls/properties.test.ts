@@ -111,6 +111,8 @@ class RenditionChecks {
 
   /** Durations by number. */
   readonly durations = new Map<number, number>()
+  /** EXT-X-PROGRAM-DATE-TIME by number. */
+  readonly dates = new Map<number, number>()
   isAudio = false
   #map: string | undefined
   #endTicks = 0
@@ -120,15 +122,18 @@ class RenditionChecks {
     if (mediaSequence !== (this.next ?? mediaSequence)) throw new Error(`${uri} is out of order`)
     this.next = mediaSequence + 1
     const { durationSec, programDateTimeMs, discontinuitySequence } = segment
-    const time = [programDateTimeMs, discontinuity, discontinuitySequence].join()
+    const time = [discontinuity, discontinuitySequence].join()
     this.times.set(mediaSequence, time)
     if (first.times.get(mediaSequence) !== time) throw new Error(`${uri} is out of step`)
     this.durations.set(mediaSequence, durationSec)
+    this.dates.set(mediaSequence, programDateTimeMs)
     const isExact = !rendition.startsWith('cmaf-audio') && !first.isAudio
     this.isAudio = rendition.startsWith('cmaf-audio')
+    const maxOffSec = isExact ? 0 : MAX_OFF_SEC
     const offSec = Math.abs(durationSec - first.durations.get(mediaSequence)!)
-    if (offSec > (isExact ? 0 : MAX_OFF_SEC))
-      throw new Error(`${uri} lasts ${offSec} s more or less`)
+    if (offSec > maxOffSec) throw new Error(`${uri} lasts ${offSec} s more or less`)
+    const offMs = Math.abs(programDateTimeMs - first.dates.get(mediaSequence)!)
+    if (offMs > maxOffSec * 1000) throw new Error(`${uri} is dated ${offMs} ms off`)
     this.#discontinuity ||= discontinuity
     if (isCmafRendition(rendition)) {
       this.#checkFragments(segment)

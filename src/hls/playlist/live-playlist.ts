@@ -112,6 +112,12 @@ export class LivePlaylist {
     return this.#window.find(mediaSequence) ?? this.#retained.find(mediaSequence)
   }
 
+  /** Date of the segment behind the newest one, as far as it is known; undefined for another number. */
+  nextDateOf(mediaSequence: number): number | undefined {
+    const { newest } = this.#window
+    return newest?.mediaSequence === mediaSequence - 1 ? newest.nextDateTimeMs : undefined
+  }
+
   /** EXT-X-RENDITION-REPORT for the other playlists; undefined until the playlist is published. */
   get report(): RenditionReport | undefined {
     return this.#target && this.#edge.report

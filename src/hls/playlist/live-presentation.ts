@@ -25,6 +25,7 @@ import type { TargetDurations } from '../target-durations.ts'
 import type { MediaSource } from './earlier-segments.ts'
 import { DateRangeText } from './date-range-text.ts'
 import { LivePlaylist } from './live-playlist.ts'
+import type { ListedSegment } from './playlist-window.ts'
 import { decodeDateRange, decodeMeter, encodeDateRange, encodeMeter } from './manifest-head.ts'
 import { listedSegments, createRow, type ClosedRow } from './manifest-rows.ts'
 import { describePresentation, type CaptionsPolicy } from './multivariant.ts'
@@ -127,11 +128,15 @@ export class LivePresentation implements SegmentOwner {
 
   /** @returns undefined for a number that is not among `numbers` */
   row(mediaSequence: number): ManifestRow | undefined {
-    const listed = [...this.#playlists].flatMap(([name, playlist]) => {
+    const listed = new Map<RenditionName, ListedSegment>()
+    const dates = new Map<RenditionName, number>()
+    for (const [name, playlist] of this.#playlists) {
       const entry = playlist.find(mediaSequence)
-      return entry === undefined ? [] : [[name, entry] as const]
-    })
-    return createRow({ start: this.#begun.get(mediaSequence), listed: new Map(listed) })
+      if (entry !== undefined) listed.set(name, entry)
+      const dateMs = playlist.nextDateOf(mediaSequence)
+      if (dateMs !== undefined) dates.set(name, dateMs)
+    }
+    return createRow({ start: this.#begun.get(mediaSequence), listed, dates })
   }
 
   /**
@@ -249,6 +254,8 @@ export class LivePresentation implements SegmentOwner {
       (this.#playlists.get(name)?.latestSequence ?? -1) >= mediaSequence
     if (names.every(isListed)) this.#begun.delete(mediaSequence)
     this.#options.onRow?.(mediaSequence)
+    // Its date in this rendition is known now.
+    if (this.#begun.has(mediaSequence + 1)) this.#options.onRow?.(mediaSequence + 1)
   }
 
   #openIfComplete(): void {

@@ -24,10 +24,12 @@ export interface RowSource {
   readonly start: SegmentStart | undefined
   /** Renditions that list the segment, the main one first. */
   readonly listed: ReadonlyMap<RenditionName, ListedSegment>
+  /** Dates of the segment in renditions that do not list it yet, as far as they are known. */
+  readonly dates: ReadonlyMap<RenditionName, number>
 }
 
 /** @returns undefined if no rendition has the segment */
-export function createRow({ start, listed }: RowSource): ManifestRow | undefined {
+export function createRow({ start, listed, dates }: RowSource): ManifestRow | undefined {
   const [complete] = listed.values()
   const known = complete === undefined ? start : describe(complete)
   if (known === undefined) return undefined
@@ -42,9 +44,11 @@ export function createRow({ start, listed }: RowSource): ManifestRow | undefined
   const names = new Set([...(start?.uris.keys() ?? []), ...listed.keys()])
   const segments = [...names].map((rendition) => {
     const entry = listed.get(rendition)
-    return entry === undefined
-      ? createGap(rendition, start!.uris.get(rendition)!)
-      : createSegment(rendition, entry, row)
+    if (entry !== undefined) return createSegment(rendition, entry, row)
+    const uri = start!.uris.get(rendition)!
+    const dateMs = dates.get(rendition) ?? row.programDateTimeMs
+    const gap = { rendition, uri, sizeBytes: 0, independent: false, gap: true }
+    return { ...gap, ...dateBeside(row, dateMs) }
   })
   return { ...row, segments }
 }
@@ -66,7 +70,6 @@ function createSegment(
 ): ManifestSegment {
   const { uri, gap } = segment
   const durationSec = print(segment.durationSec)
-  const programDateTimeMs = Math.floor(segment.programDateTimeMs)
   return {
     rendition,
     uri,
@@ -75,13 +78,18 @@ function createSegment(
     gap,
     ...(videoRange && { videoRange }),
     ...(map !== undefined && { map }),
-    ...(programDateTimeMs !== row.programDateTimeMs && { programDateTimeMs }),
+    ...dateBeside(row, segment.programDateTimeMs),
     ...(durationSec !== row.durationSec && { durationSec }),
   }
 }
 
-function createGap(rendition: RenditionName, uri: string): ManifestSegment {
-  return { rendition, uri, sizeBytes: 0, independent: false, gap: true }
+/** @returns the date as it is printed, if it is not that of the row */
+function dateBeside(
+  row: Pick<ManifestRow, 'programDateTimeMs'>,
+  dateMs: number,
+): Pick<ManifestSegment, 'programDateTimeMs'> {
+  const programDateTimeMs = Math.floor(dateMs)
+  return programDateTimeMs === row.programDateTimeMs ? {} : { programDateTimeMs }
 }
 
 /** Row with a duration. */
