@@ -37,6 +37,8 @@ import { measureMpegts } from './mpegts/measure.ts'
 import { formatMpegts } from './mpegts/report.ts'
 import { measureOperation, SETUPS as OPERATION_SETUPS } from './operation/measure.ts'
 import { formatOperation } from './operation/report.ts'
+import { measurePlayers, SETUPS as PLAYERS_SETUPS } from './players/measure.ts'
+import { formatPlayers } from './players/report.ts'
 import { measureRegistry } from './registry/measure.ts'
 import { formatRegistry } from './registry/report.ts'
 import { measureRelease, SETUPS as RELEASE_SETUPS } from './release/measure.ts'
@@ -51,7 +53,7 @@ import { PEERS } from './srt-loss/peers.ts'
 import { formatLoss } from './srt-loss/report.ts'
 import { leaveFigures, type Figures } from './support/figures.ts'
 
-const USAGE = `usage: npm run bench -- [backup | cluster | endurance | http | ingest | latency | media-cost | metrics | mpegts | operation |
+const USAGE = `usage: npm run bench -- [backup | cluster | endurance | http | ingest | latency | media-cost | metrics | mpegts | operation | players |
   registry | release | results | srt | srt-flood | srt-loss] [--flag value …]; with --write, bench/RESULTS.md is written afterwards
 
   backup     segments of many streams in Redis: CPU of redis-server and of the process, memory
@@ -77,6 +79,8 @@ const USAGE = `usage: npm run bench -- [backup | cluster | endurance | http | in
              --mbit (2, 8 and 40), --rounds
   operation  what viewers, then scrapes and an open dashboard as well, cost the publishers (libsrt senders)
              --publishers, --mbit (each), --viewers (200), --seconds (60, each), --workers (0), --only (${OPERATION_SETUPS.map(({ name }) => name).join(', ')})
+  players    players as published on one live stream: errors, standstills of the picture, skipped media
+             --seconds (60, each), --only (some of ${PLAYERS_SETUPS.map(({ name }) => name).join(',')})
   registry   calls of the registry in Redis with many streams: their time, and the CPU of redis-server
              --streams (1000), --rounds (calls of each kind for each stream, 5)
   release    low latency: from a complete part to the last byte at each of many viewers
@@ -247,6 +251,17 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
       results.push(await measureOperation(setup, load))
     }
     report(flags, formatOperation(results))
+  },
+
+  players: async (flags) => {
+    const seconds = flags.number('seconds', 60)
+    const names = PLAYERS_SETUPS.map(({ name }) => name)
+    const only = flags.someOf('only', names) ?? names
+    print(`Players, ${seconds} s each, ${busy()}`)
+    const results = []
+    for (const setup of PLAYERS_SETUPS.filter(({ name }) => only.includes(name)))
+      results.push(...(await measurePlayers(setup, seconds)))
+    report(flags, formatPlayers(results))
   },
 
   registry: async (flags) => {
