@@ -64,7 +64,10 @@ function answerLater(asked: FileRequest, waiting: WaitingRequests): boolean {
   const { waitEndsMs = nowMs + maxWaitMs(stream, name) } = asked
   waiting.wait(exchange, {
     maxMs: waitEndsMs - nowMs,
-    begin: (onOver) => files.wait?.(name, directives, onOver),
+    begin: (onOver) => {
+      const onLagOver = () => setTimeout(onOver, AUDIO_LAG_MS)
+      return files.wait?.(name, directives, isAudioPlaylist(name) ? onLagOver : onOver)
+    },
     answer: (end) => {
       const next = stream.hasLeft === true ? asked.findNext() : undefined
       if (next !== undefined && next !== stream) {
@@ -82,6 +85,15 @@ function answerLater(asked: FileRequest, waiting: WaitingRequests): boolean {
   })
   return true
 }
+
+/**
+ * Time by which replies with a playlist of audio follow those of video. Where both come at once, http-streaming 3.17 asks
+ * for the new part of video, and forgets that of audio until the next reload, again and again: audio stood still for 3.5 s.
+ */
+const AUDIO_LAG_MS = 20
+
+/** See `playlistUri` in `hls/file-names.ts`. */
+const isAudioPlaylist = (name: string) => /^cmaf-audio-\d+\.m3u8$/.test(name)
 
 /** Longest wait in milliseconds: players give up after 10 s. */
 const MAX_WAIT_MS = 9000

@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { playlistUri } from '../../src/hls/file-names.ts'
+import { playlistUri, type RenditionName } from '../../src/hls/file-names.ts'
 import type { FileStore } from '../../src/hls/store/file-store.ts'
 import { createStreamFile } from '../../src/hls/store/stream-file.ts'
 import { startService } from '../support/service.ts'
@@ -80,6 +80,26 @@ t.test('waits for a part, and for a segment', async (t) => {
   const last = await replies[2]!
   t.match(last.body.toString(), '#8.1\n')
   t.match(last.headers, { etag: '"8.1"', 'cache-control': KEPT_BY_CACHES })
+})
+
+t.test('answers with playlists of audio after those of video', async (t) => {
+  const { app, live } = await serve(t, { rendition: 'cmaf-video-1' })
+  const audio = new LiveStore({ rendition: 'cmaf-audio-1' })
+  audio.endSegment()
+  app.service.stored.set('audio', audio)
+  const answered: string[] = []
+  const ask = async (stream: string, name: RenditionName) => {
+    await call(app, 'GET', `/video/${stream}/${playlistUri(name)}?_HLS_msn=8&_HLS_part=2`)
+    answered.push(name)
+  }
+  for (let part = 0; part < 2; part++) audio.addPart()
+  const replies = [ask('audio', 'cmaf-audio-1'), ask('demo', 'cmaf-video-1')]
+  await waiting(live, 1)
+  await waiting(audio, 1)
+  audio.addPart()
+  live.addPart()
+  await Promise.all(replies)
+  t.same(answered, ['cmaf-video-1', 'cmaf-audio-1'])
 })
 
 t.test('waits for the part that is hinted, and answers it whole (6.2.6)', async (t) => {
