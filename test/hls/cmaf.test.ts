@@ -160,6 +160,49 @@ t.test('a segment whose encoder is lost before its audio is empty, and no gap', 
   t.equal(readSamples(Buffer.concat(audio.chunks)).length, 0)
 })
 
+t.test('the last frame of audio lasts until the end of a timeline of video', async (t) => {
+  for (const partSec of [undefined, 0.2]) {
+    // A PES packet of audio more than before, and as many frames of video as the next one would have lasted.
+    const isSent = (value: PesUnit) => value.ptsTicks < 14 * SEC + (isVideo(value) ? 12_000 : -9000)
+    const units = clip(6).filter(isSent).map(unit)
+    const { of } = run([program(programOf(VIDEO, AUDIO)), ...units, 'discontinuity'], { partSec })
+    const endSec = (name: string) => {
+      const { timescale } = readTrackHeader(of(name)[0]!.map!.bytes)
+      const { decodeTicks, durationTicks } = of(name)
+        .flatMap(({ bytes }) => readSamples(bytes))
+        .at(-1)!
+      return (decodeTicks + durationTicks) / timescale
+    }
+    t.ok(Math.abs(endSec('cmaf-audio-1') - endSec('cmaf-video-1')) < 1 / 48_000, `${partSec}`)
+  }
+})
+
+t.test('audio is dated by its own frames, as EXTINF adds up', async (t) => {
+  const steps = [program(programOf(VIDEO, AUDIO)), ...clip(12).map(unit)]
+  for (const partSec of [undefined, 0.2]) {
+    const { of, outputs } = run([...steps, 'discontinuity', ...steps], { partSec })
+    const audio = of('cmaf-audio-1')
+    const parts = outputs.flatMap((output) => (output.type === 'part' ? output.part : []))
+    let hasLate = false
+    for (const [index, segment] of audio.entries()) {
+      const { mediaSequence, programDateTimeMs, durationSec, nextDateTimeMs } = segment
+      const video = of('cmaf-video-1')[index]!
+      const lateMs = programDateTimeMs - video.programDateTimeMs
+      if (segment.discontinuity || index === 0) t.equal(lateMs, 0, 'a timeline begins as video')
+      else t.ok(lateMs >= 0 && lateMs < 1024 / 48, `${lateMs} ms`)
+      hasLate ||= lateMs > 1
+      const next = audio[index + 1]
+      if (next === undefined || next.discontinuity) continue
+      t.ok(Math.abs(next.programDateTimeMs - programDateTimeMs - durationSec * 1000) < 0.01)
+      t.equal(nextDateTimeMs, next.programDateTimeMs, 'hinted with its first part')
+      const own = parts.filter((it) => it.rendition === 'cmaf-audio-1')
+      for (const part of own.filter((it) => it.mediaSequence === mediaSequence))
+        t.equal(part.programDateTimeMs, programDateTimeMs)
+    }
+    t.ok(hasLate)
+  }
+})
+
 t.test('an encoder with other parameter sets has an init segment of its own', async (t) => {
   const second = clip(4, 100).map((value) => (isVideo(value) ? relevel(value, false) : value))
   const layout = program(programOf(VIDEO, AUDIO))

@@ -168,9 +168,9 @@ export class CmafWriter implements MediaWriter {
     this.#nextTicks = undefined
   }
 
-  endPart(plan: SegmentPlan, end: PartEnd): WrittenPart {
+  endPart(plan: SegmentPlan, end: PartEnd, lastEndTicks?: number): WrittenPart {
     this.#openEmpty()
-    const fragment = this.#endFragment(end.endTicks)
+    const fragment = this.#endFragment(end.endTicks, lastEndTicks)
     const restSec = plan.maxSec - (this.#listed.ticks - this.#segmentFromTicks) / TICKS_PER_SEC
     const durationSec = this.#list({ ...end, maxSec: Math.min(end.maxSec, restSec) })
     if (fragment === undefined || this.#open === undefined)
@@ -179,9 +179,9 @@ export class CmafWriter implements MediaWriter {
     return { chunks, independent, map: this.#open.map, durationSec }
   }
 
-  endSegment(plan: SegmentPlan, end: SegmentEnd): WrittenSegment {
+  endSegment(plan: SegmentPlan, end: SegmentEnd, lastEndTicks?: number): WrittenSegment {
     const isEmpty = this.#open?.fragments.length === 0
-    if (isEmpty || this.#fragments.mediaBytes > 0) this.#endFragment(end.endTicks)
+    if (isEmpty || this.#fragments.mediaBytes > 0) this.#endFragment(end.endTicks, lastEndTicks)
     const durationSec = this.#listSegment(plan, end)
     const open = this.#open
     this.#open = undefined
@@ -269,10 +269,10 @@ export class CmafWriter implements MediaWriter {
   }
 
   /** @returns undefined for a gap: the segment has no media so far */
-  #endFragment(endTicks: number): Fragment | undefined {
+  #endFragment(endTicks: number, lastEndTicks?: number): Fragment | undefined {
     const open = this.#open
     if (open === undefined) return undefined
-    const untilTicks = this.#endOf(endTicks)
+    const untilTicks = this.#endOf(endTicks, lastEndTicks)
     const fragment = this.#fragments.end({
       untilTicks,
       startsSegment: open.fragments.length === 0,
@@ -284,18 +284,26 @@ export class CmafWriter implements MediaWriter {
     if (fragment === undefined) return undefined
     if (fragment.samples > 0) {
       this.#nextTicks = fragment.decodeTicks + fragment.durationTicks
-      this.#sampleTicks = fragment.durationTicks / fragment.samples
+      if (lastEndTicks === undefined) this.#sampleTicks = fragment.durationTicks / fragment.samples
     }
     open.fragments.push(fragment)
     open.sizeBytes += fragment.sizeBytes
     return fragment
   }
 
-  /** Decode time at which a fragment ends: that of the next frame of audio, of video the planned one. */
-  #endOf(endTicks: number): number {
+  /**
+   * Decode time at which a fragment ends: that of the next frame of audio, of video the planned one. The last frame of
+   * audio lasts until the video ends: at a hole, http-streaming 3.17 stands still for 1.5 s.
+   */
+  #endOf(endTicks: number, lastEndTicks?: number): number {
     const [held] = this.#held
-    const counted = held?.sample.decodeTicks ?? this.#reader?.nextTicks
-    return counted ?? endTicks - this.#reorderTicks + this.#liftTicks
+    const [counted, format] = [this.#reader?.nextTicks, this.#format]
+    if (held !== undefined) return held.sample.decodeTicks
+    if (counted === undefined || format === undefined)
+      return endTicks - this.#reorderTicks + this.#liftTicks
+    if (lastEndTicks === undefined) return counted
+    const lastTicks = ((lastEndTicks + this.#liftTicks) * timescaleOf(format)) / TICKS_PER_SEC
+    return Math.max(counted, Math.round(lastTicks))
   }
 
   /** @returns DURATION or EXTINF up to a boundary: that of the frames of audio; of video as planned */

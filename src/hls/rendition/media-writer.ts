@@ -34,7 +34,7 @@ export interface WrittenSegment extends WrittenPart {
 
 /**
  * Calling order: `carry` tracks; `startTimeline`; for each segment `write` its PES packets and `advance`; `endPart` for
- * each part, if the format has parts; `endSegment`.
+ * each part, if the format has parts; `endSegment`. Both take the end of the timeline, if no media of it is to come.
  */
 export interface MediaWriter {
   /** Size of the open segment. */
@@ -58,9 +58,9 @@ export interface MediaWriter {
   /** Drops what is held up to a time, inclusive. */
   skip(untilTicks: number): void
   /** Ends a part; undefined for a format without parts. */
-  endPart?(plan: SegmentPlan, end: PartEnd): WrittenPart
+  endPart?(plan: SegmentPlan, end: PartEnd, lastEndTicks?: number): WrittenPart
   /** Ends the last part too. */
-  endSegment(plan: SegmentPlan, end: SegmentEnd): WrittenSegment
+  endSegment(plan: SegmentPlan, end: SegmentEnd, lastEndTicks?: number): WrittenSegment
   /** Writes packets that only carry a PCR, where the format has them. */
   writePackets?(chunks: readonly Buffer[]): void
 }

@@ -295,17 +295,24 @@ export class RenditionWriter {
       uri: partUri(epoch, name, end.serial),
       segmentUri: segmentUri(epoch, name, plan.mediaSequence),
       durationSec: end.durationSec,
-      ...this.#media.endPart!(plan, end),
+      ...this.#media.endPart!(plan, end, this.#lastEndTicks),
     }
     this.#parts.push(part)
     return part
+  }
+
+  /** End of the timeline, if it is planned and no media waits; undefined before. */
+  get #lastEndTicks(): number | undefined {
+    const last = this.#pending.at(-1)?.end?.end
+    const isPlanned = last !== undefined && last.untilTicks >= last.endTicks
+    return isPlanned && this.waitingBytes === 0 ? last.endTicks : undefined
   }
 
   #endSegment(plan: SegmentPlan, end: SegmentEnd): Segment {
     const { name, epoch } = this.#options
     const parts = this.#parts
     this.#parts = []
-    const written = this.#media.endSegment(plan, end)
+    const written = this.#media.endSegment(plan, end, this.#lastEndTicks)
     const { aligned, frames, carried = this.#carried, ...media } = written
     if (aligned !== false || plan.keyTicks === undefined) this.#misalignedInARow = 0
     else this.#misalignedInARow++
