@@ -41,6 +41,15 @@ const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
 /** Longest wait for tracks that lag behind the reference track, in media of the reference track. */
 const MAX_LAG_TICKS = 1 * TICKS_PER_SEC
 
+/**
+ * Number of parts of the next encoder with which the last ones of a replaced encoder appear. Where a playlist lists no
+ * part of an open segment, http-streaming 3.17 waits for the whole of the next one; and it appends the init segment
+ * again with the first part of each reload, so that video is dropped up to the next key frame, until one reload brings
+ * two parts.
+ */
+const HELD_ROWS = 2
+const MAX_HELD_MS = 3000
+
 /** Maximum size of queued PES packets, and of segments that wait for a rendition, in segments of maximum size. */
 const MAX_WAITING_SEGMENTS = 2
 
@@ -77,7 +86,6 @@ export class Packager {
     this.#selection = new TrackSelection(this.#policy)
     this.#planner = new CutPlanner({ ...options, partSec, maxSegmentBytes })
     this.#outputs = new Rows({
-      inStep: this.#lowLatency,
       sizeOf: (output) => (output.type === 'segment' ? output.segment.sizeBytes : 0),
     })
     for (const name of renditions) this.#addWriter(name)
@@ -130,16 +138,22 @@ export class Packager {
     else if (output.type === 'splice') this.#planner.announce(output.splice)
     else if (output.type === 'header') this.#expectUnit(output.pid, output.times)
     else this.#pushPackets(output.pid, output.chunks)
-    return this.#outputs.take()
+    return this.#outputs.take(wallMs)
   }
 
-  /** Completes the open segments when the encoder has left; later media is on another timeline. */
-  discontinuity(): readonly PackagerOutput[] {
+  /**
+   * Completes the open segments when the encoder has left; later media is on another timeline.
+   *
+   * @param replacedMs  time at which another encoder has replaced it: what is complete then leaves with its first parts
+   */
+  discontinuity(replacedMs?: number): readonly PackagerOutput[] {
     this.#apply(this.#planner.endClock())
     this.#flush()
     for (const writer of this.#writers.values()) writer.clear()
     this.#selection.reset()
-    return this.#outputs.take()
+    if (replacedMs !== undefined && this.#lowLatency)
+      this.#outputs.hold(HELD_ROWS, replacedMs + MAX_HELD_MS)
+    return this.#outputs.take(replacedMs)
   }
 
   /** Fixes EXT-X-TARGETDURATION, see `CutPlanner`, and ends the wait for tracks that lag: the playlists can appear. */
@@ -328,8 +342,10 @@ export class Packager {
 
   #end(boundary: Boundary): void {
     const dueTicks = this.#planner.progressTicks + MAX_LAG_TICKS
-    const writers = [...this.#writers.values()]
-    this.#outputs.plan(writers.filter((writer) => writer.end(boundary, dueTicks)))
+    const writers = [...this.#writers.values()].filter((writer) => writer.end(boundary, dueTicks))
+    // Transport stream has no parts, and waits for whole PES packets.
+    const withParts = writers.filter(({ name }) => this.#lowLatency && isCmafRendition(name))
+    this.#outputs.plan(withParts)
     if (boundary.type === 'end') this.#advanceReferences()
   }
 

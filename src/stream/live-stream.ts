@@ -290,7 +290,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     // First, so that segments cut from `rest` do not make the stream live again.
     if (interrupted) this.#life.interrupt()
     this.#consume(rest)
-    this.#take(this.#packager.discontinuity())
+    const replacedMs = reason === 'replaced' ? this.#options.clock.wallMs() : undefined
+    this.#take(this.#packager.discontinuity(replacedMs))
     this.#publication = undefined
     this.#warnings.observe([], this.#options.clock.nowUs())
     this.#playlists.presentation.files.rest()

@@ -46,8 +46,8 @@ export class MeteredPackager {
     return [...outputs, ...made.flatMap((unit) => this.#pay(this.#packager.push(unit, wallMs)))]
   }
 
-  discontinuity(): readonly PackagerOutput[] {
-    const outputs = this.#pay(this.#packager.discontinuity())
+  discontinuity(replacedMs?: number): readonly PackagerOutput[] {
+    const outputs = this.#pay(this.#packager.discontinuity(replacedMs))
     this.#audio.reset()
     return outputs
   }

@@ -25,8 +25,12 @@ const OPTIONS: PackagerOptions = {
 }
 
 /** Outputs of each call for 12 s of media, in which French lags; `frames` has the newest frame of each call. */
-function pack(lagSec: number, frames: number[] = []): (readonly PackagerOutput[])[] {
-  const packager = new Packager(OPTIONS)
+function pack(
+  lagSec: number,
+  frames: number[] = [],
+  options: Partial<PackagerOptions> = {},
+): (readonly PackagerOutput[])[] {
+  const packager = new Packager({ ...OPTIONS, ...options })
   const calls = [packager.push(program(programOf(VIDEO, AUDIO, SMALL, FRENCH)), 1e12)]
   const push = (value: Parameters<typeof unit>[0]) => calls.push(packager.push(unit(value), 1e12))
   let audioTicks = 0
@@ -72,6 +76,21 @@ for (const lagSec of [0, 0.7]) {
     t.equal(gaps, 0)
   })
 }
+
+t.test('a segment appears with its last part, beside transport stream that lags', async (t) => {
+  // PES packets arrive at their end.
+  const calls = pack(AUDIO_UNIT_TICKS / SEC, [], { formats: ['ts', 'cmaf'] })
+  let segments = 0
+  for (const outputs of calls) {
+    const parts = outputs.flatMap((output) => (output.type === 'part' ? output.part : []))
+    for (const output of outputs) {
+      if (output.type !== 'segment' || output.segment.parts.length === 0) continue
+      segments++
+      t.ok(parts.includes(output.segment.parts.at(-1)!), output.segment.uri)
+    }
+  }
+  t.equal(segments, 4 * 4)
+})
 
 t.test(
   'a rendition that always lags by over 1 s has empty parts, and delays the first parts alone',
@@ -182,6 +201,46 @@ function packWaiting(maxSegmentBytes: number): { packager: Packager; ticks: numb
   }
   return { packager, ticks }
 }
+
+/** Packager with an open segment of CMAF, whose encoder has been replaced; and a key frame, a second later. */
+function packReplaced(options: Partial<PackagerOptions> = {}) {
+  const packager = new Packager({ ...OPTIONS, ...options })
+  const push = (frame: number, wallMs: number) =>
+    packager.push(unit(videoUnit(SEC + frame * 3000, { key: frame % 60 === 0 })), wallMs)
+  packager.push(program(programOf(VIDEO)), 1e12)
+  for (let frame = 0; frame < 150; frame++) push(frame, 1e12)
+  const outputs = packager.discontinuity(1e12)
+  packager.push(program(programOf(VIDEO)), 1e12)
+  return { packager, outputs, push: (frame: number, wallMs = 1e12) => push(300 + frame, wallMs) }
+}
+
+const typesOf = (outputs: readonly PackagerOutput[]) => outputs.map(({ type }) => type)
+
+t.test('the end of a replaced encoder appears with the first two parts of the next', async (t) => {
+  const { packager, outputs, push } = packReplaced()
+  t.same(outputs, [])
+  t.ok(packager.queuedBytes > 10_000, 'what is held counts')
+  // 13 frames: the third part has begun.
+  for (let frame = 0; frame < 12; frame++) t.same(push(frame), [], `frame ${frame}`)
+  const released = push(12)
+  t.same(typesOf(released), ['part', 'segment', 'start', 'part', 'part'])
+  const [last, segment, , first] = released
+  if (last?.type !== 'part' || segment?.type !== 'segment' || first?.type !== 'part') return
+  t.equal(segment.segment.mediaSequence, last.part.mediaSequence)
+  t.equal(first.part.discontinuity, true)
+  t.ok(push(18).length > 0, 'nothing is held any more')
+})
+
+t.test('the end of a replaced encoder waits 3 s for the next at most', async (t) => {
+  const { packager, push } = packReplaced()
+  t.same(push(0, 1e12 + 2999), [])
+  t.same(typesOf(push(1, 1e12 + 3000)), ['part', 'segment', 'start'])
+  const paused = packReplaced()
+  t.same(typesOf(paused.packager.settle()), ['part', 'segment'], 'nor while media pauses')
+  t.same(typesOf(packReplaced().packager.end()), ['part', 'segment'])
+  t.ok(packReplaced({ partSec: undefined }).outputs.length > 0, 'without parts')
+  t.ok(packager.queuedBytes < 1000)
+})
 
 t.test('facts do not wait for a rendition that lags', async (t) => {
   const { packager } = packWaiting(1e6)

@@ -127,6 +127,27 @@ t.test(
   },
 )
 
+t.test('another encoder that replaces one leaves no version without an open part', async (t) => {
+  const { stream, connect, push } = setUp()
+  push(connect(), 0, CLIP.length)
+  for (let encoder = 0; encoder < 5; encoder++) {
+    const publication = connect()
+    let hasDiscontinuity = false
+    for (let at = 0; at < CLIP.length >> 1; at += PAYLOAD_BYTES) {
+      push(publication, at, at + PAYLOAD_BYTES)
+      const text = playlist(stream)
+      t.match(text, /\n#EXT-X-PRELOAD-HINT/)
+      const [, after] = text.split('#EXT-X-DISCONTINUITY\n')
+      if (after === undefined || hasDiscontinuity) continue
+      hasDiscontinuity = true
+      t.equal(after.match(/#EXT-X-PART:/g)?.length, 2, 'two parts follow at once')
+    }
+    t.ok(hasDiscontinuity)
+    // So that one discontinuity is listed at a time.
+    push(publication, 0, CLIP.length)
+  }
+})
+
 t.test('PART-INF and SERVER-CONTROL never change', async (t) => {
   const { stream, connect, push } = setUp()
   const seen = new Set<string>()

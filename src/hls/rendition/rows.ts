@@ -1,6 +1,6 @@
 /**
- * Outputs of the packager in order. With low latency, the outputs of all renditions for one boundary leave together, so
- * that all playlists always have the same newest part (RFC 8216bis 6.2.4): a rendition that lags delays the others, by
+ * Outputs of the packager in order. Those of all renditions for a boundary that was planned leave together, so that all
+ * playlists with parts always have the same newest part (RFC 8216bis 6.2.4): a rendition that lags delays the others, by
  * at most the wait of its writer.
  *
  * @module
@@ -15,15 +15,15 @@ interface Row<Writer, Output> {
 }
 
 export interface RowsOptions<Output> {
-  /** Whether the renditions wait for each other. */
-  readonly inStep: boolean
   /** Returns the size of the memory that an output owns: 0 for a part, whose memory is that of its segment. */
   readonly sizeOf: (output: Output) => number
 }
 
-/** Calling order: `plan` each boundary, then `add` its outputs; `insert` and `push` other outputs. */
+/**
+ * Calling order: `plan` each boundary at which renditions wait for each other, then `add` their outputs; `insert` and
+ * `push` other outputs.
+ */
 export class Rows<Writer, Output> {
-  readonly #inStep: boolean
   readonly #sizeOf: (output: Output) => number
   #ready: Output[] = []
   /** Incomplete rows and what follows them, oldest first. */
@@ -31,20 +31,28 @@ export class Rows<Writer, Output> {
   /** Rows that lack an output of the rendition, oldest first. */
   readonly #lacking = new Map<Writer, Row<Writer, Output>[]>()
   #sizeBytes = 0
+  /** Number of rows that must be complete before outputs leave. */
+  #heldRows = 0
+  #heldUntilMs = 0
 
-  constructor({ inStep, sizeOf }: RowsOptions<Output>) {
-    this.#inStep = inStep
+  constructor({ sizeOf }: RowsOptions<Output>) {
     this.#sizeOf = sizeOf
   }
 
-  /** Size of the outputs in incomplete rows. */
+  /** Size of the outputs in incomplete rows, and of those that are held. */
   get sizeBytes(): number {
-    return this.#sizeBytes
+    return this.#ready.reduce((sum, output) => sum + this.#sizeOf(output), this.#sizeBytes)
+  }
+
+  /** Holds all outputs until the next rows are complete, or until a time. */
+  hold(rows: number, untilMs: number): void {
+    this.#heldRows = rows
+    this.#heldUntilMs = untilMs
   }
 
   /** @param writers  renditions that will have an output for the next boundary, in order */
   plan(writers: readonly Writer[]): void {
-    if (!this.#inStep) return
+    if (writers.length === 0) return
     const row = { writers, outputs: new Map<Writer, Output>() }
     this.#waiting.push(row)
     for (const writer of writers) {
@@ -77,9 +85,10 @@ export class Rows<Writer, Output> {
     this.#ready.push(output)
   }
 
-  /** Removes and returns the outputs that are due. */
-  take(): readonly Output[] {
-    return this.#ready.length === 0 ? NOTHING : this.#ready.splice(0)
+  /** Removes and returns the outputs that are due. @param nowMs  default: none is held any more */
+  take(nowMs = Infinity): readonly Output[] {
+    if (nowMs >= this.#heldUntilMs) this.#heldRows = 0
+    return this.#ready.length === 0 || this.#heldRows > 0 ? NOTHING : this.#ready.splice(0)
   }
 
   #release(): void {
@@ -93,6 +102,7 @@ export class Rows<Writer, Output> {
           this.#sizeBytes -= this.#sizeOf(output)
           this.#ready.push(output)
         }
+        if (this.#heldRows > 0) this.#heldRows--
       }
       this.#waiting.shift()
     }
