@@ -18,7 +18,7 @@ import type { Program, Track } from '../mpegts/track.ts'
 import type { Boundary, CutDecision } from './cut/cut-decision.ts'
 import { CutPlanner } from './cut/cut-planner.ts'
 import type { SegmentPlan } from './cut/segment-plan.ts'
-import { isCmafRendition, type RenditionName } from './file-names.ts'
+import { isAudioRendition, isCmafRendition, type RenditionName } from './file-names.ts'
 import type { PackagerOptions, PackagerOutput, PackagerStats } from './packager-output.ts'
 import {
   isSameSelection,
@@ -49,6 +49,18 @@ const MAX_LAG_TICKS = 1 * TICKS_PER_SEC
  */
 const HELD_ROWS = 2
 const MAX_HELD_MS = 3000
+
+/**
+ * Whether a segment is listed as complete with the first part of the next one: a segment of audio, unless its timeline
+ * ends. hls.js 1.7 takes a complete segment with at most 0.2 s to load for one that it has, and stands still for 5 s,
+ * should it read of the end while it loads the part before the last one. Video keeps to its own row: Shaka 5.2 would
+ * append the part that is hinted meanwhile twice.
+ */
+function isBehindPart(output: PackagerOutput): boolean {
+  if (output.type !== 'segment') return false
+  const { rendition, nextDateTimeMs } = output.segment
+  return isAudioRendition(rendition) && nextDateTimeMs !== undefined
+}
 
 /** Maximum size of queued PES packets, and of segments that wait for a rendition, in segments of maximum size. */
 const MAX_WAITING_SEGMENTS = 2
@@ -87,6 +99,7 @@ export class Packager {
     this.#planner = new CutPlanner({ ...options, partSec, maxSegmentBytes })
     this.#outputs = new Rows({
       sizeOf: (output) => (output.type === 'segment' ? output.segment.sizeBytes : 0),
+      isLate: isBehindPart,
     })
     for (const name of renditions) this.#addWriter(name)
   }

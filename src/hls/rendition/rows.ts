@@ -17,6 +17,8 @@ interface Row<Writer, Output> {
 export interface RowsOptions<Output> {
   /** Returns the size of the memory that an output owns: 0 for a part, whose memory is that of its segment. */
   readonly sizeOf: (output: Output) => number
+  /** Whether an output appears with the next row instead of its own. */
+  readonly isLate: (output: Output) => boolean
 }
 
 /**
@@ -25,7 +27,9 @@ export interface RowsOptions<Output> {
  */
 export class Rows<Writer, Output> {
   readonly #sizeOf: (output: Output) => number
+  readonly #isLate: (output: Output) => boolean
   #ready: Output[] = []
+  #late: Output[] = []
   /** Incomplete rows and what follows them, oldest first. */
   readonly #waiting: (Row<Writer, Output> | { readonly inserted: Output })[] = []
   /** Rows that lack an output of the rendition, oldest first. */
@@ -35,13 +39,15 @@ export class Rows<Writer, Output> {
   #heldRows = 0
   #heldUntilMs = 0
 
-  constructor({ sizeOf }: RowsOptions<Output>) {
+  constructor({ sizeOf, isLate }: RowsOptions<Output>) {
     this.#sizeOf = sizeOf
+    this.#isLate = isLate
   }
 
-  /** Size of the outputs in incomplete rows, and of those that are held. */
+  /** Size of the outputs in incomplete rows, and of those that are late or held. */
   get sizeBytes(): number {
-    return this.#ready.reduce((sum, output) => sum + this.#sizeOf(output), this.#sizeBytes)
+    const waiting = [...this.#late, ...this.#ready]
+    return waiting.reduce((sum, output) => sum + this.#sizeOf(output), this.#sizeBytes)
   }
 
   /** Holds all outputs until the next rows are complete, or until a time. */
@@ -85,9 +91,10 @@ export class Rows<Writer, Output> {
     this.#ready.push(output)
   }
 
-  /** Removes and returns the outputs that are due. @param nowMs  default: none is held any more */
+  /** Removes and returns the outputs that are due. @param nowMs  default: none is late or held any more */
   take(nowMs = Infinity): readonly Output[] {
     if (nowMs >= this.#heldUntilMs) this.#heldRows = 0
+    if (nowMs === Infinity) this.#ready.push(...this.#late.splice(0))
     return this.#ready.length === 0 || this.#heldRows > 0 ? NOTHING : this.#ready.splice(0)
   }
 
@@ -97,10 +104,12 @@ export class Rows<Writer, Output> {
       else {
         const { writers, outputs } = first
         if (outputs.size < writers.length) return
+        this.#ready.push(...this.#late.splice(0))
         for (const writer of writers) {
           const output = outputs.get(writer)!
           this.#sizeBytes -= this.#sizeOf(output)
-          this.#ready.push(output)
+          const place = this.#isLate(output) ? this.#late : this.#ready
+          place.push(output)
         }
         if (this.#heldRows > 0) this.#heldRows--
       }
