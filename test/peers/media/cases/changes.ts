@@ -43,7 +43,6 @@ export const CHANGES: readonly MediaCase[] = [
     },
     playlist: { ...TWICE, durations: [2, 2, 1, 2, 2, 2, 2], videoFrames: 390, audioFrames: 603 },
     discontinuities: [3],
-    cmaf: { findings: ['SEGMENT_LENGTH'] },
   },
   {
     name: 'pid-change',

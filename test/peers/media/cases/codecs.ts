@@ -148,7 +148,6 @@ export const CODECS: readonly MediaCase[] = [
       ...{ videoFrames: 0, audioFrames: 376, tracks: '256:f' },
     },
     codecs: 'mp4a.40.2',
-    cmaf: { findings: ['SEGMENT_LENGTH'] },
   },
   {
     name: 'aac-5.1',

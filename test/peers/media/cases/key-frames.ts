@@ -79,7 +79,7 @@ export const KEY_FRAMES: readonly MediaCase[] = [
         ...['-fps_mode', 'vfr', ...X264, ...gop(1000), '-force_key_frames', '0,2,4,6', ...AAC],
       ]),
     playlist: { ...USUAL, durations: [2, 2, 2, 2.03], videoFrames: 103 },
-    cmaf: { findings: ['SEGMENT_LENGTH'], offTicks: 3960 },
+    cmaf: { offTicks: 3960 },
   },
   {
     name: '1-fps',
