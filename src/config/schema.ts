@@ -137,8 +137,7 @@ export const Config = Type.Object({
     partMs: Type.Integer({
       ...PART_MS,
       default: 200,
-      description:
-        'desired duration of a part; the latency of players is about three parts, and no part is shorter than an audio PES packet',
+      description: 'desired duration of a part; the latency of players is about three parts',
     }),
     tracks: Type.Enum(['compatible', 'all'], {
       default: 'compatible',
