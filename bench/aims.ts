@@ -17,6 +17,7 @@ export interface Aim {
 }
 
 const INGEST_100 = 'ingest --sender libsrt --publishers 100 --seconds 300'
+const INGEST_60 = 'ingest --sender libsrt --publishers 60 --seconds 60'
 const INGEST_40 = 'ingest --sender libsrt --publishers 1 --mbit 40 --seconds 60'
 const OVERLOAD = 'ingest --overload --publishers 140 --seconds 60'
 
@@ -38,9 +39,15 @@ export const AIMS = {
     ...atMost(12, 'µs', 1),
     bench: INGEST_100,
   },
-  'ingest-cpu-srs': {
-    figure: 'ingest, 100 × 5 Mbit/s: CPU beside SRS',
+  'ingest-ts-srs': {
+    figure: 'ingest, 60 × 5 Mbit/s, transport stream alone: CPU beside SRS',
     ...atMost(0.5, '×', 2),
+    bench: INGEST_60,
+  },
+  'ingest-srs': {
+    figure: 'the same, transport stream and CMAF',
+    ...atMost(0.75, '×', 2),
+    bench: INGEST_60,
   },
   'ingest-stall': {
     figure: 'ingest, 100 × 5 Mbit/s: longest stall of the event loop',
@@ -65,6 +72,7 @@ export const AIMS = {
   'ingest-40-srs': {
     figure: 'ingest, one stream of 40 Mbit/s: CPU beside SRS',
     ...atMost(1, '×', 2),
+    bench: INGEST_40,
   },
   'ingest-40-ffmpeg': {
     figure: 'ingest, one stream of 40 Mbit/s: CPU beside ffmpeg -c copy',

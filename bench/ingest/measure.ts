@@ -5,7 +5,7 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { clipOf } from '../support/clip.ts'
 import { freePorts } from '../../test/support/free-port.ts'
@@ -74,10 +74,19 @@ interface Receiver {
   stop(): Promise<void>
 }
 
+const ENCRYPTED = 'millrace, AES-256'
+
+/** Settings of Millrace as a receiver. */
+const MILLRACE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  millrace: {},
+  'millrace, ts': { HLS_FORMATS: 'ts' },
+  [ENCRYPTED]: {},
+}
+
 /** The receivers that can be measured on this machine. */
 export function availableReceivers({ sender }: Pick<IngestLoad, 'sender'>): string[] {
-  const peers = ['srt-live-transmit', 'ffmpeg'].filter(isInstalled)
-  return ['millrace', ...(sender === 'millrace' ? ['millrace, AES-256'] : []), ...peers]
+  const own = Object.keys(MILLRACE).filter((name) => sender === 'millrace' || name !== ENCRYPTED)
+  return [...own, ...['srs', 'srt-live-transmit', 'ffmpeg'].filter(isInstalled)]
 }
 
 export async function measureIngest(name: string, load: IngestLoad): Promise<IngestResult> {
@@ -125,18 +134,20 @@ function loadBetween(before: Usage, after: Usage, seconds: number): number {
 }
 
 function startReceiver(name: string, load: IngestLoad): Promise<Receiver> {
-  return name.startsWith('millrace') ? startMillrace(name, load) : startPeers(name, load.publishers)
+  if (name in MILLRACE) return startMillrace(name, load)
+  return name === 'srs' ? startSrs(load.publishers) : startPeers(name, load.publishers)
 }
 
 async function startMillrace(
   name: string,
   { publishers: count, cacheMib }: IngestLoad,
 ): Promise<Receiver> {
-  const encryption = name.endsWith('AES-256')
+  const encryption = name === ENCRYPTED
   const metricsToken = randomBytes(32).toString('hex')
-  const env: Record<string, string> = { MAX_PUBLISHERS: '1000', METRICS_TOKEN: metricsToken }
-  if (cacheMib !== undefined) env['CACHE_MAX_MIB'] = String(cacheMib)
-  const service = await startService({ env, nodeArgs: ['--trace-gc'] })
+  const env = { ...MILLRACE[name], MAX_PUBLISHERS: '1000', METRICS_TOKEN: metricsToken }
+  const cacheEnv: Record<string, string> =
+    cacheMib === undefined ? {} : { CACHE_MAX_MIB: String(cacheMib) }
+  const service = await startService({ env: { ...env, ...cacheEnv }, nodeArgs: ['--trace-gc'] })
   const ids = Array.from({ length: count }, (_, index) => `bench-${index}`)
   const urls = await Promise.all(ids.map((id) => service.start(id, { encryption })))
   return {
@@ -165,12 +176,44 @@ async function startPeers(name: string, count: number): Promise<Receiver> {
   mkdirSync(SCRATCH, { recursive: true })
   const ports = await freePorts(count)
   const programs = ports.map((port, index) => startPeer(name, port, `${SCRATCH}/${index}`))
+  const urls = ports.map((port) => `srt://127.0.0.1:${port}?streamid=bench`)
+  return receiverOf(name, urls, programs)
+}
+
+/** One process for all, which cuts segments of 2 s into memory, as Millrace does. */
+async function startSrs(count: number): Promise<Receiver> {
+  mkdirSync(SCRATCH, { recursive: true })
+  const [port = 0, rtmpPort = 0] = await freePorts(2)
+  const config = `${SCRATCH}/srs.conf`
+  writeFileSync(
+    config,
+    `listen ${rtmpPort}; max_connections 1000; daemon off; pid ${SCRATCH}/srs.pid;
+     srs_log_tank console; srs_log_level error;
+     srt_server { enabled on; listen ${port}; }
+     vhost __defaultVhost__ {
+       srt { enabled on; srt_to_rtmp on; }
+       hls { enabled on; hls_path ${SCRATCH}; hls_fragment 2; hls_window 12; }
+     }`,
+  )
+  const program = startProgram('srs', ['-c', config], { cwd: SCRATCH })
+  const urls = Array.from({ length: count }, (_, index) => {
+    const streamId = encodeURIComponent(`#!::r=live/bench-${index},m=publish`)
+    return `srt://127.0.0.1:${port}?streamid=${streamId}`
+  })
+  return receiverOf('srs', urls, [program])
+}
+
+async function receiverOf(
+  name: string,
+  urls: readonly string[],
+  programs: readonly ChildProcess[],
+): Promise<Receiver> {
   // They do not say when they listen.
   await sleep(1000)
   return {
     name,
-    urls: ports.map((port) => `srt://127.0.0.1:${port}?streamid=bench`),
-    ports,
+    urls,
+    ports: [...new Set(urls.map((url) => Number(new URL(url).port)))],
     pids: programs.map(({ pid }) => pid!),
     collections: () => ({ major: NaN, pauseMs: NaN }),
     report: () =>

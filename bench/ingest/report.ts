@@ -110,13 +110,17 @@ export function formatSurge(result: SurgeResult): string {
 
 /** Figures with an aim, if the load is the one that the aim is about. */
 export function ingestFigures(load: IngestLoad, results: readonly IngestResult[]): Figures {
-  const [millrace, ffmpeg] = ['millrace', 'ffmpeg'].map((name) =>
-    results.find(({ receiver }) => receiver === name),
-  )
+  const find = (name: string) => results.find(({ receiver }) => receiver === name)
+  const millrace = find('millrace')
   if (millrace === undefined) return {}
   const { publishers, bitsPerSecond, seconds, spreadMs } = load
-  if (publishers === 1 && bitsPerSecond === 40e6 && ffmpeg !== undefined) {
-    return { 'ingest-40-ffmpeg': millrace.cpuLoad / ffmpeg.cpuLoad }
+  const beside = (peer: string, own = 'millrace') =>
+    (find(own)?.cpuLoad ?? NaN) / (find(peer)?.cpuLoad ?? NaN)
+  if (publishers === 1 && bitsPerSecond === 40e6) {
+    return { 'ingest-40-srs': beside('srs'), 'ingest-40-ffmpeg': beside('ffmpeg') }
+  }
+  if (publishers === 60 && bitsPerSecond === 5e6) {
+    return { 'ingest-ts-srs': beside('srs', 'millrace, ts'), 'ingest-srs': beside('srs') }
   }
   if (publishers !== 100 || bitsPerSecond !== 5e6) return {}
   const lost = seconds >= 300 ? millrace.lost : NaN
