@@ -87,10 +87,11 @@ function answerLater(asked: FileRequest, waiting: WaitingRequests): boolean {
 }
 
 /**
- * Time by which replies with a playlist of audio follow those of video. Where both come at once, http-streaming 3.17 asks
- * for the new part of video, and forgets that of audio until the next reload, again and again: audio stood still for 3.5 s.
+ * Time by which replies with a playlist of audio follow those of video. http-streaming 3.17 forgets a part until the next
+ * reload, if it reads of it while it appends one of the other kind: with both replies at once audio stood still for 3.5 s,
+ * and for 0.5 s each minute after 20 ms, in which a part of video is loaded.
  */
-const AUDIO_LAG_MS = 20
+const AUDIO_LAG_MS = 60
 
 /** See `playlistUri` in `hls/file-names.ts`. */
 const isAudioPlaylist = (name: string) => /^cmaf-audio-\d+\.m3u8$/.test(name)
