@@ -51,15 +51,15 @@ const HELD_ROWS = 2
 const MAX_HELD_MS = 3000
 
 /**
- * Whether a segment is listed as complete with the first part of the next one: a segment of audio, unless its timeline
- * ends. hls.js 1.7 takes a complete segment with at most 0.2 s to load for one that it has, and stands still for 5 s,
+ * Whether a segment is listed as complete with the first part of the next one: a segment of audio in parts, unless its
+ * timeline ends. hls.js 1.7 takes a complete segment with at most 0.2 s to load for one that it has, and stands still for 5 s,
  * should it read of the end while it loads the part before the last one. Video keeps to its own row: Shaka 5.2 would
  * append the part that is hinted meanwhile twice.
  */
 function isBehindPart(output: PackagerOutput): boolean {
   if (output.type !== 'segment') return false
-  const { rendition, nextDateTimeMs } = output.segment
-  return isAudioRendition(rendition) && nextDateTimeMs !== undefined
+  const { rendition, nextDateTimeMs, parts } = output.segment
+  return isAudioRendition(rendition) && nextDateTimeMs !== undefined && parts.length > 0
 }
 
 /** Maximum size of queued PES packets, and of segments that wait for a rendition, in segments of maximum size. */
@@ -165,7 +165,7 @@ export class Packager {
     for (const writer of this.#writers.values()) writer.clear()
     this.#selection.reset()
     if (replacedMs !== undefined && this.#lowLatency)
-      this.#outputs.hold(HELD_ROWS, replacedMs + MAX_HELD_MS)
+      this.#outputs.hold(HELD_ROWS, replacedMs, MAX_HELD_MS)
     return this.#outputs.take(replacedMs)
   }
 

@@ -249,6 +249,13 @@ t.test('the end of a replaced encoder waits 3 s for the next at most', async (t)
   t.ok(packager.queuedBytes < 1000)
 })
 
+t.test('encoders that replace each other do not make the wait longer', async (t) => {
+  const { packager, push } = packReplaced()
+  t.same(push(0, 1e12 + 1000), [])
+  t.same(packager.discontinuity(1e12 + 2000), [])
+  t.same(typesOf(push(0, 1e12 + 3000)).slice(0, 2), ['part', 'segment'])
+})
+
 t.test('facts do not wait for a rendition that lags', async (t) => {
   const { packager } = packWaiting(1e6)
   const unsupported: Track = { ...AUDIO, pid: 300, codec: 'opus', streamType: 6 }

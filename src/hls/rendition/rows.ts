@@ -1,7 +1,7 @@
 /**
  * Outputs of the packager in order. Those of all renditions for a boundary that was planned leave together, so that all
  * playlists with parts always have the same newest part (RFC 8216bis 6.2.4): a rendition that lags delays the others, by
- * at most the wait of its writer.
+ * at most the wait of its writer. Late ones, which are no parts, leave with the next boundary.
  *
  * @module
  */
@@ -50,10 +50,10 @@ export class Rows<Writer, Output> {
     return waiting.reduce((sum, output) => sum + this.#sizeOf(output), this.#sizeBytes)
   }
 
-  /** Holds all outputs until the next rows are complete, or until a time. */
-  hold(rows: number, untilMs: number): void {
+  /** Holds all outputs until the next rows are complete, or for a time, which does not begin anew. */
+  hold(rows: number, nowMs: number, maxMs: number): void {
     this.#heldRows = rows
-    this.#heldUntilMs = untilMs
+    if (this.#heldUntilMs <= nowMs) this.#heldUntilMs = nowMs + maxMs
   }
 
   /** @param writers  renditions that will have an output for the next boundary, in order */
