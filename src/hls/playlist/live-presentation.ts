@@ -50,10 +50,10 @@ export interface LivePresentationOptions {
 /**
  * Calling order: `setRenditions`, then `append` each segment, in order within its rendition; `setTarget` once
  * EXT-X-TARGETDURATION is fixed; `end` after the last segment, `discard` to drop all files. With low latency,
- * `appendPart` each part of a segment before the segment; parts of the same serial, and segments of the same number, of
- * all renditions in one synchronous call, so that all playlists report the same part. Before all that, `restore` lists
- * the segments of an earlier process. `start` each segment for `rows`, which describe what is listed. Playlists, segments and parts are
- * in `files`. Times are in milliseconds of the monotonic clock of `SegmentCache`.
+ * `appendPart` each part of a segment before the segment, parts of the same serial of all renditions in one synchronous
+ * call, so that all playlists report the same part. Before all that, `restore` lists the segments of an earlier process.
+ * `start` each segment for `rows`, which describe what is listed. Playlists, segments and parts are in `files`. Times are
+ * in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class LivePresentation implements SegmentOwner {
   readonly files: FileStore

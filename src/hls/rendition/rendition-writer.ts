@@ -303,9 +303,9 @@ export class RenditionWriter {
 
   /** End of the timeline, if it is planned and no media waits; undefined before. */
   get #lastEndTicks(): number | undefined {
-    const last = this.#pending.at(-1)?.end?.end
-    const isPlanned = last !== undefined && last.untilTicks >= last.endTicks
-    return isPlanned && this.waitingBytes === 0 ? last.endTicks : undefined
+    if (this.waitingBytes > 0) return undefined
+    const ends = this.#pending.flatMap(({ end }) => end?.end ?? [])
+    return ends.find(({ untilTicks, endTicks }) => untilTicks >= endTicks)?.endTicks
   }
 
   #endSegment(plan: SegmentPlan, end: SegmentEnd): Segment {
