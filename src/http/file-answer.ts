@@ -66,7 +66,7 @@ function answerLater(asked: FileRequest, waiting: WaitingRequests): boolean {
     maxMs: waitEndsMs - nowMs,
     begin: (onOver) => {
       const onLagOver = () => setTimeout(onOver, AUDIO_LAG_MS)
-      return files.wait?.(name, directives, isAudioPlaylist(name) ? onLagOver : onOver)
+      return files.wait?.(name, directives, isForAudio(asked) ? onLagOver : onOver)
     },
     answer: (end) => {
       const next = stream.hasLeft === true ? asked.findNext() : undefined
@@ -93,8 +93,10 @@ function answerLater(asked: FileRequest, waiting: WaitingRequests): boolean {
  */
 const AUDIO_LAG_MS = 60
 
-/** See `playlistUri` in `hls/file-names.ts`. */
-const isAudioPlaylist = (name: string) => /^cmaf-audio-\d+\.m3u8$/.test(name)
+/** Whether a player asks for a playlist of audio (`hls/file-names.ts`), and not another node, at which players wait. */
+function isForAudio({ name, directives }: FileRequest): boolean {
+  return directives.otherThan === undefined && /^cmaf-audio-\d+\.m3u8$/.test(name)
+}
 
 /** Longest wait in milliseconds: players give up after 10 s. */
 const MAX_WAIT_MS = 9000
