@@ -64,6 +64,8 @@ export const SETUPS: readonly PlayersSetup[] = [
   })),
 ]
 
+const MEDIA_AFTER_DISCONTINUITY = /#EXT-X-DISCONTINUITY\n[^]*#EXT(?:INF|-X-PART):/
+
 export interface PlayersResult {
   readonly setup: string
   readonly player: string
@@ -103,8 +105,8 @@ export async function measurePlayers(
       await stopProgram(encoder, 'SIGKILL')
       encoder = startEncoder(srtUrl, setup, '320x180')
       const videoUrl = url.replace('master', 'cmaf-video-1')
-      const latest = await fetchText(videoUrl)
-      await until('media', async () => (await fetchText(videoUrl)) !== latest, { everyMs: 20 })
+      const hasMedia = async () => MEDIA_AFTER_DISCONTINUITY.test(await fetchText(videoUrl))
+      await until('media', hasMedia, { everyMs: 20 })
       awaySec = (performance.now() - goneMs) / 1000
       await sleep((seconds * 1000) / 2)
     } else await sleep(seconds * 1000)

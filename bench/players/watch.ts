@@ -45,7 +45,7 @@ addEventListener('DOMContentLoaded', () => {
       const still = standstill(nowMs)
       if (still.sec > ${MIN_STANDSTILL_SEC}) standstills.push(still)
       const ahead = mediaTime - latest.mediaTime
-      if (ahead - still.sec > ${MIN_STANDSTILL_SEC}) skippedSec += ahead
+      if (ahead > ${MIN_STANDSTILL_SEC}) skippedSec += ahead
     }
     latest = { nowMs, mediaTime }
     video.requestVideoFrameCallback(see)
