@@ -144,10 +144,13 @@ async function startMillrace(
 ): Promise<Receiver> {
   const encryption = name === ENCRYPTED
   const metricsToken = randomBytes(32).toString('hex')
-  const env = { ...MILLRACE[name], MAX_PUBLISHERS: '1000', METRICS_TOKEN: metricsToken }
-  const cacheEnv: Record<string, string> =
-    cacheMib === undefined ? {} : { CACHE_MAX_MIB: String(cacheMib) }
-  const service = await startService({ env: { ...env, ...cacheEnv }, nodeArgs: ['--trace-gc'] })
+  const env: Record<string, string> = {
+    ...MILLRACE[name],
+    MAX_PUBLISHERS: '1000',
+    METRICS_TOKEN: metricsToken,
+  }
+  if (cacheMib !== undefined) env['CACHE_MAX_MIB'] = String(cacheMib)
+  const service = await startService({ env, nodeArgs: ['--trace-gc'] })
   const ids = Array.from({ length: count }, (_, index) => `bench-${index}`)
   const urls = await Promise.all(ids.map((id) => service.start(id, { encryption })))
   return {

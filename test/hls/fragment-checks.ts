@@ -165,8 +165,7 @@ export class FragmentChecks {
     const sumTicks = samples.reduce((sum, { durationTicks }) => sum + durationTicks, 0)
     track.nextTicks = fromTicks + sumTicks
     const [first] = samples
-    // A segment without samples needs no other.
-    const isSync = first === undefined || (first.flags & NON_SYNC) === 0
+    const isSync = first !== undefined && (first.flags & NON_SYNC) === 0
     if (independent && !isSync) throw new Error(`${uri} is INDEPENDENT without a sync sample`)
     for (const sample of samples) {
       const { decodeTicks, compositionOffset, bytes: own, flags } = sample

@@ -12,10 +12,10 @@ import { requireTool } from '../support/tools.ts'
 import { until } from '../../support/until.ts'
 import { record, segmentUris } from '../../support/viewer.ts'
 
-/** Two segments: shorter absences need no settings, see stock-players.test.ts. */
+/** Two segments. */
 const AWAY_SEC = 4
 
-/** Settings of docs/troubleshooting.md, without which Shaka stands still after a long absence of an encoder, on any server. */
+/** Settings of docs/troubleshooting.md, without which Shaka stands still after the absence of an encoder, on any server. */
 const CONFIG = {
   manifest: { availabilityWindowOverride: 3600, hls: { ignoreManifestProgramDateTime: true } },
 }
