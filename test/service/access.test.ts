@@ -224,5 +224,5 @@ t.test('status counts the connections refused and displaced at API_PORT', async 
   // The port has 256 connections; those idle for 2 s give way to new ones.
   const sockets = Array.from({ length: 260 }, () => connect(apiPort, '127.0.0.1').resume())
   t.teardown(() => sockets.forEach((socket) => socket.destroy()))
-  await until('the count', () => turnedAway() === 4, { timeoutMs: 10_000 })
+  await until('the count', () => turnedAway() === 4)
 })

@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export async function until<T>(
   what: string,
   question: () => T | Promise<T>,
-  { timeoutMs = 60_000, everyMs = 25 } = {},
+  { timeoutMs = 120_000, everyMs = 25 } = {},
 ): Promise<Exclude<T, undefined | null | false>> {
   const endsAt = performance.now() + timeoutMs
   for (;;) {

@@ -126,7 +126,7 @@ t.test('serves a new certificate to new connections', async (t) => {
   writeFileSync(paths.key, next.key)
   const wanted = new X509Certificate(next.cert).fingerprint256
   t.not(before, wanted)
-  await until('the new one', async () => (await fingerprint()) === wanted, { timeoutMs: 20_000 })
+  await until('the new one', async () => (await fingerprint()) === wanted)
 })
 
 function follow(

@@ -84,7 +84,7 @@ function clipboardless(page: Page): Promise<unknown> {
   return page.evaluate('Object.defineProperty(window, "isSecureContext", { value: false })')
 }
 
-t.test('an operator starts, watches, kicks and stops a stream', { timeout: 240_000 }, async (t) => {
+t.test('an operator starts, watches, kicks and stops a stream', async (t) => {
   if (!requireTool(t, 'chromium', 'ffmpeg')) return
   const { server, url } = await startService(t, { admin: { password: PASSWORD } })
   const { page, errors } = await openDashboard(t, url)
@@ -238,7 +238,7 @@ t.test('the page connects again after a restart, and asks for the password', asy
   t.strictSame(errors, [])
 })
 
-t.test('a node of a cluster shows what others have', { timeout: 120_000 }, async (t) => {
+t.test('a node of a cluster shows what others have', async (t) => {
   if (!requireTool(t, 'chromium', 'redis-server')) return
   const cluster = await startCluster(t, { admin: { password: PASSWORD } })
   const [a, b] = [await cluster.startNode(), await cluster.startNode()]

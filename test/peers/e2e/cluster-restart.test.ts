@@ -18,7 +18,7 @@ import { startWebhookReceiver } from '../../support/webhook-receiver.ts'
 /** Numbers that a new process skips if the lease of the one before has lapsed: it may have used them. */
 const UNSEEN = 1000
 
-t.test('streams of a single node survive its restarts', { timeout: 200_000 }, async (t) => {
+t.test('streams of a single node survive its restarts', async (t) => {
   if (!requireTool(t, 'ffmpeg', 'redis-server')) return
   const redis = await startRedis(t)
   const hooks = await startWebhookReceiver(t)

@@ -69,42 +69,38 @@ async function startSecured(t: Test) {
   return { cert, ofRedis, ofSentinel, ofNodes, master, replica, sentinelPort }
 }
 
-t.test(
-  'a cluster over TLS, with passwords, survives a failover',
-  { timeout: 120_000 },
-  async (t) => {
-    if (!requireTool(t, 'redis-server', 'redis-sentinel', 'redis-cli')) return
-    const { cert, ofNodes, ofSentinel, master, replica, sentinelPort } = await startSecured(t)
-    const secrets = createSecrets()
-    const url = `rediss+sentinel://millrace:${ofNodes}@127.0.0.1:${sentinelPort}/main?sentinel_password=${ofSentinel}`
-    const env = { ...secrets, REDIS_URL: url, NODE_EXTRA_CA_CERTS: cert }
-    const [node] = (await startNodes(t, 'serve', env, 1)) as [NodeProcess]
-    const [edge] = (await startNodes(t, 'edge', env, 1)) as [NodeProcess]
-    const start = async (streamId: string) => {
-      const call = () =>
-        tryApi(edge.url, 'start-stream', { stream_id: streamId }, secrets.HMAC_SECRET)
-      await until('the stream is started', async () => (await call()).status === 200)
+t.test('a cluster over TLS, with passwords, survives a failover', async (t) => {
+  if (!requireTool(t, 'redis-server', 'redis-sentinel', 'redis-cli')) return
+  const { cert, ofNodes, ofSentinel, master, replica, sentinelPort } = await startSecured(t)
+  const secrets = createSecrets()
+  const url = `rediss+sentinel://millrace:${ofNodes}@127.0.0.1:${sentinelPort}/main?sentinel_password=${ofSentinel}`
+  const env = { ...secrets, REDIS_URL: url, NODE_EXTRA_CA_CERTS: cert }
+  const [node] = (await startNodes(t, 'serve', env, 1)) as [NodeProcess]
+  const [edge] = (await startNodes(t, 'edge', env, 1)) as [NodeProcess]
+  const start = async (streamId: string) => {
+    const call = () =>
+      tryApi(edge.url, 'start-stream', { stream_id: streamId }, secrets.HMAC_SECRET)
+    await until('the stream is started', async () => (await call()).status === 200)
+  }
+  await start('before')
+  master.program.kill('SIGKILL')
+  await until('the new master', () => {
+    try {
+      return replica.cli('ROLE').startsWith('master')
+    } catch {
+      // A failover ends connections.
+      return false
     }
-    await start('before')
-    master.program.kill('SIGKILL')
-    await until('the new master', () => {
-      try {
-        return replica.cli('ROLE').startsWith('master')
-      } catch {
-        // A failover ends connections.
-        return false
-      }
-    })
-    await start('after')
-    t.match(replica.cli('KEYS', 'mr:{*}'), /before[^]*after|after[^]*before/)
-    for (const { program } of [node, edge]) {
-      t.notMatch(program.output(), ofNodes)
-      t.notMatch(program.output(), ofSentinel)
-    }
-  },
-)
+  })
+  await start('after')
+  t.match(replica.cli('KEYS', 'mr:{*}'), /before[^]*after|after[^]*before/)
+  for (const { program } of [node, edge]) {
+    t.notMatch(program.output(), ofNodes)
+    t.notMatch(program.output(), ofSentinel)
+  }
+})
 
-t.test('the log says what is wrong, without a password', { timeout: 120_000 }, async (t) => {
+t.test('the log says what is wrong, without a password', async (t) => {
   if (!requireTool(t, 'redis-server', 'redis-sentinel', 'redis-cli')) return
   const { cert, ofRedis, ofSentinel, master, sentinelPort } = await startSecured(t)
   const { port } = await startRedis(t)

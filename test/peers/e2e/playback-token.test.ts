@@ -8,34 +8,30 @@ import { requireTool } from '../support/tools.ts'
 
 const SECRET = 'p'.repeat(32)
 
-t.test(
-  'the player page plays with a token, and says so without one',
-  { timeout: 120_000 },
-  async (t) => {
-    if (!requireTool(t, 'ffmpeg', 'chromium')) return
-    const { server, url } = await startService(t, { playbackSecret: SECRET })
-    const { srtUrl } = await server.startStream({ streamId: 'studio' })
-    publishFinely(t, srtUrl)
-    await until('a live stream', () => server.status('studio').live)
-    const refused = await openPage(t, `${url}/watch/studio`)
-    await until('the notice', async () => {
-      return /does not give access/.test((await refused.page.textContent('#notice')) ?? '')
-    })
-    const expiresAt = new Date(Date.now() + 25_000)
-    const token = signPlaybackToken({ streamId: 'studio', secret: SECRET, expiresAt })
-    const { page, errors } = await openPage(t, `${url}/t/${token}/watch/studio`)
-    const requested: string[] = []
-    page.on('request', (request) => requested.push(request.url()))
-    await until('2 s were played', async () => (await playback(page)).currentTimeSec >= 2)
-    const media = requested.filter((each) => each.includes('/video/'))
-    t.ok(
-      media.some((each) => each.includes('_HLS_part')),
-      'blocking requests',
-    )
-    t.ok(media.every((each) => each.startsWith(`${url}/t/${token}/video/studio/`)))
-    t.strictSame(errors, [])
-    await until('the token expires', async () => {
-      return /does not give access/.test((await page.textContent('#notice')) ?? '')
-    })
-  },
-)
+t.test('the player page plays with a token, and says so without one', async (t) => {
+  if (!requireTool(t, 'ffmpeg', 'chromium')) return
+  const { server, url } = await startService(t, { playbackSecret: SECRET })
+  const { srtUrl } = await server.startStream({ streamId: 'studio' })
+  publishFinely(t, srtUrl)
+  await until('a live stream', () => server.status('studio').live)
+  const refused = await openPage(t, `${url}/watch/studio`)
+  await until('the notice', async () => {
+    return /does not give access/.test((await refused.page.textContent('#notice')) ?? '')
+  })
+  const expiresAt = new Date(Date.now() + 25_000)
+  const token = signPlaybackToken({ streamId: 'studio', secret: SECRET, expiresAt })
+  const { page, errors } = await openPage(t, `${url}/t/${token}/watch/studio`)
+  const requested: string[] = []
+  page.on('request', (request) => requested.push(request.url()))
+  await until('2 s were played', async () => (await playback(page)).currentTimeSec >= 2)
+  const media = requested.filter((each) => each.includes('/video/'))
+  t.ok(
+    media.some((each) => each.includes('_HLS_part')),
+    'blocking requests',
+  )
+  t.ok(media.every((each) => each.startsWith(`${url}/t/${token}/video/studio/`)))
+  t.strictSame(errors, [])
+  await until('the token expires', async () => {
+    return /does not give access/.test((await page.textContent('#notice')) ?? '')
+  })
+})

@@ -79,7 +79,7 @@ function inPage(open: (context: BrowserContext, url: string) => Promise<Page>): 
   }
 }
 
-t.test('players get what they request by themselves', { timeout: 120_000 }, async (t) => {
+t.test('players get what they request by themselves', async (t) => {
   if (!requireTool(t, 'chromium', 'ffmpeg')) return
   const { stream } = startLiveClip(t, { segmentSec: 1, playlistSegments: 20, startSec: 30 })
   const service = new MemoryService()

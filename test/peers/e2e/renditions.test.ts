@@ -50,103 +50,96 @@ const FORMATS = [
   },
 ]
 
-t.test(
-  'publishes three sizes and two languages of one encoder in both formats',
-  { timeout: 300_000 },
-  async (t) => {
-    if (!requireTool(t, 'ffmpeg', 'ffprobe', 'chromium')) return
-    const { server } = await startService(t, { hls: { segmentSec: 1 } })
-    const { srtUrl, masterUrl } = await server.startStream({ streamId: 'studio' })
-    const urlOf = (file: string) => new URL(file, masterUrl).href
-    const stop = new AbortController()
-    t.teardown(() => stop.abort())
-    const files = FORMATS.flatMap(({ videos, audios }) => [...videos, ...audios])
-    const viewers = files.map((file) => record(urlOf(file), stop.signal))
-    const encoder = start(t, 'ffmpeg', [
-      ...['-v', 'error', ...SOURCE, ...SIZES, ...CODECS],
-      ...['-f', 'mpegts', srtUrl],
-    ])
-    await until('a playlist to start with', () => server.status('studio').live)
+t.test('publishes three sizes and two languages of one encoder in both formats', async (t) => {
+  if (!requireTool(t, 'ffmpeg', 'ffprobe', 'chromium')) return
+  const { server } = await startService(t, { hls: { segmentSec: 1 } })
+  const { srtUrl, masterUrl } = await server.startStream({ streamId: 'studio' })
+  const urlOf = (file: string) => new URL(file, masterUrl).href
+  const stop = new AbortController()
+  t.teardown(() => stop.abort())
+  const files = FORMATS.flatMap(({ videos, audios }) => [...videos, ...audios])
+  const viewers = files.map((file) => record(urlOf(file), stop.signal))
+  const encoder = start(t, 'ffmpeg', [
+    ...['-v', 'error', ...SOURCE, ...SIZES, ...CODECS],
+    ...['-f', 'mpegts', srtUrl],
+  ])
+  await until('a playlist to start with', () => server.status('studio').live)
 
-    const browser = await openBrowser(t)
-    for (const { multivariant, french, english } of FORMATS) {
-      const page = await openPlayer(await browser.newContext(), urlOf(multivariant))
-      const state = () => playerState(page)
-      await until('the video plays', async () => (await state()).framesDecoded > 15)
-      const { levels, audioTracks } = await state()
-      t.strictSame(levels, HEIGHTS)
-      t.strictSame(audioTracks, ['English', 'French'])
+  const browser = await openBrowser(t)
+  for (const { multivariant, french, english } of FORMATS) {
+    const page = await openPlayer(await browser.newContext(), urlOf(multivariant))
+    const state = () => playerState(page)
+    await until('the video plays', async () => (await state()).framesDecoded > 15)
+    const { levels, audioTracks } = await state()
+    t.strictSame(levels, HEIGHTS)
+    t.strictSame(audioTracks, ['English', 'French'])
 
-      for (const index of [2, 0, 1]) {
-        await switchLevel(page, index)
-        await until(
-          `${HEIGHTS[index]} lines`,
-          async () => (await state()).height === HEIGHTS[index],
-        )
-        const { currentTimeSec } = await state()
-        await until('it plays on', async () => (await state()).currentTimeSec > currentTimeSec + 1)
-      }
-      for (const [index, from] of [
-        [1, french],
-        [0, english],
-      ] as const) {
-        await switchAudioTrack(page, index)
-        await until(`audio from ${from}`, async () => (await state()).audioFrom === from)
-        const { currentTimeSec, audioDecodedBytes } = await state()
-        await until('it plays on', async () => (await state()).currentTimeSec > currentTimeSec + 3)
-        t.ok((await state()).audioDecodedBytes > audioDecodedBytes, 'with audio')
-      }
-      const { fatalErrors, mediaError } = await state()
-      t.strictSame(fatalErrors, [])
-      t.equal(mediaError, null)
-      await page.close()
+    for (const index of [2, 0, 1]) {
+      await switchLevel(page, index)
+      await until(`${HEIGHTS[index]} lines`, async () => (await state()).height === HEIGHTS[index])
+      const { currentTimeSec } = await state()
+      await until('it plays on', async () => (await state()).currentTimeSec > currentTimeSec + 1)
     }
+    for (const [index, from] of [
+      [1, french],
+      [0, english],
+    ] as const) {
+      await switchAudioTrack(page, index)
+      await until(`audio from ${from}`, async () => (await state()).audioFrom === from)
+      const { currentTimeSec, audioDecodedBytes } = await state()
+      await until('it plays on', async () => (await state()).currentTimeSec > currentTimeSec + 3)
+      t.ok((await state()).audioDecodedBytes > audioDecodedBytes, 'with audio')
+    }
+    const { fatalErrors, mediaError } = await state()
+    t.strictSame(fatalErrors, [])
+    t.equal(mediaError, null)
+    await page.close()
+  }
 
-    encoder.kill('SIGINT')
-    await encoder.exit
-    await server.stopStream('studio')
-    const recordings = new Map(
-      (await Promise.all(viewers)).map((recording, index) => [files[index]!, recording]),
+  encoder.kill('SIGINT')
+  await encoder.exit
+  await server.stopStream('studio')
+  const recordings = new Map(
+    (await Promise.all(viewers)).map((recording, index) => [files[index]!, recording]),
+  )
+  for (const [file, { playlists, failures }] of recordings) {
+    t.strictSame(failures, [], 'all that was listed could be fetched')
+    // The encoder may end before it has sent audio for its last frames.
+    t.notMatch(
+      playlists.at(-1),
+      /#EXT-X-GAP\n(.*\n)*.*\.(ts|m4s)\n(.*\n)*.*\.(ts|m4s)\n/,
+      'and is there',
     )
-    for (const [file, { playlists, failures }] of recordings) {
-      t.strictSame(failures, [], 'all that was listed could be fetched')
-      // The encoder may end before it has sent audio for its last frames.
-      t.notMatch(
-        playlists.at(-1),
-        /#EXT-X-GAP\n(.*\n)*.*\.(ts|m4s)\n(.*\n)*.*\.(ts|m4s)\n/,
-        'and is there',
-      )
-      t.strictSame(checkPlaylists(playlists, file), [], `${file} keeps the rules`)
-    }
-    const folder = t.testdir()
-    for (const { videos } of FORMATS) {
-      const [main, ...others] = await Promise.all(
-        videos.map(async (file) => {
-          const { playlists, segments } = recordings.get(file)!
-          const [, map] = /#EXT-X-MAP:URI="([^"]+)"/.exec(playlists[0]!) ?? []
-          const init =
-            map === undefined ? '' : new DataView(await (await fetch(urlOf(map))).arrayBuffer())
-          return { segments, init }
+    t.strictSame(checkPlaylists(playlists, file), [], `${file} keeps the rules`)
+  }
+  const folder = t.testdir()
+  for (const { videos } of FORMATS) {
+    const [main, ...others] = await Promise.all(
+      videos.map(async (file) => {
+        const { playlists, segments } = recordings.get(file)!
+        const [, map] = /#EXT-X-MAP:URI="([^"]+)"/.exec(playlists[0]!) ?? []
+        const init =
+          map === undefined ? '' : new DataView(await (await fetch(urlOf(map))).arrayBuffer())
+        return { segments, init }
+      }),
+    )
+    for (const uri of [...main!.segments.keys()].slice(0, 8)) {
+      const number = uri.slice(uri.lastIndexOf('-'))
+      const starts = await Promise.all(
+        [main!, ...others].map(async ({ segments, init }, index) => {
+          const name = [...segments.keys()].find((each) => each.endsWith(number))!
+          const file = join(folder, `${index}${number}`)
+          await writeFile(file, init)
+          await appendFile(file, segments.get(name)!)
+          return firstPts(file)
         }),
       )
-      for (const uri of [...main!.segments.keys()].slice(0, 8)) {
-        const number = uri.slice(uri.lastIndexOf('-'))
-        const starts = await Promise.all(
-          [main!, ...others].map(async ({ segments, init }, index) => {
-            const name = [...segments.keys()].find((each) => each.endsWith(number))!
-            const file = join(folder, `${index}${number}`)
-            await writeFile(file, init)
-            await appendFile(file, segments.get(name)!)
-            return firstPts(file)
-          }),
-        )
-        const [start] = starts
-        t.ok(Number.isSafeInteger(start))
-        t.strictSame(starts, [start, start, start], `${number} starts at one time`)
-      }
+      const [start] = starts
+      t.ok(Number.isSafeInteger(start))
+      t.strictSame(starts, [start, start, start], `${number} starts at one time`)
     }
-  },
-)
+  }
+})
 
 /** @returns presentation time of the first video frame in the file, in 90 kHz */
 async function firstPts(file: string): Promise<number> {

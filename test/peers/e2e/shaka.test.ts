@@ -46,7 +46,6 @@ t.jobs = MODES.length
 for (const { mode, lowLatency, size, height } of MODES) {
   t.test(
     `Shaka plays on in ${mode}, when the encoder is killed and another connects`,
-    { timeout: 150_000 },
     async (t) => {
       if (!requireTool(t, 'ffmpeg', 'chromium')) return
       const { server } = await startService(t, { hls: { lowLatency } })

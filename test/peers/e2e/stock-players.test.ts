@@ -33,7 +33,6 @@ const LARGE = { width: 640, height: 360 }
 
 t.test(
   'stock players play both formats, and play on when another encoder replaces a killed one',
-  { timeout: 300_000 },
   async (t) => {
     if (!requireTool(t, 'ffmpeg', 'chromium')) return
     const { server } = await startService(t)

@@ -29,7 +29,7 @@ const MODES = [
 
 for (const { mode, lowLatency, maxLatencySec, maxStalls } of MODES) {
   const title = `the ${mode} player page shows figures, switches quality and language, and returns to live`
-  t.test(title, { timeout: 300_000 }, async (t) => {
+  t.test(title, async (t) => {
     if (!requireTool(t, 'chromium', 'ffmpeg')) return
     const service = await startService(t, {
       hls: { segmentSec: 1, playlistSegments: 20, lowLatency },
@@ -82,7 +82,7 @@ for (const { mode, lowLatency, maxLatencySec, maxStalls } of MODES) {
   })
 }
 
-t.test('each page that plays is one viewer', { timeout: 300_000 }, async (t) => {
+t.test('each page that plays is one viewer', async (t) => {
   if (!requireTool(t, 'chromium', 'ffmpeg')) return
   const service = await startService(t, { hls: { segmentSec: 1, playlistSegments: 20 } })
   const viewers = () => service.server.status('studio').viewers

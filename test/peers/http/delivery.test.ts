@@ -9,7 +9,7 @@ import { requireTool } from '../support/tools.ts'
 import { checkDelivery, checkEnded, checkStalled, type DeliveryTarget } from './delivery-rules.ts'
 import { MemoryService, startApp, startHttpsApp } from '../../http/memory-service.ts'
 
-t.test('delivery keeps the rules of HTTP', { timeout: 120_000 }, async (t) => {
+t.test('delivery keeps the rules of HTTP', async (t) => {
   if (!requireTool(t, 'curl')) return
   const clip = startLiveClip(t, {
     partSec: 0.5,

@@ -11,8 +11,6 @@ import { requireTool } from '../../support/tools.ts'
 import { until } from '../../../support/until.ts'
 import { startWebhookReceiver } from '../../../support/webhook-receiver.ts'
 
-const LIMIT = { timeout: 60_000 }
-
 const numbersOf = ({ last }: TestViewer) => last.segments.map(({ sequence }) => sequence)
 const latest = (viewer: TestViewer) => numbersOf(viewer).at(-1) ?? 0
 
@@ -108,7 +106,7 @@ for (const [what, end] of [
   ['closes', (server: Server) => server.close()],
   ['is killed', (server: Server) => server.abandon()],
 ] as const) {
-  t.test(`a node continues a stream of one that ${what}, with its media`, LIMIT, async (t) => {
+  t.test(`a node continues a stream of one that ${what}, with its media`, async (t) => {
     if (!requireTool(t, 'redis-server')) return
     const { cluster, a, key, encoder, viewer } = await startStudio(t)
     const b = await cluster.startNode()
@@ -137,7 +135,7 @@ for (const [what, end] of [
     t.match(await metrics.text(), /millrace_cluster_backup_bytes_total{result="read"} [1-9]/)
   })
 
-  t.test(`a new process of a node that ${what} continues its streams`, LIMIT, async (t) => {
+  t.test(`a new process of a node that ${what} continues its streams`, async (t) => {
     if (!requireTool(t, 'redis-server')) return
     const { cluster, a, start, hooks, viewer } = await startStudio(t)
     const before = await mediaAt(a.httpPort)
@@ -168,7 +166,7 @@ for (const [what, end] of [
   })
 }
 
-t.test('what the backup does not have are gaps, and stay gaps', LIMIT, async (t) => {
+t.test('what the backup does not have are gaps, and stay gaps', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const { cluster, a, key, encoder, viewer } = await startStudio(t)
   const b = await cluster.startNode()
@@ -187,36 +185,32 @@ t.test('what the backup does not have are gaps, and stay gaps', LIMIT, async (t)
   checkViewer(t, viewer)
 })
 
-t.test(
-  'a Redis without memory is away, for registry and backup, until it has some',
-  LIMIT,
-  async (t) => {
-    if (!requireTool(t, 'redis-server')) return
-    const { cluster, a, encoder, viewer } = await startStudio(t)
-    const status = () => callApi(a.publicUrl, 'status', { stream_id: 'studio' }, cluster.hmacSecret)
-    const startOther = () =>
-      tryApi(a.publicUrl, 'start-stream', { stream_id: 'other' }, cluster.hmacSecret)
-    const metrics = async () => {
-      const reply = await fetch(`${a.publicUrl}/metrics`, { headers: AUTHORIZED })
-      return reply.text()
-    }
-    const { fence } = (await cluster.registry.get('studio'))!
-    await ask(cluster.redis.port, 'CONFIG SET maxmemory 1')
-    await until('segments are dropped', async () =>
-      /backup_bytes_total\{result="dropped"\} [1-9]/.test(await metrics()),
-    )
-    t.match(await startOther(), { status: 503 })
-    t.match((await status()).body.data, { status: 'STREAMING' })
-    // Longer than a lease.
-    await grows(viewer, 3)
-    await ask(cluster.redis.port, 'CONFIG SET maxmemory 0')
-    await until('it is asked again', async () => (await startOther()).status === 200)
-    await until('nothing is left to tell', async () => {
-      const { data } = (await status()).body
-      return (data as { pending_writes?: number }).pending_writes === 0
-    })
-    t.equal((await cluster.registry.get('studio'))!.fence, fence, 'the owner stays')
-    t.equal(encoder.events.length, 1, 'its encoder stays')
-    checkStays(t, viewer)
-  },
-)
+t.test('a Redis without memory is away, for registry and backup, until it has some', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { cluster, a, encoder, viewer } = await startStudio(t)
+  const status = () => callApi(a.publicUrl, 'status', { stream_id: 'studio' }, cluster.hmacSecret)
+  const startOther = () =>
+    tryApi(a.publicUrl, 'start-stream', { stream_id: 'other' }, cluster.hmacSecret)
+  const metrics = async () => {
+    const reply = await fetch(`${a.publicUrl}/metrics`, { headers: AUTHORIZED })
+    return reply.text()
+  }
+  const { fence } = (await cluster.registry.get('studio'))!
+  await ask(cluster.redis.port, 'CONFIG SET maxmemory 1')
+  await until('segments are dropped', async () =>
+    /backup_bytes_total\{result="dropped"\} [1-9]/.test(await metrics()),
+  )
+  t.match(await startOther(), { status: 503 })
+  t.match((await status()).body.data, { status: 'STREAMING' })
+  // Longer than a lease.
+  await grows(viewer, 3)
+  await ask(cluster.redis.port, 'CONFIG SET maxmemory 0')
+  await until('it is asked again', async () => (await startOther()).status === 200)
+  await until('nothing is left to tell', async () => {
+    const { data } = (await status()).body
+    return (data as { pending_writes?: number }).pending_writes === 0
+  })
+  t.equal((await cluster.registry.get('studio'))!.fence, fence, 'the owner stays')
+  t.equal(encoder.events.length, 1, 'its encoder stays')
+  checkStays(t, viewer)
+})

@@ -19,9 +19,7 @@ import { startRedis } from '../../support/redis.ts'
 import { requireTool } from '../../support/tools.ts'
 import { until } from '../../../support/until.ts'
 
-const LIMIT = { timeout: 60_000 }
-
-t.test('streams of a dead node go to nodes that have room', LIMIT, async (t) => {
+t.test('streams of a dead node go to nodes that have room', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const cluster = await startCluster(t)
   const { registry } = cluster
@@ -139,7 +137,7 @@ t.test('a stopped stream that cannot be served is adopted in a later round', asy
   t.equal(adopted[1]?.entries.length, 1)
 })
 
-t.test('a call to yield counts for the claim that it names alone', LIMIT, async (t) => {
+t.test('a call to yield counts for the claim that it names alone', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const cluster = await startCluster(t)
   const node = await cluster.startNode()

@@ -13,7 +13,6 @@ import { encodeTo, startCluster, watchStream } from '../../support/cluster.ts'
 import { requireTool } from '../../support/tools.ts'
 import { until } from '../../../support/until.ts'
 
-const LIMIT = { timeout: 60_000 }
 const METRICS_TOKEN = 'test-metrics-token-0123456789abcdef'
 /** With low latency. */
 const PLAYLIST = '/video/studio/cmaf-video-1.m3u8'
@@ -48,7 +47,7 @@ function lastSequence(text: string): number {
   return Number(/MEDIA-SEQUENCE:(\d+)/.exec(text)![1]) + text.split('#EXTINF').length - 2
 }
 
-t.test('every node serves a stream byte for byte like its owner', LIMIT, async (t) => {
+t.test('every node serves a stream byte for byte like its owner', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const { a, b, ask } = await startStudio(t, { hls: { lowLatency: true } })
   const text = await played(() => ask(b, PLAYLIST), 'EXT-X-PART:')
@@ -76,7 +75,7 @@ t.test('every node serves a stream byte for byte like its owner', LIMIT, async (
   t.equal((await hint(b)).status, 200, 'a part that is to come')
 })
 
-t.test('no node asks another on behalf of a third', LIMIT, async (t) => {
+t.test('no node asks another on behalf of a third', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const { a, b, ask } = await startStudio(t)
   await played(() => ask(b, PLAYLIST))
@@ -92,7 +91,7 @@ t.test('no node asks another on behalf of a third', LIMIT, async (t) => {
   t.equal((await ask(b, '/watch/nobody/state')).status, 404)
 })
 
-t.test('viewers need the same token at every node', LIMIT, async (t) => {
+t.test('viewers need the same token at every node', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const playbackSecret = randomBytes(32).toString('hex')
   const { cluster, a, b, ask } = await startStudio(t, { playbackSecret })
@@ -128,7 +127,7 @@ t.test('viewers need the same token at every node', LIMIT, async (t) => {
   }
 })
 
-t.test('viewers of both nodes follow a stream from one to the other', LIMIT, async (t) => {
+t.test('viewers of both nodes follow a stream from one to the other', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const { cluster, a, b, key, encoder, ask } = await startStudio(t)
   await played(() => ask(b, PLAYLIST))
@@ -150,7 +149,7 @@ t.test('viewers of both nodes follow a stream from one to the other', LIMIT, asy
   for (const { complaints, failures } of viewers) t.strictSame([complaints, failures], [[], []])
 })
 
-t.test('viewers at all nodes and edges count at the owner, each of them once', LIMIT, async (t) => {
+t.test('viewers at all nodes and edges count at the owner, each of them once', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const { cluster, a, b, ask } = await startStudio(t, { metrics: { token: METRICS_TOKEN } })
   const edge = await cluster.startEdge()
@@ -187,7 +186,7 @@ t.test('viewers at all nodes and edges count at the owner, each of them once', L
   t.ok(lagSec >= 0 && lagSec < 30, `${lagSec} s`)
 })
 
-t.test('the dashboard of every node has the preview of a stream', LIMIT, async (t) => {
+t.test('the dashboard of every node has the preview of a stream', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const password = randomBytes(16).toString('hex')
   // Viewers need a token, the dashboard does not.

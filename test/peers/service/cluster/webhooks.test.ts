@@ -15,13 +15,11 @@ import {
   type WebhookReceiver,
 } from '../../../support/webhook-receiver.ts'
 
-const LIMIT = { timeout: 60_000 }
-
 const endsOf = ({ received }: WebhookReceiver) =>
   received.filter(({ event }) => event.type === 'stream.stopped').map(({ event }) => event)
 
 if (requireTool(t, 'redis-server')) {
-  t.test('a node that closes leaves its webhooks to another one', LIMIT, async (t) => {
+  t.test('a node that closes leaves its webhooks to another one', async (t) => {
     const cluster = await startCluster(t)
     const [a, b] = [await cluster.startNode(), await cluster.startNode()]
     const receiver = await startWebhookReceiver(t)
@@ -41,7 +39,7 @@ if (requireTool(t, 'redis-server')) {
     await until('adopted', () => b.findStream('studio')?.status === 'INTERRUPTED')
   })
 
-  t.test('a run has one stream.stopped, with the totals of its owner', LIMIT, async (t) => {
+  t.test('a run has one stream.stopped, with the totals of its owner', async (t) => {
     const cluster = await startCluster(t)
     const [a, b] = [await cluster.startNode(), await cluster.startNode()]
     const receiver = await startWebhookReceiver(t)
@@ -71,7 +69,6 @@ if (requireTool(t, 'redis-server')) {
 
   t.test(
     'an end that Redis has lost is written to it again, and no webhook repeats it',
-    LIMIT,
     async (t) => {
       const cluster = await startCluster(t)
       const [a] = [await cluster.startNode(), await cluster.startNode()]
@@ -88,16 +85,16 @@ if (requireTool(t, 'redis-server')) {
       await ask(port, 'HSET mr:{studio} status STREAMING')
       await ask(port, `ZADD mr:node:${owner}:streams 0 studio`)
       const isStopped = async () => (await cluster.registry.get('studio'))?.status === 'STOPPED'
-      await until('the stop is back', isStopped, { timeoutMs: 20_000 })
+      await until('the stop is back', isStopped)
       const isOver = async () =>
         /:0/.test(await ask(port, 'ZCARD mr:unannounced')) &&
         /:0/.test(await ask(port, 'HLEN mr:outboxes'))
-      await until('no node has to announce it', isOver, { timeoutMs: 20_000 })
+      await until('no node has to announce it', isOver)
       t.equal(endsOf(receiver).length, 1)
     },
   )
 
-  t.test('a node that is cut off does not end the stream of another one', LIMIT, async (t) => {
+  t.test('a node that is cut off does not end the stream of another one', async (t) => {
     const cluster = await startCluster(t, { reconnectGraceSec: 5 })
     const link = await linkTo(t, cluster.redis)
     const a = await cluster.startNode({ redisUrl: link.url })
@@ -124,7 +121,7 @@ if (requireTool(t, 'redis-server')) {
     t.match(endsOf(receiver), [{ data: { reason: 'grace-expired' } }])
   })
 
-  t.test('an end that Redis did not hear of is announced when it is back', LIMIT, async (t) => {
+  t.test('an end that Redis did not hear of is announced when it is back', async (t) => {
     const cluster = await startCluster(t, { reconnectGraceSec: 1 })
     const a = await cluster.startNode()
     const receiver = await startWebhookReceiver(t)
@@ -141,7 +138,7 @@ if (requireTool(t, 'redis-server')) {
     t.match(await cluster.registry.get('studio'), { status: 'STOPPED', reason: 'grace-expired' })
   })
 
-  t.test('a stream that no node owns ends with one webhook', LIMIT, async (t) => {
+  t.test('a stream that no node owns ends with one webhook', async (t) => {
     const cluster = await startCluster(t)
     const nodes = [await cluster.startNode(), await cluster.startNode()]
     const receiver = await startWebhookReceiver(t)

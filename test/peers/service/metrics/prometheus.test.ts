@@ -104,7 +104,6 @@ t.test('promtool finds nothing to complain about', async (t) => {
 
 t.test(
   'Prometheus scrapes the service, and each query of the dashboard has a result',
-  { timeout: 120_000 },
   async (t) => {
     if (!requireTool(t, 'prometheus')) return
     const port = await freePort()
