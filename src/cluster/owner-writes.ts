@@ -61,6 +61,7 @@ export class OwnerWrites {
   #changes = 0
   #acknowledged = 0
   #sending: Promise<void> | undefined
+  #stopping: Promise<void> | undefined
   /** When the registry was last known to have the stream. */
   #knownMs: number
 
@@ -107,11 +108,10 @@ export class OwnerWrites {
     await this.flush(timeoutMs)
   }
 
-  /** @returns whether everything is acknowledged within the time limit */
+  /** @returns whether everything, a stop too, is acknowledged within the time limit */
   async flush(timeoutMs: number): Promise<boolean> {
-    if (this.isPending) {
-      await Promise.race([this.#sending, sleep(timeoutMs, undefined, { ref: false })])
-    }
+    const open = Promise.all([this.#sending, this.#stopping])
+    await Promise.race([open, sleep(timeoutMs, undefined, { ref: false })])
     return !this.isPending
   }
 
@@ -120,7 +120,17 @@ export class OwnerWrites {
    *
    * @param announce  called once the registry knows that this run is over; it is called again for as long as it throws
    */
-  async stop(reason: StopReason, announce: () => Promise<unknown>): Promise<void> {
+  stop(reason: StopReason, announce: () => Promise<unknown>): Promise<void> {
+    this.#stopping = this.#stop(reason, announce)
+    return this.#stopping
+  }
+
+  close(): void {
+    this.#closing.abort()
+    this.#entries.clear()
+  }
+
+  async #stop(reason: StopReason, announce: () => Promise<unknown>): Promise<void> {
     const { registry, streamId, ownership, run, lingerMs } = this.#options
     const { signal } = this.#closing
     let waitMs = RETRY_MS.first
@@ -144,11 +154,6 @@ export class OwnerWrites {
       }
     }
     this.close()
-  }
-
-  close(): void {
-    this.#closing.abort()
-    this.#entries.clear()
   }
 
   async #send(): Promise<void> {

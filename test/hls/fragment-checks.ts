@@ -52,6 +52,7 @@ interface PlacedSample {
 
 interface ListedSegment {
   readonly uri: string
+  readonly hasSamples: boolean
   /** Difference between EXTINF and the durations of the samples, beyond what EXTINF permits. */
   readonly offSec: number
   /** Whether it ends with a part in which no frame begins: the next frame begins with the next segment. */
@@ -134,19 +135,18 @@ export class FragmentChecks {
       readSamples(Buffer.concat(parts.at(-1)?.chunks ?? segment.chunks)).length === 0
     // What exceeds the longest EXTINF is in that of the next segment.
     const restSec = Math.abs((durationSec % 1) - MAX_EXCESS_SEC) < 1e-6 ? MAX_REST_SEC : 0
-    track.segments.push({ uri, offSec: Math.abs(sumSec - durationSec) - restSec, endsEmpty })
+    const hasSamples = track.samples.length > before
+    const offSec = Math.abs(sumSec - durationSec) - restSec
+    track.segments.push({ uri, hasSamples, offSec, endsEmpty })
+    if (!hasSamples) return
     const first = Math.min(...track.samples.slice(before).map(({ ptsTicks }) => ptsTicks))
     const { mediaSequence } = segment
     this.#starts.set(mediaSequence, [...(this.#starts.get(mediaSequence) ?? []), first])
   }
 
   /** @returns sum of the durations of the samples of a part, or of a segment without parts */
-  #checkFile(
-    { uri, chunks, independent }: Pick<Part, 'uri' | 'chunks' | 'independent'>,
-    track: Track,
-    timescale: number,
-    isFirst: boolean,
-  ): number {
+  #checkFile(file: Part | Segment, track: Track, timescale: number, isFirst: boolean): number {
+    const { uri, chunks, independent } = file
     const bytes = Buffer.concat(chunks)
     const boxes = listBoxes(bytes)
     const types = boxes.flatMap(({ path }) => (path.includes('/') ? [] : [path])).join(' ')
@@ -165,7 +165,8 @@ export class FragmentChecks {
     const sumTicks = samples.reduce((sum, { durationTicks }) => sum + durationTicks, 0)
     track.nextTicks = fromTicks + sumTicks
     const [first] = samples
-    const isSync = first !== undefined && (first.flags & NON_SYNC) === 0
+    // A segment without samples needs no other.
+    const isSync = first === undefined ? 'parts' in file : (first.flags & NON_SYNC) === 0
     if (independent && !isSync) throw new Error(`${uri} is INDEPENDENT without a sync sample`)
     for (const sample of samples) {
       const { decodeTicks, compositionOffset, bytes: own, flags } = sample
@@ -197,8 +198,9 @@ export class FragmentChecks {
     else if (isClean) checkSame(name, ids, isVideo ? inTs : inTs?.filter((id) => !isOutside(id)))
     const twice = ids.find((id, index) => id <= (ids[index - 1] ?? -1))
     if (twice !== undefined) throw new Error(`${name} has ${twice} twice`)
-    // A timeline ends with the audio that was sent ahead, or lacks what comes late.
-    const sums = isClean ? segments.slice(0, -1) : []
+    // A timeline ends with the audio that was sent ahead, or a frame that lasts for what comes late.
+    const last = segments.findLastIndex(({ hasSamples }) => hasSamples)
+    const sums = isClean ? segments.slice(0, Math.max(0, last)) : []
     const maxOffSec = isVideo ? 1e-6 : AUDIO_FRAME_TICKS / SEC
     const isExempt = (index: number) => sums[index]?.endsEmpty === true
     const wrong = sums.find(

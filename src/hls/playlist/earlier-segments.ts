@@ -60,15 +60,16 @@ export function listEarlier(
     window.addMedia(entry)
     return true
   }
-  for (const entry of entries) {
-    if (entry.mediaSequence < listedFrom) continue
-    window.push(entry)
-    if (putMedia(entry)) newest = entry
-  }
+  const listed = entries.filter(({ mediaSequence }) => mediaSequence >= listedFrom)
+  const left = entries.slice(0, entries.length - listed.length)
+  for (const entry of listed) window.push(entry)
+  // Audio lists a segment more where its frames end before those of the main rendition.
+  while (left.length > 0 && window.unshift(left.at(-1)!, targetDurationSec))
+    listed.unshift(left.pop()!)
+  for (const entry of listed) if (putMedia(entry)) newest = entry
   window.recordDuration()
   // Later: what is retained must not take the memory of what is listed.
-  for (const entry of entries) {
-    if (entry.mediaSequence >= listedFrom) break
+  for (const entry of left) {
     putMedia(entry)
     entry.longestPlaylistSec = window.durationSec
     retained.add(entry, nowMs)

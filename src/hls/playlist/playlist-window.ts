@@ -143,6 +143,15 @@ export class PlaylistWindow {
     this.#change()
   }
 
+  /** Lists an older segment, if the window does not have its minimum duration. @returns whether it does */
+  unshift(entry: ListedSegment, targetDurationSec: number): boolean {
+    const minSec = MIN_TARGET_DURATIONS * targetDurationSec - SUM_ERROR_SEC
+    if (this.#entries.length >= MAX_SEGMENTS || this.durationSec > minSec) return false
+    this.#entries.unshift(entry)
+    this.#change()
+    return true
+  }
+
   /** Lists the media of a segment that was pushed as a gap. */
   addMedia(entry: ListedSegment): void {
     entry.segment.gap = false

@@ -190,17 +190,13 @@ export class OwnedStreams {
     if (stopped.outcome === 'changed' || stopped.stream.owner !== node) this.#leave(owned)
   }
 
-  /** Disconnects all encoders and forgets the streams, for other nodes to adopt. */
+  /** Disconnects all encoders and forgets the streams that run, for other nodes to adopt, once their ends are written. */
   async handOver(timeoutMs: number): Promise<void> {
-    const written = this.#options.backup?.flush(timeoutMs)
-    await Promise.all(
-      this.#running.map(async (owned) => {
-        owned.stream.leave()
-        await owned.writes.flush(timeoutMs)
-        this.#leave(owned)
-      }),
-    )
-    await written
+    const running = this.#running
+    for (const { stream } of running) stream.leave()
+    const writes = [...this.#owned.values()].map((owned) => owned.writes.flush(timeoutMs))
+    await Promise.all([this.#options.backup?.flush(timeoutMs), ...writes])
+    for (const owned of running) this.#leave(owned)
   }
 
   /** Writes nothing any more. */
