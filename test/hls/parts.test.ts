@@ -298,11 +298,18 @@ t.test(
   },
 )
 
-for (const seed of [353, 516]) {
-  t.test(`segments without samples keep the rules (seed ${seed})`, async (t) => {
-    t.ok(checkParts(seed) > 10)
-  })
+for (const seed of [353, 516, 842, 1015, 1215, 7721, 8556]) {
+  t.test(
+    `parts and segments of a source that once broke a rule keep them all (seed ${seed})`,
+    async (t) => {
+      t.ok(checkParts(seed) > 10)
+    },
+  )
 }
+
+t.test('audio keeps to the target that its open segment fixes (seed 9867)', async (t) => {
+  t.ok(checkPlaylists(9867) > 10)
+})
 
 t.test('renditions that appear are reported with the next part (seed 3190)', async (t) => {
   t.ok(checkPlaylists(3190) > 10)

@@ -57,7 +57,7 @@ export class CutPlanner {
     const { maxSegmentBytes, sequenceStart, earlier } = options
     this.#maxSegmentBytes = maxSegmentBytes
     this.#targets = new Targets(options, this.#gops, earlier?.targets)
-    this.#parts.fix(earlier?.targets.partTargetSec)
+    this.#parts.fix(earlier?.targets.partTargetSec, this.limitTicks)
     this.#sequence = new SequenceCounter(sequenceStart, earlier !== undefined)
     this.#programDate = new ProgramDate(earlier?.endMs)
   }
@@ -232,7 +232,6 @@ export class CutPlanner {
     const plan = {
       ...this.#sequence.next(),
       startTicks,
-      maxSec: this.limitTicks / TICKS_PER_SEC,
       keyTicks: randomAccess ? ptsTicks : undefined,
       timelineStartTicks: timeline.startTicks,
       programDateTimeMs: this.#programDate.startMs,
@@ -255,7 +254,9 @@ export class CutPlanner {
     const fixed = this.#targets.addSegment(durationSec, cutShort)
     const goesOn = nextFrameTicks - endTicks <= this.#targets.maxStepTicks
     const nextDateTimeMs = goesOn ? this.#programDate.startMs : undefined
-    this.#decide({ type: 'end', end: { endTicks, untilTicks, durationSec, nextDateTimeMs } })
+    const maxSec = this.limitTicks / TICKS_PER_SEC
+    const end = { endTicks, untilTicks, durationSec, maxSec, nextDateTimeMs }
+    this.#decide({ type: 'end', end })
     this.#decideTargets(fixed)
   }
 
@@ -289,7 +290,7 @@ export class CutPlanner {
 
   #decideTargets(fixed: TargetDurations | undefined): void {
     if (fixed === undefined) return
-    this.#parts.fix(fixed.partTargetSec)
+    this.#parts.fix(fixed.partTargetSec, this.limitTicks)
     this.#decide({ type: 'target', ...fixed })
   }
 

@@ -20,14 +20,21 @@ export const MAX_STEP_PARTS = 20
 /** Calling order: `fix` the target; then for each segment `start`, `advance` or `foresee` with each frame, `end`. */
 export class PartCutter {
   #targetTicks: number | undefined
+  #limitTicks = 0
   /** Start of the open part; undefined in a segment without parts. */
   #startTicks: number | undefined
   /** Whether the open part has a frame. */
   #hasFrame = false
   #serial = 0
 
-  /** Fixes PART-TARGET, with which the next segments have parts; undefined for segments without parts. */
-  fix(targetSec: number | undefined): void {
+  /**
+   * Fixes PART-TARGET, with which the next segments have parts.
+   *
+   * @param targetSec  undefined for segments without parts
+   * @param limitTicks  maximum duration of a segment
+   */
+  fix(targetSec: number | undefined, limitTicks: number): void {
+    this.#limitTicks = limitTicks
     this.#targetTicks = targetSec === undefined ? undefined : Math.round(targetSec * TICKS_PER_SEC)
   }
 
@@ -124,8 +131,10 @@ export class PartCutter {
   #end(endTicks: number): PartEnd {
     const durationSec = (endTicks - this.#startTicks!) / TICKS_PER_SEC
     const maxSec = this.#targetTicks! / TICKS_PER_SEC
+    const maxSegmentSec = this.#limitTicks / TICKS_PER_SEC
     this.#startTicks = endTicks
     this.#hasFrame = false
-    return { serial: this.#serial++, endTicks, untilTicks: endTicks - 1, durationSec, maxSec }
+    const times = { endTicks, untilTicks: endTicks - 1, durationSec, maxSec, maxSegmentSec }
+    return { serial: this.#serial++, ...times }
   }
 }

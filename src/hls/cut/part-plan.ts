@@ -16,4 +16,6 @@ export interface PartEnd {
   readonly durationSec: number
   /** PART-TARGET */
   readonly maxSec: number
+  /** Maximum duration of its segment. */
+  readonly maxSegmentSec: number
 }

@@ -14,8 +14,6 @@ export interface SequenceNumbers {
 export interface SegmentPlan {
   readonly mediaSequence: number
   readonly startTicks: number
-  /** Maximum duration. */
-  readonly maxSec: number
   /** PTS of the random access point that starts the segment; undefined for a start inside a GOP. */
   readonly keyTicks: number | undefined
   /** PTS of the first PES packet of the timeline. */
@@ -36,6 +34,8 @@ export interface SegmentEnd {
   readonly untilTicks: number
   /** EXTINF */
   readonly durationSec: number
+  /** Maximum of EXTINF. */
+  readonly maxSec: number
   /** EXT-X-PROGRAM-DATE-TIME of the next segment; undefined if that starts with a discontinuity. */
   readonly nextDateTimeMs: number | undefined
 }

@@ -168,11 +168,13 @@ export class CmafWriter implements MediaWriter {
     this.#nextTicks = undefined
   }
 
-  endPart(plan: SegmentPlan, end: PartEnd, lastEndTicks?: number): WrittenPart {
+  endPart(end: PartEnd, lastEndTicks?: number): WrittenPart {
     this.#openEmpty()
     const fragment = this.#endFragment(end.endTicks, lastEndTicks)
-    const restSec = plan.maxSec - (this.#listed.ticks - this.#segmentFromTicks) / TICKS_PER_SEC
-    const durationSec = this.#list({ ...end, maxSec: Math.min(end.maxSec, restSec) })
+    const restSec =
+      end.maxSegmentSec - (this.#listed.ticks - this.#segmentFromTicks) / TICKS_PER_SEC
+    const hasSamples = fragment !== undefined && fragment.samples > 0
+    const durationSec = this.#list({ ...end, maxSec: Math.min(end.maxSec, restSec) }, hasSamples)
     if (fragment === undefined || this.#open === undefined)
       return { chunks: [], independent: false, durationSec }
     const { chunks, independent } = fragment
@@ -182,7 +184,7 @@ export class CmafWriter implements MediaWriter {
   endSegment(plan: SegmentPlan, end: SegmentEnd, lastEndTicks?: number): WrittenSegment {
     const isEmpty = this.#open?.fragments.length === 0
     if (isEmpty || this.#fragments.mediaBytes > 0) this.#endFragment(end.endTicks, lastEndTicks)
-    const durationSec = this.#listSegment(plan, end)
+    const durationSec = this.#listSegment(end)
     const open = this.#open
     this.#open = undefined
     if (open === undefined) {
@@ -306,11 +308,14 @@ export class CmafWriter implements MediaWriter {
     return Math.max(counted, Math.round(lastTicks))
   }
 
-  /** @returns DURATION or EXTINF up to a boundary: that of the frames of audio; of video as planned */
-  #list(end: ListedEnd): number {
+  /**
+   * @param hasSamples  whether frames begin before the boundary
+   * @returns DURATION or EXTINF up to a boundary: that of the frames of audio; of video, or without frames, as planned
+   */
+  #list(end: ListedEnd, hasSamples = true): number {
     if (!isAudioRendition(this.#options.name)) return end.durationSec
     const [format, ticks] = [this.#format, this.#nextTicks]
-    if (format === undefined || ticks === undefined) return this.#listed.advance(end)
+    if (!hasSamples || format === undefined || ticks === undefined) return this.#listed.advance(end)
     const frameTicks = (this.#sampleTicks * TICKS_PER_SEC) / timescaleOf(format)
     return this.#listed.advance(end, { mediaTicks: this.#toTicks(ticks, format), frameTicks })
   }
@@ -321,10 +326,10 @@ export class CmafWriter implements MediaWriter {
   }
 
   /** @returns EXTINF of audio: the sum of the parts, if there are any; of video as planned */
-  #listSegment({ maxSec }: SegmentPlan, end: SegmentEnd): number {
+  #listSegment(end: SegmentEnd): number {
     if (!isAudioRendition(this.#options.name)) return end.durationSec
     const fromTicks = this.#segmentFromTicks
-    if (this.#listed.ticks === fromTicks) this.#list({ ...end, maxSec })
+    if (this.#listed.ticks === fromTicks) this.#list(end)
     this.#segmentFromTicks = this.#listed.ticks
     return (this.#listed.ticks - fromTicks) / TICKS_PER_SEC
   }

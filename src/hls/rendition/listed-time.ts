@@ -6,6 +6,9 @@
  */
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 
+/** Minimum duration, where what came before takes all the time there is. */
+const MIN_SEC = 0.001
+
 /** End of a part or segment. Times are of 90 kHz. */
 export interface ListedEnd {
   /** Planned boundary. */
@@ -41,7 +44,7 @@ export class ListedTime {
     const isUsual =
       mediaTicks > this.#ticks + 1 && Math.abs(mediaTicks - endTicks) <= frameTicks + 1
     const wantedSec = isUsual ? (mediaTicks - this.#ticks) / TICKS_PER_SEC : durationSec
-    const listedSec = Math.min(wantedSec, maxSec)
+    const listedSec = Math.max(MIN_SEC, Math.min(wantedSec, maxSec))
     this.#ticks += listedSec * TICKS_PER_SEC
     return listedSec
   }

@@ -58,7 +58,7 @@ export interface MediaWriter {
   /** Drops what is held up to a time, inclusive. */
   skip(untilTicks: number): void
   /** Ends a part; undefined for a format without parts. */
-  endPart?(plan: SegmentPlan, end: PartEnd, lastEndTicks?: number): WrittenPart
+  endPart?(end: PartEnd, lastEndTicks?: number): WrittenPart
   /** Ends the last part too. */
   endSegment(plan: SegmentPlan, end: SegmentEnd, lastEndTicks?: number): WrittenSegment
   /** Writes packets that only carry a PCR, where the format has them. */

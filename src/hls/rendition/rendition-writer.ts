@@ -210,15 +210,16 @@ export class RenditionWriter {
       const isComplete = this.#isReference || this.#isPast(window)
       if (!isComplete && !isDue && this.#lateInARow < LATE_IN_A_ROW) break
       outputs ??= []
+      const lastEndTicks = progressTicks < Infinity ? undefined : this.#lastEndTicks
       if (end.type === 'part') {
         // A flush cuts off what would have come in time.
         if (isComplete) this.#lateInARow = 0
         else if (progressTicks < Infinity) this.#lateInARow++
-        outputs.push({ type: 'part', part: this.#endPart(plan, end.end) })
+        outputs.push({ type: 'part', part: this.#endPart(plan, end.end, lastEndTicks) })
       } else {
         // Players take audio without video for a failed variant, so a segment without its lead track becomes a gap.
         if (this.#media.open === undefined) this.#skip(window)
-        outputs.push({ type: 'segment', segment: this.#endSegment(plan, end.end) })
+        outputs.push({ type: 'segment', segment: this.#endSegment(plan, end.end, lastEndTicks) })
       }
       this.#pending.shift()
       const [next] = this.#pending
@@ -286,7 +287,7 @@ export class RenditionWriter {
     this.#media.skip(window.untilTicks)
   }
 
-  #endPart(plan: SegmentPlan, end: PartEnd): Part {
+  #endPart(plan: SegmentPlan, end: PartEnd, lastEndTicks: number | undefined): Part {
     const { name, epoch } = this.#options
     const part: Part = {
       ...listedProperties(plan, this.#lateSec),
@@ -295,24 +296,24 @@ export class RenditionWriter {
       uri: partUri(epoch, name, end.serial),
       segmentUri: segmentUri(epoch, name, plan.mediaSequence),
       durationSec: end.durationSec,
-      ...this.#media.endPart!(plan, end, this.#lastEndTicks),
+      ...this.#media.endPart!(end, lastEndTicks),
     }
     this.#parts.push(part)
     return part
   }
 
-  /** End of the timeline, if it is planned and no media waits; undefined before. */
+  /** End of the timeline that is flushed, once no media waits; undefined before, since more may come. */
   get #lastEndTicks(): number | undefined {
     if (this.waitingBytes > 0) return undefined
     const ends = this.#pending.flatMap(({ end }) => end?.end ?? [])
     return ends.find(({ untilTicks, endTicks }) => untilTicks >= endTicks)?.endTicks
   }
 
-  #endSegment(plan: SegmentPlan, end: SegmentEnd): Segment {
+  #endSegment(plan: SegmentPlan, end: SegmentEnd, lastEndTicks: number | undefined): Segment {
     const { name, epoch } = this.#options
     const parts = this.#parts
     this.#parts = []
-    const written = this.#media.endSegment(plan, end, this.#lastEndTicks)
+    const written = this.#media.endSegment(plan, end, lastEndTicks)
     const { aligned, frames, carried = this.#carried, ...media } = written
     if (aligned !== false || plan.keyTicks === undefined) this.#misalignedInARow = 0
     else this.#misalignedInARow++
