@@ -59,6 +59,8 @@ class Relay {
       ...['HOUSE_KEPT', 'HINT_NOT_KEPT', 'INDEPENDENT_MISSING'],
       ...(hasBackup && settings.maxBytes > 1e7 ? [] : ['SEGMENT_BECAME_GAP']),
       ...['CODECS_MISSING', 'CHANNELS_MISSING'],
+      // A playlist of gaps alone has no EXT-X-MAP.
+      'VERSION_TOO_HIGH',
     ]
     this.judges = { ts: new StreamJudge({ except }), cmaf: new StreamJudge({ except }) }
   }
@@ -103,7 +105,12 @@ class Relay {
     }
     this.record = continued
     if (!hasBackup || this.settings.maxBytes < 1e7 || manifest.targets === undefined) return
-    const isGone = (uri: string) => this.stream.files.get(uri) === undefined
+    // The manifest has what the first rendition has: audio may be retained for some milliseconds more.
+    const recorded = new Set(
+      manifest.rows.flatMap(({ segments }) => segments.map(({ uri }) => uri)),
+    )
+    const isGone = (uri: string) =>
+      (recorded.has(uri) || uri.endsWith('.mp4')) && this.stream.files.get(uri) === undefined
     this.#complain('takeover', available.filter(isGone))
   }
 
