@@ -28,8 +28,8 @@ const EXCESS_SEC = 0.000_01
 /** Two frames: EXTINF of audio in CMAF is that of whole frames, dates are those of the video. */
 const AUDIO_FRAMES_SEC = 0.048
 
-/** Max difference between dates and EXTINF per second: dates follow the wall clock, media the encoder's clock. */
-const MAX_SLEW = 0.001
+/** Largest difference between dates and EXTINF: dates follow the wall clock, in steps, media the clock of the encoder. */
+const MAX_STEP_SEC = 0.01
 
 /** Number of segments with which a live playlist appears (RFC 8216bis 6.3.3: players start three before the end). */
 const SEGMENTS_AT_START = 3
@@ -108,7 +108,7 @@ const OF_PLAYLIST = [
       if (before?.dateTimeMs === undefined) return []
       const gapSec = (segment.dateTimeMs - before.dateTimeMs) / 1000 - before.durationSec
       const frameSec = isCmafAudio(playlist) ? AUDIO_FRAMES_SEC : 0
-      const toleranceSec = ROUNDING_SEC + frameSec + MAX_SLEW * before.durationSec
+      const toleranceSec = ROUNDING_SEC + frameSec + MAX_STEP_SEC
       const isKept = gapSec >= -toleranceSec && (gapSec <= toleranceSec || segment.discontinuity)
       return isKept ? [] : [`${segment.sequence} starts ${gapSec} s after the end before it`]
     }),

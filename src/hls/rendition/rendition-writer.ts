@@ -210,7 +210,8 @@ export class RenditionWriter {
       const isComplete = this.#isReference || this.#isPast(window)
       if (!isComplete && !isDue && this.#lateInARow < LATE_IN_A_ROW) break
       outputs ??= []
-      const lastEndTicks = progressTicks < Infinity ? undefined : this.#lastEndTicks
+      const mayFollow = !this.#isReference && progressTicks < Infinity
+      const lastEndTicks = mayFollow ? undefined : this.#lastEndTicks
       if (end.type === 'part') {
         // A flush cuts off what would have come in time.
         if (isComplete) this.#lateInARow = 0
@@ -302,7 +303,7 @@ export class RenditionWriter {
     return part
   }
 
-  /** End of the timeline that is flushed, once no media waits; undefined before, since more may come. */
+  /** End of the timeline, if it is planned and no media waits; undefined before. */
   get #lastEndTicks(): number | undefined {
     if (this.waitingBytes > 0) return undefined
     const ends = this.#pending.flatMap(({ end }) => end?.end ?? [])
