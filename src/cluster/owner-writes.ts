@@ -108,7 +108,7 @@ export class OwnerWrites {
     await this.flush(timeoutMs)
   }
 
-  /** @returns whether everything, a stop too, is acknowledged within the time limit */
+  /** Waits for acknowledgements, of a stop too, within the time limit. @returns whether all changes have theirs */
   async flush(timeoutMs: number): Promise<boolean> {
     const open = Promise.all([this.#sending, this.#stopping])
     await Promise.race([open, sleep(timeoutMs, undefined, { ref: false })])
@@ -121,8 +121,7 @@ export class OwnerWrites {
    * @param announce  called once the registry knows that this run is over; it is called again for as long as it throws
    */
   stop(reason: StopReason, announce: () => Promise<unknown>): Promise<void> {
-    this.#stopping = this.#stop(reason, announce)
-    return this.#stopping
+    return (this.#stopping ??= this.#stop(reason, announce))
   }
 
   close(): void {

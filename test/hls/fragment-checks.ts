@@ -193,10 +193,16 @@ export class FragmentChecks {
     const isOutside = (id: number) =>
       sent[id]!.lastPtsTicks + AUDIO_FRAME_TICKS <= startTicks ||
       (sent[id]!.lastPtsTicks >= endTicks && !ids.includes(id))
-    if (name === 'cmaf-video-1' && !hasFields) checkSame(name, ids, inTs)
     // After a step of the timestamps, a part may end between two fields: the second one is dropped.
-    else if (isClean && !(isVideo && hasFields))
-      checkSame(name, ids, isVideo ? inTs : inTs?.filter((id) => !isOutside(id)))
+    const isDropped = (id: number) =>
+      isVideo ? !sent[id]!.unit.startsFrame && !ids.includes(id) : isOutside(id)
+    if (name === 'cmaf-video-1' && !hasFields) checkSame(name, ids, inTs)
+    else if (isClean)
+      checkSame(
+        name,
+        ids,
+        inTs?.filter((id) => !isDropped(id)),
+      )
     const twice = ids.find((id, index) => id <= (ids[index - 1] ?? -1))
     if (twice !== undefined) throw new Error(`${name} has ${twice} twice`)
     // A timeline ends with the audio that was sent ahead, or a frame that lasts for what comes late.

@@ -161,8 +161,15 @@ function encode(random: Random, tracks: readonly Track[], sec: number, sending: 
   const lossRate = pick([0, 0, 0.01, 0.1])
   if (lossRate > 0 || audioOffsetTicks > MAX_CLEAN_LAG_TICKS) sending.isClean = false
 
-  const send = (track: Track, dtsTicks: number, options: UnitOptions) => {
-    const value = unitOf(track, dtsTicks, { ...options, id: sending.sent.length })
+  const send = (
+    track: Track,
+    dtsTicks: number,
+    { startsFrame = true, ...options }: UnitOptions & { readonly startsFrame?: boolean },
+  ) => {
+    const value = {
+      ...unitOf(track, dtsTicks, { ...options, id: sending.sent.length }),
+      startsFrame,
+    }
     const laterTicks = ((options.frames ?? 1) - 1) * AUDIO_FRAME_TICKS
     sending.sent.push({ unit: value, lastPtsTicks: value.ptsTicks + laterTicks })
     return value
@@ -205,9 +212,10 @@ function encode(random: Random, tracks: readonly Track[], sec: number, sending: 
       if (random.chance(lossRate)) continue
       inputs.push(unit(value))
       if (!sending.hasFields) continue
-      const field = send(track, times + Math.floor(frameTicks / 2), { reorderTicks })
+      const second = { reorderTicks, startsFrame: false }
+      const field = send(track, times + Math.floor(frameTicks / 2), second)
       inputs.push({ type: 'header', pid, times: field })
-      inputs.push(unit({ ...field, startsFrame: false }))
+      inputs.push(unit(field))
     }
     // Audio that is late arrives after the video of its time.
     while (audioDueTicks <= ticks - audioOffsetTicks) {

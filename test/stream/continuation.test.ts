@@ -59,8 +59,6 @@ class Relay {
       ...['HOUSE_KEPT', 'HINT_NOT_KEPT', 'INDEPENDENT_MISSING'],
       ...(hasBackup && settings.maxBytes > 1e7 ? [] : ['SEGMENT_BECAME_GAP']),
       ...['CODECS_MISSING', 'CHANNELS_MISSING'],
-      // A playlist of gaps alone has no EXT-X-MAP.
-      'VERSION_TOO_HIGH',
     ]
     this.judges = { ts: new StreamJudge({ except }), cmaf: new StreamJudge({ except }) }
   }
@@ -106,11 +104,9 @@ class Relay {
     this.record = continued
     if (!hasBackup || this.settings.maxBytes < 1e7 || manifest.targets === undefined) return
     // The manifest has what the first rendition has: audio may be retained for some milliseconds more.
-    const recorded = new Set(
-      manifest.rows.flatMap(({ segments }) => segments.map(({ uri }) => uri)),
-    )
-    const isGone = (uri: string) =>
-      (recorded.has(uri) || uri.endsWith('.mp4')) && this.stream.files.get(uri) === undefined
+    const oldest = manifest.rows[0]?.mediaSequence ?? 0
+    const isForgotten = (uri: string) => Number(/a1-(\d+)\.m4s$/.exec(uri)?.[1] ?? oldest) < oldest
+    const isGone = (uri: string) => this.stream.files.get(uri) === undefined && !isForgotten(uri)
     this.#complain('takeover', available.filter(isGone))
   }
 
@@ -174,7 +170,12 @@ class Relay {
     if (this.#isKnown(uri, file.version)) this.#complain(uri, [`version ${file.version} again`])
     this.#texts.set(uri, text)
     const judge = this.judges[formatOf(name)]
-    this.#complain(uri, [...judge.playlist(uri, text), ...parseM3u8(text).complaints])
+    // A playlist of gaps alone has no EXT-X-MAP.
+    const isEmpty = playlist.segments.every(({ gap }) => gap)
+    const broken = judge
+      .playlist(uri, text)
+      .filter((it) => !isEmpty || !it.startsWith('VERSION_TOO_HIGH'))
+    this.#complain(uri, [...broken, ...parseM3u8(text).complaints])
     for (const { sequence, uri: listed, gap, map, parts } of playlist.segments) {
       const init = map?.url.replace(ORIGIN, '')
       const hasMedia = listed === undefined ? parts.some((part) => !part.gap) : !gap

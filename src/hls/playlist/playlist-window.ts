@@ -22,6 +22,9 @@ const MAX_SEGMENTS = 256
 /** More than the rounding error of a sum of durations, and less than a tick of 90 kHz. */
 const SUM_ERROR_SEC = 1e-6
 
+/** Maximum rounding of an EXTINF with five decimals. */
+const PRINT_ERROR_SEC = 5e-6
+
 export interface ListedSegment {
   readonly mediaSequence: number
   /** EXT-X-DISCONTINUITY-SEQUENCE of a playlist that starts with this segment. */
@@ -143,10 +146,11 @@ export class PlaylistWindow {
     this.#change()
   }
 
-  /** Lists an older segment, if the window does not have its minimum duration. @returns whether it does */
+  /** Lists an older segment, unless the window has its minimum duration, as EXTINF prints it. @returns whether it does */
   unshift(entry: ListedSegment, targetDurationSec: number): boolean {
-    const minSec = MIN_TARGET_DURATIONS * targetDurationSec - SUM_ERROR_SEC
-    if (this.#entries.length >= MAX_SEGMENTS || this.durationSec > minSec) return false
+    const printErrorSec = this.#entries.length * PRINT_ERROR_SEC
+    const minSec = MIN_TARGET_DURATIONS * targetDurationSec - printErrorSec
+    if (this.#entries.length >= MAX_SEGMENTS || this.durationSec >= minSec) return false
     this.#entries.unshift(entry)
     this.#change()
     return true

@@ -272,6 +272,7 @@ export class ClusterMember {
 
   async #reconcile(): Promise<void> {
     const listed = await listOwned(this.registry, this.node)
+    if (this.#isOver) return
     await this.#adoptAll(await this.#owned.reconcile(listed))
   }
 

@@ -194,9 +194,11 @@ export class OwnedStreams {
   async handOver(timeoutMs: number): Promise<void> {
     const running = this.#running
     for (const { stream } of running) stream.leave()
-    const writes = [...this.#owned.values()].map((owned) => owned.writes.flush(timeoutMs))
-    await Promise.all([this.#options.backup?.flush(timeoutMs), ...writes])
-    for (const owned of running) this.#leave(owned)
+    const written = [...this.#owned.values()].map(async (owned) => {
+      await owned.writes.flush(timeoutMs)
+      if (running.includes(owned)) this.#leave(owned)
+    })
+    await Promise.all([this.#options.backup?.flush(timeoutMs), ...written])
   }
 
   /** Writes nothing any more. */
