@@ -15,10 +15,8 @@ import { record, segmentUris } from '../../support/viewer.ts'
 /** Two segments. */
 const AWAY_SEC = 4
 
-/** Settings of docs/troubleshooting.md, without which Shaka stands still after the absence of an encoder, on any server. */
-const CONFIG = {
-  manifest: { availabilityWindowOverride: 3600, hls: { ignoreManifestProgramDateTime: true } },
-}
+/** Setting of docs/troubleshooting.md for absences of more than a segment. */
+const CONFIG = { manifest: { availabilityWindowOverride: 3600 } }
 
 /** Playback after the discontinuity that is watched: five segments, however long that takes. */
 const PLAYED_SEC = 10
