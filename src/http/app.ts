@@ -127,7 +127,6 @@ export function buildApp(options: AppOptions): FastifyInstance {
           tokens,
           ...sent,
           beforeRouter: prefix === '',
-          repeated: options.guard.repeated,
         })
       })
       void app.register(watch, { prefix: `${prefix}/watch`, source: playback, tokens, remote })

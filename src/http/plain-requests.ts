@@ -4,8 +4,7 @@
  *
  * @module
  */
-import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { machineClock } from '../clock.ts'
 import { NODE_CALL } from '../contract/node-headers.ts'
 import type { FileLoan, PlayableStream } from '../contract/streams.ts'
@@ -16,7 +15,6 @@ import { readDirectives } from './directives.ts'
 import { envelopeOf } from './error-handler.ts'
 import { answerFile, type FileReply, type OnSent } from './file-answer.ts'
 import { refusalHeaders } from './file-reply.ts'
-import type { RepeatedRequests } from './guard/repeated-requests.ts'
 import { sourceOf } from './guard/source-address.ts'
 import { formatHead, writeBody, type PublicReply } from './raw-reply.ts'
 import { representationOf } from './representation.ts'
@@ -32,8 +30,6 @@ export interface PlainRequestOptions {
   readonly isReported: (request: RequestHead, stream: PlayableStream, name: string) => boolean
   readonly onSent: OnSent | undefined
   readonly waiting: WaitingRequests
-  /** Requests that need not be parsed; undefined without the guard. */
-  readonly repeated: RepeatedRequests | undefined
 }
 
 /** Headers that ask for more than the file, come from another node, or with a body. */
@@ -54,63 +50,65 @@ const SPECIAL: readonly string[] = [
  * @returns a function that gives all requests back to the router
  */
 export function answerPlainRequests(server: Server, options: PlainRequestOptions): () => void {
-  const { repeated } = options
   const [route] = server.listeners('request') as [(...exchange: unknown[]) => void]
-  /** Connection whose repeated request was left to Node, which parses it next. */
-  let left: Socket | undefined
   const answer = (request: IncomingMessage, reply: ServerResponse) => {
-    const isLeft = request.socket === left
-    left = undefined
     const toRouter = () => route.call(server, request, reply)
-    const isAnswered =
-      !isLeft &&
-      isPlain(request, reply) &&
-      answerPlain(request, new ParsedReply(reply, toRouter), options)
-    if (!isAnswered) toRouter()
+    const plain = new PlainReply(reply, toRouter, options.onSent)
+    if (!isPlain(request, reply) || !answerPlain(request, plain, options)) toRouter()
   }
   server.off('request', route).on('request', answer)
-  repeated?.answerWith((request) => {
-    const isAnswered =
-      asksForWholeFile(request.headers) &&
-      answerPlain(request, repeated.createReply(request), options)
-    left = isAnswered ? undefined : request.socket
-    return isAnswered
-  })
-  return () => {
-    server.off('request', answer).on('request', route)
-    repeated?.answerWith(undefined)
-  }
+  return () => void server.off('request', answer).on('request', route)
 }
 
 function isPlain(request: IncomingMessage, { shouldKeepAlive }: ServerResponse): boolean {
   const { method, headers, httpVersionMajor, httpVersionMinor } = request
   const isHttp11 = httpVersionMajor === 1 && httpVersionMinor === 1
   if (method !== 'GET' || !isHttp11 || !shouldKeepAlive) return false
-  return asksForWholeFile(headers)
-}
-
-function asksForWholeFile(headers: IncomingHttpHeaders): boolean {
   return SPECIAL.every((name) => headers[name] === undefined)
 }
 
-/** How the bytes of a reply leave. */
-interface Transport extends Exchange {
-  /**
-   * @param head  with the empty line at its end
-   * @param onEnd  called when the kernel has the whole reply, or when the connection has closed
-   */
-  send(head: string, reply: Pick<PublicReply, 'body' | 'sizeBytes'>, onEnd?: () => void): void
+/** @returns false for a request that the router is to answer, and if anything fails: it fails there again */
+function answerPlain(
+  request: IncomingMessage,
+  reply: PlainReply,
+  { prefix, findPublic, isReported, waiting }: PlainRequestOptions,
+): boolean {
+  const { url = '' } = request
+  const [, streamId, name] = (url.startsWith(prefix) && PATH.exec(url.slice(prefix.length))) || []
+  if (streamId === undefined || name === undefined) return false
+  try {
+    const stream = findPublic(streamId)
+    if (stream instanceof MillraceError) {
+      reply.refuse(stream)
+      return true
+    }
+    const directives = readDirectives(request, stream, name)
+    if (directives instanceof MillraceError) return false
+    if (!isReported(request, stream, name)) {
+      const availability = stream.files.availability?.(name, directives)
+      if (availability !== 'unknown' && availability !== 'beyond') return false
+    }
+    const findNext = () => {
+      const next = findPublic(streamId)
+      return next instanceof MillraceError ? undefined : next
+    }
+    const asked = { stream, name, directives, reply, exchange: reply, findNext, onlyKnown: true }
+    return answerFile(asked, waiting)
+  } catch {
+    return false
+  }
 }
 
-/** Reply to a request that Node has parsed. */
-class ParsedReply implements Transport {
+class PlainReply implements FileReply, Exchange {
   readonly fail: () => void
   readonly #reply: ServerResponse
+  readonly #onSent: OnSent | undefined
 
   /** @param fail  gives the request to the router, where it fails again */
-  constructor(reply: ServerResponse, fail: () => void) {
-    this.#reply = reply
+  constructor(reply: ServerResponse, fail: () => void, onSent: OnSent | undefined) {
     this.fail = fail
+    this.#reply = reply
+    this.#onSent = onSent
   }
 
   get connection(): object {
@@ -129,67 +127,15 @@ class ParsedReply implements Transport {
     this.#reply.once('close', act)
   }
 
-  send(head: string, { body }: Pick<PublicReply, 'body'>, onEnd?: () => void): void {
-    if (onEnd !== undefined) this.#reply.once('close', onEnd)
-    // Node's own field of a reply whose head was made by `writeHead`.
-    Object.assign(this.#reply, { _header: head })
-    writeBody(this.#reply, body)
-  }
-}
-
-/** @returns false for a request that the router is to answer, and if anything fails: it fails there again */
-function answerPlain(
-  request: RequestHead,
-  transport: Transport,
-  { prefix, findPublic, isReported, onSent, waiting }: PlainRequestOptions,
-): boolean {
-  const { url = '' } = request
-  const [, streamId, name] = (url.startsWith(prefix) && PATH.exec(url.slice(prefix.length))) || []
-  if (streamId === undefined || name === undefined) return false
-  const reply = new PlainReply(request, transport, onSent)
-  try {
-    const stream = findPublic(streamId)
-    if (stream instanceof MillraceError) {
-      reply.refuse(stream)
-      return true
-    }
-    const directives = readDirectives(request, stream, name)
-    if (directives instanceof MillraceError) return false
-    if (!isReported(request, stream, name)) {
-      const availability = stream.files.availability?.(name, directives)
-      if (availability !== 'unknown' && availability !== 'beyond') return false
-    }
-    const findNext = () => {
-      const next = findPublic(streamId)
-      return next instanceof MillraceError ? undefined : next
-    }
-    const exchange = transport
-    const asked = { stream, name, directives, reply, exchange, findNext, onlyKnown: true }
-    return answerFile(asked, waiting)
-  } catch {
-    return false
-  }
-}
-
-class PlainReply implements FileReply {
-  readonly #request: RequestHead
-  readonly #transport: Transport
-  readonly #onSent: OnSent | undefined
-
-  constructor(request: RequestHead, transport: Transport, onSent: OnSent | undefined) {
-    this.#request = request
-    this.#transport = transport
-    this.#onSent = onSent
-  }
-
   send(stream: PlayableStream, name: string, { file, end }: FileLoan, isBlocking: boolean): void {
     try {
-      const coding = codingOf(file, this.#request.headers['accept-encoding'])
+      const coding = codingOf(file, this.#reply.req.headers['accept-encoding'])
       const representation = representationOf(file, coding)
       const { head, blockingHead = head } = representation
       // First, since nothing may be sent when the router answers instead.
       this.#onSent?.(stream, name, representation.sizeBytes)
-      this.#transport.send(headOf(isBlocking ? blockingHead : head), representation, end)
+      if (end !== undefined) this.#reply.once('close', end)
+      this.#write(isBlocking ? blockingHead : head, representation)
     } catch (error) {
       end?.()
       throw error
@@ -204,7 +150,13 @@ class PlainReply implements FileReply {
       known = { head, body: text, sizeBytes: text.length }
       refusals.set(refusal, known)
     }
-    this.#transport.send(headOf(known.head), known)
+    this.#write(known.head, known)
+  }
+
+  #write(head: string, { body }: Pick<PublicReply, 'body'>): void {
+    // Node's own field of a reply whose head was made by `writeHead`.
+    Object.assign(this.#reply, { _header: headOf(head) })
+    writeBody(this.#reply, body)
   }
 }
 

@@ -8,7 +8,6 @@ import type { PlaybackSource } from '../../contract/streams.ts'
 import { uncachedMemory } from './cached-body.ts'
 import type { Holder } from './held-memory.ts'
 import { ReaderProgress } from './reader-progress.ts'
-import type { RepeatedRequests } from './repeated-requests.ts'
 import { RequestGate } from './request-gate.ts'
 import type { TurnQueue } from './turn-queue.ts'
 
@@ -22,10 +21,10 @@ export class GuardedConnection {
   readonly #progress = new ReaderProgress()
 
   /** @param parsed  the same socket, or the TLS socket on it; Node's HTTP parser must already listen to it */
-  constructor(socket: Socket, parsed: Socket, turns: TurnQueue, repeated: RepeatedRequests) {
+  constructor(socket: Socket, parsed: Socket, turns: TurnQueue) {
     this.socket = socket
     this.#parsed = parsed
-    this.gate = new RequestGate(parsed, turns, repeated)
+    this.gate = new RequestGate(parsed, turns)
   }
 
   get isBusy(): boolean {
