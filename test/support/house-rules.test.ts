@@ -90,8 +90,8 @@ const CASES: readonly (readonly [id: string, title: string, ...versions: string[
   ],
   ['DATE', 'a segment without date', edit(valid, /#EXT-X-PROGRAM.*02.000Z\n/, '')],
   ['DATE', 'an open segment without date', edit(PARTS, /#EXT-X-PROGRAM.*06.000Z\n/, '')],
-  ['DATE', '5 ms more than EXTINF', playlist([{ msn: 0 }, { msn: 1, atSec: 2.005 }])],
-  ['DATE', '5 ms less than EXTINF', playlist([{ msn: 0 }, { msn: 1, atSec: 1.995 }])],
+  ['DATE', '15 ms more than EXTINF', playlist([{ msn: 0 }, { msn: 1, atSec: 2.015 }])],
+  ['DATE', '15 ms less than EXTINF', playlist([{ msn: 0 }, { msn: 1, atSec: 1.985 }])],
   [
     'DATE',
     'overlap at a discontinuity',
