@@ -5,16 +5,18 @@
  * @module
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { machineClock } from '../clock.ts'
 import { NODE_CALL } from '../contract/node-headers.ts'
 import type { FileLoan, PlayableStream } from '../contract/streams.ts'
 import { MillraceError } from '../errors.ts'
 import { codingOf } from './content-coding.ts'
+import { KEEP_ALIVE_TIMEOUT_MS } from './create-app.ts'
 import { readDirectives } from './directives.ts'
 import { envelopeOf } from './error-handler.ts'
 import { answerFile, type FileReply, type OnSent } from './file-answer.ts'
 import { refusalHeaders } from './file-reply.ts'
 import { sourceOf } from './guard/source-address.ts'
-import { writeBody, type Body, type Headers } from './raw-reply.ts'
+import { formatHead, writeBody, type PublicReply } from './raw-reply.ts'
 import { representationOf } from './representation.ts'
 import type { RequestHead } from './viewer-reports.ts'
 import type { Exchange, WaitingRequests } from './waiting-requests.ts'
@@ -129,11 +131,11 @@ class PlainReply implements FileReply, Exchange {
     try {
       const coding = codingOf(file, this.#reply.req.headers['accept-encoding'])
       const representation = representationOf(file, coding)
-      const { publicHeaders, blockingHeaders = publicHeaders, body } = representation
+      const { head, blockingHead = head } = representation
       // First, since nothing may be sent when the router answers instead.
       this.#onSent?.(stream, name, representation.sizeBytes)
-      this.#write(200, isBlocking ? blockingHeaders : publicHeaders, body)
       if (end !== undefined) this.#reply.once('close', end)
+      this.#write(isBlocking ? blockingHead : head, representation)
     } catch (error) {
       end?.()
       throw error
@@ -141,15 +143,40 @@ class PlainReply implements FileReply, Exchange {
   }
 
   refuse(refusal: MillraceError): void {
-    const { text, headers } = envelopeOf(refusal)
-    this.#write(refusal.httpStatus, [...refusalHeaders(refusal), ...headers], text)
+    let known = refusals.get(refusal)
+    if (known === undefined) {
+      const { text, headers } = envelopeOf(refusal)
+      const head = formatHead(refusal.httpStatus, [...refusalHeaders(refusal), ...headers])
+      known = { head, body: text, sizeBytes: text.length }
+      refusals.set(refusal, known)
+    }
+    this.#write(known.head, known)
   }
 
-  #write(status: number, headers: Headers, body: Body): void {
-    this.#reply.writeHead(status, headers as string[])
+  #write(head: string, { body }: Pick<PublicReply, 'body'>): void {
+    // Node's own field of a reply whose head was made by `writeHead`.
+    Object.assign(this.#reply, { _header: headOf(head) })
     writeBody(this.#reply, body)
   }
 }
 
+const refusals = new WeakMap<MillraceError, PublicReply>()
+
+function headOf(head: string): string {
+  return `${head}Date: ${httpDate()}\r\n${KEEP_ALIVE}`
+}
+
+/** End of the head. */
+const KEEP_ALIVE = `Connection: keep-alive\r\nKeep-Alive: timeout=${KEEP_ALIVE_TIMEOUT_MS / 1000}\r\n\r\n`
+
 const PATH =
   /^\/([A-Za-z0-9_~-][A-Za-z0-9._~-]{0,159})\/([A-Za-z0-9_~-][A-Za-z0-9._~-]{0,159})(?:\?|$)/
+
+let date = { sec: 0, text: '' }
+
+/** Date (RFC 9110 section 6.6.1). */
+function httpDate(): string {
+  const sec = Math.floor(machineClock.wallMs() / 1000)
+  if (sec !== date.sec) date = { sec, text: new Date(sec * 1000).toUTCString() }
+  return date.text
+}

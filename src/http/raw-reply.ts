@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { STATUS_CODES, validateHeaderValue } from 'node:http'
 import type { FastifyReply } from 'fastify'
 
 /** Names and values in turn. */
@@ -10,6 +11,14 @@ export type Headers = readonly string[]
 
 /** Buffers, or a text with one character for each byte (`latin1`), which leaves in one write with the head. */
 export type Body = string | readonly Buffer[]
+
+/** Reply over HTTP/1.1 that is the same for all clients. */
+export interface PublicReply {
+  /** Without Date, what depends on the connection, and the empty line. */
+  readonly head: string
+  readonly body: Body
+  readonly sizeBytes: number
+}
 
 // CORS without @fastify/cors: an application can register that only once, and replies written straight to the socket
 // would not have its headers.
@@ -54,6 +63,20 @@ export function writeBody(reply: FastifyReply['raw'], body: Body): void {
   reply.cork()
   for (const chunk of body) reply.write(chunk)
   reply.end()
+}
+
+/**
+ * @returns head of a reply over HTTP/1.1, see `PublicReply`
+ * @throws {TypeError} for a value that would end its line
+ */
+export function formatHead(status: number, headers: Headers): string {
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`]
+  for (let i = 0; i < headers.length; i += 2) {
+    const [name, value] = [headers[i]!, headers[i + 1]!]
+    validateHeaderValue(name, value)
+    lines.push(`${name}: ${value}`)
+  }
+  return `${lines.join('\r\n')}\r\n`
 }
 
 function toRecord(headers: Headers): Record<string, string> {

@@ -6,7 +6,7 @@
 import type { StreamFile } from '../contract/streams.ts'
 import { formatLifetime, lifetimeOf } from './cache-lifetime.ts'
 import { compress, isCompressible, type ContentCoding } from './content-coding.ts'
-import { CORS_HEADERS, type Body, type Headers } from './raw-reply.ts'
+import { CORS_HEADERS, formatHead, type Body, type Headers } from './raw-reply.ts'
 
 export interface Representation {
   /** Strong tag: representations in different codings have different ones (RFC 9110 section 8.8.3.3). */
@@ -21,10 +21,10 @@ export interface Representation {
   readonly contentHeaders: Headers
   /** All headers of a reply with the whole body, besides ETag and Cache-Control. */
   readonly fullHeaders: Headers
-  /** All headers of a public reply with the whole body. */
-  readonly publicHeaders: Headers
+  /** Head of a public reply with the whole body, see `PublicReply`. */
+  readonly head: string
   /** The same for a URL that names media which the file has; undefined if the playlist does not offer to wait. */
-  readonly blockingHeaders: Headers | undefined
+  readonly blockingHead: string | undefined
 }
 
 /** Maximum size of a body that leaves in one string with its head: libuv copies up to 16 KiB, larger ones as they are. */
@@ -60,10 +60,10 @@ function prepare(file: StreamFile, coding: ContentCoding | undefined): Represent
   const isText = isCompressible(file) && sizeBytes <= MAX_TEXT_BYTES
   const etag = coding === undefined ? `"${version}"` : `"${version}-${coding}"`
   const fullHeaders = [...contentHeaders, 'Content-Length', String(sizeBytes)]
-  const headersWith = (isBlocking: boolean) => {
+  const headWith = (isBlocking: boolean) => {
     const lifetime = formatLifetime(lifetimeOf(file, isBlocking))
     const caching = `public, ${lifetime}${immutable ? ', immutable' : ''}`
-    return ['ETag', etag, 'Cache-Control', caching, ...fullHeaders]
+    return formatHead(200, ['ETag', etag, 'Cache-Control', caching, ...fullHeaders])
   }
   return {
     etag,
@@ -73,7 +73,7 @@ function prepare(file: StreamFile, coding: ContentCoding | undefined): Represent
     headers,
     contentHeaders,
     fullHeaders,
-    publicHeaders: headersWith(false),
-    blockingHeaders: blocking && headersWith(true),
+    head: headWith(false),
+    blockingHead: blocking && headWith(true),
   }
 }
