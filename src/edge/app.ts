@@ -51,7 +51,7 @@ export function buildEdgeApp(options: EdgeAppOptions): FastifyInstance {
   void app.register(async (limited) => {
     limitGuesses(limited, edge.isKnown, options.clock)
     const open = { prefix: '/video', source: edge.open, beforeRouter: true }
-    void limited.register(playback, { ...open, ...sent })
+    void limited.register(playback, { ...open, repeated: options.guard.repeated, ...sent })
     if (tokens === undefined) return
     const guarded = { prefix: '/t/:token/video', source: edge.protected, tokens }
     void limited.register(playback, { ...guarded, ...sent })

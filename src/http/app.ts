@@ -127,6 +127,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
           tokens,
           ...sent,
           beforeRouter: prefix === '',
+          repeated: options.guard.repeated,
         })
       })
       void app.register(watch, { prefix: `${prefix}/watch`, source: playback, tokens, remote })

@@ -4,7 +4,8 @@
  *
  * @module
  */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { machineClock } from '../clock.ts'
 import { NODE_CALL } from '../contract/node-headers.ts'
 import type { FileLoan, PlayableStream } from '../contract/streams.ts'
@@ -15,6 +16,7 @@ import { readDirectives } from './directives.ts'
 import { envelopeOf } from './error-handler.ts'
 import { answerFile, type FileReply, type OnSent } from './file-answer.ts'
 import { refusalHeaders } from './file-reply.ts'
+import type { RepeatedRequests } from './guard/repeated-requests.ts'
 import { sourceOf } from './guard/source-address.ts'
 import { formatHead, writeBody, type PublicReply } from './raw-reply.ts'
 import { representationOf } from './representation.ts'
@@ -30,6 +32,8 @@ export interface PlainRequestOptions {
   readonly isReported: (request: RequestHead, stream: PlayableStream, name: string) => boolean
   readonly onSent: OnSent | undefined
   readonly waiting: WaitingRequests
+  /** Requests that need not be parsed; undefined without the guard. */
+  readonly repeated: RepeatedRequests | undefined
 }
 
 /** Headers that ask for more than the file, come from another node, or with a body. */
@@ -50,65 +54,63 @@ const SPECIAL: readonly string[] = [
  * @returns a function that gives all requests back to the router
  */
 export function answerPlainRequests(server: Server, options: PlainRequestOptions): () => void {
+  const { repeated } = options
   const [route] = server.listeners('request') as [(...exchange: unknown[]) => void]
+  /** Connection whose repeated request was left to Node, which parses it next. */
+  let left: Socket | undefined
   const answer = (request: IncomingMessage, reply: ServerResponse) => {
+    const isLeft = request.socket === left
+    left = undefined
     const toRouter = () => route.call(server, request, reply)
-    const plain = new PlainReply(reply, toRouter, options.onSent)
-    if (!isPlain(request, reply) || !answerPlain(request, plain, options)) toRouter()
+    const isAnswered =
+      !isLeft &&
+      isPlain(request, reply) &&
+      answerPlain(request, new ParsedReply(reply, toRouter), options)
+    if (!isAnswered) toRouter()
   }
   server.off('request', route).on('request', answer)
-  return () => void server.off('request', answer).on('request', route)
+  repeated?.answerWith((request) => {
+    const isAnswered =
+      asksForWholeFile(request.headers) &&
+      answerPlain(request, repeated.createReply(request), options)
+    left = isAnswered ? undefined : request.socket
+    return isAnswered
+  })
+  return () => {
+    server.off('request', answer).on('request', route)
+    repeated?.answerWith(undefined)
+  }
 }
 
 function isPlain(request: IncomingMessage, { shouldKeepAlive }: ServerResponse): boolean {
   const { method, headers, httpVersionMajor, httpVersionMinor } = request
   const isHttp11 = httpVersionMajor === 1 && httpVersionMinor === 1
   if (method !== 'GET' || !isHttp11 || !shouldKeepAlive) return false
+  return asksForWholeFile(headers)
+}
+
+function asksForWholeFile(headers: IncomingHttpHeaders): boolean {
   return SPECIAL.every((name) => headers[name] === undefined)
 }
 
-/** @returns false for a request that the router is to answer, and if anything fails: it fails there again */
-function answerPlain(
-  request: IncomingMessage,
-  reply: PlainReply,
-  { prefix, findPublic, isReported, waiting }: PlainRequestOptions,
-): boolean {
-  const { url = '' } = request
-  const [, streamId, name] = (url.startsWith(prefix) && PATH.exec(url.slice(prefix.length))) || []
-  if (streamId === undefined || name === undefined) return false
-  try {
-    const stream = findPublic(streamId)
-    if (stream instanceof MillraceError) {
-      reply.refuse(stream)
-      return true
-    }
-    const directives = readDirectives(request, stream, name)
-    if (directives instanceof MillraceError) return false
-    if (!isReported(request, stream, name)) {
-      const availability = stream.files.availability?.(name, directives)
-      if (availability !== 'unknown' && availability !== 'beyond') return false
-    }
-    const findNext = () => {
-      const next = findPublic(streamId)
-      return next instanceof MillraceError ? undefined : next
-    }
-    const asked = { stream, name, directives, reply, exchange: reply, findNext, onlyKnown: true }
-    return answerFile(asked, waiting)
-  } catch {
-    return false
-  }
+/** How the bytes of a reply leave. */
+interface Transport extends Exchange {
+  /**
+   * @param head  with the empty line at its end
+   * @param onEnd  called when the kernel has the whole reply, or when the connection has closed
+   */
+  send(head: string, reply: Pick<PublicReply, 'body' | 'sizeBytes'>, onEnd?: () => void): void
 }
 
-class PlainReply implements FileReply, Exchange {
+/** Reply to a request that Node has parsed. */
+class ParsedReply implements Transport {
   readonly fail: () => void
   readonly #reply: ServerResponse
-  readonly #onSent: OnSent | undefined
 
   /** @param fail  gives the request to the router, where it fails again */
-  constructor(reply: ServerResponse, fail: () => void, onSent: OnSent | undefined) {
-    this.fail = fail
+  constructor(reply: ServerResponse, fail: () => void) {
     this.#reply = reply
-    this.#onSent = onSent
+    this.fail = fail
   }
 
   get connection(): object {
@@ -127,15 +129,67 @@ class PlainReply implements FileReply, Exchange {
     this.#reply.once('close', act)
   }
 
+  send(head: string, { body }: Pick<PublicReply, 'body'>, onEnd?: () => void): void {
+    if (onEnd !== undefined) this.#reply.once('close', onEnd)
+    // Node's own field of a reply whose head was made by `writeHead`.
+    Object.assign(this.#reply, { _header: head })
+    writeBody(this.#reply, body)
+  }
+}
+
+/** @returns false for a request that the router is to answer, and if anything fails: it fails there again */
+function answerPlain(
+  request: RequestHead,
+  transport: Transport,
+  { prefix, findPublic, isReported, onSent, waiting }: PlainRequestOptions,
+): boolean {
+  const { url = '' } = request
+  const [, streamId, name] = (url.startsWith(prefix) && PATH.exec(url.slice(prefix.length))) || []
+  if (streamId === undefined || name === undefined) return false
+  const reply = new PlainReply(request, transport, onSent)
+  try {
+    const stream = findPublic(streamId)
+    if (stream instanceof MillraceError) {
+      reply.refuse(stream)
+      return true
+    }
+    const directives = readDirectives(request, stream, name)
+    if (directives instanceof MillraceError) return false
+    if (!isReported(request, stream, name)) {
+      const availability = stream.files.availability?.(name, directives)
+      if (availability !== 'unknown' && availability !== 'beyond') return false
+    }
+    const findNext = () => {
+      const next = findPublic(streamId)
+      return next instanceof MillraceError ? undefined : next
+    }
+    const exchange = transport
+    const asked = { stream, name, directives, reply, exchange, findNext, onlyKnown: true }
+    return answerFile(asked, waiting)
+  } catch {
+    return false
+  }
+}
+
+class PlainReply implements FileReply {
+  readonly #request: RequestHead
+  readonly #transport: Transport
+  readonly #onSent: OnSent | undefined
+
+  constructor(request: RequestHead, transport: Transport, onSent: OnSent | undefined) {
+    this.#request = request
+    this.#transport = transport
+    this.#onSent = onSent
+  }
+
   send(stream: PlayableStream, name: string, { file, end }: FileLoan, isBlocking: boolean): void {
     try {
-      const coding = codingOf(file, this.#reply.req.headers['accept-encoding'])
+      const coding = codingOf(file, this.#request.headers['accept-encoding'])
       const representation = representationOf(file, coding)
       const { head, blockingHead = head } = representation
       // First, since nothing may be sent when the router answers instead.
       this.#onSent?.(stream, name, representation.sizeBytes)
-      if (end !== undefined) this.#reply.once('close', end)
-      this.#write(isBlocking ? blockingHead : head, representation)
+      this.#transport.send(headOf(isBlocking ? blockingHead : head), representation, end)
     } catch (error) {
       end?.()
       throw error
@@ -150,13 +204,7 @@ class PlainReply implements FileReply, Exchange {
       known = { head, body: text, sizeBytes: text.length }
       refusals.set(refusal, known)
     }
-    this.#write(known.head, known)
-  }
-
-  #write(head: string, { body }: Pick<PublicReply, 'body'>): void {
-    // Node's own field of a reply whose head was made by `writeHead`.
-    Object.assign(this.#reply, { _header: headOf(head) })
-    writeBody(this.#reply, body)
+    this.#transport.send(headOf(known.head), known)
   }
 }
 

@@ -16,6 +16,7 @@ import { emitterOf, exchangeOf } from './connection.ts'
 import { readDirectives } from './directives.ts'
 import { absence, answerFile, NO_STREAM, type FileReply, type OnSent } from './file-answer.ts'
 import { PREVIEW_URI } from './file-loan.ts'
+import type { RepeatedRequests } from './guard/repeated-requests.ts'
 import { refuse, refuseFile, sendFile } from './file-reply.ts'
 import { nodeCallOf } from './node-access.ts'
 import { accessOf, cacheControl, isPublic, type AccessParams } from './playback-access.ts'
@@ -40,6 +41,8 @@ export interface PlaybackOptions {
   readonly onSent?: OnSent
   /** Whether plain requests are answered before hooks and routes of the application, at half the cost; refusals too; default: false. */
   readonly beforeRouter?: boolean
+  /** With `beforeRouter`: those of Millrace's own guard, for requests that need not be parsed again; default: none. */
+  readonly repeated?: RepeatedRequests
 }
 
 /**
@@ -67,6 +70,7 @@ export const playback: FastifyPluginAsync<PlaybackOptions> = async (app, options
         UNCOUNTED.has(name) || viewers.isKnown(request, stream),
       onSent,
       waiting,
+      repeated: options.repeated,
     })
     // While the server closes, replies end their connections.
     app.addHook('preClose', async () => stop())

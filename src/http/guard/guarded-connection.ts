@@ -8,6 +8,7 @@ import type { PlaybackSource } from '../../contract/streams.ts'
 import { uncachedMemory } from './cached-body.ts'
 import type { Holder } from './held-memory.ts'
 import { ReaderProgress } from './reader-progress.ts'
+import type { RepeatedRequests } from './repeated-requests.ts'
 import { RequestGate } from './request-gate.ts'
 import type { TurnQueue } from './turn-queue.ts'
 
@@ -21,10 +22,10 @@ export class GuardedConnection {
   readonly #progress = new ReaderProgress()
 
   /** @param parsed  the same socket, or the TLS socket on it; Node's HTTP parser must already listen to it */
-  constructor(socket: Socket, parsed: Socket, turns: TurnQueue) {
+  constructor(socket: Socket, parsed: Socket, turns: TurnQueue, repeated: RepeatedRequests) {
     this.socket = socket
     this.#parsed = parsed
-    this.gate = new RequestGate(parsed, turns)
+    this.gate = new RequestGate(parsed, turns, repeated)
   }
 
   get isBusy(): boolean {

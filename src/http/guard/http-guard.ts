@@ -27,6 +27,7 @@ import { guardStreams, hasSentRequest, tcpSocketOf } from './http2-streams.ts'
 import { maxOpenConnections } from './open-files.ts'
 import { OpenReplies } from './open-replies.ts'
 import { MAX_REFUSED, RefusedConnections } from './refused-connections.ts'
+import { RepeatedRequests } from './repeated-requests.ts'
 import { sourceOf } from './source-address.ts'
 import { TlsHandshakes } from './tls-handshakes.ts'
 import { MAX_REQUESTS_PER_TURN, TurnQueue } from './turn-queue.ts'
@@ -70,6 +71,7 @@ const MAX_BODY_BYTES_PER_TURN = 4 * 1024 * 1024
 export class HttpGuard {
   readonly ServerResponse: typeof ServerResponse
   readonly Http2ServerResponse: typeof Http2ServerResponse
+  readonly repeated: RepeatedRequests
   #isEnding = false
   readonly #options: HttpGuardOptions
   readonly #limits: ConnectionLimits
@@ -103,6 +105,7 @@ export class HttpGuard {
     }
     const largeBodies = new TurnQueue(MAX_BODY_BYTES_PER_TURN)
     this.ServerResponse = guardedReplies(watcher, largeBodies)
+    this.repeated = new RepeatedRequests({ watcher, largeBodies, logger: options.logger })
     this.Http2ServerResponse = guardedHttp2Replies((reply) => this.#beginStream(reply), largeBodies)
   }
 
@@ -136,6 +139,10 @@ export class HttpGuard {
     }
     // Node closes connections beyond this number without creating a socket.
     server.maxConnections = this.#limits.maxConnections + MAX_REFUSED
+    // Node would close a reader that takes nothing when it has been idle for the keep-alive time: before it is found slow.
+    server.on('timeout', (silent: Socket) => {
+      if (this.#clientOf(silent).client?.isBusy !== true) silent.destroy()
+    })
     server.on('drop', () => this.#log.count('refused'))
     const sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref()
     server.once('close', () => clearInterval(sweeper))
@@ -197,7 +204,7 @@ export class HttpGuard {
 
   /** @param parsed  see `GuardedConnection` */
   #follow(socket: Socket, parsed: Socket): void {
-    this.#clients.set(socket, new GuardedConnection(socket, parsed, this.#turns))
+    this.#clients.set(socket, new GuardedConnection(socket, parsed, this.#turns, this.repeated))
   }
 
   #admit(socket: Socket): boolean {

@@ -2,7 +2,7 @@
  * One request of a connection at a time: the next is parsed when the kernel has the previous reply.
  *
  *     socket ──► gate ──► Node's parser ──► route ──► reply ──► kernel
- *                 ▲                                       │
+ *                 ▲ └───── repeated head ───────────────▲ │
  *                 └─────────────── finished ──────────────┘
  *
  * Without the gate, Node parses all requests of a 64 KiB read at once, 2,500 of them at 2.9 KiB of heap each, before
@@ -13,6 +13,8 @@
  */
 import type { Socket } from 'node:net'
 import type { PendingReply } from './guarded-reply.ts'
+import { rememberHead, repeatedPath, type KnownHead } from './known-head.ts'
+import type { RepeatedRequests } from './repeated-requests.ts'
 import type { TurnQueue } from './turn-queue.ts'
 
 /** The only end of a head that Node accepts (RFC 9112 section 2.2 allows a bare LF as well). */
@@ -28,16 +30,22 @@ export class RequestGate {
   readonly #turns: TurnQueue
   /** Unfinished replies, oldest first. At most two: the end of a body may come with the head of the next request. */
   readonly #replies: PendingReply[] = []
+  readonly #repeated: RepeatedRequests
+  /** Head of a request without a body, whose repetitions need not be parsed. */
+  #known: KnownHead | undefined
+  /** Whether Node's parser has got nothing but such heads, each as a whole: it expects another one. */
+  #isBetweenRequests = true
   /** Whether the socket is paused, with the bytes behind the gate in its buffer. */
   #isHolding = false
   /** Whether the turn that the connection waited for has come and is not used yet. */
   #hasTurn = false
 
   /** Inserts itself between `socket` and Node's parser, which must already listen to it. */
-  constructor(socket: Socket, turns: TurnQueue) {
+  constructor(socket: Socket, turns: TurnQueue, repeated: RepeatedRequests) {
     const [parse] = socket.listeners('data') as [(bytes: Buffer) => void]
     this.#socket = socket
     this.#turns = turns
+    this.#repeated = repeated
     this.#parse = parse
     socket.off('data', parse).on('data', (bytes: Buffer) => this.#read(bytes))
   }
@@ -74,11 +82,15 @@ export class RequestGate {
     // Not writable: Node is closing the connection and has stopped reading.
     while (start < bytes.length && this.#socket.writable && this.#isOpen && !this.#isHolding) {
       if (!this.#mayParse()) break
+      const path = start === 0 ? this.#repeatedPath(bytes) : undefined
+      if (path !== undefined && this.#answerRepeated(path)) return
       const head = bytes.indexOf(HEAD_END, start)
       const end = this.#endOfPiece(head === -1 ? bytes.length : head + HEAD_END.length, start)
       // Most reads are one request; a view would cost 1 µs.
       const piece = start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end)
       this.#parse(piece)
+      this.#isBetweenRequests &&= head !== -1 && this.#replies[0]?.req.complete === true
+      this.#remember(piece)
       start = end
     }
     if (start < bytes.length && this.#socket.writable) this.#hold(bytes.subarray(start))
@@ -94,6 +106,24 @@ export class RequestGate {
     this.#hasTurn = false
     if (!mayParse) this.#turns.add(this.#release)
     return mayParse
+  }
+
+  #repeatedPath(bytes: Buffer): string | undefined {
+    if (!this.#isBetweenRequests || this.#replies.length > 0) return undefined
+    return this.#known && repeatedPath(this.#known, bytes)
+  }
+
+  #answerRepeated(url: string): boolean {
+    const { headers } = this.#known!
+    const socket = this.#socket
+    return this.#repeated.answer({ url, headers, socket, httpVersionMajor: 1, complete: true })
+  }
+
+  /** Remembers the head that has just been parsed. */
+  #remember(head: Buffer): void {
+    const [reply] = this.#replies
+    if (!this.#isBetweenRequests || reply?.shouldKeepAlive !== true) return
+    this.#known = rememberHead(head, reply.req.headers, this.#known)
   }
 
   #hold(rest: Buffer): void {

@@ -1,5 +1,6 @@
 /**
- * Requests one after the other on a connection, as players send them: files, refusals, waits, and the end of the server.
+ * Requests that repeat the one before on their connection: their replies are those of the router, to the byte, and what
+ * only looks like one is left to Node's parser.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -24,7 +25,7 @@ const DIRECTIVES = [
 ]
 const SEGMENT = `GET /video/demo/a-7.ts HTTP/1.1\r\n${HEADERS}`
 
-/** Application whose viewers need no reports, so that no request needs the router. */
+/** Application whose viewers need no reports, so that only the first request of a connection has to be parsed. */
 async function serve(t: Test) {
   const live = new LiveStore()
   for (let part = 0; part < 3; part++) live.addPart(100_000)
@@ -40,11 +41,25 @@ async function serve(t: Test) {
   const onSent = (_: PlayableStream, name: string, sizeBytes: number) =>
     void sent.push(`${name} ${sizeBytes}`)
   const app = await startApp(t, service, {}, undefined, { onSent })
-  return { app, live, service, sent }
+  return { app, live, service, sent, ...watchRepeated(app) }
 }
 
 function media(version: string) {
   return { version, targetDurationSec: 2 }
+}
+
+/** Counts the requests that are answered without Node's parser, and the bytes that came on the connection of the last. */
+function watchRepeated({ guard: { repeated } }: TestApp) {
+  const answer = repeated.answer.bind(repeated)
+  let count = 0
+  let socket: Socket | undefined
+  repeated.answer = (request) => {
+    ;({ socket } = request)
+    const isAnswered = answer(request)
+    if (isAnswered) count++
+    return isAnswered
+  }
+  return { countRepeated: () => count, receivedBytes: () => socket?.bytesRead }
 }
 
 class Client {
@@ -87,42 +102,65 @@ function replyLength(text: string): number | undefined {
   return length <= text.length ? length : undefined
 }
 
-t.test('every request of a connection gets the reply of the router, to the byte', async (t) => {
-  const { app, sent } = await serve(t)
+t.test('a repeated request gets the reply of the router, to the byte', async (t) => {
+  const { app, sent, countRepeated } = await serve(t)
   const client = new Client(t, app)
   for (const name of ['playlist.m3u8', 'a-7.ts', 'a-p0.m4s', 'a-7.ts?a=1&b=%20', ...DIRECTIVES]) {
     const request = `GET /video/demo/${name} HTTP/1.1\r\n${HEADERS}`
     // Left to the router.
     const [expected] = await client.ask(request.replace('Host', 'Prefer: wait=0\r\nHost'))
+    const before = countRepeated()
     t.strictSame(await client.ask(request), [expected], `${name}, first`)
+    t.equal(countRepeated(), before, 'parsed')
     t.strictSame(await client.ask(request), [expected], `${name}, repeated`)
+    t.equal(countRepeated(), before + 1, 'not parsed')
   }
   t.equal(sent.length, 21, 'all are counted')
   t.equal(new Set(sent).size, 4)
 })
 
-t.test(
-  'a request waits for the next version of a playlist, and holds up the one behind it',
-  async (t) => {
-    const { app, live, sent } = await serve(t)
-    const client = new Client(t, app)
+t.test('a request without a file gets the refusal of the router, to the byte', async (t) => {
+  const { app, sent, countRepeated } = await serve(t)
+  const client = new Client(t, app)
+  await client.ask(PLAYLIST)
+  for (const path of [
+    'demo/none.ts',
+    'demo/none.m3u8',
+    'demo/preview.ts',
+    'none/playlist.m3u8',
+    'demo/playlist.m3u8?_HLS_msn=99',
+  ]) {
+    const request = `GET /video/${path} HTTP/1.1\r\n${HEADERS}`
+    const [expected] = await client.ask(request.replace('Host', 'Prefer: wait=0\r\nHost'))
     await client.ask(PLAYLIST)
-    const next = PLAYLIST.replace('m3u8', 'm3u8?_HLS_msn=8&_HLS_part=0')
-    const replies = client.ask(next, 2)
-    await until('the request', () => live.files.waiters === 1)
-    client.socket.write(SEGMENT)
-    await read()
-    t.equal(sent.length, 1, 'the one behind it has no reply')
-    live.addPart()
-    const [playlist, segment] = await replies
-    t.match(playlist, /Cache-Control: public, max-age=0, s-maxage=12\r\n/)
-    t.match(segment, /Content-Length: 200000\r\n/)
-    t.strictSame(await client.ask(next), [playlist], 'the same as without a wait')
-  },
-)
+    const before = countRepeated()
+    t.match(expected, /^HTTP\/1\.1 4\d\d /, path)
+    t.strictSame(await client.ask(request), [expected], path)
+    t.equal(countRepeated(), before + 1, 'not parsed')
+  }
+  t.ok(sent.every((line) => line.startsWith('playlist.m3u8 ')))
+})
 
-t.test('a request that waits goes on with the next owner of its stream', async (t) => {
-  const { app, live, service } = await serve(t)
+t.test('a repeated request waits for the next version of a playlist', async (t) => {
+  const { app, live, countRepeated, receivedBytes } = await serve(t)
+  const client = new Client(t, app)
+  await client.ask(PLAYLIST)
+  const next = PLAYLIST.replace('m3u8', 'm3u8?_HLS_msn=8&_HLS_part=0')
+  const replies = client.ask(next, 2)
+  await until('the request', () => live.files.waiters === 1)
+  client.socket.write(SEGMENT)
+  await until('the one behind it', () => receivedBytes() === client.socket.bytesWritten)
+  t.equal(countRepeated(), 1, 'the one behind it is not read')
+  live.addPart()
+  const [playlist, segment] = await replies
+  t.match(playlist, /Cache-Control: public, max-age=0, s-maxage=12\r\n/)
+  t.match(segment, /Content-Length: 200000\r\n/)
+  t.equal(countRepeated(), 2)
+  t.strictSame(await client.ask(next), [playlist], 'the same as without a wait')
+})
+
+t.test('a repeated request that waits goes on with the next owner of its stream', async (t) => {
+  const { app, live, service, countRepeated } = await serve(t)
   const client = new Client(t, app)
   await client.ask(PLAYLIST)
   const reply = client.ask(PLAYLIST.replace('m3u8', 'm3u8?_HLS_msn=8'))
@@ -136,11 +174,12 @@ t.test('a request that waits goes on with the next owner of its stream', async (
   next.endSegment()
   t.match((await reply)[0], /^ETag: "8\.0/m)
   t.match((await client.ask(PLAYLIST))[0], /^ETag: "8\.0/m, 'the connection goes on')
+  t.equal(countRepeated(), 2)
   client.socket.destroy()
   await until('no connection', () => app.guard.report().connections === 0)
 })
 
-t.test('a client that leaves while its request waits is forgotten', async (t) => {
+t.test('a client that leaves while a repeated request waits is forgotten', async (t) => {
   const { app, live } = await serve(t)
   const client = new Client(t, app)
   await client.ask(PLAYLIST)
@@ -151,7 +190,7 @@ t.test('a client that leaves while its request waits is forgotten', async (t) =>
   await app.close()
 })
 
-t.test('the end of the server answers a request that waits', async (t) => {
+t.test('the end of the server answers a repeated request that waits', async (t) => {
   const { app, live } = await serve(t)
   const client = new Client(t, app)
   await client.ask(PLAYLIST)
@@ -177,7 +216,7 @@ t.test('a source that fails after the wait ends the connection, and is logged', 
 })
 
 t.test('a reply that cannot be counted is sent once', async (t) => {
-  const { app, live, sent } = await serve(t)
+  const { app, live, sent, countRepeated } = await serve(t)
   const lend = live.files.lend.bind(live.files)
   let lent = 0
   live.files.lend = (...file) => {
@@ -195,10 +234,11 @@ t.test('a reply that cannot be counted is sent once', async (t) => {
     t.match((await client.ask(PLAYLIST))[0], /mpegurl/)
     t.match((await client.ask(SEGMENT))[0], /mp2t/)
   }
+  t.equal(countRepeated(), 3)
   await until('no file on loan', () => lent === 0)
 })
 
-t.test('requests are answered in order, in one read or split', async (t) => {
+t.test('repeated requests are answered in order, in one read or split', async (t) => {
   const { app } = await serve(t)
   const client = new Client(t, app)
   const [playlist] = await client.ask(PLAYLIST)
@@ -210,40 +250,59 @@ t.test('requests are answered in order, in one read or split', async (t) => {
   t.strictSame(await client.ask(PLAYLIST), [playlist])
 })
 
+t.test('what is not exactly the head before goes to the router', async (t) => {
+  const { app, countRepeated } = await serve(t)
+  for (const request of [
+    SEGMENT.replace('\r\n\r\n', '\r\nRange: bytes=0-9\r\n\r\n'),
+    SEGMENT.replace('Host: x', 'Host: y'),
+    SEGMENT.replace('a-7.ts', '%61-7.ts'),
+    SEGMENT.replace('a-7.ts', 'a-7.ts?a="1"'),
+    SEGMENT.replace('1.1', '1.0'),
+  ]) {
+    const client = new Client(t, app)
+    await client.ask(PLAYLIST)
+    t.equal((await client.ask(request)).length, 1)
+    t.equal(countRepeated(), 0, request)
+  }
+})
+
 t.test('the end of a head is no request', async (t) => {
-  const { app } = await serve(t)
+  const { app, countRepeated } = await serve(t)
   const client = new Client(t, app)
   await client.ask(PLAYLIST)
   client.socket.write('GET /video/demo/none.ts HTTP/1.1\r\nX-Header: ')
   await read()
   const [reply] = await client.ask(PLAYLIST)
   t.match(reply, /^HTTP\/1\.1 404 /)
+  t.equal(countRepeated(), 0)
 })
 
 t.test('a body is no request', async (t) => {
-  const { app } = await serve(t)
+  const { app, countRepeated } = await serve(t)
   const client = new Client(t, app)
   await client.ask(PLAYLIST)
   const withBody = SEGMENT.replace('Host', `Content-Length: ${PLAYLIST.length}\r\nHost`)
   const [reply] = await client.ask(`${withBody}${PLAYLIST}`)
   t.match(reply, /^HTTP\/1\.1 200 .*\r\nConnection: close\r\n/s)
   await once(client.socket, 'end')
+  t.equal(countRepeated(), 0)
 })
 
 /** Client that has asked for a long file, and does not read. */
-async function requestLong(t: Test, { isFirst = false } = {}) {
-  const { app, sent } = await serve(t)
+async function requestLong(t: Test, { isRepeated = true } = {}) {
+  const { app, sent, countRepeated } = await serve(t)
   const client = new Client(t, app)
-  if (!isFirst) await client.ask(PLAYLIST)
+  if (isRepeated) await client.ask(PLAYLIST)
   client.socket.pause()
   client.socket.write(PLAYLIST.replace('playlist.m3u8', 'a-8.ts'))
   await until('the request', () => sent.at(-1) === `a-8.ts ${LONG_BYTES}`)
+  t.equal(countRepeated(), isRepeated ? 1 : 0)
   return { app, client }
 }
 
 t.test('the end of the server waits for replies in sockets', async (t) => {
-  for (const isFirst of [true, false]) {
-    const { app, client } = await requestLong(t, { isFirst })
+  for (const isRepeated of [true, false]) {
+    const { app, client } = await requestLong(t, { isRepeated })
     const closed = app.close()
     let readBytes = 0
     client.socket.removeAllListeners('data')
@@ -253,12 +312,29 @@ t.test('the end of the server waits for replies in sockets', async (t) => {
   }
 })
 
-t.test('the end of the server takes no new connection while it waits for a reply', async (t) => {
-  const { app } = await requestLong(t)
-  const closed = app.close()
-  const late = connect(app.port, '127.0.0.1').on('error', () => undefined)
-  t.teardown(() => late.destroy())
-  await once(late, 'close')
-  t.pass('closed, without a reply')
-  await closed
+t.test(
+  'the end of the server takes no new connection while it waits for a repeated request',
+  async (t) => {
+    const { app } = await requestLong(t)
+    const closed = app.close()
+    const late = connect(app.port, '127.0.0.1').on('error', () => undefined)
+    t.teardown(() => late.destroy())
+    await once(late, 'close')
+    t.pass('closed, without a reply')
+    await closed
+  },
+)
+
+t.test('an empty line before a head, or another version, is no head to repeat', async (t) => {
+  const { app, countRepeated } = await serve(t)
+  const client = new Client(t, app)
+  await client.ask(`\r\n${PLAYLIST}`)
+  client.socket.write(`GET /video/demo/a-7.ts HTTP/1.1\r\n${PLAYLIST}`)
+  t.match((await once(client.socket, 'data')).join(), /^HTTP\/1\.1 400 /)
+  const old = new Client(t, app)
+  const without = PLAYLIST.replace('Host: x', 'Connection: keep-alive')
+  await old.ask(without.replace('1.1', '1.0'))
+  old.socket.write(without)
+  t.match((await once(old.socket, 'data')).join(), /^HTTP\/1\.1 400 /)
+  t.equal(countRepeated(), 0)
 })
