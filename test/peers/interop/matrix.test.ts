@@ -110,7 +110,7 @@ for (const [index, { publisher, cipher, rekeys, family, ...network }] of CELLS.e
     const received = await receive(t, {
       host: family === 'IPv4' ? '127.0.0.1' : '::1',
       // Room for eight attempts to repair a loss, and for a busy machine.
-      latencyMs: Math.min(8 * rttMs + 3000, 8000),
+      latencyMs: Math.min(8 * rttMs + 5000, 10_000),
       ...(encryption && { passphrase: PASSPHRASE }),
       seed: index,
       forward: link,
