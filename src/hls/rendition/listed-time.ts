@@ -15,7 +15,7 @@ export interface ListedEnd {
   readonly endTicks: number
   /** Planned duration. */
   readonly durationSec: number
-  /** Maximum duration, at least the planned one. */
+  /** Maximum duration, unless it is below the minimum. */
   readonly maxSec: number
 }
 
